@@ -1,0 +1,156 @@
+//! The crate's one error type.
+//!
+//! Every message names the thing that was wrong, the value that was found and what is allowed.
+//! Match on the predicates ([`Error::is_data`], ...) rather than on the variants: variants may be
+//! added.
+
+use std::path::PathBuf;
+
+/// What can go wrong before a run starts, or while files are read and written.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// An argument lies outside what is allowed.
+    #[error("`{name}` is {value}, but must be {allowed}")]
+    Argument {
+        /// The argument, as the caller knows it.
+        name: String,
+        /// What was given.
+        value: String,
+        /// What would have been accepted.
+        allowed: String,
+    },
+    /// Two things that belong together have different sizes.
+    #[error("{what}: found {found}, expected {expected}")]
+    Shape {
+        /// What was measured.
+        what: String,
+        /// The size it has.
+        found: String,
+        /// The size it should have.
+        expected: String,
+    },
+    /// A name that is not among those that exist.
+    #[error("there is no {what} named `{name}`; there are: {}", known.join(", "))]
+    UnknownName {
+        /// The kind of thing that was looked up.
+        what: String,
+        /// The name that was given.
+        name: String,
+        /// All names that exist.
+        known: Vec<String>,
+    },
+    /// The prior leaves blocks of the parameter vector uncovered, or covers one twice.
+    #[error("prior: {problem}; the blocks of this posterior are: {}", known.join(", "))]
+    Prior {
+        /// What is wrong.
+        problem: String,
+        /// All blocks of the posterior.
+        known: Vec<String>,
+    },
+    /// One cell of a table cannot be used.
+    #[error("{table}, row {row}, column `{column}`: {problem}")]
+    Cell {
+        /// The file, or what was read.
+        table: String,
+        /// The line of a file, or the row of an array, counted from 1; a header is line 1.
+        row: usize,
+        /// The column's name, or `#n` counted from 1 where there is no header.
+        column: String,
+        /// What is wrong, with the value that was found.
+        problem: String,
+    },
+    /// A table as a whole cannot be used.
+    #[error("{table}: {problem}")]
+    Table {
+        /// The file, or what was read.
+        table: String,
+        /// What is wrong.
+        problem: String,
+    },
+    /// A chain found no starting point with a finite log density.
+    #[error(
+        "chain {chain} found no starting point with a finite log density in {tries} tries: {last}"
+    )]
+    Start {
+        /// The chain, counted from 0.
+        chain: usize,
+        /// How many points were tried.
+        tries: usize,
+        /// What was wrong with the last of them.
+        last: String,
+    },
+    /// The operating system refused to read or write a file.
+    #[error("{}: {source}", path.display())]
+    Io {
+        /// The file.
+        path: PathBuf,
+        /// The operating system's reason.
+        source: std::io::Error,
+    },
+}
+
+impl Error {
+    /// `name` has the value `value`, but must be `allowed`.
+    pub fn argument(
+        name: impl Into<String>,
+        value: impl std::fmt::Display,
+        allowed: impl Into<String>,
+    ) -> Self {
+        Self::Argument { name: name.into(), value: value.to_string(), allowed: allowed.into() }
+    }
+
+    /// `what` has the size `found`, but should have `expected`.
+    pub fn shape(
+        what: impl Into<String>,
+        found: impl std::fmt::Display,
+        expected: impl std::fmt::Display,
+    ) -> Self {
+        Self::Shape { what: what.into(), found: found.to_string(), expected: expected.to_string() }
+    }
+
+    /// `path` could not be read or written.
+    pub fn io(path: impl Into<PathBuf>, source: std::io::Error) -> Self {
+        Self::Io { path: path.into(), source }
+    }
+
+    /// An argument, a shape or a name was wrong: the calling code is at fault.
+    pub fn is_argument(&self) -> bool {
+        matches!(
+            self,
+            Self::Argument { .. }
+                | Self::Shape { .. }
+                | Self::UnknownName { .. }
+                | Self::Prior { .. }
+        )
+    }
+
+    /// The contents of a table or file were wrong.
+    pub fn is_data(&self) -> bool {
+        matches!(self, Self::Cell { .. } | Self::Table { .. })
+    }
+
+    /// A chain could not be started.
+    pub fn is_start(&self) -> bool {
+        matches!(self, Self::Start { .. })
+    }
+
+    /// The operating system refused to read or write.
+    pub fn is_io(&self) -> bool {
+        matches!(self, Self::Io { .. })
+    }
+}
+
+/// Checks that `value` is finite and positive.
+pub(crate) fn positive(name: &str, value: f64) -> Result<f64, Error> {
+    if value.is_finite() && value > 0.0 {
+        Ok(value)
+    } else {
+        Err(Error::argument(name, value, "a finite number above 0"))
+    }
+}
+
+/// Checks that `value` is finite.
+pub(crate) fn finite(name: &str, value: f64) -> Result<f64, Error> {
+    if value.is_finite() { Ok(value) } else { Err(Error::argument(name, value, "a finite number")) }
+}

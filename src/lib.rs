@@ -1,0 +1,9 @@
+//! bnn-mcmc
+
+pub mod error;
+pub mod layout;
+pub mod model;
+pub mod rng;
+pub mod tile;
+
+pub use error::Error;

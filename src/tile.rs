@@ -1,0 +1,200 @@
+//! Tiles: a few rows of data at a time, stored so that rows lie in SIMD lanes.
+//!
+//! A tile holds up to [`TILE_ROWS`] rows of an array. It is stored column by column (a column is
+//! a feature, a hidden unit or an output), each column padded to a multiple of [`LANES`] rows.
+//! Everything that a model does to a row then happens to all rows of a tile at once, on
+//! contiguous numbers, and the activations of a tile stay in the processor's cache.
+
+use ndarray::{ArrayView2, ShapeBuilder};
+
+/// The most rows that a tile holds.
+pub const TILE_ROWS: usize = 64;
+
+/// Columns of a tile are padded to a multiple of this many rows.
+pub const LANES: usize = 8;
+
+/// Rows of a tile with padding: `rows` rounded up to a multiple of [`LANES`].
+pub const fn padded(rows: usize) -> usize {
+    rows.div_ceil(LANES) * LANES
+}
+
+/// A tile to read. See the [module](self).
+#[derive(Clone, Copy, Debug)]
+pub struct Tile<'a> {
+    values: &'a [f64],
+    rows: usize,
+}
+
+impl<'a> Tile<'a> {
+    /// A tile of `rows` rows over `values`, whose length is a multiple of the padded rows.
+    ///
+    /// # Panics
+    /// If the length is no such multiple: the storage is the crate's own, not a user's input.
+    pub fn new(values: &'a [f64], rows: usize) -> Self {
+        assert!(rows > 0 && values.len().is_multiple_of(padded(rows)));
+        Self { values, rows }
+    }
+
+    /// The number of rows, without padding.
+    pub fn rows(&self) -> usize {
+        self.rows
+    }
+
+    /// The number of columns.
+    pub fn columns(&self) -> usize {
+        self.values.len() / padded(self.rows)
+    }
+
+    /// The rows with padding: the distance between two columns in [`values`](Self::values).
+    pub fn stride(&self) -> usize {
+        padded(self.rows)
+    }
+
+    /// All columns, one after the other, with their padding.
+    pub fn values(&self) -> &'a [f64] {
+        self.values
+    }
+
+    /// Column `j`, without padding.
+    pub fn column(&self, j: usize) -> &'a [f64] {
+        let start = j * self.stride();
+        &self.values[start..start + self.rows]
+    }
+
+    /// The tile as an array `[rows x columns]`.
+    pub fn view(&self) -> ArrayView2<'a, f64> {
+        let shape = (self.rows, self.columns()).strides((1, self.stride()));
+        ArrayView2::from_shape(shape, self.values).expect("the strides fit the storage")
+    }
+}
+
+/// A tile to write. See the [module](self).
+#[derive(Debug)]
+pub struct TileMut<'a> {
+    values: &'a mut [f64],
+    rows: usize,
+}
+
+impl<'a> TileMut<'a> {
+    /// As [`Tile::new`].
+    ///
+    /// # Panics
+    /// As [`Tile::new`].
+    pub fn new(values: &'a mut [f64], rows: usize) -> Self {
+        assert!(rows > 0 && values.len().is_multiple_of(padded(rows)));
+        Self { values, rows }
+    }
+
+    /// The same tile, to read.
+    pub fn as_tile(&self) -> Tile<'_> {
+        Tile { values: self.values, rows: self.rows }
+    }
+
+    /// A shorter borrow of the same tile.
+    pub fn reborrow(&mut self) -> TileMut<'_> {
+        TileMut { values: self.values, rows: self.rows }
+    }
+
+    /// The number of rows, without padding.
+    pub fn rows(&self) -> usize {
+        self.rows
+    }
+
+    /// The number of columns.
+    pub fn columns(&self) -> usize {
+        self.values.len() / padded(self.rows)
+    }
+
+    /// The rows with padding: the distance between two columns in [`values`](Self::values).
+    pub fn stride(&self) -> usize {
+        padded(self.rows)
+    }
+
+    /// All columns, one after the other, with their padding.
+    pub fn values(&mut self) -> &mut [f64] {
+        self.values
+    }
+
+    /// Column `j`, without padding.
+    pub fn column(&mut self, j: usize) -> &mut [f64] {
+        let (start, rows) = (j * self.stride(), self.rows);
+        &mut self.values[start..start + rows]
+    }
+
+    /// Writes zeros into the padding of every column.
+    pub fn clear_padding(&mut self) {
+        let (rows, stride) = (self.rows, self.stride());
+        for column in self.values.chunks_exact_mut(stride) {
+            column[rows..].fill(0.0);
+        }
+    }
+}
+
+/// An array cut into tiles: what a posterior keeps of its data.
+#[derive(Clone, Debug)]
+pub struct Tiles {
+    values: Vec<f64>,
+    rows: usize,
+    columns: usize,
+}
+
+impl Tiles {
+    /// Copies `[rows x columns]` into tiles; padding is zero.
+    pub fn new(array: ArrayView2<f64>) -> Self {
+        let (rows, columns) = array.dim();
+        let mut values = Vec::with_capacity(padded(rows) * columns);
+        for tile in array.axis_chunks_iter(ndarray::Axis(0), TILE_ROWS) {
+            for column in tile.columns() {
+                values.extend(column);
+                values.resize(values.len() + padded(tile.nrows()) - tile.nrows(), 0.0);
+            }
+        }
+        Self { values, rows, columns }
+    }
+
+    /// The number of rows of the array.
+    pub fn rows(&self) -> usize {
+        self.rows
+    }
+
+    /// The number of columns of the array.
+    pub fn columns(&self) -> usize {
+        self.columns
+    }
+
+    /// The tiles in order.
+    pub fn iter(&self) -> impl Iterator<Item = Tile<'_>> {
+        (0..self.rows).step_by(TILE_ROWS).map(|first| {
+            let rows = TILE_ROWS.min(self.rows - first);
+            let start = first * self.columns;
+            Tile::new(&self.values[start..start + padded(rows) * self.columns], rows)
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ndarray::Array2;
+
+    #[test]
+    fn tiles_hold_the_array_and_zero_padding() {
+        for rows in [1, 7, 8, 64, 65, 150, 192] {
+            let array = Array2::from_shape_fn((rows, 3), |(i, j)| (3 * i + j) as f64 + 1.0);
+            let tiles = Tiles::new(array.view());
+            let mut seen = 0;
+            for tile in tiles.iter() {
+                for i in 0..tile.rows() {
+                    for j in 0..3 {
+                        assert_eq!(tile.view()[(i, j)], array[(seen + i, j)]);
+                        assert_eq!(tile.column(j)[i], array[(seen + i, j)]);
+                    }
+                }
+                let padding: f64 = tile.values().iter().sum::<f64>() - tile.view().sum();
+                assert_eq!(padding, 0.0);
+                seen += tile.rows();
+            }
+            assert_eq!(seen, rows);
+        }
+    }
+}
