@@ -61,6 +61,37 @@ impl Layout {
         self
     }
 
+    /// The layout whose [`parameter_names`](Self::parameter_names) are `names`. Names that are no
+    /// complete, ordered array (`a[0]`, `a[1]`, ...) become blocks of one number each.
+    pub fn from_parameter_names(names: &[String]) -> Self {
+        let split = |name: &str| -> Option<(String, Vec<usize>)> {
+            let (block, index) = name.strip_suffix(']')?.rsplit_once('[')?;
+            let index = index.split(',').map(|i| i.parse().ok()).collect::<Option<Vec<usize>>>()?;
+            Some((block.to_string(), index))
+        };
+        let mut layout = Self::new();
+        let mut first = 0;
+        while first < names.len() {
+            let array = split(&names[first]).and_then(|(block, _)| {
+                let group: Vec<Vec<usize>> = names[first..]
+                    .iter()
+                    .map_while(|n| split(n).filter(|(b, _)| *b == block))
+                    .map(|(_, index)| index)
+                    .collect();
+                let shape: Vec<usize> = group.last()?.iter().map(|i| i.saturating_add(1)).collect();
+                let size = shape.iter().try_fold(1usize, |n, k| n.checked_mul(*k))?;
+                let candidate = Layout::new().with(&block, &shape);
+                let complete = size == group.len()
+                    && candidate.parameter_names() == names[first..first + group.len()];
+                complete.then_some((block, shape))
+            });
+            let (block, shape) = array.unwrap_or_else(|| (names[first].clone(), Vec::new()));
+            layout = layout.with(&block, &shape);
+            first = layout.dim();
+        }
+        layout
+    }
+
     /// The length of q.
     pub fn dim(&self) -> usize {
         self.blocks.last().map_or(0, |b| b.range.end)
@@ -110,5 +141,19 @@ impl Layout {
             }
         }
         names
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn layouts_come_back_from_their_names() {
+        let layout = Layout::new().with("w0", &[2, 3]).with("b0", &[2]).with("eta", &[]);
+        assert_eq!(Layout::from_parameter_names(&layout.parameter_names()), layout);
+        let odd = ["a[1]", "a[0]", "b[0,0]", "b[0,2]", "c[", "d]", "", "e[18446744073709551615]"];
+        let odd = odd.map(String::from);
+        assert_eq!(Layout::from_parameter_names(&odd).parameter_names(), odd);
     }
 }

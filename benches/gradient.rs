@@ -1,0 +1,84 @@
+//! One gradient of the log posterior, of the problems in `problems`.
+//!
+//!     cargo bench --bench gradient
+//!
+//! Printed first: evaluations per second (median), GFLOP/s, and the share of one core's peak for
+//! fused multiply-adds in f64, measured in the same run; then criterion's own report.
+
+use std::hint::black_box;
+use std::time::Instant;
+
+use criterion::Criterion;
+
+mod problems;
+
+/// GFLOP/s of independent fused multiply-adds in registers: the most that any kernel can reach.
+fn peak_gflops() -> f64 {
+    #[inline(always)]
+    fn work<const N: usize>(n: usize, acc: &mut [f64; N]) {
+        let (a, b) = (black_box(0.999_999), black_box(1e-9));
+        for _ in 0..n {
+            for x in acc.iter_mut() {
+                *x = x.mul_add(a, b);
+            }
+        }
+    }
+    #[cfg(target_arch = "x86_64")]
+    #[target_feature(enable = "avx2,fma")]
+    fn vectorised(n: usize, acc: &mut [f64; 40]) {
+        work(n, acc);
+    }
+    #[cfg(target_arch = "x86_64")]
+    if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma") {
+        let mut acc = [1.0; 40];
+        let n = 2_000_000;
+        let fastest = (0..9)
+            .map(|_| {
+                let start = Instant::now();
+                // SAFETY: the features were just detected.
+                unsafe { vectorised(n, &mut acc) };
+                start.elapsed().as_secs_f64()
+            })
+            .fold(f64::INFINITY, f64::min);
+        black_box(acc);
+        return 2.0 * 40.0 * n as f64 / fastest / 1e9;
+    }
+    f64::NAN
+}
+
+/// Median seconds per call of `f`, over 31 batches of about 10 ms.
+fn median_seconds(mut f: impl FnMut()) -> f64 {
+    let start = Instant::now();
+    f();
+    let batch = (0.01 / start.elapsed().as_secs_f64().max(1e-8)).ceil() as usize;
+    let mut times: Vec<f64> = (0..31)
+        .map(|_| {
+            let start = Instant::now();
+            (0..batch).for_each(|_| f());
+            start.elapsed().as_secs_f64() / batch as f64
+        })
+        .collect();
+    times.sort_by(f64::total_cmp);
+    times[15]
+}
+
+fn main() {
+    let mut criterion = Criterion::default().configure_from_args();
+    let peak = peak_gflops();
+    println!("peak: {peak:.1} GFLOP/s in f64 on one core\n");
+    println!("{:8} {:>12} {:>10} {:>10}", "problem", "evals/s", "GFLOP/s", "% of peak");
+    for key in ['a', 'b', 'c', 'd', 'e', 'f', 'g'] {
+        let (q, mut gradient) = (problems::theta0(key), problems::gradient(key));
+        let mut grad = vec![0.0; q.len()];
+        let seconds = median_seconds(|| {
+            black_box(gradient(black_box(&q), &mut grad));
+        });
+        let gflops = 2.0 * problems::multiply_adds(key) / seconds / 1e9;
+        let share = 100.0 * gflops / peak;
+        println!("{key:8} {:12.0} {gflops:10.2} {share:10.1}", 1.0 / seconds);
+        criterion.bench_function(&format!("gradient/{key}"), |b| {
+            b.iter(|| gradient(black_box(&q), &mut grad));
+        });
+    }
+    criterion.final_summary();
+}

@@ -1,0 +1,68 @@
+//! The schedule of a warm-up: when to learn the scale of the target.
+//!
+//! A warm-up of n iterations has three phases: the first 15 % adapt the step size only, while the
+//! chain finds the bulk of the target; the middle 60 % estimate variances or covariances in
+//! windows of doubling length, each from its own iterations alone; the last 25 % adapt the step
+//! size only, to the scale that was learnt. The idea of windows is Stan's (reference manual,
+//! section on adaptation); the long last phase is needed by Metropolis samplers, whose acceptance
+//! is noisier than that of Hamiltonian trajectories.
+
+use serde::{Deserialize, Serialize};
+
+/// Lengths of a warm-up's windows. See the [module](self).
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Windows {
+    first: usize,
+    ends: Vec<usize>,
+}
+
+impl Windows {
+    /// The shortest window; warm-ups whose middle phase is shorter learn no scale.
+    pub const SHORTEST: usize = 25;
+
+    /// The windows of a warm-up of `iterations` iterations.
+    pub fn new(iterations: usize) -> Self {
+        let first = iterations * 15 / 100;
+        let last = iterations - iterations / 4;
+        let mut ends = Vec::new();
+        let (mut start, mut length) = (first, Self::SHORTEST.max((last - first) / 64));
+        while start + length <= last {
+            // A window that would leave too little for the next, doubled one takes the rest.
+            let end = if start + 3 * length > last { last } else { start + length };
+            ends.push(end);
+            start = end;
+            length *= 2;
+        }
+        Self { first, ends }
+    }
+
+    /// Whether iteration `i`, counted from 0, belongs to a window.
+    pub fn contains(&self, i: usize) -> bool {
+        i >= self.first && self.ends.last().is_some_and(|end| i < *end)
+    }
+
+    /// Whether a window ends after iteration `i`, counted from 0.
+    pub fn ends_after(&self, i: usize) -> bool {
+        self.ends.contains(&(i + 1))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn windows_double_and_fill_the_middle_phase() {
+        let windows = Windows::new(1000);
+        assert_eq!((windows.first, &windows.ends[..]), (150, &[175, 225, 325, 750][..]));
+        for n in 0..3000 {
+            let windows = Windows::new(n);
+            let inside = (0..n).filter(|i| windows.contains(*i)).count();
+            let ends = (0..n).filter(|i| windows.ends_after(*i)).count();
+            assert_eq!(ends, windows.ends.len());
+            if n >= 100 {
+                assert_eq!(inside, n - n / 4 - n * 15 / 100);
+            }
+        }
+    }
+}

@@ -1,0 +1,228 @@
+//! What a run returns: draws with their names, statistics per draw, and how they were made.
+
+mod io;
+
+use ndarray::{Array2, Array3, ArrayView2, ArrayView3, Axis, s};
+use serde::{Deserialize, Serialize};
+
+use crate::Error;
+use crate::diagnostics::Summary;
+use crate::layout::Layout;
+
+/// The statistics that the loop records for every draw; a kernel's own follow.
+///
+/// With thinning, `accept_prob` and `accepted` are means over the steps since the last draw,
+/// `divergent` and `gradient_evals` are counts.
+pub const STATS: [&str; 6] =
+    ["log_likelihood", "log_prior", "accept_prob", "accepted", "divergent", "gradient_evals"];
+
+/// Posterior draws `[chain, draw, parameter]` with statistics `[chain, draw]`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Draws {
+    layout: Layout,
+    values: Array3<f64>,
+    stat_names: Vec<String>,
+    /// `[chain, draw, statistic]`.
+    stats: Array3<f64>,
+    info: RunInfo,
+}
+
+/// How a run was made.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct RunInfo {
+    /// The seed.
+    pub seed: u64,
+    /// Iterations of warm-up per chain.
+    pub warmup: usize,
+    /// Steps per stored draw.
+    pub thin: usize,
+    /// Whether a [`StopHandle`](crate::sampler::StopHandle) ended the run. The chains are then cut
+    /// to the draws that all of them have.
+    pub stopped_early: bool,
+    /// Wall time of warm-up, all chains.
+    pub warmup_seconds: f64,
+    /// Wall time of sampling, all chains.
+    pub sampling_seconds: f64,
+    /// Divergent transitions of each chain's warm-up.
+    pub warmup_divergences: Vec<u64>,
+    /// Gradients that each chain's warm-up evaluated.
+    pub warmup_gradient_evals: Vec<u64>,
+}
+
+impl Draws {
+    /// Draws from elsewhere: `values` is `[chain, draw, parameter]`, with as many parameters as
+    /// `layout` has.
+    pub fn new(layout: Layout, values: Array3<f64>) -> Result<Self, Error> {
+        let (chains, draws, parameters) = values.dim();
+        if parameters != layout.dim() {
+            return Err(Error::shape(
+                "number of parameters of the draws",
+                parameters,
+                layout.dim(),
+            ));
+        }
+        let stats = Array3::zeros((chains, draws, 0));
+        let info = RunInfo { thin: 1, ..RunInfo::default() };
+        Ok(Self { layout, values, stat_names: Vec::new(), stats, info })
+    }
+
+    /// Puts the chains of a run together, cut to the draws that all of them have.
+    pub(crate) fn from_chains(
+        layout: Layout,
+        stat_names: Vec<String>,
+        chains: Vec<(Vec<f64>, Vec<f64>)>,
+        info: RunInfo,
+    ) -> Self {
+        let n_stats = stat_names.len();
+        let draws = chains.iter().map(|(_, stats)| stats.len() / n_stats).min().unwrap_or(0);
+        let mut all_values = Vec::with_capacity(chains.len() * draws * layout.dim());
+        let mut all_stats = Vec::with_capacity(chains.len() * draws * n_stats);
+        let n_chains = chains.len();
+        for (values, stats) in chains {
+            all_values.extend_from_slice(&values[..draws * layout.dim()]);
+            all_stats.extend_from_slice(&stats[..draws * n_stats]);
+        }
+        let array = |values: Vec<f64>, width| {
+            Array3::from_shape_vec((n_chains, draws, width), values)
+                .expect("every chain was cut to the same number of draws")
+        };
+        Self {
+            values: array(all_values, layout.dim()),
+            stats: array(all_stats, n_stats),
+            layout,
+            stat_names,
+            info,
+        }
+    }
+
+    /// All draws, `[chain, draw, parameter]`.
+    pub fn values(&self) -> ArrayView3<'_, f64> {
+        self.values.view()
+    }
+
+    /// The names of the parameters.
+    pub fn layout(&self) -> &Layout {
+        &self.layout
+    }
+
+    /// How the run was made.
+    pub fn info(&self) -> &RunInfo {
+        &self.info
+    }
+
+    /// The number of chains.
+    pub fn n_chains(&self) -> usize {
+        self.values.dim().0
+    }
+
+    /// The number of draws of each chain.
+    pub fn n_draws(&self) -> usize {
+        self.values.dim().1
+    }
+
+    /// One draw, as long as q.
+    pub fn draw(&self, chain: usize, draw: usize) -> Option<&[f64]> {
+        if chain < self.n_chains() && draw < self.n_draws() {
+            self.values.slice(s![chain, draw, ..]).to_slice()
+        } else {
+            None
+        }
+    }
+
+    /// The draws of one named block, `[chain, draw, parameter]`.
+    pub fn block(&self, name: &str) -> Result<ArrayView3<'_, f64>, Error> {
+        let range = self.layout.try_range(name)?;
+        Ok(self.values.slice(s![.., .., range]))
+    }
+
+    /// The draws of one parameter, such as `w0[1,2]`, `[chain, draw]`.
+    pub fn parameter(&self, name: &str) -> Result<ArrayView2<'_, f64>, Error> {
+        let names = self.layout.parameter_names();
+        match names.iter().position(|n| n == name) {
+            Some(i) => Ok(self.values.index_axis(Axis(2), i)),
+            None => Err(Error::UnknownName {
+                what: "parameter".into(),
+                name: name.into(),
+                known: names,
+            }),
+        }
+    }
+
+    /// The names of the statistics: [`STATS`], then the kernel's own.
+    pub fn stat_names(&self) -> &[String] {
+        &self.stat_names
+    }
+
+    /// One statistic, `[chain, draw]`.
+    pub fn stat(&self, name: &str) -> Result<ArrayView2<'_, f64>, Error> {
+        match self.stat_names.iter().position(|n| n == name) {
+            Some(i) => Ok(self.stats.index_axis(Axis(2), i)),
+            None => Err(Error::UnknownName {
+                what: "statistic".into(),
+                name: name.into(),
+                known: self.stat_names.clone(),
+            }),
+        }
+    }
+
+    /// The share of accepted steps of each chain; NaN without draws.
+    pub fn accept_rate(&self) -> Vec<f64> {
+        self.stat("accepted").map_or_else(
+            |_| vec![f64::NAN; self.n_chains()],
+            |a| a.rows().into_iter().map(|r| r.mean().unwrap_or(f64::NAN)).collect(),
+        )
+    }
+
+    /// Divergent transitions while sampling, all chains.
+    pub fn divergences(&self) -> u64 {
+        self.stat("divergent").map_or(0, |d| d.sum() as u64)
+    }
+
+    /// Gradients evaluated in warm-up and sampling, all chains.
+    pub fn gradient_evals(&self) -> u64 {
+        let sampling = self.stat("gradient_evals").map_or(0, |g| g.sum() as u64);
+        sampling + self.info.warmup_gradient_evals.iter().sum::<u64>()
+    }
+
+    /// Every `k`-th draw, beginning with the `k`-th, so that the last ones are kept.
+    pub fn thinned(&self, k: usize) -> Result<Self, Error> {
+        if k == 0 {
+            return Err(Error::argument("k", 0, "at least 1"));
+        }
+        let keep = |a: &Array3<f64>| a.slice(s![.., k - 1..;k, ..]).as_standard_layout().to_owned();
+        if k > self.n_draws() {
+            return Err(Error::argument("k", k, format!("at most {} draws", self.n_draws())));
+        }
+        Ok(Self { values: keep(&self.values), stats: keep(&self.stats), ..self.clone() })
+    }
+
+    /// Mean, quantiles, effective sample sizes and R-hat of every parameter.
+    ///
+    /// Weights of a network can be permuted without changing its function: read a large R-hat here
+    /// beside that of [predictions](crate::predict), which is the one that counts.
+    pub fn summary(&self) -> Result<Summary, Error> {
+        Summary::new(&self.layout.parameter_names(), self.values())
+    }
+
+    /// Mean of q over all draws of all chains.
+    pub fn mean(&self) -> Vec<f64> {
+        let flat = self.flat();
+        flat.mean_axis(Axis(0)).map_or_else(Vec::new, |m| m.to_vec())
+    }
+
+    /// All draws of all chains, `[chain * draw, parameter]`.
+    pub fn flat(&self) -> ArrayView2<'_, f64> {
+        let (chains, draws, parameters) = self.values.dim();
+        self.values
+            .view()
+            .into_shape_with_order((chains * draws, parameters))
+            .expect("draws are stored in standard order")
+    }
+
+    /// Sample covariance (divisor n - 1) of q over all draws of all chains.
+    pub fn covariance(&self) -> Array2<f64> {
+        let flat = self.flat();
+        let centred = &flat - &ndarray::Array1::from(self.mean());
+        centred.t().dot(&centred) / (flat.nrows() as f64 - 1.0)
+    }
+}

@@ -1,0 +1,70 @@
+//! Two classes, one logit.
+//!
+//! With the logit z of the second class and y in {0, 1},
+//!
+//! ```text
+//! ell          = y z - softplus(z),        softplus(z) = log(1 + e^z)
+//! d ell / d z  = y - sigmoid(z)
+//! ```
+
+use ndarray::Array2;
+
+use super::{Likelihood, check_outputs, mismatch};
+use crate::Error;
+use crate::data::Response;
+use crate::linalg::elementary::{sigmoid_in_place, softplus_in_place};
+use crate::tile::{Tile, TileMut};
+
+/// P(second class) = sigmoid(f(x)). The response has exactly two classes, the model one output.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Bernoulli;
+
+impl Likelihood for Bernoulli {
+    fn encode(&self, response: &Response, n_outputs: usize) -> Result<Array2<f64>, Error> {
+        let Response::Classes { index, names } = response else {
+            return Err(mismatch("Bernoulli", response, "two classes"));
+        };
+        if names.len() != 2 {
+            return Err(mismatch("Bernoulli", response, "two classes; use Categorical for more"));
+        }
+        check_outputs("Bernoulli", n_outputs, 1)?;
+        Ok(Array2::from_shape_fn((index.len(), 1), |(i, _)| index[i] as f64))
+    }
+
+    fn log_lik_rows(&self, _phi: &[f64], mut out: TileMut, y: Tile, rows: &mut [f64]) {
+        for ((row, z), y) in rows.iter_mut().zip(out.as_tile().column(0)).zip(y.column(0)) {
+            *row = y * z;
+        }
+        softplus_in_place(out.values());
+        for (row, softplus) in rows.iter_mut().zip(out.as_tile().column(0)) {
+            *row -= softplus;
+        }
+    }
+
+    fn log_lik_grad(
+        &self,
+        _phi: &[f64],
+        out: Tile,
+        y: Tile,
+        mut d_out: TileMut,
+        _d_phi: &mut [f64],
+    ) -> f64 {
+        let mut ell = 0.0;
+        d_out.values().copy_from_slice(out.values());
+        softplus_in_place(d_out.values());
+        for ((softplus, z), y) in d_out.column(0).iter().zip(out.column(0)).zip(y.column(0)) {
+            ell += y * z - softplus;
+        }
+        d_out.values().copy_from_slice(out.values());
+        sigmoid_in_place(d_out.values());
+        for (d, y) in d_out.column(0).iter_mut().zip(y.column(0)) {
+            *d = y - *d;
+        }
+        ell
+    }
+
+    fn mean(&self, _phi: &[f64], out: Tile, mut mean: TileMut) {
+        mean.values().copy_from_slice(out.values());
+        sigmoid_in_place(mean.values());
+    }
+}

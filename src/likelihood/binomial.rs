@@ -1,0 +1,83 @@
+//! Counts of successes and failures, one logit.
+//!
+//! With k successes in n trials and the logit z of a success,
+//!
+//! ```text
+//! ell          = log C(n, k) + k z - n softplus(z)
+//! d ell / d z  = k - n sigmoid(z)
+//! ```
+
+use ndarray::Array2;
+use statrs::function::factorial::ln_binomial;
+
+use super::{Likelihood, check_outputs, check_trials, mismatch};
+use crate::Error;
+use crate::data::Response;
+use crate::linalg::elementary::{sigmoid_in_place, softplus_in_place};
+use crate::tile::{Tile, TileMut};
+
+/// k ~ Binomial(n, sigmoid(f(x))). The response has the columns (successes, failures).
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Binomial;
+
+impl Likelihood for Binomial {
+    /// Columns: k, n, log C(n, k).
+    fn encode(&self, response: &Response, n_outputs: usize) -> Result<Array2<f64>, Error> {
+        let Response::Counts(counts) = response else {
+            return Err(mismatch("binomial", response, "counts of (successes, failures)"));
+        };
+        if counts.ncols() != 2 {
+            return Err(mismatch(
+                "binomial",
+                response,
+                "counts of (successes, failures); use Multinomial for more categories",
+            ));
+        }
+        check_outputs("binomial", n_outputs, 1)?;
+        check_trials("binomial", counts)?;
+        Ok(Array2::from_shape_fn((counts.nrows(), 3), |(i, j)| {
+            let (k, n) = (counts[(i, 0)], counts[(i, 0)] + counts[(i, 1)]);
+            [k, n, ln_binomial(n as u64, k as u64)][j]
+        }))
+    }
+
+    fn log_lik_rows(&self, _phi: &[f64], mut out: TileMut, y: Tile, rows: &mut [f64]) {
+        let (k, n, constant) = (y.column(0), y.column(1), y.column(2));
+        for (i, row) in rows.iter_mut().enumerate() {
+            *row = k[i] * out.column(0)[i] + constant[i];
+        }
+        softplus_in_place(out.values());
+        for (i, row) in rows.iter_mut().enumerate() {
+            *row -= n[i] * out.column(0)[i];
+        }
+    }
+
+    fn log_lik_grad(
+        &self,
+        _phi: &[f64],
+        out: Tile,
+        y: Tile,
+        mut d_out: TileMut,
+        _d_phi: &mut [f64],
+    ) -> f64 {
+        let (k, n, constant) = (y.column(0), y.column(1), y.column(2));
+        let z = out.column(0);
+        let mut ell = 0.0;
+        d_out.values().copy_from_slice(out.values());
+        softplus_in_place(d_out.values());
+        for (i, softplus) in d_out.column(0).iter().enumerate() {
+            ell += k[i] * z[i] - n[i] * softplus + constant[i];
+        }
+        d_out.values().copy_from_slice(out.values());
+        sigmoid_in_place(d_out.values());
+        for (i, d) in d_out.column(0).iter_mut().enumerate() {
+            *d = k[i] - n[i] * *d;
+        }
+        ell
+    }
+
+    fn mean(&self, _phi: &[f64], out: Tile, mut mean: TileMut) {
+        mean.values().copy_from_slice(out.values());
+        sigmoid_in_place(mean.values());
+    }
+}

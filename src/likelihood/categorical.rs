@@ -1,0 +1,91 @@
+//! K classes, K logits.
+//!
+//! With logits z and the class y,
+//!
+//! ```text
+//! ell            = z_y - logsumexp(z)
+//! d ell / d z_k  = 1[k = y] - softmax(z)_k
+//! ```
+//!
+//! logsumexp subtracts the largest logit first. The K logits of a row are determined up to a
+//! common constant only: the prior makes the posterior proper, and R-hat of single weights is to
+//! be read with that in mind.
+
+use ndarray::Array2;
+
+use super::{Likelihood, check_outputs, mismatch, softmax_parts};
+use crate::Error;
+use crate::data::Response;
+use crate::linalg::elementary::ln_in_place;
+use crate::tile::{TILE_ROWS, Tile, TileMut};
+
+/// P(class k) = softmax(f(x))_k. The model has one output per class.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Categorical;
+
+impl Likelihood for Categorical {
+    fn encode(&self, response: &Response, n_outputs: usize) -> Result<Array2<f64>, Error> {
+        let Response::Classes { index, names } = response else {
+            return Err(mismatch("categorical", response, "classes"));
+        };
+        check_outputs("categorical", n_outputs, names.len())?;
+        Ok(Array2::from_shape_fn((index.len(), 1), |(i, _)| index[i] as f64))
+    }
+
+    fn log_lik_rows(&self, _phi: &[f64], mut out: TileMut, y: Tile, rows: &mut [f64]) {
+        let stride = out.stride();
+        for ((i, row), y) in rows.iter_mut().enumerate().zip(y.column(0)) {
+            *row = out.values()[*y as usize * stride + i];
+        }
+        let (mut maximum, mut sum) = ([0.0; TILE_ROWS], [0.0; TILE_ROWS]);
+        softmax_parts(out.values(), &mut maximum[..stride], &mut sum[..stride]);
+        ln_in_place(&mut sum[..stride]);
+        for ((row, m), log_sum) in rows.iter_mut().zip(maximum).zip(sum) {
+            *row = (*row - m) - log_sum;
+        }
+    }
+
+    fn log_lik_grad(
+        &self,
+        _phi: &[f64],
+        out: Tile,
+        y: Tile,
+        mut d_out: TileMut,
+        _d_phi: &mut [f64],
+    ) -> f64 {
+        let stride = out.stride();
+        let (mut maximum, mut sum) = ([0.0; TILE_ROWS], [0.0; TILE_ROWS]);
+        d_out.values().copy_from_slice(out.values());
+        softmax_parts(d_out.values(), &mut maximum[..stride], &mut sum[..stride]);
+        for column in d_out.values().chunks_exact_mut(stride) {
+            for (d, s) in column.iter_mut().zip(&sum) {
+                *d /= -s;
+            }
+        }
+        ln_in_place(&mut sum[..stride]);
+        let mut ell = 0.0;
+        for (i, y) in y.column(0).iter().enumerate() {
+            let at = *y as usize * stride + i;
+            ell += (out.values()[at] - maximum[i]) - sum[i];
+            d_out.values()[at] += 1.0;
+        }
+        ell
+    }
+
+    fn mean(&self, _phi: &[f64], out: Tile, mean: TileMut) {
+        softmax(out, mean);
+    }
+}
+
+/// Writes softmax of each row.
+pub(super) fn softmax(out: Tile, mut mean: TileMut) {
+    let stride = out.stride();
+    let (mut maximum, mut sum) = ([0.0; TILE_ROWS], [0.0; TILE_ROWS]);
+    mean.values().copy_from_slice(out.values());
+    softmax_parts(mean.values(), &mut maximum[..stride], &mut sum[..stride]);
+    for column in mean.values().chunks_exact_mut(stride) {
+        for (p, s) in column.iter_mut().zip(&sum) {
+            *p /= s;
+        }
+    }
+}

@@ -1,0 +1,115 @@
+//! Independent normal noise around a model's outputs.
+//!
+//! For N response values (rows times columns) with variance tau^2 and SSE the sum of squared
+//! residuals,
+//!
+//! ```text
+//! ell            = -N/2 log(2 pi tau^2) - SSE / (2 tau^2)
+//! d ell / d f    = (y - f) / tau^2
+//! d ell / d eta  = -N/2 + SSE / (2 tau^2),       eta = log tau^2
+//! ```
+//!
+//! A sampled variance lives on the log scale, as the block `log_noise_variance` = eta. The Jacobian
+//! of that change of variables is in the prior
+//! ([`LogInverseGamma`](crate::prior::LogInverseGamma)), never here.
+
+use ndarray::Array2;
+
+use super::{Likelihood, check_outputs, mismatch};
+use crate::Error;
+use crate::data::Response;
+use crate::error::positive;
+use crate::layout::Layout;
+use crate::tile::{Tile, TileMut};
+
+/// y = f(x) + noise, noise ~ N(0, tau^2), the same tau for all response columns.
+///
+/// ```
+/// use bnn_mcmc::likelihood::{Gaussian, Likelihood};
+/// assert_eq!(Gaussian::sampled().layout().parameter_names(), ["log_noise_variance"]);
+/// assert_eq!(Gaussian::fixed(0.5)?.layout().dim(), 0);
+/// # Ok::<(), bnn_mcmc::Error>(())
+/// ```
+#[derive(Clone, Copy, Debug)]
+pub struct Gaussian {
+    fixed_variance: Option<f64>,
+}
+
+impl Gaussian {
+    /// The noise variance is a parameter: block `log_noise_variance`, one number.
+    pub fn sampled() -> Self {
+        Self { fixed_variance: None }
+    }
+
+    /// The noise has the known standard deviation `sd` > 0, in units of the response.
+    pub fn fixed(sd: f64) -> Result<Self, Error> {
+        let sd = positive("sd of the Gaussian likelihood", sd)?;
+        Ok(Self { fixed_variance: Some(sd * sd) })
+    }
+
+    fn log_variance(&self, phi: &[f64]) -> f64 {
+        self.fixed_variance.map_or_else(|| phi[0], f64::ln)
+    }
+}
+
+impl Likelihood for Gaussian {
+    fn layout(&self) -> Layout {
+        match self.fixed_variance {
+            Some(_) => Layout::new(),
+            None => Layout::new().with("log_noise_variance", &[]),
+        }
+    }
+
+    fn encode(&self, response: &Response, n_outputs: usize) -> Result<Array2<f64>, Error> {
+        let Response::Real(y) = response else {
+            return Err(mismatch("Gaussian", response, "real numbers"));
+        };
+        check_outputs("Gaussian", n_outputs, y.ncols())?;
+        Ok(y.clone())
+    }
+
+    fn log_lik_rows(&self, phi: &[f64], out: TileMut, y: Tile, rows: &mut [f64]) {
+        let out = out.as_tile();
+        let eta = self.log_variance(phi);
+        rows.fill(0.0);
+        for j in 0..out.columns() {
+            for ((row, f), y) in rows.iter_mut().zip(out.column(j)).zip(y.column(j)) {
+                *row += (y - f) * (y - f);
+            }
+        }
+        let constant = -0.5 * out.columns() as f64 * (std::f64::consts::TAU.ln() + eta);
+        let scale = -0.5 * (-eta).exp();
+        for row in rows {
+            *row = scale * *row + constant;
+        }
+    }
+
+    fn log_lik_grad(
+        &self,
+        phi: &[f64],
+        out: Tile,
+        y: Tile,
+        mut d_out: TileMut,
+        d_phi: &mut [f64],
+    ) -> f64 {
+        let eta = self.log_variance(phi);
+        let precision = (-eta).exp();
+        let mut sse = 0.0;
+        for j in 0..out.columns() {
+            for ((d, f), y) in d_out.column(j).iter_mut().zip(out.column(j)).zip(y.column(j)) {
+                let residual = y - f;
+                sse += residual * residual;
+                *d = precision * residual;
+            }
+        }
+        let n = (out.rows() * out.columns()) as f64;
+        if let Some(d_eta) = d_phi.first_mut() {
+            *d_eta += 0.5 * (precision * sse - n);
+        }
+        -0.5 * (n * (std::f64::consts::TAU.ln() + eta) + precision * sse)
+    }
+
+    fn mean(&self, _phi: &[f64], out: Tile, mut mean: TileMut) {
+        mean.values().copy_from_slice(out.values());
+    }
+}

@@ -1,0 +1,125 @@
+//! Likelihoods: the density p(y | f, phi) of a response given a model's outputs.
+//!
+//! A likelihood sees the outputs f of one [tile](crate::tile) of rows, the responses of those
+//! rows, and its own parameters phi (a noise variance, say). It owns the link: a classification
+//! model's outputs are logits.
+//!
+//! | likelihood | response | outputs | own parameters |
+//! | --- | --- | --- | --- |
+//! | [`Gaussian`] | [`Response::Real`] | one per response column | `log_noise_variance`, unless fixed |
+//! | [`Bernoulli`] | [`Response::Classes`] of two | 1 logit | none |
+//! | [`Categorical`] | [`Response::Classes`] | one logit per class | none |
+//! | [`Binomial`] | [`Response::Counts`] of (successes, failures) | 1 logit | none |
+//! | [`Multinomial`] | [`Response::Counts`] | one logit per category | none |
+//!
+//! All are normalised in y, and finite with finite gradients for logits of any finite size.
+
+mod bernoulli;
+mod binomial;
+mod categorical;
+mod gaussian;
+mod multinomial;
+
+pub use bernoulli::Bernoulli;
+pub use binomial::Binomial;
+pub use categorical::Categorical;
+pub use gaussian::Gaussian;
+pub use multinomial::Multinomial;
+
+use ndarray::Array2;
+
+use crate::Error;
+use crate::data::Response;
+use crate::layout::Layout;
+use crate::tile::{Tile, TileMut};
+
+/// The density of a response given a model's outputs. See the [module](self).
+pub trait Likelihood: Sync {
+    /// The named blocks of the likelihood's own parameters phi; empty if it has none.
+    fn layout(&self) -> Layout {
+        Layout::new()
+    }
+
+    /// Checks that `response` and a model with `n_outputs` outputs fit this likelihood, and
+    /// returns the columns `[rows x any]` that the other methods get to see as `y`.
+    fn encode(&self, response: &Response, n_outputs: usize) -> Result<Array2<f64>, Error>;
+
+    /// Writes log p(y_i | f_i, phi) for each row i of a tile into `rows`.
+    ///
+    /// `out` holds f `[rows x n_outputs]` on entry and may hold anything afterwards.
+    fn log_lik_rows(&self, phi: &[f64], out: TileMut, y: Tile, rows: &mut [f64]);
+
+    /// Returns the sum of the rows' log likelihoods, writes its derivative with respect to f into
+    /// `d_out` (padding: anything), and adds that with respect to phi to `d_phi`.
+    fn log_lik_grad(
+        &self,
+        phi: &[f64],
+        out: Tile,
+        y: Tile,
+        d_out: TileMut,
+        d_phi: &mut [f64],
+    ) -> f64;
+
+    /// The number of columns that [`mean`](Self::mean) writes for a model with `n_outputs`.
+    fn n_means(&self, n_outputs: usize) -> usize {
+        n_outputs
+    }
+
+    /// Writes E[y | f, phi] into `mean` `[rows x n_means]`: the outputs themselves for a real
+    /// response, probabilities for classes (one column, that of the second class, if there are
+    /// two and one logit), expected proportions for counts.
+    fn mean(&self, phi: &[f64], out: Tile, mean: TileMut);
+}
+
+/// The error for a response that `likelihood` cannot use.
+fn mismatch(likelihood: &str, response: &Response, expected: &str) -> Error {
+    Error::shape(format!("response for the {likelihood} likelihood"), response.describe(), expected)
+}
+
+/// Checks the number of the model's outputs.
+fn check_outputs(likelihood: &str, found: usize, expected: usize) -> Result<(), Error> {
+    if found == expected {
+        Ok(())
+    } else {
+        Err(Error::shape(
+            format!("number of model outputs for the {likelihood} likelihood"),
+            found,
+            expected,
+        ))
+    }
+}
+
+/// Checks that every row of counts has at least one trial.
+fn check_trials(likelihood: &str, counts: &Array2<f64>) -> Result<(), Error> {
+    match counts.rows().into_iter().position(|row| row.sum() == 0.0) {
+        None => Ok(()),
+        Some(i) => Err(Error::Table {
+            table: format!("response for the {likelihood} likelihood"),
+            problem: format!("row {} has no trials: all its counts are 0", i + 1),
+        }),
+    }
+}
+
+/// Subtracts the row maximum from all columns of `values` and returns exp of the differences in
+/// their place; `maximum` and `sum` (as long as a column) get the maximum and the sum of exps.
+fn softmax_parts(values: &mut [f64], maximum: &mut [f64], sum: &mut [f64]) {
+    let stride = maximum.len();
+    maximum.fill(f64::NEG_INFINITY);
+    for column in values.chunks_exact(stride) {
+        for (m, z) in maximum.iter_mut().zip(column) {
+            *m = if *z > *m { *z } else { *m };
+        }
+    }
+    for column in values.chunks_exact_mut(stride) {
+        for (z, m) in column.iter_mut().zip(&*maximum) {
+            *z -= m;
+        }
+    }
+    crate::linalg::elementary::exp_in_place(values);
+    sum.fill(0.0);
+    for column in values.chunks_exact(stride) {
+        for (s, e) in sum.iter_mut().zip(column) {
+            *s += e;
+        }
+    }
+}

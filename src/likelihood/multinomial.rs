@@ -1,0 +1,90 @@
+//! Counts over K categories, K logits.
+//!
+//! With counts c, n their sum, and logits z,
+//!
+//! ```text
+//! ell            = log(n! / prod c_k!) + sum c_k z_k - n logsumexp(z)
+//! d ell / d z_k  = c_k - n softmax(z)_k
+//! ```
+
+use ndarray::Array2;
+use statrs::function::factorial::ln_factorial;
+
+use super::categorical::softmax;
+use super::{Likelihood, check_outputs, check_trials, mismatch, softmax_parts};
+use crate::Error;
+use crate::data::Response;
+use crate::linalg::elementary::ln_in_place;
+use crate::tile::{TILE_ROWS, Tile, TileMut};
+
+/// c ~ Multinomial(n, softmax(f(x))). The response has one column of counts per category.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Multinomial;
+
+impl Likelihood for Multinomial {
+    /// Columns: the K counts, n, the log multinomial coefficient.
+    fn encode(&self, response: &Response, n_outputs: usize) -> Result<Array2<f64>, Error> {
+        let Response::Counts(counts) = response else {
+            return Err(mismatch("multinomial", response, "counts per category"));
+        };
+        let k = counts.ncols();
+        check_outputs("multinomial", n_outputs, k)?;
+        check_trials("multinomial", counts)?;
+        let mut y = Array2::zeros((counts.nrows(), k + 2));
+        for (mut y, counts) in y.rows_mut().into_iter().zip(counts.rows()) {
+            y.slice_mut(ndarray::s![..k]).assign(&counts);
+            y[k] = counts.sum();
+            y[k + 1] = ln_factorial(y[k] as u64)
+                - counts.iter().map(|c| ln_factorial(*c as u64)).sum::<f64>();
+        }
+        Ok(y)
+    }
+
+    fn log_lik_rows(&self, _phi: &[f64], mut out: TileMut, y: Tile, rows: &mut [f64]) {
+        let (k, stride) = (out.columns(), out.stride());
+        let (mut maximum, mut sum) = ([0.0; TILE_ROWS], [0.0; TILE_ROWS]);
+        rows.copy_from_slice(y.column(k + 1));
+        for j in 0..k {
+            for ((row, z), c) in rows.iter_mut().zip(out.column(j)).zip(y.column(j)) {
+                *row += c * *z;
+            }
+        }
+        softmax_parts(out.values(), &mut maximum[..stride], &mut sum[..stride]);
+        ln_in_place(&mut sum[..stride]);
+        for (i, row) in rows.iter_mut().enumerate() {
+            *row -= y.column(k)[i] * (maximum[i] + sum[i]);
+        }
+    }
+
+    fn log_lik_grad(
+        &self,
+        _phi: &[f64],
+        out: Tile,
+        y: Tile,
+        mut d_out: TileMut,
+        _d_phi: &mut [f64],
+    ) -> f64 {
+        let (k, stride) = (out.columns(), out.stride());
+        let (mut maximum, mut sum) = ([0.0; TILE_ROWS], [0.0; TILE_ROWS]);
+        d_out.values().copy_from_slice(out.values());
+        softmax_parts(d_out.values(), &mut maximum[..stride], &mut sum[..stride]);
+        let (n, constant) = (y.column(k), y.column(k + 1));
+        let mut ell = 0.0;
+        for j in 0..k {
+            let (c, z) = (y.column(j), out.column(j));
+            for (i, d) in d_out.column(j).iter_mut().enumerate() {
+                *d = c[i] - n[i] * *d / sum[i];
+                ell += c[i] * (z[i] - maximum[i]);
+            }
+        }
+        ln_in_place(&mut sum[..stride]);
+        for i in 0..out.rows() {
+            ell += constant[i] - n[i] * sum[i];
+        }
+        ell
+    }
+
+    fn mean(&self, _phi: &[f64], out: Tile, mean: TileMut) {
+        softmax(out, mean);
+    }
+}

@@ -1,0 +1,3 @@
+pub(crate) mod cholesky;
+pub(crate) mod eigen;
+pub(crate) mod elementary;

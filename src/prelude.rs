@@ -1,0 +1,13 @@
+//! What most programs need: `use bnn_mcmc::prelude::*;`
+
+pub use crate::Error;
+pub use crate::data::{Dataset, Response};
+pub use crate::diagnostics::{Summary, Verdict};
+pub use crate::draws::Draws;
+pub use crate::likelihood::{Bernoulli, Binomial, Categorical, Gaussian, Likelihood, Multinomial};
+pub use crate::model::{Activation, Linear, Mlp, Model};
+pub use crate::predict::Predictions;
+pub use crate::prior::{LogInverseGamma, Normal, Prior, Priors, Uniform};
+pub use crate::rng::ChainRng;
+pub use crate::sampler::{Independence, Init, Mala, Preconditioner, Rwm, Sampler, StopHandle};
+pub use crate::target::{GradTarget, LogDensity, Posterior, Target};

@@ -1,0 +1,63 @@
+//! Independent normal coordinates: log p = -n/2 log(2 pi sd^2) - sum (x - mean)^2 / (2 sd^2).
+
+use super::Prior;
+use crate::Error;
+use crate::error::{finite, positive};
+use crate::rng::ChainRng;
+
+/// N(mean, sd^2) for every coordinate of the block.
+///
+/// The second argument is a **standard deviation**. Papers often write N(0, 25) for a variance of
+/// 25: that is `Normal::new(0.0, 5.0)` here.
+#[derive(Clone, Copy, Debug)]
+pub struct Normal {
+    mean: f64,
+    precision: f64,
+    constant: f64,
+}
+
+impl Normal {
+    /// Mean (finite) and standard deviation (finite, positive).
+    pub fn new(mean: f64, sd: f64) -> Result<Self, Error> {
+        let mean = finite("mean of the normal prior", mean)?;
+        let sd = positive("sd of the normal prior", sd)?;
+        let constant = -0.5 * std::f64::consts::TAU.ln() - sd.ln();
+        Ok(Self { mean, precision: 1.0 / (sd * sd), constant })
+    }
+
+    fn from_squares(&self, n: usize, squares: f64) -> f64 {
+        n as f64 * self.constant - 0.5 * self.precision * squares
+    }
+}
+
+impl Prior for Normal {
+    fn log_density(&self, x: &[f64]) -> f64 {
+        // Eight partial sums, so that the additions need not wait for each other.
+        let mut sums = [0.0; 8];
+        for chunk in x.chunks(8) {
+            for (sum, x) in sums.iter_mut().zip(chunk) {
+                let d = x - self.mean;
+                *sum += d * d;
+            }
+        }
+        self.from_squares(x.len(), sums.iter().sum())
+    }
+
+    fn add_grad(&self, x: &[f64], grad: &mut [f64]) -> f64 {
+        let mut sums = [0.0; 8];
+        for (grad, chunk) in grad.chunks_mut(8).zip(x.chunks(8)) {
+            for ((sum, grad), x) in sums.iter_mut().zip(grad).zip(chunk) {
+                let d = x - self.mean;
+                *sum += d * d;
+                *grad -= self.precision * d;
+            }
+        }
+        self.from_squares(x.len(), sums.iter().sum())
+    }
+
+    fn draw(&self, rng: &mut ChainRng, x: &mut [f64]) -> Result<(), Error> {
+        let sd = self.precision.sqrt().recip();
+        x.fill_with(|| self.mean + sd * rng.normal());
+        Ok(())
+    }
+}

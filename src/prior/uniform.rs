@@ -1,0 +1,54 @@
+//! A box: every coordinate uniform on [lower, upper], independently.
+
+use super::Prior;
+use crate::Error;
+use crate::error::finite;
+use crate::rng::ChainRng;
+
+/// U(lower, upper) for every coordinate of the block; -inf outside.
+///
+/// A proposal outside the box is rejected without evaluating the likelihood, and is no divergence.
+#[derive(Clone, Copy, Debug)]
+pub struct Uniform {
+    lower: f64,
+    upper: f64,
+    constant: f64,
+}
+
+impl Uniform {
+    /// Finite bounds with lower < upper.
+    pub fn new(lower: f64, upper: f64) -> Result<Self, Error> {
+        finite("lower bound of the uniform prior", lower)?;
+        finite("upper bound of the uniform prior", upper)?;
+        if lower >= upper || !(upper - lower).is_finite() {
+            let value = format!("[{lower}, {upper}]");
+            return Err(Error::argument(
+                "box of the uniform prior",
+                value,
+                "lower < upper, of finite width",
+            ));
+        }
+        Ok(Self { lower, upper, constant: -(upper - lower).ln() })
+    }
+}
+
+impl Prior for Uniform {
+    fn log_density(&self, x: &[f64]) -> f64 {
+        if x.iter().all(|x| (self.lower..=self.upper).contains(x)) {
+            x.len() as f64 * self.constant
+        } else if x.iter().any(|x| x.is_nan()) {
+            f64::NAN
+        } else {
+            f64::NEG_INFINITY
+        }
+    }
+
+    fn add_grad(&self, x: &[f64], _grad: &mut [f64]) -> f64 {
+        self.log_density(x)
+    }
+
+    fn draw(&self, rng: &mut ChainRng, x: &mut [f64]) -> Result<(), Error> {
+        x.fill_with(|| self.lower + (self.upper - self.lower) * rng.uniform());
+        Ok(())
+    }
+}

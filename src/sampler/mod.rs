@@ -1,0 +1,112 @@
+//! Samplers: one loop, and the transitions that it drives.
+//!
+//! An [`Algorithm`] is configuration: plain data that can be written down and repeated. It builds
+//! a [`Kernel`], one Markov transition with its state. [`Sampler`] is the only loop: chains,
+//! warm-up, random streams, storage and progress are its business, never a kernel's.
+//!
+//! | algorithm | needs | use it |
+//! | --- | --- | --- |
+//! | [`Rwm`] | a log density | few parameters, or no gradient |
+//! | [`Mala`] | a gradient as well | the default: tens to hundreds of parameters |
+//! | [`Independence`] | a proposal close to the target | one or two parameters, checks |
+//!
+//! # Step size
+//! One convention for the whole crate: `step_size` is the standard deviation of the Gaussian noise
+//! of one proposal, in units of the preconditioned space; MALA's drift is half its square.
+//!
+//! # Your own kernel
+//! Implement [`Algorithm`] and [`Kernel`]; `examples/own_sampler.rs` shows one from top to bottom,
+//! with the invariance test that every kernel should pass.
+
+mod independence;
+mod mala;
+mod metropolis;
+mod preconditioner;
+mod run;
+mod rwm;
+
+pub use independence::{Independence, IndependenceKernel};
+pub use mala::{Mala, MalaKernel};
+pub use metropolis::metropolis_test;
+pub use preconditioner::{Preconditioner, Scale};
+#[cfg(feature = "progress")]
+pub use run::progress_bar;
+pub use run::{Init, Phase, Progress, Sampler, StopHandle};
+pub use rwm::{Rwm, RwmKernel};
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use crate::Error;
+use crate::rng::ChainRng;
+use crate::target::{Point, Target};
+
+/// The configuration of a Markov transition on targets `T`.
+pub trait Algorithm<T: Target>: Sync {
+    /// The transition it builds.
+    type Kernel: Kernel<T>;
+
+    /// Checks the configuration against the target and allocates all that a step needs.
+    ///
+    /// `rng` is the chain's stream; [`child`](ChainRng::child) streams serve parts of a kernel.
+    fn kernel(&self, target: &T, rng: &ChainRng) -> Result<Self::Kernel, Error>;
+}
+
+/// One Markov transition with its state. Built by an [`Algorithm`], one per chain.
+pub trait Kernel<T: Target>: Send {
+    /// All that the next step depends on besides the chain's position and random stream.
+    type State: Serialize + DeserializeOwned + Send;
+
+    /// A copy of the state, from which [`restore`](Self::restore) continues exactly.
+    fn state(&self) -> Self::State;
+
+    /// Takes up a stored state.
+    fn restore(&mut self, state: Self::State);
+
+    /// Moves `current` by one transition. Must leave the target's distribution unchanged (or say
+    /// in its documentation what it leaves unchanged instead), and must not allocate.
+    fn step(
+        &mut self,
+        target: &T,
+        current: &mut Point,
+        ws: &mut T::Workspace,
+        rng: &mut ChainRng,
+    ) -> Step;
+
+    /// Learns from a step of the warm-up.
+    fn adapt(&mut self, _step: &Step, _current: &Point, _warmup: WarmupProgress) {}
+
+    /// Ends all adaptation. Called once, after the warm-up, also if it has no iterations.
+    fn freeze(&mut self) {}
+
+    /// Names of the statistics that this kernel adds to each draw.
+    fn stat_names(&self) -> &'static [&'static str] {
+        &[]
+    }
+
+    /// Writes those statistics.
+    fn stats(&self, _out: &mut [f64]) {}
+}
+
+/// What happened in one transition.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Step {
+    /// The probability with which the proposal was accepted; `None` for kernels that accept
+    /// without a test.
+    pub accept_prob: Option<f64>,
+    /// Whether the chain moved to the proposal.
+    pub accepted: bool,
+    /// Whether the proposal's density was NaN or infinite inside the support.
+    pub divergent: bool,
+    /// How many gradients were evaluated.
+    pub gradient_evals: u32,
+}
+
+/// Where in the warm-up an iteration lies.
+#[derive(Clone, Copy, Debug)]
+pub struct WarmupProgress {
+    /// This iteration, counted from 0.
+    pub iteration: usize,
+    /// The number of iterations of the whole warm-up.
+    pub total: usize,
+}

@@ -1,0 +1,129 @@
+//! Random-walk Metropolis.
+//!
+//! ```text
+//! q' = q + eps L z,   z ~ N(0, I)
+//! log ratio = log pi(q') - log pi(q)              (the proposal is symmetric)
+//! ```
+//!
+//! eps is the step size, L the preconditioner's factor. During warm-up eps is adapted to an
+//! acceptance probability of 0.234, the optimum in many dimensions (Roberts, Gelman and Gilks,
+//! Ann. Appl. Probab. 7, 1997, doi:10.1214/aoap/1034625254), or 0.44 in one (Gelman, Roberts and
+//! Gilks, Bayesian Statistics 5, 1996), and L L^T to the chain's covariance (Haario, Saksman and
+//! Tamminen, Bernoulli 7, 2001, doi:10.2307/3318737, here in windows and frozen afterwards).
+//!
+//! Cost of a step: one log density. Steps needed grow in proportion to the dimension, so that
+//! beyond some twenty parameters a gradient, where there is one, pays: see [`Mala`](super::Mala).
+//!
+//! ```
+//! use bnn_mcmc::prelude::*;
+//! use bnn_mcmc::testing::GaussianTarget;
+//! let target = GaussianTarget::new(vec![1.0, -2.0], &[1.0, 0.9, 0.9, 2.0])?;
+//! let draws = Sampler::new(&target, Rwm::default()).warmup(2000).draws(5000).seed(1).run()?;
+//! assert!((draws.summary()?.rows[1].mean - -2.0).abs() < 0.3);
+//! # Ok::<(), bnn_mcmc::Error>(())
+//! ```
+
+use serde::{Deserialize, Serialize};
+
+use super::{Algorithm, Kernel, Preconditioner, Scale, Step, WarmupProgress, metropolis_test};
+use crate::Error;
+use crate::rng::ChainRng;
+use crate::target::{Point, Target};
+
+/// Random-walk Metropolis. See the [module](self).
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Rwm {
+    /// Standard deviation of a proposal: where adaptation starts, or what is used throughout if
+    /// there is no warm-up.
+    pub step_size: f64,
+    /// Whether warm-up adapts the step size.
+    pub adapt_step_size: bool,
+    /// The acceptance probability to adapt to; `None` is 0.44 for one parameter, else 0.234.
+    pub target_accept: Option<f64>,
+    /// What warm-up learns of the target's scales.
+    pub preconditioner: Preconditioner,
+}
+
+impl Default for Rwm {
+    fn default() -> Self {
+        Self {
+            step_size: 0.1,
+            adapt_step_size: true,
+            target_accept: None,
+            preconditioner: Preconditioner::default(),
+        }
+    }
+}
+
+/// The transition of [`Rwm`].
+#[derive(Debug)]
+pub struct RwmKernel {
+    scale: Scale,
+    proposal: Point,
+    z: Vec<f64>,
+    move_: Vec<f64>,
+}
+
+impl<T: Target> Algorithm<T> for Rwm {
+    type Kernel = RwmKernel;
+
+    fn kernel(&self, target: &T, _rng: &ChainRng) -> Result<RwmKernel, Error> {
+        let dim = target.dim();
+        let accept = self.target_accept.unwrap_or(if dim == 1 { 0.44 } else { 0.234 });
+        let accept = self.adapt_step_size.then_some(accept);
+        Ok(RwmKernel {
+            scale: Scale::new(dim, self.step_size, accept, self.preconditioner)?,
+            proposal: Point::new(dim),
+            z: vec![0.0; dim],
+            move_: vec![0.0; dim],
+        })
+    }
+}
+
+impl<T: Target> Kernel<T> for RwmKernel {
+    type State = Scale;
+
+    fn state(&self) -> Scale {
+        self.scale.clone()
+    }
+
+    fn restore(&mut self, state: Scale) {
+        self.scale = state;
+    }
+
+    fn step(
+        &mut self,
+        target: &T,
+        current: &mut Point,
+        ws: &mut T::Workspace,
+        rng: &mut ChainRng,
+    ) -> Step {
+        let step_size = self.scale.step_size();
+        rng.fill_normal(&mut self.z);
+        self.scale.mul(&self.z, &mut self.move_);
+        self.proposal.set(|q| {
+            for ((new, old), m) in q.iter_mut().zip(current.q()).zip(&self.move_) {
+                *new = old + step_size * m;
+            }
+        });
+        let new = self.proposal.eval(target, ws).total();
+        let log_ratio = new - current.log_density().total();
+        metropolis_test(current, &mut self.proposal, log_ratio, 0, rng)
+    }
+
+    fn adapt(&mut self, step: &Step, current: &Point, warmup: WarmupProgress) {
+        self.scale.adapt(step, current, warmup);
+    }
+
+    fn freeze(&mut self) {
+        self.scale.freeze();
+    }
+
+    fn stat_names(&self) -> &'static [&'static str] {
+        &["step_size"]
+    }
+
+    fn stats(&self, out: &mut [f64]) {
+        out[0] = self.scale.step_size();
+    }
+}

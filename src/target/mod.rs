@@ -1,0 +1,142 @@
+//! Targets: log densities over a flat vector q that samplers can walk on.
+//!
+//! A sampler asks for the smallest trait that it needs: [`Target`] (a log density) for random-walk
+//! Metropolis, [`GradTarget`] (its gradient as well) for MALA. [`Posterior`] implements both for
+//! every model, likelihood and prior; a density of your own takes three methods:
+//!
+//! ```
+//! use bnn_mcmc::target::{LogDensity, Target};
+//!
+//! /// log p(q) = -q^4 / 4, without its constant.
+//! struct Quartic;
+//!
+//! impl Target for Quartic {
+//!     type Workspace = ();
+//!     fn dim(&self) -> usize {
+//!         1
+//!     }
+//!     fn workspace(&self) {}
+//!     fn log_density(&self, q: &[f64], _: &mut ()) -> LogDensity {
+//!         LogDensity::from(-q[0].powi(4) / 4.0)
+//!     }
+//! }
+//! ```
+
+mod point;
+pub(crate) mod posterior;
+
+pub use point::Point;
+pub use posterior::{Posterior, PosteriorWorkspace};
+
+use serde::{Deserialize, Serialize};
+
+use crate::Error;
+use crate::layout::Layout;
+use crate::rng::ChainRng;
+
+/// A log density in its two parts. Their sum is what samplers use.
+///
+/// Outside the support the prior part is -inf: a proposal there is an ordinary rejection. Anything
+/// else that is not finite (NaN, +inf, a likelihood of -inf inside the support) is a divergence.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct LogDensity {
+    /// log p(y | q).
+    pub likelihood: f64,
+    /// log p(q).
+    pub prior: f64,
+}
+
+impl LogDensity {
+    /// What a target returns outside its support.
+    pub const OUTSIDE: Self = Self { likelihood: 0.0, prior: f64::NEG_INFINITY };
+
+    /// The log density that samplers use: likelihood + prior.
+    pub fn total(&self) -> f64 {
+        self.likelihood + self.prior
+    }
+
+    /// Whether the point has density zero because it lies outside the support.
+    pub fn is_outside_support(&self) -> bool {
+        self.prior == f64::NEG_INFINITY && !self.likelihood.is_nan()
+    }
+
+    /// Whether both parts are finite.
+    pub fn is_finite(&self) -> bool {
+        self.likelihood.is_finite() && self.prior.is_finite()
+    }
+}
+
+impl From<f64> for LogDensity {
+    /// A log density that is not told apart into likelihood and prior; -inf is outside the support.
+    fn from(log_density: f64) -> Self {
+        if log_density == f64::NEG_INFINITY {
+            Self::OUTSIDE
+        } else {
+            Self { likelihood: log_density, prior: 0.0 }
+        }
+    }
+}
+
+/// A log density of a flat vector q, up to a constant.
+pub trait Target: Sync {
+    /// Scratch memory of one chain; `()` if none is needed.
+    type Workspace: Send;
+
+    /// The length of q.
+    fn dim(&self) -> usize;
+
+    /// Scratch memory for one chain.
+    fn workspace(&self) -> Self::Workspace;
+
+    /// log p(q). `q` has length [`dim`](Self::dim).
+    fn log_density(&self, q: &[f64], ws: &mut Self::Workspace) -> LogDensity;
+
+    /// The names of the coordinates of q; by default one block `q`.
+    fn layout(&self) -> Layout {
+        Layout::vector("q", self.dim())
+    }
+
+    /// A random point to start a chain from: uniform on (-2, 2) by default, a draw from the prior
+    /// for a [`Posterior`].
+    fn draw_start(&self, rng: &mut ChainRng, q: &mut [f64]) -> Result<(), Error> {
+        q.fill_with(|| 4.0 * rng.uniform() - 2.0);
+        Ok(())
+    }
+}
+
+/// A target with a gradient.
+pub trait GradTarget: Target {
+    /// Returns log p(q) and overwrites `grad` (as long as q) with its gradient.
+    fn log_density_grad(&self, q: &[f64], grad: &mut [f64], ws: &mut Self::Workspace)
+    -> LogDensity;
+}
+
+impl<T: Target> Target for &T {
+    type Workspace = T::Workspace;
+    fn dim(&self) -> usize {
+        (**self).dim()
+    }
+    fn workspace(&self) -> Self::Workspace {
+        (**self).workspace()
+    }
+    fn log_density(&self, q: &[f64], ws: &mut Self::Workspace) -> LogDensity {
+        (**self).log_density(q, ws)
+    }
+    fn layout(&self) -> Layout {
+        (**self).layout()
+    }
+    fn draw_start(&self, rng: &mut ChainRng, q: &mut [f64]) -> Result<(), Error> {
+        (**self).draw_start(rng, q)
+    }
+}
+
+impl<T: GradTarget> GradTarget for &T {
+    fn log_density_grad(
+        &self,
+        q: &[f64],
+        grad: &mut [f64],
+        ws: &mut Self::Workspace,
+    ) -> LogDensity {
+        (**self).log_density_grad(q, grad, ws)
+    }
+}

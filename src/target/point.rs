@@ -1,0 +1,70 @@
+//! A point of a chain, with what is known about the target there.
+
+use super::{GradTarget, LogDensity, Target};
+
+/// A position q with its log density and gradient.
+///
+/// What is known is tied to the position: [`set`](Self::set) forgets it and only the `eval`
+/// methods fill it, so that a value of another position cannot be read.
+#[derive(Clone, Debug)]
+pub struct Point {
+    q: Vec<f64>,
+    grad: Vec<f64>,
+    log_density: Option<LogDensity>,
+    grad_is_valid: bool,
+}
+
+impl Point {
+    /// The origin of a space of `dim` dimensions; nothing is known about the target.
+    pub fn new(dim: usize) -> Self {
+        Self { q: vec![0.0; dim], grad: vec![0.0; dim], log_density: None, grad_is_valid: false }
+    }
+
+    /// The position.
+    pub fn q(&self) -> &[f64] {
+        &self.q
+    }
+
+    /// Moves the point: `write` gets the old position to change.
+    pub fn set(&mut self, write: impl FnOnce(&mut [f64])) {
+        self.log_density = None;
+        self.grad_is_valid = false;
+        write(&mut self.q);
+    }
+
+    /// The log density at q.
+    ///
+    /// # Panics
+    /// If no `eval` method was called since the point was last moved: an error in the kernel.
+    pub fn log_density(&self) -> LogDensity {
+        self.log_density.expect("a kernel evaluates a point before it reads its log density")
+    }
+
+    /// The gradient of the log density at q.
+    ///
+    /// # Panics
+    /// If [`eval_grad`](Self::eval_grad) was not called since the point was last moved.
+    pub fn grad(&self) -> &[f64] {
+        assert!(self.grad_is_valid, "a kernel evaluates a point before it reads its gradient");
+        &self.grad
+    }
+
+    /// Whether the gradient at q is known.
+    pub fn has_grad(&self) -> bool {
+        self.grad_is_valid
+    }
+
+    /// Evaluates the log density, unless it is known.
+    pub fn eval<T: Target>(&mut self, target: &T, ws: &mut T::Workspace) -> LogDensity {
+        *self.log_density.get_or_insert_with(|| target.log_density(&self.q, ws))
+    }
+
+    /// Evaluates the log density and its gradient, unless both are known.
+    pub fn eval_grad<T: GradTarget>(&mut self, target: &T, ws: &mut T::Workspace) -> LogDensity {
+        if !self.grad_is_valid {
+            self.log_density = Some(target.log_density_grad(&self.q, &mut self.grad, ws));
+            self.grad_is_valid = true;
+        }
+        self.log_density()
+    }
+}

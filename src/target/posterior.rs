@@ -1,0 +1,216 @@
+//! Model x likelihood x prior = posterior.
+//!
+//! q = (w, phi): the model's weights, then the likelihood's own parameters.
+//!
+//! ```text
+//! log p(q | y) = sum_i log p(y_i | f(x_i; w), phi) + log p(q) + constant
+//! ```
+//!
+//! The rows are walked in [tiles](crate::tile): forward, likelihood and backward for one tile
+//! before the next, so that activations stay in cache and no memory grows with the data. The
+//! order of the tiles is fixed: equal q give equal bits.
+
+use super::{GradTarget, LogDensity, Target};
+use crate::Error;
+use crate::data::Dataset;
+use crate::layout::Layout;
+use crate::likelihood::Likelihood;
+use crate::model::Model;
+use crate::prior::{BlockPrior, Priors};
+use crate::rng::ChainRng;
+use crate::tile::{TILE_ROWS, TileMut, Tiles, padded};
+
+/// The posterior of a model's weights and a likelihood's parameters, given data.
+///
+/// ```
+/// use bnn_mcmc::prelude::*;
+/// let data = Dataset::regression(
+///     ndarray::array![[0.0], [0.5], [1.0]],
+///     ndarray::array![[4.1], [5.4], [7.0]],
+/// )?;
+/// let posterior = Posterior::new(
+///     Linear::new(1, 1)?,
+///     Gaussian::sampled(),
+///     &data,
+///     Priors::all(Normal::new(0.0, 5.0)?)
+///         .with("log_noise_variance", LogInverseGamma::new(2.0, 0.5)?),
+/// )?;
+/// assert_eq!(posterior.layout().parameter_names(), ["w[0,0]", "b[0]", "log_noise_variance"]);
+/// # Ok::<(), bnn_mcmc::Error>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct Posterior<M, L> {
+    model: M,
+    likelihood: L,
+    priors: Vec<BlockPrior>,
+    layout: Layout,
+    n_weights: usize,
+    x: Tiles,
+    y: Tiles,
+}
+
+/// Scratch memory of one chain on a [`Posterior`].
+#[derive(Debug)]
+pub struct PosteriorWorkspace<W> {
+    model: W,
+    out: Vec<f64>,
+    d_out: Vec<f64>,
+    rows: [f64; TILE_ROWS],
+}
+
+impl<M: Model, L: Likelihood> Posterior<M, L> {
+    /// Puts model, likelihood, data and priors together.
+    ///
+    /// Errors: the data's features do not fit the model's inputs, the response does not fit the
+    /// likelihood or the model's outputs, or the priors do not cover every block exactly once.
+    pub fn new(model: M, likelihood: L, data: &Dataset, priors: Priors) -> Result<Self, Error> {
+        check_inputs(&model, data.n_features())?;
+        let y = likelihood.encode(data.response(), model.n_outputs())?;
+        let layout = model.layout().then(&likelihood.layout());
+        Ok(Self {
+            priors: priors.resolve(&layout)?,
+            n_weights: model.layout().dim(),
+            x: Tiles::new(data.x()),
+            y: Tiles::new(y.view()),
+            layout,
+            model,
+            likelihood,
+        })
+    }
+
+    /// The model.
+    pub fn model(&self) -> &M {
+        &self.model
+    }
+
+    /// The likelihood.
+    pub fn likelihood(&self) -> &L {
+        &self.likelihood
+    }
+
+    /// The named blocks of q: the model's, then the likelihood's.
+    pub fn layout(&self) -> &Layout {
+        &self.layout
+    }
+
+    /// The number of rows of the data.
+    pub fn n_obs(&self) -> usize {
+        self.x.rows()
+    }
+
+    /// Draws q from the prior; an error names the block whose prior is improper.
+    pub fn draw_prior(&self, rng: &mut ChainRng, q: &mut [f64]) -> Result<(), Error> {
+        for block in &self.priors {
+            block.prior.draw(rng, &mut q[block.range.clone()]).map_err(|e| Error::Prior {
+                problem: format!("block `{}` cannot be drawn from its prior: {e}", block.name),
+                known: self.layout.block_names(),
+            })?;
+        }
+        Ok(())
+    }
+
+    /// Calls `visit(weights, phi, tile of inputs, outputs, workspace)` for every tile of `x`.
+    pub(crate) fn for_each_output<'x>(
+        &self,
+        q: &[f64],
+        x: &'x Tiles,
+        ws: &mut PosteriorWorkspace<M::Workspace>,
+        mut visit: impl FnMut(&[f64], TileMut),
+    ) {
+        let (w, phi) = q.split_at(self.n_weights);
+        for x in x.iter() {
+            let len = x.stride() * self.model.n_outputs();
+            self.model.forward(w, x, TileMut::new(&mut ws.out[..len], x.rows()), &mut ws.model);
+            visit(phi, TileMut::new(&mut ws.out[..len], x.rows()));
+        }
+    }
+}
+
+/// Checks that rows of `n_features` numbers can be fed to `model`.
+pub(crate) fn check_inputs<M: Model>(model: &M, n_features: usize) -> Result<(), Error> {
+    if n_features == model.n_inputs() {
+        Ok(())
+    } else {
+        Err(Error::shape("number of features of the data", n_features, model.n_inputs()))
+    }
+}
+
+impl<M: Model, L: Likelihood> Target for Posterior<M, L> {
+    type Workspace = PosteriorWorkspace<M::Workspace>;
+
+    fn dim(&self) -> usize {
+        self.layout.dim()
+    }
+
+    fn workspace(&self) -> Self::Workspace {
+        let len = padded(TILE_ROWS) * self.model.n_outputs();
+        PosteriorWorkspace {
+            model: self.model.workspace(),
+            out: vec![0.0; len],
+            d_out: vec![0.0; len],
+            rows: [0.0; TILE_ROWS],
+        }
+    }
+
+    fn log_density(&self, q: &[f64], ws: &mut Self::Workspace) -> LogDensity {
+        let mut prior = 0.0;
+        for block in &self.priors {
+            prior += block.prior.log_density(&q[block.range.clone()]);
+        }
+        if prior == f64::NEG_INFINITY {
+            return LogDensity::OUTSIDE;
+        }
+        let (w, phi) = q.split_at(self.n_weights);
+        let mut likelihood = 0.0;
+        for (x, y) in self.x.iter().zip(self.y.iter()) {
+            let len = x.stride() * self.model.n_outputs();
+            let out = &mut ws.out[..len];
+            self.model.forward(w, x, TileMut::new(out, x.rows()), &mut ws.model);
+            let rows = &mut ws.rows[..x.rows()];
+            self.likelihood.log_lik_rows(phi, TileMut::new(out, x.rows()), y, rows);
+            likelihood += rows.iter().sum::<f64>();
+        }
+        LogDensity { likelihood, prior }
+    }
+
+    fn layout(&self) -> Layout {
+        self.layout.clone()
+    }
+
+    fn draw_start(&self, rng: &mut ChainRng, q: &mut [f64]) -> Result<(), Error> {
+        self.draw_prior(rng, q)
+    }
+}
+
+impl<M: Model, L: Likelihood> GradTarget for Posterior<M, L> {
+    fn log_density_grad(
+        &self,
+        q: &[f64],
+        grad: &mut [f64],
+        ws: &mut Self::Workspace,
+    ) -> LogDensity {
+        grad.fill(0.0);
+        let mut prior = 0.0;
+        for block in &self.priors {
+            let range = block.range.clone();
+            prior += block.prior.add_grad(&q[range.clone()], &mut grad[range]);
+        }
+        if prior == f64::NEG_INFINITY {
+            return LogDensity::OUTSIDE;
+        }
+        let (w, phi) = q.split_at(self.n_weights);
+        let (grad_w, grad_phi) = grad.split_at_mut(self.n_weights);
+        let mut likelihood = 0.0;
+        for (x, y) in self.x.iter().zip(self.y.iter()) {
+            let (rows, len) = (x.rows(), x.stride() * self.model.n_outputs());
+            let mut out = TileMut::new(&mut ws.out[..len], rows);
+            let mut d_out = TileMut::new(&mut ws.d_out[..len], rows);
+            self.model.forward(w, x, out.reborrow(), &mut ws.model);
+            likelihood +=
+                self.likelihood.log_lik_grad(phi, out.as_tile(), y, d_out.reborrow(), grad_phi);
+            d_out.clear_padding();
+            self.model.backward(w, x, d_out.as_tile(), grad_w, &mut ws.model);
+        }
+        LogDensity { likelihood, prior }
+    }
+}

@@ -1,0 +1,103 @@
+//! No step allocates: neither a gradient, nor a transition, nor an adaptation outside the few
+//! iterations at which a window of the warm-up ends.
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::cell::Cell;
+
+use bnn_mcmc::prelude::*;
+use bnn_mcmc::sampler::{Algorithm, Kernel, WarmupProgress};
+use bnn_mcmc::target::Point;
+
+#[allow(dead_code)]
+#[path = "../benches/problems/mod.rs"]
+mod problems;
+
+thread_local! {
+    static COUNT: Cell<usize> = const { Cell::new(0) };
+}
+
+struct Counting;
+
+// SAFETY: all calls are handed to the system's allocator unchanged.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        COUNT.with(|c| c.set(c.get() + 1));
+        unsafe { System.alloc(layout) }
+    }
+    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
+        unsafe { System.dealloc(pointer, layout) }
+    }
+    unsafe fn realloc(&self, pointer: *mut u8, layout: Layout, size: usize) -> *mut u8 {
+        COUNT.with(|c| c.set(c.get() + 1));
+        unsafe { System.realloc(pointer, layout, size) }
+    }
+}
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+fn allocations(f: impl FnOnce()) -> usize {
+    let before = COUNT.with(Cell::get);
+    f();
+    COUNT.with(Cell::get) - before
+}
+
+#[test]
+fn the_counter_counts() {
+    assert_eq!(allocations(|| drop(std::hint::black_box(vec![0.0; 10]))), 1);
+}
+
+fn check<T: GradTarget, A: for<'t> Algorithm<&'t T>>(key: char, target: &T, algorithm: &A) {
+    let target = &target;
+    let mut rng = ChainRng::new(1, 0);
+    let mut kernel = algorithm.kernel(target, &rng).unwrap();
+    let (mut ws, mut point) = (target.workspace(), Point::new(target.dim()));
+    point.set(|q| q.copy_from_slice(&problems::theta0(key)));
+    point.eval(target, &mut ws);
+    // One step first: faer and the dispatch on processor features may set themselves up once.
+    kernel.step(target, &mut point, &mut ws, &mut rng);
+    let total = 400;
+    let mut windows = 0;
+    for iteration in 0..total {
+        let count = allocations(|| {
+            let step = kernel.step(target, &mut point, &mut ws, &mut rng);
+            std::hint::black_box(step);
+        });
+        assert_eq!(count, 0, "{key}, step {iteration}");
+        let step = kernel.step(target, &mut point, &mut ws, &mut rng);
+        let adapting =
+            allocations(|| kernel.adapt(&step, &point, WarmupProgress { iteration, total }));
+        windows += usize::from(adapting > 0);
+    }
+    assert!(windows <= 6, "{key}: adaptation allocated in {windows} iterations");
+    kernel.freeze();
+    assert_eq!(
+        allocations(|| {
+            for _ in 0..10 {
+                kernel.step(target, &mut point, &mut ws, &mut rng);
+            }
+        }),
+        0
+    );
+}
+
+#[test]
+fn no_step_allocates() {
+    for preconditioner in
+        [Preconditioner::Identity, Preconditioner::Diagonal, Preconditioner::Dense]
+    {
+        let mala = Mala { preconditioner, step_size: 1e-3, ..Mala::default() };
+        let rwm = Rwm { preconditioner, step_size: 1e-3, ..Rwm::default() };
+        check('a', &problems::linear_gaussian('a'), &mala);
+        check('b', &problems::linear_bernoulli('b'), &mala);
+        check('c', &problems::network_categorical('c'), &mala);
+        check('d', &problems::network_gaussian('d'), &mala);
+        check('d', &problems::network_gaussian('d'), &rwm);
+    }
+    let mala = Mala { step_size: 1e-3, ..Mala::default() };
+    check('e', &problems::network_gaussian('e'), &mala);
+    check('f', &problems::network_categorical('f'), &mala);
+    check('g', &problems::network_gaussian('g'), &mala);
+    let independence = Independence { proposal: Normal::new(0.0, 0.1).unwrap() };
+    check('a', &problems::linear_gaussian('a'), &independence);
+}

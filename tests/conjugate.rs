@@ -1,0 +1,129 @@
+//! Samplers against the exact posterior of linear regression, within Monte Carlo error.
+
+use bnn_mcmc::diagnostics::{ess_mean, ess_sd};
+use bnn_mcmc::prelude::*;
+use bnn_mcmc::testing::{ConjugateRegression, Noise};
+use ndarray::{Array1, Array2, Axis};
+
+/// 40 rows, 3 correlated features, noise sd 0.5.
+fn data() -> (Array2<f64>, Array1<f64>) {
+    let mut rng = ChainRng::new(11, 0);
+    let mut x = Array2::from_shape_fn((40, 3), |_| rng.normal());
+    for i in 0..40 {
+        x[(i, 2)] = 0.8 * x[(i, 1)] + 0.6 * x[(i, 2)];
+    }
+    let y = Array1::from_shape_fn(40, |i| {
+        1.0 + 2.0 * x[(i, 0)] - x[(i, 1)] + 0.5 * x[(i, 2)] + 0.5 * rng.normal()
+    });
+    (x, y)
+}
+
+fn posterior(likelihood: Gaussian) -> Posterior<Linear, Gaussian> {
+    let (x, y) = data();
+    let data = Dataset::regression(x, y.insert_axis(Axis(1))).unwrap();
+    let mut priors = Priors::all(Normal::new(0.0, 1.5).unwrap());
+    if likelihood.layout().dim() > 0 {
+        priors = priors.with("log_noise_variance", LogInverseGamma::new(2.0, 0.5).unwrap());
+    }
+    Posterior::new(Linear::new(3, 1).unwrap(), likelihood, &data, priors).unwrap()
+}
+
+fn exact(noise: Noise) -> ConjugateRegression {
+    let (x, y) = data();
+    ConjugateRegression::new(x.view(), y.view(), 1.5, noise).unwrap()
+}
+
+/// Every mean, variance and covariance within 5 Monte Carlo standard errors of the exact one. A
+/// coordinate's error is sd / sqrt(ESS); a second moment's is that of the product's own chain.
+fn assert_matches(draws: &Draws, exact: &ConjugateRegression) {
+    let (mean, covariance) = (exact.mean(), exact.covariance());
+    for i in 0..exact.dim() {
+        let chain_i = draws.values().index_axis(Axis(2), i).to_owned();
+        for j in i..exact.dim() {
+            let product = (&chain_i - mean[i]) * (&draws.values().index_axis(Axis(2), j) - mean[j]);
+            let ess = ess_mean(product.view());
+            assert!(ess > 400.0, "ESS {ess} says too little about ({i}, {j})");
+            let error = product.mean().unwrap() - covariance[(i, j)];
+            let limit = 5.0 * product.std(1.0) / ess.sqrt();
+            assert!(error.abs() < limit, "covariance ({i}, {j}): off by {error}, allowed {limit}");
+        }
+        let error = chain_i.mean().unwrap() - mean[i];
+        let limit = 5.0 * covariance[(i, i)].sqrt() / ess_mean(chain_i.view()).sqrt();
+        assert!(error.abs() < limit, "mean {i}: off by {error}, allowed {limit}");
+        // The limit itself must be small, or nothing was tested.
+        assert!(limit < 0.15 * covariance[(i, i)].sqrt());
+        assert!(ess_sd(chain_i.view()) > 400.0);
+    }
+}
+
+#[test]
+fn mala_with_known_and_with_sampled_noise() {
+    for preconditioner in
+        [Preconditioner::Identity, Preconditioner::Diagonal, Preconditioner::Dense]
+    {
+        let mala = Mala { preconditioner, ..Mala::default() };
+        let run = |p: &Posterior<_, _>| {
+            Sampler::new(p, mala.clone()).warmup(3_000).draws(10_000).seed(5).run().unwrap()
+        };
+        let fixed = run(&posterior(Gaussian::fixed(0.5).unwrap()));
+        assert_matches(&fixed, &exact(Noise::Fixed(0.5)));
+        let sampled = run(&posterior(Gaussian::sampled()));
+        assert_matches(&sampled, &exact(Noise::InverseGamma { shape: 2.0, scale: 0.5 }));
+        for rate in sampled.accept_rate() {
+            assert!((rate - 0.574).abs() < 0.08, "{preconditioner:?}: acceptance {rate}");
+        }
+    }
+}
+
+#[test]
+fn random_walk_with_known_and_with_sampled_noise() {
+    for preconditioner in [Preconditioner::Diagonal, Preconditioner::Dense] {
+        let rwm = Rwm { preconditioner, ..Rwm::default() };
+        let run = |p: &Posterior<_, _>| {
+            Sampler::new(p, rwm.clone()).warmup(4_000).draws(40_000).seed(5).run().unwrap()
+        };
+        let fixed = run(&posterior(Gaussian::fixed(0.5).unwrap()));
+        assert_matches(&fixed, &exact(Noise::Fixed(0.5)));
+        let sampled = run(&posterior(Gaussian::sampled()));
+        assert_matches(&sampled, &exact(Noise::InverseGamma { shape: 2.0, scale: 0.5 }));
+        for rate in sampled.accept_rate() {
+            assert!((rate - 0.234).abs() < 0.06, "{preconditioner:?}: acceptance {rate}");
+        }
+    }
+}
+
+/// The reference itself: its draws have its moments, and its evidence is the prior's average.
+#[test]
+fn the_exact_posterior_agrees_with_itself() {
+    let exact = exact(Noise::InverseGamma { shape: 2.0, scale: 0.5 });
+    let (mean, covariance) = (exact.mean(), exact.covariance());
+    let n = 200_000;
+    let mut rng = ChainRng::new(3, 0);
+    let mut draws = Array2::zeros((n, exact.dim()));
+    for mut row in draws.rows_mut() {
+        exact.draw(&mut rng, row.as_slice_mut().unwrap());
+    }
+    for i in 0..exact.dim() {
+        let column = draws.column(i);
+        let sd = covariance[(i, i)].sqrt();
+        assert!((column.mean().unwrap() - mean[i]).abs() < 5.0 * sd / (n as f64).sqrt());
+        let variance = column.var(1.0);
+        assert!((variance / covariance[(i, i)] - 1.0).abs() < 0.02, "{variance}");
+    }
+}
+
+/// log p(y) of two observations with known noise, against the bivariate normal density.
+#[test]
+fn the_exact_evidence_is_the_marginal_normal_density() {
+    let x = ndarray::array![[0.5], [-1.0]];
+    let y = ndarray::array![0.3, 1.1];
+    let exact = ConjugateRegression::new(x.view(), y.view(), 2.0, Noise::Fixed(0.7)).unwrap();
+    // y ~ N(0, 0.49 I + 4 (x x^T + 1 1^T)).
+    let k =
+        |i: usize, j: usize| 4.0 * (x[(i, 0)] * x[(j, 0)] + 1.0) + if i == j { 0.49 } else { 0.0 };
+    let (a, b, c): (f64, f64, f64) = (k(0, 0), k(0, 1), k(1, 1));
+    let det = a * c - b * b;
+    let quadratic = (c * y[0] * y[0] - 2.0 * b * y[0] * y[1] + a * y[1] * y[1]) / det;
+    let log_density = -(std::f64::consts::TAU.ln()) - 0.5 * det.ln() - 0.5 * quadratic;
+    approx::assert_relative_eq!(exact.log_evidence(), log_density, max_relative = 1e-12);
+}

@@ -1,0 +1,409 @@
+//! Gradients of every model x likelihood x prior against finite differences, and likelihoods
+//! against their textbook formulas and at extreme logits.
+
+use bnn_mcmc::data::Response;
+use bnn_mcmc::prelude::*;
+use bnn_mcmc::testing::gradient_error;
+use bnn_mcmc::tile::{Tile, TileMut};
+use ndarray::{Array2, Array3};
+
+const ACTIVATIONS: [Activation; 6] = [
+    Activation::Identity,
+    Activation::Sigmoid,
+    Activation::Tanh,
+    Activation::Relu,
+    Activation::Softplus,
+    Activation::Silu,
+];
+
+/// 70 rows (two tiles, the second with padding) of 3 features, with a response of each kind.
+fn data_sets() -> Vec<Dataset> {
+    let mut rng = ChainRng::new(21, 0);
+    let x = Array2::from_shape_fn((70, 3), |_| rng.normal());
+    let classes = |k: usize| {
+        let names = (0..k).map(|i| format!("class {i}")).collect();
+        Dataset::classification(x.clone(), (0..70).map(|i| (i * 7 + i / 5) % k).collect(), names)
+    };
+    let counts = |k| Array2::from_shape_fn((70, k), |(i, j)| ((i * 3 + j * 5) % 7 + 1) as f64);
+    vec![
+        Dataset::regression(x.clone(), Array2::from_shape_fn((70, 1), |_| rng.normal())).unwrap(),
+        Dataset::regression(x.clone(), Array2::from_shape_fn((70, 2), |_| rng.normal())).unwrap(),
+        classes(2).unwrap(),
+        classes(3).unwrap(),
+        Dataset::counts(x.clone(), counts(2)).unwrap(),
+        Dataset::counts(x.clone(), counts(3)).unwrap(),
+    ]
+}
+
+fn priors(sampled_noise: bool) -> Vec<Priors> {
+    let noise = |priors: Priors, improper: bool| {
+        let (shape, scale) = if improper { (0.0, 0.0) } else { (2.0, 0.5) };
+        match sampled_noise {
+            true => priors.with("log_noise_variance", LogInverseGamma::new(shape, scale).unwrap()),
+            false => priors,
+        }
+    };
+    vec![
+        noise(Priors::all(Normal::new(0.3, 0.8).unwrap()), false),
+        noise(Priors::all(Uniform::new(-9.0, 9.0).unwrap()), true),
+        noise(Priors::all(LogInverseGamma::new(1.5, 0.7).unwrap()), false),
+    ]
+}
+
+fn check<M: Model + Clone, L: Likelihood + Clone>(model: &M, likelihood: L, data: &Dataset) {
+    let sampled_noise = likelihood.layout().dim() > 0;
+    for priors in priors(sampled_noise) {
+        let posterior = Posterior::new(model.clone(), likelihood.clone(), data, priors).unwrap();
+        let mut rng = ChainRng::new(4, 0);
+        for _ in 0..2 {
+            let q: Vec<f64> = (0..posterior.dim()).map(|_| 0.7 * rng.normal()).collect();
+            let error = gradient_error(&posterior, &q);
+            assert!(error < 1e-7, "{error} for {:?}", posterior.layout().block_names());
+            // The value that comes with the gradient is that of the log density alone.
+            let mut ws = posterior.workspace();
+            let both = posterior.log_density_grad(&q, &mut vec![0.0; q.len()], &mut ws);
+            let alone = posterior.log_density(&q, &mut ws);
+            approx::assert_relative_eq!(both.likelihood, alone.likelihood, max_relative = 1e-12);
+            approx::assert_relative_eq!(both.prior, alone.prior, max_relative = 1e-12);
+        }
+    }
+}
+
+fn check_all_likelihoods<M: Model + Clone>(model: impl Fn(usize) -> M) {
+    for data in &data_sets() {
+        match data.response() {
+            Response::Real(y) => {
+                check(&model(y.ncols()), Gaussian::sampled(), data);
+                check(&model(y.ncols()), Gaussian::fixed(0.7).unwrap(), data);
+            }
+            Response::Classes { names, .. } => {
+                if names.len() == 2 {
+                    check(&model(1), Bernoulli, data);
+                }
+                check(&model(names.len()), Categorical, data);
+            }
+            Response::Counts(counts) => {
+                if counts.ncols() == 2 {
+                    check(&model(1), Binomial, data);
+                }
+                check(&model(counts.ncols()), Multinomial, data);
+            }
+        }
+    }
+}
+
+#[test]
+fn linear_models_under_every_likelihood_and_prior() {
+    check_all_likelihoods(|k| Linear::new(3, k).unwrap());
+}
+
+#[test]
+fn networks_under_every_likelihood_prior_and_activation() {
+    for activation in ACTIVATIONS {
+        check_all_likelihoods(|k| Mlp::new(&[3, 4, k], activation).unwrap());
+    }
+    check_all_likelihoods(|k| Mlp::new(&[3, 5, 4, 2, k], Activation::Tanh).unwrap());
+}
+
+#[test]
+fn a_wrong_gradient_is_noticed() {
+    struct Wrong(Posterior<Linear, Gaussian>);
+    impl Target for Wrong {
+        type Workspace = <Posterior<Linear, Gaussian> as Target>::Workspace;
+        fn dim(&self) -> usize {
+            self.0.dim()
+        }
+        fn workspace(&self) -> Self::Workspace {
+            self.0.workspace()
+        }
+        fn log_density(&self, q: &[f64], ws: &mut Self::Workspace) -> LogDensity {
+            self.0.log_density(q, ws)
+        }
+    }
+    impl GradTarget for Wrong {
+        fn log_density_grad(
+            &self,
+            q: &[f64],
+            grad: &mut [f64],
+            ws: &mut Self::Workspace,
+        ) -> LogDensity {
+            let log_density = self.0.log_density_grad(q, grad, ws);
+            grad[1] += 1e-3 * (1.0 + grad[0].abs());
+            log_density
+        }
+    }
+    let data = &data_sets()[0];
+    let priors = priors(true).swap_remove(0);
+    let posterior =
+        Posterior::new(Linear::new(3, 1).unwrap(), Gaussian::sampled(), data, priors).unwrap();
+    assert!(gradient_error(&Wrong(posterior), &[0.1, 0.2, 0.3, 0.4, 0.5]) > 1e-5);
+}
+
+/// One row with the given logits and encoded response: (log likelihood, its gradient, the mean).
+fn one_row<L: Likelihood>(
+    likelihood: &L,
+    logits: &[f64],
+    response: &Response,
+) -> (f64, Vec<f64>, Vec<f64>) {
+    let y = likelihood.encode(response, logits.len()).unwrap();
+    let tile = |values: &[f64]| -> Vec<f64> {
+        values.iter().flat_map(|v| [*v, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0]).collect()
+    };
+    let y = tile(y.as_slice().unwrap());
+    let (mut out, mut d_out) = (tile(logits), tile(logits));
+    let mut mean = tile(&vec![0.0; likelihood.n_means(logits.len())]);
+    let (y, mut row) = (Tile::new(&y, 1), [0.0]);
+    likelihood.mean(&[], Tile::new(&out, 1), TileMut::new(&mut mean, 1));
+    let ell =
+        likelihood.log_lik_grad(&[], Tile::new(&out, 1), y, TileMut::new(&mut d_out, 1), &mut []);
+    likelihood.log_lik_rows(&[], TileMut::new(&mut out, 1), y, &mut row);
+    assert!((row[0] - ell).abs() <= 1e-12 * ell.abs().max(1.0), "{} and {ell}", row[0]);
+    let every_8th = |v: Vec<f64>| v.into_iter().step_by(8).collect::<Vec<_>>();
+    (ell, every_8th(d_out), every_8th(mean))
+}
+
+fn class(index: usize, k: usize) -> Response {
+    Response::Classes { index: vec![index], names: (0..k).map(|i| i.to_string()).collect() }
+}
+
+#[test]
+fn likelihoods_are_their_textbook_formulas() {
+    use approx::assert_relative_eq;
+    let sigmoid = |z: f64| 1.0 / (1.0 + (-z).exp());
+    for z in [-3.0, -0.2, 0.0, 1.7] {
+        for y in [0, 1] {
+            let (ell, d, mean) = one_row(&Bernoulli, &[z], &class(y, 2));
+            let p = if y == 1 { sigmoid(z) } else { 1.0 - sigmoid(z) };
+            assert_relative_eq!(ell, p.ln(), max_relative = 1e-13);
+            assert_relative_eq!(d[0], y as f64 - sigmoid(z), max_relative = 1e-13);
+            assert_relative_eq!(mean[0], sigmoid(z), max_relative = 1e-13);
+        }
+        let counts = Response::Counts(ndarray::array![[3.0, 4.0]]);
+        let (ell, d, _) = one_row(&Binomial, &[z], &counts);
+        let p = sigmoid(z);
+        let expected = 35.0f64.ln() + 3.0 * p.ln() + 4.0 * (1.0 - p).ln();
+        assert_relative_eq!(ell, expected, max_relative = 1e-12);
+        assert_relative_eq!(d[0], 3.0 - 7.0 * p, max_relative = 1e-12);
+    }
+    let z = [0.3, -1.0, 2.0];
+    let total: f64 = z.iter().map(|z| z.exp()).sum();
+    for y in 0..3 {
+        let (ell, d, mean) = one_row(&Categorical, &z, &class(y, 3));
+        assert_relative_eq!(ell, (z[y].exp() / total).ln(), max_relative = 1e-13);
+        for k in 0..3 {
+            let p = z[k].exp() / total;
+            assert_relative_eq!(mean[k], p, max_relative = 1e-13);
+            assert_relative_eq!(d[k], f64::from(u8::from(k == y)) - p, max_relative = 1e-12);
+        }
+    }
+    let counts = Response::Counts(ndarray::array![[2.0, 0.0, 3.0]]);
+    let (ell, d, _) = one_row(&Multinomial, &z, &counts);
+    let expected = 10.0f64.ln() + 2.0 * (z[0].exp() / total).ln() + 3.0 * (z[2].exp() / total).ln();
+    assert_relative_eq!(ell, expected, max_relative = 1e-12);
+    assert_relative_eq!(d[1], -5.0 * z[1].exp() / total, max_relative = 1e-12);
+}
+
+#[test]
+fn extreme_logits_give_finite_values_and_gradients() {
+    for size in [50.0, 800.0, 1e4, 1e150] {
+        for z in [size, -size] {
+            for y in [0, 1] {
+                let (ell, d, mean) = one_row(&Bernoulli, &[z], &class(y, 2));
+                let wrong = (y == 1) != (z > 0.0);
+                assert!((ell + if wrong { size } else { 0.0 }).abs() <= 1e-12 * size);
+                let expected = if wrong { -z.signum() } else { 0.0 };
+                assert!((d[0] - expected).abs() < 1e-20, "{d:?}");
+                assert!((mean[0] - f64::from(u8::from(z > 0.0))).abs() < 1e-20);
+                let (both, d, _) = one_row(&Categorical, &[0.0, z], &class(y, 2));
+                assert!((both - ell).abs() <= 1e-12 * size);
+                assert!((d[1] - expected).abs() < 1e-20);
+            }
+            let counts = Response::Counts(ndarray::array![[3.0, 4.0]]);
+            let (ell, d, _) = one_row(&Binomial, &[z], &counts);
+            assert!(ell.is_finite() && d[0].is_finite());
+            let (ell, d, _) = one_row(&Multinomial, &[z, 0.0], &counts);
+            assert!(ell.is_finite() && d.iter().all(|d| d.is_finite()));
+        }
+    }
+}
+
+#[test]
+fn responses_that_do_not_fit_are_refused_with_what_would() {
+    let real = Response::Real(ndarray::array![[1.0, 2.0]]);
+    let counts = Response::Counts(ndarray::array![[1.0, 2.0, 3.0]]);
+    let no_trials = Response::Counts(ndarray::array![[1.0, 2.0], [0.0, 0.0]]);
+    let message = |result: Result<Array2<f64>, Error>| result.unwrap_err().to_string();
+    for (message, part) in [
+        (message(Gaussian::sampled().encode(&class(0, 2), 1)), "expected real numbers"),
+        (message(Gaussian::sampled().encode(&real, 1)), "model outputs for the Gaussian"),
+        (message(Bernoulli.encode(&class(0, 3), 1)), "use Categorical for more"),
+        (message(Bernoulli.encode(&class(0, 2), 2)), "found 2, expected 1"),
+        (message(Bernoulli.encode(&real, 1)), "expected two classes"),
+        (message(Categorical.encode(&class(0, 3), 2)), "found 2, expected 3"),
+        (message(Categorical.encode(&real, 2)), "expected classes"),
+        (message(Binomial.encode(&counts, 1)), "use Multinomial"),
+        (message(Binomial.encode(&no_trials, 1)), "row 2 has no trials"),
+        (message(Multinomial.encode(&no_trials, 2)), "row 2 has no trials"),
+        (message(Multinomial.encode(&real, 2)), "expected counts"),
+    ] {
+        assert!(message.contains(part), "{message}");
+    }
+    assert!(Gaussian::fixed(0.0).unwrap_err().to_string().contains("sd of the Gaussian"));
+}
+
+#[test]
+fn a_posterior_refuses_what_does_not_fit_together() {
+    let data = &data_sets()[3];
+    let normal = || Normal::new(0.0, 1.0).unwrap();
+    let build = |model: Mlp, priors| {
+        Posterior::new(model, Categorical, data, priors).unwrap_err().to_string()
+    };
+    let mlp = |sizes: &[usize]| Mlp::new(sizes, Activation::Tanh).unwrap();
+    assert!(build(mlp(&[4, 2, 3]), Priors::all(normal())).contains("found 3, expected 4"));
+    assert!(build(mlp(&[3, 2, 4]), Priors::all(normal())).contains("found 4, expected 3"));
+    let uncovered = build(mlp(&[3, 2, 3]), Priors::new().with("w*", normal()));
+    assert!(uncovered.contains("`b0` has no prior") && uncovered.contains("w0, b0, w1, b1"));
+    let misspelt = build(mlp(&[3, 2, 3]), Priors::all(normal()).with("W0", normal()));
+    assert!(misspelt.contains("`W0` matches no block"));
+}
+
+#[test]
+fn priors_are_normalised_and_draw_from_themselves() {
+    let cases: [(Box<dyn Prior>, f64, f64); 4] = [
+        (Box::new(Normal::new(0.5, 2.0).unwrap()), -30.0, 30.0),
+        (Box::new(LogInverseGamma::new(2.0, 0.5).unwrap()), -6.0, 25.0),
+        (Box::new(LogInverseGamma::new(0.7, 3.0).unwrap()), -6.0, 60.0),
+        (Box::new(Uniform::new(-1.0, 3.0).unwrap()), -2.0, 4.0),
+    ];
+    for (prior, low, high) in cases {
+        let n = 400_000;
+        let step = (high - low) / f64::from(n);
+        let at = |i: i32| low + (f64::from(i) + 0.5) * step;
+        let (mut mass, mut below) = (0.0, Vec::new());
+        for i in 0..n {
+            mass += prior.log_density(&[at(i)]).exp() * step;
+            below.push(mass);
+        }
+        assert!((mass - 1.0).abs() < 1e-5, "{prior:?}: {mass}");
+        // Two coordinates are independent: log densities add up, or are -inf together.
+        let pair = prior.log_density(&[at(n / 3), at(n / 2)]);
+        let sum = prior.log_density(&[at(n / 3)]) + prior.log_density(&[at(n / 2)]);
+        approx::assert_relative_eq!(pair, sum, max_relative = 1e-12);
+
+        // Draws against the integrated density: Kolmogorov's distance.
+        let mut draws = vec![0.0; 100_000];
+        prior.draw(&mut ChainRng::new(2, 0), &mut draws).unwrap();
+        draws.sort_by(f64::total_cmp);
+        let distance = draws
+            .iter()
+            .enumerate()
+            .map(|(i, x)| {
+                let cell = (((x - low) / step) as usize).min(below.len() - 1);
+                (below[cell] - i as f64 / 100_000.0).abs()
+            })
+            .fold(0.0, f64::max);
+        assert!(distance < 2.7 / 100_000f64.sqrt(), "{prior:?}: D = {distance}");
+    }
+    let improper = LogInverseGamma::new(0.0, 0.0).unwrap();
+    assert_eq!(improper.log_density(&[-3.0, 900.0]), 0.0);
+    let error = improper.draw(&mut ChainRng::new(1, 0), &mut [0.0]).unwrap_err();
+    assert!(error.to_string().contains("Init::Around"), "{error}");
+}
+
+#[test]
+fn bad_prior_arguments_are_refused_by_name() {
+    for (error, part) in [
+        (Normal::new(f64::NAN, 1.0).unwrap_err(), "mean of the normal prior"),
+        (Normal::new(0.0, 0.0).unwrap_err(), "sd of the normal prior"),
+        (Normal::new(0.0, -1.0).unwrap_err(), "is -1"),
+        (LogInverseGamma::new(0.0, 1.0).unwrap_err(), "shape of the inverse-gamma prior"),
+        (LogInverseGamma::new(1.0, f64::INFINITY).unwrap_err(), "scale of the inverse-gamma"),
+        (Uniform::new(1.0, 1.0).unwrap_err(), "[1, 1]"),
+        (Uniform::new(f64::NEG_INFINITY, 1.0).unwrap_err(), "lower bound"),
+        (Uniform::new(-1e308, 1e308).unwrap_err(), "finite width"),
+    ] {
+        assert!(error.is_argument() && error.to_string().contains(part), "{error}");
+    }
+}
+
+#[test]
+fn predictions_are_those_of_the_draws() {
+    let data = &data_sets()[3];
+    let model = Mlp::new(&[3, 2, 3], Activation::Tanh).unwrap();
+    let priors = Priors::all(Normal::new(0.0, 1.0).unwrap());
+    let posterior = Posterior::new(model, Categorical, data, priors).unwrap();
+    let mut rng = ChainRng::new(8, 0);
+    let values = Array3::from_shape_fn((2, 3, posterior.dim()), |_| rng.normal());
+    let draws = Draws::new(posterior.layout().clone(), values).unwrap();
+    let predictions = posterior.predict(&draws, data).unwrap();
+    let Response::Classes { index, .. } = data.response() else { unreachable!() };
+    let mut hits = 0;
+    for chain in 0..2 {
+        for draw in 0..3 {
+            let q = draws.draw(chain, draw).unwrap();
+            let mut ell = 0.0;
+            for row in 0..data.rows() {
+                let p = predictions.mean().slice_move(ndarray::s![chain, draw, row, ..]).to_owned();
+                approx::assert_relative_eq!(p.sum(), 1.0, max_relative = 1e-12);
+                let log_p = predictions.log_density()[(chain, draw, row)];
+                approx::assert_relative_eq!(p[index[row]].ln(), log_p, max_relative = 1e-10);
+                ell += log_p;
+                let best = (0..3).fold(0, |best, k| if p[k] > p[best] { k } else { best });
+                hits += usize::from(best == index[row]);
+            }
+            let target = posterior.log_density(q, &mut posterior.workspace());
+            approx::assert_relative_eq!(ell, target.likelihood, max_relative = 1e-12);
+        }
+    }
+    let scores = predictions.scores().unwrap();
+    let accuracy = scores.get("accuracy").unwrap();
+    approx::assert_relative_eq!(accuracy.draws_mean, hits as f64 / 420.0, max_relative = 1e-12);
+    let lpd = scores.get("log_predictive_density").unwrap();
+    assert!(lpd.posterior > lpd.draws_mean, "Jensen's inequality");
+    assert!(scores.get("rmse").is_none());
+    assert_eq!(predictions.quantities().dim(), (2, 3, 70 * 3));
+    let mean = posterior.predict_mean(&draws, data.x()).unwrap();
+    assert_eq!(mean, predictions.mean());
+
+    let mut csv = Vec::new();
+    predictions.write_csv(&mut csv).unwrap();
+    let csv = String::from_utf8(csv).unwrap();
+    assert_eq!(csv.lines().count(), 1 + 70 * 3);
+    assert!(csv.starts_with("row,column,observed,mean,sd,q05,q50,q95\n0,class 0,1,"));
+
+    let other = Draws::new(bnn_mcmc::layout::Layout::vector("q", 2), Array3::zeros((1, 1, 2)));
+    let error = posterior.predict(&other.unwrap(), data).unwrap_err();
+    assert!(error.to_string().contains("parameters of the draws"), "{error}");
+    let none = Draws::new(posterior.layout().clone(), Array3::zeros((2, 0, posterior.dim())));
+    let none = posterior.predict(&none.unwrap(), data).unwrap();
+    assert!(none.scores().unwrap_err().is_argument());
+}
+
+#[test]
+fn regression_scores_are_the_textbook_ones() {
+    let x = ndarray::array![[0.0], [1.0], [2.0]];
+    let y = ndarray::array![[0.0], [2.0], [1.0]];
+    let data = Dataset::regression(x, y).unwrap();
+    let model = Linear::new(1, 1).unwrap();
+    let priors = Priors::all(Normal::new(0.0, 1.0).unwrap());
+    let posterior = Posterior::new(model, Gaussian::fixed(0.5).unwrap(), &data, priors).unwrap();
+    // Two draws: f = x and f = 0. Their mean is x / 2.
+    let values = ndarray::array![[[1.0, 0.0], [0.0, 0.0]]];
+    let draws = Draws::new(posterior.layout().clone(), values).unwrap();
+    let scores = posterior.predict(&draws, &data).unwrap().scores().unwrap();
+    let rmse = scores.get("rmse").unwrap();
+    approx::assert_relative_eq!(rmse.posterior, (2.25f64 / 3.0).sqrt(), max_relative = 1e-14);
+    let each = [(2.0f64 / 3.0).sqrt(), (5.0f64 / 3.0).sqrt()];
+    approx::assert_relative_eq!(rmse.draws_mean, (each[0] + each[1]) / 2.0, max_relative = 1e-14);
+    let sd = (each[1] - each[0]) / 2f64.sqrt();
+    approx::assert_relative_eq!(rmse.draws_sd, sd, max_relative = 1e-12);
+    approx::assert_relative_eq!(scores.get("mae").unwrap().posterior, 0.5, max_relative = 1e-14);
+    let density = |d: f64| (-0.5 * d * d / 0.25).exp() / (std::f64::consts::TAU * 0.25).sqrt();
+    let lpd = [(0.0, 0.0), (1.0, 2.0), (1.0, 1.0)]
+        .map(|(a, b)| ((density(a) + density(b)) / 2.0).ln())
+        .iter()
+        .sum::<f64>()
+        / 3.0;
+    let measured = scores.get("log_predictive_density").unwrap().posterior;
+    approx::assert_relative_eq!(measured, lpd, max_relative = 1e-12);
+}

@@ -1,0 +1,344 @@
+//! The loop: reproducible for any number of threads, resumable, stoppable, clear about bad input.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use bnn_mcmc::prelude::*;
+use bnn_mcmc::sampler::{Algorithm, Kernel, Phase, WarmupProgress};
+use bnn_mcmc::target::Point;
+use bnn_mcmc::testing::GaussianTarget;
+use proptest::prelude::*;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+fn target() -> GaussianTarget {
+    GaussianTarget::new(vec![1.0, -2.0], &[1.0, 0.6, 0.6, 2.0]).unwrap()
+}
+
+#[test]
+fn draws_do_not_depend_on_the_number_of_threads() {
+    let target = target();
+    for preconditioner in
+        [Preconditioner::Identity, Preconditioner::Diagonal, Preconditioner::Dense]
+    {
+        let run = |threads| {
+            Sampler::new(&target, Mala { preconditioner, ..Mala::default() })
+                .chains(5)
+                .warmup(300)
+                .draws(200)
+                .seed(3)
+                .threads(threads)
+                .run()
+                .unwrap()
+        };
+        let (one, four) = (run(1), run(4));
+        assert_eq!(one.values(), four.values());
+        for stat in one.stat_names() {
+            assert_eq!(one.stat(stat).unwrap(), four.stat(stat).unwrap(), "{stat}");
+        }
+        let chains: Vec<_> = (0..5).map(|c| one.draw(c, 0).unwrap()).collect();
+        assert!((1..5).all(|c| chains[c] != chains[0]), "chains must not share random numbers");
+    }
+}
+
+#[test]
+fn another_seed_gives_other_draws() {
+    let target = target();
+    let run = |seed| Sampler::new(&target, Rwm::default()).seed(seed).draws(10).run().unwrap();
+    assert_eq!(run(1).values(), run(1).values());
+    assert_ne!(run(1).values(), run(2).values());
+}
+
+/// Stops a chain in the middle of warm-up, writes kernel, position and random stream to JSON, and
+/// goes on with new objects.
+fn resume_equals_uninterrupted<A>(algorithm: A)
+where
+    A: for<'t> Algorithm<&'t GaussianTarget>,
+    for<'t> <A as Algorithm<&'t GaussianTarget>>::Kernel: Kernel<&'t GaussianTarget>,
+{
+    let target = target();
+    let target = &target;
+    let run = |break_at: Option<usize>| {
+        let mut rng = ChainRng::new(9, 0);
+        let mut kernel = algorithm.kernel(&target, &rng).unwrap();
+        let mut ws = target.workspace();
+        let mut point = Point::new(2);
+        point.eval(&target, &mut ws);
+        for iteration in 0..400 {
+            if Some(iteration) == break_at {
+                let state = through_json(&kernel.state());
+                rng = through_json(&rng);
+                let q: Vec<f64> = through_json(&point.q().to_vec());
+                kernel = algorithm.kernel(&target, &ChainRng::new(0, 0)).unwrap();
+                kernel.restore(state);
+                point = Point::new(2);
+                point.set(|old| old.copy_from_slice(&q));
+                point.eval(&target, &mut ws);
+            }
+            let step = kernel.step(&target, &mut point, &mut ws, &mut rng);
+            if iteration < 300 {
+                kernel.adapt(&step, &point, WarmupProgress { iteration, total: 300 });
+            } else if iteration == 300 {
+                kernel.freeze();
+            }
+        }
+        point.q().to_vec()
+    };
+    let whole = run(None);
+    for break_at in [1, 60, 200, 299, 300, 301, 399] {
+        assert_eq!(run(Some(break_at)), whole, "broken at {break_at}");
+    }
+}
+
+fn through_json<T: Serialize + DeserializeOwned>(value: &T) -> T {
+    serde_json::from_str(&serde_json::to_string(value).unwrap()).unwrap()
+}
+
+#[test]
+fn a_restored_kernel_goes_on_as_if_it_had_not_been_stopped() {
+    for preconditioner in
+        [Preconditioner::Identity, Preconditioner::Diagonal, Preconditioner::Dense]
+    {
+        resume_equals_uninterrupted(Mala { preconditioner, ..Mala::default() });
+        resume_equals_uninterrupted(Rwm { preconditioner, ..Rwm::default() });
+    }
+    resume_equals_uninterrupted(Independence { proposal: Normal::new(0.0, 3.0).unwrap() });
+}
+
+#[test]
+fn thinning_keeps_every_kth_state() {
+    let target = target();
+    let run = |draws, thin| {
+        Sampler::new(&target, Rwm::default()).warmup(50).draws(draws).thin(thin).run().unwrap()
+    };
+    let (all, thinned) = (run(60, 1), run(20, 3));
+    assert_eq!(all.thinned(3).unwrap().values(), thinned.values());
+    let sum = |d: &Draws| d.stat("accepted").unwrap().sum();
+    assert!((sum(&all) - 3.0 * sum(&thinned)).abs() < 1e-9);
+    assert!(all.thinned(0).unwrap_err().is_argument());
+    assert!(all.thinned(61).unwrap_err().is_argument());
+}
+
+#[test]
+fn statistics_are_those_of_the_stored_states() {
+    let target = target();
+    let draws = Sampler::new(&target, Mala::default()).draws(100).run().unwrap();
+    for chain in 0..4 {
+        for d in 0..100 {
+            let q = draws.draw(chain, d).unwrap();
+            let expected = target.log_density(q, &mut target.workspace()).total();
+            let stored = draws.stat("log_likelihood").unwrap()[(chain, d)]
+                + draws.stat("log_prior").unwrap()[(chain, d)];
+            assert_eq!(stored, expected);
+        }
+    }
+    assert_eq!(draws.stat("gradient_evals").unwrap().sum(), 400.0);
+    // One more gradient per chain, at its starting point.
+    assert_eq!(draws.gradient_evals(), 4 * (1 + 1000 + 100));
+    assert_eq!(draws.stat_names().last().unwrap(), "step_size");
+    let steps = draws.stat("step_size").unwrap();
+    assert!(steps.row(0).iter().all(|s| *s == steps[(0, 0)]), "frozen after warm-up");
+    assert_eq!(draws.info().warmup_divergences, [0; 4]);
+    assert!(draws.stat("energy").unwrap_err().to_string().contains("step_size"));
+}
+
+#[test]
+fn a_stopped_run_returns_what_is_there() {
+    let target = target();
+    let full = Sampler::new(&target, Rwm::default()).warmup(10).draws(50_000).run().unwrap();
+    let stop = StopHandle::new();
+    let cut = Sampler::new(&target, Rwm::default())
+        .warmup(10)
+        .draws(50_000)
+        .stop_handle(&stop)
+        .on_progress(|p| {
+            if p.phase == Phase::Sampling && p.done >= 5 {
+                stop.stop();
+            }
+        })
+        .run()
+        .unwrap();
+    let n = cut.n_draws();
+    assert!(cut.info().stopped_early && (5..50_000).contains(&n), "{n}");
+    assert_eq!(cut.values(), full.values().slice(ndarray::s![.., ..n, ..]));
+    assert!(!full.info().stopped_early);
+
+    stop.stop();
+    let none = Sampler::new(&target, Rwm::default()).stop_handle(&stop).run().unwrap();
+    assert_eq!(none.n_draws(), 0);
+    assert!(none.accept_rate().iter().all(|a| a.is_nan()));
+}
+
+#[test]
+fn progress_is_reported_to_the_end_of_both_phases() {
+    let target = target();
+    let mut reports = Vec::new();
+    Sampler::new(&target, Rwm::default())
+        .warmup(100)
+        .draws(70)
+        .on_progress(|p| reports.push((p.phase, p.done, p.total)))
+        .run()
+        .unwrap();
+    assert!(reports.contains(&(Phase::Warmup, 100, 100)));
+    assert_eq!(*reports.last().unwrap(), (Phase::Sampling, 70, 70));
+}
+
+#[test]
+fn warm_up_of_any_length_works() {
+    let target = target();
+    for warmup in [0, 1, 2, 10, 40, 99, 150] {
+        for preconditioner in [Preconditioner::Diagonal, Preconditioner::Dense] {
+            let draws = Sampler::new(&target, Mala { preconditioner, ..Mala::default() })
+                .warmup(warmup)
+                .draws(5)
+                .run()
+                .unwrap();
+            assert!(draws.values().iter().all(|x| x.is_finite()));
+            if warmup == 0 {
+                assert_eq!(draws.stat("step_size").unwrap()[(0, 0)], 0.1);
+            }
+        }
+    }
+}
+
+#[test]
+fn starting_points_are_used_and_checked() {
+    let target = target();
+    let with = |init| {
+        Sampler::new(&target, Rwm { step_size: 1e-9, ..Rwm::default() })
+            .chains(2)
+            .warmup(0)
+            .draws(1)
+            .init(init)
+            .run()
+    };
+    let draws = with(Init::Points(vec![vec![1.0, 2.0], vec![3.0, 4.0]])).unwrap();
+    approx::assert_abs_diff_eq!(draws.draw(1, 0).unwrap()[0], 3.0, epsilon = 1e-7);
+    let around = |sd| Init::Around { center: vec![5.0, -5.0], sd };
+    let draws = with(around(0.01)).unwrap();
+    assert!((draws.draw(0, 0).unwrap()[1] + 5.0).abs() < 0.1);
+    assert_ne!(draws.draw(0, 0), draws.draw(1, 0));
+
+    for (init, message) in [
+        (Init::Points(vec![vec![0.0, 0.0]]), "number of starting points: found 1, expected 2"),
+        (Init::Points(vec![vec![0.0]; 2]), "length of the starting point of chain 0"),
+        (
+            Init::Points(vec![vec![0.0, f64::NAN]; 2]),
+            "coordinate 1 of the starting point of chain 0",
+        ),
+        (around(0.0), "sd of the starting points"),
+        (Init::Around { center: vec![0.0], sd: 1.0 }, "length of the center"),
+    ] {
+        let error = with(init).unwrap_err();
+        assert!(error.is_argument() && error.to_string().contains(message), "{error}");
+    }
+}
+
+#[test]
+fn bad_settings_are_refused_by_name() {
+    let target = target();
+    let run = |s: Sampler<'_, GaussianTarget, Mala>| s.run().unwrap_err().to_string();
+    let new = || Sampler::new(&target, Mala::default());
+    assert!(run(new().chains(0)).contains("`chains` is 0"));
+    assert!(run(new().thin(0)).contains("`thin` is 0"));
+    assert!(run(new().threads(0)).contains("`threads` is 0"));
+    assert!(run(new().draws(usize::MAX)).contains("`draws`"));
+    for step_size in [0.0, -1.0, f64::NAN, f64::INFINITY] {
+        let mala = Mala { step_size, ..Mala::default() };
+        assert!(run(Sampler::new(&target, mala)).contains("`step_size`"));
+    }
+    for target_accept in [0.0, 1.0, f64::NAN] {
+        let mala = Mala { target_accept, ..Mala::default() };
+        assert!(run(Sampler::new(&target, mala)).contains("`target_accept`"));
+    }
+}
+
+/// A target with every kind of trouble, by where q lies.
+struct Hostile(f64);
+
+impl Target for Hostile {
+    type Workspace = ();
+    fn dim(&self) -> usize {
+        1
+    }
+    fn workspace(&self) {}
+    fn log_density(&self, q: &[f64], _: &mut ()) -> LogDensity {
+        if q[0] < 0.0 {
+            return LogDensity::OUTSIDE;
+        }
+        let likelihood = if q[0] > 1.0 { self.0 } else { 0.0 };
+        LogDensity { likelihood, prior: 0.0 }
+    }
+}
+
+#[test]
+fn bad_densities_are_rejected_and_counted_apart_from_the_support() {
+    for (value, divergent) in
+        [(f64::NAN, true), (f64::INFINITY, true), (f64::NEG_INFINITY, true), (0.0, false)]
+    {
+        let target = Hostile(value);
+        let draws = Sampler::new(&target, Rwm { step_size: 1.0, ..Rwm::default() })
+            .warmup(0)
+            .draws(500)
+            .init(Init::Points(vec![vec![0.5]; 4]))
+            .run()
+            .unwrap();
+        assert_eq!(draws.divergences() > 0, divergent, "{value}");
+        assert!(draws.values().iter().all(|q| *q >= 0.0));
+        if divergent {
+            assert!(draws.values().iter().all(|q| *q <= 1.0));
+        }
+    }
+}
+
+#[test]
+fn a_chain_that_cannot_start_says_why() {
+    struct Nowhere(AtomicUsize);
+    impl Target for Nowhere {
+        type Workspace = ();
+        fn dim(&self) -> usize {
+            1
+        }
+        fn workspace(&self) {}
+        fn log_density(&self, _: &[f64], _: &mut ()) -> LogDensity {
+            self.0.fetch_add(1, Ordering::Relaxed);
+            LogDensity::from(f64::NAN)
+        }
+    }
+    let target = Nowhere(AtomicUsize::new(0));
+    let error = Sampler::new(&target, Rwm::default()).run().unwrap_err();
+    assert!(error.is_start(), "{error}");
+    assert!(error.to_string().contains("in 100 tries: log likelihood NaN"), "{error}");
+    assert_eq!(target.0.load(Ordering::Relaxed), Init::TRIES);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
+
+    /// Whatever the settings, a run ends in draws or in an error, never in a panic.
+    #[test]
+    fn no_setting_panics(
+        step_size in prop_oneof![any::<f64>(), 1e-300..1e300f64],
+        accept in prop_oneof![any::<f64>(), 0.01..0.99f64],
+        (chains, warmup, draws, thin) in (0..3usize, 0..120usize, 0..30usize, 0..3usize),
+        start in prop::collection::vec(any::<f64>(), 0..4),
+        value in any::<f64>(),
+        kind in 0..3usize,
+    ) {
+        let preconditioner =
+            [Preconditioner::Identity, Preconditioner::Diagonal, Preconditioner::Dense][kind];
+        let gaussian = target();
+        let init = Init::Points(vec![start; chains]);
+        let mala = Mala { step_size, target_accept: accept, preconditioner, ..Mala::default() };
+        let run = Sampler::new(&gaussian, mala)
+            .chains(chains).warmup(warmup).draws(draws).thin(thin).init(init).run();
+        if let Ok(draws) = run {
+            prop_assert!(draws.values().iter().all(|x| x.is_finite()));
+        }
+        let hostile = Hostile(value);
+        let rwm = Rwm { step_size, target_accept: Some(accept), preconditioner, ..Rwm::default() };
+        let run = Sampler::new(&hostile, rwm).chains(chains).warmup(warmup).draws(draws).run();
+        if let Ok(draws) = run {
+            prop_assert!(draws.values().iter().all(|x| x.is_finite()));
+        }
+    }
+}
