@@ -1,5 +1,6 @@
 //! bnn-mcmc
 
+pub mod diagnostics;
 pub mod error;
 pub mod layout;
 pub mod model;
