@@ -1,0 +1,494 @@
+//! One sentence about a run: may it be trusted, and if not, what is to be done?
+//!
+//! The judgement is made in function space, on quantities that do not depend on how hidden units
+//! are numbered: predictions at given inputs, log-likelihood, log-prior. A run has converged when
+//! every quantity has R-hat at most 1.01 and at least 100 effective draws per chain, in the bulk and
+//! in the tails (Vehtari et al. 2021, doi:10.1214/20-BA1221). Otherwise two more questions tell
+//! what went wrong:
+//!
+//! - Does a chain disagree with itself? R-hat of the two halves of the single chain, on ranks and
+//!   folded, above 1.1 (the limit of Gelman and Rubin's day) means that it still drifts.
+//! - Is one chain alone to blame? That is so if R-hat falls to 1.05 or below, and its excess over 1
+//!   to less than a third, when that chain is left out.
+//!
+//! Chains are counted from 0, as everywhere in this crate, and sentences say so.
+//!
+//! ```
+//! use bnn_mcmc::diagnostics::{Judge, Outcome};
+//! let mut rng = bnn_mcmc::rng::ChainRng::new(1, 0);
+//! let mut predictions = ndarray::Array3::from_shape_simple_fn((4, 1000, 5), || rng.normal());
+//! let log_likelihood = ndarray::Array2::from_shape_simple_fn((4, 1000), || rng.normal());
+//! let judge = |predictions: &ndarray::Array3<f64>| {
+//!     Judge::new()
+//!         .quantities("predictions", predictions.view())
+//!         .quantity("log-likelihood", log_likelihood.view())
+//!         .judge()
+//! };
+//! let verdict = judge(&predictions)?;
+//! assert!(verdict.is_converged(), "{verdict}");
+//!
+//! predictions.slice_mut(ndarray::s![3, .., ..]).mapv_inplace(|x| x + 2.0);
+//! let verdict = judge(&predictions)?;
+//! assert!(matches!(verdict.outcome, Outcome::OneChainDisagrees { chain: 3, .. }));
+//! println!("{verdict}"); // not converged: chain 3 (counted from 0) sits in another mode ...
+//! # Ok::<(), bnn_mcmc::Error>(())
+//! ```
+
+use std::fmt;
+
+use ndarray::{ArrayView2, ArrayView3, Axis, concatenate, s};
+use rayon::prelude::*;
+use serde::{Deserialize, Serialize};
+
+use super::chains::Chains;
+use super::rhat;
+use super::summary::{SummaryRow, ratio, summarise};
+use super::workspace::Workspace;
+use crate::Error;
+
+/// The largest R-hat of a converged run (Vehtari et al. 2021, section 4.1).
+pub const RHAT_LIMIT: f64 = 1.01;
+/// The fewest effective draws per chain of a converged run (Vehtari et al. 2021, section 4.1).
+pub const ESS_PER_CHAIN: f64 = 100.0;
+/// R-hat between the halves of one chain above which that chain counts as drifting: the limit that
+/// was usual for R-hat before ranks (Gelman et al., Bayesian Data Analysis, 2nd ed.).
+pub const DRIFT_LIMIT: f64 = 1.1;
+/// R-hat to which the other chains must agree for a single one to be blamed.
+pub const OTHERS_LIMIT: f64 = 1.05;
+
+/// Collects the quantities to be judged, and the limits to judge them by.
+#[derive(Clone, Debug)]
+pub struct Judge<'a> {
+    /// The largest R-hat of a converged run: [`RHAT_LIMIT`].
+    pub rhat_limit: f64,
+    /// The fewest effective draws per chain of a converged run: [`ESS_PER_CHAIN`].
+    pub ess_per_chain: f64,
+    groups: Vec<(String, ArrayView3<'a, f64>)>,
+}
+
+impl Default for Judge<'_> {
+    fn default() -> Self {
+        Self { rhat_limit: RHAT_LIMIT, ess_per_chain: ESS_PER_CHAIN, groups: Vec::new() }
+    }
+}
+
+impl<'a> Judge<'a> {
+    /// A judge with the default limits and nothing to judge yet.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Adds a group of quantities `[chain, draw, quantity]`, such as the predictions at test inputs.
+    pub fn quantities(mut self, name: impl Into<String>, draws: ArrayView3<'a, f64>) -> Self {
+        self.groups.push((name.into(), draws));
+        self
+    }
+
+    /// Adds a single quantity `[chain, draw]`, such as the log-likelihood.
+    pub fn quantity(self, name: impl Into<String>, draws: ArrayView2<'a, f64>) -> Self {
+        self.quantities(name, draws.insert_axis(Axis(2)))
+    }
+
+    /// Judges all that was added. Groups may differ in their number of draws.
+    ///
+    /// # Errors
+    /// If the groups differ in their number of chains.
+    pub fn judge(&self) -> Result<Verdict, Error> {
+        let chains = self.groups.first().map_or(0, |g| g.1.len_of(Axis(0)));
+        for (name, draws) in &self.groups {
+            if draws.len_of(Axis(0)) != chains {
+                return Err(Error::shape(
+                    format!("chains of `{name}`"),
+                    draws.len_of(Axis(0)),
+                    chains,
+                ));
+            }
+        }
+        let rows: Vec<Vec<SummaryRow>> =
+            self.groups.iter().map(|(_, draws)| summarise(*draws, |_| String::new())).collect();
+        let groups: Vec<Group> =
+            self.groups.iter().zip(&rows).map(|((name, _), rows)| Group::of(name, rows)).collect();
+        let outcome = self.outcome(chains, &groups);
+        Ok(Verdict { outcome, groups, chains, rhat_limit: self.rhat_limit })
+    }
+
+    fn outcome(&self, chains: usize, groups: &[Group]) -> Outcome {
+        let draws = self.groups.iter().map(|g| g.1.len_of(Axis(1))).min().unwrap_or(0);
+        if chains == 0 || groups.iter().all(|g| g.quantities == 0) || draws < 4 {
+            return Outcome::NothingToJudge { draws };
+        }
+        if let Some((group, chain)) = self.first_not_finite() {
+            return Outcome::NotFinite { group, chain };
+        }
+        let drift = self.drift(chains);
+        let max_drift = drift.iter().copied().fold(f64::NAN, f64::max);
+        if chains == 1 {
+            let drifts = max_drift > DRIFT_LIMIT;
+            return Outcome::OneChain { drifts, halves_rhat: max_drift };
+        }
+        let max_rhat = groups.iter().map(|g| g.max_rhat).fold(f64::NAN, f64::max);
+        let min_ess =
+            groups.iter().flat_map(|g| [g.min_ess_bulk, g.min_ess_tail]).fold(f64::NAN, f64::min);
+        if max_rhat > self.rhat_limit {
+            return self.disagreement(&drift, max_rhat, min_ess);
+        }
+        let constant = groups.iter().map(|g| g.constant).sum();
+        if constant > 0 {
+            return Outcome::ConstantQuantities { count: constant };
+        }
+        let wanted = self.ess_per_chain * chains as f64;
+        // Written so that a NaN on either side cannot pass.
+        if max_rhat <= self.rhat_limit && min_ess >= wanted {
+            Outcome::Converged { max_rhat, min_ess }
+        } else {
+            Outcome::TooFewDraws { min_ess, wanted }
+        }
+    }
+
+    /// What kind of disagreement an R-hat above the limit is due to.
+    fn disagreement(&self, drift: &[f64], max_rhat: f64, min_ess: f64) -> Outcome {
+        if let Some(chain) = self.stuck_chain(drift.len()) {
+            return Outcome::ChainStuck { chain, max_rhat };
+        }
+        let drifting: Vec<usize> = (0..drift.len()).filter(|&c| drift[c] > DRIFT_LIMIT).collect();
+        if 2 * drifting.len() > drift.len() {
+            let halves_rhat = drift.iter().copied().fold(f64::NAN, f64::max);
+            return Outcome::ChainsDrift { drifting, halves_rhat, max_rhat };
+        }
+        let without = self.rhat_without(drift.len());
+        let outlier = without.iter().enumerate().min_by(|a, b| a.1.total_cmp(b.1));
+        if let Some((chain, &rhat_without)) = outlier
+            && rhat_without <= OTHERS_LIMIT.max(self.rhat_limit)
+            && 3.0 * (rhat_without - 1.0) < max_rhat - 1.0
+        {
+            let drifts = drifting.contains(&chain);
+            return Outcome::OneChainDisagrees { chain, rhat_without, max_rhat, drifts };
+        }
+        if max_rhat <= OTHERS_LIMIT {
+            Outcome::NearlyConverged { max_rhat, min_ess }
+        } else {
+            Outcome::ChainsDisagree { max_rhat }
+        }
+    }
+
+    fn first_not_finite(&self) -> Option<(String, usize)> {
+        self.groups.iter().find_map(|(name, draws)| {
+            let chain = draws.outer_iter().position(|c| c.iter().any(|x| !x.is_finite()))?;
+            Some((name.clone(), chain))
+        })
+    }
+
+    /// A chain that is constant in every quantity, where there is another that is not.
+    fn stuck_chain(&self, chains: usize) -> Option<usize> {
+        let stuck = |chain: usize| {
+            self.groups.iter().all(|(_, draws)| {
+                let chain = draws.index_axis(Axis(0), chain);
+                chain.axis_iter(Axis(1)).all(|x| x.iter().all(|v| *v == x[0]))
+            })
+        };
+        let all: Vec<usize> = (0..chains).filter(|&c| stuck(c)).collect();
+        if all.len() < chains { all.first().copied() } else { None }
+    }
+
+    /// For each chain, the largest R-hat between its two halves.
+    fn drift(&self, chains: usize) -> Vec<f64> {
+        (0..chains)
+            .map(|c| self.largest(|draws| between_halves(draws.slice(s![c..=c, ..]))))
+            .collect()
+    }
+
+    /// For each chain, the largest R-hat of the others; none with fewer than three chains.
+    fn rhat_without(&self, chains: usize) -> Vec<f64> {
+        let without = |draws: ArrayView2<f64>, c: usize| {
+            let others = [draws.slice(s![..c, ..]), draws.slice(s![c + 1.., ..])];
+            concatenate(Axis(0), &others).map_or(f64::NAN, |others| rhat::rhat(others.view()))
+        };
+        let chains = if chains < 3 { 0 } else { chains };
+        (0..chains).map(|c| self.largest(|draws| without(draws, c))).collect()
+    }
+
+    /// The largest of `of` over all quantities where it is defined; NaN if it is so nowhere.
+    fn largest(&self, of: impl Fn(ArrayView2<f64>) -> f64 + Sync) -> f64 {
+        let of_group = |draws: &ArrayView3<f64>| {
+            let quantities = 0..draws.len_of(Axis(2));
+            let each = quantities.into_par_iter().map(|q| of(draws.index_axis(Axis(2), q)));
+            each.reduce(|| f64::NAN, f64::max)
+        };
+        self.groups.iter().map(|(_, draws)| of_group(draws)).fold(f64::NAN, f64::max)
+    }
+}
+
+/// The larger of rank and folded R-hat between the two halves of a single chain, `[1, draw]`.
+fn between_halves(chain: ArrayView2<f64>) -> f64 {
+    let chains = Chains::new(chain);
+    let mut workspace = Workspace::for_one(&chains);
+    workspace.load(&chains);
+    let rank = workspace.rhat_rank();
+    rhat::rank_or_folded(rank, workspace.rhat_folded())
+}
+
+/// The worst values of one group of quantities.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Group {
+    /// The group, such as `predictions`.
+    pub name: String,
+    /// How many quantities it has.
+    pub quantities: usize,
+    /// How many of them have no R-hat: all draws equal, or NaN among them.
+    pub constant: usize,
+    /// The largest rank R-hat where it is defined; NaN if it is so nowhere.
+    pub max_rhat: f64,
+    /// The smallest bulk effective sample size where it is defined.
+    pub min_ess_bulk: f64,
+    /// The smallest tail effective sample size where it is defined.
+    pub min_ess_tail: f64,
+}
+
+impl Group {
+    fn of(name: &str, rows: &[SummaryRow]) -> Self {
+        Self {
+            name: name.to_string(),
+            quantities: rows.len(),
+            constant: rows.iter().filter(|r| r.rhat.is_nan()).count(),
+            max_rhat: rows.iter().map(|r| r.rhat).fold(f64::NAN, f64::max),
+            min_ess_bulk: rows.iter().map(|r| r.ess_bulk).fold(f64::NAN, f64::min),
+            min_ess_tail: rows.iter().map(|r| r.ess_tail).fold(f64::NAN, f64::min),
+        }
+    }
+}
+
+/// What a run was found to be. Chains are counted from 0; R-hat is the headline form throughout.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub enum Outcome {
+    /// Every R-hat and every effective sample size is within its limit.
+    Converged {
+        /// The largest R-hat.
+        max_rhat: f64,
+        /// The smallest effective sample size, bulk or tail.
+        min_ess: f64,
+    },
+    /// The chains agree, but there are too few effective draws.
+    TooFewDraws {
+        /// The smallest effective sample size, bulk or tail.
+        min_ess: f64,
+        /// How many there should be, over all chains.
+        wanted: f64,
+    },
+    /// R-hat is above its limit, but not above [`OTHERS_LIMIT`], and no chain stands out.
+    NearlyConverged {
+        /// The largest R-hat.
+        max_rhat: f64,
+        /// The smallest effective sample size, bulk or tail.
+        min_ess: f64,
+    },
+    /// The other chains agree when one is left out.
+    OneChainDisagrees {
+        /// The chain to blame.
+        chain: usize,
+        /// The largest R-hat without it.
+        rhat_without: f64,
+        /// The largest R-hat with it.
+        max_rhat: f64,
+        /// Whether it disagrees with itself, too: it has not settled anywhere.
+        drifts: bool,
+    },
+    /// One chain has not moved at all.
+    ChainStuck {
+        /// The first such chain.
+        chain: usize,
+        /// The largest R-hat.
+        max_rhat: f64,
+    },
+    /// More than half of the chains disagree with themselves.
+    ChainsDrift {
+        /// Those chains.
+        drifting: Vec<usize>,
+        /// The largest R-hat between the halves of a single chain.
+        halves_rhat: f64,
+        /// The largest R-hat.
+        max_rhat: f64,
+    },
+    /// The chains look stationary, yet disagree, and not only because of one.
+    ChainsDisagree {
+        /// The largest R-hat.
+        max_rhat: f64,
+    },
+    /// A single chain: agreement between chains cannot be judged.
+    OneChain {
+        /// Whether its halves disagree.
+        drifts: bool,
+        /// The largest R-hat between its halves; NaN if all its quantities are constant.
+        halves_rhat: f64,
+    },
+    /// R-hat is within its limit wherever it is defined, but some quantities never change.
+    ConstantQuantities {
+        /// How many.
+        count: usize,
+    },
+    /// NaN or infinite draws.
+    NotFinite {
+        /// The first group with such a draw.
+        group: String,
+        /// The first chain of that group with such a draw.
+        chain: usize,
+    },
+    /// No quantities, no chains, or fewer than 4 draws.
+    NothingToJudge {
+        /// The number of draws of the shortest group.
+        draws: usize,
+    },
+}
+
+/// The judgement of a run: machine-readable in its fields, a sentence to act on in its `Display`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Verdict {
+    /// What the run was found to be.
+    pub outcome: Outcome,
+    /// The worst values of each group, in the order they were added.
+    pub groups: Vec<Group>,
+    /// How many chains there were.
+    pub chains: usize,
+    /// The largest R-hat that was allowed.
+    pub rhat_limit: f64,
+}
+
+impl Verdict {
+    /// Whether the run has converged.
+    pub fn is_converged(&self) -> bool {
+        matches!(self.outcome, Outcome::Converged { .. })
+    }
+}
+
+impl fmt::Display for Verdict {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        let limit = self.rhat_limit;
+        match &self.outcome {
+            Outcome::Converged { min_ess, .. } => write!(
+                f,
+                "converged: R-hat <= {limit} and at least {} effective draws for {}",
+                thousands(*min_ess),
+                listed(self.groups.iter().map(|g| g.name.clone()).collect()),
+            ),
+            Outcome::TooFewDraws { min_ess, wanted } => write!(
+                f,
+                "too few effective draws ({}; at least {} per chain, {} in all, is advised), though \
+                 the chains agree: run {} times as long",
+                thousands(*min_ess),
+                thousands(wanted / self.chains as f64),
+                thousands(*wanted),
+                thousands((wanted / min_ess).ceil().max(2.0)),
+            ),
+            Outcome::NearlyConverged { max_rhat, min_ess } => write!(
+                f,
+                "not converged yet: R-hat is up to {} (at most {limit} is advised) with {} effective \
+                 draws, and no single chain is to blame: run longer",
+                ratio(*max_rhat),
+                thousands(*min_ess),
+            ),
+            Outcome::OneChainDisagrees { chain, rhat_without, max_rhat, drifts } => write!(
+                f,
+                "not converged: chain {chain} (counted from 0) {} (R-hat {}; without it, {}): {}",
+                if *drifts { "still drifts" } else { "sits in another mode" },
+                ratio(*max_rhat),
+                ratio(*rhat_without),
+                if *drifts {
+                    "warm up and run longer"
+                } else {
+                    "run longer, or temper the posterior; leaving the chain out would hide the mode"
+                },
+            ),
+            Outcome::ChainStuck { chain, max_rhat } => write!(
+                f,
+                "not converged: chain {chain} (counted from 0) never moved (R-hat {}): look at its \
+                 acceptance rate; reduce the step size or start it elsewhere",
+                ratio(*max_rhat),
+            ),
+            Outcome::ChainsDrift { drifting, halves_rhat, .. } => {
+                let who = if drifting.len() == self.chains {
+                    "every chain still drifts".to_string()
+                } else {
+                    let chains = listed(drifting.iter().map(ToString::to_string).collect());
+                    format!("chains {chains} (counted from 0) still drift")
+                };
+                write!(
+                    f,
+                    "not converged: {who} (R-hat between the halves of a single chain up to {}): \
+                     warm up and run longer, or use a sampler that mixes faster",
+                    ratio(*halves_rhat),
+                )
+            }
+            Outcome::ChainsDisagree { max_rhat } => write!(
+                f,
+                "not converged: the chains disagree with each other (R-hat up to {}), though each \
+                 looks stationary: there are several modes; run more chains, or temper the posterior",
+                ratio(*max_rhat),
+            ),
+            Outcome::OneChain { drifts, halves_rhat } => write!(
+                f,
+                "not judged: one chain, so that R-hat between chains cannot be computed; its halves \
+                 {} (R-hat {}): run at least 4 chains",
+                if *drifts { "disagree" } else { "do not disagree" },
+                ratio(*halves_rhat),
+            ),
+            Outcome::ConstantQuantities { count } => {
+                let all: usize = self.groups.iter().map(|g| g.quantities).sum();
+                write!(
+                    f,
+                    "not judged: {count} of {all} quantities have the same value in all draws, so that \
+                     R-hat is undefined; R-hat <= {limit} for the others: leave those out if they \
+                     must be constant, and suspect the sampler if not"
+                )
+            }
+            Outcome::NotFinite { group, chain } => write!(
+                f,
+                "not converged: NaN or infinite draws of {group} in chain {chain} (counted from 0): \
+                 look for divergences; reduce the step size"
+            ),
+            Outcome::NothingToJudge { draws } => write!(
+                f,
+                "not judged: {draws} draws of {} quantities in {} chains; at least 4 draws of one \
+                 quantity in 2 chains are needed",
+                self.groups.iter().map(|g| g.quantities).sum::<usize>(),
+                self.chains,
+            ),
+        }
+    }
+}
+
+/// `a, b and c`.
+fn listed(mut names: Vec<String>) -> String {
+    let last = names.pop().unwrap_or_default();
+    if names.is_empty() { last } else { format!("{} and {last}", names.join(", ")) }
+}
+
+/// A whole number, rounded down, with commas.
+fn thousands(x: f64) -> String {
+    let digits = format!("{:.0}", x.floor());
+    if !digits.bytes().all(|b| b.is_ascii_digit()) {
+        return digits;
+    }
+    let mut grouped = String::new();
+    for (i, digit) in digits.chars().enumerate() {
+        if i > 0 && (digits.len() - i) % 3 == 0 {
+            grouped.push(',');
+        }
+        grouped.push(digit);
+    }
+    grouped
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_and_lists_read_well() {
+        assert_eq!(
+            [2310.7, 999.0, 1e6, f64::NAN].map(thousands),
+            ["2,310", "999", "1,000,000", "NaN"]
+        );
+        let names = |n: usize| ["a", "b", "c"][..n].iter().map(ToString::to_string).collect();
+        assert_eq!([0, 1, 2, 3].map(|n| listed(names(n))), ["", "a", "a and b", "a, b and c"]);
+    }
+}
