@@ -1,4 +1,79 @@
-//! bnn-mcmc
+//! Markov chain Monte Carlo for Bayesian linear, logistic and neural-network models.
+//!
+//! From a table to posterior draws, with diagnostics that say whether to trust them, and
+//! predictions with their uncertainty.
+//!
+//! ```
+//! use bnn_mcmc::prelude::*;
+//!
+//! # #[cfg(feature = "datasets")] {
+//! let data = bnn_mcmc::data::iris()?;
+//! let (train, test) = bnn_mcmc::data::train_test_split(&data, 0.7, 1)?;
+//! let scaler = bnn_mcmc::data::Standardize::fit(train.x())?;
+//! let (train, test) = (train.with_scaled_x(&scaler)?, test.with_scaled_x(&scaler)?);
+//!
+//! let network = Mlp::new(&[4, 10, 3], Activation::Tanh)?;
+//! let priors = Priors::all(Normal::new(0.0, 1.0)?);
+//! let posterior = Posterior::new(network, Categorical, &train, priors)?;
+//!
+//! let draws = Sampler::new(&posterior, Mala::default())
+//!     .chains(4)
+//!     .warmup(5_000)
+//!     .draws(1_000)
+//!     .thin(5)
+//!     .seed(1)
+//!     .run()?;
+//!
+//! let predictions = posterior.predict(&draws, &test)?;
+//! println!("{}", predictions.scores()?);
+//! println!("{}", predictions.verdict(&draws)?);
+//! # }
+//! # Ok::<(), bnn_mcmc::Error>(())
+//! ```
+//!
+//! # The story, module by module
+//!
+//! | module | what it holds |
+//! | --- | --- |
+//! | [`data`] | data sets, CSV files, scaling, splits, time series |
+//! | [`model`] | f(x; w) and its derivative: linear, logistic, multilayer perceptron |
+//! | [`likelihood`] | p(y given f): Gaussian, Bernoulli, categorical, binomial, multinomial |
+//! | [`prior`] | densities over named blocks of parameters |
+//! | [`target`] | their product as a log density: [`Posterior`](target::Posterior); your own targets |
+//! | [`sampler`] | the loop and the kernels: random walk, MALA, independence; your own kernels |
+//! | [`adapt`] | step sizes and covariances learnt during warm-up |
+//! | [`draws`] | what a run returns |
+//! | [`diagnostics`] | R-hat, effective sample size, Monte Carlo error, and the verdict |
+//! | [`predict`] | predictions and their scores |
+//! | [`testing`] | gradient checks, invariance tests, targets with exact draws |
+//!
+//! # Notation
+//!
+//! q is the flat parameter vector, d its length, g the gradient of the log density, eps the step
+//! size, ell the log likelihood. Variances that are sampled live on the log scale,
+//! eta = log tau^2. Arrays of draws are `[chain, draw, parameter]`.
+//!
+//! # Step sizes
+//!
+//! `step_size` is always the standard deviation of the Gaussian noise of one proposal.
+//!
+//! | sampler | proposal | adapted to acceptance |
+//! | --- | --- | --- |
+//! | [`Rwm`](sampler::Rwm) | q + eps L z | 0.234 (0.44 if d = 1) |
+//! | [`Mala`](sampler::Mala) | q + eps^2/2 L L^T g + eps L z | 0.574 |
+//!
+//! # Features
+//!
+//! - `datasets` (default): iris, abalone, ionosphere and sunspot data, embedded.
+//! - `progress`: a progress bar (`sampler::progress_bar`).
+//!
+//! # Reproducibility
+//!
+//! Equal seeds give equal draws, bit for bit, for any number of threads, on one kind of processor.
+//! Processors with other vector instructions round differently in the last digit, after which
+//! chains differ while what they estimate does not.
+
+#![warn(missing_docs)]
 
 pub mod adapt;
 pub mod data;
@@ -19,3 +94,8 @@ pub mod testing;
 pub mod tile;
 
 pub use error::Error;
+
+/// The code of the README, compiled.
+#[cfg(all(doctest, feature = "datasets"))]
+#[doc = include_str!("../README.md")]
+struct Readme;

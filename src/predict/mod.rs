@@ -23,6 +23,7 @@ use rayon::prelude::*;
 
 use crate::Error;
 use crate::data::{Dataset, Response};
+use crate::diagnostics::{Judge, Verdict};
 use crate::draws::Draws;
 use crate::likelihood::Likelihood;
 use crate::model::Model;
@@ -160,6 +161,16 @@ impl Predictions {
             .view()
             .into_shape_with_order((chains, draws, rows * columns))
             .expect("predictions are stored in standard order")
+    }
+
+    /// The verdict on the run that these predictions were made from: on the predictions, on the
+    /// log likelihood and on the log prior. `draws` are those the predictions were made from.
+    pub fn verdict(&self, draws: &Draws) -> Result<Verdict, Error> {
+        Judge::new()
+            .quantities("predictions", self.quantities())
+            .quantity("log likelihood", draws.stat("log_likelihood")?)
+            .quantity("log prior", draws.stat("log_prior")?)
+            .judge()
     }
 
     /// RMSE, MAE or accuracy, and the log predictive density. An error if there are no draws.
