@@ -161,7 +161,7 @@ fn with_sorted(draws: ArrayView2<f64>, ess: impl Fn(&mut Workspace, &Chains) -> 
     if !chains.are_usable(1) {
         return f64::NAN;
     }
-    let mut workspace = Workspace::for_one(&chains);
+    let mut workspace = Workspace::for_one();
     workspace.load(&chains);
     ess(&mut workspace, &chains)
 }
@@ -302,7 +302,7 @@ struct DenseLags<'a> {
 impl DenseLags<'_> {
     fn extend(&mut self, lag: usize, acov: &mut Vec<f64>) {
         let n = self.chains.draws;
-        let mut block = 512;
+        let mut block = 128;
         while block <= lag {
             block *= 8;
         }
