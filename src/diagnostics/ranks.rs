@@ -149,23 +149,27 @@ impl Sorted {
         if !median.is_finite() {
             return false;
         }
-        let distance = |e: (u64, usize)| (key_of((value_of(e.0) - median).abs()), e.1);
+        // A distance is not negative, so that its bits order as it does.
+        let distance = |e: &(u64, usize)| ((value_of(e.0) - median).abs().to_bits(), e.1);
         let split = from.entries.partition_point(|e| value_of(e.0) <= median);
         let (below, above) = from.entries.split_at(split);
-        // Outwards from the median on both sides, always the nearer one; without a branch, which
-        // nothing could predict.
-        let (mut b, mut a) = (below.len(), 0);
-        self.entries.clear();
-        self.entries.reserve(from.len());
-        while b > 0 && a < above.len() {
-            let (left, right) = (distance(below[b - 1]), distance(above[a]));
+        self.spare.clear();
+        self.spare.extend(below.iter().rev().map(distance));
+        self.spare.extend(above.iter().map(distance));
+        let (below, above) = self.spare.split_at(split);
+        // Always the nearer of the two; without a branch, which nothing could predict.
+        self.entries.resize(from.len(), (0, 0));
+        let (mut b, mut a) = (0, 0);
+        for entry in &mut self.entries {
+            let (Some(left), Some(right)) = (below.get(b), above.get(a)) else { break };
             let take_left = left.0 <= right.0;
-            self.entries.push(if take_left { left } else { right });
-            b -= usize::from(take_left);
+            *entry = if take_left { *left } else { *right };
+            b += usize::from(take_left);
             a += usize::from(!take_left);
         }
-        self.entries.extend(below[..b].iter().rev().map(|&e| distance(e)));
-        self.entries.extend(above[a..].iter().map(|&e| distance(e)));
+        let rest = if b < below.len() { &below[b..] } else { &above[a..] };
+        let merged = a + b;
+        self.entries[merged..].copy_from_slice(rest);
         true
     }
 }

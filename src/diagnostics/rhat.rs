@@ -15,7 +15,7 @@
 //! - **folded**: the same for |x - median|, which sees chains of equal location that differ in
 //!   scale.
 //!
-//! The headline [`rhat`] is the larger of rank and folded. Papers that compare MCMC for Bayesian
+//! The headline [`rhat()`] is the larger of rank and folded. Papers that compare MCMC for Bayesian
 //! neural networks report split and folded separately, so that all forms are here.
 //!
 //! All equal arviz-stats 0.8.0 (methods `rank`, `z_scale`, `folded`, `split`, `identity`).
