@@ -1,6 +1,6 @@
 //! R-hat, bulk and tail ESS of one parameter of 4 x 50,000 draws (AR(1) with correlation 0.9, the
-//! process of workload W4), of one of 5 x 25,000 (the shape of W4's case S), and the summary of 200
-//! parameters of 4 x 5,000 draws.
+//! process of workload W4), of one of 5 x 25,000 (the shape of W4's case S, which has 200 of them),
+//! and summaries of many parameters, which share plans, tables and buffers.
 //!
 //! For single-threaded figures: `RAYON_NUM_THREADS=1 cargo bench --bench diagnostics`.
 
@@ -36,11 +36,13 @@ fn diagnostics(c: &mut Criterion) {
             b.iter(|| SummaryRow::new("x", black_box(x)))
         });
     }
-    let x = ar1(4, 5_000, 200);
-    let names: Vec<String> = (0..200).map(|i| format!("x[{i}]")).collect();
-    c.bench_function("summary, 4 x 5000 x 200", |b| {
-        b.iter(|| Summary::new(&names, black_box(x.view())))
-    });
+    for (chains, draws, parameters) in [(4, 5_000, 200), (5, 25_000, 20)] {
+        let x = ar1(chains, draws, parameters);
+        let names: Vec<String> = (0..parameters).map(|i| format!("x[{i}]")).collect();
+        c.bench_function(&format!("summary, {chains} x {draws} x {parameters}"), |b| {
+            b.iter(|| Summary::new(&names, black_box(x.view())))
+        });
+    }
 }
 
 criterion_group! {

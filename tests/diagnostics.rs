@@ -7,7 +7,7 @@ use bnn_mcmc::Error;
 use bnn_mcmc::diagnostics::*;
 use bnn_mcmc::layout::Layout;
 use bnn_mcmc::rng::ChainRng;
-use ndarray::{Array2, Array3, ArrayView2, Axis, array, s};
+use ndarray::{Array2, Array3, ArrayView2, Axis, s};
 use proptest::prelude::*;
 use serde_json::Value;
 
@@ -122,4 +122,469 @@ fn every_function_equals_arviz() {
     }
     println!("largest relative deviations: {worst:#?}");
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn autocovariances_equal_those_of_arviz() {
+    for case in golden() {
+        let (acov, acor) = (autocovariance(case.draws.view()), autocorrelation(case.draws.view()));
+        let scale = acov[[0, 0]].abs();
+        for (t, (c, r)) in case.autocov.iter().zip(&case.autocorr).enumerate() {
+            // Relative to lag 0: autocovariances of other lags pass through 0.
+            let (found, found_r) = (acov[[0, t]], acor[[0, t]]);
+            let same = found.is_nan() && c.is_nan() || (found - c).abs() <= 1e-10 * scale;
+            assert!(same, "{}, lag {t}: {found}, expected {c}", case.name);
+            let same = found_r.is_nan() && r.is_nan() || (found_r - r).abs() <= 1e-9;
+            assert!(same, "{}, lag {t}: {found_r}, expected {r}", case.name);
+        }
+    }
+}
+
+/// If this fails, the comparison above compares nothing.
+#[test]
+fn the_golden_comparison_can_fail() {
+    assert!(deviation(1.0 + 1e-8, 1.0) > TOLERANCE);
+    assert!(deviation(f64::NAN, 1.0) > TOLERANCE && deviation(1.0, f64::NAN) > TOLERANCE);
+    assert!(deviation(f64::INFINITY, 1.0) > TOLERANCE && deviation(-1.0, 1.0) > TOLERANCE);
+    let cases = golden();
+    assert!(cases.len() >= 40 && cases.iter().all(|c| c.values.len() == DIAGNOSTICS.len()));
+    // Every function is undefined somewhere, and finite on most cases; no two agree throughout.
+    for (i, (name, f)) in DIAGNOSTICS.iter().enumerate() {
+        let finite = cases.iter().filter(|c| c.values[*name].is_finite()).count();
+        assert!(2 * finite > cases.len(), "{name} is finite on {finite} cases only");
+        for (other, _) in &DIAGNOSTICS[i + 1..] {
+            let differ = |c: &Case| deviation(f(c.draws.view()), c.values[*other]) > TOLERANCE;
+            assert!(cases.iter().any(differ), "{name} passes for {other}");
+        }
+    }
+}
+
+#[test]
+fn known_values_of_edge_cases() {
+    let close = |a: f64, b: f64| assert!((a - b).abs() <= 1e-6 * b.abs(), "{a}, expected {b}");
+    let equal = Array2::from_elem((4, 100), 0.1);
+    assert!(rhat(equal.view()).is_nan() && rhat_split(equal.view()).is_nan());
+    assert_eq!(ess_bulk(equal.view()), 400.0);
+    assert_eq!(ess_tail(equal.view()), 400.0);
+    assert_eq!(mcse_mean(equal.view()), 0.0);
+    assert!(mcse_sd(equal.view()).is_nan());
+
+    let constants = Array2::from_shape_fn((4, 100), |(c, _)| 0.1 * c as f64);
+    for f in [rhat, rhat_rank, rhat_split, rhat_base] {
+        assert_eq!(f(constants.view()), f64::INFINITY);
+    }
+    close(ess_bulk(constants.view()), 100.0 / 23.0); // 4.3478
+
+    let alternating = Array2::from_shape_fn((4, 100), |(_, t)| if t % 2 == 0 { 1.0 } else { -1.0 });
+    close(ess_bulk(alternating.view()), 400.0 * 400_f64.log10()); // 1040.824
+    close(rhat(alternating.view()), 0.98_f64.sqrt()); // .98995
+    assert!(rhat_folded(alternating.view()).is_nan());
+
+    let one_chain = Array2::from_shape_fn((1, 50), |(_, t)| ((t * 17) % 50) as f64);
+    assert!(rhat(one_chain.view()).is_nan() && ess_bulk(one_chain.view()).is_finite());
+    for (chains, draws) in [(0, 0), (0, 10), (4, 0), (4, 3), (1, 1)] {
+        let x = Array2::from_shape_fn((chains, draws), |(c, t)| (c + 2 * t) as f64);
+        for (name, f) in &DIAGNOSTICS[..17] {
+            assert!(f(x.view()).is_nan(), "{name} of {chains} x {draws}");
+        }
+    }
+}
+
+#[test]
+fn diagnostics_do_not_depend_on_the_scale_of_the_draws() {
+    // ArviZ takes draws that span less than 1e-15 for constant; see the documentation of ESS.
+    let x = ar1(4, 200, 0.8, 3);
+    let tiny = &x * 2_f64.powi(-80);
+    for (name, f) in &DIAGNOSTICS[..13] {
+        assert_eq!(f(x.view()), f(tiny.view()), "{name}");
+    }
+}
+
+#[test]
+fn a_transposed_view_gives_the_same() {
+    let x = ar1(4, 101, 0.5, 4);
+    let transposed = x.t().as_standard_layout().to_owned();
+    for (name, f) in DIAGNOSTICS {
+        assert_eq!(f(x.view()), f(transposed.t()), "{name}");
+    }
+}
+
+/// The last lag of Geyer's sum lies beyond the first transform, or beyond any count of pairs: the
+/// results must not depend on how the autocovariances were obtained.
+#[test]
+fn long_correlations_agree_with_sums_from_the_definition() {
+    for (draws, phi) in [(3000, 0.99), (9000, 0.998), (20_001, 0.9995)] {
+        let x = ar1(2, draws, phi, 5);
+        for (f, g) in [
+            (ess_mean as Diagnostic, (|v, _| v) as fn(f64, f64) -> f64),
+            (ess_median, |v, median| f64::from(v <= median)),
+        ] {
+            let median = SummaryRow::new("x", x.view()).q50;
+            let expected = slow_ess(&x.mapv(|v| g(v, median)));
+            let found = f(x.view());
+            assert!(deviation(found, expected) < 1e-8, "{draws}, {phi}: {found}, {expected}");
+        }
+    }
+}
+
+/// Split, then Geyer's sums with each autocovariance from its definition.
+fn slow_ess(x: &Array2<f64>) -> f64 {
+    let (chains, draws) = x.dim();
+    let half = draws / 2;
+    let mut parts: Vec<Vec<f64>> = Vec::new();
+    for c in 0..chains {
+        parts.push(x.slice(s![c, ..half]).to_vec());
+        parts.push(x.slice(s![c, draws - half..]).to_vec());
+    }
+    let (m, n) = (parts.len() as f64, half as f64);
+    let means: Vec<f64> = parts.iter().map(|p| p.iter().sum::<f64>() / n).collect();
+    let acov = |t: usize| -> f64 {
+        let part = |(p, m): (&Vec<f64>, &f64)| -> f64 {
+            (0..half - t).map(|i| (p[i] - m) * (p[i + t] - m)).sum::<f64>() / n
+        };
+        parts.iter().zip(&means).map(part).sum::<f64>() / m
+    };
+    let within = acov(0) * n / (n - 1.0);
+    let grand = means.iter().sum::<f64>() / m;
+    let between = means.iter().map(|v| (v - grand).powi(2)).sum::<f64>() / (m - 1.0);
+    let total = acov(0) + between;
+    let rho = |t: usize| 1.0 - (within - acov(t)) / total;
+    let (mut sum, mut t, mut previous) = (0.0, 0, f64::INFINITY);
+    let last = loop {
+        let (even, odd) = (if t == 0 { 1.0 } else { rho(t) }, rho(t + 1));
+        if even + odd <= 0.0 || t + 4 >= half {
+            break even.max(0.0);
+        }
+        previous = (even + odd).min(previous);
+        sum += previous;
+        t += 2;
+    };
+    let tau: f64 = -1.0 + 2.0 * sum + last;
+    m * n / tau.max(1.0 / (m * n).log10())
+}
+
+/// An autoregressive process of order 1 with variance 1.
+fn ar1(chains: usize, draws: usize, phi: f64, seed: u64) -> Array2<f64> {
+    let mut rng = ChainRng::new(seed, 0);
+    let mut x = Array2::zeros((chains, draws));
+    for mut chain in x.rows_mut() {
+        let mut state = rng.normal();
+        for draw in &mut chain {
+            *draw = state;
+            state = phi * state + (1.0 - phi * phi).sqrt() * rng.normal();
+        }
+    }
+    x
+}
+
+fn names(n: usize) -> Vec<String> {
+    (0..n).map(|i| format!("w[{i},0]")).collect()
+}
+
+fn draws_of(parameters: &[Array2<f64>]) -> Array3<f64> {
+    let views: Vec<_> = parameters.iter().map(|p| p.view()).collect();
+    ndarray::stack(Axis(2), &views).unwrap()
+}
+
+#[test]
+fn summary_rows_equal_the_single_functions_for_any_number_of_threads() {
+    let parameters: Vec<_> = (0..21).map(|i| ar1(3, 151, 0.04 * i as f64, i)).collect();
+    let draws = draws_of(&parameters);
+    let summary = Summary::new(&names(21), draws.view()).unwrap();
+    for (row, x) in summary.rows.iter().zip(&parameters) {
+        let x = x.view();
+        assert_eq!(row.mcse_mean, mcse_mean(x));
+        assert_eq!([row.ess_bulk, row.ess_tail], [ess_bulk(x), ess_tail(x)]);
+        assert_eq!(
+            [row.rhat, row.rhat_split, row.rhat_folded],
+            [rhat(x), rhat_split(x), rhat_folded(x)]
+        );
+        assert_eq!(*row, SummaryRow::new(row.name.clone(), x));
+    }
+    for threads in [1, 3, 4] {
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+        let again = pool.install(|| Summary::new(&names(21), draws.view()).unwrap());
+        assert_eq!(again, summary);
+    }
+}
+
+#[test]
+fn summary_csv_reads_back_exactly() {
+    let mut draws = draws_of(&[ar1(4, 60, 0.3, 1), ar1(4, 60, 0.3, 2), ar1(4, 60, 0.3, 3)]);
+    draws[[1, 5, 2]] = f64::NAN;
+    let summary = Summary::new(&names(3), draws.view()).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("summary.csv");
+    summary.to_csv(&path).unwrap();
+    let text = std::fs::read_to_string(&path).unwrap();
+    let mut lines = text.lines();
+    let header = "name,mean,sd,mcse_mean,q05,q50,q95,ess_bulk,ess_tail,rhat,rhat_split,rhat_folded";
+    assert_eq!(lines.next().unwrap(), header);
+    let first = lines.next().unwrap();
+    assert!(first.starts_with("\"w[0,0]\","), "{first}");
+    assert_eq!(lines.nth(1).unwrap(), format!("\"w[2,0]\"{}", ",NaN".repeat(11)));
+    let mut reader = csv::Reader::from_reader(text.as_bytes());
+    let rows: Vec<SummaryRow> = reader.deserialize().map(|r| r.unwrap()).collect();
+    assert_eq!(rows[..2], summary.rows[..2]);
+    assert!(summary.to_csv(folder.path().join("no/such/folder.csv")).unwrap_err().is_io());
+}
+
+#[test]
+fn summary_helpers_do_not_hide_nan() {
+    let layout = Layout::new().with("w", &[2]).with("b", &[]);
+    let mut draws = draws_of(&[ar1(4, 60, 0.3, 1), ar1(4, 60, 0.3, 2), ar1(4, 60, 0.3, 3)]);
+    let of = |draws: &Array3<f64>| Summary::new(&layout.parameter_names(), draws.view()).unwrap();
+    let summary = of(&draws);
+    let rhats: Vec<f64> = summary.rows.iter().map(|r| r.rhat).collect();
+    assert_eq!(summary.max_rhat(), rhats[0].max(rhats[1]).max(rhats[2]));
+    assert!(summary.min_ess_bulk() > 0.0 && summary.min_ess_tail() > 0.0);
+    let blocks = summary.by_block(&layout).unwrap();
+    assert_eq!(blocks.rows.len(), 2);
+    assert_eq!((blocks.rows[0].parameters, blocks.rows[0].undefined), (2, 0));
+    assert_eq!(blocks.rows[0].rhat, rhats[0].max(rhats[1]));
+
+    draws[[0, 0, 0]] = f64::NAN;
+    let summary = of(&draws);
+    assert!(summary.max_rhat().is_nan());
+    assert!(summary.min_ess_bulk().is_nan() && summary.min_ess_tail().is_nan());
+    let blocks = summary.by_block(&layout).unwrap();
+    assert!(blocks.rows[0].rhat.is_nan() && blocks.rows[0].undefined == 1);
+    assert!(blocks.rows[1].rhat.is_finite());
+    assert!(summary.to_string().contains("R-hat undefined: 1 of 3 parameters"), "{summary}");
+
+    let empty = Summary::new(&[], Array3::zeros((4, 10, 0)).view()).unwrap();
+    assert!(empty.max_rhat().is_nan() && empty.rows.is_empty());
+    assert!(Summary::new(&names(2), draws.view()).unwrap_err().is_argument());
+    assert!(summary.by_block(&Layout::vector("q", 2)).unwrap_err().is_argument());
+}
+
+#[test]
+fn tables_are_aligned_and_long_ones_are_cut() {
+    let many: Vec<_> = (0..100).map(|i| ar1(2, 20, 0.3, i)).collect();
+    let summary = Summary::new(&names(100), draws_of(&many).view()).unwrap();
+    let short = summary.to_string();
+    let lines: Vec<&str> = short.lines().collect();
+    assert_eq!(lines.len(), 1 + 30 + 1 + 10 + 2, "{short}");
+    assert!(lines[1..31].iter().all(|l| l.len() == lines[0].len()), "{short}");
+    assert_eq!(lines[31], "... 60 more");
+    assert!(lines[42].starts_with("largest R-hat: "));
+    assert_eq!(format!("{summary:#}").lines().count(), 1 + 100 + 2);
+    let blocks = summary.by_block(&Layout::vector("w", 100)).unwrap().to_string();
+    assert_eq!(blocks.lines().count(), 2);
+    println!("{short}\n{blocks}");
+}
+
+/// The verdict on one quantity.
+fn verdict(draws: &Array2<f64>) -> Verdict {
+    let verdict = Judge::new().quantity("log-likelihood", draws.view()).judge().unwrap();
+    println!("{verdict}");
+    verdict
+}
+
+#[test]
+fn verdict_converged() {
+    let predictions = draws_of(&[ar1(4, 2000, 0.3, 1), ar1(4, 2000, 0.5, 2)]);
+    let (likelihood, prior) = (ar1(4, 2000, 0.5, 3), ar1(4, 1000, 0.2, 4));
+    let verdict = Judge::new()
+        .quantities("predictions", predictions.view())
+        .quantity("log-likelihood", likelihood.view())
+        .quantity("log-prior", prior.view())
+        .judge()
+        .unwrap();
+    let Outcome::Converged { max_rhat, min_ess } = verdict.outcome else { panic!("{verdict}") };
+    assert!(max_rhat <= 1.01 && min_ess >= 400.0);
+    assert_eq!(max_rhat, verdict.groups.iter().map(|g| g.max_rhat).fold(0.0, f64::max));
+    let text = verdict.to_string();
+    assert!(text.starts_with("converged: R-hat <= 1.01 and at least 2,"), "{text}");
+    assert!(text.ends_with("for predictions, log-likelihood and log-prior"), "{text}");
+    let json = serde_json::to_string(&verdict).unwrap();
+    assert_eq!(serde_json::from_str::<Verdict>(&json).unwrap(), verdict);
+}
+
+#[test]
+fn verdict_too_few_draws() {
+    let verdict = verdict(&ar1(4, 60, -0.3, 1));
+    let Outcome::TooFewDraws { min_ess, wanted } = verdict.outcome else { panic!("{verdict}") };
+    assert!(min_ess < 400.0 && wanted == 400.0);
+    let text = verdict.to_string();
+    assert!(text.contains("at least 100 per chain, 400 in all") && text.contains("times as long"));
+}
+
+#[test]
+fn verdict_nearly_converged() {
+    let verdict = verdict(&ar1(4, 1500, 0.95, 8));
+    let Outcome::NearlyConverged { max_rhat, .. } = verdict.outcome else { panic!("{verdict}") };
+    assert!(max_rhat > 1.01 && max_rhat <= 1.05);
+}
+
+#[test]
+fn verdict_one_chain_in_another_mode() {
+    let mut x = ar1(4, 1000, 0.5, 1);
+    x.row_mut(3).mapv_inplace(|v| v + 3.0);
+    let verdict = verdict(&x);
+    let Outcome::OneChainDisagrees { chain, rhat_without, max_rhat, drifts } = verdict.outcome
+    else {
+        panic!("{verdict}")
+    };
+    assert!(chain == 3 && rhat_without < 1.02 && max_rhat > 1.2 && !drifts);
+    assert!(verdict.to_string().contains("chain 3 (counted from 0) sits in another mode"));
+}
+
+#[test]
+fn verdict_one_chain_drifts() {
+    let mut x = ar1(4, 1000, 0.5, 1);
+    x.row_mut(0).iter_mut().enumerate().for_each(|(t, v)| *v += 8.0 - 0.008 * t as f64);
+    let verdict = verdict(&x);
+    assert!(
+        matches!(verdict.outcome, Outcome::OneChainDisagrees { chain: 0, drifts: true, .. }),
+        "{verdict}"
+    );
+    assert!(verdict.to_string().contains("chain 0 (counted from 0) still drifts"));
+}
+
+#[test]
+fn verdict_every_chain_drifts() {
+    let mut x = ar1(4, 1000, 0.5, 1);
+    x.indexed_iter_mut().for_each(|((_, t), v)| *v += 0.005 * t as f64);
+    let all = verdict(&x);
+    assert!(
+        matches!(&all.outcome, Outcome::ChainsDrift { drifting, .. } if *drifting == [0, 1, 2, 3])
+    );
+    assert!(all.to_string().contains("every chain still drifts"));
+    x.row_mut(1).assign(&ar1(1, 1000, 0.5, 9).row(0));
+    let most = verdict(&x);
+    assert!(most.to_string().contains("chains 0, 2 and 3 (counted from 0) still drift"), "{most}");
+}
+
+#[test]
+fn verdict_several_modes() {
+    let mut x = ar1(4, 1000, 0.5, 1);
+    x.slice_mut(s![2.., ..]).mapv_inplace(|v| v + 3.0);
+    assert!(matches!(verdict(&x).outcome, Outcome::ChainsDisagree { .. }));
+    // Of two chains, neither can be blamed.
+    let two = x.slice(s![1..3, ..]).to_owned();
+    let verdict = verdict(&two);
+    assert!(matches!(verdict.outcome, Outcome::ChainsDisagree { .. }));
+    assert!(verdict.to_string().contains("several modes"));
+    // Nor is it said that both look stationary if one does not.
+    let mut two = ar1(2, 1000, 0.5, 1);
+    two.row_mut(1).iter_mut().enumerate().for_each(|(t, v)| *v += 0.008 * t as f64);
+    let verdict = self::verdict(&two);
+    assert!(verdict.to_string().contains("chain 1 (counted from 0) still drifts"), "{verdict}");
+}
+
+#[test]
+fn verdict_stuck_chain_and_constant_quantities() {
+    let mut x = ar1(4, 1000, 0.5, 1);
+    x.row_mut(2).fill(0.3);
+    let stuck_chains = |x: &Array2<f64>| match verdict(x).outcome {
+        Outcome::ChainsStuck { stuck, .. } => stuck,
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(stuck_chains(&x), [2]);
+
+    let constant = Array2::from_elem((4, 1000), 1.0);
+    assert!(matches!(verdict(&constant).outcome, Outcome::ConstantQuantities { count: 1 }));
+    let good = ar1(4, 1000, 0.1, 1);
+    let verdict = Judge::new()
+        .quantity("log-likelihood", good.view())
+        .quantity("probability", constant.view())
+        .judge()
+        .unwrap();
+    assert!(matches!(verdict.outcome, Outcome::ConstantQuantities { count: 1 }));
+    assert!(verdict.to_string().contains("1 of 2 quantities"));
+
+    let constants = Array2::from_shape_fn((4, 100), |(c, _)| c as f64);
+    assert_eq!(stuck_chains(&constants), [0, 1, 2, 3]);
+}
+
+#[test]
+fn verdict_on_what_cannot_be_judged() {
+    let good = ar1(4, 1000, 0.1, 1);
+    for bad in [f64::NAN, f64::INFINITY, f64::NEG_INFINITY] {
+        let mut x = good.clone();
+        x[[1, 999]] = bad;
+        let verdict = verdict(&x);
+        let expected = Outcome::NotFinite { group: "log-likelihood".into(), chain: 1 };
+        assert_eq!(verdict.outcome, expected);
+    }
+    let one = verdict(&ar1(1, 1000, 0.1, 1));
+    assert!(matches!(one.outcome, Outcome::OneChain { drifts: false, .. }), "{one}");
+    assert!(one.to_string().contains("R-hat between chains cannot be computed"));
+    let slow = verdict(&Array2::from_shape_fn((1, 100), |(_, t)| t as f64));
+    assert!(matches!(slow.outcome, Outcome::OneChain { drifts: true, .. }), "{slow}");
+    for shape in [(0, 0), (0, 5), (4, 0), (4, 3)] {
+        let none = verdict(&Array2::zeros(shape));
+        assert!(matches!(none.outcome, Outcome::NothingToJudge { .. }), "{none}");
+    }
+    let nothing = Judge::new().judge().unwrap();
+    assert_eq!(nothing.outcome, Outcome::NothingToJudge { draws: 0 });
+    let unequal = Judge::new()
+        .quantity("log-likelihood", good.view())
+        .quantity("log-prior", good.slice(s![..3, ..]))
+        .judge()
+        .unwrap_err();
+    assert_eq!(unequal.to_string(), "chains of `log-prior`: found 3, expected 4");
+    assert!(matches!(unequal, Error::Shape { .. }));
+}
+
+/// Any array up to 5 x 30: ordinary numbers, ties, and every special value there is.
+fn hostile() -> impl Strategy<Value = Array2<f64>> {
+    let value = prop_oneof![
+        6 => -3.0..3.0,
+        6 => (-2..3_i32).prop_map(f64::from),
+        1 => proptest::num::f64::ANY,
+        1 => prop::sample::select(vec![
+            f64::NAN, f64::INFINITY, f64::NEG_INFINITY, f64::MAX, f64::MIN, f64::MIN_POSITIVE,
+            5e-324, -0.0,
+        ]),
+    ];
+    (0..6_usize, 0..31_usize, 0..4_u8).prop_flat_map(move |(chains, draws, kind)| {
+        let calm = (-2..3_i32).prop_map(f64::from).boxed();
+        let value = if kind == 0 { value.clone().boxed() } else { calm };
+        prop::collection::vec(value, chains * draws)
+            .prop_map(move |v| Array2::from_shape_vec((chains, draws), v).unwrap())
+    })
+}
+
+proptest! {
+    #[test]
+    fn nothing_panics_and_nan_never_converges(x in hostile(), p in -0.5..1.5) {
+        for (_, f) in DIAGNOSTICS {
+            f(x.view());
+        }
+        ess_quantile(x.view(), p);
+        mcse_quantile(x.view(), p);
+        ess_local(x.view(), p, 1.0 - p);
+        for p in [f64::NAN, f64::INFINITY] {
+            prop_assert!(ess_quantile(x.view(), p).is_nan() && mcse_quantile(x.view(), p).is_nan());
+        }
+        autocorrelation(x.view());
+        let verdict = Judge::new().quantity("x", x.view()).judge().unwrap();
+        prop_assert!(!verdict.to_string().is_empty());
+        if x.iter().any(|v| v.is_nan()) {
+            prop_assert!(rhat(x.view()).is_nan() && ess_bulk(x.view()).is_nan());
+            prop_assert!(!verdict.is_converged());
+        }
+        let draws = x.insert_axis(Axis(2));
+        let summary = Summary::new(&names(1), draws.view()).unwrap();
+        prop_assert!(!summary.to_string().is_empty());
+    }
+
+    #[test]
+    fn rank_based_diagnostics_ignore_monotone_maps(seed in 0..1000_u64, scale in 0.1..5.0) {
+        let x = ar1(3, 40, 0.5, seed);
+        let mapped = x.mapv(|v| f64::exp(scale * v));
+        prop_assert_eq!(rhat_rank(x.view()), rhat_rank(mapped.view()));
+        prop_assert_eq!(ess_bulk(x.view()), ess_bulk(mapped.view()));
+    }
+
+    #[test]
+    fn permuting_the_chains_changes_nothing(seed in 0..1000_u64) {
+        let x = ar1(4, 60, 0.7, seed);
+        let permuted = x.select(Axis(0), &[2, 0, 3, 1]);
+        for (name, f) in DIAGNOSTICS {
+            prop_assert!(deviation(f(x.view()), f(permuted.view())) < 1e-10, "{}", name);
+        }
+    }
 }

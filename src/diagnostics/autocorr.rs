@@ -71,6 +71,7 @@ pub(super) struct LagProducts {
     here: Vec<Complex<f64>>,
     before: Vec<Complex<f64>>,
     spectrum: Vec<Complex<f64>>,
+    cross: Vec<Complex<f64>>,
     scratch: Vec<Complex<f64>>,
 }
 
@@ -93,11 +94,12 @@ impl LagProducts {
         let inverse = planner.plan_fft_inverse(2 * block);
         let zero = Complex::new(0.0, 0.0);
         self.padded.resize(2 * block, 0.0);
-        for buffer in [&mut self.here, &mut self.before, &mut self.spectrum] {
+        for buffer in [&mut self.here, &mut self.before, &mut self.spectrum, &mut self.cross] {
             buffer.resize(block + 1, zero);
         }
         self.scratch.resize(forward.get_scratch_len().max(inverse.get_scratch_len()), zero);
         self.spectrum.fill(zero);
+        self.cross.fill(zero);
 
         let mut failed = false;
         for (chain, mean) in chains {
@@ -112,15 +114,16 @@ impl LagProducts {
                     s.re += a.norm_sqr();
                 }
                 if j > 0 {
-                    for (k, (s, (b, a))) in
-                        self.spectrum.iter_mut().zip(self.before.iter().zip(&self.here)).enumerate()
-                    {
-                        let product = b.conj() * a;
-                        *s += if k % 2 == 0 { product } else { -product };
+                    for ((s, b), a) in self.cross.iter_mut().zip(&self.before).zip(&self.here) {
+                        s.re += b.re * a.re + b.im * a.im;
+                        s.im += b.re * a.im - b.im * a.re;
                     }
                 }
                 std::mem::swap(&mut self.here, &mut self.before);
             }
+        }
+        for (k, (s, c)) in self.spectrum.iter_mut().zip(&self.cross).enumerate() {
+            *s += if k % 2 == 0 { *c } else { -c };
         }
         // The first and the last coefficient of a real sequence are real, up to rounding.
         self.spectrum[0].im = 0.0;

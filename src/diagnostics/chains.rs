@@ -36,7 +36,7 @@ impl<'a> Chains<'a> {
     /// Twice as many chains: the first and the second half of each, without an odd middle draw.
     pub fn split(&self) -> Chains<'_> {
         let half = self.draws / 2;
-        let values = if self.draws % 2 == 0 {
+        let values = if self.draws.is_multiple_of(2) {
             Cow::Borrowed(&self.values[..])
         } else {
             let mut values = Vec::with_capacity(2 * half * self.chains);

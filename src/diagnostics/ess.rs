@@ -161,7 +161,7 @@ fn with_sorted(draws: ArrayView2<f64>, ess: impl Fn(&mut Workspace, &Chains) -> 
     if !chains.are_usable(1) {
         return f64::NAN;
     }
-    let mut workspace = Workspace::for_one(&chains);
+    let mut workspace = Workspace::for_one();
     workspace.load(&chains);
     ess(&mut workspace, &chains)
 }
@@ -196,21 +196,16 @@ pub(super) fn of_indicator(
     let half = chains.draws / 2;
     let split = chains.iter().flat_map(|c| [&c[..half], &c[chains.draws - half..]]);
     let total = 2 * chains.chains * half;
-    let places_of = |value: bool| {
-        let mut places = Vec::with_capacity(total / 8);
-        let mut starts = vec![0];
-        for part in split.clone() {
-            places.extend((0..half).filter(|&i| holds(part[i]) == value));
-            starts.push(places.len());
-        }
-        Places { places, starts, draws: half }
-    };
-    let mut places = places_of(false);
-    if 2 * places.places.len() > total {
-        places = places_of(true);
-    }
-    if places.places.is_empty() {
+    let ones: usize = split.clone().map(|part| part.iter().filter(|&&x| holds(x)).count()).sum();
+    let rarer = 2 * ones <= total;
+    if ones == 0 || ones == total {
         return total as f64;
+    }
+    let mut places =
+        Places { places: Vec::with_capacity(ones.min(total - ones)), starts: vec![0], draws: half };
+    for part in split {
+        places.places.extend((0..half).filter(|&i| holds(part[i]) == rarer));
+        places.starts.push(places.places.len());
     }
     let n = half as f64;
     let means: Vec<f64> = places.parts().map(|p| p.len() as f64 / n).collect();
@@ -302,7 +297,7 @@ struct DenseLags<'a> {
 impl DenseLags<'_> {
     fn extend(&mut self, lag: usize, acov: &mut Vec<f64>) {
         let n = self.chains.draws;
-        let mut block = 512;
+        let mut block = 128;
         while block <= lag {
             block *= 8;
         }

@@ -58,7 +58,7 @@ pub fn mcse_quantile(draws: ArrayView2<f64>, p: f64) -> f64 {
     if !chains.are_usable(1) {
         return f64::NAN;
     }
-    let mut workspace = Workspace::for_one(&chains);
+    let mut workspace = Workspace::for_one();
     workspace.load(&chains);
     let ess = workspace.ess_quantile(&chains, p);
     if ess.is_nan() {

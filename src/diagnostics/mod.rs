@@ -2,7 +2,7 @@
 //!
 //! | question | functions |
 //! | --- | --- |
-//! | Do the chains agree? | [`rhat`], [`rhat_rank`], [`rhat_folded`], [`rhat_split`], [`rhat_base`] |
+//! | Do the chains agree? | [`rhat()`], [`rhat_rank`], [`rhat_folded`], [`rhat_split`], [`rhat_base`] |
 //! | How many independent draws are these worth? | [`ess_bulk`], [`ess_tail`], [`ess_mean`], [`ess_sd`], [`ess_median`], [`ess_quantile`], [`ess_local`], [`ess_per_chain`] |
 //! | How far off may an estimate be? | [`mcse_mean`], [`mcse_sd`], [`mcse_median`], [`mcse_quantile`] |
 //! | How does a chain forget? | [`autocovariance`], [`autocorrelation`] |
@@ -24,12 +24,12 @@
 //! assert!((mcse_mean(draws.view()) - 1.0 / 4000_f64.sqrt()).abs() < 0.002);
 //! ```
 
-mod autocorr;
+pub mod autocorr;
 mod chains;
-mod ess;
-mod mcse;
+pub mod ess;
+pub mod mcse;
 mod ranks;
-mod rhat;
+pub mod rhat;
 pub mod summary;
 pub mod verdict;
 mod workspace;

@@ -31,7 +31,7 @@ impl NormalScores {
     /// The score of draws that share the places `first..=last`, counted from 0.
     fn of_places(&self, first: usize, last: usize) -> f64 {
         let twice = first + last;
-        if twice % 2 == 0 {
+        if twice.is_multiple_of(2) {
             self.whole[twice / 2]
         } else if twice + 1 == self.total {
             0.0
@@ -142,49 +142,52 @@ impl Sorted {
         }
     }
 
-    /// Writes the rank-normalised distances from the median, in the order from before sorting;
-    /// NaN throughout where the median is not finite.
-    pub fn folded_normalised(&self, scores: &NormalScores, out: &mut Vec<f64>) {
-        out.resize(self.len(), 0.0);
-        let median = self.median();
+    /// Takes over the distances of `from` from its median, in ascending order; false, and nothing
+    /// done, where the median is not finite.
+    pub fn fold(&mut self, from: &Sorted) -> bool {
+        let median = from.median();
         if !median.is_finite() {
-            out.fill(f64::NAN);
-            return;
+            return false;
         }
-        let distance = |e: &(u64, usize)| (value_of(e.0) - median).abs();
-        let split = self.entries.partition_point(|e| value_of(e.0) <= median);
-        let (below, above) = self.entries.split_at(split);
-        // Walk outwards from the median on both sides, always taking what is nearer.
-        let (mut b, mut a, mut place) = (below.len(), 0, 0);
-        while place < self.len() {
-            let left = if b > 0 { distance(&below[b - 1]) } else { f64::INFINITY };
-            let right = if a < above.len() { distance(&above[a]) } else { f64::INFINITY };
-            let nearest = left.min(right);
-            let (b_before, a_before) = (b, a);
-            while b > 0 && distance(&below[b - 1]) == nearest {
-                b -= 1;
-            }
-            while a < above.len() && distance(&above[a]) == nearest {
-                a += 1;
-            }
-            let ties = (b_before - b) + (a - a_before);
-            let z = scores.of_places(place, place + ties - 1);
-            for &(_, i) in below[b..b_before].iter().chain(&above[a_before..a]) {
-                out[i] = z;
-            }
-            place += ties;
+        // A distance is not negative, so that its bits order as it does.
+        let distance = |e: &(u64, usize)| ((value_of(e.0) - median).abs().to_bits(), e.1);
+        let split = from.entries.partition_point(|e| value_of(e.0) <= median);
+        let (below, above) = from.entries.split_at(split);
+        self.spare.clear();
+        self.spare.extend(below.iter().rev().map(distance));
+        self.spare.extend(above.iter().map(distance));
+        let (below, above) = self.spare.split_at(split);
+        // Always the nearer of the two; without a branch, which nothing could predict.
+        self.entries.resize(from.len(), (0, 0));
+        let (mut b, mut a) = (0, 0);
+        for entry in &mut self.entries {
+            let (Some(left), Some(right)) = (below.get(b), above.get(a)) else { break };
+            let take_left = left.0 <= right.0;
+            *entry = if take_left { *left } else { *right };
+            b += usize::from(take_left);
+            a += usize::from(!take_left);
         }
+        let rest = if b < below.len() { &below[b..] } else { &above[a..] };
+        let merged = a + b;
+        self.entries[merged..].copy_from_slice(rest);
+        true
     }
 }
 
-/// Sorts by key: 11 bits a pass, from the lowest; passes in which all keys agree are skipped.
+/// Sorts by key: three passes of 11 bits over the leading 33 bits in which the keys differ, then
+/// a sort of each run that agrees in those. Runs are short unless the keys form tight clusters far
+/// apart, or tie.
 fn radix_sort(entries: &mut Vec<(u64, usize)>, spare: &mut Vec<(u64, usize)>) {
-    const BITS: usize = 11;
+    const BITS: u32 = 11;
     const SIZE: usize = 1 << BITS;
-    const PASSES: usize = 64_usize.div_ceil(BITS);
-    let digit = |key: u64, pass: usize| (key >> (pass * BITS)) as usize & (SIZE - 1);
+    const PASSES: u32 = 3;
+    let bounds = entries.iter().fold((u64::MAX, 0), |(a, b), e| (a.min(e.0), b.max(e.0)));
+    let (lowest, range) = (bounds.0, bounds.1.saturating_sub(bounds.0));
+    let shift = (u64::BITS - range.leading_zeros()).saturating_sub(PASSES * BITS);
+    let coarse = |key: u64| (key - lowest) >> shift;
+    let digit = |key: u64, pass: usize| (coarse(key) >> (pass as u32 * BITS)) as usize % SIZE;
 
-    let mut counts = vec![[0_usize; SIZE]; PASSES];
+    let mut counts = [[0_usize; SIZE]; PASSES as usize];
     for &(key, _) in entries.iter() {
         for (pass, count) in counts.iter_mut().enumerate() {
             count[digit(key, pass)] += 1;
@@ -192,9 +195,6 @@ fn radix_sort(entries: &mut Vec<(u64, usize)>, spare: &mut Vec<(u64, usize)>) {
     }
     spare.resize(entries.len(), (0, 0));
     for (pass, count) in counts.iter_mut().enumerate() {
-        if count.contains(&entries.len()) {
-            continue;
-        }
         let mut start = 0;
         for c in count.iter_mut() {
             start += std::mem::replace(c, start);
@@ -205,6 +205,13 @@ fn radix_sort(entries: &mut Vec<(u64, usize)>, spare: &mut Vec<(u64, usize)>) {
             *slot += 1;
         }
         std::mem::swap(entries, spare);
+    }
+    if shift > 0 {
+        for run in entries.chunk_by_mut(|a, b| coarse(a.0) == coarse(b.0)) {
+            if run.len() > 1 {
+                run.sort_unstable_by_key(|e| e.0);
+            }
+        }
     }
 }
 
@@ -223,6 +230,11 @@ mod tests {
         for place in 0..x.len() {
             assert_eq!(sorted.value(place), x[sorted.entries[place].1]);
         }
+        // Tight clusters far apart: the leading bits tell the clusters apart, and nothing within.
+        let x: Vec<f64> =
+            (0..5000).map(|i| f64::from(i % 3 - 1) + 1e-12 * f64::from(i * 7919 % 5003)).collect();
+        sorted.sort(&x);
+        assert!((1..sorted.len()).all(|i| sorted.value(i - 1) <= sorted.value(i)));
     }
 
     #[test]

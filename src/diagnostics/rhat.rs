@@ -15,7 +15,7 @@
 //! - **folded**: the same for |x - median|, which sees chains of equal location that differ in
 //!   scale.
 //!
-//! The headline [`rhat`] is the larger of rank and folded. Papers that compare MCMC for Bayesian
+//! The headline [`rhat()`] is the larger of rank and folded. Papers that compare MCMC for Bayesian
 //! neural networks report split and folded separately, so that all forms are here.
 //!
 //! All equal arviz-stats 0.8.0 (methods `rank`, `z_scale`, `folded`, `split`, `identity`).
@@ -43,7 +43,7 @@ use super::workspace::Workspace;
 /// Where the folded form alone is NaN, since all draws lie equally far from the median, this is the
 /// rank form. Values above 1.01 are a warning (Vehtari et al. 2021).
 pub fn rhat(draws: ArrayView2<f64>) -> f64 {
-    with_both(draws, |rank, folded| rank_or_folded(rank, folded))
+    with_both(draws, rank_or_folded)
 }
 
 /// R-hat of the rank-normalised split chains of `[chain, draw]`: agreement in location.
@@ -74,7 +74,7 @@ fn with_both(draws: ArrayView2<f64>, choose: impl Fn(f64, f64) -> f64) -> f64 {
     if !chains.are_usable(2) {
         return f64::NAN;
     }
-    let mut workspace = Workspace::for_one(&chains);
+    let mut workspace = Workspace::for_one();
     workspace.load(&chains);
     let rank = workspace.rhat_rank();
     choose(rank, workspace.rhat_folded())

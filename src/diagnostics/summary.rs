@@ -66,7 +66,7 @@ impl SummaryRow {
     /// It sorts once, and so is quicker than the single functions one after the other.
     pub fn new(name: impl Into<String>, draws: ArrayView2<f64>) -> Self {
         let chains = Chains::new(draws);
-        Self::of(name.into(), &chains, &mut Workspace::for_one(&chains))
+        Self::of(name.into(), &chains, &mut Workspace::for_one())
     }
 
     fn of(name: String, chains: &Chains, workspace: &mut Workspace) -> Self {
@@ -278,7 +278,7 @@ pub(super) fn summarise(
     let rows: Vec<Vec<SummaryRow>> = (0..parameters.div_ceil(gathered))
         .into_par_iter()
         .map_init(
-            || (Workspace::new(scores.clone()), Vec::new()),
+            || (Workspace::for_many(scores.clone()), Vec::new()),
             |(workspace, buffer): &mut (Workspace, Vec<f64>), block| {
                 let range = block * gathered..((block + 1) * gathered).min(parameters);
                 let size = chains * length;

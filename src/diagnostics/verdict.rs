@@ -132,9 +132,9 @@ impl<'a> Judge<'a> {
         if max_rhat > self.rhat_limit {
             return self.disagreement(&drift, max_rhat, min_ess);
         }
-        let constant = groups.iter().map(|g| g.constant).sum();
-        if constant > 0 {
-            return Outcome::ConstantQuantities { count: constant };
+        let undefined = groups.iter().map(|g| g.undefined).sum();
+        if undefined > 0 {
+            return Outcome::ConstantQuantities { count: undefined };
         }
         let wanted = self.ess_per_chain * chains as f64;
         // Written so that a NaN on either side cannot pass.
@@ -147,12 +147,13 @@ impl<'a> Judge<'a> {
 
     /// What kind of disagreement an R-hat above the limit is due to.
     fn disagreement(&self, drift: &[f64], max_rhat: f64, min_ess: f64) -> Outcome {
-        if let Some(chain) = self.stuck_chain(drift.len()) {
-            return Outcome::ChainStuck { chain, max_rhat };
+        let stuck: Vec<usize> = (0..drift.len()).filter(|&c| self.is_stuck(c)).collect();
+        if !stuck.is_empty() {
+            return Outcome::ChainsStuck { stuck, max_rhat };
         }
         let drifting: Vec<usize> = (0..drift.len()).filter(|&c| drift[c] > DRIFT_LIMIT).collect();
+        let halves_rhat = drift.iter().copied().fold(f64::NAN, f64::max);
         if 2 * drifting.len() > drift.len() {
-            let halves_rhat = drift.iter().copied().fold(f64::NAN, f64::max);
             return Outcome::ChainsDrift { drifting, halves_rhat, max_rhat };
         }
         let without = self.rhat_without(drift.len());
@@ -166,6 +167,8 @@ impl<'a> Judge<'a> {
         }
         if max_rhat <= OTHERS_LIMIT {
             Outcome::NearlyConverged { max_rhat, min_ess }
+        } else if !drifting.is_empty() {
+            Outcome::ChainsDrift { drifting, halves_rhat, max_rhat }
         } else {
             Outcome::ChainsDisagree { max_rhat }
         }
@@ -178,16 +181,12 @@ impl<'a> Judge<'a> {
         })
     }
 
-    /// A chain that is constant in every quantity, where there is another that is not.
-    fn stuck_chain(&self, chains: usize) -> Option<usize> {
-        let stuck = |chain: usize| {
-            self.groups.iter().all(|(_, draws)| {
-                let chain = draws.index_axis(Axis(0), chain);
-                chain.axis_iter(Axis(1)).all(|x| x.iter().all(|v| *v == x[0]))
-            })
-        };
-        let all: Vec<usize> = (0..chains).filter(|&c| stuck(c)).collect();
-        if all.len() < chains { all.first().copied() } else { None }
+    /// Whether the chain is constant in every quantity.
+    fn is_stuck(&self, chain: usize) -> bool {
+        self.groups.iter().all(|(_, draws)| {
+            let chain = draws.index_axis(Axis(0), chain);
+            chain.axis_iter(Axis(1)).all(|x| x.iter().all(|v| *v == x[0]))
+        })
     }
 
     /// For each chain, the largest R-hat between its two halves.
@@ -221,7 +220,7 @@ impl<'a> Judge<'a> {
 /// The larger of rank and folded R-hat between the two halves of a single chain, `[1, draw]`.
 fn between_halves(chain: ArrayView2<f64>) -> f64 {
     let chains = Chains::new(chain);
-    let mut workspace = Workspace::for_one(&chains);
+    let mut workspace = Workspace::for_one();
     workspace.load(&chains);
     let rank = workspace.rhat_rank();
     rhat::rank_or_folded(rank, workspace.rhat_folded())
@@ -234,8 +233,9 @@ pub struct Group {
     pub name: String,
     /// How many quantities it has.
     pub quantities: usize,
-    /// How many of them have no R-hat: all draws equal, or NaN among them.
-    pub constant: usize,
+    /// For how many of them R-hat or an effective sample size is NaN: a single chain, all draws
+    /// equal, or some not finite.
+    pub undefined: usize,
     /// The largest rank R-hat where it is defined; NaN if it is so nowhere.
     pub max_rhat: f64,
     /// The smallest bulk effective sample size where it is defined.
@@ -249,7 +249,7 @@ impl Group {
         Self {
             name: name.to_string(),
             quantities: rows.len(),
-            constant: rows.iter().filter(|r| r.rhat.is_nan()).count(),
+            undefined: rows.iter().filter(|r| (r.rhat + r.ess_bulk + r.ess_tail).is_nan()).count(),
             max_rhat: rows.iter().map(|r| r.rhat).fold(f64::NAN, f64::max),
             min_ess_bulk: rows.iter().map(|r| r.ess_bulk).fold(f64::NAN, f64::min),
             min_ess_tail: rows.iter().map(|r| r.ess_tail).fold(f64::NAN, f64::min),
@@ -293,14 +293,15 @@ pub enum Outcome {
         /// Whether it disagrees with itself, too: it has not settled anywhere.
         drifts: bool,
     },
-    /// One chain has not moved at all.
-    ChainStuck {
-        /// The first such chain.
-        chain: usize,
+    /// One chain or more have not moved at all.
+    ChainsStuck {
+        /// Those chains.
+        stuck: Vec<usize>,
         /// The largest R-hat.
         max_rhat: f64,
     },
-    /// More than half of the chains disagree with themselves.
+    /// More than half of the chains disagree with themselves, or some do and no single chain is to
+    /// blame.
     ChainsDrift {
         /// Those chains.
         drifting: Vec<usize>,
@@ -341,6 +342,7 @@ pub enum Outcome {
 }
 
 /// The judgement of a run: machine-readable in its fields, a sentence to act on in its `Display`.
+/// NaN and infinite values turn into `null` in JSON.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Verdict {
     /// What the run was found to be.
@@ -357,6 +359,16 @@ impl Verdict {
     /// Whether the run has converged.
     pub fn is_converged(&self) -> bool {
         matches!(self.outcome, Outcome::Converged { .. })
+    }
+
+    /// `every chain`, `chain 1 (counted from 0)`, or `chains 0 and 2 (counted from 0)`.
+    fn chains_listed(&self, chains: &[usize]) -> String {
+        let names = listed(chains.iter().map(ToString::to_string).collect());
+        match chains.len() {
+            n if n == self.chains => "every chain".to_string(),
+            1 => format!("chain {names} (counted from 0)"),
+            _ => format!("chains {names} (counted from 0)"),
+        }
     }
 }
 
@@ -398,22 +410,25 @@ impl fmt::Display for Verdict {
                     "run longer, or temper the posterior; leaving the chain out would hide the mode"
                 },
             ),
-            Outcome::ChainStuck { chain, max_rhat } => write!(
-                f,
-                "not converged: chain {chain} (counted from 0) never moved (R-hat {}): look at its \
-                 acceptance rate; reduce the step size or start it elsewhere",
-                ratio(*max_rhat),
-            ),
-            Outcome::ChainsDrift { drifting, halves_rhat, .. } => {
-                let who = if drifting.len() == self.chains {
-                    "every chain still drifts".to_string()
+            Outcome::ChainsStuck { stuck, max_rhat } => {
+                let who = if stuck.len() == self.chains {
+                    "no chain ever".to_string()
                 } else {
-                    let chains = listed(drifting.iter().map(ToString::to_string).collect());
-                    format!("chains {chains} (counted from 0) still drift")
+                    format!("{} never", self.chains_listed(stuck))
                 };
                 write!(
                     f,
-                    "not converged: {who} (R-hat between the halves of a single chain up to {}): \
+                    "not converged: {who} moved (R-hat {}): look at the acceptance rate; reduce the \
+                     step size or start elsewhere",
+                    ratio(*max_rhat),
+                )
+            }
+            Outcome::ChainsDrift { drifting, halves_rhat, .. } => {
+                let who = self.chains_listed(drifting);
+                let drift = if who.starts_with("chains") { "drift" } else { "drifts" };
+                write!(
+                    f,
+                    "not converged: {who} still {drift} (R-hat between the halves of a single chain up to {}): \
                      warm up and run longer, or use a sampler that mixes faster",
                     ratio(*halves_rhat),
                 )
@@ -435,9 +450,10 @@ impl fmt::Display for Verdict {
                 let all: usize = self.groups.iter().map(|g| g.quantities).sum();
                 write!(
                     f,
-                    "not judged: {count} of {all} quantities have the same value in all draws, so that \
-                     R-hat is undefined; R-hat <= {limit} for the others: leave those out if they \
-                     must be constant, and suspect the sampler if not"
+                    "not judged: {count} of {all} quantities have the same value in all draws, so \
+                     that R-hat is undefined{}: leave out what must be constant, and suspect the \
+                     sampler otherwise",
+                    if *count < all { ", though the others are within its limit" } else { "" },
                 )
             }
             Outcome::NotFinite { group, chain } => write!(

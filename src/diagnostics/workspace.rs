@@ -9,19 +9,29 @@ use super::{ess, rhat};
 
 /// Buffers that are filled by [`Workspace::load`] and reused from quantity to quantity.
 pub(super) struct Workspace {
-    scores: Arc<NormalScores>,
+    scores: Option<Arc<NormalScores>>,
     chains: usize,
     half: usize,
     odd: bool,
     whole: Sorted,
     halves: Sorted,
+    folded: Sorted,
     normalised: Vec<f64>,
     pub fft: LagProducts,
 }
 
 impl Workspace {
-    /// For arrays of one size; `scores` are those of its split chains.
-    pub fn new(scores: Arc<NormalScores>) -> Self {
+    /// For one array; normal scores are computed when they are first needed.
+    pub fn for_one() -> Self {
+        Self::new(None)
+    }
+
+    /// For arrays of one size, which share `scores`, those of the split chains.
+    pub fn for_many(scores: Arc<NormalScores>) -> Self {
+        Self::new(Some(scores))
+    }
+
+    fn new(scores: Option<Arc<NormalScores>>) -> Self {
         Self {
             scores,
             chains: 0,
@@ -29,13 +39,10 @@ impl Workspace {
             odd: false,
             whole: Sorted::default(),
             halves: Sorted::default(),
+            folded: Sorted::default(),
             normalised: Vec::new(),
             fft: LagProducts::default(),
         }
-    }
-
-    pub fn for_one(chains: &Chains) -> Self {
-        Self::new(Self::scores_for(chains.chains, chains.draws))
     }
 
     /// The normal scores for split chains of this size.
@@ -61,16 +68,26 @@ impl Workspace {
 
     /// R-hat of the rank-normalised split chains.
     pub fn rhat_rank(&mut self) -> f64 {
+        let scores = self.scores();
         let halves = if self.odd { &self.halves } else { &self.whole };
-        halves.rank_normalised(&self.scores, &mut self.normalised);
+        halves.rank_normalised(&scores, &mut self.normalised);
         rhat::base(&Chains::from_slice(&self.normalised, 2 * self.chains, self.half))
     }
 
     /// R-hat of the rank-normalised distances from the median, split.
     pub fn rhat_folded(&mut self) -> f64 {
+        let scores = self.scores();
         let halves = if self.odd { &self.halves } else { &self.whole };
-        halves.folded_normalised(&self.scores, &mut self.normalised);
+        if !self.folded.fold(halves) {
+            return f64::NAN;
+        }
+        self.folded.rank_normalised(&scores, &mut self.normalised);
         rhat::base(&Chains::from_slice(&self.normalised, 2 * self.chains, self.half))
+    }
+
+    fn scores(&mut self) -> Arc<NormalScores> {
+        let total = 2 * self.chains * self.half;
+        self.scores.get_or_insert_with(|| Arc::new(NormalScores::new(total))).clone()
     }
 
     /// R-hat and effective sample size of the rank-normalised split chains.
