@@ -2,6 +2,7 @@
 
 pub mod error;
 pub mod layout;
+mod linalg;
 pub mod model;
 pub mod rng;
 pub mod tile;
