@@ -135,7 +135,8 @@ fn data(args: &Args) -> Result<(Dataset, Dataset), Error> {
     let (Some(train), Some(test)) = (&args.train, &args.test) else {
         return iris().stratified_split(0.3, args.seed);
     };
-    let reader = CsvReader::new().no_header().detect_delimiter().last_column_is_target().classification();
+    let reader =
+        CsvReader::new().no_header().detect_delimiter().last_column_is_target().classification();
     let (train, schema) = reader.read_path(train)?;
     Ok((train, schema.read_path(test)?))
 }
@@ -237,10 +238,9 @@ fn print_reports(reports: &[Report]) {
     println!();
     line("", &|r| r.model.clone());
     line("parameters", &|r| r.parameters.to_string());
-    for (set, scores) in [
-        ("train", (|r| &r.train) as fn(&Report) -> &Scores),
-        ("test", |r| &r.test),
-    ] {
+    for (set, scores) in
+        [("train", (|r| &r.train) as fn(&Report) -> &Scores), ("test", |r| &r.test)]
+    {
         line(&format!("{set} accuracy, posterior mean, %"), &|r| {
             score(scores(r), "accuracy", true, true)
         });
@@ -252,7 +252,8 @@ fn print_reports(reports: &[Report]) {
         });
     }
     line("acceptance, %", &|r| {
-        let rates: Vec<String> = r.accept_rate.iter().map(|a| format!("{:.0}", 100.0 * a)).collect();
+        let rates: Vec<String> =
+            r.accept_rate.iter().map(|a| format!("{:.0}", 100.0 * a)).collect();
         rates.join(" ")
     });
     line("divergent transitions", &|r| r.divergences.to_string());

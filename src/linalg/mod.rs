@@ -1,3 +1,15 @@
+//! Private numerics: elementary functions on slices, the three products of a dense layer on
+//! [tiles](crate::tile), Cholesky factors and eigenvalues.
+//!
+//! All of it is written once in plain loops and compiled several times, see [`simd`].
+
+// Kernels index arrays of fixed length side by side; zipped iterators would hide the lanes.
+#![allow(clippy::needless_range_loop)]
+
+#[macro_use]
+pub(crate) mod simd;
+
 pub(crate) mod cholesky;
 pub(crate) mod eigen;
 pub(crate) mod elementary;
+pub(crate) mod tile_product;

@@ -3,6 +3,17 @@
 //! A model knows nothing of likelihoods and priors. The link (sigmoid, softmax) belongs to the
 //! [likelihood](crate::likelihood), so a model's output layer is linear unless asked otherwise.
 
+pub mod activation;
+pub mod init;
+pub mod linear;
+pub mod logistic;
+pub mod mlp;
+
+pub use activation::Activation;
+pub use init::Init;
+pub use linear::Linear;
+pub use mlp::Mlp;
+
 use crate::layout::Layout;
 use crate::tile::{Tile, TileMut};
 

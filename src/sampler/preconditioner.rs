@@ -11,7 +11,7 @@ use super::{Step, WarmupProgress};
 use crate::Error;
 use crate::adapt::{Covariance, DualAveraging, Variance, Windows};
 use crate::error::positive;
-use crate::linalg::cholesky;
+use crate::linalg::cholesky::Cholesky;
 use crate::target::Point;
 
 /// Which linear map of the proposals is learnt during warm-up.
@@ -38,8 +38,7 @@ pub struct Scale {
 enum Map {
     Identity,
     Diagonal(Vec<f64>),
-    /// Lower triangular, row-major in a full square.
-    Dense(Vec<f64>),
+    Dense(Cholesky),
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -82,6 +81,7 @@ impl Scale {
             Preconditioner::Dense => {
                 let mut identity = vec![0.0; dim * dim];
                 identity.iter_mut().step_by(dim + 1).for_each(|x| *x = 1.0);
+                let identity = Cholesky::new("identity", &identity, dim)?;
                 (Map::Dense(identity), Moments::Dense(Covariance::new(dim)))
             }
         };
@@ -108,14 +108,14 @@ impl Scale {
                     *out = sd * x;
                 }
             }
-            Map::Dense(lower) => cholesky::mul_lower(lower, x, out),
+            Map::Dense(factor) => factor.mul_lower(x, out),
         }
     }
 
     /// out = L^T x.
     pub fn mul_transpose(&self, x: &[f64], out: &mut [f64]) {
         match &self.map {
-            Map::Dense(lower) => cholesky::mul_lower_transpose(lower, x, out),
+            Map::Dense(factor) => factor.mul_lower_transpose(x, out),
             _ => self.mul(x, out),
         }
     }
@@ -180,7 +180,7 @@ impl Map {
                 }
                 moved
             }
-            (Map::Dense(lower), Moments::Dense(covariance)) => {
+            (Map::Dense(factor), Moments::Dense(covariance)) => {
                 let (data, prior) = weights(covariance.count());
                 let dim = covariance.mean().len();
                 let mut learnt = vec![0.0; dim * dim];
@@ -189,9 +189,9 @@ impl Map {
                 let moved = learnt.iter().step_by(dim + 1).all(|v| v.is_finite() && *v > 0.0);
                 learnt.iter_mut().for_each(|c| *c *= data);
                 learnt.iter_mut().step_by(dim + 1).for_each(|v| *v += prior);
-                match cholesky::factor(&learnt, dim) {
-                    Ok(factor) if moved => {
-                        *lower = factor;
+                match Cholesky::new("covariance", &learnt, dim) {
+                    Ok(new) if moved => {
+                        *factor = new;
                         true
                     }
                     _ => false,

@@ -97,7 +97,7 @@ pub struct Progress {
 /// use bnn_mcmc::prelude::*;
 /// use bnn_mcmc::testing::GaussianTarget;
 ///
-/// let target = GaussianTarget::standard(3);
+/// let target = GaussianTarget::standard(3)?;
 /// let draws = Sampler::new(&target, Mala::default()).chains(2).draws(500).seed(1).run()?;
 /// assert_eq!(draws.values().dim(), (2, 500, 3));
 /// # Ok::<(), bnn_mcmc::Error>(())

@@ -1,7 +1,7 @@
 //! A normal distribution as a target, with exact draws.
 
 use crate::Error;
-use crate::linalg::cholesky;
+use crate::linalg::cholesky::Cholesky;
 use crate::rng::ChainRng;
 use crate::target::{GradTarget, LogDensity, Target};
 
@@ -9,8 +9,8 @@ use crate::target::{GradTarget, LogDensity, Target};
 #[derive(Clone, Debug)]
 pub struct GaussianTarget {
     mean: Vec<f64>,
-    /// Lower Cholesky factor of the covariance, row-major.
-    lower: Vec<f64>,
+    /// Of the covariance.
+    factor: Cholesky,
     log_constant: f64,
 }
 
@@ -18,28 +18,27 @@ impl GaussianTarget {
     /// Mean (d numbers) and covariance matrix (d x d, row-major, positive definite).
     pub fn new(mean: Vec<f64>, covariance: &[f64]) -> Result<Self, Error> {
         let dim = mean.len();
-        if dim == 0 || covariance.len() != dim * dim {
-            return Err(Error::shape("covariance matrix", covariance.len(), dim * dim));
+        if dim == 0 {
+            return Err(Error::argument("length of `mean`", 0, "at least 1"));
         }
-        let lower = cholesky::factor(covariance, dim)?;
-        let log_det_half: f64 = lower.iter().step_by(dim + 1).map(|l| l.ln()).sum();
+        let factor = Cholesky::new("covariance", covariance, dim)?;
+        let log_det_half: f64 = factor.lower().iter().step_by(dim + 1).map(|l| l.ln()).sum();
         let log_constant = -0.5 * dim as f64 * std::f64::consts::TAU.ln() - log_det_half;
-        Ok(Self { mean, lower, log_constant })
+        Ok(Self { mean, factor, log_constant })
     }
 
     /// N(0, I) in `dim` > 0 dimensions.
-    pub fn standard(dim: usize) -> Self {
-        let mut lower = vec![0.0; dim * dim];
-        lower.iter_mut().step_by(dim + 1).for_each(|x| *x = 1.0);
-        let log_constant = -0.5 * dim as f64 * std::f64::consts::TAU.ln();
-        Self { mean: vec![0.0; dim], lower, log_constant }
+    pub fn standard(dim: usize) -> Result<Self, Error> {
+        let mut identity = vec![0.0; dim * dim];
+        identity.iter_mut().step_by(dim + 1).for_each(|x| *x = 1.0);
+        Self::new(vec![0.0; dim], &identity)
     }
 
     /// Draws q exactly.
     pub fn draw(&self, rng: &mut ChainRng, q: &mut [f64]) {
         let mut z = vec![0.0; q.len()];
         rng.fill_normal(&mut z);
-        cholesky::mul_lower(&self.lower, &z, q);
+        self.factor.mul_lower(&z, q);
         for (q, mean) in q.iter_mut().zip(&self.mean) {
             *q += mean;
         }
@@ -49,7 +48,7 @@ impl GaussianTarget {
     fn standardise(&self, q: &[f64], z: &mut [f64]) {
         let dim = q.len();
         for i in 0..dim {
-            let row = &self.lower[i * dim..i * dim + i + 1];
+            let row = &self.factor.lower()[i * dim..i * dim + i + 1];
             let known: f64 = row[..i].iter().zip(&*z).map(|(l, z)| l * z).sum();
             z[i] = (q[i] - self.mean[i] - known) / row[i];
         }
@@ -77,10 +76,10 @@ impl GradTarget for GaussianTarget {
     /// The gradient is -L^-T z.
     fn log_density_grad(&self, q: &[f64], grad: &mut [f64], z: &mut Vec<f64>) -> LogDensity {
         let log_density = self.log_density(q, z);
-        let dim = q.len();
+        let (dim, lower) = (q.len(), self.factor.lower());
         for i in (0..dim).rev() {
-            let known: f64 = (i + 1..dim).map(|k| self.lower[k * dim + i] * grad[k]).sum();
-            grad[i] = (-z[i] - known) / self.lower[i * dim + i];
+            let known: f64 = (i + 1..dim).map(|k| lower[k * dim + i] * grad[k]).sum();
+            grad[i] = (-z[i] - known) / lower[i * dim + i];
         }
         log_density
     }

@@ -1,0 +1,158 @@
+//! Cholesky factors of dense matrices: A = L L^T, L lower triangular.
+//!
+//! The factorisation is faer's.
+
+use faer::MatRef;
+use faer::linalg::solvers::LltError;
+
+use serde::{Deserialize, Serialize};
+
+use super::simd::{accumulate, mul_add};
+use crate::Error;
+
+/// The lower factor L of a symmetric positive definite matrix A = L L^T.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct Cholesky {
+    dim: usize,
+    /// Row-major; zero above the diagonal.
+    lower: Vec<f64>,
+}
+
+impl Cholesky {
+    /// Factorises `a` `[dim x dim]`, row-major, reading its lower triangle. `name` is what an
+    /// error calls the matrix.
+    pub(crate) fn new(name: &str, a: &[f64], dim: usize) -> Result<Self, Error> {
+        if a.len() != dim * dim {
+            return Err(Error::shape(format!("length of `{name}`"), a.len(), dim * dim));
+        }
+        let allowed = "symmetric positive definite, with finite entries";
+        if let Some(i) = a.iter().position(|v| !v.is_finite()) {
+            let value = format!("{} in row {}, column {}", a[i], i / dim, i % dim);
+            return Err(Error::argument(name, value, allowed));
+        }
+        let factor = MatRef::from_row_major_slice(a, dim, dim).llt(faer::Side::Lower);
+        let factor = factor.map_err(|LltError::NonPositivePivot { index }| {
+            let value = format!("not positive definite (pivot {index} of {dim} is not positive)");
+            Error::argument(name, value, allowed)
+        })?;
+        let mut lower = vec![0.0; dim * dim];
+        for i in 0..dim {
+            for j in 0..=i {
+                lower[i * dim + j] = factor.L()[(i, j)];
+            }
+        }
+        Ok(Self { dim, lower })
+    }
+
+    /// L, row-major, zero above the diagonal.
+    pub(crate) fn lower(&self) -> &[f64] {
+        &self.lower
+    }
+
+    /// `out` becomes L z. With z ~ N(0, I) this is a draw of N(0, A).
+    pub(crate) fn mul_lower(&self, z: &[f64], out: &mut [f64]) {
+        assert!(z.len() == self.dim && out.len() == self.dim);
+        mul_lower(&self.lower, z, out);
+    }
+
+    /// `out` becomes L^T g.
+    pub(crate) fn mul_lower_transpose(&self, g: &[f64], out: &mut [f64]) {
+        assert!(g.len() == self.dim && out.len() == self.dim);
+        mul_lower_transpose(&self.lower, g, out);
+    }
+}
+
+dispatch! {
+    fn mul_lower(lower: &[f64], z: &[f64], out: &mut [f64]) => mul_lower_body
+}
+dispatch! {
+    fn mul_lower_transpose(lower: &[f64], g: &[f64], out: &mut [f64]) => mul_lower_transpose_body
+}
+
+#[inline(always)]
+fn mul_lower_body<const L: usize, const FMA: bool>(lower: &[f64], z: &[f64], out: &mut [f64]) {
+    for (i, (out, row)) in out.iter_mut().zip(lower.chunks_exact(z.len())).enumerate() {
+        *out = dot::<L, FMA>(&row[..=i], &z[..=i]);
+    }
+}
+
+#[inline(always)]
+fn mul_lower_transpose_body<const L: usize, const FMA: bool>(
+    lower: &[f64],
+    g: &[f64],
+    out: &mut [f64],
+) {
+    out.fill(0.0);
+    for (i, (g, row)) in g.iter().zip(lower.chunks_exact(g.len())).enumerate() {
+        for (out, l) in out[..=i].iter_mut().zip(row) {
+            *out = mul_add::<FMA>(*g, *l, *out);
+        }
+    }
+}
+
+/// The sum of a b, in four independent vectors of partial sums.
+#[inline(always)]
+fn dot<const L: usize, const FMA: bool>(a: &[f64], b: &[f64]) -> f64 {
+    let ((a, a_rest), (b, b_rest)) = (a.as_chunks::<L>(), b.as_chunks::<L>());
+    let mut sum = [[0.0; L]; 4];
+    for (a, b) in a.chunks(4).zip(b.chunks(4)) {
+        for ((sum, a), b) in sum.iter_mut().zip(a).zip(b) {
+            accumulate::<L, FMA>(sum, a, b);
+        }
+    }
+    let rest: f64 = a_rest.iter().zip(b_rest).map(|(a, b)| a * b).sum();
+    sum.as_flattened().iter().sum::<f64>() + rest
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::linalg::simd::testing::at_every_level;
+    use crate::rng::ChainRng;
+
+    /// B B^T + I for a random B, and a random vector.
+    fn problem(dim: usize) -> (Vec<f64>, Vec<f64>) {
+        let mut rng = ChainRng::new(5, dim as u64);
+        let (mut b, mut z) = (vec![0.0; dim * dim], vec![0.0; dim]);
+        rng.fill_normal(&mut b);
+        rng.fill_normal(&mut z);
+        let mut a = vec![0.0; dim * dim];
+        for i in 0..dim {
+            for j in 0..dim {
+                a[i * dim + j] = (0..dim).map(|k| b[i * dim + k] * b[j * dim + k]).sum();
+            }
+            a[i * dim + i] += 1.0;
+        }
+        (a, z)
+    }
+
+    #[test]
+    fn factor_times_its_transpose_is_the_matrix_at_every_level() {
+        for dim in [1, 2, 7, 27, 62, 100] {
+            let (a, z) = problem(dim);
+            let factor = Cholesky::new("covariance", &a, dim).unwrap();
+            at_every_level(|level| {
+                let (mut u, mut az, mut lz) = (vec![0.0; dim], vec![0.0; dim], vec![0.0; dim]);
+                factor.mul_lower_transpose(&z, &mut u);
+                factor.mul_lower(&u, &mut az);
+                factor.mul_lower(&z, &mut lz);
+                for i in 0..dim {
+                    let expected: f64 = (0..dim).map(|j| a[i * dim + j] * z[j]).sum();
+                    let scale: f64 = (0..dim).map(|j| (a[i * dim + j] * z[j]).abs()).sum();
+                    assert!((az[i] - expected).abs() < 1e-13 * scale, "{level:?} {dim}");
+                    let naive: f64 = (0..=i).map(|j| factor.lower()[i * dim + j] * z[j]).sum();
+                    assert!((lz[i] - naive).abs() < 1e-12 * (1.0 + naive.abs()), "{level:?} {dim}");
+                }
+            });
+        }
+    }
+
+    #[test]
+    fn what_is_not_positive_definite_is_an_error_that_says_so() {
+        let error = |a: &[f64], dim| Cholesky::new("covariance", a, dim).unwrap_err().to_string();
+        assert!(error(&[1.0, 2.0, 2.0, 1.0], 2).contains("`covariance` is not positive definite"));
+        assert!(error(&[0.0], 1).contains("not positive definite"));
+        assert!(error(&[1.0, 0.0, f64::NAN, 1.0], 2).contains("NaN in row 1, column 0"));
+        assert!(error(&[1.0; 3], 2).contains("found 3, expected 4"));
+    }
+}

@@ -1,0 +1,92 @@
+//! Linear models with one or several outputs.
+//!
+//! f(x) = W x + b with W `[K x D]` and b `[K]`. On a tile of R rows: F = W X + b `[K x R]`,
+//! dW = d_out X^T, db = the row sums of d_out: 4 N K D floating-point operations for N rows.
+//! With a Gaussian likelihood this is linear regression; for logistic regression see
+//! [`logistic`](super::logistic).
+//!
+//! ```
+//! use bnn_mcmc::model::{Linear, Model};
+//! let model = Linear::new(8, 1)?;
+//! assert_eq!(model.layout().block_names(), ["w", "b"]);
+//! assert_eq!(model.without_bias().layout().dim(), 8);
+//! # Ok::<(), bnn_mcmc::Error>(())
+//! ```
+
+use serde::{Deserialize, Serialize};
+
+use super::Model;
+use crate::Error;
+use crate::layout::Layout;
+use crate::linalg::tile_product;
+use crate::tile::{Tile, TileMut};
+
+/// A linear model. See the [module](self).
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Linear {
+    n_inputs: usize,
+    n_outputs: usize,
+    bias: bool,
+}
+
+impl Linear {
+    /// A linear model from `n_inputs` features to `n_outputs` outputs, with bias.
+    ///
+    /// # Errors
+    /// [`Error::Argument`] if either is zero.
+    pub fn new(n_inputs: usize, n_outputs: usize) -> Result<Self, Error> {
+        for (name, value) in [("n_inputs", n_inputs), ("n_outputs", n_outputs)] {
+            if value == 0 {
+                return Err(Error::argument(name, value, "at least 1"));
+            }
+        }
+        Ok(Self { n_inputs, n_outputs, bias: true })
+    }
+
+    /// The same model with b = 0 and no block `b`.
+    pub fn without_bias(mut self) -> Self {
+        self.bias = false;
+        self
+    }
+}
+
+impl Model for Linear {
+    type Workspace = ();
+
+    /// `w` `[K, D]` row-major, then `b` `[K]` unless without bias.
+    fn layout(&self) -> Layout {
+        let layout = Layout::new().with("w", &[self.n_outputs, self.n_inputs]);
+        if self.bias { layout.with("b", &[self.n_outputs]) } else { layout }
+    }
+
+    fn n_inputs(&self) -> usize {
+        self.n_inputs
+    }
+
+    fn n_outputs(&self) -> usize {
+        self.n_outputs
+    }
+
+    fn workspace(&self) {}
+
+    fn forward(&self, w: &[f64], x: Tile, mut out: TileMut, _: &mut ()) {
+        let (weights, bias) = w.split_at(self.n_outputs * self.n_inputs);
+        tile_product::forward(weights, bias, x.values(), x.stride(), out.values());
+    }
+
+    fn backward(&self, _: &[f64], x: Tile, d_out: Tile, grad: &mut [f64], _: &mut ()) {
+        let (dw, db) = grad.split_at_mut(self.n_outputs * self.n_inputs);
+        tile_product::backward_weights(d_out.values(), x.values(), x.stride(), dw, db);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn zero_sizes_are_named() {
+        assert!(Linear::new(0, 1).unwrap_err().to_string().contains("`n_inputs` is 0"));
+        assert!(Linear::new(1, 0).unwrap_err().to_string().contains("`n_outputs` is 0"));
+    }
+}

@@ -1,0 +1,60 @@
+//! Forward and backward passes allocate nothing once the workspace is there.
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::cell::Cell;
+
+use bnn_mcmc::model::{Activation, Linear, Mlp, Model};
+use bnn_mcmc::tile::{Tile, TileMut, padded};
+
+thread_local! {
+    static COUNT: Cell<usize> = const { Cell::new(0) };
+}
+
+/// The system's allocator, counting the calls of each thread.
+struct Counting;
+
+// SAFETY: every call is passed on to the system's allocator unchanged.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        COUNT.set(COUNT.get() + 1);
+        unsafe { System.alloc(layout) }
+    }
+    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
+        unsafe { System.dealloc(pointer, layout) }
+    }
+}
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+fn allocations(run: impl FnOnce()) -> usize {
+    let before = COUNT.get();
+    run();
+    COUNT.get() - before
+}
+
+fn check<M: Model>(model: &M, what: &str) {
+    for rows in [1, 40, 64] {
+        let w = vec![0.1; model.layout().dim()];
+        let x = vec![0.5; model.n_inputs() * padded(rows)];
+        let d_out = vec![0.5; model.n_outputs() * padded(rows)];
+        let (mut out, mut grad) = (d_out.clone(), w.clone());
+        let mut ws = model.workspace();
+        let count = allocations(|| {
+            model.forward(&w, Tile::new(&x, rows), TileMut::new(&mut out, rows), &mut ws);
+            model.backward(&w, Tile::new(&x, rows), Tile::new(&d_out, rows), &mut grad, &mut ws);
+        });
+        assert_eq!(count, 0, "{what}, {rows} rows");
+    }
+}
+
+#[test]
+fn passes_allocate_nothing() {
+    assert_eq!(allocations(|| drop(std::hint::black_box(vec![1.0]))), 1); // the count works
+    check(&Linear::new(34, 2).unwrap(), "linear");
+    for activation in Activation::ALL {
+        let mlp = Mlp::new(&[5, 9, 30, 2], activation).unwrap().output_activation(activation);
+        check(&mlp, activation.name());
+    }
+    check(&Mlp::new(&[300, 256, 256, 2], Activation::Relu).unwrap(), "wide");
+}
