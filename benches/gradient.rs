@@ -10,6 +10,7 @@ use std::time::Instant;
 
 use criterion::Criterion;
 
+#[allow(dead_code)]
 mod problems;
 
 /// GFLOP/s of independent fused multiply-adds in registers: the most that any kernel can reach.

@@ -12,6 +12,7 @@ use bnn_mcmc::sampler::{Algorithm, Kernel};
 use bnn_mcmc::target::Point;
 use criterion::{BenchmarkId, Criterion, criterion_group, criterion_main};
 
+#[allow(dead_code)]
 mod problems;
 
 fn step<T: Target, A: for<'t> Algorithm<&'t T>>(

@@ -9,7 +9,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use bnn_mcmc::data::{CsvReader, Dataset, Standardize, iris};
+use bnn_mcmc::data::{Columns, CsvReader, Standardize, bundled};
 use bnn_mcmc::predict::Scores;
 use bnn_mcmc::prelude::*;
 use bnn_mcmc::sampler::Algorithm;
@@ -133,12 +133,11 @@ fn run(args: &Args) -> Result<(), Box<dyn std::error::Error>> {
 
 fn data(args: &Args) -> Result<(Dataset, Dataset), Error> {
     let (Some(train), Some(test)) = (&args.train, &args.test) else {
-        return iris().stratified_split(0.3, args.seed);
+        return bundled::iris().stratified_split(0.3, args.seed);
     };
-    let reader =
-        CsvReader::new().no_header().detect_delimiter().last_column_is_target().classification();
-    let (train, schema) = reader.read_path(train)?;
-    Ok((train, schema.read_path(test)?))
+    let reader = CsvReader::classification(Columns::Last).no_header().detect_delimiter();
+    let train = reader.read_path(train)?;
+    Ok((train.dataset, train.schema.read_path(test)?.dataset))
 }
 
 /// Samples one model, with N(0, 1) priors on all weights.

@@ -1,7 +1,6 @@
 //! Gradients of every model x likelihood x prior against finite differences, and likelihoods
 //! against their textbook formulas and at extreme logits.
 
-use bnn_mcmc::data::Response;
 use bnn_mcmc::prelude::*;
 use bnn_mcmc::testing::gradient_error;
 use bnn_mcmc::tile::{Tile, TileMut};
@@ -21,7 +20,7 @@ fn data_sets() -> Vec<Dataset> {
     let mut rng = ChainRng::new(21, 0);
     let x = Array2::from_shape_fn((70, 3), |_| rng.normal());
     let classes = |k: usize| {
-        let names = (0..k).map(|i| format!("class {i}")).collect();
+        let names: Vec<String> = (0..k).map(|i| format!("class {i}")).collect();
         Dataset::classification(x.clone(), (0..70).map(|i| (i * 7 + i / 5) % k).collect(), names)
     };
     let counts = |k| Array2::from_shape_fn((70, k), |(i, j)| ((i * 3 + j * 5) % 7 + 1) as f64);
@@ -50,15 +49,26 @@ fn priors(sampled_noise: bool) -> Vec<Priors> {
     ]
 }
 
-fn check<M: Model + Clone, L: Likelihood + Clone>(model: &M, likelihood: L, data: &Dataset) {
+/// Checks the gradient at some random points. A finite difference that straddles the kink of a ReLU
+/// is wrong, so for networks that are not `smooth` the best of many points on few rows counts: no
+/// wrong gradient would be right at any of them.
+fn check<M: Model + Clone, L: Likelihood + Clone>(
+    model: &M,
+    likelihood: L,
+    data: &Dataset,
+    smooth: bool,
+) {
     let sampled_noise = likelihood.layout().dim() > 0;
     for priors in priors(sampled_noise) {
         let posterior = Posterior::new(model.clone(), likelihood.clone(), data, priors).unwrap();
         let mut rng = ChainRng::new(4, 0);
-        for _ in 0..2 {
+        let mut least = f64::INFINITY;
+        for _ in 0..if smooth { 2 } else { 12 } {
             let q: Vec<f64> = (0..posterior.dim()).map(|_| 0.7 * rng.normal()).collect();
             let error = gradient_error(&posterior, &q);
-            assert!(error < 1e-7, "{error} for {:?}", posterior.layout().block_names());
+            least = least.min(error);
+            let names = posterior.layout().block_names();
+            assert!(error < 1e-7 || !smooth, "{error} for {names:?}");
             // The value that comes with the gradient is that of the log density alone.
             let mut ws = posterior.workspace();
             let both = posterior.log_density_grad(&q, &mut vec![0.0; q.len()], &mut ws);
@@ -66,43 +76,47 @@ fn check<M: Model + Clone, L: Likelihood + Clone>(model: &M, likelihood: L, data
             approx::assert_relative_eq!(both.likelihood, alone.likelihood, max_relative = 1e-12);
             approx::assert_relative_eq!(both.prior, alone.prior, max_relative = 1e-12);
         }
+        assert!(least < 1e-7, "{least} at the best of all points");
     }
 }
 
-fn check_all_likelihoods<M: Model + Clone>(model: impl Fn(usize) -> M) {
+fn check_all_likelihoods<M: Model + Clone>(model: impl Fn(usize) -> M, smooth: bool) {
     for data in &data_sets() {
+        let data = if smooth { data } else { &data.select(&[0, 1, 2, 3, 4, 5, 6, 7, 8]).unwrap() };
         match data.response() {
             Response::Real(y) => {
-                check(&model(y.ncols()), Gaussian::sampled(), data);
-                check(&model(y.ncols()), Gaussian::fixed(0.7).unwrap(), data);
+                check(&model(y.ncols()), Gaussian::sampled(), data, smooth);
+                check(&model(y.ncols()), Gaussian::fixed(0.7).unwrap(), data, smooth);
             }
             Response::Classes { names, .. } => {
                 if names.len() == 2 {
-                    check(&model(1), Bernoulli, data);
+                    check(&model(1), Bernoulli, data, smooth);
                 }
-                check(&model(names.len()), Categorical, data);
+                check(&model(names.len()), Categorical, data, smooth);
             }
             Response::Counts(counts) => {
                 if counts.ncols() == 2 {
-                    check(&model(1), Binomial, data);
+                    check(&model(1), Binomial, data, smooth);
                 }
-                check(&model(counts.ncols()), Multinomial, data);
+                check(&model(counts.ncols()), Multinomial, data, smooth);
             }
+            other => panic!("no test for {other:?}"),
         }
     }
 }
 
 #[test]
 fn linear_models_under_every_likelihood_and_prior() {
-    check_all_likelihoods(|k| Linear::new(3, k).unwrap());
+    check_all_likelihoods(|k| Linear::new(3, k).unwrap(), true);
 }
 
 #[test]
 fn networks_under_every_likelihood_prior_and_activation() {
     for activation in ACTIVATIONS {
-        check_all_likelihoods(|k| Mlp::new(&[3, 4, k], activation).unwrap());
+        let smooth = activation != Activation::Relu;
+        check_all_likelihoods(|k| Mlp::new(&[3, 4, k], activation).unwrap(), smooth);
     }
-    check_all_likelihoods(|k| Mlp::new(&[3, 5, 4, 2, k], Activation::Tanh).unwrap());
+    check_all_likelihoods(|k| Mlp::new(&[3, 5, 4, 2, k], Activation::Tanh).unwrap(), true);
 }
 
 #[test]
@@ -185,7 +199,7 @@ fn likelihoods_are_their_textbook_formulas() {
         assert_relative_eq!(ell, expected, max_relative = 1e-12);
         assert_relative_eq!(d[0], 3.0 - 7.0 * p, max_relative = 1e-12);
     }
-    let z = [0.3, -1.0, 2.0];
+    let z = [0.3f64, -1.0, 2.0];
     let total: f64 = z.iter().map(|z| z.exp()).sum();
     for y in 0..3 {
         let (ell, d, mean) = one_row(&Categorical, &z, &class(y, 3));
@@ -362,7 +376,7 @@ fn predictions_are_those_of_the_draws() {
     assert!(lpd.posterior > lpd.draws_mean, "Jensen's inequality");
     assert!(scores.get("rmse").is_none());
     assert_eq!(predictions.quantities().dim(), (2, 3, 70 * 3));
-    let mean = posterior.predict_mean(&draws, data.x()).unwrap();
+    let mean = posterior.predict_mean(&draws, data.x().view()).unwrap();
     assert_eq!(mean, predictions.mean());
 
     let mut csv = Vec::new();

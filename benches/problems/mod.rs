@@ -81,7 +81,7 @@ pub fn multiply_adds(key: char) -> f64 {
 pub fn data(key: char) -> Dataset {
     let classes = |x, index| {
         let k = if key == 'c' { 3 } else { 2 };
-        Dataset::classification(x, index, (0..k).map(|i| i.to_string()).collect()).unwrap()
+        Dataset::classification(x, index, (0..k).map(|i| i.to_string())).unwrap()
     };
     let teacher = |x: &Array2<f64>| -> Vec<f64> {
         x.rows().into_iter().map(|r| r[0].sin() + 0.5 * r[1] * r[2] - 0.3 * r[3]).collect()

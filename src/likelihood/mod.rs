@@ -73,7 +73,13 @@ pub trait Likelihood: Sync {
 
 /// The error for a response that `likelihood` cannot use.
 fn mismatch(likelihood: &str, response: &Response, expected: &str) -> Error {
-    Error::shape(format!("response for the {likelihood} likelihood"), response.describe(), expected)
+    let width = response.width();
+    let found = match response {
+        Response::Real(_) => format!("real numbers in {width} columns"),
+        Response::Classes { names, .. } => format!("{width} classes ({})", names.join(", ")),
+        Response::Counts(_) => format!("counts of {width} categories"),
+    };
+    Error::shape(format!("response for the {likelihood} likelihood"), found, expected)
 }
 
 /// Checks the number of the model's outputs.

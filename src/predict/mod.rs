@@ -50,7 +50,7 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
     pub fn predict(&self, draws: &Draws, data: &Dataset) -> Result<Predictions, Error> {
         let y = self.likelihood().encode(data.response(), self.model().n_outputs())?;
         let (y, rows) = (Tiles::new(y.view()), data.rows());
-        let (mean, log_density) = self.walk_draws(draws, data.x(), Some(&y))?;
+        let (mean, log_density) = self.walk_draws(draws, data.x().view(), Some(&y))?;
         let shape = (draws.n_chains(), draws.n_draws(), rows);
         let log_density = Array3::from_shape_vec(shape, log_density)
             .expect("one number was written for each draw and row");

@@ -70,7 +70,7 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
         Ok(Self {
             priors: priors.resolve(&layout)?,
             n_weights: model.layout().dim(),
-            x: Tiles::new(data.x()),
+            x: Tiles::new(data.x().view()),
             y: Tiles::new(y.view()),
             layout,
             model,
