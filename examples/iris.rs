@@ -41,7 +41,7 @@ struct Args {
     #[arg(long)]
     draws: Option<usize>,
     /// Steps per kept draw
-    #[arg(long, default_value_t = 10)]
+    #[arg(long, default_value_t = 50)]
     thin: usize,
     /// Seed of the split and of all random streams
     #[arg(long, default_value_t = 1)]
@@ -227,11 +227,11 @@ fn print_reports(reports: &[Report]) {
     };
     let score = |scores: &Scores, name: &str, percent: bool, posterior: bool| {
         let Some(score) = scores.get(name) else { return "-".into() };
-        let scale = if percent { 100.0 } else { 1.0 };
+        let (scale, digits) = if percent { (100.0, 1) } else { (1.0, 3) };
         if posterior {
-            format!("{:.2}", scale * score.posterior)
+            format!("{:.digits$}", scale * score.posterior)
         } else {
-            format!("{:.2} +- {:.2}", scale * score.draws_mean, scale * score.draws_sd)
+            format!("{:.digits$} +- {:.digits$}", scale * score.draws_mean, scale * score.draws_sd)
         }
     };
     println!();

@@ -18,7 +18,7 @@ use crate::likelihood::Likelihood;
 use crate::model::Model;
 use crate::prior::{BlockPrior, Priors};
 use crate::rng::ChainRng;
-use crate::tile::{TILE_ROWS, TileMut, Tiles, padded};
+use crate::tile::{TILE_ROWS, TileMut, TileStorage, Tiles};
 
 /// The posterior of a model's weights and a likelihood's parameters, given data.
 ///
@@ -53,8 +53,8 @@ pub struct Posterior<M, L> {
 #[derive(Debug)]
 pub struct PosteriorWorkspace<W> {
     model: W,
-    out: Vec<f64>,
-    d_out: Vec<f64>,
+    out: TileStorage,
+    d_out: TileStorage,
     rows: [f64; TILE_ROWS],
 }
 
@@ -143,11 +143,11 @@ impl<M: Model, L: Likelihood> Target for Posterior<M, L> {
     }
 
     fn workspace(&self) -> Self::Workspace {
-        let len = padded(TILE_ROWS) * self.model.n_outputs();
+        let columns = self.model.n_outputs();
         PosteriorWorkspace {
             model: self.model.workspace(),
-            out: vec![0.0; len],
-            d_out: vec![0.0; len],
+            out: TileStorage::for_columns(columns),
+            d_out: TileStorage::for_columns(columns),
             rows: [0.0; TILE_ROWS],
         }
     }
