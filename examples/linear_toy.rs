@@ -44,13 +44,15 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     // An improper prior cannot be drawn from: start around the origin instead.
     let init = Init::Around { center: vec![0.0; posterior.dim()], sd: 1.0 };
     let draws = if args.quick { 4_000 } else { 20_000 };
-    let mala = Sampler::new(&posterior, Mala::default())
+    // Slope and intercept are correlated: learn their covariance, not only their variances.
+    let preconditioner = Preconditioner::Dense;
+    let mala = Sampler::new(&posterior, Mala { preconditioner, ..Mala::default() })
         .warmup(5_000)
         .draws(draws)
         .seed(args.seed)
         .init(init.clone())
         .run()?;
-    let rwm = Sampler::new(&posterior, Rwm::default())
+    let rwm = Sampler::new(&posterior, Rwm { preconditioner, ..Rwm::default() })
         .warmup(5_000)
         .draws(draws)
         .seed(args.seed)
