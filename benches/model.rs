@@ -12,7 +12,17 @@ use bnn_mcmc::tile::{TILE_ROWS, Tile, TileMut, TileStorage, Tiles};
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use ndarray::Array2;
 
-/// One evaluation: f, d_out = y - f as a stand-in for a cheap likelihood, and the gradient.
+/// What stands in for the likelihood.
+#[derive(Clone, Copy, PartialEq)]
+enum Noise {
+    /// d_out = y - f.
+    Gauss,
+    /// Softplus and sigmoid of every logit: the work of a Bernoulli likelihood, and no less than
+    /// that of a categorical one.
+    Classes,
+}
+
+/// One evaluation: f, d_out, and the gradient.
 struct Problem<M: Model> {
     model: M,
     x: Tiles,
@@ -20,11 +30,13 @@ struct Problem<M: Model> {
     w: Vec<f64>,
     grad: Vec<f64>,
     out: TileStorage,
+    spare: TileStorage,
     ws: M::Workspace,
+    noise: Noise,
 }
 
 impl<M: Model> Problem<M> {
-    fn new(model: M, rows: usize) -> Self {
+    fn new(model: M, rows: usize, noise: Noise) -> Self {
         let mut rng = ChainRng::new(1, 0);
         let mut normals = |columns| Array2::from_shape_simple_fn((rows, columns), || rng.normal());
         let (x, y) = (normals(model.n_inputs()), normals(model.n_outputs()));
@@ -37,7 +49,9 @@ impl<M: Model> Problem<M> {
             y: Tiles::new(y.view()),
             grad: vec![0.0; w.len()],
             out: TileStorage::for_columns(model.n_outputs()),
+            spare: TileStorage::for_columns(model.n_outputs()),
             ws: model.workspace(),
+            noise,
             w,
             model,
         }
@@ -49,6 +63,13 @@ impl<M: Model> Problem<M> {
             let n = self.model.n_outputs() * x.stride();
             let mut out = TileMut::new(&mut self.out[..n], x.rows());
             self.model.forward(&self.w, x, out.reborrow(), &mut self.ws);
+            if self.noise == Noise::Classes {
+                let spare = &mut self.spare[..n];
+                spare.copy_from_slice(out.values());
+                Activation::Softplus.apply(spare);
+                black_box(spare);
+                Activation::Sigmoid.apply(out.values());
+            }
             for (out, y) in out.values().iter_mut().zip(y.values()) {
                 *out = y - *out;
             }
@@ -60,10 +81,10 @@ impl<M: Model> Problem<M> {
     }
 }
 
-fn bench_model<M: Model>(c: &mut Criterion, name: &str, model: M, rows: usize) {
+fn bench_model<M: Model>(c: &mut Criterion, name: &str, model: M, rows: usize, noise: Noise) {
     let weights: usize =
         model.layout().blocks().iter().filter(|b| b.shape.len() == 2).map(|b| b.range.len()).sum();
-    let mut problem = Problem::new(model, rows);
+    let mut problem = Problem::new(model, rows, noise);
     let flops = (6 * rows * weights) as f64;
     let repeats = (2e7 / flops).ceil() as usize;
     let mut times: Vec<f64> = (0..101)
@@ -81,15 +102,16 @@ fn bench_model<M: Model>(c: &mut Criterion, name: &str, model: M, rows: usize) {
 
 fn models(c: &mut Criterion) {
     use Activation::{Relu, Sigmoid, Tanh};
-    bench_model(c, "a 1000 x 8-1", Linear::new(8, 1).unwrap(), 1000);
-    bench_model(c, "b 351 x 34-1", Linear::new(34, 1).unwrap(), 351);
+    use Noise::{Classes, Gauss};
+    bench_model(c, "a 1000 x 8-1", Linear::new(8, 1).unwrap(), 1000, Gauss);
+    bench_model(c, "b 351 x 34-1", Linear::new(34, 1).unwrap(), 351, Classes);
     let mlp = |sizes: &[usize], activation| Mlp::new(sizes, activation).unwrap();
-    bench_model(c, "c 150 x 4-3-3 sigmoid", mlp(&[4, 3, 3], Sigmoid), 150);
-    bench_model(c, "d 1000 x 4-10-1 tanh", mlp(&[4, 10, 1], Tanh), 1000);
-    bench_model(c, "e 4177 x 8-16-1 tanh", mlp(&[8, 16, 1], Tanh), 4177);
-    bench_model(c, "f 351 x 34-50-2 tanh", mlp(&[34, 50, 2], Tanh), 351);
-    bench_model(c, "g 1599 x 11-50-50-1 relu", mlp(&[11, 50, 50, 1], Relu), 1599);
-    bench_model(c, "h 256 x 784-1200-1200-2 relu", mlp(&[784, 1200, 1200, 2], Relu), 256);
+    bench_model(c, "c 150 x 4-3-3 sigmoid", mlp(&[4, 3, 3], Sigmoid), 150, Classes);
+    bench_model(c, "d 1000 x 4-10-1 tanh", mlp(&[4, 10, 1], Tanh), 1000, Gauss);
+    bench_model(c, "e 4177 x 8-16-1 tanh", mlp(&[8, 16, 1], Tanh), 4177, Gauss);
+    bench_model(c, "f 351 x 34-50-2 tanh", mlp(&[34, 50, 2], Tanh), 351, Classes);
+    bench_model(c, "g 1599 x 11-50-50-1 relu", mlp(&[11, 50, 50, 1], Relu), 1599, Gauss);
+    bench_model(c, "h 256 x 784-1200-1200-2 relu", mlp(&[784, 1200, 1200, 2], Relu), 256, Classes);
 }
 
 /// Time for 256 elements, four columns of a tile.

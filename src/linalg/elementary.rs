@@ -12,7 +12,8 @@
 //!
 //! The polynomials interpolate at Chebyshev nodes of their interval; truncation errors are below
 //! 2e-17 of the result. NaN stays NaN. Results of exp and sigmoid below 3.3e-308 (x < -708) are
-//! returned as zero: subnormal numbers are slow, and a likelihood has no use for them.
+//! returned as zero: subnormal numbers are slow, and a likelihood has no use for them. Softplus and
+//! its derivative follow suit.
 
 use super::simd::mul_add;
 
@@ -243,6 +244,26 @@ dispatch! {
 }
 
 #[inline(always)]
+fn softplus_and_sigmoid_body<const L: usize, const FMA: bool>(x: &mut [f64], sigmoids: &mut [f64]) {
+    let strip = |x: &mut [f64; STRIP], sigmoids: &mut [f64; STRIP]| {
+        for i in 0..STRIP {
+            let (value, y) = softplus::<FMA>(x[i]);
+            sigmoids[i] = if x[i] > 0.0 { 1.0 } else { y } / (1.0 + y);
+            x[i] = value;
+        }
+    };
+    let ((x, x_rest), (s, s_rest)) = (x.as_chunks_mut(), sigmoids.as_chunks_mut());
+    x.iter_mut().zip(s).for_each(|(x, s)| strip(x, s));
+    let n = x_rest.len();
+    if n > 0 {
+        let (mut x, mut s) = ([0.0; STRIP], [0.0; STRIP]);
+        x[..n].copy_from_slice(x_rest);
+        strip(&mut x, &mut s);
+        x_rest.copy_from_slice(&x[..n]);
+        s_rest.copy_from_slice(&s[..n]);
+    }
+}
+#[inline(always)]
 fn silu_body<const L: usize, const FMA: bool>(x: &mut [f64], sigmoids: &mut [f64]) {
     sigmoids.copy_from_slice(x);
     map(sigmoids, sigmoid::<FMA>);
@@ -279,6 +300,11 @@ fn relu_backward_body<const L: usize, const FMA: bool>(y: &[f64], d: &mut [f64])
     }
 }
 
+dispatch! {
+    /// x becomes softplus x, and `sigmoids` (as long as x) its derivative, the sigmoid of x: what a
+    /// Bernoulli log-likelihood and its gradient need, with one exponential for both.
+    fn softplus_and_sigmoid(x: &mut [f64], sigmoids: &mut [f64]) => softplus_and_sigmoid_body
+}
 dispatch! {
     /// x becomes max(x, 0); NaN stays NaN.
     fn relu_in_place(x: &mut [f64]) => relu_body
@@ -447,6 +473,29 @@ mod tests {
             }
         });
         assert_eq!(Level::current(), Level::available().next().unwrap());
+    }
+
+    #[test]
+    fn softplus_and_sigmoid_are_those_of_the_single_functions() {
+        at_every_level(|level| {
+            for n in [0, 1, 15, 16, 40, 1000] {
+                let x = &grid(-800.0, 800.0)[100_000 - n / 2..][..n];
+                let (mut a, mut b, mut c, mut d) =
+                    (x.to_vec(), vec![9.0; n], x.to_vec(), x.to_vec());
+                softplus_and_sigmoid(&mut a, &mut b);
+                softplus_in_place(&mut c);
+                sigmoid_in_place(&mut d);
+                assert_eq!(a, c, "{level:?}");
+                for (b, d) in b.iter().zip(&d) {
+                    assert!((b - d).abs() <= 1e-15 * d, "{level:?}: {b} and {d}");
+                }
+            }
+            let mut s = [0.0; 4];
+            let mut x = [f64::NAN, f64::INFINITY, f64::NEG_INFINITY, -1000.0];
+            softplus_and_sigmoid(&mut x, &mut s);
+            assert!(x[0].is_nan() && s[0].is_nan());
+            assert_eq!((&x[1..], &s[1..]), (&[f64::INFINITY, 0.0, 0.0][..], &[1.0, 0.0, 0.0][..]));
+        });
     }
 
     #[test]
