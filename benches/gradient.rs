@@ -14,35 +14,42 @@ use criterion::Criterion;
 mod problems;
 
 /// GFLOP/s of independent fused multiply-adds in registers: the most that any kernel can reach.
+/// NaN where the processor has no vector FMA that this program knows.
 fn peak_gflops() -> f64 {
-    #[inline(always)]
-    fn work<const N: usize>(n: usize, acc: &mut [f64; N]) {
-        let (a, b) = (black_box(0.999_999), black_box(1e-9));
-        for _ in 0..n {
-            for x in acc.iter_mut() {
-                *x = x.mul_add(a, b);
-            }
+    #[cfg(target_arch = "x86_64")]
+    {
+        const STEPS: usize = 4_000_000;
+        macro_rules! peak {
+            ($features:literal, $lanes:literal) => {{
+                #[target_feature(enable = $features)]
+                fn run(a: f64, b: f64) -> [[f64; $lanes]; 12] {
+                    let mut acc = [[1.0f64; $lanes]; 12];
+                    for _ in 0..STEPS {
+                        for vector in &mut acc {
+                            for x in vector {
+                                *x = x.mul_add(a, b);
+                            }
+                        }
+                    }
+                    acc
+                }
+                let fastest = (0..9)
+                    .map(|_| {
+                        let start = Instant::now();
+                        // SAFETY: the features were detected just before.
+                        black_box(unsafe { run(black_box(0.999_999), black_box(1e-9)) });
+                        start.elapsed().as_secs_f64()
+                    })
+                    .fold(f64::INFINITY, f64::min);
+                (2 * 12 * $lanes * STEPS) as f64 / fastest / 1e9
+            }};
         }
-    }
-    #[cfg(target_arch = "x86_64")]
-    #[target_feature(enable = "avx2,fma")]
-    fn vectorised(n: usize, acc: &mut [f64; 40]) {
-        work(n, acc);
-    }
-    #[cfg(target_arch = "x86_64")]
-    if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma") {
-        let mut acc = [1.0; 40];
-        let n = 2_000_000;
-        let fastest = (0..9)
-            .map(|_| {
-                let start = Instant::now();
-                // SAFETY: the features were just detected.
-                unsafe { vectorised(n, &mut acc) };
-                start.elapsed().as_secs_f64()
-            })
-            .fold(f64::INFINITY, f64::min);
-        black_box(acc);
-        return 2.0 * 40.0 * n as f64 / fastest / 1e9;
+        if is_x86_feature_detected!("avx512f") {
+            return peak!("avx512f", 8);
+        }
+        if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma") {
+            return peak!("avx2,fma", 4);
+        }
     }
     f64::NAN
 }

@@ -12,8 +12,8 @@ use ndarray::Array2;
 use super::{Likelihood, check_outputs, mismatch};
 use crate::Error;
 use crate::data::Response;
-use crate::linalg::elementary::{sigmoid_in_place, softplus_in_place};
-use crate::tile::{Tile, TileMut};
+use crate::linalg::elementary::{sigmoid_in_place, softplus_and_sigmoid, softplus_in_place};
+use crate::tile::{TILE_ROWS, Tile, TileMut};
 
 /// P(second class) = sigmoid(f(x)). The response has exactly two classes, the model one output.
 #[derive(Clone, Copy, Debug, Default)]
@@ -49,15 +49,14 @@ impl Likelihood for Bernoulli {
         mut d_out: TileMut,
         _d_phi: &mut [f64],
     ) -> f64 {
+        let mut softplus = [0.0; TILE_ROWS];
+        let softplus = &mut softplus[..out.stride()];
+        softplus.copy_from_slice(out.values());
+        softplus_and_sigmoid(softplus, d_out.values());
         let mut ell = 0.0;
-        d_out.values().copy_from_slice(out.values());
-        softplus_in_place(d_out.values());
-        for ((softplus, z), y) in d_out.column(0).iter().zip(out.column(0)).zip(y.column(0)) {
-            ell += y * z - softplus;
-        }
-        d_out.values().copy_from_slice(out.values());
-        sigmoid_in_place(d_out.values());
-        for (d, y) in d_out.column(0).iter_mut().zip(y.column(0)) {
+        let d_out = d_out.column(0).iter_mut();
+        for (((d, softplus), z), y) in d_out.zip(softplus).zip(out.column(0)).zip(y.column(0)) {
+            ell += y * z - *softplus;
             *d = y - *d;
         }
         ell

@@ -13,8 +13,8 @@ use statrs::function::factorial::ln_binomial;
 use super::{Likelihood, check_outputs, check_trials, mismatch};
 use crate::Error;
 use crate::data::Response;
-use crate::linalg::elementary::{sigmoid_in_place, softplus_in_place};
-use crate::tile::{Tile, TileMut};
+use crate::linalg::elementary::{sigmoid_in_place, softplus_and_sigmoid, softplus_in_place};
+use crate::tile::{TILE_ROWS, Tile, TileMut};
 
 /// k ~ Binomial(n, sigmoid(f(x))). The response has the columns (successes, failures).
 #[derive(Clone, Copy, Debug, Default)]
@@ -62,15 +62,13 @@ impl Likelihood for Binomial {
     ) -> f64 {
         let (k, n, constant) = (y.column(0), y.column(1), y.column(2));
         let z = out.column(0);
+        let mut softplus = [0.0; TILE_ROWS];
+        let softplus = &mut softplus[..out.stride()];
+        softplus.copy_from_slice(out.values());
+        softplus_and_sigmoid(softplus, d_out.values());
         let mut ell = 0.0;
-        d_out.values().copy_from_slice(out.values());
-        softplus_in_place(d_out.values());
-        for (i, softplus) in d_out.column(0).iter().enumerate() {
-            ell += k[i] * z[i] - n[i] * softplus + constant[i];
-        }
-        d_out.values().copy_from_slice(out.values());
-        sigmoid_in_place(d_out.values());
         for (i, d) in d_out.column(0).iter_mut().enumerate() {
+            ell += k[i] * z[i] - n[i] * softplus[i] + constant[i];
             *d = k[i] - n[i] * *d;
         }
         ell
