@@ -1,5 +1,6 @@
 //! bnn-mcmc
 
+pub mod data;
 pub mod error;
 pub mod layout;
 pub mod model;
