@@ -1,0 +1,171 @@
+//! Four small public data sets, embedded in the library (feature `datasets`, on by default).
+//!
+//! Nothing is scaled or left out here; sources, licences and checksums are in the folder `data/`
+//! of the repository.
+//!
+//! ```
+//! use bnn_mcmc::data::bundled;
+//! let iris = bundled::iris();
+//! assert_eq!((iris.rows(), iris.n_features()), (150, 4));
+//! let (train, test) = bundled::sunspot_windows();
+//! assert_eq!((train.rows(), test.rows()), (298, 198));
+//! ```
+
+use super::{CsvReader, Dataset, Takens, smooth_13_months};
+
+const IRIS: &str = include_str!("../../data/iris.csv");
+const ABALONE: &str = include_str!("../../data/abalone.csv");
+const IONOSPHERE: &str = include_str!("../../data/ionosphere.csv");
+const SUNSPOT: &str = include_str!("../../data/sunspot.csv");
+
+/// Reads an embedded file; tests have read every one of them.
+fn embedded(reader: CsvReader, text: &str) -> Dataset {
+    reader.read(text.as_bytes()).expect("an embedded file is valid").dataset
+}
+
+/// Fisher's iris flowers: 150 rows, four lengths in cm, classes setosa, versicolor and virginica
+/// of 50 rows each. Rows 102 and 143 are the same.
+///
+/// The numbers are those of Fisher's article. The widespread copy of the UCI repository, which the
+/// tutorial uses, differs from it in rows 35 and 38.
+pub fn iris() -> Dataset {
+    embedded(CsvReader::classification("species"), IRIS)
+}
+
+/// Abalone shells: 4,177 rows; the response is the number of rings, 1 to 29 (age in years less
+/// 1.5). The ten features are sex in one-hot coding (`sex=F`, `sex=I` for infant, `sex=M`) and
+/// seven measures, lengths in units of 200 mm and weights in units of 200 g.
+///
+/// Two rows have a height of 0, and two have heights far above all others. (The tutorial codes sex
+/// as M 0, F 1, I 2, and scales all columns to 0 to 1 over all rows.)
+pub fn abalone() -> Dataset {
+    embedded(CsvReader::regression("rings"), ABALONE)
+}
+
+/// Radar returns from the ionosphere: 351 rows, 34 features (real and imaginary part of 17
+/// pulses), classes bad (126 rows) and good (225).
+///
+/// The second feature, `pulse01_im`, is 0 in all rows: scaling needs
+/// [`allow_constant`](super::Standardize::allow_constant).
+pub fn ionosphere() -> Dataset {
+    embedded(CsvReader::classification("class"), IONOSPHERE)
+}
+
+/// One month's mean sunspot number.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct SunspotMonth {
+    /// The year, 1749 to 2013.
+    pub year: u16,
+    /// The month, 1 to 12.
+    pub month: u8,
+    /// The monthly mean sunspot number, version 1 of the series.
+    pub sunspots: f64,
+}
+
+/// The monthly mean sunspot numbers, January 1749 to September 2013: 3,177 months without a gap.
+pub fn sunspot_monthly() -> Vec<SunspotMonth> {
+    let data = embedded(CsvReader::regression("sunspots"), SUNSPOT);
+    let (months, Ok(numbers)) = (data.x(), data.real()) else { return Vec::new() };
+    let month = |(when, y): (ndarray::ArrayView1<f64>, ndarray::ArrayView1<f64>)| SunspotMonth {
+        year: when[0] as u16,
+        month: when[1] as u8,
+        sunspots: y[0],
+    };
+    months.rows().into_iter().zip(numbers.rows()).map(month).collect()
+}
+
+/// The smoothed series of the tutorial by Chandra and others: 1,000 months from June 1833 on, as
+/// fractions of 147.9 (not of the series' own maximum).
+///
+/// It is the [13-month mean](smooth_13_months) rounded to one decimal. The tutorial's own
+/// values differ from these by rounding, 0.1 sunspots at most.
+pub fn sunspot() -> Vec<f64> {
+    let months = sunspot_monthly();
+    let first = months.iter().position(|m| (m.year, m.month) == (1833, 6)).unwrap_or(0);
+    let raw: Vec<f64> = months.iter().map(|m| m.sunspots).collect();
+    // Value i of the smoothed series belongs to month i + 6.
+    let smoothed = smooth_13_months(&raw).expect("the embedded series is long enough");
+    let scaled = smoothed[first - 6..].iter().map(|s| (s * 10.0).round() / 10.0 / 147.9);
+    scaled.take(1000).collect()
+}
+
+/// Training and test rows of [`sunspot`]: 298 and 198 windows of four inputs and the next value.
+///
+/// The series is cut after 600 values and embedded afterwards, so that no value is in both sets;
+/// the windows start at every second month.
+pub fn sunspot_windows() -> (Dataset, Dataset) {
+    let series = sunspot();
+    let takens = Takens { window: 4, lag: 1, stride: 2, horizon: 1 };
+    let embed = |part: &[f64]| takens.embed(part).expect("the embedded series is long enough");
+    (embed(&series[..600]), embed(&series[600..]))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use approx::assert_abs_diff_eq;
+    use ndarray::Axis;
+
+    #[test]
+    fn iris_is_fisher_s() {
+        let data = iris();
+        assert_eq!(data.response().class_names().unwrap(), ["setosa", "versicolor", "virginica"]);
+        assert_eq!(data.response().class_sizes().unwrap(), [50, 50, 50]);
+        let means = data.x().mean_axis(Axis(0)).unwrap();
+        let fisher = [5.843333333333334, 3.0573333333333332, 3.758, 1.1993333333333334];
+        for (mean, expected) in means.iter().zip(fisher) {
+            assert_abs_diff_eq!(*mean, expected, epsilon = 1e-12);
+        }
+        assert_eq!(data.x().row(101), data.x().row(142));
+    }
+
+    #[test]
+    fn abalone_has_its_sexes_and_rings() {
+        let data = abalone();
+        assert_eq!((data.rows(), data.n_features()), (4177, 10));
+        assert_eq!(data.feature_names()[..4], ["sex=F", "sex=I", "sex=M", "length"]);
+        let sums = data.x().sum_axis(Axis(0));
+        assert_eq!(sums.iter().take(3).copied().collect::<Vec<_>>(), [1307.0, 1342.0, 1528.0]);
+        let rings = data.real().unwrap();
+        assert_eq!(rings.sum(), 41493.0);
+        assert_eq!(rings.fold(0.0_f64, |a, &b| a.max(b)), 29.0);
+        let height = data.feature_names().iter().position(|n| n == "height").unwrap();
+        assert_eq!(data.x().column(height).iter().filter(|h| **h == 0.0).count(), 2);
+        assert_eq!(data.x().column(height).iter().filter(|h| **h > 0.5).count(), 2);
+    }
+
+    #[test]
+    fn ionosphere_has_a_feature_without_information() {
+        let data = ionosphere();
+        assert_eq!((data.rows(), data.n_features()), (351, 34));
+        assert_eq!(data.response().class_names().unwrap(), ["bad", "good"]);
+        assert_eq!(data.response().class_sizes().unwrap(), [126, 225]);
+        assert!(data.x().column(1).iter().all(|v| *v == 0.0));
+        assert!(data.x().iter().all(|v| v.abs() <= 1.0));
+        let error = super::super::Standardize::new().fit_features(&data).unwrap_err().to_string();
+        assert!(error.contains("`pulse01_im`"), "{error}");
+    }
+
+    #[test]
+    fn the_sunspot_months_are_without_a_gap() {
+        let months = sunspot_monthly();
+        assert_eq!(months.len(), 3177);
+        for (i, m) in months.iter().enumerate() {
+            assert_eq!((usize::from(m.year), usize::from(m.month)), (1749 + i / 12, 1 + i % 12));
+        }
+        assert_eq!(months[0].sunspots, 58.0);
+        assert_eq!((months[3176].year, months[3176].month), (2013, 9));
+    }
+
+    #[test]
+    fn the_smoothed_sunspots_are_the_tutorial_s() {
+        let series = sunspot();
+        assert_eq!(series.len(), 1000);
+        assert_abs_diff_eq!(series[0] * 147.9, 9.3, epsilon = 1e-9);
+        let (train, test) = sunspot_windows();
+        assert_eq!((train.rows(), test.rows()), (298, 198));
+        assert_eq!(train.x()[(1, 0)], series[2]);
+        assert_eq!(test.x()[(0, 0)], series[600]);
+        assert_eq!(test.real().unwrap()[(197, 0)], series[600 + 2 * 197 + 4]);
+    }
+}

@@ -1,0 +1,523 @@
+//! Rows of features with their response.
+
+use std::collections::HashSet;
+use std::fmt;
+
+use ndarray::{Array, Array2, Axis, Dimension, Ix2};
+
+use crate::Error;
+
+/// What is observed for each row of a [`Dataset`].
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub enum Response {
+    /// Real numbers, `[rows x outputs]`.
+    Real(Array2<f64>),
+    /// One class for each row.
+    Classes {
+        /// The class of each row, counted from 0: a position in `names`.
+        index: Vec<usize>,
+        /// The names of all classes, also of those that no row belongs to.
+        names: Vec<String>,
+    },
+    /// Counts, `[rows x categories]`: whole numbers from 0 on, stored as `f64`. Binomial data have
+    /// the two columns successes and failures.
+    Counts(Array2<f64>),
+}
+
+impl Response {
+    /// The number of rows.
+    pub fn rows(&self) -> usize {
+        match self {
+            Self::Real(y) | Self::Counts(y) => y.nrows(),
+            Self::Classes { index, .. } => index.len(),
+        }
+    }
+
+    /// The number of outputs, of classes or of categories.
+    pub fn width(&self) -> usize {
+        match self {
+            Self::Real(y) | Self::Counts(y) => y.ncols(),
+            Self::Classes { names, .. } => names.len(),
+        }
+    }
+
+    /// The real responses `[rows x outputs]`, if they are real.
+    pub fn real(&self) -> Option<&Array2<f64>> {
+        if let Self::Real(y) = self { Some(y) } else { None }
+    }
+
+    /// The class of each row, if the response is a class.
+    pub fn classes(&self) -> Option<&[usize]> {
+        if let Self::Classes { index, .. } = self { Some(index) } else { None }
+    }
+
+    /// The names of the classes, if the response is a class.
+    pub fn class_names(&self) -> Option<&[String]> {
+        if let Self::Classes { names, .. } = self { Some(names) } else { None }
+    }
+
+    /// The counts `[rows x categories]`, if the response is counts.
+    pub fn counts(&self) -> Option<&Array2<f64>> {
+        if let Self::Counts(y) = self { Some(y) } else { None }
+    }
+
+    /// How many rows each class has, in the order of the names, if the response is a class.
+    pub fn class_sizes(&self) -> Option<Vec<usize>> {
+        let Self::Classes { index, names } = self else { return None };
+        let mut sizes = vec![0; names.len()];
+        index.iter().for_each(|&class| sizes[class] += 1);
+        Some(sizes)
+    }
+
+    fn select(&self, rows: &[usize]) -> Self {
+        match self {
+            Self::Real(y) => Self::Real(y.select(Axis(0), rows)),
+            Self::Counts(y) => Self::Counts(y.select(Axis(0), rows)),
+            Self::Classes { index, names } => Self::Classes {
+                index: rows.iter().map(|&row| index[row]).collect(),
+                names: names.clone(),
+            },
+        }
+    }
+}
+
+/// Features `[rows x features]`, the response of each row, and the names of the columns.
+///
+/// Whoever holds a `Dataset` may rely on this: there is at least one row and one feature, all
+/// numbers are finite, the response has as many rows as the features, classes and counts are
+/// valid, and names are unique.
+///
+/// ```
+/// use bnn_mcmc::data::Dataset;
+/// use ndarray::array;
+/// let data = Dataset::regression(array![[1.0, 2.0], [3.0, 4.0], [5.0, 7.0]], array![0.1, 0.2, 0.3])?
+///     .with_feature_names(["length", "width"])?;
+/// assert_eq!((data.rows(), data.n_features()), (3, 2));
+/// assert_eq!(data.select(&[2, 0])?.x()[(0, 1)], 7.0);
+/// println!("{data}");
+/// # Ok::<(), bnn_mcmc::Error>(())
+/// ```
+#[derive(Clone, PartialEq)]
+pub struct Dataset {
+    x: Array2<f64>,
+    response: Response,
+    feature_names: Vec<String>,
+    response_names: Vec<String>,
+}
+
+impl Dataset {
+    /// Real responses: `x` is `[rows x features]`, `y` is `[rows x outputs]`, or `[rows]` for one
+    /// output. Features are named `x1`, `x2`, ..., outputs `y1`, `y2`, ...
+    ///
+    /// # Errors
+    /// If a number is not finite (with its row and column), row counts differ, or there is no row,
+    /// no feature or no output.
+    pub fn regression<D: Dimension>(x: Array2<f64>, y: Array<f64, D>) -> Result<Self, Error> {
+        let axes = y.ndim();
+        let y = if axes == 1 { y.into_dyn().insert_axis(Axis(1)) } else { y.into_dyn() };
+        let y = y
+            .into_dimensionality::<Ix2>()
+            .map_err(|_| Error::shape("axes of the response", axes, "1 or 2"))?;
+        Self::unnamed(x, Response::Real(y))
+    }
+
+    /// Classes: `classes[i]`, counted from 0, is the position of row i's class in `names`.
+    /// Features are named `x1`, `x2`, ..., the response `class`.
+    ///
+    /// # Errors
+    /// As [`regression`](Self::regression); also if there are fewer than two names, a name occurs
+    /// twice, or a class has no name.
+    pub fn classification<S: Into<String>>(
+        x: Array2<f64>,
+        classes: Vec<usize>,
+        names: impl IntoIterator<Item = S>,
+    ) -> Result<Self, Error> {
+        let names = names.into_iter().map(Into::into).collect();
+        Self::unnamed(x, Response::Classes { index: classes, names })
+    }
+
+    /// Counts `[rows x categories]`; binomial data have the columns successes and failures.
+    /// Features are named `x1`, `x2`, ..., categories `y1`, `y2`, ...
+    ///
+    /// # Errors
+    /// As [`regression`](Self::regression); also if there are fewer than two columns, or a count
+    /// is not a whole number from 0 to 2^53.
+    pub fn counts(x: Array2<f64>, counts: Array2<f64>) -> Result<Self, Error> {
+        Self::unnamed(x, Response::Counts(counts))
+    }
+
+    fn unnamed(x: Array2<f64>, response: Response) -> Result<Self, Error> {
+        let feature_names = (1..=x.ncols()).map(|j| format!("x{j}")).collect();
+        let response_names = match &response {
+            Response::Classes { .. } => vec!["class".to_string()],
+            Response::Real(y) | Response::Counts(y) => {
+                (1..=y.ncols()).map(|j| format!("y{j}")).collect()
+            }
+        };
+        Self::checked(x, response, feature_names, response_names)
+    }
+
+    /// The one place where a `Dataset` comes into being from outside: checks everything.
+    pub(super) fn checked(
+        x: Array2<f64>,
+        response: Response,
+        feature_names: Vec<String>,
+        response_names: Vec<String>,
+    ) -> Result<Self, Error> {
+        if x.nrows() == 0 {
+            return Err(Error::shape("rows of the data", 0, "at least 1"));
+        }
+        if x.ncols() == 0 {
+            return Err(Error::shape("features of the data", 0, "at least 1"));
+        }
+        if response.rows() != x.nrows() {
+            return Err(Error::shape("rows of the response", response.rows(), x.nrows()));
+        }
+        check_names("feature names", &feature_names, x.ncols())?;
+        check_finite("features", &x, &feature_names)?;
+        match &response {
+            Response::Real(y) => {
+                if y.ncols() == 0 {
+                    return Err(Error::shape("outputs of the response", 0, "at least 1"));
+                }
+                check_names("response names", &response_names, y.ncols())?;
+                check_finite("response", y, &response_names)?;
+            }
+            Response::Counts(y) => {
+                if y.ncols() < 2 {
+                    let expected = "at least 2, such as successes and failures";
+                    return Err(Error::shape("categories of the counts", y.ncols(), expected));
+                }
+                check_names("response names", &response_names, y.ncols())?;
+                check_finite("counts", y, &response_names)?;
+                if let Some(((i, j), value)) = y.indexed_iter().find(|(_, v)| !is_count(**v)) {
+                    let problem = format!("{value} is not a count: a whole number from 0 to 2^53");
+                    return Err(cell("counts", i, &response_names[j], problem));
+                }
+            }
+            Response::Classes { index, names } => {
+                check_names("response names", &response_names, 1)?;
+                if names.len() < 2 {
+                    return Err(Error::shape("number of classes", names.len(), "at least 2"));
+                }
+                check_names("class names", names, names.len())?;
+                if let Some((i, class)) = index.iter().enumerate().find(|(_, c)| **c >= names.len())
+                {
+                    let last = names.len() - 1;
+                    let problem = format!("class {class} has no name; classes are 0 to {last}");
+                    return Err(cell("classes", i, &response_names[0], problem));
+                }
+            }
+        }
+        Ok(Self { x, response, feature_names, response_names })
+    }
+
+    /// Names the features.
+    ///
+    /// # Errors
+    /// If there are not as many names as features, or a name occurs twice.
+    pub fn with_feature_names<S: Into<String>>(
+        mut self,
+        names: impl IntoIterator<Item = S>,
+    ) -> Result<Self, Error> {
+        let names: Vec<String> = names.into_iter().map(Into::into).collect();
+        check_names("feature names", &names, self.n_features())?;
+        self.feature_names = names;
+        Ok(self)
+    }
+
+    /// Names the response: one name for each output or category, a single one for classes.
+    ///
+    /// # Errors
+    /// If the number of names is another, or a name occurs twice.
+    pub fn with_response_names<S: Into<String>>(
+        mut self,
+        names: impl IntoIterator<Item = S>,
+    ) -> Result<Self, Error> {
+        let names: Vec<String> = names.into_iter().map(Into::into).collect();
+        check_names("response names", &names, self.response_names.len())?;
+        self.response_names = names;
+        Ok(self)
+    }
+
+    /// The same rows with other features `[rows x features]` under the same names.
+    ///
+    /// # Errors
+    /// If the shape differs or a number is not finite.
+    pub fn with_x(self, x: Array2<f64>) -> Result<Self, Error> {
+        Self::checked(x, self.response, self.feature_names, self.response_names)
+    }
+
+    /// The same rows with another real response `[rows x outputs]` under the same names.
+    ///
+    /// # Errors
+    /// If the response was not real, the shape differs or a number is not finite.
+    pub fn with_real_response(self, y: Array2<f64>) -> Result<Self, Error> {
+        self.real()?;
+        Self::checked(self.x, Response::Real(y), self.feature_names, self.response_names)
+    }
+
+    /// The features `[rows x features]`.
+    pub fn x(&self) -> &Array2<f64> {
+        &self.x
+    }
+
+    /// The response of each row.
+    pub fn response(&self) -> &Response {
+        &self.response
+    }
+
+    /// The real response `[rows x outputs]`.
+    ///
+    /// # Errors
+    /// If the response is classes or counts.
+    pub fn real(&self) -> Result<&Array2<f64>, Error> {
+        self.response.real().ok_or_else(|| self.wrong_kind("real numbers"))
+    }
+
+    /// The class of each row, counted from 0.
+    ///
+    /// # Errors
+    /// If the response is real numbers or counts.
+    pub fn classes(&self) -> Result<&[usize], Error> {
+        self.response.classes().ok_or_else(|| self.wrong_kind("classes"))
+    }
+
+    fn wrong_kind(&self, wanted: &str) -> Error {
+        let kind = match &self.response {
+            Response::Real(_) => "real numbers",
+            Response::Classes { .. } => "classes",
+            Response::Counts(_) => "counts",
+        };
+        Error::argument("response", format!("of the kind {kind}"), format!("of the kind {wanted}"))
+    }
+
+    /// The names of the features.
+    pub fn feature_names(&self) -> &[String] {
+        &self.feature_names
+    }
+
+    /// The names of the outputs or categories, or the single name of the class column.
+    pub fn response_names(&self) -> &[String] {
+        &self.response_names
+    }
+
+    /// The number of rows.
+    pub fn rows(&self) -> usize {
+        self.x.nrows()
+    }
+
+    /// The number of features.
+    pub fn n_features(&self) -> usize {
+        self.x.ncols()
+    }
+
+    /// The given rows, counted from 0, in the given order; a row may occur more than once. The
+    /// names of all classes are kept.
+    ///
+    /// # Errors
+    /// If `rows` is empty or names a row that does not exist.
+    pub fn select(&self, rows: &[usize]) -> Result<Self, Error> {
+        if rows.is_empty() {
+            return Err(Error::argument("rows", "empty", "at least one row"));
+        }
+        if let Some(row) = rows.iter().find(|row| **row >= self.rows()) {
+            return Err(Error::argument("rows", row, format!("0 to {}", self.rows() - 1)));
+        }
+        Ok(Self {
+            x: self.x.select(Axis(0), rows),
+            response: self.response.select(rows),
+            feature_names: self.feature_names.clone(),
+            response_names: self.response_names.clone(),
+        })
+    }
+}
+
+/// A summary in two lines: rows and features, then the response.
+impl fmt::Display for Dataset {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let plural = |n: usize| if n == 1 { "" } else { "s" };
+        let (n, d) = (self.rows(), self.n_features());
+        write!(f, "{n} row{}, {d} feature{}: ", plural(n), plural(d))?;
+        writeln!(f, "{}", shortened(&self.feature_names))?;
+        match &self.response {
+            Response::Real(y) => {
+                write!(f, "real response")?;
+                for (j, (name, column)) in self.response_names.iter().zip(y.columns()).enumerate() {
+                    let low = column.fold(f64::INFINITY, |a, &b| a.min(b));
+                    let high = column.fold(f64::NEG_INFINITY, |a, &b| a.max(b));
+                    let comma = if j == 0 { "" } else { "," };
+                    write!(f, "{comma} {name} from {low} to {high}")?;
+                }
+                Ok(())
+            }
+            Response::Classes { names, .. } => {
+                let sizes = self.response.class_sizes().unwrap_or_default();
+                let sizes: Vec<_> =
+                    names.iter().zip(sizes).map(|(name, size)| format!("{name} {size}")).collect();
+                write!(f, "classes of {}: {}", self.response_names[0], shortened(&sizes))
+            }
+            Response::Counts(y) => {
+                let sums: Vec<_> = self
+                    .response_names
+                    .iter()
+                    .zip(y.columns())
+                    .map(|(name, column)| format!("{name} {}", column.sum()))
+                    .collect();
+                write!(f, "counts, in all: {}", shortened(&sums))
+            }
+        }
+    }
+}
+
+/// The same summary as [`Display`](fmt::Display), not the numbers.
+impl fmt::Debug for Dataset {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Dataset({})", self.to_string().replace('\n', "; "))
+    }
+}
+
+/// The names, or the first twelve of them.
+pub(super) fn shortened(names: &[String]) -> String {
+    const SHOWN: usize = 12;
+    let listed = names[..names.len().min(SHOWN)].join(", ");
+    if names.len() > SHOWN { format!("{listed}, ... ({} in all)", names.len()) } else { listed }
+}
+
+fn cell(table: &str, row: usize, column: &str, problem: String) -> Error {
+    Error::Cell { table: table.into(), row: row + 1, column: column.into(), problem }
+}
+
+fn is_count(value: f64) -> bool {
+    (0.0..=9_007_199_254_740_992.0).contains(&value) && value.fract() == 0.0
+}
+
+fn check_names(what: &str, names: &[String], expected: usize) -> Result<(), Error> {
+    if names.len() != expected {
+        return Err(Error::shape(what, names.len(), expected));
+    }
+    let mut seen = HashSet::new();
+    match names.iter().find(|name| !seen.insert(*name)) {
+        Some(twice) => Err(Error::argument(what, format!("`{twice}` twice"), "all different")),
+        None => Ok(()),
+    }
+}
+
+/// Checks that all numbers are finite.
+pub(super) fn check_finite(table: &str, x: &Array2<f64>, names: &[String]) -> Result<(), Error> {
+    match x.indexed_iter().find(|(_, value)| !value.is_finite()) {
+        Some(((i, j), value)) => {
+            Err(cell(table, i, &names[j], format!("{value} is not a finite number")))
+        }
+        None => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ndarray::{Array3, array};
+
+    fn message(result: Result<Dataset, Error>) -> String {
+        result.unwrap_err().to_string()
+    }
+
+    #[test]
+    fn a_good_table_of_each_kind_is_taken() {
+        let x = array![[1.0, 2.0], [3.0, 4.0]];
+        let real = Dataset::regression(x.clone(), array![1.0, 2.0]).unwrap();
+        assert_eq!(real.real().unwrap().dim(), (2, 1));
+        assert_eq!(real.response().width(), 1);
+        assert!(real.classes().unwrap_err().to_string().contains("real numbers"));
+        let two = Dataset::regression(x.clone(), array![[1.0, 2.0], [3.0, 4.0]]).unwrap();
+        assert_eq!(two.response_names(), ["y1", "y2"]);
+        let classes = Dataset::classification(x.clone(), vec![1, 0], ["a", "b"]).unwrap();
+        assert_eq!(classes.classes().unwrap(), [1, 0]);
+        assert_eq!(classes.response().class_sizes(), Some(vec![1, 1]));
+        let counts = Dataset::counts(x, array![[3.0, 0.0], [0.0, 0.0]]).unwrap();
+        assert_eq!(counts.response().counts().unwrap()[(0, 0)], 3.0);
+        assert_eq!(counts.response().width(), 2);
+    }
+
+    #[test]
+    fn errors_name_the_place_and_the_value() {
+        let x = array![[1.0, 2.0], [3.0, 4.0]];
+        let bad = array![[1.0, 2.0], [f64::NAN, 4.0]];
+        assert_eq!(
+            message(Dataset::regression(bad, array![1.0, 2.0])),
+            "features, row 2, column `x1`: NaN is not a finite number"
+        );
+        assert_eq!(
+            message(Dataset::regression(x.clone(), array![1.0, f64::INFINITY])),
+            "response, row 2, column `y1`: inf is not a finite number"
+        );
+        assert_eq!(
+            message(Dataset::regression(x.clone(), array![1.0])),
+            "rows of the response: found 1, expected 2"
+        );
+        assert_eq!(
+            message(Dataset::regression(x.clone(), Array3::zeros((2, 1, 1)))),
+            "axes of the response: found 3, expected 1 or 2"
+        );
+        assert_eq!(
+            message(Dataset::classification(x.clone(), vec![0, 2], ["a", "b"])),
+            "classes, row 2, column `class`: class 2 has no name; classes are 0 to 1"
+        );
+        assert_eq!(
+            message(Dataset::classification(x.clone(), vec![0, 0], ["a"])),
+            "number of classes: found 1, expected at least 2"
+        );
+        assert_eq!(
+            message(Dataset::counts(x.clone(), array![[1.0, 0.5], [1.0, 1.0]])),
+            "counts, row 1, column `y2`: 0.5 is not a count: a whole number from 0 to 2^53"
+        );
+        assert!(
+            message(Dataset::counts(x.clone(), array![[1.0, -1.0], [1.0, 1.0]])).contains("-1")
+        );
+        assert!(message(Dataset::counts(x.clone(), array![[1.0], [1.0]])).contains("at least 2"));
+        let data = Dataset::regression(x, array![1.0, 2.0]).unwrap();
+        assert_eq!(
+            message(data.clone().with_feature_names(["a", "a"])),
+            "`feature names` is `a` twice, but must be all different"
+        );
+        assert!(message(data.clone().with_feature_names(["a"])).contains("found 1, expected 2"));
+        assert!(message(data.clone().with_response_names(["a", "b"])).contains("expected 1"));
+        assert_eq!(message(data.select(&[2])), "`rows` is 2, but must be 0 to 1");
+        assert!(message(data.select(&[])).contains("at least one row"));
+        assert!(message(data.with_x(Array2::zeros((2, 3)))).contains("found 2, expected 3"));
+    }
+
+    #[test]
+    fn tables_without_rows_or_columns_are_refused() {
+        for (shape, word) in [((0, 2), "rows"), ((2, 0), "features")] {
+            let result = Dataset::regression(Array2::zeros(shape), Array2::zeros((shape.0, 1)));
+            assert!(message(result).starts_with(word));
+        }
+        let none = Dataset::regression(Array2::zeros((2, 1)), Array2::zeros((2, 0)));
+        assert!(message(none).contains("outputs"));
+    }
+
+    #[test]
+    fn rows_are_selected_with_their_response_and_all_class_names() {
+        let data =
+            Dataset::classification(array![[1.0], [2.0], [3.0]], vec![0, 1, 2], ["a", "b", "c"])
+                .unwrap()
+                .select(&[2, 2, 0])
+                .unwrap();
+        assert_eq!(data.x().column(0).to_vec(), [3.0, 3.0, 1.0]);
+        assert_eq!(data.classes().unwrap(), [2, 2, 0]);
+        assert_eq!(data.response().class_names().unwrap().len(), 3);
+    }
+
+    #[test]
+    fn the_summary_is_short() {
+        let data = Dataset::classification(array![[1.0], [2.0]], vec![0, 1], ["a", "b"]).unwrap();
+        assert_eq!(data.to_string(), "2 rows, 1 feature: x1\nclasses of class: a 1, b 1");
+        let wide = Dataset::regression(Array2::zeros((1, 100)), array![2.5]).unwrap();
+        let text = format!("{wide:?}");
+        assert!(text.contains("x12, ... (100 in all); real response y1 from 2.5 to 2.5"), "{text}");
+        let counts = Dataset::counts(array![[1.0]], array![[3.0, 4.0]]).unwrap();
+        assert!(counts.to_string().ends_with("counts, in all: y1 3, y2 4"));
+    }
+}

@@ -1,0 +1,42 @@
+//! Data: tables, reading them from text, scaling, splits, series, and four bundled sets.
+//!
+//! From a CSV file to training and test rows, scaled by what the training rows say:
+//!
+//! ```
+//! use bnn_mcmc::data::{CsvReader, Standardize};
+//! # let file = tempfile::NamedTempFile::new().unwrap();
+//! # let path = file.path();
+//! # let mut text = String::from("length,width,kind\n");
+//! # for i in 0..20 { text += &format!("{},{},{}\n", i, i * i, ["moth", "bee"][i % 2]); }
+//! # std::fs::write(path, text).unwrap();
+//! let data = CsvReader::classification("kind").read_path(path)?.dataset;
+//! println!("{data}");
+//!
+//! let (train, test) = data.stratified_split(0.3, 1)?;
+//! let scaler = Standardize::new().fit_features(&train)?;
+//! let (train, test) = (scaler.scale_features(&train)?, scaler.scale_features(&test)?);
+//! assert_eq!((train.rows(), test.rows()), (14, 6));
+//! assert_eq!(train.response().class_names().unwrap(), ["bee", "moth"]);
+//! # Ok::<(), bnn_mcmc::Error>(())
+//! ```
+//!
+//! Training and test rows in two files: read the first with a [`CsvReader`] and the second with
+//! the [`Schema`] that the first one gave, so that levels and classes have the same numbers.
+//!
+//! A [`Dataset`] is valid once it exists. Whatever is wrong with a file, an array or an argument
+//! is an [`Error`](crate::Error) that names it; no row is dropped and no value is guessed unless
+//! asked for.
+
+#[cfg(feature = "datasets")]
+pub mod bundled;
+pub mod csv;
+mod dataset;
+pub mod scale;
+pub mod series;
+pub mod split;
+
+pub use csv::{Columns, CsvData, CsvReader, Encoding, Schema};
+pub use dataset::{Dataset, Response};
+pub use scale::{MinMax, Scaler, Standardize};
+pub use series::{Takens, smooth_13_months};
+pub use split::Split;

@@ -1,0 +1,382 @@
+//! Scaling of columns, fitted on the training rows and applied to all.
+//!
+//! Every scaling here is affine and acts on each column by itself:
+//! z = low + (x - shift) / scale. [`Standardize`] and [`MinMax`] say how shift and scale come from
+//! the training rows; both give a [`Scaler`], which transforms, inverts, and can be stored with
+//! serde beside a posterior's draws.
+//!
+//! ```
+//! use bnn_mcmc::data::{MinMax, Standardize};
+//! use ndarray::array;
+//! let train = array![[1.0, 10.0], [3.0, 30.0]];
+//! let scaler = Standardize::new().fit(train.view())?;
+//! assert_eq!(scaler.transform(train.view())?, array![[-1.0, -1.0], [1.0, 1.0]]);
+//! // New rows are scaled by what the training rows said.
+//! assert_eq!(scaler.transform(array![[2.0, 40.0]].view())?, array![[0.0, 2.0]]);
+//! assert_eq!(scaler.inverse(array![[0.0, 2.0]].view())?, array![[2.0, 40.0]]);
+//!
+//! let unit = MinMax::new().fit(train.view())?;
+//! assert_eq!(unit.transform(train.view())?, array![[0.0, 0.0], [1.0, 1.0]]);
+//! # Ok::<(), bnn_mcmc::Error>(())
+//! ```
+
+use ndarray::{Array2, ArrayView1, ArrayView2};
+use serde::{Deserialize, Serialize};
+
+use super::Dataset;
+use super::dataset::check_finite;
+use crate::Error;
+
+/// Scaling to mean 0 and standard deviation 1.
+///
+/// The standard deviation is the population's: sums of squares are divided by the number of rows,
+/// not by one less. scikit-learn's `StandardScaler` does the same, R's `scale` does not.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Standardize {
+    /// Whether a constant column is mapped to 0 rather than refused.
+    pub allow_constant: bool,
+}
+
+impl Standardize {
+    /// Refuses constant columns.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Maps a column that is constant over the training rows to 0 (scale 1) rather than refusing
+    /// it. Another value in a new row is then mapped to its difference from that constant.
+    pub fn allow_constant(self) -> Self {
+        Self { allow_constant: true }
+    }
+
+    /// Fits each column of `x` `[rows x columns]`. Columns are named `#1`, `#2`, ... in errors.
+    ///
+    /// # Errors
+    /// If there are no rows, a number is not finite, or a column is constant or spread so widely
+    /// or narrowly that its standard deviation is no ordinary `f64`.
+    pub fn fit(&self, x: ArrayView2<f64>) -> Result<Scaler, Error> {
+        self.fit_named(x, &numbered(x.ncols()))
+    }
+
+    /// Fits the features of a training set. Errors as [`fit`](Self::fit), with the features' names.
+    pub fn fit_features(&self, train: &Dataset) -> Result<Scaler, Error> {
+        self.fit_named(train.x().view(), train.feature_names())
+    }
+
+    /// Fits the real response of a training set. Errors as [`fit`](Self::fit), and if the response
+    /// is not real.
+    pub fn fit_response(&self, train: &Dataset) -> Result<Scaler, Error> {
+        self.fit_named(train.real()?.view(), train.response_names())
+    }
+
+    fn fit_named(&self, x: ArrayView2<f64>, names: &[String]) -> Result<Scaler, Error> {
+        Scaler::fit(x, names, 0.0, self.allow_constant, |column, _, _| {
+            // Differences from the first row keep the digits of columns far from 0.
+            let n = column.len() as f64;
+            let mean = column[0] + column.iter().map(|v| v - column[0]).sum::<f64>() / n;
+            (mean, (column.iter().map(|v| (v - mean).powi(2)).sum::<f64>() / n).sqrt())
+        })
+    }
+}
+
+/// Scaling of the training rows' range to `[low, high]`.
+///
+/// New rows may fall outside of it.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct MinMax {
+    /// What the smallest value is mapped to.
+    pub low: f64,
+    /// What the largest value is mapped to.
+    pub high: f64,
+    /// Whether a constant column is mapped to `low` rather than refused.
+    pub allow_constant: bool,
+}
+
+impl Default for MinMax {
+    fn default() -> Self {
+        Self { low: 0.0, high: 1.0, allow_constant: false }
+    }
+}
+
+impl MinMax {
+    /// To `[0, 1]`; refuses constant columns.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// To `[low, high]`.
+    pub fn to_range(self, low: f64, high: f64) -> Self {
+        Self { low, high, ..self }
+    }
+
+    /// Maps a column that is constant over the training rows to `low` (scale 1) rather than
+    /// refusing it.
+    pub fn allow_constant(self) -> Self {
+        Self { allow_constant: true, ..self }
+    }
+
+    /// Fits each column of `x` `[rows x columns]`. Columns are named `#1`, `#2`, ... in errors.
+    ///
+    /// # Errors
+    /// If the range is empty or not finite; else as [`Standardize::fit`].
+    pub fn fit(&self, x: ArrayView2<f64>) -> Result<Scaler, Error> {
+        self.fit_named(x, &numbered(x.ncols()))
+    }
+
+    /// Fits the features of a training set. Errors as [`fit`](Self::fit), with the features' names.
+    pub fn fit_features(&self, train: &Dataset) -> Result<Scaler, Error> {
+        self.fit_named(train.x().view(), train.feature_names())
+    }
+
+    /// Fits the real response of a training set. Errors as [`fit`](Self::fit), and if the response
+    /// is not real.
+    pub fn fit_response(&self, train: &Dataset) -> Result<Scaler, Error> {
+        self.fit_named(train.real()?.view(), train.response_names())
+    }
+
+    fn fit_named(&self, x: ArrayView2<f64>, names: &[String]) -> Result<Scaler, Error> {
+        let (low, high) = (self.low, self.high);
+        if !(low.is_finite() && high.is_finite() && low < high && (high - low).is_finite()) {
+            let range = format!("{low} to {high}");
+            return Err(Error::argument("range", range, "finite, with the lower end first"));
+        }
+        Scaler::fit(x, names, low, self.allow_constant, |_, smallest, largest| {
+            (smallest, (largest - smallest) / (high - low))
+        })
+    }
+}
+
+/// The scaling of one column: z = low + (x - shift) / scale.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ColumnScale {
+    /// The column's name.
+    pub name: String,
+    /// Subtracted first, in the column's own units.
+    pub shift: f64,
+    /// Divided by next, in the column's own units; above 0.
+    pub scale: f64,
+}
+
+/// A fitted scaling. See the [module](self).
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Scaler {
+    columns: Vec<ColumnScale>,
+    low: f64,
+}
+
+impl Scaler {
+    fn fit(
+        x: ArrayView2<f64>,
+        names: &[String],
+        low: f64,
+        allow_constant: bool,
+        shift_and_scale: impl Fn(ArrayView1<f64>, f64, f64) -> (f64, f64),
+    ) -> Result<Self, Error> {
+        if x.nrows() == 0 {
+            return Err(Error::shape("rows to fit a scaling on", 0, "at least 1"));
+        }
+        check_finite("values to fit a scaling on", &x.to_owned(), names)?;
+        let mut columns = Vec::with_capacity(names.len());
+        for (column, name) in x.columns().into_iter().zip(names) {
+            let smallest = column.fold(f64::INFINITY, |a, &b| a.min(b));
+            let largest = column.fold(f64::NEG_INFINITY, |a, &b| a.max(b));
+            let problem =
+                |problem| Err(Error::Table { table: format!("column `{name}`"), problem });
+            let (shift, scale) = if smallest < largest {
+                shift_and_scale(column, smallest, largest)
+            } else if allow_constant {
+                (smallest, 1.0)
+            } else {
+                return problem(format!(
+                    "constant ({smallest}) over all {} rows; leave it out, or call `allow_constant`",
+                    x.nrows()
+                ));
+            };
+            if !(shift.is_finite() && scale.is_normal()) {
+                return problem(format!(
+                    "the spread from {smallest:e} to {largest:e} is beyond the range of numbers"
+                ));
+            }
+            columns.push(ColumnScale { name: name.clone(), shift, scale });
+        }
+        Ok(Self { columns, low })
+    }
+
+    /// Shift and scale of each column.
+    pub fn columns(&self) -> &[ColumnScale] {
+        &self.columns
+    }
+
+    /// Scales `x` `[rows x columns]`.
+    ///
+    /// # Errors
+    /// If the number of columns is not the one that was fitted.
+    pub fn transform(&self, x: ArrayView2<f64>) -> Result<Array2<f64>, Error> {
+        self.map(x, |column, value| self.low + (value - column.shift) / column.scale)
+    }
+
+    /// Undoes [`transform`](Self::transform): from scaled numbers to the columns' own units.
+    ///
+    /// # Errors
+    /// If the number of columns is not the one that was fitted.
+    pub fn inverse(&self, z: ArrayView2<f64>) -> Result<Array2<f64>, Error> {
+        self.map(z, |column, value| column.shift + (value - self.low) * column.scale)
+    }
+
+    /// From standard deviations (or other differences) of scaled numbers to the columns' own
+    /// units: multiplied by the scale, not shifted.
+    ///
+    /// # Errors
+    /// If the number of columns is not the one that was fitted.
+    pub fn inverse_sd(&self, sd: ArrayView2<f64>) -> Result<Array2<f64>, Error> {
+        self.map(sd, |column, value| value * column.scale)
+    }
+
+    /// A data set with scaled features.
+    ///
+    /// # Errors
+    /// If the features' names are not the ones that were fitted (a scaler fitted on a bare array
+    /// goes by their number), or a scaled number is not finite.
+    pub fn scale_features(&self, data: &Dataset) -> Result<Dataset, Error> {
+        self.check_same_names(data.feature_names())?;
+        data.clone().with_x(self.transform(data.x().view())?)
+    }
+
+    /// A data set with a scaled real response.
+    ///
+    /// # Errors
+    /// If the response is not real; else as [`scale_features`](Self::scale_features).
+    pub fn scale_response(&self, data: &Dataset) -> Result<Dataset, Error> {
+        self.check_same_names(data.response_names())?;
+        let y = self.transform(data.real()?.view())?;
+        data.clone().with_real_response(y)
+    }
+
+    fn check_same_names(&self, names: &[String]) -> Result<(), Error> {
+        for (i, (column, name)) in self.columns.iter().zip(names).enumerate() {
+            if column.name != *name && column.name != format!("#{}", i + 1) {
+                let what = format!("column {}", i + 1);
+                let allowed = format!("`{}`, on which the scaling was fitted", column.name);
+                return Err(Error::argument(what, format!("`{name}`"), allowed));
+            }
+        }
+        Ok(())
+    }
+
+    fn map(
+        &self,
+        values: ArrayView2<f64>,
+        f: impl Fn(&ColumnScale, f64) -> f64,
+    ) -> Result<Array2<f64>, Error> {
+        if values.ncols() != self.columns.len() {
+            return Err(Error::shape("columns to scale", values.ncols(), self.columns.len()));
+        }
+        let mut out = values.to_owned();
+        for (mut values, column) in out.columns_mut().into_iter().zip(&self.columns) {
+            values.mapv_inplace(|value| f(column, value));
+        }
+        Ok(out)
+    }
+}
+
+fn numbered(columns: usize) -> Vec<String> {
+    (1..=columns).map(|j| format!("#{j}")).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use approx::assert_abs_diff_eq;
+    use ndarray::array;
+
+    #[test]
+    fn the_standard_deviation_is_the_population_s() {
+        let x = array![[1.0], [2.0], [3.0], [4.0]];
+        let scaler = Standardize::new().fit(x.view()).unwrap();
+        assert_eq!(scaler.columns()[0].shift, 2.5);
+        assert_abs_diff_eq!(scaler.columns()[0].scale, 1.25_f64.sqrt(), epsilon = 1e-15);
+    }
+
+    #[test]
+    fn a_column_far_from_zero_keeps_its_digits() {
+        let x = array![[1e15 + 1.0], [1e15 + 3.0]];
+        let scaler = Standardize::new().fit(x.view()).unwrap();
+        assert_eq!((scaler.columns()[0].shift, scaler.columns()[0].scale), (1e15 + 2.0, 1.0));
+    }
+
+    #[test]
+    fn min_max_reaches_both_ends() {
+        let x = array![[3.0], [7.0], [4.0]];
+        let z = MinMax::new().to_range(-1.0, 1.0).fit(x.view()).unwrap().transform(x.view());
+        assert_eq!(z.unwrap(), array![[-1.0], [1.0], [-0.5]]);
+        for (low, high) in [(1.0, 1.0), (2.0, 1.0), (f64::NAN, 1.0), (-f64::MAX, f64::MAX)] {
+            let error = MinMax::new().to_range(low, high).fit(x.view()).unwrap_err();
+            assert!(error.to_string().contains("lower end first"));
+        }
+    }
+
+    #[test]
+    fn constant_columns_are_refused_by_name_or_mapped_to_the_low_end() {
+        let data =
+            Dataset::regression(array![[0.1, 1.0], [0.1, 2.0], [0.1, 3.0]], array![1., 2., 3.])
+                .unwrap()
+                .with_feature_names(["flat", "steep"])
+                .unwrap();
+        for error in [
+            Standardize::new().fit_features(&data).unwrap_err(),
+            MinMax::new().fit_features(&data).unwrap_err(),
+        ] {
+            assert_eq!(
+                error.to_string(),
+                "column `flat`: constant (0.1) over all 3 rows; leave it out, or call `allow_constant`"
+            );
+        }
+        let scaler = Standardize::new().allow_constant().fit_features(&data).unwrap();
+        let scaled = scaler.scale_features(&data).unwrap();
+        assert_eq!(scaled.x().column(0).to_vec(), [0.0; 3]);
+        assert_eq!(scaler.inverse(scaled.x().view()).unwrap().column(0).to_vec(), [0.1; 3]);
+        let scaler =
+            MinMax::new().to_range(-1.0, 1.0).allow_constant().fit_features(&data).unwrap();
+        assert_eq!(scaler.scale_features(&data).unwrap().x().column(0).to_vec(), [-1.0; 3]);
+    }
+
+    #[test]
+    fn spreads_beyond_f64_and_bad_values_are_errors() {
+        for x in [array![[-f64::MAX], [f64::MAX]], array![[0.0], [1e-320]]] {
+            assert!(Standardize::new().fit(x.view()).unwrap_err().to_string().contains("spread"));
+            assert!(MinMax::new().fit(x.view()).unwrap_err().to_string().contains("spread"));
+        }
+        let error = Standardize::new().fit(array![[1.0], [f64::NAN]].view()).unwrap_err();
+        assert!(error.to_string().contains("row 2, column `#1`: NaN"), "{error}");
+        assert!(Standardize::new().fit(Array2::zeros((0, 1)).view()).is_err());
+    }
+
+    #[test]
+    fn a_response_is_scaled_and_its_predictions_are_scaled_back() {
+        let train = Dataset::regression(array![[1.0], [2.0]], array![10.0, 30.0]).unwrap();
+        let scaler = Standardize::new().fit_response(&train).unwrap();
+        let scaled = scaler.scale_response(&train).unwrap();
+        assert_eq!(scaled.real().unwrap(), array![[-1.0], [1.0]]);
+        assert_eq!(scaler.inverse(array![[0.5], [0.0]].view()).unwrap(), array![[25.0], [20.0]]);
+        assert_eq!(scaler.inverse_sd(array![[0.5]].view()).unwrap(), array![[5.0]]);
+        let classes =
+            Dataset::classification(array![[1.0], [2.0]], vec![0, 1], ["a", "b"]).unwrap();
+        assert!(Standardize::new().fit_response(&classes).is_err());
+    }
+
+    #[test]
+    fn a_scaler_refuses_other_columns_and_survives_storage() {
+        let data = Dataset::regression(array![[1.0], [2.0]], array![1.0, 2.0]).unwrap();
+        let scaler = MinMax::new().fit_features(&data).unwrap();
+        let other = data.clone().with_feature_names(["z"]).unwrap();
+        assert_eq!(
+            scaler.scale_features(&other).unwrap_err().to_string(),
+            "`column 1` is `z`, but must be `x1`, on which the scaling was fitted"
+        );
+        assert!(scaler.transform(Array2::zeros((1, 2)).view()).is_err());
+        let bare = MinMax::new().fit(data.x().view()).unwrap();
+        assert!(bare.scale_features(&other).is_ok());
+        let stored = serde_json::to_string(&scaler).unwrap();
+        assert_eq!(serde_json::from_str::<Scaler>(&stored).unwrap(), scaler);
+    }
+}

@@ -1,0 +1,268 @@
+//! Splits into training and test rows.
+//!
+//! Every random split is fixed by its seed. Series are split in order, by
+//! [`split_at`](Dataset::split_at): shuffled rows of a series would let the future into the
+//! training set.
+//!
+//! ```
+//! use bnn_mcmc::data::Dataset;
+//! use ndarray::{Array1, Array2};
+//! let data = Dataset::regression(Array2::eye(10), Array1::linspace(0.0, 1.0, 10))?;
+//! let (train, test) = data.train_test_split(0.3, 1)?;
+//! assert_eq!((train.rows(), test.rows()), (7, 3));
+//! for fold in data.k_folds(5, 1)? {
+//!     let (train, test) = fold.apply(&data)?;
+//!     assert_eq!((train.rows(), test.rows()), (8, 2));
+//! }
+//! # Ok::<(), bnn_mcmc::Error>(())
+//! ```
+
+use rand::seq::SliceRandom;
+use serde::{Deserialize, Serialize};
+
+use super::Dataset;
+use crate::Error;
+use crate::rng::ChainRng;
+
+/// The stream of a seed that shuffles rows: far from those of the chains, which count from 0.
+const STREAM: u64 = u64::MAX;
+
+/// Which rows train and which test, counted from 0.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Split {
+    /// The training rows in increasing order.
+    pub train: Vec<usize>,
+    /// The test rows in increasing order.
+    pub test: Vec<usize>,
+}
+
+impl Split {
+    fn from_test(mut test: Vec<usize>, rows: usize) -> Self {
+        test.sort_unstable();
+        let train = (0..rows).filter(|row| test.binary_search(row).is_err()).collect();
+        Self { train, test }
+    }
+
+    /// The training set and the test set.
+    ///
+    /// # Errors
+    /// If one of them is empty, or a row does not exist in `data`.
+    pub fn apply(&self, data: &Dataset) -> Result<(Dataset, Dataset), Error> {
+        Ok((data.select(&self.train)?, data.select(&self.test)?))
+    }
+}
+
+/// Random and ordered splits.
+impl Dataset {
+    /// A random split into training and test set. The test set has `test_fraction` of the rows,
+    /// rounded; both keep the order of the rows.
+    ///
+    /// # Errors
+    /// If the fraction is not between 0 and 1, or leaves one of the sets without rows.
+    pub fn train_test_split(
+        &self,
+        test_fraction: f64,
+        seed: u64,
+    ) -> Result<(Dataset, Dataset), Error> {
+        let n_test = test_rows(self.rows(), test_fraction)?;
+        let mut rows = shuffled(self.rows(), seed);
+        rows.truncate(n_test);
+        Split::from_test(rows, self.rows()).apply(self)
+    }
+
+    /// As [`train_test_split`](Self::train_test_split), with the classes in proportion: of a class
+    /// with n rows, the test set has `test_fraction * n` to within one row, and each set has at
+    /// least one row of the class.
+    ///
+    /// # Errors
+    /// As [`train_test_split`](Self::train_test_split); also if the response is not classes, or a
+    /// class has only one row. A class without any row is no error.
+    pub fn stratified_split(
+        &self,
+        test_fraction: f64,
+        seed: u64,
+    ) -> Result<(Dataset, Dataset), Error> {
+        let n_test = test_rows(self.rows(), test_fraction)?;
+        let classes = self.classes()?;
+        self.check_class_sizes(2, "for a stratified split")?;
+        let mut members = vec![Vec::new(); self.response().width()];
+        for row in shuffled(self.rows(), seed) {
+            members[classes[row]].push(row);
+        }
+        // Each class gets its share rounded down, but at least one row; the rows still missing in
+        // the test set go to the classes with the largest remainders.
+        let share = |class: usize| members[class].len() as f64 * test_fraction;
+        let mut sizes: Vec<usize> = (0..members.len())
+            .map(|class| (share(class) as usize).max(1).min(members[class].len()))
+            .collect();
+        let mut by_remainder: Vec<usize> = (0..members.len())
+            .filter(|&c| sizes[c] + 1 < members[c].len() && (sizes[c] as f64) < share(c))
+            .collect();
+        by_remainder.sort_by(|&a, &b| share(b).fract().total_cmp(&share(a).fract()));
+        let lacking = n_test.saturating_sub(sizes.iter().sum());
+        by_remainder.iter().take(lacking).for_each(|&class| sizes[class] += 1);
+
+        let test = members.iter().zip(sizes).flat_map(|(rows, size)| &rows[..size]);
+        Split::from_test(test.copied().collect(), self.rows()).apply(self)
+    }
+
+    /// The first `n_train` rows and the rest: the split for series.
+    ///
+    /// # Errors
+    /// If one of the sets would be without rows.
+    pub fn split_at(&self, n_train: usize) -> Result<(Dataset, Dataset), Error> {
+        if n_train == 0 || n_train >= self.rows() {
+            let allowed = format!("1 to {}", self.rows() - 1);
+            return Err(Error::argument("n_train", n_train, allowed));
+        }
+        let (train, test) = ((0..n_train).collect(), (n_train..self.rows()).collect());
+        Split { train, test }.apply(self)
+    }
+
+    /// `k` random splits for cross-validation: every row is in the test set of exactly one of
+    /// them, and the sizes of the test sets differ by at most one.
+    ///
+    /// # Errors
+    /// If `k` is below 2 or above the number of rows.
+    pub fn k_folds(&self, k: usize, seed: u64) -> Result<Vec<Split>, Error> {
+        self.deal(shuffled(self.rows(), seed), k)
+    }
+
+    /// As [`k_folds`](Self::k_folds), with each class spread over the folds as evenly as can be:
+    /// its rows in two folds differ by at most one.
+    ///
+    /// # Errors
+    /// As [`k_folds`](Self::k_folds); also if the response is not classes, or a class has fewer
+    /// than two rows.
+    pub fn stratified_k_folds(&self, k: usize, seed: u64) -> Result<Vec<Split>, Error> {
+        let classes = self.classes()?;
+        self.check_class_sizes(2, "for stratified folds")?;
+        let mut rows = shuffled(self.rows(), seed);
+        rows.sort_by_key(|&row| classes[row]);
+        self.deal(rows, k)
+    }
+
+    /// Deals rows to `k` test sets in turn.
+    fn deal(&self, rows: Vec<usize>, k: usize) -> Result<Vec<Split>, Error> {
+        if k < 2 || k > rows.len() {
+            let allowed = format!("2 to the number of rows, {}", rows.len());
+            return Err(Error::argument("k", k, allowed));
+        }
+        let fold = |i| rows.iter().copied().skip(i).step_by(k).collect();
+        Ok((0..k).map(|i| Split::from_test(fold(i), rows.len())).collect())
+    }
+
+    fn check_class_sizes(&self, least: usize, purpose: &str) -> Result<(), Error> {
+        let sizes = self.response().class_sizes().unwrap_or_default();
+        let names = self.response().class_names().unwrap_or_default();
+        match names.iter().zip(sizes).find(|(_, size)| (1..least).contains(size)) {
+            Some((name, size)) => Err(Error::shape(
+                format!("rows of class `{name}`"),
+                size,
+                format!("at least {least} {purpose}"),
+            )),
+            None => Ok(()),
+        }
+    }
+}
+
+fn test_rows(rows: usize, test_fraction: f64) -> Result<usize, Error> {
+    if !(test_fraction > 0.0 && test_fraction < 1.0) {
+        let allowed = "above 0 and below 1";
+        return Err(Error::argument("test_fraction", test_fraction, allowed));
+    }
+    let n = (rows as f64 * test_fraction).round() as usize;
+    if n == 0 || n >= rows {
+        let allowed =
+            format!("such that both sets get some of the rows, of which there are {rows}");
+        return Err(Error::argument("test_fraction", test_fraction, allowed));
+    }
+    Ok(n)
+}
+
+fn shuffled(rows: usize, seed: u64) -> Vec<usize> {
+    let mut order: Vec<usize> = (0..rows).collect();
+    order.shuffle(&mut ChainRng::new(seed, STREAM));
+    order
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ndarray::{Array1, Array2};
+
+    fn numbered(rows: usize) -> Dataset {
+        let x = Array2::from_shape_fn((rows, 1), |(i, _)| i as f64);
+        Dataset::regression(x, Array1::linspace(0.0, 1.0, rows)).unwrap()
+    }
+
+    fn classes(classes: Vec<usize>) -> Dataset {
+        let x = Array2::from_shape_fn((classes.len(), 1), |(i, _)| i as f64);
+        Dataset::classification(x, classes, ["a", "b", "c", "d"]).unwrap()
+    }
+
+    #[test]
+    fn the_same_seed_gives_the_same_split_and_another_seed_another() {
+        let data = numbered(100);
+        let test = |seed| data.train_test_split(0.3, seed).unwrap().1;
+        assert_eq!(test(5), test(5));
+        assert_ne!(test(5), test(6));
+        // A change of the shuffle would silently change every published split.
+        let first: Vec<f64> = test(1).x().column(0).iter().take(5).copied().collect();
+        assert_eq!(first, [2.0, 7.0, 9.0, 11.0, 12.0]);
+    }
+
+    #[test]
+    fn bad_fractions_and_sizes_are_errors() {
+        let data = numbered(10);
+        for fraction in [0.0, 1.0, -0.5, 1.5, f64::NAN] {
+            let error = data.train_test_split(fraction, 1).unwrap_err().to_string();
+            assert!(error.contains("above 0 and below 1"), "{error}");
+        }
+        for fraction in [0.01, 0.99] {
+            let error = data.train_test_split(fraction, 1).unwrap_err().to_string();
+            assert!(error.contains("of which there are 10"), "{error}");
+        }
+        assert_eq!(
+            data.split_at(10).unwrap_err().to_string(),
+            "`n_train` is 10, but must be 1 to 9"
+        );
+        assert!(data.split_at(0).is_err());
+        assert!(
+            data.k_folds(1, 1).unwrap_err().to_string().contains("2 to the number of rows, 10")
+        );
+        assert!(data.k_folds(11, 1).is_err());
+        assert!(data.stratified_split(0.5, 1).unwrap_err().to_string().contains("real numbers"));
+    }
+
+    #[test]
+    fn a_class_of_one_row_is_named() {
+        let data = classes(vec![0, 0, 1, 2, 2]);
+        assert_eq!(
+            data.stratified_split(0.5, 1).unwrap_err().to_string(),
+            "rows of class `b`: found 1, expected at least 2 for a stratified split"
+        );
+        assert!(data.stratified_k_folds(2, 1).unwrap_err().to_string().contains("`b`"));
+    }
+
+    #[test]
+    fn strata_keep_their_shares_and_a_class_without_rows_is_no_matter() {
+        let data = classes((0..150).map(|i| i % 3).collect());
+        let (train, test) = data.stratified_split(0.3, 1).unwrap();
+        assert_eq!(train.response().class_sizes().unwrap(), [35, 35, 35, 0]);
+        assert_eq!(test.response().class_sizes().unwrap(), [15, 15, 15, 0]);
+        // A tiny class is in both sets all the same.
+        let mut index = vec![0; 100];
+        index.extend([1, 1]);
+        let (train, test) = classes(index).stratified_split(0.1, 1).unwrap();
+        assert_eq!(train.response().class_sizes().unwrap(), [90, 1, 0, 0]);
+        assert_eq!(test.response().class_sizes().unwrap(), [10, 1, 0, 0]);
+    }
+
+    #[test]
+    fn ordered_splits_keep_the_order() {
+        let (train, test) = numbered(5).split_at(3).unwrap();
+        assert_eq!(train.x().column(0).to_vec(), [0.0, 1.0, 2.0]);
+        assert_eq!(test.x().column(0).to_vec(), [3.0, 4.0]);
+    }
+}
