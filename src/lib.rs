@@ -7,10 +7,11 @@
 //! use bnn_mcmc::prelude::*;
 //!
 //! # #[cfg(feature = "datasets")] {
-//! let data = bnn_mcmc::data::iris()?;
-//! let (train, test) = bnn_mcmc::data::train_test_split(&data, 0.7, 1)?;
-//! let scaler = bnn_mcmc::data::Standardize::fit(train.x())?;
-//! let (train, test) = (train.with_scaled_x(&scaler)?, test.with_scaled_x(&scaler)?);
+//! use bnn_mcmc::data::{Standardize, bundled};
+//!
+//! let (train, test) = bundled::iris().stratified_split(0.3, 1)?;
+//! let scaler = Standardize::new().fit_features(&train)?;
+//! let (train, test) = (scaler.scale_features(&train)?, scaler.scale_features(&test)?);
 //!
 //! let network = Mlp::new(&[4, 10, 3], Activation::Tanh)?;
 //! let priors = Priors::all(Normal::new(0.0, 1.0)?);

@@ -20,9 +20,9 @@
 //! # Ok::<(), bnn_mcmc::Error>(())
 //! ```
 
-mod conjugate;
-mod gaussian;
-mod invariance;
+pub mod conjugate;
+pub mod gaussian;
+pub mod invariance;
 
 pub use conjugate::{ConjugateRegression, Noise};
 pub use gaussian::GaussianTarget;

@@ -89,11 +89,10 @@ impl Covariance {
             *d = x - *mean;
             *mean += *d / self.n;
         }
-        let dim = x.len();
-        for i in 0..dim {
-            let after = x[i] - self.mean[i];
-            let row = &mut self.products[i * dim..i * dim + i + 1];
-            for (p, d) in row.iter_mut().zip(&self.deviation) {
+        let rows = self.products.chunks_exact_mut(x.len());
+        for (i, (row, (x, mean))) in rows.zip(x.iter().zip(&self.mean)).enumerate() {
+            let after = x - mean;
+            for (p, d) in row[..=i].iter_mut().zip(&self.deviation) {
                 *p += after * d;
             }
         }

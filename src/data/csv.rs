@@ -555,6 +555,9 @@ mod tests {
             let read = kind().detect_delimiter().read(text.as_bytes()).unwrap().dataset;
             assert_eq!(read, expected);
         }
+        // A trailing tab ends an empty cell, it is no blank to be stripped.
+        let tabs = "a\tkind\t\n1\tx\t\n2\ty\t\n";
+        assert!(message(&kind().delimiter(b'\t'), tabs).contains("#3"), "{tabs}");
         for blanks in ["   ", " \t "] {
             let text = FLOWERS.replace(',', blanks).replace('\n', " \r\n  ");
             assert_eq!(kind().whitespace().read(text.as_bytes()).unwrap().dataset, expected);
@@ -577,7 +580,8 @@ mod tests {
             message(&kind(), "a,kind\n1,\"x\n2,y\n3,z\n"),
             "input: row 2: a quotation mark is not closed on its line: `1,\\\"x`"
         );
-        assert!(message(&kind(), "a,kind\n1,\"x\"y\n").contains("text follows a closing"));
+        // The mark in the middle of a cell is none; the one after the comma is never closed.
+        assert!(message(&kind(), "a,kind\n1\"0,\"x\n2,y\n").contains("is not closed"));
     }
 
     #[test]

@@ -65,7 +65,8 @@ impl Draws {
             return Err(problem(format!("two columns are called `{}`", names[twice])));
         }
         // Chains in order of appearance, each with (draw, values) in order of rows.
-        let mut chains: Vec<(String, Vec<(f64, Vec<f64>)>)> = Vec::new();
+        type Chain = Vec<(f64, Vec<f64>)>;
+        let mut chains: Vec<(String, Chain)> = Vec::new();
         for (i, record) in csv.records().enumerate() {
             let record = record.map_err(|e| problem(e.to_string()))?;
             let row = record.position().map_or(i + 2, |p| p.line() as usize);

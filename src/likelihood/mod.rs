@@ -14,11 +14,11 @@
 //!
 //! All are normalised in y, and finite with finite gradients for logits of any finite size.
 
-mod bernoulli;
-mod binomial;
-mod categorical;
-mod gaussian;
-mod multinomial;
+pub mod bernoulli;
+pub mod binomial;
+pub mod categorical;
+pub mod gaussian;
+pub mod multinomial;
 
 pub use bernoulli::Bernoulli;
 pub use binomial::Binomial;

@@ -4,19 +4,19 @@
 //!
 //! | | standard deviation | meant for |
 //! | --- | --- | --- |
-//! | [`Init::GlorotNormal`], [`Init::GlorotUniform`] | sqrt(2 / (D + H)) | tanh, sigmoid |
-//! | [`Init::HeNormal`] | sqrt(2 / D) | ReLU, softplus, SiLU |
-//! | [`Init::LecunNormal`] | 1 / sqrt(D) | linear models, tanh |
-//! | [`Init::Normal`] | as given | comparison with papers that say so |
+//! | [`WeightInit::GlorotNormal`], [`WeightInit::GlorotUniform`] | sqrt(2 / (D + H)) | tanh, sigmoid |
+//! | [`WeightInit::HeNormal`] | sqrt(2 / D) | ReLU, softplus, SiLU |
+//! | [`WeightInit::LecunNormal`] | 1 / sqrt(D) | linear models, tanh |
+//! | [`WeightInit::Normal`] | as given | comparison with papers that say so |
 //!
 //! Glorot (also called Xavier): X. Glorot and Y. Bengio, AISTATS 2010. He: K. He et al., ICCV
 //! 2015. LeCun: Y. LeCun et al., Efficient BackProp, 1998.
 //!
 //! ```
-//! use bnn_mcmc::{model::{Activation, Init, Mlp, Model}, rng::ChainRng};
+//! use bnn_mcmc::{model::{Activation, WeightInit, Mlp, Model}, rng::ChainRng};
 //! let layout = Mlp::new(&[4, 10, 3], Activation::Tanh)?.layout().with("log_noise_variance", &[]);
 //! let mut q = vec![-1.0; layout.dim()];
-//! Init::GlorotNormal.draw(&layout, &mut ChainRng::new(1, 0), &mut q)?;
+//! WeightInit::GlorotNormal.draw(&layout, &mut ChainRng::new(1, 0), &mut q)?;
 //! assert!(q[layout.range("b0").unwrap()].iter().all(|b| *b == 0.0));
 //! assert_eq!(q[layout.dim() - 1], -1.0); // not a weight, not a bias: left alone
 //! # Ok::<(), bnn_mcmc::Error>(())
@@ -31,7 +31,7 @@ use crate::rng::ChainRng;
 /// How starting weights are drawn. Biases start at zero. See the [module](self).
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Init {
+pub enum WeightInit {
     /// N(0, 2 / (D + H)).
     GlorotNormal,
     /// Uniform between -sqrt(6 / (D + H)) and sqrt(6 / (D + H)).
@@ -47,7 +47,7 @@ pub enum Init {
     },
 }
 
-impl Init {
+impl WeightInit {
     /// Writes starting values into the blocks of `q` that hold a model's weights and biases.
     ///
     /// A block named `w` or `w0`, `w1`, ... of shape `[H, D]` is drawn; one named `b` or `b0`,
@@ -110,11 +110,11 @@ mod tests {
         let (fan_in, fan_out) = (300.0f64, 100.0);
         let layout = Layout::new().with("w0", &[100, 300]).with("b0", &[100]).with("scale", &[2]);
         for (init, sd) in [
-            (Init::GlorotNormal, (2.0 / (fan_in + fan_out)).sqrt()),
-            (Init::GlorotUniform, (2.0 / (fan_in + fan_out)).sqrt()),
-            (Init::HeNormal, (2.0 / fan_in).sqrt()),
-            (Init::LecunNormal, 1.0 / fan_in.sqrt()),
-            (Init::Normal { sd: 0.3 }, 0.3),
+            (WeightInit::GlorotNormal, (2.0 / (fan_in + fan_out)).sqrt()),
+            (WeightInit::GlorotUniform, (2.0 / (fan_in + fan_out)).sqrt()),
+            (WeightInit::HeNormal, (2.0 / fan_in).sqrt()),
+            (WeightInit::LecunNormal, 1.0 / fan_in.sqrt()),
+            (WeightInit::Normal { sd: 0.3 }, 0.3),
         ] {
             let mut q = vec![7.0; layout.dim()];
             init.draw(&layout, &mut ChainRng::new(3, 0), &mut q).unwrap();
@@ -126,7 +126,7 @@ mod tests {
             // The standard error of a normal's variance is sd^2 sqrt(2 / n): 0.8 % here.
             assert!((variance / (sd * sd) - 1.0).abs() < 0.04, "{init:?}: variance {variance}");
             let largest = w.iter().fold(0.0, |m: f64, w| m.max(w.abs())) / sd;
-            assert_eq!(largest <= 3f64.sqrt(), init == Init::GlorotUniform, "{init:?}");
+            assert_eq!(largest <= 3f64.sqrt(), init == WeightInit::GlorotUniform, "{init:?}");
             assert!(q[layout.range("b0").unwrap()].iter().all(|b| *b == 0.0));
             assert_eq!(q[layout.range("scale").unwrap()], [7.0, 7.0]);
         }
@@ -136,10 +136,11 @@ mod tests {
     fn wrong_arguments_are_named() {
         let layout = Layout::new().with("w", &[1, 2]);
         let mut rng = ChainRng::new(1, 0);
-        let error = Init::HeNormal.draw(&layout, &mut rng, &mut [0.0; 3]).unwrap_err();
+        let error = WeightInit::HeNormal.draw(&layout, &mut rng, &mut [0.0; 3]).unwrap_err();
         assert!(error.to_string().contains("found 3, expected 2"), "{error}");
         for sd in [-1.0, f64::NAN, f64::INFINITY] {
-            let error = Init::Normal { sd }.draw(&layout, &mut rng, &mut [0.0; 2]).unwrap_err();
+            let error =
+                WeightInit::Normal { sd }.draw(&layout, &mut rng, &mut [0.0; 2]).unwrap_err();
             assert!(error.to_string().contains("`sd`"), "{error}");
         }
     }

@@ -10,7 +10,7 @@ pub mod logistic;
 pub mod mlp;
 
 pub use activation::Activation;
-pub use init::Init;
+pub use init::WeightInit;
 pub use linear::Linear;
 pub use mlp::Mlp;
 

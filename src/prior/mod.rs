@@ -17,9 +17,9 @@
 //! # Ok::<(), bnn_mcmc::Error>(())
 //! ```
 
-mod log_inverse_gamma;
-mod normal;
-mod uniform;
+pub mod log_inverse_gamma;
+pub mod normal;
+pub mod uniform;
 
 pub use log_inverse_gamma::LogInverseGamma;
 pub use normal::Normal;

@@ -25,7 +25,8 @@ impl Normal {
         Ok(Self { mean, precision: 1.0 / (sd * sd), constant })
     }
 
-    fn from_squares(&self, n: usize, squares: f64) -> f64 {
+    /// The log density of n coordinates with the given sum of (x - mean)^2.
+    fn of_squares(&self, n: usize, squares: f64) -> f64 {
         n as f64 * self.constant - 0.5 * self.precision * squares
     }
 }
@@ -40,7 +41,7 @@ impl Prior for Normal {
                 *sum += d * d;
             }
         }
-        self.from_squares(x.len(), sums.iter().sum())
+        self.of_squares(x.len(), sums.iter().sum())
     }
 
     fn add_grad(&self, x: &[f64], grad: &mut [f64]) -> f64 {
@@ -52,7 +53,7 @@ impl Prior for Normal {
                 *grad -= self.precision * d;
             }
         }
-        self.from_squares(x.len(), sums.iter().sum())
+        self.of_squares(x.len(), sums.iter().sum())
     }
 
     fn draw(&self, rng: &mut ChainRng, x: &mut [f64]) -> Result<(), Error> {

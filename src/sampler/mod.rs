@@ -18,12 +18,12 @@
 //! Implement [`Algorithm`] and [`Kernel`]; `examples/own_sampler.rs` shows one from top to bottom,
 //! with the invariance test that every kernel should pass.
 
-mod independence;
-mod mala;
-mod metropolis;
-mod preconditioner;
+pub mod independence;
+pub mod mala;
+pub mod metropolis;
+pub mod preconditioner;
 mod run;
-mod rwm;
+pub mod rwm;
 
 pub use independence::{Independence, IndependenceKernel};
 pub use mala::{Mala, MalaKernel};

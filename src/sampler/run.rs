@@ -114,8 +114,10 @@ pub struct Sampler<'t, T, A> {
     init: Init,
     threads: Option<usize>,
     stop: StopHandle,
-    on_progress: Option<Box<dyn FnMut(&Progress) + 't>>,
+    on_progress: Option<Report<'t>>,
 }
+
+type Report<'t> = Box<dyn FnMut(&Progress) + 't>;
 
 impl<'t, T: Target, A: Algorithm<&'t T>> Sampler<'t, T, A> {
     /// A run of `algorithm` on `target`.
@@ -222,7 +224,7 @@ impl<'t, T: Target, A: Algorithm<&'t T>> Sampler<'t, T, A> {
 
     fn run_chains(
         self,
-        mut on_progress: Option<Box<dyn FnMut(&Progress) + 't>>,
+        mut on_progress: Option<Report<'t>>,
         parallel: impl Fn(
             &mut [Chain<'t, T, A::Kernel>],
             &(dyn Fn(&mut Chain<'t, T, A::Kernel>) + Sync),

@@ -22,8 +22,8 @@
 //! }
 //! ```
 
-mod point;
-pub(crate) mod posterior;
+pub mod point;
+pub mod posterior;
 
 pub use point::Point;
 pub use posterior::{Posterior, PosteriorWorkspace};

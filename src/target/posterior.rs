@@ -109,11 +109,11 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
         Ok(())
     }
 
-    /// Calls `visit(weights, phi, tile of inputs, outputs, workspace)` for every tile of `x`.
-    pub(crate) fn for_each_output<'x>(
+    /// Calls `visit(phi, outputs)` for every tile of `x`, in order.
+    pub(crate) fn for_each_output(
         &self,
         q: &[f64],
-        x: &'x Tiles,
+        x: &Tiles,
         ws: &mut PosteriorWorkspace<M::Workspace>,
         mut visit: impl FnMut(&[f64], TileMut),
     ) {

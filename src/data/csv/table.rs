@@ -1,9 +1,8 @@
 //! The cells of a file, and the columns made of them.
 //!
-//! Cells are split here rather than by the crate `csv`, since that reads on past a quotation mark
-//! which is never closed: the rest of the file would become one cell.
+//! The crate `csv` splits lines into cells. A quotation mark that is never closed would make it take
+//! the rest of the file for one cell; cells that run over the end of a line are therefore refused.
 
-use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 use std::path::Path;
 
@@ -12,33 +11,31 @@ use crate::Error;
 use crate::data::dataset::shortened;
 
 /// The cells of a file: as many in each row as there are names.
-pub(super) struct Table<'a> {
+pub(super) struct Table {
     file: String,
     header: Header,
     pub(super) names: Vec<String>,
     /// The line of each row, counted from 1, and its cells.
-    pub(super) rows: Vec<(usize, Vec<Cow<'a, str>>)>,
+    pub(super) rows: Vec<(usize, Vec<String>)>,
 }
 
-impl<'a> Table<'a> {
-    pub(super) fn parse(reader: &CsvReader, file: &str, bytes: &'a [u8]) -> Result<Self, Error> {
+impl Table {
+    pub(super) fn parse(reader: &CsvReader, file: &str, bytes: &[u8]) -> Result<Self, Error> {
         let problem = |problem| Error::Table { table: file.into(), problem };
         let text = decode(bytes).map_err(problem)?;
-        // Old Macintosh files have CR alone; a CR before LF is a blank at the end of a cell.
+        // Old Macintosh files have CR alone; a CR before LF is a blank at the end of a line.
         let line_end = if text.contains('\n') { '\n' } else { '\r' };
-        let mut lines =
-            text.split(line_end).enumerate().filter(|(_, l)| !l.trim().is_empty()).peekable();
-        let Some((_, first)) = lines.peek() else {
+        let lines: Vec<(usize, &str)> = text
+            .split(line_end)
+            .enumerate()
+            .filter(|(_, line)| !line.trim().is_empty())
+            .map(|(i, line)| (i + 1, line.trim_end_matches('\r')))
+            .collect();
+        let Some((_, first)) = lines.first() else {
             return Err(problem("the file is empty".into()));
         };
         let separator = Separator::new(reader.delimiter, first)?;
-        let mut rows = Vec::new();
-        for (i, line) in lines {
-            let cells = separator.split(line).map_err(|what| {
-                problem(format!("row {}: {what}: `{}`", i + 1, shown(line.trim())))
-            })?;
-            rows.push((i + 1, cells));
-        }
+        let mut rows = separator.split(&lines).map_err(problem)?;
         let first = &rows[0].1;
         let n_columns = first.len();
         if n_columns < 2 {
@@ -109,7 +106,7 @@ impl<'a> Table<'a> {
 
     /// The cells of a column with their lines.
     fn column(&self, j: usize) -> impl Iterator<Item = (usize, &str)> {
-        self.rows.iter().map(move |(line, cells)| (*line, cells[j].as_ref()))
+        self.rows.iter().map(move |(line, cells)| (*line, cells[j].as_str()))
     }
 
     /// Brings the columns into the order of the training file.
@@ -297,64 +294,44 @@ impl Separator {
         }
     }
 
-    fn ends_cell(self, c: char) -> bool {
-        match self {
-            Self::Char(delimiter) => c == delimiter,
-            Self::Blanks => c.is_whitespace(),
-        }
-    }
-
-    /// The cells of one line; what is wrong with the line, if it cannot be cut.
-    fn split(self, line: &str) -> Result<Vec<Cow<'_, str>>, &'static str> {
-        let is_blank = |c: char| c.is_whitespace() && !self.ends_cell(c);
-        let mut cells = Vec::new();
-        // A CRLF's CR must not become a cell when blanks separate.
-        let mut rest = line.trim_end_matches(['\r', '\n']);
-        loop {
-            if let Self::Blanks = self {
-                rest = rest.trim_start();
-                if rest.is_empty() {
-                    break;
-                }
+    /// Cuts lines, given with their numbers, into cells; says what is wrong with the first bad one.
+    fn split(self, lines: &[(usize, &str)]) -> Result<Vec<(usize, Vec<String>)>, String> {
+        let text = lines.iter().fold(String::new(), |text, (_, line)| text + line + "\n");
+        let (delimiter, text) = match self {
+            Self::Char(delimiter) => (delimiter as u8, text),
+            Self::Blanks => (b' ', text.replace('\t', " ")),
+        };
+        let mut csv = csv::ReaderBuilder::new()
+            .delimiter(delimiter)
+            .has_headers(false)
+            .flexible(true)
+            .from_reader(text.as_bytes());
+        let mut rows = Vec::with_capacity(lines.len());
+        for (record, (number, line)) in csv.records().zip(lines) {
+            let record = record.map_err(|e| e.to_string())?;
+            // A cell that runs over the end of its line would swallow the lines that follow, and
+            // the numbers of lines would be wrong from there on.
+            if record.iter().any(|cell| cell.contains('\n')) {
+                let line = shown(line);
+                return Err(format!(
+                    "row {number}: a quotation mark is not closed on its line: `{line}`"
+                ));
             }
-            rest = rest.trim_start_matches(is_blank);
-            let (cell, tail) = match rest.strip_prefix('"') {
-                Some(quoted) => {
-                    let (cell, tail) =
-                        unquote(quoted).ok_or("a quotation mark is not closed on its line")?;
-                    (Cow::Owned(cell.trim().to_string()), tail.trim_start_matches(is_blank))
-                }
-                None => {
-                    let (cell, tail) =
-                        rest.split_at(rest.find(|c| self.ends_cell(c)).unwrap_or(rest.len()));
-                    (Cow::Borrowed(cell.trim()), tail)
-                }
+            let cells = record.iter().map(|cell| unquoted(cell.trim()).to_string());
+            let cells = match self {
+                Self::Char(_) => cells.collect(),
+                // A run of blanks is one separator.
+                Self::Blanks => cells.filter(|cell| !cell.is_empty()).collect(),
             };
-            cells.push(cell);
-            match tail.chars().next() {
-                None => break,
-                Some(c) if self.ends_cell(c) => rest = &tail[c.len_utf8()..],
-                Some(_) => return Err("text follows a closing quotation mark"),
-            }
+            rows.push((*number, cells));
         }
-        Ok(cells)
+        Ok(rows)
     }
 }
 
-/// What an opened quotation holds, and what follows it; `None` if it is never closed.
-fn unquote(mut rest: &str) -> Option<(String, &str)> {
-    let mut cell = String::new();
-    loop {
-        let (text, tail) = rest.split_once('"')?;
-        cell.push_str(text);
-        match tail.strip_prefix('"') {
-            Some(more) => {
-                cell.push('"');
-                rest = more;
-            }
-            None => return Some((cell, tail)),
-        }
-    }
+/// A cell without its quotation marks, which `csv` leaves where blanks stand before the first.
+fn unquoted(cell: &str) -> &str {
+    cell.strip_prefix('"').and_then(|cell| cell.strip_suffix('"')).map_or(cell, str::trim)
 }
 
 pub(super) fn load(path: &Path) -> Result<(String, Vec<u8>), Error> {
