@@ -20,7 +20,7 @@ use crate::Error;
 use crate::data::Response;
 use crate::error::positive;
 use crate::layout::Layout;
-use crate::tile::{Tile, TileMut};
+use crate::tile::{LANES, Tile, TileMut};
 
 /// y = f(x) + noise, noise ~ N(0, tau^2), the same tau for all response columns.
 ///
@@ -94,14 +94,26 @@ impl Likelihood for Gaussian {
     ) -> f64 {
         let eta = self.log_variance(phi);
         let precision = (-eta).exp();
-        let mut sse = 0.0;
+        // Vectors of partial sums, so that the additions need not wait for each other.
+        let (mut sums, mut sse) = ([0.0; LANES], 0.0);
         for j in 0..out.columns() {
-            for ((d, f), y) in d_out.column(j).iter_mut().zip(out.column(j)).zip(y.column(j)) {
+            let (f, f_rest) = out.column(j).as_chunks::<LANES>();
+            let (y, y_rest) = y.column(j).as_chunks::<LANES>();
+            let (d, d_rest) = d_out.column(j).as_chunks_mut::<LANES>();
+            for ((d, f), y) in d.iter_mut().zip(f).zip(y) {
+                for i in 0..LANES {
+                    let residual = y[i] - f[i];
+                    sums[i] += residual * residual;
+                    d[i] = precision * residual;
+                }
+            }
+            for ((d, f), y) in d_rest.iter_mut().zip(f_rest).zip(y_rest) {
                 let residual = y - f;
                 sse += residual * residual;
                 *d = precision * residual;
             }
         }
+        sse += sums.iter().sum::<f64>();
         let n = (out.rows() * out.columns()) as f64;
         if let Some(d_eta) = d_phi.first_mut() {
             *d_eta += 0.5 * (precision * sse - n);
