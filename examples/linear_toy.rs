@@ -11,6 +11,8 @@ use bnn_mcmc::prelude::*;
 use bnn_mcmc::testing::{ConjugateRegression, Noise};
 use clap::Parser;
 use ndarray::{Array1, Array2, Axis};
+use ndarray_rand::RandomExt;
+use ndarray_rand::rand_distr::StandardNormal;
 
 #[derive(Parser)]
 #[command(about = "Samples a linear regression and compares with its exact posterior")]
@@ -30,13 +32,14 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let args = Args::parse();
     let mut rng = ChainRng::new(args.seed, 1_000);
     let x: Array2<f64> = Array1::linspace(0.0, 1.0, 100).insert_axis(Axis(1));
-    let y: Array1<f64> = x.column(0).mapv(|x| 3.0 * x + 4.0 + 0.5 * rng.normal());
+    let noise = Array1::random_using(100, StandardNormal, &mut rng);
+    let y: Array1<f64> = 3.0 * &x.column(0) + 4.0 + 0.5 * noise;
 
     let prior_sd = 5f64.sqrt();
     let noise = Noise::InverseGamma { shape: 0.0, scale: 0.0 };
     let exact = ConjugateRegression::new(x.view(), y.view(), prior_sd, noise)?;
 
-    let data = Dataset::regression(x, y.insert_axis(Axis(1)))?;
+    let data = Dataset::regression(x, y)?;
     let priors = Priors::all(Normal::new(0.0, prior_sd)?)
         .with("log_noise_variance", LogInverseGamma::new(0.0, 0.0)?);
     let posterior = Posterior::new(Linear::new(1, 1)?, Gaussian::sampled(), &data, priors)?;

@@ -73,8 +73,10 @@ impl<T: GradTarget> Kernel<T> for BarkerKernel {
         let mut log_ratio = new - old;
         if !self.config.sabotage {
             let gradients = current.grad().iter().zip(self.proposal.grad());
+            // log(1 + e^x), without overflow.
+            let softplus = |x: f64| x.max(0.0) + (-x.abs()).exp().ln_1p();
             for (w, (here, there)) in self.taken.iter().zip(gradients) {
-                log_ratio += (-w * here).exp().ln_1p() - (w * there).exp().ln_1p();
+                log_ratio += softplus(-w * here) - softplus(w * there);
             }
         }
         metropolis_test(current, &mut self.proposal, log_ratio, 1, rng)

@@ -150,6 +150,15 @@ pub(crate) fn positive(name: &str, value: f64) -> Result<f64, Error> {
     }
 }
 
+/// Checks that `sd` is a standard deviation whose square is an ordinary number.
+pub(crate) fn ordinary_sd(name: &str, sd: f64) -> Result<f64, Error> {
+    if (1e-150..=1e150).contains(&sd) {
+        Ok(sd)
+    } else {
+        Err(Error::argument(name, sd, "from 1e-150 to 1e150"))
+    }
+}
+
 /// Checks that `value` is finite.
 pub(crate) fn finite(name: &str, value: f64) -> Result<f64, Error> {
     if value.is_finite() { Ok(value) } else { Err(Error::argument(name, value, "a finite number")) }

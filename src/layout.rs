@@ -2,12 +2,12 @@
 
 use std::ops::Range;
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 use crate::Error;
 
 /// One named block of q: an array of `shape` stored row-major at `range`.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Block {
     /// The block's name, such as `w0`.
     pub name: String,
@@ -15,6 +15,16 @@ pub struct Block {
     pub shape: Vec<usize>,
     /// Where the block lies in q.
     pub range: Range<usize>,
+}
+
+impl Block {
+    /// Whether `pattern` is this block's name, or its beginning followed by `*`.
+    pub fn matches(&self, pattern: &str) -> bool {
+        match pattern.strip_suffix('*') {
+            Some(start) => self.name.starts_with(start),
+            None => self.name == pattern,
+        }
+    }
 }
 
 /// The named blocks of a flat parameter vector, in order and without gaps.
@@ -26,7 +36,7 @@ pub struct Block {
 /// assert_eq!(layout.range("b0"), Some(6..8));
 /// assert_eq!(layout.parameter_names()[5..], ["w0[1,2]", "b0[0]", "b0[1]", "log_noise_variance"]);
 /// ```
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Layout {
     blocks: Vec<Block>,
 }
@@ -53,6 +63,15 @@ impl Layout {
         self
     }
 
+    /// The blocks with their shapes, for messages: `w0[10,4], b0[10]`.
+    pub(crate) fn described(&self) -> String {
+        let describe = |b: &Block| match b.shape[..] {
+            [] => b.name.clone(),
+            _ => format!("{}{:?}", b.name, b.shape).replace(' ', ""),
+        };
+        self.blocks.iter().map(describe).collect::<Vec<_>>().join(", ")
+    }
+
     /// Appends all blocks of `other`.
     pub fn then(mut self, other: &Layout) -> Self {
         for block in &other.blocks {
@@ -61,8 +80,9 @@ impl Layout {
         self
     }
 
-    /// The layout whose [`parameter_names`](Self::parameter_names) are `names`. Names that are no
-    /// complete, ordered array (`a[0]`, `a[1]`, ...) become blocks of one number each.
+    /// The layout of parameters called `names`. Names that form a complete, ordered array, such as
+    /// `a[0]`, `a[1]`, become one block, also if they count from 1, as Stan and R do (the layout's own
+    /// names count from 0); others become blocks of one number each.
     pub fn from_parameter_names(names: &[String]) -> Self {
         let split = |name: &str| -> Option<(String, Vec<usize>)> {
             let (block, index) = name.strip_suffix(']')?.rsplit_once('[')?;
@@ -72,22 +92,25 @@ impl Layout {
         let mut layout = Self::new();
         let mut first = 0;
         while first < names.len() {
-            let array = split(&names[first]).and_then(|(block, _)| {
-                let group: Vec<Vec<usize>> = names[first..]
-                    .iter()
-                    .map_while(|n| split(n).filter(|(b, _)| *b == block))
-                    .map(|(_, index)| index)
-                    .collect();
-                let shape: Vec<usize> = group.last()?.iter().map(|i| i.saturating_add(1)).collect();
-                let size = shape.iter().try_fold(1usize, |n, k| n.checked_mul(*k))?;
-                let candidate = Layout::new().with(&block, &shape);
-                let complete = size == group.len()
-                    && candidate.parameter_names() == names[first..first + group.len()];
-                complete.then_some((block, shape))
-            });
-            let (block, shape) = array.unwrap_or_else(|| (names[first].clone(), Vec::new()));
-            layout = layout.with(&block, &shape);
-            first = layout.dim();
+            let Some((block, origin)) = split(&names[first]) else {
+                layout = layout.with(&names[first], &[]);
+                first += 1;
+                continue;
+            };
+            let group: Vec<Vec<usize>> = names[first..]
+                .iter()
+                .map_while(|n| split(n).filter(|(b, _)| *b == block))
+                .map(|(_, index)| index)
+                .collect();
+            match array_shape(&origin, &group) {
+                Some(shape) => layout = layout.with(&block, &shape),
+                None => {
+                    for name in &names[first..first + group.len()] {
+                        layout = layout.with(name, &[]);
+                    }
+                }
+            }
+            first += group.len();
         }
         layout
     }
@@ -130,18 +153,43 @@ impl Layout {
                 continue;
             }
             for flat in 0..block.range.len() {
-                let mut index = vec![0; block.shape.len()];
-                let mut rest = flat;
-                for (i, n) in block.shape.iter().enumerate().rev() {
-                    index[i] = rest % n;
-                    rest /= n;
-                }
-                let index: Vec<String> = index.iter().map(ToString::to_string).collect();
+                let mut index: Vec<String> =
+                    unravel(flat, &block.shape).map(|i| i.to_string()).collect();
+                index.reverse();
                 names.push(format!("{}[{}]", block.name, index.join(",")));
             }
         }
         names
     }
+}
+
+/// The shape of the array whose row-major indices are `indices`, counted from `origin` (all 0 or all
+/// 1); `None` if they are no such array.
+fn array_shape(origin: &[usize], indices: &[Vec<usize>]) -> Option<Vec<usize>> {
+    let base = *origin.first()?;
+    if base > 1 || origin.iter().any(|i| *i != base) {
+        return None;
+    }
+    let last = indices.last()?;
+    let shape: Vec<usize> =
+        last.iter().map(|i| (i + 1).checked_sub(base)).collect::<Option<_>>()?;
+    let size = shape.iter().try_fold(1usize, |n, k| n.checked_mul(*k))?;
+    let is_array = size == indices.len()
+        && indices.iter().enumerate().all(|(flat, index)| {
+            index.len() == shape.len()
+                && unravel(flat, &shape).zip(index.iter().rev()).all(|(i, j)| i + base == *j)
+        });
+    is_array.then_some(shape)
+}
+
+/// The index of the `flat`-th element of a row-major array, last axis first.
+fn unravel(flat: usize, shape: &[usize]) -> impl Iterator<Item = usize> + '_ {
+    let mut rest = flat;
+    shape.iter().rev().map(move |n| {
+        let i = rest % n;
+        rest /= n;
+        i
+    })
 }
 
 #[cfg(test)]
@@ -152,6 +200,9 @@ mod tests {
     fn layouts_come_back_from_their_names() {
         let layout = Layout::new().with("w0", &[2, 3]).with("b0", &[2]).with("eta", &[]);
         assert_eq!(Layout::from_parameter_names(&layout.parameter_names()), layout);
+        let from_one = ["theta[1]", "theta[2]", "m[1,1]", "m[1,2]", "m[2,1]", "m[2,2]"];
+        let layout = Layout::from_parameter_names(&from_one.map(String::from));
+        assert_eq!(layout, Layout::new().with("theta", &[2]).with("m", &[2, 2]));
         let odd = ["a[1]", "a[0]", "b[0,0]", "b[0,2]", "c[", "d]", "", "e[18446744073709551615]"];
         let odd = odd.map(String::from);
         assert_eq!(Layout::from_parameter_names(&odd).parameter_names(), odd);

@@ -486,16 +486,40 @@ fn verdict_stuck_chain_and_constant_quantities() {
     let constant = Array2::from_elem((4, 1000), 1.0);
     assert!(matches!(verdict(&constant).outcome, Outcome::ConstantQuantities { count: 1 }));
     let good = ar1(4, 1000, 0.1, 1);
+    // A constant beside others, as the log prior in a box, is no reason to doubt them.
     let verdict = Judge::new()
         .quantity("log-likelihood", good.view())
         .quantity("probability", constant.view())
         .judge()
         .unwrap();
-    assert!(matches!(verdict.outcome, Outcome::ConstantQuantities { count: 1 }));
-    assert!(verdict.to_string().contains("1 of 2 quantities"));
+    assert!(verdict.is_converged(), "{verdict}");
+    assert_eq!(verdict.groups[1].constant, 1);
+    // Constant chains that differ, or one stuck in the middle of the others, are.
+    let differ = Array2::from_shape_fn((4, 1000), |(c, _)| if c == 0 { 1.0 } else { 2.0 });
+    let verdict = Judge::new()
+        .quantity("log-likelihood", good.view())
+        .quantity("probability", differ.view())
+        .judge()
+        .unwrap();
+    assert!(!verdict.is_converged() && verdict.groups[1].constant == 0, "{verdict}");
+    let mut middle = ar1(4, 1000, 0.1, 1);
+    middle.row_mut(1).fill(0.01);
+    assert_eq!(stuck_chains(&middle), [1]);
 
     let constants = Array2::from_shape_fn((4, 100), |(c, _)| c as f64);
     assert_eq!(stuck_chains(&constants), [0, 1, 2, 3]);
+}
+
+#[test]
+fn verdict_of_agreeing_chains_with_divergences() {
+    let good = ar1(4, 1000, 0.1, 1);
+    let judge = |n| Judge::new().quantity("x", good.view()).divergences(n, 4000).judge().unwrap();
+    assert!(judge(0).is_converged());
+    let few = judge(3);
+    assert!(few.is_converged() && few.to_string().ends_with("; 3 transitions diverged"), "{few}");
+    let many = judge(50);
+    assert!(matches!(many.outcome, Outcome::Divergent { divergences: 50, .. }), "{many}");
+    assert!(many.to_string().contains("(1.2 %)"), "{many}");
 }
 
 #[test]

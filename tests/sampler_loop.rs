@@ -266,7 +266,7 @@ impl Target for Hostile {
             return LogDensity::OUTSIDE;
         }
         let likelihood = if q[0] > 1.0 { self.0 } else { 0.0 };
-        LogDensity { likelihood, prior: 0.0 }
+        LogDensity::new(likelihood, 0.0)
     }
 }
 

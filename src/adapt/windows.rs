@@ -22,7 +22,7 @@ impl Windows {
 
     /// The windows of a warm-up of `iterations` iterations.
     pub fn new(iterations: usize) -> Self {
-        let first = iterations * 15 / 100;
+        let first = (iterations as u128 * 15 / 100) as usize;
         let last = iterations - iterations / 4;
         let mut ends = Vec::new();
         let (mut start, mut length) = (first, Self::SHORTEST.max((last - first) / 64));

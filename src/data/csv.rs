@@ -575,6 +575,16 @@ mod tests {
     }
 
     #[test]
+    fn mixed_line_ends_are_errors_and_drop_no_row() {
+        let text = "x,kind\n1,a\r3,b\n5,a\n7,b\n";
+        let expected = "input: row 2: a carriage return inside the line: are line ends mixed?";
+        assert_eq!(message(&kind(), text), expected);
+        // CRLF here and LF there is harmless.
+        let text = "x,kind\r\n1,a\n3,b\r\n5,a\n";
+        assert_eq!(kind().read(text.as_bytes()).unwrap().dataset.rows(), 3);
+    }
+
+    #[test]
     fn quotation_marks_that_swallow_lines_are_errors() {
         assert_eq!(
             message(&kind(), "a,kind\n1,\"x\n2,y\n3,z\n"),

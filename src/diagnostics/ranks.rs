@@ -119,7 +119,7 @@ impl Sorted {
             n if n % 2 == 1 => self.value(n / 2),
             n => {
                 let (a, b) = (self.value(n / 2 - 1), self.value(n / 2));
-                if a == b { a } else { (a + b) / 2.0 }
+                if a == b { a } else { a.midpoint(b) } // the sum could overflow
             }
         }
     }

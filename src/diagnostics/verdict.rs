@@ -3,8 +3,9 @@
 //! The judgement is made in function space, on quantities that do not depend on how hidden units
 //! are numbered: predictions at given inputs, log-likelihood, log-prior. A run has converged when
 //! every quantity has R-hat at most 1.01 and at least 100 effective draws per chain, in the bulk and
-//! in the tails (Vehtari et al. 2021, doi:10.1214/20-BA1221). Otherwise two more questions tell
-//! what went wrong:
+//! in the tails (Vehtari et al. 2021, doi:10.1214/20-BA1221); a quantity with the same value in all
+//! draws of all chains, such as a saturated probability, is agreement. Otherwise two more questions
+//! tell what went wrong:
 //!
 //! - Does a chain disagree with itself? R-hat of the two halves of the single chain, on ranks and
 //!   folded, above 1.1 (the limit of Gelman and Rubin's day) means that it still drifts.
@@ -55,6 +56,9 @@ pub const ESS_PER_CHAIN: f64 = 100.0;
 pub const DRIFT_LIMIT: f64 = 1.1;
 /// R-hat to which the other chains must agree for a single one to be blamed.
 pub const OTHERS_LIMIT: f64 = 1.05;
+/// The share of divergent transitions above which a run is not trusted, however well its chains
+/// agree.
+pub const DIVERGENT_LIMIT: f64 = 1e-3;
 
 /// Collects the quantities to be judged, and the limits to judge them by.
 #[derive(Clone, Debug)]
@@ -64,11 +68,19 @@ pub struct Judge<'a> {
     /// The fewest effective draws per chain of a converged run: [`ESS_PER_CHAIN`].
     pub ess_per_chain: f64,
     groups: Vec<(String, ArrayView3<'a, f64>)>,
+    divergences: u64,
+    transitions: u64,
 }
 
 impl Default for Judge<'_> {
     fn default() -> Self {
-        Self { rhat_limit: RHAT_LIMIT, ess_per_chain: ESS_PER_CHAIN, groups: Vec::new() }
+        Self {
+            rhat_limit: RHAT_LIMIT,
+            ess_per_chain: ESS_PER_CHAIN,
+            groups: Vec::new(),
+            divergences: 0,
+            transitions: 0,
+        }
     }
 }
 
@@ -89,6 +101,13 @@ impl<'a> Judge<'a> {
         self.quantities(name, draws.insert_axis(Axis(2)))
     }
 
+    /// Tells how many of the run's transitions diverged. Where the density cannot be computed no
+    /// chain can go, so that all may agree on a part of the target.
+    pub fn divergences(mut self, divergences: u64, transitions: u64) -> Self {
+        (self.divergences, self.transitions) = (divergences, transitions);
+        self
+    }
+
     /// Judges all that was added. Groups may differ in their number of draws.
     ///
     /// # Errors
@@ -106,10 +125,15 @@ impl<'a> Judge<'a> {
         }
         let rows: Vec<Vec<SummaryRow>> =
             self.groups.iter().map(|(_, draws)| summarise(*draws, |_| String::new())).collect();
-        let groups: Vec<Group> =
-            self.groups.iter().zip(&rows).map(|((name, _), rows)| Group::of(name, rows)).collect();
+        let groups: Vec<Group> = self
+            .groups
+            .iter()
+            .zip(&rows)
+            .map(|((name, draws), rows)| Group::of(name, *draws, rows))
+            .collect();
         let outcome = self.outcome(chains, &groups);
-        Ok(Verdict { outcome, groups, chains, rhat_limit: self.rhat_limit })
+        let (rhat_limit, divergences) = (self.rhat_limit, self.divergences);
+        Ok(Verdict { outcome, groups, chains, rhat_limit, divergences })
     }
 
     fn outcome(&self, chains: usize, groups: &[Group]) -> Outcome {
@@ -129,12 +153,27 @@ impl<'a> Judge<'a> {
         let max_rhat = groups.iter().map(|g| g.max_rhat).fold(f64::NAN, f64::max);
         let min_ess =
             groups.iter().flat_map(|g| [g.min_ess_bulk, g.min_ess_tail]).fold(f64::NAN, f64::min);
+        let quantities: usize = groups.iter().map(|g| g.quantities).sum();
+        let constant: usize = groups.iter().map(|g| g.constant).sum();
+        if constant == quantities {
+            return Outcome::ConstantQuantities { count: constant };
+        }
+        // R-hat misses a chain that is stuck near the middle of the others.
+        let stuck: Vec<usize> = (0..chains).filter(|&c| self.is_stuck(c)).collect();
+        if !stuck.is_empty() {
+            return Outcome::ChainsStuck { stuck, max_rhat };
+        }
         if max_rhat > self.rhat_limit {
             return self.disagreement(&drift, max_rhat, min_ess);
         }
-        let undefined = groups.iter().map(|g| g.undefined).sum();
-        if undefined > 0 {
+        // Quantities that all chains agree are constant are agreement; others must be defined.
+        let undefined: usize = groups.iter().map(|g| g.undefined).sum();
+        if undefined > constant {
             return Outcome::ConstantQuantities { count: undefined };
+        }
+        if self.divergences as f64 > DIVERGENT_LIMIT * self.transitions as f64 {
+            let share = self.divergences as f64 / self.transitions as f64;
+            return Outcome::Divergent { divergences: self.divergences, share };
         }
         let wanted = self.ess_per_chain * chains as f64;
         // Written so that a NaN on either side cannot pass.
@@ -147,10 +186,6 @@ impl<'a> Judge<'a> {
 
     /// What kind of disagreement an R-hat above the limit is due to.
     fn disagreement(&self, drift: &[f64], max_rhat: f64, min_ess: f64) -> Outcome {
-        let stuck: Vec<usize> = (0..drift.len()).filter(|&c| self.is_stuck(c)).collect();
-        if !stuck.is_empty() {
-            return Outcome::ChainsStuck { stuck, max_rhat };
-        }
         let drifting: Vec<usize> = (0..drift.len()).filter(|&c| drift[c] > DRIFT_LIMIT).collect();
         let halves_rhat = drift.iter().copied().fold(f64::NAN, f64::max);
         if 2 * drifting.len() > drift.len() {
@@ -233,8 +268,11 @@ pub struct Group {
     pub name: String,
     /// How many quantities it has.
     pub quantities: usize,
-    /// For how many of them R-hat or an effective sample size is NaN: a single chain, all draws
-    /// equal, or some not finite.
+    /// How many of them have the same value in all draws of all chains, as the log prior has under
+    /// a uniform prior. They are left out of the judgement, unless all quantities are so.
+    pub constant: usize,
+    /// For how many of them R-hat or an effective sample size is NaN: the constant ones, those of
+    /// a single chain, and those with draws that are not finite.
     pub undefined: usize,
     /// The largest rank R-hat where it is defined; NaN if it is so nowhere.
     pub max_rhat: f64,
@@ -245,14 +283,22 @@ pub struct Group {
 }
 
 impl Group {
-    fn of(name: &str, rows: &[SummaryRow]) -> Self {
+    fn of(name: &str, draws: ArrayView3<f64>, rows: &[SummaryRow]) -> Self {
+        let is_constant = |x: ArrayView2<f64>| x.iter().all(|v| Some(v) == x.first());
+        // A constant quantity leaves R-hat undefined or infinite: no need to look at the others.
+        let candidates = rows.iter().enumerate().filter(|(_, r)| !r.rhat.is_finite());
+        let varying = rows.iter().filter(|r| !r.rhat.is_nan());
+        let ess = |of: fn(&SummaryRow) -> f64| varying.clone().map(of).fold(f64::NAN, f64::min);
         Self {
             name: name.to_string(),
             quantities: rows.len(),
+            constant: candidates
+                .filter(|(i, _)| is_constant(draws.index_axis(Axis(2), *i)))
+                .count(),
             undefined: rows.iter().filter(|r| (r.rhat + r.ess_bulk + r.ess_tail).is_nan()).count(),
             max_rhat: rows.iter().map(|r| r.rhat).fold(f64::NAN, f64::max),
-            min_ess_bulk: rows.iter().map(|r| r.ess_bulk).fold(f64::NAN, f64::min),
-            min_ess_tail: rows.iter().map(|r| r.ess_tail).fold(f64::NAN, f64::min),
+            min_ess_bulk: ess(|r| r.ess_bulk),
+            min_ess_tail: ess(|r| r.ess_tail),
         }
     }
 }
@@ -322,7 +368,14 @@ pub enum Outcome {
         /// The largest R-hat between its halves; NaN if all its quantities are constant.
         halves_rhat: f64,
     },
-    /// R-hat is within its limit wherever it is defined, but some quantities never change.
+    /// The chains agree, but too many transitions diverged.
+    Divergent {
+        /// How many.
+        divergences: u64,
+        /// Their share of all transitions.
+        share: f64,
+    },
+    /// No quantity ever changes, or R-hat is undefined for another reason.
     ConstantQuantities {
         /// How many.
         count: usize,
@@ -353,6 +406,8 @@ pub struct Verdict {
     pub chains: usize,
     /// The largest R-hat that was allowed.
     pub rhat_limit: f64,
+    /// How many transitions diverged, if that was told.
+    pub divergences: u64,
 }
 
 impl Verdict {
@@ -446,14 +501,19 @@ impl fmt::Display for Verdict {
                 if *drifts { "disagree" } else { "do not disagree" },
                 ratio(*halves_rhat),
             ),
+            Outcome::Divergent { divergences, share } => write!(
+                f,
+                "not to be trusted: {divergences} transitions diverged ({:.1} %), though the chains \
+                 agree: the part of the target where the density fails was not sampled; look for \
+                 overflow in the model, or rescale the data",
+                100.0 * share,
+            ),
             Outcome::ConstantQuantities { count } => {
                 let all: usize = self.groups.iter().map(|g| g.quantities).sum();
                 write!(
                     f,
-                    "not judged: {count} of {all} quantities have the same value in all draws, so \
-                     that R-hat is undefined{}: leave out what must be constant, and suspect the \
-                     sampler otherwise",
-                    if *count < all { ", though the others are within its limit" } else { "" },
+                    "not judged: R-hat is undefined for {count} of {all} quantities, which hardly \
+                     change or never do: suspect the sampler"
                 )
             }
             Outcome::NotFinite { group, chain } => write!(
@@ -468,7 +528,11 @@ impl fmt::Display for Verdict {
                 self.groups.iter().map(|g| g.quantities).sum::<usize>(),
                 self.chains,
             ),
+        }?;
+        if self.divergences > 0 && !matches!(self.outcome, Outcome::Divergent { .. }) {
+            write!(f, "; {} transitions diverged", self.divergences)?;
         }
+        Ok(())
     }
 }
 

@@ -61,8 +61,9 @@ impl Draws {
             return Err(problem("it has no column besides `chain` and `draw`".into()));
         }
         let names: Vec<String> = columns.iter().map(|i| header[*i].to_string()).collect();
-        if let Some(twice) = (1..names.len()).find(|i| names[..*i].contains(&names[*i])) {
-            return Err(problem(format!("two columns are called `{}`", names[twice])));
+        let mut seen = std::collections::HashSet::new();
+        if let Some(twice) = names.iter().find(|name| !seen.insert(*name)) {
+            return Err(problem(format!("two columns are called `{twice}`")));
         }
         // Chains in order of appearance, each with (draw, values) in order of rows.
         type Chain = Vec<(f64, Vec<f64>)>;
@@ -104,6 +105,11 @@ impl Draws {
         for (_, draws) in &mut chains {
             draws.sort_by(|a, b| a.0.total_cmp(&b.0));
         }
+        for (label, draws) in &chains {
+            if let Some(pair) = draws.windows(2).find(|pair| pair[0].0 == pair[1].0) {
+                return Err(problem(format!("draw {} of chain {label} is there twice", pair[0].0)));
+            }
+        }
         let shape = (chains.len(), n_draws, names.len());
         let flat = chains.into_iter().flat_map(|(_, d)| d).flat_map(|(_, v)| v).collect();
         let values = Array3::from_shape_vec(shape, flat).map_err(|e| problem(e.to_string()))?;
@@ -138,6 +144,7 @@ mod tests {
             ("chain,a\n0,1\n0,x\n", "memory, row 3, column `a`: `x` is not a number"),
             ("chain,a\n0,1\n0,\n", "row 3, column `a`: the value is missing"),
             ("chain,a\n0,1\n1,2\n1,3\n", "chain 1 has 2 draws, chain 0 has 1"),
+            ("chain,draw,a\n0,0,1\n0,0,2\n", "draw 0 of chain 0 is there twice"),
             ("a,a\n0,1\n", "two columns are called `a`"),
             ("a,b\n0,1\n0\n", "found record with 1 fields"),
         ] {

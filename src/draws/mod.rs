@@ -17,7 +17,7 @@ pub const STATS: [&str; 6] =
     ["log_likelihood", "log_prior", "accept_prob", "accepted", "divergent", "gradient_evals"];
 
 /// Posterior draws `[chain, draw, parameter]` with statistics `[chain, draw]`.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Draws {
     layout: Layout,
     values: Array3<f64>,
@@ -61,6 +61,8 @@ impl Draws {
                 layout.dim(),
             ));
         }
+        let standard = values.is_standard_layout();
+        let values = if standard { values } else { values.as_standard_layout().into_owned() };
         let stats = Array3::zeros((chains, draws, 0));
         let info = RunInfo { thin: 1, ..RunInfo::default() };
         Ok(Self { layout, values, stat_names: Vec::new(), stats, info })
@@ -184,16 +186,30 @@ impl Draws {
         sampling + self.info.warmup_gradient_evals.iter().sum::<u64>()
     }
 
-    /// Every `k`-th draw, beginning with the `k`-th, so that the last ones are kept.
+    /// Every `k`-th draw, beginning with the `k`-th, as if the run had been thinned by `k` times as
+    /// much: acceptance is averaged, and divergences and gradients are summed, over the `k` draws of
+    /// which one is kept. Draws after the last multiple of `k` are dropped.
     pub fn thinned(&self, k: usize) -> Result<Self, Error> {
-        if k == 0 {
-            return Err(Error::argument("k", 0, "at least 1"));
+        if !(1..=self.n_draws().max(1)).contains(&k) {
+            return Err(Error::argument("k", k, format!("1 to {} draws", self.n_draws())));
         }
-        let keep = |a: &Array3<f64>| a.slice(s![.., k - 1..;k, ..]).as_standard_layout().to_owned();
-        if k > self.n_draws() {
-            return Err(Error::argument("k", k, format!("at most {} draws", self.n_draws())));
+        let mut thinned = self.clone();
+        thinned.info.thin *= k;
+        thinned.values = self.values.slice(s![.., k - 1..;k, ..]).as_standard_layout().into_owned();
+        thinned.stats = self.stats.slice(s![.., k - 1..;k, ..]).as_standard_layout().into_owned();
+        for (i, name) in self.stat_names.iter().enumerate() {
+            let scale = match name.as_str() {
+                "accept_prob" | "accepted" => 1.0 / k as f64,
+                "divergent" | "gradient_evals" => 1.0,
+                _ => continue,
+            };
+            for ((chain, draw), value) in
+                thinned.stats.index_axis_mut(Axis(2), i).indexed_iter_mut()
+            {
+                *value = scale * self.stats.slice(s![chain, draw * k..(draw + 1) * k, i]).sum();
+            }
         }
-        Ok(Self { values: keep(&self.values), stats: keep(&self.stats), ..self.clone() })
+        Ok(thinned)
     }
 
     /// Mean, quantiles, effective sample sizes and R-hat of every parameter.
@@ -204,10 +220,10 @@ impl Draws {
         Summary::new(&self.layout.parameter_names(), self.values())
     }
 
-    /// Mean of q over all draws of all chains.
+    /// Mean of q over all draws of all chains; NaN without draws.
     pub fn mean(&self) -> Vec<f64> {
         let flat = self.flat();
-        flat.mean_axis(Axis(0)).map_or_else(Vec::new, |m| m.to_vec())
+        flat.mean_axis(Axis(0)).map_or_else(|| vec![f64::NAN; flat.ncols()], |m| m.to_vec())
     }
 
     /// All draws of all chains, `[chain * draw, parameter]`.
@@ -219,9 +235,12 @@ impl Draws {
             .expect("draws are stored in standard order")
     }
 
-    /// Sample covariance (divisor n - 1) of q over all draws of all chains.
+    /// Sample covariance (divisor n - 1) of q over all draws of all chains; NaN below two draws.
     pub fn covariance(&self) -> Array2<f64> {
         let flat = self.flat();
+        if flat.nrows() < 2 {
+            return Array2::from_elem((flat.ncols(), flat.ncols()), f64::NAN);
+        }
         let centred = &flat - &ndarray::Array1::from(self.mean());
         centred.t().dot(&centred) / (flat.nrows() as f64 - 1.0)
     }

@@ -4,8 +4,11 @@
 //!
 //! ```text
 //! ell          = log C(n, k) + k z - n softplus(z)
+//!              = log C(n, k) - n softplus(-|z|) - (n - k) max(z, 0) - k max(-z, 0)
 //! d ell / d z  = k - n sigmoid(z)
 //! ```
+//!
+//! The second form has no cancellation, and is finite for every finite z.
 
 use ndarray::Array2;
 use statrs::function::factorial::ln_binomial;
@@ -13,7 +16,7 @@ use statrs::function::factorial::ln_binomial;
 use super::{Likelihood, check_outputs, check_trials, mismatch};
 use crate::Error;
 use crate::data::Response;
-use crate::linalg::elementary::{sigmoid_in_place, softplus_and_sigmoid, softplus_in_place};
+use crate::linalg::elementary::{sigmoid_in_place, softplus_in_place};
 use crate::tile::{TILE_ROWS, Tile, TileMut};
 
 /// k ~ Binomial(n, sigmoid(f(x))). The response has the columns (successes, failures).
@@ -44,8 +47,9 @@ impl Likelihood for Binomial {
     fn log_lik_rows(&self, _phi: &[f64], mut out: TileMut, y: Tile, rows: &mut [f64]) {
         let (k, n, constant) = (y.column(0), y.column(1), y.column(2));
         for (i, row) in rows.iter_mut().enumerate() {
-            *row = k[i] * out.column(0)[i] + constant[i];
+            *row = constant[i] - wrong_side(k[i], n[i], out.column(0)[i]);
         }
+        out.values().iter_mut().for_each(|z| *z = -z.abs());
         softplus_in_place(out.values());
         for (i, row) in rows.iter_mut().enumerate() {
             *row -= n[i] * out.column(0)[i];
@@ -64,11 +68,15 @@ impl Likelihood for Binomial {
         let z = out.column(0);
         let mut softplus = [0.0; TILE_ROWS];
         let softplus = &mut softplus[..out.stride()];
-        softplus.copy_from_slice(out.values());
-        softplus_and_sigmoid(softplus, d_out.values());
+        for (s, z) in softplus.iter_mut().zip(out.values()) {
+            *s = -z.abs();
+        }
+        softplus_in_place(softplus);
+        d_out.values().copy_from_slice(out.values());
+        sigmoid_in_place(d_out.values());
         let mut ell = 0.0;
         for (i, d) in d_out.column(0).iter_mut().enumerate() {
-            ell += k[i] * z[i] - n[i] * softplus[i] + constant[i];
+            ell += constant[i] - n[i] * softplus[i] - wrong_side(k[i], n[i], z[i]);
             *d = k[i] - n[i] * *d;
         }
         ell
@@ -78,4 +86,10 @@ impl Likelihood for Binomial {
         mean.values().copy_from_slice(out.values());
         sigmoid_in_place(mean.values());
     }
+}
+
+/// (n - k) max(z, 0) + k max(-z, 0), with 0 * inf = 0.
+fn wrong_side(k: f64, n: f64, z: f64) -> f64 {
+    let count = if z > 0.0 { n - k } else { k };
+    if count == 0.0 { 0.0 } else { count * z.abs() }
 }

@@ -18,7 +18,7 @@ use ndarray::Array2;
 use super::{Likelihood, check_outputs, mismatch};
 use crate::Error;
 use crate::data::Response;
-use crate::error::positive;
+use crate::error::ordinary_sd;
 use crate::layout::Layout;
 use crate::tile::{LANES, Tile, TileMut};
 
@@ -41,9 +41,10 @@ impl Gaussian {
         Self { fixed_variance: None }
     }
 
-    /// The noise has the known standard deviation `sd` > 0, in units of the response.
+    /// The noise has the known standard deviation `sd`, in units of the response, from 1e-150 to
+    /// 1e150: its square must be an ordinary number.
     pub fn fixed(sd: f64) -> Result<Self, Error> {
-        let sd = positive("sd of the Gaussian likelihood", sd)?;
+        let sd = ordinary_sd("sd of the Gaussian likelihood", sd)?;
         Ok(Self { fixed_variance: Some(sd * sd) })
     }
 

@@ -12,7 +12,7 @@
 //! | [`Binomial`] | [`Response::Counts`] of (successes, failures) | 1 logit | none |
 //! | [`Multinomial`] | [`Response::Counts`] | one logit per category | none |
 //!
-//! All are normalised in y, and finite with finite gradients for logits of any finite size.
+//! All are normalised in y, and finite with finite gradients for logits up to 1e300 in size.
 
 pub mod bernoulli;
 pub mod binomial;
@@ -106,16 +106,26 @@ fn check_trials(likelihood: &str, counts: &Array2<f64>) -> Result<(), Error> {
     }
 }
 
-/// Subtracts the row maximum from all columns of `values` and returns exp of the differences in
-/// their place; `maximum` and `sum` (as long as a column) get the maximum and the sum of exps.
-fn softmax_parts(values: &mut [f64], maximum: &mut [f64], sum: &mut [f64]) {
-    let stride = maximum.len();
+/// count * log_probability, with 0 * -inf = 0.
+fn weighted(count: f64, log_probability: f64) -> f64 {
+    if count == 0.0 { 0.0 } else { count * log_probability }
+}
+
+/// Writes the largest of each row's columns into `maximum` (as long as a padded column).
+fn row_maximum(values: &[f64], maximum: &mut [f64]) {
     maximum.fill(f64::NEG_INFINITY);
-    for column in values.chunks_exact(stride) {
+    for column in values.chunks_exact(maximum.len()) {
         for (m, z) in maximum.iter_mut().zip(column) {
             *m = if *z > *m { *z } else { *m };
         }
     }
+}
+
+/// Subtracts the row maximum from all columns of `values` and returns exp of the differences in
+/// their place; `maximum` and `sum` (as long as a column) get the maximum and the sum of exps.
+fn softmax_parts(values: &mut [f64], maximum: &mut [f64], sum: &mut [f64]) {
+    let stride = maximum.len();
+    row_maximum(values, maximum);
     for column in values.chunks_exact_mut(stride) {
         for (z, m) in column.iter_mut().zip(&*maximum) {
             *z -= m;

@@ -11,7 +11,9 @@ use ndarray::Array2;
 use statrs::function::factorial::ln_factorial;
 
 use super::categorical::softmax;
-use super::{Likelihood, check_outputs, check_trials, mismatch, softmax_parts};
+use super::{
+    Likelihood, check_outputs, check_trials, mismatch, row_maximum, softmax_parts, weighted,
+};
 use crate::Error;
 use crate::data::Response;
 use crate::linalg::elementary::ln_in_place;
@@ -43,16 +45,20 @@ impl Likelihood for Multinomial {
     fn log_lik_rows(&self, _phi: &[f64], mut out: TileMut, y: Tile, rows: &mut [f64]) {
         let (k, stride) = (out.columns(), out.stride());
         let (mut maximum, mut sum) = ([0.0; TILE_ROWS], [0.0; TILE_ROWS]);
+        let maximum = &mut maximum[..stride];
+        // Differences from the largest logit, which all logits of a row may share a part of.
+        row_maximum(out.values(), maximum);
         rows.copy_from_slice(y.column(k + 1));
         for j in 0..k {
-            for ((row, z), c) in rows.iter_mut().zip(out.column(j)).zip(y.column(j)) {
-                *row += c * *z;
+            let logits = out.column(j).iter().zip(&*maximum);
+            for ((row, (z, m)), c) in rows.iter_mut().zip(logits).zip(y.column(j)) {
+                *row += weighted(*c, z - m);
             }
         }
-        softmax_parts(out.values(), &mut maximum[..stride], &mut sum[..stride]);
+        softmax_parts(out.values(), maximum, &mut sum[..stride]);
         ln_in_place(&mut sum[..stride]);
         for (i, row) in rows.iter_mut().enumerate() {
-            *row -= y.column(k)[i] * (maximum[i] + sum[i]);
+            *row -= y.column(k)[i] * sum[i];
         }
     }
 
@@ -74,7 +80,7 @@ impl Likelihood for Multinomial {
             let (c, z) = (y.column(j), out.column(j));
             for (i, d) in d_out.column(j).iter_mut().enumerate() {
                 *d = c[i] - n[i] * *d / sum[i];
-                ell += c[i] * (z[i] - maximum[i]);
+                ell += weighted(c[i], z[i] - maximum[i]);
             }
         }
         ln_in_place(&mut sum[..stride]);

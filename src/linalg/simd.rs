@@ -8,6 +8,7 @@
 use std::sync::OnceLock;
 
 /// An instruction set that kernels are compiled for.
+#[cfg_attr(not(any(test, target_arch = "x86_64")), allow(dead_code))]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Level {
     /// x86-64 with AVX-512 (F, DQ, VL): 8 lanes.
@@ -18,6 +19,7 @@ pub(crate) enum Level {
     Portable,
 }
 
+#[cfg_attr(not(any(test, target_arch = "x86_64")), allow(dead_code))]
 impl Level {
     /// The levels that this processor can run, widest first.
     pub(crate) fn available() -> impl Iterator<Item = Self> {

@@ -15,7 +15,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::Model;
+use super::{MAX_SIZE, Model};
 use crate::Error;
 use crate::layout::Layout;
 use crate::linalg::tile_product;
@@ -33,11 +33,11 @@ impl Linear {
     /// A linear model from `n_inputs` features to `n_outputs` outputs, with bias.
     ///
     /// # Errors
-    /// [`Error::Argument`] if either is zero.
+    /// [`Error::Argument`] if either is zero or above 2^24.
     pub fn new(n_inputs: usize, n_outputs: usize) -> Result<Self, Error> {
         for (name, value) in [("n_inputs", n_inputs), ("n_outputs", n_outputs)] {
-            if value == 0 {
-                return Err(Error::argument(name, value, "at least 1"));
+            if !(1..=MAX_SIZE).contains(&value) {
+                return Err(Error::argument(name, value, format!("1 to {MAX_SIZE}")));
             }
         }
         Ok(Self { n_inputs, n_outputs, bias: true })

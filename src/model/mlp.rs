@@ -27,7 +27,7 @@
 //! # Ok::<(), bnn_mcmc::Error>(())
 //! ```
 
-use super::{Activation, Model};
+use super::{Activation, MAX_SIZE, Model};
 use crate::Error;
 use crate::layout::Layout;
 use crate::linalg::tile_product;
@@ -46,11 +46,14 @@ impl Mlp {
     /// The output layer is linear.
     ///
     /// # Errors
-    /// [`Error::Argument`] for fewer than two sizes or a size of zero.
+    /// [`Error::Argument`] for fewer than two sizes, or a size that is zero or above 2^24.
     pub fn new(sizes: &[usize], hidden: Activation) -> Result<Self, Error> {
         if sizes.len() < 2 || sizes.contains(&0) {
             let allowed = "at least two sizes (inputs, hidden layers if any, outputs), none zero";
             return Err(Error::argument("sizes", format!("{sizes:?}"), allowed));
+        }
+        if let Some(size) = sizes.iter().find(|size| **size > MAX_SIZE) {
+            return Err(Error::argument("sizes", size, format!("at most {MAX_SIZE} each")));
         }
         Ok(Self { sizes: sizes.to_vec(), hidden, output: Activation::Identity })
     }

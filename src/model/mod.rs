@@ -17,6 +17,9 @@ pub use mlp::Mlp;
 use crate::layout::Layout;
 use crate::tile::{Tile, TileMut};
 
+/// The most inputs, units or outputs of a layer, 2^24: the number of its weights is then a `usize`.
+const MAX_SIZE: usize = 1 << 24;
+
 /// A parametric function of the inputs, evaluated on one [tile](crate::tile) of rows at a time.
 ///
 /// The layout's blocks say what the flat vector `w` holds. A workspace belongs to one chain.

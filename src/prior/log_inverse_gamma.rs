@@ -13,6 +13,8 @@
 use rand_distr::{Distribution, Gamma};
 use statrs::function::gamma::ln_gamma;
 
+use serde::Serialize;
+
 use super::Prior;
 use crate::Error;
 use crate::rng::ChainRng;
@@ -22,7 +24,7 @@ use crate::rng::ChainRng;
 /// `shape = scale = 0` is the improper density 1/v, constant in x: it can be sampled with, but not
 /// drawn from, and its log density is taken to be 0. **With a model that can fit all responses
 /// exactly, the posterior is then improper too**, and chains drift to ever smaller noise.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct LogInverseGamma {
     shape: f64,
     scale: f64,
@@ -80,11 +82,16 @@ impl Prior for LogInverseGamma {
                  instead (`Init::Around` or `Init::Points`)",
             ));
         }
-        // v = scale / g with g ~ Gamma(shape, 1).
-        let gamma = Gamma::new(self.shape, 1.0).map_err(|e| {
-            Error::argument("shape of the inverse-gamma prior", self.shape, e.to_string())
+        // v = scale / g with g ~ Gamma(a, 1) = Gamma(a + 1, 1) U^(1/a), in logs: for a small shape
+        // g itself underflows.
+        let allowed = "small enough for a gamma distribution";
+        let gamma = Gamma::new(self.shape + 1.0, 1.0).map_err(|_| {
+            Error::argument("shape of the inverse-gamma prior", self.shape, allowed)
         })?;
-        x.fill_with(|| self.scale.ln() - gamma.sample(rng).ln());
+        x.fill_with(|| {
+            let log_uniform = (1.0 - rng.uniform()).ln();
+            self.scale.ln() - gamma.sample(rng).ln() - log_uniform / self.shape
+        });
         Ok(())
     }
 }

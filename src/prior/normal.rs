@@ -1,28 +1,32 @@
 //! Independent normal coordinates: log p = -n/2 log(2 pi sd^2) - sum (x - mean)^2 / (2 sd^2).
 
+use serde::Serialize;
+
 use super::Prior;
 use crate::Error;
-use crate::error::{finite, positive};
+use crate::error::{finite, ordinary_sd};
 use crate::rng::ChainRng;
 
 /// N(mean, sd^2) for every coordinate of the block.
 ///
 /// The second argument is a **standard deviation**. Papers often write N(0, 25) for a variance of
 /// 25: that is `Normal::new(0.0, 5.0)` here.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Normal {
     mean: f64,
+    sd: f64,
     precision: f64,
     constant: f64,
 }
 
 impl Normal {
-    /// Mean (finite) and standard deviation (finite, positive).
+    /// Mean (finite) and standard deviation (from 1e-150 to 1e150: its square must be an ordinary
+    /// number).
     pub fn new(mean: f64, sd: f64) -> Result<Self, Error> {
         let mean = finite("mean of the normal prior", mean)?;
-        let sd = positive("sd of the normal prior", sd)?;
+        let sd = ordinary_sd("sd of the normal prior", sd)?;
         let constant = -0.5 * std::f64::consts::TAU.ln() - sd.ln();
-        Ok(Self { mean, precision: 1.0 / (sd * sd), constant })
+        Ok(Self { mean, sd, precision: 1.0 / (sd * sd), constant })
     }
 
     /// The log density of n coordinates with the given sum of (x - mean)^2.
@@ -57,8 +61,7 @@ impl Prior for Normal {
     }
 
     fn draw(&self, rng: &mut ChainRng, x: &mut [f64]) -> Result<(), Error> {
-        let sd = self.precision.sqrt().recip();
-        x.fill_with(|| self.mean + sd * rng.normal());
+        x.fill_with(|| self.mean + self.sd * rng.normal());
         Ok(())
     }
 }

@@ -1,5 +1,7 @@
 //! A box: every coordinate uniform on [lower, upper], independently.
 
+use serde::Serialize;
+
 use super::Prior;
 use crate::Error;
 use crate::error::finite;
@@ -8,7 +10,7 @@ use crate::rng::ChainRng;
 /// U(lower, upper) for every coordinate of the block; -inf outside.
 ///
 /// A proposal outside the box is rejected without evaluating the likelihood, and is no divergence.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Uniform {
     lower: f64,
     upper: f64,

@@ -148,8 +148,8 @@ impl<T: GradTarget> Kernel<T> for MalaKernel {
         self.scale.freeze();
     }
 
-    fn stat_names(&self) -> &'static [&'static str] {
-        &["step_size"]
+    fn stat_names(&self) -> Vec<String> {
+        vec!["step_size".into()]
     }
 
     fn stats(&self, out: &mut [f64]) {

@@ -10,8 +10,9 @@ use crate::target::Point;
 /// and g the proposal density. The test is log u < log_ratio with u uniform on [0, 1).
 ///
 /// - Outside the support (prior -inf): rejected, an ordinary event.
-/// - NaN or infinite otherwise, in the density or in the ratio: rejected and divergent. The
-///   textbook min(1, e^r) would **accept** NaN, since `f64::min(1.0, NaN)` is 1.
+/// - A density that is NaN or infinite otherwise, a ratio that is NaN or +inf: rejected and
+///   divergent. The textbook min(1, e^r) would **accept** NaN, since `f64::min(1.0, NaN)` is 1.
+/// - A ratio of -inf: rejected, since there is no way back.
 ///
 /// The proposal must have been evaluated.
 pub fn metropolis_test(
@@ -26,7 +27,7 @@ pub fn metropolis_test(
     if proposal.log_density().is_outside_support() {
         return rejected;
     }
-    if !proposal.log_density().is_finite() || log_ratio.is_nan() {
+    if !proposal.log_density().is_finite() || log_ratio.is_nan() || log_ratio == f64::INFINITY {
         return Step { divergent: true, ..rejected };
     }
     let accepted = rng.uniform().ln() < log_ratio;

@@ -29,6 +29,7 @@ pub use independence::{Independence, IndependenceKernel};
 pub use mala::{Mala, MalaKernel};
 pub use metropolis::metropolis_test;
 pub use preconditioner::{Preconditioner, Scale};
+pub(crate) use run::check_layout;
 #[cfg(feature = "progress")]
 pub use run::progress_bar;
 pub use run::{Init, Phase, Progress, Sampler, StopHandle};
@@ -60,7 +61,7 @@ pub trait Kernel<T: Target>: Send {
     /// A copy of the state, from which [`restore`](Self::restore) continues exactly.
     fn state(&self) -> Self::State;
 
-    /// Takes up a stored state.
+    /// Takes up a state that a kernel of the same configuration on the same target had.
     fn restore(&mut self, state: Self::State);
 
     /// Moves `current` by one transition. Must leave the target's distribution unchanged (or say
@@ -80,8 +81,8 @@ pub trait Kernel<T: Target>: Send {
     fn freeze(&mut self) {}
 
     /// Names of the statistics that this kernel adds to each draw.
-    fn stat_names(&self) -> &'static [&'static str] {
-        &[]
+    fn stat_names(&self) -> Vec<String> {
+        Vec::new()
     }
 
     /// Writes those statistics.

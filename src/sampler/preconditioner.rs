@@ -79,7 +79,7 @@ impl Scale {
                 (Map::Diagonal(vec![1.0; dim]), Moments::Diagonal(Variance::new(dim)))
             }
             Preconditioner::Dense => {
-                let mut identity = vec![0.0; dim * dim];
+                let mut identity = square(dim)?;
                 identity.iter_mut().step_by(dim + 1).for_each(|x| *x = 1.0);
                 let identity = Cholesky::new("identity", &identity, dim)?;
                 (Map::Dense(identity), Moments::Dense(Covariance::new(dim)))
@@ -156,6 +156,26 @@ impl Scale {
             self.step_size = adaptation.dual.averaged();
         }
     }
+}
+
+/// A matrix of zeros, or an error if a dense preconditioner does not fit into memory.
+fn square(dim: usize) -> Result<Vec<f64>, Error> {
+    let mut matrix = Vec::new();
+    // The factor, the running covariance, and a copy of either while a window ends.
+    let fits = dim.checked_mul(dim).and_then(|n| n.checked_mul(4)).is_some_and(|n| {
+        let fits = matrix.try_reserve_exact(n).is_ok();
+        matrix.shrink_to_fit();
+        fits
+    });
+    if !fits {
+        let gib = 4.0 * 8.0 * (dim as f64).powi(2) / (1u64 << 30) as f64;
+        let allowed = format!(
+            "Diagonal or Identity: with {dim} parameters, Dense needs {gib:.0} GiB per chain"
+        );
+        return Err(Error::argument("preconditioner", "Dense", allowed));
+    }
+    matrix.resize(dim * dim, 0.0);
+    Ok(matrix)
 }
 
 impl Map {

@@ -201,6 +201,7 @@ impl<'t, T: Target, A: Algorithm<&'t T>> Sampler<'t, T, A> {
                 return Err(Error::argument(name, 0, "at least 1"));
             }
         }
+        check_layout(self.target)?;
         let pool = match self.threads {
             None => None,
             Some(0) => return Err(Error::argument("threads", 0, "at least 1")),
@@ -276,10 +277,11 @@ impl<'t, T: Target, A: Algorithm<&'t T>> Sampler<'t, T, A> {
             warmup_divergences: chains.iter().map(|c| c.divergences[0]).collect(),
             warmup_gradient_evals: chains.iter().map(|c| c.warmup_gradients).collect(),
         };
-        let names = STATS.iter().chain(chains[0].kernel.stat_names());
+        let own = chains[0].kernel.stat_names();
+        let names = STATS.iter().map(ToString::to_string).chain(own);
         Ok(Draws::from_chains(
             self.target.layout(),
-            names.map(ToString::to_string).collect(),
+            names.collect(),
             chains.into_iter().map(|c| (c.values, c.stats)).collect(),
             info,
         ))
@@ -300,8 +302,9 @@ impl<'t, T: Target, A: Algorithm<&'t T>> Sampler<'t, T, A> {
             self.draw_start(chain, &mut start_rng, &mut start)?;
             point.set(|q| q.copy_from_slice(&start));
             if point.eval(&self.target, &mut ws).is_finite() {
-                let n_stats = STATS.len() + kernel.stat_names().len();
-                let (values, stats) = (self.storage(dim)?, self.storage(n_stats)?);
+                let n_own_stats = kernel.stat_names().len();
+                let (values, stats) =
+                    (self.storage(dim)?, self.storage(STATS.len() + n_own_stats)?);
                 return Ok(Chain {
                     rng,
                     kernel,
@@ -309,6 +312,7 @@ impl<'t, T: Target, A: Algorithm<&'t T>> Sampler<'t, T, A> {
                     ws,
                     values,
                     stats,
+                    n_own_stats,
                     divergences: [0; 2],
                     warmup_gradients: 0,
                 });
@@ -382,6 +386,18 @@ impl<'t, T: Target, A: Algorithm<&'t T>> Sampler<'t, T, A> {
     }
 }
 
+/// Checks that a target's names fit its coordinates, of which there is at least one.
+pub(crate) fn check_layout<T: Target>(target: &T) -> Result<(), Error> {
+    let (dim, names) = (target.dim(), target.layout().dim());
+    match dim {
+        0 => Err(Error::argument("dim of the target", 0, "at least 1")),
+        _ if names != dim => {
+            Err(Error::shape("coordinates that the target's layout names", names, dim))
+        }
+        _ => Ok(()),
+    }
+}
+
 /// One chain while it runs.
 struct Chain<'t, T: Target, K> {
     rng: ChainRng,
@@ -390,6 +406,8 @@ struct Chain<'t, T: Target, K> {
     ws: <&'t T as Target>::Workspace,
     values: Vec<f64>,
     stats: Vec<f64>,
+    /// How many statistics the kernel adds.
+    n_own_stats: usize,
     /// In warm-up and in sampling.
     divergences: [u64; 2],
     warmup_gradients: u64,
@@ -428,7 +446,7 @@ impl<'t, T: Target, K: Kernel<&'t T>> Chain<'t, T, K> {
             gradients as f64,
         ]);
         let own = self.stats.len();
-        self.stats.resize(own + self.kernel.stat_names().len(), f64::NAN);
+        self.stats.resize(own + self.n_own_stats, f64::NAN);
         self.kernel.stats(&mut self.stats[own..]);
     }
 }

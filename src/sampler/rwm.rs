@@ -119,8 +119,8 @@ impl<T: Target> Kernel<T> for RwmKernel {
         self.scale.freeze();
     }
 
-    fn stat_names(&self) -> &'static [&'static str] {
-        &["step_size"]
+    fn stat_names(&self) -> Vec<String> {
+        vec!["step_size".into()]
     }
 
     fn stats(&self, out: &mut [f64]) {

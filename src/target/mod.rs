@@ -22,11 +22,15 @@
 //! }
 //! ```
 
+pub mod conditioned;
 pub mod point;
 pub mod posterior;
+pub mod tempered;
 
+pub use conditioned::{Conditioned, ConditionedWorkspace};
 pub use point::Point;
 pub use posterior::{Posterior, PosteriorWorkspace};
+pub use tempered::{PowerGradTarget, PowerTarget, Tempered};
 
 use serde::{Deserialize, Serialize};
 
@@ -34,7 +38,8 @@ use crate::Error;
 use crate::layout::Layout;
 use crate::rng::ChainRng;
 
-/// A log density in its two parts. Their sum is what samplers use.
+/// A log density in its two parts, with the power of the likelihood. [`total`](Self::total) is what
+/// samplers use.
 ///
 /// Outside the support the prior part is -inf: a proposal there is an ordinary rejection. Anything
 /// else that is not finite (NaN, +inf, a likelihood of -inf inside the support) is a divergence.
@@ -44,15 +49,23 @@ pub struct LogDensity {
     pub likelihood: f64,
     /// log p(q).
     pub prior: f64,
+    /// The power of the likelihood: 1, unless the target is [`Tempered`].
+    pub beta: f64,
 }
 
 impl LogDensity {
     /// What a target returns outside its support.
-    pub const OUTSIDE: Self = Self { likelihood: 0.0, prior: f64::NEG_INFINITY };
+    pub const OUTSIDE: Self = Self { likelihood: 0.0, prior: f64::NEG_INFINITY, beta: 1.0 };
 
-    /// The log density that samplers use: likelihood + prior.
+    /// log p(y | q) and log p(q).
+    pub fn new(likelihood: f64, prior: f64) -> Self {
+        Self { likelihood, prior, beta: 1.0 }
+    }
+
+    /// The log density that samplers use: beta * likelihood + prior. At beta = 0 the likelihood does
+    /// not enter, even if it is infinite.
     pub fn total(&self) -> f64 {
-        self.likelihood + self.prior
+        if self.beta == 0.0 { self.prior } else { self.beta * self.likelihood + self.prior }
     }
 
     /// Whether the point has density zero because it lies outside the support.
@@ -60,20 +73,16 @@ impl LogDensity {
         self.prior == f64::NEG_INFINITY && !self.likelihood.is_nan()
     }
 
-    /// Whether both parts are finite.
+    /// Whether both parts are finite; at beta = 0 the prior alone counts.
     pub fn is_finite(&self) -> bool {
-        self.likelihood.is_finite() && self.prior.is_finite()
+        self.prior.is_finite() && (self.likelihood.is_finite() || self.beta == 0.0)
     }
 }
 
 impl From<f64> for LogDensity {
     /// A log density that is not told apart into likelihood and prior; -inf is outside the support.
     fn from(log_density: f64) -> Self {
-        if log_density == f64::NEG_INFINITY {
-            Self::OUTSIDE
-        } else {
-            Self { likelihood: log_density, prior: 0.0 }
-        }
+        if log_density == f64::NEG_INFINITY { Self::OUTSIDE } else { Self::new(log_density, 0.0) }
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::{GradTarget, LogDensity, Target};
 
-/// A position q with its log density and gradient.
+/// A position q with its log density, its gradient, and its image under a kernel's drift.
 ///
 /// What is known is tied to the position: [`set`](Self::set) forgets it and only the `eval`
 /// methods fill it, so that a value of another position cannot be read.
@@ -10,14 +10,23 @@ use super::{GradTarget, LogDensity, Target};
 pub struct Point {
     q: Vec<f64>,
     grad: Vec<f64>,
+    drift: Vec<f64>,
     log_density: Option<LogDensity>,
     grad_is_valid: bool,
+    drift_is_valid: bool,
 }
 
 impl Point {
     /// The origin of a space of `dim` dimensions; nothing is known about the target.
     pub fn new(dim: usize) -> Self {
-        Self { q: vec![0.0; dim], grad: vec![0.0; dim], log_density: None, grad_is_valid: false }
+        Self {
+            q: vec![0.0; dim],
+            grad: vec![0.0; dim],
+            drift: Vec::new(),
+            log_density: None,
+            grad_is_valid: false,
+            drift_is_valid: false,
+        }
     }
 
     /// The position.
@@ -29,7 +38,15 @@ impl Point {
     pub fn set(&mut self, write: impl FnOnce(&mut [f64])) {
         self.log_density = None;
         self.grad_is_valid = false;
+        self.drift_is_valid = false;
         write(&mut self.q);
+    }
+
+    /// As [`set`](Self::set), for a position whose log density is known from another view of the
+    /// same target.
+    pub(crate) fn set_known(&mut self, log_density: LogDensity, write: impl FnOnce(&mut [f64])) {
+        self.set(write);
+        self.log_density = Some(log_density);
     }
 
     /// The log density at q.
@@ -52,6 +69,19 @@ impl Point {
     /// Whether the gradient at q is known.
     pub fn has_grad(&self) -> bool {
         self.grad_is_valid
+    }
+
+    /// The image of q under a map D, which `map(q, image)` computes unless it is known.
+    ///
+    /// Returns it, and whether it had to be computed. A kernel that uses this must use one D only.
+    pub fn drift(&mut self, map: impl FnOnce(&[f64], &mut [f64])) -> (&[f64], bool) {
+        let compute = !self.drift_is_valid;
+        if compute {
+            self.drift.resize(self.q.len(), 0.0); // allocates once, at first use
+            map(&self.q, &mut self.drift);
+            self.drift_is_valid = true;
+        }
+        (&self.drift, compute)
     }
 
     /// Evaluates the log density, unless it is known.

@@ -100,6 +100,9 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
 
     /// Draws q from the prior; an error names the block whose prior is improper.
     pub fn draw_prior(&self, rng: &mut ChainRng, q: &mut [f64]) -> Result<(), Error> {
+        if q.len() != self.layout.dim() {
+            return Err(Error::shape("length of q", q.len(), self.layout.dim()));
+        }
         for block in &self.priors {
             block.prior.draw(rng, &mut q[block.range.clone()]).map_err(|e| Error::Prior {
                 problem: format!("block `{}` cannot be drawn from its prior: {e}", block.name),
@@ -170,7 +173,7 @@ impl<M: Model, L: Likelihood> Target for Posterior<M, L> {
             self.likelihood.log_lik_rows(phi, TileMut::new(out, x.rows()), y, rows);
             likelihood += rows.iter().sum::<f64>();
         }
-        LogDensity { likelihood, prior }
+        LogDensity::new(likelihood, prior)
     }
 
     fn layout(&self) -> Layout {
@@ -211,6 +214,6 @@ impl<M: Model, L: Likelihood> GradTarget for Posterior<M, L> {
             d_out.clear_padding();
             self.model.backward(w, x, d_out.as_tile(), grad_w, &mut ws.model);
         }
-        LogDensity { likelihood, prior }
+        LogDensity::new(likelihood, prior)
     }
 }

@@ -296,6 +296,11 @@ impl Separator {
 
     /// Cuts lines, given with their numbers, into cells; says what is wrong with the first bad one.
     fn split(self, lines: &[(usize, &str)]) -> Result<Vec<(usize, Vec<String>)>, String> {
+        if let Some((number, _)) = lines.iter().find(|(_, line)| line.contains('\r')) {
+            return Err(format!(
+                "row {number}: a carriage return inside the line: are line ends mixed?"
+            ));
+        }
         let text = lines.iter().fold(String::new(), |text, (_, line)| text + line + "\n");
         let (delimiter, text) = match self {
             Self::Char(delimiter) => (delimiter as u8, text),
@@ -305,6 +310,7 @@ impl Separator {
             .delimiter(delimiter)
             .has_headers(false)
             .flexible(true)
+            .terminator(csv::Terminator::Any(b'\n'))
             .from_reader(text.as_bytes());
         let mut rows = Vec::with_capacity(lines.len());
         for (record, (number, line)) in csv.records().zip(lines) {
