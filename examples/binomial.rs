@@ -59,8 +59,17 @@ struct Args {
     out: Option<std::path::PathBuf>,
 }
 
-fn main() -> Result<(), Box<dyn std::error::Error>> {
-    let args = Args::parse();
+fn main() {
+    if let Err(error) = run(&Args::parse()) {
+        eprintln!("error: {error}");
+        std::process::exit(1);
+    }
+}
+
+fn run(args: &Args) -> Result<(), Box<dyn std::error::Error>> {
+    if let Some(out) = &args.out {
+        std::fs::create_dir_all(out).map_err(|e| Error::io(out, e))?;
+    }
     let (k, n) = (50.0, 100.0);
     let target = Binomial { k, n };
     let draws = Sampler::new(&target, Independence { proposal: Uniform::new(0.0, 1.0)? })
@@ -88,8 +97,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         row.rhat,
         row.ess_bulk
     );
-    if let Some(out) = args.out {
-        std::fs::create_dir_all(&out)?;
+    if let Some(out) = &args.out {
         draws.to_csv(out.join("draws.csv"))?;
         summary.to_csv(out.join("summary.csv"))?;
     }

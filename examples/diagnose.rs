@@ -45,7 +45,7 @@ fn run(args: &Args) -> Result<(), Box<dyn std::error::Error>> {
          predictions: judge those of a network by its predictions."
     );
     if let Some(out) = &args.out {
-        std::fs::create_dir_all(out)?;
+        std::fs::create_dir_all(out).map_err(|e| Error::io(out, e))?;
         summary.to_csv(out.join("summary.csv"))?;
     }
     Ok(())

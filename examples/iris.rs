@@ -61,6 +61,14 @@ struct Args {
     test: Option<PathBuf>,
 }
 
+/// One model's run.
+struct Run {
+    draws: Draws,
+    summary: Summary,
+    predictions: Predictions,
+    report: Report,
+}
+
 /// What is reported of one model, and written to run.json.
 #[derive(Serialize)]
 struct Report {
@@ -108,6 +116,9 @@ fn main() {
 }
 
 fn run(args: &Args) -> Result<(), Box<dyn std::error::Error>> {
+    if let Some(out) = &args.out {
+        fs::create_dir_all(out).map_err(|e| Error::io(out, e))?;
+    }
     let (train, test) = data(args)?;
     // Scaled by the training rows alone.
     let scaler = Standardize::new().allow_constant().fit_features(&train)?;
@@ -121,13 +132,21 @@ fn run(args: &Args) -> Result<(), Box<dyn std::error::Error>> {
     );
 
     let hidden = 10;
+    if args.draws == Some(0) {
+        return Err(Error::argument("--draws", 0, "at least 1").into());
+    }
     let linear = Linear::new(features, classes)?;
     let mlp = Mlp::new(&[features, hidden, classes], Activation::Tanh)?;
-    let reports = [
+    let runs = [
         fit("linear".into(), linear, &train, &test, args)?,
         fit(format!("mlp {features}-{hidden}-{classes} tanh"), mlp, &train, &test, args)?,
     ];
-    print_reports(&reports);
+    print_reports(&runs.each_ref().map(|run| &run.report));
+    if let Some(out) = &args.out {
+        for run in &runs {
+            write(&out.join(run.report.model.split(' ').next().unwrap_or("model")), run)?;
+        }
+    }
     Ok(())
 }
 
@@ -147,7 +166,7 @@ fn fit<M: Model>(
     train: &Dataset,
     test: &Dataset,
     args: &Args,
-) -> Result<Report, Box<dyn std::error::Error>> {
+) -> Result<Run, Box<dyn std::error::Error>> {
     let priors = Priors::all(Normal::new(0.0, 1.0)?);
     let posterior = Posterior::new(model, Categorical, train, priors)?;
     let (draws, algorithm) = match args.sampler {
@@ -179,11 +198,7 @@ fn fit<M: Model>(
         function_space: Convergence::of(&Summary::new(&names, quantities)?),
         verdict: predictions.verdict(&draws)?.to_string(),
     };
-    if let Some(out) = &args.out {
-        let folder = out.join(report.model.split(' ').next().unwrap_or("model"));
-        write(&folder, &draws, &summary, &predictions, &report)?;
-    }
-    Ok(report)
+    Ok(Run { draws, summary, predictions, report })
 }
 
 fn sample<T: Target, A: for<'t> Algorithm<&'t T> + Serialize>(
@@ -202,22 +217,18 @@ fn sample<T: Target, A: for<'t> Algorithm<&'t T> + Serialize>(
     Ok((draws, config))
 }
 
-fn write(
-    folder: &Path,
-    draws: &Draws,
-    summary: &Summary,
-    predictions: &Predictions,
-    report: &Report,
-) -> Result<(), Box<dyn std::error::Error>> {
-    fs::create_dir_all(folder)?;
+fn write(folder: &Path, run: &Run) -> Result<(), Box<dyn std::error::Error>> {
+    let Run { draws, summary, predictions, report } = run;
+    fs::create_dir_all(folder).map_err(|e| Error::io(folder, e))?;
     draws.to_csv(folder.join("draws.csv"))?;
     summary.to_csv(folder.join("summary.csv"))?;
     predictions.to_csv(folder.join("predictions.csv"))?;
-    fs::write(folder.join("run.json"), serde_json::to_string_pretty(report)? + "\n")?;
+    let json = serde_json::to_string_pretty(report)? + "\n";
+    fs::write(folder.join("run.json"), json).map_err(|e| Error::io(folder.join("run.json"), e))?;
     Ok(())
 }
 
-fn print_reports(reports: &[Report]) {
+fn print_reports(reports: &[&Report]) {
     let line = |label: &str, value: &dyn Fn(&Report) -> String| {
         print!("{label:34}");
         for report in reports {
@@ -261,8 +272,12 @@ fn print_reports(reports: &[Report]) {
         ("weight space", |r| &r.weight_space),
     ] {
         line(&format!("R-hat, {space}, max"), &|r| format!("{:.3}", convergence(r).rhat));
-        line(&format!("bulk ESS, {space}, min"), &|r| format!("{:.0}", convergence(r).ess_bulk));
-        line(&format!("tail ESS, {space}, min"), &|r| format!("{:.0}", convergence(r).ess_tail));
+        line(&format!("bulk ESS, {space}, min"), &|r| {
+            format!("{:.0}", convergence(r).ess_bulk.floor())
+        });
+        line(&format!("tail ESS, {space}, min"), &|r| {
+            format!("{:.0}", convergence(r).ess_tail.floor())
+        });
     }
     line("gradient evaluations", &|r| r.gradient_evals.to_string());
     line("seconds, warm-up + sampling", &|r| {

@@ -28,8 +28,17 @@ struct Args {
     out: Option<std::path::PathBuf>,
 }
 
-fn main() -> Result<(), Box<dyn std::error::Error>> {
-    let args = Args::parse();
+fn main() {
+    if let Err(error) = run(&Args::parse()) {
+        eprintln!("error: {error}");
+        std::process::exit(1);
+    }
+}
+
+fn run(args: &Args) -> Result<(), Box<dyn std::error::Error>> {
+    if let Some(out) = &args.out {
+        std::fs::create_dir_all(out).map_err(|e| Error::io(out, e))?;
+    }
     let mut rng = ChainRng::new(args.seed, 1_000);
     let x: Array2<f64> = Array1::linspace(0.0, 1.0, 100).insert_axis(Axis(1));
     let noise = Array1::random_using(100, StandardNormal, &mut rng);
@@ -97,8 +106,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         correlation(&mala.covariance()),
         correlation(&rwm.covariance())
     );
-    if let Some(out) = args.out {
-        std::fs::create_dir_all(&out)?;
+    if let Some(out) = &args.out {
         mala.to_csv(out.join("draws.csv"))?;
         mala.summary()?.to_csv(out.join("summary.csv"))?;
     }

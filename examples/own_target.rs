@@ -52,8 +52,17 @@ struct Args {
     out: Option<std::path::PathBuf>,
 }
 
-fn main() -> Result<(), Box<dyn std::error::Error>> {
-    let args = Args::parse();
+fn main() {
+    if let Err(error) = run(&Args::parse()) {
+        eprintln!("error: {error}");
+        std::process::exit(1);
+    }
+}
+
+fn run(args: &Args) -> Result<(), Box<dyn std::error::Error>> {
+    if let Some(out) = &args.out {
+        std::fs::create_dir_all(out).map_err(|e| Error::io(out, e))?;
+    }
 
     // A wrong gradient shows here as an error of 1e-2 or more.
     println!("gradient error at (1, -2): {:.0e}\n", gradient_error(&Banana, &[1.0, -2.0]));
@@ -74,8 +83,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             row.name, row.mean, row.mcse_mean, row.sd
         );
     }
-    if let Some(out) = args.out {
-        std::fs::create_dir_all(&out)?;
+    if let Some(out) = &args.out {
         draws.to_csv(out.join("draws.csv"))?;
         summary.to_csv(out.join("summary.csv"))?;
     }

@@ -95,6 +95,8 @@ pub mod testing;
 pub mod tile;
 
 pub use error::Error;
+/// The arrays of the public interface.
+pub use ndarray;
 
 /// The code of the README, compiled.
 #[cfg(all(doctest, feature = "datasets"))]

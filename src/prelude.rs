@@ -7,7 +7,10 @@ pub use crate::draws::Draws;
 pub use crate::likelihood::{Bernoulli, Binomial, Categorical, Gaussian, Likelihood, Multinomial};
 pub use crate::model::{Activation, Linear, Mlp, Model};
 pub use crate::predict::Predictions;
-pub use crate::prior::{LogInverseGamma, Normal, Prior, Priors, Uniform};
+pub use crate::prior::{Laplace, LogInverseGamma, Normal, Prior, Priors, StudentT, Uniform};
 pub use crate::rng::ChainRng;
-pub use crate::sampler::{Independence, Init, Mala, Preconditioner, Rwm, Sampler, StopHandle};
+pub use crate::sampler::{
+    Cycle, GibbsNoise, Independence, Init, Mala, Mixture, OnBlocks, Pcn, Preconditioner, Rwm,
+    Sampler, StopHandle,
+};
 pub use crate::target::{GradTarget, LogDensity, Posterior, Target};

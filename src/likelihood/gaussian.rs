@@ -48,6 +48,12 @@ impl Gaussian {
         Ok(Self { fixed_variance: Some(sd * sd) })
     }
 
+    /// The sum of squared residuals of a tile.
+    pub(crate) fn squared_error(out: Tile, y: Tile) -> f64 {
+        let columns = (0..out.columns()).map(|j| out.column(j).iter().zip(y.column(j)));
+        columns.map(|c| c.map(|(f, y)| (y - f) * (y - f)).sum::<f64>()).sum()
+    }
+
     fn log_variance(&self, phi: &[f64]) -> f64 {
         self.fixed_variance.map_or_else(|| phi[0], f64::ln)
     }

@@ -15,7 +15,7 @@ use statrs::function::gamma::ln_gamma;
 
 use serde::Serialize;
 
-use super::Prior;
+use super::{Family, Prior};
 use crate::Error;
 use crate::rng::ChainRng;
 
@@ -93,5 +93,9 @@ impl Prior for LogInverseGamma {
             self.scale.ln() - gamma.sample(rng).ln() - log_uniform / self.shape
         });
         Ok(())
+    }
+
+    fn family(&self) -> Family {
+        Family::LogInverseGamma { shape: self.shape, scale: self.scale }
     }
 }

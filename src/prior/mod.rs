@@ -7,7 +7,10 @@
 //! | --- | --- | --- |
 //! | [`Normal`] | N(mean, sd^2); the second argument is a standard deviation | yes |
 //! | [`LogInverseGamma`] | that of x = log v for v ~ IG(shape, scale) | unless shape = scale = 0 |
+//! | [`Laplace`] | e^(-abs(x - location) / scale) / (2 scale) | yes |
+//! | [`StudentT`] | Student's t with given degrees of freedom, location and scale | yes |
 //! | [`Uniform`] | 1 / (upper - lower) inside the box, 0 outside | yes |
+//! | [`Priors::hierarchical`] | N(0, v), the variance v sampled too | if that of v is |
 //!
 //! ```
 //! use bnn_mcmc::prior::{LogInverseGamma, Normal, Priors};
@@ -17,12 +20,16 @@
 //! # Ok::<(), bnn_mcmc::Error>(())
 //! ```
 
+pub mod laplace;
 pub mod log_inverse_gamma;
 pub mod normal;
+pub mod student_t;
 pub mod uniform;
 
+pub use laplace::Laplace;
 pub use log_inverse_gamma::LogInverseGamma;
 pub use normal::Normal;
+pub use student_t::StudentT;
 pub use uniform::Uniform;
 
 use std::fmt::Debug;
@@ -43,6 +50,33 @@ pub trait Prior: Debug + Send + Sync {
 
     /// Draws x exactly. An improper prior returns an error that says why it cannot.
     fn draw(&self, rng: &mut ChainRng, x: &mut [f64]) -> Result<(), Error>;
+
+    /// The family, for kernels that make use of conjugacy.
+    fn family(&self) -> Family {
+        Family::Other
+    }
+}
+
+/// A family of priors that some kernels know how to use.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
+pub enum Family {
+    /// Independent normal coordinates.
+    Normal {
+        /// The mean.
+        mean: f64,
+        /// The standard deviation.
+        sd: f64,
+    },
+    /// Logarithms of inverse-gamma variables.
+    LogInverseGamma {
+        /// The shape.
+        shape: f64,
+        /// The scale.
+        scale: f64,
+    },
+    /// Any other.
+    Other,
 }
 
 /// Which prior belongs to which block. See the [module](self).
@@ -52,7 +86,16 @@ pub trait Prior: Debug + Send + Sync {
 /// are errors.
 #[derive(Clone, Debug, Default)]
 pub struct Priors {
-    entries: Vec<(String, Arc<dyn Prior>)>,
+    entries: Vec<(String, Entry)>,
+    /// Blocks that hierarchical priors add to the posterior.
+    added: Vec<(String, Arc<dyn Prior>)>,
+}
+
+#[derive(Clone, Debug)]
+enum Entry {
+    Own(Arc<dyn Prior>),
+    /// N(0, exp of the block that is named).
+    Hierarchical(String),
 }
 
 impl Priors {
@@ -68,40 +111,63 @@ impl Priors {
 
     /// Gives `prior` to the block called `name`; `w*` means every block whose name starts with w.
     pub fn with(mut self, name: &str, prior: impl Prior + 'static) -> Self {
-        self.entries.push((name.to_string(), Arc::new(prior)));
+        self.entries.push((name.to_string(), Entry::Own(Arc::new(prior))));
         self
     }
 
-    /// The prior of every block of `layout`, in order.
-    pub(crate) fn resolve(&self, layout: &Layout) -> Result<Vec<BlockPrior>, Error> {
+    /// Gives N(0, v) to every coordinate of the blocks matched by `name`, with the variance v a
+    /// parameter of its own, common to all of them:
+    ///
+    /// ```text
+    /// x | s ~ N(0, e^s),   s = log v ~ hyperprior
+    /// log p(x | s)   = -n/2 (log 2 pi + s) - e^-s/2 sum x^2
+    /// d / d s        = -n/2 + e^-s/2 sum x^2
+    /// ```
+    ///
+    /// The posterior gets one more block, called `log_variance`, that holds s.
+    pub fn hierarchical(
+        mut self,
+        name: &str,
+        log_variance: &str,
+        hyperprior: impl Prior + 'static,
+    ) -> Self {
+        self.entries.push((name.to_string(), Entry::Hierarchical(log_variance.to_string())));
+        self.added.push((log_variance.to_string(), Arc::new(hyperprior)));
+        self
+    }
+
+    /// The layout with the blocks that hierarchical priors add, and the prior of every block.
+    pub(crate) fn resolve(&self, layout: &Layout) -> Result<(Layout, Vec<BlockPrior>), Error> {
         let error = |problem: String| Error::Prior { problem, known: layout.block_names() };
-        let matches = |pattern: &str, block: &str| match pattern.strip_suffix('*') {
-            Some(start) => block.starts_with(start),
-            None => block == pattern,
-        };
         for (pattern, _) in &self.entries {
-            if !layout.blocks().iter().any(|b| matches(pattern, &b.name)) {
+            if !layout.blocks().iter().any(|block| block.matches(pattern)) {
                 return Err(error(format!("`{pattern}` matches no block")));
             }
         }
-        let mut resolved = Vec::with_capacity(layout.blocks().len());
+        let mut full = layout.clone();
+        for (name, _) in &self.added {
+            if full.range(name).is_some() {
+                return Err(error(format!("there is a block `{name}` already")));
+            }
+            full = full.with(name, &[]);
+        }
+        let mut resolved = Vec::with_capacity(full.blocks().len());
         for block in layout.blocks() {
             let claims = |exact: bool| {
                 self.entries
                     .iter()
-                    .filter(move |(p, _)| p.ends_with('*') != exact && matches(p, &block.name))
+                    .filter(move |(p, _)| p.ends_with('*') != exact && block.matches(p))
                     .collect::<Vec<_>>()
             };
             let mut found = claims(true);
             if found.is_empty() {
                 found = claims(false);
             }
-            match found[..] {
-                [(_, prior)] => resolved.push(BlockPrior {
-                    name: block.name.clone(),
-                    range: block.range.clone(),
-                    prior: prior.clone(),
-                }),
+            let density = match found[..] {
+                [(_, Entry::Own(prior))] => Density::Own(prior.clone()),
+                [(_, Entry::Hierarchical(name))] => {
+                    Density::Hierarchical { log_variance: full.try_range(name)?.start }
+                }
                 [] => return Err(error(format!("block `{}` has no prior", block.name))),
                 [(first, _), (second, _), ..] => {
                     return Err(error(format!(
@@ -109,9 +175,15 @@ impl Priors {
                         block.name
                     )));
                 }
-            }
+            };
+            let (name, range) = (block.name.clone(), block.range.clone());
+            resolved.push(BlockPrior { name, range, density });
         }
-        Ok(resolved)
+        for (name, prior) in &self.added {
+            let (range, density) = (full.try_range(name)?, Density::Own(prior.clone()));
+            resolved.push(BlockPrior { name: name.clone(), range, density });
+        }
+        Ok((full, resolved))
     }
 }
 
@@ -120,7 +192,91 @@ impl Priors {
 pub(crate) struct BlockPrior {
     pub name: String,
     pub range: Range<usize>,
-    pub prior: Arc<dyn Prior>,
+    density: Density,
+}
+
+#[derive(Clone, Debug)]
+enum Density {
+    Own(Arc<dyn Prior>),
+    /// N(0, e^s) with s at this coordinate of q.
+    Hierarchical {
+        log_variance: usize,
+    },
+}
+
+impl BlockPrior {
+    /// log p of this block, given the rest of `q`.
+    pub fn log_density(&self, q: &[f64]) -> f64 {
+        let x = &q[self.range.clone()];
+        match &self.density {
+            Density::Own(prior) => prior.log_density(x),
+            Density::Hierarchical { log_variance } => {
+                normal_log_density(x.len(), sum_of_squares(x), q[*log_variance])
+            }
+        }
+    }
+
+    /// Adds the derivative with respect to all of `q` to `grad`, and returns log p of this block.
+    pub fn add_grad(&self, q: &[f64], grad: &mut [f64]) -> f64 {
+        let x = &q[self.range.clone()];
+        match &self.density {
+            Density::Own(prior) => prior.add_grad(x, &mut grad[self.range.clone()]),
+            Density::Hierarchical { log_variance } => {
+                let (s, squares) = (q[*log_variance], sum_of_squares(x));
+                let precision = (-s).exp();
+                for (grad, x) in grad[self.range.clone()].iter_mut().zip(x) {
+                    *grad -= precision * x;
+                }
+                grad[*log_variance] += 0.5 * (precision * squares - x.len() as f64);
+                normal_log_density(x.len(), squares, s)
+            }
+        }
+    }
+
+    /// Draws this block given the rest of `q`. Blocks without parents come first.
+    pub fn draw(&self, rng: &mut ChainRng, q: &mut [f64]) -> Result<(), Error> {
+        match &self.density {
+            Density::Own(prior) => prior.draw(rng, &mut q[self.range.clone()]),
+            Density::Hierarchical { log_variance } => {
+                let sd = (0.5 * q[*log_variance]).exp();
+                q[self.range.clone()].fill_with(|| sd * rng.normal());
+                Ok(())
+            }
+        }
+    }
+
+    /// The coordinate of q that this prior depends on besides its own block.
+    pub fn parent(&self) -> Option<usize> {
+        match self.density {
+            Density::Own(_) => None,
+            Density::Hierarchical { log_variance } => Some(log_variance),
+        }
+    }
+
+    /// The family, given the rest of `q`.
+    pub fn family(&self, q: &[f64]) -> Family {
+        match &self.density {
+            Density::Own(prior) => prior.family(),
+            Density::Hierarchical { log_variance } => {
+                Family::Normal { mean: 0.0, sd: (0.5 * q[*log_variance]).exp() }
+            }
+        }
+    }
+}
+
+/// log of N(0, e^s) for n coordinates with the given sum of squares.
+fn normal_log_density(n: usize, squares: f64, s: f64) -> f64 {
+    -0.5 * (n as f64 * (std::f64::consts::TAU.ln() + s) + (-s).exp() * squares)
+}
+
+fn sum_of_squares(x: &[f64]) -> f64 {
+    let mut sums = [0.0; 8];
+    for chunk in x.chunks(8) {
+        for (sum, x) in sums.iter_mut().zip(chunk) {
+            *sum += x * x;
+        }
+    }
+    sums.iter().sum()
 }
 
 #[cfg(test)]
@@ -149,8 +305,17 @@ mod tests {
             assert!(message.contains(problem) && message.contains(all), "{message}");
         }
         let ok = Priors::all(normal()).with("b0", Uniform::new(-1.0, 1.0).unwrap());
-        let resolved = ok.resolve(&layout()).unwrap();
-        assert_eq!(resolved[1].prior.log_density(&[2.0, 0.0]), f64::NEG_INFINITY);
-        assert!(resolved[0].prior.log_density(&[2.0; 4]).is_finite());
+        let (full, resolved) = ok.resolve(&layout()).unwrap();
+        assert_eq!(full, layout());
+        assert_eq!(resolved[1].log_density(&[2.0; 7]), f64::NEG_INFINITY);
+        assert!(resolved[0].log_density(&[2.0; 7]).is_finite());
+
+        let variance = || LogInverseGamma::new(1.0, 1.0).unwrap();
+        let hierarchy = Priors::all(normal()).hierarchical("w*", "log_variance", variance());
+        let (full, resolved) = hierarchy.resolve(&layout()).unwrap();
+        assert_eq!(full.block_names(), ["w0", "b0", "log_noise_variance", "log_variance"]);
+        assert_eq!((resolved[0].parent(), resolved[1].parent()), (Some(7), None));
+        let twice = Priors::all(normal()).hierarchical("w0", "b0", variance());
+        assert!(message(twice).contains("there is a block `b0` already"));
     }
 }

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::Prior;
+use super::{Family, Prior};
 use crate::Error;
 use crate::error::{finite, ordinary_sd};
 use crate::rng::ChainRng;
@@ -63,5 +63,9 @@ impl Prior for Normal {
     fn draw(&self, rng: &mut ChainRng, x: &mut [f64]) -> Result<(), Error> {
         x.fill_with(|| self.mean + self.sd * rng.normal());
         Ok(())
+    }
+
+    fn family(&self) -> Family {
+        Family::Normal { mean: self.mean, sd: self.sd }
     }
 }

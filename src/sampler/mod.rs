@@ -8,7 +8,11 @@
 //! | --- | --- | --- |
 //! | [`Rwm`] | a log density | few parameters, or no gradient |
 //! | [`Mala`] | a gradient as well | the default: tens to hundreds of parameters |
+//! | [`Pcn`] | Gaussian priors | weak data, very many parameters |
+//! | [`GibbsNoise`] | Gaussian likelihood, inverse-gamma prior | the noise variance, in a [`Cycle`] |
 //! | [`Independence`] | a proposal close to the target | one or two parameters, checks |
+//!
+//! [`OnBlocks`] runs an algorithm on named blocks; [`Cycle`] and [`Mixture`] put two together.
 //!
 //! # Step size
 //! One convention for the whole crate: `step_size` is the standard deviation of the Gaussian noise
@@ -18,16 +22,24 @@
 //! Implement [`Algorithm`] and [`Kernel`]; `examples/own_sampler.rs` shows one from top to bottom,
 //! with the invariance test that every kernel should pass.
 
+pub mod combine;
+pub mod gibbs;
 pub mod independence;
 pub mod mala;
 pub mod metropolis;
+pub mod on_blocks;
+pub mod pcn;
 pub mod preconditioner;
 mod run;
 pub mod rwm;
 
+pub use combine::{Cycle, CycleKernel, Mixture, MixtureKernel, PairState};
+pub use gibbs::{GibbsNoise, GibbsNoiseKernel};
 pub use independence::{Independence, IndependenceKernel};
 pub use mala::{Mala, MalaKernel};
 pub use metropolis::metropolis_test;
+pub use on_blocks::{OnBlocks, OnBlocksKernel};
+pub use pcn::{Pcn, PcnKernel};
 pub use preconditioner::{Preconditioner, Scale};
 pub(crate) use run::check_layout;
 #[cfg(feature = "progress")]
@@ -35,8 +47,8 @@ pub use run::progress_bar;
 pub use run::{Init, Phase, Progress, Sampler, StopHandle};
 pub use rwm::{Rwm, RwmKernel};
 
-use serde::Serialize;
 use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
 
 use crate::Error;
 use crate::rng::ChainRng;
@@ -90,7 +102,7 @@ pub trait Kernel<T: Target>: Send {
 }
 
 /// What happened in one transition.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Step {
     /// The probability with which the proposal was accepted; `None` for kernels that accept
     /// without a test.

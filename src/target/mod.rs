@@ -22,11 +22,13 @@
 //! }
 //! ```
 
+pub mod capabilities;
 pub mod conditioned;
 pub mod point;
 pub mod posterior;
 pub mod tempered;
 
+pub use capabilities::{GaussianReference, NoiseConditional, NoiseParameters};
 pub use conditioned::{Conditioned, ConditionedWorkspace};
 pub use point::Point;
 pub use posterior::{Posterior, PosteriorWorkspace};

@@ -1,6 +1,7 @@
 //! Model x likelihood x prior = posterior.
 //!
-//! q = (w, phi): the model's weights, then the likelihood's own parameters.
+//! q = (w, phi, s): the model's weights, the likelihood's own parameters, and the parameters of
+//! hierarchical priors.
 //!
 //! ```text
 //! log p(q | y) = sum_i log p(y_i | f(x_i; w), phi) + log p(q) + constant
@@ -10,13 +11,16 @@
 //! before the next, so that activations stay in cache and no memory grows with the data. The
 //! order of the tiles is fixed: equal q give equal bits.
 
-use super::{GradTarget, LogDensity, Target};
+use super::{
+    GaussianReference, GradTarget, LogDensity, NoiseConditional, NoiseParameters, PowerGradTarget,
+    PowerTarget, Target,
+};
 use crate::Error;
 use crate::data::Dataset;
 use crate::layout::Layout;
-use crate::likelihood::Likelihood;
+use crate::likelihood::{Gaussian, Likelihood};
 use crate::model::Model;
-use crate::prior::{BlockPrior, Priors};
+use crate::prior::{BlockPrior, Family, Priors};
 use crate::rng::ChainRng;
 use crate::tile::{TILE_ROWS, TileMut, TileStorage, Tiles};
 
@@ -45,6 +49,7 @@ pub struct Posterior<M, L> {
     priors: Vec<BlockPrior>,
     layout: Layout,
     n_weights: usize,
+    n_phi: usize,
     x: Tiles,
     y: Tiles,
 }
@@ -67,8 +72,11 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
         check_inputs(&model, data.n_features())?;
         let y = likelihood.encode(data.response(), model.n_outputs())?;
         let layout = model.layout().then(&likelihood.layout());
+        let n_phi = likelihood.layout().dim();
+        let (layout, priors) = priors.resolve(&layout)?;
         Ok(Self {
-            priors: priors.resolve(&layout)?,
+            priors,
+            n_phi,
             n_weights: model.layout().dim(),
             x: Tiles::new(data.x().view()),
             y: Tiles::new(y.view()),
@@ -88,7 +96,7 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
         &self.likelihood
     }
 
-    /// The named blocks of q: the model's, then the likelihood's.
+    /// The named blocks of q: the model's, the likelihood's, those of hierarchical priors.
     pub fn layout(&self) -> &Layout {
         &self.layout
     }
@@ -103,13 +111,28 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
         if q.len() != self.layout.dim() {
             return Err(Error::shape("length of q", q.len(), self.layout.dim()));
         }
-        for block in &self.priors {
-            block.prior.draw(rng, &mut q[block.range.clone()]).map_err(|e| Error::Prior {
+        // Blocks that others depend on come first.
+        let (children, parents): (Vec<_>, Vec<_>) =
+            self.priors.iter().partition(|block| block.parent().is_some());
+        for block in parents.into_iter().chain(children) {
+            block.draw(rng, q).map_err(|e| Error::Prior {
                 problem: format!("block `{}` cannot be drawn from its prior: {e}", block.name),
                 known: self.layout.block_names(),
             })?;
         }
         Ok(())
+    }
+
+    /// w and phi.
+    fn split<'q>(&self, q: &'q [f64]) -> (&'q [f64], &'q [f64]) {
+        let (w, rest) = q.split_at(self.n_weights);
+        (w, &rest[..self.n_phi])
+    }
+
+    /// Overwrites `grad` with the gradient of the log prior, and returns the log prior.
+    fn prior_grad(&self, q: &[f64], grad: &mut [f64]) -> f64 {
+        grad.fill(0.0);
+        self.priors.iter().map(|block| block.add_grad(q, grad)).sum()
     }
 
     /// Calls `visit(phi, outputs)` for every tile of `x`, in order.
@@ -120,7 +143,7 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
         ws: &mut PosteriorWorkspace<M::Workspace>,
         mut visit: impl FnMut(&[f64], TileMut),
     ) {
-        let (w, phi) = q.split_at(self.n_weights);
+        let (w, phi) = self.split(q);
         for x in x.iter() {
             let len = x.stride() * self.model.n_outputs();
             self.model.forward(w, x, TileMut::new(&mut ws.out[..len], x.rows()), &mut ws.model);
@@ -158,12 +181,12 @@ impl<M: Model, L: Likelihood> Target for Posterior<M, L> {
     fn log_density(&self, q: &[f64], ws: &mut Self::Workspace) -> LogDensity {
         let mut prior = 0.0;
         for block in &self.priors {
-            prior += block.prior.log_density(&q[block.range.clone()]);
+            prior += block.log_density(q);
         }
         if prior == f64::NEG_INFINITY {
             return LogDensity::OUTSIDE;
         }
-        let (w, phi) = q.split_at(self.n_weights);
+        let (w, phi) = self.split(q);
         let mut likelihood = 0.0;
         for (x, y) in self.x.iter().zip(self.y.iter()) {
             let len = x.stride() * self.model.n_outputs();
@@ -192,17 +215,35 @@ impl<M: Model, L: Likelihood> GradTarget for Posterior<M, L> {
         grad: &mut [f64],
         ws: &mut Self::Workspace,
     ) -> LogDensity {
-        grad.fill(0.0);
-        let mut prior = 0.0;
-        for block in &self.priors {
-            let range = block.range.clone();
-            prior += block.prior.add_grad(&q[range.clone()], &mut grad[range]);
-        }
+        self.log_density_grad_at(1.0, q, grad, ws)
+    }
+}
+
+impl<M: Model, L: Likelihood> PowerTarget for Posterior<M, L> {
+    fn draw_reference(&self, rng: &mut ChainRng, q: &mut [f64]) -> Result<(), Error> {
+        self.draw_prior(rng, q)
+    }
+}
+
+impl<M: Model, L: Likelihood> PowerGradTarget for Posterior<M, L> {
+    fn log_density_grad_at(
+        &self,
+        beta: f64,
+        q: &[f64],
+        grad: &mut [f64],
+        ws: &mut Self::Workspace,
+    ) -> LogDensity {
+        let prior = self.prior_grad(q, grad);
         if prior == f64::NEG_INFINITY {
             return LogDensity::OUTSIDE;
         }
-        let (w, phi) = q.split_at(self.n_weights);
-        let (grad_w, grad_phi) = grad.split_at_mut(self.n_weights);
+        // The likelihood's gradient is added to the prior's, unless it is to be multiplied first.
+        if beta != 1.0 {
+            grad.fill(0.0);
+        }
+        let (w, phi) = self.split(q);
+        let (grad_w, rest) = grad.split_at_mut(self.n_weights);
+        let grad_phi = &mut rest[..self.n_phi];
         let mut likelihood = 0.0;
         for (x, y) in self.x.iter().zip(self.y.iter()) {
             let (rows, len) = (x.rows(), x.stride() * self.model.n_outputs());
@@ -214,6 +255,82 @@ impl<M: Model, L: Likelihood> GradTarget for Posterior<M, L> {
             d_out.clear_padding();
             self.model.backward(w, x, d_out.as_tile(), grad_w, &mut ws.model);
         }
+        if beta == 0.0 {
+            self.prior_grad(q, grad); // alone, also where the likelihood's is not finite
+        } else if beta != 1.0 {
+            grad.iter_mut().for_each(|g| *g *= beta);
+            for block in &self.priors {
+                block.add_grad(q, grad);
+            }
+        }
         LogDensity::new(likelihood, prior)
+    }
+}
+
+impl<M: Model> NoiseConditional for Posterior<M, Gaussian> {
+    fn noise_parameters(&self) -> Result<NoiseParameters, Error> {
+        let name = "log_noise_variance";
+        let coordinate = self.layout.try_range(name)?.start;
+        let prior = self.priors.iter().find(|b| b.name == name).map(|b| b.family(&[]));
+        let Some(Family::LogInverseGamma { shape, scale }) = prior else {
+            return Err(Error::Prior {
+                problem: format!(
+                    "the prior of `{name}` must be LogInverseGamma for a Gibbs update"
+                ),
+                known: self.layout.block_names(),
+            });
+        };
+        let values = (self.y.rows() * self.y.columns()) as f64;
+        Ok(NoiseParameters { coordinate, values, shape, scale, beta: 1.0 })
+    }
+
+    fn squared_error(&self, q: &[f64], ws: &mut Self::Workspace) -> f64 {
+        let mut y = self.y.iter();
+        let mut sum = 0.0;
+        self.for_each_output(q, &self.x, ws, |_, out| {
+            if let Some(y) = y.next() {
+                sum += Gaussian::squared_error(out.as_tile(), y);
+            }
+        });
+        sum
+    }
+}
+
+impl<M: Model, L: Likelihood> GaussianReference for Posterior<M, L> {
+    fn gaussian_reference(
+        &self,
+        moving: &[usize],
+        q: &[f64],
+        mean: &mut [f64],
+        sd: &mut [f64],
+        _ws: &mut Self::Workspace,
+    ) -> Result<(), Error> {
+        // Both the blocks and the moving coordinates are in ascending order.
+        let mut rest = 0;
+        for block in &self.priors {
+            let first = rest;
+            while rest < moving.len() && block.range.contains(&moving[rest]) {
+                rest += 1;
+            }
+            if first == rest {
+                continue;
+            }
+            let problem = |problem: &str| Error::Prior {
+                problem: format!("the prior of block `{}` {problem}", block.name),
+                known: self.layout.block_names(),
+            };
+            if block.parent().is_some_and(|parent| moving.binary_search(&parent).is_ok()) {
+                let what =
+                    "depends on another block that moves with it: use OnBlocks on one of them";
+                return Err(problem(what));
+            }
+            let Family::Normal { mean: m, sd: s } = block.family(q) else {
+                let what = "is not normal: use OnBlocks on the blocks whose prior is";
+                return Err(problem(what));
+            };
+            mean[first..rest].fill(m);
+            sd[first..rest].fill(s);
+        }
+        Ok(())
     }
 }

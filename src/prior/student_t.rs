@@ -1,0 +1,70 @@
+//! Independent Student-t coordinates. With t = (x - location) / scale and nu degrees of freedom,
+//!
+//! ```text
+//! log p       = log Gamma((nu + 1)/2) - log Gamma(nu/2) - 1/2 log(pi nu) - log scale
+//!               - (nu + 1)/2 log(1 + t^2/nu)
+//! d log p/dx  = -(nu + 1) t / (scale (nu + t^2))
+//! ```
+
+use rand_distr::Distribution;
+use serde::Serialize;
+use statrs::function::gamma::ln_gamma;
+
+use super::Prior;
+use crate::Error;
+use crate::error::{finite, positive};
+use crate::rng::ChainRng;
+
+/// Student's t for every coordinate of the block: heavy tails, for a few large weights among small
+/// ones. One degree of freedom is the Cauchy distribution.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct StudentT {
+    degrees_of_freedom: f64,
+    location: f64,
+    scale: f64,
+    constant: f64,
+}
+
+impl StudentT {
+    /// Degrees of freedom (from 0.1 to 1e6), location (finite), scale (finite, positive).
+    pub fn new(degrees_of_freedom: f64, location: f64, scale: f64) -> Result<Self, Error> {
+        let nu = degrees_of_freedom;
+        if !(0.1..=1e6).contains(&nu) {
+            let name = "degrees of freedom of the Student-t prior";
+            return Err(Error::argument(name, nu, "from 0.1 to 1e6"));
+        }
+        let location = finite("location of the Student-t prior", location)?;
+        let scale = positive("scale of the Student-t prior", scale)?;
+        let constant = ln_gamma(0.5 * (nu + 1.0))
+            - ln_gamma(0.5 * nu)
+            - 0.5 * (std::f64::consts::PI * nu).ln()
+            - scale.ln();
+        Ok(Self { degrees_of_freedom, location, scale, constant })
+    }
+}
+
+impl Prior for StudentT {
+    fn log_density(&self, x: &[f64]) -> f64 {
+        let nu = self.degrees_of_freedom;
+        let tails: f64 =
+            x.iter().map(|x| ((x - self.location) / self.scale).powi(2) / nu).map(f64::ln_1p).sum();
+        x.len() as f64 * self.constant - 0.5 * (nu + 1.0) * tails
+    }
+
+    fn add_grad(&self, x: &[f64], grad: &mut [f64]) -> f64 {
+        let nu = self.degrees_of_freedom;
+        for (grad, x) in grad.iter_mut().zip(x) {
+            let t = (x - self.location) / self.scale;
+            *grad -= (nu + 1.0) * t / (self.scale * (nu + t * t));
+        }
+        self.log_density(x)
+    }
+
+    fn draw(&self, rng: &mut ChainRng, x: &mut [f64]) -> Result<(), Error> {
+        let name = "degrees of freedom of the Student-t prior";
+        let t = rand_distr::StudentT::new(self.degrees_of_freedom)
+            .map_err(|e| Error::argument(name, self.degrees_of_freedom, e.to_string()))?;
+        x.fill_with(|| self.location + self.scale * t.sample(rng));
+        Ok(())
+    }
+}

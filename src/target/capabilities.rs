@@ -1,0 +1,109 @@
+//! What some kernels need beyond a density: small traits that a [`Posterior`](super::Posterior)
+//! implements, and its [tempered](super::Tempered) and [conditioned](super::Conditioned) views.
+
+use super::{Conditioned, ConditionedWorkspace, PowerTarget, Target, Tempered};
+use crate::Error;
+
+/// The conditional distribution of a Gaussian noise variance is inverse gamma.
+pub trait NoiseConditional: Target {
+    /// Where the noise is and what its conditional distribution is made of; an error that says why
+    /// if it is not inverse gamma.
+    fn noise_parameters(&self) -> Result<NoiseParameters, Error>;
+
+    /// The sum of squared residuals over all rows and outputs.
+    fn squared_error(&self, q: &[f64], ws: &mut Self::Workspace) -> f64;
+}
+
+/// tau^2 | rest ~ IG(shape + beta values / 2, scale + beta SSE / 2).
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct NoiseParameters {
+    /// The coordinate of q that holds log tau^2.
+    pub coordinate: usize,
+    /// The number of response values, rows times outputs.
+    pub values: f64,
+    /// The prior's shape.
+    pub shape: f64,
+    /// The prior's scale.
+    pub scale: f64,
+    /// The power of the likelihood.
+    pub beta: f64,
+}
+
+impl<T: NoiseConditional> NoiseConditional for &T {
+    fn noise_parameters(&self) -> Result<NoiseParameters, Error> {
+        (**self).noise_parameters()
+    }
+    fn squared_error(&self, q: &[f64], ws: &mut Self::Workspace) -> f64 {
+        (**self).squared_error(q, ws)
+    }
+}
+
+impl<T: NoiseConditional + PowerTarget> NoiseConditional for Tempered<T> {
+    fn noise_parameters(&self) -> Result<NoiseParameters, Error> {
+        Ok(NoiseParameters { beta: self.beta(), ..self.base().noise_parameters()? })
+    }
+    fn squared_error(&self, q: &[f64], ws: &mut Self::Workspace) -> f64 {
+        self.base().squared_error(q, ws)
+    }
+}
+
+/// Given the values of the other coordinates, the prior of the coordinates that move is normal, with
+/// independent coordinates.
+pub trait GaussianReference: Target {
+    /// Writes the prior mean and standard deviation of the coordinates `moving` of q, given the
+    /// present values of all others (a hierarchical scale, say).
+    ///
+    /// Errors: the prior of one of them is not normal, or depends on another that moves.
+    fn gaussian_reference(
+        &self,
+        moving: &[usize],
+        q: &[f64],
+        mean: &mut [f64],
+        sd: &mut [f64],
+        ws: &mut Self::Workspace,
+    ) -> Result<(), Error>;
+}
+
+impl<T: GaussianReference> GaussianReference for &T {
+    fn gaussian_reference(
+        &self,
+        moving: &[usize],
+        q: &[f64],
+        mean: &mut [f64],
+        sd: &mut [f64],
+        ws: &mut Self::Workspace,
+    ) -> Result<(), Error> {
+        (**self).gaussian_reference(moving, q, mean, sd, ws)
+    }
+}
+
+impl<T: GaussianReference + PowerTarget> GaussianReference for Tempered<T> {
+    fn gaussian_reference(
+        &self,
+        moving: &[usize],
+        q: &[f64],
+        mean: &mut [f64],
+        sd: &mut [f64],
+        ws: &mut Self::Workspace,
+    ) -> Result<(), Error> {
+        self.base().gaussian_reference(moving, q, mean, sd, ws)
+    }
+}
+
+impl<T: GaussianReference> GaussianReference for Conditioned<T> {
+    /// All coordinates of a conditioned view move together: `moving` must be all of them, in order.
+    fn gaussian_reference(
+        &self,
+        moving: &[usize],
+        q: &[f64],
+        mean: &mut [f64],
+        sd: &mut [f64],
+        ws: &mut ConditionedWorkspace<T::Workspace>,
+    ) -> Result<(), Error> {
+        if moving.len() != self.dim() {
+            return Err(Error::shape("moving coordinates of a block", moving.len(), self.dim()));
+        }
+        let (q, _, base) = self.full(q, ws);
+        self.base().gaussian_reference(self.coordinates(), q, mean, sd, base)
+    }
+}

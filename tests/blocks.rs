@@ -1,0 +1,425 @@
+//! Kernels on blocks, their combinations, Gibbs, pCN, hierarchical priors and tempering: invariance,
+//! and sabotaged copies that fail.
+
+use bnn_mcmc::prelude::*;
+use bnn_mcmc::sampler::{Algorithm, Kernel, Step, metropolis_test};
+use bnn_mcmc::target::{
+    Conditioned, GaussianReference, NoiseConditional, Point, PowerTarget, Tempered,
+};
+use bnn_mcmc::testing::{ConjugateRegression, Invariance, InvarianceReport, Noise, gradient_error};
+use ndarray::{Array1, Array2};
+
+type Regression = Posterior<Linear, Gaussian>;
+
+fn data() -> (Array2<f64>, Array1<f64>) {
+    let x = Array2::from_shape_fn((12, 2), |(i, j)| ((i * (j + 2)) as f64 * 0.7).sin());
+    let y = Array1::from_shape_fn(12, |i| x[(i, 0)] - 0.5 + 0.4 * (i as f64 * 2.3).cos());
+    (x, y)
+}
+
+/// A regression with sampled noise and a prior that matters, and its exact posterior.
+fn regression() -> (ConjugateRegression, Regression) {
+    let (x, y) = data();
+    let noise = Noise::InverseGamma { shape: 2.0, scale: 0.5 };
+    let exact = ConjugateRegression::new(x.view(), y.view(), 0.5, noise).unwrap();
+    let priors = Priors::all(Normal::new(0.0, 0.5).unwrap())
+        .with("log_noise_variance", LogInverseGamma::new(2.0, 0.5).unwrap());
+    let data = Dataset::regression(x, y).unwrap();
+    let posterior =
+        Posterior::new(Linear::new(2, 1).unwrap(), Gaussian::sampled(), &data, priors).unwrap();
+    (exact, posterior)
+}
+
+fn test<'t, A>(
+    algorithm: &A,
+    target: &'t Regression,
+    exact: &ConjugateRegression,
+) -> InvarianceReport
+where
+    A: Algorithm<&'t Regression>,
+{
+    let setup = Invariance { steps: 40, ..Invariance::default() };
+    setup.run(target, algorithm, |rng, q| exact.draw(rng, q)).unwrap()
+}
+
+fn assert_passes(report: &InvarianceReport) {
+    assert!(report.passes(), "{report}");
+}
+
+fn mala() -> Mala {
+    Mala { step_size: 0.25, ..Mala::default() }
+}
+
+fn pcn() -> Pcn {
+    Pcn { step_size: 0.5, ..Pcn::default() }
+}
+
+#[test]
+fn blocks_gibbs_pcn_cycles_and_mixtures() {
+    let (exact, posterior) = regression();
+    let weights = ["w", "b"];
+    assert_passes(&test(&Cycle(OnBlocks::new(&weights, mala()), GibbsNoise), &posterior, &exact));
+    assert_passes(&test(&Cycle(OnBlocks::new(&weights, pcn()), GibbsNoise), &posterior, &exact));
+    let rwm = Rwm { step_size: 0.3, ..Rwm::default() };
+    assert_passes(&test(
+        &Cycle(
+            OnBlocks::new(&["w"], mala()),
+            Cycle(OnBlocks::new(&["b"], pcn()), OnBlocks::new(&["log_*"], rwm.clone())),
+        ),
+        &posterior,
+        &exact,
+    ));
+    assert_passes(&test(
+        &Mixture {
+            first: mala(),
+            second: Cycle(OnBlocks::new(&weights, rwm), GibbsNoise),
+            probability: 0.3,
+        },
+        &posterior,
+        &exact,
+    ));
+}
+
+#[test]
+fn the_prior_mean_and_the_scale_of_pcn() {
+    // A prior whose mean is not 0: pCN must turn around it.
+    let (x, y) = data();
+    let data = Dataset::regression(&x + 0.0, &y - 1.5).unwrap();
+    let shifted = Posterior::new(
+        Linear::new(2, 1).unwrap(),
+        Gaussian::fixed(0.7).unwrap(),
+        &data,
+        Priors::all(Normal::new(0.0, 0.5).unwrap()).with("b", Normal::new(-1.5, 0.5).unwrap()),
+    )
+    .unwrap();
+    // With y - 1.5 and b - 1.5 the posterior is that of y and b, shifted.
+    let exact = ConjugateRegression::new(x.view(), y.view(), 0.5, Noise::Fixed(0.7)).unwrap();
+    let draw = |rng: &mut ChainRng, q: &mut [f64]| {
+        exact.draw(rng, q);
+        q[2] -= 1.5;
+    };
+    let report = Invariance::default().run(&shifted, &pcn(), draw).unwrap();
+    assert!(report.passes() && report.accept_rate > 0.2, "{report}");
+    for mistake in [PcnMistake::NoMean, PcnMistake::PosteriorRatio] {
+        let report = Invariance::default().run(&shifted, &WrongPcn(mistake), draw).unwrap();
+        assert!(!report.passes(), "{mistake:?}: {report}");
+    }
+    let report = Invariance::default().run(&shifted, &WrongPcn(PcnMistake::None), draw).unwrap();
+    assert!(report.passes(), "{report}");
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum PcnMistake {
+    None,
+    /// The proposal turns around 0, the ratio is that of the likelihoods.
+    NoMean,
+    /// The ratio of the posteriors, as for a random walk.
+    PosteriorRatio,
+}
+
+struct WrongPcn(PcnMistake);
+struct WrongPcnKernel(PcnMistake, Point);
+
+impl<'t> Algorithm<&'t Regression> for WrongPcn {
+    type Kernel = WrongPcnKernel;
+    fn kernel(&self, target: &&'t Regression, _: &ChainRng) -> Result<WrongPcnKernel, Error> {
+        Ok(WrongPcnKernel(self.0, Point::new(target.dim())))
+    }
+}
+
+impl<'t> Kernel<&'t Regression> for WrongPcnKernel {
+    type State = ();
+    fn state(&self) {}
+    fn restore(&mut self, (): ()) {}
+    fn step(
+        &mut self,
+        target: &&'t Regression,
+        current: &mut Point,
+        ws: &mut <Regression as Target>::Workspace,
+        rng: &mut ChainRng,
+    ) -> Step {
+        let (mut mean, mut sd) = ([0.0; 3], [0.0; 3]);
+        target.gaussian_reference(&[0, 1, 2], current.q(), &mut mean, &mut sd, ws).unwrap();
+        if self.0 == PcnMistake::NoMean {
+            mean = [0.0; 3];
+        }
+        let b: f64 = 0.5;
+        self.1.set(|v| {
+            for i in 0..3 {
+                let keep = (1.0 - b * b).sqrt();
+                v[i] = mean[i] + keep * (current.q()[i] - mean[i]) + b * sd[i] * rng.normal();
+            }
+        });
+        let new = self.1.eval(target, ws);
+        let old = current.log_density();
+        let ratio = match self.0 {
+            PcnMistake::PosteriorRatio => new.total() - old.total(),
+            _ => new.likelihood - old.likelihood,
+        };
+        metropolis_test(current, &mut self.1, ratio, 0, rng)
+    }
+}
+
+/// y ~ N(w x + b, 0.6^2), weights N(0, e^s), s ~ log IG: exact draws come from the prior by running
+/// the model forward, data and all (Geweke): the joint of (q, y) is known, so that a transition of q
+/// given y, from a draw of the joint, must leave the marginal of q, the prior, unchanged.
+fn successive_conditional<'a, A>(algorithm: impl Fn() -> A, steps: usize) -> (Vec<f64>, Vec<f64>)
+where
+    A: for<'t> Algorithm<&'t Regression> + 'a,
+{
+    let x = Array2::from_shape_fn((6, 1), |(i, _)| i as f64 / 2.5 - 1.0);
+    let mut rng = ChainRng::new(5, 0);
+    let (mut moved, mut fresh) = (Vec::new(), Vec::new());
+    for _ in 0..20_000 {
+        let posterior = |y: Array1<f64>| {
+            let priors = Priors::all(Normal::new(0.0, 1.0).unwrap()).hierarchical(
+                "w",
+                "log_variance",
+                LogInverseGamma::new(3.0, 2.0).unwrap(),
+            );
+            let data = Dataset::regression(x.clone(), y).unwrap();
+            let model = Linear::new(1, 1).unwrap();
+            Posterior::new(model, Gaussian::fixed(0.6).unwrap(), &data, priors).unwrap()
+        };
+        let mut q = [0.0; 3];
+        posterior(Array1::zeros(6)).draw_prior(&mut rng, &mut q).unwrap();
+        fresh.push(q[2]);
+        let y = x.column(0).mapv(|x| q[0] * x + q[1] + 0.6 * rng.normal());
+        let target = posterior(y);
+        let target = &target;
+        let (mut ws, mut point) = (target.workspace(), Point::new(3));
+        point.set(|p| p.copy_from_slice(&q));
+        point.eval(&target, &mut ws);
+        let mut kernel = algorithm().kernel(&target, &rng.child(1)).unwrap();
+        kernel.freeze();
+        for _ in 0..steps {
+            kernel.step(&target, &mut point, &mut ws, &mut rng);
+        }
+        moved.push(point.q()[2]);
+    }
+    (moved, fresh)
+}
+
+fn shift_in_errors((moved, fresh): (Vec<f64>, Vec<f64>)) -> f64 {
+    let differences: Array1<f64> = moved.iter().zip(&fresh).map(|(a, b)| a - b).collect();
+    differences.mean().unwrap() / (differences.std(1.0) / (differences.len() as f64).sqrt())
+}
+
+#[test]
+fn hierarchical_scales_under_blocks_of_pcn_and_random_walk() {
+    let rwm = || Rwm { step_size: 0.8, ..Rwm::default() };
+    let right =
+        || Cycle(OnBlocks::new(&["w", "b"], pcn()), OnBlocks::new(&["log_variance"], rwm()));
+    let shift = shift_in_errors(successive_conditional(right, 12));
+    assert!(shift.abs() < 5.0, "{shift}");
+    let stale = || Cycle(StalePcn, OnBlocks::new(&["log_variance"], rwm()));
+    let shift = shift_in_errors(successive_conditional(stale, 12));
+    assert!(shift.abs() > 8.0, "a stale scale was not noticed: {shift}");
+}
+
+/// pCN on the first two coordinates with the prior's scale as it was when the kernel was built: the
+/// hierarchical scale has moved on since.
+struct StalePcn;
+struct StalePcnKernel([f64; 3], Option<[f64; 3]>, Point);
+
+impl<'t> Algorithm<&'t Regression> for StalePcn {
+    type Kernel = StalePcnKernel;
+    fn kernel(&self, _: &&'t Regression, _: &ChainRng) -> Result<StalePcnKernel, Error> {
+        Ok(StalePcnKernel([0.0; 3], None, Point::new(3)))
+    }
+}
+
+impl<'t> Kernel<&'t Regression> for StalePcnKernel {
+    type State = ();
+    fn state(&self) {}
+    fn restore(&mut self, (): ()) {}
+    fn step(
+        &mut self,
+        target: &&'t Regression,
+        current: &mut Point,
+        ws: &mut <Regression as Target>::Workspace,
+        rng: &mut ChainRng,
+    ) -> Step {
+        let (mean, b) = (&mut self.0, 0.5f64);
+        let sd = self.1.get_or_insert_with(|| {
+            let mut sd = [0.0; 3];
+            target.gaussian_reference(&[0, 1], current.q(), mean, &mut sd, ws).unwrap();
+            sd
+        });
+        self.2.set(|v| {
+            v.copy_from_slice(current.q());
+            for i in 0..2 {
+                v[i] = (1.0 - b * b).sqrt() * v[i] + b * sd[i] * rng.normal();
+            }
+        });
+        let new = self.2.eval(target, ws).likelihood;
+        let ratio = new - current.log_density().likelihood;
+        metropolis_test(current, &mut self.2, ratio, 0, rng)
+    }
+}
+
+/// At beta = 0.4, where the exact posterior is known too.
+#[test]
+fn tempered_kernels_and_a_gibbs_update_without_beta() {
+    let (exact, posterior) = regression();
+    let beta = 0.4;
+    let exact = exact.tempered(beta).unwrap();
+    let hot = Tempered::new(&posterior, beta).unwrap();
+    let setup = Invariance { steps: 40, ..Invariance::default() };
+    let draw = |rng: &mut ChainRng, q: &mut [f64]| exact.draw(rng, q);
+    let weights = ["w", "b"];
+    assert_passes(&setup.run(&hot, &mala(), draw).unwrap());
+    assert_passes(&setup.run(&hot, &Rwm { step_size: 0.3, ..Rwm::default() }, draw).unwrap());
+    let gibbs = Cycle(OnBlocks::new(&weights, pcn()), GibbsNoise);
+    assert_passes(&setup.run(&hot, &gibbs, draw).unwrap());
+    let gibbs = Cycle(OnBlocks::new(&weights, pcn()), GibbsWithoutBeta);
+    let report = setup.run(&hot, &gibbs, draw).unwrap();
+    assert!(!report.passes(), "{report}");
+
+    assert!(gradient_error(&hot, &[0.3, -0.2, 0.5, -0.7]) < 1e-8);
+    assert!(Tempered::new(&posterior, 1.1).unwrap_err().is_argument());
+    assert!(Tempered::new(&posterior, f64::NAN).unwrap_err().is_argument());
+}
+
+/// A Gibbs update that draws from the conditional distribution at beta = 1.
+struct GibbsWithoutBeta;
+struct GibbsWithoutBetaKernel;
+
+impl<'t, 'p> Algorithm<&'t Tempered<&'p Regression>> for GibbsWithoutBeta {
+    type Kernel = GibbsWithoutBetaKernel;
+    fn kernel(
+        &self,
+        _: &&'t Tempered<&'p Regression>,
+        _: &ChainRng,
+    ) -> Result<GibbsWithoutBetaKernel, Error> {
+        Ok(GibbsWithoutBetaKernel)
+    }
+}
+
+impl<'t, 'p> Kernel<&'t Tempered<&'p Regression>> for GibbsWithoutBetaKernel {
+    type State = ();
+    fn state(&self) {}
+    fn restore(&mut self, (): ()) {}
+    fn step(
+        &mut self,
+        target: &&'t Tempered<&'p Regression>,
+        current: &mut Point,
+        ws: &mut <Regression as Target>::Workspace,
+        rng: &mut ChainRng,
+    ) -> Step {
+        let noise = target.noise_parameters().unwrap();
+        let sse = target.squared_error(current.q(), ws);
+        let (shape, scale) = (noise.shape + noise.values / 2.0, noise.scale + sse / 2.0);
+        let mut eta = [0.0];
+        LogInverseGamma::new(shape, scale).unwrap().draw(rng, &mut eta).unwrap();
+        current.set(|q| q[noise.coordinate] = eta[0]);
+        current.eval(target, ws);
+        Step { accept_prob: None, accepted: true, divergent: false, gradient_evals: 0 }
+    }
+}
+
+#[test]
+fn at_beta_zero_the_likelihood_does_not_enter() {
+    let (_, posterior) = regression();
+    let cold = Tempered::new(&posterior, 0.0).unwrap();
+    let mut ws = cold.workspace();
+    // exp(800) overflows: the likelihood is not finite there.
+    let q = [0.1, 0.2, 0.3, -800.0];
+    let mut grad = [0.0; 4];
+    let density = cold.log_density_grad(&q, &mut grad, &mut ws);
+    assert!(!density.likelihood.is_finite());
+    let prior = cold.log_density(&q, &mut ws).prior;
+    assert_eq!(density.total(), prior);
+    approx::assert_relative_eq!(grad[0], -0.1 / 0.25, max_relative = 1e-14);
+    // Draws of the reference are draws of the prior, and pCN accepts every proposal there.
+    let mut rng = ChainRng::new(1, 0);
+    let mut q = [0.0; 4];
+    posterior.draw_reference(&mut rng, &mut q).unwrap();
+    let run = OnBlocks::new(&["w", "b"], Pcn { adapt_step_size: false, ..Pcn::default() });
+    let draws = Sampler::new(&cold, run).warmup(0).draws(200).seed(2).run().unwrap();
+    assert!(draws.accept_rate().iter().all(|a| *a == 1.0), "{:?}", draws.accept_rate());
+}
+
+/// Acceptance must not fall with dimensions that the data do not inform.
+#[test]
+fn acceptance_of_pcn_does_not_depend_on_idle_dimensions() {
+    let rate = |idle: usize| {
+        let mut x = Array2::zeros((20, 1 + idle));
+        x.column_mut(0).assign(&Array1::linspace(-1.0, 1.0, 20));
+        let y = x.column(0).mapv(|x: f64| 0.8 * x + 0.1 * (9.0 * x).sin());
+        let data = Dataset::regression(x, y).unwrap();
+        let priors = Priors::all(Normal::new(0.0, 1.0).unwrap());
+        let model = Linear::new(1 + idle, 1).unwrap();
+        let likelihood = Gaussian::fixed(0.5).unwrap();
+        let posterior = Posterior::new(model, likelihood, &data, priors).unwrap();
+        let pcn = Pcn { step_size: 0.3, adapt_step_size: false, ..Pcn::default() };
+        let draws = Sampler::new(&posterior, pcn).warmup(500).draws(10_000).seed(3).run().unwrap();
+        draws.accept_rate().iter().sum::<f64>() / 4.0
+    };
+    let (few, many) = (rate(0), rate(400));
+    assert!((few - many).abs() < 0.02, "{few} and {many}");
+    assert!(few < 0.9);
+}
+
+#[test]
+fn what_a_kernel_cannot_use_is_refused_with_the_reason() {
+    let (_, posterior) = regression();
+    let run = |error: Result<Draws, Error>| error.unwrap_err().to_string();
+    let message = run(Sampler::new(&posterior, Pcn::default()).run());
+    assert!(message.contains("`log_noise_variance` is not normal"), "{message}");
+    let message = run(Sampler::new(&posterior, OnBlocks::new(&["v"], mala())).run());
+    assert!(message.contains("`v`") && message.contains("w, b, log_noise_variance"), "{message}");
+    let message = run(Sampler::new(&posterior, OnBlocks::new(&[], mala())).run());
+    assert!(message.contains("at least one block name"), "{message}");
+    for step_size in [0.0, 1.5, f64::NAN] {
+        let pcn = OnBlocks::new(&["w"], Pcn { step_size, ..Pcn::default() });
+        assert!(run(Sampler::new(&posterior, pcn).run()).contains("`step_size`"));
+    }
+    let mixture = Mixture { first: mala(), second: mala(), probability: 1.0 };
+    assert!(run(Sampler::new(&posterior, mixture).run()).contains("`probability` is 1"));
+
+    let (x, y) = data();
+    let data = Dataset::regression(x, y).unwrap();
+    let build = |likelihood, priors| {
+        Posterior::new(Linear::new(2, 1).unwrap(), likelihood, &data, priors).unwrap()
+    };
+    let normal = || Priors::all(Normal::new(0.0, 1.0).unwrap());
+    let fixed = build(Gaussian::fixed(1.0).unwrap(), normal());
+    let message = run(Sampler::new(&fixed, GibbsNoise).run());
+    assert!(message.contains("no parameter block named `log_noise_variance`"), "{message}");
+    let normal_noise = build(Gaussian::sampled(), normal());
+    let message = run(Sampler::new(&normal_noise, GibbsNoise).run());
+    assert!(message.contains("must be LogInverseGamma"), "{message}");
+    // A scale cannot move together with the blocks it scales.
+    let hierarchy = normal().hierarchical("w", "s", Normal::new(0.0, 1.0).unwrap());
+    let hierarchy = build(Gaussian::fixed(1.0).unwrap(), hierarchy);
+    let message = run(Sampler::new(&hierarchy, Pcn::default()).run());
+    assert!(message.contains("depends on another block"), "{message}");
+}
+
+#[test]
+fn a_conditioned_view_is_the_full_density_in_its_blocks() {
+    let (_, posterior) = regression();
+    let view = Conditioned::new(&posterior, &["b", "log_*"]).unwrap();
+    assert_eq!(view.layout().block_names(), ["b", "log_noise_variance"]);
+    assert_eq!(view.coordinates(), [2, 3]);
+    let mut ws = view.workspace();
+    ws.q = vec![0.3, -0.4, 9.0, 9.0];
+    let (mut grad, mut full) = ([0.0; 2], [0.0; 4]);
+    let density = view.log_density_grad(&[0.1, -0.6], &mut grad, &mut ws);
+    let q = [0.3, -0.4, 0.1, -0.6];
+    let expected = posterior.log_density_grad(&q, &mut full, &mut posterior.workspace());
+    assert_eq!((density, grad), (expected, [full[2], full[3]]));
+}
+
+#[test]
+fn combinations_report_both_kernels_and_adapt_each() {
+    let (_, posterior) = regression();
+    let algorithm = Cycle(OnBlocks::new(&["w", "b"], Mala::default()), GibbsNoise);
+    let draws = Sampler::new(&posterior, algorithm).warmup(2_000).draws(2_000).run().unwrap();
+    let names = &draws.stat_names()[6..];
+    assert_eq!(names, ["first.accept_prob", "first.step_size", "second.accept_prob"]);
+    let accept = draws.stat("first.accept_prob").unwrap().mean().unwrap();
+    assert!((accept - 0.574).abs() < 0.05, "{accept}");
+    assert!(draws.stat("second.accept_prob").unwrap().iter().all(|a| a.is_nan()));
+}
