@@ -1,5 +1,5 @@
 //! Private numerics: elementary functions on slices, the three products of a dense layer on
-//! [tiles](crate::tile), Cholesky factors and eigenvalues.
+//! [tiles](crate::tile), Cholesky factors and singular values.
 //!
 //! All of it is written once in plain loops and compiled several times, see [`simd`].
 
@@ -10,6 +10,6 @@
 pub(crate) mod simd;
 
 pub(crate) mod cholesky;
-pub(crate) mod eigen;
 pub(crate) mod elementary;
+pub(crate) mod svd;
 pub(crate) mod tile_product;

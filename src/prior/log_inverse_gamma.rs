@@ -47,7 +47,7 @@ impl LogInverseGamma {
         Ok(Self { shape, scale, constant: shape * scale.ln() - ln_gamma(shape) })
     }
 
-    fn is_proper(&self) -> bool {
+    pub(crate) fn is_proper(&self) -> bool {
         self.shape > 0.0
     }
 
