@@ -210,22 +210,22 @@ fn hierarchical_scales_under_blocks_of_pcn_and_random_walk() {
     let rwm = || Rwm { step_size: 0.8, ..Rwm::default() };
     let right =
         || Cycle(OnBlocks::new(&["w", "b"], pcn()), OnBlocks::new(&["log_variance"], rwm()));
-    let shift = shift_in_errors(successive_conditional(right, 12));
+    let shift = shift_in_errors(successive_conditional(right, 25));
     assert!(shift.abs() < 5.0, "{shift}");
     let stale = || Cycle(StalePcn, OnBlocks::new(&["log_variance"], rwm()));
-    let shift = shift_in_errors(successive_conditional(stale, 12));
-    assert!(shift.abs() > 8.0, "a stale scale was not noticed: {shift}");
+    let shift = shift_in_errors(successive_conditional(stale, 25));
+    assert!(shift.abs() > 7.0, "a stale scale was not noticed: {shift}");
 }
 
-/// pCN on the first two coordinates with the prior's scale as it was when the kernel was built: the
-/// hierarchical scale has moved on since.
+/// pCN on the first two coordinates with the prior's scale at one value of the hierarchical scale, as
+/// it may have been when the kernel was built: it has moved on since.
 struct StalePcn;
-struct StalePcnKernel([f64; 3], Option<[f64; 3]>, Point);
+struct StalePcnKernel(Point);
 
 impl<'t> Algorithm<&'t Regression> for StalePcn {
     type Kernel = StalePcnKernel;
     fn kernel(&self, _: &&'t Regression, _: &ChainRng) -> Result<StalePcnKernel, Error> {
-        Ok(StalePcnKernel([0.0; 3], None, Point::new(3)))
+        Ok(StalePcnKernel(Point::new(3)))
     }
 }
 
@@ -240,21 +240,17 @@ impl<'t> Kernel<&'t Regression> for StalePcnKernel {
         ws: &mut <Regression as Target>::Workspace,
         rng: &mut ChainRng,
     ) -> Step {
-        let (mean, b) = (&mut self.0, 0.5f64);
-        let sd = self.1.get_or_insert_with(|| {
-            let mut sd = [0.0; 3];
-            target.gaussian_reference(&[0, 1], current.q(), mean, &mut sd, ws).unwrap();
-            sd
-        });
-        self.2.set(|v| {
+        let (mut mean, mut sd, b) = ([0.0; 2], [0.0; 2], 0.5f64);
+        target.gaussian_reference(&[0, 1], &[0.0, 0.0, 1.5], &mut mean, &mut sd, ws).unwrap();
+        self.0.set(|v| {
             v.copy_from_slice(current.q());
             for i in 0..2 {
                 v[i] = (1.0 - b * b).sqrt() * v[i] + b * sd[i] * rng.normal();
             }
         });
-        let new = self.2.eval(target, ws).likelihood;
+        let new = self.0.eval(target, ws).likelihood;
         let ratio = new - current.log_density().likelihood;
-        metropolis_test(current, &mut self.2, ratio, 0, rng)
+        metropolis_test(current, &mut self.0, ratio, 0, rng)
     }
 }
 
@@ -323,14 +319,14 @@ fn at_beta_zero_the_likelihood_does_not_enter() {
     let (_, posterior) = regression();
     let cold = Tempered::new(&posterior, 0.0).unwrap();
     let mut ws = cold.workspace();
-    // exp(800) overflows: the likelihood is not finite there.
-    let q = [0.1, 0.2, 0.3, -800.0];
+    // Here the squared residuals over the variance overflow; the prior does not.
+    let q = [1e3, 0.2, 0.3, -705.0];
     let mut grad = [0.0; 4];
     let density = cold.log_density_grad(&q, &mut grad, &mut ws);
     assert!(!density.likelihood.is_finite());
     let prior = cold.log_density(&q, &mut ws).prior;
     assert_eq!(density.total(), prior);
-    approx::assert_relative_eq!(grad[0], -0.1 / 0.25, max_relative = 1e-14);
+    approx::assert_relative_eq!(grad[0], -1e3 / 0.25, max_relative = 1e-14);
     // Draws of the reference are draws of the prior, and pCN accepts every proposal there.
     let mut rng = ChainRng::new(1, 0);
     let mut q = [0.0; 4];
