@@ -13,6 +13,7 @@ use super::{Likelihood, check_outputs, mismatch};
 use crate::Error;
 use crate::data::Response;
 use crate::linalg::elementary::{sigmoid_in_place, softplus_and_sigmoid, softplus_in_place};
+use crate::rng::ChainRng;
 use crate::tile::{TILE_ROWS, Tile, TileMut};
 
 /// P(second class) = sigmoid(f(x)). The response has exactly two classes, the model one output.
@@ -65,5 +66,20 @@ impl Likelihood for Bernoulli {
     fn mean(&self, _phi: &[f64], out: Tile, mut mean: TileMut) {
         mean.values().copy_from_slice(out.values());
         sigmoid_in_place(mean.values());
+    }
+
+    fn draw(
+        &self,
+        _phi: &[f64],
+        mut out: TileMut,
+        _y: Tile,
+        rng: &mut ChainRng,
+        mut drawn: TileMut,
+    ) {
+        sigmoid_in_place(out.values());
+        for (y, p) in drawn.column(0).iter_mut().zip(out.column(0)) {
+            let u = rng.uniform();
+            *y = if p.is_nan() { f64::NAN } else { f64::from(u8::from(u < *p)) };
+        }
     }
 }

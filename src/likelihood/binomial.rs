@@ -13,10 +13,11 @@
 use ndarray::Array2;
 use statrs::function::factorial::ln_binomial;
 
-use super::{Likelihood, check_outputs, check_trials, mismatch};
+use super::{Likelihood, check_outputs, check_trials, draw_binomial, mismatch};
 use crate::Error;
 use crate::data::Response;
 use crate::linalg::elementary::{sigmoid_in_place, softplus_in_place};
+use crate::rng::ChainRng;
 use crate::tile::{TILE_ROWS, Tile, TileMut};
 
 /// k ~ Binomial(n, sigmoid(f(x))). The response has the columns (successes, failures).
@@ -85,6 +86,26 @@ impl Likelihood for Binomial {
     fn mean(&self, _phi: &[f64], out: Tile, mut mean: TileMut) {
         mean.values().copy_from_slice(out.values());
         sigmoid_in_place(mean.values());
+    }
+
+    fn n_drawn(&self, _n_outputs: usize) -> usize {
+        2
+    }
+
+    fn draw(
+        &self,
+        _phi: &[f64],
+        mut out: TileMut,
+        y: Tile,
+        rng: &mut ChainRng,
+        mut drawn: TileMut,
+    ) {
+        sigmoid_in_place(out.values());
+        for (i, (n, p)) in y.column(1).iter().zip(out.column(0)).enumerate() {
+            let successes = draw_binomial(*n, *p, rng);
+            drawn.column(0)[i] = successes;
+            drawn.column(1)[i] = n - successes;
+        }
     }
 }
 

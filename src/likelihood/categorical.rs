@@ -13,10 +13,11 @@
 
 use ndarray::Array2;
 
-use super::{Likelihood, check_outputs, mismatch, softmax_parts};
+use super::{Likelihood, check_outputs, cumulate_softmax, mismatch, softmax_parts};
 use crate::Error;
 use crate::data::Response;
 use crate::linalg::elementary::ln_in_place;
+use crate::rng::ChainRng;
 use crate::tile::{TILE_ROWS, Tile, TileMut};
 
 /// P(class k) = softmax(f(x))_k. The model has one output per class.
@@ -74,6 +75,29 @@ impl Likelihood for Categorical {
 
     fn mean(&self, _phi: &[f64], out: Tile, mean: TileMut) {
         softmax(out, mean);
+    }
+
+    fn n_drawn(&self, _n_outputs: usize) -> usize {
+        1
+    }
+
+    /// By inversion of the distribution function of the classes.
+    fn draw(
+        &self,
+        _phi: &[f64],
+        mut out: TileMut,
+        _y: Tile,
+        rng: &mut ChainRng,
+        mut drawn: TileMut,
+    ) {
+        cumulate_softmax(&mut out);
+        let (out, last) = (out.as_tile(), out.columns() - 1);
+        for (i, y) in drawn.column(0).iter_mut().enumerate() {
+            let total = out.column(last)[i];
+            let u = total * rng.uniform();
+            let class = (0..last).find(|k| u < out.column(*k)[i]).unwrap_or(last);
+            *y = if total.is_nan() { f64::NAN } else { class as f64 };
+        }
     }
 }
 

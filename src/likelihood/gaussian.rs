@@ -20,6 +20,7 @@ use crate::Error;
 use crate::data::Response;
 use crate::error::ordinary_sd;
 use crate::layout::Layout;
+use crate::rng::ChainRng;
 use crate::tile::{LANES, Tile, TileMut};
 
 /// y = f(x) + noise, noise ~ N(0, tau^2), the same tau for all response columns.
@@ -130,5 +131,14 @@ impl Likelihood for Gaussian {
 
     fn mean(&self, _phi: &[f64], out: Tile, mut mean: TileMut) {
         mean.values().copy_from_slice(out.values());
+    }
+
+    fn draw(&self, phi: &[f64], out: TileMut, _y: Tile, rng: &mut ChainRng, mut drawn: TileMut) {
+        let (out, tau) = (out.as_tile(), (0.5 * self.log_variance(phi)).exp());
+        for j in 0..out.columns() {
+            for (y, f) in drawn.column(j).iter_mut().zip(out.column(j)) {
+                *y = f + tau * rng.normal();
+            }
+        }
     }
 }

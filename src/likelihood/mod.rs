@@ -27,11 +27,13 @@ pub use gaussian::Gaussian;
 pub use multinomial::Multinomial;
 
 use ndarray::Array2;
+use rand_distr::Distribution;
 
 use crate::Error;
 use crate::data::Response;
 use crate::layout::Layout;
-use crate::tile::{Tile, TileMut};
+use crate::rng::ChainRng;
+use crate::tile::{TILE_ROWS, Tile, TileMut};
 
 /// The density of a response given a model's outputs. See the [module](self).
 pub trait Likelihood: Sync {
@@ -69,6 +71,19 @@ pub trait Likelihood: Sync {
     /// response, probabilities for classes (one column, that of the second class, if there are
     /// two and one logit), expected proportions for counts.
     fn mean(&self, phi: &[f64], out: Tile, mean: TileMut);
+
+    /// The number of columns that [`draw`](Self::draw) writes for a model with `n_outputs`.
+    fn n_drawn(&self, n_outputs: usize) -> usize {
+        n_outputs
+    }
+
+    /// Draws one response y_i ~ p(y | f_i, phi) for each row of a tile into `drawn`
+    /// `[rows x n_drawn]`, as a [`Response`] holds it: real numbers, the position of a class
+    /// (counted from 0, one column), or counts in as many trials as the row of `y` has.
+    ///
+    /// `out` holds f `[rows x n_outputs]` on entry and may hold anything afterwards. What is drawn
+    /// from an f that is NaN is NaN.
+    fn draw(&self, phi: &[f64], out: TileMut, y: Tile, rng: &mut ChainRng, drawn: TileMut);
 }
 
 /// The error for a response that `likelihood` cannot use.
@@ -137,5 +152,28 @@ fn softmax_parts(values: &mut [f64], maximum: &mut [f64], sum: &mut [f64]) {
         for (s, e) in sum.iter_mut().zip(column) {
             *s += e;
         }
+    }
+}
+
+/// Replaces logits by the running sums e_1, e_1 + e_2, ... of e_k = exp(z_k - max z) in each row:
+/// the distribution function of the categories, times its last column.
+fn cumulate_softmax(out: &mut TileMut) {
+    let stride = out.stride();
+    let (mut maximum, mut sum) = ([0.0; TILE_ROWS], [0.0; TILE_ROWS]);
+    softmax_parts(out.values(), &mut maximum[..stride], &mut sum[..stride]);
+    sum.fill(0.0);
+    for column in out.values().chunks_exact_mut(stride) {
+        for (e, s) in column.iter_mut().zip(&mut sum) {
+            *s += *e;
+            *e = *s;
+        }
+    }
+}
+
+/// One draw of the number of successes in `n` trials; NaN if `n` is, or if `p` is no probability.
+fn draw_binomial(n: f64, p: f64, rng: &mut ChainRng) -> f64 {
+    match rand_distr::Binomial::new(n as u64, p) {
+        Ok(binomial) if !n.is_nan() => (binomial.sample(rng) as f64).min(n),
+        _ => f64::NAN,
     }
 }

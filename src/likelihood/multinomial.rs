@@ -12,11 +12,13 @@ use statrs::function::factorial::ln_factorial;
 
 use super::categorical::softmax;
 use super::{
-    Likelihood, check_outputs, check_trials, mismatch, row_maximum, softmax_parts, weighted,
+    Likelihood, check_outputs, check_trials, cumulate_softmax, draw_binomial, mismatch,
+    row_maximum, softmax_parts, weighted,
 };
 use crate::Error;
 use crate::data::Response;
 use crate::linalg::elementary::ln_in_place;
+use crate::rng::ChainRng;
 use crate::tile::{TILE_ROWS, Tile, TileMut};
 
 /// c ~ Multinomial(n, softmax(f(x))). The response has one column of counts per category.
@@ -92,5 +94,31 @@ impl Likelihood for Multinomial {
 
     fn mean(&self, _phi: &[f64], out: Tile, mean: TileMut) {
         softmax(out, mean);
+    }
+
+    /// Category by category from the last: c_k ~ Binomial(n_k, p_k / (p_1 + ... + p_k)) with n_k the
+    /// trials that are left.
+    fn draw(
+        &self,
+        _phi: &[f64],
+        mut out: TileMut,
+        y: Tile,
+        rng: &mut ChainRng,
+        mut drawn: TileMut,
+    ) {
+        cumulate_softmax(&mut out);
+        let (out, k) = (out.as_tile(), out.columns());
+        for (i, n) in y.column(k).iter().enumerate() {
+            let mut left = *n;
+            for j in (1..k).rev() {
+                let (below, up_to) = (out.column(j - 1)[i], out.column(j)[i]);
+                // Without trials left, all that is below may have probability 0.
+                let share = if left == 0.0 { 0.0 } else { (up_to - below) / up_to };
+                let count = draw_binomial(left, share, rng);
+                drawn.column(j)[i] = count;
+                left -= count;
+            }
+            drawn.column(0)[i] = left;
+        }
     }
 }

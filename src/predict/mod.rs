@@ -1,141 +1,89 @@
 //! Predictions: what the draws say about given inputs, and how good it is.
 //!
 //! A prediction is an average over posterior draws. For draw s and input x, f(x; q_s) gives an
-//! expected response E[y | x, q_s] and, where a response y was observed, a density p(y | x, q_s):
+//! expected response E[y | x, q_s] and, where a response y was observed, a density p(y | x, q_s);
+//! a posterior predictive draw y_s is drawn from that density:
 //!
 //! ```text
 //! posterior mean prediction    E[y | x] = mean_s E[y | x, q_s]
 //! log predictive density       log mean_s p(y | x, q_s)
+//! posterior predictive draws   y_s ~ p(y | x, q_s)
+//! ```
+//!
+//! The spread of E[y | x, q_s] over draws is what is not known about the mean function; that of
+//! y_s, which is wider, is what a new observation is expected to show.
+//!
+//! | question | answer | response |
+//! | --- | --- | --- |
+//! | all usual scores in a table | [`scores`](Predictions::scores) | any |
+//! | where will y, or its mean, lie? | [`predictive_interval`](Predictions::predictive_interval), [`mean_interval`](Predictions::mean_interval) | real, counts |
+//! | are the intervals right, and how wide? | [`coverage`](Predictions::coverage) | real, counts |
+//! | is the whole distribution right? | [`crps`](Predictions::crps), [`pit`](Predictions::pit) | real, counts |
+//! | better than a reference, such as [`persistence`]? | [`skill`](Predictions::skill) | real |
+//! | which classes are confused? | [`confusion`](Predictions::confusion) | classes |
+//! | are the probabilities right? | [`brier`](Predictions::brier), [`reliability`](Predictions::reliability) | classes |
+//!
+//! ```
+//! use bnn_mcmc::prelude::*;
+//! use ndarray::{Array2, array};
+//!
+//! // y = 2 x + N(0, 0.5^2), and 1,000 draws that know it.
+//! let mut rng = ChainRng::new(1, 0);
+//! let x = Array2::from_shape_fn((500, 1), |_| rng.normal());
+//! let y = x.mapv(|x| 2.0 * x + 0.5 * rng.normal());
+//! let data = Dataset::regression(x, y)?;
+//! let priors = Priors::all(Normal::new(0.0, 5.0)?);
+//! let posterior = Posterior::new(Linear::new(1, 1)?, Gaussian::fixed(0.5)?, &data, priors)?;
+//! let q = array![2.0, 0.0].broadcast((1, 1_000, 2)).unwrap().to_owned();
+//! let draws = Draws::new(posterior.layout().clone(), q)?;
+//!
+//! let predictions = posterior.predict(&draws, &data)?;
+//! println!("{}", predictions.scores()?);
+//! let covered = predictions.coverage(0.95)?;
+//! assert!((covered.share - 0.95).abs() < 0.03);
+//! assert!((covered.mean_width - 2.0 * 1.96 * 0.5).abs() < 0.05);
+//! assert!(predictions.pit(1)?.ks_distance() < 1.6 / 500f64.sqrt());
+//! # Ok::<(), bnn_mcmc::Error>(())
 //! ```
 //!
 //! Draws of functions can be compared between chains where weights cannot (hidden units may be
 //! permuted): the [verdict](crate::diagnostics::Verdict) on a run is passed on them.
 
+pub mod calibration;
+mod cells;
+pub mod classification;
+mod per_draw;
+pub mod regression;
 mod scores;
 
+pub use calibration::{Bins, Pit, Reliability, ReliabilityBin};
+pub use classification::ConfusionMatrix;
+pub use regression::{Coverage, Interval, crps, persistence};
 pub use scores::{Score, Scores};
 
-use std::io::Write;
+use std::fs::File;
+use std::io::{BufWriter, Write};
 use std::path::Path;
 
-use ndarray::{Array1, Array3, Array4, ArrayView2, ArrayView3, ArrayView4, Axis};
-use rayon::prelude::*;
+use ndarray::{Array2, Array3, Array4, ArrayView1, ArrayView3, ArrayView4, Axis};
 
+use self::cells::{map_cells, quantile};
 use crate::Error;
-use crate::data::{Dataset, Response};
+use crate::data::Response;
 use crate::diagnostics::{Judge, Verdict};
 use crate::draws::Draws;
-use crate::likelihood::Likelihood;
-use crate::model::Model;
-use crate::target::posterior::check_inputs;
-use crate::target::{Posterior, Target};
-use crate::tile::{TILE_ROWS, Tile, TileMut, Tiles};
 
-/// Predictions for the rows of a data set whose response is known. From [`Posterior::predict`].
+/// Predictions for the rows of a data set whose response is known. From
+/// [`Posterior::predict`](crate::target::Posterior::predict).
 #[derive(Clone, Debug)]
 pub struct Predictions {
     /// E[y | x, q], `[chain, draw, row, column]`.
     mean: Array4<f64>,
     /// log p(y | x, q), `[chain, draw, row]`.
     log_density: Array3<f64>,
+    /// y ~ p(y | x, q), `[chain, draw, row, column of the response]`.
+    drawn: Array4<f64>,
     observed: Response,
-}
-
-impl<M: Model, L: Likelihood> Posterior<M, L> {
-    /// Predicts the rows of `data`, and scores them with its response, for every draw.
-    ///
-    /// Memory: draws x rows x (columns + 1) numbers; [`Draws::thinned`] helps with long runs.
-    ///
-    /// Errors: draws of another posterior, features or a response that do not fit.
-    pub fn predict(&self, draws: &Draws, data: &Dataset) -> Result<Predictions, Error> {
-        let y = self.likelihood().encode(data.response(), self.model().n_outputs())?;
-        let (y, rows) = (Tiles::new(y.view()), data.rows());
-        let (mean, log_density) = self.walk_draws(draws, data.x().view(), Some(&y))?;
-        let shape = (draws.n_chains(), draws.n_draws(), rows);
-        let log_density = Array3::from_shape_vec(shape, log_density)
-            .expect("one number was written for each draw and row");
-        Ok(Predictions { mean, log_density, observed: data.response().clone() })
-    }
-
-    /// E[y | x, q] for inputs `x` `[rows x features]`: `[chain, draw, row, column]`.
-    ///
-    /// Columns are response columns, class probabilities (one column for two classes: that of the
-    /// second), or expected proportions.
-    pub fn predict_mean(&self, draws: &Draws, x: ArrayView2<f64>) -> Result<Array4<f64>, Error> {
-        Ok(self.walk_draws(draws, x, None)?.0)
-    }
-
-    /// Means, and log densities of `y` if it is given, for all draws in order.
-    fn walk_draws(
-        &self,
-        draws: &Draws,
-        x: ArrayView2<f64>,
-        y: Option<&Tiles>,
-    ) -> Result<(Array4<f64>, Vec<f64>), Error> {
-        if draws.layout() != self.layout() {
-            return Err(Error::shape(
-                "parameters of the draws",
-                draws.layout().block_names().join(", "),
-                self.layout().block_names().join(", "),
-            ));
-        }
-        check_inputs(self.model(), x.ncols())?;
-        let (likelihood, rows) = (self.likelihood(), x.nrows());
-        let columns = likelihood.n_means(self.model().n_outputs());
-        let x = Tiles::new(x);
-        let n = draws.n_chains() * draws.n_draws();
-        let mut means = vec![0.0; n * rows * columns];
-        let mut densities = vec![0.0; if y.is_some() { n * rows } else { 0 }];
-        let flat = draws.flat();
-        let per_draw =
-            |q: &[f64], means: &mut [f64], densities: &mut [f64], scratch: &mut Scratch<M>| {
-                let mut first = 0;
-                let mut y_tiles = y.map(Tiles::iter);
-                self.for_each_output(q, &x, &mut scratch.ws, |phi, out| {
-                    let rows = out.rows();
-                    let mean = &mut scratch.mean[..out.stride() * columns];
-                    likelihood.mean(phi, out.as_tile(), TileMut::new(mean, rows));
-                    let mean = Tile::new(mean, rows);
-                    for j in 0..columns {
-                        for (i, m) in mean.column(j).iter().enumerate() {
-                            means[(first + i) * columns + j] = *m;
-                        }
-                    }
-                    if let Some(y) = y_tiles.as_mut().and_then(Iterator::next) {
-                        likelihood.log_lik_rows(phi, out, y, &mut densities[first..first + rows]);
-                    }
-                    first += rows;
-                });
-            };
-        let scratch =
-            || Scratch::<M> { ws: self.workspace(), mean: vec![0.0; TILE_ROWS * columns] };
-        if rows > 0 && columns > 0 {
-            let work = means.par_chunks_mut(rows * columns).enumerate();
-            if y.is_some() {
-                work.zip(densities.par_chunks_mut(rows)).for_each_init(
-                    scratch,
-                    |scratch, ((s, means), densities)| {
-                        let q = flat.row(s);
-                        per_draw(q.to_slice().unwrap_or(&[]), means, densities, scratch);
-                    },
-                );
-            } else {
-                work.for_each_init(scratch, |scratch, (s, means)| {
-                    per_draw(flat.row(s).to_slice().unwrap_or(&[]), means, &mut [], scratch);
-                });
-            }
-        }
-        let shape = (draws.n_chains(), draws.n_draws(), rows, columns);
-        let means = Array4::from_shape_vec(shape, means)
-            .expect("one number was written for each draw, row and column");
-        Ok((means, densities))
-    }
-}
-
-/// Scratch memory of one thread.
-struct Scratch<M: Model> {
-    ws: crate::target::PosteriorWorkspace<M::Workspace>,
-    mean: Vec<f64>,
 }
 
 impl Predictions {
@@ -147,6 +95,21 @@ impl Predictions {
     /// log p(y | x, q), `[chain, draw, row]`.
     pub fn log_density(&self) -> ArrayView3<'_, f64> {
         self.log_density.view()
+    }
+
+    /// Posterior predictive draws, one response y ~ p(y | x, q) for each draw of q and each row:
+    /// `[chain, draw, row, column]`, on the scale of the observed response and with its columns.
+    /// Of classes there is one column, the position of the class among the names.
+    pub fn predictive_draws(&self) -> ArrayView4<'_, f64> {
+        self.drawn.view()
+    }
+
+    /// E[y | x], the mean of [`mean`](Self::mean) over all draws of all chains: `[row, column]`.
+    ///
+    /// Errors: there are no draws.
+    pub fn posterior_mean(&self) -> Result<Array2<f64>, Error> {
+        let average = self.draws_of_mean()?.mean_axis(Axis(0));
+        Ok(average.expect("there is at least one draw"))
     }
 
     /// The observed response.
@@ -173,7 +136,9 @@ impl Predictions {
             .judge()
     }
 
-    /// RMSE, MAE or accuracy, and the log predictive density. An error if there are no draws.
+    /// All scores that apply to the response, see [`Scores`].
+    ///
+    /// Errors: there are no draws.
     pub fn scores(&self) -> Result<Scores, Error> {
         scores::scores(self)
     }
@@ -182,9 +147,7 @@ impl Predictions {
     ///
     /// For classes, `column` is the class, and `observed` is 1 where it was the one observed.
     pub fn to_csv(&self, path: impl AsRef<Path>) -> Result<(), Error> {
-        let path = path.as_ref();
-        let file = std::fs::File::create(path).map_err(|e| Error::io(path, e))?;
-        self.write_csv(std::io::BufWriter::new(file)).map_err(|e| Error::io(path, e))
+        to_file(path.as_ref(), |file| self.write_csv(file))
     }
 
     /// As [`to_csv`](Self::to_csv), to any writer.
@@ -193,20 +156,16 @@ impl Predictions {
         csv.write_record(["row", "column", "observed", "mean", "sd", "q05", "q50", "q95"])?;
         let names = self.column_names();
         let observed = self.observed_columns();
-        let (_, _, rows, columns) = self.mean.dim();
-        for i in 0..rows {
-            for j in 0..columns {
-                let at = self.mean.index_axis(Axis(3), j);
-                let values: Array1<f64> = at.index_axis(Axis(2), i).iter().copied().collect();
-                let mut sorted = values.to_vec();
-                sorted.sort_by(f64::total_cmp);
-                let mut record = vec![i.to_string(), names[j].clone()];
-                record.push(observed[(i, j)].to_string());
-                record.push(values.mean().unwrap_or(f64::NAN).to_string());
-                record.push(values.std(1.0).to_string());
-                record.extend([0.05, 0.5, 0.95].map(|p| quantile(&sorted, p).to_string()));
-                csv.write_record(&record)?;
-            }
+        let summaries = map_cells(self.mean(), |_, sorted| {
+            let values = ArrayView1::from(sorted);
+            let sd = if sorted.len() > 1 { values.std(1.0) } else { f64::NAN };
+            let [low, median, high] = [0.05, 0.5, 0.95].map(|p| quantile(sorted, p));
+            [values.mean().unwrap_or(f64::NAN), sd, low, median, high]
+        });
+        for ((at, observed), summary) in observed.indexed_iter().zip(summaries) {
+            let mut record = vec![at.0.to_string(), names[at.1].clone(), observed.to_string()];
+            record.extend(summary.iter().map(f64::to_string));
+            csv.write_record(&record)?;
         }
         csv.flush()
     }
@@ -221,24 +180,57 @@ impl Predictions {
     }
 
     /// What was observed, on the scale of the means.
-    fn observed_columns(&self) -> ndarray::Array2<f64> {
+    fn observed_columns(&self) -> Array2<f64> {
         let (_, _, rows, columns) = self.mean.dim();
         let indicator = |hit: bool| f64::from(u8::from(hit));
-        ndarray::Array2::from_shape_fn((rows, columns), |(i, j)| match &self.observed {
+        Array2::from_shape_fn((rows, columns), |(i, j)| match &self.observed {
             Response::Real(y) => y[(i, j)],
             Response::Classes { index, .. } if columns == 1 => index[i] as f64,
             Response::Classes { index, .. } => indicator(index[i] == j),
             Response::Counts(counts) => counts[(i, j)] / counts.row(i).sum(),
         })
     }
+
+    /// The means of all draws, `[draw, row, column]`; an error if there are no draws.
+    fn draws_of_mean(&self) -> Result<ArrayView3<'_, f64>, Error> {
+        let (chains, draws, rows, columns) = self.mean.dim();
+        let n = chains * draws;
+        if n == 0 || rows == 0 {
+            let found = format!("{n} draws of {rows} rows");
+            return Err(Error::shape("predictions to score", found, "at least 1 of 1"));
+        }
+        let flat = self.mean.view().into_shape_with_order((n, rows, columns));
+        Ok(flat.expect("predictions are stored in standard order"))
+    }
+
+    /// The observed response if it is real or counts.
+    fn numbers(&self) -> Result<&Array2<f64>, Error> {
+        match &self.observed {
+            Response::Real(y) | Response::Counts(y) => Ok(y),
+            Response::Classes { .. } => Err(self.wrong_kind("real numbers or counts")),
+        }
+    }
+
+    /// The observed classes if the response is classes.
+    fn classes(&self) -> Result<&[usize], Error> {
+        self.observed.classes().ok_or_else(|| self.wrong_kind("classes"))
+    }
+
+    fn wrong_kind(&self, wanted: &str) -> Error {
+        let kind = match &self.observed {
+            Response::Real(_) => "real numbers",
+            Response::Classes { .. } => "classes",
+            Response::Counts(_) => "counts",
+        };
+        Error::argument("response of the predictions", kind, wanted)
+    }
 }
 
-/// The quantile of sorted values by linear interpolation of order statistics (type 7 of Hyndman
-/// and Fan, 1996).
-fn quantile(sorted: &[f64], p: f64) -> f64 {
-    let Some(last) = sorted.len().checked_sub(1) else { return f64::NAN };
-    let position = p * last as f64;
-    let (low, part) = (position.floor() as usize, position.fract());
-    let high = (low + 1).min(last);
-    sorted[low] + part * (sorted[high] - sorted[low])
+/// Writes to a new file; errors name it.
+fn to_file(
+    path: &Path,
+    write: impl FnOnce(BufWriter<File>) -> std::io::Result<()>,
+) -> Result<(), Error> {
+    let file = File::create(path).map_err(|e| Error::io(path, e))?;
+    write(BufWriter::new(file)).map_err(|e| Error::io(path, e))
 }

@@ -5,32 +5,50 @@ use std::fmt;
 use ndarray::{Array2, ArrayView2, Axis};
 use serde::{Deserialize, Serialize};
 
-use super::Predictions;
+use super::calibration::{Bins, reliability};
+use super::cells::{map_cells, quantile};
+use super::classification::{accuracy, brier};
+use super::regression::crps_sorted;
+use super::{Predictions, regression::Interval};
 use crate::Error;
 use crate::data::Response;
 
 /// One score, of the posterior and of its single draws.
+///
+/// Written as JSON, NaN is `null`, and is read back as NaN.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Score {
-    /// `rmse`, `mae`, `accuracy` (a share) or `log_predictive_density` (nats per row).
+    /// Its name, see [`Scores`].
     pub name: String,
     /// The score of the posterior mean prediction: of averages over draws, as predictions should
-    /// be made. For the log predictive density, of the averaged density.
+    /// be made. For the log predictive density, of the averaged density; for `crps`,
+    /// `coverage_95` and `width_95`, of the posterior predictive draws.
+    #[serde(with = "nan_as_null")]
     pub posterior: f64,
-    /// The mean over draws of each draw's own score, as tutorials often report.
+    /// The mean over draws of each draw's own score, as tutorials often report. NaN for `crps`,
+    /// `coverage_95` and `width_95`, which take many draws.
+    #[serde(with = "nan_as_null")]
     pub draws_mean: f64,
-    /// The standard deviation over draws of each draw's own score.
+    /// The standard deviation over draws of each draw's own score. NaN where their mean is, and
+    /// for a single draw.
+    #[serde(with = "nan_as_null")]
     pub draws_sd: f64,
 }
 
 /// The scores of a set of predictions.
 ///
-/// - Real responses and counts (as proportions): `rmse` and `mae`, over all columns.
-/// - Classes: `accuracy`, the share of rows whose most probable class is the observed one; ties go
-///   to the first class.
-/// - All: `log_predictive_density`, the mean over rows of log mean_s p(y_i | x_i, q_s)
-///   (Gelman, Hwang and Vehtari, Stat. Comput. 24, 2014, doi:10.1007/s11222-013-9416-2, divided by
-///   the number of rows).
+/// | name | response | what it is |
+/// | --- | --- | --- |
+/// | `rmse`, `mae` | real, counts | root mean squared and mean absolute error, over all columns; of counts, as proportions |
+/// | `crps` | real | [continuous ranked probability score](super::regression), mean over rows and columns |
+/// | `coverage_95` | real | the share of responses within their 95 % [predictive interval](Predictions::predictive_interval) |
+/// | `width_95` | real | the mean width of these intervals |
+/// | `accuracy` | classes | the share of rows whose most probable class is the observed one; ties go to the first class |
+/// | `brier` | classes | [Brier score](super::classification), summed over all classes: 0 to 2 |
+/// | `ece` | classes | [expected calibration error](super::calibration), 15 bins of equal width |
+/// | `log_predictive_density` | all | mean over rows of log mean_s p(y_i given x_i, q_s), in nats (Gelman, Hwang and Vehtari 2014, doi:10.1007/s11222-013-9416-2, divided by the number of rows) |
+///
+/// Errors, widths and CRPS are in units of the response.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Scores {
     /// All scores that apply.
@@ -53,46 +71,47 @@ impl fmt::Display for Scores {
         for s in &self.scores {
             let label = match s.name.as_str() {
                 "log_predictive_density" => "log predictive density",
+                "coverage_95" => "95 % interval, coverage",
+                "width_95" => "95 % interval, width",
                 name => name,
             };
-            writeln!(
-                f,
-                "{label:24} {:15.4} {:15.4} {:15.4}",
-                s.posterior, s.draws_mean, s.draws_sd
-            )?;
+            write!(f, "{label:24}")?;
+            for value in [s.posterior, s.draws_mean, s.draws_sd] {
+                if value.is_nan() {
+                    write!(f, " {:>15}", "-")?;
+                } else {
+                    write!(f, " {value:15.4}")?;
+                }
+            }
+            writeln!(f)?;
         }
         Ok(())
     }
 }
 
 pub(super) fn scores(predictions: &Predictions) -> Result<Scores, Error> {
-    let (chains, draws, rows, columns) = predictions.mean.dim();
-    let n = chains * draws;
-    if n == 0 || rows == 0 {
-        return Err(Error::shape(
-            "predictions to score",
-            format!("{n} draws of {rows} rows"),
-            "at least 1 of 1",
-        ));
-    }
-    let means = predictions
-        .mean
-        .view()
-        .into_shape_with_order((n, rows, columns))
-        .expect("predictions are stored in standard order");
-    let average = means.mean_axis(Axis(0)).expect("there is at least one draw");
+    let means = predictions.draws_of_mean()?;
+    let (n, rows, _) = means.dim();
+    let average = predictions.posterior_mean()?;
     let mut scores = Vec::new();
     let mut add = |name: &str, score: &dyn Fn(ArrayView2<f64>) -> f64| {
         let each = means.axis_iter(Axis(0)).map(score);
         scores.push(with_spread(name, score(average.view()), each.collect()));
     };
     match &predictions.observed {
-        Response::Classes { index, .. } => add("accuracy", &|p| accuracy(p, index)),
+        Response::Classes { index, .. } => {
+            add("accuracy", &|p| accuracy(p, index));
+            add("brier", &|p| brier(p, index));
+            add("ece", &|p| reliability(p, index, Bins::default()).ece());
+        }
         Response::Real(_) | Response::Counts(_) => {
             let observed = predictions.observed_columns();
             add("rmse", &|p| error(&observed, p, |d| d * d).sqrt());
             add("mae", &|p| error(&observed, p, f64::abs));
         }
+    }
+    if let Response::Real(y) = &predictions.observed {
+        scores.extend(predictive_scores(predictions, y)?);
     }
     let densities = predictions
         .log_density
@@ -103,6 +122,23 @@ pub(super) fn scores(predictions: &Predictions) -> Result<Scores, Error> {
     let averaged = densities.columns().into_iter().map(log_mean_exp).sum::<f64>() / rows as f64;
     scores.push(with_spread("log_predictive_density", averaged, each));
     Ok(Scores { scores, rows })
+}
+
+/// The scores of the posterior predictive draws of real responses, which are sorted only once.
+fn predictive_scores(predictions: &Predictions, y: &Array2<f64>) -> Result<[Score; 3], Error> {
+    let (columns, level) = (y.ncols(), 0.95);
+    let cells = map_cells(predictions.predictive_draws(), |cell, sorted| {
+        let crps = crps_sorted(sorted, y[(cell / columns, cell % columns)]);
+        [crps, quantile(sorted, 0.5 - 0.5 * level), quantile(sorted, 0.5 + 0.5 * level)]
+    });
+    let number = |k: usize| Array2::from_shape_fn(y.dim(), |(i, j)| cells[i * columns + j][k]);
+    let interval = Interval { level, lower: number(1), upper: number(2) };
+    let only = |name: &str, posterior: f64| with_spread(name, posterior, Vec::new());
+    Ok([
+        only("crps", number(0).mean().unwrap_or(f64::NAN)),
+        only("coverage_95", interval.coverage(y.view())?),
+        only("width_95", interval.mean_width()),
+    ])
 }
 
 fn with_spread(name: &str, posterior: f64, draws: Vec<f64>) -> Score {
@@ -117,17 +153,6 @@ fn error(observed: &Array2<f64>, predicted: ArrayView2<f64>, loss: impl Fn(f64) 
     sum / observed.len() as f64
 }
 
-fn accuracy(probabilities: ArrayView2<f64>, classes: &[usize]) -> f64 {
-    let hits = probabilities.rows().into_iter().zip(classes).filter(|(p, class)| {
-        let best = match p.len() {
-            1 => usize::from(p[0] > 0.5),
-            _ => (0..p.len()).fold(0, |best, k| if p[k] > p[best] { k } else { best }),
-        };
-        best == **class
-    });
-    hits.count() as f64 / classes.len() as f64
-}
-
 /// log of the mean of exp, without overflow.
 fn log_mean_exp(values: ndarray::ArrayView1<f64>) -> f64 {
     let largest = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
@@ -136,4 +161,17 @@ fn log_mean_exp(values: ndarray::ArrayView1<f64>) -> f64 {
     }
     let sum: f64 = values.iter().map(|v| (v - largest).exp()).sum();
     largest + (sum / values.len() as f64).ln()
+}
+
+/// JSON has no NaN: it becomes `null` there, and is read back as NaN.
+mod nan_as_null {
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    pub fn serialize<S: Serializer>(value: &f64, to: S) -> Result<S::Ok, S::Error> {
+        (!value.is_nan()).then_some(value).serialize(to)
+    }
+
+    pub fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<f64, D::Error> {
+        Ok(Option::deserialize(from)?.unwrap_or(f64::NAN))
+    }
 }

@@ -1,0 +1,263 @@
+//! Calibration: do probabilities mean what they say?
+//!
+//! **Classes.** The confidence of a row is the posterior mean probability of its most probable
+//! class. Rows are put into bins of similar confidence; for bin b with n_b of n rows,
+//!
+//! ```text
+//! ECE = sum_b n_b / n |accuracy_b - confidence_b|
+//! ```
+//!
+//! is the expected calibration error (Guo et al. 2017, arXiv:1706.04599), from 0 to 1, and accuracy
+//! against confidence the reliability curve: below the diagonal is overconfident. The ECE of few
+//! rows is above 0 also for a perfect model, by about the mean over rows of
+//! sqrt(2 c (1 - c) / (pi n_b)) at confidence c; equal counts make the bins equally noisy (Nguyen
+//! and O'Connor 2015, arXiv:1508.05154). With two classes, confidence lies between 1/2 and 1.
+//!
+//! **Real responses and counts.** The probability integral transform of an observed y is its
+//! position among the posterior predictive draws x_1, ..., x_S,
+//!
+//! ```text
+//! u = (#{x_s < y} + v (#{x_s = y} + 1)) / (S + 1),        v ~ U(0, 1)
+//! ```
+//!
+//! If y comes from where the draws do, u is exactly uniform, for any S; as S grows it is F(y) for a
+//! continuous response, and for a discrete one the randomised F(y - 1) + v (F(y) - F(y - 1)) of
+//! Czado, Gneiting and Held (2009, doi:10.1111/j.1541-0420.2009.01191.x). Values that crowd at both
+//! ends show predictive distributions too narrow; in the middle, too wide; at one end, a bias.
+
+use std::io::Write;
+use std::path::Path;
+
+use ndarray::{Array2, ArrayView2};
+
+use super::cells::{any_nan, map_cells};
+use super::classification::top_class;
+use super::{Predictions, to_file};
+use crate::Error;
+use crate::rng::ChainRng;
+
+/// More bins than any data can fill.
+const MOST_BINS: usize = 10_000;
+
+/// How rows are put into bins of similar confidence.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Bins {
+    /// This many bins ((b - 1) / B, b / B] of equal width between 0 and 1. Bins without rows are
+    /// left out.
+    EqualWidth(usize),
+    /// This many bins of equally many rows, or fewer: rows of equal confidence share a bin.
+    EqualCount(usize),
+}
+
+impl Default for Bins {
+    /// 15 of equal width, as in Guo et al. (2017).
+    fn default() -> Self {
+        Self::EqualWidth(15)
+    }
+}
+
+/// Rows of similar confidence.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct ReliabilityBin {
+    /// The bin's lower edge; for equal counts, the lowest confidence in it.
+    pub lower: f64,
+    /// The bin's upper edge; for equal counts, the highest confidence in it.
+    pub upper: f64,
+    /// The number of rows.
+    pub rows: usize,
+    /// Their mean confidence.
+    pub confidence: f64,
+    /// The share of them whose most probable class is the observed one.
+    pub accuracy: f64,
+}
+
+/// The reliability curve: accuracy against confidence.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Reliability {
+    /// The bins that hold rows, by rising confidence.
+    pub bins: Vec<ReliabilityBin>,
+}
+
+impl Reliability {
+    /// The expected calibration error, see the [module](self).
+    pub fn ece(&self) -> f64 {
+        let rows: usize = self.bins.iter().map(|b| b.rows).sum();
+        let gap = |b: &ReliabilityBin| b.rows as f64 * (b.accuracy - b.confidence).abs();
+        self.bins.iter().map(gap).sum::<f64>() / rows as f64
+    }
+
+    /// One line per bin: `lower, upper, rows, confidence, accuracy`.
+    pub fn to_csv(&self, path: impl AsRef<Path>) -> Result<(), Error> {
+        to_file(path.as_ref(), |file| self.write_csv(file))
+    }
+
+    /// As [`to_csv`](Self::to_csv), to any writer.
+    pub fn write_csv(&self, writer: impl Write) -> std::io::Result<()> {
+        let mut csv = csv::Writer::from_writer(writer);
+        csv.write_record(["lower", "upper", "rows", "confidence", "accuracy"])?;
+        for b in &self.bins {
+            csv.serialize((b.lower, b.upper, b.rows, b.confidence, b.accuracy))?;
+        }
+        csv.flush()
+    }
+}
+
+/// The probability integral transform of every row and column, see the [module](self).
+#[derive(Clone, Debug, PartialEq)]
+pub struct Pit {
+    /// `[row, column]`, between 0 and 1; NaN where a draw is NaN.
+    pub values: Array2<f64>,
+}
+
+impl Pit {
+    /// Kolmogorov's distance from the uniform distribution: sup_u |F_n(u) - u|, from 0 to 1; NaN if
+    /// a value is NaN.
+    ///
+    /// n independent uniform values exceed 1.36 / sqrt(n) in 5 % of cases. Rows that share their
+    /// draws of q are not quite independent: read it as a size, not as a test.
+    pub fn ks_distance(&self) -> f64 {
+        let mut sorted: Vec<f64> = self.values.iter().copied().collect();
+        sorted.sort_unstable_by(f64::total_cmp);
+        if sorted.is_empty() || any_nan(&sorted) {
+            return f64::NAN;
+        }
+        let n = sorted.len() as f64;
+        let steps = sorted.iter().enumerate();
+        steps.fold(0.0, |d, (i, u)| d.max(u - i as f64 / n).max((i as f64 + 1.0) / n - u))
+    }
+
+    /// How many values lie in each of `bins` intervals of equal width between 0 and 1; NaN are in
+    /// none.
+    ///
+    /// Errors: no bins, or more than 10,000.
+    pub fn histogram(&self, bins: usize) -> Result<Vec<usize>, Error> {
+        check_bins(bins)?;
+        let mut counts = vec![0; bins];
+        for u in self.values.iter().filter(|u| !u.is_nan()) {
+            counts[((u * bins as f64) as usize).min(bins - 1)] += 1;
+        }
+        Ok(counts)
+    }
+
+    /// One line per row and column: `row, column, pit`.
+    pub fn to_csv(&self, path: impl AsRef<Path>) -> Result<(), Error> {
+        to_file(path.as_ref(), |file| self.write_csv(file))
+    }
+
+    /// As [`to_csv`](Self::to_csv), to any writer.
+    pub fn write_csv(&self, writer: impl Write) -> std::io::Result<()> {
+        let mut csv = csv::Writer::from_writer(writer);
+        csv.write_record(["row", "column", "pit"])?;
+        for ((row, column), u) in self.values.indexed_iter() {
+            csv.serialize((row, column, u))?;
+        }
+        csv.flush()
+    }
+}
+
+impl Predictions {
+    /// The reliability curve of the posterior mean probabilities, and with
+    /// [`ece`](Reliability::ece) their expected calibration error.
+    ///
+    /// Errors: there are no draws, the response is not classes, no bins or more than 10,000.
+    pub fn reliability(&self, bins: Bins) -> Result<Reliability, Error> {
+        let (Bins::EqualWidth(n) | Bins::EqualCount(n)) = bins;
+        check_bins(n)?;
+        let classes = self.classes()?;
+        Ok(reliability(self.posterior_mean()?.view(), classes, bins))
+    }
+
+    /// The probability integral transform of the observed responses. The v of the equation come
+    /// from `seed`, in order of rows and columns.
+    ///
+    /// Errors: there are no draws, or the response is classes.
+    pub fn pit(&self, seed: u64) -> Result<Pit, Error> {
+        let (y, _) = (self.numbers()?, self.draws_of_mean()?);
+        let mut rng = ChainRng::new(seed, 0).child(u64::from_le_bytes(*b"pit     "));
+        let cells: Vec<(f64, f64)> = y.iter().map(|y| (*y, rng.uniform())).collect();
+        let values = map_cells(self.predictive_draws(), |cell, sorted| {
+            if any_nan(sorted) {
+                return f64::NAN;
+            }
+            let (y, v) = cells[cell];
+            let (below, up_to) =
+                (sorted.partition_point(|x| *x < y), sorted.partition_point(|x| *x <= y));
+            (below as f64 + v * (up_to - below + 1) as f64) / (sorted.len() + 1) as f64
+        });
+        let values = Array2::from_shape_vec(y.dim(), values).expect("one value for each cell");
+        Ok(Pit { values })
+    }
+}
+
+fn check_bins(bins: usize) -> Result<(), Error> {
+    if (1..=MOST_BINS).contains(&bins) {
+        Ok(())
+    } else {
+        Err(Error::argument("bins", bins, format!("1 to {MOST_BINS}")))
+    }
+}
+
+/// Sums over the rows of a bin.
+#[derive(Clone, Default)]
+struct Sums {
+    rows: usize,
+    confidence: f64,
+    hits: usize,
+}
+
+impl Sums {
+    fn add(&mut self, (confidence, hit): (f64, bool)) {
+        self.rows += 1;
+        self.confidence += confidence;
+        self.hits += usize::from(hit);
+    }
+
+    fn between(&self, lower: f64, upper: f64) -> ReliabilityBin {
+        let (rows, n) = (self.rows, self.rows as f64);
+        let (confidence, accuracy) = (self.confidence / n, self.hits as f64 / n);
+        ReliabilityBin { lower, upper, rows, confidence, accuracy }
+    }
+}
+
+/// The reliability curve of probabilities `[row, class]`, or of one column for the second class.
+pub(super) fn reliability(
+    probabilities: ArrayView2<f64>,
+    classes: &[usize],
+    bins: Bins,
+) -> Reliability {
+    let rows = probabilities.rows().into_iter().zip(classes).map(|(p, observed)| {
+        let (class, confidence) = top_class(p);
+        (confidence, class == *observed)
+    });
+    let bins = match bins {
+        Bins::EqualWidth(n) => equal_width(rows, n),
+        Bins::EqualCount(n) => equal_count(rows.collect(), n),
+    };
+    Reliability { bins }
+}
+
+fn equal_width(rows: impl Iterator<Item = (f64, bool)>, n: usize) -> Vec<ReliabilityBin> {
+    let mut sums = vec![Sums::default(); n];
+    rows.for_each(|row| sums[((row.0 * n as f64).ceil() as usize).clamp(1, n) - 1].add(row));
+    let edge = |b: usize| b as f64 / n as f64;
+    let filled = sums.iter().enumerate().filter(|(_, s)| s.rows > 0);
+    filled.map(|(b, s)| s.between(edge(b), edge(b + 1))).collect()
+}
+
+fn equal_count(mut rows: Vec<(f64, bool)>, n: usize) -> Vec<ReliabilityBin> {
+    rows.sort_by(|a, b| a.0.total_cmp(&b.0));
+    let (mut bins, mut start) = (Vec::new(), 0);
+    for b in 1..=n {
+        let mut end = (b * rows.len() / n).max(start);
+        while end > start && end < rows.len() && rows[end].0 == rows[end - 1].0 {
+            end += 1;
+        }
+        if end > start {
+            let mut sums = Sums::default();
+            rows[start..end].iter().for_each(|row| sums.add(*row));
+            bins.push(sums.between(rows[start].0, rows[end - 1].0));
+            start = end;
+        }
+    }
+    bins
+}

@@ -1,0 +1,53 @@
+//! Draws of one row and column at a time, sorted.
+
+use ndarray::ArrayView4;
+use rayon::prelude::*;
+
+/// Rows and columns that are gathered together: the draws of neighbours share cache lines.
+const BLOCK: usize = 8;
+
+/// `f(cell, sorted draws)` of every row and column of `values` `[chain, draw, row, column]`, where
+/// cell = row * columns + column. NaN lie at the ends, see [`any_nan`].
+pub(super) fn map_cells<R: Send>(
+    values: ArrayView4<f64>,
+    f: impl Fn(usize, &[f64]) -> R + Sync,
+) -> Vec<R> {
+    let (chains, draws, rows, columns) = values.dim();
+    let (n, cells) = (chains * draws, rows * columns);
+    let values = values.to_slice().expect("draws are stored in standard order");
+    let blocks = (0..cells).into_par_iter().step_by(BLOCK).map_init(
+        || vec![0.0; BLOCK * n],
+        |gathered, first| {
+            let width = BLOCK.min(cells - first);
+            for s in 0..n {
+                let from = &values[s * cells + first..][..width];
+                from.iter().enumerate().for_each(|(k, v)| gathered[k * n + s] = *v);
+            }
+            let of_cell = |k: usize| {
+                let sorted = &mut gathered[k * n..(k + 1) * n];
+                sorted.sort_unstable_by(f64::total_cmp);
+                f(first + k, sorted)
+            };
+            (0..width).map(of_cell).collect::<Vec<_>>()
+        },
+    );
+    blocks.collect::<Vec<_>>().into_iter().flatten().collect()
+}
+
+/// Whether a value is NaN: the total order puts NaN before -inf and after inf.
+pub(super) fn any_nan(sorted: &[f64]) -> bool {
+    sorted.first().is_some_and(|x| x.is_nan()) || sorted.last().is_some_and(|x| x.is_nan())
+}
+
+/// The quantile of sorted values by linear interpolation of order statistics (type 7 of Hyndman
+/// and Fan, 1996); NaN if there is no value or one is NaN.
+pub(super) fn quantile(sorted: &[f64], p: f64) -> f64 {
+    let Some(last) = sorted.len().checked_sub(1) else { return f64::NAN };
+    if any_nan(sorted) {
+        return f64::NAN;
+    }
+    let position = p * last as f64;
+    let (low, part) = (position.floor() as usize, position.fract());
+    let high = (low + 1).min(last);
+    sorted[low] + part * (sorted[high] - sorted[low])
+}

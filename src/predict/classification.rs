@@ -1,0 +1,143 @@
+//! Classes: the confusion matrix and the Brier score.
+//!
+//! With p_ik the probability of class k in row i, and y_i its observed class,
+//!
+//! ```text
+//! Brier score              1/n sum_i sum_k (p_ik - 1[y_i = k])^2,    from 0 (best) to 2
+//! binary form              1/n sum_i (p_i - y_i)^2,                  from 0 (best) to 1
+//! ```
+//!
+//! The first is that of Brier (1950, doi:10.1175/1520-0493(1950)078%3C0001:VOFEIT%3E2.0.CO;2), for
+//! any number of classes; the second, with p_i the probability of the second of two classes, is
+//! half of it. Both are proper scores: in expectation only the true probabilities are best.
+//!
+//! A model of two classes has one column, the probability of the second, or two: that makes no
+//! difference to any score.
+
+use std::fmt;
+
+use ndarray::{Array2, ArrayView1, ArrayView2};
+
+use super::Predictions;
+use crate::Error;
+use crate::data::Response;
+
+/// How often each class was predicted for each class that was observed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ConfusionMatrix {
+    /// Rows of data, `[observed class, predicted class]`.
+    pub counts: Array2<usize>,
+    /// The names of the classes.
+    pub names: Vec<String>,
+}
+
+impl ConfusionMatrix {
+    /// The share of rows whose predicted class is the observed one.
+    pub fn accuracy(&self) -> f64 {
+        self.counts.diag().sum() as f64 / self.counts.sum() as f64
+    }
+
+    /// Of the rows of each observed class, the share predicted as that class; NaN if there is none.
+    pub fn recall(&self) -> Vec<f64> {
+        self.shares(self.counts.rows())
+    }
+
+    /// Of the rows of each predicted class, the share observed as that class; NaN if there is none.
+    pub fn precision(&self) -> Vec<f64> {
+        self.shares(self.counts.columns())
+    }
+
+    fn shares<'a>(&self, lanes: impl IntoIterator<Item = ArrayView1<'a, usize>>) -> Vec<f64> {
+        let hits = self.counts.diag();
+        lanes.into_iter().zip(hits).map(|(lane, hits)| *hits as f64 / lane.sum() as f64).collect()
+    }
+}
+
+/// A table: one line for each observed class, one column for each predicted one.
+impl fmt::Display for ConfusionMatrix {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let corner = "observed \\ predicted";
+        let length = |name: &String| name.chars().count();
+        let first = self.names.iter().map(length).max().unwrap_or(0).max(corner.len());
+        let digits = self.counts.iter().max().map_or(1, |c| c.to_string().len());
+        write!(f, "{corner:first$}")?;
+        for name in &self.names {
+            write!(f, " {name:>digits$}")?;
+        }
+        for (name, counts) in self.names.iter().zip(self.counts.rows()) {
+            write!(f, "\n{name:first$}")?;
+            for (count, column) in counts.iter().zip(&self.names) {
+                write!(f, " {count:>0$}", length(column).max(digits))?;
+            }
+        }
+        writeln!(f)
+    }
+}
+
+impl Predictions {
+    /// The confusion matrix of the most probable classes by the posterior mean; ties go to the
+    /// first class.
+    ///
+    /// Errors: there are no draws, or the response is not classes.
+    pub fn confusion(&self) -> Result<ConfusionMatrix, Error> {
+        let Response::Classes { index, names } = self.observed() else {
+            return Err(self.wrong_kind("classes"));
+        };
+        let mut counts = Array2::zeros((names.len(), names.len()));
+        for (p, observed) in self.posterior_mean()?.rows().into_iter().zip(index) {
+            counts[(*observed, top_class(p).0)] += 1;
+        }
+        Ok(ConfusionMatrix { counts, names: names.clone() })
+    }
+
+    /// The Brier score of the posterior mean probabilities, summed over all classes: from 0 to 2,
+    /// also for two classes. See the [module](self).
+    ///
+    /// Errors: there are no draws, or the response is not classes.
+    pub fn brier(&self) -> Result<f64, Error> {
+        let classes = self.classes()?;
+        Ok(brier(self.posterior_mean()?.view(), classes))
+    }
+
+    /// The Brier score of two classes in its binary form, the mean of (p - y)^2 for the second
+    /// class: from 0 to 1, half of [`brier`](Self::brier).
+    ///
+    /// Errors: as there; also if there are more than two classes.
+    pub fn brier_binary(&self) -> Result<f64, Error> {
+        match self.observed().width() {
+            k if k > 2 && self.classes().is_ok() => {
+                Err(Error::shape("classes for the binary Brier score", k, 2))
+            }
+            _ => Ok(0.5 * self.brier()?),
+        }
+    }
+}
+
+/// The Brier score of probabilities `[row, class]`, or of one column for the second of two classes.
+pub(super) fn brier(probabilities: ArrayView2<f64>, classes: &[usize]) -> f64 {
+    let of_row = |(p, class): (ArrayView1<f64>, &usize)| -> f64 {
+        if p.len() == 1 {
+            return 2.0 * (p[0] - *class as f64).powi(2);
+        }
+        p.iter().enumerate().map(|(k, p)| (p - f64::from(u8::from(k == *class))).powi(2)).sum()
+    };
+    probabilities.rows().into_iter().zip(classes).map(of_row).sum::<f64>() / classes.len() as f64
+}
+
+/// The share of rows whose most probable class is the observed one.
+pub(super) fn accuracy(probabilities: ArrayView2<f64>, classes: &[usize]) -> f64 {
+    let rows = probabilities.rows().into_iter().zip(classes);
+    rows.filter(|(p, class)| top_class(*p).0 == **class).count() as f64 / classes.len() as f64
+}
+
+/// The most probable class of a row and its probability; ties go to the first class.
+pub(super) fn top_class(p: ArrayView1<f64>) -> (usize, f64) {
+    match p.len() {
+        1 if p[0] > 0.5 => (1, p[0]),
+        1 => (0, 1.0 - p[0]),
+        _ => {
+            let best = (0..p.len()).fold(0, |best, k| if p[k] > p[best] { k } else { best });
+            (best, p[best])
+        }
+    }
+}

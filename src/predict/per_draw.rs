@@ -1,0 +1,202 @@
+//! The walk over draws: what each draw of q says about each row.
+
+use ndarray::{Array3, Array4, ArrayView2};
+use rayon::prelude::*;
+
+use super::Predictions;
+use crate::Error;
+use crate::data::Dataset;
+use crate::draws::Draws;
+use crate::likelihood::Likelihood;
+use crate::model::Model;
+use crate::rng::ChainRng;
+use crate::target::posterior::check_inputs;
+use crate::target::{Posterior, PosteriorWorkspace, Target};
+use crate::tile::{TILE_ROWS, Tile, TileMut, Tiles};
+
+/// The part of a chain's random stream that responses are drawn from: no sampler reads it.
+const RESPONSES: u64 = u64::from_le_bytes(*b"response");
+
+impl<M: Model, L: Likelihood> Posterior<M, L> {
+    /// Predicts the rows of `data`, and scores them with its response, for every draw. The seed of
+    /// the posterior predictive draws is that of the run; see
+    /// [`predict_seeded`](Self::predict_seeded).
+    ///
+    /// Memory: draws x rows x (columns of the mean + columns of the response + 1) numbers;
+    /// [`Draws::thinned`] helps with long runs.
+    ///
+    /// Errors: draws of another posterior, features or a response that do not fit.
+    pub fn predict(&self, draws: &Draws, data: &Dataset) -> Result<Predictions, Error> {
+        self.predict_seeded(draws, data, draws.info().seed)
+    }
+
+    /// As [`predict`](Self::predict), with the seed of the posterior predictive draws.
+    ///
+    /// Each draw of each chain has a random stream of its own, fixed by (seed, chain, draw), that
+    /// the rows read in order: results do not depend on the number of threads. Counts are drawn in
+    /// as many trials as were observed.
+    pub fn predict_seeded(
+        &self,
+        draws: &Draws,
+        data: &Dataset,
+        seed: u64,
+    ) -> Result<Predictions, Error> {
+        let y = self.likelihood().encode(data.response(), self.model().n_outputs())?;
+        let observed = Observed { y: Tiles::new(y.view()), seed };
+        let walk = self.walk_draws(draws, data.x().view(), Some(&observed))?;
+        let (chains, n, rows) = (draws.n_chains(), draws.n_draws(), data.rows());
+        let log_density = Array3::from_shape_vec((chains, n, rows), walk.log_density)
+            .expect("one number was written for each draw and row");
+        Ok(Predictions {
+            mean: with_columns(walk.mean, (chains, n, rows)),
+            drawn: with_columns(walk.drawn, (chains, n, rows)),
+            log_density,
+            observed: data.response().clone(),
+        })
+    }
+
+    /// E[y | x, q] for inputs `x` `[rows x features]`: `[chain, draw, row, column]`.
+    ///
+    /// Columns are response columns, class probabilities (one column for two classes: that of the
+    /// second), or expected proportions.
+    pub fn predict_mean(&self, draws: &Draws, x: ArrayView2<f64>) -> Result<Array4<f64>, Error> {
+        let rows = x.nrows();
+        let walk = self.walk_draws(draws, x, None)?;
+        Ok(with_columns(walk.mean, (draws.n_chains(), draws.n_draws(), rows)))
+    }
+
+    /// What every draw says about every row; about responses only if they are given.
+    fn walk_draws(
+        &self,
+        draws: &Draws,
+        x: ArrayView2<f64>,
+        observed: Option<&Observed>,
+    ) -> Result<Walk, Error> {
+        if draws.layout() != self.layout() {
+            return Err(Error::shape(
+                "parameters of the draws",
+                draws.layout().block_names().join(", "),
+                self.layout().block_names().join(", "),
+            ));
+        }
+        check_inputs(self.model(), x.ncols())?;
+        let (outputs, rows) = (self.model().n_outputs(), x.nrows());
+        let columns = self.likelihood().n_means(outputs);
+        let (density, drawn) =
+            if observed.is_some() { (1, self.likelihood().n_drawn(outputs)) } else { (0, 0) };
+        let (x, n) = (Tiles::new(x), draws.n_chains() * draws.n_draws());
+        let zeros = |columns| Columns { values: vec![0.0; n * rows * columns], columns };
+        let mut walk =
+            Walk { mean: zeros(columns), log_density: zeros(density).values, drawn: zeros(drawn) };
+        let streams: Vec<ChainRng> = observed.map_or_else(Vec::new, |o| {
+            let stream = |chain| ChainRng::new(o.seed, chain).child(RESPONSES);
+            (0..draws.n_chains() as u64).map(stream).collect()
+        });
+        let parts = parts(&mut walk.mean.values, n)
+            .zip(parts(&mut walk.log_density, n))
+            .zip(parts(&mut walk.drawn.values, n));
+        let mut parts: Vec<_> =
+            parts.map(|((mean, log_density), drawn)| Part { mean, log_density, drawn }).collect();
+        let scratch = || Scratch::<M> {
+            ws: self.workspace(),
+            outputs: vec![0.0; TILE_ROWS * outputs],
+            columns: vec![0.0; TILE_ROWS * columns.max(drawn)],
+        };
+        let flat = draws.flat();
+        parts.par_iter_mut().enumerate().for_each_init(scratch, |scratch, (s, part)| {
+            let responses = observed.map(|o| {
+                let (chain, draw) = (s / draws.n_draws(), s % draws.n_draws());
+                (&o.y, streams[chain].child(draw as u64))
+            });
+            self.one_draw(flat.row(s).to_slice().unwrap_or(&[]), &x, responses, part, scratch);
+        });
+        Ok(walk)
+    }
+
+    fn one_draw(
+        &self,
+        q: &[f64],
+        x: &Tiles,
+        responses: Option<(&Tiles, ChainRng)>,
+        part: &mut Part,
+        scratch: &mut Scratch<M>,
+    ) {
+        let likelihood = self.likelihood();
+        let columns = likelihood.n_means(self.model().n_outputs());
+        let drawn_columns = likelihood.n_drawn(self.model().n_outputs());
+        let mut responses = responses.map(|(y, rng)| (y.iter(), rng));
+        let mut first = 0;
+        self.for_each_output(q, x, &mut scratch.ws, |phi, mut out| {
+            let rows = out.rows();
+            let mean = &mut scratch.columns[..out.stride() * columns];
+            likelihood.mean(phi, out.as_tile(), TileMut::new(mean, rows));
+            copy_rows(Tile::new(mean, rows), &mut part.mean[first * columns..]);
+            if let Some((tiles, rng)) = &mut responses
+                && let Some(y) = tiles.next()
+            {
+                let copy = &mut scratch.outputs[..out.values().len()];
+                copy.copy_from_slice(out.values());
+                likelihood.log_lik_rows(phi, out, y, &mut part.log_density[first..first + rows]);
+                let out = TileMut::new(copy, rows);
+                let drawn = &mut scratch.columns[..out.stride() * drawn_columns];
+                likelihood.draw(phi, out, y, rng, TileMut::new(drawn, rows));
+                copy_rows(Tile::new(drawn, rows), &mut part.drawn[first * drawn_columns..]);
+            }
+            first += rows;
+        });
+    }
+}
+
+/// What was observed, and the seed to draw its like.
+struct Observed {
+    y: Tiles,
+    seed: u64,
+}
+
+/// Numbers for all draws, in order of draw, row and column.
+struct Columns {
+    values: Vec<f64>,
+    columns: usize,
+}
+
+struct Walk {
+    mean: Columns,
+    log_density: Vec<f64>,
+    drawn: Columns,
+}
+
+/// Where one draw writes.
+struct Part<'a> {
+    mean: &'a mut [f64],
+    log_density: &'a mut [f64],
+    drawn: &'a mut [f64],
+}
+
+/// Scratch memory of one thread.
+struct Scratch<M: Model> {
+    ws: PosteriorWorkspace<M::Workspace>,
+    outputs: Vec<f64>,
+    columns: Vec<f64>,
+}
+
+/// `values` in `n` equal parts.
+fn parts(values: &mut [f64], n: usize) -> impl Iterator<Item = &mut [f64]> {
+    let len = values.len().checked_div(n).unwrap_or(0);
+    let mut rest = values;
+    (0..n).map(move |_| rest.split_off_mut(..len).expect("there is room for n parts"))
+}
+
+/// Writes a tile row by row to the beginning of `to`.
+fn copy_rows(tile: Tile, to: &mut [f64]) {
+    let columns = tile.columns();
+    for j in 0..columns {
+        for (i, value) in tile.column(j).iter().enumerate() {
+            to[i * columns + j] = *value;
+        }
+    }
+}
+
+fn with_columns(walk: Columns, (chains, draws, rows): (usize, usize, usize)) -> Array4<f64> {
+    Array4::from_shape_vec((chains, draws, rows, walk.columns), walk.values)
+        .expect("one number was written for each draw, row and column")
+}

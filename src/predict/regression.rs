@@ -1,0 +1,202 @@
+//! Real responses and counts: intervals and their coverage, CRPS, skill.
+//!
+//! For one row and column with observed y and posterior predictive draws x_1, ..., x_S of it, in
+//! order x_(1) <= ... <= x_(S),
+//!
+//! ```text
+//! interval at level c   quantiles (1 - c)/2 and (1 + c)/2 of the draws (equal tails)
+//! coverage              share of rows and columns with lower <= y <= upper
+//! CRPS                  E|X - y| - 1/2 E|X - X'|
+//!                     = 1/S sum_i |x_i - y|  -  1/S^2 sum_i (2 i - S - 1) x_(i)
+//! skill                 1 - MSE / MSE_reference
+//! ```
+//!
+//! The CRPS (Gneiting and Raftery 2007, doi:10.1198/016214506000001437) is the integral of
+//! (F(z) - 1[y <= z])^2 over z, in units of the response; smaller is better, and for a single draw
+//! it is the absolute error. F is the empirical distribution of the draws: the sorted form takes
+//! O(S log S). It exceeds the CRPS of the distribution that independent draws come from by
+//! E|X - X'| / (2 S) on average, which is nothing to speak of from a few hundred draws on.
+//!
+//! The skill score is that of Murphy (1988, doi:10.1175/1520-0493(1988)116%3C2417:SSBOTM%3E2.0.CO;2):
+//! 1 is perfect, 0 no better than the reference, negative is worse.
+
+use ndarray::{Array2, ArrayView2, ArrayView4, Axis, Zip};
+
+use super::Predictions;
+use super::cells::{map_cells, quantile};
+use crate::Error;
+use crate::data::Dataset;
+
+/// Intervals with equal tails, one for each row and column.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Interval {
+    /// The probability between the bounds, such as 0.95.
+    pub level: f64,
+    /// The quantile (1 - level) / 2, `[row, column]`.
+    pub lower: Array2<f64>,
+    /// The quantile (1 + level) / 2, `[row, column]`.
+    pub upper: Array2<f64>,
+}
+
+impl Interval {
+    /// Upper minus lower bound, `[row, column]`.
+    pub fn width(&self) -> Array2<f64> {
+        &self.upper - &self.lower
+    }
+
+    /// The mean width over rows and columns, in units of what the interval is for.
+    pub fn mean_width(&self) -> f64 {
+        self.width().mean().unwrap_or(f64::NAN)
+    }
+
+    /// The share of `observed` `[row, column]` within the bounds, which belong to the interval; NaN
+    /// if a bound is NaN.
+    ///
+    /// Errors: another shape than the bounds'.
+    pub fn coverage(&self, observed: ArrayView2<f64>) -> Result<f64, Error> {
+        check_shape("observed responses", observed, self.lower.dim())?;
+        let covered = |share: f64, y: &f64, low: &f64, high: &f64| match low.is_nan() {
+            true => f64::NAN,
+            false => share + f64::from(u8::from(low <= y && y <= high)),
+        };
+        let covered = Zip::from(observed).and(&self.lower).and(&self.upper).fold(0.0, covered);
+        Ok(covered / observed.len() as f64)
+    }
+}
+
+/// How many observations lay within their intervals, and how wide those are. Narrow intervals are
+/// good only if enough of what is observed lies within them.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Coverage {
+    /// The share that should lie within.
+    pub level: f64,
+    /// The share of rows and columns that does.
+    pub share: f64,
+    /// The mean width, in units of the response.
+    pub mean_width: f64,
+}
+
+/// The continuous ranked probability score of draws for one observed number, in its units. See the
+/// [module](self).
+///
+/// NaN if there are no draws or one of them is NaN.
+///
+/// ```
+/// use bnn_mcmc::predict::crps;
+/// assert_eq!(crps(&[3.0], 1.0), 2.0); // one draw: the absolute error
+/// assert_eq!(crps(&[0.0, 1.0], 0.0), 0.5 - 0.5 * 0.5);
+/// ```
+pub fn crps(draws: &[f64], observed: f64) -> f64 {
+    let mut sorted = draws.to_vec();
+    sorted.sort_unstable_by(f64::total_cmp);
+    crps_sorted(&sorted, observed)
+}
+
+/// Deviations from y take the place of the draws in both sums (the weights of the second add up
+/// to 0): no digits are lost where draws and y are large and close.
+pub(super) fn crps_sorted(sorted: &[f64], y: f64) -> f64 {
+    let n = sorted.len() as f64;
+    let (mut distance, mut spread) = (0.0, 0.0);
+    for (i, x) in sorted.iter().enumerate() {
+        distance += (x - y).abs();
+        spread += (2.0 * i as f64 + 1.0 - n) * (x - y);
+    }
+    distance / n - spread / (n * n)
+}
+
+/// The persistence forecast of an [embedded](crate::data::Takens) series: the last input of each
+/// row, for every response column, `[row, column]`.
+///
+/// Features and response must be in the same units: embed, then predict, an unscaled series, or
+/// one that was scaled before it was embedded.
+///
+/// Errors: the response is not real.
+pub fn persistence(data: &Dataset) -> Result<Array2<f64>, Error> {
+    let (last, y) = (data.x().column(data.n_features() - 1), data.real()?);
+    Ok(Array2::from_shape_fn(y.dim(), |(i, _)| last[i]))
+}
+
+impl Predictions {
+    /// Intervals of the mean function E[y | x, q]: of what is not known about it, without noise.
+    /// For classes and counts, of probabilities.
+    ///
+    /// Errors: there are no draws, or `level` does not lie between 0 and 1.
+    pub fn mean_interval(&self, level: f64) -> Result<Interval, Error> {
+        self.interval(self.mean(), level)
+    }
+
+    /// Intervals of new observations at the same inputs, in units of the response.
+    ///
+    /// If the model is right, S draws in all cover level (S - 1) / (S + 1), and counts are covered
+    /// more often than `level`, since they are discrete.
+    ///
+    /// Errors: there are no draws, `level` does not lie between 0 and 1, or the response is
+    /// classes.
+    pub fn predictive_interval(&self, level: f64) -> Result<Interval, Error> {
+        self.numbers()?;
+        self.interval(self.predictive_draws(), level)
+    }
+
+    /// How many of the observed responses lie within their
+    /// [predictive intervals](Self::predictive_interval), and how wide those are.
+    ///
+    /// Errors: as there.
+    pub fn coverage(&self, level: f64) -> Result<Coverage, Error> {
+        let interval = self.predictive_interval(level)?;
+        let share = interval.coverage(self.numbers()?.view())?;
+        Ok(Coverage { level, share, mean_width: interval.mean_width() })
+    }
+
+    /// The CRPS of each row and column, `[row, column]`, from the posterior predictive draws. See
+    /// the [module](self); the mean over rows is among the [scores](Self::scores).
+    ///
+    /// Errors: there are no draws, or the response is classes.
+    pub fn crps(&self) -> Result<Array2<f64>, Error> {
+        let (y, _) = (self.numbers()?, self.draws_of_mean()?);
+        let observed = y.as_standard_layout();
+        let observed = observed.as_slice().expect("it was put in standard order");
+        let of_cell = |cell: usize, sorted: &[f64]| crps_sorted(sorted, observed[cell]);
+        let crps = map_cells(self.predictive_draws(), of_cell);
+        Ok(Array2::from_shape_vec(y.dim(), crps).expect("one score for each row and column"))
+    }
+
+    /// The skill of the posterior mean prediction against a `reference` prediction `[row, column]`
+    /// such as [`persistence`]: 1 - MSE / MSE_reference, both over all rows and columns.
+    ///
+    /// -inf against a perfect reference, NaN if both are perfect.
+    ///
+    /// Errors: there are no draws, the response is not real, `reference` has another shape or a
+    /// number that is not finite.
+    pub fn skill(&self, reference: ArrayView2<f64>) -> Result<f64, Error> {
+        let y = self.observed().real().ok_or_else(|| self.wrong_kind("real numbers"))?;
+        check_shape("reference predictions", reference, y.dim())?;
+        if let Some(value) = reference.iter().find(|r| !r.is_finite()) {
+            return Err(Error::argument("reference", value, "finite in every row and column"));
+        }
+        let squared = |predicted: ArrayView2<f64>| (y - &predicted).mapv(|d| d * d).sum();
+        Ok(1.0 - squared(self.posterior_mean()?.view()) / squared(reference))
+    }
+
+    fn interval(&self, values: ArrayView4<f64>, level: f64) -> Result<Interval, Error> {
+        if !(level > 0.0 && level < 1.0) {
+            return Err(Error::argument("level", level, "above 0 and below 1"));
+        }
+        self.draws_of_mean()?;
+        let tail = 0.5 - 0.5 * level;
+        let bounds = map_cells(values, |_, x| [quantile(x, tail), quantile(x, 1.0 - tail)]);
+        let shape = (values.len_of(Axis(2)), values.len_of(Axis(3)));
+        let bound = |side: usize| {
+            Array2::from_shape_vec(shape, bounds.iter().map(|b| b[side]).collect())
+                .expect("one interval for each row and column")
+        };
+        Ok(Interval { level, lower: bound(0), upper: bound(1) })
+    }
+}
+
+fn check_shape(what: &str, found: ArrayView2<f64>, expected: (usize, usize)) -> Result<(), Error> {
+    if found.dim() == expected {
+        return Ok(());
+    }
+    let text = |(rows, columns)| format!("{rows} rows of {columns} columns");
+    Err(Error::shape(what, text(found.dim()), text(expected)))
+}
