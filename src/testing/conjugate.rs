@@ -285,7 +285,9 @@ impl ConjugateRegression {
         if loss.is_nan() || loss > LOSS {
             let smallest = self.directions.iter().map(|k| k.s).rfind(|s| *s > 0.0);
             let found = largest / smallest.unwrap_or(largest);
-            let found = format!("of condition number {found:.0e}, too much for its precision");
+            let found = format!(
+                "of condition number {found:.0e}, and uncertain by {loss:.0e} next to prior and noise"
+            );
             return Err(Error::argument(
                 "design",
                 found,
