@@ -174,8 +174,6 @@ fn fit<M: Model>(
         Kind::Mala => sample(&posterior, Mala::default(), args)?,
     };
     let predictions = posterior.predict(&draws, test)?;
-    let quantities = predictions.quantities();
-    let names: Vec<String> = (0..quantities.dim().2).map(|i| i.to_string()).collect();
     let summary = draws.summary()?;
     let mut settings = serde_json::to_value(args)?;
     settings["algorithm"] = algorithm;
@@ -195,8 +193,8 @@ fn fit<M: Model>(
         train: posterior.predict(&draws, train)?.scores()?,
         test: predictions.scores()?,
         weight_space: Convergence::of(&summary),
-        function_space: Convergence::of(&Summary::new(&names, quantities)?),
-        verdict: predictions.verdict(&draws)?.to_string(),
+        function_space: Convergence::of(&predictions.summary()?),
+        verdict: predictions.verdict()?.to_string(),
     };
     Ok(Run { draws, summary, predictions, report })
 }

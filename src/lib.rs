@@ -27,7 +27,7 @@
 //!
 //! let predictions = posterior.predict(&draws, &test)?;
 //! println!("{}", predictions.scores()?);
-//! println!("{}", predictions.verdict(&draws)?);
+//! println!("{}", predictions.verdict()?);
 //! # }
 //! # Ok::<(), bnn_mcmc::Error>(())
 //! ```

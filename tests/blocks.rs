@@ -160,14 +160,14 @@ impl<'t> Kernel<&'t Regression> for WrongPcnKernel {
     }
 }
 
-/// y ~ N(w x + b, 0.6^2), weights N(0, e^s), s ~ log IG: exact draws come from the prior by running
+/// y ~ N(w x + b, 0.6^2), four weights N(0, e^s), s ~ log IG: exact draws come from the prior by running
 /// the model forward, data and all (Geweke): the joint of (q, y) is known, so that a transition of q
 /// given y, from a draw of the joint, must leave the marginal of q, the prior, unchanged.
 fn successive_conditional<'a, A>(algorithm: impl Fn() -> A, steps: usize) -> (Vec<f64>, Vec<f64>)
 where
     A: for<'t> Algorithm<&'t Regression> + 'a,
 {
-    let x = Array2::from_shape_fn((6, 1), |(i, _)| i as f64 / 2.5 - 1.0);
+    let x = Array2::from_shape_fn((6, 4), |(i, j)| ((3 * i + 5 * j) as f64).sin());
     let mut rng = ChainRng::new(5, 0);
     let (mut moved, mut fresh) = (Vec::new(), Vec::new());
     for _ in 0..20_000 {
@@ -178,16 +178,16 @@ where
                 LogInverseGamma::new(3.0, 2.0).unwrap(),
             );
             let data = Dataset::regression(x.clone(), y).unwrap();
-            let model = Linear::new(1, 1).unwrap();
+            let model = Linear::new(4, 1).unwrap();
             Posterior::new(model, Gaussian::fixed(0.6).unwrap(), &data, priors).unwrap()
         };
-        let mut q = [0.0; 3];
+        let mut q = [0.0; 6];
         posterior(Array1::zeros(6)).draw_prior(&mut rng, &mut q).unwrap();
-        fresh.push(q[2]);
-        let y = x.column(0).mapv(|x| q[0] * x + q[1] + 0.6 * rng.normal());
+        fresh.push(q[5]);
+        let y = x.dot(&ndarray::aview1(&q[..4])).mapv(|f| f + q[4] + 0.6 * rng.normal());
         let target = posterior(y);
         let target = &target;
-        let (mut ws, mut point) = (target.workspace(), Point::new(3));
+        let (mut ws, mut point) = (target.workspace(), Point::new(6));
         point.set(|p| p.copy_from_slice(&q));
         point.eval(&target, &mut ws);
         let mut kernel = algorithm().kernel(&target, &rng.child(1)).unwrap();
@@ -195,7 +195,7 @@ where
         for _ in 0..steps {
             kernel.step(&target, &mut point, &mut ws, &mut rng);
         }
-        moved.push(point.q()[2]);
+        moved.push(point.q()[5]);
     }
     (moved, fresh)
 }
@@ -217,7 +217,7 @@ fn hierarchical_scales_under_blocks_of_pcn_and_random_walk() {
     assert!(shift.abs() > 7.0, "a stale scale was not noticed: {shift}");
 }
 
-/// pCN on the first two coordinates with the prior's scale at one value of the hierarchical scale, as
+/// pCN on the weights with the prior's scale at one value of the hierarchical scale, as
 /// it may have been when the kernel was built: it has moved on since.
 struct StalePcn;
 struct StalePcnKernel(Point);
@@ -225,7 +225,7 @@ struct StalePcnKernel(Point);
 impl<'t> Algorithm<&'t Regression> for StalePcn {
     type Kernel = StalePcnKernel;
     fn kernel(&self, _: &&'t Regression, _: &ChainRng) -> Result<StalePcnKernel, Error> {
-        Ok(StalePcnKernel(Point::new(3)))
+        Ok(StalePcnKernel(Point::new(6)))
     }
 }
 
@@ -240,11 +240,12 @@ impl<'t> Kernel<&'t Regression> for StalePcnKernel {
         ws: &mut <Regression as Target>::Workspace,
         rng: &mut ChainRng,
     ) -> Step {
-        let (mut mean, mut sd, b) = ([0.0; 2], [0.0; 2], 0.5f64);
-        target.gaussian_reference(&[0, 1], &[0.0, 0.0, 1.5], &mut mean, &mut sd, ws).unwrap();
+        let (mut mean, mut sd, b) = ([0.0; 4], [0.0; 4], 0.5f64);
+        let then = [0.0, 0.0, 0.0, 0.0, 0.0, 1.5];
+        target.gaussian_reference(&[0, 1, 2, 3], &then, &mut mean, &mut sd, ws).unwrap();
         self.0.set(|v| {
             v.copy_from_slice(current.q());
-            for i in 0..2 {
+            for i in 0..4 {
                 v[i] = (1.0 - b * b).sqrt() * v[i] + b * sd[i] * rng.normal();
             }
         });

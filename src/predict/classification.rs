@@ -124,8 +124,11 @@ pub(super) fn brier(probabilities: ArrayView2<f64>, classes: &[usize]) -> f64 {
     probabilities.rows().into_iter().zip(classes).map(of_row).sum::<f64>() / classes.len() as f64
 }
 
-/// The share of rows whose most probable class is the observed one.
+/// The share of rows whose most probable class is the observed one; NaN if a probability is.
 pub(super) fn accuracy(probabilities: ArrayView2<f64>, classes: &[usize]) -> f64 {
+    if probabilities.iter().any(|p| p.is_nan()) {
+        return f64::NAN;
+    }
     let rows = probabilities.rows().into_iter().zip(classes);
     rows.filter(|(p, class)| top_class(*p).0 == **class).count() as f64 / classes.len() as f64
 }

@@ -70,8 +70,7 @@ use ndarray::{Array2, Array3, Array4, ArrayView1, ArrayView3, ArrayView4, Axis};
 use self::cells::{map_cells, quantile};
 use crate::Error;
 use crate::data::Response;
-use crate::diagnostics::{Judge, Verdict};
-use crate::draws::Draws;
+use crate::diagnostics::{Judge, Summary, Verdict};
 
 /// Predictions for the rows of a data set whose response is known. From
 /// [`Posterior::predict`](crate::target::Posterior::predict).
@@ -84,6 +83,18 @@ pub struct Predictions {
     /// y ~ p(y | x, q), `[chain, draw, row, column of the response]`.
     drawn: Array4<f64>,
     observed: Response,
+    trace: Trace,
+}
+
+/// What is known of the draws themselves.
+#[derive(Clone, Debug)]
+struct Trace {
+    /// `[chain, draw]`.
+    log_likelihood: Array2<f64>,
+    /// `[chain, draw]`.
+    log_prior: Array2<f64>,
+    divergences: u64,
+    transitions: u64,
 }
 
 impl Predictions {
@@ -127,13 +138,24 @@ impl Predictions {
     }
 
     /// The verdict on the run that these predictions were made from: on the predictions, on the
-    /// log likelihood and on the log prior. `draws` are those the predictions were made from.
-    pub fn verdict(&self, draws: &Draws) -> Result<Verdict, Error> {
+    /// log likelihood and on the log prior of the draws, and on their divergences.
+    pub fn verdict(&self) -> Result<Verdict, Error> {
         Judge::new()
             .quantities("predictions", self.quantities())
-            .quantity("log likelihood", draws.stat("log_likelihood")?)
-            .quantity("log prior", draws.stat("log_prior")?)
+            .quantity("log likelihood", self.trace.log_likelihood.view())
+            .quantity("log prior", self.trace.log_prior.view())
+            .divergences(self.trace.divergences, self.trace.transitions)
             .judge()
+    }
+
+    /// Mean, quantiles and diagnostics of every prediction: one row for each row and column, named
+    /// `row 3, virginica` (rows count from 0).
+    pub fn summary(&self) -> Result<Summary, Error> {
+        let (rows, columns) = (self.mean.dim().2, self.column_names());
+        let name = |row: usize, column: &String| format!("row {row}, {column}");
+        let names: Vec<String> =
+            (0..rows).flat_map(|i| columns.iter().map(move |c| name(i, c))).collect();
+        Summary::new(&names, self.quantities())
     }
 
     /// All scores that apply to the response, see [`Scores`].

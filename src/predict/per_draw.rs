@@ -1,9 +1,9 @@
 //! The walk over draws: what each draw of q says about each row.
 
-use ndarray::{Array3, Array4, ArrayView2};
+use ndarray::{Array2, Array3, Array4, ArrayView2};
 use rayon::prelude::*;
 
-use super::Predictions;
+use super::{Predictions, Trace};
 use crate::Error;
 use crate::data::Dataset;
 use crate::draws::Draws;
@@ -25,7 +25,9 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
     /// Memory: draws x rows x (columns of the mean + columns of the response + 1) numbers;
     /// [`Draws::thinned`] helps with long runs.
     ///
-    /// Errors: draws of another posterior, features or a response that do not fit.
+    /// Errors: draws of another posterior (other parameters, or another log density at the first
+    /// draw), features or a response that do not fit, classes that are not those of the training
+    /// data.
     pub fn predict(&self, draws: &Draws, data: &Dataset) -> Result<Predictions, Error> {
         self.predict_seeded(draws, data, draws.info().seed)
     }
@@ -42,6 +44,7 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
         seed: u64,
     ) -> Result<Predictions, Error> {
         let y = self.likelihood().encode(data.response(), self.model().n_outputs())?;
+        self.check_classes(data.response())?;
         let observed = Observed { y: Tiles::new(y.view()), seed };
         let walk = self.walk_draws(draws, data.x().view(), Some(&observed))?;
         let (chains, n, rows) = (draws.n_chains(), draws.n_draws(), data.rows());
@@ -52,7 +55,48 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
             drawn: with_columns(walk.drawn, (chains, n, rows)),
             log_density,
             observed: data.response().clone(),
+            trace: self.trace(draws)?,
         })
+    }
+
+    /// The log densities of the draws, by which a run is judged: as they were recorded, or evaluated
+    /// here for draws that come from a file.
+    fn trace(&self, draws: &Draws) -> Result<Trace, Error> {
+        let shape = (draws.n_chains(), draws.n_draws());
+        let flat = draws.flat();
+        let at = |ws: &mut _, s: usize| self.log_density(flat.row(s).to_slice().unwrap_or(&[]), ws);
+        let recorded = (draws.stat("log_likelihood"), draws.stat("log_prior"));
+        let (log_likelihood, log_prior) = if let (Ok(likelihood), Ok(prior)) = recorded {
+            if shape.0 * shape.1 > 0 {
+                let here = at(&mut self.workspace(), 0);
+                for (name, here, recorded) in [
+                    ("log likelihood", here.likelihood, likelihood[(0, 0)]),
+                    ("log prior", here.prior, prior[(0, 0)]),
+                ] {
+                    let close = (here - recorded).abs() <= 1e-6 * (1.0 + recorded.abs());
+                    if !close {
+                        let what =
+                            format!("{name} of the first draw (is it of another posterior?)");
+                        return Err(Error::shape(what, recorded, here));
+                    }
+                }
+            }
+            (likelihood.to_owned(), prior.to_owned())
+        } else {
+            let all: Vec<(f64, f64)> = (0..shape.0 * shape.1)
+                .into_par_iter()
+                .map_init(|| self.workspace(), |ws, s| at(ws, s))
+                .map(|density| (density.likelihood, density.prior))
+                .collect();
+            let array = |of: fn(&(f64, f64)) -> f64| {
+                Array2::from_shape_vec(shape, all.iter().map(of).collect())
+                    .expect("one number was evaluated for each draw")
+            };
+            (array(|d| d.0), array(|d| d.1))
+        };
+        let steps = shape.0 * shape.1 * draws.info().thin;
+        let (divergences, transitions) = (draws.divergences(), steps as u64);
+        Ok(Trace { log_likelihood, log_prior, divergences, transitions })
     }
 
     /// E[y | x, q] for inputs `x` `[rows x features]`: `[chain, draw, row, column]`.
@@ -75,8 +119,8 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
         if draws.layout() != self.layout() {
             return Err(Error::shape(
                 "parameters of the draws",
-                draws.layout().block_names().join(", "),
-                self.layout().block_names().join(", "),
+                draws.layout().described(),
+                self.layout().described(),
             ));
         }
         check_inputs(self.model(), x.ncols())?;

@@ -81,9 +81,9 @@ pub enum Family {
 
 /// Which prior belongs to which block. See the [module](self).
 ///
-/// An exact name takes precedence over a pattern. Checked when the posterior is built: a name that
-/// matches no block, a block without a prior, and a block that two entries of the same kind claim
-/// are errors.
+/// An exact name takes precedence over a pattern, and a longer pattern over a shorter one: `*` is what
+/// holds for the rest. Checked when the posterior is built: a name that matches no block, a block
+/// without a prior, and a block that two entries claim with equal right are errors.
 #[derive(Clone, Debug, Default)]
 pub struct Priors {
     entries: Vec<(String, Entry)>,
@@ -104,7 +104,7 @@ impl Priors {
         Self::default()
     }
 
-    /// The same prior for every block that no later entry names: `with("*", prior)`.
+    /// The same prior for every block that no other entry names: `with("*", prior)`.
     pub fn all(prior: impl Prior + 'static) -> Self {
         Self::new().with("*", prior)
     }
@@ -153,16 +153,11 @@ impl Priors {
         }
         let mut resolved = Vec::with_capacity(full.blocks().len());
         for block in layout.blocks() {
-            let claims = |exact: bool| {
-                self.entries
-                    .iter()
-                    .filter(move |(p, _)| p.ends_with('*') != exact && block.matches(p))
-                    .collect::<Vec<_>>()
-            };
-            let mut found = claims(true);
-            if found.is_empty() {
-                found = claims(false);
-            }
+            // The exact name, or the longest of the patterns.
+            let claims = self.entries.iter().filter(|(name, _)| block.matches(name));
+            let rank = |name: &str| if name.ends_with('*') { name.len() } else { usize::MAX };
+            let best = claims.clone().map(|(name, _)| rank(name)).max();
+            let found: Vec<_> = claims.filter(|(name, _)| Some(rank(name)) == best).collect();
             let density = match found[..] {
                 [(_, Entry::Own(prior))] => Density::Own(prior.clone()),
                 [(_, Entry::Hierarchical(name))] => {
@@ -298,7 +293,7 @@ mod tests {
         for (priors, problem) in [
             (Priors::all(normal()).with("w1", normal()), "`w1` matches no block"),
             (Priors::new().with("w*", normal()), "block `b0` has no prior"),
-            (Priors::all(normal()).with("w*", normal()), "claimed by both `*` and `w*`"),
+            (Priors::all(normal()).with("*", normal()), "claimed by both `*` and `*`"),
             (Priors::all(normal()).with("w0", normal()).with("w0", normal()), "claimed by both"),
         ] {
             let message = message(priors);

@@ -16,7 +16,7 @@ use super::{
     PowerTarget, Target,
 };
 use crate::Error;
-use crate::data::Dataset;
+use crate::data::{Dataset, Response};
 use crate::layout::Layout;
 use crate::likelihood::{Gaussian, Likelihood};
 use crate::model::Model;
@@ -50,6 +50,7 @@ pub struct Posterior<M, L> {
     layout: Layout,
     n_weights: usize,
     n_phi: usize,
+    class_names: Option<Vec<String>>,
     x: Tiles,
     y: Tiles,
 }
@@ -78,6 +79,7 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
             priors,
             n_phi,
             n_weights: model.layout().dim(),
+            class_names: data.response().class_names().map(<[String]>::to_vec),
             x: Tiles::new(data.x().view()),
             y: Tiles::new(y.view()),
             layout,
@@ -121,6 +123,16 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
             })?;
         }
         Ok(())
+    }
+
+    /// Checks that classes are those of the training data, in the same order.
+    pub(crate) fn check_classes(&self, response: &Response) -> Result<(), Error> {
+        match (&self.class_names, response.class_names()) {
+            (Some(known), Some(found)) if known != found => {
+                Err(Error::shape("classes of the data", found.join(", "), known.join(", ")))
+            }
+            _ => Ok(()),
+        }
     }
 
     /// w and phi.
