@@ -34,6 +34,8 @@ pub use run::progress_bar;
 pub use run::{Init, Phase, Progress, Sampler, StopHandle};
 pub use rwm::{Rwm, RwmKernel};
 
+pub use crate::draws::checkpoint::Every;
+
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
