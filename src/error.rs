@@ -80,6 +80,14 @@ pub enum Error {
         /// What was wrong with the last of them.
         last: String,
     },
+    /// A checkpoint is damaged, foreign, or of another run.
+    #[error("{}: {problem}", path.display())]
+    Checkpoint {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong, with what was found and what was expected.
+        problem: String,
+    },
     /// The operating system refused to read or write a file.
     #[error("{}: {source}", path.display())]
     Io {
@@ -114,6 +122,11 @@ impl Error {
         Self::Io { path: path.into(), source }
     }
 
+    /// The checkpoint `path` cannot be used because of `problem`.
+    pub(crate) fn checkpoint(path: impl Into<PathBuf>, problem: impl Into<String>) -> Self {
+        Self::Checkpoint { path: path.into(), problem: problem.into() }
+    }
+
     /// An argument, a shape or a name was wrong: the calling code is at fault.
     pub fn is_argument(&self) -> bool {
         matches!(
@@ -133,6 +146,11 @@ impl Error {
     /// A chain could not be started.
     pub fn is_start(&self) -> bool {
         matches!(self, Self::Start { .. })
+    }
+
+    /// A checkpoint was damaged, foreign, or of another run.
+    pub fn is_checkpoint(&self) -> bool {
+        matches!(self, Self::Checkpoint { .. })
     }
 
     /// The operating system refused to read or write.

@@ -39,13 +39,13 @@
 //! | [`data`] | data sets, CSV files, scaling, splits, time series |
 //! | [`model`] | f(x; w) and its derivative: linear, logistic, multilayer perceptron |
 //! | [`likelihood`] | p(y given f): Gaussian, Bernoulli, categorical, binomial, multinomial |
-//! | [`prior`] | densities over named blocks of parameters |
+//! | [`prior`] | densities over named blocks of parameters, hierarchical if need be |
 //! | [`target`] | their product as a log density: [`Posterior`](target::Posterior); your own targets |
-//! | [`sampler`] | the loop and the kernels: random walk, MALA, independence; your own kernels |
+//! | [`sampler`] | the loop, its checkpoints, and the kernels: random walk, MALA, pCN, Gibbs, independence, on blocks and in combination; your own kernels |
 //! | [`adapt`] | step sizes and covariances learnt during warm-up |
 //! | [`draws`] | what a run returns |
 //! | [`diagnostics`] | R-hat, effective sample size, Monte Carlo error, and the verdict |
-//! | [`predict`] | predictions and their scores |
+//! | [`predict`] | predictions, posterior predictive draws, intervals, calibration and scores |
 //! | [`testing`] | gradient checks, invariance tests, targets with exact draws |
 //!
 //! # Notation

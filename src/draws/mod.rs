@@ -1,5 +1,6 @@
 //! What a run returns: draws with their names, statistics per draw, and how they were made.
 
+pub mod checkpoint;
 mod io;
 
 use ndarray::{Array2, Array3, ArrayView2, ArrayView3, Axis, s};
@@ -47,6 +48,8 @@ pub struct RunInfo {
     pub warmup_divergences: Vec<u64>,
     /// Gradients that each chain's warm-up evaluated.
     pub warmup_gradient_evals: Vec<u64>,
+    /// Why the [checkpoint] on disk lacks the end of this run, if it does.
+    pub checkpoint_error: Option<String>,
 }
 
 impl Draws {

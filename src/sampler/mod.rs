@@ -47,6 +47,8 @@ pub use run::progress_bar;
 pub use run::{Init, Phase, Progress, Sampler, StopHandle};
 pub use rwm::{Rwm, RwmKernel};
 
+pub use crate::draws::checkpoint::Every;
+
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 

@@ -2,20 +2,23 @@
 //!
 //! Chain c of a run with seed s draws from the stream (s, c) and from nothing else, so results are
 //! the same bits for any number of threads. Chains advance together, in rounds of about 20 ms:
-//! between two rounds progress is reported.
+//! between two rounds progress is reported, and [checkpoints](crate::draws::checkpoint) are written.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use rayon::prelude::*;
+use serde::{Deserialize, Serialize};
 
 use super::{Algorithm, Kernel, Step, WarmupProgress};
 use crate::Error;
+use crate::draws::checkpoint::{Every, Fingerprint, Store, agree};
 use crate::draws::{Draws, RunInfo, STATS};
 use crate::error::positive;
 use crate::rng::ChainRng;
-use crate::target::{Point, Target};
+use crate::target::{LogDensity, Point, Target};
 
 /// Where chains start. Points are checked: the log density must be finite.
 #[derive(Clone, Debug, Default)]
@@ -43,7 +46,8 @@ impl Init {
 
 /// Ends a run from another thread (or from its progress report) at the next draw.
 ///
-/// The run then returns the draws that all chains have made.
+/// The run then returns the draws that all chains have made, after it has written its checkpoint,
+/// if it has one.
 #[derive(Clone, Debug, Default)]
 pub struct StopHandle(Arc<AtomicBool>);
 
@@ -73,7 +77,7 @@ pub enum Phase {
     Sampling,
 }
 
-/// How far a run is. All chains are equally far.
+/// How far a run is. All chains are equally far, unless the run was asked to end.
 #[derive(Clone, Copy, Debug)]
 pub struct Progress {
     /// Warm-up or sampling.
@@ -84,8 +88,10 @@ pub struct Progress {
     pub total: usize,
     /// Divergent transitions of all chains in this phase.
     pub divergences: u64,
-    /// Time since the run began.
+    /// Time since the call of [`run`](Sampler::run).
     pub elapsed: Duration,
+    /// Whether the last checkpoint could not be written. The run goes on and tries again.
+    pub checkpoint_failed: bool,
 }
 
 /// Runs an [`Algorithm`] on a target. See the [module](crate::sampler).
@@ -115,6 +121,14 @@ pub struct Sampler<'t, T, A> {
     threads: Option<usize>,
     stop: StopHandle,
     on_progress: Option<Report<'t>>,
+    checkpoint: Option<Checkpoint>,
+}
+
+/// Where and when to write, and the algorithm's part of what makes the run the one it is.
+struct Checkpoint {
+    path: PathBuf,
+    every: Every,
+    algorithm: Result<Fingerprint, Error>,
 }
 
 type Report<'t> = Box<dyn FnMut(&Progress) + 't>;
@@ -134,6 +148,7 @@ impl<'t, T: Target, A: Algorithm<&'t T>> Sampler<'t, T, A> {
             threads: None,
             stop: StopHandle::new(),
             on_progress: None,
+            checkpoint: None,
         }
     }
 
@@ -194,7 +209,8 @@ impl<'t, T: Target, A: Algorithm<&'t T>> Sampler<'t, T, A> {
     /// Runs all chains.
     ///
     /// Errors: an argument out of range, a configuration that the algorithm refuses, draws that do
-    /// not fit into memory, or a chain without a starting point of finite log density.
+    /// not fit into memory, a chain without a starting point of finite log density, or a checkpoint
+    /// that cannot be used or not be begun.
     pub fn run(mut self) -> Result<Draws, Error> {
         for (name, value) in [("chains", self.chains), ("thin", self.thin)] {
             if value == 0 {
@@ -212,20 +228,21 @@ impl<'t, T: Target, A: Algorithm<&'t T>> Sampler<'t, T, A> {
                     .map_err(|e| Error::argument("threads", n, format!("possible here: {e}")))?,
             ),
         };
-        let on_progress = self.on_progress.take();
+        let (on_progress, checkpoint) = (self.on_progress.take(), self.checkpoint.take());
         match pool {
-            Some(pool) => self.run_chains(on_progress, |chains, work| {
+            Some(pool) => self.run_chains(on_progress, checkpoint, |chains, work| {
                 pool.install(|| chains.par_iter_mut().for_each(work))
             }),
-            None => {
-                self.run_chains(on_progress, |chains, work| chains.par_iter_mut().for_each(work))
-            }
+            None => self.run_chains(on_progress, checkpoint, |chains, work| {
+                chains.par_iter_mut().for_each(work)
+            }),
         }
     }
 
     fn run_chains(
         self,
         mut on_progress: Option<Report<'t>>,
+        checkpoint: Option<Checkpoint>,
         parallel: impl Fn(
             &mut [Chain<'t, T, A::Kernel>],
             &(dyn Fn(&mut Chain<'t, T, A::Kernel>) + Sync),
@@ -234,38 +251,66 @@ impl<'t, T: Target, A: Algorithm<&'t T>> Sampler<'t, T, A> {
         let began = Instant::now();
         let mut chains =
             (0..self.chains).map(|c| self.start(c)).collect::<Result<Vec<_>, Error>>()?;
-        let mut seconds = [0.0; 2];
-        let phases = [(Phase::Warmup, self.warmup), (Phase::Sampling, self.draws)];
-        for ((phase, total), seconds) in phases.into_iter().zip(&mut seconds) {
-            let phase_began = Instant::now();
-            let (mut done, mut round) = (0, 1);
+        let (mut frozen, mut seconds) = (false, [0.0; 2]);
+        let mut saver = match checkpoint {
+            None => None,
+            Some(checkpoint) => {
+                Some(self.open(checkpoint, &mut chains, &mut frozen, &mut seconds)?)
+            }
+        };
+        let mut clock = Instant::now();
+        let mut lap = || std::mem::replace(&mut clock, Instant::now()).elapsed().as_secs_f64();
+        for (phase, total) in [(Phase::Warmup, self.warmup), (Phase::Sampling, self.draws)] {
+            let p = phase as usize;
+            let (mut done, mut round) = (least_done(&chains, p), 1);
             while done < total && !self.stop.is_stopped() {
                 let round_began = Instant::now();
-                let range = done..total.min(done + round);
+                let room = saver.as_ref().map_or(usize::MAX, Saver::room);
+                let end = total.min(done.saturating_add(round.min(room)));
                 parallel(&mut chains, &|chain| {
-                    for i in range.clone() {
-                        if self.stop.is_stopped() {
-                            return;
-                        }
+                    while chain.done[p] < end && !self.stop.is_stopped() {
                         match phase {
-                            Phase::Warmup => chain.warm_up(self.target, i, total),
+                            Phase::Warmup => chain.warm_up(self.target, total),
                             Phase::Sampling => chain.draw(self.target, self.thin),
                         }
                     }
                 });
-                done = range.end;
+                let advanced = end - done;
+                done = least_done(&chains, p);
                 let factor = 0.02 / round_began.elapsed().as_secs_f64().max(1e-6);
-                round = ((round as f64 * factor.min(8.0)) as usize).max(1);
+                round = ((advanced as f64 * factor.min(8.0)) as usize).max(1);
+                seconds[p] += lap();
+                if let Some(saver) = &mut saver
+                    && saver.is_due(advanced)
+                {
+                    parallel(&mut chains, &|chain| chain.witness(self.target));
+                    saver.save(&chains, frozen, seconds);
+                }
                 if let Some(report) = &mut on_progress {
-                    let divergences = chains.iter().map(|c| c.divergences[phase as usize]).sum();
+                    let divergences = chains.iter().map(|c| c.divergences[p]).sum();
                     let elapsed = began.elapsed();
-                    report(&Progress { phase, done, total, divergences, elapsed });
+                    let checkpoint_failed = saver.as_ref().is_some_and(|s| s.error.is_some());
+                    report(&Progress {
+                        phase,
+                        done,
+                        total,
+                        divergences,
+                        elapsed,
+                        checkpoint_failed,
+                    });
                 }
             }
-            if phase == Phase::Warmup {
+            if phase == Phase::Warmup && done >= total && !frozen {
                 chains.iter_mut().for_each(|c| c.kernel.freeze());
+                frozen = true;
             }
-            *seconds = phase_began.elapsed().as_secs_f64();
+            seconds[p] += lap();
+        }
+        if let Some(saver) = &mut saver
+            && saver.is_behind()
+        {
+            parallel(&mut chains, &|chain| chain.witness(self.target));
+            saver.save(&chains, frozen, seconds);
         }
         let info = RunInfo {
             seed: self.seed,
@@ -276,15 +321,98 @@ impl<'t, T: Target, A: Algorithm<&'t T>> Sampler<'t, T, A> {
             sampling_seconds: seconds[1],
             warmup_divergences: chains.iter().map(|c| c.divergences[0]).collect(),
             warmup_gradient_evals: chains.iter().map(|c| c.warmup_gradients).collect(),
+            checkpoint_error: saver.and_then(|s| s.error).map(|e| e.to_string()),
         };
-        let own = chains[0].kernel.stat_names();
-        let names = STATS.iter().map(ToString::to_string).chain(own);
+        // A checkpoint may hold more draws than were asked for.
+        for chain in &mut chains {
+            chain.values.truncate(self.draws * self.target.dim());
+            chain.stats.truncate(self.draws * chain.n_stats());
+        }
+        let stat_names = chains[0].stat_names();
         Ok(Draws::from_chains(
             self.target.layout(),
-            names.collect(),
+            stat_names,
             chains.into_iter().map(|c| (c.values, c.stats)).collect(),
             info,
         ))
+    }
+
+    /// Brings the chains to where the checkpoint is; without one, begins it.
+    fn open(
+        &self,
+        checkpoint: Checkpoint,
+        chains: &mut [Chain<'t, T, A::Kernel>],
+        frozen: &mut bool,
+        seconds: &mut [f64; 2],
+    ) -> Result<Saver, Error> {
+        let Checkpoint { path, every, algorithm } = checkpoint;
+        every.check()?;
+        let mut run = algorithm?;
+        run.add("version of bnn-mcmc", env!("CARGO_PKG_VERSION"));
+        run.add("seed", self.seed);
+        run.add("chains", self.chains);
+        run.add("warmup", self.warmup);
+        run.add("thin", self.thin);
+        let blocks = self.target.layout();
+        let blocks = blocks.blocks().iter().map(|b| format!("{}{:?}", b.name, b.shape));
+        run.add("parameters", blocks.collect::<Vec<_>>().join(" "));
+        run.add("statistics", chains[0].stat_names().join(" "));
+
+        let (dim, width) = (self.target.dim(), self.target.dim() + chains[0].n_stats());
+        let mut next = 0;
+        let (store, stored) = Store::open(&path, run, width, |row| {
+            let chain = &mut chains[next];
+            chain.values.extend_from_slice(&row[..dim]);
+            chain.stats.extend_from_slice(&row[dim..]);
+            next = (next + 1) % self.chains;
+        })?;
+        let starts = chains.iter().map(|c| c.point.q().to_vec()).collect();
+        let mut saver = Saver {
+            store,
+            every,
+            starts,
+            stored: least_done(chains, Phase::Sampling as usize),
+            since: 0,
+            last: Instant::now(),
+            stopped: self.stop.clone(),
+            error: None,
+        };
+        let Some(stored) = stored else {
+            saver.save(chains, *frozen, *seconds);
+            return saver.error.take().map_or(Ok(saver), Err);
+        };
+        let RunState { starts, chains: states, .. } = stored;
+        (*frozen, *seconds) = (stored.frozen, stored.seconds);
+        let differs = |c, what: &str, there: f64, here: f64| {
+            let problem = format!(
+                "it belongs to another run: {what} of chain {c} is {there} there and {here} here"
+            );
+            Err(Error::checkpoint(&path, problem))
+        };
+        for (c, (chain, state)) in chains.iter_mut().zip(states).enumerate() {
+            let there = state.witness;
+            chain.restore(state);
+            chain.witness(self.target);
+            let here = chain.witness;
+            for (what, there, here) in [
+                ("log likelihood at the position", there.likelihood, here.likelihood),
+                ("log prior at the position", there.prior, here.prior),
+            ] {
+                if !agree(there, here) {
+                    return differs(c, what, there, here);
+                }
+            }
+        }
+        for (c, (there, here)) in starts.iter().zip(&saver.starts).enumerate() {
+            for (i, (there, here)) in there.iter().zip(here).enumerate() {
+                if !agree(*there, *here) {
+                    let what = format!("coordinate {i} of the starting point");
+                    return differs(c, &what, *there, *here);
+                }
+            }
+        }
+        saver.stored = least_done(chains, Phase::Sampling as usize);
+        Ok(saver)
     }
 
     /// A chain at a checked starting point.
@@ -306,6 +434,8 @@ impl<'t, T: Target, A: Algorithm<&'t T>> Sampler<'t, T, A> {
                 let (values, stats) =
                     (self.storage(dim)?, self.storage(STATS.len() + n_own_stats)?);
                 return Ok(Chain {
+                    witness: point.log_density(),
+                    done: [0; 2],
                     rng,
                     kernel,
                     point,
@@ -398,6 +528,105 @@ pub(crate) fn check_layout<T: Target>(target: &T) -> Result<(), Error> {
     }
 }
 
+impl<'t, T: Target, A: Algorithm<&'t T> + Serialize> Sampler<'t, T, A> {
+    /// Writes checkpoints to the file `path` and its companion `<path>.draws`, and **goes on from
+    /// them if they exist**, exactly as if the run had not been interrupted. Files of another run
+    /// are an error. See [`draws::checkpoint`](crate::draws::checkpoint).
+    pub fn checkpoint(mut self, path: impl Into<PathBuf>, every: Every) -> Self {
+        let mut run = Fingerprint::default();
+        run.add("type of the algorithm", std::any::type_name::<A>());
+        let algorithm = run.add_config("algorithm", &self.algorithm).map(|()| run);
+        self.checkpoint = Some(Checkpoint { path: path.into(), every, algorithm });
+        self
+    }
+}
+
+/// All that a checkpoint holds besides the draws that all chains have made.
+#[derive(Serialize, Deserialize)]
+struct RunState<S> {
+    starts: Vec<Vec<f64>>,
+    frozen: bool,
+    seconds: [f64; 2],
+    chains: Vec<ChainState<S>>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct ChainState<S> {
+    rng: ChainRng,
+    kernel: S,
+    point: Point,
+    witness: LogDensity,
+    done: [usize; 2],
+    divergences: [u64; 2],
+    warmup_gradients: u64,
+    /// Values and statistics of draws that other chains have not made yet.
+    ahead: [Vec<f64>; 2],
+}
+
+/// Writes the checkpoints of a run.
+struct Saver {
+    store: Store,
+    every: Every,
+    starts: Vec<Vec<f64>>,
+    /// Draws of each chain that are on disk.
+    stored: usize,
+    /// Draws or warm-up iterations of each chain since the last checkpoint, and when that was.
+    since: usize,
+    last: Instant,
+    stopped: StopHandle,
+    /// Why the last checkpoint failed.
+    error: Option<Error>,
+}
+
+impl Saver {
+    /// Draws or iterations until the next checkpoint.
+    fn room(&self) -> usize {
+        match self.every {
+            Every::Draws(n) => n - self.since,
+            Every::Seconds(_) => usize::MAX,
+        }
+    }
+
+    fn is_due(&mut self, advanced: usize) -> bool {
+        self.since += advanced;
+        match self.every {
+            Every::Draws(n) => self.since >= n,
+            Every::Seconds(s) => self.last.elapsed().as_secs_f64() >= s,
+        }
+    }
+
+    /// Whether the run has something that is not on disk.
+    fn is_behind(&self) -> bool {
+        self.since > 0 || self.error.is_some() || self.stopped.is_stopped()
+    }
+
+    fn save<'t, T: Target, K: Kernel<&'t T>>(
+        &mut self,
+        chains: &[Chain<'t, T, K>],
+        frozen: bool,
+        seconds: [f64; 2],
+    ) {
+        let common = least_done(chains, Phase::Sampling as usize);
+        let state = RunState {
+            starts: self.starts.clone(),
+            frozen,
+            seconds,
+            chains: chains.iter().map(|c| c.state(common)).collect(),
+        };
+        let rows = (self.stored..common).flat_map(|d| chains.iter().flat_map(move |c| c.row(d)));
+        self.error = self.store.write(&state, rows).err();
+        if self.error.is_none() {
+            self.stored = common;
+        }
+        (self.since, self.last) = (0, Instant::now());
+    }
+}
+
+/// How far the last of the chains is in a phase.
+fn least_done<T: Target, K>(chains: &[Chain<'_, T, K>], phase: usize) -> usize {
+    chains.iter().map(|c| c.done[phase]).min().unwrap_or(0)
+}
+
 /// One chain while it runs.
 struct Chain<'t, T: Target, K> {
     rng: ChainRng,
@@ -408,9 +637,14 @@ struct Chain<'t, T: Target, K> {
     stats: Vec<f64>,
     /// How many statistics the kernel adds.
     n_own_stats: usize,
+    /// Iterations of warm-up, and draws.
+    done: [usize; 2],
     /// In warm-up and in sampling.
     divergences: [u64; 2],
     warmup_gradients: u64,
+    /// The log density at the position of the last checkpoint, by [`Target::log_density`]: what a
+    /// kernel has stored may come from another method, and differ by rounding.
+    witness: LogDensity,
 }
 
 impl<'t, T: Target, K: Kernel<&'t T>> Chain<'t, T, K> {
@@ -418,11 +652,61 @@ impl<'t, T: Target, K: Kernel<&'t T>> Chain<'t, T, K> {
         self.kernel.step(&target, &mut self.point, &mut self.ws, &mut self.rng)
     }
 
-    fn warm_up(&mut self, target: &'t T, iteration: usize, total: usize) {
+    fn stat_names(&self) -> Vec<String> {
+        STATS.iter().map(ToString::to_string).chain(self.kernel.stat_names()).collect()
+    }
+
+    fn n_stats(&self) -> usize {
+        STATS.len() + self.n_own_stats
+    }
+
+    fn witness(&mut self, target: &'t T) {
+        self.witness = target.log_density(self.point.q(), &mut self.ws);
+    }
+
+    /// Values and statistics of draw `d`.
+    fn row(&self, d: usize) -> [&[f64]; 2] {
+        let (dim, n_stats) = (self.point.q().len(), self.n_stats());
+        [&self.values[d * dim..][..dim], &self.stats[d * n_stats..][..n_stats]]
+    }
+
+    /// The state, with all draws from `first` on.
+    fn state(&self, first: usize) -> ChainState<K::State> {
+        let ahead = [
+            self.values[first * self.point.q().len()..].to_vec(),
+            self.stats[first * self.n_stats()..].to_vec(),
+        ];
+        ChainState {
+            rng: self.rng.clone(),
+            kernel: self.kernel.state(),
+            point: self.point.clone(),
+            witness: self.witness,
+            done: self.done,
+            divergences: self.divergences,
+            warmup_gradients: self.warmup_gradients,
+            ahead,
+        }
+    }
+
+    fn restore(&mut self, state: ChainState<K::State>) {
+        self.rng = state.rng;
+        self.kernel.restore(state.kernel);
+        self.point = state.point;
+        self.done = state.done;
+        self.divergences = state.divergences;
+        self.warmup_gradients = state.warmup_gradients;
+        let [values, stats] = state.ahead;
+        self.values.extend(values);
+        self.stats.extend(stats);
+    }
+
+    fn warm_up(&mut self, target: &'t T, total: usize) {
+        let iteration = self.done[0];
         let step = self.step(target);
         self.divergences[0] += u64::from(step.divergent);
         self.warmup_gradients += u64::from(step.gradient_evals);
         self.kernel.adapt(&step, &self.point, WarmupProgress { iteration, total });
+        self.done[0] += 1;
     }
 
     fn draw(&mut self, target: &'t T, thin: usize) {
@@ -448,6 +732,7 @@ impl<'t, T: Target, K: Kernel<&'t T>> Chain<'t, T, K> {
         let own = self.stats.len();
         self.stats.resize(own + self.n_own_stats, f64::NAN);
         self.kernel.stats(&mut self.stats[own..]);
+        self.done[1] += 1;
     }
 }
 
@@ -470,7 +755,8 @@ pub fn progress_bar() -> impl FnMut(&Progress) {
         }
         if let Some((_, bar)) = &bar {
             bar.set_position(progress.done as u64);
-            bar.set_message(format!("{} divergent", progress.divergences));
+            let failed = if progress.checkpoint_failed { ", checkpoint failed" } else { "" };
+            bar.set_message(format!("{} divergent{failed}", progress.divergences));
             if progress.done == progress.total {
                 bar.finish();
             }

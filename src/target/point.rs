@@ -1,12 +1,14 @@
 //! A point of a chain, with what is known about the target there.
 
+use serde::{Deserialize, Serialize};
+
 use super::{GradTarget, LogDensity, Target};
 
 /// A position q with its log density, its gradient, and its image under a kernel's drift.
 ///
 /// What is known is tied to the position: [`set`](Self::set) forgets it and only the `eval`
-/// methods fill it, so that a value of another position cannot be read.
-#[derive(Clone, Debug)]
+/// methods fill it, so that a value of another position cannot be read. Checkpoints store it whole.
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Point {
     q: Vec<f64>,
     grad: Vec<f64>,
