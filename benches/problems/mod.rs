@@ -57,6 +57,11 @@ impl Stream {
     }
 }
 
+/// `n` normals: the first block of problem `problem`.
+pub fn normals(problem: u64, n: usize) -> Vec<f64> {
+    Stream::new(problem).normal(n)
+}
+
 /// Sizes of the layers, inputs first.
 pub fn sizes(key: char) -> &'static [usize] {
     match key {

@@ -129,6 +129,15 @@ impl Likelihood for Gaussian {
         -0.5 * (n * (std::f64::consts::TAU.ln() + eta) + precision * sse)
     }
 
+    fn residuals(&self, out: Tile, y: Tile, mut d_out: TileMut) -> bool {
+        for j in 0..out.columns() {
+            for ((d, f), y) in d_out.column(j).iter_mut().zip(out.column(j)).zip(y.column(j)) {
+                *d = y - f;
+            }
+        }
+        true
+    }
+
     fn mean(&self, _phi: &[f64], out: Tile, mut mean: TileMut) {
         mean.values().copy_from_slice(out.values());
     }

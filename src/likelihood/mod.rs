@@ -62,6 +62,11 @@ pub trait Likelihood: Sync {
         d_phi: &mut [f64],
     ) -> f64;
 
+    /// Writes y - f into `d_out` (padding: anything) and returns true, if the response is real.
+    fn residuals(&self, _out: Tile, _y: Tile, _d_out: TileMut) -> bool {
+        false
+    }
+
     /// The number of columns that [`mean`](Self::mean) writes for a model with `n_outputs`.
     fn n_means(&self, n_outputs: usize) -> usize {
         n_outputs

@@ -8,6 +8,7 @@
 //! | --- | --- | --- |
 //! | [`Rwm`] | a log density | few parameters, or no gradient |
 //! | [`Mala`] | a gradient as well | the default: tens to hundreds of parameters |
+//! | [`LangevinGradient`] | a model with a gradient | to compare with the tutorial that proposed it |
 //! | [`Pcn`] | Gaussian priors | weak data, very many parameters |
 //! | [`GibbsNoise`] | Gaussian likelihood, inverse-gamma prior | the noise variance, in a [`Cycle`] |
 //! | [`Independence`] | a proposal close to the target | one or two parameters, checks |
@@ -25,6 +26,7 @@
 pub mod combine;
 pub mod gibbs;
 pub mod independence;
+pub mod langevin_gradient;
 pub mod mala;
 pub mod metropolis;
 pub mod on_blocks;
@@ -36,6 +38,7 @@ pub mod rwm;
 pub use combine::{Cycle, CycleKernel, Mixture, MixtureKernel, PairState};
 pub use gibbs::{GibbsNoise, GibbsNoiseKernel};
 pub use independence::{Independence, IndependenceKernel};
+pub use langevin_gradient::{LangevinGradient, LangevinGradientKernel, LangevinGradientState};
 pub use mala::{Mala, MalaKernel};
 pub use metropolis::metropolis_test;
 pub use on_blocks::{OnBlocks, OnBlocksKernel};

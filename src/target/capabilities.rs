@@ -1,6 +1,8 @@
 //! What some kernels need beyond a density: small traits that a [`Posterior`](super::Posterior)
 //! implements, and its [tempered](super::Tempered) and [conditioned](super::Conditioned) views.
 
+use serde::{Deserialize, Serialize};
+
 use super::{Conditioned, ConditionedWorkspace, PowerTarget, Target, Tempered};
 use crate::Error;
 
@@ -105,5 +107,98 @@ impl<T: GaussianReference> GaussianReference for Conditioned<T> {
         }
         let (q, _, base) = self.full(q, ws);
         self.base().gaussian_reference(self.coordinates(), q, mean, sd, base)
+    }
+}
+
+/// A deterministic map of the parameters: some epochs of gradient descent.
+///
+/// Fixed order of rows, no random numbers: equal q give equal images, as a Metropolis-Hastings
+/// proposal built on it requires.
+pub trait Descent: Target {
+    /// Checks that the target can descend as `rule` says.
+    fn check_descent(&self, rule: &DescentRule) -> Result<(), Error>;
+
+    /// For each coordinate of q, whether descent moves it: the weights of the model.
+    fn moves(&self) -> Vec<bool>;
+
+    /// Writes the point that descent from `q` arrives at into `image`.
+    fn descend(&self, rule: &DescentRule, q: &[f64], image: &mut [f64], ws: &mut Self::Workspace);
+}
+
+/// How to descend.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct DescentRule {
+    /// What to descend.
+    pub objective: Objective,
+    /// One step for all rows, or one for each row.
+    pub pass: Pass,
+    /// The factor r of the gradient.
+    pub learning_rate: f64,
+    /// The number of passes over the data.
+    pub depth: usize,
+}
+
+/// What gradient descent descends, with the likelihood's own parameters held fixed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Objective {
+    /// 1/2 sum (y - f)^2, summed over rows and outputs; for real responses.
+    SquaredError,
+    /// -(log likelihood + log prior).
+    LogPosterior,
+}
+
+/// How one pass over the data goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Pass {
+    /// One step along the gradient summed over all rows.
+    Batch,
+    /// One step for each row, in their order; the prior's gradient in equal parts.
+    PerRow,
+}
+
+impl<T: Descent> Descent for &T {
+    fn check_descent(&self, rule: &DescentRule) -> Result<(), Error> {
+        (**self).check_descent(rule)
+    }
+    fn moves(&self) -> Vec<bool> {
+        (**self).moves()
+    }
+    fn descend(&self, rule: &DescentRule, q: &[f64], image: &mut [f64], ws: &mut Self::Workspace) {
+        (**self).descend(rule, q, image, ws);
+    }
+}
+
+impl<T: Descent + PowerTarget> Descent for Tempered<T> {
+    fn check_descent(&self, rule: &DescentRule) -> Result<(), Error> {
+        self.base().check_descent(rule)
+    }
+    fn moves(&self) -> Vec<bool> {
+        self.base().moves()
+    }
+    /// Descends the target at beta = 1: any deterministic map serves a proposal.
+    fn descend(&self, rule: &DescentRule, q: &[f64], image: &mut [f64], ws: &mut Self::Workspace) {
+        self.base().descend(rule, q, image, ws);
+    }
+}
+
+impl<T: Descent> Descent for Conditioned<T> {
+    fn check_descent(&self, rule: &DescentRule) -> Result<(), Error> {
+        self.base().check_descent(rule)
+    }
+    fn moves(&self) -> Vec<bool> {
+        let all = self.base().moves();
+        self.coordinates().iter().map(|c| all[*c]).collect()
+    }
+    /// Descends in all coordinates from the full vector, and keeps those of the blocks.
+    fn descend(
+        &self,
+        rule: &DescentRule,
+        q: &[f64],
+        image: &mut [f64],
+        ws: &mut ConditionedWorkspace<T::Workspace>,
+    ) {
+        let (q, full_image, base) = self.full(q, ws);
+        self.base().descend(rule, q, full_image, base);
+        self.gather_scratch(ws, image);
     }
 }

@@ -83,7 +83,13 @@ impl<T: Target> Conditioned<T> {
         }
     }
 
-    /// Puts the blocks `q` into the workspace's full vector; returns it with the base's workspace.
+    /// Writes the blocks of the vector that [`full`](Self::full) gave as scratch into `to`.
+    pub(crate) fn gather_scratch(&self, ws: &ConditionedWorkspace<T::Workspace>, to: &mut [f64]) {
+        self.gather(&ws.grad, to);
+    }
+
+    /// Puts the blocks `q` into the workspace's full vector; returns it with a vector as long for
+    /// scratch, and the base's workspace.
     pub(crate) fn full<'w>(
         &self,
         q: &[f64],
@@ -132,7 +138,7 @@ impl<T: GradTarget> GradTarget for Conditioned<T> {
     ) -> LogDensity {
         let (q, full_grad, base) = self.full(q, ws);
         let log_density = self.base.log_density_grad(q, full_grad, base);
-        self.gather(&ws.grad, grad);
+        self.gather_scratch(ws, grad);
         log_density
     }
 }

@@ -28,7 +28,9 @@ pub mod point;
 pub mod posterior;
 pub mod tempered;
 
-pub use capabilities::{GaussianReference, NoiseConditional, NoiseParameters};
+pub use capabilities::{
+    Descent, DescentRule, GaussianReference, NoiseConditional, NoiseParameters, Objective, Pass,
+};
 pub use conditioned::{Conditioned, ConditionedWorkspace};
 pub use point::Point;
 pub use posterior::{Posterior, PosteriorWorkspace};

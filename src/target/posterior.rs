@@ -12,8 +12,8 @@
 //! order of the tiles is fixed: equal q give equal bits.
 
 use super::{
-    GaussianReference, GradTarget, LogDensity, NoiseConditional, NoiseParameters, PowerGradTarget,
-    PowerTarget, Target,
+    Descent, DescentRule, GaussianReference, GradTarget, LogDensity, NoiseConditional,
+    NoiseParameters, Objective, Pass, PowerGradTarget, PowerTarget, Target,
 };
 use crate::Error;
 use crate::data::{Dataset, Response};
@@ -22,7 +22,7 @@ use crate::likelihood::{Gaussian, Likelihood};
 use crate::model::Model;
 use crate::prior::{BlockPrior, Family, Priors};
 use crate::rng::ChainRng;
-use crate::tile::{TILE_ROWS, TileMut, TileStorage, Tiles};
+use crate::tile::{TILE_ROWS, Tile, TileMut, TileStorage, Tiles, padded};
 
 /// The posterior of a model's weights and a likelihood's parameters, given data.
 ///
@@ -62,6 +62,18 @@ pub struct PosteriorWorkspace<W> {
     out: TileStorage,
     d_out: TileStorage,
     rows: [f64; TILE_ROWS],
+    descent: Option<DescentScratch>,
+}
+
+/// Scratch memory of gradient descent, allocated at its first use.
+#[derive(Debug)]
+struct DescentScratch {
+    direction: Vec<f64>,
+    /// The gradient of the log prior; stays zero where it is no part of the objective.
+    prior: Vec<f64>,
+    /// One row of inputs and of the response, as tiles.
+    x: TileStorage,
+    y: TileStorage,
 }
 
 impl<M: Model, L: Likelihood> Posterior<M, L> {
@@ -187,6 +199,7 @@ impl<M: Model, L: Likelihood> Target for Posterior<M, L> {
             out: TileStorage::for_columns(columns),
             d_out: TileStorage::for_columns(columns),
             rows: [0.0; TILE_ROWS],
+            descent: None,
         }
     }
 
@@ -344,5 +357,118 @@ impl<M: Model, L: Likelihood> GaussianReference for Posterior<M, L> {
             sd[first..rest].fill(s);
         }
         Ok(())
+    }
+}
+
+impl<M: Model, L: Likelihood> Posterior<M, L> {
+    /// Adds the descent direction of one tile (minus the objective's gradient, without the prior's)
+    /// to `grad`.
+    fn add_direction(
+        &self,
+        objective: Objective,
+        (x, y): (Tile, Tile),
+        q: &[f64],
+        grad: &mut [f64],
+        ws: &mut PosteriorWorkspace<M::Workspace>,
+    ) {
+        let (w, phi) = self.split(q);
+        let (rows, len) = (x.rows(), x.stride() * self.model.n_outputs());
+        let mut out = TileMut::new(&mut ws.out[..len], rows);
+        let mut d_out = TileMut::new(&mut ws.d_out[..len], rows);
+        self.model.forward(w, x, out.reborrow(), &mut ws.model);
+        let (grad_w, rest) = grad.split_at_mut(self.n_weights);
+        match objective {
+            Objective::SquaredError => {
+                self.likelihood.residuals(out.as_tile(), y, d_out.reborrow());
+            }
+            Objective::LogPosterior => {
+                let grad_phi = &mut rest[..self.n_phi];
+                self.likelihood.log_lik_grad(phi, out.as_tile(), y, d_out.reborrow(), grad_phi);
+            }
+        }
+        d_out.clear_padding();
+        self.model.backward(w, x, d_out.as_tile(), grad_w, &mut ws.model);
+    }
+
+    /// Moves the weights of `q` along `direction`, plus `share` of the prior's gradient if that
+    /// belongs to the objective. `prior` is scratch.
+    fn descent_step(
+        &self,
+        rule: &DescentRule,
+        share: f64,
+        q: &mut [f64],
+        direction: &[f64],
+        prior: &mut [f64],
+    ) {
+        if rule.objective == Objective::LogPosterior {
+            self.prior_grad(q, prior);
+        }
+        let steps = direction.iter().zip(prior).take(self.n_weights);
+        for (q, (g, prior)) in q.iter_mut().zip(steps) {
+            *q += rule.learning_rate * (g + share * *prior);
+        }
+    }
+}
+
+impl<M: Model, L: Likelihood> Descent for Posterior<M, L> {
+    fn check_descent(&self, rule: &DescentRule) -> Result<(), Error> {
+        let zeros = vec![0.0; padded(1) * self.model.n_outputs().max(self.y.columns())];
+        let mut d_out = zeros.clone();
+        let tile = |columns: usize| Tile::new(&zeros[..padded(1) * columns], 1);
+        let outputs = self.model.n_outputs();
+        let d_out = TileMut::new(&mut d_out[..padded(1) * outputs], 1);
+        let is_real = self.likelihood.residuals(tile(outputs), tile(self.y.columns()), d_out);
+        if rule.objective == Objective::SquaredError && !is_real {
+            let allowed = "LogPosterior: the squared error needs a real response";
+            return Err(Error::argument("objective", "SquaredError", allowed));
+        }
+        Ok(())
+    }
+
+    fn moves(&self) -> Vec<bool> {
+        (0..self.layout.dim()).map(|i| i < self.n_weights).collect()
+    }
+
+    fn descend(&self, rule: &DescentRule, q: &[f64], image: &mut [f64], ws: &mut Self::Workspace) {
+        let mut scratch = ws.descent.take().unwrap_or_else(|| DescentScratch {
+            direction: vec![0.0; self.layout.dim()],
+            prior: vec![0.0; self.layout.dim()],
+            x: TileStorage::zeros(padded(1) * self.x.columns()),
+            y: TileStorage::zeros(padded(1) * self.y.columns()),
+        });
+        let DescentScratch { direction, prior, x: x_row, y: y_row } = &mut scratch;
+        image.copy_from_slice(q);
+        for _ in 0..rule.depth {
+            match rule.pass {
+                Pass::Batch => {
+                    direction.fill(0.0);
+                    for tiles in self.x.iter().zip(self.y.iter()) {
+                        self.add_direction(rule.objective, tiles, image, direction, ws);
+                    }
+                    self.descent_step(rule, 1.0, image, direction, prior);
+                }
+                Pass::PerRow => {
+                    let share = 1.0 / self.x.rows() as f64;
+                    for (x, y) in self.x.iter().zip(self.y.iter()) {
+                        for row in 0..x.rows() {
+                            copy_row(x, row, x_row);
+                            copy_row(y, row, y_row);
+                            direction.fill(0.0);
+                            let tiles = (Tile::new(x_row, 1), Tile::new(y_row, 1));
+                            self.add_direction(rule.objective, tiles, image, direction, ws);
+                            self.descent_step(rule, share, image, direction, prior);
+                        }
+                    }
+                }
+            }
+        }
+        ws.descent = Some(scratch);
+    }
+}
+
+/// Copies one row of a tile into the first row of a tile of its own.
+fn copy_row(tile: Tile, row: usize, to: &mut [f64]) {
+    for (column, to) in to.chunks_exact_mut(padded(1)).enumerate() {
+        to[0] = tile.column(column)[row];
     }
 }

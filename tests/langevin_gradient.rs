@@ -1,0 +1,210 @@
+//! The Langevin-gradient sampler: its map is gradient descent, its transition leaves the posterior
+//! unchanged, and the published ratio does not.
+
+use bnn_mcmc::prelude::*;
+use bnn_mcmc::sampler::{Algorithm, Kernel, LangevinGradient, Step, metropolis_test};
+use bnn_mcmc::target::{Descent, DescentRule, Objective, Pass, Point};
+use bnn_mcmc::testing::{ConjugateRegression, Invariance, InvarianceReport, Noise};
+use ndarray::{Array1, Array2};
+
+type Regression = Posterior<Linear, Gaussian>;
+
+fn data() -> (Array2<f64>, Array1<f64>) {
+    let x = Array2::from_shape_fn((70, 2), |(i, j)| ((i * (j + 2)) as f64 * 0.7).sin());
+    let y = Array1::from_shape_fn(70, |i| x[(i, 0)] - 0.5 + 0.4 * (i as f64 * 2.3).cos());
+    (x, y)
+}
+
+fn regression() -> (ConjugateRegression, Regression) {
+    let (x, y) = data();
+    let noise = Noise::InverseGamma { shape: 2.0, scale: 0.5 };
+    let exact = ConjugateRegression::new(x.view(), y.view(), 0.5, noise).unwrap();
+    let priors = Priors::all(Normal::new(0.0, 0.5).unwrap())
+        .with("log_noise_variance", LogInverseGamma::new(2.0, 0.5).unwrap());
+    let data = Dataset::regression(x, y).unwrap();
+    let posterior =
+        Posterior::new(Linear::new(2, 1).unwrap(), Gaussian::sampled(), &data, priors).unwrap();
+    (exact, posterior)
+}
+
+fn rule(objective: Objective, pass: Pass, depth: usize) -> DescentRule {
+    DescentRule { objective, pass, learning_rate: 0.004, depth }
+}
+
+const RULES: [(Objective, Pass); 4] = [
+    (Objective::SquaredError, Pass::Batch),
+    (Objective::SquaredError, Pass::PerRow),
+    (Objective::LogPosterior, Pass::Batch),
+    (Objective::LogPosterior, Pass::PerRow),
+];
+
+/// Gradient descent of a linear model, written out.
+fn descend_plainly(rule: &DescentRule, q: &[f64]) -> Vec<f64> {
+    let (x, y) = data();
+    let mut image = q.to_vec();
+    let precision = match rule.objective {
+        Objective::SquaredError => 1.0,
+        Objective::LogPosterior => (-q[3]).exp(),
+    };
+    let residual = |w: &[f64], i: usize| y[i] - w[0] * x[(i, 0)] - w[1] * x[(i, 1)] - w[2];
+    let prior = if rule.objective == Objective::LogPosterior { 1.0 / 0.25 } else { 0.0 };
+    for _ in 0..rule.depth {
+        let rows: Vec<Vec<usize>> = match rule.pass {
+            Pass::Batch => vec![(0..70).collect()],
+            Pass::PerRow => (0..70).map(|i| vec![i]).collect(),
+        };
+        for rows in rows {
+            let w = image.clone();
+            let share = rows.len() as f64 / 70.0;
+            for j in 0..3 {
+                let input = |i: usize| if j < 2 { x[(i, j)] } else { 1.0 };
+                let gradient: f64 =
+                    rows.iter().map(|i| precision * residual(&w, *i) * input(*i)).sum();
+                image[j] += rule.learning_rate * (gradient - share * prior * w[j]);
+            }
+        }
+    }
+    image
+}
+
+#[test]
+fn the_map_is_gradient_descent() {
+    let (_, posterior) = regression();
+    let q = [0.3, -0.8, 0.4, -0.9];
+    let mut ws = posterior.workspace();
+    assert_eq!(posterior.moves(), [true, true, true, false]);
+    for (objective, pass) in RULES {
+        for depth in [1, 3] {
+            let rule = rule(objective, pass, depth);
+            let mut image = [0.0; 4];
+            posterior.descend(&rule, &q, &mut image, &mut ws);
+            for (found, expected) in image.iter().zip(descend_plainly(&rule, &q)) {
+                approx::assert_relative_eq!(*found, expected, max_relative = 1e-11);
+            }
+            assert_eq!(image[3], q[3]);
+        }
+    }
+}
+
+fn test<'t>(
+    algorithm: &impl Algorithm<&'t Regression>,
+    target: &'t Regression,
+    exact: &ConjugateRegression,
+) -> InvarianceReport {
+    let setup = Invariance { replicates: 6_000, steps: 30, ..Invariance::default() };
+    setup.run(target, algorithm, |rng, q| exact.draw(rng, q)).unwrap()
+}
+
+#[test]
+fn the_transition_is_invariant_for_every_map_and_on_blocks() {
+    let (exact, posterior) = regression();
+    for (objective, pass) in RULES {
+        let sampler = LangevinGradient {
+            step_size: 0.08,
+            other_step_size: 0.15,
+            langevin_rate: 0.7,
+            descent: rule(objective, pass, 1),
+            ..LangevinGradient::default()
+        };
+        let report = test(&sampler, &posterior, &exact);
+        assert!(report.passes() && report.accept_rate > 0.1, "{objective:?} {pass:?}: {report}");
+        // The gradient of the log posterior depends on the noise, which another kernel moves.
+        let cycle = Cycle(OnBlocks::new(&["w", "b"], sampler), GibbsNoise);
+        let report = test(&cycle, &posterior, &exact);
+        assert!(report.passes(), "{objective:?} {pass:?} on blocks: {report}");
+    }
+}
+
+/// The published mistake: squares divided by the step size, not by its square.
+struct Published {
+    by_square: bool,
+}
+struct PublishedKernel {
+    by_square: bool,
+    proposal: Point,
+}
+
+impl<'t> Algorithm<&'t Regression> for Published {
+    type Kernel = PublishedKernel;
+    fn kernel(&self, target: &&'t Regression, _: &ChainRng) -> Result<PublishedKernel, Error> {
+        Ok(PublishedKernel { by_square: self.by_square, proposal: Point::new(target.dim()) })
+    }
+}
+
+impl<'t> Kernel<&'t Regression> for PublishedKernel {
+    type State = ();
+    fn state(&self) {}
+    fn restore(&mut self, (): ()) {}
+    fn step(
+        &mut self,
+        target: &&'t Regression,
+        current: &mut Point,
+        ws: &mut <Regression as Target>::Workspace,
+        rng: &mut ChainRng,
+    ) -> Step {
+        let rule = rule(Objective::SquaredError, Pass::Batch, 1);
+        let step = [0.08, 0.08, 0.08, 0.15];
+        let (mut there, mut back) = ([0.0; 4], [0.0; 4]);
+        target.descend(&rule, current.q(), &mut there, ws);
+        self.proposal.set(|q| {
+            for i in 0..4 {
+                q[i] = there[i] + step[i] * rng.normal();
+            }
+        });
+        target.descend(&rule, self.proposal.q(), &mut back, ws);
+        let new = self.proposal.eval(target, ws).total();
+        let mut ratio = new - current.log_density().total();
+        for i in 0..4 {
+            let width = if self.by_square { step[i] * step[i] } else { step[i] };
+            ratio += ((self.proposal.q()[i] - there[i]).powi(2)
+                - (current.q()[i] - back[i]).powi(2))
+                / (2.0 * width);
+        }
+        metropolis_test(current, &mut self.proposal, ratio, 2, rng)
+    }
+}
+
+#[test]
+fn the_published_ratio_is_noticed() {
+    let (exact, posterior) = regression();
+    let right = test(&Published { by_square: true }, &posterior, &exact);
+    assert!(right.passes(), "{right}");
+    let published = test(&Published { by_square: false }, &posterior, &exact);
+    assert!(!published.passes(), "{published}");
+}
+
+#[test]
+fn bad_settings_are_refused_by_name() {
+    let (_, posterior) = regression();
+    let message = |sampler: LangevinGradient| {
+        Sampler::new(&posterior, sampler).run().unwrap_err().to_string()
+    };
+    let good = LangevinGradient::default;
+    let descent = good().descent;
+    for (sampler, name) in [
+        (LangevinGradient { step_size: 0.0, ..good() }, "`step_size`"),
+        (LangevinGradient { other_step_size: -1.0, ..good() }, "`other_step_size`"),
+        (LangevinGradient { langevin_rate: 1.5, ..good() }, "`langevin_rate`"),
+        (LangevinGradient { descent: DescentRule { depth: 0, ..descent }, ..good() }, "`depth`"),
+        (
+            LangevinGradient {
+                descent: DescentRule { learning_rate: f64::NAN, ..descent },
+                ..good()
+            },
+            "`learning_rate`",
+        ),
+    ] {
+        assert!(message(sampler).contains(name));
+    }
+    let x = Array2::from_shape_fn((4, 1), |(i, _)| i as f64);
+    let data = Dataset::classification(x, vec![0, 1, 0, 1], ["a", "b"]).unwrap();
+    let priors = Priors::all(Normal::new(0.0, 1.0).unwrap());
+    let logistic = Posterior::new(Linear::new(1, 1).unwrap(), Bernoulli, &data, priors).unwrap();
+    let squared = LangevinGradient {
+        descent: DescentRule { objective: Objective::SquaredError, ..descent },
+        ..good()
+    };
+    let error = Sampler::new(&logistic, squared).run().unwrap_err();
+    assert!(error.to_string().contains("needs a real response"), "{error}");
+    assert!(Sampler::new(&logistic, good()).draws(10).run().is_ok());
+}
