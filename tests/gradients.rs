@@ -46,6 +46,16 @@ fn priors(sampled_noise: bool) -> Vec<Priors> {
         noise(Priors::all(Normal::new(0.3, 0.8).unwrap()), false),
         noise(Priors::all(Uniform::new(-9.0, 9.0).unwrap()), true),
         noise(Priors::all(LogInverseGamma::new(1.5, 0.7).unwrap()), false),
+        noise(Priors::all(StudentT::new(3.0, 0.2, 0.6).unwrap()), false),
+        // Laplace and hierarchical priors together; the kink of the former is never met.
+        noise(
+            Priors::all(Laplace::new(7.0, 0.7).unwrap()).hierarchical(
+                "w*",
+                "log_variance",
+                LogInverseGamma::new(2.0, 1.0).unwrap(),
+            ),
+            false,
+        ),
     ]
 }
 
@@ -298,7 +308,9 @@ fn a_posterior_refuses_what_does_not_fit_together() {
 
 #[test]
 fn priors_are_normalised_and_draw_from_themselves() {
-    let cases: [(Box<dyn Prior>, f64, f64); 6] = [
+    let cases: [(Box<dyn Prior>, f64, f64); 8] = [
+        (Box::new(Laplace::new(-1.0, 0.8).unwrap()), -25.0, 25.0),
+        (Box::new(StudentT::new(3.0, 0.5, 1.2).unwrap()), -400.0, 400.0),
         (Box::new(Normal::new(0.5, 2.0).unwrap()), -30.0, 30.0),
         (Box::new(LogInverseGamma::new(2.0, 0.5).unwrap()), -6.0, 25.0),
         (Box::new(LogInverseGamma::new(0.7, 3.0).unwrap()), -6.0, 60.0),
@@ -350,6 +362,11 @@ fn bad_prior_arguments_are_refused_by_name() {
         (Normal::new(0.0, -1.0).unwrap_err(), "is -1"),
         (LogInverseGamma::new(0.0, 1.0).unwrap_err(), "shape of the inverse-gamma prior"),
         (LogInverseGamma::new(1.0, f64::INFINITY).unwrap_err(), "scale of the inverse-gamma"),
+        (Laplace::new(f64::NAN, 1.0).unwrap_err(), "location of the Laplace prior"),
+        (Laplace::new(0.0, 0.0).unwrap_err(), "scale of the Laplace prior"),
+        (StudentT::new(0.0, 0.0, 1.0).unwrap_err(), "degrees of freedom"),
+        (StudentT::new(2.0, 0.0, -1.0).unwrap_err(), "scale of the Student-t prior"),
+        (Normal::new(0.0, 1e-200).unwrap_err(), "from 1e-150"),
         (Uniform::new(1.0, 1.0).unwrap_err(), "[1, 1]"),
         (Uniform::new(f64::NEG_INFINITY, 1.0).unwrap_err(), "lower bound"),
         (Uniform::new(-1e308, 1e308).unwrap_err(), "finite width"),
@@ -402,6 +419,25 @@ fn predictions_are_those_of_the_draws() {
     let csv = String::from_utf8(csv).unwrap();
     assert_eq!(csv.lines().count(), 1 + 70 * 3);
     assert!(csv.starts_with("row,column,observed,mean,sd,q05,q50,q95\n0,class 0,1,"));
+
+    // Draws that come back from a table bring no statistics: the verdict is the same.
+    let mut csv = Vec::new();
+    draws.write_csv(&mut csv).unwrap();
+    let from_csv = Draws::read_csv(&csv[..], "memory").unwrap();
+    assert!(!posterior.predict(&from_csv, data).unwrap().verdict().unwrap().is_converged());
+    // The same rows with the classes' names in another order are not the same data.
+    let names = ["class 1", "class 0", "class 2"];
+    let renamed = Dataset::classification(data.x().clone(), index.clone(), names).unwrap();
+    let error = posterior.predict(&draws, &renamed).unwrap_err();
+    assert!(error.to_string().contains("classes of the data"), "{error}");
+    // Draws of a posterior with the same parameters, but another density.
+    let relu = Mlp::new(&[3, 2, 3], Activation::Relu).unwrap();
+    let priors = Priors::all(Normal::new(0.0, 1.0).unwrap());
+    let other = Posterior::new(relu, Categorical, data, priors).unwrap();
+    let run = Sampler::new(&other, Rwm::default()).warmup(0).draws(5).run().unwrap();
+    let error = posterior.predict(&run, data).unwrap_err();
+    assert!(error.to_string().contains("is it of another posterior?"), "{error}");
+    assert_eq!(other.predict(&run, data).unwrap().summary().unwrap().rows.len(), 70 * 3);
 
     let other = Draws::new(bnn_mcmc::layout::Layout::vector("q", 2), Array3::zeros((1, 1, 2)));
     let error = posterior.predict(&other.unwrap(), data).unwrap_err();

@@ -90,8 +90,9 @@ fn test<'t>(
     algorithm: &impl Algorithm<&'t Regression>,
     target: &'t Regression,
     exact: &ConjugateRegression,
+    replicates: usize,
 ) -> InvarianceReport {
-    let setup = Invariance { replicates: 6_000, steps: 30, ..Invariance::default() };
+    let setup = Invariance { replicates, steps: 30, ..Invariance::default() };
     setup.run(target, algorithm, |rng, q| exact.draw(rng, q)).unwrap()
 }
 
@@ -106,11 +107,11 @@ fn the_transition_is_invariant_for_every_map_and_on_blocks() {
             descent: rule(objective, pass, 1),
             ..LangevinGradient::default()
         };
-        let report = test(&sampler, &posterior, &exact);
+        let report = test(&sampler, &posterior, &exact, 6_000);
         assert!(report.passes() && report.accept_rate > 0.1, "{objective:?} {pass:?}: {report}");
         // The gradient of the log posterior depends on the noise, which another kernel moves.
         let cycle = Cycle(OnBlocks::new(&["w", "b"], sampler), GibbsNoise);
-        let report = test(&cycle, &posterior, &exact);
+        let report = test(&cycle, &posterior, &exact, 6_000);
         assert!(report.passes(), "{objective:?} {pass:?} on blocks: {report}");
     }
 }
@@ -167,9 +168,9 @@ impl<'t> Kernel<&'t Regression> for PublishedKernel {
 #[test]
 fn the_published_ratio_is_noticed() {
     let (exact, posterior) = regression();
-    let right = test(&Published { by_square: true }, &posterior, &exact);
+    let right = test(&Published { by_square: true }, &posterior, &exact, 20_000);
     assert!(right.passes(), "{right}");
-    let published = test(&Published { by_square: false }, &posterior, &exact);
+    let published = test(&Published { by_square: false }, &posterior, &exact, 20_000);
     assert!(!published.passes(), "{published}");
 }
 
