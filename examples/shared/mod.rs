@@ -1,0 +1,387 @@
+//! What the examples on data sets have in common: flags, sampling, a table of results, files.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use bnn_mcmc::data::scale::ColumnScale;
+use bnn_mcmc::data::{Columns, CsvReader};
+use bnn_mcmc::predict::Scores;
+use bnn_mcmc::prelude::*;
+use bnn_mcmc::sampler::Algorithm;
+use clap::ValueEnum;
+use serde::Serialize;
+use serde_json::{Map, Value};
+
+pub type AnyError = Box<dyn std::error::Error>;
+
+#[derive(Clone, Copy, Debug, Serialize, ValueEnum)]
+#[serde(rename_all = "lowercase")]
+pub enum Kind {
+    /// Random-walk Metropolis
+    Rwm,
+    /// Metropolis-adjusted Langevin algorithm
+    Mala,
+    /// Preconditioned Crank-Nicolson; a sampled noise variance is drawn from its conditional
+    Pcn,
+}
+
+#[derive(clap::Args, Debug, Serialize)]
+pub struct Options {
+    /// Sampler
+    #[arg(long, value_enum, default_value_t = Kind::Mala)]
+    pub sampler: Kind,
+    /// Number of chains
+    #[arg(long, default_value_t = 4)]
+    pub chains: usize,
+    /// Iterations of warm-up per chain [default: 20000, with --quick 2000]
+    #[arg(long)]
+    pub warmup: Option<usize>,
+    /// Draws to keep per chain [default: 2000, with --quick 500]
+    #[arg(long)]
+    pub draws: Option<usize>,
+    /// Steps per kept draw
+    #[arg(long, default_value_t = 50)]
+    pub thin: usize,
+    /// Seed of the split and of all random streams
+    #[arg(long, default_value_t = 1)]
+    pub seed: u64,
+    /// A short run, to see that everything works
+    #[arg(long)]
+    pub quick: bool,
+    /// Folder to write linear/ and mlp/ to, each with draws.csv, summary.csv, predictions.csv and
+    /// run.json
+    #[arg(long, value_name = "DIR")]
+    pub out: Option<PathBuf>,
+    /// Training rows: blanks or commas, no header, response last; needs --test
+    #[arg(long, value_name = "FILE", requires = "test")]
+    pub train: Option<PathBuf>,
+    /// Test rows, in the same form; needs --train
+    #[arg(long, value_name = "FILE", requires = "train")]
+    pub test: Option<PathBuf>,
+}
+
+impl Options {
+    /// What can be refused before any work is done.
+    pub fn check(&self) -> Result<(), Error> {
+        if self.draws == Some(0) {
+            return Err(Error::argument("--draws", 0, "at least 1"));
+        }
+        match &self.out {
+            Some(out) => fs::create_dir_all(out).map_err(|e| Error::io(out, e)),
+            None => Ok(()),
+        }
+    }
+
+    /// The rows of --train and --test, if given; `reader` makes a reader for the response column.
+    pub fn files(
+        &self,
+        reader: impl FnOnce(Columns) -> CsvReader,
+    ) -> Result<Option<(Dataset, Dataset)>, Error> {
+        let (Some(train), Some(test)) = (&self.train, &self.test) else { return Ok(None) };
+        let train = reader(Columns::Last).no_header().detect_delimiter().read_path(train)?;
+        Ok(Some((train.dataset, train.schema.read_path(test)?.dataset)))
+    }
+}
+
+/// Ends the program; an error is printed.
+pub fn finish(result: Result<(), AnyError>) {
+    if let Err(error) = result {
+        eprintln!("error: {error}");
+        std::process::exit(1);
+    }
+}
+
+/// A likelihood, with where to start and how to run pCN.
+pub trait Task: Likelihood + Sized {
+    /// Where chains start; `dim` is the length of q.
+    fn start(_dim: usize) -> Init {
+        Init::Random
+    }
+
+    fn pcn<M: Model>(
+        posterior: &Posterior<M, Self>,
+        options: &Options,
+    ) -> Result<(Draws, Value), AnyError> {
+        sample(posterior, Pcn::default(), Self::start(posterior.dim()), options)
+    }
+}
+
+/// What all models of an example have in common.
+pub struct Setup<'a> {
+    pub train: &'a Dataset,
+    pub test: &'a Dataset,
+    pub options: &'a Options,
+    pub priors: Priors,
+    /// The priors in words.
+    pub prior: String,
+    /// How the response was scaled; scores and predictions are reported in its own units.
+    pub units: Option<ColumnScale>,
+}
+
+/// One model's run.
+pub struct Run {
+    pub draws: Draws,
+    pub summary: Summary,
+    pub predictions: Predictions,
+    pub units: Option<ColumnScale>,
+    pub report: Report,
+}
+
+/// What is reported of one model, and written to run.json.
+#[derive(Serialize)]
+pub struct Report {
+    pub model: String,
+    pub parameters: usize,
+    pub settings: Value,
+    pub version: &'static str,
+    pub seconds_warmup: f64,
+    pub seconds_sampling: f64,
+    pub gradient_evals: u64,
+    pub accept_rate: Vec<f64>,
+    pub divergences: u64,
+    pub train: Scores,
+    pub test: Scores,
+    pub weight_space: Convergence,
+    pub function_space: Convergence,
+    pub verdict: String,
+    /// What only some examples report.
+    #[serde(flatten)]
+    pub more: Map<String, Value>,
+}
+
+/// The worst R-hat and effective sample sizes over a set of quantities.
+#[derive(Serialize)]
+pub struct Convergence {
+    pub quantities: usize,
+    pub rhat: f64,
+    pub ess_bulk: f64,
+    pub ess_tail: f64,
+}
+
+impl Convergence {
+    fn of(summary: &Summary) -> Self {
+        Self {
+            quantities: summary.rows.len(),
+            rhat: summary.max_rhat(),
+            ess_bulk: summary.min_ess_bulk(),
+            ess_tail: summary.min_ess_tail(),
+        }
+    }
+}
+
+/// Samples one model; `mala` is how, if MALA is what was asked for.
+pub fn fit<M: Model, L: Task>(
+    name: String,
+    model: M,
+    likelihood: L,
+    mala: Mala,
+    setup: &Setup,
+) -> Result<Run, AnyError> {
+    let Setup { train, test, options, units, .. } = setup;
+    let posterior = Posterior::new(model, likelihood, train, setup.priors.clone())?;
+    let start = L::start(posterior.dim());
+    let (draws, algorithm) = match options.sampler {
+        Kind::Rwm => sample(&posterior, Rwm::default(), start, options)?,
+        Kind::Mala => sample(&posterior, mala, start, options)?,
+        Kind::Pcn => L::pcn(&posterior, options)?,
+    };
+    let train = posterior.predict(&draws, train)?.scores()?;
+    let predictions = posterior.predict(&draws, test)?;
+    let summary = draws.summary()?;
+    let mut settings = serde_json::to_value(options)?;
+    settings["algorithm"] = algorithm;
+    settings["prior"] = setup.prior.clone().into();
+    settings["warmup"] = draws.info().warmup.into();
+    settings["draws"] = draws.n_draws().into();
+    let report = Report {
+        model: name,
+        parameters: posterior.dim(),
+        settings,
+        version: env!("CARGO_PKG_VERSION"),
+        seconds_warmup: draws.info().warmup_seconds,
+        seconds_sampling: draws.info().sampling_seconds,
+        gradient_evals: draws.gradient_evals(),
+        accept_rate: draws.accept_rate(),
+        divergences: draws.divergences(),
+        train: in_units(train, units.as_ref()),
+        test: in_units(predictions.scores()?, units.as_ref()),
+        weight_space: Convergence::of(&summary),
+        function_space: Convergence::of(&predictions.summary()?),
+        verdict: predictions.verdict()?.to_string(),
+        more: Map::new(),
+    };
+    Ok(Run { draws, summary, predictions, units: units.clone(), report })
+}
+
+/// Runs `algorithm`, and says what it was.
+pub fn sample<T: Target, A: for<'t> Algorithm<&'t T> + Serialize>(
+    target: &T,
+    algorithm: A,
+    start: Init,
+    options: &Options,
+) -> Result<(Draws, Value), AnyError> {
+    let config = serde_json::to_value(&algorithm)?;
+    let draws = Sampler::new(target, algorithm)
+        .chains(options.chains)
+        .warmup(options.warmup.unwrap_or(if options.quick { 2_000 } else { 20_000 }))
+        .draws(options.draws.unwrap_or(if options.quick { 500 } else { 2_000 }))
+        .thin(options.thin)
+        .seed(options.seed)
+        .init(start)
+        .run()?;
+    Ok((draws, config))
+}
+
+/// Scores of a scaled response z = (y - shift) / scale in units of y: errors and widths times the
+/// scale, and p(y) = p(z) / scale, the Jacobian.
+fn in_units(mut scores: Scores, units: Option<&ColumnScale>) -> Scores {
+    let Some(ColumnScale { scale, .. }) = units else { return scores };
+    for score in &mut scores.scores {
+        let (factor, shift) = match score.name.as_str() {
+            "rmse" | "mae" | "crps" | "width_95" => (*scale, 0.0),
+            "log_predictive_density" => (1.0, -scale.ln()),
+            _ => (1.0, 0.0),
+        };
+        score.posterior = factor * score.posterior + shift;
+        score.draws_mean = factor * score.draws_mean + shift;
+        score.draws_sd *= factor;
+    }
+    scores
+}
+
+/// Writes a folder for each model, if there is a folder to write to.
+pub fn write(options: &Options, runs: &[Run]) -> Result<(), AnyError> {
+    let Some(out) = &options.out else { return Ok(()) };
+    for run in runs {
+        write_run(&out.join(run.report.model.split(' ').next().unwrap_or("model")), run)?;
+    }
+    Ok(())
+}
+
+fn write_run(folder: &Path, run: &Run) -> Result<(), AnyError> {
+    let Run { draws, summary, predictions, units, report } = run;
+    fs::create_dir_all(folder).map_err(|e| Error::io(folder, e))?;
+    draws.to_csv(folder.join("draws.csv"))?;
+    summary.to_csv(folder.join("summary.csv"))?;
+    match units {
+        Some(units) => write_in_units(&folder.join("predictions.csv"), predictions, units)?,
+        None => predictions.to_csv(folder.join("predictions.csv"))?,
+    }
+    let json = serde_json::to_string_pretty(report)? + "\n";
+    fs::write(folder.join("run.json"), json).map_err(|e| Error::io(folder.join("run.json"), e))?;
+    Ok(())
+}
+
+/// The file that `Predictions::to_csv` writes, in units of the response.
+fn write_in_units(
+    path: &Path,
+    predictions: &Predictions,
+    units: &ColumnScale,
+) -> Result<(), AnyError> {
+    let mut scaled = Vec::new();
+    predictions.write_csv(&mut scaled)?;
+    let mut reader = csv::Reader::from_reader(scaled.as_slice());
+    let header = reader.headers()?.clone();
+    let mut writer = csv::Writer::from_writer(Vec::new());
+    writer.write_record(&header)?;
+    for record in reader.records() {
+        let record = record?;
+        for (name, text) in header.iter().zip(&record) {
+            match name {
+                "row" | "column" => writer.write_field(text)?,
+                _ => {
+                    let shift = if name == "sd" { 0.0 } else { units.shift };
+                    writer.write_field((shift + units.scale * text.parse::<f64>()?).to_string())?;
+                }
+            }
+        }
+        writer.write_record(None::<&[u8]>)?;
+    }
+    fs::write(path, writer.into_inner()?).map_err(|e| Error::io(path, e))?;
+    Ok(())
+}
+
+/// One line of the table for each of training and test rows.
+pub struct Line {
+    pub label: &'static str,
+    /// The name of the score.
+    pub score: &'static str,
+    /// Multiplied by, 100 for percentages.
+    pub scale: f64,
+    pub digits: usize,
+    /// Mean and standard deviation of single draws, rather than the score of the posterior.
+    pub single_draws: bool,
+}
+
+impl Line {
+    pub const fn new(label: &'static str, score: &'static str, scale: f64, digits: usize) -> Self {
+        Self { label, score, scale, digits, single_draws: false }
+    }
+
+    pub const fn single_draws(self) -> Self {
+        Self { single_draws: true, ..self }
+    }
+
+    fn text(&self, scores: &Scores) -> String {
+        let Some(score) = scores.get(self.score) else { return "-".into() };
+        let (scale, digits) = (self.scale, self.digits);
+        if self.single_draws {
+            format!("{:.digits$} +- {:.digits$}", scale * score.draws_mean, scale * score.draws_sd)
+        } else {
+            format!("{:.digits$}", scale * score.posterior)
+        }
+    }
+}
+
+/// The table, with `more` numbers (label, key, digits) after the scores, and the verdicts.
+pub fn print_runs(runs: &[Run], lines: &[Line], more: &[(&str, &str, usize)]) {
+    let line = |label: &str, value: &dyn Fn(&Report) -> String| {
+        print!("{label:34}");
+        for run in runs {
+            print!(" {:>24}", value(&run.report));
+        }
+        println!();
+    };
+    println!();
+    line("", &|r| r.model.clone());
+    line("parameters", &|r| r.parameters.to_string());
+    for (set, scores) in
+        [("train", (|r| &r.train) as fn(&Report) -> &Scores), ("test", |r| &r.test)]
+    {
+        for l in lines {
+            line(&format!("{set} {}", l.label), &|r| l.text(scores(r)));
+        }
+    }
+    for (label, key, digits) in more {
+        line(label, &|r| match r.more.get(*key).and_then(Value::as_f64) {
+            Some(value) => format!("{value:.digits$}"),
+            None => "-".into(),
+        });
+    }
+    line("acceptance, %", &|r| {
+        let rates: Vec<String> =
+            r.accept_rate.iter().map(|a| format!("{:.0}", 100.0 * a)).collect();
+        rates.join(" ")
+    });
+    line("divergent transitions", &|r| r.divergences.to_string());
+    for (space, convergence) in [
+        ("function space", (|r| &r.function_space) as fn(&Report) -> &Convergence),
+        ("weight space", |r| &r.weight_space),
+    ] {
+        line(&format!("R-hat, {space}, max"), &|r| format!("{:.3}", convergence(r).rhat));
+        line(&format!("bulk ESS, {space}, min"), &|r| {
+            format!("{:.0}", convergence(r).ess_bulk.floor())
+        });
+        line(&format!("tail ESS, {space}, min"), &|r| {
+            format!("{:.0}", convergence(r).ess_tail.floor())
+        });
+    }
+    line("gradient evaluations", &|r| r.gradient_evals.to_string());
+    line("seconds, warm-up + sampling", &|r| {
+        format!("{:.2} + {:.2}", r.seconds_warmup, r.seconds_sampling)
+    });
+    println!();
+    for run in runs {
+        println!("{}: {}", run.report.model, run.report.verdict);
+    }
+}
