@@ -62,6 +62,8 @@
 //! | --- | --- | --- |
 //! | [`Rwm`](sampler::Rwm) | q + eps L z | 0.234 (0.44 if d = 1) |
 //! | [`Mala`](sampler::Mala) | q + eps^2/2 L L^T g + eps L z | 0.574 |
+//! | [`Pcn`](sampler::Pcn) | m + sqrt(1 - eps^2) (q - m) + eps xi, xi from the prior N(m, C) less m | 0.234 |
+//! | [`LangevinGradient`](sampler::LangevinGradient) | D(q) + eps z, or q + eps z | 0.234 |
 //!
 //! # Features
 //!

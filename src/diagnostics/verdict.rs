@@ -484,7 +484,8 @@ impl fmt::Display for Verdict {
                 write!(
                     f,
                     "not converged: {who} still {drift} (R-hat between the halves of a single chain up to {}): \
-                     warm up and run longer, or use a sampler that mixes faster",
+                     warm up and run longer, or use a sampler that mixes faster (a dense \
+                     preconditioner, if the model is linear)",
                     ratio(*halves_rhat),
                 )
             }
