@@ -50,7 +50,7 @@ fn run(options: &Options) -> Result<(), AnyError> {
     print_runs(&runs, &classification::LINES, &[]);
     for run in &mut runs {
         let confusion = run.predictions.confusion()?;
-        println!("\n{}, test rows:\n{confusion}", run.report.model);
+        print!("\n{}, test rows:\n{confusion}", run.report.model);
         let counts: Vec<Vec<usize>> =
             confusion.counts.rows().into_iter().map(|r| r.to_vec()).collect();
         let json = json!({ "classes": confusion.names, "observed_by_predicted": counts });

@@ -201,7 +201,7 @@ pub fn fit<M: Model, L: Task>(
         seconds_warmup: draws.info().warmup_seconds,
         seconds_sampling: draws.info().sampling_seconds,
         gradient_evals: draws.gradient_evals(),
-        accept_rate: draws.accept_rate(),
+        accept_rate: accept_rate(&draws),
         divergences: draws.divergences(),
         train: in_units(train, units.as_ref()),
         test: in_units(predictions.scores()?, units.as_ref()),
@@ -211,6 +211,15 @@ pub fn fit<M: Model, L: Task>(
         more: Map::new(),
     };
     Ok(Run { draws, summary, predictions, units: units.clone(), report })
+}
+
+/// The acceptance rate of each chain; in a cycle with a Gibbs update, which accepts always, the mean
+/// acceptance probability of the first kernel.
+fn accept_rate(draws: &Draws) -> Vec<f64> {
+    match draws.stat("first.accept_prob") {
+        Ok(p) => p.rows().into_iter().map(|r| r.mean().unwrap_or(f64::NAN)).collect(),
+        Err(_) => draws.accept_rate(),
+    }
 }
 
 /// Runs `algorithm`, and says what it was.

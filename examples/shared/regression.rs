@@ -118,6 +118,12 @@ pub fn compare(
     ];
     let skill = format!("test skill, {}", first.name);
     shared::print_runs(&runs, &lines, &[(&skill, "skill", 3)]);
+    for Run { report, .. } in runs.iter().filter(|r| !r.report.verdict.starts_with("converged")) {
+        println!(
+            "The scores of `{}` are those of these draws, not of its posterior.",
+            report.model
+        );
+    }
     println!();
     for (name, rmse) in &baselines {
         println!("test RMSE of {name}: {rmse:.digits$}");
