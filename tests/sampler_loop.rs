@@ -188,6 +188,10 @@ fn statistics_are_those_of_the_stored_states() {
     let steps = draws.stat("step_size").unwrap();
     assert!(steps.row(0).iter().all(|s| *s == steps[(0, 0)]), "frozen after warm-up");
     assert_eq!(draws.info().warmup_divergences, [0; 4]);
+    let summary = draws.density_summary().unwrap();
+    let mean = draws.stat("log_likelihood").unwrap().mean().unwrap();
+    approx::assert_relative_eq!(summary.rows[0].mean, mean, max_relative = 1e-14);
+    assert_eq!(summary.rows[1].name, "log_prior");
     assert!(draws.stat("energy").unwrap_err().to_string().contains("step_size"));
 }
 

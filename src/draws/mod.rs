@@ -7,7 +7,7 @@ use ndarray::{Array2, Array3, ArrayView2, ArrayView3, Axis, s};
 use serde::{Deserialize, Serialize};
 
 use crate::Error;
-use crate::diagnostics::Summary;
+use crate::diagnostics::{Summary, SummaryRow};
 use crate::layout::Layout;
 
 /// The statistics that the loop records for every draw; a kernel's own follow.
@@ -221,6 +221,15 @@ impl Draws {
     /// beside that of [predictions](crate::predict), which is the one that counts.
     pub fn summary(&self) -> Result<Summary, Error> {
         Summary::new(&self.layout.parameter_names(), self.values())
+    }
+
+    /// As [`summary`](Self::summary), of the log likelihood and the log prior: with
+    /// [`Predictions::summary`](crate::predict::Predictions::summary), what the verdict looks at.
+    ///
+    /// Errors: draws from elsewhere, which have no statistics.
+    pub fn density_summary(&self) -> Result<Summary, Error> {
+        let row = |name: &str| Ok(SummaryRow::new(name, self.stat(name)?));
+        Ok(Summary { rows: vec![row("log_likelihood")?, row("log_prior")?] })
     }
 
     /// Mean of q over all draws of all chains; NaN without draws.

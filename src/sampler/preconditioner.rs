@@ -2,7 +2,9 @@
 //!
 //! Proposals are made in the coordinates of x = L^-1 q, in which a well-chosen L makes the target
 //! about isotropic. M is learnt during warm-up as the (co)variance of the chain, regularised as
-//! n/(n+5) V + 5/(n+5) 1e-3 I (Stan reference manual), and the step size by
+//! n/(n+5) V + 5/(n+5) 1e-3 I (Stan reference manual; the second term is absolute, so that parameters
+//! of standard deviation far below 0.01 are stepped over too carefully: scale the features), and the
+//! step size by
 //! [dual averaging](crate::adapt::DualAveraging).
 
 use serde::{Deserialize, Serialize};
@@ -23,6 +25,10 @@ pub enum Preconditioner {
     #[default]
     Diagonal,
     /// A full covariance matrix; O(d^2) per step and in memory, O(d^3) a few times in all.
+    ///
+    /// For linear models, whose posterior is about one ellipsoid: with correlated features it can mean
+    /// a hundred times as many effective draws. Not for networks: on iris it left MALA with fewer than
+    /// a tenth of the effective draws that [`Diagonal`](Self::Diagonal) gives.
     Dense,
 }
 
