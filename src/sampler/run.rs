@@ -316,7 +316,8 @@ impl<'t, T: Target, A: Algorithm<&'t T>> Sampler<'t, T, A> {
             seed: self.seed,
             warmup: self.warmup,
             thin: self.thin,
-            stopped_early: self.stop.is_stopped(),
+            stopped_early: least_done(&chains, 0) < self.warmup
+                || least_done(&chains, 1) < self.draws,
             warmup_seconds: seconds[0],
             sampling_seconds: seconds[1],
             warmup_divergences: chains.iter().map(|c| c.divergences[0]).collect(),
