@@ -345,6 +345,18 @@ fn bad_densities_are_rejected_and_counted_apart_from_the_support() {
 }
 
 #[test]
+fn positions_that_overflow_are_rejected_even_where_the_density_is_finite() {
+    let target = Hostile(0.0);
+    let draws = Sampler::new(&target, Rwm { step_size: 1.7e308, ..Rwm::default() })
+        .warmup(0)
+        .draws(200)
+        .init(Init::Points(vec![vec![0.5]; 4]))
+        .run()
+        .unwrap();
+    assert!(draws.values().iter().all(|q| q.is_finite()) && draws.divergences() > 0);
+}
+
+#[test]
 fn a_chain_that_cannot_start_says_why() {
     struct Nowhere(AtomicUsize);
     impl Target for Nowhere {

@@ -12,6 +12,8 @@ use crate::target::Point;
 /// - Outside the support (prior -inf): rejected, an ordinary event.
 /// - A density that is NaN or infinite otherwise, a ratio that is NaN or +inf: rejected and
 ///   divergent. The textbook min(1, e^r) would **accept** NaN, since `f64::min(1.0, NaN)` is 1.
+/// - A position that is not finite, as after an overflow, whatever the target says of it: rejected and
+///   divergent.
 /// - A ratio of -inf: rejected, since there is no way back.
 ///
 /// The proposal must have been evaluated.
@@ -27,7 +29,9 @@ pub fn metropolis_test(
     if proposal.log_density().is_outside_support() {
         return rejected;
     }
-    if !proposal.log_density().is_finite() || log_ratio.is_nan() || log_ratio == f64::INFINITY {
+    let is_finite =
+        proposal.log_density().is_finite() && proposal.q().iter().all(|x| x.is_finite());
+    if !is_finite || log_ratio.is_nan() || log_ratio == f64::INFINITY {
         return Step { divergent: true, ..rejected };
     }
     let accepted = rng.uniform().ln() < log_ratio;
