@@ -26,8 +26,9 @@ pub enum Preconditioner {
     Diagonal,
     /// A full covariance matrix; O(d^2) per step and in memory, O(d^3) a few times in all.
     ///
-    /// For linear models, whose posterior is about one ellipsoid: with correlated features it can mean
-    /// a hundred times as many effective draws. Not for networks: on iris it left MALA with fewer than
+    /// For linear models, whose posterior is about one ellipsoid: for slope and intercept of
+    /// `examples/linear_toy.rs`, whose correlation is -0.86, it gave twelve times as many effective
+    /// draws as [`Diagonal`](Self::Diagonal). Not for networks: on iris it left MALA with fewer than
     /// a tenth of the effective draws that [`Diagonal`](Self::Diagonal) gives.
     Dense,
 }
