@@ -1,6 +1,10 @@
 //! Whole jobs on which other libraries are timed too; one line of JSON per case.
 //!
-//!     cargo bench --bench peers -- W5
+//!     cargo bench --bench peers            # all, or name some: -- W3 W5
+//!
+//! **W3**, NUTS: 4 chains of 1,000 iterations of warm-up and 1,000 draws on problems a, b and d, default
+//! settings, one thread. Smallest bulk ESS (of the coordinates; for d of the network's output at the
+//! first 20 rows of X) per CPU second of warm-up and sampling, and per 1,000 gradients of sampling.
 //!
 //! **W5**, the tutorial's job (Chandra and Simmons, IEEE Access 12, 2024): 5 chains x 5,000 samples of a
 //! 4-5-1 network, sigmoid hidden and output, on a monthly-cycle series (2,000 training windows, 500
@@ -11,9 +15,11 @@
 
 use std::time::Instant;
 
+use bnn_mcmc::layout::Layout;
 use bnn_mcmc::prelude::*;
 use bnn_mcmc::sampler::LangevinGradient;
 use bnn_mcmc::target::{DescentRule, Objective, Pass};
+use cpu_time::ProcessTime;
 use ndarray::{Array1, Array2, Axis};
 
 #[allow(dead_code)]
@@ -21,9 +27,90 @@ mod problems;
 
 fn main() {
     let wanted: Vec<String> = std::env::args().skip(1).filter(|a| !a.starts_with('-')).collect();
-    if wanted.is_empty() || wanted.iter().any(|w| w == "W5") {
+    let wants = |name: &str| wanted.is_empty() || wanted.iter().any(|w| w == name);
+    if wants("W3") {
+        let nuts = Nuts::default();
+        w3('a', &problems::linear_gaussian('a'), &nuts);
+        w3('b', &problems::linear_bernoulli('b'), &nuts);
+        if std::env::var_os("NOD").is_none() {
+            w3('d', &problems::network_gaussian('d'), &nuts);
+        }
+    }
+    if wants("W5") {
         w5();
     }
+}
+
+/// Five runs of one case, one for d. The preconditioner is NUTS' default, or that of the command line.
+fn w3<M: Model, L: Likelihood>(key: char, posterior: &Posterior<M, L>, nuts: &Nuts) {
+    let theta0 = problems::theta0(key);
+    let start = |c: usize| {
+        let shifted = theta0.iter().enumerate();
+        shifted.map(|(i, q)| q + 0.1 * (i as f64 + 7.0 * c as f64).sin()).collect::<Vec<f64>>()
+    };
+    let mut rows: Vec<[f64; 9]> = Vec::new();
+    for seed in 1..=if key == 'd' { 1 } else { 5 } {
+        let clock = ProcessTime::now();
+        let draws = Sampler::new(posterior, nuts.clone())
+            .chains(4)
+            .warmup(1000)
+            .draws(1000)
+            .threads(1)
+            .seed(seed)
+            .init(Init::Points((0..4).map(start).collect()))
+            .run()
+            .unwrap();
+        let seconds = clock.elapsed().as_secs_f64();
+        let summary = if key == 'd' {
+            // Function space: the network's output at the first 20 rows.
+            let x = problems::data(key);
+            let outputs = posterior.predict_mean(&draws, x.x().slice(ndarray::s![..20, ..]));
+            let outputs = outputs.unwrap().remove_axis(Axis(3));
+            let names = Layout::vector("f", 20);
+            Draws::new(names, outputs).unwrap().summary().unwrap()
+        } else {
+            draws.summary().unwrap()
+        };
+        let warmup = draws.info().warmup_gradient_evals.iter().sum::<u64>() as f64;
+        let sampling = draws.gradient_evals() as f64 - warmup;
+        let ess = summary.min_ess_bulk();
+        rows.push([
+            ess / seconds,
+            1e3 * ess / sampling,
+            ess,
+            summary.max_rhat(),
+            warmup,
+            sampling,
+            draws.divergences() as f64,
+            (warmup + sampling) / seconds,
+            draws.stat("accept_prob").unwrap().mean().unwrap_or(f64::NAN),
+        ]);
+    }
+    rows.sort_by(|a, b| a[0].total_cmp(&b[0]));
+    let median = |k: usize| {
+        let mut column: Vec<f64> = rows.iter().map(|r| r[k]).collect();
+        column.sort_by(f64::total_cmp);
+        column[column.len() / 2]
+    };
+    println!(
+        "{{\"workload\": \"W3\", \"case\": \"{key} nuts\", \"peer\": \"ours\", \"threads\": 1, \
+         \"clock\": \"cpu\", \"unit\": \"ess/s\", \"median\": {:.2}, \"min\": {:.2}, \"max\": {:.2}, \
+         \"runs\": {}, \"ess_per_1000_grads\": {:.3}, \"ess\": {:.0}, \"rhat\": {:.4}, \
+         \"warm_grads\": {:.0}, \"draw_grads\": {:.0}, \"divergences\": {:.0}, \
+         \"grads_per_s\": {:.0}, \"accept\": {:.3}}}",
+        median(0),
+        rows[0][0],
+        rows[rows.len() - 1][0],
+        rows.len(),
+        median(1),
+        median(2),
+        median(3),
+        median(4),
+        median(5),
+        median(6),
+        median(7),
+        median(8),
+    );
 }
 
 /// Windows of a noisy cycle of 132 months on [0, 1]: four values, and the next.

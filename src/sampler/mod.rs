@@ -25,10 +25,13 @@
 
 pub mod combine;
 pub mod gibbs;
+pub mod hamiltonian;
+pub mod hmc;
 pub mod independence;
 pub mod langevin_gradient;
 pub mod mala;
 pub mod metropolis;
+pub mod nuts;
 pub mod on_blocks;
 pub mod pcn;
 pub mod preconditioner;
@@ -37,10 +40,12 @@ pub mod rwm;
 
 pub use combine::{Cycle, CycleKernel, Mixture, MixtureKernel, PairState};
 pub use gibbs::{GibbsNoise, GibbsNoiseKernel};
+pub use hmc::{Hmc, HmcKernel};
 pub use independence::{Independence, IndependenceKernel};
 pub use langevin_gradient::{LangevinGradient, LangevinGradientKernel, LangevinGradientState};
 pub use mala::{Mala, MalaKernel};
 pub use metropolis::metropolis_test;
+pub use nuts::{Nuts, NutsKernel};
 pub use on_blocks::{OnBlocks, OnBlocksKernel};
 pub use pcn::{Pcn, PcnKernel};
 pub use preconditioner::{Preconditioner, Scale};

@@ -24,6 +24,16 @@ pub enum Preconditioner {
     /// A scale for each coordinate; O(d) per step.
     #[default]
     Diagonal,
+    /// A scale for each coordinate, from the variances of positions and of gradients: the square of
+    /// the scale is sqrt(var q_i / var g_i). O(d) per step; for kernels that use gradients.
+    ///
+    /// For a normal target with precision P, var g_i = P_ii: the scale lies between the marginal
+    /// standard deviation and the conditional one, which bounds the step size. Source: Seyboldt,
+    /// Carlson and Carpenter, *Preconditioning Hamiltonian Monte Carlo by minimizing Fisher
+    /// divergence*, 2026, arXiv:2603.18845, section on diagonal matrices. In a
+    /// [`Cycle`](super::Cycle) whose other kernel leaves a position without a gradient, this is
+    /// [`Diagonal`](Self::Diagonal).
+    DiagonalFromGradients,
     /// A full covariance matrix; O(d^2) per step and in memory, O(d^3) a few times in all.
     ///
     /// For linear models, whose posterior is about one ellipsoid: for slope and intercept of
@@ -61,6 +71,7 @@ struct Adaptation {
 enum Moments {
     None,
     Diagonal(Variance),
+    DiagonalFromGradients { positions: Variance, gradients: Variance },
     Dense(Covariance),
 }
 
@@ -85,6 +96,11 @@ impl Scale {
             Preconditioner::Diagonal => {
                 (Map::Diagonal(vec![1.0; dim]), Moments::Diagonal(Variance::new(dim)))
             }
+            Preconditioner::DiagonalFromGradients => {
+                let (positions, gradients) = (Variance::new(dim), Variance::new(dim));
+                let moments = Moments::DiagonalFromGradients { positions, gradients };
+                (Map::Diagonal(vec![1.0; dim]), moments)
+            }
             Preconditioner::Dense => {
                 let mut identity = square(dim)?;
                 identity.iter_mut().step_by(dim + 1).for_each(|x| *x = 1.0);
@@ -99,6 +115,15 @@ impl Scale {
             windows: None,
         });
         Ok(Self { step_size, map, adaptation })
+    }
+
+    /// With a gentler adaptation of a step size that is known roughly; see
+    /// [`DualAveraging::with_gamma`].
+    pub fn with_gamma(mut self, gamma: f64) -> Self {
+        if let Some(adaptation) = &mut self.adaptation {
+            adaptation.dual = adaptation.dual.clone().with_gamma(gamma);
+        }
+        self
     }
 
     /// The present step size.
@@ -127,31 +152,51 @@ impl Scale {
         }
     }
 
-    /// Learns from one step of the warm-up.
-    pub fn adapt(&mut self, step: &Step, current: &Point, warmup: WarmupProgress) {
-        let Some(adaptation) = &mut self.adaptation else { return };
+    /// Whether the step size is being adapted.
+    pub fn adapts_step_size(&self) -> bool {
+        self.adaptation.as_ref().is_some_and(|a| a.adapt_step_size)
+    }
+
+    /// Goes on from `step_size`, and forgets what was learnt of it, if it is being adapted.
+    pub fn restart_step_size(&mut self, step_size: f64) {
+        if let Some(adaptation) = &mut self.adaptation
+            && adaptation.adapt_step_size
+        {
+            adaptation.dual.restart(step_size);
+            self.step_size = step_size;
+        }
+    }
+
+    /// Learns from one step of the warm-up. True if L has changed: a step of the same length means
+    /// something else now.
+    pub fn adapt(&mut self, step: &Step, current: &Point, warmup: WarmupProgress) -> bool {
+        let Some(adaptation) = &mut self.adaptation else { return false };
         if adaptation.adapt_step_size {
             adaptation.dual.update(step.accept_prob.unwrap_or(0.0));
             self.step_size = adaptation.dual.step_size();
         }
         let windows = adaptation.windows.get_or_insert_with(|| Windows::new(warmup.total));
         if !windows.contains(warmup.iteration) {
-            return;
+            return false;
         }
         match &mut adaptation.moments {
-            Moments::None => return,
+            Moments::None => return false,
             Moments::Diagonal(variance) => variance.update(current.q()),
+            Moments::DiagonalFromGradients { positions, gradients } => {
+                positions.update(current.q());
+                if current.has_grad() {
+                    gradients.update(current.grad());
+                }
+            }
             Moments::Dense(covariance) => covariance.update(current.q()),
         }
-        if windows.ends_after(warmup.iteration) && self.map.learn(&mut adaptation.moments) {
-            // In the new coordinates a step of the same length means something else: the target is
-            // about a standard normal there.
-            let dim = current.q().len() as f64;
-            if adaptation.adapt_step_size {
-                adaptation.dual.restart(1.0 / dim.sqrt());
-                self.step_size = adaptation.dual.step_size();
-            }
+        let learnt =
+            windows.ends_after(warmup.iteration) && self.map.learn(&mut adaptation.moments);
+        if learnt {
+            // In the new coordinates the target is about a standard normal.
+            self.restart_step_size(1.0 / (current.q().len() as f64).sqrt());
         }
+        learnt
     }
 
     /// Ends the adaptation.
@@ -163,6 +208,41 @@ impl Scale {
             self.step_size = adaptation.dual.averaged();
         }
     }
+}
+
+/// The weight of an estimated variance from n draws, and what is added to it.
+fn regularisation(n: f64) -> (f64, f64) {
+    const PSEUDO_COUNT: f64 = 5.0;
+    const PRIOR_VARIANCE: f64 = 1e-3;
+    (n / (n + PSEUDO_COUNT), PRIOR_VARIANCE * PSEUDO_COUNT / (n + PSEUDO_COUNT))
+}
+
+/// Scales from the variances of positions, which are reset, and of gradients.
+fn learn_diagonal(sd: &mut [f64], positions: &mut Variance, gradients: Option<&Variance>) -> bool {
+    let (data, prior) = regularisation(positions.count());
+    let mut learnt = vec![0.0; sd.len()];
+    positions.variance(&mut learnt);
+    positions.reset();
+    match gradients {
+        None => {
+            if learnt.iter().any(|v| *v == 0.0) {
+                return false;
+            }
+            learnt.iter_mut().for_each(|v| *v = (data * *v + prior).sqrt());
+        }
+        Some(gradients) => {
+            let mut of_gradients = vec![0.0; sd.len()];
+            gradients.variance(&mut of_gradients);
+            for (v, g) in learnt.iter_mut().zip(of_gradients) {
+                *v = (*v / g).powf(0.25);
+            }
+        }
+    }
+    let moved = learnt.iter().all(|sd| sd.is_finite() && *sd > 0.0);
+    if moved {
+        sd.copy_from_slice(&learnt);
+    }
+    moved
 }
 
 /// A matrix of zeros, or an error if a dense preconditioner does not fit into memory.
@@ -189,26 +269,16 @@ impl Map {
     /// Takes up the moments of one window and resets them. False if they are of no use: a chain
     /// that did not move, or a matrix that is not positive definite.
     fn learn(&mut self, moments: &mut Moments) -> bool {
-        const PSEUDO_COUNT: f64 = 5.0;
-        const PRIOR_VARIANCE: f64 = 1e-3;
-        let weights =
-            |n: f64| (n / (n + PSEUDO_COUNT), PRIOR_VARIANCE * PSEUDO_COUNT / (n + PSEUDO_COUNT));
         match (self, moments) {
-            (Map::Diagonal(sd), Moments::Diagonal(variance)) => {
-                let (data, prior) = weights(variance.count());
-                let mut learnt = vec![0.0; sd.len()];
-                variance.variance(&mut learnt);
-                variance.reset();
-                let moved = learnt.iter().all(|v| v.is_finite() && *v > 0.0);
-                if moved {
-                    for (sd, v) in sd.iter_mut().zip(learnt) {
-                        *sd = (data * v + prior).sqrt();
-                    }
-                }
+            (Map::Diagonal(sd), Moments::Diagonal(variance)) => learn_diagonal(sd, variance, None),
+            (Map::Diagonal(sd), Moments::DiagonalFromGradients { positions, gradients }) => {
+                let complete = gradients.count() == positions.count();
+                let moved = learn_diagonal(sd, positions, complete.then_some(&*gradients));
+                gradients.reset();
                 moved
             }
             (Map::Dense(factor), Moments::Dense(covariance)) => {
-                let (data, prior) = weights(covariance.count());
+                let (data, prior) = regularisation(covariance.count());
                 let dim = covariance.mean().len();
                 let mut learnt = vec![0.0; dim * dim];
                 covariance.covariance(&mut learnt);

@@ -68,6 +68,10 @@ impl<T: Target> Algorithm<T> for Rwm {
     type Kernel = RwmKernel;
 
     fn kernel(&self, target: &T, _rng: &ChainRng) -> Result<RwmKernel, Error> {
+        if self.preconditioner == Preconditioner::DiagonalFromGradients {
+            let allowed = "Identity, Diagonal or Dense: a random walk computes no gradients";
+            return Err(Error::argument("preconditioner", "DiagonalFromGradients", allowed));
+        }
         let dim = target.dim();
         let accept = self.target_accept.unwrap_or(if dim == 1 { 0.44 } else { 0.234 });
         let accept = self.adapt_step_size.then_some(accept);

@@ -51,6 +51,15 @@ impl Point {
         self.log_density = Some(log_density);
     }
 
+    /// Becomes a copy of `other`, of the same dimension, without its drift.
+    pub(crate) fn copy_from(&mut self, other: &Self) {
+        self.q.copy_from_slice(&other.q);
+        self.grad.copy_from_slice(&other.grad);
+        self.log_density = other.log_density;
+        self.grad_is_valid = other.grad_is_valid;
+        self.drift_is_valid = false;
+    }
+
     /// The log density at q.
     ///
     /// # Panics

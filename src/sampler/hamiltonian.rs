@@ -1,0 +1,173 @@
+//! Hamiltonian dynamics: what [`Hmc`](super::Hmc) and [`Nuts`](super::Nuts) share.
+//!
+//! A momentum p ~ N(0, I) is added to the position q = L x, where L is the linear map learnt in
+//! warm-up (see [`preconditioner`](super::preconditioner)). In the coordinates x the energy and one
+//! leapfrog step of size eps are
+//!
+//! ```text
+//! H(q, p) = -log pi(q) + |p|^2 / 2
+//! p <- p + eps/2 L^T g(q);   q <- q + eps L p;   p <- p + eps/2 L^T g(q)
+//! ```
+//!
+//! with g = grad log pi. This is the leapfrog step of a system with mass matrix (L L^T)^-1, written
+//! so that momenta are always standard normal. It preserves volume and can be retraced by -eps. Its
+//! energy error is of order eps^2 over a trajectory of fixed length.
+//!
+//! A transition whose energy rises by more than [`MAX_ENERGY_ERROR`] anywhere on its trajectory, or
+//! whose density is NaN or infinite there, has diverged: the step size is too large for the curvature
+//! at that place, which the chain cannot enter. A trajectory that leaves the support is rejected and
+//! is no divergence.
+//!
+//! Source: Neal, *MCMC using Hamiltonian dynamics*, Handbook of Markov Chain Monte Carlo, 2011,
+//! arXiv:1206.1901, sections 2 and 4.1.
+
+use serde::{Deserialize, Serialize};
+
+use super::{Preconditioner, Scale, Step, WarmupProgress};
+use crate::Error;
+use crate::rng::ChainRng;
+use crate::target::{GradTarget, Point};
+
+/// The energy error above which a transition counts as divergent (Stan's limit).
+pub const MAX_ENERGY_ERROR: f64 = 1000.0;
+
+/// A position with a momentum, and the gradient in the coordinates of the momentum.
+#[derive(Debug)]
+pub(super) struct Phase {
+    pub point: Point,
+    pub p: Vec<f64>,
+    /// L^T g.
+    force: Vec<f64>,
+    velocity: Vec<f64>,
+}
+
+impl Phase {
+    pub fn new(dim: usize) -> Self {
+        let zeros = vec![0.0; dim];
+        Self { point: Point::new(dim), p: zeros.clone(), force: zeros.clone(), velocity: zeros }
+    }
+
+    /// Starts at `from`, whose gradient is known, with a momentum drawn afresh.
+    pub fn begin(&mut self, from: &Point, scale: &Scale, rng: &mut ChainRng) {
+        self.point.copy_from(from);
+        scale.mul_transpose(from.grad(), &mut self.force);
+        rng.fill_normal(&mut self.p);
+    }
+
+    pub fn copy_from(&mut self, other: &Self) {
+        self.point.copy_from(&other.point);
+        self.p.copy_from_slice(&other.p);
+        self.force.copy_from_slice(&other.force);
+    }
+
+    /// H(q, p); infinite where it cannot be computed.
+    pub fn energy(&self) -> f64 {
+        let energy = 0.5 * dot(&self.p, &self.p) - self.point.log_density().total();
+        if energy.is_nan() { f64::INFINITY } else { energy }
+    }
+
+    /// One leapfrog step, backwards if `step_size` is negative.
+    pub fn leapfrog<T: GradTarget>(
+        &mut self,
+        step_size: f64,
+        scale: &Scale,
+        target: &T,
+        ws: &mut T::Workspace,
+    ) {
+        add_scaled(&mut self.p, 0.5 * step_size, &self.force);
+        scale.mul(&self.p, &mut self.velocity);
+        self.point.set(|q| add_scaled(q, step_size, &self.velocity));
+        self.point.eval_grad(target, ws);
+        scale.mul_transpose(self.point.grad(), &mut self.force);
+        add_scaled(&mut self.p, 0.5 * step_size, &self.force);
+    }
+}
+
+/// The step size, the linear map, and their adaptation. The state of both kernels.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Dynamics {
+    pub(super) scale: Scale,
+    /// Whether a new step size is to be sought before the next trajectory.
+    seek: bool,
+}
+
+impl Dynamics {
+    pub(super) fn new(
+        dim: usize,
+        step_size: f64,
+        target_accept: Option<f64>,
+        preconditioner: Preconditioner,
+    ) -> Result<Self, Error> {
+        let scale = Scale::new(dim, step_size, target_accept, preconditioner)?.with_gamma(0.4);
+        Ok(Self { seek: scale.adapts_step_size(), scale })
+    }
+
+    /// Seeks a step size if warm-up has just begun or L has changed, and returns how many gradients
+    /// that took. `current` must have its gradient; `phase` is scratch.
+    ///
+    /// The step size is doubled or halved until the acceptance probability of a single leapfrog step
+    /// crosses 0.8 (Stan reference manual, section on automatic parameter tuning; Hoffman and Gelman
+    /// 2014, algorithm 4, has 0.5), at most [`SEARCH`](Self::SEARCH) times: a density that is flat, or
+    /// infinite all around, cannot hold it up.
+    pub(super) fn seek_step_size<T: GradTarget>(
+        &mut self,
+        current: &Point,
+        phase: &mut Phase,
+        target: &T,
+        ws: &mut T::Workspace,
+        rng: &mut ChainRng,
+    ) -> u32 {
+        if !std::mem::take(&mut self.seek) {
+            return 0;
+        }
+        let mut step_size = self.scale.step_size();
+        let mut grow = None;
+        for evals in 1..=Self::SEARCH {
+            phase.begin(current, &self.scale, rng);
+            let before = phase.energy();
+            phase.leapfrog(step_size, &self.scale, target, ws);
+            let accepts = before - phase.energy() > 0.8f64.ln();
+            if *grow.get_or_insert(accepts) != accepts {
+                self.scale.restart_step_size(step_size);
+                return evals;
+            }
+            step_size *= if accepts { 2.0 } else { 0.5 };
+        }
+        Self::SEARCH
+    }
+
+    /// The largest number of step sizes that are tried.
+    pub const SEARCH: u32 = 60;
+
+    pub(super) fn adapt(&mut self, step: &Step, current: &Point, warmup: WarmupProgress) {
+        if self.scale.adapt(step, current, warmup) {
+            self.seek = self.scale.adapts_step_size();
+        }
+    }
+
+    pub(super) fn freeze(&mut self) {
+        self.scale.freeze();
+        self.seek = false;
+    }
+}
+
+/// y += a x.
+fn add_scaled(y: &mut [f64], a: f64, x: &[f64]) {
+    for (y, x) in y.iter_mut().zip(x) {
+        *y += a * x;
+    }
+}
+
+/// The sum of a b.
+pub(super) fn dot(a: &[f64], b: &[f64]) -> f64 {
+    // Four sums, which the compiler can keep in one register.
+    let mut sums = [0.0; 4];
+    let ((a, a_rest), (b, b_rest)) = (a.as_chunks::<4>(), b.as_chunks::<4>());
+    for (a, b) in a.iter().zip(b) {
+        for i in 0..4 {
+            sums[i] += a[i] * b[i];
+        }
+    }
+    let rest: f64 = a_rest.iter().zip(b_rest).map(|(a, b)| a * b).sum();
+    sums.iter().sum::<f64>() + rest
+}

@@ -1,0 +1,182 @@
+//! Hamiltonian Monte Carlo with a jittered path length.
+//!
+//! Each transition draws a momentum p ~ N(0, I), follows the [dynamics](super::hamiltonian) for n
+//! leapfrog steps of size eps, and accepts the end (q', p') with probability
+//!
+//! ```text
+//! min(1, exp(H(q, p) - H(q', p'))),   n = ceil(path_length u / eps),   u ~ U(1 - jitter, 1 + jitter)
+//! ```
+//!
+//! u does not depend on q, so that each n has a ratio of its own; jitter keeps a trajectory from
+//! coming back to where it began again and again (Neal 2011, section 3.2). A whole period of a
+//! standard normal is 2 pi: the default path of pi/2 goes from the mode's side to its far end.
+//!
+//! Warm-up adapts eps to an acceptance probability of 0.8, and L. Cost of a step: n gradients, O(d)
+//! beside them (O(d^2) with a dense preconditioner). [`Nuts`](super::Nuts) finds the path length by
+//! itself and is the one to use unless you know better; `Hmc` has the lower variance of its cost.
+//!
+//! Source: Duane et al., Physics Letters B 195, 1987, doi:10.1016/0370-2693(87)91197-X; Neal 2011,
+//! arXiv:1206.1901.
+//!
+//! ```
+//! use bnn_mcmc::prelude::*;
+//! use bnn_mcmc::testing::GaussianTarget;
+//! let target = GaussianTarget::new(vec![1.0, -2.0], &[1.0, 0.9, 0.9, 2.0])?;
+//! let draws = Sampler::new(&target, Hmc::default()).draws(2000).seed(1).run()?;
+//! assert!((draws.summary()?.rows[1].mean - -2.0).abs() < 0.1);
+//! # Ok::<(), bnn_mcmc::Error>(())
+//! ```
+
+use serde::{Deserialize, Serialize};
+
+use super::hamiltonian::{Dynamics, MAX_ENERGY_ERROR, Phase};
+use super::{Algorithm, Kernel, Preconditioner, Step, WarmupProgress, metropolis_test};
+use crate::Error;
+use crate::error::positive;
+use crate::rng::ChainRng;
+use crate::target::{GradTarget, Point};
+
+/// Hamiltonian Monte Carlo. See the [module](self).
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Hmc {
+    /// The leapfrog step: where adaptation starts, or what is used throughout if there is no
+    /// warm-up.
+    pub step_size: f64,
+    /// The time that a trajectory takes, in the coordinates in which momenta are standard normal.
+    pub path_length: f64,
+    /// How much the path length varies, relative to itself; from 0 to 1.
+    pub jitter: f64,
+    /// The largest number of leapfrog steps, whatever the step size.
+    pub max_steps: u32,
+    /// Whether warm-up adapts the step size.
+    pub adapt_step_size: bool,
+    /// The acceptance probability to adapt to.
+    pub target_accept: f64,
+    /// What warm-up learns of the target's scales.
+    pub preconditioner: Preconditioner,
+}
+
+impl Default for Hmc {
+    fn default() -> Self {
+        Self {
+            step_size: 0.1,
+            path_length: std::f64::consts::FRAC_PI_2,
+            jitter: 0.5,
+            max_steps: 1000,
+            adapt_step_size: true,
+            target_accept: 0.8,
+            preconditioner: Preconditioner::DiagonalFromGradients,
+        }
+    }
+}
+
+/// The transition of [`Hmc`].
+#[derive(Debug)]
+pub struct HmcKernel {
+    dynamics: Dynamics,
+    path_length: f64,
+    jitter: f64,
+    max_steps: u32,
+    phase: Phase,
+    energy: f64,
+    energy_error: f64,
+    steps: u32,
+}
+
+impl<T: GradTarget> Algorithm<T> for Hmc {
+    type Kernel = HmcKernel;
+
+    fn kernel(&self, target: &T, _rng: &ChainRng) -> Result<HmcKernel, Error> {
+        positive("path_length", self.path_length)?;
+        if !(0.0..=1.0).contains(&self.jitter) {
+            return Err(Error::argument("jitter", self.jitter, "between 0 and 1"));
+        }
+        if self.max_steps == 0 {
+            return Err(Error::argument("max_steps", 0, "at least 1"));
+        }
+        let dim = target.dim();
+        let accept = self.adapt_step_size.then_some(self.target_accept);
+        Ok(HmcKernel {
+            dynamics: Dynamics::new(dim, self.step_size, accept, self.preconditioner)?,
+            path_length: self.path_length,
+            jitter: self.jitter,
+            max_steps: self.max_steps,
+            phase: Phase::new(dim),
+            energy: f64::NAN,
+            energy_error: f64::NAN,
+            steps: 0,
+        })
+    }
+}
+
+impl<T: GradTarget> Kernel<T> for HmcKernel {
+    type State = Dynamics;
+
+    fn state(&self) -> Dynamics {
+        self.dynamics.clone()
+    }
+
+    fn restore(&mut self, state: Dynamics) {
+        self.dynamics = state;
+    }
+
+    fn step(
+        &mut self,
+        target: &T,
+        current: &mut Point,
+        ws: &mut T::Workspace,
+        rng: &mut ChainRng,
+    ) -> Step {
+        let mut evals = u32::from(!current.has_grad());
+        current.eval_grad(target, ws);
+        let phase = &mut self.phase;
+        evals += self.dynamics.seek_step_size(current, phase, target, ws, rng);
+        let scale = &self.dynamics.scale;
+        let step_size = scale.step_size();
+        let u = 1.0 + self.jitter * (2.0 * rng.uniform() - 1.0);
+        // At least one step; the comparison is false for what does not fit into an integer.
+        let wanted = (self.path_length * u / step_size).ceil().max(1.0);
+        let steps = if wanted < f64::from(self.max_steps) { wanted as u32 } else { self.max_steps };
+
+        phase.begin(current, scale, rng);
+        let before = phase.energy();
+        (self.steps, self.energy_error) = (0, 0.0);
+        let mut largest = f64::NEG_INFINITY;
+        // The way back passes through the same points: to stop at one of them is symmetric.
+        while self.steps < steps && largest <= MAX_ENERGY_ERROR {
+            phase.leapfrog(step_size, scale, target, ws);
+            self.steps += 1;
+            self.energy_error = phase.energy() - before;
+            largest = largest.max(self.energy_error);
+        }
+        evals += self.steps;
+        let outside = phase.point.log_density().is_outside_support();
+        let log_ratio =
+            if largest <= MAX_ENERGY_ERROR { -self.energy_error } else { f64::NEG_INFINITY };
+        let step = metropolis_test(current, &mut phase.point, log_ratio, evals, rng);
+        self.energy = if step.accepted { before + self.energy_error } else { before };
+        let diverged = largest > MAX_ENERGY_ERROR && !outside;
+        Step { divergent: step.divergent || diverged, ..step }
+    }
+
+    fn adapt(&mut self, step: &Step, current: &Point, warmup: WarmupProgress) {
+        self.dynamics.adapt(step, current, warmup);
+    }
+
+    fn freeze(&mut self) {
+        self.dynamics.freeze();
+    }
+
+    fn stat_names(&self) -> Vec<String> {
+        ["step_size", "energy", "energy_error", "leapfrog_steps"].map(String::from).into()
+    }
+
+    fn stats(&self, out: &mut [f64]) {
+        out.copy_from_slice(&[
+            self.dynamics.scale.step_size(),
+            self.energy,
+            self.energy_error,
+            f64::from(self.steps),
+        ]);
+    }
+}

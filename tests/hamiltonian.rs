@@ -1,0 +1,363 @@
+//! Hamiltonian Monte Carlo and NUTS leave their targets unchanged, and sabotaged copies do not.
+
+use bnn_mcmc::prelude::*;
+use bnn_mcmc::sampler::{Algorithm, Kernel, Step, WarmupProgress};
+use bnn_mcmc::target::{Point, Tempered};
+use bnn_mcmc::testing::{ConjugateRegression, GaussianTarget, Invariance, InvarianceReport, Noise};
+use ndarray::{Array1, Array2};
+
+/// A density on the plane or in space with exact draws.
+trait Exact: GradTarget {
+    fn draw(&self, rng: &mut ChainRng, q: &mut [f64]);
+}
+
+impl Exact for GaussianTarget {
+    fn draw(&self, rng: &mut ChainRng, q: &mut [f64]) {
+        self.draw(rng, q);
+    }
+}
+
+fn correlated() -> GaussianTarget {
+    let covariance = [1.0, 0.6, 0.2, 0.6, 2.0, -0.3, 0.2, -0.3, 0.5];
+    GaussianTarget::new(vec![1.0, -0.5, 0.0], &covariance).unwrap()
+}
+
+/// v ~ N(0, 1), and two coordinates ~ N(0, e^v): a funnel.
+struct Funnel;
+
+impl Target for Funnel {
+    type Workspace = ();
+    fn dim(&self) -> usize {
+        3
+    }
+    fn workspace(&self) {}
+    fn log_density(&self, q: &[f64], _: &mut ()) -> LogDensity {
+        let squares = q[1] * q[1] + q[2] * q[2];
+        LogDensity::from(-0.5 * q[0] * q[0] - q[0] - 0.5 * squares * (-q[0]).exp())
+    }
+}
+
+impl GradTarget for Funnel {
+    fn log_density_grad(&self, q: &[f64], grad: &mut [f64], ws: &mut ()) -> LogDensity {
+        let precision = (-q[0]).exp();
+        grad[0] = -q[0] - 1.0 + 0.5 * (q[1] * q[1] + q[2] * q[2]) * precision;
+        grad[1] = -q[1] * precision;
+        grad[2] = -q[2] * precision;
+        self.log_density(q, ws)
+    }
+}
+
+impl Exact for Funnel {
+    fn draw(&self, rng: &mut ChainRng, q: &mut [f64]) {
+        q[0] = rng.normal();
+        let sd = (0.5 * q[0]).exp();
+        q[1] = sd * rng.normal();
+        q[2] = sd * rng.normal();
+    }
+}
+
+/// 0.3 N(-m, S) + 0.7 N(m, I) on the plane: two modes, and chains that cross between them.
+struct TwoModes;
+
+impl TwoModes {
+    const MODE: [f64; 2] = [1.4, -1.0];
+    const SD: f64 = 0.6;
+
+    /// Log densities of both components, and their log sum.
+    fn parts(q: &[f64]) -> (f64, f64, f64) {
+        let squares = |sign: f64| {
+            (q[0] - sign * Self::MODE[0]).powi(2) + (q[1] - sign * Self::MODE[1]).powi(2)
+        };
+        let left = (0.3 / (Self::SD * Self::SD)).ln() - 0.5 * squares(-1.0) / Self::SD.powi(2);
+        let right = 0.7f64.ln() - 0.5 * squares(1.0);
+        let high = left.max(right);
+        (left, right, high + ((left - high).exp() + (right - high).exp()).ln())
+    }
+}
+
+impl Target for TwoModes {
+    type Workspace = ();
+    fn dim(&self) -> usize {
+        2
+    }
+    fn workspace(&self) {}
+    fn log_density(&self, q: &[f64], _: &mut ()) -> LogDensity {
+        LogDensity::from(Self::parts(q).2)
+    }
+}
+
+impl GradTarget for TwoModes {
+    fn log_density_grad(&self, q: &[f64], grad: &mut [f64], _: &mut ()) -> LogDensity {
+        let (left, right, sum) = Self::parts(q);
+        let (left, right) = ((left - sum).exp(), (right - sum).exp());
+        for i in 0..2 {
+            let m = Self::MODE[i];
+            grad[i] = -left * (q[i] + m) / Self::SD.powi(2) - right * (q[i] - m);
+        }
+        LogDensity::from(sum)
+    }
+}
+
+impl Exact for TwoModes {
+    fn draw(&self, rng: &mut ChainRng, q: &mut [f64]) {
+        let (sign, sd) = if rng.uniform() < 0.3 { (-1.0, Self::SD) } else { (1.0, 1.0) };
+        for (q, m) in q.iter_mut().zip(Self::MODE) {
+            *q = sign * m + sd * rng.normal();
+        }
+    }
+}
+
+/// N(0, I) in the quarter plane of positive coordinates: trajectories leave the support.
+struct Quarter;
+
+impl Target for Quarter {
+    type Workspace = ();
+    fn dim(&self) -> usize {
+        2
+    }
+    fn workspace(&self) {}
+    fn log_density(&self, q: &[f64], _: &mut ()) -> LogDensity {
+        if q[0] < 0.0 || q[1] < 0.0 {
+            return LogDensity::OUTSIDE;
+        }
+        LogDensity::from(-0.5 * (q[0] * q[0] + q[1] * q[1]))
+    }
+}
+
+impl GradTarget for Quarter {
+    fn log_density_grad(&self, q: &[f64], grad: &mut [f64], ws: &mut ()) -> LogDensity {
+        grad.copy_from_slice(&[-q[0], -q[1]]);
+        self.log_density(q, ws)
+    }
+}
+
+impl Exact for Quarter {
+    fn draw(&self, rng: &mut ChainRng, q: &mut [f64]) {
+        q.fill_with(|| rng.normal().abs());
+    }
+}
+
+fn test<'t, T: Exact, A: Algorithm<&'t T>>(target: &'t T, algorithm: &A) -> InvarianceReport {
+    let setup = Invariance { steps: 6, ..Invariance::default() };
+    setup.run(target, algorithm, |rng, q| target.draw(rng, q)).unwrap()
+}
+
+fn both_are_invariant<T: Exact>(name: &str, target: &T, step_sizes: [f64; 2]) {
+    for step_size in step_sizes {
+        for max_depth in [2, 10] {
+            let report = test(target, &Nuts { step_size, max_depth, ..Nuts::default() });
+            assert!(report.passes(), "NUTS on {name}, step {step_size}, {max_depth}: {report}");
+        }
+        for jitter in [0.0, 1.0] {
+            let report = test(target, &Hmc { step_size, jitter, ..Hmc::default() });
+            assert!(report.passes(), "HMC on {name}, step {step_size}, {jitter}: {report}");
+        }
+    }
+}
+
+#[test]
+fn correlated_normal() {
+    both_are_invariant("the normal", &correlated(), [0.35, 1.0]);
+}
+
+#[test]
+fn funnel() {
+    both_are_invariant("the funnel", &Funnel, [0.3, 0.9]);
+}
+
+#[test]
+fn two_modes() {
+    both_are_invariant("two modes", &TwoModes, [0.4, 0.9]);
+}
+
+#[test]
+fn a_support_with_a_boundary() {
+    both_are_invariant("the quarter", &Quarter, [0.2, 0.8]);
+    let draws = Sampler::new(&Quarter, Nuts { max_depth: 3, ..Nuts::default() })
+        .init(Init::Points(vec![vec![1.0, 1.0]]))
+        .chains(1)
+        .run()
+        .unwrap();
+    assert_eq!(draws.divergences(), 0, "to leave the support is no divergence");
+}
+
+/// What a careless implementation of NUTS gets wrong.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Mistake {
+    Nothing,
+    /// The draw of a doubling is taken whatever its weight.
+    DoublingWithoutWeights,
+    /// Within a doubling all points are equally likely.
+    EqualWeights,
+    /// The U-turn is looked for at the end that did not move.
+    TurnAtWrongEnd,
+    /// Only whole trajectories are checked for turning, not the subtrees of a doubling.
+    NoSubtrees,
+    /// The momentum is drawn once, and kept.
+    MomentumNotResampled,
+}
+
+use Mistake::*;
+
+/// NUTS from its definition, on lists of points, with room for mistakes.
+#[derive(Clone)]
+struct PlainNuts {
+    step_size: f64,
+    mistake: Mistake,
+}
+
+struct PlainNutsKernel {
+    config: PlainNuts,
+    kept: Option<Vec<f64>>,
+}
+
+#[derive(Clone)]
+struct State {
+    point: Point,
+    p: Vec<f64>,
+    log_weight: f64,
+}
+
+fn dot(a: &[f64], b: &[f64]) -> f64 {
+    a.iter().zip(b).map(|(a, b)| a * b).sum()
+}
+
+impl PlainNuts {
+    fn turns(&self, states: &[State], moved_forwards: bool) -> bool {
+        let mut rho = vec![0.0; states[0].p.len()];
+        for state in states {
+            rho.iter_mut().zip(&state.p).for_each(|(rho, p)| *rho += p);
+        }
+        let at = |state: &State| dot(&state.p, &rho) <= 0.0;
+        let (first, last) = (&states[0], &states[states.len() - 1]);
+        match (self.mistake, moved_forwards) {
+            (TurnAtWrongEnd, true) => at(first),
+            (TurnAtWrongEnd, false) => at(last),
+            _ => at(first) || at(last),
+        }
+    }
+
+    fn halves_turn(&self, states: &[State], forwards: bool) -> bool {
+        let half = states.len() / 2;
+        self.turns(states, forwards)
+            || self.turns(&states[..half + 1], forwards)
+            || self.turns(&states[half - 1..], forwards)
+    }
+
+    fn subtree_turns(&self, states: &[State], forwards: bool) -> bool {
+        let half = states.len() / 2;
+        half > 0
+            && self.mistake != NoSubtrees
+            && (self.subtree_turns(&states[..half], forwards)
+                || self.subtree_turns(&states[half..], forwards)
+                || self.halves_turn(states, forwards))
+    }
+}
+
+/// One of the states by weight, and log W.
+fn draw_by_weight(states: &[State], equal: bool, rng: &mut ChainRng) -> (State, f64) {
+    let total: f64 = states.iter().map(|s| s.log_weight.exp()).sum();
+    let weight = |s: &State| if equal { 1.0 } else { s.log_weight.exp() };
+    let mut left = rng.uniform() * states.iter().map(weight).sum::<f64>();
+    let chosen = states.iter().find(|s| {
+        left -= weight(s);
+        left < 0.0
+    });
+    (chosen.unwrap_or(&states[0]).clone(), total.ln())
+}
+
+impl<T: GradTarget> Algorithm<T> for PlainNuts {
+    type Kernel = PlainNutsKernel;
+
+    fn kernel(&self, _: &T, _: &ChainRng) -> Result<PlainNutsKernel, Error> {
+        Ok(PlainNutsKernel { config: self.clone(), kept: None })
+    }
+}
+
+impl<T: GradTarget> Kernel<T> for PlainNutsKernel {
+    type State = ();
+
+    fn state(&self) {}
+
+    fn restore(&mut self, (): ()) {}
+
+    fn step(
+        &mut self,
+        target: &T,
+        current: &mut Point,
+        ws: &mut T::Workspace,
+        rng: &mut ChainRng,
+    ) -> Step {
+        let config = self.config.clone();
+        let mut p: Vec<f64> = (0..target.dim()).map(|_| rng.normal()).collect();
+        if config.mistake == MomentumNotResampled {
+            p = self.kept.get_or_insert(p).clone();
+        }
+        current.eval_grad(target, ws);
+        let energy = |point: &Point, p: &[f64]| 0.5 * dot(p, p) - point.log_density().total();
+        let start = energy(current, &p);
+        let mut trajectory = vec![State { point: current.clone(), p, log_weight: 0.0 }];
+        let (mut draw, mut log_total, mut moved) = (trajectory[0].clone(), 0.0f64, false);
+        for depth in 0..8 {
+            let forwards = rng.uniform() < 0.5;
+            let eps = if forwards { config.step_size } else { -config.step_size };
+            let mut doubling: Vec<State> = Vec::new();
+            for _ in 0..1 << depth {
+                let end = match forwards {
+                    true => doubling.last().or(trajectory.last()),
+                    false => doubling.first().or(trajectory.first()),
+                };
+                let mut state = end.unwrap().clone();
+                for (p, g) in state.p.iter_mut().zip(state.point.grad()) {
+                    *p += 0.5 * eps * g;
+                }
+                let p = &state.p;
+                state.point.set(|q| q.iter_mut().zip(p).for_each(|(q, p)| *q += eps * p));
+                state.point.eval_grad(target, ws);
+                for (p, g) in state.p.iter_mut().zip(state.point.grad()) {
+                    *p += 0.5 * eps * g;
+                }
+                state.log_weight = start - energy(&state.point, &state.p);
+                doubling.insert(if forwards { doubling.len() } else { 0 }, state);
+            }
+            if config.subtree_turns(&doubling, forwards) {
+                break;
+            }
+            let (new, log_new) = draw_by_weight(&doubling, config.mistake == EqualWeights, rng);
+            let take = config.mistake == DoublingWithoutWeights
+                || rng.uniform() < (log_new - log_total).exp();
+            if take {
+                (draw, moved) = (new, true);
+            }
+            log_total = (log_total.exp() + log_new.exp()).ln();
+            let at = if forwards { trajectory.len() } else { 0 };
+            trajectory.splice(at..at, doubling);
+            if config.halves_turn(&trajectory, forwards) {
+                break;
+            }
+        }
+        *current = draw.point;
+        Step { accept_prob: None, accepted: moved, divergent: false, gradient_evals: 1 }
+    }
+}
+
+#[test]
+fn sabotaged_copies_fail_and_the_same_code_without_a_mistake_passes() {
+    // No boundary and a moderate curvature, so that the plain copy needs no care for either.
+    let normal = correlated();
+    for (step_size, mistakes) in [
+        (1.0, &[DoublingWithoutWeights, EqualWeights, MomentumNotResampled][..]),
+        (0.35, &[TurnAtWrongEnd, NoSubtrees][..]),
+    ] {
+        for mistake in mistakes.iter().copied().chain([Mistake::Nothing]) {
+            let plain = PlainNuts { step_size, mistake };
+            let reports = [test(&normal, &plain), test(&TwoModes, &plain)];
+            if mistake == Mistake::Nothing {
+                assert!(reports.iter().all(|r| r.passes()), "{} {}", reports[0], reports[1]);
+            } else {
+                let noticed = reports.iter().any(|r| !r.passes());
+                assert!(noticed, "{mistake:?} was not noticed: {} {}", reports[0], reports[1]);
+            }
+        }
+    }
+}
