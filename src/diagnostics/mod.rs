@@ -6,6 +6,7 @@
 //! | How many independent draws are these worth? | [`ess_bulk`], [`ess_tail`], [`ess_mean`], [`ess_sd`], [`ess_median`], [`ess_quantile`], [`ess_local`], [`ess_per_chain`] |
 //! | How far off may an estimate be? | [`mcse_mean`], [`mcse_sd`], [`mcse_median`], [`mcse_quantile`] |
 //! | How does a chain forget? | [`autocovariance`], [`autocorrelation`] |
+//! | Does Hamiltonian Monte Carlo explore all energies? | [`ebfmi()`] |
 //! | All of it, for every parameter | [`Summary`] |
 //! | May I trust this run? | [`Judge`] and its [`Verdict`] |
 //!
@@ -26,6 +27,7 @@
 
 pub mod autocorr;
 mod chains;
+pub mod energy;
 pub mod ess;
 pub mod mcse;
 mod ranks;
@@ -35,6 +37,7 @@ pub mod verdict;
 mod workspace;
 
 pub use autocorr::{autocorrelation, autocovariance};
+pub use energy::ebfmi;
 pub use ess::{
     TAIL, ess_bulk, ess_local, ess_mean, ess_median, ess_per_chain, ess_quantile, ess_sd, ess_tail,
 };

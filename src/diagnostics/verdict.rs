@@ -60,6 +60,11 @@ pub const OTHERS_LIMIT: f64 = 1.05;
 /// agree.
 pub const DIVERGENT_LIMIT: f64 = 1e-3;
 
+/// The share of NUTS trajectories cut off at the maximal depth above which a verdict says so.
+pub const DEPTH_LIMIT: f64 = 0.01;
+/// E-BFMI below which a verdict speaks of it (Betancourt 2016, arXiv:1604.00695).
+pub const EBFMI_LIMIT: f64 = 0.3;
+
 /// Collects the quantities to be judged, and the limits to judge them by.
 #[derive(Clone, Debug)]
 pub struct Judge<'a> {
@@ -70,6 +75,8 @@ pub struct Judge<'a> {
     groups: Vec<(String, ArrayView3<'a, f64>)>,
     divergences: u64,
     transitions: u64,
+    at_max_depth: Option<f64>,
+    ebfmi: Vec<f64>,
 }
 
 impl Default for Judge<'_> {
@@ -80,6 +87,8 @@ impl Default for Judge<'_> {
             groups: Vec::new(),
             divergences: 0,
             transitions: 0,
+            at_max_depth: None,
+            ebfmi: Vec::new(),
         }
     }
 }
@@ -108,6 +117,13 @@ impl<'a> Judge<'a> {
         self
     }
 
+    /// Tells what the trajectories of Hamiltonian Monte Carlo were like: the share that was cut off at
+    /// the maximal depth, if there is one, and the E-BFMI of each chain (empty if not known).
+    pub fn trajectories(mut self, at_max_depth: Option<f64>, ebfmi: Vec<f64>) -> Self {
+        (self.at_max_depth, self.ebfmi) = (at_max_depth, ebfmi);
+        self
+    }
+
     /// Judges all that was added. Groups may differ in their number of draws.
     ///
     /// # Errors
@@ -133,7 +149,8 @@ impl<'a> Judge<'a> {
             .collect();
         let outcome = self.outcome(chains, &groups);
         let (rhat_limit, divergences) = (self.rhat_limit, self.divergences);
-        Ok(Verdict { outcome, groups, chains, rhat_limit, divergences })
+        let (at_max_depth, ebfmi) = (self.at_max_depth, self.ebfmi.clone());
+        Ok(Verdict { outcome, groups, chains, rhat_limit, divergences, at_max_depth, ebfmi })
     }
 
     fn outcome(&self, chains: usize, groups: &[Group]) -> Outcome {
@@ -408,6 +425,10 @@ pub struct Verdict {
     pub rhat_limit: f64,
     /// How many transitions diverged, if that was told.
     pub divergences: u64,
+    /// The share of trajectories that were cut off at the maximal depth, if that was told.
+    pub at_max_depth: Option<f64>,
+    /// The E-BFMI of each chain, if that was told.
+    pub ebfmi: Vec<f64>,
 }
 
 impl Verdict {
@@ -505,8 +526,9 @@ impl fmt::Display for Verdict {
             Outcome::Divergent { divergences, share } => write!(
                 f,
                 "not to be trusted: {divergences} transitions diverged ({:.1} %), though the chains \
-                 agree: the part of the target where the density fails was not sampled; look for \
-                 overflow in the model, or rescale the data",
+                 agree: the part of the target where the density fails, or is too curved for the step \
+                 size, was not sampled; raise `target_accept`, look for overflow in the model, or \
+                 rescale the data",
                 100.0 * share,
             ),
             Outcome::ConstantQuantities { count } => {
@@ -532,6 +554,24 @@ impl fmt::Display for Verdict {
         }?;
         if self.divergences > 0 && !matches!(self.outcome, Outcome::Divergent { .. }) {
             write!(f, "; {} transitions diverged", self.divergences)?;
+        }
+        if let Some(share) = self.at_max_depth.filter(|share| *share > DEPTH_LIMIT) {
+            write!(
+                f,
+                "; {:.0} % of transitions hit the maximal depth: raise it, or reparameterise",
+                100.0 * share,
+            )?;
+        }
+        let low: Vec<usize> =
+            (0..self.ebfmi.len()).filter(|c| self.ebfmi[*c] < EBFMI_LIMIT).collect();
+        if !low.is_empty() {
+            let lowest = self.ebfmi.iter().copied().fold(f64::INFINITY, f64::min);
+            write!(
+                f,
+                "; E-BFMI of {} is low ({lowest:.2}; above {EBFMI_LIMIT} is advised): the tails are \
+                 explored slowly: reparameterise, or run longer",
+                self.chains_listed(&low),
+            )?;
         }
         Ok(())
     }

@@ -48,8 +48,27 @@ pub struct RunInfo {
     pub warmup_divergences: Vec<u64>,
     /// Gradients that each chain's warm-up evaluated.
     pub warmup_gradient_evals: Vec<u64>,
+    /// Where transitions diverged while sampling: the first [`Divergence::KEPT`] of each chain.
+    pub divergences: Vec<Divergence>,
     /// Why the [checkpoint] on disk lacks the end of this run, if it does.
     pub checkpoint_error: Option<String>,
+}
+
+/// A divergent transition: one that failed where the density cannot be computed or is too curved for
+/// the step size. Positions that lie together show where a model is hard to sample.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Divergence {
+    /// The chain.
+    pub chain: usize,
+    /// The draw before which it happened, counted before any thinning of the finished draws.
+    pub draw: usize,
+    /// Where the trajectory or proposal failed.
+    pub position: Vec<f64>,
+}
+
+impl Divergence {
+    /// How many of each chain are kept.
+    pub const KEPT: usize = 100;
 }
 
 impl Draws {
@@ -181,6 +200,19 @@ impl Draws {
     /// Divergent transitions while sampling, all chains.
     pub fn divergences(&self) -> u64 {
         self.stat("divergent").map_or(0, |d| d.sum() as u64)
+    }
+
+    /// The E-BFMI of each chain, if the sampler recorded energies; see
+    /// [`diagnostics::ebfmi`](crate::diagnostics::ebfmi()). Of thinned draws it is too large.
+    pub fn ebfmi(&self) -> Option<Vec<f64>> {
+        self.stat("energy").ok().map(crate::diagnostics::ebfmi)
+    }
+
+    /// The share of NUTS trajectories that were cut off at the maximal depth, if there are any.
+    pub fn at_max_depth(&self) -> Option<f64> {
+        let is_wanted = |name: &String| name.rsplit('.').next() == Some("at_max_depth");
+        let i = self.stat_names.iter().position(is_wanted)?;
+        self.stats.index_axis(Axis(2), i).mean()
     }
 
     /// Gradients evaluated in warm-up and sampling, all chains.

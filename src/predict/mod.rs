@@ -95,6 +95,8 @@ struct Trace {
     log_prior: Array2<f64>,
     divergences: u64,
     transitions: u64,
+    at_max_depth: Option<f64>,
+    ebfmi: Vec<f64>,
 }
 
 impl Predictions {
@@ -145,6 +147,7 @@ impl Predictions {
             .quantity("log likelihood", self.trace.log_likelihood.view())
             .quantity("log prior", self.trace.log_prior.view())
             .divergences(self.trace.divergences, self.trace.transitions)
+            .trajectories(self.trace.at_max_depth, self.trace.ebfmi.clone())
             .judge()
     }
 

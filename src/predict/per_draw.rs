@@ -96,7 +96,8 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
         };
         let steps = shape.0 * shape.1 * draws.info().thin;
         let (divergences, transitions) = (draws.divergences(), steps as u64);
-        Ok(Trace { log_likelihood, log_prior, divergences, transitions })
+        let (at_max_depth, ebfmi) = (draws.at_max_depth(), draws.ebfmi().unwrap_or_default());
+        Ok(Trace { log_likelihood, log_prior, divergences, transitions, at_max_depth, ebfmi })
     }
 
     /// E[y | x, q] for inputs `x` `[rows x features]`: `[chain, draw, row, column]`.

@@ -115,6 +115,19 @@ impl<A, B> Pair<A, B> {
         }
     }
 
+    fn diverged_at<T: Target>(&self, q: &mut [f64])
+    where
+        A: Kernel<T>,
+        B: Kernel<T>,
+    {
+        let diverged = |step: Option<Step>, used| used && step.is_some_and(|s| s.divergent);
+        if diverged(self.last.first, self.last.used.0) {
+            self.first.diverged_at(q);
+        } else if diverged(self.last.second, self.last.used.1) {
+            self.second.diverged_at(q);
+        }
+    }
+
     fn stat_names<T: Target>(&self) -> Vec<String>
     where
         A: Kernel<T>,
@@ -195,6 +208,10 @@ impl<T: Target, A: Kernel<T>, B: Kernel<T>> Kernel<T> for CycleKernel<A, B> {
         self.0.second.freeze();
     }
 
+    fn diverged_at(&self, q: &mut [f64]) {
+        self.0.diverged_at(q);
+    }
+
     fn stat_names(&self) -> Vec<String> {
         self.0.stat_names()
     }
@@ -253,6 +270,10 @@ impl<T: Target, A: Kernel<T>, B: Kernel<T>> Kernel<T> for MixtureKernel<A, B> {
     fn freeze(&mut self) {
         self.pair.first.freeze();
         self.pair.second.freeze();
+    }
+
+    fn diverged_at(&self, q: &mut [f64]) {
+        self.pair.diverged_at(q);
     }
 
     fn stat_names(&self) -> Vec<String> {

@@ -167,6 +167,10 @@ impl<T: GradTarget> Kernel<T> for HmcKernel {
         self.dynamics.freeze();
     }
 
+    fn diverged_at(&self, q: &mut [f64]) {
+        q.copy_from_slice(self.phase.point.q());
+    }
+
     fn stat_names(&self) -> Vec<String> {
         ["step_size", "energy", "energy_error", "leapfrog_steps"].map(String::from).into()
     }

@@ -188,6 +188,10 @@ impl<T: Descent> Kernel<T> for LangevinGradientKernel {
         self.scale.freeze();
     }
 
+    fn diverged_at(&self, q: &mut [f64]) {
+        q.copy_from_slice(self.proposal.q());
+    }
+
     fn stat_names(&self) -> Vec<String> {
         vec!["step_size".into(), "langevin".into()]
     }

@@ -148,6 +148,10 @@ impl<T: GradTarget> Kernel<T> for MalaKernel {
         self.scale.freeze();
     }
 
+    fn diverged_at(&self, q: &mut [f64]) {
+        q.copy_from_slice(self.proposal.q());
+    }
+
     fn stat_names(&self) -> Vec<String> {
         vec!["step_size".into()]
     }

@@ -87,6 +87,8 @@ pub struct NutsKernel {
     dynamics: Dynamics,
     /// The first and the last point of the trajectory in time.
     ends: [Phase; 2],
+    /// Which of them moved last.
+    moved: usize,
     tree: Tree,
     /// Room for the doubling of a tree of depth k, and, while one of greater depth is built, for its
     /// second half.
@@ -218,6 +220,7 @@ impl<T: GradTarget> Algorithm<T> for Nuts {
         Ok(NutsKernel {
             dynamics: Dynamics::new(dim, self.step_size, accept, self.preconditioner)?,
             ends: [Phase::new(dim), Phase::new(dim)],
+            moved: 0,
             tree: Tree::new(dim),
             doublings: (0..self.max_depth).map(|_| Tree::new(dim)).collect(),
             energy: f64::NAN,
@@ -271,6 +274,7 @@ impl<T: GradTarget> Kernel<T> for NutsKernel {
             let depth = self.depth as usize;
             let (scratch, rest) = self.doublings.split_at_mut(depth);
             let doubling = &mut rest[0];
+            self.moved = usize::from(forwards);
             let mut builder = Builder {
                 target,
                 ws: &mut *ws,
@@ -278,7 +282,7 @@ impl<T: GradTarget> Kernel<T> for NutsKernel {
                 scale,
                 step_size: if forwards { scale.step_size() } else { -scale.step_size() },
                 start_energy,
-                end: &mut self.ends[usize::from(forwards)],
+                end: &mut self.ends[self.moved],
                 steps: 0,
                 sum_accept: 0.0,
                 divergent: false,
@@ -319,6 +323,10 @@ impl<T: GradTarget> Kernel<T> for NutsKernel {
 
     fn freeze(&mut self) {
         self.dynamics.freeze();
+    }
+
+    fn diverged_at(&self, q: &mut [f64]) {
+        q.copy_from_slice(self.ends[self.moved].point.q());
     }
 
     fn stat_names(&self) -> Vec<String> {

@@ -113,6 +113,13 @@ where
         self.inner.freeze();
     }
 
+    fn diverged_at(&self, q: &mut [f64]) {
+        let mut blocks = vec![0.0; self.point.q().len()];
+        self.view.gather(q, &mut blocks);
+        self.inner.diverged_at(&mut blocks);
+        self.view.scatter(&blocks, q);
+    }
+
     fn stat_names(&self) -> Vec<String> {
         self.inner.stat_names()
     }

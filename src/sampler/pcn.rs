@@ -158,6 +158,10 @@ impl<T: GaussianReference> Kernel<T> for PcnKernel {
         self.scale.freeze();
     }
 
+    fn diverged_at(&self, q: &mut [f64]) {
+        q.copy_from_slice(self.proposal.q());
+    }
+
     fn stat_names(&self) -> Vec<String> {
         vec!["step_size".into()]
     }

@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 use super::{Algorithm, Kernel, Step, WarmupProgress};
 use crate::Error;
 use crate::draws::checkpoint::{Every, Fingerprint, Store, agree};
-use crate::draws::{Draws, RunInfo, STATS};
+use crate::draws::{Divergence, Draws, RunInfo, STATS};
 use crate::error::positive;
 use crate::rng::ChainRng;
 use crate::target::{LogDensity, Point, Target};
@@ -322,6 +322,7 @@ impl<'t, T: Target, A: Algorithm<&'t T>> Sampler<'t, T, A> {
             sampling_seconds: seconds[1],
             warmup_divergences: chains.iter().map(|c| c.divergences[0]).collect(),
             warmup_gradient_evals: chains.iter().map(|c| c.warmup_gradients).collect(),
+            divergences: chains.iter().flat_map(|c| c.diverged.iter().cloned()).collect(),
             checkpoint_error: saver.and_then(|s| s.error).map(|e| e.to_string()),
         };
         // A checkpoint may hold more draws than were asked for.
@@ -444,7 +445,9 @@ impl<'t, T: Target, A: Algorithm<&'t T>> Sampler<'t, T, A> {
                     values,
                     stats,
                     n_own_stats,
+                    index: chain,
                     divergences: [0; 2],
+                    diverged: Vec::new(),
                     warmup_gradients: 0,
                 });
             }
@@ -559,6 +562,7 @@ struct ChainState<S> {
     witness: LogDensity,
     done: [usize; 2],
     divergences: [u64; 2],
+    diverged: Vec<Divergence>,
     warmup_gradients: u64,
     /// Values and statistics of draws that other chains have not made yet.
     ahead: [Vec<f64>; 2],
@@ -630,6 +634,8 @@ fn least_done<T: Target, K>(chains: &[Chain<'_, T, K>], phase: usize) -> usize {
 
 /// One chain while it runs.
 struct Chain<'t, T: Target, K> {
+    /// Its number.
+    index: usize,
     rng: ChainRng,
     kernel: K,
     point: Point,
@@ -642,6 +648,8 @@ struct Chain<'t, T: Target, K> {
     done: [usize; 2],
     /// In warm-up and in sampling.
     divergences: [u64; 2],
+    /// The first of those in sampling.
+    diverged: Vec<Divergence>,
     warmup_gradients: u64,
     /// The log density at the position of the last checkpoint, by [`Target::log_density`]: what a
     /// kernel has stored may come from another method, and differ by rounding.
@@ -684,6 +692,7 @@ impl<'t, T: Target, K: Kernel<&'t T>> Chain<'t, T, K> {
             witness: self.witness,
             done: self.done,
             divergences: self.divergences,
+            diverged: self.diverged.clone(),
             warmup_gradients: self.warmup_gradients,
             ahead,
         }
@@ -695,6 +704,7 @@ impl<'t, T: Target, K: Kernel<&'t T>> Chain<'t, T, K> {
         self.point = state.point;
         self.done = state.done;
         self.divergences = state.divergences;
+        self.diverged = state.diverged;
         self.warmup_gradients = state.warmup_gradients;
         let [values, stats] = state.ahead;
         self.values.extend(values);
@@ -714,6 +724,11 @@ impl<'t, T: Target, K: Kernel<&'t T>> Chain<'t, T, K> {
         let (mut accept_prob, mut accepted, mut divergent, mut gradients) = (0.0, 0.0, 0, 0);
         for _ in 0..thin {
             let step = self.step(target);
+            if step.divergent && self.diverged.len() < Divergence::KEPT {
+                let mut position = self.point.q().to_vec();
+                self.kernel.diverged_at(&mut position);
+                self.diverged.push(Divergence { chain: self.index, draw: self.done[1], position });
+            }
             accept_prob += step.accept_prob.unwrap_or(f64::NAN);
             accepted += f64::from(u8::from(step.accepted));
             divergent += u64::from(step.divergent);

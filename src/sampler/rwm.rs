@@ -123,6 +123,10 @@ impl<T: Target> Kernel<T> for RwmKernel {
         self.scale.freeze();
     }
 
+    fn diverged_at(&self, q: &mut [f64]) {
+        q.copy_from_slice(self.proposal.q());
+    }
+
     fn stat_names(&self) -> Vec<String> {
         vec!["step_size".into()]
     }
