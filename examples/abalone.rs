@@ -29,9 +29,7 @@ fn main() {
 
 fn run(options: &Options) -> Result<(), AnyError> {
     options.check()?;
-    let (train, test) = match options.files(CsvReader::regression)? {
-        Some(files) => files,
-        None => bundled::abalone().train_test_split(0.4, options.seed)?,
-    };
-    regression::compare((train, test), Vec::new(), 4, options)
+    let bundled = || bundled::abalone().train_test_split(0.4, options.seed);
+    let data = options.data(CsvReader::regression, bundled)?;
+    regression::compare(data, Vec::new(), 4, options)
 }

@@ -31,10 +31,7 @@ fn main() {
 
 fn run(options: &Options) -> Result<(), AnyError> {
     options.check()?;
-    let (train, test) = match options.files(CsvReader::regression)? {
-        Some(files) => files,
-        None => bundled::sunspot_windows(),
-    };
-    let last = Reference { name: "persistence", prediction: persistence(&test)? };
-    regression::compare((train, test), vec![last], 5, options)
+    let data = options.data(CsvReader::regression, || Ok(bundled::sunspot_windows()))?;
+    let last = Reference::new("persistence", persistence(&data.1)?, &data.1)?;
+    regression::compare(data, vec![last], 5, options)
 }
