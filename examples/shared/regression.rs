@@ -91,13 +91,10 @@ pub fn plan(kin: Kin, setup: &Setup, options: &Options) -> Result<Plan, Error> {
     let dense = kin == Kin::Linear;
     let preconditioner = if dense { Preconditioner::Dense } else { Preconditioner::Diagonal };
     let langevin = LangevinGradient::default();
-    let learning_rate =
-        std::env::var("LR").map(|l| l.parse().unwrap()).unwrap_or(1.0) / setup.train.rows() as f64;
-    let objective = if std::env::var("SSE").is_ok() {
-        Objective::SquaredError
-    } else {
-        Objective::LogPosterior
-    };
+    // Of the squared error, whose curvature grows with the number of rows. That of the log
+    // posterior grows with the inverse of the noise variance too, which is not known beforehand.
+    let learning_rate = 0.1 / setup.train.rows() as f64;
+    let objective = Objective::SquaredError;
     Ok(Plan {
         kin,
         priors: Priors::all(Normal::new(0.0, 1.0)?).with(noise, LogInverseGamma::new(2.0, scale)?),
