@@ -4,7 +4,8 @@
 //!     cargo run --release --example abalone
 //!
 //! 60 % of the rows are for training. `--train` and `--test` read files of your own: numbers
-//! separated by blanks or commas, no header, the response last.
+//! separated by blanks or commas, no header, the response last. `--paper` takes the tutorial's
+//! settings: a sigmoid output, and all columns scaled to [0, 1].
 
 #[path = "shared/regression.rs"]
 mod regression;

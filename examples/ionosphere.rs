@@ -4,7 +4,8 @@
 //!
 //! One logit, the Bernoulli likelihood, and the confusion matrix of each model. `--train` and
 //! `--test` read files of your own: numbers separated by blanks or commas, no header, the class
-//! last.
+//! last. `--paper` takes the tutorial's settings: two sigmoid outputs and the categorical likelihood
+//! (a single logit between 0 and 1 could never predict the first class).
 
 #[path = "shared/classification.rs"]
 mod classification;

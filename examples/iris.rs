@@ -5,6 +5,7 @@
 //! Both models are sampled by the same algorithm and judged by the same diagnostics, in weight
 //! space and in function space (predicted probabilities of the test rows). `--train` and `--test`
 //! read files of your own: numbers separated by blanks or commas, no header, the class last.
+//! `--paper` takes the tutorial's settings, a softmax of sigmoid outputs among them.
 
 #[path = "shared/classification.rs"]
 mod classification;

@@ -6,7 +6,8 @@
 //! A series changes little from one value to the next: a forecast is worth something only if it
 //! beats persistence, which predicts the last value seen. The response is the series as a fraction of
 //! 147.9 sunspots. `--train` and `--test` read files of your own: numbers separated by blanks or
-//! commas, no header, the inputs in order of time and the next value last.
+//! commas, no header, the inputs in order of time and the next value last. `--paper` takes the
+//! tutorial's settings: a sigmoid output, and the series as it is.
 
 #[path = "shared/regression.rs"]
 mod regression;

@@ -155,12 +155,18 @@ fn run(args: &Args) -> Result<(), AnyError> {
     if let Some(out) = &args.out {
         fs::create_dir_all(out).map_err(|e| Error::io(out, e))?;
     }
+    let length = |paper: bool| {
+        let options = options(args, &PROBLEMS[0], paper);
+        format!("{} + {}", options.warmup(), options.draws() * options.thin())
+    };
     println!(
         "\"draws\": mean (sd) over draws of each draw's score; \"pm\": of the posterior mean prediction.\n\
          R-hat and ESS: the worst in function space (predictions of the test rows), the worst R-hat with noise\n\
          added, the worst in weight space; \"conv\": whether the verdict is \"converged\"; \"s\": seconds of sampling.\n\
-         Published, tutorial's: 5 chains of 5,000 + 5,000 steps, Langevin-gradient; ours: 5 of 20,000 + 20,000,\n\
-         MALA, N(0, 1) priors, tanh. Linear+: ten times as many steps."
+         tutorial's: Langevin-gradient, 5 chains of {} steps; ours: MALA, N(0, 1) priors, tanh, 5 chains of\n\
+         {} steps; Linear+: ten times as many.",
+        length(true),
+        length(false)
     );
     let start = Instant::now();
     let all_settings = if args.paper { &[true][..] } else { &[true, false] };

@@ -150,6 +150,15 @@ pub enum Kin {
     Mlp,
 }
 
+impl Kin {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Linear => "linear",
+            Self::Mlp => "mlp",
+        }
+    }
+}
+
 /// A model with its priors, and how it is sampled.
 pub struct Plan {
     pub kin: Kin,
@@ -168,6 +177,8 @@ pub struct Plan {
 impl Plan {
     /// The tutorial's settings: a normal prior with variance 5 or 25, fixed step sizes, a random walk
     /// for the linear model, one pass of gradient descent row by row in half of the network's steps.
+    /// (Of a noise variance the tutorial's code samples the logarithm, without the Jacobian; here it
+    /// is in the prior.)
     pub fn paper(kin: Kin, objective: Objective) -> Result<Self, Error> {
         let (variance, step_size, other_step_size, langevin_rate) = match kin {
             Kin::Linear => (5.0f64, 0.02, 0.01, 0.0),
@@ -191,7 +202,8 @@ impl Plan {
         })
     }
 
-    fn words(&self, options: &Options) -> String {
+    /// The priors, and the tutorial's sampler if that is what was asked for.
+    fn words(&self, setup: &Setup, options: &Options) -> String {
         let LangevinGradient { step_size, other_step_size, langevin_rate, descent, .. } =
             &self.langevin;
         let prior = &self.prior;
@@ -200,6 +212,7 @@ impl Plan {
         }
         let steps = match self.langevin.adapt_step_size {
             true => "adapted in warm-up".into(),
+            false if setup.train.response().real().is_none() => step_size.to_string(),
             false => format!("{step_size} for weights, {other_step_size} for the noise"),
         };
         if *langevin_rate == 0.0 {
@@ -226,11 +239,11 @@ pub fn print_setup(setup: &Setup, plans: &[Plan], options: &Options) {
         classes.unwrap_or_default(),
         options.sampler()
     );
-    let words: Vec<String> = plans.iter().map(|p| p.words(options)).collect();
+    let words: Vec<String> = plans.iter().map(|p| p.words(setup, options)).collect();
     if words.iter().all(|w| *w == words[0]) {
         println!("priors: {}", words[0]);
     } else {
-        plans.iter().zip(words).for_each(|(p, words)| println!("{:?}: {words}", p.kin));
+        plans.iter().zip(words).for_each(|(p, words)| println!("{}: {words}", p.kin.name()));
     }
     if options.paper {
         println!(
@@ -307,7 +320,7 @@ pub fn fit<L: Task>(
     let features = setup.train.n_features();
     if plan.kin == Kin::Linear {
         let linear = Linear::new(features, outputs)?;
-        return fit_model("linear".into(), linear, likelihood, plan, setup, options);
+        return fit_model(plan.kin.name().into(), linear, likelihood, plan, setup, options);
     }
     let (hidden, output) = match options.paper {
         true => (Activation::Sigmoid, Activation::Sigmoid),
@@ -315,7 +328,7 @@ pub fn fit<L: Task>(
     };
     let sizes = [features, 10, outputs];
     let mlp = Mlp::new(&sizes, hidden)?.output_activation(output);
-    let name = format!("mlp {features}-10-{outputs} {hidden}");
+    let name = format!("{} {features}-10-{outputs} {hidden}", plan.kin.name());
     fit_model(name, mlp, likelihood, plan, setup, options)
 }
 

@@ -1,5 +1,6 @@
 //! What the examples with a real response have in common: linear model against MLP D-10-1, normal
-//! noise whose variance is sampled, and least squares beside them.
+//! noise whose variance is sampled, least squares beside them, and what the chains have found each if
+//! they disagree.
 
 use bnn_mcmc::data::scale::{ColumnScale, Scaler};
 use bnn_mcmc::data::{MinMax, Standardize};
@@ -154,8 +155,15 @@ pub fn compare(
     ];
     let skill = format!("test skill, {}", first.name);
     shared::print_runs(&runs, &lines, &[(&skill, "skill", 3)]);
-    for run in runs.iter().filter(|r| !r.report.verdict.starts_with("converged")) {
+    let failed = |r: &&Run| r.report.verdict.starts_with("not converged:");
+    for run in runs.iter().filter(failed) {
         print_chains(run, digits)?;
+    }
+    if runs.iter().any(|r| failed(&r)) {
+        println!(
+            "Chains that had found the posterior would agree in both numbers. For a network, rather \
+             than more of\nthe same, take a sampler that moves further in each step: `--sampler nuts`."
+        );
     }
     println!();
     for Reference { name, rmse, .. } in &references {
@@ -164,7 +172,7 @@ pub fn compare(
     shared::write(options, &runs)
 }
 
-/// What each chain found, of a run that has not converged, and what to do about it.
+/// What each chain found, of a run that has not converged.
 fn print_chains(run: &Run, digits: usize) -> Result<(), AnyError> {
     let Run { draws, predictions, units, report, .. } = run;
     println!(
@@ -181,10 +189,6 @@ fn print_chains(run: &Run, digits: usize) -> Result<(), AnyError> {
             scale * scores.get("rmse").map_or(f64::NAN, |s| s.posterior)
         );
     }
-    println!(
-        "Chains that had found the posterior would agree in both. Rather than more of the same, take \
-         a sampler that\nmoves further in each step: `--sampler nuts`."
-    );
     Ok(())
 }
 
