@@ -247,10 +247,10 @@ pub fn print_setup(setup: &Setup, plans: &[Plan], options: &Options) {
     }
     if options.paper {
         println!(
-            "{} chains of {} + {} steps, every {}th kept, starting at N(0, 1)",
+            "{} chains of {} + {} steps, thinned by {}, starting at N(0, 1)",
             options.chains(),
             options.warmup(),
-            options.draws() * options.thin(),
+            options.draws().saturating_mul(options.thin()),
             options.thin()
         );
     }
@@ -554,6 +554,8 @@ pub fn print_runs(runs: &[Run], lines: &[Line], more: &[(&str, &str, usize)]) {
         ("weight space", |r| &r.weight_space),
     ] {
         line(&format!("R-hat, {space}, max"), &|r| format!("{:.3}", convergence(r).rhat));
+        // Beside that of functions, never instead: noise hides disagreement. Draws of classes are
+        // names, of which there is no R-hat.
         if space == "function space" && runs.iter().any(|r| r.report.predictive_draws.is_some()) {
             line("R-hat, function plus noise, max", &|r| {
                 r.predictive_draws.as_ref().map_or("-".into(), |c| format!("{:.3}", c.rhat))

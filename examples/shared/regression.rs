@@ -127,6 +127,11 @@ pub fn compare(
     let (setup, scaler) = setup(data, options)?;
     let plans = [plan(Kin::Linear, &setup, options)?, plan(Kin::Mlp, &setup, options)?];
     shared::print_setup(&setup, &plans, options);
+    if options.paper {
+        println!(
+            "1/tau^2 is improper: with a network that could fit every response, so would be the posterior"
+        );
+    }
     let mut runs = [run(&plans[0], &setup, options)?, run(&plans[1], &setup, options)?];
 
     let first = &references[0];
