@@ -4,7 +4,8 @@
 //!     cargo run --release --example abalone
 //!
 //! 60 % of the rows are for training. `--train` and `--test` read files of your own: numbers
-//! separated by blanks or commas, no header, the response last.
+//! separated by blanks or commas, no header, the response last. `--paper` takes the tutorial's
+//! settings: a sigmoid output, and all columns scaled to [0, 1].
 
 #[path = "shared/regression.rs"]
 mod regression;
@@ -29,9 +30,7 @@ fn main() {
 
 fn run(options: &Options) -> Result<(), AnyError> {
     options.check()?;
-    let (train, test) = match options.files(CsvReader::regression)? {
-        Some(files) => files,
-        None => bundled::abalone().train_test_split(0.4, options.seed)?,
-    };
-    regression::compare((train, test), Vec::new(), 4, options)
+    let bundled = || bundled::abalone().train_test_split(0.4, options.seed);
+    let data = options.data(CsvReader::regression, bundled)?;
+    regression::compare(data, Vec::new(), 4, options)
 }

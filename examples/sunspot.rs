@@ -6,7 +6,8 @@
 //! A series changes little from one value to the next: a forecast is worth something only if it
 //! beats persistence, which predicts the last value seen. The response is the series as a fraction of
 //! 147.9 sunspots. `--train` and `--test` read files of your own: numbers separated by blanks or
-//! commas, no header, the inputs in order of time and the next value last.
+//! commas, no header, the inputs in order of time and the next value last. `--paper` takes the
+//! tutorial's settings: a sigmoid output, and the series as it is.
 
 #[path = "shared/regression.rs"]
 mod regression;
@@ -31,10 +32,7 @@ fn main() {
 
 fn run(options: &Options) -> Result<(), AnyError> {
     options.check()?;
-    let (train, test) = match options.files(CsvReader::regression)? {
-        Some(files) => files,
-        None => bundled::sunspot_windows(),
-    };
-    let last = Reference { name: "persistence", prediction: persistence(&test)? };
-    regression::compare((train, test), vec![last], 5, options)
+    let data = options.data(CsvReader::regression, || Ok(bundled::sunspot_windows()))?;
+    let last = Reference::new("persistence", persistence(&data.1)?, &data.1)?;
+    regression::compare(data, vec![last], 5, options)
 }

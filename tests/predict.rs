@@ -220,6 +220,65 @@ fn draws_depend_on_the_seed_and_not_on_the_threads() {
     assert!((z(0, 0) - ChainRng::new(9, 0).normal()).abs() > 1e-6);
 }
 
+#[test]
+fn a_chain_by_itself_is_what_its_draws_alone_predict() {
+    let data = Dataset::regression(normals(3, (30, 2)), normals(4, (30, 1))).unwrap();
+    let q = normals(5, (60, 4)).into_shape_with_order((3, 20, 4)).unwrap();
+    let (posterior, draws) = linear(Gaussian::sampled(), &data, 1, q.clone());
+    let all = posterior.predict(&draws, &data).unwrap();
+    for c in 0..3 {
+        let alone = Draws::new(draws.layout().clone(), q.slice(s![c..=c, .., ..]).to_owned());
+        let alone = posterior.predict(&alone.unwrap(), &data).unwrap();
+        let chain = all.chain(c).unwrap();
+        assert_eq!(chain.mean(), alone.mean());
+        assert_eq!(chain.log_density(), alone.log_density());
+        assert_eq!(chain.predictive_draws(), all.predictive_draws().slice(s![c..=c, .., .., ..]));
+        assert_eq!(chain.posterior_mean().unwrap(), alone.posterior_mean().unwrap());
+        assert_eq!(chain.verdict().unwrap().outcome, alone.verdict().unwrap().outcome);
+    }
+    let error = all.chain(3).unwrap_err();
+    assert!(error.is_argument() && error.to_string().contains("`chain` is 3"), "{error}");
+}
+
+#[test]
+fn divergences_are_counted_for_each_chain() {
+    // Steps so large that the linear predictor overflows.
+    let data = Dataset::regression(array![[1e300], [-1e300]], array![0.0, 0.0]).unwrap();
+    let priors = Priors::all(Normal::new(0.0, 1e10).unwrap());
+    let model = Linear::new(1, 1).unwrap().without_bias();
+    let posterior = Posterior::new(model, Gaussian::fixed(1.0).unwrap(), &data, priors).unwrap();
+    let rwm = Rwm { step_size: 1e10, adapt_step_size: false, ..Rwm::default() };
+    let init = Init::Points(vec![vec![0.0]; 2]);
+    let sampler = Sampler::new(&posterior, rwm).chains(2).warmup(0).draws(50).init(init);
+    let draws = sampler.run().unwrap();
+    let all = posterior.predict(&draws, &data).unwrap();
+    let of = |p: Predictions| p.verdict().unwrap().divergences;
+    assert_eq!(of(all.clone()), draws.divergences());
+    let each = [0, 1].map(|c| of(all.chain(c).unwrap()));
+    assert!(each.iter().all(|d| *d > 0) && each.iter().sum::<u64>() == draws.divergences());
+}
+
+#[test]
+fn noise_hides_disagreement_and_is_summarised_apart() {
+    // Two chains that are each sure of their own constant, 0 and 0.5, under noise of sd 1.
+    let data = Dataset::regression(Array2::zeros((3, 1)), array![0.0, 0.0, 0.0]).unwrap();
+    let mut rng = ChainRng::new(6, 0);
+    let q = Array3::from_shape_fn((2, 500, 2), |(c, _, k)| {
+        if k == 0 { 0.0 } else { 0.5 * c as f64 + 0.01 * rng.normal() }
+    });
+    let (posterior, draws) = linear(Gaussian::fixed(1.0).unwrap(), &data, 1, q);
+    let predictions = posterior.predict(&draws, &data).unwrap();
+    let (function, noisy) = (predictions.summary().unwrap(), predictions.predictive_summary());
+    let noisy = noisy.unwrap();
+    let names = |s: &Summary| s.rows.iter().map(|r| r.name.clone()).collect::<Vec<_>>();
+    assert_eq!(names(&function), names(&noisy));
+    assert!(function.max_rhat() > 1.7, "{}", function.max_rhat());
+    assert!(noisy.max_rhat() < 1.1, "{}", noisy.max_rhat());
+    let [classes, _] = binary(&[0.9, 0.2], &[1, 1]);
+    let message = classes.predictive_summary().unwrap_err().to_string();
+    assert!(message.contains("real numbers or counts"), "{message}");
+}
+
 // ---------------------------------------------------------------------------------------------
 // Real responses
 

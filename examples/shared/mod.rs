@@ -1,4 +1,4 @@
-//! What the examples on data sets have in common: flags, sampling, a table of results, files.
+//! What the examples on data sets have in common: flags, models, sampling, a table of results, files.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -7,7 +7,8 @@ use bnn_mcmc::data::scale::ColumnScale;
 use bnn_mcmc::data::{Columns, CsvReader};
 use bnn_mcmc::predict::Scores;
 use bnn_mcmc::prelude::*;
-use bnn_mcmc::sampler::Algorithm;
+use bnn_mcmc::sampler::{Algorithm, LangevinGradient};
+use bnn_mcmc::target::{DescentRule, Objective, Pass};
 use clap::ValueEnum;
 use serde::Serialize;
 use serde_json::{Map, Value};
@@ -15,7 +16,7 @@ use serde_json::{Map, Value};
 pub type AnyError = Box<dyn std::error::Error>;
 
 #[derive(Clone, Copy, Debug, Serialize, ValueEnum)]
-#[serde(rename_all = "lowercase")]
+#[serde(rename_all = "kebab-case")]
 pub enum Kind {
     /// Random-walk Metropolis
     Rwm,
@@ -23,25 +24,31 @@ pub enum Kind {
     Mala,
     /// Preconditioned Crank-Nicolson; a sampled noise variance is drawn from its conditional
     Pcn,
+    /// The tutorial's: gradient descent with noise in half of the steps, else a random walk
+    LangevinGradient,
 }
 
-#[derive(clap::Args, Debug, Serialize)]
+#[derive(clap::Args, Clone, Debug, Default, Serialize)]
 pub struct Options {
-    /// Sampler
-    #[arg(long, value_enum, default_value_t = Kind::Mala)]
-    pub sampler: Kind,
-    /// Number of chains
-    #[arg(long, default_value_t = 4)]
-    pub chains: usize,
-    /// Iterations of warm-up per chain [default: 20000, with --quick 2000]
+    /// The tutorial's models, priors, step sizes and length of run (Chandra and Simmons 2024)
+    /// rather than ours
+    #[arg(long)]
+    pub paper: bool,
+    /// Sampler [default: mala, with --paper langevin-gradient]
+    #[arg(long, value_enum)]
+    pub sampler: Option<Kind>,
+    /// Number of chains [default: 4, with --paper 5]
+    #[arg(long)]
+    pub chains: Option<usize>,
+    /// Iterations of warm-up per chain [default: 20000, with --paper 5000; with --quick a tenth]
     #[arg(long)]
     pub warmup: Option<usize>,
-    /// Draws to keep per chain [default: 2000, with --quick 500]
+    /// Draws to keep per chain [default: 2000, with --paper 1000; with --quick a quarter]
     #[arg(long)]
     pub draws: Option<usize>,
-    /// Steps per kept draw
-    #[arg(long, default_value_t = 50)]
-    pub thin: usize,
+    /// Steps per kept draw [default: 50, with --paper 5]
+    #[arg(long)]
+    pub thin: Option<usize>,
     /// Seed of the split and of all random streams
     #[arg(long, default_value_t = 1)]
     pub seed: u64,
@@ -61,6 +68,28 @@ pub struct Options {
 }
 
 impl Options {
+    pub fn sampler(&self) -> Kind {
+        self.sampler.unwrap_or(if self.paper { Kind::LangevinGradient } else { Kind::Mala })
+    }
+
+    pub fn chains(&self) -> usize {
+        self.chains.unwrap_or(if self.paper { 5 } else { 4 })
+    }
+
+    pub fn warmup(&self) -> usize {
+        let default = if self.paper { 5_000 } else { 20_000 };
+        self.warmup.unwrap_or(if self.quick { default / 10 } else { default })
+    }
+
+    pub fn draws(&self) -> usize {
+        let default = if self.paper { 1_000 } else { 2_000 };
+        self.draws.unwrap_or(if self.quick { default / 4 } else { default })
+    }
+
+    pub fn thin(&self) -> usize {
+        self.thin.unwrap_or(if self.paper { 5 } else { 50 })
+    }
+
     /// What can be refused before any work is done.
     pub fn check(&self) -> Result<(), Error> {
         if self.draws == Some(0) {
@@ -72,14 +101,16 @@ impl Options {
         }
     }
 
-    /// The rows of --train and --test, if given; `reader` makes a reader for the response column.
-    pub fn files(
+    /// The rows of --train and --test, if given, else those of `bundled`; `reader` makes a reader
+    /// for the response column.
+    pub fn data(
         &self,
         reader: impl FnOnce(Columns) -> CsvReader,
-    ) -> Result<Option<(Dataset, Dataset)>, Error> {
-        let (Some(train), Some(test)) = (&self.train, &self.test) else { return Ok(None) };
+        bundled: impl FnOnce() -> Result<(Dataset, Dataset), Error>,
+    ) -> Result<(Dataset, Dataset), Error> {
+        let (Some(train), Some(test)) = (&self.train, &self.test) else { return bundled() };
         let train = reader(Columns::Last).no_header().detect_delimiter().read_path(train)?;
-        Ok(Some((train.dataset, train.schema.read_path(test)?.dataset)))
+        Ok((train.dataset, train.schema.read_path(test)?.dataset))
     }
 }
 
@@ -91,31 +122,138 @@ pub fn finish(result: Result<(), AnyError>) {
     }
 }
 
-/// A likelihood, with where to start and how to run pCN.
+/// A likelihood, with how to run pCN.
 pub trait Task: Likelihood + Sized {
-    /// Where chains start; `dim` is the length of q.
-    fn start(_dim: usize) -> Init {
-        Init::Random
-    }
-
     fn pcn<M: Model>(
         posterior: &Posterior<M, Self>,
+        start: Init,
         options: &Options,
     ) -> Result<(Draws, Value), AnyError> {
-        sample(posterior, Pcn::default(), Self::start(posterior.dim()), options)
+        sample(posterior, Pcn::default(), start, options)
     }
 }
 
-/// What all models of an example have in common.
-pub struct Setup<'a> {
-    pub train: &'a Dataset,
-    pub test: &'a Dataset,
-    pub options: &'a Options,
+/// What both models of an example have in common.
+pub struct Setup {
+    pub train: Dataset,
+    pub test: Dataset,
+    /// How the data were scaled, in words.
+    pub scaling: String,
+    /// How the response was scaled; scores and predictions are reported in its own units.
+    pub units: Option<ColumnScale>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Kin {
+    Linear,
+    /// One hidden layer of ten units.
+    Mlp,
+}
+
+impl Kin {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Linear => "linear",
+            Self::Mlp => "mlp",
+        }
+    }
+}
+
+/// A model with its priors, and how it is sampled.
+pub struct Plan {
+    pub kin: Kin,
     pub priors: Priors,
     /// The priors in words.
     pub prior: String,
-    /// How the response was scaled; scores and predictions are reported in its own units.
-    pub units: Option<ColumnScale>,
+    /// If MALA is what was asked for.
+    pub mala: Mala,
+    /// If the Langevin-gradient sampler is what was asked for.
+    pub langevin: LangevinGradient,
+    /// Chains start at normal coordinates with this standard deviation; at draws of the prior if
+    /// there is none.
+    pub start_sd: Option<f64>,
+}
+
+impl Plan {
+    /// The tutorial's settings: a normal prior with variance 5 or 25, fixed step sizes, a random walk
+    /// for the linear model, one pass of gradient descent row by row in half of the network's steps.
+    /// (Of a noise variance the tutorial's code samples the logarithm, without the Jacobian; here it
+    /// is in the prior.)
+    pub fn paper(kin: Kin, objective: Objective) -> Result<Self, Error> {
+        let (variance, step_size, other_step_size, langevin_rate) = match kin {
+            Kin::Linear => (5.0f64, 0.02, 0.01, 0.0),
+            Kin::Mlp => (25.0, 0.025, 0.2, 0.5),
+        };
+        let descent = DescentRule { objective, pass: Pass::PerRow, learning_rate: 0.01, depth: 1 };
+        Ok(Self {
+            kin,
+            priors: Priors::all(Normal::new(0.0, variance.sqrt())?),
+            prior: format!("N(0, {variance}), a variance, on every weight"),
+            mala: Mala::default(),
+            langevin: LangevinGradient {
+                step_size,
+                other_step_size,
+                langevin_rate,
+                descent,
+                adapt_step_size: false,
+                ..LangevinGradient::default()
+            },
+            start_sd: Some(1.0),
+        })
+    }
+
+    /// The priors, and the tutorial's sampler if that is what was asked for.
+    fn words(&self, setup: &Setup, options: &Options) -> String {
+        let LangevinGradient { step_size, other_step_size, langevin_rate, descent, .. } =
+            &self.langevin;
+        let prior = &self.prior;
+        if !matches!(options.sampler(), Kind::LangevinGradient) {
+            return prior.clone();
+        }
+        let steps = match self.langevin.adapt_step_size {
+            true => "adapted in warm-up".into(),
+            false if setup.train.response().real().is_none() => step_size.to_string(),
+            false => format!("{step_size} for weights, {other_step_size} for the noise"),
+        };
+        if *langevin_rate == 0.0 {
+            return format!("{prior}; random walk, steps {steps}");
+        }
+        let DescentRule { objective, pass, learning_rate, .. } = descent;
+        format!(
+            "{prior}; steps {steps}; in {:.0} % of them descent ({objective:?}, {pass:?}) at rate \
+             {learning_rate:.3e}",
+            100.0 * langevin_rate
+        )
+    }
+}
+
+/// What is about to be run.
+pub fn print_setup(setup: &Setup, plans: &[Plan], options: &Options) {
+    let Setup { train, test, scaling, .. } = setup;
+    let classes = train.response().class_names().map(|names| format!(", {} classes", names.len()));
+    println!(
+        "{} training rows, {} test rows, {} features{}; sampler: {:?}\n{scaling}",
+        train.rows(),
+        test.rows(),
+        train.n_features(),
+        classes.unwrap_or_default(),
+        options.sampler()
+    );
+    let words: Vec<String> = plans.iter().map(|p| p.words(setup, options)).collect();
+    if words.iter().all(|w| *w == words[0]) {
+        println!("priors: {}", words[0]);
+    } else {
+        plans.iter().zip(words).for_each(|(p, words)| println!("{}: {words}", p.kin.name()));
+    }
+    if options.paper {
+        println!(
+            "{} chains of {} + {} steps, thinned by {}, starting at N(0, 1)",
+            options.chains(),
+            options.warmup(),
+            options.draws().saturating_mul(options.thin()),
+            options.thin()
+        );
+    }
 }
 
 /// One model's run.
@@ -143,6 +281,8 @@ pub struct Report {
     pub test: Scores,
     pub weight_space: Convergence,
     pub function_space: Convergence,
+    /// Of posterior predictive draws, function plus noise; for real responses.
+    pub predictive_draws: Option<Convergence>,
     pub verdict: String,
     /// What only some examples report.
     #[serde(flatten)]
@@ -169,30 +309,65 @@ impl Convergence {
     }
 }
 
-/// Samples one model; `mala` is how, if MALA is what was asked for.
-pub fn fit<M: Model, L: Task>(
+/// Samples the model of `plan`, which has `outputs` outputs.
+pub fn fit<L: Task>(
+    likelihood: L,
+    outputs: usize,
+    plan: &Plan,
+    setup: &Setup,
+    options: &Options,
+) -> Result<Run, AnyError> {
+    let features = setup.train.n_features();
+    if plan.kin == Kin::Linear {
+        let linear = Linear::new(features, outputs)?;
+        return fit_model(plan.kin.name().into(), linear, likelihood, plan, setup, options);
+    }
+    let (hidden, output) = match options.paper {
+        true => (Activation::Sigmoid, Activation::Sigmoid),
+        false => (Activation::Tanh, Activation::Identity),
+    };
+    let sizes = [features, 10, outputs];
+    let mlp = Mlp::new(&sizes, hidden)?.output_activation(output);
+    let name = format!("{} {features}-10-{outputs} {hidden}", plan.kin.name());
+    fit_model(name, mlp, likelihood, plan, setup, options)
+}
+
+fn fit_model<M: Model, L: Task>(
     name: String,
     model: M,
     likelihood: L,
-    mala: Mala,
+    plan: &Plan,
     setup: &Setup,
+    options: &Options,
 ) -> Result<Run, AnyError> {
-    let Setup { train, test, options, units, .. } = setup;
-    let posterior = Posterior::new(model, likelihood, train, setup.priors.clone())?;
-    let start = L::start(posterior.dim());
-    let (draws, algorithm) = match options.sampler {
+    let Setup { train, test, units, .. } = setup;
+    let posterior = Posterior::new(model, likelihood, train, plan.priors.clone())?;
+    let start = plan
+        .start_sd
+        .map_or(Init::Random, |sd| Init::Around { center: vec![0.0; posterior.dim()], sd });
+    let (draws, algorithm) = match options.sampler() {
         Kind::Rwm => sample(&posterior, Rwm::default(), start, options)?,
-        Kind::Mala => sample(&posterior, mala, start, options)?,
-        Kind::Pcn => L::pcn(&posterior, options)?,
+        Kind::Mala => sample(&posterior, plan.mala.clone(), start, options)?,
+        Kind::Pcn => L::pcn(&posterior, start, options)?,
+        Kind::LangevinGradient => sample(&posterior, plan.langevin.clone(), start, options)?,
     };
     let train = posterior.predict(&draws, train)?.scores()?;
     let predictions = posterior.predict(&draws, test)?;
     let summary = draws.summary()?;
     let mut settings = serde_json::to_value(options)?;
+    settings["sampler"] = serde_json::to_value(options.sampler())?;
     settings["algorithm"] = algorithm;
-    settings["prior"] = setup.prior.clone().into();
+    settings["prior"] = plan.prior.clone().into();
+    settings["scaling"] = setup.scaling.clone().into();
+    settings["start_sd"] = plan.start_sd.into();
+    settings["chains"] = draws.n_chains().into();
     settings["warmup"] = draws.info().warmup.into();
     settings["draws"] = draws.n_draws().into();
+    settings["thin"] = draws.info().thin.into();
+    let predictive_draws = match test.response().real() {
+        Some(_) => Some(Convergence::of(&predictions.predictive_summary()?)),
+        None => None,
+    };
     let report = Report {
         model: name,
         parameters: posterior.dim(),
@@ -207,6 +382,7 @@ pub fn fit<M: Model, L: Task>(
         test: in_units(predictions.scores()?, units.as_ref()),
         weight_space: Convergence::of(&summary),
         function_space: Convergence::of(&predictions.summary()?),
+        predictive_draws,
         verdict: predictions.verdict()?.to_string(),
         more: Map::new(),
     };
@@ -231,10 +407,10 @@ pub fn sample<T: Target, A: for<'t> Algorithm<&'t T> + Serialize>(
 ) -> Result<(Draws, Value), AnyError> {
     let config = serde_json::to_value(&algorithm)?;
     let draws = Sampler::new(target, algorithm)
-        .chains(options.chains)
-        .warmup(options.warmup.unwrap_or(if options.quick { 2_000 } else { 20_000 }))
-        .draws(options.draws.unwrap_or(if options.quick { 500 } else { 2_000 }))
-        .thin(options.thin)
+        .chains(options.chains())
+        .warmup(options.warmup())
+        .draws(options.draws())
+        .thin(options.thin())
         .seed(options.seed)
         .init(start)
         .run()?;
@@ -378,6 +554,13 @@ pub fn print_runs(runs: &[Run], lines: &[Line], more: &[(&str, &str, usize)]) {
         ("weight space", |r| &r.weight_space),
     ] {
         line(&format!("R-hat, {space}, max"), &|r| format!("{:.3}", convergence(r).rhat));
+        // Beside that of functions, never instead: noise hides disagreement. Draws of classes are
+        // names, of which there is no R-hat.
+        if space == "function space" && runs.iter().any(|r| r.report.predictive_draws.is_some()) {
+            line("R-hat, function plus noise, max", &|r| {
+                r.predictive_draws.as_ref().map_or("-".into(), |c| format!("{:.3}", c.rhat))
+            });
+        }
         line(&format!("bulk ESS, {space}, min"), &|r| {
             format!("{:.0}", convergence(r).ess_bulk.floor())
         });

@@ -1,27 +1,25 @@
 //! What the examples with a real response have in common: linear model against MLP D-10-1, normal
-//! noise whose variance is sampled, and least squares beside them.
+//! noise whose variance is sampled, least squares beside them, and what the chains have found each if
+//! they disagree.
 
-use bnn_mcmc::data::Standardize;
-use bnn_mcmc::data::scale::ColumnScale;
+use bnn_mcmc::data::scale::{ColumnScale, Scaler};
+use bnn_mcmc::data::{MinMax, Standardize};
 use bnn_mcmc::ndarray::{Array1, Array2, ArrayView2, Axis, concatenate};
 use bnn_mcmc::prelude::*;
+use bnn_mcmc::sampler::LangevinGradient;
+use bnn_mcmc::target::{DescentRule, Objective};
 use serde_json::{Value, json};
 
-use crate::shared::{self, AnyError, Line, Options, Run, Setup, Task};
+use crate::shared::{self, AnyError, Kin, Line, Options, Plan, Run, Setup, Task};
 
 impl Task for Gaussian {
-    /// Small weights, noise about as wide as a scaled response: chains that start from draws of the
-    /// prior are likely to end where many hidden units are saturated, and to stay there.
-    fn start(dim: usize) -> Init {
-        Init::Around { center: vec![0.0; dim], sd: 0.1 }
-    }
-
     fn pcn<M: Model>(
         posterior: &Posterior<M, Self>,
+        start: Init,
         options: &Options,
     ) -> Result<(Draws, Value), AnyError> {
         let algorithm = Cycle(OnBlocks::new(&["w*", "b*"], Pcn::default()), GibbsNoise);
-        shared::sample(posterior, algorithm, Self::start(posterior.dim()), options)
+        shared::sample(posterior, algorithm, start, options)
     }
 }
 
@@ -29,68 +27,112 @@ impl Task for Gaussian {
 pub struct Reference {
     pub name: &'static str,
     pub prediction: Array2<f64>,
+    /// Its test RMSE.
+    pub rmse: f64,
+}
+
+impl Reference {
+    pub fn new(name: &'static str, prediction: Array2<f64>, test: &Dataset) -> Result<Self, Error> {
+        let squared = (&prediction - test.real()?).mapv(|d| d * d);
+        Ok(Self { name, prediction, rmse: squared.mean().unwrap_or(f64::NAN).sqrt() })
+    }
+
+    pub fn least_squares(train: &Dataset, test: &Dataset) -> Result<Self, AnyError> {
+        let prediction = least_squares(train, test.x().view())?;
+        Ok(Self::new("least squares", prediction, test)?)
+    }
+}
+
+/// Scaled by the training rows alone; files are taken as they are. With the tutorial's settings the
+/// response must lie in [0, 1], the range of a sigmoid: what does so is taken as it is.
+pub fn setup(
+    (train, test): (Dataset, Dataset),
+    options: &Options,
+) -> Result<(Setup, Option<Scaler>), Error> {
+    let within = |y: &f64| (0.0..=1.0).contains(y);
+    let as_it_is = match options.paper {
+        true => train.real()?.iter().all(within),
+        false => options.train.is_some(),
+    };
+    if as_it_is {
+        let scaling = "data taken as they are, scores in their units".into();
+        return Ok((Setup { train, test, scaling, units: None }, None));
+    }
+    let (features, response, how) = if options.paper {
+        let scaling = MinMax::new().allow_constant();
+        (scaling.fit_features(&train)?, scaling.fit_response(&train)?, "scaled to [0, 1]")
+    } else {
+        let features = Standardize::new().allow_constant().fit_features(&train)?;
+        (features, Standardize::new().fit_response(&train)?, "standardised")
+    };
+    let scale = |d: &Dataset| response.scale_response(&features.scale_features(d)?);
+    let units: Option<ColumnScale> = response.columns().first().cloned();
+    let jacobian = units.as_ref().map_or(f64::NAN, |u| u.scale);
+    let scaling = format!(
+        "features and response {how} by the training rows; scores in units of the response\n(log \
+         predictive density: less log {jacobian:.4}, the Jacobian of its scaling)"
+    );
+    Ok((Setup { train: scale(&train)?, test: scale(&test)?, scaling, units }, Some(response)))
+}
+
+pub fn plan(kin: Kin, setup: &Setup, options: &Options) -> Result<Plan, Error> {
+    let noise = "log_noise_variance";
+    if options.paper {
+        let plan = Plan::paper(kin, Objective::SquaredError)?;
+        return Ok(Plan {
+            priors: plan.priors.with(noise, LogInverseGamma::new(0.0, 0.0)?),
+            prior: format!("{}, 1/tau^2 on the noise variance", plan.prior),
+            ..plan
+        });
+    }
+    // IG(2, b) has the weight of four observations, and mean b: noise of 3 % of the response's
+    // standard deviation. Small, so as not to widen the noise of data with hardly any; the tail
+    // of the prior towards larger noise is heavy.
+    let scale = 1e-3 * setup.train.real()?.var(0.0);
+    let dense = kin == Kin::Linear;
+    let preconditioner = if dense { Preconditioner::Dense } else { Preconditioner::Diagonal };
+    let langevin = LangevinGradient::default();
+    // Of the squared error, whose curvature grows with the number of rows. That of the log
+    // posterior grows with the inverse of the noise variance too, which is not known beforehand.
+    let learning_rate = 0.1 / setup.train.rows() as f64;
+    let objective = Objective::SquaredError;
+    Ok(Plan {
+        kin,
+        priors: Priors::all(Normal::new(0.0, 1.0)?).with(noise, LogInverseGamma::new(2.0, scale)?),
+        prior: format!("N(0, 1) on every weight, IG(2, {scale:.3e}) on the noise variance"),
+        mala: Mala { preconditioner, ..Mala::default() },
+        langevin: LangevinGradient {
+            descent: DescentRule { objective, learning_rate, ..langevin.descent },
+            ..langevin
+        },
+        // Small weights, noise about as wide as a scaled response: chains that start from draws of
+        // the prior are likely to end where many hidden units are saturated, and to stay there.
+        start_sd: Some(0.1),
+    })
+}
+
+pub fn run(plan: &Plan, setup: &Setup, options: &Options) -> Result<Run, AnyError> {
+    shared::fit(Gaussian::sampled(), 1, plan, setup, options)
 }
 
 /// Samples both models and prints the comparison; `digits` of errors. The skill is that against
 /// the first reference; least squares comes after the references that are given.
 pub fn compare(
-    (train, test): (Dataset, Dataset),
+    data: (Dataset, Dataset),
     mut references: Vec<Reference>,
     digits: usize,
     options: &Options,
 ) -> Result<(), AnyError> {
-    let least_squares = least_squares(&train, test.x().view())?;
-    references.push(Reference { name: "least squares", prediction: least_squares });
-    let mut baselines = Vec::new();
-    for Reference { name, prediction } in &references {
-        let squared = (prediction - test.real()?).mapv(|d| d * d);
-        baselines.push((*name, squared.mean().unwrap_or(f64::NAN).sqrt()));
+    references.push(Reference::least_squares(&data.0, &data.1)?);
+    let (setup, scaler) = setup(data, options)?;
+    let plans = [plan(Kin::Linear, &setup, options)?, plan(Kin::Mlp, &setup, options)?];
+    shared::print_setup(&setup, &plans, options);
+    if options.paper {
+        println!(
+            "1/tau^2 is improper: with a network that could fit every response, so would be the posterior"
+        );
     }
-
-    // Scaled by the training rows alone; files are taken as they are.
-    let (scaled_train, scaled_test, scaler) = if options.train.is_some() {
-        (train, test, None)
-    } else {
-        let features = Standardize::new().allow_constant().fit_features(&train)?;
-        let response = Standardize::new().fit_response(&train)?;
-        let scale = |d: &Dataset| response.scale_response(&features.scale_features(d)?);
-        (scale(&train)?, scale(&test)?, Some(response))
-    };
-    let units: Option<ColumnScale> = scaler.as_ref().and_then(|s| s.columns().first().cloned());
-    let features = scaled_train.n_features();
-    println!(
-        "{} training rows, {} test rows, {features} features; sampler: {:?}",
-        scaled_train.rows(),
-        scaled_test.rows(),
-        options.sampler
-    );
-    match &units {
-        Some(units) => println!(
-            "features and response standardised by the training rows; scores in units of the \
-             response\n(log predictive density: less log {:.4}, the Jacobian of its scaling)",
-            units.scale
-        ),
-        None => println!("files taken as they are, scores in their units"),
-    }
-
-    // IG(2, b) has the weight of four observations, and mean b: noise of 3 % of the response's
-    // standard deviation. Small, so as not to widen the noise of data with hardly any; the tail
-    // of the prior towards larger noise is heavy.
-    let scale = 1e-3 * scaled_train.real()?.var(0.0);
-    let priors = Priors::all(Normal::new(0.0, 1.0)?)
-        .with("log_noise_variance", LogInverseGamma::new(2.0, scale)?);
-    let prior = format!("N(0, 1) on every weight, IG(2, {scale:.3e}) on the noise variance");
-    println!("priors: {prior}");
-    let setup = Setup { train: &scaled_train, test: &scaled_test, options, priors, prior, units };
-
-    let linear = Linear::new(features, 1)?;
-    let mlp = Mlp::new(&[features, 10, 1], Activation::Tanh)?;
-    let dense = Mala { preconditioner: Preconditioner::Dense, ..Mala::default() };
-    let noise = Gaussian::sampled();
-    let mut runs = [
-        shared::fit("linear".into(), linear, noise, dense, &setup)?,
-        shared::fit(format!("mlp {features}-10-1 tanh"), mlp, noise, Mala::default(), &setup)?,
-    ];
+    let mut runs = [run(&plans[0], &setup, options)?, run(&plans[1], &setup, options)?];
 
     let first = &references[0];
     let reference = match &scaler {
@@ -101,7 +143,7 @@ pub fn compare(
         let more = &mut report.more;
         more.insert("skill".into(), json!(predictions.skill(reference.view())?));
         more.insert("skill_reference".into(), json!(first.name));
-        let baselines = baselines.iter().map(|(n, rmse)| (n.to_string(), json!(rmse)));
+        let baselines = references.iter().map(|r| (r.name.to_string(), json!(r.rmse)));
         more.insert("baselines_test_rmse".into(), Value::Object(baselines.collect()));
         let units = units.as_ref().map(|u| json!({ "shift": u.shift, "scale": u.scale }));
         more.insert("response_scaling".into(), json!(units));
@@ -118,17 +160,41 @@ pub fn compare(
     ];
     let skill = format!("test skill, {}", first.name);
     shared::print_runs(&runs, &lines, &[(&skill, "skill", 3)]);
-    for Run { report, .. } in runs.iter().filter(|r| !r.report.verdict.starts_with("converged")) {
+    let failed = |r: &&Run| r.report.verdict.starts_with("not converged:");
+    for run in runs.iter().filter(failed) {
+        print_chains(run, digits)?;
+    }
+    if runs.iter().any(|r| failed(&r)) {
         println!(
-            "The scores of `{}` are those of these draws, not of its posterior.",
-            report.model
+            "Chains that had found the posterior would agree in both numbers. For a network, rather \
+             than more of\nthe same, take a sampler that moves further in each step: `--sampler nuts`."
         );
     }
     println!();
-    for (name, rmse) in &baselines {
+    for Reference { name, rmse, .. } in &references {
         println!("test RMSE of {name}: {rmse:.digits$}");
     }
     shared::write(options, &runs)
+}
+
+/// What each chain found, of a run that has not converged.
+fn print_chains(run: &Run, digits: usize) -> Result<(), AnyError> {
+    let Run { draws, predictions, units, report, .. } = run;
+    println!(
+        "\n`{}`: the scores are those of these draws, not of the posterior. What the chains found:",
+        report.model
+    );
+    let scale = units.as_ref().map_or(1.0, |u| u.scale);
+    for (chain, log_lik) in draws.stat("log_likelihood")?.rows().into_iter().enumerate() {
+        let scores = predictions.chain(chain)?.scores()?;
+        println!(
+            "  chain {chain}: log likelihood {:.1} +- {:.1}, test RMSE of its own mean {:.digits$}",
+            log_lik.mean().unwrap_or(f64::NAN),
+            log_lik.std(1.0),
+            scale * scores.get("rmse").map_or(f64::NAN, |s| s.posterior)
+        );
+    }
+    Ok(())
 }
 
 /// Predictions at `x` of least squares with an intercept, fitted to the training rows: columns are

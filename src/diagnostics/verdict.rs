@@ -75,7 +75,7 @@ pub struct Judge<'a> {
     groups: Vec<(String, ArrayView3<'a, f64>)>,
     divergences: u64,
     transitions: u64,
-    at_max_depth: Option<f64>,
+    at_max_depth: Vec<f64>,
     ebfmi: Vec<f64>,
 }
 
@@ -87,7 +87,7 @@ impl Default for Judge<'_> {
             groups: Vec::new(),
             divergences: 0,
             transitions: 0,
-            at_max_depth: None,
+            at_max_depth: Vec::new(),
             ebfmi: Vec::new(),
         }
     }
@@ -117,9 +117,9 @@ impl<'a> Judge<'a> {
         self
     }
 
-    /// Tells what the trajectories of Hamiltonian Monte Carlo were like: the share that was cut off at
-    /// the maximal depth, if there is one, and the E-BFMI of each chain (empty if not known).
-    pub fn trajectories(mut self, at_max_depth: Option<f64>, ebfmi: Vec<f64>) -> Self {
+    /// Tells what the trajectories of Hamiltonian Monte Carlo were like, for each chain: the share that
+    /// was cut off at the maximal depth, and the E-BFMI. Empty if not known.
+    pub fn trajectories(mut self, at_max_depth: Vec<f64>, ebfmi: Vec<f64>) -> Self {
         (self.at_max_depth, self.ebfmi) = (at_max_depth, ebfmi);
         self
     }
@@ -149,7 +149,7 @@ impl<'a> Judge<'a> {
             .collect();
         let outcome = self.outcome(chains, &groups);
         let (rhat_limit, divergences) = (self.rhat_limit, self.divergences);
-        let (at_max_depth, ebfmi) = (self.at_max_depth, self.ebfmi.clone());
+        let (at_max_depth, ebfmi) = (self.at_max_depth.clone(), self.ebfmi.clone());
         Ok(Verdict { outcome, groups, chains, rhat_limit, divergences, at_max_depth, ebfmi })
     }
 
@@ -425,8 +425,8 @@ pub struct Verdict {
     pub rhat_limit: f64,
     /// How many transitions diverged, if that was told.
     pub divergences: u64,
-    /// The share of trajectories that were cut off at the maximal depth, if that was told.
-    pub at_max_depth: Option<f64>,
+    /// The share of each chain's trajectories that were cut off at the maximal depth, if that was told.
+    pub at_max_depth: Vec<f64>,
     /// The E-BFMI of each chain, if that was told.
     pub ebfmi: Vec<f64>,
 }
@@ -555,7 +555,8 @@ impl fmt::Display for Verdict {
         if self.divergences > 0 && !matches!(self.outcome, Outcome::Divergent { .. }) {
             write!(f, "; {} transitions diverged", self.divergences)?;
         }
-        if let Some(share) = self.at_max_depth.filter(|share| *share > DEPTH_LIMIT) {
+        let share = self.at_max_depth.iter().sum::<f64>() / self.at_max_depth.len() as f64;
+        if share > DEPTH_LIMIT {
             write!(
                 f,
                 "; {:.0} % of transitions hit the maximal depth: raise it, or reparameterise",

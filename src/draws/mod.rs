@@ -208,11 +208,13 @@ impl Draws {
         self.stat("energy").ok().map(crate::diagnostics::ebfmi)
     }
 
-    /// The share of NUTS trajectories that were cut off at the maximal depth, if there are any.
-    pub fn at_max_depth(&self) -> Option<f64> {
+    /// The share of each chain's NUTS trajectories that were cut off at the maximal depth, if there are
+    /// any.
+    pub fn at_max_depth(&self) -> Option<Vec<f64>> {
         let is_wanted = |name: &String| name.rsplit('.').next() == Some("at_max_depth");
         let i = self.stat_names.iter().position(is_wanted)?;
-        self.stats.index_axis(Axis(2), i).mean()
+        let chains = self.stats.index_axis(Axis(2), i);
+        Some(chains.rows().into_iter().map(|r| r.mean().unwrap_or(f64::NAN)).collect())
     }
 
     /// Gradients evaluated in warm-up and sampling, all chains.

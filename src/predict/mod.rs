@@ -20,6 +20,7 @@
 //! | are the intervals right, and how wide? | [`coverage`](Predictions::coverage) | real, counts |
 //! | is the whole distribution right? | [`crps`](Predictions::crps), [`pit`](Predictions::pit) | real, counts |
 //! | better than a reference, such as [`persistence`]? | [`skill`](Predictions::skill) | real |
+//! | do the chains agree, and if not, what did each find? | [`verdict`](Predictions::verdict), [`summary`](Predictions::summary), [`chain`](Predictions::chain) | any |
 //! | which classes are confused? | [`confusion`](Predictions::confusion) | classes |
 //! | are the probabilities right? | [`brier`](Predictions::brier), [`reliability`](Predictions::reliability) | classes |
 //!
@@ -65,7 +66,7 @@ use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::Path;
 
-use ndarray::{Array2, Array3, Array4, ArrayView1, ArrayView3, ArrayView4, Axis};
+use ndarray::{Array2, Array3, Array4, ArrayView1, ArrayView3, ArrayView4, Axis, s};
 
 use self::cells::{map_cells, quantile};
 use crate::Error;
@@ -93,9 +94,13 @@ struct Trace {
     log_likelihood: Array2<f64>,
     /// `[chain, draw]`.
     log_prior: Array2<f64>,
-    divergences: u64,
+    /// Of each chain.
+    divergences: Vec<u64>,
+    /// Of each chain.
     transitions: u64,
-    at_max_depth: Option<f64>,
+    /// Of each chain, or empty.
+    at_max_depth: Vec<f64>,
+    /// Of each chain, or empty.
     ebfmi: Vec<f64>,
 }
 
@@ -125,6 +130,32 @@ impl Predictions {
         Ok(average.expect("there is at least one draw"))
     }
 
+    /// The predictions of one chain alone, to see what chains that disagree have found.
+    ///
+    /// Errors: there is no such chain.
+    pub fn chain(&self, chain: usize) -> Result<Self, Error> {
+        let chains = self.mean.len_of(Axis(0));
+        if chain >= chains {
+            return Err(Error::argument("chain", chain, format!("less than {chains}")));
+        }
+        let trace = &self.trace;
+        let of_chain = |all: &[f64]| all.get(chain).copied().into_iter().collect();
+        Ok(Self {
+            mean: self.mean.slice(s![chain..=chain, .., .., ..]).to_owned(),
+            log_density: self.log_density.slice(s![chain..=chain, .., ..]).to_owned(),
+            drawn: self.drawn.slice(s![chain..=chain, .., .., ..]).to_owned(),
+            observed: self.observed.clone(),
+            trace: Trace {
+                log_likelihood: trace.log_likelihood.slice(s![chain..=chain, ..]).to_owned(),
+                log_prior: trace.log_prior.slice(s![chain..=chain, ..]).to_owned(),
+                divergences: vec![trace.divergences[chain]],
+                transitions: trace.transitions,
+                at_max_depth: of_chain(&trace.at_max_depth),
+                ebfmi: of_chain(&trace.ebfmi),
+            },
+        })
+    }
+
     /// The observed response.
     pub fn observed(&self) -> &Response {
         &self.observed
@@ -132,22 +163,19 @@ impl Predictions {
 
     /// [`mean`](Self::mean) as quantities to diagnose, `[chain, draw, row * column]`.
     pub fn quantities(&self) -> ArrayView3<'_, f64> {
-        let (chains, draws, rows, columns) = self.mean.dim();
-        self.mean
-            .view()
-            .into_shape_with_order((chains, draws, rows * columns))
-            .expect("predictions are stored in standard order")
+        as_quantities(self.mean())
     }
 
     /// The verdict on the run that these predictions were made from: on the predictions, on the
     /// log likelihood and on the log prior of the draws, and on their divergences.
     pub fn verdict(&self) -> Result<Verdict, Error> {
+        let chains = self.trace.divergences.len() as u64;
         Judge::new()
             .quantities("predictions", self.quantities())
             .quantity("log likelihood", self.trace.log_likelihood.view())
             .quantity("log prior", self.trace.log_prior.view())
-            .divergences(self.trace.divergences, self.trace.transitions)
-            .trajectories(self.trace.at_max_depth, self.trace.ebfmi.clone())
+            .divergences(self.trace.divergences.iter().sum(), self.trace.transitions * chains)
+            .trajectories(self.trace.at_max_depth.clone(), self.trace.ebfmi.clone())
             .judge()
     }
 
@@ -155,10 +183,21 @@ impl Predictions {
     /// `row 3, virginica` (rows count from 0).
     pub fn summary(&self) -> Result<Summary, Error> {
         let (rows, columns) = (self.mean.dim().2, self.column_names());
-        let name = |row: usize, column: &String| format!("row {row}, {column}");
-        let names: Vec<String> =
-            (0..rows).flat_map(|i| columns.iter().map(move |c| name(i, c))).collect();
-        Summary::new(&names, self.quantities())
+        Summary::new(&cell_names(rows, &columns), self.quantities())
+    }
+
+    /// As [`summary`](Self::summary), of the [posterior predictive draws](Self::predictive_draws).
+    ///
+    /// Noise hides disagreement: where chains differ by less than the noise, R-hat is near 1 here,
+    /// and the chains disagree about the mean function all the same. Read it beside the R-hat of
+    /// [`summary`](Self::summary), which is what the [`verdict`](Self::verdict) looks at.
+    ///
+    /// Errors: the response is classes, whose draws are names rather than quantities.
+    pub fn predictive_summary(&self) -> Result<Summary, Error> {
+        self.numbers()?;
+        let (_, _, rows, columns) = self.drawn.dim();
+        let columns: Vec<String> = (0..columns).map(|j| j.to_string()).collect();
+        Summary::new(&cell_names(rows, &columns), as_quantities(self.predictive_draws()))
     }
 
     /// All scores that apply to the response, see [`Scores`].
@@ -249,6 +288,20 @@ impl Predictions {
         };
         Error::argument("response of the predictions", kind, wanted)
     }
+}
+
+/// `[chain, draw, row, column]` as `[chain, draw, row * column]`.
+fn as_quantities(values: ArrayView4<f64>) -> ArrayView3<f64> {
+    let (chains, draws, rows, columns) = values.dim();
+    values
+        .into_shape_with_order((chains, draws, rows * columns))
+        .expect("predictions are stored in standard order")
+}
+
+/// `row 3, virginica` for each row and column.
+fn cell_names(rows: usize, columns: &[String]) -> Vec<String> {
+    let name = |row: usize| columns.iter().map(move |column| format!("row {row}, {column}"));
+    (0..rows).flat_map(name).collect()
 }
 
 /// Writes to a new file; errors name it.

@@ -94,9 +94,13 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
             };
             (array(|d| d.0), array(|d| d.1))
         };
-        let steps = shape.0 * shape.1 * draws.info().thin;
-        let (divergences, transitions) = (draws.divergences(), steps as u64);
-        let (at_max_depth, ebfmi) = (draws.at_max_depth(), draws.ebfmi().unwrap_or_default());
+        let divergences = match draws.stat("divergent") {
+            Ok(divergent) => divergent.rows().into_iter().map(|chain| chain.sum() as u64).collect(),
+            Err(_) => vec![0; shape.0],
+        };
+        let transitions = (shape.1 * draws.info().thin) as u64;
+        let at_max_depth = draws.at_max_depth().unwrap_or_default();
+        let ebfmi = draws.ebfmi().unwrap_or_default();
         Ok(Trace { log_likelihood, log_prior, divergences, transitions, at_max_depth, ebfmi })
     }
 
