@@ -32,9 +32,7 @@ fn main() {
         let nuts = Nuts::default();
         w3('a', &problems::linear_gaussian('a'), &nuts);
         w3('b', &problems::linear_bernoulli('b'), &nuts);
-        if std::env::var_os("NOD").is_none() {
-            w3('d', &problems::network_gaussian('d'), &nuts);
-        }
+        w3('d', &problems::network_gaussian('d'), &nuts);
     }
     if wants("W5") {
         w5();

@@ -87,6 +87,7 @@ pub mod layout;
 pub mod likelihood;
 mod linalg;
 pub mod model;
+pub mod optimise;
 pub mod predict;
 pub mod prelude;
 pub mod prior;

@@ -1,10 +1,9 @@
 //! Hamiltonian Monte Carlo and NUTS leave their targets unchanged, and sabotaged copies do not.
 
 use bnn_mcmc::prelude::*;
-use bnn_mcmc::sampler::{Algorithm, Kernel, Step, WarmupProgress};
-use bnn_mcmc::target::{Point, Tempered};
-use bnn_mcmc::testing::{ConjugateRegression, GaussianTarget, Invariance, InvarianceReport, Noise};
-use ndarray::{Array1, Array2};
+use bnn_mcmc::sampler::{Algorithm, Kernel, Step};
+use bnn_mcmc::target::Point;
+use bnn_mcmc::testing::{GaussianTarget, Invariance, InvarianceReport};
 
 /// A density on the plane or in space with exact draws.
 trait Exact: GradTarget {

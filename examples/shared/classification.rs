@@ -53,6 +53,7 @@ pub fn plan(kin: Kin, setup: &Setup, options: &Options) -> Result<Plan, Error> {
         priors: Priors::all(Normal::new(0.0, 1.0)?),
         prior: "N(0, 1) on every weight".into(),
         mala: Mala { preconditioner, ..Mala::default() },
+        nuts: Nuts::default(),
         langevin: LangevinGradient {
             descent: DescentRule { learning_rate, ..langevin.descent },
             ..langevin

@@ -22,6 +22,10 @@ pub enum Kind {
     Rwm,
     /// Metropolis-adjusted Langevin algorithm
     Mala,
+    /// Hamiltonian Monte Carlo
+    Hmc,
+    /// The no-U-turn sampler
+    Nuts,
     /// Preconditioned Crank-Nicolson; a sampled noise variance is drawn from its conditional
     Pcn,
     /// The tutorial's: gradient descent with noise in half of the steps, else a random walk
@@ -40,13 +44,15 @@ pub struct Options {
     /// Number of chains [default: 4, with --paper 5]
     #[arg(long)]
     pub chains: Option<usize>,
-    /// Iterations of warm-up per chain [default: 20000, with --paper 5000; with --quick a tenth]
+    /// Iterations of warm-up per chain [default: 20000, hmc and nuts 1000, with --paper 5000; with
+    /// --quick a tenth]
     #[arg(long)]
     pub warmup: Option<usize>,
-    /// Draws to keep per chain [default: 2000, with --paper 1000; with --quick a quarter]
+    /// Draws to keep per chain [default: 2000, hmc and nuts and with --paper 1000; with --quick a
+    /// quarter]
     #[arg(long)]
     pub draws: Option<usize>,
-    /// Steps per kept draw [default: 50, with --paper 5]
+    /// Steps per kept draw [default: 50, hmc and nuts 1, with --paper 5]
     #[arg(long)]
     pub thin: Option<usize>,
     /// Seed of the split and of all random streams
@@ -76,18 +82,30 @@ impl Options {
         self.chains.unwrap_or(if self.paper { 5 } else { 4 })
     }
 
+    fn is_hamiltonian(&self) -> bool {
+        matches!(self.sampler(), Kind::Hmc | Kind::Nuts)
+    }
+
     pub fn warmup(&self) -> usize {
-        let default = if self.paper { 5_000 } else { 20_000 };
+        let default = match self.paper {
+            _ if self.is_hamiltonian() => 1_000,
+            true => 5_000,
+            false => 20_000,
+        };
         self.warmup.unwrap_or(if self.quick { default / 10 } else { default })
     }
 
     pub fn draws(&self) -> usize {
-        let default = if self.paper { 1_000 } else { 2_000 };
+        let default = if self.paper || self.is_hamiltonian() { 1_000 } else { 2_000 };
         self.draws.unwrap_or(if self.quick { default / 4 } else { default })
     }
 
     pub fn thin(&self) -> usize {
-        self.thin.unwrap_or(if self.paper { 5 } else { 50 })
+        self.thin.unwrap_or(match self.paper {
+            _ if self.is_hamiltonian() => 1,
+            true => 5,
+            false => 50,
+        })
     }
 
     /// What can be refused before any work is done.
@@ -167,6 +185,8 @@ pub struct Plan {
     pub prior: String,
     /// If MALA is what was asked for.
     pub mala: Mala,
+    /// If NUTS is what was asked for.
+    pub nuts: Nuts,
     /// If the Langevin-gradient sampler is what was asked for.
     pub langevin: LangevinGradient,
     /// Chains start at normal coordinates with this standard deviation; at draws of the prior if
@@ -190,6 +210,7 @@ impl Plan {
             priors: Priors::all(Normal::new(0.0, variance.sqrt())?),
             prior: format!("N(0, {variance}), a variance, on every weight"),
             mala: Mala::default(),
+            nuts: Nuts::default(),
             langevin: LangevinGradient {
                 step_size,
                 other_step_size,
@@ -200,6 +221,12 @@ impl Plan {
             },
             start_sd: Some(1.0),
         })
+    }
+
+    /// With the settings that NUTS would have.
+    fn hmc(&self) -> Hmc {
+        let Nuts { target_accept, preconditioner, .. } = self.nuts;
+        Hmc { target_accept, preconditioner, ..Hmc::default() }
     }
 
     /// The priors, and the tutorial's sampler if that is what was asked for.
@@ -348,6 +375,8 @@ fn fit_model<M: Model, L: Task>(
     let (draws, algorithm) = match options.sampler() {
         Kind::Rwm => sample(&posterior, Rwm::default(), start, options)?,
         Kind::Mala => sample(&posterior, plan.mala.clone(), start, options)?,
+        Kind::Hmc => sample(&posterior, plan.hmc(), start, options)?,
+        Kind::Nuts => sample(&posterior, plan.nuts.clone(), start, options)?,
         Kind::Pcn => L::pcn(&posterior, start, options)?,
         Kind::LangevinGradient => sample(&posterior, plan.langevin.clone(), start, options)?,
     };
@@ -389,10 +418,10 @@ fn fit_model<M: Model, L: Task>(
     Ok(Run { draws, summary, predictions, units: units.clone(), report })
 }
 
-/// The acceptance rate of each chain; in a cycle with a Gibbs update, which accepts always, the mean
-/// acceptance probability of the first kernel.
+/// The mean acceptance probability of each chain; in a cycle with a Gibbs update, which accepts always,
+/// that of the first kernel.
 fn accept_rate(draws: &Draws) -> Vec<f64> {
-    match draws.stat("first.accept_prob") {
+    match draws.stat("first.accept_prob").or_else(|_| draws.stat("accept_prob")) {
         Ok(p) => p.rows().into_iter().map(|r| r.mean().unwrap_or(f64::NAN)).collect(),
         Err(_) => draws.accept_rate(),
     }

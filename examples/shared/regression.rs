@@ -101,6 +101,12 @@ pub fn plan(kin: Kin, setup: &Setup, options: &Options) -> Result<Plan, Error> {
         priors: Priors::all(Normal::new(0.0, 1.0)?).with(noise, LogInverseGamma::new(2.0, scale)?),
         prior: format!("N(0, 1) on every weight, IG(2, {scale:.3e}) on the noise variance"),
         mala: Mala { preconditioner, ..Mala::default() },
+        nuts: match kin {
+            Kin::Linear => Nuts { preconditioner, ..Nuts::default() },
+            // The posterior is a thin, curved ridge: longer trajectories pay for themselves several
+            // times over, and smaller steps diverge less often in its narrow places.
+            Kin::Mlp => Nuts { max_depth: 12, target_accept: 0.9, ..Nuts::default() },
+        },
         langevin: LangevinGradient {
             descent: DescentRule { objective, learning_rate, ..langevin.descent },
             ..langevin

@@ -42,6 +42,76 @@ pub enum Init {
 impl Init {
     /// How many random points a chain tries before it gives up.
     pub const TRIES: usize = 100;
+
+    /// A starting point of finite log density for chain number `chain` of `chains`.
+    pub(crate) fn find<T: Target>(
+        &self,
+        target: &T,
+        chain: usize,
+        chains: usize,
+        rng: &mut ChainRng,
+        ws: &mut T::Workspace,
+    ) -> Result<Point, Error> {
+        let mut point = Point::new(target.dim());
+        let tries = if matches!(self, Self::Points(_)) { 1 } else { Self::TRIES };
+        for _ in 0..tries {
+            let mut start = vec![0.0; target.dim()];
+            self.draw(target, chain, chains, rng, &mut start)?;
+            point.set(|q| q.copy_from_slice(&start));
+            if point.eval(target, ws).is_finite() {
+                return Ok(point);
+            }
+        }
+        let last = point.log_density();
+        Err(Error::Start {
+            chain,
+            tries,
+            last: format!("log likelihood {}, log prior {}", last.likelihood, last.prior),
+        })
+    }
+
+    fn draw<T: Target>(
+        &self,
+        target: &T,
+        chain: usize,
+        chains: usize,
+        rng: &mut ChainRng,
+        q: &mut [f64],
+    ) -> Result<(), Error> {
+        let check = |what: &str, point: &[f64]| {
+            if point.len() != q.len() {
+                let what = format!("length of {what}");
+                return Err(Error::shape(what, point.len(), q.len()));
+            }
+            match point.iter().position(|x| !x.is_finite()) {
+                Some(i) => Err(Error::argument(
+                    format!("coordinate {i} of {what}"),
+                    point[i],
+                    "a finite number",
+                )),
+                None => Ok(()),
+            }
+        };
+        match self {
+            Self::Random => target.draw_start(rng, q),
+            Self::Points(points) => {
+                if points.len() != chains {
+                    return Err(Error::shape("number of starting points", points.len(), chains));
+                }
+                check(&format!("the starting point of chain {chain}"), &points[chain])?;
+                q.copy_from_slice(&points[chain]);
+                Ok(())
+            }
+            Self::Around { center, sd } => {
+                positive("sd of the starting points", *sd)?;
+                check("the center of the starting points", center)?;
+                for (q, c) in q.iter_mut().zip(center) {
+                    *q = c + sd * rng.normal();
+                }
+                Ok(())
+            }
+        }
+    }
 }
 
 /// Ends a run from another thread (or from its progress report) at the next draw.
@@ -423,81 +493,26 @@ impl<'t, T: Target, A: Algorithm<&'t T>> Sampler<'t, T, A> {
         let rng = ChainRng::new(self.seed, chain as u64);
         let kernel = self.algorithm.kernel(&self.target, &rng)?;
         let mut ws = self.target.workspace();
-        let mut point = Point::new(dim);
         // A stream of its own: how many points are tried does not shift the chain's.
         let mut start_rng = rng.child(u64::MAX);
-        let tries = if matches!(self.init, Init::Points(_)) { 1 } else { Init::TRIES };
-        for _ in 0..tries {
-            let mut start = vec![0.0; dim];
-            self.draw_start(chain, &mut start_rng, &mut start)?;
-            point.set(|q| q.copy_from_slice(&start));
-            if point.eval(&self.target, &mut ws).is_finite() {
-                let n_own_stats = kernel.stat_names().len();
-                let (values, stats) =
-                    (self.storage(dim)?, self.storage(STATS.len() + n_own_stats)?);
-                return Ok(Chain {
-                    witness: point.log_density(),
-                    done: [0; 2],
-                    rng,
-                    kernel,
-                    point,
-                    ws,
-                    values,
-                    stats,
-                    n_own_stats,
-                    index: chain,
-                    divergences: [0; 2],
-                    diverged: Vec::new(),
-                    warmup_gradients: 0,
-                });
-            }
-        }
-        let last = point.log_density();
-        Err(Error::Start {
-            chain,
-            tries,
-            last: format!("log likelihood {}, log prior {}", last.likelihood, last.prior),
+        let point = self.init.find(self.target, chain, self.chains, &mut start_rng, &mut ws)?;
+        let n_own_stats = kernel.stat_names().len();
+        let (values, stats) = (self.storage(dim)?, self.storage(STATS.len() + n_own_stats)?);
+        Ok(Chain {
+            witness: point.log_density(),
+            done: [0; 2],
+            rng,
+            kernel,
+            point,
+            ws,
+            values,
+            stats,
+            n_own_stats,
+            index: chain,
+            divergences: [0; 2],
+            diverged: Vec::new(),
+            warmup_gradients: 0,
         })
-    }
-
-    fn draw_start(&self, chain: usize, rng: &mut ChainRng, q: &mut [f64]) -> Result<(), Error> {
-        let check = |what: &str, point: &[f64]| {
-            if point.len() != q.len() {
-                let what = format!("length of {what}");
-                return Err(Error::shape(what, point.len(), q.len()));
-            }
-            match point.iter().position(|x| !x.is_finite()) {
-                Some(i) => Err(Error::argument(
-                    format!("coordinate {i} of {what}"),
-                    point[i],
-                    "a finite number",
-                )),
-                None => Ok(()),
-            }
-        };
-        match &self.init {
-            Init::Random => self.target.draw_start(rng, q),
-            Init::Points(points) => {
-                if points.len() != self.chains {
-                    return Err(Error::shape(
-                        "number of starting points",
-                        points.len(),
-                        self.chains,
-                    ));
-                }
-                check(&format!("the starting point of chain {chain}"), &points[chain])?;
-                q.copy_from_slice(&points[chain]);
-                Ok(())
-            }
-            Init::Around { center, sd } => {
-                positive("sd of the starting points", *sd)?;
-                check("the center of the starting points", center)?;
-                for (q, c) in q.iter_mut().zip(center) {
-                    *q = c + sd * rng.normal();
-                }
-                Ok(())
-            }
-        }
     }
 
     /// Memory for all draws of one chain, or an error that says how much was asked for.
