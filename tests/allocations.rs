@@ -95,6 +95,15 @@ where
 #[test]
 fn no_step_allocates() {
     for preconditioner in
+        [Preconditioner::DiagonalFromGradients, Preconditioner::Diagonal, Preconditioner::Dense]
+    {
+        let nuts = Nuts { preconditioner, max_depth: 5, ..Nuts::default() };
+        let hmc = Hmc { preconditioner, max_steps: 20, ..Hmc::default() };
+        check('b', &problems::linear_bernoulli('b'), &nuts);
+        check('d', &problems::network_gaussian('d'), &nuts);
+        check('d', &problems::network_gaussian('d'), &hmc);
+    }
+    for preconditioner in
         [Preconditioner::Identity, Preconditioner::Diagonal, Preconditioner::Dense]
     {
         let mala = Mala { preconditioner, step_size: 1e-3, ..Mala::default() };

@@ -60,6 +60,10 @@ fn blocks_gibbs_pcn_cycles_and_mixtures() {
     let weights = ["w", "b"];
     assert_passes(&test(&Cycle(OnBlocks::new(&weights, mala()), GibbsNoise), &posterior, &exact));
     assert_passes(&test(&Cycle(OnBlocks::new(&weights, pcn()), GibbsNoise), &posterior, &exact));
+    let nuts = Nuts { step_size: 0.3, ..Nuts::default() };
+    assert_passes(&test(&Cycle(OnBlocks::new(&weights, nuts), GibbsNoise), &posterior, &exact));
+    let hmc = Hmc { step_size: 0.3, path_length: 1.0, ..Hmc::default() };
+    assert_passes(&test(&Cycle(OnBlocks::new(&weights, hmc), GibbsNoise), &posterior, &exact));
     let rwm = Rwm { step_size: 0.3, ..Rwm::default() };
     assert_passes(&test(
         &Cycle(
@@ -267,6 +271,9 @@ fn tempered_kernels_and_a_gibbs_update_without_beta() {
     let weights = ["w", "b"];
     assert_passes(&setup.run(&hot, &mala(), draw).unwrap());
     assert_passes(&setup.run(&hot, &Rwm { step_size: 0.3, ..Rwm::default() }, draw).unwrap());
+    let few = Invariance { steps: 5, ..setup };
+    assert_passes(&few.run(&hot, &Nuts { step_size: 0.4, ..Nuts::default() }, draw).unwrap());
+    assert_passes(&few.run(&hot, &Hmc { step_size: 0.4, ..Hmc::default() }, draw).unwrap());
     let gibbs = Cycle(OnBlocks::new(&weights, pcn()), GibbsNoise);
     assert_passes(&setup.run(&hot, &gibbs, draw).unwrap());
     let gibbs = Cycle(OnBlocks::new(&weights, pcn()), GibbsWithoutBeta);

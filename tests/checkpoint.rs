@@ -244,6 +244,13 @@ fn a_stopped_run_goes_on_exactly() {
         stopped_equals_uninterrupted(&Mala { preconditioner, ..Mala::default() }, seed);
         stopped_equals_uninterrupted(&Rwm { preconditioner, ..Rwm::default() }, 10 + seed);
     }
+    for (seed, preconditioner) in
+        kinds.into_iter().chain([Preconditioner::DiagonalFromGradients]).enumerate()
+    {
+        let seed = 40 + 2 * seed as u64;
+        stopped_equals_uninterrupted(&Nuts { preconditioner, ..Nuts::default() }, seed);
+        stopped_equals_uninterrupted(&Hmc { preconditioner, ..Hmc::default() }, seed + 1);
+    }
     stopped_equals_uninterrupted(&Independence { proposal: Wide }, 20);
     stopped_equals_uninterrupted(&Odd::default(), 30);
 }

@@ -523,6 +523,34 @@ fn verdict_of_agreeing_chains_with_divergences() {
 }
 
 #[test]
+fn verdict_on_trajectories() {
+    let good = ar1(4, 1000, 0.1, 1);
+    let judge = |share: f64, ebfmi| {
+        let judge = Judge::new().quantity("x", good.view());
+        judge.trajectories(vec![share; 4], ebfmi).judge().unwrap().to_string()
+    };
+    let fine = judge(0.01, vec![0.9; 4]);
+    assert!(!fine.contains("depth") && !fine.contains("E-BFMI"), "{fine}");
+    let deep = judge(0.12, vec![]);
+    assert!(deep.contains("12 % of transitions hit the maximal depth: raise it, or rep"), "{deep}");
+    let slow = judge(0.0, vec![0.9, 0.2, 0.9, 0.11]);
+    assert!(slow.contains("E-BFMI of chains 1 and 3 (counted from 0) is low (0.11;"), "{slow}");
+}
+
+#[test]
+fn ebfmi_of_independent_energies_is_two_and_of_slow_ones_small() {
+    // sum (x_t - x_(t-1))^2 / sum (x_t - mean)^2 = 2 (1 - rho) in the limit.
+    for rho in [0.0, 0.9] {
+        let energies = ar1(2, 20_000, rho, 3);
+        for ebfmi in bnn_mcmc::diagnostics::ebfmi(energies.view()) {
+            assert!((ebfmi - 2.0 * (1.0 - rho)).abs() < 0.05, "{ebfmi}");
+        }
+    }
+    let constant = Array2::<f64>::ones((1, 10));
+    assert!(bnn_mcmc::diagnostics::ebfmi(constant.view())[0].is_nan());
+}
+
+#[test]
 fn verdict_on_what_cannot_be_judged() {
     let good = ar1(4, 1000, 0.1, 1);
     for bad in [f64::NAN, f64::INFINITY, f64::NEG_INFINITY] {

@@ -85,9 +85,19 @@ fn kernels_with_learnt_preconditioners() {
         let report = test(&target, &Warmed { inner: Mala { preconditioner, ..Mala::default() } });
         assert!(report.passes(), "MALA, {preconditioner:?}: {report}");
         assert!((0.45..0.7).contains(&report.accept_rate), "MALA, {preconditioner:?}: {report}");
+        let report = test(&target, &Warmed { inner: Nuts { preconditioner, ..Nuts::default() } });
+        assert!(report.passes(), "NUTS, {preconditioner:?}: {report}");
         let report = test(&target, &Warmed { inner: Rwm { preconditioner, ..Rwm::default() } });
         assert!(report.passes(), "RWM, {preconditioner:?}: {report}");
         assert!((0.15..0.4).contains(&report.accept_rate), "RWM, {preconditioner:?}: {report}");
+    }
+    let preconditioner = Preconditioner::DiagonalFromGradients;
+    for report in [
+        test(&target, &Warmed { inner: Nuts { preconditioner, ..Nuts::default() } }),
+        test(&target, &Warmed { inner: Hmc { preconditioner, ..Hmc::default() } }),
+        test(&target, &Warmed { inner: Mala { preconditioner, ..Mala::default() } }),
+    ] {
+        assert!(report.passes(), "{preconditioner:?}: {report}");
     }
 }
 

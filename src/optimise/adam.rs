@@ -131,7 +131,7 @@ mod tests {
 
     #[test]
     fn finds_the_mode_of_a_badly_scaled_normal() {
-        let target = GaussianTarget::new(vec![3.0, -2.0], &[1.0, 0.09, 0.09, 0.01]).unwrap();
+        let target = GaussianTarget::new(vec![3.0, -2.0], &[1.0, 0.03, 0.03, 0.01]).unwrap();
         let mut q = [0.0, 0.0];
         let adam = Adam { learning_rate: 0.05, ..Adam::default() };
         let best = adam.maximise(&target, &mut q).unwrap();

@@ -199,8 +199,11 @@ impl<T: GradTarget> Builder<'_, T> {
         if self.end.point.log_density().is_outside_support() {
             return false;
         }
-        // An energy of -infinity is as wrong as one of +infinity.
-        self.divergent = !energy.is_finite() || -log_weight > MAX_ENERGY_ERROR;
+        // An energy of -infinity is as wrong as one of +infinity, and so is a position that has
+        // overflowed, whatever the target says of it.
+        self.divergent = !energy.is_finite()
+            || -log_weight > MAX_ENERGY_ERROR
+            || !self.end.point.q().iter().all(|q| q.is_finite());
         if !self.divergent {
             tree.plant(self.end, log_weight, energy);
         }
