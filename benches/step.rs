@@ -3,7 +3,8 @@
 //!     cargo bench --bench step
 //!
 //! The floor of a MALA step is one gradient, of a random-walk step one log density: both are timed
-//! beside the steps.
+//! beside the steps. HMC takes 8 leapfrog steps and NUTS 7, so many gradients are their floor: the
+//! momentum, the energies, the tree and its scalar products come on top.
 
 use std::hint::black_box;
 
@@ -50,6 +51,19 @@ fn all<T: GradTarget>(criterion: &mut Criterion, key: char, target: &T) {
         step(criterion, &format!("rwm {name}"), key, target, &rwm);
         let mala = Mala { step_size, preconditioner, ..Mala::default() };
         step(criterion, &format!("mala {name}"), key, target, &mala);
+        let (path_length, jitter, adapt_step_size) = (8.0 * step_size, 0.0, false);
+        let hmc = Hmc {
+            step_size,
+            path_length,
+            jitter,
+            adapt_step_size,
+            preconditioner,
+            ..Hmc::default()
+        };
+        step(criterion, &format!("hmc 8 {name}"), key, target, &hmc);
+        let nuts =
+            Nuts { step_size, max_depth: 3, adapt_step_size, preconditioner, ..Nuts::default() };
+        step(criterion, &format!("nuts 7 {name}"), key, target, &nuts);
     }
 }
 

@@ -82,7 +82,7 @@ impl Options {
         self.chains.unwrap_or(if self.paper { 5 } else { 4 })
     }
 
-    fn is_hamiltonian(&self) -> bool {
+    pub fn is_hamiltonian(&self) -> bool {
         matches!(self.sampler(), Kind::Hmc | Kind::Nuts)
     }
 

@@ -170,7 +170,7 @@ pub fn compare(
     for run in runs.iter().filter(failed) {
         print_chains(run, digits)?;
     }
-    if runs.iter().any(|r| failed(&r)) {
+    if runs.iter().any(|r| failed(&r)) && !options.is_hamiltonian() {
         println!(
             "Chains that had found the posterior would agree in both numbers. For a network, rather \
              than more of\nthe same, take a sampler that moves further in each step: `--sampler nuts`."

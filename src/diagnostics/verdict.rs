@@ -437,6 +437,10 @@ impl Verdict {
         matches!(self.outcome, Outcome::Converged { .. })
     }
 
+    fn is_hamiltonian(&self) -> bool {
+        !(self.at_max_depth.is_empty() && self.ebfmi.is_empty())
+    }
+
     /// `every chain`, `chain 1 (counted from 0)`, or `chains 0 and 2 (counted from 0)`.
     fn chains_listed(&self, chains: &[usize]) -> String {
         let names = listed(chains.iter().map(ToString::to_string).collect());
@@ -502,11 +506,14 @@ impl fmt::Display for Verdict {
             Outcome::ChainsDrift { drifting, halves_rhat, .. } => {
                 let who = self.chains_listed(drifting);
                 let drift = if who.starts_with("chains") { "drift" } else { "drifts" };
+                let faster = match self.is_hamiltonian() {
+                    true => "let trajectories be longer (a larger `max_depth`)",
+                    false => "use NUTS (or a dense preconditioner, if the model is linear)",
+                };
                 write!(
                     f,
                     "not converged: {who} still {drift} (R-hat between the halves of a single chain up to {}): \
-                     warm up and run longer, or use a sampler that mixes faster (a dense \
-                     preconditioner, if the model is linear)",
+                     warm up and run longer, or {faster}",
                     ratio(*halves_rhat),
                 )
             }

@@ -7,7 +7,9 @@
 //! | algorithm | needs | use it |
 //! | --- | --- | --- |
 //! | [`Rwm`] | a log density | few parameters, or no gradient |
-//! | [`Mala`] | a gradient as well | the default: tens to hundreds of parameters |
+//! | [`Nuts`] | a gradient as well | the first to try, and the one for networks with a real response |
+//! | [`Hmc`] | a gradient | you know how long trajectories should be, or want equal cost per draw |
+//! | [`Mala`] | a gradient | very many cheap draws of an easy target; inside other kernels |
 //! | [`LangevinGradient`] | a model with a gradient | to compare with the tutorial that proposed it |
 //! | [`Pcn`] | Gaussian priors | weak data, very many parameters |
 //! | [`GibbsNoise`] | Gaussian likelihood, inverse-gamma prior | the noise variance, in a [`Cycle`] |
@@ -17,7 +19,8 @@
 //!
 //! # Step size
 //! One convention for the whole crate: `step_size` is the standard deviation of the Gaussian noise
-//! of one proposal, in units of the preconditioned space; MALA's drift is half its square.
+//! of one proposal, in units of the preconditioned space; MALA's drift is half its square. A leapfrog
+//! step of [`Hmc`] and [`Nuts`] is the same thing: MALA is HMC with one of them.
 //!
 //! # Your own kernel
 //! Implement [`Algorithm`] and [`Kernel`]; `examples/own_sampler.rs` shows one from top to bottom,

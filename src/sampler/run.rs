@@ -21,6 +21,16 @@ use crate::rng::ChainRng;
 use crate::target::{LogDensity, Point, Target};
 
 /// Where chains start. Points are checked: the log density must be finite.
+///
+/// **Which one?** The default, draws from the prior, lies within every support and is dispersed, as R-hat
+/// wants it. For networks with a real response take small weights instead,
+/// `Around { center: vec![0.0; dim], sd: 0.1 }`: draws of a wide prior saturate hidden units, and chains
+/// stay where they do. Measured on the bundled sunspot series (MLP 4-10-1 tanh, standardised, 4 chains,
+/// sampled noise): with N(0, 5^2) priors R-hat of the predictions after 500 + 250 draws of NUTS was 1.66 from
+/// prior draws, 1.41 from [Adam](crate::optimise::Adam) started there, and 1.23 from small weights; MALA's
+/// chains had log likelihoods of 40 to 172 after 5,000 + 2,000 steps from prior draws, and 513 to 566 from small
+/// weights. With N(0, 1) priors the difference is small, and none was seen for classes. Adam from small
+/// weights did no better than small weights alone, since the first steps of NUTS climb as fast.
 #[derive(Clone, Debug, Default)]
 pub enum Init {
     /// Random points of the target: draws from the prior, for a posterior. Tried up to
