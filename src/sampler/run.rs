@@ -1,8 +1,9 @@
 //! The loop: chains, warm-up, random streams, storage, progress.
 //!
 //! Chain c of a run with seed s draws from the stream (s, c) and from nothing else, so results are
-//! the same bits for any number of threads. Chains advance together, in rounds of about 20 ms:
-//! between two rounds progress is reported, and [checkpoints](crate::draws::checkpoint) are written.
+//! the same bits for any number of threads. Chains advance together, in rounds of about 20 ms (but at
+//! least eight iterations): between two rounds progress is reported, and
+//! [checkpoints](crate::draws::checkpoint) are written.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -123,6 +124,10 @@ impl Init {
         }
     }
 }
+
+/// Iterations of a round, at least: trajectories of different length even out, so that no thread waits
+/// long for the others.
+const LEAST_ROUND: usize = 8;
 
 /// Ends a run from another thread (or from its progress report) at the next draw.
 ///
@@ -280,7 +285,7 @@ impl<'t, T: Target, A: Algorithm<&'t T>> Sampler<'t, T, A> {
         self
     }
 
-    /// Calls `report` about fifty times a second, from the thread that called [`run`](Self::run).
+    /// Calls `report` about fifty times a second (less often if iterations are slow), from the thread that called [`run`](Self::run).
     pub fn on_progress(mut self, report: impl FnMut(&Progress) + 't) -> Self {
         self.on_progress = Some(Box::new(report));
         self
@@ -358,7 +363,7 @@ impl<'t, T: Target, A: Algorithm<&'t T>> Sampler<'t, T, A> {
                 let advanced = end - done;
                 done = least_done(&chains, p);
                 let factor = 0.02 / round_began.elapsed().as_secs_f64().max(1e-6);
-                round = ((advanced as f64 * factor.min(8.0)) as usize).max(1);
+                round = ((advanced as f64 * factor.min(8.0)) as usize).max(LEAST_ROUND);
                 seconds[p] += lap();
                 if let Some(saver) = &mut saver
                     && saver.is_due(advanced)
