@@ -520,6 +520,13 @@ fn verdict_of_agreeing_chains_with_divergences() {
     let many = judge(50);
     assert!(matches!(many.outcome, Outcome::Divergent { divergences: 50, .. }), "{many}");
     assert!(many.to_string().contains("(1.2 %)"), "{many}");
+    // Also where the chains agree only nearly.
+    let nearly = ar1(4, 1000, 0.97, 2);
+    let judge = Judge::new().quantity("x", nearly.view()).divergences(50, 4000).judge().unwrap();
+    let rhat = judge.groups[0].max_rhat;
+    assert!(rhat > 1.01 && rhat < 1.05, "{rhat}");
+    assert!(matches!(judge.outcome, Outcome::Divergent { .. }), "{judge}");
+    assert!(judge.to_string().contains("50 transitions diverged"), "{judge}");
 }
 
 #[test]

@@ -443,6 +443,9 @@ fn divergences_are_counted_and_say_where() {
     let draws = Sampler::new(&Funnel, nuts.clone()).warmup(0).draws(3000).seed(3).run().unwrap();
     let divergences = &draws.info().divergences;
     assert!(!divergences.is_empty() && divergences.len() as u64 <= draws.divergences());
+    // The neck is at negative v.
+    let mean = divergences.iter().map(|d| d.position[0]).sum::<f64>() / divergences.len() as f64;
+    assert!(mean < -0.5 && divergences.iter().all(|d| d.position[0] > -5.0), "{mean}");
     for divergence in divergences {
         assert!(divergence.position.len() == 3 && divergence.chain < 4 && divergence.draw < 3000);
         assert_eq!(draws.stat("divergent").unwrap()[(divergence.chain, divergence.draw)], 1.0);
@@ -481,4 +484,35 @@ fn wrong_settings_are_named() {
     let rwm = Rwm { preconditioner: Preconditioner::DiagonalFromGradients, ..Rwm::default() };
     let error = Sampler::new(&target, rwm).run().unwrap_err().to_string();
     assert!(error.contains("a random walk computes no gradients"), "{error}");
+}
+
+/// A coordinate without a gradient must not keep the others from being learnt.
+#[test]
+fn a_flat_coordinate_among_steep_ones_is_no_hindrance() {
+    struct Partly;
+    impl Target for Partly {
+        type Workspace = ();
+        fn dim(&self) -> usize {
+            3
+        }
+        fn workspace(&self) {}
+        fn log_density(&self, q: &[f64], _: &mut ()) -> LogDensity {
+            if q[2].abs() > 10.0 {
+                return LogDensity::OUTSIDE;
+            }
+            LogDensity::from(-0.5 * (q[0] * q[0] * 1e6 + q[1] * q[1] * 1e-4))
+        }
+    }
+    impl GradTarget for Partly {
+        fn log_density_grad(&self, q: &[f64], grad: &mut [f64], ws: &mut ()) -> LogDensity {
+            grad.copy_from_slice(&[-q[0] * 1e6, -q[1] * 1e-4, 0.0]);
+            self.log_density(q, ws)
+        }
+    }
+    let draws = Sampler::new(&Partly, Nuts::default()).seed(1).run().unwrap();
+    assert!(draws.stat("leapfrog_steps").unwrap().mean().unwrap() < 20.0);
+    let summary = draws.summary().unwrap();
+    for (row, sd) in summary.rows.iter().zip([1e-3, 100.0, 10.0 / 3f64.sqrt()]) {
+        assert!((row.sd / sd - 1.0).abs() < 0.15, "{}: {}", row.name, row.sd);
+    }
 }

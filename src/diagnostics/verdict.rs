@@ -9,8 +9,11 @@
 //!
 //! - Does a chain disagree with itself? R-hat of the two halves of the single chain, on ranks and
 //!   folded, above 1.1 (the limit of Gelman and Rubin's day) means that it still drifts.
-//! - Is one chain alone to blame? That is so if R-hat falls to 1.05 or below, and its excess over 1
-//!   to less than a third, when that chain is left out.
+//! - Is one chain alone to blame? That is so if R-hat is above 1.05 and falls to that or below, and its
+//!   excess over 1 to less than a third, when that chain is left out.
+//!
+//! A run with more than one divergent transition in a thousand is not trusted however well its chains
+//! agree; what is wrong with trajectories besides is told at the end of the sentence.
 //!
 //! Chains are counted from 0, as everywhere in this crate, and sentences say so.
 //!
@@ -62,7 +65,7 @@ pub const DIVERGENT_LIMIT: f64 = 1e-3;
 
 /// The share of NUTS trajectories cut off at the maximal depth above which a verdict says so.
 pub const DEPTH_LIMIT: f64 = 0.01;
-/// E-BFMI below which a verdict speaks of it (Betancourt 2016, arXiv:1604.00695).
+/// E-BFMI below which a verdict speaks of it (Betancourt 2017, arXiv:1701.02434, section 6.1).
 pub const EBFMI_LIMIT: f64 = 0.3;
 
 /// Collects the quantities to be judged, and the limits to judge them by.
@@ -180,17 +183,20 @@ impl<'a> Judge<'a> {
         if !stuck.is_empty() {
             return Outcome::ChainsStuck { stuck, max_rhat };
         }
+        let share = self.divergences as f64 / (self.transitions as f64).max(1.0);
+        let divergent = Outcome::Divergent { divergences: self.divergences, share, max_rhat };
         if max_rhat > self.rhat_limit {
-            return self.disagreement(&drift, max_rhat, min_ess);
+            // A small disagreement is the lesser evil.
+            let small = max_rhat <= OTHERS_LIMIT && share > DIVERGENT_LIMIT;
+            return if small { divergent } else { self.disagreement(&drift, max_rhat, min_ess) };
         }
         // Quantities that all chains agree are constant are agreement; others must be defined.
         let undefined: usize = groups.iter().map(|g| g.undefined).sum();
         if undefined > constant {
             return Outcome::ConstantQuantities { count: undefined };
         }
-        if self.divergences as f64 > DIVERGENT_LIMIT * self.transitions as f64 {
-            let share = self.divergences as f64 / self.transitions as f64;
-            return Outcome::Divergent { divergences: self.divergences, share };
+        if share > DIVERGENT_LIMIT {
+            return divergent;
         }
         let wanted = self.ess_per_chain * chains as f64;
         // Written so that a NaN on either side cannot pass.
@@ -211,6 +217,7 @@ impl<'a> Judge<'a> {
         let without = self.rhat_without(drift.len());
         let outlier = without.iter().enumerate().min_by(|a, b| a.1.total_cmp(b.1));
         if let Some((chain, &rhat_without)) = outlier
+            && max_rhat > OTHERS_LIMIT
             && rhat_without <= OTHERS_LIMIT.max(self.rhat_limit)
             && 3.0 * (rhat_without - 1.0) < max_rhat - 1.0
         {
@@ -385,12 +392,14 @@ pub enum Outcome {
         /// The largest R-hat between its halves; NaN if all its quantities are constant.
         halves_rhat: f64,
     },
-    /// The chains agree, but too many transitions diverged.
+    /// The chains agree, or nearly so, but too many transitions diverged.
     Divergent {
         /// How many.
         divergences: u64,
         /// Their share of all transitions.
         share: f64,
+        /// The largest R-hat.
+        max_rhat: f64,
     },
     /// No quantity ever changes, or R-hat is undefined for another reason.
     ConstantQuantities {
@@ -530,13 +539,15 @@ impl fmt::Display for Verdict {
                 if *drifts { "disagree" } else { "do not disagree" },
                 ratio(*halves_rhat),
             ),
-            Outcome::Divergent { divergences, share } => write!(
+            Outcome::Divergent { divergences, share, max_rhat } => write!(
                 f,
-                "not to be trusted: {divergences} transitions diverged ({:.1} %), though the chains \
-                 agree: the part of the target where the density fails, or is too curved for the step \
-                 size, was not sampled; raise `target_accept`, look for overflow in the model, or \
+                "not to be trusted: {} diverged ({:.1} %), though the chains agree (R-hat up to {}): the \
+                 part of the target where the density fails, or is too curved for the step size, was \
+                 not sampled; raise `target_accept`, look for overflow in the model, or \
                  rescale the data",
+                transitions(*divergences),
                 100.0 * share,
+                ratio(*max_rhat),
             ),
             Outcome::ConstantQuantities { count } => {
                 let all: usize = self.groups.iter().map(|g| g.quantities).sum();
@@ -560,7 +571,7 @@ impl fmt::Display for Verdict {
             ),
         }?;
         if self.divergences > 0 && !matches!(self.outcome, Outcome::Divergent { .. }) {
-            write!(f, "; {} transitions diverged", self.divergences)?;
+            write!(f, "; {} diverged", transitions(self.divergences))?;
         }
         let share = self.at_max_depth.iter().sum::<f64>() / self.at_max_depth.len() as f64;
         if share > DEPTH_LIMIT {
@@ -583,6 +594,11 @@ impl fmt::Display for Verdict {
         }
         Ok(())
     }
+}
+
+/// `1 transition`, `2 transitions`.
+fn transitions(n: u64) -> String {
+    if n == 1 { "1 transition".into() } else { format!("{n} transitions") }
 }
 
 /// `a, b and c`.

@@ -246,7 +246,17 @@ impl Store {
             .truncate(false)
             .open(&draws_path)
             .map_err(refused)?;
-        match draws.try_lock() {
+        // A run that has just ended may leave its lock for a moment: to a process that another thread was
+        // starting meanwhile, until that lets go of what it has inherited.
+        let mut tries = 50;
+        let lock = loop {
+            match draws.try_lock() {
+                Err(TryLockError::WouldBlock) if tries > 0 => tries -= 1,
+                lock => break lock,
+            }
+            std::thread::sleep(std::time::Duration::from_millis(10));
+        };
+        match lock {
             Err(TryLockError::WouldBlock) => {
                 let problem = "another process is writing this checkpoint";
                 return Err(Error::checkpoint(path, problem));

@@ -62,7 +62,8 @@ pub struct Divergence {
     pub chain: usize,
     /// The draw before which it happened, counted before any thinning of the finished draws.
     pub draw: usize,
-    /// Where the trajectory or proposal failed.
+    /// Where it failed: the last position of the trajectory before the step that did, or the proposal of
+    /// a kernel without trajectories.
     pub position: Vec<f64>,
 }
 

@@ -15,8 +15,8 @@
 //!
 //! A transition whose energy rises by more than [`MAX_ENERGY_ERROR`] anywhere on its trajectory, or
 //! whose density is NaN or infinite there, has diverged: the step size is too large for the curvature
-//! at that place, which the chain cannot enter. A trajectory that leaves the support is rejected and
-//! is no divergence.
+//! at that place, which the chain cannot enter. What leaves the support (the whole trajectory of HMC, the
+//! doubling of NUTS) is rejected and is no divergence.
 //!
 //! Source: Neal, *MCMC using Hamiltonian dynamics*, Handbook of Markov Chain Monte Carlo, 2011,
 //! arXiv:1206.1901, sections 2 and 4.1.
@@ -39,12 +39,20 @@ pub(super) struct Phase {
     /// L^T g.
     force: Vec<f64>,
     velocity: Vec<f64>,
+    /// The position before the latest leapfrog step.
+    pub before: Vec<f64>,
 }
 
 impl Phase {
     pub fn new(dim: usize) -> Self {
         let zeros = vec![0.0; dim];
-        Self { point: Point::new(dim), p: zeros.clone(), force: zeros.clone(), velocity: zeros }
+        Self {
+            point: Point::new(dim),
+            p: zeros.clone(),
+            force: zeros.clone(),
+            velocity: zeros.clone(),
+            before: zeros,
+        }
     }
 
     /// Starts at `from`, whose gradient is known, with a momentum drawn afresh.
@@ -76,6 +84,7 @@ impl Phase {
     ) {
         add_scaled(&mut self.p, 0.5 * step_size, &self.force);
         scale.mul(&self.p, &mut self.velocity);
+        self.before.copy_from_slice(self.point.q());
         self.point.set(|q| add_scaled(q, step_size, &self.velocity));
         self.point.eval_grad(target, ws);
         scale.mul_transpose(self.point.grad(), &mut self.force);

@@ -105,8 +105,9 @@ pub trait Kernel<T: Target>: Send {
     /// Ends all adaptation. Called once, after the warm-up, also if it has no iterations.
     fn freeze(&mut self) {}
 
-    /// Overwrites `q`, the chain's position, with the position at which the latest step diverged.
-    /// Called only after a step that did; by default `q` stays.
+    /// Overwrites `q`, the chain's position, with where the latest step diverged (see
+    /// [`Divergence`](crate::draws::Divergence)). Called only after a step that did; by default `q`
+    /// stays.
     fn diverged_at(&self, _q: &mut [f64]) {}
 
     /// Names of the statistics that this kernel adds to each draw.

@@ -15,7 +15,8 @@
 //! This is asked of every subtree that a doubling builds: a subtree that turns within itself is thrown
 //! away whole, so that the trajectory could have been grown from any of its points. When two halves
 //! are joined it is asked of the whole, and of each half together with the nearest point of the other:
-//! without these a trajectory of a nearly normal target can run through whole periods unnoticed.
+//! without these a trajectory of a nearly normal target can run through whole periods unnoticed (Stan's
+//! issue 2799, 2019; Stan and PyMC do the same).
 //!
 //! **Which point.** Point z of the trajectory has weight w = exp(H_0 - H(z)). Within a subtree the
 //! draw is multinomial: of two halves the second's draw is taken with probability W_2 / (W_1 + W_2),
@@ -27,8 +28,8 @@
 //! beside each (O(d^2) with a dense preconditioner); memory 5 d (max_depth + 4) numbers per chain.
 //!
 //! Statistics per draw: `step_size`, `energy` of the draw, `energy_error` (that of the draw against that
-//! of the point before), `tree_depth`, `leapfrog_steps`, and `at_max_depth`, 1 where the trajectory was
-//! cut off. `accept_prob` is the mean of min(1, w) over all leapfrog steps, and a draw counts as accepted
+//! of the point before), `tree_depth` (the number of doublings, without one that was thrown away),
+//! `leapfrog_steps` (with those thrown away), and `at_max_depth`, 1 where the trajectory was cut off. `accept_prob` is the mean of min(1, w) over all leapfrog steps, and a draw counts as accepted
 //! if it is another point than the one before.
 //!
 //! Not for densities with many separate modes: no sampler here that follows the gradient crosses
@@ -137,8 +138,8 @@ impl Tree {
     }
 
     /// Appends `next`, which goes on where this tree ends, and takes its draw with probability
-    /// `take`. True if the whole turns back on itself.
-    fn join(&mut self, next: &mut Tree, take: f64, rng: &mut ChainRng) -> bool {
+    /// `probability`. Returns whether the whole turns back on itself, and whether the draw was taken.
+    fn join(&mut self, next: &mut Tree, probability: f64, rng: &mut ChainRng) -> (bool, bool) {
         // p . (rho + one more momentum), of both ends.
         let turns_with = |first: &[f64], last: &[f64], rho: &[f64], more: &[f64]| {
             dot(first, rho) + dot(first, more) <= 0.0 || dot(last, rho) + dot(last, more) <= 0.0
@@ -151,11 +152,12 @@ impl Tree {
         }
         std::mem::swap(&mut self.p_last, &mut next.p_last);
         self.log_weight = log_add(self.log_weight, next.log_weight);
-        if rng.uniform() < take {
+        let taken = rng.uniform() < probability;
+        if taken {
             std::mem::swap(&mut self.draw, &mut next.draw);
             self.energy = next.energy;
         }
-        turns
+        (turns, taken)
     }
 }
 
@@ -186,8 +188,9 @@ impl<T: GradTarget> Builder<'_, T> {
         if !self.build(depth - 1, tree, scratch) || !self.build(depth - 1, second, scratch) {
             return false;
         }
-        let take = 1.0 / (1.0 + (tree.log_weight - second.log_weight).exp());
-        !tree.join(second, take, self.rng)
+        let probability = 1.0 / (1.0 + (tree.log_weight - second.log_weight).exp());
+        let (turns, _) = tree.join(second, probability, self.rng);
+        !turns
     }
 
     fn leaf(&mut self, tree: &mut Tree) -> bool {
@@ -294,15 +297,14 @@ impl<T: GradTarget> Kernel<T> for NutsKernel {
             steps += builder.steps;
             sum_accept += builder.sum_accept;
             divergent = builder.divergent;
-            self.depth += 1;
             if !usable {
                 self.at_max_depth = false;
                 break;
             }
-            let take = (doubling.log_weight - self.tree.log_weight).exp();
-            let draw_before = self.tree.energy;
-            let turns = self.tree.join(doubling, take, rng);
-            accepted |= self.tree.energy != draw_before;
+            self.depth += 1;
+            let probability = (doubling.log_weight - self.tree.log_weight).exp();
+            let (turns, taken) = self.tree.join(doubling, probability, rng);
+            accepted |= taken;
             if turns {
                 self.at_max_depth = false;
                 break;
@@ -329,7 +331,7 @@ impl<T: GradTarget> Kernel<T> for NutsKernel {
     }
 
     fn diverged_at(&self, q: &mut [f64]) {
-        q.copy_from_slice(self.ends[self.moved].point.q());
+        q.copy_from_slice(&self.ends[self.moved].before);
     }
 
     fn stat_names(&self) -> Vec<String> {

@@ -220,27 +220,21 @@ fn regularisation(n: f64) -> (f64, f64) {
 /// Scales from the variances of positions, which are reset, and of gradients.
 fn learn_diagonal(sd: &mut [f64], positions: &mut Variance, gradients: Option<&Variance>) -> bool {
     let (data, prior) = regularisation(positions.count());
-    let mut learnt = vec![0.0; sd.len()];
-    positions.variance(&mut learnt);
+    let (mut v, mut g) = (vec![0.0; sd.len()], vec![0.0; sd.len()]);
+    positions.variance(&mut v);
     positions.reset();
-    match gradients {
-        None => {
-            if learnt.iter().any(|v| *v == 0.0) {
-                return false;
-            }
-            learnt.iter_mut().for_each(|v| *v = (data * *v + prior).sqrt());
-        }
-        Some(gradients) => {
-            let mut of_gradients = vec![0.0; sd.len()];
-            gradients.variance(&mut of_gradients);
-            for (v, g) in learnt.iter_mut().zip(of_gradients) {
-                *v = (*v / g).powf(0.25);
-            }
-        }
+    if let Some(gradients) = gradients {
+        gradients.variance(&mut g);
     }
-    let moved = learnt.iter().all(|sd| sd.is_finite() && *sd > 0.0);
+    let moved = v.iter().all(|v| v.is_finite() && *v > 0.0);
     if moved {
-        sd.copy_from_slice(&learnt);
+        for ((sd, v), g) in sd.iter_mut().zip(v).zip(g) {
+            // A coordinate whose gradient hardly varies, as under a uniform prior that the data say
+            // nothing about, has its positions alone.
+            let from_both = (v / g).powf(0.25);
+            let known = g > 0.0 && from_both.is_normal() && from_both.powi(2) <= 1e3 * v.sqrt();
+            *sd = if known { from_both } else { (data * v + prior).sqrt() };
+        }
     }
     moved
 }
