@@ -521,7 +521,7 @@ fn verdict_of_agreeing_chains_with_divergences() {
     assert!(matches!(many.outcome, Outcome::Divergent { divergences: 50, .. }), "{many}");
     assert!(many.to_string().contains("(1.2 %)"), "{many}");
     // Also where the chains agree only nearly.
-    let nearly = ar1(4, 1000, 0.97, 2);
+    let nearly = ar1(4, 1000, 0.95, 2);
     let judge = Judge::new().quantity("x", nearly.view()).divergences(50, 4000).judge().unwrap();
     let rhat = judge.groups[0].max_rhat;
     assert!(rhat > 1.01 && rhat < 1.05, "{rhat}");

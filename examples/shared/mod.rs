@@ -55,6 +55,14 @@ pub struct Options {
     /// Steps per kept draw [default: 50, hmc and nuts 1, with --paper 5]
     #[arg(long)]
     pub thin: Option<usize>,
+    /// Acceptance probability to adapt to [default: mala 0.574; hmc and nuts 0.8, networks with a
+    /// real response 0.95]
+    #[arg(long, value_name = "P")]
+    pub target_accept: Option<f64>,
+    /// Doublings of a trajectory, nuts [default: 10, networks with a real response 12, with --quick
+    /// at most 8]
+    #[arg(long, value_name = "N")]
+    pub max_depth: Option<u32>,
     /// Seed of the split and of all random streams
     #[arg(long, default_value_t = 1)]
     pub seed: u64,
@@ -223,9 +231,23 @@ impl Plan {
         })
     }
 
+    fn mala(&self, options: &Options) -> Mala {
+        let target_accept = options.target_accept.unwrap_or(self.mala.target_accept);
+        Mala { target_accept, ..self.mala.clone() }
+    }
+
+    fn nuts(&self, options: &Options) -> Nuts {
+        let deepest = if options.quick { 8 } else { self.nuts.max_depth };
+        Nuts {
+            target_accept: options.target_accept.unwrap_or(self.nuts.target_accept),
+            max_depth: options.max_depth.unwrap_or(self.nuts.max_depth.min(deepest)),
+            ..self.nuts.clone()
+        }
+    }
+
     /// With the settings that NUTS would have.
-    fn hmc(&self) -> Hmc {
-        let Nuts { target_accept, preconditioner, .. } = self.nuts;
+    fn hmc(&self, options: &Options) -> Hmc {
+        let Nuts { target_accept, preconditioner, .. } = self.nuts(options);
         Hmc { target_accept, preconditioner, ..Hmc::default() }
     }
 
@@ -374,9 +396,9 @@ fn fit_model<M: Model, L: Task>(
         .map_or(Init::Random, |sd| Init::Around { center: vec![0.0; posterior.dim()], sd });
     let (draws, algorithm) = match options.sampler() {
         Kind::Rwm => sample(&posterior, Rwm::default(), start, options)?,
-        Kind::Mala => sample(&posterior, plan.mala.clone(), start, options)?,
-        Kind::Hmc => sample(&posterior, plan.hmc(), start, options)?,
-        Kind::Nuts => sample(&posterior, plan.nuts.clone(), start, options)?,
+        Kind::Mala => sample(&posterior, plan.mala(options), start, options)?,
+        Kind::Hmc => sample(&posterior, plan.hmc(options), start, options)?,
+        Kind::Nuts => sample(&posterior, plan.nuts(options), start, options)?,
         Kind::Pcn => L::pcn(&posterior, start, options)?,
         Kind::LangevinGradient => sample(&posterior, plan.langevin.clone(), start, options)?,
     };

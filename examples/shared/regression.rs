@@ -105,7 +105,7 @@ pub fn plan(kin: Kin, setup: &Setup, options: &Options) -> Result<Plan, Error> {
             Kin::Linear => Nuts { preconditioner, ..Nuts::default() },
             // The posterior is a thin, curved ridge: longer trajectories pay for themselves several
             // times over, and smaller steps diverge less often in its narrow places.
-            Kin::Mlp => Nuts { max_depth: 12, target_accept: 0.9, ..Nuts::default() },
+            Kin::Mlp => Nuts { max_depth: 12, target_accept: 0.95, ..Nuts::default() },
         },
         langevin: LangevinGradient {
             descent: DescentRule { objective, learning_rate, ..langevin.descent },
