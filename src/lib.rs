@@ -17,13 +17,7 @@
 //! let priors = Priors::all(Normal::new(0.0, 1.0)?);
 //! let posterior = Posterior::new(network, Categorical, &train, priors)?;
 //!
-//! let draws = Sampler::new(&posterior, Mala::default())
-//!     .chains(4)
-//!     .warmup(5_000)
-//!     .draws(1_000)
-//!     .thin(5)
-//!     .seed(1)
-//!     .run()?;
+//! let draws = Sampler::new(&posterior, Nuts::default()).seed(1).run()?;
 //!
 //! let predictions = posterior.predict(&draws, &test)?;
 //! println!("{}", predictions.scores()?);
@@ -41,8 +35,9 @@
 //! | [`likelihood`] | p(y given f): Gaussian, Bernoulli, categorical, binomial, multinomial |
 //! | [`prior`] | densities over named blocks of parameters, hierarchical if need be |
 //! | [`target`] | their product as a log density: [`Posterior`](target::Posterior); your own targets |
-//! | [`sampler`] | the loop, its checkpoints, and the kernels: random walk, MALA, pCN, Gibbs, independence, on blocks and in combination; your own kernels |
+//! | [`sampler`] | the loop, its checkpoints, and the kernels: NUTS, HMC, MALA, random walk, pCN, Gibbs, independence, on blocks and in combination; your own kernels |
 //! | [`adapt`] | step sizes and covariances learnt during warm-up |
+//! | [`optimise`] | Adam, to find starting points |
 //! | [`draws`] | what a run returns |
 //! | [`diagnostics`] | R-hat, effective sample size, Monte Carlo error, and the verdict |
 //! | [`predict`] | predictions, posterior predictive draws, intervals, calibration and scores |
@@ -56,12 +51,14 @@
 //!
 //! # Step sizes
 //!
-//! `step_size` is always the standard deviation of the Gaussian noise of one proposal.
+//! `step_size` is always the standard deviation of the Gaussian noise of one proposal; for HMC and NUTS
+//! that of the position after one leapfrog step from a fresh momentum, which is MALA's proposal.
 //!
 //! | sampler | proposal | adapted to acceptance |
 //! | --- | --- | --- |
 //! | [`Rwm`](sampler::Rwm) | q + eps L z | 0.234 (0.44 if d = 1) |
 //! | [`Mala`](sampler::Mala) | q + eps^2/2 L L^T g + eps L z | 0.574 |
+//! | [`Hmc`](sampler::Hmc), [`Nuts`](sampler::Nuts) | the leapfrog step eps of a trajectory | 0.8 |
 //! | [`Pcn`](sampler::Pcn) | m + sqrt(1 - eps^2) (q - m) + eps xi, xi from the prior N(m, C) less m | 0.234 |
 //! | [`LangevinGradient`](sampler::LangevinGradient) | D(q) + eps z, or q + eps z | 0.234 |
 //!

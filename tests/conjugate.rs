@@ -75,6 +75,28 @@ fn mala_with_known_and_with_sampled_noise() {
 }
 
 #[test]
+fn nuts_and_hmc_with_known_and_with_sampled_noise() {
+    for preconditioner in [
+        Preconditioner::Identity,
+        Preconditioner::Diagonal,
+        Preconditioner::DiagonalFromGradients,
+        Preconditioner::Dense,
+    ] {
+        let nuts = Nuts { preconditioner, ..Nuts::default() };
+        let hmc = Hmc { preconditioner, ..Hmc::default() };
+        let (fixed, sampled) = (Gaussian::fixed(0.5).unwrap(), Gaussian::sampled());
+        let inverse_gamma = Noise::InverseGamma { shape: 2.0, scale: 0.5 };
+        for (likelihood, noise) in [(fixed, Noise::Fixed(0.5)), (sampled, inverse_gamma)] {
+            let (posterior, exact) = (posterior(likelihood), exact(noise));
+            let draws = Sampler::new(&posterior, nuts.clone()).draws(5_000).seed(5).run().unwrap();
+            assert_matches(&draws, &exact);
+            let draws = Sampler::new(&posterior, hmc.clone()).draws(5_000).seed(5).run().unwrap();
+            assert_matches(&draws, &exact);
+        }
+    }
+}
+
+#[test]
 fn random_walk_with_known_and_with_sampled_noise() {
     for preconditioner in [Preconditioner::Diagonal, Preconditioner::Dense] {
         let rwm = Rwm { preconditioner, ..Rwm::default() };
