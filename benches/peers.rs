@@ -29,18 +29,17 @@ fn main() {
     let wanted: Vec<String> = std::env::args().skip(1).filter(|a| !a.starts_with('-')).collect();
     let wants = |name: &str| wanted.is_empty() || wanted.iter().any(|w| w == name);
     if wants("W3") {
-        let nuts = Nuts::default();
-        w3('a', &problems::linear_gaussian('a'), &nuts);
-        w3('b', &problems::linear_bernoulli('b'), &nuts);
-        w3('d', &problems::network_gaussian('d'), &nuts);
+        w3('a', &problems::linear_gaussian('a'));
+        w3('b', &problems::linear_bernoulli('b'));
+        w3('d', &problems::network_gaussian('d'));
     }
     if wants("W5") {
         w5();
     }
 }
 
-/// Five runs of one case, one for d. The preconditioner is NUTS' default, or that of the command line.
-fn w3<M: Model, L: Likelihood>(key: char, posterior: &Posterior<M, L>, nuts: &Nuts) {
+/// Five runs of one case, one for d.
+fn w3<M: Model, L: Likelihood>(key: char, posterior: &Posterior<M, L>) {
     let theta0 = problems::theta0(key);
     let start = |c: usize| {
         let shifted = theta0.iter().enumerate();
@@ -49,7 +48,7 @@ fn w3<M: Model, L: Likelihood>(key: char, posterior: &Posterior<M, L>, nuts: &Nu
     let mut rows: Vec<[f64; 9]> = Vec::new();
     for seed in 1..=if key == 'd' { 1 } else { 5 } {
         let clock = ProcessTime::now();
-        let draws = Sampler::new(posterior, nuts.clone())
+        let draws = Sampler::new(posterior, Nuts::default())
             .chains(4)
             .warmup(1000)
             .draws(1000)

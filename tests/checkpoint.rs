@@ -251,6 +251,12 @@ fn a_stopped_run_goes_on_exactly() {
         stopped_equals_uninterrupted(&Nuts { preconditioner, ..Nuts::default() }, seed);
         stopped_equals_uninterrupted(&Hmc { preconditioner, ..Hmc::default() }, seed + 1);
     }
+    // The statistics of a kernel that is seldom used outlast a stop.
+    let second = Rwm::default();
+    let mixture = Mixture { first: Nuts::default(), second: second.clone(), probability: 0.2 };
+    stopped_equals_uninterrupted(&mixture, 60);
+    let mixture = Mixture { first: Hmc::default(), second, probability: 0.2 };
+    stopped_equals_uninterrupted(&mixture, 61);
     stopped_equals_uninterrupted(&Independence { proposal: Wide }, 20);
     stopped_equals_uninterrupted(&Odd::default(), 30);
 }

@@ -1,7 +1,8 @@
 //! Hamiltonian Monte Carlo and NUTS leave their targets unchanged, and sabotaged copies do not.
 
+use bnn_mcmc::draws::Divergence;
 use bnn_mcmc::prelude::*;
-use bnn_mcmc::sampler::{Algorithm, Kernel, Step};
+use bnn_mcmc::sampler::{Algorithm, Kernel, Step, metropolis_test};
 use bnn_mcmc::target::Point;
 use bnn_mcmc::testing::{GaussianTarget, Invariance, InvarianceReport};
 
@@ -180,6 +181,94 @@ fn a_support_with_a_boundary() {
     assert_eq!(draws.divergences(), 0, "to leave the support is no divergence");
 }
 
+/// Hamiltonian Monte Carlo from its definition, three steps, with room for mistakes.
+struct PlainHmc {
+    step_size: f64,
+    keep_momentum: bool,
+    forget_kinetic_energy: bool,
+}
+
+struct PlainHmcKernel(f64, bool, bool, Option<Vec<f64>>);
+
+impl<T: GradTarget> Algorithm<T> for PlainHmc {
+    type Kernel = PlainHmcKernel;
+    fn kernel(&self, _: &T, _: &ChainRng) -> Result<PlainHmcKernel, Error> {
+        Ok(PlainHmcKernel(self.step_size, self.keep_momentum, self.forget_kinetic_energy, None))
+    }
+}
+
+impl<T: GradTarget> Kernel<T> for PlainHmcKernel {
+    type State = ();
+    fn state(&self) {}
+    fn restore(&mut self, (): ()) {}
+    fn step(
+        &mut self,
+        target: &T,
+        current: &mut Point,
+        ws: &mut T::Workspace,
+        rng: &mut ChainRng,
+    ) -> Step {
+        let eps = self.0;
+        let mut p: Vec<f64> = (0..target.dim()).map(|_| rng.normal()).collect();
+        if self.1 {
+            p = self.3.get_or_insert(p).clone();
+        }
+        current.eval_grad(target, ws);
+        let energy = |point: &Point, p: &[f64]| {
+            let kinetic = if self.2 { 0.0 } else { 0.5 * dot(p, p) };
+            kinetic - point.log_density().total()
+        };
+        let before = energy(current, &p);
+        let mut end = current.clone();
+        for _ in 0..3 {
+            p.iter_mut().zip(end.grad()).for_each(|(p, g)| *p += 0.5 * eps * g);
+            end.set(|q| q.iter_mut().zip(&p).for_each(|(q, p)| *q += eps * p));
+            end.eval_grad(target, ws);
+            p.iter_mut().zip(end.grad()).for_each(|(p, g)| *p += 0.5 * eps * g);
+        }
+        let ratio = before - energy(&end, &p);
+        metropolis_test(current, &mut end, ratio, 3, rng)
+    }
+}
+
+#[test]
+fn sabotaged_copies_of_hmc_fail() {
+    let target = correlated();
+    for (keep_momentum, forget_kinetic_energy) in [(false, false), (true, false), (false, true)] {
+        let plain = PlainHmc { step_size: 0.6, keep_momentum, forget_kinetic_energy };
+        let report = test(&target, &plain);
+        let right = !keep_momentum && !forget_kinetic_energy;
+        assert_eq!(report.passes(), right, "{keep_momentum} {forget_kinetic_energy}: {report}");
+    }
+}
+
+/// Equal step sizes give equal trajectories: what the library's NUTS stops at is what the definition
+/// stops at, also where a wrong answer would cost efficiency only.
+#[test]
+fn trajectories_are_as_long_as_those_of_the_definition() {
+    let target = correlated();
+    for step_size in [0.2, 0.7] {
+        let nuts = Nuts { step_size, adapt_step_size: false, ..Nuts::default() };
+        let plain = PlainNuts { step_size, mistake: Mistake::Nothing };
+        let mut moved = [0.0; 2];
+        let draws = Sampler::new(&target, nuts).warmup(0).draws(20_000).seed(1).run().unwrap();
+        let other = Sampler::new(&target, plain).warmup(0).draws(20_000).seed(2).run().unwrap();
+        for (moved, draws) in moved.iter_mut().zip([&draws, &other]) {
+            let q = draws.parameter("q[1]").unwrap().to_owned();
+            let rows = q.rows().into_iter();
+            let jumps = rows.flat_map(|r| {
+                r.windows(2).into_iter().map(|w| (w[1] - w[0]).powi(2)).collect::<Vec<_>>()
+            });
+            *moved = jumps.sum::<f64>() / 80_000.0;
+        }
+        // Squared jumps are known to about 1 %.
+        assert!((moved[0] / moved[1] - 1.0).abs() < 0.05, "{step_size}: {moved:?}");
+        let steps = draws.stat("leapfrog_steps").unwrap().mean().unwrap();
+        let definition = other.stat("gradient_evals").unwrap().mean().unwrap();
+        assert!((steps / definition - 1.0).abs() < 0.3, "{step_size}: {steps} {definition}");
+    }
+}
+
 /// What a careless implementation of NUTS gets wrong.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Mistake {
@@ -297,6 +386,7 @@ impl<T: GradTarget> Kernel<T> for PlainNutsKernel {
         let start = energy(current, &p);
         let mut trajectory = vec![State { point: current.clone(), p, log_weight: 0.0 }];
         let (mut draw, mut log_total, mut moved) = (trajectory[0].clone(), 0.0f64, false);
+        let mut steps = 0;
         for depth in 0..8 {
             let forwards = rng.uniform() < 0.5;
             let eps = if forwards { config.step_size } else { -config.step_size };
@@ -319,6 +409,7 @@ impl<T: GradTarget> Kernel<T> for PlainNutsKernel {
                 state.log_weight = start - energy(&state.point, &state.p);
                 doubling.insert(if forwards { doubling.len() } else { 0 }, state);
             }
+            steps += doubling.len() as u32;
             if config.subtree_turns(&doubling, forwards) {
                 break;
             }
@@ -336,7 +427,7 @@ impl<T: GradTarget> Kernel<T> for PlainNutsKernel {
             }
         }
         *current = draw.point;
-        Step { accept_prob: None, accepted: moved, divergent: false, gradient_evals: 1 }
+        Step { accept_prob: None, accepted: moved, divergent: false, gradient_evals: steps }
     }
 }
 
@@ -406,7 +497,9 @@ fn no_density_holds_up_the_search_for_a_step_size() {
         assert!(draws.values().iter().all(|q| q.is_finite()) && draws.divergences() > 0, "{value}");
         let hmc = Hmc { step_size: 1e308, adapt_step_size: false, ..Hmc::default() };
         let run = Sampler::new(&target, hmc).chains(2).warmup(5).draws(20).init(start.clone());
-        assert!(run.run().unwrap().values().iter().all(|q| q.is_finite()), "{value}");
+        let draws = run.run().unwrap();
+        assert!(draws.values().iter().all(|q| q.is_finite()), "{value}");
+        assert!(draws.divergences() > 0, "{value}");
     }
 }
 
@@ -443,9 +536,9 @@ fn divergences_are_counted_and_say_where() {
     let draws = Sampler::new(&Funnel, nuts.clone()).warmup(0).draws(3000).seed(3).run().unwrap();
     let divergences = &draws.info().divergences;
     assert!(!divergences.is_empty() && divergences.len() as u64 <= draws.divergences());
-    // The neck is at negative v.
-    let mean = divergences.iter().map(|d| d.position[0]).sum::<f64>() / divergences.len() as f64;
-    assert!(mean < -0.5 && divergences.iter().all(|d| d.position[0] > -5.0), "{mean}");
+    // The last position before the failure: one at which the density can be computed.
+    let density = |d: &Divergence| Funnel.log_density(&d.position, &mut ()).total();
+    assert!(divergences.iter().all(|d| density(d) > -1e4));
     for divergence in divergences {
         assert!(divergence.position.len() == 3 && divergence.chain < 4 && divergence.draw < 3000);
         assert_eq!(draws.stat("divergent").unwrap()[(divergence.chain, divergence.draw)], 1.0);

@@ -57,7 +57,7 @@ impl DualAveraging {
 
     /// With another gamma, above 0: larger is gentler. See the [module](self).
     #[must_use]
-    pub fn with_gamma(self, gamma: f64) -> Self {
+    pub(crate) fn with_gamma(self, gamma: f64) -> Self {
         Self { gamma, ..self }
     }
 
@@ -73,7 +73,7 @@ impl DualAveraging {
         self.log_averaged = eta * self.log_step + (1.0 - eta) * self.log_averaged;
     }
 
-    /// Forgets the past and starts again from the present average, as after a change of scale.
+    /// Forgets the past and starts again from `step_size`, as after a change of scale.
     pub fn restart(&mut self, step_size: f64) {
         *self = Self::new(step_size, self.target).with_gamma(self.gamma);
     }

@@ -446,10 +446,6 @@ impl Verdict {
         matches!(self.outcome, Outcome::Converged { .. })
     }
 
-    fn is_hamiltonian(&self) -> bool {
-        !(self.at_max_depth.is_empty() && self.ebfmi.is_empty())
-    }
-
     /// `every chain`, `chain 1 (counted from 0)`, or `chains 0 and 2 (counted from 0)`.
     fn chains_listed(&self, chains: &[usize]) -> String {
         let names = listed(chains.iter().map(ToString::to_string).collect());
@@ -515,9 +511,10 @@ impl fmt::Display for Verdict {
             Outcome::ChainsDrift { drifting, halves_rhat, .. } => {
                 let who = self.chains_listed(drifting);
                 let drift = if who.starts_with("chains") { "drift" } else { "drifts" };
-                let faster = match self.is_hamiltonian() {
-                    true => "let trajectories be longer (a larger `max_depth`)",
-                    false => "use NUTS (or a dense preconditioner, if the model is linear)",
+                let faster = match (self.at_max_depth.is_empty(), self.ebfmi.is_empty()) {
+                    (false, _) => "let trajectories be longer (a larger `max_depth`)",
+                    (true, false) => "use NUTS (or a longer `path_length`)",
+                    _ => "use NUTS (or a dense preconditioner, if the model is linear)",
                 };
                 write!(
                     f,

@@ -203,14 +203,17 @@ impl Draws {
         self.stat("divergent").map_or(0, |d| d.sum() as u64)
     }
 
-    /// The E-BFMI of each chain, if the sampler recorded energies; see
-    /// [`diagnostics::ebfmi`](crate::diagnostics::ebfmi()). Of thinned draws it is too large.
+    /// The E-BFMI of each chain of HMC or NUTS; see [`diagnostics::ebfmi`](crate::diagnostics::ebfmi()).
+    ///
+    /// None for thinned draws, whose energies are too far apart, and where another kernel moves the
+    /// chain between two trajectories, as in a [`Cycle`](crate::sampler::Cycle).
     pub fn ebfmi(&self) -> Option<Vec<f64>> {
-        self.stat("energy").ok().map(crate::diagnostics::ebfmi)
+        let energy = self.stat("energy").ok().filter(|_| self.info.thin == 1);
+        energy.map(crate::diagnostics::ebfmi)
     }
 
     /// The share of each chain's NUTS trajectories that were cut off at the maximal depth, if there are
-    /// any.
+    /// any; of the first NUTS kernel, if there are several.
     pub fn at_max_depth(&self) -> Option<Vec<f64>> {
         let is_wanted = |name: &String| name.rsplit('.').next() == Some("at_max_depth");
         let i = self.stat_names.iter().position(is_wanted)?;

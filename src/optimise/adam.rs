@@ -8,8 +8,9 @@
 //! ```
 //!
 //! Each coordinate moves by about r_t per step, whatever the scale of the gradient; r_t falls from
-//! `learning_rate` to 0 along half a cosine, so that the end is quiet. Where the log density is not finite
-//! the step is taken back and r halved from there on. Cost: one gradient per step.
+//! `learning_rate` to 0 along half a cosine, so that the end is quiet. Where the log density or its gradient
+//! is not finite the ascent goes back to the best point so far, with m and v forgotten and r halved from
+//! there on. Cost: one gradient per step.
 //!
 //! Source: Kingma and Ba, ICLR 2015, arXiv:1412.6980, algorithm 1 (there a descent).
 
@@ -59,6 +60,13 @@ impl Adam {
             let what = "log density at the start of the ascent";
             return Err(Error::argument(what, density.total(), "finite"));
         }
+        // Squares must be finite too.
+        let is_usable = |grad: &[f64]| grad.iter().all(|g| (g * g).is_finite());
+        if let Some(i) = grad.iter().position(|g| !(g * g).is_finite()) {
+            let what = format!("coordinate {i} of the gradient at the start of the ascent");
+            return Err(Error::argument(what, grad[i], "a number whose square is finite"));
+        }
+        let mut best_grad = grad.clone();
         let (mut best, mut factor) = (density, 1.0);
         let (mut power1, mut power2) = (1.0, 1.0);
         for step in 0..self.steps {
@@ -73,15 +81,17 @@ impl Adam {
                 at[i] += rate * mean[i] / (1.0 - power1) / scale;
             }
             density = target.log_density_grad(&at, &mut grad, &mut ws);
-            let is_usable = density.is_finite() && grad.iter().all(|g| g.is_finite());
-            if !is_usable {
+            if !(density.is_finite() && is_usable(&grad)) {
                 at.copy_from_slice(q);
-                factor *= 0.5;
-                target.log_density_grad(&at, &mut grad, &mut ws);
+                grad.copy_from_slice(&best_grad);
                 mean.fill(0.0);
+                squares.fill(0.0);
+                (power1, power2) = (1.0, 1.0);
+                factor *= 0.5;
             } else if density.total() > best.total() {
                 best = density;
                 q.copy_from_slice(&at);
+                best_grad.copy_from_slice(&grad);
             }
         }
         Ok(best)
@@ -97,6 +107,7 @@ impl Adam {
         chains: usize,
         seed: u64,
     ) -> Result<Init, Error> {
+        self.check()?;
         let mut ws = target.workspace();
         let points = (0..chains).map(|chain| {
             let mut rng = ChainRng::new(seed, chain as u64).child(u64::MAX);
@@ -167,6 +178,9 @@ mod tests {
         assert!((q[0] - 1.0).abs() < 0.01, "{q:?}");
         let error = Adam::default().maximise(&Half, &mut [-1.0]).unwrap_err();
         assert!(error.to_string().contains("start of the ascent"), "{error}");
+        // The gradient is infinite where the density is still finite.
+        let error = Adam::default().maximise(&Half, &mut [1e-200]).unwrap_err();
+        assert!(error.to_string().contains("coordinate 0 of the gradient"), "{error}");
     }
 
     #[test]

@@ -92,7 +92,7 @@ impl Phase {
     }
 }
 
-/// The step size, the linear map, and their adaptation. The state of both kernels.
+/// The step size, the linear map, and their adaptation.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Dynamics {
     pub(super) scale: Scale,
@@ -158,6 +158,31 @@ impl Dynamics {
         self.scale.freeze();
         self.seek = false;
     }
+}
+
+/// What happened in the latest transition.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub(super) struct Last {
+    pub energy: f64,
+    pub energy_error: f64,
+    pub steps: u32,
+    pub depth: u32,
+    pub at_max_depth: bool,
+}
+
+impl Default for Last {
+    fn default() -> Self {
+        let (energy, energy_error) = (f64::NAN, f64::NAN);
+        Self { energy, energy_error, steps: 0, depth: 0, at_max_depth: false }
+    }
+}
+
+/// The state of an HMC or NUTS kernel: step size, linear map, their adaptation, and the statistics of
+/// the latest transition.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct HamiltonianState {
+    pub(super) dynamics: Dynamics,
+    pub(super) last: Last,
 }
 
 /// y += a x.

@@ -4,7 +4,8 @@
 //! leapfrog steps of size eps, and accepts the end (q', p') with probability
 //!
 //! ```text
-//! min(1, exp(H(q, p) - H(q', p'))),   n = ceil(path_length u / eps),   u ~ U(1 - jitter, 1 + jitter)
+//! min(1, exp(H(q, p) - H(q', p'))),
+//! n = min(max_steps, ceil(path_length u / eps)),   u ~ U(1 - jitter, 1 + jitter)
 //! ```
 //!
 //! u does not depend on q, so that each n has a ratio of its own; jitter keeps a trajectory from
@@ -33,7 +34,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::hamiltonian::{Dynamics, MAX_ENERGY_ERROR, Phase};
+use super::hamiltonian::{Dynamics, HamiltonianState, Last, MAX_ENERGY_ERROR, Phase};
 use super::{Algorithm, Kernel, Preconditioner, Step, WarmupProgress, metropolis_test};
 use crate::Error;
 use crate::error::positive;
@@ -82,9 +83,7 @@ pub struct HmcKernel {
     jitter: f64,
     max_steps: u32,
     phase: Phase,
-    energy: f64,
-    energy_error: f64,
-    steps: u32,
+    last: Last,
 }
 
 impl<T: GradTarget> Algorithm<T> for Hmc {
@@ -106,22 +105,20 @@ impl<T: GradTarget> Algorithm<T> for Hmc {
             jitter: self.jitter,
             max_steps: self.max_steps,
             phase: Phase::new(dim),
-            energy: f64::NAN,
-            energy_error: f64::NAN,
-            steps: 0,
+            last: Last::default(),
         })
     }
 }
 
 impl<T: GradTarget> Kernel<T> for HmcKernel {
-    type State = Dynamics;
+    type State = HamiltonianState;
 
-    fn state(&self) -> Dynamics {
-        self.dynamics.clone()
+    fn state(&self) -> HamiltonianState {
+        HamiltonianState { dynamics: self.dynamics.clone(), last: self.last }
     }
 
-    fn restore(&mut self, state: Dynamics) {
-        self.dynamics = state;
+    fn restore(&mut self, state: HamiltonianState) {
+        (self.dynamics, self.last) = (state.dynamics, state.last);
     }
 
     fn step(
@@ -144,22 +141,22 @@ impl<T: GradTarget> Kernel<T> for HmcKernel {
 
         phase.begin(current, scale, rng);
         let before = phase.energy();
-        (self.steps, self.energy_error) = (0, 0.0);
-        let mut largest = 0.0f64;
-        while self.steps < steps && largest <= MAX_ENERGY_ERROR {
+        let (mut taken, mut error, mut largest) = (0, 0.0, 0.0f64);
+        while taken < steps && largest <= MAX_ENERGY_ERROR {
             phase.leapfrog(step_size, scale, target, ws);
-            self.steps += 1;
-            self.energy_error = phase.energy() - before;
-            largest = largest.max(self.energy_error);
+            taken += 1;
+            error = phase.energy() - before;
+            largest = largest.max(error);
         }
-        evals += self.steps;
+        evals += taken;
         let outside = phase.point.log_density().is_outside_support();
         // The way back passes through the same points, and must not fail where this one does not: the
         // limit holds for both ends.
-        let failed = largest - self.energy_error.min(0.0) > MAX_ENERGY_ERROR;
-        let log_ratio = if failed { f64::NEG_INFINITY } else { -self.energy_error };
+        let failed = largest - error.min(0.0) > MAX_ENERGY_ERROR;
+        let log_ratio = if failed { f64::NEG_INFINITY } else { -error };
         let step = metropolis_test(current, &mut phase.point, log_ratio, evals, rng);
-        self.energy = if step.accepted { before + self.energy_error } else { before };
+        let energy = if step.accepted { before + error } else { before };
+        self.last = Last { energy, energy_error: error, steps: taken, ..Last::default() };
         let diverged = failed && !outside;
         Step { divergent: step.divergent || diverged, ..step }
     }
@@ -183,9 +180,9 @@ impl<T: GradTarget> Kernel<T> for HmcKernel {
     fn stats(&self, out: &mut [f64]) {
         out.copy_from_slice(&[
             self.dynamics.scale.step_size(),
-            self.energy,
-            self.energy_error,
-            f64::from(self.steps),
+            self.last.energy,
+            self.last.energy_error,
+            f64::from(self.last.steps),
         ]);
     }
 }

@@ -69,4 +69,8 @@ impl<T: Target, P: Prior> Kernel<T> for IndependenceKernel<P> {
             - self.density.log_density(self.proposal.q());
         metropolis_test(current, &mut self.proposal, log_ratio, 0, rng)
     }
+
+    fn diverged_at(&self, q: &mut [f64]) {
+        q.copy_from_slice(self.proposal.q());
+    }
 }

@@ -135,12 +135,13 @@ pub trait Kernel<T: Target>: Send {
 /// What happened in one transition.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Step {
-    /// The probability with which the proposal was accepted; `None` for kernels that accept
-    /// without a test.
+    /// The probability with which the proposal was accepted (for NUTS the mean along the trajectory):
+    /// what a step size is adapted to. `None` for kernels that accept without a test.
     pub accept_prob: Option<f64>,
-    /// Whether the chain moved to the proposal.
+    /// Whether the chain moved.
     pub accepted: bool,
-    /// Whether the proposal's density was NaN or infinite inside the support.
+    /// Whether the proposal's density was NaN or infinite inside the support, or a trajectory's energy
+    /// rose beyond [`MAX_ENERGY_ERROR`](hamiltonian::MAX_ENERGY_ERROR).
     pub divergent: bool,
     /// How many gradients were evaluated.
     pub gradient_evals: u32,

@@ -48,7 +48,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::hamiltonian::{Dynamics, MAX_ENERGY_ERROR, Phase, dot};
+use super::hamiltonian::{Dynamics, HamiltonianState, Last, MAX_ENERGY_ERROR, Phase, dot};
 use super::{Algorithm, Kernel, Preconditioner, Scale, Step, WarmupProgress};
 use crate::Error;
 use crate::rng::ChainRng;
@@ -94,11 +94,7 @@ pub struct NutsKernel {
     /// Room for the doubling of a tree of depth k, and, while one of greater depth is built, for its
     /// second half.
     doublings: Vec<Tree>,
-    energy: f64,
-    energy_error: f64,
-    depth: u32,
-    leapfrog_steps: u32,
-    at_max_depth: bool,
+    last: Last,
 }
 
 /// Some leapfrog steps in a row, in the order in which they were made.
@@ -198,7 +194,6 @@ impl<T: GradTarget> Builder<'_, T> {
         self.steps += 1;
         let energy = self.end.energy();
         let log_weight = self.start_energy - energy;
-        self.sum_accept += log_weight.min(0.0).exp();
         if self.end.point.log_density().is_outside_support() {
             return false;
         }
@@ -208,6 +203,7 @@ impl<T: GradTarget> Builder<'_, T> {
             || -log_weight > MAX_ENERGY_ERROR
             || !self.end.point.q().iter().all(|q| q.is_finite());
         if !self.divergent {
+            self.sum_accept += log_weight.min(0.0).exp();
             tree.plant(self.end, log_weight, energy);
         }
         !self.divergent
@@ -229,24 +225,20 @@ impl<T: GradTarget> Algorithm<T> for Nuts {
             moved: 0,
             tree: Tree::new(dim),
             doublings: (0..self.max_depth).map(|_| Tree::new(dim)).collect(),
-            energy: f64::NAN,
-            energy_error: f64::NAN,
-            depth: 0,
-            leapfrog_steps: 0,
-            at_max_depth: false,
+            last: Last::default(),
         })
     }
 }
 
 impl<T: GradTarget> Kernel<T> for NutsKernel {
-    type State = Dynamics;
+    type State = HamiltonianState;
 
-    fn state(&self) -> Dynamics {
-        self.dynamics.clone()
+    fn state(&self) -> HamiltonianState {
+        HamiltonianState { dynamics: self.dynamics.clone(), last: self.last }
     }
 
-    fn restore(&mut self, state: Dynamics) {
-        self.dynamics = state;
+    fn restore(&mut self, state: HamiltonianState) {
+        (self.dynamics, self.last) = (state.dynamics, state.last);
     }
 
     fn step(
@@ -268,16 +260,14 @@ impl<T: GradTarget> Kernel<T> for NutsKernel {
 
         let (mut forwards, mut accepted) = (true, false);
         let (mut steps, mut sum_accept, mut divergent) = (0, 0.0, false);
-        self.depth = 0;
-        self.at_max_depth = true;
-        while (self.depth as usize) < self.doublings.len() {
+        let (mut depth, mut at_max_depth) = (0, true);
+        while depth < self.doublings.len() {
             let go_forwards = rng.uniform() < 0.5;
             if go_forwards != forwards {
                 // The trajectory, read in the other direction.
                 std::mem::swap(&mut self.tree.p_first, &mut self.tree.p_last);
                 forwards = go_forwards;
             }
-            let depth = self.depth as usize;
             let (scratch, rest) = self.doublings.split_at_mut(depth);
             let doubling = &mut rest[0];
             self.moved = usize::from(forwards);
@@ -298,21 +288,21 @@ impl<T: GradTarget> Kernel<T> for NutsKernel {
             sum_accept += builder.sum_accept;
             divergent = builder.divergent;
             if !usable {
-                self.at_max_depth = false;
+                at_max_depth = false;
                 break;
             }
-            self.depth += 1;
+            depth += 1;
             let probability = (doubling.log_weight - self.tree.log_weight).exp();
             let (turns, taken) = self.tree.join(doubling, probability, rng);
             accepted |= taken;
             if turns {
-                self.at_max_depth = false;
+                at_max_depth = false;
                 break;
             }
         }
-        self.energy = self.tree.energy;
-        self.energy_error = self.energy - start_energy;
-        self.leapfrog_steps = steps;
+        let energy = self.tree.energy;
+        let energy_error = energy - start_energy;
+        self.last = Last { energy, energy_error, steps, depth: depth as u32, at_max_depth };
         std::mem::swap(current, &mut self.tree.draw);
         Step {
             accept_prob: Some(sum_accept / f64::from(steps)),
@@ -343,11 +333,11 @@ impl<T: GradTarget> Kernel<T> for NutsKernel {
     fn stats(&self, out: &mut [f64]) {
         out.copy_from_slice(&[
             self.dynamics.scale.step_size(),
-            self.energy,
-            self.energy_error,
-            f64::from(self.depth),
-            f64::from(self.leapfrog_steps),
-            f64::from(u8::from(self.at_max_depth)),
+            self.last.energy,
+            self.last.energy_error,
+            f64::from(self.last.depth),
+            f64::from(self.last.steps),
+            f64::from(u8::from(self.last.at_max_depth)),
         ]);
     }
 }

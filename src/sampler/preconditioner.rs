@@ -5,7 +5,8 @@
 //! n/(n+5) V + 5/(n+5) 1e-3 I (Stan reference manual; the second term is absolute, so that parameters
 //! of standard deviation far below 0.01 are stepped over too carefully: scale the features), and the
 //! step size by
-//! [dual averaging](crate::adapt::DualAveraging).
+//! [dual averaging](crate::adapt::DualAveraging). Scales from draws and gradients are not shrunk: they have no
+//! absolute unit to be shrunk towards, and an error in either variance enters by its fourth root only.
 
 use serde::{Deserialize, Serialize};
 
@@ -119,7 +120,7 @@ impl Scale {
 
     /// With a gentler adaptation of a step size that is known roughly; see
     /// [`DualAveraging::with_gamma`].
-    pub fn with_gamma(mut self, gamma: f64) -> Self {
+    pub(crate) fn with_gamma(mut self, gamma: f64) -> Self {
         if let Some(adaptation) = &mut self.adaptation {
             adaptation.dual = adaptation.dual.clone().with_gamma(gamma);
         }
@@ -232,7 +233,7 @@ fn learn_diagonal(sd: &mut [f64], positions: &mut Variance, gradients: Option<&V
             // A coordinate whose gradient hardly varies, as under a uniform prior that the data say
             // nothing about, has its positions alone.
             let from_both = (v / g).powf(0.25);
-            let known = g > 0.0 && from_both.is_normal() && from_both.powi(2) <= 1e3 * v.sqrt();
+            let known = g > 0.0 && from_both.is_normal() && from_both <= 1e3 * v.sqrt();
             *sd = if known { from_both } else { (data * v + prior).sqrt() };
         }
     }

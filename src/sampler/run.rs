@@ -1,8 +1,8 @@
 //! The loop: chains, warm-up, random streams, storage, progress.
 //!
 //! Chain c of a run with seed s draws from the stream (s, c) and from nothing else, so results are
-//! the same bits for any number of threads. Chains advance together, in rounds of about 20 ms (but at
-//! least eight iterations): between two rounds progress is reported, and
+//! the same bits for any number of threads. Chains advance together, in rounds of about 20 ms (where
+//! iterations are slow, of eight or of half a second): between two rounds progress is reported, and
 //! [checkpoints](crate::draws::checkpoint) are written.
 
 use std::path::PathBuf;
@@ -125,8 +125,7 @@ impl Init {
     }
 }
 
-/// Iterations of a round, at least: trajectories of different length even out, so that no thread waits
-/// long for the others.
+/// Iterations of a round, if they take no more than half a second.
 const LEAST_ROUND: usize = 8;
 
 /// Ends a run from another thread (or from its progress report) at the next draw.
@@ -363,7 +362,11 @@ impl<'t, T: Target, A: Algorithm<&'t T>> Sampler<'t, T, A> {
                 let advanced = end - done;
                 done = least_done(&chains, p);
                 let factor = 0.02 / round_began.elapsed().as_secs_f64().max(1e-6);
-                round = ((advanced as f64 * factor.min(8.0)) as usize).max(LEAST_ROUND);
+                // Some iterations at least, so that trajectories of different length even out and no
+                // thread waits long for the others, unless they are slow.
+                let within = |s: f64| advanced as f64 * s / 0.02 * factor;
+                let least = (within(0.5) as usize).clamp(1, LEAST_ROUND);
+                round = (within(0.02).min(8.0 * advanced as f64) as usize).max(least);
                 seconds[p] += lap();
                 if let Some(saver) = &mut saver
                     && saver.is_due(advanced)
@@ -397,6 +400,7 @@ impl<'t, T: Target, A: Algorithm<&'t T>> Sampler<'t, T, A> {
             parallel(&mut chains, &|chain| chain.witness(self.target));
             saver.save(&chains, frozen, seconds);
         }
+        let kept = least_done(&chains, 1).min(self.draws);
         let info = RunInfo {
             seed: self.seed,
             warmup: self.warmup,
@@ -407,7 +411,10 @@ impl<'t, T: Target, A: Algorithm<&'t T>> Sampler<'t, T, A> {
             sampling_seconds: seconds[1],
             warmup_divergences: chains.iter().map(|c| c.divergences[0]).collect(),
             warmup_gradient_evals: chains.iter().map(|c| c.warmup_gradients).collect(),
-            divergences: chains.iter().flat_map(|c| c.diverged.iter().cloned()).collect(),
+            divergences: chains
+                .iter()
+                .flat_map(|c| c.diverged.iter().filter(|d| d.draw < kept).cloned())
+                .collect(),
             checkpoint_error: saver.and_then(|s| s.error).map(|e| e.to_string()),
         };
         // A checkpoint may hold more draws than were asked for.
