@@ -163,7 +163,7 @@ fn run(args: &Args) -> Result<(), AnyError> {
     println!(
         "\"draws\": mean (sd) over draws of each draw's score; \"pm\": of the posterior mean prediction.\n\
          R-hat and ESS: the worst in function space (predictions of the test rows), the worst R-hat with noise\n\
-         added, the worst in weight space; \"conv\": whether the verdict is \"converged\"; \"s\": seconds of sampling.\n\
+         added, the worst in weight space; \"conv\": whether the verdict is \"converged\"; \"s\": seconds of both phases.\n\
          tutorial's: Langevin-gradient, 5 chains of {} steps; ours: MALA, N(0, 1) priors, tanh, 5 chains of\n\
          {} steps; Linear+: ten times as many.",
         length(true),

@@ -121,6 +121,13 @@ impl Options {
         if self.draws == Some(0) {
             return Err(Error::argument("--draws", 0, "at least 1"));
         }
+        let adapts = self.is_hamiltonian() || matches!(self.sampler(), Kind::Mala);
+        if let (Some(p), false) = (self.target_accept, adapts) {
+            return Err(Error::argument("--target-accept", p, "for mala, hmc and nuts only"));
+        }
+        if let (Some(n), false) = (self.max_depth, matches!(self.sampler(), Kind::Nuts)) {
+            return Err(Error::argument("--max-depth", n, "for nuts only"));
+        }
         match &self.out {
             Some(out) => fs::create_dir_all(out).map_err(|e| Error::io(out, e)),
             None => Ok(()),

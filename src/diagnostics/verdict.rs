@@ -538,9 +538,9 @@ impl fmt::Display for Verdict {
             ),
             Outcome::Divergent { divergences, share, max_rhat } => write!(
                 f,
-                "not to be trusted: {} diverged ({:.1} %), though the chains agree (R-hat up to {}): the \
-                 part of the target where the density fails, or is too curved for the step size, was \
-                 not sampled; raise `target_accept`, look for overflow in the model, or \
+                "not to be trusted: {} diverged ({:.1} %), though R-hat is at most {}: the part of the \
+                 target where the density fails, or is too curved for the step size, was not \
+                 sampled; raise `target_accept`, reparameterise, look for overflow in the model, or \
                  rescale the data",
                 transitions(*divergences),
                 100.0 * share,
