@@ -51,8 +51,9 @@
 //!
 //! # Step sizes
 //!
-//! `step_size` is always the standard deviation of the Gaussian noise of one proposal; for HMC and NUTS
-//! that of the position after one leapfrog step from a fresh momentum, which is MALA's proposal.
+//! `step_size` is always the standard deviation of the Gaussian noise of one proposal; for HMC and
+//! NUTS that of the position after one leapfrog step from a fresh momentum, which is MALA's
+//! proposal.
 //!
 //! | sampler | proposal | adapted to acceptance |
 //! | --- | --- | --- |

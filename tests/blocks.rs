@@ -427,3 +427,25 @@ fn combinations_report_both_kernels_and_adapt_each() {
     assert!((accept - 0.574).abs() < 0.05, "{accept}");
     assert!(draws.stat("second.accept_prob").unwrap().iter().all(|a| a.is_nan()));
 }
+
+/// A divergence on a block is told with all coordinates: those of the block where it failed, the others
+/// where the chain is.
+#[test]
+fn a_divergence_on_a_block_has_the_full_position() {
+    let (_, posterior) = regression();
+    let start = vec![0.1, 0.2, 0.3, -50.0];
+    // With so little noise no step of this size can be followed.
+    let hmc = Hmc { step_size: 1.0, adapt_step_size: false, ..Hmc::default() };
+    let draws = Sampler::new(&posterior, OnBlocks::new(&["w"], hmc))
+        .chains(1)
+        .warmup(0)
+        .draws(20)
+        .init(Init::Points(vec![start.clone()]))
+        .run()
+        .unwrap();
+    let divergences = &draws.info().divergences;
+    assert!(!divergences.is_empty());
+    for divergence in divergences {
+        assert_eq!((divergence.position.len(), &divergence.position[2..]), (4, &start[2..]));
+    }
+}

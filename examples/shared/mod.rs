@@ -123,10 +123,14 @@ impl Options {
         }
         let adapts = self.is_hamiltonian() || matches!(self.sampler(), Kind::Mala);
         if let (Some(p), false) = (self.target_accept, adapts) {
-            return Err(Error::argument("--target-accept", p, "for mala, hmc and nuts only"));
+            return Err(Error::argument(
+                "--target-accept",
+                p,
+                "left out: it is for mala, hmc and nuts",
+            ));
         }
         if let (Some(n), false) = (self.max_depth, matches!(self.sampler(), Kind::Nuts)) {
-            return Err(Error::argument("--max-depth", n, "for nuts only"));
+            return Err(Error::argument("--max-depth", n, "left out: it is for nuts"));
         }
         match &self.out {
             Some(out) => fs::create_dir_all(out).map_err(|e| Error::io(out, e)),

@@ -12,13 +12,13 @@
 //! Sampler*, JMLR 15 (2014), arXiv:1111.4246, section 3.2, with its constants gamma = 0.05,
 //! t0 = 10, kappa = 0.75.
 //!
-//! A single transition moves x by about 1 / (gamma sqrt(t)) times its surprise: with gamma = 0.05 the
-//! step size still fluctuates by tens of per cent after hundreds of transitions, which lets a kernel
-//! find its step size from anywhere, but costs Hamiltonian trajectories many small steps. Since
-//! acceptance falls faster above the right step size than it rises below, it also leaves the average
-//! too small: NUTS with target 0.8 and 1,000 iterations of warm-up accepted 0.836 on a regression, and
-//! 0.80 with gamma = 0.4, where warm-up took a fifth fewer gradients. Kernels that seek a good first
-//! step size by other means use that.
+//! A single transition moves x by about 1 / (gamma sqrt(t)) times its surprise: with gamma = 0.05
+//! the step size still fluctuates by tens of per cent after hundreds of transitions, which lets a
+//! kernel find its step size from anywhere, but costs Hamiltonian trajectories many small steps.
+//! Since acceptance falls faster above the right step size than it rises below, it also leaves the
+//! average too small: NUTS with target 0.8 and 1,000 iterations of warm-up accepted 0.836 on a
+//! regression, and 0.80 with gamma = 0.4, where warm-up took a fifth fewer gradients. Kernels that
+//! seek a good first step size by other means use that.
 
 use serde::{Deserialize, Serialize};
 

@@ -2,18 +2,18 @@
 //!
 //! The judgement is made in function space, on quantities that do not depend on how hidden units
 //! are numbered: predictions at given inputs, log-likelihood, log-prior. A run has converged when
-//! every quantity has R-hat at most 1.01 and at least 100 effective draws per chain, in the bulk and
-//! in the tails (Vehtari et al. 2021, doi:10.1214/20-BA1221); a quantity with the same value in all
-//! draws of all chains, such as a saturated probability, is agreement. Otherwise two more questions
-//! tell what went wrong:
+//! every quantity has R-hat at most 1.01 and at least 100 effective draws per chain, in the bulk
+//! and in the tails (Vehtari et al. 2021, doi:10.1214/20-BA1221); a quantity with the same value in
+//! all draws of all chains, such as a saturated probability, is agreement. Otherwise two more
+//! questions tell what went wrong:
 //!
 //! - Does a chain disagree with itself? R-hat of the two halves of the single chain, on ranks and
 //!   folded, above 1.1 (the limit of Gelman and Rubin's day) means that it still drifts.
 //! - Is one chain alone to blame? That is so if R-hat is above 1.05 and falls to that or below, and its
 //!   excess over 1 to less than a third, when that chain is left out.
 //!
-//! A run with more than one divergent transition in a thousand is not trusted however well its chains
-//! agree; what is wrong with trajectories besides is told at the end of the sentence.
+//! A run with more than one divergent transition in a thousand is not trusted however well its
+//! chains agree; what is wrong with trajectories besides is told at the end of the sentence.
 //!
 //! Chains are counted from 0, as everywhere in this crate, and sentences say so.
 //!
@@ -102,7 +102,8 @@ impl<'a> Judge<'a> {
         Self::default()
     }
 
-    /// Adds a group of quantities `[chain, draw, quantity]`, such as the predictions at test inputs.
+    /// Adds a group of quantities `[chain, draw, quantity]`, such as the predictions at test
+    /// inputs.
     pub fn quantities(mut self, name: impl Into<String>, draws: ArrayView3<'a, f64>) -> Self {
         self.groups.push((name.into(), draws));
         self
@@ -120,8 +121,8 @@ impl<'a> Judge<'a> {
         self
     }
 
-    /// Tells what the trajectories of Hamiltonian Monte Carlo were like, for each chain: the share that
-    /// was cut off at the maximal depth, and the E-BFMI. Empty if not known.
+    /// Tells what the trajectories of Hamiltonian Monte Carlo were like, for each chain: the share
+    /// that was cut off at the maximal depth, and the E-BFMI. Empty if not known.
     pub fn trajectories(mut self, at_max_depth: Vec<f64>, ebfmi: Vec<f64>) -> Self {
         (self.at_max_depth, self.ebfmi) = (at_max_depth, ebfmi);
         self
@@ -434,7 +435,8 @@ pub struct Verdict {
     pub rhat_limit: f64,
     /// How many transitions diverged, if that was told.
     pub divergences: u64,
-    /// The share of each chain's trajectories that were cut off at the maximal depth, if that was told.
+    /// The share of each chain's trajectories that were cut off at the maximal depth, if that was
+    /// told.
     pub at_max_depth: Vec<f64>,
     /// The E-BFMI of each chain, if that was told.
     pub ebfmi: Vec<f64>,

@@ -89,8 +89,8 @@ use crate::Error;
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Every {
     /// When this many seconds, at least 0, have passed since the last one: at the next moment at
-    /// which all chains are equally far, which comes every 20 ms; where draws are slow, after eight of
-    /// them or half a second, or after each draw that takes longer.
+    /// which all chains are equally far, which comes every 20 ms; where draws are slow, after eight
+    /// of them or half a second, or after each draw that takes longer.
     Seconds(f64),
     /// After this many draws, at least 1, or iterations of warm-up, of each chain.
     Draws(usize),

@@ -54,22 +54,27 @@ pub struct RunInfo {
     pub checkpoint_error: Option<String>,
 }
 
-/// A divergent transition: one that failed where the density cannot be computed or is too curved for
-/// the step size. Positions that lie together show where a model is hard to sample.
+/// A divergent transition: one that failed where the density cannot be computed or is too curved
+/// for the step size. Positions that lie together show where a model is hard to sample.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Divergence {
     /// The chain.
     pub chain: usize,
     /// The draw before which it happened, counted before any thinning of the finished draws.
     pub draw: usize,
-    /// Where it failed: the last position of the trajectory before the step that did, or the proposal of
-    /// a kernel without trajectories.
+    /// Where it failed: the last position of the trajectory before the step that did, or the
+    /// proposal of a kernel without trajectories.
     pub position: Vec<f64>,
 }
 
 impl Divergence {
-    /// How many of each chain are kept.
+    /// How many of each chain are kept, fewer if their positions have more than a million numbers.
     pub const KEPT: usize = 100;
+
+    /// How many of each chain are kept with `dim` parameters; at least 1.
+    pub(crate) fn kept(dim: usize) -> usize {
+        Self::KEPT.min(1 + 1_000_000 / dim)
+    }
 }
 
 impl Draws {
@@ -190,7 +195,8 @@ impl Draws {
         }
     }
 
-    /// The share of accepted steps of each chain; NaN without draws.
+    /// The share of accepted steps of each chain; NaN without draws. NUTS moves nearly always: what
+    /// its step size is adapted to is the statistic `accept_prob`.
     pub fn accept_rate(&self) -> Vec<f64> {
         self.stat("accepted").map_or_else(
             |_| vec![f64::NAN; self.n_chains()],
@@ -203,7 +209,8 @@ impl Draws {
         self.stat("divergent").map_or(0, |d| d.sum() as u64)
     }
 
-    /// The E-BFMI of each chain of HMC or NUTS; see [`diagnostics::ebfmi`](crate::diagnostics::ebfmi()).
+    /// The E-BFMI of each chain of HMC or NUTS; see
+    /// [`diagnostics::ebfmi`](crate::diagnostics::ebfmi()).
     ///
     /// None for thinned draws, whose energies are too far apart, and where another kernel moves the
     /// chain between two trajectories, as in a [`Cycle`](crate::sampler::Cycle).
@@ -212,8 +219,8 @@ impl Draws {
         energy.map(crate::diagnostics::ebfmi)
     }
 
-    /// The share of each chain's NUTS trajectories that were cut off at the maximal depth, if there are
-    /// any; of the first NUTS kernel, if there are several.
+    /// The share of each chain's NUTS trajectories that were cut off at the maximal depth, if there
+    /// are any; of the first NUTS kernel, if there are several.
     pub fn at_max_depth(&self) -> Option<Vec<f64>> {
         let is_wanted = |name: &String| name.rsplit('.').next() == Some("at_max_depth");
         let i = self.stat_names.iter().position(is_wanted)?;
@@ -228,8 +235,8 @@ impl Draws {
     }
 
     /// Every `k`-th draw, beginning with the `k`-th, as if the run had been thinned by `k` times as
-    /// much: acceptance is averaged, and divergences and gradients are summed, over the `k` draws of
-    /// which one is kept. Draws after the last multiple of `k` are dropped.
+    /// much: acceptance is averaged, and divergences and gradients are summed, over the `k` draws
+    /// of which one is kept. Draws after the last multiple of `k` are dropped.
     pub fn thinned(&self, k: usize) -> Result<Self, Error> {
         if !(1..=self.n_draws().max(1)).contains(&k) {
             return Err(Error::argument("k", k, format!("1 to {} draws", self.n_draws())));

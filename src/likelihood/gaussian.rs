@@ -37,8 +37,8 @@ pub struct Gaussian {
 }
 
 impl Gaussian {
-    /// The noise variance is a parameter: block `log_noise_variance`, one number. Give it a prior of
-    /// its own, such as [`LogInverseGamma`](crate::prior::LogInverseGamma): what
+    /// The noise variance is a parameter: block `log_noise_variance`, one number. Give it a prior
+    /// of its own, such as [`LogInverseGamma`](crate::prior::LogInverseGamma): what
     /// [`Priors::all`](crate::prior::Priors::all) says would apply to it, too.
     pub fn sampled() -> Self {
         Self { fixed_variance: None }

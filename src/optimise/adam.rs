@@ -8,9 +8,9 @@
 //! ```
 //!
 //! Each coordinate moves by about r_t per step, whatever the scale of the gradient; r_t falls from
-//! `learning_rate` to 0 along half a cosine, so that the end is quiet. Where the log density or its gradient
-//! is not finite the ascent goes back to the best point so far, with m and v forgotten and r halved from
-//! there on. Cost: one gradient per step.
+//! `learning_rate` to 0 along half a cosine, so that the end is quiet. Where the log density or its
+//! gradient is not finite the ascent goes back to the best point so far, with m and v forgotten and
+//! r halved from there on. Cost: one gradient per step.
 //!
 //! Source: Kingma and Ba, ICLR 2015, arXiv:1412.6980, algorithm 1 (there a descent).
 
@@ -46,7 +46,8 @@ impl Default for Adam {
 impl Adam {
     /// Moves `q` to the best point on the way from `q` on, and returns the log density there.
     ///
-    /// Errors: an argument out of range, `q` of the wrong length or of a log density that is not finite.
+    /// Errors: an argument out of range, `q` of the wrong length or of a log density that is not
+    /// finite.
     pub fn maximise<T: GradTarget>(&self, target: &T, q: &mut [f64]) -> Result<LogDensity, Error> {
         self.check()?;
         if q.len() != target.dim() {

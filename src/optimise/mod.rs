@@ -1,10 +1,10 @@
 //! Optimisers: towards a mode of a log density, to start chains from.
 //!
-//! A mode is no summary of a posterior, and in many dimensions lies far from where most of its mass is;
-//! but from close to one a chain finds the bulk in few steps, where from a draw of a wide prior it may
-//! end where the units of a network are saturated and gradients vanish. [`Adam::starts`] runs one
-//! optimisation for each chain, from points as dispersed as you like: what the chains then agree on, they
-//! have found from different sides.
+//! A mode is no summary of a posterior, and in many dimensions lies far from where most of its mass
+//! is; but from close to one a chain finds the bulk in few steps, where from a draw of a wide prior
+//! it may end where the units of a network are saturated and gradients vanish. [`Adam::starts`]
+//! runs one optimisation for each chain, from points as dispersed as you like: what the chains then
+//! agree on, they have found from different sides.
 //!
 //! ```
 //! use bnn_mcmc::optimise::Adam;

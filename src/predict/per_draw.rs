@@ -59,8 +59,8 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
         })
     }
 
-    /// The log densities of the draws, by which a run is judged: as they were recorded, or evaluated
-    /// here for draws that come from a file.
+    /// The log densities of the draws, by which a run is judged: as they were recorded, or
+    /// evaluated here for draws that come from a file.
     fn trace(&self, draws: &Draws) -> Result<Trace, Error> {
         let shape = (draws.n_chains(), draws.n_draws());
         let flat = draws.flat();

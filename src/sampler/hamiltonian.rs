@@ -14,9 +14,9 @@
 //! energy error is of order eps^2 over a trajectory of fixed length.
 //!
 //! A transition whose energy rises by more than [`MAX_ENERGY_ERROR`] anywhere on its trajectory, or
-//! whose density is NaN or infinite there, has diverged: the step size is too large for the curvature
-//! at that place, which the chain cannot enter. What leaves the support (the whole trajectory of HMC, the
-//! doubling of NUTS) is rejected and is no divergence.
+//! whose density is NaN or infinite there, has diverged: the step size is too large for the
+//! curvature at that place, which the chain cannot enter. What leaves the support (the whole
+//! trajectory of HMC, the doubling of NUTS) is rejected and is no divergence.
 //!
 //! Source: Neal, *MCMC using Hamiltonian dynamics*, Handbook of Markov Chain Monte Carlo, 2011,
 //! arXiv:1206.1901, sections 2 and 4.1.
@@ -94,14 +94,14 @@ impl Phase {
 
 /// The step size, the linear map, and their adaptation.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Dynamics {
-    pub(super) scale: Scale,
+pub(super) struct Dynamics {
+    pub scale: Scale,
     /// Whether a new step size is to be sought before the next trajectory.
     seek: bool,
 }
 
 impl Dynamics {
-    pub(super) fn new(
+    pub fn new(
         dim: usize,
         step_size: f64,
         target_accept: Option<f64>,
@@ -114,11 +114,11 @@ impl Dynamics {
     /// Seeks a step size if warm-up has just begun or L has changed, and returns how many gradients
     /// that took. `current` must have its gradient; `phase` is scratch.
     ///
-    /// The step size is doubled or halved until the acceptance probability of a single leapfrog step
-    /// crosses 0.8 (Stan reference manual, section on automatic parameter tuning; Hoffman and Gelman
-    /// 2014, algorithm 4, has 0.5), at most [`SEARCH`](Self::SEARCH) times: a density that is flat, or
-    /// infinite all around, cannot hold it up.
-    pub(super) fn seek_step_size<T: GradTarget>(
+    /// The step size is doubled or halved until the acceptance probability of a single leapfrog
+    /// step crosses 0.8 (Stan reference manual, section on automatic parameter tuning; Hoffman and
+    /// Gelman 2014, algorithm 4, has 0.5), at most [`SEARCH`](Self::SEARCH) times: a density that
+    /// is flat, or infinite all around, cannot hold it up.
+    pub fn seek_step_size<T: GradTarget>(
         &mut self,
         current: &Point,
         phase: &mut Phase,
@@ -146,15 +146,15 @@ impl Dynamics {
     }
 
     /// The largest number of step sizes that are tried.
-    pub const SEARCH: u32 = 60;
+    const SEARCH: u32 = 60;
 
-    pub(super) fn adapt(&mut self, step: &Step, current: &Point, warmup: WarmupProgress) {
+    pub fn adapt(&mut self, step: &Step, current: &Point, warmup: WarmupProgress) {
         if self.scale.adapt(step, current, warmup) {
             self.seek = self.scale.adapts_step_size();
         }
     }
 
-    pub(super) fn freeze(&mut self) {
+    pub fn freeze(&mut self) {
         self.scale.freeze();
         self.seek = false;
     }
@@ -177,12 +177,24 @@ impl Default for Last {
     }
 }
 
-/// The state of an HMC or NUTS kernel: step size, linear map, their adaptation, and the statistics of
-/// the latest transition.
+/// The state of an HMC or NUTS kernel: step size, linear map, their adaptation, and the statistics
+/// of the latest transition.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct HamiltonianState {
     pub(super) dynamics: Dynamics,
     pub(super) last: Last,
+}
+
+impl HamiltonianState {
+    pub(super) fn new(
+        dim: usize,
+        step_size: f64,
+        target_accept: Option<f64>,
+        preconditioner: Preconditioner,
+    ) -> Result<Self, Error> {
+        let dynamics = Dynamics::new(dim, step_size, target_accept, preconditioner)?;
+        Ok(Self { dynamics, last: Last::default() })
+    }
 }
 
 /// y += a x.

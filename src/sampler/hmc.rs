@@ -9,16 +9,18 @@
 //! ```
 //!
 //! u does not depend on q, so that each n has a ratio of its own; jitter keeps a trajectory from
-//! coming back to where it began again and again (Neal 2011, section 3.2). Where the target is a standard
-//! normal, the end of the default path, pi/2 or a quarter of a period, is independent of its beginning.
+//! coming back to where it began again and again (Neal 2011, section 3.2). Where the target is a
+//! standard normal, the end of the default path, pi/2 or a quarter of a period, is independent of
+//! its beginning.
 //!
 //! Warm-up adapts eps to an acceptance probability of 0.8, and L. Cost of a step: n gradients, O(d)
-//! beside them (O(d^2) with a dense preconditioner). Where the preconditioner makes the target about
-//! round it has the cheapest draws; where it does not, as for networks with a real response, trajectories of
-//! pi/2 are too short, and [`Nuts`](super::Nuts), which finds their length by itself, is far ahead.
+//! beside them (O(d^2) with a dense preconditioner). Where the preconditioner makes the target
+//! about round it has the cheapest draws; where it does not, as on the sunspot network,
+//! trajectories of pi/2 are too short, and [`Nuts`](super::Nuts), which finds their length by
+//! itself, is far ahead.
 //!
-//! Statistics per draw: `step_size`, `energy` of the draw, `energy_error` at the trajectory's end, and
-//! `leapfrog_steps`.
+//! Statistics per draw: `step_size`, `energy` of the draw, `energy_error` at the trajectory's end,
+//! and `leapfrog_steps`.
 //!
 //! Source: Duane et al., Physics Letters B 195, 1987, doi:10.1016/0370-2693(87)91197-X; Neal 2011,
 //! arXiv:1206.1901.
@@ -34,7 +36,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::hamiltonian::{Dynamics, HamiltonianState, Last, MAX_ENERGY_ERROR, Phase};
+use super::hamiltonian::{HamiltonianState, Last, MAX_ENERGY_ERROR, Phase};
 use super::{Algorithm, Kernel, Preconditioner, Step, WarmupProgress, metropolis_test};
 use crate::Error;
 use crate::error::positive;
@@ -78,12 +80,11 @@ impl Default for Hmc {
 /// The transition of [`Hmc`].
 #[derive(Debug)]
 pub struct HmcKernel {
-    dynamics: Dynamics,
+    state: HamiltonianState,
     path_length: f64,
     jitter: f64,
     max_steps: u32,
     phase: Phase,
-    last: Last,
 }
 
 impl<T: GradTarget> Algorithm<T> for Hmc {
@@ -100,12 +101,11 @@ impl<T: GradTarget> Algorithm<T> for Hmc {
         let dim = target.dim();
         let accept = self.adapt_step_size.then_some(self.target_accept);
         Ok(HmcKernel {
-            dynamics: Dynamics::new(dim, self.step_size, accept, self.preconditioner)?,
+            state: HamiltonianState::new(dim, self.step_size, accept, self.preconditioner)?,
             path_length: self.path_length,
             jitter: self.jitter,
             max_steps: self.max_steps,
             phase: Phase::new(dim),
-            last: Last::default(),
         })
     }
 }
@@ -114,11 +114,11 @@ impl<T: GradTarget> Kernel<T> for HmcKernel {
     type State = HamiltonianState;
 
     fn state(&self) -> HamiltonianState {
-        HamiltonianState { dynamics: self.dynamics.clone(), last: self.last }
+        self.state.clone()
     }
 
     fn restore(&mut self, state: HamiltonianState) {
-        (self.dynamics, self.last) = (state.dynamics, state.last);
+        self.state = state;
     }
 
     fn step(
@@ -131,8 +131,8 @@ impl<T: GradTarget> Kernel<T> for HmcKernel {
         let mut evals = u32::from(!current.has_grad());
         current.eval_grad(target, ws);
         let phase = &mut self.phase;
-        evals += self.dynamics.seek_step_size(current, phase, target, ws, rng);
-        let scale = &self.dynamics.scale;
+        evals += self.state.dynamics.seek_step_size(current, phase, target, ws, rng);
+        let scale = &self.state.dynamics.scale;
         let step_size = scale.step_size();
         let u = 1.0 + self.jitter * (2.0 * rng.uniform() - 1.0);
         // At least one step; the comparison is false for what does not fit into an integer.
@@ -156,17 +156,17 @@ impl<T: GradTarget> Kernel<T> for HmcKernel {
         let log_ratio = if failed { f64::NEG_INFINITY } else { -error };
         let step = metropolis_test(current, &mut phase.point, log_ratio, evals, rng);
         let energy = if step.accepted { before + error } else { before };
-        self.last = Last { energy, energy_error: error, steps: taken, ..Last::default() };
+        self.state.last = Last { energy, energy_error: error, steps: taken, ..Last::default() };
         let diverged = failed && !outside;
         Step { divergent: step.divergent || diverged, ..step }
     }
 
     fn adapt(&mut self, step: &Step, current: &Point, warmup: WarmupProgress) {
-        self.dynamics.adapt(step, current, warmup);
+        self.state.dynamics.adapt(step, current, warmup);
     }
 
     fn freeze(&mut self) {
-        self.dynamics.freeze();
+        self.state.dynamics.freeze();
     }
 
     fn diverged_at(&self, q: &mut [f64]) {
@@ -179,10 +179,10 @@ impl<T: GradTarget> Kernel<T> for HmcKernel {
 
     fn stats(&self, out: &mut [f64]) {
         out.copy_from_slice(&[
-            self.dynamics.scale.step_size(),
-            self.last.energy,
-            self.last.energy_error,
-            f64::from(self.last.steps),
+            self.state.dynamics.scale.step_size(),
+            self.state.last.energy,
+            self.state.last.energy_error,
+            f64::from(self.state.last.steps),
         ]);
     }
 }

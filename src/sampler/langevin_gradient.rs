@@ -1,7 +1,7 @@
 //! The Langevin-gradient sampler of Chandra and Simmons.
 //!
-//! Let D be a deterministic map: the point that some epochs of gradient descent from q arrive at, in
-//! the model's weights; D leaves all other coordinates alone. With probability `langevin_rate`
+//! Let D be a deterministic map: the point that some epochs of gradient descent from q arrive at,
+//! in the model's weights; D leaves all other coordinates alone. With probability `langevin_rate`
 //!
 //! ```text
 //! q' ~ N(D(q), S^2),   log ratio = log pi(q') - log pi(q)
@@ -10,16 +10,16 @@
 //!
 //! and otherwise a random walk q' ~ N(q, S^2) with its own, symmetric ratio. S is diagonal:
 //! `step_size` for weights, `other_step_size` for the rest (the noise). The choice between the two
-//! does not depend on q, so that each ratio stands by itself. Whatever D descends, the acceptance is
-//! that of the true target: a poor D costs efficiency, never correctness.
+//! does not depend on q, so that each ratio stands by itself. Whatever D descends, the acceptance
+//! is that of the true target: a poor D costs efficiency, never correctness.
 //!
 //! Warm-up adapts a common factor of both step sizes. Cost of a step: one log density, and in the
 //! Langevin branch `depth` passes of gradient descent (two if D of the current point is not known).
 //! Use [`Mala`](super::Mala) where you are free to choose: its drift is scaled to its noise.
 //!
 //! Source: Chandra and Simmons, *Bayesian neural networks via MCMC: a Python-based tutorial*, IEEE
-//! Access 12, 2024, arXiv:2304.02595, algorithm 2. Its published code divides the squares by the step
-//! instead of its square, which samples another distribution.
+//! Access 12, 2024, arXiv:2304.02595, algorithm 2. Its published code divides the squares by the
+//! step instead of its square, which samples another distribution.
 //!
 //! ```
 //! use bnn_mcmc::prelude::*;
@@ -60,8 +60,8 @@ pub struct LangevinGradient {
 }
 
 impl Default for LangevinGradient {
-    /// One full-batch step on the log posterior at rate 1e-3, in half of the steps; step sizes 0.025
-    /// and 0.2 to start with, adapted to an acceptance probability of 0.234.
+    /// One full-batch step on the log posterior at rate 1e-3, in half of the steps; step sizes
+    /// 0.025 and 0.2 to start with, adapted to an acceptance probability of 0.234.
     fn default() -> Self {
         Self {
             step_size: 0.025,

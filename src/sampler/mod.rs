@@ -15,8 +15,9 @@
 //! | [`GibbsNoise`] | Gaussian likelihood, inverse-gamma prior | the noise variance, in a [`Cycle`] |
 //! | [`Independence`] | a proposal close to the target | one or two parameters, checks |
 //!
-//! What an effective draw costs, in effective draws per second of the whole run and per 1,000 gradients
-//! (smallest bulk ESS of the predictions; two cores; the examples' data and lengths of run):
+//! What an effective draw costs, in effective draws per second of the whole run and per 1,000
+//! gradients (smallest bulk ESS of the predictions; two cores; the examples' data and lengths of
+//! run):
 //!
 //! | | RWM | MALA | HMC | NUTS |
 //! | --- | --- | --- | --- | --- |
@@ -25,15 +26,15 @@
 //! | ionosphere, MLP, 361 | not converged | 459 /s; 3.2 | 1,748 /s; 10.9 | 847 /s; 5.7 |
 //! | sunspot, MLP with sampled noise, 62 | not converged | not converged | not converged | 22 /s; 0.06 |
 //!
-//! So: NUTS first. HMC where its path suits the target, which its diagnostics show. MALA for many cheap steps
-//! of an easy target or inside a [`Cycle`]; the random walk where there is no gradient.
+//! So: NUTS first. HMC where its path suits the target, which its diagnostics show. MALA for many
+//! cheap steps of an easy target or inside a [`Cycle`]; the random walk where there is no gradient.
 //!
 //! [`OnBlocks`] runs an algorithm on named blocks; [`Cycle`] and [`Mixture`] put two together.
 //!
 //! # Step size
 //! One convention for the whole crate: `step_size` is the standard deviation of the Gaussian noise
-//! of one proposal, in units of the preconditioned space; MALA's drift is half its square. A leapfrog
-//! step of [`Hmc`] and [`Nuts`] is the same thing: MALA is HMC with one of them.
+//! of one proposal, in units of the preconditioned space; MALA's drift is half its square. A
+//! leapfrog step of [`Hmc`] and [`Nuts`] is the same thing: MALA is HMC with one of them.
 //!
 //! # Your own kernel
 //! Implement [`Algorithm`] and [`Kernel`]; `examples/own_sampler.rs` shows one from top to bottom,
@@ -135,13 +136,13 @@ pub trait Kernel<T: Target>: Send {
 /// What happened in one transition.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Step {
-    /// The probability with which the proposal was accepted (for NUTS the mean along the trajectory):
-    /// what a step size is adapted to. `None` for kernels that accept without a test.
+    /// The probability with which the proposal was accepted (for NUTS the mean along the
+    /// trajectory): what a step size is adapted to. `None` for kernels that accept without a test.
     pub accept_prob: Option<f64>,
     /// Whether the chain moved.
     pub accepted: bool,
-    /// Whether the proposal's density was NaN or infinite inside the support, or a trajectory's energy
-    /// rose beyond [`MAX_ENERGY_ERROR`](hamiltonian::MAX_ENERGY_ERROR).
+    /// Whether the proposal's density was NaN or infinite inside the support, or a trajectory's
+    /// energy rose beyond [`MAX_ENERGY_ERROR`](hamiltonian::MAX_ENERGY_ERROR).
     pub divergent: bool,
     /// How many gradients were evaluated.
     pub gradient_evals: u32,

@@ -2,8 +2,8 @@
 //!
 //! Each transition draws a momentum and grows a trajectory of the [dynamics](super::hamiltonian) by
 //! doubling: a fair coin says forwards or backwards in time, and as many leapfrog steps as the
-//! trajectory has points are appended at that end. It stops when the trajectory turns back on itself,
-//! or at `max_depth` doublings.
+//! trajectory has points are appended at that end. It stops when the trajectory turns back on
+//! itself, or at `max_depth` doublings.
 //!
 //! **Turning.** With rho the sum of the momenta of a trajectory whose first and last momenta are
 //! p_first and p_last (momenta being standard normal, no mass matrix appears),
@@ -12,36 +12,38 @@
 //! turns = p_first . rho <= 0  or  p_last . rho <= 0
 //! ```
 //!
-//! This is asked of every subtree that a doubling builds: a subtree that turns within itself is thrown
-//! away whole, so that the trajectory could have been grown from any of its points. When two halves
-//! are joined it is asked of the whole, and of each half together with the nearest point of the other:
-//! without these a trajectory of a nearly normal target can run through whole periods unnoticed (Stan's
-//! issue 2799, 2019; Stan and PyMC do the same).
+//! This is asked of every subtree that a doubling builds: a subtree that turns within itself is
+//! thrown away whole, so that the trajectory could have been grown from any of its points. When two
+//! halves are joined it is asked of the whole, and of each half together with the nearest point of
+//! the other: without these a trajectory of a nearly normal target can run through whole periods
+//! unnoticed (Stan's issue 2799, 2019; Stan and PyMC do the same).
 //!
 //! **Which point.** Point z of the trajectory has weight w = exp(H_0 - H(z)). Within a subtree the
-//! draw is multinomial: of two halves the second's draw is taken with probability W_2 / (W_1 + W_2),
-//! W being sums of weights. Between the trajectory and a doubling it is biased towards the new part,
-//! with probability min(1, W_new / W_old), which leaves the target invariant too and moves further.
+//! draw is multinomial: of two halves the second's draw is taken with probability W_2 / (W_1 +
+//! W_2), W being sums of weights. Between the trajectory and a doubling it is biased towards the
+//! new part, with probability min(1, W_new / W_old), which leaves the target invariant too and
+//! moves further.
 //!
-//! Warm-up adapts the step size to a mean acceptance probability of 0.8 along the trajectory, and the
-//! [preconditioner](super::preconditioner). Cost of a transition: up to 2^max_depth - 1 gradients, O(d)
-//! beside each (O(d^2) with a dense preconditioner); memory 5 d (max_depth + 4) numbers per chain.
+//! Warm-up adapts the step size to a mean acceptance probability of 0.8 along the trajectory, and
+//! the [preconditioner](super::preconditioner). Cost of a transition: up to 2^max_depth - 1
+//! gradients, O(d) beside each (O(d^2) with a dense preconditioner); memory 5 d (max_depth + 4)
+//! numbers per chain.
 //!
-//! Statistics per draw: `step_size`, `energy` of the draw, `energy_error` (that of the draw against that
-//! of the point before), `tree_depth` (the number of doublings, without one that was thrown away),
-//! `leapfrog_steps` (with those thrown away), and `at_max_depth`, 1 where the trajectory was cut off.
-//! `accept_prob` is the mean of min(1, w) over all leapfrog steps, and a draw counts as accepted if it
-//! is another point than the one before.
+//! Statistics per draw: `step_size`, `energy` of the draw, `energy_error` (that of the draw against
+//! that of the point before), `tree_depth` (the number of doublings, without one that was thrown
+//! away), `leapfrog_steps` (with those thrown away), and `at_max_depth`, 1 where the trajectory was
+//! cut off. `accept_prob` is the mean of min(1, w) over all leapfrog steps, and a draw counts as
+//! accepted if it is another point than the one before.
 //!
-//! For a network with a real response and sampled noise take `target_accept: 0.95` and
-//! `max_depth: 12`, and start from small weights (see [`Init`](super::Init)): its posterior is a thin,
-//! curved ridge. With the defaults one transition in fifty diverges there, and trajectories are cut off
+//! For a network with a real response and sampled noise take `target_accept: 0.95` and `max_depth:
+//! 12`, and start from small weights (see [`Init`](super::Init)): its posterior is a thin, curved
+//! ridge. With the defaults one transition in fifty diverges there, and trajectories are cut off
 //! where longer ones pay for themselves several times over.
 //!
 //! Not for densities with many separate modes: no sampler here that follows the gradient crosses
-//! between them. Source: Hoffman and Gelman, JMLR 15, 2014, arXiv:1111.4246; Betancourt, *A conceptual
-//! introduction to Hamiltonian Monte Carlo*, 2017, arXiv:1701.02434, appendix A; Stan reference manual,
-//! MCMC sampling.
+//! between them. Source: Hoffman and Gelman, JMLR 15, 2014, arXiv:1111.4246; Betancourt, *A
+//! conceptual introduction to Hamiltonian Monte Carlo*, 2017, arXiv:1701.02434, appendix A; Stan
+//! reference manual, MCMC sampling.
 //!
 //! ```
 //! use bnn_mcmc::prelude::*;
@@ -54,7 +56,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::hamiltonian::{Dynamics, HamiltonianState, Last, MAX_ENERGY_ERROR, Phase, dot};
+use super::hamiltonian::{HamiltonianState, Last, MAX_ENERGY_ERROR, Phase, dot};
 use super::{Algorithm, Kernel, Preconditioner, Scale, Step, WarmupProgress};
 use crate::Error;
 use crate::rng::ChainRng;
@@ -91,16 +93,15 @@ impl Default for Nuts {
 /// The transition of [`Nuts`].
 #[derive(Debug)]
 pub struct NutsKernel {
-    dynamics: Dynamics,
+    state: HamiltonianState,
     /// The first and the last point of the trajectory in time.
     ends: [Phase; 2],
     /// Which of them moved last.
     moved: usize,
     tree: Tree,
-    /// Room for the doubling of a tree of depth k, and, while one of greater depth is built, for its
-    /// second half.
+    /// Room for the doubling of a tree of depth k, and, while one of greater depth is built, for
+    /// its second half.
     doublings: Vec<Tree>,
-    last: Last,
 }
 
 /// Some leapfrog steps in a row, in the order in which they were made.
@@ -140,7 +141,8 @@ impl Tree {
     }
 
     /// Appends `next`, which goes on where this tree ends, and takes its draw with probability
-    /// `probability`. Returns whether the whole turns back on itself, and whether the draw was taken.
+    /// `probability`. Returns whether the whole turns back on itself, and whether the draw was
+    /// taken.
     fn join(&mut self, next: &mut Tree, probability: f64, rng: &mut ChainRng) -> (bool, bool) {
         // p . (rho + one more momentum), of both ends.
         let turns_with = |first: &[f64], last: &[f64], rho: &[f64], more: &[f64]| {
@@ -180,8 +182,8 @@ struct Builder<'a, T: GradTarget> {
 }
 
 impl<T: GradTarget> Builder<'_, T> {
-    /// Makes `tree` of the next 2^depth leapfrog steps, with `scratch` for `depth` trees. False if it
-    /// must not be used: it turns within itself, diverged, or left the support.
+    /// Makes `tree` of the next 2^depth leapfrog steps, with `scratch` for `depth` trees. False if
+    /// it must not be used: it turns within itself, diverged, or left the support.
     fn build(&mut self, depth: usize, tree: &mut Tree, scratch: &mut [Tree]) -> bool {
         if depth == 0 {
             return self.leaf(tree);
@@ -226,12 +228,11 @@ impl<T: GradTarget> Algorithm<T> for Nuts {
         let dim = target.dim();
         let accept = self.adapt_step_size.then_some(self.target_accept);
         Ok(NutsKernel {
-            dynamics: Dynamics::new(dim, self.step_size, accept, self.preconditioner)?,
+            state: HamiltonianState::new(dim, self.step_size, accept, self.preconditioner)?,
             ends: [Phase::new(dim), Phase::new(dim)],
             moved: 0,
             tree: Tree::new(dim),
             doublings: (0..self.max_depth).map(|_| Tree::new(dim)).collect(),
-            last: Last::default(),
         })
     }
 }
@@ -240,11 +241,11 @@ impl<T: GradTarget> Kernel<T> for NutsKernel {
     type State = HamiltonianState;
 
     fn state(&self) -> HamiltonianState {
-        HamiltonianState { dynamics: self.dynamics.clone(), last: self.last }
+        self.state.clone()
     }
 
     fn restore(&mut self, state: HamiltonianState) {
-        (self.dynamics, self.last) = (state.dynamics, state.last);
+        self.state = state;
     }
 
     fn step(
@@ -257,8 +258,8 @@ impl<T: GradTarget> Kernel<T> for NutsKernel {
         let mut evals = u32::from(!current.has_grad());
         current.eval_grad(target, ws);
         let [first, last] = &mut self.ends;
-        evals += self.dynamics.seek_step_size(current, first, target, ws, rng);
-        let scale = &self.dynamics.scale;
+        evals += self.state.dynamics.seek_step_size(current, first, target, ws, rng);
+        let scale = &self.state.dynamics.scale;
         first.begin(current, scale, rng);
         last.copy_from(first);
         let start_energy = first.energy();
@@ -308,7 +309,7 @@ impl<T: GradTarget> Kernel<T> for NutsKernel {
         }
         let energy = self.tree.energy;
         let energy_error = energy - start_energy;
-        self.last = Last { energy, energy_error, steps, depth: depth as u32, at_max_depth };
+        self.state.last = Last { energy, energy_error, steps, depth: depth as u32, at_max_depth };
         std::mem::swap(current, &mut self.tree.draw);
         Step {
             accept_prob: Some(sum_accept / f64::from(steps)),
@@ -319,11 +320,11 @@ impl<T: GradTarget> Kernel<T> for NutsKernel {
     }
 
     fn adapt(&mut self, step: &Step, current: &Point, warmup: WarmupProgress) {
-        self.dynamics.adapt(step, current, warmup);
+        self.state.dynamics.adapt(step, current, warmup);
     }
 
     fn freeze(&mut self) {
-        self.dynamics.freeze();
+        self.state.dynamics.freeze();
     }
 
     fn diverged_at(&self, q: &mut [f64]) {
@@ -338,12 +339,12 @@ impl<T: GradTarget> Kernel<T> for NutsKernel {
 
     fn stats(&self, out: &mut [f64]) {
         out.copy_from_slice(&[
-            self.dynamics.scale.step_size(),
-            self.last.energy,
-            self.last.energy_error,
-            f64::from(self.last.depth),
-            f64::from(self.last.steps),
-            f64::from(u8::from(self.last.at_max_depth)),
+            self.state.dynamics.scale.step_size(),
+            self.state.last.energy,
+            self.state.last.energy_error,
+            f64::from(self.state.last.depth),
+            f64::from(self.state.last.steps),
+            f64::from(u8::from(self.state.last.at_max_depth)),
         ]);
     }
 }

@@ -8,12 +8,12 @@
 //! ```
 //!
 //! The proposal leaves N(m, C) unchanged, so that in the plain case the ratio is beta (ell(v) -
-//! ell(q)). The form above stays right where the block is a parent in another block's prior. m and C
-//! are taken anew at each step: a hierarchical scale in another block moves them.
+//! ell(q)). The form above stays right where the block is a parent in another block's prior. m and
+//! C are taken anew at each step: a hierarchical scale in another block moves them.
 //!
 //! The acceptance probability does not fall with the number of dimensions that the likelihood does
-//! not inform. Where the data are informative, small b is needed and MALA is better. Cost of a step:
-//! one log density. Source: Cotter, Roberts, Stuart and White, Statist. Sci. 28, 2013,
+//! not inform. Where the data are informative, small b is needed and MALA is better. Cost of a
+//! step: one log density. Source: Cotter, Roberts, Stuart and White, Statist. Sci. 28, 2013,
 //! doi:10.1214/13-STS421, section 4.
 //!
 //! b is adapted to an acceptance probability of 0.234 by default.

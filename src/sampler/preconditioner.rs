@@ -2,11 +2,11 @@
 //!
 //! Proposals are made in the coordinates of x = L^-1 q, in which a well-chosen L makes the target
 //! about isotropic. M is learnt during warm-up as the (co)variance of the chain, regularised as
-//! n/(n+5) V + 5/(n+5) 1e-3 I (Stan reference manual; the second term is absolute, so that parameters
-//! of standard deviation far below 0.01 are stepped over too carefully: scale the features), and the
-//! step size by
-//! [dual averaging](crate::adapt::DualAveraging). Scales from draws and gradients are not shrunk: they have no
-//! absolute unit to be shrunk towards, and an error in either variance enters by its fourth root only.
+//! n/(n+5) V + 5/(n+5) 1e-3 I (Stan reference manual; the second term is absolute, so that
+//! parameters of standard deviation far below 0.01 are stepped over too carefully: scale the
+//! features), and the step size by [dual averaging](crate::adapt::DualAveraging). Scales from draws
+//! and gradients are not shrunk: they have no absolute unit to be shrunk towards, and an error in
+//! either variance enters by its fourth root only.
 
 use serde::{Deserialize, Serialize};
 
@@ -39,8 +39,8 @@ pub enum Preconditioner {
     ///
     /// For linear models, whose posterior is about one ellipsoid: for slope and intercept of
     /// `examples/linear_toy.rs`, whose correlation is -0.86, it gave twelve times as many effective
-    /// draws as [`Diagonal`](Self::Diagonal). Not for networks: on iris it left MALA with fewer than
-    /// a tenth of the effective draws that [`Diagonal`](Self::Diagonal) gives.
+    /// draws as [`Diagonal`](Self::Diagonal). Not for networks: on iris it left MALA with fewer
+    /// than a tenth of the effective draws that [`Diagonal`](Self::Diagonal) gives.
     Dense,
 }
 
@@ -290,6 +290,34 @@ impl Map {
                 }
             }
             _ => false,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rng::ChainRng;
+
+    /// Multiplying q by c multiplies its scale by c and its gradient by 1 / c.
+    #[test]
+    fn scales_from_gradients_have_no_unit_of_their_own() {
+        let mut rng = ChainRng::new(1, 0);
+        let draws: Vec<f64> = (0..1000).map(|_| rng.normal()).collect();
+        let learnt = |c: f64| {
+            let (mut positions, mut gradients) = (Variance::new(1), Variance::new(1));
+            for x in &draws {
+                positions.update(&[c * x]);
+                gradients.update(&[-4.0 * x / c]);
+            }
+            let mut sd = [1.0];
+            assert!(learn_diagonal(&mut sd, &mut positions, Some(&gradients)));
+            sd[0]
+        };
+        // var q = c^2, var g = 16 / c^2.
+        assert!((learnt(1.0) - 0.5).abs() < 1e-12);
+        for c in [1e-9, 1e-4, 1e4, 1e9] {
+            assert!((learnt(c) / c - 0.5).abs() < 1e-9, "{c}: {}", learnt(c));
         }
     }
 }

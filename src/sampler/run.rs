@@ -1,9 +1,9 @@
 //! The loop: chains, warm-up, random streams, storage, progress.
 //!
 //! Chain c of a run with seed s draws from the stream (s, c) and from nothing else, so results are
-//! the same bits for any number of threads. Chains advance together, in rounds of about 20 ms (where
-//! iterations are slow, of eight or of half a second): between two rounds progress is reported, and
-//! [checkpoints](crate::draws::checkpoint) are written.
+//! the same bits for any number of threads. Chains advance together, in rounds of about 20 ms
+//! (where iterations are slow, of eight or of half a second): between two rounds progress is
+//! reported, and [checkpoints](crate::draws::checkpoint) are written.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -23,15 +23,16 @@ use crate::target::{LogDensity, Point, Target};
 
 /// Where chains start. Points are checked: the log density must be finite.
 ///
-/// **Which one?** The default, draws from the prior, lies within every support and is dispersed, as R-hat
-/// wants it. For networks with a real response take small weights instead,
-/// `Around { center: vec![0.0; dim], sd: 0.1 }`: draws of a wide prior saturate hidden units, and chains
-/// stay where they do. Measured on the bundled sunspot series (MLP 4-10-1 tanh, standardised, 4 chains,
-/// sampled noise): with N(0, 5^2) priors R-hat of the predictions after 500 + 250 draws of NUTS was 1.66 from
-/// prior draws, 1.41 from [Adam](crate::optimise::Adam) started there, and 1.23 from small weights; MALA's
-/// chains had log likelihoods of 40 to 172 after 5,000 + 2,000 steps from prior draws, and 513 to 566 from small
-/// weights. With N(0, 1) priors the difference is small, and none was seen for classes. Adam from small
-/// weights did no better than small weights alone, since the first steps of NUTS climb as fast.
+/// **Which one?** The default, draws from the prior, lies within every support and is dispersed, as
+/// R-hat wants it. For networks with a real response take small weights instead, `Around { center:
+/// vec![0.0; dim], sd: 0.1 }`: draws of a wide prior saturate hidden units, and chains stay where
+/// they do. Measured on the bundled sunspot series (MLP 4-10-1 tanh, standardised, 4 chains,
+/// sampled noise): with N(0, 5^2) priors R-hat of the predictions after 500 + 250 draws of NUTS
+/// (one seed) was 1.66 from prior draws, 1.41 from [Adam](crate::optimise::Adam) started there, and
+/// 1.23 from small weights; MALA's chains had log likelihoods of 40 to 172 after 5,000 + 2,000
+/// steps from prior draws, and 513 to 566 from small weights. With N(0, 1) priors the difference is
+/// small, and none was seen for classes. Adam from small weights did no better than small weights
+/// alone, since the first steps of NUTS climb as fast.
 #[derive(Clone, Debug, Default)]
 pub enum Init {
     /// Random points of the target: draws from the prior, for a posterior. Tried up to
@@ -284,7 +285,8 @@ impl<'t, T: Target, A: Algorithm<&'t T>> Sampler<'t, T, A> {
         self
     }
 
-    /// Calls `report` about fifty times a second (less often if iterations are slow), from the thread that called [`run`](Self::run).
+    /// Calls `report` about fifty times a second (less often if iterations are slow), from the
+    /// thread that called [`run`](Self::run).
     pub fn on_progress(mut self, report: impl FnMut(&Progress) + 't) -> Self {
         self.on_progress = Some(Box::new(report));
         self
@@ -761,7 +763,7 @@ impl<'t, T: Target, K: Kernel<&'t T>> Chain<'t, T, K> {
         let (mut accept_prob, mut accepted, mut divergent, mut gradients) = (0.0, 0.0, 0, 0);
         for _ in 0..thin {
             let step = self.step(target);
-            if step.divergent && self.diverged.len() < Divergence::KEPT {
+            if step.divergent && self.diverged.len() < Divergence::kept(self.point.q().len()) {
                 let mut position = self.point.q().to_vec();
                 self.kernel.diverged_at(&mut position);
                 self.diverged.push(Divergence { chain: self.index, draw: self.done[1], position });
