@@ -627,6 +627,7 @@ mod tests {
         for (text, end) in [
             ("", "input: the file is empty"),
             ("\n \r\n", "input: the file is empty"),
+            ("\n\u{feff}", "input: the file is empty"),
             ("a,kind\n", "input: there is a header, but no row below it"),
             (
                 "a;kind\n1;2\n",

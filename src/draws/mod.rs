@@ -3,6 +3,8 @@
 pub mod checkpoint;
 mod io;
 
+use std::collections::BTreeMap;
+
 use ndarray::{Array2, Array3, ArrayView2, ArrayView3, Axis, s};
 use serde::{Deserialize, Serialize};
 
@@ -50,6 +52,9 @@ pub struct RunInfo {
     pub warmup_gradient_evals: Vec<u64>,
     /// Where transitions diverged while sampling: the first [`Divergence::KEPT`] of each chain.
     pub divergences: Vec<Divergence>,
+    /// What each chain's kernel reports of the whole run, by name, as a ladder of temperatures; empty
+    /// for kernels that report nothing.
+    pub reports: Vec<BTreeMap<String, Vec<f64>>>,
     /// Why the [checkpoint] on disk lacks the end of this run, if it does.
     pub checkpoint_error: Option<String>,
 }

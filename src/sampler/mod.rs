@@ -51,6 +51,7 @@ pub mod metropolis;
 pub mod nuts;
 pub mod on_blocks;
 pub mod pcn;
+pub mod power_posteriors;
 pub mod preconditioner;
 mod run;
 pub mod rwm;
@@ -65,6 +66,7 @@ pub use metropolis::metropolis_test;
 pub use nuts::{Nuts, NutsKernel};
 pub use on_blocks::{OnBlocks, OnBlocksKernel};
 pub use pcn::{Pcn, PcnKernel};
+pub use power_posteriors::{Ladder, LadderReport, PowerPosteriors, PowerPosteriorsKernel, Swaps};
 pub use preconditioner::{Preconditioner, Scale};
 pub(crate) use run::check_layout;
 #[cfg(feature = "progress")]
@@ -131,6 +133,12 @@ pub trait Kernel<T: Target>: Send {
 
     /// Writes those statistics.
     fn stats(&self, _out: &mut [f64]) {}
+
+    /// What there is to say about the whole run, by name: kept in
+    /// [`RunInfo::reports`](crate::draws::RunInfo::reports).
+    fn report(&self) -> Vec<(String, Vec<f64>)> {
+        Vec::new()
+    }
 }
 
 /// What happened in one transition.

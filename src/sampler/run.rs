@@ -5,6 +5,7 @@
 //! (where iterations are slow, of eight or of half a second): between two rounds progress is
 //! reported, and [checkpoints](crate::draws::checkpoint) are written.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -416,6 +417,11 @@ impl<'t, T: Target, A: Algorithm<&'t T>> Sampler<'t, T, A> {
             divergences: chains
                 .iter()
                 .flat_map(|c| c.diverged.iter().filter(|d| d.draw < kept).cloned())
+                .collect(),
+            reports: chains
+                .iter()
+                .map(|c| c.kernel.report().into_iter().collect())
+                .filter(|report: &BTreeMap<_, _>| !report.is_empty())
                 .collect(),
             checkpoint_error: saver.and_then(|s| s.error).map(|e| e.to_string()),
         };

@@ -27,6 +27,7 @@ pub mod conditioned;
 pub mod point;
 pub mod posterior;
 pub mod tempered;
+pub mod with_reference;
 
 pub use capabilities::{
     Descent, DescentRule, GaussianReference, NoiseConditional, NoiseParameters, Objective, Pass,
@@ -35,6 +36,7 @@ pub use conditioned::{Conditioned, ConditionedWorkspace};
 pub use point::Point;
 pub use posterior::{Posterior, PosteriorWorkspace};
 pub use tempered::{PowerGradTarget, PowerTarget, Tempered};
+pub use with_reference::WithReference;
 
 use serde::{Deserialize, Serialize};
 

@@ -51,6 +51,22 @@ impl Point {
         self.log_density = Some(log_density);
     }
 
+    /// Exchanges the positions of two points of tempered views of one target. Each keeps its own power
+    /// of the likelihood, whose value goes with the position; gradients are forgotten.
+    pub(crate) fn exchange(&mut self, other: &mut Self) {
+        let (here, there) = (self.log_density(), other.log_density());
+        std::mem::swap(&mut self.q, &mut other.q);
+        self.set_known(LogDensity { beta: here.beta, ..there }, |_| {});
+        other.set_known(LogDensity { beta: there.beta, ..here }, |_| {});
+    }
+
+    /// The same position under another power of the likelihood; the gradient is forgotten.
+    pub(crate) fn temper(&mut self, beta: f64) {
+        let known = self.log_density;
+        self.set(|_| {});
+        self.log_density = known.map(|density| LogDensity { beta, ..density });
+    }
+
     /// Becomes a copy of `other`, of the same dimension, without its drift.
     pub(crate) fn copy_from(&mut self, other: &Self) {
         self.q.copy_from_slice(&other.q);

@@ -126,9 +126,9 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
             return Err(Error::shape("length of q", q.len(), self.layout.dim()));
         }
         // Blocks that others depend on come first.
-        let (children, parents): (Vec<_>, Vec<_>) =
-            self.priors.iter().partition(|block| block.parent().is_some());
-        for block in parents.into_iter().chain(children) {
+        let with_parent =
+            |wanted| self.priors.iter().filter(move |b| b.parent().is_some() == wanted);
+        for block in with_parent(false).chain(with_parent(true)) {
             block.draw(rng, q).map_err(|e| Error::Prior {
                 problem: format!("block `{}` cannot be drawn from its prior: {e}", block.name),
                 known: self.layout.block_names(),

@@ -31,17 +31,17 @@ impl Table {
             .filter(|(_, line)| !line.trim().is_empty())
             .map(|(i, line)| (i + 1, line.trim_end_matches('\r')))
             .collect();
-        let Some((_, first)) = lines.first() else {
-            return Err(problem("the file is empty".into()));
-        };
+        let empty = || problem("the file is empty".into());
+        let (_, first) = lines.first().ok_or_else(empty)?;
         let separator = Separator::new(reader.delimiter, first)?;
         let mut rows = separator.split(&lines).map_err(problem)?;
-        let first = &rows[0].1;
+        // A line of a byte-order mark alone is no row.
+        let (_, first) = rows.first().ok_or_else(empty)?;
         let n_columns = first.len();
         if n_columns < 2 {
             return Err(problem(format!(
                 "the first row has a single column, `{}`: is another delimiter used?",
-                shown(&first[0])
+                shown(first.first().map_or("", String::as_str))
             )));
         }
         let mut names: Vec<String> = (0..n_columns).map(numbered).collect();

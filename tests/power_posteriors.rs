@@ -1,0 +1,549 @@
+//! Power posteriors leave every rung's density unchanged, sabotaged copies do not; runs are the same
+//! for any number of threads and after a resume; ladders adapt.
+
+use bnn_mcmc::draws::checkpoint::Every;
+use bnn_mcmc::prelude::*;
+use bnn_mcmc::sampler::power_posteriors::{Ladder, LadderReport, PowerPosteriorsKernel, Swaps};
+use bnn_mcmc::sampler::{Algorithm, Kernel, PowerPosteriors, Step, StopHandle, metropolis_test};
+use bnn_mcmc::target::{
+    GaussianReference, GradTarget, LogDensity, Point, PowerGradTarget, PowerTarget, Target,
+    Tempered, WithReference,
+};
+use bnn_mcmc::testing::{ConjugateRegression, GaussianTarget, Invariance, InvarianceReport, Noise};
+use ndarray::{Array1, Array2};
+
+/// Prior N(1, 2^2) and a likelihood with two modes, in one dimension: at every temperature, exact
+/// draws by inversion of a tabulated distribution function.
+#[derive(Clone, Debug)]
+struct TwoModes {
+    prior: Normal,
+}
+
+impl TwoModes {
+    fn new() -> Self {
+        Self { prior: Normal::new(1.0, 2.0).unwrap() }
+    }
+
+    fn parts(&self, x: f64) -> (LogDensity, f64, f64) {
+        let mode =
+            |weight: f64, at: f64, sd: f64| weight / sd * (-0.5 * ((x - at) / sd).powi(2)).exp();
+        let (a, b) = (mode(0.7, -1.5, 0.4), mode(0.3, 2.0, 0.6));
+        let slope = (-a * (x + 1.5) / 0.16 - b * (x - 2.0) / 0.36) / (a + b);
+        // The constant makes log densities that a wrong swap would confuse with the prior's.
+        let density = LogDensity::new((a + b).ln() + 3.0, self.prior.log_density(&[x]));
+        (density, slope, -(x - 1.0) / 4.0)
+    }
+
+    /// The distribution function of the density at the power `beta`, on a fine grid.
+    fn table(&self, beta: f64) -> Vec<f64> {
+        let weight =
+            |i: usize| LogDensity { beta, ..self.parts(cell(i) + 0.5 * WIDTH).0 }.total().exp();
+        let mut sum = 0.0;
+        (0..CELLS)
+            .map(|i| {
+                sum += weight(i);
+                sum
+            })
+            .collect()
+    }
+}
+
+const CELLS: usize = 8000;
+const WIDTH: f64 = 20.0 / CELLS as f64;
+
+fn cell(i: usize) -> f64 {
+    -9.0 + WIDTH * i as f64
+}
+
+/// A draw from a [`TwoModes::table`].
+fn draw_from(table: &[f64], rng: &mut ChainRng) -> f64 {
+    let u = table[CELLS - 1] * rng.uniform();
+    cell(table.partition_point(|below| *below <= u).min(CELLS - 1)) + WIDTH * rng.uniform()
+}
+
+impl Target for TwoModes {
+    type Workspace = ();
+    fn dim(&self) -> usize {
+        1
+    }
+    fn workspace(&self) {}
+    fn log_density(&self, q: &[f64], _: &mut ()) -> LogDensity {
+        self.parts(q[0]).0
+    }
+}
+
+impl GradTarget for TwoModes {
+    fn log_density_grad(&self, q: &[f64], grad: &mut [f64], ws: &mut ()) -> LogDensity {
+        self.log_density_grad_at(1.0, q, grad, ws)
+    }
+}
+
+impl PowerTarget for TwoModes {
+    fn draw_reference(&self, rng: &mut ChainRng, q: &mut [f64]) -> Result<(), Error> {
+        self.prior.draw(rng, q)
+    }
+}
+
+impl PowerGradTarget for TwoModes {
+    fn log_density_grad_at(
+        &self,
+        beta: f64,
+        q: &[f64],
+        grad: &mut [f64],
+        _: &mut (),
+    ) -> LogDensity {
+        let (density, likelihood, prior) = self.parts(q[0]);
+        grad[0] = beta * likelihood + prior;
+        density
+    }
+}
+
+impl GaussianReference for TwoModes {
+    fn gaussian_reference(
+        &self,
+        _: &[usize],
+        _: &[f64],
+        mean: &mut [f64],
+        sd: &mut [f64],
+        _: &mut (),
+    ) -> Result<(), Error> {
+        (mean[0], sd[0]) = (1.0, 2.0);
+        Ok(())
+    }
+}
+
+/// All rungs of a ladder as one target: the product of the tempered densities.
+struct Population<T> {
+    base: T,
+    betas: Vec<f64>,
+}
+
+impl<T: PowerTarget> Target for Population<T> {
+    type Workspace = T::Workspace;
+    fn dim(&self) -> usize {
+        self.base.dim() * self.betas.len()
+    }
+    fn workspace(&self) -> T::Workspace {
+        self.base.workspace()
+    }
+    fn log_density(&self, q: &[f64], ws: &mut T::Workspace) -> LogDensity {
+        let rungs = q.chunks(self.base.dim()).zip(&self.betas);
+        let tempered = |(q, beta): (&[f64], &f64)| {
+            LogDensity { beta: *beta, ..self.base.log_density(q, ws) }.total()
+        };
+        LogDensity::from(rungs.map(tempered).sum::<f64>())
+    }
+}
+
+/// The crate's kernel, moving the whole population: the rungs are set before each step.
+struct OnPopulation<A>(PowerPosteriors<A>);
+
+struct OnPopulationKernel<'t, T: PowerTarget, A: Algorithm<Tempered<&'t T>>> {
+    kernel: PowerPosteriorsKernel<&'t T, A>,
+    cold: Point,
+}
+
+impl<'t, T, A> Algorithm<&'t Population<T>> for OnPopulation<A>
+where
+    T: PowerTarget,
+    A: Algorithm<Tempered<&'t T>> + Clone + Send,
+{
+    type Kernel = OnPopulationKernel<'t, T, A>;
+
+    fn kernel(&self, target: &&'t Population<T>, rng: &ChainRng) -> Result<Self::Kernel, Error> {
+        let base: &'t T = &target.base;
+        Ok(OnPopulationKernel { kernel: self.0.kernel(&base, rng)?, cold: Point::new(base.dim()) })
+    }
+}
+
+impl<'t, T, A> Kernel<&'t Population<T>> for OnPopulationKernel<'t, T, A>
+where
+    T: PowerTarget,
+    A: Algorithm<Tempered<&'t T>> + Clone + Send,
+{
+    type State = ();
+    fn state(&self) {}
+    fn restore(&mut self, _: ()) {}
+
+    fn step(
+        &mut self,
+        target: &&'t Population<T>,
+        current: &mut Point,
+        ws: &mut T::Workspace,
+        rng: &mut ChainRng,
+    ) -> Step {
+        let base: &'t T = &target.base;
+        let (dim, cold) = (base.dim(), target.betas.len() - 1);
+        for (k, q) in current.q().chunks(dim).enumerate() {
+            match k {
+                _ if k < cold => self.kernel.start_at(k, q),
+                _ => self.cold.set(|own| own.copy_from_slice(q)),
+            }
+        }
+        let step = self.kernel.step(&base, &mut self.cold, ws, rng);
+        current.set(|q| {
+            for (k, q) in q.chunks_mut(dim).enumerate() {
+                let from = if k < cold { self.kernel.position(k) } else { self.cold.q() };
+                q.copy_from_slice(from);
+            }
+        });
+        step
+    }
+}
+
+const BETAS: [f64; 4] = [0.0, 0.1, 0.4, 1.0];
+
+fn ladder() -> Ladder {
+    Ladder::Given(BETAS.to_vec())
+}
+
+fn two_modes() -> Population<TwoModes> {
+    Population { base: TwoModes::new(), betas: BETAS.to_vec() }
+}
+
+fn test_two_modes<'t, A>(population: &'t Population<TwoModes>, algorithm: &A) -> InvarianceReport
+where
+    A: Algorithm<&'t Population<TwoModes>>,
+{
+    let setup = Invariance { replicates: 20_000, steps: 4, ..Invariance::default() };
+    let tables = BETAS.map(|beta| population.base.table(beta));
+    let draw = |rng: &mut ChainRng, q: &mut [f64]| {
+        q.iter_mut().zip(&tables).for_each(|(q, table)| *q = draw_from(table, rng));
+    };
+    setup.run(population, algorithm, draw).unwrap()
+}
+
+#[test]
+fn every_rung_keeps_its_density_with_any_kernel_and_any_swaps() {
+    let population = two_modes();
+    for swaps in [Swaps::EvenOdd, Swaps::Categorical { decay: 0.5 }] {
+        let of = |report: InvarianceReport| assert!(report.passes(), "{swaps:?}: {report}");
+        let rwm = Rwm { step_size: 0.7, ..Rwm::default() };
+        of(test_two_modes(&population, &OnPopulation(tempered(rwm, swaps))));
+        let mala = Mala { step_size: 0.6, ..Mala::default() };
+        of(test_two_modes(&population, &OnPopulation(tempered(mala, swaps))));
+        let pcn = Pcn { step_size: 0.4, ..Pcn::default() };
+        of(test_two_modes(&population, &OnPopulation(tempered(pcn, swaps))));
+        let blocks = OnBlocks::new(&["q"], Rwm { step_size: 1.2, ..Rwm::default() });
+        of(test_two_modes(&population, &OnPopulation(tempered(blocks, swaps))));
+    }
+    let nuts = Nuts { step_size: 0.5, adapt_step_size: false, ..Nuts::default() };
+    let report = test_two_modes(&population, &OnPopulation(tempered(nuts, Swaps::EvenOdd)));
+    assert!(report.passes(), "{report}");
+}
+
+fn tempered<A>(inner: A, swaps: Swaps) -> PowerPosteriors<A> {
+    PowerPosteriors { ladder: ladder(), swaps, ..PowerPosteriors::new(inner) }
+}
+
+/// The definition written out, with a random walk within rungs, and one classical mistake or none.
+#[derive(Clone, Copy, PartialEq, Debug)]
+enum Mistake {
+    None,
+    FlippedSign,
+    PosteriorForLikelihood,
+    TemperedPrior,
+}
+
+struct Definition(Mistake);
+
+struct DefinitionKernel {
+    mistake: Mistake,
+    rungs: [Point; 4],
+    proposal: Point,
+}
+
+impl Algorithm<&Population<TwoModes>> for Definition {
+    type Kernel = DefinitionKernel;
+    fn kernel(&self, _: &&Population<TwoModes>, _: &ChainRng) -> Result<DefinitionKernel, Error> {
+        let point = || Point::new(1);
+        let rungs = [point(), point(), point(), point()];
+        Ok(DefinitionKernel { mistake: self.0, rungs, proposal: point() })
+    }
+}
+
+/// beta (ell + log p) where it should be beta ell + log p.
+struct TemperedPrior<'t>(&'t TwoModes, f64);
+
+impl Target for TemperedPrior<'_> {
+    type Workspace = ();
+    fn dim(&self) -> usize {
+        1
+    }
+    fn workspace(&self) {}
+    fn log_density(&self, q: &[f64], _: &mut ()) -> LogDensity {
+        LogDensity::from(self.1 * self.0.parts(q[0]).0.total())
+    }
+}
+
+impl<'t> Kernel<&'t Population<TwoModes>> for DefinitionKernel {
+    type State = ();
+    fn state(&self) {}
+    fn restore(&mut self, _: ()) {}
+
+    fn step(
+        &mut self,
+        target: &&'t Population<TwoModes>,
+        current: &mut Point,
+        _: &mut (),
+        rng: &mut ChainRng,
+    ) -> Step {
+        let (base, mistake) = (&target.base, self.mistake);
+        let mut last = None;
+        for ((rung, q), beta) in self.rungs.iter_mut().zip(current.q()).zip(BETAS) {
+            rung.set(|own| own[0] = *q);
+            let move_ = 0.7 * rng.normal();
+            self.proposal.set(|own| own[0] = q + move_);
+            let mut log_density = |point: &mut Point| match mistake {
+                Mistake::TemperedPrior => point.eval(&TemperedPrior(base, beta), &mut ()),
+                _ => point.eval(&Tempered::new(base, beta).unwrap(), &mut ()),
+            };
+            let log_ratio = log_density(&mut self.proposal).total() - log_density(rung).total();
+            last = Some(metropolis_test(rung, &mut self.proposal, log_ratio, 0, rng));
+        }
+        let pmf = |i: usize, j: usize| {
+            let weight = |k: usize| (-0.5 * i.abs_diff(k) as f64).exp();
+            weight(j) / (0..4).filter(|k| *k != i).map(weight).sum::<f64>()
+        };
+        for i in 0..4 {
+            let (mut u, mut j) = (rng.uniform(), if i < 3 { 3 } else { 2 });
+            for k in (0..4).filter(|k| *k != i) {
+                u -= pmf(i, k);
+                if u < 0.0 {
+                    j = k;
+                    break;
+                }
+            }
+            let ell = |k: usize| {
+                let density = base.parts(self.rungs[k].q()[0]).0;
+                match mistake {
+                    Mistake::PosteriorForLikelihood => density.total(),
+                    _ => density.likelihood,
+                }
+            };
+            let mut log_ratio = (BETAS[i] - BETAS[j]) * (ell(j) - ell(i));
+            if mistake == Mistake::FlippedSign {
+                log_ratio = -log_ratio;
+            }
+            if rng.uniform().ln() < log_ratio {
+                self.rungs.swap(i, j);
+            }
+        }
+        current.set(|q| q.iter_mut().zip(&self.rungs).for_each(|(q, rung)| *q = rung.q()[0]));
+        last.unwrap()
+    }
+}
+
+#[test]
+fn classical_mistakes_are_noticed() {
+    let population = two_modes();
+    let report = test_two_modes(&population, &Definition(Mistake::None));
+    assert!(report.passes(), "{report}");
+    for mistake in [Mistake::FlippedSign, Mistake::PosteriorForLikelihood, Mistake::TemperedPrior] {
+        let report = test_two_modes(&population, &Definition(mistake));
+        assert!(!report.passes(), "{mistake:?}: {report}");
+    }
+}
+
+fn regression(rows: usize, features: usize) -> (Array2<f64>, Array1<f64>) {
+    let mut rng = ChainRng::new(8, 0);
+    let x = Array2::from_shape_fn((rows, features), |_| rng.normal());
+    let y = Array1::from_shape_fn(rows, |i| 0.8 * x[(i, 0)] - 0.5 + 0.6 * rng.normal());
+    (x, y)
+}
+
+/// A posterior with its noise sampled, in blocks, whose exact draws are known at all temperatures.
+#[test]
+fn every_rung_of_a_regression_with_sampled_noise() {
+    let (x, y) = regression(6, 1);
+    let noise = Noise::InverseGamma { shape: 3.0, scale: 1.0 };
+    let exact = ConjugateRegression::new(x.view(), y.view(), 1.0, noise).unwrap();
+    let exact: Vec<_> = BETAS.iter().map(|beta| exact.tempered(*beta).unwrap()).collect();
+    let data = Dataset::regression(x, y).unwrap();
+    let priors = Priors::all(Normal::new(0.0, 1.0).unwrap())
+        .with("log_noise_variance", LogInverseGamma::new(3.0, 1.0).unwrap());
+    let base = Posterior::new(Linear::new(1, 1).unwrap(), Gaussian::sampled(), &data, priors);
+    let population = Population { base: base.unwrap(), betas: BETAS.to_vec() };
+    let draw = |rng: &mut ChainRng, q: &mut [f64]| {
+        exact.iter().zip(q.chunks_mut(3)).for_each(|(exact, q)| exact.draw(rng, q));
+    };
+    let setup = Invariance { replicates: 20_000, steps: 6, ..Invariance::default() };
+    let weights = OnBlocks::new(&["w", "b"], Mala { step_size: 0.5, ..Mala::default() });
+    let algorithm = OnPopulation(tempered(Cycle(weights, GibbsNoise), Swaps::EvenOdd));
+    let report = setup.run(&population, &algorithm, draw).unwrap();
+    assert!(report.passes(), "{report}");
+    let all = Mala { step_size: 0.4, ..Mala::default() };
+    let algorithm = OnPopulation(tempered(all, Swaps::Categorical { decay: 0.5 }));
+    let report = setup.run(&population, &algorithm, draw).unwrap();
+    assert!(report.passes(), "{report}");
+}
+
+fn network() -> Posterior<Mlp, Gaussian> {
+    let (x, y) = regression(20, 2);
+    let data = Dataset::regression(x, y).unwrap();
+    let priors = Priors::all(Normal::new(0.0, 1.0).unwrap())
+        .with("log_noise_variance", LogInverseGamma::new(2.0, 0.5).unwrap());
+    let mlp = Mlp::new(&[2, 3, 1], Activation::Tanh).unwrap();
+    Posterior::new(mlp, Gaussian::sampled(), &data, priors).unwrap()
+}
+
+#[test]
+fn draws_do_not_depend_on_threads() {
+    let posterior = network();
+    let run = |threads| {
+        let algorithm = PowerPosteriors::new(Mala::default());
+        let sampler = Sampler::new(&posterior, algorithm).chains(2).warmup(120).draws(50);
+        sampler.seed(3).threads(threads).run().unwrap()
+    };
+    let (one, four) = (run(1), run(4));
+    assert_eq!(one.values(), four.values());
+    for name in one.stat_names() {
+        assert_eq!(one.stat(name).unwrap(), four.stat(name).unwrap(), "{name}");
+    }
+    // As text: a rung of exact draws has NaN for its acceptance.
+    assert_eq!(format!("{:?}", one.info().reports), format!("{:?}", four.info().reports));
+}
+
+/// Stopped in warm-up (before and after the ladder has moved) and while sampling.
+#[test]
+fn a_resumed_population_goes_on_exactly() {
+    let posterior = network();
+    for stop_after in [10, 70, 130, 190] {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("run");
+        let algorithm = || PowerPosteriors::new(Nuts { max_depth: 4, ..Nuts::default() });
+        let sampler =
+            || Sampler::new(&posterior, algorithm()).chains(2).warmup(160).draws(60).seed(5);
+        let whole = sampler().run().unwrap();
+        let stop = StopHandle::new();
+        let handle = stop.clone();
+        let stopped = sampler()
+            .checkpoint(&path, Every::Draws(7))
+            .stop_handle(&stop)
+            .on_progress(move |progress| {
+                let warmed =
+                    if progress.phase == bnn_mcmc::sampler::Phase::Warmup { 0 } else { 160 };
+                if progress.done + warmed >= stop_after {
+                    handle.stop();
+                }
+            })
+            .run()
+            .unwrap();
+        assert!(stopped.info().stopped_early);
+        let resumed = sampler().checkpoint(&path, Every::Draws(7)).run().unwrap();
+        assert_eq!(whole.values(), resumed.values(), "stopped after {stop_after}");
+        for name in whole.stat_names() {
+            let (a, b) = (whole.stat(name).unwrap(), resumed.stat(name).unwrap());
+            assert!(a.iter().zip(b).all(|(a, b)| a.to_bits() == b.to_bits()), "{name}");
+        }
+        assert_eq!(format!("{:?}", whole.info().reports), format!("{:?}", resumed.info().reports));
+    }
+}
+
+#[test]
+fn the_ladder_adapts_to_equal_rejection_rates() {
+    let posterior = network();
+    let algorithm = PowerPosteriors {
+        // Far from equal: nearly all of the barrier lies below 0.5.
+        ladder: Ladder::Given(vec![0.0, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0]),
+        ..PowerPosteriors::new(Mala::default())
+    };
+    let run = |algorithm| {
+        let sampler = Sampler::new(&posterior, algorithm).warmup(3000).draws(3000).seed(2);
+        LadderReport::of(&sampler.run().unwrap()).unwrap()
+    };
+    let spread = |report: &LadderReport| {
+        let all = || report.swap_accept.iter().copied();
+        all().fold(0.0, f64::max) - all().fold(1.0, f64::min)
+    };
+    for report in run(algorithm.clone()) {
+        assert!(spread(&report) < 0.15, "{report}");
+        assert!((report.betas[0], report.betas[6]) == (0.0, 1.0), "{report}");
+        assert!(report.restarts > 15 && report.round_trips > 15, "{report}");
+        assert!(report.restarts >= report.round_trips, "{report}");
+    }
+    for report in run(PowerPosteriors { adapt_ladder: false, ..algorithm }) {
+        assert_eq!(report.betas, [0.0, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0]);
+        assert!(spread(&report) > 0.4, "{report}");
+    }
+}
+
+#[test]
+fn what_is_accepted_moved() {
+    let posterior = network();
+    let draws =
+        Sampler::new(&posterior, PowerPosteriors::new(Rwm::default())).draws(300).run().unwrap();
+    let (values, accepted) = (draws.values(), draws.stat("accepted").unwrap());
+    let mut still = 0;
+    for chain in 0..draws.n_chains() {
+        for t in 1..draws.n_draws() {
+            let moved = values.slice(ndarray::s![chain, t, ..])
+                != values.slice(ndarray::s![chain, t - 1, ..]);
+            assert_eq!(moved, accepted[(chain, t)] == 1.0);
+            still += usize::from(!moved);
+        }
+    }
+    assert!(still > 0);
+    // Each rung's own statistics are those of its tempered target: likelihoods rise with beta.
+    let mean = |name: &str| draws.stat(name).unwrap().mean().unwrap();
+    assert!(mean("rung_0.log_likelihood") < mean("rung_5.log_likelihood"));
+    assert!(mean("rung_5.log_likelihood") < mean("log_likelihood"));
+}
+
+#[test]
+fn what_cannot_be_tempered_is_refused_by_name() {
+    let (x, y) = regression(6, 1);
+    let data = Dataset::regression(x, y).unwrap();
+    let priors = Priors::all(Normal::new(0.0, 1.0).unwrap())
+        .with("log_noise_variance", LogInverseGamma::new(0.0, 0.0).unwrap());
+    let posterior =
+        Posterior::new(Linear::new(1, 1).unwrap(), Gaussian::sampled(), &data, priors).unwrap();
+    let run = |ladder| {
+        let algorithm = PowerPosteriors { ladder, ..PowerPosteriors::new(Mala::default()) };
+        let init = Init::Around { center: vec![0.0; 3], sd: 0.1 };
+        Sampler::new(&posterior, algorithm).warmup(200).draws(200).init(init).run()
+    };
+    let error = run(Ladder::default()).unwrap_err().to_string();
+    assert!(
+        error.contains("beta_0 of the ladder") && error.contains("log_noise_variance"),
+        "{error}"
+    );
+    // Without a rung at 0 nothing is drawn from the prior.
+    let draws = run(Ladder::Given(vec![0.5, 0.7, 1.0])).unwrap();
+    assert_eq!(LadderReport::of(&draws).unwrap()[0].betas.len(), 3);
+
+    let algorithm = PowerPosteriors {
+        swaps: Swaps::Categorical { decay: 0.0 },
+        ..PowerPosteriors::new(Mala::default())
+    };
+    let error = Sampler::new(&network(), algorithm).run().unwrap_err().to_string();
+    assert!(error.contains("`decay of the swaps` is 0"), "{error}");
+    let plain = Sampler::new(&network(), Rwm::default()).draws(10).run().unwrap();
+    let error = LadderReport::of(&plain).unwrap_err().to_string();
+    assert!(error.contains("made by PowerPosteriors"), "{error}");
+}
+
+/// A user's density, with its gradient, relative to a normal reference.
+#[test]
+fn a_density_of_ones_own_is_tempered_towards_a_reference() {
+    let gaussian = GaussianTarget::new(vec![1.0, -1.0], &[0.5, 0.2, 0.2, 0.4]).unwrap();
+    let target = WithReference::new(&gaussian, Normal::new(0.0, 3.0).unwrap());
+    for beta in [0.0, 0.3, 1.0] {
+        let tempered = Tempered::new(&target, beta).unwrap();
+        let error = bnn_mcmc::testing::gradient_error(&tempered, &[0.4, 0.7]);
+        assert!(error < 1e-8, "{beta}: {error}");
+    }
+    let mut ws = target.workspace();
+    let density = target.log_density(&[0.4, 0.7], &mut ws);
+    let own = gaussian.log_density(&[0.4, 0.7], &mut gaussian.workspace()).total();
+    assert!((density.total() - own).abs() < 1e-12);
+    let draws =
+        Sampler::new(&target, PowerPosteriors::new(Mala::default())).draws(4000).run().unwrap();
+    let (mean, covariance) = (draws.mean(), draws.covariance());
+    assert!((mean[0] - 1.0).abs() < 0.05 && (mean[1] + 1.0).abs() < 0.05, "{mean:?}");
+    assert!((covariance[(0, 1)] - 0.2).abs() < 0.04, "{covariance}");
+    // Outside the reference's support there is nothing; where the density is zero, ell is -inf.
+    let boxed = WithReference::new(&gaussian, Uniform::new(-1.0, 1.0).unwrap());
+    let outside = boxed.log_density(&[2.0, 0.0], &mut boxed.workspace());
+    assert!(outside.is_outside_support());
+}
