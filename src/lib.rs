@@ -35,11 +35,12 @@
 //! | [`likelihood`] | p(y given f): Gaussian, Bernoulli, categorical, binomial, multinomial |
 //! | [`prior`] | densities over named blocks of parameters, hierarchical if need be |
 //! | [`target`] | their product as a log density: [`Posterior`](target::Posterior); your own targets |
-//! | [`sampler`] | the loop, its checkpoints, and the kernels: NUTS, HMC, MALA, random walk, pCN, Gibbs, independence, on blocks and in combination; your own kernels |
+//! | [`sampler`] | the loop, its checkpoints, and the kernels: NUTS, HMC, MALA, random walk, pCN, power posteriors, Gibbs, independence, on blocks and in combination; your own kernels |
 //! | [`adapt`] | step sizes and covariances learnt during warm-up |
 //! | [`optimise`] | Adam, to find starting points |
 //! | [`draws`] | what a run returns |
 //! | [`diagnostics`] | R-hat, effective sample size, Monte Carlo error, and the verdict |
+//! | [`evidence`] | log p(y) by stepping stone and thermodynamic integration, Bayes factors |
 //! | [`predict`] | predictions, posterior predictive draws, intervals, calibration and scores |
 //! | [`testing`] | gradient checks, invariance tests, targets with exact draws |
 //!
@@ -81,6 +82,7 @@ pub mod data;
 pub mod diagnostics;
 pub mod draws;
 pub mod error;
+pub mod evidence;
 pub mod layout;
 pub mod likelihood;
 mod linalg;

@@ -4,6 +4,7 @@ pub use crate::Error;
 pub use crate::data::{Dataset, Response};
 pub use crate::diagnostics::{Summary, Verdict};
 pub use crate::draws::Draws;
+pub use crate::evidence::Evidence;
 pub use crate::likelihood::{Bernoulli, Binomial, Categorical, Gaussian, Likelihood, Multinomial};
 pub use crate::model::{Activation, Linear, Mlp, Model};
 pub use crate::predict::Predictions;
@@ -11,6 +12,6 @@ pub use crate::prior::{Laplace, LogInverseGamma, Normal, Prior, Priors, StudentT
 pub use crate::rng::ChainRng;
 pub use crate::sampler::{
     Cycle, Every, GibbsNoise, Hmc, Independence, Init, Mala, Mixture, Nuts, OnBlocks, Pcn,
-    Preconditioner, Rwm, Sampler, StopHandle,
+    PowerPosteriors, Preconditioner, Rwm, Sampler, StopHandle,
 };
 pub use crate::target::{GradTarget, LogDensity, Posterior, Target};

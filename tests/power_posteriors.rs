@@ -4,7 +4,7 @@
 use bnn_mcmc::draws::checkpoint::Every;
 use bnn_mcmc::prelude::*;
 use bnn_mcmc::sampler::power_posteriors::{Ladder, LadderReport, PowerPosteriorsKernel, Swaps};
-use bnn_mcmc::sampler::{Algorithm, Kernel, PowerPosteriors, Step, StopHandle, metropolis_test};
+use bnn_mcmc::sampler::{Algorithm, Kernel, Step, metropolis_test};
 use bnn_mcmc::target::{
     GaussianReference, GradTarget, LogDensity, Point, PowerGradTarget, PowerTarget, Target,
     Tempered, WithReference,

@@ -33,9 +33,9 @@ pub enum Ladder {
 }
 
 impl Default for Ladder {
-    /// Twelve rungs (i / 11)^5.
+    /// Thirteen rungs (i / 12)^5.
     fn default() -> Self {
-        Self::Power { rungs: 12, exponent: 5.0 }
+        Self::Power { rungs: 13, exponent: 5.0 }
     }
 }
 
@@ -204,8 +204,8 @@ mod tests {
     #[test]
     fn ladders_are_ascending_and_bad_ones_are_named() {
         let betas = Ladder::default().betas().unwrap();
-        assert_eq!((betas.len(), betas[0], betas[11]), (12, 0.0, 1.0));
-        assert!((betas[1] - (1.0f64 / 11.0).powi(5)).abs() < 1e-18);
+        assert_eq!((betas.len(), betas[0], betas[12]), (13, 0.0, 1.0));
+        assert!((betas[1] - (1.0f64 / 12.0).powi(5)).abs() < 1e-18);
         assert_eq!(Ladder::Given(vec![0.1, 1.0]).betas().unwrap(), [0.1, 1.0]);
         for (ladder, problem) in [
             (Ladder::Power { rungs: 1, exponent: 5.0 }, "`rungs of the ladder` is 1"),

@@ -1,0 +1,244 @@
+//! The evidence against exact values: conjugate regression in 1, 10 and 50 dimensions, a
+//! beta-binomial, a mixture by quadrature; and the errors over twenty seeds.
+
+use bnn_mcmc::prelude::*;
+
+use bnn_mcmc::sampler::power_posteriors::Ladder;
+use bnn_mcmc::target::{LogDensity, PowerTarget, Target, WithReference};
+use bnn_mcmc::testing::{ConjugateRegression, Noise};
+use ndarray::{Array1, Array2, Axis};
+
+/// `dim` parameters with an intercept; `rows` of noise 0.5.
+fn regression(dim: usize, rows: usize, noise: Noise) -> (Dataset, ConjugateRegression) {
+    let mut rng = ChainRng::new(dim as u64, 0);
+    let x = Array2::from_shape_fn((rows, dim - 1), |_| rng.normal());
+    let y = x.sum_axis(Axis(1)) * 0.5 + Array1::from_shape_fn(rows, |_| 0.5 * rng.normal());
+    let exact = ConjugateRegression::new(x.view(), y.view(), 1.0, noise).unwrap();
+    (Dataset::regression(x, y).unwrap(), exact)
+}
+
+fn known_noise(data: &Dataset) -> Posterior<Linear, Gaussian> {
+    let linear = Linear::new(data.n_features(), 1).unwrap();
+    let priors = Priors::all(Normal::new(0.0, 1.0).unwrap());
+    Posterior::new(linear, Gaussian::fixed(0.5).unwrap(), data, priors).unwrap()
+}
+
+fn fixed(rungs: usize) -> PowerPosteriors<Mala> {
+    PowerPosteriors {
+        ladder: Ladder::Power { rungs, exponent: 5.0 },
+        adapt_ladder: false,
+        ..PowerPosteriors::new(Mala::default())
+    }
+}
+
+/// Within 0.1 nat at d <= 10, with 21 rungs of 4 x 2,000 draws, and within 0.25 at d = 50, with 41 of
+/// 4 x 6,000.
+#[test]
+fn conjugate_regression_in_1_10_and_50_dimensions() {
+    // One dimension is an intercept alone: a feature that is always 0 and has no say would be a
+    // second parameter, so the model goes without bias.
+    let (x, y) = (Array2::ones((20, 1)), Array1::from_shape_fn(20, |i| 0.3 + 0.1 * i as f64));
+    let data = Dataset::regression(x, y.clone()).unwrap();
+    let exact =
+        ConjugateRegression::new(Array2::zeros((20, 1)).view(), y.view(), 1.0, Noise::Fixed(0.5));
+    let linear = Linear::new(1, 1).unwrap().without_bias();
+    let priors = Priors::all(Normal::new(0.0, 1.0).unwrap());
+    let posterior = Posterior::new(linear, Gaussian::fixed(0.5).unwrap(), &data, priors).unwrap();
+    check(1, 21, 2000, 0.1, &posterior, exact.unwrap().log_evidence().unwrap());
+
+    for (dim, rungs, draws, within) in [(10, 21, 2000, 0.1), (50, 41, 6000, 0.25)] {
+        let (data, exact) = regression(dim, 2 * dim, Noise::Fixed(0.5));
+        let log_evidence = exact.log_evidence().unwrap();
+        check(dim, rungs, draws, within, &known_noise(&data), log_evidence);
+    }
+}
+
+fn check(
+    dim: usize,
+    rungs: usize,
+    draws: usize,
+    within: f64,
+    posterior: &Posterior<Linear, Gaussian>,
+    exact: f64,
+) {
+    let sampler = Sampler::new(posterior, fixed(rungs)).warmup(1000).draws(draws);
+    let evidence = Evidence::of(&sampler.seed(1).run().unwrap()).unwrap();
+    let (s, t) = (evidence.stepping_stone, evidence.thermodynamic);
+    println!("d = {dim}: exact {exact:.3}\n{evidence}");
+    assert!((s.log_evidence - exact).abs() < within, "d = {dim}: {exact}\n{evidence}");
+    assert!((t.log_evidence - exact).abs() < within, "d = {dim}: {exact}\n{evidence}");
+    for estimate in [s, t] {
+        let error = (estimate.log_evidence - exact).abs();
+        assert!(
+            error < 4.0 * estimate.standard_error + evidence.discretisation,
+            "{dim}\n{evidence}"
+        );
+    }
+    assert!(evidence.warnings().is_empty(), "{evidence}");
+}
+
+/// Of twenty seeds, at least 16 have the exact value within 2 standard errors, which are about as
+/// large as the spread of the estimates.
+#[test]
+fn standard_errors_are_honest() {
+    let (data, exact) = regression(10, 20, Noise::Fixed(0.5));
+    let (posterior, exact) = (known_noise(&data), exact.log_evidence().unwrap());
+    for adapt_ladder in [false, true] {
+        let (mut stepping, mut thermodynamic) = (Vec::new(), Vec::new());
+        for seed in 0..20 {
+            let algorithm = PowerPosteriors { adapt_ladder, ..fixed(17) };
+            let sampler = Sampler::new(&posterior, algorithm).chains(2).warmup(500).draws(600);
+            let evidence = Evidence::of(&sampler.seed(seed).run().unwrap()).unwrap();
+            let z = |e: bnn_mcmc::evidence::Estimate| (e.log_evidence - exact) / e.standard_error;
+            stepping.push(z(evidence.stepping_stone));
+            thermodynamic.push(z(evidence.thermodynamic));
+        }
+        let covered = |z: &[f64]| z.iter().filter(|z| z.abs() <= 2.0).count();
+        println!("{stepping:.2?}\n{thermodynamic:.2?}");
+        assert!(covered(&stepping) >= 16, "{stepping:.2?}");
+        assert!(covered(&thermodynamic) >= 15, "{thermodynamic:.2?}");
+        // Errors far too large would pass the above.
+        let rms = (stepping.iter().map(|z| z * z).sum::<f64>() / 20.0).sqrt();
+        assert!(rms > 0.5, "{stepping:.2?}");
+    }
+}
+
+#[test]
+fn sampled_noise_and_a_ladder_for_each_chain() {
+    let noise = Noise::InverseGamma { shape: 2.0, scale: 0.5 };
+    let (data, exact) = regression(4, 12, noise);
+    let priors = Priors::all(Normal::new(0.0, 1.0).unwrap())
+        .with("log_noise_variance", LogInverseGamma::new(2.0, 0.5).unwrap());
+    let linear = Linear::new(3, 1).unwrap();
+    let posterior = Posterior::new(linear, Gaussian::sampled(), &data, priors).unwrap();
+    let algorithm = PowerPosteriors {
+        ladder: Ladder::Power { rungs: 25, exponent: 5.0 },
+        ..PowerPosteriors::new(Mala::default())
+    };
+    let draws = Sampler::new(&posterior, algorithm).draws(2000).seed(1).run().unwrap();
+    let evidence = Evidence::of(&draws).unwrap();
+    let exact = exact.log_evidence().unwrap();
+    let error = evidence.stepping_stone.log_evidence - exact;
+    assert!(error.abs() < 0.15, "{exact}\n{evidence}");
+}
+
+/// k successes in n trials with the logit z: under p ~ Beta(1, 1), that is the logistic density of
+/// z, p(k) = 1 / (n + 1).
+struct BetaBinomial {
+    successes: f64,
+    failures: f64,
+    log_choose: f64,
+}
+
+impl Target for BetaBinomial {
+    type Workspace = ();
+    fn dim(&self) -> usize {
+        1
+    }
+    fn workspace(&self) {}
+    fn log_density(&self, q: &[f64], _: &mut ()) -> LogDensity {
+        // log p = -log(1 + e^-z), log(1 - p) = log p - z; the prior's density is p (1 - p).
+        let log_p = -(-q[0].abs()).exp().ln_1p() + q[0].min(0.0);
+        let log_1p = log_p - q[0];
+        let likelihood = self.log_choose + self.successes * log_p + self.failures * log_1p;
+        LogDensity::new(likelihood, log_p + log_1p)
+    }
+}
+
+impl PowerTarget for BetaBinomial {
+    fn draw_reference(&self, rng: &mut ChainRng, q: &mut [f64]) -> Result<(), Error> {
+        let u = 1.0 - rng.uniform();
+        q[0] = u.ln() - (-u).ln_1p();
+        if q[0].is_finite() { Ok(()) } else { self.draw_reference(rng, q) }
+    }
+}
+
+#[test]
+fn beta_binomial() {
+    let target = BetaBinomial { successes: 7.0, failures: 13.0, log_choose: 77520f64.ln() };
+    let draws = Sampler::new(&target, PowerPosteriors::new(Rwm::default())).draws(5000).seed(1);
+    let evidence = Evidence::of(&draws.run().unwrap()).unwrap();
+    let exact = -(21f64.ln());
+    assert!((evidence.stepping_stone.log_evidence - exact).abs() < 0.05, "{exact}\n{evidence}");
+    assert!((evidence.thermodynamic.log_evidence - exact).abs() < 0.05, "{exact}\n{evidence}");
+}
+
+/// 0.3 N(-4, 0.3^2) + 0.7 N(4, 0.5^2), times e^2, relative to N(0, 5^2).
+struct Mixture;
+
+impl Target for Mixture {
+    type Workspace = ();
+    fn dim(&self) -> usize {
+        1
+    }
+    fn workspace(&self) {}
+    fn log_density(&self, q: &[f64], _: &mut ()) -> LogDensity {
+        let part = |weight: f64, at: f64, sd: f64| {
+            weight * (-0.5 * ((q[0] - at) / sd).powi(2)).exp() / (sd * std::f64::consts::TAU.sqrt())
+        };
+        LogDensity::from(2.0 + (part(0.3, -4.0, 0.3) + part(0.7, 4.0, 0.5)).ln())
+    }
+}
+
+#[test]
+fn a_mixture_by_quadrature() {
+    let (mut sum, h) = (0.0, 1e-3);
+    for i in 0..24_000 {
+        let q = -12.0 + h * (f64::from(i) + 0.5);
+        sum += h * Mixture.log_density(&[q], &mut ()).total().exp();
+    }
+    let exact = sum.ln();
+    assert!((exact - 2.0).abs() < 1e-9);
+    let target = WithReference::new(Mixture, Normal::new(0.0, 5.0).unwrap());
+    let draws = Sampler::new(&target, PowerPosteriors::new(Rwm::default())).draws(5000).seed(1);
+    let draws = draws.run().unwrap();
+    let evidence = Evidence::of(&draws).unwrap();
+    assert!((evidence.stepping_stone.log_evidence - exact).abs() < 0.05, "{exact}\n{evidence}");
+    let above = draws.values().iter().filter(|q| **q > 0.0).count() as f64 / 20_000.0;
+    assert!((above - 0.7).abs() < 0.05, "{above}");
+}
+
+#[test]
+fn what_gives_no_evidence_is_refused_and_what_is_doubtful_is_said() {
+    let (data, _) = regression(2, 10, Noise::Fixed(0.5));
+    let posterior = known_noise(&data);
+    let evidence = |algorithm, draws| {
+        let sampler = Sampler::new(&posterior, algorithm).warmup(100).draws(draws);
+        Evidence::of(&sampler.run().unwrap())
+    };
+    let hot = Ladder::Given(vec![0.1, 1.0]);
+    let error = evidence(PowerPosteriors { ladder: hot, ..fixed(5) }, 50).unwrap_err().to_string();
+    assert!(error.contains("`beta_0 of the ladder` is 0.1"), "{error}");
+    let error = evidence(fixed(5), 3).unwrap_err().to_string();
+    assert!(error.contains("`draws per chain` is 3"), "{error}");
+    let plain = Sampler::new(&posterior, Mala::default()).warmup(10).draws(50).run().unwrap();
+    assert!(Evidence::of(&plain).unwrap_err().to_string().contains("made by PowerPosteriors"));
+    // Three rungs for a posterior that is far narrower than its prior.
+    let (data, _) = regression(10, 200, Noise::Fixed(0.5));
+    let posterior = known_noise(&data);
+    let draws = Sampler::new(&posterior, fixed(3)).warmup(300).draws(300).run().unwrap();
+    let warnings = Evidence::of(&draws).unwrap().warnings().join("\n");
+    assert!(warnings.contains("coarse") && warnings.contains("of the draws count"), "{warnings}");
+    let draws = Sampler::new(&posterior, fixed(2)).warmup(300).draws(300).run().unwrap();
+    assert_eq!(Evidence::of(&draws).unwrap().discretisation, f64::INFINITY);
+}
+
+#[test]
+fn a_bayes_factor_is_the_exact_one() {
+    let mut rng = ChainRng::new(3, 0);
+    let x = Array2::from_shape_fn((25, 3), |_| rng.normal());
+    let y = Array1::from_shape_fn(25, |i| 0.7 * x[(i, 0)] + 0.5 * rng.normal());
+    let model = |features: usize| {
+        let x = x.slice(ndarray::s![.., ..features]).to_owned();
+        let exact = ConjugateRegression::new(x.view(), y.view(), 1.0, Noise::Fixed(0.5)).unwrap();
+        let posterior = known_noise(&Dataset::regression(x, y.clone()).unwrap());
+        let draws = Sampler::new(&posterior, fixed(17)).draws(2000).seed(2).run().unwrap();
+        (Evidence::of(&draws).unwrap(), exact.log_evidence().unwrap())
+    };
+    let ((small, small_exact), (large, large_exact)) = (model(1), model(3));
+    let (found, exact) = (small.bayes_factor(&large), small_exact - large_exact);
+    assert!(exact > 0.5, "the features without a say cost evidence: {exact}");
+    let error = (found.log_bayes_factor - exact).abs();
+    assert!(error < 4.0 * found.standard_error && error < 0.1, "{exact}: {found:?}");
+    assert_eq!(large.bayes_factor(&small).log_bayes_factor, -found.log_bayes_factor);
+}
