@@ -29,7 +29,8 @@ pub mod posterior;
 pub mod tempered;
 
 pub use capabilities::{
-    Descent, DescentRule, GaussianReference, NoiseConditional, NoiseParameters, Objective, Pass,
+    BoxSupport, Descent, DescentRule, GaussianReference, NoiseConditional, NoiseParameters,
+    Objective, Pass,
 };
 pub use conditioned::{Conditioned, ConditionedWorkspace};
 pub use point::Point;
