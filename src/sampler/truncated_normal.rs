@@ -31,8 +31,6 @@ use statrs::function::erf::erf;
 use crate::rng::ChainRng;
 
 const SQRT_HALF_PI: f64 = 1.253_314_137_315_500_3;
-/// log sqrt(2 pi).
-const LOG_SQRT_TAU: f64 = 0.918_938_533_204_672_8;
 /// Positive nodes on [-1, 1] and weights of 8-point Gauss-Legendre quadrature.
 const NODES: [(f64, f64); 4] = [
     (0.183_434_642_495_649_8, 0.362_683_783_378_362),
@@ -48,72 +46,64 @@ pub(super) struct TruncatedNormal {
     sd: f64,
     lower: f64,
     upper: f64,
+    /// c, the point of the interval closest to the mean.
+    nearest: f64,
+    t: f64,
+    /// R of the part of the interval below c, and above it.
+    below: f64,
+    above: f64,
 }
 
 impl TruncatedNormal {
-    /// N(mean, sd^2) on [lower, upper]; lower < upper, either may be infinite, and sd > 0.
+    /// N(mean, sd^2) on [lower, upper]; lower < upper, either may be infinite, and sd > 0. Of a mean
+    /// that is not finite, densities and draws are NaN.
     pub fn new(mean: f64, sd: f64, lower: f64, upper: f64) -> Self {
-        Self { mean, sd, lower, upper }
-    }
-
-    /// log p(x) + log sd, for x in [lower, upper]; NaN if the mean is not finite.
-    pub fn log_density(&self, x: f64) -> f64 {
-        if !self.mean.is_finite() {
-            return f64::NAN;
-        }
-        let c = self.nearest();
-        let u = (x - c).abs() / self.sd;
-        let t = (c - self.mean).abs() / self.sd;
-        if self.lower == f64::NEG_INFINITY && self.upper == f64::INFINITY {
-            return -0.5 * u * u - LOG_SQRT_TAU;
-        }
-        let mass = if t > 0.0 {
-            half_mass(t, (self.upper - self.lower) / self.sd)
+        let nearest = mean.clamp(lower, upper);
+        let t = (nearest - mean).abs() / sd;
+        let inside = |w: f64| SQRT_HALF_PI * erf(w * std::f64::consts::FRAC_1_SQRT_2);
+        let (below, above) = if !mean.is_finite() {
+            (f64::NAN, f64::NAN)
+        } else if t == 0.0 {
+            (inside((mean - lower) / sd), inside((upper - mean) / sd))
+        } else if mean < lower {
+            (0.0, half_mass(t, (upper - lower) / sd))
         } else {
-            let (below, above) = self.halves();
-            below + above
+            (half_mass(t, (upper - lower) / sd), 0.0)
         };
-        -u * (0.5 * u + t) - mass.ln()
+        Self { mean, sd, lower, upper, nearest, t, below, above }
     }
 
-    /// A draw, always in [lower, upper]; NaN if the mean is not finite.
+    /// log p(x) + log sd, for x in [lower, upper].
+    pub fn log_density(&self, x: f64) -> f64 {
+        let u = (x - self.nearest).abs() / self.sd;
+        -u * (0.5 * u + self.t) - (self.below + self.above).ln()
+    }
+
+    /// A draw, always in [lower, upper].
     pub fn draw(&self, rng: &mut ChainRng) -> f64 {
-        if !self.mean.is_finite() {
+        let mass = self.below + self.above;
+        if mass.is_nan() {
             return f64::NAN;
         }
-        let c = self.nearest();
-        let t = (c - self.mean).abs() / self.sd;
-        let x = if t > 0.0 {
-            let u = draw_half(t, (self.upper - self.lower) / self.sd, rng);
-            if c == self.lower { c + self.sd * u } else { c - self.sd * u }
-        } else {
-            let (below, above) = self.halves();
-            if below + above >= SQRT_HALF_PI {
-                loop {
-                    let x = self.mean + self.sd * rng.normal();
-                    if (self.lower..=self.upper).contains(&x) {
-                        return x;
-                    }
+        if self.t == 0.0 && mass >= SQRT_HALF_PI {
+            loop {
+                let x = self.mean + self.sd * rng.normal();
+                if self.lower <= x && x <= self.upper {
+                    return x;
                 }
             }
-            if rng.uniform() * (below + above) < below {
-                c - self.sd * draw_half(0.0, (c - self.lower) / self.sd, rng)
-            } else {
-                c + self.sd * draw_half(0.0, (self.upper - c) / self.sd, rng)
-            }
+        }
+        let is_below = match self.t == 0.0 {
+            true => rng.uniform() * mass < self.below,
+            false => self.nearest == self.upper,
+        };
+        let (c, sd) = (self.nearest, self.sd);
+        let x = if is_below {
+            c - sd * draw_half(self.t, (c - self.lower) / sd, rng)
+        } else {
+            c + sd * draw_half(self.t, (self.upper - c) / sd, rng)
         };
         x.clamp(self.lower, self.upper)
-    }
-
-    /// c, the point of the interval closest to the mean.
-    fn nearest(&self) -> f64 {
-        self.mean.clamp(self.lower, self.upper)
-    }
-
-    /// R of either side of a mean inside the interval.
-    fn halves(&self) -> (f64, f64) {
-        let half = |w: f64| SQRT_HALF_PI * erf(w * std::f64::consts::FRAC_1_SQRT_2);
-        (half((self.mean - self.lower) / self.sd), half((self.upper - self.mean) / self.sd))
     }
 }
 
@@ -280,7 +270,7 @@ mod tests {
             assert!(x.iter().all(|x| (lower..=upper).contains(x)), "{p:?}");
             x.sort_by(f64::total_cmp);
             // The mass of [lower, x] as a share of all: of the same density on a shorter interval.
-            let c = p.nearest();
+            let c = p.nearest;
             let log_all = -p.log_density(c);
             let cdf = |x: f64| {
                 if x <= lower {
@@ -288,7 +278,7 @@ mod tests {
                 }
                 let part = TruncatedNormal::new(mean, sd, lower, x);
                 // Both relative to the density at c, or at x where the interval ends before c.
-                let end = part.nearest();
+                let end = part.nearest;
                 (-part.log_density(end) + (p.log_density(end) - p.log_density(c)) - log_all).exp()
             };
             let d = (0..n).map(|i| (cdf(x[i]) - (i as f64 + 0.5) / n as f64).abs());
