@@ -29,7 +29,7 @@
 //! own coordinates only.
 //!
 //! Cost of a step: one gradient, and two normalisers per bounded coordinate: where the density itself
-//! is cheap these dominate (a regression with 10 features and 60 rows: three to five times MALA's step).
+//! is cheap these dominate (classes with 10 features and 60 rows: about three times MALA's step).
 //!
 //! When it pays: smallest bulk ESS of 80,000 draws, 4,000 iterations of warm-up, 4 chains; in
 //! brackets, per 1,000 evaluations of the density or its gradient (`tests/truncated.rs`, one seed):
