@@ -10,11 +10,41 @@ use std::hint::black_box;
 
 use bnn_mcmc::prelude::*;
 use bnn_mcmc::sampler::{Algorithm, Kernel};
-use bnn_mcmc::target::Point;
+use bnn_mcmc::target::{BoxSupport, Point};
 use criterion::{BenchmarkId, Criterion, criterion_group, criterion_main};
 
 #[allow(dead_code)]
 mod problems;
+
+/// A target in the box [-3, 3]^d.
+struct Boxed<'t, T>(&'t T);
+
+impl<T: Target> Target for Boxed<'_, T> {
+    type Workspace = T::Workspace;
+    fn dim(&self) -> usize {
+        self.0.dim()
+    }
+    fn workspace(&self) -> T::Workspace {
+        self.0.workspace()
+    }
+    fn log_density(&self, q: &[f64], ws: &mut T::Workspace) -> LogDensity {
+        self.0.log_density(q, ws)
+    }
+}
+
+impl<T: GradTarget> GradTarget for Boxed<'_, T> {
+    fn log_density_grad(&self, q: &[f64], grad: &mut [f64], ws: &mut T::Workspace) -> LogDensity {
+        self.0.log_density_grad(q, grad, ws)
+    }
+}
+
+impl<T: Target> BoxSupport for Boxed<'_, T> {
+    fn bounds(&self, lower: &mut [f64], upper: &mut [f64]) -> Result<(), Error> {
+        lower.fill(-3.0);
+        upper.fill(3.0);
+        Ok(())
+    }
+}
 
 fn step<T: Target, A: for<'t> Algorithm<&'t T>>(
     criterion: &mut Criterion,
@@ -34,7 +64,7 @@ fn step<T: Target, A: for<'t> Algorithm<&'t T>>(
     });
 }
 
-fn all<T: GradTarget>(criterion: &mut Criterion, key: char, target: &T) {
+fn all<T: GradTarget + BoxSupport>(criterion: &mut Criterion, key: char, target: &T) {
     let q = problems::theta0(key);
     let (mut ws, mut grad) = (target.workspace(), vec![0.0; q.len()]);
     criterion.bench_with_input(BenchmarkId::new("log density", key), &key, |b, _| {
@@ -44,6 +74,9 @@ fn all<T: GradTarget>(criterion: &mut Criterion, key: char, target: &T) {
         b.iter(|| target.log_density_grad(black_box(&q), &mut grad, &mut ws));
     });
     let step_size = 1e-3;
+    let truncated = TruncatedMala { step_size, ..TruncatedMala::default() };
+    step(criterion, "truncated mala, no bounds", key, target, &truncated);
+    step(criterion, "truncated mala, on a box", key, &Boxed(target), &truncated);
     for (name, preconditioner) in
         [("diagonal", Preconditioner::Diagonal), ("dense", Preconditioner::Dense)]
     {

@@ -35,11 +35,11 @@
 //! | [`likelihood`] | p(y given f): Gaussian, Bernoulli, categorical, binomial, multinomial |
 //! | [`prior`] | densities over named blocks of parameters, hierarchical if need be |
 //! | [`target`] | their product as a log density: [`Posterior`](target::Posterior); your own targets |
-//! | [`sampler`] | the loop, its checkpoints, and the kernels: NUTS, HMC, MALA, random walk, pCN, power posteriors, Gibbs, independence, on blocks and in combination; your own kernels |
+//! | [`sampler`] | the loop, its checkpoints, and the kernels: NUTS, HMC, MALA (on a box, too), random walk, pCN, power posteriors, Gibbs, independence, on blocks and in combination; your own kernels |
 //! | [`adapt`] | step sizes and covariances learnt during warm-up |
 //! | [`optimise`] | Adam, to find starting points |
 //! | [`draws`] | what a run returns |
-//! | [`diagnostics`] | R-hat, effective sample size, Monte Carlo error, and the verdict |
+//! | [`diagnostics`] | R-hat, effective sample size, Monte Carlo error, densities, the Stein discrepancy, and the verdict |
 //! | [`evidence`] | log p(y) by stepping stone and thermodynamic integration, Bayes factors |
 //! | [`predict`] | predictions, posterior predictive draws, intervals, calibration and scores |
 //! | [`testing`] | gradient checks, invariance tests, targets with exact draws |
@@ -60,6 +60,7 @@
 //! | --- | --- | --- |
 //! | [`Rwm`](sampler::Rwm) | q + eps L z | 0.234 (0.44 if d = 1) |
 //! | [`Mala`](sampler::Mala) | q + eps^2/2 L L^T g + eps L z | 0.574 |
+//! | [`TruncatedMala`](sampler::TruncatedMala) | the same, truncated to the box [a, b] | 0.574 |
 //! | [`Hmc`](sampler::Hmc), [`Nuts`](sampler::Nuts) | the leapfrog step eps of a trajectory | 0.8 |
 //! | [`Pcn`](sampler::Pcn) | m + sqrt(1 - eps^2) (q - m) + eps xi, xi from the prior N(m, C) less m | 0.234 |
 //! | [`LangevinGradient`](sampler::LangevinGradient) | D(q) + eps z, or q + eps z | 0.234 |

@@ -12,6 +12,6 @@ pub use crate::prior::{Laplace, LogInverseGamma, Normal, Prior, Priors, StudentT
 pub use crate::rng::ChainRng;
 pub use crate::sampler::{
     Cycle, Every, GibbsNoise, Hmc, Independence, Init, Mala, Mixture, Nuts, OnBlocks, Pcn,
-    PowerPosteriors, Preconditioner, Rwm, Sampler, StopHandle,
+    PowerPosteriors, Preconditioner, Rwm, Sampler, StopHandle, TruncatedMala,
 };
 pub use crate::target::{GradTarget, LogDensity, Posterior, Target};

@@ -124,6 +124,16 @@ fn no_step_allocates() {
     );
     check_network('d', &problems::network_gaussian('d'), &cycle);
     check_network('d', &problems::network_gaussian('d'), &LangevinGradient::default());
+    // Without bounds, with all coordinates in one box, and far outside what they want to be.
+    let truncated = TruncatedMala { step_size: 1e-3, ..TruncatedMala::default() };
+    check('d', &problems::network_gaussian('d'), &truncated);
+    let data = problems::data('a');
+    for bound in [100.0, 5.0] {
+        let priors = Priors::all(Uniform::new(-bound, bound).unwrap());
+        let (model, noise) = (Linear::new(data.n_features(), 1).unwrap(), Gaussian::sampled());
+        let posterior = Posterior::new(model, noise, &data, priors).unwrap();
+        check('a', &posterior, &truncated);
+    }
     let independence = Independence { proposal: Normal::new(0.0, 0.1).unwrap() };
     check('a', &problems::linear_gaussian('a'), &independence);
 }

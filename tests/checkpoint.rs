@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use bnn_mcmc::prelude::*;
 use bnn_mcmc::sampler::{Algorithm, Every, Kernel, Phase, Step, WarmupProgress};
-use bnn_mcmc::target::Point;
+use bnn_mcmc::target::{BoxSupport, Point};
 use bnn_mcmc::testing::GaussianTarget;
 use proptest::prelude::*;
 use rand::RngCore;
@@ -105,6 +105,15 @@ impl<T: GradTarget> GradTarget for Stopping<T> {
         // Not the bits of `log_density`, as in targets that compute both ways on their own.
         let density = self.inner.log_density_grad(q, g, ws);
         LogDensity { likelihood: density.likelihood * (1.0 + 1e-7), ..density }
+    }
+}
+
+/// A box that holds all starting points and cuts off much of the target.
+impl BoxSupport for Stopping<GaussianTarget> {
+    fn bounds(&self, lower: &mut [f64], upper: &mut [f64]) -> Result<(), Error> {
+        lower.copy_from_slice(&[f64::NEG_INFINITY, -2.0]);
+        upper.copy_from_slice(&[2.0, 2.0]);
+        Ok(())
     }
 }
 
@@ -244,6 +253,7 @@ fn a_stopped_run_goes_on_exactly() {
         stopped_equals_uninterrupted(&Mala { preconditioner, ..Mala::default() }, seed);
         stopped_equals_uninterrupted(&Rwm { preconditioner, ..Rwm::default() }, 10 + seed);
     }
+    stopped_equals_uninterrupted(&TruncatedMala::default(), 70);
     for (seed, preconditioner) in
         kinds.into_iter().chain([Preconditioner::DiagonalFromGradients]).enumerate()
     {

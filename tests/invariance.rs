@@ -5,7 +5,7 @@
 
 use bnn_mcmc::prelude::*;
 use bnn_mcmc::sampler::{Algorithm, Kernel, Step, metropolis_test};
-use bnn_mcmc::target::Point;
+use bnn_mcmc::target::{BoxSupport, Point};
 use bnn_mcmc::testing::{ConjugateRegression, GaussianTarget, Invariance, InvarianceReport, Noise};
 use ndarray::{Array1, Array2};
 
@@ -312,5 +312,190 @@ fn sabotaged_kernels_fail_and_the_same_kernels_without_the_mistake_pass() {
             let report = run(*mistake);
             assert!(!report.passes(), "{mistake:?} was not noticed: {report}");
         }
+    }
+}
+
+/// A correlated normal distribution restricted to a box that its mean lies outside of, and one more
+/// coordinate, uniform.
+struct InBox {
+    gaussian: GaussianTarget,
+}
+
+const LOWER: [f64; 4] = [-1.0, 0.0, f64::NEG_INFINITY, -0.5];
+const UPPER: [f64; 4] = [0.5, f64::INFINITY, f64::INFINITY, 1.5];
+
+impl InBox {
+    fn new() -> Self {
+        Self { gaussian: correlated() }
+    }
+
+    fn contains(q: &[f64]) -> bool {
+        q.iter().zip(LOWER).zip(UPPER).all(|((q, a), b)| a <= *q && *q <= b)
+    }
+
+    fn draw(&self, rng: &mut ChainRng, q: &mut [f64]) {
+        q[3] = LOWER[3] + (UPPER[3] - LOWER[3]) * rng.uniform();
+        self.gaussian.draw(rng, &mut q[..3]);
+        while !Self::contains(q) {
+            self.gaussian.draw(rng, &mut q[..3]);
+        }
+    }
+}
+
+impl Target for InBox {
+    type Workspace = Vec<f64>;
+    fn dim(&self) -> usize {
+        4
+    }
+    fn workspace(&self) -> Vec<f64> {
+        self.gaussian.workspace()
+    }
+    fn log_density(&self, q: &[f64], ws: &mut Vec<f64>) -> LogDensity {
+        if !Self::contains(q) {
+            return LogDensity::OUTSIDE;
+        }
+        self.gaussian.log_density(&q[..3], ws)
+    }
+}
+
+impl GradTarget for InBox {
+    fn log_density_grad(&self, q: &[f64], grad: &mut [f64], ws: &mut Vec<f64>) -> LogDensity {
+        grad[3] = 0.0;
+        let inside = self.gaussian.log_density_grad(&q[..3], &mut grad[..3], ws);
+        if Self::contains(q) { inside } else { LogDensity::OUTSIDE }
+    }
+}
+
+impl BoxSupport for InBox {
+    fn bounds(&self, lower: &mut [f64], upper: &mut [f64]) -> Result<(), Error> {
+        lower.copy_from_slice(&LOWER);
+        upper.copy_from_slice(&UPPER);
+        Ok(())
+    }
+}
+
+fn test_in_box<A: for<'t> Algorithm<&'t InBox>>(algorithm: &A) -> InvarianceReport {
+    let target = InBox::new();
+    Invariance::default().run(&target, algorithm, |rng, q| target.draw(rng, q)).unwrap()
+}
+
+#[test]
+fn truncated_mala() {
+    // A small part of the box, about all of it, and much wider than it.
+    for step_size in [0.3, 1.0, 3.0] {
+        let report = test_in_box(&TruncatedMala { step_size, ..TruncatedMala::default() });
+        println!("{step_size}: {report}");
+        assert!(report.passes() && (0.02..0.97).contains(&report.accept_rate), "{report}");
+    }
+    // Plain MALA proposes points outside, and is right all the same.
+    let report = test_in_box(&Mala { step_size: 0.3, ..Mala::default() });
+    assert!(report.passes(), "{report}");
+}
+
+/// What a careless implementation of MALA on a box gets wrong.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum BoxMistake {
+    Nothing,
+    /// Truncated draws, with the density of untruncated ones.
+    NoNormaliser,
+    /// The normaliser at the position, not at the mean of the proposal.
+    NormaliserAtPosition,
+    /// The two normalisers exchanged.
+    NormaliserSign,
+    /// The normaliser of the way there only.
+    NormaliserOneWay,
+    /// A draw of plain MALA moved to the nearest point of the box.
+    Clamped,
+}
+
+/// MALA on a box by the textbook: plain cdfs and their inverse, good to some six sd.
+#[derive(Clone)]
+struct SabotagedInBox {
+    mistake: BoxMistake,
+    step_size: f64,
+}
+
+struct SabotagedInBoxKernel {
+    config: SabotagedInBox,
+    proposal: Point,
+}
+
+impl<'t> Algorithm<&'t InBox> for SabotagedInBox {
+    type Kernel = SabotagedInBoxKernel;
+    fn kernel(&self, _: &&'t InBox, _: &ChainRng) -> Result<Self::Kernel, Error> {
+        Ok(SabotagedInBoxKernel { config: self.clone(), proposal: Point::new(4) })
+    }
+}
+
+impl<'t> Kernel<&'t InBox> for SabotagedInBoxKernel {
+    type State = ();
+    fn state(&self) {}
+    fn restore(&mut self, (): ()) {}
+
+    fn step(
+        &mut self,
+        target: &&'t InBox,
+        current: &mut Point,
+        ws: &mut Vec<f64>,
+        rng: &mut ChainRng,
+    ) -> Step {
+        use statrs::distribution::{ContinuousCDF, Normal};
+        let (eps, mistake) = (self.config.step_size, self.config.mistake);
+        let mean = |p: &Point, i: usize| p.q()[i] + 0.5 * eps * eps * p.grad()[i];
+        let old = current.eval_grad(target, ws).total();
+        self.proposal.set(|q| {
+            for (i, q) in q.iter_mut().enumerate() {
+                let normal = Normal::new(mean(current, i), eps).unwrap();
+                *q = if mistake == BoxMistake::Clamped {
+                    normal.inverse_cdf(rng.uniform()).clamp(LOWER[i], UPPER[i])
+                } else {
+                    let (a, b) = (normal.cdf(LOWER[i]), normal.cdf(UPPER[i]));
+                    normal.inverse_cdf(a + rng.uniform() * (b - a)).clamp(LOWER[i], UPPER[i])
+                };
+            }
+        });
+        let new = self.proposal.eval_grad(target, ws).total();
+        let log_density = |to: &Point, from: &Point, way_back: bool| -> f64 {
+            (0..4)
+                .map(|i| {
+                    let at = match mistake {
+                        BoxMistake::NormaliserAtPosition => from.q()[i],
+                        _ => mean(from, i),
+                    };
+                    let normal = Normal::new(at, eps).unwrap();
+                    let log_z = (normal.cdf(UPPER[i]) - normal.cdf(LOWER[i])).ln();
+                    let log_z = match mistake {
+                        BoxMistake::NoNormaliser | BoxMistake::Clamped => 0.0,
+                        BoxMistake::NormaliserOneWay if way_back => 0.0,
+                        BoxMistake::NormaliserSign => -log_z,
+                        _ => log_z,
+                    };
+                    -0.5 * ((to.q()[i] - mean(from, i)) / eps).powi(2) - log_z
+                })
+                .sum()
+        };
+        let back = log_density(current, &self.proposal, true);
+        let there = log_density(&self.proposal, current, false);
+        metropolis_test(current, &mut self.proposal, new - old + back - there, 1, rng)
+    }
+}
+
+#[test]
+fn sabotaged_truncated_mala_fails_and_the_same_kernel_without_the_mistake_passes() {
+    let run = |mistake| test_in_box(&SabotagedInBox { mistake, step_size: 0.7 });
+    let right = run(BoxMistake::Nothing);
+    assert!(right.passes(), "without a mistake: {right}");
+    // The textbook's kernel and the crate's are the same.
+    let crates = test_in_box(&TruncatedMala { step_size: 0.7, ..TruncatedMala::default() });
+    assert!((crates.accept_rate - right.accept_rate).abs() < 0.005, "{crates}{right}");
+    for mistake in [
+        BoxMistake::NoNormaliser,
+        BoxMistake::NormaliserAtPosition,
+        BoxMistake::NormaliserSign,
+        BoxMistake::NormaliserOneWay,
+        BoxMistake::Clamped,
+    ] {
+        let report = run(mistake);
+        assert!(!report.passes(), "{mistake:?} was not noticed: {report}");
     }
 }

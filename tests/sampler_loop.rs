@@ -40,6 +40,26 @@ fn draws_do_not_depend_on_the_number_of_threads() {
     }
 }
 
+/// On a box, where rejections take as many random numbers as they need.
+#[test]
+fn draws_on_a_box_do_not_depend_on_the_number_of_threads() {
+    let x = ndarray::Array2::from_shape_fn((20, 2), |(i, j)| ((i + 3 * j) as f64).sin());
+    let y = x.column(0).mapv(|x| 1.2 * x + 0.3 * (7.0 * x).cos());
+    let data = Dataset::regression(x, y).unwrap();
+    let priors = Priors::all(Uniform::new(-1.0, 1.0).unwrap());
+    let noise = Gaussian::fixed(0.3).unwrap();
+    let posterior = Posterior::new(Linear::new(2, 1).unwrap(), noise, &data, priors).unwrap();
+    let run = |threads| {
+        let sampler = Sampler::new(&posterior, TruncatedMala::default()).chains(5).seed(3);
+        sampler.warmup(300).draws(200).threads(threads).run().unwrap()
+    };
+    let (one, four) = (run(1), run(4));
+    assert_eq!(one.values(), four.values());
+    let step_sizes = |d: &Draws| d.stat("step_size").unwrap().to_owned();
+    assert_eq!(step_sizes(&one), step_sizes(&four));
+    assert!(one.draw(0, 0) != one.draw(1, 0));
+}
+
 #[test]
 fn another_seed_gives_other_draws() {
     let target = target();
@@ -100,6 +120,9 @@ fn a_restored_kernel_goes_on_as_if_it_had_not_been_stopped() {
     {
         resume_equals_uninterrupted(Mala { preconditioner, ..Mala::default() });
         resume_equals_uninterrupted(Rwm { preconditioner, ..Rwm::default() });
+    }
+    for preconditioner in [Preconditioner::Diagonal, Preconditioner::DiagonalFromGradients] {
+        resume_equals_uninterrupted(TruncatedMala { preconditioner, ..TruncatedMala::default() });
     }
     resume_equals_uninterrupted(Independence { proposal: Normal::new(0.0, 3.0).unwrap() });
 }

@@ -7,11 +7,14 @@
 //! | How far off may an estimate be? | [`mcse_mean`], [`mcse_sd`], [`mcse_median`], [`mcse_quantile`] |
 //! | How does a chain forget? | [`autocovariance`], [`autocorrelation`] |
 //! | Does Hamiltonian Monte Carlo explore all energies? | [`ebfmi()`] |
+//! | How are the draws distributed, also on a box? | [`density()`], [`density_on_box`] |
+//! | Are these draws of that target, if the sampler is biased? | [`Stein`] |
 //! | All of it, for every parameter | [`Summary`] |
 //! | May I trust this run? | [`Judge`] and its [`Verdict`] |
 //!
-//! The functions take one quantity, `[chain, draw]`, and never fail: what is undefined is NaN. They
-//! equal arviz-stats 0.8.0; the few deliberate deviations are named in each file's documentation.
+//! The functions of chains take one quantity, `[chain, draw]`, and never fail: what is undefined is
+//! NaN. They equal arviz-stats 0.8.0; the few deliberate deviations are named in each file's
+//! documentation. Densities and Stein discrepancies, which are ours, return errors.
 //!
 //! **Weight space misleads.** Hidden units of a network can be permuted without changing the
 //! function, so that weights disagree between chains whose predictions agree. Look at the
@@ -27,21 +30,25 @@
 
 pub mod autocorr;
 mod chains;
+pub mod density;
 pub mod energy;
 pub mod ess;
 pub mod mcse;
 mod ranks;
 pub mod rhat;
+pub mod stein;
 pub mod summary;
 pub mod verdict;
 mod workspace;
 
 pub use autocorr::{autocorrelation, autocovariance};
+pub use density::{Density, density, density_on_box};
 pub use energy::ebfmi;
 pub use ess::{
     TAIL, ess_bulk, ess_local, ess_mean, ess_median, ess_per_chain, ess_quantile, ess_sd, ess_tail,
 };
 pub use mcse::{mcse_mean, mcse_median, mcse_quantile, mcse_sd};
 pub use rhat::{rhat, rhat_base, rhat_folded, rhat_rank, rhat_split};
+pub use stein::{Stein, SteinDiscrepancy};
 pub use summary::{BlockRow, BlockSummary, Summary, SummaryRow};
 pub use verdict::{Judge, Outcome, Verdict};

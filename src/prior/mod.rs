@@ -51,7 +51,7 @@ pub trait Prior: Debug + Send + Sync {
     /// Draws x exactly. An improper prior returns an error that says why it cannot.
     fn draw(&self, rng: &mut ChainRng, x: &mut [f64]) -> Result<(), Error>;
 
-    /// The family, for kernels that make use of conjugacy.
+    /// The family, for kernels that make use of conjugacy or of bounds.
     fn family(&self) -> Family {
         Family::Other
     }
@@ -74,6 +74,13 @@ pub enum Family {
         shape: f64,
         /// The scale.
         scale: f64,
+    },
+    /// Independent coordinates, uniform on one interval.
+    Uniform {
+        /// The lower bound.
+        lower: f64,
+        /// The upper bound.
+        upper: f64,
     },
     /// Any other.
     Other,
@@ -245,6 +252,17 @@ impl BlockPrior {
         match self.density {
             Density::Own(_) => None,
             Density::Hierarchical { log_variance } => Some(log_variance),
+        }
+    }
+
+    /// The interval outside which this block has no density; infinite where there is none.
+    pub fn bounds(&self) -> (f64, f64) {
+        match &self.density {
+            Density::Own(prior) => match prior.family() {
+                Family::Uniform { lower, upper } => (lower, upper),
+                _ => (f64::NEG_INFINITY, f64::INFINITY),
+            },
+            Density::Hierarchical { .. } => (f64::NEG_INFINITY, f64::INFINITY),
         }
     }
 

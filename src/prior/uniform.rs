@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::Prior;
+use super::{Family, Prior};
 use crate::Error;
 use crate::error::finite;
 use crate::rng::ChainRng;
@@ -52,5 +52,8 @@ impl Prior for Uniform {
     fn draw(&self, rng: &mut ChainRng, x: &mut [f64]) -> Result<(), Error> {
         x.fill_with(|| self.lower + (self.upper - self.lower) * rng.uniform());
         Ok(())
+    }
+    fn family(&self) -> Family {
+        Family::Uniform { lower: self.lower, upper: self.upper }
     }
 }

@@ -10,6 +10,7 @@
 //! | [`Nuts`] | a gradient as well | the first to try, and the one for networks with a real response |
 //! | [`Hmc`] | a gradient | you know how long trajectories should be, or want equal cost per draw |
 //! | [`Mala`] | a gradient | very many cheap draws of an easy target; inside other kernels |
+//! | [`TruncatedMala`] | a gradient, bounds | a posterior whose mass piles up at the bounds of a box |
 //! | [`LangevinGradient`] | a model with a gradient | to compare with the tutorial that proposed it |
 //! | [`Pcn`] | Gaussian priors | weak data, very many parameters |
 //! | [`GibbsNoise`] | Gaussian likelihood, inverse-gamma prior | the noise variance, in a [`Cycle`] |
@@ -55,6 +56,8 @@ pub mod power_posteriors;
 pub mod preconditioner;
 mod run;
 pub mod rwm;
+pub mod truncated_mala;
+mod truncated_normal;
 
 pub use combine::{Cycle, CycleKernel, Mixture, MixtureKernel, PairState};
 pub use gibbs::{GibbsNoise, GibbsNoiseKernel};
@@ -73,6 +76,7 @@ pub(crate) use run::check_layout;
 pub use run::progress_bar;
 pub use run::{Init, Phase, Progress, Sampler, StopHandle};
 pub use rwm::{Rwm, RwmKernel};
+pub use truncated_mala::{TruncatedMala, TruncatedMalaKernel};
 
 pub use crate::draws::checkpoint::Every;
 

@@ -110,6 +110,72 @@ impl<T: GaussianReference> GaussianReference for Conditioned<T> {
     }
 }
 
+/// The density is positive on a box only: each coordinate has an interval of its own.
+///
+/// ```
+/// use bnn_mcmc::prelude::*;
+/// use bnn_mcmc::target::BoxSupport;
+///
+/// /// p(q) = e^-q for q >= 0.
+/// struct Exponential;
+///
+/// impl Target for Exponential {
+///     type Workspace = ();
+///     fn dim(&self) -> usize {
+///         1
+///     }
+///     fn workspace(&self) {}
+///     fn log_density(&self, q: &[f64], _: &mut ()) -> LogDensity {
+///         if q[0] < 0.0 { LogDensity::OUTSIDE } else { LogDensity::from(-q[0]) }
+///     }
+/// }
+/// impl GradTarget for Exponential {
+///     fn log_density_grad(&self, q: &[f64], grad: &mut [f64], ws: &mut ()) -> LogDensity {
+///         grad[0] = -1.0;
+///         self.log_density(q, ws)
+///     }
+/// }
+/// impl BoxSupport for Exponential {
+///     fn bounds(&self, lower: &mut [f64], upper: &mut [f64]) -> Result<(), Error> {
+///         (lower[0], upper[0]) = (0.0, f64::INFINITY);
+///         Ok(())
+///     }
+/// }
+/// let draws = Sampler::new(&Exponential, TruncatedMala::default()).seed(1).run()?;
+/// assert!((draws.mean()[0] - 1.0).abs() < 0.1);
+/// # Ok::<(), bnn_mcmc::Error>(())
+/// ```
+pub trait BoxSupport: Target {
+    /// Overwrites `lower` and `upper` (as long as q) with the bounds of each coordinate, infinite
+    /// where there is none.
+    ///
+    /// Errors: the support is not a box.
+    fn bounds(&self, lower: &mut [f64], upper: &mut [f64]) -> Result<(), Error>;
+}
+
+impl<T: BoxSupport> BoxSupport for &T {
+    fn bounds(&self, lower: &mut [f64], upper: &mut [f64]) -> Result<(), Error> {
+        (**self).bounds(lower, upper)
+    }
+}
+
+impl<T: BoxSupport + PowerTarget> BoxSupport for Tempered<T> {
+    fn bounds(&self, lower: &mut [f64], upper: &mut [f64]) -> Result<(), Error> {
+        self.base().bounds(lower, upper)
+    }
+}
+
+impl<T: BoxSupport> BoxSupport for Conditioned<T> {
+    fn bounds(&self, lower: &mut [f64], upper: &mut [f64]) -> Result<(), Error> {
+        let (mut all_lower, mut all_upper) =
+            (vec![0.0; self.base().dim()], vec![0.0; self.base().dim()]);
+        self.base().bounds(&mut all_lower, &mut all_upper)?;
+        self.gather(&all_lower, lower);
+        self.gather(&all_upper, upper);
+        Ok(())
+    }
+}
+
 /// A deterministic map of the parameters: some epochs of gradient descent.
 ///
 /// Fixed order of rows, no random numbers: equal q give equal images, as a Metropolis-Hastings

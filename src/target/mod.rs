@@ -30,7 +30,8 @@ pub mod tempered;
 pub mod with_reference;
 
 pub use capabilities::{
-    Descent, DescentRule, GaussianReference, NoiseConditional, NoiseParameters, Objective, Pass,
+    BoxSupport, Descent, DescentRule, GaussianReference, NoiseConditional, NoiseParameters,
+    Objective, Pass,
 };
 pub use conditioned::{Conditioned, ConditionedWorkspace};
 pub use point::Point;

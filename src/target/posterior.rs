@@ -12,7 +12,7 @@
 //! order of the tiles is fixed: equal q give equal bits.
 
 use super::{
-    Descent, DescentRule, GaussianReference, GradTarget, LogDensity, NoiseConditional,
+    BoxSupport, Descent, DescentRule, GaussianReference, GradTarget, LogDensity, NoiseConditional,
     NoiseParameters, Objective, Pass, PowerGradTarget, PowerTarget, Target,
 };
 use crate::Error;
@@ -296,7 +296,8 @@ impl<M: Model> NoiseConditional for Posterior<M, Gaussian> {
     fn noise_parameters(&self) -> Result<NoiseParameters, Error> {
         let name = "log_noise_variance";
         let coordinate = self.layout.try_range(name)?.start;
-        let prior = self.priors.iter().find(|b| b.name == name).map(|b| b.family(&[]));
+        let own = |b: &&BlockPrior| b.name == name && b.parent().is_none();
+        let prior = self.priors.iter().find(own).map(|b| b.family(&[]));
         let Some(Family::LogInverseGamma { shape, scale }) = prior else {
             return Err(Error::Prior {
                 problem: format!(
@@ -355,6 +356,19 @@ impl<M: Model, L: Likelihood> GaussianReference for Posterior<M, L> {
             };
             mean[first..rest].fill(m);
             sd[first..rest].fill(s);
+        }
+        Ok(())
+    }
+}
+
+impl<M: Model, L: Likelihood> BoxSupport for Posterior<M, L> {
+    /// Those of [`Uniform`](crate::prior::Uniform) priors, and of a prior of your own whose
+    /// [`family`](crate::prior::Prior::family) is uniform; none for all others.
+    fn bounds(&self, lower: &mut [f64], upper: &mut [f64]) -> Result<(), Error> {
+        for block in &self.priors {
+            let (low, high) = block.bounds();
+            lower[block.range.clone()].fill(low);
+            upper[block.range.clone()].fill(high);
         }
         Ok(())
     }

@@ -3,7 +3,7 @@
 use crate::Error;
 use crate::linalg::cholesky::Cholesky;
 use crate::rng::ChainRng;
-use crate::target::{GradTarget, LogDensity, Target};
+use crate::target::{BoxSupport, GradTarget, LogDensity, Target};
 
 /// N(mean, covariance), normalised.
 #[derive(Clone, Debug)]
@@ -82,5 +82,14 @@ impl GradTarget for GaussianTarget {
             grad[i] = (-z[i] - known) / lower[i * dim + i];
         }
         log_density
+    }
+}
+
+impl BoxSupport for GaussianTarget {
+    /// None.
+    fn bounds(&self, lower: &mut [f64], upper: &mut [f64]) -> Result<(), Error> {
+        lower.fill(f64::NEG_INFINITY);
+        upper.fill(f64::INFINITY);
+        Ok(())
     }
 }
