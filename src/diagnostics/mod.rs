@@ -26,6 +26,7 @@
 //! ```
 
 pub mod autocorr;
+pub mod canonical;
 mod chains;
 pub mod energy;
 pub mod ess;
@@ -33,10 +34,12 @@ pub mod mcse;
 mod ranks;
 pub mod rhat;
 pub mod summary;
+pub mod symmetry;
 pub mod verdict;
 mod workspace;
 
 pub use autocorr::{autocorrelation, autocovariance};
+pub use canonical::{BeforeAfter, BeforeAfterRow, Canonical, Modes};
 pub use energy::ebfmi;
 pub use ess::{
     TAIL, ess_bulk, ess_local, ess_mean, ess_median, ess_per_chain, ess_quantile, ess_sd, ess_tail,
@@ -44,4 +47,5 @@ pub use ess::{
 pub use mcse::{mcse_mean, mcse_median, mcse_quantile, mcse_sd};
 pub use rhat::{rhat, rhat_base, rhat_folded, rhat_rank, rhat_split};
 pub use summary::{BlockRow, BlockSummary, Summary, SummaryRow};
+pub use symmetry::{Element, Symmetries, Unit};
 pub use verdict::{Judge, Outcome, Verdict};
