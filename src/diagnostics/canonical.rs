@@ -58,13 +58,13 @@
 use std::collections::HashMap;
 use std::fmt;
 
-use ndarray::{Array1, Array3};
+use ndarray::{Array1, Array3, ArrayView1};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use super::Summary;
 use super::summary::{count, ratio, short, write_table};
-use super::symmetry::{Element, Scratch, Symmetries, Unit};
+use super::symmetry::{Element, FINITE, Scratch, Symmetries, Unit};
 use crate::Error;
 use crate::draws::Draws;
 
@@ -127,7 +127,7 @@ impl Modes {
 
 impl Symmetries {
     /// Brings all draws to the equivalent weights nearest to one reference, the given one or that
-    /// described in the [module](self::super::canonical), and counts the modes they came from.
+    /// described in the [module](self), and counts the modes they came from.
     ///
     /// Draws are shared out over the threads of rayon's pool; the result does not depend on their
     /// number.
@@ -136,12 +136,15 @@ impl Symmetries {
     /// Draws or a reference of another length than the layout's, or that are not finite; no draws
     /// and no reference.
     pub fn canonical(&self, draws: &Draws, reference: Option<&[f64]>) -> Result<Canonical, Error> {
-        let (chains, length, _) = draws.values().dim();
-        for chain in 0..chains {
-            for d in 0..length {
-                let q = draws.draw(chain, d).unwrap_or(&[]);
-                self.check(&format!("draw {d} of chain {chain}"), q)?;
-            }
+        let (chains, length, dim) = draws.values().dim();
+        if dim != self.dim() {
+            return Err(Error::shape("number of parameters of the draws", dim, self.dim()));
+        }
+        let is_usable = |q: &ArrayView1<f64>| q.to_slice().is_some_and(|q| self.has_finite_norm(q));
+        if let Some(n) = draws.flat().rows().into_iter().position(|q| !is_usable(&q)) {
+            let found =
+                format!("not finite, or too large, in draw {} of chain {}", n % length, n / length);
+            return Err(Error::argument("draws", found, FINITE));
         }
         let (mut reference, refine) = match reference {
             Some(given) => {

@@ -31,6 +31,7 @@ mod chains;
 pub mod energy;
 pub mod ess;
 pub mod mcse;
+pub mod multivariate;
 mod ranks;
 pub mod rhat;
 pub mod summary;
@@ -45,6 +46,7 @@ pub use ess::{
     TAIL, ess_bulk, ess_local, ess_mean, ess_median, ess_per_chain, ess_quantile, ess_sd, ess_tail,
 };
 pub use mcse::{mcse_mean, mcse_median, mcse_quantile, mcse_sd};
+pub use multivariate::{rhat_multivariate, rhat_multivariate_base};
 pub use rhat::{rhat, rhat_base, rhat_folded, rhat_rank, rhat_split};
 pub use summary::{BlockRow, BlockSummary, Summary, SummaryRow};
 pub use symmetry::{Element, Symmetries, Unit};

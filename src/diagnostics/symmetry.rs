@@ -121,6 +121,9 @@ impl Layer {
     }
 }
 
+/// What weights must be for their scalar products to be finite.
+pub(super) const FINITE: &str = "finite, with a finite sum of squares";
+
 /// Scratch memory of one thread.
 #[derive(Default)]
 pub(super) struct Scratch {
@@ -248,8 +251,7 @@ impl Symmetries {
         if self.has_finite_norm(q) {
             return Ok(());
         }
-        let allowed = "weights that are finite, with a finite sum of squares";
-        Err(Error::argument(name, "not finite, or too large", allowed))
+        Err(Error::argument(name, "not finite, or too large", FINITE))
     }
 
     fn check_length(&self, what: &str, q: &[f64]) -> Result<(), Error> {
@@ -268,6 +270,10 @@ impl Symmetries {
             dot(&a[w.clone()], &b[w]) + dot(&a[b_at.clone()], &b[b_at])
         };
         self.layers.iter().map(of_layer).sum()
+    }
+
+    pub(super) fn dim(&self) -> usize {
+        self.dim
     }
 
     fn hidden(&self) -> &[Layer] {
