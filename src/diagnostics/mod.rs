@@ -28,6 +28,7 @@
 pub mod autocorr;
 pub mod canonical;
 mod chains;
+pub mod covariance;
 pub mod energy;
 pub mod ess;
 pub mod mcse;
@@ -41,6 +42,7 @@ mod workspace;
 
 pub use autocorr::{autocorrelation, autocovariance};
 pub use canonical::{BeforeAfter, BeforeAfterRow, Canonical, Modes};
+pub use covariance::{Agreement, CovarianceComparison, Differences};
 pub use energy::ebfmi;
 pub use ess::{
     TAIL, ess_bulk, ess_local, ess_mean, ess_median, ess_per_chain, ess_quantile, ess_sd, ess_tail,
