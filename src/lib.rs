@@ -39,7 +39,7 @@
 //! | [`adapt`] | step sizes and covariances learnt during warm-up |
 //! | [`optimise`] | Adam, to find starting points |
 //! | [`draws`] | what a run returns |
-//! | [`diagnostics`] | R-hat, effective sample size, Monte Carlo error, and the verdict |
+//! | [`diagnostics`] | R-hat, effective sample size, Monte Carlo error, symmetries of weights, and the verdict |
 //! | [`predict`] | predictions, posterior predictive draws, intervals, calibration and scores |
 //! | [`testing`] | gradient checks, invariance tests, targets with exact draws |
 //!

@@ -31,7 +31,8 @@
 //! That chains differ in the cells they visit says nothing against the predictions, and that the
 //! canonical draws agree says nothing about modes that are not equivalent.
 //!
-//! Memory is that of the draws and 16 bytes per draw and hidden unit.
+//! Memory is that of the draws and 32 bytes per draw and hidden unit; time is one alignment per draw
+//! and round.
 //!
 //! ```
 //! use bnn_mcmc::diagnostics::{BeforeAfter, Symmetries};
