@@ -564,6 +564,7 @@ fn multivariate_rhat_of_singular_draws_is_an_error_that_says_why() {
     let sum = &good.slice(s![.., .., 0]) - &(2.0 * &good.slice(s![.., .., 1]));
     collinear.slice_mut(s![.., .., 2]).assign(&sum);
     assert!(error(&collinear).contains("linear combination"), "{}", error(&collinear));
+    assert!(error(&(&good * 1e200)).contains("too large"), "{}", error(&(&good * 1e200)));
     let mut nan = good.clone();
     nan[(3, 2, 1)] = f64::NAN;
     assert!(error(&nan).contains("NaN in chain 3, draw 2, parameter 1"));

@@ -24,15 +24,15 @@
 //! - [`Modes::effective`], exp(-sum_g f_g ln f_g) for shares f_g of the draws: cells with a handful
 //!   of draws hardly count; from 1 to |G|, which it is if all are visited equally often, as all are
 //!   under the posterior;
-//! - [`Modes::transitions`], how often successive draws lie in different cells. Few transitions with
-//!   long stays are passages between modes; if a fair share of all draws makes one, the border runs
-//!   through a mode, or there is only one.
+//! - [`Modes::transitions`], how often successive draws lie in different cells. Few transitions
+//!   with long stays are passages between modes; if a fair share of all draws makes one, the border
+//!   runs through a mode, or there is only one.
 //!
 //! That chains differ in the cells they visit says nothing against the predictions, and that the
 //! canonical draws agree says nothing about modes that are not equivalent.
 //!
-//! Memory is that of the draws and 32 bytes per draw and hidden unit; time is one alignment per draw
-//! and round.
+//! Memory is that of the draws and 32 bytes per draw and hidden unit; time is one alignment per
+//! draw and round.
 //!
 //! ```
 //! use bnn_mcmc::diagnostics::{BeforeAfter, Symmetries};
@@ -43,7 +43,8 @@
 //! let mode = [2.0, -1.0, 0.5, 0.0, 1.0, 3.0, 0.1];
 //! let images = [mode, [-1.0, 2.0, 0.0, 0.5, 3.0, 1.0, 0.1], [2.0, 1.0, 0.5, 0.0, 1.0, -3.0, 0.1]];
 //! let mut rng = ChainRng::new(1, 0);
-//! let q = ndarray::Array3::from_shape_fn((3, 500, 7), |(c, _, p)| images[c][p] + 0.1 * rng.normal());
+//! let mut around = |x: f64| x + 0.1 * rng.normal();
+//! let q = ndarray::Array3::from_shape_fn((3, 500, 7), |(c, _, p)| around(images[c][p]));
 //! let draws = Draws::new(network.layout(), q)?;
 //!
 //! let canonical = symmetries.canonical(&draws, None)?;

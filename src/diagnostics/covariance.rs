@@ -237,8 +237,8 @@ impl fmt::Display for CovarianceComparison {
             ),
             Agreement::Differ => writeln!(
                 f,
-                "the covariances differ: by up to {:.2} standard errors, where {:.2} are allowed for \
-                 {} comparisons",
+                "the covariances differ: by up to {:.2} standard errors, where {:.2} are allowed \
+                 for {} comparisons",
                 self.max_z(),
                 self.limit,
                 self.comparisons,

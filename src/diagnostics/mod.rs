@@ -32,8 +32,8 @@
 //! for a layer of H tanh units, and what is computed from the weights as they are is misleading in
 //! both directions:
 //!
-//! - **Chains in different copies** disagree in every weight, and R-hat is large, though all say the
-//!   same about every function. Their means, correlations and covariances are averages over copies.
+//! - **Chains in different copies** disagree in every weight, and R-hat is large, though all say
+//!   the same about every function. Their means, correlations and covariances are averages over copies.
 //! - **Chains in one copy** agree, and R-hat is near 1, though none has visited any other: if the
 //!   modes differ by more than a symmetry, this is how a missed mode looks, too.
 //! - **A chain that hops between copies** has few effective draws of weights and many of

@@ -7,14 +7,15 @@
 //! R^p = (n - 1)/n + (m + 1)/m lambda_1
 //!
 //! (Brooks and Gelman 1998, doi:10.1080/10618600.1998.10474787). It is the largest ratio
-//! a^T V a / a^T W a over all directions a, with V = (n - 1)/n W + (m + 1)/m B/n the estimate of the
-//! posterior covariance. So it does not change under linear maps of the parameters, and is not
+//! a^T V a / a^T W a over all directions a, with V = (n - 1)/n W + (m + 1)/m B/n the estimate of
+//! the posterior covariance. So it does not change under linear maps of the parameters, and is not
 //! smaller than the ratio of any single one.
 //!
 //! **It is a ratio of variances**, as in that paper: compare its square root with the limits for
-//! R-hat. For d = 1, with m chains, it is R^2 + B/(m n W), R being [`rhat_split`](super::rhat_split)
-//! or [`rhat_base`](super::rhat_base), which leave out the factor (m + 1)/m. Over d directions the
-//! largest is chosen: of independent draws R^p - 1 is about (1 + sqrt(d/(m - 1)))^2 / n, and not 0.
+//! R-hat. For d = 1, with m chains, it is R^2 + B/(m n W), R being
+//! [`rhat_split`](super::rhat_split) or [`rhat_base`](super::rhat_base), which leave out the factor
+//! (m + 1)/m. Over d directions the largest is chosen: of independent draws R^p - 1 is about
+//! (1 + sqrt(d/(m - 1)))^2 / n, and not 0.
 //!
 //! With L L^T = W and M `[m x d]` the chain means less their mean, lambda_1 is the largest squared
 //! singular value of L^-1 M^T / sqrt(m - 1). Time m n d^2 + d^3, memory n d + d^2.
@@ -29,8 +30,8 @@
 //! // Two chains agree in x and in y, nearly, but not in x - y.
 //! let mut rng = bnn_mcmc::rng::ChainRng::new(1, 0);
 //! let mut draws = Array3::zeros((2, 1000, 2));
-//! for ((chain, _), q) in draws.rows_mut().into_iter().enumerate().map(|(k, q)| ((k / 1000, k), q)) {
-//!     let (common, shift) = (rng.normal(), if chain == 0 { 0.05 } else { -0.05 });
+//! for (k, q) in draws.rows_mut().into_iter().enumerate() {
+//!     let (common, shift) = (rng.normal(), if k < 1000 { 0.05 } else { -0.05 });
 //!     let (x, y) = (common + shift + 0.02 * rng.normal(), common - shift + 0.02 * rng.normal());
 //!     ndarray::array![x, y].assign_to(q);
 //! }
@@ -115,6 +116,10 @@ fn of_chains(chains: &[ArrayView2<f64>]) -> Result<f64, Error> {
     }
     // In units of each parameter's standard deviation within chains.
     let sd: Vec<f64> = (0..d).map(|i| (within[(i, i)] / degrees as f64).sqrt()).collect();
+    if let Some(p) = sd.iter().position(|sd| !sd.is_normal()) {
+        let found = format!("too large or too small to be squared in parameter {p}");
+        return Err(Error::argument("draws", found, allowed));
+    }
     let scaled: Vec<f64> =
         within.indexed_iter().map(|((i, j), w)| w / degrees as f64 / sd[i] / sd[j]).collect();
     let centre = means.sum_axis(Axis(0)) / m as f64;
@@ -122,21 +127,18 @@ fn of_chains(chains: &[ArrayView2<f64>]) -> Result<f64, Error> {
     for (mut column, sd) in whitened.columns_mut().into_iter().zip(&sd) {
         column /= *sd;
     }
-    let factor = Cholesky::new("W", &scaled, d).ok();
-    let unexplained = |i: usize| factor.as_ref().map_or(0.0, |f| f.lower()[i * d + i].powi(2));
-    if let Some(p) = (0..d).find(|i| unexplained(*i) < UNEXPLAINED) {
-        let found = match factor {
-            Some(_) => format!(
-                "such that parameter {p} (counted from 0) is a linear combination of those before it"
-            ),
-            None => "such that some parameter is a linear combination of others".into(),
-        };
-        return Err(Error::argument("draws", found, allowed));
+    let singular = |what: String| {
+        let found = format!("such that {what} is a linear combination of others");
+        Err(Error::argument("draws", found, allowed))
+    };
+    let Ok(factor) = Cholesky::new("W", &scaled, d) else {
+        return singular("some parameter".into());
+    };
+    if let Some(p) = (0..d).find(|i| factor.lower()[i * d + i].powi(2) < UNEXPLAINED) {
+        return singular(format!("parameter {p} (counted from 0)"));
     }
-    if let Some(factor) = &factor {
-        for mut row in whitened.rows_mut() {
-            factor.solve_lower(row.as_slice_mut().expect("rows of a new array are contiguous"));
-        }
+    for mut row in whitened.rows_mut() {
+        factor.solve_lower(row.as_slice_mut().expect("rows of a new array are contiguous"));
     }
     let largest = Svd::new("whitened chain means", whitened.t())?.values[0].powi(2);
     let (m, n) = (m as f64, n as f64);
