@@ -286,7 +286,7 @@ fn canonical_draws_of_planted_modes_agree_and_the_modes_are_counted() {
 }
 
 #[test]
-fn the_reference_is_the_highest_draw_and_statistics_are_kept() {
+fn canonical_draws_of_a_run_are_equivalent_under_its_posterior() {
     let x = Array2::from_shape_fn((12, 1), |(i, _)| i as f64 / 4.0 - 1.4);
     let data = Dataset::regression(x.clone(), x.mapv(|x| (2.0 * x).sin())).unwrap();
     let network = Mlp::new(&[1, 3, 1], Activation::Tanh).unwrap();
@@ -574,36 +574,4 @@ fn multivariate_rhat_of_singular_draws_is_an_error_that_says_why() {
     let wide =
         Array3::from_shape_fn((2, 4, 5), |(c, t, p)| ((c * 31 + t * 17 + p * p * 7) as f64).sin());
     assert!(error(&wide).contains("at most 4"), "{}", error(&wide));
-}
-
-/// `cargo test --release --test symmetry -- --ignored --nocapture`: how long it takes.
-#[test]
-#[ignore = "prints times, tests nothing"]
-fn times() {
-    for (sizes, activation) in [
-        (&[2, 2, 1][..], Activation::Sigmoid),
-        (&[4, 3, 3], Activation::Tanh),
-        (&[4, 3, 3, 3], Activation::Tanh),
-    ] {
-        let network = Mlp::new(sizes, activation).unwrap();
-        let symmetries = Symmetries::new(&network, &network.layout()).unwrap();
-        let mut rng = ChainRng::new(1, 0);
-        let d = network.layout().dim();
-        let q = Array3::from_shape_simple_fn((4, 100_000, d), || rng.normal());
-        let draws = Draws::new(network.layout(), q).unwrap();
-        let start = std::time::Instant::now();
-        let canonical = symmetries.canonical(&draws, None).unwrap();
-        println!(
-            "{sizes:?}: canonical {:?}, {} rounds, {} changed",
-            start.elapsed(),
-            canonical.rounds,
-            canonical.changed
-        );
-        let start = std::time::Instant::now();
-        let r = rhat_multivariate(canonical.draws.values()).unwrap();
-        println!("  multivariate R-hat {r:.4} {:?}", start.elapsed());
-        let start = std::time::Instant::now();
-        CovarianceComparison::new(&draws, &canonical.draws).unwrap();
-        println!("  comparison {:?}", start.elapsed());
-    }
 }
