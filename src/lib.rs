@@ -39,7 +39,7 @@
 //! | [`adapt`] | step sizes and covariances learnt during warm-up |
 //! | [`optimise`] | Adam, to find starting points |
 //! | [`draws`] | what a run returns |
-//! | [`diagnostics`] | R-hat, effective sample size, Monte Carlo error, densities, the Stein discrepancy, and the verdict |
+//! | [`diagnostics`] | R-hat, effective sample size, Monte Carlo error, symmetries of weights, densities, the Stein discrepancy, and the verdict |
 //! | [`evidence`] | log p(y) by stepping stone and thermodynamic integration, Bayes factors |
 //! | [`predict`] | predictions, posterior predictive draws, intervals, calibration and scores |
 //! | [`testing`] | gradient checks, invariance tests, targets with exact draws |

@@ -376,7 +376,7 @@ impl fmt::Display for BlockSummary {
 }
 
 /// The first column to the left, the others to the right.
-fn write_table(f: &mut fmt::Formatter, table: &[Vec<String>]) -> fmt::Result {
+pub(super) fn write_table(f: &mut fmt::Formatter, table: &[Vec<String>]) -> fmt::Result {
     let columns = table.iter().map(Vec::len).max().unwrap_or(0);
     let width_of = |c: usize| {
         table.iter().filter_map(|row| row.get(c)).map(|s| s.chars().count()).max().unwrap_or(0)
@@ -393,7 +393,7 @@ fn write_table(f: &mut fmt::Formatter, table: &[Vec<String>]) -> fmt::Result {
 }
 
 /// Four significant digits.
-fn short(x: f64) -> String {
+pub(super) fn short(x: f64) -> String {
     let magnitude = x.abs();
     if x == 0.0 || !x.is_finite() {
         x.to_string()
@@ -406,7 +406,7 @@ fn short(x: f64) -> String {
 }
 
 /// A number of draws, as a whole number.
-fn count(x: f64) -> String {
+pub(super) fn count(x: f64) -> String {
     format!("{x:.0}")
 }
 

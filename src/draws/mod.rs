@@ -130,6 +130,18 @@ impl Draws {
         }
     }
 
+    /// The same run with other `values` of the same shape, in standard order.
+    pub(crate) fn with_values(&self, values: Array3<f64>) -> Self {
+        debug_assert!(values.dim() == self.values.dim() && values.is_standard_layout());
+        Self {
+            layout: self.layout.clone(),
+            values,
+            stat_names: self.stat_names.clone(),
+            stats: self.stats.clone(),
+            info: self.info.clone(),
+        }
+    }
+
     /// All draws, `[chain, draw, parameter]`.
     pub fn values(&self) -> ArrayView3<'_, f64> {
         self.values.view()
@@ -305,5 +317,25 @@ impl Draws {
         }
         let centred = &flat - &ndarray::Array1::from(self.mean());
         centred.t().dot(&centred) / (flat.nrows() as f64 - 1.0)
+    }
+
+    /// Sample correlation of q over all draws of all chains. NaN in the row and the column of a
+    /// parameter whose draws are all equal, and everywhere below two draws.
+    ///
+    /// Whether it agrees with that of another sampler, within Monte Carlo error, is answered by
+    /// [`CovarianceComparison`](crate::diagnostics::CovarianceComparison).
+    pub fn correlation(&self) -> Array2<f64> {
+        let mut correlation = self.covariance();
+        let flat = self.flat();
+        // Equal draws may leave rounding noise in the covariance.
+        let sd = |(i, column): (usize, ndarray::ArrayView1<f64>)| {
+            let constant = column.iter().all(|x| Some(x) == column.first());
+            if constant { f64::NAN } else { correlation[(i, i)].sqrt() }
+        };
+        let sd: Vec<f64> = flat.columns().into_iter().enumerate().map(sd).collect();
+        for ((i, j), c) in correlation.indexed_iter_mut() {
+            *c = if i == j && sd[i] > 0.0 { 1.0 } else { (*c / sd[i] / sd[j]).clamp(-1.0, 1.0) };
+        }
+        correlation
     }
 }

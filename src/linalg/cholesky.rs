@@ -2,8 +2,9 @@
 //!
 //! The factorisation is faer's.
 
-use faer::MatRef;
 use faer::linalg::solvers::LltError;
+use faer::linalg::triangular_solve::solve_lower_triangular_in_place;
+use faer::{MatMut, MatRef, Par};
 
 use serde::{Deserialize, Serialize};
 
@@ -59,6 +60,14 @@ impl Cholesky {
     pub(crate) fn mul_lower_transpose(&self, g: &[f64], out: &mut [f64]) {
         assert!(g.len() == self.dim && out.len() == self.dim);
         mul_lower_transpose(&self.lower, g, out);
+    }
+
+    /// `b` becomes L^-1 b.
+    pub(crate) fn solve_lower(&self, b: &mut [f64]) {
+        assert!(b.len() == self.dim);
+        let lower = MatRef::from_row_major_slice(&self.lower, self.dim, self.dim);
+        let b = MatMut::from_column_major_slice_mut(b, self.dim, 1);
+        solve_lower_triangular_in_place(lower, b, Par::Seq);
     }
 }
 
@@ -136,6 +145,11 @@ mod tests {
                 factor.mul_lower_transpose(&z, &mut u);
                 factor.mul_lower(&u, &mut az);
                 factor.mul_lower(&z, &mut lz);
+                let mut solved = lz.clone();
+                factor.solve_lower(&mut solved);
+                for (x, z) in solved.iter().zip(&z) {
+                    assert!((x - z).abs() < 1e-10 * (1.0 + z.abs()), "{level:?} {dim}");
+                }
                 for i in 0..dim {
                     let expected: f64 = (0..dim).map(|j| a[i * dim + j] * z[j]).sum();
                     let scale: f64 = (0..dim).map(|j| (a[i * dim + j] * z[j]).abs()).sum();

@@ -1,5 +1,5 @@
 //! Private numerics: elementary functions on slices, the three products of a dense layer on
-//! [tiles](crate::tile), Cholesky factors and singular values.
+//! [tiles](crate::tile), Cholesky factors, singular values and assignments.
 //!
 //! All of it is written once in plain loops and compiled several times, see [`simd`].
 
@@ -9,6 +9,7 @@
 #[macro_use]
 pub(crate) mod simd;
 
+pub(crate) mod assignment;
 pub(crate) mod cholesky;
 pub(crate) mod elementary;
 pub(crate) mod svd;
