@@ -2,10 +2,11 @@
 
 use serde::Serialize;
 
-use super::Prior;
+use super::{Prior, subtract_scaled};
 use crate::Error;
 use crate::error::finite;
 use crate::rng::ChainRng;
+use crate::target::Curvature;
 
 /// U(lower, upper) for every coordinate of the block; -inf outside.
 ///
@@ -52,5 +53,18 @@ impl Prior for Uniform {
     fn draw(&self, rng: &mut ChainRng, x: &mut [f64]) -> Result<(), Error> {
         x.fill_with(|| self.lower + (self.upper - self.lower) * rng.uniform());
         Ok(())
+    }
+
+    fn add_hessian_product(
+        &self,
+        curvature: Curvature,
+        _x: &[f64],
+        v: &[f64],
+        hv: &mut [f64],
+    ) -> bool {
+        match curvature {
+            Curvature::Observed => true,
+            Curvature::Expected => subtract_scaled(12.0 / (self.upper - self.lower).powi(2), v, hv),
+        }
     }
 }
