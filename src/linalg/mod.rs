@@ -1,5 +1,6 @@
 //! Private numerics: elementary functions on slices, the three products of a dense layer on
-//! [tiles](crate::tile), Cholesky factors and singular values.
+//! [tiles](crate::tile), Cholesky factors and singular values, and metrics that
+//! belong to one point.
 //!
 //! All of it is written once in plain loops and compiled several times, see [`simd`].
 
@@ -11,5 +12,6 @@ pub(crate) mod simd;
 
 pub(crate) mod cholesky;
 pub(crate) mod elementary;
+pub(crate) mod local_metric;
 pub(crate) mod svd;
 pub(crate) mod tile_product;

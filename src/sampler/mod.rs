@@ -10,6 +10,7 @@
 //! | [`Nuts`] | a gradient as well | the first to try, and the one for networks with a real response |
 //! | [`Hmc`] | a gradient | you know how long trajectories should be, or want equal cost per draw |
 //! | [`Mala`] | a gradient | very many cheap draws of an easy target; inside other kernels |
+//! | [`Smmala`] | second derivatives | up to some thirty parameters of very different, varying scales |
 //! | [`LangevinGradient`] | a model with a gradient | to compare with the tutorial that proposed it |
 //! | [`Pcn`] | Gaussian priors | weak data, very many parameters |
 //! | [`GibbsNoise`] | Gaussian likelihood, inverse-gamma prior | the noise variance, in a [`Cycle`] |
@@ -54,6 +55,7 @@ pub mod pcn;
 pub mod preconditioner;
 mod run;
 pub mod rwm;
+pub mod smmala;
 
 pub use combine::{Cycle, CycleKernel, Mixture, MixtureKernel, PairState};
 pub use gibbs::{GibbsNoise, GibbsNoiseKernel};
@@ -71,6 +73,7 @@ pub(crate) use run::check_layout;
 pub use run::progress_bar;
 pub use run::{Init, Phase, Progress, Sampler, StopHandle};
 pub use rwm::{Rwm, RwmKernel};
+pub use smmala::{Factorisation, Fisher, Metric, Smmala, SmmalaKernel, SoftAbs};
 
 pub use crate::draws::checkpoint::Every;
 
