@@ -11,7 +11,7 @@ use bnn_mcmc::likelihood::SecondOrderLikelihood;
 use bnn_mcmc::model::SecondOrderModel;
 use bnn_mcmc::prelude::*;
 use bnn_mcmc::sampler::{Algorithm, Fisher, Kernel, Smmala, SoftAbs};
-use bnn_mcmc::target::{FisherTarget, HessTarget, Point};
+use bnn_mcmc::target::{FisherTarget, HessTarget, Point, Tempered};
 
 /// Median seconds per call of `f`, over 15 batches of about 10 ms.
 fn median_seconds(mut f: impl FnMut()) -> f64 {
@@ -79,7 +79,7 @@ fn effective<'t, M, L, A>(
     posterior: &'t Posterior<M, L>,
     data: &Dataset,
     a: A,
-    n: usize,
+    [n, thin]: [usize; 2],
 ) where
     M: SecondOrderModel,
     L: SecondOrderLikelihood,
@@ -87,7 +87,8 @@ fn effective<'t, M, L, A>(
 {
     for seed in [1, 2] {
         let start = cpu_time::ProcessTime::now();
-        let sampler = Sampler::new(posterior, a.clone()).warmup(n / 2).draws(n).seed(seed);
+        let sampler =
+            Sampler::new(posterior, a.clone()).warmup(n * thin / 2).draws(n).thin(thin).seed(seed);
         let draws = sampler.run().unwrap();
         let seconds = start.elapsed().as_secs_f64();
         let summary = posterior.predict(&draws, data).unwrap().summary().unwrap();
@@ -95,23 +96,60 @@ fn effective<'t, M, L, A>(
         let accept = draws.accept_rate().iter().sum::<f64>() / 4.0;
         let step = draws.stat("step_size").unwrap().mean().unwrap();
         println!(
-            "{name:28} ESS {ess:7.0}, {:8.1} /s, {:6.1} per 1,000 draws, R-hat {r_hat:.3}, \
+            "{name:28} ESS {ess:7.0}, {:8.1} /s, {:6.1} per 1,000 steps, R-hat {r_hat:.3}, \
              accept {accept:.2}, step {step:.3}, {seconds:.1} s",
             ess / seconds,
-            ess / (4 * n) as f64 * 1e3
+            ess / (4 * n * thin) as f64 * 1e3
         );
     }
+}
+
+/// As [`effective`], of the parameters themselves.
+fn effective_parameters<'t, T: Target, A: Algorithm<&'t T>>(
+    name: &str,
+    target: &'t T,
+    algorithm: A,
+    n: usize,
+) {
+    let start = cpu_time::ProcessTime::now();
+    let draws = Sampler::new(target, algorithm).warmup(n / 2).draws(n).seed(1).run().unwrap();
+    let seconds = start.elapsed().as_secs_f64();
+    let summary = draws.summary().unwrap();
+    let (ess, r_hat) = (summary.min_ess_bulk(), summary.max_rhat());
+    println!(
+        "{name:28} ESS {ess:7.0}, {:8.1} /s, {:6.1} per 1,000 steps, R-hat {r_hat:.3}",
+        ess / seconds,
+        ess / (4 * n) as f64 * 1e3
+    );
+}
+
+/// A hierarchical prior alone: a funnel of `weights` + 1 dimensions.
+fn funnel(weights: usize) {
+    let x = ndarray::Array2::zeros((1, weights));
+    let data = Dataset::regression(x, ndarray::array![[0.0]]).unwrap();
+    let hyper = LogInverseGamma::new(1.0, 1.0).unwrap();
+    let priors = Priors::new().hierarchical("w", "log_variance", hyper);
+    let model = Linear::new(weights, 1).unwrap().without_bias();
+    let posterior = Posterior::new(model, Gaussian::fixed(1.0).unwrap(), &data, priors).unwrap();
+    let prior = Tempered::new(&posterior, 0.0).unwrap();
+    println!("\nhierarchical normal, {} parameters", prior.dim());
+    effective_parameters("MALA", &prior, Mala::default(), 40_000);
+    for alpha in [0.1, 1.0, 10.0] {
+        let soft = Smmala::new(SoftAbs { alpha });
+        effective_parameters(&format!("SMMALA SoftAbs {alpha}"), &prior, soft, 10_000);
+    }
+    effective_parameters("SMMALA Fisher", &prior, Smmala::new(Fisher), 10_000);
 }
 
 fn comparison<M: SecondOrderModel, L: SecondOrderLikelihood>(
     name: &str,
     posterior: &Posterior<M, L>,
     data: &Dataset,
-    [mala, smmala]: [usize; 2],
+    [mala, smmala]: [[usize; 2]; 2],
 ) {
     println!("\n{name}, {} parameters", posterior.dim());
     effective("MALA", posterior, data, Mala::default(), mala);
-    for alpha in [0.1, 1.0, 10.0, 1e6] {
+    for alpha in [0.1, 1.0, 10.0] {
         let soft = Smmala::new(SoftAbs { alpha });
         effective(&format!("SMMALA SoftAbs {alpha}"), posterior, data, soft, smmala);
     }
@@ -120,7 +158,12 @@ fn comparison<M: SecondOrderModel, L: SecondOrderLikelihood>(
 
 fn main() {
     let standard = |data: Dataset| {
-        Standardize::new().fit_features(&data).unwrap().scale_features(&data).unwrap()
+        Standardize::new()
+            .allow_constant()
+            .fit_features(&data)
+            .unwrap()
+            .scale_features(&data)
+            .unwrap()
     };
     let x = ndarray::array![[0.0, 0.0], [0.0, 1.0], [1.0, 0.0], [1.0, 1.0]];
     let xor = Dataset::classification(x, vec![0, 1, 1, 0], ["0", "1"]).unwrap();
@@ -135,10 +178,15 @@ fn main() {
     let ten = Posterior::new(mlp(&[4, 10, 3], tanh), Categorical, &iris, priors(1.0)).unwrap();
     let wide = mlp(&[34, 10, 1], tanh);
     let wide = Posterior::new(wide, Bernoulli, &ionosphere, priors(1.0)).unwrap();
+    let linear = Linear::new(34, 1).unwrap();
+    let linear = Posterior::new(linear, Bernoulli, &ionosphere, priors(1.0)).unwrap();
     if std::env::args().any(|a| a == "ess") {
-        comparison("xor, MLP 2-2-1 sigmoid", &small, &xor, [40_000, 10_000]);
-        comparison("iris, MLP 4-3-3 sigmoid", &three, &iris, [10_000, 1_000]);
-        comparison("iris, MLP 4-10-3 tanh", &ten, &iris, [6_000, 250]);
+        funnel(2);
+        funnel(10);
+        comparison("xor, MLP 2-2-1 sigmoid", &small, &xor, [[40_000, 1], [10_000, 1]]);
+        comparison("ionosphere, linear", &linear, &ionosphere, [[5_000, 4], [2_500, 1]]);
+        comparison("iris, MLP 4-3-3 sigmoid", &three, &iris, [[5_000, 40], [5_000, 2]]);
+        comparison("iris, MLP 4-10-3 tanh", &ten, &iris, [[5_000, 20], [2_500, 1]]);
         return;
     }
     println!("costs in gradients; a gradient and the steps in microseconds\n");
@@ -148,6 +196,7 @@ fn main() {
     );
     costs("xor, 2-2-1", &small);
     costs("iris, 4-3-3", &three);
+    costs("ionosphere, linear", &linear);
     costs("iris, 4-10-3", &ten);
     costs("ionosphere, 34-10-1", &wide);
 }

