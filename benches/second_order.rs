@@ -12,6 +12,7 @@ use bnn_mcmc::model::SecondOrderModel;
 use bnn_mcmc::prelude::*;
 use bnn_mcmc::sampler::{Algorithm, Fisher, Kernel, Smmala, SoftAbs};
 use bnn_mcmc::target::{FisherTarget, HessTarget, Point, Tempered};
+use bnn_mcmc::testing::GaussianTarget;
 
 /// Median seconds per call of `f`, over 15 batches of about 10 ms.
 fn median_seconds(mut f: impl FnMut()) -> f64 {
@@ -116,8 +117,10 @@ fn effective_parameters<'t, T: Target, A: Algorithm<&'t T>>(
     let seconds = start.elapsed().as_secs_f64();
     let summary = draws.summary().unwrap();
     let (ess, r_hat) = (summary.min_ess_bulk(), summary.max_rhat());
+    let step = draws.stat("step_size").unwrap().mean().unwrap();
     println!(
-        "{name:28} ESS {ess:7.0}, {:8.1} /s, {:6.1} per 1,000 steps, R-hat {r_hat:.3}",
+        "{name:28} ESS {ess:7.0}, {:8.1} /s, {:6.1} per 1,000 steps, R-hat {r_hat:.3}, \
+         step {step:.3}",
         ess / seconds,
         ess / (4 * n) as f64 * 1e3
     );
@@ -139,6 +142,20 @@ fn funnel(weights: usize) {
         effective_parameters(&format!("SMMALA SoftAbs {alpha}"), &prior, soft, 10_000);
     }
     effective_parameters("SMMALA Fisher", &prior, Smmala::new(Fisher), 10_000);
+}
+
+/// A normal with standard deviations from 0.001 to 1,000, where every metric is constant.
+fn normal(dim: usize) {
+    let mut covariance = vec![0.0; dim * dim];
+    for i in 0..dim {
+        let exponent = 6.0 * i as f64 / (dim - 1) as f64 - 3.0;
+        covariance[i * dim + i] = 10f64.powf(2.0 * exponent);
+    }
+    let target = GaussianTarget::new(vec![0.0; dim], &covariance).unwrap();
+    println!("\nnormal, {dim} parameters");
+    effective_parameters("MALA", &target, Mala::default(), 20_000);
+    effective_parameters("SMMALA SoftAbs 1e8", &target, Smmala::new(SoftAbs { alpha: 1e8 }), 5_000);
+    effective_parameters("SMMALA Fisher", &target, Smmala::new(Fisher), 5_000);
 }
 
 fn comparison<M: SecondOrderModel, L: SecondOrderLikelihood>(
@@ -181,6 +198,7 @@ fn main() {
     let linear = Linear::new(34, 1).unwrap();
     let linear = Posterior::new(linear, Bernoulli, &ionosphere, priors(1.0)).unwrap();
     if std::env::args().any(|a| a == "ess") {
+        normal(35);
         funnel(2);
         funnel(10);
         comparison("xor, MLP 2-2-1 sigmoid", &small, &xor, [[40_000, 1], [10_000, 1]]);

@@ -10,7 +10,7 @@ pub use crate::predict::Predictions;
 pub use crate::prior::{Laplace, LogInverseGamma, Normal, Prior, Priors, StudentT, Uniform};
 pub use crate::rng::ChainRng;
 pub use crate::sampler::{
-    Cycle, Every, GibbsNoise, Hmc, Independence, Init, Mala, Mixture, Nuts, OnBlocks, Pcn,
-    Preconditioner, Rwm, Sampler, StopHandle,
+    Cycle, Every, Fisher, GibbsNoise, Hmc, Independence, Init, Mala, Mixture, Nuts, OnBlocks, Pcn,
+    Preconditioner, Rwm, Sampler, Smmala, SoftAbs, StopHandle,
 };
 pub use crate::target::{GradTarget, LogDensity, Posterior, Target};

@@ -303,7 +303,7 @@ mod tests {
 
     #[test]
     fn what_cannot_be_factorised_is_not_valid() {
-        let mut valid = |kind, matrix: [f64; 4]| {
+        let valid = |kind, matrix: [f64; 4]| {
             let (mut factoriser, mut metric) = (Factoriser::new(2, kind), LocalMetric::new());
             factoriser.matrix.copy_from_slice(&matrix);
             factoriser.factorise(&[1.0, 1.0], &mut metric);

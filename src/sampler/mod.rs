@@ -10,7 +10,7 @@
 //! | [`Nuts`] | a gradient as well | the first to try, and the one for networks with a real response |
 //! | [`Hmc`] | a gradient | you know how long trajectories should be, or want equal cost per draw |
 //! | [`Mala`] | a gradient | very many cheap draws of an easy target; inside other kernels |
-//! | [`Smmala`] | second derivatives | up to some thirty parameters of very different, varying scales |
+//! | [`Smmala`] | second derivatives | few parameters (some ten) whose scales differ, and vary slowly |
 //! | [`LangevinGradient`] | a model with a gradient | to compare with the tutorial that proposed it |
 //! | [`Pcn`] | Gaussian priors | weak data, very many parameters |
 //! | [`GibbsNoise`] | Gaussian likelihood, inverse-gamma prior | the noise variance, in a [`Cycle`] |

@@ -644,7 +644,8 @@ impl<M: SecondOrderModel, L: SecondOrderLikelihood> Posterior<M, L> {
             if !block.add_hessian_product(curvature, &zeros, &zeros, &mut product) {
                 return Err(Error::Prior {
                     problem: format!(
-                        "the curvature of the prior of block `{}` is not known: implement                          `Prior::add_hessian_product` for it",
+                        "the curvature of the prior of block `{}` is not known: implement \
+                         `Prior::add_hessian_product` for it",
                         block.name
                     ),
                     known: self.layout.block_names(),
