@@ -53,7 +53,7 @@
 //! | xor, MLP 2-2-1 | 9 | 195; 243,000 /s | 199; 14,200 /s | 296; 21,300 /s | 30; 6,800 /s |
 //! | ionosphere, linear | 35 | 5.0; 870 /s | (3.4; 12 /s) | (1.2; 4 /s) | (1.1; 8 /s) |
 //! | iris, MLP 4-3-3 | 27 | 0.1; 16 /s | (1.1; 5 /s) | (0.7; 4 /s) | (0.7; 8 /s) |
-//! | iris, MLP 4-10-3 | 83 | 3.3; 370 /s | not converged | not converged | not converged |
+//! | iris, MLP 4-10-3 | 83 | 3.3; 370 /s | (1.4; 1 /s) | (0.5; 0.3 /s) | not measured |
 //!
 //! So it pays per step up to some ten parameters, and per second where scales differ by orders of
 //! magnitude that no preconditioner has learnt, and the metric varies slowly, or where a few
