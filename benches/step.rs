@@ -4,13 +4,14 @@
 //!
 //! The floor of a MALA step is one gradient, of a random-walk step one log density: both are timed
 //! beside the steps. HMC takes 8 leapfrog steps and NUTS 7, so many gradients are their floor: the
-//! momentum, the energies, the tree and its scalar products come on top.
+//! momentum, the energies, the tree and its scalar products come on top. SMMALA is timed where its
+//! matrices are small; what they cost is in the bench `second_order`.
 
 use std::hint::black_box;
 
 use bnn_mcmc::prelude::*;
 use bnn_mcmc::sampler::{Algorithm, Kernel};
-use bnn_mcmc::target::{BoxSupport, Point};
+use bnn_mcmc::target::{BoxSupport, FisherTarget, HessTarget, Point};
 use criterion::{BenchmarkId, Criterion, criterion_group, criterion_main};
 
 #[allow(dead_code)]
@@ -100,9 +101,18 @@ fn all<T: GradTarget + BoxSupport>(criterion: &mut Criterion, key: char, target:
     }
 }
 
+fn local<T: HessTarget + FisherTarget>(criterion: &mut Criterion, key: char, target: &T) {
+    let step_size = 1e-3;
+    let soft = Smmala { step_size, ..Smmala::<SoftAbs>::default() };
+    step(criterion, "smmala softabs", key, target, &soft);
+    step(criterion, "smmala fisher", key, target, &Smmala { step_size, ..Smmala::new(Fisher) });
+}
+
 fn steps(criterion: &mut Criterion) {
     all(criterion, 'c', &problems::network_categorical('c'));
     all(criterion, 'd', &problems::network_gaussian('d'));
+    local(criterion, 'c', &problems::network_categorical('c'));
+    local(criterion, 'd', &problems::network_gaussian('d'));
     all(criterion, 'f', &problems::network_categorical('f'));
 }
 

@@ -31,11 +31,11 @@
 //! | module | what it holds |
 //! | --- | --- |
 //! | [`data`] | data sets, CSV files, scaling, splits, time series |
-//! | [`model`] | f(x; w) and its derivative: linear, logistic, multilayer perceptron |
+//! | [`model`] | f(x; w) and its derivatives: linear, logistic, multilayer perceptron |
 //! | [`likelihood`] | p(y given f): Gaussian, Bernoulli, categorical, binomial, multinomial |
 //! | [`prior`] | densities over named blocks of parameters, hierarchical if need be |
 //! | [`target`] | their product as a log density: [`Posterior`](target::Posterior); your own targets |
-//! | [`sampler`] | the loop, its checkpoints, and the kernels: NUTS, HMC, MALA (on a box, too), random walk, pCN, power posteriors, Gibbs, independence, on blocks and in combination; your own kernels |
+//! | [`sampler`] | the loop, its checkpoints, and the kernels: NUTS, HMC, MALA (on a box, too), SMMALA, random walk, pCN, power posteriors, Gibbs, independence, on blocks and in combination; your own kernels |
 //! | [`adapt`] | step sizes and covariances learnt during warm-up |
 //! | [`optimise`] | Adam, to find starting points |
 //! | [`draws`] | what a run returns |
@@ -61,6 +61,7 @@
 //! | [`Rwm`](sampler::Rwm) | q + eps L z | 0.234 (0.44 if d = 1) |
 //! | [`Mala`](sampler::Mala) | q + eps^2/2 L L^T g + eps L z | 0.574 |
 //! | [`TruncatedMala`](sampler::TruncatedMala) | the same, truncated to the box [a, b] | 0.574 |
+//! | [`Smmala`](sampler::Smmala) | q + eps^2/2 G^-1 g + eps G^-1/2 z, G = G(q) | 0.65 |
 //! | [`Hmc`](sampler::Hmc), [`Nuts`](sampler::Nuts) | the leapfrog step eps of a trajectory | 0.8 |
 //! | [`Pcn`](sampler::Pcn) | m + sqrt(1 - eps^2) (q - m) + eps xi, xi from the prior N(m, C) less m | 0.234 |
 //! | [`LangevinGradient`](sampler::LangevinGradient) | D(q) + eps z, or q + eps z | 0.234 |

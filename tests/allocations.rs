@@ -5,7 +5,9 @@ use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 
 use bnn_mcmc::prelude::*;
-use bnn_mcmc::sampler::{Algorithm, Kernel, LangevinGradient, WarmupProgress};
+use bnn_mcmc::sampler::{
+    Algorithm, Fisher, Kernel, LangevinGradient, Smmala, SoftAbs, WarmupProgress,
+};
 use bnn_mcmc::target::Point;
 
 #[allow(dead_code)]
@@ -134,6 +136,14 @@ fn no_step_allocates() {
         let posterior = Posterior::new(model, noise, &data, priors).unwrap();
         check('a', &posterior, &truncated);
     }
+    // faer's eigenvalues and Cholesky factors work on memory that is handed to them.
+    let soft = Smmala { step_size: 1e-3, ..Smmala::<SoftAbs>::default() };
+    let fisher = Smmala { step_size: 1e-3, ..Smmala::new(Fisher) };
+    check('a', &problems::linear_gaussian('a'), &soft);
+    check('b', &problems::linear_bernoulli('b'), &fisher);
+    check('c', &problems::network_categorical('c'), &soft);
+    check('d', &problems::network_gaussian('d'), &fisher);
+    check('d', &problems::network_gaussian('d'), &OnBlocks::new(&["w*"], soft));
     let independence = Independence { proposal: Normal::new(0.0, 0.1).unwrap() };
     check('a', &problems::linear_gaussian('a'), &independence);
 }

@@ -9,11 +9,12 @@
 
 use ndarray::Array2;
 
-use super::{Likelihood, check_outputs, mismatch};
+use super::{Likelihood, SecondOrderLikelihood, check_outputs, logit_tangent, mismatch};
 use crate::Error;
 use crate::data::Response;
 use crate::linalg::elementary::{sigmoid_in_place, softplus_and_sigmoid, softplus_in_place};
 use crate::rng::ChainRng;
+use crate::target::Curvature;
 use crate::tile::{TILE_ROWS, Tile, TileMut};
 
 /// P(second class) = sigmoid(f(x)). The response has exactly two classes, the model one output.
@@ -81,5 +82,23 @@ impl Likelihood for Bernoulli {
             let u = rng.uniform();
             *y = if p.is_nan() { f64::NAN } else { f64::from(u8::from(u < *p)) };
         }
+    }
+}
+
+impl SecondOrderLikelihood for Bernoulli {
+    /// R [y - sigmoid z] = -p (1 - p) R z, observed and expected.
+    #[allow(clippy::too_many_arguments)]
+    fn log_lik_tangent(
+        &self,
+        _: Curvature,
+        _phi: &[f64],
+        mean: Tile,
+        _y: Tile,
+        r_out: Tile,
+        _r_phi: &[f64],
+        mut r_d_out: TileMut,
+        _r_d_phi: &mut [f64],
+    ) {
+        logit_tangent(None, mean.column(0), r_out.column(0), r_d_out.column(0));
     }
 }

@@ -13,11 +13,15 @@
 use ndarray::Array2;
 use statrs::function::factorial::ln_binomial;
 
-use super::{Likelihood, check_outputs, check_trials, draw_binomial, mismatch};
+use super::{
+    Likelihood, SecondOrderLikelihood, check_outputs, check_trials, draw_binomial, logit_tangent,
+    mismatch,
+};
 use crate::Error;
 use crate::data::Response;
 use crate::linalg::elementary::{sigmoid_in_place, softplus_in_place};
 use crate::rng::ChainRng;
+use crate::target::Curvature;
 use crate::tile::{TILE_ROWS, Tile, TileMut};
 
 /// k ~ Binomial(n, sigmoid(f(x))). The response has the columns (successes, failures).
@@ -113,4 +117,23 @@ impl Likelihood for Binomial {
 fn wrong_side(k: f64, n: f64, z: f64) -> f64 {
     let count = if z > 0.0 { n - k } else { k };
     if count == 0.0 { 0.0 } else { count * z.abs() }
+}
+
+impl SecondOrderLikelihood for Binomial {
+    /// R [k - n sigmoid z] = -n p (1 - p) R z, observed and expected.
+    #[allow(clippy::too_many_arguments)]
+    fn log_lik_tangent(
+        &self,
+        _: Curvature,
+        _phi: &[f64],
+        mean: Tile,
+        y: Tile,
+        r_out: Tile,
+        _r_phi: &[f64],
+        mut r_d_out: TileMut,
+        _r_d_phi: &mut [f64],
+    ) {
+        let n = Some(y.column(1));
+        logit_tangent(n, mean.column(0), r_out.column(0), r_d_out.column(0));
+    }
 }

@@ -13,11 +13,15 @@
 
 use ndarray::Array2;
 
-use super::{Likelihood, check_outputs, cumulate_softmax, mismatch, softmax_parts};
+use super::{
+    Likelihood, SecondOrderLikelihood, check_outputs, cumulate_softmax, mismatch, softmax_parts,
+    softmax_tangent,
+};
 use crate::Error;
 use crate::data::Response;
 use crate::linalg::elementary::ln_in_place;
 use crate::rng::ChainRng;
+use crate::target::Curvature;
 use crate::tile::{TILE_ROWS, Tile, TileMut};
 
 /// P(class k) = softmax(f(x))_k. The model has one output per class.
@@ -111,5 +115,23 @@ pub(super) fn softmax(out: Tile, mut mean: TileMut) {
         for (p, s) in column.iter_mut().zip(&sum) {
             *p /= s;
         }
+    }
+}
+
+impl SecondOrderLikelihood for Categorical {
+    /// -p_k (R z_k - sum_j p_j R z_j), observed and expected.
+    #[allow(clippy::too_many_arguments)]
+    fn log_lik_tangent(
+        &self,
+        _: Curvature,
+        _phi: &[f64],
+        mean: Tile,
+        _y: Tile,
+        r_out: Tile,
+        _r_phi: &[f64],
+        r_d_out: TileMut,
+        _r_d_phi: &mut [f64],
+    ) {
+        softmax_tangent(None, mean, r_out, r_d_out);
     }
 }

@@ -9,18 +9,26 @@
 //! d ell / d eta  = -N/2 + SSE / (2 tau^2),       eta = log tau^2
 //! ```
 //!
+//! and second derivatives, observed and expected over y,
+//!
+//! ```text
+//! f, f:  -1 / tau^2            f, eta:  -(y - f) / tau^2     eta, eta:  -SSE / (2 tau^2)
+//!        -1 / tau^2                     0                               -N / 2
+//! ```
+//!
 //! A sampled variance lives on the log scale, as the block `log_noise_variance` = eta. The Jacobian
 //! of that change of variables is in the prior
 //! ([`LogInverseGamma`](crate::prior::LogInverseGamma)), never here.
 
 use ndarray::Array2;
 
-use super::{Likelihood, check_outputs, mismatch};
+use super::{Likelihood, SecondOrderLikelihood, check_outputs, mismatch};
 use crate::Error;
 use crate::data::Response;
 use crate::error::ordinary_sd;
 use crate::layout::Layout;
 use crate::rng::ChainRng;
+use crate::target::Curvature;
 use crate::tile::{LANES, Tile, TileMut};
 
 /// y = f(x) + noise, noise ~ N(0, tau^2), the same tau for all response columns.
@@ -150,6 +158,49 @@ impl Likelihood for Gaussian {
             for (y, f) in drawn.column(j).iter_mut().zip(out.column(j)) {
                 *y = f + tau * rng.normal();
             }
+        }
+    }
+}
+
+impl SecondOrderLikelihood for Gaussian {
+    #[allow(clippy::too_many_arguments)]
+    fn log_lik_tangent(
+        &self,
+        curvature: Curvature,
+        phi: &[f64],
+        mean: Tile,
+        y: Tile,
+        r_out: Tile,
+        r_phi: &[f64],
+        mut r_d_out: TileMut,
+        r_d_phi: &mut [f64],
+    ) {
+        let precision = (-self.log_variance(phi)).exp();
+        let r_eta = r_phi.first().copied().unwrap_or(0.0);
+        // sum (y - f) R f and SSE.
+        let (mut cross, mut sse) = (0.0, 0.0);
+        for j in 0..mean.columns() {
+            let (f, y, r) = (mean.column(j), y.column(j), r_out.column(j));
+            let d = r_d_out.column(j);
+            match curvature {
+                Curvature::Observed => {
+                    for (((d, f), y), r) in d.iter_mut().zip(f).zip(y).zip(r) {
+                        let residual = y - f;
+                        cross += residual * r;
+                        sse += residual * residual;
+                        *d = -precision * (r + residual * r_eta);
+                    }
+                }
+                Curvature::Expected => {
+                    d.iter_mut().zip(r).for_each(|(d, r)| *d = -precision * r);
+                }
+            }
+        }
+        if let Some(r_d_eta) = r_d_phi.first_mut() {
+            *r_d_eta -= match curvature {
+                Curvature::Observed => precision * (cross + 0.5 * sse * r_eta),
+                Curvature::Expected => 0.5 * (mean.rows() * mean.columns()) as f64 * r_eta,
+            };
         }
     }
 }

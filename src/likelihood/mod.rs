@@ -13,6 +13,8 @@
 //! | [`Multinomial`] | [`Response::Counts`] | one logit per category | none |
 //!
 //! All are normalised in y, and finite with finite gradients for logits up to 1e300 in size.
+//! [`SecondOrderLikelihood`] adds second derivatives, observed and expected; they are the same where
+//! the outputs are logits.
 
 pub mod bernoulli;
 pub mod binomial;
@@ -33,6 +35,7 @@ use crate::Error;
 use crate::data::Response;
 use crate::layout::Layout;
 use crate::rng::ChainRng;
+use crate::target::Curvature;
 use crate::tile::{TILE_ROWS, Tile, TileMut};
 
 /// The density of a response given a model's outputs. See the [module](self).
@@ -89,6 +92,52 @@ pub trait Likelihood: Sync {
     /// `out` holds f `[rows x n_outputs]` on entry and may hold anything afterwards. What is drawn
     /// from an f that is NaN is NaN.
     fn draw(&self, phi: &[f64], out: TileMut, y: Tile, rng: &mut ChainRng, drawn: TileMut);
+}
+
+/// A likelihood with second derivatives.
+pub trait SecondOrderLikelihood: Likelihood {
+    /// The derivative of the gradient along (r_out, r_phi): the Hessian of the rows' summed log
+    /// likelihood times that direction, or with [`Curvature::Expected`] the Hessian's expectation over
+    /// y ~ p(y | f, phi), which is minus the Fisher information.
+    ///
+    /// Writes the part of f into `r_d_out` `[rows x n_outputs]` (padding: anything) and adds that of
+    /// phi to `r_d_phi`. `mean` is what [`mean`](Likelihood::mean) wrote for f: computed once for all
+    /// directions.
+    #[allow(clippy::too_many_arguments)]
+    fn log_lik_tangent(
+        &self,
+        curvature: Curvature,
+        phi: &[f64],
+        mean: Tile,
+        y: Tile,
+        r_out: Tile,
+        r_phi: &[f64],
+        r_d_out: TileMut,
+        r_d_phi: &mut [f64],
+    );
+}
+
+/// -trials p (1 - p) R z for one logit; `trials` of all rows.
+fn logit_tangent(trials: Option<&[f64]>, p: &[f64], r: &[f64], r_d: &mut [f64]) {
+    for (i, ((d, p), r)) in r_d.iter_mut().zip(p).zip(r).enumerate() {
+        *d = -trials.map_or(1.0, |n| n[i]) * p * (1.0 - p) * r;
+    }
+}
+
+/// -trials p_k (R z_k - sum_j p_j R z_j) for the K logits of each row.
+fn softmax_tangent(trials: Option<&[f64]>, p: Tile, r: Tile, mut r_d: TileMut) {
+    let mut mean = [0.0; TILE_ROWS];
+    for j in 0..p.columns() {
+        for ((mean, p), r) in mean.iter_mut().zip(p.column(j)).zip(r.column(j)) {
+            *mean += p * r;
+        }
+    }
+    for j in 0..p.columns() {
+        let (p, r) = (p.column(j), r.column(j));
+        for (i, d) in r_d.column(j).iter_mut().enumerate() {
+            *d = -trials.map_or(1.0, |n| n[i]) * p[i] * (r[i] - mean[i]);
+        }
+    }
 }
 
 /// The error for a response that `likelihood` cannot use.

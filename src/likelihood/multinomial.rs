@@ -12,13 +12,14 @@ use statrs::function::factorial::ln_factorial;
 
 use super::categorical::softmax;
 use super::{
-    Likelihood, check_outputs, check_trials, cumulate_softmax, draw_binomial, mismatch,
-    row_maximum, softmax_parts, weighted,
+    Likelihood, SecondOrderLikelihood, check_outputs, check_trials, cumulate_softmax,
+    draw_binomial, mismatch, row_maximum, softmax_parts, softmax_tangent, weighted,
 };
 use crate::Error;
 use crate::data::Response;
 use crate::linalg::elementary::ln_in_place;
 use crate::rng::ChainRng;
+use crate::target::Curvature;
 use crate::tile::{TILE_ROWS, Tile, TileMut};
 
 /// c ~ Multinomial(n, softmax(f(x))). The response has one column of counts per category.
@@ -120,5 +121,23 @@ impl Likelihood for Multinomial {
             }
             drawn.column(0)[i] = left;
         }
+    }
+}
+
+impl SecondOrderLikelihood for Multinomial {
+    /// -n p_k (R z_k - sum_j p_j R z_j), observed and expected.
+    #[allow(clippy::too_many_arguments)]
+    fn log_lik_tangent(
+        &self,
+        _: Curvature,
+        _phi: &[f64],
+        mean: Tile,
+        y: Tile,
+        r_out: Tile,
+        _r_phi: &[f64],
+        r_d_out: TileMut,
+        _r_d_phi: &mut [f64],
+    ) {
+        softmax_tangent(Some(y.column(r_out.columns())), mean, r_out, r_d_out);
     }
 }

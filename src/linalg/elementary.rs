@@ -288,6 +288,24 @@ fn silu_backward_body<const L: usize, const FMA: bool>(y: &[f64], s: &[f64], d: 
     }
 }
 #[inline(always)]
+fn tanh_second_body<const L: usize, const FMA: bool>(y: &[f64], d: &mut [f64]) {
+    multiply(d, y, |y| -2.0 * y * mul_add::<FMA>(-y, y, 1.0));
+}
+#[inline(always)]
+fn sigmoid_second_body<const L: usize, const FMA: bool>(y: &[f64], d: &mut [f64]) {
+    multiply(d, y, |y| mul_add::<FMA>(-y, y, y) * mul_add::<FMA>(-2.0, y, 1.0));
+}
+#[inline(always)]
+fn softplus_second_body<const L: usize, const FMA: bool>(y: &[f64], d: &mut [f64]) {
+    multiply(d, y, |y| exp::<FMA>(-y) * one_minus_exp_minus::<FMA>(y));
+}
+#[inline(always)]
+fn silu_second_body<const L: usize, const FMA: bool>(y: &[f64], s: &[f64], d: &mut [f64]) {
+    for ((d, y), s) in d.iter_mut().zip(y).zip(s) {
+        *d *= (1.0 - s) * mul_add::<FMA>(*y, mul_add::<FMA>(-2.0, *s, 1.0), 2.0 * s);
+    }
+}
+#[inline(always)]
 fn relu_body<const L: usize, const FMA: bool>(x: &mut [f64]) {
     for x in x {
         *x = at_least(*x, 0.0);
@@ -332,6 +350,22 @@ dispatch! {
 dispatch! {
     /// d becomes d times the derivative of x sigmoid(x) where that is y and the sigmoid is s.
     fn silu_backward(y: &[f64], s: &[f64], d: &mut [f64]) => silu_backward_body
+}
+dispatch! {
+    /// d becomes d times the second derivative of tanh where tanh is y.
+    fn tanh_second(y: &[f64], d: &mut [f64]) => tanh_second_body
+}
+dispatch! {
+    /// d becomes d times the second derivative of the sigmoid where the sigmoid is y.
+    fn sigmoid_second(y: &[f64], d: &mut [f64]) => sigmoid_second_body
+}
+dispatch! {
+    /// d becomes d times the second derivative of softplus where softplus is y: e^-y (1 - e^-y).
+    fn softplus_second(y: &[f64], d: &mut [f64]) => softplus_second_body
+}
+dispatch! {
+    /// d becomes d times the second derivative of x sigmoid(x) where that is y and the sigmoid is s.
+    fn silu_second(y: &[f64], s: &[f64], d: &mut [f64]) => silu_second_body
 }
 
 #[cfg(test)]

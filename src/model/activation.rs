@@ -10,16 +10,18 @@ use crate::linalg::elementary;
 
 /// What a layer does to its weighted sums z, element by element.
 ///
-/// | name | value | derivative, from the value y |
-/// | --- | --- | --- |
-/// | identity | z | 1 |
-/// | sigmoid | 1 / (1 + e^-z) | y (1 - y) |
-/// | tanh | tanh z | 1 - y^2 |
-/// | relu | max(z, 0) | 1 where y > 0, else 0 |
-/// | softplus | ln(1 + e^z) | 1 - e^-y |
-/// | silu | z s, s = sigmoid z | s + y (1 - s) |
+/// | name | value | derivative, from the value y | second derivative |
+/// | --- | --- | --- | --- |
+/// | identity | z | 1 | 0 |
+/// | sigmoid | 1 / (1 + e^-z) | y (1 - y) | y (1 - y) (1 - 2 y) |
+/// | tanh | tanh z | 1 - y^2 | -2 y (1 - y^2) |
+/// | relu | max(z, 0) | 1 where y > 0, else 0 | 0 |
+/// | softplus | ln(1 + e^z) | 1 - e^-y | e^-y (1 - e^-y) |
+/// | silu | z s, s = sigmoid z | s + y (1 - s) | (1 - s) (2 s + y (1 - 2 s)) |
 ///
-/// SiLU is the only one whose derivative does not follow from its value: it keeps s.
+/// SiLU is the only one whose derivatives do not follow from its value: it keeps s. The second
+/// derivative of ReLU is 0 almost everywhere, and that is what is used: the kink at 0, where it does
+/// not exist, contributes nothing to a Hessian.
 ///
 /// ```
 /// use bnn_mcmc::model::Activation;
@@ -104,6 +106,22 @@ impl Activation {
             Self::Silu => elementary::silu_backward(y, kept, d),
         }
     }
+
+    /// Whether the second derivative is other than zero.
+    pub(crate) fn bends(self) -> bool {
+        !matches!(self, Self::Identity | Self::Relu)
+    }
+
+    /// Multiplies `d` by the second derivative, where [`forward`](Self::forward) left `y` and `kept`.
+    pub(crate) fn second(self, y: &[f64], kept: &[f64], d: &mut [f64]) {
+        match self {
+            Self::Identity | Self::Relu => d.fill(0.0),
+            Self::Sigmoid => elementary::sigmoid_second(y, d),
+            Self::Tanh => elementary::tanh_second(y, d),
+            Self::Softplus => elementary::softplus_second(y, d),
+            Self::Silu => elementary::silu_second(y, kept, d),
+        }
+    }
 }
 
 impl fmt::Display for Activation {
@@ -161,6 +179,22 @@ mod tests {
             for ((d, up), down) in d.iter().zip(shifted(h)).zip(shifted(-h)) {
                 let numeric = 2.0 * (up - down) / (2.0 * h);
                 assert!((d - numeric).abs() < 1e-8, "{activation}: {d} and {numeric}");
+            }
+            // The second derivative against differences of the first.
+            let slopes = |by: f64| {
+                let (mut y, mut kept) = (z.clone(), vec![0.0; z.len()]);
+                y.iter_mut().for_each(|y| *y += by);
+                activation.forward(&mut y, &mut kept);
+                let mut d = vec![1.0; z.len()];
+                activation.backward(&y, &kept, &mut d);
+                d
+            };
+            let mut second = vec![2.0; z.len()];
+            activation.second(&y, &kept, &mut second);
+            assert_eq!(activation.bends(), second.iter().any(|s| *s != 0.0));
+            for ((s, up), down) in second.iter().zip(slopes(h)).zip(slopes(-h)) {
+                let numeric = 2.0 * (up - down) / (2.0 * h);
+                assert!((s - numeric).abs() < 1e-8, "{activation}: {s} and {numeric}");
             }
         }
     }

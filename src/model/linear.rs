@@ -2,6 +2,7 @@
 //!
 //! f(x) = W x + b with W `[K x D]` and b `[K]`. On a tile of R rows: F = W X + b `[K x R]`,
 //! dW = d_out X^T, db = the row sums of d_out: 4 N K D floating-point operations for N rows.
+//! Second derivatives are zero, and a tangent is the model itself at v: R F = V X + v_b.
 //! With a Gaussian likelihood this is linear regression; for logistic regression see
 //! [`logistic`](super::logistic).
 //!
@@ -15,7 +16,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{MAX_SIZE, Model};
+use super::{MAX_SIZE, Model, SecondOrderModel};
 use crate::Error;
 use crate::layout::Layout;
 use crate::linalg::tile_product;
@@ -77,6 +78,26 @@ impl Model for Linear {
     fn backward(&self, _: &[f64], x: Tile, d_out: Tile, grad: &mut [f64], _: &mut ()) {
         let (dw, db) = grad.split_at_mut(self.n_outputs * self.n_inputs);
         tile_product::backward_weights(d_out.values(), x.values(), x.stride(), dw, db);
+    }
+}
+
+impl SecondOrderModel for Linear {
+    fn keep_backward(&self, _: &[f64], _: Tile, _: Tile, _: &mut ()) {}
+
+    fn forward_tangent(&self, _: &[f64], x: Tile, v: &[f64], r_out: TileMut, ws: &mut ()) {
+        self.forward(v, x, r_out, ws);
+    }
+
+    fn backward_tangent(
+        &self,
+        w: &[f64],
+        x: Tile,
+        _: &[f64],
+        r_d_out: Tile,
+        hv: &mut [f64],
+        ws: &mut (),
+    ) {
+        self.backward(w, x, r_d_out, hv, ws);
     }
 }
 

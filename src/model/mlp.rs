@@ -12,6 +12,19 @@
 //! For N rows and P weights a forward and backward pass costs 6 N P floating-point operations,
 //! less 2 N D H_1, since nothing is propagated to the inputs, and N activations per hidden unit.
 //!
+//! With v = (V_l, v_l) a direction in weight space, R the derivative along it, and h_0 = X fixed,
+//!
+//! - forward: R z_l = V_l h_{l-1} + v_l + W_l R h_{l-1}, R h_l = phi_l'(z_l) * R z_l;
+//! - backward, with e_l the derivative with respect to h_l, so that delta_l = e_l * phi_l'(z_l):
+//!   R delta_l = R e_l * phi_l'(z_l) + e_l * phi_l''(z_l) * R z_l,
+//!   R dW_l = R delta_l h_{l-1}^T + delta_l (R h_{l-1})^T, R db_l = the row sums of R delta_l, and
+//!   R e_{l-1} = W_l^T R delta_l + V_l^T delta_l.
+//!
+//! delta_l and e_l * phi_l'' are computed once for all directions, and products with a V_l that is
+//! zero, as most are for a column of a Hessian, are left out. With forward, likelihood and delta, the
+//! Hessian times a vector costs 16 N P operations less what falls away in the first layer, between
+//! 1.5 and 2.7 gradients.
+//!
 //! ```
 //! use bnn_mcmc::model::{Activation, Mlp, Model};
 //! use bnn_mcmc::tile::{Tile, TileMut, padded};
@@ -27,7 +40,7 @@
 //! # Ok::<(), bnn_mcmc::Error>(())
 //! ```
 
-use super::{Activation, MAX_SIZE, Model};
+use super::{Activation, MAX_SIZE, Model, SecondOrderModel};
 use crate::Error;
 use crate::layout::Layout;
 use crate::linalg::tile_product;
@@ -97,6 +110,59 @@ pub struct MlpWorkspace {
     layers: Vec<LayerOutput>,
     delta: TileStorage,
     delta_below: TileStorage,
+    tangent: Option<Tangent>,
+}
+
+/// Scratch memory of second derivatives, allocated at their first use.
+#[derive(Clone, Debug)]
+struct Tangent {
+    layers: Vec<LayerTangent>,
+    r_delta: TileStorage,
+    r_delta_below: TileStorage,
+    product: TileStorage,
+}
+
+#[derive(Clone, Debug)]
+struct LayerTangent {
+    /// delta_l.
+    delta: TileStorage,
+    /// e_l * phi_l''(z_l), where phi_l is not piecewise linear.
+    bend: TileStorage,
+    /// R z_l and R h_l.
+    r_z: TileStorage,
+    r_h: TileStorage,
+    /// Whether V_l or v_l, and whether R h_l, are other than zero.
+    v_moves: bool,
+    h_moves: bool,
+}
+
+impl Tangent {
+    fn new(mlp: &Mlp) -> Self {
+        let widest = *mlp.sizes[1..].iter().max().expect("at least one layer");
+        let layer = |l: usize| {
+            let units = mlp.sizes[l + 1];
+            let bends = mlp.activation(l).bends();
+            LayerTangent {
+                delta: TileStorage::for_columns(units),
+                bend: TileStorage::for_columns(if bends { units } else { 0 }),
+                r_z: TileStorage::for_columns(units),
+                r_h: TileStorage::for_columns(units),
+                v_moves: false,
+                h_moves: false,
+            }
+        };
+        Self {
+            layers: (0..mlp.n_layers()).map(layer).collect(),
+            r_delta: TileStorage::for_columns(widest),
+            r_delta_below: TileStorage::for_columns(widest),
+            product: TileStorage::for_columns(widest),
+        }
+    }
+}
+
+/// a += b.
+fn add(a: &mut [f64], b: &[f64]) {
+    a.iter_mut().zip(b).for_each(|(a, b)| *a += b);
 }
 
 /// h_l, and what its activation keeps for the backward pass.
@@ -139,6 +205,7 @@ impl Model for Mlp {
             layers: (0..self.n_layers()).map(layer).collect(),
             delta: TileStorage::for_columns(widest),
             delta_below: TileStorage::for_columns(widest),
+            tangent: None,
         }
     }
 
@@ -166,7 +233,7 @@ impl Model for Mlp {
 
     fn backward(&self, w: &[f64], x: Tile, d_out: Tile, grad: &mut [f64], ws: &mut MlpWorkspace) {
         let stride = x.stride();
-        let MlpWorkspace { layers, delta, delta_below } = ws;
+        let MlpWorkspace { layers, delta, delta_below, .. } = ws;
         let mut end = w.len();
         delta[..d_out.values().len()].copy_from_slice(d_out.values());
         for l in (0..self.n_layers()).rev() {
@@ -187,6 +254,139 @@ impl Model for Mlp {
                 let below = &mut delta_below[..inputs * stride];
                 tile_product::backward_inputs(weights, &delta[..n], stride, below);
                 std::mem::swap(delta, delta_below);
+            }
+            end = start;
+        }
+    }
+}
+
+impl LayerOutput {
+    /// phi's value and what it keeps, on a tile of `n` numbers; `None` for a linear output layer.
+    fn activated(&self, n: usize) -> Option<(&[f64], &[f64])> {
+        (!self.h.is_empty()).then(|| (&self.h[..n], &self.kept[..n.min(self.kept.len())]))
+    }
+}
+
+impl SecondOrderModel for Mlp {
+    fn keep_backward(&self, w: &[f64], x: Tile, d_out: Tile, ws: &mut MlpWorkspace) {
+        let stride = x.stride();
+        let tangent = ws.tangent.get_or_insert_with(|| Tangent::new(self));
+        let mut end = w.len();
+        let last = self.n_layers() - 1;
+        tangent.layers[last].delta[..d_out.values().len()].copy_from_slice(d_out.values());
+        for l in (0..self.n_layers()).rev() {
+            let (inputs, units) = (self.sizes[l], self.sizes[l + 1]);
+            let n = units * stride;
+            let (below, from) = tangent.layers.split_at_mut(l);
+            let LayerTangent { delta, bend, .. } = &mut from[0];
+            let delta = &mut delta[..n];
+            if let Some((h, kept)) = ws.layers[l].activated(n) {
+                if !bend.is_empty() {
+                    bend[..n].copy_from_slice(delta);
+                    self.activation(l).second(h, kept, &mut bend[..n]);
+                }
+                self.activation(l).backward(h, kept, delta);
+            }
+            let start = end - units - units * inputs;
+            if let Some(below) = below.last_mut() {
+                let below = &mut below.delta[..inputs * stride];
+                tile_product::backward_inputs(&w[start..end - units], delta, stride, below);
+            }
+            end = start;
+        }
+    }
+
+    fn forward_tangent(
+        &self,
+        w: &[f64],
+        x: Tile,
+        v: &[f64],
+        mut r_out: TileMut,
+        ws: &mut MlpWorkspace,
+    ) {
+        let stride = x.stride();
+        let tangent = ws.tangent.get_or_insert_with(|| Tangent::new(self));
+        let (mut start, mut moves) = (0, false);
+        for l in 0..self.n_layers() {
+            let (inputs, units) = (self.sizes[l], self.sizes[l + 1]);
+            let n = units * stride;
+            let (below, from) = tangent.layers.split_at_mut(l);
+            let layer = &mut from[0];
+            let (bias, end) = (start + units * inputs, start + units * inputs + units);
+            layer.v_moves = v[start..end].iter().any(|v| *v != 0.0);
+            let r_z = &mut layer.r_z[..n];
+            if layer.v_moves {
+                let input =
+                    if l == 0 { x.values() } else { &ws.layers[l - 1].h[..inputs * stride] };
+                tile_product::forward(&v[start..bias], &v[bias..end], input, stride, r_z);
+            } else {
+                r_z.fill(0.0);
+            }
+            if moves {
+                let (r_input, product) = (&below[l - 1].r_h, &mut tangent.product[..n]);
+                let r_input = &r_input[..inputs * stride];
+                tile_product::forward(&w[start..bias], &[], r_input, stride, product);
+                add(r_z, product);
+            }
+            moves |= layer.v_moves;
+            layer.h_moves = moves;
+            let r_h = &mut layer.r_h[..n];
+            r_h.copy_from_slice(r_z);
+            if let Some((h, kept)) = ws.layers[l].activated(n) {
+                self.activation(l).backward(h, kept, r_h);
+            }
+            start = end;
+        }
+        let last = &tangent.layers[self.n_layers() - 1].r_h;
+        let n = r_out.values().len();
+        r_out.values().copy_from_slice(&last[..n]);
+    }
+
+    fn backward_tangent(
+        &self,
+        w: &[f64],
+        x: Tile,
+        v: &[f64],
+        r_d_out: Tile,
+        hv: &mut [f64],
+        ws: &mut MlpWorkspace,
+    ) {
+        let stride = x.stride();
+        let tangent = ws.tangent.get_or_insert_with(|| Tangent::new(self));
+        let Tangent { layers, r_delta, r_delta_below, product } = tangent;
+        let mut end = w.len();
+        r_delta[..r_d_out.values().len()].copy_from_slice(r_d_out.values());
+        for l in (0..self.n_layers()).rev() {
+            let (inputs, units) = (self.sizes[l], self.sizes[l + 1]);
+            let n = units * stride;
+            let LayerTangent { delta, bend, r_z, v_moves, .. } = &layers[l];
+            let delta = &delta[..n];
+            // `r_delta` holds R e; now R delta.
+            if let Some((h, kept)) = ws.layers[l].activated(n) {
+                self.activation(l).backward(h, kept, &mut r_delta[..n]);
+                for ((r, bend), r_z) in r_delta[..n].iter_mut().zip(&**bend).zip(&**r_z) {
+                    *r += bend * r_z;
+                }
+            }
+            let start = end - units - units * inputs;
+            let (dw, db) = hv[start..end].split_at_mut(units * inputs);
+            let input = if l == 0 { x.values() } else { &ws.layers[l - 1].h[..inputs * stride] };
+            tile_product::backward_weights(&r_delta[..n], input, stride, dw, db);
+            if l > 0 {
+                let below = &mut r_delta_below[..inputs * stride];
+                let weights = start..end - units;
+                tile_product::backward_inputs(&w[weights.clone()], &r_delta[..n], stride, below);
+                if *v_moves {
+                    let product = &mut product[..inputs * stride];
+                    tile_product::backward_inputs(&v[weights], delta, stride, product);
+                    add(below, product);
+                }
+                let input = &layers[l - 1];
+                if input.h_moves {
+                    let r_h = &input.r_h[..inputs * stride];
+                    tile_product::backward_weights(delta, r_h, stride, dw, &mut []);
+                }
+                std::mem::swap(r_delta, r_delta_below);
             }
             end = start;
         }

@@ -2,6 +2,8 @@
 //!
 //! A model knows nothing of likelihoods and priors. The link (sigmoid, softmax) belongs to the
 //! [likelihood](crate::likelihood), so a model's output layer is linear unless asked otherwise.
+//!
+//! [`SecondOrderModel`] adds the derivative of the derivative: what a Hessian needs.
 
 pub mod activation;
 pub mod init;
@@ -47,4 +49,48 @@ pub trait Model: Sync {
     /// Called after [`forward`](Self::forward) with the same `w`, `x` and workspace, so that its
     /// activations can be used again. The padding of `d_out` is zero.
     fn backward(&self, w: &[f64], x: Tile, d_out: Tile, grad: &mut [f64], ws: &mut Self::Workspace);
+}
+
+/// A model with second derivatives, by the R-operator: R = d/dr at w + r v, the derivative along v.
+///
+/// ```text
+/// R f                       = J v                      forward_tangent
+/// R [J^T d_out]             = J^T (R d_out) + (R J^T) d_out      backward_tangent
+/// ```
+///
+/// J is the Jacobian of the outputs of a tile with respect to w. The order of calls on one tile is
+/// [`forward`](Model::forward); [`keep_backward`](Self::keep_backward) with d_out; then for each v
+/// `forward_tangent` and `backward_tangent`: what does not depend on v is done once. A product with
+/// the Gauss-Newton matrix, J^T C J v, is `forward_tangent`, then [`backward`](Model::backward) with
+/// C J v, and needs no `keep_backward`. Source: B. Pearlmutter, Neural Computation 6, 1994,
+/// doi:10.1162/neco.1994.6.1.147.
+pub trait SecondOrderModel: Model {
+    /// Goes back through the model once with d_out, whose padding is zero, and keeps in the workspace
+    /// what every direction shares.
+    fn keep_backward(&self, w: &[f64], x: Tile, d_out: Tile, ws: &mut Self::Workspace);
+
+    /// Writes J v into `r_out` `[rows x n_outputs]`, v as long as w. The padding of `r_out` may hold
+    /// anything.
+    fn forward_tangent(
+        &self,
+        w: &[f64],
+        x: Tile,
+        v: &[f64],
+        r_out: TileMut,
+        ws: &mut Self::Workspace,
+    );
+
+    /// Adds to `hv` (as long as w) the derivative along v of what [`backward`](Model::backward) adds,
+    /// where d_out moves by `r_d_out`, whose padding is zero. Called after
+    /// [`keep_backward`](Self::keep_backward), and [`forward_tangent`](Self::forward_tangent) with the
+    /// same v.
+    fn backward_tangent(
+        &self,
+        w: &[f64],
+        x: Tile,
+        v: &[f64],
+        r_d_out: Tile,
+        hv: &mut [f64],
+        ws: &mut Self::Workspace,
+    );
 }

@@ -2,10 +2,11 @@
 
 use serde::Serialize;
 
-use super::Prior;
+use super::{Prior, subtract_scaled};
 use crate::Error;
 use crate::error::{finite, positive};
 use crate::rng::ChainRng;
+use crate::target::Curvature;
 
 /// Laplace(location, scale) for every coordinate of the block; the standard deviation is
 /// sqrt(2) scale.
@@ -46,5 +47,18 @@ impl Prior for Laplace {
             self.location - self.scale * u.signum() * (-2.0 * u.abs()).ln_1p()
         });
         Ok(())
+    }
+
+    fn add_hessian_product(
+        &self,
+        curvature: Curvature,
+        _x: &[f64],
+        v: &[f64],
+        hv: &mut [f64],
+    ) -> bool {
+        match curvature {
+            Curvature::Observed => true,
+            Curvature::Expected => subtract_scaled(0.5 / (self.scale * self.scale), v, hv),
+        }
     }
 }

@@ -15,9 +15,10 @@ use statrs::function::gamma::ln_gamma;
 
 use serde::Serialize;
 
-use super::{Family, Prior};
+use super::{Family, Prior, subtract_scaled};
 use crate::Error;
 use crate::rng::ChainRng;
+use crate::target::Curvature;
 
 /// x = log v with v ~ IG(shape, scale), for every coordinate x of the block.
 ///
@@ -51,9 +52,14 @@ impl LogInverseGamma {
         self.shape > 0.0
     }
 
-    fn each(&self, x: f64) -> (f64, f64) {
+    /// b e^-x.
+    fn tail(&self, x: f64) -> f64 {
         // scale = 0 with x = -inf or a large negative x would give 0 * inf.
-        let tail = if self.is_proper() { self.scale * (-x).exp() } else { 0.0 };
+        if self.is_proper() { self.scale * (-x).exp() } else { 0.0 }
+    }
+
+    fn each(&self, x: f64) -> (f64, f64) {
+        let tail = self.tail(x);
         (self.constant - self.shape * x - tail, tail - self.shape)
     }
 }
@@ -97,5 +103,23 @@ impl Prior for LogInverseGamma {
 
     fn family(&self) -> Family {
         Family::LogInverseGamma { shape: self.shape, scale: self.scale }
+    }
+
+    fn add_hessian_product(
+        &self,
+        curvature: Curvature,
+        x: &[f64],
+        v: &[f64],
+        hv: &mut [f64],
+    ) -> bool {
+        match curvature {
+            Curvature::Observed => {
+                for ((hv, x), v) in hv.iter_mut().zip(x).zip(v) {
+                    *hv -= self.tail(*x) * v;
+                }
+                true
+            }
+            Curvature::Expected => subtract_scaled(self.shape, v, hv),
+        }
     }
 }

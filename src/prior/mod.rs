@@ -12,6 +12,19 @@
 //! | [`Uniform`] | 1 / (upper - lower) inside the box, 0 outside | yes |
 //! | [`Priors::hierarchical`] | N(0, v), the variance v sampled too | if that of v is |
 //!
+//! Their curvature: minus the second derivative of log p, with t = (x - location) / scale and nu
+//! degrees of freedom, and the precision that takes its place in a
+//! [Fisher metric](crate::target::FisherTarget), which must nowhere be negative:
+//!
+//! | prior | minus second derivative | precision in a metric |
+//! | --- | --- | --- |
+//! | [`Normal`] | 1 / sd^2 | the same |
+//! | [`LogInverseGamma`] | scale e^-x | shape, its expectation under the prior |
+//! | [`Laplace`] | 0, but for the kink | 1 / variance = 1 / (2 scale^2) |
+//! | [`StudentT`] | (nu + 1) (nu - t^2) / (scale (nu + t^2))^2 | (nu + 1) / ((nu + 3) scale^2), its expectation |
+//! | [`Uniform`] | 0 | 1 / variance = 12 / (upper - lower)^2 |
+//! | [`Priors::hierarchical`] | x, x: e^-s; x, s: -e^-s x; s, s: e^-s/2 sum x^2 | e^-s; 0; n/2: the expectation given s |
+//!
 //! ```
 //! use bnn_mcmc::prior::{LogInverseGamma, Normal, Priors};
 //! let priors = Priors::new()
@@ -39,6 +52,7 @@ use std::sync::Arc;
 use crate::Error;
 use crate::layout::Layout;
 use crate::rng::ChainRng;
+use crate::target::Curvature;
 
 /// A density over one block of parameters, independent of the other blocks.
 pub trait Prior: Debug + Send + Sync {
@@ -55,6 +69,28 @@ pub trait Prior: Debug + Send + Sync {
     fn family(&self) -> Family {
         Family::Other
     }
+
+    /// Adds to `hv` the Hessian of log p at x times v (all as long as `x`), and returns true.
+    ///
+    /// With [`Curvature::Expected`] the Hessian is replaced by a matrix that is negative semi-definite
+    /// at every x and the same for all x if possible: minus a precision, for metrics. The default
+    /// adds nothing and returns false, which says that neither is known; kernels that need second
+    /// derivatives then refuse the block.
+    fn add_hessian_product(
+        &self,
+        _curvature: Curvature,
+        _x: &[f64],
+        _v: &[f64],
+        _hv: &mut [f64],
+    ) -> bool {
+        false
+    }
+}
+
+/// hv -= precision v: all that a prior with equal curvature everywhere adds.
+fn subtract_scaled(precision: f64, v: &[f64], hv: &mut [f64]) -> bool {
+    hv.iter_mut().zip(v).for_each(|(hv, v)| *hv -= precision * v);
+    true
 }
 
 /// A family of priors that some kernels know how to use.
@@ -231,6 +267,40 @@ impl BlockPrior {
                 }
                 grad[*log_variance] += 0.5 * (precision * squares - x.len() as f64);
                 normal_log_density(x.len(), squares, s)
+            }
+        }
+    }
+
+    /// As [`Prior::add_hessian_product`], for all of `q`; `v` and `hv` are as long.
+    pub fn add_hessian_product(
+        &self,
+        curvature: Curvature,
+        q: &[f64],
+        v: &[f64],
+        hv: &mut [f64],
+    ) -> bool {
+        let range = self.range.clone();
+        let x = &q[range.clone()];
+        match &self.density {
+            Density::Own(prior) => {
+                prior.add_hessian_product(curvature, x, &v[range.clone()], &mut hv[range])
+            }
+            Density::Hierarchical { log_variance } => {
+                let (s, v_s, v) = (q[*log_variance], v[*log_variance], &v[range.clone()]);
+                let precision = (-s).exp();
+                subtract_scaled(precision, v, &mut hv[range.clone()]);
+                match curvature {
+                    Curvature::Observed => {
+                        let mut cross = 0.0;
+                        for ((hv, x), v) in hv[range].iter_mut().zip(x).zip(v) {
+                            *hv += precision * x * v_s;
+                            cross += x * v;
+                        }
+                        hv[*log_variance] += precision * (cross - 0.5 * sum_of_squares(x) * v_s);
+                    }
+                    Curvature::Expected => hv[*log_variance] -= 0.5 * x.len() as f64 * v_s,
+                }
+                true
             }
         }
     }

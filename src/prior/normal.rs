@@ -2,10 +2,11 @@
 
 use serde::Serialize;
 
-use super::{Family, Prior};
+use super::{Family, Prior, subtract_scaled};
 use crate::Error;
 use crate::error::{finite, ordinary_sd};
 use crate::rng::ChainRng;
+use crate::target::Curvature;
 
 /// N(mean, sd^2) for every coordinate of the block.
 ///
@@ -67,5 +68,9 @@ impl Prior for Normal {
 
     fn family(&self) -> Family {
         Family::Normal { mean: self.mean, sd: self.sd }
+    }
+
+    fn add_hessian_product(&self, _: Curvature, _x: &[f64], v: &[f64], hv: &mut [f64]) -> bool {
+        subtract_scaled(self.precision, v, hv)
     }
 }

@@ -10,10 +10,11 @@ use rand_distr::Distribution;
 use serde::Serialize;
 use statrs::function::gamma::ln_gamma;
 
-use super::Prior;
+use super::{Prior, subtract_scaled};
 use crate::Error;
 use crate::error::{finite, positive};
 use crate::rng::ChainRng;
+use crate::target::Curvature;
 
 /// Student's t for every coordinate of the block: heavy tails, for a few large weights among small
 /// ones. One degree of freedom is the Cauchy distribution.
@@ -66,5 +67,29 @@ impl Prior for StudentT {
             .map_err(|e| Error::argument(name, self.degrees_of_freedom, e.to_string()))?;
         x.fill_with(|| self.location + self.scale * t.sample(rng));
         Ok(())
+    }
+
+    fn add_hessian_product(
+        &self,
+        curvature: Curvature,
+        x: &[f64],
+        v: &[f64],
+        hv: &mut [f64],
+    ) -> bool {
+        let nu = self.degrees_of_freedom;
+        let scale_squared = self.scale * self.scale;
+        match curvature {
+            Curvature::Observed => {
+                for ((hv, x), v) in hv.iter_mut().zip(x).zip(v) {
+                    let t = (x - self.location) / self.scale;
+                    let u = nu / (nu + t * t); // (nu - t^2) / (nu + t^2) = 2 u - 1
+                    *hv -= (nu + 1.0) / (nu * scale_squared) * u * (2.0 * u - 1.0) * v;
+                }
+                true
+            }
+            Curvature::Expected => {
+                subtract_scaled((nu + 1.0) / ((nu + 3.0) * scale_squared), v, hv)
+            }
+        }
     }
 }

@@ -2,10 +2,11 @@
 
 use serde::Serialize;
 
-use super::{Family, Prior};
+use super::{Family, Prior, subtract_scaled};
 use crate::Error;
 use crate::error::finite;
 use crate::rng::ChainRng;
+use crate::target::Curvature;
 
 /// U(lower, upper) for every coordinate of the block; -inf outside.
 ///
@@ -55,5 +56,18 @@ impl Prior for Uniform {
     }
     fn family(&self) -> Family {
         Family::Uniform { lower: self.lower, upper: self.upper }
+    }
+
+    fn add_hessian_product(
+        &self,
+        curvature: Curvature,
+        _x: &[f64],
+        v: &[f64],
+        hv: &mut [f64],
+    ) -> bool {
+        match curvature {
+            Curvature::Observed => true,
+            Curvature::Expected => subtract_scaled(12.0 / (self.upper - self.lower).powi(2), v, hv),
+        }
     }
 }

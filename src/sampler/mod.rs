@@ -11,6 +11,7 @@
 //! | [`Hmc`] | a gradient | you know how long trajectories should be, or want equal cost per draw |
 //! | [`Mala`] | a gradient | very many cheap draws of an easy target; inside other kernels |
 //! | [`TruncatedMala`] | a gradient, bounds | a posterior whose mass piles up at the bounds of a box |
+//! | [`Smmala`] | second derivatives | few parameters (some ten) whose scales differ, and vary slowly |
 //! | [`LangevinGradient`] | a model with a gradient | to compare with the tutorial that proposed it |
 //! | [`Pcn`] | Gaussian priors | weak data, very many parameters |
 //! | [`GibbsNoise`] | Gaussian likelihood, inverse-gamma prior | the noise variance, in a [`Cycle`] |
@@ -56,6 +57,7 @@ pub mod power_posteriors;
 pub mod preconditioner;
 mod run;
 pub mod rwm;
+pub mod smmala;
 pub mod truncated_mala;
 mod truncated_normal;
 
@@ -76,6 +78,7 @@ pub(crate) use run::check_layout;
 pub use run::progress_bar;
 pub use run::{Init, Phase, Progress, Sampler, StopHandle};
 pub use rwm::{Rwm, RwmKernel};
+pub use smmala::{Factorisation, Fisher, Metric, Smmala, SmmalaKernel, SoftAbs};
 pub use truncated_mala::{TruncatedMala, TruncatedMalaKernel};
 
 pub use crate::draws::checkpoint::Every;

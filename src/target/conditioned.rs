@@ -28,6 +28,8 @@ pub struct ConditionedWorkspace<W> {
     /// The full vector; the values of the other coordinates are to be set before each use.
     pub q: Vec<f64>,
     grad: Vec<f64>,
+    /// For a full matrix of second derivatives; empty until one is asked for.
+    pub(super) matrix: Vec<f64>,
     base: W,
 }
 
@@ -109,7 +111,12 @@ impl<T: Target> Target for Conditioned<T> {
 
     fn workspace(&self) -> Self::Workspace {
         let zeros = vec![0.0; self.base.dim()];
-        ConditionedWorkspace { q: zeros.clone(), grad: zeros, base: self.base.workspace() }
+        ConditionedWorkspace {
+            q: zeros.clone(),
+            grad: zeros,
+            matrix: Vec::new(),
+            base: self.base.workspace(),
+        }
     }
 
     fn log_density(&self, q: &[f64], ws: &mut Self::Workspace) -> LogDensity {

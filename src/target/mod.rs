@@ -1,8 +1,9 @@
 //! Targets: log densities over a flat vector q that samplers can walk on.
 //!
 //! A sampler asks for the smallest trait that it needs: [`Target`] (a log density) for random-walk
-//! Metropolis, [`GradTarget`] (its gradient as well) for MALA. [`Posterior`] implements both for
-//! every model, likelihood and prior; a density of your own takes three methods:
+//! Metropolis, [`GradTarget`] (its gradient as well) for MALA, [`HessTarget`] or [`FisherTarget`]
+//! (second derivatives) for simplified manifold MALA. [`Posterior`] implements all for every model,
+//! likelihood and prior of the crate; a density of your own takes three methods:
 //!
 //! ```
 //! use bnn_mcmc::target::{LogDensity, Target};
@@ -26,6 +27,7 @@ pub mod capabilities;
 pub mod conditioned;
 pub mod point;
 pub mod posterior;
+pub mod second_order;
 pub mod tempered;
 pub mod with_reference;
 
@@ -36,6 +38,7 @@ pub use capabilities::{
 pub use conditioned::{Conditioned, ConditionedWorkspace};
 pub use point::Point;
 pub use posterior::{Posterior, PosteriorWorkspace};
+pub use second_order::{Curvature, FisherTarget, HessTarget};
 pub use tempered::{PowerGradTarget, PowerTarget, Tempered};
 pub use with_reference::WithReference;
 

@@ -3,11 +3,14 @@
 use serde::{Deserialize, Serialize};
 
 use super::{GradTarget, LogDensity, Target};
+use crate::linalg::local_metric::LocalMetric;
 
-/// A position q with its log density, its gradient, and its image under a kernel's drift.
+/// A position q with its log density, its gradient, its image under a kernel's drift, and a kernel's
+/// metric there.
 ///
 /// What is known is tied to the position: [`set`](Self::set) forgets it and only the `eval`
-/// methods fill it, so that a value of another position cannot be read. Checkpoints store it whole.
+/// methods fill it, so that a value of another position cannot be read. Checkpoints store all but the
+/// metric, which is computed again.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Point {
     q: Vec<f64>,
@@ -16,6 +19,11 @@ pub struct Point {
     log_density: Option<LogDensity>,
     grad_is_valid: bool,
     drift_is_valid: bool,
+    #[serde(skip)]
+    metric: Option<Box<LocalMetric>>,
+    /// The kernel whose metric it is, if that is of this position.
+    #[serde(skip)]
+    metric_of: Option<u64>,
 }
 
 impl Point {
@@ -28,6 +36,8 @@ impl Point {
             log_density: None,
             grad_is_valid: false,
             drift_is_valid: false,
+            metric: None,
+            metric_of: None,
         }
     }
 
@@ -41,6 +51,7 @@ impl Point {
         self.log_density = None;
         self.grad_is_valid = false;
         self.drift_is_valid = false;
+        self.metric_of = None;
         write(&mut self.q);
     }
 
@@ -67,13 +78,14 @@ impl Point {
         self.log_density = known.map(|density| LogDensity { beta, ..density });
     }
 
-    /// Becomes a copy of `other`, of the same dimension, without its drift.
+    /// Becomes a copy of `other`, of the same dimension, without its drift and metric.
     pub(crate) fn copy_from(&mut self, other: &Self) {
         self.q.copy_from_slice(&other.q);
         self.grad.copy_from_slice(&other.grad);
         self.log_density = other.log_density;
         self.grad_is_valid = other.grad_is_valid;
         self.drift_is_valid = false;
+        self.metric_of = None;
     }
 
     /// The log density at q.
@@ -109,6 +121,26 @@ impl Point {
             self.drift_is_valid = true;
         }
         (&self.drift, compute)
+    }
+
+    /// Evaluates the metric of kernel `owner` by `compute(q, gradient, metric)`, unless it is known.
+    pub(crate) fn eval_metric(
+        &mut self,
+        owner: u64,
+        compute: impl FnOnce(&[f64], &[f64], &mut LocalMetric),
+    ) {
+        assert!(self.grad_is_valid, "a kernel evaluates a point before it asks for its metric");
+        let metric = self.metric.get_or_insert_with(|| Box::new(LocalMetric::new()));
+        if self.metric_of != Some(owner) {
+            compute(&self.q, &self.grad, metric);
+            self.metric_of = Some(owner);
+        }
+    }
+
+    /// The metric at q of the kernel that evaluated it last.
+    pub(crate) fn metric(&self) -> &LocalMetric {
+        let metric = self.metric.as_ref().filter(|_| self.metric_of.is_some());
+        metric.expect("a kernel evaluates a metric before it reads it")
     }
 
     /// Evaluates the log density, unless it is known.

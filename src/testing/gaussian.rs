@@ -3,7 +3,7 @@
 use crate::Error;
 use crate::linalg::cholesky::Cholesky;
 use crate::rng::ChainRng;
-use crate::target::{BoxSupport, GradTarget, LogDensity, Target};
+use crate::target::{BoxSupport, FisherTarget, GradTarget, HessTarget, LogDensity, Target};
 
 /// N(mean, covariance), normalised.
 #[derive(Clone, Debug)]
@@ -11,6 +11,7 @@ pub struct GaussianTarget {
     mean: Vec<f64>,
     /// Of the covariance.
     factor: Cholesky,
+    precision: Vec<f64>,
     log_constant: f64,
 }
 
@@ -24,7 +25,18 @@ impl GaussianTarget {
         let factor = Cholesky::new("covariance", covariance, dim)?;
         let log_det_half: f64 = factor.lower().iter().step_by(dim + 1).map(|l| l.ln()).sum();
         let log_constant = -0.5 * dim as f64 * std::f64::consts::TAU.ln() - log_det_half;
-        Ok(Self { mean, factor, log_constant })
+        let mut target = Self { mean, factor, precision: vec![0.0; dim * dim], log_constant };
+        // Column j of the precision is minus the gradient one unit along coordinate j from the mean.
+        let (mut q, mut z, mut grad) = (target.mean.clone(), vec![0.0; dim], vec![0.0; dim]);
+        for j in 0..dim {
+            q[j] += 1.0;
+            target.log_density_grad(&q, &mut grad, &mut z);
+            q[j] = target.mean[j];
+            for (i, g) in grad.iter().enumerate() {
+                target.precision[i * dim + j] = -g;
+            }
+        }
+        Ok(target)
     }
 
     /// N(0, I) in `dim` > 0 dimensions.
@@ -91,5 +103,19 @@ impl BoxSupport for GaussianTarget {
         lower.fill(f64::NEG_INFINITY);
         upper.fill(f64::INFINITY);
         Ok(())
+    }
+}
+
+impl HessTarget for GaussianTarget {
+    /// beta times the precision matrix.
+    fn neg_hessian_at(&self, beta: f64, _: &[f64], out: &mut [f64], _: &mut Vec<f64>) {
+        out.iter_mut().zip(&self.precision).for_each(|(out, p)| *out = beta * p);
+    }
+}
+
+impl FisherTarget for GaussianTarget {
+    /// As the Hessian, which does not depend on q.
+    fn fisher_at(&self, beta: f64, q: &[f64], out: &mut [f64], ws: &mut Vec<f64>) {
+        self.neg_hessian_at(beta, q, out, ws);
     }
 }
