@@ -144,6 +144,10 @@ fn no_step_allocates() {
     check('c', &problems::network_categorical('c'), &soft);
     check('d', &problems::network_gaussian('d'), &fisher);
     check('d', &problems::network_gaussian('d'), &OnBlocks::new(&["w*"], soft));
+    // Within a pool, as the loop runs its kernels: work from outside has to be handed in.
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(1).build().unwrap();
+    let population = PowerPosteriors::new(mala.clone());
+    pool.install(|| check('c', &problems::network_categorical('c'), &population));
     let independence = Independence { proposal: Normal::new(0.0, 0.1).unwrap() };
     check('a', &problems::linear_gaussian('a'), &independence);
 }

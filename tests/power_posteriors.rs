@@ -6,8 +6,8 @@ use bnn_mcmc::prelude::*;
 use bnn_mcmc::sampler::power_posteriors::{Ladder, LadderReport, PowerPosteriorsKernel, Swaps};
 use bnn_mcmc::sampler::{Algorithm, Kernel, Step, metropolis_test};
 use bnn_mcmc::target::{
-    GaussianReference, GradTarget, LogDensity, Point, PowerGradTarget, PowerTarget, Target,
-    Tempered, WithReference,
+    BoxSupport, GaussianReference, GradTarget, HessTarget, LogDensity, Point, PowerGradTarget,
+    PowerTarget, Target, Tempered, WithReference,
 };
 use bnn_mcmc::testing::{ConjugateRegression, GaussianTarget, Invariance, InvarianceReport, Noise};
 use ndarray::{Array1, Array2};
@@ -95,6 +95,24 @@ impl PowerGradTarget for TwoModes {
         let (density, likelihood, prior) = self.parts(q[0]);
         grad[0] = beta * likelihood + prior;
         density
+    }
+}
+
+impl HessTarget for TwoModes {
+    fn neg_hessian_at(&self, beta: f64, q: &[f64], out: &mut [f64], _: &mut ()) {
+        let slope = |x: f64| self.parts(x).1;
+        let (h, x) = (1e-4, q[0]);
+        // Central differences of fourth order: any deterministic metric serves.
+        let difference =
+            8.0 * (slope(x + h) - slope(x - h)) - slope(x + 2.0 * h) + slope(x - 2.0 * h);
+        out[0] = 0.25 - beta * difference / (12.0 * h);
+    }
+}
+
+impl BoxSupport for TwoModes {
+    fn bounds(&self, lower: &mut [f64], upper: &mut [f64]) -> Result<(), Error> {
+        (lower[0], upper[0]) = (f64::NEG_INFINITY, f64::INFINITY);
+        Ok(())
     }
 }
 
@@ -224,6 +242,10 @@ fn every_rung_keeps_its_density_with_any_kernel_and_any_swaps() {
         of(test_two_modes(&population, &OnPopulation(tempered(mala, swaps))));
         let pcn = Pcn { step_size: 0.4, ..Pcn::default() };
         of(test_two_modes(&population, &OnPopulation(tempered(pcn, swaps))));
+        let smmala = Smmala { step_size: 0.7, ..Smmala::new(SoftAbs { alpha: 1.0 }) };
+        of(test_two_modes(&population, &OnPopulation(tempered(smmala, swaps))));
+        let truncated = TruncatedMala { step_size: 0.6, ..TruncatedMala::default() };
+        of(test_two_modes(&population, &OnPopulation(tempered(truncated, swaps))));
         let blocks = OnBlocks::new(&["q"], Rwm { step_size: 1.2, ..Rwm::default() });
         of(test_two_modes(&population, &OnPopulation(tempered(blocks, swaps))));
     }
@@ -294,7 +316,7 @@ impl<'t> Kernel<&'t Population<TwoModes>> for DefinitionKernel {
             rung.set(|own| own[0] = *q);
             let move_ = 0.7 * rng.normal();
             self.proposal.set(|own| own[0] = q + move_);
-            let mut log_density = |point: &mut Point| match mistake {
+            let log_density = |point: &mut Point| match mistake {
                 Mistake::TemperedPrior => point.eval(&TemperedPrior(base, beta), &mut ()),
                 _ => point.eval(&Tempered::new(base, beta).unwrap(), &mut ()),
             };
@@ -442,7 +464,11 @@ fn a_resumed_population_goes_on_exactly() {
 
 #[test]
 fn the_ladder_adapts_to_equal_rejection_rates() {
-    let posterior = network();
+    let (x, y) = regression(40, 4);
+    let priors = Priors::all(Normal::new(0.0, 1.0).unwrap());
+    let (linear, noise) = (Linear::new(4, 1).unwrap(), Gaussian::fixed(0.5).unwrap());
+    let data = Dataset::regression(x, y).unwrap();
+    let posterior = Posterior::new(linear, noise, &data, priors).unwrap();
     let algorithm = PowerPosteriors {
         // Far from equal: nearly all of the barrier lies below 0.5.
         ladder: Ladder::Given(vec![0.0, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0]),
@@ -457,7 +483,7 @@ fn the_ladder_adapts_to_equal_rejection_rates() {
         all().fold(0.0, f64::max) - all().fold(1.0, f64::min)
     };
     for report in run(algorithm.clone()) {
-        assert!(spread(&report) < 0.15, "{report}");
+        assert!(spread(&report) < 0.1, "{report}");
         assert!((report.betas[0], report.betas[6]) == (0.0, 1.0), "{report}");
         assert!(report.restarts > 15 && report.round_trips > 15, "{report}");
         assert!(report.restarts >= report.round_trips, "{report}");
