@@ -79,15 +79,15 @@ fn run(args: &Args) -> Result<(), AnyError> {
     let ladder = Ladder::Power { rungs: args.rungs, exponent: 5.0 };
     let power = PowerPosteriors { ladder: ladder.clone(), ..PowerPosteriors::new(Mala::default()) };
     let power_nuts = PowerPosteriors { ladder, ..PowerPosteriors::new(Nuts::default()) };
-    runs.sample("RWM", Rwm::default(), 1_000_000)?;
-    runs.sample("pCN", Pcn::default(), 1_000_000)?;
-    runs.sample("MALA", Mala::default(), 500_000)?;
-    runs.sample("SMMALA SoftAbs", Smmala::new(SoftAbs { alpha: 1.0 }), 40_000)?;
-    runs.sample("SMMALA Fisher", Smmala::new(Fisher), 60_000)?;
-    runs.sample("HMC", Hmc::default(), 60_000)?;
-    runs.sample("NUTS", Nuts::default(), 40_000)?;
-    runs.sample("power, MALA", power, 40_000)?;
-    runs.sample("power, NUTS", power_nuts, 4_000)?;
+    runs.sample("RWM", Rwm::default(), 20_000, 50)?;
+    runs.sample("pCN", Pcn::default(), 20_000, 50)?;
+    runs.sample("MALA", Mala::default(), 20_000, 25)?;
+    runs.sample("SMMALA SoftAbs", Smmala::new(SoftAbs { alpha: 1.0 }), 20_000, 2)?;
+    runs.sample("SMMALA Fisher", Smmala::new(Fisher), 20_000, 3)?;
+    runs.sample("HMC", Hmc::default(), 20_000, 3)?;
+    runs.sample("NUTS", Nuts::default(), 20_000, 2)?;
+    runs.sample("power, MALA", power, 20_000, 2)?;
+    runs.sample("power, NUTS", power_nuts, 4_000, 1)?;
     runs.finish()
 }
 
@@ -97,6 +97,7 @@ impl Runs<'_> {
         name: &str,
         algorithm: A,
         draws: usize,
+        thin: usize,
     ) -> Result<(), AnyError> {
         if !name.contains(&self.args.only) {
             return Ok(());
@@ -104,7 +105,7 @@ impl Runs<'_> {
         let scale = if self.args.quick { 0.01 } else { self.args.scale };
         let draws = ((draws as f64 * scale) as usize).max(100);
         let sampler = Sampler::new(self.posterior, algorithm).seed(self.args.seed);
-        let draws = sampler.warmup((draws / 4).max(500)).draws(draws).run()?;
+        let draws = sampler.warmup((draws * thin / 4).max(500)).draws(draws).thin(thin).run()?;
         let prior = format!("N(0, {})", self.args.prior_variance);
         let row = Row::new(name, &prior, self.posterior, self.data, &draws)?;
         row.print();

@@ -558,6 +558,8 @@ fn a_density_of_ones_own_is_tempered_towards_a_reference() {
         let tempered = Tempered::new(&target, beta).unwrap();
         let error = bnn_mcmc::testing::gradient_error(&tempered, &[0.4, 0.7]);
         assert!(error < 1e-8, "{beta}: {error}");
+        let error = bnn_mcmc::testing::hessian_error(&tempered, &[0.4, 0.7]);
+        assert!(error < 1e-6, "{beta}: {error}");
     }
     let mut ws = target.workspace();
     let density = target.log_density(&[0.4, 0.7], &mut ws);
@@ -572,4 +574,10 @@ fn a_density_of_ones_own_is_tempered_towards_a_reference() {
     let boxed = WithReference::new(&gaussian, Uniform::new(-1.0, 1.0).unwrap());
     let outside = boxed.log_density(&[2.0, 0.0], &mut boxed.workspace());
     assert!(outside.is_outside_support());
+    let (mut lower, mut upper) = ([0.0; 2], [0.0; 2]);
+    boxed.bounds(&mut lower, &mut upper).unwrap();
+    assert_eq!((lower, upper), ([-1.0; 2], [1.0; 2]));
+    let soft = PowerPosteriors::new(Smmala::new(SoftAbs { alpha: 1.0 }));
+    let draws = Sampler::new(&target, soft).draws(2000).run().unwrap();
+    assert!((draws.mean()[0] - 1.0).abs() < 0.05, "{:?}", draws.mean());
 }

@@ -40,7 +40,10 @@
 //! # Ok::<(), bnn_mcmc::Error>(())
 //! ```
 
-use super::{GaussianReference, GradTarget, LogDensity, PowerGradTarget, PowerTarget, Target};
+use super::{
+    BoxSupport, Curvature, GaussianReference, GradTarget, HessTarget, LogDensity, PowerGradTarget,
+    PowerTarget, Target,
+};
 use crate::Error;
 use crate::layout::Layout;
 use crate::prior::{Family, Prior};
@@ -80,14 +83,14 @@ fn relative(log_density: f64, reference: f64) -> LogDensity {
 }
 
 impl<T: Target, P: Prior> Target for WithReference<T, P> {
-    type Workspace = (T::Workspace, Vec<f64>);
+    type Workspace = (T::Workspace, [Vec<f64>; 2]);
 
     fn dim(&self) -> usize {
         self.target.dim()
     }
 
     fn workspace(&self) -> Self::Workspace {
-        (self.target.workspace(), vec![0.0; self.dim()])
+        (self.target.workspace(), [(); 2].map(|()| vec![0.0; self.dim()]))
     }
 
     fn log_density(&self, q: &[f64], (ws, _): &mut Self::Workspace) -> LogDensity {
@@ -128,7 +131,7 @@ impl<T: GradTarget, P: Prior> PowerGradTarget for WithReference<T, P> {
         beta: f64,
         q: &[f64],
         grad: &mut [f64],
-        (ws, reference_grad): &mut Self::Workspace,
+        (ws, [reference_grad, _]): &mut Self::Workspace,
     ) -> LogDensity {
         let total = self.target.log_density_grad(q, grad, ws).total();
         reference_grad.fill(0.0);
@@ -156,6 +159,56 @@ impl<T: Target, P: Prior> GaussianReference for WithReference<T, P> {
         };
         mean[..moving.len()].fill(m);
         sd[..moving.len()].fill(s);
+        Ok(())
+    }
+}
+
+impl<T: HessTarget, P: Prior> HessTarget for WithReference<T, P> {
+    fn neg_hessian_at(
+        &self,
+        beta: f64,
+        q: &[f64],
+        out: &mut [f64],
+        (ws, [unit, column]): &mut Self::Workspace,
+    ) {
+        let dim = q.len();
+        if beta == 0.0 {
+            out.fill(0.0);
+        } else {
+            self.target.neg_hessian_at(1.0, q, out, ws);
+            out.iter_mut().for_each(|h| *h *= beta);
+        }
+        for j in 0..dim {
+            unit.fill(0.0);
+            column.fill(0.0);
+            unit[j] = 1.0;
+            self.reference.add_hessian_product(Curvature::Observed, q, unit, column);
+            for (row, h) in out.chunks_exact_mut(dim).zip(&*column) {
+                row[j] -= (1.0 - beta) * h;
+            }
+        }
+    }
+
+    fn check_hessian(&self) -> Result<(), Error> {
+        let mut zeros = vec![0.0; self.dim()];
+        let q = zeros.clone();
+        if self.reference.add_hessian_product(Curvature::Observed, &q, &q, &mut zeros) {
+            self.target.check_hessian()
+        } else {
+            let allowed = "one with second derivatives: implement `Prior::add_hessian_product`";
+            Err(Error::argument("reference", format!("{:?}", self.reference), allowed))
+        }
+    }
+}
+
+impl<T: BoxSupport, P: Prior> BoxSupport for WithReference<T, P> {
+    /// Where both the density and the reference are above zero.
+    fn bounds(&self, lower: &mut [f64], upper: &mut [f64]) -> Result<(), Error> {
+        self.target.bounds(lower, upper)?;
+        if let Family::Uniform { lower: a, upper: b } = self.reference.family() {
+            lower.iter_mut().for_each(|l| *l = l.max(a));
+            upper.iter_mut().for_each(|u| *u = u.min(b));
+        }
         Ok(())
     }
 }
