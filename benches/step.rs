@@ -5,13 +5,14 @@
 //! The floor of a MALA step is one gradient, of a random-walk step one log density: both are timed
 //! beside the steps. HMC takes 8 leapfrog steps and NUTS 7, so many gradients are their floor: the
 //! momentum, the energies, the tree and its scalar products come on top. SMMALA is timed where its
-//! matrices are small; what they cost is in the bench `second_order`.
+//! matrices are small; what they cost is in the bench `second_order`. Power posteriors over MALA have 13
+//! rungs on one thread: their floor is 12 gradients and one log density.
 
 use std::hint::black_box;
 
 use bnn_mcmc::prelude::*;
 use bnn_mcmc::sampler::{Algorithm, Kernel};
-use bnn_mcmc::target::{BoxSupport, FisherTarget, HessTarget, Point};
+use bnn_mcmc::target::{BoxSupport, FisherTarget, HessTarget, Point, PowerGradTarget};
 use criterion::{BenchmarkId, Criterion, criterion_group, criterion_main};
 
 #[allow(dead_code)]
@@ -108,12 +109,23 @@ fn local<T: HessTarget + FisherTarget>(criterion: &mut Criterion, key: char, tar
     step(criterion, "smmala fisher", key, target, &Smmala { step_size, ..Smmala::new(Fisher) });
 }
 
+fn population<T: PowerGradTarget>(criterion: &mut Criterion, key: char, target: &T) {
+    let mala = Mala { step_size: 1e-3, ..Mala::default() };
+    let name = "power posteriors, 13 rungs of mala";
+    step(criterion, name, key, target, &PowerPosteriors::new(mala));
+}
+
 fn steps(criterion: &mut Criterion) {
     all(criterion, 'c', &problems::network_categorical('c'));
     all(criterion, 'd', &problems::network_gaussian('d'));
+    all(criterion, 'f', &problems::network_categorical('f'));
     local(criterion, 'c', &problems::network_categorical('c'));
     local(criterion, 'd', &problems::network_gaussian('d'));
-    all(criterion, 'f', &problems::network_categorical('f'));
+    // From here on this thread is the whole pool: rungs run one after the other.
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(1).use_current_thread();
+    let _pool = pool.build().unwrap();
+    population(criterion, 'c', &problems::network_categorical('c'));
+    population(criterion, 'f', &problems::network_categorical('f'));
 }
 
 criterion_group!(benches, steps);
