@@ -14,7 +14,7 @@
 //!
 //!   where mean_k is over the draws of rung k;
 //! - **thermodynamic integration** (Friel, Hurn and Wyse, Stat. Comput. 24, 2014,
-//!   doi:10.1007/s11222-013-9397-1), the trapezoid rule for log Z = int_0^1 E_beta[ell] dbeta with a
+//!   doi:10.1007/s11222-013-9397-1), the trapezoid rule for log Z = int_0^1 E_beta(ell) dbeta with a
 //!   correction of second order, E_k and V_k the mean and variance of ell on rung k,
 //!
 //!   ```text

@@ -327,7 +327,7 @@ impl<'t> Kernel<&'t Population<TwoModes>> for DefinitionKernel {
             let weight = |k: usize| (-0.5 * i.abs_diff(k) as f64).exp();
             weight(j) / (0..4).filter(|k| *k != i).map(weight).sum::<f64>()
         };
-        for i in 0..4 {
+        for (i, beta) in BETAS.into_iter().enumerate() {
             let (mut u, mut j) = (rng.uniform(), if i < 3 { 3 } else { 2 });
             for k in (0..4).filter(|k| *k != i) {
                 u -= pmf(i, k);
@@ -343,7 +343,7 @@ impl<'t> Kernel<&'t Population<TwoModes>> for DefinitionKernel {
                     _ => density.likelihood,
                 }
             };
-            let mut log_ratio = (BETAS[i] - BETAS[j]) * (ell(j) - ell(i));
+            let mut log_ratio = (beta - BETAS[j]) * (ell(j) - ell(i));
             if mistake == Mistake::FlippedSign {
                 log_ratio = -log_ratio;
             }

@@ -97,9 +97,10 @@ impl<A: Default> Default for PowerPosteriors<A> {
 }
 
 /// The transition of [`PowerPosteriors`].
-pub struct PowerPosteriorsKernel<T: Target, A: Algorithm<Tempered<T>>>
+pub struct PowerPosteriorsKernel<T, A>
 where
     T: PowerTarget + Copy + Send,
+    A: Algorithm<Tempered<T>>,
 {
     inner: A,
     adapt_ladder: bool,
@@ -402,10 +403,7 @@ where
     }
 }
 
-fn ratio<T: Target, K>(rungs: &[Rung<T, K>], i: usize, j: usize) -> f64
-where
-    T: PowerTarget,
-{
+fn ratio<T: PowerTarget, K>(rungs: &[Rung<T, K>], i: usize, j: usize) -> f64 {
     let likelihood = |k: usize| rungs[k].point.log_density().likelihood;
     let betas = (rungs[i].target.beta(), rungs[j].target.beta());
     swaps::log_ratio(betas, (likelihood(i), likelihood(j)))

@@ -16,11 +16,12 @@ use crate::Error;
 use crate::rng::ChainRng;
 
 /// How the pairs of rungs for an exchange are chosen.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub enum Swaps {
     /// The pairs (0, 1), (2, 3), ... in one round, (1, 2), (3, 4), ... in the next, by turns. States
     /// travel straight along the ladder instead of to and fro (Okabe et al., Chem. Phys. Lett. 335,
     /// 2001; Syed et al. 2022).
+    #[default]
     EvenOdd,
     /// For each rung i a partner j with probability proportional to exp(-decay |i - j|), as in
     /// Papamarkou et al., Statist. Sci. 37, 2022, arXiv:1910.06539, section 4.2, with decay 0.5.
@@ -28,12 +29,6 @@ pub enum Swaps {
         /// Above 0; larger keeps to neighbours.
         decay: f64,
     },
-}
-
-impl Default for Swaps {
-    fn default() -> Self {
-        Self::EvenOdd
-    }
 }
 
 impl Swaps {
