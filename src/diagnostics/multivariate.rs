@@ -15,7 +15,7 @@
 //! R-hat. For d = 1, with m chains, it is R^2 + B/(m n W), R being
 //! [`rhat_split`](super::rhat_split) or [`rhat_base`](super::rhat_base), which leave out the factor
 //! (m + 1)/m. Over d directions the largest is chosen: of independent draws R^p - 1 is about
-//! (1 + sqrt(d/(m - 1)))^2 / n, and not 0.
+//! (1 + sqrt(d/(m - 1)))^2 / n for d large against 1, and not 0.
 //!
 //! With L L^T = W and M `[m x d]` the chain means less their mean, lambda_1 is the largest squared
 //! singular value of L^-1 M^T / sqrt(m - 1). Time m n d^2 + d^3, memory n d + d^2.

@@ -11,7 +11,8 @@
 //! 1. exchanges between pairs of rungs, each accepted with probability
 //!    min(1, exp((beta_i - beta_j) (ell_j - ell_i))), see [`Swaps`];
 //! 2. one step of the inner algorithm on each rung, or, at beta = 0, an independent draw from the
-//!    prior.
+//!    prior. (Where the likelihood at a draw is no number, the old state stays, and a divergence is
+//!    counted: the prior is then restricted to where it is one.)
 //!
 //! Both leave the product of all pi_k unchanged. The draws of a run are those of the rung beta = 1;
 //! `accepted` says whether its state changed, by either part. The log likelihoods of the other
@@ -22,9 +23,11 @@
 //! Hinkle, Young and Womble, Statist. Sci. 37, 2022, arXiv:1910.06539, algorithm 1; Syed,
 //! Bouchard-Côté, Deligiannidis and Doucet, JRSS B 84, 2022, doi:10.1111/rssb.12464.
 //!
-//! During warm-up each rung adapts its own step size and scales, and the inner rungs are moved to
-//! equal rejection rates between neighbours ([`adapt_ladder`](PowerPosteriors::adapt_ladder)).
-//! Every chain has its own ladder then.
+//! During warm-up each rung adapts its own step size and scales, and the inner rungs are moved
+//! towards equal rejection rates between neighbours
+//! ([`adapt_ladder`](PowerPosteriors::adapt_ladder)), as far as the rates of a window can tell; a
+//! warm-up of fewer than some 50 iterations leaves the ladder as it is. Every chain has its own ladder
+//! then.
 //!
 //! Cost of a step: that of the inner algorithm, times the number of rungs (one evaluation of the
 //! log density at beta = 0). An exchange costs no evaluation itself; a kernel that uses gradients
@@ -77,7 +80,7 @@ pub struct PowerPosteriors<A> {
     /// The powers of the likelihood: where adaptation starts, or what is used throughout if it is
     /// not adapted or there is no warm-up.
     pub ladder: Ladder,
-    /// Whether warm-up moves the inner rungs to equal rejection rates. The first rung stays.
+    /// Whether warm-up moves the inner rungs towards equal rejection rates. The first rung stays.
     pub adapt_ladder: bool,
     /// Which rungs exchange their states.
     pub swaps: Swaps,
@@ -164,8 +167,8 @@ enum Way {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 struct LadderWarmup {
     windows: Option<Windows>,
-    rounds: u64,
-    neighbours: Vec<f64>,
+    /// Sums of the neighbours' rejection probabilities, and how many there are.
+    neighbours: Vec<(f64, u64)>,
 }
 
 /// The state of a [`PowerPosteriorsKernel`]; `S` is that of its inner kernels.
@@ -204,7 +207,7 @@ impl Travel {
         }
     }
 
-    /// Notes who stands at the two ends.
+    /// Notes who stands at the two ends when a round of exchanges is over: only there are moves made.
     fn arrive(&mut self) {
         let hot = &mut self.way[self.walker[0]];
         *hot = match *hot {
@@ -238,8 +241,7 @@ where
             )?);
         }
         let cold = rungs.last().and_then(|r| r.kernel.as_ref());
-        let warmup =
-            LadderWarmup { windows: None, rounds: 0, neighbours: vec![0.0; betas.len() - 1] };
+        let warmup = LadderWarmup { windows: None, neighbours: vec![(0.0, 0); betas.len() - 1] };
         Ok(PowerPosteriorsKernel {
             inner: self.inner.clone(),
             adapt_ladder: self.adapt_ladder,
@@ -371,8 +373,15 @@ where
         for k in 0..rungs.len() - 1 {
             let accept = swaps::accept_prob(ratio(rungs, k, k + 1));
             travel.neighbours[k] += accept;
-            if let Some(warmup) = warmup {
-                warmup.neighbours[k] += 1.0 - accept;
+            // States of likelihood zero, as a prior may have, are refused at every distance of the
+            // rungs: they say nothing about the right one.
+            let finite = |k: usize| rungs[k].point.log_density().likelihood.is_finite();
+            if let Some(warmup) = warmup
+                && finite(k)
+                && finite(k + 1)
+            {
+                warmup.neighbours[k].0 += 1.0 - accept;
+                warmup.neighbours[k].1 += 1;
             }
         }
         self.swaps.propose(rungs.len(), round, rng, |i, j, rng| {
@@ -383,7 +392,6 @@ where
                 let (low, high) = rungs.split_at_mut(i.max(j));
                 low[i.min(j)].point.exchange(&mut high[0].point);
                 travel.walker.swap(i, j);
-                travel.arrive();
             }
         });
         travel.arrive();
@@ -392,11 +400,11 @@ where
     /// Moves the inner rungs to equal rejection rates.
     fn refine(&mut self) {
         let betas = self.betas();
-        let Some(LadderWarmup { rounds, neighbours, .. }) = &mut self.warmup else { return };
-        let n = std::mem::take(rounds).max(1) as f64;
-        neighbours.iter_mut().for_each(|r| *r /= n);
-        let equal = ladder::equalised(&betas, neighbours);
-        neighbours.fill(0.0);
+        let Some(LadderWarmup { neighbours, .. }) = &mut self.warmup else { return };
+        let rate = |(sum, n): &(f64, u64)| if *n > 0 { sum / *n as f64 } else { 1.0 };
+        let rejections: Vec<f64> = neighbours.iter().map(rate).collect();
+        let equal = ladder::equalised(&betas, &rejections);
+        neighbours.fill((0.0, 0));
         for (rung, beta) in self.rungs.iter_mut().zip(equal) {
             rung.retemper(&self.inner, beta);
         }
@@ -518,10 +526,9 @@ where
         let Some(ladder) = &mut self.warmup else { return };
         let windows = ladder.windows.get_or_insert_with(|| Windows::new(warmup.total));
         if !windows.contains(warmup.iteration) {
-            ladder.neighbours.fill(0.0);
+            ladder.neighbours.fill((0.0, 0));
             return;
         }
-        ladder.rounds += 1;
         if windows.ends_after(warmup.iteration) && self.adapt_ladder {
             self.refine();
         }

@@ -160,7 +160,9 @@ impl LadderReport {
         reports.iter().map(of_chain).collect()
     }
 
-    /// The communication barrier Lambda: the sum of the rejection rates between neighbours.
+    /// The communication barrier Lambda: the sum of the rejection rates between neighbours. Where the
+    /// likelihood is zero at a share of the prior's draws, it includes that share, which no ladder
+    /// can lower.
     pub fn barrier(&self) -> f64 {
         self.swap_accept.iter().map(|a| 1.0 - a).sum()
     }

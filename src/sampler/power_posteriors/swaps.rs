@@ -24,7 +24,8 @@ pub enum Swaps {
     #[default]
     EvenOdd,
     /// For each rung i a partner j with probability proportional to exp(-decay |i - j|), as in
-    /// Papamarkou et al., Statist. Sci. 37, 2022, arXiv:1910.06539, section 4.2, with decay 0.5.
+    /// Papamarkou et al., Statist. Sci. 37, 2022, arXiv:1910.06539, section 4.2, with decay 0.5. One
+    /// round may exchange a pair and exchange it back; of two rungs it always proposes both.
     Categorical {
         /// Above 0; larger keeps to neighbours.
         decay: f64,
