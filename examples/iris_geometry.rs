@@ -8,9 +8,9 @@
 //! numbers of draws were set by trial). The columns are those of `xor`: R-hat and ESS of the weights,
 //! copies of modes visited (of 3! = 6), and, decisive, R-hat and ESS of the predicted probabilities.
 //!
-//! Then the posterior covariance: the draws of every sampler that converged in function space are
-//! brought to the canonical form of one reference, and their covariances and correlations compared
-//! with those of the best sampler, by Monte Carlo standard errors.
+//! Then the posterior covariance: the draws of every sampler are brought to the canonical form of one
+//! reference, and their covariances and correlations compared with those of the best sampler, by
+//! Monte Carlo standard errors. A sampler that has not converged may well differ.
 
 #[path = "shared/geometry.rs"]
 mod geometry;
@@ -75,6 +75,10 @@ fn run(args: &Args) -> Result<(), AnyError> {
     let posterior = Posterior::new(mlp, Categorical, &data, priors)?;
     let mut runs = Runs { args, posterior: &posterior, data: &data, done: Vec::new() };
 
+    println!("{}\n", geometry::LEGEND);
+    if args.quick {
+        println!("quick: chains too short to be believed\n");
+    }
     println!("{}", Row::HEADER);
     let ladder = Ladder::Power { rungs: args.rungs, exponent: 5.0 };
     let power = PowerPosteriors { ladder: ladder.clone(), ..PowerPosteriors::new(Mala::default()) };
@@ -117,6 +121,7 @@ impl Runs<'_> {
     fn finish(self) -> Result<(), AnyError> {
         if let Some(path) = &self.args.out {
             let mut csv = csv::WriterBuilder::new().has_headers(false).from_path(path)?;
+            csv.write_record(Row::FIELDS)?;
             for (row, _) in &self.done {
                 csv.serialize(row)?;
             }
@@ -124,6 +129,11 @@ impl Runs<'_> {
         }
         if let Some((_, draws)) = self.done.iter().find(|(row, _)| row.sampler == "power, MALA") {
             println!("\nthe ladder of the first chain:\n{}", LadderReport::of(draws)?[0]);
+        }
+        if self.done.is_empty() {
+            return Err(
+                Error::argument("only", &self.args.only, "a part of a sampler's name").into()
+            );
         }
         let rate = |row: &Row| row.ess_function / row.seconds;
         let converged = || self.done.iter().filter(|(row, _)| row.rhat_function <= 1.01);

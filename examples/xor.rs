@@ -78,11 +78,19 @@ fn run(args: &Args) -> Result<(), AnyError> {
     if let Some(out) = &args.out {
         std::fs::create_dir_all(out).map_err(|e| Error::io(out, e))?;
     }
+    let descents = args.descents.unwrap_or(if args.quick { 50 } else { 1_000 });
+    if descents == 0 {
+        return Err(Error::argument("descents", 0, "at least 1").into());
+    }
     let normal = |mean, variance: f64| network(Normal::new(mean, variance.sqrt())?);
     let [usual, wide, wider, off] =
         [normal(0.0, 10.0)?, normal(0.0, 100.0)?, normal(0.0, 1000.0)?, normal(5.0, 1.0)?];
     let boxed = network(Uniform::new(-10.0, 10.0)?)?;
     let mut rows = Vec::new();
+    println!("{}\n", geometry::LEGEND);
+    if args.quick {
+        println!("quick: chains too short to be believed\n");
+    }
     println!("{}", Row::HEADER);
     let smmala = Smmala::new(SoftAbs { alpha: 1.0 });
     sample(&mut rows, "RWM", "N(0, 10)", &usual, Rwm::default(), args)?;
@@ -100,7 +108,6 @@ fn run(args: &Args) -> Result<(), AnyError> {
     let boxed_power = PowerPosteriors::new(TruncatedMala::default());
     sample(&mut rows, "power posteriors", "U(-10, 10)", &boxed, boxed_power, args)?;
 
-    let descents = args.descents.unwrap_or(if args.quick { 50 } else { 1_000 });
     println!("\ngradient descent, {descents} runs of {EPOCHS} epochs, learning rate {RATE}:");
     let mut rng = ChainRng::new(args.seed, 1_000);
     let mut solutions = Vec::new();
@@ -185,23 +192,7 @@ fn write(
 ) -> Result<(), AnyError> {
     let mut table =
         csv::WriterBuilder::new().has_headers(false).from_path(out.join("table.csv"))?;
-    table.write_record([
-        "sampler",
-        "prior",
-        "rhat_split",
-        "rhat_folded",
-        "ess_min",
-        "ess_median",
-        "ess_max",
-        "accept_rate",
-        "divergences",
-        "modes",
-        "order",
-        "transitions",
-        "rhat_function",
-        "ess_function",
-        "seconds",
-    ])?;
+    table.write_record(Row::FIELDS)?;
     for row in rows {
         table.serialize(row)?;
     }
@@ -225,7 +216,8 @@ fn write(
             parallel
                 .write_record(std::iter::once(*start).chain(numbers.iter().map(String::as_str)))?;
         }
-        for name in &names {
+        // A density takes two solutions that differ.
+        for name in names.iter().filter(|_| found.n_draws() > 1) {
             let estimate = density(found.parameter(name)?, None, 400)?;
             add(&format!("gradient descent from {start}"), name, "Gaussian", estimate)?;
         }

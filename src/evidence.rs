@@ -59,7 +59,7 @@
 use std::fmt;
 
 use ndarray::{Array2, Axis};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::Error;
 use crate::diagnostics::mcse_mean;
@@ -67,7 +67,7 @@ use crate::draws::Draws;
 use crate::sampler::LadderReport;
 
 /// log p(y) by two methods. See the [module](self).
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Evidence {
     /// By stepping stone: the headline.
     pub stepping_stone: Estimate,
@@ -89,7 +89,7 @@ pub struct Evidence {
 }
 
 /// A log evidence with its Monte Carlo standard error, in nats.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Estimate {
     /// log p(y).
     pub log_evidence: f64,
@@ -98,7 +98,7 @@ pub struct Estimate {
 }
 
 /// The log of a Bayes factor with its standard error.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct BayesFactor {
     /// log p(y | first model) - log p(y | second model).
     pub log_bayes_factor: f64,
@@ -129,9 +129,10 @@ impl Evidence {
         if draws.n_draws() < 10 {
             return Err(Error::argument("draws per chain", draws.n_draws(), "at least 10"));
         }
-        if let Some(report) = reports.iter().find(|report| report.betas[0] != 0.0) {
+        if let Some(report) = reports.iter().find(|report| report.betas.first() != Some(&0.0)) {
+            let found = report.betas.first().map_or("missing".to_string(), f64::to_string);
             let allowed = "0: evidence needs draws from a proper prior";
-            return Err(Error::argument("beta_0 of the ladder", report.betas[0], allowed));
+            return Err(Error::argument("beta_0 of the ladder", found, allowed));
         }
         // Chains by ladder, in order of appearance.
         let mut ladders: Vec<(&[f64], Vec<usize>)> = Vec::new();
@@ -175,7 +176,7 @@ impl Evidence {
             difference_error: combine(&|e| e.difference).standard_error,
             least_overlap: estimates.iter().map(|e| e.least_overlap).fold(1.0, least),
             restarts: reports.iter().map(|r| r.restarts).min().unwrap_or(0),
-            undefined: reports.iter().map(|r| r.divergences[0]).sum(),
+            undefined: reports.iter().filter_map(|r| r.divergences.first()).sum(),
         })
     }
 
@@ -195,10 +196,12 @@ impl Evidence {
         let (a, b) = (self.stepping_stone, self.thermodynamic);
         let difference = (a.log_evidence - b.log_evidence).abs();
         if !a.log_evidence.is_finite() {
-            let what = "the likelihood is 0 at all draws of a rung: there is no estimate";
+            let what = "the likelihood is 0 at all draws of a rung: the prior (or reference) does not \
+                        reach the posterior, or a density underflows";
             warnings.push(what.to_string());
         } else if !b.log_evidence.is_finite() {
-            let what = "the likelihood is 0 somewhere under the prior: no thermodynamic estimate";
+            let what = "the likelihood is 0 somewhere under the prior, or underflows: no thermodynamic \
+                        estimate";
             warnings.push(what.to_string());
         } else if difference > 3.0 * self.difference_error + self.discretisation {
             warnings.push(format!(
@@ -208,6 +211,14 @@ impl Evidence {
                 self.difference_error, self.discretisation
             ));
         }
+        if a.standard_error > 0.5 {
+            warnings.push(format!(
+                "the standard error {:.2} is large: odds between models are uncertain by a factor \
+                 of {:.1} or more",
+                a.standard_error,
+                a.standard_error.exp()
+            ));
+        }
         if self.undefined > 0 {
             warnings.push(format!(
                 "the likelihood was no number at {} draws from the prior, which are left out: the \
@@ -215,7 +226,9 @@ impl Evidence {
                 self.undefined
             ));
         }
-        if self.discretisation > 0.5 {
+        if self.discretisation == f64::INFINITY {
+            warnings.push("two rungs leave nothing to check the estimates by".to_string());
+        } else if self.discretisation > 0.5 {
             warnings.push(format!(
                 "the ladder is coarse: thermodynamic integration is off by about {:.2}",
                 self.discretisation
@@ -227,12 +240,12 @@ impl Evidence {
                 100.0 * self.least_overlap
             ));
         }
-        if self.restarts == 0 {
-            warnings.push(
-                "in one chain at least, no state came from the prior to the posterior: each rung may \
-                 know one mode only"
-                    .to_string(),
-            );
+        if self.restarts < 10 {
+            warnings.push(format!(
+                "in one chain, states came from the prior to the posterior {} times only: a mode may \
+                 be missed; run longer, or take the number of rungs that the LadderReport suggests",
+                self.restarts
+            ));
         }
         warnings
     }
@@ -241,20 +254,31 @@ impl Evidence {
 impl fmt::Display for Evidence {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { stepping_stone: s, thermodynamic: t, .. } = self;
+        writeln!(f, "log evidence   stepping stone {s}",)?;
         writeln!(
             f,
-            "log evidence   stepping stone {:.3} ({:.3})",
-            s.log_evidence, s.standard_error
-        )?;
-        writeln!(
-            f,
-            "               thermodynamic  {:.3} ({:.3}), discretisation {:.3}",
-            t.log_evidence, t.standard_error, self.discretisation
+            "               thermodynamic  {t}, discretisation {:.3}",
+            self.discretisation
         )?;
         for warning in self.warnings() {
             writeln!(f, "warning: {warning}")?;
         }
         Ok(())
+    }
+}
+
+impl fmt::Display for Estimate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:.3} ({:.3})", self.log_evidence, self.standard_error)
+    }
+}
+
+impl fmt::Display for BayesFactor {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let log = self.log_bayes_factor;
+        let (for_first, odds) = (log >= 0.0, log.abs().exp());
+        let odds = if for_first { format!("{odds:.3} to 1") } else { format!("1 to {odds:.3}") };
+        write!(f, "log Bayes factor {log:.2} ({:.2}): odds {odds}", self.standard_error)
     }
 }
 

@@ -80,6 +80,7 @@
 #![warn(missing_docs)]
 
 pub mod adapt;
+mod curvature;
 pub mod data;
 pub mod diagnostics;
 pub mod draws;

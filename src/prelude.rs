@@ -11,7 +11,8 @@ pub use crate::predict::Predictions;
 pub use crate::prior::{Laplace, LogInverseGamma, Normal, Prior, Priors, StudentT, Uniform};
 pub use crate::rng::ChainRng;
 pub use crate::sampler::{
-    Cycle, Every, Fisher, GibbsNoise, Hmc, Independence, Init, Mala, Mixture, Nuts, OnBlocks, Pcn,
-    PowerPosteriors, Preconditioner, Rwm, Sampler, Smmala, SoftAbs, StopHandle, TruncatedMala,
+    Cycle, Every, Fisher, GibbsNoise, Hmc, Independence, Init, Ladder, LadderReport, Mala, Mixture,
+    Nuts, OnBlocks, Pcn, PowerPosteriors, Preconditioner, Rwm, Sampler, Smmala, SoftAbs,
+    StopHandle, TruncatedMala,
 };
-pub use crate::target::{GradTarget, LogDensity, Posterior, Target};
+pub use crate::target::{GradTarget, LogDensity, Posterior, Target, WithReference};

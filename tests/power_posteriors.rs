@@ -194,15 +194,14 @@ where
         let (dim, cold) = (base.dim(), target.betas.len() - 1);
         for (k, q) in current.q().chunks(dim).enumerate() {
             match k {
-                _ if k < cold => self.kernel.start_at(k, q),
+                _ if k < cold => self.kernel.start_at(k, q).unwrap(),
                 _ => self.cold.set(|own| own.copy_from_slice(q)),
             }
         }
         let step = self.kernel.step(&base, &mut self.cold, ws, rng);
         current.set(|q| {
             for (k, q) in q.chunks_mut(dim).enumerate() {
-                let from = if k < cold { self.kernel.position(k) } else { self.cold.q() };
-                q.copy_from_slice(from);
+                q.copy_from_slice(self.kernel.position(k).unwrap_or(self.cold.q()));
             }
         });
         step
@@ -546,7 +545,7 @@ fn what_cannot_be_tempered_is_refused_by_name() {
     assert!(error.contains("`decay of the swaps` is 0"), "{error}");
     let plain = Sampler::new(&network(), Rwm::default()).draws(10).run().unwrap();
     let error = LadderReport::of(&plain).unwrap_err().to_string();
-    assert!(error.contains("made by PowerPosteriors"), "{error}");
+    assert!(error.contains("a run of PowerPosteriors"), "{error}");
 }
 
 /// A user's density, with its gradient, relative to a normal reference.

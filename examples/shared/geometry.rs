@@ -3,7 +3,7 @@
 use bnn_mcmc::diagnostics::{Symmetries, ess_per_chain, rhat_folded, rhat_split};
 use bnn_mcmc::likelihood::Likelihood;
 use bnn_mcmc::prelude::*;
-use ndarray::Axis;
+use ndarray::{ArrayView2, Axis};
 use serde::Serialize;
 
 /// The most draws of each chain that predictions and symmetries are computed from.
@@ -34,7 +34,32 @@ pub struct Row {
     pub seconds: f64,
 }
 
+/// What the columns of [`Row::HEADER`] mean.
+pub const LEGEND: &str = "\
+split, folded: the largest R-hat over all weights; ESS/chain: over weights; modes: copies of a mode under
+permutations of hidden units that the draws visited (effectively), of so many; moves: passages between them;
+f: predicted probabilities, largest R-hat and smallest bulk ESS, all chains; ESS/s: of f, warm-up included";
+
 impl Row {
+    /// Names of the fields, for a CSV file.
+    pub const FIELDS: [&str; 15] = [
+        "sampler",
+        "prior",
+        "rhat_split",
+        "rhat_folded",
+        "ess_min",
+        "ess_median",
+        "ess_max",
+        "accept_rate",
+        "divergences",
+        "modes",
+        "order",
+        "transitions",
+        "rhat_function",
+        "ess_function",
+        "seconds",
+    ];
+
     pub const HEADER: &str = "sampler           prior        split  folded  ESS/chain min   median      \
          max  accept    modes of  moves  f: R-hat      ESS  seconds    ESS/s";
 
@@ -45,14 +70,11 @@ impl Row {
         data: &Dataset,
         draws: &Draws,
     ) -> Result<Self, Error> {
-        let columns = || {
-            draws.values().into_owned().axis_iter(Axis(2)).map(|q| q.to_owned()).collect::<Vec<_>>()
+        let values = draws.values();
+        let worst = |of: fn(ArrayView2<f64>) -> f64| {
+            values.axis_iter(Axis(2)).map(of).fold(f64::NEG_INFINITY, f64::max)
         };
-        let columns = columns();
-        let worst = |of: fn(ndarray::ArrayView2<f64>) -> f64| {
-            columns.iter().map(|q| of(q.view())).fold(f64::NEG_INFINITY, f64::max)
-        };
-        let mut ess: Vec<f64> = columns.iter().map(|q| ess_per_chain(q.view())).collect();
+        let mut ess: Vec<f64> = values.axis_iter(Axis(2)).map(ess_per_chain).collect();
         ess.sort_by(f64::total_cmp);
         let accept = draws.accept_rate();
         let kept = kept(draws)?;

@@ -135,17 +135,21 @@ impl Symmetries {
     /// number.
     ///
     /// # Errors
-    /// Draws or a reference of another length than the layout's, or that are not finite; no draws
-    /// and no reference.
+    /// Draws with other blocks than the layout's, a reference of another length, numbers that are not
+    /// finite; no draws and no reference.
     pub fn canonical(&self, draws: &Draws, reference: Option<&[f64]>) -> Result<Canonical, Error> {
-        let (chains, length, dim) = draws.values().dim();
-        if dim != self.dim() {
-            return Err(Error::shape("number of parameters of the draws", dim, self.dim()));
+        let (chains, length, _) = draws.values().dim();
+        if draws.layout() != self.layout() {
+            let (found, expected) = (draws.layout().described(), self.layout().described());
+            return Err(Error::shape("blocks of the draws", found, expected));
         }
         let is_usable = |q: &ArrayView1<f64>| q.to_slice().is_some_and(|q| self.has_finite_norm(q));
         if let Some(n) = draws.flat().rows().into_iter().position(|q| !is_usable(&q)) {
-            let found =
-                format!("not finite, or too large, in draw {} of chain {}", n % length, n / length);
+            let found = format!(
+                "draw {} of chain {}, which is not finite or too large",
+                n % length,
+                n / length
+            );
             return Err(Error::argument("draws", found, FINITE));
         }
         let (mut reference, refine) = match reference {

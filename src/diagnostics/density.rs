@@ -47,6 +47,7 @@
 //! ```
 
 use ndarray::{Array1, ArrayView2};
+use serde::{Deserialize, Serialize};
 use statrs::function::beta::ln_beta;
 
 use super::chains::mean_and_variance;
@@ -54,7 +55,7 @@ use crate::Error;
 use crate::error::{finite, positive};
 
 /// A density estimated on a grid.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Density {
     /// The grid: equidistant, ascending.
     pub x: Array1<f64>,
@@ -158,8 +159,8 @@ fn rho(x: f64, b: f64) -> f64 {
 
 /// All draws in ascending order.
 fn sorted(draws: ArrayView2<f64>, points: usize) -> Result<Vec<f64>, Error> {
-    if points < 2 {
-        return Err(Error::argument("points", points, "at least 2"));
+    if !(2..=1_000_000).contains(&points) {
+        return Err(Error::argument("points", points, "2 to 1,000,000"));
     }
     if draws.len() < 2 {
         return Err(Error::argument("number of draws", draws.len(), "at least 2"));
@@ -171,7 +172,8 @@ fn sorted(draws: ArrayView2<f64>, points: usize) -> Result<Vec<f64>, Error> {
     draws.sort_by(f64::total_cmp);
     let constant = draws[0] == draws[draws.len() - 1];
     if constant {
-        return Err(Error::argument("every draw", draws[0], "not equal to all others"));
+        let found = format!("{} at every place", draws[0]);
+        return Err(Error::argument("draws", found, "not all equal"));
     }
     Ok(draws)
 }

@@ -47,7 +47,11 @@
 //! # Ok::<(), bnn_mcmc::Error>(())
 //! ```
 
+use std::fmt;
+
 use ndarray::{Array2, ArrayView2, Axis};
+
+use serde::{Deserialize, Serialize};
 
 use crate::Error;
 use crate::draws::Draws;
@@ -58,7 +62,7 @@ use crate::target::GradTarget;
 const MEDIAN_DRAWS: usize = 1000;
 
 /// How to compute a kernel Stein discrepancy. See the [module](self).
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Stein {
     /// c of the kernel, above 0.
     pub c: f64,
@@ -76,7 +80,7 @@ impl Default for Stein {
 }
 
 /// A kernel Stein discrepancy.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SteinDiscrepancy {
     /// V, the square of the discrepancy.
     pub v_statistic: f64,
@@ -94,6 +98,20 @@ impl SteinDiscrepancy {
     /// KSD = sqrt(V).
     pub fn discrepancy(&self) -> f64 {
         self.v_statistic.max(0.0).sqrt()
+    }
+}
+
+impl fmt::Display for SteinDiscrepancy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "Stein discrepancy {:.4}; U {:.4e} is {:.1} standard errors from the 0 of independent \
+             draws of the target ({} draws)",
+            self.discrepancy(),
+            self.u_statistic,
+            self.u_statistic / self.standard_error,
+            self.n_draws
+        )
     }
 }
 
@@ -118,6 +136,8 @@ impl Stein {
     }
 
     /// Of all draws of all chains, with the gradients of `target`, computed for those that are kept.
+    /// Not for a density that ends abruptly at a bound, as under a uniform prior: right draws look
+    /// biased there.
     ///
     /// Errors: as for [`from_gradients`](Self::from_gradients).
     pub fn of_draws<T: GradTarget>(

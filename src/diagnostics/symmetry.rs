@@ -104,7 +104,7 @@ impl fmt::Display for Element {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Symmetries {
     layers: Vec<Layer>,
-    dim: usize,
+    layout: Layout,
     flips: bool,
 }
 
@@ -172,7 +172,7 @@ impl Symmetries {
         };
         let layers = network.sizes().windows(2).enumerate().map(layer).collect::<Result<_, _>>()?;
         let flips = matches!(network.hidden(), Activation::Tanh | Activation::Identity);
-        Ok(Self { layers, dim: layout.dim(), flips })
+        Ok(Self { layers, layout: layout.clone(), flips })
     }
 
     /// Permutations only, for priors that are not symmetric about 0.
@@ -257,7 +257,11 @@ impl Symmetries {
     }
 
     fn check_length(&self, what: &str, q: &[f64]) -> Result<(), Error> {
-        if q.len() == self.dim { Ok(()) } else { Err(Error::shape(what, q.len(), self.dim)) }
+        if q.len() == self.layout.dim() {
+            Ok(())
+        } else {
+            Err(Error::shape(what, q.len(), self.layout.dim()))
+        }
     }
 
     /// Whether scalar products of the weights with others of finite norm are finite.
@@ -274,8 +278,8 @@ impl Symmetries {
         self.layers.iter().map(of_layer).sum()
     }
 
-    pub(super) fn dim(&self) -> usize {
-        self.dim
+    pub(super) fn layout(&self) -> &Layout {
+        &self.layout
     }
 
     fn hidden(&self) -> &[Layer] {

@@ -11,10 +11,10 @@ use ndarray::Array2;
 
 use super::{Likelihood, SecondOrderLikelihood, check_outputs, logit_tangent, mismatch};
 use crate::Error;
+use crate::curvature::Curvature;
 use crate::data::Response;
 use crate::linalg::elementary::{sigmoid_in_place, softplus_and_sigmoid, softplus_in_place};
 use crate::rng::ChainRng;
-use crate::target::Curvature;
 use crate::tile::{TILE_ROWS, Tile, TileMut};
 
 /// P(second class) = sigmoid(f(x)). The response has exactly two classes, the model one output.
@@ -87,7 +87,6 @@ impl Likelihood for Bernoulli {
 
 impl SecondOrderLikelihood for Bernoulli {
     /// R [y - sigmoid z] = -p (1 - p) R z, observed and expected.
-    #[allow(clippy::too_many_arguments)]
     fn log_lik_tangent(
         &self,
         _: Curvature,

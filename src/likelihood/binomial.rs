@@ -18,10 +18,10 @@ use super::{
     mismatch,
 };
 use crate::Error;
+use crate::curvature::Curvature;
 use crate::data::Response;
 use crate::linalg::elementary::{sigmoid_in_place, softplus_in_place};
 use crate::rng::ChainRng;
-use crate::target::Curvature;
 use crate::tile::{TILE_ROWS, Tile, TileMut};
 
 /// k ~ Binomial(n, sigmoid(f(x))). The response has the columns (successes, failures).
@@ -121,7 +121,6 @@ fn wrong_side(k: f64, n: f64, z: f64) -> f64 {
 
 impl SecondOrderLikelihood for Binomial {
     /// R [k - n sigmoid z] = -n p (1 - p) R z, observed and expected.
-    #[allow(clippy::too_many_arguments)]
     fn log_lik_tangent(
         &self,
         _: Curvature,

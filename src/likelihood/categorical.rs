@@ -18,10 +18,10 @@ use super::{
     softmax_tangent,
 };
 use crate::Error;
+use crate::curvature::Curvature;
 use crate::data::Response;
 use crate::linalg::elementary::ln_in_place;
 use crate::rng::ChainRng;
-use crate::target::Curvature;
 use crate::tile::{TILE_ROWS, Tile, TileMut};
 
 /// P(class k) = softmax(f(x))_k. The model has one output per class.
@@ -120,7 +120,6 @@ pub(super) fn softmax(out: Tile, mut mean: TileMut) {
 
 impl SecondOrderLikelihood for Categorical {
     /// -p_k (R z_k - sum_j p_j R z_j), observed and expected.
-    #[allow(clippy::too_many_arguments)]
     fn log_lik_tangent(
         &self,
         _: Curvature,

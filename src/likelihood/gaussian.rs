@@ -24,11 +24,11 @@ use ndarray::Array2;
 
 use super::{Likelihood, SecondOrderLikelihood, check_outputs, mismatch};
 use crate::Error;
+use crate::curvature::Curvature;
 use crate::data::Response;
 use crate::error::ordinary_sd;
 use crate::layout::Layout;
 use crate::rng::ChainRng;
-use crate::target::Curvature;
 use crate::tile::{LANES, Tile, TileMut};
 
 /// y = f(x) + noise, noise ~ N(0, tau^2), the same tau for all response columns.
@@ -163,7 +163,6 @@ impl Likelihood for Gaussian {
 }
 
 impl SecondOrderLikelihood for Gaussian {
-    #[allow(clippy::too_many_arguments)]
     fn log_lik_tangent(
         &self,
         curvature: Curvature,

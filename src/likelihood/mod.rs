@@ -32,10 +32,10 @@ use ndarray::Array2;
 use rand_distr::Distribution;
 
 use crate::Error;
+use crate::curvature::Curvature;
 use crate::data::Response;
 use crate::layout::Layout;
 use crate::rng::ChainRng;
-use crate::target::Curvature;
 use crate::tile::{TILE_ROWS, Tile, TileMut};
 
 /// The density of a response given a model's outputs. See the [module](self).

@@ -16,10 +16,10 @@ use super::{
     draw_binomial, mismatch, row_maximum, softmax_parts, softmax_tangent, weighted,
 };
 use crate::Error;
+use crate::curvature::Curvature;
 use crate::data::Response;
 use crate::linalg::elementary::ln_in_place;
 use crate::rng::ChainRng;
-use crate::target::Curvature;
 use crate::tile::{TILE_ROWS, Tile, TileMut};
 
 /// c ~ Multinomial(n, softmax(f(x))). The response has one column of counts per category.
@@ -126,7 +126,6 @@ impl Likelihood for Multinomial {
 
 impl SecondOrderLikelihood for Multinomial {
     /// -n p_k (R z_k - sum_j p_j R z_j), observed and expected.
-    #[allow(clippy::too_many_arguments)]
     fn log_lik_tangent(
         &self,
         _: Curvature,

@@ -4,9 +4,9 @@ use serde::Serialize;
 
 use super::{Prior, subtract_scaled};
 use crate::Error;
+use crate::curvature::Curvature;
 use crate::error::{finite, positive};
 use crate::rng::ChainRng;
-use crate::target::Curvature;
 
 /// Laplace(location, scale) for every coordinate of the block; the standard deviation is
 /// sqrt(2) scale.

@@ -17,8 +17,8 @@ use serde::Serialize;
 
 use super::{Family, Prior, subtract_scaled};
 use crate::Error;
+use crate::curvature::Curvature;
 use crate::rng::ChainRng;
-use crate::target::Curvature;
 
 /// x = log v with v ~ IG(shape, scale), for every coordinate x of the block.
 ///
@@ -84,8 +84,8 @@ impl Prior for LogInverseGamma {
             return Err(Error::argument(
                 "shape and scale of the inverse-gamma prior",
                 "0",
-                "above 0 to draw from it: with 0 the prior is improper. Give starting points \
-                 instead (`Init::Around` or `Init::Points`)",
+                "above 0 to draw from it: with 0 the prior is improper. (Chains can start elsewhere: \
+                 `Init::Around` or `Init::Points`)",
             ));
         }
         // v = scale / g with g ~ Gamma(a, 1) = Gamma(a + 1, 1) U^(1/a), in logs: for a small shape

@@ -50,9 +50,9 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use crate::Error;
+use crate::curvature::Curvature;
 use crate::layout::Layout;
 use crate::rng::ChainRng;
-use crate::target::Curvature;
 
 /// A density over one block of parameters, independent of the other blocks.
 pub trait Prior: Debug + Send + Sync {

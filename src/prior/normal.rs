@@ -4,9 +4,9 @@ use serde::Serialize;
 
 use super::{Family, Prior, subtract_scaled};
 use crate::Error;
+use crate::curvature::Curvature;
 use crate::error::{finite, ordinary_sd};
 use crate::rng::ChainRng;
-use crate::target::Curvature;
 
 /// N(mean, sd^2) for every coordinate of the block.
 ///

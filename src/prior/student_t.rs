@@ -12,9 +12,9 @@ use statrs::function::gamma::ln_gamma;
 
 use super::{Prior, subtract_scaled};
 use crate::Error;
+use crate::curvature::Curvature;
 use crate::error::{finite, positive};
 use crate::rng::ChainRng;
-use crate::target::Curvature;
 
 /// Student's t for every coordinate of the block: heavy tails, for a few large weights among small
 /// ones. One degree of freedom is the Cauchy distribution.

@@ -4,9 +4,9 @@ use serde::Serialize;
 
 use super::{Family, Prior, subtract_scaled};
 use crate::Error;
+use crate::curvature::Curvature;
 use crate::error::finite;
 use crate::rng::ChainRng;
-use crate::target::Curvature;
 
 /// U(lower, upper) for every coordinate of the block; -inf outside.
 ///
@@ -54,6 +54,7 @@ impl Prior for Uniform {
         x.fill_with(|| self.lower + (self.upper - self.lower) * rng.uniform());
         Ok(())
     }
+
     fn family(&self) -> Family {
         Family::Uniform { lower: self.lower, upper: self.upper }
     }

@@ -142,6 +142,17 @@ impl<A, B> Pair<A, B> {
         names
     }
 
+    fn report<T: Target>(&self) -> Vec<(String, Vec<f64>)>
+    where
+        A: Kernel<T>,
+        B: Kernel<T>,
+    {
+        let first = self.first.report().into_iter().map(|(name, v)| (format!("first.{name}"), v));
+        let second =
+            self.second.report().into_iter().map(|(name, v)| (format!("second.{name}"), v));
+        first.chain(second).collect()
+    }
+
     fn stats<T: Target>(&self, out: &mut [f64])
     where
         A: Kernel<T>,
@@ -219,6 +230,10 @@ impl<T: Target, A: Kernel<T>, B: Kernel<T>> Kernel<T> for CycleKernel<A, B> {
     fn stats(&self, out: &mut [f64]) {
         self.0.stats(out);
     }
+
+    fn report(&self) -> Vec<(String, Vec<f64>)> {
+        self.0.report()
+    }
 }
 
 impl<T: Target, A: Algorithm<T>, B: Algorithm<T>> Algorithm<T> for Mixture<A, B> {
@@ -282,5 +297,9 @@ impl<T: Target, A: Kernel<T>, B: Kernel<T>> Kernel<T> for MixtureKernel<A, B> {
 
     fn stats(&self, out: &mut [f64]) {
         self.pair.stats(out);
+    }
+
+    fn report(&self) -> Vec<(String, Vec<f64>)> {
+        self.pair.report()
     }
 }

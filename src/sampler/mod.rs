@@ -143,7 +143,8 @@ pub trait Kernel<T: Target>: Send {
     fn stats(&self, _out: &mut [f64]) {}
 
     /// What there is to say about the whole run, by name: kept in
-    /// [`RunInfo::reports`](crate::draws::RunInfo::reports).
+    /// [`RunInfo::reports`](crate::draws::RunInfo::reports). Kernels made of others pass on theirs,
+    /// under the prefixes of [`stat_names`](Self::stat_names).
     fn report(&self) -> Vec<(String, Vec<f64>)> {
         Vec::new()
     }

@@ -127,4 +127,8 @@ where
     fn stats(&self, out: &mut [f64]) {
         self.inner.stats(out);
     }
+
+    fn report(&self) -> Vec<(String, Vec<f64>)> {
+        self.inner.report()
+    }
 }

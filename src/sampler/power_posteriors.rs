@@ -350,21 +350,26 @@ where
         self.rungs.iter().map(|rung| rung.target.beta()).collect()
     }
 
-    /// Where rung `k` is. The last one's place is the chain's own position.
-    ///
-    /// # Panics
-    /// If there is no rung `k`.
-    pub fn position(&self, k: usize) -> &[f64] {
-        self.rungs[k].point.q()
+    /// Where rung `k` is; none for the last, whose place is the chain's own position.
+    pub fn position(&self, k: usize) -> Option<&[f64]> {
+        let hot = &self.rungs[..self.rungs.len() - 1];
+        hot.get(k).map(|rung| rung.point.q())
     }
 
-    /// Starts rung `k`, which is not the last, at `q`.
+    /// Puts rung `k`, which is not the last, at `q`.
     ///
-    /// # Panics
-    /// If there is no rung `k`, or `q` has the wrong length.
-    pub fn start_at(&mut self, k: usize, q: &[f64]) {
+    /// Errors: no such rung, or a `q` of another length.
+    pub fn start_at(&mut self, k: usize, q: &[f64]) -> Result<(), Error> {
+        let last = self.rungs.len() - 1;
+        if k >= last {
+            return Err(Error::argument("k", k, format!("a rung below {last}")));
+        }
+        if q.len() != self.before.len() {
+            return Err(Error::shape("length of q", q.len(), self.before.len()));
+        }
         self.rungs[k].start_at(q);
         self.rungs[k].started = true;
+        Ok(())
     }
 
     fn exchange(&mut self, round: u64, rng: &mut ChainRng) {
@@ -572,7 +577,9 @@ where
         let rounds = travel.rounds as f64;
         let counts = |counts: &[u64]| counts.iter().map(|c| *c as f64).collect::<Vec<_>>();
         let entry = |name: &str, values| (name.to_string(), values);
-        vec![
+        let cold = self.rungs.last().and_then(|rung| rung.kernel.as_ref());
+        let inner = cold.map_or_else(Vec::new, Kernel::report);
+        let own = [
             entry("betas", self.betas()),
             entry("swap_accept", travel.neighbours.iter().map(|sum| sum / rounds).collect()),
             entry("swap_rate", vec![travel.accepted as f64 / travel.proposed as f64]),
@@ -583,6 +590,9 @@ where
             entry("rung_divergences", counts(&travel.divergences)),
             entry("restarts", counts(&[travel.restarts])),
             entry("round_trips", counts(&[travel.round_trips])),
-        ]
+        ];
+        own.into_iter()
+            .chain(inner.into_iter().map(|(name, v)| (format!("cold.{name}"), v)))
+            .collect()
     }
 }

@@ -38,7 +38,9 @@ pub use capabilities::{
 pub use conditioned::{Conditioned, ConditionedWorkspace};
 pub use point::Point;
 pub use posterior::{Posterior, PosteriorWorkspace};
-pub use second_order::{Curvature, FisherTarget, HessTarget};
+pub use second_order::{FisherTarget, HessTarget};
+
+pub use crate::curvature::Curvature;
 pub use tempered::{PowerGradTarget, PowerTarget, Tempered};
 pub use with_reference::WithReference;
 

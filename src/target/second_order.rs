@@ -33,15 +33,6 @@ use super::{
 };
 use crate::Error;
 
-/// Which second derivative of a log density.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Curvature {
-    /// The second derivative itself, at the data as they are.
-    Observed,
-    /// Its expectation over data from the model: nowhere of the wrong sign.
-    Expected,
-}
-
 /// A target with its Hessian. See the [module](self).
 pub trait HessTarget: GradTarget {
     /// Overwrites `out` (d x d, row-major, symmetric) with minus the Hessian of beta ell + log p at q.

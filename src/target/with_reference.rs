@@ -10,9 +10,10 @@
 //! beta = 1 is the density itself and beta = 0 the reference, from which exact draws can be made.
 //! The evidence is then the integral of pi: 1 if it is normalised.
 //!
-//! The reference must cover the density: where it is narrower, ell is unbounded. Where the density is
-//! zero, ell is -inf, which draws from the reference may find; a proposal there counts as a
-//! divergence above beta = 0.
+//! The reference must cover the density: where it is narrower, ell is unbounded. It is one [`Prior`] for
+//! all coordinates alike. Where the density is zero, ell is -inf, which draws from the reference may
+//! find; a proposal there counts as a divergence above beta = 0. **A log density must not underflow**
+//! to -inf far out, as the logarithm of a sum of small numbers does: factor the largest out.
 //!
 //! ```
 //! use bnn_mcmc::prelude::*;
@@ -29,8 +30,9 @@
 //!     }
 //!     fn workspace(&self) {}
 //!     fn log_density(&self, q: &[f64], _: &mut ()) -> LogDensity {
-//!         let mode = |at: f64| (-12.5 * (q[0] - at).powi(2)).exp();
-//!         LogDensity::from((mode(-3.0) + mode(3.0)).ln())
+//!         let (a, b) = (-12.5 * (q[0] + 3.0).powi(2), -12.5 * (q[0] - 3.0).powi(2));
+//!         // log(e^a + e^b), without underflow
+//!         LogDensity::from(a.max(b) + (-(a - b).abs()).exp().ln_1p())
 //!     }
 //! }
 //!
@@ -195,7 +197,8 @@ impl<T: HessTarget, P: Prior> HessTarget for WithReference<T, P> {
         if self.reference.add_hessian_product(Curvature::Observed, &q, &q, &mut zeros) {
             self.target.check_hessian()
         } else {
-            let allowed = "one with second derivatives: implement `Prior::add_hessian_product`";
+            let allowed =
+                "a prior whose second derivatives are known (`Prior::add_hessian_product`)";
             Err(Error::argument("reference", format!("{:?}", self.reference), allowed))
         }
     }

@@ -32,6 +32,9 @@ pub enum Ladder {
     Given(Vec<f64>),
 }
 
+/// The most rungs of a ladder.
+const MOST_RUNGS: usize = 10_000;
+
 impl Default for Ladder {
     /// Thirteen rungs (i / 12)^5.
     fn default() -> Self {
@@ -44,8 +47,9 @@ impl Ladder {
     pub fn betas(&self) -> Result<Vec<f64>, Error> {
         let betas = match self {
             Self::Power { rungs, exponent } => {
-                if *rungs < 2 {
-                    return Err(Error::argument("rungs of the ladder", rungs, "at least 2"));
+                if !(2..=MOST_RUNGS).contains(rungs) {
+                    let allowed = format!("2 to {MOST_RUNGS}");
+                    return Err(Error::argument("rungs of the ladder", rungs, allowed));
                 }
                 if !(*exponent > 0.0 && exponent.is_finite()) {
                     let name = "exponent of the ladder";
@@ -56,15 +60,23 @@ impl Ladder {
             }
             Self::Given(betas) => betas.clone(),
         };
-        let ascending = betas.windows(2).all(|pair| pair[0] < pair[1]);
-        let bounded = betas.len() > 1 && betas[0] >= 0.0 && betas[betas.len() - 1] == 1.0;
-        if ascending && bounded {
-            Ok(betas)
-        } else {
-            let value = format!("{betas:?}");
-            let allowed = "two powers or more, strictly ascending, from 0 or above to exactly 1";
-            Err(Error::argument("betas of the ladder", value, allowed))
-        }
+        // NaN is neither ascending nor within the bounds.
+        let disorder = betas.windows(2).position(|pair| !matches!(pair, [a, b] if a < b));
+        let found = match (&betas[..], disorder) {
+            ([] | [_], _) => format!("{betas:?}"),
+            (_, Some(k)) => format!("{} followed by {} (rung {})", betas[k], betas[k + 1], k + 1),
+            ([first, .., last], None) if *first < 0.0 || *last != 1.0 => {
+                format!("from {first} to {last}")
+            }
+            _ => return Ok(betas),
+        };
+        let allowed = match self {
+            Self::Power { .. } => "strictly ascending: a smaller exponent or fewer rungs",
+            Self::Given(_) => {
+                "two powers or more, strictly ascending, from 0 or above to exactly 1"
+            }
+        };
+        Err(Error::argument("betas of the ladder", found, allowed))
     }
 }
 
@@ -112,7 +124,7 @@ pub(super) fn equalised(betas: &[f64], rejections: &[f64]) -> Vec<f64> {
 /// }
 /// # Ok::<(), bnn_mcmc::Error>(())
 /// ```
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct LadderReport {
     /// The powers of the likelihood, ascending.
     pub betas: Vec<f64>,
@@ -137,8 +149,10 @@ impl LadderReport {
     /// Errors: draws of another sampler.
     pub fn of(draws: &Draws) -> Result<Vec<Self>, Error> {
         let missing = || {
-            let allowed = "made by PowerPosteriors: these have no ladder of temperatures";
-            Error::argument("draws", "of another sampler", allowed)
+            let found = "without the report of a ladder";
+            let allowed =
+                "a run of PowerPosteriors (not within a Cycle or Mixture, nor read from a file)";
+            Error::argument("draws", found, allowed)
         };
         let reports = &draws.info().reports;
         if reports.is_empty() {
@@ -178,12 +192,12 @@ impl fmt::Display for LadderReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "rung       beta  swap with next  accepted within  divergent")?;
         for (k, beta) in self.betas.iter().enumerate() {
-            let next = self.swap_accept.get(k).map_or(String::new(), |a| format!("{a:.3}"));
-            let within = match self.accept_prob[k] {
-                a if a.is_nan() => "exact".to_string(),
-                a => format!("{a:.3}"),
-            };
-            writeln!(f, "{k:4}  {beta:9.3e}  {next:>14}  {within:>15}  {:9}", self.divergences[k])?;
+            let number =
+                |values: &[f64]| values.get(k).map_or(String::new(), |a| format!("{a:.3}"));
+            let (next, within) = (number(&self.swap_accept), number(&self.accept_prob));
+            let within = if *beta == 0.0 { "exact".to_string() } else { within };
+            let divergences = self.divergences.get(k).copied().unwrap_or(0);
+            writeln!(f, "{k:4}  {beta:9.3e}  {next:>14}  {within:>15}  {divergences:9}")?;
         }
         writeln!(
             f,
@@ -213,11 +227,13 @@ mod tests {
             (Ladder::Power { rungs: 1, exponent: 5.0 }, "`rungs of the ladder` is 1"),
             (Ladder::Power { rungs: 4, exponent: 0.0 }, "`exponent of the ladder` is 0"),
             (Ladder::Power { rungs: 4, exponent: f64::NAN }, "exponent of the ladder"),
-            (Ladder::Power { rungs: 50, exponent: 200.0 }, "strictly ascending"),
+            (Ladder::Power { rungs: 50, exponent: 200.0 }, "a smaller exponent"),
             (Ladder::Given(vec![]), "two powers or more"),
             (Ladder::Given(vec![0.0, 0.5]), "to exactly 1"),
             (Ladder::Given(vec![-0.1, 1.0]), "from 0 or above"),
-            (Ladder::Given(vec![0.0, f64::NAN, 1.0]), "NaN"),
+            (Ladder::Given(vec![0.0, f64::NAN, 1.0]), "0 followed by NaN"),
+            (Ladder::Given(vec![0.0, 0.6, 0.3, 1.0]), "0.6 followed by 0.3 (rung 2)"),
+            (Ladder::Power { rungs: usize::MAX, exponent: 5.0 }, "2 to 10000"),
             (Ladder::Given(vec![0.0, 0.5, 0.5, 1.0]), "strictly ascending"),
         ] {
             let error = ladder.betas().unwrap_err().to_string();
