@@ -289,9 +289,10 @@ fn of_ladder(betas: &[f64], rungs: &[Array2<f64>]) -> OfLadder {
     let (log_evidence, weights) = integral(betas, &moments, &all);
     // Every second rung, counted from either end, where that makes a difference.
     let last = all.len() - 1;
-    let from_hot = all.iter().copied().filter(|k| k % 2 == 0 || *k == last).collect::<Vec<_>>();
+    let from_hot =
+        all.iter().copied().filter(|k| k.is_multiple_of(2) || *k == last).collect::<Vec<_>>();
     let from_cold =
-        all.iter().copied().filter(|k| (last - k) % 2 == 0 || *k == 0).collect::<Vec<_>>();
+        all.iter().copied().filter(|k| (last - k).is_multiple_of(2) || *k == 0).collect::<Vec<_>>();
     let errors =
         [from_hot, from_cold].map(|at| (integral(betas, &moments, &at).0 - log_evidence) / 15.0);
     let discretisation = if errors[0].abs() > errors[1].abs() { errors[0] } else { errors[1] };
