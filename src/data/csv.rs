@@ -33,6 +33,7 @@
 //! - **Levels and classes** are sorted by size if all of them are numbers, else as text in the
 //!   order of Unicode: capitals before small letters. They count from 0 in this order. One
 //!   number written in two ways (`1` and `1.0`) is an error.
+//! - **Gzip** is recognised by its first two bytes and unpacked, up to 4 GiB of text.
 //! - **Row** in an error is the line of the file, counted from 1; **columns** without a header are
 //!   named `#1`, `#2`, ...
 

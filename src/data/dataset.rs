@@ -332,6 +332,64 @@ impl Dataset {
             response_names: self.response_names.clone(),
         })
     }
+
+    /// The rows of some classes, which are numbered anew in the given order. The rows keep theirs.
+    ///
+    /// ```
+    /// use bnn_mcmc::data::Dataset;
+    /// let x = ndarray::array![[0.0], [1.0], [2.0], [3.0]];
+    /// let data = Dataset::classification(x, vec![2, 0, 1, 0], ["moth", "bee", "fly"])?;
+    /// let two = data.select_classes(["fly", "moth"])?;
+    /// assert_eq!(two.response().class_names().unwrap(), ["fly", "moth"]);
+    /// assert_eq!(two.classes()?, [0, 1, 1]);
+    /// # Ok::<(), bnn_mcmc::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// If the response is not classes, there are fewer than two names, a name occurs twice or is
+    /// not that of a class, or a class has no rows.
+    pub fn select_classes<S: Into<String>>(
+        &self,
+        classes: impl IntoIterator<Item = S>,
+    ) -> Result<Self, Error> {
+        let Response::Classes { index, names } = &self.response else {
+            return Err(self.wrong_kind("classes"));
+        };
+        let chosen: Vec<String> = classes.into_iter().map(Into::into).collect();
+        let sizes = self.response.class_sizes().unwrap_or_default();
+        let places = class_places("class", names, &sizes, &chosen)?;
+        let rows: Vec<usize> = (0..self.rows()).filter(|i| places[index[*i]].is_some()).collect();
+        let mut data = self.select(&rows)?;
+        let index = rows.iter().filter_map(|i| places[index[*i]]).collect();
+        data.response = Response::Classes { index, names: chosen };
+        Ok(data)
+    }
+}
+
+/// The place of each class among the `chosen` ones, if it is one of them. `what` names the classes in
+/// errors; `sizes` are their rows.
+pub(super) fn class_places(
+    what: &str,
+    names: &[String],
+    sizes: &[usize],
+    chosen: &[String],
+) -> Result<Vec<Option<usize>>, Error> {
+    if chosen.len() < 2 {
+        return Err(Error::shape("number of classes to select", chosen.len(), "at least 2"));
+    }
+    check_names("classes to select", chosen, chosen.len())?;
+    let mut places = vec![None; names.len()];
+    for (place, name) in chosen.iter().enumerate() {
+        let Some(class) = names.iter().position(|n| n == name) else {
+            let (what, name, known) = (what.into(), name.clone(), names.to_vec());
+            return Err(Error::UnknownName { what, name, known });
+        };
+        if sizes[class] == 0 {
+            return Err(Error::shape(format!("rows of {what} `{name}`"), 0, "at least 1"));
+        }
+        places[class] = Some(place);
+    }
+    Ok(places)
 }
 
 /// A summary in two lines: rows and features, then the response.
