@@ -847,6 +847,27 @@ mod tests {
     }
 
     #[test]
+    fn gzip_is_unpacked() {
+        use flate2::{Compression, write::GzEncoder};
+        use std::io::Write;
+        let mut packed = GzEncoder::new(Vec::new(), Compression::default());
+        packed.write_all(FLOWERS.as_bytes()).unwrap();
+        let mut packed = packed.finish().unwrap();
+        let plain = kind().read(FLOWERS.as_bytes()).unwrap();
+        assert_eq!(kind().read(&packed[..]).unwrap(), plain);
+        assert_eq!(plain.schema.read(&packed[..]).unwrap(), plain);
+        for cut in [2, 9, packed.len() - 1] {
+            let error = kind().read(&packed[..cut]).unwrap_err();
+            assert!(
+                error.is_data() && error.to_string().contains("gzip data cannot be"),
+                "{error}"
+            );
+        }
+        packed[12] ^= 0x55;
+        assert!(kind().read(&packed[..]).unwrap_err().to_string().contains("gzip data cannot be"));
+    }
+
+    #[test]
     fn files_that_cannot_be_opened_are_named() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("none.csv");

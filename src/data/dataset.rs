@@ -557,6 +557,35 @@ mod tests {
     }
 
     #[test]
+    fn classes_are_selected_and_numbered_anew() {
+        let x = array![[0.0], [1.0], [2.0], [3.0], [4.0]];
+        let data = Dataset::classification(x.clone(), vec![2, 0, 1, 0, 2], ["a", "b", "c", "none"])
+            .and_then(|data| data.with_response_names(["kind"]))
+            .unwrap();
+        let two = data.select_classes(["c", "a"]).unwrap();
+        assert_eq!(two.x().column(0).to_vec(), [0.0, 1.0, 3.0, 4.0]);
+        assert_eq!(two.classes().unwrap(), [0, 1, 1, 0]);
+        assert_eq!(two.response().class_names().unwrap(), ["c", "a"]);
+        assert_eq!(two.response_names(), ["kind"]);
+        // All classes in another order, and back.
+        let turned = data.select_classes(["b", "c", "a"]).unwrap();
+        assert_eq!(turned.classes().unwrap(), [1, 2, 0, 2, 1]);
+        let back = turned.select_classes(vec!["a".to_string(), "b".into(), "c".into()]).unwrap();
+        assert_eq!(back.classes(), data.classes());
+
+        let error = |chosen: &[&str]| message(data.select_classes(chosen.to_vec()));
+        assert_eq!(error(&["a", "d"]), "there is no class named `d`; there are: a, b, c, none");
+        assert_eq!(error(&["a", "none"]), "rows of class `none`: found 0, expected at least 1");
+        assert_eq!(error(&["a"]), "number of classes to select: found 1, expected at least 2");
+        assert_eq!(
+            error(&["a", "b", "a"]),
+            "`classes to select` is `a` twice, but must be all different"
+        );
+        let real = Dataset::regression(x, array![1.0, 2.0, 3.0, 4.0, 5.0]).unwrap();
+        assert!(message(real.select_classes(["a", "b"])).contains("of the kind real numbers"));
+    }
+
+    #[test]
     fn rows_are_selected_with_their_response_and_all_class_names() {
         let data =
             Dataset::classification(array![[1.0], [2.0], [3.0]], vec![0, 1, 2], ["a", "b", "c"])

@@ -240,3 +240,214 @@ fn pixel_names(height: u32, width: u32) -> Vec<String> {
     let name = |i: u32| move |j: u32| format!("px{i:0digits$}{j:0digits$}");
     (0..height).flat_map(|i| (0..width).map(name(i))).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use flate2::Compression;
+    use flate2::write::GzEncoder;
+    use std::io::Write;
+
+    /// An IDX file of bytes.
+    fn idx(sizes: &[u32], elements: &[u8]) -> Vec<u8> {
+        let mut file = vec![0, 0, 8, sizes.len() as u8];
+        sizes.iter().for_each(|n| file.extend(n.to_be_bytes()));
+        file.extend(elements);
+        file
+    }
+
+    fn gzip(bytes: &[u8]) -> Vec<u8> {
+        let mut packed = GzEncoder::new(Vec::new(), Compression::default());
+        packed.write_all(bytes).unwrap();
+        packed.finish().unwrap()
+    }
+
+    /// Five images of 2x3 pixels and their labels.
+    fn files() -> (Vec<u8>, Vec<u8>) {
+        let pixels: Vec<u8> = (0..30).map(|i| i * 8).collect();
+        (idx(&[5, 2, 3], &pixels), idx(&[5], &[7, 1, 10, 7, 2]))
+    }
+
+    fn message(reader: &IdxReader, images: &[u8], labels: &[u8]) -> String {
+        let error = reader.read(images, labels).unwrap_err();
+        assert!(error.is_data() || error.is_argument(), "{error:?}");
+        error.to_string()
+    }
+
+    #[test]
+    fn images_become_rows_and_labels_classes() {
+        let (images, labels) = files();
+        let data = IdxReader::new().read(&images[..], &labels[..]).unwrap();
+        assert_eq!((data.rows(), data.n_features()), (5, 6));
+        assert_eq!(data.feature_names(), ["px00", "px01", "px02", "px10", "px11", "px12"]);
+        assert_eq!(data.response_names(), ["label"]);
+        // By size, not alphabetically.
+        assert_eq!(data.response().class_names().unwrap(), ["1", "2", "7", "10"]);
+        assert_eq!(data.classes().unwrap(), [2, 0, 3, 2, 1]);
+        for ((i, j), value) in data.x().indexed_iter() {
+            assert_eq!(*value, (6 * i + j) as f64 * 8.0 / 255.0);
+        }
+        // All 256 bytes; names of three digits.
+        let bytes: Vec<u8> = (0..=255).cycle().take(2 * 101).collect();
+        let wide = (idx(&[2, 1, 101], &bytes), idx(&[2], &[0, 1]));
+        let data = IdxReader::new().read(&wide.0[..], &wide.1[..]).unwrap();
+        assert_eq!(data.feature_names()[100], "px000100");
+        assert_eq!(data.x()[(1, 100)], 201.0 / 255.0);
+    }
+
+    #[test]
+    fn some_classes_are_numbered_in_the_order_given() {
+        let (images, labels) = files();
+        let all = IdxReader::new().read(&images[..], &labels[..]).unwrap();
+        for chosen in [["7", "1"], ["1", "7"], ["10", "2"]] {
+            let some = IdxReader::new().classes(chosen).read(&images[..], &labels[..]).unwrap();
+            assert_eq!(some, all.select_classes(chosen).unwrap());
+        }
+        let sevens = IdxReader::new().classes(["7", "1"]).read(&images[..], &labels[..]).unwrap();
+        assert_eq!(sevens.classes().unwrap(), [0, 1, 0]);
+        assert_eq!(sevens.x().row(2), all.x().row(3));
+
+        let error =
+            |chosen: &[&str]| message(&IdxReader::new().classes(chosen.to_vec()), &images, &labels);
+        assert_eq!(
+            error(&["1", "3"]),
+            "there is no label in labels named `3`; there are: 1, 2, 7, 10"
+        );
+        assert_eq!(error(&["1"]), "number of classes to select: found 1, expected at least 2");
+        assert!(error(&["1", "7", "1"]).contains("`1` twice"));
+        let one = idx(&[5], &[4; 5]);
+        assert_eq!(
+            message(&IdxReader::new(), &images, &one),
+            "labels: number of classes: found 1, expected at least 2"
+        );
+    }
+
+    #[test]
+    fn gzip_makes_no_difference() {
+        let (images, labels) = files();
+        let plain = IdxReader::new().read(&images[..], &labels[..]).unwrap();
+        for (images, labels) in [
+            (gzip(&images), gzip(&labels)),
+            (images.clone(), gzip(&labels)),
+            // Gzip files one after the other are one.
+            ([gzip(&images[..20]), gzip(&images[20..])].concat(), labels.clone()),
+        ] {
+            assert_eq!(IdxReader::new().read(&images[..], &labels[..]).unwrap(), plain);
+        }
+        let folder = tempfile::tempdir().unwrap();
+        let path = |name: &str, bytes: &[u8]| {
+            std::fs::write(folder.path().join(name), bytes).unwrap();
+            folder.path().join(name)
+        };
+        let (i, l) = (path("images.gz", &gzip(&images)), path("labels", &labels));
+        assert_eq!(IdxReader::new().read_path(&i, &l).unwrap(), plain);
+        let error = IdxReader::new().read_path(&l, &i).unwrap_err().to_string();
+        assert!(error.contains("images.gz: the number of dimensions is 3"), "{error}");
+        for missing in [folder.path().join("none"), folder.path().to_path_buf()] {
+            let error = IdxReader::new().read_path(&missing, &l).unwrap_err();
+            assert!(error.is_io(), "{error}");
+            assert!(error.to_string().contains(&missing.display().to_string()), "{error}");
+        }
+
+        let mut packed = gzip(&images);
+        let last = packed.len() - 5;
+        packed[last] ^= 1; // a byte of the checksum
+        let damaged = message(&IdxReader::new(), &packed, &labels);
+        assert!(damaged.starts_with("images: the gzip data cannot be unpacked"), "{damaged}");
+        let cut = message(&IdxReader::new(), &gzip(&images)[..30], &labels);
+        assert!(cut.starts_with("images: the gzip data cannot be unpacked"), "{cut}");
+    }
+
+    #[test]
+    fn bad_files_are_named_with_what_was_found_and_what_is_allowed() {
+        let (images, labels) = files();
+        let reader = IdxReader::new();
+        let with = |at: usize, byte: u8| {
+            let mut bytes = images.clone();
+            bytes[at] = byte;
+            message(&reader, &bytes, &labels)
+        };
+        assert_eq!(
+            with(0, 0x50),
+            "images: the first two bytes are 0x50 0x00, but those of an IDX file are 0: this is none"
+        );
+        assert_eq!(
+            with(2, 0x0D),
+            "images: the elements are of the type 0x0d (32-bit real numbers), but must be of the \
+             type 0x08 (unsigned bytes)"
+        );
+        assert!(with(2, 0x77).contains("of the type 0x77, but"));
+        assert_eq!(
+            with(3, 4),
+            "images: the number of dimensions is 4, but must be 3 (images, rows, columns) for images"
+        );
+        assert_eq!(
+            message(&reader, &labels, &images),
+            "labels: the number of dimensions is 3, but must be 1 (labels) for labels: are images \
+             and labels in the right order?"
+        );
+        assert_eq!(with(7, 6), "images: there are 6 images, but 5 labels in labels");
+        for (at, axis) in [(7, "images"), (11, "rows"), (15, "columns")] {
+            let expected =
+                format!("images: its header says that there are 0 {axis}, but must be at least 1");
+            assert_eq!(with(at, 0), expected);
+        }
+        assert_eq!(
+            message(&reader, &images[..45], &labels),
+            "images: the file is cut short: its header says that 30 bytes follow, but there are 29"
+        );
+        assert_eq!(
+            message(&reader, &[&images[..], &[0]].concat(), &labels),
+            "images: the file is too long: its header says that 30 bytes follow, but there are more"
+        );
+        assert!(message(&reader, &images, &labels[..12]).starts_with("labels: the file is cut"));
+        for n in 0..images.len() {
+            assert!(message(&reader, &images[..n], &labels).starts_with("images: the file "));
+        }
+        for n in 0..labels.len() {
+            assert!(message(&reader, &images, &labels[..n]).starts_with("labels: the file "));
+        }
+    }
+
+    /// Fails the test if it is read to its end, as a file of any length would be by whoever believed
+    /// its header.
+    struct Endless(Vec<u8>, usize);
+
+    impl Read for Endless {
+        fn read(&mut self, to: &mut [u8]) -> std::io::Result<usize> {
+            let n = to.len().min(self.0.len());
+            to[..n].copy_from_slice(&self.0[..n]);
+            self.0.drain(..n);
+            if n == 0 {
+                self.1 += to.len();
+                assert!(self.1 < 1 << 20, "more than the header is read");
+                return Ok(to.len());
+            }
+            Ok(n)
+        }
+    }
+
+    #[test]
+    fn headers_are_not_believed() {
+        let reader = IdxReader::new();
+        // 2^32 images that are not there.
+        let huge = idx(&[u32::MAX, 1024, 1024], &[0; 10]);
+        let labels = idx(&[u32::MAX], &[0; 10]);
+        let error = message(&reader, &huge, &labels);
+        assert!(error.contains("4294967295 bytes follow, but there are 10"), "{error}");
+        // More pixels than allowed, and products beyond 64 bits.
+        for sizes in [[5, 1024, 1025], [5, 1, 1 << 21], [5, u32::MAX, u32::MAX]] {
+            let error = message(&reader, &idx(&sizes, &[0; 10]), &idx(&[5], &[0, 1, 0, 1, 0]));
+            assert!(error.contains("at most 1048576 pixels are allowed"), "{error}");
+        }
+        let most = idx(&[5, 1024, 1024], &[0; 10]);
+        let error = message(&reader, &most, &idx(&[5], &[0, 1, 0, 1, 0]));
+        assert!(error.contains("5242880 bytes follow, but there are 10"), "{error}");
+        // A file without end is read as far as its header says.
+        let (images, labels) = files();
+        let error = reader.read(Endless(images.clone(), 0), &labels[..]).unwrap_err().to_string();
+        assert!(error.contains("the file is too long"), "{error}");
+        let error = reader.read(&images[..], Endless(labels, 0)).unwrap_err().to_string();
+        assert!(error.contains("labels: the file is too long"), "{error}");
+    }
+}

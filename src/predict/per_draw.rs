@@ -1,6 +1,6 @@
 //! The walk over draws: what each draw of q says about each row.
 
-use ndarray::{Array2, Array3, Array4, ArrayView2, Axis};
+use ndarray::{Array2, Array3, Array4, ArrayView1, ArrayView2, Axis};
 use rayon::prelude::*;
 
 use super::uncertainty::{RunningUncertainty, Uncertainty};
@@ -126,9 +126,7 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
     ///
     /// Errors: a q of another length, features that do not fit.
     pub fn predict_at(&self, q: &[f64], x: ArrayView2<f64>) -> Result<Array2<f64>, Error> {
-        check_inputs(self.model(), x.ncols())?;
-        let q = ArrayView2::from_shape((1, self.layout().dim()), q)
-            .map_err(|_| Error::shape("length of q", q.len(), self.layout().dim()))?;
+        let q = self.one_draw_of(q, x)?;
         let mean = with_columns(self.walk(q, &Tiles::new(x), None).mean, (1, 1, x.nrows()));
         Ok(mean.index_axis_move(Axis(0), 0).index_axis_move(Axis(0), 0))
     }
@@ -151,10 +149,20 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
     ///
     /// Errors: as there; a q of another length.
     pub fn uncertainty_at(&self, q: &[f64], x: ArrayView2<f64>) -> Result<Uncertainty, Error> {
+        self.uncertainty_of(self.one_draw_of(q, x)?, x)
+    }
+
+    /// q as the only draw, if it and rows of `x` fit.
+    fn one_draw_of<'q>(
+        &self,
+        q: &'q [f64],
+        x: ArrayView2<f64>,
+    ) -> Result<ArrayView2<'q, f64>, Error> {
         check_inputs(self.model(), x.ncols())?;
-        let q = ArrayView2::from_shape((1, self.layout().dim()), q)
-            .map_err(|_| Error::shape("length of q", q.len(), self.layout().dim()))?;
-        self.uncertainty_of(q, x)
+        if q.len() != self.layout().dim() {
+            return Err(Error::shape("length of q", q.len(), self.layout().dim()));
+        }
+        Ok(ArrayView1::from(q).insert_axis(Axis(0)))
     }
 
     /// Walks `q` `[draw, parameter]` in blocks, whose probabilities are added in order.
