@@ -1,4 +1,5 @@
-//! The data module from outside: hostile tables and IDX files, properties of splits and scalings, baselines.
+//! The data module from outside: hostile tables and IDX files, properties of splits and scalings,
+//! baselines.
 
 use bnn_mcmc::data::{
     Columns, CsvReader, Dataset, Encoding, IdxReader, MinMax, Standardize, Takens,
@@ -319,7 +320,8 @@ proptest! {
     }
 }
 
-/// The strategy of the property test gives files that are read often enough to test more than errors.
+/// The strategy of the property test gives files that are read often enough to test more than
+/// errors.
 #[test]
 fn some_random_images_are_read() {
     use proptest::{strategy::ValueTree, test_runner::TestRunner};

@@ -54,13 +54,40 @@ impl<'r> Source<'r> {
 
 /// `bytes` themselves, or what they were before gzip packed them.
 pub(super) fn unpacked<'b>(name: &str, bytes: &'b [u8]) -> Result<Cow<'b, [u8]>, Error> {
+    unpacked_up_to(MOST_TEXT, name, bytes)
+}
+
+fn unpacked_up_to<'b>(most: u64, name: &str, bytes: &'b [u8]) -> Result<Cow<'b, [u8]>, Error> {
     if !bytes.starts_with(&MAGIC) {
         return Ok(Cow::Borrowed(bytes));
     }
     let mut source = Source::new(name, bytes)?;
-    let text = source.read_up_to(MOST_TEXT + 1)?;
-    if text.len() as u64 > MOST_TEXT {
-        return Err(source.problem("the gzip data hold more than 4 GiB of text".into()));
+    let text = source.read_up_to(most + 1)?;
+    if text.len() as u64 > most {
+        return Err(source.problem(format!("the gzip data hold more than {most} bytes of text")));
     }
     Ok(Cow::Owned(text))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use flate2::Compression;
+    use flate2::write::GzEncoder;
+    use std::io::Write;
+
+    #[test]
+    fn text_is_unpacked_up_to_a_limit() {
+        let text = [b'a'; 100_000];
+        let mut packed = GzEncoder::new(Vec::new(), Compression::best());
+        packed.write_all(&text).unwrap();
+        let packed = packed.finish().unwrap();
+        assert!(packed.len() < 200);
+        let unpacked = unpacked_up_to(100_000, "file", &packed).unwrap();
+        assert!(matches!(unpacked, Cow::Owned(_)) && unpacked[..] == text);
+        let error = unpacked_up_to(99_999, "file", &packed).unwrap_err().to_string();
+        assert_eq!(error, "file: the gzip data hold more than 99999 bytes of text");
+        // What is not packed has no limit, and is not copied.
+        assert!(matches!(unpacked_up_to(10, "file", &text).unwrap(), Cow::Borrowed(_)));
+    }
 }

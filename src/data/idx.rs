@@ -13,9 +13,9 @@
 //! columns of pixels) and 1 for labels. Both files may be packed by gzip.
 //!
 //! A byte b becomes the pixel b / 255, from 0 to 1, whatever the brightest pixel of the file is.
-//! Features are named `px` row column, counted from 0 and padded to equal length: `px00` to `px77` of
-//! 8x8 pixels, `px0000` to `px2727` of 28x28. Classes are the labels that occur, as text and by size,
-//! unless [`classes`](IdxReader::classes) names some of them in an order of its own.
+//! Features are named `px` row column, counted from 0 and padded to equal length: `px00` to `px77`
+//! of 8x8 pixels, `px0000` to `px2727` of 28x28. Classes are the labels that occur, as text and by
+//! size, unless [`classes`](IdxReader::classes) names some of them in an order of its own.
 //!
 //! Memory: the bytes of all images and 8 bytes for each pixel of the selected ones. The header is
 //! not believed: no memory is taken before the bytes have been read that are to fill it. More than
@@ -27,7 +27,7 @@
 //! let images = [&[0, 0, 8, 3, 0, 0, 0, 3, 0, 0, 0, 1, 0, 0, 0, 2][..], &[0, 255, 51, 0, 7, 9]];
 //! let labels = [0, 0, 8, 1, 0, 0, 0, 3, 7, 1, 4];
 //! let data = IdxReader::new().classes(["1", "7"]).read(&images.concat()[..], &labels[..])?;
-//! assert_eq!(data.x(), [[0.0, 1.0], [0.2, 0.0]]);
+//! assert_eq!(data.x(), ndarray::array![[0.0, 1.0], [0.2, 0.0]]);
 //! assert_eq!(data.classes()?, [1, 0]);
 //! # Ok::<(), bnn_mcmc::Error>(())
 //! ```
@@ -409,8 +409,8 @@ mod tests {
         }
     }
 
-    /// Fails the test if it is read to its end, as a file of any length would be by whoever believed
-    /// its header.
+    /// Fails the test if it is read to its end, as a file of any length would be by whoever
+    /// believed its header.
     struct Endless(Vec<u8>, usize);
 
     impl Read for Endless {

@@ -24,8 +24,8 @@
 //! Training and test rows in two files: read the first with a [`CsvReader`] and the second with
 //! the [`Schema`] that the first one gave, so that levels and classes have the same numbers.
 //!
-//! Images and labels as MNIST has them are read by an [`IdxReader`]; text and IDX files may be packed by
-//! gzip, which is recognised by its first two bytes.
+//! Images and labels as MNIST has them are read by an [`IdxReader`]; text and IDX files may be
+//! packed by gzip, which is recognised by its first two bytes.
 //!
 //! A [`Dataset`] is valid once it exists. Whatever is wrong with a file, an array or an argument
 //! is an [`Error`](crate::Error) that names it; no row is dropped and no value is guessed unless

@@ -121,8 +121,8 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
         Ok(with_columns(walk.mean, (draws.n_chains(), draws.n_draws(), x.nrows())))
     }
 
-    /// E[y | x, q] at a single q, such as the end of an [optimisation](crate::optimise) or the mean of
-    /// the draws, for inputs `x` `[rows x features]`: `[row, column]`.
+    /// E[y | x, q] at a single q, such as the end of an [optimisation](crate::optimise) or the mean
+    /// of the draws, for inputs `x` `[rows x features]`: `[row, column]`.
     ///
     /// Errors: a q of another length, features that do not fit.
     pub fn predict_at(&self, q: &[f64], x: ArrayView2<f64>) -> Result<Array2<f64>, Error> {
@@ -131,13 +131,13 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
         Ok(mean.index_axis_move(Axis(0), 0).index_axis_move(Axis(0), 0))
     }
 
-    /// The uncertainty of the classification of inputs `x` `[rows x features]`, over all draws of all
-    /// chains; the inputs need no labels. See [`uncertainty`](crate::predict::uncertainty).
+    /// The uncertainty of the classification of inputs `x` `[rows x features]`, over all draws of
+    /// all chains; the inputs need no labels. See [`uncertainty`](crate::predict::uncertainty).
     ///
     /// Memory: that of [`RunningUncertainty`], and a million probabilities.
     ///
-    /// Errors: the response is not classes, draws of another posterior, features that do not fit, no
-    /// draws, no inputs, a probability that is NaN.
+    /// Errors: the response is not classes, draws of another posterior, features that do not fit,
+    /// no draws, no inputs, a probability that is NaN.
     pub fn uncertainty(&self, draws: &Draws, x: ArrayView2<f64>) -> Result<Uncertainty, Error> {
         self.check_draws(draws, x)?;
         self.uncertainty_of(draws.flat(), x)

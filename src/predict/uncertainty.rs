@@ -13,32 +13,38 @@
 //!
 //! with 0 ln 0 = 0; a draw votes for its most probable class, the first of equals.
 //!
-//! **Which to look at.** V and H\[E p\] say how uncertain a prediction is. E H\[p\] is the part of it
-//! that every draw shares, as of an image that could be either; I = E KL(p, E p) is the part on which
-//! draws differ, which more data would reduce (Houlsby and others 2011, arXiv:1112.5745; Depeweg and
-//! others 2018, arXiv:1710.07283). Inputs unlike the training data are told by I, if by anything. D is
-//! the variation ratio of sampled labels (Gal 2016, *Uncertainty in Deep Learning*, section 3.3).
+//! **Which to look at.** V and H\[E p\] say how uncertain a prediction is. E H\[p\] is the part of
+//! it that every draw shares, as of an image that could be either; I = E KL(p, E p) is the part on
+//! which draws differ, which more data would reduce (Houlsby and others 2011, arXiv:1112.5745;
+//! Depeweg and others 2018, arXiv:1710.07283). Inputs unlike the training data are told by I, if by
+//! anything. D is the variation ratio of labels (Gal 2016, *Uncertainty in Deep Learning*, section
+//! 3.3), where the label of a draw is its vote.
 //!
-//! **What they do not say** is whether the probabilities are right: see [calibration](super::calibration).
-//! A model can be certain and wrong, and cooling a posterior makes all of these small.
+//! **What they do not say** is whether the probabilities are right: see
+//! [calibration](super::calibration). A model can be certain and wrong, and cooling a posterior
+//! makes all of these small.
 //!
-//! **Monte Carlo error.** I is too small, on average by about I / S for S independent draws (use the
-//! effective number); a single draw has I = 0. I is a difference, and what lies below about 1e-15 is
-//! rounding; where rounding would make it negative it is 0.
+//! **Monte Carlo error.** I is too small, on average by about I / S for S independent draws (use
+//! the effective number); a single draw has I = 0. I is a difference, and what lies below about
+//! 1e-16 S is rounding; where rounding would make it negative it is 0.
 //!
-//! **Proper and lazy.** The average over draws, E f(x; q), is [`Posterior::uncertainty`]. The 'lazy'
-//! f(x; E q) puts the posterior mean of the weights into the network:
-//! `posterior.uncertainty_at(&draws.mean(), x)`. That is one network: I = 0. It is no approximation of
-//! the average where chains visit other arrangements of hidden units, or other modes: their mean weights
-//! belong to none of them.
+//! **Proper and lazy.** The average over draws, E f(x; q), is [`Posterior::uncertainty`]. The
+//! 'lazy' f(x; E q) puts the posterior mean of the weights into the network:
+//! `posterior.uncertainty_at(&draws.mean(), x)`. That is one network: I = 0. It is no approximation
+//! of the average where chains visit other arrangements of hidden units, or other modes: their mean
+//! weights belong to none of them. Measured on the bundled ones and sevens (64-10-2 tanh units,
+//! prior N(0, 1), 180 training and 181 test images): over two chains of 500 draws of HMC, the
+//! average has an accuracy of 1.00, a log predictive density of -0.04, and 2 images with |p_1 -
+//! p_7| < 0.4; the lazy network has 0.91, -0.50 and 150.
 //!
-//! **Other inputs.** [`Posterior::uncertainty`] takes inputs without labels, so also those of classes the
-//! model does not know. The area under the ROC curve, [`auroc`], is the probability that such an input has
-//! a larger measure than a familiar one, ties counting one half: 1/2 is chance.
+//! **Other inputs.** [`Posterior::uncertainty`] takes inputs without labels, so also those of
+//! classes the model does not know. The area under the ROC curve, [`auroc`], is the probability
+//! that such an input has a larger measure than a familiar one, ties counting one half: 1/2 is
+//! chance.
 //!
-//! **Memory.** [`RunningUncertainty`] takes one draw's probabilities at a time and keeps sums over draws:
-//! 16 C + 8 bytes for each input, for any number of draws. Everything here goes through it. Time: a logarithm
-//! for each draw, input and class.
+//! **Memory.** [`RunningUncertainty`] takes one draw's probabilities at a time and keeps sums over
+//! draws: 16 C + 8 bytes for each input, for any number of draws. Everything here goes through it.
+//! Time: a logarithm for each draw, input and class.
 //!
 //! ```
 //! # #[cfg(feature = "datasets")] {
@@ -96,11 +102,12 @@ use crate::data::Response;
 #[allow(unused_imports)] // for the documentation
 use crate::target::Posterior;
 
-/// The bounds of |p_1 - p_7| in table 7 of the dissertation *Bayesian uncertainty reduction analysis by
-/// Langevin dynamics sampling*.
+/// The bounds of |p_1 - p_7| in table 7 of the dissertation *Bayesian uncertainty reduction
+/// analysis by Langevin dynamics sampling*.
 pub const THRESHOLDS: [f64; 6] = [0.4, 0.5, 0.6, 0.7, 0.8, 0.9];
 
-/// How far the probabilities of a row may be from summing to 1: those computed in f32 are not exact.
+/// How far the probabilities of a row may be from summing to 1: those computed in f32 are not
+/// exact.
 const SUM_TOLERANCE: f64 = 1e-5;
 
 /// A measure of the uncertainty of a classification. See the [module](self).
@@ -149,8 +156,8 @@ impl fmt::Display for Measure {
 
 /// Sums over draws of class probabilities and what is made of them, for as many draws as there are.
 ///
-/// Memory and bytes of a checkpoint do not grow with the number of draws. Equal draws in equal order give
-/// equal bits; in another order they differ by rounding.
+/// Memory and bytes of a checkpoint do not grow with the number of draws. Equal draws in equal
+/// order give equal bits; in another order they differ by rounding.
 ///
 /// ```
 /// use bnn_mcmc::predict::uncertainty::{Measure, RunningUncertainty};
@@ -247,12 +254,12 @@ impl RunningUncertainty {
         &self.class_names
     }
 
-    /// Adds one draw: its probabilities `[input, class]`, or of two classes also `[input, 1]`, that of
-    /// the second. Nothing is allocated.
+    /// Adds one draw: its probabilities `[input, class]`, or of two classes also `[input, 1]`, that
+    /// of the second. Nothing is allocated.
     ///
     /// # Errors
-    /// If the shape is another, or a row is no probabilities: from 0 to 1, with a sum of 1 to within
-    /// 1e-5. The draw is then left out as a whole.
+    /// If the shape is another, or a row is no probabilities: from 0 to 1, with a sum of 1 to
+    /// within 1e-5. The draw is then left out as a whole.
     pub fn add(&mut self, probabilities: ArrayView2<f64>) -> Result<(), Error> {
         let classes = self.class_names.len();
         check_probabilities(probabilities, self.inputs(), &self.class_names)?;
@@ -400,8 +407,8 @@ impl Uncertainty {
         Ok(self.mean.rows().into_iter().map(|p| (p[first] - p[second]).abs()).collect())
     }
 
-    /// For each threshold, how many inputs have |E p_a - E p_b| below it: table 7 of the dissertation, with
-    /// its [`THRESHOLDS`].
+    /// For each threshold, how many inputs have |E p_a - E p_b| below it: table 7 of the
+    /// dissertation, with its [`THRESHOLDS`].
     ///
     /// Small counts are no merit by themselves: a model that is certain and wrong has them too.
     ///
@@ -445,9 +452,9 @@ impl Uncertainty {
         Ok(Separation { area, inside: self.inputs(), outside: outside.inputs() })
     }
 
-    /// Accuracy, Brier score, expected calibration error and log predictive density of the predictive mean
-    /// by the observed `classes`, counted from 0: those of [`Predictions::scores`], for draws that were
-    /// not kept. Scores of single draws are NaN.
+    /// Accuracy, Brier score, expected calibration error and log predictive density of the
+    /// predictive mean by the observed `classes`, counted from 0: those of [`Predictions::scores`],
+    /// for draws that were not kept. Scores of single draws are NaN.
     ///
     /// # Errors
     /// If there is not one class for each input, or one does not exist.
@@ -496,8 +503,8 @@ impl Uncertainty {
         }
     }
 
-    /// One line per input: `input`, the predictive mean of each class (`p_1`, `p_7`), its share of votes
-    /// (`votes_1`, `votes_7`), and the measures.
+    /// One line per input: `input`, the predictive mean of each class (`p_1`, `p_7`), its share of
+    /// votes (`votes_1`, `votes_7`), and the measures.
     ///
     /// # Errors
     /// If the file cannot be written.
@@ -543,7 +550,8 @@ pub struct MeasureSummary {
     pub max: f64,
 }
 
-/// A table of each measure over the inputs; `{:#}` adds the ten inputs of largest predictive entropy.
+/// A table of each measure over the inputs; `{:#}` adds the ten inputs of largest predictive
+/// entropy.
 impl fmt::Display for Uncertainty {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         const SHOWN: usize = 10;
@@ -636,9 +644,9 @@ impl fmt::Display for Separation {
 /// The area under the ROC curve: the probability that a score of `outside` is larger than one of
 /// `inside`, ties counting one half.
 ///
-/// That is U / (n m) with the statistic of Mann and Whitney (1947, doi:10.1214/aoms/1177730491; Hanley and
-/// McNeil 1982, doi:10.1148/radiology.143.1.7063747), counted exactly from sorted scores. Under chance its
-/// standard deviation is about sqrt((n + m + 1) / (12 n m)).
+/// That is U / (n m) with the statistic of Mann and Whitney (1947, doi:10.1214/aoms/1177730491;
+/// Hanley and McNeil 1982, doi:10.1148/radiology.143.1.7063747), counted exactly from sorted
+/// scores. Under chance its standard deviation is about sqrt((n + m + 1) / (12 n m)).
 ///
 /// ```
 /// use bnn_mcmc::predict::auroc;
@@ -680,12 +688,12 @@ pub struct ChainProbabilities {
 }
 
 impl ChainProbabilities {
-    /// Takes `inputs`, counted from 0, out of `probabilities` `[chain, draw, input, class]`; of two classes
-    /// there may be one column, that of the second.
+    /// Takes `inputs`, counted from 0, out of `probabilities` `[chain, draw, input, class]`; of two
+    /// classes there may be one column, that of the second.
     ///
     /// # Errors
-    /// If `inputs` is empty or names one that does not exist, there are fewer than two class names, one
-    /// occurs twice, or there are not as many as columns.
+    /// If `inputs` is empty or names one that does not exist, there are fewer than two class names,
+    /// one occurs twice, or there are not as many as columns.
     pub fn new<S: Into<String>>(
         probabilities: ArrayView4<f64>,
         inputs: &[usize],
