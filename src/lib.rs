@@ -30,7 +30,7 @@
 //!
 //! | module | what it holds |
 //! | --- | --- |
-//! | [`data`] | data sets, CSV files, scaling, splits, time series |
+//! | [`data`] | data sets, CSV and IDX files, scaling, splits, time series |
 //! | [`model`] | f(x; w) and its derivatives: linear, logistic, multilayer perceptron |
 //! | [`likelihood`] | p(y given f): Gaussian, Bernoulli, categorical, binomial, multinomial |
 //! | [`prior`] | densities over named blocks of parameters, hierarchical if need be |
@@ -41,7 +41,7 @@
 //! | [`draws`] | what a run returns |
 //! | [`diagnostics`] | R-hat, effective sample size, Monte Carlo error, symmetries of weights, densities, the Stein discrepancy, and the verdict |
 //! | [`evidence`] | log p(y) by stepping stone and thermodynamic integration, Bayes factors |
-//! | [`predict`] | predictions, posterior predictive draws, intervals, calibration and scores |
+//! | [`predict`] | predictions, posterior predictive draws, intervals, calibration, scores, uncertainty of classes |
 //! | [`testing`] | gradient checks, invariance tests, targets with exact draws |
 //!
 //! # Notation
@@ -68,7 +68,7 @@
 //!
 //! # Features
 //!
-//! - `datasets` (default): iris, abalone, ionosphere and sunspot data, embedded.
+//! - `datasets` (default): iris, abalone, ionosphere, sunspot and digits data, embedded.
 //! - `progress`: a progress bar (`sampler::progress_bar`).
 //!
 //! # Reproducibility

@@ -1,5 +1,5 @@
 //! No step allocates: neither a gradient, nor a transition, nor an adaptation outside the few
-//! iterations at which a window of the warm-up ends.
+//! iterations at which a window of the warm-up ends, nor what is kept of its predictions.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
@@ -150,4 +150,12 @@ fn no_step_allocates() {
     pool.install(|| check('c', &problems::network_categorical('c'), &population));
     let independence = Independence { proposal: Normal::new(0.0, 0.1).unwrap() };
     check('a', &problems::linear_gaussian('a'), &independence);
+}
+
+#[test]
+fn adding_a_draw_of_probabilities_does_not_allocate() {
+    use bnn_mcmc::predict::uncertainty::RunningUncertainty;
+    let mut running = RunningUncertainty::new(300, ["a", "b", "c"]).unwrap();
+    let p = ndarray::Array2::from_elem((300, 3), 1.0 / 3.0);
+    assert_eq!(allocations(|| running.add(p.view()).unwrap()), 0);
 }

@@ -1,6 +1,9 @@
-//! The data module from outside: hostile tables, properties of splits and scalings, baselines.
+//! The data module from outside: hostile tables and IDX files, properties of splits and scalings,
+//! baselines.
 
-use bnn_mcmc::data::{Columns, CsvReader, Dataset, Encoding, MinMax, Standardize, Takens};
+use bnn_mcmc::data::{
+    Columns, CsvReader, Dataset, Encoding, IdxReader, MinMax, Standardize, Takens,
+};
 use ndarray::{Array1, Array2};
 use proptest::prelude::*;
 
@@ -85,6 +88,60 @@ fn rectangular() -> impl Strategy<Value = Vec<u8>> {
         })
 }
 
+/// An IDX file, its header right or nearly so.
+fn idx_like(dimensions: usize) -> impl Strategy<Value = Vec<u8>> {
+    let size = prop_oneof![12 => 1..4u32, 1 => Just(0), 1 => any::<u32>()];
+    let good = prop_oneof![15 => Just(true), 1 => Just(false)];
+    (
+        prop::collection::vec(size, dimensions),
+        (good.clone(), good.clone(), good),
+        prop::collection::vec(prop_oneof![3 => 0..4u8, 1 => any::<u8>()], 0..40),
+        any::<[u8; 4]>(),
+    )
+        .prop_map(|(sizes, (good_start, good_length, plain), mut elements, start)| {
+            let fitting = sizes.iter().map(|n| *n as usize).try_fold(1, usize::checked_mul);
+            if let (true, Some(n @ 0..1000)) = (good_length, fitting) {
+                elements = elements.into_iter().cycle().take(n).collect();
+                elements.resize(n, 7);
+            }
+            let start = if good_start { [0, 0, 8, sizes.len() as u8] } else { start };
+            let sizes = sizes.iter().flat_map(|n| n.to_be_bytes());
+            let bytes: Vec<u8> = start.into_iter().chain(sizes).chain(elements).collect();
+            if plain { bytes } else { gzip(&bytes) }
+        })
+}
+
+fn gzip(bytes: &[u8]) -> Vec<u8> {
+    use std::io::Write;
+    let mut packed = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    packed.write_all(bytes).unwrap();
+    packed.finish().unwrap()
+}
+
+/// Whatever is read is valid, and its classes are those that select themselves.
+fn check_idx(images: &[u8], labels: &[u8]) -> Result<bool, TestCaseError> {
+    let some = IdxReader::new().classes(["2", "1"]).read(images, labels);
+    match IdxReader::new().read(images, labels) {
+        Ok(all) => {
+            prop_assert!(all.x().iter().all(|v| (0.0..=1.0).contains(v)));
+            prop_assert_eq!(all.rows(), all.response().rows());
+            prop_assert!(all.response().class_sizes().unwrap().iter().all(|n| *n > 0));
+            let names = all.response().class_names().unwrap().to_vec();
+            prop_assert_eq!(
+                IdxReader::new().classes(names).read(images, labels).unwrap(),
+                all.clone()
+            );
+            prop_assert_eq!(some.ok(), all.select_classes(["2", "1"]).ok());
+            Ok(true)
+        }
+        Err(error) => {
+            prop_assert!(!error.to_string().is_empty() && (error.is_data() || error.is_argument()));
+            prop_assert!(some.is_err());
+            Ok(false)
+        }
+    }
+}
+
 fn regression(rows: usize) -> Dataset {
     let x = Array2::from_shape_fn((rows, 1), |(i, _)| i as f64);
     Dataset::regression(x, Array1::zeros(rows)).unwrap()
@@ -110,6 +167,22 @@ proptest! {
         for reader in readers() {
             check(&reader, &bytes)?;
         }
+    }
+
+    #[test]
+    fn random_bytes_are_no_images(
+        images in prop::collection::vec(any::<u8>(), 0..100),
+        labels in prop::collection::vec(any::<u8>(), 0..100),
+    ) {
+        check_idx(&images, &labels)?;
+        // With the first bytes of gzip, whose header then is nonsense.
+        check_idx(&[&[0x1F, 0x8B], &images[..]].concat(), &labels)?;
+        check_idx(&[&[0x1F, 0x8B, 8, 0], &images[..]].concat(), &labels)?;
+    }
+
+    #[test]
+    fn random_images_never_panic(images in idx_like(3), labels in idx_like(1)) {
+        check_idx(&images, &labels)?;
     }
 
     #[test]
@@ -247,6 +320,21 @@ proptest! {
     }
 }
 
+/// The strategy of the property test gives files that are read often enough to test more than
+/// errors.
+#[test]
+fn some_random_images_are_read() {
+    use proptest::{strategy::ValueTree, test_runner::TestRunner};
+    let mut runner = TestRunner::deterministic();
+    let mut read = 0;
+    for _ in 0..1000 {
+        let mut file = |d| idx_like(d).new_tree(&mut runner).unwrap().current();
+        let (images, labels) = (file(3), file(1));
+        read += usize::from(check_idx(&images, &labels).unwrap());
+    }
+    assert!(read > 50, "{read} of 1,000");
+}
+
 /// Root mean squared error on `test` of the least-squares line fitted to `train`.
 #[cfg(feature = "datasets")]
 fn least_squares_rmse(train: &Dataset, test: &Dataset) -> f64 {
@@ -298,11 +386,12 @@ fn the_bundled_files_are_the_embedded_ones() {
         ("iris.csv", CsvReader::classification("species"), bundled::iris()),
         ("abalone.csv", CsvReader::regression("rings"), bundled::abalone()),
         ("ionosphere.csv", CsvReader::classification("class"), bundled::ionosphere()),
+        ("digits.csv.gz", CsvReader::classification("digit"), bundled::digits()),
     ] {
         assert_eq!(reader.read_path(folder.join(file)).unwrap().dataset, data);
     }
     let sums = std::fs::read_to_string(folder.join("SHA256SUMS")).unwrap();
-    for file in ["iris.csv", "abalone.csv", "ionosphere.csv", "sunspot.csv"] {
+    for file in ["iris.csv", "abalone.csv", "ionosphere.csv", "sunspot.csv", "digits.csv.gz"] {
         let line = sums.lines().find(|line| line.ends_with(&format!("  {file}"))).unwrap();
         assert_eq!(line.split(' ').next().unwrap().len(), 64);
     }

@@ -1,4 +1,4 @@
-//! Four small public data sets, embedded in the library (feature `datasets`, on by default).
+//! Five small public data sets, embedded in the library (feature `datasets`, on by default).
 //!
 //! Nothing is scaled or left out here; sources, licences and checksums are in the folder `data/`
 //! of the repository.
@@ -17,10 +17,11 @@ const IRIS: &str = include_str!("../../data/iris.csv");
 const ABALONE: &str = include_str!("../../data/abalone.csv");
 const IONOSPHERE: &str = include_str!("../../data/ionosphere.csv");
 const SUNSPOT: &str = include_str!("../../data/sunspot.csv");
+const DIGITS: &[u8] = include_bytes!("../../data/digits.csv.gz");
 
 /// Reads an embedded file; tests have read every one of them.
-fn embedded(reader: CsvReader, text: &str) -> Dataset {
-    reader.read(text.as_bytes()).expect("an embedded file is valid").dataset
+fn embedded(reader: CsvReader, text: impl AsRef<[u8]>) -> Dataset {
+    reader.read(text.as_ref()).expect("an embedded file is valid").dataset
 }
 
 /// Fisher's iris flowers: 150 rows, four lengths in cm, classes setosa, versicolor and virginica
@@ -49,6 +50,25 @@ pub fn abalone() -> Dataset {
 /// [`allow_constant`](super::Standardize::allow_constant).
 pub fn ionosphere() -> Dataset {
     embedded(CsvReader::classification("class"), IONOSPHERE)
+}
+
+/// Handwritten digits of 8x8 pixels: 1,797 rows, 64 features `px00` to `px77` (row, column) that
+/// are whole numbers from 0 (white) to 16 (black), and the ten classes `0` to `9`.
+///
+/// [`select_classes`](Dataset::select_classes) takes some of them, as the ones and sevens:
+///
+/// ```
+/// let digits = bnn_mcmc::data::bundled::digits().select_classes(["1", "7"])?;
+/// assert_eq!(digits.response().class_sizes().unwrap(), [182, 179]);
+/// let x = digits.x() / 16.0; // between 0 and 1
+/// let digits = digits.with_x(x)?;
+/// # Ok::<(), bnn_mcmc::Error>(())
+/// ```
+///
+/// Three pixels are 0 in all rows (more in a subset of the classes): divide by 16 as here, or call
+/// [`allow_constant`](super::Standardize::allow_constant).
+pub fn digits() -> Dataset {
+    embedded(CsvReader::classification("digit"), DIGITS)
 }
 
 /// One month's mean sunspot number.
@@ -144,6 +164,29 @@ mod tests {
         assert!(data.x().iter().all(|v| v.abs() <= 1.0));
         let error = super::super::Standardize::new().fit_features(&data).unwrap_err().to_string();
         assert!(error.contains("`pulse01_im`"), "{error}");
+    }
+
+    #[test]
+    fn digits_have_their_classes_and_pixels() {
+        let data = digits();
+        assert_eq!((data.rows(), data.n_features()), (1797, 64));
+        assert!(
+            data.response()
+                .class_names()
+                .unwrap()
+                .iter()
+                .eq(&["0", "1", "2", "3", "4", "5", "6", "7", "8", "9"])
+        );
+        let sizes = [178, 182, 177, 183, 181, 182, 181, 179, 174, 180];
+        assert_eq!(data.response().class_sizes().unwrap(), sizes);
+        assert_eq!(data.feature_names()[9], "px11");
+        assert!(data.x().iter().all(|v| (0.0..=16.0).contains(v) && v.fract() == 0.0));
+        assert_eq!(data.x().sum(), 561_718.0);
+        let constant = |j: &usize| data.x().column(*j).iter().all(|v| *v == 0.0);
+        assert_eq!((0..64).filter(constant).collect::<Vec<_>>(), [0, 32, 39]);
+        // The first row is a zero: a ring with nothing in the middle.
+        assert_eq!(data.classes().unwrap()[0], 0);
+        assert_eq!(data.x().row(0).to_vec()[8..16], [0.0, 0.0, 13.0, 15.0, 10.0, 15.0, 5.0, 0.0]);
     }
 
     #[test]

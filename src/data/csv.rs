@@ -33,6 +33,7 @@
 //! - **Levels and classes** are sorted by size if all of them are numbers, else as text in the
 //!   order of Unicode: capitals before small letters. They count from 0 in this order. One
 //!   number written in two ways (`1` and `1.0`) is an error.
+//! - **Gzip** is recognised by its first two bytes and unpacked, up to 4 GiB of text.
 //! - **Row** in an error is the line of the file, counted from 1; **columns** without a header are
 //!   named `#1`, `#2`, ...
 
@@ -843,6 +844,27 @@ mod tests {
         assert!(schema.read("5,6\n".as_bytes()).is_ok());
         let error = schema.read("5,6,7\n".as_bytes()).unwrap_err().to_string();
         assert_eq!(error, "input: there are 3 columns, but the training file has 2");
+    }
+
+    #[test]
+    fn gzip_is_unpacked() {
+        use flate2::{Compression, write::GzEncoder};
+        use std::io::Write;
+        let mut packed = GzEncoder::new(Vec::new(), Compression::default());
+        packed.write_all(FLOWERS.as_bytes()).unwrap();
+        let mut packed = packed.finish().unwrap();
+        let plain = kind().read(FLOWERS.as_bytes()).unwrap();
+        assert_eq!(kind().read(&packed[..]).unwrap(), plain);
+        assert_eq!(plain.schema.read(&packed[..]).unwrap(), plain);
+        for cut in [2, 9, packed.len() - 1] {
+            let error = kind().read(&packed[..cut]).unwrap_err();
+            assert!(
+                error.is_data() && error.to_string().contains("gzip data cannot be"),
+                "{error}"
+            );
+        }
+        packed[12] ^= 0x55;
+        assert!(kind().read(&packed[..]).unwrap_err().to_string().contains("gzip data cannot be"));
     }
 
     #[test]

@@ -332,6 +332,64 @@ impl Dataset {
             response_names: self.response_names.clone(),
         })
     }
+
+    /// The rows of some classes, which are numbered anew in the given order. The rows keep theirs.
+    ///
+    /// ```
+    /// use bnn_mcmc::data::Dataset;
+    /// let x = ndarray::array![[0.0], [1.0], [2.0], [3.0]];
+    /// let data = Dataset::classification(x, vec![2, 0, 1, 0], ["moth", "bee", "fly"])?;
+    /// let two = data.select_classes(["fly", "moth"])?;
+    /// assert_eq!(two.response().class_names().unwrap(), ["fly", "moth"]);
+    /// assert_eq!(two.classes()?, [0, 1, 1]);
+    /// # Ok::<(), bnn_mcmc::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// If the response is not classes, there are fewer than two names, a name occurs twice or is
+    /// not that of a class, or a class has no rows.
+    pub fn select_classes<S: Into<String>>(
+        &self,
+        classes: impl IntoIterator<Item = S>,
+    ) -> Result<Self, Error> {
+        let Response::Classes { index, names } = &self.response else {
+            return Err(self.wrong_kind("classes"));
+        };
+        let chosen: Vec<String> = classes.into_iter().map(Into::into).collect();
+        let sizes = self.response.class_sizes().unwrap_or_default();
+        let places = class_places("class", names, &sizes, &chosen)?;
+        let rows: Vec<usize> = (0..self.rows()).filter(|i| places[index[*i]].is_some()).collect();
+        let mut data = self.select(&rows)?;
+        let index = rows.iter().filter_map(|i| places[index[*i]]).collect();
+        data.response = Response::Classes { index, names: chosen };
+        Ok(data)
+    }
+}
+
+/// The place of each class among the `chosen` ones, if it is one of them. `what` names the classes
+/// in errors; `sizes` are their rows.
+pub(super) fn class_places(
+    what: &str,
+    names: &[String],
+    sizes: &[usize],
+    chosen: &[String],
+) -> Result<Vec<Option<usize>>, Error> {
+    if chosen.len() < 2 {
+        return Err(Error::shape("number of classes to select", chosen.len(), "at least 2"));
+    }
+    check_names("classes to select", chosen, chosen.len())?;
+    let mut places = vec![None; names.len()];
+    for (place, name) in chosen.iter().enumerate() {
+        let Some(class) = names.iter().position(|n| n == name) else {
+            let (what, name, known) = (what.into(), name.clone(), names.to_vec());
+            return Err(Error::UnknownName { what, name, known });
+        };
+        if sizes[class] == 0 {
+            return Err(Error::shape(format!("rows of {what} `{name}`"), 0, "at least 1"));
+        }
+        places[class] = Some(place);
+    }
+    Ok(places)
 }
 
 /// A summary in two lines: rows and features, then the response.
@@ -496,6 +554,35 @@ mod tests {
         }
         let none = Dataset::regression(Array2::zeros((2, 1)), Array2::zeros((2, 0)));
         assert!(message(none).contains("outputs"));
+    }
+
+    #[test]
+    fn classes_are_selected_and_numbered_anew() {
+        let x = array![[0.0], [1.0], [2.0], [3.0], [4.0]];
+        let data = Dataset::classification(x.clone(), vec![2, 0, 1, 0, 2], ["a", "b", "c", "none"])
+            .and_then(|data| data.with_response_names(["kind"]))
+            .unwrap();
+        let two = data.select_classes(["c", "a"]).unwrap();
+        assert_eq!(two.x().column(0).to_vec(), [0.0, 1.0, 3.0, 4.0]);
+        assert_eq!(two.classes().unwrap(), [0, 1, 1, 0]);
+        assert_eq!(two.response().class_names().unwrap(), ["c", "a"]);
+        assert_eq!(two.response_names(), ["kind"]);
+        // All classes in another order, and back.
+        let turned = data.select_classes(["b", "c", "a"]).unwrap();
+        assert_eq!(turned.classes().unwrap(), [1, 2, 0, 2, 1]);
+        let back = turned.select_classes(vec!["a".to_string(), "b".into(), "c".into()]).unwrap();
+        assert_eq!(back.classes().unwrap(), data.classes().unwrap());
+
+        let error = |chosen: &[&str]| message(data.select_classes(chosen.to_vec()));
+        assert_eq!(error(&["a", "d"]), "there is no class named `d`; there are: a, b, c, none");
+        assert_eq!(error(&["a", "none"]), "rows of class `none`: found 0, expected at least 1");
+        assert_eq!(error(&["a"]), "number of classes to select: found 1, expected at least 2");
+        assert_eq!(
+            error(&["a", "b", "a"]),
+            "`classes to select` is `a` twice, but must be all different"
+        );
+        let real = Dataset::regression(x, array![1.0, 2.0, 3.0, 4.0, 5.0]).unwrap();
+        assert!(message(real.select_classes(["a", "b"])).contains("of the kind real numbers"));
     }
 
     #[test]

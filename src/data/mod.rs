@@ -1,4 +1,5 @@
-//! Data: tables, reading them from text, scaling, splits, series, and four bundled sets.
+//! Data: tables, reading them from text and from IDX files, scaling, splits, series, and five
+//! bundled sets.
 //!
 //! From a CSV file to training and test rows, scaled by what the training rows say:
 //!
@@ -23,6 +24,9 @@
 //! Training and test rows in two files: read the first with a [`CsvReader`] and the second with
 //! the [`Schema`] that the first one gave, so that levels and classes have the same numbers.
 //!
+//! Images and labels as MNIST has them are read by an [`IdxReader`]; text and IDX files may be
+//! packed by gzip, which is recognised by its first two bytes.
+//!
 //! A [`Dataset`] is valid once it exists. Whatever is wrong with a file, an array or an argument
 //! is an [`Error`](crate::Error) that names it; no row is dropped and no value is guessed unless
 //! asked for.
@@ -31,12 +35,15 @@
 pub mod bundled;
 pub mod csv;
 mod dataset;
+mod gzip;
+pub mod idx;
 pub mod scale;
 pub mod series;
 pub mod split;
 
 pub use csv::{Columns, CsvData, CsvReader, Encoding, Schema};
 pub use dataset::{Dataset, Response};
+pub use idx::IdxReader;
 pub use scale::{MinMax, Scaler, Standardize};
 pub use series::{Takens, smooth_13_months};
 pub use split::Split;

@@ -189,7 +189,7 @@ impl Predictions {
     }
 }
 
-fn check_bins(bins: usize) -> Result<(), Error> {
+pub(super) fn check_bins(bins: usize) -> Result<(), Error> {
     if (1..=MOST_BINS).contains(&bins) {
         Ok(())
     } else {

@@ -23,6 +23,8 @@
 //! | do the chains agree, and if not, what did each find? | [`verdict`](Predictions::verdict), [`summary`](Predictions::summary), [`chain`](Predictions::chain) | any |
 //! | which classes are confused? | [`confusion`](Predictions::confusion) | classes |
 //! | are the probabilities right? | [`brier`](Predictions::brier), [`reliability`](Predictions::reliability) | classes |
+//! | how uncertain are they, and why? | [`uncertainty`](Predictions::uncertainty), [`along_chains`](Predictions::along_chains) | classes |
+//! | are these inputs unlike the training data? | [`separation`](Predictions::separation) | classes |
 //!
 //! ```
 //! use bnn_mcmc::prelude::*;
@@ -56,11 +58,13 @@ pub mod classification;
 mod per_draw;
 pub mod regression;
 mod scores;
+pub mod uncertainty;
 
 pub use calibration::{Bins, Pit, Reliability, ReliabilityBin};
 pub use classification::ConfusionMatrix;
 pub use regression::{Coverage, Interval, crps, persistence};
 pub use scores::{Score, Scores};
+pub use uncertainty::{Uncertainty, auroc};
 
 use std::fs::File;
 use std::io::{BufWriter, Write};

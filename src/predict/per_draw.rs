@@ -1,8 +1,9 @@
 //! The walk over draws: what each draw of q says about each row.
 
-use ndarray::{Array2, Array3, Array4, ArrayView2};
+use ndarray::{Array2, Array3, Array4, ArrayView1, ArrayView2, Axis};
 use rayon::prelude::*;
 
+use super::uncertainty::{RunningUncertainty, Uncertainty};
 use super::{Predictions, Trace};
 use crate::Error;
 use crate::data::Dataset;
@@ -16,6 +17,9 @@ use crate::tile::{TILE_ROWS, Tile, TileMut, Tiles};
 
 /// The part of a chain's random stream that responses are drawn from: no sampler reads it.
 const RESPONSES: u64 = u64::from_le_bytes(*b"response");
+
+/// Probabilities that are held at a time on the way to their sums.
+const BLOCK: usize = 1 << 20;
 
 impl<M: Model, L: Likelihood> Posterior<M, L> {
     /// Predicts the rows of `data`, and scores them with its response, for every draw. The seed of
@@ -45,8 +49,11 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
     ) -> Result<Predictions, Error> {
         let y = self.likelihood().encode(data.response(), self.model().n_outputs())?;
         self.check_classes(data.response())?;
-        let observed = Observed { y: Tiles::new(y.view()), seed };
-        let walk = self.walk_draws(draws, data.x().view(), Some(&observed))?;
+        self.check_draws(draws, data.x().view())?;
+        let stream = |chain| ChainRng::new(seed, chain).child(RESPONSES);
+        let streams = (0..draws.n_chains() as u64).map(stream).collect();
+        let observed = Observed { y: Tiles::new(y.view()), streams, n_draws: draws.n_draws() };
+        let walk = self.walk(draws.flat(), &Tiles::new(data.x().view()), Some(&observed));
         let (chains, n, rows) = (draws.n_chains(), draws.n_draws(), data.rows());
         let log_density = Array3::from_shape_vec((chains, n, rows), walk.log_density)
             .expect("one number was written for each draw and row");
@@ -109,18 +116,75 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
     /// Columns are response columns, class probabilities (one column for two classes: that of the
     /// second), or expected proportions.
     pub fn predict_mean(&self, draws: &Draws, x: ArrayView2<f64>) -> Result<Array4<f64>, Error> {
-        let rows = x.nrows();
-        let walk = self.walk_draws(draws, x, None)?;
-        Ok(with_columns(walk.mean, (draws.n_chains(), draws.n_draws(), rows)))
+        self.check_draws(draws, x)?;
+        let walk = self.walk(draws.flat(), &Tiles::new(x), None);
+        Ok(with_columns(walk.mean, (draws.n_chains(), draws.n_draws(), x.nrows())))
     }
 
-    /// What every draw says about every row; about responses only if they are given.
-    fn walk_draws(
+    /// E[y | x, q] at a single q, such as the end of an [optimisation](crate::optimise) or the mean
+    /// of the draws, for inputs `x` `[rows x features]`: `[row, column]`.
+    ///
+    /// Errors: a q of another length, features that do not fit.
+    pub fn predict_at(&self, q: &[f64], x: ArrayView2<f64>) -> Result<Array2<f64>, Error> {
+        let q = self.one_draw_of(q, x)?;
+        let mean = with_columns(self.walk(q, &Tiles::new(x), None).mean, (1, 1, x.nrows()));
+        Ok(mean.index_axis_move(Axis(0), 0).index_axis_move(Axis(0), 0))
+    }
+
+    /// The uncertainty of the classification of inputs `x` `[rows x features]`, over all draws of
+    /// all chains; the inputs need no labels. See [`uncertainty`](crate::predict::uncertainty).
+    ///
+    /// Memory: that of [`RunningUncertainty`], and a million probabilities.
+    ///
+    /// Errors: the response is not classes, draws of another posterior, features that do not fit,
+    /// no draws, no inputs, a probability that is NaN.
+    pub fn uncertainty(&self, draws: &Draws, x: ArrayView2<f64>) -> Result<Uncertainty, Error> {
+        self.check_draws(draws, x)?;
+        self.uncertainty_of(draws.flat(), x)
+    }
+
+    /// As [`uncertainty`](Self::uncertainty), at a single q: a point prediction.
+    ///
+    /// With the [mean](Draws::mean) of the draws it is the 'lazy' f(x; E q).
+    ///
+    /// Errors: as there; a q of another length.
+    pub fn uncertainty_at(&self, q: &[f64], x: ArrayView2<f64>) -> Result<Uncertainty, Error> {
+        self.uncertainty_of(self.one_draw_of(q, x)?, x)
+    }
+
+    /// q as the only draw, if it and rows of `x` fit.
+    fn one_draw_of<'q>(
         &self,
-        draws: &Draws,
+        q: &'q [f64],
         x: ArrayView2<f64>,
-        observed: Option<&Observed>,
-    ) -> Result<Walk, Error> {
+    ) -> Result<ArrayView2<'q, f64>, Error> {
+        check_inputs(self.model(), x.ncols())?;
+        if q.len() != self.layout().dim() {
+            return Err(Error::shape("length of q", q.len(), self.layout().dim()));
+        }
+        Ok(ArrayView1::from(q).insert_axis(Axis(0)))
+    }
+
+    /// Walks `q` `[draw, parameter]` in blocks, whose probabilities are added in order.
+    fn uncertainty_of(&self, q: ArrayView2<f64>, x: ArrayView2<f64>) -> Result<Uncertainty, Error> {
+        let classes = self.class_names().ok_or_else(|| {
+            Error::argument("response of the posterior", "real numbers or counts", "classes")
+        })?;
+        let mut running = RunningUncertainty::new(x.nrows(), classes.to_vec())?;
+        let (rows, columns) = (x.nrows(), self.likelihood().n_means(self.model().n_outputs()));
+        let block = (BLOCK / (rows * columns)).max(rayon::current_num_threads());
+        let x = Tiles::new(x);
+        for q in q.axis_chunks_iter(Axis(0), block) {
+            let mean = with_columns(self.walk(q, &x, None).mean, (1, q.nrows(), rows));
+            for draw in mean.index_axis(Axis(0), 0).outer_iter() {
+                running.add(draw)?;
+            }
+        }
+        running.uncertainty()
+    }
+
+    /// Checks that `draws` are of this posterior, and that rows of `x` can be predicted.
+    fn check_draws(&self, draws: &Draws, x: ArrayView2<f64>) -> Result<(), Error> {
         if draws.layout() != self.layout() {
             return Err(Error::shape(
                 "parameters of the draws",
@@ -128,19 +192,20 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
                 self.layout().described(),
             ));
         }
-        check_inputs(self.model(), x.ncols())?;
-        let (outputs, rows) = (self.model().n_outputs(), x.nrows());
+        check_inputs(self.model(), x.ncols())
+    }
+
+    /// What every q of `[draw, parameter]` says about every row; about responses only if they are
+    /// given.
+    fn walk(&self, q: ArrayView2<f64>, x: &Tiles, observed: Option<&Observed>) -> Walk {
+        let (outputs, rows) = (self.model().n_outputs(), x.rows());
         let columns = self.likelihood().n_means(outputs);
         let (density, drawn) =
             if observed.is_some() { (1, self.likelihood().n_drawn(outputs)) } else { (0, 0) };
-        let (x, n) = (Tiles::new(x), draws.n_chains() * draws.n_draws());
+        let n = q.nrows();
         let zeros = |columns| Columns { values: vec![0.0; n * rows * columns], columns };
         let mut walk =
             Walk { mean: zeros(columns), log_density: zeros(density).values, drawn: zeros(drawn) };
-        let streams: Vec<ChainRng> = observed.map_or_else(Vec::new, |o| {
-            let stream = |chain| ChainRng::new(o.seed, chain).child(RESPONSES);
-            (0..draws.n_chains() as u64).map(stream).collect()
-        });
         let parts = parts(&mut walk.mean.values, n)
             .zip(parts(&mut walk.log_density, n))
             .zip(parts(&mut walk.drawn.values, n));
@@ -151,15 +216,14 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
             outputs: vec![0.0; TILE_ROWS * outputs],
             columns: vec![0.0; TILE_ROWS * columns.max(drawn)],
         };
-        let flat = draws.flat();
         parts.par_iter_mut().enumerate().for_each_init(scratch, |scratch, (s, part)| {
             let responses = observed.map(|o| {
-                let (chain, draw) = (s / draws.n_draws(), s % draws.n_draws());
-                (&o.y, streams[chain].child(draw as u64))
+                let (chain, draw) = (s / o.n_draws, s % o.n_draws);
+                (&o.y, o.streams[chain].child(draw as u64))
             });
-            self.one_draw(flat.row(s).to_slice().unwrap_or(&[]), &x, responses, part, scratch);
+            self.one_draw(q.row(s).to_slice().unwrap_or(&[]), x, responses, part, scratch);
         });
-        Ok(walk)
+        walk
     }
 
     fn one_draw(
@@ -196,10 +260,11 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
     }
 }
 
-/// What was observed, and the seed to draw its like.
+/// What was observed, and the random streams of the chains to draw its like.
 struct Observed {
     y: Tiles,
-    seed: u64,
+    streams: Vec<ChainRng>,
+    n_draws: usize,
 }
 
 /// Numbers for all draws, in order of draw, row and column.

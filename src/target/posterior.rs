@@ -129,6 +129,11 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
         &self.layout
     }
 
+    /// The names of the classes, if the response is a class.
+    pub fn class_names(&self) -> Option<&[String]> {
+        self.class_names.as_deref()
+    }
+
     /// The number of rows of the data.
     pub fn n_obs(&self) -> usize {
         self.x.rows()

@@ -9,6 +9,7 @@ use std::path::Path;
 use super::{Column, CsvReader, Delimiter, Header, MANY_LEVELS, Role, Task};
 use crate::Error;
 use crate::data::dataset::shortened;
+use crate::data::gzip::unpacked;
 
 /// The cells of a file: as many in each row as there are names.
 pub(super) struct Table {
@@ -22,7 +23,8 @@ pub(super) struct Table {
 impl Table {
     pub(super) fn parse(reader: &CsvReader, file: &str, bytes: &[u8]) -> Result<Self, Error> {
         let problem = |problem| Error::Table { table: file.into(), problem };
-        let text = decode(bytes).map_err(problem)?;
+        let bytes = unpacked(file, bytes)?;
+        let text = decode(&bytes).map_err(problem)?;
         // Old Macintosh files have CR alone; a CR before LF is a blank at the end of a line.
         let line_end = if text.contains('\n') { '\n' } else { '\r' };
         let lines: Vec<(usize, &str)> = text
