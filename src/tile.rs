@@ -221,6 +221,26 @@ impl Tiles {
             Tile::new(&self.values[start..start + padded(rows) * self.columns], rows)
         })
     }
+
+    /// Copies `rows` (1 to [`TILE_ROWS`], each below [`rows`](Self::rows)) into `to`, as a tile.
+    pub fn gather<'a>(&self, rows: &[usize], to: &'a mut [f64]) -> Tile<'a> {
+        let stride = padded(rows.len());
+        let to = &mut to[..stride * self.columns];
+        // Where each row's column 0 lies, and how far its columns lie apart.
+        let mut places = [(0, 0); TILE_ROWS];
+        for (place, row) in places.iter_mut().zip(rows) {
+            let first = row - row % TILE_ROWS;
+            let apart = padded(TILE_ROWS.min(self.rows - first));
+            *place = (first * self.columns + row % TILE_ROWS, apart);
+        }
+        for (j, column) in to.chunks_exact_mut(stride).enumerate() {
+            for (to, (start, apart)) in column.iter_mut().zip(&places[..rows.len()]) {
+                *to = self.values[start + j * apart];
+            }
+            column[rows.len()..].fill(0.0);
+        }
+        Tile::new(to, rows.len())
+    }
 }
 
 #[cfg(test)]
@@ -237,6 +257,23 @@ mod tests {
             for copy in &copies {
                 assert!(copy.as_ptr().addr().is_multiple_of(64) && copy[..] == storage[..]);
                 assert_eq!(copy.len(), len);
+            }
+        }
+    }
+
+    #[test]
+    fn gathered_rows_are_those_of_the_array() {
+        for n in [1, 7, 64, 65, 150, 192] {
+            let array = Array2::from_shape_fn((n, 3), |(i, j)| (3 * i + j) as f64 + 1.0);
+            let tiles = Tiles::new(array.view());
+            let mut storage = TileStorage::for_columns(3);
+            for len in [64, 10, 1, 8] {
+                storage.fill(f64::NAN);
+                let rows: Vec<usize> = (0..len).map(|i| (37 * i + 5) % n).collect();
+                let tile = tiles.gather(&rows, &mut storage);
+                assert_eq!((tile.rows(), tile.columns()), (len, 3));
+                assert_eq!(tile.view(), array.select(ndarray::Axis(0), &rows));
+                assert_eq!(tile.values().iter().sum::<f64>(), tile.view().sum());
             }
         }
     }
