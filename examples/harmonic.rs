@@ -28,7 +28,7 @@ struct Args {
     /// Fewer draws, for a quick check
     #[arg(long)]
     quick: bool,
-    /// Seed of all random streams
+    /// Seed of all random streams; each row has its own
     #[arg(long, default_value_t = 1)]
     seed: u64,
 }
@@ -51,10 +51,10 @@ fn run(args: &Args) -> Result<(), Error> {
     for (k, beta, h) in [(1.0, 1.0, 0.1), (1.0, 1.0, 0.3), (3.0, 4.0, 0.1)] {
         let row = Row { k, beta, h, m: None, gamma: None };
         let em = EulerMaruyama { step_size: h, inverse_temperature: beta, ..Default::default() };
-        row.print(args, "Euler-Maruyama", em, 2.0 / (beta * k * (2.0 - h * k)), f64::NAN)?;
+        row.print(args, seed(), "Euler-Maruyama", em, 2.0 / (beta * k * (2.0 - h * k)), f64::NAN)?;
         let lm = LeimkuhlerMatthews { step_size: h, ..LeimkuhlerMatthews::new(FullGrad) };
         let lm = LeimkuhlerMatthews { inverse_temperature: beta, ..lm };
-        row.print(args, "Leimkuhler-Matthews", lm, 1.0 / (beta * k), f64::NAN)?;
+        row.print(args, seed(), "Leimkuhler-Matthews", lm, 1.0 / (beta * k), f64::NAN)?;
     }
     for (k, beta, h, m, gamma) in
         [(1.0, 1.0, 0.3, 0.2, 1.0), (1.0, 1.0, 0.3, 1.0, 5.0), (3.0, 4.0, 0.1, 0.05, 2.0)]
@@ -68,7 +68,7 @@ fn run(args: &Args) -> Result<(), Error> {
             mass: mass.clone(),
             ..Baoab::new(FullGrad)
         };
-        row.print(args, "BAOAB", baoab, 1.0 / (beta * k), m / beta * (1.0 - w))?;
+        row.print(args, seed(), "BAOAB", baoab, 1.0 / (beta * k), m / beta * (1.0 - w))?;
         let obabo = Obabo {
             step_size: h,
             friction: gamma,
@@ -76,7 +76,7 @@ fn run(args: &Args) -> Result<(), Error> {
             mass,
             ..Obabo::new(FullGrad)
         };
-        row.print(args, "OBABO", obabo, 1.0 / (beta * k * (1.0 - w)), m / beta)?;
+        row.print(args, seed(), "OBABO", obabo, 1.0 / (beta * k * (1.0 - w)), m / beta)?;
     }
     for (k, beta, h, gamma) in [(1.0, 1.0, 0.3, 1.0), (1.5, 2.0, 0.2, 3.0)] {
         let row = Row { k, beta, h, m: Some(1.0), gamma: Some(gamma) };
@@ -89,7 +89,7 @@ fn run(args: &Args) -> Result<(), Error> {
         let (hc, hk) = (h * gamma, h * h * k);
         let var_q = 1.0 / (beta * k * (1.0 - hk / (4.0 - 2.0 * hc)));
         let var_v = 1.0 / (beta * (1.0 - hc / 2.0 - hk / 4.0));
-        row.print(args, "SGHMC, full gradient", sghmc, var_q, var_v)?;
+        row.print(args, seed(), "SGHMC, full gradient", sghmc, var_q, var_v)?;
     }
     Ok(())
 }
@@ -108,6 +108,7 @@ impl Row {
     fn print<A>(
         &self,
         args: &Args,
+        seed: u64,
         name: &str,
         algorithm: A,
         var_q: f64,
@@ -122,7 +123,7 @@ impl Row {
             .warmup(1_000)
             .draws(if args.quick { 5_000 } else { 50_000 })
             .thin(2)
-            .seed(args.seed)
+            .seed(seed)
             .init(Init::Around { center: vec![0.0], sd: 0.5 })
             .run()?;
         let n = draws.n_draws() as f64;

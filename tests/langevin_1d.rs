@@ -102,7 +102,7 @@ where
     A: for<'t> Algorithm<&'t Wells>,
 {
     let chains = 32;
-    let sampler = Sampler::new(&Wells, algorithm).chains(chains).warmup(20_000).draws(20_000);
+    let sampler = Sampler::new(&Wells, algorithm).chains(chains).warmup(20_000).draws(30_000);
     let around = Init::Around { center: vec![0.0], sd: 0.3 };
     let draws = sampler.thin(20).init(around).seed(1).run().unwrap();
     assert_eq!(draws.divergences(), 0);
@@ -118,8 +118,8 @@ where
 
 #[test]
 fn kernels_sample_what_their_operators_say() {
-    let em = EulerMaruyama { step_size: 0.02, ..EulerMaruyama::default() };
-    check_kernel(em, Integrator::EulerMaruyama, 0.02);
+    let em = EulerMaruyama { step_size: 0.05, ..EulerMaruyama::default() };
+    check_kernel(em, Integrator::EulerMaruyama, 0.05);
     let lm = LeimkuhlerMatthews { step_size: 0.06, ..LeimkuhlerMatthews::new(FullGrad) };
     check_kernel(lm, Integrator::LeimkuhlerMatthews, 0.06);
     let baoab = Baoab { step_size: 0.25, ..Baoab::new(FullGrad) };

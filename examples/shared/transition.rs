@@ -5,7 +5,9 @@
 //! is represented by its values at n points x_i, between which it is interpolated by polynomials of degree
 //! [`DEGREE`]; E is a Gauss-Hermite sum over the normals of one step. That makes P a matrix, whose left
 //! eigenvector mu of eigenvalue 1 (mu P = mu, sum of mu = 1: one linear system) holds the stationary
-//! averages: E f = sum_i mu_i f(x_i). Everything is smooth, so that some hundred points give nine digits.
+//! averages: E f = sum_i mu_i f(x_i). Everything is smooth, so that some hundred points give nine digits
+//! (eight Hermite polynomials or fewer are enough for BAOAB at friction 50; at friction 1 and h = 0.3, where
+//! they serve worst, 16 and 24 of them differ by 7e-4 of the bias, at h = 0.1 by 2e-5).
 //!
 //! - Euler-Maruyama: x = q.
 //! - Leimkuhler-Matthews: q_n is no Markov chain, but y_n = q_n - s R_n is, with s = sqrt(h/(2B)):
