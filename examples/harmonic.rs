@@ -41,6 +41,11 @@ fn main() {
 }
 
 fn run(args: &Args) -> Result<(), Error> {
+    let mut last = args.seed.wrapping_mul(100);
+    let mut seed = || {
+        last = last.wrapping_add(1);
+        last
+    };
     println!(
         "U = k q^2/2; exact: of the discretised dynamics; z: standard errors between the two\n"
     );

@@ -13,9 +13,22 @@
 //! Control variates around a mode take away most of V. Cost of a step: one minibatch gradient, |b|/N of a
 //! full one. See [`langevin`](super::langevin) for what all integrators share.
 //!
-//! When not to use it: where full gradients are affordable ([`Nuts`](super::Nuts) has no bias), and
-//! where the step size that makes the bias small makes the chain slower than a kernel on full gradients:
-//! for N V of order 1 or more there is nothing to gain.
+//! When not to use it: where full gradients are affordable ([`Nuts`](super::Nuts) has no bias). Plain
+//! minibatches do not make large data cheap: with V ~ N^2/|b| and k ~ N, a bias of given size takes h ~
+//! |b|/N^2, hence N/|b| steps, about one pass over the data, for each independent draw, however large N is
+//! (Nagapetyan et al., *The true cost of stochastic gradient Langevin dynamics*, 2017, arXiv:1706.02692).
+//! Control variates change that, where there is one mode.
+//!
+//! Measured, on a line through 60 points with batches of 6 and curvatures of about 240
+//! (`tests/langevin.rs`): relative error of the posterior variances, standard error 0.004; the last columns are
+//! [`Sghmc`](super::Sghmc) and [`Baoab`](super::Baoab) at friction 15, with time steps that explore about as
+//! fast.
+//!
+//! | h | SGLD | with control variates | h | SGHMC | BAOAB | with control variates |
+//! | --- | --- | --- | --- | --- | --- | --- |
+//! | 1e-3 | +0.99 | +0.15 | 0.04 | +3.92 | +3.58 | +0.085 |
+//! | 2.5e-4 | +0.081 | +0.019 | 0.01 | +0.148 | +0.134 | +0.001 |
+//! | 6.25e-5 | +0.012 | +0.008 | 0.0025 | -0.005 | -0.005 | -0.008 |
 //!
 //! With a step size that [decays](super::StepSchedule::Polynomial) the bias vanishes in the limit, and
 //! the draws are to be weighted by it.
