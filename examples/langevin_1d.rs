@@ -14,6 +14,7 @@
 use bnn_mcmc::prelude::*;
 use bnn_mcmc::sampler::Algorithm;
 use clap::Parser;
+use ndarray::ArrayView2;
 
 #[path = "shared/transition.rs"]
 mod transition;
@@ -135,18 +136,11 @@ where
         .seed(args.seed.wrapping_mul(4).wrapping_add(stream))
         .init(Init::Around { center: vec![0.0], sd: 0.3 })
         .run()?;
-    let mut means = [[0.0; 32]; 2];
-    for c in 0..chains {
-        for d in 0..draws.n_draws() {
-            let q = draws.values()[(c, d, 0)];
-            for k in 0..2 {
-                means[k][c] += AVERAGES[k](q) / draws.n_draws() as f64;
-            }
-        }
-    }
-    let of = means.map(|m| {
-        let mean = m.iter().sum::<f64>() / chains as f64;
-        let variance = m.iter().map(|m| (m - mean).powi(2)).sum::<f64>() / (chains - 1) as f64;
+    let of = AVERAGES.map(|f| {
+        let of_chain = |c: ArrayView2<f64>| c.iter().map(|q| f(*q)).sum::<f64>() / c.len() as f64;
+        let means: Vec<f64> = draws.values().outer_iter().map(of_chain).collect();
+        let mean = means.iter().sum::<f64>() / chains as f64;
+        let variance = means.iter().map(|m| (m - mean).powi(2)).sum::<f64>() / (chains - 1) as f64;
         [mean, (variance / chains as f64).sqrt()]
     });
     Ok([[of[0][0], of[1][0]], [of[0][1], of[1][1]]])
