@@ -6,6 +6,7 @@
 //! contiguous numbers, and the activations of a tile stay in the processor's cache.
 
 use std::ops::{Deref, DerefMut};
+use std::sync::OnceLock;
 
 use ndarray::{ArrayView2, ShapeBuilder};
 
@@ -185,6 +186,8 @@ pub struct Tiles {
     values: TileStorage,
     rows: usize,
     columns: usize,
+    /// The array row by row, from the first call of [`gather`](Self::gather) on.
+    by_row: OnceLock<Box<[f64]>>,
 }
 
 impl Tiles {
@@ -200,7 +203,7 @@ impl Tiles {
                 padded_column.iter_mut().zip(column).for_each(|(to, from)| *to = *from);
             }
         }
-        Self { values, rows, columns }
+        Self { values, rows, columns, by_row: OnceLock::new() }
     }
 
     /// The number of rows of the array.
@@ -223,21 +226,25 @@ impl Tiles {
     }
 
     /// Copies `rows` (1 to [`TILE_ROWS`], each below [`rows`](Self::rows)) into `to`, as a tile.
+    ///
+    /// The first call makes a copy of the array, row by row, so that a row is fetched in one piece: out of
+    /// the tiles it would take a cache line for every column.
     pub fn gather<'a>(&self, rows: &[usize], to: &'a mut [f64]) -> Tile<'a> {
+        let by_row = self.by_row.get_or_init(|| {
+            self.iter().flat_map(|tile| tile.view().iter().copied().collect::<Vec<_>>()).collect()
+        });
         let stride = padded(rows.len());
         let to = &mut to[..stride * self.columns];
-        // Where each row's column 0 lies, and how far its columns lie apart.
-        let mut places = [(0, 0); TILE_ROWS];
-        for (place, row) in places.iter_mut().zip(rows) {
-            let first = row - row % TILE_ROWS;
-            let apart = padded(TILE_ROWS.min(self.rows - first));
-            *place = (first * self.columns + row % TILE_ROWS, apart);
-        }
-        for (j, column) in to.chunks_exact_mut(stride).enumerate() {
-            for (to, (start, apart)) in column.iter_mut().zip(&places[..rows.len()]) {
-                *to = self.values[start + j * apart];
+        for (group, rows) in rows.chunks(LANES).enumerate() {
+            let mut from = [&[][..]; LANES];
+            for (from, row) in from.iter_mut().zip(rows) {
+                *from = &by_row[row * self.columns..][..self.columns];
             }
-            column[rows.len()..].fill(0.0);
+            for (j, column) in to.chunks_exact_mut(stride).enumerate() {
+                for (to, from) in column[group * LANES..][..LANES].iter_mut().zip(from) {
+                    *to = from.get(j).copied().unwrap_or(0.0); // the last group may be short
+                }
+            }
         }
         Tile::new(to, rows.len())
     }

@@ -24,7 +24,8 @@ pub trait MinibatchTarget: GradTarget {
     ///
     /// `rows` are at least one, all below [`n_obs`](Self::n_obs). All of them once, in ascending
     /// order, give the value and gradient of [`log_density_grad`](GradTarget::log_density_grad).
-    /// Must not allocate, except at the first call on a workspace.
+    /// Must not allocate, except at the first call on a workspace. The first call on a
+    /// [`Posterior`](super::Posterior) copies its data, in an order that suits this, and keeps the copy.
     fn minibatch_grad(
         &self,
         rows: &[usize],
