@@ -78,9 +78,9 @@ impl<S> Baoab<S> {
     }
 }
 
-impl<S: Default> Default for Baoab<S> {
+impl Default for Baoab {
     fn default() -> Self {
-        Self::new(S::default())
+        Self::new(FullGrad)
     }
 }
 

@@ -65,9 +65,9 @@ impl<S> LeimkuhlerMatthews<S> {
     }
 }
 
-impl<S: Default> Default for LeimkuhlerMatthews<S> {
+impl Default for LeimkuhlerMatthews {
     fn default() -> Self {
-        Self::new(S::default())
+        Self::new(FullGrad)
     }
 }
 

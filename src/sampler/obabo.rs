@@ -76,9 +76,9 @@ impl<S> Obabo<S> {
     }
 }
 
-impl<S: Default> Default for Obabo<S> {
+impl Default for Obabo {
     fn default() -> Self {
-        Self::new(S::default())
+        Self::new(FullGrad)
     }
 }
 

@@ -76,9 +76,9 @@ impl<S> Sghmc<S> {
     }
 }
 
-impl<S: Default> Default for Sghmc<S> {
+impl Default for Sghmc {
     fn default() -> Self {
-        Self::new(S::default())
+        Self::new(Minibatch::default())
     }
 }
 

@@ -46,7 +46,7 @@
 //! let sgld = Sgld { step_size: 1e-4, ..Sgld::new(Minibatch { size: 20 }) };
 //! let draws = Sampler::new(&posterior, sgld).thin(10).seed(1).run()?;
 //! assert!((draws.mean()[1] - 1.0).abs() < 0.2);
-//! assert!(draws.accept_rate().iter().all(|a| a.is_nan())); // there is no such probability
+//! assert!(draws.stat("accept_prob")?.iter().all(|a| a.is_nan())); // there is no such probability
 //! # Ok::<(), bnn_mcmc::Error>(())
 //! ```
 
@@ -80,9 +80,9 @@ impl<S> Sgld<S> {
     }
 }
 
-impl<S: Default> Default for Sgld<S> {
+impl Default for Sgld {
     fn default() -> Self {
-        Self::new(S::default())
+        Self::new(Minibatch::default())
     }
 }
 
