@@ -12,7 +12,9 @@ use std::hint::black_box;
 
 use bnn_mcmc::prelude::*;
 use bnn_mcmc::sampler::{Algorithm, Kernel};
-use bnn_mcmc::target::{BoxSupport, FisherTarget, HessTarget, Point, PowerGradTarget};
+use bnn_mcmc::target::{
+    BoxSupport, FisherTarget, HessTarget, MinibatchTarget, Point, PowerGradTarget,
+};
 use criterion::{BenchmarkId, Criterion, criterion_group, criterion_main};
 
 #[allow(dead_code)]
@@ -66,7 +68,7 @@ fn step<T: Target, A: for<'t> Algorithm<&'t T>>(
     });
 }
 
-fn all<T: GradTarget + BoxSupport>(criterion: &mut Criterion, key: char, target: &T) {
+fn all<T: MinibatchTarget + BoxSupport>(criterion: &mut Criterion, key: char, target: &T) {
     let q = problems::theta0(key);
     let (mut ws, mut grad) = (target.workspace(), vec![0.0; q.len()]);
     criterion.bench_with_input(BenchmarkId::new("log density", key), &key, |b, _| {
@@ -76,6 +78,10 @@ fn all<T: GradTarget + BoxSupport>(criterion: &mut Criterion, key: char, target:
         b.iter(|| target.log_density_grad(black_box(&q), &mut grad, &mut ws));
     });
     let step_size = 1e-3;
+    step(criterion, "baoab", key, target, &Baoab { step_size, ..Baoab::new(FullGrad) });
+    let minibatch = Minibatch { size: 64 };
+    let baoab = Baoab { step_size: 1e-4, ..Baoab::new(minibatch) };
+    step(criterion, "baoab, minibatches of 64", key, target, &baoab);
     let truncated = TruncatedMala { step_size, ..TruncatedMala::default() };
     step(criterion, "truncated mala, no bounds", key, target, &truncated);
     step(criterion, "truncated mala, on a box", key, &Boxed(target), &truncated);

@@ -35,7 +35,7 @@
 //! | [`likelihood`] | p(y given f): Gaussian, Bernoulli, categorical, binomial, multinomial |
 //! | [`prior`] | densities over named blocks of parameters, hierarchical if need be |
 //! | [`target`] | their product as a log density: [`Posterior`](target::Posterior); your own targets |
-//! | [`sampler`] | the loop, its checkpoints, and the kernels: NUTS, HMC, MALA (on a box, too), SMMALA, random walk, pCN, power posteriors, Gibbs, independence, on blocks and in combination; your own kernels |
+//! | [`sampler`] | the loop, its checkpoints, and the kernels: NUTS, HMC, MALA (on a box, too), SMMALA, random walk, pCN, power posteriors, Langevin integrators on full or minibatch gradients, Gibbs, independence, on blocks and in combination; your own kernels |
 //! | [`adapt`] | step sizes and covariances learnt during warm-up |
 //! | [`optimise`] | Adam, to find starting points |
 //! | [`draws`] | what a run returns |
@@ -65,6 +65,16 @@
 //! | [`Hmc`](sampler::Hmc), [`Nuts`](sampler::Nuts) | the leapfrog step eps of a trajectory | 0.8 |
 //! | [`Pcn`](sampler::Pcn) | m + sqrt(1 - eps^2) (q - m) + eps xi, xi from the prior N(m, C) less m | 0.234 |
 //! | [`LangevinGradient`](sampler::LangevinGradient) | D(q) + eps z, or q + eps z | 0.234 |
+//!
+//! The integrators of [Langevin dynamics](sampler::langevin) have no acceptance and adapt nothing; their
+//! `step_size` is the time step h:
+//!
+//! | integrator | step | bias |
+//! | --- | --- | --- |
+//! | [`EulerMaruyama`](sampler::EulerMaruyama), [`Sgld`](sampler::Sgld) | q + h g + sqrt(2 h/B) R | order h |
+//! | [`LeimkuhlerMatthews`](sampler::LeimkuhlerMatthews) | q + h g + sqrt(h/(2 B)) (R_n + R_(n+1)) | order h^2 |
+//! | [`Baoab`](sampler::Baoab), [`Obabo`](sampler::Obabo) | kicks by h/2 g, drifts by h/2 or h of p/m | order h^2 |
+//! | [`Sghmc`](sampler::Sghmc) | v + h g - h C v + noise, then q + h v | order h |
 //!
 //! # Features
 //!

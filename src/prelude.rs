@@ -11,8 +11,9 @@ pub use crate::predict::Predictions;
 pub use crate::prior::{Laplace, LogInverseGamma, Normal, Prior, Priors, StudentT, Uniform};
 pub use crate::rng::ChainRng;
 pub use crate::sampler::{
-    Cycle, Every, Fisher, GibbsNoise, Hmc, Independence, Init, Ladder, LadderReport, Mala, Mixture,
-    Nuts, OnBlocks, Pcn, PowerPosteriors, Preconditioner, Rwm, Sampler, Smmala, SoftAbs,
-    StopHandle, TruncatedMala,
+    Baoab, ControlVariates, Cycle, EulerMaruyama, Every, Fisher, FullGrad, GibbsNoise, Hmc,
+    Independence, Init, Ladder, LadderReport, LeimkuhlerMatthews, Mala, Mass, Minibatch, Mixture,
+    Nuts, Obabo, OnBlocks, Pcn, PowerPosteriors, Preconditioner, Rwm, Sampler, Sghmc, Sgld, Smmala,
+    SoftAbs, StepSchedule, StopHandle, TruncatedMala,
 };
 pub use crate::target::{GradTarget, LogDensity, Posterior, Target, WithReference};

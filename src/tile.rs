@@ -6,6 +6,7 @@
 //! contiguous numbers, and the activations of a tile stay in the processor's cache.
 
 use std::ops::{Deref, DerefMut};
+use std::sync::OnceLock;
 
 use ndarray::{ArrayView2, ShapeBuilder};
 
@@ -185,6 +186,8 @@ pub struct Tiles {
     values: TileStorage,
     rows: usize,
     columns: usize,
+    /// The array row by row, from the first call of [`gather`](Self::gather) on.
+    by_row: OnceLock<Box<[f64]>>,
 }
 
 impl Tiles {
@@ -200,7 +203,7 @@ impl Tiles {
                 padded_column.iter_mut().zip(column).for_each(|(to, from)| *to = *from);
             }
         }
-        Self { values, rows, columns }
+        Self { values, rows, columns, by_row: OnceLock::new() }
     }
 
     /// The number of rows of the array.
@@ -221,6 +224,30 @@ impl Tiles {
             Tile::new(&self.values[start..start + padded(rows) * self.columns], rows)
         })
     }
+
+    /// Copies `rows` (1 to [`TILE_ROWS`], each below [`rows`](Self::rows)) into `to`, as a tile.
+    ///
+    /// The first call makes a copy of the array, row by row, so that a row is fetched in one piece: out of
+    /// the tiles it would take a cache line for every column.
+    pub fn gather<'a>(&self, rows: &[usize], to: &'a mut [f64]) -> Tile<'a> {
+        let by_row = self.by_row.get_or_init(|| {
+            self.iter().flat_map(|tile| tile.view().iter().copied().collect::<Vec<_>>()).collect()
+        });
+        let stride = padded(rows.len());
+        let to = &mut to[..stride * self.columns];
+        for (group, rows) in rows.chunks(LANES).enumerate() {
+            let mut from = [&[][..]; LANES];
+            for (from, row) in from.iter_mut().zip(rows) {
+                *from = &by_row[row * self.columns..][..self.columns];
+            }
+            for (j, column) in to.chunks_exact_mut(stride).enumerate() {
+                for (to, from) in column[group * LANES..][..LANES].iter_mut().zip(from) {
+                    *to = from.get(j).copied().unwrap_or(0.0); // the last group may be short
+                }
+            }
+        }
+        Tile::new(to, rows.len())
+    }
 }
 
 #[cfg(test)]
@@ -237,6 +264,23 @@ mod tests {
             for copy in &copies {
                 assert!(copy.as_ptr().addr().is_multiple_of(64) && copy[..] == storage[..]);
                 assert_eq!(copy.len(), len);
+            }
+        }
+    }
+
+    #[test]
+    fn gathered_rows_are_those_of_the_array() {
+        for n in [1, 7, 64, 65, 150, 192] {
+            let array = Array2::from_shape_fn((n, 3), |(i, j)| (3 * i + j) as f64 + 1.0);
+            let tiles = Tiles::new(array.view());
+            let mut storage = TileStorage::for_columns(3);
+            for len in [64, 10, 1, 8] {
+                storage.fill(f64::NAN);
+                let rows: Vec<usize> = (0..len).map(|i| (37 * i + 5) % n).collect();
+                let tile = tiles.gather(&rows, &mut storage);
+                assert_eq!((tile.rows(), tile.columns()), (len, 3));
+                assert_eq!(tile.view(), array.select(ndarray::Axis(0), &rows));
+                assert_eq!(tile.values().iter().sum::<f64>(), tile.view().sum());
             }
         }
     }

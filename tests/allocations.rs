@@ -94,6 +94,14 @@ where
     check(key, target, algorithm);
 }
 
+/// As [`check`], for kernels on minibatches.
+fn check_minibatch<M: Model, L: Likelihood, A>(key: char, target: &Posterior<M, L>, algorithm: &A)
+where
+    A: for<'t> Algorithm<&'t Posterior<M, L>>,
+{
+    check(key, target, algorithm);
+}
+
 #[test]
 fn no_step_allocates() {
     for preconditioner in
@@ -148,6 +156,21 @@ fn no_step_allocates() {
     let pool = rayon::ThreadPoolBuilder::new().num_threads(1).build().unwrap();
     let population = PowerPosteriors::new(mala.clone());
     pool.install(|| check('c', &problems::network_categorical('c'), &population));
+    // Unadjusted, with full gradients, minibatches (two tiles), and control variates.
+    let baoab = Baoab { step_size: 1e-4, ..Baoab::new(Minibatch { size: 70 }) };
+    check_minibatch('a', &problems::linear_gaussian('a'), &baoab);
+    check_minibatch('c', &problems::network_categorical('c'), &baoab);
+    let variates = ControlVariates { size: 70, mode: problems::theta0('d') };
+    let obabo = Obabo { step_size: 1e-4, ..Obabo::new(variates.clone()) };
+    check_minibatch('d', &problems::network_gaussian('d'), &obabo);
+    let sghmc = Sghmc { step_size: 1e-4, ..Sghmc::new(variates) };
+    check_minibatch('d', &problems::network_gaussian('d'), &sghmc);
+    let sgld = Sgld { step_size: 1e-9, ..Sgld::new(Minibatch { size: 70 }) };
+    check_minibatch('d', &problems::network_gaussian('d'), &sgld);
+    let lm = LeimkuhlerMatthews { step_size: 1e-8, ..LeimkuhlerMatthews::new(FullGrad) };
+    check('d', &problems::network_gaussian('d'), &lm);
+    let em = EulerMaruyama { step_size: 1e-8, ..EulerMaruyama::default() };
+    check('c', &problems::network_categorical('c'), &em);
     let independence = Independence { proposal: Normal::new(0.0, 0.1).unwrap() };
     check('a', &problems::linear_gaussian('a'), &independence);
 }

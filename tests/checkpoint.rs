@@ -261,6 +261,9 @@ fn a_stopped_run_goes_on_exactly() {
         stopped_equals_uninterrupted(&Nuts { preconditioner, ..Nuts::default() }, seed);
         stopped_equals_uninterrupted(&Hmc { preconditioner, ..Hmc::default() }, seed + 1);
     }
+    stopped_equals_uninterrupted(&Baoab::<FullGrad>::default(), 80);
+    let lm = LeimkuhlerMatthews { step_size: 0.2, ..LeimkuhlerMatthews::new(FullGrad) };
+    stopped_equals_uninterrupted(&lm, 81);
     // The statistics of a kernel that is seldom used outlast a stop.
     let second = Rwm::default();
     let mixture = Mixture { first: Nuts::default(), second: second.clone(), probability: 0.2 };

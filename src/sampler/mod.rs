@@ -16,6 +16,10 @@
 //! | [`LangevinGradient`] | a model with a gradient | to compare with the tutorial that proposed it |
 //! | [`Pcn`] | Gaussian priors | weak data, very many parameters |
 //! | [`GibbsNoise`] | Gaussian likelihood, inverse-gamma prior | the noise variance, in a [`Cycle`] |
+//! | [`Baoab`] | a gradient, of [minibatches](GradSource) or full | networks too large for exact kernels; biased |
+//! | [`LeimkuhlerMatthews`] | the same | the same without momentum; biased |
+//! | [`Sgld`], [`Sghmc`] | a gradient of minibatches | to compare with the literature; biased |
+//! | [`EulerMaruyama`], [`Obabo`] | a gradient | to compare integrators; biased |
 //! | [`Independence`] | a proposal close to the target | one or two parameters, checks |
 //!
 //! What an effective draw costs, in effective draws per second of the whole run and per 1,000
@@ -37,39 +41,54 @@
 //! # Step size
 //! One convention for the whole crate: `step_size` is the standard deviation of the Gaussian noise
 //! of one proposal, in units of the preconditioned space; MALA's drift is half its square. A
-//! leapfrog step of [`Hmc`] and [`Nuts`] is the same thing: MALA is HMC with one of them.
+//! leapfrog step of [`Hmc`] and [`Nuts`] is the same thing: MALA is HMC with one of them. For the
+//! integrators of [Langevin dynamics](langevin), which have no proposal, `step_size` is the time step h.
 //!
 //! # Your own kernel
 //! Implement [`Algorithm`] and [`Kernel`]; `examples/own_sampler.rs` shows one from top to bottom,
 //! with the invariance test that every kernel should pass.
 
+pub mod baoab;
 pub mod combine;
+pub mod euler_maruyama;
 pub mod gibbs;
+pub mod gradient_source;
 pub mod hamiltonian;
 pub mod hmc;
 pub mod independence;
+pub mod langevin;
 pub mod langevin_gradient;
+pub mod leimkuhler_matthews;
 pub mod mala;
 pub mod metropolis;
 pub mod nuts;
+pub mod obabo;
 pub mod on_blocks;
 pub mod pcn;
 pub mod power_posteriors;
 pub mod preconditioner;
 mod run;
 pub mod rwm;
+pub mod sghmc;
+pub mod sgld;
 pub mod smmala;
 pub mod truncated_mala;
 mod truncated_normal;
 
+pub use baoab::{Baoab, BaoabKernel};
 pub use combine::{Cycle, CycleKernel, Mixture, MixtureKernel, PairState};
+pub use euler_maruyama::{EulerMaruyama, EulerMaruyamaKernel};
 pub use gibbs::{GibbsNoise, GibbsNoiseKernel};
+pub use gradient_source::{ControlVariates, FullGrad, GradSource, GradStream, Minibatch};
 pub use hmc::{Hmc, HmcKernel};
 pub use independence::{Independence, IndependenceKernel};
+pub use langevin::{LangevinState, Mass, StepSchedule};
 pub use langevin_gradient::{LangevinGradient, LangevinGradientKernel, LangevinGradientState};
+pub use leimkuhler_matthews::{LeimkuhlerMatthews, LeimkuhlerMatthewsKernel};
 pub use mala::{Mala, MalaKernel};
 pub use metropolis::metropolis_test;
 pub use nuts::{Nuts, NutsKernel};
+pub use obabo::{Obabo, ObaboKernel};
 pub use on_blocks::{OnBlocks, OnBlocksKernel};
 pub use pcn::{Pcn, PcnKernel};
 pub use power_posteriors::{Ladder, LadderReport, PowerPosteriors, PowerPosteriorsKernel, Swaps};
@@ -79,6 +98,8 @@ pub(crate) use run::check_layout;
 pub use run::progress_bar;
 pub use run::{Init, Phase, Progress, Sampler, StopHandle};
 pub use rwm::{Rwm, RwmKernel};
+pub use sghmc::{Sghmc, SghmcKernel};
+pub use sgld::Sgld;
 pub use smmala::{Factorisation, Fisher, Metric, Smmala, SmmalaKernel, SoftAbs};
 pub use truncated_mala::{TruncatedMala, TruncatedMalaKernel};
 
@@ -114,7 +135,8 @@ pub trait Kernel<T: Target>: Send {
     fn restore(&mut self, state: Self::State);
 
     /// Moves `current` by one transition. Must leave the target's distribution unchanged (or say
-    /// in its documentation what it leaves unchanged instead), and must not allocate.
+    /// in its documentation what it leaves unchanged instead), and must not allocate. A kernel that works
+    /// without the log density may leave it unevaluated: the loop does it where a draw is recorded.
     fn step(
         &mut self,
         target: &T,
@@ -158,7 +180,8 @@ pub struct Step {
     pub accept_prob: Option<f64>,
     /// Whether the chain moved.
     pub accepted: bool,
-    /// Whether the proposal's density was NaN or infinite inside the support, or a trajectory's
+    /// Whether the proposal's density (for unadjusted kernels also its gradient) was NaN or infinite
+    /// inside the support, or a trajectory's
     /// energy rose beyond [`MAX_ENERGY_ERROR`](hamiltonian::MAX_ENERGY_ERROR).
     pub divergent: bool,
     /// How many gradients were evaluated.

@@ -145,7 +145,7 @@ impl<T: GaussianReference> Kernel<T> for PcnKernel {
             }
         });
         let new = self.proposal.eval(target, ws).total();
-        let log_ratio = new - current.log_density().total() + self.log_reference(current.q())
+        let log_ratio = new - current.eval(target, ws).total() + self.log_reference(current.q())
             - self.log_reference(self.proposal.q());
         metropolis_test(current, &mut self.proposal, log_ratio, 0, rng)
     }

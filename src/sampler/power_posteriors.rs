@@ -322,7 +322,11 @@ impl<T: PowerTarget + Copy + Send, K: Kernel<Tempered<T>>> Rung<T, K> {
     fn step(&mut self) {
         let Self { target, kernel, point, proposal, ws, rng, .. } = self;
         let step = match kernel {
-            Some(kernel) => kernel.step(target, point, ws, rng),
+            Some(kernel) => {
+                let step = kernel.step(target, point, ws, rng);
+                point.eval(target, ws); // what exchanges go by; known, unless the kernel needs none
+                step
+            }
             None => {
                 let mut drawn = false;
                 proposal.set(|q| drawn = target.base().draw_reference(rng, q).is_ok());

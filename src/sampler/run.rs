@@ -780,7 +780,8 @@ impl<'t, T: Target, K: Kernel<&'t T>> Chain<'t, T, K> {
             gradients += u64::from(step.gradient_evals);
         }
         self.divergences[1] += divergent;
-        let density = self.point.log_density();
+        // Known, unless the kernel works on estimates (minibatches) or noise alone.
+        let density = self.point.eval(target, &mut self.ws);
         self.values.extend_from_slice(self.point.q());
         self.stats.extend_from_slice(&[
             density.likelihood,

@@ -111,7 +111,7 @@ impl<T: Target> Kernel<T> for RwmKernel {
             }
         });
         let new = self.proposal.eval(target, ws).total();
-        let log_ratio = new - current.log_density().total();
+        let log_ratio = new - current.eval(target, ws).total();
         metropolis_test(current, &mut self.proposal, log_ratio, 0, rng)
     }
 

@@ -2,8 +2,9 @@
 //!
 //! A sampler asks for the smallest trait that it needs: [`Target`] (a log density) for random-walk
 //! Metropolis, [`GradTarget`] (its gradient as well) for MALA, [`HessTarget`] or [`FisherTarget`]
-//! (second derivatives) for simplified manifold MALA. [`Posterior`] implements all for every model,
-//! likelihood and prior of the crate; a density of your own takes three methods:
+//! (second derivatives) for simplified manifold MALA, [`MinibatchTarget`] (gradients from a part of
+//! the data) for SGLD. [`Posterior`] implements all for every model, likelihood and prior of the crate;
+//! a density of your own takes three methods:
 //!
 //! ```
 //! use bnn_mcmc::target::{LogDensity, Target};
@@ -25,6 +26,7 @@
 
 pub mod capabilities;
 pub mod conditioned;
+pub mod minibatch;
 pub mod point;
 pub mod posterior;
 pub mod second_order;
@@ -36,6 +38,7 @@ pub use capabilities::{
     Objective, Pass,
 };
 pub use conditioned::{Conditioned, ConditionedWorkspace};
+pub use minibatch::MinibatchTarget;
 pub use point::Point;
 pub use posterior::{Posterior, PosteriorWorkspace};
 pub use second_order::{FisherTarget, HessTarget};

@@ -19,6 +19,7 @@ pub struct Point {
     log_density: Option<LogDensity>,
     grad_is_valid: bool,
     drift_is_valid: bool,
+    mark: Option<u64>,
     #[serde(skip)]
     metric: Option<Box<LocalMetric>>,
     /// The kernel whose metric it is, if that is of this position.
@@ -36,6 +37,7 @@ impl Point {
             log_density: None,
             grad_is_valid: false,
             drift_is_valid: false,
+            mark: None,
             metric: None,
             metric_of: None,
         }
@@ -51,6 +53,7 @@ impl Point {
         self.log_density = None;
         self.grad_is_valid = false;
         self.drift_is_valid = false;
+        self.mark = None;
         self.metric_of = None;
         write(&mut self.q);
     }
@@ -78,13 +81,14 @@ impl Point {
         self.log_density = known.map(|density| LogDensity { beta, ..density });
     }
 
-    /// Becomes a copy of `other`, of the same dimension, without its drift and metric.
+    /// Becomes a copy of `other`, of the same dimension, without its drift, mark and metric.
     pub(crate) fn copy_from(&mut self, other: &Self) {
         self.q.copy_from_slice(&other.q);
         self.grad.copy_from_slice(&other.grad);
         self.log_density = other.log_density;
         self.grad_is_valid = other.grad_is_valid;
         self.drift_is_valid = false;
+        self.mark = None;
         self.metric_of = None;
     }
 
@@ -121,6 +125,17 @@ impl Point {
             self.drift_is_valid = true;
         }
         (&self.drift, compute)
+    }
+
+    /// Marks the position with a number by which a kernel that keeps something about it (the gradient
+    /// of a minibatch) knows it again; the next [`set`](Self::set) takes the mark away.
+    pub fn set_mark(&mut self, mark: u64) {
+        self.mark = Some(mark);
+    }
+
+    /// The mark of this position, if it was given one.
+    pub fn mark(&self) -> Option<u64> {
+        self.mark
     }
 
     /// Evaluates the metric of kernel `owner` by `compute(q, gradient, metric)`, unless it is known.

@@ -13,8 +13,8 @@
 
 use super::{
     BoxSupport, Curvature, Descent, DescentRule, FisherTarget, GaussianReference, GradTarget,
-    HessTarget, LogDensity, NoiseConditional, NoiseParameters, Objective, Pass, PowerGradTarget,
-    PowerTarget, Target,
+    HessTarget, LogDensity, MinibatchTarget, NoiseConditional, NoiseParameters, Objective, Pass,
+    PowerGradTarget, PowerTarget, Target,
 };
 use crate::Error;
 use crate::data::{Dataset, Response};
@@ -65,6 +65,14 @@ pub struct PosteriorWorkspace<W> {
     rows: [f64; TILE_ROWS],
     descent: Option<DescentScratch>,
     second: Option<SecondOrderScratch>,
+    minibatch: Option<Gathered>,
+}
+
+/// Rows of a minibatch, as tiles; allocated at its first use.
+#[derive(Debug)]
+struct Gathered {
+    x: TileStorage,
+    y: TileStorage,
 }
 
 /// Scratch memory of second derivatives, allocated at their first use.
@@ -178,6 +186,72 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
         self.priors.iter().map(|block| block.add_grad(q, grad)).sum()
     }
 
+    /// Adds the gradient of one tile's log likelihood to `grad`, and returns its value.
+    #[inline]
+    fn add_log_lik_grad(
+        &self,
+        (x, y): (Tile, Tile),
+        q: &[f64],
+        grad: &mut [f64],
+        ws: &mut PosteriorWorkspace<M::Workspace>,
+    ) -> f64 {
+        let (w, phi) = self.split(q);
+        let (grad_w, rest) = grad.split_at_mut(self.n_weights);
+        let grad_phi = &mut rest[..self.n_phi];
+        let (rows, len) = (x.rows(), x.stride() * self.model.n_outputs());
+        let mut out = TileMut::new(&mut ws.out[..len], rows);
+        let mut d_out = TileMut::new(&mut ws.d_out[..len], rows);
+        self.model.forward(w, x, out.reborrow(), &mut ws.model);
+        let likelihood =
+            self.likelihood.log_lik_grad(phi, out.as_tile(), y, d_out.reborrow(), grad_phi);
+        d_out.clear_padding();
+        self.model.backward(w, x, d_out.as_tile(), grad_w, &mut ws.model);
+        likelihood
+    }
+
+    /// The estimates by `rows` at `K` positions, and their gradients. Each row is fetched once.
+    fn minibatch_grads<const K: usize>(
+        &self,
+        rows: &[usize],
+        q: [&[f64]; K],
+        grad: [&mut [f64]; K],
+        ws: &mut PosteriorWorkspace<M::Workspace>,
+    ) -> [LogDensity; K] {
+        let weight = self.x.rows() as f64 / rows.len() as f64;
+        let mut estimate = [LogDensity::OUTSIDE; K];
+        for k in 0..K {
+            estimate[k].prior = self.prior_grad(q[k], grad[k]);
+            // The likelihood's gradient is added to the prior's, and both are multiplied.
+            if weight != 1.0 {
+                grad[k].iter_mut().for_each(|g| *g /= weight);
+            }
+        }
+        if estimate.iter().all(|e| e.is_outside_support()) {
+            return estimate;
+        }
+        let mut gathered = ws.minibatch.take().unwrap_or_else(|| Gathered {
+            x: TileStorage::for_columns(self.x.columns()),
+            y: TileStorage::for_columns(self.y.columns()),
+        });
+        for rows in rows.chunks(TILE_ROWS) {
+            let x = self.x.gather(rows, &mut gathered.x);
+            let y = self.y.gather(rows, &mut gathered.y);
+            for k in 0..K {
+                estimate[k].likelihood += self.add_log_lik_grad((x, y), q[k], grad[k], ws);
+            }
+        }
+        ws.minibatch = Some(gathered);
+        for k in 0..K {
+            if estimate[k].prior == f64::NEG_INFINITY {
+                estimate[k] = LogDensity::OUTSIDE;
+            } else if weight != 1.0 {
+                estimate[k].likelihood *= weight;
+                grad[k].iter_mut().for_each(|g| *g *= weight);
+            }
+        }
+        estimate
+    }
+
     /// Calls `visit(phi, outputs)` for every tile of `x`, in order.
     pub(crate) fn for_each_output(
         &self,
@@ -220,6 +294,7 @@ impl<M: Model, L: Likelihood> Target for Posterior<M, L> {
             rows: [0.0; TILE_ROWS],
             descent: None,
             second: None,
+            minibatch: None,
         }
     }
 
@@ -286,19 +361,9 @@ impl<M: Model, L: Likelihood> PowerGradTarget for Posterior<M, L> {
         if beta != 1.0 {
             grad.fill(0.0);
         }
-        let (w, phi) = self.split(q);
-        let (grad_w, rest) = grad.split_at_mut(self.n_weights);
-        let grad_phi = &mut rest[..self.n_phi];
         let mut likelihood = 0.0;
-        for (x, y) in self.x.iter().zip(self.y.iter()) {
-            let (rows, len) = (x.rows(), x.stride() * self.model.n_outputs());
-            let mut out = TileMut::new(&mut ws.out[..len], rows);
-            let mut d_out = TileMut::new(&mut ws.d_out[..len], rows);
-            self.model.forward(w, x, out.reborrow(), &mut ws.model);
-            likelihood +=
-                self.likelihood.log_lik_grad(phi, out.as_tile(), y, d_out.reborrow(), grad_phi);
-            d_out.clear_padding();
-            self.model.backward(w, x, d_out.as_tile(), grad_w, &mut ws.model);
+        for tiles in self.x.iter().zip(self.y.iter()) {
+            likelihood += self.add_log_lik_grad(tiles, q, grad, ws);
         }
         if beta == 0.0 {
             self.prior_grad(q, grad); // alone, also where the likelihood's is not finite
@@ -309,6 +374,33 @@ impl<M: Model, L: Likelihood> PowerGradTarget for Posterior<M, L> {
             }
         }
         LogDensity::new(likelihood, prior)
+    }
+}
+
+impl<M: Model, L: Likelihood> MinibatchTarget for Posterior<M, L> {
+    fn n_obs(&self) -> usize {
+        self.x.rows()
+    }
+
+    fn minibatch_grad(
+        &self,
+        rows: &[usize],
+        q: &[f64],
+        grad: &mut [f64],
+        ws: &mut Self::Workspace,
+    ) -> LogDensity {
+        let [estimate] = self.minibatch_grads(rows, [q], [grad], ws);
+        estimate
+    }
+
+    fn minibatch_grad_pair(
+        &self,
+        rows: &[usize],
+        q: [&[f64]; 2],
+        grad: [&mut [f64]; 2],
+        ws: &mut Self::Workspace,
+    ) -> [LogDensity; 2] {
+        self.minibatch_grads(rows, q, grad, ws)
     }
 }
 

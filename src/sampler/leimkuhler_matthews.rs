@@ -1,0 +1,136 @@
+//! The integrator of Leimkuhler and Matthews for overdamped Langevin dynamics.
+//!
+//! With g = grad log pi, the time step h and the inverse temperature B,
+//!
+//! ```text
+//! q_(n+1) = q_n + h g(q_n) + sqrt(h/(2 B)) (R_n + R_(n+1)),   R_n ~ N(0, I)
+//! ```
+//!
+//! **R_(n+1) is kept for the next step**: neighbouring steps share a normal, and q alone is no Markov
+//! chain; (q_n, R_n) is. Two fresh normals in each step would sample the wrong temperature: half the
+//! variance as h -> 0. R belongs to the kernel's state.
+//!
+//! `step_size` is h. Nothing is rejected, so that it does **not sample pi** but something near: averages
+//! have a bias of order h^2, where Euler-Maruyama's has order h at the same cost. For U = k q^2/2 the
+//! stationary variance is 1/(B k) exactly, for any h k < 2. Cost of a step: one gradient. See
+//! [`langevin`](super::langevin) for what all integrators share. The order h^2 is that of full gradients
+//! and a constant h: minibatches, and schedules, add terms of order h.
+//!
+//! When not to use it: where single draws must be exact (use [`Mala`](super::Mala)), where scales differ
+//! much (h is limited by the largest curvature, and time by the smallest: momentum helps,
+//! [`Baoab`](super::Baoab)), or with bounds. It is the limit of BAOAB at high friction, with h = h_BAOAB^2/2
+//! for unit mass.
+//!
+//! Source: Leimkuhler and Matthews, Applied Mathematics Research eXpress 2013, doi:10.1093/amrx/abs010;
+//! Leimkuhler, Matthews and Tretyakov, Proceedings of the Royal Society A 470, 2014,
+//! doi:10.1098/rspa.2014.0120.
+//!
+//! ```
+//! use bnn_mcmc::prelude::*;
+//! use bnn_mcmc::testing::GaussianTarget;
+//! let target = GaussianTarget::standard(2)?;
+//! let algorithm = LeimkuhlerMatthews { step_size: 0.2, ..LeimkuhlerMatthews::default() };
+//! let draws = Sampler::new(&target, algorithm).draws(20_000).seed(1).run()?;
+//! assert!((draws.covariance()[(0, 0)] - 1.0).abs() < 0.04);
+//! # Ok::<(), bnn_mcmc::Error>(())
+//! ```
+
+use serde::{Deserialize, Serialize};
+
+use super::langevin::{LangevinState, Path, StepSchedule};
+use super::{Algorithm, FullGrad, GradSource, GradStream, Kernel, Step};
+use crate::Error;
+use crate::error::positive;
+use crate::rng::ChainRng;
+use crate::target::{Point, Target};
+
+/// The integrator of Leimkuhler and Matthews. See the [module](self).
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct LeimkuhlerMatthews<S = FullGrad> {
+    /// The time step h.
+    pub step_size: f64,
+    /// How h depends on the number of steps.
+    pub schedule: StepSchedule,
+    /// B: pi^B is sampled, but for the bias.
+    pub inverse_temperature: f64,
+    /// Where gradients come from.
+    pub gradient: S,
+}
+
+impl<S> LeimkuhlerMatthews<S> {
+    /// With these gradients, and else as by default.
+    pub fn new(gradient: S) -> Self {
+        let schedule = StepSchedule::Constant;
+        Self { step_size: 0.01, schedule, inverse_temperature: 1.0, gradient }
+    }
+}
+
+impl Default for LeimkuhlerMatthews {
+    fn default() -> Self {
+        Self::new(FullGrad)
+    }
+}
+
+/// The transition of [`LeimkuhlerMatthews`], on gradients `G`.
+#[derive(Debug)]
+pub struct LeimkuhlerMatthewsKernel<G> {
+    /// Keeps R_n.
+    path: Path<G>,
+    inverse_temperature: f64,
+}
+
+impl<T: Target, S: GradSource<T>> Algorithm<T> for LeimkuhlerMatthews<S> {
+    type Kernel = LeimkuhlerMatthewsKernel<S::Stream>;
+
+    fn kernel(&self, target: &T, _rng: &ChainRng) -> Result<Self::Kernel, Error> {
+        positive("inverse_temperature", self.inverse_temperature)?;
+        let path = Path::new(target, &self.gradient, self.step_size, self.schedule, target.dim())?;
+        Ok(LeimkuhlerMatthewsKernel { path, inverse_temperature: self.inverse_temperature })
+    }
+}
+
+impl<T: Target, G: GradStream<T>> Kernel<T> for LeimkuhlerMatthewsKernel<G> {
+    type State = LangevinState<G::State>;
+
+    fn state(&self) -> Self::State {
+        self.path.state()
+    }
+
+    fn restore(&mut self, state: Self::State) {
+        self.path.restore(state);
+    }
+
+    fn step(
+        &mut self,
+        target: &T,
+        current: &mut Point,
+        ws: &mut T::Workspace,
+        rng: &mut ChainRng,
+    ) -> Step {
+        let begun = self.path.begin(target, current, ws, rng, |r, rng| rng.fill_normal(r));
+        if !begun.accepted {
+            return begun;
+        }
+        let h = self.path.step_size();
+        let noise = (0.5 * h / self.inverse_temperature).sqrt();
+        self.path.advance(current, |q, g, r| {
+            for ((q, g), r) in q.iter_mut().zip(g).zip(r) {
+                let old = std::mem::replace(r, rng.normal());
+                *q += h * g + noise * (old + *r);
+            }
+        });
+        self.path.arrive(target, current, ws, rng, begun)
+    }
+
+    fn diverged_at(&self, q: &mut [f64]) {
+        self.path.write_next(q);
+    }
+
+    fn stat_names(&self) -> Vec<String> {
+        vec!["step_size".into()]
+    }
+
+    fn stats(&self, out: &mut [f64]) {
+        out[0] = self.path.last_step_size();
+    }
+}

@@ -1,0 +1,160 @@
+//! Stochastic gradient Hamiltonian Monte Carlo.
+//!
+//! With a stochastic gradient g~ (see [`gradient_source`](super::gradient_source)), the time step h,
+//! friction C, inverse temperature B and an estimate B^ of the gradient's noise, for unit mass,
+//!
+//! ```text
+//! v <- v + h g~(q) - h C v + N(0, 2 h (C - B^)/B)
+//! q <- q + h v
+//! ```
+//!
+//! v_0 ~ N(0, 1/B); v belongs to the kernel's state. `step_size` is h. If the noise of g~ has variance V,
+//! each step adds h^2 V to v, as much as the friction B^ = h B V/2 would by itself: with that value (default
+//! 0: none) the injected noise is made smaller by it. The paper's eta and alpha are h^2 and h C.
+//!
+//! There is no test, so that it does **not sample pi**: with full gradients averages have a bias of order
+//! h (for U = k q^2/2, Var q = 1/(B k (1 - h^2 k/(4 - 2 h C))), Var v = 1/(B (1 - h C/2 - h^2 k/4)), of
+//! order h only in v), with minibatches another of order h B V/C for B^ = 0. Cost of a step: one minibatch
+//! gradient. See [`langevin`](super::langevin) for what all integrators share.
+//!
+//! When not to use it: [`Baoab`](super::Baoab) on the same gradients integrates the same dynamics better, for
+//! the same cost. It is here since it is what the literature compares with, and for the composites that
+//! are built on it. It cannot be the first stage of delayed acceptance: it is not reversible.
+//!
+//! Source: Chen, Fox and Guestrin, ICML 2014, arXiv:1402.4102, equations 13 and 15.
+//!
+//! ```
+//! use bnn_mcmc::prelude::*;
+//! let x = ndarray::Array2::from_shape_fn((200, 1), |(i, _)| i as f64 / 200.0);
+//! let y = x.mapv(|x| 1.0 + x + 0.1 * (40.0 * x).sin());
+//! let data = Dataset::regression(x, y)?;
+//! let priors = Priors::all(Normal::new(0.0, 1.0)?);
+//! let posterior = Posterior::new(Linear::new(1, 1)?, Gaussian::fixed(0.5)?, &data, priors)?;
+//! let minibatch = Minibatch { size: 20 };
+//! let sghmc = Sghmc { step_size: 0.01, friction: 10.0, ..Sghmc::new(minibatch) };
+//! let draws = Sampler::new(&posterior, sghmc).thin(10).seed(1).run()?;
+//! assert!((draws.mean()[1] - 1.0).abs() < 0.2);
+//! # Ok::<(), bnn_mcmc::Error>(())
+//! ```
+
+use serde::{Deserialize, Serialize};
+
+use super::langevin::{Bath, LangevinState, Mass, Path, StepSchedule};
+use super::{Algorithm, GradSource, GradStream, Kernel, Minibatch, Step};
+use crate::Error;
+use crate::rng::ChainRng;
+use crate::target::{Point, Target};
+
+/// Stochastic gradient Hamiltonian Monte Carlo. See the [module](self).
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Sghmc<S = Minibatch> {
+    /// The time step h.
+    pub step_size: f64,
+    /// How h depends on the number of steps.
+    pub schedule: StepSchedule,
+    /// C, the rate at which velocity is forgotten; above 0, h C below 2.
+    pub friction: f64,
+    /// B^, what the gradient's noise is believed to contribute to C; from 0 to C.
+    pub noise_estimate: f64,
+    /// B: pi^B is sampled, but for the bias.
+    pub inverse_temperature: f64,
+    /// Where gradients come from.
+    pub gradient: S,
+}
+
+impl<S> Sghmc<S> {
+    /// With these gradients, and else as by default: h = 0.01, C = 1, B^ = 0, B = 1.
+    pub fn new(gradient: S) -> Self {
+        Self {
+            step_size: 0.01,
+            schedule: StepSchedule::Constant,
+            friction: 1.0,
+            noise_estimate: 0.0,
+            inverse_temperature: 1.0,
+            gradient,
+        }
+    }
+}
+
+impl Default for Sghmc {
+    fn default() -> Self {
+        Self::new(Minibatch::default())
+    }
+}
+
+/// The transition of [`Sghmc`], on gradients `G`.
+#[derive(Debug)]
+pub struct SghmcKernel<G> {
+    /// Keeps v.
+    path: Path<G>,
+    bath: Bath,
+    noise_estimate: f64,
+}
+
+impl<T: Target, S: GradSource<T>> Algorithm<T> for Sghmc<S> {
+    type Kernel = SghmcKernel<S::Stream>;
+
+    fn kernel(&self, target: &T, _rng: &ChainRng) -> Result<Self::Kernel, Error> {
+        let dim = target.dim();
+        let bath = Bath::new(dim, self.friction, self.inverse_temperature, &Mass::Unit)?;
+        if !(0.0..=self.friction).contains(&self.noise_estimate) {
+            let allowed = format!("from 0 to `friction`, {}", self.friction);
+            return Err(Error::argument("noise_estimate", self.noise_estimate, allowed));
+        }
+        if self.step_size * self.friction >= 2.0 {
+            let allowed = format!("less than 2 / step_size, {}", 2.0 / self.step_size);
+            return Err(Error::argument("friction", self.friction, allowed));
+        }
+        let path = Path::new(target, &self.gradient, self.step_size, self.schedule, dim)?;
+        Ok(SghmcKernel { path, bath, noise_estimate: self.noise_estimate })
+    }
+}
+
+impl<T: Target, G: GradStream<T>> Kernel<T> for SghmcKernel<G> {
+    type State = LangevinState<G::State>;
+
+    fn state(&self) -> Self::State {
+        self.path.state()
+    }
+
+    fn restore(&mut self, state: Self::State) {
+        self.path.restore(state);
+    }
+
+    fn step(
+        &mut self,
+        target: &T,
+        current: &mut Point,
+        ws: &mut T::Workspace,
+        rng: &mut ChainRng,
+    ) -> Step {
+        let bath = &self.bath;
+        let begun = self.path.begin(target, current, ws, rng, |v, rng| bath.draw(v, rng));
+        if !begun.accepted {
+            return begun;
+        }
+        let h = self.path.step_size();
+        let c = bath.friction;
+        let noise = (2.0 * h * (c - self.noise_estimate) / bath.inverse_temperature).sqrt();
+        self.path.advance(current, |q, g, v| {
+            for ((q, g), v) in q.iter_mut().zip(g).zip(v) {
+                *v += h * g - h * c * *v + noise * rng.normal();
+                *q += h * *v;
+            }
+        });
+        self.path.arrive(target, current, ws, rng, begun)
+    }
+
+    fn diverged_at(&self, q: &mut [f64]) {
+        self.path.write_next(q);
+    }
+
+    fn stat_names(&self) -> Vec<String> {
+        ["step_size", "kinetic_temperature"].map(String::from).into()
+    }
+
+    fn stats(&self, out: &mut [f64]) {
+        out[0] = self.path.last_step_size();
+        out[1] = self.bath.kinetic_temperature(&self.path.kept);
+    }
+}
