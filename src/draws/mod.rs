@@ -212,13 +212,20 @@ impl Draws {
         }
     }
 
-    /// The share of accepted steps of each chain; NaN without draws. NUTS moves nearly always: what
-    /// its step size is adapted to is the statistic `accept_prob`.
+    /// The share of accepted steps of each chain; NaN without draws, and for kernels without a test,
+    /// none of whose steps has an acceptance probability. NUTS moves nearly always: what its step size
+    /// is adapted to is the statistic `accept_prob`.
     pub fn accept_rate(&self) -> Vec<f64> {
-        self.stat("accepted").map_or_else(
-            |_| vec![f64::NAN; self.n_chains()],
-            |a| a.rows().into_iter().map(|r| r.mean().unwrap_or(f64::NAN)).collect(),
-        )
+        let (Ok(accepted), Ok(prob)) = (self.stat("accepted"), self.stat("accept_prob")) else {
+            return vec![f64::NAN; self.n_chains()];
+        };
+        let chains = accepted.rows().into_iter().zip(prob.rows());
+        chains
+            .map(|(accepted, prob)| match prob.iter().all(|p| p.is_nan()) {
+                true => f64::NAN,
+                false => accepted.mean().unwrap_or(f64::NAN),
+            })
+            .collect()
     }
 
     /// Divergent transitions while sampling, all chains.

@@ -26,6 +26,8 @@
 //!
 //! When not to use it: where draws must be exact (use [`Nuts`](super::Nuts)), or with bounds.
 //!
+//! A table of its bias on a logistic regression is in [`gradient_source`](super::gradient_source).
+//!
 //! Source: Leimkuhler and Matthews, Applied Mathematics Research eXpress 2013, doi:10.1093/amrx/abs010;
 //! Leimkuhler, Matthews and Stoltz, IMA Journal of Numerical Analysis 36, 2016, arXiv:1308.5814.
 //!

@@ -24,6 +24,23 @@
 //! count in a step's `gradient_evals` as they are (1 and 2), not as parts of a full gradient. The full
 //! gradient at m is computed once, when the kernel is built. O(d) beside it: the prior's gradient.
 //!
+//! **What it costs in accuracy** (`examples/sgmcmc_bias.rs`; logistic regression, 35 weights, 246 rows, against
+//! a long run of NUTS): mean relative error of the posterior variances, for as many visits of rows, a step
+//! with control variates costing two minibatches. Noise of these runs: 0.02. In brackets the root mean squared
+//! error of the predicted probabilities of test rows, in per cent; its noise is 0.5 to 0.7.
+//!
+//! | batch | h | SGLD | with control variates | h | SGHMC | BAOAB | BAOAB, control variates |
+//! | --- | --- | --- | --- | --- | --- | --- | --- |
+//! | 8 | 0.016 | +4.14 (5.9) | +2.26 (4.3) | 0.13 | +3.16 (5.6) | +2.85 (5.2) | +1.35 (3.4) |
+//! | 8 | 0.008 | +0.93 (3.5) | +0.38 (2.1) | 0.089 | +1.14 (3.8) | +1.15 (3.8) | +0.46 (2.3) |
+//! | 8 | 0.004 | +0.20 (1.9) | +0.06 (1.0) | 0.063 | +0.48 (2.8) | +0.49 (2.8) | +0.17 (1.5) |
+//! | 30 | 0.016 | +0.50 (2.9) | +0.24 (1.7) | 0.13 | +0.57 (3.4) | +0.18 (1.8) | +0.05 (0.9) |
+//! | 30 | 0.008 | +0.07 (1.2) | +0.03 (0.7) | 0.089 | +0.08 (1.2) | +0.05 (1.1) | +0.00 (0.6) |
+//! | 30 | 0.004 | +0.00 (0.7) | +0.01 (0.5) | 0.063 | +0.02 (0.8) | +0.01 (0.7) | -0.00 (0.5) |
+//!
+//! The bias falls with h and with the noise of the gradient, and control variates beat plain minibatches at
+//! equal cost throughout. With data as few as these, MALA on all rows gets as far without bias.
+//!
 //! No kernel with a Metropolis test has a gradient source: the test would need the exact density.
 //!
 //! Sources: minibatches, Welling and Teh, *Bayesian learning via stochastic gradient Langevin

@@ -21,6 +21,8 @@
 //! the same cost. It is here since it is what the literature compares with, and for the composites that
 //! are built on it. It cannot be the first stage of delayed acceptance: it is not reversible.
 //!
+//! A table of its bias on a logistic regression is in [`gradient_source`](super::gradient_source).
+//!
 //! Source: Chen, Fox and Guestrin, ICML 2014, arXiv:1402.4102, equations 13 and 15.
 //!
 //! ```

@@ -33,6 +33,8 @@
 //! With a step size that [decays](super::StepSchedule::Polynomial) the bias vanishes in the limit, and
 //! the draws are to be weighted by it.
 //!
+//! A table of its bias on a logistic regression is in [`gradient_source`](super::gradient_source).
+//!
 //! Source: Welling and Teh, *Bayesian learning via stochastic gradient Langevin dynamics*, ICML 2011;
 //! its bias: Vollmer, Zygalakis and Teh, JMLR 17, 2016, arXiv:1501.00438.
 //!
@@ -46,7 +48,7 @@
 //! let sgld = Sgld { step_size: 1e-4, ..Sgld::new(Minibatch { size: 20 }) };
 //! let draws = Sampler::new(&posterior, sgld).thin(10).seed(1).run()?;
 //! assert!((draws.mean()[1] - 1.0).abs() < 0.2);
-//! assert!(draws.stat("accept_prob")?.iter().all(|a| a.is_nan())); // there is no such probability
+//! assert!(draws.accept_rate().iter().all(|a| a.is_nan())); // there is no test
 //! # Ok::<(), bnn_mcmc::Error>(())
 //! ```
 
