@@ -158,8 +158,8 @@ fn densities_refuse_what_they_cannot_estimate() {
         assert!(error(density(few.view(), None, 5)).contains("`number of draws`"));
     }
     let constant = array![[0.5, 0.5, 0.5]];
-    assert!(error(density(constant.view(), None, 5)).contains("not equal to all others"));
-    assert!(error(density(constant.view(), Some(1.0), 5)).contains("not equal"));
+    assert!(error(density(constant.view(), None, 5)).contains("not all equal"));
+    assert!(error(density(constant.view(), Some(1.0), 5)).contains("not all equal"));
     assert!(error(density(good.view(), None, 1)).contains("`points`"));
     assert!(error(density(good.view(), Some(0.0), 5)).contains("`bandwidth`"));
     assert!(error(density(array![[-1e308, 1e308]].view(), None, 5)).contains("bandwidth"));
