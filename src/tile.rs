@@ -3,14 +3,16 @@
 //! A tile holds up to [`TILE_ROWS`] rows of an array. It is stored column by column (a column is
 //! a feature, a hidden unit or an output), each column padded to a multiple of [`LANES`] rows.
 //! Everything that a model does to a row then happens to all rows of a tile at once, on
-//! contiguous numbers, and the activations of a tile stay in the processor's cache.
+//! contiguous numbers, and the activations of a tile stay in the processor's cache. A model whose
+//! weights do not fit there either asks for taller tiles
+//! ([`Model::tile_rows`](crate::model::Model::tile_rows)); likelihoods never see them.
 
 use std::ops::{Deref, DerefMut};
 use std::sync::OnceLock;
 
 use ndarray::{ArrayView2, ShapeBuilder};
 
-/// The most rows that a tile holds.
+/// The most rows that a tile holds, unless a model asks for more.
 pub const TILE_ROWS: usize = 64;
 
 /// Columns of a tile are padded to a multiple of this many rows.
@@ -62,6 +64,13 @@ impl<'a> Tile<'a> {
     pub fn column(&self, j: usize) -> &'a [f64] {
         let start = j * self.stride();
         &self.values[start..start + self.rows]
+    }
+
+    /// The parts of up to [`TILE_ROWS`] rows that the tile consists of: the first row of each, and how
+    /// many it has.
+    pub(crate) fn parts(&self) -> impl Iterator<Item = (usize, usize)> + use<> {
+        let rows = self.rows;
+        (0..rows).step_by(TILE_ROWS).map(move |first| (first, TILE_ROWS.min(rows - first)))
     }
 
     /// The tile as an array `[rows x columns]`.
@@ -122,6 +131,21 @@ impl<'a> TileMut<'a> {
     pub fn column(&mut self, j: usize) -> &mut [f64] {
         let (start, rows) = (j * self.stride(), self.rows);
         &mut self.values[start..start + rows]
+    }
+
+    /// Copies as many rows of `from` as this tile has, the first of them row `first`.
+    pub(crate) fn take_part(&mut self, first: usize, from: Tile) {
+        let rows = self.rows;
+        for j in 0..from.columns() {
+            self.column(j).copy_from_slice(&from.column(j)[first..first + rows]);
+        }
+    }
+
+    /// Writes the rows of `part` over those from row `first` on.
+    pub(crate) fn put_part(&mut self, first: usize, part: Tile) {
+        for j in 0..part.columns() {
+            self.column(j)[first..first + part.rows()].copy_from_slice(part.column(j));
+        }
     }
 
     /// Writes zeros into the padding of every column.
@@ -186,6 +210,8 @@ pub struct Tiles {
     values: TileStorage,
     rows: usize,
     columns: usize,
+    /// The most rows of a tile.
+    tile_rows: usize,
     /// The array row by row, from the first call of [`gather`](Self::gather) on.
     by_row: OnceLock<Box<[f64]>>,
 }
@@ -193,17 +219,26 @@ pub struct Tiles {
 impl Tiles {
     /// Copies `[rows x columns]` into tiles; padding is zero.
     pub fn new(array: ArrayView2<f64>) -> Self {
+        Self::with_rows(array, TILE_ROWS)
+    }
+
+    /// As [`new`](Self::new), with up to `tile_rows` rows in a tile.
+    ///
+    /// # Panics
+    /// If `tile_rows` is no multiple of [`TILE_ROWS`], or 0.
+    pub fn with_rows(array: ArrayView2<f64>, tile_rows: usize) -> Self {
+        assert!(tile_rows > 0 && tile_rows.is_multiple_of(TILE_ROWS));
         let (rows, columns) = array.dim();
         let mut values = TileStorage::zeros(padded(rows) * columns);
         let mut rest = &mut values[..];
-        for tile in array.axis_chunks_iter(ndarray::Axis(0), TILE_ROWS) {
+        for tile in array.axis_chunks_iter(ndarray::Axis(0), tile_rows) {
             for column in tile.columns() {
                 let padded_column = rest.split_off_mut(..padded(tile.nrows()));
                 let padded_column = padded_column.expect("room for every column");
                 padded_column.iter_mut().zip(column).for_each(|(to, from)| *to = *from);
             }
         }
-        Self { values, rows, columns, by_row: OnceLock::new() }
+        Self { values, rows, columns, tile_rows, by_row: OnceLock::new() }
     }
 
     /// The number of rows of the array.
@@ -218,14 +253,10 @@ impl Tiles {
 
     /// The tiles in order.
     pub fn iter(&self) -> impl Iterator<Item = Tile<'_>> {
-        (0..self.rows).step_by(TILE_ROWS).map(|first| {
-            let rows = TILE_ROWS.min(self.rows - first);
-            let start = first * self.columns;
-            Tile::new(&self.values[start..start + padded(rows) * self.columns], rows)
-        })
+        tiles(&self.values, self.rows, self.columns, self.tile_rows)
     }
 
-    /// Copies `rows` (1 to [`TILE_ROWS`], each below [`rows`](Self::rows)) into `to`, as a tile.
+    /// Copies `rows` (at least one, each below [`rows`](Self::rows)) into `to`, as one tile.
     ///
     /// The first call makes a copy of the array, row by row, so that a row is fetched in one piece: out of
     /// the tiles it would take a cache line for every column.
@@ -250,10 +281,44 @@ impl Tiles {
     }
 }
 
+/// The tiles of up to `tile_rows` rows that lie one after the other in `values`.
+pub(crate) fn tiles(
+    values: &[f64],
+    rows: usize,
+    columns: usize,
+    tile_rows: usize,
+) -> impl Iterator<Item = Tile<'_>> {
+    (0..rows).step_by(tile_rows).map(move |first| {
+        let rows = tile_rows.min(rows - first);
+        let start = first * columns;
+        Tile::new(&values[start..start + padded(rows) * columns], rows)
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use ndarray::Array2;
+
+    #[test]
+    fn tall_tiles_come_apart_and_together() {
+        let array = Array2::from_shape_fn((300, 3), |(i, j)| (3 * i + j) as f64 + 1.0);
+        let (tall, small) = (Tiles::with_rows(array.view(), 256), Tiles::new(array.view()));
+        assert_eq!(tall.iter().map(|t| t.rows()).collect::<Vec<_>>(), [256, 44]);
+        let mut small = small.iter();
+        for tall in tall.iter() {
+            let (mut part, mut copy) = ([f64::NAN; 3 * 64], vec![0.0; tall.values().len()]);
+            let mut copy = TileMut::new(&mut copy, tall.rows());
+            for (first, rows) in tall.parts() {
+                let mut part = TileMut::new(&mut part[..3 * padded(rows)], rows);
+                part.take_part(first, tall);
+                assert_eq!(part.as_tile().view(), small.next().unwrap().view());
+                copy.put_part(first, part.as_tile());
+            }
+            assert_eq!(copy.as_tile().values(), tall.values());
+        }
+        assert!(small.next().is_none());
+    }
 
     #[test]
     fn storage_is_aligned_also_when_cloned() {

@@ -16,3 +16,4 @@ pub(crate) mod elementary;
 pub(crate) mod local_metric;
 pub(crate) mod svd;
 pub(crate) mod tile_product;
+pub(crate) mod wide_product;

@@ -99,7 +99,7 @@ impl Mlp {
         self.sizes.len() - 1
     }
 
-    fn activation(&self, layer: usize) -> Activation {
+    pub(super) fn activation(&self, layer: usize) -> Activation {
         if layer + 1 == self.n_layers() { self.output } else { self.hidden }
     }
 }

@@ -10,14 +10,16 @@ pub mod init;
 pub mod linear;
 pub mod logistic;
 pub mod mlp;
+pub mod mlp_f32;
 
 pub use activation::Activation;
 pub use init::WeightInit;
 pub use linear::Linear;
 pub use mlp::Mlp;
+pub use mlp_f32::MlpF32;
 
 use crate::layout::Layout;
-use crate::tile::{Tile, TileMut};
+use crate::tile::{TILE_ROWS, Tile, TileMut};
 
 /// The most inputs, units or outputs of a layer, 2^24: the number of its weights is then a `usize`.
 const MAX_SIZE: usize = 1 << 24;
@@ -38,7 +40,15 @@ pub trait Model: Sync {
     /// The number of output columns.
     fn n_outputs(&self) -> usize;
 
-    /// Scratch memory for tiles of up to [`TILE_ROWS`](crate::tile::TILE_ROWS) rows.
+    /// The most rows of a tile that the model is given, a multiple of
+    /// [`TILE_ROWS`](crate::tile::TILE_ROWS), and that by default.
+    ///
+    /// More where work is done once for every tile, whatever its rows, as by [`MlpF32`].
+    fn tile_rows(&self) -> usize {
+        TILE_ROWS
+    }
+
+    /// Scratch memory for tiles of up to [`tile_rows`](Self::tile_rows) rows.
     fn workspace(&self) -> Self::Workspace;
 
     /// Writes f(x; w) into `out` `[rows x n_outputs]`. The padding of `out` may hold anything.
@@ -62,7 +72,8 @@ pub trait Model: Sync {
 /// [`forward`](Model::forward); [`keep_backward`](Self::keep_backward) with d_out; then for each v
 /// `forward_tangent` and `backward_tangent`: what does not depend on v is done once. A product with
 /// the Gauss-Newton matrix, J^T C J v, is `forward_tangent`, then [`backward`](Model::backward) with
-/// C J v, and needs no `keep_backward`. Source: B. Pearlmutter, Neural Computation 6, 1994,
+/// C J v, and needs no `keep_backward`. Tiles have up to [`TILE_ROWS`] rows: a model that asks for
+/// more has no second derivatives. Source: B. Pearlmutter, Neural Computation 6, 1994,
 /// doi:10.1162/neco.1994.6.1.147.
 pub trait SecondOrderModel: Model {
     /// Goes back through the model once with d_out, whose padding is zero, and keeps in the workspace

@@ -53,7 +53,7 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
         let stream = |chain| ChainRng::new(seed, chain).child(RESPONSES);
         let streams = (0..draws.n_chains() as u64).map(stream).collect();
         let observed = Observed { y: Tiles::new(y.view()), streams, n_draws: draws.n_draws() };
-        let walk = self.walk(draws.flat(), &Tiles::new(data.x().view()), Some(&observed));
+        let walk = self.walk(draws.flat(), &self.tiles_of(data.x().view()), Some(&observed));
         let (chains, n, rows) = (draws.n_chains(), draws.n_draws(), data.rows());
         let log_density = Array3::from_shape_vec((chains, n, rows), walk.log_density)
             .expect("one number was written for each draw and row");
@@ -117,7 +117,7 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
     /// second), or expected proportions.
     pub fn predict_mean(&self, draws: &Draws, x: ArrayView2<f64>) -> Result<Array4<f64>, Error> {
         self.check_draws(draws, x)?;
-        let walk = self.walk(draws.flat(), &Tiles::new(x), None);
+        let walk = self.walk(draws.flat(), &self.tiles_of(x), None);
         Ok(with_columns(walk.mean, (draws.n_chains(), draws.n_draws(), x.nrows())))
     }
 
@@ -127,7 +127,7 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
     /// Errors: a q of another length, features that do not fit.
     pub fn predict_at(&self, q: &[f64], x: ArrayView2<f64>) -> Result<Array2<f64>, Error> {
         let q = self.one_draw_of(q, x)?;
-        let mean = with_columns(self.walk(q, &Tiles::new(x), None).mean, (1, 1, x.nrows()));
+        let mean = with_columns(self.walk(q, &self.tiles_of(x), None).mean, (1, 1, x.nrows()));
         Ok(mean.index_axis_move(Axis(0), 0).index_axis_move(Axis(0), 0))
     }
 
@@ -173,7 +173,7 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
         let mut running = RunningUncertainty::new(x.nrows(), classes.to_vec())?;
         let (rows, columns) = (x.nrows(), self.likelihood().n_means(self.model().n_outputs()));
         let block = (BLOCK / (rows * columns)).max(rayon::current_num_threads());
-        let x = Tiles::new(x);
+        let x = self.tiles_of(x);
         for q in q.axis_chunks_iter(Axis(0), block) {
             let mean = with_columns(self.walk(q, &x, None).mean, (1, q.nrows(), rows));
             for draw in mean.index_axis(Axis(0), 0).outer_iter() {

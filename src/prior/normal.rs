@@ -40,23 +40,35 @@ impl Prior for Normal {
     fn log_density(&self, x: &[f64]) -> f64 {
         // Eight partial sums, so that the additions need not wait for each other.
         let mut sums = [0.0; 8];
-        for chunk in x.chunks(8) {
-            for (sum, x) in sums.iter_mut().zip(chunk) {
-                let d = x - self.mean;
-                *sum += d * d;
+        let (chunks, last) = x.as_chunks::<8>();
+        for x in chunks {
+            for i in 0..8 {
+                let d = x[i] - self.mean;
+                sums[i] += d * d;
             }
+        }
+        for (sum, x) in sums.iter_mut().zip(last) {
+            let d = x - self.mean;
+            *sum += d * d;
         }
         self.of_squares(x.len(), sums.iter().sum())
     }
 
     fn add_grad(&self, x: &[f64], grad: &mut [f64]) -> f64 {
         let mut sums = [0.0; 8];
-        for (grad, chunk) in grad.chunks_mut(8).zip(x.chunks(8)) {
-            for ((sum, grad), x) in sums.iter_mut().zip(grad).zip(chunk) {
-                let d = x - self.mean;
-                *sum += d * d;
-                *grad -= self.precision * d;
+        let (grads, last_grads) = grad.as_chunks_mut::<8>();
+        let (chunks, last) = x.as_chunks::<8>();
+        for (grad, x) in grads.iter_mut().zip(chunks) {
+            for i in 0..8 {
+                let d = x[i] - self.mean;
+                sums[i] += d * d;
+                grad[i] -= self.precision * d;
             }
+        }
+        for ((sum, grad), x) in sums.iter_mut().zip(last_grads).zip(last) {
+            let d = x - self.mean;
+            *sum += d * d;
+            *grad -= self.precision * d;
         }
         self.of_squares(x.len(), sums.iter().sum())
     }

@@ -11,6 +11,10 @@
 //! before the next, so that activations stay in cache and no memory grows with the data. The
 //! order of the tiles is fixed: equal q give equal bits.
 
+use std::iter::once;
+
+use ndarray::ArrayView2;
+
 use super::{
     BoxSupport, Curvature, Descent, DescentRule, FisherTarget, GaussianReference, GradTarget,
     HessTarget, LogDensity, MinibatchTarget, NoiseConditional, NoiseParameters, Objective, Pass,
@@ -23,7 +27,7 @@ use crate::likelihood::{Gaussian, Likelihood, SecondOrderLikelihood};
 use crate::model::{Model, SecondOrderModel};
 use crate::prior::{BlockPrior, Family, Priors};
 use crate::rng::ChainRng;
-use crate::tile::{TILE_ROWS, Tile, TileMut, TileStorage, Tiles, padded};
+use crate::tile::{TILE_ROWS, Tile, TileMut, TileStorage, Tiles, padded, tiles};
 
 /// The posterior of a model's weights and a likelihood's parameters, given data.
 ///
@@ -62,7 +66,11 @@ pub struct PosteriorWorkspace<W> {
     model: W,
     out: TileStorage,
     d_out: TileStorage,
-    rows: [f64; TILE_ROWS],
+    /// Parts of the same, where the model asks for taller tiles than likelihoods take; else empty.
+    part: TileStorage,
+    d_part: TileStorage,
+    /// The derivative with respect to phi.
+    grad_phi: Vec<f64>,
     descent: Option<DescentScratch>,
     second: Option<SecondOrderScratch>,
     minibatch: Option<Gathered>,
@@ -114,7 +122,7 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
             n_phi,
             n_weights: model.layout().dim(),
             class_names: data.response().class_names().map(<[String]>::to_vec),
-            x: Tiles::new(data.x().view()),
+            x: Tiles::with_rows(data.x().view(), model.tile_rows()),
             y: Tiles::new(y.view()),
             layout,
             model,
@@ -186,27 +194,67 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
         self.priors.iter().map(|block| block.add_grad(q, grad)).sum()
     }
 
-    /// Adds the gradient of one tile's log likelihood to `grad`, and returns its value.
+    /// Adds `factor` times the gradient of the log likelihood of one tile of x, and as many rows of `y`, to
+    /// `grad`, and returns the log likelihood.
     #[inline]
-    fn add_log_lik_grad(
+    fn add_log_lik_grad<'y>(
         &self,
-        (x, y): (Tile, Tile),
+        factor: f64,
+        x: Tile,
+        y: &mut impl Iterator<Item = Tile<'y>>,
         q: &[f64],
         grad: &mut [f64],
         ws: &mut PosteriorWorkspace<M::Workspace>,
     ) -> f64 {
         let (w, phi) = self.split(q);
         let (grad_w, rest) = grad.split_at_mut(self.n_weights);
-        let grad_phi = &mut rest[..self.n_phi];
-        let (rows, len) = (x.rows(), x.stride() * self.model.n_outputs());
-        let mut out = TileMut::new(&mut ws.out[..len], rows);
-        let mut d_out = TileMut::new(&mut ws.d_out[..len], rows);
-        self.model.forward(w, x, out.reborrow(), &mut ws.model);
-        let likelihood =
-            self.likelihood.log_lik_grad(phi, out.as_tile(), y, d_out.reborrow(), grad_phi);
-        d_out.clear_padding();
-        self.model.backward(w, x, d_out.as_tile(), grad_w, &mut ws.model);
+        let mut likelihood = 0.0;
+        let mut grad_phi = std::mem::take(&mut ws.grad_phi);
+        grad_phi.fill(0.0);
+        self.propagate(x, y, w, grad_w, ws, |f, y, mut d_out| {
+            likelihood += self.likelihood.log_lik_grad(phi, f, y, d_out.reborrow(), &mut grad_phi);
+            // Here, and not in the gradient, which may have millions of coordinates.
+            if factor != 1.0 {
+                d_out.values().iter_mut().for_each(|d| *d *= factor);
+            }
+        });
+        rest.iter_mut().zip(&grad_phi).for_each(|(g, phi)| *g += factor * phi);
+        ws.grad_phi = grad_phi;
         likelihood
+    }
+
+    /// Forward, `derivative(f, y, d_out)` and backward, for one tile of x and as many rows of `y`. The
+    /// tiles that `derivative` sees have up to [`TILE_ROWS`] rows; it writes `d_out`.
+    #[inline]
+    fn propagate<'y>(
+        &self,
+        x: Tile,
+        y: &mut impl Iterator<Item = Tile<'y>>,
+        w: &[f64],
+        grad_w: &mut [f64],
+        ws: &mut PosteriorWorkspace<M::Workspace>,
+        mut derivative: impl FnMut(Tile, Tile, TileMut),
+    ) {
+        let PosteriorWorkspace { model, out, d_out, part, d_part, .. } = ws;
+        let (rows, len) = (x.rows(), x.stride() * self.model.n_outputs());
+        let mut out = TileMut::new(&mut out[..len], rows);
+        let mut d_out = TileMut::new(&mut d_out[..len], rows);
+        self.model.forward(w, x, out.reborrow(), model);
+        if rows <= TILE_ROWS {
+            let y = y.next().expect("a tile of y for every tile of x");
+            derivative(out.as_tile(), y, d_out.reborrow());
+        } else {
+            for ((first, rows), y) in x.parts().zip(y) {
+                let len = padded(rows) * self.model.n_outputs();
+                let mut part = TileMut::new(&mut part[..len], rows);
+                let mut d_part = TileMut::new(&mut d_part[..len], rows);
+                part.take_part(first, out.as_tile());
+                derivative(part.as_tile(), y, d_part.reborrow());
+                d_out.put_part(first, d_part.as_tile());
+            }
+        }
+        d_out.clear_padding();
+        self.model.backward(w, x, d_out.as_tile(), grad_w, model);
     }
 
     /// The estimates by `rows` at `K` positions, and their gradients. Each row is fetched once.
@@ -221,38 +269,56 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
         let mut estimate = [LogDensity::OUTSIDE; K];
         for k in 0..K {
             estimate[k].prior = self.prior_grad(q[k], grad[k]);
-            // The likelihood's gradient is added to the prior's, and both are multiplied.
-            if weight != 1.0 {
-                grad[k].iter_mut().for_each(|g| *g /= weight);
-            }
         }
         if estimate.iter().all(|e| e.is_outside_support()) {
             return estimate;
         }
+        let tile_rows = self.model.tile_rows();
         let mut gathered = ws.minibatch.take().unwrap_or_else(|| Gathered {
-            x: TileStorage::for_columns(self.x.columns()),
-            y: TileStorage::for_columns(self.y.columns()),
+            x: TileStorage::zeros(tile_rows * self.x.columns()),
+            y: TileStorage::zeros(tile_rows * self.y.columns()),
         });
-        for rows in rows.chunks(TILE_ROWS) {
+        for rows in rows.chunks(tile_rows) {
             let x = self.x.gather(rows, &mut gathered.x);
-            let y = self.y.gather(rows, &mut gathered.y);
+            let columns = self.y.columns();
+            for (part, rows) in rows.chunks(TILE_ROWS).enumerate() {
+                self.y.gather(rows, &mut gathered.y[part * TILE_ROWS * columns..]);
+            }
             for k in 0..K {
-                estimate[k].likelihood += self.add_log_lik_grad((x, y), q[k], grad[k], ws);
+                let mut y = tiles(&gathered.y, rows.len(), columns, TILE_ROWS);
+                estimate[k].likelihood +=
+                    self.add_log_lik_grad(weight, x, &mut y, q[k], grad[k], ws);
             }
         }
         ws.minibatch = Some(gathered);
-        for k in 0..K {
-            if estimate[k].prior == f64::NEG_INFINITY {
-                estimate[k] = LogDensity::OUTSIDE;
-            } else if weight != 1.0 {
-                estimate[k].likelihood *= weight;
-                grad[k].iter_mut().for_each(|g| *g *= weight);
+        for estimate in &mut estimate {
+            if estimate.prior == f64::NEG_INFINITY {
+                *estimate = LogDensity::OUTSIDE;
+            } else {
+                estimate.likelihood *= weight;
             }
         }
         estimate
     }
 
-    /// Calls `visit(phi, outputs)` for every tile of `x`, in order.
+    /// The log likelihood of all rows.
+    fn log_likelihood(&self, q: &[f64], ws: &mut PosteriorWorkspace<M::Workspace>) -> f64 {
+        let (mut likelihood, mut y, mut log_lik) = (0.0, self.y.iter(), [0.0; TILE_ROWS]);
+        self.for_each_output(q, &self.x, ws, |phi, out| {
+            let rows = &mut log_lik[..out.rows()];
+            let y = y.next().expect("a tile of y for every tile of outputs");
+            self.likelihood.log_lik_rows(phi, out, y, rows);
+            likelihood += rows.iter().sum::<f64>();
+        });
+        likelihood
+    }
+
+    /// The tiles of `x`, as tall as the model wants them.
+    pub(crate) fn tiles_of(&self, x: ArrayView2<f64>) -> Tiles {
+        Tiles::with_rows(x, self.model.tile_rows())
+    }
+
+    /// Calls `visit(phi, outputs)` for all rows of `x`, in order, in tiles of up to [`TILE_ROWS`].
     pub(crate) fn for_each_output(
         &self,
         q: &[f64],
@@ -261,10 +327,21 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
         mut visit: impl FnMut(&[f64], TileMut),
     ) {
         let (w, phi) = self.split(q);
+        let PosteriorWorkspace { model, out, part, .. } = ws;
         for x in x.iter() {
             let len = x.stride() * self.model.n_outputs();
-            self.model.forward(w, x, TileMut::new(&mut ws.out[..len], x.rows()), &mut ws.model);
-            visit(phi, TileMut::new(&mut ws.out[..len], x.rows()));
+            let mut out = TileMut::new(&mut out[..len], x.rows());
+            self.model.forward(w, x, out.reborrow(), model);
+            if x.rows() <= TILE_ROWS {
+                visit(phi, out);
+                continue;
+            }
+            for (first, rows) in x.parts() {
+                let len = padded(rows) * self.model.n_outputs();
+                let mut part = TileMut::new(&mut part[..len], rows);
+                part.take_part(first, out.as_tile());
+                visit(phi, part);
+            }
         }
     }
 }
@@ -286,12 +363,15 @@ impl<M: Model, L: Likelihood> Target for Posterior<M, L> {
     }
 
     fn workspace(&self) -> Self::Workspace {
-        let columns = self.model.n_outputs();
+        let (columns, tile_rows) = (self.model.n_outputs(), self.model.tile_rows());
+        let part_columns = if tile_rows > TILE_ROWS { columns } else { 0 };
         PosteriorWorkspace {
             model: self.model.workspace(),
-            out: TileStorage::for_columns(columns),
-            d_out: TileStorage::for_columns(columns),
-            rows: [0.0; TILE_ROWS],
+            out: TileStorage::zeros(tile_rows * columns),
+            d_out: TileStorage::zeros(tile_rows * columns),
+            part: TileStorage::for_columns(part_columns),
+            d_part: TileStorage::for_columns(part_columns),
+            grad_phi: vec![0.0; self.n_phi],
             descent: None,
             second: None,
             minibatch: None,
@@ -306,17 +386,7 @@ impl<M: Model, L: Likelihood> Target for Posterior<M, L> {
         if prior == f64::NEG_INFINITY {
             return LogDensity::OUTSIDE;
         }
-        let (w, phi) = self.split(q);
-        let mut likelihood = 0.0;
-        for (x, y) in self.x.iter().zip(self.y.iter()) {
-            let len = x.stride() * self.model.n_outputs();
-            let out = &mut ws.out[..len];
-            self.model.forward(w, x, TileMut::new(out, x.rows()), &mut ws.model);
-            let rows = &mut ws.rows[..x.rows()];
-            self.likelihood.log_lik_rows(phi, TileMut::new(out, x.rows()), y, rows);
-            likelihood += rows.iter().sum::<f64>();
-        }
-        LogDensity::new(likelihood, prior)
+        LogDensity::new(self.log_likelihood(q, ws), prior)
     }
 
     fn layout(&self) -> Layout {
@@ -357,21 +427,13 @@ impl<M: Model, L: Likelihood> PowerGradTarget for Posterior<M, L> {
         if prior == f64::NEG_INFINITY {
             return LogDensity::OUTSIDE;
         }
-        // The likelihood's gradient is added to the prior's, unless it is to be multiplied first.
-        if beta != 1.0 {
-            grad.fill(0.0);
-        }
-        let mut likelihood = 0.0;
-        for tiles in self.x.iter().zip(self.y.iter()) {
-            likelihood += self.add_log_lik_grad(tiles, q, grad, ws);
-        }
         if beta == 0.0 {
-            self.prior_grad(q, grad); // alone, also where the likelihood's is not finite
-        } else if beta != 1.0 {
-            grad.iter_mut().for_each(|g| *g *= beta);
-            for block in &self.priors {
-                block.add_grad(q, grad);
-            }
+            // The prior's gradient alone, also where the likelihood's is not finite.
+            return LogDensity::new(self.log_likelihood(q, ws), prior);
+        }
+        let (mut likelihood, mut y) = (0.0, self.y.iter());
+        for x in self.x.iter() {
+            likelihood += self.add_log_lik_grad(beta, x, &mut y, q, grad, ws);
         }
         LogDensity::new(likelihood, prior)
     }
@@ -487,33 +549,29 @@ impl<M: Model, L: Likelihood> BoxSupport for Posterior<M, L> {
 }
 
 impl<M: Model, L: Likelihood> Posterior<M, L> {
-    /// Adds the descent direction of one tile (minus the objective's gradient, without the prior's)
-    /// to `grad`.
-    fn add_direction(
+    /// Adds the descent direction of one tile of x and as many rows of `y` (minus the objective's
+    /// gradient, without the prior's) to `grad`.
+    fn add_direction<'y>(
         &self,
         objective: Objective,
-        (x, y): (Tile, Tile),
+        x: Tile,
+        y: &mut impl Iterator<Item = Tile<'y>>,
         q: &[f64],
         grad: &mut [f64],
         ws: &mut PosteriorWorkspace<M::Workspace>,
     ) {
-        let (w, phi) = self.split(q);
-        let (rows, len) = (x.rows(), x.stride() * self.model.n_outputs());
-        let mut out = TileMut::new(&mut ws.out[..len], rows);
-        let mut d_out = TileMut::new(&mut ws.d_out[..len], rows);
-        self.model.forward(w, x, out.reborrow(), &mut ws.model);
-        let (grad_w, rest) = grad.split_at_mut(self.n_weights);
         match objective {
             Objective::SquaredError => {
-                self.likelihood.residuals(out.as_tile(), y, d_out.reborrow());
+                let (w, _) = self.split(q);
+                let grad_w = &mut grad[..self.n_weights];
+                self.propagate(x, y, w, grad_w, ws, |f, y, d_out| {
+                    self.likelihood.residuals(f, y, d_out);
+                });
             }
             Objective::LogPosterior => {
-                let grad_phi = &mut rest[..self.n_phi];
-                self.likelihood.log_lik_grad(phi, out.as_tile(), y, d_out.reborrow(), grad_phi);
+                self.add_log_lik_grad(1.0, x, y, q, grad, ws);
             }
         }
-        d_out.clear_padding();
-        self.model.backward(w, x, d_out.as_tile(), grad_w, &mut ws.model);
     }
 
     /// Moves the weights of `q` along `direction`, plus `share` of the prior's gradient if that
@@ -568,22 +626,22 @@ impl<M: Model, L: Likelihood> Descent for Posterior<M, L> {
             match rule.pass {
                 Pass::Batch => {
                     direction.fill(0.0);
-                    for tiles in self.x.iter().zip(self.y.iter()) {
-                        self.add_direction(rule.objective, tiles, image, direction, ws);
+                    let mut y = self.y.iter();
+                    for x in self.x.iter() {
+                        self.add_direction(rule.objective, x, &mut y, image, direction, ws);
                     }
                     self.descent_step(rule, 1.0, image, direction, prior);
                 }
                 Pass::PerRow => {
                     let share = 1.0 / self.x.rows() as f64;
-                    for (x, y) in self.x.iter().zip(self.y.iter()) {
-                        for row in 0..x.rows() {
-                            copy_row(x, row, x_row);
-                            copy_row(y, row, y_row);
-                            direction.fill(0.0);
-                            let tiles = (Tile::new(x_row, 1), Tile::new(y_row, 1));
-                            self.add_direction(rule.objective, tiles, image, direction, ws);
-                            self.descent_step(rule, share, image, direction, prior);
-                        }
+                    let rows = |tile| (0..Tile::rows(&tile)).map(move |row| (tile, row));
+                    for (x, y) in self.x.iter().flat_map(rows).zip(self.y.iter().flat_map(rows)) {
+                        copy_row(x, x_row);
+                        copy_row(y, y_row);
+                        direction.fill(0.0);
+                        let (x, mut y) = (Tile::new(x_row, 1), once(Tile::new(y_row, 1)));
+                        self.add_direction(rule.objective, x, &mut y, image, direction, ws);
+                        self.descent_step(rule, share, image, direction, prior);
                     }
                 }
             }
@@ -721,8 +779,8 @@ impl<M: SecondOrderModel, L: SecondOrderLikelihood> Posterior<M, L> {
     /// Overwrites `out` with H v, H minus the Hessian of beta ell + log p at q: exact, without a
     /// matrix, by the R-operator. All vectors are as long as q.
     ///
-    /// A prior whose second derivative is not known is left out; see
-    /// [`check_hessian`](HessTarget::check_hessian).
+    /// A prior whose second derivative is not known is left out, and a model that asks for tiles of
+    /// another height gives nonsense; see [`check_hessian`](HessTarget::check_hessian).
     pub fn neg_hessian_product_at(
         &self,
         beta: f64,
@@ -749,6 +807,14 @@ impl<M: SecondOrderModel, L: SecondOrderLikelihood> Posterior<M, L> {
 
     /// An error that names the first block whose prior does not know its curvature.
     fn check_curvature(&self, curvature: Curvature) -> Result<(), Error> {
+        let found = self.model.tile_rows();
+        if found != TILE_ROWS {
+            return Err(Error::shape(
+                "`tile_rows` of a model with second derivatives",
+                found,
+                TILE_ROWS,
+            ));
+        }
         let zeros = vec![0.0; self.layout.dim()];
         let mut product = zeros.clone();
         for block in &self.priors {
@@ -788,7 +854,7 @@ impl<M: SecondOrderModel, L: SecondOrderLikelihood> FisherTarget for Posterior<M
 }
 
 /// Copies one row of a tile into the first row of a tile of its own.
-fn copy_row(tile: Tile, row: usize, to: &mut [f64]) {
+fn copy_row((tile, row): (Tile, usize), to: &mut [f64]) {
     for (column, to) in to.chunks_exact_mut(padded(1)).enumerate() {
         to[0] = tile.column(column)[row];
     }
