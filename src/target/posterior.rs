@@ -11,6 +11,10 @@
 //! before the next, so that activations stay in cache and no memory grows with the data. The
 //! order of the tiles is fixed: equal q give equal bits.
 
+mod log_likelihood;
+
+pub use log_likelihood::LogLikelihood;
+
 use super::{
     BoxSupport, Curvature, Descent, DescentRule, FisherTarget, GaussianReference, GradTarget,
     HessTarget, LogDensity, MinibatchTarget, NoiseConditional, NoiseParameters, Objective, Pass,
