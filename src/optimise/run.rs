@@ -158,12 +158,12 @@ where
 }
 
 /// The random stream of the minibatches of one chain.
-pub(super) fn batches(seed: u64, chain: usize) -> ChainRng {
+fn batches(seed: u64, chain: usize) -> ChainRng {
     ChainRng::new(seed, chain as u64).child(BATCHES)
 }
 
 /// One ascent for each chain.
-pub(super) fn each<T, A>(
+fn each<T, A>(
     target: &T,
     ascent: &A,
     from: &Init,
@@ -246,7 +246,7 @@ fn is_usable(grad: &[f64]) -> bool {
 }
 
 /// The ascent from `start`. See [`optimise`](super).
-pub(super) fn ascend<T, A>(
+fn ascend<T, A>(
     target: &T,
     ascent: &A,
     start: &[f64],
@@ -258,7 +258,8 @@ where
     A: Ascent,
     A::Source: GradSource<T>,
 {
-    let (learning_rate, steps) = (positive("learning_rate", ascent.learning_rate())?, ascent.steps());
+    let (learning_rate, steps) =
+        (positive("learning_rate", ascent.learning_rate())?, ascent.steps());
     if steps == 0 {
         return Err(Error::argument("steps", 0, "at least 1"));
     }
@@ -293,8 +294,8 @@ where
     while made < steps {
         let rate = factor * learning_rate * 0.5 * (1.0 + (PI * made as f64 / steps as f64).cos());
         // The gradient here is known, unless its batch went with a step that was taken back.
-        let mut arrived = stream.eval(target, &mut here, &mut ws, rng).accepted
-            && is_usable(stream.grad(&here));
+        let mut arrived =
+            stream.eval(target, &mut here, &mut ws, rng).accepted && is_usable(stream.grad(&here));
         if arrived {
             next.set(|q| {
                 q.copy_from_slice(here.q());

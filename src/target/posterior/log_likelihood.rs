@@ -6,9 +6,7 @@ use crate::layout::Layout;
 use crate::likelihood::Likelihood;
 use crate::model::Model;
 use crate::rng::ChainRng;
-use crate::target::{
-    GradTarget, LogDensity, MinibatchTarget, PowerMinibatchTarget, Target,
-};
+use crate::target::{GradTarget, LogDensity, MinibatchTarget, PowerMinibatchTarget, Target};
 use crate::tile::{TILE_ROWS, TileStorage};
 
 /// The log likelihood of a posterior as a function of q, log p(q) left out: what an
