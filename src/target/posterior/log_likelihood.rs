@@ -35,7 +35,7 @@ use crate::tile::{TILE_ROWS, TileStorage};
 /// let narrow = Priors::all(Normal::new(0.0, 0.1)?);
 /// let posterior = Posterior::new(Linear::new(1, 1)?, Gaussian::fixed(0.5)?, &data, narrow)?;
 /// let mut q = [0.0, 0.0];
-/// Adam::default().maximise(&posterior.log_likelihood(), &mut q)?;
+/// Adam { learning_rate: 0.1, ..Adam::default() }.maximise(&posterior.log_likelihood(), &mut q)?;
 /// assert!((q[0] - 1.75).abs() < 1e-3 && (q[1] - 1.25).abs() < 1e-3); // least squares
 /// # Ok::<(), bnn_mcmc::Error>(())
 /// ```
