@@ -37,7 +37,7 @@
 //! | [`target`] | their product as a log density: [`Posterior`](target::Posterior); your own targets |
 //! | [`sampler`] | the loop, its checkpoints, and the kernels: NUTS, HMC, MALA (on a box, too), SMMALA, random walk, pCN, power posteriors, Langevin integrators on full or minibatch gradients, Gibbs, independence, on blocks and in combination; your own kernels |
 //! | [`adapt`] | step sizes and covariances learnt during warm-up |
-//! | [`optimise`] | Adam, to find starting points |
+//! | [`optimise`] | Adam and SGD on full or minibatch gradients, early stopping: starting points |
 //! | [`draws`] | what a run returns |
 //! | [`diagnostics`] | R-hat, effective sample size, Monte Carlo error, symmetries of weights, densities, the Stein discrepancy, and the verdict |
 //! | [`evidence`] | log p(y) by stepping stone and thermodynamic integration, Bayes factors |

@@ -1,30 +1,34 @@
 //! Adam: gradient ascent with a step for each coordinate.
 //!
-//! With g_t = grad log pi(q_t), element by element,
+//! With g~_t the gradient at q_t of the log density, or its estimate (see
+//! [`gradient_source`](crate::sampler::gradient_source)), element by element,
 //!
 //! ```text
-//! m_t = beta1 m_(t-1) + (1 - beta1) g_t         v_t = beta2 v_(t-1) + (1 - beta2) g_t^2
+//! m_t = beta1 m_(t-1) + (1 - beta1) g~_t         v_t = beta2 v_(t-1) + (1 - beta2) g~_t^2
 //! q_(t+1) = q_t + r_t m_t / (1 - beta1^t) / (sqrt(v_t / (1 - beta2^t)) + epsilon)
 //! ```
 //!
-//! Each coordinate moves by about r_t per step, whatever the scale of the gradient; r_t falls from
-//! `learning_rate` to 0 along half a cosine, so that the end is quiet. Where the log density or its
-//! gradient is not finite the ascent goes back to the best point so far, with m and v forgotten and
-//! r halved from there on. Cost: one gradient per step.
+//! Each coordinate moves by about r_t per step, whatever the scale of the gradient, and thus of the
+//! number of rows; r_t falls from `learning_rate` to 0 along half a cosine, so that the end is quiet.
+//! Going back, and which point is returned: see [`optimise`](crate::optimise). Cost: one gradient per
+//! step; memory 2 d.
+//!
+//! When not to use it: the steps do not know of correlations, so that a long narrow ridge takes many;
+//! where full gradients of a regression are cheap, NUTS from anywhere is as fast.
 //!
 //! Source: Kingma and Ba, ICLR 2015, arXiv:1412.6980, algorithm 1 (there a descent).
 
 use serde::{Deserialize, Serialize};
 
+use super::{Ascent, Optimiser};
 use crate::Error;
 use crate::error::positive;
-use crate::rng::ChainRng;
-use crate::sampler::Init;
-use crate::target::{GradTarget, LogDensity};
+use crate::sampler::{FullGrad, GradSource, Init};
+use crate::target::{GradTarget, LogDensity, Target};
 
-/// Adam. See the [module](self).
+/// Adam, with gradients from `S`. See the [module](self).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Adam {
+pub struct Adam<S = FullGrad> {
     /// The rate at the start, about the distance that each coordinate moves in the first steps.
     pub learning_rate: f64,
     /// The number of steps, at least 1.
@@ -35,103 +39,105 @@ pub struct Adam {
     pub beta2: f64,
     /// Added to the root of the squared gradient, above 0.
     pub epsilon: f64,
+    /// Where gradients come from.
+    pub gradient: S,
+}
+
+impl<S> Adam<S> {
+    /// With these gradients, and else as by default: 1,000 steps, a learning rate of 0.02, decays of
+    /// 0.9 and 0.999.
+    pub fn new(gradient: S) -> Self {
+        let (beta1, beta2, epsilon) = (0.9, 0.999, 1e-8);
+        Self { learning_rate: 0.02, steps: 1000, beta1, beta2, epsilon, gradient }
+    }
 }
 
 impl Default for Adam {
     fn default() -> Self {
-        Self { learning_rate: 0.02, steps: 1000, beta1: 0.9, beta2: 0.999, epsilon: 1e-8 }
+        Self::new(FullGrad)
     }
 }
 
 impl Adam {
     /// Moves `q` to the best point on the way from `q` on, and returns the log density there.
     ///
-    /// Errors: an argument out of range, `q` of the wrong length or of a log density that is not
-    /// finite.
+    /// For full gradients; with others, a seed or early stopping see [`Optimiser`].
+    ///
+    /// Errors: an argument out of range, `q` of the wrong length or of a log density or gradient that
+    /// is not finite.
     pub fn maximise<T: GradTarget>(&self, target: &T, q: &mut [f64]) -> Result<LogDensity, Error> {
-        self.check()?;
-        if q.len() != target.dim() {
-            return Err(Error::shape("length of q", q.len(), target.dim()));
-        }
-        let (mut ws, zeros) = (target.workspace(), vec![0.0; q.len()]);
-        let (mut mean, mut squares, mut grad) = (zeros.clone(), zeros.clone(), zeros);
-        let mut at = q.to_vec();
-        let mut density = target.log_density_grad(&at, &mut grad, &mut ws);
-        if !density.is_finite() {
-            let what = "log density at the start of the ascent";
-            return Err(Error::argument(what, density.total(), "finite"));
-        }
-        // Squares must be finite too.
-        let is_usable = |grad: &[f64]| grad.iter().all(|g| (g * g).is_finite());
-        if let Some(i) = grad.iter().position(|g| !(g * g).is_finite()) {
-            let what = format!("coordinate {i} of the gradient at the start of the ascent");
-            return Err(Error::argument(what, grad[i], "a number whose square is finite"));
-        }
-        let mut best_grad = grad.clone();
-        let (mut best, mut factor) = (density, 1.0);
-        let (mut power1, mut power2) = (1.0, 1.0);
-        for step in 0..self.steps {
-            power1 *= self.beta1;
-            power2 *= self.beta2;
-            let phase = std::f64::consts::PI * step as f64 / self.steps as f64;
-            let rate = factor * self.learning_rate * 0.5 * (1.0 + phase.cos());
-            for i in 0..at.len() {
-                mean[i] = self.beta1 * mean[i] + (1.0 - self.beta1) * grad[i];
-                squares[i] = self.beta2 * squares[i] + (1.0 - self.beta2) * grad[i] * grad[i];
-                let scale = (squares[i] / (1.0 - power2)).sqrt() + self.epsilon;
-                at[i] += rate * mean[i] / (1.0 - power1) / scale;
-            }
-            density = target.log_density_grad(&at, &mut grad, &mut ws);
-            if !(density.is_finite() && is_usable(&grad)) {
-                at.copy_from_slice(q);
-                grad.copy_from_slice(&best_grad);
-                mean.fill(0.0);
-                squares.fill(0.0);
-                (power1, power2) = (1.0, 1.0);
-                factor *= 0.5;
-            } else if density.total() > best.total() {
-                best = density;
-                q.copy_from_slice(&at);
-                best_grad.copy_from_slice(&grad);
-            }
-        }
-        Ok(best)
+        let fit = Optimiser::new(target, self.clone()).run(q)?;
+        q.copy_from_slice(&fit.q);
+        Ok(fit.log_density)
     }
+}
 
+impl<S: Clone + Sync> Adam<S> {
     /// One point for each of `chains` chains: the ascent from where `from` starts them.
     ///
-    /// Errors: as [`maximise`](Self::maximise) and [`Sampler::run`](crate::sampler::Sampler::run).
-    pub fn starts<T: GradTarget>(
+    /// Errors: those of [`Optimiser::run_each`].
+    pub fn starts<T: Target>(
         &self,
         target: &T,
         from: &Init,
         chains: usize,
         seed: u64,
-    ) -> Result<Init, Error> {
-        self.check()?;
-        let mut ws = target.workspace();
-        let points = (0..chains).map(|chain| {
-            let mut rng = ChainRng::new(seed, chain as u64).child(u64::MAX);
-            let point = from.find(target, chain, chains, &mut rng, &mut ws)?;
-            let mut q = point.q().to_vec();
-            self.maximise(target, &mut q)?;
-            Ok(q)
-        });
-        Ok(Init::Points(points.collect::<Result<_, Error>>()?))
+    ) -> Result<Init, Error>
+    where
+        S: GradSource<T>,
+    {
+        Optimiser::new(target, self.clone()).seed(seed).starts(from, chains)
+    }
+}
+
+/// The running means of the gradient and of its square, and the powers of their decays.
+#[derive(Debug)]
+pub struct Moments {
+    m: Vec<f64>,
+    v: Vec<f64>,
+    powers: [f64; 2],
+}
+
+impl<S: Sync> Ascent for Adam<S> {
+    type Source = S;
+    type State = Moments;
+
+    fn gradient(&self) -> &S {
+        &self.gradient
+    }
+
+    fn steps(&self) -> usize {
+        self.steps
+    }
+
+    fn learning_rate(&self) -> f64 {
+        self.learning_rate
     }
 
     fn check(&self) -> Result<(), Error> {
-        positive("learning_rate", self.learning_rate)?;
         positive("epsilon", self.epsilon)?;
-        if self.steps == 0 {
-            return Err(Error::argument("steps", 0, "at least 1"));
-        }
         for (name, beta) in [("beta1", self.beta1), ("beta2", self.beta2)] {
             if !(0.0..1.0).contains(&beta) {
                 return Err(Error::argument(name, beta, "at least 0 and less than 1"));
             }
         }
         Ok(())
+    }
+
+    fn state(&self, dim: usize) -> Moments {
+        Moments { m: vec![0.0; dim], v: vec![0.0; dim], powers: [1.0; 2] }
+    }
+
+    fn step(&self, rate: f64, grad: &[f64], q: &mut [f64], state: &mut Moments) {
+        let Moments { m, v, powers: [power1, power2] } = state;
+        *power1 *= self.beta1;
+        *power2 *= self.beta2;
+        for (((q, g), m), v) in q.iter_mut().zip(grad).zip(m).zip(v) {
+            *m = self.beta1 * *m + (1.0 - self.beta1) * g;
+            *v = self.beta2 * *v + (1.0 - self.beta2) * g * g;
+            let scale = (*v / (1.0 - *power2)).sqrt() + self.epsilon;
+            *q += rate * *m / (1.0 - *power1) / scale;
+        }
     }
 }
 

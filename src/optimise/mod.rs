@@ -7,7 +7,6 @@
 //! agree on, they have found from different sides.
 //!
 //! ```
-//! use bnn_mcmc::optimise::Adam;
 //! use bnn_mcmc::prelude::*;
 //! let (train, _) = bnn_mcmc::data::bundled::iris().stratified_split(0.3, 1)?;
 //! let network = Mlp::new(&[4, 3, 3], Activation::Tanh)?;
@@ -17,7 +16,98 @@
 //! assert_eq!(draws.n_chains(), 4);
 //! # Ok::<(), bnn_mcmc::Error>(())
 //! ```
+//!
+//! With gradients of minibatches, a seed or early stopping, an [`Optimiser`] runs the ascent:
+//!
+//! ```
+//! use bnn_mcmc::prelude::*;
+//! # #[cfg(feature = "datasets")] {
+//! use bnn_mcmc::data::{Standardize, bundled};
+//! let (train, rest) = bundled::iris().stratified_split(0.4, 1)?;
+//! let scaler = Standardize::new().fit_features(&train)?;
+//! let (train, rest) = (scaler.scale_features(&train)?, scaler.scale_features(&rest)?);
+//! let (stopping, test) = rest.stratified_split(0.5, 2)?;
+//!
+//! let network = Mlp::new(&[4, 10, 3], Activation::Tanh)?;
+//! let posterior = Posterior::new(network, Categorical, &train, Priors::all(Normal::new(0.0, 1.0)?))?;
+//!
+//! let held_out = posterior.held_out(&stopping)?;
+//! let sgd = Sgd { learning_rate: 0.005, steps: 2000, ..Sgd::new(Minibatch { size: 16 }) };
+//! let fits = Optimiser::new(&posterior, sgd)
+//!     .seed(1)
+//!     .early_stopping(EarlyStopping::default(), |q| held_out.score(q))
+//!     .run_each(&Init::Around { center: vec![0.0; posterior.layout().dim()], sd: 0.1 }, 4)?;
+//! assert!(fits.iter().all(|fit| fit.history[0].score < -0.9)); // the start: about log 1/3
+//! assert!(fits.iter().all(|fit| held_out.score(&fit.q).unwrap() > -0.3));
+//!
+//! let starts = Init::Points(fits.into_iter().map(|fit| fit.q).collect());
+//! let baoab = Baoab { step_size: 0.05, ..Baoab::new(Minibatch { size: 16 }) };
+//! let draws = Sampler::new(&posterior, baoab).warmup(200).draws(500).init(starts).run()?;
+//! println!("{}", posterior.predict(&draws, &test)?.scores()?);
+//! # }
+//! # Ok::<(), bnn_mcmc::Error>(())
+//! ```
+//!
+//! # What all have in common
+//!
+//! With r the `learning_rate`, step t of `steps` has the rate
+//!
+//! ```text
+//! r_t = c r/2 (1 + cos(pi t/steps)),   c = 1 at the start
+//! ```
+//!
+//! **Going back.** A step to where the position, the (estimated) log density or the gradient is not finite
+//! is taken back, to the best point so far if gradients are full, to the last point otherwise; the memory
+//! of earlier gradients is forgotten, and c halved.
+//!
+//! **Which point is returned.** The best by the held-out score, if there is one. Otherwise the one with the
+//! highest log density if gradients are full, and the last one if they are estimates: which of many points
+//! looks best to its own batch says nothing. The noise of the last point is small since r_t falls to 0.
+//!
+//! **Early stopping** ([`EarlyStopping`]) watches the score of held-out rows,
+//! [`HeldOut::score`](crate::predict::HeldOut::score) or one of your own. The cosine is that of `steps`,
+//! whether they are all made or not. Rows that were used to stop are no test rows any more. As the start of
+//! chains that sample the posterior it saves time; as a fit by itself it is the usual guard against
+//! overfitting of [`Posterior::log_likelihood`](crate::target::Posterior::log_likelihood), which has no
+//! prior.
+//!
+//! **Reproducibility.** Minibatches of chain c come from a stream of (seed, c) that no sampler reads:
+//! results do not depend on the number of threads.
+//!
+//! An update of your own is an [`Ascent`].
 
 pub mod adam;
+pub mod run;
+pub mod sgd;
 
 pub use adam::Adam;
+pub use run::{EarlyStopping, Evaluation, Fit, Optimiser};
+pub use sgd::Sgd;
+
+use crate::Error;
+
+/// An update rule with its settings: plain data. The loop around it is that of [`Optimiser`].
+pub trait Ascent: Sync {
+    /// Where gradients come from: a [`GradSource`](crate::sampler::GradSource).
+    type Source;
+    /// What is remembered of earlier gradients.
+    type State;
+
+    /// The source of the gradients.
+    fn gradient(&self) -> &Self::Source;
+
+    /// The number of steps; checked by the loop to be at least 1.
+    fn steps(&self) -> usize;
+
+    /// r, the rate at the start; checked by the loop to be above 0.
+    fn learning_rate(&self) -> f64;
+
+    /// Checks the other settings; errors name them.
+    fn check(&self) -> Result<(), Error>;
+
+    /// The state before the first step, for `dim` coordinates.
+    fn state(&self, dim: usize) -> Self::State;
+
+    /// Moves `q` at rate r_t, given the gradient there (or its estimate).
+    fn step(&self, rate: f64, grad: &[f64], q: &mut [f64], state: &mut Self::State);
+}

@@ -55,6 +55,7 @@
 pub mod calibration;
 mod cells;
 pub mod classification;
+mod held_out;
 mod per_draw;
 pub mod regression;
 mod scores;
@@ -62,6 +63,7 @@ pub mod uncertainty;
 
 pub use calibration::{Bins, Pit, Reliability, ReliabilityBin};
 pub use classification::ConfusionMatrix;
+pub use held_out::HeldOut;
 pub use regression::{Coverage, Interval, crps, persistence};
 pub use scores::{Score, Scores};
 pub use uncertainty::{Uncertainty, auroc};

@@ -73,6 +73,10 @@ pub trait GradStream<T: Target>: Send {
     /// All that the next gradient depends on besides the position and the chain's random stream.
     type State: Serialize + DeserializeOwned + Send;
 
+    /// Whether the gradients are those of the log density itself, and [`estimate`](Self::estimate) is
+    /// its value.
+    const IS_EXACT: bool;
+
     /// A copy of the state.
     fn state(&self) -> Self::State;
 
@@ -94,6 +98,10 @@ pub trait GradStream<T: Target>: Send {
 
     /// The gradient at `point`, which `eval` has accepted.
     fn grad<'a>(&'a self, point: &'a Point) -> &'a [f64];
+
+    /// What is known about the log density at `point` from the evaluation of its gradient: the value, or
+    /// an unbiased estimate. Not part of the state, hence NaN after it was restored.
+    fn estimate(&self, point: &Point) -> LogDensity;
 }
 
 /// Where the gradient is held already.
@@ -121,6 +129,8 @@ impl<T: GradTarget> GradSource<T> for FullGrad {
 impl<T: GradTarget> GradStream<T> for FullGrad {
     type State = ();
 
+    const IS_EXACT: bool = true;
+
     fn state(&self) {}
 
     fn restore(&mut self, (): ()) {}
@@ -141,6 +151,10 @@ impl<T: GradTarget> GradStream<T> for FullGrad {
 
     fn grad<'a>(&'a self, point: &'a Point) -> &'a [f64] {
         point.grad()
+    }
+
+    fn estimate(&self, point: &Point) -> LogDensity {
+        point.log_density()
     }
 }
 
@@ -179,6 +193,7 @@ impl<T: MinibatchTarget> GradSource<T> for ControlVariates {
     type Stream = MinibatchStream;
 
     fn stream(&self, target: &T) -> Result<MinibatchStream, Error> {
+        target.check_control_variates()?;
         if self.mode.len() != target.dim() {
             return Err(Error::shape("length of `mode`", self.mode.len(), target.dim()));
         }
@@ -199,6 +214,7 @@ pub struct MinibatchStream {
     state: MinibatchState,
     center: Option<Center>,
     new: Vec<f64>,
+    estimate: LogDensity,
 }
 
 /// The mode m of control variates, the full gradient there, and room for that of a batch.
@@ -227,12 +243,15 @@ impl MinibatchStream {
         let zeros = vec![0.0; target.dim()];
         let epoch = Epoch::new(target.n_obs(), size)?;
         let state = MinibatchState { epoch, grad: zeros.clone(), mark: None };
-        Ok(Self { state, center, new: zeros })
+        let estimate = LogDensity::new(f64::NAN, f64::NAN);
+        Ok(Self { state, center, new: zeros, estimate })
     }
 }
 
 impl<T: MinibatchTarget> GradStream<T> for MinibatchStream {
     type State = MinibatchState;
+
+    const IS_EXACT: bool = false;
 
     fn state(&self) -> MinibatchState {
         self.state.clone()
@@ -240,6 +259,7 @@ impl<T: MinibatchTarget> GradStream<T> for MinibatchStream {
 
     fn restore(&mut self, state: MinibatchState) {
         self.state = state;
+        self.estimate = LogDensity::new(f64::NAN, f64::NAN);
     }
 
     fn eval(
@@ -270,12 +290,18 @@ impl<T: MinibatchTarget> GradStream<T> for MinibatchStream {
             let mark = rng.next_u64();
             self.state.mark = Some(mark);
             point.set_mark(mark);
+            self.estimate = density;
         }
         step
     }
 
     fn grad<'a>(&'a self, _point: &'a Point) -> &'a [f64] {
         &self.state.grad
+    }
+
+    /// That of the batch, also with control variates.
+    fn estimate(&self, _point: &Point) -> LogDensity {
+        self.estimate
     }
 }
 

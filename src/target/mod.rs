@@ -38,9 +38,9 @@ pub use capabilities::{
     Objective, Pass,
 };
 pub use conditioned::{Conditioned, ConditionedWorkspace};
-pub use minibatch::MinibatchTarget;
+pub use minibatch::{MinibatchTarget, PowerMinibatchTarget};
 pub use point::Point;
-pub use posterior::{Posterior, PosteriorWorkspace};
+pub use posterior::{LogLikelihood, Posterior, PosteriorWorkspace};
 pub use second_order::{FisherTarget, HessTarget};
 
 pub use crate::curvature::Curvature;

@@ -11,6 +11,10 @@
 //! before the next, so that activations stay in cache and no memory grows with the data. The
 //! order of the tiles is fixed: equal q give equal bits.
 
+mod log_likelihood;
+
+pub use log_likelihood::LogLikelihood;
+
 use std::iter::once;
 
 use ndarray::ArrayView2;
@@ -257,52 +261,81 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
         self.model.backward(w, x, d_out.as_tile(), grad_w, model);
     }
 
-    /// The estimates by `rows` at `K` positions, and their gradients. Each row is fetched once.
-    fn minibatch_grads<const K: usize>(
+    /// Adds `factor` times the gradient of the log likelihood of all rows to `grad`, and returns the log
+    /// likelihood.
+    fn add_full_grad(
         &self,
+        factor: f64,
+        q: &[f64],
+        grad: &mut [f64],
+        ws: &mut PosteriorWorkspace<M::Workspace>,
+    ) -> f64 {
+        let (mut likelihood, mut y) = (0.0, self.y.iter());
+        for x in self.x.iter() {
+            likelihood += self.add_log_lik_grad(factor, x, &mut y, q, grad, ws);
+        }
+        likelihood
+    }
+
+    /// As [`add_full_grad`](Self::add_full_grad), of N/|b| sum_b ell_i, b being `rows`, at `K` positions.
+    /// Each row is fetched once.
+    fn add_minibatch_grads<const K: usize>(
+        &self,
+        factor: f64,
         rows: &[usize],
         q: [&[f64]; K],
-        grad: [&mut [f64]; K],
+        grad: &mut [&mut [f64]; K],
         ws: &mut PosteriorWorkspace<M::Workspace>,
-    ) -> [LogDensity; K] {
+    ) -> [f64; K] {
         let weight = self.x.rows() as f64 / rows.len() as f64;
-        let mut estimate = [LogDensity::OUTSIDE; K];
-        for k in 0..K {
-            estimate[k].prior = self.prior_grad(q[k], grad[k]);
-        }
-        if estimate.iter().all(|e| e.is_outside_support()) {
-            return estimate;
-        }
-        let tile_rows = self.model.tile_rows();
+        let (tile_rows, columns) = (self.model.tile_rows(), self.y.columns());
         let mut gathered = ws.minibatch.take().unwrap_or_else(|| Gathered {
             x: TileStorage::zeros(tile_rows * self.x.columns()),
-            y: TileStorage::zeros(tile_rows * self.y.columns()),
+            y: TileStorage::zeros(tile_rows * columns),
         });
+        let mut likelihood = [0.0; K];
         for rows in rows.chunks(tile_rows) {
             let x = self.x.gather(rows, &mut gathered.x);
-            let columns = self.y.columns();
             for (part, rows) in rows.chunks(TILE_ROWS).enumerate() {
                 self.y.gather(rows, &mut gathered.y[part * TILE_ROWS * columns..]);
             }
             for k in 0..K {
                 let mut y = tiles(&gathered.y, rows.len(), columns, TILE_ROWS);
-                estimate[k].likelihood +=
-                    self.add_log_lik_grad(weight, x, &mut y, q[k], grad[k], ws);
+                let factor = factor * weight;
+                likelihood[k] += self.add_log_lik_grad(factor, x, &mut y, q[k], grad[k], ws);
             }
         }
         ws.minibatch = Some(gathered);
-        for estimate in &mut estimate {
-            if estimate.prior == f64::NEG_INFINITY {
-                *estimate = LogDensity::OUTSIDE;
-            } else {
-                estimate.likelihood *= weight;
-            }
+        likelihood.map(|likelihood| weight * likelihood)
+    }
+
+    /// The estimates by `rows` at `K` positions, with the gradients of the tempered ones.
+    fn minibatch_grads_at<const K: usize>(
+        &self,
+        beta: f64,
+        rows: &[usize],
+        q: [&[f64]; K],
+        mut grad: [&mut [f64]; K],
+        ws: &mut PosteriorWorkspace<M::Workspace>,
+    ) -> [LogDensity; K] {
+        let prior: [f64; K] = std::array::from_fn(|k| self.prior_grad(q[k], grad[k]));
+        if prior.iter().all(|prior| *prior == f64::NEG_INFINITY) {
+            return [LogDensity::OUTSIDE; K];
         }
-        estimate
+        let likelihood = self.add_minibatch_grads(beta, rows, q, &mut grad, ws);
+        std::array::from_fn(|k| {
+            if beta == 0.0 {
+                self.prior_grad(q[k], grad[k]); // alone, also where the likelihood's is not finite
+            }
+            match prior[k] {
+                f64::NEG_INFINITY => LogDensity::OUTSIDE,
+                prior => LogDensity::new(likelihood[k], prior),
+            }
+        })
     }
 
     /// The log likelihood of all rows.
-    fn log_likelihood(&self, q: &[f64], ws: &mut PosteriorWorkspace<M::Workspace>) -> f64 {
+    fn log_lik(&self, q: &[f64], ws: &mut PosteriorWorkspace<M::Workspace>) -> f64 {
         let (mut likelihood, mut y, mut log_lik) = (0.0, self.y.iter(), [0.0; TILE_ROWS]);
         self.for_each_output(q, &self.x, ws, |phi, out| {
             let rows = &mut log_lik[..out.rows()];
@@ -386,7 +419,7 @@ impl<M: Model, L: Likelihood> Target for Posterior<M, L> {
         if prior == f64::NEG_INFINITY {
             return LogDensity::OUTSIDE;
         }
-        LogDensity::new(self.log_likelihood(q, ws), prior)
+        LogDensity::new(self.log_lik(q, ws), prior)
     }
 
     fn layout(&self) -> Layout {
@@ -429,13 +462,9 @@ impl<M: Model, L: Likelihood> PowerGradTarget for Posterior<M, L> {
         }
         if beta == 0.0 {
             // The prior's gradient alone, also where the likelihood's is not finite.
-            return LogDensity::new(self.log_likelihood(q, ws), prior);
+            return LogDensity::new(self.log_lik(q, ws), prior);
         }
-        let (mut likelihood, mut y) = (0.0, self.y.iter());
-        for x in self.x.iter() {
-            likelihood += self.add_log_lik_grad(beta, x, &mut y, q, grad, ws);
-        }
-        LogDensity::new(likelihood, prior)
+        LogDensity::new(self.add_full_grad(beta, q, grad, ws), prior)
     }
 }
 
@@ -451,7 +480,7 @@ impl<M: Model, L: Likelihood> MinibatchTarget for Posterior<M, L> {
         grad: &mut [f64],
         ws: &mut Self::Workspace,
     ) -> LogDensity {
-        let [estimate] = self.minibatch_grads(rows, [q], [grad], ws);
+        let [estimate] = self.minibatch_grads_at(1.0, rows, [q], [grad], ws);
         estimate
     }
 
@@ -462,7 +491,7 @@ impl<M: Model, L: Likelihood> MinibatchTarget for Posterior<M, L> {
         grad: [&mut [f64]; 2],
         ws: &mut Self::Workspace,
     ) -> [LogDensity; 2] {
-        self.minibatch_grads(rows, q, grad, ws)
+        self.minibatch_grads_at(1.0, rows, q, grad, ws)
     }
 }
 

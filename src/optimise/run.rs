@@ -1,0 +1,372 @@
+//! The loop of all optimisers.
+
+use std::f64::consts::PI;
+
+use rayon::prelude::*;
+use serde::{Deserialize, Serialize};
+
+use super::Ascent;
+use crate::Error;
+use crate::error::positive;
+use crate::rng::ChainRng;
+use crate::sampler::{GradSource, GradStream, Init};
+use crate::target::{LogDensity, Point, Target};
+
+/// The part of a chain's random stream that minibatches are drawn from: no sampler reads it.
+const BATCHES: u64 = u64::from_le_bytes(*b"optimise");
+
+/// When to stop for want of improvement on held-out rows.
+///
+/// The score is evaluated at the start, after every `every` steps and after the last one. `patience`
+/// evaluations in a row that are no better than the best one end the ascent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct EarlyStopping {
+    /// Steps between two evaluations, at least 1.
+    pub every: usize,
+    /// Evaluations without improvement after which to stop, at least 1.
+    pub patience: usize,
+}
+
+impl Default for EarlyStopping {
+    /// Every 50 steps, and a patience of 10.
+    fn default() -> Self {
+        Self { every: 50, patience: 10 }
+    }
+}
+
+impl EarlyStopping {
+    fn check(&self) -> Result<(), Error> {
+        for (name, value) in [("every", self.every), ("patience", self.patience)] {
+            if value == 0 {
+                return Err(Error::argument(name, 0, "at least 1"));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// What was known at one evaluation of the held-out score.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Evaluation {
+    /// Steps made so far.
+    pub step: usize,
+    /// The held-out score.
+    pub score: f64,
+    /// The mean of the log densities, or of their estimates by minibatches, that came with the gradients
+    /// since the evaluation before; at step 0 the one there.
+    pub estimate: f64,
+}
+
+/// Where an ascent ended.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Fit {
+    /// The point: the one with the best held-out score, if there is a score; else the one with the
+    /// highest log density, if gradients are full; else the last one.
+    pub q: Vec<f64>,
+    /// The log density of the target there, over all rows.
+    pub log_density: LogDensity,
+    /// The number of steps after which it was reached.
+    pub step: usize,
+    /// The number of steps made, fewer than configured if the ascent stopped early.
+    pub steps: usize,
+    /// The evaluations of the held-out score, in order of steps; empty without one.
+    pub history: Vec<Evaluation>,
+}
+
+/// A score of single points; larger is better.
+type Score<'a> = dyn Fn(&[f64]) -> Result<f64, Error> + Sync + 'a;
+
+/// An [`Ascent`] on a target: its starts, its random stream, and when it stops.
+///
+/// See [`optimise`](super) for an example.
+pub struct Optimiser<'a, T, A> {
+    target: &'a T,
+    ascent: A,
+    seed: u64,
+    watch: Option<(EarlyStopping, Box<Score<'a>>)>,
+}
+
+impl<T: std::fmt::Debug, A: std::fmt::Debug> std::fmt::Debug for Optimiser<'_, T, A> {
+    fn fmt(&self, f: &mut std::fmt::Formatter) -> std::fmt::Result {
+        f.debug_struct("Optimiser")
+            .field("target", &self.target)
+            .field("ascent", &self.ascent)
+            .field("seed", &self.seed)
+            .field("early_stopping", &self.watch.as_ref().map(|(stopping, _)| stopping))
+            .finish()
+    }
+}
+
+impl<'a, T, A> Optimiser<'a, T, A>
+where
+    T: Target,
+    A: Ascent,
+    A::Source: GradSource<T>,
+{
+    /// `ascent` (an [`Adam`](super::Adam) or [`Sgd`](super::Sgd)) on `target`, with seed 0 and no early
+    /// stopping.
+    pub fn new(target: &'a T, ascent: A) -> Self {
+        Self { target, ascent, seed: 0, watch: None }
+    }
+
+    /// The seed of starts and minibatches. Those of chain c come from streams of (seed, c).
+    pub fn seed(mut self, seed: u64) -> Self {
+        self.seed = seed;
+        self
+    }
+
+    /// Stops as `stopping` says, and returns the point with the best `score`: larger is better.
+    ///
+    /// A score that is NaN is no improvement. For the mean log predictive density of held-out rows give
+    /// `|q| held_out.score(q)`, from [`Posterior::held_out`](crate::target::Posterior::held_out).
+    pub fn early_stopping(
+        mut self,
+        stopping: EarlyStopping,
+        score: impl Fn(&[f64]) -> Result<f64, Error> + Sync + 'a,
+    ) -> Self {
+        self.watch = Some((stopping, Box::new(score)));
+        self
+    }
+
+    /// The ascent from `q`, with the random stream of chain 0.
+    ///
+    /// Errors: an argument out of range, `q` of the wrong length or of a log density or gradient that
+    /// is not finite; those of the score.
+    pub fn run(&self, q: &[f64]) -> Result<Fit, Error> {
+        let mut rng = batches(self.seed, 0);
+        ascend(self.target, &self.ascent, q, &mut rng, self.watch())
+    }
+
+    /// The ascents from where `from` starts each of `chains` chains, in parallel. Results do not depend
+    /// on the number of threads.
+    ///
+    /// Errors: as [`run`](Self::run) and [`Sampler::run`](crate::sampler::Sampler::run), those of the
+    /// first chain that has any; no chains.
+    pub fn run_each(&self, from: &Init, chains: usize) -> Result<Vec<Fit>, Error> {
+        each(self.target, &self.ascent, from, chains, self.seed, self.watch())
+    }
+
+    /// The points of [`run_each`](Self::run_each), for [`Sampler::init`](crate::sampler::Sampler::init).
+    pub fn starts(&self, from: &Init, chains: usize) -> Result<Init, Error> {
+        let fits = self.run_each(from, chains)?;
+        Ok(Init::Points(fits.into_iter().map(|fit| fit.q).collect()))
+    }
+
+    fn watch(&self) -> Option<(EarlyStopping, &Score<'a>)> {
+        self.watch.as_ref().map(|(stopping, score)| (*stopping, &**score))
+    }
+}
+
+/// The random stream of the minibatches of one chain.
+fn batches(seed: u64, chain: usize) -> ChainRng {
+    ChainRng::new(seed, chain as u64).child(BATCHES)
+}
+
+/// One ascent for each chain.
+fn each<T, A>(
+    target: &T,
+    ascent: &A,
+    from: &Init,
+    chains: usize,
+    seed: u64,
+    watch: Option<(EarlyStopping, &Score)>,
+) -> Result<Vec<Fit>, Error>
+where
+    T: Target,
+    A: Ascent,
+    A::Source: GradSource<T>,
+{
+    if chains == 0 {
+        return Err(Error::argument("chains", 0, "at least 1"));
+    }
+    let fit = |chain| {
+        // The stream by which a sampler's chain finds its start.
+        let mut rng = ChainRng::new(seed, chain as u64).child(u64::MAX);
+        let start = from.find(target, chain, chains, &mut rng, &mut target.workspace())?;
+        ascend(target, ascent, start.q(), &mut batches(seed, chain), watch)
+    };
+    let fits: Vec<_> = (0..chains).into_par_iter().map(fit).collect();
+    fits.into_iter().collect()
+}
+
+/// The held-out scores of one ascent.
+struct Watch<'a> {
+    stopping: EarlyStopping,
+    score: &'a Score<'a>,
+    /// The best point, its score and step, and the evaluations since.
+    q: Vec<f64>,
+    best: f64,
+    step: usize,
+    since: usize,
+    history: Vec<Evaluation>,
+}
+
+impl Watch<'_> {
+    /// Evaluates `q`, and says whether patience has come to its end.
+    fn is_over(&mut self, step: usize, q: &[f64], estimate: f64) -> Result<bool, Error> {
+        let score = (self.score)(q)?;
+        self.history.push(Evaluation { step, score, estimate });
+        if score > self.best {
+            (self.best, self.step, self.since) = (score, step, 0);
+            self.q.copy_from_slice(q);
+        } else {
+            self.since += usize::from(step > 0);
+        }
+        Ok(self.since >= self.stopping.patience)
+    }
+}
+
+/// The mean of the estimates since it was last asked for.
+#[derive(Default)]
+struct Mean {
+    sum: f64,
+    count: usize,
+    last: f64,
+}
+
+impl Mean {
+    fn add(&mut self, estimate: LogDensity) {
+        self.sum += estimate.total();
+        self.count += 1;
+    }
+
+    /// The one before if there were none.
+    fn take(&mut self) -> f64 {
+        if self.count > 0 {
+            self.last = self.sum / self.count as f64;
+        }
+        (self.sum, self.count) = (0.0, 0);
+        self.last
+    }
+}
+
+/// Whether a gradient and its squares are finite.
+fn is_usable(grad: &[f64]) -> bool {
+    grad.iter().all(|g| (g * g).is_finite())
+}
+
+/// The ascent from `start`. See [`optimise`](super).
+fn ascend<T, A>(
+    target: &T,
+    ascent: &A,
+    start: &[f64],
+    rng: &mut ChainRng,
+    watch: Option<(EarlyStopping, &Score)>,
+) -> Result<Fit, Error>
+where
+    T: Target,
+    A: Ascent,
+    A::Source: GradSource<T>,
+{
+    let (learning_rate, steps) =
+        (positive("learning_rate", ascent.learning_rate())?, ascent.steps());
+    if steps == 0 {
+        return Err(Error::argument("steps", 0, "at least 1"));
+    }
+    ascent.check()?;
+    if start.len() != target.dim() {
+        return Err(Error::shape("length of q", start.len(), target.dim()));
+    }
+    let mut watch = match watch {
+        None => None,
+        Some((stopping, score)) => {
+            stopping.check()?;
+            let (q, best) = (start.to_vec(), f64::NEG_INFINITY);
+            Some(Watch { stopping, score, q, best, step: 0, since: 0, history: Vec::new() })
+        }
+    };
+    let (mut stream, mut ws) = (ascent.gradient().stream(target)?, target.workspace());
+    let (mut here, mut next, mut best) =
+        (Point::new(start.len()), Point::new(start.len()), Point::new(start.len()));
+    here.set(|q| q.copy_from_slice(start));
+    let begun = stream.eval(target, &mut here, &mut ws, rng).accepted;
+    check_start(target, &mut here, begun, &stream, &mut ws)?;
+    let is_exact = <A::Source as GradSource<T>>::Stream::IS_EXACT;
+    best.copy_from(&here);
+    let mut best_step = 0;
+    let mut mean = Mean::default();
+    mean.add(stream.estimate(&here));
+    if let Some(watch) = &mut watch {
+        watch.is_over(0, here.q(), mean.take())?;
+    }
+    let (mut state, mut factor) = (ascent.state(start.len()), 1.0);
+    let mut made = 0;
+    while made < steps {
+        let rate = factor * learning_rate * 0.5 * (1.0 + (PI * made as f64 / steps as f64).cos());
+        // The gradient here is known, unless its batch went with a step that was taken back.
+        let mut arrived =
+            stream.eval(target, &mut here, &mut ws, rng).accepted && is_usable(stream.grad(&here));
+        if arrived {
+            next.set(|q| {
+                q.copy_from_slice(here.q());
+                ascent.step(rate, stream.grad(&here), q, &mut state);
+            });
+            arrived = next.q().iter().all(|q| q.is_finite())
+                && stream.eval(target, &mut next, &mut ws, rng).accepted
+                && is_usable(stream.grad(&next));
+        }
+        made += 1;
+        if arrived {
+            std::mem::swap(&mut here, &mut next);
+            mean.add(stream.estimate(&here));
+            if is_exact && here.log_density().total() > best.log_density().total() {
+                best.copy_from(&here);
+                best_step = made;
+            }
+        } else {
+            if is_exact {
+                here.copy_from(&best);
+            }
+            state = ascent.state(start.len());
+            factor *= 0.5;
+        }
+        if let Some(watch) = &mut watch
+            && (made.is_multiple_of(watch.stopping.every) || made == steps)
+            && watch.is_over(made, here.q(), mean.take())?
+        {
+            break;
+        }
+    }
+    Ok(match watch {
+        Some(Watch { q, step, history, .. }) => {
+            let log_density = target.log_density(&q, &mut ws);
+            Fit { q, log_density, step, steps: made, history }
+        }
+        None => {
+            let (mut point, step) = if is_exact { (best, best_step) } else { (here, made) };
+            let log_density = point.eval(target, &mut ws);
+            Fit { q: point.q().to_vec(), log_density, step, steps: made, history: Vec::new() }
+        }
+    })
+}
+
+/// Checks the log density and the gradient at the start, where there is nothing to go back to.
+fn check_start<T: Target, G: GradStream<T>>(
+    target: &T,
+    here: &mut Point,
+    begun: bool,
+    stream: &G,
+    ws: &mut T::Workspace,
+) -> Result<(), Error> {
+    if begun && is_usable(stream.grad(here)) {
+        return Ok(());
+    }
+    let density = here.eval(target, ws);
+    if !density.is_finite() {
+        let what = "log density at the start of the ascent";
+        return Err(Error::argument(what, density.total(), "finite"));
+    }
+    let allowed = "a number whose square is finite";
+    let worst = stream.grad(here).iter().position(|g| !(g * g).is_finite());
+    Err(match worst {
+        Some(i) => {
+            let what = format!("coordinate {i} of the gradient at the start of the ascent");
+            Error::argument(what, stream.grad(here)[i], allowed)
+        }
+        // A stream does not hold a gradient that it has refused.
+        None => {
+            let what = "gradient of the first minibatch, at the start of the ascent";
+            Error::argument(what, "not finite", "finite")
+        }
+    })
+}

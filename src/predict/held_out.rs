@@ -1,0 +1,57 @@
+//! The score of single points on held-out rows: what early stopping watches.
+
+use crate::Error;
+use crate::data::Dataset;
+use crate::likelihood::Likelihood;
+use crate::model::Model;
+use crate::target::posterior::check_inputs;
+use crate::target::{Posterior, Target};
+use crate::tile::{TILE_ROWS, Tiles};
+
+/// Rows that a posterior was not given, to score single points on. Made by [`Posterior::held_out`].
+#[derive(Debug)]
+pub struct HeldOut<'a, M, L> {
+    posterior: &'a Posterior<M, L>,
+    x: Tiles,
+    y: Tiles,
+}
+
+impl<M: Model, L: Likelihood> Posterior<M, L> {
+    /// Takes `data` as held-out rows, for [early stopping](crate::optimise::EarlyStopping).
+    ///
+    /// Errors: features or a response that do not fit, classes that are not those of the training data.
+    pub fn held_out(&self, data: &Dataset) -> Result<HeldOut<'_, M, L>, Error> {
+        check_inputs(self.model(), data.n_features())?;
+        let y = self.likelihood().encode(data.response(), self.model().n_outputs())?;
+        self.check_classes(data.response())?;
+        let (x, y) = (Tiles::new(data.x().view()), Tiles::new(y.view()));
+        Ok(HeldOut { posterior: self, x, y })
+    }
+}
+
+impl<M: Model, L: Likelihood> HeldOut<'_, M, L> {
+    /// The mean log predictive density of a row, given one point:
+    ///
+    /// ```text
+    /// 1/n sum_i log p(y_i | f(x_i; w), phi),   q = (w, phi, ..), over the n held-out rows
+    /// ```
+    ///
+    /// In nats; larger is better. The prior has no part in it. Cost: a forward pass.
+    ///
+    /// Errors: a q of another length.
+    pub fn score(&self, q: &[f64]) -> Result<f64, Error> {
+        let posterior = self.posterior;
+        if q.len() != posterior.dim() {
+            return Err(Error::shape("length of q", q.len(), posterior.dim()));
+        }
+        let (mut y, mut values, mut sum) = (self.y.iter(), [0.0; TILE_ROWS], 0.0);
+        posterior.for_each_output(q, &self.x, &mut posterior.workspace(), |phi, out| {
+            if let Some(y) = y.next() {
+                let values = &mut values[..out.rows()];
+                posterior.likelihood().log_lik_rows(phi, out, y, values);
+                sum += values.iter().sum::<f64>();
+            }
+        });
+        Ok(sum / self.x.rows() as f64)
+    }
+}
