@@ -31,7 +31,7 @@ pub enum Error {
         expected: String,
     },
     /// A name that is not among those that exist.
-    #[error("there is no {what} named `{name}`; there are: {}", known.join(", "))]
+    #[error("there is no {what} named `{name}`; there are: {}", listed(known))]
     UnknownName {
         /// The kind of thing that was looked up.
         what: String,
@@ -157,6 +157,11 @@ impl Error {
     pub fn is_io(&self) -> bool {
         matches!(self, Self::Io { .. })
     }
+}
+
+/// Names for a message.
+fn listed(names: &[String]) -> String {
+    if names.is_empty() { "none".into() } else { names.join(", ") }
 }
 
 /// Checks that `value` is finite and positive.

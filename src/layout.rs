@@ -63,8 +63,11 @@ impl Layout {
         self
     }
 
-    /// The blocks with their shapes, for messages: `w0[10,4], b0[10]`.
+    /// The blocks with their shapes, for messages: `w0[10,4], b0[10]`, or `none`.
     pub(crate) fn described(&self) -> String {
+        if self.blocks.is_empty() {
+            return "none".into();
+        }
         let describe = |b: &Block| match b.shape[..] {
             [] => b.name.clone(),
             _ => format!("{}{:?}", b.name, b.shape).replace(' ', ""),

@@ -3,7 +3,11 @@
 pub use crate::Error;
 pub use crate::data::{Dataset, Response};
 pub use crate::diagnostics::{Summary, Verdict};
-pub use crate::draws::Draws;
+pub use crate::draws::recorder::{
+    ChainFile, EveryKth, Moments, OnDisk, Recorder, RunningMoments, StoredDraws, StreamedMoments,
+    StreamedUncertainty,
+};
+pub use crate::draws::{Draws, Keep};
 pub use crate::evidence::Evidence;
 pub use crate::likelihood::{Bernoulli, Binomial, Categorical, Gaussian, Likelihood, Multinomial};
 pub use crate::model::{Activation, Linear, Mlp, Model};

@@ -5,7 +5,15 @@
 //! S_n    = S_{n-1} + (x - mean_{n-1}) (x - mean_n)^T
 //! ```
 //!
-//! Source: Welford, Technometrics 4 (1962), doi:10.1080/00401706.1962.10490022.
+//! Two groups a and b, of n_a and n_b positions, become one with
+//!
+//! ```text
+//! d = mean_b - mean_a                  n = n_a + n_b
+//! mean = mean_a + d n_b / n            S = S_a + S_b + d^2 n_a n_b / n
+//! ```
+//!
+//! Sources: Welford, Technometrics 4 (1962), doi:10.1080/00401706.1962.10490022; Chan, Golub and
+//! LeVeque, The American Statistician 37 (1983), doi:10.1080/00031305.1983.10483115.
 
 use serde::{Deserialize, Serialize};
 
@@ -38,6 +46,22 @@ impl Variance {
             *mean += d / self.n;
             *squares += d * (x - *mean);
         }
+    }
+
+    /// Takes in all positions of `other`, of the same dimension.
+    pub fn merge(&mut self, other: &Self) {
+        if other.n == 0.0 {
+            return;
+        }
+        let n = self.n + other.n;
+        let (share, weight) = (other.n / n, self.n * other.n / n);
+        let ours = self.mean.iter_mut().zip(&mut self.squares);
+        for ((mean, squares), (x, s)) in ours.zip(other.mean.iter().zip(&other.squares)) {
+            let d = x - *mean;
+            *mean += d * share;
+            *squares += s + d * d * weight;
+        }
+        self.n = n;
     }
 
     /// The number of positions taken in.
@@ -125,6 +149,28 @@ impl Covariance {
 mod tests {
     use super::*;
     use approx::assert_relative_eq;
+
+    #[test]
+    fn groups_are_merged_as_if_they_had_been_one() {
+        let row = |i: usize| [(i as f64).sin(), 1e3 + (3.0 * i as f64).cos(), i as f64];
+        let of = |range: std::ops::Range<usize>| {
+            let mut part = Variance::new(3);
+            range.for_each(|i| part.update(&row(i)));
+            part
+        };
+        for cut in [0, 1, 2, 20, 50] {
+            let mut merged = of(0..cut);
+            merged.merge(&of(cut..50));
+            let (whole, mut a, mut b) = (of(0..50), [0.0; 3], [0.0; 3]);
+            merged.variance(&mut a);
+            whole.variance(&mut b);
+            assert_eq!(merged.count(), 50.0);
+            for i in 0..3 {
+                assert_relative_eq!(merged.mean()[i], whole.mean()[i], max_relative = 1e-14);
+                assert_relative_eq!(a[i], b[i], max_relative = 1e-11);
+            }
+        }
+    }
 
     #[test]
     fn agrees_with_the_two_pass_formulas() {

@@ -139,10 +139,7 @@ impl Symmetries {
     /// finite; no draws and no reference.
     pub fn canonical(&self, draws: &Draws, reference: Option<&[f64]>) -> Result<Canonical, Error> {
         let (chains, length, _) = draws.values().dim();
-        if draws.layout() != self.layout() {
-            let (found, expected) = (draws.layout().described(), self.layout().described());
-            return Err(Error::shape("blocks of the draws", found, expected));
-        }
+        draws.check_layout("blocks of the draws", self.layout())?;
         let is_usable = |q: &ArrayView1<f64>| q.to_slice().is_some_and(|q| self.has_finite_norm(q));
         if let Some(n) = draws.flat().rows().into_iter().position(|q| !is_usable(&q)) {
             let found = format!(

@@ -138,6 +138,7 @@ impl CovarianceComparison {
             let found = second.layout().described();
             return Err(Error::shape("blocks of `second`", found, first.layout().described()));
         }
+        first.check_any_parameter()?;
         let (first, second) = (Centred::new("first", first)?, Centred::new("second", second)?);
         let d = names.len();
         let pairs: Vec<(usize, usize)> = (0..d).flat_map(|i| (i..d).map(move |j| (i, j))).collect();

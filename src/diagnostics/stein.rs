@@ -146,6 +146,7 @@ impl Stein {
         draws: &Draws,
     ) -> Result<SteinDiscrepancy, Error> {
         self.check()?;
+        draws.check_any_parameter()?;
         let all = draws.flat();
         if target.dim() != all.ncols() {
             return Err(Error::shape("parameters of the draws", all.ncols(), target.dim()));

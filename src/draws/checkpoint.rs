@@ -50,11 +50,11 @@
 //!
 //! # What is stored
 //! Two files, to be kept together. `<path>.draws` holds the draws that all chains have made: an
-//! array `[draw, chain, parameter then statistic]` of little-endian f64 without a header, to which
+//! array `[draw, chain, kept parameter then statistic]` of little-endian f64 without a header, to which
 //! each checkpoint appends. `<path>` holds all the rest in CBOR (floats keep their bits, NaN too):
 //! what the run is; for each chain the random stream, the kernel's state, the position with its
-//! log density and gradient, counters, and draws that other chains have not made yet; and length
-//! and CRC-32 of the draws. It begins with a magic number, the format's version, its length and
+//! log density and gradient, counters, what [recorders](crate::draws::recorder) need to go on, and
+//! draws that other chains have not made yet; and length and CRC-32 of the draws. It begins with a magic number, the format's version, its length and
 //! its CRC-32.
 //!
 //! A checkpoint appends new draws and flushes them to the disk, writes the new head to
@@ -63,7 +63,7 @@
 //! process away.
 //!
 //! # Cost
-//! Every draw is written once, as 8 (parameters + statistics) bytes. Each checkpoint adds the head
+//! Every draw is written once, as 8 (kept parameters + statistics) bytes. Each checkpoint adds the head
 //! (about 40 bytes per parameter and chain; a dense preconditioner has 9 per pair of parameters,
 //! in warm-up 18), two flushes to the disk, and one log density per chain. Chains wait meanwhile.
 //!
@@ -348,14 +348,20 @@ impl Store {
         file.write_all(head)?;
         file.sync_all()?;
         fs::rename(&self.temporary_path, &self.path)?;
-        #[cfg(unix)]
-        {
-            // The new name is on disk only with its folder.
-            let folder = self.path.parent().filter(|f| !f.as_os_str().is_empty());
-            File::open(folder.unwrap_or(Path::new(".")))?.sync_all()?;
-        }
-        Ok(())
+        sync_folder(&self.path)
     }
+}
+
+/// Flushes the folder of `path` to the disk: a new name is there only with its folder.
+pub(crate) fn sync_folder(path: &Path) -> io::Result<()> {
+    #[cfg(unix)]
+    {
+        let folder = path.parent().filter(|f| !f.as_os_str().is_empty());
+        File::open(folder.unwrap_or(Path::new(".")))?.sync_all()?;
+    }
+    #[cfg(not(unix))]
+    let _ = path;
+    Ok(())
 }
 
 fn read_rows(

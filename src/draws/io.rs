@@ -12,7 +12,10 @@ use crate::layout::Layout;
 impl Draws {
     /// Writes `chain,draw,<parameters>` to a file. Numbers are read back as the same bits; names
     /// that hold a comma are quoted.
+    ///
+    /// Errors: the draws hold no parameters, or the file cannot be written.
     pub fn to_csv(&self, path: impl AsRef<Path>) -> Result<(), Error> {
+        self.check_any_parameter()?;
         let path = path.as_ref();
         let file = std::fs::File::create(path).map_err(|e| Error::io(path, e))?;
         self.write_csv(std::io::BufWriter::new(file)).map_err(|e| Error::io(path, e))
@@ -20,6 +23,7 @@ impl Draws {
 
     /// As [`to_csv`](Self::to_csv), to any writer.
     pub fn write_csv(&self, writer: impl Write) -> std::io::Result<()> {
+        self.check_any_parameter().map_err(std::io::Error::other)?;
         let mut csv = csv::Writer::from_writer(writer);
         let mut record = vec!["chain".to_string(), "draw".to_string()];
         record.extend(self.layout().parameter_names());

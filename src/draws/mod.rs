@@ -1,7 +1,14 @@
 //! What a run returns: draws with their names, statistics per draw, and how they were made.
+//!
+//! A run of a large network need not store every draw: [`Keep`] says which coordinates the draws
+//! hold, and [recorders](recorder) keep moments, predictions, or every k-th draw in memory or on disk.
 
 pub mod checkpoint;
 mod io;
+pub(crate) mod keep;
+pub mod recorder;
+
+pub use keep::Keep;
 
 use std::collections::BTreeMap;
 
@@ -20,6 +27,9 @@ pub const STATS: [&str; 6] =
     ["log_likelihood", "log_prior", "accept_prob", "accepted", "divergent", "gradient_evals"];
 
 /// Posterior draws `[chain, draw, parameter]` with statistics `[chain, draw]`.
+///
+/// The parameters are those that the run was told to [keep](crate::sampler::Sampler::keep). Of draws
+/// that hold none, means and covariances are empty, and what needs parameters is an error.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Draws {
     layout: Layout,
@@ -57,6 +67,8 @@ pub struct RunInfo {
     pub reports: Vec<BTreeMap<String, Vec<f64>>>,
     /// Why the [checkpoint] on disk lacks the end of this run, if it does.
     pub checkpoint_error: Option<String>,
+    /// Why a [recorder] failed, which ended the run, if one did.
+    pub recorder_error: Option<String>,
 }
 
 /// A divergent transition: one that failed where the density cannot be computed or is too curved
@@ -139,6 +151,26 @@ impl Draws {
             stat_names: self.stat_names.clone(),
             stats: self.stats.clone(),
             info: self.info.clone(),
+        }
+    }
+
+    /// An error unless the draws are of parameters with the names of `expected`, all of them.
+    pub(crate) fn check_layout(&self, what: &str, expected: &Layout) -> Result<(), Error> {
+        if self.layout == *expected {
+            return Ok(());
+        }
+        Err(Error::shape(what, self.layout.described(), expected.described()))
+    }
+
+    /// An error if the draws hold no parameters.
+    pub(crate) fn check_any_parameter(&self) -> Result<(), Error> {
+        match self.layout.dim() {
+            0 => Err(Error::shape(
+                "parameters of the draws",
+                "none: the run kept statistics only",
+                "at least 1",
+            )),
+            _ => Ok(()),
         }
     }
 
@@ -288,7 +320,10 @@ impl Draws {
     ///
     /// Weights of a network can be permuted without changing its function: read a large R-hat here
     /// beside that of [predictions](crate::predict), which is the one that counts.
+    ///
+    /// Errors: the draws hold no parameters.
     pub fn summary(&self) -> Result<Summary, Error> {
+        self.check_any_parameter()?;
         Summary::new(&self.layout.parameter_names(), self.values())
     }
 

@@ -139,6 +139,10 @@ impl Likelihood for Gaussian {
         -0.5 * (n * (std::f64::consts::TAU.ln() + eta) + precision * sse)
     }
 
+    fn noise_variance(&self, phi: &[f64]) -> Option<f64> {
+        self.fixed_variance.or_else(|| phi.first().map(|eta| eta.exp()))
+    }
+
     fn residuals(&self, out: Tile, y: Tile, mut d_out: TileMut) -> bool {
         for j in 0..out.columns() {
             for ((d, f), y) in d_out.column(j).iter_mut().zip(out.column(j)).zip(y.column(j)) {

@@ -80,6 +80,11 @@ pub trait Likelihood: Sync {
     /// two and one logit), expected proportions for counts.
     fn mean(&self, phi: &[f64], out: Tile, mean: TileMut);
 
+    /// The variance of y given f, if it is the same for all f.
+    fn noise_variance(&self, _phi: &[f64]) -> Option<f64> {
+        None
+    }
+
     /// The number of columns that [`draw`](Self::draw) writes for a model with `n_outputs`.
     fn n_drawn(&self, n_outputs: usize) -> usize {
         n_outputs

@@ -24,7 +24,7 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
         check_inputs(self.model(), data.n_features())?;
         let y = self.likelihood().encode(data.response(), self.model().n_outputs())?;
         self.check_classes(data.response())?;
-        let (x, y) = (Tiles::new(data.x().view()), Tiles::new(y.view()));
+        let (x, y) = (self.tiles_of(data.x().view()), Tiles::new(y.view()));
         Ok(HeldOut { posterior: self, x, y })
     }
 }

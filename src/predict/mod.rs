@@ -24,6 +24,7 @@
 //! | which classes are confused? | [`confusion`](Predictions::confusion) | classes |
 //! | are the probabilities right? | [`brier`](Predictions::brier), [`reliability`](Predictions::reliability) | classes |
 //! | how uncertain are they, and why? | [`uncertainty`](Predictions::uncertainty), [`along_chains`](Predictions::along_chains) | classes |
+//! | the same, and mean and sd, of draws too large to keep? | [`streamed`] | classes, real |
 //! | are these inputs unlike the training data? | [`separation`](Predictions::separation) | classes |
 //!
 //! ```
@@ -59,6 +60,7 @@ mod held_out;
 mod per_draw;
 pub mod regression;
 mod scores;
+pub mod streamed;
 pub mod uncertainty;
 
 pub use calibration::{Bins, Pit, Reliability, ReliabilityBin};
@@ -66,6 +68,7 @@ pub use classification::ConfusionMatrix;
 pub use held_out::HeldOut;
 pub use regression::{Coverage, Interval, crps, persistence};
 pub use scores::{Score, Scores};
+pub use streamed::{PredictiveMoments, StreamedMoments, StreamedUncertainty};
 pub use uncertainty::{Uncertainty, auroc};
 
 use std::fs::File;

@@ -165,11 +165,38 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
         Ok(ArrayView1::from(q).insert_axis(Axis(0)))
     }
 
+    pub(super) fn class_names_or_error(&self) -> Result<&[String], Error> {
+        self.class_names().ok_or_else(|| {
+            Error::argument("response of the posterior", "real numbers or counts", "classes")
+        })
+    }
+
+    /// Writes E[y | x, q] of every row into `mean` `[row, column]`, and returns the variance of the
+    /// noise, if there is one. `tile` is scratch memory for the columns of one tile.
+    pub(super) fn write_mean(
+        &self,
+        q: &[f64],
+        x: &Tiles,
+        ws: &mut PosteriorWorkspace<M::Workspace>,
+        tile: &mut [f64],
+        mean: &mut [f64],
+    ) -> Option<f64> {
+        let likelihood = self.likelihood();
+        let columns = likelihood.n_means(self.model().n_outputs());
+        let (mut first, mut noise) = (0, None);
+        self.for_each_output(q, x, ws, |phi, out| {
+            let (tile, rows) = (&mut tile[..out.stride() * columns], out.rows());
+            likelihood.mean(phi, out.as_tile(), TileMut::new(tile, rows));
+            copy_rows(Tile::new(tile, rows), &mut mean[first * columns..]);
+            noise = likelihood.noise_variance(phi);
+            first += rows;
+        });
+        noise
+    }
+
     /// Walks `q` `[draw, parameter]` in blocks, whose probabilities are added in order.
     fn uncertainty_of(&self, q: ArrayView2<f64>, x: ArrayView2<f64>) -> Result<Uncertainty, Error> {
-        let classes = self.class_names().ok_or_else(|| {
-            Error::argument("response of the posterior", "real numbers or counts", "classes")
-        })?;
+        let classes = self.class_names_or_error()?;
         let mut running = RunningUncertainty::new(x.nrows(), classes.to_vec())?;
         let (rows, columns) = (x.nrows(), self.likelihood().n_means(self.model().n_outputs()));
         let block = (BLOCK / (rows * columns)).max(rayon::current_num_threads());
@@ -185,13 +212,7 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
 
     /// Checks that `draws` are of this posterior, and that rows of `x` can be predicted.
     fn check_draws(&self, draws: &Draws, x: ArrayView2<f64>) -> Result<(), Error> {
-        if draws.layout() != self.layout() {
-            return Err(Error::shape(
-                "parameters of the draws",
-                draws.layout().described(),
-                self.layout().described(),
-            ));
-        }
+        draws.check_layout("parameters of the draws", self.layout())?;
         check_inputs(self.model(), x.ncols())
     }
 

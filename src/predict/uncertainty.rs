@@ -44,6 +44,8 @@
 //!
 //! **Memory.** [`RunningUncertainty`] takes one draw's probabilities at a time and keeps sums over
 //! draws: 16 C + 8 bytes for each input, for any number of draws. Everything here goes through it.
+//! Where draws of q are too large to be kept, [`StreamedUncertainty`](super::StreamedUncertainty)
+//! adds up what they say while the chain runs.
 //! Time: a logarithm for each draw, input and class.
 //!
 //! ```
@@ -679,7 +681,8 @@ pub fn auroc(inside: &[f64], outside: &[f64]) -> Result<f64, Error> {
 }
 
 /// Class probabilities along the chains, for chosen inputs: table 8 of the dissertation. From
-/// [`Predictions::along_chains`], or from [`Posterior::predict_mean`] for inputs without labels.
+/// [`Predictions::along_chains`], from [`Posterior::predict_mean`] for inputs without labels, or from
+/// [`StreamedUncertainty`](super::StreamedUncertainty) while the chain runs.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ChainProbabilities {
     values: Array4<f64>,
@@ -716,6 +719,16 @@ impl ChainProbabilities {
             of_class(p, class)
         });
         Ok(Self { values, inputs: inputs.to_vec(), class_names })
+    }
+
+    /// From `probabilities` of the chosen `inputs` alone, which have these numbers among all.
+    pub(super) fn of_rows(
+        probabilities: ArrayView4<f64>,
+        inputs: &[usize],
+        class_names: Vec<String>,
+    ) -> Result<Self, Error> {
+        let all: Vec<usize> = (0..inputs.len()).collect();
+        Ok(Self { inputs: inputs.to_vec(), ..Self::new(probabilities, &all, class_names)? })
     }
 
     /// The probabilities, `[chain, draw, input, class]`, of the [`inputs`](Self::inputs).

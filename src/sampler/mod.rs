@@ -103,6 +103,7 @@ pub use sgld::Sgld;
 pub use smmala::{Factorisation, Fisher, Metric, Smmala, SmmalaKernel, SoftAbs};
 pub use truncated_mala::{TruncatedMala, TruncatedMalaKernel};
 
+pub use crate::draws::Keep;
 pub use crate::draws::checkpoint::Every;
 
 use serde::de::DeserializeOwned;

@@ -17,7 +17,9 @@ use serde::{Deserialize, Serialize};
 use super::{Algorithm, Kernel, Step, WarmupProgress};
 use crate::Error;
 use crate::draws::checkpoint::{Every, Fingerprint, Store, agree};
-use crate::draws::{Divergence, Draws, RunInfo, STATS};
+use crate::draws::keep::{Kept, room};
+use crate::draws::recorder::{ChainPlan, OneDraw, Recorder};
+use crate::draws::{Divergence, Draws, Keep, RunInfo, STATS};
 use crate::error::positive;
 use crate::rng::ChainRng;
 use crate::target::{LogDensity, Point, Target};
@@ -183,7 +185,7 @@ pub struct Progress {
 /// Runs an [`Algorithm`] on a target. See the [module](crate::sampler).
 ///
 /// Default: 4 chains, 1,000 iterations of warm-up, 1,000 draws each, no thinning, seed 0, random
-/// starting points, all threads of rayon's global pool.
+/// starting points, all coordinates kept, all threads of rayon's global pool.
 ///
 /// ```
 /// use bnn_mcmc::prelude::*;
@@ -204,6 +206,7 @@ pub struct Sampler<'t, T, A> {
     thin: usize,
     seed: u64,
     init: Init,
+    keep: Keep,
     threads: Option<usize>,
     stop: StopHandle,
     on_progress: Option<Report<'t>>,
@@ -231,6 +234,7 @@ impl<'t, T: Target, A: Algorithm<&'t T>> Sampler<'t, T, A> {
             thin: 1,
             seed: 0,
             init: Init::default(),
+            keep: Keep::default(),
             threads: None,
             stop: StopHandle::new(),
             on_progress: None,
@@ -274,6 +278,13 @@ impl<'t, T: Target, A: Algorithm<&'t T>> Sampler<'t, T, A> {
         self
     }
 
+    /// Which coordinates of q the draws hold. The statistics of every draw are kept in any case. Which
+    /// draws a chain makes does not depend on it.
+    pub fn keep(mut self, keep: Keep) -> Self {
+        self.keep = keep;
+        self
+    }
+
     /// The number of threads, at least 1. The draws do not depend on it.
     pub fn threads(mut self, threads: usize) -> Self {
         self.threads = Some(threads);
@@ -298,13 +309,26 @@ impl<'t, T: Target, A: Algorithm<&'t T>> Sampler<'t, T, A> {
     /// Errors: an argument out of range, a configuration that the algorithm refuses, draws that do
     /// not fit into memory, a chain without a starting point of finite log density, or a checkpoint
     /// that cannot be used or not be begun.
-    pub fn run(mut self) -> Result<Draws, Error> {
+    pub fn run(self) -> Result<Draws, Error> {
+        self.run_with(&()).map(|(draws, _)| draws)
+    }
+
+    /// Runs all chains, and hands every draw to a [recorder](crate::draws::recorder), or to several in
+    /// a tuple. Returns the record of each chain as well.
+    ///
+    /// Errors: as [`run`](Self::run); a recorder that cannot begin. One that fails later ends the run,
+    /// see [`RunInfo::recorder_error`].
+    pub fn run_with<R: Recorder<T>>(
+        mut self,
+        recorder: &R,
+    ) -> Result<(Draws, Vec<R::Record>), Error> {
         for (name, value) in [("chains", self.chains), ("thin", self.thin)] {
             if value == 0 {
                 return Err(Error::argument(name, 0, "at least 1"));
             }
         }
         check_layout(self.target)?;
+        let kept = self.keep.of(&self.target.layout())?;
         let pool = match self.threads {
             None => None,
             Some(0) => return Err(Error::argument("threads", 0, "at least 1")),
@@ -317,48 +341,62 @@ impl<'t, T: Target, A: Algorithm<&'t T>> Sampler<'t, T, A> {
         };
         let (on_progress, checkpoint) = (self.on_progress.take(), self.checkpoint.take());
         match pool {
-            Some(pool) => self.run_chains(on_progress, checkpoint, |chains, work| {
-                pool.install(|| chains.par_iter_mut().for_each(work))
-            }),
-            None => self.run_chains(on_progress, checkpoint, |chains, work| {
+            Some(pool) => {
+                self.run_chains(&kept, recorder, on_progress, checkpoint, |chains, work| {
+                    pool.install(|| chains.par_iter_mut().for_each(work))
+                })
+            }
+            None => self.run_chains(&kept, recorder, on_progress, checkpoint, |chains, work| {
                 chains.par_iter_mut().for_each(work)
             }),
         }
     }
 
-    fn run_chains(
+    fn run_chains<R: Recorder<T>>(
         self,
+        kept: &Kept,
+        recorder: &R,
         mut on_progress: Option<Report<'t>>,
         checkpoint: Option<Checkpoint>,
         parallel: impl Fn(
-            &mut [Chain<'t, T, A::Kernel>],
-            &(dyn Fn(&mut Chain<'t, T, A::Kernel>) + Sync),
+            &mut [Chain<'t, T, A::Kernel, R::Record>],
+            &(dyn Fn(&mut Chain<'t, T, A::Kernel, R::Record>) + Sync),
         ),
-    ) -> Result<Draws, Error> {
+    ) -> Result<(Draws, Vec<R::Record>), Error> {
         let began = Instant::now();
         let mut chains =
-            (0..self.chains).map(|c| self.start(c)).collect::<Result<Vec<_>, Error>>()?;
+            (0..self.chains).map(|c| self.start(c, kept)).collect::<Result<Vec<_>, Error>>()?;
         let (mut frozen, mut seconds) = (false, [0.0; 2]);
         let mut saver = match checkpoint {
-            None => None,
+            None => {
+                self.begin(recorder, &mut chains, |_| None)?;
+                None
+            }
             Some(checkpoint) => {
-                Some(self.open(checkpoint, &mut chains, &mut frozen, &mut seconds)?)
+                let chains = &mut chains;
+                Some(self.open(checkpoint, kept, recorder, chains, &mut frozen, &mut seconds)?)
             }
         };
+        // Set by the first recorder that fails.
+        let failed = AtomicBool::new(false);
+        let has_ended = || self.stop.is_stopped() || failed.load(Ordering::Relaxed);
         let mut clock = Instant::now();
         let mut lap = || std::mem::replace(&mut clock, Instant::now()).elapsed().as_secs_f64();
         for (phase, total) in [(Phase::Warmup, self.warmup), (Phase::Sampling, self.draws)] {
             let p = phase as usize;
             let (mut done, mut round) = (least_done(&chains, p), 1);
-            while done < total && !self.stop.is_stopped() {
+            while done < total && !has_ended() {
                 let round_began = Instant::now();
                 let room = saver.as_ref().map_or(usize::MAX, Saver::room);
                 let end = total.min(done.saturating_add(round.min(room)));
                 parallel(&mut chains, &|chain| {
-                    while chain.done[p] < end && !self.stop.is_stopped() {
+                    while chain.done[p] < end && !has_ended() {
                         match phase {
                             Phase::Warmup => chain.warm_up(self.target, total),
-                            Phase::Sampling => chain.draw(self.target, self.thin),
+                            Phase::Sampling => {
+                                chain.draw(self.target, self.thin, kept, recorder);
+                                failed.fetch_or(chain.failure.is_some(), Ordering::Relaxed);
+                            }
                         }
                     }
                 });
@@ -373,9 +411,10 @@ impl<'t, T: Target, A: Algorithm<&'t T>> Sampler<'t, T, A> {
                 seconds[p] += lap();
                 if let Some(saver) = &mut saver
                     && saver.is_due(advanced)
+                    && !failed.load(Ordering::Relaxed)
                 {
                     parallel(&mut chains, &|chain| chain.witness(self.target));
-                    saver.save(&chains, frozen, seconds);
+                    saver.save(&chains, recorder, frozen, seconds);
                 }
                 if let Some(report) = &mut on_progress {
                     let divergences = chains.iter().map(|c| c.divergences[p]).sum();
@@ -397,13 +436,20 @@ impl<'t, T: Target, A: Algorithm<&'t T>> Sampler<'t, T, A> {
             }
             seconds[p] += lap();
         }
-        if let Some(saver) = &mut saver
-            && saver.is_behind()
-        {
-            parallel(&mut chains, &|chain| chain.witness(self.target));
-            saver.save(&chains, frozen, seconds);
+        let recorder_error = chains.iter().find_map(|c| c.failure.as_ref()).map(Error::to_string);
+        let mut checkpoint_error = None;
+        if let Some(saver) = &mut saver {
+            // A record that lacks a draw must not become one to resume from.
+            if recorder_error.is_some() {
+                checkpoint_error = Some("a recorder failed, so the last checkpoint stays".into());
+            } else if saver.is_behind() {
+                parallel(&mut chains, &|chain| chain.witness(self.target));
+                saver.save(&chains, recorder, frozen, seconds);
+            }
+            let error = saver.error.as_ref().map(Error::to_string);
+            checkpoint_error = checkpoint_error.or(error);
         }
-        let kept = least_done(&chains, 1).min(self.draws);
+        let common = least_done(&chains, 1).min(self.draws);
         let info = RunInfo {
             seed: self.seed,
             warmup: self.warmup,
@@ -416,34 +462,52 @@ impl<'t, T: Target, A: Algorithm<&'t T>> Sampler<'t, T, A> {
             warmup_gradient_evals: chains.iter().map(|c| c.warmup_gradients).collect(),
             divergences: chains
                 .iter()
-                .flat_map(|c| c.diverged.iter().filter(|d| d.draw < kept).cloned())
+                .flat_map(|c| c.diverged.iter().filter(|d| d.draw < common).cloned())
                 .collect(),
             reports: chains
                 .iter()
                 .map(|c| c.kernel.report().into_iter().collect())
                 .filter(|report: &BTreeMap<_, _>| !report.is_empty())
                 .collect(),
-            checkpoint_error: saver.and_then(|s| s.error).map(|e| e.to_string()),
+            checkpoint_error,
+            recorder_error,
         };
         // A checkpoint may hold more draws than were asked for.
         for chain in &mut chains {
-            chain.values.truncate(self.draws * self.target.dim());
+            chain.values.truncate(self.draws * kept.dim());
             chain.stats.truncate(self.draws * chain.n_stats());
         }
         let stat_names = chains[0].stat_names();
-        Ok(Draws::from_chains(
-            self.target.layout(),
-            stat_names,
-            chains.into_iter().map(|c| (c.values, c.stats)).collect(),
-            info,
-        ))
+        let (mut records, mut values) = (Vec::new(), Vec::new());
+        for chain in chains {
+            records.extend(chain.record);
+            values.push((chain.values, chain.stats));
+        }
+        Ok((Draws::from_chains(kept.layout.clone(), stat_names, values, info), records))
+    }
+
+    /// Begins the records of all chains, from what `state` gives for each.
+    fn begin<R: Recorder<T>>(
+        &self,
+        recorder: &R,
+        chains: &mut [Chain<'t, T, A::Kernel, R::Record>],
+        mut state: impl FnMut(usize) -> Option<R::State>,
+    ) -> Result<(), Error> {
+        for chain in chains {
+            let index = chain.index;
+            let plan = ChainPlan { chain: index, chains: self.chains, draws: self.draws };
+            chain.record = Some(recorder.begin(self.target, plan, state(index))?);
+        }
+        Ok(())
     }
 
     /// Brings the chains to where the checkpoint is; without one, begins it.
-    fn open(
+    fn open<R: Recorder<T>>(
         &self,
         checkpoint: Checkpoint,
-        chains: &mut [Chain<'t, T, A::Kernel>],
+        kept: &Kept,
+        recorder: &R,
+        chains: &mut [Chain<'t, T, A::Kernel, R::Record>],
         frozen: &mut bool,
         seconds: &mut [f64; 2],
     ) -> Result<Saver, Error> {
@@ -458,9 +522,12 @@ impl<'t, T: Target, A: Algorithm<&'t T>> Sampler<'t, T, A> {
         let blocks = self.target.layout();
         let blocks = blocks.blocks().iter().map(|b| format!("{}{:?}", b.name, b.shape));
         run.add("parameters", blocks.collect::<Vec<_>>().join(" "));
+        run.add("kept parameters", kept.layout.described());
         run.add("statistics", chains[0].stat_names().join(" "));
+        run.add("type of the recorder", std::any::type_name::<R>());
+        run.add("recorder", recorder.config());
 
-        let (dim, width) = (self.target.dim(), self.target.dim() + chains[0].n_stats());
+        let (dim, width) = (kept.dim(), kept.dim() + chains[0].n_stats());
         let mut next = 0;
         let (store, stored) = Store::open(&path, run, width, |row| {
             let chain = &mut chains[next];
@@ -480,10 +547,12 @@ impl<'t, T: Target, A: Algorithm<&'t T>> Sampler<'t, T, A> {
             error: None,
         };
         let Some(stored) = stored else {
-            saver.save(chains, *frozen, *seconds);
+            self.begin(recorder, chains, |_| None)?;
+            saver.save(chains, recorder, *frozen, *seconds);
             return saver.error.take().map_or(Ok(saver), Err);
         };
         let RunState { starts, chains: states, .. } = stored;
+        let mut records = Vec::new();
         (*frozen, *seconds) = (stored.frozen, stored.seconds);
         let differs = |c, what: &str, there: f64, here: f64| {
             let problem = format!(
@@ -491,7 +560,8 @@ impl<'t, T: Target, A: Algorithm<&'t T>> Sampler<'t, T, A> {
             );
             Err(Error::checkpoint(&path, problem))
         };
-        for (c, (chain, state)) in chains.iter_mut().zip(states).enumerate() {
+        for (c, (chain, mut state)) in chains.iter_mut().zip(states).enumerate() {
+            records.push(state.record.take());
             let there = state.witness;
             chain.restore(state);
             chain.witness(self.target);
@@ -514,12 +584,12 @@ impl<'t, T: Target, A: Algorithm<&'t T>> Sampler<'t, T, A> {
             }
         }
         saver.stored = least_done(chains, Phase::Sampling as usize);
+        self.begin(recorder, chains, |c| records.get_mut(c).and_then(Option::take))?;
         Ok(saver)
     }
 
     /// A chain at a checked starting point.
-    fn start(&self, chain: usize) -> Result<Chain<'t, T, A::Kernel>, Error> {
-        let dim = self.target.dim();
+    fn start<R>(&self, chain: usize, kept: &Kept) -> Result<Chain<'t, T, A::Kernel, R>, Error> {
         let rng = ChainRng::new(self.seed, chain as u64);
         let kernel = self.algorithm.kernel(&self.target, &rng)?;
         let mut ws = self.target.workspace();
@@ -527,7 +597,8 @@ impl<'t, T: Target, A: Algorithm<&'t T>> Sampler<'t, T, A> {
         let mut start_rng = rng.child(u64::MAX);
         let point = self.init.find(self.target, chain, self.chains, &mut start_rng, &mut ws)?;
         let n_own_stats = kernel.stat_names().len();
-        let (values, stats) = (self.storage(dim)?, self.storage(STATS.len() + n_own_stats)?);
+        let values = room(self.draws, kept.dim())?;
+        let stats = room(self.draws, STATS.len() + n_own_stats)?;
         Ok(Chain {
             witness: point.log_density(),
             done: [0; 2],
@@ -535,33 +606,17 @@ impl<'t, T: Target, A: Algorithm<&'t T>> Sampler<'t, T, A> {
             kernel,
             point,
             ws,
+            kept: kept.dim(),
             values,
             stats,
             n_own_stats,
+            record: None,
+            failure: None,
             index: chain,
             divergences: [0; 2],
             diverged: Vec::new(),
             warmup_gradients: 0,
         })
-    }
-
-    /// Memory for all draws of one chain, or an error that says how much was asked for.
-    fn storage(&self, width: usize) -> Result<Vec<f64>, Error> {
-        let mut values = Vec::new();
-        let fits =
-            self.draws.checked_mul(width).is_some_and(|n| values.try_reserve_exact(n).is_ok());
-        if fits {
-            Ok(values)
-        } else {
-            let gib = self.draws as f64 * width as f64 * 8.0 / (1u64 << 30) as f64;
-            Err(Error::argument(
-                "draws",
-                self.draws,
-                format!(
-                    "few enough for memory: {width} numbers per draw need {gib:.1} GiB per chain"
-                ),
-            ))
-        }
     }
 }
 
@@ -592,15 +647,15 @@ impl<'t, T: Target, A: Algorithm<&'t T> + Serialize> Sampler<'t, T, A> {
 
 /// All that a checkpoint holds besides the draws that all chains have made.
 #[derive(Serialize, Deserialize)]
-struct RunState<S> {
+struct RunState<S, R> {
     starts: Vec<Vec<f64>>,
     frozen: bool,
     seconds: [f64; 2],
-    chains: Vec<ChainState<S>>,
+    chains: Vec<ChainState<S, R>>,
 }
 
 #[derive(Serialize, Deserialize)]
-struct ChainState<S> {
+struct ChainState<S, R> {
     rng: ChainRng,
     kernel: S,
     point: Point,
@@ -611,6 +666,7 @@ struct ChainState<S> {
     warmup_gradients: u64,
     /// Values and statistics of draws that other chains have not made yet.
     ahead: [Vec<f64>; 2],
+    record: Option<R>,
 }
 
 /// Writes the checkpoints of a run.
@@ -650,45 +706,61 @@ impl Saver {
         self.since > 0 || self.error.is_some() || self.stopped.is_stopped()
     }
 
-    fn save<'t, T: Target, K: Kernel<&'t T>>(
+    fn save<'t, T: Target, K: Kernel<&'t T>, R: Recorder<T>>(
         &mut self,
-        chains: &[Chain<'t, T, K>],
+        chains: &[Chain<'t, T, K, R::Record>],
+        recorder: &R,
         frozen: bool,
         seconds: [f64; 2],
     ) {
-        let common = least_done(chains, Phase::Sampling as usize);
-        let state = RunState {
-            starts: self.starts.clone(),
-            frozen,
-            seconds,
-            chains: chains.iter().map(|c| c.state(common)).collect(),
-        };
-        let rows = (self.stored..common).flat_map(|d| chains.iter().flat_map(move |c| c.row(d)));
-        self.error = self.store.write(&state, rows).err();
-        if self.error.is_none() {
-            self.stored = common;
-        }
+        self.error = self.try_save(chains, recorder, frozen, seconds).err();
         (self.since, self.last) = (0, Instant::now());
+    }
+
+    fn try_save<'t, T: Target, K: Kernel<&'t T>, R: Recorder<T>>(
+        &mut self,
+        chains: &[Chain<'t, T, K, R::Record>],
+        recorder: &R,
+        frozen: bool,
+        seconds: [f64; 2],
+    ) -> Result<(), Error> {
+        let common = least_done(chains, Phase::Sampling as usize);
+        let states = chains.iter().map(|c| c.state(common, recorder));
+        let states = states.collect::<Result<Vec<_>, Error>>()?;
+        let starts = std::mem::take(&mut self.starts);
+        let state = RunState { starts, frozen, seconds, chains: states };
+        let rows = (self.stored..common).flat_map(|d| chains.iter().flat_map(move |c| c.row(d)));
+        let written = self.store.write(&state, rows);
+        self.starts = state.starts;
+        written?;
+        self.stored = common;
+        Ok(())
     }
 }
 
 /// How far the last of the chains is in a phase.
-fn least_done<T: Target, K>(chains: &[Chain<'_, T, K>], phase: usize) -> usize {
+fn least_done<T: Target, K, R>(chains: &[Chain<'_, T, K, R>], phase: usize) -> usize {
     chains.iter().map(|c| c.done[phase]).min().unwrap_or(0)
 }
 
 /// One chain while it runs.
-struct Chain<'t, T: Target, K> {
+struct Chain<'t, T: Target, K, R> {
     /// Its number.
     index: usize,
     rng: ChainRng,
     kernel: K,
     point: Point,
     ws: <&'t T as Target>::Workspace,
+    /// How many coordinates of each draw are kept.
+    kept: usize,
     values: Vec<f64>,
     stats: Vec<f64>,
     /// How many statistics the kernel adds.
     n_own_stats: usize,
+    /// What the recorder made of the draws; begun before the first.
+    record: Option<R>,
+    /// Why it failed.
+    failure: Option<Error>,
     /// Iterations of warm-up, and draws.
     done: [usize; 2],
     /// In warm-up and in sampling.
@@ -701,7 +773,7 @@ struct Chain<'t, T: Target, K> {
     witness: LogDensity,
 }
 
-impl<'t, T: Target, K: Kernel<&'t T>> Chain<'t, T, K> {
+impl<'t, T: Target, K: Kernel<&'t T>, R> Chain<'t, T, K, R> {
     fn step(&mut self, target: &'t T) -> Step {
         self.kernel.step(&target, &mut self.point, &mut self.ws, &mut self.rng)
     }
@@ -720,17 +792,21 @@ impl<'t, T: Target, K: Kernel<&'t T>> Chain<'t, T, K> {
 
     /// Values and statistics of draw `d`.
     fn row(&self, d: usize) -> [&[f64]; 2] {
-        let (dim, n_stats) = (self.point.q().len(), self.n_stats());
+        let (dim, n_stats) = (self.kept, self.n_stats());
         [&self.values[d * dim..][..dim], &self.stats[d * n_stats..][..n_stats]]
     }
 
     /// The state, with all draws from `first` on.
-    fn state(&self, first: usize) -> ChainState<K::State> {
+    fn state<C: Recorder<T, Record = R>>(
+        &self,
+        first: usize,
+        recorder: &C,
+    ) -> Result<ChainState<K::State, C::State>, Error> {
         let ahead = [
-            self.values[first * self.point.q().len()..].to_vec(),
+            self.values[first * self.kept..].to_vec(),
             self.stats[first * self.n_stats()..].to_vec(),
         ];
-        ChainState {
+        Ok(ChainState {
             rng: self.rng.clone(),
             kernel: self.kernel.state(),
             point: self.point.clone(),
@@ -740,10 +816,12 @@ impl<'t, T: Target, K: Kernel<&'t T>> Chain<'t, T, K> {
             diverged: self.diverged.clone(),
             warmup_gradients: self.warmup_gradients,
             ahead,
-        }
+            record: self.record.as_ref().map(|record| recorder.state(record)).transpose()?,
+        })
     }
 
-    fn restore(&mut self, state: ChainState<K::State>) {
+    /// Takes up all of a state but its record.
+    fn restore<S>(&mut self, state: ChainState<K::State, S>) {
         self.rng = state.rng;
         self.kernel.restore(state.kernel);
         self.point = state.point;
@@ -765,7 +843,13 @@ impl<'t, T: Target, K: Kernel<&'t T>> Chain<'t, T, K> {
         self.done[0] += 1;
     }
 
-    fn draw(&mut self, target: &'t T, thin: usize) {
+    fn draw<C: Recorder<T, Record = R>>(
+        &mut self,
+        target: &'t T,
+        thin: usize,
+        kept: &Kept,
+        recorder: &C,
+    ) {
         let (mut accept_prob, mut accepted, mut divergent, mut gradients) = (0.0, 0.0, 0, 0);
         for _ in 0..thin {
             let step = self.step(target);
@@ -782,7 +866,7 @@ impl<'t, T: Target, K: Kernel<&'t T>> Chain<'t, T, K> {
         self.divergences[1] += divergent;
         // Known, unless the kernel works on estimates (minibatches) or noise alone.
         let density = self.point.eval(target, &mut self.ws);
-        self.values.extend_from_slice(self.point.q());
+        kept.slices(self.point.q()).for_each(|q| self.values.extend_from_slice(q));
         self.stats.extend_from_slice(&[
             density.likelihood,
             density.prior,
@@ -794,6 +878,10 @@ impl<'t, T: Target, K: Kernel<&'t T>> Chain<'t, T, K> {
         let own = self.stats.len();
         self.stats.resize(own + self.n_own_stats, f64::NAN);
         self.kernel.stats(&mut self.stats[own..]);
+        if let Some(record) = &mut self.record {
+            let draw = OneDraw { index: self.done[1], q: self.point.q(), log_density: density };
+            self.failure = recorder.record(record, target, draw, &mut self.ws).err();
+        }
         self.done[1] += 1;
     }
 }

@@ -1,0 +1,150 @@
+//! Which coordinates of q are kept.
+
+use std::ops::Range;
+
+use serde::{Deserialize, Serialize};
+
+use crate::Error;
+use crate::layout::Layout;
+
+/// Which coordinates of q the [`Draws`](crate::draws::Draws) of a run hold, or a
+/// [recorder](crate::draws::recorder) stores. The statistics of every draw are kept in any case.
+///
+/// ```
+/// use bnn_mcmc::prelude::*;
+/// # let data = Dataset::regression(ndarray::array![[0.0], [1.0]], ndarray::array![[4.0], [7.0]])?;
+/// let network = Mlp::new(&[1, 5, 1], Activation::Tanh)?;
+/// let priors = Priors::all(Normal::new(0.0, 1.0)?);
+/// let posterior = Posterior::new(network, Gaussian::sampled(), &data, priors)?;
+/// let sampler = Sampler::new(&posterior, Mala::default()).warmup(50).draws(20);
+/// let draws = sampler.keep(Keep::blocks(["b*", "log_noise_variance"])).run()?;
+/// assert_eq!(draws.layout().block_names(), ["b0", "b1", "log_noise_variance"]);
+/// # Ok::<(), bnn_mcmc::Error>(())
+/// ```
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Keep {
+    /// All of them.
+    #[default]
+    All,
+    /// Those of the blocks with these names (or patterns such as `w*`), in the order of q. Every
+    /// name must match a block, and no block may match twice.
+    Blocks(Vec<String>),
+    /// None: draws have statistics only, and a layout of dimension 0.
+    Statistics,
+}
+
+impl Keep {
+    /// [`Keep::Blocks`] from anything like names.
+    pub fn blocks<S: Into<String>>(names: impl IntoIterator<Item = S>) -> Self {
+        Self::Blocks(names.into_iter().map(Into::into).collect())
+    }
+
+    /// What this is of a q with the names of `layout`.
+    pub(crate) fn of(&self, layout: &Layout) -> Result<Kept, Error> {
+        let names = match self {
+            Self::All => {
+                let whole = 0..layout.dim();
+                return Ok(Kept { layout: layout.clone(), ranges: vec![whole] });
+            }
+            Self::Statistics => return Ok(Kept { layout: Layout::new(), ranges: Vec::new() }),
+            Self::Blocks(names) => names,
+        };
+        if names.is_empty() {
+            let allowed = "at least one name; `Keep::Statistics` keeps no block";
+            return Err(Error::argument("blocks to keep", "empty", allowed));
+        }
+        for name in names {
+            if !layout.blocks().iter().any(|block| block.matches(name)) {
+                let (what, known) = ("parameter block".into(), layout.block_names());
+                return Err(Error::UnknownName { what, name: name.clone(), known });
+            }
+        }
+        let mut kept = Kept { layout: Layout::new(), ranges: Vec::new() };
+        for block in layout.blocks() {
+            match names.iter().filter(|name| block.matches(name)).count() {
+                0 => continue,
+                1 => {}
+                n => {
+                    let found = format!("`{}` {n} times", block.name);
+                    let known = layout.block_names().join(", ");
+                    let allowed = format!("each block at most once; there are: {known}");
+                    return Err(Error::argument("blocks to keep", found, allowed));
+                }
+            }
+            kept.layout = kept.layout.with(&block.name, &block.shape);
+            kept.ranges.push(block.range.clone());
+        }
+        Ok(kept)
+    }
+}
+
+/// The coordinates that are kept, and their names.
+#[derive(Clone, Debug)]
+pub(crate) struct Kept {
+    pub layout: Layout,
+    ranges: Vec<Range<usize>>,
+}
+
+impl Kept {
+    /// How many there are.
+    pub fn dim(&self) -> usize {
+        self.layout.dim()
+    }
+
+    /// They themselves, in order.
+    pub fn slices<'q>(&'q self, q: &'q [f64]) -> impl Iterator<Item = &'q [f64]> {
+        self.ranges.iter().map(|range| &q[range.clone()])
+    }
+
+    /// An error if there is none, for recorders that store nothing else.
+    pub fn check_any(self) -> Result<Self, Error> {
+        match self.dim() {
+            0 => Err(Error::argument("keep", "Statistics", "at least one coordinate to record")),
+            _ => Ok(self),
+        }
+    }
+}
+
+/// Room for all of `rows` rows of `width` numbers, or an error that says how much was asked for.
+pub(crate) fn room<N>(rows: usize, width: usize) -> Result<Vec<N>, Error> {
+    let mut values = Vec::new();
+    let fits = rows.checked_mul(width).is_some_and(|n| values.try_reserve_exact(n).is_ok());
+    if fits {
+        return Ok(values);
+    }
+    let gib = rows as f64 * width as f64 * size_of::<N>() as f64 / (1u64 << 30) as f64;
+    let allowed =
+        format!("few enough for memory: {width} numbers per draw need {gib:.1} GiB per chain");
+    Err(Error::argument("draws", rows, allowed))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn blocks_are_chosen_by_name_and_refused_by_name() {
+        let layout = Layout::new().with("w0", &[2, 2]).with("b0", &[2]).with("w1", &[1, 2]);
+        let q: Vec<f64> = (0..8).map(f64::from).collect();
+        let of = |keep: Keep| {
+            let kept = keep.of(&layout).unwrap();
+            (kept.slices(&q).flatten().copied().collect::<Vec<_>>(), kept.layout)
+        };
+        assert_eq!(of(Keep::All), (q.clone(), layout.clone()));
+        assert_eq!(of(Keep::Statistics), (vec![], Layout::new()));
+        let weights = Layout::new().with("w0", &[2, 2]).with("w1", &[1, 2]);
+        let expected = (vec![0.0, 1.0, 2.0, 3.0, 6.0, 7.0], weights);
+        assert_eq!(of(Keep::blocks(["w*"])), expected);
+        assert_eq!(of(Keep::blocks(["w1", "w0"])), expected);
+        let error = |names: &[&str]| Keep::blocks(names.to_vec()).of(&layout).unwrap_err();
+        for (names, message) in [
+            (&["w0", "v"][..], "no parameter block named `v`; there are: w0, b0, w1"),
+            (&["w0", "w0"], "`blocks to keep` is `w0` 2 times, but must be each block at most"),
+            (&["b0", "w1", "w*"], "`w1` 2 times"),
+            (&[], "`blocks to keep` is empty"),
+        ] {
+            let error = error(names);
+            assert!(error.is_argument() && error.to_string().contains(message), "{error}");
+        }
+    }
+}

@@ -1,0 +1,300 @@
+//! Recorders: what is kept of a run besides, or instead of, its draws.
+//!
+//! A [`Recorder`] sees every draw of every chain, once, and keeps what it wants.
+//! [`Sampler::run_with`](crate::sampler::Sampler::run_with) returns one record per chain;
+//! [`Sampler::keep`](crate::sampler::Sampler::keep) says how much of q is to be in the draws as well.
+//!
+//! ```
+//! # #[cfg(feature = "datasets")] {
+//! use bnn_mcmc::data::bundled;
+//! use bnn_mcmc::prelude::*;
+//!
+//! let (train, test) = bundled::iris().stratified_split(0.3, 1)?;
+//! let network = Mlp::new(&[4, 10, 3], Activation::Tanh)?;
+//! let priors = Priors::all(Normal::new(0.0, 1.0)?);
+//! let posterior = Posterior::new(network, Categorical, &train, priors)?;
+//!
+//! // No weights are stored: their moments, and what every draw says about the test rows.
+//! let streamed = StreamedUncertainty::new(&posterior, test.x().view())?;
+//! let (draws, records) = Sampler::new(&posterior, Hmc::default())
+//!     .warmup(100)
+//!     .draws(100)
+//!     .keep(Keep::Statistics)
+//!     .run_with(&(Moments, &streamed))?;
+//! let (moments, chains): (Vec<_>, Vec<_>) = records.into_iter().unzip();
+//!
+//! assert_eq!(draws.layout().dim(), 0);
+//! println!("{}", draws.density_summary()?);
+//! println!("{}", streamed.uncertainty(&chains)?);
+//! println!("{:?}", RunningMoments::merged(&moments)?.mean());
+//! # }
+//! # Ok::<(), bnn_mcmc::Error>(())
+//! ```
+//!
+//! # Memory
+//! Per chain; d parameters (or those of the chosen blocks), S draws, C classes.
+//!
+//! | what is kept | memory in bytes | for |
+//! | --- | --- | --- |
+//! | [`Keep::All`](super::Keep) | 8 d S | small models |
+//! | [`Keep::Blocks`](super::Keep) | 8 d S of these blocks | a noise variance, a last layer |
+//! | [`Keep::Statistics`](super::Keep) | 8 x 6 S, and a kernel's own | in any case |
+//! | [`Moments`] | 16 d | posterior means and standard deviations |
+//! | [`EveryKth`] | 4 d S / k | predictions later, at half the memory |
+//! | [`OnDisk`] | 4 d; 4 (d + 1) S / k on disk | predictions later, of any size |
+//! | [`StreamedUncertainty`] | 24 C + 8 per input; 8 C S more per chosen row | classes at known inputs |
+//! | [`StreamedMoments`] | 24 per input and output | a real response at known inputs |
+//!
+//! All of it is reserved when the run begins: afterwards no built-in recorder allocates. (At the end
+//! the chains of the [`Draws`](super::Draws), and their statistics, are put together, which takes as
+//! much again.) Streamed predictions add scratch memory for one tile of rows, and share the inputs,
+//! which take 8 bytes per number once.
+//!
+//! What the loop itself holds does not depend on the number of draws. Vectors of d numbers of 8 bytes,
+//! per chain:
+//!
+//! | | vectors |
+//! | --- | --- |
+//! | position and its gradient | 2 |
+//! | candidates for the starting point, before the run | 1 |
+//! | divergent positions, if there are any | 1, or up to 100 while those have 10^6 numbers or fewer |
+//! | with checkpoints: the starting point | 1 |
+//! | while one is written: position and gradient (9 bytes per number encoded), starting point | 2 + 3.4 |
+//! | a kernel: its proposal, noise, scales | see below |
+//!
+//! and a checkpoint copies and encodes the kernel's state and the records in the same way. A walk with
+//! a diagonal preconditioner takes about 5 vectors, a trajectory 10, NUTS 6 per doubling; warm-up adds
+//! 2 for the variances. A dense preconditioner takes d of them: not for networks.
+//!
+//! # Streams of draws
+//! Records do not depend on the number of threads. Chains of a run that was stopped may differ by some
+//! draws: the [`Draws`](super::Draws) are cut to those that all have, **records hold all draws of their
+//! chain**. The same is true of a checkpoint with more draws than the resumed run asks for.
+//!
+//! If a recorder fails (the disk is full), the run ends at that draw as if it had been asked to stop:
+//! the draws come back with [`RunInfo::recorder_error`](super::RunInfo::recorder_error). No checkpoint
+//! is written any more: the last one agrees with the records, and the run can go on from there when
+//! the reason is gone, without a gap.
+//!
+//! # Your own recorder
+//! Record and state may be the same type. This one keeps the largest |q| of a chain:
+//!
+//! ```
+//! use bnn_mcmc::draws::recorder::{ChainPlan, OneDraw, Recorder};
+//! use bnn_mcmc::prelude::*;
+//! use bnn_mcmc::testing::GaussianTarget;
+//!
+//! struct Largest;
+//!
+//! impl<T: Target> Recorder<T> for Largest {
+//!     type Record = f64;
+//!     type State = f64;
+//!     fn begin(&self, _: &T, _: ChainPlan, from: Option<f64>) -> Result<f64, Error> {
+//!         Ok(from.unwrap_or(0.0))
+//!     }
+//!     fn record(
+//!         &self,
+//!         largest: &mut f64,
+//!         _: &T,
+//!         draw: OneDraw,
+//!         _: &mut T::Workspace,
+//!     ) -> Result<(), Error> {
+//!         *largest = draw.q.iter().fold(*largest, |a, q| a.max(q.abs()));
+//!         Ok(())
+//!     }
+//!     fn state(&self, largest: &f64) -> Result<f64, Error> {
+//!         Ok(*largest)
+//!     }
+//! }
+//!
+//! let target = GaussianTarget::standard(3)?;
+//! let (draws, largest) = Sampler::new(&target, Mala::default()).run_with(&Largest)?;
+//! let all = draws.values().iter().fold(0.0f64, |a, q| a.max(q.abs()));
+//! assert_eq!(largest.into_iter().fold(0.0, f64::max), all);
+//! # Ok::<(), bnn_mcmc::Error>(())
+//! ```
+
+mod every_kth;
+mod moments;
+mod on_disk;
+
+pub use crate::predict::streamed::{StreamedMoments, StreamedUncertainty};
+pub use every_kth::{EveryKth, StoredDraws};
+pub use moments::{Moments, RunningMoments};
+pub use on_disk::{ChainFile, FileRecord, OnDisk};
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use crate::Error;
+use crate::target::{LogDensity, Target};
+
+/// One draw, as a recorder sees it.
+#[derive(Clone, Copy, Debug)]
+pub struct OneDraw<'a> {
+    /// Its number within the chain, from 0.
+    pub index: usize,
+    /// The position, all of it.
+    pub q: &'a [f64],
+    /// The log density there.
+    pub log_density: LogDensity,
+}
+
+/// What a chain is going to do.
+#[derive(Clone, Copy, Debug)]
+pub struct ChainPlan {
+    /// Its number, from 0.
+    pub chain: usize,
+    /// The number of chains.
+    pub chains: usize,
+    /// Draws of each chain, if nothing ends the run early.
+    pub draws: usize,
+}
+
+/// Sees every draw of every chain and keeps what it wants. See the [module](self).
+///
+/// A tuple of two to four recorders is a recorder, and so is a reference to one.
+pub trait Recorder<T: Target>: Sync {
+    /// What is recorded of one chain.
+    type Record: Send;
+
+    /// All that a record depends on, for checkpoints.
+    type State: Serialize + DeserializeOwned;
+
+    /// The record of one chain before its first draw, or `from` what [`state`](Self::state) gave when
+    /// the checkpoint was written that the run goes on from. Checks the configuration and allocates
+    /// all memory.
+    fn begin(
+        &self,
+        target: &T,
+        plan: ChainPlan,
+        from: Option<Self::State>,
+    ) -> Result<Self::Record, Error>;
+
+    /// Takes in the next draw. `ws` is scratch memory. An error ends the run.
+    fn record(
+        &self,
+        record: &mut Self::Record,
+        target: &T,
+        draw: OneDraw,
+        ws: &mut T::Workspace,
+    ) -> Result<(), Error>;
+
+    /// From which [`begin`](Self::begin) goes on exactly. Called before a checkpoint is written: a
+    /// record on disk is to be safe there when this returns. An error makes that checkpoint fail, and
+    /// the run goes on.
+    fn state(&self, record: &Self::Record) -> Result<Self::State, Error>;
+
+    /// What records depend on besides the run: a checkpoint is refused where it differs.
+    fn config(&self) -> String {
+        String::new()
+    }
+}
+
+/// Nothing.
+impl<T: Target> Recorder<T> for () {
+    type Record = ();
+    type State = ();
+
+    fn begin(&self, _: &T, _: ChainPlan, _: Option<()>) -> Result<(), Error> {
+        Ok(())
+    }
+
+    fn record(&self, _: &mut (), _: &T, _: OneDraw, _: &mut T::Workspace) -> Result<(), Error> {
+        Ok(())
+    }
+
+    fn state(&self, _: &()) -> Result<(), Error> {
+        Ok(())
+    }
+}
+
+impl<T: Target, R: Recorder<T>> Recorder<T> for &R {
+    type Record = R::Record;
+    type State = R::State;
+
+    fn begin(
+        &self,
+        target: &T,
+        plan: ChainPlan,
+        from: Option<Self::State>,
+    ) -> Result<Self::Record, Error> {
+        (**self).begin(target, plan, from)
+    }
+
+    fn record(
+        &self,
+        record: &mut Self::Record,
+        target: &T,
+        draw: OneDraw,
+        ws: &mut T::Workspace,
+    ) -> Result<(), Error> {
+        (**self).record(record, target, draw, ws)
+    }
+
+    fn state(&self, record: &Self::Record) -> Result<Self::State, Error> {
+        (**self).state(record)
+    }
+
+    fn config(&self) -> String {
+        (**self).config()
+    }
+}
+
+macro_rules! tuple {
+    ($($R:ident $i:tt),+) => {
+        /// All of them, in order.
+        impl<T: Target, $($R: Recorder<T>),+> Recorder<T> for ($($R,)+) {
+            type Record = ($($R::Record,)+);
+            type State = ($($R::State,)+);
+
+            fn begin(
+                &self,
+                target: &T,
+                plan: ChainPlan,
+                from: Option<Self::State>,
+            ) -> Result<Self::Record, Error> {
+                let mut each = ($(None::<$R::State>,)+);
+                if let Some(from) = from {
+                    $(each.$i = Some(from.$i);)+
+                }
+                Ok(($(self.$i.begin(target, plan, each.$i)?,)+))
+            }
+
+            fn record(
+                &self,
+                record: &mut Self::Record,
+                target: &T,
+                draw: OneDraw,
+                ws: &mut T::Workspace,
+            ) -> Result<(), Error> {
+                $(self.$i.record(&mut record.$i, target, draw, ws)?;)+
+                Ok(())
+            }
+
+            fn state(&self, record: &Self::Record) -> Result<Self::State, Error> {
+                Ok(($(self.$i.state(&record.$i)?,)+))
+            }
+
+            fn config(&self) -> String {
+                [$(self.$i.config()),+].join("; ")
+            }
+        }
+    };
+}
+
+tuple!(A 0, B 1);
+tuple!(A 0, B 1, C 2);
+tuple!(A 0, B 1, C 2, D 3);
+
+fn check_every(every: usize) -> Result<(), Error> {
+    match every {
+        0 => Err(Error::argument("every", 0, "at least 1")),
+        _ => Ok(()),
+    }
+}
+
+/// Whether draw `index` is one of every k, the k-th of which is the first.
+fn is_kth(index: usize, k: usize) -> bool {
+    (index + 1).is_multiple_of(k)
+}
