@@ -74,6 +74,25 @@
 //! **Reproducibility.** Minibatches of chain c come from a stream of (seed, c) that no sampler reads:
 //! results do not depend on the number of threads.
 //!
+//! **Full gradients or minibatches?** The bundled digits (1,078 training rows, standardised; MLP 64-30-10 tanh,
+//! N(0, 1) priors, 2,260 weights; from N(0, 0.1^2), one seed, 100 passes over the data): passes until the
+//! held-out score, evaluated once a pass, reached a level. The score began at about -2.3; the best of any run
+//! was -0.09. A pass took 0.5 ms with full gradients and 1.3 ms in batches of 32, the score included.
+//!
+//! | | r | passes to -0.5 | to -0.3 | to -0.2 | best score, at pass |
+//! | --- | --- | --- | --- | --- | --- |
+//! | Adam, full | 0.02 | 11 | 16 | 24 | -0.13, 100 |
+//! | Adam, full | 0.05 | 5 | 8 | 14 | -0.13, 59 |
+//! | Adam, batches of 32 | 0.005 | 2 | 3 | 5 | -0.10, 38 |
+//! | Adam, batches of 32 | 0.02 | 1 | 1 | 2 | -0.09, 17 |
+//! | SGD, full | 1e-4 | 17 | 26 | 43 | -0.17, 100 |
+//! | SGD, full | 3e-4 | 9 | 14 | 27 | -0.16, 100 |
+//! | SGD, batches of 32 | 3e-5 | 2 | 2 | 4 | -0.11, 86 |
+//! | SGD, batches of 32 | 1e-4 | 1 | 1 | 2 | -0.11, 38 |
+//! | SGD, batches of 32 | 1e-3 | 37 | 50 | 54 | -0.10, 68 |
+//!
+//! In the last row the rate is too large until the cosine has brought it down.
+//!
 //! An update of your own is an [`Ascent`].
 
 pub mod adam;
