@@ -7,7 +7,7 @@ use crate::likelihood::Likelihood;
 use crate::model::Model;
 use crate::rng::ChainRng;
 use crate::target::{GradTarget, LogDensity, MinibatchTarget, PowerMinibatchTarget, Target};
-use crate::tile::{TILE_ROWS, TileStorage};
+use crate::tile::{TILE_ROWS, TileStorage, Tiles};
 
 /// The log likelihood of a posterior as a function of q, log p(q) left out: what an
 /// [optimiser](crate::optimise) climbs for a maximum-likelihood fit.
@@ -58,13 +58,32 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
         LogLikelihood { posterior: self }
     }
 
+    /// sum_i log p(y_i | f(x_i; w), phi) over the rows of `x` and `y`.
+    pub(crate) fn log_lik_of(
+        &self,
+        q: &[f64],
+        x: &Tiles,
+        y: &Tiles,
+        ws: &mut PosteriorWorkspace<M::Workspace>,
+    ) -> f64 {
+        let (mut y, mut rows, mut likelihood) = (y.iter(), [0.0; TILE_ROWS], 0.0);
+        self.for_each_output(q, x, ws, |phi, out| {
+            if let Some(y) = y.next() {
+                let rows = &mut rows[..out.rows()];
+                self.likelihood.log_lik_rows(phi, out, y, rows);
+                likelihood += rows.iter().sum::<f64>();
+            }
+        });
+        likelihood
+    }
+
     /// Overwrites each gradient with that of N/|b| sum_b ell_i, b being `rows`, at its position, and
     /// returns the sums. Each row is fetched once.
     fn log_lik_grads<const K: usize>(
         &self,
         rows: &[usize],
         q: [&[f64]; K],
-        grad: [&mut [f64]; K],
+        mut grad: [&mut [f64]; K],
         ws: &mut PosteriorWorkspace<M::Workspace>,
     ) -> [f64; K] {
         let mut gathered = ws.minibatch.take().unwrap_or_else(|| Gathered {
@@ -72,9 +91,7 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
             y: TileStorage::for_columns(self.y.columns()),
         });
         let mut likelihood = [0.0; K];
-        for k in 0..K {
-            grad[k].fill(0.0);
-        }
+        grad.iter_mut().for_each(|grad| grad.fill(0.0));
         for rows in rows.chunks(TILE_ROWS) {
             let x = self.x.gather(rows, &mut gathered.x);
             let y = self.y.gather(rows, &mut gathered.y);
@@ -137,17 +154,8 @@ impl<M: Model, L: Likelihood> Target for LogLikelihood<'_, M, L> {
     }
 
     fn log_density(&self, q: &[f64], ws: &mut Self::Workspace) -> LogDensity {
-        let posterior = self.posterior;
-        let (mut y, mut values) = (posterior.y.iter(), [0.0; TILE_ROWS]);
-        let mut likelihood = 0.0;
-        posterior.for_each_output(q, &posterior.x, ws, |phi, out| {
-            if let Some(y) = y.next() {
-                let values = &mut values[..out.rows()];
-                posterior.likelihood.log_lik_rows(phi, out, y, values);
-                likelihood += values.iter().sum::<f64>();
-            }
-        });
-        LogDensity::new(likelihood, 0.0)
+        let Posterior { x, y, .. } = self.posterior;
+        LogDensity::new(self.posterior.log_lik_of(q, x, y, ws), 0.0)
     }
 
     fn layout(&self) -> Layout {
