@@ -19,7 +19,8 @@ pub struct HeldOut<'a, M, L> {
 impl<M: Model, L: Likelihood> Posterior<M, L> {
     /// Takes `data` as held-out rows, for [early stopping](crate::optimise::EarlyStopping).
     ///
-    /// Errors: features or a response that do not fit, classes that are not those of the training data.
+    /// Errors: features or a response that do not fit, classes that are not those of the training
+    /// data.
     pub fn held_out(&self, data: &Dataset) -> Result<HeldOut<'_, M, L>, Error> {
         check_inputs(self.model(), data.n_features())?;
         let y = self.likelihood().encode(data.response(), self.model().n_outputs())?;

@@ -16,14 +16,14 @@ use crate::tile::{TILE_ROWS, TileStorage, Tiles};
 /// log density(q) = ell(q) = sum_i log p(y_i | f(x_i; w), phi)
 /// ```
 ///
-/// q is that of the posterior, in all blocks: the likelihood's own parameters (`log_noise_variance`)
-/// are fitted with the weights; those of hierarchical priors have gradient zero and stay where they
-/// are. The prior's support is not heeded: a point that was found here may lie outside it. Starting
-/// points are drawn from the prior, as those of the posterior are.
+/// q is that of the posterior, in all blocks: the likelihood's own parameters
+/// (`log_noise_variance`) are fitted with the weights; those of hierarchical priors have gradient
+/// zero and stay where they are. The prior's support is not heeded: a point that was found here may
+/// lie outside it. Starting points are drawn from the prior, as those of the posterior are.
 ///
-/// Cost: that of the posterior. **Not for sampling**: ell need not be integrable (classes that can be
-/// separated, weights that have no effect), nor need it have a maximum: with as many weights as rows a
-/// fit may drive the noise variance to zero. Stop early, or fix the noise.
+/// Cost: that of the posterior. **Not for sampling**: ell need not be integrable (classes that can
+/// be separated, weights that have no effect), nor need it have a maximum: with as many weights as
+/// rows a fit may drive the noise variance to zero. Stop early, or fix the noise.
 ///
 /// Made by [`Posterior::log_likelihood`].
 ///
@@ -77,8 +77,8 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
         likelihood
     }
 
-    /// Overwrites each gradient with that of N/|b| sum_b ell_i, b being `rows`, at its position, and
-    /// returns the sums. Each row is fetched once.
+    /// Overwrites each gradient with that of N/|b| sum_b ell_i, b being `rows`, at its position,
+    /// and returns the sums. Each row is fetched once.
     fn log_lik_grads<const K: usize>(
         &self,
         rows: &[usize],
