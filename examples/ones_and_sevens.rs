@@ -230,9 +230,7 @@ fn study<M: Model + Clone>(
     }
     worst_images(&rows, worst, test)?;
     counts(&rows, test)?;
-    println!(
-        "\nProbabilities along the chains, of the two images that SGD is least sure of (table 8)"
-    );
+    println!("\nAlong the chains, the two images that SGD is least sure of (table 8)");
     for (name, path) in &paths {
         println!("\n{name}\n{path}");
     }

@@ -167,6 +167,9 @@ fn no_step_allocates() {
     check_minibatch('d', &problems::network_gaussian('d'), &sghmc);
     let sgld = Sgld { step_size: 1e-9, ..Sgld::new(Minibatch { size: 70 }) };
     check_minibatch('d', &problems::network_gaussian('d'), &sgld);
+    check_minibatch('d', &problems::network_gaussian('d'), &OnBlocks::new(&["w*"], sgld.clone()));
+    let population = PowerPosteriors::new(sgld);
+    pool.install(|| check_minibatch('c', &problems::network_categorical('c'), &population));
     let lm = LeimkuhlerMatthews { step_size: 1e-8, ..LeimkuhlerMatthews::new(FullGrad) };
     check('d', &problems::network_gaussian('d'), &lm);
     let em = EulerMaruyama { step_size: 1e-8, ..EulerMaruyama::default() };

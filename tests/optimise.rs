@@ -104,7 +104,8 @@ fn a_minibatch_of_all_rows_is_the_full_gradient() {
 
 #[test]
 fn sgd_makes_the_steps_of_its_equations() {
-    // log pi = -q^2/2: g = -q; rates 0.1, 0.1 (1 + cos(pi/3))/2 = 0.075, 0.1 (1 + cos(2 pi/3))/2 = 0.025.
+    // log pi = -q^2/2: g = -q; rates 0.1, 0.1 (1 + cos(pi/3))/2 = 0.075, 0.1 (1 + cos(2 pi/3))/2 =
+    // 0.025.
     let target = GaussianTarget::standard(1).unwrap();
     let sgd = Sgd { learning_rate: 0.1, steps: 3, momentum: 0.5, gradient: FullGrad };
     let mut q = [1.0];
@@ -156,7 +157,26 @@ fn sgd_is_stable_up_to_the_rate_that_is_stated() {
     }
 }
 
-/// The distance of `q` from `mode` in the norm of the curvature there: posterior standard deviations.
+#[test]
+fn the_noise_of_sgd_at_a_constant_rate_has_the_variance_that_is_stated() {
+    let (k, r, v) = (2.0, 0.2, 9.0f64);
+    for momentum in [0.0, 0.5, 0.8] {
+        let sgd = Sgd { momentum, ..Sgd::default() };
+        let (mut q, mut state, mut rng) = ([0.0], sgd.state(1), ChainRng::new(1, 0));
+        let (mut sum, steps) = (0.0, 400_000);
+        for _ in 0..steps {
+            let grad = [-k * q[0] + v.sqrt() * rng.normal()];
+            sgd.step(r, &grad, &mut q, &mut state);
+            sum += q[0] * q[0] / f64::from(steps);
+        }
+        let mu = momentum;
+        let exact = r * v * (1.0 + mu) / (k * (1.0 - mu) * (2.0 * (1.0 + mu) - r * k));
+        assert!((sum / exact - 1.0).abs() < 0.02, "{momentum}: {sum} and {exact}");
+    }
+}
+
+/// The distance of `q` from `mode` in the norm of the curvature there: posterior standard
+/// deviations.
 fn distance(posterior: &Posterior<Linear, Bernoulli>, q: &[f64], mode: &[f64]) -> f64 {
     let d = mode.len();
     let mut hessian = vec![0.0; d * d];

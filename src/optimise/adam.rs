@@ -9,12 +9,12 @@
 //! ```
 //!
 //! Each coordinate moves by about r_t per step, whatever the scale of the gradient, and thus of the
-//! number of rows; r_t falls from `learning_rate` to 0 along half a cosine, so that the end is quiet.
-//! Going back, and which point is returned: see [`optimise`](crate::optimise). Cost: one gradient per
-//! step; memory 2 d.
+//! number of rows; r_t falls from `learning_rate` to 0 along half a cosine, so that the end is
+//! quiet. Going back, and which point is returned: see [`optimise`](crate::optimise). Cost: one
+//! gradient per step; memory 2 d.
 //!
-//! When not to use it: the steps do not know of correlations, so that a long narrow ridge takes many;
-//! where full gradients of a regression are cheap, NUTS from anywhere is as fast.
+//! When not to use it: the steps do not know of correlations, so that a long narrow ridge takes
+//! many.
 //!
 //! Source: Kingma and Ba, ICLR 2015, arXiv:1412.6980, algorithm 1 (there a descent).
 
@@ -44,8 +44,8 @@ pub struct Adam<S = FullGrad> {
 }
 
 impl<S> Adam<S> {
-    /// With these gradients, and else as by default: 1,000 steps, a learning rate of 0.02, decays of
-    /// 0.9 and 0.999.
+    /// With these gradients, and else as by default: 1,000 steps, a learning rate of 0.02, decays
+    /// of 0.9 and 0.999.
     pub fn new(gradient: S) -> Self {
         let (beta1, beta2, epsilon) = (0.9, 0.999, 1e-8);
         Self { learning_rate: 0.02, steps: 1000, beta1, beta2, epsilon, gradient }
@@ -63,8 +63,8 @@ impl Adam {
     ///
     /// For full gradients; with others, a seed or early stopping see [`Optimiser`].
     ///
-    /// Errors: an argument out of range, `q` of the wrong length or of a log density or gradient that
-    /// is not finite.
+    /// Errors: an argument out of range, `q` of the wrong length or of a log density or gradient
+    /// that is not finite.
     pub fn maximise<T: GradTarget>(&self, target: &T, q: &mut [f64]) -> Result<LogDensity, Error> {
         let fit = Optimiser::new(target, self.clone()).run(q)?;
         q.copy_from_slice(&fit.q);

@@ -29,7 +29,8 @@
 //! let (stopping, test) = rest.stratified_split(0.5, 2)?;
 //!
 //! let network = Mlp::new(&[4, 10, 3], Activation::Tanh)?;
-//! let posterior = Posterior::new(network, Categorical, &train, Priors::all(Normal::new(0.0, 1.0)?))?;
+//! let priors = Priors::all(Normal::new(0.0, 1.0)?);
+//! let posterior = Posterior::new(network, Categorical, &train, priors)?;
 //!
 //! let held_out = posterior.held_out(&stopping)?;
 //! let sgd = Sgd { learning_rate: 0.005, steps: 2000, ..Sgd::new(Minibatch { size: 16 }) };
@@ -56,23 +57,44 @@
 //! r_t = c r/2 (1 + cos(pi t/steps)),   c = 1 at the start
 //! ```
 //!
-//! **Going back.** A step to where the position, the (estimated) log density or the gradient is not finite
-//! is taken back, to the best point so far if gradients are full, to the last point otherwise; the memory
-//! of earlier gradients is forgotten, and c halved.
+//! **Going back.** A step to where the position, the (estimated) log density or the gradient is not
+//! finite is taken back, to the best point so far if gradients are full, to the last point
+//! otherwise; the memory of earlier gradients is forgotten, and c halved.
 //!
-//! **Which point is returned.** The best by the held-out score, if there is one. Otherwise the one with the
-//! highest log density if gradients are full, and the last one if they are estimates: which of many points
-//! looks best to its own batch says nothing. The noise of the last point is small since r_t falls to 0.
+//! **Which point is returned.** The best by the held-out score, if there is one. Otherwise the one
+//! with the highest log density if gradients are full, and the last one if they are estimates:
+//! which of many points looks best to its own batch says nothing. The noise of the last point is
+//! small since r_t falls to 0.
 //!
 //! **Early stopping** ([`EarlyStopping`]) watches the score of held-out rows,
-//! [`HeldOut::score`](crate::predict::HeldOut::score) or one of your own. The cosine is that of `steps`,
-//! whether they are all made or not. Rows that were used to stop are no test rows any more. As the start of
-//! chains that sample the posterior it saves time; as a fit by itself it is the usual guard against
-//! overfitting of [`Posterior::log_likelihood`](crate::target::Posterior::log_likelihood), which has no
-//! prior.
+//! [`HeldOut::score`](crate::predict::HeldOut::score) or one of your own. The cosine is that of
+//! `steps`, whether they are all made or not. Rows that were used to stop are no test rows any
+//! more. As the start of chains that sample the posterior it saves time; as a fit by itself it is
+//! the usual guard against overfitting of
+//! [`Posterior::log_likelihood`](crate::target::Posterior::log_likelihood), which has no prior.
 //!
-//! **Reproducibility.** Minibatches of chain c come from a stream of (seed, c) that no sampler reads:
-//! results do not depend on the number of threads.
+//! **Reproducibility.** Minibatches of chain c come from a stream of (seed, c) that no sampler
+//! reads: results do not depend on the number of threads.
+//!
+//! **Full gradients or minibatches?** The bundled digits (1,078 training rows, standardised; MLP
+//! 64-30-10 tanh, N(0, 1) priors, 2,260 weights; from N(0, 0.1^2), one seed, 100 passes over the
+//! data): passes until the held-out score, evaluated once a pass, reached a level. Equal
+//! probabilities score -2.3; the best of any run was -0.09. A pass took 0.5 ms with full gradients
+//! and 1.3 ms in batches of 32, the score included.
+//!
+//! | | r | passes to -0.5 | to -0.3 | to -0.2 | best score, at pass |
+//! | --- | --- | --- | --- | --- | --- |
+//! | Adam, full | 0.02 | 11 | 16 | 24 | -0.13, 100 |
+//! | Adam, full | 0.05 | 5 | 8 | 14 | -0.13, 59 |
+//! | Adam, batches of 32 | 0.005 | 2 | 3 | 5 | -0.10, 38 |
+//! | Adam, batches of 32 | 0.02 | 1 | 1 | 2 | -0.09, 17 |
+//! | SGD, full | 1e-4 | 17 | 26 | 43 | -0.17, 100 |
+//! | SGD, full | 3e-4 | 9 | 14 | 27 | -0.16, 100 |
+//! | SGD, batches of 32 | 3e-5 | 2 | 2 | 4 | -0.11, 86 |
+//! | SGD, batches of 32 | 1e-4 | 1 | 1 | 2 | -0.11, 38 |
+//! | SGD, batches of 32 | 1e-3 | 37 | 50 | 54 | -0.10, 68 |
+//!
+//! In the last row the rate is too large until the cosine has brought it down.
 //!
 //! An update of your own is an [`Ascent`].
 

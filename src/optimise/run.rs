@@ -17,8 +17,8 @@ const BATCHES: u64 = u64::from_le_bytes(*b"optimise");
 
 /// When to stop for want of improvement on held-out rows.
 ///
-/// The score is evaluated at the start, after every `every` steps and after the last one. `patience`
-/// evaluations in a row that are no better than the best one end the ascent.
+/// The score is evaluated at the start, after every `every` steps and after the last one.
+/// `patience` evaluations in a row that are no better than the best one end the ascent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EarlyStopping {
     /// Steps between two evaluations, at least 1.
@@ -52,8 +52,8 @@ pub struct Evaluation {
     pub step: usize,
     /// The held-out score.
     pub score: f64,
-    /// The mean of the log densities, or of their estimates by minibatches, that came with the gradients
-    /// since the evaluation before; at step 0 the one there.
+    /// The mean of the log densities, or of their estimates by minibatches, that came with the
+    /// gradients since the evaluation before; at step 0 the one there.
     pub estimate: f64,
 }
 
@@ -103,8 +103,8 @@ where
     A: Ascent,
     A::Source: GradSource<T>,
 {
-    /// `ascent` (an [`Adam`](super::Adam) or [`Sgd`](super::Sgd)) on `target`, with seed 0 and no early
-    /// stopping.
+    /// `ascent` (an [`Adam`](super::Adam) or [`Sgd`](super::Sgd)) on `target`, with seed 0 and no
+    /// early stopping.
     pub fn new(target: &'a T, ascent: A) -> Self {
         Self { target, ascent, seed: 0, watch: None }
     }
@@ -117,8 +117,9 @@ where
 
     /// Stops as `stopping` says, and returns the point with the best `score`: larger is better.
     ///
-    /// A score that is NaN is no improvement. For the mean log predictive density of held-out rows give
-    /// `|q| held_out.score(q)`, from [`Posterior::held_out`](crate::target::Posterior::held_out).
+    /// A score that is NaN is no improvement. For the mean log predictive density of held-out rows
+    /// give `|q| held_out.score(q)`, from
+    /// [`Posterior::held_out`](crate::target::Posterior::held_out).
     pub fn early_stopping(
         mut self,
         stopping: EarlyStopping,
@@ -130,23 +131,24 @@ where
 
     /// The ascent from `q`, with the random stream of chain 0.
     ///
-    /// Errors: an argument out of range, `q` of the wrong length or of a log density or gradient that
-    /// is not finite; those of the score.
+    /// Errors: an argument out of range, `q` of the wrong length or of a log density or gradient
+    /// that is not finite; those of the score.
     pub fn run(&self, q: &[f64]) -> Result<Fit, Error> {
         let mut rng = batches(self.seed, 0);
         ascend(self.target, &self.ascent, q, &mut rng, self.watch())
     }
 
-    /// The ascents from where `from` starts each of `chains` chains, in parallel. Results do not depend
-    /// on the number of threads.
+    /// The ascents from where `from` starts each of `chains` chains, in parallel. Results do not
+    /// depend on the number of threads.
     ///
-    /// Errors: as [`run`](Self::run) and [`Sampler::run`](crate::sampler::Sampler::run), those of the
-    /// first chain that has any; no chains.
+    /// Errors: as [`run`](Self::run) and [`Sampler::run`](crate::sampler::Sampler::run), those of
+    /// the first chain that has any; no chains.
     pub fn run_each(&self, from: &Init, chains: usize) -> Result<Vec<Fit>, Error> {
         each(self.target, &self.ascent, from, chains, self.seed, self.watch())
     }
 
-    /// The points of [`run_each`](Self::run_each), for [`Sampler::init`](crate::sampler::Sampler::init).
+    /// The points of [`run_each`](Self::run_each), for
+    /// [`Sampler::init`](crate::sampler::Sampler::init).
     pub fn starts(&self, from: &Init, chains: usize) -> Result<Init, Error> {
         let fits = self.run_each(from, chains)?;
         Ok(Init::Points(fits.into_iter().map(|fit| fit.q).collect()))

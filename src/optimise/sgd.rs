@@ -7,31 +7,36 @@
 //! v_(t+1) = mu v_t + r_t g~_t        q_(t+1) = q_t + v_(t+1)
 //! ```
 //!
-//! r_t falls from `learning_rate` to 0 along half a cosine, so that the noise of minibatches dies away.
-//! With mu = 0 it is plain gradient ascent. Going back, and which point is returned: see
+//! r_t falls from `learning_rate` to 0 along half a cosine, so that the noise of minibatches dies
+//! away. With mu = 0 it is plain gradient ascent. Going back, and which point is returned: see
 //! [`optimise`](crate::optimise). Cost: one gradient per step; memory d.
 //!
-//! **Units of the learning rate.** g~ is a gradient of a log density, and as such a *sum* over the N rows,
-//! also where a minibatch estimates it. A rate r_mean for the mean loss of a row, as deep-learning code has
-//! it, is here r = r_mean / N. On a mode of curvature k (-1 times the second derivative, of order N)
-//! full gradients converge if
+//! **Units of the learning rate.** g~ is a gradient of a log density, and as such a *sum* over the
+//! N rows, also where a minibatch estimates it. A rate r_mean for the mean loss of a row, as
+//! deep-learning code has it, is here r = r_mean / N. On a mode of curvature k (-1 times the second
+//! derivative, of order N) full gradients converge if
 //!
 //! ```text
 //! r k < 2 (1 + mu)
 //! ```
 //!
-//! for the largest k, and the slowest direction takes about (1 - mu)/(r k) steps, for its smallest k.
+//! for the largest k, and the slowest direction takes about (1 - mu)/(r k) steps, for its smallest
+//! k.
 //!
-//! Momentum multiplies the noise: with gradients of covariance V and a fixed rate the variance of q about
-//! a mode is about r V / (2 k (1 - mu)), for small r.
+//! Momentum multiplies the noise. With gradients of covariance V, independent from step to step,
+//! and a rate that does not fall, q varies about the mode with
 //!
-//! When not to use it: where scales of coordinates differ much ([`Adam`](super::Adam) has a step for each),
-//! or nothing is known about the curvature.
+//! ```text
+//! Var q = r V (1 + mu) / (k (1 - mu) (2 (1 + mu) - r k)),   about r V / (2 k (1 - mu)) for small r
+//! ```
 //!
-//! Sources: Robbins and Monro, Annals of Mathematical Statistics 22, 1951, doi:10.1214/aoms/1177729586;
-//! momentum: Polyak, USSR Computational Mathematics and Mathematical Physics 4(5), 1964,
-//! doi:10.1016/0041-5553(64)90137-5; the cosine: Loshchilov and Hutter, ICLR 2017, arXiv:1608.03983
-//! (there with restarts).
+//! When not to use it: where scales of coordinates differ much ([`Adam`](super::Adam) has a step
+//! for each), or nothing is known about the curvature.
+//!
+//! Sources: Robbins and Monro, Annals of Mathematical Statistics 22, 1951,
+//! doi:10.1214/aoms/1177729586; momentum: Polyak, USSR Computational Mathematics and Mathematical
+//! Physics 4(5), 1964, doi:10.1016/0041-5553(64)90137-5; the cosine: Loshchilov and Hutter, ICLR
+//! 2017, arXiv:1608.03983 (there with restarts).
 
 use serde::{Deserialize, Serialize};
 
@@ -54,8 +59,8 @@ pub struct Sgd<S = FullGrad> {
 }
 
 impl<S> Sgd<S> {
-    /// With these gradients, and else as by default: 1,000 steps, a learning rate of 1e-3, a momentum of
-    /// 0.9.
+    /// With these gradients, and else as by default: 1,000 steps, a learning rate of 1e-3, a
+    /// momentum of 0.9.
     pub fn new(gradient: S) -> Self {
         Self { learning_rate: 1e-3, steps: 1000, momentum: 0.9, gradient }
     }
@@ -72,8 +77,8 @@ impl Sgd {
     ///
     /// For full gradients; with others, a seed or early stopping see [`Optimiser`].
     ///
-    /// Errors: an argument out of range, `q` of the wrong length or of a log density or gradient that
-    /// is not finite.
+    /// Errors: an argument out of range, `q` of the wrong length or of a log density or gradient
+    /// that is not finite.
     pub fn maximise<T: GradTarget>(&self, target: &T, q: &mut [f64]) -> Result<LogDensity, Error> {
         let fit = Optimiser::new(target, self.clone()).run(q)?;
         q.copy_from_slice(&fit.q);

@@ -6,7 +6,7 @@ use crate::likelihood::Likelihood;
 use crate::model::Model;
 use crate::target::posterior::check_inputs;
 use crate::target::{Posterior, Target};
-use crate::tile::{TILE_ROWS, Tiles};
+use crate::tile::Tiles;
 
 /// Rows that a posterior was not given, to score single points on. Made by [`Posterior::held_out`].
 #[derive(Debug)]
@@ -19,7 +19,8 @@ pub struct HeldOut<'a, M, L> {
 impl<M: Model, L: Likelihood> Posterior<M, L> {
     /// Takes `data` as held-out rows, for [early stopping](crate::optimise::EarlyStopping).
     ///
-    /// Errors: features or a response that do not fit, classes that are not those of the training data.
+    /// Errors: features or a response that do not fit, classes that are not those of the training
+    /// data.
     pub fn held_out(&self, data: &Dataset) -> Result<HeldOut<'_, M, L>, Error> {
         check_inputs(self.model(), data.n_features())?;
         let y = self.likelihood().encode(data.response(), self.model().n_outputs())?;
@@ -44,14 +45,7 @@ impl<M: Model, L: Likelihood> HeldOut<'_, M, L> {
         if q.len() != posterior.dim() {
             return Err(Error::shape("length of q", q.len(), posterior.dim()));
         }
-        let (mut y, mut values, mut sum) = (self.y.iter(), [0.0; TILE_ROWS], 0.0);
-        posterior.for_each_output(q, &self.x, &mut posterior.workspace(), |phi, out| {
-            if let Some(y) = y.next() {
-                let values = &mut values[..out.rows()];
-                posterior.likelihood().log_lik_rows(phi, out, y, values);
-                sum += values.iter().sum::<f64>();
-            }
-        });
+        let sum = posterior.log_lik_of(q, &self.x, &self.y, &mut posterior.workspace());
         Ok(sum / self.x.rows() as f64)
     }
 }

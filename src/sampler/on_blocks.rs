@@ -18,7 +18,8 @@
 //!
 //! What the inner kernel sees is set anew before each of its steps, so that nothing it knows about
 //! the other blocks can be stale. Cost: that of the inner kernel, whose gradient at the current
-//! position is evaluated again if another block has moved.
+//! position is evaluated again if another block has moved. Gradients of minibatches are drawn anew at the
+//! beginning of every step: two a step.
 
 use serde::{Deserialize, Serialize};
 

@@ -334,10 +334,16 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
         })
     }
 
-    /// The log likelihood of all rows.
-    fn log_lik(&self, q: &[f64], ws: &mut PosteriorWorkspace<M::Workspace>) -> f64 {
-        let (mut likelihood, mut y, mut log_lik) = (0.0, self.y.iter(), [0.0; TILE_ROWS]);
-        self.for_each_output(q, &self.x, ws, |phi, out| {
+    /// The log likelihood of the rows of `x` and `y`.
+    pub(crate) fn log_lik_of(
+        &self,
+        q: &[f64],
+        x: &Tiles,
+        y: &Tiles,
+        ws: &mut PosteriorWorkspace<M::Workspace>,
+    ) -> f64 {
+        let (mut likelihood, mut y, mut log_lik) = (0.0, y.iter(), [0.0; TILE_ROWS]);
+        self.for_each_output(q, x, ws, |phi, out| {
             let rows = &mut log_lik[..out.rows()];
             let y = y.next().expect("a tile of y for every tile of outputs");
             self.likelihood.log_lik_rows(phi, out, y, rows);
@@ -419,7 +425,7 @@ impl<M: Model, L: Likelihood> Target for Posterior<M, L> {
         if prior == f64::NEG_INFINITY {
             return LogDensity::OUTSIDE;
         }
-        LogDensity::new(self.log_lik(q, ws), prior)
+        LogDensity::new(self.log_lik_of(q, &self.x, &self.y, ws), prior)
     }
 
     fn layout(&self) -> Layout {
@@ -462,7 +468,7 @@ impl<M: Model, L: Likelihood> PowerGradTarget for Posterior<M, L> {
         }
         if beta == 0.0 {
             // The prior's gradient alone, also where the likelihood's is not finite.
-            return LogDensity::new(self.log_lik(q, ws), prior);
+            return LogDensity::new(self.log_lik_of(q, &self.x, &self.y, ws), prior);
         }
         LogDensity::new(self.add_full_grad(beta, q, grad, ws), prior)
     }

@@ -15,14 +15,14 @@ use crate::target::{GradTarget, LogDensity, MinibatchTarget, PowerMinibatchTarge
 /// log density(q) = ell(q) = sum_i log p(y_i | f(x_i; w), phi)
 /// ```
 ///
-/// q is that of the posterior, in all blocks: the likelihood's own parameters (`log_noise_variance`)
-/// are fitted with the weights; those of hierarchical priors have gradient zero and stay where they
-/// are. The prior's support is not heeded: a point that was found here may lie outside it. Starting
-/// points are drawn from the prior, as those of the posterior are.
+/// q is that of the posterior, in all blocks: the likelihood's own parameters
+/// (`log_noise_variance`) are fitted with the weights; those of hierarchical priors have gradient
+/// zero and stay where they are. The prior's support is not heeded: a point that was found here may
+/// lie outside it. Starting points are drawn from the prior, as those of the posterior are.
 ///
-/// Cost: that of the posterior. **Not for sampling**: ell need not be integrable (classes that can be
-/// separated, weights that have no effect), nor need it have a maximum: with as many weights as rows a
-/// fit may drive the noise variance to zero. Stop early, or fix the noise.
+/// Cost: that of the posterior. **Not for sampling**: ell need not be integrable (classes that can
+/// be separated, weights that have no effect), nor need it have a maximum: with as many weights as
+/// rows a fit may drive the noise variance to zero. Stop early, or fix the noise.
 ///
 /// Made by [`Posterior::log_likelihood`].
 ///
@@ -70,7 +70,8 @@ impl<M: Model, L: Likelihood> Target for LogLikelihood<'_, M, L> {
     }
 
     fn log_density(&self, q: &[f64], ws: &mut Self::Workspace) -> LogDensity {
-        LogDensity::new(self.posterior.log_lik(q, ws), 0.0)
+        let Posterior { x, y, .. } = self.posterior;
+        LogDensity::new(self.posterior.log_lik_of(q, x, y, ws), 0.0)
     }
 
     fn layout(&self) -> Layout {
