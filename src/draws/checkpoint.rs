@@ -31,10 +31,10 @@
 //! - **The file decides whether a run is resumed**: without it the run begins anew, with it the run
 //!   goes on. A forgotten file cannot slip in draws of another run. Everything that determines
 //!   the draws is compared, and an error names what differs: version of this crate, seed, chains,
-//!   warm-up, thinning, algorithm and its configuration, parameters, starting points, and the log
-//!   density at every chain's position, which notices other data and other priors. (The last two
-//!   to a relative 1e-10, so that a run may move to another processor.) To begin anew, delete the
-//!   files. Code of your own that changes without changing any of these is not noticed.
+//!   warm-up, thinning, algorithm and its configuration, parameters and which of them are kept,
+//!   recorders, starting points, and the log density at every chain's position, which notices other
+//!   data and other priors. (The last two to a relative 1e-10, so that a run may move to another
+//!   processor.) To begin anew, delete the files. Code of your own that changes without changing any of these is not noticed.
 //! - `draws` may differ from run to run, since a chain's draws do not depend on how many follow:
 //!   more of them extend a finished run, fewer return the first ones and leave the files alone.
 //!   `threads` may differ as well.

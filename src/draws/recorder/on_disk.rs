@@ -375,9 +375,14 @@ impl ChainFile {
         self.header.every
     }
 
-    /// The number of the chain, of how many.
-    pub fn chain(&self) -> (usize, usize) {
-        (self.header.chain, self.header.chains)
+    /// The number of the chain, from 0.
+    pub fn chain_index(&self) -> usize {
+        self.header.chain
+    }
+
+    /// The number of chains of the run.
+    pub fn n_chains(&self) -> usize {
+        self.header.chains
     }
 
     /// The number of whole rows, read or not.
