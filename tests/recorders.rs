@@ -13,7 +13,6 @@ use bnn_mcmc::prelude::*;
 use bnn_mcmc::testing::GaussianTarget;
 use ndarray::{Array1, Array2, ArrayView2, Axis, array, s};
 use rand::RngCore;
-use serde::Serialize;
 
 /// Three classes, and a network with 21 weights.
 fn classes() -> (Posterior<Mlp, Categorical>, Dataset) {
@@ -652,9 +651,8 @@ fn files_are_not_overwritten() {
     assert!(contents() == forty);
 }
 
-#[cfg(target_os = "linux")]
 #[test]
-fn a_full_disk_ends_the_run_with_its_reason() {
+fn a_file_that_cannot_be_written_ends_the_run_with_its_reason() {
     let folder = tempfile::tempdir().unwrap();
     let on_disk = OnDisk { path: folder.path().join("run"), every: 1, keep: Keep::All };
     let target = GaussianTarget::standard(2).unwrap();
@@ -698,14 +696,6 @@ fn child_process() {
     }
 }
 
-#[derive(Debug, Default, Serialize)]
-struct Kills {
-    killed: usize,
-    with_rows: usize,
-    partial: usize,
-    ahead: usize,
-}
-
 #[test]
 fn a_killed_process_leaves_whole_rows_and_is_resumed_exactly() {
     let whole_folder = tempfile::tempdir().unwrap();
@@ -730,9 +720,9 @@ fn a_killed_process_leaves_whole_rows_and_is_resumed_exactly() {
     assert!(spawn(first.path()).wait().unwrap().success());
     let duration = began.elapsed();
     let mut rng = ChainRng::new(1, 0);
-    let mut count = Kills::default();
+    let (mut killed, mut with_rows) = (0, 0);
     let mut folder = tempfile::tempdir().unwrap();
-    while count.killed < 8 || count.with_rows < 3 {
+    while killed < 8 || with_rows < 3 {
         let mut child = spawn(folder.path());
         std::thread::sleep(duration.mul_f64(0.8 * rng.uniform()).max(Duration::from_millis(1)));
         child.kill().unwrap();
@@ -740,19 +730,16 @@ fn a_killed_process_leaves_whole_rows_and_is_resumed_exactly() {
             folder = tempfile::tempdir().unwrap();
             continue;
         }
-        count.killed += 1;
+        killed += 1;
         // What is there is the beginning of what an uninterrupted run writes.
         for (chain, expected) in expected.iter().enumerate() {
             let path = file(folder.path(), chain);
             if path.exists() && std::fs::metadata(&path).unwrap().len() > 200 {
                 let found = rows(folder.path(), chain);
                 assert!(expected.starts_with(&found));
-                count.with_rows += usize::from(!found.is_empty());
+                with_rows += usize::from(!found.is_empty());
                 let begins = std::fs::read(file(whole_folder.path(), chain)).unwrap();
                 assert!(begins.starts_with(&std::fs::read(&path).unwrap()));
-                let header = begins.len() - 3000 * 84;
-                let length = std::fs::metadata(&path).unwrap().len() as usize;
-                count.partial += usize::from(!(length - header).is_multiple_of(84));
             }
         }
         // A copy is resumed to the end; the next process goes on with the files themselves.
@@ -767,5 +754,5 @@ fn a_killed_process_leaves_whole_rows_and_is_resumed_exactly() {
             assert!(std::fs::read(a).unwrap() == std::fs::read(b).unwrap(), "chain {chain}");
         }
     }
-    println!("{count:?}");
+    println!("{killed} kills, {with_rows} files with rows");
 }

@@ -16,8 +16,8 @@
 //! variance. m_s and the sds are in units of the response. The sums for classes are those of
 //! [uncertainty](super::uncertainty).
 //!
-//! **Cost.** One forward pass over x for each recorded draw: inputs as many as training rows take a
-//! third to a half of a gradient. Where x is larger than that,
+//! **Cost.** One forward pass over x for each recorded draw: less than a gradient takes over as many
+//! training rows. Where that is much beside the steps between two draws,
 //! [`Sampler::thin`](crate::sampler::Sampler::thin) more. Memory: see the
 //! [table](crate::draws::recorder#memory).
 //!
