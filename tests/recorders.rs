@@ -1,5 +1,6 @@
 //! Recorders: what they keep is what the draws say, to the bit, whether a run is stopped, resumed,
-//! killed or shared out over threads; and draws without coordinates are refused where they are needed.
+//! killed or shared out over threads; and draws without coordinates are refused where they are
+//! needed.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
