@@ -31,10 +31,11 @@
 //! - **The file decides whether a run is resumed**: without it the run begins anew, with it the run
 //!   goes on. A forgotten file cannot slip in draws of another run. Everything that determines
 //!   the draws is compared, and an error names what differs: version of this crate, seed, chains,
-//!   warm-up, thinning, algorithm and its configuration, parameters, starting points, and the log
-//!   density at every chain's position, which notices other data and other priors. (The last two
-//!   to a relative 1e-10, so that a run may move to another processor.) To begin anew, delete the
-//!   files. Code of your own that changes without changing any of these is not noticed.
+//!   warm-up, thinning, algorithm and its configuration, parameters and which of them are kept,
+//!   recorders, starting points, and the log density at every chain's position, which notices other
+//!   data and other priors. (The last two to a relative 1e-10, so that a run may move to another
+//!   processor.) To begin anew, delete the files. Code of your own that changes without changing
+//!   any of these is not noticed.
 //! - `draws` may differ from run to run, since a chain's draws do not depend on how many follow:
 //!   more of them extend a finished run, fewer return the first ones and leave the files alone.
 //!   `threads` may differ as well.
@@ -50,12 +51,12 @@
 //!
 //! # What is stored
 //! Two files, to be kept together. `<path>.draws` holds the draws that all chains have made: an
-//! array `[draw, chain, kept parameter then statistic]` of little-endian f64 without a header, to which
-//! each checkpoint appends. `<path>` holds all the rest in CBOR (floats keep their bits, NaN too):
-//! what the run is; for each chain the random stream, the kernel's state, the position with its
-//! log density and gradient, counters, what [recorders](crate::draws::recorder) need to go on, and
-//! draws that other chains have not made yet; and length and CRC-32 of the draws. It begins with a magic number, the format's version, its length and
-//! its CRC-32.
+//! array `[draw, chain, kept parameter then statistic]` of little-endian f64 without a header, to
+//! which each checkpoint appends. `<path>` holds all the rest in CBOR (floats keep their bits, NaN
+//! too): what the run is; for each chain the random stream, the kernel's state, the position with
+//! its log density and gradient, counters, what [recorders](crate::draws::recorder) need to go on,
+//! and draws that other chains have not made yet; and length and CRC-32 of the draws. It begins
+//! with a magic number, the format's version, its length and its CRC-32.
 //!
 //! A checkpoint appends new draws and flushes them to the disk, writes the new head to
 //! `<path>.tmp`, flushes it, and renames it over `<path>`. Killed in between, the run has the old
@@ -63,9 +64,10 @@
 //! process away.
 //!
 //! # Cost
-//! Every draw is written once, as 8 (kept parameters + statistics) bytes. Each checkpoint adds the head
-//! (about 40 bytes per parameter and chain; a dense preconditioner has 9 per pair of parameters,
-//! in warm-up 18), two flushes to the disk, and one log density per chain. Chains wait meanwhile.
+//! Every draw is written once, as 8 (kept parameters + statistics) bytes. Each checkpoint adds the
+//! head (about 40 bytes per parameter and chain; a dense preconditioner has 9 per pair of
+//! parameters, in warm-up 18), two flushes to the disk, and one log density per chain. Chains wait
+//! meanwhile.
 //!
 //! Measured on a virtual machine with a shared disk: 6 to 20 ms per checkpoint, and 300 to 850 MB/s
 //! for draws. So a million draws of 100 parameters, 0.9 GB per chain, take 1 to 3 s in all, and an

@@ -1,7 +1,8 @@
 //! What a run returns: draws with their names, statistics per draw, and how they were made.
 //!
 //! A run of a large network need not store every draw: [`Keep`] says which coordinates the draws
-//! hold, and [recorders](recorder) keep moments, predictions, or every k-th draw in memory or on disk.
+//! hold, and [recorders](recorder) keep moments, predictions, or every k-th draw in memory or on
+//! disk.
 
 pub mod checkpoint;
 mod io;
@@ -28,8 +29,8 @@ pub const STATS: [&str; 6] =
 
 /// Posterior draws `[chain, draw, parameter]` with statistics `[chain, draw]`.
 ///
-/// The parameters are those that the run was told to [keep](crate::sampler::Sampler::keep). Of draws
-/// that hold none, means and covariances are empty, and what needs parameters is an error.
+/// The parameters are those that the run was told to [keep](crate::sampler::Sampler::keep). Of
+/// draws that hold none, means and covariances are empty, and what needs parameters is an error.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Draws {
     layout: Layout,

@@ -1,8 +1,8 @@
 //! Predictions without draws: sums over draws, kept while the chain runs.
 //!
-//! [Recorders](crate::draws::recorder) that put every draw through the model for given inputs x, and
-//! keep what does not grow with the number of draws. With S draws q_s of all chains, for each input and
-//! output,
+//! [Recorders](crate::draws::recorder) that put every draw through the model for given inputs x,
+//! and keep what does not grow with the number of draws. With S draws q_s of all chains, for each
+//! input and output,
 //!
 //! ```text
 //! m_s   = E[y | x, q_s]                    what draw s expects
@@ -16,8 +16,8 @@
 //! variance. m_s and the sds are in units of the response. The sums for classes are those of
 //! [uncertainty](super::uncertainty).
 //!
-//! **Cost.** One forward pass over x for each recorded draw: inputs as many as training rows take a
-//! third to a half of a gradient. Where x is larger than that,
+//! **Cost.** One forward pass over x for each recorded draw: less than a gradient takes over as
+//! many training rows. Where that is much beside the steps between two draws,
 //! [`Sampler::thin`](crate::sampler::Sampler::thin) more. Memory: see the
 //! [table](crate::draws::recorder#memory).
 //!
@@ -162,14 +162,15 @@ impl<'p, M: Model, L: Likelihood> StreamedUncertainty<'p, M, L> {
     /// For inputs `x` `[rows x features]`, on the scale of the training data; they need no labels.
     ///
     /// # Errors
-    /// If the response of the posterior is not classes, features do not fit, or there are no inputs.
+    /// If the response of the posterior is not classes, features do not fit, or there are no
+    /// inputs.
     pub fn new(posterior: &'p Posterior<M, L>, x: ArrayView2<f64>) -> Result<Self, Error> {
         let class_names = posterior.class_names_or_error()?.to_vec();
         Ok(Self { inputs: Inputs::new(posterior, x)?, class_names, chosen: Vec::new() })
     }
 
-    /// Keeps the probabilities of every draw for these rows of x, counted from 0, as well: 8 bytes per
-    /// draw, row and class.
+    /// Keeps the probabilities of every draw for these rows of x, counted from 0, as well: 8 bytes
+    /// per draw, row and class.
     ///
     /// # Errors
     /// If a row does not exist.
@@ -195,8 +196,8 @@ impl<'p, M: Model, L: Likelihood> StreamedUncertainty<'p, M, L> {
         all.uncertainty()
     }
 
-    /// The class probabilities along the chains, for the rows chosen with [`along`](Self::along), cut
-    /// to the draws that all chains have.
+    /// The class probabilities along the chains, for the rows chosen with [`along`](Self::along),
+    /// cut to the draws that all chains have.
     ///
     /// # Errors
     /// If no row was chosen.
@@ -269,8 +270,8 @@ where
     }
 }
 
-/// Records mean and variance over draws of E\[y | x, q\] for given inputs, and the mean of the noise
-/// variance: for a real response (of others, of their probabilities). See the [module](self).
+/// Records mean and variance over draws of E\[y | x, q\] for given inputs, and the mean of the
+/// noise variance: for a real response (of others, of their probabilities). See the [module](self).
 pub struct StreamedMoments<'p, M, L> {
     inputs: Inputs<'p, M, L>,
 }
@@ -299,7 +300,8 @@ pub struct PredictiveMoments {
 }
 
 impl PredictiveMoments {
-    /// The standard deviation of a new observation, `[row, column]`; `None` without a noise variance.
+    /// The standard deviation of a new observation, `[row, column]`; `None` without a noise
+    /// variance.
     pub fn total_sd(&self) -> Option<Array2<f64>> {
         self.noise_variance.map(|noise| self.sd.mapv(|sd| (sd * sd + noise).sqrt()))
     }

@@ -681,8 +681,8 @@ pub fn auroc(inside: &[f64], outside: &[f64]) -> Result<f64, Error> {
 }
 
 /// Class probabilities along the chains, for chosen inputs: table 8 of the dissertation. From
-/// [`Predictions::along_chains`], from [`Posterior::predict_mean`] for inputs without labels, or from
-/// [`StreamedUncertainty`](super::StreamedUncertainty) while the chain runs.
+/// [`Predictions::along_chains`], from [`Posterior::predict_mean`] for inputs without labels, or
+/// from [`StreamedUncertainty`](super::StreamedUncertainty) while the chain runs.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ChainProbabilities {
     values: Array4<f64>,

@@ -278,8 +278,8 @@ impl<'t, T: Target, A: Algorithm<&'t T>> Sampler<'t, T, A> {
         self
     }
 
-    /// Which coordinates of q the draws hold. The statistics of every draw are kept in any case. Which
-    /// draws a chain makes does not depend on it.
+    /// Which coordinates of q the draws hold. The statistics of every draw are kept in any case.
+    /// Which draws a chain makes does not depend on it.
     pub fn keep(mut self, keep: Keep) -> Self {
         self.keep = keep;
         self
@@ -313,11 +313,11 @@ impl<'t, T: Target, A: Algorithm<&'t T>> Sampler<'t, T, A> {
         self.run_with(&()).map(|(draws, _)| draws)
     }
 
-    /// Runs all chains, and hands every draw to a [recorder](crate::draws::recorder), or to several in
-    /// a tuple. Returns the record of each chain as well.
+    /// Runs all chains, and hands every draw to a [recorder](crate::draws::recorder), or to several
+    /// in a tuple. Returns the record of each chain as well.
     ///
-    /// Errors: as [`run`](Self::run); a recorder that cannot begin. One that fails later ends the run,
-    /// see [`RunInfo::recorder_error`].
+    /// Errors: as [`run`](Self::run); a recorder that cannot begin. One that fails later ends the
+    /// run, see [`RunInfo::recorder_error`].
     pub fn run_with<R: Recorder<T>>(
         mut self,
         recorder: &R,

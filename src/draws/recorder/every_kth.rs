@@ -8,12 +8,12 @@ use crate::draws::keep::{Kept, room};
 use crate::draws::{Draws, Keep};
 use crate::target::Target;
 
-/// Records every k-th draw, beginning with the k-th, as f32, which takes 4 bytes per kept parameter,
-/// kept draw and chain. Room for all is reserved before the run begins, or an error says how much it
-/// would have been.
+/// Records every k-th draw, beginning with the k-th, as f32, which takes 4 bytes per kept
+/// parameter, kept draw and chain. Room for all is reserved before the run begins, or an error says
+/// how much it would have been.
 ///
-/// An f32 has seven digits, and is infinite from 3.4e38 on. A checkpoint holds the whole record, and
-/// is written anew each time: for long runs with checkpoints take [`OnDisk`](super::OnDisk).
+/// An f32 has seven digits, and is infinite from 3.4e38 on. A checkpoint holds the whole record,
+/// and is written anew each time: for long runs with checkpoints take [`OnDisk`](super::OnDisk).
 ///
 /// ```
 /// use bnn_mcmc::prelude::*;
@@ -52,8 +52,8 @@ impl StoredDraws {
             .expect("draws are stored one after the other")
     }
 
-    /// The draws of all chains, cut to those that all of them have, without statistics. Takes 8 bytes
-    /// per parameter and draw more.
+    /// The draws of all chains, cut to those that all of them have, without statistics. Takes 8
+    /// bytes per parameter and draw more.
     ///
     /// # Errors
     /// If the chains have different parameters, or do not fit into memory a second time.

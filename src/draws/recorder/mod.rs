@@ -2,7 +2,8 @@
 //!
 //! A [`Recorder`] sees every draw of every chain, once, and keeps what it wants.
 //! [`Sampler::run_with`](crate::sampler::Sampler::run_with) returns one record per chain;
-//! [`Sampler::keep`](crate::sampler::Sampler::keep) says how much of q is to be in the draws as well.
+//! [`Sampler::keep`](crate::sampler::Sampler::keep) says how much of q is to be in the draws as
+//! well.
 //!
 //! ```
 //! # #[cfg(feature = "datasets")] {
@@ -45,36 +46,40 @@
 //! | [`StreamedUncertainty`] | 24 C + 8 per input; 8 C S more per chosen row | classes at known inputs |
 //! | [`StreamedMoments`] | 24 per input and output | a real response at known inputs |
 //!
-//! All of it is reserved when the run begins: afterwards no built-in recorder allocates. (At the end
-//! the chains of the [`Draws`](super::Draws), and their statistics, are put together, which takes as
-//! much again.) Streamed predictions add scratch memory for one tile of rows, and share the inputs,
-//! which take 8 bytes per number once.
+//! All of it is reserved when the run begins: afterwards no built-in recorder allocates. (At the
+//! end the chains of the [`Draws`](super::Draws), and their statistics, are put together, which
+//! takes as much again.) Streamed predictions add scratch memory for one tile of rows, and share
+//! the inputs, which take 8 bytes per number once.
 //!
-//! What the loop itself holds does not depend on the number of draws. Vectors of d numbers of 8 bytes,
-//! per chain:
+//! What the loop itself holds does not depend on the number of draws. Vectors of d numbers of 8
+//! bytes, per chain:
 //!
 //! | | vectors |
 //! | --- | --- |
 //! | position and its gradient | 2 |
-//! | candidates for the starting point, before the run | 1 |
-//! | divergent positions, if there are any | 1, or up to 100 while those have 10^6 numbers or fewer |
+//! | the candidate for a starting point, before the run | 1 |
+//! | divergent positions, if there are any | 1, more while all have 10^6 numbers or fewer, 100 at most |
 //! | with checkpoints: the starting point | 1 |
-//! | while one is written: position and gradient (9 bytes per number encoded), starting point | 2 + 3.4 |
-//! | a kernel: its proposal, noise, scales | see below |
+//! | while one is written: a copy of position and gradient | 2 |
+//! | and all of these, encoded, in a buffer that grows by doubling | 3.4, for a moment up to 8 |
 //!
-//! and a checkpoint copies and encodes the kernel's state and the records in the same way. A walk with
-//! a diagonal preconditioner takes about 5 vectors, a trajectory 10, NUTS 6 per doubling; warm-up adds
-//! 2 for the variances. A dense preconditioner takes d of them: not for networks.
+//! A checkpoint copies and encodes the kernel's state and the records in the same way. The most
+//! that a run of one chain holds at a time, loop and kernel, measured with the default
+//! preconditioner and a warm-up, without checkpoints and without what the target needs
+//! (`tests/recorders_memory.rs`): Langevin integrators on full gradients 6 vectors, random walk 11,
+//! MALA 14, HMC 15, NUTS 26 and 5 more for each doubling that `max_depth` allows. A dense
+//! preconditioner takes d vectors: not for networks.
 //!
 //! # Streams of draws
-//! Records do not depend on the number of threads. Chains of a run that was stopped may differ by some
-//! draws: the [`Draws`](super::Draws) are cut to those that all have, **records hold all draws of their
-//! chain**. The same is true of a checkpoint with more draws than the resumed run asks for.
+//! Records do not depend on the number of threads. Chains of a run that was stopped may differ by
+//! some draws: the [`Draws`](super::Draws) are cut to those that all have, **records hold all draws
+//! of their chain**. The same is true of a checkpoint with more draws than the resumed run asks
+//! for.
 //!
-//! If a recorder fails (the disk is full), the run ends at that draw as if it had been asked to stop:
-//! the draws come back with [`RunInfo::recorder_error`](super::RunInfo::recorder_error). No checkpoint
-//! is written any more: the last one agrees with the records, and the run can go on from there when
-//! the reason is gone, without a gap.
+//! If a recorder fails (the disk is full), the run ends at that draw as if it had been asked to
+//! stop: the draws come back with [`RunInfo::recorder_error`](super::RunInfo::recorder_error). No
+//! checkpoint is written any more: the last one agrees with the records, and the run can go on from
+//! there when the reason is gone, without a gap.
 //!
 //! # Your own recorder
 //! Record and state may be the same type. This one keeps the largest |q| of a chain:
@@ -161,9 +166,9 @@ pub trait Recorder<T: Target>: Sync {
     /// All that a record depends on, for checkpoints.
     type State: Serialize + DeserializeOwned;
 
-    /// The record of one chain before its first draw, or `from` what [`state`](Self::state) gave when
-    /// the checkpoint was written that the run goes on from. Checks the configuration and allocates
-    /// all memory.
+    /// The record of one chain before its first draw, or `from` what [`state`](Self::state) gave
+    /// when the checkpoint was written that the run goes on from. Checks the configuration and
+    /// allocates all memory.
     fn begin(
         &self,
         target: &T,
@@ -181,8 +186,8 @@ pub trait Recorder<T: Target>: Sync {
     ) -> Result<(), Error>;
 
     /// From which [`begin`](Self::begin) goes on exactly. Called before a checkpoint is written: a
-    /// record on disk is to be safe there when this returns. An error makes that checkpoint fail, and
-    /// the run goes on.
+    /// record on disk is to be safe there when this returns. An error makes that checkpoint fail,
+    /// and the run goes on.
     fn state(&self, record: &Self::Record) -> Result<Self::State, Error>;
 
     /// What records depend on besides the run: a checkpoint is refused where it differs.

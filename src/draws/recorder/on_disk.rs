@@ -17,21 +17,23 @@ use crate::layout::Layout;
 use crate::target::Target;
 
 /// Records every k-th draw, beginning with the k-th, as f32 in a file of its own for each chain:
-/// `<path>.chain0`, `<path>.chain1`, ... Memory: 4 bytes per kept parameter and chain; disk: 4 more per
-/// draw than that.
+/// `<path>.chain0`, `<path>.chain1`, ... Memory: 4 bytes per kept parameter and chain; disk: 4 more
+/// per draw than that.
 ///
-/// **What survives.** Every row is handed to the operating system at once, as a whole: a process that
-/// is killed loses no row but the one it was writing, which readers ignore. Only a machine that fails
-/// loses more, at most what was written since the last checkpoint, with which the files are flushed to
-/// the disk; without checkpoints that is up to the operating system (on Linux some 30 seconds).
+/// **What survives.** Every row is handed to the operating system at once, as a whole: a process
+/// that is killed loses no row but the one it was writing, which readers ignore. Only a machine
+/// that fails loses more, at most what was written since the last checkpoint, with which the files
+/// are flushed to the disk; without checkpoints that is up to the operating system (on Linux some
+/// 30 seconds).
 ///
 /// **Resuming.** With a [checkpoint](crate::draws::checkpoint), files are cut back to where it was
-/// written, and the run goes on exactly. Without one a file that exists is an error: move it away. A
-/// file is begun with the first draw that it holds.
+/// written, and the run goes on exactly. Without one a file that exists is an error: move it away.
+/// A file is begun with the first draw that it holds.
 ///
-/// **Format.** 16 bytes of magic number; version, length and CRC-32 of the header (u32); the header in
-/// CBOR (names and shapes of the blocks, k, chain, number of chains); rows of little-endian f32, one
-/// draw each, followed by their CRC-32. An f32 has seven digits, and is infinite from 3.4e38 on.
+/// **Format.** 16 bytes of magic number; version, length and CRC-32 of the header (u32); the header
+/// in CBOR (names and shapes of the blocks, k, chain, number of chains); rows of little-endian f32,
+/// one draw each, followed by their CRC-32. An f32 has seven digits, and is infinite from 3.4e38
+/// on.
 ///
 /// ```
 /// use bnn_mcmc::prelude::*;
@@ -327,9 +329,9 @@ impl<T: Target> Recorder<T> for OnDisk {
     }
 }
 
-/// Reads the file of one chain row by row, in a run or after it: an iterator over draws, each as long
-/// as [`layout`](Self::layout) says. It ends with the last row that was whole when the file was
-/// opened, or after an error: a row whose checksum is wrong.
+/// Reads the file of one chain row by row, in a run or after it: an iterator over draws, each as
+/// long as [`layout`](Self::layout) says. It ends with the last row that was whole when the file
+/// was opened, or after an error: a row whose checksum is wrong.
 #[derive(Debug)]
 pub struct ChainFile {
     path: PathBuf,
@@ -375,9 +377,14 @@ impl ChainFile {
         self.header.every
     }
 
-    /// The number of the chain, of how many.
-    pub fn chain(&self) -> (usize, usize) {
-        (self.header.chain, self.header.chains)
+    /// The number of the chain, from 0.
+    pub fn chain_index(&self) -> usize {
+        self.header.chain
+    }
+
+    /// The number of chains of the run.
+    pub fn n_chains(&self) -> usize {
+        self.header.chains
     }
 
     /// The number of whole rows, read or not.
