@@ -163,6 +163,17 @@ fn draws_without_coordinates_are_refused_where_they_are_needed() {
 }
 
 #[test]
+fn evidence_needs_statistics_only() {
+    let (posterior, _) = classes();
+    let evidence = |keep| {
+        let sampler = Sampler::new(&posterior, PowerPosteriors::new(Mala::default()));
+        let sampler = sampler.chains(2).warmup(100).draws(50).keep(keep);
+        format!("{:?}", Evidence::of(&sampler.run().unwrap()).unwrap())
+    };
+    assert_eq!(evidence(Keep::Statistics), evidence(Keep::All));
+}
+
+#[test]
 fn moments_are_those_of_the_draws() {
     let target = GaussianTarget::new(vec![1.0, -2.0], &[1.0, 0.6, 0.6, 2.0]).unwrap();
     let sampler = Sampler::new(&target, Mala::default()).chains(3).warmup(100).draws(300);
