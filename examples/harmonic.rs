@@ -147,9 +147,9 @@ impl Row {
             (q - var_q) / q_error
         );
         if let Some(m) = self.m {
-            // The mean of p^2/m.
+            // The mean of B p^2/m.
             let temperatures = draws.stat("kinetic_temperature")?;
-            let chains = temperatures.rows().into_iter().map(|c| m * c.sum() / n);
+            let chains = temperatures.rows().into_iter().map(|c| m * c.sum() / n / self.beta);
             let (p, p_error) = mean_and_error(chains.collect());
             print!(" {var_p:8.4} {p:8.4} {:+5.1}", (p - var_p) / p_error);
         }

@@ -27,7 +27,7 @@
 //! - **scaled**: B = 1 under N(0, 2/fan-in), the scale at which such networks are started. It is sampled with
 //!   ease: `R-hat` and `q^2/prior` are near 1. Whether its predictions are better is for the table to say.
 //!
-//! None of the samplers has a Metropolis test. Their bias is in no column; `kinetic T B`, which should be 1,
+//! None of the samplers has a Metropolis test. Their bias is in no column; `kinetic T`, which should be 1,
 //! shows how far gradient noise or too long steps heat BAOAB. The others step by h^2/2, BAOAB's step in the
 //! limit of high friction; in the dissertation's setting they have its h, 0.001, and a tenth of that on MNIST,
 //! where with minibatches of a few hundred images they explode at 0.001.
@@ -200,7 +200,7 @@ fn study<M: Model + Clone>(
     let worst = &worst[..SHOWN.min(worst.len())];
     println!(
         "\n{:31} {:>8} {:>7} {:>9} {:>10} {:>11} {:>11} {:>8}",
-        "", "h", "seconds", "gradients", "loss", "R-hat of it", "kinetic T B", "q^2/prior"
+        "", "h", "seconds", "gradients", "loss", "R-hat of it", "kinetic T", "q^2/prior"
     );
     // A tenth of the time in which the widest layer's prior pulls back; the likelihood is steeper.
     let short = 0.1 * (2.0 / fan_ins.iter().fold(0.0, |a: f64, b| a.max(*b))).sqrt();
@@ -302,7 +302,6 @@ fn score(uncertainty: &Uncertainty, data: &Dataset, name: &str) -> Result<f64, E
 struct Start<'p, M> {
     name: &'p str,
     posterior: &'p Posterior<M, Categorical>,
-    inverse_temperature: f64,
     q: &'p [f64],
     images: &'p Images,
     along: &'p [usize],
@@ -337,7 +336,7 @@ impl<'p, M: Model> Start<'p, M> {
             of_others.push(others);
         }
         let mean_of = |stat: &str| draws.stat(stat).ok().and_then(|stat| stat.mean());
-        let kinetic = mean_of("kinetic_temperature").map(|t| t * self.inverse_temperature);
+        let kinetic = mean_of("kinetic_temperature");
         // -2 log p(q) is the sum of q^2 in units of the variance, but for a constant.
         let zeros = vec![0.0; posterior.dim()];
         let at_zero = posterior.log_density(&zeros, &mut posterior.workspace()).prior;

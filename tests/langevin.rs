@@ -164,7 +164,7 @@ fn underdamped_variances_are_those_of_the_discretised_dynamics() {
             }
             // The mean of Var p / m over both coordinates.
             let stat = draws.stat("kinetic_temperature").unwrap();
-            let (v, e) = mean_and_error(&draws, |c, d| stat[(c, d)]);
+            let (v, e) = mean_and_error(&draws, |c, d| stat[(c, d)] / beta);
             assert!(e / v < 0.02);
             assert_small(&[(v - temperature) / e], &format!("{what}, Var p, h = {h}"));
         };
@@ -185,7 +185,7 @@ fn sghmc_with_full_gradients_has_the_variances_of_its_recursion() {
         let draws = run(&harmonic(&[k]), &sghmc, 5);
         let (q, e_q) = mean_and_error(&draws, |c, d| draws.draw(c, d).unwrap()[0].powi(2));
         let stat = draws.stat("kinetic_temperature").unwrap();
-        let (v, e_v) = mean_and_error(&draws, |c, d| stat[(c, d)]);
+        let (v, e_v) = mean_and_error(&draws, |c, d| stat[(c, d)] / beta);
         let (hc, hk) = (h * c, h * h * k);
         let exact_q = 1.0 / (beta * k * (1.0 - hk / (4.0 - 2.0 * hc)));
         let exact_v = 1.0 / (beta * (1.0 - hc / 2.0 - hk / 4.0));
@@ -550,4 +550,30 @@ fn bad_arguments_are_refused_by_name() {
     refused(stiff.kernel(&target, &rng), "`friction`");
     let whole = GradSource::stream(&Minibatch { size: 60 }, &target);
     assert!(whole.is_ok(), "all rows are a minibatch, too");
+}
+
+#[test]
+fn samplers_without_a_test_are_labelled_and_wrong_temperatures_told() {
+    let target = GaussianTarget::standard(4).unwrap();
+    let labels = |draws: Draws| (draws.unadjusted(), draws.density_verdict().unwrap().to_string());
+    let of = |h| Baoab { step_size: h, ..Baoab::default() };
+    let (temperatures, sentence) = labels(sampler(&target, of(0.5)));
+    let temperatures = temperatures.unwrap();
+    // 1 - h^2/4, here 0.9375.
+    assert!(temperatures.len() == 4 && temperatures.iter().all(|t| (t - 0.94).abs() < 0.1));
+    assert!(sentence.ends_with("does not show the bias of its step size"), "{sentence}");
+    let (_, sentence) = labels(sampler(&target, of(1.9)));
+    assert!(sentence.contains("momenta of every chain have 0.0"), "{sentence}");
+
+    let (temperatures, sentence) =
+        labels(sampler(&target, Cycle(Mala::default(), EulerMaruyama::default())));
+    assert_eq!(temperatures, Some(Vec::new()));
+    assert!(sentence.contains("no Metropolis test"), "{sentence}");
+    let (temperatures, sentence) = labels(sampler(&target, Mala::default()));
+    assert_eq!(temperatures, None);
+    assert!(!sentence.contains("Metropolis"), "{sentence}");
+}
+
+fn sampler<'t, A: Algorithm<&'t GaussianTarget>>(target: &'t GaussianTarget, algorithm: A) -> Draws {
+    Sampler::new(target, algorithm).draws(2000).seed(6).run().unwrap()
 }

@@ -13,7 +13,8 @@
 //!   excess over 1 to less than a third, when that chain is left out.
 //!
 //! A run with more than one divergent transition in a thousand is not trusted however well its
-//! chains agree; what is wrong with trajectories besides is told at the end of the sentence.
+//! chains agree; what is wrong with trajectories besides is told at the end of the sentence. So is
+//! that a sampler has no Metropolis test: chains that sample the wrong density agree as well.
 //!
 //! Chains are counted from 0, as everywhere in this crate, and sentences say so.
 //!
@@ -65,6 +66,9 @@ pub const DIVERGENT_LIMIT: f64 = 1e-3;
 
 /// The share of NUTS trajectories cut off at the maximal depth above which a verdict says so.
 pub const DEPTH_LIMIT: f64 = 0.01;
+/// The kinetic temperatures that pass without a word, for samplers without a test. Their own bias makes
+/// momenta of BAOAB colder than 1 by up to a fifth at step sizes that are still in use.
+pub const TEMPERATURE_LIMITS: [f64; 2] = [0.8, 1.1];
 /// E-BFMI below which a verdict speaks of it (Betancourt 2017, arXiv:1701.02434, section 6.1).
 pub const EBFMI_LIMIT: f64 = 0.3;
 
@@ -80,6 +84,7 @@ pub struct Judge<'a> {
     transitions: u64,
     at_max_depth: Vec<f64>,
     ebfmi: Vec<f64>,
+    unadjusted: Option<Vec<f64>>,
 }
 
 impl Default for Judge<'_> {
@@ -92,6 +97,7 @@ impl Default for Judge<'_> {
             transitions: 0,
             at_max_depth: Vec::new(),
             ebfmi: Vec::new(),
+            unadjusted: None,
         }
     }
 }
@@ -128,6 +134,14 @@ impl<'a> Judge<'a> {
         self
     }
 
+    /// Tells that the sampler has no Metropolis test, and the kinetic temperature of each chain, relative
+    /// to what it should be; empty if not known. See
+    /// [`Draws::unadjusted`](crate::draws::Draws::unadjusted).
+    pub fn unadjusted(mut self, kinetic_temperature: Option<Vec<f64>>) -> Self {
+        self.unadjusted = kinetic_temperature;
+        self
+    }
+
     /// Judges all that was added. Groups may differ in their number of draws.
     ///
     /// # Errors
@@ -154,7 +168,17 @@ impl<'a> Judge<'a> {
         let outcome = self.outcome(chains, &groups);
         let (rhat_limit, divergences) = (self.rhat_limit, self.divergences);
         let (at_max_depth, ebfmi) = (self.at_max_depth.clone(), self.ebfmi.clone());
-        Ok(Verdict { outcome, groups, chains, rhat_limit, divergences, at_max_depth, ebfmi })
+        let unadjusted = self.unadjusted.clone();
+        Ok(Verdict {
+            outcome,
+            groups,
+            chains,
+            rhat_limit,
+            divergences,
+            at_max_depth,
+            ebfmi,
+            unadjusted,
+        })
     }
 
     fn outcome(&self, chains: usize, groups: &[Group]) -> Outcome {
@@ -440,6 +464,8 @@ pub struct Verdict {
     pub at_max_depth: Vec<f64>,
     /// The E-BFMI of each chain, if that was told.
     pub ebfmi: Vec<f64>,
+    /// For samplers without a test: the kinetic temperature of each chain, if that was told.
+    pub unadjusted: Option<Vec<f64>>,
 }
 
 impl Verdict {
@@ -590,6 +616,26 @@ impl fmt::Display for Verdict {
                  explored slowly: reparameterise, or run longer",
                 self.chains_listed(&low),
             )?;
+        }
+        if let Some(temperatures) = &self.unadjusted {
+            write!(
+                f,
+                "; the sampler has no Metropolis test: that chains agree does not show the bias of its step \
+                 size"
+            )?;
+            let [low, high] = TEMPERATURE_LIMITS;
+            let wrong = |t: &f64| !(low..=high).contains(t);
+            let chains: Vec<usize> =
+                (0..temperatures.len()).filter(|c| wrong(&temperatures[*c])).collect();
+            if let Some(worst) = temperatures.iter().copied().filter(wrong).reduce(f64::max) {
+                write!(
+                    f,
+                    ", and the momenta of {} have {} times their temperature: reduce the step size, take \
+                     larger minibatches, or warm up longer",
+                    self.chains_listed(&chains),
+                    ratio(worst),
+                )?;
+            }
         }
         Ok(())
     }

@@ -17,7 +17,7 @@ use ndarray::{Array2, Array3, ArrayView2, ArrayView3, Axis, s};
 use serde::{Deserialize, Serialize};
 
 use crate::Error;
-use crate::diagnostics::{Summary, SummaryRow};
+use crate::diagnostics::{Judge, Summary, SummaryRow, Verdict};
 use crate::layout::Layout;
 
 /// The statistics that the loop records for every draw; a kernel's own follow.
@@ -26,6 +26,9 @@ use crate::layout::Layout;
 /// `divergent` and `gradient_evals` are counts.
 pub const STATS: [&str; 6] =
     ["log_likelihood", "log_prior", "accept_prob", "accepted", "divergent", "gradient_evals"];
+
+/// The last part of the name of a report that kernels without a Metropolis test make.
+pub(crate) const UNADJUSTED: &str = "unadjusted";
 
 /// Posterior draws `[chain, draw, parameter]` with statistics `[chain, draw]`.
 ///
@@ -279,7 +282,21 @@ impl Draws {
     /// The share of each chain's NUTS trajectories that were cut off at the maximal depth, if there
     /// are any; of the first NUTS kernel, if there are several.
     pub fn at_max_depth(&self) -> Option<Vec<f64>> {
-        let is_wanted = |name: &String| name.rsplit('.').next() == Some("at_max_depth");
+        self.chain_means("at_max_depth")
+    }
+
+    /// For samplers without a Metropolis test, whose draws have a bias that no diagnostic of the chains
+    /// shows: the mean of each chain's statistic `kinetic_temperature`, which should be 1, and none for
+    /// samplers without momentum. `None` for samplers with a test.
+    pub fn unadjusted(&self) -> Option<Vec<f64>> {
+        let is_unadjusted = |name: &String| name.rsplit('.').next() == Some(UNADJUSTED);
+        let any = self.info.reports.iter().any(|report| report.keys().any(is_unadjusted));
+        any.then(|| self.chain_means("kinetic_temperature").unwrap_or_default())
+    }
+
+    /// The mean of each chain's first statistic of that name, prefixes left out.
+    fn chain_means(&self, stat: &str) -> Option<Vec<f64>> {
+        let is_wanted = |name: &String| name.rsplit('.').next() == Some(stat);
         let i = self.stat_names.iter().position(is_wanted)?;
         let chains = self.stats.index_axis(Axis(2), i);
         Some(chains.rows().into_iter().map(|r| r.mean().unwrap_or(f64::NAN)).collect())
@@ -335,6 +352,21 @@ impl Draws {
     pub fn density_summary(&self) -> Result<Summary, Error> {
         let row = |name: &str| Ok(SummaryRow::new(name, self.stat(name)?));
         Ok(Summary { rows: vec![row("log_likelihood")?, row("log_prior")?] })
+    }
+
+    /// The verdict on the run by its log likelihood and log prior alone, for draws that hold no
+    /// parameters; [`Predictions::verdict`](crate::predict::Predictions::verdict) sees more.
+    ///
+    /// Errors: draws from elsewhere, which have no statistics.
+    pub fn density_verdict(&self) -> Result<Verdict, Error> {
+        let transitions = (self.n_chains() * self.n_draws() * self.info.thin) as u64;
+        Judge::new()
+            .quantity("log likelihood", self.stat("log_likelihood")?)
+            .quantity("log prior", self.stat("log_prior")?)
+            .divergences(self.divergences(), transitions)
+            .trajectories(self.at_max_depth().unwrap_or_default(), self.ebfmi().unwrap_or_default())
+            .unadjusted(self.unadjusted())
+            .judge()
     }
 
     /// Mean of q over all draws of all chains; NaN without draws.

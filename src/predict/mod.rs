@@ -111,6 +111,8 @@ struct Trace {
     at_max_depth: Vec<f64>,
     /// Of each chain, or empty.
     ebfmi: Vec<f64>,
+    /// Of each chain, or empty, for samplers without a test.
+    unadjusted: Option<Vec<f64>>,
 }
 
 impl Predictions {
@@ -161,6 +163,7 @@ impl Predictions {
                 transitions: trace.transitions,
                 at_max_depth: of_chain(&trace.at_max_depth),
                 ebfmi: of_chain(&trace.ebfmi),
+                unadjusted: trace.unadjusted.as_deref().map(of_chain),
             },
         })
     }
@@ -185,6 +188,7 @@ impl Predictions {
             .quantity("log prior", self.trace.log_prior.view())
             .divergences(self.trace.divergences.iter().sum(), self.trace.transitions * chains)
             .trajectories(self.trace.at_max_depth.clone(), self.trace.ebfmi.clone())
+            .unadjusted(self.trace.unadjusted.clone())
             .judge()
     }
 

@@ -108,7 +108,16 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
         let transitions = (shape.1 * draws.info().thin) as u64;
         let at_max_depth = draws.at_max_depth().unwrap_or_default();
         let ebfmi = draws.ebfmi().unwrap_or_default();
-        Ok(Trace { log_likelihood, log_prior, divergences, transitions, at_max_depth, ebfmi })
+        let unadjusted = draws.unadjusted();
+        Ok(Trace {
+            log_likelihood,
+            log_prior,
+            divergences,
+            transitions,
+            at_max_depth,
+            ebfmi,
+            unadjusted,
+        })
     }
 
     /// E[y | x, q] for inputs `x` `[rows x features]`: `[chain, draw, row, column]`.

@@ -16,8 +16,8 @@
 //! Nothing is rejected, so that it does **not sample pi** but something near: averages over q have a bias
 //! of order h^2, with a small factor, which becomes order h^4 at high friction. For U = k q^2/2 the
 //! stationary variance of q is 1/(B k) exactly, that of p (m/B) (1 - h^2 k/(4 m)): at the end of a step
-//! momenta are too cold, and the statistic `kinetic_temperature` (the mean of p^2/m, ideally 1/B) shows by
-//! how much; a value above 1/B tells of noisy gradients or of a chain that has not settled. On minibatches
+//! momenta are too cold, and the statistic `kinetic_temperature` (the mean of B p^2/m, ideally 1) shows by
+//! how much; a value above 1 tells of noisy gradients or of a chain that has not settled. On minibatches
 //! the order is that of their noise, h V: see [`langevin`](super::langevin), which also says what all
 //! integrators share.
 //!
@@ -43,7 +43,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::langevin::{Bath, LangevinState, Mass, Path, StepSchedule, a, b};
+use super::langevin::{Bath, LangevinState, Mass, Path, StepSchedule, a, b, unadjusted};
 use super::{Algorithm, FullGrad, GradSource, GradStream, Kernel, Step};
 use crate::Error;
 use crate::rng::ChainRng;
@@ -153,5 +153,9 @@ impl<T: Target, G: GradStream<T>> Kernel<T> for BaoabKernel<G> {
     fn stats(&self, out: &mut [f64]) {
         out[0] = self.path.last_step_size();
         out[1] = self.bath.kinetic_temperature(&self.path.kept);
+    }
+
+    fn report(&self) -> Vec<(String, Vec<f64>)> {
+        unadjusted()
     }
 }

@@ -32,7 +32,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::langevin::{LangevinState, Path, StepSchedule};
+use super::langevin::{LangevinState, Path, StepSchedule, unadjusted};
 use super::{Algorithm, FullGrad, GradStream, Kernel, Step};
 use crate::Error;
 use crate::error::positive;
@@ -124,5 +124,9 @@ impl<T: Target, G: GradStream<T>> Kernel<T> for EulerMaruyamaKernel<G> {
 
     fn stats(&self, out: &mut [f64]) {
         out[0] = self.path.last_step_size();
+    }
+
+    fn report(&self) -> Vec<(String, Vec<f64>)> {
+        unadjusted()
     }
 }

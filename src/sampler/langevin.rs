@@ -203,11 +203,17 @@ impl Bath {
         }
     }
 
-    /// The mean of p^2/m, which is 1/B but for the bias.
+    /// The mean of B p^2/m, which is 1 but for the bias.
     pub fn kinetic_temperature(&self, p: &[f64]) -> f64 {
         let squares = p.iter().enumerate().map(|(i, p)| p * p / self.mass.of(i));
-        squares.sum::<f64>() / p.len() as f64
+        self.inverse_temperature * squares.sum::<f64>() / p.len() as f64
     }
+}
+
+/// The report of kernels without a Metropolis test: [`Draws::unadjusted`](crate::draws::Draws::unadjusted)
+/// looks for it.
+pub(super) fn unadjusted() -> Vec<(String, Vec<f64>)> {
+    vec![(crate::draws::UNADJUSTED.into(), Vec::new())]
 }
 
 /// What all integrators have: gradients, a place to step to, the step sizes, and a vector that is kept

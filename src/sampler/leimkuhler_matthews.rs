@@ -37,7 +37,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::langevin::{LangevinState, Path, StepSchedule};
+use super::langevin::{LangevinState, Path, StepSchedule, unadjusted};
 use super::{Algorithm, FullGrad, GradSource, GradStream, Kernel, Step};
 use crate::Error;
 use crate::error::positive;
@@ -132,5 +132,9 @@ impl<T: Target, G: GradStream<T>> Kernel<T> for LeimkuhlerMatthewsKernel<G> {
 
     fn stats(&self, out: &mut [f64]) {
         out[0] = self.path.last_step_size();
+    }
+
+    fn report(&self) -> Vec<(String, Vec<f64>)> {
+        unadjusted()
     }
 }

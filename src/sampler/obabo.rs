@@ -17,7 +17,7 @@
 //! Nothing is rejected, so that it does **not sample pi** but something near: averages have a bias of
 //! order h^2. For U = k q^2/2 the stationary variance of q is 1/(B k (1 - h^2 k/(4 m))), that of p is m/B
 //! exactly: what BAOAB gets wrong in p, OBABO gets wrong in q, so that the statistic `kinetic_temperature`
-//! (the mean of p^2/m) says nothing of its bias. See [`langevin`](super::langevin) for what all integrators
+//! (the mean of B p^2/m) says nothing of its bias. See [`langevin`](super::langevin) for what all integrators
 //! share.
 //!
 //! When not to use it: for averages over q, which are all that matters in statistics, BAOAB is better at
@@ -39,7 +39,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::langevin::{Bath, LangevinState, Mass, Path, StepSchedule, a, b};
+use super::langevin::{Bath, LangevinState, Mass, Path, StepSchedule, a, b, unadjusted};
 use super::{Algorithm, FullGrad, GradSource, GradStream, Kernel, Step};
 use crate::Error;
 use crate::rng::ChainRng;
@@ -149,5 +149,9 @@ impl<T: Target, G: GradStream<T>> Kernel<T> for ObaboKernel<G> {
     fn stats(&self, out: &mut [f64]) {
         out[0] = self.path.last_step_size();
         out[1] = self.bath.kinetic_temperature(&self.path.kept);
+    }
+
+    fn report(&self) -> Vec<(String, Vec<f64>)> {
+        unadjusted()
     }
 }

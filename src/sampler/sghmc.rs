@@ -41,7 +41,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::langevin::{Bath, LangevinState, Mass, Path, StepSchedule};
+use super::langevin::{Bath, LangevinState, Mass, Path, StepSchedule, unadjusted};
 use super::{Algorithm, GradSource, GradStream, Kernel, Minibatch, Step};
 use crate::Error;
 use crate::rng::ChainRng;
@@ -158,5 +158,9 @@ impl<T: Target, G: GradStream<T>> Kernel<T> for SghmcKernel<G> {
     fn stats(&self, out: &mut [f64]) {
         out[0] = self.path.last_step_size();
         out[1] = self.bath.kinetic_temperature(&self.path.kept);
+    }
+
+    fn report(&self) -> Vec<(String, Vec<f64>)> {
+        unadjusted()
     }
 }
