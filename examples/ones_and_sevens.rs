@@ -11,15 +11,23 @@
 //! are split in two unless the training files are there, too. A network with a quarter more units in each
 //! hidden layer stands beside it as the dissertation's bigger network F.
 //!
-//! Printed: the images that the SGD point is least sure of (tables 2 to 4 and 6), how many images have
-//! |p1 - p7| below a threshold (table 7), and probabilities along the chain (table 8); beside table 7 what
-//! its counts hide: accuracy, log predictive density and calibration error on the test images, and how well
-//! uncertainty tells other digits (0, 2, 3, ...) from ones and sevens (AUROC of the predictive entropy).
+//! Printed, with the numbers of the dissertation's tables:
+//!
+//! - for each sampler the step size, seconds, gradients (of all chains; that of a minibatch counts as one), the
+//!   mean loss (minus the log likelihood of all training images) and its R-hat;
+//! - how many test images have |p1 - p7| below a threshold (table 7), and what these counts hide: accuracy, log
+//!   predictive density and calibration error on the test images, and how well uncertainty tells other digits (0, 2,
+//!   3, ...) from ones and sevens (AUROC of the predictive entropy; its standard error is about 0.01);
+//! - the images that the SGD point is least sure of (tables 2 to 4 and 6), with the measures of
+//!   `predict::uncertainty`;
+//! - probabilities along the chains for two of them (table 8).
 //!
 //! Three densities are sampled from the SGD point:
 //!
 //! - **cooled**: the dissertation's, pi^B with B = 10^5 under its weight decay of 1/20, a prior N(0, 20). It
-//!   is a small neighbourhood of the mode: what is averaged there are near-copies of one network.
+//!   is a small neighbourhood of the mode: what is averaged there are near-copies of one network. In the
+//!   dissertation's number of steps the chains do not even settle there: they still descend from the SGD point
+//!   (R-hat of the loss far above 1), and turn what they lose in height into motion (`kinetic T` above 1).
 //! - **posterior**: the same at B = 1. Weights of this prior make logits of thousands; no step size is short
 //!   enough where the likelihood turns and long enough to get anywhere. `q^2/prior`, the mean of q^2 in units
 //!   of the prior's variance, would be close to 1 (there are far more weights than images), and the run ends
@@ -28,9 +36,10 @@
 //!   ease: `R-hat` and `q^2/prior` are near 1. Whether its predictions are better is for the table to say.
 //!
 //! None of the samplers has a Metropolis test. Their bias is in no column; `kinetic T`, which should be 1,
-//! shows how far gradient noise or too long steps heat BAOAB. The others step by h^2/2, BAOAB's step in the
-//! limit of high friction; in the dissertation's setting they have its h, 0.001, and a tenth of that on MNIST,
-//! where with minibatches of a few hundred images they explode at 0.001.
+//! shows how far gradient noise, too long steps or a descent that goes on heat BAOAB. The others step by
+//! h^2/2, BAOAB's step in the limit of high friction; in the dissertation's setting they have its h, 0.001, and a
+//! tenth of that on MNIST, where with minibatches of a few hundred images they explode at 0.001. All chains start
+//! at one point, that of SGD: R-hat near 1 is no proof that they would agree from elsewhere.
 
 use std::path::{Path, PathBuf};
 use std::time::Instant;
@@ -217,8 +226,7 @@ fn study<M: Model + Clone>(
         if args.only.as_ref().is_some_and(|only| *only != name) {
             continue;
         }
-        let start =
-            Start { name, posterior, inverse_temperature, q: &q, images, args, along: &worst[..2] };
+        let start = Start { name, posterior, q: &q, images, args, along: &worst[..2] };
         let gradient = || Minibatch { size: batch };
         let baoab = Baoab { step_size, inverse_temperature, ..Baoab::new(gradient()) };
         // Euler-Maruyama on minibatches is SGLD.
@@ -240,8 +248,8 @@ fn study<M: Model + Clone>(
             rows.extend(both);
         }
     }
-    worst_images(&rows, worst, test)?;
     counts(&rows, test)?;
+    worst_images(&rows, worst, test)?;
     println!("\nAlong the chains, the two images that SGD is least sure of (table 8)");
     for (name, path) in &paths {
         println!("\n{name}\n{path}");

@@ -3,7 +3,7 @@
 //!     cargo run --release --example sgmcmc_bias
 //!
 //! Two posteriors, each with a long run of NUTS for comparison: logistic regression on the ionosphere data
-//! (35 weights, 245 training rows), where there is one mode, and a 4-3-3 network on iris (27 weights, 105
+//! (35 weights, 246 training rows), where there is one mode, and a 4-3-3 network on iris (27 weights, 105
 //! rows), where there are many and only predictions can be compared. The samplers have no test and no
 //! acceptance probability; what they get wrong does not shrink with the length of the run, but with the
 //! step size h and the noise of the gradient.
@@ -193,7 +193,8 @@ fn table<M: Model, L: Likelihood>(
     report("MALA, all rows, exact", n, 0.0, &mala)
 }
 
-/// Four chains of `steps` steps, a fifth of them warm-up, at most 4,000 draws of each kept.
+/// Four chains of `steps` steps, a fifth of them warm-up, at most 4,000 draws of each kept. The number of steps
+/// between two draws is prime, so that they fall on all places in an epoch alike.
 fn sample<M: Model, L: Likelihood, A>(
     posterior: &Posterior<M, L>,
     algorithm: A,
@@ -204,7 +205,11 @@ where
     A: for<'t> Algorithm<&'t Posterior<M, L>>,
 {
     let sampling = steps - steps / 5;
-    let thin = (sampling / 4_000).max(1);
+    let is_prime = |n: &usize| (2..*n).all(|k| n % k != 0);
+    let thin = match sampling / 4_000 {
+        0 | 1 => 1,
+        wanted => (wanted..).find(is_prime).unwrap_or(wanted),
+    };
     let sampler = Sampler::new(posterior, algorithm).seed(args.seed).warmup(steps / 5);
     sampler.draws(sampling / thin).thin(thin).run()
 }

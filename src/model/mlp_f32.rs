@@ -272,11 +272,11 @@ mod tests {
 
     /// Errors of one evaluation against f64: of the log likelihood, for each row; of its gradient,
     /// relative; of the probabilities, the largest.
-    fn errors(mlp: Mlp, rows: usize, seed: u64) -> [f64; 3] {
+    fn errors(mlp: Mlp, init: WeightInit, rows: usize, seed: u64) -> [f64; 3] {
         let mut rng = ChainRng::new(seed, 0);
         let data = classes(&mut rng, rows, mlp.n_inputs());
         let mut q = vec![0.0; mlp.layout().dim()];
-        WeightInit::HeNormal.draw(&mlp.layout(), &mut rng, &mut q).unwrap();
+        init.draw(&mlp.layout(), &mut rng, &mut q).unwrap();
         let priors = || Priors::all(Normal::new(0.0, 1.0).unwrap());
         let exact = Posterior::new(mlp.clone(), Categorical, &data, priors()).unwrap();
         let single = Posterior::new(mlp.in_f32(), Categorical, &data, priors()).unwrap();
@@ -299,7 +299,8 @@ mod tests {
         for activation in Activation::ALL {
             for sizes in [&[7, 5, 2][..], &[33, 70, 41, 2]] {
                 let mlp = Mlp::new(sizes, activation).unwrap();
-                let [likelihood, grad, probability] = errors(mlp, 1100 + 37, 1);
+                let [likelihood, grad, probability] =
+                    errors(mlp, WeightInit::HeNormal, 1100 + 37, 1);
                 println!("{activation} {sizes:?}: {likelihood:.1e} {grad:.1e} {probability:.1e}");
                 assert!(likelihood < 1e-6 && grad < 1e-5 && probability < 2e-6);
                 // Not by computing in f64.
@@ -307,7 +308,8 @@ mod tests {
             }
         }
         let squashed = Mlp::new(&[7, 5, 2], Activation::Tanh).unwrap();
-        let [.., grad, _] = errors(squashed.output_activation(Activation::Silu), 100, 2);
+        let squashed = squashed.output_activation(Activation::Silu);
+        let [.., grad, _] = errors(squashed, WeightInit::HeNormal, 100, 2);
         assert!(grad < 1e-5, "{grad}");
     }
 
@@ -317,9 +319,14 @@ mod tests {
         for sizes in [&[64, 100, 2][..], &[784, 300, 2], &[784, 1200, 1200, 2]] {
             for activation in [Activation::Relu, Activation::Tanh] {
                 let mlp = Mlp::new(sizes, activation).unwrap();
-                let [a, b, c] = errors(mlp, 1000, 1);
+                let [a, b, c] = errors(mlp, WeightInit::HeNormal, 1000, 1);
                 println!("| {sizes:?} {activation} | {a:.1e} | {b:.1e} | {c:.1e} |");
             }
+        }
+        for sd in [0.2, 1.0, 20f64.sqrt()] {
+            let mlp = Mlp::new(&[64, 100, 100, 2], Activation::Relu).unwrap();
+            let [a, b, c] = errors(mlp, WeightInit::Normal { sd }, 1000, 1);
+            println!("| 64-100-100-2, sd {sd:.1} | {a:.1e} | {b:.1e} | {c:.1e} |");
         }
     }
 

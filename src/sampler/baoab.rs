@@ -17,8 +17,8 @@
 //! of order h^2, with a small factor, which becomes order h^4 at high friction. For U = k q^2/2 the
 //! stationary variance of q is 1/(B k) exactly, that of p (m/B) (1 - h^2 k/(4 m)): at the end of a step
 //! momenta are too cold, and the statistic `kinetic_temperature` (the mean of B p^2/m, ideally 1) shows by
-//! how much; a value above 1 tells of noisy gradients or of a chain that has not settled. On minibatches
-//! the order is that of their noise, h V: see [`langevin`](super::langevin), which also says what all
+//! how much; a value above 1 tells of noisy gradients or of a chain that has not settled. Minibatches
+//! add a bias of their own: see [`langevin`](super::langevin), which also says what all
 //! integrators share.
 //!
 //! Friction: small gamma keeps direction, as trajectories of HMC do, and lets energy change slowly; large

@@ -20,6 +20,11 @@
 //! batches have the same noise. The place in the epoch and its order belong to the kernel's state: a
 //! resumed run goes on with the batch that an uninterrupted one would have used.
 //!
+//! **Thinning.** The noises of an epoch nearly add up to zero, so that what is sampled depends on the place in the
+//! epoch: right after its end the bias is smallest, halfway it is largest. Thinning by a number that shares a factor
+//! with N/|b| sees some of the places only. On the line of [`sgld`](super::sgld), with ten batches and h = 5e-4,
+//! thinned by 10, the error of the variances was +0.14 at the end of epochs and +0.37 halfway; thinned by 7, +0.30.
+//!
 //! **Cost.** A minibatch gradient costs |b|/N of a full one, one with control variates twice that; both
 //! count in a step's `gradient_evals` as they are (1 and 2), not as parts of a full gradient. The full
 //! gradient at m is computed once, when the kernel is built. O(d) beside it: the prior's gradient.
@@ -39,7 +44,7 @@
 //! | 30 | 0.004 | +0.00 (0.7) | +0.01 (0.5) | 0.063 | +0.02 (0.8) | +0.01 (0.7) | -0.00 (0.5) |
 //!
 //! The bias falls with h and with the noise of the gradient, and control variates beat plain minibatches at
-//! equal cost throughout. With data as few as these, MALA on all rows gets as far without bias.
+//! equal cost wherever the bias exceeds the noise of the runs. With data as few as these, MALA on all rows gets as far without bias.
 //!
 //! No kernel with a Metropolis test has a gradient source: the test would need the exact density.
 //!

@@ -23,7 +23,7 @@
 //! | [`LeimkuhlerMatthews`](super::LeimkuhlerMatthews) | order h^2 | 1 |
 //! | [`Baoab`](super::Baoab) | order h^2; h^4 at high friction | 1 |
 //! | [`Obabo`](super::Obabo) | order h^2 | 1 / (1 - h^2 k/(4 m)) |
-//! | [`Sghmc`](super::Sghmc), full gradient | order h | 1 / (1 - h^2 k/(4 - 2 h C)) |
+//! | [`Sghmc`](super::Sghmc), full gradient | order h^2 | 1 / (1 - h^2 k/(4 - 2 h C)) |
 //!
 //! Measured without Monte Carlo noise for U = q^2 (0.1 + sin^2 q), whose largest curvature is 28
 //! (`examples/langevin_1d.rs`): the bias of the average of U, 0.593, is
@@ -35,9 +35,17 @@
 //! | BAOAB, gamma = 1 | 0.1 | 0.0036 | 0.3 | 0.044 | 2.28 |
 //! | BAOAB, gamma = 50 | 0.1 | 0.00007 | 0.3 | 0.0067 | 4.19 |
 //!
-//! Gradients of minibatches add noise of their own, with covariance V(q): h^2 V per step, against
-//! 2 h/B of the dynamics, so that the bias has a further term of order h V, for all of them. V grows
-//! with the square of the number of rows.
+//! Gradients of minibatches add noise of their own, with covariance V(q): h^2 V per step, against 2 h/B of the
+//! dynamics; V grows as N^2/|b|. Noise that is independent from step to step adds a bias of order h V. The R =
+//! N/|b| batches of an epoch are not independent: their noises add up to zero at its end. For U = k q^2/2 and
+//! overdamped steps so short that h k R is small, what is left is the wandering within an epoch,
+//!
+//! ```text
+//! B k Var q - 1  ~  h k/2 (Euler-Maruyama)  +  h^2 k B V R/6
+//! ```
+//!
+//! averaged over the places in an epoch, and h k/2 + h B V/2 where h k R is large. Measured in
+//! `tests/langevin.rs`.
 //!
 //! # Conventions
 //! `step_size` is the time step h, not a standard deviation as for Metropolis kernels: the noise of one
@@ -64,7 +72,9 @@ use crate::target::{Point, Target};
 
 /// How the step size h_n depends on the number n of steps made.
 ///
-/// Where it varies, draws should be weighted by their step size, which is the statistic `step_size`.
+/// Where it varies, draws should be weighted by their step size, which is the statistic `step_size`. Nothing in
+/// this crate does: means, predictions and [recorders](crate::draws::recorder) count all draws alike, and
+/// with steps that vary by a factor they are averages over step sizes, biased by the larger ones.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub enum StepSchedule {
     /// h_n = h.

@@ -14,7 +14,9 @@
 //! have a bias of order h^2, where Euler-Maruyama's has order h at the same cost. For U = k q^2/2 the
 //! stationary variance is 1/(B k) exactly, for any h k < 2. Cost of a step: one gradient. See
 //! [`langevin`](super::langevin) for what all integrators share. The order h^2 is that of full gradients
-//! and a constant h: minibatches, and schedules, add terms of order h.
+//! and a constant h: minibatches, and schedules, add a bias of their own. It also needs q and the kept normals to
+//! move together: where something else moves the same coordinates between two steps, as in a
+//! [`Cycle`](super::Cycle) or by the exchanges of [power posteriors](super::PowerPosteriors), the order is h.
 //!
 //! When not to use it: where single draws must be exact (use [`Mala`](super::Mala)), where scales differ
 //! much (h is limited by the largest curvature, and time by the smallest: momentum helps,

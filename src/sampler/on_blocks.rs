@@ -89,19 +89,17 @@ where
 
     fn step(
         &mut self,
-        target: &T,
+        _target: &T,
         current: &mut Point,
-        ws: &mut T::Workspace,
+        _ws: &mut T::Workspace,
         rng: &mut ChainRng,
     ) -> Step {
-        let density = current.eval(target, ws);
         self.ws.q.copy_from_slice(current.q());
-        self.point.set_known(density, |q| self.view.gather(current.q(), q));
+        self.point.set_as_in(current, |q| self.view.gather(current.q(), q));
         let step = self.inner.step(&self.view, &mut self.point, &mut self.ws, rng);
         let moved = self.view.coordinates().iter().zip(self.point.q());
         if moved.clone().any(|(c, q)| current.q()[*c] != *q) {
-            let density = self.point.eval(&self.view, &mut self.ws);
-            current.set_known(density, |q| self.view.scatter(self.point.q(), q));
+            current.set_as_in(&self.point, |q| self.view.scatter(self.point.q(), q));
         }
         step
     }

@@ -8,14 +8,15 @@
 //! ```
 //!
 //! `step_size` is h; the epsilon of Welling and Teh is 2 h. It does **not sample pi**: to the integrator's
-//! bias of order h comes that of the gradient's noise, of covariance V, as of order h V: near a mode of
-//! curvature k the variance of q is about (1/(B k)) (1 + h k/2 + h B V/2), and V grows with N^2/|b|.
+//! bias of order h comes that of the gradient's noise, of variance V. Near a mode of curvature k, with epochs of R
+//! = N/|b| batches, the variance of q is about (1/(B k)) (1 + h k/2 + h^2 k B V R/6) for short steps, and
+//! (1/(B k)) (1 + h k/2 + h B V/2) where h k R is large (see [`langevin`](super::langevin)); V grows with N^2/|b|.
 //! Control variates around a mode take away most of V. Cost of a step: one minibatch gradient, |b|/N of a
 //! full one. See [`langevin`](super::langevin) for what all integrators share.
 //!
 //! When not to use it: where full gradients are affordable ([`Nuts`](super::Nuts) has no bias). Plain
 //! minibatches do not make large data cheap: with V ~ N^2/|b| and k ~ N, a bias of given size takes h ~
-//! |b|/N^2, hence N/|b| steps, about one pass over the data, for each independent draw, however large N is
+//! |b|/N^2 by either formula, hence N/|b| steps, about one pass over the data, for each independent draw, however large N is
 //! (Nagapetyan et al., *The true cost of stochastic gradient Langevin dynamics*, 2017, arXiv:1706.02692).
 //! Control variates change that, where there is one mode.
 //!

@@ -58,11 +58,11 @@ impl Point {
         write(&mut self.q);
     }
 
-    /// As [`set`](Self::set), for a position whose log density is known from another view of the
-    /// same target.
-    pub(crate) fn set_known(&mut self, log_density: LogDensity, write: impl FnOnce(&mut [f64])) {
+    /// As [`set`](Self::set), for a position whose log density is that of `other`, another view of the
+    /// same target, if it is known there.
+    pub(crate) fn set_as_in(&mut self, other: &Self, write: impl FnOnce(&mut [f64])) {
         self.set(write);
-        self.log_density = Some(log_density);
+        self.log_density = other.log_density;
     }
 
     /// Exchanges the positions of two points of tempered views of one target. Each keeps its own power
@@ -70,8 +70,10 @@ impl Point {
     pub(crate) fn exchange(&mut self, other: &mut Self) {
         let (here, there) = (self.log_density(), other.log_density());
         std::mem::swap(&mut self.q, &mut other.q);
-        self.set_known(LogDensity { beta: here.beta, ..there }, |_| {});
-        other.set_known(LogDensity { beta: there.beta, ..here }, |_| {});
+        for (point, density, beta) in [(self, there, here.beta), (other, here, there.beta)] {
+            point.set(|_| {});
+            point.log_density = Some(LogDensity { beta, ..density });
+        }
     }
 
     /// The same position under another power of the likelihood; the gradient is forgotten.
