@@ -404,7 +404,7 @@ where
     A::Source: GradSource<Cliff>,
 {
     let fit = Optimiser::new(&Cliff, ascent).run(&[0.0]).unwrap();
-    assert!(fit.q[0] < 1.9 && fit.q[0] > 1.8, "{fit:?}");
+    assert!(fit.q[0] < 1.9 && fit.q[0] > 1.8 && fit.taken_back > 0, "{fit:?}");
 }
 
 #[test]
@@ -464,10 +464,16 @@ fn bad_arguments_are_named() {
         .early_stopping(EarlyStopping::default(), |_| Err(Error::argument("score", 1, "another")));
     let message = failing.run_each(&Init::Random, 2).unwrap_err().to_string();
     assert!(message.contains("`score`"), "{message}");
-    // NaN is no improvement: the start is returned.
-    let nan = Optimiser::new(&posterior, Sgd::default())
-        .early_stopping(EarlyStopping { every: 10, patience: 3 }, |_| Ok(f64::NAN))
-        .run(&[0.5; 6])
-        .unwrap();
-    assert_eq!((nan.step, nan.steps, nan.q), (0, 30, vec![0.5; 6]));
+    // NaN is an error at the start, and no improvement later: the start is returned.
+    let score = |start: f64| {
+        Optimiser::new(&posterior, Sgd::default())
+            .early_stopping(EarlyStopping { every: 10, patience: 3 }, move |q| {
+                Ok(if q == [0.5; 6] { start } else { f64::NAN })
+            })
+            .run(&[0.5; 6])
+    };
+    let nan = score(0.0).unwrap();
+    assert_eq!((nan.step, nan.steps, nan.taken_back, nan.q), (0, 30, 0, vec![0.5; 6]));
+    let message = score(f64::NAN).unwrap_err().to_string();
+    assert!(message.contains("score at the start"), "{message}");
 }

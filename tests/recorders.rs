@@ -267,7 +267,15 @@ fn streamed_classes_are_those_of_the_draws() {
     assert_error(StreamedUncertainty::new(&regression, x.view()), "response of the posterior");
     let other = GaussianTarget::standard(21).unwrap();
     let error = Sampler::new(&other, Mala::default()).run_with(&streamed);
-    assert_error(error, "parameters of the target whose predictions are recorded: found q[21]");
+    assert_error(error, "recorder made for another posterior?): found q[21]");
+    // The same layout, another function.
+    let (posterior, data) = classes();
+    let network = Mlp::new(&[2, 3, 3], Activation::Relu).unwrap();
+    let priors = Priors::all(Normal::new(0.0, 1.0).unwrap());
+    let other = Posterior::new(network, Categorical, &data, priors).unwrap();
+    let streamed = StreamedUncertainty::new(&posterior, x.view()).unwrap();
+    let error = Sampler::new(&other, Mala::default()).run_with(&streamed);
+    assert_error(error, "log likelihood of the target (was the recorder made for another");
 }
 
 #[test]

@@ -228,7 +228,8 @@ fn elements(source: &mut Source, n: u64) -> Result<Vec<u8>, Error> {
     }
     if !source.read_up_to(1)?.is_empty() {
         return Err(source.problem(format!(
-            "the file is too long: its header says that {n} bytes follow, but there are more"
+            "the file is too long, or damaged: its header says that {n} bytes follow, but there are \
+             more"
         )));
     }
     Ok(bytes)
@@ -398,7 +399,7 @@ mod tests {
         );
         assert_eq!(
             message(&reader, &[&images[..], &[0]].concat(), &labels),
-            "images: the file is too long: its header says that 30 bytes follow, but there are more"
+            "images: the file is too long, or damaged: its header says that 30 bytes follow, but there are more"
         );
         assert!(message(&reader, &images, &labels[..12]).starts_with("labels: the file is cut"));
         for n in 0..images.len() {

@@ -223,6 +223,10 @@ impl<'a> Judge<'a> {
         if share > DIVERGENT_LIMIT {
             return divergent;
         }
+        let (chains_off, temperature) = wrong_temperatures(self.unadjusted.as_deref());
+        if !chains_off.is_empty() {
+            return Outcome::WrongTemperature { chains: chains_off, temperature, max_rhat };
+        }
         let wanted = self.ess_per_chain * chains as f64;
         // Written so that a NaN on either side cannot pass.
         if max_rhat <= self.rhat_limit && min_ess >= wanted {
@@ -426,6 +430,16 @@ pub enum Outcome {
         /// The largest R-hat.
         max_rhat: f64,
     },
+    /// The chains agree, but the momenta of a sampler without a test are too hot or too cold: what they agree
+    /// on is not the target.
+    WrongTemperature {
+        /// Those chains.
+        chains: Vec<usize>,
+        /// The temperature that is farthest off, relative to what it should be.
+        temperature: f64,
+        /// The largest R-hat.
+        max_rhat: f64,
+    },
     /// No quantity ever changes, or R-hat is undefined for another reason.
     ConstantQuantities {
         /// How many.
@@ -531,9 +545,9 @@ impl fmt::Display for Verdict {
                 };
                 write!(
                     f,
-                    "not converged: {who} moved (R-hat {}): look at the acceptance rate; reduce the \
-                     step size or start elsewhere",
+                    "not converged: {who} moved (R-hat {}): {}reduce the step size or start elsewhere",
                     ratio(*max_rhat),
+                    if self.unadjusted.is_some() { "" } else { "look at the acceptance rate; " },
                 )
             }
             Outcome::ChainsDrift { drifting, halves_rhat, .. } => {
@@ -559,10 +573,13 @@ impl fmt::Display for Verdict {
             ),
             Outcome::OneChain { drifts, halves_rhat } => write!(
                 f,
-                "not judged: one chain, so that R-hat between chains cannot be computed; its halves \
-                 {} (R-hat {}): run at least 4 chains",
-                if *drifts { "disagree" } else { "do not disagree" },
-                ratio(*halves_rhat),
+                "not judged: one chain, so that R-hat between chains cannot be computed; {}: run at \
+                 least 4 chains",
+                match (halves_rhat.is_nan(), drifts) {
+                    (true, _) => "it never moved, or hardly ever".to_string(),
+                    (_, true) => format!("its halves disagree (R-hat {})", ratio(*halves_rhat)),
+                    _ => format!("its halves do not disagree (R-hat {})", ratio(*halves_rhat)),
+                },
             ),
             Outcome::Divergent { divergences, share, max_rhat } => write!(
                 f,
@@ -573,6 +590,14 @@ impl fmt::Display for Verdict {
                 transitions(*divergences),
                 100.0 * share,
                 ratio(*max_rhat),
+            ),
+            Outcome::WrongTemperature { chains, temperature, max_rhat } => write!(
+                f,
+                "not to be trusted: R-hat is at most {}, but the momenta of {} have {} times their temperature: \
+                 reduce the step size, take larger minibatches, or warm up longer",
+                ratio(*max_rhat),
+                self.chains_listed(chains),
+                ratio(*temperature),
             ),
             Outcome::ConstantQuantities { count } => {
                 let all: usize = self.groups.iter().map(|g| g.quantities).sum();
@@ -623,22 +648,24 @@ impl fmt::Display for Verdict {
                 "; the sampler has no Metropolis test: that chains agree does not show the bias of its step \
                  size"
             )?;
-            let [low, high] = TEMPERATURE_LIMITS;
-            let wrong = |t: &f64| !(low..=high).contains(t);
-            let chains: Vec<usize> =
-                (0..temperatures.len()).filter(|c| wrong(&temperatures[*c])).collect();
-            if let Some(worst) = temperatures.iter().copied().filter(wrong).reduce(f64::max) {
-                write!(
-                    f,
-                    ", and the momenta of {} have {} times their temperature: reduce the step size, take \
-                     larger minibatches, or warm up longer",
-                    self.chains_listed(&chains),
-                    ratio(worst),
-                )?;
+            let (chains, temperature) = wrong_temperatures(Some(temperatures));
+            if !chains.is_empty() && !matches!(self.outcome, Outcome::WrongTemperature { .. }) {
+                let (chains, temperature) = (self.chains_listed(&chains), ratio(temperature));
+                write!(f, "; the momenta of {chains} have {temperature} times their temperature")?;
             }
         }
         Ok(())
     }
+}
+
+/// The chains whose kinetic temperature is out of [`TEMPERATURE_LIMITS`], and the one farthest from 1.
+fn wrong_temperatures(temperatures: Option<&[f64]>) -> (Vec<usize>, f64) {
+    let [low, high] = TEMPERATURE_LIMITS;
+    let all = temperatures.unwrap_or_default();
+    let chains: Vec<usize> = (0..all.len()).filter(|c| !(low..=high).contains(&all[*c])).collect();
+    let off = |t: f64| if t.is_nan() { f64::INFINITY } else { t.ln().abs() };
+    let worst = chains.iter().map(|c| all[*c]).max_by(|a, b| off(*a).total_cmp(&off(*b)));
+    (chains, worst.unwrap_or(1.0))
 }
 
 /// `1 transition`, `2 transitions`.

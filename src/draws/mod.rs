@@ -172,7 +172,7 @@ impl Draws {
             0 => Err(Error::shape(
                 "parameters of the draws",
                 "none: the run kept statistics only",
-                "at least 1",
+                "at least 1 (`StreamedUncertainty` and other recorders predict while the run goes on)",
             )),
             _ => Ok(()),
         }

@@ -69,6 +69,9 @@ pub struct Fit {
     pub step: usize,
     /// The number of steps made, fewer than configured if the ascent stopped early.
     pub steps: usize,
+    /// How many of them led to where something was not finite, and were taken back. If that is many, or
+    /// `step` is 0, the learning rate is too large.
+    pub taken_back: usize,
     /// The evaluations of the held-out score, in order of steps; empty without one.
     pub history: Vec<Evaluation>,
 }
@@ -117,7 +120,7 @@ where
 
     /// Stops as `stopping` says, and returns the point with the best `score`: larger is better.
     ///
-    /// A score that is NaN is no improvement. For the mean log predictive density of held-out rows
+    /// A score that is NaN is no improvement, and an error at the start. For the mean log predictive density of held-out rows
     /// give `|q| held_out.score(q)`, from
     /// [`Posterior::held_out`](crate::target::Posterior::held_out).
     pub fn early_stopping(
@@ -290,9 +293,12 @@ where
     mean.add(stream.estimate(&here));
     if let Some(watch) = &mut watch {
         watch.is_over(0, here.q(), mean.take())?;
+        if watch.history[0].score.is_nan() {
+            return Err(Error::argument("score at the start of the ascent", "NaN", "a number"));
+        }
     }
     let (mut state, mut factor) = (ascent.state(start.len()), 1.0);
-    let mut made = 0;
+    let (mut made, mut taken_back) = (0, 0);
     while made < steps {
         let rate = factor * learning_rate * 0.5 * (1.0 + (PI * made as f64 / steps as f64).cos());
         // The gradient here is known, unless its batch went with a step that was taken back.
@@ -321,6 +327,7 @@ where
             }
             state = ascent.state(start.len());
             factor *= 0.5;
+            taken_back += 1;
         }
         if let Some(watch) = &mut watch
             && (made.is_multiple_of(watch.stopping.every) || made == steps)
@@ -332,12 +339,13 @@ where
     Ok(match watch {
         Some(Watch { q, step, history, .. }) => {
             let log_density = target.log_density(&q, &mut ws);
-            Fit { q, log_density, step, steps: made, history }
+            Fit { q, log_density, step, steps: made, taken_back, history }
         }
         None => {
             let (mut point, step) = if is_exact { (best, best_step) } else { (here, made) };
             let log_density = point.eval(target, &mut ws);
-            Fit { q: point.q().to_vec(), log_density, step, steps: made, history: Vec::new() }
+            let (q, history) = (point.q().to_vec(), Vec::new());
+            Fit { q, log_density, step, steps: made, taken_back, history }
         }
     })
 }

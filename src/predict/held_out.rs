@@ -23,8 +23,8 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
     /// data.
     pub fn held_out(&self, data: &Dataset) -> Result<HeldOut<'_, M, L>, Error> {
         check_inputs(self.model(), data.n_features())?;
-        let y = self.likelihood().encode(data.response(), self.model().n_outputs())?;
         self.check_classes(data.response())?;
+        let y = self.likelihood().encode(data.response(), self.model().n_outputs())?;
         let (x, y) = (self.tiles_of(data.x().view()), Tiles::new(y.view()));
         Ok(HeldOut { posterior: self, x, y })
     }

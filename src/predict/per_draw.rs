@@ -47,8 +47,8 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
         data: &Dataset,
         seed: u64,
     ) -> Result<Predictions, Error> {
-        let y = self.likelihood().encode(data.response(), self.model().n_outputs())?;
         self.check_classes(data.response())?;
+        let y = self.likelihood().encode(data.response(), self.model().n_outputs())?;
         self.check_draws(draws, data.x().view())?;
         let stream = |chain| ChainRng::new(seed, chain).child(RESPONSES);
         let streams = (0..draws.n_chains() as u64).map(stream).collect();
@@ -221,6 +221,7 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
 
     /// Checks that `draws` are of this posterior, and that rows of `x` can be predicted.
     fn check_draws(&self, draws: &Draws, x: ArrayView2<f64>) -> Result<(), Error> {
+        draws.check_any_parameter()?;
         draws.check_layout("parameters of the draws", self.layout())?;
         check_inputs(self.model(), x.ncols())
     }

@@ -96,14 +96,23 @@ impl<'p, M: Model, L: Likelihood> Inputs<'p, M, L> {
         self.posterior.likelihood().n_means(self.posterior.model().n_outputs())
     }
 
-    /// Checks that `target` is a view of the posterior, with all its parameters.
+    /// Checks that `target` is a view of the posterior, with all its parameters: at some q it has the same log
+    /// likelihood, which another activation or another order of classes would change.
     fn check(&self, target: &impl Target) -> Result<(), Error> {
+        let of =
+            |what| format!("{what} of the target (was the recorder made for another posterior?)");
         let (found, expected) = (target.layout(), self.posterior.layout());
-        if found == *expected {
-            return Ok(());
+        if found != *expected {
+            return Err(Error::shape(of("parameters"), found.described(), expected.described()));
         }
-        let what = "parameters of the target whose predictions are recorded";
-        Err(Error::shape(what, found.described(), expected.described()))
+        let q: Vec<f64> = (0..found.dim()).map(|i| 0.1 * (i as f64).sin()).collect();
+        let found = target.log_density(&q, &mut target.workspace()).likelihood;
+        let expected = self.posterior.log_density(&q, &mut self.posterior.workspace()).likelihood;
+        // NaN outside the support.
+        if (found - expected).abs() > 1e-6 * (1.0 + expected.abs()) {
+            return Err(Error::shape(of("log likelihood"), found, expected));
+        }
+        Ok(())
     }
 
     fn scratch(&self) -> Result<Forward<M::Workspace>, Error> {

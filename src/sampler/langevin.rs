@@ -14,8 +14,12 @@
 //!
 //! An integrator advances by a time step h and samples something near that density instead: its bias
 //! vanishes as h -> 0 (and the draws needed grow as 1/h), its noise is whatever the Monte Carlo error
-//! is, and **no diagnostic of the chains shows it**: chains that all sample the wrong density agree. Run
-//! two step sizes, or compare with a kernel that has a Metropolis test.
+//! is, and **R-hat does not show it**: chains that all sample the wrong density agree. Run two step sizes (and two
+//! sizes of minibatches), and compare predictions and the mean log likelihood; or compare with a kernel that has a
+//! Metropolis test. Underdamped kernels have a thermometer, the statistic `kinetic_temperature`, which should be 1
+//! and of which a [verdict](crate::diagnostics::Verdict) speaks. It is a mean over coordinates: in a wide network,
+//! thousands that only the prior holds hide that those which matter are too hot (measured: a temperature of
+//! 1.08 with a training loss 3.7 times too large). Overdamped kernels have none.
 //!
 //! | integrator | bias of averages over q | for U = k q^2/2: Var q times B k |
 //! | --- | --- | --- |
