@@ -117,6 +117,9 @@ impl Every {
     }
 }
 
+/// Arrays of more numbers than this are one entry of a [`Fingerprint`].
+const NAMED_ALONE: usize = 64;
+
 /// What makes a run the one it is: names and values, to be compared and shown.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Fingerprint(BTreeMap<String, String>);
@@ -126,7 +129,8 @@ impl Fingerprint {
         self.0.insert(name.into(), value.to_string());
     }
 
-    /// Adds every number and word of a configuration under its own name.
+    /// Adds every number and word of a configuration under its own name, but long arrays of numbers
+    /// as one checksum: they may be as long as q.
     pub fn add_config(&mut self, name: &str, config: &impl Serialize) -> Result<(), Error> {
         let config = Value::serialized(config).map_err(|e| {
             Error::argument(name, "a configuration that serde refuses", format!("data: {e}"))
@@ -143,6 +147,10 @@ impl Fingerprint {
                 }
             }
             Value::Array(items) => {
+                if let Some(crc) = checksum(items) {
+                    return self
+                        .add(name, format!("{} numbers with checksum {crc:08x}", items.len()));
+                }
                 for (i, value) in items.iter().enumerate() {
                     self.add_value(&format!("{name}[{i}]"), value);
                 }
@@ -171,6 +179,22 @@ impl Fingerprint {
         }
         (!list.is_empty()).then(|| list.join("; "))
     }
+}
+
+/// The checksum of the bits of an array, if it holds nothing but numbers, and many.
+fn checksum(items: &[Value]) -> Option<u32> {
+    if items.len() <= NAMED_ALONE {
+        return None;
+    }
+    let mut crc = crc32fast::Hasher::new();
+    for item in items {
+        match item {
+            Value::Float(x) => crc.update(&x.to_bits().to_le_bytes()),
+            Value::Integer(i) => crc.update(&i128::from(*i).to_le_bytes()),
+            _ => return None,
+        }
+    }
+    Some(crc.finalize())
 }
 
 /// One value of a configuration; floats with as many digits as tell them apart.
@@ -462,6 +486,48 @@ mod tests {
         assert!(differences(Config(0.0, None), Config(-0.0, None)).contains("0.0 there and -0.0"));
         let many = differences(Config(0.0, Some(vec![1; 9])), Config(0.0, Some(vec![2; 9])));
         assert!(many.ends_with("and 5 more"), "{many}");
+    }
+
+    #[test]
+    fn long_arrays_of_numbers_are_one_entry() {
+        #[derive(Serialize)]
+        struct Config<N> {
+            mass: Vec<N>,
+            size: usize,
+        }
+        fn of<N: Serialize>(mass: Vec<N>) -> Fingerprint {
+            run_of(&Config { mass, size: 3 })
+        }
+        let floats = |n: usize| (0..n).map(|i| i as f64 - 7.5).collect::<Vec<_>>();
+        assert_eq!(of(floats(NAMED_ALONE)).0.len(), NAMED_ALONE + 1);
+        let long = of(floats(65));
+        let keys: Vec<_> = long.0.keys().collect();
+        assert_eq!(keys, ["algorithm.mass", "algorithm.size"]);
+        // The checksum by zlib, in Python, of the numbers packed as "<65d".
+        assert_eq!(long.0["algorithm.mass"], "65 numbers with checksum d8b20117");
+        let integers = of((0..65).collect::<Vec<i32>>());
+        assert_eq!(integers.0["algorithm.mass"], "65 numbers with checksum 49ecb2c8");
+        assert_eq!(of(vec!["word"; 65]).0.len(), 66);
+
+        // Every number counts, its sign if it is zero, its place, and how many there are.
+        let differs = |other: Vec<f64>| {
+            let differences = long.differences(&of(other)).unwrap_or_default();
+            let expected = "`algorithm.mass` is 65 numbers with checksum d8b20117 there and ";
+            assert!(differences.starts_with(expected), "{differences}");
+            assert!(!differences.contains(';'), "{differences}");
+        };
+        for i in 0..65 {
+            let mut other = floats(65);
+            other[i] = other[i].next_up();
+            differs(other);
+        }
+        let mut other = floats(65);
+        other.swap(3, 64);
+        differs(other);
+        differs(floats(66));
+        assert_eq!(long.differences(&of(floats(65))), None);
+        let [zero, minus] = [0.0, -0.0].map(|x| of(vec![x; 65]));
+        assert!(zero.differences(&minus).is_some());
     }
 
     #[test]
