@@ -329,6 +329,70 @@ fn a_finished_run_can_be_extended_and_cut() {
     assert_eq!(files.contents().len(), 2, "no temporary file is left");
 }
 
+/// N(0, I), up to a constant.
+struct Standard;
+
+const DIM: usize = 20_000;
+
+impl Target for Standard {
+    type Workspace = ();
+    fn dim(&self) -> usize {
+        DIM
+    }
+    fn workspace(&self) {}
+    fn log_density(&self, q: &[f64], _: &mut ()) -> LogDensity {
+        LogDensity::new(-0.5 * q.iter().map(|q| q * q).sum::<f64>(), 0.0)
+    }
+}
+
+impl GradTarget for Standard {
+    fn log_density_grad(&self, q: &[f64], grad: &mut [f64], ws: &mut ()) -> LogDensity {
+        grad.iter_mut().zip(q).for_each(|(g, q)| *g = -q);
+        self.log_density(q, ws)
+    }
+}
+
+#[test]
+fn a_head_has_the_documented_size() {
+    /// Bytes per parameter and chain, late in warm-up and after it.
+    fn bytes<A>(algorithm: A) -> [f64; 2]
+    where
+        A: Clone + Serialize + for<'t> Algorithm<&'t Standard>,
+    {
+        [true, false].map(|in_warmup| {
+            let (files, stop) = (Files::new(), StopHandle::new());
+            let draws = Sampler::new(&Standard, algorithm.clone())
+                .chains(2)
+                .warmup(300)
+                .draws(2)
+                .stop_handle(&stop)
+                .on_progress(|p| {
+                    if in_warmup && p.done > 200 {
+                        stop.stop();
+                    }
+                })
+                .checkpoint(files.path(), Every::default())
+                .run()
+                .unwrap();
+            assert_eq!(draws.n_draws() == 0, in_warmup);
+            std::fs::metadata(files.path()).unwrap().len() as f64 / (2 * DIM) as f64
+        })
+    }
+    let mass = Mass::Diagonal((0..DIM).map(|i| 1.0 + i as f64 / DIM as f64).collect());
+    for (name, [warmup, after], found) in [
+        ("Rwm", [36.0, 30.0], bytes(Rwm::default())),
+        ("Mala", [42.0, 36.0], bytes(Mala::default())),
+        ("Hmc", [66.0, 30.0], bytes(Hmc { max_steps: 3, ..Hmc::default() })),
+        ("Nuts", [66.0, 30.0], bytes(Nuts { max_depth: 3, ..Nuts::default() })),
+        ("Baoab", [36.0; 2], bytes(Baoab::<FullGrad>::default())),
+        ("with masses", [36.0; 2], bytes(Baoab { mass, ..Baoab::<FullGrad>::default() })),
+    ] {
+        println!("{name}: {found:.1?}");
+        let near = |a: f64, b: f64| (a - b).abs() < 0.5;
+        assert!(near(found[0], warmup) && near(found[1], after), "{name}: {found:?}");
+    }
+}
+
 #[test]
 fn the_file_of_draws_is_a_plain_array() {
     let files = Files::new();

@@ -11,6 +11,7 @@ use approx::assert_relative_eq;
 use bnn_mcmc::diagnostics::{CovarianceComparison, Stein, Symmetries};
 use bnn_mcmc::draws::recorder::{ChainPlan, OneDraw};
 use bnn_mcmc::prelude::*;
+use bnn_mcmc::sampler::Algorithm;
 use bnn_mcmc::testing::GaussianTarget;
 use ndarray::{Array1, Array2, ArrayView2, Axis, array, s};
 use rand::RngCore;
@@ -221,7 +222,7 @@ fn every_kth_draw_is_stored_in_single_precision() {
     let many = Sampler::new(&posterior, Mala::default()).draws(huge).keep(Keep::Statistics);
     assert_error(many.run(), "GiB per chain");
     let recorder = EveryKth { every: 2, keep: Keep::All };
-    let plan = ChainPlan { chain: 0, chains: 1, draws: huge };
+    let plan = ChainPlan { chain: 0, chains: 1, draws: huge, run: 0 };
     let error = recorder.begin(&posterior, plan, None);
     assert_error(error, "14 numbers per draw need 29360128.0 GiB per chain");
 }
@@ -641,17 +642,30 @@ fn files_are_not_overwritten() {
         assert_eq!(sampler.run_with(&on_disk).unwrap().1[1].n_rows(), 10);
         assert!(contents() == twenty);
     }
-    // What was written after the checkpoint is cut off: whole rows, and a part of one.
+    // What was written after the checkpoint is cut off with the next row: whole rows, and a part
+    // of one.
     let whole = OnDisk { path: folder.path().join("whole"), ..on_disk.clone() };
     short(&whole, 40, None).unwrap();
+    let forty = [0, 1].map(|chain| std::fs::read(whole.file(chain)).unwrap());
+    let saved = Checkpoint::of(&checkpoint);
     for extra in [0, 5, 12, 30] {
         for (chain, bytes) in twenty.iter().enumerate() {
-            let whole = std::fs::read(whole.file(chain)).unwrap();
-            assert!(whole.starts_with(bytes));
-            std::fs::write(on_disk.file(chain), &whole[..bytes.len() + extra]).unwrap();
+            assert!(forty[chain].starts_with(bytes));
+            let found = &forty[chain][..bytes.len() + extra];
+            std::fs::write(on_disk.file(chain), found).unwrap();
         }
-        short(&on_disk, 20, Some(&checkpoint)).unwrap();
-        assert!(contents() == twenty);
+        let found = contents();
+        for draws in [20, 21] {
+            short(&on_disk, draws, Some(&checkpoint)).unwrap();
+            assert!(contents() == found, "no row was added");
+        }
+        short(&on_disk, 22, Some(&checkpoint)).unwrap();
+        let row = (forty[0].len() - twenty[0].len()) / 10;
+        assert!((0..2).all(|c| contents()[c] == forty[c][..twenty[c].len() + row]));
+        saved.restore();
+    }
+    for (chain, bytes) in twenty.iter().enumerate() {
+        std::fs::write(on_disk.file(chain), bytes).unwrap();
     }
     // Files that are not what the checkpoint says are left alone.
     let refused = |bytes: &[u8], message: &str| {
@@ -661,14 +675,252 @@ fn files_are_not_overwritten() {
         std::fs::write(on_disk.file(1), &twenty[1]).unwrap();
     };
     refused(&twenty[1][..twenty[1].len() - 1], "run.chain1: it is truncated");
-    refused(&twenty[0], "run.chain1: it is not the file of this chain");
-    refused(b"", "run.chain1: it is not the file of this chain");
+    let not = "run.chain1: it is not the file of this chain of this run";
+    refused(&twenty[0], &format!("{not}: its `chain` is 0, expected 1"));
+    refused(b"", &format!("{not}: it is truncated"));
+    let mut damaged = twenty[1].clone();
+    *damaged.last_mut().unwrap() ^= 1;
+    refused(&damaged, "run.chain1: it is damaged: the checksum of row 9 is wrong");
     std::fs::remove_file(on_disk.file(0)).unwrap();
     assert!(assert_error(short(&on_disk, 40, Some(&checkpoint)), "run.chain0").is_io());
     std::fs::write(on_disk.file(0), &twenty[0]).unwrap();
     short(&on_disk, 40, Some(&checkpoint)).unwrap();
-    let forty = [0, 1].map(|chain| std::fs::read(whole.file(chain)).unwrap());
     assert!(contents() == forty);
+}
+
+/// The two files of a checkpoint as they were.
+struct Checkpoint([(PathBuf, Vec<u8>); 2]);
+
+impl Checkpoint {
+    fn of(path: &Path) -> Self {
+        let draws = PathBuf::from(format!("{}.draws", path.display()));
+        Self([path.into(), draws].map(|path| (path.clone(), std::fs::read(path).unwrap())))
+    }
+    fn restore(&self) {
+        for (path, bytes) in &self.0 {
+            std::fs::write(path, bytes).unwrap();
+        }
+    }
+}
+
+/// Two chains on a Gaussian with this mean, every second draw on disk.
+#[derive(Clone)]
+struct Files {
+    on_disk: OnDisk,
+    checkpoint: PathBuf,
+    mean: f64,
+    seed: u64,
+}
+
+impl Files {
+    fn new(folder: &Path, name: &str) -> Self {
+        let on_disk = OnDisk { path: folder.join(name), every: 2, keep: Keep::All };
+        let checkpoint = folder.join(format!("{name}.checkpoint"));
+        Self { on_disk, checkpoint, mean: 1.0, seed: 1 }
+    }
+    /// Until there are this many draws; without any, until some iteration of warm-up.
+    fn run(&self, draws: Option<usize>, checkpoint: bool) -> Result<(), Error> {
+        let target = GaussianTarget::new(vec![self.mean, -2.0], &[1.0, 0.6, 0.6, 2.0]).unwrap();
+        let stop = StopHandle::new();
+        let mut sampler = Sampler::new(&target, Mala::default())
+            .chains(2)
+            .warmup(30)
+            .draws(draws.unwrap_or(1))
+            .seed(self.seed)
+            .stop_handle(&stop)
+            .on_progress(|p| {
+                if draws.is_none() {
+                    assert_eq!(p.phase, bnn_mcmc::sampler::Phase::Warmup);
+                    stop.stop();
+                }
+            });
+        if checkpoint {
+            sampler = sampler.checkpoint(&self.checkpoint, Every::default());
+        }
+        sampler.run_with(&self.on_disk).map(|_| ())
+    }
+    fn contents(&self) -> [Vec<u8>; 2] {
+        [0, 1].map(|chain| std::fs::read(self.on_disk.file(chain)).unwrap())
+    }
+    fn replace(&self, chain: usize, bytes: &[u8]) {
+        std::fs::write(self.on_disk.file(chain), bytes).unwrap();
+    }
+    fn remove(&self) {
+        (0..2).for_each(|chain| std::fs::remove_file(self.on_disk.file(chain)).unwrap());
+    }
+    /// A resume is refused with this message, and leaves the files as they are.
+    #[track_caller]
+    fn refuses(&self, draws: usize, message: &str) {
+        let before = self.contents();
+        let error = assert_error(self.run(Some(draws), true), message);
+        assert!(error.is_checkpoint(), "{error}");
+        assert!(self.contents() == before, "the files were changed");
+    }
+}
+
+#[test]
+fn a_stop_in_warm_up_does_not_hand_over_files_of_another_run() {
+    let folder = tempfile::tempdir().unwrap();
+    let files = Files::new(folder.path(), "run");
+    let other = Files { seed: 2, ..files.clone() };
+    files.run(None, true).unwrap();
+    let in_warmup = Checkpoint::of(&files.checkpoint);
+    assert!(!files.on_disk.file(0).exists());
+    // Another run takes the names. All of it stays, also if only a part is left.
+    other.run(Some(40), false).unwrap();
+    let written = other.contents();
+    let not = "run.chain0: it is not the file of this chain of this run: its `run` is";
+    files.refuses(40, not);
+    let header = written[0].len() - 20 * 12;
+    for length in [header, header + 5] {
+        files.replace(0, &written[0][..length]);
+        files.refuses(40, not);
+    }
+    files.replace(0, &written[0]);
+    // It takes them while this one is in its warm-up.
+    other.remove();
+    let mut ran = false;
+    let target = GaussianTarget::new(vec![1.0, -2.0], &[1.0, 0.6, 0.6, 2.0]).unwrap();
+    let sampler = Sampler::new(&target, Mala::default()).chains(2).warmup(30).draws(40).seed(1);
+    let sampler = sampler.checkpoint(&files.checkpoint, Every::default()).on_progress(|p| {
+        if !std::mem::replace(&mut ran, true) {
+            assert_eq!(p.phase, bnn_mcmc::sampler::Phase::Warmup);
+            other.run(Some(40), false).unwrap();
+        }
+    });
+    let (draws, _) = sampler.run_with(&files.on_disk).unwrap();
+    let error = draws.info().recorder_error.as_ref().unwrap();
+    assert!(error.contains("run.chain"), "{error}");
+    assert!(other.contents() == written);
+    other.remove();
+
+    // A process that is killed after its first rows, and before a checkpoint has them, goes on.
+    let whole = Files::new(folder.path(), "whole");
+    whole.run(Some(40), false).unwrap();
+    let whole = whole.contents();
+    for length in [0, 3, header - 1, header, header + 5, header + 12, whole[0].len()] {
+        in_warmup.restore();
+        files.replace(0, &whole[0][..length]);
+        files.replace(1, &whole[1]);
+        files.run(None, true).unwrap();
+        assert!(files.contents() == [whole[0][..length].to_vec(), whole[1].clone()]);
+        files.run(Some(40), true).unwrap();
+        assert!(files.contents() == whole);
+    }
+    // Chain 1 refuses: nothing of chain 0 is cut.
+    in_warmup.restore();
+    files.replace(1, &written[1]);
+    files.refuses(40, "run.chain1: it is not the file of this chain of this run: its `run` is");
+}
+
+#[test]
+fn rows_that_the_checkpoint_does_not_know_are_not_gone_on_from() {
+    let folder = tempfile::tempdir().unwrap();
+    let files = Files::new(folder.path(), "run");
+    files.run(Some(40), true).unwrap();
+    let own = files.contents();
+    // Of another seed the file says so; other data have the same id, and other rows.
+    let seed = Files { seed: 2, ..files.clone() };
+    let data = Files { mean: 1.5, ..files.clone() };
+    let not = "it is not the file of this chain of this run";
+    for (other, message) in
+        [(seed, "its `run` is"), (data, "the checksum of its first 20 rows is ")]
+    {
+        files.remove();
+        other.run(Some(60), false).unwrap();
+        assert_eq!(other.contents()[0].len(), own[0].len() + 10 * 12);
+        let id = |on_disk: &OnDisk| ChainFile::open(on_disk.file(0)).unwrap().run();
+        let others = id(&other.on_disk);
+        files.refuses(80, &format!("run.chain0: {not}: {message}"));
+        files.replace(0, &own[0]);
+        assert_eq!(id(&files.on_disk) == others, message.contains("rows"));
+        files.refuses(80, &format!("run.chain1: {not}: {message}"));
+        // Chain 1 refuses: nothing of chain 0 is cut.
+        files.replace(0, &[&own[0][..], &[7; 30]].concat());
+        files.refuses(80, "run.chain1");
+        // Its rows in another order.
+        let (a, b) = own[1].split_at(own[1].len() - 12);
+        let (a, c) = a.split_at(a.len() - 12);
+        files.replace(1, &[a, b, c].concat());
+        files.refuses(80, "run.chain1: it is not the file of this chain of this run: the checksum");
+    }
+    own.iter().enumerate().for_each(|(chain, own)| files.replace(chain, own));
+    files.run(Some(60), true).unwrap();
+    let whole = Files::new(folder.path(), "whole");
+    whole.run(Some(60), false).unwrap();
+    assert!(files.contents() == whole.contents());
+}
+
+#[test]
+fn chains_of_different_runs_are_not_read_as_one() {
+    let folder = tempfile::tempdir().unwrap();
+    let [a, b] = ["a", "b"].map(|name| Files::new(folder.path(), name));
+    let b = Files { seed: 2, ..b };
+    a.run(Some(40), false).unwrap();
+    b.run(Some(40), false).unwrap();
+    let run = |files: &Files, chain| ChainFile::open(files.on_disk.file(chain)).unwrap().run();
+    assert_eq!(run(&a, 0), run(&a, 1));
+    assert_ne!(run(&a, 0), run(&b, 0));
+    OnDisk::read(&a.on_disk.path).unwrap();
+    a.replace(1, &b.contents()[1]);
+    let message = format!(
+        "a.chain1: it is not of the run of chain 0, or not of this chain: its `run` is {:08x}, \
+         expected {:08x}",
+        run(&b, 0),
+        run(&a, 0)
+    );
+    assert!(assert_error(OnDisk::read(&a.on_disk.path), &message).is_data());
+}
+
+/// Records the number of its run.
+struct Id;
+
+impl<T: Target> Recorder<T> for Id {
+    type Record = u32;
+    type State = u32;
+    fn begin(&self, _: &T, plan: ChainPlan, from: Option<u32>) -> Result<u32, Error> {
+        assert!(from.is_none_or(|from| from == plan.run));
+        Ok(plan.run)
+    }
+    fn record(&self, _: &mut u32, _: &T, _: OneDraw, _: &mut T::Workspace) -> Result<(), Error> {
+        Ok(())
+    }
+    fn state(&self, run: &u32) -> Result<u32, Error> {
+        Ok(*run)
+    }
+}
+
+#[test]
+fn a_run_has_a_number_of_its_own() {
+    let target = GaussianTarget::standard(2).unwrap();
+    fn id<T: GradTarget, A: for<'t> Algorithm<&'t T>>(sampler: Sampler<T, A>) -> u32 {
+        let ids = sampler.run_with(&Id).unwrap().1;
+        assert!(ids.iter().all(|id| *id == ids[0]), "all chains have the same");
+        ids[0]
+    }
+    let mala = || Sampler::new(&target, Mala::default()).chains(2).warmup(10).draws(10).seed(3);
+    let rwm = Sampler::new(&target, Rwm::default()).chains(2).warmup(10).draws(10).seed(3);
+    let stop = StopHandle::new();
+    let wrapped = Stopping { inner: target.clone(), left: AtomicI64::new(i64::MAX), stop };
+    let wrapped = Sampler::new(&wrapped, Mala::default()).chains(2).warmup(10).draws(10).seed(3);
+    let all = [
+        id(mala()),
+        id(mala().seed(4)),
+        id(mala().chains(3)),
+        id(mala().warmup(11)),
+        id(mala().thin(2)),
+        id(rwm),
+        id(wrapped),
+    ];
+    let different: std::collections::BTreeSet<u32> = all.into_iter().collect();
+    assert_eq!(different.len(), all.len());
+    // What may change when a run goes on does not change it.
+    assert_eq!(id(mala().draws(20).threads(1).keep(Keep::Statistics)), all[0]);
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("run");
+    for draws in [5, 15] {
+        assert_eq!(id(mala().draws(draws).checkpoint(&path, Every::default())), all[0]);
+    }
 }
 
 #[test]

@@ -486,6 +486,13 @@ impl<'t, T: Target, A: Algorithm<&'t T>> Sampler<'t, T, A> {
         Ok((Draws::from_chains(kept.layout.clone(), stat_names, values, info), records))
     }
 
+    /// [`ChainPlan::run`].
+    fn id(&self) -> u32 {
+        let Self { seed, chains, warmup, thin, .. } = self;
+        let types = [std::any::type_name::<A>(), std::any::type_name::<T>()].join(" on ");
+        crc32fast::hash(format!("{seed} {chains} {warmup} {thin} {types}").as_bytes())
+    }
+
     /// Begins the records of all chains, from what `state` gives for each.
     fn begin<R: Recorder<T>>(
         &self,
@@ -493,9 +500,10 @@ impl<'t, T: Target, A: Algorithm<&'t T>> Sampler<'t, T, A> {
         chains: &mut [Chain<'t, T, A::Kernel, R::Record>],
         mut state: impl FnMut(usize) -> Option<R::State>,
     ) -> Result<(), Error> {
+        let run = self.id();
         for chain in chains {
             let index = chain.index;
-            let plan = ChainPlan { chain: index, chains: self.chains, draws: self.draws };
+            let plan = ChainPlan { chain: index, chains: self.chains, draws: self.draws, run };
             chain.record = Some(recorder.begin(self.target, plan, state(index))?);
         }
         Ok(())

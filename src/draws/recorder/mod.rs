@@ -126,7 +126,7 @@ mod on_disk;
 pub use crate::predict::streamed::{StreamedMoments, StreamedUncertainty};
 pub use every_kth::{EveryKth, StoredDraws};
 pub use moments::{Moments, RunningMoments};
-pub use on_disk::{ChainFile, FileRecord, OnDisk};
+pub use on_disk::{ChainFile, FileRecord, FileState, OnDisk};
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -154,6 +154,12 @@ pub struct ChainPlan {
     pub chains: usize,
     /// Draws of each chain, if nothing ends the run early.
     pub draws: usize,
+    /// What tells records of this run from those of others: the CRC-32 of seed, chains, warm-up,
+    /// thinning and the names of the types of algorithm and target. The same for all chains, and
+    /// when the run is repeated or goes on, to more draws too. The configuration of the algorithm
+    /// and the data are not part of it, which only a [checkpoint](crate::draws::checkpoint) knows;
+    /// and one in 4e9 other runs has the same number.
+    pub run: u32,
 }
 
 /// Sees every draw of every chain and keeps what it wants. See the [module](self).

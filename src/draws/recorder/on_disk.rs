@@ -26,14 +26,21 @@ use crate::target::Target;
 /// are flushed to the disk; without checkpoints that is up to the operating system (on Linux some
 /// 30 seconds).
 ///
-/// **Resuming.** With a [checkpoint](crate::draws::checkpoint), files are cut back to where it was
-/// written, and the run goes on exactly. Without one a file that exists is an error: move it away.
-/// A file is begun with the first draw that it holds.
+/// **Resuming.** With a [checkpoint](crate::draws::checkpoint) the run goes on exactly, if the files
+/// are of this run by [`ChainPlan::run`], and if they begin with the rows that the checkpoint knows,
+/// which are read once and compared by their CRC-32. Anything else is an error, and the files stay
+/// as they are. What follows these rows is cut off with the first row that is added; if none is
+/// added, it stays. Without a checkpoint a file that exists is an error: move it away. A file is
+/// begun with the first draw that it holds.
+///
+/// A checkpoint without rows can vouch for none: rows that a killed process has written after it
+/// are written anew if `ChainPlan::run` agrees, which does not notice other data or another step
+/// size.
 ///
 /// **Format.** 16 bytes of magic number; version, length and CRC-32 of the header (u32); the header
-/// in CBOR (names and shapes of the blocks, k, chain, number of chains); rows of little-endian f32,
-/// one draw each, followed by their CRC-32. An f32 has seven digits, and is infinite from 3.4e38
-/// on.
+/// in CBOR (names and shapes of the blocks, k, chain, number of chains, `ChainPlan::run`); rows of
+/// little-endian f32, one draw each, followed by their CRC-32. An f32 has seven digits, and is
+/// infinite from 3.4e38 on.
 ///
 /// ```
 /// use bnn_mcmc::prelude::*;
@@ -72,7 +79,8 @@ impl OnDisk {
     /// bytes per parameter, draw and chain.
     ///
     /// # Errors
-    /// If a file is missing, damaged, or of another run than that of chain 0.
+    /// If a file is missing, damaged, or of another run than that of chain 0, by
+    /// [`ChainFile::run`].
     pub fn read(path: impl AsRef<Path>) -> Result<Draws, Error> {
         let path = path.as_ref();
         let first = ChainFile::open(file_of(path, 0))?;
@@ -81,9 +89,10 @@ impl OnDisk {
         let mut files = Vec::new();
         for chain in 0..chains {
             let file = ChainFile::open(file_of(path, chain))?;
-            if file.header != (Header { chain, ..expected.clone() }) {
+            let expected = Header { chain, ..expected.clone() };
+            if let Some(difference) = file.header.difference(&expected) {
                 let problem = "it is not of the run of chain 0, or not of this chain";
-                return Err(table(&file.path, problem));
+                return Err(table(&file.path, format!("{problem}: {difference}")));
             }
             files.push(file);
         }
@@ -111,7 +120,7 @@ fn table(path: &Path, problem: impl Into<String>) -> Error {
 }
 
 const MAGIC: &[u8; 16] = b"bnn-mcmc rows\r\n\x1a";
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 /// Magic number; version, length and checksum of the header.
 const FIXED: usize = 16 + 4 + 4 + 4;
 
@@ -122,9 +131,28 @@ struct Header {
     every: usize,
     chain: usize,
     chains: usize,
+    /// [`ChainPlan::run`].
+    run: u32,
 }
 
 impl Header {
+    /// What is not as expected, if anything is not.
+    fn difference(&self, expected: &Self) -> Option<String> {
+        let fields = |header: &Self| {
+            let blocks = header.blocks.iter().map(|(name, shape)| format!("{name}{shape:?}"));
+            [
+                ("parameters", blocks.collect::<Vec<_>>().join(" ")),
+                ("every", header.every.to_string()),
+                ("chain", header.chain.to_string()),
+                ("chains", header.chains.to_string()),
+                ("run", format!("{:08x}", header.run)),
+            ]
+        };
+        let mut pairs = fields(self).into_iter().zip(fields(expected));
+        let ((name, found), (_, expected)) = pairs.find(|(found, expected)| found != expected)?;
+        Some(format!("its `{name}` is {found}, expected {expected}"))
+    }
+
     fn encode(&self) -> Result<Vec<u8>, String> {
         let mut bytes = vec![0; FIXED];
         ciborium::into_writer(self, &mut bytes).map_err(|e| e.to_string())?;
@@ -183,18 +211,38 @@ fn row_bytes(width: usize) -> usize {
     4 * width + 4
 }
 
+/// The numbers of a row with its checksum, if that is right.
+fn numbers_of(row: &[u8]) -> Option<&[u8]> {
+    let (numbers, crc) = row.split_last_chunk()?;
+    (*crc == crc32fast::hash(numbers).to_le_bytes()).then_some(numbers)
+}
+
+/// What a checkpoint knows of the file of one chain. From [`OnDisk`].
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct FileState {
+    /// [`ChainPlan::run`].
+    run: u32,
+    rows: u64,
+    /// See [`FileRecord`].
+    crc: u32,
+}
+
 /// The file of one chain while the run writes it, and afterwards a note of where it is. From
 /// [`OnDisk`].
 #[derive(Debug)]
 pub struct FileRecord {
     path: PathBuf,
     kept: Kept,
+    run: u32,
     header: Vec<u8>,
-    /// `None` before the first row.
+    /// `None` if there is none yet.
     file: Option<File>,
-    /// Whether what there is of a file may be overwritten.
-    is_ours: bool,
+    /// Whether what may follow the rows in the file was cut off.
+    is_cut: bool,
     rows: u64,
+    /// Of the numbers of all rows. Their own checksums are left out: the CRC of data with their CRC
+    /// behind them does not depend on the data.
+    crc: crc32fast::Hasher,
     row: Vec<u8>,
 }
 
@@ -209,39 +257,66 @@ impl FileRecord {
         self.rows
     }
 
-    /// Cuts the file back to its first `rows` rows, which must be there, to go on from them.
-    fn resume(&mut self, rows: u64) -> Result<(), Error> {
+    /// Takes up the file, which must be the one of `header` and begin with the rows of `from`.
+    /// Changes nothing on disk.
+    fn resume(&mut self, header: &Header, from: FileState) -> Result<(), Error> {
         let problem = |problem: String| Error::checkpoint(&self.path, problem);
         let refused = |e| Error::io(&self.path, e);
-        let mut file = match File::options().read(true).write(true).open(&self.path) {
-            Err(e) if e.kind() == ErrorKind::NotFound && rows == 0 => {
-                self.is_ours = true;
-                return Ok(());
-            }
+        if from.run != self.run {
+            return Err(problem(format!(
+                "the checkpoint is of run {:08x}, and this is run {:08x}: seed, chains, warm-up, \
+                 thinning, or the type of algorithm or target differ",
+                from.run, self.run
+            )));
+        }
+        let file = match File::options().read(true).write(true).open(&self.path) {
+            Err(e) if e.kind() == ErrorKind::NotFound && from.rows == 0 => return Ok(()),
             file => file.map_err(refused)?,
         };
         let length = file.metadata().map_err(refused)?.len();
+        let mut file = BufReader::with_capacity(1 << 16, file);
         let mut found = Vec::new();
         (&mut file).take(self.header.len() as u64).read_to_end(&mut found).map_err(refused)?;
         // A file may have been begun after the checkpoint, and not even its header be whole.
-        let is_begun = rows == 0 && self.header.starts_with(&found);
+        let is_begun = from.rows == 0 && self.header.starts_with(&found);
         if found != self.header && !is_begun {
-            return Err(problem("it is not the file of this chain of this run".into()));
+            file.rewind().map_err(refused)?;
+            let difference = match Header::decode(&mut file, length) {
+                Ok((found, _)) => found.difference(header),
+                Err(problem) => Some(problem),
+            };
+            let difference = difference.unwrap_or_else(|| "its header differs".into());
+            let what = "it is not the file of this chain of this run";
+            return Err(problem(format!("{what}: {difference}")));
         }
-        self.is_ours = true;
-        if rows == 0 {
-            return Ok(());
+        let end = self.end_of(from.rows);
+        if from.rows > 0 && length < end {
+            return Err(problem(format!("it is truncated: {length} bytes are left of {end}")));
         }
-        let row = row_bytes(self.kept.dim()) as u64;
-        let end = self.header.len() as u64 + row * rows;
-        if length < end {
-            let problem = format!("it is truncated: {length} bytes are left of {end}");
-            return Err(Error::checkpoint(&self.path, problem));
+        self.row.resize(row_bytes(self.kept.dim()), 0);
+        for row in 0..from.rows {
+            file.read_exact(&mut self.row).map_err(refused)?;
+            let Some(numbers) = numbers_of(&self.row) else {
+                return Err(problem(format!("it is damaged: the checksum of row {row} is wrong")));
+            };
+            self.crc.update(numbers);
         }
-        file.set_len(end).map_err(refused)?;
-        file.seek(SeekFrom::Start(end)).map_err(refused)?;
-        (self.file, self.rows) = (Some(file), rows);
+        let crc = self.crc.clone().finalize();
+        if crc != from.crc {
+            return Err(problem(format!(
+                "it is not the file of this chain of this run: the checksum of its first {} rows \
+                 is {crc:08x}, and {:08x} in the checkpoint",
+                from.rows, from.crc
+            )));
+        }
+        (self.file, self.rows) = (Some(file.into_inner()), from.rows);
         Ok(())
+    }
+
+    /// Where the first `rows` rows end.
+    fn end_of(&self, rows: u64) -> u64 {
+        let row = row_bytes(self.kept.dim()) as u64;
+        row.saturating_mul(rows).saturating_add(self.header.len() as u64)
     }
 
     fn write(&mut self, q: &[f64]) -> std::io::Result<()> {
@@ -249,19 +324,24 @@ impl FileRecord {
         for x in self.kept.slices(q).flatten() {
             self.row.extend_from_slice(&(*x as f32).to_le_bytes());
         }
+        self.crc.update(&self.row);
         let crc = crc32fast::hash(&self.row);
         self.row.extend_from_slice(&crc.to_le_bytes());
         let mut file = match self.file.take() {
             Some(file) => file,
-            None => {
-                let mut options = File::options();
-                options.write(true).create_new(!self.is_ours).create(true).truncate(self.is_ours);
-                let mut file = options.open(&self.path)?;
+            None => File::options().write(true).create_new(true).open(&self.path)?,
+        };
+        // Only now have all chains and recorders begun, so that nothing is cut if one refuses.
+        if !self.is_cut {
+            let end = if self.rows == 0 { 0 } else { self.end_of(self.rows) };
+            file.set_len(end)?;
+            file.seek(SeekFrom::Start(end))?;
+            if self.rows == 0 {
                 file.write_all(&self.header)?;
                 sync_folder(&self.path)?;
-                file
             }
-        };
+            self.is_cut = true;
+        }
         file.write_all(&self.row)?;
         self.file = Some(file);
         self.rows += 1;
@@ -271,10 +351,14 @@ impl FileRecord {
 
 impl<T: Target> Recorder<T> for OnDisk {
     type Record = FileRecord;
-    /// The number of rows.
-    type State = u64;
+    type State = FileState;
 
-    fn begin(&self, target: &T, plan: ChainPlan, from: Option<u64>) -> Result<FileRecord, Error> {
+    fn begin(
+        &self,
+        target: &T,
+        plan: ChainPlan,
+        from: Option<FileState>,
+    ) -> Result<FileRecord, Error> {
         check_every(self.every)?;
         let kept = self.keep.of(&target.layout())?.check_any()?;
         let path = self.file(plan.chain);
@@ -284,13 +368,21 @@ impl<T: Target> Recorder<T> for OnDisk {
             every: self.every,
             chain: plan.chain,
             chains: plan.chains,
+            run: plan.run,
         };
-        let header = header.encode().map_err(|problem| table(&path, problem))?;
-        let row = room(1, row_bytes(kept.dim()))?;
-        let (file, is_ours, rows) = (None, false, 0);
-        let mut record = FileRecord { path, kept, header, file, is_ours, rows, row };
-        if let Some(rows) = from {
-            record.resume(rows)?;
+        let mut record = FileRecord {
+            header: header.encode().map_err(|problem| table(&path, problem))?,
+            row: room(1, row_bytes(kept.dim()))?,
+            path,
+            kept,
+            run: plan.run,
+            file: None,
+            is_cut: false,
+            rows: 0,
+            crc: crc32fast::Hasher::new(),
+        };
+        if let Some(from) = from {
+            record.resume(&header, from)?;
             return Ok(record);
         }
         let folder = record.path.parent().filter(|f| !f.as_os_str().is_empty());
@@ -317,11 +409,12 @@ impl<T: Target> Recorder<T> for OnDisk {
         }
     }
 
-    fn state(&self, record: &FileRecord) -> Result<u64, Error> {
+    fn state(&self, record: &FileRecord) -> Result<FileState, Error> {
         if let Some(file) = &record.file {
             file.sync_data().map_err(|e| Error::io(&record.path, e))?;
         }
-        Ok(record.rows)
+        let crc = record.crc.clone().finalize();
+        Ok(FileState { run: record.run, rows: record.rows, crc })
     }
 
     fn config(&self) -> String {
@@ -387,6 +480,11 @@ impl ChainFile {
         self.header.chains
     }
 
+    /// The run, by [`ChainPlan::run`]: the same in the files of all its chains.
+    pub fn run(&self) -> u32 {
+        self.header.run
+    }
+
     /// The number of whole rows, read or not.
     pub fn n_rows(&self) -> usize {
         self.rows
@@ -394,11 +492,10 @@ impl ChainFile {
 
     fn next_row(&mut self) -> Result<Vec<f32>, Error> {
         self.file.read_exact(&mut self.row).map_err(|e| Error::io(&self.path, e))?;
-        let (numbers, crc) = self.row.split_at(4 * self.layout.dim());
-        if crc != crc32fast::hash(numbers).to_le_bytes() {
+        let Some(numbers) = numbers_of(&self.row) else {
             let problem = format!("it is damaged: the checksum of row {} is wrong", self.read);
             return Err(table(&self.path, problem));
-        }
+        };
         Ok(numbers.as_chunks().0.iter().map(|bytes| f32::from_le_bytes(*bytes)).collect())
     }
 }
