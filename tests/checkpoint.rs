@@ -388,8 +388,10 @@ fn a_head_has_the_documented_size() {
         ("with masses", [36.0; 2], bytes(Baoab { mass, ..Baoab::<FullGrad>::default() })),
     ] {
         println!("{name}: {found:.1?}");
-        let near = |a: f64, b: f64| (a - b).abs() < 0.5;
-        assert!(near(found[0], warmup) && near(found[1], after), "{name}: {found:?}");
+        // Where in warm-up the run was stopped depends on the clock; preconditioners learn in windows, and
+        // may hold the sums of two.
+        let most = warmup + 24.0;
+        assert!(found[0] < most && (found[1] - after).abs() < 0.5, "{name}: {found:?}");
     }
 }
 
