@@ -67,8 +67,8 @@
 //! Every draw is written once, as 8 (kept parameters + statistics) bytes. Each checkpoint adds the
 //! head, two flushes to the disk, and one log density per chain. Chains wait meanwhile. Measured,
 //! the head has 30 (RWM, HMC, NUTS) or 36 (MALA, BAOAB) bytes per parameter and chain; in warm-up,
-//! while a diagonal preconditioner is learnt, 36 to 48 (RWM), 42 and more (MALA), 66 and more (HMC,
-//! NUTS). A dense preconditioner has 9 per pair of parameters, in warm-up 18. Numbers of the algorithm's
+//! while a diagonal preconditioner is learnt, 48 (RWM), 54 (MALA) or 66 (HMC, NUTS). A dense
+//! preconditioner has 9 per pair of parameters, in warm-up 18. Numbers of the algorithm's
 //! configuration, such as masses, add nothing if there are many: the head has their checksum.
 //!
 //! Measured on a virtual machine with a shared disk: 6 to 20 ms per checkpoint, and 300 to 850 MB/s

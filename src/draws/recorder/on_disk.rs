@@ -26,12 +26,12 @@ use crate::target::Target;
 /// are flushed to the disk; without checkpoints that is up to the operating system (on Linux some
 /// 30 seconds).
 ///
-/// **Resuming.** With a [checkpoint](crate::draws::checkpoint) the run goes on exactly, if the files
-/// are of this run by [`ChainPlan::run`], and if they begin with the rows that the checkpoint knows,
-/// which are read once and compared by their CRC-32. Anything else is an error, and the files stay
-/// as they are. What follows these rows is cut off with the first row that is added; if none is
-/// added, it stays. Without a checkpoint a file that exists is an error: move it away. A file is
-/// begun with the first draw that it holds.
+/// **Resuming.** With a [checkpoint](crate::draws::checkpoint) the run goes on exactly, if the
+/// files are of this run by [`ChainPlan::run`], and if they begin with the rows that the checkpoint
+/// knows, which are read once and compared by their CRC-32. Anything else is an error, and the
+/// files stay as they are. What follows these rows is cut off with the first row that is added; if
+/// none is added, it stays. Without a checkpoint a file that exists is an error: move it away. A
+/// file is begun with the first draw that it holds.
 ///
 /// A checkpoint without rows can vouch for none: rows that a killed process has written after it
 /// are written anew if `ChainPlan::run` agrees, which does not notice other data or another step
