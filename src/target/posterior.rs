@@ -466,11 +466,11 @@ impl<M: Model, L: Likelihood> PowerGradTarget for Posterior<M, L> {
         if prior == f64::NEG_INFINITY {
             return LogDensity::OUTSIDE;
         }
+        let likelihood = self.add_full_grad(beta, q, grad, ws);
         if beta == 0.0 {
-            // The prior's gradient alone, also where the likelihood's is not finite.
-            return LogDensity::new(self.log_lik_of(q, &self.x, &self.y, ws), prior);
+            self.prior_grad(q, grad); // alone, also where the likelihood's is not finite
         }
-        LogDensity::new(self.add_full_grad(beta, q, grad, ws), prior)
+        LogDensity::new(likelihood, prior)
     }
 }
 
