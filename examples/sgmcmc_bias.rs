@@ -205,7 +205,7 @@ where
     A: for<'t> Algorithm<&'t Posterior<M, L>>,
 {
     let sampling = steps - steps / 5;
-    let is_prime = |n: &usize| (2..*n).all(|k| n % k != 0);
+    let is_prime = |n: &usize| (2..*n).all(|k| !n.is_multiple_of(k));
     let thin = match sampling / 4_000 {
         0 | 1 => 1,
         wanted => (wanted..).find(is_prime).unwrap_or(wanted),
