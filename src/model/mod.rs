@@ -41,7 +41,7 @@ pub trait Model: Sync {
     fn n_outputs(&self) -> usize;
 
     /// The most rows of a tile that the model is given, a multiple of
-    /// [`TILE_ROWS`](crate::tile::TILE_ROWS), and that by default.
+    /// [`TILE_ROWS`], and that by default.
     ///
     /// More where work is done once for every tile, whatever its rows, as by [`MlpF32`].
     fn tile_rows(&self) -> usize {
