@@ -32,12 +32,12 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::langevin::{LangevinState, Path, StepSchedule, unadjusted};
-use super::{Algorithm, FullGrad, GradStream, Kernel, Step};
+use super::langevin::{Integrator, LangevinKernel, StepSchedule};
+use super::{Algorithm, FullGrad};
 use crate::Error;
 use crate::error::positive;
 use crate::rng::ChainRng;
-use crate::target::{GradTarget, Point, Target};
+use crate::target::GradTarget;
 
 /// The Euler-Maruyama integrator. See the [module](self).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -56,77 +56,39 @@ impl Default for EulerMaruyama {
     }
 }
 
-/// The transition of [`EulerMaruyama`] and [`Sgld`](super::Sgld), on gradients `G`.
+/// The update equations of [`EulerMaruyama`] and [`Sgld`](super::Sgld); keeps nothing.
 #[derive(Debug)]
-pub struct EulerMaruyamaKernel<G> {
-    path: Path<G>,
+pub struct EulerMaruyamaIntegrator {
     inverse_temperature: f64,
 }
 
-impl<G> EulerMaruyamaKernel<G> {
-    pub(super) fn new<T: Target>(path: Path<G>, inverse_temperature: f64) -> Result<Self, Error>
-    where
-        G: GradStream<T>,
-    {
-        positive("inverse_temperature", inverse_temperature)?;
-        Ok(Self { path, inverse_temperature })
+impl EulerMaruyamaIntegrator {
+    pub(super) fn new(inverse_temperature: f64) -> Result<Self, Error> {
+        let inverse_temperature = positive("inverse_temperature", inverse_temperature)?;
+        Ok(Self { inverse_temperature })
     }
 }
 
 impl<T: GradTarget> Algorithm<T> for EulerMaruyama {
-    type Kernel = EulerMaruyamaKernel<FullGrad>;
+    type Kernel = LangevinKernel<FullGrad, EulerMaruyamaIntegrator>;
 
     fn kernel(&self, target: &T, _rng: &ChainRng) -> Result<Self::Kernel, Error> {
-        let path = Path::new(target, &FullGrad, self.step_size, self.schedule, 0)?;
-        EulerMaruyamaKernel::new::<T>(path, self.inverse_temperature)
+        let integrator = EulerMaruyamaIntegrator::new(self.inverse_temperature)?;
+        LangevinKernel::new(target, integrator, &FullGrad, self.step_size, self.schedule)
     }
 }
 
-impl<T: Target, G: GradStream<T>> Kernel<T> for EulerMaruyamaKernel<G> {
-    type State = LangevinState<G::State>;
-
-    fn state(&self) -> Self::State {
-        self.path.state()
+impl Integrator for EulerMaruyamaIntegrator {
+    fn n_kept(&self, _dim: usize) -> usize {
+        0
     }
 
-    fn restore(&mut self, state: Self::State) {
-        self.path.restore(state);
-    }
+    fn draw(&self, _kept: &mut [f64], _rng: &mut ChainRng) {}
 
-    fn step(
-        &mut self,
-        target: &T,
-        current: &mut Point,
-        ws: &mut T::Workspace,
-        rng: &mut ChainRng,
-    ) -> Step {
-        let begun = self.path.begin(target, current, ws, rng, |_, _| {});
-        if !begun.accepted {
-            return begun;
-        }
-        let h = self.path.step_size();
+    fn advance(&self, h: f64, q: &mut [f64], g: &[f64], _kept: &mut [f64], rng: &mut ChainRng) {
         let noise = (2.0 * h / self.inverse_temperature).sqrt();
-        self.path.advance(current, |q, g, _| {
-            for (q, g) in q.iter_mut().zip(g) {
-                *q += h * g + noise * rng.normal();
-            }
-        });
-        self.path.arrive(target, current, ws, rng, begun)
-    }
-
-    fn diverged_at(&self, q: &mut [f64]) {
-        self.path.write_next(q);
-    }
-
-    fn stat_names(&self) -> Vec<String> {
-        vec!["step_size".into()]
-    }
-
-    fn stats(&self, out: &mut [f64]) {
-        out[0] = self.path.last_step_size();
-    }
-
-    fn report(&self) -> Vec<(String, Vec<f64>)> {
-        unadjusted()
+        for (q, g) in q.iter_mut().zip(g) {
+            *q += h * g + noise * rng.normal();
+        }
     }
 }

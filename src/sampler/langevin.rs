@@ -68,7 +68,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{GradSource, GradStream, Step};
+use super::{GradSource, GradStream, Kernel, Step};
 use crate::Error;
 use crate::error::positive;
 use crate::rng::ChainRng;
@@ -224,22 +224,39 @@ impl Bath {
     }
 }
 
-/// The report of kernels without a Metropolis test: [`Draws::unadjusted`](crate::draws::Draws::unadjusted)
-/// looks for it.
-pub(super) fn unadjusted() -> Vec<(String, Vec<f64>)> {
-    vec![(crate::draws::UNADJUSTED.into(), Vec::new())]
+/// What tells one integrator from another: its update equations. Vectors are as long as q.
+pub trait Integrator: Send {
+    /// The length of the vector that is kept from step to step (momentum, velocity, or normals), for q of
+    /// length `dim`.
+    fn n_kept(&self, dim: usize) -> usize {
+        dim
+    }
+
+    /// Draws what is kept: at the start, and after a step that was not made.
+    fn draw(&self, kept: &mut [f64], rng: &mut ChainRng);
+
+    /// Moves `q` by the time step `h` to where the next gradient is evaluated; `g` is the gradient at q.
+    fn advance(&self, h: f64, q: &mut [f64], g: &[f64], kept: &mut [f64], rng: &mut ChainRng);
+
+    /// What is left to do after the arrival, with the gradient there.
+    fn close(&self, _h: f64, _g: &[f64], _kept: &mut [f64], _rng: &mut ChainRng) {}
+
+    /// The mean of B p^2/m, for integrators that keep a momentum.
+    fn kinetic_temperature(&self, _kept: &[f64]) -> Option<f64> {
+        None
+    }
 }
 
-/// What all integrators have: gradients, a place to step to, the step sizes, and a vector that is kept
-/// from step to step (momentum, velocity, or normals).
+/// The transition of all integrators `I`, on gradients `G`.
 #[derive(Debug)]
-pub(super) struct Path<G> {
+pub struct LangevinKernel<G, I> {
+    integrator: I,
     gradient: G,
     next: Point,
     step_size: f64,
     schedule: StepSchedule,
     steps: u64,
-    pub kept: Vec<f64>,
+    kept: Vec<f64>,
     /// Whether `kept` has been drawn.
     started: bool,
 }
@@ -254,35 +271,33 @@ pub struct LangevinState<S> {
     started: bool,
 }
 
-impl<G> Path<G> {
-    /// `kept` is the length of the vector that is kept.
-    pub fn new<T: Target>(
+impl<G, I: Integrator> LangevinKernel<G, I> {
+    pub(super) fn new<T: Target>(
         target: &T,
+        integrator: I,
         source: &impl GradSource<T, Stream = G>,
         step_size: f64,
         schedule: StepSchedule,
-        kept: usize,
-    ) -> Result<Self, Error>
-    where
-        G: GradStream<T>,
-    {
+    ) -> Result<Self, Error> {
         positive("step_size", step_size)?;
         schedule.check()?;
         Ok(Self {
+            kept: vec![0.0; integrator.n_kept(target.dim())],
+            integrator,
             gradient: source.stream(target)?,
             next: Point::new(target.dim()),
             step_size,
             schedule,
             steps: 0,
-            kept: vec![0.0; kept],
             started: false,
         })
     }
+}
 
-    pub fn state<T: Target>(&self) -> LangevinState<G::State>
-    where
-        G: GradStream<T>,
-    {
+impl<T: Target, G: GradStream<T>, I: Integrator> Kernel<T> for LangevinKernel<G, I> {
+    type State = LangevinState<G::State>;
+
+    fn state(&self) -> Self::State {
         LangevinState {
             gradient: self.gradient.state(),
             steps: self.steps,
@@ -291,100 +306,71 @@ impl<G> Path<G> {
         }
     }
 
-    pub fn restore<T: Target>(&mut self, state: LangevinState<G::State>)
-    where
-        G: GradStream<T>,
-    {
+    fn restore(&mut self, state: Self::State) {
         self.gradient.restore(state.gradient);
         self.steps = state.steps;
         self.kept = state.kept;
         self.started = state.started;
     }
 
-    /// The gradient at the present point, unless it is known, and what is kept, drawn by `draw` if it was
-    /// not yet. If the result is not accepted there can be no step.
-    pub fn begin<T: Target>(
+    fn step(
         &mut self,
         target: &T,
         current: &mut Point,
         ws: &mut T::Workspace,
         rng: &mut ChainRng,
-        draw: impl FnOnce(&mut [f64], &mut ChainRng),
-    ) -> Step
-    where
-        G: GradStream<T>,
-    {
+    ) -> Step {
+        let Self { integrator, gradient, next, kept, .. } = self;
         if !self.started {
-            draw(&mut self.kept, rng);
+            integrator.draw(kept, rng);
             self.started = true;
         }
-        self.gradient.eval(target, current, ws, rng)
-    }
-
-    /// h_n of the step that is being made.
-    pub fn step_size(&self) -> f64 {
-        self.schedule.step_size(self.step_size, self.steps)
-    }
-
-    /// That of the latest step.
-    pub fn last_step_size(&self) -> f64 {
-        self.schedule.step_size(self.step_size, self.steps.saturating_sub(1))
-    }
-
-    /// Calls `advance(q, g, kept)` to move from the present point, where the gradient is g.
-    pub fn advance<T: Target>(
-        &mut self,
-        current: &Point,
-        advance: impl FnOnce(&mut [f64], &[f64], &mut [f64]),
-    ) where
-        G: GradStream<T>,
-    {
-        let g = self.gradient.grad(current);
-        let kept = &mut self.kept;
-        self.next.set(|q| {
-            q.copy_from_slice(current.q());
-            advance(q, g, kept);
-        });
-    }
-
-    /// Moves to where [`advance`](Self::advance) led, if the gradient there is finite.
-    pub fn arrive<T: Target>(
-        &mut self,
-        target: &T,
-        current: &mut Point,
-        ws: &mut T::Workspace,
-        rng: &mut ChainRng,
-        begun: Step,
-    ) -> Step
-    where
-        G: GradStream<T>,
-    {
+        let begun = gradient.eval(target, current, ws, rng);
+        if !begun.accepted {
+            return begun;
+        }
+        let h = self.schedule.step_size(self.step_size, self.steps);
         self.steps += 1;
-        let mut step = if self.next.q().iter().all(|q| q.is_finite()) {
-            self.gradient.eval(target, &mut self.next, ws, rng)
+        next.set(|q| {
+            q.copy_from_slice(current.q());
+            integrator.advance(h, q, gradient.grad(current), kept, rng);
+        });
+        let mut step = if next.q().iter().all(|q| q.is_finite()) {
+            gradient.eval(target, next, ws, rng)
         } else {
             Step { accept_prob: None, accepted: false, divergent: true, gradient_evals: 0 }
         };
         step.gradient_evals += begun.gradient_evals;
         if step.accepted {
-            std::mem::swap(current, &mut self.next);
+            std::mem::swap(current, next);
+            integrator.close(h, gradient.grad(current), kept, rng);
         } else {
             self.started = false;
         }
         step
     }
 
-    /// p <- p + h g after the arrival, with the gradient at the new point.
-    pub fn closing_kick<T: Target>(&mut self, current: &Point, h: f64)
-    where
-        G: GradStream<T>,
-    {
-        b(&mut self.kept, h, self.gradient.grad(current));
+    fn diverged_at(&self, q: &mut [f64]) {
+        q.copy_from_slice(self.next.q());
     }
 
-    /// Where a step that was not made would have led.
-    pub fn write_next(&self, q: &mut [f64]) {
-        q.copy_from_slice(self.next.q());
+    fn stat_names(&self) -> Vec<String> {
+        let temperature = self.integrator.kinetic_temperature(&self.kept);
+        let temperature = temperature.map(|_| "kinetic_temperature".to_string());
+        std::iter::once("step_size".to_string()).chain(temperature).collect()
+    }
+
+    fn stats(&self, out: &mut [f64]) {
+        // That of the latest step.
+        out[0] = self.schedule.step_size(self.step_size, self.steps.saturating_sub(1));
+        if let Some(temperature) = self.integrator.kinetic_temperature(&self.kept) {
+            out[1] = temperature;
+        }
+    }
+
+    /// That there is no test: [`Draws::unadjusted`](crate::draws::Draws::unadjusted) looks for it.
+    fn report(&self) -> Vec<(String, Vec<f64>)> {
+        vec![(crate::draws::UNADJUSTED.into(), Vec::new())]
     }
 }
 

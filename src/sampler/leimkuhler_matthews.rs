@@ -39,12 +39,12 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::langevin::{LangevinState, Path, StepSchedule, unadjusted};
-use super::{Algorithm, FullGrad, GradSource, GradStream, Kernel, Step};
+use super::langevin::{Integrator, LangevinKernel, StepSchedule};
+use super::{Algorithm, FullGrad, GradSource};
 use crate::Error;
 use crate::error::positive;
 use crate::rng::ChainRng;
-use crate::target::{Point, Target};
+use crate::target::Target;
 
 /// The integrator of Leimkuhler and Matthews. See the [module](self).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -73,70 +73,32 @@ impl Default for LeimkuhlerMatthews {
     }
 }
 
-/// The transition of [`LeimkuhlerMatthews`], on gradients `G`.
+/// The update equations of [`LeimkuhlerMatthews`]; keeps R_n.
 #[derive(Debug)]
-pub struct LeimkuhlerMatthewsKernel<G> {
-    /// Keeps R_n.
-    path: Path<G>,
+pub struct LeimkuhlerMatthewsIntegrator {
     inverse_temperature: f64,
 }
 
 impl<T: Target, S: GradSource<T>> Algorithm<T> for LeimkuhlerMatthews<S> {
-    type Kernel = LeimkuhlerMatthewsKernel<S::Stream>;
+    type Kernel = LangevinKernel<S::Stream, LeimkuhlerMatthewsIntegrator>;
 
     fn kernel(&self, target: &T, _rng: &ChainRng) -> Result<Self::Kernel, Error> {
-        positive("inverse_temperature", self.inverse_temperature)?;
-        let path = Path::new(target, &self.gradient, self.step_size, self.schedule, target.dim())?;
-        Ok(LeimkuhlerMatthewsKernel { path, inverse_temperature: self.inverse_temperature })
+        let inverse_temperature = positive("inverse_temperature", self.inverse_temperature)?;
+        let integrator = LeimkuhlerMatthewsIntegrator { inverse_temperature };
+        LangevinKernel::new(target, integrator, &self.gradient, self.step_size, self.schedule)
     }
 }
 
-impl<T: Target, G: GradStream<T>> Kernel<T> for LeimkuhlerMatthewsKernel<G> {
-    type State = LangevinState<G::State>;
-
-    fn state(&self) -> Self::State {
-        self.path.state()
+impl Integrator for LeimkuhlerMatthewsIntegrator {
+    fn draw(&self, r: &mut [f64], rng: &mut ChainRng) {
+        rng.fill_normal(r);
     }
 
-    fn restore(&mut self, state: Self::State) {
-        self.path.restore(state);
-    }
-
-    fn step(
-        &mut self,
-        target: &T,
-        current: &mut Point,
-        ws: &mut T::Workspace,
-        rng: &mut ChainRng,
-    ) -> Step {
-        let begun = self.path.begin(target, current, ws, rng, |r, rng| rng.fill_normal(r));
-        if !begun.accepted {
-            return begun;
-        }
-        let h = self.path.step_size();
+    fn advance(&self, h: f64, q: &mut [f64], g: &[f64], r: &mut [f64], rng: &mut ChainRng) {
         let noise = (0.5 * h / self.inverse_temperature).sqrt();
-        self.path.advance(current, |q, g, r| {
-            for ((q, g), r) in q.iter_mut().zip(g).zip(r) {
-                let old = std::mem::replace(r, rng.normal());
-                *q += h * g + noise * (old + *r);
-            }
-        });
-        self.path.arrive(target, current, ws, rng, begun)
-    }
-
-    fn diverged_at(&self, q: &mut [f64]) {
-        self.path.write_next(q);
-    }
-
-    fn stat_names(&self) -> Vec<String> {
-        vec!["step_size".into()]
-    }
-
-    fn stats(&self, out: &mut [f64]) {
-        out[0] = self.path.last_step_size();
-    }
-
-    fn report(&self) -> Vec<(String, Vec<f64>)> {
-        unadjusted()
+        for ((q, g), r) in q.iter_mut().zip(g).zip(r) {
+            let old = std::mem::replace(r, rng.normal());
+            *q += h * g + noise * (old + *r);
+        }
     }
 }

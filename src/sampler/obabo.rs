@@ -39,11 +39,11 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::langevin::{Bath, LangevinState, Mass, Path, StepSchedule, a, b, unadjusted};
-use super::{Algorithm, FullGrad, GradSource, GradStream, Kernel, Step};
+use super::langevin::{Bath, Integrator, LangevinKernel, Mass, StepSchedule, a, b};
+use super::{Algorithm, FullGrad, GradSource};
 use crate::Error;
 use crate::rng::ChainRng;
-use crate::target::{Point, Target};
+use crate::target::Target;
 
 /// OBABO. See the [module](self).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -82,76 +82,38 @@ impl Default for Obabo {
     }
 }
 
-/// The transition of [`Obabo`], on gradients `G`.
+/// The update equations of [`Obabo`]; keeps p.
 #[derive(Debug)]
-pub struct ObaboKernel<G> {
-    /// Keeps p.
-    path: Path<G>,
-    bath: Bath,
-}
+pub struct ObaboIntegrator(Bath);
 
 impl<T: Target, S: GradSource<T>> Algorithm<T> for Obabo<S> {
-    type Kernel = ObaboKernel<S::Stream>;
+    type Kernel = LangevinKernel<S::Stream, ObaboIntegrator>;
 
     fn kernel(&self, target: &T, _rng: &ChainRng) -> Result<Self::Kernel, Error> {
-        let dim = target.dim();
-        let bath = Bath::new(dim, self.friction, self.inverse_temperature, &self.mass)?;
-        let path = Path::new(target, &self.gradient, self.step_size, self.schedule, dim)?;
-        Ok(ObaboKernel { path, bath })
+        let bath = Bath::new(target.dim(), self.friction, self.inverse_temperature, &self.mass)?;
+        let integrator = ObaboIntegrator(bath);
+        LangevinKernel::new(target, integrator, &self.gradient, self.step_size, self.schedule)
     }
 }
 
-impl<T: Target, G: GradStream<T>> Kernel<T> for ObaboKernel<G> {
-    type State = LangevinState<G::State>;
-
-    fn state(&self) -> Self::State {
-        self.path.state()
+impl Integrator for ObaboIntegrator {
+    fn draw(&self, p: &mut [f64], rng: &mut ChainRng) {
+        self.0.draw(p, rng);
     }
 
-    fn restore(&mut self, state: Self::State) {
-        self.path.restore(state);
+    fn advance(&self, h: f64, q: &mut [f64], g: &[f64], p: &mut [f64], rng: &mut ChainRng) {
+        let Self(bath) = self;
+        bath.o(p, 0.5 * h, rng);
+        b(p, 0.5 * h, g);
+        a(q, h, p, &bath.mass);
     }
 
-    fn step(
-        &mut self,
-        target: &T,
-        current: &mut Point,
-        ws: &mut T::Workspace,
-        rng: &mut ChainRng,
-    ) -> Step {
-        let bath = &self.bath;
-        let begun = self.path.begin(target, current, ws, rng, |p, rng| bath.draw(p, rng));
-        if !begun.accepted {
-            return begun;
-        }
-        let h = self.path.step_size();
-        self.path.advance(current, |q, g, p| {
-            bath.o(p, 0.5 * h, rng);
-            b(p, 0.5 * h, g);
-            a(q, h, p, &bath.mass);
-        });
-        let step = self.path.arrive(target, current, ws, rng, begun);
-        if step.accepted {
-            self.path.closing_kick(current, 0.5 * h);
-            bath.o(&mut self.path.kept, 0.5 * h, rng);
-        }
-        step
+    fn close(&self, h: f64, g: &[f64], p: &mut [f64], rng: &mut ChainRng) {
+        b(p, 0.5 * h, g);
+        self.0.o(p, 0.5 * h, rng);
     }
 
-    fn diverged_at(&self, q: &mut [f64]) {
-        self.path.write_next(q);
-    }
-
-    fn stat_names(&self) -> Vec<String> {
-        ["step_size", "kinetic_temperature"].map(String::from).into()
-    }
-
-    fn stats(&self, out: &mut [f64]) {
-        out[0] = self.path.last_step_size();
-        out[1] = self.bath.kinetic_temperature(&self.path.kept);
-    }
-
-    fn report(&self) -> Vec<(String, Vec<f64>)> {
-        unadjusted()
+    fn kinetic_temperature(&self, p: &[f64]) -> Option<f64> {
+        Some(self.0.kinetic_temperature(p))
     }
 }

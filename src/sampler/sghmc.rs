@@ -44,11 +44,11 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::langevin::{Bath, LangevinState, Mass, Path, StepSchedule, unadjusted};
-use super::{Algorithm, GradSource, GradStream, Kernel, Minibatch, Step};
+use super::langevin::{Bath, Integrator, LangevinKernel, Mass, StepSchedule};
+use super::{Algorithm, GradSource, Minibatch};
 use crate::Error;
 use crate::rng::ChainRng;
-use crate::target::{Point, Target};
+use crate::target::Target;
 
 /// Stochastic gradient Hamiltonian Monte Carlo. See the [module](self).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -84,78 +84,40 @@ impl Default for Sghmc {
     }
 }
 
-/// The transition of [`Sghmc`], on gradients `G`.
+/// The update equations of [`Sghmc`]; keeps v.
 #[derive(Debug)]
-pub struct SghmcKernel<G> {
-    /// Keeps v.
-    path: Path<G>,
-    bath: Bath,
-}
+pub struct SghmcIntegrator(Bath);
 
 impl<T: Target, S: GradSource<T>> Algorithm<T> for Sghmc<S> {
-    type Kernel = SghmcKernel<S::Stream>;
+    type Kernel = LangevinKernel<S::Stream, SghmcIntegrator>;
 
     fn kernel(&self, target: &T, _rng: &ChainRng) -> Result<Self::Kernel, Error> {
-        let dim = target.dim();
-        let bath = Bath::new(dim, self.friction, self.inverse_temperature, &Mass::Unit)?;
-        if self.step_size * self.friction >= 2.0 {
+        let (c, inverse_temperature) = (self.friction, self.inverse_temperature);
+        let bath = Bath::new(target.dim(), c, inverse_temperature, &Mass::Unit)?;
+        if self.step_size * c >= 2.0 {
             let allowed = format!("less than 2 / step_size, {}", 2.0 / self.step_size);
-            return Err(Error::argument("friction", self.friction, allowed));
+            return Err(Error::argument("friction", c, allowed));
         }
-        let path = Path::new(target, &self.gradient, self.step_size, self.schedule, dim)?;
-        Ok(SghmcKernel { path, bath })
+        let integrator = SghmcIntegrator(bath);
+        LangevinKernel::new(target, integrator, &self.gradient, self.step_size, self.schedule)
     }
 }
 
-impl<T: Target, G: GradStream<T>> Kernel<T> for SghmcKernel<G> {
-    type State = LangevinState<G::State>;
-
-    fn state(&self) -> Self::State {
-        self.path.state()
+impl Integrator for SghmcIntegrator {
+    fn draw(&self, v: &mut [f64], rng: &mut ChainRng) {
+        self.0.draw(v, rng);
     }
 
-    fn restore(&mut self, state: Self::State) {
-        self.path.restore(state);
-    }
-
-    fn step(
-        &mut self,
-        target: &T,
-        current: &mut Point,
-        ws: &mut T::Workspace,
-        rng: &mut ChainRng,
-    ) -> Step {
-        let bath = &self.bath;
-        let begun = self.path.begin(target, current, ws, rng, |v, rng| bath.draw(v, rng));
-        if !begun.accepted {
-            return begun;
+    fn advance(&self, h: f64, q: &mut [f64], g: &[f64], v: &mut [f64], rng: &mut ChainRng) {
+        let c = self.0.friction;
+        let noise = (2.0 * h * c / self.0.inverse_temperature).sqrt();
+        for ((q, g), v) in q.iter_mut().zip(g).zip(v) {
+            *v += h * g - h * c * *v + noise * rng.normal();
+            *q += h * *v;
         }
-        let h = self.path.step_size();
-        let c = bath.friction;
-        let noise = (2.0 * h * c / bath.inverse_temperature).sqrt();
-        self.path.advance(current, |q, g, v| {
-            for ((q, g), v) in q.iter_mut().zip(g).zip(v) {
-                *v += h * g - h * c * *v + noise * rng.normal();
-                *q += h * *v;
-            }
-        });
-        self.path.arrive(target, current, ws, rng, begun)
     }
 
-    fn diverged_at(&self, q: &mut [f64]) {
-        self.path.write_next(q);
-    }
-
-    fn stat_names(&self) -> Vec<String> {
-        ["step_size", "kinetic_temperature"].map(String::from).into()
-    }
-
-    fn stats(&self, out: &mut [f64]) {
-        out[0] = self.path.last_step_size();
-        out[1] = self.bath.kinetic_temperature(&self.path.kept);
-    }
-
-    fn report(&self) -> Vec<(String, Vec<f64>)> {
-        unadjusted()
+    fn kinetic_temperature(&self, v: &[f64]) -> Option<f64> {
+        Some(self.0.kinetic_temperature(v))
     }
 }

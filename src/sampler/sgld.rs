@@ -55,8 +55,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::euler_maruyama::EulerMaruyamaKernel;
-use super::langevin::{Path, StepSchedule};
+use super::euler_maruyama::EulerMaruyamaIntegrator;
+use super::langevin::{LangevinKernel, StepSchedule};
 use super::{Algorithm, GradSource, Minibatch};
 use crate::Error;
 use crate::rng::ChainRng;
@@ -90,10 +90,10 @@ impl Default for Sgld {
 }
 
 impl<T: Target, S: GradSource<T>> Algorithm<T> for Sgld<S> {
-    type Kernel = EulerMaruyamaKernel<S::Stream>;
+    type Kernel = LangevinKernel<S::Stream, EulerMaruyamaIntegrator>;
 
     fn kernel(&self, target: &T, _rng: &ChainRng) -> Result<Self::Kernel, Error> {
-        let path = Path::new(target, &self.gradient, self.step_size, self.schedule, 0)?;
-        EulerMaruyamaKernel::new::<T>(path, self.inverse_temperature)
+        let integrator = EulerMaruyamaIntegrator::new(self.inverse_temperature)?;
+        LangevinKernel::new(target, integrator, &self.gradient, self.step_size, self.schedule)
     }
 }
