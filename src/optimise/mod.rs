@@ -2,7 +2,7 @@
 //!
 //! A mode is no summary of a posterior, and in many dimensions lies far from where most of its mass
 //! is; but from close to one a chain finds the bulk in few steps, where from a draw of a wide prior
-//! it may end where the units of a network are saturated and gradients vanish. [`Adam::starts`]
+//! it may end where the units of a network are saturated and gradients vanish. [`starts`](Ascent::starts)
 //! runs one optimisation for each chain, from points as dispersed as you like: what the chains then
 //! agree on, they have found from different sides.
 //!
@@ -107,10 +107,12 @@ pub use run::{EarlyStopping, Evaluation, Fit, Optimiser};
 pub use sgd::Sgd;
 
 use crate::Error;
+use crate::sampler::{FullGrad, GradSource, Init};
+use crate::target::{GradTarget, LogDensity, Target};
 
 /// An update rule with its settings: plain data. The loop around it is that of [`Optimiser`].
 pub trait Ascent: Sync {
-    /// Where gradients come from: a [`GradSource`](crate::sampler::GradSource).
+    /// Where gradients come from: a [`GradSource`].
     type Source;
     /// What is remembered of earlier gradients.
     type State;
@@ -132,4 +134,36 @@ pub trait Ascent: Sync {
 
     /// Moves `q` at rate r_t, given the gradient there (or its estimate).
     fn step(&self, rate: f64, grad: &[f64], q: &mut [f64], state: &mut Self::State);
+
+    /// Moves `q` to the best point on the way from `q` on, and returns the log density there.
+    ///
+    /// For full gradients; with others, a seed or early stopping see [`Optimiser`].
+    ///
+    /// Errors: an argument out of range, `q` of the wrong length or of a log density or gradient
+    /// that is not finite.
+    fn maximise<T: GradTarget>(&self, target: &T, q: &mut [f64]) -> Result<LogDensity, Error>
+    where
+        Self: Ascent<Source = FullGrad> + Clone,
+    {
+        let fit = Optimiser::new(target, self.clone()).run(q)?;
+        q.copy_from_slice(&fit.q);
+        Ok(fit.log_density)
+    }
+
+    /// One point for each of `chains` chains: the ascent from where `from` starts them.
+    ///
+    /// Errors: those of [`Optimiser::run_each`].
+    fn starts<T: Target>(
+        &self,
+        target: &T,
+        from: &Init,
+        chains: usize,
+        seed: u64,
+    ) -> Result<Init, Error>
+    where
+        Self: Clone,
+        Self::Source: GradSource<T>,
+    {
+        Optimiser::new(target, self.clone()).seed(seed).starts(from, chains)
+    }
 }

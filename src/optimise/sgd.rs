@@ -40,10 +40,9 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Ascent, Optimiser};
+use super::Ascent;
 use crate::Error;
-use crate::sampler::{FullGrad, GradSource, Init};
-use crate::target::{GradTarget, LogDensity, Target};
+use crate::sampler::FullGrad;
 
 /// Stochastic gradient ascent with momentum, with gradients from `S`. See the [module](self).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -69,38 +68,6 @@ impl<S> Sgd<S> {
 impl Default for Sgd {
     fn default() -> Self {
         Self::new(FullGrad)
-    }
-}
-
-impl Sgd {
-    /// Moves `q` to the best point on the way from `q` on, and returns the log density there.
-    ///
-    /// For full gradients; with others, a seed or early stopping see [`Optimiser`].
-    ///
-    /// Errors: an argument out of range, `q` of the wrong length or of a log density or gradient
-    /// that is not finite.
-    pub fn maximise<T: GradTarget>(&self, target: &T, q: &mut [f64]) -> Result<LogDensity, Error> {
-        let fit = Optimiser::new(target, self.clone()).run(q)?;
-        q.copy_from_slice(&fit.q);
-        Ok(fit.log_density)
-    }
-}
-
-impl<S: Clone + Sync> Sgd<S> {
-    /// One point for each of `chains` chains: the ascent from where `from` starts them.
-    ///
-    /// Errors: those of [`Optimiser::run_each`].
-    pub fn starts<T: Target>(
-        &self,
-        target: &T,
-        from: &Init,
-        chains: usize,
-        seed: u64,
-    ) -> Result<Init, Error>
-    where
-        S: GradSource<T>,
-    {
-        Optimiser::new(target, self.clone()).seed(seed).starts(from, chains)
     }
 }
 
