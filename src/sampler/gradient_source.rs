@@ -55,12 +55,12 @@
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-use rand::{Rng, RngCore};
+use rand::Rng;
 
 use super::Step;
 use crate::Error;
 use crate::rng::ChainRng;
-use crate::target::{GradTarget, LogDensity, MinibatchTarget, Point, Target};
+use crate::target::{Cached, GradTarget, LogDensity, MinibatchTarget, Point, Target};
 
 /// Where gradients come from: configuration. See the [module](self).
 pub trait GradSource<T: Target>: Sync {
@@ -234,9 +234,7 @@ struct Center {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct MinibatchState {
     epoch: Epoch,
-    grad: Vec<f64>,
-    /// Of the position at which `grad` was evaluated.
-    mark: Option<u64>,
+    grad: Cached<Vec<f64>>,
 }
 
 impl MinibatchStream {
@@ -247,7 +245,7 @@ impl MinibatchStream {
     ) -> Result<Self, Error> {
         let zeros = vec![0.0; target.dim()];
         let epoch = Epoch::new(target.n_obs(), size)?;
-        let state = MinibatchState { epoch, grad: zeros.clone(), mark: None };
+        let state = MinibatchState { epoch, grad: Cached::new(zeros.clone()) };
         let estimate = LogDensity::new(f64::NAN, f64::NAN);
         Ok(Self { state, center, new: zeros, estimate })
     }
@@ -274,7 +272,7 @@ impl<T: MinibatchTarget> GradStream<T> for MinibatchStream {
         ws: &mut T::Workspace,
         rng: &mut ChainRng,
     ) -> Step {
-        if self.state.mark.is_some() && point.mark() == self.state.mark {
+        if self.state.grad.is_of(point) {
             return KNOWN;
         }
         let rows = self.state.epoch.next_batch(rng);
@@ -291,20 +289,17 @@ impl<T: MinibatchTarget> GradStream<T> for MinibatchStream {
         };
         let step = arrival(density, &self.new, evals);
         if step.accepted {
-            std::mem::swap(&mut self.state.grad, &mut self.new);
-            let mark = rng.next_u64();
-            self.state.mark = Some(mark);
-            point.set_mark(mark);
+            self.state.grad.set(point, |grad| std::mem::swap(grad, &mut self.new));
             self.estimate = density;
         }
         step
     }
 
-    fn grad<'a>(&'a self, _point: &'a Point) -> &'a [f64] {
-        &self.state.grad
+    fn grad<'a>(&'a self, point: &'a Point) -> &'a [f64] {
+        self.state.grad.at(point)
     }
 
-    /// That of the batch, also with control variates.
+    /// The estimate by the batch alone, also where the gradient has control variates.
     fn estimate(&self, _point: &Point) -> LogDensity {
         self.estimate
     }

@@ -40,7 +40,7 @@ use super::{Algorithm, Kernel, Preconditioner, Scale, Step, WarmupProgress, metr
 use crate::Error;
 use crate::error::positive;
 use crate::rng::ChainRng;
-use crate::target::{Descent, DescentRule, Objective, Pass, Point};
+use crate::target::{Cached, Descent, DescentRule, Objective, Pass, Point};
 
 /// The Langevin-gradient sampler. See the [module](self).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -89,6 +89,9 @@ pub struct LangevinGradientKernel {
     langevin_rate: f64,
     descent: DescentRule,
     proposal: Point,
+    /// D of the current point, and of the proposal.
+    image: Cached<Vec<f64>>,
+    image_back: Cached<Vec<f64>>,
     z: Vec<f64>,
     was_langevin: bool,
 }
@@ -97,6 +100,7 @@ pub struct LangevinGradientKernel {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct LangevinGradientState {
     scale: Scale,
+    image: Cached<Vec<f64>>,
     was_langevin: bool,
 }
 
@@ -127,6 +131,8 @@ impl<T: Descent> Algorithm<T> for LangevinGradient {
             langevin_rate: self.langevin_rate,
             descent: self.descent,
             proposal: Point::new(dim),
+            image: Cached::new(vec![0.0; dim]),
+            image_back: Cached::new(vec![0.0; dim]),
             z: vec![0.0; dim],
             was_langevin: false,
         })
@@ -137,11 +143,16 @@ impl<T: Descent> Kernel<T> for LangevinGradientKernel {
     type State = LangevinGradientState;
 
     fn state(&self) -> LangevinGradientState {
-        LangevinGradientState { scale: self.scale.clone(), was_langevin: self.was_langevin }
+        LangevinGradientState {
+            scale: self.scale.clone(),
+            image: self.image.clone(),
+            was_langevin: self.was_langevin,
+        }
     }
 
     fn restore(&mut self, state: LangevinGradientState) {
         self.scale = state.scale;
+        self.image = state.image;
         self.was_langevin = state.was_langevin;
     }
 
@@ -167,17 +178,26 @@ impl<T: Descent> Kernel<T> for LangevinGradientKernel {
             let log_ratio = self.proposal.eval(target, ws).total() - old;
             return metropolis_test(current, &mut self.proposal, log_ratio, 0, rng);
         }
-        let (center, computed) = current.drift(|q, image| target.descend(rule, q, image, ws));
-        self.proposal.set(|q| propose(center, q));
-        let new = self.proposal.eval(target, ws).total();
-        let (center_back, _) = self.proposal.drift(|q, image| target.descend(rule, q, image, ws));
+        let mut passes = rule.depth as u32;
+        if !self.image.is_of(current) {
+            self.image.set(current, |image| target.descend(rule, current.q(), image, ws));
+            passes *= 2;
+        }
+        let Self { proposal, image, image_back, .. } = self;
+        proposal.set(|q| propose(image.at(current), q));
+        let new = proposal.eval(target, ws).total();
+        image_back.set(proposal, |image| target.descend(rule, proposal.q(), image, ws));
+        let center_back = image_back.at(proposal);
         let mut squares = 0.0;
         for i in 0..z.len() {
             let back = (current.q()[i] - center_back[i]) / (step_size * relative[i]);
             squares += z[i] * z[i] - back * back;
         }
-        let passes = (1 + u32::from(computed)) * rule.depth as u32;
-        metropolis_test(current, &mut self.proposal, new - old + 0.5 * squares, passes, rng)
+        let step = metropolis_test(current, proposal, new - old + 0.5 * squares, passes, rng);
+        if step.accepted {
+            std::mem::swap(image, image_back);
+        }
+        step
     }
 
     fn adapt(&mut self, step: &Step, current: &Point, warmup: WarmupProgress) {

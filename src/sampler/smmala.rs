@@ -29,7 +29,7 @@
 //! # Cost, and when it pays
 //!
 //! A step takes one gradient and one metric: for a [`Posterior`](crate::target::Posterior) about d
-//! products with a vector, O(d) gradients, and a factorisation, O(d^3). Both stay with the point, so
+//! products with a vector, O(d) gradients, and a factorisation, O(d^3). Both are kept, so
 //! that a rejected proposal costs one metric and an accepted one none again. In microseconds
 //! (`cargo bench --bench second_order`; one core of a machine that others used too):
 //!
@@ -77,16 +77,14 @@
 //! # Ok::<(), bnn_mcmc::Error>(())
 //! ```
 
-use std::sync::atomic::{AtomicU64, Ordering};
-
 use serde::{Deserialize, Serialize};
 
 use super::{Algorithm, Kernel, Preconditioner, Scale, Step, WarmupProgress, metropolis_test};
 use crate::Error;
 use crate::error::positive;
-use crate::linalg::local_metric::Factoriser;
+use crate::linalg::local_metric::{Factoriser, LocalMetric};
 use crate::rng::ChainRng;
-use crate::target::{FisherTarget, GradTarget, HessTarget, Point};
+use crate::target::{Cached, FisherTarget, GradTarget, HessTarget, Point};
 
 pub use crate::linalg::local_metric::Factorisation;
 
@@ -186,11 +184,12 @@ impl<M: Default> Default for Smmala<M> {
 #[derive(Debug)]
 pub struct SmmalaKernel<M> {
     metric: M,
-    /// Whose metric a point has in store: no other kernel's number is the same.
-    owner: u64,
     scale: Scale,
     factoriser: Factoriser,
     proposal: Point,
+    /// The metrics of the current point and of the proposal.
+    here: Cached<LocalMetric>,
+    there: Cached<LocalMetric>,
     z: Vec<f64>,
     /// A^-1 z, then q - mu(q').
     move_: Vec<f64>,
@@ -200,7 +199,6 @@ impl<T: GradTarget, M: Metric<T>> Algorithm<T> for Smmala<M> {
     type Kernel = SmmalaKernel<M>;
 
     fn kernel(&self, target: &T, _rng: &ChainRng) -> Result<SmmalaKernel<M>, Error> {
-        static OWNERS: AtomicU64 = AtomicU64::new(0);
         let dim = target.dim();
         if dim > MAX_DIM {
             let allowed =
@@ -211,10 +209,11 @@ impl<T: GradTarget, M: Metric<T>> Algorithm<T> for Smmala<M> {
         let accept = self.adapt_step_size.then_some(self.target_accept);
         Ok(SmmalaKernel {
             metric: self.metric.clone(),
-            owner: OWNERS.fetch_add(1, Ordering::Relaxed),
             scale: Scale::new(dim, self.step_size, accept, Preconditioner::Identity)?,
             factoriser: Factoriser::new(dim, self.metric.factorisation()),
             proposal: Point::new(dim),
+            here: Cached::new(LocalMetric::new()),
+            there: Cached::new(LocalMetric::new()),
             z: vec![0.0; dim],
             move_: vec![0.0; dim],
         })
@@ -239,11 +238,11 @@ impl<T: GradTarget, M: Metric<T>> Kernel<T> for SmmalaKernel<M> {
         ws: &mut T::Workspace,
         rng: &mut ChainRng,
     ) -> Step {
-        let Self { metric, owner, scale, factoriser, proposal, z, move_ } = self;
-        let mut eval_metric = |point: &mut Point, ws: &mut T::Workspace| {
-            point.eval_metric(*owner, |q, g, local| {
-                metric.matrix(target, q, &mut factoriser.matrix, ws);
-                factoriser.factorise(g, local);
+        let Self { metric, scale, factoriser, proposal, here, there, z, move_ } = self;
+        let mut eval_metric = |local: &mut Cached<LocalMetric>, point: &Point, ws: &mut _| {
+            local.set(point, |local| {
+                metric.matrix(target, point.q(), &mut factoriser.matrix, ws);
+                factoriser.factorise(point.grad(), local);
             });
         };
         let first = u32::from(!current.has_grad());
@@ -251,9 +250,11 @@ impl<T: GradTarget, M: Metric<T>> Kernel<T> for SmmalaKernel<M> {
         let eps = scale.step_size();
         let drift = 0.5 * eps * eps;
 
-        eval_metric(current, ws);
-        let here = current.metric();
-        if !here.is_valid() {
+        if !here.is_of(current) {
+            eval_metric(here, current, ws);
+        }
+        let g = here.at(current);
+        if !g.is_valid() {
             proposal.set(|q| q.copy_from_slice(current.q()));
             return Step {
                 accept_prob: Some(0.0),
@@ -263,9 +264,9 @@ impl<T: GradTarget, M: Metric<T>> Kernel<T> for SmmalaKernel<M> {
             };
         }
         rng.fill_normal(z);
-        here.colour(z, move_);
+        g.colour(z, move_);
         proposal.set(|q| {
-            let from = current.q().iter().zip(here.direction()).zip(&*move_);
+            let from = current.q().iter().zip(g.direction()).zip(&*move_);
             for (new, ((old, direction), noise)) in q.iter_mut().zip(from) {
                 *new = old + drift * direction + eps * noise;
             }
@@ -273,21 +274,25 @@ impl<T: GradTarget, M: Metric<T>> Kernel<T> for SmmalaKernel<M> {
         let new = proposal.eval_grad(target, ws);
         let mut log_ratio = f64::NEG_INFINITY; // a rejection, whatever the metric there
         if new.is_finite() {
-            eval_metric(proposal, ws);
-            let there = proposal.metric();
+            eval_metric(there, proposal, ws);
+            let g_back = there.at(proposal);
             log_ratio = f64::NAN; // a divergence
-            if there.is_valid() {
-                let back = current.q().iter().zip(proposal.q()).zip(there.direction());
+            if g_back.is_valid() {
+                let back = current.q().iter().zip(proposal.q()).zip(g_back.direction());
                 for (u, ((old, new), direction)) in move_.iter_mut().zip(back) {
                     *u = old - new - drift * direction;
                 }
                 let squares = z.iter().map(|z| z * z).sum::<f64>()
-                    - there.squared_length(move_) / (eps * eps);
+                    - g_back.squared_length(move_) / (eps * eps);
                 log_ratio =
-                    new.total() - old + there.half_log_det() - here.half_log_det() + 0.5 * squares;
+                    new.total() - old + g_back.half_log_det() - g.half_log_det() + 0.5 * squares;
             }
         }
-        metropolis_test(current, proposal, log_ratio, 1 + first, rng)
+        let step = metropolis_test(current, proposal, log_ratio, 1 + first, rng);
+        if step.accepted {
+            std::mem::swap(here, there);
+        }
+        step
     }
 
     fn adapt(&mut self, step: &Step, current: &Point, warmup: WarmupProgress) {

@@ -39,7 +39,7 @@ pub use capabilities::{
 };
 pub use conditioned::{Conditioned, ConditionedWorkspace};
 pub use minibatch::{MinibatchTarget, PowerMinibatchTarget};
-pub use point::Point;
+pub use point::{Cached, Point};
 pub use posterior::{LogLikelihood, Posterior, PosteriorWorkspace};
 pub use second_order::{FisherTarget, HessTarget};
 

@@ -1,30 +1,102 @@
 //! A point of a chain, with what is known about the target there.
 
+use std::cell::Cell;
+use std::hash::{BuildHasher, RandomState};
+use std::sync::LazyLock;
+use std::sync::atomic::{AtomicU64, Ordering};
+
 use serde::{Deserialize, Serialize};
 
 use super::{GradTarget, LogDensity, Target};
-use crate::linalg::local_metric::LocalMetric;
 
-/// A position q with its log density, its gradient, its image under a kernel's drift, and a kernel's
-/// metric there.
+/// A position q with the log density and the gradient of the target there.
 ///
 /// What is known is tied to the position: [`set`](Self::set) forgets it and only the `eval`
-/// methods fill it, so that a value of another position cannot be read. Checkpoints store all but the
-/// metric, which is computed again.
+/// methods fill it, so that a value of another position cannot be read. All kernels of a chain share
+/// the point, so it holds nothing but what is the target's own. What else a kernel computes at a
+/// position it keeps itself, in a [`Cached`].
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Point {
     q: Vec<f64>,
     grad: Vec<f64>,
-    drift: Vec<f64>,
     log_density: Option<LogDensity>,
     grad_is_valid: bool,
-    drift_is_valid: bool,
-    mark: Option<u64>,
-    #[serde(skip)]
-    metric: Option<Box<LocalMetric>>,
-    /// The kernel whose metric it is, if that is of this position.
-    #[serde(skip)]
-    metric_of: Option<u64>,
+    stamp: Stamp,
+}
+
+/// Tells positions apart: a point gets a new stamp whenever it moves, and no stamp is given twice.
+///
+/// A stamp is a number of the process, drawn at random, and a count. So a checkpoint may hold stamps:
+/// those of the process that goes on from it are others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+struct Stamp(u64, u64);
+
+impl Stamp {
+    fn new() -> Self {
+        /// Threads take their counts in blocks, so that they do not wait for each other.
+        const BLOCK: u64 = 1 << 20;
+        static PROCESS: LazyLock<u64> =
+            LazyLock::new(|| RandomState::new().hash_one(std::process::id()));
+        static BLOCKS: AtomicU64 = AtomicU64::new(0);
+        thread_local!(static NEXT: Cell<u64> = const { Cell::new(0) });
+        let count = match NEXT.get() {
+            end if end % BLOCK == 0 => BLOCK * BLOCKS.fetch_add(1, Ordering::Relaxed),
+            count => count,
+        };
+        NEXT.set(count + 1);
+        Self(*PROCESS, count)
+    }
+}
+
+/// What a kernel has computed at a position, with the stamp of that position: a map of it, a metric, the
+/// gradient of a minibatch.
+///
+/// It belongs to the kernel that computed it, which asks [`is_of`](Self::is_of) before it uses it: the
+/// point may have been moved since, by this kernel or by another one. It belongs to the kernel's
+/// [`State`](crate::sampler::Kernel::State) if a step that finds it does something else than one that
+/// computes it anew, such as counting a gradient.
+///
+/// ```
+/// use bnn_mcmc::target::{Cached, Point};
+/// let mut point = Point::new(2);
+/// let mut squares = Cached::new(0.0);
+/// assert!(!squares.is_of(&point));
+/// squares.set(&point, |value| *value = point.q().iter().map(|q| q * q).sum());
+/// assert_eq!(*squares.at(&point), 0.0);
+/// point.set(|q| q[0] = 3.0);
+/// assert!(!squares.is_of(&point));
+/// ```
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Cached<V> {
+    value: V,
+    of: Option<Stamp>,
+}
+
+impl<V> Cached<V> {
+    /// Room for a value, which is of no position yet.
+    pub fn new(room: V) -> Self {
+        Self { value: room, of: None }
+    }
+
+    /// Whether the value is of the position where `point` is now.
+    pub fn is_of(&self, point: &Point) -> bool {
+        self.of == Some(point.stamp)
+    }
+
+    /// Makes what `write` leaves behind the value at `point`.
+    pub fn set(&mut self, point: &Point, write: impl FnOnce(&mut V)) {
+        write(&mut self.value);
+        self.of = Some(point.stamp);
+    }
+
+    /// The value at `point`.
+    ///
+    /// # Panics
+    /// If it [is not of](Self::is_of) the position where `point` is now: an error in the kernel.
+    pub fn at(&self, point: &Point) -> &V {
+        assert!(self.is_of(point), "a kernel computes a value at a point before it reads it");
+        &self.value
+    }
 }
 
 impl Point {
@@ -33,13 +105,9 @@ impl Point {
         Self {
             q: vec![0.0; dim],
             grad: vec![0.0; dim],
-            drift: Vec::new(),
             log_density: None,
             grad_is_valid: false,
-            drift_is_valid: false,
-            mark: None,
-            metric: None,
-            metric_of: None,
+            stamp: Stamp::new(),
         }
     }
 
@@ -52,9 +120,7 @@ impl Point {
     pub fn set(&mut self, write: impl FnOnce(&mut [f64])) {
         self.log_density = None;
         self.grad_is_valid = false;
-        self.drift_is_valid = false;
-        self.mark = None;
-        self.metric_of = None;
+        self.stamp = Stamp::new();
         write(&mut self.q);
     }
 
@@ -83,15 +149,13 @@ impl Point {
         self.log_density = known.map(|density| LogDensity { beta, ..density });
     }
 
-    /// Becomes a copy of `other`, of the same dimension, without its drift, mark and metric.
+    /// Moves to where `other`, of the same dimension, is, and takes over what it knows.
     pub(crate) fn copy_from(&mut self, other: &Self) {
         self.q.copy_from_slice(&other.q);
         self.grad.copy_from_slice(&other.grad);
         self.log_density = other.log_density;
         self.grad_is_valid = other.grad_is_valid;
-        self.drift_is_valid = false;
-        self.mark = None;
-        self.metric_of = None;
+        self.stamp = Stamp::new();
     }
 
     /// The log density at q.
@@ -114,50 +178,6 @@ impl Point {
     /// Whether the gradient at q is known.
     pub fn has_grad(&self) -> bool {
         self.grad_is_valid
-    }
-
-    /// The image of q under a map D, which `map(q, image)` computes unless it is known.
-    ///
-    /// Returns it, and whether it had to be computed. A kernel that uses this must use one D only.
-    pub fn drift(&mut self, map: impl FnOnce(&[f64], &mut [f64])) -> (&[f64], bool) {
-        let compute = !self.drift_is_valid;
-        if compute {
-            self.drift.resize(self.q.len(), 0.0); // allocates once, at first use
-            map(&self.q, &mut self.drift);
-            self.drift_is_valid = true;
-        }
-        (&self.drift, compute)
-    }
-
-    /// Marks the position with a number by which a kernel that keeps something about it (the gradient
-    /// of a minibatch) knows it again; the next [`set`](Self::set) takes the mark away.
-    pub fn set_mark(&mut self, mark: u64) {
-        self.mark = Some(mark);
-    }
-
-    /// The mark of this position, if it was given one.
-    pub fn mark(&self) -> Option<u64> {
-        self.mark
-    }
-
-    /// Evaluates the metric of kernel `owner` by `compute(q, gradient, metric)`, unless it is known.
-    pub(crate) fn eval_metric(
-        &mut self,
-        owner: u64,
-        compute: impl FnOnce(&[f64], &[f64], &mut LocalMetric),
-    ) {
-        assert!(self.grad_is_valid, "a kernel evaluates a point before it asks for its metric");
-        let metric = self.metric.get_or_insert_with(|| Box::new(LocalMetric::new()));
-        if self.metric_of != Some(owner) {
-            compute(&self.q, &self.grad, metric);
-            self.metric_of = Some(owner);
-        }
-    }
-
-    /// The metric at q of the kernel that evaluated it last.
-    pub(crate) fn metric(&self) -> &LocalMetric {
-        let metric = self.metric.as_ref().filter(|_| self.metric_of.is_some());
-        metric.expect("a kernel evaluates a metric before it reads it")
     }
 
     /// Evaluates the log density, unless it is known.
