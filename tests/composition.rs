@@ -115,8 +115,8 @@ fn langevin_gradients() -> [LangevinGradient; 2] {
         ..LangevinGradient::default()
     };
     [
-        of(0.03, Objective::SquaredError, Pass::Batch, 0.002, 1),
-        of(0.04, Objective::LogPosterior, Pass::PerRow, 0.001, 2),
+        of(0.06, Objective::SquaredError, Pass::Batch, 0.001, 2),
+        of(0.03, Objective::LogPosterior, Pass::PerRow, 0.0015, 1),
     ]
 }
 
@@ -124,8 +124,8 @@ fn langevin_gradients() -> [LangevinGradient; 2] {
 fn langevin_gradient_with_different_descents() {
     let [first, second] = langevin_gradients();
     pair_is_invariant("Langevin-gradient", first.clone(), second.clone());
-    // In a population, points are exchanged between rungs, and kernels are built anew when a rung moves.
     let (_, posterior) = regression();
+    // In a population, points are exchanged between rungs, and kernels are built anew when a rung moves.
     let inner = Cycle(first, second);
     let ladder = Ladder::Power { rungs: 4, exponent: 3.0 };
     let population = PowerPosteriors { ladder, ..PowerPosteriors::new(inner) };
@@ -288,9 +288,7 @@ fn a_place_for_the_map_that_two_kernels_share_is_noticed() {
     let pair = |shared: Option<Arc<Mutex<Cached<Vec<f64>>>>>| {
         let [first, second] = langevin_gradients().map(|algorithm| Descending {
             rule: algorithm.descent,
-            step: [algorithm.step_size; 3].into_iter().chain([0.15]).collect::<Vec<_>>()[..]
-                .try_into()
-                .unwrap(),
+            step: [algorithm.step_size, algorithm.step_size, algorithm.step_size, 0.15],
             shared: shared.clone(),
         });
         Cycle(first, second)
