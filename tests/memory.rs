@@ -10,18 +10,8 @@ use ndarray::{Array1, Array2, Array3};
 /// The limit is one for the whole process: one test at a time sets it.
 static ONE: Mutex<()> = Mutex::new(());
 
-struct Limit(#[allow(dead_code)] MutexGuard<'static, ()>);
-
-impl Limit {
-    fn new() -> Self {
-        Self(ONE.lock().unwrap_or_else(|poisoned| poisoned.into_inner()))
-    }
-}
-
-impl Drop for Limit {
-    fn drop(&mut self) {
-        set_limit(None);
-    }
+fn alone() -> MutexGuard<'static, ()> {
+    ONE.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
 }
 
 fn data(rows: usize) -> Dataset {
@@ -43,7 +33,7 @@ fn refused<R>(result: Result<R, Error>, message: &str) {
 /// 4 chains of 1,000 draws of a line at 10^6 rows are 96 GB of predictions.
 #[test]
 fn predictions_larger_than_memory_are_refused_with_a_way_out() {
-    let _limit = Limit::new();
+    let _alone = alone();
     set_limit(Some(1 << 30));
     let (posterior, many) = (line(), data(1_000_000));
     let draws = Draws::new(posterior.layout().clone(), Array3::zeros((4, 1000, 2))).unwrap();
@@ -62,7 +52,7 @@ fn predictions_larger_than_memory_are_refused_with_a_way_out() {
 /// To the byte, over all chains.
 #[test]
 fn what_just_fits_is_computed() {
-    let _limit = Limit::new();
+    let _alone = alone();
     let posterior = line();
     let draws = Draws::new(posterior.layout().clone(), Array3::zeros((4, 10, 2))).unwrap();
     let bytes = 4 * 10 * 3 * 3 * 8;
@@ -75,7 +65,7 @@ fn what_just_fits_is_computed() {
 /// Sizes that fit for one chain, but not for all of them.
 #[test]
 fn draws_and_records_are_summed_over_chains() {
-    let _limit = Limit::new();
+    let _alone = alone();
     let posterior = line();
     // 2 parameters and 6 to 9 statistics: 128 to 176 bytes for a draw and its copy.
     set_limit(Some(250_000));
@@ -83,7 +73,7 @@ fn draws_and_records_are_summed_over_chains() {
         Sampler::new(&posterior, Rwm::default()).chains(chains).warmup(10).draws(1000).run()
     };
     assert!(run(1).is_ok());
-    refused(run(4), "`draws of the run` is 5 chains (one is copied at a time) x 1000 draws");
+    refused(run(4), "`draws` is 5 chains (one is copied at a time) x 1000 draws");
     refused(run(4), "`Sampler::keep` fewer parameters");
     refused(run(usize::MAX), "chains");
 

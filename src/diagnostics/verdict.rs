@@ -530,6 +530,7 @@ impl Verdict {
     fn only_parameters_disagree(&self) -> bool {
         let disagrees = |group: &Group| group.max_rhat > self.rhat_limit;
         self.groups.len() > 1
+            && self.groups.iter().any(disagrees)
             && self.groups.iter().all(|group| disagrees(group) == (group.name == PARAMETERS))
     }
 

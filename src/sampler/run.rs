@@ -614,7 +614,7 @@ impl<'t, T: Target, A: Algorithm<&'t T>> Sampler<'t, T, A> {
         let instead = "take fewer draws, `Sampler::thin` them, or `Sampler::keep` fewer parameters \
                        and hand them to a recorder";
         let size = [chains, (self.draws, "draws"), numbers];
-        memory::check::<f64>("draws of the run", &size, instead)?;
+        memory::check::<f64>("draws", &size, instead)?;
         let values = Vec::with_capacity(self.draws * kept.dim());
         let stats = Vec::with_capacity(self.draws * n_stats);
         Ok(Chain {
