@@ -26,10 +26,29 @@
 //! have all of that in them: on a regression with ten parameters, errors added up rung by rung were
 //! too small by a third to a half.
 //!
-//! Beside the thermodynamic estimate stands a discretisation term. The rule's error is of fourth order
-//! in the spacing, so that with L the estimate of all rungs and L' that of every second one, it is
-//! about (L' - L) / 15. For conjugate regression on (i/m)^5 with m of 12 or more it is 1.0 to 1.2
-//! times the true error; with fewer rungs it may be far off.
+//! Thermodynamic integration has a second error, that of the rule, which longer chains do not reduce.
+//! E_beta(ell) is a function f of beta whose derivatives are the cumulants of ell: f' = V, and
+//! f'' = K, the third central moment. The rule above is the two-point Hermite rule of f and f'; the next
+//! one takes f'' too. With D the spacing, and each fourth or sixth derivative somewhere in the interval
+//! (Davis and Rabinowitz, Methods of Numerical Integration, 2nd ed. 1984, section 2.8: rules with
+//! derivative data),
+//!
+//! ```text
+//! I_2 = D (f_0 + f_1)/2 - D^2 (f_1' - f_0')/12                           I - I_2 =  D^5 f^(4) /    720
+//! I_3 = D (f_0 + f_1)/2 - D^2 (f_1' - f_0')/10 + D^3 (f_0'' + f_1'')/120   I - I_3 = -D^7 f^(6) / 100800
+//! ```
+//!
+//! for the integral I of one interval. The discretisation is |sum_k (I_3 - I_2)|. It is asymptotically
+//! the error of I_2. Where f^(4) and f^(6) have the same sign, I lies between I_2 and I_3, so that it is
+//! no less than the error, on a ladder of any spacing. That is so for a linear model with known noise: f
+//! is a constant minus terms c / (1 + beta a)^n with n = 1 or 2 and positive a and c, whose even derivatives
+//! are all positive. With exact moments, for such regressions with 1 to 50 parameters and 10 to 1,000 rows
+//! on (i/m)^5, it is 1.02 to 1.14 times the true error at m = 20, and 1.2 to 3.7 times at m = 6. In practice
+//! the moments come from the same draws.
+//!
+//! **The error that is reported is the root of the sum of squares** of Monte Carlo standard error and
+//! discretisation, as systematic and random uncertainties are combined (JCGM 100:2008, section 5.1), and
+//! so is that of the difference between the two estimates, of which stepping stone has no such term.
 //!
 //! A draw from the prior at which the likelihood is no number is refused, and what is estimated then is
 //! the evidence of the prior without such places, which is too large: this is warned of.
@@ -71,12 +90,12 @@ use crate::sampler::LadderReport;
 pub struct Evidence {
     /// By stepping stone: the headline.
     pub stepping_stone: Estimate,
-    /// By thermodynamic integration.
+    /// By thermodynamic integration; its error has the [discretisation](Self::discretisation) in it.
     pub thermodynamic: Estimate,
-    /// About how far the latter is off because the ladder is finite; infinite for two rungs, which
-    /// leave nothing to compare.
+    /// About how far thermodynamic integration is off because the ladder is finite.
     pub discretisation: f64,
-    /// The standard error of the difference of the two estimates, which come from the same draws.
+    /// The error of the difference of the two estimates: its Monte Carlo standard error, which is
+    /// that of correlated estimates from the same draws, and the discretisation.
     pub difference_error: f64,
     /// The smallest effective share of draws that an interval's stepping-stone mean rests on,
     /// (sum r)^2 / (n sum r^2), over all intervals. Near 0, a few draws decide, and neither the
@@ -88,12 +107,12 @@ pub struct Evidence {
     pub undefined: u64,
 }
 
-/// A log evidence with its Monte Carlo standard error, in nats.
+/// A log evidence with its standard error, in nats.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Estimate {
     /// log p(y).
     pub log_evidence: f64,
-    /// Its standard error.
+    /// Its Monte Carlo standard error; of thermodynamic integration, that and the discretisation.
     pub standard_error: f64,
 }
 
@@ -169,11 +188,16 @@ impl Evidence {
             let standard_error = if between > within { between } else { within };
             Estimate { log_evidence, standard_error }
         };
+        let discretisation = mean(&|e| e.discretisation).abs();
+        let with_discretisation = |estimate: Estimate| Estimate {
+            standard_error: estimate.standard_error.hypot(discretisation),
+            ..estimate
+        };
         Ok(Self {
             stepping_stone: combine(&|e| e.stepping_stone),
-            thermodynamic: combine(&|e| e.thermodynamic),
-            discretisation: mean(&|e| e.discretisation).abs(),
-            difference_error: combine(&|e| e.difference).standard_error,
+            thermodynamic: with_discretisation(combine(&|e| e.thermodynamic)),
+            discretisation,
+            difference_error: with_discretisation(combine(&|e| e.difference)).standard_error,
             least_overlap: estimates.iter().map(|e| e.least_overlap).fold(1.0, least),
             restarts: reports.iter().map(|r| r.restarts).min().unwrap_or(0),
             undefined: reports.iter().filter_map(|r| r.divergences.first()).sum(),
@@ -203,12 +227,11 @@ impl Evidence {
             let what = "the likelihood is 0 somewhere under the prior, or underflows: no thermodynamic \
                         estimate";
             warnings.push(what.to_string());
-        } else if difference > 3.0 * self.difference_error + self.discretisation {
+        } else if difference > 3.0 * self.difference_error {
             warnings.push(format!(
-                "the two estimates differ by {difference:.3}, more than three times the standard \
-                 error of their difference {:.3} plus the discretisation {:.3}: take more rungs, or \
-                 longer chains",
-                self.difference_error, self.discretisation
+                "the two estimates disagree: they differ by {difference:.3}, more than three times the \
+                 error of their difference {:.3}: take more rungs, or longer chains",
+                self.difference_error
             ));
         }
         if a.standard_error > 0.5 {
@@ -226,9 +249,7 @@ impl Evidence {
                 self.undefined
             ));
         }
-        if self.discretisation == f64::INFINITY {
-            warnings.push("two rungs leave nothing to check the estimates by".to_string());
-        } else if self.discretisation > 0.5 {
+        if self.discretisation > 0.5 {
             warnings.push(format!(
                 "the ladder is coarse: thermodynamic integration is off by about {:.2}",
                 self.discretisation
@@ -253,13 +274,11 @@ impl Evidence {
 
 impl fmt::Display for Evidence {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { stepping_stone: s, thermodynamic: t, .. } = self;
-        writeln!(f, "log evidence   stepping stone {s}",)?;
-        writeln!(
-            f,
-            "               thermodynamic  {t}, discretisation {:.3}",
-            self.discretisation
-        )?;
+        let Self { stepping_stone: s, thermodynamic: t, difference_error, .. } = self;
+        let difference = (s.log_evidence - t.log_evidence).abs();
+        writeln!(f, "log evidence   stepping stone {s}")?;
+        writeln!(f, "               thermodynamic  {t}")?;
+        writeln!(f, "               difference     {difference:.3} ({difference_error:.3})")?;
         for warning in self.warnings() {
             writeln!(f, "warning: {warning}")?;
         }
@@ -284,21 +303,10 @@ impl fmt::Display for BayesFactor {
 
 /// The estimates from log likelihoods `[chain, draw]` of each rung.
 fn of_ladder(betas: &[f64], rungs: &[Array2<f64>]) -> OfLadder {
-    let moments: Vec<(f64, f64)> = rungs.iter().map(moments).collect();
-    let all: Vec<usize> = (0..betas.len()).collect();
-    let (log_evidence, weights) = integral(betas, &moments, &all);
-    // Every second rung, counted from either end, where that makes a difference.
-    let last = all.len() - 1;
-    let from_hot =
-        all.iter().copied().filter(|k| k.is_multiple_of(2) || *k == last).collect::<Vec<_>>();
-    let from_cold =
-        all.iter().copied().filter(|k| (last - k).is_multiple_of(2) || *k == 0).collect::<Vec<_>>();
-    let errors =
-        [from_hot, from_cold].map(|at| (integral(betas, &moments, &at).0 - log_evidence) / 15.0);
-    let discretisation = if errors[0].abs() > errors[1].abs() { errors[0] } else { errors[1] };
-
+    let moments: Vec<[f64; 3]> = rungs.iter().map(moments).collect();
+    let (log_evidence, weights) = integral(betas, &moments);
     let mut thermodynamic = Array2::zeros(rungs[0].dim());
-    for ((rung, (mean, _)), (w, u)) in rungs.iter().zip(&moments).zip(weights) {
+    for ((rung, [mean, ..]), [w, u]) in rungs.iter().zip(&moments).zip(weights) {
         thermodynamic.zip_mut_with(rung, |sum, ell| *sum += w * ell + u * (ell - mean).powi(2));
     }
     let SteppingStone { log_evidence: by_stones, series, least_overlap } =
@@ -314,35 +322,42 @@ fn of_ladder(betas: &[f64], rungs: &[Array2<f64>]) -> OfLadder {
         stepping_stone: estimate(by_stones, &series),
         difference: estimate(by_stones - log_evidence, &(&series - &thermodynamic)),
         thermodynamic: estimate(log_evidence, &thermodynamic),
-        discretisation: if last == 1 { f64::INFINITY } else { discretisation },
+        discretisation: next_rule(betas, &moments) - log_evidence,
         least_overlap,
     }
 }
 
-fn moments(rung: &Array2<f64>) -> (f64, f64) {
+/// Mean, variance and third central moment.
+fn moments(rung: &Array2<f64>) -> [f64; 3] {
     let n = rung.len() as f64;
     let mean = rung.sum() / n;
-    (mean, rung.fold(0.0, |sum, ell| sum + (ell - mean).powi(2)) / n)
+    let central = |power| rung.fold(0.0, |sum, ell| sum + (ell - mean).powi(power)) / n;
+    [mean, central(2), central(3)]
 }
 
-/// The corrected trapezoid rule over the rungs `at`, and the weights of each one's mean and
-/// variance.
-fn integral(betas: &[f64], moments: &[(f64, f64)], at: &[usize]) -> (f64, Vec<(f64, f64)>) {
-    let mut weights = vec![(0.0, 0.0); betas.len()];
-    for pair in at.windows(2) {
-        let (low, high) = (pair[0], pair[1]);
-        let d = betas[high] - betas[low];
-        for (rung, sign) in [(low, 1.0), (high, -1.0)] {
-            weights[rung].0 += d / 2.0;
-            weights[rung].1 += sign * d * d / 12.0;
+/// The corrected trapezoid rule I_2, and the weights of each rung's mean and variance.
+fn integral(betas: &[f64], moments: &[[f64; 3]]) -> (f64, Vec<[f64; 2]>) {
+    let mut weights = vec![[0.0; 2]; betas.len()];
+    for low in 0..betas.len() - 1 {
+        let d = betas[low + 1] - betas[low];
+        for (rung, sign) in [(low, 1.0), (low + 1, -1.0)] {
+            weights[rung][0] += d / 2.0;
+            weights[rung][1] += sign * d * d / 12.0;
         }
     }
-    let terms = weights.iter().zip(moments).zip(0..);
-    let sum = terms
-        .filter(|(_, k)| at.contains(k))
-        .map(|(((w, u), (mean, variance)), _)| w * mean + u * variance)
-        .sum();
-    (sum, weights)
+    let terms = weights.iter().zip(moments);
+    (terms.map(|([w, u], [mean, variance, _])| w * mean + u * variance).sum(), weights)
+}
+
+/// The rule I_3, which takes third moments too.
+fn next_rule(betas: &[f64], moments: &[[f64; 3]]) -> f64 {
+    let intervals = betas.windows(2).zip(moments.windows(2));
+    let of_interval = |(betas, moments): (&[f64], &[[f64; 3]])| {
+        let d = betas[1] - betas[0];
+        let ([e0, v0, k0], [e1, v1, k1]) = (moments[0], moments[1]);
+        d * (e0 + e1) / 2.0 - d * d * (v1 - v0) / 10.0 + d.powi(3) * (k0 + k1) / 120.0
+    };
+    intervals.map(of_interval).sum()
 }
 
 struct SteppingStone {
@@ -359,7 +374,7 @@ fn stepping_stone(betas: &[f64], rungs: &[Array2<f64>]) -> SteppingStone {
         let d = pair[1] - pair[0];
         let largest = rung.fold(f64::NEG_INFINITY, |largest: f64, ell| largest.max(*ell));
         let ratios = rung.mapv(|ell| (d * (ell - largest)).exp());
-        let (mean, spread) = moments(&ratios);
+        let [mean, spread, _] = moments(&ratios);
         log_evidence += d * largest + mean.ln();
         series.zip_mut_with(&ratios, |sum, r| *sum += r / mean);
         least_overlap = least(least_overlap, mean * mean / (mean * mean + spread));
@@ -376,17 +391,30 @@ fn least(a: f64, b: f64) -> f64 {
 mod tests {
     use super::*;
 
-    /// E_beta[ell] of a cubic polynomial in beta is integrated exactly by the corrected rule, from
-    /// its values and derivatives (V is the derivative of E).
+    /// f, f' and f'' of a polynomial at the betas, from its coefficients.
+    fn of_polynomial(betas: &[f64], coefficients: &[f64]) -> Vec<[f64; 3]> {
+        let derivative = |order: usize, beta: f64| -> f64 {
+            let terms = coefficients.iter().enumerate().skip(order);
+            let factor = |k: usize| (k + 1 - order..=k).map(|k| k as f64).product::<f64>();
+            terms.map(|(k, c)| c * factor(k) * beta.powi((k - order) as i32)).sum()
+        };
+        betas.iter().map(|beta| [0, 1, 2].map(|order| derivative(order, *beta))).collect()
+    }
+
+    /// The corrected rule integrates cubic polynomials exactly, and the next one those of degree
+    /// five; their difference is then the error of the former, D^5 f^(4) / 720 for degree four.
     #[test]
-    fn the_corrected_rule_is_exact_for_cubics() {
-        let betas: Vec<f64> = [0.0, 0.1, 0.4, 0.7, 1.0].to_vec();
-        let of = |b: f64| (2.0 + b - 3.0 * b * b + 4.0 * b.powi(3), 1.0 - 6.0 * b + 12.0 * b * b);
-        let moments: Vec<_> = betas.iter().map(|b| of(*b)).collect();
-        let all: Vec<_> = (0..5).collect();
-        let exact = 2.0 + 0.5 - 1.0 + 1.0;
-        assert!((integral(&betas, &moments, &all).0 - exact).abs() < 1e-14);
-        assert!((integral(&betas, &moments, &[0, 2, 4]).0 - exact).abs() < 1e-14);
+    fn the_rules_are_exact_for_polynomials() {
+        let betas = [0.0, 0.1, 0.4, 0.7, 1.0];
+        let cubic = of_polynomial(&betas, &[2.0, 1.0, -3.0, 4.0]);
+        assert!((integral(&betas, &cubic).0 - 2.5).abs() < 1e-14);
+        assert!((next_rule(&betas, &cubic) - 2.5).abs() < 1e-14);
+        let quintic = of_polynomial(&betas, &[2.0, 1.0, -3.0, 4.0, 5.0, -6.0]);
+        assert!((next_rule(&betas, &quintic) - 2.5).abs() < 1e-14);
+        assert!((integral(&betas, &quintic).0 - 2.5).abs() > 1e-5);
+        let quartic = of_polynomial(&[0.0, 0.5], &[0.0, 0.0, 0.0, 0.0, 1.0]);
+        let error = next_rule(&[0.0, 0.5], &quartic) - integral(&[0.0, 0.5], &quartic).0;
+        assert!((error - 0.5f64.powi(5) * 24.0 / 720.0).abs() < 1e-15);
     }
 
     #[test]

@@ -42,6 +42,7 @@
 //! | [`diagnostics`] | R-hat, effective sample size, Monte Carlo error, symmetries of weights, densities, the Stein discrepancy, and the verdict |
 //! | [`evidence`] | log p(y) by stepping stone and thermodynamic integration, Bayes factors |
 //! | [`predict`] | predictions, posterior predictive draws, intervals, calibration, scores, uncertainty of classes |
+//! | [`memory`] | the limit on the size of results, checked before they are allocated |
 //! | [`testing`] | gradient checks, invariance tests, targets with exact draws |
 //!
 //! # Notation
@@ -99,6 +100,7 @@ pub mod evidence;
 pub mod layout;
 pub mod likelihood;
 mod linalg;
+pub mod memory;
 pub mod model;
 pub mod optimise;
 pub mod predict;

@@ -6,7 +6,8 @@ use std::collections::BTreeMap;
 use bnn_mcmc::Error;
 use bnn_mcmc::diagnostics::*;
 use bnn_mcmc::layout::Layout;
-use bnn_mcmc::rng::ChainRng;
+use bnn_mcmc::prelude::*;
+use bnn_mcmc::target::Target;
 use ndarray::{Array2, Array3, ArrayView2, Axis, s};
 use proptest::prelude::*;
 use serde_json::Value;
@@ -542,6 +543,79 @@ fn verdict_on_trajectories() {
     assert!(deep.contains("12 % of transitions hit the maximal depth: raise it, or rep"), "{deep}");
     let slow = judge(0.0, vec![0.9, 0.2, 0.9, 0.11]);
     assert!(slow.contains("E-BFMI of chains 1 and 3 (counted from 0) is low (0.11;"), "{slow}");
+}
+
+/// Half N(-10, 1) and half N(10, 1) in `mode`, and N(0, 1) in `other`.
+struct TwoModes;
+
+impl Target for TwoModes {
+    type Workspace = ();
+    fn dim(&self) -> usize {
+        2
+    }
+    fn workspace(&self) {}
+    fn layout(&self) -> Layout {
+        Layout::new().with("mode", &[]).with("other", &[])
+    }
+    fn log_density(&self, q: &[f64], _: &mut ()) -> LogDensity {
+        let at = |mode: f64| -0.5 * (q[0] - mode).powi(2);
+        let (a, b) = (at(-10.0), at(10.0));
+        LogDensity::from(a.max(b) + (-(a - b).abs()).exp().ln_1p() - 0.5 * q[1] * q[1])
+    }
+}
+
+impl GradTarget for TwoModes {
+    fn log_density_grad(&self, q: &[f64], grad: &mut [f64], ws: &mut ()) -> LogDensity {
+        let above = 1.0 / (1.0 + (-20.0 * q[0]).exp());
+        grad.copy_from_slice(&[-q[0] + 20.0 * above - 10.0, -q[1]]);
+        self.log_density(q, ws)
+    }
+}
+
+fn two_modes(starts: [f64; 4], keep: Keep) -> Draws {
+    let starts = starts.map(|q| vec![q, 0.0]).to_vec();
+    let sampler = Sampler::new(&TwoModes, Nuts::default()).keep(keep);
+    sampler.init(Init::Points(starts)).seed(1).run().unwrap()
+}
+
+/// Chains in two modes of equal density agree in their log densities: no verdict calls that converged.
+#[test]
+fn verdict_of_draws_on_two_modes() {
+    let both = [-10.0, -9.0, 9.0, 10.0];
+    let draws = two_modes(both, Keep::All);
+    assert!(draws.summary().unwrap().rows[0].rhat > 1.5);
+    assert!(draws.density_summary().unwrap().rows[0].rhat < 1.01);
+    let verdict = draws.verdict().unwrap();
+    assert!(matches!(verdict.outcome, Outcome::ChainsDisagree { .. }), "{verdict}");
+    assert_eq!((verdict.parameters, verdict.unkept), (2, 0));
+    let sentence = verdict.to_string();
+    assert!(sentence.starts_with("not converged: the chains disagree"), "{sentence}");
+    assert!(sentence.contains("verdict on predictions counts instead"), "{sentence}");
+
+    let verdict = two_modes(both, Keep::Statistics).verdict().unwrap();
+    assert!(matches!(verdict.outcome, Outcome::NoParameters { .. }), "{verdict}");
+    assert!(!verdict.is_converged() && verdict.unkept == 2);
+    let sentence = verdict.to_string();
+    assert!(sentence.starts_with("not judged: R-hat <= 1.01 and at least "), "{sentence}");
+    assert!(sentence.contains("the run kept none of its 2 parameters"), "{sentence}");
+
+    let verdict = two_modes(both, Keep::blocks(["mode"])).verdict().unwrap();
+    assert!(!verdict.is_converged(), "{verdict}");
+    let verdict = two_modes(both, Keep::blocks(["other"])).verdict().unwrap().to_string();
+    assert!(verdict.contains("for parameters, log likelihood and log prior"), "{verdict}");
+    assert!(
+        verdict.ends_with("; 1 of 2 parameters were not kept, and are not judged"),
+        "{verdict}"
+    );
+
+    let draws = two_modes([9.0, 10.0, 10.0, 11.0], Keep::All);
+    let verdict = draws.verdict().unwrap();
+    assert!(verdict.is_converged(), "{verdict}");
+    assert!(verdict.to_string().ends_with("for parameters, log likelihood and log prior"));
+    // Draws from elsewhere have parameters only.
+    let elsewhere = Draws::new(draws.layout().clone(), draws.values().to_owned()).unwrap();
+    let verdict = elsewhere.verdict().unwrap();
+    assert!(verdict.is_converged() && verdict.to_string().ends_with("for parameters"), "{verdict}");
 }
 
 #[test]

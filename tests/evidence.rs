@@ -3,6 +3,7 @@
 
 use bnn_mcmc::prelude::*;
 
+use bnn_mcmc::evidence::Estimate;
 use bnn_mcmc::sampler::Algorithm;
 use bnn_mcmc::sampler::power_posteriors::{Ladder, LadderReport};
 use bnn_mcmc::target::{LogDensity, PowerTarget, Target, WithReference};
@@ -70,10 +71,7 @@ fn check(
     assert!((t.log_evidence - exact).abs() < within, "d = {dim}: {exact}\n{evidence}");
     for estimate in [s, t] {
         let error = (estimate.log_evidence - exact).abs();
-        assert!(
-            error < 4.0 * estimate.standard_error + evidence.discretisation,
-            "{dim}\n{evidence}"
-        );
+        assert!(error < 4.0 * estimate.standard_error, "{dim}\n{evidence}");
     }
     assert!(evidence.warnings().is_empty(), "{evidence}");
 }
@@ -273,12 +271,47 @@ fn the_discretisation_term_is_that_of_a_regression() {
         let sampler = Sampler::new(&posterior, fixed(rungs)).warmup(1000).draws(20_000);
         let evidence = Evidence::of(&sampler.seed(1).run().unwrap()).unwrap();
         let error = evidence.thermodynamic.log_evidence - exact.log_evidence().unwrap();
-        errors.push((error, evidence.discretisation, evidence.thermodynamic.standard_error));
+        errors.push((error, evidence.discretisation, monte_carlo(&evidence)));
     }
-    for (error, discretisation, standard_error) in errors.clone() {
+    for (error, discretisation, monte_carlo) in errors.clone() {
         let size = error.abs();
-        assert!(size > 4.0 * standard_error, "{errors:?}");
+        assert!(size > 4.0 * monte_carlo, "{errors:?}");
         assert!((0.7 * size..1.7 * size).contains(&discretisation), "{errors:?}");
+    }
+}
+
+/// The part of thermodynamic integration's error that longer chains reduce.
+fn monte_carlo(evidence: &Evidence) -> f64 {
+    let (total, discretisation) = (evidence.thermodynamic.standard_error, evidence.discretisation);
+    (total * total - discretisation * discretisation).sqrt()
+}
+
+/// The error that is printed for thermodynamic integration covers what its rule leaves out, from 3 rungs,
+/// where that is everything, to 21, where it is nothing; and it is no larger than it need be. So the two
+/// estimates are said to disagree where stepping stone fails, and not because the ladder is coarse.
+#[test]
+fn total_errors_cover_on_coarse_and_fine_ladders() {
+    for (dim, rows) in [(2, 10), (10, 20), (10, 100)] {
+        let (data, exact) = regression(dim, rows, Noise::Fixed(0.5));
+        let (posterior, exact) = (known_noise(&data), exact.log_evidence().unwrap());
+        for rungs in [3, 5, 7, 9, 13, 21] {
+            let (mut squares, mut most) = (0.0, 0.0f64);
+            for seed in 0..8 {
+                let sampler = Sampler::new(&posterior, fixed(rungs)).warmup(500).draws(2000);
+                let evidence = Evidence::of(&sampler.seed(seed).run().unwrap()).unwrap();
+                let Estimate { log_evidence, standard_error } = evidence.thermodynamic;
+                let error = (log_evidence - exact).abs();
+                squares += (error / standard_error).powi(2) / 8.0;
+                most = most.max(error / standard_error);
+                let enough = 6.0 * error + 8.0 * monte_carlo(&evidence);
+                assert!(standard_error < enough, "{rungs} rungs: {exact}\n{evidence}");
+            }
+            println!(
+                "d {dim}, {rows} rows, {rungs} rungs: rms z {:.2}, most {most:.2}",
+                squares.sqrt()
+            );
+            assert!(squares.sqrt() < 1.6 && most < 3.0, "{rungs} rungs: {squares} {most}");
+        }
     }
 }
 
@@ -304,7 +337,8 @@ fn what_gives_no_evidence_is_refused_and_what_is_doubtful_is_said() {
     let warnings = Evidence::of(&draws).unwrap().warnings().join("\n");
     assert!(warnings.contains("coarse") && warnings.contains("of the draws count"), "{warnings}");
     let draws = Sampler::new(&posterior, fixed(2)).warmup(300).draws(300).run().unwrap();
-    assert_eq!(Evidence::of(&draws).unwrap().discretisation, f64::INFINITY);
+    let evidence = Evidence::of(&draws).unwrap();
+    assert!(evidence.discretisation > 100.0 && evidence.discretisation.is_finite(), "{evidence}");
 }
 
 #[test]

@@ -581,7 +581,7 @@ fn bad_arguments_are_refused_by_name() {
 #[test]
 fn samplers_without_a_test_are_labelled_and_wrong_temperatures_told() {
     let target = GaussianTarget::standard(4).unwrap();
-    let labels = |draws: Draws| (draws.unadjusted(), draws.density_verdict().unwrap().to_string());
+    let labels = |draws: Draws| (draws.unadjusted(), draws.verdict().unwrap().to_string());
     let of = |h| Baoab { step_size: h, ..Baoab::default() };
     let (temperatures, sentence) = labels(sampler(&target, of(0.5)));
     let temperatures = temperatures.unwrap();

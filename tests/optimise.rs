@@ -326,6 +326,12 @@ fn held_out_scores_are_mean_log_predictive_densities() {
     let other = Dataset::classification(x.clone(), classes.clone(), renamed).unwrap();
     let error = posterior.held_out(&other).unwrap_err().to_string();
     assert!(error.contains("classes of the data"), "{error}");
+    let turned: Vec<_> = data.feature_names().iter().rev().collect();
+    let error = posterior.held_out(&data.select_features(turned).unwrap()).unwrap_err().to_string();
+    assert!(
+        error.contains("`features of the data, column 1` is `x5`, but must be `x1`"),
+        "{error}"
+    );
     let narrow = x.slice(ndarray::s![.., ..4]).to_owned();
     let narrow = Dataset::classification(narrow, classes, names()).unwrap();
     let error = posterior.held_out(&narrow).unwrap_err().to_string();

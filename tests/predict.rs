@@ -220,6 +220,71 @@ fn draws_depend_on_the_seed_and_not_on_the_threads() {
     assert!((z(0, 0) - ChainRng::new(9, 0).normal()).abs() > 1e-6);
 }
 
+/// Predictions and held-out scores go by position: other names, or the same in another order, are refused
+/// with what mends them, which then gives the same numbers.
+#[test]
+fn names_of_columns_and_classes_are_those_of_the_training_data() {
+    let x = normals(6, (40, 3));
+    let y = Array2::from_shape_fn((40, 2), |(i, j)| x[(i, j)] - x[(i, 2)]);
+    let unnamed = Dataset::regression(x.clone(), y.clone()).unwrap();
+    let features = |names: [&str; 3]| unnamed.clone().with_feature_names(names).unwrap();
+    let train = features(["a", "b", "c"]).with_response_names(["u", "v"]).unwrap();
+    let q = normals(7, (20, 8)).into_shape_with_order((2, 10, 8)).unwrap();
+    let (posterior, draws) = linear(Gaussian::fixed(0.5).unwrap(), &train, 2, q.clone());
+    assert_eq!(posterior.feature_names(), ["a", "b", "c"]);
+    assert_eq!(posterior.response_names(), ["u", "v"]);
+
+    let turned = train.select_features(["c", "b", "a"]).unwrap();
+    let refused = |data: &Dataset, message: &str| {
+        let error = posterior.predict(&draws, data).map(drop).unwrap_err();
+        assert!(error.is_argument() && error.to_string().contains(message), "{error}");
+        let held_out = posterior.held_out(data).map(drop).unwrap_err();
+        assert_eq!(error.to_string(), held_out.to_string());
+    };
+    let message = "`features of the data, column 1` is `c`, but must be `a`, as in the training data; \
+                   all names are there, in another order: bring them into that one \
+                   (`Dataset::select_features(posterior.feature_names())` does so)";
+    refused(&turned, message);
+    let mended = turned.select_features(posterior.feature_names()).unwrap();
+    let expected = posterior.predict(&draws, &train).unwrap();
+    assert_eq!(posterior.predict(&draws, &mended).unwrap().mean(), expected.mean());
+    let other = features(["a", "d", "c"]).with_response_names(["u", "v"]).unwrap();
+    refused(
+        &other,
+        "column 2` is `d`, but must be `b`, as in the training data; if it is the same",
+    );
+    refused(&other, "rename it by `Dataset::with_feature_names`");
+    refused(&unnamed, "column 1` is `x1`, but must be `a`");
+    refused(
+        &features(["a", "b", "c"]),
+        "`response of the data, column 1` is `y1`, but must be `u`",
+    );
+    let y = train.clone().with_response_names(["v", "u"]).unwrap();
+    refused(&y, "column 1` is `v`, but must be `u`");
+
+    // Plain arrays fit each other by their default names.
+    let (posterior, draws) = linear(Gaussian::fixed(0.5).unwrap(), &unnamed, 2, q);
+    assert!(posterior.predict(&draws, &unnamed.select(&[3, 1]).unwrap()).is_ok());
+    assert!(posterior.predict(&draws, &train).is_err());
+
+    let classes = |names: [&str; 2]| {
+        let classes = (0..40).map(|i| i % 2).collect();
+        Dataset::classification(x.clone(), classes, names).unwrap()
+    };
+    let (posterior, draws) = linear(Bernoulli, &classes(["no", "yes"]), 1, Array3::ones((1, 5, 4)));
+    let error = |data: &Dataset| posterior.predict(&draws, data).map(drop).unwrap_err().to_string();
+    let turned = error(&classes(["yes", "no"]));
+    assert!(
+        turned.contains("`classes of the data, name 1` is `yes`, but must be `no`"),
+        "{turned}"
+    );
+    assert!(turned.contains("`Dataset::select_classes` does so"), "{turned}");
+    let other = error(&classes(["no", "maybe"]));
+    assert!(other.contains("name 2` is `maybe`, but must be `yes`"), "{other}");
+    let column = classes(["no", "yes"]).with_response_names(["survived"]).unwrap();
+    assert!(error(&column).contains("`response of the data, column 1` is `survived`"));
+}
+
 #[test]
 fn a_chain_by_itself_is_what_its_draws_alone_predict() {
     let data = Dataset::regression(normals(3, (30, 2)), normals(4, (30, 1))).unwrap();

@@ -241,6 +241,37 @@ impl Dataset {
         Ok(self)
     }
 
+    /// Some features, or all of them in another order, with the same response.
+    ///
+    /// ```
+    /// use bnn_mcmc::data::Dataset;
+    /// let data = Dataset::regression(ndarray::array![[1.0, 2.0, 3.0]], ndarray::array![0.5])?
+    ///     .with_feature_names(["length", "width", "height"])?;
+    /// let two = data.select_features(["height", "length"])?;
+    /// assert_eq!(two.x(), ndarray::array![[3.0, 1.0]]);
+    /// assert_eq!(two.feature_names(), ["height", "length"]);
+    /// # Ok::<(), bnn_mcmc::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// If there is no name, a name occurs twice or is not that of a feature.
+    pub fn select_features<S: Into<String>>(
+        &self,
+        names: impl IntoIterator<Item = S>,
+    ) -> Result<Self, Error> {
+        let names: Vec<String> = names.into_iter().map(Into::into).collect();
+        let place = |name: &String| {
+            self.feature_names.iter().position(|n| n == name).ok_or_else(|| Error::UnknownName {
+                what: "feature".into(),
+                name: name.clone(),
+                known: self.feature_names.clone(),
+            })
+        };
+        let columns = names.iter().map(place).collect::<Result<Vec<_>, _>>()?;
+        let x = self.x.select(Axis(1), &columns);
+        Self::checked(x, self.response.clone(), names, self.response_names.clone())
+    }
+
     /// The same rows with other features `[rows x features]` under the same names.
     ///
     /// # Errors
@@ -583,6 +614,19 @@ mod tests {
         );
         let real = Dataset::regression(x, array![1.0, 2.0, 3.0, 4.0, 5.0]).unwrap();
         assert!(message(real.select_classes(["a", "b"])).contains("of the kind real numbers"));
+    }
+
+    #[test]
+    fn features_are_selected_by_name() {
+        let data = Dataset::regression(array![[1.0, 2.0], [3.0, 4.0]], array![5.0, 6.0]).unwrap();
+        let turned = data.select_features(["x2", "x1"]).unwrap();
+        assert_eq!(turned.x(), array![[2.0, 1.0], [4.0, 3.0]]);
+        assert_eq!(turned.response(), data.response());
+        assert_eq!(turned.select_features(data.feature_names()).unwrap(), data);
+        let error = |names: &[&str]| message(data.select_features(names.to_vec()));
+        assert_eq!(error(&["x3"]), "there is no feature named `x3`; there are: x1, x2");
+        assert!(error(&["x1", "x1"]).contains("`x1` twice"));
+        assert!(error(&[]).contains("features of the data: found 0"));
     }
 
     #[test]

@@ -13,7 +13,7 @@
 //! | Do they differ by hidden units' order and signs only? | [`Symmetries`], [`Canonical`], [`Modes`], [`BeforeAfter`] |
 //! | Do two samplers agree on the posterior covariance? | [`CovarianceComparison`] |
 //! | All of it, for every parameter | [`Summary`] |
-//! | May I trust this run? | [`Judge`] and its [`Verdict`] |
+//! | May I trust this run? | [`Predictions::verdict`](crate::predict::Predictions::verdict), [`Draws::verdict`](crate::draws::Draws::verdict), or a [`Judge`] and its [`Verdict`] |
 //!
 //! The functions of chains take one quantity, `[chain, draw]`, and never fail: what is undefined is
 //! NaN. They equal arviz-stats 0.8.0; the few deliberate deviations are named in each file's

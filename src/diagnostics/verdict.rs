@@ -1,7 +1,11 @@
 //! One sentence about a run: may it be trusted, and if not, what is to be done?
 //!
-//! The judgement is made in function space, on quantities that do not depend on how hidden units
-//! are numbered: predictions at given inputs, log-likelihood, log-prior. A run has converged when
+//! Networks are judged in function space, by
+//! [`Predictions::verdict`](crate::predict::Predictions::verdict), on quantities that do not depend
+//! on how hidden units are numbered: predictions at given inputs, log-likelihood, log-prior. Where
+//! parameters mean something, [`Draws::verdict`](crate::draws::Draws::verdict) judges them in place
+//! of predictions. The log-likelihood and log-prior alone are not enough: chains in two modes of
+//! equal density have the same. A run has converged when
 //! every quantity has R-hat at most 1.01 and at least 100 effective draws per chain, in the bulk
 //! and in the tails (Vehtari et al. 2021, doi:10.1214/20-BA1221); a quantity with the same value in
 //! all draws of all chains, such as a saturated probability, is agreement. Otherwise two more
@@ -64,6 +68,9 @@ pub const OTHERS_LIMIT: f64 = 1.05;
 /// agree.
 pub const DIVERGENT_LIMIT: f64 = 1e-3;
 
+/// The name of the group that [`Judge::parameters`] adds.
+const PARAMETERS: &str = "parameters";
+
 /// The share of NUTS trajectories cut off at the maximal depth above which a verdict says so.
 pub const DEPTH_LIMIT: f64 = 0.01;
 /// The kinetic temperatures that pass without a word, for samplers without a test. Their own bias makes
@@ -80,6 +87,8 @@ pub struct Judge<'a> {
     /// The fewest effective draws per chain of a converged run: [`ESS_PER_CHAIN`].
     pub ess_per_chain: f64,
     groups: Vec<(String, ArrayView3<'a, f64>)>,
+    unkept: usize,
+    parameters: usize,
     divergences: u64,
     transitions: u64,
     at_max_depth: Vec<f64>,
@@ -93,6 +102,8 @@ impl Default for Judge<'_> {
             rhat_limit: RHAT_LIMIT,
             ess_per_chain: ESS_PER_CHAIN,
             groups: Vec::new(),
+            unkept: 0,
+            parameters: 0,
             divergences: 0,
             transitions: 0,
             at_max_depth: Vec::new(),
@@ -118,6 +129,15 @@ impl<'a> Judge<'a> {
     /// Adds a single quantity `[chain, draw]`, such as the log-likelihood.
     pub fn quantity(self, name: impl Into<String>, draws: ArrayView2<'a, f64>) -> Self {
         self.quantities(name, draws.insert_axis(Axis(2)))
+    }
+
+    /// Adds the group `parameters`: the draws `[chain, draw, parameter]` of those that a run kept out
+    /// of `all` parameters of its target. A verdict on the density alone, where none was kept, is
+    /// never 'converged'.
+    pub fn parameters(mut self, kept: ArrayView3<'a, f64>, all: usize) -> Self {
+        self.parameters = all;
+        self.unkept = all.saturating_sub(kept.len_of(Axis(2)));
+        if kept.len_of(Axis(2)) == 0 { self } else { self.quantities(PARAMETERS, kept) }
     }
 
     /// Tells how many of the run's transitions diverged. Where the density cannot be computed no
@@ -173,6 +193,8 @@ impl<'a> Judge<'a> {
             outcome,
             groups,
             chains,
+            unkept: self.unkept,
+            parameters: self.parameters,
             rhat_limit,
             divergences,
             at_max_depth,
@@ -230,7 +252,10 @@ impl<'a> Judge<'a> {
         let wanted = self.ess_per_chain * chains as f64;
         // Written so that a NaN on either side cannot pass.
         if max_rhat <= self.rhat_limit && min_ess >= wanted {
-            Outcome::Converged { max_rhat, min_ess }
+            match self.parameters > 0 && self.unkept == self.parameters {
+                true => Outcome::NoParameters { max_rhat, min_ess },
+                false => Outcome::Converged { max_rhat, min_ess },
+            }
         } else {
             Outcome::TooFewDraws { min_ess, wanted }
         }
@@ -367,6 +392,14 @@ pub enum Outcome {
         /// The smallest effective sample size, bulk or tail.
         min_ess: f64,
     },
+    /// Every R-hat and every effective sample size is within its limit, but the run kept no
+    /// parameters, and chains in modes of equal density would look the same.
+    NoParameters {
+        /// The largest R-hat.
+        max_rhat: f64,
+        /// The smallest effective sample size, bulk or tail.
+        min_ess: f64,
+    },
     /// The chains agree, but there are too few effective draws.
     TooFewDraws {
         /// The smallest effective sample size, bulk or tail.
@@ -469,6 +502,11 @@ pub struct Verdict {
     pub groups: Vec<Group>,
     /// How many chains there were.
     pub chains: usize,
+    /// How many parameters the target has, and how many of these the run did not keep, so that the
+    /// verdict could not see them; both 0 where parameters are not judged, as in function space.
+    pub parameters: usize,
+    /// See [`parameters`](Self::parameters).
+    pub unkept: usize,
     /// The largest R-hat that was allowed.
     pub rhat_limit: f64,
     /// How many transitions diverged, if that was told.
@@ -486,6 +524,19 @@ impl Verdict {
     /// Whether the run has converged.
     pub fn is_converged(&self) -> bool {
         matches!(self.outcome, Outcome::Converged { .. })
+    }
+
+    /// Whether parameters, and nothing else of several groups, have an R-hat above the limit.
+    fn only_parameters_disagree(&self) -> bool {
+        let disagrees = |group: &Group| group.max_rhat > self.rhat_limit;
+        self.groups.len() > 1
+            && self.groups.iter().any(disagrees)
+            && self.groups.iter().all(|group| disagrees(group) == (group.name == PARAMETERS))
+    }
+
+    /// `log likelihood and log prior`.
+    fn groups_listed(&self) -> String {
+        listed(self.groups.iter().map(|group| group.name.clone()).collect())
     }
 
     /// `every chain`, `chain 1 (counted from 0)`, or `chains 0 and 2 (counted from 0)`.
@@ -507,7 +558,16 @@ impl fmt::Display for Verdict {
                 f,
                 "converged: R-hat <= {limit} and at least {} effective draws for {}",
                 thousands(*min_ess),
-                listed(self.groups.iter().map(|g| g.name.clone()).collect()),
+                self.groups_listed(),
+            ),
+            Outcome::NoParameters { min_ess, .. } => write!(
+                f,
+                "not judged: R-hat <= {limit} and at least {} effective draws for {}, but the run kept \
+                 none of its {} parameters, and chains in different modes may agree so far: keep some \
+                 parameters, or predictions along the chains",
+                thousands(*min_ess),
+                self.groups_listed(),
+                thousands(self.parameters as f64),
             ),
             Outcome::TooFewDraws { min_ess, wanted } => write!(
                 f,
@@ -620,6 +680,18 @@ impl fmt::Display for Verdict {
                 self.chains,
             ),
         }?;
+        if self.only_parameters_disagree() {
+            write!(
+                f,
+                "; only the parameters disagree: if they are the weights of a network, whose hidden \
+                 units can be permuted, the verdict on predictions counts instead"
+            )?;
+        }
+        if self.unkept > 0 && !matches!(self.outcome, Outcome::NoParameters { .. }) {
+            let (unkept, all) = (self.unkept as f64, self.parameters as f64);
+            let (unkept, all) = (thousands(unkept), thousands(all));
+            write!(f, "; {unkept} of {all} parameters were not kept, and are not judged")?;
+        }
         if self.divergences > 0 && !matches!(self.outcome, Outcome::Divergent { .. }) {
             write!(f, "; {} diverged", transitions(self.divergences))?;
         }

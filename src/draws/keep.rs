@@ -105,19 +105,6 @@ impl Kept {
     }
 }
 
-/// Room for all of `rows` rows of `width` numbers, or an error that says how much was asked for.
-pub(crate) fn room<N>(rows: usize, width: usize) -> Result<Vec<N>, Error> {
-    let mut values = Vec::new();
-    let fits = rows.checked_mul(width).is_some_and(|n| values.try_reserve_exact(n).is_ok());
-    if fits {
-        return Ok(values);
-    }
-    let gib = rows as f64 * width as f64 * size_of::<N>() as f64 / (1u64 << 30) as f64;
-    let allowed =
-        format!("few enough for memory: {width} numbers per draw need {gib:.1} GiB per chain");
-    Err(Error::argument("draws", rows, allowed))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -49,6 +49,10 @@ pub struct Draws {
 pub struct RunInfo {
     /// The seed.
     pub seed: u64,
+    /// The number of parameters of the target, of which the draws hold those that were
+    /// [kept](Keep); 0 for draws from elsewhere, where it is not known.
+    #[serde(default)]
+    pub parameters: usize,
     /// Iterations of warm-up per chain.
     pub warmup: usize,
     /// Steps per stored draw.
@@ -338,6 +342,7 @@ impl Draws {
     ///
     /// Weights of a network can be permuted without changing its function: read a large R-hat here
     /// beside that of [predictions](crate::predict), which is the one that counts.
+    /// [`verdict`](Self::verdict) puts it into a sentence.
     ///
     /// Errors: the draws hold no parameters.
     pub fn summary(&self) -> Result<Summary, Error> {
@@ -354,15 +359,27 @@ impl Draws {
         Ok(Summary { rows: vec![row("log_likelihood")?, row("log_prior")?] })
     }
 
-    /// The verdict on the run by its log likelihood and log prior alone, for draws that hold no
-    /// parameters; [`Predictions::verdict`](crate::predict::Predictions::verdict) sees more.
+    /// The verdict on the run by its parameters, log likelihood, log prior, divergences and
+    /// trajectories: for a target of your own, and for models whose parameters mean something.
     ///
-    /// Errors: draws from elsewhere, which have no statistics.
-    pub fn density_verdict(&self) -> Result<Verdict, Error> {
+    /// **Weights of a network have no such meaning**: hidden units can be permuted, chains in
+    /// different copies of one mode disagree in all weights and in no prediction, and this verdict
+    /// says 'not converged'. [`Predictions::verdict`](crate::predict::Predictions::verdict), which
+    /// looks at predictions instead of weights, is the one that counts for networks.
+    ///
+    /// A run that [kept](Keep) no parameters is never called converged: chains in modes of equal
+    /// density agree in all that is left. Where some were kept, the verdict is on these and says how
+    /// many it did not see. Of draws from elsewhere parameters are all there is to judge.
+    pub fn verdict(&self) -> Result<Verdict, Error> {
         let transitions = (self.n_chains() * self.n_draws() * self.info.thin) as u64;
-        Judge::new()
-            .quantity("log likelihood", self.stat("log_likelihood")?)
-            .quantity("log prior", self.stat("log_prior")?)
+        let parameters = self.info.parameters.max(self.layout.dim());
+        let mut judge = Judge::new().parameters(self.values(), parameters);
+        for (name, stat) in [("log likelihood", "log_likelihood"), ("log prior", "log_prior")] {
+            if let Ok(draws) = self.stat(stat) {
+                judge = judge.quantity(name, draws);
+            }
+        }
+        judge
             .divergences(self.divergences(), transitions)
             .trajectories(self.at_max_depth().unwrap_or_default(), self.ebfmi().unwrap_or_default())
             .unadjusted(self.unadjusted())

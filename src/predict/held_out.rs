@@ -4,7 +4,6 @@ use crate::Error;
 use crate::data::Dataset;
 use crate::likelihood::Likelihood;
 use crate::model::Model;
-use crate::target::posterior::check_inputs;
 use crate::target::{Posterior, Target};
 use crate::tile::Tiles;
 
@@ -19,12 +18,11 @@ pub struct HeldOut<'a, M, L> {
 impl<M: Model, L: Likelihood> Posterior<M, L> {
     /// Takes `data` as held-out rows, for [early stopping](crate::optimise::EarlyStopping).
     ///
-    /// Errors: features or a response that do not fit, classes that are not those of the training
-    /// data.
+    /// # Errors
+    /// If the number, names or order of features, responses or classes are not those of the training
+    /// data; see [`feature_names`](Self::feature_names).
     pub fn held_out(&self, data: &Dataset) -> Result<HeldOut<'_, M, L>, Error> {
-        check_inputs(self.model(), data.n_features())?;
-        self.check_classes(data.response())?;
-        let y = self.likelihood().encode(data.response(), self.model().n_outputs())?;
+        let y = self.encoded(data)?;
         let (x, y) = (self.tiles_of(data.x().view()), Tiles::new(y.view()));
         Ok(HeldOut { posterior: self, x, y })
     }

@@ -9,6 +9,7 @@ use crate::Error;
 use crate::data::Dataset;
 use crate::draws::Draws;
 use crate::likelihood::Likelihood;
+use crate::memory;
 use crate::model::Model;
 use crate::rng::ChainRng;
 use crate::target::posterior::check_inputs;
@@ -26,12 +27,17 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
     /// the posterior predictive draws is that of the run; see
     /// [`predict_seeded`](Self::predict_seeded).
     ///
-    /// Memory: draws x rows x (columns of the mean + columns of the response + 1) numbers;
-    /// [`Draws::thinned`] helps with long runs.
+    /// Memory: chains x draws x rows x (columns of the mean + columns of the response + 1) numbers of
+    /// 8 bytes.
     ///
-    /// Errors: draws of another posterior (other parameters, or another log density at the first
-    /// draw), features or a response that do not fit, classes that are not those of the training
-    /// data.
+    /// # Errors
+    /// - Draws of another posterior: other parameters, or another log density at the first draw.
+    /// - Features, responses or classes whose number, names or order are not those of the training
+    ///   data; see [`feature_names`](Self::feature_names).
+    /// - Predictions that exceed the [limit](crate::memory) on memory. [`Draws::thinned`] and fewer
+    ///   rows at a time take less; [`StreamedMoments`](super::StreamedMoments) and
+    ///   [`StreamedUncertainty`](super::StreamedUncertainty) predict while a run goes on, in memory
+    ///   that does not grow with the draws.
     pub fn predict(&self, draws: &Draws, data: &Dataset) -> Result<Predictions, Error> {
         self.predict_seeded(draws, data, draws.info().seed)
     }
@@ -47,14 +53,15 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
         data: &Dataset,
         seed: u64,
     ) -> Result<Predictions, Error> {
-        self.check_classes(data.response())?;
-        let y = self.likelihood().encode(data.response(), self.model().n_outputs())?;
         self.check_draws(draws, data.x().view())?;
+        let size = (draws.n_chains(), draws.n_draws(), data.rows());
+        self.check_size(size, 1 + self.likelihood().n_drawn(self.model().n_outputs()))?;
+        let y = self.encoded(data)?;
         let stream = |chain| ChainRng::new(seed, chain).child(RESPONSES);
         let streams = (0..draws.n_chains() as u64).map(stream).collect();
         let observed = Observed { y: Tiles::new(y.view()), streams, n_draws: draws.n_draws() };
         let walk = self.walk(draws.flat(), &self.tiles_of(data.x().view()), Some(&observed));
-        let (chains, n, rows) = (draws.n_chains(), draws.n_draws(), data.rows());
+        let (chains, n, rows) = size;
         let log_density = Array3::from_shape_vec((chains, n, rows), walk.log_density)
             .expect("one number was written for each draw and row");
         Ok(Predictions {
@@ -126,8 +133,9 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
     /// second), or expected proportions.
     pub fn predict_mean(&self, draws: &Draws, x: ArrayView2<f64>) -> Result<Array4<f64>, Error> {
         self.check_draws(draws, x)?;
-        let walk = self.walk(draws.flat(), &self.tiles_of(x), None);
-        Ok(with_columns(walk.mean, (draws.n_chains(), draws.n_draws(), x.nrows())))
+        let size = (draws.n_chains(), draws.n_draws(), x.nrows());
+        self.check_size(size, 0)?;
+        Ok(with_columns(self.walk(draws.flat(), &self.tiles_of(x), None).mean, size))
     }
 
     /// E[y | x, q] at a single q, such as the end of an [optimisation](crate::optimise) or the mean
@@ -136,6 +144,7 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
     /// Errors: a q of another length, features that do not fit.
     pub fn predict_at(&self, q: &[f64], x: ArrayView2<f64>) -> Result<Array2<f64>, Error> {
         let q = self.one_draw_of(q, x)?;
+        self.check_size((1, 1, x.nrows()), 0)?;
         let mean = with_columns(self.walk(q, &self.tiles_of(x), None).mean, (1, 1, x.nrows()));
         Ok(mean.index_axis_move(Axis(0), 0).index_axis_move(Axis(0), 0))
     }
@@ -209,6 +218,7 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
         let mut running = RunningUncertainty::new(x.nrows(), classes.to_vec())?;
         let (rows, columns) = (x.nrows(), self.likelihood().n_means(self.model().n_outputs()));
         let block = (BLOCK / (rows * columns)).max(rayon::current_num_threads());
+        self.check_size((1, block.min(q.nrows()), rows), 0)?;
         let x = self.tiles_of(x);
         for q in q.axis_chunks_iter(Axis(0), block) {
             let mean = with_columns(self.walk(q, &x, None).mean, (1, q.nrows(), rows));
@@ -224,6 +234,17 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
         draws.check_any_parameter()?;
         draws.check_layout("parameters of the draws", self.layout())?;
         check_inputs(self.model(), x.ncols())
+    }
+
+    /// Checks that predictions of `size` = (chains, draws, rows), with `more` numbers beside the mean,
+    /// fit into memory.
+    fn check_size(&self, size: (usize, usize, usize), more: usize) -> Result<(), Error> {
+        let numbers = self.likelihood().n_means(self.model().n_outputs()) + more;
+        let size = [(size.0, "chains"), (size.1, "draws"), (size.2, "rows"), (numbers, "numbers")];
+        let instead = "take fewer rows at a time or thin the draws (`Draws::thinned`); or predict \
+                       while the run goes on, by a recorder (`StreamedMoments`, \
+                       `StreamedUncertainty`) whose memory does not grow with the draws";
+        memory::check::<f64>("predictions", &size, instead)
     }
 
     /// What every q of `[draw, parameter]` says about every row; about responses only if they are

@@ -53,9 +53,9 @@ use ndarray::{Array2, Array4, ArrayView2};
 
 use super::uncertainty::{ChainProbabilities, RunningUncertainty, Uncertainty};
 use crate::Error;
-use crate::draws::keep::room;
 use crate::draws::recorder::{ChainPlan, OneDraw, Recorder, RunningMoments};
 use crate::likelihood::Likelihood;
+use crate::memory;
 use crate::model::Model;
 use crate::target::posterior::check_inputs;
 use crate::target::{Posterior, PosteriorWorkspace, Target};
@@ -115,12 +115,14 @@ impl<'p, M: Model, L: Likelihood> Inputs<'p, M, L> {
         Ok(())
     }
 
-    fn scratch(&self) -> Result<Forward<M::Workspace>, Error> {
-        let columns = self.columns();
-        let mut mean = room(self.rows(), columns)?;
-        mean.resize(self.rows() * columns, 0.0);
+    /// Checks that all chains have room for `sums` numbers for each input and column, and for `mean`.
+    fn scratch(&self, chains: usize, sums: usize) -> Result<Forward<M::Workspace>, Error> {
+        let (rows, columns) = (self.rows(), self.columns());
+        let size =
+            [(chains, "chains"), (rows, "inputs"), (columns, "columns"), (sums + 1, "numbers")];
+        memory::check::<f64>("streamed predictions", &size, "give fewer inputs at a time")?;
         let ws = self.posterior.workspace();
-        Ok(Forward { ws, tile: vec![0.0; TILE_ROWS * columns], mean })
+        Ok(Forward { ws, tile: vec![0.0; TILE_ROWS * columns], mean: vec![0.0; rows * columns] })
     }
 
     /// E[y | x, q] `[row, column]`, and the variance of the noise if there is such a thing.
@@ -220,7 +222,9 @@ impl<'p, M: Model, L: Likelihood> StreamedUncertainty<'p, M, L> {
         }
         let width = chosen * columns;
         let draws = records.iter().map(|r| r.along.len() / width).min().unwrap_or(0);
-        let mut values = room(records.len().saturating_mul(draws), width)?;
+        let size = [(records.len(), "chains"), (draws, "draws"), (width, "probabilities")];
+        memory::check::<f64>("probabilities along the chains", &size, "choose fewer rows")?;
+        let mut values = Vec::with_capacity(records.len() * draws * width);
         for record in records {
             values.extend_from_slice(&record.along[..draws * width]);
         }
@@ -246,7 +250,12 @@ where
         from: Option<Self::State>,
     ) -> Result<Self::Record, Error> {
         self.inputs.check(target)?;
-        let mut along = room(plan.draws, self.chosen.len() * self.inputs.columns())?;
+        // Probabilities and votes of all classes, and the entropy.
+        let scratch = self.inputs.scratch(plan.chains, 2 * self.class_names.len() + 1)?;
+        let width = self.chosen.len() * self.inputs.columns();
+        let size = [(plan.chains, "chains"), (plan.draws, "draws"), (width, "probabilities")];
+        memory::check::<f64>("probabilities along the chains", &size, "choose fewer rows")?;
+        let mut along = Vec::with_capacity(plan.draws * width);
         let running = match from {
             None => RunningUncertainty::new(self.inputs.rows(), self.class_names.clone())?,
             Some((running, so_far)) => {
@@ -254,7 +263,7 @@ where
                 running
             }
         };
-        Ok(UncertaintyRecord { running, along, scratch: self.inputs.scratch()? })
+        Ok(UncertaintyRecord { running, along, scratch })
     }
 
     fn record(
@@ -366,11 +375,11 @@ where
     fn begin(
         &self,
         target: &T,
-        _: ChainPlan,
+        plan: ChainPlan,
         from: Option<Self::State>,
     ) -> Result<Self::Record, Error> {
         self.inputs.check(target)?;
-        let scratch = self.inputs.scratch()?;
+        let scratch = self.inputs.scratch(plan.chains, 2)?; // mean and squares
         let none = || (RunningMoments::new(scratch.mean.len()), RunningMoments::new(1));
         let (mean, noise) = from.unwrap_or_else(none);
         Ok(MomentsRecord { mean, noise, scratch })

@@ -17,10 +17,11 @@ use serde::{Deserialize, Serialize};
 use super::{Algorithm, Kernel, Step, WarmupProgress};
 use crate::Error;
 use crate::draws::checkpoint::{Every, Fingerprint, Store, agree};
-use crate::draws::keep::{Kept, room};
+use crate::draws::keep::Kept;
 use crate::draws::recorder::{ChainPlan, OneDraw, Recorder};
 use crate::draws::{Divergence, Draws, Keep, RunInfo, STATS};
 use crate::error::positive;
+use crate::memory;
 use crate::rng::ChainRng;
 use crate::target::{LogDensity, Point, Target};
 
@@ -452,6 +453,7 @@ impl<'t, T: Target, A: Algorithm<&'t T>> Sampler<'t, T, A> {
         let common = least_done(&chains, 1).min(self.draws);
         let info = RunInfo {
             seed: self.seed,
+            parameters: self.target.dim(),
             warmup: self.warmup,
             thin: self.thin,
             stopped_early: least_done(&chains, 0) < self.warmup
@@ -605,8 +607,16 @@ impl<'t, T: Target, A: Algorithm<&'t T>> Sampler<'t, T, A> {
         let mut start_rng = rng.child(u64::MAX);
         let point = self.init.find(self.target, chain, self.chains, &mut start_rng, &mut ws)?;
         let n_own_stats = kernel.stat_names().len();
-        let values = room(self.draws, kept.dim())?;
-        let stats = room(self.draws, STATS.len() + n_own_stats)?;
+        let n_stats = STATS.len() + n_own_stats;
+        // At the end chains are copied together, and go one by one.
+        let chains = (self.chains.saturating_add(1), "chains (one is copied at a time)");
+        let numbers = (kept.dim().saturating_add(n_stats), "parameters and statistics");
+        let instead = "take fewer draws, `Sampler::thin` them, or `Sampler::keep` fewer parameters \
+                       and hand them to a recorder";
+        let size = [chains, (self.draws, "draws"), numbers];
+        memory::check::<f64>("draws", &size, instead)?;
+        let values = Vec::with_capacity(self.draws * kept.dim());
+        let stats = Vec::with_capacity(self.draws * n_stats);
         Ok(Chain {
             witness: point.log_density(),
             done: [0; 2],

@@ -17,7 +17,7 @@ pub use log_likelihood::LogLikelihood;
 
 use std::iter::once;
 
-use ndarray::ArrayView2;
+use ndarray::{Array2, ArrayView2};
 
 use super::{
     BoxSupport, Curvature, Descent, DescentRule, FisherTarget, GaussianReference, GradTarget,
@@ -25,7 +25,7 @@ use super::{
     PowerGradTarget, PowerTarget, Target,
 };
 use crate::Error;
-use crate::data::{Dataset, Response};
+use crate::data::Dataset;
 use crate::layout::Layout;
 use crate::likelihood::{Gaussian, Likelihood, SecondOrderLikelihood};
 use crate::model::{Model, SecondOrderModel};
@@ -59,6 +59,8 @@ pub struct Posterior<M, L> {
     layout: Layout,
     n_weights: usize,
     n_phi: usize,
+    feature_names: Vec<String>,
+    response_names: Vec<String>,
     class_names: Option<Vec<String>>,
     x: Tiles,
     y: Tiles,
@@ -125,6 +127,8 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
             priors,
             n_phi,
             n_weights: model.layout().dim(),
+            feature_names: data.feature_names().to_vec(),
+            response_names: data.response_names().to_vec(),
             class_names: data.response().class_names().map(<[String]>::to_vec),
             x: Tiles::with_rows(data.x().view(), model.tile_rows()),
             y: Tiles::new(y.view()),
@@ -147,6 +151,43 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
     /// The named blocks of q: the model's, the likelihood's, those of hierarchical priors.
     pub fn layout(&self) -> &Layout {
         &self.layout
+    }
+
+    /// The names of the features, in the order of the training data's columns.
+    ///
+    /// A [`Dataset`] to predict, or to hold out, must have the same names in the same order, and so must
+    /// those of its response and its classes: columns in another order would be scored as if nothing
+    /// were wrong. Data sets from plain arrays have the names `x1`, `x2`, ... and `y1`, `y2`, ..., by
+    /// which they fit each other. [`Dataset::select_features`] and [`Dataset::select_classes`] bring
+    /// columns and classes into another order, [`Dataset::with_feature_names`] renames. Where plain
+    /// arrays are asked for, as in [`predict_mean`](Self::predict_mean), their columns are taken to be
+    /// in this order.
+    ///
+    /// ```
+    /// use bnn_mcmc::prelude::*;
+    /// use ndarray::{Array3, array};
+    /// let table = |x, names: [&str; 2]| {
+    ///     Dataset::regression(x, array![1.0, 2.0])?.with_feature_names(names)
+    /// };
+    /// let train = table(array![[1.0, 20.0], [2.0, 30.0]], ["length", "width"])?;
+    /// let priors = Priors::all(Normal::new(0.0, 1.0)?);
+    /// let posterior = Posterior::new(Linear::new(2, 1)?, Gaussian::fixed(1.0)?, &train, priors)?;
+    /// let draws = Draws::new(posterior.layout().clone(), Array3::ones((1, 1, 3)))?;
+    ///
+    /// let test = table(array![[20.0, 1.0], [30.0, 2.0]], ["width", "length"])?;
+    /// let error = posterior.predict(&draws, &test).unwrap_err().to_string();
+    /// assert!(error.contains("`features of the data, column 1` is `width`, but must be `length`"), "{error}");
+    /// assert!(posterior.predict(&draws, &test.select_features(posterior.feature_names())?).is_ok());
+    /// # Ok::<(), Error>(())
+    /// ```
+    pub fn feature_names(&self) -> &[String] {
+        &self.feature_names
+    }
+
+    /// The names of the outputs or categories of the training data, or the single name of its class
+    /// column.
+    pub fn response_names(&self) -> &[String] {
+        &self.response_names
     }
 
     /// The names of the classes, if the response is a class.
@@ -176,14 +217,36 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
         Ok(())
     }
 
-    /// Checks that classes are those of the training data, in the same order.
-    pub(crate) fn check_classes(&self, response: &Response) -> Result<(), Error> {
-        match (&self.class_names, response.class_names()) {
-            (Some(known), Some(found)) if known != found => {
-                Err(Error::shape("classes of the data", found.join(", "), known.join(", ")))
-            }
-            _ => Ok(()),
+    /// The response of other rows in columns, if their features, classes and responses are those of
+    /// the training data.
+    pub(crate) fn encoded(&self, data: &Dataset) -> Result<Array2<f64>, Error> {
+        check_inputs(&self.model, data.n_features())?;
+        let renamed = |what: &str, rename: &str| {
+            format!("if it is the same {what} under another name, rename it by `{rename}`")
+        };
+        check_same_names(
+            "features of the data, column",
+            data.feature_names(),
+            &self.feature_names,
+            "`Dataset::select_features(posterior.feature_names())` does so",
+            &renamed("column", "Dataset::with_feature_names"),
+        )?;
+        if let (Some(known), Some(found)) = (&self.class_names, data.response().class_names()) {
+            let order = "`Dataset::select_classes` does so, and so does the `Schema` of the training \
+                         data when a file is read";
+            let other =
+                "read the file by the `Schema` of the training data, which knows its classes";
+            check_same_names("classes of the data, name", found, known, order, other)?;
         }
+        let y = self.likelihood.encode(data.response(), self.model.n_outputs())?;
+        check_same_names(
+            "response of the data, column",
+            data.response_names(),
+            &self.response_names,
+            "build the data set anew",
+            &renamed("response", "Dataset::with_response_names"),
+        )?;
+        Ok(y)
     }
 
     /// w and phi.
@@ -383,6 +446,32 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
             }
         }
     }
+}
+
+/// Checks that names are those of the training data, in the same order. `what`, followed by a number
+/// counted from 1, says of what; `order` says how to bring the
+/// same names into that order, `other` what to do about other names.
+fn check_same_names(
+    what: &str,
+    found: &[String],
+    expected: &[String],
+    order: &str,
+    other: &str,
+) -> Result<(), Error> {
+    let longest = found.len().max(expected.len());
+    let Some(i) = (0..longest).find(|&i| found.get(i) != expected.get(i)) else {
+        return Ok(());
+    };
+    let shown = |names: &[String]| names.get(i).map_or("missing".into(), |n| format!("`{n}`"));
+    let is_reordered =
+        found.len() == expected.len() && expected.iter().all(|name| found.contains(name));
+    let mend = if is_reordered {
+        format!("all names are there, in another order: bring them into that one ({order})")
+    } else {
+        other.to_string()
+    };
+    let allowed = format!("{}, as in the training data; {mend}", shown(expected));
+    Err(Error::Argument { name: format!("{what} {}", i + 1), value: shown(found), allowed })
 }
 
 /// Checks that rows of `n_features` numbers can be fed to `model`.

@@ -4,13 +4,14 @@ use ndarray::{Array3, ArrayView2};
 
 use super::{ChainPlan, OneDraw, Recorder, check_every, is_kth};
 use crate::Error;
-use crate::draws::keep::{Kept, room};
+use crate::draws::keep::Kept;
 use crate::draws::{Draws, Keep};
+use crate::memory;
 use crate::target::Target;
 
 /// Records every k-th draw, beginning with the k-th, as f32, which takes 4 bytes per kept
-/// parameter, kept draw and chain. Room for all is reserved before the run begins, or an error says
-/// how much it would have been.
+/// parameter, kept draw and chain. Room for all is reserved before the run begins, or an
+/// [error](crate::memory) says how much it would have been.
 ///
 /// An f32 has seven digits, and is infinite from 3.4e38 on. A checkpoint holds the whole record,
 /// and is written anew each time: for long runs with checkpoints take [`OnDisk`](super::OnDisk).
@@ -67,7 +68,9 @@ impl StoredDraws {
             return Err(Error::shape("parameters of the chains", found, expected));
         }
         let draws = chains.iter().map(Self::n_draws).min().unwrap_or(0);
-        let mut values = room(draws.saturating_mul(chains.len()), layout.dim())?;
+        let size = [(chains.len(), "chains"), (draws, "draws"), (layout.dim(), "parameters")];
+        memory::check::<f64>("stored draws", &size, "record fewer of them")?;
+        let mut values = Vec::with_capacity(chains.len() * draws * layout.dim());
         for chain in chains {
             values.extend(chain.values[..draws * layout.dim()].iter().map(|x| f64::from(*x)));
         }
@@ -89,7 +92,11 @@ impl<T: Target> Recorder<T> for EveryKth {
     ) -> Result<StoredDraws, Error> {
         check_every(self.every)?;
         let kept = self.keep.of(&target.layout())?.check_any()?;
-        let mut values = room(plan.draws / self.every, kept.dim())?;
+        let draws = plan.draws / self.every;
+        let size = [(plan.chains, "chains"), (draws, "draws"), (kept.dim(), "parameters")];
+        let instead = "record fewer draws or blocks, or all of them `OnDisk`";
+        memory::check::<f32>("recorded draws", &size, instead)?;
+        let mut values = Vec::with_capacity(draws * kept.dim());
         values.extend(from.unwrap_or_default());
         Ok(StoredDraws { kept, values })
     }

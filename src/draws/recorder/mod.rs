@@ -46,9 +46,10 @@
 //! | [`StreamedUncertainty`] | 24 C + 8 per input; 8 C S more per chosen row | classes at known inputs |
 //! | [`StreamedMoments`] | 24 per input and output | a real response at known inputs |
 //!
-//! All of it is reserved when the run begins: afterwards no built-in recorder allocates. (At the
-//! end the chains of the [`Draws`](super::Draws), and their statistics, are put together, which
-//! takes as much again.) Streamed predictions add scratch memory for one tile of rows, and share
+//! All of it is reserved when the run begins, unless that exceeds the [limit](crate::memory) on
+//! memory for all chains together: afterwards no built-in recorder allocates. (At the end the chains
+//! of the [`Draws`](super::Draws), and their statistics, are put together, one at a time, which takes
+//! as much as one chain again.) Streamed predictions add scratch memory for one tile of rows, and share
 //! the inputs, which take 8 bytes per number once.
 //!
 //! What the loop itself holds does not depend on the number of draws. Vectors of d numbers of 8

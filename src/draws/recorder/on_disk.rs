@@ -11,9 +11,10 @@ use serde::{Deserialize, Serialize};
 use super::{ChainPlan, OneDraw, Recorder, check_every, is_kth};
 use crate::Error;
 use crate::draws::checkpoint::sync_folder;
-use crate::draws::keep::{Kept, room};
+use crate::draws::keep::Kept;
 use crate::draws::{Draws, Keep};
 use crate::layout::Layout;
+use crate::memory;
 use crate::target::Target;
 
 /// Records every k-th draw, beginning with the k-th, as f32 in a file of its own for each chain:
@@ -97,7 +98,9 @@ impl OnDisk {
             files.push(file);
         }
         let draws = files.iter().map(ChainFile::n_rows).min().unwrap_or(0);
-        let mut values = room(draws.saturating_mul(chains), layout.dim())?;
+        let size = [(chains, "chains"), (draws, "draws"), (layout.dim(), "parameters")];
+        memory::check::<f64>("draws on disk", &size, "walk through each `ChainFile` instead")?;
+        let mut values = Vec::with_capacity(chains * draws * layout.dim());
         for file in files {
             for row in file.take(draws) {
                 values.extend(row?.into_iter().map(f64::from));
@@ -372,7 +375,7 @@ impl<T: Target> Recorder<T> for OnDisk {
         };
         let mut record = FileRecord {
             header: header.encode().map_err(|problem| table(&path, problem))?,
-            row: room(1, row_bytes(kept.dim()))?,
+            row: Vec::with_capacity(row_bytes(kept.dim())),
             path,
             kept,
             run: plan.run,

@@ -1,0 +1,93 @@
+//! Results that do not fit into memory are refused, with their size, before anything is allocated.
+
+use std::sync::{Mutex, MutexGuard};
+
+use bnn_mcmc::draws::recorder::ChainPlan;
+use bnn_mcmc::memory::set_limit;
+use bnn_mcmc::prelude::*;
+use ndarray::{Array1, Array2, Array3};
+
+/// The limit is one for the whole process: one test at a time sets it.
+static ONE: Mutex<()> = Mutex::new(());
+
+fn alone() -> MutexGuard<'static, ()> {
+    ONE.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+}
+
+fn data(rows: usize) -> Dataset {
+    Dataset::regression(Array2::zeros((rows, 1)), Array1::zeros(rows)).unwrap()
+}
+
+/// A line with known noise; two parameters.
+fn line() -> Posterior<Linear, Gaussian> {
+    let priors = Priors::all(Normal::new(0.0, 1.0).unwrap());
+    let linear = Linear::new(1, 1).unwrap();
+    Posterior::new(linear, Gaussian::fixed(1.0).unwrap(), &data(3), priors).unwrap()
+}
+
+fn refused<R>(result: Result<R, Error>, message: &str) {
+    let error = result.map(drop).unwrap_err();
+    assert!(error.is_argument() && error.to_string().contains(message), "{error}");
+}
+
+/// 4 chains of 1,000 draws of a line at 10^6 rows are 96 GB of predictions.
+#[test]
+fn predictions_larger_than_memory_are_refused_with_a_way_out() {
+    let _alone = alone();
+    set_limit(Some(1 << 30));
+    let (posterior, many) = (line(), data(1_000_000));
+    let draws = Draws::new(posterior.layout().clone(), Array3::zeros((4, 1000, 2))).unwrap();
+    let size = "`predictions` is 4 chains x 1000 draws x 1000000 rows x 3 numbers x 8 bytes = 96.0 GB, \
+                more than the 1.1 GB";
+    refused(posterior.predict(&draws, &many), size);
+    refused(posterior.predict(&draws, &many), "`StreamedMoments`");
+    let mean = posterior.predict_mean(&draws, many.x().view());
+    refused(mean, "1000000 rows x 1 numbers x 8 bytes = 32.0 GB");
+    set_limit(Some(7_999_999));
+    refused(posterior.predict_at(&[0.0, 0.0], many.x().view()), "= 8.0 MB");
+    set_limit(Some(8_000_000));
+    assert!(posterior.predict_at(&[0.0, 0.0], many.x().view()).is_ok());
+}
+
+/// To the byte, over all chains.
+#[test]
+fn what_just_fits_is_computed() {
+    let _alone = alone();
+    let posterior = line();
+    let draws = Draws::new(posterior.layout().clone(), Array3::zeros((4, 10, 2))).unwrap();
+    let bytes = 4 * 10 * 3 * 3 * 8;
+    set_limit(Some(bytes));
+    assert!(posterior.predict(&draws, &data(3)).is_ok());
+    set_limit(Some(bytes - 1));
+    refused(posterior.predict(&draws, &data(3)), "x 3 rows x 3 numbers x 8 bytes = 0.0 MB");
+}
+
+/// Sizes that fit for one chain, but not for all of them.
+#[test]
+fn draws_and_records_are_summed_over_chains() {
+    let _alone = alone();
+    let posterior = line();
+    // 2 parameters and 6 to 9 statistics: 128 to 176 bytes for a draw and its copy.
+    set_limit(Some(250_000));
+    let run = |chains| {
+        Sampler::new(&posterior, Rwm::default()).chains(chains).warmup(10).draws(1000).run()
+    };
+    assert!(run(1).is_ok());
+    refused(run(4), "`draws` is 5 chains (one is copied at a time) x 1000 draws");
+    refused(run(4), "`Sampler::keep` fewer parameters");
+    refused(run(usize::MAX), "chains");
+
+    let plan = |chains| ChainPlan { chain: 0, chains, draws: 1000, run: 0 };
+    let recorder = EveryKth { every: 1, keep: Keep::All };
+    set_limit(Some(8000));
+    assert!(recorder.begin(&posterior, plan(1), None).is_ok());
+    let size = "`recorded draws` is 2 chains x 1000 draws x 2 parameters x 4 bytes";
+    refused(recorder.begin(&posterior, plan(2), None), size);
+
+    let x = data(100);
+    let streamed = StreamedMoments::new(&posterior, x.x().view()).unwrap();
+    set_limit(Some(100 * 3 * 8));
+    assert!(streamed.begin(&posterior, plan(1), None).is_ok());
+    let size = "`streamed predictions` is 2 chains x 100 inputs x 1 columns x 3 numbers";
+    refused(streamed.begin(&posterior, plan(2), None), size);
+}
