@@ -180,6 +180,8 @@ fn build(package: &Path, target: &Path, mutants: &[(usize, &Mutant)]) -> HashMap
     let cargo = std::env::var("CARGO").unwrap_or_else(|_| "cargo".into());
     let mut command = Command::new(cargo);
     command.args(["test", "--no-run", "--release", "--offline", "--message-format=json"]);
+    // Most tests run for about as long as they take to compile.
+    command.args(["--config", "profile.release.package.bnn-mcmc.opt-level=1"]);
     command.arg("--target-dir").arg(target).current_dir(package).stderr(Stdio::inherit());
     for binary in mutants.iter().map(|m| m.1.binary).collect::<BTreeSet<_>>() {
         match binary {

@@ -229,7 +229,18 @@ fn test_two_modes<'t, A>(population: &'t Population<TwoModes>, algorithm: &A) ->
 where
     A: Algorithm<&'t Population<TwoModes>>,
 {
-    let setup = Invariance { replicates: 20_000, steps: 4, ..Invariance::default() };
+    test_steps(4, population, algorithm)
+}
+
+fn test_steps<'t, A>(
+    steps: usize,
+    population: &'t Population<TwoModes>,
+    algorithm: &A,
+) -> InvarianceReport
+where
+    A: Algorithm<&'t Population<TwoModes>>,
+{
+    let setup = Invariance { replicates: 20_000, steps, ..Invariance::default() };
     let tables = BETAS.map(|beta| population.base.table(beta));
     let draw = |rng: &mut ChainRng, q: &mut [f64]| {
         q.iter_mut().zip(&tables).for_each(|(q, table)| *q = draw_from(table, rng));
@@ -271,9 +282,9 @@ fn what_kernels_know_does_not_travel_with_exchanges() {
     let population = two_modes();
     let test = |report: InvarianceReport| assert!(report.passes(), "{report}");
     let mala = Mala { step_size: 0.6, ..Mala::default() };
-    test(test_two_modes(&population, &OnPopulation(tempered(mala, Swaps::EvenOdd), 4)));
+    test(test_steps(1, &population, &OnPopulation(tempered(mala, Swaps::EvenOdd), 4)));
     let smmala = Smmala { step_size: 0.7, ..Smmala::new(SoftAbs { alpha: 1.0 }) };
-    test(test_two_modes(&population, &OnPopulation(tempered(smmala, Swaps::EvenOdd), 4)));
+    test(test_steps(1, &population, &OnPopulation(tempered(smmala, Swaps::EvenOdd), 4)));
 
     let algorithm = tempered(Suspicious, Swaps::Categorical { decay: 0.5 });
     let draws = Sampler::new(&population.base, algorithm).draws(500).run().unwrap();

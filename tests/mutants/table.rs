@@ -29,7 +29,10 @@ pub const MUTANTS: &[Mutant] = &[
     mutant(
         "normal prior: normaliser with the variance for the sd",
         "src/prior/normal.rs",
-        &[("std::f64::consts::TAU.ln() - sd.ln()", "std::f64::consts::TAU.ln() - 2.0 * sd.ln()")],
+        &[(
+            "-0.5 * std::f64::consts::TAU.ln() - sd.ln()",
+            "-0.5 * std::f64::consts::TAU.ln() - 2.0 * sd.ln()",
+        )],
         ("gradients", "priors_have_the_densities_of_statrs"),
     ),
     mutant(
@@ -292,9 +295,9 @@ pub const MUTANTS: &[Mutant] = &[
         ("smmala", "both_metrics_leave_curved_targets_unchanged"),
     ),
     mutant(
-        "Langevin gradient: the way back from nearer by",
+        "Langevin gradient: proposals are taken for symmetric",
         "src/sampler/langevin_gradient.rs",
-        &[("(current.q()[i] - center_back[i])", "0.95 * (current.q()[i] - center_back[i])")],
+        &[("(current.q()[i] - center_back[i])", "z[i] * step_size * relative[i]")],
         ("langevin_gradient", "the_transition_is_invariant_for_every_map_and_on_blocks"),
     ),
     // Hamiltonian Monte Carlo and NUTS.
