@@ -6,7 +6,9 @@ use bnn_mcmc::sampler::{Algorithm, Kernel, Step, metropolis_test};
 use bnn_mcmc::target::{
     Conditioned, GaussianReference, NoiseConditional, Point, PowerTarget, Tempered,
 };
-use bnn_mcmc::testing::{ConjugateRegression, Invariance, InvarianceReport, Noise, gradient_error};
+use bnn_mcmc::testing::{
+    ConjugateRegression, GaussianTarget, Invariance, InvarianceReport, Noise, gradient_error,
+};
 use ndarray::{Array1, Array2};
 
 type Regression = Posterior<Linear, Gaussian>;
@@ -447,5 +449,43 @@ fn a_divergence_on_a_block_has_the_full_position() {
     assert!(!divergences.is_empty());
     for divergence in divergences {
         assert_eq!((divergence.position.len(), &divergence.position[2..]), (4, &start[2..]));
+    }
+}
+
+/// Counts its steps in a coordinate.
+struct Count(usize);
+
+impl<T: Target> Algorithm<T> for Count {
+    type Kernel = Self;
+    fn kernel(&self, _: &T, _: &ChainRng) -> Result<Self, Error> {
+        Ok(Self(self.0))
+    }
+}
+
+impl<T: Target> Kernel<T> for Count {
+    type State = ();
+    fn state(&self) {}
+    fn restore(&mut self, (): ()) {}
+    fn step(&mut self, _: &T, at: &mut Point, _: &mut T::Workspace, _: &mut ChainRng) -> Step {
+        at.set(|q| q[self.0] += 1.0);
+        Step { accept_prob: None, accepted: true, divergent: false, gradient_evals: 0 }
+    }
+}
+
+#[test]
+fn a_mixture_uses_its_kernels_as_often_as_it_says() {
+    let target = &GaussianTarget::standard(2).unwrap();
+    for probability in [0.1, 0.5, 0.8] {
+        let mixture = Mixture { first: Count(0), second: Count(1), probability };
+        let mut rng = ChainRng::new(1, 0);
+        let mut kernel = mixture.kernel(&target, &rng).unwrap();
+        let (mut point, mut ws) = (Point::new(2), target.workspace());
+        for _ in 0..20_000 {
+            kernel.step(&target, &mut point, &mut ws, &mut rng);
+        }
+        let [first, second] = [point.q()[0], point.q()[1]];
+        assert_eq!(first + second, 20_000.0);
+        let sd = (20_000.0 * probability * (1.0 - probability)).sqrt();
+        assert!((first - 20_000.0 * probability).abs() < 5.0 * sd, "{probability}: {first}");
     }
 }

@@ -148,3 +148,19 @@ fn the_exact_evidence_is_the_marginal_normal_density() {
     let log_density = -(std::f64::consts::TAU.ln()) - 0.5 * det.ln() - 0.5 * quadratic;
     approx::assert_relative_eq!(exact.log_evidence().unwrap(), log_density, max_relative = 1e-12);
 }
+
+/// The reference's prior of the noise, which is the posterior at beta = 0, against the mean and
+/// variance of log tau^2 for tau^2 ~ IG(a, b): log b - psi(a) and psi'(a).
+#[test]
+fn the_exact_prior_of_the_noise_is_inverse_gamma() {
+    use statrs::function::gamma::digamma;
+    let (a, b) = (2.0, 0.5);
+    let prior = exact(Noise::InverseGamma { shape: a, scale: b }).tempered(0.0).unwrap();
+    let (mean, variance) = (prior.mean()[4], prior.covariance()[(4, 4)]);
+    approx::assert_relative_eq!(mean, b.ln() - digamma(a), max_relative = 1e-9);
+    // psi'(2) = pi^2 / 6 - 1.
+    let trigamma = std::f64::consts::PI.powi(2) / 6.0 - 1.0;
+    approx::assert_relative_eq!(variance, trigamma, max_relative = 1e-8);
+    // The prior is normalised: its evidence is 1.
+    assert!(prior.log_evidence().unwrap().abs() < 1e-9);
+}

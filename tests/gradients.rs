@@ -354,6 +354,115 @@ fn priors_are_normalised_and_draw_from_themselves() {
     assert!(error.to_string().contains("Init::Around"), "{error}");
 }
 
+/// Values and, by differences of them, derivatives of statrs' densities, which share no code with ours.
+#[test]
+fn priors_have_the_densities_of_statrs() {
+    use approx::assert_relative_eq;
+    use statrs::distribution::{self as reference, Continuous};
+    let laplace = reference::Laplace::new(-1.0, 0.8).unwrap();
+    let student = reference::StudentsT::new(0.5, 1.2, 3.0).unwrap();
+    let normal = reference::Normal::new(0.5, 2.0).unwrap();
+    let uniform = reference::Uniform::new(-3.0, 4.0).unwrap();
+    let inverse_gamma = reference::InverseGamma::new(2.5, 0.4).unwrap();
+    let cases: [(&dyn Prior, &dyn Fn(f64) -> f64); 5] = [
+        (&Laplace::new(-1.0, 0.8).unwrap(), &|x| laplace.ln_pdf(x)),
+        (&StudentT::new(3.0, 0.5, 1.2).unwrap(), &|x| student.ln_pdf(x)),
+        (&Normal::new(0.5, 2.0).unwrap(), &|x| normal.ln_pdf(x)),
+        (&Uniform::new(-3.0, 4.0).unwrap(), &|x| uniform.ln_pdf(x)),
+        // Of x = log v: the density of v times dv/dx = v.
+        (&LogInverseGamma::new(2.5, 0.4).unwrap(), &|x| inverse_gamma.ln_pdf(x.exp()) + x),
+    ];
+    for (prior, log_density) in cases {
+        let x: Vec<f64> = (0..11).map(|i| -2.3 + 0.45 * f64::from(i)).collect();
+        let expected: f64 = x.iter().map(|x| log_density(*x)).sum();
+        assert_relative_eq!(prior.log_density(&x), expected, max_relative = 1e-12);
+        let mut grad = vec![0.0; x.len()];
+        assert_relative_eq!(prior.add_grad(&x, &mut grad), expected, max_relative = 1e-12);
+        for (x, grad) in x.iter().zip(grad) {
+            let slope = (log_density(x + 1e-5) - log_density(x - 1e-5)) / 2e-5;
+            assert!((grad - slope).abs() < 1e-7, "{prior:?} at {x}: {grad} and {slope}");
+        }
+    }
+}
+
+/// N(w; 0, e^s) for each weight, with its normaliser, times the density of s.
+#[test]
+fn a_hierarchical_prior_has_the_density_of_its_factors() {
+    use statrs::distribution::{self as reference, Continuous};
+    let priors = Priors::all(Normal::new(0.3, 0.8).unwrap()).hierarchical(
+        "w*",
+        "log_variance",
+        LogInverseGamma::new(2.0, 1.0).unwrap(),
+    );
+    let (data, model) = (&data_sets()[0], Linear::new(3, 1).unwrap());
+    let noise = Gaussian::fixed(0.7).unwrap();
+    let posterior = Posterior::new(model, noise, data, priors).unwrap();
+    let (w, b) = ([0.3, -1.2, 0.7], 0.1);
+    let exact = |s: f64| {
+        let weight = reference::Normal::new(0.0, (0.5 * s).exp()).unwrap();
+        let bias = reference::Normal::new(0.3, 0.8).unwrap();
+        let variance = reference::InverseGamma::new(2.0, 1.0).unwrap();
+        w.iter().map(|w| weight.ln_pdf(*w)).sum::<f64>()
+            + bias.ln_pdf(b)
+            + variance.ln_pdf(s.exp())
+            + s
+    };
+    for s in [-2.0, 0.0, 1.5] {
+        let q = [w[0], w[1], w[2], b, s];
+        let (mut ws, mut grad) = (posterior.workspace(), [0.0; 5]);
+        let alone = posterior.log_density(&q, &mut ws).prior;
+        approx::assert_relative_eq!(alone, exact(s), max_relative = 1e-12);
+        let both = posterior.log_density_grad(&q, &mut grad, &mut ws).prior;
+        approx::assert_relative_eq!(both, exact(s), max_relative = 1e-12);
+        // The likelihood knows nothing of s.
+        let slope = (exact(s + 1e-5) - exact(s - 1e-5)) / 2e-5;
+        assert!((grad[4] - slope).abs() < 1e-7, "{s}: {} and {slope}", grad[4]);
+    }
+}
+
+/// One, two and three response columns, over two tiles, with a variance known or sampled.
+#[test]
+fn a_gaussian_likelihood_is_a_product_over_rows_and_columns() {
+    use statrs::distribution::{self as reference, Continuous};
+    let mut rng = ChainRng::new(33, 0);
+    let x = Array2::from_shape_fn((70, 2), |_| rng.normal());
+    for columns in 1..=3 {
+        let y = Array2::from_shape_fn((70, columns), |_| 1.0 + rng.normal());
+        let data = Dataset::regression(x.clone(), y.clone()).unwrap();
+        let q: Vec<f64> = (0..3 * columns).map(|_| rng.normal()).collect();
+        let (w, b) = q.split_at(2 * columns);
+        let residual = |i: usize, j: usize| {
+            y[(i, j)] - (x[(i, 0)] * w[2 * j] + x[(i, 1)] * w[2 * j + 1] + b[j])
+        };
+        let cells = || (0..70).flat_map(|i| (0..columns).map(move |j| (i, j)));
+        for (sd, sampled) in [(0.4, false), (0.4, true), (2.5, true)] {
+            let normal = reference::Normal::new(0.0, sd).unwrap();
+            let expected: f64 = cells().map(|(i, j)| normal.ln_pdf(residual(i, j))).sum();
+            let likelihood =
+                if sampled { Gaussian::sampled() } else { Gaussian::fixed(sd).unwrap() };
+            let priors = Priors::all(Normal::new(0.0, 1e3).unwrap());
+            let model = Linear::new(2, columns).unwrap();
+            let posterior = Posterior::new(model, likelihood, &data, priors).unwrap();
+            let mut q = q.clone();
+            q.extend(sampled.then_some(2.0 * sd.ln()));
+            let (mut ws, mut grad) = (posterior.workspace(), vec![0.0; q.len()]);
+            let alone = posterior.log_density(&q, &mut ws).likelihood;
+            approx::assert_relative_eq!(alone, expected, max_relative = 1e-12);
+            let both = posterior.log_likelihood().log_density_grad(&q, &mut grad, &mut ws);
+            approx::assert_relative_eq!(both.likelihood, expected, max_relative = 1e-12);
+            if sampled {
+                let slope = |(i, j)| 0.5 * (residual(i, j) / sd).powi(2) - 0.5;
+                let slope: f64 = cells().map(slope).sum();
+                approx::assert_relative_eq!(grad[q.len() - 1], slope, max_relative = 1e-10);
+            }
+            for j in 0..columns {
+                let slope: f64 = (0..70).map(|i| residual(i, j) / (sd * sd)).sum();
+                approx::assert_relative_eq!(grad[2 * columns + j], slope, max_relative = 1e-10);
+            }
+        }
+    }
+}
+
 #[test]
 fn bad_prior_arguments_are_refused_by_name() {
     for (error, part) in [

@@ -1,6 +1,7 @@
 //! Minibatch gradients of posteriors: against the full gradient and finite differences.
 
 use bnn_mcmc::prelude::*;
+use bnn_mcmc::sampler::GradSource;
 use bnn_mcmc::target::{Conditioned, MinibatchTarget, Tempered};
 use bnn_mcmc::testing::gradient_error;
 use ndarray::Array2;
@@ -130,6 +131,50 @@ fn the_mean_over_an_epoch_is_the_full_gradient() {
             assert_close(&[likelihood], &[full.density.likelihood], 1e-12);
         }
     });
+}
+
+/// Steps without noise, so short that the chain stays where it is: over an epoch they follow the mean of
+/// its batches' gradients, which is the full gradient, with control variates around any point too. At that
+/// point itself each batch has the full gradient.
+#[test]
+fn the_steps_of_an_epoch_follow_the_full_gradient() {
+    let mut rng = ChainRng::new(9, 0);
+    let x = Array2::from_shape_fn((150, 3), |_| rng.normal());
+    let y = Array2::from_shape_fn((150, 2), |_| rng.normal());
+    let data = Dataset::regression(x, y).unwrap();
+    let priors = Priors::all(Normal::new(0.1, 0.8).unwrap())
+        .with("log_noise_variance", LogInverseGamma::new(2.0, 0.5).unwrap());
+    let network = Mlp::new(&[3, 4, 2], Activation::Tanh).unwrap();
+    let posterior = Posterior::new(network, Gaussian::sampled(), &data, priors).unwrap();
+    let dim = posterior.dim();
+    let [start, mode] = [0, 1].map(|_| (0..dim).map(|_| 0.5 * rng.normal()).collect::<Vec<_>>());
+    let full = |q: &[f64]| {
+        let mut grad = vec![0.0; dim];
+        posterior.log_density_grad(q, &mut grad, &mut posterior.workspace());
+        grad
+    };
+    let minibatch = Minibatch { size: 15 };
+    assert_close(&mean_step(&posterior, &start, minibatch, 10), &full(&start), 1e-5);
+    let variates = ControlVariates { size: 15, mode: mode.clone() };
+    assert_close(&mean_step(&posterior, &start, variates.clone(), 10), &full(&start), 1e-5);
+    for steps in 1..4 {
+        let found = mean_step(&posterior, &mode, variates.clone(), steps);
+        assert_close(&found, &full(&mode), 1e-5);
+    }
+}
+
+/// The mean of the first steps of SGLD, in units of h.
+fn mean_step<T, S>(target: &T, start: &[f64], gradient: S, steps: usize) -> Vec<f64>
+where
+    T: MinibatchTarget,
+    S: for<'t> GradSource<&'t T>,
+{
+    let h = 1e-9;
+    let sgld = Sgld { step_size: h, inverse_temperature: 1e300, ..Sgld::new(gradient) };
+    let sampler = Sampler::new(target, sgld).chains(1).warmup(0).draws(steps);
+    let draws = sampler.init(Init::Points(vec![start.to_vec()])).run().unwrap();
+    let end = draws.draw(0, steps - 1).unwrap();
+    end.iter().zip(start).map(|(end, start)| (end - start) / (steps as f64 * h)).collect()
 }
 
 #[test]

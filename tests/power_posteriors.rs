@@ -153,11 +153,13 @@ impl<T: PowerTarget> Target for Population<T> {
     }
 }
 
-/// The crate's kernel, moving the whole population: the rungs are set before each step.
-struct OnPopulation<A>(PowerPosteriors<A>);
+/// The crate's kernel, moving the whole population: the rungs are set before each step, which is as many
+/// transitions of the kernel as the second number says.
+struct OnPopulation<A>(PowerPosteriors<A>, usize);
 
 struct OnPopulationKernel<'t, T: PowerTarget, A: Algorithm<Tempered<&'t T>>> {
     kernel: PowerPosteriorsKernel<&'t T, A>,
+    transitions: usize,
     cold: Point,
 }
 
@@ -170,7 +172,8 @@ where
 
     fn kernel(&self, target: &&'t Population<T>, rng: &ChainRng) -> Result<Self::Kernel, Error> {
         let base: &'t T = &target.base;
-        Ok(OnPopulationKernel { kernel: self.0.kernel(&base, rng)?, cold: Point::new(base.dim()) })
+        let (kernel, cold) = (self.0.kernel(&base, rng)?, Point::new(base.dim()));
+        Ok(OnPopulationKernel { kernel, transitions: self.1, cold })
     }
 }
 
@@ -198,7 +201,11 @@ where
                 _ => self.cold.set(|own| own.copy_from_slice(q)),
             }
         }
-        let step = self.kernel.step(&base, &mut self.cold, ws, rng);
+        let mut step = self.kernel.step(&base, &mut self.cold, ws, rng);
+        for _ in 1..self.transitions {
+            let next = self.kernel.step(&base, &mut self.cold, ws, rng);
+            step.accepted |= next.accepted;
+        }
         current.set(|q| {
             for (k, q) in q.chunks_mut(dim).enumerate() {
                 q.copy_from_slice(self.kernel.position(k).unwrap_or(self.cold.q()));
@@ -222,7 +229,18 @@ fn test_two_modes<'t, A>(population: &'t Population<TwoModes>, algorithm: &A) ->
 where
     A: Algorithm<&'t Population<TwoModes>>,
 {
-    let setup = Invariance { replicates: 20_000, steps: 4, ..Invariance::default() };
+    test_steps(4, population, algorithm)
+}
+
+fn test_steps<'t, A>(
+    steps: usize,
+    population: &'t Population<TwoModes>,
+    algorithm: &A,
+) -> InvarianceReport
+where
+    A: Algorithm<&'t Population<TwoModes>>,
+{
+    let setup = Invariance { replicates: 20_000, steps, ..Invariance::default() };
     let tables = BETAS.map(|beta| population.base.table(beta));
     let draw = |rng: &mut ChainRng, q: &mut [f64]| {
         q.iter_mut().zip(&tables).for_each(|(q, table)| *q = draw_from(table, rng));
@@ -236,25 +254,106 @@ fn every_rung_keeps_its_density_with_any_kernel_and_any_swaps() {
     for swaps in [Swaps::EvenOdd, Swaps::Categorical { decay: 0.5 }] {
         let of = |report: InvarianceReport| assert!(report.passes(), "{swaps:?}: {report}");
         let rwm = Rwm { step_size: 0.7, ..Rwm::default() };
-        of(test_two_modes(&population, &OnPopulation(tempered(rwm, swaps))));
+        of(test_two_modes(&population, &OnPopulation(tempered(rwm, swaps), 1)));
         let mala = Mala { step_size: 0.6, ..Mala::default() };
-        of(test_two_modes(&population, &OnPopulation(tempered(mala, swaps))));
+        of(test_two_modes(&population, &OnPopulation(tempered(mala, swaps), 1)));
         let pcn = Pcn { step_size: 0.4, ..Pcn::default() };
-        of(test_two_modes(&population, &OnPopulation(tempered(pcn, swaps))));
+        of(test_two_modes(&population, &OnPopulation(tempered(pcn, swaps), 1)));
         let smmala = Smmala { step_size: 0.7, ..Smmala::new(SoftAbs { alpha: 1.0 }) };
-        of(test_two_modes(&population, &OnPopulation(tempered(smmala, swaps))));
+        of(test_two_modes(&population, &OnPopulation(tempered(smmala, swaps), 1)));
         let truncated = TruncatedMala { step_size: 0.6, ..TruncatedMala::default() };
-        of(test_two_modes(&population, &OnPopulation(tempered(truncated, swaps))));
+        of(test_two_modes(&population, &OnPopulation(tempered(truncated, swaps), 1)));
         let blocks = OnBlocks::new(&["q"], Rwm { step_size: 1.2, ..Rwm::default() });
-        of(test_two_modes(&population, &OnPopulation(tempered(blocks, swaps))));
+        of(test_two_modes(&population, &OnPopulation(tempered(blocks, swaps), 1)));
     }
     let nuts = Nuts { step_size: 0.5, adapt_step_size: false, ..Nuts::default() };
-    let report = test_two_modes(&population, &OnPopulation(tempered(nuts, Swaps::EvenOdd)));
+    let report = test_two_modes(&population, &OnPopulation(tempered(nuts, Swaps::EvenOdd), 1));
     assert!(report.passes(), "{report}");
 }
 
 fn tempered<A>(inner: A, swaps: Swaps) -> PowerPosteriors<A> {
     PowerPosteriors { ladder: ladder(), swaps, ..PowerPosteriors::new(inner) }
+}
+
+/// Transitions one after the other: an exchange meets points whose gradients and metrics the kernels of
+/// both rungs have just computed, and moves positions away from them.
+#[test]
+fn what_kernels_know_does_not_travel_with_exchanges() {
+    let population = two_modes();
+    let test = |report: InvarianceReport| assert!(report.passes(), "{report}");
+    let mala = Mala { step_size: 0.6, ..Mala::default() };
+    test(test_steps(1, &population, &OnPopulation(tempered(mala, Swaps::EvenOdd), 4)));
+    let smmala = Smmala { step_size: 0.7, ..Smmala::new(SoftAbs { alpha: 1.0 }) };
+    test(test_steps(1, &population, &OnPopulation(tempered(smmala, Swaps::EvenOdd), 4)));
+
+    let algorithm = tempered(Suspicious, Swaps::Categorical { decay: 0.5 });
+    let draws = Sampler::new(&population.base, algorithm).draws(500).run().unwrap();
+    assert!(LadderReport::of(&draws).unwrap().iter().all(|report| report.swap_rate > 0.2));
+}
+
+/// A random walk that believes nothing: what the point says of density and gradient must be what the target
+/// says.
+#[derive(Clone)]
+struct Suspicious;
+
+struct SuspiciousKernel(Point);
+
+impl<T: GradTarget> Algorithm<T> for Suspicious {
+    type Kernel = SuspiciousKernel;
+    fn kernel(&self, target: &T, _: &ChainRng) -> Result<SuspiciousKernel, Error> {
+        Ok(SuspiciousKernel(Point::new(target.dim())))
+    }
+}
+
+impl<T: GradTarget> Kernel<T> for SuspiciousKernel {
+    type State = ();
+    fn state(&self) {}
+    fn restore(&mut self, (): ()) {}
+    fn step(
+        &mut self,
+        target: &T,
+        current: &mut Point,
+        ws: &mut T::Workspace,
+        rng: &mut ChainRng,
+    ) -> Step {
+        let mut grad = vec![0.0; target.dim()];
+        let fresh = target.log_density_grad(current.q(), &mut grad, ws);
+        assert_eq!(current.eval(target, ws), fresh);
+        assert_eq!((current.eval_grad(target, ws), current.grad()), (fresh, &grad[..]));
+        self.0.set(|q| q.iter_mut().zip(current.q()).for_each(|(q, at)| *q = at + rng.normal()));
+        let log_ratio = self.0.eval_grad(target, ws).total() - fresh.total();
+        metropolis_test(current, &mut self.0, log_ratio, 1, rng)
+    }
+}
+
+/// Of two rungs at given states, how often they are exchanged.
+#[test]
+fn exchanges_have_their_exact_probability() {
+    let (base, betas) = (TwoModes::new(), [0.3, 1.0]);
+    let target = &base;
+    // Moves within rungs are too small to be taken for an exchange.
+    let rwm = Rwm { step_size: 1e-9, ..Rwm::default() };
+    let ladder = Ladder::Given(betas.to_vec());
+    let algorithm = PowerPosteriors { ladder, ..PowerPosteriors::new(rwm) };
+    let mut rng = ChainRng::new(4, 0);
+    let mut kernel = algorithm.kernel(&target, &rng).unwrap();
+    let mut cold = Point::new(1);
+    let (mut surplus, mut variance) = (0.0, 0.0);
+    for _ in 0..20_000 {
+        let [hot, start] = [rng.uniform(), rng.uniform()].map(|u| 7.0 * u - 3.5);
+        kernel.start_at(0, &[hot]).unwrap();
+        cold.set(|q| q[0] = start);
+        kernel.step(&target, &mut cold, &mut (), &mut rng);
+        let exchanged = (cold.q()[0] - hot).abs() < (cold.q()[0] - start).abs();
+        let ell = |q: f64| base.parts(q).0.likelihood;
+        let p = ((betas[1] - betas[0]) * (ell(hot) - ell(start))).exp().min(1.0);
+        surplus += f64::from(u8::from(exchanged)) - p;
+        variance += p * (1.0 - p);
+        // Pairs take turns: a ladder of two has nothing to exchange in every second round.
+        kernel.step(&target, &mut cold, &mut (), &mut rng);
+    }
+    let z = surplus / variance.sqrt();
+    assert!(z.abs() < 5.0, "{surplus:+.0} exchanges of 20,000 more than expected, z = {z:.1}");
 }
 
 /// The definition written out, with a random walk within rungs, and one classical mistake or none.
@@ -390,11 +489,11 @@ fn every_rung_of_a_regression_with_sampled_noise() {
     };
     let setup = Invariance { replicates: 20_000, steps: 6, ..Invariance::default() };
     let weights = OnBlocks::new(&["w", "b"], Mala { step_size: 0.5, ..Mala::default() });
-    let algorithm = OnPopulation(tempered(Cycle(weights, GibbsNoise), Swaps::EvenOdd));
+    let algorithm = OnPopulation(tempered(Cycle(weights, GibbsNoise), Swaps::EvenOdd), 1);
     let report = setup.run(&population, &algorithm, draw).unwrap();
     assert!(report.passes(), "{report}");
     let all = Mala { step_size: 0.4, ..Mala::default() };
-    let algorithm = OnPopulation(tempered(all, Swaps::Categorical { decay: 0.5 }));
+    let algorithm = OnPopulation(tempered(all, Swaps::Categorical { decay: 0.5 }), 1);
     let report = setup.run(&population, &algorithm, draw).unwrap();
     assert!(report.passes(), "{report}");
 }

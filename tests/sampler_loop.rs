@@ -347,6 +347,24 @@ impl Target for Hostile {
     }
 }
 
+/// Adaptation ends with the warm-up: a chain that goes on learning from its past is no Markov chain.
+#[test]
+fn nothing_is_adapted_after_warm_up() {
+    fn check<A>(algorithm: A)
+    where
+        A: for<'t> Algorithm<&'t GaussianTarget>,
+    {
+        let target = target();
+        let draws = Sampler::new(&target, algorithm).warmup(200).draws(300).seed(2).run().unwrap();
+        for steps in draws.stat("step_size").unwrap().rows() {
+            assert!(steps[0] != 0.37 && steps.iter().all(|s| *s == steps[0]), "{steps}");
+        }
+    }
+    check(Rwm { step_size: 0.37, ..Rwm::default() });
+    check(Mala { step_size: 0.37, ..Mala::default() });
+    check(Nuts { step_size: 0.37, ..Nuts::default() });
+}
+
 #[test]
 fn bad_densities_are_rejected_and_counted_apart_from_the_support() {
     for (value, divergent) in

@@ -1,0 +1,583 @@
+//! The table of mutants. A row says what is wrong, where, how, and which test must fail.
+
+/// One mistake.
+pub struct Mutant {
+    /// What is wrong, in words; unique.
+    pub name: &'static str,
+    /// The source file.
+    pub file: &'static str,
+    /// Texts that each occur exactly once in the file, with what they become: expressions of one type,
+    /// which stay right if they are put in parentheses. Several mutants may share a text.
+    pub edits: &'static [(&'static str, &'static str)],
+    /// The test binary: the name of a file in `tests`, or `lib` for the unit tests.
+    pub binary: &'static str,
+    /// The test that must fail, with its path within the binary.
+    pub test: &'static str,
+}
+
+const fn mutant(
+    name: &'static str,
+    file: &'static str,
+    edits: &'static [(&'static str, &'static str)],
+    (binary, test): (&'static str, &'static str),
+) -> Mutant {
+    Mutant { name, file, edits, binary, test }
+}
+
+pub const MUTANTS: &[Mutant] = &[
+    // Priors.
+    mutant(
+        "normal prior: normaliser with the variance for the sd",
+        "src/prior/normal.rs",
+        &[(
+            "-0.5 * std::f64::consts::TAU.ln() - sd.ln()",
+            "-0.5 * std::f64::consts::TAU.ln() - 2.0 * sd.ln()",
+        )],
+        ("gradients", "priors_have_the_densities_of_statrs"),
+    ),
+    mutant(
+        "Laplace prior: normaliser without its 2",
+        "src/prior/laplace.rs",
+        &[("(2.0 * self.scale).ln()", "self.scale.ln()")],
+        ("gradients", "priors_have_the_densities_of_statrs"),
+    ),
+    mutant(
+        "Student-t prior: normaliser without the degrees of freedom",
+        "src/prior/student_t.rs",
+        &[("(std::f64::consts::PI * nu).ln()", "std::f64::consts::PI.ln()")],
+        ("gradients", "priors_have_the_densities_of_statrs"),
+    ),
+    mutant(
+        "Student-t prior: gradient of another power",
+        "src/prior/student_t.rs",
+        &[("(nu + 1.0) * t / (self.scale * (nu + t * t))", "nu * t / (self.scale * (nu + t * t))")],
+        ("gradients", "priors_have_the_densities_of_statrs"),
+    ),
+    mutant(
+        "uniform prior: not normalised",
+        "src/prior/uniform.rs",
+        &[("-(upper - lower).ln()", "0.0")],
+        ("gradients", "priors_have_the_densities_of_statrs"),
+    ),
+    mutant(
+        "log inverse gamma: not normalised",
+        "src/prior/log_inverse_gamma.rs",
+        &[("shape * scale.ln() - ln_gamma(shape)", "shape * scale.ln()")],
+        ("gradients", "priors_have_the_densities_of_statrs"),
+    ),
+    mutant(
+        "log inverse gamma: no Jacobian, seen by draws of a regression",
+        "src/prior/log_inverse_gamma.rs",
+        &[(
+            "(self.constant - self.shape * x - tail, tail - self.shape)",
+            "(self.constant - (self.shape + 1.0) * x - tail, tail - self.shape - 1.0)",
+        )],
+        ("invariance", "the_posterior_of_a_regression"),
+    ),
+    mutant(
+        "log inverse gamma: no Jacobian, seen by the density",
+        "src/prior/log_inverse_gamma.rs",
+        &[(
+            "(self.constant - self.shape * x - tail, tail - self.shape)",
+            "(self.constant - (self.shape + 1.0) * x - tail, tail - self.shape - 1.0)",
+        )],
+        ("gradients", "priors_have_the_densities_of_statrs"),
+    ),
+    mutant(
+        "log inverse gamma: draws of another shape",
+        "src/prior/log_inverse_gamma.rs",
+        &[("log_uniform / self.shape", "log_uniform / (self.shape + 1.0)")],
+        ("gradients", "priors_are_normalised_and_draw_from_themselves"),
+    ),
+    mutant(
+        "hierarchical prior: no normaliser, in value and gradient",
+        "src/prior/mod.rs",
+        &[
+            ("std::f64::consts::TAU.ln() + s", "std::f64::consts::TAU.ln()"),
+            ("0.5 * (precision * squares - x.len() as f64)", "0.5 * precision * squares"),
+        ],
+        ("gradients", "a_hierarchical_prior_has_the_density_of_its_factors"),
+    ),
+    // Likelihoods.
+    mutant(
+        "Gaussian: several columns normalised as one, in values",
+        "src/likelihood/gaussian.rs",
+        &[(
+            "-0.5 * out.columns() as f64 * (std::f64::consts::TAU.ln() + eta)",
+            "-0.5 * (std::f64::consts::TAU.ln() + eta)",
+        )],
+        ("gradients", "a_gaussian_likelihood_is_a_product_over_rows_and_columns"),
+    ),
+    mutant(
+        "Gaussian: several columns normalised as one, with gradients",
+        "src/likelihood/gaussian.rs",
+        &[("(out.rows() * out.columns()) as f64", "out.rows() as f64")],
+        ("gradients", "a_gaussian_likelihood_is_a_product_over_rows_and_columns"),
+    ),
+    mutant(
+        "Gaussian: no normaliser in the derivative by the noise",
+        "src/likelihood/gaussian.rs",
+        &[("0.5 * (precision * sse - n)", "0.5 * precision * sse")],
+        ("gradients", "linear_models_under_every_likelihood_and_prior"),
+    ),
+    mutant(
+        "Gaussian: noise drawn with tau^2 for tau",
+        "src/likelihood/gaussian.rs",
+        &[("(0.5 * self.log_variance(phi)).exp()", "self.log_variance(phi).exp()")],
+        ("predict", "real_responses_have_the_noise_sd_tau_not_its_square"),
+    ),
+    mutant(
+        "Bernoulli: gradient with its sign turned",
+        "src/likelihood/bernoulli.rs",
+        &[("y - *d", "*d - y")],
+        ("gradients", "likelihoods_are_their_textbook_formulas"),
+    ),
+    mutant(
+        "categorical: gradient without the softmax's normaliser",
+        "src/likelihood/categorical.rs",
+        &[("*d /= -s", "*d /= -(s * s)")],
+        ("gradients", "likelihoods_are_their_textbook_formulas"),
+    ),
+    mutant(
+        "binomial: no coefficient",
+        "src/likelihood/binomial.rs",
+        &[("ln_binomial(n as u64, k as u64)", "0.0")],
+        ("gradients", "likelihoods_are_their_textbook_formulas"),
+    ),
+    mutant(
+        "binomial: gradient of one trial",
+        "src/likelihood/binomial.rs",
+        &[("k[i] - n[i] * *d", "k[i] - *d")],
+        ("gradients", "likelihoods_are_their_textbook_formulas"),
+    ),
+    mutant(
+        "multinomial: coefficient without n!",
+        "src/likelihood/multinomial.rs",
+        &[("ln_factorial(y[k] as u64)", "0.0")],
+        ("gradients", "likelihoods_are_their_textbook_formulas"),
+    ),
+    // Derivatives of models.
+    mutant(
+        "sigmoid: derivative of tanh",
+        "src/model/activation.rs",
+        &[("elementary::sigmoid_backward(y, d)", "elementary::tanh_backward(y, d)")],
+        ("lib", "model::activation::tests::derivatives_match_central_differences"),
+    ),
+    mutant(
+        "tanh: derivative of the sigmoid",
+        "src/model/activation.rs",
+        &[("elementary::tanh_backward(y, d)", "elementary::sigmoid_backward(y, d)")],
+        ("gradients", "networks_under_every_likelihood_prior_and_activation"),
+    ),
+    mutant(
+        "relu: derivative of the identity",
+        "src/model/activation.rs",
+        &[("elementary::relu_backward(y, d)", "()")],
+        ("lib", "model::activation::tests::derivatives_match_central_differences"),
+    ),
+    mutant(
+        "softplus: derivative of relu",
+        "src/model/activation.rs",
+        &[("elementary::softplus_backward(y, d)", "elementary::relu_backward(y, d)")],
+        ("lib", "model::activation::tests::derivatives_match_central_differences"),
+    ),
+    mutant(
+        "silu: derivative of the sigmoid",
+        "src/model/activation.rs",
+        &[("elementary::silu_backward(y, kept, d)", "elementary::sigmoid_backward(kept, d)")],
+        ("lib", "model::activation::tests::derivatives_match_central_differences"),
+    ),
+    mutant(
+        "network in f32: derivatives by biases too small",
+        "src/model/mlp_f32.rs",
+        &[(
+            "delta.iter().map(|d| f64::from(*d)).sum::<f64>()",
+            "0.9 * delta.iter().map(|d| f64::from(*d)).sum::<f64>()",
+        )],
+        ("lib", "model::mlp_f32::tests::errors_are_those_of_f32"),
+    ),
+    mutant(
+        "network: Hessian without the activations' curvature",
+        "src/model/mlp.rs",
+        &[("*r += bend * r_z", "*r += 0.0 * bend * r_z")],
+        ("second_derivatives", "hessians_of_networks"),
+    ),
+    // Targets.
+    mutant(
+        "tempering: the prior is tempered too",
+        "src/target/mod.rs",
+        &[(
+            "self.beta * self.likelihood + self.prior",
+            "self.beta * (self.likelihood + self.prior)",
+        )],
+        ("power_posteriors", "every_rung_of_a_regression_with_sampled_noise"),
+    ),
+    mutant(
+        "minibatches: the gradient is not scaled by N/|b|",
+        "src/target/posterior.rs",
+        &[("factor * weight", "factor")],
+        ("minibatch", "the_mean_over_an_epoch_is_the_full_gradient"),
+    ),
+    mutant(
+        "control variates: differences with their sign turned",
+        "src/sampler/gradient_source.rs",
+        &[("*new += *grad - *batch", "*new += *batch - *grad")],
+        ("minibatch", "the_steps_of_an_epoch_follow_the_full_gradient"),
+    ),
+    mutant(
+        "epochs: rows are drawn again before all were used",
+        "src/sampler/gradient_source.rs",
+        &[("rng.random_range(i..self.rows.len())", "rng.random_range(0..self.rows.len())")],
+        ("lib", "sampler::gradient_source::tests::epochs_use_each_row_once_and_all_rows_equally"),
+    ),
+    // Metropolis kernels.
+    mutant(
+        "Metropolis test: NaN is accepted",
+        "src/sampler/metropolis.rs",
+        &[
+            ("!is_finite || log_ratio.is_nan() || log_ratio == f64::INFINITY", "false"),
+            ("rng.uniform().ln() < log_ratio", "!(rng.uniform().ln() >= log_ratio)"),
+        ],
+        ("sampler_loop", "bad_densities_are_rejected_and_counted_apart_from_the_support"),
+    ),
+    mutant(
+        "random walk: ratio x 0.9",
+        "src/sampler/rwm.rs",
+        &[(
+            "new - current.eval(target, ws).total()",
+            "0.9 * (new - current.eval(target, ws).total())",
+        )],
+        ("invariance", "random_walk_metropolis"),
+    ),
+    mutant(
+        "MALA: nine tenths of the drift on the way back",
+        "src/sampler/mala.rs",
+        &[("z + 0.5 * step_size * (s + s_new)", "z + 0.5 * step_size * (s + 0.9 * s_new)")],
+        ("invariance", "mala"),
+    ),
+    mutant(
+        "MALA: the old gradient on the way back",
+        "src/sampler/mala.rs",
+        &[("z + 0.5 * step_size * (s + s_new)", "z + step_size * s")],
+        ("invariance", "mala"),
+    ),
+    mutant(
+        "truncated MALA: density without the mass within the box",
+        "src/sampler/truncated_normal.rs",
+        &[("-u * (0.5 * u + self.t) - (self.below + self.above).ln()", "-u * (0.5 * u + self.t)")],
+        ("invariance", "truncated_mala"),
+    ),
+    mutant(
+        "independence: no proposal density of the old position",
+        "src/sampler/independence.rs",
+        &[("self.density.log_density(current.q())", "0.0")],
+        ("invariance", "independence"),
+    ),
+    mutant(
+        "pCN: the ratio of a random walk",
+        "src/sampler/pcn.rs",
+        &[(
+            "-0.5 * standard.map(|z| z * z).sum::<f64>()",
+            "0.0 * standard.map(|z| z * z).sum::<f64>()",
+        )],
+        ("blocks", "the_prior_mean_and_the_scale_of_pcn"),
+    ),
+    mutant(
+        "pCN: turns around 0",
+        "src/sampler/pcn.rs",
+        &[("m + keep * (current.q()[i] - m)", "keep * current.q()[i]")],
+        ("blocks", "the_prior_mean_and_the_scale_of_pcn"),
+    ),
+    mutant(
+        "SMMALA: no determinants",
+        "src/sampler/smmala.rs",
+        &[("there.half_log_det() - here.half_log_det()", "0.0")],
+        ("smmala", "both_metrics_leave_curved_targets_unchanged"),
+    ),
+    mutant(
+        "Langevin gradient: proposals are taken for symmetric",
+        "src/sampler/langevin_gradient.rs",
+        &[("(current.q()[i] - center_back[i])", "z[i] * step_size * relative[i]")],
+        ("langevin_gradient", "the_transition_is_invariant_for_every_map_and_on_blocks"),
+    ),
+    // Hamiltonian Monte Carlo and NUTS.
+    mutant(
+        "HMC: no kinetic energy",
+        "src/sampler/hamiltonian.rs",
+        &[(
+            "0.5 * dot(&self.p, &self.p) - self.point.log_density().total()",
+            "-self.point.log_density().total()",
+        )],
+        ("hamiltonian", "correlated_normal"),
+    ),
+    mutant(
+        "HMC: ratio x 0.9",
+        "src/sampler/hmc.rs",
+        &[(
+            "if failed { f64::NEG_INFINITY } else { -error }",
+            "if failed { f64::NEG_INFINITY } else { -0.9 * error }",
+        )],
+        ("hamiltonian", "hmc_accepts_with_the_exact_probability"),
+    ),
+    mutant(
+        "HMC: ratio x 0.9, seen by exact draws",
+        "src/sampler/hmc.rs",
+        &[(
+            "if failed { f64::NEG_INFINITY } else { -error }",
+            "if failed { f64::NEG_INFINITY } else { -0.9 * error }",
+        )],
+        ("hamiltonian", "hmc_with_small_and_with_large_energy_errors"),
+    ),
+    mutant(
+        "HMC: paths are lengthened only",
+        "src/sampler/hmc.rs",
+        &[("(2.0 * rng.uniform() - 1.0)", "rng.uniform()")],
+        ("hamiltonian", "path_lengths_are_uniform_around_the_one_given"),
+    ),
+    mutant(
+        "leapfrog: a whole step of the momentum at the end",
+        "src/sampler/hamiltonian.rs",
+        &[(
+            "scale.mul_transpose(self.point.grad(), &mut self.force)",
+            "{ scale.mul_transpose(self.point.grad(), &mut self.force); \
+             add_scaled(&mut self.p, 0.5 * step_size, &self.force) }",
+        )],
+        ("hamiltonian", "correlated_normal"),
+    ),
+    mutant(
+        "NUTS: a coin of 0.6",
+        "src/sampler/nuts.rs",
+        &[("rng.uniform() < 0.5", "rng.uniform() < 0.6")],
+        ("hamiltonian", "two_doublings_end_where_the_definition_says"),
+    ),
+    mutant(
+        "NUTS: equal weights within a doubling",
+        "src/sampler/nuts.rs",
+        &[("1.0 / (1.0 + (tree.log_weight - second.log_weight).exp())", "0.5")],
+        ("hamiltonian", "two_doublings_end_where_the_definition_says"),
+    ),
+    mutant(
+        "NUTS: a doubling's draw is always taken",
+        "src/sampler/nuts.rs",
+        &[("(doubling.log_weight - self.tree.log_weight).exp()", "1.0")],
+        ("hamiltonian", "two_doublings_end_where_the_definition_says"),
+    ),
+    mutant(
+        "NUTS: no U-turn between a half and its neighbour",
+        "src/sampler/nuts.rs",
+        &[
+            ("turns_with(&self.p_first, &next.p_first, &self.rho, &next.p_first)", "false"),
+            ("turns_with(&self.p_last, &next.p_last, &next.rho, &self.p_last)", "false"),
+        ],
+        ("hamiltonian", "trees_are_as_deep_as_those_of_the_definition"),
+    ),
+    mutant(
+        "NUTS: subtrees that turn within themselves are kept",
+        "src/sampler/nuts.rs",
+        &[("!turns", "true")],
+        ("hamiltonian", "correlated_normal"),
+    ),
+    // Combinations and populations.
+    mutant(
+        "Gibbs: shape + (n - 1)/2",
+        "src/sampler/gibbs.rs",
+        &[("0.5 * beta * values", "0.5 * beta * (values - 1.0)")],
+        ("blocks", "blocks_gibbs_pcn_cycles_and_mixtures"),
+    ),
+    mutant(
+        "Gibbs: the residuals are not tempered",
+        "src/sampler/gibbs.rs",
+        &[("0.5 * beta * sse", "0.5 * sse")],
+        ("power_posteriors", "every_rung_of_a_regression_with_sampled_noise"),
+    ),
+    mutant(
+        "Mixture: a fair coin",
+        "src/sampler/combine.rs",
+        &[("rng.uniform() < self.probability", "rng.uniform() < 0.5")],
+        ("blocks", "a_mixture_uses_its_kernels_as_often_as_it_says"),
+    ),
+    mutant(
+        "blocks: the other coordinates are as they were at the start",
+        "src/sampler/on_blocks.rs",
+        &[("self.ws.q.copy_from_slice(current.q())", "()")],
+        ("blocks", "blocks_gibbs_pcn_cycles_and_mixtures"),
+    ),
+    mutant(
+        "exchanges: ratio x 0.9",
+        "src/sampler/power_posteriors.rs",
+        &[("ratio(rungs, i, j)", "0.9 * ratio(rungs, i, j)")],
+        ("power_posteriors", "exchanges_have_their_exact_probability"),
+    ),
+    mutant(
+        "exchanges: gradients and metrics stay where they were",
+        "src/target/point.rs",
+        &[("point.set(|_| {})", "()")],
+        ("power_posteriors", "what_kernels_know_does_not_travel_with_exchanges"),
+    ),
+    mutant(
+        "exchanges: a state keeps the power of the rung that it left",
+        "src/target/point.rs",
+        &[("Some(LogDensity { beta, ..density })", "Some(density)")],
+        ("power_posteriors", "what_kernels_know_does_not_travel_with_exchanges"),
+    ),
+    mutant(
+        "ladder: rungs are moved to steps of the wrong size",
+        "src/sampler/power_posteriors/ladder.rs",
+        &[("total * i as f64 / last as f64", "total * i as f64 / (last + 1) as f64")],
+        ("lib", "sampler::power_posteriors::ladder::tests::rungs_take_equal_steps_of_the_barrier"),
+    ),
+    // Langevin integrators.
+    mutant(
+        "O: noise of half the variance",
+        "src/sampler/langevin.rs",
+        &[("-(-2.0 * self.friction * h).exp_m1()", "-(-self.friction * h).exp_m1()")],
+        ("langevin", "underdamped_variances_are_those_of_the_discretised_dynamics"),
+    ),
+    mutant(
+        "OBABO: a whole kick at the start",
+        "src/sampler/obabo.rs",
+        &[("a(q, h, p, &bath.mass)", "{ b(p, 0.5 * h, g); a(q, h, p, &bath.mass) }")],
+        ("langevin", "underdamped_variances_are_those_of_the_discretised_dynamics"),
+    ),
+    mutant(
+        "SGHMC: noise h C for 2 h C",
+        "src/sampler/sghmc.rs",
+        &[("(2.0 * h * c / self.0.inverse_temperature)", "(h * c / self.0.inverse_temperature)")],
+        ("langevin", "sghmc_with_full_gradients_has_the_variances_of_its_recursion"),
+    ),
+    mutant(
+        "Euler-Maruyama and SGLD: noise h for 2 h",
+        "src/sampler/euler_maruyama.rs",
+        &[("(2.0 * h / self.inverse_temperature)", "(h / self.inverse_temperature)")],
+        ("langevin", "overdamped_variances_are_those_of_the_discretised_dynamics"),
+    ),
+    mutant(
+        "Leimkuhler-Matthews: two fresh normals in each step",
+        "src/sampler/leimkuhler_matthews.rs",
+        &[("noise * (old + *r)", "noise * (rng.normal() + *r + 0.0 * old)")],
+        ("langevin", "overdamped_variances_are_those_of_the_discretised_dynamics"),
+    ),
+    // Adaptation.
+    mutant(
+        "warm-up: adaptation goes on after it",
+        "src/sampler/run.rs",
+        &[
+            ("c.kernel.freeze()", "()"),
+            (
+                "accept_prob += step.accept_prob.unwrap_or(f64::NAN)",
+                "{ let warmup = WarmupProgress { iteration: self.done[0], total: self.done[0] + 1 }; \
+                 self.kernel.adapt(&step, &self.point, warmup); \
+                 accept_prob += step.accept_prob.unwrap_or(f64::NAN) }",
+            ),
+        ],
+        ("sampler_loop", "nothing_is_adapted_after_warm_up"),
+    ),
+    mutant(
+        "dual averaging: away from the target",
+        "src/adapt/dual_averaging.rs",
+        &[("(self.target - accept_prob)", "(accept_prob - self.target)")],
+        ("hamiltonian", "warm_up_reaches_the_target_acceptance_and_the_scales"),
+    ),
+    mutant(
+        "running variance: divisor n",
+        "src/adapt/welford.rs",
+        &[("squares / (self.n - 1.0)", "squares / self.n")],
+        ("lib", "adapt::welford::tests::agrees_with_the_two_pass_formulas"),
+    ),
+    mutant(
+        "running variance: divisor n, in streamed moments",
+        "src/adapt/welford.rs",
+        &[("squares / (self.n - 1.0)", "squares / self.n")],
+        ("recorders", "moments_are_those_of_the_draws"),
+    ),
+    // Diagnostics.
+    mutant(
+        "R-hat: no folding",
+        "src/diagnostics/rhat.rs",
+        &[("if folded > rank { folded } else { rank }", "rank")],
+        ("diagnostics", "every_function_equals_arviz"),
+    ),
+    mutant(
+        "R-hat: no split",
+        "src/diagnostics/rhat.rs",
+        &[("base(&chains.split())", "base(&chains)")],
+        ("diagnostics", "every_function_equals_arviz"),
+    ),
+    mutant(
+        "ESS: not cut where correlations turn negative",
+        "src/diagnostics/ess.rs",
+        &[
+            ("even + odd >= 0.0", "even + odd >= f64::NEG_INFINITY"),
+            ("even + odd > 0.0", "even + odd > f64::NEG_INFINITY"),
+        ],
+        ("diagnostics", "every_function_equals_arviz"),
+    ),
+    mutant(
+        "ESS: the initial sequence is not monotone",
+        "src/diagnostics/ess.rs",
+        &[("rho[k] + rho[k + 1] > rho[k - 2] + rho[k - 1]", "false")],
+        ("diagnostics", "every_function_equals_arviz"),
+    ),
+    mutant(
+        "MCSE of a quantile: the whole width",
+        "src/diagnostics/mcse.rs",
+        &[("(high - low) / 2.0", "(high - low)")],
+        ("diagnostics", "every_function_equals_arviz"),
+    ),
+    // Evidence.
+    mutant(
+        "stepping stone: each step from its colder end",
+        "src/evidence.rs",
+        &[("betas.windows(2).zip(rungs)", "betas.windows(2).zip(&rungs[1..])")],
+        ("evidence", "beta_binomial"),
+    ),
+    mutant(
+        "thermodynamic integration: no correction of the trapezoid rule",
+        "src/evidence.rs",
+        &[("sign * d * d / 12.0", "0.0 * sign")],
+        ("lib", "evidence::tests::the_corrected_rule_is_exact_for_cubics"),
+    ),
+    // Predictions.
+    mutant(
+        "predictive interval: without the noise",
+        "src/predict/regression.rs",
+        &[("self.interval(self.predictive_draws(), level)", "self.interval(self.mean(), level)")],
+        ("predict", "noise_hides_disagreement_and_is_summarised_apart"),
+    ),
+    mutant(
+        "CRPS: the spread counts twice",
+        "src/predict/regression.rs",
+        &[("spread / (n * n)", "2.0 * spread / (n * n)")],
+        ("predict", "crps_is_its_closed_form_for_a_normal_and_hand_computed_for_few_draws"),
+    ),
+    mutant(
+        "PIT: ties are not spread",
+        "src/predict/calibration.rs",
+        &[("v * (up_to - below + 1) as f64", "v")],
+        ("predict", "discrete_responses_have_a_uniform_randomised_pit"),
+    ),
+    mutant(
+        "expected calibration error: bins count alike",
+        "src/predict/calibration.rs",
+        &[(
+            "b.rows as f64 * (b.accuracy - b.confidence).abs()",
+            "rows as f64 / self.bins.len() as f64 * (b.accuracy - b.confidence).abs()",
+        )],
+        ("predict", "reliability_and_ece_are_hand_computed"),
+    ),
+    mutant(
+        "mutual information: the entropy of the mean alone",
+        "src/predict/uncertainty.rs",
+        &[("(predictive - expected).max(0.0)", "predictive")],
+        ("uncertainty", "mutual_information_is_the_mean_divergence_from_the_mean"),
+    ),
+    mutant(
+        "log predictive density: the mean of logarithms",
+        "src/predict/scores.rs",
+        &[(
+            "largest + (sum / values.len() as f64).ln()",
+            "values.mean().unwrap_or(f64::NAN) + 0.0 * sum",
+        )],
+        ("gradients", "regression_scores_are_the_textbook_ones"),
+    ),
+];
