@@ -105,6 +105,11 @@ impl Kept {
     }
 }
 
+/// Whether so many numbers would fit into memory; `None` is more than can be counted.
+pub(crate) fn fits(numbers: Option<usize>) -> bool {
+    numbers.is_some_and(|n| Vec::<f64>::new().try_reserve_exact(n).is_ok())
+}
+
 /// Room for all of `rows` rows of `width` numbers, or an error that says how much was asked for.
 pub(crate) fn room<N>(rows: usize, width: usize) -> Result<Vec<N>, Error> {
     let mut values = Vec::new();

@@ -13,6 +13,7 @@ use serde::{Deserialize, Serialize};
 use super::{Step, WarmupProgress};
 use crate::Error;
 use crate::adapt::{Covariance, DualAveraging, Variance, Windows};
+use crate::draws::keep::fits;
 use crate::error::positive;
 use crate::linalg::cholesky::Cholesky;
 use crate::target::Point;
@@ -87,6 +88,9 @@ impl Scale {
         preconditioner: Preconditioner,
     ) -> Result<Self, Error> {
         positive("step_size", step_size)?;
+        if !fits(dim.checked_mul(5)) {
+            return Err(Error::argument("dim", dim, "few enough for memory"));
+        }
         if let Some(target) = target_accept
             && !(target > 0.0 && target < 1.0)
         {
