@@ -2,6 +2,7 @@
 //! are no numbers, names that occur twice.
 
 use bnn_mcmc::adapt::Windows;
+use bnn_mcmc::data::Takens;
 use bnn_mcmc::diagnostics::density;
 use bnn_mcmc::layout::Layout;
 use bnn_mcmc::model::logistic;
@@ -94,7 +95,7 @@ fn every_number_that_is_too_large_or_zero_is_refused_by_name() {
         ("many chains without draws", run(new().draws(0).chains(1 << 50)), Some("`chains`")),
         ("no chains", run(new().chains(0)), Some("`chains`")),
         ("draws", run(new().draws(MAX)), Some("`draws`")),
-        ("draws of all chains", run(new().draws(1 << 33).chains(1 << 20)), Some("`chains`")),
+        ("draws of all chains", run(new().draws(1 << 20).chains(1 << 40)), Some("`chains`")),
         ("no draws", run(new().draws(0)), None),
         ("threads", run(new().threads(MAX)), Some("`threads`")),
         ("no threads", run(new().threads(0)), Some("`threads`")),
@@ -173,7 +174,6 @@ fn every_number_that_is_too_large_or_zero_is_refused_by_name() {
         assert!(error.contains("bins"), "{error}");
     }
     assert!(draws.draw(MAX, 0).is_none() && draws.draw(0, MAX).is_none());
-    assert_eq!(Windows::new(MAX), Windows::new(MAX), "ends");
     assert!(Windows::new(MAX).contains(MAX / 2) && !Windows::new(MAX).contains(MAX));
     assert_eq!(StepSchedule::Cyclical { period: u64::MAX }.step_size(0.1, u64::MAX), 0.1);
 }
