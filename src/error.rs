@@ -4,6 +4,7 @@
 //! Match on the predicates ([`Error::is_data`], ...) rather than on the variants: variants may be
 //! added.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 
 /// What can go wrong before a run starts, or while files are read and written.
@@ -88,6 +89,14 @@ pub enum Error {
         /// What is wrong, with what was found and what was expected.
         problem: String,
     },
+    /// Code that the run called panicked: a density, a kernel, a recorder or a progress report.
+    #[error("{place} panicked: {message}")]
+    Panic {
+        /// The chain and how far it was, or what was called.
+        place: String,
+        /// What the panic said.
+        message: String,
+    },
     /// The operating system refused to read or write a file.
     #[error("{}: {source}", path.display())]
     Io {
@@ -153,10 +162,25 @@ impl Error {
         matches!(self, Self::Checkpoint { .. })
     }
 
+    /// Code that the run called panicked.
+    pub fn is_panic(&self) -> bool {
+        matches!(self, Self::Panic { .. })
+    }
+
     /// The operating system refused to read or write.
     pub fn is_io(&self) -> bool {
         matches!(self, Self::Io { .. })
     }
+}
+
+/// What `work` returns, or the message with which it panicked at `place`.
+pub(crate) fn caught<R>(place: impl Into<String>, work: impl FnOnce() -> R) -> Result<R, Error> {
+    catch_unwind(AssertUnwindSafe(work)).map_err(|payload| {
+        let text = payload.downcast_ref::<&str>().map(ToString::to_string);
+        let text = text.or_else(|| payload.downcast_ref::<String>().cloned());
+        let message = text.unwrap_or_else(|| "(a value that is no text)".into());
+        Error::Panic { place: place.into(), message }
+    })
 }
 
 /// Names for a message.

@@ -1,5 +1,6 @@
 //! Named blocks over the flat parameter vector q.
 
+use std::collections::HashSet;
 use std::ops::Range;
 
 use serde::Serialize;
@@ -52,15 +53,29 @@ impl Layout {
         Self::new().with(name, &[dim])
     }
 
-    /// Appends a block.
+    /// Appends a block. Names should differ: a run and [`Draws::new`](crate::draws::Draws::new)
+    /// refuse a layout with two blocks of one name, or with more numbers than fit into memory.
     pub fn with(mut self, name: &str, shape: &[usize]) -> Self {
         let start = self.dim();
+        let size = shape.iter().fold(1usize, |n, k| n.saturating_mul(*k));
         self.blocks.push(Block {
             name: name.to_string(),
             shape: shape.to_vec(),
-            range: start..start + shape.iter().product::<usize>(),
+            range: start..start.saturating_add(size),
         });
         self
+    }
+
+    /// An error if two blocks have the same name.
+    pub(crate) fn check_names(&self) -> Result<(), Error> {
+        let mut seen = HashSet::new();
+        match self.blocks.iter().find(|block| !seen.insert(&block.name)) {
+            None => Ok(()),
+            Some(block) => {
+                let found = format!("`{}` twice", block.name);
+                Err(Error::argument("blocks of the layout", found, "a name of its own for each"))
+            }
+        }
     }
 
     /// The blocks with their shapes, for messages: `w0[10,4], b0[10]`, or `none`.

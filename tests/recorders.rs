@@ -191,11 +191,11 @@ fn moments_are_those_of_the_draws() {
         check(chain, draws.values().index_axis(Axis(0), c));
     }
     check(&RunningMoments::merged(&chains).unwrap(), draws.flat());
-    assert!(RunningMoments::new(1).variance()[0].is_nan());
+    assert!(RunningMoments::new(1).unwrap().variance()[0].is_nan());
     assert_error(RunningMoments::merged(&[]), "chains to merge");
-    let other = RunningMoments::new(3);
+    let other = RunningMoments::new(3).unwrap();
     assert_error(RunningMoments::merged(&[chains[0].clone(), other]), "found 3, expected 2");
-    assert_error(RunningMoments::new(3).add(&[1.0]), "length of q: found 1, expected 3");
+    assert_error(RunningMoments::new(3).unwrap().add(&[1.0]), "length of q: found 1, expected 3");
 }
 
 #[test]

@@ -129,14 +129,14 @@ fn statistics_alone_take_a_few_vectors() {
         few(50, true)
     );
     for draws in [50, 200] {
-        // Position, gradient, candidate for the start; six statistics per draw, twice at the end.
+        // Position, gradient, candidate for the start; six statistics per draw.
         assert!((2.99..3.2).contains(&few(draws, false)), "{}", few(draws, false));
         // Its start, a copy of the state, and the encoded state, which grows by doubling.
         assert!((10.0..13.5).contains(&few(draws, true)), "{}", few(draws, true));
     }
-    // The measure sees what is stored: the draws, and the array that they are put into.
+    // The measure sees what is stored: the draws, which are not copied.
     let all = vectors(&(), 50, Keep::All, false);
-    assert!((100.0..106.0).contains(&all), "{all}");
+    assert!((52.0..54.0).contains(&all), "{all}");
     // Recorders take what their documentation says.
     let moments = vectors(&Moments, 50, Keep::Statistics, false);
     assert!((3.99..4.2).contains(&moments), "{moments}");
@@ -146,6 +146,27 @@ fn statistics_alone_take_a_few_vectors() {
     let on_disk = OnDisk { path: folder.path().join("rows"), every: 5, keep: Keep::All };
     let written = vectors(&on_disk, 100, Keep::Statistics, false);
     assert!((2.5..3.2).contains(&written), "{written}");
+}
+
+/// Very many draws of one parameter: what a run and its summary take at most, in units of the draws with
+/// their statistics.
+#[test]
+fn a_long_run_and_its_summary_take_a_small_multiple_of_the_draws() {
+    let _alone = ALONE.lock().unwrap();
+    let target = Standard(1);
+    let (chains, draws) = (4, 250_001);
+    let size = (8 * chains * draws * (1 + 6)) as f64;
+    let run = || {
+        let sampler = Sampler::new(&target, Plain).chains(chains).warmup(5).draws(draws);
+        sampler.threads(1).run().unwrap()
+    };
+    let alone = peak(|| drop(run())) as f64 / size;
+    let with_summary = peak(|| drop(run().summary().unwrap())) as f64 / size;
+    let with_verdict = peak(|| drop(run().density_verdict().unwrap())) as f64 / size;
+    println!("run {alone:.3}, with summary {with_summary:.3}, with verdict {with_verdict:.3}");
+    assert!((1.7..1.8).contains(&alone), "{alone}");
+    assert!((2.0..4.0).contains(&with_summary), "{with_summary}");
+    assert!((2.0..4.0).contains(&with_verdict), "{with_verdict}");
 }
 
 /// Peak of a run of one chain in vectors as long as q, with its warm-up.

@@ -26,12 +26,12 @@ impl Windows {
         let last = iterations - iterations / 4;
         let mut ends = Vec::new();
         let (mut start, mut length) = (first, Self::SHORTEST.max((last - first) / 64));
-        while start + length <= last {
+        while last - start >= length {
             // A window that would leave too little for the next, doubled one takes the rest.
-            let end = if start + 3 * length > last { last } else { start + length };
+            let end = if (last - start) / 3 < length { last } else { start + length };
             ends.push(end);
             start = end;
-            length *= 2;
+            length = length.saturating_mul(2);
         }
         Self { first, ends }
     }

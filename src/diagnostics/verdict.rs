@@ -94,6 +94,7 @@ pub struct Judge<'a> {
     at_max_depth: Vec<f64>,
     ebfmi: Vec<f64>,
     unadjusted: Option<Vec<f64>>,
+    panic: Option<String>,
 }
 
 impl Default for Judge<'_> {
@@ -109,6 +110,7 @@ impl Default for Judge<'_> {
             at_max_depth: Vec::new(),
             ebfmi: Vec::new(),
             unadjusted: None,
+            panic: None,
         }
     }
 }
@@ -162,6 +164,13 @@ impl<'a> Judge<'a> {
         self
     }
 
+    /// Tells that a panic ended the run, and its message: a chain may have come to where the density
+    /// cannot be computed, so that what all chains have sampled is the rest of the target.
+    pub fn panic(mut self, message: Option<String>) -> Self {
+        self.panic = message;
+        self
+    }
+
     /// Judges all that was added. Groups may differ in their number of draws.
     ///
     /// # Errors
@@ -204,6 +213,9 @@ impl<'a> Judge<'a> {
     }
 
     fn outcome(&self, chains: usize, groups: &[Group]) -> Outcome {
+        if let Some(message) = &self.panic {
+            return Outcome::Panicked { message: message.clone() };
+        }
         let draws = self.groups.iter().map(|g| g.1.len_of(Axis(1))).min().unwrap_or(0);
         if chains == 0 || groups.iter().all(|g| g.quantities == 0) || draws < 4 {
             return Outcome::NothingToJudge { draws };
@@ -485,6 +497,11 @@ pub enum Outcome {
         /// The first chain of that group with such a draw.
         chain: usize,
     },
+    /// A panic ended the run.
+    Panicked {
+        /// Which chain it was in, and what it said.
+        message: String,
+    },
     /// No quantities, no chains, or fewer than 4 draws.
     NothingToJudge {
         /// The number of draws of the shortest group.
@@ -671,6 +688,11 @@ impl fmt::Display for Verdict {
                 f,
                 "not converged: NaN or infinite draws of {group} in chain {chain} (counted from 0): \
                  look for divergences; reduce the step size"
+            ),
+            Outcome::Panicked { message } => write!(
+                f,
+                "not to be trusted: a panic ended the run ({message}): mend what panicked, and run again \
+                 or go on from the checkpoint"
             ),
             Outcome::NothingToJudge { draws } => write!(
                 f,

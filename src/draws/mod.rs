@@ -57,8 +57,9 @@ pub struct RunInfo {
     pub warmup: usize,
     /// Steps per stored draw.
     pub thin: usize,
-    /// Whether a [`StopHandle`](crate::sampler::StopHandle) ended the run. The chains are then cut
-    /// to the draws that all of them have.
+    /// Whether the run ended before its last draw: by a
+    /// [`StopHandle`](crate::sampler::StopHandle), a recorder that failed, or a panic. The chains are
+    /// then cut to the draws that all of them have.
     pub stopped_early: bool,
     /// Wall time of warm-up, all chains.
     pub warmup_seconds: f64,
@@ -77,6 +78,9 @@ pub struct RunInfo {
     pub checkpoint_error: Option<String>,
     /// Why a [recorder] failed, which ended the run, if one did.
     pub recorder_error: Option<String>,
+    /// The message of the panic that ended the run, if one did, and which chain it was in: see
+    /// [`Sampler::run`](crate::sampler::Sampler::run). Verdicts on such a run say so.
+    pub panic: Option<String>,
 }
 
 /// A divergent transition: one that failed where the density cannot be computed or is too curved
@@ -105,7 +109,11 @@ impl Divergence {
 impl Draws {
     /// Draws from elsewhere: `values` is `[chain, draw, parameter]`, with as many parameters as
     /// `layout` has.
+    ///
+    /// # Errors
+    /// If the numbers of parameters differ, or two blocks of the layout have the same name.
     pub fn new(layout: Layout, values: Array3<f64>) -> Result<Self, Error> {
+        layout.check_names()?;
         let (chains, draws, parameters) = values.dim();
         if parameters != layout.dim() {
             return Err(Error::shape(
@@ -121,28 +129,31 @@ impl Draws {
         Ok(Self { layout, values, stat_names: Vec::new(), stats, info })
     }
 
-    /// Puts the chains of a run together, cut to the draws that all of them have.
+    /// Puts the chains of a run together, cut to the draws that all of them have: behind those of
+    /// the first chain, whose vectors should have room for all, each chain is freed in turn.
     pub(crate) fn from_chains(
         layout: Layout,
         stat_names: Vec<String>,
         chains: Vec<(Vec<f64>, Vec<f64>)>,
         info: RunInfo,
     ) -> Self {
-        let n_stats = stat_names.len();
+        let (dim, n_stats, n_chains) = (layout.dim(), stat_names.len(), chains.len());
         let draws = chains.iter().map(|(_, stats)| stats.len() / n_stats).min().unwrap_or(0);
-        let mut all_values = Vec::with_capacity(chains.len() * draws * layout.dim());
-        let mut all_stats = Vec::with_capacity(chains.len() * draws * n_stats);
-        let n_chains = chains.len();
+        let mut chains = chains.into_iter();
+        let (mut all_values, mut all_stats) = chains.next().unwrap_or_default();
+        all_values.truncate(draws * dim);
+        all_stats.truncate(draws * n_stats);
         for (values, stats) in chains {
-            all_values.extend_from_slice(&values[..draws * layout.dim()]);
+            all_values.extend_from_slice(&values[..draws * dim]);
             all_stats.extend_from_slice(&stats[..draws * n_stats]);
         }
-        let array = |values: Vec<f64>, width| {
+        let array = |mut values: Vec<f64>, width| {
+            values.shrink_to_fit();
             Array3::from_shape_vec((n_chains, draws, width), values)
                 .expect("every chain was cut to the same number of draws")
         };
         Self {
-            values: array(all_values, layout.dim()),
+            values: array(all_values, dim),
             stats: array(all_stats, n_stats),
             layout,
             stat_names,
@@ -320,7 +331,7 @@ impl Draws {
             return Err(Error::argument("k", k, format!("1 to {} draws", self.n_draws())));
         }
         let mut thinned = self.clone();
-        thinned.info.thin *= k;
+        thinned.info.thin = self.info.thin.saturating_mul(k);
         thinned.values = self.values.slice(s![.., k - 1..;k, ..]).as_standard_layout().into_owned();
         thinned.stats = self.stats.slice(s![.., k - 1..;k, ..]).as_standard_layout().into_owned();
         for (i, name) in self.stat_names.iter().enumerate() {
@@ -371,7 +382,8 @@ impl Draws {
     /// density agree in all that is left. Where some were kept, the verdict is on these and says how
     /// many it did not see. Of draws from elsewhere parameters are all there is to judge.
     pub fn verdict(&self) -> Result<Verdict, Error> {
-        let transitions = (self.n_chains() * self.n_draws() * self.info.thin) as u64;
+        let draws = (self.n_chains() * self.n_draws()) as u64;
+        let transitions = draws.saturating_mul(self.info.thin as u64);
         let parameters = self.info.parameters.max(self.layout.dim());
         let mut judge = Judge::new().parameters(self.values(), parameters);
         for (name, stat) in [("log likelihood", "log_likelihood"), ("log prior", "log_prior")] {
@@ -383,6 +395,7 @@ impl Draws {
             .divergences(self.divergences(), transitions)
             .trajectories(self.at_max_depth().unwrap_or_default(), self.ebfmi().unwrap_or_default())
             .unadjusted(self.unadjusted())
+            .panic(self.info.panic.clone())
             .judge()
     }
 

@@ -9,7 +9,7 @@ use super::Ascent;
 use crate::Error;
 use crate::error::positive;
 use crate::rng::ChainRng;
-use crate::sampler::{GradSource, GradStream, Init};
+use crate::sampler::{GradSource, GradStream, Init, check_layout};
 use crate::target::{LogDensity, Point, Target};
 
 /// The part of a chain's random stream that minibatches are drawn from: no sampler reads it.
@@ -181,8 +181,11 @@ where
     A: Ascent,
     A::Source: GradSource<T>,
 {
-    if chains == 0 {
-        return Err(Error::argument("chains", 0, "at least 1"));
+    check_layout(target)?;
+    let mut fits = Vec::new();
+    if chains == 0 || fits.try_reserve_exact(chains).is_err() {
+        let allowed = "at least 1, and as many as fit into memory";
+        return Err(Error::argument("chains", chains, allowed));
     }
     let fit = |chain| {
         // The stream by which a sampler's chain finds its start.
@@ -190,7 +193,7 @@ where
         let start = from.find(target, chain, chains, &mut rng, &mut target.workspace())?;
         ascend(target, ascent, start.q(), &mut batches(seed, chain), watch)
     };
-    let fits: Vec<_> = (0..chains).into_par_iter().map(fit).collect();
+    (0..chains).into_par_iter().map(fit).collect_into_vec(&mut fits);
     fits.into_iter().collect()
 }
 
@@ -250,6 +253,9 @@ fn is_usable(grad: &[f64]) -> bool {
     grad.iter().all(|g| (g * g).is_finite())
 }
 
+/// More steps than an ascent can make in a reasonable time.
+const MOST_STEPS: usize = u32::MAX as usize;
+
 /// The ascent from `start`. See [`optimise`](super).
 fn ascend<T, A>(
     target: &T,
@@ -265,8 +271,9 @@ where
 {
     let (learning_rate, steps) =
         (positive("learning_rate", ascent.learning_rate())?, ascent.steps());
-    if steps == 0 {
-        return Err(Error::argument("steps", 0, "at least 1"));
+    if !(1..=MOST_STEPS).contains(&steps) {
+        let allowed = format!("1 to {MOST_STEPS}: the learning rate falls until the last of them");
+        return Err(Error::argument("steps", steps, allowed));
     }
     ascent.check()?;
     if start.len() != target.dim() {

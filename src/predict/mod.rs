@@ -113,6 +113,8 @@ struct Trace {
     ebfmi: Vec<f64>,
     /// Of each chain, or empty, for samplers without a test.
     unadjusted: Option<Vec<f64>>,
+    /// The panic that ended the run.
+    panic: Option<String>,
 }
 
 impl Predictions {
@@ -164,6 +166,7 @@ impl Predictions {
                 at_max_depth: of_chain(&trace.at_max_depth),
                 ebfmi: of_chain(&trace.ebfmi),
                 unadjusted: trace.unadjusted.as_deref().map(of_chain),
+                panic: trace.panic.clone(),
             },
         })
     }
@@ -186,9 +189,13 @@ impl Predictions {
             .quantities("predictions", self.quantities())
             .quantity("log likelihood", self.trace.log_likelihood.view())
             .quantity("log prior", self.trace.log_prior.view())
-            .divergences(self.trace.divergences.iter().sum(), self.trace.transitions * chains)
+            .divergences(
+                self.trace.divergences.iter().sum(),
+                self.trace.transitions.saturating_mul(chains),
+            )
             .trajectories(self.trace.at_max_depth.clone(), self.trace.ebfmi.clone())
             .unadjusted(self.trace.unadjusted.clone())
+            .panic(self.trace.panic.clone())
             .judge()
     }
 

@@ -12,7 +12,7 @@ use crate::likelihood::Likelihood;
 use crate::memory;
 use crate::model::Model;
 use crate::rng::ChainRng;
-use crate::target::posterior::check_inputs;
+use crate::target::posterior::{check_finite, check_inputs};
 use crate::target::{Posterior, PosteriorWorkspace, Target};
 use crate::tile::{TILE_ROWS, Tile, TileMut, Tiles};
 
@@ -112,7 +112,7 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
             Ok(divergent) => divergent.rows().into_iter().map(|chain| chain.sum() as u64).collect(),
             Err(_) => vec![0; shape.0],
         };
-        let transitions = (shape.1 * draws.info().thin) as u64;
+        let transitions = (shape.1 as u64).saturating_mul(draws.info().thin as u64);
         let at_max_depth = draws.at_max_depth().unwrap_or_default();
         let ebfmi = draws.ebfmi().unwrap_or_default();
         let unadjusted = draws.unadjusted();
@@ -124,6 +124,7 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
             at_max_depth,
             ebfmi,
             unadjusted,
+            panic: draws.info().panic.clone(),
         })
     }
 
@@ -131,6 +132,8 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
     ///
     /// Columns are response columns, class probabilities (one column for two classes: that of the
     /// second), or expected proportions.
+    ///
+    /// Errors: draws of another posterior, features that do not fit, an input that is not finite.
     pub fn predict_mean(&self, draws: &Draws, x: ArrayView2<f64>) -> Result<Array4<f64>, Error> {
         self.check_draws(draws, x)?;
         let size = (draws.n_chains(), draws.n_draws(), x.nrows());
@@ -141,7 +144,7 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
     /// E[y | x, q] at a single q, such as the end of an [optimisation](crate::optimise) or the mean
     /// of the draws, for inputs `x` `[rows x features]`: `[row, column]`.
     ///
-    /// Errors: a q of another length, features that do not fit.
+    /// Errors: a q of another length, features that do not fit, an input that is not finite.
     pub fn predict_at(&self, q: &[f64], x: ArrayView2<f64>) -> Result<Array2<f64>, Error> {
         let q = self.one_draw_of(q, x)?;
         self.check_size((1, 1, x.nrows()), 0)?;
@@ -155,7 +158,7 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
     /// Memory: that of [`RunningUncertainty`], and a million probabilities.
     ///
     /// Errors: the response is not classes, draws of another posterior, features that do not fit,
-    /// no draws, no inputs, a probability that is NaN.
+    /// no draws, no inputs, an input that is not finite, a probability that is NaN.
     pub fn uncertainty(&self, draws: &Draws, x: ArrayView2<f64>) -> Result<Uncertainty, Error> {
         self.check_draws(draws, x)?;
         self.uncertainty_of(draws.flat(), x)
@@ -177,6 +180,7 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
         x: ArrayView2<f64>,
     ) -> Result<ArrayView2<'q, f64>, Error> {
         check_inputs(self.model(), x.ncols())?;
+        check_finite(x)?;
         if q.len() != self.layout().dim() {
             return Err(Error::shape("length of q", q.len(), self.layout().dim()));
         }
@@ -233,7 +237,8 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
     fn check_draws(&self, draws: &Draws, x: ArrayView2<f64>) -> Result<(), Error> {
         draws.check_any_parameter()?;
         draws.check_layout("parameters of the draws", self.layout())?;
-        check_inputs(self.model(), x.ncols())
+        check_inputs(self.model(), x.ncols())?;
+        check_finite(x)
     }
 
     /// Checks that predictions of `size` = (chains, draws, rows), with `more` numbers beside the mean,

@@ -57,7 +57,7 @@ use crate::draws::recorder::{ChainPlan, OneDraw, Recorder, RunningMoments};
 use crate::likelihood::Likelihood;
 use crate::memory;
 use crate::model::Model;
-use crate::target::posterior::check_inputs;
+use crate::target::posterior::{check_finite, check_inputs};
 use crate::target::{Posterior, PosteriorWorkspace, Target};
 use crate::tile::{TILE_ROWS, Tiles};
 
@@ -80,6 +80,7 @@ struct Forward<W> {
 impl<'p, M: Model, L: Likelihood> Inputs<'p, M, L> {
     fn new(posterior: &'p Posterior<M, L>, x: ArrayView2<f64>) -> Result<Self, Error> {
         check_inputs(posterior.model(), x.ncols())?;
+        check_finite(x)?;
         if x.nrows() == 0 {
             return Err(Error::argument("number of inputs", 0, "at least 1"));
         }
@@ -173,8 +174,8 @@ impl<'p, M: Model, L: Likelihood> StreamedUncertainty<'p, M, L> {
     /// For inputs `x` `[rows x features]`, on the scale of the training data; they need no labels.
     ///
     /// # Errors
-    /// If the response of the posterior is not classes, features do not fit, or there are no
-    /// inputs.
+    /// If the response of the posterior is not classes, features do not fit, an input is not finite,
+    /// or there are no inputs.
     pub fn new(posterior: &'p Posterior<M, L>, x: ArrayView2<f64>) -> Result<Self, Error> {
         let class_names = posterior.class_names_or_error()?.to_vec();
         Ok(Self { inputs: Inputs::new(posterior, x)?, class_names, chosen: Vec::new() })
@@ -329,7 +330,7 @@ impl<'p, M: Model, L: Likelihood> StreamedMoments<'p, M, L> {
     /// For inputs `x` `[rows x features]`, on the scale of the training data.
     ///
     /// # Errors
-    /// If features do not fit, or there are no inputs.
+    /// If features do not fit, an input is not finite, or there are no inputs.
     pub fn new(posterior: &'p Posterior<M, L>, x: ArrayView2<f64>) -> Result<Self, Error> {
         Ok(Self { inputs: Inputs::new(posterior, x)? })
     }
@@ -343,7 +344,8 @@ impl<'p, M: Model, L: Likelihood> StreamedMoments<'p, M, L> {
         records: &[MomentsRecord<M::Workspace>],
     ) -> Result<PredictiveMoments, Error> {
         let shape = (self.inputs.rows(), self.inputs.columns());
-        let (mut all, mut noise) = (RunningMoments::new(shape.0 * shape.1), RunningMoments::new(1));
+        let mut all = RunningMoments::new(shape.0 * shape.1)?;
+        let mut noise = RunningMoments::new(1)?;
         for record in records {
             all.merge(&record.mean)?;
             noise.merge(&record.noise)?;
@@ -380,8 +382,10 @@ where
     ) -> Result<Self::Record, Error> {
         self.inputs.check(target)?;
         let scratch = self.inputs.scratch(plan.chains, 2)?; // mean and squares
-        let none = || (RunningMoments::new(scratch.mean.len()), RunningMoments::new(1));
-        let (mean, noise) = from.unwrap_or_else(none);
+        let (mean, noise) = match from {
+            Some(so_far) => so_far,
+            None => (RunningMoments::new(scratch.mean.len())?, RunningMoments::new(1)?),
+        };
         Ok(MomentsRecord { mean, noise, scratch })
     }
 

@@ -53,7 +53,7 @@ pub struct Hmc {
     pub path_length: f64,
     /// How much the path length varies, relative to itself; from 0 to 1.
     pub jitter: f64,
-    /// The largest number of leapfrog steps, whatever the step size.
+    /// The largest number of leapfrog steps, whatever the step size; from 1 to 2^20.
     pub max_steps: u32,
     /// Whether warm-up adapts the step size.
     pub adapt_step_size: bool,
@@ -95,8 +95,9 @@ impl<T: GradTarget> Algorithm<T> for Hmc {
         if !(0.0..=1.0).contains(&self.jitter) {
             return Err(Error::argument("jitter", self.jitter, "between 0 and 1"));
         }
-        if self.max_steps == 0 {
-            return Err(Error::argument("max_steps", 0, "at least 1"));
+        // As many as a tree of NUTS may have.
+        if !(1..=1 << 20).contains(&self.max_steps) {
+            return Err(Error::argument("max_steps", self.max_steps, "1 to 1048576"));
         }
         let dim = target.dim();
         let accept = self.adapt_step_size.then_some(self.target_accept);

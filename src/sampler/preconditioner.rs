@@ -15,6 +15,7 @@ use crate::Error;
 use crate::adapt::{Covariance, DualAveraging, Variance, Windows};
 use crate::error::positive;
 use crate::linalg::cholesky::Cholesky;
+use crate::memory;
 use crate::target::Point;
 
 /// Which linear map of the proposals is learnt during warm-up.
@@ -87,6 +88,8 @@ impl Scale {
         preconditioner: Preconditioner,
     ) -> Result<Self, Error> {
         positive("step_size", step_size)?;
+        let size = [(5, "vectors"), (dim, "numbers")];
+        memory::check::<f64>("dim", &size, "take fewer dimensions")?;
         if let Some(target) = target_accept
             && !(target > 0.0 && target < 1.0)
         {

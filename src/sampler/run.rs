@@ -20,7 +20,7 @@ use crate::draws::checkpoint::{Every, Fingerprint, Store, agree};
 use crate::draws::keep::Kept;
 use crate::draws::recorder::{ChainPlan, OneDraw, Recorder};
 use crate::draws::{Divergence, Draws, Keep, RunInfo, STATS};
-use crate::error::positive;
+use crate::error::{caught, positive};
 use crate::memory;
 use crate::rng::ChainRng;
 use crate::target::{LogDensity, Point, Target};
@@ -130,13 +130,18 @@ impl Init {
     }
 }
 
+/// More threads than a machine has.
+const MOST_THREADS: usize = 4096;
+
 /// Iterations of a round, if they take no more than half a second.
 const LEAST_ROUND: usize = 8;
 
-/// Ends a run from another thread (or from its progress report) at the next draw.
+/// Ends a run from another thread (or from its progress report) after the step that each chain is in.
 ///
 /// The run then returns the draws that all chains have made, after it has written its checkpoint,
-/// if it has one.
+/// if it has one. Of a thinned draw the steps so far are part of the checkpoint. A step is never cut
+/// short: one of [`Nuts`](super::Nuts) takes up to 2^`max_depth` gradients, one of
+/// [`Hmc`](super::Hmc) up to `max_steps`.
 #[derive(Clone, Debug, Default)]
 pub struct StopHandle(Arc<AtomicBool>);
 
@@ -146,7 +151,7 @@ impl StopHandle {
         Self::default()
     }
 
-    /// Ends the run at the next draw.
+    /// Ends the run at the next step.
     pub fn stop(&self) {
         self.0.store(true, Ordering::Relaxed);
     }
@@ -243,7 +248,8 @@ impl<'t, T: Target, A: Algorithm<&'t T>> Sampler<'t, T, A> {
         }
     }
 
-    /// The number of chains, at least 1; at least 4 if R-hat is to mean much.
+    /// The number of chains, at least 1 and as many as fit into memory; at least 4 if R-hat is to
+    /// mean much.
     pub fn chains(mut self, chains: usize) -> Self {
         self.chains = chains;
         self
@@ -255,13 +261,13 @@ impl<'t, T: Target, A: Algorithm<&'t T>> Sampler<'t, T, A> {
         self
     }
 
-    /// Draws to store per chain.
+    /// Draws to store per chain, as many as fit into memory.
     pub fn draws(mut self, draws: usize) -> Self {
         self.draws = draws;
         self
     }
 
-    /// Steps per stored draw, at least 1.
+    /// Steps per stored draw, at least 1. A [`StopHandle`] ends the run between two of them.
     pub fn thin(mut self, thin: usize) -> Self {
         self.thin = thin;
         self
@@ -286,7 +292,7 @@ impl<'t, T: Target, A: Algorithm<&'t T>> Sampler<'t, T, A> {
         self
     }
 
-    /// The number of threads, at least 1. The draws do not depend on it.
+    /// The number of threads, 1 to 4,096. The draws do not depend on it.
     pub fn threads(mut self, threads: usize) -> Self {
         self.threads = Some(threads);
         self
@@ -308,8 +314,14 @@ impl<'t, T: Target, A: Algorithm<&'t T>> Sampler<'t, T, A> {
     /// Runs all chains.
     ///
     /// Errors: an argument out of range, a configuration that the algorithm refuses, draws that do
-    /// not fit into memory, a chain without a starting point of finite log density, or a checkpoint
-    /// that cannot be used or not be begun.
+    /// not fit into memory, two parameter blocks of one name, a chain without a starting point of
+    /// finite log density, or a checkpoint that cannot be used or not be begun.
+    ///
+    /// **Panics** of a density, kernel, recorder or progress report end the run as if it had been
+    /// asked to stop: the draws that all chains have made come back with [`RunInfo::panic`]. Before
+    /// the first draw of any chain a panic is an error. The checkpoint stays the last that was
+    /// written, since the chain was in the midst of a step; after a progress report, which is called
+    /// between steps, one more is written. Programs built with `panic = "abort"` end at once.
     pub fn run(self) -> Result<Draws, Error> {
         self.run_with(&()).map(|(draws, _)| draws)
     }
@@ -332,7 +344,9 @@ impl<'t, T: Target, A: Algorithm<&'t T>> Sampler<'t, T, A> {
         let kept = self.keep.of(&self.target.layout())?;
         let pool = match self.threads {
             None => None,
-            Some(0) => return Err(Error::argument("threads", 0, "at least 1")),
+            Some(n) if !(1..=MOST_THREADS).contains(&n) => {
+                return Err(Error::argument("threads", n, format!("1 to {MOST_THREADS}")));
+            }
             Some(n) => Some(
                 rayon::ThreadPoolBuilder::new()
                     .num_threads(n)
@@ -365,41 +379,60 @@ impl<'t, T: Target, A: Algorithm<&'t T>> Sampler<'t, T, A> {
         ),
     ) -> Result<(Draws, Vec<R::Record>), Error> {
         let began = Instant::now();
-        let mut chains =
-            (0..self.chains).map(|c| self.start(c, kept)).collect::<Result<Vec<_>, Error>>()?;
+        self.check_chains()?;
+        let start = |c| caught(format!("chain {c}, at its start,"), || self.start(c, kept))?;
+        let mut chains = (0..self.chains).map(start).collect::<Result<Vec<_>, Error>>()?;
         let (mut frozen, mut seconds) = (false, [0.0; 2]);
-        let mut saver = match checkpoint {
-            None => {
-                self.begin(recorder, &mut chains, |_| None)?;
-                None
-            }
+        let mut saver = caught("the beginning of the run", || match checkpoint {
+            None => self.begin(recorder, &mut chains, |_| None).map(|()| None),
             Some(checkpoint) => {
                 let chains = &mut chains;
-                Some(self.open(checkpoint, kept, recorder, chains, &mut frozen, &mut seconds)?)
+                self.open(checkpoint, kept, recorder, chains, &mut frozen, &mut seconds).map(Some)
             }
-        };
-        // Set by the first recorder that fails.
+        })??;
+        // Set when a chain cannot go on, since a recorder failed or something panicked: from then on
+        // no checkpoint is written.
         let failed = AtomicBool::new(false);
-        let has_ended = || self.stop.is_stopped() || failed.load(Ordering::Relaxed);
+        let has_failed = || failed.load(Ordering::Relaxed);
+        let has_ended = || self.stop.is_stopped() || has_failed();
+        // Of what is not part of one chain: progress reports and checkpoints.
+        let mut panic = None;
+        type Chains<'c, 't, T, K, R> = &'c mut [Chain<'t, T, K, R>];
+        let save = |saver: &mut Saver,
+                    chains: Chains<'_, 't, T, A::Kernel, R::Record>,
+                    frozen: bool,
+                    seconds: [f64; 2]| {
+            if !has_failed() {
+                parallel(chains, &|chain| chain.guard(&failed, |chain| chain.witness(self.target)));
+            }
+            if has_failed() {
+                return Ok(());
+            }
+            let saved = caught("the checkpoint", || saver.save(chains, recorder, frozen, seconds));
+            failed.fetch_or(saved.is_err(), Ordering::Relaxed);
+            saved
+        };
         let mut clock = Instant::now();
         let mut lap = || std::mem::replace(&mut clock, Instant::now()).elapsed().as_secs_f64();
         for (phase, total) in [(Phase::Warmup, self.warmup), (Phase::Sampling, self.draws)] {
             let p = phase as usize;
             let (mut done, mut round) = (least_done(&chains, p), 1);
-            while done < total && !has_ended() {
+            while done < total && panic.is_none() && !has_ended() {
                 let round_began = Instant::now();
                 let room = saver.as_ref().map_or(usize::MAX, Saver::room);
                 let end = total.min(done.saturating_add(round.min(room)));
                 parallel(&mut chains, &|chain| {
-                    while chain.done[p] < end && !has_ended() {
-                        match phase {
-                            Phase::Warmup => chain.warm_up(self.target, total),
-                            Phase::Sampling => {
-                                chain.draw(self.target, self.thin, kept, recorder);
-                                failed.fetch_or(chain.failure.is_some(), Ordering::Relaxed);
+                    chain.guard(&failed, |chain| {
+                        while chain.done[p] < end && !has_ended() {
+                            match phase {
+                                Phase::Warmup => chain.warm_up(self.target, total),
+                                Phase::Sampling => {
+                                    chain.draw(self.target, self.thin, kept, recorder, &has_ended);
+                                    failed.fetch_or(chain.failure.is_some(), Ordering::Relaxed);
+                                }
                             }
                         }
-                    }
+                    });
                 });
                 let advanced = end - done;
                 done = least_done(&chains, p);
@@ -412,43 +445,52 @@ impl<'t, T: Target, A: Algorithm<&'t T>> Sampler<'t, T, A> {
                 seconds[p] += lap();
                 if let Some(saver) = &mut saver
                     && saver.is_due(advanced)
-                    && !failed.load(Ordering::Relaxed)
                 {
-                    parallel(&mut chains, &|chain| chain.witness(self.target));
-                    saver.save(&chains, recorder, frozen, seconds);
+                    panic = save(saver, &mut chains, frozen, seconds).err();
                 }
                 if let Some(report) = &mut on_progress {
                     let divergences = chains.iter().map(|c| c.divergences[p]).sum();
                     let elapsed = began.elapsed();
                     let checkpoint_failed = saver.as_ref().is_some_and(|s| s.error.is_some());
-                    report(&Progress {
-                        phase,
-                        done,
-                        total,
-                        divergences,
-                        elapsed,
-                        checkpoint_failed,
-                    });
+                    let progress =
+                        Progress { phase, done, total, divergences, elapsed, checkpoint_failed };
+                    panic = panic.or(caught("the progress report", || report(&progress)).err());
                 }
             }
             if phase == Phase::Warmup && done >= total && !frozen {
-                chains.iter_mut().for_each(|c| c.kernel.freeze());
+                chains.iter_mut().for_each(|c| c.guard(&failed, |c| c.kernel.freeze()));
                 frozen = true;
             }
             seconds[p] += lap();
         }
-        let recorder_error = chains.iter().find_map(|c| c.failure.as_ref()).map(Error::to_string);
+        if let Some(saver) = &mut saver
+            && saver.is_behind()
+        {
+            panic = panic.or(save(saver, &mut chains, frozen, seconds).err());
+        }
+        let failures = chains.iter_mut().filter_map(|chain| chain.failure.take());
+        let (panics, errors): (Vec<_>, Vec<_>) = failures.partition(Error::is_panic);
+        panic = panics.into_iter().next().or(panic);
+        let recorder_error = errors.first().map(Error::to_string);
         let mut checkpoint_error = None;
-        if let Some(saver) = &mut saver {
-            // A record that lacks a draw must not become one to resume from.
-            if recorder_error.is_some() {
-                checkpoint_error = Some("a recorder failed, so the last checkpoint stays".into());
-            } else if saver.is_behind() {
-                parallel(&mut chains, &|chain| chain.witness(self.target));
-                saver.save(&chains, recorder, frozen, seconds);
-            }
+        if let Some(saver) = &saver {
+            let cause = if panic.is_some() { "the run panicked" } else { "a recorder failed" };
             let error = saver.error.as_ref().map(Error::to_string);
-            checkpoint_error = checkpoint_error.or(error);
+            let stays = || format!("{cause}, so the last checkpoint stays");
+            checkpoint_error = has_failed().then(stays).or(error);
+        }
+        let mut reports = Vec::new();
+        for chain in &chains {
+            match caught("the kernel's report", || chain.kernel.report().into_iter().collect()) {
+                Ok(report) => reports.push(report),
+                Err(error) => panic = panic.or(Some(error)),
+            }
+        }
+        reports.retain(|report: &BTreeMap<_, _>| !report.is_empty());
+        if chains.iter().all(|chain| chain.done[1] == 0)
+            && let Some(error) = panic
+        {
+            return Err(error);
         }
         let common = least_done(&chains, 1).min(self.draws);
         let info = RunInfo {
@@ -466,13 +508,10 @@ impl<'t, T: Target, A: Algorithm<&'t T>> Sampler<'t, T, A> {
                 .iter()
                 .flat_map(|c| c.diverged.iter().filter(|d| d.draw < common).cloned())
                 .collect(),
-            reports: chains
-                .iter()
-                .map(|c| c.kernel.report().into_iter().collect())
-                .filter(|report: &BTreeMap<_, _>| !report.is_empty())
-                .collect(),
+            reports,
             checkpoint_error,
             recorder_error,
+            panic: panic.as_ref().map(Error::to_string),
         };
         // A checkpoint may hold more draws than were asked for.
         for chain in &mut chains {
@@ -598,6 +637,14 @@ impl<'t, T: Target, A: Algorithm<&'t T>> Sampler<'t, T, A> {
         Ok(saver)
     }
 
+    /// Checks that what chains take besides their draws fits into memory.
+    fn check_chains(&self) -> Result<(), Error> {
+        /// Numbers that a chain takes besides vectors as long as q, at least.
+        const LOOP: usize = 128;
+        let each = (VECTORS * self.target.dim() + LOOP, "numbers for each");
+        memory::check::<f64>("chains", &[(self.chains, "chains"), each], "take fewer chains")
+    }
+
     /// A chain at a checked starting point.
     fn start<R>(&self, chain: usize, kept: &Kept) -> Result<Chain<'t, T, A::Kernel, R>, Error> {
         let rng = ChainRng::new(self.seed, chain as u64);
@@ -608,18 +655,20 @@ impl<'t, T: Target, A: Algorithm<&'t T>> Sampler<'t, T, A> {
         let point = self.init.find(self.target, chain, self.chains, &mut start_rng, &mut ws)?;
         let n_own_stats = kernel.stat_names().len();
         let n_stats = STATS.len() + n_own_stats;
-        // At the end chains are copied together, and go one by one.
+        // At the end chains are put behind the first one, which has room for all, and go one by one.
         let chains = (self.chains.saturating_add(1), "chains (one is copied at a time)");
         let numbers = (kept.dim().saturating_add(n_stats), "parameters and statistics");
         let instead = "take fewer draws, `Sampler::thin` them, or `Sampler::keep` fewer parameters \
                        and hand them to a recorder";
         let size = [chains, (self.draws, "draws"), numbers];
         memory::check::<f64>("draws", &size, instead)?;
-        let values = Vec::with_capacity(self.draws * kept.dim());
-        let stats = Vec::with_capacity(self.draws * n_stats);
+        let rows = self.draws * if chain == 0 { self.chains } else { 1 };
+        let values = Vec::with_capacity(rows * kept.dim());
+        let stats = Vec::with_capacity(rows * n_stats);
         Ok(Chain {
             witness: point.log_density(),
             done: [0; 2],
+            unfinished: Unfinished::default(),
             rng,
             kernel,
             point,
@@ -638,15 +687,23 @@ impl<'t, T: Target, A: Algorithm<&'t T>> Sampler<'t, T, A> {
     }
 }
 
-/// Checks that a target's names fit its coordinates, of which there is at least one.
+/// The vectors as long as q that a chain takes at least.
+const VECTORS: usize = 3;
+
+/// Checks that a target's names fit its coordinates, of which there is at least one, and that some
+/// vectors of them fit into memory.
 pub(crate) fn check_layout<T: Target>(target: &T) -> Result<(), Error> {
-    let (dim, names) = (target.dim(), target.layout().dim());
+    let (dim, layout) = (target.dim(), target.layout());
     match dim {
         0 => Err(Error::argument("dim of the target", 0, "at least 1")),
-        _ if names != dim => {
-            Err(Error::shape("coordinates that the target's layout names", names, dim))
+        _ if layout.dim() != dim => {
+            Err(Error::shape("coordinates that the target's layout names", layout.dim(), dim))
         }
-        _ => Ok(()),
+        _ => {
+            let size = [(VECTORS, "vectors"), (dim, "numbers")];
+            memory::check::<f64>("dim of the target", &size, "take fewer dimensions")?;
+            layout.check_names()
+        }
     }
 }
 
@@ -679,12 +736,24 @@ struct ChainState<S, R> {
     point: Point,
     witness: LogDensity,
     done: [usize; 2],
+    #[serde(default)]
+    unfinished: Unfinished,
     divergences: [u64; 2],
     diverged: Vec<Divergence>,
     warmup_gradients: u64,
     /// Values and statistics of draws that other chains have not made yet.
     ahead: [Vec<f64>; 2],
     record: Option<R>,
+}
+
+/// The steps so far of a draw that takes several.
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
+struct Unfinished {
+    steps: usize,
+    accept_prob: f64,
+    accepted: f64,
+    divergent: u64,
+    gradients: u64,
 }
 
 /// Writes the checkpoints of a run.
@@ -777,10 +846,12 @@ struct Chain<'t, T: Target, K, R> {
     n_own_stats: usize,
     /// What the recorder made of the draws; begun before the first.
     record: Option<R>,
-    /// Why it failed.
+    /// Why the chain cannot go on: its recorder failed, or something panicked.
     failure: Option<Error>,
     /// Iterations of warm-up, and draws.
     done: [usize; 2],
+    /// The next draw, if the run was stopped within it.
+    unfinished: Unfinished,
     /// In warm-up and in sampling.
     divergences: [u64; 2],
     /// The first of those in sampling.
@@ -830,6 +901,7 @@ impl<'t, T: Target, K: Kernel<&'t T>, R> Chain<'t, T, K, R> {
             point: self.point.clone(),
             witness: self.witness,
             done: self.done,
+            unfinished: self.unfinished,
             divergences: self.divergences,
             diverged: self.diverged.clone(),
             warmup_gradients: self.warmup_gradients,
@@ -844,12 +916,29 @@ impl<'t, T: Target, K: Kernel<&'t T>, R> Chain<'t, T, K, R> {
         self.kernel.restore(state.kernel);
         self.point = state.point;
         self.done = state.done;
+        self.unfinished = state.unfinished;
         self.divergences = state.divergences;
         self.diverged = state.diverged;
         self.warmup_gradients = state.warmup_gradients;
         let [values, stats] = state.ahead;
         self.values.extend(values);
         self.stats.extend(stats);
+    }
+
+    /// Does `work`. A panic in it is the chain's failure; the chain keeps the draws that are done.
+    fn guard(&mut self, failed: &AtomicBool, work: impl FnOnce(&mut Self)) {
+        let Err(error) = caught("", || work(self)) else { return };
+        let Error::Panic { message, .. } = error else { return };
+        let place = match self.done {
+            [iterations, 0] => {
+                format!("chain {} after {iterations} iterations of warm-up", self.index)
+            }
+            [_, draws] => format!("chain {} after {draws} draws", self.index),
+        };
+        self.values.truncate(self.done[1] * self.kept);
+        self.stats.truncate(self.done[1] * self.n_stats());
+        self.failure = Some(Error::Panic { place, message });
+        failed.store(true, Ordering::Relaxed);
     }
 
     fn warm_up(&mut self, target: &'t T, total: usize) {
@@ -861,26 +950,34 @@ impl<'t, T: Target, K: Kernel<&'t T>, R> Chain<'t, T, K, R> {
         self.done[0] += 1;
     }
 
+    /// Makes the next draw, or a part of it if the run ends within it.
     fn draw<C: Recorder<T, Record = R>>(
         &mut self,
         target: &'t T,
         thin: usize,
         kept: &Kept,
         recorder: &C,
+        has_ended: &impl Fn() -> bool,
     ) {
-        let (mut accept_prob, mut accepted, mut divergent, mut gradients) = (0.0, 0.0, 0, 0);
-        for _ in 0..thin {
+        while self.unfinished.steps < thin {
+            if self.unfinished.steps > 0 && has_ended() {
+                return;
+            }
             let step = self.step(target);
             if step.divergent && self.diverged.len() < Divergence::kept(self.point.q().len()) {
                 let mut position = self.point.q().to_vec();
                 self.kernel.diverged_at(&mut position);
                 self.diverged.push(Divergence { chain: self.index, draw: self.done[1], position });
             }
-            accept_prob += step.accept_prob.unwrap_or(f64::NAN);
-            accepted += f64::from(u8::from(step.accepted));
-            divergent += u64::from(step.divergent);
-            gradients += u64::from(step.gradient_evals);
+            let so_far = &mut self.unfinished;
+            so_far.steps += 1;
+            so_far.accept_prob += step.accept_prob.unwrap_or(f64::NAN);
+            so_far.accepted += f64::from(u8::from(step.accepted));
+            so_far.divergent += u64::from(step.divergent);
+            so_far.gradients += u64::from(step.gradient_evals);
         }
+        let Unfinished { accept_prob, accepted, divergent, gradients, .. } =
+            std::mem::take(&mut self.unfinished);
         self.divergences[1] += divergent;
         // Known, unless the kernel works on estimates (minibatches) or noise alone.
         let density = self.point.eval(target, &mut self.ws);

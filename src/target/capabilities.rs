@@ -200,8 +200,13 @@ pub struct DescentRule {
     pub pass: Pass,
     /// The factor r of the gradient.
     pub learning_rate: f64,
-    /// The number of passes over the data.
+    /// The number of passes over the data, at most [`DescentRule::DEEPEST`].
     pub depth: usize,
+}
+
+impl DescentRule {
+    /// The most passes over the data, all of which belong to one step.
+    pub const DEEPEST: usize = 1 << 20;
 }
 
 /// What gradient descent descends, with the likelihood's own parameters held fixed.

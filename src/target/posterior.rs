@@ -474,6 +474,19 @@ fn check_same_names(
     Err(Error::Argument { name: format!("{what} {}", i + 1), value: shown(found), allowed })
 }
 
+/// Checks that all inputs to predict are finite.
+pub(crate) fn check_finite(x: ArrayView2<f64>) -> Result<(), Error> {
+    match x.indexed_iter().find(|(_, x)| !x.is_finite()) {
+        None => Ok(()),
+        Some(((row, column), value)) => Err(Error::Cell {
+            table: "inputs".into(),
+            row: row + 1,
+            column: format!("#{}", column + 1),
+            problem: format!("{value} is not a finite number"),
+        }),
+    }
+}
+
 /// Checks that rows of `n_features` numbers can be fed to `model`.
 pub(crate) fn check_inputs<M: Model>(model: &M, n_features: usize) -> Result<(), Error> {
     if n_features == model.n_inputs() {
@@ -720,6 +733,10 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
 
 impl<M: Model, L: Likelihood> Descent for Posterior<M, L> {
     fn check_descent(&self, rule: &DescentRule) -> Result<(), Error> {
+        if rule.depth > DescentRule::DEEPEST {
+            let allowed = format!("at most {}: a step is never cut short", DescentRule::DEEPEST);
+            return Err(Error::argument("depth", rule.depth, allowed));
+        }
         let zeros = vec![0.0; padded(1) * self.model.n_outputs().max(self.y.columns())];
         let mut d_out = zeros.clone();
         let tile = |columns: usize| Tile::new(&zeros[..padded(1) * columns], 1);

@@ -39,8 +39,11 @@ impl GaussianTarget {
         Ok(target)
     }
 
-    /// N(0, I) in `dim` > 0 dimensions.
+    /// N(0, I) in `dim` dimensions, 1 to 10,000: matrices of `dim` squared numbers are kept.
     pub fn standard(dim: usize) -> Result<Self, Error> {
+        if !(1..=10_000).contains(&dim) {
+            return Err(Error::argument("dim", dim, "1 to 10000"));
+        }
         let mut identity = vec![0.0; dim * dim];
         identity.iter_mut().step_by(dim + 1).for_each(|x| *x = 1.0);
         Self::new(vec![0.0; dim], &identity)

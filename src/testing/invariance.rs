@@ -9,6 +9,9 @@ use crate::rng::ChainRng;
 use crate::sampler::{Algorithm, Kernel, check_layout};
 use crate::target::{Point, Target};
 
+/// More steps than a test can make in a reasonable time.
+const MOST_STEPS: usize = u32::MAX as usize;
+
 /// An invariance test: exact draws, k steps from each, comparison with exact draws.
 ///
 /// If q_0 is an exact draw of pi and the kernel leaves pi invariant, then q_k, the point after any
@@ -23,9 +26,10 @@ use crate::target::{Point, Target};
 /// The smallest p-value is compared with alpha over the number of tests (Bonferroni).
 #[derive(Clone, Copy, Debug)]
 pub struct Invariance {
-    /// How many exact draws are moved, and how many they are compared with.
+    /// How many exact draws are moved, and how many they are compared with: at least 2, and as many
+    /// as fit into memory, each with 9 numbers per coordinate.
     pub replicates: usize,
-    /// Steps from each draw: enough that a typical chain moves by a good part of the target's width.
+    /// Steps from each draw, 1 to 4,294,967,295: enough that a typical chain moves by a good part of the target's width.
     pub steps: usize,
     /// Chance that a right kernel fails, all tests together. Seeds are fixed: a test that passed once
     /// passes always.
@@ -97,9 +101,22 @@ impl fmt::Display for InvarianceReport {
 }
 
 impl Invariance {
+    /// Room for one function of all replicates.
+    fn column(&self) -> Result<Vec<f64>, Error> {
+        let mut column = Vec::new();
+        if self.replicates < 2 || column.try_reserve_exact(self.replicates).is_err() {
+            let allowed = "at least 2, and as many as fit into memory";
+            return Err(Error::argument("replicates", self.replicates, allowed));
+        }
+        Ok(column)
+    }
+
     /// Tests the kernel that `algorithm` builds, without warm-up: at the configured step size.
     ///
     /// `draw` writes one exact draw of the target.
+    ///
+    /// # Errors
+    /// If replicates or steps are out of range, or the algorithm refuses its configuration.
     pub fn run<'t, T: Target, A: Algorithm<&'t T>>(
         &self,
         target: &'t T,
@@ -107,6 +124,9 @@ impl Invariance {
         draw: impl Fn(&mut ChainRng, &mut [f64]),
     ) -> Result<InvarianceReport, Error> {
         check_layout(target)?;
+        if !(1..=MOST_STEPS).contains(&self.steps) {
+            return Err(Error::argument("steps", self.steps, format!("1 to {MOST_STEPS}")));
+        }
         let dim = target.dim();
         let mut rng = ChainRng::new(self.seed, 0);
         let pristine = algorithm.kernel(&target, &rng)?;
@@ -114,9 +134,11 @@ impl Invariance {
         let mut ws = target.workspace();
         let mut point = Point::new(dim);
         let n_functions = 3 * dim;
-        let mut before = vec![Vec::with_capacity(self.replicates); n_functions];
-        let (mut after, mut fresh) = (before.clone(), before.clone());
-        let mut accepted = 0;
+        let columns = || -> Result<Vec<Vec<f64>>, Error> {
+            (0..n_functions).map(|_| self.column()).collect()
+        };
+        let (mut before, mut after, mut fresh) = (columns()?, columns()?, columns()?);
+        let mut accepted = 0u64;
         for _ in 0..self.replicates {
             point.set(|q| draw(&mut rng, q));
             point.eval(&target, &mut ws);
@@ -125,7 +147,7 @@ impl Invariance {
             kernel.freeze();
             for _ in 0..self.steps {
                 let step = kernel.step(&target, &mut point, &mut ws, &mut rng);
-                accepted += usize::from(step.accepted);
+                accepted += u64::from(step.accepted);
             }
             point.eval(&target, &mut ws);
             record(&point, &mut after);
@@ -145,7 +167,7 @@ impl Invariance {
             let (ks, ks_p_value) = kolmogorov_smirnov(&mut after[i], &mut fresh[i]);
             TestedFunction { name: name(i), ks, ks_p_value, shift, shift_p_value }
         });
-        let accept_rate = accepted as f64 / (self.replicates * self.steps) as f64;
+        let accept_rate = accepted as f64 / (self.replicates as f64 * self.steps as f64);
         Ok(InvarianceReport { functions: functions.collect(), accept_rate, alpha: self.alpha })
     }
 }

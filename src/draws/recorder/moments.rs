@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::{ChainPlan, OneDraw, Recorder};
 use crate::Error;
 use crate::adapt::welford::Variance;
+use crate::memory;
 use crate::target::Target;
 
 /// Records mean and variance of every coordinate of q, over all draws of a chain, by Welford's
@@ -33,8 +34,13 @@ pub struct RunningMoments(Variance);
 
 impl RunningMoments {
     /// No draws yet, of `dim` coordinates.
-    pub fn new(dim: usize) -> Self {
-        Self(Variance::new(dim))
+    ///
+    /// # Errors
+    /// If mean and variance of so many do not fit into memory.
+    pub fn new(dim: usize) -> Result<Self, Error> {
+        let size = [(2, "vectors"), (dim, "numbers")];
+        memory::check::<f64>("dim", &size, "take fewer coordinates")?;
+        Ok(Self(Variance::new(dim)))
     }
 
     /// Adds one draw, as long as the others.
@@ -109,7 +115,7 @@ impl<T: Target> Recorder<T> for Moments {
         _: ChainPlan,
         from: Option<RunningMoments>,
     ) -> Result<RunningMoments, Error> {
-        Ok(from.unwrap_or_else(|| RunningMoments::new(target.dim())))
+        from.map_or_else(|| RunningMoments::new(target.dim()), Ok)
     }
 
     fn record(
