@@ -205,6 +205,9 @@ struct Odd {
 
 impl<T: Target> Algorithm<T> for Odd {
     type Kernel = Odd;
+    fn name(&self) -> String {
+        "Odd".into()
+    }
     fn kernel(&self, _: &T, _: &ChainRng) -> Result<Odd, Error> {
         Ok(Odd { lowest: f64::INFINITY, ..self.clone() })
     }
@@ -479,6 +482,9 @@ fn another_run_is_refused_by_name() {
     struct Twin(Mala);
     impl<T: GradTarget> Algorithm<T> for Twin {
         type Kernel = bnn_mcmc::sampler::MalaKernel;
+        fn name(&self) -> String {
+            "Twin".into()
+        }
         fn kernel(&self, target: &T, rng: &ChainRng) -> Result<Self::Kernel, Error> {
             self.0.kernel(target, rng)
         }

@@ -265,7 +265,7 @@ impl FileRecord {
         if from.run != self.run {
             return Err(problem(format!(
                 "the checkpoint is of run {:08x}, and this is run {:08x}: seed, chains, warm-up, \
-                 thinning, or the type of algorithm or target differ",
+                 thinning, algorithm or parameters differ",
                 from.run, self.run
             )));
         }
@@ -352,6 +352,10 @@ impl FileRecord {
 impl<T: Target> Recorder<T> for OnDisk {
     type Record = FileRecord;
     type State = FileState;
+
+    fn name(&self) -> String {
+        "OnDisk".into()
+    }
 
     fn begin(
         &self,
