@@ -33,6 +33,7 @@ struct BarkerKernel {
 
 impl<T: GradTarget> Algorithm<T> for Barker {
     type Kernel = BarkerKernel;
+
     fn name(&self) -> String {
         "Barker".into()
     }

@@ -13,6 +13,7 @@ use std::time::{Duration, SystemTime};
 use bnn_mcmc::draws::recorder::OnDisk;
 use bnn_mcmc::prelude::*;
 use bnn_mcmc::sampler::{Every, Minibatch, Phase, Sgld};
+use bnn_mcmc::target::{Conditioned, Tempered, WithReference};
 use bnn_mcmc::testing::GaussianTarget;
 use rand::{Rng, RngCore};
 
@@ -458,11 +459,34 @@ fn rows_in_another_order_are_another_run() {
             .run()
     };
     let order: Vec<usize> = (0..40).collect();
+    // Views of a target have its data.
+    let whole = posterior(&order);
+    let reference = Normal::new(0.0, 1.0).unwrap();
+    let checksum = whole.data_checksum().unwrap();
+    assert_eq!(posterior(&order).data_checksum(), Some(checksum));
+    for view in [
+        Target::data_checksum(&&whole),
+        Tempered::new(&whole, 0.5).unwrap().data_checksum(),
+        Conditioned::new(&whole, &["b".to_string()]).unwrap().data_checksum(),
+        WithReference::new(&whole, reference).data_checksum(),
+        whole.log_likelihood().data_checksum(),
+    ] {
+        assert_eq!(view, Some(checksum));
+    }
+    assert_eq!(gaussian().data_checksum(), None);
     run(&order, 20).unwrap();
     let mut other = order.clone();
     other.swap(3, 30);
     let error = run(&other, 30).expect_err("another order of rows").to_string();
     assert!(error.contains("`checksum of the data` is "), "{error}");
+    // A response at another input, while x is the same.
+    let (mut response, x) = (y.clone(), x.clone());
+    response.swap(0, 1);
+    let data = Dataset::regression(x, response).unwrap();
+    let priors = Priors::all(Normal::new(0.0, 1.0).unwrap());
+    let linear = Linear::new(2, 1).unwrap();
+    let other = Posterior::new(linear, Gaussian::fixed(0.5).unwrap(), &data, priors).unwrap();
+    assert_ne!(other.data_checksum(), Some(checksum));
     assert_eq!(run(&order, 30).unwrap().n_draws(), 30);
 }
 
@@ -496,6 +520,61 @@ fn a_large_file_that_is_no_checkpoint_is_not_read() {
     File::create(&path).unwrap().set_len(1 << 40).unwrap();
     let error = run(&path, 10).unwrap_err();
     assert!(error.is_checkpoint(), "{error}");
+}
+
+/// A head that is damaged and has the right checksum nevertheless: sizes in it may claim anything.
+#[test]
+fn sizes_in_a_head_are_not_trusted() {
+    let folder = faulty_folder();
+    let path = folder.path().join("run");
+    run(&path, 12).unwrap();
+    let [head, draws] = [path.clone(), path.with_extension("draws")].map(|f| fs::read(f).unwrap());
+    let (mut refused, mut cases) = (0, 0);
+    for at in 32..head.len() - 9 {
+        // Bytes, text, an array, a map of 2^63 - 1 items; one number less or more.
+        for kind in [0x5b, 0x7b, 0x9b, 0xbb, 0, 1] {
+            let mut head = head.clone();
+            match kind {
+                0 => head[at] = head[at].wrapping_sub(1),
+                1 => head[at] = head[at].wrapping_add(1),
+                _ => {
+                    head[at..at + 9].fill(0xff);
+                    head[at..at + 2].copy_from_slice(&[kind, 0x7f]);
+                }
+            }
+            let crc = crc32fast::hash(&head[32..]).to_le_bytes();
+            head[28..32].copy_from_slice(&crc);
+            fs::write(&path, &head).unwrap();
+            fs::write(path.with_extension("draws"), &draws).unwrap();
+            match std::panic::catch_unwind(|| run(&path, 15)) {
+                Ok(Ok(_)) => {}
+                Ok(Err(error)) => {
+                    assert!(error.is_checkpoint(), "{at} {kind}: {error}");
+                    refused += 1;
+                }
+                Err(_) => panic!("byte {at}, kind {kind:x}"),
+            }
+            cases += 1;
+        }
+    }
+    println!("{refused} of {cases} refused");
+    assert!(refused > cases / 2);
+}
+
+#[test]
+#[ignore]
+fn zz_speed() {
+    let x = ndarray::Array2::from_shape_fn((200_000, 200), |(i, j)| ((7 * i + 3 * j) as f64).sin());
+    let y = x.column(0).to_owned();
+    let data = Dataset::regression(x, y).unwrap();
+    let priors = Priors::all(Normal::new(0.0, 1.0).unwrap());
+    let linear = Linear::new(200, 1).unwrap();
+    let p = Posterior::new(linear, Gaussian::fixed(0.5).unwrap(), &data, priors).unwrap();
+    for _ in 0..5 {
+        let t = std::time::Instant::now();
+        let c = p.data_checksum();
+        println!("{c:?} {} MB {:.4} s", 200_000 * 201 * 8 / 1_000_000, t.elapsed().as_secs_f64());
+    }
 }
 
 /// Damages files of several runs in many ways: a resume gives the right draws or an error that leaves

@@ -906,9 +906,8 @@ fn a_run_has_a_number_of_its_own() {
     }
     let mala = || Sampler::new(&target, Mala::default()).chains(2).warmup(10).draws(10).seed(3);
     let rwm = Sampler::new(&target, Rwm::default()).chains(2).warmup(10).draws(10).seed(3);
-    let stop = StopHandle::new();
-    let wrapped = Stopping { inner: target.clone(), left: AtomicI64::new(i64::MAX), stop };
-    let wrapped = Sampler::new(&wrapped, Mala::default()).chains(2).warmup(10).draws(10).seed(3);
+    let wider = GaussianTarget::standard(3).unwrap();
+    let wider = Sampler::new(&wider, Mala::default()).chains(2).warmup(10).draws(10).seed(3);
     let all = [
         id(mala()),
         id(mala().seed(4)),
@@ -916,7 +915,7 @@ fn a_run_has_a_number_of_its_own() {
         id(mala().warmup(11)),
         id(mala().thin(2)),
         id(rwm),
-        id(wrapped),
+        id(wider),
     ];
     let different: std::collections::BTreeSet<u32> = all.into_iter().collect();
     assert_eq!(different.len(), all.len());

@@ -555,11 +555,13 @@ impl<'t, T: Target, A: Algorithm<&'t T>> Sampler<'t, T, A> {
             stopped: self.stop.clone(),
             error: None,
         };
+        let stored: Option<RunState<<A::Kernel as Kernel<&'t T>>::State, R::State>> = stored;
         let Some(stored) = stored else {
             self.begin(recorder, chains, |_| None)?;
             saver.save(chains, recorder, *frozen, *seconds);
             return saver.error.take().map_or(Ok(saver), Err);
         };
+        stored.check(chains, self.target.dim()).map_err(|p| Error::checkpoint(&path, p))?;
         let RunState { starts, chains: states, .. } = stored;
         let mut records = Vec::new();
         (*frozen, *seconds) = (stored.frozen, stored.seconds);
@@ -679,6 +681,30 @@ struct ChainState<S, R> {
     /// Values and statistics of draws that other chains have not made yet.
     ahead: [Vec<f64>; 2],
     record: Option<R>,
+}
+
+impl<S, R> RunState<S, R> {
+    /// An error if the sizes are not those of `chains`, which hold the draws that all have made.
+    fn check<T: Target, K, C>(
+        &self,
+        chains: &[Chain<'_, T, K, C>],
+        dim: usize,
+    ) -> Result<(), String> {
+        let fits = |(chain, state): (&Chain<'_, T, K, C>, &ChainState<S, R>)| {
+            let n_stats = STATS.len() + chain.n_own_stats;
+            let [values, stats] = [&state.ahead[0], &state.ahead[1]].map(Vec::len);
+            let draws = (chain.stats.len() + stats) / n_stats;
+            state.point.q().len() == dim
+                && draws == state.done[1]
+                && chain.values.len() + values == draws * chain.kept
+                && chain.stats.len() + stats == draws * n_stats
+        };
+        let is_sound = self.chains.len() == chains.len()
+            && self.starts.len() == chains.len()
+            && self.starts.iter().all(|start| start.len() == dim)
+            && chains.iter().zip(&self.chains).all(fits);
+        if is_sound { Ok(()) } else { Err("its sizes do not fit this run".into()) }
+    }
 }
 
 /// Writes the checkpoints of a run.
