@@ -234,6 +234,9 @@ struct DescendingKernel {
 
 impl<'t> Algorithm<&'t Regression> for Descending {
     type Kernel = DescendingKernel;
+    fn name(&self) -> String {
+        "Descending".into()
+    }
     fn kernel(&self, target: &&'t Regression, _: &ChainRng) -> Result<DescendingKernel, Error> {
         let own = || Arc::new(Mutex::new(Cached::new(vec![0.0; 4])));
         Ok(DescendingKernel {

@@ -162,6 +162,9 @@ struct Clumsy(&'static str);
 
 impl<T: Target> Algorithm<T> for Clumsy {
     type Kernel = ClumsyKernel;
+    fn name(&self) -> String {
+        "Clumsy".into()
+    }
     fn kernel(&self, _: &T, _: &ChainRng) -> Result<ClumsyKernel, Error> {
         self.panics_in("kernel");
         Ok(ClumsyKernel { place: *self, steps: 0 })
@@ -216,6 +219,9 @@ impl<T: Target> Kernel<T> for ClumsyKernel {
 impl<T: Target> Recorder<T> for Clumsy {
     type Record = usize;
     type State = usize;
+    fn name(&self) -> String {
+        "Clumsy".into()
+    }
     fn begin(&self, _: &T, _: ChainPlan, from: Option<usize>) -> Result<usize, Error> {
         self.panics_in("begin");
         Ok(from.unwrap_or(0))

@@ -196,7 +196,7 @@ fn endless_runs_can_be_stopped() {
     let run = Sampler::new(&target, Rwm::default()).chains(2).warmup(5).thin(MAX);
     let draws = run.stop_handle(&stop).run().unwrap();
     assert!(draws.info().stopped_early && draws.n_draws() == 0);
-    assert!(draws.density_verdict().unwrap().to_string().contains("not judged"));
+    assert!(draws.verdict().unwrap().to_string().contains("not judged"));
     waiting.join().unwrap();
 }
 

@@ -75,7 +75,7 @@ fn draws_and_records_are_summed_over_chains() {
     assert!(run(1).is_ok());
     refused(run(4), "`draws` is 5 chains (one is copied at a time) x 1000 draws");
     refused(run(4), "`Sampler::keep` fewer parameters");
-    refused(run(usize::MAX), "chains");
+    refused(run(usize::MAX), "`chains` is");
 
     let plan = |chains| ChainPlan { chain: 0, chains, draws: 1000, run: 0 };
     let recorder = EveryKth { every: 1, keep: Keep::All };

@@ -80,6 +80,9 @@ struct Plain;
 
 impl<T: Target> Algorithm<T> for Plain {
     type Kernel = Plain;
+    fn name(&self) -> String {
+        "Plain".into()
+    }
     fn kernel(&self, _: &T, _: &ChainRng) -> Result<Plain, Error> {
         Ok(Plain)
     }
@@ -162,7 +165,7 @@ fn a_long_run_and_its_summary_take_a_small_multiple_of_the_draws() {
     };
     let alone = peak(|| drop(run())) as f64 / size;
     let with_summary = peak(|| drop(run().summary().unwrap())) as f64 / size;
-    let with_verdict = peak(|| drop(run().density_verdict().unwrap())) as f64 / size;
+    let with_verdict = peak(|| drop(run().verdict().unwrap())) as f64 / size;
     println!("run {alone:.3}, with summary {with_summary:.3}, with verdict {with_verdict:.3}");
     assert!((1.7..1.8).contains(&alone), "{alone}");
     assert!((2.0..4.0).contains(&with_summary), "{with_summary}");
@@ -230,6 +233,9 @@ struct Allocating;
 impl<T: Target> Recorder<T> for Allocating {
     type Record = Vec<f64>;
     type State = Vec<f64>;
+    fn name(&self) -> String {
+        "Allocating".into()
+    }
     fn begin(&self, _: &T, _: ChainPlan, from: Option<Vec<f64>>) -> Result<Vec<f64>, Error> {
         Ok(from.unwrap_or_default())
     }

@@ -34,6 +34,10 @@ pub struct IndependenceKernel<P> {
 impl<T: Target, P: Prior + Clone> Algorithm<T> for Independence<P> {
     type Kernel = IndependenceKernel<P>;
 
+    fn name(&self) -> String {
+        "Independence".into()
+    }
+
     fn kernel(&self, target: &T, rng: &ChainRng) -> Result<Self::Kernel, Error> {
         // A density that cannot be drawn from is found here rather than in the middle of a run.
         self.proposal.draw(&mut rng.child(0), &mut vec![0.0; target.dim()])?;
