@@ -89,6 +89,7 @@
 //! chains differ while what they estimate does not.
 
 #![warn(missing_docs)]
+#![cfg_attr(docsrs, feature(doc_cfg))]
 
 pub mod adapt;
 mod curvature;
@@ -116,7 +117,11 @@ pub use error::Error;
 /// The arrays of the public interface.
 pub use ndarray;
 
-/// The code of the README, compiled.
+/// The programs of the READMEs, compiled.
 #[cfg(all(doctest, feature = "datasets"))]
-#[doc = include_str!("../README.md")]
-struct Readme;
+mod readmes {
+    #[doc = include_str!("../README.md")]
+    struct Readme;
+    #[doc = include_str!("../examples/README.md")]
+    struct Examples;
+}

@@ -8,12 +8,14 @@
 //!
 //! ```
 //! use bnn_mcmc::prelude::*;
+//! # #[cfg(feature = "datasets")] {
 //! let (train, _) = bnn_mcmc::data::bundled::iris().stratified_split(0.3, 1)?;
 //! let network = Mlp::new(&[4, 3, 3], Activation::Tanh)?;
 //! let posterior = Posterior::new(network, Categorical, &train, Priors::all(Normal::new(0.0, 5.0)?))?;
 //! let starts = Adam { steps: 200, ..Adam::default() }.starts(&posterior, &Init::Random, 4, 1)?;
 //! let draws = Sampler::new(&posterior, Nuts::default()).warmup(50).draws(50).init(starts).run()?;
 //! assert_eq!(draws.n_chains(), 4);
+//! # }
 //! # Ok::<(), bnn_mcmc::Error>(())
 //! ```
 //!
