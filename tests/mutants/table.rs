@@ -426,6 +426,24 @@ pub const MUTANTS: &[Mutant] = &[
         &[("total * i as f64 / last as f64", "total * i as f64 / (last + 1) as f64")],
         ("lib", "sampler::power_posteriors::ladder::tests::rungs_take_equal_steps_of_the_barrier"),
     ),
+    mutant(
+        "cycles: the image of a descent of another position",
+        "src/target/point.rs",
+        &[("self.of == Some(point.stamp)", "self.of.is_some()")],
+        ("composition", "langevin_gradient_with_different_descents"),
+    ),
+    mutant(
+        "cycles: a metric of another position",
+        "src/target/point.rs",
+        &[("self.of == Some(point.stamp)", "self.of.is_some()")],
+        ("composition", "manifold_proposals"),
+    ),
+    mutant(
+        "cycles: the gradient of a minibatch of another position",
+        "src/target/point.rs",
+        &[("self.of == Some(point.stamp)", "self.of.is_some()")],
+        ("composition", "integrators_with_different_steps"),
+    ),
     // Langevin integrators.
     mutant(
         "O: noise of half the variance",
