@@ -34,6 +34,10 @@ struct BarkerKernel {
 impl<T: GradTarget> Algorithm<T> for Barker {
     type Kernel = BarkerKernel;
 
+    fn name(&self) -> String {
+        "Barker".into()
+    }
+
     fn kernel(&self, target: &T, _: &ChainRng) -> Result<BarkerKernel, Error> {
         if !(self.step_size > 0.0 && self.step_size.is_finite()) {
             return Err(Error::argument("step_size", self.step_size, "a finite number above 0"));

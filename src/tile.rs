@@ -251,6 +251,20 @@ impl Tiles {
         self.columns
     }
 
+    /// Adds the array, its shape and all its numbers, to a checksum.
+    pub(crate) fn add_to(&self, crc: &mut crc32fast::Hasher) {
+        for size in [self.rows, self.columns, self.tile_rows] {
+            crc.update(&(size as u64).to_le_bytes());
+        }
+        let mut bytes = [0; 4096];
+        for values in self.values.chunks(bytes.len() / 8) {
+            for (bytes, value) in bytes.as_chunks_mut().0.iter_mut().zip(values) {
+                *bytes = value.to_le_bytes();
+            }
+            crc.update(&bytes[..8 * values.len()]);
+        }
+    }
+
     /// The tiles in order.
     pub fn iter(&self) -> impl Iterator<Item = Tile<'_>> {
         tiles(&self.values, self.rows, self.columns, self.tile_rows)

@@ -126,6 +126,9 @@ struct WrongPcnKernel(PcnMistake, Point);
 
 impl<'t> Algorithm<&'t Regression> for WrongPcn {
     type Kernel = WrongPcnKernel;
+    fn name(&self) -> String {
+        "WrongPcn".into()
+    }
     fn kernel(&self, target: &&'t Regression, _: &ChainRng) -> Result<WrongPcnKernel, Error> {
         Ok(WrongPcnKernel(self.0, Point::new(target.dim())))
     }
@@ -228,6 +231,9 @@ struct StalePcnKernel(Point);
 
 impl<'t> Algorithm<&'t Regression> for StalePcn {
     type Kernel = StalePcnKernel;
+    fn name(&self) -> String {
+        "StalePcn".into()
+    }
     fn kernel(&self, _: &&'t Regression, _: &ChainRng) -> Result<StalePcnKernel, Error> {
         Ok(StalePcnKernel(Point::new(6)))
     }
@@ -291,6 +297,9 @@ struct GibbsWithoutBetaKernel;
 
 impl<'t, 'p> Algorithm<&'t Tempered<&'p Regression>> for GibbsWithoutBeta {
     type Kernel = GibbsWithoutBetaKernel;
+    fn name(&self) -> String {
+        "GibbsWithoutBeta".into()
+    }
     fn kernel(
         &self,
         _: &&'t Tempered<&'p Regression>,

@@ -205,6 +205,9 @@ struct Odd {
 
 impl<T: Target> Algorithm<T> for Odd {
     type Kernel = Odd;
+    fn name(&self) -> String {
+        "Odd".into()
+    }
     fn kernel(&self, _: &T, _: &ChainRng) -> Result<Odd, Error> {
         Ok(Odd { lowest: f64::INFINITY, ..self.clone() })
     }
@@ -479,6 +482,9 @@ fn another_run_is_refused_by_name() {
     struct Twin(Mala);
     impl<T: GradTarget> Algorithm<T> for Twin {
         type Kernel = bnn_mcmc::sampler::MalaKernel;
+        fn name(&self) -> String {
+            "Twin".into()
+        }
         fn kernel(&self, target: &T, rng: &ChainRng) -> Result<Self::Kernel, Error> {
             self.0.kernel(target, rng)
         }
@@ -491,7 +497,7 @@ fn another_run_is_refused_by_name() {
             .checkpoint(files.path(), Every::default())
             .run()
     });
-    check(error, "`type of the algorithm` is bnn_mcmc::sampler::mala::Mala there");
+    check(error, "`name of the algorithm` is Mala there and Twin here");
     run(&gaussian(), Mala::default(), same).unwrap();
 }
 
@@ -538,7 +544,7 @@ fn damaged_and_foreign_files_are_refused_and_left_alone() {
     }
     let mut newer = head.clone();
     newer[16] += 1;
-    check(&files.path(), &newer, "its format has version 2, this crate reads 1");
+    check(&files.path(), &newer, "its format has version 3, this crate reads 2");
 
     // One of the two files alone.
     std::fs::remove_file(files.draws()).unwrap();

@@ -192,6 +192,9 @@ struct PlainHmcKernel(f64, bool, bool, Option<Vec<f64>>);
 
 impl<T: GradTarget> Algorithm<T> for PlainHmc {
     type Kernel = PlainHmcKernel;
+    fn name(&self) -> String {
+        "PlainHmc".into()
+    }
     fn kernel(&self, _: &T, _: &ChainRng) -> Result<PlainHmcKernel, Error> {
         Ok(PlainHmcKernel(self.step_size, self.keep_momentum, self.forget_kinetic_energy, None))
     }
@@ -356,6 +359,9 @@ fn draw_by_weight(states: &[State], equal: bool, rng: &mut ChainRng) -> (State, 
 
 impl<T: GradTarget> Algorithm<T> for PlainNuts {
     type Kernel = PlainNutsKernel;
+    fn name(&self) -> String {
+        "PlainNuts".into()
+    }
 
     fn kernel(&self, _: &T, _: &ChainRng) -> Result<PlainNutsKernel, Error> {
         Ok(PlainNutsKernel { config: self.clone(), kept: None })

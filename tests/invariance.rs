@@ -60,6 +60,9 @@ where
     A: Algorithm<&'t GaussianTarget>,
 {
     type Kernel = A::Kernel;
+    fn name(&self) -> String {
+        "Warmed".into()
+    }
 
     fn kernel(&self, target: &&'t GaussianTarget, rng: &ChainRng) -> Result<A::Kernel, Error> {
         let mut kernel = self.inner.kernel(target, rng)?;
@@ -198,6 +201,9 @@ struct SabotagedKernel {
 
 impl<'t> Algorithm<&'t GaussianTarget> for Sabotaged {
     type Kernel = SabotagedKernel;
+    fn name(&self) -> String {
+        "Sabotaged".into()
+    }
 
     fn kernel(&self, target: &&'t GaussianTarget, _: &ChainRng) -> Result<SabotagedKernel, Error> {
         let proposal = Point::new(target.dim());
@@ -422,6 +428,9 @@ struct SabotagedInBoxKernel {
 
 impl<'t> Algorithm<&'t InBox> for SabotagedInBox {
     type Kernel = SabotagedInBoxKernel;
+    fn name(&self) -> String {
+        "SabotagedInBox".into()
+    }
     fn kernel(&self, _: &&'t InBox, _: &ChainRng) -> Result<Self::Kernel, Error> {
         Ok(SabotagedInBoxKernel { config: self.clone(), proposal: Point::new(4) })
     }

@@ -96,6 +96,9 @@ struct FreshKernel(FreshNormals, Point);
 
 impl<T: GradTarget> Algorithm<T> for FreshNormals {
     type Kernel = FreshKernel;
+    fn name(&self) -> String {
+        "FreshNormals".into()
+    }
     fn kernel(&self, target: &T, _: &ChainRng) -> Result<FreshKernel, Error> {
         Ok(FreshKernel(self.clone(), Point::new(target.dim())))
     }

@@ -127,6 +127,9 @@ struct PublishedKernel {
 
 impl<'t> Algorithm<&'t Regression> for Published {
     type Kernel = PublishedKernel;
+    fn name(&self) -> String {
+        "Published".into()
+    }
     fn kernel(&self, target: &&'t Regression, _: &ChainRng) -> Result<PublishedKernel, Error> {
         Ok(PublishedKernel { by_square: self.by_square, proposal: Point::new(target.dim()) })
     }

@@ -167,6 +167,9 @@ where
     A: Algorithm<Tempered<&'t T>> + Clone + Send,
 {
     type Kernel = OnPopulationKernel<'t, T, A>;
+    fn name(&self) -> String {
+        "OnPopulation".into()
+    }
 
     fn kernel(&self, target: &&'t Population<T>, rng: &ChainRng) -> Result<Self::Kernel, Error> {
         let base: &'t T = &target.base;
@@ -276,6 +279,9 @@ struct DefinitionKernel {
 
 impl Algorithm<&Population<TwoModes>> for Definition {
     type Kernel = DefinitionKernel;
+    fn name(&self) -> String {
+        "Definition".into()
+    }
     fn kernel(&self, _: &&Population<TwoModes>, _: &ChainRng) -> Result<DefinitionKernel, Error> {
         let point = || Point::new(1);
         let rungs = [point(), point(), point(), point()];

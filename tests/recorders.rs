@@ -437,8 +437,8 @@ fn another_recorder_is_refused_by_name() {
     run(&posterior, &path, &kth(2)).unwrap();
     let error = assert_error(run(&posterior, &path, &kth(3)), "`recorder` is EveryKth { every: 2");
     assert!(error.is_checkpoint());
-    assert_error(run(&posterior, &path, &Moments), "`type of the recorder` is ");
-    assert_error(run(&posterior, &path, &()), "`type of the recorder` is ");
+    assert_error(run(&posterior, &path, &Moments), "`name of the recorder` is ");
+    assert_error(run(&posterior, &path, &()), "`name of the recorder` is ");
     let path = folder.path().join("streamed");
     let x = data.x();
     let streamed = |x: &Array2<f64>| StreamedUncertainty::new(&posterior, x.view()).unwrap();
@@ -458,6 +458,9 @@ struct Failing {
 impl<T: Target> Recorder<T> for Failing {
     type Record = (usize, usize);
     type State = usize;
+    fn name(&self) -> String {
+        "Failing".into()
+    }
     fn begin(&self, _: &T, plan: ChainPlan, from: Option<usize>) -> Result<(usize, usize), Error> {
         Ok((plan.chain, from.unwrap_or(0)))
     }
@@ -878,6 +881,9 @@ struct Id;
 impl<T: Target> Recorder<T> for Id {
     type Record = u32;
     type State = u32;
+    fn name(&self) -> String {
+        "Id".into()
+    }
     fn begin(&self, _: &T, plan: ChainPlan, from: Option<u32>) -> Result<u32, Error> {
         assert!(from.is_none_or(|from| from == plan.run));
         Ok(plan.run)
@@ -900,9 +906,8 @@ fn a_run_has_a_number_of_its_own() {
     }
     let mala = || Sampler::new(&target, Mala::default()).chains(2).warmup(10).draws(10).seed(3);
     let rwm = Sampler::new(&target, Rwm::default()).chains(2).warmup(10).draws(10).seed(3);
-    let stop = StopHandle::new();
-    let wrapped = Stopping { inner: target.clone(), left: AtomicI64::new(i64::MAX), stop };
-    let wrapped = Sampler::new(&wrapped, Mala::default()).chains(2).warmup(10).draws(10).seed(3);
+    let wider = GaussianTarget::standard(3).unwrap();
+    let wider = Sampler::new(&wider, Mala::default()).chains(2).warmup(10).draws(10).seed(3);
     let all = [
         id(mala()),
         id(mala().seed(4)),
@@ -910,7 +915,7 @@ fn a_run_has_a_number_of_its_own() {
         id(mala().warmup(11)),
         id(mala().thin(2)),
         id(rwm),
-        id(wrapped),
+        id(wider),
     ];
     let different: std::collections::BTreeSet<u32> = all.into_iter().collect();
     assert_eq!(different.len(), all.len());

@@ -80,6 +80,9 @@ struct Plain;
 
 impl<T: Target> Algorithm<T> for Plain {
     type Kernel = Plain;
+    fn name(&self) -> String {
+        "Plain".into()
+    }
     fn kernel(&self, _: &T, _: &ChainRng) -> Result<Plain, Error> {
         Ok(Plain)
     }
@@ -209,6 +212,9 @@ struct Allocating;
 impl<T: Target> Recorder<T> for Allocating {
     type Record = Vec<f64>;
     type State = Vec<f64>;
+    fn name(&self) -> String {
+        "Allocating".into()
+    }
     fn begin(&self, _: &T, _: ChainPlan, from: Option<Vec<f64>>) -> Result<Vec<f64>, Error> {
         Ok(from.unwrap_or_default())
     }

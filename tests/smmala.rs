@@ -312,6 +312,9 @@ struct PlainKernel<M>(Plain<M>);
 
 impl<T: GradTarget, M: Metric<T>> Algorithm<T> for Plain<M> {
     type Kernel = PlainKernel<M>;
+    fn name(&self) -> String {
+        "Plain".into()
+    }
     fn kernel(&self, _: &T, _: &ChainRng) -> Result<PlainKernel<M>, Error> {
         Ok(PlainKernel(self.clone()))
     }

@@ -239,6 +239,10 @@ where
     type Record = UncertaintyRecord<M::Workspace>;
     type State = (RunningUncertainty, Vec<f64>);
 
+    fn name(&self) -> String {
+        "StreamedUncertainty".into()
+    }
+
     fn begin(
         &self,
         target: &T,
@@ -362,6 +366,10 @@ where
 {
     type Record = MomentsRecord<M::Workspace>;
     type State = (RunningMoments, RunningMoments);
+
+    fn name(&self) -> String {
+        "StreamedMoments".into()
+    }
 
     fn begin(
         &self,

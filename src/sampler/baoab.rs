@@ -93,6 +93,10 @@ pub struct BaoabIntegrator(Bath);
 impl<T: Target, S: GradSource<T>> Algorithm<T> for Baoab<S> {
     type Kernel = LangevinKernel<S::Stream, BaoabIntegrator>;
 
+    fn name(&self) -> String {
+        format!("Baoab({})", self.gradient.name())
+    }
+
     fn kernel(&self, target: &T, _rng: &ChainRng) -> Result<Self::Kernel, Error> {
         let bath = Bath::new(target.dim(), self.friction, self.inverse_temperature, &self.mass)?;
         let integrator = BaoabIntegrator(bath);

@@ -170,6 +170,10 @@ impl<A, B> Pair<A, B> {
 impl<T: Target, A: Algorithm<T>, B: Algorithm<T>> Algorithm<T> for Cycle<A, B> {
     type Kernel = CycleKernel<A::Kernel, B::Kernel>;
 
+    fn name(&self) -> String {
+        format!("Cycle({}, {})", self.0.name(), self.1.name())
+    }
+
     fn kernel(&self, target: &T, rng: &ChainRng) -> Result<Self::Kernel, Error> {
         Ok(CycleKernel(Pair::new(&self.0, &self.1, target, rng)?))
     }
@@ -238,6 +242,10 @@ impl<T: Target, A: Kernel<T>, B: Kernel<T>> Kernel<T> for CycleKernel<A, B> {
 
 impl<T: Target, A: Algorithm<T>, B: Algorithm<T>> Algorithm<T> for Mixture<A, B> {
     type Kernel = MixtureKernel<A::Kernel, B::Kernel>;
+
+    fn name(&self) -> String {
+        format!("Mixture({}, {})", self.first.name(), self.second.name())
+    }
 
     fn kernel(&self, target: &T, rng: &ChainRng) -> Result<Self::Kernel, Error> {
         if !(self.probability > 0.0 && self.probability < 1.0) {

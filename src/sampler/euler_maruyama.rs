@@ -72,6 +72,10 @@ impl EulerMaruyamaIntegrator {
 impl<T: GradTarget> Algorithm<T> for EulerMaruyama {
     type Kernel = LangevinKernel<FullGrad, EulerMaruyamaIntegrator>;
 
+    fn name(&self) -> String {
+        "EulerMaruyama".into()
+    }
+
     fn kernel(&self, target: &T, _rng: &ChainRng) -> Result<Self::Kernel, Error> {
         let integrator = EulerMaruyamaIntegrator::new(self.inverse_temperature)?;
         LangevinKernel::new(target, integrator, &FullGrad, self.step_size, self.schedule)

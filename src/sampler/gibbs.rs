@@ -48,6 +48,10 @@ pub struct GibbsNoiseKernel {
 impl<T: NoiseConditional> Algorithm<T> for GibbsNoise {
     type Kernel = GibbsNoiseKernel;
 
+    fn name(&self) -> String {
+        "GibbsNoise".into()
+    }
+
     fn kernel(&self, target: &T, _rng: &ChainRng) -> Result<GibbsNoiseKernel, Error> {
         Ok(GibbsNoiseKernel { noise: target.noise_parameters()? })
     }

@@ -67,6 +67,9 @@ pub trait GradSource<T: Target>: Sync {
     /// The gradients of one chain.
     type Stream: GradStream<T>;
 
+    /// Its name, for that of the [`Algorithm`](super::Algorithm) that uses it.
+    fn name(&self) -> String;
+
     /// Checks the configuration against the target and allocates what a gradient needs.
     fn stream(&self, target: &T) -> Result<Self::Stream, Error>;
 }
@@ -125,6 +128,10 @@ pub struct FullGrad;
 
 impl<T: GradTarget> GradSource<T> for FullGrad {
     type Stream = Self;
+
+    fn name(&self) -> String {
+        "FullGrad".into()
+    }
 
     fn stream(&self, _target: &T) -> Result<Self, Error> {
         Ok(Self)
@@ -189,6 +196,10 @@ pub struct ControlVariates {
 impl<T: MinibatchTarget> GradSource<T> for Minibatch {
     type Stream = MinibatchStream;
 
+    fn name(&self) -> String {
+        "Minibatch".into()
+    }
+
     fn stream(&self, target: &T) -> Result<MinibatchStream, Error> {
         MinibatchStream::new(target, self.size, None)
     }
@@ -196,6 +207,10 @@ impl<T: MinibatchTarget> GradSource<T> for Minibatch {
 
 impl<T: MinibatchTarget> GradSource<T> for ControlVariates {
     type Stream = MinibatchStream;
+
+    fn name(&self) -> String {
+        "ControlVariates".into()
+    }
 
     fn stream(&self, target: &T) -> Result<MinibatchStream, Error> {
         target.check_control_variates()?;

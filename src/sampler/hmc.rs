@@ -90,6 +90,10 @@ pub struct HmcKernel {
 impl<T: GradTarget> Algorithm<T> for Hmc {
     type Kernel = HmcKernel;
 
+    fn name(&self) -> String {
+        "Hmc".into()
+    }
+
     fn kernel(&self, target: &T, _rng: &ChainRng) -> Result<HmcKernel, Error> {
         positive("path_length", self.path_length)?;
         if !(0.0..=1.0).contains(&self.jitter) {

@@ -34,6 +34,13 @@ pub struct IndependenceKernel<P> {
 impl<T: Target, P: Prior + Clone> Algorithm<T> for Independence<P> {
     type Kernel = IndependenceKernel<P>;
 
+    /// With the name of the proposal, which is how its debug output begins.
+    fn name(&self) -> String {
+        let proposal = format!("{:?}", self.proposal);
+        let end = proposal.find(|c: char| !c.is_alphanumeric() && c != '_');
+        format!("Independence({})", &proposal[..end.unwrap_or(proposal.len())])
+    }
+
     fn kernel(&self, target: &T, rng: &ChainRng) -> Result<Self::Kernel, Error> {
         // A density that cannot be drawn from is found here rather than in the middle of a run.
         self.proposal.draw(&mut rng.child(0), &mut vec![0.0; target.dim()])?;

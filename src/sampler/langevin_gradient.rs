@@ -103,6 +103,10 @@ pub struct LangevinGradientState {
 impl<T: Descent> Algorithm<T> for LangevinGradient {
     type Kernel = LangevinGradientKernel;
 
+    fn name(&self) -> String {
+        "LangevinGradient".into()
+    }
+
     fn kernel(&self, target: &T, _rng: &ChainRng) -> Result<LangevinGradientKernel, Error> {
         positive("other_step_size", self.other_step_size)?;
         positive("learning_rate", self.descent.learning_rate)?;

@@ -82,6 +82,10 @@ pub struct LeimkuhlerMatthewsIntegrator {
 impl<T: Target, S: GradSource<T>> Algorithm<T> for LeimkuhlerMatthews<S> {
     type Kernel = LangevinKernel<S::Stream, LeimkuhlerMatthewsIntegrator>;
 
+    fn name(&self) -> String {
+        format!("LeimkuhlerMatthews({})", self.gradient.name())
+    }
+
     fn kernel(&self, target: &T, _rng: &ChainRng) -> Result<Self::Kernel, Error> {
         let inverse_temperature = positive("inverse_temperature", self.inverse_temperature)?;
         let integrator = LeimkuhlerMatthewsIntegrator { inverse_temperature };

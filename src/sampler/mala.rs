@@ -81,6 +81,10 @@ pub struct MalaKernel {
 impl<T: GradTarget> Algorithm<T> for Mala {
     type Kernel = MalaKernel;
 
+    fn name(&self) -> String {
+        "Mala".into()
+    }
+
     fn kernel(&self, target: &T, _rng: &ChainRng) -> Result<MalaKernel, Error> {
         let dim = target.dim();
         let accept = self.adapt_step_size.then_some(self.target_accept);

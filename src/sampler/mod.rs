@@ -118,6 +118,11 @@ pub trait Algorithm<T: Target>: Sync {
     /// The transition it builds.
     type Kernel: Kernel<T>;
 
+    /// Its name, with the names of the parts it is made of, such as `Cycle(Mala, Rwm)`; the
+    /// configuration is no part of it. [Checkpoints](crate::draws::checkpoint) and files of draws
+    /// hold it, and those of another name are refused: keep it, wherever the type moves.
+    fn name(&self) -> String;
+
     /// Checks the configuration against the target and allocates all that a step needs.
     ///
     /// `rng` is the chain's stream; [`child`](ChainRng::child) streams serve parts of a kernel.

@@ -221,6 +221,10 @@ impl<T: GradTarget> Builder<'_, T> {
 impl<T: GradTarget> Algorithm<T> for Nuts {
     type Kernel = NutsKernel;
 
+    fn name(&self) -> String {
+        "Nuts".into()
+    }
+
     fn kernel(&self, target: &T, _rng: &ChainRng) -> Result<NutsKernel, Error> {
         if !(1..=20).contains(&self.max_depth) {
             return Err(Error::argument("max_depth", self.max_depth, "from 1 to 20"));

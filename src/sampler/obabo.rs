@@ -89,6 +89,10 @@ pub struct ObaboIntegrator(Bath);
 impl<T: Target, S: GradSource<T>> Algorithm<T> for Obabo<S> {
     type Kernel = LangevinKernel<S::Stream, ObaboIntegrator>;
 
+    fn name(&self) -> String {
+        format!("Obabo({})", self.gradient.name())
+    }
+
     fn kernel(&self, target: &T, _rng: &ChainRng) -> Result<Self::Kernel, Error> {
         let bath = Bath::new(target.dim(), self.friction, self.inverse_temperature, &self.mass)?;
         let integrator = ObaboIntegrator(bath);

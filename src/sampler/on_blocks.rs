@@ -61,6 +61,10 @@ where
 {
     type Kernel = OnBlocksKernel<T, A::Kernel>;
 
+    fn name(&self) -> String {
+        format!("OnBlocks({})", self.algorithm.name())
+    }
+
     fn kernel(&self, target: &T, rng: &ChainRng) -> Result<Self::Kernel, Error> {
         let view = Conditioned::new(*target, &self.blocks)?;
         Ok(OnBlocksKernel {

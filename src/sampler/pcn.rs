@@ -71,6 +71,10 @@ pub struct PcnKernel {
 impl<T: GaussianReference> Algorithm<T> for Pcn {
     type Kernel = PcnKernel;
 
+    fn name(&self) -> String {
+        "Pcn".into()
+    }
+
     fn kernel(&self, target: &T, rng: &ChainRng) -> Result<PcnKernel, Error> {
         if !(self.step_size > 0.0 && self.step_size <= 1.0) {
             return Err(Error::argument("step_size", self.step_size, "above 0 and at most 1"));

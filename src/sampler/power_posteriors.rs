@@ -229,6 +229,10 @@ where
 {
     type Kernel = PowerPosteriorsKernel<T, A>;
 
+    fn name(&self) -> String {
+        format!("PowerPosteriors({})", self.inner.name())
+    }
+
     fn kernel(&self, target: &T, rng: &ChainRng) -> Result<Self::Kernel, Error> {
         self.swaps.check()?;
         let betas = self.ladder.betas()?;

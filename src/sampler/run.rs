@@ -488,9 +488,9 @@ impl<'t, T: Target, A: Algorithm<&'t T>> Sampler<'t, T, A> {
 
     /// [`ChainPlan::run`].
     fn id(&self) -> u32 {
-        let Self { seed, chains, warmup, thin, .. } = self;
-        let types = [std::any::type_name::<A>(), std::any::type_name::<T>()].join(" on ");
-        crc32fast::hash(format!("{seed} {chains} {warmup} {thin} {types}").as_bytes())
+        let Self { seed, chains, warmup, thin, algorithm, target, .. } = self;
+        let what = format!("{} on {}", algorithm.name(), target.layout().described());
+        crc32fast::hash(format!("{seed} {chains} {warmup} {thin} {what}").as_bytes())
     }
 
     /// Begins the records of all chains, from what `state` gives for each.
@@ -527,12 +527,14 @@ impl<'t, T: Target, A: Algorithm<&'t T>> Sampler<'t, T, A> {
         run.add("chains", self.chains);
         run.add("warmup", self.warmup);
         run.add("thin", self.thin);
-        let blocks = self.target.layout();
-        let blocks = blocks.blocks().iter().map(|b| format!("{}{:?}", b.name, b.shape));
-        run.add("parameters", blocks.collect::<Vec<_>>().join(" "));
+        run.add("name of the algorithm", self.algorithm.name());
+        run.add("parameters", self.target.layout().described());
+        if let Some(checksum) = self.target.data_checksum() {
+            run.add("checksum of the data", format!("{checksum:08x}"));
+        }
         run.add("kept parameters", kept.layout.described());
         run.add("statistics", chains[0].stat_names().join(" "));
-        run.add("type of the recorder", std::any::type_name::<R>());
+        run.add("name of the recorder", recorder.name());
         run.add("recorder", recorder.config());
 
         let (dim, width) = (kept.dim(), kept.dim() + chains[0].n_stats());
@@ -548,17 +550,18 @@ impl<'t, T: Target, A: Algorithm<&'t T>> Sampler<'t, T, A> {
             store,
             every,
             starts,
-            stored: least_done(chains, Phase::Sampling as usize),
             since: 0,
             last: Instant::now(),
             stopped: self.stop.clone(),
             error: None,
         };
+        let stored: Option<RunState<<A::Kernel as Kernel<&'t T>>::State, R::State>> = stored;
         let Some(stored) = stored else {
             self.begin(recorder, chains, |_| None)?;
             saver.save(chains, recorder, *frozen, *seconds);
             return saver.error.take().map_or(Ok(saver), Err);
         };
+        stored.check(chains, self.target.dim()).map_err(|p| Error::checkpoint(&path, p))?;
         let RunState { starts, chains: states, .. } = stored;
         let mut records = Vec::new();
         (*frozen, *seconds) = (stored.frozen, stored.seconds);
@@ -591,7 +594,11 @@ impl<'t, T: Target, A: Algorithm<&'t T>> Sampler<'t, T, A> {
                 }
             }
         }
-        saver.stored = least_done(chains, Phase::Sampling as usize);
+        let is_finished =
+            least_done(chains, 0) >= self.warmup && least_done(chains, 1) >= self.draws;
+        if !is_finished {
+            saver.store.check_writable()?;
+        }
         self.begin(recorder, chains, |c| records.get_mut(c).and_then(Option::take))?;
         Ok(saver)
     }
@@ -646,7 +653,6 @@ impl<'t, T: Target, A: Algorithm<&'t T> + Serialize> Sampler<'t, T, A> {
     /// are an error. See [`draws::checkpoint`](crate::draws::checkpoint).
     pub fn checkpoint(mut self, path: impl Into<PathBuf>, every: Every) -> Self {
         let mut run = Fingerprint::default();
-        run.add("type of the algorithm", std::any::type_name::<A>());
         let algorithm = run.add_config("algorithm", &self.algorithm).map(|()| run);
         self.checkpoint = Some(Checkpoint { path: path.into(), every, algorithm });
         self
@@ -677,13 +683,35 @@ struct ChainState<S, R> {
     record: Option<R>,
 }
 
+impl<S, R> RunState<S, R> {
+    /// An error if the sizes are not those of `chains`, which hold the draws that all have made.
+    fn check<T: Target, K, C>(
+        &self,
+        chains: &[Chain<'_, T, K, C>],
+        dim: usize,
+    ) -> Result<(), String> {
+        let fits = |(chain, state): (&Chain<'_, T, K, C>, &ChainState<S, R>)| {
+            let n_stats = STATS.len() + chain.n_own_stats;
+            let [values, stats] = [&state.ahead[0], &state.ahead[1]].map(Vec::len);
+            let draws = (chain.stats.len() + stats) / n_stats;
+            state.point.q().len() == dim
+                && draws == state.done[1]
+                && chain.values.len() + values == draws * chain.kept
+                && chain.stats.len() + stats == draws * n_stats
+        };
+        let is_sound = self.chains.len() == chains.len()
+            && self.starts.len() == chains.len()
+            && self.starts.iter().all(|start| start.len() == dim)
+            && chains.iter().zip(&self.chains).all(fits);
+        if is_sound { Ok(()) } else { Err("its sizes do not fit this run".into()) }
+    }
+}
+
 /// Writes the checkpoints of a run.
 struct Saver {
     store: Store,
     every: Every,
     starts: Vec<Vec<f64>>,
-    /// Draws of each chain that are on disk.
-    stored: usize,
     /// Draws or warm-up iterations of each chain since the last checkpoint, and when that was.
     since: usize,
     last: Instant,
@@ -737,12 +765,11 @@ impl Saver {
         let states = states.collect::<Result<Vec<_>, Error>>()?;
         let starts = std::mem::take(&mut self.starts);
         let state = RunState { starts, frozen, seconds, chains: states };
-        let rows = (self.stored..common).flat_map(|d| chains.iter().flat_map(move |c| c.row(d)));
+        let stored = self.store.rows() / chains.len();
+        let rows = (stored..common).flat_map(|d| chains.iter().flat_map(move |c| c.row(d)));
         let written = self.store.write(&state, rows);
         self.starts = state.starts;
-        written?;
-        self.stored = common;
-        Ok(())
+        written
     }
 }
 

@@ -67,6 +67,10 @@ pub struct RwmKernel {
 impl<T: Target> Algorithm<T> for Rwm {
     type Kernel = RwmKernel;
 
+    fn name(&self) -> String {
+        "Rwm".into()
+    }
+
     fn kernel(&self, target: &T, _rng: &ChainRng) -> Result<RwmKernel, Error> {
         if self.preconditioner == Preconditioner::DiagonalFromGradients {
             let allowed = "Identity, Diagonal or Dense: a random walk computes no gradients";

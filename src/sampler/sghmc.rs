@@ -91,6 +91,10 @@ pub struct SghmcIntegrator(Bath);
 impl<T: Target, S: GradSource<T>> Algorithm<T> for Sghmc<S> {
     type Kernel = LangevinKernel<S::Stream, SghmcIntegrator>;
 
+    fn name(&self) -> String {
+        format!("Sghmc({})", self.gradient.name())
+    }
+
     fn kernel(&self, target: &T, _rng: &ChainRng) -> Result<Self::Kernel, Error> {
         let (c, inverse_temperature) = (self.friction, self.inverse_temperature);
         let bath = Bath::new(target.dim(), c, inverse_temperature, &Mass::Unit)?;

@@ -92,6 +92,10 @@ impl Default for Sgld {
 impl<T: Target, S: GradSource<T>> Algorithm<T> for Sgld<S> {
     type Kernel = LangevinKernel<S::Stream, EulerMaruyamaIntegrator>;
 
+    fn name(&self) -> String {
+        format!("Sgld({})", self.gradient.name())
+    }
+
     fn kernel(&self, target: &T, _rng: &ChainRng) -> Result<Self::Kernel, Error> {
         let integrator = EulerMaruyamaIntegrator::new(self.inverse_temperature)?;
         LangevinKernel::new(target, integrator, &self.gradient, self.step_size, self.schedule)

@@ -95,6 +95,9 @@ const MAX_DIM: usize = 1 << 13;
 
 /// A matrix that follows the shape of targets `T`.
 pub trait Metric<T: GradTarget>: Clone + Send + Sync {
+    /// Its name, for that of the [`Algorithm`] that uses it.
+    fn name(&self) -> String;
+
     /// An error if the metric's own settings, or the target, cannot be used.
     fn check(&self, target: &T) -> Result<(), Error>;
 
@@ -123,6 +126,10 @@ impl Default for SoftAbs {
 }
 
 impl<T: HessTarget> Metric<T> for SoftAbs {
+    fn name(&self) -> String {
+        "SoftAbs".into()
+    }
+
     fn check(&self, target: &T) -> Result<(), Error> {
         positive("alpha", self.alpha)?;
         target.check_hessian()
@@ -142,6 +149,10 @@ impl<T: HessTarget> Metric<T> for SoftAbs {
 pub struct Fisher;
 
 impl<T: FisherTarget> Metric<T> for Fisher {
+    fn name(&self) -> String {
+        "Fisher".into()
+    }
+
     fn check(&self, target: &T) -> Result<(), Error> {
         target.check_fisher()
     }
@@ -198,6 +209,10 @@ pub struct SmmalaKernel<M> {
 
 impl<T: GradTarget, M: Metric<T>> Algorithm<T> for Smmala<M> {
     type Kernel = SmmalaKernel<M>;
+
+    fn name(&self) -> String {
+        format!("Smmala({})", self.metric.name())
+    }
 
     fn kernel(&self, target: &T, _rng: &ChainRng) -> Result<SmmalaKernel<M>, Error> {
         static OWNERS: AtomicU64 = AtomicU64::new(0);

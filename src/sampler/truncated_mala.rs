@@ -136,6 +136,10 @@ impl Proposals {
 impl<T: GradTarget + BoxSupport> Algorithm<T> for TruncatedMala {
     type Kernel = TruncatedMalaKernel;
 
+    fn name(&self) -> String {
+        "TruncatedMala".into()
+    }
+
     fn kernel(&self, target: &T, _rng: &ChainRng) -> Result<TruncatedMalaKernel, Error> {
         if self.preconditioner == Preconditioner::Dense {
             let allowed = "Identity, Diagonal or DiagonalFromGradients: \

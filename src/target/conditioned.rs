@@ -134,6 +134,10 @@ impl<T: Target> Target for Conditioned<T> {
         self.gather(&full, q);
         Ok(())
     }
+
+    fn data_checksum(&self) -> Option<u32> {
+        self.base.data_checksum()
+    }
 }
 
 impl<T: GradTarget> GradTarget for Conditioned<T> {

@@ -126,6 +126,15 @@ pub trait Target: Sync {
         q.fill_with(|| 4.0 * rng.uniform() - 2.0);
         Ok(())
     }
+
+    /// A checksum of the data that the density depends on, in which their order counts; `None`, the
+    /// default, if there are none.
+    ///
+    /// A [checkpoint](crate::draws::checkpoint) is refused where it differs. Two sets of data may
+    /// have the same density, and not the same minibatches: rows in another order, for example.
+    fn data_checksum(&self) -> Option<u32> {
+        None
+    }
 }
 
 /// A target with a gradient.
@@ -151,6 +160,9 @@ impl<T: Target> Target for &T {
     }
     fn draw_start(&self, rng: &mut ChainRng, q: &mut [f64]) -> Result<(), Error> {
         (**self).draw_start(rng, q)
+    }
+    fn data_checksum(&self) -> Option<u32> {
+        (**self).data_checksum()
     }
 }
 

@@ -435,6 +435,13 @@ impl<M: Model, L: Likelihood> Target for Posterior<M, L> {
     fn draw_start(&self, rng: &mut ChainRng, q: &mut [f64]) -> Result<(), Error> {
         self.draw_prior(rng, q)
     }
+
+    fn data_checksum(&self) -> Option<u32> {
+        let mut crc = crc32fast::Hasher::new();
+        self.x.add_to(&mut crc);
+        self.y.add_to(&mut crc);
+        Some(crc.finalize())
+    }
 }
 
 impl<M: Model, L: Likelihood> GradTarget for Posterior<M, L> {

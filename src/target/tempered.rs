@@ -111,6 +111,10 @@ impl<T: PowerTarget> Target for Tempered<T> {
     fn draw_start(&self, rng: &mut ChainRng, q: &mut [f64]) -> Result<(), Error> {
         self.base.draw_start(rng, q)
     }
+
+    fn data_checksum(&self) -> Option<u32> {
+        self.base.data_checksum()
+    }
 }
 
 impl<T: PowerGradTarget> GradTarget for Tempered<T> {

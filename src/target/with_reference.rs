@@ -107,6 +107,10 @@ impl<T: Target, P: Prior> Target for WithReference<T, P> {
     fn draw_start(&self, rng: &mut ChainRng, q: &mut [f64]) -> Result<(), Error> {
         self.reference.draw(rng, q)
     }
+
+    fn data_checksum(&self) -> Option<u32> {
+        self.target.data_checksum()
+    }
 }
 
 impl<T: Target, P: Prior> PowerTarget for WithReference<T, P> {

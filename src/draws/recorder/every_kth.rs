@@ -81,6 +81,10 @@ impl<T: Target> Recorder<T> for EveryKth {
     type Record = StoredDraws;
     type State = Vec<f32>;
 
+    fn name(&self) -> String {
+        "EveryKth".into()
+    }
+
     fn begin(
         &self,
         target: &T,

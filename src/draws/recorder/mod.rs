@@ -94,6 +94,9 @@
 //! impl<T: Target> Recorder<T> for Largest {
 //!     type Record = f64;
 //!     type State = f64;
+//!     fn name(&self) -> String {
+//!         "Largest".into()
+//!     }
 //!     fn begin(&self, _: &T, _: ChainPlan, from: Option<f64>) -> Result<f64, Error> {
 //!         Ok(from.unwrap_or(0.0))
 //!     }
@@ -155,10 +158,10 @@ pub struct ChainPlan {
     /// Draws of each chain, if nothing ends the run early.
     pub draws: usize,
     /// What tells records of this run from those of others: the CRC-32 of seed, chains, warm-up,
-    /// thinning and the names of the types of algorithm and target. The same for all chains, and
-    /// when the run is repeated or goes on, to more draws too. The configuration of the algorithm
-    /// and the data are not part of it, which only a [checkpoint](crate::draws::checkpoint) knows;
-    /// and one in 4e9 other runs has the same number.
+    /// thinning, the [name](crate::sampler::Algorithm::name) of the algorithm and the names and
+    /// shapes of the parameters. The same for all chains, and when the run is repeated or goes on, to
+    /// more draws too. The configuration of the algorithm and the data are not part of it, which only
+    /// a [checkpoint](crate::draws::checkpoint) knows; and one in 4e9 other runs has the same number.
     pub run: u32,
 }
 
@@ -171,6 +174,10 @@ pub trait Recorder<T: Target>: Sync {
 
     /// All that a record depends on, for checkpoints.
     type State: Serialize + DeserializeOwned;
+
+    /// Its name, which checkpoints hold: one of another name is refused. Keep it, wherever the type
+    /// moves.
+    fn name(&self) -> String;
 
     /// The record of one chain before its first draw, or `from` what [`state`](Self::state) gave
     /// when the checkpoint was written that the run goes on from. Checks the configuration and
@@ -207,6 +214,10 @@ impl<T: Target> Recorder<T> for () {
     type Record = ();
     type State = ();
 
+    fn name(&self) -> String {
+        "()".into()
+    }
+
     fn begin(&self, _: &T, _: ChainPlan, _: Option<()>) -> Result<(), Error> {
         Ok(())
     }
@@ -223,6 +234,10 @@ impl<T: Target> Recorder<T> for () {
 impl<T: Target, R: Recorder<T>> Recorder<T> for &R {
     type Record = R::Record;
     type State = R::State;
+
+    fn name(&self) -> String {
+        (**self).name()
+    }
 
     fn begin(
         &self,
@@ -258,6 +273,10 @@ macro_rules! tuple {
         impl<T: Target, $($R: Recorder<T>),+> Recorder<T> for ($($R,)+) {
             type Record = ($($R::Record,)+);
             type State = ($($R::State,)+);
+
+            fn name(&self) -> String {
+                format!("({})", [$(self.$i.name()),+].join(", "))
+            }
 
             fn begin(
                 &self,

@@ -103,6 +103,10 @@ impl<T: Target> Recorder<T> for Moments {
     type Record = RunningMoments;
     type State = RunningMoments;
 
+    fn name(&self) -> String {
+        "Moments".into()
+    }
+
     fn begin(
         &self,
         target: &T,

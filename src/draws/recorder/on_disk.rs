@@ -235,8 +235,10 @@ pub struct FileRecord {
     kept: Kept,
     run: u32,
     header: Vec<u8>,
-    /// `None` if there is none yet.
+    /// Open from the first row on that this process writes.
     file: Option<File>,
+    /// Whether there is a file already, which a checkpoint knows.
+    is_begun: bool,
     /// Whether what may follow the rows in the file was cut off.
     is_cut: bool,
     rows: u64,
@@ -257,19 +259,19 @@ impl FileRecord {
         self.rows
     }
 
-    /// Takes up the file, which must be the one of `header` and begin with the rows of `from`.
-    /// Changes nothing on disk.
+    /// Checks that the file is the one of `header` and begins with the rows of `from`. Changes
+    /// nothing on disk: the file may be one that cannot be written.
     fn resume(&mut self, header: &Header, from: FileState) -> Result<(), Error> {
         let problem = |problem: String| Error::checkpoint(&self.path, problem);
         let refused = |e| Error::io(&self.path, e);
         if from.run != self.run {
             return Err(problem(format!(
                 "the checkpoint is of run {:08x}, and this is run {:08x}: seed, chains, warm-up, \
-                 thinning, or the type of algorithm or target differ",
+                 thinning, algorithm or parameters differ",
                 from.run, self.run
             )));
         }
-        let file = match File::options().read(true).write(true).open(&self.path) {
+        let file = match File::open(&self.path) {
             Err(e) if e.kind() == ErrorKind::NotFound && from.rows == 0 => return Ok(()),
             file => file.map_err(refused)?,
         };
@@ -309,7 +311,7 @@ impl FileRecord {
                 from.rows, from.crc
             )));
         }
-        (self.file, self.rows) = (Some(file.into_inner()), from.rows);
+        (self.is_begun, self.rows) = (true, from.rows);
         Ok(())
     }
 
@@ -329,7 +331,7 @@ impl FileRecord {
         self.row.extend_from_slice(&crc.to_le_bytes());
         let mut file = match self.file.take() {
             Some(file) => file,
-            None => File::options().write(true).create_new(true).open(&self.path)?,
+            None => File::options().write(true).create_new(!self.is_begun).open(&self.path)?,
         };
         // Only now have all chains and recorders begun, so that nothing is cut if one refuses.
         if !self.is_cut {
@@ -352,6 +354,10 @@ impl FileRecord {
 impl<T: Target> Recorder<T> for OnDisk {
     type Record = FileRecord;
     type State = FileState;
+
+    fn name(&self) -> String {
+        "OnDisk".into()
+    }
 
     fn begin(
         &self,
@@ -377,6 +383,7 @@ impl<T: Target> Recorder<T> for OnDisk {
             kept,
             run: plan.run,
             file: None,
+            is_begun: false,
             is_cut: false,
             rows: 0,
             crc: crc32fast::Hasher::new(),

@@ -81,6 +81,10 @@ impl<M: Model, L: Likelihood> Target for LogLikelihood<'_, M, L> {
     fn draw_start(&self, rng: &mut ChainRng, q: &mut [f64]) -> Result<(), Error> {
         self.posterior.draw_start(rng, q)
     }
+
+    fn data_checksum(&self) -> Option<u32> {
+        self.posterior.data_checksum()
+    }
 }
 
 impl<M: Model, L: Likelihood> GradTarget for LogLikelihood<'_, M, L> {
