@@ -1,0 +1,121 @@
+/* Makes calls on files fail, in a process that preloads this library.
+ *
+ * Only paths with "/faulty" in them are concerned. The process gives its orders by opening:
+ *   /fault/arm/K/ERRNO/THEN   call K, counted from 1, fails once; THEN = -1: the others succeed, else
+ *                             all calls fail that follow the next THEN ones, as if the process had died
+ *   /fault/done/K/ERRNO/THEN  the same, but a rename that fails has happened nevertheless
+ *   /fault/folders/ERRNO      every fsync of a folder fails
+ *   /fault/read_only/ERRNO    nothing can be opened for writing, created, renamed or deleted
+ *   /fault/off                no faults; the answer is EEXIST if call K was reached, else ENOENT
+ * Flushes to the disk do nothing: only their answer is of interest.
+ */
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static volatile long calls, at, then, error, fired, rename_happens, folders, read_only;
+static volatile char watched[65536];
+
+static int is_watched(int fd) { return fd >= 0 && fd < (int)sizeof watched && watched[fd]; }
+
+/* Whether this call fails. */
+static int fails(void) {
+    long n = __sync_add_and_fetch(&calls, 1);
+    if (at == 0 || n < at) return 0;
+    if (n == at) fired = 1;
+    if (n != at && (then < 0 || n <= at + then)) return 0;
+    errno = error;
+    return 1;
+}
+
+static int order(const char *path) {
+    long reached = fired;
+    calls = at = then = error = fired = rename_happens = folders = read_only = 0;
+    rename_happens = strncmp(path, "/fault/done", 11) == 0;
+    sscanf(path, "/fault/arm/%ld/%ld/%ld", &at, &error, &then);
+    sscanf(path, "/fault/done/%ld/%ld/%ld", &at, &error, &then);
+    sscanf(path, "/fault/folders/%ld", &folders);
+    sscanf(path, "/fault/read_only/%ld", &read_only);
+    errno = reached ? EEXIST : ENOENT;
+    return -1;
+}
+
+static int open_as(const char *symbol, const char *path, int flags, int mode) {
+    int (*real)(const char *, int, ...) = dlsym(RTLD_NEXT, symbol);
+    if (strncmp(path, "/fault/", 7) == 0) return order(path);
+    int is_ours = strstr(path, "/faulty") != NULL;
+    if (is_ours && read_only && (flags & (O_WRONLY | O_RDWR | O_CREAT))) {
+        /* A file that is not there is not found, unless it is to be created. */
+        if (access(path, F_OK) == 0 || (flags & O_CREAT)) { errno = read_only; return -1; }
+    }
+    if (is_ours && fails()) return -1;
+    int fd = real(path, flags, mode);
+    if (fd >= 0 && fd < (int)sizeof watched) watched[fd] = is_ours;
+    return fd;
+}
+
+#define OPEN(name)                                                              \
+    int name(const char *path, int flags, ...) {                                \
+        va_list list;                                                           \
+        va_start(list, flags);                                                  \
+        int mode = flags & O_CREAT ? va_arg(list, int) : 0;                     \
+        va_end(list);                                                           \
+        return open_as(#name, path, flags, mode);                               \
+    }
+OPEN(open)
+OPEN(open64)
+
+ssize_t write(int fd, const void *bytes, size_t n) {
+    ssize_t (*real)(int, const void *, size_t) = dlsym(RTLD_NEXT, "write");
+    if (is_watched(fd) && fails()) {
+        /* The worst way to fail: half of it is there. */
+        int reason = errno;
+        if (n > 1 && real(fd, bytes, n / 2) < 0) return -1;
+        errno = reason;
+        return -1;
+    }
+    return real(fd, bytes, n);
+}
+
+static int flush(const char *symbol, int fd) {
+    int (*real)(int) = dlsym(RTLD_NEXT, symbol);
+    struct stat about;
+    if (!is_watched(fd)) return real(fd);
+    if (folders && fstat(fd, &about) == 0 && S_ISDIR(about.st_mode)) { errno = folders; return -1; }
+    return fails() ? -1 : 0;
+}
+int fsync(int fd) { return flush("fsync", fd); }
+int fdatasync(int fd) { return flush("fdatasync", fd); }
+
+static int cut(const char *symbol, int fd, off_t length) {
+    int (*real)(int, off_t) = dlsym(RTLD_NEXT, symbol);
+    return is_watched(fd) && fails() ? -1 : real(fd, length);
+}
+int ftruncate(int fd, off_t length) { return cut("ftruncate", fd, length); }
+int ftruncate64(int fd, off_t length) { return cut("ftruncate64", fd, length); }
+
+int rename(const char *from, const char *to) {
+    int (*real)(const char *, const char *) = dlsym(RTLD_NEXT, "rename");
+    if (strstr(to, "/faulty") == NULL) return real(from, to);
+    if (read_only) { errno = read_only; return -1; }
+    if (!fails()) return real(from, to);
+    int reason = errno;
+    if (rename_happens) real(from, to);
+    errno = reason;
+    return -1;
+}
+
+int unlink(const char *path) {
+    int (*real)(const char *) = dlsym(RTLD_NEXT, "unlink");
+    if (strstr(path, "/faulty") != NULL) {
+        if (read_only) { errno = read_only; return -1; }
+        if (fails()) return -1;
+    }
+    return real(path);
+}
