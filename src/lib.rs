@@ -90,6 +90,7 @@
 #![warn(missing_docs)]
 
 pub mod adapt;
+mod cells;
 mod curvature;
 pub mod data;
 pub mod diagnostics;
