@@ -172,3 +172,66 @@ pub(crate) fn shown(cell: &str) -> String {
     }
     text
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::{ProptestConfig, prop, proptest};
+
+    fn rows(text: &str, separator: Separator, verbatim: bool) -> Vec<Vec<Cow<'_, str>>> {
+        let (mut rows, mut all, mut cells) = (Rows::new(text, separator), Vec::new(), Vec::new());
+        rows.verbatim = verbatim;
+        while rows.next(&mut cells, MOST_COLUMNS).unwrap().is_some() {
+            all.push(cells.clone());
+        }
+        all
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
+        #[test]
+        fn cells_are_those_that_the_csv_crate_wrote(
+            table in prop::collection::vec(prop::collection::vec("[a1,;\" \t\n\ré]{0,6}", 1..5), 1..5),
+            necessary in proptest::bool::ANY,
+        ) {
+            let quotes = [csv::QuoteStyle::Always, csv::QuoteStyle::Necessary][usize::from(necessary)];
+            let mut csv =
+                csv::WriterBuilder::new().flexible(true).quote_style(quotes).from_writer(Vec::new());
+            table.iter().for_each(|row| csv.write_record(row).unwrap());
+            let text = String::from_utf8(csv.into_inner().unwrap()).unwrap();
+            let read = rows(&text, Separator::Char(','), true);
+            if !necessary {
+                assert_eq!(read, table);
+            }
+            // Cells without quotation marks lose the blanks at their ends; rows of them are skipped.
+            let trimmed = |cells: &Vec<String>| cells.iter().map(|c| c.trim().to_string()).collect();
+            let expected: Vec<Vec<String>> = table.iter().map(trimmed).collect();
+            let read: Vec<Vec<String>> =
+                read.iter().map(|row| row.iter().map(|cell| cell.trim().into()).collect()).collect();
+            if !necessary || table.iter().all(|row| row.len() > 1 || !row[0].trim().is_empty()) {
+                assert_eq!(read, expected);
+            }
+        }
+    }
+
+    #[test]
+    fn quotation_marks_blanks_and_line_ends() {
+        let comma = Separator::Char(',');
+        let blanks = Separator::Blanks;
+        for (text, separator, expected) in [
+            ("a,\"b\"\"c\", d ", comma, "a|b\"c|d"),
+            (" \" a,b \" ,\"c\" d,e\"f\"", comma, "a,b|c d|e\"f\""),
+            ("a,\n\n,b\r\n \r\n\u{FEFF}c,d", comma, "a|/|b/c|d"),
+            ("a,b\rc,d\r", comma, "a|b/c|d"),
+            (" a \t b\t\n\"c d\"  \"\"\n", blanks, "a|b/c d|"),
+            ("a\t\tb\t", Separator::Char('\t'), "a||b|"),
+            ("", comma, ""),
+        ] {
+            let rows = rows(text, separator, false);
+            let rows: Vec<String> = rows.iter().map(|row| row.join("|")).collect();
+            assert_eq!(rows.join("/"), expected, "{text:?}");
+        }
+        assert_eq!(rows("\" a\n\"\n b", comma, true), [[" a\n"], ["b"]]);
+    }
+}

@@ -295,8 +295,8 @@ fn by_size(labels: Vec<String>) -> Result<Vec<String>, String> {
     };
     let mut both: Vec<_> = numbers.into_iter().zip(labels).collect();
     both.sort_by(|a, b| a.0.total_cmp(&b.0));
-    if let Some([(_, a), (_, b)]) = both.array_windows().find(|[a, b]| a.0 == b.0) {
-        let (a, b) = (shown(a), shown(b));
+    if let Some(pair) = both.windows(2).find(|pair| pair[0].0 == pair[1].0) {
+        let (a, b) = (shown(&pair[0].1), shown(&pair[1].1));
         return Err(format!(
             "has labels that are the same number, `{a}` and `{b}`: write them in one way"
         ));
