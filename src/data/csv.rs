@@ -37,7 +37,8 @@
 //! - **Sizes**: more than 1 GiB of text is refused unless [`limit`](CsvReader::limit) allows it, and so
 //!   are numbers of more than four times as many bytes, which labels can become. A row has at most 2^20
 //!   cells, a column at most 2^16 levels or classes. While a file is read, memory holds its text, which
-//!   is unpacked first, and 8 bytes for each number of the data set.
+//!   is unpacked first, 8 bytes for each number of the data set, and some 200 bytes for each name of a
+//!   column, level or class.
 //! - **Row** in an error is the line of the file, counted from 1; **columns** without a header are
 //!   named `#1`, `#2`, ...
 
