@@ -1,6 +1,6 @@
 //! Named blocks over the flat parameter vector q.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 
 use serde::Serialize;
@@ -16,6 +16,8 @@ pub struct Block {
     pub shape: Vec<usize>,
     /// Where the block lies in q.
     pub range: Range<usize>,
+    /// What the indices in the parameters' names count from: 0, or 1 as in files of Stan and R.
+    pub first: usize,
 }
 
 impl Block {
@@ -25,6 +27,20 @@ impl Block {
             Some(start) => self.name.starts_with(start),
             None => self.name == pattern,
         }
+    }
+
+    /// One name for each number of the block.
+    fn parameter_names(&self) -> impl Iterator<Item = String> + '_ {
+        self.range.clone().map(|at| {
+            if self.shape.is_empty() {
+                return self.name.clone();
+            }
+            let mut index: Vec<String> = unravel(at - self.range.start, &self.shape)
+                .map(|i| (i + self.first).to_string())
+                .collect();
+            index.reverse();
+            format!("{}[{}]", self.name, index.join(","))
+        })
     }
 }
 
@@ -55,14 +71,16 @@ impl Layout {
 
     /// Appends a block. Names should differ: a run and [`Draws::new`](crate::draws::Draws::new)
     /// refuse a layout with two blocks of one name, or with more numbers than fit into memory.
-    pub fn with(mut self, name: &str, shape: &[usize]) -> Self {
+    pub fn with(self, name: &str, shape: &[usize]) -> Self {
+        let range = 0..shape.iter().fold(1usize, |n, k| n.saturating_mul(*k));
+        self.with_block(&Block { name: name.into(), shape: shape.into(), range, first: 0 })
+    }
+
+    /// Appends a block of another layout.
+    pub(crate) fn with_block(mut self, block: &Block) -> Self {
         let start = self.dim();
-        let size = shape.iter().fold(1usize, |n, k| n.saturating_mul(*k));
-        self.blocks.push(Block {
-            name: name.to_string(),
-            shape: shape.to_vec(),
-            range: start..start.saturating_add(size),
-        });
+        let range = start..start.saturating_add(block.range.len());
+        self.blocks.push(Block { range, ..block.clone() });
         self
     }
 
@@ -76,6 +94,14 @@ impl Layout {
                 Err(Error::argument("blocks of the layout", found, "a name of its own for each"))
             }
         }
+    }
+
+    /// Whether both have the same arrays in the same order, whatever their indices count from.
+    pub(crate) fn has_arrays_of(&self, other: &Layout) -> bool {
+        let arrays = |layout: &Layout| -> Vec<Block> {
+            layout.blocks.iter().map(|block| Block { first: 0, ..block.clone() }).collect()
+        };
+        arrays(self) == arrays(other)
     }
 
     /// The blocks with their shapes, for messages: `w0[10,4], b0[10]`, or `none`.
@@ -93,42 +119,35 @@ impl Layout {
     /// Appends all blocks of `other`.
     pub fn then(mut self, other: &Layout) -> Self {
         for block in &other.blocks {
-            self = self.with(&block.name, &block.shape);
+            self = self.with_block(block);
         }
         self
     }
 
-    /// The layout of parameters called `names`. Names that form a complete, ordered array, such as
-    /// `a[0]`, `a[1]`, become one block, also if they count from 1, as Stan and R do (the layout's own
-    /// names count from 0); others become blocks of one number each.
+    /// The layout of parameters called `names`, whose [`parameter_names`](Self::parameter_names) are
+    /// `names` again. Names that stand together and form a complete, ordered array, such as `a[0]`,
+    /// `a[1]`, become one block, also if they count from 1, as Stan and R do. All other names become
+    /// blocks of one number each.
     pub fn from_parameter_names(names: &[String]) -> Self {
-        let split = |name: &str| -> Option<(String, Vec<usize>)> {
-            let (block, index) = name.strip_suffix(']')?.rsplit_once('[')?;
-            let index = index.split(',').map(|i| i.parse().ok()).collect::<Option<Vec<usize>>>()?;
-            Some((block.to_string(), index))
-        };
-        let mut layout = Self::new();
-        let mut first = 0;
-        while first < names.len() {
-            let Some((block, origin)) = split(&names[first]) else {
-                layout = layout.with(&names[first], &[]);
-                first += 1;
-                continue;
-            };
-            let group: Vec<Vec<usize>> = names[first..]
-                .iter()
-                .map_while(|n| split(n).filter(|(b, _)| *b == block))
-                .map(|(_, index)| index)
-                .collect();
-            match array_shape(&origin, &group) {
-                Some(shape) => layout = layout.with(&block, &shape),
-                None => {
-                    for name in &names[first..first + group.len()] {
-                        layout = layout.with(name, &[]);
-                    }
-                }
+        let mut uses: HashMap<&str, usize> = HashMap::with_capacity(names.len());
+        for name in names {
+            *uses.entry(name).or_default() += 1;
+            if let Some(array) = array_of(name) {
+                *uses.entry(array).or_default() += 1;
             }
-            first += group.len();
+        }
+        let mut layout = Self::new();
+        let mut rest = names;
+        while let Some(name) = rest.first() {
+            let array = array_of(name).unwrap_or(name);
+            let run = rest.iter().take_while(|name| array_of(name) == Some(array)).count();
+            let (parts, others) = rest.split_at(run.max(1));
+            // No part may stand elsewhere, and no other parameter may have the array's name.
+            match whole_array(array, parts).filter(|_| uses[array] == run) {
+                Some(block) => layout = layout.with_block(&block),
+                None => layout = parts.iter().fold(layout, |layout, name| layout.with(name, &[])),
+            }
+            rest = others;
         }
         layout
     }
@@ -164,40 +183,28 @@ impl Layout {
 
     /// One name for each coordinate of q: `w0[1,2]`, `b0[0]`, or `log_noise_variance`.
     pub fn parameter_names(&self) -> Vec<String> {
-        let mut names = Vec::with_capacity(self.dim());
-        for block in &self.blocks {
-            if block.shape.is_empty() {
-                names.push(block.name.clone());
-                continue;
-            }
-            for flat in 0..block.range.len() {
-                let mut index: Vec<String> =
-                    unravel(flat, &block.shape).map(|i| i.to_string()).collect();
-                index.reverse();
-                names.push(format!("{}[{}]", block.name, index.join(",")));
-            }
-        }
-        names
+        self.blocks.iter().flat_map(Block::parameter_names).collect()
     }
 }
 
-/// The shape of the array whose row-major indices are `indices`, counted from `origin` (all 0 or all
-/// 1); `None` if they are no such array.
-fn array_shape(origin: &[usize], indices: &[Vec<usize>]) -> Option<Vec<usize>> {
-    let base = *origin.first()?;
-    if base > 1 || origin.iter().any(|i| *i != base) {
-        return None;
-    }
-    let last = indices.last()?;
+/// The array that a parameter's name speaks of: `a` of `a[0,1]`.
+fn array_of(name: &str) -> Option<&str> {
+    name.strip_suffix(']')?.rsplit_once('[').map(|(array, _)| array)
+}
+
+/// The array whose parts in row-major order are called `names`, if they are all of it.
+fn whole_array(array: &str, names: &[String]) -> Option<Block> {
+    let index = |name: &String| -> Option<Vec<usize>> {
+        let index = name.strip_prefix(array)?.strip_prefix('[')?.strip_suffix(']')?;
+        index.split(',').map(|i| i.parse().ok()).collect()
+    };
+    let first = index(names.first()?)?.into_iter().next().filter(|first| *first <= 1)?;
+    let last = index(names.last()?)?;
     let shape: Vec<usize> =
-        last.iter().map(|i| (i + 1).checked_sub(base)).collect::<Option<_>>()?;
+        last.iter().map(|i| i.checked_add(1)?.checked_sub(first)).collect::<Option<_>>()?;
     let size = shape.iter().try_fold(1usize, |n, k| n.checked_mul(*k))?;
-    let is_array = size == indices.len()
-        && indices.iter().enumerate().all(|(flat, index)| {
-            index.len() == shape.len()
-                && unravel(flat, &shape).zip(index.iter().rev()).all(|(i, j)| i + base == *j)
-        });
-    is_array.then_some(shape)
+    let block = Block { name: array.into(), shape, range: 0..size, first };
+    (size == names.len() && block.parameter_names().eq(names.iter().cloned())).then_some(block)
 }
 
 /// The index of the `flat`-th element of a row-major array, last axis first.
@@ -220,7 +227,8 @@ mod tests {
         assert_eq!(Layout::from_parameter_names(&layout.parameter_names()), layout);
         let from_one = ["theta[1]", "theta[2]", "m[1,1]", "m[1,2]", "m[2,1]", "m[2,2]"];
         let layout = Layout::from_parameter_names(&from_one.map(String::from));
-        assert_eq!(layout, Layout::new().with("theta", &[2]).with("m", &[2, 2]));
+        assert!(layout.has_arrays_of(&Layout::new().with("theta", &[2]).with("m", &[2, 2])));
+        assert_eq!(layout.parameter_names(), from_one);
         let odd = ["a[1]", "a[0]", "b[0,0]", "b[0,2]", "c[", "d]", "", "e[18446744073709551615]"];
         let odd = odd.map(String::from);
         assert_eq!(Layout::from_parameter_names(&odd).parameter_names(), odd);

@@ -92,6 +92,7 @@
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
 pub mod adapt;
+mod cells;
 mod curvature;
 pub mod data;
 pub mod diagnostics;

@@ -1,7 +1,8 @@
 //! Gzip, recognised by its first two bytes.
 
-use std::borrow::Cow;
+use std::fs::File;
 use std::io::{Cursor, Read};
+use std::path::Path;
 
 use flate2::read::MultiGzDecoder;
 
@@ -10,8 +11,9 @@ use crate::Error;
 /// What a gzip file starts with (RFC 1952).
 const MAGIC: [u8; 2] = [0x1F, 0x8B];
 
-/// More text than this is not unpacked: a file of zeros shrinks to a thousandth by gzip.
-const MOST_TEXT: u64 = 1 << 32;
+/// More bytes than this, 1 GiB, are not read unless asked for: a file of zeros shrinks to a thousandth by
+/// gzip.
+pub(super) const LIMIT: u64 = 1 << 30;
 
 /// The bytes of a file, unpacked on the way if they are gzip.
 pub(super) struct Source<'r> {
@@ -33,12 +35,20 @@ impl<'r> Source<'r> {
         Ok(Self { name: name.into(), packed, bytes })
     }
 
+    pub(super) fn open(path: &Path) -> Result<Source<'static>, Error> {
+        let file = File::open(path).map_err(|e| Error::io(path, e))?;
+        Source::new(&path.display().to_string(), file)
+    }
+
     /// The next bytes, `most` or as many as there are. Memory grows with what was read, not with
     /// `most`, and the lack of it is an error.
     pub(super) fn read_up_to(&mut self, most: u64) -> Result<Vec<u8>, Error> {
         let mut bytes = Vec::new();
         match self.bytes.by_ref().take(most).read_to_end(&mut bytes) {
-            Ok(_) => Ok(bytes),
+            Ok(_) => {
+                bytes.shrink_to_fit();
+                Ok(bytes)
+            }
             // What is wrong with the packed bytes is no matter of the operating system.
             Err(e) if self.packed && e.raw_os_error().is_none() => {
                 Err(self.problem(format!("the gzip data cannot be unpacked: {e}")))
@@ -47,26 +57,21 @@ impl<'r> Source<'r> {
         }
     }
 
+    /// All bytes, unless they are more than `limit`, which `raised_by` raises.
+    pub(super) fn read_text(&mut self, limit: u64, raised_by: &str) -> Result<Vec<u8>, Error> {
+        let text = self.read_up_to(limit.saturating_add(1))?;
+        if text.len() as u64 > limit {
+            return Err(self.problem(format!(
+                "the text is longer than {limit} bytes, which is the limit: raise it by \
+                 `{raised_by}` if the file is to be trusted"
+            )));
+        }
+        Ok(text)
+    }
+
     pub(super) fn problem(&self, problem: String) -> Error {
         Error::Table { table: self.name.clone(), problem }
     }
-}
-
-/// `bytes` themselves, or what they were before gzip packed them.
-pub(super) fn unpacked<'b>(name: &str, bytes: &'b [u8]) -> Result<Cow<'b, [u8]>, Error> {
-    unpacked_up_to(MOST_TEXT, name, bytes)
-}
-
-fn unpacked_up_to<'b>(most: u64, name: &str, bytes: &'b [u8]) -> Result<Cow<'b, [u8]>, Error> {
-    if !bytes.starts_with(&MAGIC) {
-        return Ok(Cow::Borrowed(bytes));
-    }
-    let mut source = Source::new(name, bytes)?;
-    let text = source.read_up_to(most + 1)?;
-    if text.len() as u64 > most {
-        return Err(source.problem(format!("the gzip data hold more than {most} bytes of text")));
-    }
-    Ok(Cow::Owned(text))
 }
 
 #[cfg(test)]
@@ -83,11 +88,15 @@ mod tests {
         packed.write_all(&text).unwrap();
         let packed = packed.finish().unwrap();
         assert!(packed.len() < 200);
-        let unpacked = unpacked_up_to(100_000, "file", &packed).unwrap();
-        assert!(matches!(unpacked, Cow::Owned(_)) && unpacked[..] == text);
-        let error = unpacked_up_to(99_999, "file", &packed).unwrap_err().to_string();
-        assert_eq!(error, "file: the gzip data hold more than 99999 bytes of text");
-        // What is not packed has no limit, and is not copied.
-        assert!(matches!(unpacked_up_to(10, "file", &text).unwrap(), Cow::Borrowed(_)));
+        for bytes in [&packed[..], &text] {
+            let read =
+                |limit| Source::new("file", bytes).unwrap().read_text(limit, "Reader::limit");
+            assert_eq!(read(100_000).unwrap(), text);
+            assert_eq!(
+                read(99_999).unwrap_err().to_string(),
+                "file: the text is longer than 99999 bytes, which is the limit: raise it by \
+                 `Reader::limit` if the file is to be trusted"
+            );
+        }
     }
 }

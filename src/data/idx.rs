@@ -19,7 +19,8 @@
 //!
 //! Memory: the bytes of all images and 8 bytes for each pixel of the selected ones. The header is
 //! not believed: no memory is taken before the bytes have been read that are to fill it. More than
-//! 2^20 pixels in an image (1024x1024) are refused.
+//! 2^20 pixels in an image (1024x1024) are refused, and more than 1 GiB of them in a file unless
+//! [`limit`](IdxReader::limit) allows it.
 //!
 //! ```
 //! use bnn_mcmc::data::IdxReader;
@@ -32,7 +33,6 @@
 //! # Ok::<(), bnn_mcmc::Error>(())
 //! ```
 
-use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 
@@ -40,7 +40,7 @@ use ndarray::Array2;
 use serde::{Deserialize, Serialize};
 
 use super::dataset::class_places;
-use super::gzip::Source;
+use super::gzip::{LIMIT, Source};
 use super::{Dataset, Response};
 use crate::Error;
 
@@ -51,9 +51,21 @@ const UNSIGNED_BYTES: u8 = 0x08;
 const MOST_PIXELS: u64 = 1 << 20;
 
 /// Reads a file of images and that of their labels as a [`Dataset`]. See the [module](self).
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct IdxReader {
     classes: Option<Vec<String>>,
+    #[serde(default = "default_limit")]
+    limit: u64,
+}
+
+fn default_limit() -> u64 {
+    LIMIT
+}
+
+impl Default for IdxReader {
+    fn default() -> Self {
+        Self { classes: None, limit: LIMIT }
+    }
 }
 
 impl IdxReader {
@@ -66,7 +78,14 @@ impl IdxReader {
     /// theirs. Training and test files are to be read with the same call, or with none if the
     /// same labels occur in both.
     pub fn classes<S: Into<String>>(self, labels: impl IntoIterator<Item = S>) -> Self {
-        Self { classes: Some(labels.into_iter().map(Into::into).collect()) }
+        Self { classes: Some(labels.into_iter().map(Into::into).collect()), ..self }
+    }
+
+    /// Files of more than `bytes` bytes after the header are refused, counted as they are when they
+    /// are unpacked. Without this call the limit is 1 GiB. The data set takes eight times the bytes of
+    /// the selected images.
+    pub fn limit(self, bytes: u64) -> Self {
+        Self { limit: bytes, ..self }
     }
 
     /// Reads two files, plain or gzip.
@@ -80,11 +99,7 @@ impl IdxReader {
         images: impl AsRef<Path>,
         labels: impl AsRef<Path>,
     ) -> Result<Dataset, Error> {
-        let open = |path: &Path| File::open(path).map_err(|e| Error::io(path, e));
-        let (images, labels) = (images.as_ref(), labels.as_ref());
-        let (image_file, label_file) = (open(images)?, open(labels)?);
-        let source = |path: &Path, file| Source::new(&path.display().to_string(), file);
-        self.read_sources(source(images, image_file)?, source(labels, label_file)?)
+        self.read_sources(Source::open(images.as_ref())?, Source::open(labels.as_ref())?)
     }
 
     /// As [`read_path`](Self::read_path), from anything that yields bytes; errors call them
@@ -111,10 +126,10 @@ impl IdxReader {
             );
             return Err(images.problem(problem));
         }
-        let label_bytes = elements(&mut labels, n.into())?;
+        let label_bytes = elements(&mut labels, n.into(), self.limit)?;
         let Classes { of_label, names } = self.select(&labels, &label_bytes)?;
         // Below 2^52: at most 2^32 images of 2^20 pixels.
-        let bytes = elements(&mut images, u64::from(n) * pixels)?;
+        let bytes = elements(&mut images, u64::from(n) * pixels, self.limit)?;
         let images_of = bytes.chunks_exact(pixels as usize).zip(&label_bytes);
         let chosen = images_of.filter_map(|(b, l)| Some((b, of_label[usize::from(*l)]?)));
         let rows = label_bytes.iter().filter(|l| of_label[usize::from(**l)].is_some()).count();
@@ -218,7 +233,13 @@ fn shape<const D: usize>(
 }
 
 /// Reads the `n` bytes after the header, and that no other follows.
-fn elements(source: &mut Source, n: u64) -> Result<Vec<u8>, Error> {
+fn elements(source: &mut Source, n: u64, limit: u64) -> Result<Vec<u8>, Error> {
+    if n > limit {
+        return Err(source.problem(format!(
+            "its header says that {n} bytes follow, but at most {limit} are read: raise the limit by \
+             `IdxReader::limit` if the file is to be trusted"
+        )));
+    }
     let bytes = source.read_up_to(n)?;
     if (bytes.len() as u64) < n {
         return Err(source.problem(format!(
@@ -435,6 +456,8 @@ mod tests {
         let huge = idx(&[u32::MAX, 1024, 1024], &[0; 10]);
         let labels = idx(&[u32::MAX], &[0; 10]);
         let error = message(&reader, &huge, &labels);
+        assert!(error.contains("4294967295 bytes follow, but at most 1073741824"), "{error}");
+        let error = message(&reader.clone().limit(u64::MAX), &huge, &labels);
         assert!(error.contains("4294967295 bytes follow, but there are 10"), "{error}");
         // More pixels than allowed, and products beyond 64 bits.
         for sizes in [[5, 1024, 1025], [5, 1, 1 << 21], [5, u32::MAX, u32::MAX]] {

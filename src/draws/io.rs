@@ -1,5 +1,7 @@
 //! Draws as a table: columns `chain` and `draw`, then one per parameter.
 
+use std::borrow::Cow;
+use std::collections::{HashMap, HashSet};
 use std::io::{Read, Write};
 use std::path::Path;
 
@@ -7,117 +9,188 @@ use ndarray::Array3;
 
 use super::Draws;
 use crate::Error;
+use crate::cells::{MOST_COLUMNS, Rows, Separator, decode, shown};
 use crate::layout::Layout;
 
 impl Draws {
-    /// Writes `chain,draw,<parameters>` to a file. Numbers are read back as the same bits; names
-    /// that hold a comma are quoted.
+    /// Writes `chain,draw,<parameters>` to a file. Numbers are read back as the same bits, names as the
+    /// same names: one that holds a comma, a quotation mark, a line end or blanks at its ends is quoted.
     ///
     /// Errors: the draws hold no parameters, or the file cannot be written.
     pub fn to_csv(&self, path: impl AsRef<Path>) -> Result<(), Error> {
         self.check_any_parameter()?;
         let path = path.as_ref();
         let file = std::fs::File::create(path).map_err(|e| Error::io(path, e))?;
-        self.write_csv(std::io::BufWriter::new(file)).map_err(|e| Error::io(path, e))
+        self.write_csv(file).map_err(|e| Error::io(path, e))
     }
 
     /// As [`to_csv`](Self::to_csv), to any writer.
     pub fn write_csv(&self, writer: impl Write) -> std::io::Result<()> {
         self.check_any_parameter().map_err(std::io::Error::other)?;
-        let mut csv = csv::Writer::from_writer(writer);
-        let mut record = vec!["chain".to_string(), "draw".to_string()];
-        record.extend(self.layout().parameter_names());
-        csv.write_record(&record)?;
-        for (c, chain) in self.values().outer_iter().enumerate() {
-            for (d, draw) in chain.outer_iter().enumerate() {
-                record.clear();
-                record.extend([c.to_string(), d.to_string()]);
-                record.extend(draw.iter().map(f64::to_string));
-                csv.write_record(&record)?;
+        let mut writer = std::io::BufWriter::new(writer);
+        let mut line = String::from("chain,draw");
+        for name in self.layout().parameter_names() {
+            line.push(',');
+            match name.contains([',', '"', '\n', '\r']) || name.trim() != name {
+                true => line.extend(["\"", &name.replace('"', "\"\""), "\""]),
+                false => line.push_str(&name),
             }
         }
-        csv.flush()
+        for (c, chain) in self.values().outer_iter().enumerate() {
+            for (d, draw) in chain.outer_iter().enumerate() {
+                writeln!(writer, "{line}")?;
+                line = format!("{c},{d}");
+                draw.iter().for_each(|value| line.extend([",", &value.to_string()]));
+            }
+        }
+        writeln!(writer, "{line}")?;
+        writer.flush()
     }
 
     /// Reads draws of any origin: a header, one row per draw, one column per parameter. A column
     /// `chain` tells chains apart (without it there is one); a column `draw` orders the draws
-    /// (without it the rows' order counts). Other spellings are not recognised.
+    /// (without it the rows' order counts). Other spellings are not recognised. Parameters are called
+    /// as their columns are, and form the blocks of [`Layout::from_parameter_names`].
+    ///
+    /// While it is read, memory holds the text, 8 bytes for each number in it, and 8 more for each draw
+    /// of a chain whose draws are not in order.
     ///
     /// Errors name the row and column of a missing or non-numeric value, and chains of unequal
     /// length. NaN and infinite values are read: diagnostics report them.
     pub fn from_csv(path: impl AsRef<Path>) -> Result<Self, Error> {
         let path = path.as_ref();
         let file = std::fs::File::open(path).map_err(|e| Error::io(path, e))?;
-        Self::read_csv(std::io::BufReader::new(file), &path.display().to_string())
+        Self::read_csv(file, &path.display().to_string())
     }
 
     /// As [`from_csv`](Self::from_csv), from any reader; `table` is its name in error messages.
-    pub fn read_csv(reader: impl Read, table: &str) -> Result<Self, Error> {
+    pub fn read_csv(mut reader: impl Read, table: &str) -> Result<Self, Error> {
         let problem = |problem: String| Error::Table { table: table.into(), problem };
-        let mut csv = csv::ReaderBuilder::new().trim(csv::Trim::All).from_reader(reader);
-        let header = csv.headers().map_err(|e| problem(e.to_string()))?.clone();
+        let mut bytes = Vec::new();
+        reader.read_to_end(&mut bytes).map_err(|e| Error::io(table, e))?;
+        bytes.shrink_to_fit();
+        let text = decode(&bytes).map_err(problem)?;
+
+        let mut rows = Rows::new(text, Separator::Char(','));
+        let mut header = Vec::new();
+        rows.verbatim = true;
+        let found = rows.next(&mut header, MOST_COLUMNS).map_err(problem)?;
+        rows.verbatim = false;
+        let width = found.map_or(0, |(_, cells)| cells);
+        if width > MOST_COLUMNS {
+            let found = format!("the header has {width} cells");
+            return Err(problem(format!(
+                "{found}, but at most {MOST_COLUMNS} columns are allowed"
+            )));
+        }
         let find = |name: &str| header.iter().position(|h| h == name);
         let (chain_column, draw_column) = (find("chain"), find("draw"));
-        let columns: Vec<usize> = (0..header.len())
-            .filter(|i| Some(*i) != chain_column && Some(*i) != draw_column)
-            .collect();
+        let is_parameter = |i: &usize| Some(*i) != chain_column && Some(*i) != draw_column;
+        let columns: Vec<usize> = (0..width).filter(is_parameter).collect();
         if columns.is_empty() {
             return Err(problem("it has no column besides `chain` and `draw`".into()));
         }
         let names: Vec<String> = columns.iter().map(|i| header[*i].to_string()).collect();
-        let mut seen = std::collections::HashSet::new();
+        let mut seen = HashSet::with_capacity(names.len());
         if let Some(twice) = names.iter().find(|name| !seen.insert(*name)) {
             return Err(problem(format!("two columns are called `{twice}`")));
         }
-        // Chains in order of appearance, each with (draw, values) in order of rows.
-        type Chain = Vec<(f64, Vec<f64>)>;
-        let mut chains: Vec<(String, Chain)> = Vec::new();
-        for (i, record) in csv.records().enumerate() {
-            let record = record.map_err(|e| problem(e.to_string()))?;
-            let row = record.position().map_or(i + 2, |p| p.line() as usize);
+        drop(seen);
+
+        // A first pass counts the draws of each chain; chains are in order of appearance.
+        let mut chains: HashMap<Cow<str>, usize> = HashMap::new();
+        let mut sizes: Vec<usize> = Vec::new();
+        rows.each(table, ("the header", width), |_, cells| {
+            let label = chain_column.map_or("", |c| &cells[c]);
+            match chains.get(label) {
+                Some(&chain) => sizes[chain] += 1,
+                None => {
+                    let label = chain_column.map_or(Cow::Borrowed(""), |c| cells[c].clone());
+                    chains.insert(label, sizes.len());
+                    sizes.push(1);
+                }
+            }
+            Ok(())
+        })?;
+        let label = |chain: usize| chains.iter().find(|(_, c)| **c == chain).map_or("", |(l, _)| l);
+        let Some(&n_draws) = sizes.first() else {
+            return Err(problem("it has a header but no draws".into()));
+        };
+        if let Some(chain) = sizes.iter().position(|size| *size != n_draws) {
+            return Err(problem(format!(
+                "chain {} has {} draws, chain {} has {n_draws}: all must have the same number",
+                label(chain),
+                sizes[chain],
+                label(0)
+            )));
+        }
+
+        // A second one puts the numbers where they belong.
+        let (n_chains, dim) = (sizes.len(), columns.len());
+        let room = |n: usize| -> Result<Vec<f64>, Error> {
+            let mut numbers = Vec::new();
+            let no_room = |_| problem(format!("{n} numbers do not fit into memory"));
+            numbers.try_reserve_exact(n).map_err(no_room)?;
+            numbers.resize(n, 0.0);
+            Ok(numbers)
+        };
+        let mut values = room(n_chains * n_draws * dim)?;
+        let mut draws = room(draw_column.map_or(0, |_| n_chains * n_draws))?;
+        let mut left = sizes;
+        rows.each(table, ("the header", width), |row, cells| {
             let number = |column: usize| -> Result<f64, Error> {
-                let text = &record[column];
+                let text = &cells[column];
                 text.parse().map_err(|_| Error::Cell {
                     table: table.into(),
                     row,
-                    column: header[column].into(),
-                    problem: match text {
-                        "" => "the value is missing".into(),
-                        _ => format!("`{text}` is not a number"),
+                    column: shown(&header[column]),
+                    problem: match text.is_empty() {
+                        true => "the value is missing".into(),
+                        false => format!("`{}` is not a number", shown(text)),
                     },
                 })
             };
-            let label = chain_column.map_or("", |c| &record[c]).to_string();
-            let draw = draw_column.map_or(Ok(i as f64), number)?;
-            let values = columns.iter().map(|c| number(*c)).collect::<Result<Vec<_>, _>>()?;
-            match chains.iter_mut().find(|(name, _)| *name == label) {
-                Some((_, draws)) => draws.push((draw, values)),
-                None => chains.push((label, vec![(draw, values)])),
+            let chain = chains[chain_column.map_or("", |c| &cells[c])];
+            let at = (chain + 1) * n_draws - left[chain];
+            left[chain] -= 1;
+            if let Some(column) = draw_column {
+                draws[at] = number(column)?;
             }
-        }
-        let Some((_, first)) = chains.first() else {
-            return Err(problem("it has a header but no draws".into()));
-        };
-        let n_draws = first.len();
-        if let Some((label, draws)) = chains.iter().find(|(_, d)| d.len() != n_draws) {
-            return Err(problem(format!(
-                "chain {label} has {} draws, chain {} has {n_draws}: all must have the same number",
-                draws.len(),
-                chains[0].0
-            )));
-        }
-        for (_, draws) in &mut chains {
-            draws.sort_by(|a, b| a.0.total_cmp(&b.0));
-        }
-        for (label, draws) in &chains {
-            if let Some(pair) = draws.windows(2).find(|pair| pair[0].0 == pair[1].0) {
-                return Err(problem(format!("draw {} of chain {label} is there twice", pair[0].0)));
+            for (value, column) in values[at * dim..].iter_mut().zip(&columns) {
+                *value = number(*column)?;
             }
+            Ok(())
+        })?;
+        let of_chains = values.chunks_exact_mut(n_draws * dim).zip(draws.chunks_exact(n_draws));
+        for (chain, (values, draws)) in of_chains.enumerate() {
+            if draws.is_sorted_by(|a, b| a < b) {
+                continue;
+            }
+            let mut order: Vec<usize> = (0..n_draws).collect();
+            order.sort_unstable_by(|a, b| draws[*a].total_cmp(&draws[*b]).then(a.cmp(b)));
+            if let Some(pair) = order.windows(2).find(|pair| draws[pair[0]] == draws[pair[1]]) {
+                let (draw, chain) = (draws[pair[0]], label(chain));
+                return Err(problem(format!("draw {draw} of chain {chain} is there twice")));
+            }
+            reorder(values, dim, &mut order);
         }
-        let shape = (chains.len(), n_draws, names.len());
-        let flat = chains.into_iter().flat_map(|(_, d)| d).flat_map(|(_, v)| v).collect();
-        let values = Array3::from_shape_vec(shape, flat).map_err(|e| problem(e.to_string()))?;
+        let values = Array3::from_shape_vec((n_chains, n_draws, dim), values)
+            .map_err(|e| problem(e.to_string()))?;
         Draws::new(Layout::from_parameter_names(&names), values)
+    }
+}
+
+/// Puts the row of `dim` values that is at `order[i]` in place i, for every i, along the cycles of `order`.
+fn reorder(values: &mut [f64], dim: usize, order: &mut [usize]) {
+    for start in 0..order.len() {
+        let mut at = start;
+        while order[at] != start {
+            let from = std::mem::replace(&mut order[at], at);
+            let (low, high) = values.split_at_mut(at.max(from) * dim);
+            low[at.min(from) * dim..][..dim].swap_with_slice(&mut high[..dim]);
+            at = from;
+        }
+        order[at] = at;
     }
 }
 
@@ -150,7 +223,8 @@ mod tests {
             ("chain,a\n0,1\n1,2\n1,3\n", "chain 1 has 2 draws, chain 0 has 1"),
             ("chain,draw,a\n0,0,1\n0,0,2\n", "draw 0 of chain 0 is there twice"),
             ("a,a\n0,1\n", "two columns are called `a`"),
-            ("a,b\n0,1\n0\n", "found record with 1 fields"),
+            ("a,b\n0,1\n0\n", "memory: row 3 has 1 cells, but the header has 2"),
+            ("a\n\"1\n2\n", "memory: row 2: a quotation mark is not closed on its line: `\\\"1`"),
         ] {
             let error = Draws::read_csv(table.as_bytes(), "memory").unwrap_err();
             assert!(error.is_data() && error.to_string().contains(message), "{error}");

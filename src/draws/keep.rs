@@ -71,7 +71,7 @@ impl Keep {
                     return Err(Error::argument("blocks to keep", found, allowed));
                 }
             }
-            kept.layout = kept.layout.with(&block.name, &block.shape);
+            kept.layout = kept.layout.with_block(block);
             kept.ranges.push(block.range.clone());
         }
         Ok(kept)

@@ -175,7 +175,7 @@ impl Draws {
 
     /// An error unless the draws are of parameters with the names of `expected`, all of them.
     pub(crate) fn check_layout(&self, what: &str, expected: &Layout) -> Result<(), Error> {
-        if self.layout == *expected {
+        if self.layout.has_arrays_of(expected) {
             return Ok(());
         }
         Err(Error::shape(what, self.layout.described(), expected.described()))

@@ -52,7 +52,7 @@ impl<T: Target> Conditioned<T> {
         for block in full.blocks() {
             if names.iter().any(|name| block.matches(name.as_ref())) {
                 coordinates.extend(block.range.clone());
-                layout = layout.with(&block.name, &block.shape);
+                layout = layout.with_block(block);
             }
         }
         if coordinates.is_empty() {

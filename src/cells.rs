@@ -1,0 +1,237 @@
+//! Texts cut into rows of cells: what tables and draws have in common.
+//!
+//! Cells are parts of the text, not copies, unless they hold escaped quotation marks. A row is cut into
+//! cells when it is asked for, so that a text of any length costs one row of them.
+
+use std::borrow::Cow;
+
+use crate::Error;
+
+/// More cells than this in a row are refused: a column has a name, and its name takes memory.
+pub(crate) const MOST_COLUMNS: usize = 1 << 20;
+
+/// What stands between two cells.
+#[derive(Clone, Copy, PartialEq)]
+pub(crate) enum Separator {
+    Char(char),
+    /// A run of blanks and tabs.
+    Blanks,
+}
+
+/// The rows of a text from some line on.
+#[derive(Clone)]
+pub(crate) struct Rows<'t> {
+    rest: &'t str,
+    /// The line at which `rest` begins, counted from 1.
+    line: usize,
+    separator: Separator,
+    line_end: char,
+    /// Cells in quotation marks keep the blanks at their ends and may hold line ends.
+    pub(crate) verbatim: bool,
+}
+
+impl<'t> Rows<'t> {
+    pub(crate) fn new(text: &'t str, separator: Separator) -> Self {
+        // Old Macintosh files have CR alone; a CR before LF is a blank at the end of a line.
+        let line_end = if text.contains('\n') { '\n' } else { '\r' };
+        Self { rest: text, line: 1, separator, line_end, verbatim: false }
+    }
+
+    /// Goes to the next row that is not blank, puts its cells into `cells`, of which `most` are kept, and
+    /// returns its line with the number of its cells; `None` at the end of the text.
+    pub(crate) fn next(
+        &mut self,
+        cells: &mut Vec<Cow<'t, str>>,
+        most: usize,
+    ) -> Result<Option<(usize, usize)>, String> {
+        cells.clear();
+        loop {
+            // Files put one after the other may have a byte-order mark within.
+            self.rest = self.rest.trim_start_matches('\u{FEFF}');
+            let (line, rest) = match self.rest.split_once(self.line_end) {
+                Some((line, rest)) => (line, Some(rest)),
+                None => (self.rest, None),
+            };
+            if !line.trim().is_empty() {
+                break;
+            }
+            let Some(rest) = rest else { return Ok(None) };
+            (self.rest, self.line) = (rest, self.line + 1);
+        }
+        let (line, row) = (self.line, self.rest);
+        let (mut count, mut last) = (0, false);
+        while !last {
+            let cell;
+            (cell, last) = self.next_cell().map_err(|problem| {
+                let row = shown(row.split(self.line_end).next().unwrap_or_default());
+                format!("row {line}: {problem}: `{row}`")
+            })?;
+            if let Some(cell) = cell {
+                count += 1;
+                if count <= most {
+                    cells.push(cell);
+                }
+            }
+        }
+        self.line += 1;
+        Ok(Some((line, count)))
+    }
+
+    /// Hands the rest of the rows to `take`, each with its line. They must have as many cells as the row
+    /// above them: `width` is what that is called, and the number of its cells.
+    pub(crate) fn each(
+        &self,
+        table: &str,
+        (what, width): (&str, usize),
+        mut take: impl FnMut(usize, &[Cow<'t, str>]) -> Result<(), Error>,
+    ) -> Result<(), Error> {
+        let problem = |problem| Error::Table { table: table.into(), problem };
+        let (mut rows, mut cells) = (self.clone(), Vec::new());
+        while let Some((line, found)) = rows.next(&mut cells, width).map_err(problem)? {
+            if found != width {
+                return Err(problem(format!(
+                    "row {line} has {found} cells, but {what} has {width}"
+                )));
+            }
+            take(line, &cells)?;
+        }
+        Ok(())
+    }
+
+    /// The next cell of a row, and whether it is the last. A run of blanks at the end of a line is
+    /// followed by none.
+    fn next_cell(&mut self) -> Result<(Option<Cow<'t, str>>, bool), &'static str> {
+        let (separator, line_end) = (self.separator, self.line_end);
+        let separates = |c| match separator {
+            Separator::Char(separator) => c == separator,
+            Separator::Blanks => c == ' ' || c == '\t',
+        };
+        let is_blank = |c: char| {
+            c.is_whitespace() && c != line_end && (separator == Separator::Blanks || !separates(c))
+        };
+        self.rest = self.rest.trim_start_matches(is_blank);
+        let mut cell = Cow::Borrowed("");
+        let quoted = self.rest.strip_prefix('"');
+        let mut inside = quoted;
+        while let Some(text) = inside {
+            let Some((part, rest)) = text
+                .split_once('"')
+                .filter(|(part, _)| self.verbatim || !part.contains(['\n', '\r']))
+            else {
+                return Err("a quotation mark is not closed on its line");
+            };
+            cell += part;
+            self.line += part.matches(line_end).count();
+            self.rest = rest;
+            inside = rest.strip_prefix('"');
+            if inside.is_some() {
+                cell += "\"";
+            }
+        }
+        let end = self.rest.find(|c| c == line_end || separates(c)).unwrap_or(self.rest.len());
+        let (bare, rest) = self.rest.split_at(end);
+        let mut rest = rest.chars();
+        let last = rest.next().is_none_or(|c| c == line_end);
+        self.rest = rest.as_str();
+        let bare = bare.trim_end();
+        if bare.contains('\r') {
+            return Err("a carriage return inside the line (are line ends mixed?)");
+        }
+        cell += bare;
+        if !self.verbatim {
+            cell = match cell {
+                Cow::Borrowed(cell) => Cow::Borrowed(cell.trim()),
+                Cow::Owned(cell) => Cow::Owned(cell.trim().into()),
+            };
+        }
+        let none = separator == Separator::Blanks && cell.is_empty() && quoted.is_none();
+        Ok(((!none).then_some(cell), last))
+    }
+}
+
+/// The text without byte-order mark, or what is wrong with it.
+pub(crate) fn decode(bytes: &[u8]) -> Result<&str, String> {
+    if bytes.starts_with(&[0xFF, 0xFE]) || bytes.starts_with(&[0xFE, 0xFF]) {
+        return Err("the file is UTF-16 text; save it as UTF-8".into());
+    }
+    let bytes = bytes.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(bytes);
+    std::str::from_utf8(bytes).map_err(|error| {
+        let good = &bytes[..error.valid_up_to()];
+        let line = 1 + good.iter().filter(|byte| **byte == b'\n').count();
+        let byte = bytes[error.valid_up_to()];
+        format!("row {line} is not UTF-8 text (byte {byte:#04x}); save the file as UTF-8")
+    })
+}
+
+/// A cell as it may stand in a message: of one line, printable and not long.
+pub(crate) fn shown(cell: &str) -> String {
+    const LENGTH: usize = 40;
+    let mut text: String = cell.chars().take(LENGTH).flat_map(char::escape_debug).collect();
+    if cell.chars().nth(LENGTH).is_some() {
+        text.push_str("...");
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::{ProptestConfig, prop, proptest};
+
+    fn rows(text: &str, separator: Separator, verbatim: bool) -> Vec<Vec<Cow<'_, str>>> {
+        let (mut rows, mut all, mut cells) = (Rows::new(text, separator), Vec::new(), Vec::new());
+        rows.verbatim = verbatim;
+        while rows.next(&mut cells, MOST_COLUMNS).unwrap().is_some() {
+            all.push(cells.clone());
+        }
+        all
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
+        #[test]
+        fn cells_are_those_that_the_csv_crate_wrote(
+            table in prop::collection::vec(prop::collection::vec("[a1,;\" \t\n\ré]{0,6}", 1..5), 1..5),
+            necessary in proptest::bool::ANY,
+        ) {
+            let quotes = [csv::QuoteStyle::Always, csv::QuoteStyle::Necessary][usize::from(necessary)];
+            let mut csv =
+                csv::WriterBuilder::new().flexible(true).quote_style(quotes).from_writer(Vec::new());
+            table.iter().for_each(|row| csv.write_record(row).unwrap());
+            let text = String::from_utf8(csv.into_inner().unwrap()).unwrap();
+            let read = rows(&text, Separator::Char(','), true);
+            if !necessary {
+                assert_eq!(read, table);
+            }
+            // Cells without quotation marks lose the blanks at their ends; rows of them are skipped.
+            let trimmed = |cells: &Vec<String>| cells.iter().map(|c| c.trim().to_string()).collect();
+            let expected: Vec<Vec<String>> = table.iter().map(trimmed).collect();
+            let read: Vec<Vec<String>> =
+                read.iter().map(|row| row.iter().map(|cell| cell.trim().into()).collect()).collect();
+            if !necessary || table.iter().all(|row| row.len() > 1 || !row[0].trim().is_empty()) {
+                assert_eq!(read, expected);
+            }
+        }
+    }
+
+    #[test]
+    fn quotation_marks_blanks_and_line_ends() {
+        let comma = Separator::Char(',');
+        let blanks = Separator::Blanks;
+        for (text, separator, expected) in [
+            ("a,\"b\"\"c\", d ", comma, "a|b\"c|d"),
+            (" \" a,b \" ,\"c\" d,e\"f\"", comma, "a,b|c d|e\"f\""),
+            ("a,\n\n,b\r\n \r\n\u{FEFF}c,d", comma, "a|/|b/c|d"),
+            ("a,b\rc,d\r", comma, "a|b/c|d"),
+            (" a \t b\t\n\"c d\"  \"\"\n", blanks, "a|b/c d|"),
+            ("a\t\tb\t", Separator::Char('\t'), "a||b|"),
+            ("", comma, ""),
+        ] {
+            let rows = rows(text, separator, false);
+            let rows: Vec<String> = rows.iter().map(|row| row.join("|")).collect();
+            assert_eq!(rows.join("/"), expected, "{text:?}");
+        }
+        assert_eq!(rows("\" a\n\"\n b", comma, true), [[" a\n"], ["b"]]);
+    }
+}

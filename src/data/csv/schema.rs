@@ -1,0 +1,305 @@
+//! How a training file was read, and cells turned into numbers by it.
+
+use std::borrow::Cow;
+use std::collections::{BTreeSet, HashMap, HashSet};
+use std::io::Read;
+use std::path::Path;
+
+use ndarray::Array2;
+use serde::{Deserialize, Serialize};
+
+use super::table::{Count, Table, is_no_label};
+use super::{CsvData, CsvReader, Encoding, Task};
+use crate::Error;
+use crate::cells::shown;
+use crate::data::dataset::shortened;
+use crate::data::gzip::Source;
+use crate::data::{Dataset, Response};
+
+/// More levels than this in a column that was not named as categorical are refused.
+const MANY_LEVELS: usize = 50;
+
+/// More levels or classes than this are refused in any column.
+const MOST_LEVELS: usize = 1 << 16;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) enum Role {
+    Ignored,
+    Feature,
+    /// The place of the column within the response.
+    Response(usize),
+}
+
+/// A column of the training file; `levels` are those of a categorical feature or of the classes.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+struct Column {
+    name: String,
+    role: Role,
+    levels: Option<Vec<String>>,
+}
+
+/// How a training file was read: applied to a test file, it gives the same features, levels and
+/// classes, or an error. Can be stored with serde.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Schema {
+    reader: CsvReader,
+    columns: Vec<Column>,
+}
+
+impl Schema {
+    /// Reads another file as the training file was read.
+    ///
+    /// With a header, columns are matched by name and may come in another order; without, by
+    /// position.
+    ///
+    /// # Errors
+    /// As [`CsvReader::read_path`]; also if a column is lacking or new, or a level or class did
+    /// not occur in the training file.
+    pub fn read_path(&self, path: impl AsRef<Path>) -> Result<CsvData, Error> {
+        self.read_source(Source::open(path.as_ref())?)
+    }
+
+    /// As [`read_path`](Self::read_path), from anything that yields bytes.
+    ///
+    /// # Errors
+    /// As [`read_path`](Self::read_path).
+    pub fn read(&self, source: impl Read) -> Result<CsvData, Error> {
+        self.read_source(Source::new("input", source)?)
+    }
+
+    fn read_source(&self, mut source: Source) -> Result<CsvData, Error> {
+        let text = self.reader.text(&mut source)?;
+        let table = Table::new(&self.reader, &source.name, &text)?;
+        let order = table.order(self.columns.iter().map(|column| column.name.as_str()))?;
+        let mut roles = vec![Role::Ignored; order.len()];
+        order.iter().zip(&self.columns).for_each(|(&j, column)| roles[j] = column.role);
+        let rows = table.count(&self.reader, &roles, |_| ())?;
+        self.apply(&table, &order, rows)
+    }
+
+    /// The names of the classes in the order of their numbers; `None` if the response is no class.
+    pub fn class_names(&self) -> Option<&[String]> {
+        self.columns
+            .iter()
+            .find(|c| matches!(c.role, Role::Response(_)))
+            .and_then(|c| c.levels.as_deref())
+    }
+
+    /// The levels of a categorical feature in the order of their numbers; `None` if there is no
+    /// such feature.
+    pub fn levels(&self, feature: &str) -> Option<&[String]> {
+        self.columns
+            .iter()
+            .find(|c| c.role == Role::Feature && c.name == feature)
+            .and_then(|c| c.levels.as_deref())
+    }
+
+    /// Finds out which features are categorical, their levels, and the classes.
+    pub(super) fn fit(
+        reader: &CsvReader,
+        table: &Table,
+        roles: Vec<Role>,
+    ) -> Result<(Self, Count), Error> {
+        let named: HashSet<&String> = reader.categorical.iter().collect();
+        let is_certain = |j: usize| roles[j] != Role::Feature || named.contains(&table.names[j]);
+        let certain: Vec<bool> = (0..roles.len()).map(is_certain).collect();
+        // The labels of each column so far, one more than are allowed; `None` where numbers are.
+        let mut labels: Vec<Option<BTreeSet<Cow<str>>>> = roles
+            .iter()
+            .map(|role| match role {
+                Role::Feature => Some(BTreeSet::new()),
+                Role::Response(_) if reader.task == Task::Classification => Some(BTreeSet::new()),
+                Role::Response(_) | Role::Ignored => None,
+            })
+            .collect();
+        let count = table.count(reader, &roles, |cells| {
+            for ((labels, cell), certain) in labels.iter_mut().zip(cells).zip(&certain) {
+                let Some(seen) = labels else { continue };
+                if !certain && is_no_label(cell) {
+                    *labels = None;
+                } else if seen.len() <= if *certain { MOST_LEVELS } else { MANY_LEVELS }
+                    && !seen.contains(cell.as_ref())
+                {
+                    seen.insert(cell.clone());
+                }
+            }
+        })?;
+        let mut columns = Vec::with_capacity(roles.len());
+        for (((role, name), labels), certain) in
+            roles.into_iter().zip(&table.names).zip(labels).zip(certain)
+        {
+            let problem =
+                |problem: String| table.problem(format!("column `{}` {problem}", shown(name)));
+            let levels = labels.map(|labels| labels.into_iter().map(Cow::into_owned).collect());
+            let levels: Option<Vec<String>> = match levels {
+                Some(levels) => Some(by_size(levels).map_err(problem)?),
+                None => None,
+            };
+            match (role, levels.as_deref()) {
+                (Role::Response(_), Some([only])) => {
+                    let (name, only) = (shown(name), shown(only));
+                    let problem = format!("all rows are of one class, `{name}` = `{only}`");
+                    return Err(table.problem(problem));
+                }
+                (Role::Response(_), Some(classes)) if classes.len() > MOST_LEVELS => {
+                    return Err(problem(format!(
+                        "has more than {MOST_LEVELS} classes: is this a regression?"
+                    )));
+                }
+                (Role::Response(_), Some(classes))
+                    if classes.len() > MANY_LEVELS.max(count.complete / 2) =>
+                {
+                    return Err(problem(format!(
+                        "has {} classes in {} rows: is this a regression?",
+                        classes.len(),
+                        count.complete
+                    )));
+                }
+                (Role::Feature, Some(levels)) if certain && levels.len() > MOST_LEVELS => {
+                    return Err(problem(format!(
+                        "has more than {MOST_LEVELS} levels: leave it out by `ignore` if it is an \
+                         identifier"
+                    )));
+                }
+                (Role::Feature, Some(levels)) if !certain && levels.len() > MANY_LEVELS => {
+                    return Err(problem(format!(
+                        "holds text of more than {MANY_LEVELS} kinds: leave it out by `ignore` if it \
+                         is an identifier, or name it in `categorical`"
+                    )));
+                }
+                (Role::Feature, Some([only])) if reader.encoding == Encoding::DropFirst => {
+                    return Err(problem(format!(
+                        "is `{}` in all rows: nothing is left without the first level",
+                        shown(only)
+                    )));
+                }
+                _ => columns.push(Column { name: name.clone(), role, levels }),
+            }
+        }
+        Ok((Self { reader: reader.clone(), columns }, count))
+    }
+
+    /// Turns the cells into numbers. The cell of the i-th column is at `order[i]` of each row.
+    pub(super) fn apply(
+        &self,
+        table: &Table,
+        order: &[usize],
+        count: Count,
+    ) -> Result<CsvData, Error> {
+        let (task, encoding) = (self.reader.task, self.reader.encoding);
+        let left_out = usize::from(encoding == Encoding::DropFirst);
+        let (mut names, mut response_names) = (Vec::new(), Vec::new());
+        let mut used = Vec::with_capacity(order.len());
+        for (Column { name, role, levels }, &j) in self.columns.iter().zip(order) {
+            match (role, levels) {
+                (Role::Ignored, _) => continue,
+                (Role::Response(place), _) => response_names.push((*place, name.clone())),
+                (Role::Feature, Some(levels)) if encoding != Encoding::Codes => {
+                    names.extend(levels[left_out..].iter().map(|level| format!("{name}={level}")));
+                }
+                (Role::Feature, _) => names.push(name.clone()),
+            }
+            let codes = levels.as_ref().map(|levels| -> HashMap<&str, usize> {
+                levels.iter().enumerate().map(|(code, level)| (level.as_str(), code)).collect()
+            });
+            used.push((*role, j, levels.as_deref().unwrap_or_default(), codes));
+        }
+        response_names.sort();
+        let response_names: Vec<String> =
+            response_names.into_iter().map(|(_, name)| name).collect();
+
+        let (rows, width, outputs) = (count.complete, names.len(), response_names.len());
+        let bytes = 8 * rows as u128 * (width + outputs) as u128;
+        let most = 4 * u128::from(self.reader.limit);
+        if bytes > most {
+            return Err(table.problem(format!(
+                "{rows} rows of {width} features with their response take {bytes} bytes as numbers, \
+                 but at most {most} are allowed, four times the limit of text: raise it by \
+                 `CsvReader::limit`, or see `Encoding::Codes`"
+            )));
+        }
+        let no_room = |_| table.problem(format!("{bytes} bytes of numbers do not fit into memory"));
+        let (mut x, mut y, mut classes) = (Vec::<f64>::new(), Vec::<f64>::new(), Vec::new());
+        x.try_reserve_exact(rows * width).map_err(no_room)?;
+        match task {
+            Task::Classification => classes.try_reserve_exact(rows).map_err(no_room)?,
+            Task::Regression | Task::Counts => {
+                y.try_reserve_exact(rows * outputs).map_err(no_room)?;
+                y.resize(rows * outputs, 0.0);
+            }
+        }
+        let mut dropped = Vec::with_capacity(count.dropped);
+        let mut row = 0;
+        table.each_row(|line, cells| {
+            if count.dropped > 0 && used.iter().any(|(_, j, ..)| self.reader.is_missing(&cells[*j]))
+            {
+                dropped.push(line);
+                return Ok(());
+            }
+            for (role, j, levels, codes) in &used {
+                let (role, j, cell) = (*role, *j, &cells[*j]);
+                let Some(codes) = codes else {
+                    let value = table.number((line, j), cell, (task, role), row == 0)?;
+                    match role {
+                        Role::Response(place) => y[row * outputs + place] = value,
+                        _ => x.push(value),
+                    }
+                    continue;
+                };
+                let code = *codes.get(cell.as_ref()).ok_or_else(|| {
+                    let known = if role == Role::Feature { "levels" } else { "classes" };
+                    let (cell, levels) = (shown(cell), shortened(levels));
+                    let problem =
+                        format!("`{cell}` is not among the {known} of the training file: {levels}");
+                    table.cell_problem(line, j, problem)
+                })?;
+                if role != Role::Feature {
+                    classes.push(code);
+                } else if encoding == Encoding::Codes {
+                    x.push(code as f64);
+                } else {
+                    let start = x.len();
+                    x.resize(start + codes.len() - left_out, 0.0);
+                    if let Some(place) = code.checked_sub(left_out) {
+                        x[start + place] = 1.0;
+                    }
+                }
+            }
+            row += 1;
+            Ok(())
+        })?;
+        let array = |values, columns| {
+            Array2::from_shape_vec((rows, columns), values).expect("rows were counted")
+        };
+        let x = array(x, width);
+        let response = match task {
+            Task::Regression => Response::Real(array(y, outputs)),
+            Task::Counts => Response::Counts(array(y, outputs)),
+            Task::Classification => {
+                let names = self.class_names().unwrap_or_default().to_vec();
+                Response::Classes { index: classes, names }
+            }
+        };
+        let dataset = Dataset::checked(x, response, names, response_names).map_err(|error| {
+            if error.is_data() { error } else { table.problem(error.to_string()) }
+        })?;
+        Ok(CsvData { dataset, schema: self.clone(), dropped })
+    }
+}
+
+/// Labels in the order of Unicode, brought into that of their size if all are numbers.
+fn by_size(labels: Vec<String>) -> Result<Vec<String>, String> {
+    let number = |label: &String| label.parse().ok().filter(|value: &f64| value.is_finite());
+    let Some(numbers) = labels.iter().map(number).collect::<Option<Vec<f64>>>() else {
+        return Ok(labels);
+    };
+    let mut both: Vec<_> = numbers.into_iter().zip(labels).collect();
+    both.sort_by(|a, b| a.0.total_cmp(&b.0));
+    if let Some(pair) = both.windows(2).find(|pair| pair[0].0 == pair[1].0) {
+        let (a, b) = (shown(&pair[0].1), shown(&pair[1].1));
+        return Err(format!(
+            "has labels that are the same number, `{a}` and `{b}`: write them in one way"
+        ));
+    }
+    Ok(both.into_iter().map(|(_, label)| label).collect())
+}

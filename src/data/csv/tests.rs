@@ -1,0 +1,362 @@
+use super::*;
+
+const FLOWERS: &str = "length,width,kind\n1.5,2,rose\n-1e1,+.5,Lily\n3,4.,rose\n";
+
+fn message(reader: &CsvReader, text: &str) -> String {
+    reader.read(text.as_bytes()).unwrap_err().to_string()
+}
+
+fn kind() -> CsvReader {
+    CsvReader::classification("kind")
+}
+
+fn y() -> CsvReader {
+    CsvReader::regression("y")
+}
+
+#[test]
+fn a_plain_table_is_read() {
+    let data = kind().read(FLOWERS.as_bytes()).unwrap();
+    let set = &data.dataset;
+    assert_eq!(set.feature_names(), ["length", "width"]);
+    assert_eq!(set.response_names(), ["kind"]);
+    assert_eq!(set.response().class_names().unwrap(), ["Lily", "rose"]);
+    assert_eq!(set.classes().unwrap(), [1, 0, 1]);
+    assert_eq!(set.x().row(1).to_vec(), [-10.0, 0.5]);
+    assert!(data.dropped.is_empty());
+    assert_eq!(data.schema.class_names().unwrap(), ["Lily", "rose"]);
+}
+
+#[test]
+fn byte_order_mark_line_ends_blank_lines_and_quotation_marks_do_no_harm() {
+    let expected = kind().read(FLOWERS.as_bytes()).unwrap().dataset;
+    for text in [
+        format!("\u{FEFF}{FLOWERS}"),
+        FLOWERS.replace('\n', "\r\n"),
+        FLOWERS.replace('\n', "\r"),
+        FLOWERS.replace('\n', "\n  \n\n"),
+        format!("\n{}", FLOWERS.trim_end()),
+        FLOWERS.replace(',', " , "),
+        FLOWERS.replace("rose", " \"rose\" ").replace("kind", "\"kind\""),
+    ] {
+        assert_eq!(kind().read(text.as_bytes()).unwrap().dataset, expected, "{text:?}");
+    }
+    for (delimiter, with) in [(b';', ";"), (b'\t', "\t"), (b' ', " "), (b'|', "|")] {
+        let text = FLOWERS.replace(',', with);
+        let read = kind().delimiter(delimiter).read(text.as_bytes()).unwrap().dataset;
+        assert_eq!(read, expected);
+        let read = kind().detect_delimiter().read(text.as_bytes()).unwrap().dataset;
+        assert_eq!(read, expected);
+    }
+    // A trailing tab ends an empty cell, it is no blank to be stripped.
+    let tabs = "a\tkind\t\n1\tx\t\n2\ty\t\n";
+    assert!(message(&kind().delimiter(b'\t'), tabs).contains("#3"), "{tabs}");
+    for blanks in ["   ", " \t "] {
+        let text = FLOWERS.replace(',', blanks).replace('\n', " \r\n  ");
+        assert_eq!(kind().whitespace().read(text.as_bytes()).unwrap().dataset, expected);
+    }
+}
+
+#[test]
+fn quoted_cells_hold_delimiters_and_quotation_marks() {
+    let text = "\"a, b\",kind\n1,\"x, y\"\n2,\"say \"\"z\"\"\"\n";
+    let data = kind().read(text.as_bytes()).unwrap().dataset;
+    assert_eq!(data.feature_names(), ["a, b"]);
+    assert_eq!(data.response().class_names().unwrap(), ["say \"z\"", "x, y"]);
+    let data = kind().whitespace().read("\"a b\" kind\n1 x\n2 \"y z\"\n".as_bytes()).unwrap();
+    assert_eq!(data.dataset.feature_names(), ["a b"]);
+}
+
+#[test]
+fn mixed_line_ends_are_errors_and_drop_no_row() {
+    let text = "x,kind\n1,a\r3,b\n5,a\n7,b\n";
+    let expected =
+        "input: row 2: a carriage return inside the line (are line ends mixed?): `1,a\\r3,b`";
+    assert_eq!(message(&kind(), text), expected);
+    // CRLF here and LF there is harmless.
+    let text = "x,kind\r\n1,a\n3,b\r\n5,a\n";
+    assert_eq!(kind().read(text.as_bytes()).unwrap().dataset.rows(), 3);
+}
+
+#[test]
+fn quotation_marks_that_swallow_lines_are_errors() {
+    assert_eq!(
+        message(&kind(), "a,kind\n1,\"x\n2,y\n3,z\n"),
+        "input: row 2: a quotation mark is not closed on its line: `1,\\\"x`"
+    );
+    // The mark in the middle of a cell is none; the one after the comma is never closed.
+    assert!(message(&kind(), "a,kind\n1\"0,\"x\n2,y\n").contains("is not closed"));
+}
+
+#[test]
+fn the_response_is_named_or_counted_and_columns_without_header_have_numbers() {
+    let text = "1 2 3\n4 5 7\n";
+    let reader = |columns: Columns| CsvReader::regression(columns).no_header().whitespace();
+    let last = reader(Columns::Last).read(text.as_bytes()).unwrap().dataset;
+    assert_eq!(last.feature_names(), ["#1", "#2"]);
+    assert_eq!(last.real().unwrap().column(0).to_vec(), [3.0, 7.0]);
+    assert_eq!(reader(2.into()).read(text.as_bytes()).unwrap().dataset, last);
+    assert_eq!(reader("#3".into()).read(text.as_bytes()).unwrap().dataset, last);
+    let two = reader(["#3", "#1"].into()).read(text.as_bytes()).unwrap().dataset;
+    assert_eq!(two.response_names(), ["#3", "#1"]);
+    assert_eq!(two.real().unwrap().row(1).to_vec(), [7.0, 4.0]);
+    assert_eq!(
+        message(&reader(3.into()), text),
+        "`position of the response` is 3, but must be 0 to 2"
+    );
+    assert_eq!(
+        message(&kind(), "a,b\n1,2\n"),
+        "there is no column of input named `kind`; there are: a, b"
+    );
+    let twice = reader(["#1", "#1"].into());
+    assert!(message(&twice, text).contains("column `#1`"));
+    assert!(message(&CsvReader::classification(["a", "b"]), "a,b\n1,2\n").contains("2 columns"));
+    assert!(message(&CsvReader::counts("a"), "a,b\n1,2\n").contains("two or more"));
+}
+
+#[test]
+fn files_without_rows_are_told_apart() {
+    for (text, end) in [
+        ("", "input: the file is empty"),
+        ("\n \r\n", "input: the file is empty"),
+        ("\n\u{feff}", "input: the file is empty"),
+        ("a,kind\n", "input: there is a header, but no row below it"),
+        (
+            "a;kind\n1;2\n",
+            "the first row has a single column, `a;kind`: is another delimiter used?",
+        ),
+        ("kind\nx\n", "the first row has a single column, `kind`: is another delimiter used?"),
+    ] {
+        assert!(message(&kind(), text).ends_with(end), "{}", message(&kind(), text));
+    }
+}
+
+#[test]
+fn headers_that_cannot_be_right_are_errors() {
+    let iris = "5.1,3.5,setosa\n4.9,3.0,virginica\n";
+    assert_eq!(
+        message(&CsvReader::classification(Columns::Last), iris),
+        "input: the header has a number for a name, `5.1`: call `no_header` if there is no \
+         header, or `header` if this is a name"
+    );
+    let years = CsvReader::regression("y").header().read("2019,2020,y\n1,2,3\n".as_bytes());
+    assert_eq!(years.unwrap().dataset.feature_names(), ["2019", "2020"]);
+    assert_eq!(message(&y(), "a,y,a\n1,2,3\n"), "input: columns 1 and 3 have the same name, `a`");
+    assert_eq!(
+        message(&y(), ",a,y\n1,2,3\n"),
+        "input: column 1 has no name; name it, or leave it out by `ignore([\"#1\"])`"
+    );
+    let data = y().ignore(["#1"]).read(",a,y\n1,2,3\n".as_bytes()).unwrap();
+    assert_eq!(data.dataset.feature_names(), ["a"]);
+    let message = message(&y().no_header(), "a,y\n1,2\n");
+    assert!(message.contains("no column"), "{message}");
+    let last = CsvReader::regression(Columns::Last).no_header();
+    let message = last.read("a,y\n1,2\n".as_bytes()).unwrap_err().to_string();
+    assert_eq!(message, "input, row 1, column `#1`: `a` is not a number: is this row a header?");
+}
+
+#[test]
+fn rows_of_another_length_are_named() {
+    assert_eq!(
+        message(&y(), "a,y\n1,2\n\n1,2,3\n"),
+        "input: row 4 has 3 cells, but the header has 2"
+    );
+    assert_eq!(
+        message(&CsvReader::regression(Columns::Last).no_header(), "1,2\n1\n"),
+        "input: row 2 has 1 cells, but the first row has 2"
+    );
+}
+
+#[test]
+fn bad_numbers_are_named_with_row_and_column() {
+    for (text, expected) in [
+        (
+            "a,y\n1,2\nlong,3\n",
+            "row 3, column `a`: `long` is not a number: name the column in `categorical` if it \
+             holds labels",
+        ),
+        ("a,y\n1,2\ninf,3\n", "row 3, column `a`: `inf` is not a finite number"),
+        ("a,y\n1,2\n1e999,3\n", "row 3, column `a`: `1e999` is not a finite number"),
+        (
+            "a,y\n\"1,5\",2\n",
+            "row 2, column `a`: `1,5` is not a number: write decimals with a point",
+        ),
+        (
+            "a,y\n1,x\n",
+            "row 2, column `y`: `x` is not a number: classes are read by \
+             `CsvReader::classification`",
+        ),
+        ("a,y\n12kg,1\n13kg,2\n", "row 2, column `a`: `12kg` is not a number"),
+        ("a,y\n1\u{0}\u{1b}[0m,1\n", "column `a`: `1\\0\\u{1b}[0m` is not a number"),
+    ] {
+        let message = message(&y(), text);
+        assert!(message.contains(expected), "{message}");
+    }
+    let long = message(&y(), &format!("a,y\n1,{}\n", "x".repeat(1000)));
+    assert!(long.len() < 200, "{long}");
+}
+
+#[test]
+fn bytes_that_are_no_text_are_errors() {
+    let error = y().read(&b"a,y\n1,2\ncaf\xE9,3\n"[..]).unwrap_err().to_string();
+    assert_eq!(error, "input: row 3 is not UTF-8 text (byte 0xe9); save the file as UTF-8");
+    let error = y().read(&b"\xFF\xFEa\0"[..]).unwrap_err().to_string();
+    assert_eq!(error, "input: the file is UTF-16 text; save it as UTF-8");
+}
+
+#[test]
+fn delimiters_that_cannot_work_are_errors() {
+    for byte in [b'"', b'\n', b'\r', 0xC3] {
+        assert!(message(&y().delimiter(byte), "a,y\n1,2\n").starts_with("`delimiter` is byte"));
+    }
+}
+
+#[test]
+fn missing_values_are_reported_or_dropped_openly() {
+    let text = "a,b,y\n1,x,1\n2,,2\nNA,?,3\n4,x,nan\n5,z,5\n";
+    assert_eq!(
+        message(&y(), text),
+        "input, row 3, column `b`: missing value (``); 4 in all, in 3 of 5 rows: fill them in, \
+         or leave these rows out by `drop_missing_rows`"
+    );
+    let data = y().drop_missing_rows().read(text.as_bytes()).unwrap();
+    assert_eq!(data.dropped, [3, 4, 5]);
+    assert_eq!(data.dataset.feature_names(), ["a", "b=x", "b=z"]);
+    assert_eq!(data.dataset.rows(), 2);
+    // An ignored column may lack what it likes.
+    let data = y().ignore(["b"]).drop_missing_rows().read(text.as_bytes()).unwrap();
+    assert_eq!(data.dropped, [4, 5]);
+    let own = y().missing(["-999"]);
+    assert!(message(&own, "a,y\n1,2\n-999,3\n").contains("row 3, column `a`: missing value"));
+    assert!(message(&own, "a,y\n1,2\nNA,3\n").contains("`NA` is not a number"));
+    assert!(message(&own, "a,y\n1,2\n,3\n").contains("`` is not a number"));
+    let none = y().drop_missing_rows();
+    assert!(message(&none, "a,y\n,2\n1,\n").contains("no row is without missing values: 2"));
+}
+
+#[test]
+fn categorical_features_in_all_three_encodings() {
+    let text = "a,s,y\n1,M,1\n2,F,2\n3,I,3\n";
+    let read = |encoding| y().encoding(encoding).read(text.as_bytes()).unwrap().dataset;
+    let one_hot = read(Encoding::OneHot);
+    assert_eq!(one_hot.feature_names(), ["a", "s=F", "s=I", "s=M"]);
+    assert_eq!(one_hot.x().row(1).to_vec(), [2.0, 1.0, 0.0, 0.0]);
+    let drop_first = read(Encoding::DropFirst);
+    assert_eq!(drop_first.feature_names(), ["a", "s=I", "s=M"]);
+    assert_eq!(drop_first.x().row(1).to_vec(), [2.0, 0.0, 0.0]);
+    let codes = read(Encoding::Codes);
+    assert_eq!(codes.feature_names(), ["a", "s"]);
+    assert_eq!(codes.x().column(1).to_vec(), [2.0, 0.0, 1.0]);
+    let named = y().categorical(["a"]).read("a,y\n10,1\n9,2\n".as_bytes()).unwrap();
+    assert_eq!(named.dataset.feature_names(), ["a=9", "a=10"]);
+    assert_eq!(named.schema.levels("a").unwrap(), ["9", "10"]);
+    assert!(message(&y().categorical(["z"]), text).contains("named `z`"));
+    assert!(message(&y().categorical(["y"]), text).contains("among the features"));
+    let one_level = y().encoding(Encoding::DropFirst);
+    assert!(message(&one_level, "a,y\nx,1\nx,2\n").contains("`a` is `x` in all rows"));
+}
+
+#[test]
+fn identifiers_are_not_taken_for_levels() {
+    let rows = |n: usize| (0..n).map(|i| format!("id{i},{i},{i}\n")).collect::<String>();
+    let text = format!("name,a,y\n{}", rows(51));
+    assert!(message(&y(), &text).contains("column `name` holds text of more than 50 kinds"));
+    assert!(y().ignore(["name"]).read(text.as_bytes()).is_ok());
+    let named = y().categorical(["name"]).read(text.as_bytes()).unwrap();
+    assert_eq!(named.dataset.n_features(), 52);
+}
+
+#[test]
+fn classes_are_sorted_by_size_or_alphabetically() {
+    let names = |text: &str| {
+        let data = kind().read(text.as_bytes()).unwrap().dataset;
+        data.response().class_names().unwrap().to_vec()
+    };
+    assert_eq!(names("a,kind\n1,10\n2,-1\n3,9\n"), ["-1", "9", "10"]);
+    assert_eq!(names("a,kind\n1,10\n2,9\n3,x\n"), ["10", "9", "x"]);
+    assert_eq!(
+        message(&kind(), "a,kind\n1,1\n2,1.0\n"),
+        "input: column `kind` has labels that are the same number, `1` and `1.0`: write them \
+         in one way"
+    );
+    assert_eq!(
+        message(&kind(), "a,kind\n1,x\n2,x\n"),
+        "input: all rows are of one class, `kind` = `x`"
+    );
+    let many: String = (0..60).map(|i| format!("{i},{i}.5\n")).collect();
+    assert!(message(&kind(), &format!("a,kind\n{many}")).contains("is this a regression?"));
+}
+
+#[test]
+fn counts_are_whole_numbers() {
+    let reader = CsvReader::counts(["hits", "misses"]);
+    let data = reader.read("dose,misses,hits\n1,3,4\n".as_bytes()).unwrap().dataset;
+    assert_eq!(data.response().counts().unwrap().row(0).to_vec(), [4.0, 3.0]);
+    for bad in ["-1", "0.5", "1e300"] {
+        let message = message(&reader, &format!("dose,misses,hits\n1,{bad},4\n"));
+        assert!(message.contains("is not a count"), "{message}");
+    }
+}
+
+#[test]
+fn a_test_file_is_read_as_the_training_file_was() {
+    let train = "a,s,kind\n1,M,x\n2,F,y\n";
+    let schema = kind().read(train.as_bytes()).unwrap().schema;
+    let stored = serde_json::to_string(&schema).unwrap();
+    let schema: Schema = serde_json::from_str(&stored).unwrap();
+    let test = schema.read("kind,s,a\ny,F,3\n".as_bytes()).unwrap();
+    assert_eq!(test.dataset.feature_names(), ["a", "s=F", "s=M"]);
+    assert_eq!(test.dataset.x().row(0).to_vec(), [3.0, 1.0, 0.0]);
+    assert_eq!(test.dataset.classes().unwrap(), [1]);
+    assert_eq!(test.schema, schema);
+    for (text, expected) in [
+        (
+            "a,s,kind\n1,M,x\n2,F,z\n",
+            "row 3, column `kind`: `z` is not among the classes of the training file: x, y",
+        ),
+        (
+            "a,s,kind\n1,I,x\n",
+            "row 2, column `s`: `I` is not among the levels of the training file: F, M",
+        ),
+        ("a,kind\n1,x\n", "no column of input named `s`; there are: a, kind"),
+        ("a,s,b,kind\n1,M,1,x\n", "column `b` is not in the training file"),
+    ] {
+        let message = schema.read(text.as_bytes()).unwrap_err().to_string();
+        assert!(message.contains(expected), "{message}");
+    }
+    let reader = CsvReader::regression(Columns::Last).no_header();
+    let schema = reader.read("1,2\n3,4\n".as_bytes()).unwrap().schema;
+    assert!(schema.read("5,6\n".as_bytes()).is_ok());
+    let error = schema.read("5,6,7\n".as_bytes()).unwrap_err().to_string();
+    assert_eq!(error, "input: there are 3 columns, but the training file has 2");
+}
+
+#[test]
+fn gzip_is_unpacked() {
+    use flate2::{Compression, write::GzEncoder};
+    use std::io::Write;
+    let mut packed = GzEncoder::new(Vec::new(), Compression::default());
+    packed.write_all(FLOWERS.as_bytes()).unwrap();
+    let mut packed = packed.finish().unwrap();
+    let plain = kind().read(FLOWERS.as_bytes()).unwrap();
+    assert_eq!(kind().read(&packed[..]).unwrap(), plain);
+    assert_eq!(plain.schema.read(&packed[..]).unwrap(), plain);
+    for cut in [2, 9, packed.len() - 1] {
+        let error = kind().read(&packed[..cut]).unwrap_err();
+        assert!(error.is_data() && error.to_string().contains("gzip data cannot be"), "{error}");
+    }
+    packed[12] ^= 0x55;
+    assert!(kind().read(&packed[..]).unwrap_err().to_string().contains("gzip data cannot be"));
+}
+
+#[test]
+fn files_that_cannot_be_opened_are_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("none.csv");
+    let error = y().read_path(&path).unwrap_err();
+    assert!(error.is_io() && error.to_string().contains("none.csv"));
+    assert!(y().read_path(folder.path()).unwrap_err().is_io());
+    std::fs::write(&path, "a,y\n1,x\n").unwrap();
+    let error = y().read_path(&path).unwrap_err().to_string();
+    assert!(error.contains("none.csv, row 2, column `y`: `x`"), "{error}");
+}
