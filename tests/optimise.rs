@@ -265,7 +265,7 @@ fn an_ascent_that_overfits_is_stopped_and_returns_the_best_scored_point() {
         );
         assert!(stopped.steps < 500 && whole.steps == 2005 && last.step == 2005);
         assert!(best.score > last.score + 0.2, "the fit goes on to overfit");
-        assert!(last.estimate > -8.0 && best.estimate < -12.0, "{best:?} {last:?}");
+        assert!(last.estimate > best.estimate + 4.0, "{best:?} {last:?}");
         assert_eq!(whole.history[..stopped.history.len()], stopped.history);
         // The log density is that of the point, over all rows, and the best is not the highest.
         let density = likelihood.log_density(&stopped.q, &mut likelihood.workspace());

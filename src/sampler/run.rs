@@ -663,12 +663,14 @@ impl<'t, T: Target, A: Algorithm<&'t T>> Sampler<'t, T, A> {
         let n_own_stats = kernel.stat_names().len();
         let n_stats = STATS.len() + n_own_stats;
         // At the end chains are put behind the first one, which has room for all, and go one by one.
-        let chains = (self.chains.saturating_add(1), "chains (one is copied at a time)");
-        let numbers = (kept.dim().saturating_add(n_stats), "parameters and statistics");
-        let instead = "take fewer draws, `Sampler::thin` them, or `Sampler::keep` fewer parameters \
-                       and hand them to a recorder";
-        let size = [chains, (self.draws, "draws"), numbers];
-        memory::check::<f64>("draws", &size, instead)?;
+        if chain == 0 {
+            let chains = (self.chains.saturating_add(1), "chains (one is copied at a time)");
+            let numbers = (kept.dim().saturating_add(n_stats), "parameters and statistics");
+            let instead = "take fewer draws, `Sampler::thin` them, or `Sampler::keep` fewer \
+                           parameters and hand them to a recorder";
+            let size = [chains, (self.draws, "draws"), numbers];
+            memory::check::<f64>("draws", &size, instead)?;
+        }
         let rows = self.draws * if chain == 0 { self.chains } else { 1 };
         let values = Vec::with_capacity(rows * kept.dim());
         let stats = Vec::with_capacity(rows * n_stats);

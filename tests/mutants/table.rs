@@ -291,7 +291,7 @@ pub const MUTANTS: &[Mutant] = &[
     mutant(
         "SMMALA: no determinants",
         "src/sampler/smmala.rs",
-        &[("there.half_log_det() - here.half_log_det()", "0.0")],
+        &[("g_back.half_log_det() - g.half_log_det()", "0.0")],
         ("smmala", "both_metrics_leave_curved_targets_unchanged"),
     ),
     mutant(
