@@ -596,7 +596,7 @@ impl<'t, T: Target, A: Algorithm<&'t T>> Sampler<'t, T, A> {
             stopped: self.stop.clone(),
             error: None,
         };
-        let stored: Option<RunState<<A::Kernel as Kernel<&'t T>>::State, R::State>> = stored;
+        let stored: Option<RunState<_, _>> = stored;
         let Some(stored) = stored else {
             self.begin(recorder, chains, |_| None)?;
             saver.save(chains, recorder, *frozen, *seconds);
