@@ -29,11 +29,11 @@
 //! kappa = 1e8, or noise 1e-9 times as large as y. Centre and scale the features then.
 
 use ndarray::{Array1, Array2, ArrayView1, ArrayView2, s};
+use statrs::function::gamma::ln_gamma;
 
 use crate::Error;
 use crate::error::{finite, positive};
 use crate::linalg::svd::Svd;
-use crate::prior::{LogInverseGamma, Prior};
 use crate::rng::ChainRng;
 
 /// eta is searched for in [-LARGEST_ETA, LARGEST_ETA].
@@ -117,7 +117,45 @@ struct Direction {
 enum KnownNoise {
     /// eta.
     Fixed(f64),
-    Sampled(LogInverseGamma),
+    Sampled(InverseGamma),
+}
+
+/// tau^2 ~ IG(a, b), both positive, or the improper (0, 0).
+///
+/// The density is written out here rather than taken from [`crate::prior`], which this posterior is
+/// there to test.
+#[derive(Clone, Copy, Debug)]
+struct InverseGamma {
+    shape: f64,
+    scale: f64,
+}
+
+impl InverseGamma {
+    fn new(shape: f64, scale: f64) -> Result<Self, Error> {
+        for (name, value) in [("shape", shape), ("scale", scale)] {
+            let improper = shape == 0.0 && scale == 0.0;
+            if !(improper || value.is_finite() && value > 0.0) {
+                let name = format!("{name} of the inverse-gamma prior");
+                let allowed = "a finite number above 0 (or shape and scale both 0, improper)";
+                return Err(Error::argument(name, value, allowed));
+            }
+        }
+        Ok(Self { shape, scale })
+    }
+
+    fn is_proper(self) -> bool {
+        self.shape > 0.0
+    }
+
+    /// The log density of eta = log tau^2, which is that of tau^2 times d tau^2 / d eta = tau^2: with
+    /// v = e^eta, log [b^a / Gamma(a) v^-(a+1) e^(-b/v)] + log v. 0 if it is improper.
+    fn log_density(self, eta: f64) -> f64 {
+        if !self.is_proper() {
+            return 0.0;
+        }
+        let Self { shape, scale } = self;
+        shape * scale.ln() - ln_gamma(shape) - shape * eta - scale * (-eta).exp()
+    }
 }
 
 impl ConjugateRegression {
@@ -143,7 +181,7 @@ impl ConjugateRegression {
         let noise = match noise {
             Noise::Fixed(sd) => KnownNoise::Fixed(2.0 * positive("noise sd", sd)?.ln()),
             Noise::InverseGamma { shape, scale } => {
-                KnownNoise::Sampled(LogInverseGamma::new(shape, scale)?)
+                KnownNoise::Sampled(InverseGamma::new(shape, scale)?)
             }
         };
 
@@ -220,7 +258,7 @@ impl ConjugateRegression {
             };
             return Err(Error::argument("shape and scale of the inverse-gamma prior", 0, allowed));
         }
-        let log_joint = |eta: f64| self.log_marginal(eta) + prior.log_density(&[eta]);
+        let log_joint = |eta: f64| self.log_marginal(eta) + prior.log_density(eta);
         let modes = modes(log_joint)?;
         let (mode, peak) =
             modes.iter().copied().fold(modes[0], |m, x| if x.1 > m.1 { x } else { m });
