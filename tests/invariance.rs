@@ -42,6 +42,19 @@ fn mala() {
     }
 }
 
+/// In ten dimensions, where a small mistake in the ratio adds up: short steps, nearly all of which are
+/// accepted, and steps of which hardly half are.
+#[test]
+fn mala_with_small_and_with_large_steps() {
+    let target = GaussianTarget::standard(10).unwrap();
+    let setup = Invariance { replicates: 40_000, steps: 6, ..Invariance::default() };
+    for (step_size, accepted) in [(0.5, 0.9..1.0), (1.2, 0.4..0.6)] {
+        let mala = Mala { step_size, ..Mala::default() };
+        let report = setup.run(&target, &mala, |rng, q| target.draw(rng, q)).unwrap();
+        assert!(report.passes() && accepted.contains(&report.accept_rate), "{report}");
+    }
+}
+
 #[test]
 fn independence() {
     let target = correlated();

@@ -253,7 +253,7 @@ pub const MUTANTS: &[Mutant] = &[
         "MALA: nine tenths of the drift on the way back",
         "src/sampler/mala.rs",
         &[("z + 0.5 * step_size * (s + s_new)", "z + 0.5 * step_size * (s + 0.9 * s_new)")],
-        ("invariance", "mala"),
+        ("invariance", "mala_with_small_and_with_large_steps"),
     ),
     mutant(
         "MALA: the old gradient on the way back",
@@ -560,7 +560,7 @@ pub const MUTANTS: &[Mutant] = &[
         "predictive interval: without the noise",
         "src/predict/regression.rs",
         &[("self.interval(self.predictive_draws(), level)", "self.interval(self.mean(), level)")],
-        ("predict", "noise_hides_disagreement_and_is_summarised_apart"),
+        ("predict", "exact_posteriors_cover_what_they_should"),
     ),
     mutant(
         "CRPS: the spread counts twice",
