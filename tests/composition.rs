@@ -353,31 +353,22 @@ enum Update {
 
 use Update::{Add, Noise as AddNoise, Scale};
 
-/// The stationary variance of q under the updates, one after the other, again and again.
+/// The stationary variance of q under the updates, one after the other, again and again: an update
+/// x -> T x + noise takes the covariance P to T P T^T + that of the noise.
 fn stationary_variance(updates: &[Update]) -> f64 {
-    let mut covariance = [[0.0; 3]; 3];
+    let mut covariance = Array2::<f64>::zeros((3, 3));
     for _ in 0..5_000 {
         for update in updates {
+            let mut map = Array2::eye(3);
             match *update {
-                Add(to, from, c) => {
-                    for i in 0..3 {
-                        covariance[to][i] += c * covariance[from][i];
-                    }
-                    for row in &mut covariance {
-                        row[to] += c * row[from];
-                    }
-                }
-                Scale(x, c) => {
-                    for i in 0..3 {
-                        covariance[x][i] *= c;
-                        covariance[i][x] *= c;
-                    }
-                }
-                AddNoise(x, variance) => covariance[x][x] += variance,
+                Add(to, from, c) => map[(to, from)] = c,
+                Scale(x, c) => map[(x, x)] = c,
+                AddNoise(x, variance) => covariance[(x, x)] += variance,
             }
+            covariance = map.dot(&covariance).dot(&map.t());
         }
     }
-    covariance[0][0]
+    covariance[(0, 0)]
 }
 
 /// The overdamped step of Euler and Maruyama.

@@ -364,7 +364,8 @@ fn priors_have_the_densities_of_statrs() {
     let normal = reference::Normal::new(0.5, 2.0).unwrap();
     let uniform = reference::Uniform::new(-3.0, 4.0).unwrap();
     let inverse_gamma = reference::InverseGamma::new(2.5, 0.4).unwrap();
-    let cases: [(&dyn Prior, &dyn Fn(f64) -> f64); 5] = [
+    type Case<'a> = (&'a dyn Prior, &'a dyn Fn(f64) -> f64);
+    let cases: [Case; 5] = [
         (&Laplace::new(-1.0, 0.8).unwrap(), &|x| laplace.ln_pdf(x)),
         (&StudentT::new(3.0, 0.5, 1.2).unwrap(), &|x| student.ln_pdf(x)),
         (&Normal::new(0.5, 2.0).unwrap(), &|x| normal.ln_pdf(x)),

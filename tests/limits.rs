@@ -23,6 +23,11 @@ fn data() -> Dataset {
     Dataset::regression(x, y).unwrap()
 }
 
+fn classes() -> Dataset {
+    let x = Array2::from_shape_fn((30, 4), |(i, j)| ((2 * i + 5 * j) as f64).sin());
+    Dataset::classification(x, (0..30).map(|i| i % 3).collect(), ["a", "b", "c"]).unwrap()
+}
+
 fn posterior(data: &Dataset) -> Posterior<Mlp, Gaussian> {
     let priors = Priors::all(Normal::new(0.0, 1.0).unwrap());
     let network = Mlp::new(&[2, 3, 1], Activation::Tanh).unwrap();
@@ -32,7 +37,7 @@ fn posterior(data: &Dataset) -> Posterior<Mlp, Gaussian> {
 #[test]
 fn every_number_that_is_too_large_or_zero_is_refused_by_name() {
     let target = GaussianTarget::standard(2).unwrap();
-    let (data, classes) = (data(), bnn_mcmc::data::bundled::iris());
+    let (data, classes) = (data(), classes());
     let posterior = posterior(&data);
     let run = |s: Sampler<'_, GaussianTarget, Rwm>| s.run().map(drop);
     let new = || Sampler::new(&target, Rwm::default()).warmup(0).draws(1).chains(1);
@@ -244,7 +249,7 @@ fn inputs_to_predict_must_be_finite() {
     let q = vec![0.1; posterior.layout().dim()];
     let draws = Array3::from_elem((1, 4, q.len()), 0.1);
     let draws = Draws::new(posterior.layout().clone(), draws).unwrap();
-    let classes = bnn_mcmc::data::bundled::iris();
+    let classes = classes();
     let priors = Priors::all(Normal::new(0.0, 1.0).unwrap());
     let linear = logistic::multinomial(4, 3).unwrap();
     let iris = Posterior::new(linear, Categorical, &classes, priors).unwrap();
