@@ -664,7 +664,10 @@ impl<'t, T: Target, A: Algorithm<&'t T>> Sampler<'t, T, A> {
         let n_stats = STATS.len() + n_own_stats;
         // At the end chains are put behind the first one, which has room for all, and go one by one.
         if chain == 0 {
-            let chains = (self.chains.saturating_add(1), "chains (one is copied at a time)");
+            let chains = match self.chains {
+                1 => (1, "chain"),
+                n => (n.saturating_add(1), "chains (one is copied at a time)"),
+            };
             let numbers = (kept.dim().saturating_add(n_stats), "parameters and statistics");
             let instead = "take fewer draws, `Sampler::thin` them, or `Sampler::keep` fewer \
                            parameters and hand them to a recorder";

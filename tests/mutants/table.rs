@@ -553,7 +553,7 @@ pub const MUTANTS: &[Mutant] = &[
         "thermodynamic integration: no correction of the trapezoid rule",
         "src/evidence.rs",
         &[("sign * d * d / 12.0", "0.0 * sign")],
-        ("lib", "evidence::tests::the_corrected_rule_is_exact_for_cubics"),
+        ("lib", "evidence::tests::the_rules_are_exact_for_polynomials"),
     ),
     // Predictions.
     mutant(
