@@ -482,10 +482,9 @@ pub const MUTANTS: &[Mutant] = &[
         &[
             ("c.kernel.freeze()", "()"),
             (
-                "accept_prob += step.accept_prob.unwrap_or(f64::NAN)",
+                "so_far.steps += 1",
                 "{ let warmup = WarmupProgress { iteration: self.done[0], total: self.done[0] + 1 }; \
-                 self.kernel.adapt(&step, &self.point, warmup); \
-                 accept_prob += step.accept_prob.unwrap_or(f64::NAN) }",
+                 self.kernel.adapt(&step, &self.point, warmup); so_far.steps += 1 }",
             ),
         ],
         ("sampler_loop", "nothing_is_adapted_after_warm_up"),
