@@ -167,6 +167,8 @@ fn child_process() {
         ["folders"] => faults::folders_refuse_flushes(),
         #[cfg(target_os = "linux")]
         ["read_only"] => faults::nothing_can_be_written(),
+        #[cfg(target_os = "linux")]
+        ["moved"] => faults::a_file_is_moved_before_it_is_locked(),
         _ => panic!("{job}"),
     }
 }
@@ -379,6 +381,22 @@ mod faults {
         assert!(with_shim("folders").contains("folders"));
     }
 
+    /// The lock is then on a file that is no longer there.
+    pub fn a_file_is_moved_before_it_is_locked() {
+        let folder = faulty_folder();
+        order("moved");
+        let draws = run_on(folder.path(), 40, false).0.unwrap();
+        assert!(order("off"));
+        assert_same(&draws, &uninterrupted(40));
+        assert_eq!(held(&folder.path().join("run")), 40);
+        println!("moved");
+    }
+
+    #[test]
+    fn a_lock_on_a_file_that_was_moved_is_none() {
+        assert!(with_shim("moved").contains("moved"));
+    }
+
     /// EROFS, EACCES, EPERM (a file that is immutable).
     pub fn nothing_can_be_written() {
         for (error, on_disk) in [30, 13, 1].into_iter().flat_map(|e| [(e, false), (e, true)]) {
@@ -441,7 +459,7 @@ fn a_symbolic_link_stands_for_the_file_it_points_to() {
 
 #[test]
 fn rows_in_another_order_are_another_run() {
-    let x = ndarray::Array2::from_shape_fn((40, 2), |(i, j)| ((7 * i + 3 * j) as f64).sin());
+    let x = ndarray::Array2::from_shape_fn((400, 2), |(i, j)| ((7 * i + 3 * j) as f64).sin());
     let y = ndarray::Array1::from_iter(x.rows().into_iter().map(|r| r[0] - 2.0 * r[1]));
     let posterior = |order: &[usize]| {
         let rows = ndarray::Axis(0);
@@ -458,7 +476,7 @@ fn rows_in_another_order_are_another_run() {
             .checkpoint(folder.path().join("run"), Every::default())
             .run()
     };
-    let order: Vec<usize> = (0..40).collect();
+    let order: Vec<usize> = (0..400).collect();
     // Views of a target have its data.
     let whole = posterior(&order);
     let reference = Normal::new(0.0, 1.0).unwrap();
@@ -476,17 +494,20 @@ fn rows_in_another_order_are_another_run() {
     assert_eq!(gaussian().data_checksum(), None);
     run(&order, 20).unwrap();
     let mut other = order.clone();
-    other.swap(3, 30);
+    other.swap(380, 390);
     let error = run(&other, 30).expect_err("another order of rows").to_string();
     assert!(error.contains("`checksum of the data` is "), "{error}");
-    // A response at another input, while x is the same.
-    let (mut response, x) = (y.clone(), x.clone());
-    response.swap(0, 1);
-    let data = Dataset::regression(x, response).unwrap();
-    let priors = Priors::all(Normal::new(0.0, 1.0).unwrap());
-    let linear = Linear::new(2, 1).unwrap();
-    let other = Posterior::new(linear, Gaussian::fixed(0.5).unwrap(), &data, priors).unwrap();
-    assert_ne!(other.data_checksum(), Some(checksum));
+    // The response of another row while x is the same, and the other way about.
+    let (mut other_x, mut other_y) = (x.clone(), y.clone());
+    other_x.swap((380, 1), (390, 1));
+    other_y.swap(380, 390);
+    for (x, y) in [(x.clone(), other_y), (other_x, y.clone())] {
+        let data = Dataset::regression(x, y).unwrap();
+        let priors = Priors::all(Normal::new(0.0, 1.0).unwrap());
+        let linear = Linear::new(2, 1).unwrap();
+        let other = Posterior::new(linear, Gaussian::fixed(0.5).unwrap(), &data, priors).unwrap();
+        assert_ne!(other.data_checksum(), Some(checksum));
+    }
     assert_eq!(run(&order, 30).unwrap().n_draws(), 30);
 }
 

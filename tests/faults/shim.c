@@ -6,6 +6,7 @@
  *   /fault/done/K/ERRNO/THEN  the same, but a rename that fails has happened nevertheless
  *   /fault/folders/ERRNO      every fsync of a folder fails
  *   /fault/read_only/ERRNO    nothing can be opened for writing, created, renamed or deleted
+ *   /fault/moved              the next file that is locked is moved away the moment before
  *   /fault/off                no faults; the answer is EEXIST if call K was reached, else ENOENT
  * Flushes to the disk do nothing: only their answer is of interest.
  */
@@ -16,10 +17,11 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-static volatile long calls, at, then, error, fired, rename_happens, folders, read_only;
+static volatile long calls, at, then, error, fired, rename_happens, folders, read_only, moved;
 static volatile char watched[65536];
 
 static int is_watched(int fd) { return fd >= 0 && fd < (int)sizeof watched && watched[fd]; }
@@ -37,6 +39,7 @@ static int fails(void) {
 static int order(const char *path) {
     long reached = fired;
     calls = at = then = error = fired = rename_happens = folders = read_only = 0;
+    moved = strcmp(path, "/fault/moved") == 0;
     rename_happens = strncmp(path, "/fault/done", 11) == 0;
     sscanf(path, "/fault/arm/%ld/%ld/%ld", &at, &error, &then);
     sscanf(path, "/fault/done/%ld/%ld/%ld", &at, &error, &then);
@@ -109,6 +112,22 @@ int rename(const char *from, const char *to) {
     if (rename_happens) real(from, to);
     errno = reason;
     return -1;
+}
+
+int flock(int fd, int operation) {
+    int (*real)(int, int) = dlsym(RTLD_NEXT, "flock");
+    char name[64], path[4096], away[4200];
+    if (moved && is_watched(fd)) {
+        moved = 0;
+        fired = 1;
+        snprintf(name, sizeof name, "/proc/self/fd/%d", fd);
+        ssize_t n = readlink(name, path, sizeof path - 1);
+        path[n < 0 ? 0 : n] = 0;
+        snprintf(away, sizeof away, "%s.moved", path);
+        int (*move)(const char *, const char *) = dlsym(RTLD_NEXT, "rename");
+        move(path, away);
+    }
+    return real(fd, operation);
 }
 
 int unlink(const char *path) {
