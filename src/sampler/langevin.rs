@@ -49,7 +49,7 @@
 //! ```
 //!
 //! averaged over the places in an epoch, and h k/2 + h B V/2 where h k R is large. Measured in
-//! `tests/langevin.rs`.
+//! `tests/invariance/langevin.rs`.
 //!
 //! # Conventions
 //! `step_size` is the time step h, not a standard deviation as for Metropolis kernels: the noise of one

@@ -21,7 +21,7 @@
 //! Control variates change that, where there is one mode.
 //!
 //! Measured, on a line through 60 points with batches of 6 and curvatures of about 240: relative error of the
-//! posterior variances, 32 chains of 3,000 draws (`tests/langevin.rs` makes about half as many), standard error
+//! posterior variances, 32 chains of 3,000 draws (`tests/invariance/langevin.rs` makes about half as many), standard error
 //! 0.004, and 0.02 where the error is above 1. The last columns are [`Sghmc`](super::Sghmc) and
 //! [`Baoab`](super::Baoab) at friction 15.
 //!

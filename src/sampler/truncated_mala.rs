@@ -32,7 +32,7 @@
 //! is cheap these dominate (classes with 10 features and 60 rows: about three times MALA's step).
 //!
 //! When it pays: smallest bulk ESS of 80,000 draws, 4,000 iterations of warm-up, 4 chains; in
-//! brackets, per 1,000 evaluations of the density or its gradient (`tests/truncated.rs`, one seed):
+//! brackets, per 1,000 evaluations of the density or its gradient (`tests/invariance/truncated.rs`, one seed):
 //!
 //! | posterior | truncated MALA | MALA | RWM | NUTS |
 //! | --- | --- | --- | --- | --- |

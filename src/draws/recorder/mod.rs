@@ -70,7 +70,7 @@
 //! A checkpoint copies and encodes the kernel's state and the records in the same way. The most
 //! that a run of one chain holds at a time, loop and kernel, measured with the default
 //! preconditioner and a warm-up, without checkpoints and without what the target needs
-//! (`tests/recorders_memory.rs`): Langevin integrators on full gradients 6 vectors, random walk 11,
+//! (`tests/memory/runs.rs`): Langevin integrators on full gradients 6 vectors, random walk 11,
 //! MALA 14, HMC 15, NUTS 26 and 5 more for each doubling that `max_depth` allows. A dense
 //! preconditioner takes d vectors: not for networks.
 //!

@@ -23,7 +23,6 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-#[path = "mutants/table.rs"]
 mod table;
 
 use table::{MUTANTS, Mutant};
@@ -63,12 +62,17 @@ impl Mutant {
         (self.binary, self.test)
     }
 
-    /// The source file of a test: integration tests have a file each, unit tests are in the mutated file or
-    /// in the one that their path names.
+    /// The source file of a test, which its path names.
     fn test_file(&self) -> String {
-        match self.test.split("::tests::").next() {
-            Some(module) if self.binary == "lib" => format!("src/{}.rs", module.replace("::", "/")),
-            _ => format!("tests/{}.rs", self.binary),
+        match self.binary {
+            "lib" => {
+                let module = self.test.split("::tests::").next().unwrap_or_default();
+                format!("src/{}.rs", module.replace("::", "/"))
+            }
+            binary => {
+                let module = self.test.split("::").next().unwrap_or_default();
+                format!("tests/{binary}/{module}.rs")
+            }
         }
     }
 }

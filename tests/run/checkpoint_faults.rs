@@ -3,7 +3,7 @@
 //!
 //! More of it, with a report:
 //!
-//!     cargo test --release --test checkpoint_faults -- --ignored --nocapture
+//!     cargo test --release --test run checkpoint_faults:: -- --ignored --nocapture
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -145,7 +145,7 @@ const CHILD: &str = "BNN_MCMC_FAULT_CHILD";
 /// This program again, as a process of its own that does one job.
 fn child(job: &str, folder: &Path) -> Command {
     let mut command = Command::new(std::env::current_exe().unwrap());
-    command.args(["--exact", "child_process", "--nocapture"]);
+    command.args(["--exact", "checkpoint_faults::child_process", "--nocapture"]);
     command.env(CHILD, job).env("BNN_MCMC_FAULT_FOLDER", folder).stdout(Stdio::piped());
     command
 }

@@ -1,37 +1,9 @@
 //! Forward and backward passes allocate nothing once the workspace is there.
 
-use std::alloc::{GlobalAlloc, Layout, System};
-use std::cell::Cell;
-
 use bnn_mcmc::model::{Activation, Linear, Mlp, Model};
 use bnn_mcmc::tile::{Tile, TileMut, padded};
 
-thread_local! {
-    static COUNT: Cell<usize> = const { Cell::new(0) };
-}
-
-/// The system's allocator, counting the calls of each thread.
-struct Counting;
-
-// SAFETY: every call is passed on to the system's allocator unchanged.
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        COUNT.set(COUNT.get() + 1);
-        unsafe { System.alloc(layout) }
-    }
-    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
-        unsafe { System.dealloc(pointer, layout) }
-    }
-}
-
-#[global_allocator]
-static ALLOCATOR: Counting = Counting;
-
-fn allocations(run: impl FnOnce()) -> usize {
-    let before = COUNT.get();
-    run();
-    COUNT.get() - before
-}
+use crate::allocator::{allocations_of_thread as allocations, alone};
 
 fn check<M: Model>(model: &M, what: &str) {
     for rows in [1, 40, 64] {
@@ -50,7 +22,7 @@ fn check<M: Model>(model: &M, what: &str) {
 
 #[test]
 fn passes_allocate_nothing() {
-    assert_eq!(allocations(|| drop(std::hint::black_box(vec![1.0]))), 1); // the count works
+    let _alone = alone();
     check(&Linear::new(34, 2).unwrap(), "linear");
     for activation in Activation::ALL {
         let mlp = Mlp::new(&[5, 9, 30, 2], activation).unwrap().output_activation(activation);

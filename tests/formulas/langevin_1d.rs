@@ -4,7 +4,7 @@
 use bnn_mcmc::prelude::*;
 use bnn_mcmc::sampler::Algorithm;
 
-#[path = "../examples/shared/transition.rs"]
+#[path = "../../examples/shared/transition.rs"]
 mod transition;
 
 use transition::{Integrator, Potential, THREE_WELLS, exact, order, stationary};

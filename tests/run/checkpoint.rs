@@ -3,7 +3,7 @@
 //!
 //! A few processes are killed in every test run. A hundred, with a report:
 //!
-//!     cargo test --release --test checkpoint -- --ignored --nocapture
+//!     cargo test --release --test run checkpoint:: -- --ignored --nocapture
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -690,7 +690,7 @@ fn kill(kills: usize, seed: u64) {
     let mut files = Files::new();
     let spawn = |files: &Files| {
         Command::new(std::env::current_exe().unwrap())
-            .args(["--exact", "child_process"])
+            .args(["--exact", "checkpoint::child_process"])
             .env(CHILD, files.path())
             .stdout(Stdio::null())
             .spawn()

@@ -1,18 +1,11 @@
 //! Results that do not fit into memory are refused, with their size, before anything is allocated.
 
-use std::sync::{Mutex, MutexGuard};
-
 use bnn_mcmc::draws::recorder::ChainPlan;
 use bnn_mcmc::memory::set_limit;
 use bnn_mcmc::prelude::*;
 use ndarray::{Array1, Array2, Array3};
 
-/// The limit is one for the whole process: one test at a time sets it.
-static ONE: Mutex<()> = Mutex::new(());
-
-fn alone() -> MutexGuard<'static, ()> {
-    ONE.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
-}
+use crate::allocator::alone;
 
 fn data(rows: usize) -> Dataset {
     Dataset::regression(Array2::zeros((rows, 1)), Array1::zeros(rows)).unwrap()

@@ -1,57 +1,13 @@
 //! A run that keeps statistics only holds a few vectors as long as q, for any number of draws; and
 //! no built-in recorder allocates when it records.
 
-use std::alloc::{GlobalAlloc, Layout, System};
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicUsize, Ordering};
-
 use bnn_mcmc::draws::recorder::{ChainPlan, OneDraw};
 use bnn_mcmc::prelude::*;
 use bnn_mcmc::sampler::{Algorithm, Kernel, Step};
 use bnn_mcmc::target::Point;
 use ndarray::Array2;
 
-/// Bytes that are in use, the most that were, and the number of allocations.
-static LIVE: AtomicUsize = AtomicUsize::new(0);
-static PEAK: AtomicUsize = AtomicUsize::new(0);
-static COUNT: AtomicUsize = AtomicUsize::new(0);
-/// Tests of this file count the whole process, one after the other.
-static ALONE: Mutex<()> = Mutex::new(());
-
-struct Counting;
-
-fn add(bytes: usize) {
-    COUNT.fetch_add(1, Ordering::Relaxed);
-    PEAK.fetch_max(LIVE.fetch_add(bytes, Ordering::Relaxed) + bytes, Ordering::Relaxed);
-}
-
-// SAFETY: all calls are handed to the system's allocator unchanged.
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        add(layout.size());
-        unsafe { System.alloc(layout) }
-    }
-    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
-        LIVE.fetch_sub(layout.size(), Ordering::Relaxed);
-        unsafe { System.dealloc(pointer, layout) }
-    }
-    unsafe fn realloc(&self, pointer: *mut u8, layout: Layout, size: usize) -> *mut u8 {
-        add(size); // old and new exist together, at worst
-        LIVE.fetch_sub(layout.size(), Ordering::Relaxed);
-        unsafe { System.realloc(pointer, layout, size) }
-    }
-}
-
-#[global_allocator]
-static ALLOCATOR: Counting = Counting;
-
-/// The most memory that `f` had in use beyond what there was before it, in bytes.
-fn peak(f: impl FnOnce()) -> usize {
-    let before = LIVE.load(Ordering::Relaxed);
-    PEAK.store(before, Ordering::Relaxed);
-    f();
-    PEAK.load(Ordering::Relaxed).saturating_sub(before)
-}
+use crate::allocator::{alone, count, peak};
 
 /// N(0, 1) in d dimensions, without memory of its own.
 struct Standard(usize);
@@ -105,7 +61,7 @@ const D: usize = 50_000;
 fn vectors<R: Recorder<Standard>>(recorder: &R, draws: usize, keep: Keep, checkpoint: bool) -> f64 {
     let target = Standard(D);
     let folder = tempfile::tempdir().unwrap();
-    let bytes = peak(|| {
+    let (_, bytes) = peak(|| {
         let sampler = Sampler::new(&target, Plain).chains(1).warmup(5).draws(draws).keep(keep);
         let run = match checkpoint {
             true => {
@@ -121,7 +77,7 @@ fn vectors<R: Recorder<Standard>>(recorder: &R, draws: usize, keep: Keep, checkp
 
 #[test]
 fn statistics_alone_take_a_few_vectors() {
-    let _alone = ALONE.lock().unwrap();
+    let _alone = alone();
     // The pool of threads and other things that are set up once.
     vectors(&(), 20, Keep::Statistics, true);
     let few = |draws, checkpoint| vectors(&(), draws, Keep::Statistics, checkpoint);
@@ -155,7 +111,7 @@ fn statistics_alone_take_a_few_vectors() {
 /// their statistics.
 #[test]
 fn a_long_run_and_its_summary_take_a_small_multiple_of_the_draws() {
-    let _alone = ALONE.lock().unwrap();
+    let _alone = alone();
     let target = Standard(1);
     let (chains, draws) = (4, 250_001);
     let size = (8 * chains * draws * (1 + 6)) as f64;
@@ -163,9 +119,9 @@ fn a_long_run_and_its_summary_take_a_small_multiple_of_the_draws() {
         let sampler = Sampler::new(&target, Plain).chains(chains).warmup(5).draws(draws);
         sampler.threads(1).run().unwrap()
     };
-    let alone = peak(|| drop(run())) as f64 / size;
-    let with_summary = peak(|| drop(run().summary().unwrap())) as f64 / size;
-    let with_verdict = peak(|| drop(run().verdict().unwrap())) as f64 / size;
+    let alone = peak(|| drop(run())).1 as f64 / size;
+    let with_summary = peak(|| drop(run().summary().unwrap())).1 as f64 / size;
+    let with_verdict = peak(|| drop(run().verdict().unwrap())).1 as f64 / size;
     println!("run {alone:.3}, with summary {with_summary:.3}, with verdict {with_verdict:.3}");
     assert!((1.7..1.8).contains(&alone), "{alone}");
     assert!((2.0..4.0).contains(&with_summary), "{with_summary}");
@@ -175,7 +131,7 @@ fn a_long_run_and_its_summary_take_a_small_multiple_of_the_draws() {
 /// Peak of a run of one chain in vectors as long as q, with its warm-up.
 fn vectors_of<A: for<'t> Algorithm<&'t Standard>>(algorithm: A) -> f64 {
     let target = Standard(D);
-    let bytes = peak(|| {
+    let (_, bytes) = peak(|| {
         let sampler = Sampler::new(&target, algorithm).chains(1).warmup(50).draws(20);
         sampler.keep(Keep::Statistics).run().unwrap();
     });
@@ -184,7 +140,7 @@ fn vectors_of<A: for<'t> Algorithm<&'t Standard>>(algorithm: A) -> f64 {
 
 #[test]
 fn kernels_take_what_the_documentation_says() {
-    let _alone = ALONE.lock().unwrap();
+    let _alone = alone();
     vectors(&(), 20, Keep::Statistics, true);
     let small = 1e-3;
     let nuts = Nuts { max_depth: 5, ..Nuts::default() };
@@ -220,12 +176,12 @@ fn allocations<T: Target, R: Recorder<T>>(target: &T, recorder: &R) -> usize {
     let mut before = 0;
     for index in 0..30 {
         if index == 10 {
-            before = COUNT.load(Ordering::Relaxed);
+            before = count();
         }
         let draw = OneDraw { index, q: &q, log_density };
         recorder.record(&mut record, target, draw, &mut ws).unwrap();
     }
-    COUNT.load(Ordering::Relaxed) - before
+    count() - before
 }
 
 struct Allocating;
@@ -256,7 +212,7 @@ impl<T: Target> Recorder<T> for Allocating {
 
 #[test]
 fn recording_does_not_allocate() {
-    let _alone = ALONE.lock().unwrap();
+    let _alone = alone();
     let x = Array2::from_shape_fn((70, 2), |(i, j)| ((7 * i + 3 * j) as f64).sin());
     let class = (0..70).map(|i| i % 3).collect();
     let data = Dataset::classification(x, class, ["a", "b", "c"]).unwrap();

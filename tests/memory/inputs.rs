@@ -2,14 +2,11 @@
 //! numbers come back as they stand there, memory is bounded by the text, work grows in proportion to it, and
 //! nothing panics.
 //!
-//! The fuzz test on demand: `FUZZ_CASES=1000000 cargo test --release --test inputs -- --ignored --nocapture`.
+//! The fuzz test on demand: `FUZZ_CASES=1000000 cargo test --release --test memory inputs:: -- --ignored --nocapture`.
 
-use std::alloc::{GlobalAlloc, System};
 use std::collections::HashSet;
 use std::fmt::Write as _;
 use std::io::{Read, Write};
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
 
 use bnn_mcmc::data::{Columns, CsvData, CsvReader, Encoding, IdxReader};
@@ -22,45 +19,7 @@ use proptest::prelude::{Just, ProptestConfig, Strategy, prop, prop_oneof, propte
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
-/// Bytes that are in use, and the most that were.
-static LIVE: AtomicUsize = AtomicUsize::new(0);
-static PEAK: AtomicUsize = AtomicUsize::new(0);
-/// Tests of this file count the whole process, one after the other.
-static ALONE: Mutex<()> = Mutex::new(());
-
-struct Counting;
-
-fn add(bytes: usize) {
-    PEAK.fetch_max(LIVE.fetch_add(bytes, Ordering::Relaxed) + bytes, Ordering::Relaxed);
-}
-
-// SAFETY: all calls are handed to the system's allocator unchanged.
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: std::alloc::Layout) -> *mut u8 {
-        add(layout.size());
-        unsafe { System.alloc(layout) }
-    }
-    unsafe fn dealloc(&self, pointer: *mut u8, layout: std::alloc::Layout) {
-        LIVE.fetch_sub(layout.size(), Ordering::Relaxed);
-        unsafe { System.dealloc(pointer, layout) }
-    }
-    unsafe fn realloc(&self, pointer: *mut u8, layout: std::alloc::Layout, size: usize) -> *mut u8 {
-        add(size); // old and new exist together, at worst
-        LIVE.fetch_sub(layout.size(), Ordering::Relaxed);
-        unsafe { System.realloc(pointer, layout, size) }
-    }
-}
-
-#[global_allocator]
-static ALLOCATOR: Counting = Counting;
-
-/// What `f` returns, and the most memory that it had in use beyond what there was before it, in bytes.
-fn peak<T>(f: impl FnOnce() -> T) -> (T, usize) {
-    let before = LIVE.load(Ordering::Relaxed);
-    PEAK.store(before, Ordering::Relaxed);
-    let value = f();
-    (value, PEAK.load(Ordering::Relaxed).saturating_sub(before))
-}
+use crate::allocator::{alone, peak};
 
 fn gzip(bytes: &[u8]) -> Vec<u8> {
     let mut packed = GzEncoder::new(Vec::new(), Compression::fast());
@@ -86,7 +45,7 @@ fn names_read(names: &[&str]) -> Vec<String> {
 
 #[test]
 fn names_of_incomplete_and_interleaved_arrays_are_taken_literally() {
-    let _alone = ALONE.lock();
+    let _alone = alone();
     for names in [
         &["w[1]"][..],
         &["w[1]", "w[2]"],
@@ -153,7 +112,7 @@ proptest! {
         // Which parameters are kept, in which order: all in order, some in order, some in any.
         order in 0..3, seed in 0u64..1000, chains in 1usize..4, draws in 1usize..4,
     ) {
-        let _alone = ALONE.lock();
+        let _alone = alone();
         let mut random = ChaCha8Rng::seed_from_u64(seed);
         let mut seen = HashSet::new();
         let mut layout = Layout::new();
@@ -228,7 +187,7 @@ fn check_peak(what: &str, peak: usize, text: usize, times: f64) {
 
 #[test]
 fn tables_take_at_most_four_times_their_text() {
-    let _alone = ALONE.lock();
+    let _alone = alone();
     let read = |reader: &CsvReader, bytes: &[u8]| {
         let (data, most) = peak(|| reader.read(bytes).unwrap().dataset);
         (data.rows(), most)
@@ -275,7 +234,7 @@ fn tables_take_at_most_four_times_their_text() {
 
 #[test]
 fn what_is_refused_takes_no_more() {
-    let _alone = ALONE.lock();
+    let _alone = alone();
     let header = "a,y\n1,2\n";
     let long = 3_000_000;
     for (what, text) in [
@@ -302,7 +261,7 @@ fn what_is_refused_takes_no_more() {
 
 #[test]
 fn draws_take_at_most_four_times_their_text() {
-    let _alone = ALONE.lock();
+    let _alone = alone();
     for (parameters, rows) in [(1, 100_000), (20, 10_000)] {
         for turned in [false, true] {
             let mut text = String::from("chain,draw");
@@ -340,7 +299,7 @@ fn idx(sizes: &[u32], elements: &[u8]) -> Vec<u8> {
 
 #[test]
 fn images_take_their_bytes_and_the_data_set() {
-    let _alone = ALONE.lock();
+    let _alone = alone();
     let n = 3000;
     let pixels: Vec<u8> = (0..n * 400).map(|i| (i % 251) as u8).collect();
     let labels: Vec<u8> = (0..n).map(|i| (i % 10) as u8).collect();
@@ -363,7 +322,7 @@ fn images_take_their_bytes_and_the_data_set() {
 
 #[test]
 fn limits_hold_and_are_named_with_what_raises_them() {
-    let _alone = ALONE.lock();
+    let _alone = alone();
     // A table of 100 MB in 100 kB of gzip.
     let text = format!("a,y\n{}", "0,0\n".repeat(1 << 20));
     let packed = gzip(text.as_bytes());
@@ -414,7 +373,7 @@ fn limits_hold_and_are_named_with_what_raises_them() {
 
 #[test]
 fn many_chains_are_read_in_linear_work() {
-    let _alone = ALONE.lock();
+    let _alone = alone();
     let chains = 200_000;
     let mut text = String::from("chain,draw,a\n");
     for draw in 0..2 {
@@ -433,7 +392,7 @@ fn many_chains_are_read_in_linear_work() {
 
 #[test]
 fn many_columns_are_read_in_linear_work() {
-    let _alone = ALONE.lock();
+    let _alone = alone();
     let columns = 200_000;
     let join = |cell: &dyn Fn(usize) -> String, turned: bool| {
         let places = 0..columns;
@@ -711,7 +670,7 @@ fn fuzz(cases: usize, seed: u64) -> Tally {
 
 #[test]
 fn mutated_files_are_read_or_refused() {
-    let _alone = ALONE.lock();
+    let _alone = alone();
     let tally = fuzz(4_000, 1);
     println!("{tally:?}");
     // The files are near enough to valid ones for both ends.
@@ -721,7 +680,7 @@ fn mutated_files_are_read_or_refused() {
 #[test]
 #[ignore = "a million files: on demand"]
 fn a_million_mutated_files_are_read_or_refused() {
-    let _alone = ALONE.lock();
+    let _alone = alone();
     let variable = |name: &str, default| {
         std::env::var(name).map_or(default, |n| n.parse().expect("a whole number"))
     };

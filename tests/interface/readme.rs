@@ -18,8 +18,8 @@ fn blocks(text: &str) -> Vec<(&str, Vec<&str>)> {
 #[test]
 fn programs_are_whole_and_show_every_line() {
     for (file, text) in [
-        ("README.md", include_str!("../README.md")),
-        ("examples/README.md", include_str!("../examples/README.md")),
+        ("README.md", include_str!("../../README.md")),
+        ("examples/README.md", include_str!("../../examples/README.md")),
     ] {
         let mut programs = 0;
         for (info, lines) in blocks(text) {

@@ -72,7 +72,7 @@ struct Case {
 }
 
 fn golden() -> Vec<Case> {
-    let text = include_str!("golden/diagnostics.json");
+    let text = include_str!("../golden/diagnostics.json");
     let cases: Vec<Value> = serde_json::from_str(text).unwrap();
     let case = |c: &Value| {
         let chains: Vec<Vec<f64>> = c["draws"].as_array().unwrap().iter().map(numbers).collect();

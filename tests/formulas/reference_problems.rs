@@ -2,7 +2,7 @@
 //! implementation (float64, its own backpropagation): values at one point of each problem.
 
 #[allow(dead_code)]
-#[path = "../benches/problems/mod.rs"]
+#[path = "../../benches/problems/mod.rs"]
 mod problems;
 
 #[test]

@@ -14,7 +14,7 @@ use ndarray::{Array3, Axis};
 use serde_json::Value;
 
 #[allow(dead_code)]
-#[path = "../examples/eight_schools.rs"]
+#[path = "../../examples/eight_schools.rs"]
 mod eight_schools;
 
 use eight_schools::{EightSchools, Form};
@@ -25,7 +25,7 @@ const LIMIT: f64 = 5.0;
 const PRECISION: f64 = 0.02;
 
 fn reference(problem: &str) -> Value {
-    let text = include_str!("golden/numpyro_reference.json");
+    let text = include_str!("../golden/numpyro_reference.json");
     serde_json::from_str::<Value>(text).unwrap()[problem]["quantities"].take()
 }
 

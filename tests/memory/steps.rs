@@ -1,53 +1,17 @@
 //! No step allocates: neither a gradient, nor a transition, nor an adaptation outside the few
 //! iterations at which a window of the warm-up ends, nor what is kept of its predictions.
 
-use std::alloc::{GlobalAlloc, Layout, System};
-use std::cell::Cell;
-
 use bnn_mcmc::prelude::*;
 use bnn_mcmc::sampler::{
     Algorithm, Fisher, Kernel, LangevinGradient, Smmala, SoftAbs, WarmupProgress,
 };
 use bnn_mcmc::target::Point;
 
+use crate::allocator::{allocations_of_thread as allocations, alone};
+
 #[allow(dead_code)]
-#[path = "../benches/problems/mod.rs"]
+#[path = "../../benches/problems/mod.rs"]
 mod problems;
-
-thread_local! {
-    static COUNT: Cell<usize> = const { Cell::new(0) };
-}
-
-struct Counting;
-
-// SAFETY: all calls are handed to the system's allocator unchanged.
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        COUNT.with(|c| c.set(c.get() + 1));
-        unsafe { System.alloc(layout) }
-    }
-    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
-        unsafe { System.dealloc(pointer, layout) }
-    }
-    unsafe fn realloc(&self, pointer: *mut u8, layout: Layout, size: usize) -> *mut u8 {
-        COUNT.with(|c| c.set(c.get() + 1));
-        unsafe { System.realloc(pointer, layout, size) }
-    }
-}
-
-#[global_allocator]
-static ALLOCATOR: Counting = Counting;
-
-fn allocations(f: impl FnOnce()) -> usize {
-    let before = COUNT.with(Cell::get);
-    f();
-    COUNT.with(Cell::get) - before
-}
-
-#[test]
-fn the_counter_counts() {
-    assert_eq!(allocations(|| drop(std::hint::black_box(vec![0.0; 10]))), 1);
-}
 
 fn check<T: GradTarget, A: for<'t> Algorithm<&'t T>>(key: char, target: &T, algorithm: &A) {
     let target = &target;
@@ -104,6 +68,7 @@ where
 
 #[test]
 fn no_step_allocates() {
+    let _alone = alone();
     for preconditioner in
         [Preconditioner::DiagonalFromGradients, Preconditioner::Diagonal, Preconditioner::Dense]
     {
@@ -180,6 +145,7 @@ fn no_step_allocates() {
 
 #[test]
 fn adding_a_draw_of_probabilities_does_not_allocate() {
+    let _alone = alone();
     use bnn_mcmc::predict::uncertainty::RunningUncertainty;
     let mut running = RunningUncertainty::new(300, ["a", "b", "c"]).unwrap();
     let p = ndarray::Array2::from_elem((300, 3), 1.0 / 3.0);

@@ -1,0 +1,9 @@
+//! Densities, gradients, Hessians and models against formulas and numbers from elsewhere.
+
+mod conjugate_reference;
+mod gradients;
+mod langevin_1d;
+mod model;
+mod numpyro_reference;
+mod reference_problems;
+mod second_derivatives;

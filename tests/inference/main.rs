@@ -1,0 +1,9 @@
+//! What is said of draws: diagnostics, predictions, their calibration, evidence, exact posteriors.
+
+mod conjugate;
+mod diagnostics;
+mod distribution;
+mod evidence;
+mod predict;
+mod symmetry;
+mod uncertainty;

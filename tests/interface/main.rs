@@ -1,0 +1,5 @@
+//! What users hand in and read: data, limits of arguments, the programs of the READMEs.
+
+mod data;
+mod limits;
+mod readme;

@@ -1,0 +1,12 @@
+//! Every kernel leaves its target unchanged, and sabotaged copies do not.
+
+mod blocks;
+mod composition;
+mod hamiltonian;
+mod kernels;
+mod langevin;
+mod langevin_gradient;
+mod minibatch;
+mod power_posteriors;
+mod smmala;
+mod truncated;

@@ -1,0 +1,8 @@
+//! The loop: threads, stops, checkpoints, recorders, optimisation.
+
+mod checkpoint;
+mod checkpoint_faults;
+mod interrupted;
+mod optimise;
+mod recorders;
+mod sampler_loop;
