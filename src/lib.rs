@@ -109,6 +109,7 @@ pub mod predict;
 pub mod prelude;
 pub mod prior;
 pub mod rng;
+mod run;
 pub mod sampler;
 pub mod target;
 pub mod testing;

@@ -62,10 +62,11 @@
 //! points to, and have its name. `<path>.draws` holds the draws that all chains have made: an
 //! array `[draw, chain, kept parameter then statistic]` of little-endian f64 without a header, to
 //! which each checkpoint appends. `<path>` holds all the rest in CBOR (floats keep their bits, NaN
-//! too): what the run is; for each chain the random stream, the kernel's state, the position with
-//! its log density and gradient, counters, what [recorders](crate::draws::recorder) need to go on,
-//! and draws that other chains have not made yet; and length and CRC-32 of the draws. It begins
-//! with a magic number, the format's version, its length and its CRC-32.
+//! too), one item after the other: what the run is; length and CRC-32 of the draws, with the random
+//! stream of each chain, its position with log density and gradient, counters, and draws that other
+//! chains have not made yet; then for each chain the state of its kernel, and what
+//! [recorders](crate::draws::recorder) need to go on. It begins with a magic number, the format's
+//! version, its length and its CRC-32.
 //!
 //! A checkpoint appends new draws and flushes them to the disk, writes the new head to
 //! `<path>.tmp`, flushes it, and renames it over `<path>`. Killed in between, the run has the old
@@ -228,7 +229,7 @@ pub(crate) fn agree(a: f64, b: f64) -> bool {
 }
 
 const MAGIC: &[u8; 16] = b"bnn-mcmc run\r\n\x1a\n";
-const VERSION: u32 = 2;
+const VERSION: u32 = 3;
 /// Magic number, version, length of the payload, checksum of the payload.
 const HEADER: usize = 16 + 4 + 8 + 4;
 
@@ -259,14 +260,15 @@ pub(crate) struct Store {
 
 impl Store {
     /// Opens the checkpoint at `path` and checks that it is whole and that it is of this `run`.
-    /// Hands its draws over in rows of `width` numbers and returns its state; `None` if there is no
-    /// file. Changes nothing, except that it creates an empty file of draws in that case.
+    /// Hands its draws over in rows of `width` numbers and returns its state, with the states of kernels
+    /// that follow it; `None` if there is no file. Changes nothing, except that it creates an empty file of
+    /// draws in that case.
     pub fn open<S: DeserializeOwned>(
         path: &Path,
         run: Fingerprint,
         width: usize,
         row: impl FnMut(&[f64]),
-    ) -> Result<(Self, Option<S>), Error> {
+    ) -> Result<(Self, Option<(S, Vec<u8>)>), Error> {
         let path = followed(path);
         let beside = |suffix: &str| {
             let mut name = OsString::from(&path);
@@ -295,17 +297,17 @@ impl Store {
                 return Err(Error::checkpoint(draws_path, problem));
             }
             None => (0, None),
-            Some(Head { bytes, .. }) if length < bytes => {
+            Some((Head { bytes, .. }, _)) if length < bytes => {
                 let problem = format!("it is truncated: {length} bytes are left of {bytes}");
                 return Err(Error::checkpoint(draws_path, problem));
             }
-            Some(head) => {
+            Some((head, kernels)) => {
                 read_rows(&draws, head.bytes, width, row, &mut crc).map_err(refused)?;
                 if crc.clone().finalize() != head.crc {
                     let problem = "it is damaged: its checksum is wrong";
                     return Err(Error::checkpoint(draws_path, problem));
                 }
-                (head.bytes, Some(head.state))
+                (head.bytes, Some((head.state, kernels)))
             }
         };
         let store =
@@ -323,12 +325,13 @@ impl Store {
         (self.bytes / (8 * self.width as u64)) as usize
     }
 
-    /// Appends `rows` to the draws and makes `state` the one to resume from. If it fails, the
+    /// Appends `rows` to the draws and makes `state` and `kernels` what to resume from. If it fails, the
     /// previous checkpoint stays, or the new one is there and may not outlast a failure of the
     /// machine: [`rows`](Self::rows) says which.
     pub fn write<'a>(
         &mut self,
         state: &impl Serialize,
+        kernels: &[u8],
         rows: impl Iterator<Item = &'a [f64]>,
     ) -> Result<(), Error> {
         if is_at(&self.draws, &self.draws_path) == Some(false) {
@@ -337,7 +340,8 @@ impl Store {
         }
         let (bytes, crc) = self.append(rows).map_err(|e| Error::io(&self.draws_path, e))?;
         let head = Head { bytes, crc: crc.clone().finalize(), state };
-        let head = encode(&self.run, &head).map_err(|p| Error::checkpoint(&self.path, p))?;
+        let head =
+            encode(&self.run, &head, kernels).map_err(|p| Error::checkpoint(&self.path, p))?;
         self.replace_head(&head).map_err(|e| {
             let _ = fs::remove_file(&self.temporary_path);
             Error::io(&self.path, e)
@@ -516,11 +520,16 @@ fn read_rows(
     Ok(())
 }
 
-fn encode<S: Serialize>(run: &Fingerprint, head: &Head<S>) -> Result<Vec<u8>, String> {
+fn encode<S: Serialize>(
+    run: &Fingerprint,
+    head: &Head<S>,
+    kernels: &[u8],
+) -> Result<Vec<u8>, String> {
     let mut bytes = vec![0; HEADER];
-    let to_text = |e: ciborium::ser::Error<_>| format!("the state of a kernel has no form: {e}");
+    let to_text = |e: ciborium::ser::Error<_>| format!("the state of a chain has no form: {e}");
     ciborium::into_writer(run, &mut bytes).map_err(to_text)?;
     ciborium::into_writer(head, &mut bytes).map_err(to_text)?;
+    bytes.extend_from_slice(kernels);
     let (header, payload) = bytes.split_at_mut(HEADER);
     header[..16].copy_from_slice(MAGIC);
     header[16..20].copy_from_slice(&VERSION.to_le_bytes());
@@ -529,8 +538,11 @@ fn encode<S: Serialize>(run: &Fingerprint, head: &Head<S>) -> Result<Vec<u8>, St
     Ok(bytes)
 }
 
-/// The head in `bytes`, or what is wrong with them.
-fn decode<S: DeserializeOwned>(bytes: &[u8], run: &Fingerprint) -> Result<Head<S>, String> {
+/// The head in `bytes` and the states of kernels behind it, or what is wrong with them.
+fn decode<S: DeserializeOwned>(
+    bytes: &[u8],
+    run: &Fingerprint,
+) -> Result<(Head<S>, Vec<u8>), String> {
     if bytes.is_empty() {
         return Err("it is empty".into());
     }
@@ -563,7 +575,8 @@ fn decode<S: DeserializeOwned>(bytes: &[u8], run: &Fingerprint) -> Result<Head<S
     if let Some(differences) = found.differences(run) {
         return Err(format!("it belongs to another run: {differences}"));
     }
-    ciborium::from_reader(&mut payload).map_err(unreadable)
+    let head = ciborium::from_reader(&mut payload).map_err(unreadable)?;
+    Ok((head, payload.to_vec()))
 }
 
 #[cfg(test)]
@@ -640,14 +653,15 @@ mod tests {
     fn floats_keep_their_bits() {
         let bits = [0, 1 << 63, f64::NAN.to_bits() | 12345, 0x7ff0_0000_0000_0001, 1, u64::MAX];
         let state: Vec<f64> = bits.iter().map(|b| f64::from_bits(*b)).collect();
-        let bytes = encode(&run_of(&1), &Head { bytes: 0, crc: 0, state }).unwrap();
-        let back: Head<Vec<f64>> = decode(&bytes, &run_of(&1)).unwrap();
+        let bytes = encode(&run_of(&1), &Head { bytes: 0, crc: 0, state }, b"kernels").unwrap();
+        let (back, kernels): (Head<Vec<f64>>, _) = decode(&bytes, &run_of(&1)).unwrap();
+        assert_eq!(kernels, b"kernels");
         assert!(back.state.iter().map(|x| x.to_bits()).eq(bits));
     }
 
     #[test]
     fn heads_that_are_not_whole_are_refused() {
-        let bytes = encode(&run_of(&1), &Head { bytes: 0, crc: 0, state: "state" }).unwrap();
+        let bytes = encode(&run_of(&1), &Head { bytes: 0, crc: 0, state: "state" }, &[7]).unwrap();
         let problem = |bytes: &[u8]| match decode::<String>(bytes, &run_of(&1)) {
             Ok(_) => String::new(),
             Err(problem) => problem,

@@ -9,7 +9,8 @@ use super::Ascent;
 use crate::Error;
 use crate::error::positive;
 use crate::rng::ChainRng;
-use crate::sampler::{GradSource, GradStream, Init, check_layout};
+use crate::run::check_layout;
+use crate::sampler::{GradSource, GradStream, Init};
 use crate::target::{LogDensity, Point, Target};
 
 /// The part of a chain's random stream that minibatches are drawn from: no sampler reads it.
@@ -181,7 +182,7 @@ where
     A: Ascent,
     A::Source: GradSource<T>,
 {
-    check_layout(target)?;
+    check_layout(target.dim(), &target.layout())?;
     let mut fits = Vec::new();
     if chains == 0 || fits.try_reserve_exact(chains).is_err() {
         let allowed = "at least 1, and as many as fit into memory";

@@ -67,7 +67,6 @@ pub mod on_blocks;
 pub mod pcn;
 pub mod power_posteriors;
 pub mod preconditioner;
-mod run;
 pub mod rwm;
 pub mod sghmc;
 pub mod sgld;
@@ -93,10 +92,6 @@ pub use on_blocks::{OnBlocks, OnBlocksKernel};
 pub use pcn::{Pcn, PcnKernel};
 pub use power_posteriors::{Ladder, LadderReport, PowerPosteriors, PowerPosteriorsKernel, Swaps};
 pub use preconditioner::{Preconditioner, Scale};
-pub(crate) use run::check_layout;
-#[cfg(feature = "progress")]
-pub use run::progress_bar;
-pub use run::{Init, Phase, Progress, Sampler, StopHandle};
 pub use rwm::{Rwm, RwmKernel};
 pub use sghmc::{Sghmc, SghmcIntegrator};
 pub use sgld::Sgld;
@@ -105,6 +100,9 @@ pub use truncated_mala::{TruncatedMala, TruncatedMalaKernel};
 
 pub use crate::draws::Keep;
 pub use crate::draws::checkpoint::Every;
+#[cfg(feature = "progress")]
+pub use crate::run::progress_bar;
+pub use crate::run::{Init, Phase, Progress, Sampler, StopHandle};
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};

@@ -6,7 +6,8 @@ use statrs::function::erf::erfc;
 
 use crate::Error;
 use crate::rng::ChainRng;
-use crate::sampler::{Algorithm, Kernel, check_layout};
+use crate::run::check_layout;
+use crate::sampler::{Algorithm, Kernel};
 use crate::target::{Point, Target};
 
 /// More steps than a test can make in a reasonable time.
@@ -123,7 +124,7 @@ impl Invariance {
         algorithm: &A,
         draw: impl Fn(&mut ChainRng, &mut [f64]),
     ) -> Result<InvarianceReport, Error> {
-        check_layout(target)?;
+        check_layout(target.dim(), &target.layout())?;
         if !(1..=MOST_STEPS).contains(&self.steps) {
             return Err(Error::argument("steps", self.steps, format!("1 to {MOST_STEPS}")));
         }

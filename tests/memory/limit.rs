@@ -66,7 +66,10 @@ fn draws_and_records_are_summed_over_chains() {
         Sampler::new(&posterior, Rwm::default()).chains(chains).warmup(10).draws(1000).run()
     };
     assert!(run(1).is_ok());
-    refused(run(4), "`draws` is 5 chains (one is copied at a time) x 1000 draws");
+    refused(
+        run(4),
+        "`draws` is 5 chains (one more than there are, since one is copied at a time) x 1000 draws",
+    );
     refused(run(4), "`Sampler::keep` fewer parameters");
     refused(run(usize::MAX), "`chains` is");
 

@@ -481,13 +481,13 @@ pub const MUTANTS: &[Mutant] = &[
     // Adaptation.
     mutant(
         "warm-up: adaptation goes on after it",
-        "src/sampler/run.rs",
+        "src/run/chain.rs",
         &[
-            ("c.kernel.freeze()", "()"),
+            ("self.kernel.freeze()", "()"),
             (
-                "so_far.steps += 1",
-                "{ let warmup = WarmupProgress { iteration: self.done[0], total: self.done[0] + 1 }; \
-                 self.kernel.adapt(&step, &self.point, warmup); so_far.steps += 1 }",
+                "at.unfinished.add(&step)",
+                "{ let warmup = WarmupProgress { iteration: at.done[0], total: at.done[0] + 1 }; \
+                 self.kernel.adapt(&step, &at.point, warmup); at.unfinished.add(&step) }",
             ),
         ],
         ("run", "sampler_loop::nothing_is_adapted_after_warm_up"),

@@ -544,7 +544,7 @@ fn damaged_and_foreign_files_are_refused_and_left_alone() {
     }
     let mut newer = head.clone();
     newer[16] += 1;
-    check(&files.path(), &newer, "its format has version 3, this crate reads 2");
+    check(&files.path(), &newer, "its format has version 4, this crate reads 3");
 
     // One of the two files alone.
     std::fs::remove_file(files.draws()).unwrap();

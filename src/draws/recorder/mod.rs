@@ -177,7 +177,7 @@ pub trait Recorder<T: Target>: Sync {
     type Record: Send;
 
     /// All that a record depends on, for checkpoints.
-    type State: Serialize + DeserializeOwned;
+    type State: Serialize + DeserializeOwned + Send;
 
     /// Its name, which checkpoints hold: one of another name is refused. Keep it, wherever the type
     /// moves.

@@ -1,0 +1,259 @@
+//! One chain.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use super::progress::Phase;
+use super::rounds::Ending;
+use crate::Error;
+use crate::draws::Divergence;
+use crate::draws::keep::Kept;
+use crate::draws::recorder::{ChainPlan, OneDraw, Recorder};
+use crate::rng::ChainRng;
+use crate::sampler::{Kernel, Step, WarmupProgress};
+use crate::target::{LogDensity, Point, Target};
+
+/// A chain as the loop sees it, whatever its target, kernel and recorder are.
+pub(super) trait Chain: Send {
+    fn data(&self) -> &ChainData;
+    fn data_mut(&mut self) -> &mut ChainData;
+
+    /// Begins the record, or goes on with the one of the checkpoint that was read.
+    fn begin(&mut self, plan: ChainPlan) -> Result<(), Error>;
+
+    /// Goes on to `end` iterations or draws of a phase of `total`.
+    fn advance(&mut self, phase: Phase, end: usize, total: usize, ending: &Ending);
+
+    /// Ends the adaptation of the kernel.
+    fn freeze(&mut self);
+
+    /// Evaluates the log density at the position, for a checkpoint.
+    fn evaluate(&mut self);
+
+    /// Appends the states of kernel and record in CBOR.
+    fn write(&self, out: &mut Vec<u8>) -> Result<(), Error>;
+
+    /// Takes up what [`write`](Self::write) wrote, from the beginning of `bytes`, which is cut off.
+    fn read(&mut self, bytes: &mut &[u8]) -> Result<(), String>;
+
+    /// What the kernel says of the whole run.
+    fn report(&self) -> BTreeMap<String, Vec<f64>>;
+}
+
+/// What of a chain does not depend on the types of target, kernel and recorder.
+pub(super) struct ChainData {
+    /// Its number.
+    pub index: usize,
+    /// How many coordinates of each draw are kept.
+    pub kept: usize,
+    /// The statistics of each draw.
+    pub n_stats: usize,
+    pub values: Vec<f64>,
+    pub stats: Vec<f64>,
+    /// Why the chain cannot go on: its recorder failed, or something panicked.
+    pub failure: Option<Error>,
+    pub at: Place,
+}
+
+/// Where a chain is and what it has counted: what a checkpoint holds of it besides its draws and the states
+/// of kernel and record.
+#[derive(Clone, Serialize, Deserialize)]
+pub(super) struct Place {
+    pub rng: ChainRng,
+    pub point: Point,
+    /// The log density at the position of the last checkpoint, by [`Target::log_density`]: what a
+    /// kernel has stored may come from another method, and differ by rounding.
+    pub log_density: LogDensity,
+    /// Iterations of warm-up, and draws.
+    pub done: [usize; 2],
+    /// The next draw, if the run was stopped within it.
+    pub unfinished: Unfinished,
+    /// Divergent transitions in warm-up and in sampling.
+    pub divergences: [u64; 2],
+    /// The first of those in sampling.
+    pub diverged: Vec<Divergence>,
+    pub warmup_gradients: u64,
+}
+
+/// The steps so far of a draw that takes several.
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
+pub(super) struct Unfinished {
+    steps: usize,
+    accept_prob: f64,
+    accepted: f64,
+    divergent: u64,
+    gradients: u64,
+}
+
+impl ChainData {
+    /// Values and statistics of draw `d`.
+    pub fn row(&self, d: usize) -> [&[f64]; 2] {
+        [
+            &self.values[d * self.kept..][..self.kept],
+            &self.stats[d * self.n_stats..][..self.n_stats],
+        ]
+    }
+
+    /// Values and statistics of all draws from `first` on.
+    pub fn rows_from(&self, first: usize) -> [&[f64]; 2] {
+        [&self.values[first * self.kept..], &self.stats[first * self.n_stats..]]
+    }
+
+    /// Drops all draws but the first `draws`.
+    pub fn truncate(&mut self, draws: usize) {
+        self.values.truncate(draws.saturating_mul(self.kept));
+        self.stats.truncate(draws.saturating_mul(self.n_stats));
+    }
+}
+
+/// A chain of kernel `K` on target `T`, whose draws the recorder `R` sees.
+pub(super) struct TypedChain<'r, 't, T: Target, K, R: Recorder<T>> {
+    pub data: ChainData,
+    pub target: &'t T,
+    pub kernel: K,
+    pub ws: <&'t T as Target>::Workspace,
+    pub kept: &'r Kept,
+    /// Steps of a draw.
+    pub thin: usize,
+    pub recorder: &'r R,
+    /// What the recorder made of the draws; begun before the first.
+    pub record: Option<R::Record>,
+    /// The state of the record in the checkpoint that the run goes on from.
+    pub resumed: Option<R::State>,
+}
+
+impl<'t, T: Target, K: Kernel<&'t T>, R: Recorder<T>> TypedChain<'_, 't, T, K, R> {
+    fn step(&mut self) -> Step {
+        let at = &mut self.data.at;
+        self.kernel.step(&self.target, &mut at.point, &mut self.ws, &mut at.rng)
+    }
+
+    fn warm_up(&mut self, total: usize) {
+        let step = self.step();
+        let at = &mut self.data.at;
+        at.divergences[0] += u64::from(step.divergent);
+        at.warmup_gradients += u64::from(step.gradient_evals);
+        let iteration = at.done[0];
+        self.kernel.adapt(&step, &at.point, WarmupProgress { iteration, total });
+        at.done[0] += 1;
+    }
+
+    /// Makes the next draw, or a part of it if the run ends within it.
+    fn draw(&mut self, ending: &Ending) {
+        while self.data.at.unfinished.steps < self.thin {
+            if self.data.at.unfinished.steps > 0 && ending.has_come() {
+                return;
+            }
+            let step = self.step();
+            let at = &mut self.data.at;
+            if step.divergent && at.diverged.len() < Divergence::kept(at.point.q().len()) {
+                let mut position = at.point.q().to_vec();
+                self.kernel.diverged_at(&mut position);
+                let (chain, draw) = (self.data.index, at.done[1]);
+                at.diverged.push(Divergence { chain, draw, position });
+            }
+            at.unfinished.add(&step);
+        }
+        let ChainData { at, values, stats, n_stats, failure, .. } = &mut self.data;
+        let Unfinished { accept_prob, accepted, divergent, gradients, .. } =
+            std::mem::take(&mut at.unfinished);
+        at.divergences[1] += divergent;
+        // Known, unless the kernel works on estimates (minibatches) or noise alone.
+        let density = at.point.eval(self.target, &mut self.ws);
+        self.kept.slices(at.point.q()).for_each(|q| values.extend_from_slice(q));
+        let first = stats.len();
+        stats.extend_from_slice(&[
+            density.likelihood,
+            density.prior,
+            accept_prob / self.thin as f64,
+            accepted / self.thin as f64,
+            divergent as f64,
+            gradients as f64,
+        ]);
+        let own = stats.len();
+        stats.resize(first + *n_stats, f64::NAN);
+        self.kernel.stats(&mut stats[own..]);
+        if let Some(record) = &mut self.record {
+            let draw = OneDraw { index: at.done[1], q: at.point.q(), log_density: density };
+            if let Err(error) = self.recorder.record(record, self.target, draw, &mut self.ws) {
+                *failure = Some(error);
+                ending.fail();
+            }
+        }
+        at.done[1] += 1;
+    }
+}
+
+impl Unfinished {
+    fn add(&mut self, step: &Step) {
+        self.steps += 1;
+        self.accept_prob += step.accept_prob.unwrap_or(f64::NAN);
+        self.accepted += f64::from(u8::from(step.accepted));
+        self.divergent += u64::from(step.divergent);
+        self.gradients += u64::from(step.gradient_evals);
+    }
+}
+
+impl<'t, T: Target, K: Kernel<&'t T>, R: Recorder<T>> Chain for TypedChain<'_, 't, T, K, R> {
+    fn data(&self) -> &ChainData {
+        &self.data
+    }
+
+    fn data_mut(&mut self) -> &mut ChainData {
+        &mut self.data
+    }
+
+    fn begin(&mut self, plan: ChainPlan) -> Result<(), Error> {
+        self.record = Some(self.recorder.begin(self.target, plan, self.resumed.take())?);
+        Ok(())
+    }
+
+    fn advance(&mut self, phase: Phase, end: usize, total: usize, ending: &Ending) {
+        while self.data.at.done[phase as usize] < end && !ending.has_come() {
+            match phase {
+                Phase::Warmup => self.warm_up(total),
+                Phase::Sampling => self.draw(ending),
+            }
+        }
+    }
+
+    fn freeze(&mut self) {
+        self.kernel.freeze();
+    }
+
+    fn evaluate(&mut self) {
+        let at = &mut self.data.at;
+        at.log_density = self.target.log_density(at.point.q(), &mut self.ws);
+    }
+
+    fn write(&self, out: &mut Vec<u8>) -> Result<(), Error> {
+        let record = self.record.as_ref().map(|record| self.recorder.state(record)).transpose()?;
+        to_cbor("kernel", &self.kernel.state(), out)?;
+        to_cbor("record", &record, out)
+    }
+
+    fn read(&mut self, bytes: &mut &[u8]) -> Result<(), String> {
+        self.kernel.restore(from_cbor(bytes)?);
+        self.resumed = from_cbor(bytes)?;
+        Ok(())
+    }
+
+    fn report(&self) -> BTreeMap<String, Vec<f64>> {
+        self.kernel.report().into_iter().collect()
+    }
+}
+
+fn to_cbor(what: &str, state: &impl Serialize, out: &mut Vec<u8>) -> Result<(), Error> {
+    ciborium::into_writer(state, out).map_err(|e| {
+        Error::argument(
+            format!("state of the {what}"),
+            "one that serde refuses",
+            format!("data: {e}"),
+        )
+    })
+}
+
+fn from_cbor<S: serde::de::DeserializeOwned>(bytes: &mut &[u8]) -> Result<S, String> {
+    ciborium::from_reader(bytes).map_err(|e| format!("its content does not fit this run: {e}"))
+}

@@ -1,0 +1,284 @@
+//! The rounds in which chains advance, with what happens between them.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Instant;
+
+use rayon::prelude::*;
+
+use super::chain::Chain;
+use super::progress::{Phase, Progress, StopHandle};
+use super::saver::{Checkpoint, Saver};
+use crate::Error;
+use crate::draws::RunInfo;
+use crate::draws::recorder::ChainPlan;
+use crate::error::caught;
+use crate::memory;
+
+/// Iterations of a round, if they take no more than half a second.
+const LEAST_ROUND: usize = 8;
+
+/// The sizes of a run and its seed.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Sizes {
+    pub chains: usize,
+    pub warmup: usize,
+    pub draws: usize,
+    pub thin: usize,
+    pub seed: u64,
+}
+
+impl Sizes {
+    /// Checks what every run needs, and that what chains of `dim` parameters take besides their draws fits
+    /// into memory.
+    pub fn check(&self, dim: usize) -> Result<(), Error> {
+        /// Numbers that a chain takes besides vectors as long as q, at least.
+        const LOOP: usize = 128;
+        let each = (VECTORS.saturating_mul(dim).saturating_add(LOOP), "numbers for each");
+        memory::check::<f64>("chains", &[(self.chains, "chains"), each], "take fewer chains")
+    }
+
+    /// Room for the rows of one chain, `width` numbers each. At the end chains are put behind the first one,
+    /// which has room for all, and go one by one.
+    pub fn rows(&self, chain: usize, width: usize) -> Result<Vec<f64>, Error> {
+        let rows = self.draws.saturating_mul(if chain == 0 { self.chains } else { 1 });
+        let mut room = Vec::new();
+        room.try_reserve_exact(rows.saturating_mul(width)).map_err(|_| {
+            let found = format!("{rows} rows of {width} numbers, more than the system gives");
+            Error::argument("draws", found, "smaller: take fewer draws")
+        })?;
+        Ok(room)
+    }
+}
+
+/// The vectors as long as q that a chain takes at least.
+pub(super) const VECTORS: usize = 3;
+
+/// When chains end before they are done: the run was asked to, or one of them cannot go on, since its
+/// recorder failed or something panicked. From then on no checkpoint is written.
+#[derive(Default)]
+pub(super) struct Ending {
+    stop: StopHandle,
+    failed: AtomicBool,
+}
+
+impl Ending {
+    pub fn new(stop: StopHandle) -> Self {
+        Self { stop, failed: AtomicBool::new(false) }
+    }
+
+    pub fn fail(&self) {
+        self.failed.store(true, Ordering::Relaxed);
+    }
+
+    pub fn has_failed(&self) -> bool {
+        self.failed.load(Ordering::Relaxed)
+    }
+
+    pub fn has_come(&self) -> bool {
+        self.stop.is_stopped() || self.has_failed()
+    }
+}
+
+pub(super) type Report<'r> = Box<dyn FnMut(&Progress) + 'r>;
+
+/// A run, but for its chains.
+pub(super) struct Rounds {
+    pub sizes: Sizes,
+    pub ending: Ending,
+    pub pool: Option<rayon::ThreadPool>,
+    pub began: Instant,
+    /// [`ChainPlan::run`].
+    pub id: u32,
+    /// The number of parameters of the target.
+    pub parameters: usize,
+}
+
+impl Rounds {
+    /// Runs the chains to their end. A panic is an error if no chain has made a draw.
+    pub fn run(
+        self,
+        chains: &mut [&mut dyn Chain],
+        checkpoint: Option<Checkpoint>,
+        mut on_progress: Option<Report>,
+    ) -> Result<RunInfo, Error> {
+        let (mut frozen, mut seconds) = (false, [0.0; 2]);
+        let mut saver = caught("the beginning of the run", || match checkpoint {
+            None => self.begin(chains).map(|()| None),
+            Some(checkpoint) => {
+                Saver::open(checkpoint, &self, chains, &mut frozen, &mut seconds).map(Some)
+            }
+        })??;
+        // Of what is not part of one chain: progress reports and checkpoints.
+        let mut panic = None;
+        let mut clock = Instant::now();
+        let mut lap = || std::mem::replace(&mut clock, Instant::now()).elapsed().as_secs_f64();
+        for (phase, total) in
+            [(Phase::Warmup, self.sizes.warmup), (Phase::Sampling, self.sizes.draws)]
+        {
+            let p = phase as usize;
+            let (mut done, mut round) = (least_done(chains, p), 1);
+            while done < total && panic.is_none() && !self.ending.has_come() {
+                let round_began = Instant::now();
+                let room = saver.as_ref().map_or(usize::MAX, Saver::until_due);
+                let end = total.min(done.saturating_add(round.min(room)));
+                self.each(chains, &|chain| chain.advance(phase, end, total, &self.ending));
+                let advanced = end - done;
+                done = least_done(chains, p);
+                let factor = 0.02 / round_began.elapsed().as_secs_f64().max(1e-6);
+                // Some iterations at least, so that trajectories of different length even out and no
+                // thread waits long for the others, unless they are slow.
+                let within = |s: f64| advanced as f64 * s / 0.02 * factor;
+                let least = (within(0.5) as usize).clamp(1, LEAST_ROUND);
+                round = (within(0.02).min(8.0 * advanced as f64) as usize).max(least);
+                seconds[p] += lap();
+                if let Some(saver) = &mut saver
+                    && saver.is_due(advanced)
+                {
+                    panic = self.save(saver, chains, frozen, seconds).err();
+                }
+                if let Some(report) = &mut on_progress {
+                    let progress = Progress {
+                        phase,
+                        done,
+                        total,
+                        divergences: chains.iter().map(|c| c.data().at.divergences[p]).sum(),
+                        elapsed: self.began.elapsed(),
+                        checkpoint_failed: saver.as_ref().is_some_and(|s| s.error.is_some()),
+                    };
+                    panic = panic.or(caught("the progress report", || report(&progress)).err());
+                }
+            }
+            if phase == Phase::Warmup && done >= total && !frozen {
+                chains.iter_mut().for_each(|chain| {
+                    guard(*chain, &self.ending, &|chain| chain.freeze());
+                });
+                frozen = true;
+            }
+            seconds[p] += lap();
+        }
+        if let Some(saver) = &mut saver
+            && saver.is_behind()
+        {
+            panic = panic.or(self.save(saver, chains, frozen, seconds).err());
+        }
+        self.info(chains, saver, seconds, panic)
+    }
+
+    /// Begins the records of all chains.
+    pub fn begin(&self, chains: &mut [&mut dyn Chain]) -> Result<(), Error> {
+        let Sizes { chains: n, draws, .. } = self.sizes;
+        for chain in chains {
+            let chain_plan =
+                ChainPlan { chain: chain.data().index, chains: n, draws, run: self.id };
+            chain.begin(chain_plan)?;
+        }
+        Ok(())
+    }
+
+    /// Does `work` on all chains, on the threads of the run.
+    fn each(&self, chains: &mut [&mut dyn Chain], work: &(dyn Fn(&mut dyn Chain) + Sync)) {
+        let guarded = |chain: &mut &mut dyn Chain| guard(*chain, &self.ending, work);
+        match &self.pool {
+            Some(pool) => pool.install(|| chains.par_iter_mut().for_each(guarded)),
+            None => chains.par_iter_mut().for_each(guarded),
+        }
+    }
+
+    /// Writes a checkpoint, unless a chain failed. The error is a panic.
+    fn save(
+        &self,
+        saver: &mut Saver,
+        chains: &mut [&mut dyn Chain],
+        frozen: bool,
+        seconds: [f64; 2],
+    ) -> Result<(), Error> {
+        if !self.ending.has_failed() {
+            self.each(chains, &|chain| chain.evaluate());
+        }
+        if self.ending.has_failed() {
+            return Ok(());
+        }
+        let saved = caught("the checkpoint", || saver.save(chains, frozen, seconds));
+        if saved.is_err() {
+            self.ending.fail();
+        }
+        saved
+    }
+
+    /// How the run ended.
+    fn info(
+        &self,
+        chains: &mut [&mut dyn Chain],
+        saver: Option<Saver>,
+        [warmup_seconds, sampling_seconds]: [f64; 2],
+        mut panic: Option<Error>,
+    ) -> Result<RunInfo, Error> {
+        let failures = chains.iter_mut().filter_map(|chain| chain.data_mut().failure.take());
+        let (panics, errors): (Vec<_>, Vec<_>) = failures.partition(Error::is_panic);
+        panic = panics.into_iter().next().or(panic);
+        let mut checkpoint_error = None;
+        if let Some(saver) = &saver {
+            let cause = if panic.is_some() { "the run panicked" } else { "a recorder failed" };
+            let error = saver.error.as_ref().map(Error::to_string);
+            let stays = || format!("{cause}, so the last checkpoint stays");
+            checkpoint_error = self.ending.has_failed().then(stays).or(error);
+        }
+        let mut reports = Vec::new();
+        for chain in &*chains {
+            match caught("the kernel's report", || chain.report()) {
+                Ok(report) => reports.push(report),
+                Err(error) => panic = panic.or(Some(error)),
+            }
+        }
+        reports.retain(|report| !report.is_empty());
+        if chains.iter().all(|chain| chain.data().at.done[1] == 0)
+            && let Some(error) = panic
+        {
+            return Err(error);
+        }
+        let Sizes { warmup, draws, thin, seed, .. } = self.sizes;
+        let [warmed, drawn] = [0, 1].map(|phase| least_done(chains, phase));
+        let places = || chains.iter().map(|chain| &chain.data().at);
+        let found = places().flat_map(|at| &at.diverged);
+        Ok(RunInfo {
+            seed,
+            parameters: self.parameters,
+            warmup,
+            thin,
+            stopped_early: warmed < warmup || drawn < draws,
+            warmup_seconds,
+            sampling_seconds,
+            warmup_divergences: places().map(|at| at.divergences[0]).collect(),
+            warmup_gradient_evals: places().map(|at| at.warmup_gradients).collect(),
+            divergences: found.filter(|d| d.draw < drawn.min(draws)).cloned().collect(),
+            reports,
+            checkpoint_error,
+            recorder_error: errors.first().map(Error::to_string),
+            panic: panic.as_ref().map(Error::to_string),
+        })
+    }
+}
+
+/// Does `work`. A panic in it is the chain's failure; the chain keeps the draws that are done.
+fn guard(chain: &mut dyn Chain, ending: &Ending, work: &dyn Fn(&mut dyn Chain)) {
+    let place = |chain: &dyn Chain| match (chain.data().index, chain.data().at.done) {
+        (index, [iterations, 0]) => {
+            format!("chain {index} after {iterations} iterations of warm-up")
+        }
+        (index, [_, draws]) => format!("chain {index} after {draws} draws"),
+    };
+    if let Err(mut error) = caught(String::new(), || work(chain)) {
+        if let Error::Panic { place: at, .. } = &mut error {
+            *at = place(chain);
+        }
+        let data = chain.data_mut();
+        data.truncate(data.at.done[1]);
+        data.failure = Some(error);
+        ending.fail();
+    }
+}
+
+/// How far the last of the chains is in a phase.
+pub(super) fn least_done(chains: &[&mut dyn Chain], phase: usize) -> usize {
+    chains.iter().map(|chain| chain.data().at.done[phase]).min().unwrap_or(0)
+}

@@ -1,0 +1,364 @@
+//! How a run is described and begun.
+
+use std::path::PathBuf;
+use std::time::Instant;
+
+use serde::Serialize;
+
+use super::chain::{Chain, ChainData, Place, TypedChain, Unfinished};
+use super::init::Init;
+use super::progress::{Progress, StopHandle};
+use super::rounds::{Ending, Report, Rounds, Sizes, VECTORS};
+use super::saver::Checkpoint;
+use crate::Error;
+use crate::draws::checkpoint::{Every, Fingerprint};
+use crate::draws::keep::Kept;
+use crate::draws::recorder::Recorder;
+use crate::draws::{Draws, Keep, STATS};
+use crate::error::caught;
+use crate::layout::Layout;
+use crate::memory;
+use crate::rng::ChainRng;
+use crate::sampler::{Algorithm, Kernel};
+use crate::target::{Point, Target};
+
+/// More threads than a machine has.
+const MOST_THREADS: usize = 4096;
+
+/// Runs an [`Algorithm`] on a target. See the [module](crate::sampler).
+///
+/// Default: 4 chains, 1,000 iterations of warm-up, 1,000 draws each, no thinning, seed 0, random
+/// starting points, all coordinates kept, all threads of rayon's global pool.
+///
+/// ```
+/// use bnn_mcmc::prelude::*;
+/// use bnn_mcmc::testing::GaussianTarget;
+///
+/// let target = GaussianTarget::standard(3)?;
+/// let draws = Sampler::new(&target, Mala::default()).chains(2).draws(500).seed(1).run()?;
+/// assert_eq!(draws.values().dim(), (2, 500, 3));
+/// # Ok::<(), bnn_mcmc::Error>(())
+/// ```
+#[must_use = "a sampler does nothing until `run`"]
+pub struct Sampler<'t, T, A> {
+    target: &'t T,
+    algorithm: A,
+    sizes: Sizes,
+    init: Init,
+    keep: Keep,
+    threads: Option<usize>,
+    stop: StopHandle,
+    on_progress: Option<Report<'t>>,
+    checkpoint: Option<Result<Checkpoint, Error>>,
+}
+
+impl<'t, T: Target, A: Algorithm<&'t T>> Sampler<'t, T, A> {
+    /// A run of `algorithm` on `target`.
+    pub fn new(target: &'t T, algorithm: A) -> Self {
+        Self {
+            target,
+            algorithm,
+            sizes: Sizes { chains: 4, warmup: 1000, draws: 1000, thin: 1, seed: 0 },
+            init: Init::default(),
+            keep: Keep::default(),
+            threads: None,
+            stop: StopHandle::new(),
+            on_progress: None,
+            checkpoint: None,
+        }
+    }
+
+    /// The number of chains, at least 1 and as many as fit into memory; at least 4 if R-hat is to
+    /// mean much.
+    pub fn chains(mut self, chains: usize) -> Self {
+        self.sizes.chains = chains;
+        self
+    }
+
+    /// Iterations of warm-up per chain; none are stored.
+    pub fn warmup(mut self, warmup: usize) -> Self {
+        self.sizes.warmup = warmup;
+        self
+    }
+
+    /// Draws to store per chain, as many as fit into memory.
+    pub fn draws(mut self, draws: usize) -> Self {
+        self.sizes.draws = draws;
+        self
+    }
+
+    /// Steps per stored draw, at least 1. A [`StopHandle`] ends the run between two of them.
+    pub fn thin(mut self, thin: usize) -> Self {
+        self.sizes.thin = thin;
+        self
+    }
+
+    /// The seed of all random streams.
+    pub fn seed(mut self, seed: u64) -> Self {
+        self.sizes.seed = seed;
+        self
+    }
+
+    /// Where chains start.
+    pub fn init(mut self, init: Init) -> Self {
+        self.init = init;
+        self
+    }
+
+    /// Which coordinates of q the draws hold. The statistics of every draw are kept in any case.
+    /// Which draws a chain makes does not depend on it.
+    pub fn keep(mut self, keep: Keep) -> Self {
+        self.keep = keep;
+        self
+    }
+
+    /// The number of threads, 1 to 4,096. The draws do not depend on it.
+    pub fn threads(mut self, threads: usize) -> Self {
+        self.threads = Some(threads);
+        self
+    }
+
+    /// A handle that can end the run early.
+    pub fn stop_handle(mut self, stop: &StopHandle) -> Self {
+        self.stop = stop.clone();
+        self
+    }
+
+    /// Calls `report` about fifty times a second (less often if iterations are slow), from the
+    /// thread that called [`run`](Self::run).
+    pub fn on_progress(mut self, report: impl FnMut(&Progress) + 't) -> Self {
+        self.on_progress = Some(Box::new(report));
+        self
+    }
+
+    /// Runs all chains.
+    ///
+    /// Errors: an argument out of range, a configuration that the algorithm refuses, draws that do
+    /// not fit into memory, two parameter blocks of one name, a chain without a starting point of
+    /// finite log density, or a checkpoint that cannot be used or not be begun.
+    ///
+    /// **Panics** of a density, kernel, recorder or progress report end the run as if it had been
+    /// asked to stop: the draws that all chains have made come back with [`RunInfo::panic`]. Before
+    /// the first draw of any chain a panic is an error. The checkpoint stays the last that was
+    /// written, since the chain was in the midst of a step; after a progress report, which is called
+    /// between steps, one more is written. Programs built with `panic = "abort"` end at once.
+    pub fn run(self) -> Result<Draws, Error> {
+        self.run_with(&()).map(|(draws, _)| draws)
+    }
+
+    /// Runs all chains, and hands every draw to a [recorder](crate::draws::recorder), or to several
+    /// in a tuple. Returns the record of each chain as well.
+    ///
+    /// Errors: as [`run`](Self::run); a recorder that cannot begin. One that fails later ends the
+    /// run, see [`RunInfo::recorder_error`].
+    pub fn run_with<R: Recorder<T>>(
+        mut self,
+        recorder: &R,
+    ) -> Result<(Draws, Vec<R::Record>), Error> {
+        let began = Instant::now();
+        let (sizes, target) = (self.sizes, self.target);
+        let layout = target.layout();
+        let (kept, pool) = prepare(sizes, target.dim(), &layout, &self.keep, self.threads)?;
+        let start = |c| caught(chain_at_its_start(c), || self.start(c, &kept, recorder))?;
+        let mut chains = (0..sizes.chains).map(start).collect::<Result<Vec<_>, Error>>()?;
+        let stat_names = stat_names(&chains[0].kernel.stat_names());
+        let checkpoint = self.checkpoint.take().transpose()?;
+        let identity = caught("the beginning of the run", || Identity {
+            algorithm: self.algorithm.name(),
+            layout,
+            data: checkpoint.as_ref().and_then(|_| target.data_checksum()),
+            recorder: [recorder.name(), recorder.config()],
+        })?;
+        let checkpoint =
+            checkpoint.map(|checkpoint| identity.added_to(checkpoint, sizes, &kept, &stat_names));
+        let (id, parameters) = (identity.number(sizes), target.dim());
+        let ending = Ending::new(self.stop);
+        let rounds = Rounds { sizes, ending, pool, began, id, parameters };
+        let mut typeless: Vec<_> = chains.iter_mut().map(|chain| chain as &mut dyn Chain).collect();
+        let info = rounds.run(&mut typeless, checkpoint, self.on_progress)?;
+        let (mut records, mut rows) = (Vec::new(), Vec::new());
+        for mut chain in chains {
+            // A checkpoint may hold more draws than were asked for.
+            chain.data.truncate(sizes.draws);
+            records.extend(chain.record);
+            rows.push((chain.data.values, chain.data.stats));
+        }
+        Ok((Draws::from_chains(kept.layout, stat_names, rows, info), records))
+    }
+
+    /// A chain at a checked starting point.
+    fn start<'r, R: Recorder<T>>(
+        &self,
+        index: usize,
+        kept: &'r Kept,
+        recorder: &'r R,
+    ) -> Result<TypedChain<'r, 't, T, A::Kernel, R>, Error> {
+        let (sizes, target) = (self.sizes, self.target);
+        let rng = ChainRng::new(sizes.seed, index as u64);
+        let kernel = self.algorithm.kernel(&target, &rng)?;
+        let mut ws = target.workspace();
+        // A stream of its own: how many points are tried does not shift the chain's.
+        let mut start_rng = rng.child(u64::MAX);
+        let point = self.init.find(target, index, sizes.chains, &mut start_rng, &mut ws)?;
+        let data = chain_data(index, sizes, kept.dim(), kernel.stat_names().len(), rng, point)?;
+        let thin = sizes.thin;
+        Ok(TypedChain {
+            data,
+            target,
+            kernel,
+            ws,
+            kept,
+            thin,
+            recorder,
+            record: None,
+            resumed: None,
+        })
+    }
+}
+
+/// Checks what can be checked before there are chains: what is kept of each draw, and the threads.
+fn prepare(
+    sizes: Sizes,
+    dim: usize,
+    layout: &Layout,
+    keep: &Keep,
+    threads: Option<usize>,
+) -> Result<(Kept, Option<rayon::ThreadPool>), Error> {
+    for (name, value) in [("chains", sizes.chains), ("thin", sizes.thin)] {
+        if value == 0 {
+            return Err(Error::argument(name, 0, "at least 1"));
+        }
+    }
+    check_layout(dim, layout)?;
+    let kept = keep.of(layout)?;
+    let pool = threads.map(thread_pool).transpose()?;
+    sizes.check(dim)?;
+    Ok((kept, pool))
+}
+
+/// What makes a run the one it is, besides its sizes and the configuration of its algorithm.
+struct Identity {
+    algorithm: String,
+    layout: Layout,
+    /// The checksum of the data.
+    data: Option<u32>,
+    /// Name and configuration.
+    recorder: [String; 2],
+}
+
+impl Identity {
+    /// [`ChainPlan::run`](crate::draws::recorder::ChainPlan::run).
+    fn number(&self, sizes: Sizes) -> u32 {
+        let Sizes { chains, warmup, thin, seed, .. } = sizes;
+        let what = format!("{} on {}", self.algorithm, self.layout.described());
+        crc32fast::hash(format!("{seed} {chains} {warmup} {thin} {what}").as_bytes())
+    }
+
+    /// Adds to a checkpoint of the algorithm's configuration all else that makes the run the one it is.
+    fn added_to(
+        &self,
+        mut checkpoint: Checkpoint,
+        sizes: Sizes,
+        kept: &Kept,
+        stat_names: &[String],
+    ) -> Checkpoint {
+        let run = &mut checkpoint.run;
+        run.add("version of bnn-mcmc", env!("CARGO_PKG_VERSION"));
+        run.add("seed", sizes.seed);
+        run.add("chains", sizes.chains);
+        run.add("warmup", sizes.warmup);
+        run.add("thin", sizes.thin);
+        run.add("name of the algorithm", &self.algorithm);
+        run.add("parameters", self.layout.described());
+        if let Some(checksum) = self.data {
+            run.add("checksum of the data", format!("{checksum:08x}"));
+        }
+        run.add("kept parameters", kept.layout.described());
+        run.add("statistics", stat_names.join(" "));
+        run.add("name of the recorder", &self.recorder[0]);
+        run.add("recorder", &self.recorder[1]);
+        checkpoint
+    }
+}
+
+/// A chain that has made no draw, with room for all of them.
+fn chain_data(
+    index: usize,
+    sizes: Sizes,
+    kept: usize,
+    n_own_stats: usize,
+    rng: ChainRng,
+    point: Point,
+) -> Result<ChainData, Error> {
+    let n_stats = STATS.len() + n_own_stats;
+    if index == 0 {
+        let chains = match sizes.chains {
+            1 => (1, "chain"),
+            n => (
+                n.saturating_add(1),
+                "chains (one more than there are, since one is copied at a time)",
+            ),
+        };
+        let numbers = (kept.saturating_add(n_stats), "parameters and statistics");
+        let instead = "take fewer draws, `Sampler::thin` them, or `Sampler::keep` fewer \
+                       parameters and hand them to a recorder";
+        memory::check::<f64>("draws", &[chains, (sizes.draws, "draws"), numbers], instead)?;
+    }
+    let (values, stats) = (sizes.rows(index, kept)?, sizes.rows(index, n_stats)?);
+    let at = Place {
+        rng,
+        log_density: point.log_density(),
+        point,
+        done: [0; 2],
+        unfinished: Unfinished::default(),
+        divergences: [0; 2],
+        diverged: Vec::new(),
+        warmup_gradients: 0,
+    };
+    Ok(ChainData { index, kept, n_stats, values, stats, failure: None, at })
+}
+
+/// The statistics of the loop, then the kernel's own.
+fn stat_names(own: &[String]) -> Vec<String> {
+    STATS.iter().map(ToString::to_string).chain(own.iter().cloned()).collect()
+}
+
+fn chain_at_its_start(chain: usize) -> String {
+    format!("chain {chain}, at its start,")
+}
+
+fn thread_pool(n: usize) -> Result<rayon::ThreadPool, Error> {
+    if !(1..=MOST_THREADS).contains(&n) {
+        return Err(Error::argument("threads", n, format!("1 to {MOST_THREADS}")));
+    }
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(n).build();
+    pool.map_err(|e| Error::argument("threads", n, format!("possible here: {e}")))
+}
+
+/// Checks that a target's names fit its coordinates, of which there is at least one, and that some
+/// vectors of them fit into memory.
+pub(crate) fn check_layout(dim: usize, layout: &Layout) -> Result<(), Error> {
+    match dim {
+        0 => Err(Error::argument("dim of the target", 0, "at least 1")),
+        _ if layout.dim() != dim => {
+            Err(Error::shape("coordinates that the target's layout names", layout.dim(), dim))
+        }
+        _ => {
+            let size = [(VECTORS, "vectors"), (dim, "numbers")];
+            memory::check::<f64>("dim of the target", &size, "take fewer dimensions")?;
+            layout.check_names()
+        }
+    }
+}
+
+impl<'t, T: Target, A: Algorithm<&'t T> + Serialize> Sampler<'t, T, A> {
+    /// Writes checkpoints to the file `path` and its companion `<path>.draws`, and **goes on from
+    /// them if they exist**, exactly as if the run had not been interrupted. Files of another run
+    /// are an error. See [`draws::checkpoint`](crate::draws::checkpoint).
+    pub fn checkpoint(mut self, path: impl Into<PathBuf>, every: Every) -> Self {
+        let mut run = Fingerprint::default();
+        let added = run.add_config("algorithm", &self.algorithm);
+        self.checkpoint = Some(added.map(|()| Checkpoint { path: path.into(), every, run }));
+        self
+    }
+}
