@@ -241,6 +241,13 @@ struct Head<S> {
     state: S,
 }
 
+/// What a checkpoint holds besides draws.
+pub(crate) struct Stored<S> {
+    pub state: S,
+    /// The states of kernels and records, one after the other in CBOR.
+    pub kernels: Vec<u8>,
+}
+
 /// The two files of a run.
 #[derive(Debug)]
 pub(crate) struct Store {
@@ -260,15 +267,14 @@ pub(crate) struct Store {
 
 impl Store {
     /// Opens the checkpoint at `path` and checks that it is whole and that it is of this `run`.
-    /// Hands its draws over in rows of `width` numbers and returns its state, with the states of kernels
-    /// that follow it; `None` if there is no file. Changes nothing, except that it creates an empty file of
+    /// Hands its draws over in rows of `width` numbers and returns the rest; `None` if there is no file. Changes nothing, except that it creates an empty file of
     /// draws in that case.
     pub fn open<S: DeserializeOwned>(
         path: &Path,
         run: Fingerprint,
         width: usize,
         row: impl FnMut(&[f64]),
-    ) -> Result<(Self, Option<(S, Vec<u8>)>), Error> {
+    ) -> Result<(Self, Option<Stored<S>>), Error> {
         let path = followed(path);
         let beside = |suffix: &str| {
             let mut name = OsString::from(&path);
@@ -307,7 +313,7 @@ impl Store {
                     let problem = "it is damaged: its checksum is wrong";
                     return Err(Error::checkpoint(draws_path, problem));
                 }
-                (head.bytes, Some((head.state, kernels)))
+                (head.bytes, Some(Stored { state: head.state, kernels }))
             }
         };
         let store =

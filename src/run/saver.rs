@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::chain::{Chain, ChainData, Place};
 use super::rounds::{Rounds, least_done};
 use crate::Error;
-use crate::draws::checkpoint::{Every, Fingerprint, Store, agree};
+use crate::draws::checkpoint::{Every, Fingerprint, Store, Stored, agree};
 
 /// Where and when to write, and what makes the run the one it is.
 pub(super) struct Checkpoint {
@@ -90,7 +90,7 @@ impl Saver {
         let starts = chains.iter().map(|chain| chain.data().at.point.q().to_vec()).collect();
         let (since, last) = (0, Instant::now());
         let mut saver = Self { store, every, starts, since, last, error: None };
-        let Some((state, kernels)) = stored else {
+        let Some(Stored { state, kernels }) = stored else {
             rounds.begin(chains)?;
             saver.save(chains, *frozen, *seconds);
             return saver.error.take().map_or(Ok(saver), Err);
