@@ -1,5 +1,6 @@
 //! Results that do not fit into memory are refused, with their size, before anything is allocated.
 
+use bnn_mcmc::data::{CsvReader, IdxReader};
 use bnn_mcmc::draws::recorder::ChainPlan;
 use bnn_mcmc::memory::set_limit;
 use bnn_mcmc::prelude::*;
@@ -42,6 +43,29 @@ fn predictions_larger_than_memory_are_refused_with_a_way_out() {
     assert!(posterior.predict_at(&[0.0, 0.0], many.x().view()).is_ok());
 }
 
+/// To the byte, before anything is made of the text.
+#[test]
+fn files_larger_than_memory_are_refused() {
+    let _alone = alone();
+    let table = || CsvReader::regression("y").read("kind,y\nleft,1\nright,2\nleft,3\n".as_bytes());
+    let images = [&[0, 0, 8, 3, 0, 0, 0, 2, 0, 0, 0, 1, 0, 0, 0, 3][..], &[0; 6]].concat();
+    let labels = [0, 0, 8, 1, 0, 0, 0, 2, 4, 7];
+    let images = || IdxReader::new().read(&images[..], &labels[..]);
+    let draws = || Draws::read_csv("chain,a\n0,1\n0,2\n1,3\n1,4\n".as_bytes(), "memory");
+    set_limit(Some(3 * 3 * 8 - 1));
+    refused(table(), "`data set of input` is 3 rows x 3 columns x 8 bytes");
+    set_limit(Some(3 * 3 * 8));
+    assert!(table().is_ok());
+    set_limit(Some(2 * 3 * 8 - 1));
+    refused(images(), "`data set of images` is 2 images x 3 pixels x 8 bytes");
+    set_limit(Some(2 * 3 * 8));
+    assert!(images().is_ok());
+    set_limit(Some(2 * 2 * 8 - 1));
+    refused(draws(), "`draws of memory` is 2 chains x 2 draws x 1 columns x 8 bytes");
+    set_limit(Some(2 * 2 * 8));
+    assert!(draws().is_ok());
+}
+
 /// To the byte, over all chains.
 #[test]
 fn what_just_fits_is_computed() {
@@ -81,6 +105,20 @@ fn draws_and_records_are_summed_over_chains() {
     let streamed = StreamedMoments::new(&posterior, x.x().view()).unwrap();
     set_limit(Some(100 * 3 * 8));
     assert!(streamed.begin(&posterior, plan(1), None).is_ok());
-    let size = "`streamed predictions` is 2 chains x 100 inputs x 1 columns x 3 numbers";
+    let size = "`streamed predictions` is 2 chains x 100 inputs x 3 numbers";
+    refused(streamed.begin(&posterior, plan(2), None), size);
+
+    // Of each input the mean, sum and votes of all classes, and the sum of entropies.
+    let names: Vec<String> = (0..10).map(|class| class.to_string()).collect();
+    let classes = Dataset::classification(Array2::zeros((10, 1)), (0..10).collect(), names).unwrap();
+    let priors = Priors::all(Normal::new(0.0, 1.0).unwrap());
+    let linear = Linear::new(1, 10).unwrap();
+    let posterior = Posterior::new(linear, Categorical, &classes, priors).unwrap();
+    let streamed = StreamedUncertainty::new(&posterior, x.x().view()).unwrap();
+    let bytes = 2 * 100 * (3 * 10 + 1) * 8;
+    set_limit(Some(bytes));
+    assert!(streamed.begin(&posterior, plan(2), None).is_ok());
+    set_limit(Some(bytes - 1));
+    let size = "`streamed predictions` is 2 chains x 100 inputs x 31 numbers x 8 bytes";
     refused(streamed.begin(&posterior, plan(2), None), size);
 }
