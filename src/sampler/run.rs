@@ -20,7 +20,7 @@ use crate::draws::checkpoint::{Every, Fingerprint, Store, agree};
 use crate::draws::keep::Kept;
 use crate::draws::recorder::{ChainPlan, OneDraw, Recorder};
 use crate::draws::{Divergence, Draws, Keep, RunInfo, STATS};
-use crate::error::{caught, positive};
+use crate::error::{caught, positive, unwound};
 use crate::memory;
 use crate::rng::ChainRng;
 use crate::target::{LogDensity, Point, Target};
@@ -314,7 +314,7 @@ impl<'t, T: Target, A: Algorithm<&'t T>> Sampler<'t, T, A> {
     /// Runs all chains.
     ///
     /// Errors: an argument out of range, a configuration that the algorithm refuses, draws that do
-    /// not fit into memory, two parameter blocks of one name, a chain without a starting point of
+    /// not fit into memory, two parameters or blocks of one name, a chain without a starting point of
     /// finite log density, or a checkpoint that cannot be used or not be begun.
     ///
     /// **Panics** of a density, kernel, recorder or progress report end the run as if it had been
@@ -331,6 +331,9 @@ impl<'t, T: Target, A: Algorithm<&'t T>> Sampler<'t, T, A> {
     ///
     /// Errors: as [`run`](Self::run); a recorder that cannot begin. One that fails later ends the
     /// run, see [`RunInfo::recorder_error`].
+    ///
+    /// A recorder that panics ends the run as well. The record of that chain is returned as the panic has
+    /// left it: it may hold a part of a draw that is not among the draws, and is not to be used.
     pub fn run_with<R: Recorder<T>>(
         mut self,
         recorder: &R,
@@ -379,7 +382,7 @@ impl<'t, T: Target, A: Algorithm<&'t T>> Sampler<'t, T, A> {
         ),
     ) -> Result<(Draws, Vec<R::Record>), Error> {
         let began = Instant::now();
-        self.check_chains()?;
+        check_chains(self.chains, self.target.dim(), self.algorithm.matrix_numbers(&self.target))?;
         let start = |c| caught(format!("chain {c}, at its start,"), || self.start(c, kept))?;
         let mut chains = (0..self.chains).map(start).collect::<Result<Vec<_>, Error>>()?;
         let (mut frozen, mut seconds) = (false, [0.0; 2]);
@@ -579,30 +582,26 @@ impl<'t, T: Target, A: Algorithm<&'t T>> Sampler<'t, T, A> {
         run.add("recorder", recorder.config());
 
         let (dim, width) = (kept.dim(), kept.dim() + chains[0].n_stats());
-        let mut next = 0;
-        let (store, stored) = Store::open(&path, run, width, |row| {
-            let chain = &mut chains[next];
-            chain.values.extend_from_slice(&row[..dim]);
-            chain.stats.extend_from_slice(&row[dim..]);
-            next = (next + 1) % self.chains;
+        let mut row_index = 0;
+        let (store, stored) = Store::open::<RunState<_, _>>(&path, run, width, |row| {
+            // More draws than were asked for take no memory.
+            if row_index / self.chains < self.draws {
+                let chain = &mut chains[row_index % self.chains];
+                chain.values.extend_from_slice(&row[..dim]);
+                chain.stats.extend_from_slice(&row[dim..]);
+            }
+            row_index += 1;
         })?;
         let starts = chains.iter().map(|c| c.point.q().to_vec()).collect();
-        let mut saver = Saver {
-            store,
-            every,
-            starts,
-            since: 0,
-            last: Instant::now(),
-            stopped: self.stop.clone(),
-            error: None,
-        };
-        let stored: Option<RunState<_, _>> = stored;
+        let mut saver = Saver { store, every, starts, since: 0, last: Instant::now(), error: None };
         let Some(stored) = stored else {
             self.begin(recorder, chains, |_| None)?;
             saver.save(chains, recorder, *frozen, *seconds);
             return saver.error.take().map_or(Ok(saver), Err);
         };
-        stored.check(chains, self.target.dim()).map_err(|p| Error::checkpoint(&path, p))?;
+        stored
+            .check(chains, self.target.dim(), saver.store.rows())
+            .map_err(|p| Error::checkpoint(&path, p))?;
         let RunState { starts, chains: states, .. } = stored;
         let mut records = Vec::new();
         (*frozen, *seconds) = (stored.frozen, stored.seconds);
@@ -644,14 +643,6 @@ impl<'t, T: Target, A: Algorithm<&'t T>> Sampler<'t, T, A> {
         Ok(saver)
     }
 
-    /// Checks that what chains take besides their draws fits into memory.
-    fn check_chains(&self) -> Result<(), Error> {
-        /// Numbers that a chain takes besides vectors as long as q, at least.
-        const LOOP: usize = 128;
-        let each = (VECTORS * self.target.dim() + LOOP, "numbers for each");
-        memory::check::<f64>("chains", &[(self.chains, "chains"), each], "take fewer chains")
-    }
-
     /// A chain at a checked starting point.
     fn start<R>(&self, chain: usize, kept: &Kept) -> Result<Chain<'t, T, A::Kernel, R>, Error> {
         let rng = ChainRng::new(self.seed, chain as u64);
@@ -663,20 +654,21 @@ impl<'t, T: Target, A: Algorithm<&'t T>> Sampler<'t, T, A> {
         let n_own_stats = kernel.stat_names().len();
         let n_stats = STATS.len() + n_own_stats;
         // At the end chains are put behind the first one, which has room for all, and go one by one.
+        let all = format!("({} chains, and room to copy one)", self.chains);
+        let chains = match self.chains {
+            1 => (1, "chain"),
+            n => (n.saturating_add(1), &all[..]),
+        };
+        let numbers = (kept.dim().saturating_add(n_stats), "parameters and statistics");
+        let size = [chains, (self.draws, "draws"), numbers];
+        let instead = "take fewer draws, `Sampler::thin` them, or `Sampler::keep` fewer parameters \
+                       and hand them to a recorder";
         if chain == 0 {
-            let chains = match self.chains {
-                1 => (1, "chain"),
-                n => (n.saturating_add(1), "chains (one is copied at a time)"),
-            };
-            let numbers = (kept.dim().saturating_add(n_stats), "parameters and statistics");
-            let instead = "take fewer draws, `Sampler::thin` them, or `Sampler::keep` fewer \
-                           parameters and hand them to a recorder";
-            let size = [chains, (self.draws, "draws"), numbers];
             memory::check::<f64>("draws", &size, instead)?;
         }
         let rows = self.draws * if chain == 0 { self.chains } else { 1 };
-        let values = Vec::with_capacity(rows * kept.dim());
-        let stats = Vec::with_capacity(rows * n_stats);
+        let values = memory::room(rows * kept.dim(), ("draws", &size, instead))?;
+        let stats = memory::room(rows * n_stats, ("draws", &size, instead))?;
         Ok(Chain {
             witness: point.log_density(),
             done: [0; 2],
@@ -699,8 +691,23 @@ impl<'t, T: Target, A: Algorithm<&'t T>> Sampler<'t, T, A> {
     }
 }
 
-/// The vectors as long as q that a chain takes at least.
-const VECTORS: usize = 3;
+/// The vectors as long as q that a chain takes, at least.
+const VECTORS: usize = 5;
+
+/// Checks that what chains take besides their draws fits into memory: some vectors of `dim` numbers, and
+/// `more` for each, by [`Algorithm::matrix_numbers`].
+pub(crate) fn check_chains(chains: usize, dim: usize, more: usize) -> Result<(), Error> {
+    /// Numbers that a chain takes besides vectors and matrices, at least.
+    const LOOP: usize = 128;
+    let each = dim.saturating_mul(VECTORS).saturating_add(more).saturating_add(LOOP);
+    let instead = match more {
+        0 => "take fewer chains",
+        _ => {
+            "take fewer chains, or an algorithm without dense matrices (`Preconditioner::Diagonal`)"
+        }
+    };
+    memory::check::<f64>("chains", &[(chains, "chains"), (each, "numbers for each")], instead)
+}
 
 /// Checks that a target's names fit its coordinates, of which there is at least one, and that some
 /// vectors of them fit into memory.
@@ -747,7 +754,6 @@ struct ChainState<S, R> {
     point: Point,
     witness: LogDensity,
     done: [usize; 2],
-    #[serde(default)]
     unfinished: Unfinished,
     divergences: [u64; 2],
     diverged: Vec<Divergence>,
@@ -768,23 +774,25 @@ struct Unfinished {
 }
 
 impl<S, R> RunState<S, R> {
-    /// An error if the sizes are not those of `chains`, which hold the draws that all have made.
+    /// An error if the sizes are not those of `chains`, which have `rows` draws on disk together.
     fn check<T: Target, K, C>(
         &self,
         chains: &[Chain<'_, T, K, C>],
         dim: usize,
+        rows: usize,
     ) -> Result<(), String> {
         let fits = |(chain, state): (&Chain<'_, T, K, C>, &ChainState<S, R>)| {
             let n_stats = STATS.len() + chain.n_own_stats;
             let [values, stats] = [&state.ahead[0], &state.ahead[1]].map(Vec::len);
-            let draws = (chain.stats.len() + stats) / n_stats;
+            let ahead = stats / n_stats;
             state.point.q().len() == dim
-                && draws == state.done[1]
-                && chain.values.len() + values == draws * chain.kept
-                && chain.stats.len() + stats == draws * n_stats
+                && rows / chains.len() + ahead == state.done[1]
+                && values == ahead * chain.kept
+                && stats == ahead * n_stats
         };
         let is_sound = self.chains.len() == chains.len()
             && self.starts.len() == chains.len()
+            && rows.is_multiple_of(chains.len())
             && self.starts.iter().all(|start| start.len() == dim)
             && chains.iter().zip(&self.chains).all(fits);
         if is_sound { Ok(()) } else { Err("its sizes do not fit this run".into()) }
@@ -799,7 +807,6 @@ struct Saver {
     /// Draws or warm-up iterations of each chain since the last checkpoint, and when that was.
     since: usize,
     last: Instant,
-    stopped: StopHandle,
     /// Why the last checkpoint failed.
     error: Option<Error>,
 }
@@ -823,7 +830,7 @@ impl Saver {
 
     /// Whether the run has something that is not on disk.
     fn is_behind(&self) -> bool {
-        self.since > 0 || self.error.is_some() || self.stopped.is_stopped()
+        self.since > 0 || self.error.is_some()
     }
 
     fn save<'t, T: Target, K: Kernel<&'t T>, R: Recorder<T>>(
@@ -959,8 +966,7 @@ impl<'t, T: Target, K: Kernel<&'t T>, R> Chain<'t, T, K, R> {
 
     /// Does `work`. A panic in it is the chain's failure; the chain keeps the draws that are done.
     fn guard(&mut self, failed: &AtomicBool, work: impl FnOnce(&mut Self)) {
-        let Err(error) = caught("", || work(self)) else { return };
-        let Error::Panic { message, .. } = error else { return };
+        let Err(message) = unwound(|| work(self)) else { return };
         let place = match self.done {
             [iterations, 0] => {
                 format!("chain {} after {iterations} iterations of warm-up", self.index)
