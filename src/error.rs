@@ -4,7 +4,6 @@
 //! Match on the predicates ([`Error::is_data`], ...) rather than on the variants: variants may be
 //! added.
 
-use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 
@@ -174,17 +173,18 @@ impl Error {
     }
 }
 
-/// What `work` returns, or the message with which it panicked at `place`.
-pub(crate) fn caught<R>(place: impl Into<String>, work: impl FnOnce() -> R) -> Result<R, Error> {
-    catch_unwind(AssertUnwindSafe(work))
-        .map_err(|payload| Error::Panic { place: place.into(), message: text_of(payload) })
+/// What `work` returns, or the message with which it panicked.
+pub(crate) fn unwound<R>(work: impl FnOnce() -> R) -> Result<R, String> {
+    catch_unwind(AssertUnwindSafe(work)).map_err(|payload| {
+        let text = payload.downcast_ref::<&str>().map(ToString::to_string);
+        let text = text.or_else(|| payload.downcast_ref::<String>().cloned());
+        text.unwrap_or_else(|| "(a value that is no text)".into())
+    })
 }
 
-/// The message of a panic.
-fn text_of(payload: Box<dyn Any + Send>) -> String {
-    let text = payload.downcast_ref::<&str>().map(ToString::to_string);
-    let text = text.or_else(|| payload.downcast_ref::<String>().cloned());
-    text.unwrap_or_else(|| "(a value that is no text)".into())
+/// What `work` returns, or an error if it panicked at `place`.
+pub(crate) fn caught<R>(place: impl Into<String>, work: impl FnOnce() -> R) -> Result<R, Error> {
+    unwound(work).map_err(|message| Error::Panic { place: place.into(), message })
 }
 
 /// Names for a message.

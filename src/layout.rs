@@ -70,7 +70,8 @@ impl Layout {
     }
 
     /// Appends a block. Names should differ: a run and [`Draws::new`](crate::draws::Draws::new)
-    /// refuse a layout with two blocks of one name, or with more numbers than fit into memory.
+    /// refuse a layout with two blocks or two parameters of one name, or with more numbers than fit into
+    /// memory.
     pub fn with(self, name: &str, shape: &[usize]) -> Self {
         let range = 0..shape.iter().fold(1usize, |n, k| n.saturating_mul(*k));
         self.with_block(&Block { name: name.into(), shape: shape.into(), range, first: 0 })
@@ -84,15 +85,24 @@ impl Layout {
         self
     }
 
-    /// An error if two blocks have the same name.
+    /// An error if two blocks, or two parameters, have the same name.
     pub(crate) fn check_names(&self) -> Result<(), Error> {
-        let mut seen = HashSet::new();
-        match self.blocks.iter().find(|block| !seen.insert(&block.name)) {
+        let twice = |what, name: &str| {
+            let found = format!("`{name}` twice");
+            Err(Error::argument(what, found, "a name of its own for each"))
+        };
+        let mut names = HashSet::new();
+        if let Some(block) = self.blocks.iter().find(|block| !names.insert(&block.name)) {
+            return twice("blocks of the layout", &block.name);
+        }
+        // Only a block of one number can have the name of a part of another block.
+        let singles = || self.blocks.iter().filter(|block| block.shape.is_empty());
+        let arrays: HashSet<_> = singles().filter_map(|block| array_of(&block.name)).collect();
+        let suspects =
+            self.blocks.iter().filter(|b| !b.shape.is_empty() && arrays.contains(&b.name[..]));
+        match suspects.flat_map(Block::parameter_names).find(|name| names.contains(name)) {
+            Some(name) => twice("parameters of the layout", &name),
             None => Ok(()),
-            Some(block) => {
-                let found = format!("`{}` twice", block.name);
-                Err(Error::argument("blocks of the layout", found, "a name of its own for each"))
-            }
         }
     }
 

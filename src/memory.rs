@@ -9,7 +9,7 @@
 //! `MemAvailable` of `/proc/meminfo` (which counts what the file cache would give back), or less if a
 //! control group of the process, of version 1 or 2, or one that encloses it, has less left: what
 //! containers and batch systems are held to. On other systems, or where these files cannot be read, the
-//! limit is [`UNKNOWN`]. [`set_limit`] sets it by hand.
+//! limit is 16 GiB. [`set_limit`] sets it by hand.
 
 use std::fs;
 use std::path::Path;
@@ -17,8 +17,11 @@ use std::sync::Mutex;
 
 use crate::Error;
 
-/// The limit where the system does not tell how much memory is left: 16 GiB, in bytes.
-pub const UNKNOWN: u64 = 16 << 30;
+/// The limit where the system does not tell how much memory is left.
+const DEFAULT_LIMIT: u64 = 16 << 30;
+
+/// What is said of a size that the allocator refuses.
+const REFUSED: &str = "more than the system gives";
 
 /// What [`set_limit`] was called with.
 static LIMIT: Mutex<Option<u64>> = Mutex::new(None);
@@ -28,7 +31,7 @@ static LIMIT: Mutex<Option<u64>> = Mutex::new(None);
 pub fn limit() -> u64 {
     let set = *LIMIT.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
     let left = || available(Path::new("/proc"), Path::new("/sys/fs/cgroup"));
-    set.unwrap_or_else(|| left().map_or(UNKNOWN, |left| left / 10 * 9))
+    set.unwrap_or_else(|| left().map_or(DEFAULT_LIMIT, |left| left / 10 * 9))
 }
 
 /// Sets the largest size of a single result, in bytes, for the whole process; `None` asks the system
@@ -60,14 +63,32 @@ pub(crate) fn check<N>(name: &str, size: &[(usize, &str)], instead: &str) -> Res
         format!("more than the {} that memory has left or is allowed", megabytes(limit.into()))
     } else if !usize::try_from(bytes).is_ok_and(|n| Vec::<u8>::new().try_reserve_exact(n).is_ok()) {
         // Limits on address space, and 32-bit systems.
-        "more than the system gives".to_string()
+        REFUSED.to_string()
     } else {
         return Ok(());
     };
+    Err(too_large::<N>(name, size, &problem, instead))
+}
+
+/// Room for `n` numbers of what was [checked](check); limits on address space may still refuse it.
+pub(crate) fn room(
+    n: usize,
+    (name, size, instead): (&str, &[(usize, &str)], &str),
+) -> Result<Vec<f64>, Error> {
+    let mut room = Vec::new();
+    match room.try_reserve_exact(n) {
+        Ok(()) => Ok(room),
+        Err(_) => Err(too_large::<f64>(name, size, REFUSED, instead)),
+    }
+}
+
+fn too_large<N>(name: &str, size: &[(usize, &str)], problem: &str, instead: &str) -> Error {
+    let factors = size.iter().map(|(n, _)| *n as u128).chain([size_of::<N>() as u128]);
+    let bytes = factors.fold(1, u128::saturating_mul);
     let product: Vec<_> = size.iter().map(|(n, what)| format!("{n} {what}")).collect();
     let (product, each) = (product.join(" x "), size_of::<N>());
     let found = format!("{product} x {each} bytes = {}, {problem}", megabytes(bytes));
-    Err(Error::argument(name, found, format!("smaller: {instead}")))
+    Error::argument(name, found, format!("smaller: {instead}"))
 }
 
 /// `1.5 MB`, `96.0 GB`.

@@ -1,6 +1,6 @@
 //! Rows of features with their response.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::fmt;
 
 use ndarray::{Array, Array2, Axis, Dimension, Ix2};
@@ -260,8 +260,9 @@ impl Dataset {
         names: impl IntoIterator<Item = S>,
     ) -> Result<Self, Error> {
         let names: Vec<String> = names.into_iter().map(Into::into).collect();
+        let places = places_of(&self.feature_names);
         let place = |name: &String| {
-            self.feature_names.iter().position(|n| n == name).ok_or_else(|| Error::UnknownName {
+            places.get(&name[..]).copied().ok_or_else(|| Error::UnknownName {
                 what: "feature".into(),
                 name: name.clone(),
                 known: self.feature_names.clone(),
@@ -397,6 +398,11 @@ impl Dataset {
     }
 }
 
+/// The place of each name.
+fn places_of(names: &[String]) -> HashMap<&str, usize> {
+    names.iter().enumerate().map(|(place, name)| (&name[..], place)).collect()
+}
+
 /// The place of each class among the `chosen` ones, if it is one of them. `what` names the classes
 /// in errors; `sizes` are their rows.
 pub(super) fn class_places(
@@ -409,9 +415,9 @@ pub(super) fn class_places(
         return Err(Error::shape("number of classes to select", chosen.len(), "at least 2"));
     }
     check_names("classes to select", chosen, chosen.len())?;
-    let mut places = vec![None; names.len()];
+    let (mut places, known) = (vec![None; names.len()], places_of(names));
     for (place, name) in chosen.iter().enumerate() {
-        let Some(class) = names.iter().position(|n| n == name) else {
+        let Some(&class) = known.get(&name[..]) else {
             let (what, name, known) = (what.into(), name.clone(), names.to_vec());
             return Err(Error::UnknownName { what, name, known });
         };

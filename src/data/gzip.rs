@@ -13,7 +13,9 @@ const MAGIC: [u8; 2] = [0x1F, 0x8B];
 
 /// More bytes than this, 1 GiB, are not read unless asked for: a file of zeros shrinks to a thousandth by
 /// gzip.
-pub(super) const LIMIT: u64 = 1 << 30;
+pub(super) fn default_limit() -> u64 {
+    1 << 30
+}
 
 /// The bytes of a file, unpacked on the way if they are gzip.
 pub(super) struct Source<'r> {

@@ -40,9 +40,10 @@ use ndarray::Array2;
 use serde::{Deserialize, Serialize};
 
 use super::dataset::class_places;
-use super::gzip::{LIMIT, Source};
+use super::gzip::{Source, default_limit};
 use super::{Dataset, Response};
 use crate::Error;
+use crate::memory;
 
 /// The code of unsigned bytes.
 const UNSIGNED_BYTES: u8 = 0x08;
@@ -58,13 +59,9 @@ pub struct IdxReader {
     limit: u64,
 }
 
-fn default_limit() -> u64 {
-    LIMIT
-}
-
 impl Default for IdxReader {
     fn default() -> Self {
-        Self { classes: None, limit: LIMIT }
+        Self { classes: None, limit: default_limit() }
     }
 }
 
@@ -133,11 +130,10 @@ impl IdxReader {
         let images_of = bytes.chunks_exact(pixels as usize).zip(&label_bytes);
         let chosen = images_of.filter_map(|(b, l)| Some((b, of_label[usize::from(*l)]?)));
         let rows = label_bytes.iter().filter(|l| of_label[usize::from(**l)].is_some()).count();
-        let mut x = Vec::new();
-        if x.try_reserve_exact(rows.saturating_mul(pixels as usize)).is_err() {
-            let problem = format!("{rows} images of {pixels} pixels do not fit into memory");
-            return Err(images.problem(problem));
-        }
+        let name = format!("data set of {}", images.name);
+        let size = [(rows, "images"), (pixels as usize, "pixels")];
+        memory::check::<f64>(&name, &size, "select some `IdxReader::classes`")?;
+        let mut x = Vec::with_capacity(rows * pixels as usize);
         let mut index = Vec::with_capacity(rows);
         for (image, class) in chosen {
             x.extend(image.iter().map(|b| f64::from(*b) / 255.0));

@@ -68,9 +68,6 @@ pub const OTHERS_LIMIT: f64 = 1.05;
 /// agree.
 pub const DIVERGENT_LIMIT: f64 = 1e-3;
 
-/// The name of the group that [`Judge::parameters`] adds.
-const PARAMETERS: &str = "parameters";
-
 /// The share of NUTS trajectories cut off at the maximal depth above which a verdict says so.
 pub const DEPTH_LIMIT: f64 = 0.01;
 /// The kinetic temperatures that pass without a word, for samplers without a test. Their own bias makes
@@ -87,6 +84,8 @@ pub struct Judge<'a> {
     /// The fewest effective draws per chain of a converged run: [`ESS_PER_CHAIN`].
     pub ess_per_chain: f64,
     groups: Vec<(String, ArrayView3<'a, f64>)>,
+    /// The place among the groups of that of [`Judge::parameters`].
+    parameter_group: Option<usize>,
     unkept: usize,
     parameters: usize,
     divergences: u64,
@@ -103,6 +102,7 @@ impl Default for Judge<'_> {
             rhat_limit: RHAT_LIMIT,
             ess_per_chain: ESS_PER_CHAIN,
             groups: Vec::new(),
+            parameter_group: None,
             unkept: 0,
             parameters: 0,
             divergences: 0,
@@ -139,7 +139,11 @@ impl<'a> Judge<'a> {
     pub fn parameters(mut self, kept: ArrayView3<'a, f64>, all: usize) -> Self {
         self.parameters = all;
         self.unkept = all.saturating_sub(kept.len_of(Axis(2)));
-        if kept.len_of(Axis(2)) == 0 { self } else { self.quantities(PARAMETERS, kept) }
+        if kept.len_of(Axis(2)) == 0 {
+            return self;
+        }
+        self.parameter_group = Some(self.groups.len());
+        self.quantities("parameters", kept)
     }
 
     /// Tells how many of the run's transitions diverged. Where the density cannot be computed no
@@ -192,7 +196,11 @@ impl<'a> Judge<'a> {
             .groups
             .iter()
             .zip(&rows)
-            .map(|((name, draws), rows)| Group::of(name, *draws, rows))
+            .enumerate()
+            .map(|(i, ((name, draws), rows))| {
+                let is_parameters = self.parameter_group == Some(i);
+                Group { is_parameters, ..Group::of(name, *draws, rows) }
+            })
             .collect();
         let outcome = self.outcome(chains, &groups);
         let (rhat_limit, divergences) = (self.rhat_limit, self.divergences);
@@ -356,6 +364,9 @@ fn between_halves(chain: ArrayView2<f64>) -> f64 {
 pub struct Group {
     /// The group, such as `predictions`.
     pub name: String,
+    /// Whether it holds the parameters: that of [`Judge::parameters`].
+    #[serde(default)]
+    pub is_parameters: bool,
     /// How many quantities it has.
     pub quantities: usize,
     /// How many of them have the same value in all draws of all chains, as the log prior has under
@@ -381,6 +392,7 @@ impl Group {
         let ess = |of: fn(&SummaryRow) -> f64| varying.clone().map(of).fold(f64::NAN, f64::min);
         Self {
             name: name.to_string(),
+            is_parameters: false,
             quantities: rows.len(),
             constant: candidates
                 .filter(|(i, _)| is_constant(draws.index_axis(Axis(2), *i)))
@@ -519,10 +531,10 @@ pub struct Verdict {
     pub groups: Vec<Group>,
     /// How many chains there were.
     pub chains: usize,
-    /// How many parameters the target has, and how many of these the run did not keep, so that the
-    /// verdict could not see them; both 0 where parameters are not judged, as in function space.
+    /// How many parameters the target has; 0 where they are not judged, as in function space.
     pub parameters: usize,
-    /// See [`parameters`](Self::parameters).
+    /// How many of the target's parameters the run did not keep, so that the verdict could not see them; 0
+    /// where parameters are not judged.
     pub unkept: usize,
     /// The largest R-hat that was allowed.
     pub rhat_limit: f64,
@@ -548,7 +560,7 @@ impl Verdict {
         let disagrees = |group: &Group| group.max_rhat > self.rhat_limit;
         self.groups.len() > 1
             && self.groups.iter().any(disagrees)
-            && self.groups.iter().all(|group| disagrees(group) == (group.name == PARAMETERS))
+            && self.groups.iter().all(|group| disagrees(group) == group.is_parameters)
     }
 
     /// `log likelihood and log prior`.

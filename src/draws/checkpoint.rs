@@ -321,9 +321,18 @@ impl Store {
         Ok((store, state))
     }
 
-    /// An error if nothing can be written.
-    pub fn check_writable(&mut self) -> Result<(), Error> {
-        self.refusal.take().map_or(Ok(()), |e| Err(Error::io(&self.draws_path, e)))
+    /// An error if nothing can be written: to the draws, or to the folder.
+    pub fn check_writable(&self) -> Result<(), Error> {
+        self.check_draws_writable()?;
+        let written = File::create(&self.temporary_path);
+        let removed = written.and_then(|_| fs::remove_file(&self.temporary_path));
+        removed.map_err(|e| Error::io(&self.temporary_path, e))
+    }
+
+    fn check_draws_writable(&self) -> Result<(), Error> {
+        let Some(e) = &self.refusal else { return Ok(()) };
+        let again = e.raw_os_error().map_or_else(|| e.kind().into(), io::Error::from_raw_os_error);
+        Err(Error::io(&self.draws_path, again))
     }
 
     /// Rows of draws that the head on disk vouches for.
@@ -340,6 +349,7 @@ impl Store {
         kernels: &[u8],
         rows: impl Iterator<Item = &'a [f64]>,
     ) -> Result<(), Error> {
+        self.check_draws_writable()?;
         if is_at(&self.draws, &self.draws_path) == Some(false) {
             let problem = "it was moved or deleted while this run was writing it";
             return Err(Error::checkpoint(&self.draws_path, problem));
@@ -430,7 +440,7 @@ fn locked(head: &Path, path: &Path) -> Result<(File, Option<io::Error>), Error> 
         }
         std::thread::sleep(std::time::Duration::from_millis(10));
     }
-    Err(Error::checkpoint(head, "another process is writing this checkpoint"))
+    Err(Error::checkpoint(head, "another process is using this checkpoint"))
 }
 
 fn open_draws(head: &Path, path: &Path) -> io::Result<(File, Option<io::Error>)> {

@@ -9,8 +9,9 @@ use ndarray::Array3;
 
 use super::Draws;
 use crate::Error;
-use crate::cells::{MOST_COLUMNS, Rows, Separator, decode, shown};
+use crate::cells::{Rows, Separator, decode, shown};
 use crate::layout::Layout;
+use crate::memory;
 
 impl Draws {
     /// Writes `chain,draw,<parameters>` to a file. Numbers are read back as the same bits, names as the
@@ -28,6 +29,7 @@ impl Draws {
     pub fn write_csv(&self, writer: impl Write) -> std::io::Result<()> {
         self.check_any_parameter().map_err(std::io::Error::other)?;
         let mut writer = std::io::BufWriter::new(writer);
+        // The crate `csv` does not quote names for blanks at their ends, which would be lost.
         let mut line = String::from("chain,draw");
         for name in self.layout().parameter_names() {
             line.push(',');
@@ -72,17 +74,10 @@ impl Draws {
         let text = decode(&bytes).map_err(problem)?;
 
         let mut rows = Rows::new(text, Separator::Char(','));
-        let mut header = Vec::new();
         rows.verbatim = true;
-        let found = rows.next(&mut header, MOST_COLUMNS).map_err(problem)?;
+        let header = rows.first().map_err(problem)?;
         rows.verbatim = false;
-        let width = found.map_or(0, |(_, cells)| cells);
-        if width > MOST_COLUMNS {
-            let found = format!("the header has {width} cells");
-            return Err(problem(format!(
-                "{found}, but at most {MOST_COLUMNS} columns are allowed"
-            )));
-        }
+        let width = header.len();
         let find = |name: &str| header.iter().position(|h| h == name);
         let (chain_column, draw_column) = (find("chain"), find("draw"));
         let is_parameter = |i: &usize| Some(*i) != chain_column && Some(*i) != draw_column;
@@ -93,7 +88,7 @@ impl Draws {
         let names: Vec<String> = columns.iter().map(|i| header[*i].to_string()).collect();
         let mut seen = HashSet::with_capacity(names.len());
         if let Some(twice) = names.iter().find(|name| !seen.insert(*name)) {
-            return Err(problem(format!("two columns are called `{twice}`")));
+            return Err(problem(format!("two columns are called `{}`", shown(twice))));
         }
         drop(seen);
 
@@ -112,7 +107,9 @@ impl Draws {
             }
             Ok(())
         })?;
-        let label = |chain: usize| chains.iter().find(|(_, c)| **c == chain).map_or("", |(l, _)| l);
+        let label = |chain: usize| {
+            chains.iter().find(|(_, c)| **c == chain).map_or("".into(), |(label, _)| shown(label))
+        };
         let Some(&n_draws) = sizes.first() else {
             return Err(problem("it has a header but no draws".into()));
         };
@@ -127,15 +124,11 @@ impl Draws {
 
         // A second one puts the numbers where they belong.
         let (n_chains, dim) = (sizes.len(), columns.len());
-        let room = |n: usize| -> Result<Vec<f64>, Error> {
-            let mut numbers = Vec::new();
-            let no_room = |_| problem(format!("{n} numbers do not fit into memory"));
-            numbers.try_reserve_exact(n).map_err(no_room)?;
-            numbers.resize(n, 0.0);
-            Ok(numbers)
-        };
-        let mut values = room(n_chains * n_draws * dim)?;
-        let mut draws = room(draw_column.map_or(0, |_| n_chains * n_draws))?;
+        let n_order = usize::from(draw_column.is_some());
+        let size = [(n_chains, "chains"), (n_draws, "draws"), (dim + n_order, "columns")];
+        memory::check::<f64>(&format!("draws of {table}"), &size, "read fewer of them")?;
+        let mut values = vec![0.0; n_chains * n_draws * dim];
+        let mut draws = vec![0.0; n_chains * n_draws * n_order];
         let mut left = sizes;
         rows.each(table, ("the header", width), |row, cells| {
             let number = |column: usize| -> Result<f64, Error> {
@@ -223,6 +216,8 @@ mod tests {
             ("chain,a\n0,1\n1,2\n1,3\n", "chain 1 has 2 draws, chain 0 has 1"),
             ("chain,draw,a\n0,0,1\n0,0,2\n", "draw 0 of chain 0 is there twice"),
             ("a,a\n0,1\n", "two columns are called `a`"),
+            ("\"a\nb\",\"a\nb\"\n0,1\n", "two columns are called `a\\nb`"),
+            ("chain,a\nx\u{7},1\ny,2\ny,3\n", "chain y has 2 draws, chain x\\u{7} has 1"),
             ("a,b\n0,1\n0\n", "memory: row 3 has 1 cells, but the header has 2"),
             ("a\n\"1\n2\n", "memory: row 2: a quotation mark is not closed on its line: `\\\"1`"),
         ] {

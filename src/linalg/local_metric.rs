@@ -60,16 +60,13 @@ impl std::fmt::Debug for Factoriser {
 
 impl Factoriser {
     pub(crate) fn new(dim: usize, kind: Factorisation) -> Self {
-        let need: StackReq = match kind {
-            Factorisation::Cholesky => {
-                llt::factor::cholesky_in_place_scratch::<f64>(dim, Par::Seq, default())
-            }
-            Factorisation::SoftAbs { .. } => {
-                let vectors = evd::ComputeEigenvectors::Yes;
-                evd::self_adjoint_evd_scratch::<f64>(dim, vectors, Par::Seq, default())
-            }
-        };
-        Self { dim, kind, matrix: vec![0.0; dim * dim], memory: MemBuffer::new(need) }
+        let memory = MemBuffer::new(scratch(dim, kind));
+        Self { dim, kind, matrix: vec![0.0; dim * dim], memory }
+    }
+
+    /// The numbers in a factoriser and in two metrics.
+    pub(crate) fn numbers(dim: usize, kind: Factorisation) -> usize {
+        3 * dim * dim + scratch(dim, kind).unaligned_bytes_required() / size_of::<f64>()
     }
 
     /// Factorises [`matrix`](Self::matrix) into `metric`, with its direction G^-1 g. A matrix that
@@ -126,6 +123,19 @@ impl Factoriser {
                 metric.half_log_det = metric.roots.iter().map(|root| root.ln()).sum();
                 decomposed.is_ok()
             }
+        }
+    }
+}
+
+/// What faer needs.
+fn scratch(dim: usize, kind: Factorisation) -> StackReq {
+    match kind {
+        Factorisation::Cholesky => {
+            llt::factor::cholesky_in_place_scratch::<f64>(dim, Par::Seq, default())
+        }
+        Factorisation::SoftAbs { .. } => {
+            let vectors = evd::ComputeEigenvectors::Yes;
+            evd::self_adjoint_evd_scratch::<f64>(dim, vectors, Par::Seq, default())
         }
     }
 }

@@ -9,7 +9,7 @@ use super::Ascent;
 use crate::Error;
 use crate::error::positive;
 use crate::rng::ChainRng;
-use crate::run::check_layout;
+use crate::run::{check_chains, check_layout};
 use crate::sampler::{GradSource, GradStream, Init};
 use crate::target::{LogDensity, Point, Target};
 
@@ -183,17 +183,17 @@ where
     A::Source: GradSource<T>,
 {
     check_layout(target.dim(), &target.layout())?;
-    let mut fits = Vec::new();
-    if chains == 0 || fits.try_reserve_exact(chains).is_err() {
-        let allowed = "at least 1, and as many as fit into memory";
-        return Err(Error::argument("chains", chains, allowed));
+    if chains == 0 {
+        return Err(Error::argument("chains", 0, "at least 1"));
     }
+    check_chains(chains, target.dim(), 0)?;
     let fit = |chain| {
         // The stream by which a sampler's chain finds its start.
         let mut rng = ChainRng::new(seed, chain as u64).child(u64::MAX);
         let start = from.find(target, chain, chains, &mut rng, &mut target.workspace())?;
         ascend(target, ascent, start.q(), &mut batches(seed, chain), watch)
     };
+    let mut fits = Vec::with_capacity(chains);
     (0..chains).into_par_iter().map(fit).collect_into_vec(&mut fits);
     fits.into_iter().collect()
 }

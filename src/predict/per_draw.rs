@@ -53,7 +53,7 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
         data: &Dataset,
         seed: u64,
     ) -> Result<Predictions, Error> {
-        self.check_draws(draws, data.x().view())?;
+        self.check_draws(draws)?; // a data set is finite, and its features are those of `encoded`
         let size = (draws.n_chains(), draws.n_draws(), data.rows());
         self.check_size(size, 1 + self.likelihood().n_drawn(self.model().n_outputs()))?;
         let y = self.encoded(data)?;
@@ -135,7 +135,8 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
     ///
     /// Errors: draws of another posterior, features that do not fit, an input that is not finite.
     pub fn predict_mean(&self, draws: &Draws, x: ArrayView2<f64>) -> Result<Array4<f64>, Error> {
-        self.check_draws(draws, x)?;
+        self.check_draws(draws)?;
+        self.check_x(x)?;
         let size = (draws.n_chains(), draws.n_draws(), x.nrows());
         self.check_size(size, 0)?;
         Ok(with_columns(self.walk(draws.flat(), &self.tiles_of(x), None).mean, size))
@@ -160,7 +161,8 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
     /// Errors: the response is not classes, draws of another posterior, features that do not fit,
     /// no draws, no inputs, an input that is not finite, a probability that is NaN.
     pub fn uncertainty(&self, draws: &Draws, x: ArrayView2<f64>) -> Result<Uncertainty, Error> {
-        self.check_draws(draws, x)?;
+        self.check_draws(draws)?;
+        self.check_x(x)?;
         self.uncertainty_of(draws.flat(), x)
     }
 
@@ -179,8 +181,7 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
         q: &'q [f64],
         x: ArrayView2<f64>,
     ) -> Result<ArrayView2<'q, f64>, Error> {
-        check_inputs(self.model(), x.ncols())?;
-        check_finite(x)?;
+        self.check_x(x)?;
         if q.len() != self.layout().dim() {
             return Err(Error::shape("length of q", q.len(), self.layout().dim()));
         }
@@ -233,10 +234,14 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
         running.uncertainty()
     }
 
-    /// Checks that `draws` are of this posterior, and that rows of `x` can be predicted.
-    fn check_draws(&self, draws: &Draws, x: ArrayView2<f64>) -> Result<(), Error> {
+    /// Checks that `draws` are of this posterior.
+    fn check_draws(&self, draws: &Draws) -> Result<(), Error> {
         draws.check_any_parameter()?;
-        draws.check_layout("parameters of the draws", self.layout())?;
+        draws.check_layout("parameters of the draws", self.layout())
+    }
+
+    /// Checks that rows of `x` can be predicted.
+    fn check_x(&self, x: ArrayView2<f64>) -> Result<(), Error> {
         check_inputs(self.model(), x.ncols())?;
         check_finite(x)
     }

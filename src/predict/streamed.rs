@@ -116,11 +116,10 @@ impl<'p, M: Model, L: Likelihood> Inputs<'p, M, L> {
         Ok(())
     }
 
-    /// Checks that all chains have room for `sums` numbers for each input and column, and for `mean`.
+    /// Checks that all chains have room for `sums` numbers for each input, and for `mean`.
     fn scratch(&self, chains: usize, sums: usize) -> Result<Forward<M::Workspace>, Error> {
         let (rows, columns) = (self.rows(), self.columns());
-        let size =
-            [(chains, "chains"), (rows, "inputs"), (columns, "columns"), (sums + 1, "numbers")];
+        let size = [(chains, "chains"), (rows, "inputs"), (columns + sums, "numbers")];
         memory::check::<f64>("streamed predictions", &size, "give fewer inputs at a time")?;
         let ws = self.posterior.workspace();
         Ok(Forward { ws, tile: vec![0.0; TILE_ROWS * columns], mean: vec![0.0; rows * columns] })
@@ -389,7 +388,7 @@ where
         from: Option<Self::State>,
     ) -> Result<Self::Record, Error> {
         self.inputs.check(target)?;
-        let scratch = self.inputs.scratch(plan.chains, 2)?; // mean and squares
+        let scratch = self.inputs.scratch(plan.chains, 2 * self.inputs.columns())?; // mean and squares
         let (mean, noise) = match from {
             Some(so_far) => so_far,
             None => (RunningMoments::new(scratch.mean.len())?, RunningMoments::new(1)?),

@@ -101,6 +101,7 @@ use super::scores::{Score, Scores};
 use super::{Predictions, to_file};
 use crate::Error;
 use crate::data::Response;
+use crate::memory;
 #[allow(unused_imports)] // for the documentation
 use crate::target::Posterior;
 
@@ -225,19 +226,13 @@ impl RunningUncertainty {
     ) -> Result<Self, Error> {
         let class_names: Vec<String> = class_names.into_iter().map(Into::into).collect();
         check_class_names(&class_names)?;
-        let cells = inputs.saturating_mul(class_names.len());
-        let too_many =
-            |_| Error::argument("number of inputs", inputs, "as many as memory can hold");
-        let (mut probability, mut votes, mut entropy) = (Vec::new(), Vec::new(), Vec::new());
-        probability.try_reserve_exact(cells).map_err(too_many)?;
-        votes.try_reserve_exact(cells).map_err(too_many)?;
-        entropy.try_reserve_exact(inputs).map_err(too_many)?;
         if inputs == 0 {
             return Err(Error::argument("number of inputs", inputs, "at least 1"));
         }
-        probability.resize(cells, 0.0);
-        votes.resize(cells, 0);
-        entropy.resize(inputs, 0.0);
+        let size = [(inputs, "inputs"), (2 * class_names.len() + 1, "numbers")];
+        memory::check::<f64>("number of inputs", &size, "give as many as memory can hold")?;
+        let cells = inputs * class_names.len();
+        let (probability, votes, entropy) = (vec![0.0; cells], vec![0; cells], vec![0.0; inputs]);
         Ok(Self { class_names, draws: 0, probability, votes, entropy })
     }
 

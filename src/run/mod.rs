@@ -20,4 +20,4 @@ pub use init::Init;
 pub use progress::progress_bar;
 pub use progress::{Phase, Progress, StopHandle};
 pub use sampler::Sampler;
-pub(crate) use sampler::check_layout;
+pub(crate) use sampler::{check_chains, check_layout};

@@ -11,8 +11,7 @@ use super::saver::{Checkpoint, Saver};
 use crate::Error;
 use crate::draws::RunInfo;
 use crate::draws::recorder::ChainPlan;
-use crate::error::caught;
-use crate::memory;
+use crate::error::{caught, unwound};
 
 /// Iterations of a round, if they take no more than half a second.
 const LEAST_ROUND: usize = 8;
@@ -26,32 +25,6 @@ pub(super) struct Sizes {
     pub thin: usize,
     pub seed: u64,
 }
-
-impl Sizes {
-    /// Checks what every run needs, and that what chains of `dim` parameters take besides their draws fits
-    /// into memory.
-    pub fn check(&self, dim: usize) -> Result<(), Error> {
-        /// Numbers that a chain takes besides vectors as long as q, at least.
-        const LOOP: usize = 128;
-        let each = (VECTORS.saturating_mul(dim).saturating_add(LOOP), "numbers for each");
-        memory::check::<f64>("chains", &[(self.chains, "chains"), each], "take fewer chains")
-    }
-
-    /// Room for the rows of one chain, `width` numbers each. At the end chains are put behind the first one,
-    /// which has room for all, and go one by one.
-    pub fn rows(&self, chain: usize, width: usize) -> Result<Vec<f64>, Error> {
-        let rows = self.draws.saturating_mul(if chain == 0 { self.chains } else { 1 });
-        let mut room = Vec::new();
-        room.try_reserve_exact(rows.saturating_mul(width)).map_err(|_| {
-            let found = format!("{rows} rows of {width} numbers, more than the system gives");
-            Error::argument("draws", found, "smaller: take fewer draws")
-        })?;
-        Ok(room)
-    }
-}
-
-/// The vectors as long as q that a chain takes at least.
-pub(super) const VECTORS: usize = 3;
 
 /// When chains end before they are done: the run was asked to, or one of them cannot go on, since its
 /// recorder failed or something panicked. From then on no checkpoint is written.
@@ -261,21 +234,17 @@ impl Rounds {
 
 /// Does `work`. A panic in it is the chain's failure; the chain keeps the draws that are done.
 fn guard(chain: &mut dyn Chain, ending: &Ending, work: &dyn Fn(&mut dyn Chain)) {
-    let place = |chain: &dyn Chain| match (chain.data().index, chain.data().at.done) {
-        (index, [iterations, 0]) => {
-            format!("chain {index} after {iterations} iterations of warm-up")
+    let Err(message) = unwound(|| work(chain)) else { return };
+    let data = chain.data_mut();
+    let place = match data.at.done {
+        [iterations, 0] => {
+            format!("chain {} after {iterations} iterations of warm-up", data.index)
         }
-        (index, [_, draws]) => format!("chain {index} after {draws} draws"),
+        [_, draws] => format!("chain {} after {draws} draws", data.index),
     };
-    if let Err(mut error) = caught(String::new(), || work(chain)) {
-        if let Error::Panic { place: at, .. } = &mut error {
-            *at = place(chain);
-        }
-        let data = chain.data_mut();
-        data.truncate(data.at.done[1]);
-        data.failure = Some(error);
-        ending.fail();
-    }
+    data.truncate(data.at.done[1]);
+    data.failure = Some(Error::Panic { place, message });
+    ending.fail();
 }
 
 /// How far the last of the chains is in a phase.

@@ -8,7 +8,7 @@ use serde::Serialize;
 use super::chain::{Chain, ChainData, Place, TypedChain, Unfinished};
 use super::init::Init;
 use super::progress::{Progress, StopHandle};
-use super::rounds::{Ending, Report, Rounds, Sizes, VECTORS};
+use super::rounds::{Ending, Report, Rounds, Sizes};
 use super::saver::Checkpoint;
 use crate::Error;
 use crate::draws::checkpoint::{Every, Fingerprint};
@@ -134,7 +134,7 @@ impl<'t, T: Target, A: Algorithm<&'t T>> Sampler<'t, T, A> {
     /// Runs all chains.
     ///
     /// Errors: an argument out of range, a configuration that the algorithm refuses, draws that do
-    /// not fit into memory, two parameter blocks of one name, a chain without a starting point of
+    /// not fit into memory, two parameters or blocks of one name, a chain without a starting point of
     /// finite log density, or a checkpoint that cannot be used or not be begun.
     ///
     /// **Panics** of a density, kernel, recorder or progress report end the run as if it had been
@@ -151,6 +151,9 @@ impl<'t, T: Target, A: Algorithm<&'t T>> Sampler<'t, T, A> {
     ///
     /// Errors: as [`run`](Self::run); a recorder that cannot begin. One that fails later ends the
     /// run, see [`RunInfo::recorder_error`].
+    ///
+    /// A recorder that panics ends the run as well. The record of that chain is returned as the panic has
+    /// left it: it may hold a part of a draw that is not among the draws, and is not to be used.
     pub fn run_with<R: Recorder<T>>(
         mut self,
         recorder: &R,
@@ -159,6 +162,7 @@ impl<'t, T: Target, A: Algorithm<&'t T>> Sampler<'t, T, A> {
         let (sizes, target) = (self.sizes, self.target);
         let layout = target.layout();
         let (kept, pool) = prepare(sizes, target.dim(), &layout, &self.keep, self.threads)?;
+        check_chains(sizes.chains, target.dim(), self.algorithm.matrix_numbers(&target))?;
         let start = |c| caught(chain_at_its_start(c), || self.start(c, &kept, recorder))?;
         let mut chains = (0..sizes.chains).map(start).collect::<Result<Vec<_>, Error>>()?;
         let stat_names = stat_names(&chains[0].kernel.stat_names());
@@ -232,7 +236,6 @@ fn prepare(
     check_layout(dim, layout)?;
     let kept = keep.of(layout)?;
     let pool = threads.map(thread_pool).transpose()?;
-    sizes.check(dim)?;
     Ok((kept, pool))
 }
 
@@ -291,20 +294,22 @@ fn chain_data(
     point: Point,
 ) -> Result<ChainData, Error> {
     let n_stats = STATS.len() + n_own_stats;
+    // At the end chains are put behind the first one, which has room for all, and go one by one.
+    let all = format!("({} chains, and room to copy one)", sizes.chains);
+    let chains = match sizes.chains {
+        1 => (1, "chain"),
+        n => (n.saturating_add(1), &all[..]),
+    };
+    let numbers = (kept.saturating_add(n_stats), "parameters and statistics");
+    let size = [chains, (sizes.draws, "draws"), numbers];
+    let instead = "take fewer draws, `Sampler::thin` them, or `Sampler::keep` fewer parameters \
+                   and hand them to a recorder";
     if index == 0 {
-        let chains = match sizes.chains {
-            1 => (1, "chain"),
-            n => (
-                n.saturating_add(1),
-                "chains (one more than there are, since one is copied at a time)",
-            ),
-        };
-        let numbers = (kept.saturating_add(n_stats), "parameters and statistics");
-        let instead = "take fewer draws, `Sampler::thin` them, or `Sampler::keep` fewer \
-                       parameters and hand them to a recorder";
-        memory::check::<f64>("draws", &[chains, (sizes.draws, "draws"), numbers], instead)?;
+        memory::check::<f64>("draws", &size, instead)?;
     }
-    let (values, stats) = (sizes.rows(index, kept)?, sizes.rows(index, n_stats)?);
+    let rows = sizes.draws * if index == 0 { sizes.chains } else { 1 };
+    let room = |width| memory::room(rows * width, ("draws", &size, instead));
+    let (values, stats) = (room(kept)?, room(n_stats)?);
     let at = Place {
         rng,
         log_density: point.log_density(),
@@ -333,6 +338,24 @@ fn thread_pool(n: usize) -> Result<rayon::ThreadPool, Error> {
     }
     let pool = rayon::ThreadPoolBuilder::new().num_threads(n).build();
     pool.map_err(|e| Error::argument("threads", n, format!("possible here: {e}")))
+}
+
+/// The vectors as long as q that a chain takes, at least.
+const VECTORS: usize = 5;
+
+/// Checks that what chains take besides their draws fits into memory: some vectors of `dim` numbers, and
+/// `more` for each, by [`Algorithm::matrix_numbers`].
+pub(crate) fn check_chains(chains: usize, dim: usize, more: usize) -> Result<(), Error> {
+    /// Numbers that a chain takes besides vectors and matrices, at least.
+    const LOOP: usize = 128;
+    let each = dim.saturating_mul(VECTORS).saturating_add(more).saturating_add(LOOP);
+    let instead = match more {
+        0 => "take fewer chains",
+        _ => {
+            "take fewer chains, or an algorithm without dense matrices (`Preconditioner::Diagonal`)"
+        }
+    };
+    memory::check::<f64>("chains", &[(chains, "chains"), (each, "numbers for each")], instead)
 }
 
 /// Checks that a target's names fit its coordinates, of which there is at least one, and that some

@@ -7,7 +7,7 @@ use std::time::Instant;
 use serde::{Deserialize, Serialize};
 
 use super::chain::{Chain, ChainData, Place};
-use super::rounds::{Rounds, least_done};
+use super::rounds::{Rounds, Sizes, least_done};
 use crate::Error;
 use crate::draws::checkpoint::{Every, Fingerprint, Store, Stored, agree};
 
@@ -36,20 +36,21 @@ struct ChainState<'a> {
 }
 
 impl RunState<'_> {
-    /// An error if the sizes are not those of `chains`, which hold the draws that all have made.
-    fn check(&self, chains: &[&mut dyn Chain]) -> Result<(), String> {
+    /// An error if the sizes are not those of `chains`, which have `rows` draws on disk together.
+    fn check(&self, chains: &[&mut dyn Chain], rows: usize) -> Result<(), String> {
         let dim = chains[0].data().at.point.q().len();
         let fits = |(chain, state): (&&mut dyn Chain, &ChainState)| {
-            let ChainData { kept, n_stats, values, stats, .. } = chain.data();
-            let ahead = [0, 1].map(|i| state.ahead[i].len());
-            let draws = (stats.len() + ahead[1]) / n_stats;
+            let ChainData { kept, n_stats, .. } = chain.data();
+            let [values, stats] = [0, 1].map(|i| state.ahead[i].len());
+            let ahead = stats / n_stats;
             state.at.point.q().len() == dim
-                && draws == state.at.done[1]
-                && values.len() + ahead[0] == draws * kept
-                && stats.len() + ahead[1] == draws * n_stats
+                && rows / chains.len() + ahead == state.at.done[1]
+                && values == ahead * kept
+                && stats == ahead * n_stats
         };
         let is_sound = self.chains.len() == chains.len()
             && self.starts.len() == chains.len()
+            && rows.is_multiple_of(chains.len())
             && self.starts.iter().all(|start| start.len() == dim)
             && chains.iter().zip(&self.chains).all(fits);
         if is_sound { Ok(()) } else { Err("its sizes do not fit this run".into()) }
@@ -80,12 +81,16 @@ impl Saver {
         let Checkpoint { path, every, run } = checkpoint;
         every.check()?;
         let ChainData { kept, n_stats, .. } = *chains[0].data();
-        let mut next = 0;
+        let Sizes { chains: n, draws, .. } = rounds.sizes;
+        let mut row_index = 0;
         let (store, stored) = Store::open::<RunState>(&path, run, kept + n_stats, |row| {
-            let data = chains[next].data_mut();
-            data.values.extend_from_slice(&row[..kept]);
-            data.stats.extend_from_slice(&row[kept..]);
-            next = (next + 1) % rounds.sizes.chains;
+            // More draws than were asked for take no memory.
+            if row_index / n < draws {
+                let data = chains[row_index % n].data_mut();
+                data.values.extend_from_slice(&row[..kept]);
+                data.stats.extend_from_slice(&row[kept..]);
+            }
+            row_index += 1;
         })?;
         let starts = chains.iter().map(|chain| chain.data().at.point.q().to_vec()).collect();
         let (since, last) = (0, Instant::now());
@@ -96,7 +101,7 @@ impl Saver {
             return saver.error.take().map_or(Ok(saver), Err);
         };
         let unusable = |problem| Error::checkpoint(&path, problem);
-        state.check(chains).map_err(unusable)?;
+        state.check(chains, saver.store.rows()).map_err(unusable)?;
         (*frozen, *seconds) = (state.frozen, state.seconds);
         let differs = |c, what: &str, there: f64, here: f64| {
             Err(unusable(format!(

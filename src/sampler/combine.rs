@@ -177,6 +177,10 @@ impl<T: Target, A: Algorithm<T>, B: Algorithm<T>> Algorithm<T> for Cycle<A, B> {
     fn kernel(&self, target: &T, rng: &ChainRng) -> Result<Self::Kernel, Error> {
         Ok(CycleKernel(Pair::new(&self.0, &self.1, target, rng)?))
     }
+
+    fn matrix_numbers(&self, target: &T) -> usize {
+        self.0.matrix_numbers(target).saturating_add(self.1.matrix_numbers(target))
+    }
 }
 
 impl<T: Target, A: Kernel<T>, B: Kernel<T>> Kernel<T> for CycleKernel<A, B> {
@@ -254,6 +258,10 @@ impl<T: Target, A: Algorithm<T>, B: Algorithm<T>> Algorithm<T> for Mixture<A, B>
         }
         let pair = Pair::new(&self.first, &self.second, target, rng)?;
         Ok(MixtureKernel { pair, probability: self.probability })
+    }
+
+    fn matrix_numbers(&self, target: &T) -> usize {
+        self.first.matrix_numbers(target).saturating_add(self.second.matrix_numbers(target))
     }
 }
 

@@ -107,7 +107,7 @@ impl Dynamics {
         target_accept: Option<f64>,
         preconditioner: Preconditioner,
     ) -> Result<Self, Error> {
-        let scale = Scale::new(dim, step_size, target_accept, preconditioner)?.with_gamma(0.4);
+        let scale = Scale::of_run(dim, step_size, target_accept, preconditioner)?.with_gamma(0.4);
         Ok(Self { seek: scale.adapts_step_size(), scale })
     }
 

@@ -113,6 +113,10 @@ impl<T: GradTarget> Algorithm<T> for Hmc {
             phase: Phase::new(dim),
         })
     }
+
+    fn matrix_numbers(&self, target: &T) -> usize {
+        self.preconditioner.matrix_numbers(target.dim())
+    }
 }
 
 impl<T: GradTarget> Kernel<T> for HmcKernel {

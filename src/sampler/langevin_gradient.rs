@@ -117,13 +117,15 @@ impl<T: Descent> Algorithm<T> for LangevinGradient {
         if !(0.0..=1.0).contains(&self.langevin_rate) {
             return Err(Error::argument("langevin_rate", self.langevin_rate, "between 0 and 1"));
         }
-        if self.descent.depth == 0 {
-            return Err(Error::argument("depth", 0, "at least 1"));
+        let (depth, most) = (self.descent.depth, DescentRule::DEEPEST);
+        if !(1..=most).contains(&depth) {
+            let allowed = format!("1 to {most}: a step is never cut short");
+            return Err(Error::argument("depth", depth, allowed));
         }
         target.check_descent(&self.descent)?;
         let dim = target.dim();
         let accept = self.adapt_step_size.then_some(self.target_accept);
-        let scale = Scale::new(dim, self.step_size, accept, Preconditioner::Identity)?;
+        let scale = Scale::of_run(dim, self.step_size, accept, Preconditioner::Identity)?;
         let other = self.other_step_size / self.step_size;
         Ok(LangevinGradientKernel {
             scale,

@@ -90,7 +90,7 @@ impl<T: GradTarget> Algorithm<T> for Mala {
         let accept = self.adapt_step_size.then_some(self.target_accept);
         let zeros = vec![0.0; dim];
         Ok(MalaKernel {
-            scale: Scale::new(dim, self.step_size, accept, self.preconditioner)?,
+            scale: Scale::of_run(dim, self.step_size, accept, self.preconditioner)?,
             proposal: Point::new(dim),
             z: zeros.clone(),
             s: zeros.clone(),
@@ -98,6 +98,10 @@ impl<T: GradTarget> Algorithm<T> for Mala {
             direction: zeros.clone(),
             move_: zeros,
         })
+    }
+
+    fn matrix_numbers(&self, target: &T) -> usize {
+        self.preconditioner.matrix_numbers(target.dim())
     }
 }
 

@@ -125,6 +125,12 @@ pub trait Algorithm<T: Target>: Sync {
     ///
     /// `rng` is the chain's stream; [`child`](ChainRng::child) streams serve parts of a kernel.
     fn kernel(&self, target: &T, rng: &ChainRng) -> Result<Self::Kernel, Error>;
+
+    /// How many numbers the matrices of a kernel hold, such as d^2. A run whose chains have no room for them
+    /// in [memory](crate::memory) is refused before it begins; some vectors as long as q are counted anyway.
+    fn matrix_numbers(&self, _target: &T) -> usize {
+        0
+    }
 }
 
 /// One Markov transition with its state. Built by an [`Algorithm`], one per chain.

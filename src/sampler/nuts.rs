@@ -239,6 +239,10 @@ impl<T: GradTarget> Algorithm<T> for Nuts {
             doublings: (0..self.max_depth).map(|_| Tree::new(dim)).collect(),
         })
     }
+
+    fn matrix_numbers(&self, target: &T) -> usize {
+        self.preconditioner.matrix_numbers(target.dim())
+    }
 }
 
 impl<T: GradTarget> Kernel<T> for NutsKernel {

@@ -74,6 +74,11 @@ where
             view,
         })
     }
+
+    fn matrix_numbers(&self, target: &T) -> usize {
+        let view = Conditioned::new(*target, &self.blocks);
+        view.map_or(0, |view| self.algorithm.matrix_numbers(&view))
+    }
 }
 
 impl<T, K> Kernel<T> for OnBlocksKernel<T, K>

@@ -82,7 +82,7 @@ impl<T: GaussianReference> Algorithm<T> for Pcn {
         let dim = target.dim();
         let accept = self.adapt_step_size.then_some(self.target_accept);
         let mut kernel = PcnKernel {
-            scale: Scale::new(dim, self.step_size, accept, Preconditioner::Identity)?,
+            scale: Scale::of_run(dim, self.step_size, accept, Preconditioner::Identity)?,
             proposal: Point::new(dim),
             moving: (0..dim).collect(),
             mean: vec![0.0; dim],

@@ -257,6 +257,12 @@ where
             rungs,
         })
     }
+
+    fn matrix_numbers(&self, target: &T) -> usize {
+        let rungs = self.ladder.betas().map_or(0, |betas| betas.len());
+        let each = Tempered::new(*target, 1.0).map_or(0, |cold| self.inner.matrix_numbers(&cold));
+        rungs.saturating_mul(each)
+    }
 }
 
 impl<T: PowerTarget + Copy + Send, K: Kernel<Tempered<T>>> Rung<T, K> {
@@ -419,7 +425,9 @@ where
         let equal = ladder::equalised(&betas, &rejections);
         neighbours.fill((0.0, 0));
         for (rung, beta) in self.rungs.iter_mut().zip(equal) {
-            rung.retemper(&self.inner, beta);
+            // No algorithm of this crate refuses a beta because of its value, or of the memory left. Where
+            // a user's does, the rung keeps its own.
+            let _ = rung.retemper(&self.inner, beta);
         }
     }
 }
@@ -432,20 +440,24 @@ fn ratio<T: PowerTarget, K>(rungs: &[Rung<T, K>], i: usize, j: usize) -> f64 {
 
 impl<T: PowerTarget + Copy + Send, K: Kernel<Tempered<T>>> Rung<T, K> {
     /// The same chain at another temperature, with a kernel that goes on from what it has learnt.
-    fn retemper<A: Algorithm<Tempered<T>, Kernel = K>>(&mut self, algorithm: &A, beta: f64) {
+    /// If the algorithm refuses, the rung stays as it is.
+    fn retemper<A: Algorithm<Tempered<T>, Kernel = K>>(
+        &mut self,
+        algorithm: &A,
+        beta: f64,
+    ) -> Result<(), Error> {
         if beta == self.target.beta() {
-            return;
+            return Ok(());
         }
-        // Neither fails for a beta between 0 and 1 where it did not at construction; the rung would
-        // stay where it is.
-        let Ok(target) = Tempered::new(*self.target.base(), beta) else { return };
-        let Ok(mut kernel) = algorithm.kernel(&target, &self.rng) else { return };
+        let target = Tempered::new(*self.target.base(), beta)?;
+        let mut kernel = algorithm.kernel(&target, &self.rng)?;
         if let Some(old) = &self.kernel {
             kernel.restore(old.state());
         }
         self.target = target;
         self.kernel = Some(kernel);
         self.point.temper(beta);
+        Ok(())
     }
 }
 
@@ -474,7 +486,10 @@ where
 
     fn restore(&mut self, state: Self::State) {
         for (rung, stored) in self.rungs.iter_mut().zip(state.rungs) {
-            rung.retemper(&self.inner, stored.beta);
+            let moved = rung.retemper(&self.inner, stored.beta);
+            moved.expect(
+                "the inner algorithm has made a kernel for this rung of the checkpoint before",
+            );
             rung.point = stored.point;
             rung.rng = stored.rng;
             rung.last = stored.last;

@@ -77,19 +77,42 @@ enum Moments {
     Dense(Covariance),
 }
 
+impl Preconditioner {
+    /// The numbers in the matrices of a [`Scale`]: the factor, the running covariance, and a copy of either
+    /// while a window ends.
+    pub(super) fn matrix_numbers(self, dim: usize) -> usize {
+        if self == Self::Dense { dim.saturating_mul(dim).saturating_mul(4) } else { 0 }
+    }
+}
+
 impl Scale {
     /// The scale before warm-up: `step_size` > 0 and the identity map.
     ///
     /// `target_accept` in (0, 1) is what the step size is adapted to; `None` keeps it fixed.
+    ///
+    /// Errors: a number out of range, or a `dim` that does not fit into memory.
     pub fn new(
         dim: usize,
         step_size: f64,
         target_accept: Option<f64>,
         preconditioner: Preconditioner,
     ) -> Result<Self, Error> {
+        // Of the diagonal, and of two running variances.
+        let vectors = dim.saturating_mul(5);
+        let numbers = preconditioner.matrix_numbers(dim).saturating_add(vectors);
+        memory::check::<f64>("dim", &[(numbers, "numbers")], "take fewer dimensions")?;
+        Self::of_run(dim, step_size, target_accept, preconditioner)
+    }
+
+    /// As [`new`](Self::new), in a run that has checked its memory: kernels that are made while it goes on
+    /// must not depend on how much is left then.
+    pub(super) fn of_run(
+        dim: usize,
+        step_size: f64,
+        target_accept: Option<f64>,
+        preconditioner: Preconditioner,
+    ) -> Result<Self, Error> {
         positive("step_size", step_size)?;
-        let size = [(5, "vectors"), (dim, "numbers")];
-        memory::check::<f64>("dim", &size, "take fewer dimensions")?;
         if let Some(target) = target_accept
             && !(target > 0.0 && target < 1.0)
         {
@@ -106,7 +129,7 @@ impl Scale {
                 (Map::Diagonal(vec![1.0; dim]), moments)
             }
             Preconditioner::Dense => {
-                let mut identity = square(dim)?;
+                let mut identity = vec![0.0; dim * dim];
                 identity.iter_mut().step_by(dim + 1).for_each(|x| *x = 1.0);
                 let identity = Cholesky::new("identity", &identity, dim)?;
                 (Map::Dense(identity), Moments::Dense(Covariance::new(dim)))
@@ -241,26 +264,6 @@ fn learn_diagonal(sd: &mut [f64], positions: &mut Variance, gradients: Option<&V
         }
     }
     moved
-}
-
-/// A matrix of zeros, or an error if a dense preconditioner does not fit into memory.
-fn square(dim: usize) -> Result<Vec<f64>, Error> {
-    let mut matrix = Vec::new();
-    // The factor, the running covariance, and a copy of either while a window ends.
-    let fits = dim.checked_mul(dim).and_then(|n| n.checked_mul(4)).is_some_and(|n| {
-        let fits = matrix.try_reserve_exact(n).is_ok();
-        matrix.shrink_to_fit();
-        fits
-    });
-    if !fits {
-        let gib = 4.0 * 8.0 * (dim as f64).powi(2) / (1u64 << 30) as f64;
-        let allowed = format!(
-            "Diagonal or Identity: with {dim} parameters, Dense needs {gib:.0} GiB per chain"
-        );
-        return Err(Error::argument("preconditioner", "Dense", allowed));
-    }
-    matrix.resize(dim * dim, 0.0);
-    Ok(matrix)
 }
 
 impl Map {

@@ -224,7 +224,7 @@ impl<T: GradTarget, M: Metric<T>> Algorithm<T> for Smmala<M> {
         let accept = self.adapt_step_size.then_some(self.target_accept);
         Ok(SmmalaKernel {
             metric: self.metric.clone(),
-            scale: Scale::new(dim, self.step_size, accept, Preconditioner::Identity)?,
+            scale: Scale::of_run(dim, self.step_size, accept, Preconditioner::Identity)?,
             factoriser: Factoriser::new(dim, self.metric.factorisation()),
             proposal: Point::new(dim),
             here: Cached::new(LocalMetric::new()),
@@ -232,6 +232,11 @@ impl<T: GradTarget, M: Metric<T>> Algorithm<T> for Smmala<M> {
             z: vec![0.0; dim],
             move_: vec![0.0; dim],
         })
+    }
+
+    fn matrix_numbers(&self, target: &T) -> usize {
+        let dim = target.dim();
+        if dim > MAX_DIM { 0 } else { Factoriser::numbers(dim, self.metric.factorisation()) }
     }
 }
 

@@ -159,7 +159,7 @@ impl<T: GradTarget + BoxSupport> Algorithm<T> for TruncatedMala {
             }
         }
         Ok(TruncatedMalaKernel {
-            scale: Scale::new(dim, self.step_size, accept, self.preconditioner)?,
+            scale: Scale::of_run(dim, self.step_size, accept, self.preconditioner)?,
             proposal: Point::new(dim),
             ones: vec![1.0; dim],
             family: Proposals { lower, upper, sd: vec![0.0; dim] },

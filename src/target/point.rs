@@ -85,6 +85,7 @@ impl<V> Cached<V> {
 
     /// Makes what `write` leaves behind the value at `point`.
     pub fn set(&mut self, point: &Point, write: impl FnOnce(&mut V)) {
+        self.of = None; // until `write` has returned
         write(&mut self.value);
         self.of = Some(point.stamp);
     }

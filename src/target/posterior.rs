@@ -15,6 +15,7 @@ mod log_likelihood;
 
 pub use log_likelihood::LogLikelihood;
 
+use std::collections::HashSet;
 use std::iter::once;
 
 use ndarray::{Array2, ArrayView2};
@@ -463,8 +464,9 @@ fn check_same_names(
         return Ok(());
     };
     let shown = |names: &[String]| names.get(i).map_or("missing".into(), |n| format!("`{n}`"));
+    let known: HashSet<&String> = found.iter().collect();
     let is_reordered =
-        found.len() == expected.len() && expected.iter().all(|name| found.contains(name));
+        found.len() == expected.len() && expected.iter().all(|name| known.contains(name));
     let mend = if is_reordered {
         format!("all names are there, in another order: bring them into that one ({order})")
     } else {
@@ -740,10 +742,6 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
 
 impl<M: Model, L: Likelihood> Descent for Posterior<M, L> {
     fn check_descent(&self, rule: &DescentRule) -> Result<(), Error> {
-        if rule.depth > DescentRule::DEEPEST {
-            let allowed = format!("at most {}: a step is never cut short", DescentRule::DEEPEST);
-            return Err(Error::argument("depth", rule.depth, allowed));
-        }
         let zeros = vec![0.0; padded(1) * self.model.n_outputs().max(self.y.columns())];
         let mut d_out = zeros.clone();
         let tile = |columns: usize| Tile::new(&zeros[..padded(1) * columns], 1);

@@ -5,8 +5,9 @@ use std::fmt;
 use statrs::function::erf::erfc;
 
 use crate::Error;
+use crate::memory;
 use crate::rng::ChainRng;
-use crate::run::check_layout;
+use crate::run::{check_chains, check_layout};
 use crate::sampler::{Algorithm, Kernel};
 use crate::target::{Point, Target};
 
@@ -102,16 +103,6 @@ impl fmt::Display for InvarianceReport {
 }
 
 impl Invariance {
-    /// Room for one function of all replicates.
-    fn column(&self) -> Result<Vec<f64>, Error> {
-        let mut column = Vec::new();
-        if self.replicates < 2 || column.try_reserve_exact(self.replicates).is_err() {
-            let allowed = "at least 2, and as many as fit into memory";
-            return Err(Error::argument("replicates", self.replicates, allowed));
-        }
-        Ok(column)
-    }
-
     /// Tests the kernel that `algorithm` builds, without warm-up: at the configured step size.
     ///
     /// `draw` writes one exact draw of the target.
@@ -125,20 +116,25 @@ impl Invariance {
         draw: impl Fn(&mut ChainRng, &mut [f64]),
     ) -> Result<InvarianceReport, Error> {
         check_layout(target.dim(), &target.layout())?;
+        let dim = target.dim();
+        check_chains(2, dim, algorithm.matrix_numbers(&target))?;
+        let size = [(self.replicates, "replicates"), (9, "functions"), (dim, "coordinates")];
+        memory::check::<f64>("replicates", &size, "take fewer replicates")?;
+        if self.replicates < 2 {
+            return Err(Error::argument("replicates", self.replicates, "at least 2"));
+        }
         if !(1..=MOST_STEPS).contains(&self.steps) {
             return Err(Error::argument("steps", self.steps, format!("1 to {MOST_STEPS}")));
         }
-        let dim = target.dim();
         let mut rng = ChainRng::new(self.seed, 0);
         let pristine = algorithm.kernel(&target, &rng)?;
         let mut kernel = algorithm.kernel(&target, &rng)?;
         let mut ws = target.workspace();
         let mut point = Point::new(dim);
         let n_functions = 3 * dim;
-        let columns = || -> Result<Vec<Vec<f64>>, Error> {
-            (0..n_functions).map(|_| self.column()).collect()
-        };
-        let (mut before, mut after, mut fresh) = (columns()?, columns()?, columns()?);
+        let column = |_| Vec::with_capacity(self.replicates);
+        let columns = || (0..n_functions).map(column).collect::<Vec<Vec<f64>>>();
+        let (mut before, mut after, mut fresh) = (columns(), columns(), columns());
         let mut accepted = 0u64;
         for _ in 0..self.replicates {
             point.set(|q| draw(&mut rng, q));

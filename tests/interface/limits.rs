@@ -233,6 +233,17 @@ fn layouts_that_cannot_be_are_refused() {
     let error = Draws::new(twice, Array3::zeros((1, 5, 4))).unwrap_err();
     assert_eq!(error.to_string(), message);
 
+    // A part of one block and the name of another.
+    let twice = Layout::new().with("a", &[2]).with("b", &[]).with("a[1]", &[]);
+    let message =
+        "`parameters of the layout` is `a[1]` twice, but must be a name of its own for each";
+    let target = Named(4, twice.clone());
+    assert_eq!(Sampler::new(&target, Rwm::default()).run().unwrap_err().to_string(), message);
+    let error = Draws::new(twice, Array3::zeros((1, 5, 4))).unwrap_err();
+    assert_eq!(error.to_string(), message);
+    let apart = Layout::new().with("a", &[2]).with("a[2]", &[]).with("b", &[]).with("b[0]", &[]);
+    assert!(Draws::new(apart, Array3::zeros((1, 5, 5))).is_ok());
+
     let huge = Layout::new().with("a", &[MAX, 2]).with("b", &[3]);
     assert_eq!(huge.dim(), MAX);
     let error = Draws::new(huge.clone(), Array3::zeros((1, 5, 1))).unwrap_err();

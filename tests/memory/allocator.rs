@@ -11,6 +11,8 @@ use bnn_mcmc::memory::set_limit;
 static LIVE: AtomicUsize = AtomicUsize::new(0);
 static PEAK: AtomicUsize = AtomicUsize::new(0);
 static COUNT: AtomicUsize = AtomicUsize::new(0);
+/// More bytes than this are not given.
+static GIVEN: AtomicUsize = AtomicUsize::new(usize::MAX);
 
 thread_local! {
     static COUNT_OF_THREAD: Cell<usize> = const { Cell::new(0) };
@@ -28,6 +30,11 @@ fn add(bytes: usize) {
 // SAFETY: all calls are handed to the system's allocator unchanged.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        if LIVE.load(Ordering::Relaxed).saturating_add(layout.size())
+            > GIVEN.load(Ordering::Relaxed)
+        {
+            return std::ptr::null_mut();
+        }
         add(layout.size());
         unsafe { System.alloc(layout) }
     }
@@ -60,6 +67,14 @@ pub fn peak<T>(f: impl FnOnce() -> T) -> (T, usize) {
     PEAK.store(before, Ordering::Relaxed);
     let value = f();
     (value, PEAK.load(Ordering::Relaxed).saturating_sub(before))
+}
+
+/// What `f` returns where the system gives no more than `bytes` beyond what is in use.
+pub fn given<T>(bytes: usize, f: impl FnOnce() -> T) -> T {
+    GIVEN.store(LIVE.load(Ordering::Relaxed) + bytes, Ordering::Relaxed);
+    let value = f();
+    GIVEN.store(usize::MAX, Ordering::Relaxed);
+    value
 }
 
 /// The number of allocations so far, of all threads.

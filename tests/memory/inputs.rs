@@ -354,6 +354,20 @@ fn limits_hold_and_are_named_with_what_raises_them() {
     );
     assert!(most < 4_000_000, "{most}");
 
+    // A long name in front of each level of its column.
+    let mut text = format!("{},y\n", "x".repeat(1_000_000));
+    (0..50).for_each(|i| writeln!(text, "level{i:02},{i}").unwrap());
+    let reader = CsvReader::regression("y");
+    let (error, most) = peak(|| reader.clone().limit(2_000_000).read(text.as_bytes()).unwrap_err());
+    assert_eq!(
+        error.to_string(),
+        "input: 50 rows of 50 features with their response take 50000400 bytes as names, but at most \
+         8000000 are allowed, four times the limit of text: raise it by `CsvReader::limit`, or see \
+         `Encoding::Codes`"
+    );
+    assert!(most < 4 * text.len() + FIXED, "{most}");
+    assert!(reader.encoding(Encoding::Codes).limit(2_000_000).read(text.as_bytes()).is_ok());
+
     // Images: by the header, before anything is read.
     let labels = idx(&[600], &[0; 600]);
     let images = idx(&[600, 100, 100], &vec![7; 6_000_000]);

@@ -1,11 +1,14 @@
 //! Results that do not fit into memory are refused, with their size, before anything is allocated.
 
+use bnn_mcmc::data::{CsvReader, IdxReader};
 use bnn_mcmc::draws::recorder::ChainPlan;
 use bnn_mcmc::memory::set_limit;
 use bnn_mcmc::prelude::*;
+use bnn_mcmc::sampler::{Algorithm, Smmala, SoftAbs};
+use bnn_mcmc::testing::Invariance;
 use ndarray::{Array1, Array2, Array3};
 
-use crate::allocator::alone;
+use crate::allocator::{alone, given, peak};
 
 fn data(rows: usize) -> Dataset {
     Dataset::regression(Array2::zeros((rows, 1)), Array1::zeros(rows)).unwrap()
@@ -42,6 +45,29 @@ fn predictions_larger_than_memory_are_refused_with_a_way_out() {
     assert!(posterior.predict_at(&[0.0, 0.0], many.x().view()).is_ok());
 }
 
+/// To the byte, before anything is made of the text.
+#[test]
+fn files_larger_than_memory_are_refused() {
+    let _alone = alone();
+    let table = || CsvReader::regression("y").read("kind,y\nleft,1\nright,2\nleft,3\n".as_bytes());
+    let images = [&[0, 0, 8, 3, 0, 0, 0, 2, 0, 0, 0, 1, 0, 0, 0, 3][..], &[0; 6]].concat();
+    let labels = [0, 0, 8, 1, 0, 0, 0, 2, 4, 7];
+    let images = || IdxReader::new().read(&images[..], &labels[..]);
+    let draws = || Draws::read_csv("chain,a\n0,1\n0,2\n1,3\n1,4\n".as_bytes(), "memory");
+    set_limit(Some(3 * 3 * 8 - 1));
+    refused(table(), "`data set of input` is 3 rows x 3 columns x 8 bytes");
+    set_limit(Some(3 * 3 * 8));
+    assert!(table().is_ok());
+    set_limit(Some(2 * 3 * 8 - 1));
+    refused(images(), "`data set of images` is 2 images x 3 pixels x 8 bytes");
+    set_limit(Some(2 * 3 * 8));
+    assert!(images().is_ok());
+    set_limit(Some(2 * 2 * 8 - 1));
+    refused(draws(), "`draws of memory` is 2 chains x 2 draws x 1 columns x 8 bytes");
+    set_limit(Some(2 * 2 * 8));
+    assert!(draws().is_ok());
+}
+
 /// To the byte, over all chains.
 #[test]
 fn what_just_fits_is_computed() {
@@ -66,10 +92,7 @@ fn draws_and_records_are_summed_over_chains() {
         Sampler::new(&posterior, Rwm::default()).chains(chains).warmup(10).draws(1000).run()
     };
     assert!(run(1).is_ok());
-    refused(
-        run(4),
-        "`draws` is 5 chains (one more than there are, since one is copied at a time) x 1000 draws",
-    );
+    refused(run(4), "`draws` is 5 (4 chains, and room to copy one) x 1000 draws");
     refused(run(4), "`Sampler::keep` fewer parameters");
     refused(run(usize::MAX), "`chains` is");
 
@@ -80,10 +103,107 @@ fn draws_and_records_are_summed_over_chains() {
     let size = "`recorded draws` is 2 chains x 1000 draws x 2 parameters x 4 bytes";
     refused(recorder.begin(&posterior, plan(2), None), size);
 
+    set_limit(Some(2 * 2 * 2 * 8));
+    assert!(Moments.begin(&posterior, plan(2), None).is_ok());
+    set_limit(Some(2 * 2 * 2 * 8 - 1));
+    let size = "`recorded moments` is 2 chains x 2 vectors x 2 parameters";
+    refused(Moments.begin(&posterior, plan(2), None), size);
+
     let x = data(100);
     let streamed = StreamedMoments::new(&posterior, x.x().view()).unwrap();
     set_limit(Some(100 * 3 * 8));
     assert!(streamed.begin(&posterior, plan(1), None).is_ok());
-    let size = "`streamed predictions` is 2 chains x 100 inputs x 1 columns x 3 numbers";
+    let size = "`streamed predictions` is 2 chains x 100 inputs x 3 numbers";
     refused(streamed.begin(&posterior, plan(2), None), size);
+
+    // Of each input the mean, sum and votes of all classes, and the sum of entropies.
+    let names: Vec<String> = (0..10).map(|class| class.to_string()).collect();
+    let classes =
+        Dataset::classification(Array2::zeros((10, 1)), (0..10).collect(), names).unwrap();
+    let priors = Priors::all(Normal::new(0.0, 1.0).unwrap());
+    let linear = Linear::new(1, 10).unwrap();
+    let posterior = Posterior::new(linear, Categorical, &classes, priors).unwrap();
+    let streamed = StreamedUncertainty::new(&posterior, x.x().view()).unwrap();
+    let bytes = 2 * 100 * (3 * 10 + 1) * 8;
+    set_limit(Some(bytes));
+    assert!(streamed.begin(&posterior, plan(2), None).is_ok());
+    set_limit(Some(bytes - 1));
+    let size = "`streamed predictions` is 2 chains x 100 inputs x 31 numbers x 8 bytes";
+    refused(streamed.begin(&posterior, plan(2), None), size);
+}
+
+/// What the check says fits, and the system does not give after all, is an error and not an abort.
+#[test]
+fn draws_that_the_system_does_not_give_are_refused() {
+    let _alone = alone();
+    let posterior = line();
+    // Room for all chains, and one more for each but the first: of 9 chains 17, of which 10 are checked.
+    let each = 200_000 * 9 * 8;
+    let run = || Sampler::new(&posterior, Rwm::default()).chains(9).warmup(0).draws(200_000).run();
+    refused(given(14 * each, run), "more than the system gives");
+}
+
+/// Matrices count, for all chains and parts of the algorithm.
+#[test]
+fn matrices_are_counted_before_a_run_begins() {
+    let _alone = alone();
+    type Line = Posterior<Linear, Gaussian>;
+    fn run<A>(target: &Line, algorithm: A) -> Result<Draws, Error>
+    where
+        for<'t> A: Algorithm<&'t Line>,
+    {
+        Sampler::new(target, algorithm).chains(2).warmup(0).draws(1).run()
+    }
+    let wide = Dataset::regression(Array2::zeros((3, 99)), Array1::zeros(3)).unwrap();
+    let priors = Priors::all(Normal::new(0.0, 1.0).unwrap());
+    let linear = Linear::new(99, 1).unwrap();
+    let target = Posterior::new(linear, Gaussian::fixed(1.0).unwrap(), &wide, priors).unwrap();
+    set_limit(Some(1_000_000));
+    let dense = || Rwm { preconditioner: Preconditioner::Dense, ..Rwm::default() };
+    assert!(run(&target, Rwm::default()).is_ok());
+    assert!(run(&target, dense()).is_ok());
+    let matrices = "an algorithm without dense matrices (`Preconditioner::Diagonal`)";
+    let numbers = "`chains` is 2 chains x 80628 numbers for each x 8 bytes = 1.3 MB";
+    refused(run(&target, Cycle(dense(), dense())), numbers);
+    refused(run(&target, Cycle(dense(), dense())), matrices);
+    refused(run(&target, PowerPosteriors::new(dense())), matrices);
+    refused(run(&target, Mixture { first: dense(), second: dense(), probability: 0.5 }), matrices);
+    refused(run(&target, OnBlocks::new(&["*"], Cycle(dense(), dense()))), matrices);
+    set_limit(Some(480_000));
+    refused(run(&target, Smmala::new(SoftAbs::default())), matrices);
+    let invariance = Invariance { replicates: 2, ..Invariance::default() };
+    refused(invariance.run(&target, &dense(), |_, q| q.fill(0.0)), matrices);
+}
+
+/// Kernels that are made while the ladder is adapted do not ask how much memory is left.
+#[test]
+fn draws_do_not_depend_on_the_memory_that_is_left() {
+    let _alone = alone();
+    let posterior = line();
+    let run = |limit| {
+        let sampler = Sampler::new(&posterior, PowerPosteriors::new(Rwm::default()));
+        let sampler = sampler.chains(1).warmup(300).draws(50);
+        let draws = sampler.on_progress(move |_| set_limit(limit)).run().unwrap();
+        set_limit(None);
+        draws
+    };
+    let (plenty, little) = (run(None), run(Some(1)));
+    assert_eq!(plenty.info().reports[0]["betas"], little.info().reports[0]["betas"]);
+    assert_eq!(plenty.values(), little.values());
+}
+
+/// A few draws of a long run, from its checkpoint.
+#[test]
+fn draws_that_are_not_asked_for_take_no_memory() {
+    let _alone = alone();
+    let posterior = line();
+    let folder = tempfile::tempdir().unwrap();
+    let run = |draws| {
+        let sampler = Sampler::new(&posterior, Rwm::default()).chains(2).warmup(10).draws(draws);
+        sampler.checkpoint(folder.path().join("run"), Every::default()).run().unwrap()
+    };
+    let whole = run(50_000);
+    let (first, most) = peak(|| run(100));
+    assert_eq!(first.values(), whole.values().slice(ndarray::s![.., ..100, ..]));
+    assert!(most < 2 << 20, "{most}"); // the buffer that the file is read through has 1 MiB
 }

@@ -654,7 +654,7 @@ fn two_runs_cannot_share_a_checkpoint() {
         .run()
         .unwrap();
     let second = second.unwrap().to_string();
-    assert!(second.contains("another process is writing"), "{second}");
+    assert!(second.contains("another process is using"), "{second}");
 }
 
 // Killed processes. The run of parent and child; its length is such that kills hit both phases.

@@ -183,7 +183,7 @@ fn race(folder: &Path, draws: usize, start: u128) {
         Ok(made) => assert_same(&made, &uninterrupted(draws)),
         Err(error) => {
             let text = error.to_string();
-            assert!(text.contains("another process is writing"), "{text}");
+            assert!(text.contains("another process is using"), "{text}");
             println!("refused");
         }
     }
@@ -413,6 +413,13 @@ mod faults {
                 assert_same(&found, &uninterrupted(draws));
                 assert_eq!(found.info().checkpoint_error, None);
             }
+            if !on_disk {
+                let (target, stop) = (gaussian(), StopHandle::new());
+                stop.stop();
+                let stopped = sampler(&target, 40).stop_handle(&stop);
+                let stopped = stopped.checkpoint(folder.path().join("run"), Every::Draws(10));
+                assert_eq!(stopped.run().unwrap().info().checkpoint_error, None);
+            }
             // More draws could not be kept: that is said at once.
             let (draws, _, worked) = run_on(folder.path(), 50, on_disk);
             let refused = draws.unwrap_err();
@@ -429,6 +436,24 @@ mod faults {
     fn a_finished_run_is_read_where_nothing_can_be_written() {
         assert!(with_shim("read_only").contains("read only"));
     }
+}
+
+/// Where a checkpoint cannot be put in the place of the one before: here, another thing has its name.
+#[test]
+fn a_folder_that_takes_no_checkpoint_is_said_before_any_work() {
+    let folder = folder();
+    let [path, temporary] = ["run", "run.tmp"].map(|name| folder.path().join(name));
+    run(&path, 20).unwrap();
+    fs::create_dir(&temporary).unwrap();
+    assert_same(&run(&path, 13).unwrap(), &uninterrupted(13));
+    let (target, mut worked) = (gaussian(), false);
+    let longer = sampler(&target, 40).checkpoint(&path, Every::Draws(10));
+    let refused = longer.on_progress(|_| worked = true).run().unwrap_err();
+    assert!(refused.is_io() && refused.to_string().contains("run.tmp"), "{refused}");
+    assert!(!worked);
+    fs::remove_dir(&temporary).unwrap();
+    assert_same(&run(&path, 40).unwrap(), &uninterrupted(40));
+    assert!(!temporary.exists());
 }
 
 #[cfg(unix)]

@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 use approx::assert_relative_eq;
 use bnn_mcmc::diagnostics::{CovarianceComparison, Stein, Symmetries};
 use bnn_mcmc::draws::recorder::{ChainPlan, OneDraw};
+use bnn_mcmc::layout::Layout;
 use bnn_mcmc::prelude::*;
 use bnn_mcmc::sampler::Algorithm;
 use bnn_mcmc::testing::GaussianTarget;
@@ -546,6 +547,34 @@ fn short(on_disk: &OnDisk, draws: usize, checkpoint: Option<&Path>) -> Result<Dr
         assert_eq!(record.n_rows() as usize, draws.n_draws() / on_disk.every);
     }
     Ok(draws)
+}
+
+/// A standard normal whose names count from 1, as those of Stan and R do.
+struct FromOne;
+
+impl Target for FromOne {
+    type Workspace = ();
+    fn dim(&self) -> usize {
+        3
+    }
+    fn layout(&self) -> Layout {
+        Layout::from_parameter_names(&["m", "theta[1]", "theta[2]"].map(String::from))
+    }
+    fn workspace(&self) {}
+    fn log_density(&self, q: &[f64], _: &mut ()) -> LogDensity {
+        LogDensity::from(-0.5 * q.iter().map(|q| q * q).sum::<f64>())
+    }
+}
+
+#[test]
+fn files_keep_the_names_of_parameters() {
+    let folder = tempfile::tempdir().unwrap();
+    let on_disk = OnDisk { path: folder.path().join("run"), every: 1, keep: Keep::All };
+    let sampler = Sampler::new(&FromOne, Rwm::default()).warmup(5).draws(5);
+    let (draws, _) = sampler.run_with(&on_disk).unwrap();
+    let read = OnDisk::read(&on_disk.path).unwrap();
+    assert_eq!(read.layout(), draws.layout());
+    assert_eq!(read.layout().parameter_names(), ["m", "theta[1]", "theta[2]"]);
 }
 
 #[test]

@@ -15,6 +15,7 @@ use crate::cells::shown;
 use crate::data::dataset::shortened;
 use crate::data::gzip::Source;
 use crate::data::{Dataset, Response};
+use crate::memory;
 
 /// More levels than this in a column that was not named as categorical are refused.
 const MANY_LEVELS: usize = 50;
@@ -179,6 +180,39 @@ impl Schema {
         Ok((Self { reader: reader.clone(), columns }, count))
     }
 
+    /// Checks, before any of it is made, that the numbers of `rows` rows fit into memory, and that they and
+    /// the names of the features are within the reader's limit.
+    fn check_size(&self, table: &Table, rows: usize, left_out: usize) -> Result<(), Error> {
+        let (mut width, mut outputs, mut names) = (0, 0, 0u128);
+        for Column { name, role, levels } in &self.columns {
+            match (role, levels) {
+                (Role::Ignored, _) => {}
+                (Role::Response(_), _) => outputs += 1,
+                (Role::Feature, Some(levels)) if self.reader.encoding != Encoding::Codes => {
+                    let levels = &levels[left_out..];
+                    width += levels.len();
+                    let lengths = levels.iter().map(|level| (name.len() + 1 + level.len()) as u128);
+                    names += lengths.sum::<u128>();
+                }
+                (Role::Feature, _) => width += 1,
+            }
+        }
+        let most = 4 * u128::from(self.reader.limit);
+        let numbers = 8 * rows as u128 * (width + outputs) as u128;
+        for (bytes, what) in [(numbers, "numbers"), (names, "names")] {
+            if bytes > most {
+                return Err(table.problem(format!(
+                    "{rows} rows of {width} features with their response take {bytes} bytes as {what}, \
+                     but at most {most} are allowed, four times the limit of text: raise it by \
+                     `CsvReader::limit`, or see `Encoding::Codes`"
+                )));
+            }
+        }
+        let name = format!("data set of {}", table.file);
+        let size = [(rows, "rows"), (width + outputs, "columns")];
+        memory::check::<f64>(&name, &size, "see `CsvReader::ignore` and `Encoding::Codes`")
+    }
+
     /// Turns the cells into numbers. The cell of the i-th column is at `order[i]` of each row.
     pub(super) fn apply(
         &self,
@@ -188,6 +222,7 @@ impl Schema {
     ) -> Result<CsvData, Error> {
         let (task, encoding) = (self.reader.task, self.reader.encoding);
         let left_out = usize::from(encoding == Encoding::DropFirst);
+        self.check_size(table, count.complete, left_out)?;
         let (mut names, mut response_names) = (Vec::new(), Vec::new());
         let mut used = Vec::with_capacity(order.len());
         for (Column { name, role, levels }, &j) in self.columns.iter().zip(order) {
@@ -209,25 +244,13 @@ impl Schema {
             response_names.into_iter().map(|(_, name)| name).collect();
 
         let (rows, width, outputs) = (count.complete, names.len(), response_names.len());
-        let bytes = 8 * rows as u128 * (width + outputs) as u128;
-        let most = 4 * u128::from(self.reader.limit);
-        if bytes > most {
-            return Err(table.problem(format!(
-                "{rows} rows of {width} features with their response take {bytes} bytes as numbers, \
-                 but at most {most} are allowed, four times the limit of text: raise it by \
-                 `CsvReader::limit`, or see `Encoding::Codes`"
-            )));
-        }
-        let no_room = |_| table.problem(format!("{bytes} bytes of numbers do not fit into memory"));
-        let (mut x, mut y, mut classes) = (Vec::<f64>::new(), Vec::<f64>::new(), Vec::new());
-        x.try_reserve_exact(rows * width).map_err(no_room)?;
-        match task {
-            Task::Classification => classes.try_reserve_exact(rows).map_err(no_room)?,
-            Task::Regression | Task::Counts => {
-                y.try_reserve_exact(rows * outputs).map_err(no_room)?;
-                y.resize(rows * outputs, 0.0);
-            }
-        }
+        let (n_classes, n_real) = match task {
+            Task::Classification => (rows, 0),
+            Task::Regression | Task::Counts => (0, rows * outputs),
+        };
+        let mut x = Vec::with_capacity(rows * width);
+        let mut classes = Vec::with_capacity(n_classes);
+        let mut y = vec![0.0; n_real];
         let mut dropped = Vec::with_capacity(count.dropped);
         let mut row = 0;
         table.each_row(|line, cells| {

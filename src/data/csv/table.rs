@@ -6,11 +6,11 @@ use std::collections::HashMap;
 use super::schema::Role;
 use super::{CsvReader, Delimiter, Header, Task};
 use crate::Error;
-use crate::cells::{MOST_COLUMNS, Rows, Separator, decode, shown};
+use crate::cells::{Rows, Separator, decode, shown};
 
 /// A text whose rows are cut into cells each time they are gone through: nothing but the text is kept.
 pub(super) struct Table<'t> {
-    file: String,
+    pub(super) file: String,
     header: Header,
     pub(super) names: Vec<String>,
     /// The rows below the header.
@@ -29,22 +29,20 @@ impl<'t> Table<'t> {
         let problem = |problem| Error::Table { table: file.into(), problem };
         let text = decode(bytes).map_err(problem)?;
         let separator = separator(reader.delimiter, text)?;
-        let (mut body, mut first) = (Rows::new(text, separator), Vec::new());
+        let mut body = Rows::new(text, separator);
         let top = body.clone();
-        let Some((_, n_columns)) = body.next(&mut first, MOST_COLUMNS).map_err(problem)? else {
-            return Err(problem("the file is empty".into()));
-        };
-        if n_columns < 2 {
-            return Err(problem(format!(
-                "the first row has a single column, `{}`: is another delimiter used?",
-                shown(first.first().map_or("", |cell| cell))
-            )));
+        let first = body.first().map_err(problem)?;
+        match &first[..] {
+            [] => return Err(problem("the file is empty".into())),
+            [only] => {
+                return Err(problem(format!(
+                    "the first row has a single column, `{}`: is another delimiter used?",
+                    shown(only)
+                )));
+            }
+            _ => {}
         }
-        if n_columns > MOST_COLUMNS {
-            return Err(problem(format!(
-                "the first row has {n_columns} cells, but at most {MOST_COLUMNS} columns are allowed"
-            )));
-        }
+        let n_columns = first.len();
         let mut names: Vec<String> = (0..n_columns).map(numbered).collect();
         if reader.header == Header::None {
             body = top;

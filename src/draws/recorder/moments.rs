@@ -116,9 +116,11 @@ impl<T: Target> Recorder<T> for Moments {
     fn begin(
         &self,
         target: &T,
-        _: ChainPlan,
+        plan: ChainPlan,
         from: Option<RunningMoments>,
     ) -> Result<RunningMoments, Error> {
+        let size = [(plan.chains, "chains"), (2, "vectors"), (target.dim(), "parameters")];
+        memory::check::<f64>("recorded moments", &size, "take fewer chains")?;
         from.map_or_else(|| RunningMoments::new(target.dim()), Ok)
     }
 

@@ -13,7 +13,7 @@ use crate::Error;
 use crate::draws::checkpoint::sync_folder;
 use crate::draws::keep::Kept;
 use crate::draws::{Draws, Keep};
-use crate::layout::Layout;
+use crate::layout::{Block, Layout};
 use crate::memory;
 use crate::target::Target;
 
@@ -39,9 +39,9 @@ use crate::target::Target;
 /// size.
 ///
 /// **Format.** 16 bytes of magic number; version, length and CRC-32 of the header (u32); the header
-/// in CBOR (names and shapes of the blocks, k, chain, number of chains, `ChainPlan::run`); rows of
-/// little-endian f32, one draw each, followed by their CRC-32. An f32 has seven digits, and is
-/// infinite from 3.4e38 on.
+/// in CBOR (names and shapes of the blocks, whether their indices count from 1, k, chain, number of
+/// chains, `ChainPlan::run`); rows of little-endian f32, one draw each, followed by their CRC-32. An f32
+/// has seven digits, and is infinite from 3.4e38 on.
 ///
 /// ```
 /// use bnn_mcmc::prelude::*;
@@ -131,6 +131,9 @@ const FIXED: usize = 16 + 4 + 4 + 4;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 struct Header {
     blocks: Vec<(String, Vec<usize>)>,
+    /// Whether the indices in the names of each block count from 1: [`Block::first`].
+    #[serde(default)]
+    from_one: Vec<bool>,
     every: usize,
     chain: usize,
     chains: usize,
@@ -145,6 +148,7 @@ impl Header {
             let blocks = header.blocks.iter().map(|(name, shape)| format!("{name}{shape:?}"));
             [
                 ("parameters", blocks.collect::<Vec<_>>().join(" ")),
+                ("indices from 1", format!("{:?}", header.from_one)),
                 ("every", header.every.to_string()),
                 ("chain", header.chain.to_string()),
                 ("chains", header.chains.to_string()),
@@ -204,8 +208,14 @@ impl Header {
         if dim == 0 || dim > isize::MAX as usize / 16 {
             return None;
         }
-        let with = |layout: Layout, (name, shape): &(String, Vec<usize>)| layout.with(name, shape);
-        Some(self.blocks.iter().fold(Layout::new(), with))
+        let mut layout = Layout::new();
+        for (i, (name, shape)) in self.blocks.iter().enumerate() {
+            let first = usize::from(self.from_one.get(i) == Some(&true));
+            let block =
+                Block { name: name.clone(), shape: shape.clone(), range: 0..size(shape)?, first };
+            layout = layout.with_block(&block);
+        }
+        Some(layout)
     }
 }
 
@@ -373,7 +383,8 @@ impl<T: Target> Recorder<T> for OnDisk {
         let path = self.file(plan.chain);
         let blocks = kept.layout.blocks().iter();
         let header = Header {
-            blocks: blocks.map(|b| (b.name.clone(), b.shape.clone())).collect(),
+            blocks: blocks.clone().map(|b| (b.name.clone(), b.shape.clone())).collect(),
+            from_one: blocks.map(|b| b.first == 1).collect(),
             every: self.every,
             chain: plan.chain,
             chains: plan.chains,
