@@ -6,9 +6,9 @@
 use std::hint::black_box;
 use std::time::Instant;
 
+use bnn_mcmc::engine::{TILE_ROWS, Tile, TileMut, TileStorage, Tiles};
 use bnn_mcmc::model::{Activation, Linear, Mlp, Model};
 use bnn_mcmc::rng::ChainRng;
-use bnn_mcmc::tile::{TILE_ROWS, Tile, TileMut, TileStorage, Tiles};
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use ndarray::Array2;
 

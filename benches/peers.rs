@@ -18,7 +18,7 @@ use std::time::Instant;
 use bnn_mcmc::layout::Layout;
 use bnn_mcmc::prelude::*;
 use bnn_mcmc::sampler::LangevinGradient;
-use bnn_mcmc::target::{DescentRule, Objective, Pass};
+use bnn_mcmc::targets::{DescentRule, Objective, Pass};
 use cpu_time::ProcessTime;
 use ndarray::{Array1, Array2, Axis};
 

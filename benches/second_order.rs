@@ -11,7 +11,7 @@ use bnn_mcmc::likelihood::SecondOrderLikelihood;
 use bnn_mcmc::model::SecondOrderModel;
 use bnn_mcmc::prelude::*;
 use bnn_mcmc::sampler::{Algorithm, Fisher, Kernel, Smmala, SoftAbs};
-use bnn_mcmc::target::{FisherTarget, HessTarget, Point, Tempered};
+use bnn_mcmc::targets::{FisherTarget, HessTarget, Point, Tempered};
 use bnn_mcmc::testing::GaussianTarget;
 
 /// Median seconds per call of `f`, over 15 batches of about 10 ms.

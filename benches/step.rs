@@ -12,7 +12,7 @@ use std::hint::black_box;
 
 use bnn_mcmc::prelude::*;
 use bnn_mcmc::sampler::{Algorithm, Kernel};
-use bnn_mcmc::target::{
+use bnn_mcmc::targets::{
     BoxSupport, FisherTarget, HessTarget, MinibatchTarget, Point, PowerGradTarget,
 };
 use criterion::{BenchmarkId, Criterion, criterion_group, criterion_main};

@@ -11,7 +11,7 @@ use std::time::Instant;
 
 use bnn_mcmc::model::WeightInit;
 use bnn_mcmc::prelude::*;
-use bnn_mcmc::target::{GradTarget, MinibatchTarget};
+use bnn_mcmc::targets::{GradTarget, MinibatchTarget};
 use criterion::Criterion;
 use faer::linalg::matmul::matmul;
 use faer::{Accum, MatMut, MatRef, Par};

@@ -9,7 +9,7 @@
 
 use bnn_mcmc::data::{Standardize, bundled};
 use bnn_mcmc::prelude::*;
-use bnn_mcmc::sampler::power_posteriors::Ladder;
+use bnn_mcmc::sampler::Ladder;
 use clap::Parser;
 
 #[derive(Parser)]

@@ -19,7 +19,7 @@ use bnn_mcmc::data::{Standardize, bundled};
 use bnn_mcmc::diagnostics::{Agreement, CovarianceComparison};
 use bnn_mcmc::prelude::*;
 use bnn_mcmc::sampler::Algorithm;
-use bnn_mcmc::sampler::power_posteriors::{Ladder, LadderReport};
+use bnn_mcmc::sampler::{Ladder, LadderReport};
 use clap::Parser;
 use geometry::Row;
 

@@ -12,8 +12,8 @@
 
 use bnn_mcmc::prelude::*;
 use bnn_mcmc::sampler::Algorithm;
-use bnn_mcmc::sampler::power_posteriors::{Ladder, LadderReport};
-use bnn_mcmc::target::WithReference;
+use bnn_mcmc::sampler::{Ladder, LadderReport};
+use bnn_mcmc::targets::WithReference;
 use clap::Parser;
 
 /// Equal normals on a grid.

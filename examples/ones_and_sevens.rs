@@ -47,7 +47,7 @@ use std::time::Instant;
 use bnn_mcmc::data::{IdxReader, bundled};
 use bnn_mcmc::diagnostics::rhat_split;
 use bnn_mcmc::model::WeightInit;
-use bnn_mcmc::predict::uncertainty::{ChainProbabilities, Measure, THRESHOLDS, Uncertainty};
+use bnn_mcmc::predict::{ChainProbabilities, Measure, THRESHOLDS, Uncertainty};
 use bnn_mcmc::prelude::*;
 use bnn_mcmc::sampler::Algorithm;
 use clap::Parser;

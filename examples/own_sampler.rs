@@ -11,7 +11,7 @@
 
 use bnn_mcmc::prelude::*;
 use bnn_mcmc::sampler::{Algorithm, Kernel, Step, metropolis_test};
-use bnn_mcmc::target::Point;
+use bnn_mcmc::targets::Point;
 use bnn_mcmc::testing::{GaussianTarget, Invariance};
 use clap::Parser;
 use serde::{Deserialize, Serialize};

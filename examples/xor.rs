@@ -25,7 +25,7 @@ use std::path::Path;
 use bnn_mcmc::diagnostics::{Density, density, density_on_box};
 use bnn_mcmc::prelude::*;
 use bnn_mcmc::sampler::Algorithm;
-use bnn_mcmc::target::{Descent, DescentRule, Objective, Pass};
+use bnn_mcmc::targets::{Descent, DescentRule, Objective, Pass};
 use clap::Parser;
 use geometry::Row;
 use ndarray::{Array3, Axis, array};

@@ -34,7 +34,7 @@
 //! | [`model`] | f(x; w) and its derivatives: linear, logistic, multilayer perceptron |
 //! | [`likelihood`] | p(y given f): Gaussian, Bernoulli, categorical, binomial, multinomial |
 //! | [`prior`] | densities over named blocks of parameters, hierarchical if need be |
-//! | [`target`] | their product as a log density: [`Posterior`](target::Posterior); your own targets |
+//! | [`targets`] | their product as a log density: [`Posterior`](targets::Posterior); your own targets |
 //! | [`sampler`] | the loop, its checkpoints, and the kernels: NUTS, HMC, MALA (on a box, too), SMMALA, random walk, pCN, power posteriors, Langevin integrators on full or minibatch gradients, Gibbs, independence, on blocks and in combination; your own kernels |
 //! | [`adapt`] | step sizes and covariances learnt during warm-up |
 //! | [`optimise`] | Adam and SGD on full or minibatch gradients, early stopping: starting points |
@@ -97,23 +97,26 @@ mod curvature;
 pub mod data;
 pub mod diagnostics;
 pub mod draws;
+#[macro_use]
+pub mod engine;
 pub mod error;
 pub mod evidence;
+mod gradient;
 pub mod layout;
 pub mod likelihood;
 mod linalg;
 pub mod memory;
 pub mod model;
 pub mod optimise;
+mod posterior;
 pub mod predict;
 pub mod prelude;
 pub mod prior;
 pub mod rng;
 mod run;
 pub mod sampler;
-pub mod target;
+pub mod targets;
 pub mod testing;
-pub mod tile;
 
 pub use error::Error;
 /// The arrays of the public interface.

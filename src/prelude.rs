@@ -4,15 +4,14 @@ pub use crate::Error;
 pub use crate::data::{Dataset, Response};
 pub use crate::diagnostics::{Summary, Verdict};
 pub use crate::draws::recorder::{
-    ChainFile, EveryKth, Moments, OnDisk, Recorder, RunningMoments, StoredDraws, StreamedMoments,
-    StreamedUncertainty,
+    ChainFile, EveryKth, Moments, OnDisk, Recorder, RunningMoments, StoredDraws,
 };
 pub use crate::draws::{Draws, Keep};
 pub use crate::evidence::Evidence;
 pub use crate::likelihood::{Bernoulli, Binomial, Categorical, Gaussian, Likelihood, Multinomial};
 pub use crate::model::{Activation, Linear, Mlp, Model};
 pub use crate::optimise::{Adam, Ascent, EarlyStopping, Optimiser, Sgd};
-pub use crate::predict::Predictions;
+pub use crate::predict::{Predictions, StreamedMoments, StreamedUncertainty};
 pub use crate::prior::{Laplace, LogInverseGamma, Normal, Prior, Priors, StudentT, Uniform};
 pub use crate::rng::ChainRng;
 pub use crate::sampler::{
@@ -21,4 +20,4 @@ pub use crate::sampler::{
     Nuts, Obabo, OnBlocks, Pcn, PowerPosteriors, Preconditioner, Rwm, Sampler, Sghmc, Sgld, Smmala,
     SoftAbs, StepSchedule, StopHandle, TruncatedMala,
 };
-pub use crate::target::{GradTarget, LogDensity, Posterior, Target, WithReference};
+pub use crate::targets::{GradTarget, LogDensity, Posterior, Target, WithReference};

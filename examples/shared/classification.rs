@@ -3,7 +3,7 @@
 use bnn_mcmc::data::Standardize;
 use bnn_mcmc::prelude::*;
 use bnn_mcmc::sampler::LangevinGradient;
-use bnn_mcmc::target::{DescentRule, Objective};
+use bnn_mcmc::targets::{DescentRule, Objective};
 
 use crate::shared::{self, AnyError, Kin, Line, Options, Plan, Run, Setup, Task};
 

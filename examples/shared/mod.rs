@@ -3,12 +3,12 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use bnn_mcmc::data::scale::ColumnScale;
+use bnn_mcmc::data::ColumnScale;
 use bnn_mcmc::data::{Columns, CsvReader};
 use bnn_mcmc::predict::Scores;
 use bnn_mcmc::prelude::*;
 use bnn_mcmc::sampler::{Algorithm, LangevinGradient};
-use bnn_mcmc::target::{DescentRule, Objective, Pass};
+use bnn_mcmc::targets::{DescentRule, Objective, Pass};
 use clap::ValueEnum;
 use serde::Serialize;
 use serde_json::{Map, Value};

@@ -2,12 +2,12 @@
 //! noise whose variance is sampled, least squares beside them, and what the chains have found each if
 //! they disagree.
 
-use bnn_mcmc::data::scale::{ColumnScale, Scaler};
+use bnn_mcmc::data::{ColumnScale, Scaler};
 use bnn_mcmc::data::{MinMax, Standardize};
 use bnn_mcmc::ndarray::{Array1, Array2, ArrayView2, Axis, concatenate};
 use bnn_mcmc::prelude::*;
 use bnn_mcmc::sampler::LangevinGradient;
-use bnn_mcmc::target::{DescentRule, Objective};
+use bnn_mcmc::targets::{DescentRule, Objective};
 use serde_json::{Value, json};
 
 use crate::shared::{self, AnyError, Kin, Line, Options, Plan, Run, Setup, Task};

@@ -1,31 +1,11 @@
 //! Step-size adaptation by dual averaging.
-//!
-//! With acceptance probability a_t, target delta, and x = log step size,
-//!
-//! ```text
-//! H_t      = (1 - 1/(t + t0)) H_{t-1} + (delta - a_t) / (t + t0)
-//! x_t      = mu - sqrt(t) / gamma H_t
-//! xbar_t   = t^-kappa x_t + (1 - t^-kappa) xbar_{t-1}
-//! ```
-//!
-//! x_t is used while adapting, xbar afterwards. Source: Hoffman and Gelman, *The No-U-Turn
-//! Sampler*, JMLR 15 (2014), arXiv:1111.4246, section 3.2, with its constants gamma = 0.05,
-//! t0 = 10, kappa = 0.75.
-//!
-//! A single transition moves x by about 1 / (gamma sqrt(t)) times its surprise: with gamma = 0.05
-//! the step size still fluctuates by tens of per cent after hundreds of transitions, which lets a
-//! kernel find its step size from anywhere, but costs Hamiltonian trajectories many small steps.
-//! Since acceptance falls faster above the right step size than it rises below, it also leaves the
-//! average too small: NUTS with target 0.8 and 1,000 iterations of warm-up accepted 0.836 on a
-//! regression, and 0.80 with gamma = 0.4, where warm-up took a fifth fewer gradients. Kernels that
-//! seek a good first step size by other means use that.
 
 use serde::{Deserialize, Serialize};
 
 const T0: f64 = 10.0;
 const KAPPA: f64 = 0.75;
 
-/// Drives the mean acceptance probability towards a target. See the [module](self).
+/// Drives the mean acceptance probability towards a target.
 ///
 /// ```
 /// use bnn_mcmc::adapt::DualAveraging;
@@ -36,6 +16,26 @@ const KAPPA: f64 = 0.75;
 /// }
 /// assert!((adapt.averaged() - -(0.574f64.ln())).abs() < 0.02);
 /// ```
+///
+/// With acceptance probability a_t, target delta, and x = log step size,
+///
+/// ```text
+/// H_t      = (1 - 1/(t + t0)) H_{t-1} + (delta - a_t) / (t + t0)
+/// x_t      = mu - sqrt(t) / gamma H_t
+/// xbar_t   = t^-kappa x_t + (1 - t^-kappa) xbar_{t-1}
+/// ```
+///
+/// x_t is used while adapting, xbar afterwards. Source: Hoffman and Gelman, *The No-U-Turn
+/// Sampler*, JMLR 15 (2014), arXiv:1111.4246, section 3.2, with its constants gamma = 0.05,
+/// t0 = 10, kappa = 0.75.
+///
+/// A single transition moves x by about 1 / (gamma sqrt(t)) times its surprise: with gamma = 0.05
+/// the step size still fluctuates by tens of per cent after hundreds of transitions, which lets a
+/// kernel find its step size from anywhere, but costs Hamiltonian trajectories many small steps.
+/// Since acceptance falls faster above the right step size than it rises below, it also leaves the
+/// average too small: NUTS with target 0.8 and 1,000 iterations of warm-up accepted 0.836 on a
+/// regression, and 0.80 with gamma = 0.4, where warm-up took a fifth fewer gradients. Kernels that
+/// seek a good first step size by other means use that.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct DualAveraging {
     target: f64,
@@ -55,7 +55,7 @@ impl DualAveraging {
         Self { target, gamma, mu: log_step, t: 0.0, h: 0.0, log_step, log_averaged: log_step }
     }
 
-    /// With another gamma, above 0: larger is gentler. See the [module](self).
+    /// With another gamma, above 0: larger is gentler. See the [`DualAveraging`].
     #[must_use]
     pub(crate) fn with_gamma(self, gamma: f64) -> Self {
         Self { gamma, ..self }

@@ -3,9 +3,9 @@
 //! Whatever adapts does so during warm-up only. At its end the kernel is frozen, so that the draws
 //! that are kept come from one fixed, exact transition.
 
-pub mod dual_averaging;
-pub mod welford;
-pub mod windows;
+mod dual_averaging;
+mod welford;
+mod windows;
 
 pub use dual_averaging::DualAveraging;
 pub use welford::{Covariance, Variance};

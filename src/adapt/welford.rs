@@ -1,23 +1,23 @@
 //! Running means, variances and covariances, updated one position at a time.
-//!
-//! ```text
-//! mean_n = mean_{n-1} + (x - mean_{n-1}) / n
-//! S_n    = S_{n-1} + (x - mean_{n-1}) (x - mean_n)^T
-//! ```
-//!
-//! Two groups a and b, of n_a and n_b positions, become one with
-//!
-//! ```text
-//! d = mean_b - mean_a                  n = n_a + n_b
-//! mean = mean_a + d n_b / n            S = S_a + S_b + d^2 n_a n_b / n
-//! ```
-//!
-//! Sources: Welford, Technometrics 4 (1962), doi:10.1080/00401706.1962.10490022; Chan, Golub and
-//! LeVeque, The American Statistician 37 (1983), doi:10.1080/00031305.1983.10483115.
 
 use serde::{Deserialize, Serialize};
 
 /// Running mean and variance of each coordinate.
+///
+/// ```text
+/// mean_n = mean_{n-1} + (x - mean_{n-1}) / n
+/// S_n    = S_{n-1} + (x - mean_{n-1}) (x - mean_n)^T
+/// ```
+///
+/// Two groups a and b, of n_a and n_b positions, become one with
+///
+/// ```text
+/// d = mean_b - mean_a                  n = n_a + n_b
+/// mean = mean_a + d n_b / n            S = S_a + S_b + d^2 n_a n_b / n
+/// ```
+///
+/// Sources: Welford, Technometrics 4 (1962), doi:10.1080/00401706.1962.10490022; Chan, Golub and
+/// LeVeque, The American Statistician 37 (1983), doi:10.1080/00031305.1983.10483115.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Variance {
     n: f64,

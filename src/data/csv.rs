@@ -1,47 +1,4 @@
 //! Tables of text: CSV and its relatives.
-//!
-//! ```
-//! use bnn_mcmc::data::CsvReader;
-//! let train = "sex,length,rings\nM,0.4,15\nF,0.5,7\nM,0.6,9\n";
-//! let test = "sex,length,rings\nF,0.3,8\n";
-//!
-//! let train = CsvReader::regression("rings").read(train.as_bytes())?;
-//! assert_eq!(train.dataset.feature_names(), ["sex=F", "sex=M", "length"]);
-//! // A test file is read as the training file was: the same columns, levels and classes.
-//! let test = train.schema.read(test.as_bytes())?;
-//! assert_eq!(test.dataset.x().row(0).to_vec(), [1.0, 0.0, 0.3]);
-//!
-//! let bad = "sex,length,rings\nF,0.3,8\nI,0.2,5\n";
-//! assert_eq!(
-//!     train.schema.read(bad.as_bytes()).unwrap_err().to_string(),
-//!     "input, row 3, column `sex`: `I` is not among the levels of the training file: F, M"
-//! );
-//! # Ok::<(), bnn_mcmc::Error>(())
-//! ```
-//!
-//! # What is taken for what
-//! - **Cells** are split at the delimiter and stripped of blanks. A cell may be enclosed in
-//!   quotation marks, then it may hold the delimiter, and `""` for a quotation mark, but no line
-//!   break. Blank lines are skipped. Lines end in LF, CRLF or CR.
-//! - **Numbers** are written as in Rust and most languages: `-1.5e3`; no decimal comma, no
-//!   thousands separator. Infinite numbers are errors.
-//! - **Missing values** are errors, unless [`drop_missing_rows`](CsvReader::drop_missing_rows)
-//!   is asked for; see [`missing`](CsvReader::missing).
-//! - **Categorical features** are the columns named by [`categorical`](CsvReader::categorical) and
-//!   those in which no cell is a number, nor starts like one. Such a column with more than 50
-//!   levels is refused as a likely identifier, unless it was named.
-//! - **Levels and classes** are sorted by size if all of them are numbers, else as text in the
-//!   order of Unicode: capitals before small letters. They count from 0 in this order. One
-//!   number written in two ways (`1` and `1.0`) is an error.
-//! - **Gzip** is recognised by its first two bytes and unpacked.
-//! - **Sizes**: more than 1 GiB of text is refused unless [`limit`](CsvReader::limit) allows it. Numbers
-//!   of more than four times as many bytes, which labels can become, are refused as well, and so are
-//!   names of features (`column=level`). A row has at most 2^20 cells, a column at most 2^16 levels or
-//!   classes. While a file is read, memory holds its text, which is unpacked first, 8 bytes for each
-//!   number of the data set, and for each column, level, class and feature some 200 bytes and a few
-//!   copies of its name. Numbers that do not fit into [memory](crate::memory) are refused.
-//! - **Row** in an error is the line of the file, counted from 1; **columns** without a header are
-//!   named `#1`, `#2`, ...
 
 mod schema;
 mod table;
@@ -137,7 +94,7 @@ enum Header {
     None,
 }
 
-/// Reads a table of text as a [`Dataset`]. See the [module](self) for what is taken for what.
+/// Reads a table of text as a [`Dataset`].
 ///
 /// A reader is made for one kind of response and the columns that hold it. It expects a header
 /// and commas, unless told otherwise.
@@ -150,6 +107,49 @@ enum Header {
 /// assert_eq!(data.classes()?, [0, 1]);
 /// # Ok::<(), bnn_mcmc::Error>(())
 /// ```
+///
+/// ```
+/// use bnn_mcmc::data::CsvReader;
+/// let train = "sex,length,rings\nM,0.4,15\nF,0.5,7\nM,0.6,9\n";
+/// let test = "sex,length,rings\nF,0.3,8\n";
+///
+/// let train = CsvReader::regression("rings").read(train.as_bytes())?;
+/// assert_eq!(train.dataset.feature_names(), ["sex=F", "sex=M", "length"]);
+/// // A test file is read as the training file was: the same columns, levels and classes.
+/// let test = train.schema.read(test.as_bytes())?;
+/// assert_eq!(test.dataset.x().row(0).to_vec(), [1.0, 0.0, 0.3]);
+///
+/// let bad = "sex,length,rings\nF,0.3,8\nI,0.2,5\n";
+/// assert_eq!(
+///     train.schema.read(bad.as_bytes()).unwrap_err().to_string(),
+///     "input, row 3, column `sex`: `I` is not among the levels of the training file: F, M"
+/// );
+/// # Ok::<(), bnn_mcmc::Error>(())
+/// ```
+///
+/// # What is taken for what
+/// - **Cells** are split at the delimiter and stripped of blanks. A cell may be enclosed in
+///   quotation marks, then it may hold the delimiter, and `""` for a quotation mark, but no line
+///   break. Blank lines are skipped. Lines end in LF, CRLF or CR.
+/// - **Numbers** are written as in Rust and most languages: `-1.5e3`; no decimal comma, no
+///   thousands separator. Infinite numbers are errors.
+/// - **Missing values** are errors, unless [`drop_missing_rows`](CsvReader::drop_missing_rows)
+///   is asked for; see [`missing`](CsvReader::missing).
+/// - **Categorical features** are the columns named by [`categorical`](CsvReader::categorical) and
+///   those in which no cell is a number, nor starts like one. Such a column with more than 50
+///   levels is refused as a likely identifier, unless it was named.
+/// - **Levels and classes** are sorted by size if all of them are numbers, else as text in the
+///   order of Unicode: capitals before small letters. They count from 0 in this order. One
+///   number written in two ways (`1` and `1.0`) is an error.
+/// - **Gzip** is recognised by its first two bytes and unpacked.
+/// - **Sizes**: more than 1 GiB of text is refused unless [`limit`](CsvReader::limit) allows it. Numbers
+///   of more than four times as many bytes, which labels can become, are refused as well, and so are
+///   names of features (`column=level`). A row has at most 2^20 cells, a column at most 2^16 levels or
+///   classes. While a file is read, memory holds its text, which is unpacked first, 8 bytes for each
+///   number of the data set, and for each column, level, class and feature some 200 bytes and a few
+///   copies of its name. Numbers that do not fit into [memory](crate::memory) are refused.
+/// - **Row** in an error is the line of the file, counted from 1; **columns** without a header are
+///   named `#1`, `#2`, ...
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CsvReader {
     task: Task,
@@ -259,7 +259,7 @@ impl CsvReader {
     /// Reads a file.
     ///
     /// # Errors
-    /// If the file cannot be opened, or anything in it is not as the [module](self) says. The
+    /// If the file cannot be opened, or anything in it is not as the [`CsvReader`] says. The
     /// message names the row, the column and the value where there is one to blame.
     pub fn read_path(&self, path: impl AsRef<Path>) -> Result<CsvData, Error> {
         self.read_source(Source::open(path.as_ref())?)

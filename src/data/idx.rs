@@ -1,37 +1,4 @@
 //! IDX files: images and their labels, as MNIST has them.
-//!
-//! An IDX file is an array of numbers with its shape in front, all of it big-endian
-//! (Y. LeCun, C. Cortes and C. J. C. Burges, *The MNIST database of handwritten digits*, 1998):
-//!
-//! ```text
-//! 0 0 T D          two zero bytes, the type T of the elements, the number D of dimensions
-//! n_1 ... n_D      the size of each dimension, four bytes each
-//! elements         n_1 * ... * n_D of them, the last dimension fastest
-//! ```
-//!
-//! Here T is 8, unsigned bytes, as in MNIST and its relatives; D is 3 for images (number, rows,
-//! columns of pixels) and 1 for labels. Both files may be packed by gzip.
-//!
-//! A byte b becomes the pixel b / 255, from 0 to 1, whatever the brightest pixel of the file is.
-//! Features are named `px` row column, counted from 0 and padded to equal length: `px00` to `px77`
-//! of 8x8 pixels, `px0000` to `px2727` of 28x28. Classes are the labels that occur, as text and by
-//! size, unless [`classes`](IdxReader::classes) names some of them in an order of its own.
-//!
-//! Memory: the bytes of all images and 8 bytes for each pixel of the selected ones. The header is
-//! not believed: no memory is taken before the bytes have been read that are to fill it. More than
-//! 2^20 pixels in an image (1024x1024) are refused, and more than 1 GiB of them in a file unless
-//! [`limit`](IdxReader::limit) allows it.
-//!
-//! ```
-//! use bnn_mcmc::data::IdxReader;
-//! // Three images of 1x2 pixels, with their labels.
-//! let images = [&[0, 0, 8, 3, 0, 0, 0, 3, 0, 0, 0, 1, 0, 0, 0, 2][..], &[0, 255, 51, 0, 7, 9]];
-//! let labels = [0, 0, 8, 1, 0, 0, 0, 3, 7, 1, 4];
-//! let data = IdxReader::new().classes(["1", "7"]).read(&images.concat()[..], &labels[..])?;
-//! assert_eq!(data.x(), ndarray::array![[0.0, 1.0], [0.2, 0.0]]);
-//! assert_eq!(data.classes()?, [1, 0]);
-//! # Ok::<(), bnn_mcmc::Error>(())
-//! ```
 
 use std::io::Read;
 use std::path::Path;
@@ -51,7 +18,40 @@ const UNSIGNED_BYTES: u8 = 0x08;
 /// More pixels in an image than this are refused: each has a name.
 const MOST_PIXELS: u64 = 1 << 20;
 
-/// Reads a file of images and that of their labels as a [`Dataset`]. See the [module](self).
+/// Reads a file of images and that of their labels as a [`Dataset`].
+///
+/// An IDX file is an array of numbers with its shape in front, all of it big-endian
+/// (Y. LeCun, C. Cortes and C. J. C. Burges, *The MNIST database of handwritten digits*, 1998):
+///
+/// ```text
+/// 0 0 T D          two zero bytes, the type T of the elements, the number D of dimensions
+/// n_1 ... n_D      the size of each dimension, four bytes each
+/// elements         n_1 * ... * n_D of them, the last dimension fastest
+/// ```
+///
+/// Here T is 8, unsigned bytes, as in MNIST and its relatives; D is 3 for images (number, rows,
+/// columns of pixels) and 1 for labels. Both files may be packed by gzip.
+///
+/// A byte b becomes the pixel b / 255, from 0 to 1, whatever the brightest pixel of the file is.
+/// Features are named `px` row column, counted from 0 and padded to equal length: `px00` to `px77`
+/// of 8x8 pixels, `px0000` to `px2727` of 28x28. Classes are the labels that occur, as text and by
+/// size, unless [`classes`](IdxReader::classes) names some of them in an order of its own.
+///
+/// Memory: the bytes of all images and 8 bytes for each pixel of the selected ones. The header is
+/// not believed: no memory is taken before the bytes have been read that are to fill it. More than
+/// 2^20 pixels in an image (1024x1024) are refused, and more than 1 GiB of them in a file unless
+/// [`limit`](IdxReader::limit) allows it.
+///
+/// ```
+/// use bnn_mcmc::data::IdxReader;
+/// // Three images of 1x2 pixels, with their labels.
+/// let images = [&[0, 0, 8, 3, 0, 0, 0, 3, 0, 0, 0, 1, 0, 0, 0, 2][..], &[0, 255, 51, 0, 7, 9]];
+/// let labels = [0, 0, 8, 1, 0, 0, 0, 3, 7, 1, 4];
+/// let data = IdxReader::new().classes(["1", "7"]).read(&images.concat()[..], &labels[..])?;
+/// assert_eq!(data.x(), ndarray::array![[0.0, 1.0], [0.2, 0.0]]);
+/// assert_eq!(data.classes()?, [1, 0]);
+/// # Ok::<(), bnn_mcmc::Error>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct IdxReader {
     classes: Option<Vec<String>>,
@@ -88,7 +88,7 @@ impl IdxReader {
     /// Reads two files, plain or gzip.
     ///
     /// # Errors
-    /// If a file cannot be opened, is not as the [module](self) says, has fewer or more bytes than
+    /// If a file cannot be opened, is not as the [`IdxReader`] says, has fewer or more bytes than
     /// its header says, or does not fit into memory; if there are not as many labels as images; if
     /// a class of [`classes`](Self::classes) does not occur, or there are fewer than two.
     pub fn read_path(

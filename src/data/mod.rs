@@ -33,17 +33,17 @@
 
 #[cfg(feature = "datasets")]
 pub mod bundled;
-pub mod csv;
+mod csv;
 mod dataset;
 mod gzip;
-pub mod idx;
-pub mod scale;
-pub mod series;
-pub mod split;
+mod idx;
+mod scale;
+mod series;
+mod split;
 
 pub use csv::{Columns, CsvData, CsvReader, Encoding, Schema};
 pub use dataset::{Dataset, Response};
 pub use idx::IdxReader;
-pub use scale::{MinMax, Scaler, Standardize};
+pub use scale::{ColumnScale, MinMax, Scaler, Standardize};
 pub use series::{Takens, smooth_13_months};
 pub use split::Split;

@@ -1,24 +1,4 @@
 //! Scaling of columns, fitted on the training rows and applied to all.
-//!
-//! Every scaling here is affine and acts on each column by itself:
-//! z = low + (x - shift) / scale. [`Standardize`] and [`MinMax`] say how shift and scale come from
-//! the training rows; both give a [`Scaler`], which transforms, inverts, and can be stored with
-//! serde beside a posterior's draws.
-//!
-//! ```
-//! use bnn_mcmc::data::{MinMax, Standardize};
-//! use ndarray::array;
-//! let train = array![[1.0, 10.0], [3.0, 30.0]];
-//! let scaler = Standardize::new().fit(train.view())?;
-//! assert_eq!(scaler.transform(train.view())?, array![[-1.0, -1.0], [1.0, 1.0]]);
-//! // New rows are scaled by what the training rows said.
-//! assert_eq!(scaler.transform(array![[2.0, 40.0]].view())?, array![[0.0, 2.0]]);
-//! assert_eq!(scaler.inverse(array![[0.0, 2.0]].view())?, array![[2.0, 40.0]]);
-//!
-//! let unit = MinMax::new().fit(train.view())?;
-//! assert_eq!(unit.transform(train.view())?, array![[0.0, 0.0], [1.0, 1.0]]);
-//! # Ok::<(), bnn_mcmc::Error>(())
-//! ```
 
 use ndarray::{Array2, ArrayView1, ArrayView2};
 use serde::{Deserialize, Serialize};
@@ -157,7 +137,27 @@ pub struct ColumnScale {
     pub scale: f64,
 }
 
-/// A fitted scaling. See the [module](self).
+/// A fitted scaling.
+///
+/// Every scaling here is affine and acts on each column by itself:
+/// z = low + (x - shift) / scale. [`Standardize`] and [`MinMax`] say how shift and scale come from
+/// the training rows; both give a [`Scaler`], which transforms, inverts, and can be stored with
+/// serde beside a posterior's draws.
+///
+/// ```
+/// use bnn_mcmc::data::{MinMax, Standardize};
+/// use ndarray::array;
+/// let train = array![[1.0, 10.0], [3.0, 30.0]];
+/// let scaler = Standardize::new().fit(train.view())?;
+/// assert_eq!(scaler.transform(train.view())?, array![[-1.0, -1.0], [1.0, 1.0]]);
+/// // New rows are scaled by what the training rows said.
+/// assert_eq!(scaler.transform(array![[2.0, 40.0]].view())?, array![[0.0, 2.0]]);
+/// assert_eq!(scaler.inverse(array![[0.0, 2.0]].view())?, array![[2.0, 40.0]]);
+///
+/// let unit = MinMax::new().fit(train.view())?;
+/// assert_eq!(unit.transform(train.view())?, array![[0.0, 0.0], [1.0, 1.0]]);
+/// # Ok::<(), bnn_mcmc::Error>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Scaler {
     columns: Vec<ColumnScale>,

@@ -1,16 +1,4 @@
 //! Series: delay embedding into rows, and the 13-month smoothing of sunspot numbers.
-//!
-//! ```
-//! use bnn_mcmc::data::Takens;
-//! let series: Vec<f64> = (0..10).map(f64::from).collect();
-//! // Four values one step apart, the next value as the response, windows two steps apart.
-//! let data = Takens { window: 4, lag: 1, stride: 2, horizon: 1 }.embed(&series)?;
-//! assert_eq!(data.x().row(1).to_vec(), [2.0, 3.0, 4.0, 5.0]);
-//! assert_eq!(data.real()?[(1, 0)], 6.0);
-//! assert_eq!(data.feature_names(), ["t-3", "t-2", "t-1", "t"]);
-//! assert_eq!(data.response_names(), ["t+1"]);
-//! # Ok::<(), bnn_mcmc::Error>(())
-//! ```
 
 use ndarray::Array2;
 use serde::{Deserialize, Serialize};
@@ -25,6 +13,18 @@ use crate::Error;
 ///
 /// Split a series before it is embedded where windows of the training and the test rows must not
 /// share values.
+///
+/// ```
+/// use bnn_mcmc::data::Takens;
+/// let series: Vec<f64> = (0..10).map(f64::from).collect();
+/// // Four values one step apart, the next value as the response, windows two steps apart.
+/// let data = Takens { window: 4, lag: 1, stride: 2, horizon: 1 }.embed(&series)?;
+/// assert_eq!(data.x().row(1).to_vec(), [2.0, 3.0, 4.0, 5.0]);
+/// assert_eq!(data.real()?[(1, 0)], 6.0);
+/// assert_eq!(data.feature_names(), ["t-3", "t-2", "t-1", "t"]);
+/// assert_eq!(data.response_names(), ["t+1"]);
+/// # Ok::<(), bnn_mcmc::Error>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Takens {
     /// The number of inputs, often called the embedding dimension.

@@ -1,21 +1,4 @@
 //! Splits into training and test rows.
-//!
-//! Every random split is fixed by its seed. Series are split in order, by
-//! [`split_at`](Dataset::split_at): shuffled rows of a series would let the future into the
-//! training set.
-//!
-//! ```
-//! use bnn_mcmc::data::Dataset;
-//! use ndarray::{Array1, Array2};
-//! let data = Dataset::regression(Array2::eye(10), Array1::linspace(0.0, 1.0, 10))?;
-//! let (train, test) = data.train_test_split(0.3, 1)?;
-//! assert_eq!((train.rows(), test.rows()), (7, 3));
-//! for fold in data.k_folds(5, 1)? {
-//!     let (train, test) = fold.apply(&data)?;
-//!     assert_eq!((train.rows(), test.rows()), (8, 2));
-//! }
-//! # Ok::<(), bnn_mcmc::Error>(())
-//! ```
 
 use rand::seq::SliceRandom;
 use serde::{Deserialize, Serialize};
@@ -28,6 +11,23 @@ use crate::rng::ChainRng;
 const STREAM: u64 = u64::MAX;
 
 /// Which rows train and which test, counted from 0.
+///
+/// Every random split is fixed by its seed. Series are split in order, by
+/// [`split_at`](Dataset::split_at): shuffled rows of a series would let the future into the
+/// training set.
+///
+/// ```
+/// use bnn_mcmc::data::Dataset;
+/// use ndarray::{Array1, Array2};
+/// let data = Dataset::regression(Array2::eye(10), Array1::linspace(0.0, 1.0, 10))?;
+/// let (train, test) = data.train_test_split(0.3, 1)?;
+/// assert_eq!((train.rows(), test.rows()), (7, 3));
+/// for fold in data.k_folds(5, 1)? {
+///     let (train, test) = fold.apply(&data)?;
+///     assert_eq!((train.rows(), test.rows()), (8, 2));
+/// }
+/// # Ok::<(), bnn_mcmc::Error>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Split {
     /// The training rows in increasing order.

@@ -1,24 +1,4 @@
 //! Autocovariances and autocorrelations.
-//!
-//! The autocovariance at lag t of n draws x_0, ..., x_{n-1} with mean m is
-//!
-//! acov_t = (1/n) sum_{i=0}^{n-t-1} (x_i - m)(x_{i+t} - m),
-//!
-//! with n, not n - t, in the denominator: the biased form, which keeps the sequence positive
-//! definite and is what effective sample sizes are defined with (Geyer 1992; Vehtari et al. 2021).
-//! The autocorrelation is acov_t / acov_0. Both equal `autocov` and `autocorr` of arviz-stats.
-//!
-//! All lags at once cost one zero-padded Fourier transform of length at least 2n and its inverse.
-//! Effective sample sizes need only the first lags, up to where Geyer's rule cuts the sum; those
-//! come from short transforms of consecutive segments, which stay in the cache.
-//!
-//! ```
-//! use bnn_mcmc::diagnostics::{autocorrelation, autocovariance};
-//! let draws = ndarray::array![[1.0, 2.0, 3.0, 4.0]];
-//! let acov = autocovariance(draws.view());
-//! assert!((acov[[0, 0]] - 1.25).abs() < 1e-12);
-//! assert!((autocorrelation(draws.view())[[0, 1]] - 0.25).abs() < 1e-12);
-//! ```
 
 use ndarray::{Array2, ArrayView2};
 use realfft::RealFftPlanner;
@@ -30,6 +10,26 @@ use super::chains::{Chains, mean};
 ///
 /// `draws` is `[chain, draw]`, the result `[chain, lag]`. A chain with a value that is not finite
 /// gives NaN at all lags.
+///
+/// The autocovariance at lag t of n draws x_0, ..., x_{n-1} with mean m is
+///
+/// acov_t = (1/n) sum_{i=0}^{n-t-1} (x_i - m)(x_{i+t} - m),
+///
+/// with n, not n - t, in the denominator: the biased form, which keeps the sequence positive
+/// definite and is what effective sample sizes are defined with (Geyer 1992; Vehtari et al. 2021).
+/// The autocorrelation is acov_t / acov_0. Both equal `autocov` and `autocorr` of arviz-stats.
+///
+/// All lags at once cost one zero-padded Fourier transform of length at least 2n and its inverse.
+/// Effective sample sizes need only the first lags, up to where Geyer's rule cuts the sum; those
+/// come from short transforms of consecutive segments, which stay in the cache.
+///
+/// ```
+/// use bnn_mcmc::diagnostics::{autocorrelation, autocovariance};
+/// let draws = ndarray::array![[1.0, 2.0, 3.0, 4.0]];
+/// let acov = autocovariance(draws.view());
+/// assert!((acov[[0, 0]] - 1.25).abs() < 1e-12);
+/// assert!((autocorrelation(draws.view())[[0, 1]] - 0.25).abs() < 1e-12);
+/// ```
 pub fn autocovariance(draws: ArrayView2<f64>) -> Array2<f64> {
     let chains = Chains::new(draws);
     let mut result = Array2::zeros(draws.dim());

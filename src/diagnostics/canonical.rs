@@ -1,61 +1,4 @@
 //! Canonical draws: each brought to the equivalent weights nearest to one reference.
-//!
-//! Let G be the group of a network's [`Symmetries`] and r a reference. The weights nearer to r than
-//! to any other g r, g in G, form a *cell*; its images under G are |G| congruent cells that fill
-//! the space. [`Symmetries::canonical`] moves every draw into the cell of r. If q is a draw of a
-//! posterior that G leaves alone, the canonical draw is a draw of that posterior restricted to the
-//! cell: nothing about functions is lost, and the |G| copies of each mode become one. R-hat,
-//! effective sample sizes and covariances of weights then say something.
-//!
-//! **The reference** is the draw of highest log posterior (the last draw of the first chain, where
-//! the draws have no statistics), then the mean of the aligned draws, to which all are aligned
-//! anew, until no draw changes its cell or [`ROUNDS`] rounds are over (generalised Procrustes
-//! analysis: Gower 1975, doi:10.1007/BF02291478). To compare two samplers, give the second the
-//! reference of the first: it is then used as it is.
-//!
-//! # Modes visited
-//! The element that moves a draw into the cell of r tells in which cell it was, and
-//! [`Modes`] counts the cells. **A cell is a mode only if the posterior of the canonical weights
-//! lies well inside of it.** Where two units are nearly alike, or a unit's weights are nearly 0 for
-//! flips, the posterior straddles the border between two cells, and a chain that never leaves one
-//! mode is counted in both. So look at
-//!
-//! - [`Modes::visited`], the number of cells with a draw: what a chain touched, however briefly;
-//! - [`Modes::effective`], exp(-sum_g f_g ln f_g) for shares f_g of the draws: cells with a handful
-//!   of draws hardly count; from 1 to |G|, which it is if all are visited equally often, as all are
-//!   under the posterior;
-//! - [`Modes::transitions`], how often successive draws lie in different cells. Few transitions
-//!   with long stays are passages between modes; if a fair share of all draws makes one, the border
-//!   runs through a mode, or there is only one.
-//!
-//! That chains differ in the cells they visit says nothing against the predictions, and that the
-//! canonical draws agree says nothing about modes that are not equivalent.
-//!
-//! Memory is that of the draws and 32 bytes per draw and hidden unit; time is one alignment per
-//! draw and round.
-//!
-//! ```
-//! use bnn_mcmc::diagnostics::{BeforeAfter, Symmetries};
-//! use bnn_mcmc::prelude::*;
-//! // One mode of a network 1-2-1, and three chains in three of its eight images.
-//! let network = Mlp::new(&[1, 2, 1], Activation::Tanh)?;
-//! let symmetries = Symmetries::new(&network, &network.layout())?;
-//! let mode = [2.0, -1.0, 0.5, 0.0, 1.0, 3.0, 0.1];
-//! let images = [mode, [-1.0, 2.0, 0.0, 0.5, 3.0, 1.0, 0.1], [2.0, 1.0, 0.5, 0.0, 1.0, -3.0, 0.1]];
-//! let mut rng = ChainRng::new(1, 0);
-//! let mut around = |x: f64| x + 0.1 * rng.normal();
-//! let q = ndarray::Array3::from_shape_fn((3, 500, 7), |(c, _, p)| around(images[c][p]));
-//! let draws = Draws::new(network.layout(), q)?;
-//!
-//! let canonical = symmetries.canonical(&draws, None)?;
-//! println!("{canonical}");
-//! assert_eq!(canonical.all.visited(), 3);
-//! let table = BeforeAfter::new(&draws.summary()?, &canonical.draws.summary()?)?;
-//! println!("{table}");
-//! assert!(draws.summary()?.max_rhat() > 1.5);
-//! assert!(canonical.draws.summary()?.max_rhat() < 1.02);
-//! # Ok::<(), bnn_mcmc::Error>(())
-//! ```
 
 use std::collections::HashMap;
 use std::fmt;
@@ -74,6 +17,63 @@ use crate::draws::Draws;
 pub const ROUNDS: usize = 10;
 
 /// Draws in canonical form, and where they came from. From [`Symmetries::canonical`].
+///
+/// Let G be the group of a network's [`Symmetries`] and r a reference. The weights nearer to r than
+/// to any other g r, g in G, form a *cell*; its images under G are |G| congruent cells that fill
+/// the space. [`Symmetries::canonical`] moves every draw into the cell of r. If q is a draw of a
+/// posterior that G leaves alone, the canonical draw is a draw of that posterior restricted to the
+/// cell: nothing about functions is lost, and the |G| copies of each mode become one. R-hat,
+/// effective sample sizes and covariances of weights then say something.
+///
+/// **The reference** is the draw of highest log posterior (the last draw of the first chain, where
+/// the draws have no statistics), then the mean of the aligned draws, to which all are aligned
+/// anew, until no draw changes its cell or [`ROUNDS`] rounds are over (generalised Procrustes
+/// analysis: Gower 1975, doi:10.1007/BF02291478). To compare two samplers, give the second the
+/// reference of the first: it is then used as it is.
+///
+/// # Modes visited
+/// The element that moves a draw into the cell of r tells in which cell it was, and
+/// [`Modes`] counts the cells. **A cell is a mode only if the posterior of the canonical weights
+/// lies well inside of it.** Where two units are nearly alike, or a unit's weights are nearly 0 for
+/// flips, the posterior straddles the border between two cells, and a chain that never leaves one
+/// mode is counted in both. So look at
+///
+/// - [`Modes::visited`], the number of cells with a draw: what a chain touched, however briefly;
+/// - [`Modes::effective`], exp(-sum_g f_g ln f_g) for shares f_g of the draws: cells with a handful
+///   of draws hardly count; from 1 to |G|, which it is if all are visited equally often, as all are
+///   under the posterior;
+/// - [`Modes::transitions`], how often successive draws lie in different cells. Few transitions
+///   with long stays are passages between modes; if a fair share of all draws makes one, the border
+///   runs through a mode, or there is only one.
+///
+/// That chains differ in the cells they visit says nothing against the predictions, and that the
+/// canonical draws agree says nothing about modes that are not equivalent.
+///
+/// Memory is that of the draws and 32 bytes per draw and hidden unit; time is one alignment per
+/// draw and round.
+///
+/// ```
+/// use bnn_mcmc::diagnostics::{BeforeAfter, Symmetries};
+/// use bnn_mcmc::prelude::*;
+/// // One mode of a network 1-2-1, and three chains in three of its eight images.
+/// let network = Mlp::new(&[1, 2, 1], Activation::Tanh)?;
+/// let symmetries = Symmetries::new(&network, &network.layout())?;
+/// let mode = [2.0, -1.0, 0.5, 0.0, 1.0, 3.0, 0.1];
+/// let images = [mode, [-1.0, 2.0, 0.0, 0.5, 3.0, 1.0, 0.1], [2.0, 1.0, 0.5, 0.0, 1.0, -3.0, 0.1]];
+/// let mut rng = ChainRng::new(1, 0);
+/// let mut around = |x: f64| x + 0.1 * rng.normal();
+/// let q = ndarray::Array3::from_shape_fn((3, 500, 7), |(c, _, p)| around(images[c][p]));
+/// let draws = Draws::new(network.layout(), q)?;
+///
+/// let canonical = symmetries.canonical(&draws, None)?;
+/// println!("{canonical}");
+/// assert_eq!(canonical.all.visited(), 3);
+/// let table = BeforeAfter::new(&draws.summary()?, &canonical.draws.summary()?)?;
+/// println!("{table}");
+/// assert!(draws.summary()?.max_rhat() > 1.5);
+/// assert!(canonical.draws.summary()?.max_rhat() < 1.02);
+/// # Ok::<(), bnn_mcmc::Error>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Canonical {
     /// The canonical draws: same layout, chains, statistics and information on the run. The
@@ -94,7 +94,7 @@ pub struct Canonical {
     pub order: f64,
 }
 
-/// The cells that draws were found in, and passages between them. See the [module](self).
+/// The cells that draws were found in, and passages between them. See the [`Canonical`].
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Modes {
     /// The element that moves the draws of a cell to the reference, and how many draws there were;
@@ -129,7 +129,7 @@ impl Modes {
 
 impl Symmetries {
     /// Brings all draws to the equivalent weights nearest to one reference, the given one or that
-    /// described in the [module](self), and counts the modes they came from.
+    /// described in the [`Canonical`], and counts the modes they came from.
     ///
     /// Draws are shared out over the threads of rayon's pool; the result does not depend on their
     /// number.

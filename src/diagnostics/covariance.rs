@@ -1,53 +1,4 @@
 //! Do two samplers agree on the posterior covariance, within Monte Carlo error?
-//!
-//! For draws x_t of a sampler, t = 1 to S, with means m_i, standard deviations s_i and
-//! z_i = (x_i - m_i)/s_i, the estimated covariance C_ij and correlation r_ij are, up to terms of
-//! order 1/S, means of
-//!
-//! ```text
-//! covariance    p_t = (x_ti - m_i)(x_tj - m_j)
-//! correlation   p_t = z_ti z_tj - r_ij (z_ti^2 + z_tj^2) / 2 + r_ij
-//! ```
-//!
-//! (the second by the delta method: it is the influence function of r; that the m_i are estimated
-//! adds nothing of first order). So each has the Monte Carlo standard error
-//! sd(p) / sqrt(ESS_mean(p)), see [`mcse_mean`](super::mcse_mean). Chains that disagree with each
-//! other have a small ESS, and hence a large error.
-//!
-//! For two samplers and each entry, the difference over its standard error is
-//! z_ij = (C_ij - C'_ij) / sqrt(se_ij^2 + se'_ij^2), and likewise for r, i != j. The d (d + 1)/2
-//! covariances and d (d - 1)/2 correlations are d^2 comparisons: the samplers are said to differ if
-//! the largest |z| exceeds the normal quantile at 1 - [`ALPHA`] / (2 d^2) (Bonferroni), which
-//! samplers that agree do with a probability of at most [`ALPHA`], as far as the z are normal. In
-//! their tails they are so with thousands of effective draws only: measured, samplers that agree were
-//! said to differ in 1 to 4 % of comparisons with 200 to 2,000, in 3 to 9 % with 100 against many
-//! more. Below [`MIN_ESS`] no verdict is passed.
-//!
-//! **Agreement is no more than the absence of a difference that could be seen**:
-//! [`CovarianceComparison::resolution`] is the size that a difference of correlations must have to
-//! be seen for sure. Modes that neither sampler visited are not seen at all. Of a network's
-//! weights, compare [canonical](super::canonical) draws with one reference.
-//!
-//! Two effective sample sizes for each pair and sampler: time d^2 S log S, memory d S.
-//!
-//! ```
-//! use bnn_mcmc::diagnostics::{Agreement, CovarianceComparison};
-//! use bnn_mcmc::{draws::Draws, layout::Layout, rng::ChainRng};
-//! let mut rng = ChainRng::new(1, 0);
-//! let mut normal = |correlation: f64| {
-//!     let mut q = ndarray::Array3::from_shape_simple_fn((4, 1000, 2), || rng.normal());
-//!     for mut q in q.rows_mut() {
-//!         q[1] = correlation * q[0] + (1.0 - correlation * correlation).sqrt() * q[1];
-//!     }
-//!     Draws::new(Layout::vector("x", 2), q)
-//! };
-//! let (a, b, c) = (normal(0.5)?, normal(0.5)?, normal(0.7)?);
-//! assert_eq!(CovarianceComparison::new(&a, &b)?.agreement(), Agreement::Agree);
-//! let comparison = CovarianceComparison::new(&a, &c)?;
-//! assert_eq!(comparison.agreement(), Agreement::Differ);
-//! println!("{comparison}");
-//! # Ok::<(), bnn_mcmc::Error>(())
-//! ```
 
 use std::fmt;
 
@@ -103,7 +54,56 @@ impl Differences {
     }
 }
 
-/// Two samplers' posterior covariances compared. See the [module](self).
+/// Two samplers' posterior covariances compared.
+///
+/// For draws x_t of a sampler, t = 1 to S, with means m_i, standard deviations s_i and
+/// z_i = (x_i - m_i)/s_i, the estimated covariance C_ij and correlation r_ij are, up to terms of
+/// order 1/S, means of
+///
+/// ```text
+/// covariance    p_t = (x_ti - m_i)(x_tj - m_j)
+/// correlation   p_t = z_ti z_tj - r_ij (z_ti^2 + z_tj^2) / 2 + r_ij
+/// ```
+///
+/// (the second by the delta method: it is the influence function of r; that the m_i are estimated
+/// adds nothing of first order). So each has the Monte Carlo standard error
+/// sd(p) / sqrt(ESS_mean(p)), see [`mcse_mean`](super::mcse_mean). Chains that disagree with each
+/// other have a small ESS, and hence a large error.
+///
+/// For two samplers and each entry, the difference over its standard error is
+/// z_ij = (C_ij - C'_ij) / sqrt(se_ij^2 + se'_ij^2), and likewise for r, i != j. The d (d + 1)/2
+/// covariances and d (d - 1)/2 correlations are d^2 comparisons: the samplers are said to differ if
+/// the largest |z| exceeds the normal quantile at 1 - [`ALPHA`] / (2 d^2) (Bonferroni), which
+/// samplers that agree do with a probability of at most [`ALPHA`], as far as the z are normal. In
+/// their tails they are so with thousands of effective draws only: measured, samplers that agree were
+/// said to differ in 1 to 4 % of comparisons with 200 to 2,000, in 3 to 9 % with 100 against many
+/// more. Below [`MIN_ESS`] no verdict is passed.
+///
+/// **Agreement is no more than the absence of a difference that could be seen**:
+/// [`CovarianceComparison::resolution`] is the size that a difference of correlations must have to
+/// be seen for sure. Modes that neither sampler visited are not seen at all. Of a network's
+/// weights, compare [canonical](super::canonical) draws with one reference.
+///
+/// Two effective sample sizes for each pair and sampler: time d^2 S log S, memory d S.
+///
+/// ```
+/// use bnn_mcmc::diagnostics::{Agreement, CovarianceComparison};
+/// use bnn_mcmc::{draws::Draws, layout::Layout, rng::ChainRng};
+/// let mut rng = ChainRng::new(1, 0);
+/// let mut normal = |correlation: f64| {
+///     let mut q = ndarray::Array3::from_shape_simple_fn((4, 1000, 2), || rng.normal());
+///     for mut q in q.rows_mut() {
+///         q[1] = correlation * q[0] + (1.0 - correlation * correlation).sqrt() * q[1];
+///     }
+///     Draws::new(Layout::vector("x", 2), q)
+/// };
+/// let (a, b, c) = (normal(0.5)?, normal(0.5)?, normal(0.7)?);
+/// assert_eq!(CovarianceComparison::new(&a, &b)?.agreement(), Agreement::Agree);
+/// let comparison = CovarianceComparison::new(&a, &c)?;
+/// assert_eq!(comparison.agreement(), Agreement::Differ);
+/// println!("{comparison}");
+/// # Ok::<(), bnn_mcmc::Error>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct CovarianceComparison {
     /// The parameters.

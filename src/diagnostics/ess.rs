@@ -1,50 +1,4 @@
 //! Effective sample sizes: how many independent draws are these worth?
-//!
-//! With W and var+ = W (n-1)/n + B/n as for R-hat, and acov_t the autocovariance at lag t, averaged
-//! over m chains of n draws, the correlation at lag t is
-//!
-//! rho_t = 1 - (W - acov_t) / var+,   tau = -1 + 2 sum_{t=0}^{T} rho_t + rho_{T+1},
-//!
-//! and ESS = m n / tau (Vehtari et al. 2021, doi:10.1214/20-BA1221). The sum ends with the last
-//! pair rho_{2k} + rho_{2k+1} that is positive (the initial positive sequence), and pairs that
-//! exceed their predecessor are lowered to it (the initial monotone sequence; Geyer 1992,
-//! doi:10.1214/ss/1177011137). The last even term is added once where it is positive. tau is not
-//! let below 1 / log10(m n), which bounds the ESS of antithetic chains by m n log10(m n).
-//!
-//! Which function of the draws x the chains are of, after splitting each chain into halves:
-//!
-//! | function | estimates the precision of | chains of |
-//! | --- | --- | --- |
-//! | [`ess_bulk`] | location, in general | normal scores of ranks |
-//! | [`ess_tail`] | the 5% and 95% quantiles | 1[x <= q05], 1[x <= q95]: the smaller |
-//! | [`ess_mean`] | the mean | x |
-//! | [`ess_sd`] | the standard deviation | (x - mean)^2 |
-//! | [`ess_quantile`], [`ess_median`] | a quantile q | 1[x <= q] |
-//! | [`ess_local`] | the probability of an interval | 1[q_low <= x <= q_high] |
-//!
-//! [`ess_per_chain`] is another definition, which papers on Bayesian neural networks report.
-//!
-//! All but the last equal arviz-stats 0.8.0, which also defines the edge cases: NaN for any NaN or
-//! fewer than 4 draws; m n where all values are equal. **Deviations**:
-//! - ArviZ takes values for equal when they span less than 1e-15, whatever their magnitude: draws
-//!   of the order of 1e-16, or [`ess_sd`] of draws of the order of 1e-8, count as independent. Here
-//!   the span is compared with 1e-15 times the largest magnitude.
-//! - Where infinite draws leave a quantile undefined, its ESS is NaN; ArviZ gives m n.
-//!
-//! ```
-//! use bnn_mcmc::diagnostics::{ess_bulk, ess_tail};
-//! let mut rng = bnn_mcmc::rng::ChainRng::new(1, 0);
-//! let mut draws = ndarray::Array2::zeros((4, 2000));
-//! for mut chain in draws.rows_mut() {
-//!     let mut x = rng.normal();
-//!     for draw in &mut chain {
-//!         x = 0.8 * x + 0.6 * rng.normal(); // of 8000 draws, one in (1 + 0.8)/(1 - 0.8) = 9 counts
-//!         *draw = x;
-//!     }
-//! }
-//! assert!((600.0..1200.0).contains(&ess_bulk(draws.view())));
-//! assert!(ess_tail(draws.view()) > ess_bulk(draws.view()));
-//! ```
 
 use ndarray::ArrayView2;
 
@@ -56,6 +10,52 @@ use super::workspace::Workspace;
 pub const TAIL: (f64, f64) = (0.05, 0.95);
 
 /// The bulk effective sample size of `[chain, draw]`: that of the rank-normalised split chains.
+///
+/// With W and var+ = W (n-1)/n + B/n as for R-hat, and acov_t the autocovariance at lag t, averaged
+/// over m chains of n draws, the correlation at lag t is
+///
+/// rho_t = 1 - (W - acov_t) / var+,   tau = -1 + 2 sum_{t=0}^{T} rho_t + rho_{T+1},
+///
+/// and ESS = m n / tau (Vehtari et al. 2021, doi:10.1214/20-BA1221). The sum ends with the last
+/// pair rho_{2k} + rho_{2k+1} that is positive (the initial positive sequence), and pairs that
+/// exceed their predecessor are lowered to it (the initial monotone sequence; Geyer 1992,
+/// doi:10.1214/ss/1177011137). The last even term is added once where it is positive. tau is not
+/// let below 1 / log10(m n), which bounds the ESS of antithetic chains by m n log10(m n).
+///
+/// Which function of the draws x the chains are of, after splitting each chain into halves:
+///
+/// | function | estimates the precision of | chains of |
+/// | --- | --- | --- |
+/// | [`ess_bulk`] | location, in general | normal scores of ranks |
+/// | [`ess_tail`] | the 5% and 95% quantiles | 1[x <= q05], 1[x <= q95]: the smaller |
+/// | [`ess_mean`] | the mean | x |
+/// | [`ess_sd`] | the standard deviation | (x - mean)^2 |
+/// | [`ess_quantile`], [`ess_median`] | a quantile q | 1[x <= q] |
+/// | [`ess_local`] | the probability of an interval | 1[q_low <= x <= q_high] |
+///
+/// [`ess_per_chain`] is another definition, which papers on Bayesian neural networks report.
+///
+/// All but the last equal arviz-stats 0.8.0, which also defines the edge cases: NaN for any NaN or
+/// fewer than 4 draws; m n where all values are equal. **Deviations**:
+/// - ArviZ takes values for equal when they span less than 1e-15, whatever their magnitude: draws
+///   of the order of 1e-16, or [`ess_sd`] of draws of the order of 1e-8, count as independent. Here
+///   the span is compared with 1e-15 times the largest magnitude.
+/// - Where infinite draws leave a quantile undefined, its ESS is NaN; ArviZ gives m n.
+///
+/// ```
+/// use bnn_mcmc::diagnostics::{ess_bulk, ess_tail};
+/// let mut rng = bnn_mcmc::rng::ChainRng::new(1, 0);
+/// let mut draws = ndarray::Array2::zeros((4, 2000));
+/// for mut chain in draws.rows_mut() {
+///     let mut x = rng.normal();
+///     for draw in &mut chain {
+///         x = 0.8 * x + 0.6 * rng.normal(); // of 8000 draws, one in (1 + 0.8)/(1 - 0.8) = 9 counts
+///         *draw = x;
+///     }
+/// }
+/// assert!((600.0..1200.0).contains(&ess_bulk(draws.view())));
+/// assert!(ess_tail(draws.view()) > ess_bulk(draws.view()));
+/// ```
 pub fn ess_bulk(draws: ArrayView2<f64>) -> f64 {
     with_sorted(draws, |workspace, _| workspace.rhat_rank_and_ess_bulk().1)
 }

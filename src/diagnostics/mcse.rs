@@ -1,25 +1,4 @@
 //! Monte Carlo standard errors: how far may an estimate from these draws be off?
-//!
-//! - mean: sd / sqrt(ESS_mean), sd the standard deviation of all draws (S - 1 in the denominator).
-//! - standard deviation: sqrt((m4 - m2^2) / (4 m2 ESS_sd)), with m_k the central moments of all
-//!   draws and ESS_sd the effective sample size of (x - mean)^2, by the delta method.
-//! - quantile at p: half the width between the order statistics at the 15.87% and 84.13% quantiles
-//!   of Beta(ESS p + 1, ESS (1 - p) + 1), with ESS that of the quantile.
-//!
-//! (Vehtari et al. 2021, doi:10.1214/20-BA1221, section 4.) NaN for any NaN among the draws or
-//! fewer than 4 draws. All equal arviz-stats 0.8.0, with **two deviations**:
-//! - [`mcse_sd`] divides by the ESS of (x - mean)^2, whose mean is being estimated; arviz-stats 0.8
-//!   divides by that of x, which misjudges the error wherever scale mixes faster or slower than
-//!   location does.
-//! - [`mcse_quantile`] is NaN where the ESS is; ArviZ gives half the range of the draws.
-//!
-//! ```
-//! use bnn_mcmc::diagnostics::{mcse_mean, mcse_median};
-//! let mut rng = bnn_mcmc::rng::ChainRng::new(1, 0);
-//! let draws = ndarray::Array2::from_shape_simple_fn((4, 2500), || rng.normal());
-//! assert!((mcse_mean(draws.view()) - 0.01).abs() < 0.002);
-//! assert!(mcse_median(draws.view()) > mcse_mean(draws.view()));
-//! ```
 
 use ndarray::ArrayView2;
 use statrs::function::gamma::ln_gamma;
@@ -33,6 +12,27 @@ use super::{ess_mean, ess_sd};
 const ONE_SD: (f64, f64) = (0.158_655_3, 0.841_344_7);
 
 /// The standard error of the mean of `[chain, draw]`.
+///
+/// - mean: sd / sqrt(ESS_mean), sd the standard deviation of all draws (S - 1 in the denominator).
+/// - standard deviation: sqrt((m4 - m2^2) / (4 m2 ESS_sd)), with m_k the central moments of all
+///   draws and ESS_sd the effective sample size of (x - mean)^2, by the delta method.
+/// - quantile at p: half the width between the order statistics at the 15.87% and 84.13% quantiles
+///   of Beta(ESS p + 1, ESS (1 - p) + 1), with ESS that of the quantile.
+///
+/// (Vehtari et al. 2021, doi:10.1214/20-BA1221, section 4.) NaN for any NaN among the draws or
+/// fewer than 4 draws. All equal arviz-stats 0.8.0, with **two deviations**:
+/// - [`mcse_sd`] divides by the ESS of (x - mean)^2, whose mean is being estimated; arviz-stats 0.8
+///   divides by that of x, which misjudges the error wherever scale mixes faster or slower than
+///   location does.
+/// - [`mcse_quantile`] is NaN where the ESS is; ArviZ gives half the range of the draws.
+///
+/// ```
+/// use bnn_mcmc::diagnostics::{mcse_mean, mcse_median};
+/// let mut rng = bnn_mcmc::rng::ChainRng::new(1, 0);
+/// let draws = ndarray::Array2::from_shape_simple_fn((4, 2500), || rng.normal());
+/// assert!((mcse_mean(draws.view()) - 0.01).abs() < 0.002);
+/// assert!(mcse_median(draws.view()) > mcse_mean(draws.view()));
+/// ```
 pub fn mcse_mean(draws: ArrayView2<f64>) -> f64 {
     let chains = Chains::new(draws);
     mean_and_variance(&chains.values).1.sqrt() / ess_mean(draws).sqrt()

@@ -70,21 +70,21 @@
 //! # Ok::<(), bnn_mcmc::Error>(())
 //! ```
 
-pub mod autocorr;
-pub mod canonical;
+mod autocorr;
+mod canonical;
 mod chains;
-pub mod covariance;
-pub mod density;
-pub mod energy;
-pub mod ess;
-pub mod mcse;
-pub mod multivariate;
+mod covariance;
+mod density;
+mod energy;
+mod ess;
+mod mcse;
+mod multivariate;
 mod ranks;
-pub mod rhat;
-pub mod stein;
-pub mod summary;
-pub mod symmetry;
-pub mod verdict;
+mod rhat;
+mod stein;
+mod summary;
+mod symmetry;
+mod verdict;
 mod workspace;
 
 pub use autocorr::{autocorrelation, autocovariance};
@@ -101,4 +101,7 @@ pub use rhat::{rhat, rhat_base, rhat_folded, rhat_rank, rhat_split};
 pub use stein::{Stein, SteinDiscrepancy};
 pub use summary::{BlockRow, BlockSummary, Summary, SummaryRow};
 pub use symmetry::{Element, Symmetries, Unit};
-pub use verdict::{Judge, Outcome, Verdict};
+pub use verdict::{
+    DEPTH_LIMIT, DIVERGENT_LIMIT, DRIFT_LIMIT, EBFMI_LIMIT, ESS_PER_CHAIN, Group, Judge,
+    OTHERS_LIMIT, Outcome, RHAT_LIMIT, TEMPERATURE_LIMITS, Verdict,
+};

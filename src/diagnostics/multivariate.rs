@@ -1,44 +1,4 @@
 //! The multivariate R-hat: do the chains agree in every linear combination of the parameters?
-//!
-//! For m chains of n draws of d parameters, with B/n the covariance of the chain means (m - 1 in
-//! the denominator) and W the mean of the chain covariances (n - 1 in the denominator), both
-//! `[d x d]`, and lambda_1 the largest eigenvalue of W^-1 B/n,
-//!
-//! R^p = (n - 1)/n + (m + 1)/m lambda_1
-//!
-//! (Brooks and Gelman 1998, doi:10.1080/10618600.1998.10474787). It is the largest ratio
-//! a^T V a / a^T W a over all directions a, with V = (n - 1)/n W + (m + 1)/m B/n the estimate of
-//! the posterior covariance. So it does not change under linear maps of the parameters, and is not
-//! smaller than the ratio of any single one.
-//!
-//! **It is a ratio of variances**, as in that paper: compare its square root with the limits for
-//! R-hat. For d = 1, with m chains, it is R^2 + B/(m n W), R being
-//! [`rhat_split`](super::rhat_split) or [`rhat_base`](super::rhat_base), which leave out the factor
-//! (m + 1)/m. Over d directions the largest is chosen: of independent draws R^p - 1 is about
-//! (1 + sqrt(d/(m - 1)))^2 / n for d large against 1, and not 0.
-//!
-//! With L L^T = W and M `[m x d]` the chain means less their mean, lambda_1 is the largest squared
-//! singular value of L^-1 M^T / sqrt(m - 1). Time m n d^2 + d^3, memory n d + d^2.
-//!
-//! When not to use it: W must be regular, so that there are at most m (n - 1) parameters, none
-//! constant, none a linear combination of others. Moments must exist. Of a network's weights, use
-//! it on [canonical](super::canonical) draws.
-//!
-//! ```
-//! use bnn_mcmc::diagnostics::{rhat_multivariate, rhat_split};
-//! use ndarray::{Array3, s};
-//! // Two chains agree in x and in y, nearly, but not in x - y.
-//! let mut rng = bnn_mcmc::rng::ChainRng::new(1, 0);
-//! let mut draws = Array3::zeros((2, 1000, 2));
-//! for (k, q) in draws.rows_mut().into_iter().enumerate() {
-//!     let (common, shift) = (rng.normal(), if k < 1000 { 0.05 } else { -0.05 });
-//!     let (x, y) = (common + shift + 0.02 * rng.normal(), common - shift + 0.02 * rng.normal());
-//!     ndarray::array![x, y].assign_to(q);
-//! }
-//! assert!(rhat_split(draws.slice(s![.., .., 0])) < 1.02);
-//! assert!(rhat_multivariate(draws.view())?.sqrt() > 2.0);
-//! # Ok::<(), bnn_mcmc::Error>(())
-//! ```
 
 use ndarray::{Array2, ArrayView2, ArrayView3, Axis, s};
 
@@ -56,6 +16,46 @@ const UNEXPLAINED: f64 = 1e-10;
 /// # Errors
 /// Fewer than 2 chains or 4 draws, no parameter or too many, draws that are not finite, and
 /// parameters that are constant within all chains or linear combinations of others.
+///
+/// For m chains of n draws of d parameters, with B/n the covariance of the chain means (m - 1 in
+/// the denominator) and W the mean of the chain covariances (n - 1 in the denominator), both
+/// `[d x d]`, and lambda_1 the largest eigenvalue of W^-1 B/n,
+///
+/// R^p = (n - 1)/n + (m + 1)/m lambda_1
+///
+/// (Brooks and Gelman 1998, doi:10.1080/10618600.1998.10474787). It is the largest ratio
+/// a^T V a / a^T W a over all directions a, with V = (n - 1)/n W + (m + 1)/m B/n the estimate of
+/// the posterior covariance. So it does not change under linear maps of the parameters, and is not
+/// smaller than the ratio of any single one.
+///
+/// **It is a ratio of variances**, as in that paper: compare its square root with the limits for
+/// R-hat. For d = 1, with m chains, it is R^2 + B/(m n W), R being
+/// [`rhat_split`](super::rhat_split) or [`rhat_base`](super::rhat_base), which leave out the factor
+/// (m + 1)/m. Over d directions the largest is chosen: of independent draws R^p - 1 is about
+/// (1 + sqrt(d/(m - 1)))^2 / n for d large against 1, and not 0.
+///
+/// With L L^T = W and M `[m x d]` the chain means less their mean, lambda_1 is the largest squared
+/// singular value of L^-1 M^T / sqrt(m - 1). Time m n d^2 + d^3, memory n d + d^2.
+///
+/// When not to use it: W must be regular, so that there are at most m (n - 1) parameters, none
+/// constant, none a linear combination of others. Moments must exist. Of a network's weights, use
+/// it on [canonical](super::canonical) draws.
+///
+/// ```
+/// use bnn_mcmc::diagnostics::{rhat_multivariate, rhat_split};
+/// use ndarray::{Array3, s};
+/// // Two chains agree in x and in y, nearly, but not in x - y.
+/// let mut rng = bnn_mcmc::rng::ChainRng::new(1, 0);
+/// let mut draws = Array3::zeros((2, 1000, 2));
+/// for (k, q) in draws.rows_mut().into_iter().enumerate() {
+///     let (common, shift) = (rng.normal(), if k < 1000 { 0.05 } else { -0.05 });
+///     let (x, y) = (common + shift + 0.02 * rng.normal(), common - shift + 0.02 * rng.normal());
+///     ndarray::array![x, y].assign_to(q);
+/// }
+/// assert!(rhat_split(draws.slice(s![.., .., 0])) < 1.02);
+/// assert!(rhat_multivariate(draws.view())?.sqrt() > 2.0);
+/// # Ok::<(), bnn_mcmc::Error>(())
+/// ```
 pub fn rhat_multivariate(draws: ArrayView3<f64>) -> Result<f64, Error> {
     check(draws)?;
     let (n, half) = (draws.len_of(Axis(1)), draws.len_of(Axis(1)) / 2);

@@ -1,37 +1,4 @@
 //! The potential scale reduction factor R-hat: do the chains agree with each other?
-//!
-//! For m chains of n draws, with B/n the variance of the chain means (m - 1 in the denominator)
-//! and W the mean of the chain variances (n - 1 in the denominator),
-//!
-//! R-hat = sqrt((B/W + n - 1) / n)
-//!
-//! (Gelman and Rubin 1992, doi:10.1214/ss/1177011136). It is near 1 when the chains agree.
-//!
-//! - **split**: each chain is cut into two halves first, an odd middle draw dropped, so that a
-//!   chain that drifts disagrees with itself (Gelman et al., Bayesian Data Analysis, 3rd ed.).
-//! - **rank**: the draws of the split chains are first replaced by normal scores of their average
-//!   ranks, z = Phi^-1((r - 3/8) / (S + 1/4)), so that heavy tails do no harm (Vehtari et al.
-//!   2021, doi:10.1214/20-BA1221).
-//! - **folded**: the same for |x - median|, which sees chains of equal location that differ in
-//!   scale.
-//!
-//! The headline [`rhat()`] is the larger of rank and folded. Papers that compare MCMC for Bayesian
-//! neural networks report split and folded separately, so that all forms are here.
-//!
-//! All equal arviz-stats 0.8.0 (methods `rank`, `z_scale`, `folded`, `split`, `identity`).
-//! In common with it: NaN for fewer than 2 chains or 4 draws, for any NaN among the draws, and
-//! where all draws are equal. **One deviation**: chains that are each constant, but differ, have
-//! W = 0 and R-hat = infinity; ArviZ gives some 1e15 to 1e16, its rounding noise in W.
-//!
-//! ```
-//! use bnn_mcmc::diagnostics::{rhat, rhat_folded, rhat_split};
-//! let mut rng = bnn_mcmc::rng::ChainRng::new(1, 0);
-//! let mut draws = ndarray::Array2::from_shape_simple_fn((4, 500), || rng.normal());
-//! assert!(rhat(draws.view()) < 1.01);
-//! draws.row_mut(2).mapv_inplace(|x| 3.0 * x); // one chain is three times as wide
-//! assert!(rhat_split(draws.view()) < 1.01);
-//! assert!(rhat_folded(draws.view()) > 1.1);
-//! ```
 
 use ndarray::ArrayView2;
 
@@ -42,6 +9,39 @@ use super::workspace::Workspace;
 ///
 /// Where the folded form alone is NaN, since all draws lie equally far from the median, this is the
 /// rank form. Values above 1.01 are a warning (Vehtari et al. 2021).
+///
+/// For m chains of n draws, with B/n the variance of the chain means (m - 1 in the denominator)
+/// and W the mean of the chain variances (n - 1 in the denominator),
+///
+/// R-hat = sqrt((B/W + n - 1) / n)
+///
+/// (Gelman and Rubin 1992, doi:10.1214/ss/1177011136). It is near 1 when the chains agree.
+///
+/// - **split**: each chain is cut into two halves first, an odd middle draw dropped, so that a
+///   chain that drifts disagrees with itself (Gelman et al., Bayesian Data Analysis, 3rd ed.).
+/// - **rank**: the draws of the split chains are first replaced by normal scores of their average
+///   ranks, z = Phi^-1((r - 3/8) / (S + 1/4)), so that heavy tails do no harm (Vehtari et al.
+///   2021, doi:10.1214/20-BA1221).
+/// - **folded**: the same for |x - median|, which sees chains of equal location that differ in
+///   scale.
+///
+/// The headline [`rhat()`] is the larger of rank and folded. Papers that compare MCMC for Bayesian
+/// neural networks report split and folded separately, so that all forms are here.
+///
+/// All equal arviz-stats 0.8.0 (methods `rank`, `z_scale`, `folded`, `split`, `identity`).
+/// In common with it: NaN for fewer than 2 chains or 4 draws, for any NaN among the draws, and
+/// where all draws are equal. **One deviation**: chains that are each constant, but differ, have
+/// W = 0 and R-hat = infinity; ArviZ gives some 1e15 to 1e16, its rounding noise in W.
+///
+/// ```
+/// use bnn_mcmc::diagnostics::{rhat, rhat_folded, rhat_split};
+/// let mut rng = bnn_mcmc::rng::ChainRng::new(1, 0);
+/// let mut draws = ndarray::Array2::from_shape_simple_fn((4, 500), || rng.normal());
+/// assert!(rhat(draws.view()) < 1.01);
+/// draws.row_mut(2).mapv_inplace(|x| 3.0 * x); // one chain is three times as wide
+/// assert!(rhat_split(draws.view()) < 1.01);
+/// assert!(rhat_folded(draws.view()) > 1.1);
+/// ```
 pub fn rhat(draws: ArrayView2<f64>) -> f64 {
     with_both(draws, rank_or_folded)
 }

@@ -1,51 +1,4 @@
 //! The kernel Stein discrepancy: how far are these draws from that target?
-//!
-//! R-hat and effective sample sizes say whether chains agree with each other. A sampler without an
-//! accept-reject test can agree with itself on the wrong distribution: this compares draws with the
-//! target itself, through its gradient alone, without its normalising constant.
-//!
-//! For draws x_1 .. x_n in d dimensions with gradients g_i = grad log pi(x_i), the inverse multiquadric
-//! kernel k(x, y) = (c^2 + |x - y|^2 / l^2)^(-1/2), u = c^2 + |r|^2 / l^2, r = x_i - x_j,
-//!
-//! ```text
-//! k_0(i, j) = d u^(-3/2) / l^2 - 3 |r|^2 u^(-5/2) / l^4
-//!             + (g_i - g_j)^T r u^(-3/2) / l^2 + g_i^T g_j u^(-1/2)
-//! V   = 1/n^2 sum_(i,j) k_0(i, j)                 never negative; KSD = sqrt(V)
-//! U   = 1/(n (n - 1)) sum_(i != j) k_0(i, j)      mean 0 for draws of the target
-//! SE^2 = 2/(n (n - 1)) mean_(i != j) k_0(i, j)^2
-//! ```
-//!
-//! The mean of k_0(x, .) under the target is zero for every x. V of exact independent draws falls
-//! like E k_0(x, x) / n, and with this kernel V to 0 means that the draws' distribution goes to the
-//! target's, for targets whose log density is strongly concave far out (Gorham and Mackey, *Measuring
-//! Sample Quality with Kernels*, 2017, arXiv:1703.01717; exponent -1/2, which is in the range of their
-//! theorem 8). SE is the standard error of U for independent draws of the target: U a few SE above 0
-//! is a bias that is larger than the noise. Autocorrelated draws have a larger one: thin them.
-//!
-//! The units: by default every coordinate is divided by its standard deviation among the draws,
-//! (gradients multiplied by it), and l is the median distance between those draws, of at most 1,000
-//! of them. With a length scale given, draws are taken as they are. Compare V between samplers only
-//! with the same fixed l: the default one is that of each sample.
-//!
-//! Cost: O(n^2 d), and n gradients; draws are thinned evenly to `max_draws` first. Not for densities
-//! that end at a bound without vanishing there, as under a uniform prior: the mean of k_0 is zero only
-//! if nothing is left over at the boundary. Not for many
-//! dimensions: distances concentrate, and the power to see a wrong shape falls, beyond some tens. It
-//! is also blind to the weights of modes that lie far apart, as every method that sees gradients only.
-//!
-//! ```
-//! use bnn_mcmc::diagnostics::Stein;
-//! use bnn_mcmc::prelude::*;
-//! use bnn_mcmc::testing::GaussianTarget;
-//! let target = GaussianTarget::new(vec![1.0, -2.0], &[1.0, 0.9, 0.9, 2.0])?;
-//! let draws = Sampler::new(&target, Nuts::default()).seed(1).run()?;
-//! let right = Stein::default().of_draws(&target, &draws)?;
-//! assert!(right.u_statistic < 5.0 * right.standard_error);
-//! let wrong = GaussianTarget::new(vec![1.5, -2.0], &[1.0, 0.9, 0.9, 2.0])?;
-//! let wrong = Stein::default().of_draws(&wrong, &draws)?;
-//! assert!(wrong.u_statistic > 20.0 * wrong.standard_error);
-//! # Ok::<(), bnn_mcmc::Error>(())
-//! ```
 
 use std::fmt;
 
@@ -56,12 +9,59 @@ use serde::{Deserialize, Serialize};
 use crate::Error;
 use crate::draws::Draws;
 use crate::error::positive;
-use crate::target::GradTarget;
+use crate::targets::GradTarget;
 
 /// At most so many draws determine the median distance.
 const MEDIAN_DRAWS: usize = 1000;
 
-/// How to compute a kernel Stein discrepancy. See the [module](self).
+/// How to compute a kernel Stein discrepancy.
+///
+/// R-hat and effective sample sizes say whether chains agree with each other. A sampler without an
+/// accept-reject test can agree with itself on the wrong distribution: this compares draws with the
+/// target itself, through its gradient alone, without its normalising constant.
+///
+/// For draws x_1 .. x_n in d dimensions with gradients g_i = grad log pi(x_i), the inverse multiquadric
+/// kernel k(x, y) = (c^2 + |x - y|^2 / l^2)^(-1/2), u = c^2 + |r|^2 / l^2, r = x_i - x_j,
+///
+/// ```text
+/// k_0(i, j) = d u^(-3/2) / l^2 - 3 |r|^2 u^(-5/2) / l^4
+///             + (g_i - g_j)^T r u^(-3/2) / l^2 + g_i^T g_j u^(-1/2)
+/// V   = 1/n^2 sum_(i,j) k_0(i, j)                 never negative; KSD = sqrt(V)
+/// U   = 1/(n (n - 1)) sum_(i != j) k_0(i, j)      mean 0 for draws of the target
+/// SE^2 = 2/(n (n - 1)) mean_(i != j) k_0(i, j)^2
+/// ```
+///
+/// The mean of k_0(x, .) under the target is zero for every x. V of exact independent draws falls
+/// like E k_0(x, x) / n, and with this kernel V to 0 means that the draws' distribution goes to the
+/// target's, for targets whose log density is strongly concave far out (Gorham and Mackey, *Measuring
+/// Sample Quality with Kernels*, 2017, arXiv:1703.01717; exponent -1/2, which is in the range of their
+/// theorem 8). SE is the standard error of U for independent draws of the target: U a few SE above 0
+/// is a bias that is larger than the noise. Autocorrelated draws have a larger one: thin them.
+///
+/// The units: by default every coordinate is divided by its standard deviation among the draws,
+/// (gradients multiplied by it), and l is the median distance between those draws, of at most 1,000
+/// of them. With a length scale given, draws are taken as they are. Compare V between samplers only
+/// with the same fixed l: the default one is that of each sample.
+///
+/// Cost: O(n^2 d), and n gradients; draws are thinned evenly to `max_draws` first. Not for densities
+/// that end at a bound without vanishing there, as under a uniform prior: the mean of k_0 is zero only
+/// if nothing is left over at the boundary. Not for many
+/// dimensions: distances concentrate, and the power to see a wrong shape falls, beyond some tens. It
+/// is also blind to the weights of modes that lie far apart, as every method that sees gradients only.
+///
+/// ```
+/// use bnn_mcmc::diagnostics::Stein;
+/// use bnn_mcmc::prelude::*;
+/// use bnn_mcmc::testing::GaussianTarget;
+/// let target = GaussianTarget::new(vec![1.0, -2.0], &[1.0, 0.9, 0.9, 2.0])?;
+/// let draws = Sampler::new(&target, Nuts::default()).seed(1).run()?;
+/// let right = Stein::default().of_draws(&target, &draws)?;
+/// assert!(right.u_statistic < 5.0 * right.standard_error);
+/// let wrong = GaussianTarget::new(vec![1.5, -2.0], &[1.0, 0.9, 0.9, 2.0])?;
+/// let wrong = Stein::default().of_draws(&wrong, &draws)?;
+/// assert!(wrong.u_statistic > 20.0 * wrong.standard_error);
+/// # Ok::<(), bnn_mcmc::Error>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Stein {
     /// c of the kernel, above 0.

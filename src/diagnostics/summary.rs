@@ -1,18 +1,4 @@
 //! A table of every parameter's moments, quantiles and diagnostics.
-//!
-//! ```
-//! use bnn_mcmc::{diagnostics::Summary, layout::Layout};
-//! let mut rng = bnn_mcmc::rng::ChainRng::new(1, 0);
-//! let draws = ndarray::Array3::from_shape_simple_fn((4, 500, 3), || rng.normal());
-//! let layout = Layout::new().with("w0", &[2]).with("b0", &[]);
-//! let summary = Summary::new(&layout.parameter_names(), draws.view())?;
-//! println!("{summary}\n{}", summary.by_block(&layout)?);
-//! assert!(summary.max_rhat() < 1.02);
-//! let mut csv = Vec::new();
-//! summary.write_csv(&mut csv).unwrap();
-//! assert!(csv.starts_with(b"name,mean,sd,mcse_mean,q05,q50,q95,ess_bulk,ess_tail,rhat"));
-//! # Ok::<(), bnn_mcmc::Error>(())
-//! ```
 
 use std::fmt;
 use std::io;
@@ -126,6 +112,20 @@ impl SummaryRow {
 }
 
 /// Summary rows, one for each parameter.
+///
+/// ```
+/// use bnn_mcmc::{diagnostics::Summary, layout::Layout};
+/// let mut rng = bnn_mcmc::rng::ChainRng::new(1, 0);
+/// let draws = ndarray::Array3::from_shape_simple_fn((4, 500, 3), || rng.normal());
+/// let layout = Layout::new().with("w0", &[2]).with("b0", &[]);
+/// let summary = Summary::new(&layout.parameter_names(), draws.view())?;
+/// println!("{summary}\n{}", summary.by_block(&layout)?);
+/// assert!(summary.max_rhat() < 1.02);
+/// let mut csv = Vec::new();
+/// summary.write_csv(&mut csv).unwrap();
+/// assert!(csv.starts_with(b"name,mean,sd,mcse_mean,q05,q50,q95,ess_bulk,ess_tail,rhat"));
+/// # Ok::<(), bnn_mcmc::Error>(())
+/// ```
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Summary {
     /// The rows, in the order of the parameters.

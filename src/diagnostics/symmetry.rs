@@ -1,68 +1,4 @@
 //! The symmetries of a network's weights: permutations of hidden units, and sign flips.
-//!
-//! Let layer l of an [`Mlp`] have weights W_l `[H_l x H_{l-1}]`, biases b_l and H_l hidden units,
-//! for l = 1 to L, and let layer L + 1 be the output. For permutation matrices P_l and diagonal
-//! matrices S_l of signs, with A_l = S_l P_l and A_0 = A_{L+1} = I, the weights
-//!
-//! ```text
-//! W'_l = A_l W_l A_{l-1}^T,   b'_l = A_l b_l
-//! ```
-//!
-//! give the same function if the hidden activation phi commutes with every A_l. Each phi commutes
-//! with permutations; an odd one, phi(-z) = -phi(z), also with signs: tanh, and identity. These A
-//! form a group of prod_l H_l! elements, or prod_l H_l! 2^{H_l} with signs (Chen, Lu and
-//! Hecht-Nielsen 1993, doi:10.1162/neco.1993.5.6.910, who show that it is the whole group for
-//! tanh).
-//!
-//! **Which of them leave the posterior alone** depends on the prior: permutations, if the prior of
-//! a block is exchangeable (equal and independent for all its entries); signs, if it is symmetric
-//! about 0 as well. N(5, 1) is not: then call [`Symmetries::without_flips`]. Priors that differ
-//! between units have neither symmetry, and aligned draws then no posterior to be draws of.
-//!
-//! **What is left out**, as it keeps the function but not a normal prior's density: the invertible
-//! maps between layers of `identity` units, the positive scalings of `relu` units, and the mirrored
-//! units of `sigmoid`, for which sigmoid(-z) = 1 - sigmoid(z) moves the next bias. Draws may differ
-//! by these after alignment, and chains may sit in modes of unequal weight because of them.
-//!
-//! # Alignment
-//! [`Symmetries::align`] replaces q by the equivalent weights nearest to a reference r. All
-//! equivalent weights have the same norm, so that |A q - r|^2 is smallest where the scalar product
-//! of A q and r is largest. With the other layers fixed, unit k of layer l in the place of unit i
-//! contributes s c_ik, s its sign and
-//!
-//! ```text
-//! c_ik = sum_j R_l[i, j] W_l[k, j] + r_l[i] b_l[k] + sum_o R_{l+1}[o, i] W_{l+1}[o, k]
-//! ```
-//!
-//! so that the best sign is that of c_ik, and the best permutation the assignment with the largest
-//! sum of |c_ik| (of c_ik without signs).
-//!
-//! - **One hidden layer**: one assignment, which is exact.
-//! - **Several**: layers in turn, each given the others, until the scalar product no longer grows
-//!   (weight matching: Ainsworth, Hayase and Srinivasa 2022, arXiv:2209.04836). **This is a local
-//!   optimum**; the exact problem is NP-hard. The better of two starts is kept: layers matched by
-//!   their incoming weights from the first on, and by their outgoing weights from the last on.
-//!   Neither depends on which of the equivalent weights q is, and so neither does the result. Where
-//!   q is near an image of r, it is found; of 100 pairs of unrelated weights 2-3-3-1 with tanh, 61
-//!   got the global optimum.
-//!
-//! Other parameters (a noise variance, hierarchical scales) are not touched and do not count. Time
-//! per draw: H_l^2 (H_{l-1} + H_{l+1} + H_l) for each layer and sweep.
-//!
-//! ```
-//! use bnn_mcmc::diagnostics::Symmetries;
-//! use bnn_mcmc::prelude::*;
-//! let network = Mlp::new(&[1, 2, 1], Activation::Tanh)?;
-//! let symmetries = Symmetries::new(&network, &network.layout())?;
-//! assert_eq!(symmetries.order(), 8.0); // 2! permutations, 2^2 flips
-//! //       w0          b0          w1          b1
-//! let r = [2.0, -1.0, 0.5, 0.0, 1.0, 3.0, 0.1];
-//! let mut q = [1.1, 2.1, 0.1, 0.4, -2.9, 1.0, 0.2];
-//! let element = symmetries.align(&mut q, &r)?;
-//! assert_eq!(q, [2.1, -1.1, 0.4, -0.1, 1.0, 2.9, 0.2]);
-//! assert_eq!(element.to_string(), "+1 -0"); // unit 1, and unit 0 with its signs flipped
-//! # Ok::<(), bnn_mcmc::Error>(())
-//! ```
 
 use std::fmt;
 
@@ -100,7 +36,71 @@ impl fmt::Display for Element {
     }
 }
 
-/// The symmetry group of an [`Mlp`] whose weights are blocks of a layout. See the [module](self).
+/// The symmetry group of an [`Mlp`] whose weights are blocks of a layout.
+///
+/// Let layer l of an [`Mlp`] have weights W_l `[H_l x H_{l-1}]`, biases b_l and H_l hidden units,
+/// for l = 1 to L, and let layer L + 1 be the output. For permutation matrices P_l and diagonal
+/// matrices S_l of signs, with A_l = S_l P_l and A_0 = A_{L+1} = I, the weights
+///
+/// ```text
+/// W'_l = A_l W_l A_{l-1}^T,   b'_l = A_l b_l
+/// ```
+///
+/// give the same function if the hidden activation phi commutes with every A_l. Each phi commutes
+/// with permutations; an odd one, phi(-z) = -phi(z), also with signs: tanh, and identity. These A
+/// form a group of prod_l H_l! elements, or prod_l H_l! 2^{H_l} with signs (Chen, Lu and
+/// Hecht-Nielsen 1993, doi:10.1162/neco.1993.5.6.910, who show that it is the whole group for
+/// tanh).
+///
+/// **Which of them leave the posterior alone** depends on the prior: permutations, if the prior of
+/// a block is exchangeable (equal and independent for all its entries); signs, if it is symmetric
+/// about 0 as well. N(5, 1) is not: then call [`Symmetries::without_flips`]. Priors that differ
+/// between units have neither symmetry, and aligned draws then no posterior to be draws of.
+///
+/// **What is left out**, as it keeps the function but not a normal prior's density: the invertible
+/// maps between layers of `identity` units, the positive scalings of `relu` units, and the mirrored
+/// units of `sigmoid`, for which sigmoid(-z) = 1 - sigmoid(z) moves the next bias. Draws may differ
+/// by these after alignment, and chains may sit in modes of unequal weight because of them.
+///
+/// # Alignment
+/// [`Symmetries::align`] replaces q by the equivalent weights nearest to a reference r. All
+/// equivalent weights have the same norm, so that |A q - r|^2 is smallest where the scalar product
+/// of A q and r is largest. With the other layers fixed, unit k of layer l in the place of unit i
+/// contributes s c_ik, s its sign and
+///
+/// ```text
+/// c_ik = sum_j R_l[i, j] W_l[k, j] + r_l[i] b_l[k] + sum_o R_{l+1}[o, i] W_{l+1}[o, k]
+/// ```
+///
+/// so that the best sign is that of c_ik, and the best permutation the assignment with the largest
+/// sum of |c_ik| (of c_ik without signs).
+///
+/// - **One hidden layer**: one assignment, which is exact.
+/// - **Several**: layers in turn, each given the others, until the scalar product no longer grows
+///   (weight matching: Ainsworth, Hayase and Srinivasa 2022, arXiv:2209.04836). **This is a local
+///   optimum**; the exact problem is NP-hard. The better of two starts is kept: layers matched by
+///   their incoming weights from the first on, and by their outgoing weights from the last on.
+///   Neither depends on which of the equivalent weights q is, and so neither does the result. Where
+///   q is near an image of r, it is found; of 100 pairs of unrelated weights 2-3-3-1 with tanh, 61
+///   got the global optimum.
+///
+/// Other parameters (a noise variance, hierarchical scales) are not touched and do not count. Time
+/// per draw: H_l^2 (H_{l-1} + H_{l+1} + H_l) for each layer and sweep.
+///
+/// ```
+/// use bnn_mcmc::diagnostics::Symmetries;
+/// use bnn_mcmc::prelude::*;
+/// let network = Mlp::new(&[1, 2, 1], Activation::Tanh)?;
+/// let symmetries = Symmetries::new(&network, &network.layout())?;
+/// assert_eq!(symmetries.order(), 8.0); // 2! permutations, 2^2 flips
+/// //       w0          b0          w1          b1
+/// let r = [2.0, -1.0, 0.5, 0.0, 1.0, 3.0, 0.1];
+/// let mut q = [1.1, 2.1, 0.1, 0.4, -2.9, 1.0, 0.2];
+/// let element = symmetries.align(&mut q, &r)?;
+/// assert_eq!(q, [2.1, -1.1, 0.4, -0.1, 1.0, 2.9, 0.2]);
+/// assert_eq!(element.to_string(), "+1 -0"); // unit 1, and unit 0 with its signs flipped
+/// # Ok::<(), bnn_mcmc::Error>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Symmetries {
     layers: Vec<Layer>,
@@ -234,7 +234,7 @@ impl Symmetries {
     }
 
     /// Replaces `q` by the equivalent weights nearest to `reference`: exactly with one hidden
-    /// layer, a local optimum with more (see the [module](self)). What was done is returned, so
+    /// layer, a local optimum with more (see the [`Symmetries`]). What was done is returned, so
     /// that [`apply`](Self::apply) can do it again.
     ///
     /// # Errors

@@ -33,7 +33,7 @@
 //!   the draws is compared, and an error names what differs: version of this crate, seed, chains,
 //!   warm-up, thinning, name and configuration of the algorithm, parameters and which of them are
 //!   kept, names and configurations of recorders, the data by their
-//!   [checksum](crate::target::Target::data_checksum), in which the order of rows counts, starting
+//!   [checksum](crate::targets::Target::data_checksum), in which the order of rows counts, starting
 //!   points, and the log density at every chain's position, which notices other models and other
 //!   priors. (The last two to a relative 1e-10, so that a run may move to another processor.) To
 //!   begin anew, delete the files. Code of your own that changes without changing any of these is

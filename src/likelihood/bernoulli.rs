@@ -1,11 +1,4 @@
 //! Two classes, one logit.
-//!
-//! With the logit z of the second class and y in {0, 1},
-//!
-//! ```text
-//! ell          = y z - softplus(z),        softplus(z) = log(1 + e^z)
-//! d ell / d z  = y - sigmoid(z)
-//! ```
 
 use ndarray::Array2;
 
@@ -13,11 +6,18 @@ use super::{Likelihood, SecondOrderLikelihood, check_outputs, logit_tangent, mis
 use crate::Error;
 use crate::curvature::Curvature;
 use crate::data::Response;
-use crate::linalg::elementary::{sigmoid_in_place, softplus_and_sigmoid, softplus_in_place};
+use crate::engine::elementary::{sigmoid_in_place, softplus_and_sigmoid, softplus_in_place};
+use crate::engine::{TILE_ROWS, Tile, TileMut};
 use crate::rng::ChainRng;
-use crate::tile::{TILE_ROWS, Tile, TileMut};
 
 /// P(second class) = sigmoid(f(x)). The response has exactly two classes, the model one output.
+///
+/// With the logit z of the second class and y in {0, 1},
+///
+/// ```text
+/// ell          = y z - softplus(z),        softplus(z) = log(1 + e^z)
+/// d ell / d z  = y - sigmoid(z)
+/// ```
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Bernoulli;
 

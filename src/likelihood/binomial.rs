@@ -1,14 +1,4 @@
 //! Counts of successes and failures, one logit.
-//!
-//! With k successes in n trials and the logit z of a success,
-//!
-//! ```text
-//! ell          = log C(n, k) + k z - n softplus(z)
-//!              = log C(n, k) - n softplus(-|z|) - (n - k) max(z, 0) - k max(-z, 0)
-//! d ell / d z  = k - n sigmoid(z)
-//! ```
-//!
-//! The second form has no cancellation, and is finite for every finite z.
 
 use ndarray::Array2;
 use statrs::function::factorial::ln_binomial;
@@ -20,11 +10,21 @@ use super::{
 use crate::Error;
 use crate::curvature::Curvature;
 use crate::data::Response;
-use crate::linalg::elementary::{sigmoid_in_place, softplus_in_place};
+use crate::engine::elementary::{sigmoid_in_place, softplus_in_place};
+use crate::engine::{TILE_ROWS, Tile, TileMut};
 use crate::rng::ChainRng;
-use crate::tile::{TILE_ROWS, Tile, TileMut};
 
 /// k ~ Binomial(n, sigmoid(f(x))). The response has the columns (successes, failures).
+///
+/// With k successes in n trials and the logit z of a success,
+///
+/// ```text
+/// ell          = log C(n, k) + k z - n softplus(z)
+///              = log C(n, k) - n softplus(-|z|) - (n - k) max(z, 0) - k max(-z, 0)
+/// d ell / d z  = k - n sigmoid(z)
+/// ```
+///
+/// The second form has no cancellation, and is finite for every finite z.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Binomial;
 

@@ -1,15 +1,4 @@
 //! K classes, K logits.
-//!
-//! With logits z and the class y,
-//!
-//! ```text
-//! ell            = z_y - logsumexp(z)
-//! d ell / d z_k  = 1[k = y] - softmax(z)_k
-//! ```
-//!
-//! logsumexp subtracts the largest logit first. The K logits of a row are determined up to a
-//! common constant only: the prior makes the posterior proper, and R-hat of single weights is to
-//! be read with that in mind.
 
 use ndarray::Array2;
 
@@ -20,11 +9,22 @@ use super::{
 use crate::Error;
 use crate::curvature::Curvature;
 use crate::data::Response;
-use crate::linalg::elementary::ln_in_place;
+use crate::engine::elementary::ln_in_place;
+use crate::engine::{TILE_ROWS, Tile, TileMut};
 use crate::rng::ChainRng;
-use crate::tile::{TILE_ROWS, Tile, TileMut};
 
 /// P(class k) = softmax(f(x))_k. The model has one output per class.
+///
+/// With logits z and the class y,
+///
+/// ```text
+/// ell            = z_y - logsumexp(z)
+/// d ell / d z_k  = 1[k = y] - softmax(z)_k
+/// ```
+///
+/// logsumexp subtracts the largest logit first. The K logits of a row are determined up to a
+/// common constant only: the prior makes the posterior proper, and R-hat of single weights is to
+/// be read with that in mind.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Categorical;
 

@@ -1,24 +1,4 @@
 //! Independent normal noise around a model's outputs.
-//!
-//! For N response values (rows times columns) with variance tau^2 and SSE the sum of squared
-//! residuals,
-//!
-//! ```text
-//! ell            = -N/2 log(2 pi tau^2) - SSE / (2 tau^2)
-//! d ell / d f    = (y - f) / tau^2
-//! d ell / d eta  = -N/2 + SSE / (2 tau^2),       eta = log tau^2
-//! ```
-//!
-//! and second derivatives, observed and expected over y,
-//!
-//! ```text
-//! f, f:  -1 / tau^2            f, eta:  -(y - f) / tau^2     eta, eta:  -SSE / (2 tau^2)
-//!        -1 / tau^2                     0                               -N / 2
-//! ```
-//!
-//! A sampled variance lives on the log scale, as the block `log_noise_variance` = eta. The Jacobian
-//! of that change of variables is in the prior
-//! ([`LogInverseGamma`](crate::prior::LogInverseGamma)), never here.
 
 use ndarray::Array2;
 
@@ -26,10 +6,10 @@ use super::{Likelihood, SecondOrderLikelihood, check_outputs, mismatch};
 use crate::Error;
 use crate::curvature::Curvature;
 use crate::data::Response;
+use crate::engine::{LANES, Tile, TileMut};
 use crate::error::ordinary_sd;
 use crate::layout::Layout;
 use crate::rng::ChainRng;
-use crate::tile::{LANES, Tile, TileMut};
 
 /// y = f(x) + noise, noise ~ N(0, tau^2), the same tau for all response columns.
 ///
@@ -39,6 +19,26 @@ use crate::tile::{LANES, Tile, TileMut};
 /// assert_eq!(Gaussian::fixed(0.5)?.layout().dim(), 0);
 /// # Ok::<(), bnn_mcmc::Error>(())
 /// ```
+///
+/// For N response values (rows times columns) with variance tau^2 and SSE the sum of squared
+/// residuals,
+///
+/// ```text
+/// ell            = -N/2 log(2 pi tau^2) - SSE / (2 tau^2)
+/// d ell / d f    = (y - f) / tau^2
+/// d ell / d eta  = -N/2 + SSE / (2 tau^2),       eta = log tau^2
+/// ```
+///
+/// and second derivatives, observed and expected over y,
+///
+/// ```text
+/// f, f:  -1 / tau^2            f, eta:  -(y - f) / tau^2     eta, eta:  -SSE / (2 tau^2)
+///        -1 / tau^2                     0                               -N / 2
+/// ```
+///
+/// A sampled variance lives on the log scale, as the block `log_noise_variance` = eta. The Jacobian
+/// of that change of variables is in the prior
+/// ([`LogInverseGamma`](crate::prior::LogInverseGamma)), never here.
 #[derive(Clone, Copy, Debug)]
 pub struct Gaussian {
     fixed_variance: Option<f64>,

@@ -1,6 +1,6 @@
 //! Likelihoods: the density p(y | f, phi) of a response given a model's outputs.
 //!
-//! A likelihood sees the outputs f of one [tile](crate::tile) of rows, the responses of those
+//! A likelihood sees the outputs f of one [tile](crate::engine) of rows, the responses of those
 //! rows, and its own parameters phi (a noise variance, say). It owns the link: a classification
 //! model's outputs are logits.
 //!
@@ -16,11 +16,11 @@
 //! [`SecondOrderLikelihood`] adds second derivatives, observed and expected; they are the same where
 //! the outputs are logits.
 
-pub mod bernoulli;
-pub mod binomial;
-pub mod categorical;
-pub mod gaussian;
-pub mod multinomial;
+mod bernoulli;
+mod binomial;
+mod categorical;
+mod gaussian;
+mod multinomial;
 
 pub use bernoulli::Bernoulli;
 pub use binomial::Binomial;
@@ -34,9 +34,9 @@ use rand_distr::Distribution;
 use crate::Error;
 use crate::curvature::Curvature;
 use crate::data::Response;
+use crate::engine::{TILE_ROWS, Tile, TileMut};
 use crate::layout::Layout;
 use crate::rng::ChainRng;
-use crate::tile::{TILE_ROWS, Tile, TileMut};
 
 /// The density of a response given a model's outputs. See the [module](self).
 pub trait Likelihood: Sync {
@@ -205,7 +205,7 @@ fn softmax_parts(values: &mut [f64], maximum: &mut [f64], sum: &mut [f64]) {
             *z -= m;
         }
     }
-    crate::linalg::elementary::exp_in_place(values);
+    crate::engine::elementary::exp_in_place(values);
     sum.fill(0.0);
     for column in values.chunks_exact(stride) {
         for (s, e) in sum.iter_mut().zip(column) {

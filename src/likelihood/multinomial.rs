@@ -1,11 +1,4 @@
 //! Counts over K categories, K logits.
-//!
-//! With counts c, n their sum, and logits z,
-//!
-//! ```text
-//! ell            = log(n! / prod c_k!) + sum c_k z_k - n logsumexp(z)
-//! d ell / d z_k  = c_k - n softmax(z)_k
-//! ```
 
 use ndarray::Array2;
 use statrs::function::factorial::ln_factorial;
@@ -18,11 +11,18 @@ use super::{
 use crate::Error;
 use crate::curvature::Curvature;
 use crate::data::Response;
-use crate::linalg::elementary::ln_in_place;
+use crate::engine::elementary::ln_in_place;
+use crate::engine::{TILE_ROWS, Tile, TileMut};
 use crate::rng::ChainRng;
-use crate::tile::{TILE_ROWS, Tile, TileMut};
 
 /// c ~ Multinomial(n, softmax(f(x))). The response has one column of counts per category.
+///
+/// With counts c, n their sum, and logits z,
+///
+/// ```text
+/// ell            = log(n! / prod c_k!) + sum c_k z_k - n logsumexp(z)
+/// d ell / d z_k  = c_k - n softmax(z)_k
+/// ```
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Multinomial;
 

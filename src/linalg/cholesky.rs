@@ -8,8 +8,8 @@ use faer::{MatMut, MatRef, Par};
 
 use serde::{Deserialize, Serialize};
 
-use super::simd::{accumulate, mul_add};
 use crate::Error;
+use crate::engine::simd::{accumulate, mul_add};
 
 /// The lower factor L of a symmetric positive definite matrix A = L L^T.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -116,7 +116,7 @@ fn dot<const L: usize, const FMA: bool>(a: &[f64], b: &[f64]) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::linalg::simd::testing::at_every_level;
+    use crate::engine::simd::testing::at_every_level;
     use crate::rng::ChainRng;
 
     /// B B^T + I for a random B, and a random vector.

@@ -6,7 +6,7 @@ use std::str::FromStr;
 use serde::{Deserialize, Serialize};
 
 use crate::Error;
-use crate::linalg::elementary;
+use crate::engine::elementary;
 
 /// What a layer does to its weighted sums z, element by element.
 ///

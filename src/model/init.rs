@@ -1,26 +1,4 @@
 //! Starting weights: random, at the scale that keeps activations and gradients of order one.
-//!
-//! A weight matrix `[H, D]` has fan-in D and fan-out H. All distributions have mean zero:
-//!
-//! | | standard deviation | meant for |
-//! | --- | --- | --- |
-//! | [`WeightInit::GlorotNormal`], [`WeightInit::GlorotUniform`] | sqrt(2 / (D + H)) | tanh, sigmoid |
-//! | [`WeightInit::HeNormal`] | sqrt(2 / D) | ReLU, softplus, SiLU |
-//! | [`WeightInit::LecunNormal`] | 1 / sqrt(D) | linear models, tanh |
-//! | [`WeightInit::Normal`] | as given | comparison with papers that say so |
-//!
-//! Glorot (also called Xavier): X. Glorot and Y. Bengio, AISTATS 2010. He: K. He et al., ICCV
-//! 2015. LeCun: Y. LeCun et al., Efficient BackProp, 1998.
-//!
-//! ```
-//! use bnn_mcmc::{model::{Activation, WeightInit, Mlp, Model}, rng::ChainRng};
-//! let layout = Mlp::new(&[4, 10, 3], Activation::Tanh)?.layout().with("log_noise_variance", &[]);
-//! let mut q = vec![-1.0; layout.dim()];
-//! WeightInit::GlorotNormal.draw(&layout, &mut ChainRng::new(1, 0), &mut q)?;
-//! assert!(q[layout.range("b0").unwrap()].iter().all(|b| *b == 0.0));
-//! assert_eq!(q[layout.dim() - 1], -1.0); // not a weight, not a bias: left alone
-//! # Ok::<(), bnn_mcmc::Error>(())
-//! ```
 
 use serde::{Deserialize, Serialize};
 
@@ -28,7 +6,29 @@ use crate::Error;
 use crate::layout::{Block, Layout};
 use crate::rng::ChainRng;
 
-/// How starting weights are drawn. Biases start at zero. See the [module](self).
+/// How starting weights are drawn. Biases start at zero.
+///
+/// A weight matrix `[H, D]` has fan-in D and fan-out H. All distributions have mean zero:
+///
+/// | | standard deviation | meant for |
+/// | --- | --- | --- |
+/// | [`WeightInit::GlorotNormal`], [`WeightInit::GlorotUniform`] | sqrt(2 / (D + H)) | tanh, sigmoid |
+/// | [`WeightInit::HeNormal`] | sqrt(2 / D) | ReLU, softplus, SiLU |
+/// | [`WeightInit::LecunNormal`] | 1 / sqrt(D) | linear models, tanh |
+/// | [`WeightInit::Normal`] | as given | comparison with papers that say so |
+///
+/// Glorot (also called Xavier): X. Glorot and Y. Bengio, AISTATS 2010. He: K. He et al., ICCV
+/// 2015. LeCun: Y. LeCun et al., Efficient BackProp, 1998.
+///
+/// ```
+/// use bnn_mcmc::{model::{Activation, WeightInit, Mlp, Model}, rng::ChainRng};
+/// let layout = Mlp::new(&[4, 10, 3], Activation::Tanh)?.layout().with("log_noise_variance", &[]);
+/// let mut q = vec![-1.0; layout.dim()];
+/// WeightInit::GlorotNormal.draw(&layout, &mut ChainRng::new(1, 0), &mut q)?;
+/// assert!(q[layout.range("b0").unwrap()].iter().all(|b| *b == 0.0));
+/// assert_eq!(q[layout.dim() - 1], -1.0); // not a weight, not a bias: left alone
+/// # Ok::<(), bnn_mcmc::Error>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum WeightInit {

@@ -1,28 +1,28 @@
 //! Linear models with one or several outputs.
-//!
-//! f(x) = W x + b with W `[K x D]` and b `[K]`. On a tile of R rows: F = W X + b `[K x R]`,
-//! dW = d_out X^T, db = the row sums of d_out: 4 N K D floating-point operations for N rows.
-//! Second derivatives are zero, and a tangent is the model itself at v: R F = V X + v_b.
-//! With a Gaussian likelihood this is linear regression; for logistic regression see
-//! [`logistic`](super::logistic).
-//!
-//! ```
-//! use bnn_mcmc::model::{Linear, Model};
-//! let model = Linear::new(8, 1)?;
-//! assert_eq!(model.layout().block_names(), ["w", "b"]);
-//! assert_eq!(model.without_bias().layout().dim(), 8);
-//! # Ok::<(), bnn_mcmc::Error>(())
-//! ```
 
 use serde::{Deserialize, Serialize};
 
 use super::{MAX_SIZE, Model, SecondOrderModel};
 use crate::Error;
+use crate::engine::tile_product;
+use crate::engine::{Tile, TileMut};
 use crate::layout::Layout;
-use crate::linalg::tile_product;
-use crate::tile::{Tile, TileMut};
 
-/// A linear model. See the [module](self).
+/// A linear model.
+///
+/// f(x) = W x + b with W `[K x D]` and b `[K]`. On a tile of R rows: F = W X + b `[K x R]`,
+/// dW = d_out X^T, db = the row sums of d_out: 4 N K D floating-point operations for N rows.
+/// Second derivatives are zero, and a tangent is the model itself at v: R F = V X + v_b.
+/// With a Gaussian likelihood this is linear regression; for logistic regression see
+/// [`logistic`](super::logistic).
+///
+/// ```
+/// use bnn_mcmc::model::{Linear, Model};
+/// let model = Linear::new(8, 1)?;
+/// assert_eq!(model.layout().block_names(), ["w", "b"]);
+/// assert_eq!(model.without_bias().layout().dim(), 8);
+/// # Ok::<(), bnn_mcmc::Error>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Linear {
     n_inputs: usize,

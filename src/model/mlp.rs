@@ -1,52 +1,52 @@
 //! Multilayer perceptrons (fully connected feed-forward networks) of any depth and width.
-//!
-//! With sizes `[H_0 = D, H_1, ..., H_m = K]`, R rows in a tile and h_0 = X `[D x R]`:
-//!
-//! - forward, for l = 1 to m: z_l = W_l h_{l-1} + b_l and h_l = phi_l(z_l), all `[H_l x R]`,
-//!   with W_l `[H_l x H_{l-1}]` and b_l `[H_l]`; f = h_m;
-//! - backward, from delta_m = d_out * phi_m'(z_m), for l = m to 1:
-//!   dW_l = delta_l h_{l-1}^T, db_l = the row sums of delta_l, and, unless l = 1,
-//!   delta_{l-1} = (W_l^T delta_l) * phi_{l-1}'(z_{l-1}).
-//!
-//! The hidden layers share one activation; the output layer is linear unless asked otherwise.
-//! For N rows and P weights a forward and backward pass costs 6 N P floating-point operations,
-//! less 2 N D H_1, since nothing is propagated to the inputs, and N activations per hidden unit.
-//!
-//! With v = (V_l, v_l) a direction in weight space, R the derivative along it, and h_0 = X fixed,
-//!
-//! - forward: R z_l = V_l h_{l-1} + v_l + W_l R h_{l-1}, R h_l = phi_l'(z_l) * R z_l;
-//! - backward, with e_l the derivative with respect to h_l, so that delta_l = e_l * phi_l'(z_l):
-//!   R delta_l = R e_l * phi_l'(z_l) + e_l * phi_l''(z_l) * R z_l,
-//!   R dW_l = R delta_l h_{l-1}^T + delta_l (R h_{l-1})^T, R db_l = the row sums of R delta_l, and
-//!   R e_{l-1} = W_l^T R delta_l + V_l^T delta_l.
-//!
-//! delta_l and e_l * phi_l'' are computed once for all directions, and products with a V_l that is
-//! zero, as most are for a column of a Hessian, are left out. With forward, likelihood and delta, the
-//! Hessian times a vector costs 16 N P operations less what falls away in the first layer, between
-//! 1.5 and 2.7 gradients.
-//!
-//! ```
-//! use bnn_mcmc::model::{Activation, Mlp, Model};
-//! use bnn_mcmc::tile::{Tile, TileMut, padded};
-//! let mlp = Mlp::new(&[2, 3, 1], Activation::Tanh)?;
-//! assert_eq!(mlp.layout().block_names(), ["w0", "b0", "w1", "b1"]);
-//! let w = vec![0.1; mlp.layout().dim()];
-//! let mut ws = mlp.workspace();
-//! let x = [1.0, 2.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 3.0, 4.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0];
-//! let mut out = vec![0.0; padded(2)];
-//! mlp.forward(&w, Tile::new(&x, 2), TileMut::new(&mut out, 2), &mut ws);
-//! let unit = (0.1 * 1.0 + 0.1 * 3.0 + 0.1f64).tanh(); // row 0 is (1, 3)
-//! assert!((out[0] - (3.0 * 0.1 * unit + 0.1)).abs() < 1e-15);
-//! # Ok::<(), bnn_mcmc::Error>(())
-//! ```
 
 use super::{Activation, MAX_SIZE, Model, SecondOrderModel};
 use crate::Error;
+use crate::engine::tile_product;
+use crate::engine::{Tile, TileMut, TileStorage};
 use crate::layout::Layout;
-use crate::linalg::tile_product;
-use crate::tile::{Tile, TileMut, TileStorage};
 
-/// A multilayer perceptron. See the [module](self).
+/// A multilayer perceptron.
+///
+/// With sizes `[H_0 = D, H_1, ..., H_m = K]`, R rows in a tile and h_0 = X `[D x R]`:
+///
+/// - forward, for l = 1 to m: z_l = W_l h_{l-1} + b_l and h_l = phi_l(z_l), all `[H_l x R]`,
+///   with W_l `[H_l x H_{l-1}]` and b_l `[H_l]`; f = h_m;
+/// - backward, from delta_m = d_out * phi_m'(z_m), for l = m to 1:
+///   dW_l = delta_l h_{l-1}^T, db_l = the row sums of delta_l, and, unless l = 1,
+///   delta_{l-1} = (W_l^T delta_l) * phi_{l-1}'(z_{l-1}).
+///
+/// The hidden layers share one activation; the output layer is linear unless asked otherwise.
+/// For N rows and P weights a forward and backward pass costs 6 N P floating-point operations,
+/// less 2 N D H_1, since nothing is propagated to the inputs, and N activations per hidden unit.
+///
+/// With v = (V_l, v_l) a direction in weight space, R the derivative along it, and h_0 = X fixed,
+///
+/// - forward: R z_l = V_l h_{l-1} + v_l + W_l R h_{l-1}, R h_l = phi_l'(z_l) * R z_l;
+/// - backward, with e_l the derivative with respect to h_l, so that delta_l = e_l * phi_l'(z_l):
+///   R delta_l = R e_l * phi_l'(z_l) + e_l * phi_l''(z_l) * R z_l,
+///   R dW_l = R delta_l h_{l-1}^T + delta_l (R h_{l-1})^T, R db_l = the row sums of R delta_l, and
+///   R e_{l-1} = W_l^T R delta_l + V_l^T delta_l.
+///
+/// delta_l and e_l * phi_l'' are computed once for all directions, and products with a V_l that is
+/// zero, as most are for a column of a Hessian, are left out. With forward, likelihood and delta, the
+/// Hessian times a vector costs 16 N P operations less what falls away in the first layer, between
+/// 1.5 and 2.7 gradients.
+///
+/// ```
+/// use bnn_mcmc::model::{Activation, Mlp, Model};
+/// use bnn_mcmc::engine::{Tile, TileMut, padded};
+/// let mlp = Mlp::new(&[2, 3, 1], Activation::Tanh)?;
+/// assert_eq!(mlp.layout().block_names(), ["w0", "b0", "w1", "b1"]);
+/// let w = vec![0.1; mlp.layout().dim()];
+/// let mut ws = mlp.workspace();
+/// let x = [1.0, 2.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 3.0, 4.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0];
+/// let mut out = vec![0.0; padded(2)];
+/// mlp.forward(&w, Tile::new(&x, 2), TileMut::new(&mut out, 2), &mut ws);
+/// let unit = (0.1 * 1.0 + 0.1 * 3.0 + 0.1f64).tanh(); // row 0 is (1, 3)
+/// assert!((out[0] - (3.0 * 0.1 * unit + 0.1)).abs() < 1e-15);
+/// # Ok::<(), bnn_mcmc::Error>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mlp {
     sizes: Vec<usize>,
@@ -416,13 +416,13 @@ mod tests {
 
     #[test]
     fn every_instruction_set_gives_the_same_values_and_gradients() {
-        use crate::linalg::simd::testing::at_every_level;
+        use crate::engine::simd::testing::at_every_level;
         use crate::rng::ChainRng;
         let mut rng = ChainRng::new(11, 0);
         for activation in Activation::ALL {
             let mlp = Mlp::new(&[5, 9, 6, 3], activation).unwrap().output_activation(activation);
             let rows = 61;
-            let stride = crate::tile::padded(rows);
+            let stride = crate::engine::padded(rows);
             let [mut x, mut d_out] = [5, 3].map(|columns| vec![0.0; columns * stride]);
             let mut w = vec![0.0; mlp.layout().dim()];
             for values in [&mut x, &mut d_out, &mut w] {

@@ -1,57 +1,57 @@
 //! Multilayer perceptrons that compute in f32, for wide layers.
-//!
-//! The function, its derivative and the layout of w are those of [`Mlp`](super::mlp); what differs is
-//! the arithmetic:
-//!
-//! - w, the inputs and d_out are rounded to f32, once for each tile; f and the gradient are f32 numbers,
-//!   handed on as f64. q, the log likelihood, the log prior and every sum over tiles stay in f64.
-//! - Tiles have up to 512 rows, so that rounding 2.4 million weights is a small part of the work on one.
-//! - The products of the layers are faer's: near the processor's peak from a hundred units on, and
-//!   slower than [`Mlp`]'s own where layers are narrow. faer takes memory for them at every call.
-//!
-//! Memory: 8 bytes for each weight, 4 (D + 2 sum_l H_l + 2 max_l H_l) bytes for each row of a tile.
-//!
-//! **Error** against [`Mlp`], measured (`cargo test --release f32_error_table -- --ignored --nocapture`;
-//! two classes, 1,000 rows of N(0, 1) inputs, weights of [`WeightInit::HeNormal`](super::WeightInit)):
-//!
-//! | network | log likelihood, per row | gradient, relative | probabilities, the largest |
-//! | --- | --- | --- | --- |
-//! | 64-100-2 ReLU | 7.0e-9 | 1.9e-7 | 2.8e-7 |
-//! | 64-100-2 tanh | 1.3e-10 | 3.0e-7 | 2.8e-7 |
-//! | 784-300-2 ReLU | 1.0e-8 | 1.7e-7 | 4.4e-7 |
-//! | 784-300-2 tanh | 1.0e-8 | 4.7e-7 | 4.6e-7 |
-//! | 784-1200-1200-2 ReLU | 5.4e-9 | 6.3e-7 | 9.9e-7 |
-//! | 784-1200-1200-2 tanh | 4.4e-9 | 6.1e-7 | 5.9e-7 |
-//! | 64-100-100-2 ReLU, weights N(0, 0.2^2) | 5.0e-9 | 1.5e-7 | 8.6e-7 |
-//! | 64-100-100-2 ReLU, weights N(0, 1) | 1.0e-5 | 4.5e-7 | 4.5e-5 |
-//! | 64-100-100-2 ReLU, weights N(0, 20) | 9.3e-4 | 2.0e-7 | 1.5e-5 |
-//!
-//! Errors are relative to the outputs: about 1e-7 of a logit. With weights of the size at which networks are
-//! started the density that is sampled is another by a factor of exp(1e-8 N), which no test or conclusion could
-//! notice up to millions of rows; under wide priors, which make logits of thousands, by one that a Metropolis test may
-//! notice (a thousandth of a nat per row in the last line). What always suffers are differences of nearby log
-//! densities, such as numerical gradients: check those on the [`Mlp`]. Weights beyond 3e38 are infinite. A
-//! checkpoint may be refused on another kind of processor, since densities are compared to 1e-10.
-//!
-//! When not to use it: for narrow networks (no gain below about 100 units), and where second
-//! derivatives are needed, which it has not.
-//!
-//! ```
-//! use bnn_mcmc::model::{Activation, Mlp, Model};
-//! let network = Mlp::new(&[784, 1200, 1200, 2], Activation::Relu)?.in_f32();
-//! assert_eq!(network.layout().dim(), 2_385_602);
-//! # Ok::<(), bnn_mcmc::Error>(())
-//! ```
 
 use super::{Activation, Mlp, Model};
+use crate::engine::wide_product;
+use crate::engine::{Tile, TileMut};
 use crate::layout::Layout;
-use crate::linalg::wide_product;
-use crate::tile::{Tile, TileMut};
 
 /// Rows of a tile.
 const ROWS: usize = 512;
 
-/// A multilayer perceptron that computes in f32. See the [module](self).
+/// A multilayer perceptron that computes in f32.
+///
+/// The function, its derivative and the layout of w are those of [`Mlp`](super::mlp); what differs is
+/// the arithmetic:
+///
+/// - w, the inputs and d_out are rounded to f32, once for each tile; f and the gradient are f32 numbers,
+///   handed on as f64. q, the log likelihood, the log prior and every sum over tiles stay in f64.
+/// - Tiles have up to 512 rows, so that rounding 2.4 million weights is a small part of the work on one.
+/// - The products of the layers are faer's: near the processor's peak from a hundred units on, and
+///   slower than [`Mlp`]'s own where layers are narrow. faer takes memory for them at every call.
+///
+/// Memory: 8 bytes for each weight, 4 (D + 2 sum_l H_l + 2 max_l H_l) bytes for each row of a tile.
+///
+/// **Error** against [`Mlp`], measured (`cargo test --release f32_error_table -- --ignored --nocapture`;
+/// two classes, 1,000 rows of N(0, 1) inputs, weights of [`WeightInit::HeNormal`](super::WeightInit)):
+///
+/// | network | log likelihood, per row | gradient, relative | probabilities, the largest |
+/// | --- | --- | --- | --- |
+/// | 64-100-2 ReLU | 7.0e-9 | 1.9e-7 | 2.8e-7 |
+/// | 64-100-2 tanh | 1.3e-10 | 3.0e-7 | 2.8e-7 |
+/// | 784-300-2 ReLU | 1.0e-8 | 1.7e-7 | 4.4e-7 |
+/// | 784-300-2 tanh | 1.0e-8 | 4.7e-7 | 4.6e-7 |
+/// | 784-1200-1200-2 ReLU | 5.4e-9 | 6.3e-7 | 9.9e-7 |
+/// | 784-1200-1200-2 tanh | 4.4e-9 | 6.1e-7 | 5.9e-7 |
+/// | 64-100-100-2 ReLU, weights N(0, 0.2^2) | 5.0e-9 | 1.5e-7 | 8.6e-7 |
+/// | 64-100-100-2 ReLU, weights N(0, 1) | 1.0e-5 | 4.5e-7 | 4.5e-5 |
+/// | 64-100-100-2 ReLU, weights N(0, 20) | 9.3e-4 | 2.0e-7 | 1.5e-5 |
+///
+/// Errors are relative to the outputs: about 1e-7 of a logit. With weights of the size at which networks are
+/// started the density that is sampled is another by a factor of exp(1e-8 N), which no test or conclusion could
+/// notice up to millions of rows; under wide priors, which make logits of thousands, by one that a Metropolis test may
+/// notice (a thousandth of a nat per row in the last line). What always suffers are differences of nearby log
+/// densities, such as numerical gradients: check those on the [`Mlp`]. Weights beyond 3e38 are infinite. A
+/// checkpoint may be refused on another kind of processor, since densities are compared to 1e-10.
+///
+/// When not to use it: for narrow networks (no gain below about 100 units), and where second
+/// derivatives are needed, which it has not.
+///
+/// ```
+/// use bnn_mcmc::model::{Activation, Mlp, Model};
+/// let network = Mlp::new(&[784, 1200, 1200, 2], Activation::Relu)?.in_f32();
+/// assert_eq!(network.layout().dim(), 2_385_602);
+/// # Ok::<(), bnn_mcmc::Error>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MlpF32 {
     mlp: Mlp,
@@ -258,7 +258,7 @@ mod tests {
     use crate::model::WeightInit;
     use crate::prior::{LogInverseGamma, Normal, Priors};
     use crate::rng::ChainRng;
-    use crate::target::{GradTarget, MinibatchTarget, Posterior, PowerGradTarget, Target};
+    use crate::targets::{GradTarget, MinibatchTarget, Posterior, PowerGradTarget, Target};
 
     fn inputs(rng: &mut ChainRng, rows: usize, columns: usize) -> Array2<f64> {
         Array2::from_shape_fn((rows, columns), |_| rng.normal())
@@ -374,10 +374,10 @@ mod tests {
             approx::assert_relative_eq!(found.total(), expected.total(), max_relative = 1e-6);
             assert!(distance(&grad, &grad_exact) < 1e-6, "{size}");
         }
-        use crate::target::NoiseConditional;
+        use crate::targets::NoiseConditional;
         let (a, b) = (exact.squared_error(&q, &mut ws_exact), single.squared_error(&q, &mut ws));
         approx::assert_relative_eq!(a, b, max_relative = 1e-6);
-        use crate::target::{Descent, DescentRule, Objective, Pass};
+        use crate::targets::{Descent, DescentRule, Objective, Pass};
         for pass in [Pass::Batch, Pass::PerRow] {
             for objective in [Objective::SquaredError, Objective::LogPosterior] {
                 let rule = DescentRule { learning_rate: 1e-4, depth: 2, objective, pass };

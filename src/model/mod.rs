@@ -5,12 +5,12 @@
 //!
 //! [`SecondOrderModel`] adds the derivative of the derivative: what a Hessian needs.
 
-pub mod activation;
-pub mod init;
-pub mod linear;
+mod activation;
+mod init;
+mod linear;
 pub mod logistic;
-pub mod mlp;
-pub mod mlp_f32;
+mod mlp;
+mod mlp_f32;
 
 pub use activation::Activation;
 pub use init::WeightInit;
@@ -18,13 +18,13 @@ pub use linear::Linear;
 pub use mlp::Mlp;
 pub use mlp_f32::MlpF32;
 
+use crate::engine::{TILE_ROWS, Tile, TileMut};
 use crate::layout::Layout;
-use crate::tile::{TILE_ROWS, Tile, TileMut};
 
 /// The most inputs, units or outputs of a layer, 2^24: the number of its weights is then a `usize`.
 const MAX_SIZE: usize = 1 << 24;
 
-/// A parametric function of the inputs, evaluated on one [tile](crate::tile) of rows at a time.
+/// A parametric function of the inputs, evaluated on one [tile](crate::engine) of rows at a time.
 ///
 /// The layout's blocks say what the flat vector `w` holds. A workspace belongs to one chain.
 pub trait Model: Sync {

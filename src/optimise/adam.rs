@@ -1,22 +1,4 @@
 //! Adam: gradient ascent with a step for each coordinate.
-//!
-//! With g~_t the gradient at q_t of the log density, or its estimate (see
-//! [`gradient_source`](crate::sampler::gradient_source)), element by element,
-//!
-//! ```text
-//! m_t = beta1 m_(t-1) + (1 - beta1) g~_t         v_t = beta2 v_(t-1) + (1 - beta2) g~_t^2
-//! q_(t+1) = q_t + r_t m_t / (1 - beta1^t) / (sqrt(v_t / (1 - beta2^t)) + epsilon)
-//! ```
-//!
-//! Each coordinate moves by about r_t per step, whatever the scale of the gradient, and thus of the
-//! number of rows; r_t falls from `learning_rate` to 0 along half a cosine, so that the end is
-//! quiet. Going back, and which point is returned: see [`optimise`](crate::optimise). Cost: one
-//! gradient per step; memory 2 d.
-//!
-//! When not to use it: the steps do not know of correlations, so that a long narrow ridge takes
-//! many.
-//!
-//! Source: Kingma and Ba, ICLR 2015, arXiv:1412.6980, algorithm 1 (there a descent).
 
 use serde::{Deserialize, Serialize};
 
@@ -25,7 +7,25 @@ use crate::Error;
 use crate::error::positive;
 use crate::sampler::FullGrad;
 
-/// Adam, with gradients from `S`. See the [module](self).
+/// Adam, with gradients from `S`.
+///
+/// With g~_t the gradient at q_t of the log density, or its estimate (see
+/// [`gradient_source`](crate::gradient)), element by element,
+///
+/// ```text
+/// m_t = beta1 m_(t-1) + (1 - beta1) g~_t         v_t = beta2 v_(t-1) + (1 - beta2) g~_t^2
+/// q_(t+1) = q_t + r_t m_t / (1 - beta1^t) / (sqrt(v_t / (1 - beta2^t)) + epsilon)
+/// ```
+///
+/// Each coordinate moves by about r_t per step, whatever the scale of the gradient, and thus of the
+/// number of rows; r_t falls from `learning_rate` to 0 along half a cosine, so that the end is
+/// quiet. Going back, and which point is returned: see [`optimise`](crate::optimise). Cost: one
+/// gradient per step; memory 2 d.
+///
+/// When not to use it: the steps do not know of correlations, so that a long narrow ridge takes
+/// many.
+///
+/// Source: Kingma and Ba, ICLR 2015, arXiv:1412.6980, algorithm 1 (there a descent).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Adam<S = FullGrad> {
     /// The rate at the start, about the distance that each coordinate moves in the first steps.
@@ -112,7 +112,7 @@ impl<S: Sync> Ascent for Adam<S> {
 mod tests {
     use super::*;
     use crate::sampler::Init;
-    use crate::target::{GradTarget, LogDensity, Target};
+    use crate::targets::{GradTarget, LogDensity, Target};
     use crate::testing::GaussianTarget;
 
     #[test]

@@ -11,7 +11,7 @@ use crate::error::positive;
 use crate::rng::ChainRng;
 use crate::run::{check_chains, check_layout};
 use crate::sampler::{GradSource, GradStream, Init};
-use crate::target::{LogDensity, Point, Target};
+use crate::targets::{LogDensity, Point, Target};
 
 /// The part of a chain's random stream that minibatches are drawn from: no sampler reads it.
 const BATCHES: u64 = u64::from_le_bytes(*b"optimise");
@@ -123,7 +123,7 @@ where
     ///
     /// A score that is NaN is no improvement, and an error at the start. For the mean log predictive density of held-out rows
     /// give `|q| held_out.score(q)`, from
-    /// [`Posterior::held_out`](crate::target::Posterior::held_out).
+    /// [`Posterior::held_out`](crate::targets::Posterior::held_out).
     pub fn early_stopping(
         mut self,
         stopping: EarlyStopping,

@@ -1,42 +1,4 @@
 //! Stochastic gradient ascent with momentum.
-//!
-//! With g~_t the gradient at q_t of the log density, or its estimate (see
-//! [`gradient_source`](crate::sampler::gradient_source)), momentum mu and rate r_t, from v_0 = 0,
-//!
-//! ```text
-//! v_(t+1) = mu v_t + r_t g~_t        q_(t+1) = q_t + v_(t+1)
-//! ```
-//!
-//! r_t falls from `learning_rate` to 0 along half a cosine, so that the noise of minibatches dies
-//! away. With mu = 0 it is plain gradient ascent. Going back, and which point is returned: see
-//! [`optimise`](crate::optimise). Cost: one gradient per step; memory d.
-//!
-//! **Units of the learning rate.** g~ is a gradient of a log density, and as such a *sum* over the
-//! N rows, also where a minibatch estimates it. A rate r_mean for the mean loss of a row, as
-//! deep-learning code has it, is here r = r_mean / N. On a mode of curvature k (-1 times the second
-//! derivative, of order N) full gradients converge if
-//!
-//! ```text
-//! r k < 2 (1 + mu)
-//! ```
-//!
-//! for the largest k, and the slowest direction takes about (1 - mu)/(r k) steps, for its smallest
-//! k.
-//!
-//! Momentum multiplies the noise. With gradients of covariance V, independent from step to step,
-//! and a rate that does not fall, q varies about the mode with
-//!
-//! ```text
-//! Var q = r V (1 + mu) / (k (1 - mu) (2 (1 + mu) - r k)),   about r V / (2 k (1 - mu)) for small r
-//! ```
-//!
-//! When not to use it: where scales of coordinates differ much ([`Adam`](super::Adam) has a step
-//! for each), or nothing is known about the curvature.
-//!
-//! Sources: Robbins and Monro, Annals of Mathematical Statistics 22, 1951,
-//! doi:10.1214/aoms/1177729586; momentum: Polyak, USSR Computational Mathematics and Mathematical
-//! Physics 4(5), 1964, doi:10.1016/0041-5553(64)90137-5; the cosine: Loshchilov and Hutter, ICLR
-//! 2017, arXiv:1608.03983 (there with restarts).
 
 use serde::{Deserialize, Serialize};
 
@@ -44,7 +6,45 @@ use super::Ascent;
 use crate::Error;
 use crate::sampler::FullGrad;
 
-/// Stochastic gradient ascent with momentum, with gradients from `S`. See the [module](self).
+/// Stochastic gradient ascent with momentum, with gradients from `S`.
+///
+/// With g~_t the gradient at q_t of the log density, or its estimate (see
+/// [`gradient_source`](crate::gradient)), momentum mu and rate r_t, from v_0 = 0,
+///
+/// ```text
+/// v_(t+1) = mu v_t + r_t g~_t        q_(t+1) = q_t + v_(t+1)
+/// ```
+///
+/// r_t falls from `learning_rate` to 0 along half a cosine, so that the noise of minibatches dies
+/// away. With mu = 0 it is plain gradient ascent. Going back, and which point is returned: see
+/// [`optimise`](crate::optimise). Cost: one gradient per step; memory d.
+///
+/// **Units of the learning rate.** g~ is a gradient of a log density, and as such a *sum* over the
+/// N rows, also where a minibatch estimates it. A rate r_mean for the mean loss of a row, as
+/// deep-learning code has it, is here r = r_mean / N. On a mode of curvature k (-1 times the second
+/// derivative, of order N) full gradients converge if
+///
+/// ```text
+/// r k < 2 (1 + mu)
+/// ```
+///
+/// for the largest k, and the slowest direction takes about (1 - mu)/(r k) steps, for its smallest
+/// k.
+///
+/// Momentum multiplies the noise. With gradients of covariance V, independent from step to step,
+/// and a rate that does not fall, q varies about the mode with
+///
+/// ```text
+/// Var q = r V (1 + mu) / (k (1 - mu) (2 (1 + mu) - r k)),   about r V / (2 k (1 - mu)) for small r
+/// ```
+///
+/// When not to use it: where scales of coordinates differ much ([`Adam`](super::Adam) has a step
+/// for each), or nothing is known about the curvature.
+///
+/// Sources: Robbins and Monro, Annals of Mathematical Statistics 22, 1951,
+/// doi:10.1214/aoms/1177729586; momentum: Polyak, USSR Computational Mathematics and Mathematical
+/// Physics 4(5), 1964, doi:10.1016/0041-5553(64)90137-5; the cosine: Loshchilov and Hutter, ICLR
+/// 2017, arXiv:1608.03983 (there with restarts).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Sgd<S = FullGrad> {
     /// The rate at the start, of a gradient that is a sum over rows; above 0.

@@ -1,29 +1,4 @@
 //! Calibration: do probabilities mean what they say?
-//!
-//! **Classes.** The confidence of a row is the posterior mean probability of its most probable
-//! class. Rows are put into bins of similar confidence; for bin b with n_b of n rows,
-//!
-//! ```text
-//! ECE = sum_b n_b / n |accuracy_b - confidence_b|
-//! ```
-//!
-//! is the expected calibration error (Guo et al. 2017, arXiv:1706.04599), from 0 to 1, and accuracy
-//! against confidence the reliability curve: below the diagonal is overconfident. The ECE of few
-//! rows is above 0 also for a perfect model, by about the mean over rows of
-//! sqrt(2 c (1 - c) / (pi n_b)) at confidence c; equal counts make the bins equally noisy (Nguyen
-//! and O'Connor 2015, arXiv:1508.05154). With two classes, confidence lies between 1/2 and 1.
-//!
-//! **Real responses and counts.** The probability integral transform of an observed y is its
-//! position among the posterior predictive draws x_1, ..., x_S,
-//!
-//! ```text
-//! u = (#{x_s < y} + v (#{x_s = y} + 1)) / (S + 1),        v ~ U(0, 1)
-//! ```
-//!
-//! If y comes from where the draws do, u is exactly uniform, for any S; as S grows it is F(y) for a
-//! continuous response, and for a discrete one the randomised F(y - 1) + v (F(y) - F(y - 1)) of
-//! Czado, Gneiting and Held (2009, doi:10.1111/j.1541-0420.2009.01191.x). Values that crowd at both
-//! ends show predictive distributions too narrow; in the middle, too wide; at one end, a bias.
 
 use std::io::Write;
 use std::path::Path;
@@ -79,7 +54,7 @@ pub struct Reliability {
 }
 
 impl Reliability {
-    /// The expected calibration error, see the [module](self).
+    /// The expected calibration error, see the [`Pit`].
     pub fn ece(&self) -> f64 {
         let rows: usize = self.bins.iter().map(|b| b.rows).sum();
         let gap = |b: &ReliabilityBin| b.rows as f64 * (b.accuracy - b.confidence).abs();
@@ -102,7 +77,32 @@ impl Reliability {
     }
 }
 
-/// The probability integral transform of every row and column, see the [module](self).
+/// The probability integral transform of every row and column, see the [`Pit`].
+///
+/// **Classes.** The confidence of a row is the posterior mean probability of its most probable
+/// class. Rows are put into bins of similar confidence; for bin b with n_b of n rows,
+///
+/// ```text
+/// ECE = sum_b n_b / n |accuracy_b - confidence_b|
+/// ```
+///
+/// is the expected calibration error (Guo et al. 2017, arXiv:1706.04599), from 0 to 1, and accuracy
+/// against confidence the reliability curve: below the diagonal is overconfident. The ECE of few
+/// rows is above 0 also for a perfect model, by about the mean over rows of
+/// sqrt(2 c (1 - c) / (pi n_b)) at confidence c; equal counts make the bins equally noisy (Nguyen
+/// and O'Connor 2015, arXiv:1508.05154). With two classes, confidence lies between 1/2 and 1.
+///
+/// **Real responses and counts.** The probability integral transform of an observed y is its
+/// position among the posterior predictive draws x_1, ..., x_S,
+///
+/// ```text
+/// u = (#{x_s < y} + v (#{x_s = y} + 1)) / (S + 1),        v ~ U(0, 1)
+/// ```
+///
+/// If y comes from where the draws do, u is exactly uniform, for any S; as S grows it is F(y) for a
+/// continuous response, and for a discrete one the randomised F(y - 1) + v (F(y) - F(y - 1)) of
+/// Czado, Gneiting and Held (2009, doi:10.1111/j.1541-0420.2009.01191.x). Values that crowd at both
+/// ends show predictive distributions too narrow; in the middle, too wide; at one end, a bias.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Pit {
     /// `[row, column]`, between 0 and 1; NaN where a draw is NaN.

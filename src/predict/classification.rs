@@ -1,18 +1,4 @@
 //! Classes: the confusion matrix and the Brier score.
-//!
-//! With p_ik the probability of class k in row i, and y_i its observed class,
-//!
-//! ```text
-//! Brier score              1/n sum_i sum_k (p_ik - 1[y_i = k])^2,    from 0 (best) to 2
-//! binary form              1/n sum_i (p_i - y_i)^2,                  from 0 (best) to 1
-//! ```
-//!
-//! The first is that of Brier (1950, doi:10.1175/1520-0493(1950)078%3C0001:VOFEIT%3E2.0.CO;2), for
-//! any number of classes; the second, with p_i the probability of the second of two classes, is
-//! half of it. Both are proper scores: in expectation only the true probabilities are best.
-//!
-//! A model of two classes has one column, the probability of the second, or two: that makes no
-//! difference to any score.
 
 use std::fmt;
 
@@ -23,6 +9,20 @@ use crate::Error;
 use crate::data::Response;
 
 /// How often each class was predicted for each class that was observed.
+///
+/// With p_ik the probability of class k in row i, and y_i its observed class,
+///
+/// ```text
+/// Brier score              1/n sum_i sum_k (p_ik - 1[y_i = k])^2,    from 0 (best) to 2
+/// binary form              1/n sum_i (p_i - y_i)^2,                  from 0 (best) to 1
+/// ```
+///
+/// The first is that of Brier (1950, doi:10.1175/1520-0493(1950)078%3C0001:VOFEIT%3E2.0.CO;2), for
+/// any number of classes; the second, with p_i the probability of the second of two classes, is
+/// half of it. Both are proper scores: in expectation only the true probabilities are best.
+///
+/// A model of two classes has one column, the probability of the second, or two: that makes no
+/// difference to any score.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ConfusionMatrix {
     /// Rows of data, `[observed class, predicted class]`.
@@ -91,7 +91,7 @@ impl Predictions {
     }
 
     /// The Brier score of the posterior mean probabilities, summed over all classes: from 0 to 2,
-    /// also for two classes. See the [module](self).
+    /// also for two classes. See the [`ConfusionMatrix`].
     ///
     /// Errors: there are no draws, or the response is not classes.
     pub fn brier(&self) -> Result<f64, Error> {

@@ -2,10 +2,10 @@
 
 use crate::Error;
 use crate::data::Dataset;
+use crate::engine::Tiles;
 use crate::likelihood::Likelihood;
 use crate::model::Model;
-use crate::target::{Posterior, Target};
-use crate::tile::Tiles;
+use crate::targets::{Posterior, Target};
 
 /// Rows that a posterior was not given, to score single points on. Made by [`Posterior::held_out`].
 #[derive(Debug)]

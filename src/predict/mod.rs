@@ -53,15 +53,15 @@
 //! Draws of functions can be compared between chains where weights cannot (hidden units may be
 //! permuted): the [verdict](crate::diagnostics::Verdict) on a run is passed on them.
 
-pub mod calibration;
+mod calibration;
 mod cells;
-pub mod classification;
+mod classification;
 mod held_out;
 mod per_draw;
-pub mod regression;
+mod regression;
 mod scores;
-pub mod streamed;
-pub mod uncertainty;
+mod streamed;
+mod uncertainty;
 
 pub use calibration::{Bins, Pit, Reliability, ReliabilityBin};
 pub use classification::ConfusionMatrix;
@@ -69,7 +69,10 @@ pub use held_out::HeldOut;
 pub use regression::{Coverage, Interval, crps, persistence};
 pub use scores::{Score, Scores};
 pub use streamed::{PredictiveMoments, StreamedMoments, StreamedUncertainty};
-pub use uncertainty::{Uncertainty, auroc};
+pub use uncertainty::{
+    ChainProbabilities, Measure, MeasureSummary, RunningUncertainty, Separation, THRESHOLDS,
+    Uncertainty, auroc,
+};
 
 use std::fs::File;
 use std::io::{BufWriter, Write};
@@ -83,7 +86,7 @@ use crate::data::Response;
 use crate::diagnostics::{Judge, Summary, Verdict};
 
 /// Predictions for the rows of a data set whose response is known. From
-/// [`Posterior::predict`](crate::target::Posterior::predict).
+/// [`Posterior::predict`](crate::targets::Posterior::predict).
 #[derive(Clone, Debug)]
 pub struct Predictions {
     /// E[y | x, q], `[chain, draw, row, column]`.

@@ -8,13 +8,14 @@ use super::{Predictions, Trace};
 use crate::Error;
 use crate::data::Dataset;
 use crate::draws::Draws;
+use crate::engine::{TILE_ROWS, Tile, TileMut, Tiles};
 use crate::likelihood::Likelihood;
 use crate::memory;
 use crate::model::Model;
+use crate::posterior::{Posterior, PosteriorWorkspace};
+use crate::posterior::{check_finite, check_inputs};
 use crate::rng::ChainRng;
-use crate::target::posterior::{check_finite, check_inputs};
-use crate::target::{Posterior, PosteriorWorkspace, Target};
-use crate::tile::{TILE_ROWS, Tile, TileMut, Tiles};
+use crate::targets::Target;
 
 /// The part of a chain's random stream that responses are drawn from: no sampler reads it.
 const RESPONSES: u64 = u64::from_le_bytes(*b"response");

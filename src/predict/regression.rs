@@ -1,24 +1,4 @@
 //! Real responses and counts: intervals and their coverage, CRPS, skill.
-//!
-//! For one row and column with observed y and posterior predictive draws x_1, ..., x_S of it, in
-//! order x_(1) <= ... <= x_(S),
-//!
-//! ```text
-//! interval at level c   quantiles (1 - c)/2 and (1 + c)/2 of the draws (equal tails)
-//! coverage              share of rows and columns with lower <= y <= upper
-//! CRPS                  E|X - y| - 1/2 E|X - X'|
-//!                     = 1/S sum_i |x_i - y|  -  1/S^2 sum_i (2 i - S - 1) x_(i)
-//! skill                 1 - MSE / MSE_reference
-//! ```
-//!
-//! The CRPS (Gneiting and Raftery 2007, doi:10.1198/016214506000001437) is the integral of
-//! (F(z) - 1[y <= z])^2 over z, in units of the response; smaller is better, and for a single draw
-//! it is the absolute error. F is the empirical distribution of the draws: the sorted form takes
-//! O(S log S). It exceeds the CRPS of the distribution that independent draws come from by
-//! E|X - X'| / (2 S) on average, which is nothing to speak of from a few hundred draws on.
-//!
-//! The skill score is that of Murphy (1988, doi:10.1175/1520-0493(1988)116%3C2417:SSBOTM%3E2.0.CO;2):
-//! 1 is perfect, 0 no better than the reference, negative is worse.
 
 use ndarray::{Array2, ArrayView2, ArrayView4, Axis, Zip};
 
@@ -76,8 +56,7 @@ pub struct Coverage {
     pub mean_width: f64,
 }
 
-/// The continuous ranked probability score of draws for one observed number, in its units. See the
-/// [module](self).
+/// The continuous ranked probability score of draws for one observed number, in its units.
 ///
 /// NaN if there are no draws or one of them is NaN.
 ///
@@ -86,6 +65,26 @@ pub struct Coverage {
 /// assert_eq!(crps(&[3.0], 1.0), 2.0); // one draw: the absolute error
 /// assert_eq!(crps(&[0.0, 1.0], 0.0), 0.5 - 0.5 * 0.5);
 /// ```
+///
+/// For one row and column with observed y and posterior predictive draws x_1, ..., x_S of it, in
+/// order x_(1) <= ... <= x_(S),
+///
+/// ```text
+/// interval at level c   quantiles (1 - c)/2 and (1 + c)/2 of the draws (equal tails)
+/// coverage              share of rows and columns with lower <= y <= upper
+/// CRPS                  E|X - y| - 1/2 E|X - X'|
+///                     = 1/S sum_i |x_i - y|  -  1/S^2 sum_i (2 i - S - 1) x_(i)
+/// skill                 1 - MSE / MSE_reference
+/// ```
+///
+/// The CRPS (Gneiting and Raftery 2007, doi:10.1198/016214506000001437) is the integral of
+/// (F(z) - 1[y <= z])^2 over z, in units of the response; smaller is better, and for a single draw
+/// it is the absolute error. F is the empirical distribution of the draws: the sorted form takes
+/// O(S log S). It exceeds the CRPS of the distribution that independent draws come from by
+/// E|X - X'| / (2 S) on average, which is nothing to speak of from a few hundred draws on.
+///
+/// The skill score is that of Murphy (1988, doi:10.1175/1520-0493(1988)116%3C2417:SSBOTM%3E2.0.CO;2):
+/// 1 is perfect, 0 no better than the reference, negative is worse.
 pub fn crps(draws: &[f64], observed: f64) -> f64 {
     let mut sorted = draws.to_vec();
     sorted.sort_unstable_by(f64::total_cmp);
@@ -148,7 +147,7 @@ impl Predictions {
     }
 
     /// The CRPS of each row and column, `[row, column]`, from the posterior predictive draws. See
-    /// the [module](self); the mean over rows is among the [scores](Self::scores).
+    /// the [`crps`]; the mean over rows is among the [scores](Self::scores).
     ///
     /// Errors: there are no draws, or the response is classes.
     pub fn crps(&self) -> Result<Array2<f64>, Error> {

@@ -1,51 +1,4 @@
 //! Predictions without draws: sums over draws, kept while the chain runs.
-//!
-//! [Recorders](crate::draws::recorder) that put every draw through the model for given inputs x,
-//! and keep what does not grow with the number of draws. With S draws q_s of all chains, for each
-//! input and output,
-//!
-//! ```text
-//! m_s   = E[y | x, q_s]                    what draw s expects
-//! mean  = 1/S sum_s m_s                    the predictive mean E[y | x]
-//! sd^2  = 1/(S - 1) sum_s (m_s - mean)^2   what is not known about the mean function
-//! tau^2 = 1/S sum_s tau_s^2                the noise
-//! total_sd^2 = sd^2 + tau^2                the spread of a new observation
-//! ```
-//!
-//! by Welford's and Chan's [formulas](crate::adapt::welford); the last line is the law of total
-//! variance. m_s and the sds are in units of the response. The sums for classes are those of
-//! [uncertainty](super::uncertainty).
-//!
-//! **Cost.** One forward pass over x for each recorded draw: less than a gradient takes over as
-//! many training rows. Where that is much beside the steps between two draws,
-//! [`Sampler::thin`](crate::sampler::Sampler::thin) more. Memory: see the
-//! [table](crate::draws::recorder#memory).
-//!
-//! **Not for** quantiles or scores of single draws, which need the draws: keep every k-th
-//! [on disk](crate::draws::recorder::OnDisk).
-//!
-//! ```
-//! use bnn_mcmc::prelude::*;
-//! use ndarray::{Array2, array};
-//!
-//! // y = 2 x + N(0, 0.5^2).
-//! let mut rng = ChainRng::new(1, 0);
-//! let x = Array2::from_shape_fn((400, 1), |_| rng.normal());
-//! let y = x.mapv(|x| 2.0 * x + 0.5 * rng.normal());
-//! let data = Dataset::regression(x, y)?;
-//! let priors = Priors::all(Normal::new(0.0, 5.0)?)
-//!     .with("log_noise_variance", LogInverseGamma::new(2.0, 0.5)?);
-//! let posterior = Posterior::new(Linear::new(1, 1)?, Gaussian::sampled(), &data, priors)?;
-//!
-//! let streamed = StreamedMoments::new(&posterior, array![[0.0], [3.0]].view())?;
-//! let sampler = Sampler::new(&posterior, Nuts::default()).keep(Keep::Statistics);
-//! let (_, records) = sampler.run_with(&streamed)?;
-//! let predicted = streamed.moments(&records)?;
-//! assert!((predicted.mean[(1, 0)] - 6.0).abs() < 0.3);
-//! assert!(predicted.sd[(1, 0)] < 0.15 && predicted.sd[(0, 0)] < predicted.sd[(1, 0)]);
-//! assert!((predicted.noise_variance.unwrap() - 0.25).abs() < 0.06);
-//! # Ok::<(), bnn_mcmc::Error>(())
-//! ```
 
 use std::fmt;
 
@@ -54,12 +7,13 @@ use ndarray::{Array2, Array4, ArrayView2};
 use super::uncertainty::{ChainProbabilities, RunningUncertainty, Uncertainty};
 use crate::Error;
 use crate::draws::recorder::{ChainPlan, OneDraw, Recorder, RunningMoments};
+use crate::engine::{TILE_ROWS, Tiles};
 use crate::likelihood::Likelihood;
 use crate::memory;
 use crate::model::Model;
-use crate::target::posterior::{check_finite, check_inputs};
-use crate::target::{Posterior, PosteriorWorkspace, Target};
-use crate::tile::{TILE_ROWS, Tiles};
+use crate::posterior::{Posterior, PosteriorWorkspace};
+use crate::posterior::{check_finite, check_inputs};
+use crate::targets::Target;
 
 /// Inputs, and the posterior whose model they are put through.
 struct Inputs<'p, M, L> {
@@ -147,7 +101,7 @@ impl<'p, M: Model, L: Likelihood> Inputs<'p, M, L> {
 ///
 /// The result is that of [`Posterior::uncertainty`]: the same bits for one chain, the same but for
 /// rounding for several. See [recorders](crate::draws::recorder) for an example, and the
-/// [module](self) for the cost.
+/// [`StreamedMoments`] for the cost.
 pub struct StreamedUncertainty<'p, M, L> {
     inputs: Inputs<'p, M, L>,
     class_names: Vec<String>,
@@ -293,7 +247,54 @@ where
 }
 
 /// Records mean and variance over draws of E\[y | x, q\] for given inputs, and the mean of the
-/// noise variance: for a real response (of others, of their probabilities). See the [module](self).
+/// noise variance: for a real response (of others, of their probabilities).
+///
+/// [Recorders](crate::draws::recorder) that put every draw through the model for given inputs x,
+/// and keep what does not grow with the number of draws. With S draws q_s of all chains, for each
+/// input and output,
+///
+/// ```text
+/// m_s   = E[y | x, q_s]                    what draw s expects
+/// mean  = 1/S sum_s m_s                    the predictive mean E[y | x]
+/// sd^2  = 1/(S - 1) sum_s (m_s - mean)^2   what is not known about the mean function
+/// tau^2 = 1/S sum_s tau_s^2                the noise
+/// total_sd^2 = sd^2 + tau^2                the spread of a new observation
+/// ```
+///
+/// by Welford's and Chan's [formulas](crate::adapt::welford); the last line is the law of total
+/// variance. m_s and the sds are in units of the response. The sums for classes are those of
+/// [uncertainty](super::uncertainty).
+///
+/// **Cost.** One forward pass over x for each recorded draw: less than a gradient takes over as
+/// many training rows. Where that is much beside the steps between two draws,
+/// [`Sampler::thin`](crate::sampler::Sampler::thin) more. Memory: see the
+/// [table](crate::draws::recorder#memory).
+///
+/// **Not for** quantiles or scores of single draws, which need the draws: keep every k-th
+/// [on disk](crate::draws::recorder::OnDisk).
+///
+/// ```
+/// use bnn_mcmc::prelude::*;
+/// use ndarray::{Array2, array};
+///
+/// // y = 2 x + N(0, 0.5^2).
+/// let mut rng = ChainRng::new(1, 0);
+/// let x = Array2::from_shape_fn((400, 1), |_| rng.normal());
+/// let y = x.mapv(|x| 2.0 * x + 0.5 * rng.normal());
+/// let data = Dataset::regression(x, y)?;
+/// let priors = Priors::all(Normal::new(0.0, 5.0)?)
+///     .with("log_noise_variance", LogInverseGamma::new(2.0, 0.5)?);
+/// let posterior = Posterior::new(Linear::new(1, 1)?, Gaussian::sampled(), &data, priors)?;
+///
+/// let streamed = StreamedMoments::new(&posterior, array![[0.0], [3.0]].view())?;
+/// let sampler = Sampler::new(&posterior, Nuts::default()).keep(Keep::Statistics);
+/// let (_, records) = sampler.run_with(&streamed)?;
+/// let predicted = streamed.moments(&records)?;
+/// assert!((predicted.mean[(1, 0)] - 6.0).abs() < 0.3);
+/// assert!(predicted.sd[(1, 0)] < 0.15 && predicted.sd[(0, 0)] < predicted.sd[(1, 0)]);
+/// assert!((predicted.noise_variance.unwrap() - 0.25).abs() < 0.06);
+/// # Ok::<(), bnn_mcmc::Error>(())
+/// ```
 pub struct StreamedMoments<'p, M, L> {
     inputs: Inputs<'p, M, L>,
 }
@@ -307,7 +308,7 @@ pub struct MomentsRecord<W> {
     scratch: Forward<W>,
 }
 
-/// What the draws say about given inputs: the symbols of the [module](self).
+/// What the draws say about given inputs: the symbols of the [`StreamedMoments`].
 #[derive(Clone, Debug, PartialEq)]
 pub struct PredictiveMoments {
     /// E\[y | x\], `[row, column]`.

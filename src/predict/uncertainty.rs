@@ -1,90 +1,4 @@
 //! Uncertainty of a classification: how sure, and is it the data or the weights that are not?
-//!
-//! For an input x, draw s of q gives probabilities p_c(x; q_s) of C classes. Over S draws, in nats:
-//!
-//! ```text
-//! predictive mean        E p_c  = 1/S sum_s p_c(x; q_s)
-//! variation ratio        V      = 1 - max_c E p_c                           0 to 1 - 1/C
-//! disagreement           D      = 1 - max_c (share of draws that vote for c)    0 to 1 - 1/C
-//! predictive entropy     H[E p] = - sum_c E p_c ln E p_c                    0 to ln C
-//! expected entropy       E H[p] = 1/S sum_s - sum_c p_c(x; q_s) ln p_c(x; q_s)  0 to ln C
-//! mutual information     I      = H[E p] - E H[p]                           0 to ln C
-//! ```
-//!
-//! with 0 ln 0 = 0; a draw votes for its most probable class, the first of equals.
-//!
-//! **Which to look at.** V and H\[E p\] say how uncertain a prediction is. E H\[p\] is the part of
-//! it that every draw shares, as of an image that could be either; I = E KL(p, E p) is the part on
-//! which draws differ, which more data would reduce (Houlsby and others 2011, arXiv:1112.5745;
-//! Depeweg and others 2018, arXiv:1710.07283). Inputs unlike the training data are told by I, if by
-//! anything. D is the variation ratio of labels (Gal 2016, *Uncertainty in Deep Learning*, section
-//! 3.3), where the label of a draw is its vote.
-//!
-//! **What they do not say** is whether the probabilities are right: see
-//! [calibration](super::calibration). A model can be certain and wrong, and cooling a posterior
-//! makes all of these small.
-//!
-//! **Monte Carlo error.** I is too small, on average by about I / S for S independent draws (use
-//! the effective number); a single draw has I = 0. I is a difference, and what lies below about
-//! 1e-16 S is rounding; where rounding would make it negative it is 0.
-//!
-//! **Proper and lazy.** The average over draws, E f(x; q), is [`Posterior::uncertainty`]. The
-//! 'lazy' f(x; E q) puts the posterior mean of the weights into the network:
-//! `posterior.uncertainty_at(&draws.mean(), x)`. That is one network: I = 0. It is no approximation
-//! of the average where chains visit other arrangements of hidden units, or other modes: their mean
-//! weights belong to none of them. Measured on the bundled ones and sevens (64-10-2 tanh units,
-//! prior N(0, 1), 180 training and 181 test images): over two chains of 500 draws of HMC, the
-//! average has an accuracy of 1.00, a log predictive density of -0.04, and 2 images with |p_1 -
-//! p_7| < 0.4; the lazy network has 0.91, -0.50 and 150.
-//!
-//! **Other inputs.** [`Posterior::uncertainty`] takes inputs without labels, so also those of
-//! classes the model does not know. The area under the ROC curve, [`auroc`], is the probability
-//! that such an input has a larger measure than a familiar one, ties counting one half: 1/2 is
-//! chance.
-//!
-//! **Memory.** [`RunningUncertainty`] takes one draw's probabilities at a time and keeps sums over
-//! draws: 16 C + 8 bytes for each input, for any number of draws. Everything here goes through it.
-//! Where draws of q are too large to be kept, [`StreamedUncertainty`](super::StreamedUncertainty)
-//! adds up what they say while the chain runs.
-//! Time: a logarithm for each draw, input and class.
-//!
-//! ```
-//! # #[cfg(feature = "datasets")] {
-//! use bnn_mcmc::data::bundled;
-//! use bnn_mcmc::predict::uncertainty::{Measure, THRESHOLDS};
-//! use bnn_mcmc::prelude::*;
-//!
-//! let digits = bundled::digits();
-//! let pixels = digits.x() / 16.0;
-//! let digits = digits.with_x(pixels)?;
-//! let (train, test) = digits.select_classes(["1", "7"])?.stratified_split(0.5, 1)?;
-//!
-//! let network = Mlp::new(&[64, 5, 2], Activation::Tanh)?;
-//! let priors = Priors::all(Normal::new(0.0, 1.0)?);
-//! let posterior = Posterior::new(network, Categorical, &train, priors)?;
-//! let sampler = Sampler::new(&posterior, Hmc::default()).chains(2).warmup(100).draws(100);
-//! let draws = sampler.seed(1).run()?;
-//!
-//! // How uncertain are the test images, and which are the worst?
-//! let known = posterior.uncertainty(&draws, test.x().view())?;
-//! println!("{known:#}");
-//! let worst = known.ranking(Measure::PredictiveEntropy)[0];
-//! println!("row {worst}: {}", known.mean().row(worst));
-//!
-//! // Images with |p_1 - p_7| below 0.4, 0.5, ..., 0.9: lazy and proper Monte Carlo.
-//! let lazy = posterior.uncertainty_at(&draws.mean(), test.x().view())?;
-//! println!("{:?}", lazy.counts_below(["1", "7"], &THRESHOLDS)?);
-//! println!("{:?}", known.counts_below(["1", "7"], &THRESHOLDS)?);
-//!
-//! // Digits that are neither: do they look more uncertain?
-//! let others = digits.select_classes(["0", "2", "3", "4", "5", "6", "8", "9"])?;
-//! let others = posterior.uncertainty(&draws, others.x().view())?;
-//! let separation = known.separation(&others)?;
-//! println!("{separation}");
-//! assert!(separation.get(Measure::MutualInformation) > 0.8);
-//! # }
-//! # Ok::<(), bnn_mcmc::Error>(())
-//! ```
 
 use std::collections::HashSet;
 use std::fmt;
@@ -103,7 +17,7 @@ use crate::Error;
 use crate::data::Response;
 use crate::memory;
 #[allow(unused_imports)] // for the documentation
-use crate::target::Posterior;
+use crate::targets::Posterior;
 
 /// The bounds of |p_1 - p_7| in table 7 of the dissertation *Bayesian uncertainty reduction
 /// analysis by Langevin dynamics sampling*.
@@ -113,7 +27,7 @@ pub const THRESHOLDS: [f64; 6] = [0.4, 0.5, 0.6, 0.7, 0.8, 0.9];
 /// exact.
 const SUM_TOLERANCE: f64 = 1e-5;
 
-/// A measure of the uncertainty of a classification. See the [module](self).
+/// A measure of the uncertainty of a classification. See the [`Uncertainty`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Measure {
     /// 1 - max_c E p_c.
@@ -163,7 +77,7 @@ impl fmt::Display for Measure {
 /// order give equal bits; in another order they differ by rounding.
 ///
 /// ```
-/// use bnn_mcmc::predict::uncertainty::{Measure, RunningUncertainty};
+/// use bnn_mcmc::predict::{Measure, RunningUncertainty};
 /// use ndarray::array;
 /// // Two draws that are certain, of one input; they do not agree.
 /// let mut running = RunningUncertainty::new(1, ["1", "7"])?;
@@ -321,7 +235,93 @@ impl RunningUncertainty {
     }
 }
 
-/// The uncertainty of the classification of some inputs, by draws of q. See the [module](self).
+/// The uncertainty of the classification of some inputs, by draws of q.
+///
+/// For an input x, draw s of q gives probabilities p_c(x; q_s) of C classes. Over S draws, in nats:
+///
+/// ```text
+/// predictive mean        E p_c  = 1/S sum_s p_c(x; q_s)
+/// variation ratio        V      = 1 - max_c E p_c                           0 to 1 - 1/C
+/// disagreement           D      = 1 - max_c (share of draws that vote for c)    0 to 1 - 1/C
+/// predictive entropy     H[E p] = - sum_c E p_c ln E p_c                    0 to ln C
+/// expected entropy       E H[p] = 1/S sum_s - sum_c p_c(x; q_s) ln p_c(x; q_s)  0 to ln C
+/// mutual information     I      = H[E p] - E H[p]                           0 to ln C
+/// ```
+///
+/// with 0 ln 0 = 0; a draw votes for its most probable class, the first of equals.
+///
+/// **Which to look at.** V and H\[E p\] say how uncertain a prediction is. E H\[p\] is the part of
+/// it that every draw shares, as of an image that could be either; I = E KL(p, E p) is the part on
+/// which draws differ, which more data would reduce (Houlsby and others 2011, arXiv:1112.5745;
+/// Depeweg and others 2018, arXiv:1710.07283). Inputs unlike the training data are told by I, if by
+/// anything. D is the variation ratio of labels (Gal 2016, *Uncertainty in Deep Learning*, section
+/// 3.3), where the label of a draw is its vote.
+///
+/// **What they do not say** is whether the probabilities are right: see
+/// [calibration](super::calibration). A model can be certain and wrong, and cooling a posterior
+/// makes all of these small.
+///
+/// **Monte Carlo error.** I is too small, on average by about I / S for S independent draws (use
+/// the effective number); a single draw has I = 0. I is a difference, and what lies below about
+/// 1e-16 S is rounding; where rounding would make it negative it is 0.
+///
+/// **Proper and lazy.** The average over draws, E f(x; q), is [`Posterior::uncertainty`]. The
+/// 'lazy' f(x; E q) puts the posterior mean of the weights into the network:
+/// `posterior.uncertainty_at(&draws.mean(), x)`. That is one network: I = 0. It is no approximation
+/// of the average where chains visit other arrangements of hidden units, or other modes: their mean
+/// weights belong to none of them. Measured on the bundled ones and sevens (64-10-2 tanh units,
+/// prior N(0, 1), 180 training and 181 test images): over two chains of 500 draws of HMC, the
+/// average has an accuracy of 1.00, a log predictive density of -0.04, and 2 images with |p_1 -
+/// p_7| < 0.4; the lazy network has 0.91, -0.50 and 150.
+///
+/// **Other inputs.** [`Posterior::uncertainty`] takes inputs without labels, so also those of
+/// classes the model does not know. The area under the ROC curve, [`auroc`], is the probability
+/// that such an input has a larger measure than a familiar one, ties counting one half: 1/2 is
+/// chance.
+///
+/// **Memory.** [`RunningUncertainty`] takes one draw's probabilities at a time and keeps sums over
+/// draws: 16 C + 8 bytes for each input, for any number of draws. Everything here goes through it.
+/// Where draws of q are too large to be kept, [`StreamedUncertainty`](super::StreamedUncertainty)
+/// adds up what they say while the chain runs.
+/// Time: a logarithm for each draw, input and class.
+///
+/// ```
+/// # #[cfg(feature = "datasets")] {
+/// use bnn_mcmc::data::bundled;
+/// use bnn_mcmc::predict::{Measure, THRESHOLDS};
+/// use bnn_mcmc::prelude::*;
+///
+/// let digits = bundled::digits();
+/// let pixels = digits.x() / 16.0;
+/// let digits = digits.with_x(pixels)?;
+/// let (train, test) = digits.select_classes(["1", "7"])?.stratified_split(0.5, 1)?;
+///
+/// let network = Mlp::new(&[64, 5, 2], Activation::Tanh)?;
+/// let priors = Priors::all(Normal::new(0.0, 1.0)?);
+/// let posterior = Posterior::new(network, Categorical, &train, priors)?;
+/// let sampler = Sampler::new(&posterior, Hmc::default()).chains(2).warmup(100).draws(100);
+/// let draws = sampler.seed(1).run()?;
+///
+/// // How uncertain are the test images, and which are the worst?
+/// let known = posterior.uncertainty(&draws, test.x().view())?;
+/// println!("{known:#}");
+/// let worst = known.ranking(Measure::PredictiveEntropy)[0];
+/// println!("row {worst}: {}", known.mean().row(worst));
+///
+/// // Images with |p_1 - p_7| below 0.4, 0.5, ..., 0.9: lazy and proper Monte Carlo.
+/// let lazy = posterior.uncertainty_at(&draws.mean(), test.x().view())?;
+/// println!("{:?}", lazy.counts_below(["1", "7"], &THRESHOLDS)?);
+/// println!("{:?}", known.counts_below(["1", "7"], &THRESHOLDS)?);
+///
+/// // Digits that are neither: do they look more uncertain?
+/// let others = digits.select_classes(["0", "2", "3", "4", "5", "6", "8", "9"])?;
+/// let others = posterior.uncertainty(&draws, others.x().view())?;
+/// let separation = known.separation(&others)?;
+/// println!("{separation}");
+/// assert!(separation.get(Measure::MutualInformation) > 0.8);
+/// # }
+/// # Ok::<(), bnn_mcmc::Error>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Uncertainty {
     class_names: Vec<String>,
@@ -797,7 +797,7 @@ impl fmt::Display for ChainProbabilities {
 
 impl Predictions {
     /// The uncertainty of the classification of every row, over all draws of all chains. See the
-    /// [module](self).
+    /// [`Uncertainty`].
     ///
     /// Errors: there are no draws, the response is not classes, or a probability is NaN.
     pub fn uncertainty(&self) -> Result<Uncertainty, Error> {

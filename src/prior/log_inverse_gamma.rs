@@ -1,14 +1,4 @@
 //! The logarithm of an inverse-gamma variable, for variances that are sampled on the log scale.
-//!
-//! For v ~ IG(a, b), p(v) = b^a / Gamma(a) v^-(a+1) e^(-b/v). With x = log v the change of
-//! variables multiplies by dv/dx = v, so that
-//!
-//! ```text
-//! log p(x)      = a log b - log Gamma(a) - a x - b e^-x
-//! d log p / dx  = -a + b e^-x
-//! ```
-//!
-//! The Jacobian is included: the block holds x, and its density is that of x.
 
 use rand_distr::{Distribution, Gamma};
 use statrs::function::gamma::ln_gamma;
@@ -25,6 +15,16 @@ use crate::rng::ChainRng;
 /// `shape = scale = 0` is the improper density 1/v, constant in x: it can be sampled with, but not
 /// drawn from, and its log density is taken to be 0. **With a model that can fit all responses
 /// exactly, the posterior is then improper too**, and chains drift to ever smaller noise.
+///
+/// For v ~ IG(a, b), p(v) = b^a / Gamma(a) v^-(a+1) e^(-b/v). With x = log v the change of
+/// variables multiplies by dv/dx = v, so that
+///
+/// ```text
+/// log p(x)      = a log b - log Gamma(a) - a x - b e^-x
+/// d log p / dx  = -a + b e^-x
+/// ```
+///
+/// The Jacobian is included: the block holds x, and its density is that of x.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct LogInverseGamma {
     shape: f64,

@@ -1,6 +1,6 @@
 //! Priors: densities over the named blocks of the parameter vector.
 //!
-//! Each block of a [`Posterior`](crate::target::Posterior) gets one prior, by the block's name or
+//! Each block of a [`Posterior`](crate::targets::Posterior) gets one prior, by the block's name or
 //! by a pattern ending in `*`. Every density is normalised: evidence needs the constants.
 //!
 //! | prior | density of one coordinate x | proper |
@@ -14,7 +14,7 @@
 //!
 //! Their curvature: minus the second derivative of log p, with t = (x - location) / scale and nu
 //! degrees of freedom, and the precision that takes its place in a
-//! [Fisher metric](crate::target::FisherTarget), which must nowhere be negative:
+//! [Fisher metric](crate::targets::FisherTarget), which must nowhere be negative:
 //!
 //! | prior | minus second derivative | precision in a metric |
 //! | --- | --- | --- |
@@ -33,11 +33,11 @@
 //! # Ok::<(), bnn_mcmc::Error>(())
 //! ```
 
-pub mod laplace;
-pub mod log_inverse_gamma;
-pub mod normal;
-pub mod student_t;
-pub mod uniform;
+mod laplace;
+mod log_inverse_gamma;
+mod normal;
+mod student_t;
+mod uniform;
 
 pub use laplace::Laplace;
 pub use log_inverse_gamma::LogInverseGamma;

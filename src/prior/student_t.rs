@@ -1,10 +1,4 @@
 //! Independent Student-t coordinates. With t = (x - location) / scale and nu degrees of freedom,
-//!
-//! ```text
-//! log p       = log Gamma((nu + 1)/2) - log Gamma(nu/2) - 1/2 log(pi nu) - log scale
-//!               - (nu + 1)/2 log(1 + t^2/nu)
-//! d log p/dx  = -(nu + 1) t / (scale (nu + t^2))
-//! ```
 
 use rand_distr::Distribution;
 use serde::Serialize;
@@ -18,6 +12,12 @@ use crate::rng::ChainRng;
 
 /// Student's t for every coordinate of the block: heavy tails, for a few large weights among small
 /// ones. One degree of freedom is the Cauchy distribution.
+///
+/// ```text
+/// log p       = log Gamma((nu + 1)/2) - log Gamma(nu/2) - 1/2 log(pi nu) - log scale
+///               - (nu + 1)/2 log(1 + t^2/nu)
+/// d log p/dx  = -(nu + 1) t / (scale (nu + t^2))
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct StudentT {
     degrees_of_freedom: f64,

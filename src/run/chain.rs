@@ -12,7 +12,7 @@ use crate::draws::keep::Kept;
 use crate::draws::recorder::{ChainPlan, OneDraw, Recorder};
 use crate::rng::ChainRng;
 use crate::sampler::{Kernel, Step, WarmupProgress};
-use crate::target::{LogDensity, Point, Target};
+use crate::targets::{LogDensity, Point, Target};
 
 /// A chain as the loop sees it, whatever its target, kernel and recorder are.
 pub(super) trait Chain: Send {

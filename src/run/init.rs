@@ -3,7 +3,7 @@
 use crate::Error;
 use crate::error::positive;
 use crate::rng::ChainRng;
-use crate::target::{Point, Target};
+use crate::targets::{Point, Target};
 
 /// Where chains start. Points are checked: the log density must be finite.
 ///

@@ -20,7 +20,7 @@ use crate::layout::Layout;
 use crate::memory;
 use crate::rng::ChainRng;
 use crate::sampler::{Algorithm, Kernel};
-use crate::target::{Point, Target};
+use crate::targets::{Point, Target};
 
 /// More threads than a machine has.
 const MOST_THREADS: usize = 4096;
@@ -150,7 +150,7 @@ impl<'t, T: Target, A: Algorithm<&'t T>> Sampler<'t, T, A> {
     /// in a tuple. Returns the record of each chain as well.
     ///
     /// Errors: as [`run`](Self::run); a recorder that cannot begin. One that fails later ends the
-    /// run, see [`RunInfo::recorder_error`].
+    /// run, see [`RunInfo::recorder_error`](crate::draws::RunInfo::recorder_error).
     ///
     /// A recorder that panics ends the run as well. The record of that chain is returned as the panic has
     /// left it: it may hold a part of a draw that is not among the draws, and is not to be used.

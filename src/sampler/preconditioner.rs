@@ -1,12 +1,4 @@
 //! The scale of proposals: a step size and a linear map L, with M = L L^T.
-//!
-//! Proposals are made in the coordinates of x = L^-1 q, in which a well-chosen L makes the target
-//! about isotropic. M is learnt during warm-up as the (co)variance of the chain, regularised as
-//! n/(n+5) V + 5/(n+5) 1e-3 I (Stan reference manual; the second term is absolute, so that
-//! parameters of standard deviation far below 0.01 are stepped over too carefully: scale the
-//! features), and the step size by [dual averaging](crate::adapt::DualAveraging). Scales from draws
-//! and gradients are not shrunk: they have no absolute unit to be shrunk towards, and an error in
-//! either variance enters by its fourth root only.
 
 use serde::{Deserialize, Serialize};
 
@@ -16,9 +8,17 @@ use crate::adapt::{Covariance, DualAveraging, Variance, Windows};
 use crate::error::positive;
 use crate::linalg::cholesky::Cholesky;
 use crate::memory;
-use crate::target::Point;
+use crate::targets::Point;
 
 /// Which linear map of the proposals is learnt during warm-up.
+///
+/// Proposals are made in the coordinates of x = L^-1 q, in which a well-chosen L makes the target
+/// about isotropic. M is learnt during warm-up as the (co)variance of the chain, regularised as
+/// n/(n+5) V + 5/(n+5) 1e-3 I (Stan reference manual; the second term is absolute, so that
+/// parameters of standard deviation far below 0.01 are stepped over too carefully: scale the
+/// features), and the step size by [dual averaging](crate::adapt::DualAveraging). Scales from draws
+/// and gradients are not shrunk: they have no absolute unit to be shrunk towards, and an error in
+/// either variance enters by its fourth root only.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Preconditioner {
     /// None: all coordinates have the same scale.
@@ -45,7 +45,7 @@ pub enum Preconditioner {
     Dense,
 }
 
-/// A step size and a linear map, adapted during warm-up. See the [module](self).
+/// A step size and a linear map, adapted during warm-up. See the [`Preconditioner`].
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Scale {
     step_size: f64,

@@ -1,32 +1,4 @@
 //! The exact posterior of Bayesian linear regression.
-//!
-//! y ~ N(X w, tau^2 I) with N rows, independent priors w ~ N(0, v I), and tau known or
-//! tau^2 ~ IG(a, b). Tempered by beta, the posterior is proportional to p(y | w, tau)^beta times
-//! the prior. With the singular value decomposition X = U diag(s) V^T (U without the columns of
-//! s_k = 0), z = U^T y, the residual sum of squares R = |y - U z|^2, and given eta = log tau^2, the rotated weights V^T w are independent
-//! normals,
-//!
-//! ```text
-//! g_k  = beta s_k^2 v / tau^2
-//! mean = v beta s_k z_k / tau^2 / (1 + g_k),   variance = v / (1 + g_k)
-//! log p(y | eta) = -1/2 [ beta N log(2 pi tau^2) + sum_k log(1 + g_k)
-//!                         + beta / tau^2 (R + sum_k z_k^2 / (1 + g_k)) ]
-//! ```
-//!
-//! with p(y | eta) the integral of p(y | w, tau)^beta p(w) over w. Nothing is subtracted in these
-//! sums, and s_k = 0 (collinear features, more weights than rows) is no special case. The posterior
-//! of eta is one-dimensional and tabulated on a fine grid, by the trapezoid rule, which gives every
-//! moment to many digits, and exact draws.
-//!
-//! # Accuracy
-//!
-//! R and z come from the residuals of a least-squares fit w0, computed from the data themselves
-//! (one step of iterative refinement): r = y - X w0, R = |r - U U^T r|^2,
-//! z_k = s_k (V^T w0)_k + u_k^T r. A large mean of y thus costs no digits beyond those of y itself.
-//! Each s_k is uncertain by a few rounding units of s_1: where s_1 / s_k is the condition number
-//! kappa, 1 + g_k loses kappa 1e-15, which only matters if the data say anything about that
-//! direction. The constructor estimates these losses, and refuses what exceeds 1e-6: about
-//! kappa = 1e8, or noise 1e-9 times as large as y. Centre and scale the features then.
 
 use ndarray::{Array1, Array2, ArrayView1, ArrayView2, s};
 use statrs::function::gamma::ln_gamma;
@@ -62,7 +34,7 @@ pub enum Noise {
 /// The exact posterior of linear regression, tempered if wanted. See the
 /// [module](crate::testing::conjugate) for the equations and for what accuracy to expect.
 ///
-/// q is laid out as in a [`Posterior`](crate::target::Posterior) of a
+/// q is laid out as in a [`Posterior`](crate::targets::Posterior) of a
 /// [`Linear`](crate::model::Linear) model with one output: the weights, the intercept, and
 /// log tau^2 if the noise is not fixed.
 ///
@@ -78,6 +50,34 @@ pub enum Noise {
 /// assert!(halfway.covariance()[(0, 0)] > exact.covariance()[(0, 0)]);
 /// # Ok::<(), bnn_mcmc::Error>(())
 /// ```
+///
+/// y ~ N(X w, tau^2 I) with N rows, independent priors w ~ N(0, v I), and tau known or
+/// tau^2 ~ IG(a, b). Tempered by beta, the posterior is proportional to p(y | w, tau)^beta times
+/// the prior. With the singular value decomposition X = U diag(s) V^T (U without the columns of
+/// s_k = 0), z = U^T y, the residual sum of squares R = |y - U z|^2, and given eta = log tau^2, the rotated weights V^T w are independent
+/// normals,
+///
+/// ```text
+/// g_k  = beta s_k^2 v / tau^2
+/// mean = v beta s_k z_k / tau^2 / (1 + g_k),   variance = v / (1 + g_k)
+/// log p(y | eta) = -1/2 [ beta N log(2 pi tau^2) + sum_k log(1 + g_k)
+///                         + beta / tau^2 (R + sum_k z_k^2 / (1 + g_k)) ]
+/// ```
+///
+/// with p(y | eta) the integral of p(y | w, tau)^beta p(w) over w. Nothing is subtracted in these
+/// sums, and s_k = 0 (collinear features, more weights than rows) is no special case. The posterior
+/// of eta is one-dimensional and tabulated on a fine grid, by the trapezoid rule, which gives every
+/// moment to many digits, and exact draws.
+///
+/// # Accuracy
+///
+/// R and z come from the residuals of a least-squares fit w0, computed from the data themselves
+/// (one step of iterative refinement): r = y - X w0, R = |r - U U^T r|^2,
+/// z_k = s_k (V^T w0)_k + u_k^T r. A large mean of y thus costs no digits beyond those of y itself.
+/// Each s_k is uncertain by a few rounding units of s_1: where s_1 / s_k is the condition number
+/// kappa, 1 + g_k loses kappa 1e-15, which only matters if the data say anything about that
+/// direction. The constructor estimates these losses, and refuses what exceeds 1e-6: about
+/// kappa = 1e8, or noise 1e-9 times as large as y. Centre and scale the features then.
 #[derive(Clone, Debug)]
 pub struct ConjugateRegression {
     rows: usize,

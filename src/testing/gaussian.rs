@@ -3,7 +3,7 @@
 use crate::Error;
 use crate::linalg::cholesky::Cholesky;
 use crate::rng::ChainRng;
-use crate::target::{BoxSupport, FisherTarget, GradTarget, HessTarget, LogDensity, Target};
+use crate::targets::{BoxSupport, FisherTarget, GradTarget, HessTarget, LogDensity, Target};
 
 /// N(mean, covariance), normalised.
 #[derive(Clone, Debug)]

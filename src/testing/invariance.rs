@@ -9,7 +9,7 @@ use crate::memory;
 use crate::rng::ChainRng;
 use crate::run::{check_chains, check_layout};
 use crate::sampler::{Algorithm, Kernel};
-use crate::target::{Point, Target};
+use crate::targets::{Point, Target};
 
 /// More steps than a test can make in a reasonable time.
 const MOST_STEPS: usize = u32::MAX as usize;

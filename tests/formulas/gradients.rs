@@ -1,9 +1,9 @@
 //! Gradients of every model x likelihood x prior against finite differences, and likelihoods
 //! against their textbook formulas and at extreme logits.
 
+use bnn_mcmc::engine::{Tile, TileMut};
 use bnn_mcmc::prelude::*;
 use bnn_mcmc::testing::gradient_error;
-use bnn_mcmc::tile::{Tile, TileMut};
 use ndarray::{Array2, Array3};
 
 const ACTIVATIONS: [Activation; 6] = [

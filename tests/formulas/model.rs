@@ -1,8 +1,8 @@
 //! Models against plain loops and central differences.
 
+use bnn_mcmc::engine::{Tile, TileMut, padded};
 use bnn_mcmc::model::{Activation, Linear, Mlp, Model, logistic};
 use bnn_mcmc::rng::ChainRng;
-use bnn_mcmc::tile::{Tile, TileMut, padded};
 
 const ROWS: [usize; 5] = [1, 7, 8, 63, 64];
 

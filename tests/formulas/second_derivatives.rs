@@ -1,14 +1,14 @@
 //! Hessians of every model x likelihood x prior against finite differences of the gradient, and
 //! Fisher informations against the expectation that defines them, taken by enumeration.
 
+use bnn_mcmc::engine::{Tile, TileMut};
 use bnn_mcmc::likelihood::SecondOrderLikelihood;
 use bnn_mcmc::model::SecondOrderModel;
 use bnn_mcmc::prelude::*;
-use bnn_mcmc::target::{
+use bnn_mcmc::targets::{
     Conditioned, Curvature, FisherTarget, HessTarget, PowerGradTarget, Tempered,
 };
 use bnn_mcmc::testing::{GaussianTarget, hessian_error};
-use bnn_mcmc::tile::{Tile, TileMut};
 use ndarray::{Array2, Axis};
 
 /// `rows` of 3 features, with a response of each kind.

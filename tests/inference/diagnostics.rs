@@ -7,7 +7,7 @@ use bnn_mcmc::Error;
 use bnn_mcmc::diagnostics::*;
 use bnn_mcmc::layout::Layout;
 use bnn_mcmc::prelude::*;
-use bnn_mcmc::target::Target;
+use bnn_mcmc::targets::Target;
 use ndarray::{Array2, Array3, ArrayView2, Axis, s};
 use proptest::prelude::*;
 use serde_json::Value;

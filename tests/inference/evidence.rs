@@ -5,8 +5,8 @@ use bnn_mcmc::prelude::*;
 
 use bnn_mcmc::evidence::Estimate;
 use bnn_mcmc::sampler::Algorithm;
-use bnn_mcmc::sampler::power_posteriors::{Ladder, LadderReport};
-use bnn_mcmc::target::{LogDensity, PowerTarget, Target, WithReference};
+use bnn_mcmc::sampler::{Ladder, LadderReport};
+use bnn_mcmc::targets::{LogDensity, PowerTarget, Target, WithReference};
 use bnn_mcmc::testing::{ConjugateRegression, Noise};
 use ndarray::{Array1, Array2, Axis};
 

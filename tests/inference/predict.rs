@@ -2,11 +2,11 @@
 //! that are known to be calibrated, or known not to be.
 
 use approx::assert_relative_eq;
+use bnn_mcmc::engine::{Tile, TileMut};
 use bnn_mcmc::layout::Layout;
 use bnn_mcmc::predict::{Bins, Predictions, Score, Scores, crps, persistence};
 use bnn_mcmc::prelude::*;
 use bnn_mcmc::testing::{ConjugateRegression, Noise};
-use bnn_mcmc::tile::{Tile, TileMut};
 use ndarray::{Array1, Array2, Array3, Array4, ArrayView1, Axis, array, s};
 use proptest::prelude::{ProptestConfig, any, proptest};
 

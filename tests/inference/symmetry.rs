@@ -2,10 +2,10 @@
 //! against forward evaluation, brute force over the group, planted modes and exact draws.
 
 use bnn_mcmc::diagnostics::*;
+use bnn_mcmc::engine::{Tile, TileMut, padded};
 use bnn_mcmc::layout::Layout;
 use bnn_mcmc::model::{Activation, Mlp, Model};
 use bnn_mcmc::prelude::*;
-use bnn_mcmc::tile::{Tile, TileMut, padded};
 use ndarray::{Array2, Array3, Axis, array, s};
 
 fn normals(rng: &mut ChainRng, n: usize) -> Vec<f64> {

@@ -1,10 +1,8 @@
 //! The uncertainty of a classification, against closed forms, brute force and predictions by draws.
 
 use approx::{assert_abs_diff_eq, assert_relative_eq};
-use bnn_mcmc::predict::uncertainty::{
-    ChainProbabilities, Measure, RunningUncertainty, THRESHOLDS, Uncertainty,
-};
 use bnn_mcmc::predict::{Bins, auroc};
+use bnn_mcmc::predict::{ChainProbabilities, Measure, RunningUncertainty, THRESHOLDS, Uncertainty};
 use bnn_mcmc::prelude::*;
 use ndarray::{Array1, Array2, Array3, Array4, ArrayView3, Axis, array, s};
 use proptest::prelude::{Just, ProptestConfig, Strategy, any, prop, prop_oneof, proptest};

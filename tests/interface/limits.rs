@@ -7,11 +7,11 @@ use bnn_mcmc::diagnostics::density;
 use bnn_mcmc::layout::Layout;
 use bnn_mcmc::model::logistic;
 use bnn_mcmc::optimise::{EarlyStopping, Optimiser};
-use bnn_mcmc::predict::uncertainty::RunningUncertainty;
+use bnn_mcmc::predict::RunningUncertainty;
 use bnn_mcmc::predict::{Bins, Pit};
 use bnn_mcmc::prelude::*;
 use bnn_mcmc::sampler::{LangevinGradient, Scale};
-use bnn_mcmc::target::DescentRule;
+use bnn_mcmc::targets::DescentRule;
 use bnn_mcmc::testing::{GaussianTarget, Invariance};
 use ndarray::{Array2, Array3, array};
 

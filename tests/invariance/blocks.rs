@@ -3,7 +3,7 @@
 
 use bnn_mcmc::prelude::*;
 use bnn_mcmc::sampler::{Algorithm, Kernel, Step, metropolis_test};
-use bnn_mcmc::target::{
+use bnn_mcmc::targets::{
     Conditioned, GaussianReference, NoiseConditional, Point, PowerTarget, Tempered,
 };
 use bnn_mcmc::testing::{

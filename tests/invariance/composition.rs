@@ -6,7 +6,7 @@ use bnn_mcmc::sampler::{
     Algorithm, Fisher, GradSource, Kernel, Ladder, LangevinGradient, Smmala, SoftAbs, Step,
     metropolis_test,
 };
-use bnn_mcmc::target::{
+use bnn_mcmc::targets::{
     BoxSupport, Cached, Conditioned, Descent, DescentRule, MinibatchTarget, Objective, Pass, Point,
 };
 use bnn_mcmc::testing::{ConjugateRegression, GaussianTarget, Invariance, InvarianceReport, Noise};

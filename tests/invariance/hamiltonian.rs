@@ -3,7 +3,7 @@
 use bnn_mcmc::draws::Divergence;
 use bnn_mcmc::prelude::*;
 use bnn_mcmc::sampler::{Algorithm, Kernel, Step, metropolis_test};
-use bnn_mcmc::target::Point;
+use bnn_mcmc::targets::Point;
 use bnn_mcmc::testing::{GaussianTarget, Invariance, InvarianceReport};
 
 /// A density on the plane or in space with exact draws.

@@ -5,7 +5,7 @@
 
 use bnn_mcmc::prelude::*;
 use bnn_mcmc::sampler::{Algorithm, Kernel, Step, metropolis_test};
-use bnn_mcmc::target::{BoxSupport, Point};
+use bnn_mcmc::targets::{BoxSupport, Point};
 use bnn_mcmc::testing::{ConjugateRegression, GaussianTarget, Invariance, InvarianceReport, Noise};
 use ndarray::{Array1, Array2};
 

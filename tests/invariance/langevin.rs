@@ -3,7 +3,7 @@
 
 use bnn_mcmc::prelude::*;
 use bnn_mcmc::sampler::{Algorithm, GradSource, Kernel, Phase, Step};
-use bnn_mcmc::target::{MinibatchTarget, Point};
+use bnn_mcmc::targets::{MinibatchTarget, Point};
 use bnn_mcmc::testing::{ConjugateRegression, GaussianTarget, Noise};
 use ndarray::{Array1, Array2};
 use serde::{Deserialize, Serialize};

@@ -3,7 +3,7 @@
 
 use bnn_mcmc::prelude::*;
 use bnn_mcmc::sampler::{Algorithm, Kernel, LangevinGradient, Step, metropolis_test};
-use bnn_mcmc::target::{Descent, DescentRule, Objective, Pass, Point};
+use bnn_mcmc::targets::{Descent, DescentRule, Objective, Pass, Point};
 use bnn_mcmc::testing::{ConjugateRegression, Invariance, InvarianceReport, Noise};
 use ndarray::{Array1, Array2};
 

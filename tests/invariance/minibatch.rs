@@ -2,7 +2,7 @@
 
 use bnn_mcmc::prelude::*;
 use bnn_mcmc::sampler::GradSource;
-use bnn_mcmc::target::{Conditioned, MinibatchTarget, Tempered};
+use bnn_mcmc::targets::{Conditioned, MinibatchTarget, Tempered};
 use bnn_mcmc::testing::gradient_error;
 use ndarray::Array2;
 

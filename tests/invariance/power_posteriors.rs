@@ -3,9 +3,9 @@
 
 use bnn_mcmc::draws::checkpoint::Every;
 use bnn_mcmc::prelude::*;
-use bnn_mcmc::sampler::power_posteriors::{Ladder, LadderReport, PowerPosteriorsKernel, Swaps};
 use bnn_mcmc::sampler::{Algorithm, Kernel, Step, metropolis_test};
-use bnn_mcmc::target::{
+use bnn_mcmc::sampler::{Ladder, LadderReport, Swaps};
+use bnn_mcmc::targets::{
     BoxSupport, GaussianReference, GradTarget, HessTarget, LogDensity, Point, PowerGradTarget,
     PowerTarget, Target, Tempered, WithReference,
 };
@@ -157,8 +157,8 @@ impl<T: PowerTarget> Target for Population<T> {
 /// transitions of the kernel as the second number says.
 struct OnPopulation<A>(PowerPosteriors<A>, usize);
 
-struct OnPopulationKernel<'t, T: PowerTarget, A: Algorithm<Tempered<&'t T>>> {
-    kernel: PowerPosteriorsKernel<&'t T, A>,
+struct OnPopulationKernel<'t, T: PowerTarget, A: Algorithm<Tempered<&'t T>> + Clone + Send> {
+    kernel: <PowerPosteriors<A> as Algorithm<&'t T>>::Kernel,
     transitions: usize,
     cold: Point,
 }

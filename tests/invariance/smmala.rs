@@ -6,7 +6,7 @@ use bnn_mcmc::prelude::*;
 use bnn_mcmc::sampler::{
     Algorithm, Factorisation, Fisher, Kernel, Metric, Phase, Smmala, SoftAbs, Step, metropolis_test,
 };
-use bnn_mcmc::target::{FisherTarget, HessTarget, Point, Tempered};
+use bnn_mcmc::targets::{FisherTarget, HessTarget, Point, Tempered};
 use bnn_mcmc::testing::{
     ConjugateRegression, GaussianTarget, Invariance, InvarianceReport, Noise, gradient_error,
     hessian_error,

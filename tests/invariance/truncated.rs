@@ -8,7 +8,7 @@ use bnn_mcmc::diagnostics::{ess_bulk, ess_mean};
 use bnn_mcmc::prelude::*;
 use bnn_mcmc::prior::Family;
 use bnn_mcmc::sampler::Algorithm;
-use bnn_mcmc::target::{BoxSupport, Conditioned, Tempered};
+use bnn_mcmc::targets::{BoxSupport, Conditioned, Tempered};
 use bnn_mcmc::testing::GaussianTarget;
 use ndarray::{Array1, Array2};
 

@@ -1,7 +1,7 @@
 //! Forward and backward passes allocate nothing once the workspace is there.
 
+use bnn_mcmc::engine::{Tile, TileMut, padded};
 use bnn_mcmc::model::{Activation, Linear, Mlp, Model};
-use bnn_mcmc::tile::{Tile, TileMut, padded};
 
 use crate::allocator::{allocations_of_thread as allocations, alone};
 

@@ -4,7 +4,7 @@
 use bnn_mcmc::draws::recorder::{ChainPlan, OneDraw};
 use bnn_mcmc::prelude::*;
 use bnn_mcmc::sampler::{Algorithm, Kernel, Step};
-use bnn_mcmc::target::Point;
+use bnn_mcmc::targets::Point;
 use ndarray::Array2;
 
 use crate::allocator::{alone, count, peak};

@@ -5,7 +5,7 @@ use bnn_mcmc::prelude::*;
 use bnn_mcmc::sampler::{
     Algorithm, Fisher, Kernel, LangevinGradient, Smmala, SoftAbs, WarmupProgress,
 };
-use bnn_mcmc::target::Point;
+use bnn_mcmc::targets::Point;
 
 use crate::allocator::{allocations_of_thread as allocations, alone};
 
@@ -146,7 +146,7 @@ fn no_step_allocates() {
 #[test]
 fn adding_a_draw_of_probabilities_does_not_allocate() {
     let _alone = alone();
-    use bnn_mcmc::predict::uncertainty::RunningUncertainty;
+    use bnn_mcmc::predict::RunningUncertainty;
     let mut running = RunningUncertainty::new(300, ["a", "b", "c"]).unwrap();
     let p = ndarray::Array2::from_elem((300, 3), 1.0 / 3.0);
     assert_eq!(allocations(|| running.add(p.view()).unwrap()), 0);

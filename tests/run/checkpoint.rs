@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use bnn_mcmc::prelude::*;
 use bnn_mcmc::sampler::{Algorithm, Every, Kernel, Phase, Step, WarmupProgress};
-use bnn_mcmc::target::{BoxSupport, Point};
+use bnn_mcmc::targets::{BoxSupport, Point};
 use bnn_mcmc::testing::GaussianTarget;
 use proptest::prelude::*;
 use rand::RngCore;
@@ -481,7 +481,7 @@ fn another_run_is_refused_by_name() {
     #[derive(Serialize)]
     struct Twin(Mala);
     impl<T: GradTarget> Algorithm<T> for Twin {
-        type Kernel = bnn_mcmc::sampler::MalaKernel;
+        type Kernel = <Mala as Algorithm<T>>::Kernel;
         fn name(&self) -> String {
             "Twin".into()
         }

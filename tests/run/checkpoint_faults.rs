@@ -13,7 +13,7 @@ use std::time::{Duration, SystemTime};
 use bnn_mcmc::draws::recorder::OnDisk;
 use bnn_mcmc::prelude::*;
 use bnn_mcmc::sampler::{Every, Minibatch, Phase, Sgld};
-use bnn_mcmc::target::{Conditioned, Tempered, WithReference};
+use bnn_mcmc::targets::{Conditioned, Tempered, WithReference};
 use bnn_mcmc::testing::GaussianTarget;
 use rand::{Rng, RngCore};
 

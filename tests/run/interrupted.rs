@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use bnn_mcmc::draws::recorder::{ChainPlan, OneDraw};
 use bnn_mcmc::prelude::*;
 use bnn_mcmc::sampler::{Algorithm, Kernel, Phase, Step, WarmupProgress};
-use bnn_mcmc::target::Point;
+use bnn_mcmc::targets::Point;
 
 /// N(0, 1) in two dimensions that calls `at` with the number of each evaluation.
 struct Watched<F> {

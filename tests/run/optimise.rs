@@ -4,7 +4,7 @@ use bnn_mcmc::Error;
 use bnn_mcmc::optimise::{Ascent, Fit};
 use bnn_mcmc::prelude::*;
 use bnn_mcmc::sampler::GradSource;
-use bnn_mcmc::target::HessTarget;
+use bnn_mcmc::targets::HessTarget;
 use bnn_mcmc::testing::GaussianTarget;
 use ndarray::Array2;
 
@@ -396,7 +396,7 @@ impl GradTarget for Cliff {
     }
 }
 
-impl bnn_mcmc::target::MinibatchTarget for Cliff {
+impl bnn_mcmc::targets::MinibatchTarget for Cliff {
     fn n_obs(&self) -> usize {
         10
     }

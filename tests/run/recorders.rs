@@ -248,7 +248,7 @@ fn streamed_classes_are_those_of_the_draws() {
         }
         assert_relative_eq!(summed.mean(), direct.mean(), epsilon = 1e-13);
         assert_eq!(summed.vote_share(), direct.vote_share());
-        for measure in bnn_mcmc::predict::uncertainty::Measure::ALL {
+        for measure in bnn_mcmc::predict::Measure::ALL {
             let (a, b) = (summed.measure(measure), direct.measure(measure));
             assert_relative_eq!(a, b, epsilon = 1e-12);
         }

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use bnn_mcmc::prelude::*;
 use bnn_mcmc::sampler::{Algorithm, Kernel, LangevinGradient, Phase, WarmupProgress};
-use bnn_mcmc::target::Point;
+use bnn_mcmc::targets::Point;
 use bnn_mcmc::testing::GaussianTarget;
 use proptest::prelude::*;
 use serde::Serialize;

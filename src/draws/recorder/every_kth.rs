@@ -7,7 +7,7 @@ use crate::Error;
 use crate::draws::keep::Kept;
 use crate::draws::{Draws, Keep};
 use crate::memory;
-use crate::target::Target;
+use crate::targets::Target;
 
 /// Records every k-th draw, beginning with the k-th, as f32, which takes 4 bytes per kept
 /// parameter, kept draw and chain. Room for all is reserved before the run begins, or an

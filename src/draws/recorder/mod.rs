@@ -43,8 +43,8 @@
 //! | [`Moments`] | 16 d | posterior means and standard deviations |
 //! | [`EveryKth`] | 4 d S / k | predictions later, at half the memory |
 //! | [`OnDisk`] | 4 d; 4 (d + 1) S / k on disk | predictions later, of any size |
-//! | [`StreamedUncertainty`] | 24 C + 8 per input; 8 C S more per chosen row | classes at known inputs |
-//! | [`StreamedMoments`] | 24 per input and output | a real response at known inputs |
+//! | [`StreamedUncertainty`](crate::predict::StreamedUncertainty) | 24 C + 8 per input; 8 C S more per chosen row | classes at known inputs |
+//! | [`StreamedMoments`](crate::predict::StreamedMoments) | 24 per input and output | a real response at known inputs |
 //!
 //! All of it is reserved when the run begins, unless that exceeds the [limit](crate::memory) on
 //! memory for all chains together: afterwards no built-in recorder allocates. At the end the chains
@@ -130,7 +130,6 @@ mod every_kth;
 mod moments;
 mod on_disk;
 
-pub use crate::predict::streamed::{StreamedMoments, StreamedUncertainty};
 pub use every_kth::{EveryKth, StoredDraws};
 pub use moments::{Moments, RunningMoments};
 pub use on_disk::{ChainFile, FileRecord, FileState, OnDisk};
@@ -139,7 +138,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::Error;
-use crate::target::{LogDensity, Target};
+use crate::targets::{LogDensity, Target};
 
 /// One draw, as a recorder sees it.
 #[derive(Clone, Copy, Debug)]

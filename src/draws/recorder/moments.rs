@@ -4,9 +4,9 @@ use serde::{Deserialize, Serialize};
 
 use super::{ChainPlan, OneDraw, Recorder};
 use crate::Error;
-use crate::adapt::welford::Variance;
+use crate::adapt::Variance;
 use crate::memory;
-use crate::target::Target;
+use crate::targets::Target;
 
 /// Records mean and variance of every coordinate of q, over all draws of a chain, by Welford's
 /// [formulas](crate::adapt::welford). Memory: 16 bytes per parameter and chain.

@@ -15,7 +15,7 @@ use crate::draws::keep::Kept;
 use crate::draws::{Draws, Keep};
 use crate::layout::{Block, Layout};
 use crate::memory;
-use crate::target::Target;
+use crate::targets::Target;
 
 /// Records every k-th draw, beginning with the k-th, as f32 in a file of its own for each chain:
 /// `<path>.chain0`, `<path>.chain1`, ... Memory: 4 bytes per kept parameter and chain; disk: 4 more

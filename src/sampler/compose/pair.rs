@@ -1,0 +1,321 @@
+//! Two kernels made into one.
+
+use serde::{Deserialize, Serialize};
+
+use crate::Error;
+use crate::rng::ChainRng;
+use crate::sampler::{Algorithm, Kernel, Step, WarmupProgress};
+use crate::targets::{Point, Target};
+
+/// A step of the first algorithm, then one of the second.
+///
+/// - [`Cycle`]`(A, B)`: a step of A, then one of B. Leaves unchanged what both leave unchanged. Nest
+///   it for more: `Cycle(A, Cycle(B, C))`.
+/// - [`Mixture`]: a step of A with a fixed probability, else one of B. If A and B are reversible, so
+///   is the mixture (Tierney, Ann. Statist. 22, 1994, doi:10.1214/aos/1176325750, section 2.4).
+///
+/// Each draw records both kernels' own statistics under `first.` and `second.`, with the acceptance
+/// probability of each one's latest step (NaN before its first, and for kernels without a test).
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Cycle<A, B>(pub A, pub B);
+
+/// A step of `first` with probability `probability`, else one of `second`. See the
+/// [`Cycle`].
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Mixture<A, B> {
+    /// Chosen with probability `probability`.
+    pub first: A,
+    /// Chosen otherwise.
+    pub second: B,
+    /// Between 0 and 1, exclusive.
+    pub probability: f64,
+}
+
+/// The transition of [`Cycle`].
+#[derive(Debug)]
+pub struct CycleKernel<A, B>(Pair<A, B>);
+
+/// The transition of [`Mixture`].
+#[derive(Debug)]
+pub struct MixtureKernel<A, B> {
+    pair: Pair<A, B>,
+    probability: f64,
+}
+
+/// Two kernels and what each did last.
+#[derive(Debug)]
+struct Pair<A, B> {
+    first: A,
+    second: B,
+    /// How many statistics the first kernel adds.
+    n_first: usize,
+    last: Last,
+}
+
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
+struct Last {
+    first: Option<Step>,
+    second: Option<Step>,
+    /// Which of the two the latest step used.
+    used: (bool, bool),
+}
+
+/// The state of a [`Cycle`] or a [`Mixture`]: that of both kernels, and what they did last.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct PairState<A, B> {
+    first: A,
+    second: B,
+    last: Last,
+}
+
+impl<A, B> Pair<A, B> {
+    fn new<T: Target>(
+        first: &impl Algorithm<T, Kernel = A>,
+        second: &impl Algorithm<T, Kernel = B>,
+        target: &T,
+        rng: &ChainRng,
+    ) -> Result<Self, Error>
+    where
+        A: Kernel<T>,
+        B: Kernel<T>,
+    {
+        let first = first.kernel(target, &rng.child(0))?;
+        let second = second.kernel(target, &rng.child(1))?;
+        Ok(Self { n_first: first.stat_names().len(), first, second, last: Last::default() })
+    }
+
+    fn state<T: Target>(&self) -> PairState<A::State, B::State>
+    where
+        A: Kernel<T>,
+        B: Kernel<T>,
+    {
+        PairState { first: self.first.state(), second: self.second.state(), last: self.last }
+    }
+
+    fn restore<T: Target>(&mut self, state: PairState<A::State, B::State>)
+    where
+        A: Kernel<T>,
+        B: Kernel<T>,
+    {
+        self.first.restore(state.first);
+        self.second.restore(state.second);
+        self.last = state.last;
+    }
+
+    fn adapt<T: Target>(&mut self, current: &Point, warmup: WarmupProgress)
+    where
+        A: Kernel<T>,
+        B: Kernel<T>,
+    {
+        if let (Some(step), true) = (&self.last.first, self.last.used.0) {
+            self.first.adapt(step, current, warmup);
+        }
+        if let (Some(step), true) = (&self.last.second, self.last.used.1) {
+            self.second.adapt(step, current, warmup);
+        }
+    }
+
+    fn diverged_at<T: Target>(&self, q: &mut [f64])
+    where
+        A: Kernel<T>,
+        B: Kernel<T>,
+    {
+        let diverged = |step: Option<Step>, used| used && step.is_some_and(|s| s.divergent);
+        if diverged(self.last.first, self.last.used.0) {
+            self.first.diverged_at(q);
+        } else if diverged(self.last.second, self.last.used.1) {
+            self.second.diverged_at(q);
+        }
+    }
+
+    fn stat_names<T: Target>(&self) -> Vec<String>
+    where
+        A: Kernel<T>,
+        B: Kernel<T>,
+    {
+        let named = |prefix: &str, own: Vec<String>| {
+            let all = std::iter::once("accept_prob".to_string()).chain(own);
+            all.map(|name| format!("{prefix}.{name}")).collect::<Vec<_>>()
+        };
+        let mut names = named("first", self.first.stat_names());
+        names.extend(named("second", self.second.stat_names()));
+        names
+    }
+
+    fn report<T: Target>(&self) -> Vec<(String, Vec<f64>)>
+    where
+        A: Kernel<T>,
+        B: Kernel<T>,
+    {
+        let first = self.first.report().into_iter().map(|(name, v)| (format!("first.{name}"), v));
+        let second =
+            self.second.report().into_iter().map(|(name, v)| (format!("second.{name}"), v));
+        first.chain(second).collect()
+    }
+
+    fn stats<T: Target>(&self, out: &mut [f64])
+    where
+        A: Kernel<T>,
+        B: Kernel<T>,
+    {
+        let accept = |step: Option<Step>| step.and_then(|s| s.accept_prob).unwrap_or(f64::NAN);
+        let (first, second) = out.split_at_mut(1 + self.n_first);
+        first[0] = accept(self.last.first);
+        second[0] = accept(self.last.second);
+        self.first.stats(&mut first[1..]);
+        self.second.stats(&mut second[1..]);
+    }
+}
+
+impl<T: Target, A: Algorithm<T>, B: Algorithm<T>> Algorithm<T> for Cycle<A, B> {
+    type Kernel = CycleKernel<A::Kernel, B::Kernel>;
+
+    fn name(&self) -> String {
+        format!("Cycle({}, {})", self.0.name(), self.1.name())
+    }
+
+    fn kernel(&self, target: &T, rng: &ChainRng) -> Result<Self::Kernel, Error> {
+        Ok(CycleKernel(Pair::new(&self.0, &self.1, target, rng)?))
+    }
+
+    fn matrix_numbers(&self, target: &T) -> usize {
+        self.0.matrix_numbers(target).saturating_add(self.1.matrix_numbers(target))
+    }
+}
+
+impl<T: Target, A: Kernel<T>, B: Kernel<T>> Kernel<T> for CycleKernel<A, B> {
+    type State = PairState<A::State, B::State>;
+
+    fn state(&self) -> Self::State {
+        self.0.state()
+    }
+
+    fn restore(&mut self, state: Self::State) {
+        self.0.restore(state);
+    }
+
+    /// Accepted if either kernel accepted; the acceptance probability is the mean of those that
+    /// have one.
+    fn step(
+        &mut self,
+        target: &T,
+        current: &mut Point,
+        ws: &mut T::Workspace,
+        rng: &mut ChainRng,
+    ) -> Step {
+        let first = self.0.first.step(target, current, ws, rng);
+        let second = self.0.second.step(target, current, ws, rng);
+        self.0.last = Last { first: Some(first), second: Some(second), used: (true, true) };
+        let accept_prob = match (first.accept_prob, second.accept_prob) {
+            (Some(a), Some(b)) => Some((a + b) / 2.0),
+            (a, b) => a.or(b),
+        };
+        Step {
+            accept_prob,
+            accepted: first.accepted || second.accepted,
+            divergent: first.divergent || second.divergent,
+            gradient_evals: first.gradient_evals + second.gradient_evals,
+        }
+    }
+
+    fn adapt(&mut self, _step: &Step, current: &Point, warmup: WarmupProgress) {
+        self.0.adapt(current, warmup);
+    }
+
+    fn freeze(&mut self) {
+        self.0.first.freeze();
+        self.0.second.freeze();
+    }
+
+    fn diverged_at(&self, q: &mut [f64]) {
+        self.0.diverged_at(q);
+    }
+
+    fn stat_names(&self) -> Vec<String> {
+        self.0.stat_names()
+    }
+
+    fn stats(&self, out: &mut [f64]) {
+        self.0.stats(out);
+    }
+
+    fn report(&self) -> Vec<(String, Vec<f64>)> {
+        self.0.report()
+    }
+}
+
+impl<T: Target, A: Algorithm<T>, B: Algorithm<T>> Algorithm<T> for Mixture<A, B> {
+    type Kernel = MixtureKernel<A::Kernel, B::Kernel>;
+
+    fn name(&self) -> String {
+        format!("Mixture({}, {})", self.first.name(), self.second.name())
+    }
+
+    fn kernel(&self, target: &T, rng: &ChainRng) -> Result<Self::Kernel, Error> {
+        if !(self.probability > 0.0 && self.probability < 1.0) {
+            let allowed = "between 0 and 1, exclusive";
+            return Err(Error::argument("probability", self.probability, allowed));
+        }
+        let pair = Pair::new(&self.first, &self.second, target, rng)?;
+        Ok(MixtureKernel { pair, probability: self.probability })
+    }
+
+    fn matrix_numbers(&self, target: &T) -> usize {
+        self.first.matrix_numbers(target).saturating_add(self.second.matrix_numbers(target))
+    }
+}
+
+impl<T: Target, A: Kernel<T>, B: Kernel<T>> Kernel<T> for MixtureKernel<A, B> {
+    type State = PairState<A::State, B::State>;
+
+    fn state(&self) -> Self::State {
+        self.pair.state()
+    }
+
+    fn restore(&mut self, state: Self::State) {
+        self.pair.restore(state);
+    }
+
+    fn step(
+        &mut self,
+        target: &T,
+        current: &mut Point,
+        ws: &mut T::Workspace,
+        rng: &mut ChainRng,
+    ) -> Step {
+        if rng.uniform() < self.probability {
+            let step = self.pair.first.step(target, current, ws, rng);
+            self.pair.last = Last { first: Some(step), used: (true, false), ..self.pair.last };
+            step
+        } else {
+            let step = self.pair.second.step(target, current, ws, rng);
+            self.pair.last = Last { second: Some(step), used: (false, true), ..self.pair.last };
+            step
+        }
+    }
+
+    fn adapt(&mut self, _step: &Step, current: &Point, warmup: WarmupProgress) {
+        self.pair.adapt(current, warmup);
+    }
+
+    fn freeze(&mut self) {
+        self.pair.first.freeze();
+        self.pair.second.freeze();
+    }
+
+    fn diverged_at(&self, q: &mut [f64]) {
+        self.pair.diverged_at(q);
+    }
+
+    fn stat_names(&self) -> Vec<String> {
+        self.pair.stat_names()
+    }
+
+    fn stats(&self, out: &mut [f64]) {
+        self.pair.stats(out);
+    }
+
+    fn report(&self) -> Vec<(String, Vec<f64>)> {
+        self.pair.report()
+    }
+}

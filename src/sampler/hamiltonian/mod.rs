@@ -1,0 +1,9 @@
+//! Hamiltonian dynamics and the kernels that follow them.
+
+mod dynamics;
+mod hmc;
+mod nuts;
+
+pub use dynamics::MAX_ENERGY_ERROR;
+pub use hmc::Hmc;
+pub use nuts::Nuts;

@@ -1,0 +1,157 @@
+//! The Metropolis family: propose, then accept or reject.
+
+mod independence;
+mod langevin_gradient;
+mod mala;
+mod pcn;
+mod rwm;
+mod smmala;
+mod truncated_mala;
+mod truncated_normal;
+
+pub use independence::Independence;
+pub use langevin_gradient::LangevinGradient;
+pub use mala::Mala;
+pub use pcn::Pcn;
+pub use rwm::Rwm;
+pub use smmala::{Factorisation, Fisher, Metric, Smmala, SoftAbs};
+pub use truncated_mala::TruncatedMala;
+
+use crate::rng::ChainRng;
+use crate::sampler::{Kernel, Scale, Step, WarmupProgress};
+use crate::targets::{Point, Target};
+
+/// A proposal distribution g(q' | q) whose scale is adapted: what members of the Metropolis family differ in.
+///
+/// [`MetropolisKernel`] does all else: it keeps the scale and the proposed point, accepts or rejects by
+/// [`metropolis_test`], and adapts.
+pub trait Proposal<T: Target>: Send {
+    /// Draws q' from g(. | q), where q is `current`, moves `proposed` to it, and evaluates both.
+    fn propose(
+        &mut self,
+        target: &T,
+        current: &mut Point,
+        proposed: &mut Point,
+        scale: &Scale,
+        ws: &mut T::Workspace,
+        rng: &mut ChainRng,
+    ) -> Proposed;
+
+    /// Called after q' was accepted: what was computed there belongs to the current point now.
+    fn accepted(&mut self) {}
+
+    /// The step size that the statistics show.
+    fn step_size(&self, scale: &Scale) -> f64 {
+        scale.step_size()
+    }
+}
+
+/// What there is to say of a proposal.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Proposed {
+    /// log pi(q') - log pi(q) + log g(q | q') - log g(q' | q); NaN is a divergence.
+    pub log_ratio: f64,
+    /// How many gradients were evaluated.
+    pub gradient_evals: u32,
+}
+
+/// The transition of the Metropolis family: a draw from the [`Proposal`], accepted by [`metropolis_test`].
+#[derive(Debug)]
+pub struct MetropolisKernel<P> {
+    proposal: P,
+    scale: Scale,
+    proposed: Point,
+}
+
+impl<P> MetropolisKernel<P> {
+    /// A kernel on a target of `dim` dimensions.
+    pub fn new(dim: usize, scale: Scale, proposal: P) -> Self {
+        Self { proposal, scale, proposed: Point::new(dim) }
+    }
+}
+
+impl<T: Target, P: Proposal<T>> Kernel<T> for MetropolisKernel<P> {
+    type State = Scale;
+
+    fn state(&self) -> Scale {
+        self.scale.clone()
+    }
+
+    fn restore(&mut self, state: Scale) {
+        self.scale = state;
+    }
+
+    fn step(
+        &mut self,
+        target: &T,
+        current: &mut Point,
+        ws: &mut T::Workspace,
+        rng: &mut ChainRng,
+    ) -> Step {
+        let Self { proposal, scale, proposed } = self;
+        let Proposed { log_ratio, gradient_evals } =
+            proposal.propose(target, current, proposed, scale, ws, rng);
+        let step = metropolis_test(current, proposed, log_ratio, gradient_evals, rng);
+        if step.accepted {
+            proposal.accepted();
+        }
+        step
+    }
+
+    fn adapt(&mut self, step: &Step, current: &Point, warmup: WarmupProgress) {
+        self.scale.adapt(step, current, warmup);
+    }
+
+    fn freeze(&mut self) {
+        self.scale.freeze();
+    }
+
+    fn diverged_at(&self, q: &mut [f64]) {
+        q.copy_from_slice(self.proposed.q());
+    }
+
+    fn stat_names(&self) -> Vec<String> {
+        vec!["step_size".into()]
+    }
+
+    fn stats(&self, out: &mut [f64]) {
+        out[0] = self.proposal.step_size(&self.scale);
+    }
+}
+
+/// Accepts `proposal` with probability min(1, e^log_ratio), by swapping it with `current`.
+///
+/// `log_ratio` is log pi(q') - log pi(q) + log g(q | q') - log g(q' | q), where q' is the proposal
+/// and g the proposal density. The test is log u < log_ratio with u uniform on [0, 1).
+///
+/// - Outside the support (prior -inf): rejected, an ordinary event.
+/// - A density that is NaN or infinite otherwise, a ratio that is NaN or +inf: rejected and
+///   divergent. The textbook min(1, e^r) would **accept** NaN, since `f64::min(1.0, NaN)` is 1.
+/// - A position that is not finite, as after an overflow, whatever the target says of it: rejected and
+///   divergent.
+/// - A ratio of -inf: rejected, since there is no way back.
+///
+/// The proposal must have been evaluated.
+pub fn metropolis_test(
+    current: &mut Point,
+    proposal: &mut Point,
+    log_ratio: f64,
+    gradient_evals: u32,
+    rng: &mut ChainRng,
+) -> Step {
+    let rejected =
+        Step { accept_prob: Some(0.0), accepted: false, divergent: false, gradient_evals };
+    if proposal.log_density().is_outside_support() {
+        return rejected;
+    }
+    let is_finite =
+        proposal.log_density().is_finite() && proposal.q().iter().all(|x| x.is_finite());
+    if !is_finite || log_ratio.is_nan() || log_ratio == f64::INFINITY {
+        return Step { divergent: true, ..rejected };
+    }
+    let accepted = rng.uniform().ln() < log_ratio;
+    if accepted {
+        std::mem::swap(current, proposal);
+    }
+    Step { accept_prob: Some(log_ratio.min(0.0).exp()), accepted, ..rejected }
+}

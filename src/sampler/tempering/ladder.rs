@@ -1,0 +1,261 @@
+//! Ladders of powers of the likelihood, and how a run climbed one.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use crate::Error;
+use crate::draws::Draws;
+
+/// The powers beta_0 < ... < beta_m = 1 of the likelihood.
+///
+/// With r_k the mean probability that an exchange of the neighbours k and k + 1 is refused, the
+/// communication barrier of a ladder is Lambda = sum r_k. Refining a ladder hardly changes it, and
+/// with all r_k equal, about 2 Lambda + 1 rungs let states travel between the prior and the
+/// posterior fastest for their cost (Syed, Bouchard-Côté, Deligiannidis and Doucet, JRSS B 84,
+/// 2022, doi:10.1111/rssb.12464, sections 4 and 5).
+///
+/// Adaptation: Lambda(beta), the sum of r_k up to beta, is interpolated between the rungs, linearly
+/// in beta^(1/5), and the inner rungs are put where it takes equal steps.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub enum Ladder {
+    /// beta_i = (i / m)^exponent for i = 0 to m, with m + 1 = `rungs`.
+    Power {
+        /// The number of rungs, at least 2, with beta = 0 and beta = 1.
+        rungs: usize,
+        /// Above 0; 5 (Friel and Pettitt, JRSS B 70, 2008, doi:10.1111/j.1467-9868.2007.00650.x)
+        /// puts most rungs near the prior, where tempered posteriors change fastest.
+        exponent: f64,
+    },
+    /// These: ascending, from 0 or above to 1. Evidence needs a first rung at 0; without one there
+    /// are no draws from the prior, which may then be improper.
+    Given(Vec<f64>),
+}
+
+/// The most rungs of a ladder.
+const MOST_RUNGS: usize = 10_000;
+
+impl Default for Ladder {
+    /// Thirteen rungs (i / 12)^5.
+    fn default() -> Self {
+        Self::Power { rungs: 13, exponent: 5.0 }
+    }
+}
+
+impl Ladder {
+    /// The powers, or an error that names what is wrong.
+    pub fn betas(&self) -> Result<Vec<f64>, Error> {
+        let betas = match self {
+            Self::Power { rungs, exponent } => {
+                if !(2..=MOST_RUNGS).contains(rungs) {
+                    let allowed = format!("2 to {MOST_RUNGS}");
+                    return Err(Error::argument("rungs of the ladder", rungs, allowed));
+                }
+                if !(*exponent > 0.0 && exponent.is_finite()) {
+                    let name = "exponent of the ladder";
+                    return Err(Error::argument(name, exponent, "a finite number above 0"));
+                }
+                let m = (*rungs - 1) as f64;
+                (0..*rungs).map(|i| (i as f64 / m).powf(*exponent)).collect()
+            }
+            Self::Given(betas) => betas.clone(),
+        };
+        // NaN is neither ascending nor within the bounds.
+        let disorder = betas.windows(2).position(|pair| !matches!(pair, [a, b] if a < b));
+        let found = match (&betas[..], disorder) {
+            ([] | [_], _) => format!("{betas:?}"),
+            (_, Some(k)) => format!("{} followed by {} (rung {})", betas[k], betas[k + 1], k + 1),
+            ([first, .., last], None) if *first < 0.0 || *last != 1.0 => {
+                format!("from {first} to {last}")
+            }
+            _ => return Ok(betas),
+        };
+        let allowed = match self {
+            Self::Power { .. } => "strictly ascending: a smaller exponent or fewer rungs",
+            Self::Given(_) => {
+                "two powers or more, strictly ascending, from 0 or above to exactly 1"
+            }
+        };
+        Err(Error::argument("betas of the ladder", found, allowed))
+    }
+}
+
+/// Inner rungs at which the cumulated `rejections` of `betas` (one less) take equal steps.
+pub(super) fn equalised(betas: &[f64], rejections: &[f64]) -> Vec<f64> {
+    // A pair that is never refused still keeps some distance.
+    let least = 1e-3 * rejections.iter().sum::<f64>() / rejections.len() as f64;
+    let steps = rejections.iter().map(|r| r.max(least).max(1e-12));
+    let total: f64 = steps.clone().sum();
+    let last = betas.len() - 1;
+    let mut equal = betas.to_vec();
+    let (mut below, mut k) = (0.0, 0);
+    let mut steps = steps.peekable();
+    for (i, beta) in equal.iter_mut().enumerate().take(last).skip(1) {
+        let wanted = total * i as f64 / last as f64;
+        while let Some(step) = steps.peek()
+            && below + step < wanted
+            && k + 1 < last
+        {
+            below += step;
+            k += 1;
+            steps.next();
+        }
+        let share = steps.peek().map_or(1.0, |step| (wanted - below) / step).clamp(0.0, 1.0);
+        let (low, high) = (betas[k].powf(0.2), betas[k + 1].powf(0.2));
+        *beta = (low + share * (high - low)).powi(5);
+    }
+    // Rounding must not make two of them equal.
+    if equal.windows(2).all(|pair| pair[0] < pair[1]) { equal } else { betas.to_vec() }
+}
+
+/// How one chain of [`PowerPosteriors`](crate::sampler::PowerPosteriors) moved on its ladder while sampling.
+///
+/// ```
+/// use bnn_mcmc::prelude::*;
+/// use bnn_mcmc::sampler::{LadderReport, PowerPosteriors};
+/// let data = Dataset::regression(ndarray::array![[0.0], [1.0]], ndarray::array![1.0, 2.0])?;
+/// let priors = Priors::all(Normal::new(0.0, 1.0)?);
+/// let posterior = Posterior::new(Linear::new(1, 1)?, Gaussian::fixed(0.5)?, &data, priors)?;
+/// let algorithm = PowerPosteriors::new(Rwm::default());
+/// let draws = Sampler::new(&posterior, algorithm).warmup(300).draws(300).run()?;
+/// for report in LadderReport::of(&draws)? {
+///     assert!(report.swap_accept.iter().all(|a| (0.0..=1.0).contains(a)));
+///     println!("{report}");
+/// }
+/// # Ok::<(), bnn_mcmc::Error>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct LadderReport {
+    /// The powers of the likelihood, ascending.
+    pub betas: Vec<f64>,
+    /// The mean probability that an exchange between the rungs k and k + 1 is accepted.
+    pub swap_accept: Vec<f64>,
+    /// Of the exchanges that were proposed, between any two rungs, the share that was accepted.
+    pub swap_rate: f64,
+    /// The mean acceptance probability of the moves within each rung; NaN where they need no test,
+    /// as draws from the prior.
+    pub accept_prob: Vec<f64>,
+    /// Divergent transitions within each rung.
+    pub divergences: Vec<u64>,
+    /// How often a state came from beta_0 to beta = 1.
+    pub restarts: u64,
+    /// How often a state went from beta = 1 to beta_0 and back.
+    pub round_trips: u64,
+}
+
+impl LadderReport {
+    /// One report for each chain.
+    ///
+    /// Errors: draws of another sampler.
+    pub fn of(draws: &Draws) -> Result<Vec<Self>, Error> {
+        let missing = || {
+            let found = "without the report of a ladder";
+            let allowed =
+                "a run of PowerPosteriors (not within a Cycle or Mixture, nor read from a file)";
+            Error::argument("draws", found, allowed)
+        };
+        let reports = &draws.info().reports;
+        if reports.is_empty() {
+            return Err(missing());
+        }
+        let of_chain = |report: &std::collections::BTreeMap<String, Vec<f64>>| {
+            let get = |name: &str| report.get(name).cloned().ok_or_else(missing);
+            let count = |name: &str| get(name).map(|v| v.first().map_or(0, |c| *c as u64));
+            Ok(Self {
+                betas: get("betas")?,
+                swap_accept: get("swap_accept")?,
+                swap_rate: get("swap_rate")?.first().copied().unwrap_or(f64::NAN),
+                accept_prob: get("rung_accept_prob")?,
+                divergences: get("rung_divergences")?.iter().map(|d| *d as u64).collect(),
+                restarts: count("restarts")?,
+                round_trips: count("round_trips")?,
+            })
+        };
+        reports.iter().map(of_chain).collect()
+    }
+
+    /// The communication barrier Lambda: the sum of the rejection rates between neighbours. Where the
+    /// likelihood is zero at a share of the prior's draws, it includes that share, which no ladder
+    /// can lower.
+    pub fn barrier(&self) -> f64 {
+        self.swap_accept.iter().map(|a| 1.0 - a).sum()
+    }
+
+    /// How many rungs suit that barrier: 2 Lambda + 1, rounded up, at least 2.
+    pub fn suggested_rungs(&self) -> usize {
+        let rungs = (2.0 * self.barrier() + 1.0).ceil();
+        if rungs.is_finite() { (rungs as usize).max(2) } else { self.betas.len() }
+    }
+}
+
+impl fmt::Display for LadderReport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "rung       beta  swap with next  accepted within  divergent")?;
+        for (k, beta) in self.betas.iter().enumerate() {
+            let number =
+                |values: &[f64]| values.get(k).map_or(String::new(), |a| format!("{a:.3}"));
+            let (next, within) = (number(&self.swap_accept), number(&self.accept_prob));
+            let within = if *beta == 0.0 { "exact".to_string() } else { within };
+            let divergences = self.divergences.get(k).copied().unwrap_or(0);
+            writeln!(f, "{k:4}  {beta:9.3e}  {next:>14}  {within:>15}  {divergences:9}")?;
+        }
+        writeln!(
+            f,
+            "barrier {:.2}: about {} rungs suit it, {} are here; {:.0} % of proposed swaps accepted, \
+             {} restarts, {} round trips",
+            self.barrier(),
+            self.suggested_rungs(),
+            self.betas.len(),
+            100.0 * self.swap_rate,
+            self.restarts,
+            self.round_trips
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ladders_are_ascending_and_bad_ones_are_named() {
+        let betas = Ladder::default().betas().unwrap();
+        assert_eq!((betas.len(), betas[0], betas[12]), (13, 0.0, 1.0));
+        assert!((betas[1] - (1.0f64 / 12.0).powi(5)).abs() < 1e-18);
+        assert_eq!(Ladder::Given(vec![0.1, 1.0]).betas().unwrap(), [0.1, 1.0]);
+        for (ladder, problem) in [
+            (Ladder::Power { rungs: 1, exponent: 5.0 }, "`rungs of the ladder` is 1"),
+            (Ladder::Power { rungs: 4, exponent: 0.0 }, "`exponent of the ladder` is 0"),
+            (Ladder::Power { rungs: 4, exponent: f64::NAN }, "exponent of the ladder"),
+            (Ladder::Power { rungs: 50, exponent: 200.0 }, "a smaller exponent"),
+            (Ladder::Given(vec![]), "two powers or more"),
+            (Ladder::Given(vec![0.0, 0.5]), "to exactly 1"),
+            (Ladder::Given(vec![-0.1, 1.0]), "from 0 or above"),
+            (Ladder::Given(vec![0.0, f64::NAN, 1.0]), "0 followed by NaN"),
+            (Ladder::Given(vec![0.0, 0.6, 0.3, 1.0]), "0.6 followed by 0.3 (rung 2)"),
+            (Ladder::Power { rungs: usize::MAX, exponent: 5.0 }, "2 to 10000"),
+            (Ladder::Given(vec![0.0, 0.5, 0.5, 1.0]), "strictly ascending"),
+        ] {
+            let error = ladder.betas().unwrap_err().to_string();
+            assert!(error.contains(problem), "{error}");
+        }
+    }
+
+    /// A barrier that is linear in beta^(1/5) is equalised exactly, whatever the ladder was.
+    #[test]
+    fn rungs_take_equal_steps_of_the_barrier() {
+        let betas: Vec<f64> = [0.0, 0.1, 0.15, 0.6, 0.8, 1.0].map(|u: f64| u.powi(5)).to_vec();
+        let rejections: Vec<f64> =
+            betas.windows(2).map(|b| 0.7 * (b[1].powf(0.2) - b[0].powf(0.2))).collect();
+        let equal = equalised(&betas, &rejections);
+        for (i, beta) in equal.iter().enumerate() {
+            assert!((beta.powf(0.2) - 0.2 * i as f64).abs() < 1e-12, "{equal:?}");
+        }
+        // No information: nothing refused. The steps of the old ladder are all alike then.
+        assert_eq!(equalised(&betas, &[0.0; 5]).len(), 6);
+        // All of the barrier in one place: the rungs crowd there.
+        let crowded = equalised(&betas, &[0.0, 0.0, 1.0, 0.0, 0.0]);
+        assert!(crowded[1] > betas[2] && crowded[4] < betas[3], "{crowded:?}");
+        assert!(crowded.windows(2).all(|b| b[0] < b[1]), "{crowded:?}");
+    }
+}

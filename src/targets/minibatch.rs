@@ -1,0 +1,203 @@
+//! Gradients from a part of the data.
+
+use super::{
+    Conditioned, ConditionedWorkspace, GradTarget, LogDensity, PowerGradTarget, PowerTarget,
+    Tempered,
+};
+use crate::Error;
+
+/// A target whose likelihood is a product over rows of data.
+///
+/// With N rows of data, of which the minibatch b has |b|,
+///
+/// ```text
+/// estimate(q) = N/|b| sum_{i in b} ell_i(q) + log p(q)
+/// ```
+///
+/// If b is a uniformly random choice of rows, the mean of the estimate and of its gradient over b are
+/// the log density and its gradient. The mean of a function of the estimate is not that function of
+/// the log density: no Metropolis test may use it, and kernels with one take no minibatches. What the
+/// kernels that do take them sample is in their documentation; see
+/// [`GradSource`](crate::sampler::GradSource).
+///
+/// A [`PowerMinibatchTarget`] takes the likelihood to a power, which makes its [tempered](Tempered)
+/// views minibatch targets; [conditioned](Conditioned) views are, whatever they are views of.
+pub trait MinibatchTarget: GradTarget {
+    /// N, the number of rows.
+    fn n_obs(&self) -> usize;
+
+    /// Overwrites `grad` (as long as q) with the gradient of the estimate by `rows`, and returns the
+    /// estimate: its `likelihood` is N/|b| sum_{i in b} ell_i(q), its `prior` is exact.
+    ///
+    /// `rows` are at least one, all below [`n_obs`](Self::n_obs). All of them once, in ascending
+    /// order, give the value and gradient of [`log_density_grad`](GradTarget::log_density_grad).
+    /// Must not allocate, except at the first call on a workspace. The first call on a
+    /// [`Posterior`](super::Posterior) copies its data, in an order that suits this, and keeps the copy.
+    fn minibatch_grad(
+        &self,
+        rows: &[usize],
+        q: &[f64],
+        grad: &mut [f64],
+        ws: &mut Self::Workspace,
+    ) -> LogDensity;
+
+    /// As [`minibatch_grad`](Self::minibatch_grad), at two positions: what control variates need.
+    ///
+    /// By default two calls. [`Posterior`](super::Posterior) fetches each row once.
+    fn minibatch_grad_pair(
+        &self,
+        rows: &[usize],
+        q: [&[f64]; 2],
+        grad: [&mut [f64]; 2],
+        ws: &mut Self::Workspace,
+    ) -> [LogDensity; 2] {
+        let [first, second] = grad;
+        [self.minibatch_grad(rows, q[0], first, ws), self.minibatch_grad(rows, q[1], second, ws)]
+    }
+
+    /// Whether gradients at a fixed position can be kept, as control variates do; an error that says why
+    /// not. [`ControlVariates`](crate::sampler::ControlVariates) ask once.
+    fn check_control_variates(&self) -> Result<(), Error> {
+        Ok(())
+    }
+}
+
+/// A [`MinibatchTarget`] with the gradients of its tempered estimates,
+///
+/// ```text
+/// beta N/|b| sum_{i in b} ell_i(q) + log p(q)
+/// ```
+pub trait PowerMinibatchTarget: PowerGradTarget + MinibatchTarget {
+    /// Overwrites `grad` with the gradient of the tempered estimate by `rows`, and returns both parts,
+    /// as [`minibatch_grad`](MinibatchTarget::minibatch_grad) does. The returned value's own `beta` is
+    /// 1. At beta = 0 the likelihood does not enter the gradient, whatever its value.
+    fn minibatch_grad_at(
+        &self,
+        beta: f64,
+        rows: &[usize],
+        q: &[f64],
+        grad: &mut [f64],
+        ws: &mut Self::Workspace,
+    ) -> LogDensity;
+
+    /// As [`minibatch_grad_at`](Self::minibatch_grad_at), at two positions. By default two calls.
+    fn minibatch_grad_pair_at(
+        &self,
+        beta: f64,
+        rows: &[usize],
+        q: [&[f64]; 2],
+        grad: [&mut [f64]; 2],
+        ws: &mut Self::Workspace,
+    ) -> [LogDensity; 2] {
+        let [first, second] = grad;
+        [
+            self.minibatch_grad_at(beta, rows, q[0], first, ws),
+            self.minibatch_grad_at(beta, rows, q[1], second, ws),
+        ]
+    }
+}
+
+impl<T: MinibatchTarget> MinibatchTarget for &T {
+    fn n_obs(&self) -> usize {
+        (**self).n_obs()
+    }
+    fn minibatch_grad(
+        &self,
+        rows: &[usize],
+        q: &[f64],
+        grad: &mut [f64],
+        ws: &mut Self::Workspace,
+    ) -> LogDensity {
+        (**self).minibatch_grad(rows, q, grad, ws)
+    }
+    fn minibatch_grad_pair(
+        &self,
+        rows: &[usize],
+        q: [&[f64]; 2],
+        grad: [&mut [f64]; 2],
+        ws: &mut Self::Workspace,
+    ) -> [LogDensity; 2] {
+        (**self).minibatch_grad_pair(rows, q, grad, ws)
+    }
+    fn check_control_variates(&self) -> Result<(), Error> {
+        (**self).check_control_variates()
+    }
+}
+
+impl<T: PowerMinibatchTarget> PowerMinibatchTarget for &T {
+    fn minibatch_grad_at(
+        &self,
+        beta: f64,
+        rows: &[usize],
+        q: &[f64],
+        grad: &mut [f64],
+        ws: &mut Self::Workspace,
+    ) -> LogDensity {
+        (**self).minibatch_grad_at(beta, rows, q, grad, ws)
+    }
+    fn minibatch_grad_pair_at(
+        &self,
+        beta: f64,
+        rows: &[usize],
+        q: [&[f64]; 2],
+        grad: [&mut [f64]; 2],
+        ws: &mut Self::Workspace,
+    ) -> [LogDensity; 2] {
+        (**self).minibatch_grad_pair_at(beta, rows, q, grad, ws)
+    }
+}
+
+impl<T: PowerMinibatchTarget + PowerTarget> MinibatchTarget for Tempered<T> {
+    fn n_obs(&self) -> usize {
+        self.base().n_obs()
+    }
+    fn minibatch_grad(
+        &self,
+        rows: &[usize],
+        q: &[f64],
+        grad: &mut [f64],
+        ws: &mut Self::Workspace,
+    ) -> LogDensity {
+        let beta = self.beta();
+        LogDensity { beta, ..self.base().minibatch_grad_at(beta, rows, q, grad, ws) }
+    }
+    fn minibatch_grad_pair(
+        &self,
+        rows: &[usize],
+        q: [&[f64]; 2],
+        grad: [&mut [f64]; 2],
+        ws: &mut Self::Workspace,
+    ) -> [LogDensity; 2] {
+        let beta = self.beta();
+        let estimates = self.base().minibatch_grad_pair_at(beta, rows, q, grad, ws);
+        estimates.map(|estimate| LogDensity { beta, ..estimate })
+    }
+    fn check_control_variates(&self) -> Result<(), Error> {
+        self.base().check_control_variates()
+    }
+}
+
+/// The blocks' part of the base's gradient, all of which is computed.
+impl<T: MinibatchTarget> MinibatchTarget for Conditioned<T> {
+    fn n_obs(&self) -> usize {
+        self.base().n_obs()
+    }
+    fn minibatch_grad(
+        &self,
+        rows: &[usize],
+        q: &[f64],
+        grad: &mut [f64],
+        ws: &mut ConditionedWorkspace<T::Workspace>,
+    ) -> LogDensity {
+        let (q, full_grad, base) = self.full(q, ws);
+        let estimate = self.base().minibatch_grad(rows, q, full_grad, base);
+        self.gather_scratch(ws, grad);
+        estimate
+    }
+    /// Refused: the gradient at the mode changes with the coordinates that are held fixed.
+    fn check_control_variates(&self) -> Result<(), Error> {
+        let allowed = "another source on some of the blocks: the gradient at `mode` that control \
+                       variates keep changes when other blocks move";
+        Err(Error::argument("gradient", "ControlVariates", allowed))
+    }
+}

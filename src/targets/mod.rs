@@ -1,0 +1,178 @@
+//! Targets: log densities over a flat vector q that samplers can walk on.
+//!
+//! A sampler asks for the smallest trait that it needs: [`Target`] (a log density) for random-walk
+//! Metropolis, [`GradTarget`] (its gradient as well) for MALA, [`HessTarget`] or [`FisherTarget`]
+//! (second derivatives) for simplified manifold MALA, [`MinibatchTarget`] (gradients from a part of
+//! the data) for SGLD. [`Posterior`] implements all for every model, likelihood and prior of the crate;
+//! a density of your own takes three methods:
+//!
+//! ```
+//! use bnn_mcmc::targets::{LogDensity, Target};
+//!
+//! /// log p(q) = -q^4 / 4, without its constant.
+//! struct Quartic;
+//!
+//! impl Target for Quartic {
+//!     type Workspace = ();
+//!     fn dim(&self) -> usize {
+//!         1
+//!     }
+//!     fn workspace(&self) {}
+//!     fn log_density(&self, q: &[f64], _: &mut ()) -> LogDensity {
+//!         LogDensity::from(-q[0].powi(4) / 4.0)
+//!     }
+//! }
+//! ```
+
+mod capabilities;
+mod conditioned;
+mod minibatch;
+mod point;
+mod second_order;
+mod tempered;
+mod with_reference;
+
+pub use capabilities::{
+    BoxSupport, Descent, DescentRule, GaussianReference, NoiseConditional, NoiseParameters,
+    Objective, Pass,
+};
+pub use conditioned::Conditioned;
+pub(crate) use conditioned::ConditionedWorkspace;
+pub use minibatch::{MinibatchTarget, PowerMinibatchTarget};
+pub use point::{Cached, Point};
+pub use second_order::{FisherTarget, HessTarget};
+pub use tempered::{PowerGradTarget, PowerTarget, Tempered};
+pub use with_reference::WithReference;
+
+pub use crate::curvature::Curvature;
+pub use crate::posterior::{LogLikelihood, Posterior};
+
+use serde::{Deserialize, Serialize};
+
+use crate::Error;
+use crate::layout::Layout;
+use crate::rng::ChainRng;
+
+/// A log density in its two parts, with the power of the likelihood. [`total`](Self::total) is what
+/// samplers use.
+///
+/// Outside the support the prior part is -inf: a proposal there is an ordinary rejection. Anything
+/// else that is not finite (NaN, +inf, a likelihood of -inf inside the support) is a divergence.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct LogDensity {
+    /// log p(y | q).
+    pub likelihood: f64,
+    /// log p(q).
+    pub prior: f64,
+    /// The power of the likelihood: 1, unless the target is [`Tempered`].
+    pub beta: f64,
+}
+
+impl LogDensity {
+    /// What a target returns outside its support.
+    pub const OUTSIDE: Self = Self { likelihood: 0.0, prior: f64::NEG_INFINITY, beta: 1.0 };
+
+    /// log p(y | q) and log p(q).
+    pub fn new(likelihood: f64, prior: f64) -> Self {
+        Self { likelihood, prior, beta: 1.0 }
+    }
+
+    /// The log density that samplers use: beta * likelihood + prior. At beta = 0 the likelihood does
+    /// not enter, even if it is infinite.
+    pub fn total(&self) -> f64 {
+        if self.beta == 0.0 { self.prior } else { self.beta * self.likelihood + self.prior }
+    }
+
+    /// Whether the point has density zero because it lies outside the support.
+    pub fn is_outside_support(&self) -> bool {
+        self.prior == f64::NEG_INFINITY && !self.likelihood.is_nan()
+    }
+
+    /// Whether both parts are finite; at beta = 0 the prior alone counts.
+    pub fn is_finite(&self) -> bool {
+        self.prior.is_finite() && (self.likelihood.is_finite() || self.beta == 0.0)
+    }
+}
+
+impl From<f64> for LogDensity {
+    /// A log density that is not told apart into likelihood and prior; -inf is outside the support.
+    fn from(log_density: f64) -> Self {
+        if log_density == f64::NEG_INFINITY { Self::OUTSIDE } else { Self::new(log_density, 0.0) }
+    }
+}
+
+/// A log density of a flat vector q, up to a constant.
+pub trait Target: Sync {
+    /// Scratch memory of one chain; `()` if none is needed.
+    type Workspace: Send;
+
+    /// The length of q.
+    fn dim(&self) -> usize;
+
+    /// Scratch memory for one chain.
+    fn workspace(&self) -> Self::Workspace;
+
+    /// log p(q). `q` has length [`dim`](Self::dim).
+    fn log_density(&self, q: &[f64], ws: &mut Self::Workspace) -> LogDensity;
+
+    /// The names of the coordinates of q; by default one block `q`.
+    fn layout(&self) -> Layout {
+        Layout::vector("q", self.dim())
+    }
+
+    /// A random point to start a chain from: uniform on (-2, 2) by default, a draw from the prior
+    /// for a [`Posterior`].
+    fn draw_start(&self, rng: &mut ChainRng, q: &mut [f64]) -> Result<(), Error> {
+        q.fill_with(|| 4.0 * rng.uniform() - 2.0);
+        Ok(())
+    }
+
+    /// A checksum of the data that the density depends on, in which their order counts; `None`, the
+    /// default, if there are none.
+    ///
+    /// A [checkpoint](crate::draws::checkpoint) is refused where it differs. Two sets of data may
+    /// have the same density, and not the same minibatches: rows in another order, for example.
+    fn data_checksum(&self) -> Option<u32> {
+        None
+    }
+}
+
+/// A target with a gradient.
+pub trait GradTarget: Target {
+    /// Returns log p(q) and overwrites `grad` (as long as q) with its gradient.
+    fn log_density_grad(&self, q: &[f64], grad: &mut [f64], ws: &mut Self::Workspace)
+    -> LogDensity;
+}
+
+impl<T: Target> Target for &T {
+    type Workspace = T::Workspace;
+    fn dim(&self) -> usize {
+        (**self).dim()
+    }
+    fn workspace(&self) -> Self::Workspace {
+        (**self).workspace()
+    }
+    fn log_density(&self, q: &[f64], ws: &mut Self::Workspace) -> LogDensity {
+        (**self).log_density(q, ws)
+    }
+    fn layout(&self) -> Layout {
+        (**self).layout()
+    }
+    fn draw_start(&self, rng: &mut ChainRng, q: &mut [f64]) -> Result<(), Error> {
+        (**self).draw_start(rng, q)
+    }
+    fn data_checksum(&self) -> Option<u32> {
+        (**self).data_checksum()
+    }
+}
+
+impl<T: GradTarget> GradTarget for &T {
+    fn log_density_grad(
+        &self,
+        q: &[f64],
+        grad: &mut [f64],
+        ws: &mut Self::Workspace,
+    ) -> LogDensity {
+        (**self).log_density_grad(q, grad, ws)
+    }
+}
