@@ -67,7 +67,7 @@
 //! | [`Pcn`](sampler::Pcn) | m + sqrt(1 - eps^2) (q - m) + eps xi, xi from the prior N(m, C) less m | 0.234 |
 //! | [`LangevinGradient`](sampler::LangevinGradient) | D(q) + eps z, or q + eps z | 0.234 |
 //!
-//! The integrators of [Langevin dynamics](sampler::langevin) have no acceptance and adapt nothing; their
+//! The integrators of [Langevin dynamics](sampler::Integrator) have no acceptance and adapt nothing; their
 //! `step_size` is the time step h:
 //!
 //! | integrator | step | bias |

@@ -10,7 +10,7 @@ const ROWS: usize = 512;
 
 /// A multilayer perceptron that computes in f32.
 ///
-/// The function, its derivative and the layout of w are those of [`Mlp`](super::mlp); what differs is
+/// The function, its derivative and the layout of w are those of [`Mlp`](super::Mlp); what differs is
 /// the arithmetic:
 ///
 /// - w, the inputs and d_out are rounded to f32, once for each tile; f and the gradient are f32 numbers,
@@ -58,7 +58,7 @@ pub struct MlpF32 {
 }
 
 impl Mlp {
-    /// The same network, computing in f32. See [`mlp_f32`](super::mlp_f32).
+    /// The same network, computing in f32. See [`MlpF32`](super::MlpF32).
     pub fn in_f32(self) -> MlpF32 {
         MlpF32 { mlp: self }
     }

@@ -10,7 +10,7 @@ use crate::sampler::FullGrad;
 /// Adam, with gradients from `S`.
 ///
 /// With g~_t the gradient at q_t of the log density, or its estimate (see
-/// [`gradient_source`](crate::gradient)), element by element,
+/// [`GradSource`](crate::sampler::GradSource)), element by element,
 ///
 /// ```text
 /// m_t = beta1 m_(t-1) + (1 - beta1) g~_t         v_t = beta2 v_(t-1) + (1 - beta2) g~_t^2

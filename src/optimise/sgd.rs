@@ -9,7 +9,7 @@ use crate::sampler::FullGrad;
 /// Stochastic gradient ascent with momentum, with gradients from `S`.
 ///
 /// With g~_t the gradient at q_t of the log density, or its estimate (see
-/// [`gradient_source`](crate::gradient)), momentum mu and rate r_t, from v_0 = 0,
+/// [`GradSource`](crate::sampler::GradSource)), momentum mu and rate r_t, from v_0 = 0,
 ///
 /// ```text
 /// v_(t+1) = mu v_t + r_t g~_t        q_(t+1) = q_t + v_(t+1)

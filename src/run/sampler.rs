@@ -138,7 +138,7 @@ impl<'t, T: Target, A: Algorithm<&'t T>> Sampler<'t, T, A> {
     /// finite log density, or a checkpoint that cannot be used or not be begun.
     ///
     /// **Panics** of a density, kernel, recorder or progress report end the run as if it had been
-    /// asked to stop: the draws that all chains have made come back with [`RunInfo::panic`]. Before
+    /// asked to stop: the draws that all chains have made come back with [`RunInfo::panic`](crate::draws::RunInfo::panic). Before
     /// the first draw of any chain a panic is an error. The checkpoint stays the last that was
     /// written, since the chain was in the midst of a step; after a progress report, which is called
     /// between steps, one more is written. Programs built with `panic = "abort"` end at once.

@@ -88,7 +88,7 @@ pub struct Step {
     pub accepted: bool,
     /// Whether the proposal's density (for unadjusted kernels also its gradient) was NaN or infinite
     /// inside the support, or a trajectory's
-    /// energy rose beyond [`MAX_ENERGY_ERROR`](hamiltonian::MAX_ENERGY_ERROR).
+    /// energy rose beyond [`MAX_ENERGY_ERROR`](crate::sampler::MAX_ENERGY_ERROR).
     pub divergent: bool,
     /// How many gradients were evaluated.
     pub gradient_evals: u32,

@@ -31,8 +31,7 @@ pub enum Noise {
     },
 }
 
-/// The exact posterior of linear regression, tempered if wanted. See the
-/// [module](crate::testing::conjugate) for the equations and for what accuracy to expect.
+/// The exact posterior of linear regression, tempered if wanted.
 ///
 /// q is laid out as in a [`Posterior`](crate::targets::Posterior) of a
 /// [`Linear`](crate::model::Linear) model with one output: the weights, the intercept, and

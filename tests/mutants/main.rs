@@ -67,7 +67,9 @@ impl Mutant {
         match self.binary {
             "lib" => {
                 let module = self.test.split("::tests::").next().unwrap_or_default();
-                format!("src/{}.rs", module.replace("::", "/"))
+                let file = format!("src/{}", module.replace("::", "/"));
+                let folder = root().join(&file).join("mod.rs").exists();
+                if folder { format!("{file}/mod.rs") } else { format!("{file}.rs") }
             }
             binary => {
                 let module = self.test.split("::").next().unwrap_or_default();

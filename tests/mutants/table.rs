@@ -205,7 +205,7 @@ pub const MUTANTS: &[Mutant] = &[
     // Targets.
     mutant(
         "tempering: the prior is tempered too",
-        "src/target/mod.rs",
+        "src/targets/mod.rs",
         &[(
             "self.beta * self.likelihood + self.prior",
             "self.beta * (self.likelihood + self.prior)",
@@ -214,26 +214,26 @@ pub const MUTANTS: &[Mutant] = &[
     ),
     mutant(
         "minibatches: the gradient is not scaled by N/|b|",
-        "src/target/posterior.rs",
+        "src/posterior/mod.rs",
         &[("factor * weight", "factor")],
         ("invariance", "minibatch::the_mean_over_an_epoch_is_the_full_gradient"),
     ),
     mutant(
         "control variates: differences with their sign turned",
-        "src/sampler/gradient_source.rs",
+        "src/gradient/mod.rs",
         &[("*new += *grad - *batch", "*new += *batch - *grad")],
         ("invariance", "minibatch::the_steps_of_an_epoch_follow_the_full_gradient"),
     ),
     mutant(
         "epochs: rows are drawn again before all were used",
-        "src/sampler/gradient_source.rs",
+        "src/gradient/mod.rs",
         &[("rng.random_range(i..self.rows.len())", "rng.random_range(0..self.rows.len())")],
-        ("lib", "sampler::gradient_source::tests::epochs_use_each_row_once_and_all_rows_equally"),
+        ("lib", "gradient::tests::epochs_use_each_row_once_and_all_rows_equally"),
     ),
     // Metropolis kernels.
     mutant(
         "Metropolis test: NaN is accepted",
-        "src/sampler/metropolis.rs",
+        "src/sampler/metropolis/mod.rs",
         &[
             ("!is_finite || log_ratio.is_nan() || log_ratio == f64::INFINITY", "false"),
             ("rng.uniform().ln() < log_ratio", "!(rng.uniform().ln() >= log_ratio)"),
@@ -242,7 +242,7 @@ pub const MUTANTS: &[Mutant] = &[
     ),
     mutant(
         "random walk: ratio x 0.9",
-        "src/sampler/rwm.rs",
+        "src/sampler/metropolis/rwm.rs",
         &[(
             "new - current.eval(target, ws).total()",
             "0.9 * (new - current.eval(target, ws).total())",
@@ -251,31 +251,31 @@ pub const MUTANTS: &[Mutant] = &[
     ),
     mutant(
         "MALA: nine tenths of the drift on the way back",
-        "src/sampler/mala.rs",
+        "src/sampler/metropolis/mala.rs",
         &[("z + 0.5 * step_size * (s + s_new)", "z + 0.5 * step_size * (s + 0.9 * s_new)")],
         ("invariance", "kernels::mala_with_small_and_with_large_steps"),
     ),
     mutant(
         "MALA: the old gradient on the way back",
-        "src/sampler/mala.rs",
+        "src/sampler/metropolis/mala.rs",
         &[("z + 0.5 * step_size * (s + s_new)", "z + step_size * s")],
         ("invariance", "kernels::mala"),
     ),
     mutant(
         "truncated MALA: density without the mass within the box",
-        "src/sampler/truncated_normal.rs",
+        "src/sampler/metropolis/truncated_normal.rs",
         &[("-u * (0.5 * u + self.t) - (self.below + self.above).ln()", "-u * (0.5 * u + self.t)")],
         ("invariance", "kernels::truncated_mala"),
     ),
     mutant(
         "independence: no proposal density of the old position",
-        "src/sampler/independence.rs",
+        "src/sampler/metropolis/independence.rs",
         &[("self.density.log_density(current.q())", "0.0")],
         ("invariance", "kernels::independence"),
     ),
     mutant(
         "pCN: the ratio of a random walk",
-        "src/sampler/pcn.rs",
+        "src/sampler/metropolis/pcn.rs",
         &[(
             "-0.5 * standard.map(|z| z * z).sum::<f64>()",
             "0.0 * standard.map(|z| z * z).sum::<f64>()",
@@ -284,19 +284,19 @@ pub const MUTANTS: &[Mutant] = &[
     ),
     mutant(
         "pCN: turns around 0",
-        "src/sampler/pcn.rs",
+        "src/sampler/metropolis/pcn.rs",
         &[("m + keep * (current.q()[i] - m)", "keep * current.q()[i]")],
         ("invariance", "blocks::the_prior_mean_and_the_scale_of_pcn"),
     ),
     mutant(
         "SMMALA: no determinants",
-        "src/sampler/smmala.rs",
+        "src/sampler/metropolis/smmala.rs",
         &[("g_back.half_log_det() - g.half_log_det()", "0.0")],
         ("invariance", "smmala::both_metrics_leave_curved_targets_unchanged"),
     ),
     mutant(
         "Langevin gradient: proposals are taken for symmetric",
-        "src/sampler/langevin_gradient.rs",
+        "src/sampler/metropolis/langevin_gradient.rs",
         &[("(current.q()[i] - center_back[i])", "z[i] * step_size * relative[i]")],
         (
             "invariance",
@@ -306,7 +306,7 @@ pub const MUTANTS: &[Mutant] = &[
     // Hamiltonian Monte Carlo and NUTS.
     mutant(
         "HMC: no kinetic energy",
-        "src/sampler/hamiltonian.rs",
+        "src/sampler/hamiltonian/dynamics.rs",
         &[(
             "0.5 * dot(&self.p, &self.p) - self.point.log_density().total()",
             "-self.point.log_density().total()",
@@ -315,7 +315,7 @@ pub const MUTANTS: &[Mutant] = &[
     ),
     mutant(
         "HMC: ratio x 0.9",
-        "src/sampler/hmc.rs",
+        "src/sampler/hamiltonian/hmc.rs",
         &[(
             "if failed { f64::NEG_INFINITY } else { -error }",
             "if failed { f64::NEG_INFINITY } else { -0.9 * error }",
@@ -324,7 +324,7 @@ pub const MUTANTS: &[Mutant] = &[
     ),
     mutant(
         "HMC: ratio x 0.9, seen by exact draws",
-        "src/sampler/hmc.rs",
+        "src/sampler/hamiltonian/hmc.rs",
         &[(
             "if failed { f64::NEG_INFINITY } else { -error }",
             "if failed { f64::NEG_INFINITY } else { -0.9 * error }",
@@ -333,13 +333,13 @@ pub const MUTANTS: &[Mutant] = &[
     ),
     mutant(
         "HMC: paths are lengthened only",
-        "src/sampler/hmc.rs",
+        "src/sampler/hamiltonian/hmc.rs",
         &[("(2.0 * rng.uniform() - 1.0)", "rng.uniform()")],
         ("invariance", "hamiltonian::path_lengths_are_uniform_around_the_one_given"),
     ),
     mutant(
         "leapfrog: a whole step of the momentum at the end",
-        "src/sampler/hamiltonian.rs",
+        "src/sampler/hamiltonian/dynamics.rs",
         &[(
             "scale.mul_transpose(self.point.grad(), &mut self.force)",
             "{ scale.mul_transpose(self.point.grad(), &mut self.force); \
@@ -349,25 +349,25 @@ pub const MUTANTS: &[Mutant] = &[
     ),
     mutant(
         "NUTS: a coin of 0.6",
-        "src/sampler/nuts.rs",
+        "src/sampler/hamiltonian/nuts.rs",
         &[("rng.uniform() < 0.5", "rng.uniform() < 0.6")],
         ("invariance", "hamiltonian::two_doublings_end_where_the_definition_says"),
     ),
     mutant(
         "NUTS: equal weights within a doubling",
-        "src/sampler/nuts.rs",
+        "src/sampler/hamiltonian/nuts.rs",
         &[("1.0 / (1.0 + (tree.log_weight - second.log_weight).exp())", "0.5")],
         ("invariance", "hamiltonian::two_doublings_end_where_the_definition_says"),
     ),
     mutant(
         "NUTS: a doubling's draw is always taken",
-        "src/sampler/nuts.rs",
+        "src/sampler/hamiltonian/nuts.rs",
         &[("(doubling.log_weight - self.tree.log_weight).exp()", "1.0")],
         ("invariance", "hamiltonian::two_doublings_end_where_the_definition_says"),
     ),
     mutant(
         "NUTS: no U-turn between a half and its neighbour",
-        "src/sampler/nuts.rs",
+        "src/sampler/hamiltonian/nuts.rs",
         &[
             ("turns_with(&self.p_first, &next.p_first, &self.rho, &next.p_first)", "false"),
             ("turns_with(&self.p_last, &next.p_last, &next.rho, &self.p_last)", "false"),
@@ -376,105 +376,105 @@ pub const MUTANTS: &[Mutant] = &[
     ),
     mutant(
         "NUTS: subtrees that turn within themselves are kept",
-        "src/sampler/nuts.rs",
+        "src/sampler/hamiltonian/nuts.rs",
         &[("!turns", "true")],
         ("invariance", "hamiltonian::correlated_normal"),
     ),
     // Combinations and populations.
     mutant(
         "Gibbs: shape + (n - 1)/2",
-        "src/sampler/gibbs.rs",
+        "src/sampler/compose/gibbs.rs",
         &[("0.5 * beta * values", "0.5 * beta * (values - 1.0)")],
         ("invariance", "blocks::blocks_gibbs_pcn_cycles_and_mixtures"),
     ),
     mutant(
         "Gibbs: the residuals are not tempered",
-        "src/sampler/gibbs.rs",
+        "src/sampler/compose/gibbs.rs",
         &[("0.5 * beta * sse", "0.5 * sse")],
         ("invariance", "power_posteriors::every_rung_of_a_regression_with_sampled_noise"),
     ),
     mutant(
         "Mixture: a fair coin",
-        "src/sampler/combine.rs",
+        "src/sampler/compose/pair.rs",
         &[("rng.uniform() < self.probability", "rng.uniform() < 0.5")],
         ("invariance", "blocks::a_mixture_uses_its_kernels_as_often_as_it_says"),
     ),
     mutant(
         "blocks: the other coordinates are as they were at the start",
-        "src/sampler/on_blocks.rs",
+        "src/sampler/compose/on_blocks.rs",
         &[("self.ws.q.copy_from_slice(current.q())", "()")],
         ("invariance", "blocks::blocks_gibbs_pcn_cycles_and_mixtures"),
     ),
     mutant(
         "exchanges: ratio x 0.9",
-        "src/sampler/power_posteriors.rs",
+        "src/sampler/tempering/power_posteriors.rs",
         &[("ratio(rungs, i, j)", "0.9 * ratio(rungs, i, j)")],
         ("invariance", "power_posteriors::exchanges_have_their_exact_probability"),
     ),
     mutant(
         "exchanges: gradients and metrics stay where they were",
-        "src/target/point.rs",
+        "src/targets/point.rs",
         &[("point.set(|_| {})", "()")],
         ("invariance", "power_posteriors::what_kernels_know_does_not_travel_with_exchanges"),
     ),
     mutant(
         "exchanges: a state keeps the power of the rung that it left",
-        "src/target/point.rs",
+        "src/targets/point.rs",
         &[("Some(LogDensity { beta, ..density })", "Some(density)")],
         ("invariance", "power_posteriors::what_kernels_know_does_not_travel_with_exchanges"),
     ),
     mutant(
         "ladder: rungs are moved to steps of the wrong size",
-        "src/sampler/power_posteriors/ladder.rs",
+        "src/sampler/tempering/ladder.rs",
         &[("total * i as f64 / last as f64", "total * i as f64 / (last + 1) as f64")],
-        ("lib", "sampler::power_posteriors::ladder::tests::rungs_take_equal_steps_of_the_barrier"),
+        ("lib", "sampler::tempering::ladder::tests::rungs_take_equal_steps_of_the_barrier"),
     ),
     mutant(
         "cycles: the image of a descent of another position",
-        "src/target/point.rs",
+        "src/targets/point.rs",
         &[("self.of == Some(point.stamp)", "self.of.is_some()")],
         ("invariance", "composition::langevin_gradient_with_different_descents"),
     ),
     mutant(
         "cycles: a metric of another position",
-        "src/target/point.rs",
+        "src/targets/point.rs",
         &[("self.of == Some(point.stamp)", "self.of.is_some()")],
         ("invariance", "composition::manifold_proposals"),
     ),
     mutant(
         "cycles: the gradient of a minibatch of another position",
-        "src/target/point.rs",
+        "src/targets/point.rs",
         &[("self.of == Some(point.stamp)", "self.of.is_some()")],
         ("invariance", "composition::integrators_with_different_steps"),
     ),
     // Langevin integrators.
     mutant(
         "O: noise of half the variance",
-        "src/sampler/langevin.rs",
+        "src/sampler/langevin/kernel.rs",
         &[("-(-2.0 * self.friction * h).exp_m1()", "-(-self.friction * h).exp_m1()")],
         ("invariance", "langevin::underdamped_variances_are_those_of_the_discretised_dynamics"),
     ),
     mutant(
         "OBABO: a whole kick at the start",
-        "src/sampler/obabo.rs",
+        "src/sampler/langevin/obabo.rs",
         &[("a(q, h, p, &bath.mass)", "{ b(p, 0.5 * h, g); a(q, h, p, &bath.mass) }")],
         ("invariance", "langevin::underdamped_variances_are_those_of_the_discretised_dynamics"),
     ),
     mutant(
         "SGHMC: noise h C for 2 h C",
-        "src/sampler/sghmc.rs",
+        "src/sampler/langevin/sghmc.rs",
         &[("(2.0 * h * c / self.0.inverse_temperature)", "(h * c / self.0.inverse_temperature)")],
         ("invariance", "langevin::sghmc_with_full_gradients_has_the_variances_of_its_recursion"),
     ),
     mutant(
         "Euler-Maruyama and SGLD: noise h for 2 h",
-        "src/sampler/euler_maruyama.rs",
+        "src/sampler/langevin/euler_maruyama.rs",
         &[("(2.0 * h / self.inverse_temperature)", "(h / self.inverse_temperature)")],
         ("invariance", "langevin::overdamped_variances_are_those_of_the_discretised_dynamics"),
     ),
     mutant(
         "Leimkuhler-Matthews: two fresh normals in each step",
-        "src/sampler/leimkuhler_matthews.rs",
+        "src/sampler/langevin/leimkuhler_matthews.rs",
         &[("noise * (old + *r)", "noise * (rng.normal() + *r + 0.0 * old)")],
         ("invariance", "langevin::overdamped_variances_are_those_of_the_discretised_dynamics"),
     ),

@@ -11,7 +11,7 @@ use crate::targets::{GradTarget, Point};
 
 /// Hamiltonian Monte Carlo.
 ///
-/// Each transition draws a momentum p ~ N(0, I), follows the [dynamics](crate::sampler::hamiltonian) for n
+/// Each transition draws a momentum p ~ N(0, I), follows the [dynamics](crate::sampler::Hmc#dynamics) for n
 /// leapfrog steps of size eps, and accepts the end (q', p') with probability
 ///
 /// ```text
@@ -36,6 +36,31 @@ use crate::targets::{GradTarget, Point};
 /// Source: Duane et al., Physics Letters B 195, 1987, doi:10.1016/0370-2693(87)91197-X; Neal 2011,
 /// arXiv:1206.1901.
 ///
+/// # Dynamics
+/// [`Hmc`] and [`Nuts`](crate::sampler::Nuts) share them.
+///
+/// A momentum p ~ N(0, I) is added to the position q = L x, where L is the linear map learnt in
+/// warm-up (see [`Preconditioner`]). In the coordinates x the energy and one
+/// leapfrog step of size eps are
+///
+/// ```text
+/// H(q, p) = -log pi(q) + |p|^2 / 2
+/// p <- p + eps/2 L^T g(q);   q <- q + eps L p;   p <- p + eps/2 L^T g(q)
+/// ```
+///
+/// with g = grad log pi. This is the leapfrog step of a system with mass matrix (L L^T)^-1, written
+/// so that momenta are always standard normal. It preserves volume and can be retraced by -eps. Its
+/// energy error is of order eps^2 over a trajectory of fixed length.
+///
+/// A transition whose energy rises by more than [`MAX_ENERGY_ERROR`](crate::sampler::MAX_ENERGY_ERROR) anywhere on its trajectory, or
+/// whose density is NaN or infinite there, has diverged: the step size is too large for the
+/// curvature at that place, which the chain cannot enter. What leaves the support (the whole
+/// trajectory of HMC, the doubling of NUTS) is rejected and is no divergence.
+///
+/// Source: Neal, *MCMC using Hamiltonian dynamics*, Handbook of Markov Chain Monte Carlo, 2011,
+/// arXiv:1206.1901, sections 2 and 4.1.
+///
+/// # Example
 /// ```
 /// use bnn_mcmc::prelude::*;
 /// use bnn_mcmc::testing::GaussianTarget;

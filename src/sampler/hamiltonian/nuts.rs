@@ -10,7 +10,7 @@ use crate::targets::{GradTarget, Point};
 
 /// The no-U-turn sampler.
 ///
-/// Each transition draws a momentum and grows a trajectory of the [dynamics](crate::sampler::hamiltonian) by
+/// Each transition draws a momentum and grows a trajectory of the [dynamics](crate::sampler::Hmc#dynamics) by
 /// doubling: a fair coin says forwards or backwards in time, and as many leapfrog steps as the
 /// trajectory has points are appended at that end. It stops when the trajectory turns back on
 /// itself, or at `max_depth` doublings.
@@ -35,7 +35,7 @@ use crate::targets::{GradTarget, Point};
 /// moves further.
 ///
 /// Warm-up adapts the step size to a mean acceptance probability of 0.8 along the trajectory, and
-/// the [preconditioner](crate::sampler::preconditioner). Cost of a transition: up to 2^max_depth - 1
+/// the [preconditioner](crate::sampler::Preconditioner). Cost of a transition: up to 2^max_depth - 1
 /// gradients, O(d) beside each (O(d^2) with a dense preconditioner); memory 5 d (max_depth + 4)
 /// numbers per chain.
 ///

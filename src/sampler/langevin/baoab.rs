@@ -28,7 +28,7 @@ use crate::targets::Target;
 /// stationary variance of q is 1/(B k) exactly, that of p (m/B) (1 - h^2 k/(4 m)): at the end of a step
 /// momenta are too cold, and the statistic `kinetic_temperature` (the mean of B p^2/m, ideally 1) shows by
 /// how much; a value above 1 tells of noisy gradients or of a chain that has not settled. Minibatches
-/// add a bias of their own: see [`langevin`](crate::sampler::langevin), which also says what all
+/// add a bias of their own: see [`Integrator`](crate::sampler::Integrator), which also says what all
 /// integrators share.
 ///
 /// Friction: small gamma keeps direction, as trajectories of HMC do, and lets energy change slowly; large
@@ -36,7 +36,7 @@ use crate::targets::Target;
 ///
 /// When not to use it: where draws must be exact (use [`Nuts`](crate::sampler::Nuts)), or with bounds.
 ///
-/// A table of its bias on a logistic regression is in [`gradient_source`](crate::gradient).
+/// A table of its bias on a logistic regression is in [`GradSource`](crate::sampler::GradSource).
 ///
 /// Source: Leimkuhler and Matthews, Applied Mathematics Research eXpress 2013, doi:10.1093/amrx/abs010;
 /// Leimkuhler, Matthews and Stoltz, IMA Journal of Numerical Analysis 36, 2016, arXiv:1308.5814.

@@ -20,7 +20,7 @@ use crate::targets::GradTarget;
 /// `step_size` is h; a [`Mala`](crate::sampler::Mala) proposal of step size eps is this with h = eps^2/2 and B = 1.
 /// Nothing is rejected, so that it does **not sample pi**: averages have a bias of order h. For
 /// U = k q^2/2 the stationary variance is 2/(B k (2 - h k)) in place of 1/(B k); h k must stay below 2
-/// for the largest curvature k. Cost of a step: one gradient. See [`langevin`](crate::sampler::langevin) for what
+/// for the largest curvature k. Cost of a step: one gradient. See [`Integrator`](crate::sampler::Integrator) for what
 /// all integrators share.
 ///
 /// When not to use it: [`LeimkuhlerMatthews`](crate::sampler::LeimkuhlerMatthews) costs the same and has a bias

@@ -10,7 +10,7 @@ use crate::targets::Target;
 
 /// Stochastic gradient Hamiltonian Monte Carlo.
 ///
-/// With a stochastic gradient g~ (see [`gradient_source`](crate::gradient)), the time step h,
+/// With a stochastic gradient g~ (see [`GradSource`](crate::sampler::GradSource)), the time step h,
 /// friction C and inverse temperature B, for unit mass,
 ///
 /// ```text
@@ -22,19 +22,19 @@ use crate::targets::Target;
 ///
 /// Its estimate B^ = h B V/2, by which the injected noise is reduced to make room for that of the gradient, is
 /// not here: it is meant for noise that is independent from step to step, and the batches of an epoch nearly
-/// cancel. On the line of [`sgld`](crate::sampler::sgld) it made the variances too small by 0.73 at h = 0.01 and by 0.22
+/// cancel. On the line of [`Sgld`](crate::sampler::Sgld) it made the variances too small by 0.73 at h = 0.01 and by 0.22
 /// at h = 0.0025, where without it they are wrong by +0.15 and 0.00.
 ///
 /// There is no test, so that it does **not sample pi**: with full gradients averages over q have a bias of order
 /// h^2, those over v of order h (for U = k q^2/2, Var q = 1/(B k (1 - h^2 k/(4 - 2 h C))), Var v =
 /// 1/(B (1 - h C/2 - h^2 k/4))); minibatches add theirs. Cost of a step: one minibatch gradient. See
-/// [`langevin`](crate::sampler::langevin) for what all integrators share.
+/// [`Integrator`](crate::sampler::Integrator) for what all integrators share.
 ///
 /// When not to use it: [`Baoab`](crate::sampler::Baoab) on the same gradients integrates the same dynamics better, for
 /// the same cost. It is here since it is what the literature compares with, and for the composites that
 /// are built on it. It cannot be the first stage of delayed acceptance: it is not reversible.
 ///
-/// A table of its bias on a logistic regression is in [`gradient_source`](crate::gradient).
+/// A table of its bias on a logistic regression is in [`GradSource`](crate::sampler::GradSource).
 ///
 /// Source: Chen, Fox and Guestrin, ICML 2014, arXiv:1402.4102, equations 13 and 15.
 ///

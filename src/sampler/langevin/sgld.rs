@@ -11,7 +11,7 @@ use crate::targets::Target;
 
 /// Stochastic gradient Langevin dynamics.
 ///
-/// With a stochastic gradient g~ (see [`gradient_source`](crate::gradient)), the time step h and
+/// With a stochastic gradient g~ (see [`GradSource`](crate::sampler::GradSource)), the time step h and
 /// the inverse temperature B,
 ///
 /// ```text
@@ -21,9 +21,9 @@ use crate::targets::Target;
 /// `step_size` is h; the epsilon of Welling and Teh is 2 h. It does **not sample pi**: to the integrator's
 /// bias of order h comes that of the gradient's noise, of variance V. Near a mode of curvature k, with epochs of R
 /// = N/|b| batches, the variance of q is about (1/(B k)) (1 + h k/2 + h^2 k B V R/6) for short steps, and
-/// (1/(B k)) (1 + h k/2 + h B V/2) where h k R is large (see [`langevin`](crate::sampler::langevin)); V grows with N^2/|b|.
+/// (1/(B k)) (1 + h k/2 + h B V/2) where h k R is large (see [`Integrator`](crate::sampler::Integrator)); V grows with N^2/|b|.
 /// Control variates around a mode take away most of V. Cost of a step: one minibatch gradient, |b|/N of a
-/// full one. See [`langevin`](crate::sampler::langevin) for what all integrators share.
+/// full one. See [`Integrator`](crate::sampler::Integrator) for what all integrators share.
 ///
 /// When not to use it: where full gradients are affordable ([`Nuts`](crate::sampler::Nuts) has no bias). Plain
 /// minibatches do not make large data cheap: with V ~ N^2/|b| and k ~ N, a bias of given size takes h ~
@@ -45,7 +45,7 @@ use crate::targets::Target;
 /// With a step size that [decays](crate::sampler::StepSchedule::Polynomial) the bias vanishes in the limit, and
 /// the draws are to be weighted by it.
 ///
-/// A table of its bias on a logistic regression is in [`gradient_source`](crate::gradient).
+/// A table of its bias on a logistic regression is in [`GradSource`](crate::sampler::GradSource).
 ///
 /// Source: Welling and Teh, *Bayesian learning via stochastic gradient Langevin dynamics*, ICML 2011;
 /// its bias: Vollmer, Zygalakis and Teh, JMLR 17, 2016, arXiv:1501.00438.

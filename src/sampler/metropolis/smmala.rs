@@ -110,7 +110,7 @@ impl<T: FisherTarget> Metric<T> for Fisher {
 ///   abs(l) where that is large against 1 / alpha, and never below 1 / alpha (Betancourt, 2013,
 ///   arXiv:1212.4693);
 /// - [`Fisher`]: the expected Fisher information of the likelihood plus the prior's precision, by
-///   Cholesky: see [`target::second_order`](crate::targets::second_order).
+///   Cholesky: see [`HessTarget`](crate::targets::HessTarget).
 ///
 /// During warm-up eps is adapted to an acceptance probability of 0.65 (0.6 to 0.7 is what practice
 /// recommends; there is no theorem). A metric that is not finite or cannot be factorised rejects, and
