@@ -5,6 +5,8 @@
 //! Printed first: evaluations per second (median), GFLOP/s, and the share of one core's peak for
 //! fused multiply-adds in f64, measured in the same run; then criterion's own report.
 
+#![allow(unsafe_code)]
+
 use std::hint::black_box;
 use std::time::Instant;
 

@@ -43,6 +43,7 @@
 //! | [`evidence`] | log p(y) by stepping stone and thermodynamic integration, Bayes factors |
 //! | [`predict`] | predictions, posterior predictive draws, intervals, calibration, scores, uncertainty of classes |
 //! | [`memory`] | the limit on the size of results, checked before they are allocated |
+//! | [`engine`] | tiles: a few rows at a time, for models and likelihoods of your own |
 //! | [`testing`] | gradient checks, invariance tests, targets with exact draws |
 //!
 //! # Notation
@@ -121,6 +122,16 @@ pub mod testing;
 pub use error::Error;
 /// The arrays of the public interface.
 pub use ndarray;
+
+/// Why the crate is built the way it is.
+///
+#[doc = include_str!("../DESIGN.md")]
+pub mod design {}
+
+/// What has changed from version to version.
+///
+#[doc = include_str!("../CHANGELOG.md")]
+pub mod changelog {}
 
 /// The programs of the READMEs, compiled.
 #[cfg(all(doctest, feature = "datasets"))]

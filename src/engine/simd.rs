@@ -5,6 +5,8 @@
 //! compiles it for AVX-512, for AVX2 with FMA and for the target's baseline, and calls the widest
 //! that the processor has. Vectorisation is left to the compiler: kernels keep `[f64; L]` arrays.
 
+#![allow(unsafe_code)]
+
 use std::sync::OnceLock;
 
 /// An instruction set that kernels are compiled for.
@@ -143,6 +145,7 @@ pub(crate) mod sums {
 macro_rules! dispatch {
     ($(#[$attribute:meta])* fn $name:ident($($arg:ident: $type:ty),* $(,)?) => $body:ident $(with $sums:ident)?) => {
         $(#[$attribute])*
+        #[allow(unsafe_code)]
         pub(crate) fn $name($($arg: $type),*) {
             #[cfg(target_arch = "x86_64")]
             {

@@ -28,6 +28,7 @@ fn add(bytes: usize) {
 }
 
 // SAFETY: all calls are handed to the system's allocator unchanged.
+#[allow(unsafe_code)]
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         if LIVE.load(Ordering::Relaxed).saturating_add(layout.size())
