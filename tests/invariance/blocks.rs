@@ -11,26 +11,8 @@ use bnn_mcmc::testing::{
 };
 use ndarray::{Array1, Array2};
 
-type Regression = Posterior<Linear, Gaussian>;
-
-fn data() -> (Array2<f64>, Array1<f64>) {
-    let x = Array2::from_shape_fn((12, 2), |(i, j)| ((i * (j + 2)) as f64 * 0.7).sin());
-    let y = Array1::from_shape_fn(12, |i| x[(i, 0)] - 0.5 + 0.4 * (i as f64 * 2.3).cos());
-    (x, y)
-}
-
-/// A regression with sampled noise and a prior that matters, and its exact posterior.
-fn regression() -> (ConjugateRegression, Regression) {
-    let (x, y) = data();
-    let noise = Noise::InverseGamma { shape: 2.0, scale: 0.5 };
-    let exact = ConjugateRegression::new(x.view(), y.view(), 0.5, noise).unwrap();
-    let priors = Priors::all(Normal::new(0.0, 0.5).unwrap())
-        .with("log_noise_variance", LogInverseGamma::new(2.0, 0.5).unwrap());
-    let data = Dataset::regression(x, y).unwrap();
-    let posterior =
-        Posterior::new(Linear::new(2, 1).unwrap(), Gaussian::sampled(), &data, priors).unwrap();
-    (exact, posterior)
-}
+use crate::by_hand::{ByHand, Transition};
+use crate::fixtures::{Regression, regression, regression_data};
 
 fn test<'t, A>(
     algorithm: &A,
@@ -58,7 +40,7 @@ fn pcn() -> Pcn {
 
 #[test]
 fn blocks_gibbs_pcn_cycles_and_mixtures() {
-    let (exact, posterior) = regression();
+    let (exact, posterior) = regression(12);
     let weights = ["w", "b"];
     assert_passes(&test(&Cycle(OnBlocks::new(&weights, mala()), GibbsNoise), &posterior, &exact));
     assert_passes(&test(&Cycle(OnBlocks::new(&weights, pcn()), GibbsNoise), &posterior, &exact));
@@ -89,7 +71,7 @@ fn blocks_gibbs_pcn_cycles_and_mixtures() {
 #[test]
 fn the_prior_mean_and_the_scale_of_pcn() {
     // A prior whose mean is not 0: pCN must turn around it.
-    let (x, y) = data();
+    let (x, y) = regression_data(12);
     let data = Dataset::regression(&x + 0.0, &y - 1.5).unwrap();
     let shifted = Posterior::new(
         Linear::new(2, 1).unwrap(),
@@ -107,10 +89,11 @@ fn the_prior_mean_and_the_scale_of_pcn() {
     let report = Invariance::default().run(&shifted, &pcn(), draw).unwrap();
     assert!(report.passes() && report.accept_rate > 0.2, "{report}");
     for mistake in [PcnMistake::NoMean, PcnMistake::PosteriorRatio] {
-        let report = Invariance::default().run(&shifted, &WrongPcn(mistake), draw).unwrap();
+        let report = Invariance::default().run(&shifted, &ByHand(WrongPcn(mistake)), draw).unwrap();
         assert!(!report.passes(), "{mistake:?}: {report}");
     }
-    let report = Invariance::default().run(&shifted, &WrongPcn(PcnMistake::None), draw).unwrap();
+    let report =
+        Invariance::default().run(&shifted, &ByHand(WrongPcn(PcnMistake::None)), draw).unwrap();
     assert!(report.passes(), "{report}");
 }
 
@@ -123,25 +106,18 @@ enum PcnMistake {
     PosteriorRatio,
 }
 
+#[derive(Clone)]
 struct WrongPcn(PcnMistake);
-struct WrongPcnKernel(PcnMistake, Point);
 
-impl<'t> Algorithm<&'t Regression> for WrongPcn {
-    type Kernel = WrongPcnKernel;
-    fn name(&self) -> String {
-        "WrongPcn".into()
+impl<'t> Transition<&'t Regression> for WrongPcn {
+    type Memory = Point;
+    fn memory(&self, target: &&'t Regression) -> Self::Memory {
+        Point::new(target.dim())
     }
-    fn kernel(&self, target: &&'t Regression, _: &ChainRng) -> Result<WrongPcnKernel, Error> {
-        Ok(WrongPcnKernel(self.0, Point::new(target.dim())))
-    }
-}
 
-impl<'t> Kernel<&'t Regression> for WrongPcnKernel {
-    type State = ();
-    fn state(&self) {}
-    fn restore(&mut self, (): ()) {}
     fn step(
-        &mut self,
+        &self,
+        memory: &mut Self::Memory,
         target: &&'t Regression,
         current: &mut Point,
         ws: &mut <Regression as Target>::Workspace,
@@ -153,19 +129,19 @@ impl<'t> Kernel<&'t Regression> for WrongPcnKernel {
             mean = [0.0; 3];
         }
         let b: f64 = 0.5;
-        self.1.set(|v| {
+        memory.set(|v| {
             for i in 0..3 {
                 let keep = (1.0 - b * b).sqrt();
                 v[i] = mean[i] + keep * (current.q()[i] - mean[i]) + b * sd[i] * rng.normal();
             }
         });
-        let new = self.1.eval(target, ws);
+        let new = memory.eval(target, ws);
         let old = current.log_density();
         let ratio = match self.0 {
             PcnMistake::PosteriorRatio => new.total() - old.total(),
             _ => new.likelihood - old.likelihood,
         };
-        metropolis_test(current, &mut self.1, ratio, 0, rng)
+        metropolis_test(current, memory, ratio, 0, rng)
     }
 }
 
@@ -221,32 +197,25 @@ fn hierarchical_scales_under_blocks_of_pcn_and_random_walk() {
         || Cycle(OnBlocks::new(&["w", "b"], pcn()), OnBlocks::new(&["log_variance"], rwm()));
     let shift = shift_in_errors(successive_conditional(right, 25));
     assert!(shift.abs() < 5.0, "{shift}");
-    let stale = || Cycle(StalePcn, OnBlocks::new(&["log_variance"], rwm()));
+    let stale = || Cycle(ByHand(StalePcn), OnBlocks::new(&["log_variance"], rwm()));
     let shift = shift_in_errors(successive_conditional(stale, 25));
     assert!(shift.abs() > 7.0, "a stale scale was not noticed: {shift}");
 }
 
 /// pCN on the weights with the prior's scale at one value of the hierarchical scale, as
 /// it may have been when the kernel was built: it has moved on since.
+#[derive(Clone)]
 struct StalePcn;
-struct StalePcnKernel(Point);
 
-impl<'t> Algorithm<&'t Regression> for StalePcn {
-    type Kernel = StalePcnKernel;
-    fn name(&self) -> String {
-        "StalePcn".into()
+impl<'t> Transition<&'t Regression> for StalePcn {
+    type Memory = Point;
+    fn memory(&self, target: &&'t Regression) -> Self::Memory {
+        Point::new(target.dim())
     }
-    fn kernel(&self, _: &&'t Regression, _: &ChainRng) -> Result<StalePcnKernel, Error> {
-        Ok(StalePcnKernel(Point::new(6)))
-    }
-}
 
-impl<'t> Kernel<&'t Regression> for StalePcnKernel {
-    type State = ();
-    fn state(&self) {}
-    fn restore(&mut self, (): ()) {}
     fn step(
-        &mut self,
+        &self,
+        memory: &mut Self::Memory,
         target: &&'t Regression,
         current: &mut Point,
         ws: &mut <Regression as Target>::Workspace,
@@ -255,22 +224,22 @@ impl<'t> Kernel<&'t Regression> for StalePcnKernel {
         let (mut mean, mut sd, b) = ([0.0; 4], [0.0; 4], 0.5f64);
         let then = [0.0, 0.0, 0.0, 0.0, 0.0, 1.5];
         target.gaussian_reference(&[0, 1, 2, 3], &then, &mut mean, &mut sd, ws).unwrap();
-        self.0.set(|v| {
+        memory.set(|v| {
             v.copy_from_slice(current.q());
             for i in 0..4 {
                 v[i] = (1.0 - b * b).sqrt() * v[i] + b * sd[i] * rng.normal();
             }
         });
-        let new = self.0.eval(target, ws).likelihood;
+        let new = memory.eval(target, ws).likelihood;
         let ratio = new - current.log_density().likelihood;
-        metropolis_test(current, &mut self.0, ratio, 0, rng)
+        metropolis_test(current, memory, ratio, 0, rng)
     }
 }
 
 /// At beta = 0.4, where the exact posterior is known too.
 #[test]
 fn tempered_kernels_and_a_gibbs_update_without_beta() {
-    let (exact, posterior) = regression();
+    let (exact, posterior) = regression(12);
     let beta = 0.4;
     let exact = exact.tempered(beta).unwrap();
     let hot = Tempered::new(&posterior, beta).unwrap();
@@ -284,7 +253,7 @@ fn tempered_kernels_and_a_gibbs_update_without_beta() {
     assert_passes(&few.run(&hot, &Hmc { step_size: 0.4, ..Hmc::default() }, draw).unwrap());
     let gibbs = Cycle(OnBlocks::new(&weights, pcn()), GibbsNoise);
     assert_passes(&setup.run(&hot, &gibbs, draw).unwrap());
-    let gibbs = Cycle(OnBlocks::new(&weights, pcn()), GibbsWithoutBeta);
+    let gibbs = Cycle(OnBlocks::new(&weights, pcn()), ByHand(GibbsWithoutBeta));
     let report = setup.run(&hot, &gibbs, draw).unwrap();
     assert!(!report.passes(), "{report}");
 
@@ -294,29 +263,16 @@ fn tempered_kernels_and_a_gibbs_update_without_beta() {
 }
 
 /// A Gibbs update that draws from the conditional distribution at beta = 1.
+#[derive(Clone)]
 struct GibbsWithoutBeta;
-struct GibbsWithoutBetaKernel;
 
-impl<'t, 'p> Algorithm<&'t Tempered<&'p Regression>> for GibbsWithoutBeta {
-    type Kernel = GibbsWithoutBetaKernel;
-    fn name(&self) -> String {
-        "GibbsWithoutBeta".into()
-    }
-    fn kernel(
-        &self,
-        _: &&'t Tempered<&'p Regression>,
-        _: &ChainRng,
-    ) -> Result<GibbsWithoutBetaKernel, Error> {
-        Ok(GibbsWithoutBetaKernel)
-    }
-}
+impl<'t, 'p> Transition<&'t Tempered<&'p Regression>> for GibbsWithoutBeta {
+    type Memory = ();
+    fn memory(&self, _: &&'t Tempered<&'p Regression>) {}
 
-impl<'t, 'p> Kernel<&'t Tempered<&'p Regression>> for GibbsWithoutBetaKernel {
-    type State = ();
-    fn state(&self) {}
-    fn restore(&mut self, (): ()) {}
     fn step(
-        &mut self,
+        &self,
+        _: &mut (),
         target: &&'t Tempered<&'p Regression>,
         current: &mut Point,
         ws: &mut <Regression as Target>::Workspace,
@@ -335,7 +291,7 @@ impl<'t, 'p> Kernel<&'t Tempered<&'p Regression>> for GibbsWithoutBetaKernel {
 
 #[test]
 fn at_beta_zero_the_likelihood_does_not_enter() {
-    let (_, posterior) = regression();
+    let (_, posterior) = regression(12);
     let cold = Tempered::new(&posterior, 0.0).unwrap();
     let mut ws = cold.workspace();
     // Here the squared residuals over the variance overflow; the prior does not.
@@ -378,7 +334,7 @@ fn acceptance_of_pcn_does_not_depend_on_idle_dimensions() {
 
 #[test]
 fn what_a_kernel_cannot_use_is_refused_with_the_reason() {
-    let (_, posterior) = regression();
+    let (_, posterior) = regression(12);
     let run = |error: Result<Draws, Error>| error.unwrap_err().to_string();
     let message = run(Sampler::new(&posterior, Pcn::default()).run());
     assert!(message.contains("`log_noise_variance` is not normal"), "{message}");
@@ -393,7 +349,7 @@ fn what_a_kernel_cannot_use_is_refused_with_the_reason() {
     let mixture = Mixture { first: mala(), second: mala(), probability: 1.0 };
     assert!(run(Sampler::new(&posterior, mixture).run()).contains("`probability` is 1"));
 
-    let (x, y) = data();
+    let (x, y) = regression_data(12);
     let data = Dataset::regression(x, y).unwrap();
     let build = |likelihood, priors| {
         Posterior::new(Linear::new(2, 1).unwrap(), likelihood, &data, priors).unwrap()
@@ -414,7 +370,7 @@ fn what_a_kernel_cannot_use_is_refused_with_the_reason() {
 
 #[test]
 fn a_conditioned_view_is_the_full_density_in_its_blocks() {
-    let (_, posterior) = regression();
+    let (_, posterior) = regression(12);
     let view = Conditioned::new(&posterior, &["b", "log_*"]).unwrap();
     assert_eq!(view.layout().block_names(), ["b", "log_noise_variance"]);
     assert_eq!(view.coordinates(), [2, 3]);
@@ -429,7 +385,7 @@ fn a_conditioned_view_is_the_full_density_in_its_blocks() {
 
 #[test]
 fn combinations_report_both_kernels_and_adapt_each() {
-    let (_, posterior) = regression();
+    let (_, posterior) = regression(12);
     let algorithm = Cycle(OnBlocks::new(&["w", "b"], Mala::default()), GibbsNoise);
     let draws = Sampler::new(&posterior, algorithm).warmup(2_000).draws(2_000).run().unwrap();
     let names = &draws.stat_names()[6..];
@@ -443,7 +399,7 @@ fn combinations_report_both_kernels_and_adapt_each() {
 /// where the chain is.
 #[test]
 fn a_divergence_on_a_block_has_the_full_position() {
-    let (_, posterior) = regression();
+    let (_, posterior) = regression(12);
     let start = vec![0.1, 0.2, 0.3, -50.0];
     // With so little noise no step of this size can be followed.
     let hmc = Hmc { step_size: 1.0, adapt_step_size: false, ..Hmc::default() };

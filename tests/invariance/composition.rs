@@ -3,37 +3,23 @@
 
 use bnn_mcmc::prelude::*;
 use bnn_mcmc::sampler::{
-    Algorithm, Fisher, GradSource, Kernel, Ladder, LangevinGradient, Smmala, SoftAbs, Step,
-    metropolis_test,
+    Algorithm, Fisher, GradSource, Ladder, LangevinGradient, Smmala, SoftAbs, Step, metropolis_test,
 };
 use bnn_mcmc::targets::{
     BoxSupport, Cached, Conditioned, Descent, DescentRule, MinibatchTarget, Objective, Pass, Point,
 };
-use bnn_mcmc::testing::{ConjugateRegression, GaussianTarget, Invariance, InvarianceReport, Noise};
+use bnn_mcmc::testing::{GaussianTarget, Invariance, InvarianceReport};
 use ndarray::{Array1, Array2};
 use std::sync::{Arc, Mutex};
 
-type Regression = Posterior<Linear, Gaussian>;
-
-/// A regression with sampled noise, which every kernel of the crate can sample, and its exact draws.
-fn regression() -> (ConjugateRegression, Regression) {
-    let x = Array2::from_shape_fn((70, 2), |(i, j)| ((i * (j + 2)) as f64 * 0.7).sin());
-    let y = Array1::from_shape_fn(70, |i| x[(i, 0)] - 0.5 + 0.4 * (i as f64 * 2.3).cos());
-    let noise = Noise::InverseGamma { shape: 2.0, scale: 0.5 };
-    let exact = ConjugateRegression::new(x.view(), y.view(), 0.5, noise).unwrap();
-    let priors = Priors::all(Normal::new(0.0, 0.5).unwrap())
-        .with("log_noise_variance", LogInverseGamma::new(2.0, 0.5).unwrap());
-    let data = Dataset::regression(x, y).unwrap();
-    let posterior =
-        Posterior::new(Linear::new(2, 1).unwrap(), Gaussian::sampled(), &data, priors).unwrap();
-    (exact, posterior)
-}
+use crate::by_hand::{ByHand, Transition};
+use crate::fixtures::{Regression, regression};
 
 fn test<'t>(
     algorithm: &impl Algorithm<&'t Regression>,
     target: &'t Regression,
 ) -> InvarianceReport {
-    let (exact, _) = regression();
+    let (exact, _) = regression(70);
     let setup = Invariance { replicates: 10_000, steps: 15, ..Invariance::default() };
     setup.run(target, algorithm, |rng, q| exact.draw(rng, q)).unwrap()
 }
@@ -45,7 +31,7 @@ where
     A: Clone + for<'t> Algorithm<&'t Regression>,
     A: for<'t> Algorithm<Conditioned<&'t Regression>>,
 {
-    let (_, posterior) = regression();
+    let (_, posterior) = regression(70);
     let cycle = Cycle(first.clone(), second.clone());
     let report = test(&cycle, &posterior);
     assert!(report.passes() && report.accept_rate > 0.05, "{what}, cycle: {report}");
@@ -90,7 +76,7 @@ fn independent_proposals() {
 
 #[test]
 fn preconditioned_crank_nicolson() {
-    let (_, posterior) = regression();
+    let (_, posterior) = regression(70);
     let of = |step_size| OnBlocks::new(&["w", "b"], Pcn { step_size, ..Pcn::default() });
     let cycle = Cycle(Cycle(of(0.1), of(0.5)), GibbsNoise);
     let report = test(&cycle, &posterior);
@@ -124,7 +110,7 @@ fn langevin_gradients() -> [LangevinGradient; 2] {
 fn langevin_gradient_with_different_descents() {
     let [first, second] = langevin_gradients();
     pair_is_invariant("Langevin-gradient", first.clone(), second.clone());
-    let (_, posterior) = regression();
+    let (_, posterior) = regression(70);
     // In a population, points are exchanged between rungs, and kernels are built anew when a rung moves.
     let inner = Cycle(first, second);
     let ladder = Ladder::Power { rungs: 4, exponent: 3.0 };
@@ -138,7 +124,7 @@ fn agrees_with_exact_draws<'t>(
     posterior: &'t Regression,
     algorithm: impl Algorithm<&'t Regression>,
 ) {
-    let (exact, _) = regression();
+    let (exact, _) = regression(70);
     let (chains, n) = (16, 500);
     let draws =
         Sampler::new(posterior, algorithm).chains(chains).warmup(300).draws(n).run().unwrap();
@@ -165,7 +151,7 @@ fn agrees_with_exact_draws<'t>(
 
 #[test]
 fn populations_with_different_ladders() {
-    let (_, posterior) = regression();
+    let (_, posterior) = regression(70);
     let of = |rungs, step_size| PowerPosteriors {
         ladder: Ladder::Power { rungs, exponent: 3.0 },
         adapt_ladder: false,
@@ -226,39 +212,22 @@ struct Descending {
     shared: Option<Arc<Mutex<Cached<Vec<f64>>>>>,
 }
 
-struct DescendingKernel {
-    config: Descending,
-    image: Arc<Mutex<Cached<Vec<f64>>>>,
-    proposal: Point,
-}
-
-impl<'t> Algorithm<&'t Regression> for Descending {
-    type Kernel = DescendingKernel;
-    fn name(&self) -> String {
-        "Descending".into()
-    }
-    fn kernel(&self, target: &&'t Regression, _: &ChainRng) -> Result<DescendingKernel, Error> {
+impl<'t> Transition<&'t Regression> for Descending {
+    type Memory = (Arc<Mutex<Cached<Vec<f64>>>>, Point);
+    fn memory(&self, target: &&'t Regression) -> Self::Memory {
         let own = || Arc::new(Mutex::new(Cached::new(vec![0.0; 4])));
-        Ok(DescendingKernel {
-            config: self.clone(),
-            image: self.shared.clone().unwrap_or_else(own),
-            proposal: Point::new(target.dim()),
-        })
+        (self.shared.clone().unwrap_or_else(own), Point::new(target.dim()))
     }
-}
 
-impl<'t> Kernel<&'t Regression> for DescendingKernel {
-    type State = ();
-    fn state(&self) {}
-    fn restore(&mut self, (): ()) {}
     fn step(
-        &mut self,
+        &self,
+        memory: &mut Self::Memory,
         target: &&'t Regression,
         current: &mut Point,
         ws: &mut <Regression as Target>::Workspace,
         rng: &mut ChainRng,
     ) -> Step {
-        let Self { config: Descending { rule, step, .. }, image, proposal } = self;
+        let (Self { rule, step, .. }, (image, proposal)) = (self, memory);
         let mut image = image.lock().unwrap();
         if !image.is_of(current) {
             image.set(current, |image| target.descend(rule, current.q(), image, ws));
@@ -287,12 +256,14 @@ impl<'t> Kernel<&'t Regression> for DescendingKernel {
 
 #[test]
 fn a_place_for_the_map_that_two_kernels_share_is_noticed() {
-    let (_, posterior) = regression();
+    let (_, posterior) = regression(70);
     let pair = |shared: Option<Arc<Mutex<Cached<Vec<f64>>>>>| {
-        let [first, second] = langevin_gradients().map(|algorithm| Descending {
-            rule: algorithm.descent,
-            step: [algorithm.step_size, algorithm.step_size, algorithm.step_size, 0.15],
-            shared: shared.clone(),
+        let [first, second] = langevin_gradients().map(|algorithm| {
+            ByHand(Descending {
+                rule: algorithm.descent,
+                step: [algorithm.step_size, algorithm.step_size, algorithm.step_size, 0.15],
+                shared: shared.clone(),
+            })
         });
         Cycle(first, second)
     };

@@ -6,55 +6,8 @@ use bnn_mcmc::sampler::{Algorithm, Kernel, Step, metropolis_test};
 use bnn_mcmc::targets::Point;
 use bnn_mcmc::testing::{GaussianTarget, Invariance, InvarianceReport};
 
-/// A density on the plane or in space with exact draws.
-trait Exact: GradTarget {
-    fn draw(&self, rng: &mut ChainRng, q: &mut [f64]);
-}
-
-impl Exact for GaussianTarget {
-    fn draw(&self, rng: &mut ChainRng, q: &mut [f64]) {
-        self.draw(rng, q);
-    }
-}
-
-fn correlated() -> GaussianTarget {
-    let covariance = [1.0, 0.6, 0.2, 0.6, 2.0, -0.3, 0.2, -0.3, 0.5];
-    GaussianTarget::new(vec![1.0, -0.5, 0.0], &covariance).unwrap()
-}
-
-/// v ~ N(0, 1), and two coordinates ~ N(0, e^v): a funnel.
-struct Funnel;
-
-impl Target for Funnel {
-    type Workspace = ();
-    fn dim(&self) -> usize {
-        3
-    }
-    fn workspace(&self) {}
-    fn log_density(&self, q: &[f64], _: &mut ()) -> LogDensity {
-        let squares = q[1] * q[1] + q[2] * q[2];
-        LogDensity::from(-0.5 * q[0] * q[0] - q[0] - 0.5 * squares * (-q[0]).exp())
-    }
-}
-
-impl GradTarget for Funnel {
-    fn log_density_grad(&self, q: &[f64], grad: &mut [f64], ws: &mut ()) -> LogDensity {
-        let precision = (-q[0]).exp();
-        grad[0] = -q[0] - 1.0 + 0.5 * (q[1] * q[1] + q[2] * q[2]) * precision;
-        grad[1] = -q[1] * precision;
-        grad[2] = -q[2] * precision;
-        self.log_density(q, ws)
-    }
-}
-
-impl Exact for Funnel {
-    fn draw(&self, rng: &mut ChainRng, q: &mut [f64]) {
-        q[0] = rng.normal();
-        let sd = (0.5 * q[0]).exp();
-        q[1] = sd * rng.normal();
-        q[2] = sd * rng.normal();
-    }
-}
+use crate::by_hand::{ByHand, Transition};
+use crate::fixtures::{Exact, Funnel, correlated};
 
 /// 0.3 N(-m, S) + 0.7 N(m, I) on the plane: two modes, and chains that cross between them.
 struct TwoModes;
@@ -313,43 +266,35 @@ fn two_doublings_end_where_the_definition_says() {
 }
 
 /// Hamiltonian Monte Carlo from its definition, three steps, with room for mistakes.
+#[derive(Clone)]
 struct PlainHmc {
     step_size: f64,
     keep_momentum: bool,
     forget_kinetic_energy: bool,
 }
 
-struct PlainHmcKernel(f64, bool, bool, Option<Vec<f64>>);
-
-impl<T: GradTarget> Algorithm<T> for PlainHmc {
-    type Kernel = PlainHmcKernel;
-    fn name(&self) -> String {
-        "PlainHmc".into()
+impl<T: GradTarget> Transition<T> for PlainHmc {
+    type Memory = Option<Vec<f64>>;
+    fn memory(&self, _: &T) -> Self::Memory {
+        None
     }
-    fn kernel(&self, _: &T, _: &ChainRng) -> Result<PlainHmcKernel, Error> {
-        Ok(PlainHmcKernel(self.step_size, self.keep_momentum, self.forget_kinetic_energy, None))
-    }
-}
 
-impl<T: GradTarget> Kernel<T> for PlainHmcKernel {
-    type State = ();
-    fn state(&self) {}
-    fn restore(&mut self, (): ()) {}
     fn step(
-        &mut self,
+        &self,
+        memory: &mut Self::Memory,
         target: &T,
         current: &mut Point,
         ws: &mut T::Workspace,
         rng: &mut ChainRng,
     ) -> Step {
-        let eps = self.0;
+        let eps = self.step_size;
         let mut p: Vec<f64> = (0..target.dim()).map(|_| rng.normal()).collect();
-        if self.1 {
-            p = self.3.get_or_insert(p).clone();
+        if self.keep_momentum {
+            p = memory.get_or_insert(p).clone();
         }
         current.eval_grad(target, ws);
         let energy = |point: &Point, p: &[f64]| {
-            let kinetic = if self.2 { 0.0 } else { 0.5 * dot(p, p) };
+            let kinetic = if self.forget_kinetic_energy { 0.0 } else { 0.5 * dot(p, p) };
             kinetic - point.log_density().total()
         };
         let before = energy(current, &p);
@@ -369,7 +314,7 @@ impl<T: GradTarget> Kernel<T> for PlainHmcKernel {
 fn sabotaged_copies_of_hmc_fail() {
     let target = correlated();
     for (keep_momentum, forget_kinetic_energy) in [(false, false), (true, false), (false, true)] {
-        let plain = PlainHmc { step_size: 0.6, keep_momentum, forget_kinetic_energy };
+        let plain = ByHand(PlainHmc { step_size: 0.6, keep_momentum, forget_kinetic_energy });
         let report = test(&target, &plain);
         let right = !keep_momentum && !forget_kinetic_energy;
         assert_eq!(report.passes(), right, "{keep_momentum} {forget_kinetic_energy}: {report}");

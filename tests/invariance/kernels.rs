@@ -7,12 +7,9 @@ use bnn_mcmc::prelude::*;
 use bnn_mcmc::sampler::{Algorithm, Kernel, Step, metropolis_test};
 use bnn_mcmc::targets::{BoxSupport, Point};
 use bnn_mcmc::testing::{ConjugateRegression, GaussianTarget, Invariance, InvarianceReport, Noise};
-use ndarray::{Array1, Array2};
 
-fn correlated() -> GaussianTarget {
-    let covariance = [1.0, 0.6, 0.2, 0.6, 2.0, -0.3, 0.2, -0.3, 0.5];
-    GaussianTarget::new(vec![1.0, -0.5, 0.0], &covariance).unwrap()
-}
+use crate::by_hand::{ByHand, Transition};
+use crate::fixtures::{correlated, regression_data};
 
 fn test<'t, A>(target: &'t GaussianTarget, algorithm: &A) -> InvarianceReport
 where
@@ -122,7 +119,7 @@ fn kernels_with_learnt_preconditioners() {
 /// tested. Targets with a mistake in one of them must fail under the same settings.
 #[test]
 fn the_posterior_of_a_regression() {
-    let (x, y) = regression_data();
+    let (x, y) = regression_data(12);
     let noise = Noise::InverseGamma { shape: 2.0, scale: 0.5 };
     let exact = ConjugateRegression::new(x.view(), y.view(), 0.5, noise).unwrap();
     let data = Dataset::regression(x, y).unwrap();
@@ -153,12 +150,6 @@ fn the_posterior_of_a_regression() {
             assert!(!report.passes(), "{mistake}: {report}");
         }
     }
-}
-
-fn regression_data() -> (Array2<f64>, Array1<f64>) {
-    let x = Array2::from_shape_fn((12, 2), |(i, j)| ((i * (j + 2)) as f64 * 0.7).sin());
-    let y = Array1::from_shape_fn(12, |i| x[(i, 0)] - 0.5 + 0.4 * (i as f64 * 2.3).cos());
-    (x, y)
 }
 
 /// What a careless implementation gets wrong.
@@ -434,38 +425,25 @@ struct SabotagedInBox {
     step_size: f64,
 }
 
-struct SabotagedInBoxKernel {
-    config: SabotagedInBox,
-    proposal: Point,
-}
-
-impl<'t> Algorithm<&'t InBox> for SabotagedInBox {
-    type Kernel = SabotagedInBoxKernel;
-    fn name(&self) -> String {
-        "SabotagedInBox".into()
+impl<'t> Transition<&'t InBox> for SabotagedInBox {
+    type Memory = Point;
+    fn memory(&self, target: &&'t InBox) -> Self::Memory {
+        Point::new(target.dim())
     }
-    fn kernel(&self, _: &&'t InBox, _: &ChainRng) -> Result<Self::Kernel, Error> {
-        Ok(SabotagedInBoxKernel { config: self.clone(), proposal: Point::new(4) })
-    }
-}
-
-impl<'t> Kernel<&'t InBox> for SabotagedInBoxKernel {
-    type State = ();
-    fn state(&self) {}
-    fn restore(&mut self, (): ()) {}
 
     fn step(
-        &mut self,
+        &self,
+        memory: &mut Self::Memory,
         target: &&'t InBox,
         current: &mut Point,
         ws: &mut Vec<f64>,
         rng: &mut ChainRng,
     ) -> Step {
         use statrs::distribution::{ContinuousCDF, Normal};
-        let (eps, mistake) = (self.config.step_size, self.config.mistake);
+        let (eps, mistake) = (self.step_size, self.mistake);
         let mean = |p: &Point, i: usize| p.q()[i] + 0.5 * eps * eps * p.grad()[i];
         let old = current.eval_grad(target, ws).total();
-        self.proposal.set(|q| {
+        memory.set(|q| {
             for (i, q) in q.iter_mut().enumerate() {
                 let normal = Normal::new(mean(current, i), eps).unwrap();
                 *q = if mistake == BoxMistake::Clamped {
@@ -476,7 +454,7 @@ impl<'t> Kernel<&'t InBox> for SabotagedInBoxKernel {
                 };
             }
         });
-        let new = self.proposal.eval_grad(target, ws).total();
+        let new = memory.eval_grad(target, ws).total();
         let log_density = |to: &Point, from: &Point, way_back: bool| -> f64 {
             (0..4)
                 .map(|i| {
@@ -496,15 +474,15 @@ impl<'t> Kernel<&'t InBox> for SabotagedInBoxKernel {
                 })
                 .sum()
         };
-        let back = log_density(current, &self.proposal, true);
-        let there = log_density(&self.proposal, current, false);
-        metropolis_test(current, &mut self.proposal, new - old + back - there, 1, rng)
+        let back = log_density(current, &memory, true);
+        let there = log_density(&memory, current, false);
+        metropolis_test(current, memory, new - old + back - there, 1, rng)
     }
 }
 
 #[test]
 fn sabotaged_truncated_mala_fails_and_the_same_kernel_without_the_mistake_passes() {
-    let run = |mistake| test_in_box(&SabotagedInBox { mistake, step_size: 0.7 });
+    let run = |mistake| test_in_box(&ByHand(SabotagedInBox { mistake, step_size: 0.7 }));
     let right = run(BoxMistake::Nothing);
     assert!(right.passes(), "without a mistake: {right}");
     // The textbook's kernel and the crate's are the same.

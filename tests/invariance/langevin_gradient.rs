@@ -2,30 +2,13 @@
 //! unchanged, and the published ratio does not.
 
 use bnn_mcmc::prelude::*;
-use bnn_mcmc::sampler::{Algorithm, Kernel, LangevinGradient, Step, metropolis_test};
+use bnn_mcmc::sampler::{Algorithm, LangevinGradient, Step, metropolis_test};
 use bnn_mcmc::targets::{Descent, DescentRule, Objective, Pass, Point};
-use bnn_mcmc::testing::{ConjugateRegression, Invariance, InvarianceReport, Noise};
-use ndarray::{Array1, Array2};
+use bnn_mcmc::testing::{ConjugateRegression, Invariance, InvarianceReport};
+use ndarray::Array2;
 
-type Regression = Posterior<Linear, Gaussian>;
-
-fn data() -> (Array2<f64>, Array1<f64>) {
-    let x = Array2::from_shape_fn((70, 2), |(i, j)| ((i * (j + 2)) as f64 * 0.7).sin());
-    let y = Array1::from_shape_fn(70, |i| x[(i, 0)] - 0.5 + 0.4 * (i as f64 * 2.3).cos());
-    (x, y)
-}
-
-fn regression() -> (ConjugateRegression, Regression) {
-    let (x, y) = data();
-    let noise = Noise::InverseGamma { shape: 2.0, scale: 0.5 };
-    let exact = ConjugateRegression::new(x.view(), y.view(), 0.5, noise).unwrap();
-    let priors = Priors::all(Normal::new(0.0, 0.5).unwrap())
-        .with("log_noise_variance", LogInverseGamma::new(2.0, 0.5).unwrap());
-    let data = Dataset::regression(x, y).unwrap();
-    let posterior =
-        Posterior::new(Linear::new(2, 1).unwrap(), Gaussian::sampled(), &data, priors).unwrap();
-    (exact, posterior)
-}
+use crate::by_hand::{ByHand, Transition};
+use crate::fixtures::{Regression, regression, regression_data};
 
 fn rule(objective: Objective, pass: Pass, depth: usize) -> DescentRule {
     DescentRule { objective, pass, learning_rate: 0.004, depth }
@@ -40,7 +23,7 @@ const RULES: [(Objective, Pass); 4] = [
 
 /// Gradient descent of a linear model, written out.
 fn descend_plainly(rule: &DescentRule, q: &[f64]) -> Vec<f64> {
-    let (x, y) = data();
+    let (x, y) = regression_data(70);
     let mut image = q.to_vec();
     let precision = match rule.objective {
         Objective::SquaredError => 1.0,
@@ -69,7 +52,7 @@ fn descend_plainly(rule: &DescentRule, q: &[f64]) -> Vec<f64> {
 
 #[test]
 fn the_map_is_gradient_descent() {
-    let (_, posterior) = regression();
+    let (_, posterior) = regression(70);
     let q = [0.3, -0.8, 0.4, -0.9];
     let mut ws = posterior.workspace();
     assert_eq!(posterior.moves(), [true, true, true, false]);
@@ -98,7 +81,7 @@ fn test<'t>(
 
 #[test]
 fn the_transition_is_invariant_for_every_map_and_on_blocks() {
-    let (exact, posterior) = regression();
+    let (exact, posterior) = regression(70);
     for (objective, pass) in RULES {
         let sampler = LangevinGradient {
             step_size: 0.08,
@@ -117,30 +100,19 @@ fn the_transition_is_invariant_for_every_map_and_on_blocks() {
 }
 
 /// The published mistake: squares divided by the step size, not by its square.
+#[derive(Clone)]
 struct Published {
     by_square: bool,
 }
-struct PublishedKernel {
-    by_square: bool,
-    proposal: Point,
-}
-
-impl<'t> Algorithm<&'t Regression> for Published {
-    type Kernel = PublishedKernel;
-    fn name(&self) -> String {
-        "Published".into()
+impl<'t> Transition<&'t Regression> for Published {
+    type Memory = Point;
+    fn memory(&self, target: &&'t Regression) -> Self::Memory {
+        Point::new(target.dim())
     }
-    fn kernel(&self, target: &&'t Regression, _: &ChainRng) -> Result<PublishedKernel, Error> {
-        Ok(PublishedKernel { by_square: self.by_square, proposal: Point::new(target.dim()) })
-    }
-}
 
-impl<'t> Kernel<&'t Regression> for PublishedKernel {
-    type State = ();
-    fn state(&self) {}
-    fn restore(&mut self, (): ()) {}
     fn step(
-        &mut self,
+        &self,
+        memory: &mut Self::Memory,
         target: &&'t Regression,
         current: &mut Point,
         ws: &mut <Regression as Target>::Workspace,
@@ -150,36 +122,35 @@ impl<'t> Kernel<&'t Regression> for PublishedKernel {
         let step = [0.08, 0.08, 0.08, 0.15];
         let (mut there, mut back) = ([0.0; 4], [0.0; 4]);
         target.descend(&rule, current.q(), &mut there, ws);
-        self.proposal.set(|q| {
+        memory.set(|q| {
             for i in 0..4 {
                 q[i] = there[i] + step[i] * rng.normal();
             }
         });
-        target.descend(&rule, self.proposal.q(), &mut back, ws);
-        let new = self.proposal.eval(target, ws).total();
+        target.descend(&rule, memory.q(), &mut back, ws);
+        let new = memory.eval(target, ws).total();
         let mut ratio = new - current.log_density().total();
         for i in 0..4 {
             let width = if self.by_square { step[i] * step[i] } else { step[i] };
-            ratio += ((self.proposal.q()[i] - there[i]).powi(2)
-                - (current.q()[i] - back[i]).powi(2))
+            ratio += ((memory.q()[i] - there[i]).powi(2) - (current.q()[i] - back[i]).powi(2))
                 / (2.0 * width);
         }
-        metropolis_test(current, &mut self.proposal, ratio, 2, rng)
+        metropolis_test(current, memory, ratio, 2, rng)
     }
 }
 
 #[test]
 fn the_published_ratio_is_noticed() {
-    let (exact, posterior) = regression();
-    let right = test(&Published { by_square: true }, &posterior, &exact, 20_000);
+    let (exact, posterior) = regression(70);
+    let right = test(&ByHand(Published { by_square: true }), &posterior, &exact, 20_000);
     assert!(right.passes(), "{right}");
-    let published = test(&Published { by_square: false }, &posterior, &exact, 20_000);
+    let published = test(&ByHand(Published { by_square: false }), &posterior, &exact, 20_000);
     assert!(!published.passes(), "{published}");
 }
 
 #[test]
 fn bad_settings_are_refused_by_name() {
-    let (_, posterior) = regression();
+    let (_, posterior) = regression(70);
     let message = |sampler: LangevinGradient| {
         Sampler::new(&posterior, sampler).run().unwrap_err().to_string()
     };

@@ -1,7 +1,9 @@
 //! Every kernel leaves its target unchanged, and sabotaged copies do not.
 
 mod blocks;
+mod by_hand;
 mod composition;
+mod fixtures;
 mod hamiltonian;
 mod kernels;
 mod langevin;

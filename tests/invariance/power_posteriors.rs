@@ -12,6 +12,8 @@ use bnn_mcmc::targets::{
 use bnn_mcmc::testing::{ConjugateRegression, GaussianTarget, Invariance, InvarianceReport, Noise};
 use ndarray::{Array1, Array2};
 
+use crate::by_hand::{ByHand, Transition};
+
 /// Prior N(1, 2^2) and a likelihood with two modes, in one dimension: at every temperature, exact
 /// draws by inversion of a tabulated distribution function.
 #[derive(Clone, Debug)]
@@ -289,7 +291,7 @@ fn what_kernels_know_does_not_travel_with_exchanges() {
     let smmala = Smmala { step_size: 0.7, ..Smmala::new(SoftAbs { alpha: 1.0 }) };
     test(test_steps(1, &population, &OnPopulation(tempered(smmala, Swaps::EvenOdd), 4)));
 
-    let algorithm = tempered(Suspicious, Swaps::Categorical { decay: 0.5 });
+    let algorithm = tempered(ByHand(Suspicious), Swaps::Categorical { decay: 0.5 });
     let draws = Sampler::new(&population.base, algorithm).draws(500).run().unwrap();
     assert!(LadderReport::of(&draws).unwrap().iter().all(|report| report.swap_rate > 0.2));
 }
@@ -299,24 +301,15 @@ fn what_kernels_know_does_not_travel_with_exchanges() {
 #[derive(Clone)]
 struct Suspicious;
 
-struct SuspiciousKernel(Point);
-
-impl<T: GradTarget> Algorithm<T> for Suspicious {
-    type Kernel = SuspiciousKernel;
-    fn name(&self) -> String {
-        "Suspicious".into()
+impl<T: GradTarget> Transition<T> for Suspicious {
+    type Memory = Point;
+    fn memory(&self, target: &T) -> Self::Memory {
+        Point::new(target.dim())
     }
-    fn kernel(&self, target: &T, _: &ChainRng) -> Result<SuspiciousKernel, Error> {
-        Ok(SuspiciousKernel(Point::new(target.dim())))
-    }
-}
 
-impl<T: GradTarget> Kernel<T> for SuspiciousKernel {
-    type State = ();
-    fn state(&self) {}
-    fn restore(&mut self, (): ()) {}
     fn step(
-        &mut self,
+        &self,
+        memory: &mut Self::Memory,
         target: &T,
         current: &mut Point,
         ws: &mut T::Workspace,
@@ -326,9 +319,9 @@ impl<T: GradTarget> Kernel<T> for SuspiciousKernel {
         let fresh = target.log_density_grad(current.q(), &mut grad, ws);
         assert_eq!(current.eval(target, ws), fresh);
         assert_eq!((current.eval_grad(target, ws), current.grad()), (fresh, &grad[..]));
-        self.0.set(|q| q.iter_mut().zip(current.q()).for_each(|(q, at)| *q = at + rng.normal()));
-        let log_ratio = self.0.eval_grad(target, ws).total() - fresh.total();
-        metropolis_test(current, &mut self.0, log_ratio, 1, rng)
+        memory.set(|q| q.iter_mut().zip(current.q()).for_each(|(q, at)| *q = at + rng.normal()));
+        let log_ratio = memory.eval_grad(target, ws).total() - fresh.total();
+        metropolis_test(current, memory, log_ratio, 1, rng)
     }
 }
 

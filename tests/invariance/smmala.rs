@@ -4,25 +4,16 @@
 use bnn_mcmc::draws::checkpoint::Every;
 use bnn_mcmc::prelude::*;
 use bnn_mcmc::sampler::{
-    Algorithm, Factorisation, Fisher, Kernel, Metric, Phase, Smmala, SoftAbs, Step, metropolis_test,
+    Algorithm, Factorisation, Fisher, Metric, Phase, Smmala, SoftAbs, Step, metropolis_test,
 };
 use bnn_mcmc::targets::{FisherTarget, HessTarget, Point, Tempered};
 use bnn_mcmc::testing::{
-    ConjugateRegression, GaussianTarget, Invariance, InvarianceReport, Noise, gradient_error,
-    hessian_error,
+    GaussianTarget, Invariance, InvarianceReport, gradient_error, hessian_error,
 };
-use ndarray::{Array1, Array2};
+use ndarray::Array2;
 
-/// A target with exact draws and second derivatives.
-trait Exact: HessTarget + FisherTarget {
-    fn draw(&self, rng: &mut ChainRng, q: &mut [f64]);
-}
-
-impl Exact for GaussianTarget {
-    fn draw(&self, rng: &mut ChainRng, q: &mut [f64]) {
-        self.draw(rng, q);
-    }
-}
+use crate::by_hand::{ByHand, Transition};
+use crate::fixtures::{Exact, Funnel, correlated, regression, regression_data};
 
 macro_rules! second_derivatives {
     ($target:ty, |$q:ident| $hessian:expr, $fisher:expr) => {
@@ -41,31 +32,6 @@ macro_rules! second_derivatives {
     };
 }
 
-/// v ~ N(0, 1), and two coordinates ~ N(0, e^v): a funnel.
-struct Funnel;
-
-impl Target for Funnel {
-    type Workspace = ();
-    fn dim(&self) -> usize {
-        3
-    }
-    fn workspace(&self) {}
-    fn log_density(&self, q: &[f64], _: &mut ()) -> LogDensity {
-        let squares = q[1] * q[1] + q[2] * q[2];
-        LogDensity::from(-0.5 * q[0] * q[0] - q[0] - 0.5 * squares * (-q[0]).exp())
-    }
-}
-
-impl GradTarget for Funnel {
-    fn log_density_grad(&self, q: &[f64], grad: &mut [f64], ws: &mut ()) -> LogDensity {
-        let precision = (-q[0]).exp();
-        grad[0] = -q[0] - 1.0 + 0.5 * (q[1] * q[1] + q[2] * q[2]) * precision;
-        grad[1] = -q[1] * precision;
-        grad[2] = -q[2] * precision;
-        self.log_density(q, ws)
-    }
-}
-
 second_derivatives!(
     Funnel,
     |q| {
@@ -75,15 +41,6 @@ second_derivatives!(
     },
     [2.0, 0.0, 0.0, 0.0, (-q[0]).exp(), 0.0, 0.0, 0.0, (-q[0]).exp()]
 );
-
-impl Exact for Funnel {
-    fn draw(&self, rng: &mut ChainRng, q: &mut [f64]) {
-        q[0] = rng.normal();
-        let sd = (0.5 * q[0]).exp();
-        q[1] = sd * rng.normal();
-        q[2] = sd * rng.normal();
-    }
-}
 
 /// x ~ N(0, 1), y ~ N(B (x^2 - 1), S^2): a banana, whose Hessian is indefinite on its inner side.
 struct Banana;
@@ -138,7 +95,10 @@ impl Exact for Banana {
     }
 }
 
-fn test<'t, T: Exact, A: Algorithm<&'t T>>(target: &'t T, algorithm: &A) -> InvarianceReport {
+fn test<'t, T: Exact + HessTarget + FisherTarget, A: Algorithm<&'t T>>(
+    target: &'t T,
+    algorithm: &A,
+) -> InvarianceReport {
     let setup = Invariance { steps: 8, ..Invariance::default() };
     setup.run(target, algorithm, |rng, q| target.draw(rng, q)).unwrap()
 }
@@ -153,7 +113,7 @@ fn second_derivatives_of_the_test_targets() {
 
 #[test]
 fn both_metrics_leave_curved_targets_unchanged() {
-    fn check<T: Exact>(name: &str, target: &T, step_sizes: [f64; 2]) {
+    fn check<T: Exact + HessTarget + FisherTarget>(name: &str, target: &T, step_sizes: [f64; 2]) {
         for step_size in step_sizes {
             for alpha in [1e6, 1.0] {
                 let metric = SoftAbs { alpha };
@@ -166,33 +126,14 @@ fn both_metrics_leave_curved_targets_unchanged() {
     }
     check("the funnel", &Funnel, [0.4, 1.0]);
     check("the banana", &Banana, [0.4, 1.0]);
-    let covariance = [1.0, 0.6, 0.2, 0.6, 2.0, -0.3, 0.2, -0.3, 0.5];
-    let normal = GaussianTarget::new(vec![1.0, -0.5, 0.0], &covariance).unwrap();
-    check("a normal", &normal, [0.5, 1.2]);
-}
-
-fn regression_data() -> (Array2<f64>, Array1<f64>) {
-    let x = Array2::from_shape_fn((12, 2), |(i, j)| ((i * (j + 2)) as f64 * 0.7).sin());
-    let y = Array1::from_shape_fn(12, |i| x[(i, 0)] - 0.5 + 0.4 * (i as f64 * 2.3).cos());
-    (x, y)
-}
-
-fn regression() -> (Posterior<Linear, Gaussian>, ConjugateRegression) {
-    let (x, y) = regression_data();
-    let noise = Noise::InverseGamma { shape: 2.0, scale: 0.5 };
-    let exact = ConjugateRegression::new(x.view(), y.view(), 0.5, noise).unwrap();
-    let data = Dataset::regression(x, y).unwrap();
-    let priors = Priors::all(Normal::new(0.0, 0.5).unwrap())
-        .with("log_noise_variance", LogInverseGamma::new(2.0, 0.5).unwrap());
-    let model = Linear::new(2, 1).unwrap();
-    (Posterior::new(model, Gaussian::sampled(), &data, priors).unwrap(), exact)
+    check("a normal", &correlated(), [0.5, 1.2]);
 }
 
 /// Posteriors with exact draws whose curvature varies: a regression with sampled noise, and at
 /// beta = 0 the hierarchical prior of a network.
 #[test]
 fn posteriors_are_left_unchanged() {
-    let (posterior, exact) = regression();
+    let (exact, posterior) = regression(12);
     let setup = Invariance { steps: 10, ..Invariance::default() };
     let draw = |rng: &mut ChainRng, q: &mut [f64]| exact.draw(rng, q);
     let soft = Smmala { step_size: 0.8, ..Smmala::new(SoftAbs { alpha: 1e3 }) };
@@ -203,7 +144,7 @@ fn posteriors_are_left_unchanged() {
         assert!(report.passes() && (0.15..0.99).contains(&report.accept_rate), "{report}");
     }
 
-    let (x, y) = regression_data();
+    let (x, y) = regression_data(12);
     let data = Dataset::regression(x, y).unwrap();
     let priors = Priors::all(Normal::new(0.0, 0.5).unwrap()).hierarchical(
         "w*",
@@ -308,32 +249,21 @@ impl<M> Plain<M> {
     }
 }
 
-struct PlainKernel<M>(Plain<M>);
+impl<T: GradTarget, M: Metric<T>> Transition<T> for Plain<M> {
+    type Memory = ();
+    fn memory(&self, _: &T) {}
 
-impl<T: GradTarget, M: Metric<T>> Algorithm<T> for Plain<M> {
-    type Kernel = PlainKernel<M>;
-    fn name(&self) -> String {
-        "Plain".into()
-    }
-    fn kernel(&self, _: &T, _: &ChainRng) -> Result<PlainKernel<M>, Error> {
-        Ok(PlainKernel(self.clone()))
-    }
-}
-
-impl<T: GradTarget, M: Metric<T>> Kernel<T> for PlainKernel<M> {
-    type State = ();
-    fn state(&self) {}
-    fn restore(&mut self, (): ()) {}
     fn step(
-        &mut self,
+        &self,
+        _: &mut (),
         target: &T,
         current: &mut Point,
         ws: &mut T::Workspace,
         rng: &mut ChainRng,
     ) -> Step {
-        let (eps, mistake) = (self.0.step_size, self.0.mistake);
+        let (eps, mistake) = (self.step_size, self.mistake);
         let old = current.eval_grad(target, ws).total();
-        let here = self.0.local(target, current.q(), ws);
+        let here = self.local(target, current.q(), ws);
         let z: Vec<f64> = (0..target.dim()).map(|_| rng.normal()).collect();
         let inverse = |s: f64| 1.0 / s;
         let noise = here.apply(|s| 1.0 / s.sqrt(), &z);
@@ -346,7 +276,7 @@ impl<T: GradTarget, M: Metric<T>> Kernel<T> for PlainKernel<M> {
             }
         });
         let new = proposal.eval_grad(target, ws).total();
-        let there = self.0.local(target, proposal.q(), ws);
+        let there = self.local(target, proposal.q(), ws);
         // log N(to; from + eps^2/2 drift, eps^2 G^-1), up to a constant.
         let density = |to: &Point, from: &Point, drift: &[f64], local: &Local| {
             let u: Vec<f64> = (0..drift.len())
@@ -375,8 +305,9 @@ impl<T: GradTarget, M: Metric<T>> Kernel<T> for PlainKernel<M> {
 fn sabotaged_copies_fail_with_both_metrics_and_the_same_code_without_a_mistake_passes() {
     use Mistake::*;
     fn check<M: Metric<&'static Funnel>>(name: &str, metric: M) {
-        let run =
-            |mistake| test(&Funnel, &Plain { metric: metric.clone(), step_size: 0.8, mistake });
+        let run = |mistake| {
+            test(&Funnel, &ByHand(Plain { metric: metric.clone(), step_size: 0.8, mistake }))
+        };
         let right = run(Nothing);
         assert!(right.passes(), "{name}: {right}");
         let mistakes =
@@ -393,7 +324,7 @@ fn sabotaged_copies_fail_with_both_metrics_and_the_same_code_without_a_mistake_p
 /// Means and standard deviations of the exact posterior of a regression, with learnt step sizes.
 #[test]
 fn the_exact_posterior_of_a_regression() {
-    let (posterior, exact) = regression();
+    let (exact, posterior) = regression(12);
     fn run<M>(posterior: &Posterior<Linear, Gaussian>, smmala: Smmala<M>) -> Draws
     where
         M: for<'t> Metric<&'t Posterior<Linear, Gaussian>>,
@@ -602,7 +533,7 @@ fn wrong_settings_are_named() {
             Ok(())
         }
     }
-    let (x, y) = regression_data();
+    let (x, y) = regression_data(12);
     let data = Dataset::regression(x, y).unwrap();
     let priors = Priors::all(Normal::new(0.0, 1.0).unwrap()).with("b1", Own);
     let model = Mlp::new(&[2, 2, 1], Activation::Tanh).unwrap();

@@ -7,7 +7,6 @@
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::{Duration, Instant};
 
 use bnn_mcmc::prelude::*;
@@ -17,6 +16,8 @@ use bnn_mcmc::testing::GaussianTarget;
 use proptest::prelude::*;
 use rand::RngCore;
 use serde::{Deserialize, Serialize};
+
+use crate::stopping::Stopping;
 
 fn gaussian() -> GaussianTarget {
     GaussianTarget::new(vec![1.0, -2.0], &[1.0, 0.6, 0.6, 2.0]).unwrap()
@@ -70,44 +71,6 @@ impl Files {
     }
 }
 
-/// Asks for a stop at its n-th evaluation, wherever in a round that is.
-struct Stopping<T> {
-    inner: T,
-    left: AtomicI64,
-    stop: StopHandle,
-}
-
-impl<T> Stopping<T> {
-    fn count(&self) {
-        if self.left.fetch_sub(1, Ordering::Relaxed) == 0 {
-            self.stop.stop();
-        }
-    }
-}
-
-impl<T: Target> Target for Stopping<T> {
-    type Workspace = T::Workspace;
-    fn dim(&self) -> usize {
-        self.inner.dim()
-    }
-    fn workspace(&self) -> Self::Workspace {
-        self.inner.workspace()
-    }
-    fn log_density(&self, q: &[f64], ws: &mut Self::Workspace) -> LogDensity {
-        self.count();
-        self.inner.log_density(q, ws)
-    }
-}
-
-impl<T: GradTarget> GradTarget for Stopping<T> {
-    fn log_density_grad(&self, q: &[f64], g: &mut [f64], ws: &mut T::Workspace) -> LogDensity {
-        self.count();
-        // Not the bits of `log_density`, as in targets that compute both ways on their own.
-        let density = self.inner.log_density_grad(q, g, ws);
-        LogDensity { likelihood: density.likelihood * (1.0 + 1e-7), ..density }
-    }
-}
-
 /// A box that holds all starting points and cuts off much of the target.
 impl BoxSupport for Stopping<GaussianTarget> {
     fn bounds(&self, lower: &mut [f64], upper: &mut [f64]) -> Result<(), Error> {
@@ -126,7 +89,7 @@ where
     let mut rng = ChainRng::new(seed, 0);
     let run = |left, checkpoint: Option<(PathBuf, Every)>, threads| {
         let stop = StopHandle::new();
-        let target = Stopping { inner: gaussian(), left: AtomicI64::new(left), stop: stop.clone() };
+        let target = Stopping::new(gaussian(), left, &stop, 1e-7);
         let sampler = Sampler::new(&target, algorithm.clone())
             .chains(3)
             .warmup(300)

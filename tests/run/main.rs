@@ -6,3 +6,4 @@ mod interrupted;
 mod optimise;
 mod recorders;
 mod sampler_loop;
+mod stopping;

@@ -4,7 +4,7 @@
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use approx::assert_relative_eq;
@@ -16,6 +16,8 @@ use bnn_mcmc::sampler::Algorithm;
 use bnn_mcmc::testing::GaussianTarget;
 use ndarray::{Array1, Array2, ArrayView2, Axis, array, s};
 use rand::RngCore;
+
+use crate::stopping::Stopping;
 
 /// Three classes, and a network with 21 weights.
 fn classes() -> (Posterior<Mlp, Categorical>, Dataset) {
@@ -317,45 +319,6 @@ fn streamed_moments_are_those_of_the_draws() {
     assert_eq!((moments.noise_variance, moments.total_sd()), (None, None));
 }
 
-/// Asks for a stop at its n-th evaluation, wherever in a round that is.
-struct Stopping<T> {
-    inner: T,
-    left: AtomicI64,
-    stop: StopHandle,
-}
-
-impl<T> Stopping<T> {
-    fn count(&self) {
-        if self.left.fetch_sub(1, Ordering::Relaxed) == 0 {
-            self.stop.stop();
-        }
-    }
-}
-
-impl<T: Target> Target for Stopping<T> {
-    type Workspace = T::Workspace;
-    fn dim(&self) -> usize {
-        self.inner.dim()
-    }
-    fn workspace(&self) -> Self::Workspace {
-        self.inner.workspace()
-    }
-    fn log_density(&self, q: &[f64], ws: &mut Self::Workspace) -> LogDensity {
-        self.count();
-        self.inner.log_density(q, ws)
-    }
-    fn layout(&self) -> bnn_mcmc::layout::Layout {
-        self.inner.layout()
-    }
-}
-
-impl<T: GradTarget> GradTarget for Stopping<T> {
-    fn log_density_grad(&self, q: &[f64], g: &mut [f64], ws: &mut T::Workspace) -> LogDensity {
-        self.count();
-        self.inner.log_density_grad(q, g, ws)
-    }
-}
-
 #[test]
 fn records_do_not_depend_on_stops_resumes_and_threads() {
     let (posterior, data) = classes();
@@ -373,7 +336,7 @@ fn records_do_not_depend_on_stops_resumes_and_threads() {
     let run = |left, on_disk: &OnDisk, checkpoint: Option<(PathBuf, Every)>, threads| {
         let stop = StopHandle::new();
         let inner = posterior.clone();
-        let target = Stopping { inner, left: AtomicI64::new(left), stop: stop.clone() };
+        let target = Stopping::new(inner, left, &stop, 0.0);
         let sampler = Sampler::new(&target, Mala::default())
             .chains(3)
             .warmup(40)
