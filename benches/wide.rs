@@ -78,11 +78,11 @@ fn main() -> Result<(), bnn_mcmc::Error> {
     for size in [32, 64, 128, 256, 512] {
         let rows: Vec<usize> = (0..size).map(|i| i * 37 % ROWS).collect();
         let seconds = median_seconds(15, || {
-            black_box(single.minibatch_grad(&rows, black_box(&q), &mut grad, &mut ws));
+            black_box(single.minibatch_grad_at(1.0, &rows, black_box(&q), &mut grad, &mut ws));
         });
         report(&format!("f32, {size} rows"), size, seconds);
         criterion.bench_function(&format!("wide/f32/{size}"), |b| {
-            b.iter(|| single.minibatch_grad(&rows, black_box(&q), &mut grad, &mut ws));
+            b.iter(|| single.minibatch_grad_at(1.0, &rows, black_box(&q), &mut grad, &mut ws));
         });
     }
     let seconds = median_seconds(9, || {

@@ -369,8 +369,8 @@ mod tests {
         let rows: Vec<usize> = (0..700).collect();
         for size in [600, 65, 64, 3, 700] {
             let rows = &rows[700 - size..];
-            let found = single.minibatch_grad(rows, &q, &mut grad, &mut ws);
-            let expected = exact.minibatch_grad(rows, &q, &mut grad_exact, &mut ws_exact);
+            let found = single.minibatch_grad_at(1.0, rows, &q, &mut grad, &mut ws);
+            let expected = exact.minibatch_grad_at(1.0, rows, &q, &mut grad_exact, &mut ws_exact);
             approx::assert_relative_eq!(found.total(), expected.total(), max_relative = 1e-6);
             assert!(distance(&grad, &grad_exact) < 1e-6, "{size}");
         }

@@ -1,4 +1,4 @@
-//! The likelihood of a posterior without its prior, and the posterior's tempered minibatches.
+//! The likelihood of a posterior without its prior.
 
 use super::{Posterior, PosteriorWorkspace};
 use crate::Error;
@@ -6,7 +6,7 @@ use crate::layout::Layout;
 use crate::likelihood::Likelihood;
 use crate::model::Model;
 use crate::rng::ChainRng;
-use crate::targets::{GradTarget, LogDensity, MinibatchTarget, PowerMinibatchTarget, Target};
+use crate::targets::{GradTarget, LogDensity, MinibatchTarget, Target};
 
 /// The log likelihood of a posterior as a function of q, log p(q) left out: what an
 /// [optimiser](crate::optimise) climbs for a maximum-likelihood fit.
@@ -58,6 +58,26 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
     }
 }
 
+impl<M: Model, L: Likelihood> LogLikelihood<'_, M, L> {
+    /// The estimates by `rows` at `K` positions, with beta times their gradients.
+    fn minibatch_grads_at<const K: usize>(
+        &self,
+        beta: f64,
+        rows: &[usize],
+        q: [&[f64]; K],
+        mut grad: [&mut [f64]; K],
+        ws: &mut PosteriorWorkspace<M::Workspace>,
+    ) -> [LogDensity; K] {
+        let clear = |grad: &mut [&mut [f64]; K]| grad.iter_mut().for_each(|grad| grad.fill(0.0));
+        clear(&mut grad);
+        let likelihood = self.posterior.add_minibatch_grads(beta, rows, q, &mut grad, ws);
+        if beta == 0.0 {
+            clear(&mut grad); // also where the likelihood's is not finite
+        }
+        likelihood.map(|likelihood| LogDensity::new(likelihood, 0.0))
+    }
+}
+
 impl<M: Model, L: Likelihood> Target for LogLikelihood<'_, M, L> {
     type Workspace = PosteriorWorkspace<M::Workspace>;
 
@@ -104,32 +124,6 @@ impl<M: Model, L: Likelihood> MinibatchTarget for LogLikelihood<'_, M, L> {
         self.posterior.n_obs()
     }
 
-    fn minibatch_grad(
-        &self,
-        rows: &[usize],
-        q: &[f64],
-        grad: &mut [f64],
-        ws: &mut Self::Workspace,
-    ) -> LogDensity {
-        grad.fill(0.0);
-        let [likelihood] = self.posterior.add_minibatch_grads(1.0, rows, [q], &mut [grad], ws);
-        LogDensity::new(likelihood, 0.0)
-    }
-
-    fn minibatch_grad_pair(
-        &self,
-        rows: &[usize],
-        q: [&[f64]; 2],
-        mut grad: [&mut [f64]; 2],
-        ws: &mut Self::Workspace,
-    ) -> [LogDensity; 2] {
-        grad.iter_mut().for_each(|grad| grad.fill(0.0));
-        let likelihood = self.posterior.add_minibatch_grads(1.0, rows, q, &mut grad, ws);
-        likelihood.map(|likelihood| LogDensity::new(likelihood, 0.0))
-    }
-}
-
-impl<M: Model, L: Likelihood> PowerMinibatchTarget for Posterior<M, L> {
     fn minibatch_grad_at(
         &self,
         beta: f64,

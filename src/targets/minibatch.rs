@@ -1,17 +1,14 @@
 //! Gradients from a part of the data.
 
-use super::{
-    Conditioned, ConditionedWorkspace, GradTarget, LogDensity, PowerGradTarget, PowerTarget,
-    Tempered,
-};
+use super::{Conditioned, ConditionedWorkspace, GradTarget, LogDensity, PowerGradTarget, Tempered};
 use crate::Error;
 
 /// A target whose likelihood is a product over rows of data.
 ///
-/// With N rows of data, of which the minibatch b has |b|,
+/// With N rows of data, of which the minibatch b has |b|, and the likelihood to the power beta,
 ///
 /// ```text
-/// estimate(q) = N/|b| sum_{i in b} ell_i(q) + log p(q)
+/// estimate(q) = beta N/|b| sum_{i in b} ell_i(q) + log p(q)
 /// ```
 ///
 /// If b is a uniformly random choice of rows, the mean of the estimate and of its gradient over b are
@@ -20,57 +17,22 @@ use crate::Error;
 /// kernels that do take them sample is in their documentation; see
 /// [`GradSource`](crate::sampler::GradSource).
 ///
-/// A [`PowerMinibatchTarget`] takes the likelihood to a power, which makes its [tempered](Tempered)
-/// views minibatch targets; [conditioned](Conditioned) views are, whatever they are views of.
+/// Views of a minibatch target are minibatch targets, too: its [tempered](Tempered) and its
+/// [conditioned](Conditioned) forms.
 pub trait MinibatchTarget: GradTarget {
     /// N, the number of rows.
     fn n_obs(&self) -> usize;
 
-    /// Overwrites `grad` (as long as q) with the gradient of the estimate by `rows`, and returns the
-    /// estimate: its `likelihood` is N/|b| sum_{i in b} ell_i(q), its `prior` is exact.
+    /// Overwrites `grad` (as long as q) with the gradient of the estimate by `rows` at the power
+    /// `beta`, and returns both parts of the estimate: the `likelihood` is N/|b| sum_{i in b} ell_i(q),
+    /// without beta, and the `prior` is exact.
     ///
     /// `rows` are at least one, all below [`n_obs`](Self::n_obs). All of them once, in ascending
-    /// order, give the value and gradient of [`log_density_grad`](GradTarget::log_density_grad).
+    /// order, give at beta = 1 the value and gradient of
+    /// [`log_density_grad`](GradTarget::log_density_grad). At beta = 0 the likelihood does not enter
+    /// the gradient, whatever its value.
     /// Must not allocate, except at the first call on a workspace. The first call on a
     /// [`Posterior`](super::Posterior) copies its data, in an order that suits this, and keeps the copy.
-    fn minibatch_grad(
-        &self,
-        rows: &[usize],
-        q: &[f64],
-        grad: &mut [f64],
-        ws: &mut Self::Workspace,
-    ) -> LogDensity;
-
-    /// As [`minibatch_grad`](Self::minibatch_grad), at two positions: what control variates need.
-    ///
-    /// By default two calls. [`Posterior`](super::Posterior) fetches each row once.
-    fn minibatch_grad_pair(
-        &self,
-        rows: &[usize],
-        q: [&[f64]; 2],
-        grad: [&mut [f64]; 2],
-        ws: &mut Self::Workspace,
-    ) -> [LogDensity; 2] {
-        let [first, second] = grad;
-        [self.minibatch_grad(rows, q[0], first, ws), self.minibatch_grad(rows, q[1], second, ws)]
-    }
-
-    /// Whether gradients at a fixed position can be kept, as control variates do; an error that says why
-    /// not. [`ControlVariates`](crate::sampler::ControlVariates) ask once.
-    fn check_control_variates(&self) -> Result<(), Error> {
-        Ok(())
-    }
-}
-
-/// A [`MinibatchTarget`] with the gradients of its tempered estimates,
-///
-/// ```text
-/// beta N/|b| sum_{i in b} ell_i(q) + log p(q)
-/// ```
-pub trait PowerMinibatchTarget: PowerGradTarget + MinibatchTarget {
-    /// Overwrites `grad` with the gradient of the tempered estimate by `rows`, and returns both parts,
-    /// as [`minibatch_grad`](MinibatchTarget::minibatch_grad) does. The returned value's own `beta` is
-    /// 1. At beta = 0 the likelihood does not enter the gradient, whatever its value.
     fn minibatch_grad_at(
         &self,
         beta: f64,
@@ -80,7 +42,9 @@ pub trait PowerMinibatchTarget: PowerGradTarget + MinibatchTarget {
         ws: &mut Self::Workspace,
     ) -> LogDensity;
 
-    /// As [`minibatch_grad_at`](Self::minibatch_grad_at), at two positions. By default two calls.
+    /// As [`minibatch_grad_at`](Self::minibatch_grad_at), at two positions: what control variates need.
+    ///
+    /// By default two calls. [`Posterior`](super::Posterior) fetches each row once.
     fn minibatch_grad_pair_at(
         &self,
         beta: f64,
@@ -95,36 +59,18 @@ pub trait PowerMinibatchTarget: PowerGradTarget + MinibatchTarget {
             self.minibatch_grad_at(beta, rows, q[1], second, ws),
         ]
     }
+
+    /// Whether gradients at a fixed position can be kept, as control variates do; an error that says why
+    /// not. [`ControlVariates`](crate::sampler::ControlVariates) ask once.
+    fn check_control_variates(&self) -> Result<(), Error> {
+        Ok(())
+    }
 }
 
 impl<T: MinibatchTarget> MinibatchTarget for &T {
     fn n_obs(&self) -> usize {
         (**self).n_obs()
     }
-    fn minibatch_grad(
-        &self,
-        rows: &[usize],
-        q: &[f64],
-        grad: &mut [f64],
-        ws: &mut Self::Workspace,
-    ) -> LogDensity {
-        (**self).minibatch_grad(rows, q, grad, ws)
-    }
-    fn minibatch_grad_pair(
-        &self,
-        rows: &[usize],
-        q: [&[f64]; 2],
-        grad: [&mut [f64]; 2],
-        ws: &mut Self::Workspace,
-    ) -> [LogDensity; 2] {
-        (**self).minibatch_grad_pair(rows, q, grad, ws)
-    }
-    fn check_control_variates(&self) -> Result<(), Error> {
-        (**self).check_control_variates()
-    }
-}
-
-impl<T: PowerMinibatchTarget> PowerMinibatchTarget for &T {
     fn minibatch_grad_at(
         &self,
         beta: f64,
@@ -145,32 +91,39 @@ impl<T: PowerMinibatchTarget> PowerMinibatchTarget for &T {
     ) -> [LogDensity; 2] {
         (**self).minibatch_grad_pair_at(beta, rows, q, grad, ws)
     }
+    fn check_control_variates(&self) -> Result<(), Error> {
+        (**self).check_control_variates()
+    }
 }
 
-impl<T: PowerMinibatchTarget + PowerTarget> MinibatchTarget for Tempered<T> {
+/// The powers multiply: `beta` is one of this target, which is tempered already.
+impl<T: MinibatchTarget + PowerGradTarget> MinibatchTarget for Tempered<T> {
     fn n_obs(&self) -> usize {
         self.base().n_obs()
     }
-    fn minibatch_grad(
+    fn minibatch_grad_at(
         &self,
+        beta: f64,
         rows: &[usize],
         q: &[f64],
         grad: &mut [f64],
         ws: &mut Self::Workspace,
     ) -> LogDensity {
-        let beta = self.beta();
-        LogDensity { beta, ..self.base().minibatch_grad_at(beta, rows, q, grad, ws) }
+        let own = self.beta();
+        let estimate = self.base().minibatch_grad_at(beta * own, rows, q, grad, ws);
+        LogDensity { beta: own, ..estimate }
     }
-    fn minibatch_grad_pair(
+    fn minibatch_grad_pair_at(
         &self,
+        beta: f64,
         rows: &[usize],
         q: [&[f64]; 2],
         grad: [&mut [f64]; 2],
         ws: &mut Self::Workspace,
     ) -> [LogDensity; 2] {
-        let beta = self.beta();
-        let estimates = self.base().minibatch_grad_pair_at(beta, rows, q, grad, ws);
-        estimates.map(|estimate| LogDensity { beta, ..estimate })
+        let own = self.beta();
+        let estimates = self.base().minibatch_grad_pair_at(beta * own, rows, q, grad, ws);
+        estimates.map(|estimate| LogDensity { beta: own, ..estimate })
     }
     fn check_control_variates(&self) -> Result<(), Error> {
         self.base().check_control_variates()
@@ -182,15 +135,16 @@ impl<T: MinibatchTarget> MinibatchTarget for Conditioned<T> {
     fn n_obs(&self) -> usize {
         self.base().n_obs()
     }
-    fn minibatch_grad(
+    fn minibatch_grad_at(
         &self,
+        beta: f64,
         rows: &[usize],
         q: &[f64],
         grad: &mut [f64],
         ws: &mut ConditionedWorkspace<T::Workspace>,
     ) -> LogDensity {
         let (q, full_grad, base) = self.full(q, ws);
-        let estimate = self.base().minibatch_grad(rows, q, full_grad, base);
+        let estimate = self.base().minibatch_grad_at(beta, rows, q, full_grad, base);
         self.gather_scratch(ws, grad);
         estimate
     }

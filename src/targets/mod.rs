@@ -38,7 +38,7 @@ pub use capabilities::{
 };
 pub use conditioned::Conditioned;
 pub(crate) use conditioned::ConditionedWorkspace;
-pub use minibatch::{MinibatchTarget, PowerMinibatchTarget};
+pub use minibatch::MinibatchTarget;
 pub use point::{Cached, Point};
 pub use second_order::{FisherTarget, HessTarget};
 pub use tempered::{PowerGradTarget, PowerTarget, Tempered};

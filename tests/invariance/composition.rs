@@ -306,7 +306,14 @@ impl MinibatchTarget for Harmonic {
         Self::ROWS
     }
     /// All rows are alike: the estimate is exact, on the way that estimates take.
-    fn minibatch_grad(&self, _: &[usize], q: &[f64], grad: &mut [f64], ws: &mut ()) -> LogDensity {
+    fn minibatch_grad_at(
+        &self,
+        _: f64,
+        _: &[usize],
+        q: &[f64],
+        grad: &mut [f64],
+        ws: &mut (),
+    ) -> LogDensity {
         self.log_density_grad(q, grad, ws)
     }
 }

@@ -245,7 +245,7 @@ fn gradient_noise(
     let (q, mut ws) = (exact.mean(), posterior.workspace());
     let mut grad_of = |rows: &[usize]| {
         let mut grad = [0.0; 2];
-        posterior.minibatch_grad(rows, &q, &mut grad, &mut ws);
+        posterior.minibatch_grad_at(1.0, rows, &q, &mut grad, &mut ws);
         grad
     };
     let all: Vec<usize> = (0..60).collect();
@@ -480,7 +480,14 @@ impl MinibatchTarget for Hostile {
     fn n_obs(&self) -> usize {
         10
     }
-    fn minibatch_grad(&self, _: &[usize], q: &[f64], g: &mut [f64], ws: &mut ()) -> LogDensity {
+    fn minibatch_grad_at(
+        &self,
+        _: f64,
+        _: &[usize],
+        q: &[f64],
+        g: &mut [f64],
+        ws: &mut (),
+    ) -> LogDensity {
         self.log_density_grad(q, g, ws)
     }
 }

@@ -77,7 +77,7 @@ fn with_workspaces<T: MinibatchTarget>(
     let mut grad = vec![0.0; q.len()];
     let density = target.log_density_grad(&q, &mut grad, &mut workspace());
     check(
-        &|rows, q, grad| target.minibatch_grad(rows, q, grad, &mut workspace()),
+        &|rows, q, grad| target.minibatch_grad_at(1.0, rows, q, grad, &mut workspace()),
         &Full { q, density, grad },
     );
 }
@@ -232,14 +232,18 @@ fn a_pair_is_two_gradients() {
         }
     };
     check(
-        &|rows, q, grad| posterior.minibatch_grad_pair(rows, q, grad, &mut posterior.workspace()),
-        &|rows, q, grad| posterior.minibatch_grad(rows, q, grad, &mut posterior.workspace()),
+        &|rows, q, grad| {
+            posterior.minibatch_grad_pair_at(1.0, rows, q, grad, &mut posterior.workspace())
+        },
+        &|rows, q, grad| {
+            posterior.minibatch_grad_at(1.0, rows, q, grad, &mut posterior.workspace())
+        },
     );
     for beta in [0.0, 0.3] {
         let view = Tempered::new(&posterior, beta).unwrap();
         check(
-            &|rows, q, grad| view.minibatch_grad_pair(rows, q, grad, &mut view.workspace()),
-            &|rows, q, grad| view.minibatch_grad(rows, q, grad, &mut view.workspace()),
+            &|rows, q, grad| view.minibatch_grad_pair_at(1.0, rows, q, grad, &mut view.workspace()),
+            &|rows, q, grad| view.minibatch_grad_at(1.0, rows, q, grad, &mut view.workspace()),
         );
     }
     // The likelihood knows no box.
@@ -248,10 +252,11 @@ fn a_pair_is_two_gradients() {
     for q in positions {
         let mut grads = [[f64::NAN; 3]; 2];
         let both = grads.each_mut().map(|g| &mut g[..]);
-        let estimates = likelihood.minibatch_grad_pair(&rows, [&q[0], &q[1]], both, &mut ws);
+        let estimates =
+            likelihood.minibatch_grad_pair_at(1.0, &rows, [&q[0], &q[1]], both, &mut ws);
         for k in 0..2 {
             let mut grad = [f64::NAN; 3];
-            let single = likelihood.minibatch_grad(&rows, &q[k], &mut grad, &mut ws);
+            let single = likelihood.minibatch_grad_at(1.0, &rows, &q[k], &mut grad, &mut ws);
             assert_eq!((single, grad), (estimates[k], grads[k]));
             assert!(single.is_finite());
         }

@@ -400,7 +400,14 @@ impl bnn_mcmc::targets::MinibatchTarget for Cliff {
     fn n_obs(&self) -> usize {
         10
     }
-    fn minibatch_grad(&self, _: &[usize], q: &[f64], grad: &mut [f64], ws: &mut ()) -> LogDensity {
+    fn minibatch_grad_at(
+        &self,
+        _: f64,
+        _: &[usize],
+        q: &[f64],
+        grad: &mut [f64],
+        ws: &mut (),
+    ) -> LogDensity {
         self.log_density_grad(q, grad, ws)
     }
 }

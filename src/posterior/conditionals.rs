@@ -1,0 +1,91 @@
+//! What the priors offer to kernels that need more than a density: the conditional of the noise,
+//! Gaussian priors, bounds.
+
+use super::Posterior;
+use crate::Error;
+use crate::likelihood::{Gaussian, Likelihood};
+use crate::model::Model;
+use crate::prior::{BlockPrior, Family};
+use crate::targets::{BoxSupport, GaussianReference, NoiseConditional, NoiseParameters};
+
+impl<M: Model> NoiseConditional for Posterior<M, Gaussian> {
+    fn noise_parameters(&self) -> Result<NoiseParameters, Error> {
+        let name = "log_noise_variance";
+        let coordinate = self.layout.try_range(name)?.start;
+        let own = |b: &&BlockPrior| b.name == name && b.parent().is_none();
+        let prior = self.priors.iter().find(own).map(|b| b.family(&[]));
+        let Some(Family::LogInverseGamma { shape, scale }) = prior else {
+            return Err(Error::Prior {
+                problem: format!(
+                    "the prior of `{name}` must be LogInverseGamma for a Gibbs update"
+                ),
+                known: self.layout.block_names(),
+            });
+        };
+        let values = (self.y.rows() * self.y.columns()) as f64;
+        Ok(NoiseParameters { coordinate, values, shape, scale, beta: 1.0 })
+    }
+
+    fn squared_error(&self, q: &[f64], ws: &mut Self::Workspace) -> f64 {
+        let mut y = self.y.iter();
+        let mut sum = 0.0;
+        self.for_each_output(q, &self.x, ws, |_, out| {
+            if let Some(y) = y.next() {
+                sum += Gaussian::squared_error(out.as_tile(), y);
+            }
+        });
+        sum
+    }
+}
+
+impl<M: Model, L: Likelihood> GaussianReference for Posterior<M, L> {
+    fn gaussian_reference(
+        &self,
+        moving: &[usize],
+        q: &[f64],
+        mean: &mut [f64],
+        sd: &mut [f64],
+        _ws: &mut Self::Workspace,
+    ) -> Result<(), Error> {
+        // Both the blocks and the moving coordinates are in ascending order.
+        let mut rest = 0;
+        for block in &self.priors {
+            let first = rest;
+            while rest < moving.len() && block.range.contains(&moving[rest]) {
+                rest += 1;
+            }
+            if first == rest {
+                continue;
+            }
+            let problem = |problem: &str| Error::Prior {
+                problem: format!("the prior of block `{}` {problem}", block.name),
+                known: self.layout.block_names(),
+            };
+            if block.parent().is_some_and(|parent| moving.binary_search(&parent).is_ok()) {
+                let what =
+                    "depends on another block that moves with it: use OnBlocks on one of them";
+                return Err(problem(what));
+            }
+            let Family::Normal { mean: m, sd: s } = block.family(q) else {
+                let what = "is not normal: use OnBlocks on the blocks whose prior is";
+                return Err(problem(what));
+            };
+            mean[first..rest].fill(m);
+            sd[first..rest].fill(s);
+        }
+        Ok(())
+    }
+}
+
+impl<M: Model, L: Likelihood> BoxSupport for Posterior<M, L> {
+    /// Those of [`Uniform`](crate::prior::Uniform) priors, and of a prior of your own whose
+    /// [`family`](crate::prior::Prior::family) is uniform; none for all others.
+    fn bounds(&self, lower: &mut [f64], upper: &mut [f64]) -> Result<(), Error> {
+        for block in &self.priors {
+            let (low, high) = block.bounds();
+            lower[block.range.clone()].fill(low);
+            upper[block.range.clone()].fill(high);
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,130 @@
+//! Gradient descent on the training error, from which Langevin-gradient proposals start.
+
+use std::iter::once;
+
+use super::{Posterior, PosteriorWorkspace};
+use crate::Error;
+use crate::engine::{Tile, TileMut, TileStorage, padded};
+use crate::likelihood::Likelihood;
+use crate::model::Model;
+use crate::targets::{Descent, DescentRule, Objective, Pass};
+
+/// Scratch memory of gradient descent, allocated at its first use.
+#[derive(Debug)]
+pub(super) struct DescentScratch {
+    direction: Vec<f64>,
+    /// The gradient of the log prior; stays zero where it is no part of the objective.
+    prior: Vec<f64>,
+    /// One row of inputs and of the response, as tiles.
+    x: TileStorage,
+    y: TileStorage,
+}
+
+impl<M: Model, L: Likelihood> Posterior<M, L> {
+    /// Adds the descent direction of one tile of x and as many rows of `y` (minus the objective's
+    /// gradient, without the prior's) to `grad`.
+    fn add_direction<'y>(
+        &self,
+        objective: Objective,
+        x: Tile,
+        y: &mut impl Iterator<Item = Tile<'y>>,
+        q: &[f64],
+        grad: &mut [f64],
+        ws: &mut PosteriorWorkspace<M::Workspace>,
+    ) {
+        match objective {
+            Objective::SquaredError => {
+                let (w, _) = self.split(q);
+                let grad_w = &mut grad[..self.n_weights];
+                self.propagate(x, y, w, grad_w, ws, |f, y, d_out| {
+                    self.likelihood.residuals(f, y, d_out);
+                });
+            }
+            Objective::LogPosterior => {
+                self.add_log_lik_grad(1.0, x, y, q, grad, ws);
+            }
+        }
+    }
+
+    /// Moves the weights of `q` along `direction`, plus `share` of the prior's gradient if that
+    /// belongs to the objective. `prior` is scratch.
+    fn descent_step(
+        &self,
+        rule: &DescentRule,
+        share: f64,
+        q: &mut [f64],
+        direction: &[f64],
+        prior: &mut [f64],
+    ) {
+        if rule.objective == Objective::LogPosterior {
+            self.prior_grad(q, prior);
+        }
+        let steps = direction.iter().zip(prior).take(self.n_weights);
+        for (q, (g, prior)) in q.iter_mut().zip(steps) {
+            *q += rule.learning_rate * (g + share * *prior);
+        }
+    }
+}
+
+impl<M: Model, L: Likelihood> Descent for Posterior<M, L> {
+    fn check_descent(&self, rule: &DescentRule) -> Result<(), Error> {
+        let zeros = vec![0.0; padded(1) * self.model.n_outputs().max(self.y.columns())];
+        let mut d_out = zeros.clone();
+        let tile = |columns: usize| Tile::new(&zeros[..padded(1) * columns], 1);
+        let outputs = self.model.n_outputs();
+        let d_out = TileMut::new(&mut d_out[..padded(1) * outputs], 1);
+        let is_real = self.likelihood.residuals(tile(outputs), tile(self.y.columns()), d_out);
+        if rule.objective == Objective::SquaredError && !is_real {
+            let allowed = "LogPosterior: the squared error needs a real response";
+            return Err(Error::argument("objective", "SquaredError", allowed));
+        }
+        Ok(())
+    }
+
+    fn moves(&self) -> Vec<bool> {
+        (0..self.layout.dim()).map(|i| i < self.n_weights).collect()
+    }
+
+    fn descend(&self, rule: &DescentRule, q: &[f64], image: &mut [f64], ws: &mut Self::Workspace) {
+        let mut scratch = ws.descent.take().unwrap_or_else(|| DescentScratch {
+            direction: vec![0.0; self.layout.dim()],
+            prior: vec![0.0; self.layout.dim()],
+            x: TileStorage::zeros(padded(1) * self.x.columns()),
+            y: TileStorage::zeros(padded(1) * self.y.columns()),
+        });
+        let DescentScratch { direction, prior, x: x_row, y: y_row } = &mut scratch;
+        image.copy_from_slice(q);
+        for _ in 0..rule.depth {
+            match rule.pass {
+                Pass::Batch => {
+                    direction.fill(0.0);
+                    let mut y = self.y.iter();
+                    for x in self.x.iter() {
+                        self.add_direction(rule.objective, x, &mut y, image, direction, ws);
+                    }
+                    self.descent_step(rule, 1.0, image, direction, prior);
+                }
+                Pass::PerRow => {
+                    let share = 1.0 / self.x.rows() as f64;
+                    let rows = |tile| (0..Tile::rows(&tile)).map(move |row| (tile, row));
+                    for (x, y) in self.x.iter().flat_map(rows).zip(self.y.iter().flat_map(rows)) {
+                        copy_row(x, x_row);
+                        copy_row(y, y_row);
+                        direction.fill(0.0);
+                        let (x, mut y) = (Tile::new(x_row, 1), once(Tile::new(y_row, 1)));
+                        self.add_direction(rule.objective, x, &mut y, image, direction, ws);
+                        self.descent_step(rule, share, image, direction, prior);
+                    }
+                }
+            }
+        }
+        ws.descent = Some(scratch);
+    }
+}
+
+/// Copies one row of a tile into the first row of a tile of its own.
+fn copy_row((tile, row): (Tile, usize), to: &mut [f64]) {
+    for (column, to) in to.chunks_exact_mut(padded(1)).enumerate() {
+        to[0] = tile.column(column)[row];
+    }
+}

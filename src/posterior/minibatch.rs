@@ -1,0 +1,102 @@
+//! Estimates of the log density and its gradient from a part of the rows.
+
+use super::{Posterior, PosteriorWorkspace};
+use crate::engine::{TILE_ROWS, TileStorage, tiles};
+use crate::likelihood::Likelihood;
+use crate::model::Model;
+use crate::targets::{LogDensity, MinibatchTarget};
+
+/// Rows of a minibatch, as tiles; allocated at its first use.
+#[derive(Debug)]
+pub(super) struct Gathered {
+    x: TileStorage,
+    y: TileStorage,
+}
+
+impl<M: Model, L: Likelihood> Posterior<M, L> {
+    /// As [`add_full_grad`](Self::add_full_grad), of N/|b| sum_b ell_i, b being `rows`, at `K` positions.
+    /// Each row is fetched once.
+    pub(super) fn add_minibatch_grads<const K: usize>(
+        &self,
+        factor: f64,
+        rows: &[usize],
+        q: [&[f64]; K],
+        grad: &mut [&mut [f64]; K],
+        ws: &mut PosteriorWorkspace<M::Workspace>,
+    ) -> [f64; K] {
+        let weight = self.x.rows() as f64 / rows.len() as f64;
+        let (tile_rows, columns) = (self.model.tile_rows(), self.y.columns());
+        let mut gathered = ws.minibatch.take().unwrap_or_else(|| Gathered {
+            x: TileStorage::zeros(tile_rows * self.x.columns()),
+            y: TileStorage::zeros(tile_rows * columns),
+        });
+        let mut likelihood = [0.0; K];
+        for rows in rows.chunks(tile_rows) {
+            let x = self.x.gather(rows, &mut gathered.x);
+            for (part, rows) in rows.chunks(TILE_ROWS).enumerate() {
+                self.y.gather(rows, &mut gathered.y[part * TILE_ROWS * columns..]);
+            }
+            for k in 0..K {
+                let mut y = tiles(&gathered.y, rows.len(), columns, TILE_ROWS);
+                let factor = factor * weight;
+                likelihood[k] += self.add_log_lik_grad(factor, x, &mut y, q[k], grad[k], ws);
+            }
+        }
+        ws.minibatch = Some(gathered);
+        likelihood.map(|likelihood| weight * likelihood)
+    }
+
+    /// The estimates by `rows` at `K` positions, with the gradients of the tempered ones.
+    fn minibatch_grads_at<const K: usize>(
+        &self,
+        beta: f64,
+        rows: &[usize],
+        q: [&[f64]; K],
+        mut grad: [&mut [f64]; K],
+        ws: &mut PosteriorWorkspace<M::Workspace>,
+    ) -> [LogDensity; K] {
+        let prior: [f64; K] = std::array::from_fn(|k| self.prior_grad(q[k], grad[k]));
+        if prior.iter().all(|prior| *prior == f64::NEG_INFINITY) {
+            return [LogDensity::OUTSIDE; K];
+        }
+        let likelihood = self.add_minibatch_grads(beta, rows, q, &mut grad, ws);
+        std::array::from_fn(|k| {
+            if beta == 0.0 {
+                self.prior_grad(q[k], grad[k]); // alone, also where the likelihood's is not finite
+            }
+            match prior[k] {
+                f64::NEG_INFINITY => LogDensity::OUTSIDE,
+                prior => LogDensity::new(likelihood[k], prior),
+            }
+        })
+    }
+}
+
+impl<M: Model, L: Likelihood> MinibatchTarget for Posterior<M, L> {
+    fn n_obs(&self) -> usize {
+        self.x.rows()
+    }
+
+    fn minibatch_grad_at(
+        &self,
+        beta: f64,
+        rows: &[usize],
+        q: &[f64],
+        grad: &mut [f64],
+        ws: &mut Self::Workspace,
+    ) -> LogDensity {
+        let [estimate] = self.minibatch_grads_at(beta, rows, [q], [grad], ws);
+        estimate
+    }
+
+    fn minibatch_grad_pair_at(
+        &self,
+        beta: f64,
+        rows: &[usize],
+        q: [&[f64]; 2],
+        grad: [&mut [f64]; 2],
+        ws: &mut Self::Workspace,
+    ) -> [LogDensity; 2] {
+        self.minibatch_grads_at(beta, rows, q, grad, ws)
+    }
+}

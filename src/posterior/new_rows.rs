@@ -1,0 +1,100 @@
+//! New rows: whether they fit the training data, and their tiles.
+
+use std::collections::HashSet;
+
+use ndarray::{Array2, ArrayView2};
+
+use super::Posterior;
+use crate::Error;
+use crate::data::Dataset;
+use crate::engine::Tiles;
+use crate::likelihood::Likelihood;
+use crate::model::Model;
+
+impl<M: Model, L: Likelihood> Posterior<M, L> {
+    /// The response of other rows in columns, if their features, classes and responses are those of
+    /// the training data.
+    pub(crate) fn encoded(&self, data: &Dataset) -> Result<Array2<f64>, Error> {
+        check_inputs(&self.model, data.n_features())?;
+        let renamed = |what: &str, rename: &str| {
+            format!("if it is the same {what} under another name, rename it by `{rename}`")
+        };
+        check_same_names(
+            "features of the data, column",
+            data.feature_names(),
+            &self.feature_names,
+            "`Dataset::select_features(posterior.feature_names())` does so",
+            &renamed("column", "Dataset::with_feature_names"),
+        )?;
+        if let (Some(known), Some(found)) = (&self.class_names, data.response().class_names()) {
+            let order = "`Dataset::select_classes` does so, and so does the `Schema` of the training \
+                         data when a file is read";
+            let other =
+                "read the file by the `Schema` of the training data, which knows its classes";
+            check_same_names("classes of the data, name", found, known, order, other)?;
+        }
+        let y = self.likelihood.encode(data.response(), self.model.n_outputs())?;
+        check_same_names(
+            "response of the data, column",
+            data.response_names(),
+            &self.response_names,
+            "build the data set anew",
+            &renamed("response", "Dataset::with_response_names"),
+        )?;
+        Ok(y)
+    }
+
+    /// The tiles of `x`, as tall as the model wants them.
+    pub(crate) fn tiles_of(&self, x: ArrayView2<f64>) -> Tiles {
+        Tiles::with_rows(x, self.model.tile_rows())
+    }
+}
+
+/// Checks that names are those of the training data, in the same order. `what`, followed by a number
+/// counted from 1, says of what; `order` says how to bring the
+/// same names into that order, `other` what to do about other names.
+fn check_same_names(
+    what: &str,
+    found: &[String],
+    expected: &[String],
+    order: &str,
+    other: &str,
+) -> Result<(), Error> {
+    let longest = found.len().max(expected.len());
+    let Some(i) = (0..longest).find(|&i| found.get(i) != expected.get(i)) else {
+        return Ok(());
+    };
+    let shown = |names: &[String]| names.get(i).map_or("missing".into(), |n| format!("`{n}`"));
+    let known: HashSet<&String> = found.iter().collect();
+    let is_reordered =
+        found.len() == expected.len() && expected.iter().all(|name| known.contains(name));
+    let mend = if is_reordered {
+        format!("all names are there, in another order: bring them into that one ({order})")
+    } else {
+        other.to_string()
+    };
+    let allowed = format!("{}, as in the training data; {mend}", shown(expected));
+    Err(Error::Argument { name: format!("{what} {}", i + 1), value: shown(found), allowed })
+}
+
+/// Checks that all inputs to predict are finite.
+pub(crate) fn check_finite(x: ArrayView2<f64>) -> Result<(), Error> {
+    match x.indexed_iter().find(|(_, x)| !x.is_finite()) {
+        None => Ok(()),
+        Some(((row, column), value)) => Err(Error::Cell {
+            table: "inputs".into(),
+            row: row + 1,
+            column: format!("#{}", column + 1),
+            problem: format!("{value} is not a finite number"),
+        }),
+    }
+}
+
+/// Checks that rows of `n_features` numbers can be fed to `model`.
+pub(crate) fn check_inputs<M: Model>(model: &M, n_features: usize) -> Result<(), Error> {
+    if n_features == model.n_inputs() {
+        Ok(())
+    } else {
+        Err(Error::shape("number of features of the data", n_features, model.n_inputs()))
+    }
+}

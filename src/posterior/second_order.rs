@@ -1,0 +1,223 @@
+//! Second derivatives: Hessians, Fisher information, and products with a vector.
+
+use super::{Posterior, PosteriorWorkspace};
+use crate::Error;
+use crate::engine::{TILE_ROWS, Tile, TileMut, TileStorage};
+use crate::likelihood::SecondOrderLikelihood;
+use crate::model::SecondOrderModel;
+use crate::targets::{Curvature, FisherTarget, HessTarget};
+
+/// Scratch memory of second derivatives, allocated at their first use.
+#[derive(Debug)]
+pub(super) struct SecondOrderScratch {
+    /// E[y | f], of one tile; directions of f, and derivatives of d_out along them.
+    mean: TileStorage,
+    r_out: TileStorage,
+    r_d_out: TileStorage,
+    /// A direction, and a product with it.
+    v: Vec<f64>,
+    hv: Vec<f64>,
+}
+
+impl<M: SecondOrderModel, L: SecondOrderLikelihood> Posterior<M, L> {
+    /// Adds to each row of `out` (as long as q) the product of the log likelihood's Hessian at q, or
+    /// its expectation, with the direction that `direction(row, v)` makes of the previous one.
+    fn add_likelihood_products(
+        &self,
+        curvature: Curvature,
+        q: &[f64],
+        out: &mut [f64],
+        ws: &mut PosteriorWorkspace<M::Workspace>,
+        scratch: &mut SecondOrderScratch,
+        mut direction: impl FnMut(usize, &mut [f64]),
+    ) {
+        let (w, phi) = self.split(q);
+        let outputs = self.model.n_outputs();
+        let SecondOrderScratch { mean, r_out, r_d_out, v, hv } = scratch;
+        for (x, y) in self.x.iter().zip(self.y.iter()) {
+            let (rows, stride) = (x.rows(), x.stride());
+            let mut f = TileMut::new(&mut ws.out[..stride * outputs], rows);
+            let mean = &mut mean[..stride * self.likelihood.n_means(outputs)];
+            self.model.forward(w, x, f.reborrow(), &mut ws.model);
+            self.likelihood.mean(phi, f.as_tile(), TileMut::new(mean, rows));
+            let mean = Tile::new(mean, rows);
+            if curvature == Curvature::Observed {
+                let mut d_out = TileMut::new(&mut ws.d_out[..stride * outputs], rows);
+                let d_phi = &mut hv[..self.n_phi]; // not needed
+                self.likelihood.log_lik_grad(phi, f.as_tile(), y, d_out.reborrow(), d_phi);
+                d_out.clear_padding();
+                self.model.keep_backward(w, x, d_out.as_tile(), &mut ws.model);
+            }
+            let mut r_out = TileMut::new(&mut r_out[..stride * outputs], rows);
+            let mut r_d_out = TileMut::new(&mut r_d_out[..stride * outputs], rows);
+            for (row, hv) in out.chunks_exact_mut(q.len()).enumerate() {
+                direction(row, v);
+                let (v_w, v_phi) = self.split(v);
+                let (hv_w, hv_phi) = hv.split_at_mut(self.n_weights);
+                let hv_phi = &mut hv_phi[..self.n_phi];
+                self.model.forward_tangent(w, x, v_w, r_out.reborrow(), &mut ws.model);
+                self.likelihood.log_lik_tangent(
+                    curvature,
+                    phi,
+                    mean,
+                    y,
+                    r_out.as_tile(),
+                    v_phi,
+                    r_d_out.reborrow(),
+                    hv_phi,
+                );
+                r_d_out.clear_padding();
+                let r_d_out = r_d_out.as_tile();
+                match curvature {
+                    Curvature::Observed => {
+                        self.model.backward_tangent(w, x, v_w, r_d_out, hv_w, &mut ws.model);
+                    }
+                    Curvature::Expected => {
+                        self.model.backward(w, x, r_d_out, hv_w, &mut ws.model);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Takes the scratch memory out of the workspace; to be put back.
+    fn second_order_scratch(
+        &self,
+        ws: &mut PosteriorWorkspace<M::Workspace>,
+    ) -> SecondOrderScratch {
+        let outputs = self.model.n_outputs();
+        ws.second.take().unwrap_or_else(|| SecondOrderScratch {
+            mean: TileStorage::for_columns(self.likelihood.n_means(outputs)),
+            r_out: TileStorage::for_columns(outputs),
+            r_d_out: TileStorage::for_columns(outputs),
+            v: vec![0.0; self.layout.dim()],
+            hv: vec![0.0; self.layout.dim()],
+        })
+    }
+
+    /// Overwrites `out` with minus the matrix of second derivatives.
+    fn curvature_at(
+        &self,
+        curvature: Curvature,
+        beta: f64,
+        q: &[f64],
+        out: &mut [f64],
+        ws: &mut PosteriorWorkspace<M::Workspace>,
+    ) {
+        let d = self.layout.dim();
+        let mut scratch = self.second_order_scratch(ws);
+        out.fill(0.0);
+        if beta != 0.0 {
+            // Row j is the product with the unit vector j; rows of hierarchical scales stay zero.
+            let n = self.n_weights + self.n_phi;
+            self.add_likelihood_products(
+                curvature,
+                q,
+                &mut out[..n * d],
+                ws,
+                &mut scratch,
+                |j, v| {
+                    v.fill(0.0);
+                    v[j] = 1.0;
+                },
+            );
+            out[..n * d].iter_mut().for_each(|h| *h *= -beta);
+        }
+        let SecondOrderScratch { v, hv, .. } = &mut scratch;
+        v.fill(0.0);
+        for (j, row) in out.chunks_exact_mut(d).enumerate() {
+            v[j] = 1.0;
+            hv.fill(0.0);
+            for block in &self.priors {
+                block.add_hessian_product(curvature, q, v, hv);
+            }
+            v[j] = 0.0;
+            row.iter_mut().zip(&*hv).for_each(|(h, prior)| *h -= prior);
+        }
+        // Symmetric but for rounding, so far.
+        for i in 0..d {
+            for j in 0..i {
+                let mean = 0.5 * (out[i * d + j] + out[j * d + i]);
+                out[i * d + j] = mean;
+                out[j * d + i] = mean;
+            }
+        }
+        ws.second = Some(scratch);
+    }
+
+    /// Overwrites `out` with H v, H minus the Hessian of beta ell + log p at q: exact, without a
+    /// matrix, by the R-operator. All vectors are as long as q.
+    ///
+    /// A prior whose second derivative is not known is left out, and a model that asks for tiles of
+    /// another height gives nonsense; see [`check_hessian`](HessTarget::check_hessian).
+    pub fn neg_hessian_product_at(
+        &self,
+        beta: f64,
+        q: &[f64],
+        v: &[f64],
+        out: &mut [f64],
+        ws: &mut PosteriorWorkspace<M::Workspace>,
+    ) {
+        let observed = Curvature::Observed;
+        out.fill(0.0);
+        if beta != 0.0 {
+            let mut scratch = self.second_order_scratch(ws);
+            self.add_likelihood_products(observed, q, out, ws, &mut scratch, |_, direction| {
+                direction.copy_from_slice(v);
+            });
+            ws.second = Some(scratch);
+            out.iter_mut().for_each(|h| *h *= beta);
+        }
+        for block in &self.priors {
+            block.add_hessian_product(observed, q, v, out);
+        }
+        out.iter_mut().for_each(|h| *h = -*h);
+    }
+
+    /// An error that names the first block whose prior does not know its curvature.
+    fn check_curvature(&self, curvature: Curvature) -> Result<(), Error> {
+        let found = self.model.tile_rows();
+        if found != TILE_ROWS {
+            return Err(Error::shape(
+                "`tile_rows` of a model with second derivatives",
+                found,
+                TILE_ROWS,
+            ));
+        }
+        let zeros = vec![0.0; self.layout.dim()];
+        let mut product = zeros.clone();
+        for block in &self.priors {
+            if !block.add_hessian_product(curvature, &zeros, &zeros, &mut product) {
+                return Err(Error::Prior {
+                    problem: format!(
+                        "the curvature of the prior of block `{}` is not known: implement \
+                         `Prior::add_hessian_product` for it",
+                        block.name
+                    ),
+                    known: self.layout.block_names(),
+                });
+            }
+        }
+        Ok(())
+    }
+}
+
+impl<M: SecondOrderModel, L: SecondOrderLikelihood> HessTarget for Posterior<M, L> {
+    fn neg_hessian_at(&self, beta: f64, q: &[f64], out: &mut [f64], ws: &mut Self::Workspace) {
+        self.curvature_at(Curvature::Observed, beta, q, out, ws);
+    }
+
+    fn check_hessian(&self) -> Result<(), Error> {
+        self.check_curvature(Curvature::Observed)
+    }
+}
+
+impl<M: SecondOrderModel, L: SecondOrderLikelihood> FisherTarget for Posterior<M, L> {
+    fn fisher_at(&self, beta: f64, q: &[f64], out: &mut [f64], ws: &mut Self::Workspace) {
+        self.curvature_at(Curvature::Expected, beta, q, out, ws);
+    }
+
+    fn check_fisher(&self) -> Result<(), Error> {
+        self.check_curvature(Curvature::Expected)
+    }
+}

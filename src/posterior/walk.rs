@@ -1,0 +1,256 @@
+//! The walk over tiles: the log density and its gradient.
+//!
+//! Forward, likelihood and backward for one tile of rows before the next.
+
+use super::Posterior;
+use super::descent::DescentScratch;
+use super::minibatch::Gathered;
+use super::second_order::SecondOrderScratch;
+use crate::Error;
+use crate::engine::{TILE_ROWS, Tile, TileMut, TileStorage, Tiles, padded};
+use crate::layout::Layout;
+use crate::likelihood::Likelihood;
+use crate::model::Model;
+use crate::rng::ChainRng;
+use crate::targets::{GradTarget, LogDensity, PowerGradTarget, PowerTarget, Target};
+
+/// Scratch memory of one chain on a [`Posterior`].
+#[derive(Debug)]
+pub struct PosteriorWorkspace<W> {
+    pub(super) model: W,
+    pub(super) out: TileStorage,
+    pub(super) d_out: TileStorage,
+    /// Parts of the same, where the model asks for taller tiles than likelihoods take; else empty.
+    part: TileStorage,
+    d_part: TileStorage,
+    /// The derivative with respect to phi.
+    grad_phi: Vec<f64>,
+    pub(super) descent: Option<DescentScratch>,
+    pub(super) second: Option<SecondOrderScratch>,
+    pub(super) minibatch: Option<Gathered>,
+}
+
+impl<M: Model, L: Likelihood> Posterior<M, L> {
+    /// w and phi.
+    pub(super) fn split<'q>(&self, q: &'q [f64]) -> (&'q [f64], &'q [f64]) {
+        let (w, rest) = q.split_at(self.n_weights);
+        (w, &rest[..self.n_phi])
+    }
+
+    /// Overwrites `grad` with the gradient of the log prior, and returns the log prior.
+    pub(super) fn prior_grad(&self, q: &[f64], grad: &mut [f64]) -> f64 {
+        grad.fill(0.0);
+        self.priors.iter().map(|block| block.add_grad(q, grad)).sum()
+    }
+
+    /// Adds `factor` times the gradient of the log likelihood of one tile of x, and as many rows of `y`, to
+    /// `grad`, and returns the log likelihood.
+    #[inline]
+    pub(super) fn add_log_lik_grad<'y>(
+        &self,
+        factor: f64,
+        x: Tile,
+        y: &mut impl Iterator<Item = Tile<'y>>,
+        q: &[f64],
+        grad: &mut [f64],
+        ws: &mut PosteriorWorkspace<M::Workspace>,
+    ) -> f64 {
+        let (w, phi) = self.split(q);
+        let (grad_w, rest) = grad.split_at_mut(self.n_weights);
+        let mut likelihood = 0.0;
+        let mut grad_phi = std::mem::take(&mut ws.grad_phi);
+        grad_phi.fill(0.0);
+        self.propagate(x, y, w, grad_w, ws, |f, y, mut d_out| {
+            likelihood += self.likelihood.log_lik_grad(phi, f, y, d_out.reborrow(), &mut grad_phi);
+            // Here, and not in the gradient, which may have millions of coordinates.
+            if factor != 1.0 {
+                d_out.values().iter_mut().for_each(|d| *d *= factor);
+            }
+        });
+        rest.iter_mut().zip(&grad_phi).for_each(|(g, phi)| *g += factor * phi);
+        ws.grad_phi = grad_phi;
+        likelihood
+    }
+
+    /// Forward, `derivative(f, y, d_out)` and backward, for one tile of x and as many rows of `y`. The
+    /// tiles that `derivative` sees have up to [`TILE_ROWS`] rows; it writes `d_out`.
+    #[inline]
+    pub(super) fn propagate<'y>(
+        &self,
+        x: Tile,
+        y: &mut impl Iterator<Item = Tile<'y>>,
+        w: &[f64],
+        grad_w: &mut [f64],
+        ws: &mut PosteriorWorkspace<M::Workspace>,
+        mut derivative: impl FnMut(Tile, Tile, TileMut),
+    ) {
+        let PosteriorWorkspace { model, out, d_out, part, d_part, .. } = ws;
+        let (rows, len) = (x.rows(), x.stride() * self.model.n_outputs());
+        let mut out = TileMut::new(&mut out[..len], rows);
+        let mut d_out = TileMut::new(&mut d_out[..len], rows);
+        self.model.forward(w, x, out.reborrow(), model);
+        if rows <= TILE_ROWS {
+            let y = y.next().expect("a tile of y for every tile of x");
+            derivative(out.as_tile(), y, d_out.reborrow());
+        } else {
+            for ((first, rows), y) in x.parts().zip(y) {
+                let len = padded(rows) * self.model.n_outputs();
+                let mut part = TileMut::new(&mut part[..len], rows);
+                let mut d_part = TileMut::new(&mut d_part[..len], rows);
+                part.take_part(first, out.as_tile());
+                derivative(part.as_tile(), y, d_part.reborrow());
+                d_out.put_part(first, d_part.as_tile());
+            }
+        }
+        d_out.clear_padding();
+        self.model.backward(w, x, d_out.as_tile(), grad_w, model);
+    }
+
+    /// Adds `factor` times the gradient of the log likelihood of all rows to `grad`, and returns the log
+    /// likelihood.
+    pub(super) fn add_full_grad(
+        &self,
+        factor: f64,
+        q: &[f64],
+        grad: &mut [f64],
+        ws: &mut PosteriorWorkspace<M::Workspace>,
+    ) -> f64 {
+        let (mut likelihood, mut y) = (0.0, self.y.iter());
+        for x in self.x.iter() {
+            likelihood += self.add_log_lik_grad(factor, x, &mut y, q, grad, ws);
+        }
+        likelihood
+    }
+
+    /// The log likelihood of the rows of `x` and `y`.
+    pub(crate) fn log_lik_of(
+        &self,
+        q: &[f64],
+        x: &Tiles,
+        y: &Tiles,
+        ws: &mut PosteriorWorkspace<M::Workspace>,
+    ) -> f64 {
+        let (mut likelihood, mut y, mut log_lik) = (0.0, y.iter(), [0.0; TILE_ROWS]);
+        self.for_each_output(q, x, ws, |phi, out| {
+            let rows = &mut log_lik[..out.rows()];
+            let y = y.next().expect("a tile of y for every tile of outputs");
+            self.likelihood.log_lik_rows(phi, out, y, rows);
+            likelihood += rows.iter().sum::<f64>();
+        });
+        likelihood
+    }
+
+    /// Calls `visit(phi, outputs)` for all rows of `x`, in order, in tiles of up to [`TILE_ROWS`].
+    pub(crate) fn for_each_output(
+        &self,
+        q: &[f64],
+        x: &Tiles,
+        ws: &mut PosteriorWorkspace<M::Workspace>,
+        mut visit: impl FnMut(&[f64], TileMut),
+    ) {
+        let (w, phi) = self.split(q);
+        let PosteriorWorkspace { model, out, part, .. } = ws;
+        for x in x.iter() {
+            let len = x.stride() * self.model.n_outputs();
+            let mut out = TileMut::new(&mut out[..len], x.rows());
+            self.model.forward(w, x, out.reborrow(), model);
+            if x.rows() <= TILE_ROWS {
+                visit(phi, out);
+                continue;
+            }
+            for (first, rows) in x.parts() {
+                let len = padded(rows) * self.model.n_outputs();
+                let mut part = TileMut::new(&mut part[..len], rows);
+                part.take_part(first, out.as_tile());
+                visit(phi, part);
+            }
+        }
+    }
+}
+
+impl<M: Model, L: Likelihood> Target for Posterior<M, L> {
+    type Workspace = PosteriorWorkspace<M::Workspace>;
+
+    fn dim(&self) -> usize {
+        self.layout.dim()
+    }
+
+    fn workspace(&self) -> Self::Workspace {
+        let (columns, tile_rows) = (self.model.n_outputs(), self.model.tile_rows());
+        let part_columns = if tile_rows > TILE_ROWS { columns } else { 0 };
+        PosteriorWorkspace {
+            model: self.model.workspace(),
+            out: TileStorage::zeros(tile_rows * columns),
+            d_out: TileStorage::zeros(tile_rows * columns),
+            part: TileStorage::for_columns(part_columns),
+            d_part: TileStorage::for_columns(part_columns),
+            grad_phi: vec![0.0; self.n_phi],
+            descent: None,
+            second: None,
+            minibatch: None,
+        }
+    }
+
+    fn log_density(&self, q: &[f64], ws: &mut Self::Workspace) -> LogDensity {
+        let mut prior = 0.0;
+        for block in &self.priors {
+            prior += block.log_density(q);
+        }
+        if prior == f64::NEG_INFINITY {
+            return LogDensity::OUTSIDE;
+        }
+        LogDensity::new(self.log_lik_of(q, &self.x, &self.y, ws), prior)
+    }
+
+    fn layout(&self) -> Layout {
+        self.layout.clone()
+    }
+
+    fn draw_start(&self, rng: &mut ChainRng, q: &mut [f64]) -> Result<(), Error> {
+        self.draw_prior(rng, q)
+    }
+
+    fn data_checksum(&self) -> Option<u32> {
+        let mut crc = crc32fast::Hasher::new();
+        self.x.add_to(&mut crc);
+        self.y.add_to(&mut crc);
+        Some(crc.finalize())
+    }
+}
+
+impl<M: Model, L: Likelihood> GradTarget for Posterior<M, L> {
+    fn log_density_grad(
+        &self,
+        q: &[f64],
+        grad: &mut [f64],
+        ws: &mut Self::Workspace,
+    ) -> LogDensity {
+        self.log_density_grad_at(1.0, q, grad, ws)
+    }
+}
+
+impl<M: Model, L: Likelihood> PowerTarget for Posterior<M, L> {
+    fn draw_reference(&self, rng: &mut ChainRng, q: &mut [f64]) -> Result<(), Error> {
+        self.draw_prior(rng, q)
+    }
+}
+
+impl<M: Model, L: Likelihood> PowerGradTarget for Posterior<M, L> {
+    fn log_density_grad_at(
+        &self,
+        beta: f64,
+        q: &[f64],
+        grad: &mut [f64],
+        ws: &mut Self::Workspace,
+    ) -> LogDensity {
+        let prior = self.prior_grad(q, grad);
+        if prior == f64::NEG_INFINITY {
+            return LogDensity::OUTSIDE;
+        }
+        let likelihood = self.add_full_grad(beta, q, grad, ws);
+        if beta == 0.0 {
+            self.prior_grad(q, grad); // alone, also where the likelihood's is not finite
+        }
+        LogDensity::new(likelihood, prior)
+    }
+}
