@@ -72,7 +72,7 @@ pub use tempering::{Ladder, LadderReport, PowerPosteriors, Swaps};
 
 pub use crate::draws::Keep;
 pub use crate::draws::checkpoint::Every;
-pub use crate::gradient::{ControlVariates, FullGrad, GradSource, GradStream, Minibatch};
+pub use crate::gradient::{ControlVariates, Epoch, FullGrad, GradSource, GradStream, Minibatch};
 #[cfg(feature = "progress")]
 pub use crate::run::progress_bar;
 pub use crate::run::{Init, Phase, Progress, Sampler, StopHandle};
