@@ -214,21 +214,21 @@ pub const MUTANTS: &[Mutant] = &[
     ),
     mutant(
         "minibatches: the gradient is not scaled by N/|b|",
-        "src/posterior/mod.rs",
+        "src/posterior/minibatch.rs",
         &[("factor * weight", "factor")],
         ("invariance", "minibatch::the_mean_over_an_epoch_is_the_full_gradient"),
     ),
     mutant(
         "control variates: differences with their sign turned",
-        "src/gradient/mod.rs",
+        "src/gradient/minibatch.rs",
         &[("*new += *grad - *batch", "*new += *batch - *grad")],
         ("invariance", "minibatch::the_steps_of_an_epoch_follow_the_full_gradient"),
     ),
     mutant(
         "epochs: rows are drawn again before all were used",
-        "src/gradient/mod.rs",
+        "src/gradient/epoch.rs",
         &[("rng.random_range(i..self.rows.len())", "rng.random_range(0..self.rows.len())")],
-        ("lib", "gradient::tests::epochs_use_each_row_once_and_all_rows_equally"),
+        ("lib", "gradient::epoch::tests::epochs_use_each_row_once_and_all_rows_equally"),
     ),
     // Metropolis kernels.
     mutant(

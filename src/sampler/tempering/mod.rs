@@ -2,6 +2,8 @@
 
 mod ladder;
 mod power_posteriors;
+mod round_trips;
+mod rung;
 mod swaps;
 
 pub use ladder::{Ladder, LadderReport};

@@ -4,12 +4,14 @@ use rayon::prelude::*;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
+use super::round_trips::Travel;
+use super::rung::{Rung, RungState};
 use super::{Ladder, Swaps, ladder, swaps};
 use crate::Error;
 use crate::adapt::Windows;
 use crate::rng::ChainRng;
 use crate::sampler::{Algorithm, Kernel, Step, WarmupProgress};
-use crate::targets::{Point, PowerTarget, Target, Tempered};
+use crate::targets::{Point, PowerTarget, Tempered};
 
 /// A population of chains that run `inner` on a ladder of temperatures.
 ///
@@ -24,8 +26,9 @@ use crate::targets::{Point, PowerTarget, Target, Tempered};
 /// 1. exchanges between pairs of rungs, each accepted with probability
 ///    min(1, exp((beta_i - beta_j) (ell_j - ell_i))), see [`Swaps`];
 /// 2. one step of the inner algorithm on each rung, or, at beta = 0, an independent draw from the
-///    prior. (Where the likelihood at a draw is no number, the old state stays, and a divergence is
-///    counted: the prior is then restricted to where it is one.)
+///    prior. (A draw at which the likelihood is NaN or infinite is rejected: the old state stays, and
+///    a divergence is counted. The rung then samples the prior restricted to the points at which the
+///    likelihood is finite, which includes zero.)
 ///
 /// Both leave the product of all pi_k unchanged. The draws of a run are those of the rung beta = 1;
 /// `accepted` says whether its state changed, by either part. The log likelihoods of the other
@@ -44,7 +47,7 @@ use crate::targets::{Point, PowerTarget, Target, Tempered};
 ///
 /// Cost of a step: that of the inner algorithm, times the number of rungs (one evaluation of the
 /// log density at beta = 0). An exchange costs no evaluation itself; a kernel that uses gradients
-/// evaluates that of a newly come state anew. Rungs run in parallel where threads are free; draws
+/// evaluates the gradient of a state that has just arrived. Rungs run in parallel where threads are free; draws
 /// do not depend on it, as each rung has its own random stream.
 ///
 /// Not for unimodal posteriors of which only draws are wanted: there the inner algorithm alone costs a
@@ -113,51 +116,6 @@ where
     warmup: Option<LadderWarmup>,
 }
 
-/// One chain of the population.
-struct Rung<T: Target, K> {
-    target: Tempered<T>,
-    /// None at beta = 0, where the prior is drawn from.
-    kernel: Option<K>,
-    point: Point,
-    /// Where a draw from the prior is tried.
-    proposal: Point,
-    ws: T::Workspace,
-    rng: ChainRng,
-    last: Option<Step>,
-    /// Whether it stands at a point of its own.
-    started: bool,
-}
-
-/// How states moved between the rungs, since the start or the end of warm-up.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-struct Travel {
-    rounds: u64,
-    /// Sums of the neighbours' acceptance probabilities.
-    neighbours: Vec<f64>,
-    proposed: u64,
-    accepted: u64,
-    /// Sums of the acceptance probabilities within rungs, and how many there are.
-    within: Vec<(f64, u64)>,
-    divergences: Vec<u64>,
-    /// The walker at each rung.
-    walker: Vec<usize>,
-    /// For each walker, how far it is on its way.
-    way: Vec<Way>,
-    restarts: u64,
-    round_trips: u64,
-}
-
-/// How far a walker is on the way from beta = 1 to beta_0 and back.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-enum Way {
-    Nowhere,
-    FromCold,
-    /// From the hot end, where it came without having been at the cold one.
-    FromHot,
-    /// From the hot end, where it came from the cold one.
-    FromColdByHot,
-}
-
 /// What is learnt of the ladder in the present window of the warm-up.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 struct LadderWarmup {
@@ -173,48 +131,6 @@ pub struct PowerPosteriorsState<S> {
     rungs: Vec<RungState<S>>,
     travel: Travel,
     warmup: Option<LadderWarmup>,
-}
-
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[serde(bound(serialize = "S: Serialize", deserialize = "S: DeserializeOwned"))]
-struct RungState<S> {
-    beta: f64,
-    kernel: Option<S>,
-    point: Point,
-    rng: ChainRng,
-    last: Option<Step>,
-    started: bool,
-}
-
-impl Travel {
-    fn new(rungs: usize) -> Self {
-        Self {
-            rounds: 0,
-            neighbours: vec![0.0; rungs - 1],
-            proposed: 0,
-            accepted: 0,
-            within: vec![(0.0, 0); rungs],
-            divergences: vec![0; rungs],
-            walker: (0..rungs).collect(),
-            way: vec![Way::Nowhere; rungs],
-            restarts: 0,
-            round_trips: 0,
-        }
-    }
-
-    /// Notes who stands at the two ends when a round of exchanges is over: only there are moves made.
-    fn arrive(&mut self) {
-        let hot = &mut self.way[self.walker[0]];
-        *hot = match *hot {
-            Way::Nowhere => Way::FromHot,
-            Way::FromCold => Way::FromColdByHot,
-            on_the_way => on_the_way,
-        };
-        let cold = &mut self.way[self.walker[self.walker.len() - 1]];
-        self.restarts += u64::from(matches!(*cold, Way::FromHot | Way::FromColdByHot));
-        self.round_trips += u64::from(*cold == Way::FromColdByHot);
-        *cold = Way::FromCold;
-    }
 }
 
 impl<T, A> Algorithm<T> for PowerPosteriors<A>
@@ -257,95 +173,6 @@ where
         let rungs = self.ladder.betas().map_or(0, |betas| betas.len());
         let each = Tempered::new(*target, 1.0).map_or(0, |cold| self.inner.matrix_numbers(&cold));
         rungs.saturating_mul(each)
-    }
-}
-
-impl<T: PowerTarget + Copy + Send, K: Kernel<Tempered<T>>> Rung<T, K> {
-    /// How many draws from the prior a rung tries for a start of finite log density.
-    const TRIES: usize = 100;
-
-    fn new<A>(algorithm: &A, target: Tempered<T>, mut rng: ChainRng) -> Result<Self, Error>
-    where
-        A: Algorithm<Tempered<T>, Kernel = K>,
-    {
-        let (dim, beta) = (target.dim(), target.beta());
-        let kernel = if beta > 0.0 { Some(algorithm.kernel(&target, &rng)?) } else { None };
-        let mut rung = Self {
-            kernel,
-            point: Point::new(dim),
-            proposal: Point::new(dim),
-            ws: target.workspace(),
-            last: None,
-            started: false,
-            target,
-            rng: rng.child(0),
-        };
-        if beta == 1.0 {
-            return Ok(rung); // starts where the chain does
-        }
-        let mut q = vec![0.0; dim];
-        for _ in 0..Self::TRIES {
-            match rung.target.base().draw_reference(&mut rng, &mut q) {
-                Ok(()) => {}
-                // Without draws from the prior, the rung starts where the chain does.
-                Err(_) if beta > 0.0 => return Ok(rung),
-                Err(error) => {
-                    let value = "0";
-                    let allowed = format!(
-                        "above 0 (`Ladder::Given`) where the prior cannot be drawn from: {error}"
-                    );
-                    return Err(Error::argument("beta_0 of the ladder", value, allowed));
-                }
-            }
-            rung.start_at(&q);
-            let likelihood = rung.point.log_density().likelihood;
-            if rung.point.log_density().is_finite() && likelihood < f64::INFINITY {
-                rung.started = true;
-                return Ok(rung);
-            }
-        }
-        if beta > 0.0 {
-            return Ok(rung); // where the chain starts, the density is finite
-        }
-        let last = rung.point.log_density();
-        let allowed = format!(
-            "such that the density at draws from the prior is a number (log likelihood {}, log \
-             prior {} at the last of {} draws)",
-            last.likelihood,
-            last.prior,
-            Self::TRIES
-        );
-        Err(Error::argument("beta_0 of the ladder", "0", allowed))
-    }
-
-    fn start_at(&mut self, q: &[f64]) {
-        self.point.set(|own| own.copy_from_slice(q));
-        self.point.eval(&self.target, &mut self.ws);
-    }
-
-    /// One move within the rung.
-    fn step(&mut self) {
-        let Self { target, kernel, point, proposal, ws, rng, .. } = self;
-        let step = match kernel {
-            Some(kernel) => {
-                let step = kernel.step(target, point, ws, rng);
-                point.eval(target, ws); // what exchanges go by; known, unless the kernel needs none
-                step
-            }
-            None => {
-                let mut drawn = false;
-                proposal.set(|q| drawn = target.base().draw_reference(rng, q).is_ok());
-                let density = proposal.eval(target, ws);
-                // A likelihood of zero is allowed here, one that is no number is not.
-                let accepted =
-                    drawn && density.prior.is_finite() && density.likelihood < f64::INFINITY;
-                if accepted {
-                    std::mem::swap(point, proposal);
-                }
-                Step { accept_prob: None, accepted, divergent: !accepted, gradient_evals: 0 }
-            }
-        };
-        self.last = Some(step);
     }
 }
 
@@ -405,10 +232,10 @@ where
                 travel.accepted += 1;
                 let (low, high) = rungs.split_at_mut(i.max(j));
                 low[i.min(j)].point.exchange(&mut high[0].point);
-                travel.walker.swap(i, j);
+                travel.replicas.swap(i, j);
             }
         });
-        travel.arrive();
+        travel.visit_ends();
     }
 
     /// Moves the inner rungs to equal rejection rates.
@@ -433,29 +260,6 @@ fn ratio<T: PowerTarget, K>(rungs: &[Rung<T, K>], i: usize, j: usize) -> f64 {
     swaps::log_ratio(betas, (likelihood(i), likelihood(j)))
 }
 
-impl<T: PowerTarget + Copy + Send, K: Kernel<Tempered<T>>> Rung<T, K> {
-    /// The same chain at another temperature, with a kernel that goes on from what it has learnt.
-    /// If the algorithm refuses, the rung stays as it is.
-    fn retemper<A: Algorithm<Tempered<T>, Kernel = K>>(
-        &mut self,
-        algorithm: &A,
-        beta: f64,
-    ) -> Result<(), Error> {
-        if beta == self.target.beta() {
-            return Ok(());
-        }
-        let target = Tempered::new(*self.target.base(), beta)?;
-        let mut kernel = algorithm.kernel(&target, &self.rng)?;
-        if let Some(old) = &self.kernel {
-            kernel.restore(old.state());
-        }
-        self.target = target;
-        self.kernel = Some(kernel);
-        self.point.temper(beta);
-        Ok(())
-    }
-}
-
 impl<T, A> Kernel<T> for PowerPosteriorsKernel<T, A>
 where
     T: PowerTarget + Copy + Send,
@@ -464,16 +268,8 @@ where
     type State = PowerPosteriorsState<<A::Kernel as Kernel<Tempered<T>>>::State>;
 
     fn state(&self) -> Self::State {
-        let rung = |rung: &Rung<T, A::Kernel>| RungState {
-            beta: rung.target.beta(),
-            kernel: rung.kernel.as_ref().map(Kernel::state),
-            point: rung.point.clone(),
-            rng: rung.rng.clone(),
-            last: rung.last,
-            started: rung.started,
-        };
         PowerPosteriorsState {
-            rungs: self.rungs.iter().map(rung).collect(),
+            rungs: self.rungs.iter().map(Rung::state).collect(),
             travel: self.travel.clone(),
             warmup: self.warmup.clone(),
         }
@@ -481,17 +277,7 @@ where
 
     fn restore(&mut self, state: Self::State) {
         for (rung, stored) in self.rungs.iter_mut().zip(state.rungs) {
-            let moved = rung.retemper(&self.inner, stored.beta);
-            moved.expect(
-                "the inner algorithm has made a kernel for this rung of the checkpoint before",
-            );
-            rung.point = stored.point;
-            rung.rng = stored.rng;
-            rung.last = stored.last;
-            rung.started = stored.started;
-            if let (Some(kernel), Some(stored)) = (&mut rung.kernel, stored.kernel) {
-                kernel.restore(stored);
-            }
+            rung.restore(&self.inner, stored);
         }
         self.travel = state.travel;
         self.warmup = state.warmup;
@@ -519,22 +305,14 @@ where
         self.rungs.par_iter_mut().for_each(Rung::step);
         std::mem::swap(current, &mut self.rungs[cold].point);
 
-        let mut gradient_evals = 0;
-        for (k, rung) in self.rungs.iter().enumerate() {
-            let Some(step) = rung.last else { continue };
-            gradient_evals += step.gradient_evals;
-            self.travel.divergences[k] += u64::from(step.divergent);
-            if let Some(accept_prob) = step.accept_prob {
-                self.travel.within[k].0 += accept_prob;
-                self.travel.within[k].1 += 1;
-            }
-        }
+        let gradient_evals =
+            self.rungs.iter().map(|rung| rung.last.map_or(0, |step| step.gradient_evals));
         let last = self.rungs[cold].last;
         Step {
             accept_prob: last.and_then(|step| step.accept_prob),
             accepted: current.q() != self.before,
             divergent: last.is_some_and(|step| step.divergent),
-            gradient_evals,
+            gradient_evals: gradient_evals.sum(),
         }
     }
 
@@ -559,9 +337,8 @@ where
 
     fn freeze(&mut self) {
         self.warmup = None;
-        self.travel =
-            Travel { walker: self.travel.walker.clone(), ..Travel::new(self.rungs.len()) };
-        self.rungs.iter_mut().filter_map(|rung| rung.kernel.as_mut()).for_each(Kernel::freeze);
+        self.travel = Travel::new(self.rungs.len());
+        self.rungs.iter_mut().for_each(Rung::freeze);
     }
 
     fn diverged_at(&self, q: &mut [f64]) {
@@ -593,7 +370,7 @@ where
     fn report(&self) -> Vec<(String, Vec<f64>)> {
         let travel = &self.travel;
         let rounds = travel.rounds as f64;
-        let counts = |counts: &[u64]| counts.iter().map(|c| *c as f64).collect::<Vec<_>>();
+        let of_rungs = |f: fn(&Rung<T, A::Kernel>) -> f64| self.rungs.iter().map(f).collect();
         let entry = |name: &str, values| (name.to_string(), values);
         let cold = self.rungs.last().and_then(|rung| rung.kernel.as_ref());
         let inner = cold.map_or_else(Vec::new, Kernel::report);
@@ -603,11 +380,11 @@ where
             entry("swap_rate", vec![travel.accepted as f64 / travel.proposed as f64]),
             entry(
                 "rung_accept_prob",
-                travel.within.iter().map(|(sum, n)| sum / *n as f64).collect(),
+                of_rungs(|rung| rung.accept_probs.0 / rung.accept_probs.1 as f64),
             ),
-            entry("rung_divergences", counts(&travel.divergences)),
-            entry("restarts", counts(&[travel.restarts])),
-            entry("round_trips", counts(&[travel.round_trips])),
+            entry("rung_divergences", of_rungs(|rung| rung.divergences as f64)),
+            entry("restarts", vec![travel.restarts as f64]),
+            entry("round_trips", vec![travel.round_trips as f64]),
         ];
         own.into_iter()
             .chain(inner.into_iter().map(|(name, v)| (format!("cold.{name}"), v)))
