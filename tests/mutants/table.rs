@@ -91,7 +91,7 @@ pub const MUTANTS: &[Mutant] = &[
     ),
     mutant(
         "hierarchical prior: no normaliser, in value and gradient",
-        "src/prior/mod.rs",
+        "src/prior/hierarchical.rs",
         &[
             ("std::f64::consts::TAU.ln() + s", "std::f64::consts::TAU.ln()"),
             ("0.5 * (precision * squares - x.len() as f64)", "0.5 * precision * squares"),
