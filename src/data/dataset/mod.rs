@@ -1,86 +1,17 @@
 //! Rows of features with their response.
 
-use std::collections::{HashMap, HashSet};
+mod response;
+mod select;
+
+pub use response::Response;
+pub(super) use select::class_places;
+
+use std::collections::HashSet;
 use std::fmt;
 
 use ndarray::{Array, Array2, Axis, Dimension, Ix2};
 
 use crate::Error;
-
-/// What is observed for each row of a [`Dataset`].
-#[derive(Clone, Debug, PartialEq)]
-#[non_exhaustive]
-pub enum Response {
-    /// Real numbers, `[rows x outputs]`.
-    Real(Array2<f64>),
-    /// One class for each row.
-    Classes {
-        /// The class of each row, counted from 0: a position in `names`.
-        index: Vec<usize>,
-        /// The names of all classes, also of those that no row belongs to.
-        names: Vec<String>,
-    },
-    /// Counts, `[rows x categories]`: whole numbers from 0 on, stored as `f64`. Binomial data have
-    /// the two columns successes and failures.
-    Counts(Array2<f64>),
-}
-
-impl Response {
-    /// The number of rows.
-    pub fn rows(&self) -> usize {
-        match self {
-            Self::Real(y) | Self::Counts(y) => y.nrows(),
-            Self::Classes { index, .. } => index.len(),
-        }
-    }
-
-    /// The number of outputs, of classes or of categories.
-    pub fn width(&self) -> usize {
-        match self {
-            Self::Real(y) | Self::Counts(y) => y.ncols(),
-            Self::Classes { names, .. } => names.len(),
-        }
-    }
-
-    /// The real responses `[rows x outputs]`, if they are real.
-    pub fn real(&self) -> Option<&Array2<f64>> {
-        if let Self::Real(y) = self { Some(y) } else { None }
-    }
-
-    /// The class of each row, if the response is a class.
-    pub fn classes(&self) -> Option<&[usize]> {
-        if let Self::Classes { index, .. } = self { Some(index) } else { None }
-    }
-
-    /// The names of the classes, if the response is a class.
-    pub fn class_names(&self) -> Option<&[String]> {
-        if let Self::Classes { names, .. } = self { Some(names) } else { None }
-    }
-
-    /// The counts `[rows x categories]`, if the response is counts.
-    pub fn counts(&self) -> Option<&Array2<f64>> {
-        if let Self::Counts(y) = self { Some(y) } else { None }
-    }
-
-    /// How many rows each class has, in the order of the names, if the response is a class.
-    pub fn class_sizes(&self) -> Option<Vec<usize>> {
-        let Self::Classes { index, names } = self else { return None };
-        let mut sizes = vec![0; names.len()];
-        index.iter().for_each(|&class| sizes[class] += 1);
-        Some(sizes)
-    }
-
-    fn select(&self, rows: &[usize]) -> Self {
-        match self {
-            Self::Real(y) => Self::Real(y.select(Axis(0), rows)),
-            Self::Counts(y) => Self::Counts(y.select(Axis(0), rows)),
-            Self::Classes { index, names } => Self::Classes {
-                index: rows.iter().map(|&row| index[row]).collect(),
-                names: names.clone(),
-            },
-        }
-    }
-}
 
 /// Features `[rows x features]`, the response of each row, and the names of the columns.
 ///
@@ -241,38 +172,6 @@ impl Dataset {
         Ok(self)
     }
 
-    /// Some features, or all of them in another order, with the same response.
-    ///
-    /// ```
-    /// use bnn_mcmc::data::Dataset;
-    /// let data = Dataset::regression(ndarray::array![[1.0, 2.0, 3.0]], ndarray::array![0.5])?
-    ///     .with_feature_names(["length", "width", "height"])?;
-    /// let two = data.select_features(["height", "length"])?;
-    /// assert_eq!(two.x(), ndarray::array![[3.0, 1.0]]);
-    /// assert_eq!(two.feature_names(), ["height", "length"]);
-    /// # Ok::<(), bnn_mcmc::Error>(())
-    /// ```
-    ///
-    /// # Errors
-    /// If there is no name, a name occurs twice or is not that of a feature.
-    pub fn select_features<S: Into<String>>(
-        &self,
-        names: impl IntoIterator<Item = S>,
-    ) -> Result<Self, Error> {
-        let names: Vec<String> = names.into_iter().map(Into::into).collect();
-        let places = places_of(&self.feature_names);
-        let place = |name: &String| {
-            places.get(&name[..]).copied().ok_or_else(|| Error::UnknownName {
-                what: "feature".into(),
-                name: name.clone(),
-                known: self.feature_names.clone(),
-            })
-        };
-        let columns = names.iter().map(place).collect::<Result<Vec<_>, _>>()?;
-        let x = self.x.select(Axis(1), &columns);
-        Self::checked(x, self.response.clone(), names, self.response_names.clone())
-    }
-
     /// The same rows with other features `[rows x features]` under the same names.
     ///
     /// # Errors
@@ -344,89 +243,6 @@ impl Dataset {
     pub fn n_features(&self) -> usize {
         self.x.ncols()
     }
-
-    /// The given rows, counted from 0, in the given order; a row may occur more than once. The
-    /// names of all classes are kept.
-    ///
-    /// # Errors
-    /// If `rows` is empty or names a row that does not exist.
-    pub fn select(&self, rows: &[usize]) -> Result<Self, Error> {
-        if rows.is_empty() {
-            return Err(Error::argument("rows", "empty", "at least one row"));
-        }
-        if let Some(row) = rows.iter().find(|row| **row >= self.rows()) {
-            return Err(Error::argument("rows", row, format!("0 to {}", self.rows() - 1)));
-        }
-        Ok(Self {
-            x: self.x.select(Axis(0), rows),
-            response: self.response.select(rows),
-            feature_names: self.feature_names.clone(),
-            response_names: self.response_names.clone(),
-        })
-    }
-
-    /// The rows of some classes, which are numbered anew in the given order. The rows keep theirs.
-    ///
-    /// ```
-    /// use bnn_mcmc::data::Dataset;
-    /// let x = ndarray::array![[0.0], [1.0], [2.0], [3.0]];
-    /// let data = Dataset::classification(x, vec![2, 0, 1, 0], ["moth", "bee", "fly"])?;
-    /// let two = data.select_classes(["fly", "moth"])?;
-    /// assert_eq!(two.response().class_names().unwrap(), ["fly", "moth"]);
-    /// assert_eq!(two.classes()?, [0, 1, 1]);
-    /// # Ok::<(), bnn_mcmc::Error>(())
-    /// ```
-    ///
-    /// # Errors
-    /// If the response is not classes, there are fewer than two names, a name occurs twice or is
-    /// not that of a class, or a class has no rows.
-    pub fn select_classes<S: Into<String>>(
-        &self,
-        classes: impl IntoIterator<Item = S>,
-    ) -> Result<Self, Error> {
-        let Response::Classes { index, names } = &self.response else {
-            return Err(self.wrong_kind("classes"));
-        };
-        let chosen: Vec<String> = classes.into_iter().map(Into::into).collect();
-        let sizes = self.response.class_sizes().unwrap_or_default();
-        let places = class_places("class", names, &sizes, &chosen)?;
-        let rows: Vec<usize> = (0..self.rows()).filter(|i| places[index[*i]].is_some()).collect();
-        let mut data = self.select(&rows)?;
-        let index = rows.iter().filter_map(|i| places[index[*i]]).collect();
-        data.response = Response::Classes { index, names: chosen };
-        Ok(data)
-    }
-}
-
-/// The place of each name.
-fn places_of(names: &[String]) -> HashMap<&str, usize> {
-    names.iter().enumerate().map(|(place, name)| (&name[..], place)).collect()
-}
-
-/// The place of each class among the `chosen` ones, if it is one of them. `what` names the classes
-/// in errors; `sizes` are their rows.
-pub(super) fn class_places(
-    what: &str,
-    names: &[String],
-    sizes: &[usize],
-    chosen: &[String],
-) -> Result<Vec<Option<usize>>, Error> {
-    if chosen.len() < 2 {
-        return Err(Error::shape("number of classes to select", chosen.len(), "at least 2"));
-    }
-    check_names("classes to select", chosen, chosen.len())?;
-    let (mut places, known) = (vec![None; names.len()], places_of(names));
-    for (place, name) in chosen.iter().enumerate() {
-        let Some(&class) = known.get(&name[..]) else {
-            let (what, name, known) = (what.into(), name.clone(), names.to_vec());
-            return Err(Error::UnknownName { what, name, known });
-        };
-        if sizes[class] == 0 {
-            return Err(Error::shape(format!("rows of {what} `{name}`"), 0, "at least 1"));
-        }
-        places[class] = Some(place);
-    }
-    Ok(places)
 }
 
 /// A summary in two lines: rows and features, then the response.
@@ -591,60 +407,6 @@ mod tests {
         }
         let none = Dataset::regression(Array2::zeros((2, 1)), Array2::zeros((2, 0)));
         assert!(message(none).contains("outputs"));
-    }
-
-    #[test]
-    fn classes_are_selected_and_numbered_anew() {
-        let x = array![[0.0], [1.0], [2.0], [3.0], [4.0]];
-        let data = Dataset::classification(x.clone(), vec![2, 0, 1, 0, 2], ["a", "b", "c", "none"])
-            .and_then(|data| data.with_response_names(["kind"]))
-            .unwrap();
-        let two = data.select_classes(["c", "a"]).unwrap();
-        assert_eq!(two.x().column(0).to_vec(), [0.0, 1.0, 3.0, 4.0]);
-        assert_eq!(two.classes().unwrap(), [0, 1, 1, 0]);
-        assert_eq!(two.response().class_names().unwrap(), ["c", "a"]);
-        assert_eq!(two.response_names(), ["kind"]);
-        // All classes in another order, and back.
-        let turned = data.select_classes(["b", "c", "a"]).unwrap();
-        assert_eq!(turned.classes().unwrap(), [1, 2, 0, 2, 1]);
-        let back = turned.select_classes(vec!["a".to_string(), "b".into(), "c".into()]).unwrap();
-        assert_eq!(back.classes().unwrap(), data.classes().unwrap());
-
-        let error = |chosen: &[&str]| message(data.select_classes(chosen.to_vec()));
-        assert_eq!(error(&["a", "d"]), "there is no class named `d`; there are: a, b, c, none");
-        assert_eq!(error(&["a", "none"]), "rows of class `none`: found 0, expected at least 1");
-        assert_eq!(error(&["a"]), "number of classes to select: found 1, expected at least 2");
-        assert_eq!(
-            error(&["a", "b", "a"]),
-            "`classes to select` is `a` twice, but must be all different"
-        );
-        let real = Dataset::regression(x, array![1.0, 2.0, 3.0, 4.0, 5.0]).unwrap();
-        assert!(message(real.select_classes(["a", "b"])).contains("of the kind real numbers"));
-    }
-
-    #[test]
-    fn features_are_selected_by_name() {
-        let data = Dataset::regression(array![[1.0, 2.0], [3.0, 4.0]], array![5.0, 6.0]).unwrap();
-        let turned = data.select_features(["x2", "x1"]).unwrap();
-        assert_eq!(turned.x(), array![[2.0, 1.0], [4.0, 3.0]]);
-        assert_eq!(turned.response(), data.response());
-        assert_eq!(turned.select_features(data.feature_names()).unwrap(), data);
-        let error = |names: &[&str]| message(data.select_features(names.to_vec()));
-        assert_eq!(error(&["x3"]), "there is no feature named `x3`; there are: x1, x2");
-        assert!(error(&["x1", "x1"]).contains("`x1` twice"));
-        assert!(error(&[]).contains("features of the data: found 0"));
-    }
-
-    #[test]
-    fn rows_are_selected_with_their_response_and_all_class_names() {
-        let data =
-            Dataset::classification(array![[1.0], [2.0], [3.0]], vec![0, 1, 2], ["a", "b", "c"])
-                .unwrap()
-                .select(&[2, 2, 0])
-                .unwrap();
-        assert_eq!(data.x().column(0).to_vec(), [3.0, 3.0, 1.0]);
-        assert_eq!(data.classes().unwrap(), [2, 2, 0]);
-        assert_eq!(data.response().class_names().unwrap().len(), 3);
     }
 
     #[test]

@@ -1,0 +1,78 @@
+//! What is observed for each row.
+
+use ndarray::{Array2, Axis};
+
+/// What is observed for each row of a [`Dataset`].
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub enum Response {
+    /// Real numbers, `[rows x outputs]`.
+    Real(Array2<f64>),
+    /// One class for each row.
+    Classes {
+        /// The class of each row, counted from 0: a position in `names`.
+        index: Vec<usize>,
+        /// The names of all classes, also of those that no row belongs to.
+        names: Vec<String>,
+    },
+    /// Counts, `[rows x categories]`: whole numbers from 0 on, stored as `f64`. Binomial data have
+    /// the two columns successes and failures.
+    Counts(Array2<f64>),
+}
+
+impl Response {
+    /// The number of rows.
+    pub fn rows(&self) -> usize {
+        match self {
+            Self::Real(y) | Self::Counts(y) => y.nrows(),
+            Self::Classes { index, .. } => index.len(),
+        }
+    }
+
+    /// The number of outputs, of classes or of categories.
+    pub fn width(&self) -> usize {
+        match self {
+            Self::Real(y) | Self::Counts(y) => y.ncols(),
+            Self::Classes { names, .. } => names.len(),
+        }
+    }
+
+    /// The real responses `[rows x outputs]`, if they are real.
+    pub fn real(&self) -> Option<&Array2<f64>> {
+        if let Self::Real(y) = self { Some(y) } else { None }
+    }
+
+    /// The class of each row, if the response is a class.
+    pub fn classes(&self) -> Option<&[usize]> {
+        if let Self::Classes { index, .. } = self { Some(index) } else { None }
+    }
+
+    /// The names of the classes, if the response is a class.
+    pub fn class_names(&self) -> Option<&[String]> {
+        if let Self::Classes { names, .. } = self { Some(names) } else { None }
+    }
+
+    /// The counts `[rows x categories]`, if the response is counts.
+    pub fn counts(&self) -> Option<&Array2<f64>> {
+        if let Self::Counts(y) = self { Some(y) } else { None }
+    }
+
+    /// How many rows each class has, in the order of the names, if the response is a class.
+    pub fn class_sizes(&self) -> Option<Vec<usize>> {
+        let Self::Classes { index, names } = self else { return None };
+        let mut sizes = vec![0; names.len()];
+        index.iter().for_each(|&class| sizes[class] += 1);
+        Some(sizes)
+    }
+
+    pub(super) fn select(&self, rows: &[usize]) -> Self {
+        match self {
+            Self::Real(y) => Self::Real(y.select(Axis(0), rows)),
+            Self::Counts(y) => Self::Counts(y.select(Axis(0), rows)),
+            Self::Classes { index, names } => Self::Classes {
+                index: rows.iter().map(|&row| index[row]).collect(),
+                names: names.clone(),
+            },
+        }
+    }
+}
