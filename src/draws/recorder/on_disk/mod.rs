@@ -1,5 +1,10 @@
 //! Every k-th draw in a file of each chain, in single precision.
 
+mod chain_file;
+mod header;
+
+pub use chain_file::ChainFile;
+
 use std::ffi::OsString;
 use std::fs::File;
 use std::io::{BufReader, ErrorKind, Read, Seek, SeekFrom, Write};
@@ -8,12 +13,12 @@ use std::path::{Path, PathBuf};
 use ndarray::Array3;
 use serde::{Deserialize, Serialize};
 
+use self::header::{Header, numbers_of, row_bytes};
 use super::{ChainPlan, OneDraw, Recorder, check_every, is_kth};
 use crate::Error;
 use crate::draws::checkpoint::sync_folder;
 use crate::draws::keep::Kept;
 use crate::draws::{Draws, Keep};
-use crate::layout::{Block, Layout};
 use crate::memory;
 use crate::targets::Target;
 
@@ -34,9 +39,9 @@ use crate::targets::Target;
 /// none is added, it stays. Without a checkpoint a file that exists is an error: move it away. A
 /// file is begun with the first draw that it holds.
 ///
-/// A checkpoint without rows can vouch for none: rows that a killed process has written after it
-/// are written anew if `ChainPlan::run` agrees, which does not notice other data or another step
-/// size.
+/// A checkpoint that was written before the first row knows no rows that the file could be compared
+/// with. A process killed after it may have left rows in the file. If `ChainPlan::run` agrees, which
+/// does not notice other data or another step size, they are overwritten.
 ///
 /// **Format.** 16 bytes of magic number; version, length and CRC-32 of the header (u32); the header
 /// in CBOR (names and shapes of the blocks, whether their indices count from 1, k, chain, number of
@@ -120,114 +125,6 @@ fn file_of(path: &Path, chain: usize) -> PathBuf {
 
 fn table(path: &Path, problem: impl Into<String>) -> Error {
     Error::Table { table: path.display().to_string(), problem: problem.into() }
-}
-
-const MAGIC: &[u8; 16] = b"bnn-mcmc rows\r\n\x1a";
-const VERSION: u32 = 2;
-/// Magic number; version, length and checksum of the header.
-const FIXED: usize = 16 + 4 + 4 + 4;
-
-/// What the rows of a file are.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-struct Header {
-    blocks: Vec<(String, Vec<usize>)>,
-    /// Whether the indices in the names of each block count from 1: [`Block::first`].
-    #[serde(default)]
-    from_one: Vec<bool>,
-    every: usize,
-    chain: usize,
-    chains: usize,
-    /// [`ChainPlan::run`].
-    run: u32,
-}
-
-impl Header {
-    /// What is not as expected, if anything is not.
-    fn difference(&self, expected: &Self) -> Option<String> {
-        let fields = |header: &Self| {
-            let blocks = header.blocks.iter().map(|(name, shape)| format!("{name}{shape:?}"));
-            [
-                ("parameters", blocks.collect::<Vec<_>>().join(" ")),
-                ("indices from 1", format!("{:?}", header.from_one)),
-                ("every", header.every.to_string()),
-                ("chain", header.chain.to_string()),
-                ("chains", header.chains.to_string()),
-                ("run", format!("{:08x}", header.run)),
-            ]
-        };
-        let mut pairs = fields(self).into_iter().zip(fields(expected));
-        let ((name, found), (_, expected)) = pairs.find(|(found, expected)| found != expected)?;
-        Some(format!("its `{name}` is {found}, expected {expected}"))
-    }
-
-    fn encode(&self) -> Result<Vec<u8>, String> {
-        let mut bytes = vec![0; FIXED];
-        ciborium::into_writer(self, &mut bytes).map_err(|e| e.to_string())?;
-        let (fixed, header) = bytes.split_at_mut(FIXED);
-        let length = u32::try_from(header.len()).map_err(|e| e.to_string())?;
-        fixed[..16].copy_from_slice(MAGIC);
-        fixed[16..20].copy_from_slice(&VERSION.to_le_bytes());
-        fixed[20..24].copy_from_slice(&length.to_le_bytes());
-        fixed[24..].copy_from_slice(&crc32fast::hash(header).to_le_bytes());
-        Ok(bytes)
-    }
-
-    /// The header at the beginning of a file of `length` bytes and where it ends, or what is wrong.
-    fn decode(file: &mut impl Read, length: u64) -> Result<(Self, u64), String> {
-        let truncated = |_| format!("it is truncated: {length} bytes are left");
-        let mut fixed = [0; FIXED];
-        file.read_exact(&mut fixed).map_err(truncated)?;
-        if fixed[..16] != *MAGIC {
-            return Err("it is no file of draws of bnn-mcmc".into());
-        }
-        let number =
-            |at: usize| fixed[at..at + 4].iter().rev().fold(0, |n, b| n << 8 | u32::from(*b));
-        if number(16) != VERSION {
-            let version = number(16);
-            return Err(format!("its format has version {version}, this crate reads {VERSION}"));
-        }
-        let end = FIXED as u64 + u64::from(number(20));
-        if length < end {
-            return Err(format!("it is truncated: {length} bytes are left"));
-        }
-        let mut header = vec![0; number(20) as usize];
-        file.read_exact(&mut header).map_err(truncated)?;
-        if crc32fast::hash(&header) != number(24) {
-            return Err("it is damaged: the checksum of its header is wrong".into());
-        }
-        let header = ciborium::from_reader(&header[..]);
-        let header: Self = header.map_err(|e| format!("its header cannot be read: {e}"))?;
-        Ok((header, end))
-    }
-
-    /// The names of the numbers of a row; `None` if there are none, or more than fit into memory.
-    fn layout(&self) -> Option<Layout> {
-        let size = |shape: &[usize]| shape.iter().try_fold(1usize, |n, k| n.checked_mul(*k));
-        let sum = |n: usize, (_, shape): &(_, Vec<usize>)| n.checked_add(size(shape)?);
-        let dim = self.blocks.iter().try_fold(0, sum)?;
-        if dim == 0 || dim > isize::MAX as usize / 16 {
-            return None;
-        }
-        let mut layout = Layout::new();
-        for (i, (name, shape)) in self.blocks.iter().enumerate() {
-            let first = usize::from(self.from_one.get(i) == Some(&true));
-            let block =
-                Block { name: name.clone(), shape: shape.clone(), range: 0..size(shape)?, first };
-            layout = layout.with_block(&block);
-        }
-        Some(layout)
-    }
-}
-
-/// Bytes of a row of `width` numbers with its checksum.
-fn row_bytes(width: usize) -> usize {
-    4 * width + 4
-}
-
-/// The numbers of a row with its checksum, if that is right.
-fn numbers_of(row: &[u8]) -> Option<&[u8]> {
-    let (numbers, crc) = row.split_last_chunk()?;
-    (*crc == crc32fast::hash(numbers).to_le_bytes()).then_some(numbers)
 }
 
 /// What a checkpoint knows of the file of one chain. From [`OnDisk`].
@@ -440,96 +337,5 @@ impl<T: Target> Recorder<T> for OnDisk {
 
     fn config(&self) -> String {
         format!("OnDisk {{ every: {}, keep: {:?} }}", self.every, self.keep)
-    }
-}
-
-/// Reads the file of one chain row by row, in a run or after it: an iterator over draws, each as
-/// long as [`layout`](Self::layout) says. It ends with the last row that was whole when the file
-/// was opened, or after an error: a row whose checksum is wrong.
-#[derive(Debug)]
-pub struct ChainFile {
-    path: PathBuf,
-    header: Header,
-    layout: Layout,
-    /// Rows in all, and those that were read.
-    rows: usize,
-    read: usize,
-    row: Vec<u8>,
-    file: BufReader<File>,
-}
-
-impl ChainFile {
-    /// Opens the file of a chain, such as `<path>.chain0`.
-    ///
-    /// # Errors
-    /// If it cannot be read, is something else, or its header is damaged.
-    pub fn open(path: impl Into<PathBuf>) -> Result<Self, Error> {
-        let path = path.into();
-        let file = File::open(&path).map_err(|e| Error::io(&path, e))?;
-        let length = file.metadata().map_err(|e| Error::io(&path, e))?.len();
-        let mut file = BufReader::with_capacity(1 << 16, file);
-        let (header, end) = Header::decode(&mut file, length).map_err(|p| table(&path, p))?;
-        let Some(layout) = header.layout() else {
-            return Err(table(&path, "its header names no parameters, or too many"));
-        };
-        if header.chain >= header.chains {
-            return Err(table(&path, "its header numbers the chains wrongly"));
-        }
-        let row = row_bytes(layout.dim());
-        let rows = ((length - end) / row as u64) as usize;
-        let row = if rows > 0 { vec![0; row] } else { Vec::new() };
-        Ok(Self { path, header, layout, rows, read: 0, row, file })
-    }
-
-    /// The names of the numbers of a row.
-    pub fn layout(&self) -> &Layout {
-        &self.layout
-    }
-
-    /// Each row is one of this many draws.
-    pub fn every(&self) -> usize {
-        self.header.every
-    }
-
-    /// The number of the chain, from 0.
-    pub fn chain_index(&self) -> usize {
-        self.header.chain
-    }
-
-    /// The number of chains of the run.
-    pub fn n_chains(&self) -> usize {
-        self.header.chains
-    }
-
-    /// The run, by [`ChainPlan::run`]: the same in the files of all its chains.
-    pub fn run(&self) -> u32 {
-        self.header.run
-    }
-
-    /// The number of whole rows, read or not.
-    pub fn n_rows(&self) -> usize {
-        self.rows
-    }
-
-    fn next_row(&mut self) -> Result<Vec<f32>, Error> {
-        self.file.read_exact(&mut self.row).map_err(|e| Error::io(&self.path, e))?;
-        let Some(numbers) = numbers_of(&self.row) else {
-            let problem = format!("it is damaged: the checksum of row {} is wrong", self.read);
-            return Err(table(&self.path, problem));
-        };
-        Ok(numbers.as_chunks().0.iter().map(|bytes| f32::from_le_bytes(*bytes)).collect())
-    }
-}
-
-impl Iterator for ChainFile {
-    type Item = Result<Vec<f32>, Error>;
-
-    fn next(&mut self) -> Option<Self::Item> {
-        if self.read >= self.rows {
-            return None;
-        }
-        let row = self.next_row();
-        self.read = if row.is_ok() { self.read + 1 } else { self.rows };
-        Some(row)
     }
 }
