@@ -22,7 +22,7 @@ use crate::rng::ChainRng;
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Epoch {
-    /// Those before `place` are used up; the others have no order yet.
+    /// The rows before `place` are used up; the others have no order yet.
     rows: Vec<usize>,
     place: usize,
     size: usize,
@@ -31,7 +31,8 @@ pub struct Epoch {
 impl Epoch {
     /// Batches of `size` out of `n` rows.
     ///
-    /// Errors: `size` is 0 or beyond `n`.
+    /// # Errors
+    /// If `size` is 0 or beyond `n`.
     pub fn new(n: usize, size: usize) -> Result<Self, Error> {
         if !(1..=n).contains(&size) {
             let allowed = format!("from 1 to the {n} rows of the data");

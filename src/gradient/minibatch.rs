@@ -77,7 +77,8 @@ pub struct MinibatchStream {
     estimate: LogDensity,
 }
 
-/// The mode m of control variates, the full gradient there, and room for that of a batch.
+/// The mode m of control variates, the full gradient at m, and scratch memory for the gradient of a
+/// batch at m.
 #[derive(Debug)]
 struct Center {
     at: Vec<f64>,

@@ -20,7 +20,7 @@ use crate::targets::{LogDensity, Point, Target};
 /// ```
 ///
 /// where m is a mode of pi, or a point near one. All have the full gradient as their mean. The variance
-/// of the second is of order N^2/|b| everywhere; that of the third is smaller by the factor |q - m|^2
+/// of the second is of order N^2/|b| everywhere; the variance of the third is smaller by the factor |q - m|^2
 /// (for rows of unit scale): it pays where the posterior is narrow and has one mode, and costs more
 /// than it gains where q is far from m, in another mode of a network, say.
 ///
@@ -65,7 +65,8 @@ pub trait GradSource<T: Target>: Sync {
     /// The gradients of one chain.
     type Stream: GradStream<T>;
 
-    /// Its name, for that of the [`Algorithm`](crate::sampler::Algorithm) that uses it.
+    /// The source's name, which becomes part of the [name](crate::sampler::Algorithm::name) of the
+    /// algorithm that uses it.
     fn name(&self) -> String;
 
     /// Checks the configuration against the target and allocates what a gradient needs.
@@ -74,12 +75,12 @@ pub trait GradSource<T: Target>: Sync {
 
 /// The gradients of one chain, with their state.
 ///
-/// A stream holds the gradient at one position, that of the chain.
+/// A stream holds the gradient at one position, where the chain is.
 pub trait GradStream<T: Target>: Send {
     /// All that the next gradient depends on besides the position and the chain's random stream.
     type State: Serialize + DeserializeOwned + Send;
 
-    /// Whether the gradients are those of the log density itself, and [`estimate`](Self::estimate) is
+    /// Whether the gradients are exact, the log density's own, and [`estimate`](Self::estimate) is
     /// its value.
     const IS_EXACT: bool;
 

@@ -78,7 +78,7 @@ impl<M: Model, L: Likelihood> GaussianReference for Posterior<M, L> {
 }
 
 impl<M: Model, L: Likelihood> BoxSupport for Posterior<M, L> {
-    /// Those of [`Uniform`](crate::prior::Uniform) priors, and of a prior of your own whose
+    /// The bounds of [`Uniform`](crate::prior::Uniform) priors, and of a prior of your own whose
     /// [`family`](crate::prior::Prior::family) is uniform; none for all others.
     fn bounds(&self, lower: &mut [f64], upper: &mut [f64]) -> Result<(), Error> {
         for block in &self.priors {

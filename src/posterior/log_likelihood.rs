@@ -15,12 +15,12 @@ use crate::targets::{GradTarget, LogDensity, MinibatchTarget, Target};
 /// log density(q) = ell(q) = sum_i log p(y_i | f(x_i; w), phi)
 /// ```
 ///
-/// q is that of the posterior, in all blocks: the likelihood's own parameters
-/// (`log_noise_variance`) are fitted with the weights; those of hierarchical priors have gradient
-/// zero and stay where they are. The prior's support is not heeded: a point that was found here may
-/// lie outside it. Starting points are drawn from the prior, as those of the posterior are.
+/// q has all blocks of the posterior's q: the likelihood's own parameters (`log_noise_variance`) are
+/// fitted with the weights; the parameters of hierarchical priors have gradient zero and stay where
+/// they are. The prior's support is not heeded: a point that was found here may lie outside it.
+/// Starting points are drawn from the prior, as for the posterior.
 ///
-/// Cost: that of the posterior. **Not for sampling**: ell need not be integrable (classes that can
+/// An evaluation costs as much as one of the posterior. **Not for sampling**: ell need not be integrable (classes that can
 /// be separated, weights that have no effect), nor need it have a maximum: with as many weights as
 /// rows a fit may drive the noise variance to zero. Stop early, or fix the noise.
 ///

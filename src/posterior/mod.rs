@@ -68,7 +68,8 @@ pub struct Posterior<M, L> {
 impl<M: Model, L: Likelihood> Posterior<M, L> {
     /// Puts model, likelihood, data and priors together.
     ///
-    /// Errors: the data's features do not fit the model's inputs, the response does not fit the
+    /// # Errors
+    /// If the data's features do not fit the model's inputs, the response does not fit the
     /// likelihood or the model's outputs, or the priors do not cover every block exactly once.
     pub fn new(model: M, likelihood: L, data: &Dataset, priors: Priors) -> Result<Self, Error> {
         check_inputs(&model, data.n_features())?;
@@ -101,16 +102,15 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
         &self.likelihood
     }
 
-    /// The named blocks of q: the model's, the likelihood's, those of hierarchical priors.
+    /// The named blocks of q: the model's, the likelihood's, and the variances of hierarchical priors.
     pub fn layout(&self) -> &Layout {
         &self.layout
     }
 
     /// The names of the features, in the order of the training data's columns.
     ///
-    /// A [`Dataset`] to predict, or to hold out, must have the same names in the same order, and so must
-    /// those of its response and its classes: columns in another order would be scored as if nothing
-    /// were wrong. Data sets from plain arrays have the names `x1`, `x2`, ... and `y1`, `y2`, ..., by
+    /// A [`Dataset`] to predict, or to hold out, must have the same names of features, responses and
+    /// classes in the same order: columns in another order would be scored as if nothing were wrong. Data sets from plain arrays have the names `x1`, `x2`, ... and `y1`, `y2`, ..., by
     /// which they fit each other. [`Dataset::select_features`] and [`Dataset::select_classes`] bring
     /// columns and classes into another order, [`Dataset::with_feature_names`] renames. Where plain
     /// arrays are asked for, as in [`predict_mean`](Self::predict_mean), their columns are taken to be

@@ -12,8 +12,8 @@ use crate::likelihood::Likelihood;
 use crate::model::Model;
 
 impl<M: Model, L: Likelihood> Posterior<M, L> {
-    /// The response of other rows in columns, if their features, classes and responses are those of
-    /// the training data.
+    /// The response of other rows in columns, if the names of their features, classes and responses
+    /// are the same as in the training data.
     pub(crate) fn encoded(&self, data: &Dataset) -> Result<Array2<f64>, Error> {
         check_inputs(&self.model, data.n_features())?;
         let renamed = |what: &str, rename: &str| {
@@ -50,9 +50,9 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
     }
 }
 
-/// Checks that names are those of the training data, in the same order. `what`, followed by a number
-/// counted from 1, says of what; `order` says how to bring the
-/// same names into that order, `other` what to do about other names.
+/// Checks that the names `found` are the `expected` ones, in the same order. For the message, `what`
+/// followed by a number counted from 1 says whose name differs, `order` how to bring the same names
+/// into that order, and `other` what to do about other names.
 fn check_same_names(
     what: &str,
     found: &[String],

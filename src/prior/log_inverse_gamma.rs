@@ -24,7 +24,7 @@ use crate::rng::ChainRng;
 /// d log p / dx  = -a + b e^-x
 /// ```
 ///
-/// The Jacobian is included: the block holds x, and its density is that of x.
+/// The Jacobian is included: the block holds x, and the density is with respect to x.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct LogInverseGamma {
     shape: f64,

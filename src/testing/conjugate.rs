@@ -72,7 +72,8 @@ pub enum Noise {
 ///
 /// R and z come from the residuals of a least-squares fit w0, computed from the data themselves
 /// (one step of iterative refinement): r = y - X w0, R = |r - U U^T r|^2,
-/// z_k = s_k (V^T w0)_k + u_k^T r. A large mean of y thus costs no digits beyond those of y itself.
+/// z_k = s_k (V^T w0)_k + u_k^T r. A large mean of y thus costs only the digits that y
+/// itself lacks.
 /// Each s_k is uncertain by a few rounding units of s_1: where s_1 / s_k is the condition number
 /// kappa, 1 + g_k loses kappa 1e-15, which only matters if the data say anything about that
 /// direction. The constructor estimates these losses, and refuses what exceeds 1e-6: about
@@ -146,7 +147,7 @@ impl InverseGamma {
         self.shape > 0.0
     }
 
-    /// The log density of eta = log tau^2, which is that of tau^2 times d tau^2 / d eta = tau^2: with
+    /// The log density of eta = log tau^2: the density of tau^2, times d tau^2 / d eta = tau^2. With
     /// v = e^eta, log [b^a / Gamma(a) v^-(a+1) e^(-b/v)] + log v. 0 if it is improper.
     fn log_density(self, eta: f64) -> f64 {
         if !self.is_proper() {
@@ -161,7 +162,8 @@ impl ConjugateRegression {
     /// `x` `[rows x features]`, to which an intercept is added; `y` one response per row; the
     /// prior standard deviation of every weight and of the intercept.
     ///
-    /// Errors name what is wrong: shapes, values that are not finite, an invalid prior, an improper
+    /// # Errors
+    /// Name what is wrong: shapes, values that are not finite, an invalid prior, an improper
     /// posterior (noise prior (0, 0) where y can be fitted exactly), or data so badly conditioned
     /// that more than six digits would be lost.
     pub fn new(

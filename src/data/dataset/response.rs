@@ -2,7 +2,7 @@
 
 use ndarray::{Array2, Axis};
 
-/// What is observed for each row of a [`Dataset`].
+/// What is observed for each row of a [`Dataset`](super::Dataset).
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Response {

@@ -21,7 +21,7 @@ impl Dataset {
     /// ```
     ///
     /// # Errors
-    /// If there is no name, a name occurs twice or is not that of a feature.
+    /// If there is no name, a name occurs twice or no feature has it.
     pub fn select_features<S: Into<String>>(
         &self,
         names: impl IntoIterator<Item = S>,
@@ -73,8 +73,8 @@ impl Dataset {
     /// ```
     ///
     /// # Errors
-    /// If the response is not classes, there are fewer than two names, a name occurs twice or is
-    /// not that of a class, or a class has no rows.
+    /// If the response is not classes, there are fewer than two names, a name occurs twice or no
+    /// class has it, or a class has no rows.
     pub fn select_classes<S: Into<String>>(
         &self,
         classes: impl IntoIterator<Item = S>,

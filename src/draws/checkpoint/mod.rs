@@ -25,7 +25,7 @@
 //! # What is promised
 //! - A process that is killed at any moment, in warm-up too, loses at most the interval
 //!   [`Every`]. What is written is on the disk before the previous checkpoint is given up.
-//! - The draws and statistics of a resumed run equal those of an uninterrupted one bit for bit
+//! - A resumed run and an uninterrupted one have the same draws and statistics, bit for bit
 //!   (on one kind of processor, as everywhere in this crate). A [`StopHandle`] loses nothing: a
 //!   last checkpoint is written.
 //! - **The file decides whether a run is resumed**: without it the run begins anew, with it the run

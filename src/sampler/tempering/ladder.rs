@@ -146,7 +146,8 @@ pub struct LadderReport {
 impl LadderReport {
     /// One report for each chain.
     ///
-    /// Errors: draws of another sampler.
+    /// # Errors
+    /// If the draws are of another algorithm.
     pub fn of(draws: &Draws) -> Result<Vec<Self>, Error> {
         let missing = || {
             let found = "without the report of a ladder";

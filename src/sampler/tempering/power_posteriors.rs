@@ -30,7 +30,7 @@ use crate::targets::{Point, PowerTarget, Tempered};
 ///    a divergence is counted. The rung then samples the prior restricted to the points at which the
 ///    likelihood is finite, which includes zero.)
 ///
-/// Both leave the product of all pi_k unchanged. The draws of a run are those of the rung beta = 1;
+/// Both leave the product of all pi_k unchanged. The draws of a run come from the rung beta = 1;
 /// `accepted` says whether its state changed, by either part. The log likelihoods of the other
 /// rungs are recorded with each draw (`rung_0.log_likelihood`, ...), from which
 /// [`Evidence`](crate::evidence::Evidence) is computed; [`LadderReport`] says how states travelled.
@@ -45,8 +45,8 @@ use crate::targets::{Point, PowerTarget, Tempered};
 /// warm-up of fewer than some 50 iterations leaves the ladder as it is. Every chain has its own ladder
 /// then.
 ///
-/// Cost of a step: that of the inner algorithm, times the number of rungs (one evaluation of the
-/// log density at beta = 0). An exchange costs no evaluation itself; a kernel that uses gradients
+/// A step costs as much as one of the inner algorithm, times the number of rungs; at beta = 0 it is
+/// one evaluation of the log density. An exchange costs no evaluation itself; a kernel that uses gradients
 /// evaluates the gradient of a state that has just arrived. Rungs run in parallel where threads are free; draws
 /// do not depend on it, as each rung has its own random stream.
 ///
@@ -124,7 +124,7 @@ struct LadderWarmup {
     neighbours: Vec<(f64, u64)>,
 }
 
-/// The state of a [`PowerPosteriorsKernel`]; `S` is that of its inner kernels.
+/// The state of a [`PowerPosteriorsKernel`]; `S` is the state of an inner kernel.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(bound(serialize = "S: Serialize", deserialize = "S: DeserializeOwned"))]
 pub struct PowerPosteriorsState<S> {
@@ -194,7 +194,8 @@ where
 
     /// Puts rung `k`, which is not the last, at `q`.
     ///
-    /// Errors: no such rung, or a `q` of another length.
+    /// # Errors
+    /// If there is no such rung, or `q` has another length.
     pub fn start_at(&mut self, k: usize, q: &[f64]) -> Result<(), Error> {
         let last = self.rungs.len() - 1;
         if k >= last {

@@ -85,7 +85,7 @@ impl OnDisk {
     /// bytes per parameter, draw and chain.
     ///
     /// # Errors
-    /// If a file is missing, damaged, or of another run than that of chain 0, by
+    /// If a file is missing, damaged, or of another run than the file of chain 0, by
     /// [`ChainFile::run`].
     pub fn read(path: impl AsRef<Path>) -> Result<Draws, Error> {
         let path = path.as_ref();
