@@ -32,7 +32,7 @@ use crate::targets::{LogDensity, Point, Target};
 ///
 /// **Thinning.** The noises of an epoch nearly add up to zero, so that what is sampled depends on the place in the
 /// epoch: right after its end the bias is smallest, halfway it is largest. Thinning by a number that shares a factor
-/// with N/|b| sees some of the places only. On the line of [`sgld`](crate::sampler::sgld), with ten batches and h = 5e-4,
+/// with N/|b| sees some of the places only. On the line of [`Sgld`](crate::sampler::Sgld), with ten batches and h = 5e-4,
 /// thinned by 10, the error of the variances was +0.14 at the end of epochs and +0.37 halfway; thinned by 7, +0.30.
 ///
 /// **Cost.** A minibatch gradient costs |b|/N of a full one, one with control variates twice that; both

@@ -474,8 +474,8 @@ impl<'t> Transition<&'t InBox> for SabotagedInBox {
                 })
                 .sum()
         };
-        let back = log_density(current, &memory, true);
-        let there = log_density(&memory, current, false);
+        let back = log_density(current, memory, true);
+        let there = log_density(memory, current, false);
         metropolis_test(current, memory, new - old + back - there, 1, rng)
     }
 }

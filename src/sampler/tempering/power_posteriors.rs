@@ -33,7 +33,7 @@ use crate::targets::{Point, PowerTarget, Tempered};
 /// Both leave the product of all pi_k unchanged. The draws of a run come from the rung beta = 1;
 /// `accepted` says whether its state changed, by either part. The log likelihoods of the other
 /// rungs are recorded with each draw (`rung_0.log_likelihood`, ...), from which
-/// [`Evidence`](crate::evidence::Evidence) is computed; [`LadderReport`] says how states travelled.
+/// [`Evidence`](crate::evidence::Evidence) is computed; [`LadderReport`](super::LadderReport) says how states travelled.
 ///
 /// Sources: Friel and Pettitt, JRSS B 70, 2008, doi:10.1111/j.1467-9868.2007.00650.x; Papamarkou,
 /// Hinkle, Young and Womble, Statist. Sci. 37, 2022, arXiv:1910.06539, algorithm 1; Syed,
