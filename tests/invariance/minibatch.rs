@@ -261,6 +261,23 @@ fn a_pair_is_two_gradients() {
             assert!(single.is_finite());
         }
     }
+    // The powers of views multiply, and at beta = 0 no likelihood is left.
+    let gradient = |beta, by: &dyn Fn(f64, &mut [f64]) -> LogDensity| {
+        let mut grad = [f64::NAN; 3];
+        (by(beta, &mut grad).likelihood, grad)
+    };
+    let (hot, q) = (Tempered::new(&posterior, 0.5).unwrap(), [0.3, -0.2, 0.1]);
+    let by_view = gradient(0.25, &|beta, grad| {
+        hot.minibatch_grad_at(beta, &rows, &q, grad, &mut hot.workspace())
+    });
+    let by_base = gradient(0.125, &|beta, grad| {
+        posterior.minibatch_grad_at(beta, &rows, &q, grad, &mut posterior.workspace())
+    });
+    assert_eq!(by_view, by_base);
+    let none = gradient(0.0, &|beta, grad| {
+        likelihood.minibatch_grad_at(beta, &rows, &q, grad, &mut likelihood.workspace())
+    });
+    assert_eq!(none.1, [0.0; 3]);
 }
 
 type Pair<'a> = dyn Fn(&[usize], [&[f64]; 2], [&mut [f64]; 2]) -> [LogDensity; 2] + 'a;
