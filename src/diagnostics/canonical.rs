@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Summary;
 use super::summary::{count, ratio, short, write_table};
-use super::symmetry::{Element, FINITE, Scratch, Symmetries, Unit};
+use super::symmetry::{FINITE, HiddenUnit, Scratch, Symmetries, SymmetryElement};
 use crate::Error;
 use crate::draws::Draws;
 
@@ -99,7 +99,7 @@ pub struct Canonical {
 pub struct Modes {
     /// The element that moves the draws of a cell to the reference, and how many draws there were;
     /// most draws first.
-    pub cells: Vec<(Element, usize)>,
+    pub cells: Vec<(SymmetryElement, usize)>,
     /// How many draws lie in another cell than the one before, in the same chain.
     pub transitions: usize,
 }
@@ -114,7 +114,7 @@ impl Modes {
     /// NaN without draws.
     pub fn effective(&self) -> f64 {
         let n = self.draws() as f64;
-        let entropy = |(_, draws): &(Element, usize)| {
+        let entropy = |(_, draws): &(SymmetryElement, usize)| {
             let share = *draws as f64 / n;
             -share * share.ln()
         };
@@ -187,7 +187,12 @@ impl Symmetries {
     }
 
     /// Aligns all `draws` and returns the units of each, one draw after the other.
-    fn align_all(&self, draws: &Draws, reference: &[f64], aligned: &mut Array3<f64>) -> Vec<Unit> {
+    fn align_all(
+        &self,
+        draws: &Draws,
+        reference: &[f64],
+        aligned: &mut Array3<f64>,
+    ) -> Vec<HiddenUnit> {
         aligned.assign(&draws.values());
         let identity = self.identity();
         let n = aligned.dim().0 * aligned.dim().1;
@@ -207,17 +212,17 @@ impl Symmetries {
     }
 
     /// Counts the cells of `draws` successive draws.
-    fn modes(&self, codes: &[Unit], draws: usize) -> Modes {
+    fn modes(&self, codes: &[HiddenUnit], draws: usize) -> Modes {
         let units = self.n_hidden_units();
         if units == 0 {
-            let only = (Element { layers: Vec::new() }, draws);
+            let only = (SymmetryElement { layers: Vec::new() }, draws);
             return Modes { cells: if draws > 0 { vec![only] } else { vec![] }, transitions: 0 };
         }
-        let mut counts: HashMap<&[Unit], usize> = HashMap::new();
+        let mut counts: HashMap<&[HiddenUnit], usize> = HashMap::new();
         for code in codes.chunks_exact(units) {
             *counts.entry(code).or_default() += 1;
         }
-        let mut cells: Vec<(&[Unit], usize)> = counts.into_iter().collect();
+        let mut cells: Vec<(&[HiddenUnit], usize)> = counts.into_iter().collect();
         cells.sort_unstable_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(b.0)));
         let cells = cells.into_iter().map(|(code, n)| (self.element(code), n)).collect();
         let successive = codes.chunks_exact(units).zip(codes.chunks_exact(units).skip(1));

@@ -9,7 +9,7 @@ use statrs::distribution::{ContinuousCDF, Normal};
 
 use super::autocorr::LagProducts;
 use super::chains::{Chains, mean, mean_and_variance};
-use super::ess;
+use super::geyer;
 use crate::Error;
 use crate::draws::Draws;
 
@@ -349,7 +349,7 @@ impl Centred {
         scratch.series.extend(series);
         let (value, variance) = mean_and_variance(&scratch.series);
         let chains = Chains::from_slice(&scratch.series, self.chains, self.draws);
-        let ess = ess::of_series(&chains.split(), &mut scratch.fft);
+        let ess = geyer::of_series(&chains.split(), &mut scratch.fft);
         Estimate { value, se: (variance / ess).sqrt(), ess }
     }
 }

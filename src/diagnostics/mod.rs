@@ -75,8 +75,10 @@ mod canonical;
 mod chains;
 mod covariance;
 mod density;
+mod draws;
 mod energy;
 mod ess;
+mod geyer;
 mod mcse;
 mod multivariate;
 mod ranks;
@@ -100,8 +102,8 @@ pub use multivariate::{rhat_multivariate, rhat_multivariate_base};
 pub use rhat::{rhat, rhat_base, rhat_folded, rhat_rank, rhat_split};
 pub use stein::{Stein, SteinDiscrepancy};
 pub use summary::{BlockRow, BlockSummary, Summary, SummaryRow};
-pub use symmetry::{Element, Symmetries, Unit};
+pub use symmetry::{HiddenUnit, Symmetries, SymmetryElement};
 pub use verdict::{
-    DEPTH_LIMIT, DIVERGENT_LIMIT, DRIFT_LIMIT, EBFMI_LIMIT, ESS_PER_CHAIN, Group, Judge,
-    OTHERS_LIMIT, Outcome, RHAT_LIMIT, TEMPERATURE_LIMITS, Verdict,
+    DEPTH_LIMIT, DIVERGENT_LIMIT, DRIFT_LIMIT, EBFMI_LIMIT, ESS_PER_CHAIN, Judge, OTHERS_LIMIT,
+    Outcome, QuantityGroup, RHAT_LIMIT, TEMPERATURE_LIMITS, Verdict,
 };

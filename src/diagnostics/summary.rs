@@ -9,7 +9,8 @@ use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use super::chains::{Chains, mean_and_variance};
-use super::ess::{self, TAIL};
+use super::ess::TAIL;
+use super::geyer;
 use super::rhat;
 use super::workspace::Workspace;
 use crate::Error;
@@ -84,9 +85,9 @@ impl SummaryRow {
         row.ess_bulk = ess_bulk;
         row.ess_tail = workspace.ess_tail(chains, TAIL);
         let split = chains.split();
-        row.mcse_mean = row.sd / ess::of_series(&split, &mut workspace.fft).sqrt();
+        row.mcse_mean = row.sd / geyer::of_series(&split, &mut workspace.fft).sqrt();
         if chains.are_usable(2) {
-            row.rhat_split = rhat::base(&split);
+            row.rhat_split = split.rhat();
             row.rhat_folded = workspace.rhat_folded();
             row.rhat = rhat::rank_or_folded(rhat_rank, row.rhat_folded);
         }

@@ -12,26 +12,26 @@ use crate::model::{Activation, Mlp};
 
 /// Which unit stands in a unit's place, and whether its signs are flipped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-pub struct Unit {
+pub struct HiddenUnit {
     /// The unit of the original weights, counted from 0 within its layer.
     pub from: usize,
     /// Whether incoming weights, bias and outgoing weights change their sign.
     pub flipped: bool,
 }
 
-/// An element of the group: for each hidden layer, the [`Unit`] in each place.
+/// An element of the group: for each hidden layer, the [`HiddenUnit`] in each place.
 ///
 /// It is written as `+1 -0 | +0 +1 +2`: layers apart, units with their signs.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-pub struct Element {
+pub struct SymmetryElement {
     /// The units of each hidden layer.
-    pub layers: Vec<Vec<Unit>>,
+    pub layers: Vec<Vec<HiddenUnit>>,
 }
 
-impl fmt::Display for Element {
+impl fmt::Display for SymmetryElement {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
-        let unit = |u: &Unit| format!("{}{}", if u.flipped { '-' } else { '+' }, u.from);
-        let layer = |units: &Vec<Unit>| units.iter().map(unit).collect::<Vec<_>>().join(" ");
+        let unit = |u: &HiddenUnit| format!("{}{}", if u.flipped { '-' } else { '+' }, u.from);
+        let layer = |units: &Vec<HiddenUnit>| units.iter().map(unit).collect::<Vec<_>>().join(" ");
         f.pad(&self.layers.iter().map(layer).collect::<Vec<_>>().join(" | "))
     }
 }
@@ -133,11 +133,11 @@ pub(super) struct Scratch {
     /// c, then the costs.
     products: Vec<f64>,
     costs: Vec<f64>,
-    units: Vec<Unit>,
-    old_units: Vec<Unit>,
+    units: Vec<HiddenUnit>,
+    old_units: Vec<HiddenUnit>,
     old_weights: Vec<f64>,
     /// q and its element from the other start.
-    other: (Vec<f64>, Vec<Unit>),
+    other: (Vec<f64>, Vec<HiddenUnit>),
 }
 
 /// Which weights of a unit are compared.
@@ -209,9 +209,9 @@ impl Symmetries {
     ///
     /// # Errors
     /// `q` of another length than the layout's, or an element that is not of this group.
-    pub fn apply(&self, element: &Element, q: &mut [f64]) -> Result<(), Error> {
+    pub fn apply(&self, element: &SymmetryElement, q: &mut [f64]) -> Result<(), Error> {
         self.check_length("length of `q`", q)?;
-        let is_permutation = |units: &[Unit]| {
+        let is_permutation = |units: &[HiddenUnit]| {
             let mut from: Vec<usize> = units.iter().map(|u| u.from).collect();
             from.sort_unstable();
             from.into_iter().eq(0..units.len())
@@ -240,7 +240,7 @@ impl Symmetries {
     /// # Errors
     /// `q` or `reference` of another length than the layout's, or with weights that are not finite
     /// or whose squares overflow.
-    pub fn align(&self, q: &mut [f64], reference: &[f64]) -> Result<Element, Error> {
+    pub fn align(&self, q: &mut [f64], reference: &[f64]) -> Result<SymmetryElement, Error> {
         self.check("q", q)?;
         self.check("reference", reference)?;
         let mut code = self.identity();
@@ -291,19 +291,19 @@ impl Symmetries {
     }
 
     /// The units of all layers, one after the other, as they are.
-    pub(super) fn identity(&self) -> Vec<Unit> {
-        let layer = |l: &Layer| (0..l.units).map(|from| Unit { from, flipped: false });
+    pub(super) fn identity(&self) -> Vec<HiddenUnit> {
+        let layer = |l: &Layer| (0..l.units).map(|from| HiddenUnit { from, flipped: false });
         self.hidden().iter().flat_map(layer).collect()
     }
 
-    pub(super) fn element(&self, code: &[Unit]) -> Element {
+    pub(super) fn element(&self, code: &[HiddenUnit]) -> SymmetryElement {
         let mut rest = code;
         let layer = |l: &Layer| {
             let (units, tail) = rest.split_at(l.units);
             rest = tail;
             units.to_vec()
         };
-        Element { layers: self.hidden().iter().map(layer).collect() }
+        SymmetryElement { layers: self.hidden().iter().map(layer).collect() }
     }
 
     /// As [`align`](Self::align), for arguments that were checked; `code` is the identity before
@@ -312,7 +312,7 @@ impl Symmetries {
         &self,
         q: &mut [f64],
         reference: &[f64],
-        code: &mut [Unit],
+        code: &mut [HiddenUnit],
         scratch: &mut Scratch,
     ) {
         let layers = self.hidden().len();
@@ -343,7 +343,13 @@ impl Symmetries {
     }
 
     /// Layers in turn, each given the others, until none improves.
-    fn climb(&self, q: &mut [f64], reference: &[f64], code: &mut [Unit], scratch: &mut Scratch) {
+    fn climb(
+        &self,
+        q: &mut [f64],
+        reference: &[f64],
+        code: &mut [HiddenUnit],
+        scratch: &mut Scratch,
+    ) {
         let layers = self.hidden().len();
         // Layers in a row that did not improve. The product grows by more than its rounding error
         // whenever one does, and the group is finite.
@@ -363,7 +369,7 @@ impl Symmetries {
         by: Match,
         q: &mut [f64],
         reference: &[f64],
-        code: &mut [Unit],
+        code: &mut [HiddenUnit],
         scratch: &mut Scratch,
     ) -> bool {
         let Scratch { assignment, products, costs, units, old_units, old_weights, .. } = scratch;
@@ -396,7 +402,7 @@ impl Symmetries {
         units.clear();
         for (i, &from) in best.iter().enumerate() {
             let (c, now) = (products[i * n + from], products[i * n + i]);
-            units.push(Unit { from, flipped: self.flips && c < 0.0 });
+            units.push(HiddenUnit { from, flipped: self.flips && c < 0.0 });
             gain += -costs[i * n + from] - now;
             scale += c.abs() + now.abs();
         }
@@ -409,16 +415,16 @@ impl Symmetries {
             old_units.extend_from_slice(code);
             for (code, unit) in code.iter_mut().zip(&*units) {
                 let old = old_units[unit.from];
-                *code = Unit { from: old.from, flipped: old.flipped ^ unit.flipped };
+                *code = HiddenUnit { from: old.from, flipped: old.flipped ^ unit.flipped };
             }
         }
         better
     }
 
     /// Puts `units` into the places of hidden layer `l`.
-    fn rearrange(&self, q: &mut [f64], l: usize, units: &[Unit], old: &mut Vec<f64>) {
+    fn rearrange(&self, q: &mut [f64], l: usize, units: &[HiddenUnit], old: &mut Vec<f64>) {
         let (layer, next) = (&self.layers[l], &self.layers[l + 1]);
-        let signed = |x: f64, unit: &Unit| if unit.flipped { -x } else { x };
+        let signed = |x: f64, unit: &HiddenUnit| if unit.flipped { -x } else { x };
         let weights = layer.w..layer.w + layer.units * layer.inputs;
         old.clear();
         old.extend_from_slice(&q[weights.clone()]);

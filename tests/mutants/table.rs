@@ -520,12 +520,12 @@ pub const MUTANTS: &[Mutant] = &[
     mutant(
         "R-hat: no split",
         "src/diagnostics/rhat.rs",
-        &[("base(&chains.split())", "base(&chains)")],
+        &[("chains.split().rhat()", "chains.rhat()")],
         ("inference", "diagnostics::every_function_equals_arviz"),
     ),
     mutant(
         "ESS: not cut where correlations turn negative",
-        "src/diagnostics/ess.rs",
+        "src/diagnostics/geyer.rs",
         &[
             ("even + odd >= 0.0", "even + odd >= f64::NEG_INFINITY"),
             ("even + odd > 0.0", "even + odd > f64::NEG_INFINITY"),
@@ -534,7 +534,7 @@ pub const MUTANTS: &[Mutant] = &[
     ),
     mutant(
         "ESS: the initial sequence is not monotone",
-        "src/diagnostics/ess.rs",
+        "src/diagnostics/geyer.rs",
         &[("rho[k] + rho[k + 1] > rho[k - 2] + rho[k - 1]", "false")],
         ("inference", "diagnostics::every_function_equals_arviz"),
     ),
