@@ -11,7 +11,8 @@ impl Draws {
     /// beside the R-hat of [predictions](crate::predict), which is the one that counts.
     /// [`verdict`](Self::verdict) puts the table into a sentence.
     ///
-    /// Errors: the draws hold no parameters.
+    /// # Errors
+    /// If the draws hold no parameters.
     pub fn summary(&self) -> Result<Summary, Error> {
         self.check_any_parameter()?;
         Summary::new(&self.layout().parameter_names(), self.values())
@@ -21,7 +22,8 @@ impl Draws {
     /// network looks at these and at
     /// [`Predictions::summary`](crate::predict::Predictions::summary).
     ///
-    /// Errors: draws from elsewhere, which have no statistics.
+    /// # Errors
+    /// Draws from elsewhere, which have no statistics.
     pub fn density_summary(&self) -> Result<Summary, Error> {
         let row = |name: &str| Ok(SummaryRow::new(name, self.stat(name)?));
         Ok(Summary { rows: vec![row("log_likelihood")?, row("log_prior")?] })

@@ -7,10 +7,11 @@ use super::chains::{Chains, mean, mean_and_variance};
 use super::geyer::{DenseLags, of_indicator, of_series};
 use super::workspace::Workspace;
 
-/// The tail probabilities of [`ess_tail`].
+/// The tail probabilities of [`ess_tail`], 5% and 95%.
 pub const TAIL: (f64, f64) = (0.05, 0.95);
 
-/// The bulk effective sample size of `[chain, draw]`: that of the rank-normalised split chains.
+/// The bulk effective sample size of `[chain, draw]`: how many independent draws would tell as much
+/// about location.
 ///
 /// With W and var+ = W (n-1)/n + B/n as for R-hat, and acov_t the autocovariance at lag t, averaged
 /// over m chains of n draws, the correlation at lag t is
@@ -23,7 +24,8 @@ pub const TAIL: (f64, f64) = (0.05, 0.95);
 /// doi:10.1214/ss/1177011137). The last even term is added once where it is positive. tau is not
 /// let below 1 / log10(m n), which bounds the ESS of antithetic chains by m n log10(m n).
 ///
-/// Which function of the draws x the chains are of, after splitting each chain into halves:
+/// Each chain is split into halves first. Then the effective sample sizes differ in the function of
+/// the draws x that they are of:
 ///
 /// | function | estimates the precision of | chains of |
 /// | --- | --- | --- |
@@ -61,13 +63,13 @@ pub fn ess_bulk(draws: ArrayView2<f64>) -> f64 {
     with_sorted(draws, |workspace, _| workspace.rhat_rank_and_ess_bulk().1)
 }
 
-/// The tail effective sample size of `[chain, draw]`: the smaller of those of the 5% and the 95%
-/// quantile ([`TAIL`]).
+/// The tail effective sample size of `[chain, draw]`: the smaller of the effective sample sizes of
+/// the 5% and the 95% quantile ([`TAIL`]). See [`ess_bulk`] for the formula.
 pub fn ess_tail(draws: ArrayView2<f64>) -> f64 {
     with_sorted(draws, |workspace, chains| workspace.ess_tail(chains, TAIL))
 }
 
-/// The effective sample size of `[chain, draw]` for its mean.
+/// The effective sample size of `[chain, draw]` for its mean. See [`ess_bulk`] for the formula.
 pub fn ess_mean(draws: ArrayView2<f64>) -> f64 {
     let chains = Chains::new(draws);
     if !chains.are_usable(1) {
@@ -76,8 +78,8 @@ pub fn ess_mean(draws: ArrayView2<f64>) -> f64 {
     of_series(&chains.split(), &mut LagProducts::default())
 }
 
-/// The effective sample size of `[chain, draw]` for its standard deviation: that of
-/// (x - mean)^2, the mean being that of all draws.
+/// The effective sample size of `[chain, draw]` for its standard deviation: the effective sample
+/// size of (x - m)^2, with m the mean of all draws. See [`ess_bulk`] for the formula.
 pub fn ess_sd(draws: ArrayView2<f64>) -> f64 {
     let chains = Chains::new(draws);
     if !chains.are_usable(1) {
@@ -89,19 +91,19 @@ pub fn ess_sd(draws: ArrayView2<f64>) -> f64 {
     of_series(&squares.split(), &mut LagProducts::default())
 }
 
-/// The effective sample size of `[chain, draw]` for its median.
+/// The effective sample size of `[chain, draw]` for its median. See [`ess_bulk`] for the formula.
 pub fn ess_median(draws: ArrayView2<f64>) -> f64 {
     ess_quantile(draws, 0.5)
 }
 
 /// The effective sample size of `[chain, draw]` for its quantile at `p`; NaN for `p` outside
-/// [0, 1].
+/// [0, 1]. See [`ess_bulk`] for the formula.
 pub fn ess_quantile(draws: ArrayView2<f64>, p: f64) -> f64 {
     with_sorted(draws, |workspace, chains| workspace.ess_quantile(chains, p))
 }
 
 /// The effective sample size of `[chain, draw]` for the probability of the interval between its
-/// quantiles at `low` and `high`; NaN for either outside [0, 1].
+/// quantiles at `low` and `high`; NaN for either outside [0, 1]. See [`ess_bulk`] for the formula.
 pub fn ess_local(draws: ArrayView2<f64>, low: f64, high: f64) -> f64 {
     with_sorted(draws, |workspace, chains| {
         let (low, high) = (workspace.sorted().quantile(low), workspace.sorted().quantile(high));

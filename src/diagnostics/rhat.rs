@@ -25,11 +25,11 @@ use super::workspace::Workspace;
 /// - **folded**: the same for |x - median|, which sees chains of equal location that differ in
 ///   scale.
 ///
-/// The headline [`rhat()`] is the larger of rank and folded. Papers that compare MCMC for Bayesian
-/// neural networks report split and folded separately, so that all forms are here.
+/// Papers that compare MCMC for Bayesian neural networks report split and folded separately:
+/// [`rhat_split`], [`rhat_folded`].
 ///
-/// All equal arviz-stats 0.8.0 (methods `rank`, `z_scale`, `folded`, `split`, `identity`).
-/// In common with it: NaN for fewer than 2 chains or 4 draws, for any NaN among the draws, and
+/// All forms equal arviz-stats 0.8.0 (methods `rank`, `z_scale`, `folded`, `split`, `identity`).
+/// In common with ArviZ: NaN for fewer than 2 chains or 4 draws, for any NaN among the draws, and
 /// where all draws are equal. **One deviation**: chains that are each constant, but differ, have
 /// W = 0 and R-hat = infinity; ArviZ gives some 1e15 to 1e16, its rounding noise in W.
 ///
@@ -46,24 +46,27 @@ pub fn rhat(draws: ArrayView2<f64>) -> f64 {
     with_both(draws, 2, rank_or_folded)
 }
 
-/// R-hat of the rank-normalised split chains of `[chain, draw]`: agreement in location.
+/// R-hat of the rank-normalised split chains of `[chain, draw]`: agreement in location. See
+/// [`rhat()`] for the formula.
 pub fn rhat_rank(draws: ArrayView2<f64>) -> f64 {
     with_both(draws, 2, |rank, _| rank)
 }
 
 /// R-hat of the rank-normalised distances from the median of `[chain, draw]`, split: agreement in
-/// scale.
+/// scale. See [`rhat()`] for the formula.
 pub fn rhat_folded(draws: ArrayView2<f64>) -> f64 {
     with_both(draws, 2, |_, folded| folded)
 }
 
-/// R-hat of the split chains of `[chain, draw]` as they are, without ranks.
+/// R-hat of the split chains of `[chain, draw]` as they are, without ranks. See [`rhat()`] for the
+/// formula.
 pub fn rhat_split(draws: ArrayView2<f64>) -> f64 {
     let chains = Chains::new(draws);
     if chains.are_usable(2) { chains.split().rhat() } else { f64::NAN }
 }
 
-/// R-hat of the chains of `[chain, draw]` as they are, neither split nor ranked: the form of 1992.
+/// R-hat of the chains of `[chain, draw]` as they are, neither split nor ranked: the form of Gelman
+/// and Rubin (1992). See [`rhat()`] for the formula.
 pub fn rhat_base(draws: ArrayView2<f64>) -> f64 {
     let chains = Chains::new(draws);
     if chains.are_usable(2) { chains.rhat() } else { f64::NAN }

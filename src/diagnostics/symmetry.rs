@@ -8,9 +8,11 @@ use statrs::function::gamma::ln_gamma;
 use crate::Error;
 use crate::layout::Layout;
 use crate::linalg::assignment::Assignment;
+use crate::linalg::dot::dot;
 use crate::model::{Activation, Mlp};
 
-/// Which unit stands in a unit's place, and whether its signs are flipped.
+/// A hidden unit as a [`SymmetryElement`] places it: which unit it was, and whether its signs are
+/// flipped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct HiddenUnit {
     /// The unit of the original weights, counted from 0 within its layer.
@@ -19,12 +21,13 @@ pub struct HiddenUnit {
     pub flipped: bool,
 }
 
-/// An element of the group: for each hidden layer, the [`HiddenUnit`] in each place.
+/// One symmetry of a network's weights, an element of the group of its [`Symmetries`]: for each hidden
+/// layer, the [`HiddenUnit`] in each place.
 ///
 /// It is written as `+1 -0 | +0 +1 +2`: layers apart, units with their signs.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct SymmetryElement {
-    /// The units of each hidden layer.
+    /// The units of each hidden layer, in the order of their new places.
     pub layers: Vec<Vec<HiddenUnit>>,
 }
 
@@ -36,7 +39,8 @@ impl fmt::Display for SymmetryElement {
     }
 }
 
-/// The symmetry group of an [`Mlp`] whose weights are blocks of a layout.
+/// The symmetries of a network's weights: permutations of hidden units, and sign flips, that change
+/// the weights of an [`Mlp`] and not its function.
 ///
 /// Let layer l of an [`Mlp`] have weights W_l `[H_l x H_{l-1}]`, biases b_l and H_l hidden units,
 /// for l = 1 to L, and let layer L + 1 be the output. For permutation matrices P_l and diagonal
@@ -149,7 +153,8 @@ enum Match {
 }
 
 impl Symmetries {
-    /// The symmetries of `network`, whose blocks `w0`, `b0`, `w1`, ... are among those of `layout`.
+    /// The symmetries of `network`, whose blocks `w0`, `b0`, `w1`, ... are among the blocks of
+    /// `layout`.
     ///
     /// # Errors
     /// A block that is missing, or that has another shape than the network's.
@@ -175,13 +180,13 @@ impl Symmetries {
         Ok(Self { layers, layout: layout.clone(), flips })
     }
 
-    /// Permutations only, for priors that are not symmetric about 0.
+    /// The permutations only, for priors that are not symmetric about 0.
     pub fn without_flips(mut self) -> Self {
         self.flips = false;
         self
     }
 
-    /// Whether sign flips belong to the group.
+    /// Whether sign flips are among the symmetries.
     pub fn has_flips(&self) -> bool {
         self.flips
     }
@@ -191,14 +196,15 @@ impl Symmetries {
         self.hidden().iter().map(|l| l.units).collect()
     }
 
-    /// The number of elements; infinite above 1.8e308, where [`ln_order`](Self::ln_order) is not.
+    /// The number of symmetries, the order of the group; infinite above 1.8e308, where
+    /// [`ln_order`](Self::ln_order) is not.
     pub fn order(&self) -> f64 {
         let sign = if self.flips { 2.0 } else { 1.0 };
         let of_layer = |l: &Layer| (1..=l.units).map(|k| k as f64 * sign).product::<f64>();
         self.hidden().iter().map(of_layer).product()
     }
 
-    /// The logarithm of the number of elements.
+    /// The logarithm of the number of symmetries.
     pub fn ln_order(&self) -> f64 {
         let sign = if self.flips { std::f64::consts::LN_2 } else { 0.0 };
         let of_layer = |l: &Layer| ln_gamma(l.units as f64 + 1.0) + l.units as f64 * sign;
@@ -208,7 +214,7 @@ impl Symmetries {
     /// Replaces `q` by the equivalent weights that `element` makes of it.
     ///
     /// # Errors
-    /// `q` of another length than the layout's, or an element that is not of this group.
+    /// `q` of another length than the layout's, or an element that is not among these symmetries.
     pub fn apply(&self, element: &SymmetryElement, q: &mut [f64]) -> Result<(), Error> {
         self.check_length("length of `q`", q)?;
         let is_permutation = |units: &[HiddenUnit]| {
@@ -273,7 +279,7 @@ impl Symmetries {
     fn product(&self, a: &[f64], b: &[f64]) -> f64 {
         let of_layer = |l: &Layer| {
             let (w, b_at) = (l.w..l.w + l.units * l.inputs, l.b..l.b + l.units);
-            dot(&a[w.clone()], &b[w]) + dot(&a[b_at.clone()], &b[b_at])
+            dot::<1>(&a[w.clone()], &b[w]) + dot::<1>(&a[b_at.clone()], &b[b_at])
         };
         self.layers.iter().map(of_layer).sum()
     }
@@ -381,7 +387,7 @@ impl Symmetries {
             for (i, products) in products.chunks_exact_mut(n).enumerate() {
                 let (row, bias) = (&reference[layer.row(i)], reference[layer.b + i]);
                 for (k, c) in products.iter_mut().enumerate() {
-                    *c = dot(row, &q[layer.row(k)]) + bias * q[layer.b + k];
+                    *c = dot::<1>(row, &q[layer.row(k)]) + bias * q[layer.b + k];
                 }
             }
         }
@@ -439,8 +445,4 @@ impl Symmetries {
             q[range].iter_mut().zip(units).for_each(|(new, u)| *new = signed(old[u.from], u));
         }
     }
-}
-
-fn dot(a: &[f64], b: &[f64]) -> f64 {
-    a.iter().zip(b).map(|(a, b)| a * b).sum()
 }

@@ -80,10 +80,10 @@ use std::path::Path;
 
 use ndarray::{Array2, Array3, Array4, ArrayView1, ArrayView3, ArrayView4, Axis, s};
 
-use self::cells::{map_cells, quantile};
+use self::cells::map_cells;
 use crate::Error;
 use crate::data::Response;
-use crate::diagnostics::{Judge, Summary, Verdict};
+use crate::diagnostics::{Judge, Summary, Verdict, quantile};
 
 /// Predictions for the rows of a data set whose response is known. From
 /// [`Posterior::predict`](crate::targets::Posterior::predict).

@@ -3,9 +3,10 @@
 use ndarray::{Array2, ArrayView2, ArrayView4, Axis, Zip};
 
 use super::Predictions;
-use super::cells::{map_cells, quantile};
+use super::cells::map_cells;
 use crate::Error;
 use crate::data::Dataset;
+use crate::diagnostics::quantile;
 
 /// Intervals with equal tails, one for each row and column.
 #[derive(Clone, Debug, PartialEq)]

@@ -6,12 +6,13 @@ use ndarray::{Array2, ArrayView2, Axis};
 use serde::{Deserialize, Serialize};
 
 use super::calibration::{Bins, reliability};
-use super::cells::{map_cells, quantile};
+use super::cells::map_cells;
 use super::classification::{accuracy, brier};
 use super::regression::crps_sorted;
 use super::{Predictions, regression::Interval};
 use crate::Error;
 use crate::data::Response;
+use crate::diagnostics::quantile;
 
 /// One score, of the posterior and of its single draws.
 ///

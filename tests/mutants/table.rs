@@ -308,7 +308,7 @@ pub const MUTANTS: &[Mutant] = &[
         "HMC: no kinetic energy",
         "src/sampler/hamiltonian.rs",
         &[(
-            "0.5 * dot(&self.p, &self.p) - self.point.log_density().total()",
+            "0.5 * dot::<4>(&self.p, &self.p) - self.point.log_density().total()",
             "-self.point.log_density().total()",
         )],
         ("invariance", "hamiltonian::correlated_normal"),
@@ -590,7 +590,7 @@ pub const MUTANTS: &[Mutant] = &[
     ),
     mutant(
         "mutual information: the entropy of the mean alone",
-        "src/predict/uncertainty.rs",
+        "src/predict/uncertainty/table.rs",
         &[("(predictive - expected).max(0.0)", "predictive")],
         ("inference", "uncertainty::mutual_information_is_the_mean_divergence_from_the_mean"),
     ),

@@ -1,0 +1,54 @@
+//! Uncertainty of a classification: how sure, and is it the data or the weights that are not?
+
+mod along_chains;
+mod measure;
+mod probabilities;
+mod running;
+mod separation;
+mod table;
+
+pub use along_chains::ChainProbabilities;
+pub use measure::{Measure, MeasureSummary};
+pub use running::RunningUncertainty;
+pub use separation::{Separation, auroc};
+pub use table::{THRESHOLDS, Uncertainty};
+
+use super::Predictions;
+use crate::Error;
+use crate::data::Response;
+#[allow(unused_imports)] // for the documentation
+use crate::targets::Posterior;
+
+impl Predictions {
+    /// The uncertainty of the classification of every row, over all draws of all chains. See the
+    /// [`Uncertainty`].
+    ///
+    /// Errors: there are no draws, the response is not classes, or a probability is NaN.
+    pub fn uncertainty(&self) -> Result<Uncertainty, Error> {
+        Uncertainty::new(self.draws_of_mean()?, self.names_of_classes()?)
+    }
+
+    /// How well each measure of uncertainty tells the rows of `outside` from these; see [`auroc`].
+    ///
+    /// The rows of `outside` need classes known to the model, whatever these say; without any,
+    /// [`Posterior::uncertainty`] and [`Uncertainty::separation`] do the same.
+    ///
+    /// Errors: as [`uncertainty`](Self::uncertainty); other classes.
+    pub fn separation(&self, outside: &Self) -> Result<Separation, Error> {
+        self.uncertainty()?.separation(&outside.uncertainty()?)
+    }
+
+    /// The class probabilities along the chains, for chosen rows.
+    ///
+    /// Errors: the response is not classes, `rows` is empty or names a row that does not exist.
+    pub fn along_chains(&self, rows: &[usize]) -> Result<ChainProbabilities, Error> {
+        ChainProbabilities::new(self.mean(), rows, self.names_of_classes()?)
+    }
+
+    fn names_of_classes(&self) -> Result<&[String], Error> {
+        match self.observed() {
+            Response::Classes { names, .. } => Ok(names),
+            _ => Err(self.wrong_kind("classes")),
+        }
+    }
+}
