@@ -96,7 +96,7 @@ pub struct Canonical {
 }
 
 /// The equivalent modes of a network's weights that draws were found in, and the passages between
-/// them. What a cell is, and when it is a mode, says [`Canonical`].
+/// them. [`Canonical`] says what a cell is, and when it is a mode.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Modes {
     /// For each cell, the element that moves its draws to the cell of the reference, and the number

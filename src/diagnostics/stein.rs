@@ -79,8 +79,7 @@ impl Default for Stein {
     }
 }
 
-/// A kernel Stein discrepancy: how far draws are from a target. The symbols are explained at
-/// [`Stein`].
+/// A kernel Stein discrepancy: how far draws are from a target, in the symbols of [`Stein`].
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SteinDiscrepancy {
     /// The V-statistic, the square of the discrepancy.

@@ -212,7 +212,7 @@ pub trait Recorder<T: Target>: Sync {
     }
 }
 
-/// Nothing.
+/// The recorder that records nothing, of runs without one.
 impl<T: Target> Recorder<T> for () {
     type Record = ();
     type State = ();

@@ -34,9 +34,9 @@ use crate::targets::Target;
 /// none is added, it stays. Without a checkpoint a file that exists is an error: move it away. A
 /// file is begun with the first draw that it holds.
 ///
-/// A checkpoint without rows can vouch for none: rows that a killed process has written after it
-/// are written anew if `ChainPlan::run` agrees, which does not notice other data or another step
-/// size.
+/// A checkpoint that was written before the first row knows no row to compare. If
+/// [`ChainPlan::run`] agrees, rows that a killed process wrote after it are written anew; other data
+/// or another step size are not noticed then.
 ///
 /// **Format.** 16 bytes of magic number; version, length and CRC-32 of the header (u32); the header
 /// in CBOR (names and shapes of the blocks, whether their indices count from 1, k, chain, number of
@@ -64,9 +64,9 @@ use crate::targets::Target;
 pub struct OnDisk {
     /// The beginning of the files' names.
     pub path: PathBuf,
-    /// k, at least 1.
+    /// The number k of draws of which one is recorded, at least 1.
     pub every: usize,
-    /// Which coordinates.
+    /// Which coordinates of q are recorded.
     pub keep: Keep,
 }
 

@@ -9,15 +9,17 @@ use serde::Serialize;
 
 use super::probabilities::{check_class_names, check_columns, of_class};
 use crate::Error;
-#[allow(unused_imports)] // for the documentation
-use crate::predict::Predictions;
 use crate::predict::to_file;
-#[allow(unused_imports)] // for the documentation
-use crate::targets::Posterior;
 
-/// Class probabilities along the chains, for chosen inputs: table 8 of the dissertation. From
-/// [`Predictions::along_chains`], from [`Posterior::predict_mean`] for inputs without labels, or
-/// from [`StreamedUncertainty`](crate::predict::StreamedUncertainty) while the chain runs.
+/// Class probabilities along the chains, for chosen inputs.
+///
+/// They come from [`Predictions::along_chains`], from [`Posterior::predict_mean`] for inputs without
+/// labels, or from [`StreamedUncertainty`] while the chain runs. They are table 8 of the dissertation
+/// *Bayesian uncertainty reduction analysis by Langevin dynamics sampling*.
+///
+/// [`Posterior::predict_mean`]: crate::targets::Posterior::predict_mean
+/// [`Predictions::along_chains`]: crate::predict::Predictions::along_chains
+/// [`StreamedUncertainty`]: crate::predict::StreamedUncertainty
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ChainProbabilities {
     values: Array4<f64>,
@@ -27,7 +29,7 @@ pub struct ChainProbabilities {
 
 impl ChainProbabilities {
     /// Takes `inputs`, counted from 0, out of `probabilities` `[chain, draw, input, class]`; of two
-    /// classes there may be one column, that of the second.
+    /// classes there may be one column, the probability of the second.
     ///
     /// # Errors
     /// If `inputs` is empty or names one that does not exist, there are fewer than two class names,
@@ -92,7 +94,7 @@ impl ChainProbabilities {
     /// As [`to_csv`](Self::to_csv), to any writer.
     ///
     /// # Errors
-    /// Those of the writer.
+    /// If the writer fails.
     pub fn write_csv(&self, writer: impl Write) -> std::io::Result<()> {
         let mut csv = csv::Writer::from_writer(writer);
         let mut record = ["chain", "draw", "input"].map(String::from).to_vec();

@@ -4,18 +4,20 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// A measure of the uncertainty of a classification. See the [`Uncertainty`].
+/// A measure of the uncertainty of a classification. [`Uncertainty`](super::Uncertainty) has the
+/// formulas, and says which to look at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Measure {
-    /// 1 - max_c E p_c.
+    /// The variation ratio 1 - max_c E p_c.
     VariationRatio,
-    /// 1 - the largest share of draws that vote for one class.
+    /// The disagreement of draws, 1 less the largest share of draws that vote for one class.
     Disagreement,
-    /// H\[E p\].
+    /// The predictive entropy H\[E p\].
     PredictiveEntropy,
-    /// E H\[p\].
+    /// The expected entropy E H\[p\]: the part of the predictive entropy that every draw shares.
     ExpectedEntropy,
-    /// H\[E p\] - E H\[p\].
+    /// The mutual information H\[E p\] - E H\[p\]: the part of the predictive entropy on which draws
+    /// differ.
     MutualInformation,
 }
 
@@ -48,17 +50,18 @@ impl fmt::Display for Measure {
     }
 }
 
-/// A measure over all inputs.
+/// One measure of uncertainty, summarised over all inputs. From
+/// [`Uncertainty::summary`](super::Uncertainty::summary).
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct MeasureSummary {
     /// The measure.
     pub measure: Measure,
-    /// Its mean over inputs.
+    /// The mean of the measure over inputs.
     pub mean: f64,
-    /// Its median over inputs.
+    /// The median of the measure over inputs.
     pub median: f64,
-    /// Its 95 % quantile over inputs.
+    /// The 95 % quantile of the measure over inputs.
     pub q95: f64,
-    /// Its largest value.
+    /// The largest value of the measure.
     pub max: f64,
 }

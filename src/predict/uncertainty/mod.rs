@@ -16,14 +16,13 @@ pub use table::{THRESHOLDS, Uncertainty};
 use super::Predictions;
 use crate::Error;
 use crate::data::Response;
-#[allow(unused_imports)] // for the documentation
-use crate::targets::Posterior;
 
 impl Predictions {
-    /// The uncertainty of the classification of every row, over all draws of all chains. See the
-    /// [`Uncertainty`].
+    /// The [uncertainty](Uncertainty) of the classification of every row, over all draws of all
+    /// chains.
     ///
-    /// Errors: there are no draws, the response is not classes, or a probability is NaN.
+    /// # Errors
+    /// If there are no draws, the response is not classes, or a probability is NaN.
     pub fn uncertainty(&self) -> Result<Uncertainty, Error> {
         Uncertainty::new(self.draws_of_mean()?, self.names_of_classes()?)
     }
@@ -31,16 +30,19 @@ impl Predictions {
     /// How well each measure of uncertainty tells the rows of `outside` from these; see [`auroc`].
     ///
     /// The rows of `outside` need classes known to the model, whatever these say; without any,
-    /// [`Posterior::uncertainty`] and [`Uncertainty::separation`] do the same.
+    /// [`Posterior::uncertainty`](crate::targets::Posterior::uncertainty) and
+    /// [`Uncertainty::separation`] do the same.
     ///
-    /// Errors: as [`uncertainty`](Self::uncertainty); other classes.
+    /// # Errors
+    /// As for [`uncertainty`](Self::uncertainty); also if the classes of `outside` are others.
     pub fn separation(&self, outside: &Self) -> Result<Separation, Error> {
         self.uncertainty()?.separation(&outside.uncertainty()?)
     }
 
     /// The class probabilities along the chains, for chosen rows.
     ///
-    /// Errors: the response is not classes, `rows` is empty or names a row that does not exist.
+    /// # Errors
+    /// If the response is not classes, `rows` is empty or names a row that does not exist.
     pub fn along_chains(&self, rows: &[usize]) -> Result<ChainProbabilities, Error> {
         ChainProbabilities::new(self.mean(), rows, self.names_of_classes()?)
     }

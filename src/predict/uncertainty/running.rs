@@ -10,9 +10,10 @@ use crate::Error;
 use crate::memory;
 use crate::predict::classification::top_class;
 
-/// Sums over draws of class probabilities and what is made of them, for as many draws as there are.
+/// Sums over draws of class probabilities, votes and entropies, for any number of draws.
 ///
-/// Memory and bytes of a checkpoint do not grow with the number of draws. Equal draws in equal
+/// [`uncertainty`](Self::uncertainty) makes an [`Uncertainty`](super::Uncertainty) of them. Memory and
+/// bytes of a checkpoint do not grow with the number of draws. Equal draws in equal
 /// order give equal bits; in another order they differ by rounding.
 ///
 /// ```
@@ -68,7 +69,7 @@ impl TryFrom<Unchecked> for RunningUncertainty {
 }
 
 impl RunningUncertainty {
-    /// No draws yet, of `inputs` inputs and the named classes.
+    /// Sums without draws yet, for `inputs` inputs and the named classes.
     ///
     /// # Errors
     /// If there is no input, there are more than memory can hold, fewer than two classes, or a name
@@ -104,11 +105,11 @@ impl RunningUncertainty {
         &self.class_names
     }
 
-    /// Adds one draw: its probabilities `[input, class]`, or of two classes also `[input, 1]`, that
-    /// of the second. Nothing is allocated.
+    /// Adds one draw: its probabilities `[input, class]`, or of two classes also `[input, 1]`, the
+    /// probability of the second. Nothing is allocated.
     ///
     /// # Errors
-    /// If the shape is another, or a row is no probabilities: from 0 to 1, with a sum of 1 to
+    /// If the shape is another, a number does not lie between 0 and 1, or a row does not sum to 1
     /// within 1e-5. The draw is then left out as a whole.
     pub fn add(&mut self, probabilities: ArrayView2<f64>) -> Result<(), Error> {
         let classes = self.class_names.len();
@@ -131,7 +132,7 @@ impl RunningUncertainty {
     /// Adds all draws of `other`, as of another chain.
     ///
     /// # Errors
-    /// If it is of another number of inputs or of other classes.
+    /// If `other` has another number of inputs or other classes.
     pub fn merge(&mut self, other: &Self) -> Result<(), Error> {
         if other.inputs() != self.inputs() {
             return Err(Error::shape("inputs to merge", other.inputs(), self.inputs()));

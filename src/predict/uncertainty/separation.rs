@@ -12,7 +12,7 @@ use crate::Error;
 use crate::predict::to_file;
 
 impl Uncertainty {
-    /// How well each measure tells the inputs of `outside` from these.
+    /// How well each measure tells the inputs of `outside` from the inputs of `self`, see [`auroc`].
     ///
     /// # Errors
     /// If the classes of `outside` are others.
@@ -27,7 +27,8 @@ impl Uncertainty {
     }
 }
 
-/// How well each measure tells two sets of inputs apart.
+/// How well each measure of uncertainty tells two sets of inputs apart. From
+/// [`Uncertainty::separation`].
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Separation {
     /// The area under the ROC curve, in the order of [`Measure::ALL`].
@@ -55,7 +56,7 @@ impl Separation {
     /// As [`to_csv`](Self::to_csv), to any writer.
     ///
     /// # Errors
-    /// Those of the writer.
+    /// If the writer fails.
     pub fn write_csv(&self, writer: impl Write) -> std::io::Result<()> {
         let mut csv = csv::Writer::from_writer(writer);
         csv.write_record(["measure", "auroc", "inside", "outside"])?;
@@ -85,7 +86,7 @@ impl fmt::Display for Separation {
 /// The area under the ROC curve: the probability that a score of `outside` is larger than one of
 /// `inside`, ties counting one half.
 ///
-/// That is U / (n m) with the statistic of Mann and Whitney (1947, doi:10.1214/aoms/1177730491;
+/// It is U / (n m) with the statistic of Mann and Whitney (1947, doi:10.1214/aoms/1177730491;
 /// Hanley and McNeil 1982, doi:10.1148/radiology.143.1.7063747), counted exactly from sorted
 /// scores. Under chance its standard deviation is about sqrt((n + m + 1) / (12 n m)).
 ///

@@ -15,16 +15,13 @@ use crate::predict::calibration::{Bins, Reliability, check_bins, reliability};
 use crate::predict::classification::{accuracy, brier, top_class};
 use crate::predict::scores::{Score, Scores};
 use crate::predict::to_file;
-#[allow(unused_imports)] // for the documentation
-use crate::predict::{Predictions, auroc};
-#[allow(unused_imports)] // for the documentation
-use crate::targets::Posterior;
 
-/// The bounds of |p_1 - p_7| in table 7 of the dissertation *Bayesian uncertainty reduction
-/// analysis by Langevin dynamics sampling*.
+/// Thresholds for [`Uncertainty::counts_below`]: the bounds of |p_1 - p_7| in table 7 of the
+/// dissertation *Bayesian uncertainty reduction analysis by Langevin dynamics sampling*.
 pub const THRESHOLDS: [f64; 6] = [0.4, 0.5, 0.6, 0.7, 0.8, 0.9];
 
-/// The uncertainty of the classification of some inputs, by draws of q.
+/// The uncertainty of the classification of some inputs, by draws of q: how sure is each prediction,
+/// and is it the data or the weights that are not?
 ///
 /// For an input x, draw s of q gives probabilities p_c(x; q_s) of C classes. Over S draws, in nats:
 ///
@@ -47,7 +44,7 @@ pub const THRESHOLDS: [f64; 6] = [0.4, 0.5, 0.6, 0.7, 0.8, 0.9];
 /// 3.3), where the label of a draw is its vote.
 ///
 /// **What they do not say** is whether the probabilities are right: see
-/// [calibration](crate::predict::calibration). A model can be certain and wrong, and cooling a posterior
+/// [`Reliability`]. A model can be certain and wrong, and cooling a posterior
 /// makes all of these small.
 ///
 /// **Monte Carlo error.** I is too small, on average by about I / S for S independent draws (use
@@ -70,9 +67,9 @@ pub const THRESHOLDS: [f64; 6] = [0.4, 0.5, 0.6, 0.7, 0.8, 0.9];
 ///
 /// **Memory.** [`RunningUncertainty`] takes one draw's probabilities at a time and keeps sums over
 /// draws: 16 C + 8 bytes for each input, for any number of draws. Everything here goes through it.
-/// Where draws of q are too large to be kept, [`StreamedUncertainty`](crate::predict::StreamedUncertainty)
-/// adds up what they say while the chain runs.
-/// Time: a logarithm for each draw, input and class.
+/// Where draws of q are too large to be kept,
+/// [`StreamedUncertainty`](crate::predict::StreamedUncertainty) adds up what they say while the chain
+/// runs. Time: a logarithm for each draw, input and class.
 ///
 /// ```
 /// # #[cfg(feature = "datasets")] {
@@ -111,6 +108,9 @@ pub const THRESHOLDS: [f64; 6] = [0.4, 0.5, 0.6, 0.7, 0.8, 0.9];
 /// # }
 /// # Ok::<(), bnn_mcmc::Error>(())
 /// ```
+///
+/// [`Posterior::uncertainty`]: crate::targets::Posterior::uncertainty
+/// [`auroc`]: super::auroc
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Uncertainty {
     class_names: Vec<String>,
@@ -123,10 +123,10 @@ pub struct Uncertainty {
 
 impl Uncertainty {
     /// From the probabilities of all draws, `[draw, input, class]`, or of two classes also
-    /// `[draw, input, 1]`, that of the second. One draw is a point prediction.
+    /// `[draw, input, 1]`, the probability of the second. One draw is a point prediction.
     ///
     /// # Errors
-    /// If there is no draw; as [`RunningUncertainty::new`] and [`RunningUncertainty::add`].
+    /// If there is no draw; as for [`RunningUncertainty::new`] and [`RunningUncertainty::add`].
     pub fn new<S: Into<String>>(
         probabilities: ArrayView3<f64>,
         class_names: impl IntoIterator<Item = S>,
@@ -161,7 +161,7 @@ impl Uncertainty {
         self.vote_share.view()
     }
 
-    /// A measure of every input.
+    /// The values of a measure, one for each input.
     pub fn measure(&self, measure: Measure) -> &[f64] {
         &self.measures[measure as usize]
     }
@@ -199,7 +199,7 @@ impl Uncertainty {
     /// Small counts are no merit by themselves: a model that is certain and wrong has them too.
     ///
     /// # Errors
-    /// As [`margins`](Self::margins); also if a threshold is NaN.
+    /// As for [`margins`](Self::margins); also if a threshold is NaN.
     pub fn counts_below(
         &self,
         classes: [&str; 2],
@@ -225,8 +225,9 @@ impl Uncertainty {
     }
 
     /// Accuracy, Brier score, expected calibration error and log predictive density of the
-    /// predictive mean by the observed `classes`, counted from 0: those of [`Predictions::scores`],
-    /// for draws that were not kept. Scores of single draws are NaN.
+    /// predictive mean by the observed `classes`, counted from 0: as
+    /// [`Predictions::scores`](crate::predict::Predictions::scores), for draws that were not kept.
+    /// Scores of single draws are NaN.
     ///
     /// # Errors
     /// If there is not one class for each input, or one does not exist.
@@ -251,10 +252,10 @@ impl Uncertainty {
         Ok(Scores { scores: scores.map(score).to_vec(), rows: classes.len() })
     }
 
-    /// The reliability curve of the predictive mean, see [calibration](crate::predict::calibration).
+    /// The [reliability curve](Reliability) of the predictive mean.
     ///
     /// # Errors
-    /// As [`scores`](Self::scores); also no bins, or more than 10,000.
+    /// As for [`scores`](Self::scores); also no bins, or more than 10,000.
     pub fn reliability(&self, classes: &[usize], bins: Bins) -> Result<Reliability, Error> {
         let (Bins::EqualWidth(n) | Bins::EqualCount(n)) = bins;
         check_bins(n)?;
@@ -287,7 +288,7 @@ impl Uncertainty {
     /// As [`to_csv`](Self::to_csv), to any writer.
     ///
     /// # Errors
-    /// Those of the writer.
+    /// If the writer fails.
     pub fn write_csv(&self, writer: impl Write) -> std::io::Result<()> {
         let mut csv = csv::Writer::from_writer(writer);
         let mut record = vec!["input".to_string()];
@@ -344,10 +345,10 @@ impl fmt::Display for Uncertainty {
 }
 
 impl RunningUncertainty {
-    /// The uncertainty by the draws so far.
+    /// The [uncertainty](Uncertainty) by the draws so far.
     ///
     /// # Errors
-    /// If there are none.
+    /// If there are no draws.
     pub fn uncertainty(&self) -> Result<Uncertainty, Error> {
         if self.draws == 0 {
             return Err(Error::shape("draws of probabilities", 0, "at least 1"));
