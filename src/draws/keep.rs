@@ -86,7 +86,7 @@ pub(crate) struct Kept {
 }
 
 impl Kept {
-    /// How many there are.
+    /// The number of coordinates that are kept.
     pub fn dim(&self) -> usize {
         self.layout.dim()
     }

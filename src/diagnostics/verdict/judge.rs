@@ -148,7 +148,7 @@ impl<'a> Judge<'a> {
         let rows: Vec<Vec<SummaryRow>> =
             self.groups.iter().map(|(_, draws)| summarise(*draws, |_| String::new())).collect();
         let named = self.groups.iter().zip(&rows).enumerate();
-        let group = |(i, ((name, draws), rows)): (usize, (&(String, ArrayView3<f64>), _))| {
+        let group = |(i, ((name, draws), rows)): (usize, (&(String, _), &Vec<_>))| {
             worst_of(name, self.parameter_group == Some(i), *draws, rows)
         };
         let groups: Vec<QuantityGroup> = named.map(group).collect();
@@ -310,7 +310,7 @@ fn worst_of(
     name: &str,
     is_parameters: bool,
     draws: ArrayView3<f64>,
-    rows: &Vec<SummaryRow>,
+    rows: &[SummaryRow],
 ) -> QuantityGroup {
     let is_constant = |x: ArrayView2<f64>| x.iter().all(|v| Some(v) == x.first());
     // A constant quantity leaves R-hat undefined or infinite: no need to look at the others.
