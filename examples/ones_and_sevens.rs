@@ -19,7 +19,7 @@
 //!   predictive density and calibration error on the test images, and how well uncertainty tells other digits (0, 2,
 //!   3, ...) from ones and sevens (AUROC of the predictive entropy; its standard error is about 0.01);
 //! - the images that the SGD point is least sure of (tables 2 to 4 and 6), with the measures of
-//!   `predict::uncertainty`;
+//!   `predict::Uncertainty`;
 //! - probabilities along the chains for two of them (table 8).
 //!
 //! Three densities are sampled from the SGD point:

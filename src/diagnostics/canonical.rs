@@ -9,12 +9,12 @@ use serde::{Deserialize, Serialize};
 
 use super::Summary;
 use super::summary::{count, ratio, short, write_table};
-use super::symmetry::{Element, FINITE, Scratch, Symmetries, Unit};
+use super::symmetry::{FINITE, HiddenUnit, Scratch, Symmetries, SymmetryElement};
 use crate::Error;
 use crate::draws::Draws;
 
 /// The most rounds in which the reference is refined.
-pub const ROUNDS: usize = 10;
+const ROUNDS: usize = 10;
 
 /// Draws in canonical form, and where they came from. From [`Symmetries::canonical`].
 ///
@@ -27,7 +27,7 @@ pub const ROUNDS: usize = 10;
 ///
 /// **The reference** is the draw of highest log posterior (the last draw of the first chain, where
 /// the draws have no statistics), then the mean of the aligned draws, to which all are aligned
-/// anew, until no draw changes its cell or [`ROUNDS`] rounds are over (generalised Procrustes
+/// anew, until no draw changes its cell or 10 rounds are over (generalised Procrustes
 /// analysis: Gower 1975, doi:10.1007/BF02291478). To compare two samplers, give the second the
 /// reference of the first: it is then used as it is.
 ///
@@ -49,8 +49,8 @@ pub const ROUNDS: usize = 10;
 /// That chains differ in the cells they visit says nothing against the predictions, and that the
 /// canonical draws agree says nothing about modes that are not equivalent.
 ///
-/// Memory is that of the draws and 32 bytes per draw and hidden unit; time is one alignment per
-/// draw and round.
+/// Memory: a copy of the draws, and 32 bytes per draw and hidden unit. Time: one alignment per draw
+/// and round.
 ///
 /// ```
 /// use bnn_mcmc::diagnostics::{BeforeAfter, Symmetries};
@@ -79,28 +79,30 @@ pub struct Canonical {
     /// The canonical draws: same layout, chains, statistics and information on the run. The
     /// positions of divergences stay what they were.
     pub draws: Draws,
-    /// What they were aligned to.
+    /// The reference weights that the draws were aligned to.
     pub reference: Vec<f64>,
-    /// How often the reference was replaced by the mean; 0 for a given one.
+    /// How often the reference was replaced by the mean of the aligned draws; 0 for a given
+    /// reference.
     pub rounds: usize,
-    /// How many draws changed their cell in the last of these rounds: 0, or a few draws near
-    /// borders when the rounds were over.
+    /// The number of draws that changed their cell in the last round: 0, or a few draws near borders
+    /// when the rounds were over.
     pub changed: usize,
     /// The modes that each chain visited.
     pub chains: Vec<Modes>,
     /// The modes that the chains visited together.
     pub all: Modes,
-    /// How many equivalent modes there are, [`Symmetries::order`].
+    /// The number of equivalent modes that there are, [`Symmetries::order`].
     pub order: f64,
 }
 
-/// The cells that draws were found in, and passages between them. See the [`Canonical`].
+/// The equivalent modes of a network's weights that draws were found in, and the passages between
+/// them. [`Canonical`] says what a cell is, and when it is a mode.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Modes {
-    /// The element that moves the draws of a cell to the reference, and how many draws there were;
-    /// most draws first.
-    pub cells: Vec<(Element, usize)>,
-    /// How many draws lie in another cell than the one before, in the same chain.
+    /// For each cell, the element that moves its draws to the cell of the reference, and the number
+    /// of its draws; most draws first.
+    pub cells: Vec<(SymmetryElement, usize)>,
+    /// The number of draws that lie in another cell than the draw before, in the same chain.
     pub transitions: usize,
 }
 
@@ -114,7 +116,7 @@ impl Modes {
     /// NaN without draws.
     pub fn effective(&self) -> f64 {
         let n = self.draws() as f64;
-        let entropy = |(_, draws): &(Element, usize)| {
+        let entropy = |(_, draws): &(SymmetryElement, usize)| {
             let share = *draws as f64 / n;
             -share * share.ln()
         };
@@ -187,7 +189,12 @@ impl Symmetries {
     }
 
     /// Aligns all `draws` and returns the units of each, one draw after the other.
-    fn align_all(&self, draws: &Draws, reference: &[f64], aligned: &mut Array3<f64>) -> Vec<Unit> {
+    fn align_all(
+        &self,
+        draws: &Draws,
+        reference: &[f64],
+        aligned: &mut Array3<f64>,
+    ) -> Vec<HiddenUnit> {
         aligned.assign(&draws.values());
         let identity = self.identity();
         let n = aligned.dim().0 * aligned.dim().1;
@@ -207,17 +214,17 @@ impl Symmetries {
     }
 
     /// Counts the cells of `draws` successive draws.
-    fn modes(&self, codes: &[Unit], draws: usize) -> Modes {
+    fn modes(&self, codes: &[HiddenUnit], draws: usize) -> Modes {
         let units = self.n_hidden_units();
         if units == 0 {
-            let only = (Element { layers: Vec::new() }, draws);
+            let only = (SymmetryElement { layers: Vec::new() }, draws);
             return Modes { cells: if draws > 0 { vec![only] } else { vec![] }, transitions: 0 };
         }
-        let mut counts: HashMap<&[Unit], usize> = HashMap::new();
+        let mut counts: HashMap<&[HiddenUnit], usize> = HashMap::new();
         for code in codes.chunks_exact(units) {
             *counts.entry(code).or_default() += 1;
         }
-        let mut cells: Vec<(&[Unit], usize)> = counts.into_iter().collect();
+        let mut cells: Vec<(&[HiddenUnit], usize)> = counts.into_iter().collect();
         cells.sort_unstable_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(b.0)));
         let cells = cells.into_iter().map(|(code, n)| (self.element(code), n)).collect();
         let successive = codes.chunks_exact(units).zip(codes.chunks_exact(units).skip(1));
@@ -289,10 +296,11 @@ impl fmt::Display for Canonical {
     }
 }
 
-/// R-hat and effective draws of one parameter, before and after.
+/// R-hat and effective sample size of one parameter, of the draws as they are and in canonical form: a
+/// row of [`BeforeAfter`].
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct BeforeAfterRow {
-    /// The parameter.
+    /// The name of the parameter.
     pub name: String,
     /// The headline R-hat of the draws as they are.
     pub rhat_before: f64,
@@ -304,8 +312,8 @@ pub struct BeforeAfterRow {
     pub ess_bulk_after: f64,
 }
 
-/// Two summaries of the same parameters side by side: of the draws as they are and in canonical
-/// form.
+/// Two summaries of the same parameters side by side: of the draws as they are and in
+/// [canonical](Canonical) form.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct BeforeAfter {
     /// One row for each parameter.

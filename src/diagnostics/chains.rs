@@ -1,4 +1,5 @@
-//! Draws as contiguous chains, whole or cut in halves, and their moments.
+//! Draws as contiguous chains, whole or cut in halves, their moments, and R-hat of the chains as
+//! they are.
 
 use std::borrow::Cow;
 
@@ -56,6 +57,15 @@ impl<'a> Chains<'a> {
 
     pub fn has_nan(&self) -> bool {
         self.values.iter().any(|x| x.is_nan())
+    }
+
+    /// R-hat between the chains as they are given; NaN for a single one.
+    pub fn rhat(&self) -> f64 {
+        let n = self.draws as f64;
+        let (means, variances): (Vec<f64>, Vec<f64>) = self.iter().map(mean_and_variance).unzip();
+        let (within, _) = mean_and_variance(&variances);
+        let (_, between) = mean_and_variance(&means);
+        ((n * between / within + n - 1.0) / n).sqrt()
     }
 }
 

@@ -9,15 +9,15 @@ use statrs::distribution::{ContinuousCDF, Normal};
 
 use super::autocorr::LagProducts;
 use super::chains::{Chains, mean, mean_and_variance};
-use super::ess;
+use super::geyer;
 use crate::Error;
 use crate::draws::Draws;
 
 /// The probability with which samplers that agree may be said to differ.
-pub const ALPHA: f64 = 0.01;
+const ALPHA: f64 = 0.01;
 
 /// With fewer effective draws of any product, no verdict is passed.
-pub const MIN_ESS: f64 = 400.0;
+const MIN_ESS: f64 = 400.0;
 
 /// Whether two samplers agree on the posterior covariance.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -26,7 +26,7 @@ pub enum Agreement {
     Agree,
     /// The largest difference is beyond Monte Carlo error.
     Differ,
-    /// Fewer effective draws than [`MIN_ESS`], or no entry to compare.
+    /// Fewer than 400 effective draws of some product, or no entry to compare.
     TooFewDraws,
 }
 
@@ -36,12 +36,13 @@ pub enum Agreement {
 pub struct Differences {
     /// The first sampler's entry less the second's.
     pub difference: Array2<f64>,
-    /// The standard error of that.
+    /// The standard error of each difference.
     pub standard_error: Array2<f64>,
 }
 
 impl Differences {
-    /// Differences in standard errors. NaN where both are 0, as with constant parameters.
+    /// The differences in units of their standard errors. NaN where both are 0, as with constant
+    /// parameters.
     pub fn z(&self) -> Array2<f64> {
         &self.difference / &self.standard_error
     }
@@ -54,7 +55,7 @@ impl Differences {
     }
 }
 
-/// Two samplers' posterior covariances compared.
+/// Two samplers' posterior covariances and correlations compared, within Monte Carlo error.
 ///
 /// For draws x_t of a sampler, t = 1 to S, with means m_i, standard deviations s_i and
 /// z_i = (x_i - m_i)/s_i, the estimated covariance C_ij and correlation r_ij are, up to terms of
@@ -73,16 +74,16 @@ impl Differences {
 /// For two samplers and each entry, the difference over its standard error is
 /// z_ij = (C_ij - C'_ij) / sqrt(se_ij^2 + se'_ij^2), and likewise for r, i != j. The d (d + 1)/2
 /// covariances and d (d - 1)/2 correlations are d^2 comparisons: the samplers are said to differ if
-/// the largest |z| exceeds the normal quantile at 1 - [`ALPHA`] / (2 d^2) (Bonferroni), which
-/// samplers that agree do with a probability of at most [`ALPHA`], as far as the z are normal. In
-/// their tails they are so with thousands of effective draws only: measured, samplers that agree were
-/// said to differ in 1 to 4 % of comparisons with 200 to 2,000, in 3 to 9 % with 100 against many
-/// more. Below [`MIN_ESS`] no verdict is passed.
+/// the largest |z| exceeds the normal quantile at 1 - 0.01 / (2 d^2) (Bonferroni), which happens to
+/// samplers that agree with a probability of at most 0.01, as far as the z are normal. In their tails
+/// the z are normal only with thousands of effective draws: measured, samplers that agree were said
+/// to differ in 1 to 4 % of comparisons with 200 to 2,000 effective draws, and in 3 to 9 % with 100
+/// against many more. Below 400 effective draws no verdict is passed.
 ///
 /// **Agreement is no more than the absence of a difference that could be seen**:
 /// [`CovarianceComparison::resolution`] is the size that a difference of correlations must have to
 /// be seen for sure. Modes that neither sampler visited are not seen at all. Of a network's
-/// weights, compare [canonical](super::canonical) draws with one reference.
+/// weights, compare [canonical](super::Canonical) draws with one reference.
 ///
 /// Two effective sample sizes for each pair and sampler: time d^2 S log S, memory d S.
 ///
@@ -106,21 +107,23 @@ impl Differences {
 /// ```
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct CovarianceComparison {
-    /// The parameters.
+    /// The names of the parameters.
     pub names: Vec<String>,
-    /// Of the covariances, over s_i s_j, with s_i^2 the mean of both samplers' variances.
+    /// The differences of the covariances, divided by s_i s_j, with s_i^2 the mean of both samplers'
+    /// variances.
     pub covariance: Differences,
-    /// Of the correlations, off the diagonal.
+    /// The differences of the correlations, off the diagonal.
     pub correlation: Differences,
-    /// |C - C'|_F / |(C + C')/2|_F, of covariances over s_i s_j as in `covariance`.
+    /// The relative distance |C - C'|_F / |(C + C')/2|_F of the covariance matrices, with entries
+    /// divided by s_i s_j as in `covariance`.
     pub frobenius: f64,
-    /// What Monte Carlo error alone is expected to make of `frobenius` (root mean square).
+    /// The value of `frobenius` that is expected from Monte Carlo error alone (root mean square).
     pub frobenius_noise: f64,
     /// The smallest effective sample size of a product, of either sampler.
     pub min_ess: f64,
-    /// How many entries were compared.
+    /// The number of entries that were compared.
     pub comparisons: usize,
-    /// What |z| may be at most for samplers that agree.
+    /// The largest |z| that samplers which agree may have.
     pub limit: f64,
 }
 
@@ -349,7 +352,7 @@ impl Centred {
         scratch.series.extend(series);
         let (value, variance) = mean_and_variance(&scratch.series);
         let chains = Chains::from_slice(&scratch.series, self.chains, self.draws);
-        let ess = ess::of_series(&chains.split(), &mut scratch.fft);
+        let ess = geyer::of_series(&chains.split(), &mut scratch.fft);
         Estimate { value, se: (variance / ess).sqrt(), ess }
     }
 }

@@ -5,73 +5,53 @@ use serde::{Deserialize, Serialize};
 use statrs::function::beta::ln_beta;
 
 use super::chains::mean_and_variance;
+use super::quantile::quantile;
 use crate::Error;
 use crate::error::{finite, positive};
 
-/// A density estimated on a grid.
+/// A density estimated on a grid. From [`density`] and [`density_on_box`].
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Density {
-    /// The grid: equidistant, ascending.
+    /// The points of the grid, equidistant and ascending.
     pub x: Array1<f64>,
     /// The density at each x.
     pub density: Array1<f64>,
-    /// h of Gaussian kernels, in the unit of x; b of Beta kernels, on the scale of [0, 1].
+    /// The bandwidth: h of Gaussian kernels, in the unit of x, or b of Beta kernels, on the scale of
+    /// [0, 1].
     pub bandwidth: f64,
 }
 
 /// The density of all draws of `[chain, draw]` by Gaussian kernels, at `points` points from four
 /// bandwidths below the smallest draw to four above the largest.
 ///
-/// `bandwidth` is h, in the unit of the draws; `None` is Silverman's rule.
-///
-/// Errors: fewer than 2 draws or points, draws that are not finite or all equal, and a bandwidth that
-/// is not a positive number.
-///
-/// [`density`], on the line: Gaussian kernels of bandwidth h,
+/// `bandwidth` is h, in the unit of the draws:
 ///
 /// ```text
 /// f(x) = 1/n sum_i phi((x - X_i) / h) / h,   h = 0.9 min(sd, IQR / 1.34) n^(-1/5)
 /// ```
 ///
-/// with Silverman's rule unless h is given (*Density Estimation for Statistics and Data Analysis*,
-/// 1986, eq. 3.31). It suits one hump; on several far apart it is too wide. At a bound where the
-/// density does not vanish, half of each kernel falls outside: the estimate there is half as large as
-/// it should be.
+/// `None` is Silverman's rule, the h of the second equation (*Density Estimation for Statistics and
+/// Data Analysis*, 1986, eq. 3.31). It suits one hump; on several far apart it is too wide. It takes
+/// draws for independent; a bandwidth for autocorrelated draws, with n the
+/// [effective sample size](super::ess_bulk), is somewhat larger.
 ///
-/// [`density_on_box`], on an interval [lower, upper]: Beta kernels, which stay inside. With draws and
-/// x scaled to [0, 1], and K_(p,q) the density of Beta(p, q),
-///
-/// ```text
-/// f(x) = 1/n sum_i K_x(X_i)
-/// K_x = K_(rho(x), (1-x)/b)   for x < 2b
-///       K_(x/b, (1-x)/b)      for 2b <= x <= 1 - 2b
-///       K_(x/b, rho(1-x))     for x > 1 - 2b
-/// rho(x) = 2 b^2 + 5/2 - sqrt(4 b^4 + 6 b^2 + 9/4 - x^2 - x/b)
-/// ```
-///
-/// the second estimator f_2 of Chen, Comput. Stat. Data Anal. 31, 1999,
-/// doi:10.1016/S0167-9473(99)00010-9, whose bias at the bounds is of the order of b as elsewhere. At
-/// x the kernel has about the variance b x (1 - x). Unless b (at most 1/4) is given, it is what makes
-/// these variances on average those of Silverman's kernels,
-/// b = h^2 / mean(X (1 - X)), cut to 1/4. The integral of f_2 is not exactly 1: 0.9997 for 8,000
-/// uniform draws.
-///
-/// Both rules take draws for independent; bandwidths for autocorrelated ones, with n the
-/// [effective sample size](super::ess_bulk), are somewhat larger. Cost: n times the number of points.
+/// Cost: n times the number of points. Not for a density that ends at a bound without vanishing
+/// there: half of each kernel falls outside, and the estimate at the bound is half as large as it
+/// should be. Use [`density_on_box`] then.
 ///
 /// ```
-/// use bnn_mcmc::diagnostics::{density, density_on_box};
+/// use bnn_mcmc::diagnostics::density;
 /// let mut rng = bnn_mcmc::rng::ChainRng::new(1, 0);
 /// let normal = ndarray::Array2::from_shape_simple_fn((4, 2000), || rng.normal());
 /// let estimate = density(normal.view(), None, 201)?;
 /// let mode = (0..201).max_by(|i, j| estimate.density[*i].total_cmp(&estimate.density[*j]));
 /// assert!(estimate.x[mode.unwrap()].abs() < 0.3);
-///
-/// let uniform = ndarray::Array2::from_shape_simple_fn((4, 2000), || rng.uniform());
-/// let right = density_on_box(uniform.view(), 0.0, 1.0, None, 101)?;
-/// assert!((right.density[0] - 1.0).abs() < 0.3);
 /// # Ok::<(), bnn_mcmc::Error>(())
 /// ```
+///
+/// # Errors
+/// Fewer than 2 draws or points, draws that are not finite or all equal, and a bandwidth that is not
+/// a positive number.
 pub fn density(
     draws: ArrayView2<f64>,
     bandwidth: Option<f64>,
@@ -97,13 +77,38 @@ pub fn density(
     Ok(Density { x, density, bandwidth: h })
 }
 
-/// The density of all draws of `[chain, draw]`, which lie in [`lower`, `upper`], by Chen's Beta
-/// kernels, at `points` points from bound to bound. See the [`density`].
+/// The density of all draws of `[chain, draw]`, which lie in [`lower`, `upper`], by Beta kernels,
+/// which stay inside, at `points` points from bound to bound.
 ///
-/// `bandwidth` is b, above 0 and at most 1/4; `None` is the module's rule.
+/// `bandwidth` is b, above 0 and at most 1/4. With draws and x scaled to [0, 1], and K_(p,q) the
+/// density of Beta(p, q),
 ///
-/// Errors: as for [`density`], bounds that are not finite or in the wrong order, and draws outside
-/// them.
+/// ```text
+/// f(x) = 1/n sum_i K_x(X_i)
+/// K_x = K_(rho(x), (1-x)/b)   for x < 2b
+///       K_(x/b, (1-x)/b)      for 2b <= x <= 1 - 2b
+///       K_(x/b, rho(1-x))     for x > 1 - 2b
+/// rho(x) = 2 b^2 + 5/2 - sqrt(4 b^4 + 6 b^2 + 9/4 - x^2 - x/b)
+/// ```
+///
+/// the second estimator f_2 of Chen, Comput. Stat. Data Anal. 31, 1999,
+/// doi:10.1016/S0167-9473(99)00010-9, whose bias at the bounds is of the order of b as elsewhere. The
+/// kernel at x has about the variance b x (1 - x). `None` is the b that makes these variances on
+/// average equal to the variances of Silverman's Gaussian kernels (see [`density`]),
+/// b = h^2 / mean(X (1 - X)), cut to 1/4. The integral of f_2 is not exactly 1: 0.9997 for 8,000
+/// uniform draws. Cost: n times the number of points.
+///
+/// ```
+/// use bnn_mcmc::diagnostics::density_on_box;
+/// let mut rng = bnn_mcmc::rng::ChainRng::new(1, 0);
+/// let uniform = ndarray::Array2::from_shape_simple_fn((4, 2000), || rng.uniform());
+/// let right = density_on_box(uniform.view(), 0.0, 1.0, None, 101)?;
+/// assert!((right.density[0] - 1.0).abs() < 0.3);
+/// # Ok::<(), bnn_mcmc::Error>(())
+/// ```
+///
+/// # Errors
+/// As for [`density`]; bounds that are not finite or in the wrong order, and draws outside them.
 pub fn density_on_box(
     draws: ArrayView2<f64>,
     lower: f64,
@@ -183,12 +188,7 @@ fn sorted(draws: ArrayView2<f64>, points: usize) -> Result<Vec<f64>, Error> {
 fn silverman(sorted: &[f64]) -> f64 {
     let n = sorted.len() as f64;
     let (_, variance) = mean_and_variance(sorted);
-    let quantile = |p: f64| {
-        let (i, part) = (p * (n - 1.0), (p * (n - 1.0)).fract());
-        let next = sorted[(i as usize + 1).min(sorted.len() - 1)];
-        sorted[i as usize] + part * (next - sorted[i as usize])
-    };
-    let iqr = (quantile(0.75) - quantile(0.25)) / 1.34;
+    let iqr = (quantile(sorted, 0.75) - quantile(sorted, 0.25)) / 1.34;
     let sd = variance.sqrt();
     0.9 * if iqr > 0.0 { sd.min(iqr) } else { sd } * n.powf(-0.2)
 }

@@ -11,7 +11,7 @@ use ndarray::{ArrayView1, ArrayView2};
 /// `energy` is H at each draw, `[chain, draw]`. A fresh momentum changes H by as much as the
 /// momentum's kinetic energy varies; where that is little against the spread of H the chain walks
 /// slowly from one energy to the next, and its tails are badly explored: heavy tails, a funnel.
-/// Below [`EBFMI_LIMIT`](super::verdict::EBFMI_LIMIT) results are doubtful. NaN below two draws or
+/// Below [`EBFMI_LIMIT`](super::EBFMI_LIMIT) results are doubtful. NaN below two draws or
 /// for constant energies. Source: Betancourt, *A conceptual introduction to Hamiltonian Monte
 /// Carlo*, 2017, arXiv:1701.02434, section 6.1.
 ///

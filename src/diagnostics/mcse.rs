@@ -11,20 +11,11 @@ use super::{ess_mean, ess_sd};
 /// the digits that ArviZ uses.
 const ONE_SD: (f64, f64) = (0.158_655_3, 0.841_344_7);
 
-/// The standard error of the mean of `[chain, draw]`.
+/// The Monte Carlo standard error of the mean of `[chain, draw]`.
 ///
-/// - mean: sd / sqrt(ESS_mean), sd the standard deviation of all draws (S - 1 in the denominator).
-/// - standard deviation: sqrt((m4 - m2^2) / (4 m2 ESS_sd)), with m_k the central moments of all
-///   draws and ESS_sd the effective sample size of (x - mean)^2, by the delta method.
-/// - quantile at p: half the width between the order statistics at the 15.87% and 84.13% quantiles
-///   of Beta(ESS p + 1, ESS (1 - p) + 1), with ESS that of the quantile.
-///
-/// (Vehtari et al. 2021, doi:10.1214/20-BA1221, section 4.) NaN for any NaN among the draws or
-/// fewer than 4 draws. All equal arviz-stats 0.8.0, with **two deviations**:
-/// - [`mcse_sd`] divides by the ESS of (x - mean)^2, whose mean is being estimated; arviz-stats 0.8
-///   divides by that of x, which misjudges the error wherever scale mixes faster or slower than
-///   location does.
-/// - [`mcse_quantile`] is NaN where the ESS is; ArviZ gives half the range of the draws.
+/// It is sd / sqrt([`ESS_mean`](ess_mean)), with sd the standard deviation of all draws (S - 1 in the
+/// denominator; Vehtari et al. 2021, doi:10.1214/20-BA1221, section 4). NaN for any NaN among the
+/// draws or fewer than 4 draws. It equals arviz-stats 0.8.0.
 ///
 /// ```
 /// use bnn_mcmc::diagnostics::{mcse_mean, mcse_median};
@@ -38,7 +29,16 @@ pub fn mcse_mean(draws: ArrayView2<f64>) -> f64 {
     mean_and_variance(&chains.values).1.sqrt() / ess_mean(draws).sqrt()
 }
 
-/// The standard error of the standard deviation of `[chain, draw]`; NaN where all draws are equal.
+/// The Monte Carlo standard error of the standard deviation of `[chain, draw]`.
+///
+/// By the delta method it is sqrt((m4 - m2^2) / (4 m2 ESS_sd)), with m_k the central moments of all
+/// draws and [`ESS_sd`](ess_sd) the effective sample size of (x - mean)^2 (Vehtari et al. 2021,
+/// doi:10.1214/20-BA1221, section 4). NaN for any NaN among the draws, fewer than 4 draws, or draws
+/// that are all equal.
+///
+/// **One deviation** from arviz-stats 0.8.0: ArviZ divides by the ESS of x instead of the ESS of
+/// (x - mean)^2, whose mean is being estimated. That misjudges the error wherever scale mixes faster
+/// or slower than location does.
 pub fn mcse_sd(draws: ArrayView2<f64>) -> f64 {
     let chains = Chains::new(draws);
     let mean = mean(&chains.values);
@@ -47,12 +47,20 @@ pub fn mcse_sd(draws: ArrayView2<f64>) -> f64 {
     ((m4 - m2 * m2) / ess_sd(draws) / m2 / 4.0).sqrt()
 }
 
-/// The standard error of the median of `[chain, draw]`.
+/// The Monte Carlo standard error of the median of `[chain, draw]`: [`mcse_quantile`] at 1/2.
 pub fn mcse_median(draws: ArrayView2<f64>) -> f64 {
     mcse_quantile(draws, 0.5)
 }
 
-/// The standard error of the quantile at `p` of `[chain, draw]`; NaN for `p` outside [0, 1].
+/// The Monte Carlo standard error of the quantile at `p` of `[chain, draw]`.
+///
+/// It is half the width between the order statistics at the 15.87% and 84.13% quantiles of
+/// Beta(ESS p + 1, ESS (1 - p) + 1), with ESS the effective sample size of the quantile
+/// ([`ess_quantile`](super::ess_quantile); Vehtari et al. 2021, doi:10.1214/20-BA1221, section 4).
+/// NaN for any NaN among the draws, fewer than 4 draws, or `p` outside [0, 1].
+///
+/// **One deviation** from arviz-stats 0.8.0: where the ESS is NaN, so is the error; ArviZ gives half
+/// the range of the draws.
 pub fn mcse_quantile(draws: ArrayView2<f64>, p: f64) -> f64 {
     let chains = Chains::new(draws);
     if !chains.are_usable(1) {

@@ -16,9 +16,9 @@
 //! | May I trust this run? | [`Predictions::verdict`](crate::predict::Predictions::verdict), [`Draws::verdict`](crate::draws::Draws::verdict), or a [`Judge`] and its [`Verdict`] |
 //!
 //! The functions of chains take one quantity, `[chain, draw]`, and never fail: what is undefined is
-//! NaN. They equal arviz-stats 0.8.0; the few deliberate deviations are named in each file's
-//! documentation. Densities, Stein discrepancies, the multivariate R-hat, symmetries and comparisons
-//! return errors, and have no counterpart there.
+//! NaN. They equal arviz-stats 0.8.0; the few deliberate deviations are named in the documentation of
+//! [`rhat()`], [`ess_bulk`], [`mcse_sd`] and [`mcse_quantile`]. Densities, Stein discrepancies, the
+//! multivariate R-hat, symmetries and comparisons return errors, and have no counterpart in ArviZ.
 //!
 //! ```
 //! use bnn_mcmc::diagnostics::{ess_bulk, mcse_mean, rhat};
@@ -30,9 +30,9 @@
 //!
 //! # Weight space misleads
 //! Hidden units of a network can be permuted, and those with an odd activation flipped, without
-//! changing the function ([`symmetry`]). Each mode of the weights' posterior so has H! 2^H copies
-//! for a layer of H tanh units, and what is computed from the weights as they are is misleading in
-//! both directions:
+//! changing the function (see [`Symmetries`]). Each mode of the weights' posterior so has H! 2^H
+//! copies for a layer of H tanh units, and what is computed from the weights as they are is
+//! misleading in both directions:
 //!
 //! - **Chains in different copies** disagree in every weight, and R-hat is large, though all say
 //!   the same about every function. Their means, correlations and covariances are averages over copies.
@@ -42,9 +42,10 @@
 //!   predictions.
 //!
 //! So look at the [`Verdict`] on predictions, log likelihood and log prior first. Then bring the
-//! draws to their [canonical] form: what disagreement is left is not that of unit labels, though it
-//! may still be harmless, since other maps that keep the function (see [`symmetry`]) stay. And a
-//! marginal of canonical weights belongs to the chosen copy: it is cut off at the copy's border.
+//! draws to their [canonical](Canonical) form: the disagreement that is left does not come from unit
+//! labels, though it may still be harmless, since [`Symmetries`] leave out other maps that keep the
+//! function. And a marginal of canonical weights belongs to the chosen copy: it is cut off at the
+//! copy's border.
 //!
 //! ```
 //! use bnn_mcmc::diagnostics::{BeforeAfter, Symmetries};
@@ -75,10 +76,13 @@ mod canonical;
 mod chains;
 mod covariance;
 mod density;
+mod draws;
 mod energy;
 mod ess;
+mod geyer;
 mod mcse;
 mod multivariate;
+mod quantile;
 mod ranks;
 mod rhat;
 mod stein;
@@ -97,11 +101,12 @@ pub use ess::{
 };
 pub use mcse::{mcse_mean, mcse_median, mcse_quantile, mcse_sd};
 pub use multivariate::{rhat_multivariate, rhat_multivariate_base};
+pub(crate) use quantile::quantile;
 pub use rhat::{rhat, rhat_base, rhat_folded, rhat_rank, rhat_split};
 pub use stein::{Stein, SteinDiscrepancy};
 pub use summary::{BlockRow, BlockSummary, Summary, SummaryRow};
-pub use symmetry::{Element, Symmetries, Unit};
+pub use symmetry::{HiddenUnit, Symmetries, SymmetryElement};
 pub use verdict::{
-    DEPTH_LIMIT, DIVERGENT_LIMIT, DRIFT_LIMIT, EBFMI_LIMIT, ESS_PER_CHAIN, Group, Judge,
-    OTHERS_LIMIT, Outcome, RHAT_LIMIT, TEMPERATURE_LIMITS, Verdict,
+    DEPTH_LIMIT, DIVERGENT_LIMIT, DRIFT_LIMIT, EBFMI_LIMIT, ESS_PER_CHAIN, Judge, OTHERS_LIMIT,
+    Outcome, QuantityGroup, RHAT_LIMIT, TEMPERATURE_LIMITS, Verdict,
 };

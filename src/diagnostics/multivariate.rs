@@ -10,12 +10,10 @@ use crate::linalg::svd::Svd;
 /// unexplained. Below, W is singular but for rounding.
 const UNEXPLAINED: f64 = 1e-10;
 
-/// R^p of the split chains of `[chain, draw, parameter]`: each is cut into two halves, an odd
-/// middle draw dropped, as for [`rhat_split`](super::rhat_split).
+/// The multivariate R-hat, R^p, of the split chains of `[chain, draw, parameter]`.
 ///
-/// # Errors
-/// Fewer than 2 chains or 4 draws, no parameter or too many, draws that are not finite, and
-/// parameters that are constant within all chains or linear combinations of others.
+/// Each chain is cut into two halves, an odd middle draw dropped, as for
+/// [`rhat_split`](super::rhat_split).
 ///
 /// For m chains of n draws of d parameters, with B/n the covariance of the chain means (m - 1 in
 /// the denominator) and W the mean of the chain covariances (n - 1 in the denominator), both
@@ -39,7 +37,7 @@ const UNEXPLAINED: f64 = 1e-10;
 ///
 /// When not to use it: W must be regular, so that there are at most m (n - 1) parameters, none
 /// constant, none a linear combination of others. Moments must exist. Of a network's weights, use
-/// it on [canonical](super::canonical) draws.
+/// it on [canonical](super::Canonical) draws.
 ///
 /// ```
 /// use bnn_mcmc::diagnostics::{rhat_multivariate, rhat_split};
@@ -56,6 +54,10 @@ const UNEXPLAINED: f64 = 1e-10;
 /// assert!(rhat_multivariate(draws.view())?.sqrt() > 2.0);
 /// # Ok::<(), bnn_mcmc::Error>(())
 /// ```
+///
+/// # Errors
+/// Fewer than 2 chains or 4 draws, no parameter or too many, draws that are not finite, and
+/// parameters that are constant within all chains or linear combinations of others.
 pub fn rhat_multivariate(draws: ArrayView3<f64>) -> Result<f64, Error> {
     check(draws)?;
     let (n, half) = (draws.len_of(Axis(1)), draws.len_of(Axis(1)) / 2);
@@ -64,7 +66,8 @@ pub fn rhat_multivariate(draws: ArrayView3<f64>) -> Result<f64, Error> {
     of_chains(&(0..draws.len_of(Axis(0))).flat_map(halves).collect::<Vec<_>>())
 }
 
-/// R^p of the chains of `[chain, draw, parameter]` as they are, not split: the form of 1998.
+/// The multivariate R-hat of the chains of `[chain, draw, parameter]` as they are, not split: the
+/// form of Brooks and Gelman. See [`rhat_multivariate`] for the formula.
 ///
 /// # Errors
 /// As [`rhat_multivariate`].

@@ -6,6 +6,8 @@
 
 use statrs::distribution::{ContinuousCDF, Normal};
 
+use super::quantile::quantile_by;
+
 /// The normal scores of the ranks 1..=total, by symmetry about the middle rank.
 pub(super) struct NormalScores {
     normal: Normal,
@@ -91,25 +93,9 @@ impl Sorted {
         self.entries.len()
     }
 
-    /// The quantile at `p` by linear interpolation between order statistics (type 7 of Hyndman and
-    /// Fan 1996, NumPy's default, to the last bit); NaN for no draws or `p` outside [0, 1].
+    /// The quantile at `p`; NaN for no draws or `p` outside [0, 1].
     pub fn quantile(&self, p: f64) -> f64 {
-        if self.entries.is_empty() || !(0.0..=1.0).contains(&p) {
-            return f64::NAN;
-        }
-        let last = self.len() - 1;
-        let place = last as f64 * p;
-        let below = (place.floor() as usize).min(last);
-        let (a, b) = (self.value(below), self.value((below + 1).min(last)));
-        let t = place - below as f64;
-        // NumPy interpolates from the nearer end; `x <= quantile` depends on the last bit.
-        if a == b || t == 0.0 {
-            a
-        } else if t >= 0.5 {
-            b - (b - a) * (1.0 - t)
-        } else {
-            a + (b - a) * t
-        }
+        quantile_by(self.len(), p, |place| self.value(place))
     }
 
     /// The mean of the two middle draws, or the middle one.

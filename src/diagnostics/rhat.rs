@@ -2,7 +2,7 @@
 
 use ndarray::ArrayView2;
 
-use super::chains::{Chains, mean_and_variance};
+use super::chains::Chains;
 use super::workspace::Workspace;
 
 /// The headline R-hat of `[chain, draw]`: the larger of [`rhat_rank`] and [`rhat_folded`].
@@ -25,11 +25,11 @@ use super::workspace::Workspace;
 /// - **folded**: the same for |x - median|, which sees chains of equal location that differ in
 ///   scale.
 ///
-/// The headline [`rhat()`] is the larger of rank and folded. Papers that compare MCMC for Bayesian
-/// neural networks report split and folded separately, so that all forms are here.
+/// Papers that compare MCMC for Bayesian neural networks report split and folded separately:
+/// [`rhat_split`], [`rhat_folded`].
 ///
-/// All equal arviz-stats 0.8.0 (methods `rank`, `z_scale`, `folded`, `split`, `identity`).
-/// In common with it: NaN for fewer than 2 chains or 4 draws, for any NaN among the draws, and
+/// All forms equal arviz-stats 0.8.0 (methods `rank`, `z_scale`, `folded`, `split`, `identity`).
+/// In common with ArviZ: NaN for fewer than 2 chains or 4 draws, for any NaN among the draws, and
 /// where all draws are equal. **One deviation**: chains that are each constant, but differ, have
 /// W = 0 and R-hat = infinity; ArviZ gives some 1e15 to 1e16, its rounding noise in W.
 ///
@@ -43,35 +43,43 @@ use super::workspace::Workspace;
 /// assert!(rhat_folded(draws.view()) > 1.1);
 /// ```
 pub fn rhat(draws: ArrayView2<f64>) -> f64 {
-    with_both(draws, rank_or_folded)
+    with_both(draws, 2, rank_or_folded)
 }
 
-/// R-hat of the rank-normalised split chains of `[chain, draw]`: agreement in location.
+/// R-hat of the rank-normalised split chains of `[chain, draw]`: agreement in location. See
+/// [`rhat()`] for the formula.
 pub fn rhat_rank(draws: ArrayView2<f64>) -> f64 {
-    with_both(draws, |rank, _| rank)
+    with_both(draws, 2, |rank, _| rank)
 }
 
 /// R-hat of the rank-normalised distances from the median of `[chain, draw]`, split: agreement in
-/// scale.
+/// scale. See [`rhat()`] for the formula.
 pub fn rhat_folded(draws: ArrayView2<f64>) -> f64 {
-    with_both(draws, |_, folded| folded)
+    with_both(draws, 2, |_, folded| folded)
 }
 
-/// R-hat of the split chains of `[chain, draw]` as they are, without ranks.
+/// R-hat of the split chains of `[chain, draw]` as they are, without ranks. See [`rhat()`] for the
+/// formula.
 pub fn rhat_split(draws: ArrayView2<f64>) -> f64 {
     let chains = Chains::new(draws);
-    if chains.are_usable(2) { base(&chains.split()) } else { f64::NAN }
+    if chains.are_usable(2) { chains.split().rhat() } else { f64::NAN }
 }
 
-/// R-hat of the chains of `[chain, draw]` as they are, neither split nor ranked: the form of 1992.
+/// R-hat of the chains of `[chain, draw]` as they are, neither split nor ranked: the form of Gelman
+/// and Rubin (1992). See [`rhat()`] for the formula.
 pub fn rhat_base(draws: ArrayView2<f64>) -> f64 {
     let chains = Chains::new(draws);
-    if chains.are_usable(2) { base(&chains) } else { f64::NAN }
+    if chains.are_usable(2) { chains.rhat() } else { f64::NAN }
 }
 
-fn with_both(draws: ArrayView2<f64>, choose: impl Fn(f64, f64) -> f64) -> f64 {
+/// R-hat between the two halves of a single chain, `[1, draw]`: the larger of rank and folded.
+pub(super) fn between_halves(chain: ArrayView2<f64>) -> f64 {
+    with_both(chain, 1, rank_or_folded)
+}
+
+fn with_both(draws: ArrayView2<f64>, min_chains: usize, choose: impl Fn(f64, f64) -> f64) -> f64 {
     let chains = Chains::new(draws);
-    if !chains.are_usable(2) {
+    if !chains.are_usable(min_chains) {
         return f64::NAN;
     }
     let mut workspace = Workspace::for_one();
@@ -83,13 +91,4 @@ fn with_both(draws: ArrayView2<f64>, choose: impl Fn(f64, f64) -> f64) -> f64 {
 /// The larger of the two, where a NaN in `folded` does not count.
 pub(super) fn rank_or_folded(rank: f64, folded: f64) -> f64 {
     if folded > rank { folded } else { rank }
-}
-
-/// R-hat between the chains as they are given; NaN for a single one.
-pub(super) fn base(chains: &Chains) -> f64 {
-    let n = chains.draws as f64;
-    let (means, variances): (Vec<f64>, Vec<f64>) = chains.iter().map(mean_and_variance).unzip();
-    let (within, _) = mean_and_variance(&variances);
-    let (_, between) = mean_and_variance(&means);
-    ((n * between / within + n - 1.0) / n).sqrt()
 }

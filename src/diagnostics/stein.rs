@@ -14,7 +14,7 @@ use crate::targets::GradTarget;
 /// At most so many draws determine the median distance.
 const MEDIAN_DRAWS: usize = 1000;
 
-/// How to compute a kernel Stein discrepancy.
+/// The kernel Stein discrepancy, and how to compute it: how far are these draws from that target?
 ///
 /// R-hat and effective sample sizes say whether chains agree with each other. A sampler without an
 /// accept-reject test can agree with itself on the wrong distribution: this compares draws with the
@@ -41,7 +41,7 @@ const MEDIAN_DRAWS: usize = 1000;
 /// The units: by default every coordinate is divided by its standard deviation among the draws,
 /// (gradients multiplied by it), and l is the median distance between those draws, of at most 1,000
 /// of them. With a length scale given, draws are taken as they are. Compare V between samplers only
-/// with the same fixed l: the default one is that of each sample.
+/// with the same fixed l, since the default l differs from sample to sample.
 ///
 /// Cost: O(n^2 d), and n gradients; draws are thinned evenly to `max_draws` first. Not for densities
 /// that end at a bound without vanishing there, as under a uniform prior: the mean of k_0 is zero only
@@ -68,7 +68,7 @@ pub struct Stein {
     pub c: f64,
     /// l of the kernel, for draws as they are; `None` is the median distance of standardised draws.
     pub length_scale: Option<f64>,
-    /// Draws are thinned evenly to so many, at least 2.
+    /// The largest number of draws, at least 2, to which draws are thinned evenly.
     pub max_draws: usize,
 }
 
@@ -79,18 +79,18 @@ impl Default for Stein {
     }
 }
 
-/// A kernel Stein discrepancy.
+/// A kernel Stein discrepancy: how far draws are from a target, in the symbols of [`Stein`].
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SteinDiscrepancy {
-    /// V, the square of the discrepancy.
+    /// The V-statistic, the square of the discrepancy.
     pub v_statistic: f64,
-    /// U, of mean zero under the target.
+    /// The U-statistic, whose mean is 0 for draws of the target.
     pub u_statistic: f64,
     /// The standard error of U, if the draws are independent ones of the target.
     pub standard_error: f64,
-    /// l.
+    /// The length scale l of the kernel.
     pub length_scale: f64,
-    /// n, after thinning.
+    /// The number of draws n, after thinning.
     pub n_draws: usize,
 }
 
@@ -116,11 +116,13 @@ impl fmt::Display for SteinDiscrepancy {
 }
 
 impl Stein {
-    /// Of `draws`, `[draw, coordinate]`, with the gradients of the target's log density there.
+    /// The discrepancy of `draws`, `[draw, coordinate]`, with the gradients of the target's log
+    /// density at each draw.
     ///
-    /// Errors: settings that are not allowed, shapes that differ, fewer than 2 draws, no coordinate,
-    /// numbers that are not finite, and, without a length scale, a coordinate that is constant or
-    /// draws most of which are equal.
+    /// # Errors
+    /// Settings that are not allowed, shapes that differ, fewer than 2 draws, no coordinate, numbers
+    /// that are not finite, and, without a length scale, a coordinate that is constant or draws most
+    /// of which are equal.
     pub fn from_gradients(
         &self,
         draws: ArrayView2<f64>,
@@ -135,11 +137,12 @@ impl Stein {
         self.compute(draws.select(Axis(0), &kept), gradients.select(Axis(0), &kept))
     }
 
-    /// Of all draws of all chains, with the gradients of `target`, computed for those that are kept.
-    /// Not for a density that ends abruptly at a bound, as under a uniform prior: right draws look
-    /// biased there.
+    /// The discrepancy of all draws of all chains, with the gradients of `target`, which are computed
+    /// for the draws that are left after thinning. Not for a density that ends abruptly at a bound,
+    /// as under a uniform prior: right draws look biased there.
     ///
-    /// Errors: as for [`from_gradients`](Self::from_gradients).
+    /// # Errors
+    /// As for [`from_gradients`](Self::from_gradients).
     pub fn of_draws<T: GradTarget>(
         &self,
         target: &T,

@@ -9,7 +9,8 @@ use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use super::chains::{Chains, mean_and_variance};
-use super::ess::{self, TAIL};
+use super::ess::TAIL;
+use super::geyer;
 use super::rhat;
 use super::workspace::Workspace;
 use crate::Error;
@@ -19,7 +20,7 @@ use crate::layout::Layout;
 /// turns into `null`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SummaryRow {
-    /// The parameter.
+    /// The name of the parameter.
     pub name: String,
     /// The mean.
     pub mean: f64,
@@ -32,7 +33,7 @@ pub struct SummaryRow {
     pub q05: f64,
     /// The median.
     pub q50: f64,
-    /// The 95% quantile, as `q05`.
+    /// The 95% quantile, by linear interpolation.
     pub q95: f64,
     /// The bulk effective sample size, [`ess_bulk`](super::ess_bulk).
     pub ess_bulk: f64,
@@ -84,9 +85,9 @@ impl SummaryRow {
         row.ess_bulk = ess_bulk;
         row.ess_tail = workspace.ess_tail(chains, TAIL);
         let split = chains.split();
-        row.mcse_mean = row.sd / ess::of_series(&split, &mut workspace.fft).sqrt();
+        row.mcse_mean = row.sd / geyer::of_series(&split, &mut workspace.fft).sqrt();
         if chains.are_usable(2) {
-            row.rhat_split = rhat::base(&split);
+            row.rhat_split = split.rhat();
             row.rhat_folded = workspace.rhat_folded();
             row.rhat = rhat::rank_or_folded(rhat_rank, row.rhat_folded);
         }
@@ -111,7 +112,7 @@ impl SummaryRow {
     }
 }
 
-/// Summary rows, one for each parameter.
+/// Moments, quantiles, effective sample sizes and R-hat of every parameter, as a table.
 ///
 /// ```
 /// use bnn_mcmc::{diagnostics::Summary, layout::Layout};
@@ -147,7 +148,7 @@ impl Summary {
         Ok(Self { rows: summarise(draws, |p| names[p].clone()) })
     }
 
-    /// The largest R-hat; NaN if that of any parameter is NaN, or if there is no parameter.
+    /// The largest R-hat; NaN if any is NaN, or if there is no parameter.
     pub fn max_rhat(&self) -> f64 {
         worst(&self.rows, |r| r.rhat, f64::max)
     }
@@ -201,7 +202,7 @@ impl Summary {
     /// As [`Summary::to_csv`], to any writer.
     ///
     /// # Errors
-    /// Those of the writer.
+    /// If the writer fails.
     pub fn write_csv(&self, writer: impl io::Write) -> io::Result<()> {
         let mut csv = csv::Writer::from_writer(writer);
         csv.write_record(std::iter::once("name").chain(COLUMNS))?;
@@ -228,28 +229,28 @@ const COLUMNS: [&str; 11] = [
     "rhat_folded",
 ];
 
-/// The worst values of one block of parameters.
+/// The worst diagnostics of one block of parameters: a row of a [`BlockSummary`].
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct BlockRow {
-    /// The block.
+    /// The name of the block.
     pub name: String,
-    /// How many parameters it has.
+    /// The number of parameters in the block.
     pub parameters: usize,
-    /// For how many of them the headline R-hat is NaN: a single chain, NaN or constant draws.
+    /// The number of parameters whose headline R-hat is NaN: a single chain, NaN or constant draws.
     pub undefined: usize,
-    /// The largest headline R-hat; as every value here, NaN if that of any parameter is.
+    /// The largest headline R-hat; NaN if any is NaN.
     pub rhat: f64,
-    /// The largest R-hat of split chains without ranks.
+    /// The largest R-hat of split chains without ranks; NaN if any is NaN.
     pub rhat_split: f64,
-    /// The largest R-hat of folded draws.
+    /// The largest R-hat of folded draws; NaN if any is NaN.
     pub rhat_folded: f64,
-    /// The smallest bulk effective sample size.
+    /// The smallest bulk effective sample size; NaN if any is NaN.
     pub ess_bulk: f64,
-    /// The smallest tail effective sample size.
+    /// The smallest tail effective sample size; NaN if any is NaN.
     pub ess_tail: f64,
 }
 
-/// A table of one row for each block of parameters.
+/// The worst diagnostics of each block of parameters, as a table. From [`Summary::by_block`].
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct BlockSummary {
     /// The rows, in the order of the layout.

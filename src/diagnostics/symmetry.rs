@@ -8,35 +8,39 @@ use statrs::function::gamma::ln_gamma;
 use crate::Error;
 use crate::layout::Layout;
 use crate::linalg::assignment::Assignment;
+use crate::linalg::dot::dot;
 use crate::model::{Activation, Mlp};
 
-/// Which unit stands in a unit's place, and whether its signs are flipped.
+/// A hidden unit as a [`SymmetryElement`] places it: which unit it was, and whether its signs are
+/// flipped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-pub struct Unit {
+pub struct HiddenUnit {
     /// The unit of the original weights, counted from 0 within its layer.
     pub from: usize,
     /// Whether incoming weights, bias and outgoing weights change their sign.
     pub flipped: bool,
 }
 
-/// An element of the group: for each hidden layer, the [`Unit`] in each place.
+/// One symmetry of a network's weights, an element of the group of its [`Symmetries`]: for each hidden
+/// layer, the [`HiddenUnit`] in each place.
 ///
 /// It is written as `+1 -0 | +0 +1 +2`: layers apart, units with their signs.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-pub struct Element {
-    /// The units of each hidden layer.
-    pub layers: Vec<Vec<Unit>>,
+pub struct SymmetryElement {
+    /// The units of each hidden layer, in the order of their new places.
+    pub layers: Vec<Vec<HiddenUnit>>,
 }
 
-impl fmt::Display for Element {
+impl fmt::Display for SymmetryElement {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
-        let unit = |u: &Unit| format!("{}{}", if u.flipped { '-' } else { '+' }, u.from);
-        let layer = |units: &Vec<Unit>| units.iter().map(unit).collect::<Vec<_>>().join(" ");
+        let unit = |u: &HiddenUnit| format!("{}{}", if u.flipped { '-' } else { '+' }, u.from);
+        let layer = |units: &Vec<HiddenUnit>| units.iter().map(unit).collect::<Vec<_>>().join(" ");
         f.pad(&self.layers.iter().map(layer).collect::<Vec<_>>().join(" | "))
     }
 }
 
-/// The symmetry group of an [`Mlp`] whose weights are blocks of a layout.
+/// The symmetries of a network's weights: permutations of hidden units, and sign flips, that change
+/// the weights of an [`Mlp`] and not its function.
 ///
 /// Let layer l of an [`Mlp`] have weights W_l `[H_l x H_{l-1}]`, biases b_l and H_l hidden units,
 /// for l = 1 to L, and let layer L + 1 be the output. For permutation matrices P_l and diagonal
@@ -133,11 +137,11 @@ pub(super) struct Scratch {
     /// c, then the costs.
     products: Vec<f64>,
     costs: Vec<f64>,
-    units: Vec<Unit>,
-    old_units: Vec<Unit>,
+    units: Vec<HiddenUnit>,
+    old_units: Vec<HiddenUnit>,
     old_weights: Vec<f64>,
     /// q and its element from the other start.
-    other: (Vec<f64>, Vec<Unit>),
+    other: (Vec<f64>, Vec<HiddenUnit>),
 }
 
 /// Which weights of a unit are compared.
@@ -149,7 +153,8 @@ enum Match {
 }
 
 impl Symmetries {
-    /// The symmetries of `network`, whose blocks `w0`, `b0`, `w1`, ... are among those of `layout`.
+    /// The symmetries of `network`, whose blocks `w0`, `b0`, `w1`, ... are among the blocks of
+    /// `layout`.
     ///
     /// # Errors
     /// A block that is missing, or that has another shape than the network's.
@@ -175,13 +180,13 @@ impl Symmetries {
         Ok(Self { layers, layout: layout.clone(), flips })
     }
 
-    /// Permutations only, for priors that are not symmetric about 0.
+    /// The permutations only, for priors that are not symmetric about 0.
     pub fn without_flips(mut self) -> Self {
         self.flips = false;
         self
     }
 
-    /// Whether sign flips belong to the group.
+    /// Whether sign flips are among the symmetries.
     pub fn has_flips(&self) -> bool {
         self.flips
     }
@@ -191,14 +196,15 @@ impl Symmetries {
         self.hidden().iter().map(|l| l.units).collect()
     }
 
-    /// The number of elements; infinite above 1.8e308, where [`ln_order`](Self::ln_order) is not.
+    /// The number of symmetries, the order of the group; infinite above 1.8e308, where
+    /// [`ln_order`](Self::ln_order) is not.
     pub fn order(&self) -> f64 {
         let sign = if self.flips { 2.0 } else { 1.0 };
         let of_layer = |l: &Layer| (1..=l.units).map(|k| k as f64 * sign).product::<f64>();
         self.hidden().iter().map(of_layer).product()
     }
 
-    /// The logarithm of the number of elements.
+    /// The logarithm of the number of symmetries.
     pub fn ln_order(&self) -> f64 {
         let sign = if self.flips { std::f64::consts::LN_2 } else { 0.0 };
         let of_layer = |l: &Layer| ln_gamma(l.units as f64 + 1.0) + l.units as f64 * sign;
@@ -208,10 +214,10 @@ impl Symmetries {
     /// Replaces `q` by the equivalent weights that `element` makes of it.
     ///
     /// # Errors
-    /// `q` of another length than the layout's, or an element that is not of this group.
-    pub fn apply(&self, element: &Element, q: &mut [f64]) -> Result<(), Error> {
+    /// `q` of another length than the layout's, or an element that is not among these symmetries.
+    pub fn apply(&self, element: &SymmetryElement, q: &mut [f64]) -> Result<(), Error> {
         self.check_length("length of `q`", q)?;
-        let is_permutation = |units: &[Unit]| {
+        let is_permutation = |units: &[HiddenUnit]| {
             let mut from: Vec<usize> = units.iter().map(|u| u.from).collect();
             from.sort_unstable();
             from.into_iter().eq(0..units.len())
@@ -240,7 +246,7 @@ impl Symmetries {
     /// # Errors
     /// `q` or `reference` of another length than the layout's, or with weights that are not finite
     /// or whose squares overflow.
-    pub fn align(&self, q: &mut [f64], reference: &[f64]) -> Result<Element, Error> {
+    pub fn align(&self, q: &mut [f64], reference: &[f64]) -> Result<SymmetryElement, Error> {
         self.check("q", q)?;
         self.check("reference", reference)?;
         let mut code = self.identity();
@@ -273,7 +279,7 @@ impl Symmetries {
     fn product(&self, a: &[f64], b: &[f64]) -> f64 {
         let of_layer = |l: &Layer| {
             let (w, b_at) = (l.w..l.w + l.units * l.inputs, l.b..l.b + l.units);
-            dot(&a[w.clone()], &b[w]) + dot(&a[b_at.clone()], &b[b_at])
+            dot::<1>(&a[w.clone()], &b[w]) + dot::<1>(&a[b_at.clone()], &b[b_at])
         };
         self.layers.iter().map(of_layer).sum()
     }
@@ -291,19 +297,19 @@ impl Symmetries {
     }
 
     /// The units of all layers, one after the other, as they are.
-    pub(super) fn identity(&self) -> Vec<Unit> {
-        let layer = |l: &Layer| (0..l.units).map(|from| Unit { from, flipped: false });
+    pub(super) fn identity(&self) -> Vec<HiddenUnit> {
+        let layer = |l: &Layer| (0..l.units).map(|from| HiddenUnit { from, flipped: false });
         self.hidden().iter().flat_map(layer).collect()
     }
 
-    pub(super) fn element(&self, code: &[Unit]) -> Element {
+    pub(super) fn element(&self, code: &[HiddenUnit]) -> SymmetryElement {
         let mut rest = code;
         let layer = |l: &Layer| {
             let (units, tail) = rest.split_at(l.units);
             rest = tail;
             units.to_vec()
         };
-        Element { layers: self.hidden().iter().map(layer).collect() }
+        SymmetryElement { layers: self.hidden().iter().map(layer).collect() }
     }
 
     /// As [`align`](Self::align), for arguments that were checked; `code` is the identity before
@@ -312,7 +318,7 @@ impl Symmetries {
         &self,
         q: &mut [f64],
         reference: &[f64],
-        code: &mut [Unit],
+        code: &mut [HiddenUnit],
         scratch: &mut Scratch,
     ) {
         let layers = self.hidden().len();
@@ -343,7 +349,13 @@ impl Symmetries {
     }
 
     /// Layers in turn, each given the others, until none improves.
-    fn climb(&self, q: &mut [f64], reference: &[f64], code: &mut [Unit], scratch: &mut Scratch) {
+    fn climb(
+        &self,
+        q: &mut [f64],
+        reference: &[f64],
+        code: &mut [HiddenUnit],
+        scratch: &mut Scratch,
+    ) {
         let layers = self.hidden().len();
         // Layers in a row that did not improve. The product grows by more than its rounding error
         // whenever one does, and the group is finite.
@@ -363,7 +375,7 @@ impl Symmetries {
         by: Match,
         q: &mut [f64],
         reference: &[f64],
-        code: &mut [Unit],
+        code: &mut [HiddenUnit],
         scratch: &mut Scratch,
     ) -> bool {
         let Scratch { assignment, products, costs, units, old_units, old_weights, .. } = scratch;
@@ -375,7 +387,7 @@ impl Symmetries {
             for (i, products) in products.chunks_exact_mut(n).enumerate() {
                 let (row, bias) = (&reference[layer.row(i)], reference[layer.b + i]);
                 for (k, c) in products.iter_mut().enumerate() {
-                    *c = dot(row, &q[layer.row(k)]) + bias * q[layer.b + k];
+                    *c = dot::<1>(row, &q[layer.row(k)]) + bias * q[layer.b + k];
                 }
             }
         }
@@ -396,7 +408,7 @@ impl Symmetries {
         units.clear();
         for (i, &from) in best.iter().enumerate() {
             let (c, now) = (products[i * n + from], products[i * n + i]);
-            units.push(Unit { from, flipped: self.flips && c < 0.0 });
+            units.push(HiddenUnit { from, flipped: self.flips && c < 0.0 });
             gain += -costs[i * n + from] - now;
             scale += c.abs() + now.abs();
         }
@@ -409,16 +421,16 @@ impl Symmetries {
             old_units.extend_from_slice(code);
             for (code, unit) in code.iter_mut().zip(&*units) {
                 let old = old_units[unit.from];
-                *code = Unit { from: old.from, flipped: old.flipped ^ unit.flipped };
+                *code = HiddenUnit { from: old.from, flipped: old.flipped ^ unit.flipped };
             }
         }
         better
     }
 
     /// Puts `units` into the places of hidden layer `l`.
-    fn rearrange(&self, q: &mut [f64], l: usize, units: &[Unit], old: &mut Vec<f64>) {
+    fn rearrange(&self, q: &mut [f64], l: usize, units: &[HiddenUnit], old: &mut Vec<f64>) {
         let (layer, next) = (&self.layers[l], &self.layers[l + 1]);
-        let signed = |x: f64, unit: &Unit| if unit.flipped { -x } else { x };
+        let signed = |x: f64, unit: &HiddenUnit| if unit.flipped { -x } else { x };
         let weights = layer.w..layer.w + layer.units * layer.inputs;
         old.clear();
         old.extend_from_slice(&q[weights.clone()]);
@@ -433,8 +445,4 @@ impl Symmetries {
             q[range].iter_mut().zip(units).for_each(|(new, u)| *new = signed(old[u.from], u));
         }
     }
-}
-
-fn dot(a: &[f64], b: &[f64]) -> f64 {
-    a.iter().zip(b).map(|(a, b)| a * b).sum()
 }

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use super::autocorr::LagProducts;
 use super::chains::Chains;
+use super::geyer;
 use super::ranks::{NormalScores, Sorted};
-use super::{ess, rhat};
 
 /// Buffers that are filled by [`Workspace::load`] and reused from quantity to quantity.
 pub(super) struct Workspace {
@@ -71,7 +71,7 @@ impl Workspace {
         let scores = self.scores();
         let halves = if self.odd { &self.halves } else { &self.whole };
         halves.rank_normalised(&scores, &mut self.normalised);
-        rhat::base(&Chains::from_slice(&self.normalised, 2 * self.chains, self.half))
+        Chains::from_slice(&self.normalised, 2 * self.chains, self.half).rhat()
     }
 
     /// R-hat of the rank-normalised distances from the median, split.
@@ -82,7 +82,7 @@ impl Workspace {
             return f64::NAN;
         }
         self.folded.rank_normalised(&scores, &mut self.normalised);
-        rhat::base(&Chains::from_slice(&self.normalised, 2 * self.chains, self.half))
+        Chains::from_slice(&self.normalised, 2 * self.chains, self.half).rhat()
     }
 
     fn scores(&mut self) -> Arc<NormalScores> {
@@ -94,7 +94,7 @@ impl Workspace {
     pub fn rhat_rank_and_ess_bulk(&mut self) -> (f64, f64) {
         let rhat = self.rhat_rank();
         let normalised = Chains::from_slice(&self.normalised, 2 * self.chains, self.half);
-        (rhat, ess::of_series(&normalised, &mut self.fft))
+        (rhat, geyer::of_series(&normalised, &mut self.fft))
     }
 
     /// The smaller effective sample size of the two tail quantiles.
@@ -110,6 +110,6 @@ impl Workspace {
         if quantile.is_nan() {
             return f64::NAN;
         }
-        ess::of_indicator(chains, |x| x <= quantile, &mut self.fft)
+        geyer::of_indicator(chains, |x| x <= quantile, &mut self.fft)
     }
 }

@@ -17,7 +17,8 @@ impl Draws {
     /// Writes `chain,draw,<parameters>` to a file. Numbers are read back as the same bits, names as the
     /// same names: one that holds a comma, a quotation mark, a line end or blanks at its ends is quoted.
     ///
-    /// Errors: the draws hold no parameters, or the file cannot be written.
+    /// # Errors
+    /// If the draws hold no parameters, or the file cannot be written.
     pub fn to_csv(&self, path: impl AsRef<Path>) -> Result<(), Error> {
         self.check_any_parameter()?;
         let path = path.as_ref();

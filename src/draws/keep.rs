@@ -23,13 +23,13 @@ use crate::layout::Layout;
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Keep {
-    /// All of them.
+    /// All coordinates.
     #[default]
     All,
-    /// Those of the blocks with these names (or patterns such as `w*`), in the order of q. Every
-    /// name must match a block, and no block may match twice.
+    /// The coordinates of the blocks with these names (or patterns such as `w*`), in the order of q.
+    /// Every name must match a block, and no block may match twice.
     Blocks(Vec<String>),
-    /// None: draws have statistics only, and a layout of dimension 0.
+    /// No coordinates: draws have statistics only, and a layout of dimension 0.
     Statistics,
 }
 
@@ -39,7 +39,7 @@ impl Keep {
         Self::Blocks(names.into_iter().map(Into::into).collect())
     }
 
-    /// What this is of a q with the names of `layout`.
+    /// The coordinates to keep of a q with the names of `layout`.
     pub(crate) fn of(&self, layout: &Layout) -> Result<Kept, Error> {
         let names = match self {
             Self::All => {
@@ -86,12 +86,12 @@ pub(crate) struct Kept {
 }
 
 impl Kept {
-    /// How many there are.
+    /// The number of coordinates that are kept.
     pub fn dim(&self) -> usize {
         self.layout.dim()
     }
 
-    /// They themselves, in order.
+    /// The numbers of `q` that are kept, in order.
     pub fn slices<'q>(&'q self, q: &'q [f64]) -> impl Iterator<Item = &'q [f64]> {
         self.ranges.iter().map(|range| &q[range.clone()])
     }

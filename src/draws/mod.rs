@@ -17,7 +17,6 @@ use ndarray::{Array2, Array3, ArrayView2, ArrayView3, Axis, s};
 use serde::{Deserialize, Serialize};
 
 use crate::Error;
-use crate::diagnostics::{Judge, Summary, SummaryRow, Verdict};
 use crate::layout::Layout;
 
 /// The statistics that the loop records for every draw; a kernel's own follow.
@@ -284,16 +283,6 @@ impl Draws {
         self.stat("divergent").map_or(0, |d| d.sum() as u64)
     }
 
-    /// The E-BFMI of each chain of HMC or NUTS; see
-    /// [`diagnostics::ebfmi`](crate::diagnostics::ebfmi()).
-    ///
-    /// None for thinned draws, whose energies are too far apart, and where another kernel moves the
-    /// chain between two trajectories, as in a [`Cycle`](crate::sampler::Cycle).
-    pub fn ebfmi(&self) -> Option<Vec<f64>> {
-        let energy = self.stat("energy").ok().filter(|_| self.info.thin == 1);
-        energy.map(crate::diagnostics::ebfmi)
-    }
-
     /// The share of each chain's NUTS trajectories that were cut off at the maximal depth, if there
     /// are any; of the first NUTS kernel, if there are several.
     pub fn at_max_depth(&self) -> Option<Vec<f64>> {
@@ -347,56 +336,6 @@ impl Draws {
             }
         }
         Ok(thinned)
-    }
-
-    /// Mean, quantiles, effective sample sizes and R-hat of every parameter.
-    ///
-    /// Weights of a network can be permuted without changing its function: read a large R-hat here
-    /// beside that of [predictions](crate::predict), which is the one that counts.
-    /// [`verdict`](Self::verdict) puts it into a sentence.
-    ///
-    /// Errors: the draws hold no parameters.
-    pub fn summary(&self) -> Result<Summary, Error> {
-        self.check_any_parameter()?;
-        Summary::new(&self.layout.parameter_names(), self.values())
-    }
-
-    /// As [`summary`](Self::summary), of the log likelihood and the log prior: with
-    /// [`Predictions::summary`](crate::predict::Predictions::summary), what the verdict looks at.
-    ///
-    /// Errors: draws from elsewhere, which have no statistics.
-    pub fn density_summary(&self) -> Result<Summary, Error> {
-        let row = |name: &str| Ok(SummaryRow::new(name, self.stat(name)?));
-        Ok(Summary { rows: vec![row("log_likelihood")?, row("log_prior")?] })
-    }
-
-    /// The verdict on the run by its parameters, log likelihood, log prior, divergences and
-    /// trajectories: for a target of your own, and for models whose parameters mean something.
-    ///
-    /// **Weights of a network have no such meaning**: hidden units can be permuted, chains in
-    /// different copies of one mode disagree in all weights and in no prediction, and this verdict
-    /// says 'not converged'. [`Predictions::verdict`](crate::predict::Predictions::verdict), which
-    /// looks at predictions instead of weights, is the one that counts for networks.
-    ///
-    /// A run that [kept](Keep) no parameters is never called converged: chains in modes of equal
-    /// density agree in all that is left. Where some were kept, the verdict is on these and says how
-    /// many it did not see. Of draws from elsewhere parameters are all there is to judge.
-    pub fn verdict(&self) -> Result<Verdict, Error> {
-        let draws = (self.n_chains() * self.n_draws()) as u64;
-        let transitions = draws.saturating_mul(self.info.thin as u64);
-        let parameters = self.info.parameters.max(self.layout.dim());
-        let mut judge = Judge::new().parameters(self.values(), parameters);
-        for (name, stat) in [("log likelihood", "log_likelihood"), ("log prior", "log_prior")] {
-            if let Ok(draws) = self.stat(stat) {
-                judge = judge.quantity(name, draws);
-            }
-        }
-        judge
-            .divergences(self.divergences(), transitions)
-            .trajectories(self.at_max_depth().unwrap_or_default(), self.ebfmi().unwrap_or_default())
-            .unadjusted(self.unadjusted())
-            .panic(self.info.panic.clone())
-            .judge()
     }
 
     /// Mean of q over all draws of all chains; NaN without draws.

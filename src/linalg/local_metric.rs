@@ -12,6 +12,8 @@ use faer::linalg::{cholesky::llt, evd};
 use faer::prelude::default;
 use faer::{MatMut, MatRef, Par, diag::DiagMut};
 
+use super::dot::dot;
+
 /// How a symmetric matrix is turned into a metric.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Factorisation {
@@ -92,7 +94,7 @@ impl Factoriser {
             solve_upper(factor, direction);
         } else {
             for (vector, root) in factor.chunks_exact(d).zip(roots) {
-                add_scaled(dot(vector, g) / (*root * *root), vector, direction);
+                add_scaled(dot::<8>(vector, g) / (*root * *root), vector, direction);
             }
         }
         metric.is_valid = metric.half_log_det.is_finite();
@@ -179,9 +181,9 @@ impl LocalMetric {
     pub(crate) fn squared_length(&self, u: &[f64]) -> f64 {
         let rows = self.factor.chunks_exact(u.len());
         if self.roots.is_empty() {
-            rows.enumerate().map(|(i, row)| dot(&row[i..], &u[i..]).powi(2)).sum()
+            rows.enumerate().map(|(i, row)| dot::<8>(&row[i..], &u[i..]).powi(2)).sum()
         } else {
-            rows.zip(&self.roots).map(|(row, root)| (root * dot(row, u)).powi(2)).sum()
+            rows.zip(&self.roots).map(|(row, root)| (root * dot::<8>(row, u)).powi(2)).sum()
         }
     }
 }
@@ -189,24 +191,12 @@ impl LocalMetric {
 /// x becomes R^-1 x.
 fn solve_upper(upper: &[f64], x: &mut [f64]) {
     for (i, row) in upper.chunks_exact(x.len()).enumerate().rev() {
-        x[i] = (x[i] - dot(&row[i + 1..], &x[i + 1..])) / row[i];
+        x[i] = (x[i] - dot::<8>(&row[i + 1..], &x[i + 1..])) / row[i];
     }
 }
 
 fn add_scaled(factor: f64, x: &[f64], out: &mut [f64]) {
     out.iter_mut().zip(x).for_each(|(out, x)| *out += factor * x);
-}
-
-/// The sum of a b, in eight partial sums.
-fn dot(a: &[f64], b: &[f64]) -> f64 {
-    let ((a, a_rest), (b, b_rest)) = (a.as_chunks::<8>(), b.as_chunks::<8>());
-    let mut sums = [0.0; 8];
-    for (a, b) in a.iter().zip(b) {
-        for i in 0..8 {
-            sums[i] += a[i] * b[i];
-        }
-    }
-    sums.iter().sum::<f64>() + a_rest.iter().zip(b_rest).map(|(a, b)| a * b).sum::<f64>()
 }
 
 #[cfg(test)]
@@ -266,12 +256,12 @@ mod tests {
                     assert!((found - expected).abs() < 1e-12 * scale * d as f64, "{kind:?} {d}");
                 }
                 for i in 0..d {
-                    let product = dot(&positive[i * d..(i + 1) * d], metric.direction());
+                    let product = dot::<8>(&positive[i * d..(i + 1) * d], metric.direction());
                     assert!((product - g[i]).abs() < 1e-11, "{kind:?} {d}: {product} {}", g[i]);
                 }
                 let mut x = vec![0.0; d];
                 metric.colour(&z, &mut x);
-                let (length, expected) = (metric.squared_length(&x), dot(&z, &z));
+                let (length, expected) = (metric.squared_length(&x), dot::<8>(&z, &z));
                 assert!((length / expected - 1.0).abs() < 1e-12, "{kind:?} {d}");
                 if d == 2 {
                     let det = positive[0] * positive[3] - positive[1] * positive[2];

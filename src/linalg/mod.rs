@@ -2,5 +2,6 @@
 
 pub(crate) mod assignment;
 pub(crate) mod cholesky;
+pub(crate) mod dot;
 pub(crate) mod local_metric;
 pub(crate) mod svd;

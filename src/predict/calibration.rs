@@ -14,7 +14,7 @@ use crate::rng::ChainRng;
 /// More bins than any data can fill.
 const MOST_BINS: usize = 10_000;
 
-/// How rows are put into bins of similar confidence.
+/// How rows are put into bins of similar confidence, for a [`Reliability`] curve.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Bins {
     /// This many bins ((b - 1) / B, b / B] of equal width between 0 and 1. Bins without rows are
@@ -31,7 +31,7 @@ impl Default for Bins {
     }
 }
 
-/// Rows of similar confidence.
+/// The rows of similar confidence: one bin of a [`Reliability`] curve.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ReliabilityBin {
     /// The bin's lower edge; for equal counts, the lowest confidence in it.
@@ -40,13 +40,27 @@ pub struct ReliabilityBin {
     pub upper: f64,
     /// The number of rows.
     pub rows: usize,
-    /// Their mean confidence.
+    /// The mean confidence of the rows in the bin.
     pub confidence: f64,
-    /// The share of them whose most probable class is the observed one.
+    /// The share of the rows in the bin whose most probable class is the observed one.
     pub accuracy: f64,
 }
 
-/// The reliability curve: accuracy against confidence.
+/// The reliability curve of a classification: accuracy against confidence. From
+/// [`Predictions::reliability`].
+///
+/// The confidence of a row is the posterior mean probability of its most probable class. Rows are
+/// put into bins of similar confidence; for bin b with n_b of n rows,
+///
+/// ```text
+/// ECE = sum_b n_b / n |accuracy_b - confidence_b|
+/// ```
+///
+/// is the expected calibration error (Guo et al. 2017, arXiv:1706.04599), from 0 to 1. A curve of
+/// accuracy against confidence that lies below the diagonal is overconfident. The ECE of few rows is
+/// above 0 also for a perfect model, by about the mean over rows of sqrt(2 c (1 - c) / (pi n_b)) at
+/// confidence c; equal counts make the bins equally noisy (Nguyen and O'Connor 2015,
+/// arXiv:1508.05154). With two classes, confidence lies between 1/2 and 1.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Reliability {
     /// The bins that hold rows, by rising confidence.
@@ -54,7 +68,7 @@ pub struct Reliability {
 }
 
 impl Reliability {
-    /// The expected calibration error, see the [`Pit`].
+    /// The expected calibration error, from 0 (best) to 1.
     pub fn ece(&self) -> f64 {
         let rows: usize = self.bins.iter().map(|b| b.rows).sum();
         let gap = |b: &ReliabilityBin| b.rows as f64 * (b.accuracy - b.confidence).abs();
@@ -77,35 +91,23 @@ impl Reliability {
     }
 }
 
-/// The probability integral transform of every row and column, see the [`Pit`].
+/// The probability integral transform of real responses and counts: is the whole predictive
+/// distribution right? From [`Predictions::pit`].
 ///
-/// **Classes.** The confidence of a row is the posterior mean probability of its most probable
-/// class. Rows are put into bins of similar confidence; for bin b with n_b of n rows,
-///
-/// ```text
-/// ECE = sum_b n_b / n |accuracy_b - confidence_b|
-/// ```
-///
-/// is the expected calibration error (Guo et al. 2017, arXiv:1706.04599), from 0 to 1, and accuracy
-/// against confidence the reliability curve: below the diagonal is overconfident. The ECE of few
-/// rows is above 0 also for a perfect model, by about the mean over rows of
-/// sqrt(2 c (1 - c) / (pi n_b)) at confidence c; equal counts make the bins equally noisy (Nguyen
-/// and O'Connor 2015, arXiv:1508.05154). With two classes, confidence lies between 1/2 and 1.
-///
-/// **Real responses and counts.** The probability integral transform of an observed y is its
-/// position among the posterior predictive draws x_1, ..., x_S,
+/// The transform of an observed y is its position among the posterior predictive draws
+/// x_1, ..., x_S,
 ///
 /// ```text
 /// u = (#{x_s < y} + v (#{x_s = y} + 1)) / (S + 1),        v ~ U(0, 1)
 /// ```
 ///
-/// If y comes from where the draws do, u is exactly uniform, for any S; as S grows it is F(y) for a
+/// If y comes from the distribution of the draws, u is exactly uniform, for any S; as S grows it is F(y) for a
 /// continuous response, and for a discrete one the randomised F(y - 1) + v (F(y) - F(y - 1)) of
 /// Czado, Gneiting and Held (2009, doi:10.1111/j.1541-0420.2009.01191.x). Values that crowd at both
 /// ends show predictive distributions too narrow; in the middle, too wide; at one end, a bias.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Pit {
-    /// `[row, column]`, between 0 and 1; NaN where a draw is NaN.
+    /// The transform u of each row and column, between 0 and 1; NaN where a draw is NaN.
     pub values: Array2<f64>,
 }
 
@@ -129,7 +131,8 @@ impl Pit {
     /// How many values lie in each of `bins` intervals of equal width between 0 and 1; NaN are in
     /// none.
     ///
-    /// Errors: no bins, or more than 10,000.
+    /// # Errors
+    /// No bins, or more than 10,000.
     pub fn histogram(&self, bins: usize) -> Result<Vec<usize>, Error> {
         check_bins(bins)?;
         let mut counts = vec![0; bins];
@@ -159,7 +162,8 @@ impl Predictions {
     /// The reliability curve of the posterior mean probabilities, and with
     /// [`ece`](Reliability::ece) their expected calibration error.
     ///
-    /// Errors: there are no draws, the response is not classes, no bins or more than 10,000.
+    /// # Errors
+    /// If there are no draws, the response is not classes, no bins or more than 10,000.
     pub fn reliability(&self, bins: Bins) -> Result<Reliability, Error> {
         let (Bins::EqualWidth(n) | Bins::EqualCount(n)) = bins;
         check_bins(n)?;
@@ -167,10 +171,11 @@ impl Predictions {
         Ok(reliability(self.posterior_mean()?.view(), classes, bins))
     }
 
-    /// The probability integral transform of the observed responses. The v of the equation come
-    /// from `seed`, in order of rows and columns.
+    /// The [probability integral transform](Pit) of the observed responses. The v of its equation are
+    /// drawn from `seed`, in order of rows and columns.
     ///
-    /// Errors: there are no draws, or the response is classes.
+    /// # Errors
+    /// If there are no draws, or the response is classes.
     pub fn pit(&self, seed: u64) -> Result<Pit, Error> {
         let (y, _) = (self.numbers()?, self.draws_of_mean()?);
         let mut rng = ChainRng::new(seed, 0).child(u64::from_le_bytes(*b"pit     "));

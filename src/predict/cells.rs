@@ -38,16 +38,3 @@ pub(super) fn map_cells<R: Send>(
 pub(super) fn any_nan(sorted: &[f64]) -> bool {
     sorted.first().is_some_and(|x| x.is_nan()) || sorted.last().is_some_and(|x| x.is_nan())
 }
-
-/// The quantile of sorted values by linear interpolation of order statistics (type 7 of Hyndman
-/// and Fan, 1996); NaN if there is no value or one is NaN.
-pub(super) fn quantile(sorted: &[f64], p: f64) -> f64 {
-    let Some(last) = sorted.len().checked_sub(1) else { return f64::NAN };
-    if any_nan(sorted) {
-        return f64::NAN;
-    }
-    let position = p * last as f64;
-    let (low, part) = (position.floor() as usize, position.fract());
-    let high = (low + 1).min(last);
-    sorted[low] + part * (sorted[high] - sorted[low])
-}

@@ -8,24 +8,11 @@ use super::Predictions;
 use crate::Error;
 use crate::data::Response;
 
-/// How often each class was predicted for each class that was observed.
-///
-/// With p_ik the probability of class k in row i, and y_i its observed class,
-///
-/// ```text
-/// Brier score              1/n sum_i sum_k (p_ik - 1[y_i = k])^2,    from 0 (best) to 2
-/// binary form              1/n sum_i (p_i - y_i)^2,                  from 0 (best) to 1
-/// ```
-///
-/// The first is that of Brier (1950, doi:10.1175/1520-0493(1950)078%3C0001:VOFEIT%3E2.0.CO;2), for
-/// any number of classes; the second, with p_i the probability of the second of two classes, is
-/// half of it. Both are proper scores: in expectation only the true probabilities are best.
-///
-/// A model of two classes has one column, the probability of the second, or two: that makes no
-/// difference to any score.
+/// The confusion matrix: how often each class was predicted for each class that was observed. From
+/// [`Predictions::confusion`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ConfusionMatrix {
-    /// Rows of data, `[observed class, predicted class]`.
+    /// The number of rows of data, `[observed class, predicted class]`.
     pub counts: Array2<usize>,
     /// The names of the classes.
     pub names: Vec<String>,
@@ -78,7 +65,8 @@ impl Predictions {
     /// The confusion matrix of the most probable classes by the posterior mean; ties go to the
     /// first class.
     ///
-    /// Errors: there are no draws, or the response is not classes.
+    /// # Errors
+    /// If there are no draws, or the response is not classes.
     pub fn confusion(&self) -> Result<ConfusionMatrix, Error> {
         let Response::Classes { index, names } = self.observed() else {
             return Err(self.wrong_kind("classes"));
@@ -90,19 +78,31 @@ impl Predictions {
         Ok(ConfusionMatrix { counts, names: names.clone() })
     }
 
-    /// The Brier score of the posterior mean probabilities, summed over all classes: from 0 to 2,
-    /// also for two classes. See the [`ConfusionMatrix`].
+    /// The Brier score of the posterior mean probabilities, summed over all classes: from 0 (best) to
+    /// 2, also for two classes.
     ///
-    /// Errors: there are no draws, or the response is not classes.
+    /// With p_ik the probability of class k in row i, and y_i its observed class,
+    ///
+    /// ```text
+    /// Brier score = 1/n sum_i sum_k (p_ik - 1[y_i = k])^2
+    /// ```
+    ///
+    /// (Brier 1950, doi:10.1175/1520-0493(1950)078%3C0001:VOFEIT%3E2.0.CO;2). It is a proper score: in
+    /// expectation only the true probabilities are best. A model of two classes has one column, the
+    /// probability of the second class, or two columns: that makes no difference to any score.
+    ///
+    /// # Errors
+    /// If there are no draws, or the response is not classes.
     pub fn brier(&self) -> Result<f64, Error> {
         let classes = self.classes()?;
         Ok(brier(self.posterior_mean()?.view(), classes))
     }
 
-    /// The Brier score of two classes in its binary form, the mean of (p - y)^2 for the second
-    /// class: from 0 to 1, half of [`brier`](Self::brier).
+    /// The Brier score of two classes in its binary form, 1/n sum_i (p_i - y_i)^2 with p_i the
+    /// probability of the second class: from 0 (best) to 1, half of [`brier`](Self::brier).
     ///
-    /// Errors: as there; also if there are more than two classes.
+    /// # Errors
+    /// As for [`brier`](Self::brier); also if there are more than two classes.
     pub fn brier_binary(&self) -> Result<f64, Error> {
         match self.observed().width() {
             k if k > 2 && self.classes().is_ok() => {

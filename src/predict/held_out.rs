@@ -37,7 +37,8 @@ impl<M: Model, L: Likelihood> HeldOut<'_, M, L> {
     ///
     /// In nats; larger is better. The prior has no part in it. Cost: a forward pass.
     ///
-    /// Errors: a q of another length.
+    /// # Errors
+    /// A q of another length.
     pub fn score(&self, q: &[f64]) -> Result<f64, Error> {
         let posterior = self.posterior;
         if q.len() != posterior.dim() {

@@ -10,7 +10,7 @@
 //! posterior predictive draws   y_s ~ p(y | x, q_s)
 //! ```
 //!
-//! The spread of E[y | x, q_s] over draws is what is not known about the mean function; that of
+//! The spread of E[y | x, q_s] over draws is what is not known about the mean function. The spread of
 //! y_s, which is wider, is what a new observation is expected to show.
 //!
 //! | question | answer | response |
@@ -24,7 +24,7 @@
 //! | which classes are confused? | [`confusion`](Predictions::confusion) | classes |
 //! | are the probabilities right? | [`brier`](Predictions::brier), [`reliability`](Predictions::reliability) | classes |
 //! | how uncertain are they, and why? | [`uncertainty`](Predictions::uncertainty), [`along_chains`](Predictions::along_chains) | classes |
-//! | the same, and mean and sd, of draws too large to keep? | [`streamed`] | classes, real |
+//! | the same, and mean and sd, of draws too large to keep? | [`StreamedUncertainty`], [`StreamedMoments`] | classes, real |
 //! | are these inputs unlike the training data? | [`separation`](Predictions::separation) | classes |
 //!
 //! ```
@@ -80,10 +80,10 @@ use std::path::Path;
 
 use ndarray::{Array2, Array3, Array4, ArrayView1, ArrayView3, ArrayView4, Axis, s};
 
-use self::cells::{map_cells, quantile};
+use self::cells::map_cells;
 use crate::Error;
 use crate::data::Response;
-use crate::diagnostics::{Judge, Summary, Verdict};
+use crate::diagnostics::{Judge, Summary, Verdict, quantile};
 
 /// Predictions for the rows of a data set whose response is known. From
 /// [`Posterior::predict`](crate::targets::Posterior::predict).
@@ -121,12 +121,13 @@ struct Trace {
 }
 
 impl Predictions {
-    /// E[y | x, q], `[chain, draw, row, column]`.
+    /// What each draw expects of each row: E\[y | x, q\], `[chain, draw, row, column]`.
     pub fn mean(&self) -> ArrayView4<'_, f64> {
         self.mean.view()
     }
 
-    /// log p(y | x, q), `[chain, draw, row]`.
+    /// The log density of the observed response of each row by each draw: log p(y | x, q),
+    /// `[chain, draw, row]`.
     pub fn log_density(&self) -> ArrayView3<'_, f64> {
         self.log_density.view()
     }
@@ -138,9 +139,11 @@ impl Predictions {
         self.drawn.view()
     }
 
-    /// E[y | x], the mean of [`mean`](Self::mean) over all draws of all chains: `[row, column]`.
+    /// The posterior mean prediction E\[y | x\], the mean of [`mean`](Self::mean) over all draws of
+    /// all chains: `[row, column]`.
     ///
-    /// Errors: there are no draws.
+    /// # Errors
+    /// If there are no draws.
     pub fn posterior_mean(&self) -> Result<Array2<f64>, Error> {
         let average = self.draws_of_mean()?.mean_axis(Axis(0));
         Ok(average.expect("there is at least one draw"))
@@ -148,7 +151,8 @@ impl Predictions {
 
     /// The predictions of one chain alone, to see what chains that disagree have found.
     ///
-    /// Errors: there is no such chain.
+    /// # Errors
+    /// If there is no such chain.
     pub fn chain(&self, chain: usize) -> Result<Self, Error> {
         let chains = self.mean.len_of(Axis(0));
         if chain >= chains {
@@ -184,8 +188,9 @@ impl Predictions {
         as_quantities(self.mean())
     }
 
-    /// The verdict on the run that these predictions were made from: on the predictions, on the
-    /// log likelihood and on the log prior of the draws, and on their divergences.
+    /// The [verdict](Verdict) on the run that these predictions were made from: on the predictions,
+    /// on the log likelihood and the log prior of the draws, and on divergences and trajectories. This
+    /// is the verdict that counts for networks.
     pub fn verdict(&self) -> Result<Verdict, Error> {
         let chains = self.trace.divergences.len() as u64;
         Judge::new()
@@ -209,13 +214,15 @@ impl Predictions {
         Summary::new(&cell_names(rows, &columns), self.quantities())
     }
 
-    /// As [`summary`](Self::summary), of the [posterior predictive draws](Self::predictive_draws).
+    /// Mean, quantiles and diagnostics of the [posterior predictive draws](Self::predictive_draws), as
+    /// [`summary`](Self::summary) has them of the means.
     ///
     /// Noise hides disagreement: where chains differ by less than the noise, R-hat is near 1 here,
     /// and the chains disagree about the mean function all the same. Read it beside the R-hat of
     /// [`summary`](Self::summary), which is what the [`verdict`](Self::verdict) looks at.
     ///
-    /// Errors: the response is classes, whose draws are names rather than quantities.
+    /// # Errors
+    /// If the response is classes, whose draws are names rather than quantities.
     pub fn predictive_summary(&self) -> Result<Summary, Error> {
         self.numbers()?;
         let (_, _, rows, columns) = self.drawn.dim();
@@ -225,7 +232,8 @@ impl Predictions {
 
     /// All scores that apply to the response, see [`Scores`].
     ///
-    /// Errors: there are no draws.
+    /// # Errors
+    /// If there are no draws.
     pub fn scores(&self) -> Result<Scores, Error> {
         scores::scores(self)
     }

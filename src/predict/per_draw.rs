@@ -25,7 +25,7 @@ const BLOCK: usize = 1 << 20;
 
 impl<M: Model, L: Likelihood> Posterior<M, L> {
     /// Predicts the rows of `data`, and scores them with its response, for every draw. The seed of
-    /// the posterior predictive draws is that of the run; see
+    /// the posterior predictive draws is the seed of the run; see
     /// [`predict_seeded`](Self::predict_seeded).
     ///
     /// Memory: chains x draws x rows x (columns of the mean + columns of the response + 1) numbers of
@@ -131,10 +131,11 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
 
     /// E[y | x, q] for inputs `x` `[rows x features]`: `[chain, draw, row, column]`.
     ///
-    /// Columns are response columns, class probabilities (one column for two classes: that of the
-    /// second), or expected proportions.
+    /// Columns are response columns, class probabilities (one column for two classes: the probability
+    /// of the second), or expected proportions.
     ///
-    /// Errors: draws of another posterior, features that do not fit, an input that is not finite.
+    /// # Errors
+    /// Draws of another posterior, features that do not fit, an input that is not finite.
     pub fn predict_mean(&self, draws: &Draws, x: ArrayView2<f64>) -> Result<Array4<f64>, Error> {
         self.check_draws(draws)?;
         self.check_x(x)?;
@@ -146,7 +147,8 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
     /// E[y | x, q] at a single q, such as the end of an [optimisation](crate::optimise) or the mean
     /// of the draws, for inputs `x` `[rows x features]`: `[row, column]`.
     ///
-    /// Errors: a q of another length, features that do not fit, an input that is not finite.
+    /// # Errors
+    /// A q of another length, features that do not fit, an input that is not finite.
     pub fn predict_at(&self, q: &[f64], x: ArrayView2<f64>) -> Result<Array2<f64>, Error> {
         let q = self.one_draw_of(q, x)?;
         self.check_size((1, 1, x.nrows()), 0)?;
@@ -155,11 +157,12 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
     }
 
     /// The uncertainty of the classification of inputs `x` `[rows x features]`, over all draws of
-    /// all chains; the inputs need no labels. See [`uncertainty`](crate::predict::uncertainty).
+    /// all chains; the inputs need no labels. See [`Uncertainty`] for what the measures mean.
     ///
-    /// Memory: that of [`RunningUncertainty`], and a million probabilities.
+    /// Memory: as much as [`RunningUncertainty`] takes, and a million probabilities.
     ///
-    /// Errors: the response is not classes, draws of another posterior, features that do not fit,
+    /// # Errors
+    /// If the response is not classes, draws of another posterior, features that do not fit,
     /// no draws, no inputs, an input that is not finite, a probability that is NaN.
     pub fn uncertainty(&self, draws: &Draws, x: ArrayView2<f64>) -> Result<Uncertainty, Error> {
         self.check_draws(draws)?;
@@ -171,7 +174,8 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
     ///
     /// With the [mean](Draws::mean) of the draws it is the 'lazy' f(x; E q).
     ///
-    /// Errors: as there; a q of another length.
+    /// # Errors
+    /// As for [`uncertainty`](Self::uncertainty); a q of another length.
     pub fn uncertainty_at(&self, q: &[f64], x: ArrayView2<f64>) -> Result<Uncertainty, Error> {
         self.uncertainty_of(self.one_draw_of(q, x)?, x)
     }

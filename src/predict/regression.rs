@@ -3,18 +3,22 @@
 use ndarray::{Array2, ArrayView2, ArrayView4, Axis, Zip};
 
 use super::Predictions;
-use super::cells::{map_cells, quantile};
+use super::cells::map_cells;
 use crate::Error;
 use crate::data::Dataset;
+use crate::diagnostics::quantile;
 
-/// Intervals with equal tails, one for each row and column.
+/// Intervals with equal tails, one for each row and column. From [`Predictions::mean_interval`] and
+/// [`Predictions::predictive_interval`].
+///
+/// An interval at level c lies between the quantiles at (1 - c)/2 and (1 + c)/2 of the draws.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Interval {
     /// The probability between the bounds, such as 0.95.
     pub level: f64,
-    /// The quantile (1 - level) / 2, `[row, column]`.
+    /// The quantile at (1 - level) / 2, `[row, column]`.
     pub lower: Array2<f64>,
-    /// The quantile (1 + level) / 2, `[row, column]`.
+    /// The quantile at (1 + level) / 2, `[row, column]`.
     pub upper: Array2<f64>,
 }
 
@@ -29,10 +33,10 @@ impl Interval {
         self.width().mean().unwrap_or(f64::NAN)
     }
 
-    /// The share of `observed` `[row, column]` within the bounds, which belong to the interval; NaN
-    /// if a bound is NaN.
+    /// The share of `observed` `[row, column]` with lower <= y <= upper; NaN if a bound is NaN.
     ///
-    /// Errors: another shape than the bounds'.
+    /// # Errors
+    /// If `observed` has another shape than the bounds.
     pub fn coverage(&self, observed: ArrayView2<f64>) -> Result<f64, Error> {
         check_shape("observed responses", observed, self.lower.dim())?;
         let covered = |share: f64, y: &f64, low: &f64, high: &f64| match low.is_nan() {
@@ -44,47 +48,40 @@ impl Interval {
     }
 }
 
-/// How many observations lay within their intervals, and how wide those are. Narrow intervals are
-/// good only if enough of what is observed lies within them.
+/// The share of observations within their predictive intervals, and the width of these intervals.
+/// From [`Predictions::coverage`]. Narrow intervals are good only if enough observations lie within
+/// them.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Coverage {
-    /// The share that should lie within.
+    /// The share of observations that should lie within their intervals.
     pub level: f64,
-    /// The share of rows and columns that does.
+    /// The share of rows and columns whose observation lies within its interval.
     pub share: f64,
-    /// The mean width, in units of the response.
+    /// The mean width of the intervals, in units of the response.
     pub mean_width: f64,
 }
 
 /// The continuous ranked probability score of draws for one observed number, in its units.
 ///
-/// NaN if there are no draws or one of them is NaN.
-///
-/// ```
-/// use bnn_mcmc::predict::crps;
-/// assert_eq!(crps(&[3.0], 1.0), 2.0); // one draw: the absolute error
-/// assert_eq!(crps(&[0.0, 1.0], 0.0), 0.5 - 0.5 * 0.5);
-/// ```
-///
-/// For one row and column with observed y and posterior predictive draws x_1, ..., x_S of it, in
-/// order x_(1) <= ... <= x_(S),
+/// For an observed y and draws x_1, ..., x_S of it, in order x_(1) <= ... <= x_(S),
 ///
 /// ```text
-/// interval at level c   quantiles (1 - c)/2 and (1 + c)/2 of the draws (equal tails)
-/// coverage              share of rows and columns with lower <= y <= upper
-/// CRPS                  E|X - y| - 1/2 E|X - X'|
-///                     = 1/S sum_i |x_i - y|  -  1/S^2 sum_i (2 i - S - 1) x_(i)
-/// skill                 1 - MSE / MSE_reference
+/// CRPS = E|X - y| - 1/2 E|X - X'|
+///      = 1/S sum_i |x_i - y|  -  1/S^2 sum_i (2 i - S - 1) x_(i)
 /// ```
 ///
 /// The CRPS (Gneiting and Raftery 2007, doi:10.1198/016214506000001437) is the integral of
 /// (F(z) - 1[y <= z])^2 over z, in units of the response; smaller is better, and for a single draw
 /// it is the absolute error. F is the empirical distribution of the draws: the sorted form takes
 /// O(S log S). It exceeds the CRPS of the distribution that independent draws come from by
-/// E|X - X'| / (2 S) on average, which is nothing to speak of from a few hundred draws on.
+/// E|X - X'| / (2 S) on average, which is nothing to speak of from a few hundred draws on. NaN if
+/// there are no draws or one of them is NaN.
 ///
-/// The skill score is that of Murphy (1988, doi:10.1175/1520-0493(1988)116%3C2417:SSBOTM%3E2.0.CO;2):
-/// 1 is perfect, 0 no better than the reference, negative is worse.
+/// ```
+/// use bnn_mcmc::predict::crps;
+/// assert_eq!(crps(&[3.0], 1.0), 2.0); // one draw: the absolute error
+/// assert_eq!(crps(&[0.0, 1.0], 0.0), 0.5 - 0.5 * 0.5);
+/// ```
 pub fn crps(draws: &[f64], observed: f64) -> f64 {
     let mut sorted = draws.to_vec();
     sorted.sort_unstable_by(f64::total_cmp);
@@ -109,17 +106,19 @@ pub(super) fn crps_sorted(sorted: &[f64], y: f64) -> f64 {
 /// Features and response must be in the same units: embed, then predict, an unscaled series, or
 /// one that was scaled before it was embedded.
 ///
-/// Errors: the response is not real.
+/// # Errors
+/// If the response is not real.
 pub fn persistence(data: &Dataset) -> Result<Array2<f64>, Error> {
     let (last, y) = (data.x().column(data.n_features() - 1), data.real()?);
     Ok(Array2::from_shape_fn(y.dim(), |(i, _)| last[i]))
 }
 
 impl Predictions {
-    /// Intervals of the mean function E[y | x, q]: of what is not known about it, without noise.
-    /// For classes and counts, of probabilities.
+    /// Intervals of the mean function E\[y | x, q\]: what is not known about it, without noise. For
+    /// classes and counts, intervals of probabilities.
     ///
-    /// Errors: there are no draws, or `level` does not lie between 0 and 1.
+    /// # Errors
+    /// If there are no draws, or `level` does not lie between 0 and 1.
     pub fn mean_interval(&self, level: f64) -> Result<Interval, Error> {
         self.interval(self.mean(), level)
     }
@@ -129,27 +128,30 @@ impl Predictions {
     /// If the model is right, S draws in all cover level (S - 1) / (S + 1), and counts are covered
     /// more often than `level`, since they are discrete.
     ///
-    /// Errors: there are no draws, `level` does not lie between 0 and 1, or the response is
+    /// # Errors
+    /// If there are no draws, `level` does not lie between 0 and 1, or the response is
     /// classes.
     pub fn predictive_interval(&self, level: f64) -> Result<Interval, Error> {
         self.numbers()?;
         self.interval(self.predictive_draws(), level)
     }
 
-    /// How many of the observed responses lie within their
-    /// [predictive intervals](Self::predictive_interval), and how wide those are.
+    /// The share of observed responses within their
+    /// [predictive intervals](Self::predictive_interval), and how wide the intervals are.
     ///
-    /// Errors: as there.
+    /// # Errors
+    /// As for [`predictive_interval`](Self::predictive_interval).
     pub fn coverage(&self, level: f64) -> Result<Coverage, Error> {
         let interval = self.predictive_interval(level)?;
         let share = interval.coverage(self.numbers()?.view())?;
         Ok(Coverage { level, share, mean_width: interval.mean_width() })
     }
 
-    /// The CRPS of each row and column, `[row, column]`, from the posterior predictive draws. See
-    /// the [`crps`]; the mean over rows is among the [scores](Self::scores).
+    /// The [continuous ranked probability score](crps) of each row and column, `[row, column]`, from
+    /// the posterior predictive draws; its mean is among the [scores](Self::scores).
     ///
-    /// Errors: there are no draws, or the response is classes.
+    /// # Errors
+    /// If there are no draws, or the response is classes.
     pub fn crps(&self) -> Result<Array2<f64>, Error> {
         let (y, _) = (self.numbers()?, self.draws_of_mean()?);
         let observed = y.as_standard_layout();
@@ -162,9 +164,12 @@ impl Predictions {
     /// The skill of the posterior mean prediction against a `reference` prediction `[row, column]`
     /// such as [`persistence`]: 1 - MSE / MSE_reference, both over all rows and columns.
     ///
-    /// -inf against a perfect reference, NaN if both are perfect.
+    /// 1 is perfect, 0 no better than the reference, and negative is worse (Murphy 1988,
+    /// doi:10.1175/1520-0493(1988)116%3C2417:SSBOTM%3E2.0.CO;2). It is -inf against a perfect
+    /// reference, and NaN if both are perfect.
     ///
-    /// Errors: there are no draws, the response is not real, `reference` has another shape or a
+    /// # Errors
+    /// If there are no draws, the response is not real, `reference` has another shape or a
     /// number that is not finite.
     pub fn skill(&self, reference: ArrayView2<f64>) -> Result<f64, Error> {
         let y = self.observed().real().ok_or_else(|| self.wrong_kind("real numbers"))?;

@@ -6,19 +6,20 @@ use ndarray::{Array2, ArrayView2, Axis};
 use serde::{Deserialize, Serialize};
 
 use super::calibration::{Bins, reliability};
-use super::cells::{map_cells, quantile};
+use super::cells::map_cells;
 use super::classification::{accuracy, brier};
 use super::regression::crps_sorted;
 use super::{Predictions, regression::Interval};
 use crate::Error;
 use crate::data::Response;
+use crate::diagnostics::quantile;
 
-/// One score, of the posterior and of its single draws.
+/// One score of predictions: of the posterior, and of its single draws.
 ///
 /// Written as JSON, NaN is `null`, and is read back as NaN.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Score {
-    /// Its name, see [`Scores`].
+    /// The name of the score, one of those in the table of [`Scores`].
     pub name: String,
     /// The score of the posterior mean prediction: of averages over draws, as predictions should
     /// be made. For the log predictive density, of the averaged density; for `crps`,
@@ -35,23 +36,23 @@ pub struct Score {
     pub draws_sd: f64,
 }
 
-/// The scores of a set of predictions.
+/// The scores of a set of predictions, printed as a table. From [`Predictions::scores`].
 ///
 /// | name | response | what it is |
 /// | --- | --- | --- |
 /// | `rmse`, `mae` | real, counts | root mean squared and mean absolute error, over all columns; of counts, as proportions |
-/// | `crps` | real | [continuous ranked probability score](super::regression), mean over rows and columns |
+/// | `crps` | real | [continuous ranked probability score](super::crps), mean over rows and columns |
 /// | `coverage_95` | real | the share of responses within their 95 % [predictive interval](Predictions::predictive_interval) |
 /// | `width_95` | real | the mean width of these intervals |
 /// | `accuracy` | classes | the share of rows whose most probable class is the observed one; ties go to the first class |
-/// | `brier` | classes | [Brier score](super::classification), summed over all classes: 0 to 2 |
-/// | `ece` | classes | [expected calibration error](super::calibration), 15 bins of equal width |
+/// | `brier` | classes | [Brier score](Predictions::brier), summed over all classes: 0 to 2 |
+/// | `ece` | classes | [expected calibration error](super::Reliability), 15 bins of equal width |
 /// | `log_predictive_density` | all | mean over rows of log mean_s p(y_i given x_i, q_s), in nats (Gelman, Hwang and Vehtari 2014, doi:10.1007/s11222-013-9416-2, divided by the number of rows) |
 ///
 /// Errors, widths and CRPS are in units of the response.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Scores {
-    /// All scores that apply.
+    /// All scores that apply to the response.
     pub scores: Vec<Score>,
     /// The number of rows predicted.
     pub rows: usize,

@@ -96,19 +96,19 @@ impl<'p, M: Model, L: Likelihood> Inputs<'p, M, L> {
     }
 }
 
-/// Records the [uncertainty](super::uncertainty) of the classification of given inputs, without
-/// keeping draws of q; and the probabilities along the chain for chosen ones.
+/// Records the [uncertainty](Uncertainty) of the classification of given inputs, without keeping draws
+/// of q, and for chosen inputs the probabilities along the chain.
 ///
-/// The result is that of [`Posterior::uncertainty`]: the same bits for one chain, the same but for
-/// rounding for several. See [recorders](crate::draws::recorder) for an example, and the
-/// [`StreamedMoments`] for the cost.
+/// The result equals [`Posterior::uncertainty`]: in every bit for one chain, but for rounding for
+/// several. See [recorders](crate::draws::recorder) for an example and for the memory. A recorded draw
+/// costs one forward pass over the inputs.
 pub struct StreamedUncertainty<'p, M, L> {
     inputs: Inputs<'p, M, L>,
     class_names: Vec<String>,
     chosen: Vec<usize>,
 }
 
-/// Sums over the draws of one chain. From [`StreamedUncertainty`].
+/// The sums over the draws of one chain that [`StreamedUncertainty`] records.
 pub struct UncertaintyRecord<W> {
     running: RunningUncertainty,
     /// `[draw, chosen input, column]`.
@@ -246,11 +246,11 @@ where
     }
 }
 
-/// Records mean and variance over draws of E\[y | x, q\] for given inputs, and the mean of the
-/// noise variance: for a real response (of others, of their probabilities).
+/// Records mean and variance over draws of E\[y | x, q\] for given inputs, and the mean of the noise
+/// variance: for a real response. Of classes and counts it records moments of the probabilities.
 ///
-/// [Recorders](crate::draws::recorder) that put every draw through the model for given inputs x,
-/// and keep what does not grow with the number of draws. With S draws q_s of all chains, for each
+/// The [recorder](crate::draws::recorder) puts every draw through the model for given inputs x, and
+/// keeps sums, which do not grow with the number of draws. With S draws q_s of all chains, for each
 /// input and output,
 ///
 /// ```text
@@ -261,9 +261,9 @@ where
 /// total_sd^2 = sd^2 + tau^2                the spread of a new observation
 /// ```
 ///
-/// by Welford's and Chan's [formulas](crate::adapt::welford); the last line is the law of total
-/// variance. m_s and the sds are in units of the response. The sums for classes are those of
-/// [uncertainty](super::uncertainty).
+/// by Welford's and Chan's [formulas](crate::adapt::Variance); the last line is the law of total
+/// variance. m_s and the sds are in units of the response. For classes, [`StreamedUncertainty`] says
+/// more.
 ///
 /// **Cost.** One forward pass over x for each recorded draw: less than a gradient takes over as
 /// many training rows. Where that is much beside the steps between two draws,
@@ -299,7 +299,7 @@ pub struct StreamedMoments<'p, M, L> {
     inputs: Inputs<'p, M, L>,
 }
 
-/// Running moments of one chain. From [`StreamedMoments`].
+/// The running moments of one chain that [`StreamedMoments`] records.
 pub struct MomentsRecord<W> {
     /// Of E[y | x, q], by input and output.
     mean: RunningMoments,
@@ -308,10 +308,11 @@ pub struct MomentsRecord<W> {
     scratch: Forward<W>,
 }
 
-/// What the draws say about given inputs: the symbols of the [`StreamedMoments`].
+/// Mean and standard deviation of predictions for given inputs, in the symbols of
+/// [`StreamedMoments`], which makes them.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PredictiveMoments {
-    /// E\[y | x\], `[row, column]`.
+    /// The predictive mean E\[y | x\], `[row, column]`.
     pub mean: Array2<f64>,
     /// The standard deviation of E\[y | x, q\] over draws, `[row, column]`: what more data would
     /// reduce. NaN for a single draw.

@@ -341,7 +341,7 @@ fn thread_pool(n: usize) -> Result<rayon::ThreadPool, Error> {
 }
 
 /// The vectors as long as q that a chain takes, at least.
-const VECTORS: usize = 5;
+const VECTORS: usize = 3;
 
 /// Checks that what chains take besides their draws fits into memory: some vectors of `dim` numbers, and
 /// `more` for each, by [`Algorithm::matrix_numbers`].

@@ -22,31 +22,31 @@ fn below(rng: &mut ChainRng, n: usize) -> usize {
     ((rng.uniform() * n as f64) as usize).min(n - 1)
 }
 
-fn random_element(rng: &mut ChainRng, symmetries: &Symmetries) -> Element {
+fn random_element(rng: &mut ChainRng, symmetries: &Symmetries) -> SymmetryElement {
     let mut layer = |units: usize| {
         let mut from: Vec<usize> = (0..units).collect();
         for i in (1..units).rev() {
             from.swap(i, below(rng, i + 1));
         }
         let mut flip = |_| symmetries.has_flips() && rng.uniform() < 0.5;
-        from.into_iter().map(|from| Unit { from, flipped: flip(from) }).collect()
+        from.into_iter().map(|from| HiddenUnit { from, flipped: flip(from) }).collect()
     };
-    Element { layers: symmetries.hidden_sizes().into_iter().map(&mut layer).collect() }
+    SymmetryElement { layers: symmetries.hidden_sizes().into_iter().map(&mut layer).collect() }
 }
 
 /// All elements of the group.
-fn all_elements(symmetries: &Symmetries) -> Vec<Element> {
-    fn of_layer(units: usize, flips: bool) -> Vec<Vec<Unit>> {
+fn all_elements(symmetries: &Symmetries) -> Vec<SymmetryElement> {
+    fn of_layer(units: usize, flips: bool) -> Vec<Vec<HiddenUnit>> {
         let mut all = vec![vec![]];
         for _ in 0..units {
             let mut longer = Vec::new();
             for head in &all {
-                let head: &Vec<Unit> = head;
+                let head: &Vec<HiddenUnit> = head;
                 for from in (0..units).filter(|k| head.iter().all(|u| u.from != *k)) {
                     for flipped in [false, true] {
                         if !flipped || flips {
                             let mut next = head.clone();
-                            next.push(Unit { from, flipped });
+                            next.push(HiddenUnit { from, flipped });
                             longer.push(next);
                         }
                     }
@@ -56,14 +56,14 @@ fn all_elements(symmetries: &Symmetries) -> Vec<Element> {
         }
         all
     }
-    let mut all = vec![Element { layers: vec![] }];
+    let mut all = vec![SymmetryElement { layers: vec![] }];
     for units in symmetries.hidden_sizes() {
         let layers = of_layer(units, symmetries.has_flips());
-        let with = |e: &Element| {
-            let longer = |layer: &Vec<Unit>| {
+        let with = |e: &SymmetryElement| {
+            let longer = |layer: &Vec<HiddenUnit>| {
                 let mut layers = e.layers.clone();
                 layers.push(layer.clone());
-                Element { layers }
+                SymmetryElement { layers }
             };
             layers.iter().map(longer).collect::<Vec<_>>()
         };
@@ -128,8 +128,8 @@ fn flips_of_an_activation_that_is_not_odd_do_change_the_function() {
     let x = normals(&mut rng, 2 * padded(8));
     let mut q = normals(&mut rng, 13);
     let f = outputs(&network, &q, &x, 8);
-    let units = (0..3).map(|from| Unit { from, flipped: from == 1 }).collect();
-    wrong.apply(&Element { layers: vec![units] }, &mut q).unwrap();
+    let units = (0..3).map(|from| HiddenUnit { from, flipped: from == 1 }).collect();
+    wrong.apply(&SymmetryElement { layers: vec![units] }, &mut q).unwrap();
     assert!(distance(&outputs(&network, &q, &x, 8), &f) > 1e-3);
 }
 
@@ -149,7 +149,7 @@ fn with_one_hidden_layer_no_equivalent_weights_are_nearer() {
         assert!((symmetries.ln_order() - symmetries.order().ln()).abs() < 1e-12);
         for _ in 0..50 {
             let [q, reference] = [0; 2].map(|_| normals(&mut rng, network.layout().dim()));
-            let nearest = |e: &Element| {
+            let nearest = |e: &SymmetryElement| {
                 let mut q = q.clone();
                 symmetries.apply(e, &mut q).unwrap();
                 distance(&q, &reference)
@@ -185,7 +185,7 @@ fn with_several_layers_planted_elements_are_found_and_random_weights_mostly() {
     let mut global = 0;
     for _ in 0..100 {
         let [mut q, reference] = [0; 2].map(|_| normals(&mut rng, network.layout().dim()));
-        let nearest = |e: &Element| {
+        let nearest = |e: &SymmetryElement| {
             let mut q = q.clone();
             symmetries.apply(e, &mut q).unwrap();
             distance(&q, &reference)
@@ -201,7 +201,12 @@ fn with_several_layers_planted_elements_are_found_and_random_weights_mostly() {
 }
 
 /// Chains that move between the modes named by `modes`, `[chain][draw]`, around one set of weights.
-fn planted(network: &Mlp, layout: Layout, elements: &[Element], modes: &[Vec<usize>]) -> Draws {
+fn planted(
+    network: &Mlp,
+    layout: Layout,
+    elements: &[SymmetryElement],
+    modes: &[Vec<usize>],
+) -> Draws {
     let mut rng = ChainRng::new(5, 0);
     let symmetries = Symmetries::new(network, &layout).unwrap();
     // Far from the borders between cells, compared with the noise.
@@ -228,7 +233,7 @@ fn canonical_draws_of_planted_modes_agree_and_the_modes_are_counted() {
             .with("log_noise_variance", &[]);
         let symmetries = Symmetries::new(&network, &layout).unwrap();
         let mut rng = ChainRng::new(6, 0);
-        let elements: Vec<Element> =
+        let elements: Vec<SymmetryElement> =
             (0..5).map(|_| random_element(&mut rng, &symmetries)).collect();
         let mut distinct = elements.clone();
         distinct.sort();
@@ -346,10 +351,11 @@ fn what_does_not_fit_is_named() {
     assert!(symmetries.canonical(&empty, None).unwrap_err().is_argument());
     let other = Draws::new(Layout::vector("x", 3), Array3::zeros((2, 5, 3))).unwrap();
     assert!(symmetries.canonical(&other, None).unwrap_err().is_argument());
-    let unit = |from, flipped| Unit { from, flipped };
-    let no_permutation = Element { layers: vec![vec![unit(0, false); 3]] };
-    let of_two = Element { layers: vec![vec![unit(0, false), unit(1, false)]] };
-    let flipped = Element { layers: vec![vec![unit(0, true), unit(1, false), unit(2, false)]] };
+    let unit = |from, flipped| HiddenUnit { from, flipped };
+    let no_permutation = SymmetryElement { layers: vec![vec![unit(0, false); 3]] };
+    let of_two = SymmetryElement { layers: vec![vec![unit(0, false), unit(1, false)]] };
+    let flipped =
+        SymmetryElement { layers: vec![vec![unit(0, true), unit(1, false), unit(2, false)]] };
     assert!(symmetries.apply(&no_permutation, &mut q).is_err());
     assert!(symmetries.apply(&of_two, &mut q).is_err());
     assert!(symmetries.apply(&flipped, &mut q).is_ok());

@@ -163,7 +163,7 @@ fn matrices_are_counted_before_a_run_begins() {
     assert!(run(&target, Rwm::default()).is_ok());
     assert!(run(&target, dense()).is_ok());
     let matrices = "an algorithm without dense matrices (`Preconditioner::Diagonal`)";
-    let numbers = "`chains` is 2 chains x 80628 numbers for each x 8 bytes = 1.3 MB";
+    let numbers = "`chains` is 2 chains x 80428 numbers for each x 8 bytes = 1.3 MB";
     refused(run(&target, Cycle(dense(), dense())), numbers);
     refused(run(&target, Cycle(dense(), dense())), matrices);
     refused(run(&target, PowerPosteriors::new(dense())), matrices);

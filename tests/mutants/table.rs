@@ -308,7 +308,7 @@ pub const MUTANTS: &[Mutant] = &[
         "HMC: no kinetic energy",
         "src/sampler/hamiltonian/dynamics.rs",
         &[(
-            "0.5 * dot(&self.p, &self.p) - self.point.log_density().total()",
+            "0.5 * dot::<4>(&self.p, &self.p) - self.point.log_density().total()",
             "-self.point.log_density().total()",
         )],
         ("invariance", "hamiltonian::correlated_normal"),
@@ -520,12 +520,12 @@ pub const MUTANTS: &[Mutant] = &[
     mutant(
         "R-hat: no split",
         "src/diagnostics/rhat.rs",
-        &[("base(&chains.split())", "base(&chains)")],
+        &[("chains.split().rhat()", "chains.rhat()")],
         ("inference", "diagnostics::every_function_equals_arviz"),
     ),
     mutant(
         "ESS: not cut where correlations turn negative",
-        "src/diagnostics/ess.rs",
+        "src/diagnostics/geyer.rs",
         &[
             ("even + odd >= 0.0", "even + odd >= f64::NEG_INFINITY"),
             ("even + odd > 0.0", "even + odd > f64::NEG_INFINITY"),
@@ -534,7 +534,7 @@ pub const MUTANTS: &[Mutant] = &[
     ),
     mutant(
         "ESS: the initial sequence is not monotone",
-        "src/diagnostics/ess.rs",
+        "src/diagnostics/geyer.rs",
         &[("rho[k] + rho[k + 1] > rho[k - 2] + rho[k - 1]", "false")],
         ("inference", "diagnostics::every_function_equals_arviz"),
     ),
@@ -590,7 +590,7 @@ pub const MUTANTS: &[Mutant] = &[
     ),
     mutant(
         "mutual information: the entropy of the mean alone",
-        "src/predict/uncertainty.rs",
+        "src/predict/uncertainty/table.rs",
         &[("(predictive - expected).max(0.0)", "predictive")],
         ("inference", "uncertainty::mutual_information_is_the_mean_divergence_from_the_mean"),
     ),

@@ -223,7 +223,7 @@ fn every_kth_draw_is_stored_in_single_precision() {
     assert_error(StoredDraws::to_draws(&[]), "chains of stored draws");
     let huge = 1 << 50;
     let many = Sampler::new(&posterior, Mala::default()).draws(huge).keep(Keep::Statistics);
-    assert_error(many.run(), "`draws` is 5 chains");
+    assert_error(many.run(), "`draws` is 5 (4 chains, and room to copy one) x");
     let recorder = EveryKth { every: 2, keep: Keep::All };
     let plan = ChainPlan { chain: 0, chains: 1, draws: huge, run: 0 };
     let error = recorder.begin(&posterior, plan, None);

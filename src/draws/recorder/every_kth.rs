@@ -28,9 +28,9 @@ use crate::targets::Target;
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EveryKth {
-    /// k, at least 1.
+    /// The number k of draws of which one is recorded, at least 1.
     pub every: usize,
-    /// Which coordinates.
+    /// Which coordinates of q are recorded.
     pub keep: Keep,
 }
 

@@ -143,18 +143,18 @@ use crate::targets::{LogDensity, Target};
 /// One draw, as a recorder sees it.
 #[derive(Clone, Copy, Debug)]
 pub struct OneDraw<'a> {
-    /// Its number within the chain, from 0.
+    /// The number of the draw within its chain, counted from 0.
     pub index: usize,
-    /// The position, all of it.
+    /// The position q, with all coordinates.
     pub q: &'a [f64],
-    /// The log density there.
+    /// The log density at the position.
     pub log_density: LogDensity,
 }
 
 /// What a chain is going to do.
 #[derive(Clone, Copy, Debug)]
 pub struct ChainPlan {
-    /// Its number, from 0.
+    /// The number of the chain, counted from 0.
     pub chain: usize,
     /// The number of chains.
     pub chains: usize,
@@ -178,8 +178,8 @@ pub trait Recorder<T: Target>: Sync {
     /// All that a record depends on, for checkpoints.
     type State: Serialize + DeserializeOwned + Send;
 
-    /// Its name, which checkpoints hold: one of another name is refused. Keep it, wherever the type
-    /// moves.
+    /// The name of the recorder, which checkpoints hold: a checkpoint with another name is refused.
+    /// Keep the name when the type moves.
     fn name(&self) -> String;
 
     /// The record of one chain before its first draw, or `from` what [`state`](Self::state) gave
@@ -201,18 +201,19 @@ pub trait Recorder<T: Target>: Sync {
         ws: &mut T::Workspace,
     ) -> Result<(), Error>;
 
-    /// From which [`begin`](Self::begin) goes on exactly. Called before a checkpoint is written: a
+    /// The state from which [`begin`](Self::begin) goes on exactly. Called before a checkpoint is written: a
     /// record on disk is to be safe there when this returns. An error makes that checkpoint fail,
     /// and the run goes on.
     fn state(&self, record: &Self::Record) -> Result<Self::State, Error>;
 
-    /// What records depend on besides the run: a checkpoint is refused where it differs.
+    /// The configuration that records depend on besides the run: a checkpoint with another one is
+    /// refused.
     fn config(&self) -> String {
         String::new()
     }
 }
 
-/// Nothing.
+/// The recorder that records nothing, of runs without one.
 impl<T: Target> Recorder<T> for () {
     type Record = ();
     type State = ();

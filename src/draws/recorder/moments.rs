@@ -9,7 +9,7 @@ use crate::memory;
 use crate::targets::Target;
 
 /// Records mean and variance of every coordinate of q, over all draws of a chain, by Welford's
-/// [formulas](crate::adapt::welford). Memory: 16 bytes per parameter and chain.
+/// [formulas](crate::adapt::Variance). Memory: 16 bytes per parameter and chain.
 ///
 /// Weights of a network can be permuted without changing its function: their mean is that of the
 /// arrangements that the chain has visited.

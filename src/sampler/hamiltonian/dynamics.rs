@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::Error;
+use crate::linalg::dot::dot;
 use crate::rng::ChainRng;
 use crate::sampler::{Preconditioner, Scale, Step, WarmupProgress};
 use crate::targets::{GradTarget, Point};
@@ -49,7 +50,7 @@ impl Phase {
 
     /// H(q, p); infinite where it cannot be computed.
     pub fn energy(&self) -> f64 {
-        let energy = 0.5 * dot(&self.p, &self.p) - self.point.log_density().total();
+        let energy = 0.5 * dot::<4>(&self.p, &self.p) - self.point.log_density().total();
         if energy.is_nan() { f64::INFINITY } else { energy }
     }
 
@@ -181,18 +182,4 @@ fn add_scaled(y: &mut [f64], a: f64, x: &[f64]) {
     for (y, x) in y.iter_mut().zip(x) {
         *y += a * x;
     }
-}
-
-/// The sum of a b.
-pub(super) fn dot(a: &[f64], b: &[f64]) -> f64 {
-    // Four sums, which the compiler can keep in one register.
-    let mut sums = [0.0; 4];
-    let ((a, a_rest), (b, b_rest)) = (a.as_chunks::<4>(), b.as_chunks::<4>());
-    for (a, b) in a.iter().zip(b) {
-        for i in 0..4 {
-            sums[i] += a[i] * b[i];
-        }
-    }
-    let rest: f64 = a_rest.iter().zip(b_rest).map(|(a, b)| a * b).sum();
-    sums.iter().sum::<f64>() + rest
 }

@@ -2,8 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::dynamics::{HamiltonianState, Last, MAX_ENERGY_ERROR, Phase, dot};
+use super::dynamics::{HamiltonianState, Last, MAX_ENERGY_ERROR, Phase};
 use crate::Error;
+use crate::linalg::dot::dot;
 use crate::rng::ChainRng;
 use crate::sampler::{Algorithm, Kernel, Preconditioner, Scale, Step, WarmupProgress};
 use crate::targets::{GradTarget, Point};
@@ -146,7 +147,8 @@ impl Tree {
     fn join(&mut self, next: &mut Tree, probability: f64, rng: &mut ChainRng) -> (bool, bool) {
         // p . (rho + one more momentum), of both ends.
         let turns_with = |first: &[f64], last: &[f64], rho: &[f64], more: &[f64]| {
-            dot(first, rho) + dot(first, more) <= 0.0 || dot(last, rho) + dot(last, more) <= 0.0
+            dot::<4>(first, rho) + dot::<4>(first, more) <= 0.0
+                || dot::<4>(last, rho) + dot::<4>(last, more) <= 0.0
         };
         let turns = turns_with(&self.p_first, &next.p_last, &self.rho, &next.rho)
             || turns_with(&self.p_first, &next.p_first, &self.rho, &next.p_first)

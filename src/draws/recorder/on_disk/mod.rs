@@ -69,9 +69,9 @@ use crate::targets::Target;
 pub struct OnDisk {
     /// The beginning of the files' names.
     pub path: PathBuf,
-    /// k, at least 1.
+    /// The number k of draws of which one is recorded, at least 1.
     pub every: usize,
-    /// Which coordinates.
+    /// Which coordinates of q are recorded.
     pub keep: Keep,
 }
 

@@ -1,0 +1,71 @@
+//! What diagnostics say about the draws of a run: summaries, E-BFMI, the verdict.
+
+use super::{Judge, Summary, SummaryRow, Verdict, ebfmi};
+use crate::Error;
+use crate::draws::Draws;
+
+impl Draws {
+    /// Mean, quantiles, effective sample sizes and R-hat of every parameter.
+    ///
+    /// Weights of a network can be permuted without changing its function: read a large R-hat here
+    /// beside the R-hat of [predictions](crate::predict), which is the one that counts.
+    /// [`verdict`](Self::verdict) puts the table into a sentence.
+    ///
+    /// # Errors
+    /// If the draws hold no parameters.
+    pub fn summary(&self) -> Result<Summary, Error> {
+        self.check_any_parameter()?;
+        Summary::new(&self.layout().parameter_names(), self.values())
+    }
+
+    /// As [`summary`](Self::summary), of the log likelihood and the log prior. The verdict on a
+    /// network looks at these and at
+    /// [`Predictions::summary`](crate::predict::Predictions::summary).
+    ///
+    /// # Errors
+    /// Draws from elsewhere, which have no statistics.
+    pub fn density_summary(&self) -> Result<Summary, Error> {
+        let row = |name: &str| Ok(SummaryRow::new(name, self.stat(name)?));
+        Ok(Summary { rows: vec![row("log_likelihood")?, row("log_prior")?] })
+    }
+
+    /// The verdict on the run by its parameters, log likelihood, log prior, divergences and
+    /// trajectories: for a target of your own, and for models whose parameters mean something.
+    ///
+    /// **Weights of a network have no such meaning**: hidden units can be permuted, chains in
+    /// different copies of one mode disagree in all weights and in no prediction, and this verdict
+    /// says 'not converged'. [`Predictions::verdict`](crate::predict::Predictions::verdict), which
+    /// looks at predictions instead of weights, is the one that counts for networks.
+    ///
+    /// A run that [kept](crate::draws::Keep) no parameters is never called converged: chains in
+    /// modes of equal density agree in the log likelihood and the log prior. Where a run kept some
+    /// parameters, the verdict is on these and says how many it did not see. Draws from elsewhere
+    /// are judged by their parameters alone.
+    pub fn verdict(&self) -> Result<Verdict, Error> {
+        let draws = (self.n_chains() * self.n_draws()) as u64;
+        let transitions = draws.saturating_mul(self.info().thin as u64);
+        let parameters = self.info().parameters.max(self.layout().dim());
+        let mut judge = Judge::new().parameters(self.values(), parameters);
+        for (name, stat) in [("log likelihood", "log_likelihood"), ("log prior", "log_prior")] {
+            if let Ok(draws) = self.stat(stat) {
+                judge = judge.quantity(name, draws);
+            }
+        }
+        judge
+            .divergences(self.divergences(), transitions)
+            .trajectories(self.at_max_depth().unwrap_or_default(), self.ebfmi().unwrap_or_default())
+            .unadjusted(self.unadjusted())
+            .panic(self.info().panic.clone())
+            .judge()
+    }
+
+    /// The energy Bayesian fraction of missing information of each chain of HMC or NUTS; see
+    /// [`diagnostics::ebfmi`](ebfmi()).
+    ///
+    /// `None` for thinned draws, whose energies are too far apart, and where another kernel moves
+    /// the chain between two trajectories, as in a [`Cycle`](crate::sampler::Cycle).
+    pub fn ebfmi(&self) -> Option<Vec<f64>> {
+        let energy = self.stat("energy").ok().filter(|_| self.info().thin == 1);
+        energy.map(ebfmi)
+    }
+}
