@@ -132,7 +132,7 @@ mod on_disk;
 
 pub use every_kth::{EveryKth, StoredDraws};
 pub use moments::{Moments, RunningMoments};
-pub use on_disk::{ChainFile, FileRecord, FileState, OnDisk};
+pub use on_disk::{ChainFile, FileRecord, OnDisk};
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;

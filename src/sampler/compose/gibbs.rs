@@ -36,6 +36,7 @@ use crate::targets::{NoiseConditional, NoiseParameters, Point};
 /// ```
 ///
 /// Source: Gelman et al., *Bayesian Data Analysis*, 3rd ed., section 14.2, on the log scale.
+#[doc(alias = "Gibbs sampler")]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct GibbsNoise;
 

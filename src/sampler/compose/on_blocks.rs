@@ -29,6 +29,7 @@ use crate::targets::{Conditioned, ConditionedWorkspace, Point, Target};
 /// the other blocks can be stale. Cost: that of the inner kernel, whose gradient at the current
 /// position is evaluated again if another block has moved. Gradients of minibatches are drawn anew at the
 /// beginning of every step: two a step.
+#[doc(alias = "Metropolis within Gibbs")]
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct OnBlocks<A> {
     /// Names of blocks, or patterns ending in `*`.

@@ -64,6 +64,7 @@ use crate::targets::{GradTarget, Point};
 /// assert!((draws.summary()?.rows[1].mean - -2.0).abs() < 0.1);
 /// # Ok::<(), bnn_mcmc::Error>(())
 /// ```
+#[doc(alias = "no-U-turn sampler")]
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Nuts {
     /// The leapfrog step: where adaptation starts, or what is used throughout if there is no

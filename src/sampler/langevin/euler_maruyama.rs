@@ -40,6 +40,8 @@ use crate::targets::GradTarget;
 /// assert!((variance - 2.0 / (2.0 - 0.2)).abs() < 0.04); // not 1
 /// # Ok::<(), bnn_mcmc::Error>(())
 /// ```
+#[doc(alias = "ULA")]
+#[doc(alias = "unadjusted Langevin algorithm")]
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct EulerMaruyama {
     /// The time step h.

@@ -42,6 +42,7 @@ use crate::targets::{GradTarget, Point};
 /// assert!((draws.summary()?.rows[1].mean - -2.0).abs() < 0.3);
 /// # Ok::<(), bnn_mcmc::Error>(())
 /// ```
+#[doc(alias = "Metropolis-adjusted Langevin")]
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Mala {
     /// Standard deviation of a proposal's noise: where adaptation starts, or what is used

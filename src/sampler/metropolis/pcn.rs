@@ -42,6 +42,7 @@ use crate::targets::{GaussianReference, Point};
 /// assert_eq!(draws.n_draws(), 200);
 /// # Ok::<(), bnn_mcmc::Error>(())
 /// ```
+#[doc(alias = "preconditioned Crank-Nicolson")]
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Pcn {
     /// b in (0, 1]: where adaptation starts, or what is used throughout if there is no warm-up.

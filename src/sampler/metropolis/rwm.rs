@@ -43,6 +43,8 @@ use crate::targets::{Point, Target};
 /// assert!((draws.summary()?.rows[1].mean - -2.0).abs() < 0.3);
 /// # Ok::<(), bnn_mcmc::Error>(())
 /// ```
+#[doc(alias = "random walk")]
+#[doc(alias = "Metropolis-Hastings")]
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Rwm {
     /// Standard deviation of a proposal: where adaptation starts, or what is used throughout if

@@ -71,6 +71,8 @@ use crate::targets::{Point, PowerTarget, Tempered};
 /// assert_eq!(draws.stat("rung_4.log_likelihood")?.dim(), (4, 300));
 /// # Ok::<(), bnn_mcmc::Error>(())
 /// ```
+#[doc(alias = "parallel tempering")]
+#[doc(alias = "replica exchange")]
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct PowerPosteriors<A> {
     /// What moves the chain within each rung.
