@@ -1,4 +1,6 @@
-//! Tiles: a few rows of data at a time, stored so that rows lie in SIMD lanes.
+//! What gradients are computed with: tiles of rows, and kernels compiled for several instruction sets.
+//!
+//! A tile is a few rows of data, stored so that rows lie in SIMD lanes.
 //!
 //! A tile holds up to [`TILE_ROWS`] rows of an array. It is stored column by column (a column is
 //! a feature, a hidden unit or an output), each column padded to a multiple of [`LANES`] rows.

@@ -53,7 +53,7 @@ mod hamiltonian;
 mod kernel;
 mod langevin;
 mod metropolis;
-mod preconditioner;
+mod scale;
 mod tempering;
 
 pub use compose::{Cycle, GibbsNoise, Mixture, OnBlocks};
@@ -67,7 +67,7 @@ pub use metropolis::{
     Factorisation, Fisher, Independence, LangevinGradient, Mala, Metric, MetropolisKernel, Pcn,
     Proposal, Rwm, Smmala, SoftAbs, TruncatedMala, metropolis_test,
 };
-pub use preconditioner::{Preconditioner, Scale};
+pub use scale::{Preconditioner, Scale};
 pub use tempering::{Ladder, LadderReport, PowerPosteriors, Swaps};
 
 pub use crate::draws::Keep;

@@ -1,4 +1,4 @@
-//! Stochastic gradient Langevin dynamics: [Euler-Maruyama](crate::sampler::euler_maruyama) on minibatches.
+//! Stochastic gradient Langevin dynamics: [Euler-Maruyama](crate::sampler::EulerMaruyama) on minibatches.
 
 use serde::{Deserialize, Serialize};
 

@@ -69,7 +69,7 @@ impl Default for Mala {
 
 /// q + eps^2/2 M g + eps L z.
 #[derive(Debug)]
-pub struct Langevin {
+pub struct LangevinProposal {
     z: Vec<f64>,
     /// s = L^T g(q), of the current point.
     s: Vec<f64>,
@@ -79,7 +79,7 @@ pub struct Langevin {
 }
 
 impl<T: GradTarget> Algorithm<T> for Mala {
-    type Kernel = MetropolisKernel<Langevin>;
+    type Kernel = MetropolisKernel<LangevinProposal>;
 
     fn name(&self) -> String {
         "Mala".into()
@@ -90,7 +90,7 @@ impl<T: GradTarget> Algorithm<T> for Mala {
         let accept = self.adapt_step_size.then_some(self.target_accept);
         let scale = Scale::of_run(dim, self.step_size, accept, self.preconditioner)?;
         let [z, s, s_new, direction, move_] = std::array::from_fn(|_| vec![0.0; dim]);
-        let langevin = Langevin { z, s, s_new, direction, move_ };
+        let langevin = LangevinProposal { z, s, s_new, direction, move_ };
         Ok(MetropolisKernel::new(dim, scale, langevin))
     }
 
@@ -99,7 +99,7 @@ impl<T: GradTarget> Algorithm<T> for Mala {
     }
 }
 
-impl<T: GradTarget> Proposal<T> for Langevin {
+impl<T: GradTarget> Proposal<T> for LangevinProposal {
     fn propose(
         &mut self,
         target: &T,
