@@ -1,6 +1,7 @@
 //! One chain.
 
 use std::collections::BTreeMap;
+use std::sync::{Mutex, PoisonError};
 
 use serde::{Deserialize, Serialize};
 
@@ -37,8 +38,14 @@ pub(super) trait Chain: Send {
     /// Takes up what [`write`](Self::write) wrote, from the beginning of `bytes`, which is cut off.
     fn read(&mut self, bytes: &mut &[u8]) -> Result<(), String>;
 
+    /// The names of the statistics that the kernel adds.
+    fn own_stat_names(&self) -> Vec<String>;
+
     /// What the kernel says of the whole run.
     fn report(&self) -> BTreeMap<String, Vec<f64>>;
+
+    /// Hands the record to whoever has the run, and the rest to the caller.
+    fn finish(self: Box<Self>) -> ChainData;
 }
 
 /// What of a chain does not depend on the types of target, kernel and recorder.
@@ -121,6 +128,8 @@ pub(super) struct TypedChain<'r, 't, T: Target, K, R: Recorder<T>> {
     pub record: Option<R::Record>,
     /// The state of the record in the checkpoint that the run goes on from.
     pub resumed: Option<R::State>,
+    /// Where records go when chains are finished, in order.
+    pub records: &'r Mutex<Vec<R::Record>>,
 }
 
 impl<'t, T: Target, K: Kernel<&'t T>, R: Recorder<T>> TypedChain<'_, 't, T, K, R> {
@@ -239,8 +248,17 @@ impl<'t, T: Target, K: Kernel<&'t T>, R: Recorder<T>> Chain for TypedChain<'_, '
         Ok(())
     }
 
+    fn own_stat_names(&self) -> Vec<String> {
+        self.kernel.stat_names()
+    }
+
     fn report(&self) -> BTreeMap<String, Vec<f64>> {
         self.kernel.report().into_iter().collect()
+    }
+
+    fn finish(self: Box<Self>) -> ChainData {
+        self.records.lock().unwrap_or_else(PoisonError::into_inner).extend(self.record);
+        self.data
     }
 }
 

@@ -70,7 +70,7 @@ impl Rounds {
     /// Runs the chains to their end. A panic is an error if no chain has made a draw.
     pub fn run(
         self,
-        chains: &mut [&mut dyn Chain],
+        chains: &mut [Box<dyn Chain + '_>],
         checkpoint: Option<Checkpoint>,
         mut on_progress: Option<Report>,
     ) -> Result<RunInfo, Error> {
@@ -123,7 +123,7 @@ impl Rounds {
             }
             if phase == Phase::Warmup && done >= total && !frozen {
                 chains.iter_mut().for_each(|chain| {
-                    guard(*chain, &self.ending, &|chain| chain.freeze());
+                    guard(&mut **chain, &self.ending, &|chain| chain.freeze());
                 });
                 frozen = true;
             }
@@ -138,7 +138,7 @@ impl Rounds {
     }
 
     /// Begins the records of all chains.
-    pub fn begin(&self, chains: &mut [&mut dyn Chain]) -> Result<(), Error> {
+    pub fn begin(&self, chains: &mut [Box<dyn Chain + '_>]) -> Result<(), Error> {
         let Sizes { chains: n, draws, .. } = self.sizes;
         for chain in chains {
             let chain_plan =
@@ -149,8 +149,8 @@ impl Rounds {
     }
 
     /// Does `work` on all chains, on the threads of the run.
-    fn each(&self, chains: &mut [&mut dyn Chain], work: &(dyn Fn(&mut dyn Chain) + Sync)) {
-        let guarded = |chain: &mut &mut dyn Chain| guard(*chain, &self.ending, work);
+    fn each(&self, chains: &mut [Box<dyn Chain + '_>], work: &(dyn Fn(&mut dyn Chain) + Sync)) {
+        let guarded = |chain: &mut Box<dyn Chain + '_>| guard(&mut **chain, &self.ending, work);
         match &self.pool {
             Some(pool) => pool.install(|| chains.par_iter_mut().for_each(guarded)),
             None => chains.par_iter_mut().for_each(guarded),
@@ -161,7 +161,7 @@ impl Rounds {
     fn save(
         &self,
         saver: &mut Saver,
-        chains: &mut [&mut dyn Chain],
+        chains: &mut [Box<dyn Chain + '_>],
         frozen: bool,
         seconds: [f64; 2],
     ) -> Result<(), Error> {
@@ -181,7 +181,7 @@ impl Rounds {
     /// How the run ended.
     fn info(
         &self,
-        chains: &mut [&mut dyn Chain],
+        chains: &mut [Box<dyn Chain + '_>],
         saver: Option<Saver>,
         [warmup_seconds, sampling_seconds]: [f64; 2],
         mut panic: Option<Error>,
@@ -248,6 +248,6 @@ fn guard(chain: &mut dyn Chain, ending: &Ending, work: &dyn Fn(&mut dyn Chain)) 
 }
 
 /// How far the last of the chains is in a phase.
-pub(super) fn least_done(chains: &[&mut dyn Chain], phase: usize) -> usize {
+pub(super) fn least_done(chains: &[Box<dyn Chain + '_>], phase: usize) -> usize {
     chains.iter().map(|chain| chain.data().at.done[phase]).min().unwrap_or(0)
 }

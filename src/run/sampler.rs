@@ -1,6 +1,7 @@
 //! How a run is described and begun.
 
 use std::path::PathBuf;
+use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
 use serde::Serialize;
@@ -154,69 +155,90 @@ impl<'t, T: Target, A: Algorithm<&'t T>> Sampler<'t, T, A> {
     ///
     /// A recorder that panics ends the run as well. The record of that chain is returned as the panic has
     /// left it: it may hold a part of a draw that is not among the draws, and is not to be used.
-    pub fn run_with<R: Recorder<T>>(
-        mut self,
-        recorder: &R,
-    ) -> Result<(Draws, Vec<R::Record>), Error> {
+    pub fn run_with<R: Recorder<T>>(self, recorder: &R) -> Result<(Draws, Vec<R::Record>), Error> {
         let began = Instant::now();
-        let (sizes, target) = (self.sizes, self.target);
+        let Self { target, algorithm, sizes, init, keep, threads, stop, on_progress, checkpoint } =
+            self;
         let layout = target.layout();
-        let (kept, pool) = prepare(sizes, target.dim(), &layout, &self.keep, self.threads)?;
-        check_chains(sizes.chains, target.dim(), self.algorithm.matrix_numbers(&target))?;
-        let start = |c| caught(chain_at_its_start(c), || self.start(c, &kept, recorder))?;
-        let mut chains = (0..sizes.chains).map(start).collect::<Result<Vec<_>, Error>>()?;
-        let stat_names = stat_names(&chains[0].kernel.stat_names());
-        let checkpoint = self.checkpoint.take().transpose()?;
-        let identity = caught("the beginning of the run", || Identity {
-            algorithm: self.algorithm.name(),
-            layout,
-            data: checkpoint.as_ref().and_then(|_| target.data_checksum()),
+        let (kept, pool) = prepare(sizes, target.dim(), &layout, &keep, threads)?;
+        check_chains(sizes.chains, target.dim(), algorithm.matrix_numbers(&target))?;
+        let records = Mutex::new(Vec::new());
+        // A chain at a checked starting point.
+        let start = |index| {
+            let rng = ChainRng::new(sizes.seed, index as u64);
+            let kernel = algorithm.kernel(&target, &rng)?;
+            let mut ws = target.workspace();
+            // A stream of its own: how many points are tried does not shift the chain's.
+            let mut start_rng = rng.child(u64::MAX);
+            let point = init.find(target, index, sizes.chains, &mut start_rng, &mut ws)?;
+            let n_own_stats = kernel.stat_names().len();
+            let data = chain_data(index, sizes, kept.dim(), n_own_stats, rng, point)?;
+            let (kept, thin, records) = (&kept, sizes.thin, &records);
+            let (record, resumed) = (None, None);
+            let chain = TypedChain {
+                data,
+                target,
+                kernel,
+                ws,
+                kept,
+                thin,
+                recorder,
+                record,
+                resumed,
+                records,
+            };
+            Ok(Box::new(chain) as Box<dyn Chain>)
+        };
+        let identity = |with_data: bool| Identity {
+            algorithm: algorithm.name(),
+            layout: layout.clone(),
+            data: if with_data { target.data_checksum() } else { None },
             recorder: [recorder.name(), recorder.config()],
-        })?;
-        let checkpoint =
-            checkpoint.map(|checkpoint| identity.added_to(checkpoint, sizes, &kept, &stat_names));
-        let (id, parameters) = (identity.number(sizes), target.dim());
-        let ending = Ending::new(self.stop);
-        let rounds = Rounds { sizes, ending, pool, began, id, parameters };
-        let mut typeless: Vec<_> = chains.iter_mut().map(|chain| chain as &mut dyn Chain).collect();
-        let info = rounds.run(&mut typeless, checkpoint, self.on_progress)?;
-        let (mut records, mut rows) = (Vec::new(), Vec::new());
-        for mut chain in chains {
-            // A checkpoint may hold more draws than were asked for.
-            chain.data.truncate(sizes.draws);
-            records.extend(chain.record);
-            rows.push((chain.data.values, chain.data.stats));
-        }
-        Ok((Draws::from_chains(kept.layout, stat_names, rows, info), records))
+        };
+        let run = Run { sizes, kept: &kept, pool, began, stop };
+        let draws = run.sample(&start, &identity, checkpoint, on_progress)?;
+        Ok((draws, records.into_inner().unwrap_or_else(PoisonError::into_inner)))
     }
+}
 
-    /// A chain at a checked starting point.
-    fn start<'r, R: Recorder<T>>(
-        &self,
-        index: usize,
-        kept: &'r Kept,
-        recorder: &'r R,
-    ) -> Result<TypedChain<'r, 't, T, A::Kernel, R>, Error> {
-        let (sizes, target) = (self.sizes, self.target);
-        let rng = ChainRng::new(sizes.seed, index as u64);
-        let kernel = self.algorithm.kernel(&target, &rng)?;
-        let mut ws = target.workspace();
-        // A stream of its own: how many points are tried does not shift the chain's.
-        let mut start_rng = rng.child(u64::MAX);
-        let point = self.init.find(target, index, sizes.chains, &mut start_rng, &mut ws)?;
-        let data = chain_data(index, sizes, kept.dim(), kernel.stat_names().len(), rng, point)?;
-        let thin = sizes.thin;
-        Ok(TypedChain {
-            data,
-            target,
-            kernel,
-            ws,
-            kept,
-            thin,
-            recorder,
-            record: None,
-            resumed: None,
-        })
+/// What of a run does not depend on the types of its target, algorithm and recorder.
+struct Run<'r> {
+    sizes: Sizes,
+    kept: &'r Kept,
+    pool: Option<rayon::ThreadPool>,
+    began: Instant,
+    stop: StopHandle,
+}
+
+impl Run<'_> {
+    /// Starts the chains, runs them to their end, and puts their draws together. `identity` takes the
+    /// checksum of the data, if it is asked for.
+    fn sample<'c>(
+        self,
+        start: &dyn Fn(usize) -> Result<Box<dyn Chain + 'c>, Error>,
+        identity: &dyn Fn(bool) -> Identity,
+        checkpoint: Option<Result<Checkpoint, Error>>,
+        on_progress: Option<Report>,
+    ) -> Result<Draws, Error> {
+        let Self { sizes, kept, pool, began, stop } = self;
+        let start = |c| caught(format!("chain {c}, at its start,"), || start(c))?;
+        let mut chains = (0..sizes.chains).map(start).collect::<Result<Vec<_>, Error>>()?;
+        let own = chains[0].own_stat_names();
+        let stat_names: Vec<_> = STATS.iter().map(ToString::to_string).chain(own).collect();
+        let checkpoint = checkpoint.transpose()?;
+        let identity = caught("the beginning of the run", || identity(checkpoint.is_some()))?;
+        let checkpoint = checkpoint.map(|c| identity.added_to(c, sizes, kept, &stat_names));
+        let (id, parameters) = (identity.number(sizes), identity.layout.dim());
+        let ending = Ending::new(stop);
+        let rounds = Rounds { sizes, ending, pool, began, id, parameters };
+        let info = rounds.run(&mut chains, checkpoint, on_progress)?;
+        let rows = chains.into_iter().map(|chain| {
+            let mut data = chain.finish();
+            // A checkpoint may hold more draws than were asked for.
+            data.truncate(sizes.draws);
+            (data.values, data.stats)
+        });
+        Ok(Draws::from_chains(kept.layout.clone(), stat_names, rows.collect(), info))
     }
 }
 
@@ -321,15 +343,6 @@ fn chain_data(
         warmup_gradients: 0,
     };
     Ok(ChainData { index, kept, n_stats, values, stats, failure: None, at })
-}
-
-/// The statistics of the loop, then the kernel's own.
-fn stat_names(own: &[String]) -> Vec<String> {
-    STATS.iter().map(ToString::to_string).chain(own.iter().cloned()).collect()
-}
-
-fn chain_at_its_start(chain: usize) -> String {
-    format!("chain {chain}, at its start,")
 }
 
 fn thread_pool(n: usize) -> Result<rayon::ThreadPool, Error> {

@@ -37,9 +37,9 @@ struct ChainState<'a> {
 
 impl RunState<'_> {
     /// An error if the sizes are not those of `chains`, which have `rows` draws on disk together.
-    fn check(&self, chains: &[&mut dyn Chain], rows: usize) -> Result<(), String> {
+    fn check(&self, chains: &[Box<dyn Chain + '_>], rows: usize) -> Result<(), String> {
         let dim = chains[0].data().at.point.q().len();
-        let fits = |(chain, state): (&&mut dyn Chain, &ChainState)| {
+        let fits = |(chain, state): (&Box<dyn Chain + '_>, &ChainState)| {
             let ChainData { kept, n_stats, .. } = chain.data();
             let [values, stats] = [0, 1].map(|i| state.ahead[i].len());
             let ahead = stats / n_stats;
@@ -74,7 +74,7 @@ impl Saver {
     pub fn open(
         checkpoint: Checkpoint,
         rounds: &Rounds,
-        chains: &mut [&mut dyn Chain],
+        chains: &mut [Box<dyn Chain + '_>],
         frozen: &mut bool,
         seconds: &mut [f64; 2],
     ) -> Result<Self, Error> {
@@ -166,14 +166,14 @@ impl Saver {
         self.since > 0 || self.error.is_some()
     }
 
-    pub fn save(&mut self, chains: &[&mut dyn Chain], frozen: bool, seconds: [f64; 2]) {
+    pub fn save(&mut self, chains: &[Box<dyn Chain + '_>], frozen: bool, seconds: [f64; 2]) {
         self.error = self.try_save(chains, frozen, seconds).err();
         (self.since, self.last) = (0, Instant::now());
     }
 
     fn try_save(
         &mut self,
-        chains: &[&mut dyn Chain],
+        chains: &[Box<dyn Chain + '_>],
         frozen: bool,
         seconds: [f64; 2],
     ) -> Result<(), Error> {

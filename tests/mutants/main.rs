@@ -28,7 +28,7 @@ mod table;
 use table::{MUTANTS, Mutant};
 
 /// What the build needs, besides what is in these folders.
-const COPIED: [&str; 9] = [
+const COPIED: [&str; 10] = [
     "src",
     "tests",
     "examples",
@@ -38,6 +38,7 @@ const COPIED: [&str; 9] = [
     "Cargo.lock",
     "README.md",
     "CHANGELOG.md",
+    "DESIGN.md",
 ];
 
 /// A test that takes longer has failed, but not by an assertion.
