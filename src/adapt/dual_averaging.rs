@@ -55,7 +55,7 @@ impl DualAveraging {
         Self { target, gamma, mu: log_step, t: 0.0, h: 0.0, log_step, log_averaged: log_step }
     }
 
-    /// With another gamma, above 0: larger is gentler. See the [`DualAveraging`].
+    /// With another gamma, above 0: larger is gentler.
     #[must_use]
     pub(crate) fn with_gamma(self, gamma: f64) -> Self {
         Self { gamma, ..self }

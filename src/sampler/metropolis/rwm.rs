@@ -69,7 +69,7 @@ impl Default for Rwm {
     }
 }
 
-/// The gain with a dense map; see the [`Rwm`].
+/// The gain with a dense map; the documentation of [`Rwm`] says why.
 const DENSE_GAMMA: f64 = 0.2;
 
 /// q + eps L z.

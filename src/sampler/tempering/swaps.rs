@@ -80,7 +80,7 @@ fn partner(i: usize, rungs: usize, decay: f64, u: f64) -> usize {
     if i + 1 < rungs { i + 1 } else { i - 1 } // rounding
 }
 
-/// r of the [`Swaps`]. Two states of likelihood 0 give NaN: no exchange.
+/// The log ratio r of an exchange, as [`Swaps`] has it. Two states of likelihood 0 give NaN: no exchange.
 pub(super) fn log_ratio(betas: (f64, f64), likelihoods: (f64, f64)) -> f64 {
     (betas.0 - betas.1) * (likelihoods.1 - likelihoods.0)
 }
