@@ -39,8 +39,8 @@ impl RunState<'_> {
     /// An error if the sizes are not those of `chains`, which have `rows` draws on disk together.
     fn check(&self, chains: &[Box<dyn Chain + '_>], rows: usize) -> Result<(), String> {
         let dim = chains[0].data().at.point.q().len();
-        let fits = |(chain, state): (&Box<dyn Chain + '_>, &ChainState)| {
-            let ChainData { kept, n_stats, .. } = chain.data();
+        let fits = |(data, state): (&ChainData, &ChainState)| {
+            let ChainData { kept, n_stats, .. } = data;
             let [values, stats] = [0, 1].map(|i| state.ahead[i].len());
             let ahead = stats / n_stats;
             state.at.point.q().len() == dim
@@ -52,7 +52,7 @@ impl RunState<'_> {
             && self.starts.len() == chains.len()
             && rows.is_multiple_of(chains.len())
             && self.starts.iter().all(|start| start.len() == dim)
-            && chains.iter().zip(&self.chains).all(fits);
+            && chains.iter().map(|chain| chain.data()).zip(&self.chains).all(fits);
         if is_sound { Ok(()) } else { Err("its sizes do not fit this run".into()) }
     }
 }
