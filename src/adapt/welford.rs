@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 ///
 /// ```text
 /// mean_n = mean_{n-1} + (x - mean_{n-1}) / n
-/// S_n    = S_{n-1} + (x - mean_{n-1}) (x - mean_n)^T
+/// S_n    = S_{n-1} + (x - mean_{n-1}) (x - mean_n)
 /// ```
 ///
 /// Two groups a and b, of n_a and n_b positions, become one with
@@ -83,6 +83,13 @@ impl Variance {
 }
 
 /// Running mean and covariance matrix.
+///
+/// ```text
+/// mean_n = mean_{n-1} + (x - mean_{n-1}) / n
+/// S_n    = S_{n-1} + (x - mean_n) (x - mean_{n-1})^T
+/// ```
+///
+/// Source: Welford, Technometrics 4 (1962), doi:10.1080/00401706.1962.10490022, for each pair of coordinates.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Covariance {
     n: f64,

@@ -45,6 +45,11 @@ impl Cholesky {
         Ok(Self { dim, lower })
     }
 
+    /// The number of rows.
+    pub(crate) fn dim(&self) -> usize {
+        self.dim
+    }
+
     /// L, row-major, zero above the diagonal.
     pub(crate) fn lower(&self) -> &[f64] {
         &self.lower

@@ -58,24 +58,10 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
     }
 }
 
-impl<M: Model, L: Likelihood> LogLikelihood<'_, M, L> {
-    /// The estimates by `rows` at `K` positions, with beta times their gradients.
-    fn minibatch_grads_at<const K: usize>(
-        &self,
-        beta: f64,
-        rows: &[usize],
-        q: [&[f64]; K],
-        mut grad: [&mut [f64]; K],
-        ws: &mut PosteriorWorkspace<M::Workspace>,
-    ) -> [LogDensity; K] {
-        let clear = |grad: &mut [&mut [f64]; K]| grad.iter_mut().for_each(|grad| grad.fill(0.0));
-        clear(&mut grad);
-        let likelihood = self.posterior.add_minibatch_grads(beta, rows, q, &mut grad, ws);
-        if beta == 0.0 {
-            clear(&mut grad); // also where the likelihood's is not finite
-        }
-        likelihood.map(|likelihood| LogDensity::new(likelihood, 0.0))
-    }
+/// The prior of what has none.
+fn flat(_: &[f64], grad: &mut [f64]) -> f64 {
+    grad.fill(0.0);
+    0.0
 }
 
 impl<M: Model, L: Likelihood> Target for LogLikelihood<'_, M, L> {
@@ -132,7 +118,7 @@ impl<M: Model, L: Likelihood> MinibatchTarget for LogLikelihood<'_, M, L> {
         grad: &mut [f64],
         ws: &mut Self::Workspace,
     ) -> LogDensity {
-        let [estimate] = self.minibatch_grads_at(beta, rows, [q], [grad], ws);
+        let [estimate] = self.posterior.minibatch_grads_at(beta, rows, [q], [grad], flat, ws);
         estimate
     }
 
@@ -144,6 +130,6 @@ impl<M: Model, L: Likelihood> MinibatchTarget for LogLikelihood<'_, M, L> {
         grad: [&mut [f64]; 2],
         ws: &mut Self::Workspace,
     ) -> [LogDensity; 2] {
-        self.minibatch_grads_at(beta, rows, q, grad, ws)
+        self.posterior.minibatch_grads_at(beta, rows, q, grad, flat, ws)
     }
 }

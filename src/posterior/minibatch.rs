@@ -16,7 +16,7 @@ pub(super) struct Gathered {
 impl<M: Model, L: Likelihood> Posterior<M, L> {
     /// As [`add_full_grad`](Self::add_full_grad), of N/|b| sum_b ell_i, b being `rows`, at `K` positions.
     /// Each row is fetched once.
-    pub(super) fn add_minibatch_grads<const K: usize>(
+    fn add_minibatch_grads<const K: usize>(
         &self,
         factor: f64,
         rows: &[usize],
@@ -46,25 +46,27 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
         likelihood.map(|likelihood| weight * likelihood)
     }
 
-    /// The estimates by `rows` at `K` positions, with the gradients of the tempered ones.
-    fn minibatch_grads_at<const K: usize>(
+    /// The estimates by `rows` at `K` positions, with the gradients of the tempered ones. `prior`
+    /// overwrites its argument with its gradient and returns its log density.
+    pub(super) fn minibatch_grads_at<const K: usize>(
         &self,
         beta: f64,
         rows: &[usize],
         q: [&[f64]; K],
         mut grad: [&mut [f64]; K],
+        prior: impl Fn(&[f64], &mut [f64]) -> f64,
         ws: &mut PosteriorWorkspace<M::Workspace>,
     ) -> [LogDensity; K] {
-        let prior: [f64; K] = std::array::from_fn(|k| self.prior_grad(q[k], grad[k]));
-        if prior.iter().all(|prior| *prior == f64::NEG_INFINITY) {
+        let log_prior: [f64; K] = std::array::from_fn(|k| prior(q[k], grad[k]));
+        if log_prior.iter().all(|prior| *prior == f64::NEG_INFINITY) {
             return [LogDensity::OUTSIDE; K];
         }
         let likelihood = self.add_minibatch_grads(beta, rows, q, &mut grad, ws);
         std::array::from_fn(|k| {
             if beta == 0.0 {
-                self.prior_grad(q[k], grad[k]); // alone, also where the likelihood's is not finite
+                prior(q[k], grad[k]); // alone, also where the likelihood's is not finite
             }
-            match prior[k] {
+            match log_prior[k] {
                 f64::NEG_INFINITY => LogDensity::OUTSIDE,
                 prior => LogDensity::new(likelihood[k], prior),
             }
@@ -85,7 +87,8 @@ impl<M: Model, L: Likelihood> MinibatchTarget for Posterior<M, L> {
         grad: &mut [f64],
         ws: &mut Self::Workspace,
     ) -> LogDensity {
-        let [estimate] = self.minibatch_grads_at(beta, rows, [q], [grad], ws);
+        let [estimate] =
+            self.minibatch_grads_at(beta, rows, [q], [grad], |q, g| self.prior_grad(q, g), ws);
         estimate
     }
 
@@ -97,6 +100,6 @@ impl<M: Model, L: Likelihood> MinibatchTarget for Posterior<M, L> {
         grad: [&mut [f64]; 2],
         ws: &mut Self::Workspace,
     ) -> [LogDensity; 2] {
-        self.minibatch_grads_at(beta, rows, q, grad, ws)
+        self.minibatch_grads_at(beta, rows, q, grad, |q, g| self.prior_grad(q, g), ws)
     }
 }

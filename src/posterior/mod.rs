@@ -1,15 +1,4 @@
 //! Model x likelihood x prior = posterior.
-//!
-//! q = (w, phi, s): the model's weights, the likelihood's own parameters, and the parameters of
-//! hierarchical priors.
-//!
-//! ```text
-//! log p(q | y) = sum_i log p(y_i | f(x_i; w), phi) + log p(q) + constant
-//! ```
-//!
-//! The rows are walked in [tiles](crate::engine): forward, likelihood and backward for one tile
-//! before the next, so that activations stay in cache and no memory grows with the data. The
-//! order of the tiles is fixed: equal q give equal bits.
 
 mod conditionals;
 mod descent;
@@ -33,6 +22,17 @@ use crate::prior::{BlockPrior, Priors};
 use crate::rng::ChainRng;
 
 /// The posterior of a model's weights and a likelihood's parameters, given data.
+///
+/// q = (w, phi, s): the model's weights, the likelihood's own parameters, and the parameters of
+/// hierarchical priors.
+///
+/// ```text
+/// log p(q | y) = sum_i log p(y_i | f(x_i; w), phi) + log p(q) + constant
+/// ```
+///
+/// The rows are walked in [tiles](crate::engine): forward, likelihood and backward for one tile
+/// before the next, so that activations stay in cache and no memory grows with the data. The
+/// order of the tiles is fixed: equal q give equal bits.
 ///
 /// ```
 /// use bnn_mcmc::prelude::*;

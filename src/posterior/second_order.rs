@@ -146,7 +146,8 @@ impl<M: SecondOrderModel, L: SecondOrderLikelihood> Posterior<M, L> {
     }
 
     /// Overwrites `out` with H v, H minus the Hessian of beta ell + log p at q: exact, without a
-    /// matrix, by the R-operator. All vectors are as long as q.
+    /// matrix, by the R-operator. All vectors are as long as q, and `ws` is made by
+    /// [`workspace`](crate::targets::Target::workspace).
     ///
     /// A prior whose second derivative is not known is left out, and a model that asks for tiles of
     /// another height gives nonsense; see [`check_hessian`](HessTarget::check_hessian).

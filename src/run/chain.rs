@@ -44,7 +44,7 @@ pub(super) trait Chain: Send {
     /// What the kernel says of the whole run.
     fn report(&self) -> BTreeMap<String, Vec<f64>>;
 
-    /// Hands the record to whoever has the run, and the rest to the caller.
+    /// Appends the record to those of the run, and returns the rest.
     fn finish(self: Box<Self>) -> ChainData;
 }
 
@@ -69,7 +69,7 @@ pub(super) struct ChainData {
 pub(super) struct Place {
     pub rng: ChainRng,
     pub point: Point,
-    /// The log density at the position of the last checkpoint, by [`Target::log_density`]: what a
+    /// The log density at the position of the last checkpoint, before the first at the start, by [`Target::log_density`]: what a
     /// kernel has stored may come from another method, and differ by rounding.
     pub log_density: LogDensity,
     /// Iterations of warm-up, and draws.

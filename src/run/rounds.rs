@@ -28,7 +28,6 @@ pub(super) struct Sizes {
 
 /// When chains end before they are done: the run was asked to, or one of them cannot go on, since its
 /// recorder failed or something panicked. From then on no checkpoint is written.
-#[derive(Default)]
 pub(super) struct Ending {
     stop: StopHandle,
     failed: AtomicBool,

@@ -128,6 +128,9 @@ impl Saver {
                 }
             }
         }
+        if !kernels.is_empty() {
+            return Err(unusable("its content does not fit this run".into()));
+        }
         for (c, (there, here)) in state.starts.iter().zip(&saver.starts).enumerate() {
             for (i, (there, here)) in there.iter().zip(here).enumerate() {
                 if !agree(*there, *here) {

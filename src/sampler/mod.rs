@@ -65,7 +65,7 @@ pub use langevin::{
 };
 pub use metropolis::{
     Factorisation, Fisher, Independence, LangevinGradient, Mala, Metric, MetropolisKernel, Pcn,
-    Proposal, Rwm, Smmala, SoftAbs, TruncatedMala, metropolis_test,
+    Proposal, Proposed, Rwm, Smmala, SoftAbs, TruncatedMala, metropolis_test,
 };
 pub use scale::{Preconditioner, Scale};
 pub use tempering::{Ladder, LadderReport, PowerPosteriors, Swaps};

@@ -144,6 +144,19 @@ impl Scale {
         Ok(Self { step_size, map, adaptation })
     }
 
+    /// An error if the linear map is one of another dimension.
+    pub(super) fn check_dim(&self, dim: usize) -> Result<(), Error> {
+        match &self.map {
+            Map::Diagonal(scales) if scales.len() != dim => {
+                Err(Error::shape("coordinates of the scale", scales.len(), dim))
+            }
+            Map::Dense(factor) if factor.dim() != dim => {
+                Err(Error::shape("coordinates of the scale", factor.dim(), dim))
+            }
+            _ => Ok(()),
+        }
+    }
+
     /// With a gentler adaptation of a step size that is known roughly; see
     /// [`DualAveraging::with_gamma`].
     pub(crate) fn with_gamma(mut self, gamma: f64) -> Self {

@@ -42,7 +42,8 @@ impl<T: NoiseConditional> NoiseConditional for &T {
 
 impl<T: NoiseConditional + PowerTarget> NoiseConditional for Tempered<T> {
     fn noise_parameters(&self) -> Result<NoiseParameters, Error> {
-        Ok(NoiseParameters { beta: self.beta(), ..self.base().noise_parameters()? })
+        let base = self.base().noise_parameters()?;
+        Ok(NoiseParameters { beta: self.beta() * base.beta, ..base })
     }
     fn squared_error(&self, q: &[f64], ws: &mut Self::Workspace) -> f64 {
         self.base().squared_error(q, ws)

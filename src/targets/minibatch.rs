@@ -25,7 +25,8 @@ pub trait MinibatchTarget: GradTarget {
 
     /// Overwrites `grad` (as long as q) with the gradient of the estimate by `rows` at the power
     /// `beta`, and returns both parts of the estimate: the `likelihood` is N/|b| sum_{i in b} ell_i(q),
-    /// without beta, and the `prior` is exact.
+    /// without beta, and the `prior` is exact. The returned `beta` is the target's own, 1 unless it is
+    /// tempered, and not the argument.
     ///
     /// `rows` are at least one, all below [`n_obs`](Self::n_obs). All of them once, in ascending
     /// order, give at beta = 1 the value and gradient of

@@ -36,10 +36,10 @@ pub use capabilities::{
     BoxSupport, Descent, DescentRule, GaussianReference, NoiseConditional, NoiseParameters,
     Objective, Pass,
 };
-pub use conditioned::Conditioned;
-pub(crate) use conditioned::ConditionedWorkspace;
+pub use conditioned::{Conditioned, ConditionedWorkspace};
 pub use minibatch::MinibatchTarget;
 pub use point::{Cached, Point};
+pub(crate) use second_order::MOST_DIMENSIONS;
 pub use second_order::{FisherTarget, HessTarget};
 pub use tempered::{PowerGradTarget, PowerTarget, Tempered};
 pub use with_reference::WithReference;

@@ -1,8 +1,6 @@
 //! Targets with second derivatives: what metrics that follow the target's shape are made of.
 
-use super::{
-    Conditioned, ConditionedWorkspace, GradTarget, PowerGradTarget, PowerTarget, Target, Tempered,
-};
+use super::{Conditioned, ConditionedWorkspace, GradTarget, PowerGradTarget, Target, Tempered};
 use crate::Error;
 
 /// A target with its Hessian.
@@ -48,7 +46,8 @@ pub trait HessTarget: GradTarget {
     }
 }
 
-/// A target with its expected Fisher information. See the [`HessTarget`].
+/// A target with its expected Fisher information: the expected part of [`HessTarget`], whose table says what it
+/// costs.
 pub trait FisherTarget: GradTarget {
     /// Overwrites `out` (d x d, row-major, symmetric) with beta I(q) + P.
     fn fisher_at(&self, beta: f64, q: &[f64], out: &mut [f64], ws: &mut Self::Workspace);
@@ -79,7 +78,7 @@ impl<T: FisherTarget> FisherTarget for &T {
 }
 
 /// The powers multiply: `beta` is one of this target, which is tempered already.
-impl<T: HessTarget + PowerTarget + PowerGradTarget> HessTarget for Tempered<T> {
+impl<T: HessTarget + PowerGradTarget> HessTarget for Tempered<T> {
     fn neg_hessian_at(&self, beta: f64, q: &[f64], out: &mut [f64], ws: &mut Self::Workspace) {
         self.base().neg_hessian_at(beta * self.beta(), q, out, ws);
     }
@@ -89,7 +88,7 @@ impl<T: HessTarget + PowerTarget + PowerGradTarget> HessTarget for Tempered<T> {
 }
 
 /// The powers multiply: `beta` is one of this target, which is tempered already.
-impl<T: FisherTarget + PowerTarget + PowerGradTarget> FisherTarget for Tempered<T> {
+impl<T: FisherTarget + PowerGradTarget> FisherTarget for Tempered<T> {
     fn fisher_at(&self, beta: f64, q: &[f64], out: &mut [f64], ws: &mut Self::Workspace) {
         self.base().fisher_at(beta * self.beta(), q, out, ws);
     }
@@ -98,7 +97,22 @@ impl<T: FisherTarget + PowerTarget + PowerGradTarget> FisherTarget for Tempered<
     }
 }
 
+/// The most dimensions of which a full matrix of second derivatives is kept: 0.5 GB.
+pub(crate) const MOST_DIMENSIONS: usize = 1 << 13;
+
 impl<T: Target> Conditioned<T> {
+    /// An error if a matrix of the base has too many numbers.
+    fn check_matrix(&self) -> Result<(), Error> {
+        let d = self.base().dim();
+        if d <= MOST_DIMENSIONS {
+            return Ok(());
+        }
+        let allowed = format!(
+            "at most {MOST_DIMENSIONS}: second derivatives of blocks are cut out of those of the whole target"
+        );
+        Err(Error::argument("dimension of the target", d, allowed))
+    }
+
     /// The submatrix of these blocks, of what `write` writes for the full vector.
     fn submatrix(
         &self,
@@ -126,6 +140,7 @@ impl<T: HessTarget> HessTarget for Conditioned<T> {
         self.submatrix(q, out, ws, |q, full, ws| base.neg_hessian_at(beta, q, full, ws));
     }
     fn check_hessian(&self) -> Result<(), Error> {
+        self.check_matrix()?;
         self.base().check_hessian()
     }
 }
@@ -137,6 +152,7 @@ impl<T: FisherTarget> FisherTarget for Conditioned<T> {
         self.submatrix(q, out, ws, |q, full, ws| base.fisher_at(beta, q, full, ws));
     }
     fn check_fisher(&self) -> Result<(), Error> {
+        self.check_matrix()?;
         self.base().check_fisher()
     }
 }

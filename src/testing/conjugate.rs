@@ -311,7 +311,7 @@ impl ConjugateRegression {
         })
     }
 
-    /// Refuses data of which rounding takes too much at `eta`. See the module.
+    /// Refuses data of which rounding takes too much at `eta`: see the accuracy of [`ConjugateRegression`].
     fn check_loss(&self, eta: f64) -> Result<(), Error> {
         let precision = self.beta * (-eta).exp();
         let (size, largest) = (self.directions.len().max(self.rows) as f64, self.directions[0].s);

@@ -4,7 +4,7 @@
 //! the test would notice; that the copy without a mistake passes shows that nothing else did it.
 
 use bnn_mcmc::prelude::*;
-use bnn_mcmc::sampler::{Algorithm, Kernel, Step, metropolis_test};
+use bnn_mcmc::sampler::{Algorithm, Kernel, MetropolisKernel, Scale, Step, metropolis_test};
 use bnn_mcmc::targets::{BoxSupport, Point};
 use bnn_mcmc::testing::{ConjugateRegression, GaussianTarget, Invariance, InvarianceReport, Noise};
 
@@ -497,5 +497,15 @@ fn sabotaged_truncated_mala_fails_and_the_same_kernel_without_the_mistake_passes
     ] {
         let report = run(mistake);
         assert!(!report.passes(), "{mistake:?} was not noticed: {report}");
+    }
+}
+
+#[test]
+fn a_scale_of_another_dimension_is_refused() {
+    for preconditioner in [Preconditioner::Diagonal, Preconditioner::Dense] {
+        let scale = Scale::new(2, 0.1, None, preconditioner).unwrap();
+        assert!(MetropolisKernel::new(2, scale.clone(), ()).is_ok());
+        let error = MetropolisKernel::new(3, scale, ()).unwrap_err().to_string();
+        assert!(error.contains("coordinates of the scale") && error.contains('3'), "{error}");
     }
 }

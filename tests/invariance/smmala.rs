@@ -545,3 +545,24 @@ fn wrong_settings_are_named() {
         assert!(message.contains("`b1`") && message.contains("add_hessian_product"), "{message}");
     }
 }
+
+/// Second derivatives of some blocks are cut out of a matrix of the whole target.
+#[test]
+fn a_whole_target_too_large_for_a_matrix_is_refused_for_its_blocks_too() {
+    let data = Dataset::regression(Array2::ones((3, 9_000)), ndarray::Array1::zeros(3)).unwrap();
+    let priors = Priors::all(Normal::new(0.0, 1.0).unwrap());
+    let (model, noise) = (Linear::new(9_000, 1).unwrap(), Gaussian::fixed(1.0).unwrap());
+    let posterior = Posterior::new(model, noise, &data, priors).unwrap();
+    let soft = OnBlocks::new(&["b"], Smmala::<SoftAbs>::default());
+    let fisher = OnBlocks::new(&["b"], Smmala::new(Fisher));
+    for error in [
+        Sampler::new(&posterior, soft).run().unwrap_err(),
+        Sampler::new(&posterior, fisher).run().unwrap_err(),
+    ] {
+        let message = error.to_string();
+        assert!(
+            error.is_argument() && message.contains("is 9001, but must be at most 8192"),
+            "{message}"
+        );
+    }
+}

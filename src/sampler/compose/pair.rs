@@ -19,8 +19,8 @@ use crate::targets::{Point, Target};
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Cycle<A, B>(pub A, pub B);
 
-/// A step of `first` with probability `probability`, else one of `second`. See the
-/// [`Cycle`].
+/// A step of `first` with probability `probability`, else one of `second`.
+/// [`Cycle`] says why both leave the target unchanged.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Mixture<A, B> {
     /// Chosen with probability `probability`.

@@ -37,7 +37,7 @@ use crate::targets::{GradTarget, Point};
 /// arXiv:1206.1901.
 ///
 /// # Dynamics
-/// [`Hmc`] and [`Nuts`](crate::sampler::Nuts) share them.
+/// [`Nuts`](crate::sampler::Nuts) has the same.
 ///
 /// A momentum p ~ N(0, I) is added to the position q = L x, where L is the linear map learnt in
 /// warm-up (see [`Preconditioner`]). In the coordinates x the energy and one

@@ -272,7 +272,11 @@ pub struct LangevinState<S> {
 }
 
 impl<G, I: Integrator> LangevinKernel<G, I> {
-    pub(super) fn new<T: Target>(
+    /// A kernel on `target` that steps by `integrator`, with gradients from `source`.
+    ///
+    /// # Errors
+    /// If `step_size` is not a finite number above 0, or the schedule or the source is not possible.
+    pub fn new<T: Target>(
         target: &T,
         integrator: I,
         source: &impl GradSource<T, Stream = G>,

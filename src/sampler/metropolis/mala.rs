@@ -91,7 +91,7 @@ impl<T: GradTarget> Algorithm<T> for Mala {
         let scale = Scale::of_run(dim, self.step_size, accept, self.preconditioner)?;
         let [z, s, s_new, direction, move_] = std::array::from_fn(|_| vec![0.0; dim]);
         let langevin = LangevinProposal { z, s, s_new, direction, move_ };
-        Ok(MetropolisKernel::new(dim, scale, langevin))
+        MetropolisKernel::new(dim, scale, langevin)
     }
 
     fn matrix_numbers(&self, target: &T) -> usize {

@@ -17,6 +17,7 @@ pub use rwm::Rwm;
 pub use smmala::{Factorisation, Fisher, Metric, Smmala, SoftAbs};
 pub use truncated_mala::TruncatedMala;
 
+use crate::Error;
 use crate::rng::ChainRng;
 use crate::sampler::{Kernel, Scale, Step, WarmupProgress};
 use crate::targets::{Point, Target};
@@ -25,8 +26,60 @@ use crate::targets::{Point, Target};
 ///
 /// [`MetropolisKernel`] does all else: it keeps the scale and the proposed point, accepts or rejects by
 /// [`metropolis_test`], and adapts.
+///
+/// A proposal has no state: checkpoints hold the scale only. What it keeps from step to step is a
+/// [`Cached`](crate::targets::Cached) or is overwritten by every [`propose`](Self::propose).
+///
+/// A walk whose steps are uniform, as an algorithm:
+///
+/// ```
+/// use bnn_mcmc::prelude::*;
+/// use bnn_mcmc::sampler::{Algorithm, MetropolisKernel, Preconditioner, Proposal, Proposed, Scale};
+/// use bnn_mcmc::targets::Point;
+/// use bnn_mcmc::testing::{GaussianTarget, Invariance};
+///
+/// struct UniformWalk;
+///
+/// impl<T: Target> Algorithm<T> for UniformWalk {
+///     type Kernel = MetropolisKernel<UniformWalk>;
+///     fn name(&self) -> String {
+///         "UniformWalk".into()
+///     }
+///     fn kernel(&self, target: &T, _: &ChainRng) -> Result<Self::Kernel, Error> {
+///         let scale = Scale::new(target.dim(), 0.8, Some(0.3), Preconditioner::Identity)?;
+///         MetropolisKernel::new(target.dim(), scale, UniformWalk)
+///     }
+/// }
+///
+/// impl<T: Target> Proposal<T> for UniformWalk {
+///     fn propose(
+///         &mut self,
+///         target: &T,
+///         current: &mut Point,
+///         proposed: &mut Point,
+///         scale: &Scale,
+///         ws: &mut T::Workspace,
+///         rng: &mut ChainRng,
+///     ) -> Proposed {
+///         let half = 3f64.sqrt() * scale.step_size(); // standard deviation: the step size
+///         proposed.set(|new| {
+///             for (new, old) in new.iter_mut().zip(current.q()) {
+///                 *new = old + half * (2.0 * rng.uniform() - 1.0);
+///             }
+///         });
+///         let new = proposed.eval(target, ws).total();
+///         Proposed { log_ratio: new - current.eval(target, ws).total(), gradient_evals: 0 }
+///     }
+/// }
+///
+/// let target = GaussianTarget::standard(2)?;
+/// let draw = |rng: &mut ChainRng, q: &mut [f64]| target.draw(rng, q);
+/// assert!(Invariance::default().run(&target, &UniformWalk, draw)?.passes());
+/// # Ok::<(), bnn_mcmc::Error>(())
+/// ```
 pub trait Proposal<T: Target>: Send {
-    /// Draws q' from g(. | q), where q is `current`, moves `proposed` to it, and evaluates both.
+    /// Draws q' from g(. | q), where q is `current`, and moves `proposed` to it, which must be evaluated then:
+    /// the test reads its log density. Must not allocate.
     fn propose(
         &mut self,
         target: &T,
@@ -49,13 +102,15 @@ pub trait Proposal<T: Target>: Send {
 /// What there is to say of a proposal.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Proposed {
-    /// log pi(q') - log pi(q) + log g(q | q') - log g(q' | q); NaN is a divergence.
+    /// log pi(q') - log pi(q) + log g(q | q') - log g(q' | q). [`metropolis_test`] says what NaN and
+    /// infinite values do.
     pub log_ratio: f64,
     /// How many gradients were evaluated.
     pub gradient_evals: u32,
 }
 
-/// The transition of the Metropolis family: a draw from the [`Proposal`], accepted by [`metropolis_test`].
+/// A draw from the [`Proposal`], accepted or rejected by [`metropolis_test`]: the transition of
+/// [`Rwm`], [`Mala`], [`TruncatedMala`], [`Smmala`] and [`Pcn`].
 #[derive(Debug)]
 pub struct MetropolisKernel<P> {
     proposal: P,
@@ -65,8 +120,12 @@ pub struct MetropolisKernel<P> {
 
 impl<P> MetropolisKernel<P> {
     /// A kernel on a target of `dim` dimensions.
-    pub fn new(dim: usize, scale: Scale, proposal: P) -> Self {
-        Self { proposal, scale, proposed: Point::new(dim) }
+    ///
+    /// # Errors
+    /// If `scale` was made for another dimension.
+    pub fn new(dim: usize, scale: Scale, proposal: P) -> Result<Self, Error> {
+        scale.check_dim(dim)?;
+        Ok(Self { proposal, scale, proposed: Point::new(dim) })
     }
 }
 

@@ -88,7 +88,7 @@ impl<T: GaussianReference> Algorithm<T> for Pcn {
         let mut q = vec![0.0; dim];
         target.draw_start(&mut rng.child(0), &mut q).unwrap_or(());
         target.gaussian_reference(&moving, &q, &mut mean, &mut sd, &mut target.workspace())?;
-        Ok(MetropolisKernel::new(dim, scale, CrankNicolson { moving, mean, sd, xi }))
+        MetropolisKernel::new(dim, scale, CrankNicolson { moving, mean, sd, xi })
     }
 }
 
@@ -120,8 +120,8 @@ impl<T: GaussianReference> Proposal<T> for CrankNicolson {
         let reference = target.gaussian_reference(moving, q, &mut self.mean, &mut self.sd, ws);
         if reference.is_err() {
             // Cannot be: the kernel was built with the same blocks. A divergence.
-            proposed.set(|v| v.copy_from_slice(current.q()));
-            proposed.eval(target, ws);
+            current.eval(target, ws);
+            proposed.copy_from(current);
             return Proposed { log_ratio: f64::NAN, gradient_evals: 0 };
         }
         rng.fill_normal(&mut self.xi);

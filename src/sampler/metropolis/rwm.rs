@@ -98,7 +98,7 @@ impl<T: Target> Algorithm<T> for Rwm {
         let is_dense = self.preconditioner == Preconditioner::Dense;
         let scale = if is_dense { scale.with_gamma(DENSE_GAMMA) } else { scale };
         let walk = RandomWalk { z: vec![0.0; dim], move_: vec![0.0; dim] };
-        Ok(MetropolisKernel::new(dim, scale, walk))
+        MetropolisKernel::new(dim, scale, walk)
     }
 
     fn matrix_numbers(&self, target: &T) -> usize {

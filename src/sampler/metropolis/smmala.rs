@@ -8,12 +8,9 @@ use crate::error::positive;
 use crate::linalg::local_metric::{Factoriser, LocalMetric};
 use crate::rng::ChainRng;
 use crate::sampler::{Algorithm, Preconditioner, Scale};
-use crate::targets::{Cached, FisherTarget, GradTarget, HessTarget, Point};
+use crate::targets::{Cached, FisherTarget, GradTarget, HessTarget, MOST_DIMENSIONS, Point};
 
 pub use crate::linalg::local_metric::Factorisation;
-
-/// The most dimensions, 2^13: a matrix then takes 512 MiB, and a chain keeps several.
-const MAX_DIM: usize = 1 << 13;
 
 /// A matrix that follows the shape of targets `T`.
 pub trait Metric<T: GradTarget>: Clone + Send + Sync {
@@ -214,9 +211,9 @@ impl<T: GradTarget, M: Metric<T>> Algorithm<T> for Smmala<M> {
 
     fn kernel(&self, target: &T, _rng: &ChainRng) -> Result<Self::Kernel, Error> {
         let dim = target.dim();
-        if dim > MAX_DIM {
+        if dim > MOST_DIMENSIONS {
             let allowed =
-                format!("at most {MAX_DIM}: SMMALA factorises a dense matrix at each step");
+                format!("at most {MOST_DIMENSIONS}: SMMALA factorises a dense matrix at each step");
             return Err(Error::argument("dimension of the target", dim, allowed));
         }
         self.metric.check(target)?;
@@ -230,12 +227,16 @@ impl<T: GradTarget, M: Metric<T>> Algorithm<T> for Smmala<M> {
             z: vec![0.0; dim],
             move_: vec![0.0; dim],
         };
-        Ok(MetropolisKernel::new(dim, scale, proposal))
+        MetropolisKernel::new(dim, scale, proposal)
     }
 
     fn matrix_numbers(&self, target: &T) -> usize {
         let dim = target.dim();
-        if dim > MAX_DIM { 0 } else { Factoriser::numbers(dim, self.metric.factorisation()) }
+        if dim > MOST_DIMENSIONS {
+            0
+        } else {
+            Factoriser::numbers(dim, self.metric.factorisation())
+        }
     }
 }
 
@@ -266,8 +267,7 @@ impl<T: GradTarget, M: Metric<T>> Proposal<T> for ManifoldLangevin<M> {
         }
         let g = here.at(current);
         if !g.is_valid() {
-            proposed.set(|q| q.copy_from_slice(current.q()));
-            proposed.eval(target, ws);
+            proposed.copy_from(current);
             return Proposed { log_ratio: f64::NAN, gradient_evals: first };
         }
         rng.fill_normal(z);

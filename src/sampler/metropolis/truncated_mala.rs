@@ -153,7 +153,7 @@ impl<T: GradTarget + BoxSupport> Algorithm<T> for TruncatedMala {
         }
         let scale = Scale::of_run(dim, self.step_size, accept, self.preconditioner)?;
         let proposal = TruncatedLangevin { lower, upper, sd: vec![0.0; dim], ones: vec![1.0; dim] };
-        Ok(MetropolisKernel::new(dim, scale, proposal))
+        MetropolisKernel::new(dim, scale, proposal)
     }
 }
 
