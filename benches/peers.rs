@@ -162,14 +162,14 @@ fn w5() {
         let mut seconds: Vec<f64> = (0..5)
             .map(|run| {
                 let start = Instant::now();
-                let center = vec![0.0; posterior.dim()];
+                let centre = vec![0.0; posterior.dim()];
                 let draws = Sampler::new(&posterior, sampler.clone())
                     .chains(5)
                     .warmup(0)
                     .draws(5000)
                     .threads(1)
                     .seed(run)
-                    .init(Init::Around { center, sd: 1.0 })
+                    .init(Init::Around { centre, sd: 1.0 })
                     .run()
                     .unwrap();
                 let pool = rayon::ThreadPoolBuilder::new().num_threads(1).build().unwrap();

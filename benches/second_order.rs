@@ -6,7 +6,7 @@
 use std::hint::black_box;
 use std::time::Instant;
 
-use bnn_mcmc::data::{Standardize, bundled};
+use bnn_mcmc::data::{Standardise, bundled};
 use bnn_mcmc::likelihood::SecondOrderLikelihood;
 use bnn_mcmc::model::SecondOrderModel;
 use bnn_mcmc::prelude::*;
@@ -175,7 +175,7 @@ fn comparison<M: SecondOrderModel, L: SecondOrderLikelihood>(
 
 fn main() {
     let standard = |data: Dataset| {
-        Standardize::new()
+        Standardise::new()
             .allow_constant()
             .fit_features(&data)
             .unwrap()

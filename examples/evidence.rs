@@ -7,7 +7,7 @@
 //! density on 30 % of the rows, which no fit has seen, is there to compare. All in nats: a difference
 //! of 3 in log evidence is odds of 20 to 1. Numbers in brackets are standard errors.
 
-use bnn_mcmc::data::{Standardize, bundled};
+use bnn_mcmc::data::{Standardise, bundled};
 use bnn_mcmc::prelude::*;
 use bnn_mcmc::sampler::Ladder;
 use clap::Parser;
@@ -47,7 +47,7 @@ fn main() {
 
 fn run(args: &Args) -> Result<(), Box<dyn std::error::Error>> {
     let (train, test) = bundled::iris().stratified_split(0.3, args.split)?;
-    let scaler = Standardize::new().fit_features(&train)?;
+    let scaler = Standardise::new().fit_features(&train)?;
     let (train, test) = (scaler.scale_features(&train)?, scaler.scale_features(&test)?);
     let widths: &[usize] = if args.quick { &[0, 2] } else { &[0, 1, 2, 3, 4, 6, 8, 12, 16] };
     println!(

@@ -129,7 +129,7 @@ impl Row {
             .draws(if args.quick { 5_000 } else { 50_000 })
             .thin(2)
             .seed(seed)
-            .init(Init::Around { center: vec![0.0], sd: 0.5 })
+            .init(Init::Around { centre: vec![0.0], sd: 0.5 })
             .run()?;
         let n = draws.n_draws() as f64;
         let squares = draws.values().rows().into_iter().map(|q| q[0] * q[0]).collect::<Vec<_>>();

@@ -15,11 +15,12 @@
 #[path = "shared/geometry.rs"]
 mod geometry;
 
-use bnn_mcmc::data::{Standardize, bundled};
+use bnn_mcmc::data::{Standardise, bundled};
 use bnn_mcmc::diagnostics::{Agreement, CovarianceComparison};
+use bnn_mcmc::draws::LadderReport;
 use bnn_mcmc::prelude::*;
 use bnn_mcmc::sampler::Algorithm;
-use bnn_mcmc::sampler::{Ladder, LadderReport};
+use bnn_mcmc::sampler::Ladder;
 use clap::Parser;
 use geometry::Row;
 
@@ -69,7 +70,7 @@ struct Runs<'a> {
 
 fn run(args: &Args) -> Result<(), AnyError> {
     let data = bundled::iris();
-    let data = Standardize::new().fit_features(&data)?.scale_features(&data)?;
+    let data = Standardise::new().fit_features(&data)?.scale_features(&data)?;
     let priors = Priors::all(Normal::new(0.0, args.prior_variance.sqrt())?);
     let mlp = Mlp::new(&[4, 3, 3], Activation::Sigmoid)?;
     let posterior = Posterior::new(mlp, Categorical, &data, priors)?;

@@ -134,7 +134,7 @@ where
         .draws(if args.quick { 2_000 } else { 12_500 })
         .thin(40)
         .seed(args.seed.wrapping_mul(4).wrapping_add(stream))
-        .init(Init::Around { center: vec![0.0], sd: 0.3 })
+        .init(Init::Around { centre: vec![0.0], sd: 0.3 })
         .run()?;
     let of = AVERAGES.map(|f| {
         let of_chain = |c: ArrayView2<f64>| c.iter().map(|q| f(*q)).sum::<f64>() / c.len() as f64;

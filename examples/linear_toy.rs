@@ -54,7 +54,7 @@ fn run(args: &Args) -> Result<(), Box<dyn std::error::Error>> {
     let posterior = Posterior::new(Linear::new(1, 1)?, Gaussian::sampled(), &data, priors)?;
 
     // An improper prior cannot be drawn from: start around the origin instead.
-    let init = Init::Around { center: vec![0.0; posterior.dim()], sd: 1.0 };
+    let init = Init::Around { centre: vec![0.0; posterior.dim()], sd: 1.0 };
     let draws = if args.quick { 4_000 } else { 20_000 };
     // Slope and intercept are correlated: learn their covariance, not only their variances.
     let preconditioner = Preconditioner::Dense;

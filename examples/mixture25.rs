@@ -10,9 +10,10 @@
 //! Printed for each chain's draws: the share of the 25 modes that it found, and the total-variation
 //! error of their weights, 1/2 sum |share of the draws - 1/25| (0 is perfect, 0.96 is one mode).
 
+use bnn_mcmc::draws::LadderReport;
 use bnn_mcmc::prelude::*;
 use bnn_mcmc::sampler::Algorithm;
-use bnn_mcmc::sampler::{Ladder, LadderReport};
+use bnn_mcmc::sampler::Ladder;
 use bnn_mcmc::targets::WithReference;
 use clap::Parser;
 

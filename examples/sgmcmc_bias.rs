@@ -15,7 +15,7 @@
 //! rows. The last lines of a table are MALA's, without bias, for as many rows: its error is that of a
 //! finite run, which the others have too.
 
-use bnn_mcmc::data::{Standardize, bundled};
+use bnn_mcmc::data::{Standardise, bundled};
 use bnn_mcmc::likelihood::Likelihood;
 use bnn_mcmc::optimise::Adam;
 use bnn_mcmc::prelude::*;
@@ -65,7 +65,7 @@ fn run(args: &Args) -> Result<(), AnyError> {
     }
     let split = |data: Dataset| -> Result<(Dataset, Dataset), Error> {
         let (train, test) = data.stratified_split(0.3, 1)?;
-        let scaler = Standardize::new().allow_constant().fit_features(&train)?;
+        let scaler = Standardise::new().allow_constant().fit_features(&train)?;
         Ok((scaler.scale_features(&train)?, scaler.scale_features(&test)?))
     };
     let priors = || Ok::<_, Error>(Priors::all(Normal::new(0.0, 1.0)?));

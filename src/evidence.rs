@@ -86,7 +86,7 @@ use serde::{Deserialize, Serialize};
 use crate::Error;
 use crate::diagnostics::mcse_mean;
 use crate::draws::Draws;
-use crate::sampler::LadderReport;
+use crate::draws::LadderReport;
 
 /// log p(y) by two methods. See the [module](self).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

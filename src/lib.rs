@@ -7,10 +7,10 @@
 //! use bnn_mcmc::prelude::*;
 //!
 //! # #[cfg(feature = "datasets")] {
-//! use bnn_mcmc::data::{Standardize, bundled};
+//! use bnn_mcmc::data::{Standardise, bundled};
 //!
 //! let (train, test) = bundled::iris().stratified_split(0.3, 1)?;
-//! let scaler = Standardize::new().fit_features(&train)?;
+//! let scaler = Standardise::new().fit_features(&train)?;
 //! let (train, test) = (scaler.scale_features(&train)?, scaler.scale_features(&test)?);
 //!
 //! let network = Mlp::new(&[4, 10, 3], Activation::Tanh)?;
@@ -104,6 +104,9 @@ pub mod engine;
 pub mod error;
 pub mod evidence;
 mod gradient;
+// Its programs need the data sets.
+#[cfg(any(feature = "datasets", not(doctest)))]
+pub mod guide;
 pub mod layout;
 pub mod likelihood;
 mod linalg;
@@ -134,11 +137,7 @@ pub mod design {}
 #[doc = include_str!("../CHANGELOG.md")]
 pub mod changelog {}
 
-/// The programs of the READMEs, compiled.
+/// The programs of the README, compiled.
 #[cfg(all(doctest, feature = "datasets"))]
-mod readmes {
-    #[doc = include_str!("../README.md")]
-    struct Readme;
-    #[doc = include_str!("../examples/README.md")]
-    struct Examples;
-}
+#[doc = include_str!("../README.md")]
+mod readme {}

@@ -6,7 +6,7 @@ pub use crate::diagnostics::{Summary, Verdict};
 pub use crate::draws::recorder::{
     ChainFile, EveryKth, Moments, OnDisk, Recorder, RunningMoments, StoredDraws,
 };
-pub use crate::draws::{Draws, Keep};
+pub use crate::draws::{Draws, Keep, LadderReport};
 pub use crate::evidence::Evidence;
 pub use crate::likelihood::{Bernoulli, Binomial, Categorical, Gaussian, Likelihood, Multinomial};
 pub use crate::model::{Activation, Linear, Mlp, Model};
@@ -16,8 +16,8 @@ pub use crate::prior::{Laplace, LogInverseGamma, Normal, Prior, Priors, StudentT
 pub use crate::rng::ChainRng;
 pub use crate::sampler::{
     Baoab, ControlVariates, Cycle, EulerMaruyama, Every, Fisher, FullGrad, GibbsNoise, Hmc,
-    Independence, Init, Ladder, LadderReport, LeimkuhlerMatthews, Mala, Mass, Minibatch, Mixture,
-    Nuts, Obabo, OnBlocks, Pcn, PowerPosteriors, Preconditioner, Rwm, Sampler, Sghmc, Sgld, Smmala,
-    SoftAbs, StepSchedule, StopHandle, TruncatedMala,
+    Independence, Init, Ladder, LeimkuhlerMatthews, Mala, Mass, Minibatch, Mixture, Nuts, Obabo,
+    OnBlocks, Pcn, PowerPosteriors, Preconditioner, Rwm, Sampler, Sghmc, Sgld, Smmala, SoftAbs,
+    StepSchedule, StopHandle, TruncatedMala,
 };
 pub use crate::targets::{GradTarget, LogDensity, Posterior, Target, WithReference};

@@ -1,6 +1,6 @@
 //! What the examples with classes have in common.
 
-use bnn_mcmc::data::Standardize;
+use bnn_mcmc::data::Standardise;
 use bnn_mcmc::prelude::*;
 use bnn_mcmc::sampler::LangevinGradient;
 use bnn_mcmc::targets::{DescentRule, Objective};
@@ -28,7 +28,7 @@ pub fn setup((train, test): (Dataset, Dataset), options: &Options) -> Result<Set
             units: None,
         });
     }
-    let scaler = Standardize::new().allow_constant().fit_features(&train)?;
+    let scaler = Standardise::new().allow_constant().fit_features(&train)?;
     Ok(Setup {
         train: scaler.scale_features(&train)?,
         test: scaler.scale_features(&test)?,

@@ -404,7 +404,7 @@ fn fit_model<M: Model, L: Task>(
     let posterior = Posterior::new(model, likelihood, train, plan.priors.clone())?;
     let start = plan
         .start_sd
-        .map_or(Init::Random, |sd| Init::Around { center: vec![0.0; posterior.dim()], sd });
+        .map_or(Init::Random, |sd| Init::Around { centre: vec![0.0; posterior.dim()], sd });
     let (draws, algorithm) = match options.sampler() {
         Kind::Rwm => sample(&posterior, Rwm::default(), start, options)?,
         Kind::Mala => sample(&posterior, plan.mala(options), start, options)?,

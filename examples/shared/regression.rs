@@ -3,7 +3,7 @@
 //! they disagree.
 
 use bnn_mcmc::data::{ColumnScale, Scaler};
-use bnn_mcmc::data::{MinMax, Standardize};
+use bnn_mcmc::data::{MinMax, Standardise};
 use bnn_mcmc::ndarray::{Array1, Array2, ArrayView2, Axis, concatenate};
 use bnn_mcmc::prelude::*;
 use bnn_mcmc::sampler::LangevinGradient;
@@ -62,8 +62,8 @@ pub fn setup(
         let scaling = MinMax::new().allow_constant();
         (scaling.fit_features(&train)?, scaling.fit_response(&train)?, "scaled to [0, 1]")
     } else {
-        let features = Standardize::new().allow_constant().fit_features(&train)?;
-        (features, Standardize::new().fit_response(&train)?, "standardised")
+        let features = Standardise::new().allow_constant().fit_features(&train)?;
+        (features, Standardise::new().fit_response(&train)?, "standardised")
     };
     let scale = |d: &Dataset| response.scale_response(&features.scale_features(d)?);
     let units: Option<ColumnScale> = response.columns().first().cloned();

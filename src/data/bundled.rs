@@ -47,7 +47,7 @@ pub fn abalone() -> Dataset {
 /// pulses), classes bad (126 rows) and good (225).
 ///
 /// The second feature, `pulse01_im`, is 0 in all rows: scaling needs
-/// [`allow_constant`](super::Standardize::allow_constant).
+/// [`allow_constant`](super::Standardise::allow_constant).
 pub fn ionosphere() -> Dataset {
     embedded(CsvReader::classification("class"), IONOSPHERE)
 }
@@ -66,7 +66,7 @@ pub fn ionosphere() -> Dataset {
 /// ```
 ///
 /// Three pixels are 0 in all rows (more in a subset of the classes): divide by 16 as here, or call
-/// [`allow_constant`](super::Standardize::allow_constant).
+/// [`allow_constant`](super::Standardise::allow_constant).
 pub fn digits() -> Dataset {
     embedded(CsvReader::classification("digit"), DIGITS)
 }
@@ -162,7 +162,7 @@ mod tests {
         assert_eq!(data.response().class_sizes().unwrap(), [126, 225]);
         assert!(data.x().column(1).iter().all(|v| *v == 0.0));
         assert!(data.x().iter().all(|v| v.abs() <= 1.0));
-        let error = super::super::Standardize::new().fit_features(&data).unwrap_err().to_string();
+        let error = super::super::Standardise::new().fit_features(&data).unwrap_err().to_string();
         assert!(error.contains("`pulse01_im`"), "{error}");
     }
 

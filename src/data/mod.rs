@@ -4,7 +4,7 @@
 //! From a CSV file to training and test rows, scaled by what the training rows say:
 //!
 //! ```
-//! use bnn_mcmc::data::{CsvReader, Standardize};
+//! use bnn_mcmc::data::{CsvReader, Standardise};
 //! # let file = tempfile::NamedTempFile::new().unwrap();
 //! # let path = file.path();
 //! # let mut text = String::from("length,width,kind\n");
@@ -14,7 +14,7 @@
 //! println!("{data}");
 //!
 //! let (train, test) = data.stratified_split(0.3, 1)?;
-//! let scaler = Standardize::new().fit_features(&train)?;
+//! let scaler = Standardise::new().fit_features(&train)?;
 //! let (train, test) = (scaler.scale_features(&train)?, scaler.scale_features(&test)?);
 //! assert_eq!((train.rows(), test.rows()), (14, 6));
 //! assert_eq!(train.response().class_names().unwrap(), ["bee", "moth"]);
@@ -44,6 +44,6 @@ mod split;
 pub use csv::{Columns, CsvData, CsvReader, Encoding, Schema};
 pub use dataset::{Dataset, Response};
 pub use idx::IdxReader;
-pub use scale::{ColumnScale, MinMax, Scaler, Standardize};
+pub use scale::{ColumnScale, MinMax, Scaler, Standardise};
 pub use series::{Takens, smooth_13_months};
 pub use split::Split;

@@ -12,12 +12,12 @@ use crate::Error;
 /// The standard deviation is the population's: sums of squares are divided by the number of rows,
 /// not by one less. scikit-learn's `StandardScaler` does the same, R's `scale` does not.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Standardize {
+pub struct Standardise {
     /// Whether a constant column is mapped to 0 rather than refused.
     pub allow_constant: bool,
 }
 
-impl Standardize {
+impl Standardise {
     /// Refuses constant columns.
     pub fn new() -> Self {
         Self::default()
@@ -98,7 +98,7 @@ impl MinMax {
     /// Fits each column of `x` `[rows x columns]`. Columns are named `#1`, `#2`, ... in errors.
     ///
     /// # Errors
-    /// If the range is empty or not finite; else as [`Standardize::fit`].
+    /// If the range is empty or not finite; else as [`Standardise::fit`].
     pub fn fit(&self, x: ArrayView2<f64>) -> Result<Scaler, Error> {
         self.fit_named(x, &numbered(x.ncols()))
     }
@@ -140,15 +140,15 @@ pub struct ColumnScale {
 /// A fitted scaling.
 ///
 /// Every scaling here is affine and acts on each column by itself:
-/// z = low + (x - shift) / scale. [`Standardize`] and [`MinMax`] say how shift and scale come from
+/// z = low + (x - shift) / scale. [`Standardise`] and [`MinMax`] say how shift and scale come from
 /// the training rows; both give a [`Scaler`], which transforms, inverts, and can be stored with
 /// serde beside a posterior's draws.
 ///
 /// ```
-/// use bnn_mcmc::data::{MinMax, Standardize};
+/// use bnn_mcmc::data::{MinMax, Standardise};
 /// use ndarray::array;
 /// let train = array![[1.0, 10.0], [3.0, 30.0]];
-/// let scaler = Standardize::new().fit(train.view())?;
+/// let scaler = Standardise::new().fit(train.view())?;
 /// assert_eq!(scaler.transform(train.view())?, array![[-1.0, -1.0], [1.0, 1.0]]);
 /// // New rows are scaled by what the training rows said.
 /// assert_eq!(scaler.transform(array![[2.0, 40.0]].view())?, array![[0.0, 2.0]]);
@@ -292,7 +292,7 @@ mod tests {
     #[test]
     fn the_standard_deviation_is_the_population_s() {
         let x = array![[1.0], [2.0], [3.0], [4.0]];
-        let scaler = Standardize::new().fit(x.view()).unwrap();
+        let scaler = Standardise::new().fit(x.view()).unwrap();
         assert_eq!(scaler.columns()[0].shift, 2.5);
         assert_abs_diff_eq!(scaler.columns()[0].scale, 1.25_f64.sqrt(), epsilon = 1e-15);
     }
@@ -300,7 +300,7 @@ mod tests {
     #[test]
     fn a_column_far_from_zero_keeps_its_digits() {
         let x = array![[1e15 + 1.0], [1e15 + 3.0]];
-        let scaler = Standardize::new().fit(x.view()).unwrap();
+        let scaler = Standardise::new().fit(x.view()).unwrap();
         assert_eq!((scaler.columns()[0].shift, scaler.columns()[0].scale), (1e15 + 2.0, 1.0));
     }
 
@@ -323,7 +323,7 @@ mod tests {
                 .with_feature_names(["flat", "steep"])
                 .unwrap();
         for error in [
-            Standardize::new().fit_features(&data).unwrap_err(),
+            Standardise::new().fit_features(&data).unwrap_err(),
             MinMax::new().fit_features(&data).unwrap_err(),
         ] {
             assert_eq!(
@@ -331,7 +331,7 @@ mod tests {
                 "column `flat`: constant (0.1) over all 3 rows; leave it out, or call `allow_constant`"
             );
         }
-        let scaler = Standardize::new().allow_constant().fit_features(&data).unwrap();
+        let scaler = Standardise::new().allow_constant().fit_features(&data).unwrap();
         let scaled = scaler.scale_features(&data).unwrap();
         assert_eq!(scaled.x().column(0).to_vec(), [0.0; 3]);
         assert_eq!(scaler.inverse(scaled.x().view()).unwrap().column(0).to_vec(), [0.1; 3]);
@@ -343,25 +343,25 @@ mod tests {
     #[test]
     fn spreads_beyond_f64_and_bad_values_are_errors() {
         for x in [array![[-f64::MAX], [f64::MAX]], array![[0.0], [1e-320]]] {
-            assert!(Standardize::new().fit(x.view()).unwrap_err().to_string().contains("spread"));
+            assert!(Standardise::new().fit(x.view()).unwrap_err().to_string().contains("spread"));
             assert!(MinMax::new().fit(x.view()).unwrap_err().to_string().contains("spread"));
         }
-        let error = Standardize::new().fit(array![[1.0], [f64::NAN]].view()).unwrap_err();
+        let error = Standardise::new().fit(array![[1.0], [f64::NAN]].view()).unwrap_err();
         assert!(error.to_string().contains("row 2, column `#1`: NaN"), "{error}");
-        assert!(Standardize::new().fit(Array2::zeros((0, 1)).view()).is_err());
+        assert!(Standardise::new().fit(Array2::zeros((0, 1)).view()).is_err());
     }
 
     #[test]
     fn a_response_is_scaled_and_its_predictions_are_scaled_back() {
         let train = Dataset::regression(array![[1.0], [2.0]], array![10.0, 30.0]).unwrap();
-        let scaler = Standardize::new().fit_response(&train).unwrap();
+        let scaler = Standardise::new().fit_response(&train).unwrap();
         let scaled = scaler.scale_response(&train).unwrap();
         assert_eq!(scaled.real().unwrap(), array![[-1.0], [1.0]]);
         assert_eq!(scaler.inverse(array![[0.5], [0.0]].view()).unwrap(), array![[25.0], [20.0]]);
         assert_eq!(scaler.inverse_sd(array![[0.5]].view()).unwrap(), array![[5.0]]);
         let classes =
             Dataset::classification(array![[1.0], [2.0]], vec![0, 1], ["a", "b"]).unwrap();
-        assert!(Standardize::new().fit_response(&classes).is_err());
+        assert!(Standardise::new().fit_response(&classes).is_err());
     }
 
     #[test]

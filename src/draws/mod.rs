@@ -8,10 +8,10 @@ pub mod checkpoint;
 mod io;
 pub(crate) mod keep;
 pub mod recorder;
+mod report;
 
 pub use keep::Keep;
-
-use std::collections::BTreeMap;
+pub use report::{LadderReport, Report};
 
 use ndarray::{Array2, Array3, ArrayView2, ArrayView3, Axis, s};
 use serde::{Deserialize, Serialize};
@@ -25,9 +25,6 @@ use crate::layout::Layout;
 /// `divergent` and `gradient_evals` are counts.
 pub const STATS: [&str; 6] =
     ["log_likelihood", "log_prior", "accept_prob", "accepted", "divergent", "gradient_evals"];
-
-/// The last part of the name of a report that kernels without a Metropolis test make.
-pub(crate) const UNADJUSTED: &str = "unadjusted";
 
 /// Posterior draws `[chain, draw, parameter]` with statistics `[chain, draw]`.
 ///
@@ -70,9 +67,8 @@ pub struct RunInfo {
     pub warmup_gradient_evals: Vec<u64>,
     /// Where transitions diverged while sampling: the first [`Divergence::KEPT`] of each chain.
     pub divergences: Vec<Divergence>,
-    /// What each chain's kernel reports of the whole run, by name, as a ladder of temperatures; empty
-    /// for kernels that report nothing.
-    pub reports: Vec<BTreeMap<String, Vec<f64>>>,
+    /// What each chain's kernel reports of the whole run; empty for draws that were read from a file.
+    pub reports: Vec<Report>,
     /// Why the [checkpoint] on disk lacks the end of this run, if it does.
     pub checkpoint_error: Option<String>,
     /// Why a [recorder] failed, which ended the run, if one did.
@@ -293,8 +289,7 @@ impl Draws {
     /// shows: the mean of each chain's statistic `kinetic_temperature`, which should be 1, and none for
     /// samplers without momentum. `None` for samplers with a test.
     pub fn unadjusted(&self) -> Option<Vec<f64>> {
-        let is_unadjusted = |name: &String| name.rsplit('.').next() == Some(UNADJUSTED);
-        let any = self.info.reports.iter().any(|report| report.keys().any(is_unadjusted));
+        let any = self.info.reports.iter().any(|report| report.unadjusted);
         any.then(|| self.chain_means("kinetic_temperature").unwrap_or_default())
     }
 

@@ -15,7 +15,7 @@
 //! returned as zero: subnormal numbers are slow, and a likelihood has no use for them. Softplus and
 //! its derivative follow suit.
 
-use super::simd::mul_add;
+use super::simd::{Real, Simd, Vector};
 
 const LN_2_HI: f64 = 0.6931471803691238; // its last 20 bits are zero: n * LN_2_HI is exact
 const LN_2_LO: f64 = 1.9082149292705877e-10;
@@ -60,20 +60,25 @@ const ATANH: [f64; 7] = [
 ];
 
 #[inline(always)]
-fn polynomial<const FMA: bool, const N: usize>(x: f64, c: &[f64; N]) -> f64 {
+fn mul_add<S: Simd>(a: f64, b: f64, c: f64) -> f64 {
+    f64::multiply_add::<S>(a, b, c)
+}
+
+#[inline(always)]
+fn polynomial<S: Simd, const N: usize>(x: f64, c: &[f64; N]) -> f64 {
     let mut sum = c[N - 1];
     for i in (0..N - 1).rev() {
-        sum = mul_add::<FMA>(sum, x, c[i]);
+        sum = mul_add::<S>(sum, x, c[i]);
     }
     sum
 }
 
 /// (n as the low bits of a number to shift into an exponent, r) with x = n ln 2 + r.
 #[inline(always)]
-fn reduce<const FMA: bool>(x: f64) -> (u64, f64) {
-    let shifted = mul_add::<FMA>(x, std::f64::consts::LOG2_E, ROUND);
+fn reduce<S: Simd>(x: f64) -> (u64, f64) {
+    let shifted = mul_add::<S>(x, std::f64::consts::LOG2_E, ROUND);
     let n = shifted - ROUND;
-    let r = mul_add::<FMA>(n, -LN_2_LO, mul_add::<FMA>(n, -LN_2_HI, x));
+    let r = mul_add::<S>(n, -LN_2_LO, mul_add::<S>(n, -LN_2_HI, x));
     (shifted.to_bits(), r)
 }
 
@@ -94,28 +99,28 @@ fn at_least(x: f64, lowest: f64) -> f64 {
 }
 
 #[inline(always)]
-fn exp<const FMA: bool>(x: f64) -> f64 {
-    let (n, r) = reduce::<FMA>(at_most(at_least(x, LOWEST), HIGHEST));
-    let p = mul_add::<FMA>(r * r, polynomial::<FMA, _>(r, &EXP), r) + 1.0;
+pub(super) fn exp<S: Simd>(x: f64) -> f64 {
+    let (n, r) = reduce::<S>(at_most(at_least(x, LOWEST), HIGHEST));
+    let p = mul_add::<S>(r * r, polynomial::<S, _>(r, &EXP), r) + 1.0;
     // In two factors, since 2^1024 is no f64.
     let y = p * power_of_two(n, -1) * 2.0;
     if x < LOWEST { 0.0 } else { y }
 }
 
 #[inline(always)]
-fn tanh<const FMA: bool>(x: f64) -> f64 {
-    let (n, r) = reduce::<FMA>(2.0 * at_most(x.abs(), 20.0));
+pub(super) fn tanh<S: Simd>(x: f64) -> f64 {
+    let (n, r) = reduce::<S>(2.0 * at_most(x.abs(), 20.0));
     let e = power_of_two(n, 0);
-    let c = mul_add::<FMA>(r * r, polynomial::<FMA, _>(r * r, &R_COTH), 2.0);
-    let numerator = mul_add::<FMA>(e - 1.0, c, (e + 1.0) * r);
-    let denominator = mul_add::<FMA>(e + 1.0, c, (e - 1.0) * r);
+    let c = mul_add::<S>(r * r, polynomial::<S, _>(r * r, &R_COTH), 2.0);
+    let numerator = mul_add::<S>(e - 1.0, c, (e + 1.0) * r);
+    let denominator = mul_add::<S>(e + 1.0, c, (e - 1.0) * r);
     at_most(numerator / denominator, 1.0).copysign(x)
 }
 
 #[inline(always)]
-fn sigmoid<const FMA: bool>(x: f64) -> f64 {
-    let (n, r) = reduce::<FMA>(at_most(at_least(x, LOWEST), 40.0));
-    let c = mul_add::<FMA>(r * r, polynomial::<FMA, _>(r * r, &R_COTH), 2.0);
+pub(super) fn sigmoid<S: Simd>(x: f64) -> f64 {
+    let (n, r) = reduce::<S>(at_most(at_least(x, LOWEST), 40.0));
+    let c = mul_add::<S>(r * r, polynomial::<S, _>(r * r, &R_COTH), 2.0);
     let up = power_of_two(n, 0) * (c + r);
     let y = up / (up + (c - r));
     if x < LOWEST { 0.0 } else { y }
@@ -123,40 +128,40 @@ fn sigmoid<const FMA: bool>(x: f64) -> f64 {
 
 /// 1 - e^-y for y >= 0.
 #[inline(always)]
-fn one_minus_exp_minus<const FMA: bool>(y: f64) -> f64 {
-    let (n, r) = reduce::<FMA>(-at_most(y, 40.0));
+pub(super) fn one_minus_exp_minus<S: Simd>(y: f64) -> f64 {
+    let (n, r) = reduce::<S>(-at_most(y, 40.0));
     let e = power_of_two(n, 0);
-    let c = mul_add::<FMA>(r * r, polynomial::<FMA, _>(r * r, &R_COTH), 2.0);
-    mul_add::<FMA>(1.0 - e, c, -(1.0 + e) * r) / (c - r)
+    let c = mul_add::<S>(r * r, polynomial::<S, _>(r * r, &R_COTH), 2.0);
+    mul_add::<S>(1.0 - e, c, -(1.0 + e) * r) / (c - r)
 }
 
 /// 2 atanh s for |s| <= (sqrt 2 - 1)^2, plus `rest`.
 #[inline(always)]
-fn twice_atanh<const FMA: bool>(s: f64, rest: f64) -> f64 {
+fn twice_atanh<S: Simd>(s: f64, rest: f64) -> f64 {
     let z = s * s;
-    let tail = mul_add::<FMA>(z * s, polynomial::<FMA, _>(z, &ATANH), rest);
-    mul_add::<FMA>(2.0, s, tail)
+    let tail = mul_add::<S>(z * s, polynomial::<S, _>(z, &ATANH), rest);
+    mul_add::<S>(2.0, s, tail)
 }
 
 /// ln(1 + y) for y in [0, 1].
 #[inline(always)]
-fn ln_1p_unit<const FMA: bool>(y: f64) -> f64 {
+fn ln_1p_unit<S: Simd>(y: f64) -> f64 {
     // 1 + y above sqrt 2 is halved.
     let high = y > std::f64::consts::SQRT_2 - 1.0;
     let s = if high { y - 1.0 } else { y } / (y + if high { 3.0 } else { 2.0 });
     let rest = if high { LN_2_LO } else { 0.0 };
-    twice_atanh::<FMA>(s, rest) + if high { LN_2_HI } else { 0.0 }
+    twice_atanh::<S>(s, rest) + if high { LN_2_HI } else { 0.0 }
 }
 
 /// (softplus x, exp(-|x|))
 #[inline(always)]
-fn softplus<const FMA: bool>(x: f64) -> (f64, f64) {
-    let y = exp::<FMA>(-x.abs());
-    (if x > 0.0 { x } else { 0.0 } + ln_1p_unit::<FMA>(y), y)
+pub(super) fn softplus<S: Simd>(x: f64) -> (f64, f64) {
+    let y = exp::<S>(-x.abs());
+    (if x > 0.0 { x } else { 0.0 } + ln_1p_unit::<S>(y), y)
 }
 
 #[inline(always)]
-fn ln<const FMA: bool>(x: f64) -> f64 {
+fn ln<S: Simd>(x: f64) -> f64 {
     const TWO_52: u64 = 0x4330_0000_0000_0000;
     const MANTISSA: u64 = (1 << 52) - 1;
     let subnormal = x < f64::MIN_POSITIVE;
@@ -165,7 +170,7 @@ fn ln<const FMA: bool>(x: f64) -> f64 {
     let m = f64::from_bits((bits & MANTISSA) + SQRT_HALF_BITS);
     let bias = 4_503_599_627_370_496.0 + if subnormal { 1023.0 + 54.0 } else { 1023.0 };
     let k = f64::from_bits((bits >> 52) | TWO_52) - bias;
-    let y = mul_add::<FMA>(k, LN_2_HI, twice_atanh::<FMA>((m - 1.0) / (m + 1.0), k * LN_2_LO));
+    let y = mul_add::<S>(k, LN_2_HI, twice_atanh::<S>((m - 1.0) / (m + 1.0), k * LN_2_LO));
     let y = if x == 0.0 { f64::NEG_INFINITY } else { y };
     let y = if x < 0.0 { f64::NAN } else { y };
     if x < f64::INFINITY { y } else { x } // NaN and inf are their own logarithms
@@ -176,7 +181,7 @@ const STRIP: usize = 16;
 
 /// Applies `f` to every element; the rest of a strip is padded, so that all work is in vectors.
 #[inline(always)]
-fn map(x: &mut [f64], f: impl Fn(f64) -> f64) {
+pub(super) fn map<F: Real>(x: &mut [F], f: impl Fn(F) -> F) {
     let (strips, rest) = x.as_chunks_mut::<STRIP>();
     for strip in strips {
         for v in strip {
@@ -184,7 +189,7 @@ fn map(x: &mut [f64], f: impl Fn(f64) -> f64) {
         }
     }
     if !rest.is_empty() {
-        let mut strip = [0.0; STRIP];
+        let mut strip = [F::default(); STRIP];
         strip[..rest.len()].copy_from_slice(rest);
         for v in &mut strip {
             *v = f(*v);
@@ -193,33 +198,21 @@ fn map(x: &mut [f64], f: impl Fn(f64) -> f64) {
     }
 }
 
-/// Multiplies every element of `d` by `f` of the corresponding element of `a`.
 #[inline(always)]
-fn multiply(d: &mut [f64], a: &[f64], f: impl Fn(f64) -> f64) {
-    for (d, a) in d.iter_mut().zip(a) {
-        *d *= f(*a);
-    }
-}
-
-#[inline(always)]
-fn exp_body<const L: usize, const FMA: bool>(x: &mut [f64]) {
-    map(x, exp::<FMA>)
+fn exp_body<V: Vector<f64>>(_: V::Level, x: &mut [f64]) {
+    map(x, exp::<V::Level>)
 }
 #[inline(always)]
-fn ln_body<const L: usize, const FMA: bool>(x: &mut [f64]) {
-    map(x, ln::<FMA>)
+fn ln_body<V: Vector<f64>>(_: V::Level, x: &mut [f64]) {
+    map(x, ln::<V::Level>)
 }
 #[inline(always)]
-fn tanh_body<const L: usize, const FMA: bool>(x: &mut [f64]) {
-    map(x, tanh::<FMA>)
+fn sigmoid_body<V: Vector<f64>>(_: V::Level, x: &mut [f64]) {
+    map(x, sigmoid::<V::Level>)
 }
 #[inline(always)]
-fn sigmoid_body<const L: usize, const FMA: bool>(x: &mut [f64]) {
-    map(x, sigmoid::<FMA>)
-}
-#[inline(always)]
-fn softplus_body<const L: usize, const FMA: bool>(x: &mut [f64]) {
-    map(x, |x| softplus::<FMA>(x).0)
+fn softplus_body<V: Vector<f64>>(_: V::Level, x: &mut [f64]) {
+    map(x, |x| softplus::<V::Level>(x).0)
 }
 
 dispatch! {
@@ -231,10 +224,6 @@ dispatch! {
     fn ln_in_place(x: &mut [f64]) => ln_body
 }
 dispatch! {
-    /// x becomes tanh x, with a small relative error also near 0.
-    fn tanh_in_place(x: &mut [f64]) => tanh_body
-}
-dispatch! {
     /// x becomes 1 / (1 + e^-x), with a small relative error also for very negative x.
     fn sigmoid_in_place(x: &mut [f64]) => sigmoid_body
 }
@@ -244,10 +233,10 @@ dispatch! {
 }
 
 #[inline(always)]
-fn softplus_and_sigmoid_body<const L: usize, const FMA: bool>(x: &mut [f64], sigmoids: &mut [f64]) {
+fn softplus_and_sigmoid_body<V: Vector<f64>>(_: V::Level, x: &mut [f64], sigmoids: &mut [f64]) {
     let strip = |x: &mut [f64; STRIP], sigmoids: &mut [f64; STRIP]| {
         for i in 0..STRIP {
-            let (value, y) = softplus::<FMA>(x[i]);
+            let (value, y) = softplus::<V::Level>(x[i]);
             sigmoids[i] = if x[i] > 0.0 { 1.0 } else { y } / (1.0 + y);
             x[i] = value;
         }
@@ -263,114 +252,15 @@ fn softplus_and_sigmoid_body<const L: usize, const FMA: bool>(x: &mut [f64], sig
         s_rest.copy_from_slice(&s[..n]);
     }
 }
-#[inline(always)]
-fn silu_body<const L: usize, const FMA: bool>(x: &mut [f64], sigmoids: &mut [f64]) {
-    sigmoids.copy_from_slice(x);
-    map(sigmoids, sigmoid::<FMA>);
-    multiply(x, sigmoids, |s| s);
-}
-#[inline(always)]
-fn tanh_backward_body<const L: usize, const FMA: bool>(y: &[f64], d: &mut [f64]) {
-    multiply(d, y, |y| mul_add::<FMA>(-y, y, 1.0));
-}
-#[inline(always)]
-fn sigmoid_backward_body<const L: usize, const FMA: bool>(y: &[f64], d: &mut [f64]) {
-    multiply(d, y, |y| mul_add::<FMA>(-y, y, y));
-}
-#[inline(always)]
-fn softplus_backward_body<const L: usize, const FMA: bool>(y: &[f64], d: &mut [f64]) {
-    multiply(d, y, one_minus_exp_minus::<FMA>);
-}
-#[inline(always)]
-fn silu_backward_body<const L: usize, const FMA: bool>(y: &[f64], s: &[f64], d: &mut [f64]) {
-    for ((d, y), s) in d.iter_mut().zip(y).zip(s) {
-        *d *= mul_add::<FMA>(*y, 1.0 - s, *s);
-    }
-}
-#[inline(always)]
-fn tanh_second_body<const L: usize, const FMA: bool>(y: &[f64], d: &mut [f64]) {
-    multiply(d, y, |y| -2.0 * y * mul_add::<FMA>(-y, y, 1.0));
-}
-#[inline(always)]
-fn sigmoid_second_body<const L: usize, const FMA: bool>(y: &[f64], d: &mut [f64]) {
-    multiply(d, y, |y| mul_add::<FMA>(-y, y, y) * mul_add::<FMA>(-2.0, y, 1.0));
-}
-#[inline(always)]
-fn softplus_second_body<const L: usize, const FMA: bool>(y: &[f64], d: &mut [f64]) {
-    multiply(d, y, |y| exp::<FMA>(-y) * one_minus_exp_minus::<FMA>(y));
-}
-#[inline(always)]
-fn silu_second_body<const L: usize, const FMA: bool>(y: &[f64], s: &[f64], d: &mut [f64]) {
-    for ((d, y), s) in d.iter_mut().zip(y).zip(s) {
-        *d *= (1.0 - s) * mul_add::<FMA>(*y, mul_add::<FMA>(-2.0, *s, 1.0), 2.0 * s);
-    }
-}
-#[inline(always)]
-fn relu_body<const L: usize, const FMA: bool>(x: &mut [f64]) {
-    for x in x {
-        *x = at_least(*x, 0.0);
-    }
-}
-#[inline(always)]
-fn relu_backward_body<const L: usize, const FMA: bool>(y: &[f64], d: &mut [f64]) {
-    for (d, y) in d.iter_mut().zip(y) {
-        *d = if *y > 0.0 { *d } else { 0.0 };
-    }
-}
-
 dispatch! {
     /// x becomes softplus x, and `sigmoids` (as long as x) its derivative, the sigmoid of x: what a
     /// Bernoulli log-likelihood and its gradient need, with one exponential for both.
     fn softplus_and_sigmoid(x: &mut [f64], sigmoids: &mut [f64]) => softplus_and_sigmoid_body
 }
-dispatch! {
-    /// x becomes max(x, 0); NaN stays NaN.
-    fn relu_in_place(x: &mut [f64]) => relu_body
-}
-dispatch! {
-    /// x becomes x sigmoid(x), and `sigmoids` the sigmoid of x.
-    fn silu_in_place(x: &mut [f64], sigmoids: &mut [f64]) => silu_body
-}
-dispatch! {
-    /// d becomes d times the derivative of tanh where tanh is y.
-    fn tanh_backward(y: &[f64], d: &mut [f64]) => tanh_backward_body
-}
-dispatch! {
-    /// d becomes d times the derivative of the sigmoid where the sigmoid is y.
-    fn sigmoid_backward(y: &[f64], d: &mut [f64]) => sigmoid_backward_body
-}
-dispatch! {
-    /// d becomes d times the derivative of softplus where softplus is y: 1 - e^-y.
-    fn softplus_backward(y: &[f64], d: &mut [f64]) => softplus_backward_body
-}
-dispatch! {
-    /// d becomes d times the derivative of max(x, 0), zero at 0, where max(x, 0) is y.
-    fn relu_backward(y: &[f64], d: &mut [f64]) => relu_backward_body
-}
-dispatch! {
-    /// d becomes d times the derivative of x sigmoid(x) where that is y and the sigmoid is s.
-    fn silu_backward(y: &[f64], s: &[f64], d: &mut [f64]) => silu_backward_body
-}
-dispatch! {
-    /// d becomes d times the second derivative of tanh where tanh is y.
-    fn tanh_second(y: &[f64], d: &mut [f64]) => tanh_second_body
-}
-dispatch! {
-    /// d becomes d times the second derivative of the sigmoid where the sigmoid is y.
-    fn sigmoid_second(y: &[f64], d: &mut [f64]) => sigmoid_second_body
-}
-dispatch! {
-    /// d becomes d times the second derivative of softplus where softplus is y: e^-y (1 - e^-y).
-    fn softplus_second(y: &[f64], d: &mut [f64]) => softplus_second_body
-}
-dispatch! {
-    /// d becomes d times the second derivative of x sigmoid(x) where that is y and the sigmoid is s.
-    fn silu_second(y: &[f64], s: &[f64], d: &mut [f64]) => silu_second_body
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::engine::Activation;
     use crate::engine::simd::{Level, testing::at_every_level};
 
     /// The largest relative error of `f` against `reference` over `points`.
@@ -405,7 +295,11 @@ mod tests {
     fn one_minus_exp_minus_of(x: &mut [f64]) {
         let y = x.to_vec();
         x.fill(1.0);
-        softplus_backward(&y, x);
+        Activation::Softplus.backward(&y, &[], x);
+    }
+
+    fn tanh_in_place(x: &mut [f64]) {
+        Activation::Tanh.apply(x);
     }
 
     type Case = (&'static str, fn(&mut [f64]), fn(f64) -> f64, f64, f64, f64);

@@ -5,9 +5,8 @@
 //! A tile holds up to [`TILE_ROWS`] rows of an array. It is stored column by column (a column is
 //! a feature, a hidden unit or an output), each column padded to a multiple of [`LANES`] rows.
 //! Everything that a model does to a row then happens to all rows of a tile at once, on
-//! contiguous numbers, and the activations of a tile stay in the processor's cache. A model whose
-//! weights do not fit there either asks for taller tiles
-//! ([`Model::tile_rows`](crate::model::Model::tile_rows)); likelihoods never see them.
+//! contiguous numbers, and the activations of a tile stay in the processor's cache. How many rows a tile has
+//! is the model's choice ([`Model::tile_rows`](crate::model::Model::tile_rows)).
 
 // Kernels index arrays of fixed length side by side; zipped iterators would hide the lanes.
 #![allow(clippy::needless_range_loop)]
@@ -15,17 +14,20 @@
 #[macro_use]
 pub(crate) mod simd;
 
+mod activation;
+mod dense;
 pub(crate) mod elementary;
-pub(crate) mod tile_product;
-pub(crate) mod wide_product;
+pub(crate) mod network;
 
 use std::ops::{Deref, DerefMut};
 use std::sync::OnceLock;
 
 use ndarray::{ArrayView2, ShapeBuilder};
 
-/// The most rows that a tile holds, unless a model asks for more.
-pub const TILE_ROWS: usize = 64;
+pub use activation::Activation;
+
+/// The most rows that a tile holds.
+pub const TILE_ROWS: usize = 256;
 
 /// Columns of a tile are padded to a multiple of this many rows.
 pub const LANES: usize = 8;
@@ -76,13 +78,6 @@ impl<'a> Tile<'a> {
     pub fn column(&self, j: usize) -> &'a [f64] {
         let start = j * self.stride();
         &self.values[start..start + self.rows]
-    }
-
-    /// The parts of up to [`TILE_ROWS`] rows that the tile consists of: the first row of each, and how
-    /// many it has.
-    pub(crate) fn parts(&self) -> impl Iterator<Item = (usize, usize)> + use<> {
-        let rows = self.rows;
-        (0..rows).step_by(TILE_ROWS).map(move |first| (first, TILE_ROWS.min(rows - first)))
     }
 
     /// The tile as an array `[rows x columns]`.
@@ -145,21 +140,6 @@ impl<'a> TileMut<'a> {
         &mut self.values[start..start + rows]
     }
 
-    /// Copies as many rows of `from` as this tile has, the first of them row `first`.
-    pub(crate) fn take_part(&mut self, first: usize, from: Tile) {
-        let rows = self.rows;
-        for j in 0..from.columns() {
-            self.column(j).copy_from_slice(&from.column(j)[first..first + rows]);
-        }
-    }
-
-    /// Writes the rows of `part` over those from row `first` on.
-    pub(crate) fn put_part(&mut self, first: usize, part: Tile) {
-        for j in 0..part.columns() {
-            self.column(j)[first..first + part.rows()].copy_from_slice(part.column(j));
-        }
-    }
-
     /// Writes zeros into the padding of every column.
     pub fn clear_padding(&mut self) {
         let (rows, stride) = (self.rows, self.stride());
@@ -174,17 +154,17 @@ impl<'a> TileMut<'a> {
 /// A vector load that crosses cache lines takes twice as long; the products of a layer run up to
 /// 40 % faster on aligned tiles.
 #[derive(Debug, Default)]
-pub struct TileStorage {
-    values: Vec<f64>,
+pub struct TileStorage<F = f64> {
+    values: Vec<F>,
     start: usize,
 }
 
-impl TileStorage {
+impl<F: Copy + Default> TileStorage<F> {
     /// `len` zeros.
     pub fn zeros(len: usize) -> Self {
-        let values = vec![0.0; len + LANES - 1];
-        let start = values.as_ptr().align_offset(LANES * size_of::<f64>()).min(LANES - 1);
-        let mut values = values;
+        let lanes = 64 / size_of::<F>();
+        let mut values = vec![F::default(); len + lanes - 1];
+        let start = values.as_ptr().align_offset(64).min(lanes - 1);
         values.truncate(start + len);
         Self { values, start }
     }
@@ -195,20 +175,20 @@ impl TileStorage {
     }
 }
 
-impl Deref for TileStorage {
-    type Target = [f64];
-    fn deref(&self) -> &[f64] {
+impl<F> Deref for TileStorage<F> {
+    type Target = [F];
+    fn deref(&self) -> &[F] {
         &self.values[self.start..]
     }
 }
 
-impl DerefMut for TileStorage {
-    fn deref_mut(&mut self) -> &mut [f64] {
+impl<F> DerefMut for TileStorage<F> {
+    fn deref_mut(&mut self) -> &mut [F] {
         &mut self.values[self.start..]
     }
 }
 
-impl Clone for TileStorage {
+impl<F: Copy + Default> Clone for TileStorage<F> {
     fn clone(&self) -> Self {
         let mut copy = Self::zeros(self.len()); // the copy lies elsewhere, and is aligned anew
         copy.copy_from_slice(self);
@@ -237,9 +217,9 @@ impl Tiles {
     /// As [`new`](Self::new), with up to `tile_rows` rows in a tile.
     ///
     /// # Panics
-    /// If `tile_rows` is no multiple of [`TILE_ROWS`], or 0.
+    /// If `tile_rows` is no multiple of [`LANES`] from [`LANES`] to [`TILE_ROWS`].
     pub fn with_rows(array: ArrayView2<f64>, tile_rows: usize) -> Self {
-        assert!(tile_rows > 0 && tile_rows.is_multiple_of(TILE_ROWS));
+        assert!((LANES..=TILE_ROWS).contains(&tile_rows) && tile_rows.is_multiple_of(LANES));
         let (rows, columns) = array.dim();
         let mut values = TileStorage::zeros(padded(rows) * columns);
         let mut rest = &mut values[..];
@@ -327,29 +307,9 @@ mod tests {
     use ndarray::Array2;
 
     #[test]
-    fn tall_tiles_come_apart_and_together() {
-        let array = Array2::from_shape_fn((300, 3), |(i, j)| (3 * i + j) as f64 + 1.0);
-        let (tall, small) = (Tiles::with_rows(array.view(), 256), Tiles::new(array.view()));
-        assert_eq!(tall.iter().map(|t| t.rows()).collect::<Vec<_>>(), [256, 44]);
-        let mut small = small.iter();
-        for tall in tall.iter() {
-            let (mut part, mut copy) = ([f64::NAN; 3 * 64], vec![0.0; tall.values().len()]);
-            let mut copy = TileMut::new(&mut copy, tall.rows());
-            for (first, rows) in tall.parts() {
-                let mut part = TileMut::new(&mut part[..3 * padded(rows)], rows);
-                part.take_part(first, tall);
-                assert_eq!(part.as_tile().view(), small.next().unwrap().view());
-                copy.put_part(first, part.as_tile());
-            }
-            assert_eq!(copy.as_tile().values(), tall.values());
-        }
-        assert!(small.next().is_none());
-    }
-
-    #[test]
     fn storage_is_aligned_also_when_cloned() {
         for len in [0, 1, 64, 1000] {
-            let mut storage = TileStorage::zeros(len);
+            let mut storage = TileStorage::<f64>::zeros(len);
             storage.iter_mut().enumerate().for_each(|(i, v)| *v = i as f64);
             let copies: Vec<_> = (0..9).map(|_| storage.clone()).collect();
             for copy in &copies {

@@ -1,27 +1,58 @@
 //! One source, several instruction sets, chosen when the program runs.
 //!
-//! A kernel is an `#[inline(always)]` function generic over `L`, the number of f64 lanes of a
-//! vector register, and `FMA`, whether fused multiply-add is one instruction. [`dispatch!`]
-//! compiles it for AVX-512, for AVX2 with FMA and for the target's baseline, and calls the widest
-//! that the processor has. Vectorisation is left to the compiler: kernels keep `[f64; L]` arrays.
+//! A kernel is an `#[inline(always)]` function generic over a [`Vector`] of f64 or f32. [`dispatch!`] compiles it
+//! for AVX-512, for AVX2 with FMA and for the target's baseline, and calls the widest that the processor has.
+//! Sums and products are written with vectors, which stay in registers; loops over slices are left to the
+//! compiler, which vectorises them for the same instruction set.
 
+// All unsafe code of the crate is here: calls of functions that need an instruction set, by those who hold
+// the proof that the processor has it, and loads and stores of slices whose length was checked.
 #![allow(unsafe_code)]
 
 use std::sync::OnceLock;
 
-/// An instruction set that kernels are compiled for.
-#[cfg_attr(not(any(test, target_arch = "x86_64")), allow(dead_code))]
+use faer::traits::RealField;
+
+/// The proof that the processor has AVX-512 (F, DQ, VL), AVX2 and FMA.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Level {
-    /// x86-64 with AVX-512 (F, DQ, VL): 8 lanes.
-    Avx512,
-    /// x86-64 with AVX2 and FMA: 4 lanes.
-    Avx2,
-    /// Whatever the crate was compiled for: 2 lanes.
-    Portable,
+pub(crate) struct Avx512(());
+
+/// The proof that the processor has AVX2 and FMA.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Avx2(());
+
+/// What every processor has that the crate was compiled for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Portable;
+
+/// A proof that the processor has an instruction set.
+pub(crate) trait Simd: Copy {
+    /// Whether a multiply-add is one instruction, with one rounding.
+    const FMA: bool;
 }
 
-#[cfg_attr(not(any(test, target_arch = "x86_64")), allow(dead_code))]
+impl Simd for Avx512 {
+    const FMA: bool = true;
+}
+impl Simd for Avx2 {
+    const FMA: bool = true;
+}
+impl Simd for Portable {
+    const FMA: bool = cfg!(any(target_arch = "aarch64", target_feature = "fma"));
+}
+
+/// An instruction set that kernels are compiled for.
+#[cfg_attr(not(target_arch = "x86_64"), allow(dead_code))]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Level {
+    /// Vectors of 64 bytes.
+    Avx512(Avx512),
+    /// Vectors of 32 bytes.
+    Avx2(Avx2),
+    /// Vectors of 16 bytes.
+    Portable(Portable),
+}
+
 impl Level {
     /// The levels that this processor can run, widest first.
     pub(crate) fn available() -> impl Iterator<Item = Self> {
@@ -34,7 +65,11 @@ impl Level {
         );
         #[cfg(not(target_arch = "x86_64"))]
         let (avx512, avx2) = (false, false);
-        let has = [(Self::Avx512, avx512 && avx2), (Self::Avx2, avx2), (Self::Portable, true)];
+        let has = [
+            (Self::Avx512(Avx512(())), avx512 && avx2),
+            (Self::Avx2(Avx2(())), avx2),
+            (Self::Portable(Portable), true),
+        ];
         has.into_iter().filter(|(_, has)| *has).map(|(level, _)| level)
     }
 
@@ -69,130 +104,332 @@ pub(crate) mod testing {
     }
 }
 
-/// a b + c, fused where that is one instruction; `f64::mul_add` elsewhere calls a slow function.
-#[inline(always)]
-pub(crate) fn mul_add<const FMA: bool>(a: f64, b: f64, c: f64) -> f64 {
-    if FMA { a.mul_add(b, c) } else { a * b + c }
-}
+/// A register full of numbers. Who has one has the proof that the processor has such registers.
+pub(crate) trait Vector<F: Real>: Copy {
+    /// The proof.
+    type Level: Simd;
+    /// As many numbers in memory.
+    type Chunk: AsRef<[F]>;
+    /// How many numbers.
+    const LANES: usize;
+    /// How many registers a kernel can use.
+    const REGISTERS: usize;
 
-/// c + a b, lane by lane.
-#[inline(always)]
-pub(crate) fn accumulate<const L: usize, const FMA: bool>(
-    c: &mut [f64; L],
-    a: &[f64; L],
-    b: &[f64; L],
-) {
-    for l in 0..L {
-        c[l] = mul_add::<FMA>(a[l], b[l], c[l]);
-    }
-}
-
-/// How many vectors [`sums`] reduces at a time.
-pub(crate) const GROUP: usize = 8;
-
-/// The sums over the lanes of each of `GROUP` vectors, one function per level.
-pub(crate) mod sums {
-    use super::GROUP;
-
-    /// Halves are added to halves until one number is left. `black_box` takes the vectors through
-    /// memory, where a half is an ordinary load; left in registers, the compiler takes them apart
-    /// lane by lane, at three times the cost.
+    /// `x` in every lane.
+    fn splat(level: Self::Level, x: F) -> Self;
+    /// The numbers of `chunk`.
+    fn load(level: Self::Level, chunk: &Self::Chunk) -> Self;
+    /// Writes the numbers into `chunk`.
+    fn store(self, chunk: &mut Self::Chunk);
+    /// The sum of the numbers.
     #[inline(always)]
-    pub(crate) fn portable<const L: usize>(mut v: [[f64; L]; GROUP]) -> [f64; GROUP] {
-        let mut half = L / 2;
+    fn sum(self) -> F {
+        let mut lanes = [F::default(); 16];
+        self.store(&mut Self::chunks_mut(&mut lanes)[0]);
+        // Halves are added to halves.
+        let mut half = Self::LANES / 2;
         while half > 0 {
-            std::hint::black_box(&mut v);
-            for v in &mut v {
-                for i in 0..half {
-                    v[i] += v[i + half];
-                }
+            for l in 0..half {
+                let other = lanes[l + half];
+                lanes[l] += other;
             }
             half /= 2;
         }
-        v.map(|v| v[0])
+        lanes[0]
     }
+    /// A slice in chunks; what is left is left out.
+    fn chunks(values: &[F]) -> &[Self::Chunk];
+    /// As [`chunks`](Self::chunks), to write.
+    fn chunks_mut(values: &mut [F]) -> &mut [Self::Chunk];
+    /// self + other.
+    fn add(self, other: Self) -> Self;
+    /// self - other.
+    fn sub(self, other: Self) -> Self;
+    /// self other.
+    fn mul(self, other: Self) -> Self;
+    /// self a + b.
+    fn mul_add(self, a: Self, b: Self) -> Self;
+}
 
-    /// Each round adds the lanes of two vectors pairwise and packs them into one. Written in
-    /// intrinsics, because the compiler does not find these shuffles.
+/// The numbers that kernels compute with: f64 and f32.
+pub(crate) trait Real: RealField + Copy + Default {
+    /// Numbers in 64 bytes, the widest register and a cache line.
+    const LANES: usize = 64 / size_of::<Self>();
+    /// Whether this is f64.
+    const IS_F64: bool = size_of::<Self>() == size_of::<f64>();
+    /// 1.
+    const ONE: Self;
+
+    /// A register of 64 bytes.
     #[cfg(target_arch = "x86_64")]
-    #[target_feature(enable = "avx512f,avx512dq")]
-    #[inline]
-    pub(crate) fn avx512(v: [[f64; 8]; GROUP]) -> [f64; GROUP] {
-        use std::arch::x86_64::*;
-        #[repr(align(64))]
-        struct Aligned([[f64; 8]; GROUP]);
-        // Through memory, so that no lane is computed apart from its vector.
-        let v = std::hint::black_box(Aligned(v));
-        // SAFETY: eight numbers are read from an array of eight.
-        let v = v.0.each_ref().map(|v| unsafe { _mm512_loadu_pd(v.as_ptr()) });
-        let by_lane = |a, b| _mm512_add_pd(_mm512_unpacklo_pd(a, b), _mm512_unpackhi_pd(a, b));
-        let by_pair = |a, b| {
-            let (even, odd) = (_mm512_shuffle_f64x2(a, b, 0x88), _mm512_shuffle_f64x2(a, b, 0xdd));
-            _mm512_add_pd(even, odd)
-        };
-        let first = by_pair(by_lane(v[0], v[1]), by_lane(v[2], v[3])); // of 0 1 0 1 2 3 2 3
-        let second = by_pair(by_lane(v[4], v[5]), by_lane(v[6], v[7])); // of 4 5 4 5 6 7 6 7
-        let sum = by_pair(first, second);
-        let mut out = [0.0; GROUP];
-        // SAFETY: eight numbers are written to an array of eight.
-        unsafe { _mm512_storeu_pd(out.as_mut_ptr(), sum) };
-        out
+    type V512: Vector<Self, Level = Avx512>;
+    /// A register of 32 bytes.
+    #[cfg(target_arch = "x86_64")]
+    type V256: Vector<Self, Level = Avx2>;
+    /// 16 bytes.
+    type V128: Vector<Self, Level = Portable>;
+
+    /// The nearest number of this type.
+    fn of(x: f64) -> Self;
+    /// The same number.
+    fn wide(self) -> f64;
+    /// a b + c, fused where that is one instruction; elsewhere the standard library calls a slow function.
+    fn multiply_add<S: Simd>(a: Self, b: Self, c: Self) -> Self;
+
+    /// Copies columns of `stride` numbers to columns of [`stride_of`](Self::stride_of).
+    fn copy_in(from: &[f64], stride: usize, to: &mut [Self]);
+    /// Copies as [`copy_in`](Self::copy_in) does, for [`kept`](Self::kept), unless this is f64.
+    fn keep(from: &[f64], stride: usize, to: &mut [Self]) {
+        if !Self::IS_F64 {
+            Self::copy_in(from, stride, to);
+        }
+    }
+    /// What [`keep`](Self::keep) kept of `from`, or `from` itself.
+    fn kept<'a>(from: &'a [f64], kept: &'a [Self]) -> &'a [Self];
+    /// `to`, if results can be written there, else nothing.
+    fn direct(to: &mut [f64]) -> &mut [Self];
+    /// Copies columns of [`stride_of`](Self::stride_of) numbers to columns of `stride`.
+    fn copy_out(from: &[Self], stride: usize, to: &mut [f64]);
+
+    /// The distance of two columns that have a distance of `stride` in f64.
+    fn stride_of(stride: usize) -> usize {
+        stride.next_multiple_of(Self::LANES)
     }
 }
 
-/// Defines a function that runs `$body::<L, FMA>` at [`Level::current`]. With `with sums`, the body
-/// gets the level's function of [`sums`] as its last argument.
-macro_rules! dispatch {
-    ($(#[$attribute:meta])* fn $name:ident($($arg:ident: $type:ty),* $(,)?) => $body:ident $(with $sums:ident)?) => {
-        $(#[$attribute])*
-        #[allow(unsafe_code)]
-        pub(crate) fn $name($($arg: $type),*) {
-            #[cfg(target_arch = "x86_64")]
-            {
-                #[target_feature(enable = "avx512f,avx512dq,avx512vl,avx2,fma")]
-                fn avx512($($arg: $type),*) {
-                    $body::<8, true>($($arg,)* $(|v| $sums::avx512(v))?)
-                }
-                #[target_feature(enable = "avx2,fma")]
-                fn avx2($($arg: $type),*) {
-                    $body::<4, true>($($arg,)* $($sums::portable)?)
-                }
-                match $crate::engine::simd::Level::current() {
-                    // SAFETY: `Level` is only ever one that the processor was found to have.
-                    $crate::engine::simd::Level::Avx512 => return unsafe { avx512($($arg),*) },
-                    // SAFETY: as above.
-                    $crate::engine::simd::Level::Avx2 => return unsafe { avx2($($arg),*) },
-                    $crate::engine::simd::Level::Portable => {}
-                }
+impl Real for f64 {
+    const ONE: f64 = 1.0;
+
+    #[cfg(target_arch = "x86_64")]
+    type V512 = std::arch::x86_64::__m512d;
+    #[cfg(target_arch = "x86_64")]
+    type V256 = std::arch::x86_64::__m256d;
+    type V128 = [f64; 2];
+
+    #[inline(always)]
+    fn of(x: f64) -> f64 {
+        x
+    }
+    #[inline(always)]
+    fn wide(self) -> f64 {
+        self
+    }
+    #[inline(always)]
+    fn multiply_add<S: Simd>(a: f64, b: f64, c: f64) -> f64 {
+        if S::FMA { f64::mul_add(a, b, c) } else { a * b + c }
+    }
+    fn copy_in(from: &[f64], _: usize, to: &mut [f64]) {
+        to[..from.len()].copy_from_slice(from);
+    }
+    fn kept<'a>(from: &'a [f64], _: &'a [f64]) -> &'a [f64] {
+        from
+    }
+    fn direct(to: &mut [f64]) -> &mut [f64] {
+        to
+    }
+    fn copy_out(from: &[f64], _: usize, to: &mut [f64]) {
+        to.copy_from_slice(from);
+    }
+}
+
+impl Real for f32 {
+    const ONE: f32 = 1.0;
+
+    #[cfg(target_arch = "x86_64")]
+    type V512 = std::arch::x86_64::__m512;
+    #[cfg(target_arch = "x86_64")]
+    type V256 = std::arch::x86_64::__m256;
+    type V128 = [f32; 4];
+
+    #[inline(always)]
+    fn of(x: f64) -> f32 {
+        x as f32
+    }
+    #[inline(always)]
+    fn wide(self) -> f64 {
+        f64::from(self)
+    }
+    #[inline(always)]
+    fn multiply_add<S: Simd>(a: f32, b: f32, c: f32) -> f32 {
+        if S::FMA { f32::mul_add(a, b, c) } else { a * b + c }
+    }
+    fn copy_in(from: &[f64], stride: usize, to: &mut [f32]) {
+        for (to, from) in to.chunks_mut(Self::stride_of(stride)).zip(from.chunks(stride)) {
+            to.iter_mut().zip(from).for_each(|(to, from)| *to = *from as f32);
+            to[from.len()..].fill(0.0);
+        }
+    }
+    fn kept<'a>(_: &'a [f64], kept: &'a [f32]) -> &'a [f32] {
+        kept
+    }
+    fn direct(_: &mut [f64]) -> &mut [f32] {
+        &mut []
+    }
+    fn copy_out(from: &[f32], stride: usize, to: &mut [f64]) {
+        let from = from.chunks_exact(Self::stride_of(stride));
+        for (to, from) in to.chunks_exact_mut(stride).zip(from) {
+            to.iter_mut().zip(from).for_each(|(to, from)| *to = f64::from(*from));
+        }
+    }
+}
+
+/// A register of the processor as a [`Vector`].
+#[cfg(target_arch = "x86_64")]
+macro_rules! register {
+    ($vector:ident of $lanes:literal $real:ident, $level:ident, $registers:literal:
+     $splat:ident, $load:ident, $store:ident, $add:ident, $sub:ident, $mul:ident, $mul_add:ident) => {
+        impl Vector<$real> for std::arch::x86_64::$vector {
+            type Level = $level;
+            type Chunk = [$real; $lanes];
+            const LANES: usize = $lanes;
+            const REGISTERS: usize = $registers;
+
+            #[inline(always)]
+            fn splat(_: $level, x: $real) -> Self {
+                // SAFETY: the level is the proof that the processor has the instruction.
+                unsafe { std::arch::x86_64::$splat(x) }
             }
-            const FMA: bool = cfg!(any(target_arch = "aarch64", target_feature = "fma"));
-            $body::<2, FMA>($($arg,)* $($sums::portable)?)
+            #[inline(always)]
+            fn load(_: $level, chunk: &[$real; $lanes]) -> Self {
+                // SAFETY: as above, and as many numbers as are read.
+                unsafe { std::arch::x86_64::$load(chunk.as_ptr()) }
+            }
+            #[inline(always)]
+            fn store(self, chunk: &mut [$real; $lanes]) {
+                // SAFETY: `self` is the proof, and there is room for as many numbers as are written.
+                unsafe { std::arch::x86_64::$store(chunk.as_mut_ptr(), self) }
+            }
+            #[inline(always)]
+            fn chunks(values: &[$real]) -> &[[$real; $lanes]] {
+                values.as_chunks().0
+            }
+            #[inline(always)]
+            fn chunks_mut(values: &mut [$real]) -> &mut [[$real; $lanes]] {
+                values.as_chunks_mut().0
+            }
+            #[inline(always)]
+            fn add(self, other: Self) -> Self {
+                // SAFETY: `self` is the proof that the processor has the instruction.
+                unsafe { std::arch::x86_64::$add(self, other) }
+            }
+            #[inline(always)]
+            fn sub(self, other: Self) -> Self {
+                // SAFETY: as above.
+                unsafe { std::arch::x86_64::$sub(self, other) }
+            }
+            #[inline(always)]
+            fn mul(self, other: Self) -> Self {
+                // SAFETY: as above.
+                unsafe { std::arch::x86_64::$mul(self, other) }
+            }
+            #[inline(always)]
+            fn mul_add(self, a: Self, b: Self) -> Self {
+                // SAFETY: as above.
+                unsafe { std::arch::x86_64::$mul_add(self, a, b) }
+            }
         }
     };
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
+#[cfg(target_arch = "x86_64")]
+register! { __m512d of 8 f64, Avx512, 32:
+_mm512_set1_pd, _mm512_loadu_pd, _mm512_storeu_pd, _mm512_add_pd, _mm512_sub_pd, _mm512_mul_pd, _mm512_fmadd_pd }
+#[cfg(target_arch = "x86_64")]
+register! { __m512 of 16 f32, Avx512, 32:
+_mm512_set1_ps, _mm512_loadu_ps, _mm512_storeu_ps, _mm512_add_ps, _mm512_sub_ps, _mm512_mul_ps, _mm512_fmadd_ps }
+#[cfg(target_arch = "x86_64")]
+register! { __m256d of 4 f64, Avx2, 16:
+_mm256_set1_pd, _mm256_loadu_pd, _mm256_storeu_pd, _mm256_add_pd, _mm256_sub_pd, _mm256_mul_pd, _mm256_fmadd_pd }
+#[cfg(target_arch = "x86_64")]
+register! { __m256 of 8 f32, Avx2, 16:
+_mm256_set1_ps, _mm256_loadu_ps, _mm256_storeu_ps, _mm256_add_ps, _mm256_sub_ps, _mm256_mul_ps, _mm256_fmadd_ps }
 
-    fn sums_body<const L: usize, const FMA: bool>(
-        out: &mut [f64; GROUP],
-        sums: impl Fn([[f64; L]; GROUP]) -> [f64; GROUP],
-    ) {
-        let lane = |j: usize, i: usize| (100 * j + i * i) as f64;
-        *out = sums(std::array::from_fn(|j| std::array::from_fn(|i| lane(j, i))));
-        for (j, out) in out.iter_mut().enumerate() {
-            *out -= (0..L).map(|i| lane(j, i)).sum::<f64>();
+/// 16 bytes of numbers, one by one; the compiler finds the registers that the target has.
+impl<F: Real, const L: usize> Vector<F> for [F; L] {
+    type Level = Portable;
+    type Chunk = [F; L];
+    const LANES: usize = L;
+    const REGISTERS: usize = 16;
+
+    #[inline(always)]
+    fn splat(_: Portable, x: F) -> Self {
+        [x; L]
+    }
+    #[inline(always)]
+    fn load(_: Portable, chunk: &[F; L]) -> Self {
+        *chunk
+    }
+    #[inline(always)]
+    fn store(self, chunk: &mut [F; L]) {
+        *chunk = self;
+    }
+    #[inline(always)]
+    fn chunks(values: &[F]) -> &[[F; L]] {
+        values.as_chunks().0
+    }
+    #[inline(always)]
+    fn chunks_mut(values: &mut [F]) -> &mut [[F; L]] {
+        values.as_chunks_mut().0
+    }
+    #[inline(always)]
+    fn add(self, other: Self) -> Self {
+        std::array::from_fn(|l| self[l] + other[l])
+    }
+    #[inline(always)]
+    fn sub(self, other: Self) -> Self {
+        std::array::from_fn(|l| self[l] - other[l])
+    }
+    #[inline(always)]
+    fn mul(self, other: Self) -> Self {
+        std::array::from_fn(|l| self[l] * other[l])
+    }
+    #[inline(always)]
+    fn mul_add(self, a: Self, b: Self) -> Self {
+        std::array::from_fn(|l| F::multiply_add::<Portable>(self[l], a[l], b[l]))
+    }
+}
+
+/// The type parameter of a function, or f64 where it has none.
+macro_rules! real {
+    () => {
+        f64
+    };
+    ($generic:ident) => {
+        $generic
+    };
+}
+
+/// Defines a function that runs `$body` at [`Level::current`]: `$body::<V>(level, ..)`, V the registers of f64, or
+/// `$body::<F, V>(level, ..)`, V the registers of F, where the function is generic over F.
+macro_rules! dispatch {
+    ($(#[$attribute:meta])* fn $name:ident$(<$generic:ident>)?($($arg:ident: $type:ty),* $(,)?) $(-> $out:ty)? => $body:ident) => {
+        $(#[$attribute])*
+        #[allow(unsafe_code)]
+        pub(crate) fn $name$(<$generic: $crate::engine::simd::Real>)?($($arg: $type),*) $(-> $out)? {
+            use $crate::engine::simd::{Level, Real};
+            #[cfg(target_arch = "x86_64")]
+            {
+                #[target_feature(enable = "avx512f,avx512dq,avx512vl,avx2,fma")]
+                fn avx512$(<$generic: Real>)?(level: $crate::engine::simd::Avx512, $($arg: $type),*) $(-> $out)? {
+                    $body::<$($generic,)? <real!($($generic)?) as Real>::V512>(level, $($arg),*)
+                }
+                #[target_feature(enable = "avx2,fma")]
+                fn avx2$(<$generic: Real>)?(level: $crate::engine::simd::Avx2, $($arg: $type),*) $(-> $out)? {
+                    $body::<$($generic,)? <real!($($generic)?) as Real>::V256>(level, $($arg),*)
+                }
+                match Level::current() {
+                    // SAFETY: a level is the proof that the processor has it.
+                    Level::Avx512(level) => unsafe { avx512(level, $($arg),*) },
+                    // SAFETY: as above.
+                    Level::Avx2(level) => unsafe { avx2(level, $($arg),*) },
+                    Level::Portable(level) => $body::<$($generic,)? <real!($($generic)?) as Real>::V128>(level, $($arg),*),
+                }
+            }
+            #[cfg(not(target_arch = "x86_64"))]
+            {
+                let _ = Level::current();
+                $body::<$($generic,)? <real!($($generic)?) as Real>::V128>($crate::engine::simd::Portable, $($arg),*)
+            }
         }
-    }
-    dispatch! { fn sums_error(out: &mut [f64; GROUP]) => sums_body with sums }
-
-    #[test]
-    fn sums_add_each_vector() {
-        testing::at_every_level(|level| {
-            let mut out = [1.0; GROUP];
-            sums_error(&mut out);
-            assert_eq!(out, [0.0; GROUP], "{level:?}");
-        });
-    }
+    };
 }

@@ -63,8 +63,8 @@ impl<T: MinibatchTarget> GradSource<T> for ControlVariates {
             let what = "log density at `mode`";
             return Err(Error::argument(what, density.total(), "finite, as its gradient"));
         }
-        let center = Center { at: self.mode.clone(), grad, batch: vec![0.0; target.dim()] };
-        MinibatchStream::new(target, self.size, Some(center))
+        let centre = Centre { at: self.mode.clone(), grad, batch: vec![0.0; target.dim()] };
+        MinibatchStream::new(target, self.size, Some(centre))
     }
 }
 
@@ -72,7 +72,7 @@ impl<T: MinibatchTarget> GradSource<T> for ControlVariates {
 #[derive(Debug)]
 pub struct MinibatchStream {
     state: MinibatchState,
-    center: Option<Center>,
+    centre: Option<Centre>,
     new: Vec<f64>,
     estimate: LogDensity,
 }
@@ -80,7 +80,7 @@ pub struct MinibatchStream {
 /// The mode m of control variates, the full gradient at m, and scratch memory for the gradient of a
 /// batch at m.
 #[derive(Debug)]
-struct Center {
+struct Centre {
     at: Vec<f64>,
     grad: Vec<f64>,
     batch: Vec<f64>,
@@ -97,13 +97,13 @@ impl MinibatchStream {
     fn new<T: MinibatchTarget>(
         target: &T,
         size: usize,
-        center: Option<Center>,
+        centre: Option<Centre>,
     ) -> Result<Self, Error> {
         let zeros = vec![0.0; target.dim()];
         let epoch = Epoch::new(target.n_obs(), size)?;
         let state = MinibatchState { epoch, grad: Cached::new(zeros.clone()) };
         let estimate = LogDensity::new(f64::NAN, f64::NAN);
-        Ok(Self { state, center, new: zeros, estimate })
+        Ok(Self { state, centre, new: zeros, estimate })
     }
 }
 
@@ -132,9 +132,9 @@ impl<T: MinibatchTarget> GradStream<T> for MinibatchStream {
             return KNOWN;
         }
         let rows = self.state.epoch.next_batch(rng);
-        let (density, evals) = match &mut self.center {
+        let (density, evals) = match &mut self.centre {
             None => (target.minibatch_grad_at(1.0, rows, point.q(), &mut self.new, ws), 1),
-            Some(Center { at, grad, batch }) => {
+            Some(Centre { at, grad, batch }) => {
                 let both = [&mut self.new[..], &mut batch[..]];
                 let [here, _] = target.minibatch_grad_pair_at(1.0, rows, [point.q(), at], both, ws);
                 for ((new, batch), grad) in self.new.iter_mut().zip(batch).zip(grad) {

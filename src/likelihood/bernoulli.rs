@@ -7,7 +7,8 @@ use crate::Error;
 use crate::curvature::Curvature;
 use crate::data::Response;
 use crate::engine::elementary::{sigmoid_in_place, softplus_and_sigmoid, softplus_in_place};
-use crate::engine::{TILE_ROWS, Tile, TileMut};
+use crate::engine::simd::Vector;
+use crate::engine::{Tile, TileMut};
 use crate::rng::ChainRng;
 
 /// P(second class) = sigmoid(f(x)). The response has exactly two classes, the model one output.
@@ -51,17 +52,16 @@ impl Likelihood for Bernoulli {
         mut d_out: TileMut,
         _d_phi: &mut [f64],
     ) -> f64 {
-        let mut softplus = [0.0; TILE_ROWS];
-        let softplus = &mut softplus[..out.stride()];
-        softplus.copy_from_slice(out.values());
-        softplus_and_sigmoid(softplus, d_out.values());
-        let mut ell = 0.0;
-        let d_out = d_out.column(0).iter_mut();
-        for (((d, softplus), z), y) in d_out.zip(softplus).zip(out.column(0)).zip(y.column(0)) {
-            ell += y * z - *softplus;
-            *d = y - *d;
-        }
-        ell
+        // A part of the rows at a time: a small array is cleared.
+        const ROWS: usize = 64;
+        let mut softplus = [0.0; ROWS];
+        let parts = out.values().chunks(ROWS).zip(d_out.values().chunks_mut(ROWS));
+        parts.zip(y.column(0).chunks(ROWS)).fold(0.0, |ell, ((z, d), y)| {
+            let softplus = &mut softplus[..z.len()];
+            softplus.copy_from_slice(z);
+            softplus_and_sigmoid(softplus, d);
+            ell + gradient(y, z, softplus, d)
+        })
     }
 
     fn mean(&self, _phi: &[f64], out: Tile, mut mean: TileMut) {
@@ -83,6 +83,36 @@ impl Likelihood for Bernoulli {
             *y = if p.is_nan() { f64::NAN } else { f64::from(u8::from(u < *p)) };
         }
     }
+}
+
+dispatch! {
+    /// Replaces the sigmoids of z in `d` by y - sigmoid z, and returns the sum of y z - softplus z.
+    fn gradient(y: &[f64], z: &[f64], softplus: &[f64], d: &mut [f64]) -> f64 => gradient_body
+}
+
+#[inline(always)]
+fn gradient_body<V: Vector<f64>>(
+    level: V::Level,
+    y: &[f64],
+    z: &[f64],
+    softplus: &[f64],
+    d: &mut [f64],
+) -> f64 {
+    let mut sums = [V::splat(level, 0.0); 2];
+    let whole = y.len() - y.len() % V::LANES;
+    let rows = V::chunks(y).iter().zip(V::chunks(z)).zip(V::chunks(softplus)).zip(V::chunks_mut(d));
+    for (((y, z), softplus), d) in rows {
+        let y = V::load(level, y);
+        y.sub(V::load(level, d)).store(d);
+        let ell = y.mul(V::load(level, z)).sub(V::load(level, softplus));
+        sums = [sums[1], sums[0].add(ell)];
+    }
+    let mut ell = sums[0].add(sums[1]).sum();
+    for (((y, z), softplus), d) in y.iter().zip(z).zip(softplus).zip(d).skip(whole) {
+        ell += y * z - softplus;
+        *d = y - *d;
+    }
+    ell
 }
 
 impl SecondOrderLikelihood for Bernoulli {

@@ -10,7 +10,8 @@ use crate::Error;
 use crate::curvature::Curvature;
 use crate::data::Response;
 use crate::engine::elementary::ln_in_place;
-use crate::engine::{TILE_ROWS, Tile, TileMut};
+use crate::engine::simd::Vector;
+use crate::engine::{LANES, TILE_ROWS, Tile, TileMut};
 use crate::rng::ChainRng;
 
 /// P(class k) = softmax(f(x))_k. The model has one output per class.
@@ -60,21 +61,15 @@ impl Likelihood for Categorical {
     ) -> f64 {
         let stride = out.stride();
         let (mut maximum, mut sum) = ([0.0; TILE_ROWS], [0.0; TILE_ROWS]);
+        let (maximum, sum) = (&mut maximum[..stride], &mut sum[..stride]);
         d_out.values().copy_from_slice(out.values());
-        softmax_parts(d_out.values(), &mut maximum[..stride], &mut sum[..stride]);
-        for column in d_out.values().chunks_exact_mut(stride) {
-            for (d, s) in column.iter_mut().zip(&sum) {
-                *d /= -s;
-            }
-        }
-        ln_in_place(&mut sum[..stride]);
-        let mut ell = 0.0;
-        for (i, y) in y.column(0).iter().enumerate() {
-            let at = *y as usize * stride + i;
-            ell += (out.values()[at] - maximum[i]) - sum[i];
-            d_out.values()[at] += 1.0;
-        }
-        ell
+        softmax_parts(d_out.values(), maximum, sum);
+        let mut log_sum = [0.0; TILE_ROWS];
+        let log_sum = &mut log_sum[..stride];
+        log_sum.copy_from_slice(sum);
+        ln_in_place(log_sum);
+        let of_class = gradient(out.values(), y.column(0), maximum, sum, d_out.values());
+        of_class - log_sum[..out.rows()].iter().sum::<f64>()
     }
 
     fn mean(&self, _phi: &[f64], out: Tile, mean: TileMut) {
@@ -103,6 +98,43 @@ impl Likelihood for Categorical {
             *y = if total.is_nan() { f64::NAN } else { class as f64 };
         }
     }
+}
+
+dispatch! {
+    /// Replaces e = exp(z - max z) in `d` by 1[k = y] - e / sum e, and returns the sum of z_y - max z. All
+    /// but `y` are padded.
+    fn gradient(z: &[f64], y: &[f64], maximum: &[f64], sum: &mut [f64], d: &mut [f64]) -> f64
+        => gradient_body
+}
+
+#[inline(always)]
+fn gradient_body<V: Vector<f64>>(
+    _: V::Level,
+    z: &[f64],
+    y: &[f64],
+    maximum: &[f64],
+    sum: &mut [f64],
+    d: &mut [f64],
+) -> f64 {
+    sum.iter_mut().for_each(|sum| *sum = 1.0 / *sum);
+    let (columns, mut ell) = (z.chunks_exact(sum.len()).zip(d.chunks_exact_mut(sum.len())), 0.0);
+    for (k, (z, d)) in columns.enumerate() {
+        let k = k as f64;
+        // In vectors: a comparison for every class instead of a row's jump to its own.
+        let mut of_class = [0.0; TILE_ROWS];
+        let rows = z.iter().zip(y).zip(maximum).zip(&*sum).zip(d).zip(&mut of_class);
+        for (((((z, y), m), inverse), d), of_class) in rows {
+            let is = *y == k;
+            *d = if is { 1.0 } else { 0.0 } - *d * inverse;
+            *of_class = if is { z - m } else { 0.0 };
+        }
+        let (lanes, mut sums) = (of_class.as_chunks::<LANES>().0, [0.0; LANES]);
+        for of_class in &lanes[..y.len().div_ceil(LANES)] {
+            sums.iter_mut().zip(of_class).for_each(|(sum, x)| *sum += x);
+        }
+        ell += sums.iter().sum::<f64>();
+    }
+    ell
 }
 
 /// Writes softmax of each row.

@@ -6,7 +6,8 @@ use super::{Likelihood, SecondOrderLikelihood, check_outputs, mismatch};
 use crate::Error;
 use crate::curvature::Curvature;
 use crate::data::Response;
-use crate::engine::{LANES, Tile, TileMut};
+use crate::engine::simd::Vector;
+use crate::engine::{Tile, TileMut};
 use crate::error::ordinary_sd;
 use crate::layout::Layout;
 use crate::rng::ChainRng;
@@ -112,26 +113,9 @@ impl Likelihood for Gaussian {
     ) -> f64 {
         let eta = self.log_variance(phi);
         let precision = (-eta).exp();
-        // Vectors of partial sums, so that the additions need not wait for each other.
-        let (mut sums, mut sse) = ([0.0; LANES], 0.0);
-        for j in 0..out.columns() {
-            let (f, f_rest) = out.column(j).as_chunks::<LANES>();
-            let (y, y_rest) = y.column(j).as_chunks::<LANES>();
-            let (d, d_rest) = d_out.column(j).as_chunks_mut::<LANES>();
-            for ((d, f), y) in d.iter_mut().zip(f).zip(y) {
-                for i in 0..LANES {
-                    let residual = y[i] - f[i];
-                    sums[i] += residual * residual;
-                    d[i] = precision * residual;
-                }
-            }
-            for ((d, f), y) in d_rest.iter_mut().zip(f_rest).zip(y_rest) {
-                let residual = y - f;
-                sse += residual * residual;
-                *d = precision * residual;
-            }
-        }
-        sse += sums.iter().sum::<f64>();
+        let sse: f64 = (0..out.columns())
+            .map(|j| scaled_residuals(y.column(j), out.column(j), precision, d_out.column(j)))
+            .sum();
         let n = (out.rows() * out.columns()) as f64;
         if let Some(d_eta) = d_phi.first_mut() {
             *d_eta += 0.5 * (precision * sse - n);
@@ -164,6 +148,38 @@ impl Likelihood for Gaussian {
             }
         }
     }
+}
+
+dispatch! {
+    /// Writes scale (y - f) into `d`, and returns the sum of (y - f)^2.
+    fn scaled_residuals(y: &[f64], f: &[f64], scale: f64, d: &mut [f64]) -> f64
+        => scaled_residuals_body
+}
+
+#[inline(always)]
+fn scaled_residuals_body<V: Vector<f64>>(
+    level: V::Level,
+    y: &[f64],
+    f: &[f64],
+    scale: f64,
+    d: &mut [f64],
+) -> f64 {
+    let scales = V::splat(level, scale);
+    let mut sums = [V::splat(level, 0.0); 2];
+    let whole = y.len() - y.len() % V::LANES;
+    for ((y, f), d) in V::chunks(y).iter().zip(V::chunks(f)).zip(V::chunks_mut(d)) {
+        let residual = V::load(level, y).sub(V::load(level, f));
+        // Two sums by turns, so that additions wait less for each other.
+        sums = [sums[1], residual.mul_add(residual, sums[0])];
+        scales.mul(residual).store(d);
+    }
+    let mut sum = sums[0].add(sums[1]).sum();
+    for ((y, f), d) in y[whole..].iter().zip(&f[whole..]).zip(&mut d[whole..]) {
+        let residual = y - f;
+        sum += residual * residual;
+        *d = scale * residual;
+    }
+    sum
 }
 
 impl SecondOrderLikelihood for Gaussian {

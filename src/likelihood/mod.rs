@@ -34,6 +34,7 @@ use rand_distr::Distribution;
 use crate::Error;
 use crate::curvature::Curvature;
 use crate::data::Response;
+use crate::engine::simd::Vector;
 use crate::engine::{TILE_ROWS, Tile, TileMut};
 use crate::layout::Layout;
 use crate::rng::ChainRng;
@@ -186,6 +187,7 @@ fn weighted(count: f64, log_probability: f64) -> f64 {
 }
 
 /// Writes the largest of each row's columns into `maximum` (as long as a padded column).
+#[inline(always)]
 fn row_maximum(values: &[f64], maximum: &mut [f64]) {
     maximum.fill(f64::NEG_INFINITY);
     for column in values.chunks_exact(maximum.len()) {
@@ -198,19 +200,30 @@ fn row_maximum(values: &[f64], maximum: &mut [f64]) {
 /// Subtracts the row maximum from all columns of `values` and returns exp of the differences in
 /// their place; `maximum` and `sum` (as long as a column) get the maximum and the sum of exps.
 fn softmax_parts(values: &mut [f64], maximum: &mut [f64], sum: &mut [f64]) {
-    let stride = maximum.len();
-    row_maximum(values, maximum);
-    for column in values.chunks_exact_mut(stride) {
-        for (z, m) in column.iter_mut().zip(&*maximum) {
-            *z -= m;
-        }
-    }
+    subtract_maximum(values, maximum);
     crate::engine::elementary::exp_in_place(values);
+    sum_columns(values, sum);
+}
+
+dispatch! {
+    fn subtract_maximum(values: &mut [f64], maximum: &mut [f64]) => subtract_maximum_body
+}
+#[inline(always)]
+fn subtract_maximum_body<V: Vector<f64>>(_: V::Level, values: &mut [f64], maximum: &mut [f64]) {
+    row_maximum(values, maximum);
+    for column in values.chunks_exact_mut(maximum.len()) {
+        column.iter_mut().zip(&*maximum).for_each(|(z, m)| *z -= m);
+    }
+}
+
+dispatch! {
+    fn sum_columns(values: &[f64], sum: &mut [f64]) => sum_columns_body
+}
+#[inline(always)]
+fn sum_columns_body<V: Vector<f64>>(_: V::Level, values: &[f64], sum: &mut [f64]) {
     sum.fill(0.0);
-    for column in values.chunks_exact(stride) {
-        for (s, e) in sum.iter_mut().zip(column) {
-            *s += e;
-        }
+    for column in values.chunks_exact(sum.len()) {
+        sum.iter_mut().zip(column).for_each(|(s, e)| *s += e);
     }
 }
 

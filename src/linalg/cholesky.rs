@@ -9,7 +9,7 @@ use faer::{MatMut, MatRef, Par};
 use serde::{Deserialize, Serialize};
 
 use crate::Error;
-use crate::engine::simd::{accumulate, mul_add};
+use crate::engine::simd::{Real, Vector};
 
 /// The lower factor L of a symmetric positive definite matrix A = L L^T.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -84,14 +84,15 @@ dispatch! {
 }
 
 #[inline(always)]
-fn mul_lower_body<const L: usize, const FMA: bool>(lower: &[f64], z: &[f64], out: &mut [f64]) {
+fn mul_lower_body<V: Vector<f64>>(level: V::Level, lower: &[f64], z: &[f64], out: &mut [f64]) {
     for (i, (out, row)) in out.iter_mut().zip(lower.chunks_exact(z.len())).enumerate() {
-        *out = dot::<L, FMA>(&row[..=i], &z[..=i]);
+        *out = dot::<V>(level, &row[..=i], &z[..=i]);
     }
 }
 
 #[inline(always)]
-fn mul_lower_transpose_body<const L: usize, const FMA: bool>(
+fn mul_lower_transpose_body<V: Vector<f64>>(
+    _: V::Level,
     lower: &[f64],
     g: &[f64],
     out: &mut [f64],
@@ -99,23 +100,25 @@ fn mul_lower_transpose_body<const L: usize, const FMA: bool>(
     out.fill(0.0);
     for (i, (g, row)) in g.iter().zip(lower.chunks_exact(g.len())).enumerate() {
         for (out, l) in out[..=i].iter_mut().zip(row) {
-            *out = mul_add::<FMA>(*g, *l, *out);
+            *out = f64::multiply_add::<V::Level>(*g, *l, *out);
         }
     }
 }
 
 /// The sum of a b, in four independent vectors of partial sums.
 #[inline(always)]
-fn dot<const L: usize, const FMA: bool>(a: &[f64], b: &[f64]) -> f64 {
-    let ((a, a_rest), (b, b_rest)) = (a.as_chunks::<L>(), b.as_chunks::<L>());
-    let mut sum = [[0.0; L]; 4];
-    for (a, b) in a.chunks(4).zip(b.chunks(4)) {
-        for ((sum, a), b) in sum.iter_mut().zip(a).zip(b) {
-            accumulate::<L, FMA>(sum, a, b);
+fn dot<V: Vector<f64>>(level: V::Level, a: &[f64], b: &[f64]) -> f64 {
+    let mut sums = [V::splat(level, 0.0); 4];
+    for (a, b) in V::chunks(a).chunks(4).zip(V::chunks(b).chunks(4)) {
+        for (sum, (a, b)) in sums.iter_mut().zip(a.iter().zip(b)) {
+            *sum = V::load(level, a).mul_add(V::load(level, b), *sum);
         }
     }
-    let rest: f64 = a_rest.iter().zip(b_rest).map(|(a, b)| a * b).sum();
-    sum.as_flattened().iter().sum::<f64>() + rest
+    let mut lanes = [0.0; 32];
+    V::chunks_mut(&mut lanes).iter_mut().zip(sums).for_each(|(lanes, sum)| sum.store(lanes));
+    let rest = a.len() - a.len() % V::LANES;
+    let rest: f64 = a[rest..].iter().zip(&b[rest..]).map(|(a, b)| a * b).sum();
+    lanes[..4 * V::LANES].iter().sum::<f64>() + rest
 }
 
 #[cfg(test)]

@@ -2,9 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{MAX_SIZE, Model, SecondOrderModel};
+use super::{Activation, MAX_SIZE, Model, SecondOrderModel};
 use crate::Error;
-use crate::engine::tile_product;
+use crate::engine::network::{Layer, Network};
 use crate::engine::{Tile, TileMut};
 use crate::layout::Layout;
 
@@ -51,8 +51,12 @@ impl Linear {
     }
 }
 
+/// Scratch memory of a [`Linear`] model: the partial sums of its gradient.
+#[derive(Clone, Debug)]
+pub struct LinearWorkspace(Network<f64>);
+
 impl Model for Linear {
-    type Workspace = ();
+    type Workspace = LinearWorkspace;
 
     /// `w` `[K, D]` row-major, then `b` `[K]` unless without bias.
     fn layout(&self) -> Layout {
@@ -68,24 +72,51 @@ impl Model for Linear {
         self.n_outputs
     }
 
-    fn workspace(&self) {}
-
-    fn forward(&self, w: &[f64], x: Tile, mut out: TileMut, _: &mut ()) {
-        let (weights, bias) = w.split_at(self.n_outputs * self.n_inputs);
-        tile_product::forward(weights, bias, x.values(), x.stride(), out.values());
+    fn workspace(&self) -> LinearWorkspace {
+        LinearWorkspace(Network::new(vec![Layer {
+            inputs: self.n_inputs,
+            units: self.n_outputs,
+            bias: self.bias,
+            activation: Activation::Identity,
+        }]))
     }
 
-    fn backward(&self, _: &[f64], x: Tile, d_out: Tile, grad: &mut [f64], _: &mut ()) {
-        let (dw, db) = grad.split_at_mut(self.n_outputs * self.n_inputs);
-        tile_product::backward_weights(d_out.values(), x.values(), x.stride(), dw, db);
+    fn begin(&self, w: &[f64], ws: &mut LinearWorkspace) {
+        ws.0.begin(w);
+    }
+
+    fn forward(&self, w: &[f64], x: Tile, out: TileMut, ws: &mut LinearWorkspace) {
+        ws.0.forward(w, x, out);
+    }
+
+    fn backward(
+        &self,
+        w: &[f64],
+        x: Tile,
+        d_out: Tile,
+        grad: &mut [f64],
+        ws: &mut LinearWorkspace,
+    ) {
+        ws.0.backward(w, x, d_out, grad);
+    }
+
+    fn finish(&self, grad: &mut [f64], ws: &mut LinearWorkspace) {
+        ws.0.finish(grad);
     }
 }
 
 impl SecondOrderModel for Linear {
-    fn keep_backward(&self, _: &[f64], _: Tile, _: Tile, _: &mut ()) {}
+    fn keep_backward(&self, _: &[f64], _: Tile, _: Tile, _: &mut LinearWorkspace) {}
 
-    fn forward_tangent(&self, _: &[f64], x: Tile, v: &[f64], r_out: TileMut, ws: &mut ()) {
-        self.forward(v, x, r_out, ws);
+    fn forward_tangent(
+        &self,
+        _: &[f64],
+        x: Tile,
+        v: &[f64],
+        r_out: TileMut,
+        ws: &mut LinearWorkspace,
+    ) {
+        ws.0.forward(v, x, r_out);
     }
 
     fn backward_tangent(
@@ -95,9 +126,10 @@ impl SecondOrderModel for Linear {
         _: &[f64],
         r_d_out: Tile,
         hv: &mut [f64],
-        ws: &mut (),
+        ws: &mut LinearWorkspace,
     ) {
-        self.backward(w, x, r_d_out, hv, ws);
+        ws.0.backward(w, x, r_d_out, hv);
+        ws.0.finish(hv);
     }
 }
 

@@ -2,7 +2,8 @@
 
 use super::{Activation, MAX_SIZE, Model, SecondOrderModel};
 use crate::Error;
-use crate::engine::tile_product;
+use crate::engine::network::{Layer, Network, inputs_product, is_wide, product};
+use crate::engine::simd::Real;
 use crate::engine::{Tile, TileMut, TileStorage};
 use crate::layout::Layout;
 
@@ -16,7 +17,8 @@ use crate::layout::Layout;
 ///   dW_l = delta_l h_{l-1}^T, db_l = the row sums of delta_l, and, unless l = 1,
 ///   delta_{l-1} = (W_l^T delta_l) * phi_{l-1}'(z_{l-1}).
 ///
-/// The hidden layers share one activation; the output layer is linear unless asked otherwise.
+/// The hidden layers share one activation; the output layer is linear unless asked otherwise. Products of layers
+/// with at least 100 inputs and 100 units are faer's, which take memory of their own.
 /// For N rows and P weights a forward and backward pass costs 6 N P floating-point operations,
 /// less 2 N D H_1, since nothing is propagated to the inputs, and N activations per hidden unit.
 ///
@@ -40,6 +42,7 @@ use crate::layout::Layout;
 /// assert_eq!(mlp.layout().block_names(), ["w0", "b0", "w1", "b1"]);
 /// let w = vec![0.1; mlp.layout().dim()];
 /// let mut ws = mlp.workspace();
+/// mlp.begin(&w, &mut ws);
 /// let x = [1.0, 2.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 3.0, 4.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0];
 /// let mut out = vec![0.0; padded(2)];
 /// mlp.forward(&w, Tile::new(&x, 2), TileMut::new(&mut out, 2), &mut ws);
@@ -95,6 +98,17 @@ impl Mlp {
         self.output
     }
 
+    /// The layers, with scratch memory.
+    pub(super) fn network<F: Real>(&self) -> Network<F> {
+        let layer = |(l, size): (usize, &[usize])| Layer {
+            inputs: size[0],
+            units: size[1],
+            bias: true,
+            activation: self.activation(l),
+        };
+        Network::new(self.sizes.windows(2).enumerate().map(layer).collect())
+    }
+
     fn n_layers(&self) -> usize {
         self.sizes.len() - 1
     }
@@ -104,12 +118,11 @@ impl Mlp {
     }
 }
 
-/// Scratch memory of an [`Mlp`]: the activations of one tile, and two tiles of derivatives.
+/// Scratch memory of an [`Mlp`]: the activations of one tile, two tiles of derivatives, and the partial
+/// sums of the gradient.
 #[derive(Clone, Debug)]
 pub struct MlpWorkspace {
-    layers: Vec<LayerOutput>,
-    delta: TileStorage,
-    delta_below: TileStorage,
+    network: Network<f64>,
     tangent: Option<Tangent>,
 }
 
@@ -119,7 +132,7 @@ struct Tangent {
     layers: Vec<LayerTangent>,
     r_delta: TileStorage,
     r_delta_below: TileStorage,
-    product: TileStorage,
+    scratch: TileStorage,
 }
 
 #[derive(Clone, Debug)]
@@ -155,7 +168,7 @@ impl Tangent {
             layers: (0..mlp.n_layers()).map(layer).collect(),
             r_delta: TileStorage::for_columns(widest),
             r_delta_below: TileStorage::for_columns(widest),
-            product: TileStorage::for_columns(widest),
+            scratch: TileStorage::for_columns(widest),
         }
     }
 }
@@ -163,13 +176,6 @@ impl Tangent {
 /// a += b.
 fn add(a: &mut [f64], b: &[f64]) {
     a.iter_mut().zip(b).for_each(|(a, b)| *a += b);
-}
-
-/// h_l, and what its activation keeps for the backward pass.
-#[derive(Clone, Debug)]
-struct LayerOutput {
-    h: TileStorage,
-    kept: TileStorage,
 }
 
 impl Model for Mlp {
@@ -190,80 +196,29 @@ impl Model for Mlp {
         self.sizes[self.n_layers()]
     }
 
-    fn workspace(&self) -> MlpWorkspace {
-        let layer = |l: usize| {
-            let (units, activation) = (self.sizes[l + 1], self.activation(l));
-            // A linear output layer writes straight into the caller's tile.
-            let own = l + 1 < self.n_layers() || activation != Activation::Identity;
-            LayerOutput {
-                h: TileStorage::for_columns(if own { units } else { 0 }),
-                kept: TileStorage::for_columns(if activation.keeps() { units } else { 0 }),
-            }
-        };
-        let widest = *self.sizes[1..].iter().max().expect("at least one layer");
-        MlpWorkspace {
-            layers: (0..self.n_layers()).map(layer).collect(),
-            delta: TileStorage::for_columns(widest),
-            delta_below: TileStorage::for_columns(widest),
-            tangent: None,
-        }
+    /// 192, and 256 where a layer is wide.
+    fn tile_rows(&self) -> usize {
+        if self.sizes.windows(2).any(|size| is_wide(size[1], size[0])) { 256 } else { 192 }
     }
 
-    fn forward(&self, w: &[f64], x: Tile, mut out: TileMut, ws: &mut MlpWorkspace) {
-        let stride = x.stride();
-        let (mut rest, mut input) = (w, x.values());
-        for (l, layer) in ws.layers.iter_mut().enumerate() {
-            let (inputs, units) = (self.sizes[l], self.sizes[l + 1]);
-            let (weights, tail) = rest.split_at(units * inputs);
-            let (bias, tail) = tail.split_at(units);
-            rest = tail;
-            if layer.h.is_empty() {
-                tile_product::forward(weights, bias, input, stride, out.values());
-                return;
-            }
-            let n = units * stride;
-            let h = &mut layer.h[..n];
-            tile_product::forward(weights, bias, input, stride, h);
-            let kept = n.min(layer.kept.len());
-            self.activation(l).forward(h, &mut layer.kept[..kept]);
-            input = h;
-        }
-        out.values().copy_from_slice(input);
+    fn workspace(&self) -> MlpWorkspace {
+        MlpWorkspace { network: self.network(), tangent: None }
+    }
+
+    fn begin(&self, w: &[f64], ws: &mut MlpWorkspace) {
+        ws.network.begin(w);
+    }
+
+    fn forward(&self, w: &[f64], x: Tile, out: TileMut, ws: &mut MlpWorkspace) {
+        ws.network.forward(w, x, out);
     }
 
     fn backward(&self, w: &[f64], x: Tile, d_out: Tile, grad: &mut [f64], ws: &mut MlpWorkspace) {
-        let stride = x.stride();
-        let MlpWorkspace { layers, delta, delta_below, .. } = ws;
-        let mut end = w.len();
-        delta[..d_out.values().len()].copy_from_slice(d_out.values());
-        for l in (0..self.n_layers()).rev() {
-            let (inputs, units) = (self.sizes[l], self.sizes[l + 1]);
-            let n = units * stride;
-            // `delta` holds the derivative with respect to h; now to z.
-            let kept = n.min(layers[l].kept.len());
-            if !layers[l].h.is_empty() {
-                let (h, kept) = (&layers[l].h[..n], &layers[l].kept[..kept]);
-                self.activation(l).backward(h, kept, &mut delta[..n]);
-            }
-            let start = end - units - units * inputs;
-            let (dw, db) = grad[start..end].split_at_mut(units * inputs);
-            let input = if l == 0 { x.values() } else { &layers[l - 1].h[..inputs * stride] };
-            tile_product::backward_weights(&delta[..n], input, stride, dw, db);
-            if l > 0 {
-                let weights = &w[start..end - units];
-                let below = &mut delta_below[..inputs * stride];
-                tile_product::backward_inputs(weights, &delta[..n], stride, below);
-                std::mem::swap(delta, delta_below);
-            }
-            end = start;
-        }
+        ws.network.backward(w, x, d_out, grad);
     }
-}
 
-impl LayerOutput {
-    /// phi's value and what it keeps, on a tile of `n` numbers; `None` for a linear output layer.
-    fn activated(&self, n: usize) -> Option<(&[f64], &[f64])> {
-        (!self.h.is_empty()).then(|| (&self.h[..n], &self.kept[..n.min(self.kept.len())]))
+    fn finish(&self, grad: &mut [f64], ws: &mut MlpWorkspace) {
+        ws.network.finish(grad);
     }
 }
 
@@ -280,7 +235,7 @@ impl SecondOrderModel for Mlp {
             let (below, from) = tangent.layers.split_at_mut(l);
             let LayerTangent { delta, bend, .. } = &mut from[0];
             let delta = &mut delta[..n];
-            if let Some((h, kept)) = ws.layers[l].activated(n) {
+            if let Some((h, kept)) = ws.network.output(l, stride) {
                 if !bend.is_empty() {
                     bend[..n].copy_from_slice(delta);
                     self.activation(l).second(h, kept, &mut bend[..n]);
@@ -290,7 +245,7 @@ impl SecondOrderModel for Mlp {
             let start = end - units - units * inputs;
             if let Some(below) = below.last_mut() {
                 let below = &mut below.delta[..inputs * stride];
-                tile_product::backward_inputs(&w[start..end - units], delta, stride, below);
+                inputs_product(&w[start..end - units], delta, stride, below);
             }
             end = start;
         }
@@ -316,23 +271,21 @@ impl SecondOrderModel for Mlp {
             layer.v_moves = v[start..end].iter().any(|v| *v != 0.0);
             let r_z = &mut layer.r_z[..n];
             if layer.v_moves {
-                let input =
-                    if l == 0 { x.values() } else { &ws.layers[l - 1].h[..inputs * stride] };
-                tile_product::forward(&v[start..bias], &v[bias..end], input, stride, r_z);
+                product(&v[start..bias], &v[bias..end], ws.network.input(l, x), stride, r_z);
             } else {
                 r_z.fill(0.0);
             }
             if moves {
-                let (r_input, product) = (&below[l - 1].r_h, &mut tangent.product[..n]);
+                let (r_input, from_below) = (&below[l - 1].r_h, &mut tangent.scratch[..n]);
                 let r_input = &r_input[..inputs * stride];
-                tile_product::forward(&w[start..bias], &[], r_input, stride, product);
-                add(r_z, product);
+                product(&w[start..bias], &[], r_input, stride, from_below);
+                add(r_z, from_below);
             }
             moves |= layer.v_moves;
             layer.h_moves = moves;
             let r_h = &mut layer.r_h[..n];
             r_h.copy_from_slice(r_z);
-            if let Some((h, kept)) = ws.layers[l].activated(n) {
+            if let Some((h, kept)) = ws.network.output(l, stride) {
                 self.activation(l).backward(h, kept, r_h);
             }
             start = end;
@@ -353,7 +306,7 @@ impl SecondOrderModel for Mlp {
     ) {
         let stride = x.stride();
         let tangent = ws.tangent.get_or_insert_with(|| Tangent::new(self));
-        let Tangent { layers, r_delta, r_delta_below, product } = tangent;
+        let Tangent { layers, r_delta, r_delta_below, scratch } = tangent;
         let mut end = w.len();
         r_delta[..r_d_out.values().len()].copy_from_slice(r_d_out.values());
         for l in (0..self.n_layers()).rev() {
@@ -362,34 +315,32 @@ impl SecondOrderModel for Mlp {
             let LayerTangent { delta, bend, r_z, v_moves, .. } = &layers[l];
             let delta = &delta[..n];
             // `r_delta` holds R e; now R delta.
-            if let Some((h, kept)) = ws.layers[l].activated(n) {
+            if let Some((h, kept)) = ws.network.output(l, stride) {
                 self.activation(l).backward(h, kept, &mut r_delta[..n]);
                 for ((r, bend), r_z) in r_delta[..n].iter_mut().zip(&**bend).zip(&**r_z) {
                     *r += bend * r_z;
                 }
             }
             let start = end - units - units * inputs;
-            let (dw, db) = hv[start..end].split_at_mut(units * inputs);
-            let input = if l == 0 { x.values() } else { &ws.layers[l - 1].h[..inputs * stride] };
-            tile_product::backward_weights(&r_delta[..n], input, stride, dw, db);
+            ws.network.sum_product(l, &r_delta[..n], x);
             if l > 0 {
                 let below = &mut r_delta_below[..inputs * stride];
                 let weights = start..end - units;
-                tile_product::backward_inputs(&w[weights.clone()], &r_delta[..n], stride, below);
+                inputs_product(&w[weights.clone()], &r_delta[..n], stride, below);
                 if *v_moves {
-                    let product = &mut product[..inputs * stride];
-                    tile_product::backward_inputs(&v[weights], delta, stride, product);
-                    add(below, product);
+                    let from_v = &mut scratch[..inputs * stride];
+                    inputs_product(&v[weights], delta, stride, from_v);
+                    add(below, from_v);
                 }
                 let input = &layers[l - 1];
                 if input.h_moves {
-                    let r_h = &input.r_h[..inputs * stride];
-                    tile_product::backward_weights(delta, r_h, stride, dw, &mut []);
+                    ws.network.add_product(l, delta, &input.r_h[..inputs * stride], stride);
                 }
                 std::mem::swap(r_delta, r_delta_below);
             }
             end = start;
         }
+        ws.network.finish(hv);
     }
 }
 
@@ -437,6 +388,7 @@ mod tests {
                 mlp.forward(&w, Tile::new(&x, rows), TileMut::new(&mut out, rows), &mut ws);
                 let d_out = Tile::new(&d_out, rows);
                 mlp.backward(&w, Tile::new(&x, rows), d_out, &mut found, &mut ws);
+                mlp.finish(&mut found, &mut ws);
                 found.extend(out);
                 for (a, b) in found.iter().zip(reference.get_or_insert_with(|| found.clone())) {
                     let error = (a - *b).abs() / (1.0 + b.abs());

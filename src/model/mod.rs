@@ -5,20 +5,19 @@
 //!
 //! [`SecondOrderModel`] adds the derivative of the derivative: what a Hessian needs.
 
-mod activation;
 mod init;
 mod linear;
 pub mod logistic;
 mod mlp;
 mod mlp_f32;
 
-pub use activation::Activation;
+pub use crate::engine::Activation;
 pub use init::WeightInit;
 pub use linear::Linear;
 pub use mlp::Mlp;
 pub use mlp_f32::MlpF32;
 
-use crate::engine::{TILE_ROWS, Tile, TileMut};
+use crate::engine::{Tile, TileMut};
 use crate::layout::Layout;
 
 /// The most inputs, units or outputs of a layer, 2^24: the number of its weights is then a `usize`.
@@ -26,7 +25,9 @@ const MAX_SIZE: usize = 1 << 24;
 
 /// A parametric function of the inputs, evaluated on one [tile](crate::engine) of rows at a time.
 ///
-/// The layout's blocks say what the flat vector `w` holds. A workspace belongs to one chain.
+/// The layout's blocks say what the flat vector `w` holds. A workspace belongs to one chain. One evaluation at w
+/// is [`begin`](Self::begin); for every tile [`forward`](Self::forward) and, if its derivative is wanted,
+/// [`backward`](Self::backward); and [`finish`](Self::finish).
 pub trait Model: Sync {
     /// Scratch memory of one chain: activations of one tile, and whatever else is needed.
     type Workspace: Send;
@@ -40,25 +41,33 @@ pub trait Model: Sync {
     /// The number of output columns.
     fn n_outputs(&self) -> usize;
 
-    /// The most rows of a tile that the model is given, a multiple of
-    /// [`TILE_ROWS`], and that by default.
+    /// The most rows of a tile that the model is given: a multiple of [`LANES`](crate::engine::LANES), at
+    /// most [`TILE_ROWS`](crate::engine::TILE_ROWS).
     ///
-    /// More where work is done once for every tile, whatever its rows, as by [`MlpF32`].
+    /// By default 192, not 256: columns that are a power of two apart compete for the same places of the cache.
     fn tile_rows(&self) -> usize {
-        TILE_ROWS
+        192
     }
 
-    /// Scratch memory for tiles of up to [`tile_rows`](Self::tile_rows) rows.
+    /// Scratch memory for tiles of up to [`TILE_ROWS`](crate::engine::TILE_ROWS) rows.
     fn workspace(&self) -> Self::Workspace;
+
+    /// Begins an evaluation at `w`: called once, before the first tile. Does nothing by default.
+    fn begin(&self, _w: &[f64], _ws: &mut Self::Workspace) {}
 
     /// Writes f(x; w) into `out` `[rows x n_outputs]`. The padding of `out` may hold anything.
     fn forward(&self, w: &[f64], x: Tile, out: TileMut, ws: &mut Self::Workspace);
 
-    /// Adds to `grad` (as long as `w`) the derivative of sum(d_out * f(x; w)) with respect to w.
+    /// Adds to `grad` (as long as `w`) the derivative of sum(d_out * f(x; w)) with respect to w, now or in
+    /// [`finish`](Self::finish).
     ///
     /// Called after [`forward`](Self::forward) with the same `w`, `x` and workspace, so that its
     /// activations can be used again. The padding of `d_out` is zero.
     fn backward(&self, w: &[f64], x: Tile, d_out: Tile, grad: &mut [f64], ws: &mut Self::Workspace);
+
+    /// Adds to `grad` what [`backward`](Self::backward) has kept in the workspace, and forgets it: called
+    /// once, after the last tile. Does nothing by default.
+    fn finish(&self, _grad: &mut [f64], _ws: &mut Self::Workspace) {}
 }
 
 /// A model with second derivatives, by the R-operator: R = d/dr at w + r v, the derivative along v.
@@ -72,8 +81,7 @@ pub trait Model: Sync {
 /// [`forward`](Model::forward); [`keep_backward`](Self::keep_backward) with d_out; then for each v
 /// `forward_tangent` and `backward_tangent`: what does not depend on v is done once. A product with
 /// the Gauss-Newton matrix, J^T C J v, is `forward_tangent`, then [`backward`](Model::backward) with
-/// C J v, and needs no `keep_backward`. Tiles have up to [`TILE_ROWS`] rows: a model that asks for
-/// more has no second derivatives. Source: B. Pearlmutter, Neural Computation 6, 1994,
+/// C J v and [`finish`](Model::finish), and needs no `keep_backward`. Source: B. Pearlmutter, Neural Computation 6, 1994,
 /// doi:10.1162/neco.1994.6.1.147.
 pub trait SecondOrderModel: Model {
     /// Goes back through the model once with d_out, whose padding is zero, and keeps in the workspace

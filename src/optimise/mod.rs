@@ -24,9 +24,9 @@
 //! ```
 //! use bnn_mcmc::prelude::*;
 //! # #[cfg(feature = "datasets")] {
-//! use bnn_mcmc::data::{Standardize, bundled};
+//! use bnn_mcmc::data::{Standardise, bundled};
 //! let (train, rest) = bundled::iris().stratified_split(0.4, 1)?;
-//! let scaler = Standardize::new().fit_features(&train)?;
+//! let scaler = Standardise::new().fit_features(&train)?;
 //! let (train, rest) = (scaler.scale_features(&train)?, scaler.scale_features(&rest)?);
 //! let (stopping, test) = rest.stratified_split(0.5, 2)?;
 //!
@@ -39,7 +39,7 @@
 //! let fits = Optimiser::new(&posterior, sgd)
 //!     .seed(1)
 //!     .early_stopping(EarlyStopping::default(), |q| held_out.score(q))
-//!     .run_each(&Init::Around { center: vec![0.0; posterior.layout().dim()], sd: 0.1 }, 4)?;
+//!     .run_each(&Init::Around { centre: vec![0.0; posterior.layout().dim()], sd: 0.1 }, 4)?;
 //! assert!(fits.iter().all(|fit| fit.history[0].score < -0.9)); // the start: about log 1/3
 //! assert!(fits.iter().all(|fit| held_out.score(&fit.q).unwrap() > -0.3));
 //!

@@ -21,13 +21,12 @@ pub(super) struct DescentScratch {
 }
 
 impl<M: Model, L: Likelihood> Posterior<M, L> {
-    /// Adds the descent direction of one tile of x and as many rows of `y` (minus the objective's
-    /// gradient, without the prior's) to `grad`.
-    fn add_direction<'y>(
+    /// Adds the descent direction of `tiles`, pairs of x and y (minus the objective's gradient, without
+    /// the prior's), to `grad`.
+    fn add_direction<'a>(
         &self,
         objective: Objective,
-        x: Tile,
-        y: &mut impl Iterator<Item = Tile<'y>>,
+        tiles: impl Iterator<Item = (Tile<'a>, Tile<'a>)>,
         q: &[f64],
         grad: &mut [f64],
         ws: &mut PosteriorWorkspace<M::Workspace>,
@@ -36,12 +35,12 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
             Objective::SquaredError => {
                 let (w, _) = self.split(q);
                 let grad_w = &mut grad[..self.n_weights];
-                self.propagate(x, y, w, grad_w, ws, |f, y, d_out| {
+                self.propagate(tiles, w, grad_w, ws, |f, y, d_out| {
                     self.likelihood.residuals(f, y, d_out);
                 });
             }
             Objective::LogPosterior => {
-                self.add_log_lik_grad(1.0, x, y, q, grad, ws);
+                self.add_log_lik_grad(1.0, tiles, q, grad, ws);
             }
         }
     }
@@ -98,10 +97,8 @@ impl<M: Model, L: Likelihood> Descent for Posterior<M, L> {
             match rule.pass {
                 Pass::Batch => {
                     direction.fill(0.0);
-                    let mut y = self.y.iter();
-                    for x in self.x.iter() {
-                        self.add_direction(rule.objective, x, &mut y, image, direction, ws);
-                    }
+                    let tiles = self.x.iter().zip(self.y.iter());
+                    self.add_direction(rule.objective, tiles, image, direction, ws);
                     self.descent_step(rule, 1.0, image, direction, prior);
                 }
                 Pass::PerRow => {
@@ -111,8 +108,8 @@ impl<M: Model, L: Likelihood> Descent for Posterior<M, L> {
                         copy_row(x, x_row);
                         copy_row(y, y_row);
                         direction.fill(0.0);
-                        let (x, mut y) = (Tile::new(x_row, 1), once(Tile::new(y_row, 1)));
-                        self.add_direction(rule.objective, x, &mut y, image, direction, ws);
+                        let row = once((Tile::new(x_row, 1), Tile::new(y_row, 1)));
+                        self.add_direction(rule.objective, row, image, direction, ws);
                         self.descent_step(rule, share, image, direction, prior);
                     }
                 }

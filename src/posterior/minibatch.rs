@@ -1,7 +1,9 @@
 //! Estimates of the log density and its gradient from a part of the rows.
 
+use std::iter::once;
+
 use super::{Posterior, PosteriorWorkspace};
-use crate::engine::{TILE_ROWS, TileStorage, tiles};
+use crate::engine::TileStorage;
 use crate::likelihood::Likelihood;
 use crate::model::Model;
 use crate::targets::{LogDensity, MinibatchTarget};
@@ -25,21 +27,18 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
         ws: &mut PosteriorWorkspace<M::Workspace>,
     ) -> [f64; K] {
         let weight = self.x.rows() as f64 / rows.len() as f64;
-        let (tile_rows, columns) = (self.model.tile_rows(), self.y.columns());
+        let tile_rows = self.model.tile_rows();
         let mut gathered = ws.minibatch.take().unwrap_or_else(|| Gathered {
             x: TileStorage::zeros(tile_rows * self.x.columns()),
-            y: TileStorage::zeros(tile_rows * columns),
+            y: TileStorage::zeros(tile_rows * self.y.columns()),
         });
         let mut likelihood = [0.0; K];
         for rows in rows.chunks(tile_rows) {
             let x = self.x.gather(rows, &mut gathered.x);
-            for (part, rows) in rows.chunks(TILE_ROWS).enumerate() {
-                self.y.gather(rows, &mut gathered.y[part * TILE_ROWS * columns..]);
-            }
+            let y = self.y.gather(rows, &mut gathered.y);
             for k in 0..K {
-                let mut y = tiles(&gathered.y, rows.len(), columns, TILE_ROWS);
-                let factor = factor * weight;
-                likelihood[k] += self.add_log_lik_grad(factor, x, &mut y, q[k], grad[k], ws);
+                let (factor, tile) = (factor * weight, once((x, y)));
+                likelihood[k] += self.add_log_lik_grad(factor, tile, q[k], grad[k], ws);
             }
         }
         ws.minibatch = Some(gathered);

@@ -14,7 +14,7 @@ pub use walk::PosteriorWorkspace;
 
 use crate::Error;
 use crate::data::Dataset;
-use crate::engine::Tiles;
+use crate::engine::{LANES, TILE_ROWS, Tiles};
 use crate::layout::Layout;
 use crate::likelihood::Likelihood;
 use crate::model::Model;
@@ -73,6 +73,7 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
     /// likelihood or the model's outputs, or the priors do not cover every block exactly once.
     pub fn new(model: M, likelihood: L, data: &Dataset, priors: Priors) -> Result<Self, Error> {
         check_inputs(&model, data.n_features())?;
+        check_tile_rows(model.tile_rows())?;
         let y = likelihood.encode(data.response(), model.n_outputs())?;
         let layout = model.layout().then(&likelihood.layout());
         let n_phi = likelihood.layout().dim();
@@ -85,7 +86,7 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
             response_names: data.response_names().to_vec(),
             class_names: data.response().class_names().map(<[String]>::to_vec),
             x: Tiles::with_rows(data.x().view(), model.tile_rows()),
-            y: Tiles::new(y.view()),
+            y: Tiles::with_rows(y.view(), model.tile_rows()),
             layout,
             model,
             likelihood,
@@ -168,5 +169,31 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
             })?;
         }
         Ok(())
+    }
+}
+
+/// An error unless tiles can have that many rows.
+fn check_tile_rows(rows: usize) -> Result<(), Error> {
+    if (LANES..=TILE_ROWS).contains(&rows) && rows.is_multiple_of(LANES) {
+        Ok(())
+    } else {
+        let allowed = format!("a multiple of {LANES}, at most {TILE_ROWS}");
+        Err(Error::argument("tile_rows of the model", rows, allowed))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn heights_of_tiles_are_checked() {
+        for rows in [8, 64, 192, 256] {
+            assert!(check_tile_rows(rows).is_ok());
+        }
+        for rows in [0, 12, 264, usize::MAX] {
+            let error = check_tile_rows(rows).unwrap_err().to_string();
+            assert!(error.contains(&format!("`tile_rows of the model` is {rows}")), "{error}");
+        }
     }
 }

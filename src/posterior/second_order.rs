@@ -2,7 +2,7 @@
 
 use super::{Posterior, PosteriorWorkspace};
 use crate::Error;
-use crate::engine::{TILE_ROWS, Tile, TileMut, TileStorage};
+use crate::engine::{Tile, TileMut, TileStorage};
 use crate::likelihood::SecondOrderLikelihood;
 use crate::model::SecondOrderModel;
 use crate::targets::{Curvature, FisherTarget, HessTarget};
@@ -34,6 +34,7 @@ impl<M: SecondOrderModel, L: SecondOrderLikelihood> Posterior<M, L> {
         let (w, phi) = self.split(q);
         let outputs = self.model.n_outputs();
         let SecondOrderScratch { mean, r_out, r_d_out, v, hv } = scratch;
+        self.model.begin(w, &mut ws.model);
         for (x, y) in self.x.iter().zip(self.y.iter()) {
             let (rows, stride) = (x.rows(), x.stride());
             let mut f = TileMut::new(&mut ws.out[..stride * outputs], rows);
@@ -74,6 +75,7 @@ impl<M: SecondOrderModel, L: SecondOrderLikelihood> Posterior<M, L> {
                     }
                     Curvature::Expected => {
                         self.model.backward(w, x, r_d_out, hv_w, &mut ws.model);
+                        self.model.finish(hv_w, &mut ws.model);
                     }
                 }
             }
@@ -149,8 +151,8 @@ impl<M: SecondOrderModel, L: SecondOrderLikelihood> Posterior<M, L> {
     /// matrix, by the R-operator. All vectors are as long as q, and `ws` is made by
     /// [`workspace`](crate::targets::Target::workspace).
     ///
-    /// A prior whose second derivative is not known is left out, and a model that asks for tiles of
-    /// another height gives nonsense; see [`check_hessian`](HessTarget::check_hessian).
+    /// A prior whose second derivative is not known is left out; see
+    /// [`check_hessian`](HessTarget::check_hessian).
     pub fn neg_hessian_product_at(
         &self,
         beta: f64,
@@ -177,14 +179,6 @@ impl<M: SecondOrderModel, L: SecondOrderLikelihood> Posterior<M, L> {
 
     /// An error that names the first block whose prior does not know its curvature.
     fn check_curvature(&self, curvature: Curvature) -> Result<(), Error> {
-        let found = self.model.tile_rows();
-        if found != TILE_ROWS {
-            return Err(Error::shape(
-                "`tile_rows` of a model with second derivatives",
-                found,
-                TILE_ROWS,
-            ));
-        }
         let zeros = vec![0.0; self.layout.dim()];
         let mut product = zeros.clone();
         for block in &self.priors {

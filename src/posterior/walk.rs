@@ -7,7 +7,7 @@ use super::descent::DescentScratch;
 use super::minibatch::Gathered;
 use super::second_order::SecondOrderScratch;
 use crate::Error;
-use crate::engine::{TILE_ROWS, Tile, TileMut, TileStorage, Tiles, padded};
+use crate::engine::{TILE_ROWS, Tile, TileMut, TileStorage, Tiles};
 use crate::layout::Layout;
 use crate::likelihood::Likelihood;
 use crate::model::Model;
@@ -20,9 +20,6 @@ pub struct PosteriorWorkspace<W> {
     pub(super) model: W,
     pub(super) out: TileStorage,
     pub(super) d_out: TileStorage,
-    /// Parts of the same, where the model asks for taller tiles than likelihoods take; else empty.
-    part: TileStorage,
-    d_part: TileStorage,
     /// The derivative with respect to phi.
     grad_phi: Vec<f64>,
     pub(super) descent: Option<DescentScratch>,
@@ -43,14 +40,13 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
         self.priors.iter().map(|block| block.add_grad(q, grad)).sum()
     }
 
-    /// Adds `factor` times the gradient of the log likelihood of one tile of x, and as many rows of `y`, to
+    /// Adds `factor` times the gradient of the log likelihood of the rows of `tiles`, pairs of x and y, to
     /// `grad`, and returns the log likelihood.
     #[inline]
-    pub(super) fn add_log_lik_grad<'y>(
+    pub(super) fn add_log_lik_grad<'a>(
         &self,
         factor: f64,
-        x: Tile,
-        y: &mut impl Iterator<Item = Tile<'y>>,
+        tiles: impl Iterator<Item = (Tile<'a>, Tile<'a>)>,
         q: &[f64],
         grad: &mut [f64],
         ws: &mut PosteriorWorkspace<M::Workspace>,
@@ -60,7 +56,7 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
         let mut likelihood = 0.0;
         let mut grad_phi = std::mem::take(&mut ws.grad_phi);
         grad_phi.fill(0.0);
-        self.propagate(x, y, w, grad_w, ws, |f, y, mut d_out| {
+        self.propagate(tiles, w, grad_w, ws, |f, y, mut d_out| {
             likelihood += self.likelihood.log_lik_grad(phi, f, y, d_out.reborrow(), &mut grad_phi);
             // Here, and not in the gradient, which may have millions of coordinates.
             if factor != 1.0 {
@@ -72,38 +68,28 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
         likelihood
     }
 
-    /// Forward, `derivative(f, y, d_out)` and backward, for one tile of x and as many rows of `y`. The
-    /// tiles that `derivative` sees have up to [`TILE_ROWS`] rows; it writes `d_out`.
+    /// Forward, `derivative(f, y, d_out)`, which writes `d_out`, and backward, for one tile after the other.
     #[inline]
-    pub(super) fn propagate<'y>(
+    pub(super) fn propagate<'a>(
         &self,
-        x: Tile,
-        y: &mut impl Iterator<Item = Tile<'y>>,
+        tiles: impl Iterator<Item = (Tile<'a>, Tile<'a>)>,
         w: &[f64],
         grad_w: &mut [f64],
         ws: &mut PosteriorWorkspace<M::Workspace>,
         mut derivative: impl FnMut(Tile, Tile, TileMut),
     ) {
-        let PosteriorWorkspace { model, out, d_out, part, d_part, .. } = ws;
-        let (rows, len) = (x.rows(), x.stride() * self.model.n_outputs());
-        let mut out = TileMut::new(&mut out[..len], rows);
-        let mut d_out = TileMut::new(&mut d_out[..len], rows);
-        self.model.forward(w, x, out.reborrow(), model);
-        if rows <= TILE_ROWS {
-            let y = y.next().expect("a tile of y for every tile of x");
+        let PosteriorWorkspace { model, out, d_out, .. } = ws;
+        self.model.begin(w, model);
+        for (x, y) in tiles {
+            let (rows, len) = (x.rows(), x.stride() * self.model.n_outputs());
+            let mut out = TileMut::new(&mut out[..len], rows);
+            let mut d_out = TileMut::new(&mut d_out[..len], rows);
+            self.model.forward(w, x, out.reborrow(), model);
             derivative(out.as_tile(), y, d_out.reborrow());
-        } else {
-            for ((first, rows), y) in x.parts().zip(y) {
-                let len = padded(rows) * self.model.n_outputs();
-                let mut part = TileMut::new(&mut part[..len], rows);
-                let mut d_part = TileMut::new(&mut d_part[..len], rows);
-                part.take_part(first, out.as_tile());
-                derivative(part.as_tile(), y, d_part.reborrow());
-                d_out.put_part(first, d_part.as_tile());
-            }
+            d_out.clear_padding();
+            self.model.backward(w, x, d_out.as_tile(), grad_w, model);
         }
-        d_out.clear_padding();
-        self.model.backward(w, x, d_out.as_tile(), grad_w, model);
+        self.model.finish(grad_w, model);
     }
 
     /// Adds `factor` times the gradient of the log likelihood of all rows to `grad`, and returns the log
@@ -115,11 +101,7 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
         grad: &mut [f64],
         ws: &mut PosteriorWorkspace<M::Workspace>,
     ) -> f64 {
-        let (mut likelihood, mut y) = (0.0, self.y.iter());
-        for x in self.x.iter() {
-            likelihood += self.add_log_lik_grad(factor, x, &mut y, q, grad, ws);
-        }
-        likelihood
+        self.add_log_lik_grad(factor, self.x.iter().zip(self.y.iter()), q, grad, ws)
     }
 
     /// The log likelihood of the rows of `x` and `y`.
@@ -140,7 +122,7 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
         likelihood
     }
 
-    /// Calls `visit(phi, outputs)` for all rows of `x`, in order, in tiles of up to [`TILE_ROWS`].
+    /// Calls `visit(phi, outputs)` for all rows of `x`, in order, tile by tile.
     pub(crate) fn for_each_output(
         &self,
         q: &[f64],
@@ -149,21 +131,13 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
         mut visit: impl FnMut(&[f64], TileMut),
     ) {
         let (w, phi) = self.split(q);
-        let PosteriorWorkspace { model, out, part, .. } = ws;
+        let PosteriorWorkspace { model, out, .. } = ws;
+        self.model.begin(w, model);
         for x in x.iter() {
             let len = x.stride() * self.model.n_outputs();
             let mut out = TileMut::new(&mut out[..len], x.rows());
             self.model.forward(w, x, out.reborrow(), model);
-            if x.rows() <= TILE_ROWS {
-                visit(phi, out);
-                continue;
-            }
-            for (first, rows) in x.parts() {
-                let len = padded(rows) * self.model.n_outputs();
-                let mut part = TileMut::new(&mut part[..len], rows);
-                part.take_part(first, out.as_tile());
-                visit(phi, part);
-            }
+            visit(phi, out);
         }
     }
 }
@@ -176,14 +150,11 @@ impl<M: Model, L: Likelihood> Target for Posterior<M, L> {
     }
 
     fn workspace(&self) -> Self::Workspace {
-        let (columns, tile_rows) = (self.model.n_outputs(), self.model.tile_rows());
-        let part_columns = if tile_rows > TILE_ROWS { columns } else { 0 };
+        let columns = self.model.n_outputs();
         PosteriorWorkspace {
             model: self.model.workspace(),
-            out: TileStorage::zeros(tile_rows * columns),
-            d_out: TileStorage::zeros(tile_rows * columns),
-            part: TileStorage::for_columns(part_columns),
-            d_part: TileStorage::for_columns(part_columns),
+            out: TileStorage::for_columns(columns),
+            d_out: TileStorage::for_columns(columns),
             grad_phi: vec![0.0; self.n_phi],
             descent: None,
             second: None,

@@ -23,7 +23,7 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
     /// data; see [`feature_names`](Self::feature_names).
     pub fn held_out(&self, data: &Dataset) -> Result<HeldOut<'_, M, L>, Error> {
         let y = self.encoded(data)?;
-        let (x, y) = (self.tiles_of(data.x().view()), Tiles::new(y.view()));
+        let (x, y) = (self.tiles_of(data.x().view()), self.tiles_of(y.view()));
         Ok(HeldOut { posterior: self, x, y })
     }
 }

@@ -60,7 +60,7 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
         let y = self.encoded(data)?;
         let stream = |chain| ChainRng::new(seed, chain).child(RESPONSES);
         let streams = (0..draws.n_chains() as u64).map(stream).collect();
-        let observed = Observed { y: Tiles::new(y.view()), streams, n_draws: draws.n_draws() };
+        let observed = Observed { y: self.tiles_of(y.view()), streams, n_draws: draws.n_draws() };
         let walk = self.walk(draws.flat(), &self.tiles_of(data.x().view()), Some(&observed));
         let (chains, n, rows) = size;
         let log_density = Array3::from_shape_vec((chains, n, rows), walk.log_density)

@@ -5,6 +5,7 @@ use serde::Serialize;
 use super::{Family, Prior, subtract_scaled};
 use crate::Error;
 use crate::curvature::Curvature;
+use crate::engine::simd::Vector;
 use crate::error::{finite, ordinary_sd};
 use crate::rng::ChainRng;
 
@@ -55,22 +56,7 @@ impl Prior for Normal {
     }
 
     fn add_grad(&self, x: &[f64], grad: &mut [f64]) -> f64 {
-        let mut sums = [0.0; 8];
-        let (grads, last_grads) = grad.as_chunks_mut::<8>();
-        let (chunks, last) = x.as_chunks::<8>();
-        for (grad, x) in grads.iter_mut().zip(chunks) {
-            for i in 0..8 {
-                let d = x[i] - self.mean;
-                sums[i] += d * d;
-                grad[i] -= self.precision * d;
-            }
-        }
-        for ((sum, grad), x) in sums.iter_mut().zip(last_grads).zip(last) {
-            let d = x - self.mean;
-            *sum += d * d;
-            *grad -= self.precision * d;
-        }
-        self.of_squares(x.len(), sums.iter().sum())
+        self.of_squares(x.len(), add_gradient(x, self.mean, self.precision, grad))
     }
 
     fn draw(&self, rng: &mut ChainRng, x: &mut [f64]) -> Result<(), Error> {
@@ -85,4 +71,35 @@ impl Prior for Normal {
     fn add_hessian_product(&self, _: Curvature, _x: &[f64], v: &[f64], hv: &mut [f64]) -> bool {
         subtract_scaled(self.precision, v, hv)
     }
+}
+
+dispatch! {
+    /// Subtracts precision (x - mean) from `grad`, and returns the sum of (x - mean)^2.
+    fn add_gradient(x: &[f64], mean: f64, precision: f64, grad: &mut [f64]) -> f64
+        => add_gradient_body
+}
+
+#[inline(always)]
+fn add_gradient_body<V: Vector<f64>>(
+    level: V::Level,
+    x: &[f64],
+    mean: f64,
+    precision: f64,
+    grad: &mut [f64],
+) -> f64 {
+    let (means, factors) = (V::splat(level, mean), V::splat(level, -precision));
+    let mut sums = [V::splat(level, 0.0); 2];
+    let whole = x.len() - x.len() % V::LANES;
+    for (x, grad) in V::chunks(x).iter().zip(V::chunks_mut(grad)) {
+        let d = V::load(level, x).sub(means);
+        sums = [sums[1], d.mul_add(d, sums[0])];
+        factors.mul_add(d, V::load(level, grad)).store(grad);
+    }
+    let mut sum = sums[0].add(sums[1]).sum();
+    for (x, grad) in x[whole..].iter().zip(&mut grad[whole..]) {
+        let d = x - mean;
+        sum += d * d;
+        *grad -= precision * d;
+    }
+    sum
 }

@@ -1,6 +1,5 @@
 //! One chain.
 
-use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 
 use serde::{Deserialize, Serialize};
@@ -8,9 +7,9 @@ use serde::{Deserialize, Serialize};
 use super::progress::Phase;
 use super::rounds::Ending;
 use crate::Error;
-use crate::draws::Divergence;
 use crate::draws::keep::Kept;
 use crate::draws::recorder::{ChainPlan, OneDraw, Recorder};
+use crate::draws::{Divergence, Report};
 use crate::rng::ChainRng;
 use crate::sampler::{Kernel, Step, WarmupProgress};
 use crate::targets::{LogDensity, Point, Target};
@@ -42,7 +41,7 @@ pub(super) trait Chain: Send {
     fn own_stat_names(&self) -> Vec<String>;
 
     /// What the kernel says of the whole run.
-    fn report(&self) -> BTreeMap<String, Vec<f64>>;
+    fn report(&self) -> Report;
 
     /// Appends the record to those of the run, and returns the rest.
     fn finish(self: Box<Self>) -> ChainData;
@@ -252,8 +251,8 @@ impl<'t, T: Target, K: Kernel<&'t T>, R: Recorder<T>> Chain for TypedChain<'_, '
         self.kernel.stat_names()
     }
 
-    fn report(&self) -> BTreeMap<String, Vec<f64>> {
-        self.kernel.report().into_iter().collect()
+    fn report(&self) -> Report {
+        self.kernel.report()
     }
 
     fn finish(self: Box<Self>) -> ChainData {

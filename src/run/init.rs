@@ -8,7 +8,7 @@ use crate::targets::{Point, Target};
 /// Where chains start. Points are checked: the log density must be finite.
 ///
 /// **Which one?** The default, draws from the prior, lies within every support and is dispersed, as
-/// R-hat wants it. For networks with a real response take small weights instead, `Around { center:
+/// R-hat wants it. For networks with a real response take small weights instead, `Around { centre:
 /// vec![0.0; dim], sd: 0.1 }`: draws of a wide prior saturate hidden units, and chains stay where
 /// they do. Measured on the bundled sunspot series (MLP 4-10-1 tanh, standardised, 4 chains,
 /// sampled noise): with N(0, 5^2) priors R-hat of the predictions after 500 + 250 draws of NUTS
@@ -25,11 +25,11 @@ pub enum Init {
     Random,
     /// One point per chain.
     Points(Vec<Vec<f64>>),
-    /// Normal with standard deviation `sd` around `center`, independent for each coordinate and
+    /// Normal with standard deviation `sd` around `centre`, independent for each coordinate and
     /// chain. Tried up to [`Init::TRIES`] times per chain.
     Around {
-        /// The center, as long as q.
-        center: Vec<f64>,
+        /// The centre, as long as q.
+        centre: Vec<f64>,
         /// The standard deviation, above 0.
         sd: f64,
     },
@@ -100,10 +100,10 @@ impl Init {
                 check(&format!("the starting point of chain {chain}"), &points[chain])?;
                 q.copy_from_slice(&points[chain]);
             }
-            Self::Around { center, sd } => {
+            Self::Around { centre, sd } => {
                 positive("sd of the starting points", *sd)?;
-                check("the center of the starting points", center)?;
-                for (q, c) in q.iter_mut().zip(center) {
+                check("the centre of the starting points", centre)?;
+                for (q, c) in q.iter_mut().zip(centre) {
                     *q = c + sd * rng.normal();
                 }
             }

@@ -202,7 +202,6 @@ impl Rounds {
                 Err(error) => panic = panic.or(Some(error)),
             }
         }
-        reports.retain(|report| !report.is_empty());
         if chains.iter().all(|chain| chain.data().at.done[1] == 0)
             && let Some(error) = panic
         {

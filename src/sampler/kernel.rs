@@ -4,6 +4,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use crate::Error;
+use crate::draws::Report;
 use crate::rng::ChainRng;
 use crate::targets::{Point, Target};
 
@@ -70,11 +71,11 @@ pub trait Kernel<T: Target>: Send {
     /// Writes those statistics.
     fn stats(&self, _out: &mut [f64]) {}
 
-    /// What there is to say about the whole run, by name: kept in
-    /// [`RunInfo::reports`](crate::draws::RunInfo::reports). Kernels made of others pass on theirs,
-    /// under the prefixes of [`stat_names`](Self::stat_names).
-    fn report(&self) -> Vec<(String, Vec<f64>)> {
-        Vec::new()
+    /// What there is to say about the whole run, kept in
+    /// [`RunInfo::reports`](crate::draws::RunInfo::reports). Kernels made of others pass on theirs
+    /// ([`Report::and`]).
+    fn report(&self) -> Report {
+        Report::default()
     }
 }
 

@@ -31,7 +31,7 @@ pub enum Preconditioner {
     ///
     /// For a normal target with precision P, var g_i = P_ii: the scale lies between the marginal
     /// standard deviation and the conditional one, which bounds the step size. Source: Seyboldt,
-    /// Carlson and Carpenter, *Preconditioning Hamiltonian Monte Carlo by minimizing Fisher
+    /// Carlson and Carpenter, *Preconditioning Hamiltonian Monte Carlo by minimising Fisher
     /// divergence*, 2026, arXiv:2603.18845, section on diagonal matrices. In a
     /// [`Cycle`](super::Cycle) whose other kernel leaves a position without a gradient, this is
     /// [`Diagonal`](Self::Diagonal).

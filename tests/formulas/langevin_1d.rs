@@ -103,7 +103,7 @@ where
 {
     let chains = 32;
     let sampler = Sampler::new(&Wells, algorithm).chains(chains).warmup(20_000).draws(30_000);
-    let around = Init::Around { center: vec![0.0], sd: 0.3 };
+    let around = Init::Around { centre: vec![0.0], sd: 0.3 };
     let draws = sampler.thin(20).init(around).seed(1).run().unwrap();
     assert_eq!(draws.divergences(), 0);
     let u = draws.stat("log_likelihood").unwrap().mapv(|l| -l);

@@ -42,6 +42,7 @@ fn gradient<M: Model>(
     let mut grad = vec![start; w.len()];
     model.forward(w, Tile::new(x, rows), TileMut::new(&mut out, rows), &mut ws);
     model.backward(w, Tile::new(x, rows), Tile::new(d_out, rows), &mut grad, &mut ws);
+    model.finish(&mut grad, &mut ws);
     grad
 }
 
@@ -201,6 +202,7 @@ fn one_workspace_serves_tiles_of_different_lengths() {
         let (mut out, mut grad) = (vec![0.0; d_out.len()], vec![0.0; w.len()]);
         mlp.forward(&w, Tile::new(&x, rows), TileMut::new(&mut out, rows), &mut ws);
         mlp.backward(&w, Tile::new(&x, rows), Tile::new(&d_out, rows), &mut grad, &mut ws);
+        mlp.finish(&mut grad, &mut ws);
         assert_eq!(grad, gradient(&mlp, &w, &x, &d_out, rows, 0.0));
     }
 }

@@ -4,7 +4,7 @@
 
 #![cfg(feature = "datasets")]
 
-use bnn_mcmc::data::{Standardize, bundled};
+use bnn_mcmc::data::{Standardise, bundled};
 use bnn_mcmc::diagnostics::{SummaryRow, mcse_sd};
 use bnn_mcmc::model::logistic;
 use bnn_mcmc::prelude::*;
@@ -65,7 +65,7 @@ fn disagreements(problem: &str, names: &[String], quantities: &Array3<f64>) -> V
 /// The posterior of all rows of ionosphere with N(0, `prior_sd`^2) weights.
 fn ionosphere(prior_sd: f64) -> Posterior<Linear, Bernoulli> {
     let data = bundled::ionosphere();
-    let scaler = Standardize::new().allow_constant().fit_features(&data).unwrap();
+    let scaler = Standardise::new().allow_constant().fit_features(&data).unwrap();
     let priors = Priors::all(Normal::new(0.0, prior_sd).unwrap());
     let model = logistic::binary(data.n_features()).unwrap();
     Posterior::new(model, Bernoulli, &scaler.scale_features(&data).unwrap(), priors).unwrap()

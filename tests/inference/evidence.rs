@@ -3,9 +3,10 @@
 
 use bnn_mcmc::prelude::*;
 
+use bnn_mcmc::draws::LadderReport;
 use bnn_mcmc::evidence::Estimate;
 use bnn_mcmc::sampler::Algorithm;
-use bnn_mcmc::sampler::{Ladder, LadderReport};
+use bnn_mcmc::sampler::Ladder;
 use bnn_mcmc::targets::{LogDensity, PowerTarget, Target, WithReference};
 use bnn_mcmc::testing::{ConjugateRegression, Noise};
 use ndarray::{Array1, Array2, Axis};
@@ -241,7 +242,7 @@ impl PowerTarget for Half {
 #[test]
 fn likelihoods_of_zero_and_of_nan() {
     let run = |target: &Half| {
-        let init = Init::Around { center: vec![1.0], sd: 0.1 };
+        let init = Init::Around { centre: vec![1.0], sd: 0.1 };
         let sampler = Sampler::new(target, PowerPosteriors::new(Rwm::default())).init(init);
         sampler.warmup(1000).draws(2000).run().unwrap()
     };

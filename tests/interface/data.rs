@@ -2,7 +2,7 @@
 //! baselines.
 
 use bnn_mcmc::data::{
-    Columns, CsvReader, Dataset, Encoding, IdxReader, MinMax, Standardize, Takens,
+    Columns, CsvReader, Dataset, Encoding, IdxReader, MinMax, Standardise, Takens,
 };
 use ndarray::{Array1, Array2};
 use proptest::prelude::*;
@@ -281,7 +281,7 @@ proptest! {
     ) {
         let rows = values.len() / 2;
         let x = Array2::from_shape_fn((rows, 2), |(i, j)| values[2 * i + j] + far * j as f64);
-        if let Ok(scaler) = Standardize::new().fit(x.view()) {
+        if let Ok(scaler) = Standardise::new().fit(x.view()) {
             let z = scaler.transform(x.view()).unwrap();
             for column in z.columns() {
                 prop_assert!(column.mean().unwrap().abs() < 1e-6);

@@ -2,4 +2,5 @@
 
 mod data;
 mod limits;
+mod outputs;
 mod readme;

@@ -19,7 +19,10 @@ fn blocks(text: &str) -> Vec<(&str, Vec<&str>)> {
 fn programs_are_whole_and_show_every_line() {
     for (file, text) in [
         ("README.md", include_str!("../../README.md")),
-        ("examples/README.md", include_str!("../../examples/README.md")),
+        ("guide/regression_networks.md", include_str!("../../src/guide/regression_networks.md")),
+        ("guide/large_networks.md", include_str!("../../src/guide/large_networks.md")),
+        ("guide/modes_and_evidence.md", include_str!("../../src/guide/modes_and_evidence.md")),
+        ("guide/symmetries.md", include_str!("../../src/guide/symmetries.md")),
     ] {
         let mut programs = 0;
         for (info, lines) in blocks(text) {
@@ -43,7 +46,7 @@ fn programs_are_whole_and_show_every_line() {
                 );
             }
         }
-        assert!(programs >= 2, "{file}: {programs} programs");
+        assert!(programs >= 1, "{file}: {programs} programs");
     }
 }
 

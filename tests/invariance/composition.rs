@@ -407,7 +407,7 @@ where
         .chains(chains)
         .warmup(200)
         .draws(2_500)
-        .init(Init::Around { center: vec![0.0; Harmonic::DIM], sd: 0.8 })
+        .init(Init::Around { centre: vec![0.0; Harmonic::DIM], sd: 0.8 })
         .run()
         .unwrap();
     let of_chain = |c: usize| {

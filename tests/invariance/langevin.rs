@@ -30,13 +30,13 @@ fn run<A>(target: &GaussianTarget, algorithm: &A, seed: u64) -> Draws
 where
     A: Clone + for<'t> Algorithm<&'t GaussianTarget>,
 {
-    let center = vec![0.0; target.dim()];
+    let centre = vec![0.0; target.dim()];
     Sampler::new(target, algorithm.clone())
         .chains(CHAINS)
         .warmup(500)
         .draws(6_000)
         .seed(seed)
-        .init(Init::Around { center, sd: 0.5 })
+        .init(Init::Around { centre, sd: 0.5 })
         .run()
         .unwrap()
 }

@@ -244,7 +244,7 @@ fn a_position_outside_the_box_is_a_divergence_not_a_panic() {
 #[test]
 fn a_uniform_density_is_drawn_from_independently() {
     let target = Slope { slope: 0.0, honest: true };
-    let init = Init::Around { center: vec![0.5], sd: 0.1 };
+    let init = Init::Around { centre: vec![0.5], sd: 0.1 };
     let draws = Sampler::new(&target, TruncatedMala::default())
         .draws(4_000)
         .init(init)

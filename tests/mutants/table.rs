@@ -135,7 +135,7 @@ pub const MUTANTS: &[Mutant] = &[
     mutant(
         "categorical: gradient without the softmax's normaliser",
         "src/likelihood/categorical.rs",
-        &[("*d /= -s", "*d /= -(s * s)")],
+        &[("*d * inverse", "*d * inverse * inverse")],
         ("formulas", "gradients::likelihoods_are_their_textbook_formulas"),
     ),
     mutant(
@@ -159,41 +159,50 @@ pub const MUTANTS: &[Mutant] = &[
     // Derivatives of models.
     mutant(
         "sigmoid: derivative of tanh",
-        "src/model/activation.rs",
-        &[("elementary::sigmoid_backward(y, d)", "elementary::tanh_backward(y, d)")],
-        ("lib", "model::activation::tests::derivatives_match_central_differences"),
+        "src/engine/activation.rs",
+        &[("multiply(d, y, |y| fused(-y, y, y))", "multiply(d, y, |y| fused(-y, y, F::ONE))")],
+        ("lib", "engine::activation::tests::derivatives_match_central_differences"),
     ),
     mutant(
         "tanh: derivative of the sigmoid",
-        "src/model/activation.rs",
-        &[("elementary::tanh_backward(y, d)", "elementary::sigmoid_backward(y, d)")],
+        "src/engine/activation.rs",
+        &[("multiply(d, y, |y| fused(-y, y, F::ONE))", "multiply(d, y, |y| fused(-y, y, y))")],
         ("formulas", "gradients::networks_under_every_likelihood_prior_and_activation"),
     ),
     mutant(
         "relu: derivative of the identity",
-        "src/model/activation.rs",
-        &[("elementary::relu_backward(y, d)", "()")],
-        ("lib", "model::activation::tests::derivatives_match_central_differences"),
+        "src/engine/activation.rs",
+        &[("if *y > zero { *d } else { zero }", "*d")],
+        ("lib", "engine::activation::tests::derivatives_match_central_differences"),
     ),
     mutant(
         "softplus: derivative of relu",
-        "src/model/activation.rs",
-        &[("elementary::softplus_backward(y, d)", "elementary::relu_backward(y, d)")],
-        ("lib", "model::activation::tests::derivatives_match_central_differences"),
+        "src/engine/activation.rs",
+        &[(
+            "F::of(one_minus_exp_minus::<V::Level>(y.wide()))",
+            "if y.wide() > 0.0 { F::ONE } else { F::default() }",
+        )],
+        ("lib", "engine::activation::tests::derivatives_match_central_differences"),
     ),
     mutant(
         "silu: derivative of the sigmoid",
-        "src/model/activation.rs",
-        &[("elementary::silu_backward(y, kept, d)", "elementary::sigmoid_backward(kept, d)")],
-        ("lib", "model::activation::tests::derivatives_match_central_differences"),
+        "src/engine/activation.rs",
+        &[("fused(*y, F::ONE - *s, *s)", "fused(F::default() * *y, F::ONE, (F::ONE - *s) * *s)")],
+        ("lib", "engine::activation::tests::derivatives_match_central_differences"),
     ),
     mutant(
-        "network in f32: derivatives by biases too small",
-        "src/model/mlp_f32.rs",
+        "layers: derivatives by biases of the last tile alone",
+        "src/engine/dense.rs",
         &[(
-            "delta.iter().map(|d| f64::from(*d)).sum::<f64>()",
-            "0.9 * delta.iter().map(|d| f64::from(*d)).sum::<f64>()",
+            "column_sum::<F, V>(level, start, column)",
+            "column_sum::<F, V>(level, V::splat(level, F::default()), column)",
         )],
+        ("lib", "engine::dense::tests::products_in_f64_match_triple_loops_at_every_level"),
+    ),
+    mutant(
+        "network in f32: sums of the first rows are lost",
+        "src/engine/network.rs",
+        &[("self.finish(grad)", "self.summed = 0")],
         ("lib", "model::mlp_f32::tests::errors_are_those_of_f32"),
     ),
     mutant(
@@ -297,7 +306,7 @@ pub const MUTANTS: &[Mutant] = &[
     mutant(
         "Langevin gradient: proposals are taken for symmetric",
         "src/sampler/metropolis/langevin_gradient.rs",
-        &[("(current.q()[i] - center_back[i])", "z[i] * step_size * relative[i]")],
+        &[("(current.q()[i] - centre_back[i])", "z[i] * step_size * relative[i]")],
         (
             "invariance",
             "langevin_gradient::the_transition_is_invariant_for_every_map_and_on_blocks",

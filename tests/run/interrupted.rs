@@ -210,9 +210,9 @@ impl<T: Target> Kernel<T> for ClumsyKernel {
     fn freeze(&mut self) {
         self.place.panics_in("freeze");
     }
-    fn report(&self) -> Vec<(String, Vec<f64>)> {
+    fn report(&self) -> bnn_mcmc::draws::Report {
         self.place.panics_in("report");
-        Vec::new()
+        bnn_mcmc::draws::Report::default()
     }
 }
 

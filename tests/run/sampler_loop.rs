@@ -290,7 +290,7 @@ fn starting_points_are_used_and_checked() {
     };
     let draws = with(Init::Points(vec![vec![1.0, 2.0], vec![3.0, 4.0]])).unwrap();
     approx::assert_abs_diff_eq!(draws.draw(1, 0).unwrap()[0], 3.0, epsilon = 1e-7);
-    let around = |sd| Init::Around { center: vec![5.0, -5.0], sd };
+    let around = |sd| Init::Around { centre: vec![5.0, -5.0], sd };
     let draws = with(around(0.01)).unwrap();
     assert!((draws.draw(0, 0).unwrap()[1] + 5.0).abs() < 0.1);
     assert_ne!(draws.draw(0, 0), draws.draw(1, 0));
@@ -303,7 +303,7 @@ fn starting_points_are_used_and_checked() {
             "coordinate 1 of the starting point of chain 0",
         ),
         (around(0.0), "sd of the starting points"),
-        (Init::Around { center: vec![0.0], sd: 1.0 }, "length of the center"),
+        (Init::Around { centre: vec![0.0], sd: 1.0 }, "length of the centre"),
     ] {
         let error = with(init).unwrap_err();
         assert!(error.is_argument() && error.to_string().contains(message), "{error}");

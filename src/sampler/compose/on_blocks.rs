@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::Error;
+use crate::draws::Report;
 use crate::rng::ChainRng;
 use crate::sampler::{Algorithm, Kernel, Step, WarmupProgress};
 use crate::targets::{Conditioned, ConditionedWorkspace, Point, Target};
@@ -136,7 +137,7 @@ where
         self.inner.stats(out);
     }
 
-    fn report(&self) -> Vec<(String, Vec<f64>)> {
+    fn report(&self) -> Report {
         self.inner.report()
     }
 }

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::Error;
+use crate::draws::Report;
 use crate::rng::ChainRng;
 use crate::sampler::{Algorithm, Kernel, Step, WarmupProgress};
 use crate::targets::{Point, Target};
@@ -142,15 +143,12 @@ impl<A, B> Pair<A, B> {
         names
     }
 
-    fn report<T: Target>(&self) -> Vec<(String, Vec<f64>)>
+    fn report<T: Target>(&self) -> Report
     where
         A: Kernel<T>,
         B: Kernel<T>,
     {
-        let first = self.first.report().into_iter().map(|(name, v)| (format!("first.{name}"), v));
-        let second =
-            self.second.report().into_iter().map(|(name, v)| (format!("second.{name}"), v));
-        first.chain(second).collect()
+        self.first.report().and(self.second.report())
     }
 
     fn stats<T: Target>(&self, out: &mut [f64])
@@ -239,7 +237,7 @@ impl<T: Target, A: Kernel<T>, B: Kernel<T>> Kernel<T> for CycleKernel<A, B> {
         self.0.stats(out);
     }
 
-    fn report(&self) -> Vec<(String, Vec<f64>)> {
+    fn report(&self) -> Report {
         self.0.report()
     }
 }
@@ -315,7 +313,7 @@ impl<T: Target, A: Kernel<T>, B: Kernel<T>> Kernel<T> for MixtureKernel<A, B> {
         self.pair.stats(out);
     }
 
-    fn report(&self) -> Vec<(String, Vec<f64>)> {
+    fn report(&self) -> Report {
         self.pair.report()
     }
 }

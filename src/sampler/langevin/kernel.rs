@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::Error;
+use crate::draws::Report;
 use crate::error::positive;
 use crate::rng::ChainRng;
 use crate::sampler::{GradSource, GradStream, Kernel, Step};
@@ -373,8 +374,8 @@ impl<T: Target, G: GradStream<T>, I: Integrator> Kernel<T> for LangevinKernel<G,
     }
 
     /// That there is no test: [`Draws::unadjusted`](crate::draws::Draws::unadjusted) looks for it.
-    fn report(&self) -> Vec<(String, Vec<f64>)> {
-        vec![(crate::draws::UNADJUSTED.into(), Vec::new())]
+    fn report(&self) -> Report {
+        Report { unadjusted: true, ladder: None }
     }
 }
 

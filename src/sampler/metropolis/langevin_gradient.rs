@@ -176,9 +176,9 @@ impl<T: Descent> Kernel<T> for LangevinGradientKernel {
         self.was_langevin = rng.uniform() < self.langevin_rate;
         rng.fill_normal(&mut self.z);
         let (relative, z, rule) = (&self.relative, &self.z, &self.descent);
-        let propose = |center: &[f64], q: &mut [f64]| {
+        let propose = |centre: &[f64], q: &mut [f64]| {
             for i in 0..q.len() {
-                q[i] = center[i] + step_size * relative[i] * z[i];
+                q[i] = centre[i] + step_size * relative[i] * z[i];
             }
         };
         if !self.was_langevin {
@@ -195,10 +195,10 @@ impl<T: Descent> Kernel<T> for LangevinGradientKernel {
         proposal.set(|q| propose(image.at(current), q));
         let new = proposal.eval(target, ws).total();
         image_back.set(proposal, |image| target.descend(rule, proposal.q(), image, ws));
-        let center_back = image_back.at(proposal);
+        let centre_back = image_back.at(proposal);
         let mut squares = 0.0;
         for i in 0..z.len() {
-            let back = (current.q()[i] - center_back[i]) / (step_size * relative[i]);
+            let back = (current.q()[i] - centre_back[i]) / (step_size * relative[i]);
             squares += z[i] * z[i] - back * back;
         }
         let step = metropolis_test(current, proposal, new - old + 0.5 * squares, passes, rng);

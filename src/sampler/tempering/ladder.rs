@@ -1,11 +1,8 @@
 //! Ladders of powers of the likelihood, and how a run climbed one.
 
-use std::fmt;
-
 use serde::{Deserialize, Serialize};
 
 use crate::Error;
-use crate::draws::Draws;
 
 /// The powers beta_0 < ... < beta_m = 1 of the likelihood.
 ///
@@ -106,112 +103,6 @@ pub(super) fn equalised(betas: &[f64], rejections: &[f64]) -> Vec<f64> {
     }
     // Rounding must not make two of them equal.
     if equal.windows(2).all(|pair| pair[0] < pair[1]) { equal } else { betas.to_vec() }
-}
-
-/// How one chain of [`PowerPosteriors`](crate::sampler::PowerPosteriors) moved on its ladder while sampling.
-///
-/// ```
-/// use bnn_mcmc::prelude::*;
-/// use bnn_mcmc::sampler::{LadderReport, PowerPosteriors};
-/// let data = Dataset::regression(ndarray::array![[0.0], [1.0]], ndarray::array![1.0, 2.0])?;
-/// let priors = Priors::all(Normal::new(0.0, 1.0)?);
-/// let posterior = Posterior::new(Linear::new(1, 1)?, Gaussian::fixed(0.5)?, &data, priors)?;
-/// let algorithm = PowerPosteriors::new(Rwm::default());
-/// let draws = Sampler::new(&posterior, algorithm).warmup(300).draws(300).run()?;
-/// for report in LadderReport::of(&draws)? {
-///     assert!(report.swap_accept.iter().all(|a| (0.0..=1.0).contains(a)));
-///     println!("{report}");
-/// }
-/// # Ok::<(), bnn_mcmc::Error>(())
-/// ```
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct LadderReport {
-    /// The powers of the likelihood, ascending.
-    pub betas: Vec<f64>,
-    /// The mean probability that an exchange between the rungs k and k + 1 is accepted.
-    pub swap_accept: Vec<f64>,
-    /// Of the exchanges that were proposed, between any two rungs, the share that was accepted.
-    pub swap_rate: f64,
-    /// The mean acceptance probability of the moves within each rung; NaN where they need no test,
-    /// as draws from the prior.
-    pub accept_prob: Vec<f64>,
-    /// Divergent transitions within each rung.
-    pub divergences: Vec<u64>,
-    /// How often a state came from beta_0 to beta = 1.
-    pub restarts: u64,
-    /// How often a state went from beta = 1 to beta_0 and back.
-    pub round_trips: u64,
-}
-
-impl LadderReport {
-    /// One report for each chain.
-    ///
-    /// # Errors
-    /// If the draws are of another algorithm.
-    pub fn of(draws: &Draws) -> Result<Vec<Self>, Error> {
-        let missing = || {
-            let found = "without the report of a ladder";
-            let allowed =
-                "a run of PowerPosteriors (not within a Cycle or Mixture, nor read from a file)";
-            Error::argument("draws", found, allowed)
-        };
-        let reports = &draws.info().reports;
-        if reports.is_empty() {
-            return Err(missing());
-        }
-        let of_chain = |report: &std::collections::BTreeMap<String, Vec<f64>>| {
-            let get = |name: &str| report.get(name).cloned().ok_or_else(missing);
-            let count = |name: &str| get(name).map(|v| v.first().map_or(0, |c| *c as u64));
-            Ok(Self {
-                betas: get("betas")?,
-                swap_accept: get("swap_accept")?,
-                swap_rate: get("swap_rate")?.first().copied().unwrap_or(f64::NAN),
-                accept_prob: get("rung_accept_prob")?,
-                divergences: get("rung_divergences")?.iter().map(|d| *d as u64).collect(),
-                restarts: count("restarts")?,
-                round_trips: count("round_trips")?,
-            })
-        };
-        reports.iter().map(of_chain).collect()
-    }
-
-    /// The communication barrier Lambda: the sum of the rejection rates between neighbours. Where the
-    /// likelihood is zero at a share of the prior's draws, it includes that share, which no ladder
-    /// can lower.
-    pub fn barrier(&self) -> f64 {
-        self.swap_accept.iter().map(|a| 1.0 - a).sum()
-    }
-
-    /// How many rungs suit that barrier: 2 Lambda + 1, rounded up, at least 2.
-    pub fn suggested_rungs(&self) -> usize {
-        let rungs = (2.0 * self.barrier() + 1.0).ceil();
-        if rungs.is_finite() { (rungs as usize).max(2) } else { self.betas.len() }
-    }
-}
-
-impl fmt::Display for LadderReport {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(f, "rung       beta  swap with next  accepted within  divergent")?;
-        for (k, beta) in self.betas.iter().enumerate() {
-            let number =
-                |values: &[f64]| values.get(k).map_or(String::new(), |a| format!("{a:.3}"));
-            let (next, within) = (number(&self.swap_accept), number(&self.accept_prob));
-            let within = if *beta == 0.0 { "exact".to_string() } else { within };
-            let divergences = self.divergences.get(k).copied().unwrap_or(0);
-            writeln!(f, "{k:4}  {beta:9.3e}  {next:>14}  {within:>15}  {divergences:9}")?;
-        }
-        writeln!(
-            f,
-            "barrier {:.2}: about {} rungs suit it, {} are here; {:.0} % of proposed swaps accepted, \
-             {} restarts, {} round trips",
-            self.barrier(),
-            self.suggested_rungs(),
-            self.betas.len(),
-            100.0 * self.swap_rate,
-            self.restarts,
-            self.round_trips
-        )
-    }
 }
 
 #[cfg(test)]

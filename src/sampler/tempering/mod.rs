@@ -6,6 +6,6 @@ mod round_trips;
 mod rung;
 mod swaps;
 
-pub use ladder::{Ladder, LadderReport};
+pub use ladder::Ladder;
 pub use power_posteriors::PowerPosteriors;
 pub use swaps::Swaps;

@@ -9,6 +9,7 @@ use super::rung::{Rung, RungState};
 use super::{Ladder, Swaps, ladder, swaps};
 use crate::Error;
 use crate::adapt::Windows;
+use crate::draws::{LadderReport, Report};
 use crate::rng::ChainRng;
 use crate::sampler::{Algorithm, Kernel, Step, WarmupProgress};
 use crate::targets::{Point, PowerTarget, Tempered};
@@ -33,7 +34,7 @@ use crate::targets::{Point, PowerTarget, Tempered};
 /// Both leave the product of all pi_k unchanged. The draws of a run come from the rung beta = 1;
 /// `accepted` says whether its state changed, by either part. The log likelihoods of the other
 /// rungs are recorded with each draw (`rung_0.log_likelihood`, ...), from which
-/// [`Evidence`](crate::evidence::Evidence) is computed; [`LadderReport`](super::LadderReport) says how states travelled.
+/// [`Evidence`](crate::evidence::Evidence) is computed; [`LadderReport`](crate::draws::LadderReport) says how states travelled.
 ///
 /// Sources: Friel and Pettitt, JRSS B 70, 2008, doi:10.1111/j.1467-9868.2007.00650.x; Papamarkou,
 /// Hinkle, Young and Womble, Statist. Sci. 37, 2022, arXiv:1910.06539, algorithm 1; Syed,
@@ -370,27 +371,24 @@ where
         }
     }
 
-    fn report(&self) -> Vec<(String, Vec<f64>)> {
+    fn report(&self) -> Report {
         let travel = &self.travel;
         let rounds = travel.rounds as f64;
-        let of_rungs = |f: fn(&Rung<T, A::Kernel>) -> f64| self.rungs.iter().map(f).collect();
-        let entry = |name: &str, values| (name.to_string(), values);
+        let ladder = LadderReport {
+            betas: self.betas(),
+            swap_accept: travel.neighbours.iter().map(|sum| sum / rounds).collect(),
+            swap_rate: travel.accepted as f64 / travel.proposed as f64,
+            accept_prob: self
+                .rungs
+                .iter()
+                .map(|r| r.accept_probs.0 / r.accept_probs.1 as f64)
+                .collect(),
+            divergences: self.rungs.iter().map(|rung| rung.divergences).collect(),
+            restarts: travel.restarts,
+            round_trips: travel.round_trips,
+        };
         let cold = self.rungs.last().and_then(|rung| rung.kernel.as_ref());
-        let inner = cold.map_or_else(Vec::new, Kernel::report);
-        let own = [
-            entry("betas", self.betas()),
-            entry("swap_accept", travel.neighbours.iter().map(|sum| sum / rounds).collect()),
-            entry("swap_rate", vec![travel.accepted as f64 / travel.proposed as f64]),
-            entry(
-                "rung_accept_prob",
-                of_rungs(|rung| rung.accept_probs.0 / rung.accept_probs.1 as f64),
-            ),
-            entry("rung_divergences", of_rungs(|rung| rung.divergences as f64)),
-            entry("restarts", vec![travel.restarts as f64]),
-            entry("round_trips", vec![travel.round_trips as f64]),
-        ];
-        own.into_iter()
-            .chain(inner.into_iter().map(|(name, v)| (format!("cold.{name}"), v)))
-            .collect()
+        let cold = cold.map_or_else(Report::default, Kernel::report);
+        Report { ladder: Some(ladder), ..cold }
     }
 }

@@ -5,8 +5,9 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
+use super::elementary::{exp, map, one_minus_exp_minus, sigmoid, softplus, tanh};
+use super::simd::{Real, Vector};
 use crate::Error;
-use crate::engine::elementary;
 
 /// What a layer does to its weighted sums z, element by element.
 ///
@@ -71,40 +72,27 @@ impl Activation {
             Self::Silu => {
                 let mut sigmoids = [0.0; 64];
                 for z in z.chunks_mut(sigmoids.len()) {
-                    elementary::silu_in_place(z, &mut sigmoids[..z.len()]);
+                    self.forward(z, &mut sigmoids[..z.len()]);
                 }
             }
             _ => self.forward(z, &mut []),
         }
     }
 
-    /// Whether [`forward`](Self::forward) keeps a number per element for the backward pass.
+    /// Whether a number per element is kept for the derivatives, beside the value.
     pub(crate) fn keeps(self) -> bool {
         self == Self::Silu
     }
 
-    /// As [`apply`](Self::apply); `kept` is as long as `z` if [`keeps`](Self::keeps), else empty.
-    pub(crate) fn forward(self, z: &mut [f64], kept: &mut [f64]) {
-        match self {
-            Self::Identity => {}
-            Self::Sigmoid => elementary::sigmoid_in_place(z),
-            Self::Tanh => elementary::tanh_in_place(z),
-            Self::Relu => elementary::relu_in_place(z),
-            Self::Softplus => elementary::softplus_in_place(z),
-            Self::Silu => elementary::silu_in_place(z, kept),
-        }
+    /// As [`apply`](Self::apply); `kept` is as long as `z` if the activation [keeps](Self::keeps), else
+    /// empty. Exponentials are computed in f64.
+    pub(crate) fn forward<F: Real>(self, z: &mut [F], kept: &mut [F]) {
+        forward(self, z, kept);
     }
 
     /// Multiplies `d` by the derivative, where [`forward`](Self::forward) left `y` and `kept`.
-    pub(crate) fn backward(self, y: &[f64], kept: &[f64], d: &mut [f64]) {
-        match self {
-            Self::Identity => {}
-            Self::Sigmoid => elementary::sigmoid_backward(y, d),
-            Self::Tanh => elementary::tanh_backward(y, d),
-            Self::Relu => elementary::relu_backward(y, d),
-            Self::Softplus => elementary::softplus_backward(y, d),
-            Self::Silu => elementary::silu_backward(y, kept, d),
-        }
+    pub(crate) fn backward<F: Real>(self, y: &[F], kept: &[F], d: &mut [F]) {
+        backward(self, y, kept, d);
     }
 
     /// Whether the second derivative is other than zero.
@@ -112,16 +100,98 @@ impl Activation {
         !matches!(self, Self::Identity | Self::Relu)
     }
 
-    /// Multiplies `d` by the second derivative, where [`forward`](Self::forward) left `y` and `kept`.
+    /// Multiplies `d` by the second derivative, where the activation left `y` and `kept`.
     pub(crate) fn second(self, y: &[f64], kept: &[f64], d: &mut [f64]) {
-        match self {
-            Self::Identity | Self::Relu => d.fill(0.0),
-            Self::Sigmoid => elementary::sigmoid_second(y, d),
-            Self::Tanh => elementary::tanh_second(y, d),
-            Self::Softplus => elementary::softplus_second(y, d),
-            Self::Silu => elementary::silu_second(y, kept, d),
+        second(self, y, kept, d);
+    }
+}
+
+/// Multiplies every element of `d` by `f` of the corresponding element of `y`.
+#[inline(always)]
+fn multiply<F: Real>(d: &mut [F], y: &[F], f: impl Fn(F) -> F) {
+    d.iter_mut().zip(y).for_each(|(d, y)| *d *= f(*y));
+}
+
+#[inline(always)]
+fn forward_body<F: Real, V: Vector<F>>(
+    _: V::Level,
+    activation: Activation,
+    z: &mut [F],
+    kept: &mut [F],
+) {
+    let zero = F::default();
+    match activation {
+        Activation::Identity => {}
+        Activation::Sigmoid => map(z, |z| F::of(sigmoid::<V::Level>(z.wide()))),
+        Activation::Tanh => map(z, |z| F::of(tanh::<V::Level>(z.wide()))),
+        Activation::Relu => z.iter_mut().for_each(|z| *z = if *z < zero { zero } else { *z }),
+        Activation::Softplus => map(z, |z| F::of(softplus::<V::Level>(z.wide()).0)),
+        Activation::Silu => {
+            kept.copy_from_slice(z);
+            map(kept, |z| F::of(sigmoid::<V::Level>(z.wide())));
+            z.iter_mut().zip(kept).for_each(|(z, s)| *z *= *s);
         }
     }
+}
+#[inline(always)]
+fn backward_body<F: Real, V: Vector<F>>(
+    _: V::Level,
+    activation: Activation,
+    y: &[F],
+    kept: &[F],
+    d: &mut [F],
+) {
+    let fused = F::multiply_add::<V::Level>;
+    match activation {
+        Activation::Identity => {}
+        Activation::Sigmoid => multiply(d, y, |y| fused(-y, y, y)),
+        Activation::Tanh => multiply(d, y, |y| fused(-y, y, F::ONE)),
+        Activation::Relu => {
+            let zero = F::default();
+            d.iter_mut().zip(y).for_each(|(d, y)| *d = if *y > zero { *d } else { zero });
+        }
+        Activation::Softplus => {
+            multiply(d, y, |y| F::of(one_minus_exp_minus::<V::Level>(y.wide())))
+        }
+        Activation::Silu => {
+            for ((d, y), s) in d.iter_mut().zip(y).zip(kept) {
+                *d *= fused(*y, F::ONE - *s, *s);
+            }
+        }
+    }
+}
+#[inline(always)]
+fn second_body<V: Vector<f64>>(
+    _: V::Level,
+    activation: Activation,
+    y: &[f64],
+    kept: &[f64],
+    d: &mut [f64],
+) {
+    let fused = f64::multiply_add::<V::Level>;
+    match activation {
+        Activation::Identity | Activation::Relu => d.fill(0.0),
+        Activation::Sigmoid => multiply(d, y, |y| fused(-y, y, y) * fused(-2.0, y, 1.0)),
+        Activation::Tanh => multiply(d, y, |y| -2.0 * y * fused(-y, y, 1.0)),
+        Activation::Softplus => {
+            multiply(d, y, |y| exp::<V::Level>(-y) * one_minus_exp_minus::<V::Level>(y))
+        }
+        Activation::Silu => {
+            for ((d, y), s) in d.iter_mut().zip(y).zip(kept) {
+                *d *= (1.0 - s) * fused(*y, fused(-2.0, *s, 1.0), 2.0 * s);
+            }
+        }
+    }
+}
+
+dispatch! {
+    fn forward<F>(activation: Activation, z: &mut [F], kept: &mut [F]) => forward_body
+}
+dispatch! {
+    fn backward<F>(activation: Activation, y: &[F], kept: &[F], d: &mut [F]) => backward_body
+}
+dispatch! {
+    fn second(activation: Activation, y: &[f64], kept: &[f64], d: &mut [f64]) => second_body
 }
 
 impl fmt::Display for Activation {
@@ -165,15 +235,15 @@ mod tests {
     fn derivatives_match_central_differences() {
         let z: Vec<f64> = (-60..=60).map(|i| f64::from(i) * 0.1 + 0.03).collect();
         let h = 1e-6;
+        let sigmoids =
+            |by: f64| z.iter().map(|z| 1.0 / (1.0 + (-z - by).exp())).collect::<Vec<_>>();
         for activation in Activation::ALL {
             let shifted = |by: f64| {
                 let mut y: Vec<f64> = z.iter().map(|z| z + by).collect();
                 activation.apply(&mut y);
                 y
             };
-            let (mut y, mut kept) = (z.clone(), vec![0.0; z.len()]);
-            activation.forward(&mut y, &mut kept);
-            assert_eq!(y, shifted(0.0));
+            let (y, kept) = (shifted(0.0), sigmoids(0.0));
             let mut d = vec![2.0; z.len()];
             activation.backward(&y, &kept, &mut d);
             for ((d, up), down) in d.iter().zip(shifted(h)).zip(shifted(-h)) {
@@ -182,11 +252,8 @@ mod tests {
             }
             // The second derivative against differences of the first.
             let slopes = |by: f64| {
-                let (mut y, mut kept) = (z.clone(), vec![0.0; z.len()]);
-                y.iter_mut().for_each(|y| *y += by);
-                activation.forward(&mut y, &mut kept);
                 let mut d = vec![1.0; z.len()];
-                activation.backward(&y, &kept, &mut d);
+                activation.backward(&shifted(by), &sigmoids(by), &mut d);
                 d
             };
             let mut second = vec![2.0; z.len()];

@@ -1,0 +1,356 @@
+//! The walk through the dense layers of a network, forward and back, on one tile of rows after another.
+//!
+//! One evaluation is [`begin`](Network::begin); for every tile [`forward`](Network::forward) and
+//! [`backward`](Network::backward); and [`finish`](Network::finish). The instruction set is chosen once for each
+//! of these calls. Everything is computed in `F`, f64 or f32; numbers come and go in f64.
+
+use std::ops::Range;
+
+use super::activation::Activation;
+use super::simd::{Real, Vector};
+use super::{Tile, TileMut, TileStorage, dense};
+
+pub(crate) use dense::is_wide;
+
+/// The shape of a layer: h = phi(W x + b), W `[units x inputs]` row-major.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Layer {
+    pub(crate) inputs: usize,
+    pub(crate) units: usize,
+    pub(crate) bias: bool,
+    pub(crate) activation: Activation,
+}
+
+impl Layer {
+    /// The number of weights, without biases.
+    fn n_weights(&self) -> usize {
+        self.units * self.inputs
+    }
+
+    /// The number of weights and biases.
+    fn len(&self) -> usize {
+        self.n_weights() + if self.bias { self.units } else { 0 }
+    }
+
+    fn is_wide(&self) -> bool {
+        dense::is_wide(self.units, self.inputs)
+    }
+
+    /// How many numbers the sums of the layer's gradient take.
+    fn n_sums<F: Real>(&self) -> usize {
+        if self.is_wide() { self.len().next_multiple_of(F::LANES) } else { self.len() * F::LANES }
+    }
+}
+
+/// The layers of a network and the scratch memory of one chain: the activations of one tile, two tiles of
+/// derivatives, and the sums of the gradient.
+#[derive(Clone, Debug)]
+pub(crate) struct Network<F: Real> {
+    layers: Vec<Layer>,
+    outputs: Vec<Outputs<F>>,
+    delta: TileStorage<F>,
+    delta_below: TileStorage<F>,
+    /// The sums of every layer, one after the other.
+    sums: TileStorage<F>,
+    /// How many rows the sums are of.
+    summed: usize,
+    /// Weights and inputs, where they are kept in F.
+    w: TileStorage<F>,
+    x: TileStorage<F>,
+}
+
+/// h of a layer, and what its activation keeps for its derivatives.
+#[derive(Clone, Debug)]
+pub(crate) struct Outputs<F: Real> {
+    h: TileStorage<F>,
+    kept: TileStorage<F>,
+}
+
+/// Rows after which sums in f32 are added to the gradient, in f64.
+const SUMMED_IN_F32: usize = 4096;
+
+impl<F: Real> Network<F> {
+    /// `layers`, each of which has as many inputs as the one before has units.
+    pub(crate) fn new(layers: Vec<Layer>) -> Self {
+        let outputs = |(l, layer): (usize, &Layer)| {
+            // A linear output layer may write straight into the caller's tile.
+            let own =
+                l + 1 < layers.len() || layer.activation != Activation::Identity || !F::IS_F64;
+            Outputs {
+                h: TileStorage::for_columns(if own { layer.units } else { 0 }),
+                kept: TileStorage::for_columns(if layer.activation.keeps() {
+                    layer.units
+                } else {
+                    0
+                }),
+            }
+        };
+        let widest = layers.iter().map(|layer| layer.units).max().unwrap_or(0);
+        let n_weights: usize = layers.iter().map(Layer::len).sum();
+        let n_sums = layers.iter().map(Layer::n_sums::<F>).sum();
+        Self {
+            outputs: layers.iter().enumerate().map(outputs).collect(),
+            delta: TileStorage::for_columns(widest),
+            delta_below: TileStorage::for_columns(widest),
+            sums: TileStorage::zeros(n_sums),
+            summed: 0,
+            w: TileStorage::zeros(if F::IS_F64 { 0 } else { n_weights.next_multiple_of(F::LANES) }),
+            x: TileStorage::for_columns(if F::IS_F64 { 0 } else { layers[0].inputs }),
+            layers,
+        }
+    }
+
+    /// Takes `w` for the calls that follow.
+    pub(crate) fn begin(&mut self, w: &[f64]) {
+        F::keep(w, w.len(), &mut self.w);
+        self.summed = 0;
+    }
+
+    /// Writes the outputs for `x`.
+    pub(crate) fn forward(&mut self, w: &[f64], x: Tile, mut out: TileMut) {
+        let stride = F::stride_of(x.stride());
+        F::keep(x.values(), x.stride(), &mut self.x);
+        let x_kept = F::kept(x.values(), &self.x);
+        let walk = Walk { layers: &self.layers, w: F::kept(w, &self.w), stride };
+        let direct = F::direct(out.values());
+        forward(walk, &x_kept[..self.layers[0].inputs * stride], &mut self.outputs, direct);
+        let last = self.layers.len() - 1;
+        let h = &self.outputs[last].h;
+        if !h.is_empty() {
+            F::copy_out(&h[..self.layers[last].units * stride], x.stride(), out.values());
+        }
+    }
+
+    /// Adds the gradient of a tile to the sums, or passes them on to `grad`, as long as w. The padding of
+    /// `d_out` is zero.
+    pub(crate) fn backward(&mut self, w: &[f64], x: Tile, d_out: Tile, grad: &mut [f64]) {
+        let stride = F::stride_of(x.stride());
+        let x_kept = F::kept(x.values(), &self.x);
+        F::copy_in(d_out.values(), d_out.stride(), &mut self.delta);
+        let walk = Walk { layers: &self.layers, w: F::kept(w, &self.w), stride };
+        let fresh = self.summed == 0;
+        let deltas = [&mut *self.delta, &mut *self.delta_below];
+        backward(
+            walk,
+            &x_kept[..self.layers[0].inputs * stride],
+            &self.outputs,
+            deltas,
+            &mut self.sums,
+            fresh,
+        );
+        self.summed += x.rows();
+        if !F::IS_F64 && self.summed >= SUMMED_IN_F32 {
+            self.finish(grad);
+        }
+    }
+
+    /// Adds the sums to `grad`, as long as w, and forgets them.
+    pub(crate) fn finish(&mut self, grad: &mut [f64]) {
+        if self.summed > 0 {
+            finish(&self.layers, &self.sums, grad);
+            self.summed = 0;
+        }
+    }
+}
+
+/// What second derivatives need of a walk.
+impl Network<f64> {
+    /// The activations of layer `l` on a tile whose columns are `stride` apart, and what is kept of them;
+    /// `None` for a linear output layer.
+    pub(crate) fn output(&self, l: usize, stride: usize) -> Option<(&[f64], &[f64])> {
+        let Outputs { h, kept } = &self.outputs[l];
+        let n = self.layers[l].units * stride;
+        (!h.is_empty()).then(|| (&h[..n], &kept[..n.min(kept.len())]))
+    }
+
+    /// The inputs of layer `l` on the tile x.
+    pub(crate) fn input<'a>(&'a self, l: usize, x: Tile<'a>) -> &'a [f64] {
+        if l == 0 {
+            x.values()
+        } else {
+            &self.outputs[l - 1].h[..self.layers[l].inputs * x.stride()]
+        }
+    }
+
+    /// Overwrites the sums of layer `l` by the product of `dz` with the layer's inputs on the tile x.
+    pub(crate) fn sum_product(&mut self, l: usize, dz: &[f64], x: Tile) {
+        let (stride, sums) = (x.stride(), self.sums_of(l));
+        let input = match l {
+            0 => x.values(),
+            _ => &self.outputs[l - 1].h[..self.layers[l].inputs * stride],
+        };
+        weights_product(dz, input, stride, &mut self.sums[sums], self.layers[l].bias, true);
+        self.summed = x.rows();
+    }
+
+    /// Adds the product of `dz` with other inputs to the sums of the weights of layer `l`.
+    pub(crate) fn add_product(&mut self, l: usize, dz: &[f64], input: &[f64], stride: usize) {
+        let sums = self.sums_of(l);
+        weights_product(dz, input, stride, &mut self.sums[sums], false, false);
+    }
+
+    fn sums_of(&self, l: usize) -> Range<usize> {
+        let start = self.layers[..l].iter().map(Layer::n_sums::<f64>).sum();
+        start..start + self.layers[l].n_sums::<f64>()
+    }
+}
+
+/// What a walk goes through: layers, their weights in order, and the distance of two columns.
+#[derive(Clone, Copy)]
+pub(crate) struct Walk<'a, F: Real> {
+    layers: &'a [Layer],
+    w: &'a [F],
+    stride: usize,
+}
+
+#[inline(always)]
+fn forward_body<F: Real, V: Vector<F>>(
+    level: V::Level,
+    walk: Walk<F>,
+    x: &[F],
+    outputs: &mut [Outputs<F>],
+    direct: &mut [F],
+) {
+    let Walk { layers, mut w, stride } = walk;
+    let (mut input, mut direct) = (x, Some(direct));
+    for (layer, Outputs { h, kept }) in layers.iter().zip(outputs) {
+        let (weights, bias);
+        (weights, w) = w.split_at(layer.n_weights());
+        (bias, w) = w.split_at(layer.len() - layer.n_weights());
+        let n = layer.units * stride;
+        let h = match h.get_mut(..n) {
+            Some(h) => h,
+            None => direct.take().expect("the last layer alone has no memory of its own"),
+        };
+        dense::forward::<F, V>(level, weights, bias, input, stride, h);
+        let kept = &mut kept[..if layer.activation.keeps() { n } else { 0 }];
+        layer.activation.forward(h, kept);
+        input = h;
+    }
+}
+
+#[inline(always)]
+fn backward_body<F: Real, V: Vector<F>>(
+    level: V::Level,
+    walk: Walk<F>,
+    x: &[F],
+    outputs: &[Outputs<F>],
+    deltas: [&mut [F]; 2],
+    sums: &mut [F],
+    fresh: bool,
+) {
+    let Walk { layers, mut w, stride } = walk;
+    let ([mut delta, mut below], mut sums) = (deltas, sums);
+    w = &w[..layers.iter().map(Layer::len).sum()];
+    for (l, layer) in layers.iter().enumerate().rev() {
+        let n = layer.units * stride;
+        // `delta` holds the derivative with respect to h; now to z.
+        let Outputs { h, kept } = &outputs[l];
+        if layer.activation != Activation::Identity {
+            let kept = &kept[..if layer.activation.keeps() { n } else { 0 }];
+            layer.activation.backward(&h[..n], kept, &mut delta[..n]);
+        }
+        let (weights, of_layer);
+        (w, weights) = w.split_at(w.len() - layer.len());
+        (sums, of_layer) = sums.split_at_mut(sums.len() - layer.n_sums::<F>());
+        let input = if l == 0 { x } else { &outputs[l - 1].h[..layer.inputs * stride] };
+        dense::backward_weights::<F, V>(
+            level,
+            &delta[..n],
+            input,
+            stride,
+            of_layer,
+            layer.bias,
+            fresh,
+        );
+        if l > 0 {
+            let weights = &weights[..layer.n_weights()];
+            dense::backward_inputs::<F, V>(
+                level,
+                weights,
+                &delta[..n],
+                stride,
+                &mut below[..layer.inputs * stride],
+            );
+            std::mem::swap(&mut delta, &mut below);
+        }
+    }
+}
+
+#[inline(always)]
+fn finish_body<F: Real, V: Vector<F>>(
+    level: V::Level,
+    layers: &[Layer],
+    sums: &[F],
+    grad: &mut [f64],
+) {
+    let (mut sums, mut grad) = (sums, grad);
+    for layer in layers {
+        let (of_layer, grad_of_layer);
+        (of_layer, sums) = sums.split_at(layer.n_sums::<F>());
+        (grad_of_layer, grad) = grad.split_at_mut(layer.len());
+        dense::add_lanes::<F, V>(level, of_layer, layer.is_wide(), grad_of_layer);
+    }
+}
+
+dispatch! {
+    fn forward<F>(walk: Walk<F>, x: &[F], outputs: &mut [Outputs<F>], direct: &mut [F]) => forward_body
+}
+dispatch! {
+    fn backward<F>(
+        walk: Walk<F>, x: &[F], outputs: &[Outputs<F>], deltas: [&mut [F]; 2], sums: &mut [F], fresh: bool,
+    ) => backward_body
+}
+dispatch! {
+    fn finish<F>(layers: &[Layer], sums: &[F], grad: &mut [f64]) => finish_body
+}
+
+#[inline(always)]
+fn product_body<V: Vector<f64>>(
+    level: V::Level,
+    w: &[f64],
+    b: &[f64],
+    x: &[f64],
+    stride: usize,
+    z: &mut [f64],
+) {
+    dense::forward::<f64, V>(level, w, b, x, stride, z);
+}
+#[inline(always)]
+fn inputs_product_body<V: Vector<f64>>(
+    level: V::Level,
+    w: &[f64],
+    dz: &[f64],
+    stride: usize,
+    dx: &mut [f64],
+) {
+    dense::backward_inputs::<f64, V>(level, w, dz, stride, dx);
+}
+#[inline(always)]
+fn weights_product_body<V: Vector<f64>>(
+    level: V::Level,
+    dz: &[f64],
+    x: &[f64],
+    stride: usize,
+    sums: &mut [f64],
+    bias: bool,
+    fresh: bool,
+) {
+    dense::backward_weights::<f64, V>(level, dz, x, stride, sums, bias, fresh);
+}
+
+dispatch! {
+    /// Z = W X + b, or W X where `b` is empty.
+    fn product(w: &[f64], b: &[f64], x: &[f64], stride: usize, z: &mut [f64]) => product_body
+}
+dispatch! {
+    /// dX = W^T dZ.
+    fn inputs_product(w: &[f64], dz: &[f64], stride: usize, dx: &mut [f64]) => inputs_product_body
+}
+dispatch! {
+    /// The partial sums of dZ X^T, and of the rows of dZ for a layer with `bias`, added to `sums`, or
+    /// written over them where `fresh`.
+    fn weights_product(
+        dz: &[f64], x: &[f64], stride: usize, sums: &mut [f64], bias: bool, fresh: bool,
+    ) => weights_product_body
+}

@@ -1,0 +1,34 @@
+//! What to do when, as programs to copy.
+//!
+//! Every program is a whole `src/main.rs` of a package that depends on `bnn-mcmc`; run it with
+//! `cargo run --release`.
+
+/// Which sampler: what an effective draw costs, and what each needs.
+///
+#[doc = include_str!("which_sampler.md")]
+pub mod which_sampler {}
+
+/// Networks with a real response: settings under which they converge.
+///
+#[doc = include_str!("regression_networks.md")]
+pub mod regression_networks {}
+
+/// Predictions: scores, intervals, and what a classifier does not know.
+///
+#[doc = include_str!("predictions.md")]
+pub mod predictions {}
+
+/// Large networks: f32, minibatches, and runs that keep no weights.
+///
+#[doc = include_str!("large_networks.md")]
+pub mod large_networks {}
+
+/// Modes that no single chain crosses, and the evidence.
+///
+#[doc = include_str!("modes_and_evidence.md")]
+pub mod modes_and_evidence {}
+
+/// Why a network's posterior is hard: symmetries and curvature.
+///
+#[doc = include_str!("symmetries.md")]
+pub mod symmetries {}
