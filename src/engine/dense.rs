@@ -11,7 +11,7 @@
 //! registers and broadcast one weight at a time, so that layers of any width, also 1, run on full
 //! vectors. The third adds lane by lane: every weight has a vector of partial sums, loaded and stored
 //! once for each tile, whose lanes are added up once for all tiles ([`add_lanes`]). A layer that is
-//! [wide](is_wide) is left to faer, whose products are blocked for the cache and take memory of their own;
+//! [wide](is_wide) is left to faer, whose products are blocked for the cache, with a buffer for each thread;
 //! its weights have one sum each.
 
 use faer::linalg::matmul::matmul;

@@ -576,19 +576,15 @@ fn the_ladder_adapts_to_equal_rejection_rates() {
         ..PowerPosteriors::new(Mala::default())
     };
     let run = |algorithm| {
-        let sampler = Sampler::new(&posterior, algorithm).warmup(3000).draws(3000).seed(2);
+        let sampler = Sampler::new(&posterior, algorithm).warmup(12_000).draws(20_000).seed(2);
         LadderReport::of(&sampler.run().unwrap()).unwrap()
     };
     let spread = |report: &LadderReport| {
         let all = || report.swap_accept.iter().copied();
         all().fold(0.0, f64::max) - all().fold(1.0, f64::min)
     };
-    let adapted = run(algorithm.clone());
-    // A ladder is adapted to rates that are themselves estimates.
-    let mean = adapted.iter().map(spread).sum::<f64>() / adapted.len() as f64;
-    assert!(mean < 0.12, "{mean}");
-    for report in adapted {
-        assert!(spread(&report) < 0.2, "{report}");
+    for report in run(algorithm.clone()) {
+        assert!(spread(&report) < 0.1, "{report}");
         assert!((report.betas[0], report.betas[6]) == (0.0, 1.0), "{report}");
         assert!(report.restarts > 15 && report.round_trips > 15, "{report}");
         assert!(report.restarts >= report.round_trips, "{report}");

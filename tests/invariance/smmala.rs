@@ -329,7 +329,7 @@ fn the_exact_posterior_of_a_regression() {
     where
         M: for<'t> Metric<&'t Posterior<Linear, Gaussian>>,
     {
-        Sampler::new(posterior, smmala).warmup(1_000).draws(10_000).seed(5).run().unwrap()
+        Sampler::new(posterior, smmala).warmup(10_000).draws(10_000).seed(5).run().unwrap()
     }
     for draws in
         [run(&posterior, Smmala::<SoftAbs>::default()), run(&posterior, Smmala::new(Fisher))]
@@ -344,8 +344,7 @@ fn the_exact_posterior_of_a_regression() {
             assert!((row.sd / sd - 1.0).abs() < 10.0 / row.ess_bulk.sqrt(), "{}", row.name);
         }
         for rate in draws.accept_rate() {
-            // The step is learnt from a thousand iterations on a skew density.
-            assert!((rate - 0.65).abs() < 0.15, "acceptance {rate}");
+            assert!((rate - 0.65).abs() < 0.1, "acceptance {rate}");
         }
         assert_eq!(draws.divergences(), 0);
     }
