@@ -53,7 +53,9 @@ impl Linear {
 
 /// Scratch memory of a [`Linear`] model: the partial sums of its gradient.
 #[derive(Clone, Debug)]
-pub struct LinearWorkspace(Network<f64>);
+pub struct LinearWorkspace {
+    network: Network<f64>,
+}
 
 impl Model for Linear {
     type Workspace = LinearWorkspace;
@@ -73,36 +75,16 @@ impl Model for Linear {
     }
 
     fn workspace(&self) -> LinearWorkspace {
-        LinearWorkspace(Network::new(vec![Layer {
+        let layer = Layer {
             inputs: self.n_inputs,
             units: self.n_outputs,
             bias: self.bias,
             activation: Activation::Identity,
-        }]))
+        };
+        LinearWorkspace { network: Network::new(vec![layer]) }
     }
 
-    fn begin(&self, w: &[f64], ws: &mut LinearWorkspace) {
-        ws.0.begin(w);
-    }
-
-    fn forward(&self, w: &[f64], x: Tile, out: TileMut, ws: &mut LinearWorkspace) {
-        ws.0.forward(w, x, out);
-    }
-
-    fn backward(
-        &self,
-        w: &[f64],
-        x: Tile,
-        d_out: Tile,
-        grad: &mut [f64],
-        ws: &mut LinearWorkspace,
-    ) {
-        ws.0.backward(w, x, d_out, grad);
-    }
-
-    fn finish(&self, grad: &mut [f64], ws: &mut LinearWorkspace) {
-        ws.0.finish(grad);
-    }
+    walk_of_network!();
 }
 
 impl SecondOrderModel for Linear {
@@ -116,7 +98,7 @@ impl SecondOrderModel for Linear {
         r_out: TileMut,
         ws: &mut LinearWorkspace,
     ) {
-        ws.0.forward(v, x, r_out);
+        ws.network.forward(v, x, r_out);
     }
 
     fn backward_tangent(
@@ -128,8 +110,8 @@ impl SecondOrderModel for Linear {
         hv: &mut [f64],
         ws: &mut LinearWorkspace,
     ) {
-        ws.0.backward(w, x, r_d_out, hv);
-        ws.0.finish(hv);
+        ws.network.backward(w, x, r_d_out, hv);
+        ws.network.finish(hv);
     }
 }
 

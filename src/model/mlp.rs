@@ -205,21 +205,7 @@ impl Model for Mlp {
         MlpWorkspace { network: self.network(), tangent: None }
     }
 
-    fn begin(&self, w: &[f64], ws: &mut MlpWorkspace) {
-        ws.network.begin(w);
-    }
-
-    fn forward(&self, w: &[f64], x: Tile, out: TileMut, ws: &mut MlpWorkspace) {
-        ws.network.forward(w, x, out);
-    }
-
-    fn backward(&self, w: &[f64], x: Tile, d_out: Tile, grad: &mut [f64], ws: &mut MlpWorkspace) {
-        ws.network.backward(w, x, d_out, grad);
-    }
-
-    fn finish(&self, grad: &mut [f64], ws: &mut MlpWorkspace) {
-        ws.network.finish(grad);
-    }
+    walk_of_network!();
 }
 
 impl SecondOrderModel for Mlp {

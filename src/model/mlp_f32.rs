@@ -74,7 +74,9 @@ impl MlpF32 {
 
 /// Scratch memory of an [`MlpF32`]: weights, and what [`Mlp`] has.
 #[derive(Clone, Debug)]
-pub struct MlpF32Workspace(Network<f32>);
+pub struct MlpF32Workspace {
+    network: Network<f32>,
+}
 
 impl Model for MlpF32 {
     type Workspace = MlpF32Workspace;
@@ -97,31 +99,10 @@ impl Model for MlpF32 {
     }
 
     fn workspace(&self) -> MlpF32Workspace {
-        MlpF32Workspace(self.mlp.network())
+        MlpF32Workspace { network: self.mlp.network() }
     }
 
-    fn begin(&self, w: &[f64], ws: &mut MlpF32Workspace) {
-        ws.0.begin(w);
-    }
-
-    fn forward(&self, w: &[f64], x: Tile, out: TileMut, ws: &mut MlpF32Workspace) {
-        ws.0.forward(w, x, out);
-    }
-
-    fn backward(
-        &self,
-        w: &[f64],
-        x: Tile,
-        d_out: Tile,
-        grad: &mut [f64],
-        ws: &mut MlpF32Workspace,
-    ) {
-        ws.0.backward(w, x, d_out, grad);
-    }
-
-    fn finish(&self, grad: &mut [f64], ws: &mut MlpF32Workspace) {
-        ws.0.finish(grad);
-    }
+    walk_of_network!();
 }
 
 #[cfg(test)]

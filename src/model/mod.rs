@@ -5,6 +5,34 @@
 //!
 //! [`SecondOrderModel`] adds the derivative of the derivative: what a Hessian needs.
 
+/// The walk of a [`Model`] whose workspace has a `network` of the engine.
+macro_rules! walk_of_network {
+    () => {
+        fn begin(&self, w: &[f64], ws: &mut Self::Workspace) {
+            ws.network.begin(w);
+        }
+
+        fn forward(&self, w: &[f64], x: Tile, out: TileMut, ws: &mut Self::Workspace) {
+            ws.network.forward(w, x, out);
+        }
+
+        fn backward(
+            &self,
+            w: &[f64],
+            x: Tile,
+            d_out: Tile,
+            grad: &mut [f64],
+            ws: &mut Self::Workspace,
+        ) {
+            ws.network.backward(w, x, d_out, grad);
+        }
+
+        fn finish(&self, grad: &mut [f64], ws: &mut Self::Workspace) {
+            ws.network.finish(grad);
+        }
+    };
+}
+
 mod init;
 mod linear;
 pub mod logistic;
