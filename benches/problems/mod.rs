@@ -1,4 +1,4 @@
-//! Problems a to g on which the crate is timed beside other libraries, with reproducible data.
+//! Problems a to h on which the crate is timed beside other libraries, with reproducible data.
 //!
 //! Random stream: SplitMix64 as a counter; word i of a seed is mix(seed + (i + 1) gamma). A uniform
 //! is the upper 53 bits of a word; normal k is sqrt(-2 ln(1 - u_{2k})) cos(2 pi u_{2k+1}). Block b
@@ -13,10 +13,12 @@
 //! | e | 8-16-1 tanh | Gaussian | 4,177 | 162 | 1,269,808 |
 //! | f | 34-50-2 tanh | categorical | 351 | 1,852 | 1,298,700 |
 //! | g | 11-50-50-1 ReLU | Gaussian | 1,599 | 3,202 | 13,991,250 |
+//! | h | 784-1200-1200-2 ReLU | categorical, times 46.875 | 256 | 2,385,602 | 1,589,452,800 |
 //!
 //! Prior N(0, s2) with variance 25 (1 for d) on all weights; IG(2, 0.5) on the noise variance.
 
 use bnn_mcmc::prelude::*;
+use bnn_mcmc::targets::PowerGradTarget;
 use ndarray::{Array2, Axis};
 
 const GAMMA: u64 = 0x9E37_79B9_7F4A_7C15;
@@ -31,12 +33,12 @@ fn uniforms(seed: u64, n: usize) -> Vec<f64> {
     (0..n as u64).map(|i| (word(i) >> 11) as f64 * 2f64.powi(-53)).collect()
 }
 
-struct Stream {
+pub struct Stream {
     seed: u64,
 }
 
 impl Stream {
-    fn new(problem: u64) -> Self {
+    pub fn new(problem: u64) -> Self {
         Self { seed: 1_000_003 * problem }
     }
 
@@ -52,7 +54,7 @@ impl Stream {
             .collect()
     }
 
-    fn matrix(&mut self, rows: usize, columns: usize) -> Array2<f64> {
+    pub fn matrix(&mut self, rows: usize, columns: usize) -> Array2<f64> {
         Array2::from_shape_vec((rows, columns), self.normal(rows * columns)).unwrap()
     }
 }
@@ -72,6 +74,7 @@ pub fn sizes(key: char) -> &'static [usize] {
         'e' => &[8, 16, 1],
         'f' => &[34, 50, 2],
         'g' => &[11, 50, 50, 1],
+        'h' => &[784, 1200, 1200, 2],
         _ => panic!("no problem {key}"),
     }
 }
@@ -139,6 +142,12 @@ pub fn data(key: char) -> Dataset {
             classes(x, index)
         }
         'g' => network(7, 1599, 11),
+        // One minibatch of 256 rows of 12,000.
+        'h' => {
+            let x = Stream::new(8).uniform(256 * 784);
+            let x = Array2::from_shape_vec((256, 784), x).unwrap();
+            classes(x, (0..256).map(|i| i % 2).collect())
+        }
         _ => panic!("no problem {key}"),
     }
 }
@@ -195,7 +204,7 @@ pub fn linear_bernoulli(key: char) -> Posterior<Linear, Bernoulli> {
 fn network(key: char) -> Mlp {
     let activation = match key {
         'c' => Activation::Sigmoid,
-        'g' => Activation::Relu,
+        'g' | 'h' => Activation::Relu,
         _ => Activation::Tanh,
     };
     Mlp::new(sizes(key), activation).unwrap()
@@ -214,7 +223,7 @@ pub fn network_categorical(key: char) -> Posterior<Mlp, Categorical> {
 /// A gradient to evaluate: (q, gradient) to log density.
 pub type Gradient = Box<dyn FnMut(&[f64], &mut [f64]) -> f64>;
 
-/// The gradient of any problem; `G` is g in f32.
+/// The gradient of any problem; `G` and `H` are g and h in f32.
 pub fn gradient(key: char) -> Gradient {
     fn boxed<T: GradTarget + 'static>(target: T) -> Gradient {
         let mut ws = target.workspace();
@@ -227,6 +236,16 @@ pub fn gradient(key: char) -> Gradient {
         'G' => {
             let (network, data) = (network('g').in_f32(), data('g'));
             boxed(Posterior::new(network, Gaussian::sampled(), &data, priors('g')).unwrap())
+        }
+        'H' => {
+            let network = network('h').in_f32();
+            let posterior = Posterior::new(network, Categorical, &data('h'), priors('h')).unwrap();
+            let mut ws = posterior.workspace();
+            Box::new(move |q, grad| {
+                const ROWS_PER_ROW: f64 = 12_000.0 / 256.0;
+                let density = posterior.log_density_grad_at(ROWS_PER_ROW, q, grad, &mut ws);
+                ROWS_PER_ROW * density.likelihood + density.prior
+            })
         }
         _ => boxed(network_gaussian(key)),
     }

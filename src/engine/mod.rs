@@ -258,7 +258,7 @@ impl Tiles {
     }
 
     /// The tiles in order.
-    pub fn iter(&self) -> impl Iterator<Item = Tile<'_>> {
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = Tile<'_>> {
         tiles(&self.values, self.rows, self.columns, self.tile_rows)
     }
 
@@ -293,7 +293,7 @@ pub(crate) fn tiles(
     rows: usize,
     columns: usize,
     tile_rows: usize,
-) -> impl Iterator<Item = Tile<'_>> {
+) -> impl ExactSizeIterator<Item = Tile<'_>> {
     (0..rows).step_by(tile_rows).map(move |first| {
         let rows = tile_rows.min(rows - first);
         let start = first * columns;

@@ -27,12 +27,9 @@ impl<M: Model> NoiseConditional for Posterior<M, Gaussian> {
     }
 
     fn squared_error(&self, q: &[f64], ws: &mut Self::Workspace) -> f64 {
-        let mut y = self.y.iter();
         let mut sum = 0.0;
-        self.for_each_output(q, &self.x, ws, |_, out| {
-            if let Some(y) = y.next() {
-                sum += Gaussian::squared_error(out.as_tile(), y);
-            }
+        self.for_each_output(q, self.tiles(), ws, |_, out, y| {
+            sum += Gaussian::squared_error(out.as_tile(), y);
         });
         sum
     }

@@ -97,7 +97,7 @@ impl<M: Model, L: Likelihood> Descent for Posterior<M, L> {
             match rule.pass {
                 Pass::Batch => {
                     direction.fill(0.0);
-                    let tiles = self.x.iter().zip(self.y.iter());
+                    let tiles = self.tiles();
                     self.add_direction(rule.objective, tiles, image, direction, ws);
                     self.descent_step(rule, 1.0, image, direction, prior);
                 }

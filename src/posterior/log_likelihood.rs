@@ -76,8 +76,7 @@ impl<M: Model, L: Likelihood> Target for LogLikelihood<'_, M, L> {
     }
 
     fn log_density(&self, q: &[f64], ws: &mut Self::Workspace) -> LogDensity {
-        let Posterior { x, y, .. } = self.posterior;
-        LogDensity::new(self.posterior.log_lik_of(q, x, y, ws), 0.0)
+        LogDensity::new(self.posterior.full_log_lik(q, ws), 0.0)
     }
 
     fn layout(&self) -> Layout {

@@ -35,7 +35,7 @@ impl<M: SecondOrderModel, L: SecondOrderLikelihood> Posterior<M, L> {
         let outputs = self.model.n_outputs();
         let SecondOrderScratch { mean, r_out, r_d_out, v, hv } = scratch;
         self.model.begin(w, &mut ws.model);
-        for (x, y) in self.x.iter().zip(self.y.iter()) {
+        for (x, y) in self.tiles() {
             let (rows, stride) = (x.rows(), x.stride());
             let mut f = TileMut::new(&mut ws.out[..stride * outputs], rows);
             let mean = &mut mean[..stride * self.likelihood.n_means(outputs)];

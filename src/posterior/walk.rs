@@ -1,13 +1,19 @@
 //! The walk over tiles: the log density and its gradient.
 //!
-//! Forward, likelihood and backward for one tile of rows before the next.
+//! Forward, likelihood and backward for one tile of rows before the next. Many rows are cut into shares, which
+//! threads that have nothing else to do take: as many shares, and added up in the same order, for any number of
+//! threads.
+
+use std::ops::Range;
+
+use rayon::prelude::*;
 
 use super::Posterior;
 use super::descent::DescentScratch;
 use super::minibatch::Gathered;
 use super::second_order::SecondOrderScratch;
 use crate::Error;
-use crate::engine::{TILE_ROWS, Tile, TileMut, TileStorage, Tiles};
+use crate::engine::{TILE_ROWS, Tile, TileMut, TileStorage};
 use crate::layout::Layout;
 use crate::likelihood::Likelihood;
 use crate::model::Model;
@@ -25,6 +31,32 @@ pub struct PosteriorWorkspace<W> {
     pub(super) descent: Option<DescentScratch>,
     pub(super) second: Option<SecondOrderScratch>,
     pub(super) minibatch: Option<Gathered>,
+    /// For each share of the rows, if there are several; allocated at their first use.
+    shares: Vec<Share<W>>,
+}
+
+/// What one share of the rows takes: a workspace, and the sum of its gradients.
+#[derive(Debug)]
+struct Share<W> {
+    ws: PosteriorWorkspace<W>,
+    grad: Vec<f64>,
+    likelihood: f64,
+}
+
+/// Multiply-adds of a share, at least, if every weight took three for each row: about a millisecond.
+const WORK_OF_SHARE: usize = 1 << 24;
+
+/// The most shares.
+const MOST_SHARES: usize = 64;
+
+/// The most numbers that the gradients of all shares take, with eight partial sums for each: 64 MiB.
+const NUMBERS_OF_SHARES: usize = 1 << 23;
+
+/// Into how many shares the tiles are cut, which depends on nothing but the problem.
+fn n_shares(tiles: usize, rows: usize, weights: usize) -> usize {
+    let work = rows.saturating_mul(weights).saturating_mul(3);
+    let memory = NUMBERS_OF_SHARES / (9 * weights.max(1));
+    (work / WORK_OF_SHARE).min(MOST_SHARES).min(memory).min(tiles).max(1)
 }
 
 impl<M: Model, L: Likelihood> Posterior<M, L> {
@@ -101,43 +133,93 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
         grad: &mut [f64],
         ws: &mut PosteriorWorkspace<M::Workspace>,
     ) -> f64 {
-        self.add_log_lik_grad(factor, self.x.iter().zip(self.y.iter()), q, grad, ws)
+        if self.n_shares() == 1 {
+            return self.add_log_lik_grad(factor, self.tiles(), q, grad, ws);
+        }
+        self.for_each_share(ws, |share, range| {
+            let tiles = self.tiles().skip(range.start).take(range.len());
+            share.grad.resize(q.len(), 0.0);
+            share.grad.fill(0.0);
+            share.likelihood =
+                self.add_log_lik_grad(factor, tiles, q, &mut share.grad, &mut share.ws);
+        });
+        for share in &ws.shares {
+            grad.iter_mut().zip(&share.grad).for_each(|(sum, g)| *sum += g);
+        }
+        ws.shares.iter().map(|share| share.likelihood).sum()
     }
 
-    /// The log likelihood of the rows of `x` and `y`.
-    pub(crate) fn log_lik_of(
+    /// All rows, tile by tile: pairs of x and y.
+    pub(super) fn tiles(&self) -> impl ExactSizeIterator<Item = (Tile<'_>, Tile<'_>)> {
+        self.x.iter().zip(self.y.iter())
+    }
+
+    fn n_shares(&self) -> usize {
+        n_shares(self.tiles().len(), self.x.rows(), self.n_weights)
+    }
+
+    /// Calls `work` for every share of the rows, with the numbers of its tiles, on whatever threads are there.
+    fn for_each_share(
+        &self,
+        ws: &mut PosteriorWorkspace<M::Workspace>,
+        work: impl Fn(&mut Share<M::Workspace>, Range<usize>) + Sync,
+    ) {
+        let (tiles, n) = (self.tiles().len(), self.n_shares());
+        let share = || Share { ws: self.workspace(), grad: Vec::new(), likelihood: 0.0 };
+        ws.shares.resize_with(n, share);
+        let work = |(k, share)| work(share, k * tiles / n..(k + 1) * tiles / n);
+        // A thread with other chains to come leaves its shares to nobody.
+        if rayon_core::current_thread_has_pending_tasks() == Some(true) {
+            ws.shares.iter_mut().enumerate().for_each(work);
+        } else {
+            ws.shares.par_iter_mut().enumerate().for_each(work);
+        }
+    }
+
+    /// The log likelihood of all rows.
+    pub(super) fn full_log_lik(&self, q: &[f64], ws: &mut PosteriorWorkspace<M::Workspace>) -> f64 {
+        if self.n_shares() == 1 {
+            return self.log_lik_of(q, self.tiles(), ws);
+        }
+        self.for_each_share(ws, |share, range| {
+            let tiles = self.tiles().skip(range.start).take(range.len());
+            share.likelihood = self.log_lik_of(q, tiles, &mut share.ws);
+        });
+        ws.shares.iter().map(|share| share.likelihood).sum()
+    }
+
+    /// The log likelihood of the rows of `tiles`, pairs of x and y.
+    pub(crate) fn log_lik_of<'a>(
         &self,
         q: &[f64],
-        x: &Tiles,
-        y: &Tiles,
+        tiles: impl Iterator<Item = (Tile<'a>, Tile<'a>)>,
         ws: &mut PosteriorWorkspace<M::Workspace>,
     ) -> f64 {
-        let (mut likelihood, mut y, mut log_lik) = (0.0, y.iter(), [0.0; TILE_ROWS]);
-        self.for_each_output(q, x, ws, |phi, out| {
+        let (mut likelihood, mut log_lik) = (0.0, [0.0; TILE_ROWS]);
+        self.for_each_output(q, tiles, ws, |phi, out, y| {
             let rows = &mut log_lik[..out.rows()];
-            let y = y.next().expect("a tile of y for every tile of outputs");
             self.likelihood.log_lik_rows(phi, out, y, rows);
             likelihood += rows.iter().sum::<f64>();
         });
         likelihood
     }
 
-    /// Calls `visit(phi, outputs)` for all rows of `x`, in order, tile by tile.
-    pub(crate) fn for_each_output(
+    /// Calls `visit(phi, outputs, with)` for all pairs of a tile of x and what goes with it, in order.
+    pub(crate) fn for_each_output<'a, W>(
         &self,
         q: &[f64],
-        x: &Tiles,
+        tiles: impl Iterator<Item = (Tile<'a>, W)>,
         ws: &mut PosteriorWorkspace<M::Workspace>,
-        mut visit: impl FnMut(&[f64], TileMut),
+        mut visit: impl FnMut(&[f64], TileMut, W),
     ) {
         let (w, phi) = self.split(q);
         let PosteriorWorkspace { model, out, .. } = ws;
         self.model.begin(w, model);
-        for x in x.iter() {
+        for (x, with) in tiles {
             let len = x.stride() * self.model.n_outputs();
             let mut out = TileMut::new(&mut out[..len], x.rows());
             self.model.forward(w, x, out.reborrow(), model);
-            visit(phi, out);
+            visit(phi, out, with);
         }
     }
 }
@@ -159,6 +241,7 @@ impl<M: Model, L: Likelihood> Target for Posterior<M, L> {
             descent: None,
             second: None,
             minibatch: None,
+            shares: Vec::new(),
         }
     }
 
@@ -170,7 +253,7 @@ impl<M: Model, L: Likelihood> Target for Posterior<M, L> {
         if prior == f64::NEG_INFINITY {
             return LogDensity::OUTSIDE;
         }
-        LogDensity::new(self.log_lik_of(q, &self.x, &self.y, ws), prior)
+        LogDensity::new(self.full_log_lik(q, ws), prior)
     }
 
     fn layout(&self) -> Layout {

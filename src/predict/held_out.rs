@@ -44,7 +44,8 @@ impl<M: Model, L: Likelihood> HeldOut<'_, M, L> {
         if q.len() != posterior.dim() {
             return Err(Error::shape("length of q", q.len(), posterior.dim()));
         }
-        let sum = posterior.log_lik_of(q, &self.x, &self.y, &mut posterior.workspace());
+        let tiles = self.x.iter().zip(self.y.iter());
+        let sum = posterior.log_lik_of(q, tiles, &mut posterior.workspace());
         Ok(sum / self.x.rows() as f64)
     }
 }

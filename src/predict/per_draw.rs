@@ -212,7 +212,7 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
         let likelihood = self.likelihood();
         let columns = likelihood.n_means(self.model().n_outputs());
         let (mut first, mut noise) = (0, None);
-        self.for_each_output(q, x, ws, |phi, out| {
+        self.for_each_output(q, x.iter().map(|x| (x, ())), ws, |phi, out, ()| {
             let (tile, rows) = (&mut tile[..out.stride() * columns], out.rows());
             likelihood.mean(phi, out.as_tile(), TileMut::new(tile, rows));
             copy_rows(Tile::new(tile, rows), &mut mean[first * columns..]);
@@ -306,7 +306,7 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
         let drawn_columns = likelihood.n_drawn(self.model().n_outputs());
         let mut responses = responses.map(|(y, rng)| (y.iter(), rng));
         let mut first = 0;
-        self.for_each_output(q, x, &mut scratch.ws, |phi, mut out| {
+        self.for_each_output(q, x.iter().map(|x| (x, ())), &mut scratch.ws, |phi, mut out, ()| {
             let rows = out.rows();
             let mean = &mut scratch.columns[..out.stride() * columns];
             likelihood.mean(phi, out.as_tile(), TileMut::new(mean, rows));

@@ -171,6 +171,14 @@ impl Scale {
         self.step_size
     }
 
+    /// The diagonal of L, if L is diagonal and not the identity.
+    pub(super) fn diagonal(&self) -> Option<&[f64]> {
+        match &self.map {
+            Map::Diagonal(sd) => Some(sd),
+            _ => None,
+        }
+    }
+
     /// out = L x.
     pub fn mul(&self, x: &[f64], out: &mut [f64]) {
         match &self.map {

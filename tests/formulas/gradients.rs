@@ -585,3 +585,52 @@ fn regression_scores_are_the_textbook_ones() {
     let measured = scores.get("log_predictive_density").unwrap().posterior;
     approx::assert_relative_eq!(measured, lpd, max_relative = 1e-12);
 }
+
+/// So many rows that they are cut into shares: the gradient is the sum of those of parts that are not, and has the
+/// same bits on any number of threads.
+#[test]
+fn gradients_by_many_rows_are_sums_of_parts_on_any_number_of_threads() {
+    let (rows, parts) = (90_000, 9);
+    let mut rng = ChainRng::new(22, 0);
+    let x = Array2::from_shape_fn((rows, 4), |_| rng.normal());
+    let y = Array2::from_shape_fn((rows, 1), |(i, _)| x[(i, 0)].sin() + 0.3 * rng.normal());
+    let posterior = |rows: std::ops::Range<usize>| {
+        let part = |of: &Array2<f64>| of.slice(ndarray::s![rows.clone(), ..]).to_owned();
+        let data = Dataset::regression(part(&x), part(&y)).unwrap();
+        let network = Mlp::new(&[4, 40, 1], Activation::Tanh).unwrap();
+        let priors = priors(true).swap_remove(0);
+        Posterior::new(network, Gaussian::sampled(), &data, priors).unwrap()
+    };
+    let whole = posterior(0..rows);
+    let q: Vec<f64> = (0..whole.dim()).map(|_| 0.3 * rng.normal()).collect();
+    let mut grad = vec![0.0; q.len()];
+    let mut sum = vec![0.0; q.len()];
+    let mut likelihood = 0.0;
+    for part in 0..parts {
+        let part = posterior(part * rows / parts..(part + 1) * rows / parts);
+        let target = part.log_likelihood();
+        likelihood += target.log_density_grad(&q, &mut grad, &mut target.workspace()).likelihood;
+        sum.iter_mut().zip(&grad).for_each(|(sum, g)| *sum += g);
+    }
+    let scale = sum.iter().map(|g| g.abs()).fold(0.0, f64::max);
+    let target = whole.log_likelihood();
+    let on = |threads| {
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+        let (mut grad, mut ws) = (vec![0.0; q.len()], target.workspace());
+        let densities = pool.install(|| {
+            let of_gradient = target.log_density_grad(&q, &mut grad, &mut ws).likelihood;
+            [of_gradient, target.log_density(&q, &mut ws).likelihood]
+        });
+        (densities, grad)
+    };
+    let (densities, grad) = on(1);
+    for density in densities {
+        assert!((density / likelihood - 1.0).abs() < 1e-13, "{density} {likelihood}");
+    }
+    for (g, sum) in grad.iter().zip(&sum) {
+        assert!((g - sum).abs() < 1e-12 * scale, "{g} {sum}");
+    }
+    for threads in [2, 3, 8] {
+        assert_eq!(on(threads), (densities, grad.clone()));
+    }
+}

@@ -364,8 +364,8 @@ pub const MUTANTS: &[Mutant] = &[
     ),
     mutant(
         "NUTS: equal weights within a doubling",
-        "src/sampler/hamiltonian/nuts.rs",
-        &[("1.0 / (1.0 + (tree.log_weight - second.log_weight).exp())", "0.5")],
+        "src/sampler/hamiltonian/tree.rs",
+        &[("1.0 / (1.0 + (self.log_weight - log_weight).exp())", "0.5")],
         ("invariance", "hamiltonian::two_doublings_end_where_the_definition_says"),
     ),
     mutant(
@@ -376,17 +376,20 @@ pub const MUTANTS: &[Mutant] = &[
     ),
     mutant(
         "NUTS: no U-turn between a half and its neighbour",
-        "src/sampler/hamiltonian/nuts.rs",
-        &[
-            ("turns_with(&self.p_first, &next.p_first, &self.rho, &next.p_first)", "false"),
-            ("turns_with(&self.p_last, &next.p_last, &next.rho, &self.p_last)", "false"),
-        ],
+        "src/sampler/hamiltonian/tree.rs",
+        &[("products.iter()", "products[..2].iter()")],
         ("invariance", "hamiltonian::trees_are_as_deep_as_those_of_the_definition"),
     ),
     mutant(
         "NUTS: subtrees that turn within themselves are kept",
-        "src/sampler/hamiltonian/nuts.rs",
-        &[("!turns", "true")],
+        "src/sampler/hamiltonian/tree.rs",
+        &[
+            ("!turns", "true"),
+            (
+                "!tree.append(self.end, w, energy, self.rng)",
+                "{ tree.append(self.end, w, energy, self.rng); true }",
+            ),
+        ],
         ("invariance", "hamiltonian::correlated_normal"),
     ),
     // Combinations and populations.

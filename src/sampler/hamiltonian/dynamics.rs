@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::Error;
+use crate::engine::simd::{Real, Vector};
 use crate::linalg::dot::dot;
 use crate::rng::ChainRng;
 use crate::sampler::{Preconditioner, Scale, Step, WarmupProgress};
@@ -21,6 +22,8 @@ pub(super) struct Phase {
     velocity: Vec<f64>,
     /// The position before the latest leapfrog step.
     pub before: Vec<f64>,
+    /// |p|^2 / 2.
+    kinetic: f64,
 }
 
 impl Phase {
@@ -32,6 +35,7 @@ impl Phase {
             force: zeros.clone(),
             velocity: zeros.clone(),
             before: zeros,
+            kinetic: 0.0,
         }
     }
 
@@ -40,17 +44,19 @@ impl Phase {
         self.point.copy_from(from);
         scale.mul_transpose(from.grad(), &mut self.force);
         rng.fill_normal(&mut self.p);
+        self.kinetic = 0.5 * dot::<8>(&self.p, &self.p);
     }
 
     pub fn copy_from(&mut self, other: &Self) {
         self.point.copy_from(&other.point);
         self.p.copy_from_slice(&other.p);
         self.force.copy_from_slice(&other.force);
+        self.kinetic = other.kinetic;
     }
 
     /// H(q, p); infinite where it cannot be computed.
     pub fn energy(&self) -> f64 {
-        let energy = 0.5 * dot::<4>(&self.p, &self.p) - self.point.log_density().total();
+        let energy = self.kinetic - self.point.log_density().total();
         if energy.is_nan() { f64::INFINITY } else { energy }
     }
 
@@ -62,14 +68,77 @@ impl Phase {
         target: &T,
         ws: &mut T::Workspace,
     ) {
-        add_scaled(&mut self.p, 0.5 * step_size, &self.force);
-        scale.mul(&self.p, &mut self.velocity);
-        self.before.copy_from_slice(self.point.q());
-        self.point.set(|q| add_scaled(q, step_size, &self.velocity));
-        self.point.eval_grad(target, ws);
-        scale.mul_transpose(self.point.grad(), &mut self.force);
-        add_scaled(&mut self.p, 0.5 * step_size, &self.force);
+        let Self { point, p, force, velocity, before, .. } = self;
+        before.copy_from_slice(point.q());
+        if let Some(sd) = scale.diagonal() {
+            point.set(|q| kick_and_drift(step_size, sd, force, p, q));
+            point.eval_grad(target, ws);
+            let squares = kick(step_size, sd, point.grad(), force, p);
+            self.kinetic = 0.5 * squares;
+        } else {
+            add_scaled(p, 0.5 * step_size, force);
+            scale.mul(p, velocity);
+            point.set(|q| add_scaled(q, step_size, velocity));
+            point.eval_grad(target, ws);
+            scale.mul_transpose(point.grad(), force);
+            add_scaled(p, 0.5 * step_size, force);
+            self.kinetic = 0.5 * dot::<8>(p, p);
+        }
     }
+}
+
+dispatch! {
+    /// p += h/2 f, then q += h sd p: the first half of a leapfrog step of h with the scales `sd`.
+    fn kick_and_drift(h: f64, sd: &[f64], force: &[f64], p: &mut [f64], q: &mut [f64]) => kick_and_drift_body
+}
+
+#[inline(always)]
+fn kick_and_drift_body<V: Vector<f64>>(
+    _: V::Level,
+    h: f64,
+    sd: &[f64],
+    force: &[f64],
+    p: &mut [f64],
+    q: &mut [f64],
+) {
+    for (((q, p), f), sd) in q.iter_mut().zip(p).zip(force).zip(sd) {
+        *p = f64::multiply_add::<V::Level>(0.5 * h, *f, *p);
+        *q = f64::multiply_add::<V::Level>(h * sd, *p, *q);
+    }
+}
+
+dispatch! {
+    /// f = sd g, then p += h/2 f: the other half. Returns |p|^2.
+    fn kick(h: f64, sd: &[f64], grad: &[f64], force: &mut [f64], p: &mut [f64]) -> f64 => kick_body
+}
+
+#[inline(always)]
+fn kick_body<V: Vector<f64>>(
+    level: V::Level,
+    h: f64,
+    sd: &[f64],
+    grad: &[f64],
+    force: &mut [f64],
+    p: &mut [f64],
+) -> f64 {
+    let half = V::splat(level, 0.5 * h);
+    let mut sums = [V::splat(level, 0.0); 2];
+    let whole = p.len() - p.len() % V::LANES;
+    let from = V::chunks(sd).iter().zip(V::chunks(grad));
+    for ((p, f), (sd, g)) in V::chunks_mut(p).iter_mut().zip(V::chunks_mut(force)).zip(from) {
+        let force = V::load(level, sd).mul(V::load(level, g));
+        force.store(f);
+        let new = half.mul_add(force, V::load(level, p));
+        new.store(p);
+        sums = [sums[1], new.mul_add(new, sums[0])];
+    }
+    let mut squares = sums[0].add(sums[1]).sum();
+    for i in whole..p.len() {
+        force[i] = sd[i] * grad[i];
+        p[i] = f64::multiply_add::<V::Level>(0.5 * h, force[i], p[i]);
+        squares += p[i] * p[i];
+    }
+    squares
 }
 
 /// The step size, the linear map, and their adaptation.

@@ -3,6 +3,7 @@
 mod dynamics;
 mod hmc;
 mod nuts;
+mod tree;
 
 pub use dynamics::MAX_ENERGY_ERROR;
 pub use hmc::Hmc;

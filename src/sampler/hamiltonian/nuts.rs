@@ -2,11 +2,11 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::dynamics::{HamiltonianState, Last, MAX_ENERGY_ERROR, Phase};
+use super::dynamics::{HamiltonianState, Last, Phase};
+use super::tree::{Builder, Tree};
 use crate::Error;
-use crate::linalg::dot::dot;
 use crate::rng::ChainRng;
-use crate::sampler::{Algorithm, Kernel, Preconditioner, Scale, Step, WarmupProgress};
+use crate::sampler::{Algorithm, Kernel, Preconditioner, Step, WarmupProgress};
 use crate::targets::{GradTarget, Point};
 
 /// The no-U-turn sampler.
@@ -104,121 +104,6 @@ pub struct NutsKernel {
     /// Room for the doubling of a tree of depth k, and, while one of greater depth is built, for
     /// its second half.
     doublings: Vec<Tree>,
-}
-
-/// Some leapfrog steps in a row, in the order in which they were made.
-#[derive(Debug)]
-struct Tree {
-    p_first: Vec<f64>,
-    p_last: Vec<f64>,
-    /// The sum of the momenta.
-    rho: Vec<f64>,
-    /// log W.
-    log_weight: f64,
-    /// One of its points, drawn by weight, and the energy there.
-    draw: Point,
-    energy: f64,
-}
-
-impl Tree {
-    fn new(dim: usize) -> Self {
-        let zeros = vec![0.0; dim];
-        Self {
-            p_first: zeros.clone(),
-            p_last: zeros.clone(),
-            rho: zeros,
-            log_weight: 0.0,
-            draw: Point::new(dim),
-            energy: 0.0,
-        }
-    }
-
-    /// Becomes the tree of a single point.
-    fn plant(&mut self, phase: &Phase, log_weight: f64, energy: f64) {
-        self.p_first.copy_from_slice(&phase.p);
-        self.p_last.copy_from_slice(&phase.p);
-        self.rho.copy_from_slice(&phase.p);
-        self.draw.copy_from(&phase.point);
-        (self.log_weight, self.energy) = (log_weight, energy);
-    }
-
-    /// Appends `next`, which goes on where this tree ends, and takes its draw with probability
-    /// `probability`. Returns whether the whole turns back on itself, and whether the draw was
-    /// taken.
-    fn join(&mut self, next: &mut Tree, probability: f64, rng: &mut ChainRng) -> (bool, bool) {
-        // p . (rho + one more momentum), of both ends.
-        let turns_with = |first: &[f64], last: &[f64], rho: &[f64], more: &[f64]| {
-            dot::<4>(first, rho) + dot::<4>(first, more) <= 0.0
-                || dot::<4>(last, rho) + dot::<4>(last, more) <= 0.0
-        };
-        let turns = turns_with(&self.p_first, &next.p_last, &self.rho, &next.rho)
-            || turns_with(&self.p_first, &next.p_first, &self.rho, &next.p_first)
-            || turns_with(&self.p_last, &next.p_last, &next.rho, &self.p_last);
-        for (rho, next) in self.rho.iter_mut().zip(&next.rho) {
-            *rho += next;
-        }
-        std::mem::swap(&mut self.p_last, &mut next.p_last);
-        self.log_weight = log_add(self.log_weight, next.log_weight);
-        let taken = rng.uniform() < probability;
-        if taken {
-            std::mem::swap(&mut self.draw, &mut next.draw);
-            self.energy = next.energy;
-        }
-        (turns, taken)
-    }
-}
-
-/// What a subtree is built with.
-struct Builder<'a, T: GradTarget> {
-    target: &'a T,
-    ws: &'a mut T::Workspace,
-    rng: &'a mut ChainRng,
-    scale: &'a Scale,
-    /// Negative to go backwards in time.
-    step_size: f64,
-    start_energy: f64,
-    /// The end that moves.
-    end: &'a mut Phase,
-    steps: u32,
-    sum_accept: f64,
-    divergent: bool,
-}
-
-impl<T: GradTarget> Builder<'_, T> {
-    /// Makes `tree` of the next 2^depth leapfrog steps, with `scratch` for `depth` trees. False if
-    /// it must not be used: it turns within itself, diverged, or left the support.
-    fn build(&mut self, depth: usize, tree: &mut Tree, scratch: &mut [Tree]) -> bool {
-        if depth == 0 {
-            return self.leaf(tree);
-        }
-        let Some((second, scratch)) = scratch[..depth].split_last_mut() else { return false };
-        if !self.build(depth - 1, tree, scratch) || !self.build(depth - 1, second, scratch) {
-            return false;
-        }
-        let probability = 1.0 / (1.0 + (tree.log_weight - second.log_weight).exp());
-        let (turns, _) = tree.join(second, probability, self.rng);
-        !turns
-    }
-
-    fn leaf(&mut self, tree: &mut Tree) -> bool {
-        self.end.leapfrog(self.step_size, self.scale, self.target, self.ws);
-        self.steps += 1;
-        let energy = self.end.energy();
-        let log_weight = self.start_energy - energy;
-        if self.end.point.log_density().is_outside_support() {
-            return false;
-        }
-        // An energy of -infinity is as wrong as one of +infinity, and so is a position that has
-        // overflowed, whatever the target says of it.
-        self.divergent = !energy.is_finite()
-            || -log_weight > MAX_ENERGY_ERROR
-            || !self.end.point.q().iter().all(|q| q.is_finite());
-        if !self.divergent {
-            self.sum_accept += log_weight.min(0.0).exp();
-            tree.plant(self.end, log_weight, energy);
-        }
-        !self.divergent
-    }
 }
 
 impl<T: GradTarget> Algorithm<T> for Nuts {
@@ -358,10 +243,4 @@ impl<T: GradTarget> Kernel<T> for NutsKernel {
             f64::from(u8::from(self.state.last.at_max_depth)),
         ]);
     }
-}
-
-/// log(e^a + e^b) of finite numbers.
-fn log_add(a: f64, b: f64) -> f64 {
-    let (high, low) = if a > b { (a, b) } else { (b, a) };
-    high + (low - high).exp().ln_1p()
 }
