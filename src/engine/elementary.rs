@@ -179,22 +179,29 @@ fn ln<S: Simd>(x: f64) -> f64 {
 /// Elements that [`map`] takes at a time, a multiple of every register's lanes.
 const STRIP: usize = 16;
 
-/// Applies `f` to every element; the rest of a strip is padded, so that all work is in vectors.
+/// Applies `f` to every element; the rest of half a strip is padded, so that all work is in vectors.
 #[inline(always)]
 pub(super) fn map<F: Real>(x: &mut [F], f: impl Fn(F) -> F) {
+    const HALF: usize = STRIP / 2;
     let (strips, rest) = x.as_chunks_mut::<STRIP>();
     for strip in strips {
         for v in strip {
             *v = f(*v);
         }
     }
-    if !rest.is_empty() {
-        let mut strip = [F::default(); STRIP];
-        strip[..rest.len()].copy_from_slice(rest);
-        for v in &mut strip {
+    let (half, rest) = rest.as_chunks_mut::<HALF>();
+    if let Some(half) = half.first_mut() {
+        for v in half {
             *v = f(*v);
         }
-        rest.copy_from_slice(&strip[..rest.len()]);
+    }
+    if !rest.is_empty() {
+        let mut half = [F::default(); HALF];
+        half[..rest.len()].copy_from_slice(rest);
+        for v in &mut half {
+            *v = f(*v);
+        }
+        rest.copy_from_slice(&half[..rest.len()]);
     }
 }
 

@@ -18,6 +18,7 @@ mod activation;
 mod dense;
 pub(crate) mod elementary;
 pub(crate) mod network;
+mod row_by_row;
 
 use std::ops::{Deref, DerefMut};
 use std::sync::OnceLock;

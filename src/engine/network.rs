@@ -7,8 +7,9 @@
 use std::ops::Range;
 
 use super::activation::Activation;
+use super::row_by_row::RowByRow;
 use super::simd::{Real, Vector};
-use super::{Tile, TileMut, TileStorage, dense};
+use super::{Tile, TileMut, TileStorage, Tiles, dense};
 
 pub(crate) use dense::is_wide;
 
@@ -57,6 +58,8 @@ pub(crate) struct Network<F: Real> {
     /// Weights and inputs, where they are kept in F.
     w: TileStorage<F>,
     x: TileStorage<F>,
+    /// Allocated at its first use.
+    row_by_row: Option<RowByRow>,
 }
 
 /// h of a layer, and what its activation keeps for its derivatives.
@@ -96,6 +99,7 @@ impl<F: Real> Network<F> {
             summed: 0,
             w: TileStorage::zeros(if F::IS_F64 { 0 } else { n_weights.next_multiple_of(F::LANES) }),
             x: TileStorage::for_columns(if F::IS_F64 { 0 } else { layers[0].inputs }),
+            row_by_row: None,
             layers,
         }
     }
@@ -150,6 +154,20 @@ impl<F: Real> Network<F> {
             finish(&self.layers, &self.sums, grad);
             self.summed = 0;
         }
+    }
+}
+
+impl Network<f64> {
+    /// Moves `w` by gradient descent on half the squared error, row by row, unless a layer is wide, whose products
+    /// are of tiles. Returns whether it did.
+    pub(crate) fn descend(&mut self, w: &mut [f64], x: &Tiles, y: &Tiles, rate: f64) -> bool {
+        let narrow = !self.layers.iter().any(Layer::is_wide);
+        if narrow {
+            let layers = &self.layers;
+            let row_by_row = self.row_by_row.get_or_insert_with(|| RowByRow::new(layers));
+            row_by_row.descend(w, x, y, rate);
+        }
+        narrow
     }
 }
 

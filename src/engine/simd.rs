@@ -433,3 +433,53 @@ macro_rules! dispatch {
         }
     };
 }
+
+#[cfg(test)]
+mod tests {
+    use super::testing::at_every_level;
+    use super::*;
+
+    #[inline(always)]
+    fn combine_body<F: Real, V: Vector<F>>(level: V::Level, x: &[F], y: &[F], out: &mut [F]) -> F {
+        let mut sum = V::splat(level, F::default());
+        for ((x, y), out) in V::chunks(x).iter().zip(V::chunks(y)).zip(V::chunks_mut(out)) {
+            let (x, y) = (V::load(level, x), V::load(level, y));
+            let z = x.mul_add(y, x.sub(y)).add(x.mul(x));
+            z.store(out);
+            sum = sum.add(z);
+        }
+        sum.sum()
+    }
+
+    dispatch! {
+        /// out = x y + (x - y) + x x, of whole registers; returns the sum.
+        fn combine<F>(x: &[F], y: &[F], out: &mut [F]) -> F => combine_body
+    }
+
+    fn check<F: Real>(level: Level) {
+        // 37 numbers: no register divides them, and what is left over stays as it is.
+        let x: Vec<F> = (0..37).map(|i| F::of(f64::from(i % 9) - 4.0)).collect();
+        let y: Vec<F> = (0..37).map(|i| F::of(f64::from(i % 7) - 2.0)).collect();
+        let mut out = vec![F::of(99.0); 37];
+        let sum = combine(&x, &y, &mut out).wide();
+        let whole = out.iter().take_while(|z| z.wide() != 99.0).count();
+        assert!(
+            whole > 32 - F::LANES && out[whole..].iter().all(|z| z.wide() == 99.0),
+            "{level:?}"
+        );
+        for i in 0..whole {
+            let (x, y) = (x[i].wide(), y[i].wide());
+            assert_eq!(out[i].wide(), x * y + (x - y) + x * x, "{level:?} {i}");
+        }
+        assert_eq!(sum, out[..whole].iter().map(|z| z.wide()).sum::<f64>(), "{level:?}");
+    }
+
+    /// On small whole numbers, where nothing is rounded. Also what runs under Miri (`.ci/run`).
+    #[test]
+    fn registers_compute_what_their_lanes_do() {
+        at_every_level(|level| {
+            check::<f64>(level);
+            check::<f32>(level);
+        });
+    }
+}

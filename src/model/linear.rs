@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::{Activation, MAX_SIZE, Model, SecondOrderModel};
 use crate::Error;
 use crate::engine::network::{Layer, Network};
-use crate::engine::{Tile, TileMut};
+use crate::engine::{Tile, TileMut, Tiles};
 use crate::layout::Layout;
 
 /// A linear model.
@@ -85,6 +85,7 @@ impl Model for Linear {
     }
 
     walk_of_network!();
+    descent_of_network!();
 }
 
 impl SecondOrderModel for Linear {

@@ -4,7 +4,7 @@ use super::{Activation, MAX_SIZE, Model, SecondOrderModel};
 use crate::Error;
 use crate::engine::network::{Layer, Network, inputs_product, is_wide, product};
 use crate::engine::simd::Real;
-use crate::engine::{Tile, TileMut, TileStorage};
+use crate::engine::{Tile, TileMut, TileStorage, Tiles};
 use crate::layout::Layout;
 
 /// A multilayer perceptron.
@@ -206,6 +206,7 @@ impl Model for Mlp {
     }
 
     walk_of_network!();
+    descent_of_network!();
 }
 
 impl SecondOrderModel for Mlp {

@@ -33,6 +33,22 @@ macro_rules! walk_of_network {
     };
 }
 
+/// The rest of it, for a network in f64.
+macro_rules! descent_of_network {
+    () => {
+        fn descend_rows(
+            &self,
+            w: &mut [f64],
+            x: &Tiles,
+            y: &Tiles,
+            rate: f64,
+            ws: &mut Self::Workspace,
+        ) -> bool {
+            ws.network.descend(w, x, y, rate)
+        }
+    };
+}
+
 mod init;
 mod linear;
 pub mod logistic;
@@ -45,7 +61,7 @@ pub use linear::Linear;
 pub use mlp::Mlp;
 pub use mlp_f32::MlpF32;
 
-use crate::engine::{Tile, TileMut};
+use crate::engine::{Tile, TileMut, Tiles};
 use crate::layout::Layout;
 
 /// The most inputs, units or outputs of a layer, 2^24: the number of its weights is then a `usize`.
@@ -96,6 +112,25 @@ pub trait Model: Sync {
     /// Adds to `grad` what [`backward`](Self::backward) has kept in the workspace, and forgets it: called
     /// once, after the last tile. Does nothing by default.
     fn finish(&self, _grad: &mut [f64], _ws: &mut Self::Workspace) {}
+
+    /// Moves `w` by one pass of gradient descent on half the squared error, row by row, if the model has a faster way
+    /// than [`backward`](Self::backward) for one row after the other; returns whether it has. None by default.
+    ///
+    /// ```text
+    /// w <- w + rate J(x_i)^T (y_i - f(x_i; w)),   i = 1, .., N
+    /// ```
+    ///
+    /// `y` has as many columns as the model has outputs, and is cut into tiles as `x` is.
+    fn descend_rows(
+        &self,
+        _w: &mut [f64],
+        _x: &Tiles,
+        _y: &Tiles,
+        _rate: f64,
+        _ws: &mut Self::Workspace,
+    ) -> bool {
+        false
+    }
 }
 
 /// A model with second derivatives, by the R-operator: R = d/dr at w + r v, the derivative along v.

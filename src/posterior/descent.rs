@@ -102,6 +102,12 @@ impl<M: Model, L: Likelihood> Descent for Posterior<M, L> {
                     self.descent_step(rule, 1.0, image, direction, prior);
                 }
                 Pass::PerRow => {
+                    let (w, rate) = (&mut image[..self.n_weights], rule.learning_rate);
+                    if rule.objective == Objective::SquaredError
+                        && self.model.descend_rows(w, &self.x, &self.y, rate, &mut ws.model)
+                    {
+                        continue;
+                    }
                     let share = 1.0 / self.x.rows() as f64;
                     let rows = |tile| (0..Tile::rows(&tile)).map(move |row| (tile, row));
                     for (x, y) in self.x.iter().flat_map(rows).zip(self.y.iter().flat_map(rows)) {

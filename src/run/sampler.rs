@@ -114,6 +114,9 @@ impl<'t, T: Target, A: Algorithm<&'t T>> Sampler<'t, T, A> {
     }
 
     /// The number of threads, 1 to 4,096. The draws do not depend on it.
+    ///
+    /// Chains run side by side. Threads that are left over, because there are fewer chains or because some are
+    /// done, share the rows of a [`Posterior`](crate::targets::Posterior) whose gradient takes some milliseconds.
     pub fn threads(mut self, threads: usize) -> Self {
         self.threads = Some(threads);
         self

@@ -1,8 +1,11 @@
 //! Models against plain loops and central differences.
 
 use bnn_mcmc::engine::{Tile, TileMut, padded};
-use bnn_mcmc::model::{Activation, Linear, Mlp, Model, logistic};
-use bnn_mcmc::rng::ChainRng;
+use bnn_mcmc::layout::Layout;
+use bnn_mcmc::model::logistic;
+use bnn_mcmc::prelude::*;
+use bnn_mcmc::targets::{Descent, DescentRule, Objective, Pass};
+use ndarray::Array2;
 
 const ROWS: [usize; 5] = [1, 7, 8, 63, 64];
 
@@ -217,4 +220,76 @@ fn a_weight_that_is_not_a_number_shows_in_the_output() {
         let x = random_tile(&mut rng, 5, 2);
         assert!(outputs(&mlp, &w, &x, 5)[0].iter().all(|f| f.is_nan()), "{hidden}");
     }
+}
+
+/// A model without a faster way to descend row by row.
+struct ByTiles<M>(M);
+
+impl<M: Model> Model for ByTiles<M> {
+    type Workspace = M::Workspace;
+    fn layout(&self) -> Layout {
+        self.0.layout()
+    }
+    fn n_inputs(&self) -> usize {
+        self.0.n_inputs()
+    }
+    fn n_outputs(&self) -> usize {
+        self.0.n_outputs()
+    }
+    fn workspace(&self) -> M::Workspace {
+        self.0.workspace()
+    }
+    fn begin(&self, w: &[f64], ws: &mut M::Workspace) {
+        self.0.begin(w, ws);
+    }
+    fn forward(&self, w: &[f64], x: Tile, out: TileMut, ws: &mut M::Workspace) {
+        self.0.forward(w, x, out, ws);
+    }
+    fn backward(&self, w: &[f64], x: Tile, d_out: Tile, grad: &mut [f64], ws: &mut M::Workspace) {
+        self.0.backward(w, x, d_out, grad, ws);
+    }
+    fn finish(&self, grad: &mut [f64], ws: &mut M::Workspace) {
+        self.0.finish(grad, ws);
+    }
+}
+
+/// Row by row, a network descends to the same bits with units in lanes as with rows in lanes.
+#[test]
+fn descents_row_by_row_are_those_of_the_walk_over_tiles() {
+    fn check<M: Model + Clone>(model: M, outputs: usize) {
+        let mut rng = ChainRng::new(5, 0);
+        let x = Array2::from_shape_fn((250, 9), |_| rng.normal());
+        let y = Array2::from_shape_fn((250, outputs), |_| rng.normal());
+        let data = Dataset::regression(x, y).unwrap();
+        let priors = || Priors::all(Normal::new(0.0, 1.0).unwrap());
+        let fast = Posterior::new(model.clone(), Gaussian::fixed(1.0).unwrap(), &data, priors());
+        let slow = Posterior::new(ByTiles(model), Gaussian::fixed(1.0).unwrap(), &data, priors());
+        let (fast, slow) = (fast.unwrap(), slow.unwrap());
+        let q: Vec<f64> = (0..fast.dim()).map(|_| 0.5 * rng.normal()).collect();
+        let rule = DescentRule {
+            objective: Objective::SquaredError,
+            pass: Pass::PerRow,
+            learning_rate: 0.01,
+            depth: 2,
+        };
+        let (mut found, mut expected) = (q.clone(), q.clone());
+        let mut ws = fast.workspace();
+        for _ in 0..2 {
+            fast.descend(&rule, &q, &mut found, &mut ws); // the second time with memory that was used
+        }
+        slow.descend(&rule, &q, &mut expected, &mut slow.workspace());
+        assert_eq!(found, expected);
+        assert!(found.iter().all(|q| q.is_finite()));
+        let moved = found.iter().zip(&q).filter(|(new, old)| new != old).count();
+        assert!(2 * moved > q.len());
+    }
+    for outputs in [1, 3] {
+        check(Linear::new(9, outputs).unwrap(), outputs);
+        for activation in Activation::ALL {
+            let network = Mlp::new(&[9, 5, 11, outputs], activation).unwrap();
+            check(network.clone(), outputs);
+            check(network.output_activation(Activation::Sigmoid), outputs);
+        }
+    }
+    check(Linear::new(9, 2).unwrap().without_bias(), 2);
 }

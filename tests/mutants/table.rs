@@ -316,10 +316,7 @@ pub const MUTANTS: &[Mutant] = &[
     mutant(
         "HMC: no kinetic energy",
         "src/sampler/hamiltonian/dynamics.rs",
-        &[(
-            "0.5 * dot::<4>(&self.p, &self.p) - self.point.log_density().total()",
-            "-self.point.log_density().total()",
-        )],
+        &[("self.kinetic - self.point.log_density().total()", "-self.point.log_density().total()")],
         ("invariance", "hamiltonian::correlated_normal"),
     ),
     mutant(
@@ -347,13 +344,24 @@ pub const MUTANTS: &[Mutant] = &[
         ("invariance", "hamiltonian::path_lengths_are_uniform_around_the_one_given"),
     ),
     mutant(
+        "many rows: the last tile of each share is lost",
+        "src/posterior/walk.rs",
+        &[("k * tiles / n..(k + 1) * tiles / n", "k * tiles / n..(k + 1) * tiles / n - 1")],
+        (
+            "formulas",
+            "gradients::gradients_by_many_rows_are_sums_of_parts_on_any_number_of_threads",
+        ),
+    ),
+    mutant(
+        "row by row: derivatives go back through the weights of the start",
+        "src/engine/row_by_row.rs",
+        &[("step::<V>(level, rate, *d, &below.h, weights)", "let _ = (d, weights)")],
+        ("formulas", "model::descents_row_by_row_are_those_of_the_walk_over_tiles"),
+    ),
+    mutant(
         "leapfrog: a whole step of the momentum at the end",
         "src/sampler/hamiltonian/dynamics.rs",
-        &[(
-            "scale.mul_transpose(self.point.grad(), &mut self.force)",
-            "{ scale.mul_transpose(self.point.grad(), &mut self.force); \
-             add_scaled(&mut self.p, 0.5 * step_size, &self.force) }",
-        )],
+        &[("let half = V::splat(level, 0.5 * h)", "let half = V::splat(level, h)")],
         ("invariance", "hamiltonian::correlated_normal"),
     ),
     mutant(
