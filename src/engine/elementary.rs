@@ -179,7 +179,8 @@ fn ln<S: Simd>(x: f64) -> f64 {
 /// Elements that [`map`] takes at a time, a multiple of every register's lanes.
 const STRIP: usize = 16;
 
-/// Applies `f` to every element; the rest of half a strip is padded, so that all work is in vectors.
+/// Applies `f` to every element; what is left, less than half a strip, is padded, so that all work is in
+/// vectors.
 #[inline(always)]
 pub(super) fn map<F: Real>(x: &mut [F], f: impl Fn(F) -> F) {
     const HALF: usize = STRIP / 2;

@@ -20,7 +20,7 @@ pub(crate) mod elementary;
 pub(crate) mod network;
 mod row_by_row;
 
-use std::ops::{Deref, DerefMut};
+use std::ops::{Deref, DerefMut, Range};
 use std::sync::OnceLock;
 
 use ndarray::{ArrayView2, ShapeBuilder};
@@ -261,6 +261,13 @@ impl Tiles {
     /// The tiles in order.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = Tile<'_>> {
         tiles(&self.values, self.rows, self.columns, self.tile_rows)
+    }
+
+    /// The tiles with these numbers.
+    pub(crate) fn range(&self, numbers: Range<usize>) -> impl ExactSizeIterator<Item = Tile<'_>> {
+        let first = numbers.start * self.tile_rows;
+        let rows = self.rows.min(numbers.end * self.tile_rows) - first;
+        tiles(&self.values[first * self.columns..], rows, self.columns, self.tile_rows)
     }
 
     /// Copies `rows` (at least one, each below [`rows`](Self::rows)) into `to`, as one tile.

@@ -158,16 +158,17 @@ impl<F: Real> Network<F> {
 }
 
 impl Network<f64> {
-    /// Moves `w` by gradient descent on half the squared error, row by row, unless a layer is wide, whose products
-    /// are of tiles. Returns whether it did.
+    /// Moves `w` by gradient descent on half the squared error, row by row. Returns false, and does nothing, if a
+    /// layer is wide, since faer's products need whole tiles, or if there are very many weights.
     pub(crate) fn descend(&mut self, w: &mut [f64], x: &Tiles, y: &Tiles, rate: f64) -> bool {
         let narrow = !self.layers.iter().any(Layer::is_wide);
-        if narrow {
+        let can = narrow && RowByRow::fits(&self.layers);
+        if can {
             let layers = &self.layers;
             let row_by_row = self.row_by_row.get_or_insert_with(|| RowByRow::new(layers));
             row_by_row.descend(w, x, y, rate);
         }
-        narrow
+        can
     }
 }
 

@@ -5,7 +5,8 @@
 //! ```
 //!
 //! Every step needs the one before it, so that rows cannot lie in lanes: units do, and inputs where derivatives
-//! go back to them. The order of all sums is that of the walk over tiles, and so are the results, to the bit.
+//! go back to them. The order of all sums is that of the walk over tiles, and so are the results, to the
+//! bit, as long as all numbers are finite.
 
 use super::simd::Vector;
 use super::{LANES, TileStorage, Tiles, padded};
@@ -33,7 +34,16 @@ pub(crate) struct LayerOfRow {
     delta: TileStorage,
 }
 
+/// The most numbers of the weights in both orders, 8 MiB: a layer of one unit takes eight times its weights.
+const MOST_NUMBERS: usize = 1 << 20;
+
 impl RowByRow {
+    /// Whether the weights of the layers, padded, are few enough.
+    pub(super) fn fits(layers: &[Layer]) -> bool {
+        let of = |l: &Layer| (l.inputs + 1) * padded(l.units) + l.units * padded(l.inputs);
+        layers.iter().map(of).sum::<usize>() <= MOST_NUMBERS
+    }
+
     pub(super) fn new(layers: &[Layer]) -> Self {
         let of_row = |(l, layer): (usize, &Layer)| {
             let (units, inputs) = (padded(layer.units), padded(layer.inputs));

@@ -33,7 +33,7 @@ macro_rules! walk_of_network {
     };
 }
 
-/// The rest of it, for a network in f64.
+/// Row-by-row descent of a [`Model`] whose network computes in f64.
 macro_rules! descent_of_network {
     () => {
         fn descend_rows(
@@ -120,7 +120,8 @@ pub trait Model: Sync {
     /// w <- w + rate J(x_i)^T (y_i - f(x_i; w)),   i = 1, .., N
     /// ```
     ///
-    /// `y` has as many columns as the model has outputs, and is cut into tiles as `x` is.
+    /// `y` has as many columns as the model has outputs, and is cut into tiles as `x` is. The likelihood's parameters
+    /// and the prior play no part. If it returns false, `w` is as it was.
     fn descend_rows(
         &self,
         _w: &mut [f64],

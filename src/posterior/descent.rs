@@ -2,9 +2,11 @@
 
 use std::iter::once;
 
+use ndarray::{Array2, s};
+
 use super::{Posterior, PosteriorWorkspace};
 use crate::Error;
-use crate::engine::{Tile, TileMut, TileStorage, padded};
+use crate::engine::{Tile, TileMut, TileStorage, Tiles, padded};
 use crate::likelihood::Likelihood;
 use crate::model::Model;
 use crate::targets::{Descent, DescentRule, Objective, Pass};
@@ -13,7 +15,7 @@ use crate::targets::{Descent, DescentRule, Objective, Pass};
 #[derive(Debug)]
 pub(super) struct DescentScratch {
     direction: Vec<f64>,
-    /// The gradient of the log prior; stays zero where it is no part of the objective.
+    /// The gradient of the log prior; zero where it is no part of the objective.
     prior: Vec<f64>,
     /// One row of inputs and of the response, as tiles.
     x: TileStorage,
@@ -43,6 +45,25 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
                 self.add_log_lik_grad(1.0, tiles, q, grad, ws);
             }
         }
+    }
+
+    /// The responses that [`residuals`](Likelihood::residuals) are taken from `[rows x outputs]`; made once.
+    fn responses(&self) -> &Tiles {
+        self.responses.get_or_init(|| {
+            let outputs = self.model.n_outputs();
+            let mut responses = Array2::zeros((self.x.rows(), outputs));
+            let mut first = 0;
+            for y in self.y.iter() {
+                let zeros = vec![0.0; y.stride() * outputs];
+                let mut of_tile = zeros.clone();
+                let tile = TileMut::new(&mut of_tile, y.rows());
+                self.likelihood.residuals(Tile::new(&zeros, y.rows()), y, tile);
+                let rows = first..first + y.rows();
+                responses.slice_mut(s![rows, ..]).assign(&Tile::new(&of_tile, y.rows()).view());
+                first += y.rows();
+            }
+            Tiles::with_rows(responses.view(), self.model.tile_rows())
+        })
     }
 
     /// Moves the weights of `q` along `direction`, plus `share` of the prior's gradient if that
@@ -93,6 +114,9 @@ impl<M: Model, L: Likelihood> Descent for Posterior<M, L> {
         });
         let DescentScratch { direction, prior, x: x_row, y: y_row } = &mut scratch;
         image.copy_from_slice(q);
+        if rule.objective == Objective::SquaredError {
+            prior.fill(0.0); // another rule may have used it
+        }
         for _ in 0..rule.depth {
             match rule.pass {
                 Pass::Batch => {
@@ -104,7 +128,13 @@ impl<M: Model, L: Likelihood> Descent for Posterior<M, L> {
                 Pass::PerRow => {
                     let (w, rate) = (&mut image[..self.n_weights], rule.learning_rate);
                     if rule.objective == Objective::SquaredError
-                        && self.model.descend_rows(w, &self.x, &self.y, rate, &mut ws.model)
+                        && self.model.descend_rows(
+                            w,
+                            &self.x,
+                            self.responses(),
+                            rate,
+                            &mut ws.model,
+                        )
                     {
                         continue;
                     }

@@ -12,6 +12,8 @@ pub use log_likelihood::LogLikelihood;
 pub(crate) use new_rows::{check_finite, check_inputs};
 pub use walk::PosteriorWorkspace;
 
+use std::sync::OnceLock;
+
 use crate::Error;
 use crate::data::Dataset;
 use crate::engine::{LANES, TILE_ROWS, Tiles};
@@ -33,8 +35,8 @@ use crate::rng::ChainRng;
 /// The rows are walked in [tiles](crate::engine): forward, likelihood and backward for one tile
 /// before the next, so that activations stay in cache and no memory grows with the data. The
 /// order of the tiles is fixed: equal q give equal bits. Where rows times weights exceed some ten million, the tiles are
-/// cut into shares, which idle threads of the pool take; the shares, and the order in which they are added, do not
-/// depend on the number of threads.
+/// cut into shares, which idle threads of the rayon pool take in which the evaluation runs, if it runs in one. The
+/// shares, and the order in which they are added, do not depend on the number of threads.
 ///
 /// ```
 /// use bnn_mcmc::prelude::*;
@@ -65,6 +67,8 @@ pub struct Posterior<M, L> {
     class_names: Option<Vec<String>>,
     x: Tiles,
     y: Tiles,
+    /// What descents row by row need of y.
+    responses: OnceLock<Tiles>,
 }
 
 impl<M: Model, L: Likelihood> Posterior<M, L> {
@@ -89,6 +93,7 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
             class_names: data.response().class_names().map(<[String]>::to_vec),
             x: Tiles::with_rows(data.x().view(), model.tile_rows()),
             y: Tiles::with_rows(y.view(), model.tile_rows()),
+            responses: OnceLock::new(),
             layout,
             model,
             likelihood,

@@ -1,10 +1,11 @@
 //! The walk over tiles: the log density and its gradient.
 //!
 //! Forward, likelihood and backward for one tile of rows before the next. Many rows are cut into shares, which
-//! threads that have nothing else to do take: as many shares, and added up in the same order, for any number of
-//! threads.
+//! threads that have nothing else to do take. How many shares there are, and the order in which they are added, does
+//! not depend on the number of threads.
 
 use std::ops::Range;
+use std::sync::{Mutex, PoisonError};
 
 use rayon::prelude::*;
 
@@ -32,30 +33,31 @@ pub struct PosteriorWorkspace<W> {
     pub(super) second: Option<SecondOrderScratch>,
     pub(super) minibatch: Option<Gathered>,
     /// For each share of the rows, if there are several; allocated at their first use.
-    shares: Vec<Share<W>>,
+    shares: Vec<Share>,
+    /// For each thread that works on a share, when it does.
+    spare: Mutex<Vec<PosteriorWorkspace<W>>>,
 }
 
-/// What one share of the rows takes: a workspace, and the sum of its gradients.
-#[derive(Debug)]
-struct Share<W> {
-    ws: PosteriorWorkspace<W>,
+/// The sums of one share of the rows.
+#[derive(Debug, Default)]
+struct Share {
     grad: Vec<f64>,
     likelihood: f64,
 }
 
-/// Multiply-adds of a share, at least, if every weight took three for each row: about a millisecond.
+/// The least work of a share in multiply-adds, at three for each weight and row: about a millisecond.
 const WORK_OF_SHARE: usize = 1 << 24;
 
 /// The most shares.
 const MOST_SHARES: usize = 64;
 
-/// The most numbers that the gradients of all shares take, with eight partial sums for each: 64 MiB.
+/// The most numbers that the gradients of all shares of a chain take: 64 MiB.
 const NUMBERS_OF_SHARES: usize = 1 << 23;
 
 /// Into how many shares the tiles are cut, which depends on nothing but the problem.
 fn n_shares(tiles: usize, rows: usize, weights: usize) -> usize {
     let work = rows.saturating_mul(weights).saturating_mul(3);
-    let memory = NUMBERS_OF_SHARES / (9 * weights.max(1));
+    let memory = NUMBERS_OF_SHARES / weights.max(1);
     (work / WORK_OF_SHARE).min(MOST_SHARES).min(memory).min(tiles).max(1)
 }
 
@@ -136,12 +138,11 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
         if self.n_shares() == 1 {
             return self.add_log_lik_grad(factor, self.tiles(), q, grad, ws);
         }
-        self.for_each_share(ws, |share, range| {
-            let tiles = self.tiles().skip(range.start).take(range.len());
+        self.for_each_share(ws, |share, ws, tiles| {
             share.grad.resize(q.len(), 0.0);
             share.grad.fill(0.0);
-            share.likelihood =
-                self.add_log_lik_grad(factor, tiles, q, &mut share.grad, &mut share.ws);
+            let tiles = self.x.range(tiles.clone()).zip(self.y.range(tiles));
+            share.likelihood = self.add_log_lik_grad(factor, tiles, q, &mut share.grad, ws);
         });
         for share in &ws.shares {
             grad.iter_mut().zip(&share.grad).for_each(|(sum, g)| *sum += g);
@@ -158,21 +159,28 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
         n_shares(self.tiles().len(), self.x.rows(), self.n_weights)
     }
 
-    /// Calls `work` for every share of the rows, with the numbers of its tiles, on whatever threads are there.
+    /// Calls `work` for every share of the rows, with a workspace and the numbers of its tiles, on whatever threads
+    /// of the pool are idle.
     fn for_each_share(
         &self,
         ws: &mut PosteriorWorkspace<M::Workspace>,
-        work: impl Fn(&mut Share<M::Workspace>, Range<usize>) + Sync,
+        work: impl Fn(&mut Share, &mut PosteriorWorkspace<M::Workspace>, Range<usize>) + Sync,
     ) {
         let (tiles, n) = (self.tiles().len(), self.n_shares());
-        let share = || Share { ws: self.workspace(), grad: Vec::new(), likelihood: 0.0 };
-        ws.shares.resize_with(n, share);
-        let work = |(k, share)| work(share, k * tiles / n..(k + 1) * tiles / n);
-        // A thread with other chains to come leaves its shares to nobody.
-        if rayon_core::current_thread_has_pending_tasks() == Some(true) {
-            ws.shares.iter_mut().enumerate().for_each(work);
+        ws.shares.resize_with(n, Share::default);
+        let (shares, spare) = (&mut ws.shares, &ws.spare);
+        let spare = || spare.lock().unwrap_or_else(PoisonError::into_inner);
+        let work = |(k, share): (usize, &mut Share)| {
+            let own = spare().pop();
+            let mut own = own.unwrap_or_else(|| self.workspace());
+            work(share, &mut own, k * tiles / n..(k + 1) * tiles / n);
+            spare().push(own);
+        };
+        // A thread with other chains to come leaves its shares to nobody, and one of no pool has nobody.
+        if rayon_core::current_thread_has_pending_tasks() == Some(false) {
+            shares.par_iter_mut().enumerate().for_each(work);
         } else {
-            ws.shares.par_iter_mut().enumerate().for_each(work);
+            shares.iter_mut().enumerate().for_each(work);
         }
     }
 
@@ -181,9 +189,9 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
         if self.n_shares() == 1 {
             return self.log_lik_of(q, self.tiles(), ws);
         }
-        self.for_each_share(ws, |share, range| {
-            let tiles = self.tiles().skip(range.start).take(range.len());
-            share.likelihood = self.log_lik_of(q, tiles, &mut share.ws);
+        self.for_each_share(ws, |share, ws, tiles| {
+            let tiles = self.x.range(tiles.clone()).zip(self.y.range(tiles));
+            share.likelihood = self.log_lik_of(q, tiles, ws);
         });
         ws.shares.iter().map(|share| share.likelihood).sum()
     }
@@ -242,6 +250,7 @@ impl<M: Model, L: Likelihood> Target for Posterior<M, L> {
             second: None,
             minibatch: None,
             shares: Vec::new(),
+            spare: Mutex::default(),
         }
     }
 

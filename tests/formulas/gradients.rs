@@ -3,6 +3,7 @@
 
 use bnn_mcmc::engine::{Tile, TileMut};
 use bnn_mcmc::prelude::*;
+use bnn_mcmc::targets::PowerGradTarget;
 use bnn_mcmc::testing::gradient_error;
 use ndarray::{Array2, Array3};
 
@@ -632,5 +633,16 @@ fn gradients_by_many_rows_are_sums_of_parts_on_any_number_of_threads() {
     }
     for threads in [2, 3, 8] {
         assert_eq!(on(threads), (densities, grad.clone()));
+    }
+
+    // The powers of the likelihood: beta 0 is the prior alone.
+    let at = |beta| {
+        let mut grad = vec![0.0; q.len()];
+        let density = whole.log_density_grad_at(beta, &q, &mut grad, &mut whole.workspace());
+        assert!((density.likelihood / likelihood - 1.0).abs() < 1e-13);
+        grad
+    };
+    for ((g, prior), sum) in at(0.3).iter().zip(at(0.0)).zip(&sum) {
+        assert!((g - prior - 0.3 * sum).abs() < 1e-12 * scale, "{g} {prior} {sum}");
     }
 }

@@ -1,6 +1,6 @@
 //! Models against plain loops and central differences.
 
-use bnn_mcmc::engine::{Tile, TileMut, padded};
+use bnn_mcmc::engine::{Tile, TileMut, Tiles, padded};
 use bnn_mcmc::layout::Layout;
 use bnn_mcmc::model::logistic;
 use bnn_mcmc::prelude::*;
@@ -262,8 +262,9 @@ fn descents_row_by_row_are_those_of_the_walk_over_tiles() {
         let y = Array2::from_shape_fn((250, outputs), |_| rng.normal());
         let data = Dataset::regression(x, y).unwrap();
         let priors = || Priors::all(Normal::new(0.0, 1.0).unwrap());
-        let fast = Posterior::new(model.clone(), Gaussian::fixed(1.0).unwrap(), &data, priors());
-        let slow = Posterior::new(ByTiles(model), Gaussian::fixed(1.0).unwrap(), &data, priors());
+        let noise = || Gaussian::fixed(1.0).unwrap();
+        let fast = Posterior::new(model.clone(), noise(), &data, priors());
+        let slow = Posterior::new(ByTiles(model.clone()), noise(), &data, priors());
         let (fast, slow) = (fast.unwrap(), slow.unwrap());
         let q: Vec<f64> = (0..fast.dim()).map(|_| 0.5 * rng.normal()).collect();
         let rule = DescentRule {
@@ -272,6 +273,9 @@ fn descents_row_by_row_are_those_of_the_walk_over_tiles() {
             learning_rate: 0.01,
             depth: 2,
         };
+        let (x, responses) = (Tiles::new(data.x().view()), Tiles::new(data.real().unwrap().view()));
+        let (w, mut ws) = (&mut q.clone(), model.workspace());
+        assert!(model.descend_rows(w, &x, &responses, 0.01, &mut ws), "the fast way is there");
         let (mut found, mut expected) = (q.clone(), q.clone());
         let mut ws = fast.workspace();
         for _ in 0..2 {

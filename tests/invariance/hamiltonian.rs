@@ -113,6 +113,17 @@ fn correlated_normal() {
     both_are_invariant("the normal", &correlated(), [0.35, 1.0]);
 }
 
+/// 19 coordinates: at every instruction set some fill registers, and some are left over.
+#[test]
+fn whole_registers_and_what_is_left_over() {
+    let mut covariance = vec![0.0; 19 * 19];
+    for i in 0..19 {
+        covariance[20 * i] = 0.5 + 0.1 * i as f64;
+    }
+    let target = GaussianTarget::new(vec![0.5; 19], &covariance).unwrap();
+    both_are_invariant("19 coordinates", &target, [0.3, 0.7]);
+}
+
 #[test]
 fn funnel() {
     both_are_invariant("the funnel", &Funnel, [0.3, 0.9]);

@@ -353,16 +353,34 @@ pub const MUTANTS: &[Mutant] = &[
         ),
     ),
     mutant(
+        "descent: the prior's gradient of an earlier call stays",
+        "src/posterior/descent.rs",
+        &[("prior.fill(0.0)", "()")],
+        ("invariance", "langevin_gradient::the_map_is_gradient_descent"),
+    ),
+    mutant(
         "row by row: derivatives go back through the weights of the start",
         "src/engine/row_by_row.rs",
-        &[("step::<V>(level, rate, *d, &below.h, weights)", "let _ = (d, weights)")],
+        &[("step::<V>(level, rate, *d, &below.h, weights)", "()")],
         ("formulas", "model::descents_row_by_row_are_those_of_the_walk_over_tiles"),
     ),
     mutant(
         "leapfrog: a whole step of the momentum at the end",
         "src/sampler/hamiltonian/dynamics.rs",
-        &[("let half = V::splat(level, 0.5 * h)", "let half = V::splat(level, h)")],
+        &[
+            ("V::splat(level, 0.5 * h)", "V::splat(level, h)"),
+            (
+                "f64::multiply_add::<V::Level>(0.5 * h, force[i], p[i])",
+                "f64::multiply_add::<V::Level>(h, force[i], p[i])",
+            ),
+        ],
         ("invariance", "hamiltonian::correlated_normal"),
+    ),
+    mutant(
+        "leapfrog: a whole step of the momentum at the end, in registers only",
+        "src/sampler/hamiltonian/dynamics.rs",
+        &[("V::splat(level, 0.5 * h)", "V::splat(level, h)")],
+        ("invariance", "hamiltonian::whole_registers_and_what_is_left_over"),
     ),
     mutant(
         "NUTS: a coin of 0.6",

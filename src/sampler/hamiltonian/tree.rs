@@ -48,8 +48,8 @@ impl Tree {
         (self.log_weight, self.energy) = (log_weight, energy);
     }
 
-    /// Appends a point to the only one: as [`join`](Self::join), with a tree of that point. All three questions
-    /// of two points are the same.
+    /// Appends a point to the only one: as [`join`](Self::join), with a tree of that point. All three checks for a
+    /// turn are the same for two points.
     fn append(&mut self, phase: &Phase, log_weight: f64, energy: f64, rng: &mut ChainRng) -> bool {
         self.p_last.copy_from_slice(&phase.p);
         let sums = self.rho.iter_mut().zip(&self.p_first).zip(&self.p_last);
