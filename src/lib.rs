@@ -88,20 +88,24 @@
 //!
 //! Equal seeds give equal draws, bit for bit, for any number of threads, on one kind of processor.
 //! Processors with other vector instructions round differently in the last digit, after which
-//! chains differ while what they estimate does not.
+//! chains differ while what they estimate does not. With `BNN_MCMC_PORTABLE=1` in the environment draws are the
+//! same on every processor, and slower ([`portable`]).
 
 #![warn(missing_docs)]
+#![cfg_attr(not(test), deny(clippy::disallowed_methods))]
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
 pub mod adapt;
 mod cells;
 mod curvature;
 pub mod data;
+#[allow(clippy::disallowed_methods)]
 pub mod diagnostics;
 pub mod draws;
 #[macro_use]
 pub mod engine;
 pub mod error;
+#[allow(clippy::disallowed_methods)]
 pub mod evidence;
 mod gradient;
 // Its programs need the data sets.
@@ -113,7 +117,10 @@ mod linalg;
 pub mod memory;
 pub mod model;
 pub mod optimise;
+#[allow(clippy::disallowed_methods)]
+pub mod portable;
 mod posterior;
+#[allow(clippy::disallowed_methods)]
 pub mod predict;
 pub mod prelude;
 pub mod prior;
@@ -121,6 +128,7 @@ pub mod rng;
 mod run;
 pub mod sampler;
 pub mod targets;
+#[allow(clippy::disallowed_methods)]
 pub mod testing;
 
 pub use error::Error;

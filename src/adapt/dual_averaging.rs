@@ -1,5 +1,6 @@
 //! Step-size adaptation by dual averaging.
 
+use crate::portable::{exp, ln, powf};
 use serde::{Deserialize, Serialize};
 
 const T0: f64 = 10.0;
@@ -50,7 +51,7 @@ pub struct DualAveraging {
 impl DualAveraging {
     /// Starts at `step_size` > 0; aims at acceptance probability `target` in (0, 1).
     pub fn new(step_size: f64, target: f64) -> Self {
-        let log_step = step_size.ln();
+        let log_step = ln(step_size);
         let gamma = 0.05;
         Self { target, gamma, mu: log_step, t: 0.0, h: 0.0, log_step, log_averaged: log_step }
     }
@@ -69,7 +70,7 @@ impl DualAveraging {
         self.h = (1.0 - weight) * self.h + weight * (self.target - accept_prob);
         // The bounds keep e^x a normal number however long everything is rejected.
         self.log_step = (self.mu - self.t.sqrt() / self.gamma * self.h).clamp(-300.0, 300.0);
-        let eta = self.t.powf(-KAPPA);
+        let eta = powf(self.t, -KAPPA);
         self.log_averaged = eta * self.log_step + (1.0 - eta) * self.log_averaged;
     }
 
@@ -80,11 +81,11 @@ impl DualAveraging {
 
     /// The step size to use while adapting.
     pub fn step_size(&self) -> f64 {
-        self.log_step.exp()
+        exp(self.log_step)
     }
 
     /// The step size to use afterwards.
     pub fn averaged(&self) -> f64 {
-        self.log_averaged.exp()
+        exp(self.log_averaged)
     }
 }

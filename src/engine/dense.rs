@@ -18,13 +18,14 @@ use faer::linalg::matmul::matmul;
 use faer::{Accum, MatMut, MatRef, Par};
 
 use super::simd::{Real, Vector};
+use crate::portable;
 
 /// Layers with as many inputs and as many units are left to faer.
 const WIDE: usize = 100;
 
-/// Whether the products of a layer are faer's.
+/// Whether the products of a layer are faer's: not in [portable mode](portable).
 pub(crate) fn is_wide(units: usize, inputs: usize) -> bool {
-    units >= WIDE && inputs >= WIDE
+    units >= WIDE && inputs >= WIDE && !portable::is_on()
 }
 
 /// Weights as seen from a block of outputs.

@@ -13,15 +13,24 @@ use std::sync::OnceLock;
 
 use faer::traits::RealField;
 
+use crate::portable;
+
 /// The proof that the processor has AVX-512 (F, DQ, VL), AVX2 and FMA.
+#[cfg(target_arch = "x86_64")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Avx512(());
 
 /// The proof that the processor has AVX2 and FMA.
+#[cfg(target_arch = "x86_64")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Avx2(());
 
-/// What every processor has that the crate was compiled for.
+/// What every aarch64 processor has.
+#[cfg(target_arch = "aarch64")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Baseline;
+
+/// What every processor has: sums and products, with the same results everywhere.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Portable;
 
@@ -31,57 +40,70 @@ pub(crate) trait Simd: Copy {
     const FMA: bool;
 }
 
+#[cfg(target_arch = "x86_64")]
 impl Simd for Avx512 {
     const FMA: bool = true;
 }
+#[cfg(target_arch = "x86_64")]
 impl Simd for Avx2 {
     const FMA: bool = true;
 }
+#[cfg(target_arch = "aarch64")]
+impl Simd for Baseline {
+    const FMA: bool = true;
+}
 impl Simd for Portable {
-    const FMA: bool = cfg!(any(target_arch = "aarch64", target_feature = "fma"));
+    const FMA: bool = false;
 }
 
 /// An instruction set that kernels are compiled for.
-#[cfg_attr(not(target_arch = "x86_64"), allow(dead_code))]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Level {
     /// Vectors of 64 bytes.
+    #[cfg(target_arch = "x86_64")]
     Avx512(Avx512),
     /// Vectors of 32 bytes.
+    #[cfg(target_arch = "x86_64")]
     Avx2(Avx2),
+    /// Vectors of 16 bytes, with fused multiply-adds.
+    #[cfg(target_arch = "aarch64")]
+    Baseline(Baseline),
     /// Vectors of 16 bytes.
     Portable(Portable),
 }
 
 impl Level {
-    /// The levels that this processor can run, widest first.
+    /// The levels that this processor can run, the fastest first.
     pub(crate) fn available() -> impl Iterator<Item = Self> {
         #[cfg(target_arch = "x86_64")]
-        let (avx512, avx2) = (
-            is_x86_feature_detected!("avx512f")
+        let fast = {
+            let avx2 = is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma");
+            let avx512 = avx2
+                && is_x86_feature_detected!("avx512f")
                 && is_x86_feature_detected!("avx512dq")
-                && is_x86_feature_detected!("avx512vl"),
-            is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma"),
-        );
-        #[cfg(not(target_arch = "x86_64"))]
-        let (avx512, avx2) = (false, false);
-        let has = [
-            (Self::Avx512(Avx512(())), avx512 && avx2),
-            (Self::Avx2(Avx2(())), avx2),
-            (Self::Portable(Portable), true),
-        ];
-        has.into_iter().filter(|(_, has)| *has).map(|(level, _)| level)
+                && is_x86_feature_detected!("avx512vl");
+            [avx512.then_some(Self::Avx512(Avx512(()))), avx2.then_some(Self::Avx2(Avx2(())))]
+        };
+        #[cfg(target_arch = "aarch64")]
+        let fast = [Some(Self::Baseline(Baseline))];
+        #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
+        let fast = [];
+        fast.into_iter().flatten().chain([Self::Portable(Portable)])
     }
 
-    /// The level that kernels run at: the widest available, unless a test asks for another.
+    /// The level that kernels run at: the fastest available, except in [portable mode](portable), or
+    /// where a test asks for another.
     #[inline]
     pub(crate) fn current() -> Self {
         #[cfg(test)]
         if let Some(level) = testing::FORCED.get() {
             return level;
         }
-        static WIDEST: OnceLock<Level> = OnceLock::new();
-        *WIDEST.get_or_init(|| Self::available().next().expect("the baseline is always there"))
+        static LEVEL: OnceLock<Level> = OnceLock::new();
+        *LEVEL.get_or_init(|| {
+            let fastest = Self::available().next().filter(|_| !portable::is_on());
+            fastest.unwrap_or(Self::Portable(Portable))
+        })
     }
 }
 
@@ -166,6 +188,9 @@ pub(crate) trait Real: RealField + Copy + Default {
     /// A register of 32 bytes.
     #[cfg(target_arch = "x86_64")]
     type V256: Vector<Self, Level = Avx2>;
+    /// 16 bytes, with fused multiply-adds.
+    #[cfg(target_arch = "aarch64")]
+    type VFused: Vector<Self, Level = Baseline>;
     /// 16 bytes.
     type V128: Vector<Self, Level = Portable>;
 
@@ -204,7 +229,9 @@ impl Real for f64 {
     type V512 = std::arch::x86_64::__m512d;
     #[cfg(target_arch = "x86_64")]
     type V256 = std::arch::x86_64::__m256d;
-    type V128 = [f64; 2];
+    #[cfg(target_arch = "aarch64")]
+    type VFused = Lanes<f64, 2, Baseline>;
+    type V128 = Lanes<f64, 2, Portable>;
 
     #[inline(always)]
     fn of(x: f64) -> f64 {
@@ -239,7 +266,9 @@ impl Real for f32 {
     type V512 = std::arch::x86_64::__m512;
     #[cfg(target_arch = "x86_64")]
     type V256 = std::arch::x86_64::__m256;
-    type V128 = [f32; 4];
+    #[cfg(target_arch = "aarch64")]
+    type VFused = Lanes<f32, 4, Baseline>;
+    type V128 = Lanes<f32, 4, Portable>;
 
     #[inline(always)]
     fn of(x: f64) -> f32 {
@@ -344,24 +373,27 @@ _mm256_set1_pd, _mm256_loadu_pd, _mm256_storeu_pd, _mm256_add_pd, _mm256_sub_pd,
 register! { __m256 of 8 f32, Avx2, 16:
 _mm256_set1_ps, _mm256_loadu_ps, _mm256_storeu_ps, _mm256_add_ps, _mm256_sub_ps, _mm256_mul_ps, _mm256_fmadd_ps }
 
-/// 16 bytes of numbers, one by one; the compiler finds the registers that the target has.
-impl<F: Real, const L: usize> Vector<F> for [F; L] {
-    type Level = Portable;
+/// Numbers one by one; the compiler finds the registers that the target has.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Lanes<F, const L: usize, S>([F; L], S);
+
+impl<F: Real, const L: usize, S: Simd> Vector<F> for Lanes<F, L, S> {
+    type Level = S;
     type Chunk = [F; L];
     const LANES: usize = L;
     const REGISTERS: usize = 16;
 
     #[inline(always)]
-    fn splat(_: Portable, x: F) -> Self {
-        [x; L]
+    fn splat(level: S, x: F) -> Self {
+        Self([x; L], level)
     }
     #[inline(always)]
-    fn load(_: Portable, chunk: &[F; L]) -> Self {
-        *chunk
+    fn load(level: S, chunk: &[F; L]) -> Self {
+        Self(*chunk, level)
     }
     #[inline(always)]
     fn store(self, chunk: &mut [F; L]) {
-        *chunk = self;
+        *chunk = self.0;
     }
     #[inline(always)]
     fn chunks(values: &[F]) -> &[[F; L]] {
@@ -373,19 +405,20 @@ impl<F: Real, const L: usize> Vector<F> for [F; L] {
     }
     #[inline(always)]
     fn add(self, other: Self) -> Self {
-        std::array::from_fn(|l| self[l] + other[l])
+        Self(std::array::from_fn(|l| self.0[l] + other.0[l]), self.1)
     }
     #[inline(always)]
     fn sub(self, other: Self) -> Self {
-        std::array::from_fn(|l| self[l] - other[l])
+        Self(std::array::from_fn(|l| self.0[l] - other.0[l]), self.1)
     }
     #[inline(always)]
     fn mul(self, other: Self) -> Self {
-        std::array::from_fn(|l| self[l] * other[l])
+        Self(std::array::from_fn(|l| self.0[l] * other.0[l]), self.1)
     }
     #[inline(always)]
     fn mul_add(self, a: Self, b: Self) -> Self {
-        std::array::from_fn(|l| F::multiply_add::<Portable>(self[l], a[l], b[l]))
+        let lane = |l: usize| F::multiply_add::<S>(self.0[l], a.0[l], b.0[l]);
+        Self(std::array::from_fn(lane), self.1)
     }
 }
 
@@ -425,10 +458,15 @@ macro_rules! dispatch {
                     Level::Portable(level) => $body::<$($generic,)? <real!($($generic)?) as Real>::V128>(level, $($arg),*),
                 }
             }
-            #[cfg(not(target_arch = "x86_64"))]
+            #[cfg(target_arch = "aarch64")]
+            match Level::current() {
+                Level::Baseline(level) => $body::<$($generic,)? <real!($($generic)?) as Real>::VFused>(level, $($arg),*),
+                Level::Portable(level) => $body::<$($generic,)? <real!($($generic)?) as Real>::V128>(level, $($arg),*),
+            }
+            #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
             {
-                let _ = Level::current();
-                $body::<$($generic,)? <real!($($generic)?) as Real>::V128>($crate::engine::simd::Portable, $($arg),*)
+                let Level::Portable(level) = Level::current();
+                $body::<$($generic,)? <real!($($generic)?) as Real>::V128>(level, $($arg),*)
             }
         }
     };

@@ -1,7 +1,6 @@
 //! Counts of successes and failures, one logit.
 
 use ndarray::Array2;
-use statrs::function::factorial::ln_binomial;
 
 use super::{
     Likelihood, SecondOrderLikelihood, check_outputs, check_trials, draw_binomial, logit_tangent,
@@ -12,6 +11,7 @@ use crate::curvature::Curvature;
 use crate::data::Response;
 use crate::engine::elementary::{sigmoid_in_place, softplus_in_place};
 use crate::engine::{TILE_ROWS, Tile, TileMut};
+use crate::portable::ln_factorial;
 use crate::rng::ChainRng;
 
 /// k ~ Binomial(n, sigmoid(f(x))). The response has the columns (successes, failures).
@@ -45,7 +45,7 @@ impl Likelihood for Binomial {
         check_trials("binomial", counts)?;
         Ok(Array2::from_shape_fn((counts.nrows(), 3), |(i, j)| {
             let (k, n) = (counts[(i, 0)], counts[(i, 0)] + counts[(i, 1)]);
-            [k, n, ln_binomial(n as u64, k as u64)][j]
+            [k, n, ln_factorial(n) - ln_factorial(k) - ln_factorial(n - k)][j]
         }))
     }
 

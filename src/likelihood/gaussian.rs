@@ -10,6 +10,7 @@ use crate::engine::simd::Vector;
 use crate::engine::{Tile, TileMut};
 use crate::error::ordinary_sd;
 use crate::layout::Layout;
+use crate::portable::{exp, ln};
 use crate::rng::ChainRng;
 
 /// y = f(x) + noise, noise ~ N(0, tau^2), the same tau for all response columns.
@@ -67,7 +68,7 @@ impl Gaussian {
     }
 
     fn log_variance(&self, phi: &[f64]) -> f64 {
-        self.fixed_variance.map_or_else(|| phi[0], f64::ln)
+        self.fixed_variance.map_or_else(|| phi[0], ln)
     }
 }
 
@@ -96,8 +97,8 @@ impl Likelihood for Gaussian {
                 *row += (y - f) * (y - f);
             }
         }
-        let constant = -0.5 * out.columns() as f64 * (std::f64::consts::TAU.ln() + eta);
-        let scale = -0.5 * (-eta).exp();
+        let constant = -0.5 * out.columns() as f64 * (ln(std::f64::consts::TAU) + eta);
+        let scale = -0.5 * exp(-eta);
         for row in rows {
             *row = scale * *row + constant;
         }
@@ -112,7 +113,7 @@ impl Likelihood for Gaussian {
         d_phi: &mut [f64],
     ) -> f64 {
         let eta = self.log_variance(phi);
-        let precision = (-eta).exp();
+        let precision = exp(-eta);
         let sse: f64 = (0..out.columns())
             .map(|j| scaled_residuals(y.column(j), out.column(j), precision, d_out.column(j)))
             .sum();
@@ -120,11 +121,11 @@ impl Likelihood for Gaussian {
         if let Some(d_eta) = d_phi.first_mut() {
             *d_eta += 0.5 * (precision * sse - n);
         }
-        -0.5 * (n * (std::f64::consts::TAU.ln() + eta) + precision * sse)
+        -0.5 * (n * (ln(std::f64::consts::TAU) + eta) + precision * sse)
     }
 
     fn noise_variance(&self, phi: &[f64]) -> Option<f64> {
-        self.fixed_variance.or_else(|| phi.first().map(|eta| eta.exp()))
+        self.fixed_variance.or_else(|| phi.first().map(|eta| exp(*eta)))
     }
 
     fn residuals(&self, out: Tile, y: Tile, mut d_out: TileMut) -> bool {
@@ -141,7 +142,7 @@ impl Likelihood for Gaussian {
     }
 
     fn draw(&self, phi: &[f64], out: TileMut, _y: Tile, rng: &mut ChainRng, mut drawn: TileMut) {
-        let (out, tau) = (out.as_tile(), (0.5 * self.log_variance(phi)).exp());
+        let (out, tau) = (out.as_tile(), exp(0.5 * self.log_variance(phi)));
         for j in 0..out.columns() {
             for (y, f) in drawn.column(j).iter_mut().zip(out.column(j)) {
                 *y = f + tau * rng.normal();
@@ -194,7 +195,7 @@ impl SecondOrderLikelihood for Gaussian {
         mut r_d_out: TileMut,
         r_d_phi: &mut [f64],
     ) {
-        let precision = (-self.log_variance(phi)).exp();
+        let precision = exp(-self.log_variance(phi));
         let r_eta = r_phi.first().copied().unwrap_or(0.0);
         // sum (y - f) R f and SSE.
         let (mut cross, mut sse) = (0.0, 0.0);

@@ -1,7 +1,6 @@
 //! Counts over K categories, K logits.
 
 use ndarray::Array2;
-use statrs::function::factorial::ln_factorial;
 
 use super::categorical::softmax;
 use super::{
@@ -13,6 +12,7 @@ use crate::curvature::Curvature;
 use crate::data::Response;
 use crate::engine::elementary::ln_in_place;
 use crate::engine::{TILE_ROWS, Tile, TileMut};
+use crate::portable::ln_factorial;
 use crate::rng::ChainRng;
 
 /// c ~ Multinomial(n, softmax(f(x))). The response has one column of counts per category.
@@ -39,8 +39,7 @@ impl Likelihood for Multinomial {
         for (mut y, counts) in y.rows_mut().into_iter().zip(counts.rows()) {
             y.slice_mut(ndarray::s![..k]).assign(&counts);
             y[k] = counts.sum();
-            y[k + 1] = ln_factorial(y[k] as u64)
-                - counts.iter().map(|c| ln_factorial(*c as u64)).sum::<f64>();
+            y[k + 1] = ln_factorial(y[k]) - counts.iter().map(|c| ln_factorial(*c)).sum::<f64>();
         }
         Ok(y)
     }

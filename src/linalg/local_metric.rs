@@ -4,7 +4,8 @@
 //! - soft absolute value: G = Q diag(s) Q^T with A = diag(sqrt s) Q^T, where Q diag(l) Q^T is any
 //!   symmetric matrix and s = l coth(alpha l).
 //!
-//! Both factorisations are faer's, on scratch memory that is allocated once. With z ~ N(0, I), A^-1 z
+//! Both factorisations are faer's, on scratch memory that is allocated once; in [portable mode](crate::portable) the first is
+//! the crate's own. With z ~ N(0, I), A^-1 z
 //! is a draw of N(0, G^-1), and |A u|^2 = u^T G u.
 
 use faer::dyn_stack::{MemBuffer, MemStack, StackReq};
@@ -12,7 +13,9 @@ use faer::linalg::{cholesky::llt, evd};
 use faer::prelude::default;
 use faer::{MatMut, MatRef, Par, diag::DiagMut};
 
+use super::cholesky::factor_in_place;
 use super::dot::dot;
+use crate::portable::{self, ln, tanh};
 
 /// How a symmetric matrix is turned into a metric.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -30,7 +33,7 @@ pub enum Factorisation {
 fn soft_abs(l: f64, alpha: f64) -> f64 {
     let x = (alpha * l).abs();
     // coth x = 1/x + x/3 - x^3/45 + ...
-    if x < 1e-3 { (1.0 + x * x / 3.0) / alpha } else { l.abs() / x.tanh() }
+    if x < 1e-3 { (1.0 + x * x / 3.0) / alpha } else { l.abs() / tanh(x) }
 }
 
 /// G at one point, and what a Langevin step needs of it.
@@ -106,13 +109,22 @@ impl Factoriser {
             Factorisation::Cholesky => {
                 metric.roots.clear();
                 metric.factor.copy_from_slice(&self.matrix);
-                // Column-major L is row-major R = L^T.
-                let a = MatMut::from_column_major_slice_mut(&mut metric.factor, d, d);
-                let factored =
-                    llt::factor::cholesky_in_place(a, default(), Par::Seq, stack, default());
+                let is_factored = if portable::is_on() {
+                    let is_factored = factor_in_place(&mut metric.factor, d).is_ok();
+                    for i in 0..d {
+                        for j in 0..i {
+                            metric.factor.swap(i * d + j, j * d + i);
+                        }
+                    }
+                    is_factored
+                } else {
+                    // Column-major L is row-major R = L^T.
+                    let a = MatMut::from_column_major_slice_mut(&mut metric.factor, d, d);
+                    llt::factor::cholesky_in_place(a, default(), Par::Seq, stack, default()).is_ok()
+                };
                 let diagonal = metric.factor.iter().step_by(d + 1);
-                metric.half_log_det = diagonal.map(|r| r.ln()).sum();
-                factored.is_ok()
+                metric.half_log_det = diagonal.map(|r| ln(*r)).sum();
+                is_factored
             }
             Factorisation::SoftAbs { alpha } => {
                 metric.roots.resize(d, 0.0);
@@ -122,7 +134,7 @@ impl Factoriser {
                 let decomposed =
                     evd::self_adjoint_evd(a, values, Some(vectors), Par::Seq, stack, default());
                 metric.roots.iter_mut().for_each(|l| *l = soft_abs(*l, alpha).sqrt());
-                metric.half_log_det = metric.roots.iter().map(|root| root.ln()).sum();
+                metric.half_log_det = metric.roots.iter().map(|root| ln(*root)).sum();
                 decomposed.is_ok()
             }
         }

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::Ascent;
 use crate::Error;
 use crate::error::positive;
+use crate::portable::cos;
 use crate::rng::ChainRng;
 use crate::run::{check_chains, check_layout};
 use crate::sampler::{GradSource, GradStream, Init};
@@ -308,7 +309,7 @@ where
     let (mut state, mut factor) = (ascent.state(start.len()), 1.0);
     let (mut made, mut taken_back) = (0, 0);
     while made < steps {
-        let rate = factor * learning_rate * 0.5 * (1.0 + (PI * made as f64 / steps as f64).cos());
+        let rate = factor * learning_rate * 0.5 * (1.0 + cos(PI * made as f64 / steps as f64));
         // The gradient here is known, unless its batch went with a step that was taken back.
         let mut arrived =
             stream.eval(target, &mut here, &mut ws, rng).accepted && is_usable(stream.grad(&here));

@@ -2,6 +2,7 @@
 
 use super::subtract_scaled;
 use crate::curvature::Curvature;
+use crate::portable::{exp, ln};
 use crate::rng::ChainRng;
 
 /// log p(x | s).
@@ -11,7 +12,7 @@ pub(super) fn log_density(x: &[f64], s: f64) -> f64 {
 
 /// Adds d / d x to `grad`, and returns log p(x | s) and d / d s.
 pub(super) fn add_grad(x: &[f64], s: f64, grad: &mut [f64]) -> (f64, f64) {
-    let (squares, precision) = (sum_of_squares(x), (-s).exp());
+    let (squares, precision) = (sum_of_squares(x), exp(-s));
     for (grad, x) in grad.iter_mut().zip(x) {
         *grad -= precision * x;
     }
@@ -28,7 +29,7 @@ pub(super) fn add_hessian_product(
     v_s: f64,
     hv: &mut [f64],
 ) -> f64 {
-    let precision = (-s).exp();
+    let precision = exp(-s);
     subtract_scaled(precision, v, hv);
     match curvature {
         Curvature::Observed => {
@@ -51,12 +52,12 @@ pub(super) fn draw(s: f64, rng: &mut ChainRng, x: &mut [f64]) {
 
 /// The standard deviation e^(s/2).
 pub(super) fn sd(s: f64) -> f64 {
-    (0.5 * s).exp()
+    exp(0.5 * s)
 }
 
 /// log of N(0, e^s) for n coordinates with the given sum of squares.
 fn from_squares(n: usize, squares: f64, s: f64) -> f64 {
-    -0.5 * (n as f64 * (std::f64::consts::TAU.ln() + s) + (-s).exp() * squares)
+    -0.5 * (n as f64 * (ln(std::f64::consts::TAU) + s) + exp(-s) * squares)
 }
 
 fn sum_of_squares(x: &[f64]) -> f64 {

@@ -6,6 +6,7 @@ use super::{Prior, subtract_scaled};
 use crate::Error;
 use crate::curvature::Curvature;
 use crate::error::{finite, positive};
+use crate::portable::{ln, ln_1p};
 use crate::rng::ChainRng;
 
 /// Laplace(location, scale) for every coordinate of the block; the standard deviation is
@@ -30,7 +31,7 @@ impl Laplace {
 impl Prior for Laplace {
     fn log_density(&self, x: &[f64]) -> f64 {
         let distance: f64 = x.iter().map(|x| (x - self.location).abs()).sum();
-        -(x.len() as f64) * (2.0 * self.scale).ln() - distance / self.scale
+        -(x.len() as f64) * ln(2.0 * self.scale) - distance / self.scale
     }
 
     fn add_grad(&self, x: &[f64], grad: &mut [f64]) -> f64 {
@@ -44,7 +45,7 @@ impl Prior for Laplace {
     fn draw(&self, rng: &mut ChainRng, x: &mut [f64]) -> Result<(), Error> {
         x.fill_with(|| {
             let u = rng.uniform() - 0.5;
-            self.location - self.scale * u.signum() * (-2.0 * u.abs()).ln_1p()
+            self.location - self.scale * u.signum() * ln_1p(-2.0 * u.abs())
         });
         Ok(())
     }

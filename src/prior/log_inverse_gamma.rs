@@ -1,13 +1,11 @@
 //! The logarithm of an inverse-gamma variable, for variances that are sampled on the log scale.
 
-use rand_distr::{Distribution, Gamma};
-use statrs::function::gamma::ln_gamma;
-
 use serde::Serialize;
 
 use super::{Family, Prior, subtract_scaled};
 use crate::Error;
 use crate::curvature::Curvature;
+use crate::portable::{exp, ln, ln_gamma};
 use crate::rng::ChainRng;
 
 /// x = log v with v ~ IG(shape, scale), for every coordinate x of the block.
@@ -45,7 +43,7 @@ impl LogInverseGamma {
                 return Err(Error::argument(name, value, allowed));
             }
         }
-        Ok(Self { shape, scale, constant: shape * scale.ln() - ln_gamma(shape) })
+        Ok(Self { shape, scale, constant: shape * ln(scale) - ln_gamma(shape) })
     }
 
     pub(crate) fn is_proper(&self) -> bool {
@@ -55,7 +53,7 @@ impl LogInverseGamma {
     /// b e^-x.
     fn tail(&self, x: f64) -> f64 {
         // scale = 0 with x = -inf or a large negative x would give 0 * inf.
-        if self.is_proper() { self.scale * (-x).exp() } else { 0.0 }
+        if self.is_proper() { self.scale * exp(-x) } else { 0.0 }
     }
 
     fn each(&self, x: f64) -> (f64, f64) {
@@ -90,13 +88,9 @@ impl Prior for LogInverseGamma {
         }
         // v = scale / g with g ~ Gamma(a, 1) = Gamma(a + 1, 1) U^(1/a), in logs: for a small shape
         // g itself underflows.
-        let allowed = "small enough for a gamma distribution";
-        let gamma = Gamma::new(self.shape + 1.0, 1.0).map_err(|_| {
-            Error::argument("shape of the inverse-gamma prior", self.shape, allowed)
-        })?;
         x.fill_with(|| {
-            let log_uniform = (1.0 - rng.uniform()).ln();
-            self.scale.ln() - gamma.sample(rng).ln() - log_uniform / self.shape
+            let log_uniform = ln(1.0 - rng.uniform());
+            ln(self.scale) - ln(rng.gamma(self.shape + 1.0)) - log_uniform / self.shape
         });
         Ok(())
     }

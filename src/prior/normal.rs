@@ -7,6 +7,7 @@ use crate::Error;
 use crate::curvature::Curvature;
 use crate::engine::simd::Vector;
 use crate::error::{finite, ordinary_sd};
+use crate::portable::ln;
 use crate::rng::ChainRng;
 
 /// N(mean, sd^2) for every coordinate of the block.
@@ -27,7 +28,7 @@ impl Normal {
     pub fn new(mean: f64, sd: f64) -> Result<Self, Error> {
         let mean = finite("mean of the normal prior", mean)?;
         let sd = ordinary_sd("sd of the normal prior", sd)?;
-        let constant = -0.5 * std::f64::consts::TAU.ln() - sd.ln();
+        let constant = -0.5 * ln(std::f64::consts::TAU) - ln(sd);
         Ok(Self { mean, sd, precision: 1.0 / (sd * sd), constant })
     }
 

@@ -1,13 +1,12 @@
 //! Independent Student-t coordinates. With t = (x - location) / scale and nu degrees of freedom,
 
-use rand_distr::Distribution;
 use serde::Serialize;
-use statrs::function::gamma::ln_gamma;
 
 use super::{Prior, subtract_scaled};
 use crate::Error;
 use crate::curvature::Curvature;
 use crate::error::{finite, positive};
+use crate::portable::{ln, ln_1p, ln_gamma};
 use crate::rng::ChainRng;
 
 /// Student's t for every coordinate of the block: heavy tails, for a few large weights among small
@@ -38,8 +37,8 @@ impl StudentT {
         let scale = positive("scale of the Student-t prior", scale)?;
         let constant = ln_gamma(0.5 * (nu + 1.0))
             - ln_gamma(0.5 * nu)
-            - 0.5 * (std::f64::consts::PI * nu).ln()
-            - scale.ln();
+            - 0.5 * ln(std::f64::consts::PI * nu)
+            - ln(scale);
         Ok(Self { degrees_of_freedom, location, scale, constant })
     }
 }
@@ -48,7 +47,7 @@ impl Prior for StudentT {
     fn log_density(&self, x: &[f64]) -> f64 {
         let nu = self.degrees_of_freedom;
         let tails: f64 =
-            x.iter().map(|x| ((x - self.location) / self.scale).powi(2) / nu).map(f64::ln_1p).sum();
+            x.iter().map(|x| ((x - self.location) / self.scale).powi(2) / nu).map(ln_1p).sum();
         x.len() as f64 * self.constant - 0.5 * (nu + 1.0) * tails
     }
 
@@ -62,10 +61,11 @@ impl Prior for StudentT {
     }
 
     fn draw(&self, rng: &mut ChainRng, x: &mut [f64]) -> Result<(), Error> {
-        let name = "degrees of freedom of the Student-t prior";
-        let t = rand_distr::StudentT::new(self.degrees_of_freedom)
-            .map_err(|e| Error::argument(name, self.degrees_of_freedom, e.to_string()))?;
-        x.fill_with(|| self.location + self.scale * t.sample(rng));
+        // z / sqrt(c / nu), with z normal and c = 2 Gamma(nu / 2) chi-squared.
+        let half = 0.5 * self.degrees_of_freedom;
+        x.fill_with(|| {
+            self.location + self.scale * (rng.normal() * (half / rng.gamma(half)).sqrt())
+        });
         Ok(())
     }
 

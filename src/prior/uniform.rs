@@ -6,6 +6,7 @@ use super::{Family, Prior, subtract_scaled};
 use crate::Error;
 use crate::curvature::Curvature;
 use crate::error::finite;
+use crate::portable::ln;
 use crate::rng::ChainRng;
 
 /// U(lower, upper) for every coordinate of the block; -inf outside.
@@ -31,7 +32,7 @@ impl Uniform {
                 "lower < upper, of finite width",
             ));
         }
-        Ok(Self { lower, upper, constant: -(upper - lower).ln() })
+        Ok(Self { lower, upper, constant: -ln(upper - lower) })
     }
 }
 

@@ -8,6 +8,7 @@ use crate::adapt::{Covariance, DualAveraging, Variance, Windows};
 use crate::error::positive;
 use crate::linalg::cholesky::Cholesky;
 use crate::memory;
+use crate::portable::powf;
 use crate::targets::Point;
 
 /// Which linear map of the proposals is learnt during warm-up.
@@ -279,7 +280,7 @@ fn learn_diagonal(sd: &mut [f64], positions: &mut Variance, gradients: Option<&V
         for ((sd, v), g) in sd.iter_mut().zip(v).zip(g) {
             // A coordinate whose gradient hardly varies, as under a uniform prior that the data say
             // nothing about, has its positions alone.
-            let from_both = (v / g).powf(0.25);
+            let from_both = powf(v / g, 0.25);
             let known = g > 0.0 && from_both.is_normal() && from_both <= 1e3 * v.sqrt();
             *sd = if known { from_both } else { (data * v + prior).sqrt() };
         }

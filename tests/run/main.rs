@@ -4,6 +4,7 @@ mod checkpoint;
 mod checkpoint_faults;
 mod interrupted;
 mod optimise;
+mod portable;
 mod recorders;
 mod sampler_loop;
 mod stopping;

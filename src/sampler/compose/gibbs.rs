@@ -1,9 +1,9 @@
 //! Gibbs update of a Gaussian noise variance.
 
-use rand_distr::{Distribution, Gamma};
 use serde::{Deserialize, Serialize};
 
 use crate::Error;
+use crate::portable::ln;
 use crate::rng::ChainRng;
 use crate::sampler::{Algorithm, Kernel, Step};
 use crate::targets::{NoiseConditional, NoiseParameters, Point};
@@ -80,11 +80,10 @@ impl<T: NoiseConditional> Kernel<T> for GibbsNoiseKernel {
             Step { accept_prob: None, accepted: true, divergent: false, gradient_evals: 0 };
         // No draw exists for an improper conditional (no prior, beta = 0, a perfect fit), nor for
         // residuals that are not finite.
-        let Some(gamma) = Gamma::new(shape, 1.0).ok().filter(|_| scale > 0.0 && scale.is_finite())
-        else {
+        if ![shape, scale].iter().all(|x| *x > 0.0 && x.is_finite()) {
             return Step { accepted: false, divergent: true, ..accepted };
-        };
-        let eta = scale.ln() - gamma.sample(rng).ln();
+        }
+        let eta = ln(scale) - ln(rng.gamma(shape));
         current.set(|q| q[coordinate] = eta);
         current.eval(target, ws);
         accepted

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::Error;
 use crate::engine::simd::{Real, Vector};
 use crate::linalg::dot::dot;
+use crate::portable::ln;
 use crate::rng::ChainRng;
 use crate::sampler::{Preconditioner, Scale, Step, WarmupProgress};
 use crate::targets::{GradTarget, Point};
@@ -184,7 +185,7 @@ impl Dynamics {
             phase.begin(current, &self.scale, rng);
             let before = phase.energy();
             phase.leapfrog(step_size, &self.scale, target, ws);
-            let accepts = before - phase.energy() > 0.8f64.ln();
+            let accepts = before - phase.energy() > ln(0.8);
             if *grow.get_or_insert(accepts) != accepts {
                 self.scale.restart_step_size(step_size);
                 return evals;

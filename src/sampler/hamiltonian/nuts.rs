@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::dynamics::{HamiltonianState, Last, Phase};
 use super::tree::{Builder, Tree};
 use crate::Error;
+use crate::portable::exp;
 use crate::rng::ChainRng;
 use crate::sampler::{Algorithm, Kernel, Preconditioner, Step, WarmupProgress};
 use crate::targets::{GradTarget, Point};
@@ -195,7 +196,7 @@ impl<T: GradTarget> Kernel<T> for NutsKernel {
                 break;
             }
             depth += 1;
-            let probability = (doubling.log_weight - self.tree.log_weight).exp();
+            let probability = exp(doubling.log_weight - self.tree.log_weight);
             let (turns, taken) = self.tree.join(doubling, probability, rng);
             accepted |= taken;
             if turns {

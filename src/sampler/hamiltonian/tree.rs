@@ -3,6 +3,7 @@
 use super::dynamics::{MAX_ENERGY_ERROR, Phase};
 use crate::engine::simd::Vector;
 use crate::linalg::dot::dot;
+use crate::portable::{exp, ln_1p};
 use crate::rng::ChainRng;
 use crate::sampler::Scale;
 use crate::targets::{GradTarget, Point};
@@ -83,14 +84,14 @@ impl Tree {
 
     /// W_2 / (W_1 + W_2), where W_2 is the weight of what is joined to this tree.
     fn share_of(&self, log_weight: f64) -> f64 {
-        1.0 / (1.0 + (self.log_weight - log_weight).exp())
+        1.0 / (1.0 + exp(self.log_weight - log_weight))
     }
 }
 
 /// log(e^a + e^b) of finite numbers.
 fn log_add(a: f64, b: f64) -> f64 {
     let (high, low) = if a > b { (a, b) } else { (b, a) };
-    high + (low - high).exp().ln_1p()
+    high + ln_1p(exp(low - high))
 }
 
 dispatch! {
@@ -214,7 +215,7 @@ impl<T: GradTarget> Builder<'_, T> {
         if self.divergent {
             return None;
         }
-        self.sum_accept += log_weight.min(0.0).exp();
+        self.sum_accept += exp(log_weight.min(0.0));
         Some((log_weight, energy))
     }
 }

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::Error;
 use crate::draws::Report;
 use crate::error::positive;
+use crate::portable::{cos, exp, exp_m1, powf};
 use crate::rng::ChainRng;
 use crate::sampler::{GradSource, GradStream, Kernel, Step};
 use crate::targets::{Point, Target};
@@ -45,10 +46,10 @@ impl StepSchedule {
     pub fn step_size(self, h: f64, n: u64) -> f64 {
         match self {
             Self::Constant => h,
-            Self::Polynomial { exponent, scale } => h * (1.0 + n as f64 / scale).powf(-exponent),
+            Self::Polynomial { exponent, scale } => h * powf(1.0 + n as f64 / scale, -exponent),
             Self::Cyclical { period } => {
                 let phase = (n % period) as f64 / period as f64;
-                0.5 * h * ((std::f64::consts::PI * phase).cos() + 1.0)
+                0.5 * h * (cos(std::f64::consts::PI * phase) + 1.0)
             }
         }
     }
@@ -138,8 +139,8 @@ impl Bath {
 
     /// O, friction and noise, exactly: p <- e^(-gamma h) p + sqrt(m (1 - e^(-2 gamma h))/B) R.
     pub fn o(&self, p: &mut [f64], h: f64, rng: &mut ChainRng) {
-        let kept = (-self.friction * h).exp();
-        let variance = -(-2.0 * self.friction * h).exp_m1() / self.inverse_temperature;
+        let kept = exp(-self.friction * h);
+        let variance = -exp_m1(-2.0 * self.friction * h) / self.inverse_temperature;
         for (i, p) in p.iter_mut().enumerate() {
             *p = kept * *p + (self.mass.of(i) * variance).sqrt() * rng.normal();
         }

@@ -18,6 +18,7 @@ pub use smmala::{Factorisation, Fisher, Metric, Smmala, SoftAbs};
 pub use truncated_mala::TruncatedMala;
 
 use crate::Error;
+use crate::portable::{exp, ln};
 use crate::rng::ChainRng;
 use crate::sampler::{Kernel, Scale, Step, WarmupProgress};
 use crate::targets::{Point, Target};
@@ -208,9 +209,9 @@ pub fn metropolis_test(
     if !is_finite || log_ratio.is_nan() || log_ratio == f64::INFINITY {
         return Step { divergent: true, ..rejected };
     }
-    let accepted = rng.uniform().ln() < log_ratio;
+    let accepted = ln(rng.uniform()) < log_ratio;
     if accepted {
         std::mem::swap(current, proposal);
     }
-    Step { accept_prob: Some(log_ratio.min(0.0).exp()), accepted, ..rejected }
+    Step { accept_prob: Some(exp(log_ratio.min(0.0))), accepted, ..rejected }
 }

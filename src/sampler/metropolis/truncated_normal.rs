@@ -26,8 +26,7 @@
 //! accepted. For mu inside one side is chosen first, in proportion to its R; where more than half of
 //! the normal distribution lies inside, it is drawn from until a draw does.
 
-use statrs::function::erf::erf;
-
+use crate::portable::{cosh, erf, exp, exp_m1, hypot, ln, ln_1p};
 use crate::rng::ChainRng;
 
 const SQRT_HALF_PI: f64 = 1.253_314_137_315_500_3;
@@ -76,7 +75,7 @@ impl TruncatedNormal {
     /// log p(x) + log sd, for x in [lower, upper].
     pub fn log_density(&self, x: f64) -> f64 {
         let u = (x - self.nearest).abs() / self.sd;
-        -u * (0.5 * u + self.t) - (self.below + self.above).ln()
+        -u * (0.5 * u + self.t) - ln(self.below + self.above)
     }
 
     /// A draw, always in [lower, upper].
@@ -115,19 +114,19 @@ fn half_mass(t: f64, w: f64) -> f64 {
         // Around the middle of the interval, u = h + h x.
         let sum: f64 = NODES
             .iter()
-            .map(|(x, weight)| weight * (-0.5 * (h * x).powi(2)).exp() * (slope * x).cosh())
+            .map(|(x, weight)| weight * exp(-0.5 * (h * x).powi(2)) * cosh(slope * x))
             .sum();
-        return 2.0 * h * (-(0.5 * h + t) * h).exp() * sum;
+        return 2.0 * h * exp(-(0.5 * h + t) * h) * sum;
     }
     let scale = std::f64::consts::FRAC_1_SQRT_2;
-    let decay = (-w * (0.5 * w + t)).exp();
+    let decay = exp(-w * (0.5 * w + t));
     let far = if decay == 0.0 { 0.0 } else { decay * erfcx((t + w) * scale) };
     SQRT_HALF_PI * (erfcx(t * scale) - far)
 }
 
 /// A draw of u in [0, w], of density e^(-u^2/2 - t u) / R(t, w).
 fn draw_half(t: f64, w: f64, rng: &mut ChainRng) -> f64 {
-    let best = 2.0 / (t + t.hypot(2.0));
+    let best = 2.0 / (t + hypot(t, 2.0));
     let s = if best <= w { best } else { 0.0 };
     let lambda = t + s;
     let y = lambda * w;
@@ -136,10 +135,10 @@ fn draw_half(t: f64, w: f64, rng: &mut ChainRng) -> f64 {
         let u = if y < 1e-16 {
             v * w // the exponential is constant on the interval
         } else {
-            (-(v * (-y).exp_m1()).ln_1p() / lambda).min(w)
+            (-ln_1p(v * exp_m1(-y)) / lambda).min(w)
         };
         // Written so that NaN, which no finite t gives, ends the loop.
-        let rejected = rng.uniform() >= (-0.5 * (u - s).powi(2)).exp();
+        let rejected = rng.uniform() >= exp(-0.5 * (u - s).powi(2));
         if !rejected {
             return u;
         }

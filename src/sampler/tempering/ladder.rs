@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::Error;
+use crate::portable::powf;
 
 /// The powers beta_0 < ... < beta_m = 1 of the likelihood.
 ///
@@ -53,7 +54,7 @@ impl Ladder {
                     return Err(Error::argument(name, exponent, "a finite number above 0"));
                 }
                 let m = (*rungs - 1) as f64;
-                (0..*rungs).map(|i| (i as f64 / m).powf(*exponent)).collect()
+                (0..*rungs).map(|i| powf(i as f64 / m, *exponent)).collect()
             }
             Self::Given(betas) => betas.clone(),
         };
@@ -98,7 +99,7 @@ pub(super) fn equalised(betas: &[f64], rejections: &[f64]) -> Vec<f64> {
             steps.next();
         }
         let share = steps.peek().map_or(1.0, |step| (wanted - below) / step).clamp(0.0, 1.0);
-        let (low, high) = (betas[k].powf(0.2), betas[k + 1].powf(0.2));
+        let (low, high) = (powf(betas[k], 0.2), powf(betas[k + 1], 0.2));
         *beta = (low + share * (high - low)).powi(5);
     }
     // Rounding must not make two of them equal.

@@ -10,6 +10,7 @@ use super::{Ladder, Swaps, ladder, swaps};
 use crate::Error;
 use crate::adapt::Windows;
 use crate::draws::{LadderReport, Report};
+use crate::portable::ln;
 use crate::rng::ChainRng;
 use crate::sampler::{Algorithm, Kernel, Step, WarmupProgress};
 use crate::targets::{Point, PowerTarget, Tempered};
@@ -232,7 +233,7 @@ where
         self.swaps.propose(rungs.len(), round, rng, |i, j, rng| {
             travel.proposed += 1;
             // NaN, of two states of likelihood zero, accepts nothing.
-            if rng.uniform().ln() < ratio(rungs, i, j) {
+            if ln(rng.uniform()) < ratio(rungs, i, j) {
                 travel.accepted += 1;
                 let (low, high) = rungs.split_at_mut(i.max(j));
                 low[i.min(j)].point.exchange(&mut high[0].point);

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::Error;
+use crate::portable::exp;
 use crate::rng::ChainRng;
 
 /// How the pairs of rungs for an exchange are chosen.
@@ -69,7 +70,7 @@ impl Swaps {
 fn partner(i: usize, rungs: usize, decay: f64, u: f64) -> usize {
     let others = || (0..rungs).filter(move |j| *j != i);
     // Counted from the nearest, which has weight 1, so that no sum is 0.
-    let weight = |j: usize| (-decay * (i.abs_diff(j) - 1) as f64).exp();
+    let weight = |j: usize| exp(-decay * (i.abs_diff(j) - 1) as f64);
     let mut left = u * others().map(weight).sum::<f64>();
     for j in others() {
         left -= weight(j);
@@ -87,7 +88,7 @@ pub(super) fn log_ratio(betas: (f64, f64), likelihoods: (f64, f64)) -> f64 {
 
 /// min(1, e^r), 0 for NaN.
 pub(super) fn accept_prob(log_ratio: f64) -> f64 {
-    if log_ratio.is_nan() { 0.0 } else { log_ratio.min(0.0).exp() }
+    if log_ratio.is_nan() { 0.0 } else { exp(log_ratio.min(0.0)) }
 }
 
 #[cfg(test)]
