@@ -127,6 +127,7 @@ pub mod prior;
 pub mod rng;
 mod run;
 pub mod sampler;
+pub mod surrogate;
 pub mod targets;
 #[allow(clippy::disallowed_methods)]
 pub mod testing;

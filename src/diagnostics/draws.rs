@@ -55,6 +55,7 @@ impl Draws {
             .divergences(self.divergences(), transitions)
             .trajectories(self.at_max_depth().unwrap_or_default(), self.ebfmi().unwrap_or_default())
             .unadjusted(self.unadjusted())
+            .approximation(self.info().approximation.clone())
             .panic(self.info().panic.clone())
             .judge()
     }

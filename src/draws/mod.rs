@@ -67,6 +67,10 @@ pub struct RunInfo {
     pub warmup_gradient_evals: Vec<u64>,
     /// Where transitions diverged while sampling: the first [`Divergence::KEPT`] of each chain.
     pub divergences: Vec<Divergence>,
+    /// What the target had in the place of the density that was meant, if it was a
+    /// [surrogate](crate::surrogate): these are then no draws of the posterior.
+    #[serde(default)]
+    pub approximation: Option<String>,
     /// What each chain's kernel reports of the whole run; empty for draws that were read from a file.
     pub reports: Vec<Report>,
     /// Why the [checkpoint] on disk lacks the end of this run, if it does.

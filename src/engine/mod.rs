@@ -23,7 +23,7 @@ mod row_by_row;
 use std::ops::{Deref, DerefMut, Range};
 use std::sync::OnceLock;
 
-use ndarray::{ArrayView2, ShapeBuilder};
+use ndarray::{Array2, ArrayView2, ShapeBuilder};
 
 pub use activation::Activation;
 
@@ -270,6 +270,17 @@ impl Tiles {
         tiles(&self.values[first * self.columns..], rows, self.columns, self.tile_rows)
     }
 
+    /// These rows (each below [`rows`](Self::rows)), in this order.
+    pub(crate) fn select(&self, rows: &[usize]) -> Self {
+        let at = |row: usize, j: usize| {
+            let number = row / self.tile_rows;
+            let tile = self.range(number..number + 1).next().expect("the row's tile");
+            tile.column(j)[row % self.tile_rows]
+        };
+        let array = Array2::from_shape_fn((rows.len(), self.columns), |(i, j)| at(rows[i], j));
+        Self::with_rows(array.view(), self.tile_rows)
+    }
+
     /// Copies `rows` (at least one, each below [`rows`](Self::rows)) into `to`, as one tile.
     ///
     /// The first call makes a copy of the array, row by row, so that a row is fetched in one piece: out of
@@ -312,7 +323,6 @@ pub(crate) fn tiles(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use ndarray::Array2;
 
     #[test]
     fn storage_is_aligned_also_when_cloned() {

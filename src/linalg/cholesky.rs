@@ -89,6 +89,20 @@ impl Cholesky {
     }
 }
 
+impl Cholesky {
+    /// `b` becomes L^-T b.
+    pub(crate) fn solve_lower_transpose(&self, b: &mut [f64]) {
+        assert!(b.len() == self.dim);
+        for i in (0..self.dim).rev() {
+            let row = &self.lower[i * self.dim..][..=i];
+            b[i] /= row[i];
+            let (solved, value) = (&mut b[..=i], row);
+            let last = solved[i];
+            solved[..i].iter_mut().zip(value).for_each(|(b, l)| *b -= l * last);
+        }
+    }
+}
+
 /// The lower triangle of `a` becomes L, and what is above it 0, in an order that does not depend on the processor:
 /// l_ij = (a_ij - sum_(k < j) l_ik l_jk) / l_jj. The error is the number of a pivot that is not positive.
 pub(super) fn factor_in_place(a: &mut [f64], dim: usize) -> Result<(), usize> {

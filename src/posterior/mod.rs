@@ -156,9 +156,36 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
         self.class_names.as_deref()
     }
 
+    /// What the likelihood sees of the response.
+    pub(crate) fn responses_in_tiles(&self) -> &Tiles {
+        &self.y
+    }
+
     /// The number of rows of the data.
     pub fn n_obs(&self) -> usize {
         self.x.rows()
+    }
+
+    /// The posterior given only these rows.
+    pub(crate) fn subset(&self, rows: &[usize]) -> Self
+    where
+        M: Clone,
+        L: Clone,
+    {
+        Self {
+            model: self.model.clone(),
+            likelihood: self.likelihood.clone(),
+            priors: self.priors.clone(),
+            layout: self.layout.clone(),
+            n_weights: self.n_weights,
+            n_phi: self.n_phi,
+            feature_names: self.feature_names.clone(),
+            response_names: self.response_names.clone(),
+            class_names: self.class_names.clone(),
+            x: self.x.select(rows),
+            y: self.y.select(rows),
+            responses: OnceLock::new(),
+        }
     }
 
     /// Draws q from the prior; an error names the block whose prior is improper.

@@ -128,7 +128,7 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
 
     /// Adds `factor` times the gradient of the log likelihood of all rows to `grad`, and returns the log
     /// likelihood.
-    pub(super) fn add_full_grad(
+    pub(crate) fn add_full_grad(
         &self,
         factor: f64,
         q: &[f64],
@@ -185,7 +185,7 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
     }
 
     /// The log likelihood of all rows.
-    pub(super) fn full_log_lik(&self, q: &[f64], ws: &mut PosteriorWorkspace<M::Workspace>) -> f64 {
+    pub(crate) fn full_log_lik(&self, q: &[f64], ws: &mut PosteriorWorkspace<M::Workspace>) -> f64 {
         if self.n_shares() == 1 {
             return self.log_lik_of(q, self.tiles(), ws);
         }
@@ -210,6 +210,23 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
             likelihood += rows.iter().sum::<f64>();
         });
         likelihood
+    }
+
+    /// Writes f(x_i; w) of all rows into `to` `[row, output]`.
+    pub(crate) fn write_outputs(
+        &self,
+        q: &[f64],
+        to: &mut [f64],
+        ws: &mut PosteriorWorkspace<M::Workspace>,
+    ) {
+        let columns = self.model.n_outputs();
+        let mut rest = to;
+        self.for_each_output(q, self.x.iter().map(|x| (x, ())), ws, |_, mut out, ()| {
+            let part = rest.split_off_mut(..out.rows() * columns).expect("room for all rows");
+            for (row, to) in part.chunks_exact_mut(columns).enumerate() {
+                to.iter_mut().enumerate().for_each(|(k, to)| *to = out.column(k)[row]);
+            }
+        });
     }
 
     /// Calls `visit(phi, outputs, with)` for all pairs of a tile of x and what goes with it, in order.
@@ -255,10 +272,7 @@ impl<M: Model, L: Likelihood> Target for Posterior<M, L> {
     }
 
     fn log_density(&self, q: &[f64], ws: &mut Self::Workspace) -> LogDensity {
-        let mut prior = 0.0;
-        for block in &self.priors {
-            prior += block.log_density(q);
-        }
+        let prior = self.log_prior(q, ws);
         if prior == f64::NEG_INFINITY {
             return LogDensity::OUTSIDE;
         }
@@ -296,6 +310,10 @@ impl<M: Model, L: Likelihood> PowerTarget for Posterior<M, L> {
     fn draw_reference(&self, rng: &mut ChainRng, q: &mut [f64]) -> Result<(), Error> {
         self.draw_prior(rng, q)
     }
+
+    fn log_prior(&self, q: &[f64], _: &mut Self::Workspace) -> f64 {
+        self.priors.iter().map(|block| block.log_density(q)).sum()
+    }
 }
 
 impl<M: Model, L: Likelihood> PowerGradTarget for Posterior<M, L> {
@@ -315,5 +333,9 @@ impl<M: Model, L: Likelihood> PowerGradTarget for Posterior<M, L> {
             self.prior_grad(q, grad); // alone, also where the likelihood's is not finite
         }
         LogDensity::new(likelihood, prior)
+    }
+
+    fn log_prior_grad(&self, q: &[f64], grad: &mut [f64], _: &mut Self::Workspace) -> f64 {
+        self.prior_grad(q, grad)
     }
 }

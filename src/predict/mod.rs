@@ -116,6 +116,8 @@ struct Trace {
     ebfmi: Vec<f64>,
     /// Of each chain, or empty, for samplers without a test.
     unadjusted: Option<Vec<f64>>,
+    /// What was sampled in the place of the posterior.
+    approximation: Option<String>,
     /// The panic that ended the run.
     panic: Option<String>,
 }
@@ -173,6 +175,7 @@ impl Predictions {
                 at_max_depth: of_chain(&trace.at_max_depth),
                 ebfmi: of_chain(&trace.ebfmi),
                 unadjusted: trace.unadjusted.as_deref().map(of_chain),
+                approximation: trace.approximation.clone(),
                 panic: trace.panic.clone(),
             },
         })
@@ -203,6 +206,7 @@ impl Predictions {
             )
             .trajectories(self.trace.at_max_depth.clone(), self.trace.ebfmi.clone())
             .unadjusted(self.trace.unadjusted.clone())
+            .approximation(self.trace.approximation.clone())
             .panic(self.trace.panic.clone())
             .judge()
     }

@@ -125,6 +125,7 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
             at_max_depth,
             ebfmi,
             unadjusted,
+            approximation: draws.info().approximation.clone(),
             panic: draws.info().panic.clone(),
         })
     }

@@ -1,6 +1,7 @@
 //! Where chains start.
 
 use crate::Error;
+use crate::draws::Draws;
 use crate::error::positive;
 use crate::rng::ChainRng;
 use crate::targets::{Point, Target};
@@ -38,6 +39,13 @@ pub enum Init {
 impl Init {
     /// How many random points a chain tries before it gives up.
     pub const TRIES: usize = 100;
+
+    /// Where the chains of `draws` ended: as many points as chains, none if there are no draws.
+    pub fn ends_of(draws: &Draws) -> Self {
+        let last = draws.n_draws().wrapping_sub(1);
+        let ends = (0..draws.n_chains()).filter_map(|chain| draws.draw(chain, last));
+        Self::Points(ends.map(<[f64]>::to_vec).collect())
+    }
 
     /// A starting point of finite log density for chain number `chain` of `chains`.
     pub(crate) fn find<T: Target>(

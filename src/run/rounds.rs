@@ -63,6 +63,8 @@ pub(super) struct Rounds {
     pub id: u32,
     /// The number of parameters of the target.
     pub parameters: usize,
+    /// What the target is a surrogate by.
+    pub approximation: Option<String>,
 }
 
 impl Rounds {
@@ -223,6 +225,7 @@ impl Rounds {
             warmup_gradient_evals: places().map(|at| at.warmup_gradients).collect(),
             divergences: found.filter(|d| d.draw < drawn.min(draws)).cloned().collect(),
             reports,
+            approximation: self.approximation.clone(),
             checkpoint_error,
             recorder_error: errors.first().map(Error::to_string),
             panic: panic.as_ref().map(Error::to_string),

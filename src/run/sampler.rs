@@ -196,6 +196,7 @@ impl<'t, T: Target, A: Algorithm<&'t T>> Sampler<'t, T, A> {
             algorithm: algorithm.name(),
             layout: layout.clone(),
             data: if with_data { target.data_checksum() } else { None },
+            approximation: target.approximation(),
             recorder: [recorder.name(), recorder.config()],
         };
         let run = Run { sizes, kept: &kept, pool, began, stop };
@@ -233,7 +234,8 @@ impl Run<'_> {
         let checkpoint = checkpoint.map(|c| identity.added_to(c, sizes, kept, &stat_names));
         let (id, parameters) = (identity.number(sizes), identity.layout.dim());
         let ending = Ending::new(stop);
-        let rounds = Rounds { sizes, ending, pool, began, id, parameters };
+        let approximation = identity.approximation.clone();
+        let rounds = Rounds { sizes, ending, pool, began, id, parameters, approximation };
         let info = rounds.run(&mut chains, checkpoint, on_progress)?;
         let rows = chains.into_iter().map(|chain| {
             let mut data = chain.finish();
@@ -270,6 +272,8 @@ struct Identity {
     layout: Layout,
     /// The checksum of the data.
     data: Option<u32>,
+    /// What the target is a surrogate by.
+    approximation: Option<String>,
     /// Name and configuration.
     recorder: [String; 2],
 }
@@ -300,6 +304,9 @@ impl Identity {
         run.add("parameters", self.layout.described());
         if let Some(checksum) = self.data {
             run.add("checksum of the data", format!("{checksum:08x}"));
+        }
+        if let Some(description) = &self.approximation {
+            run.add("surrogate", description);
         }
         run.add("kept parameters", kept.layout.described());
         run.add("statistics", stat_names.join(" "));

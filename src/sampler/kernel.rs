@@ -28,6 +28,13 @@ pub trait Algorithm<T: Target>: Sync {
     fn matrix_numbers(&self, _target: &T) -> usize {
         0
     }
+
+    /// Whether the transition, once adaptation has ended, is in detailed balance with the target: pi(x) K(x, y) =
+    /// pi(y) K(y, x). False by default, which is always safe; [`DelayedAcceptance`](crate::sampler::DelayedAcceptance)
+    /// takes only those that say true.
+    fn is_reversible(&self) -> bool {
+        false
+    }
 }
 
 /// One Markov transition with its state. Built by an [`Algorithm`], one per chain.

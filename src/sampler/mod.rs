@@ -20,6 +20,7 @@
 //! | [`LeimkuhlerMatthews`] | the same | the same without momentum; biased |
 //! | [`Sgld`], [`Sghmc`] | a gradient of minibatches | to compare with the literature; biased |
 //! | [`EulerMaruyama`], [`Obabo`] | a gradient | to compare integrators; biased |
+//! | [`DelayedAcceptance`], [`SurrogateHmc`] | a [surrogate](crate::surrogate) as well | densities that cost much |
 //! | [`Independence`] | a proposal close to the target | one or two parameters, checks |
 //!
 //! What an effective draw costs, in effective draws per second of the whole run and per 1,000
@@ -56,8 +57,8 @@ mod metropolis;
 mod scale;
 mod tempering;
 
-pub use compose::{Cycle, GibbsNoise, Mixture, OnBlocks};
-pub use hamiltonian::{Hmc, MAX_ENERGY_ERROR, Nuts};
+pub use compose::{Cycle, DelayedAcceptance, GibbsNoise, Mixture, OnBlocks};
+pub use hamiltonian::{Hmc, MAX_ENERGY_ERROR, Nuts, SurrogateHmc};
 pub use kernel::{Algorithm, Kernel, Step, WarmupProgress};
 pub use langevin::{
     Baoab, EulerMaruyama, Integrator, LangevinKernel, LeimkuhlerMatthews, Mass, Obabo, Sghmc, Sgld,

@@ -138,6 +138,10 @@ impl<T: Target> Target for Conditioned<T> {
     fn data_checksum(&self) -> Option<u32> {
         self.base.data_checksum()
     }
+
+    fn approximation(&self) -> Option<String> {
+        self.base.approximation()
+    }
 }
 
 impl<T: GradTarget> GradTarget for Conditioned<T> {

@@ -135,6 +135,12 @@ pub trait Target: Sync {
     fn data_checksum(&self) -> Option<u32> {
         None
     }
+
+    /// In words, what the density has in the place of the one that is meant, if it is a
+    /// [surrogate](crate::surrogate); `None`, the default, if it is the one that is meant. Verdicts on its draws say it.
+    fn approximation(&self) -> Option<String> {
+        None
+    }
 }
 
 /// A target with a gradient.
@@ -163,6 +169,9 @@ impl<T: Target> Target for &T {
     }
     fn data_checksum(&self) -> Option<u32> {
         (**self).data_checksum()
+    }
+    fn approximation(&self) -> Option<String> {
+        (**self).approximation()
     }
 }
 

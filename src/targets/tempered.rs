@@ -9,6 +9,11 @@ use crate::rng::ChainRng;
 pub trait PowerTarget: Target {
     /// Draws q exactly from the prior, the target at beta = 0.
     fn draw_reference(&self, rng: &mut ChainRng, q: &mut [f64]) -> Result<(), Error>;
+
+    /// log p(q), the prior part alone. By default the whole density is evaluated for it.
+    fn log_prior(&self, q: &[f64], ws: &mut Self::Workspace) -> f64 {
+        self.log_density(q, ws).prior
+    }
 }
 
 /// A [`PowerTarget`] with the gradient of its tempered density.
@@ -22,11 +27,20 @@ pub trait PowerGradTarget: PowerTarget + GradTarget {
         grad: &mut [f64],
         ws: &mut Self::Workspace,
     ) -> LogDensity;
+
+    /// Overwrites `grad` with the gradient of log p, the prior part alone, and returns log p(q). By default the
+    /// whole density is evaluated for it.
+    fn log_prior_grad(&self, q: &[f64], grad: &mut [f64], ws: &mut Self::Workspace) -> f64 {
+        self.log_density_grad_at(0.0, q, grad, ws).prior
+    }
 }
 
 impl<T: PowerTarget> PowerTarget for &T {
     fn draw_reference(&self, rng: &mut ChainRng, q: &mut [f64]) -> Result<(), Error> {
         (**self).draw_reference(rng, q)
+    }
+    fn log_prior(&self, q: &[f64], ws: &mut Self::Workspace) -> f64 {
+        (**self).log_prior(q, ws)
     }
 }
 
@@ -39,6 +53,9 @@ impl<T: PowerGradTarget> PowerGradTarget for &T {
         ws: &mut Self::Workspace,
     ) -> LogDensity {
         (**self).log_density_grad_at(beta, q, grad, ws)
+    }
+    fn log_prior_grad(&self, q: &[f64], grad: &mut [f64], ws: &mut Self::Workspace) -> f64 {
+        (**self).log_prior_grad(q, grad, ws)
     }
 }
 
@@ -114,6 +131,10 @@ impl<T: PowerTarget> Target for Tempered<T> {
 
     fn data_checksum(&self) -> Option<u32> {
         self.base.data_checksum()
+    }
+
+    fn approximation(&self) -> Option<String> {
+        self.base.approximation()
     }
 }
 

@@ -110,11 +110,19 @@ impl<T: Target, P: Prior> Target for WithReference<T, P> {
     fn data_checksum(&self) -> Option<u32> {
         self.target.data_checksum()
     }
+
+    fn approximation(&self) -> Option<String> {
+        self.target.approximation()
+    }
 }
 
 impl<T: Target, P: Prior> PowerTarget for WithReference<T, P> {
     fn draw_reference(&self, rng: &mut ChainRng, q: &mut [f64]) -> Result<(), Error> {
         self.reference.draw(rng, q)
+    }
+
+    fn log_prior(&self, q: &[f64], _: &mut Self::Workspace) -> f64 {
+        self.reference.log_density(q)
     }
 }
 

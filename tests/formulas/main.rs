@@ -7,3 +7,4 @@ mod model;
 mod numpyro_reference;
 mod reference_problems;
 mod second_derivatives;
+mod surrogates;

@@ -11,4 +11,5 @@ mod langevin_gradient;
 mod minibatch;
 mod power_posteriors;
 mod smmala;
+mod surrogates;
 mod truncated;

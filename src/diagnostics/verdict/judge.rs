@@ -47,6 +47,7 @@ pub struct Judge<'a> {
     at_max_depth: Vec<f64>,
     ebfmi: Vec<f64>,
     unadjusted: Option<Vec<f64>>,
+    approximation: Option<String>,
     panic: Option<String>,
 }
 
@@ -64,6 +65,7 @@ impl Default for Judge<'_> {
             at_max_depth: Vec::new(),
             ebfmi: Vec::new(),
             unadjusted: None,
+            approximation: None,
             panic: None,
         }
     }
@@ -122,6 +124,13 @@ impl<'a> Judge<'a> {
         self
     }
 
+    /// Tells what the target had in the place of the density that was meant, as
+    /// [`RunInfo::approximation`](crate::draws::RunInfo::approximation) says; `None` if nothing.
+    pub fn approximation(mut self, description: Option<String>) -> Self {
+        self.approximation = description;
+        self
+    }
+
     /// Tells that a panic ended the run, and its message; `None` if there was no panic. A chain may
     /// have come to where the density cannot be computed, so that all chains together have sampled
     /// only the rest of the target.
@@ -163,6 +172,7 @@ impl<'a> Judge<'a> {
             at_max_depth: self.at_max_depth.clone(),
             ebfmi: self.ebfmi.clone(),
             unadjusted: self.unadjusted.clone(),
+            approximation: self.approximation.clone(),
         })
     }
 

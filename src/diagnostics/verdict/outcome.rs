@@ -77,6 +77,8 @@ pub struct Verdict {
     /// For samplers without a Metropolis test, the kinetic temperature of each chain, or an empty
     /// list if the judge was not told; `None` for samplers with a test.
     pub unadjusted: Option<Vec<f64>>,
+    /// What was sampled in the place of the posterior, if it was a [surrogate](crate::surrogate).
+    pub approximation: Option<String>,
 }
 
 impl Verdict {

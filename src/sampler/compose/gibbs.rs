@@ -56,6 +56,10 @@ impl<T: NoiseConditional> Algorithm<T> for GibbsNoise {
     fn kernel(&self, target: &T, _rng: &ChainRng) -> Result<GibbsNoiseKernel, Error> {
         Ok(GibbsNoiseKernel { noise: target.noise_parameters()? })
     }
+
+    fn is_reversible(&self) -> bool {
+        true
+    }
 }
 
 impl<T: NoiseConditional> Kernel<T> for GibbsNoiseKernel {

@@ -80,6 +80,10 @@ where
         let view = Conditioned::new(*target, &self.blocks);
         view.map_or(0, |view| self.algorithm.matrix_numbers(&view))
     }
+
+    fn is_reversible(&self) -> bool {
+        self.algorithm.is_reversible()
+    }
 }
 
 impl<T, K> Kernel<T> for OnBlocksKernel<T, K>

@@ -261,6 +261,10 @@ impl<T: Target, A: Algorithm<T>, B: Algorithm<T>> Algorithm<T> for Mixture<A, B>
     fn matrix_numbers(&self, target: &T) -> usize {
         self.first.matrix_numbers(target).saturating_add(self.second.matrix_numbers(target))
     }
+
+    fn is_reversible(&self) -> bool {
+        self.first.is_reversible() && self.second.is_reversible()
+    }
 }
 
 impl<T: Target, A: Kernel<T>, B: Kernel<T>> Kernel<T> for MixtureKernel<A, B> {

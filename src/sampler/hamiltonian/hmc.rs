@@ -105,11 +105,85 @@ impl Default for Hmc {
 /// The transition of [`Hmc`].
 #[derive(Debug)]
 pub struct HmcKernel {
-    state: HamiltonianState,
+    pub(super) state: HamiltonianState,
     path_length: f64,
     jitter: f64,
     max_steps: u32,
-    phase: Phase,
+    pub(super) phase: Phase,
+}
+
+/// A trajectory on one target.
+pub(super) struct Flight {
+    /// The energy at its beginning.
+    pub before: f64,
+    /// By how much the energy is higher at its end.
+    pub error: f64,
+    /// Whether the energy rose too far anywhere, seen from either end.
+    pub failed: bool,
+    pub steps: u32,
+}
+
+impl Flight {
+    /// What there is to say of it.
+    pub fn last(&self, accepted: bool) -> Last {
+        let energy = if accepted { self.before + self.error } else { self.before };
+        Last { energy, energy_error: self.error, steps: self.steps, ..Last::default() }
+    }
+}
+
+impl HmcKernel {
+    /// Checks the configuration for `dim` dimensions.
+    pub(super) fn new(hmc: &Hmc, dim: usize) -> Result<Self, Error> {
+        positive("path_length", hmc.path_length)?;
+        if !(0.0..=1.0).contains(&hmc.jitter) {
+            return Err(Error::argument("jitter", hmc.jitter, "between 0 and 1"));
+        }
+        // As many as a tree of NUTS may have.
+        if !(1..=1 << 20).contains(&hmc.max_steps) {
+            return Err(Error::argument("max_steps", hmc.max_steps, "1 to 1048576"));
+        }
+        let accept = hmc.adapt_step_size.then_some(hmc.target_accept);
+        Ok(Self {
+            state: HamiltonianState::new(dim, hmc.step_size, accept, hmc.preconditioner)?,
+            path_length: hmc.path_length,
+            jitter: hmc.jitter,
+            max_steps: hmc.max_steps,
+            phase: Phase::new(dim),
+        })
+    }
+
+    /// Follows the dynamics on `target` from `from`, whose gradient is known, to the end in `phase`, with a
+    /// momentum drawn afresh. Also returns how many gradients that took.
+    pub(super) fn fly<T: GradTarget>(
+        &mut self,
+        from: &Point,
+        target: &T,
+        ws: &mut T::Workspace,
+        rng: &mut ChainRng,
+    ) -> (Flight, u32) {
+        let phase = &mut self.phase;
+        let sought = self.state.dynamics.seek_step_size(from, phase, target, ws, rng);
+        let scale = &self.state.dynamics.scale;
+        let step_size = scale.step_size();
+        let u = 1.0 + self.jitter * (2.0 * rng.uniform() - 1.0);
+        // At least one step; the comparison is false for what does not fit into an integer.
+        let wanted = (self.path_length * u / step_size).ceil().max(1.0);
+        let most = if wanted < f64::from(self.max_steps) { wanted as u32 } else { self.max_steps };
+
+        phase.begin(from, scale, rng);
+        let before = phase.energy();
+        let (mut steps, mut error, mut largest) = (0, 0.0, 0.0f64);
+        while steps < most && largest <= MAX_ENERGY_ERROR {
+            phase.leapfrog(step_size, scale, target, ws);
+            steps += 1;
+            error = phase.energy() - before;
+            largest = largest.max(error);
+        }
+        // The way back passes through the same points, and must not fail where this one does not: the
+        // limit holds for both ends.
+        let failed = largest - error.min(0.0) > MAX_ENERGY_ERROR;
+        (Flight { before, error, failed, steps }, sought + steps)
+    }
 }
 
 impl<T: GradTarget> Algorithm<T> for Hmc {
@@ -120,27 +194,15 @@ impl<T: GradTarget> Algorithm<T> for Hmc {
     }
 
     fn kernel(&self, target: &T, _rng: &ChainRng) -> Result<HmcKernel, Error> {
-        positive("path_length", self.path_length)?;
-        if !(0.0..=1.0).contains(&self.jitter) {
-            return Err(Error::argument("jitter", self.jitter, "between 0 and 1"));
-        }
-        // As many as a tree of NUTS may have.
-        if !(1..=1 << 20).contains(&self.max_steps) {
-            return Err(Error::argument("max_steps", self.max_steps, "1 to 1048576"));
-        }
-        let dim = target.dim();
-        let accept = self.adapt_step_size.then_some(self.target_accept);
-        Ok(HmcKernel {
-            state: HamiltonianState::new(dim, self.step_size, accept, self.preconditioner)?,
-            path_length: self.path_length,
-            jitter: self.jitter,
-            max_steps: self.max_steps,
-            phase: Phase::new(dim),
-        })
+        HmcKernel::new(self, target.dim())
     }
 
     fn matrix_numbers(&self, target: &T) -> usize {
         self.preconditioner.matrix_numbers(target.dim())
+    }
+
+    fn is_reversible(&self) -> bool {
+        true
     }
 }
 
@@ -164,34 +226,13 @@ impl<T: GradTarget> Kernel<T> for HmcKernel {
     ) -> Step {
         let mut evals = u32::from(!current.has_grad());
         current.eval_grad(target, ws);
-        let phase = &mut self.phase;
-        evals += self.state.dynamics.seek_step_size(current, phase, target, ws, rng);
-        let scale = &self.state.dynamics.scale;
-        let step_size = scale.step_size();
-        let u = 1.0 + self.jitter * (2.0 * rng.uniform() - 1.0);
-        // At least one step; the comparison is false for what does not fit into an integer.
-        let wanted = (self.path_length * u / step_size).ceil().max(1.0);
-        let steps = if wanted < f64::from(self.max_steps) { wanted as u32 } else { self.max_steps };
-
-        phase.begin(current, scale, rng);
-        let before = phase.energy();
-        let (mut taken, mut error, mut largest) = (0, 0.0, 0.0f64);
-        while taken < steps && largest <= MAX_ENERGY_ERROR {
-            phase.leapfrog(step_size, scale, target, ws);
-            taken += 1;
-            error = phase.energy() - before;
-            largest = largest.max(error);
-        }
+        let (flight, taken) = self.fly(current, target, ws, rng);
         evals += taken;
-        let outside = phase.point.log_density().is_outside_support();
-        // The way back passes through the same points, and must not fail where this one does not: the
-        // limit holds for both ends.
-        let failed = largest - error.min(0.0) > MAX_ENERGY_ERROR;
-        let log_ratio = if failed { f64::NEG_INFINITY } else { -error };
-        let step = metropolis_test(current, &mut phase.point, log_ratio, evals, rng);
-        let energy = if step.accepted { before + error } else { before };
-        self.state.last = Last { energy, energy_error: error, steps: taken, ..Last::default() };
-        let diverged = failed && !outside;
+        let log_ratio = if flight.failed { f64::NEG_INFINITY } else { -flight.error };
+        let outside = self.phase.point.log_density().is_outside_support();
+        let step = metropolis_test(current, &mut self.phase.point, log_ratio, evals, rng);
+        self.state.last = flight.last(step.accepted);
+        let diverged = flight.failed && !outside;
         Step { divergent: step.divergent || diverged, ..step }
     }
 

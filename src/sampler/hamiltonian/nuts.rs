@@ -132,6 +132,10 @@ impl<T: GradTarget> Algorithm<T> for Nuts {
     fn matrix_numbers(&self, target: &T) -> usize {
         self.preconditioner.matrix_numbers(target.dim())
     }
+
+    fn is_reversible(&self) -> bool {
+        true
+    }
 }
 
 impl<T: GradTarget> Kernel<T> for NutsKernel {

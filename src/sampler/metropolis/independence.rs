@@ -46,6 +46,10 @@ impl<T: Target, P: Prior + Clone> Algorithm<T> for Independence<P> {
             proposal: Point::new(target.dim()),
         })
     }
+
+    fn is_reversible(&self) -> bool {
+        true
+    }
 }
 
 impl<T: Target, P: Prior> Kernel<T> for IndependenceKernel<P> {

@@ -145,6 +145,10 @@ impl<T: Descent> Algorithm<T> for LangevinGradient {
             was_langevin: false,
         })
     }
+
+    fn is_reversible(&self) -> bool {
+        true
+    }
 }
 
 impl<T: Descent> Kernel<T> for LangevinGradientKernel {

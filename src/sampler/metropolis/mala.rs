@@ -97,6 +97,10 @@ impl<T: GradTarget> Algorithm<T> for Mala {
     fn matrix_numbers(&self, target: &T) -> usize {
         self.preconditioner.matrix_numbers(target.dim())
     }
+
+    fn is_reversible(&self) -> bool {
+        true
+    }
 }
 
 impl<T: GradTarget> Proposal<T> for LangevinProposal {

@@ -90,6 +90,10 @@ impl<T: GaussianReference> Algorithm<T> for Pcn {
         target.gaussian_reference(&moving, &q, &mut mean, &mut sd, &mut target.workspace())?;
         MetropolisKernel::new(dim, scale, CrankNicolson { moving, mean, sd, xi })
     }
+
+    fn is_reversible(&self) -> bool {
+        true
+    }
 }
 
 impl CrankNicolson {

@@ -104,6 +104,10 @@ impl<T: Target> Algorithm<T> for Rwm {
     fn matrix_numbers(&self, target: &T) -> usize {
         self.preconditioner.matrix_numbers(target.dim())
     }
+
+    fn is_reversible(&self) -> bool {
+        true
+    }
 }
 
 impl<T: Target> Proposal<T> for RandomWalk {

@@ -238,6 +238,10 @@ impl<T: GradTarget, M: Metric<T>> Algorithm<T> for Smmala<M> {
             Factoriser::numbers(dim, self.metric.factorisation())
         }
     }
+
+    fn is_reversible(&self) -> bool {
+        true
+    }
 }
 
 impl<T: GradTarget, M: Metric<T>> Proposal<T> for ManifoldLangevin<M> {

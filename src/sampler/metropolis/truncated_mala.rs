@@ -155,6 +155,10 @@ impl<T: GradTarget + BoxSupport> Algorithm<T> for TruncatedMala {
         let proposal = TruncatedLangevin { lower, upper, sd: vec![0.0; dim], ones: vec![1.0; dim] };
         MetropolisKernel::new(dim, scale, proposal)
     }
+
+    fn is_reversible(&self) -> bool {
+        true
+    }
 }
 
 impl<T: GradTarget + BoxSupport> Proposal<T> for TruncatedLangevin {

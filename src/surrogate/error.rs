@@ -1,0 +1,98 @@
+//! How far a surrogate is from the truth, where a chain has been.
+
+use std::fmt;
+
+use super::check_coordinates;
+use super::pairs::positions;
+use crate::Error;
+use crate::draws::Draws;
+use crate::targets::Target;
+
+/// The error of a surrogate's log density at draws: log pi(q) - log pi*(q), its mean taken away, since constants do
+/// not count.
+///
+/// If the draws are of the surrogate, e^error are the weights by which they would count as draws of the target:
+/// `effective_share` is the share of them that is left, (sum w)^2 / (n sum w^2). Where it is small, the draws are of another
+/// distribution than the target's.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SurrogateError {
+    /// What the surrogate is.
+    pub description: String,
+    /// The number of draws at which both densities were evaluated.
+    pub draws: usize,
+    /// The standard deviation of the error, in nats.
+    pub sd: f64,
+    /// The largest error, mean taken away, in nats.
+    pub largest: f64,
+    /// The effective share of the draws, from 1/n to 1.
+    pub effective_share: f64,
+    /// At how many of the draws one of the densities was not finite: they are left out above.
+    pub not_finite: usize,
+}
+
+impl SurrogateError {
+    /// Evaluates both densities at `points` of the draws, as evenly spaced as can be; at least 10.
+    ///
+    /// # Errors
+    /// Targets or draws with other coordinates; fewer draws than `points`; fewer than two at which both densities are finite.
+    pub fn measure<S: Target, T: Target>(
+        surrogate: &S,
+        target: &T,
+        draws: &Draws,
+        points: usize,
+    ) -> Result<Self, Error> {
+        check_coordinates(surrogate, target)?;
+        let q = positions(target, draws, points)?;
+        let (mut of_target, mut of_surrogate) = (target.workspace(), surrogate.workspace());
+        let mut errors = Vec::with_capacity(points);
+        for q in q.rows() {
+            let q = q.to_slice().expect("rows are contiguous");
+            let truth = target.log_density(q, &mut of_target).total();
+            errors.push(truth - surrogate.log_density(q, &mut of_surrogate).total());
+        }
+        errors.retain(|error| error.is_finite());
+        let (finite, not_finite) = (errors.len(), points - errors.len());
+        if finite < 2 {
+            let allowed = "finite densities at two draws or more";
+            return Err(Error::argument(
+                "densities at the draws",
+                format!("{finite} finite"),
+                allowed,
+            ));
+        }
+        let n = finite as f64;
+        let mean = errors.iter().sum::<f64>() / n;
+        errors.iter_mut().for_each(|error| *error -= mean);
+        let sd = (errors.iter().map(|e| e * e).sum::<f64>() / (n - 1.0)).sqrt();
+        let most = errors.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+        let weights = errors.iter().map(|e| crate::portable::exp(e - most));
+        let (sum, squares) = weights.fold((0.0, 0.0), |(sum, sq), w| (sum + w, sq + w * w));
+        Ok(Self {
+            description: surrogate.approximation().unwrap_or_else(|| "a target".into()),
+            draws: finite,
+            sd,
+            largest: errors.iter().fold(0.0, |largest, e| e.abs().max(largest)),
+            effective_share: sum * sum / (n * squares),
+            not_finite,
+        })
+    }
+}
+
+impl fmt::Display for SurrogateError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "{}: at {} draws its log density is off by {:.2} nats (standard deviation; at most {:.2}), so that {:.1} % \
+             of them would count as draws of the target",
+            self.description,
+            self.draws,
+            self.sd,
+            self.largest,
+            100.0 * self.effective_share
+        )?;
+        match self.not_finite {
+            0 => Ok(()),
+            n => write!(f, "; at {n} more a density is not finite"),
+        }
+    }
+}

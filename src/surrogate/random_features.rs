@@ -1,0 +1,298 @@
+//! Random features fitted to the log likelihood.
+
+use ndarray::{Array1, Array2, Axis, azip};
+
+use super::Emulator;
+use super::pairs::{Pairs, Scaling};
+use crate::Error;
+use crate::draws::Draws;
+use crate::engine::elementary::softplus_and_sigmoid;
+use crate::error::positive;
+use crate::linalg::cholesky::Cholesky;
+use crate::linalg::dot::{add_combination, dot, products};
+use crate::rng::ChainRng;
+use crate::targets::PowerGradTarget;
+
+/// The settings of an emulator of random features.
+///
+/// With z = (q - m) / s, the positions centred and scaled by the draws to learn from,
+///
+/// ```text
+/// ell*(q) = v_0 + sum_k v_k softplus(u_k . z + b_k) - v_z |z|^2 / 2
+/// u_k ~ N(0, scale^2 I / d),   b_k ~ N(0, scale^2)
+/// ```
+///
+/// u and b are drawn once and stay; v is fitted by least squares with a ridge penalty, to ell at the pairs and, with
+/// `gradients`, to its gradient there (each pair then counts d times as much). The penalty is the one, of powers of ten,
+/// that predicts ell best at pairs held out; v is then fitted to all.
+///
+/// Where ell is smooth and the pairs surround the place, a few hundred features do. Away from the pairs it is the quadratic
+/// term that counts. An evaluation costs 2 d multiplications a feature, whatever the number of rows.
+///
+/// Zhang, Shahbaba and Zhao (2017, arXiv:1506.05555) fit the potential, prior included, and have neither the
+/// quadratic term nor gradients: random bases in the sense of an extreme learning machine.
+///
+/// The [module](super) has an example.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RandomFeatures {
+    /// The number of features, at least 1.
+    pub features: usize,
+    /// The size of u and b, positive.
+    pub scale: f64,
+    /// Whether gradients are fitted, too.
+    pub gradients: bool,
+    /// How many of the draws are used, evenly spaced; all if `None`.
+    pub pairs: Option<usize>,
+    /// The share of the pairs that is held out to choose the penalty, from 0.05 to 0.5.
+    pub held_out: f64,
+    /// The seed of u, b and what is held out.
+    pub seed: u64,
+}
+
+impl Default for RandomFeatures {
+    /// 300 features of scale 1, with gradients, from all draws, a fifth of which is held out.
+    fn default() -> Self {
+        Self { features: 300, scale: 1.0, gradients: true, pairs: None, held_out: 0.2, seed: 0 }
+    }
+}
+
+/// What [`RandomFeatures`] have learnt.
+#[derive(Clone, Debug)]
+pub struct FittedFeatures {
+    scaling: Scaling,
+    /// u `[feature, coordinate]`.
+    directions: Array2<f64>,
+    offsets: Vec<f64>,
+    weights: Vec<f64>,
+    curvature: f64,
+    constant: f64,
+    pairs: usize,
+    held_out_error: f64,
+}
+
+/// Scratch memory of [`FittedFeatures`].
+#[derive(Debug)]
+pub struct FeaturesWorkspace {
+    z: Vec<f64>,
+    grad: Vec<f64>,
+    values: Vec<f64>,
+    slopes: Vec<f64>,
+}
+
+impl RandomFeatures {
+    /// Fits to what `target` says at the draws.
+    ///
+    /// # Errors
+    /// A setting out of range; draws of another target, or fewer than `pairs`; a log likelihood or gradient that is
+    /// not finite at one of them, or the same at all.
+    pub fn fit<T: PowerGradTarget>(
+        &self,
+        target: &T,
+        draws: &Draws,
+    ) -> Result<FittedFeatures, Error> {
+        if self.features == 0 {
+            return Err(Error::argument("features", 0, "at least 1"));
+        }
+        positive("scale", self.scale)?;
+        let k = self.features;
+        let size = [(2 * k, "features"), (k.max(target.dim()), "features or coordinates")];
+        crate::memory::check::<f64>("random features", &size, "use fewer features")?;
+        let rng = &mut ChainRng::new(self.seed, 0);
+        let n = self.pairs.unwrap_or(draws.n_chains() * draws.n_draws());
+        let pairs = Pairs::of(target, draws, n, self.held_out, rng)?;
+        let d = target.dim();
+        let mut normals = |n: usize, sd: f64| {
+            let mut values = vec![0.0; n];
+            rng.fill_normal(&mut values);
+            values.iter_mut().for_each(|v| *v *= sd);
+            values
+        };
+        let directions = normals(k * d, self.scale / (d as f64).sqrt());
+        let directions = Array2::from_shape_vec((k, d), directions)
+            .map_err(|_| Error::shape("random directions", k * d, k * d))?;
+        let offsets = normals(k, self.scale);
+        let basis = Basis { directions, offsets };
+        let train = Normal::of(&basis, &pairs, &pairs.rows(false), self.gradients);
+        let all: Vec<usize> = (0..n).collect();
+        let (held_out, mut best) = (pairs.rows(true), None);
+        for power in -12..=2 {
+            let penalty = 10f64.powi(power);
+            let Ok(v) = train.solve(penalty) else { continue };
+            let error = basis.error(&v, train.mean_of(&v), &pairs, &held_out);
+            if error.is_finite() && best.is_none_or(|(_, least)| error < least) {
+                best = Some((penalty, error));
+            }
+        }
+        let Some((penalty, held_out_error)) = best else {
+            let allowed = "a basis that the pairs determine: use fewer features or another scale";
+            return Err(Error::argument("random features", "not solvable", allowed));
+        };
+        let fit = Normal::of(&basis, &pairs, &all, self.gradients);
+        let v = fit.solve(penalty)?;
+        Ok(FittedFeatures {
+            constant: fit.mean_of(&v),
+            curvature: v[k],
+            weights: v[..k].to_vec(),
+            scaling: pairs.scaling,
+            directions: basis.directions,
+            offsets: basis.offsets,
+            pairs: n,
+            held_out_error,
+        })
+    }
+}
+
+/// u and b.
+struct Basis {
+    directions: Array2<f64>,
+    offsets: Vec<f64>,
+}
+
+impl Basis {
+    /// Features `[pair, K + 1]`, the last of which is -|z|^2 / 2, and the sigmoids of the others.
+    fn evaluate(&self, z: &Array2<f64>) -> (Array2<f64>, Array2<f64>) {
+        let k = self.offsets.len();
+        let mut softplus = z.dot(&self.directions.t()) + Array1::from(self.offsets.clone());
+        let mut sigmoids = Array2::zeros(softplus.dim());
+        for (mut values, mut slopes) in softplus.rows_mut().into_iter().zip(sigmoids.rows_mut()) {
+            let slices = (values.as_slice_mut(), slopes.as_slice_mut());
+            let (Some(values), Some(slopes)) = slices else { unreachable!("rows are contiguous") };
+            softplus_and_sigmoid(values, slopes);
+        }
+        let mut features = Array2::zeros((z.nrows(), k + 1));
+        features.slice_mut(ndarray::s![.., ..k]).assign(&softplus);
+        for (mut row, z) in features.rows_mut().into_iter().zip(z.rows()) {
+            row[k] = -0.5 * z.dot(&z);
+        }
+        (features, sigmoids)
+    }
+
+    /// The root mean squared error of ell at these pairs, in nats.
+    fn error(&self, v: &[f64], constant: f64, pairs: &Pairs, rows: &[usize]) -> f64 {
+        let (features, _) = self.evaluate(&pairs.z.select(Axis(0), rows));
+        let found = features.dot(&Array1::from(v.to_vec())) + constant;
+        let errors = found - pairs.log_likelihood.select(Axis(0), rows);
+        (errors.mapv(|e| e * e).mean().unwrap_or(f64::NAN)).sqrt()
+    }
+}
+
+/// The normal equations of least squares: `matrix` v = `right`, features and values centred.
+struct Normal {
+    matrix: Array2<f64>,
+    right: Array1<f64>,
+    feature_means: Array1<f64>,
+    value_mean: f64,
+}
+
+impl Normal {
+    fn of(basis: &Basis, pairs: &Pairs, rows: &[usize], gradients: bool) -> Self {
+        let z = pairs.z.select(Axis(0), rows);
+        let (mut features, sigmoids) = basis.evaluate(&z);
+        let mut values = pairs.log_likelihood.select(Axis(0), rows);
+        let feature_means = features.mean_axis(Axis(0)).unwrap_or_default();
+        let value_mean = values.mean().unwrap_or(0.0);
+        features -= &feature_means;
+        values -= value_mean;
+        let (mut matrix, mut right) = (features.t().dot(&features), features.t().dot(&values));
+        if gradients {
+            // The gradient of feature k at a pair is sigmoid_k u_k, that of the last one -z.
+            let k = basis.offsets.len();
+            let slopes = pairs.gradients.select(Axis(0), rows);
+            let mut block = sigmoids.t().dot(&sigmoids);
+            block *= &basis.directions.dot(&basis.directions.t());
+            let along_z = z.dot(&basis.directions.t()) * &sigmoids;
+            let along_slope = slopes.dot(&basis.directions.t()) * &sigmoids;
+            let mut part = matrix.slice_mut(ndarray::s![..k, ..k]);
+            part += &block;
+            for i in 0..k {
+                let cross = -along_z.column(i).sum();
+                matrix[[i, k]] += cross;
+                matrix[[k, i]] += cross;
+                right[i] += along_slope.column(i).sum();
+            }
+            azip!((z in &z, slope in &slopes) {
+                matrix[[k, k]] += z * z;
+                right[k] -= z * slope;
+            });
+        }
+        Self { matrix, right, feature_means, value_mean }
+    }
+
+    /// v with the penalty `penalty` times the mean of the diagonal.
+    fn solve(&self, penalty: f64) -> Result<Vec<f64>, Error> {
+        let n = self.right.len();
+        let ridge = penalty * self.matrix.diag().mean().unwrap_or(0.0);
+        let mut matrix = self.matrix.clone();
+        matrix.diag_mut().iter_mut().for_each(|d| *d += ridge);
+        let matrix = matrix.into_raw_vec_and_offset().0;
+        let factor = Cholesky::new("normal equations of the features", &matrix, n)?;
+        let mut v = self.right.to_vec();
+        factor.solve_lower(&mut v);
+        factor.solve_lower_transpose(&mut v);
+        Ok(v)
+    }
+
+    /// The constant that goes with v.
+    fn mean_of(&self, v: &[f64]) -> f64 {
+        let means = self.feature_means.iter().zip(v);
+        self.value_mean - means.map(|(mean, v)| mean * v).sum::<f64>()
+    }
+}
+
+impl FittedFeatures {
+    /// The root mean squared error of the log likelihood at the pairs held out, in nats.
+    pub fn held_out_error(&self) -> f64 {
+        self.held_out_error
+    }
+
+    /// Fills the workspace with features and slopes, and returns ell*.
+    fn evaluate(&self, q: &[f64], ws: &mut FeaturesWorkspace) -> f64 {
+        self.scaling.apply(q, &mut ws.z);
+        products(self.directions.as_slice().unwrap_or_default(), &ws.z, &mut ws.values);
+        ws.values.iter_mut().zip(&self.offsets).for_each(|(value, b)| *value += b);
+        softplus_and_sigmoid(&mut ws.values, &mut ws.slopes);
+        let quadratic = 0.5 * self.curvature * dot::<8>(&ws.z, &ws.z);
+        self.constant + dot::<8>(&self.weights, &ws.values) - quadratic
+    }
+}
+
+impl Emulator for FittedFeatures {
+    type Workspace = FeaturesWorkspace;
+
+    fn workspace(&self) -> FeaturesWorkspace {
+        let (k, d) = self.directions.dim();
+        let [z, grad] = [d; 2].map(|n| vec![0.0; n]);
+        let [values, slopes] = [k; 2].map(|n| vec![0.0; n]);
+        FeaturesWorkspace { z, grad, values, slopes }
+    }
+
+    fn log_likelihood(&self, q: &[f64], ws: &mut FeaturesWorkspace) -> f64 {
+        self.evaluate(q, ws)
+    }
+
+    fn add_grad(
+        &self,
+        factor: f64,
+        q: &[f64],
+        grad: &mut [f64],
+        ws: &mut FeaturesWorkspace,
+    ) -> f64 {
+        let value = self.evaluate(q, ws);
+        ws.grad.iter_mut().zip(&ws.z).for_each(|(grad, z)| *grad = -self.curvature * z);
+        ws.slopes.iter_mut().zip(&self.weights).for_each(|(slope, weight)| *slope *= weight);
+        let directions = self.directions.as_slice().unwrap_or_default();
+        add_combination(&ws.slopes, directions, &mut ws.grad);
+        for ((grad, own), sd) in grad.iter_mut().zip(&ws.grad).zip(&self.scaling.sd) {
+            *grad += factor * own / sd;
+        }
+        value
+    }
+
+    fn description(&self) -> String {
+        let (k, error) = (self.weights.len(), self.held_out_error);
+        format!(
+            "{k} random features fitted to {} values of the log likelihood (held-out error {error:.2} nats)",
+            self.pairs
+        )
+    }
+}

@@ -1,0 +1,251 @@
+//! Emulators: gradients, what is exact where, and what is refused.
+
+use bnn_mcmc::layout::Layout;
+use bnn_mcmc::memory;
+use bnn_mcmc::optimise::{Adam, Ascent};
+use bnn_mcmc::prelude::*;
+use bnn_mcmc::surrogate::{
+    Emulated, Emulator, NetworkEmulator, RandomFeatures, RowSubset, Surrogate, SurrogateError,
+};
+use ndarray::{Array2, Array3};
+
+type Network = Posterior<Mlp, Gaussian>;
+
+/// A regression by a network 2-3-1 on 200 rows, with sampled noise.
+fn posterior() -> Network {
+    let x = Array2::from_shape_fn((200, 2), |(i, j)| ((7 * i + 3 * j) % 23) as f64 / 11.0 - 1.0);
+    let y =
+        Array2::from_shape_fn((200, 1), |(i, _)| (2.0 * x[[i, 0]]).sin() + 0.3 * (i as f64).cos());
+    let data = Dataset::regression(x, y).unwrap();
+    let priors = Priors::all(Normal::new(0.0, 1.0).unwrap())
+        .with("log_noise_variance", LogInverseGamma::new(2.0, 0.5).unwrap());
+    let network = Mlp::new(&[2, 3, 1], Activation::Tanh).unwrap();
+    Posterior::new(network, Gaussian::sampled(), &data, priors).unwrap()
+}
+
+fn short_run(posterior: &Network) -> Draws {
+    let sampler = Sampler::new(posterior, Mala::default()).chains(2).warmup(500).draws(150);
+    sampler.seed(3).run().unwrap()
+}
+
+/// ell* is the likelihood part, and its gradient that of finite differences, at three places.
+fn check_gradient<E: Emulator>(what: &str, surrogate: &Surrogate<&Network, E>, draws: &Draws) {
+    let (dim, mut ws) = (surrogate.dim(), surrogate.workspace());
+    for (place, q) in
+        [(0, 5), (0, 149), (1, 70)].map(|(c, n)| draws.draw(c, n).unwrap()).iter().enumerate()
+    {
+        let mut grad = vec![0.0; dim];
+        let value = surrogate.log_density_grad(q, &mut grad, &mut ws);
+        let again = surrogate.log_density(q, &mut ws);
+        assert!(
+            (value.likelihood - again.likelihood).abs() <= 1e-9 * value.likelihood.abs().max(1.0)
+        );
+        assert_eq!(value.prior.to_bits(), again.prior.to_bits(), "{what}");
+        for i in 0..dim {
+            let h = 1e-5;
+            let mut at = |step: f64| {
+                let mut q = q.to_vec();
+                q[i] += step;
+                surrogate.log_density(&q, &mut ws).total()
+            };
+            // Of fourth order.
+            let difference = (8.0 * (at(h) - at(-h)) - (at(2.0 * h) - at(-2.0 * h))) / (12.0 * h);
+            let scale = grad.iter().fold(1.0, |most: f64, g| most.max(g.abs()));
+            let error = (grad[i] - difference).abs();
+            assert!(error < 2e-6 * scale, "{what}, place {place}, {i}: {} {difference}", grad[i]);
+        }
+    }
+}
+
+#[test]
+fn gradients_of_emulators_are_exact() {
+    let posterior = posterior();
+    let draws = short_run(&posterior);
+    let centre = draws.draw(0, 149).unwrap();
+    let rows = || RowSubset::new(&posterior, 40, 1).unwrap();
+    check_gradient("rows", &Surrogate::new(&posterior, rows()), &draws);
+    let first = rows().first_order(&posterior, centre).unwrap();
+    check_gradient("first order", &Surrogate::new(&posterior, first), &draws);
+    let second = rows().second_order(&posterior, centre).unwrap();
+    check_gradient("second order", &Surrogate::new(&posterior, second), &draws);
+    for gradients in [false, true] {
+        let features = RandomFeatures { features: 37, gradients, ..RandomFeatures::default() };
+        let fitted = features.fit(&posterior, &draws).unwrap();
+        check_gradient("features", &Surrogate::new(&posterior, fitted), &draws);
+    }
+    let kinds =
+        [Emulated::LogLikelihood, Emulated::Outputs, Emulated::ReducedOutputs { share: 0.99 }];
+    for emulated in kinds {
+        for (input_share, activation) in
+            [(None, Activation::Tanh), (Some(0.9), Activation::Silu), (None, Activation::Softplus)]
+        {
+            let settings = NetworkEmulator {
+                hidden: vec![13, 6],
+                activations: vec![activation],
+                input_share,
+                steps: 60,
+                ..NetworkEmulator::new(emulated)
+            };
+            let fitted = settings.fit(&posterior, &draws).unwrap();
+            let (inputs, outputs) = fitted.sizes();
+            assert!(input_share.is_none() || inputs < posterior.dim());
+            assert_eq!(
+                outputs,
+                match emulated {
+                    Emulated::LogLikelihood => 1,
+                    Emulated::Outputs => 200,
+                    Emulated::ReducedOutputs { .. } => outputs.min(20),
+                }
+            );
+            let what = format!("{emulated:?} {activation:?}");
+            check_gradient(&what, &Surrogate::new(&posterior, fitted), &draws);
+        }
+    }
+}
+
+/// The largest difference of ell* - ell between two draws, in nats.
+fn spread<E: Emulator>(emulator: &E, posterior: &Network, draws: &Draws) -> f64 {
+    let (mut own, mut ws) = (emulator.workspace(), posterior.workspace());
+    let errors: Vec<f64> = (0..150)
+        .map(|n| draws.draw(0, n).unwrap())
+        .map(|q| {
+            emulator.log_likelihood(q, &mut own) - posterior.log_density(q, &mut ws).likelihood
+        })
+        .collect();
+    let least = errors.iter().copied().fold(f64::INFINITY, f64::min);
+    errors.iter().copied().fold(f64::NEG_INFINITY, f64::max) - least
+}
+
+#[test]
+fn rows_with_control_variates_are_exact_to_their_order() {
+    let posterior = posterior();
+    let mut ws = posterior.workspace();
+    let mut centre = vec![0.1; posterior.dim()];
+    Adam { learning_rate: 0.02, ..Adam::default() }.maximise(&posterior, &mut centre).unwrap();
+    let at = |size: f64| -> Vec<f64> {
+        centre.iter().enumerate().map(|(i, c)| c + size * (1.7 * i as f64).sin()).collect()
+    };
+    let mut truth = |q: &[f64]| posterior.log_density(q, &mut ws).likelihood;
+    let rows = || RowSubset::new(&posterior, 30, 7).unwrap();
+    // All rows are the posterior itself.
+    let all = RowSubset::new(&posterior, 200, 1).unwrap();
+    assert!((all.log_likelihood(&at(0.3), &mut all.workspace()) - truth(&at(0.3))).abs() < 1e-10);
+    // The error of order k falls as size^(k + 1).
+    let orders = [
+        (rows(), 0),
+        (rows().first_order(&posterior, &centre).unwrap(), 2),
+        (rows().second_order(&posterior, &centre).unwrap(), 3),
+    ];
+    for (subset, power) in orders {
+        let mut own = subset.workspace();
+        let mut error =
+            |size| (subset.log_likelihood(&at(size), &mut own) - truth(&at(size))).abs();
+        let (far, near) = (error(0.02), error(0.01));
+        match power {
+            0 => assert!(near > 1.0, "{near}"),
+            _ => {
+                let ratio = far / near / 2f64.powi(power);
+                assert!((0.8..1.25).contains(&ratio), "order {power}: {far} {near}");
+            }
+        }
+    }
+}
+
+#[test]
+fn emulators_learn() {
+    let posterior = posterior();
+    let draws = short_run(&posterior);
+    let sd = draws.stat("log_likelihood").unwrap().std(1.0);
+    let features = RandomFeatures::default().fit(&posterior, &draws).unwrap();
+    assert!(features.held_out_error() < 0.5 * sd, "{} of {sd}", features.held_out_error());
+    assert!(spread(&features, &posterior, &draws) < 3.0 * sd);
+    let settings = NetworkEmulator { dropout: 0.0, ..NetworkEmulator::new(Emulated::Outputs) };
+    let network = settings.fit(&posterior, &draws).unwrap();
+    assert!(network.held_out_error() < sd, "{} of {sd}", network.held_out_error());
+    // As many components as there are change nothing but rounding.
+    let all = NetworkEmulator { emulated: Emulated::ReducedOutputs { share: 0.999 }, ..settings };
+    assert!(all.fit(&posterior, &draws).unwrap().held_out_error() < sd);
+}
+
+#[test]
+fn draws_of_a_surrogate_are_labelled_and_its_error_is_measured() {
+    let posterior = posterior();
+    let rows = Surrogate::new(&posterior, RowSubset::new(&posterior, 20, 1).unwrap());
+    let draws =
+        Sampler::new(&rows, Mala::default()).chains(2).warmup(300).draws(100).run().unwrap();
+    let verdict = draws.verdict().unwrap().to_string();
+    assert!(
+        verdict.contains("20 of 200 rows") && verdict.contains("not the posterior"),
+        "{verdict}"
+    );
+    let error = SurrogateError::measure(&rows, &posterior, &draws, 50).unwrap();
+    assert!(error.sd > 1.0 && error.effective_share < 0.5, "{error}");
+    let all = Surrogate::new(&posterior, RowSubset::new(&posterior, 200, 1).unwrap());
+    let error = SurrogateError::measure(&all, &posterior, &draws, 50).unwrap();
+    assert!(error.sd < 1e-10 && (error.effective_share - 1.0).abs() < 1e-10, "{error}");
+    // The posterior's own draws are not labelled.
+    let own = Sampler::new(&posterior, Rwm::default()).chains(2).draws(20).run().unwrap();
+    assert!(!own.verdict().unwrap().to_string().contains("not the posterior"));
+}
+
+#[test]
+fn what_cannot_be_learnt_from_is_refused() {
+    let posterior = posterior();
+    let dim = posterior.dim();
+    let draws = |value: &dyn Fn(usize, usize) -> f64| {
+        let values = Array3::from_shape_fn((1, 30, dim), |(_, n, i)| value(n, i));
+        Draws::new(posterior.layout().clone(), values).unwrap()
+    };
+    let features = |draws: &Draws, settings: RandomFeatures| settings.fit(&posterior, draws);
+    let network = |draws: &Draws, settings: NetworkEmulator| settings.fit(&posterior, draws);
+    let refused = |errors: [Option<bnn_mcmc::Error>; 2], expected: &str| {
+        for error in errors {
+            let error = error.expect("an error").to_string();
+            assert!(error.contains(expected), "{error}");
+        }
+    };
+    let both = |draws: &Draws, pairs| {
+        let of_features = RandomFeatures { pairs, ..RandomFeatures::default() };
+        let of_network = NetworkEmulator { pairs, ..NetworkEmulator::new(Emulated::LogLikelihood) };
+        [features(draws, of_features).err(), network(draws, of_network).err()]
+    };
+    let fine = draws(&|n, i| 0.1 * ((n * (i + 2)) as f64).sin());
+    refused(both(&draws(&|_, _| 0.2), None), "at all 30 pairs");
+    refused(
+        both(&draws(&|n, i| if n == 7 && i == 1 { f64::NAN } else { n as f64 * 0.01 }), None),
+        "at pair 7",
+    );
+    refused(both(&fine, Some(31)), "`pairs` is 31, but must be from 10 to the 30 draws");
+    refused(both(&fine, Some(3)), "`pairs` is 3");
+    let other = Draws::new(Layout::vector("q", 3), Array3::zeros((1, 30, 3))).unwrap();
+    refused(both(&other, None), "`draws to learn from`");
+
+    let settings = |change: &dyn Fn(&mut NetworkEmulator)| {
+        let mut settings = NetworkEmulator::new(Emulated::Outputs);
+        change(&mut settings);
+        network(&fine, settings).unwrap_err().to_string()
+    };
+    assert!(settings(&|s| s.hidden.clear()).contains("`hidden`"));
+    assert!(settings(&|s| s.activations.clear()).contains("`activations`"));
+    assert!(settings(&|s| s.dropout = 1.0).contains("`dropout` is 1"));
+    assert!(settings(&|s| s.held_out = 0.9).contains("`held_out` is 0.9"));
+    assert!(settings(&|s| s.input_share = Some(0.0)).contains("`input_share` is 0"));
+    assert!(settings(&|s| s.learning_rate = f64::NAN).contains("`learning_rate`"));
+    assert!(features(&fine, RandomFeatures { features: 0, ..RandomFeatures::default() }).is_err());
+    for rows in [0, 201] {
+        let error = RowSubset::new(&posterior, rows, 1).unwrap_err().to_string();
+        assert!(error.contains("rows of the subset") && error.contains("200"), "{error}");
+    }
+    let rows = RowSubset::new(&posterior, 20, 1).unwrap();
+    assert!(rows.clone().first_order(&posterior, &[0.0]).is_err());
+    assert!(rows.first_order(&posterior, &vec![f64::NAN; dim]).is_err());
+
+    // The emulator of all outputs says how large it is before it takes any memory.
+    memory::set_limit(Some(300_000));
+    let error = settings(&|_| {});
+    memory::set_limit(None);
+    assert!(
+        error.contains("200 rows x 1 outputs x 282 pairs and units") && error.contains("0.5 MB"),
+        "{error}"
+    );
+}
