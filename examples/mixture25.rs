@@ -10,72 +10,19 @@
 //! Printed for each chain's draws: the share of the 25 modes that it found, and the total-variation
 //! error of their weights, 1/2 sum |share of the draws - 1/25| (0 is perfect, 0.96 is one mode).
 
+#[path = "shared/grid.rs"]
+mod grid;
+
 use bnn_mcmc::draws::LadderReport;
 use bnn_mcmc::prelude::*;
 use bnn_mcmc::sampler::Algorithm;
 use bnn_mcmc::sampler::Ladder;
 use bnn_mcmc::targets::WithReference;
 use clap::Parser;
+use grid::Grid;
 
-/// Equal normals on a grid.
-struct Grid;
-
-impl Grid {
-    const SIDE: usize = 5;
-    const MODES: usize = Self::SIDE * Self::SIDE;
-    const SPACING: f64 = 4.0;
-    const SD: f64 = 0.2;
-
-    fn mean(mode: usize) -> [f64; 2] {
-        let at = |i: usize| Self::SPACING * (i as f64 - (Self::SIDE / 2) as f64);
-        [at(mode / Self::SIDE), at(mode % Self::SIDE)]
-    }
-
-    /// Squared distances to the means, in standard deviations.
-    fn distances(q: &[f64]) -> [f64; Self::MODES] {
-        std::array::from_fn(|mode| {
-            let [x, y] = Self::mean(mode);
-            ((q[0] - x).powi(2) + (q[1] - y).powi(2)) / (Self::SD * Self::SD)
-        })
-    }
-
-    /// log sum exp(-distance / 2), and each mode's share of the sum.
-    fn shares(q: &[f64]) -> (f64, [f64; Self::MODES]) {
-        let distances = Self::distances(q);
-        let nearest = distances.iter().copied().fold(f64::INFINITY, f64::min);
-        let mut shares = distances.map(|d| (-0.5 * (d - nearest)).exp());
-        let sum: f64 = shares.iter().sum();
-        shares.iter_mut().for_each(|s| *s /= sum);
-        (sum.ln() - 0.5 * nearest, shares)
-    }
-}
-
-impl Target for Grid {
-    type Workspace = ();
-    fn dim(&self) -> usize {
-        2
-    }
-    fn workspace(&self) {}
-
-    /// Normalised: the evidence is 1.
-    fn log_density(&self, q: &[f64], _: &mut ()) -> LogDensity {
-        let constant = (Self::MODES as f64 * std::f64::consts::TAU * Self::SD * Self::SD).ln();
-        LogDensity::from(Self::shares(q).0 - constant)
-    }
-}
-
-impl GradTarget for Grid {
-    fn log_density_grad(&self, q: &[f64], grad: &mut [f64], ws: &mut ()) -> LogDensity {
-        let (_, shares) = Self::shares(q);
-        grad.fill(0.0);
-        for (mode, share) in shares.iter().enumerate() {
-            for (g, (q, mean)) in grad.iter_mut().zip(q.iter().zip(Self::mean(mode))) {
-                *g -= share * (q - mean) / (Self::SD * Self::SD);
-            }
-        }
-        self.log_density(q, ws)
-    }
-}
+/// Neighbours are 20 standard deviations apart.
+const GRID: Grid = Grid { spacing: 4.0, sd: 0.2 };
 
 #[derive(Parser)]
 #[command(about = "Samples 25 well separated modes by four algorithms at equal cost")]
@@ -112,7 +59,7 @@ fn run(args: &Args) -> Result<(), Box<dyn std::error::Error>> {
         std::fs::create_dir_all(out).map_err(|e| Error::io(out, e))?;
     }
     let draws = if args.quick { 4_000.min(args.draws) } else { args.draws };
-    let target = WithReference::new(Grid, Normal::new(0.0, 8.0)?);
+    let target = WithReference::new(GRID, Normal::new(0.0, 8.0)?);
     let power = PowerPosteriors {
         ladder: Ladder::Power { rungs: args.rungs, exponent: 5.0 },
         ..PowerPosteriors::new(Rwm::default())
@@ -154,9 +101,7 @@ fn sample<A: for<'t> Algorithm<&'t WithReference<Grid, Normal>>>(
     for chain in drawn.values().outer_iter() {
         let mut counts = [0usize; Grid::MODES];
         for q in chain.rows() {
-            let distances = Grid::distances(&[q[0], q[1]]);
-            let mode = (0..Grid::MODES).min_by(|a, b| distances[*a].total_cmp(&distances[*b]));
-            counts[mode.unwrap_or(0)] += 1;
+            counts[GRID.nearest(&[q[0], q[1]]).0] += 1;
         }
         found.push(counts.iter().filter(|c| **c > 0).count());
         let difference = |c: &usize| (*c as f64 / draws as f64 - 1.0 / Grid::MODES as f64).abs();
