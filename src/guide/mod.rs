@@ -23,6 +23,11 @@ pub mod predictions {}
 #[doc = include_str!("large_networks.md")]
 pub mod large_networks {}
 
+/// Surrogates: a cheap density in the place of an expensive one, and still the exact posterior.
+///
+#[doc = include_str!("surrogates.md")]
+pub mod surrogates {}
+
 /// Modes that no single chain crosses, and the evidence.
 ///
 #[doc = include_str!("modes_and_evidence.md")]

@@ -132,7 +132,8 @@ impl<M: Model + Clone, L: Likelihood + Clone> RowSubset<M, L> {
         let (mut all, mut hessian) = (vec![0.0; dim * dim], vec![0.0; dim * dim]);
         posterior.neg_hessian_at(1.0, centre, &mut all, &mut posterior.workspace());
         let rows = &subset.rows;
-        rows.neg_hessian_at(subset.weight(), centre, &mut hessian, &mut rows.workspace());
+        let weight = subset.weight();
+        rows.neg_hessian_at(weight, centre, &mut hessian, &mut rows.workspace());
         // The prior's part cancels.
         hessian.iter_mut().zip(all).for_each(|(rows, all)| *rows -= all);
         if let Some(expansion) = &mut subset.expansion {

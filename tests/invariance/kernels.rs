@@ -509,3 +509,36 @@ fn a_scale_of_another_dimension_is_refused() {
         assert!(error.contains("coordinates of the scale") && error.contains('3'), "{error}");
     }
 }
+
+/// The acceptance rate of `algorithm` on a regression with three features that matter and `more` that are zero.
+fn acceptance<A>(more: usize, algorithm: A) -> f64
+where
+    A: for<'t> Algorithm<&'t Posterior<Linear, Gaussian>>,
+{
+    let (x, y) = regression_data(30);
+    let x = ndarray::Array2::from_shape_fn(
+        (30, 3 + more),
+        |(i, j)| if j < 2 { x[[i, j]] } else { 0.0 },
+    );
+    let data = Dataset::regression(x, y).unwrap();
+    let priors = Priors::all(Normal::new(0.0, 1.0).unwrap());
+    let (model, noise) = (Linear::new(3 + more, 1).unwrap(), Gaussian::fixed(0.5).unwrap());
+    let posterior = Posterior::new(model, noise, &data, priors).unwrap();
+    let sampler = Sampler::new(&posterior, algorithm).warmup(0).draws(3000).seed(5);
+    let draws = sampler.keep(Keep::blocks(["b"])).run().unwrap();
+    draws.stat("accept_prob").unwrap().mean().unwrap()
+}
+
+#[test]
+fn pcn_accepts_as_often_with_any_number_of_dimensions_that_say_nothing() {
+    let pcn = || Pcn { step_size: 0.2, adapt_step_size: false, ..Pcn::default() };
+    let few = acceptance(0, pcn());
+    assert!((0.3..0.9).contains(&few), "{few}");
+    for more in [10, 100, 1_000, 10_000] {
+        let found = acceptance(more, pcn());
+        assert!((found - few).abs() < 0.03, "{more}: {found}, {few} with none");
+    }
+    // A random walk with the same steps does not.
+    let rwm = || Rwm { step_size: 0.2, adapt_step_size: false, ..Rwm::default() };
+    assert!(acceptance(1_000, rwm()) < 0.2 * acceptance(0, rwm()));
+}

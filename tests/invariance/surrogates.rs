@@ -18,7 +18,8 @@ fn wrong() -> GaussianTarget {
 }
 
 fn test<'t>(algorithm: &impl Algorithm<&'t GaussianTarget>, target: &'t GaussianTarget) {
-    let report = Invariance::default().run(target, algorithm, |rng, q| target.draw(rng, q));
+    let setup = Invariance { replicates: 10_000, ..Invariance::default() };
+    let report = setup.run(target, algorithm, |rng, q| target.draw(rng, q));
     let report = report.unwrap();
     assert!(report.passes() && report.accept_rate > 0.05, "{report}");
 }
@@ -109,8 +110,8 @@ fn a_part_of_the_rows_and_few_random_features() {
     let short = Sampler::new(&posterior, Rwm::default()).warmup(50).draws(3).run().unwrap();
     let features = RandomFeatures { features: 2, ..RandomFeatures::default() };
     let hardly = Surrogate::new(&posterior, features.fit(&posterior, &short).unwrap());
-    for step_size in [0.01, 0.08] {
-        let hmc = Hmc { step_size, path_length: 0.12, ..Hmc::default() };
+    for step_size in [0.01, 0.04] {
+        let hmc = Hmc { step_size, path_length: 0.08, ..Hmc::default() };
         let report =
             on_regression(&SurrogateHmc { surrogate: &hardly, hmc: hmc.clone() }, &posterior);
         assert!(report.passes() && report.accept_rate > 0.02, "RNS {step_size}: {report}");

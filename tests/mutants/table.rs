@@ -641,4 +641,83 @@ pub const MUTANTS: &[Mutant] = &[
         )],
         ("formulas", "gradients::regression_scores_are_the_textbook_ones"),
     ),
+    // Surrogates.
+    mutant(
+        "delayed acceptance: second stage without the surrogate's ratio",
+        "src/sampler/compose/delayed_acceptance.rs",
+        &[("(after - before) - (surrogate_after - surrogate_before.total())", "after - before")],
+        ("invariance", "surrogates::delayed_acceptance_on_a_wrong_surrogate"),
+    ),
+    mutant(
+        "delayed acceptance: the second stage's ratio inverted",
+        "src/sampler/compose/delayed_acceptance.rs",
+        &[(
+            "(after - before) - (surrogate_after - surrogate_before.total())",
+            "(surrogate_after - surrogate_before.total()) - (after - before)",
+        )],
+        ("invariance", "surrogates::delayed_acceptance_on_a_wrong_surrogate"),
+    ),
+    mutant(
+        "delayed acceptance: a rejected walk is not taken back",
+        "src/sampler/compose/delayed_acceptance.rs",
+        &[("walker.copy_from(here.at(current))", "()")],
+        ("invariance", "surrogates::delayed_acceptance_on_a_wrong_surrogate"),
+    ),
+    mutant(
+        "delayed acceptance: the density of the accepted state is not kept",
+        "src/sampler/compose/delayed_acceptance.rs",
+        &[(
+            "proposal.eval(target, ws).total()",
+            "{ let after = proposal.eval(target, ws).total(); proposal.set_as_in(current, |_| {}); after }",
+        )],
+        ("invariance", "surrogates::delayed_acceptance_on_a_wrong_surrogate"),
+    ),
+    mutant(
+        "delayed acceptance: a cycle counts as reversible",
+        "src/sampler/compose/delayed_acceptance.rs",
+        &[("!self.inner.is_reversible()", "false")],
+        ("invariance", "surrogates::what_would_not_be_exact_is_refused"),
+    ),
+    mutant(
+        "HMC on a surrogate: the kinetic energy left out",
+        "src/sampler/hamiltonian/surrogate_hmc.rs",
+        &[("(after - before) - kinetic", "after - before")],
+        ("invariance", "surrogates::trajectories_on_a_wrong_surrogate"),
+    ),
+    mutant(
+        "HMC on a surrogate: the surrogate's energy error taken for the kinetic energy",
+        "src/sampler/hamiltonian/surrogate_hmc.rs",
+        &[("flight.error + (surrogate_after - surrogate_before)", "flight.error")],
+        ("invariance", "surrogates::trajectories_on_a_wrong_surrogate"),
+    ),
+    mutant(
+        "part of the rows: gradient not weighted",
+        "src/surrogate/rows.rs",
+        &[("factor * weight", "factor")],
+        ("formulas", "surrogates::gradients_of_emulators_are_exact"),
+    ),
+    mutant(
+        "control variates: the Hessian of the rows not weighted",
+        "src/surrogate/rows.rs",
+        &[("subset.weight()", "1.0")],
+        ("formulas", "surrogates::rows_with_control_variates_are_exact_to_their_order"),
+    ),
+    mutant(
+        "random features: sign of the quadratic term's gradient",
+        "src/surrogate/random_features.rs",
+        &[("*grad = -self.curvature * z", "*grad = self.curvature * z")],
+        ("formulas", "surrogates::gradients_of_emulators_are_exact"),
+    ),
+    mutant(
+        "network emulator: gradient with respect to the scaled position",
+        "src/surrogate/network.rs",
+        &[("factor * d / sd", "factor * d")],
+        ("formulas", "surrogates::gradients_of_emulators_are_exact"),
+    ),
+    mutant(
+        "network emulator: the noise has no gradient",
+        "src/surrogate/network.rs",
+        &[("of_phi.zip(&ws.d_phi).for_each(|(grad, d)| *grad += factor * d)", "drop(of_phi)")],
+        ("formulas", "surrogates::gradients_of_emulators_are_exact"),
+    ),
 ];

@@ -1,0 +1,470 @@
+//! Calibrate, emulate, sample: Bayesian networks by emulators, beside the exact posterior.
+//!
+//!     cargo run --release --example fbnn -- --data boston
+//!
+//! The methods of Moslemi, Meng, Lan and Shahbaba, *Scaling up Bayesian neural networks with neural networks* (FBNN,
+//! arXiv:2312.11799), and what the paper lacks: each emulator under delayed acceptance, which is exact; a part of the
+//! rows as the surrogate; and the exact posterior by NUTS as the last row, with the distance of every other row from it.
+//!
+//! A network with one hidden layer of tanh units (`--hidden`), features and a real response standardised by the training
+//! rows; priors N(0, 1/inputs) for the weights of a layer, N(0, 1) for biases; for a real response normal noise of a known
+//! standard deviation (`--noise`), since the paper's pCN needs all priors to be normal. Four chains share the draws; those that are
+//! not said to start elsewhere start from small weights. The paper has one chain, and one recorded draw for each
+//! pass over the rows, which is kept here.
+//!
+//! - `BNN-SGHMC`: minibatches, one draw an epoch; `first 200` are its first draws alone. Biased.
+//! - `BNN-pCN`: one density over all rows a draw.
+//! - `RNS-HMC`: random features fitted to the 200 draws; trajectories on them, accepted by the true density. Exact.
+//! - `FBNN (a-b)`: 200 draws of a, a network that predicts the outputs of all rows, draws of b on it. **Samples the emulator.**
+//! - `delayed (a-b)`: the same emulator under delayed acceptance. Exact. SGHMC has no reversible step, so that HMC is in its place.
+//! - `rows`: a tenth of the rows with control variates of the second order at a mode, HMC, under delayed acceptance. Exact.
+//!   `HMC from there` is the same kernel on all rows. Both start at that mode, and may stay near it.
+//! - `NUTS`: the reference. Its verdict is printed; if it is not `converged`, the distances mean little.
+//!
+//! `--data regression` and `classification` simulate tables of `--rows` rows and `--features` features.
+
+mod shared;
+
+use std::time::Instant;
+
+use bnn_mcmc::data::{Columns, CsvReader, Standardise, bundled, simulate};
+use bnn_mcmc::likelihood::SecondOrderLikelihood;
+use bnn_mcmc::predict::Predictions;
+use bnn_mcmc::prelude::*;
+use bnn_mcmc::sampler::{Algorithm, DelayedAcceptance, Sghmc, SurrogateHmc};
+use bnn_mcmc::surrogate::{
+    Emulated, NetworkEmulator, RandomFeatures, RowSubset, Surrogate, SurrogateError,
+};
+use clap::{Parser, ValueEnum};
+use ndarray::{Array2, ArrayView3, Axis};
+use shared::{AnyError, finish};
+
+#[derive(Clone, Copy, PartialEq, ValueEnum)]
+enum Data {
+    Boston,
+    Wine,
+    Ionosphere,
+    Digits,
+    Regression,
+    Classification,
+}
+
+#[derive(Parser)]
+#[command(about = "Emulators in the place of a network's likelihood, beside the exact posterior")]
+struct Args {
+    /// A bundled data set, or a simulated one.
+    #[arg(long, default_value = "boston")]
+    data: Data,
+    /// Training rows of your own: a CSV file with a header, the response in its last column. Needs --test.
+    #[arg(long, requires = "test")]
+    train: Option<String>,
+    /// Test rows of your own.
+    #[arg(long, requires = "train")]
+    test: Option<String>,
+    /// Whether the response of your own rows is a class.
+    #[arg(long)]
+    classes: bool,
+    /// Rows of a simulated table, a fifth of which are test rows.
+    #[arg(long, default_value_t = 10_000)]
+    rows: usize,
+    /// Features of a simulated table.
+    #[arg(long, default_value_t = 20)]
+    features: usize,
+    /// Hidden units.
+    #[arg(long, default_value_t = 20)]
+    hidden: usize,
+    /// The standard deviation of the noise, relative to that of the response.
+    #[arg(long, default_value_t = 0.4)]
+    noise: f64,
+    /// Recorded draws of every method but the reference, all chains together.
+    #[arg(long, default_value_t = 2000)]
+    draws: usize,
+    /// Draws for calibration, all chains together.
+    #[arg(long, default_value_t = 200)]
+    calibration: usize,
+    /// Draws of the reference after as many of warm-up, for each chain.
+    #[arg(long, default_value_t = 2000)]
+    reference: usize,
+    /// The time step of SGHMC.
+    #[arg(long, default_value_t = 0.003)]
+    step: f64,
+    /// Inner steps of delayed acceptance.
+    #[arg(long, default_value_t = 1)]
+    inner: usize,
+    /// Few draws and rows: to see that it works.
+    #[arg(long)]
+    quick: bool,
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    /// A CSV file for the true and the emulated log likelihood along the first two principal components of the draws.
+    #[arg(long)]
+    out: Option<String>,
+}
+
+const CHAINS: usize = 4;
+/// Test rows whose predictions are compared; the others are left out.
+const TEST_ROWS: usize = 200;
+/// Rows of a minibatch.
+const BATCH: usize = 64;
+
+fn main() {
+    finish(run(Args::parse()));
+}
+
+fn run(mut args: Args) -> Result<(), AnyError> {
+    if args.quick {
+        (args.draws, args.calibration, args.reference) = (120, 80, 60);
+        (args.rows, args.hidden) = (args.rows.min(600), args.hidden.min(4));
+    }
+    let (train, test) = tables(&args)?;
+    let test = test.select(&(0..test.x().nrows().min(TEST_ROWS)).collect::<Vec<_>>())?;
+    let features = Standardise::new().fit_features(&train)?;
+    let (train, test) = (features.scale_features(&train)?, features.scale_features(&test)?);
+    let inputs = train.n_features();
+    let outputs = train.response().class_names().map_or(1, <[String]>::len);
+    let network = Mlp::new(&[inputs, args.hidden, outputs], Activation::Tanh)?;
+    let sd = |inputs: usize| Normal::new(0.0, 1.0 / (inputs as f64).sqrt());
+    let priors = Priors::new()
+        .with("w0", sd(inputs)?)
+        .with("w1", sd(args.hidden)?)
+        .with("b*", Normal::new(0.0, 1.0)?);
+    println!(
+        "{} training rows, {} test rows, {inputs} features; MLP {inputs}-{}-{outputs} tanh, {} weights",
+        train.x().nrows(),
+        test.x().nrows(),
+        args.hidden,
+        network.layout().dim()
+    );
+    if outputs == 1 {
+        let response = Standardise::new().fit_response(&train)?;
+        let (train, test) = (response.scale_response(&train)?, response.scale_response(&test)?);
+        let noise = Gaussian::fixed(args.noise)?;
+        compare(&Posterior::new(network, noise, &train, priors)?, &test, &args)
+    } else {
+        compare(&Posterior::new(network, Categorical, &train, priors)?, &test, &args)
+    }
+}
+
+fn tables(args: &Args) -> Result<(Dataset, Dataset), AnyError> {
+    if let (Some(train), Some(test)) = (&args.train, &args.test) {
+        let last = Columns::Last;
+        let reader = if args.classes {
+            CsvReader::classification(last)
+        } else {
+            CsvReader::regression(last)
+        };
+        let train = reader.read_path(train)?;
+        return Ok((train.dataset, train.schema.read_path(test)?.dataset));
+    }
+    let regression =
+        simulate::Regression { rows: args.rows, features: args.features, ..Default::default() };
+    let classes =
+        simulate::Classification { rows: args.rows, features: args.features, ..Default::default() };
+    let data = match args.data {
+        Data::Boston => bundled::boston(),
+        Data::Wine => bundled::wine_red(),
+        Data::Ionosphere => bundled::ionosphere(),
+        Data::Digits => bundled::digits(),
+        Data::Regression => regression.draw(args.seed)?,
+        Data::Classification => classes.draw(args.seed)?,
+    };
+    Ok(if data.response().class_names().is_some() {
+        data.stratified_split(0.2, args.seed)?
+    } else {
+        data.train_test_split(0.2, args.seed)?
+    })
+}
+
+/// A method's draws and what they took.
+struct Row {
+    name: String,
+    draws: Draws,
+    seconds: f64,
+    /// The share of accepted proposals, or of the second stage.
+    accepted: f64,
+}
+
+/// All methods on one posterior.
+struct Methods<'a, L> {
+    posterior: &'a Posterior<Mlp, L>,
+    args: &'a Args,
+    /// Small weights.
+    start: Init,
+}
+
+impl<L: Likelihood + Clone> Methods<'_, L> {
+    fn small(&self) -> Hmc {
+        Hmc { path_length: 0.5, max_steps: 64, ..Hmc::default() }
+    }
+
+    /// SGHMC with minibatches of `BATCH` rows.
+    fn sghmc(&self) -> Sghmc {
+        let size = BATCH.min(self.posterior.n_obs());
+        Sghmc { step_size: self.args.step, friction: 50.0, ..Sghmc::new(Minibatch { size }) }
+    }
+
+    /// `draws` draws of all chains together, and the seconds that they took.
+    fn sample<T: Target, A: for<'t> Algorithm<&'t T>>(
+        &self,
+        target: &T,
+        algorithm: A,
+        start: &Init,
+        (draws, warmup, thin): (usize, usize, usize),
+    ) -> Result<(Draws, f64), AnyError> {
+        let began = Instant::now();
+        let sampler = Sampler::new(target, algorithm).chains(CHAINS).seed(self.args.seed);
+        let sampler = sampler.init(start.clone()).warmup(warmup).thin(thin);
+        let draws = sampler.draws(draws.div_ceil(CHAINS)).run()?;
+        Ok((draws, began.elapsed().as_secs_f64()))
+    }
+
+    /// The rows of one way to calibrate: draws `calibrated`, which took `seconds`.
+    fn emulate(
+        &self,
+        from: &str,
+        calibrated: &Draws,
+        seconds: f64,
+        rows: &mut Vec<Row>,
+    ) -> Result<(), AnyError> {
+        let (args, posterior) = (self.args, self.posterior);
+        let ends = Init::ends_of(calibrated);
+        let began = Instant::now();
+        let settings = NetworkEmulator {
+            seed: args.seed,
+            steps: if args.quick { 200 } else { 2000 },
+            ..NetworkEmulator::new(Emulated::Outputs)
+        };
+        let emulator = settings.fit(posterior, calibrated)?;
+        let seconds = seconds + began.elapsed().as_secs_f64();
+        println!(
+            "{from}: {}, {:?}",
+            bnn_mcmc::surrogate::Emulator::description(&emulator),
+            emulator.activation()
+        );
+        let surrogate = Surrogate::new(posterior, emulator);
+        let size = (args.draws, args.draws / CHAINS / 4, 1);
+
+        let (draws, took) = self.sample(&surrogate, Pcn::default(), &ends, size)?;
+        println!("  {}", SurrogateError::measure(&surrogate, posterior, &draws, 50)?);
+        if let Some(path) = args.out.as_ref().filter(|_| from == "SGHMC") {
+            components(path, posterior, &surrogate, &draws)?;
+        }
+        rows.push(Row::new(format!("FBNN ({from}-pCN)"), draws, seconds + took));
+        let full = Sghmc { step_size: args.step, friction: 50.0, ..Sghmc::new(FullGrad) };
+        let (draws, took) = self.sample(&surrogate, full, &ends, size)?;
+        rows.push(Row::new(format!("FBNN ({from}-SGHMC)"), draws, seconds + took));
+
+        let delayed =
+            DelayedAcceptance { surrogate: &surrogate, inner: Pcn::default(), steps: args.inner };
+        let (draws, took) = self.sample(posterior, delayed, &ends, size)?;
+        rows.push(Row::new(format!("delayed ({from}-pCN)"), draws, seconds + took));
+        let delayed =
+            DelayedAcceptance { surrogate: &surrogate, inner: self.small(), steps: args.inner };
+        let (draws, took) = self.sample(posterior, delayed, &ends, size)?;
+        rows.push(Row::new(format!("delayed ({from}-HMC)"), draws, seconds + took));
+        Ok(())
+    }
+}
+
+impl Row {
+    fn new(name: impl Into<String>, draws: Draws, seconds: f64) -> Self {
+        let second = draws.stat("second_stage_accept").ok().map(|stage| {
+            let proposed: Vec<f64> = stage.iter().copied().filter(|a| !a.is_nan()).collect();
+            proposed.iter().sum::<f64>() / proposed.len() as f64
+        });
+        let all = draws.accept_rate();
+        let accepted = second.unwrap_or(all.iter().sum::<f64>() / all.len() as f64);
+        Self { name: name.into(), draws, seconds, accepted }
+    }
+}
+
+fn compare<L: SecondOrderLikelihood + Clone>(
+    posterior: &Posterior<Mlp, L>,
+    test: &Dataset,
+    args: &Args,
+) -> Result<(), AnyError> {
+    let start = Init::Around { centre: vec![0.0; posterior.layout().dim()], sd: 0.1 };
+    let methods = Methods { posterior, args, start };
+    let start = &methods.start;
+    let mut rows = Vec::new();
+    let epoch = posterior.n_obs().div_ceil(BATCH);
+    let size = (args.draws, 0, epoch);
+    let (draws, seconds) = methods.sample(posterior, methods.sghmc(), start, size)?;
+    rows.push(Row::new("BNN-SGHMC", draws, seconds));
+    let short = (args.calibration, 0, epoch);
+    let (calibrated, seconds) = methods.sample(posterior, methods.sghmc(), start, short)?;
+    rows.push(Row::new(format!("its first {}", args.calibration), calibrated.clone(), seconds));
+    let size = (args.draws, args.draws / CHAINS / 4, 1);
+    let (draws, took) = methods.sample(posterior, Pcn::default(), start, size)?;
+    rows.push(Row::new("BNN-pCN", draws, took));
+    let began = Instant::now();
+    let features = RandomFeatures { seed: args.seed, ..RandomFeatures::default() };
+    let fitted = Surrogate::new(posterior, features.fit(posterior, &calibrated)?);
+    println!("RNS-HMC: {}", bnn_mcmc::surrogate::Emulator::description(fitted.emulator()));
+    let learnt = seconds + began.elapsed().as_secs_f64();
+    let rns = SurrogateHmc { surrogate: &fitted, hmc: methods.small() };
+    let (draws, took) = methods.sample(posterior, rns, &Init::ends_of(&calibrated), size)?;
+    rows.push(Row::new("RNS-HMC", draws, learnt + took));
+
+    methods.emulate("SGHMC", &calibrated, seconds, &mut rows)?;
+    let of_pcn = (args.calibration, args.calibration / CHAINS, 1);
+    let (calibrated, seconds) = methods.sample(posterior, Pcn::default(), start, of_pcn)?;
+    methods.emulate("pCN", &calibrated, seconds, &mut rows)?;
+
+    let began = Instant::now();
+    let mut mode = calibrated.draw(0, 0).ok_or("no draws")?.to_vec();
+    Adam { steps: if args.quick { 100 } else { 2000 }, ..Adam::default() }
+        .maximise(posterior, &mut mode)?;
+    let n = (posterior.n_obs() / 10).max(BATCH.min(posterior.n_obs()));
+    let subset = RowSubset::new(posterior, n, args.seed)?.first_order(posterior, &mode)?;
+    let subset = Surrogate::new(posterior, subset);
+    let delayed =
+        DelayedAcceptance { surrogate: &subset, inner: methods.small(), steps: args.inner };
+    let from_mode = Init::Around { centre: mode, sd: 0.01 };
+    let found = began.elapsed().as_secs_f64();
+    let (draws, took) = methods.sample(posterior, delayed, &from_mode, size)?;
+    rows.push(Row::new(format!("rows ({n})"), draws, found + took));
+
+    let size = (CHAINS * args.reference, args.reference, 1);
+    let (draws, took) = methods.sample(posterior, Nuts::default(), start, size)?;
+    rows.push(Row::new("NUTS", draws, took));
+    print(posterior, test, &rows)
+}
+
+/// Means and standard deviations of each prediction of the mean function.
+fn moments(quantities: ArrayView3<f64>) -> Array2<f64> {
+    let draws = quantities.len_of(Axis(0)) * quantities.len_of(Axis(1));
+    let flat = quantities.to_owned().into_shape_with_order((draws, quantities.len_of(Axis(2))));
+    let flat = flat.unwrap_or_default();
+    let mut moments = Array2::zeros((2, flat.ncols()));
+    for (i, column) in flat.columns().into_iter().enumerate() {
+        moments[[0, i]] = column.mean().unwrap_or(f64::NAN);
+        moments[[1, i]] = column.std(1.0);
+    }
+    moments
+}
+
+fn print<L: Likelihood + Clone>(
+    posterior: &Posterior<Mlp, L>,
+    test: &Dataset,
+    rows: &[Row],
+) -> Result<(), AnyError> {
+    let predictions: Result<Vec<Predictions>, _> =
+        rows.iter().map(|row| posterior.predict(&row.draws, test)).collect();
+    let predictions = predictions?;
+    let is_real = test.response().class_names().is_none();
+    let score = |p: &Predictions, name: &str| -> Result<f64, AnyError> {
+        Ok(p.scores()?.get(name).map_or(f64::NAN, |score| score.posterior))
+    };
+    let exact = predictions.last().ok_or("no method")?;
+    let reference = moments(exact.quantities());
+    let exact_density = score(exact, "log_predictive_density")?;
+    let quality =
+        if is_real { ["rmse", "coverage_95", "of the mean"] } else { ["accuracy", "ece", "-"] };
+    println!(
+        "\n{:21} {:>8} {:>11} {:>11} {:>7} {:>8} {:>17} {:>8} {:>9} {:>8} {:>8} | {:>6} {:>6} {:>7}",
+        "",
+        quality[0],
+        quality[1],
+        quality[2],
+        "accept",
+        "seconds",
+        "ESS of weights",
+        "/s",
+        "speed-up",
+        "ESS of f",
+        "/s",
+        "mean",
+        "sd",
+        "lpd"
+    );
+    let mut base = f64::NAN;
+    for (row, p) in rows.iter().zip(&predictions) {
+        let mut ess: Vec<f64> = row.draws.summary()?.rows.iter().map(|row| row.ess_bulk).collect();
+        ess.sort_by(f64::total_cmp);
+        let [least, middle, most] = [ess[0], ess[ess.len() / 2], ess[ess.len() - 1]];
+        let rate = least / row.seconds;
+        if base.is_nan() {
+            base = rate;
+        }
+        let of_mean = if is_real {
+            let interval = p.mean_interval(0.95)?;
+            interval.coverage(test.real()?.view())?
+        } else {
+            f64::NAN
+        };
+        let function = p.summary()?.min_ess_bulk();
+        let own = moments(p.quantities());
+        let n = own.ncols() as f64;
+        // In standard deviations of the exact mean function, root mean squared; and the mean ratio of the deviations.
+        let shift = own.row(0).iter().zip(reference.row(0)).zip(reference.row(1));
+        let shift = (shift.map(|((a, b), sd)| ((a - b) / sd).powi(2)).sum::<f64>() / n).sqrt();
+        let spread = own.row(1).iter().zip(reference.row(1)).map(|(a, b)| a / b).sum::<f64>() / n;
+        println!(
+            "{:21} {:8.3} {:11.3} {:11.3} {:7.3} {:8.2} {:5.0} {:5.0} {:5.0} {:8.2} {:9.2} {:8.0} {:8.2} | {:6.2} {:6.2} {:7.3}",
+            row.name,
+            score(p, quality[0])?,
+            score(p, quality[1])?,
+            of_mean,
+            row.accepted,
+            row.seconds,
+            least,
+            middle,
+            most,
+            rate,
+            rate / base,
+            function,
+            function / row.seconds,
+            shift,
+            spread,
+            score(p, "log_predictive_density")? - exact_density
+        );
+    }
+    println!(
+        "\nRight of the bar, the distance to NUTS at the test rows: of predictive means, in the exact standard deviations of the \
+         mean function (root mean square); the mean ratio of those deviations; the difference of the log predictive densities."
+    );
+    println!("NUTS: {}", exact.verdict()?);
+    Ok(())
+}
+
+/// Writes the true and the emulated log likelihood of each draw, with its first two principal components.
+fn components<T: Target, S: Target>(
+    path: &str,
+    target: &T,
+    surrogate: &S,
+    draws: &Draws,
+) -> Result<(), AnyError> {
+    let flat = draws
+        .values()
+        .to_owned()
+        .into_shape_with_order((draws.n_chains() * draws.n_draws(), draws.layout().dim()))?;
+    let centred = &flat - &flat.mean_axis(Axis(0)).ok_or("no draws")?;
+    // Two directions by the power method on the covariance.
+    let mut directions: Vec<ndarray::Array1<f64>> = Vec::new();
+    for k in 0..2 {
+        let mut v = ndarray::Array1::from_shape_fn(flat.ncols(), |i| ((i + k) as f64 + 0.5).sin());
+        for _ in 0..200 {
+            v = centred.t().dot(&centred.dot(&v));
+            for u in &directions {
+                let along = u.dot(&v);
+                v.scaled_add(-along, u);
+            }
+            let length = v.dot(&v).sqrt();
+            v.mapv_inplace(|x| if length > 0.0 { x / length } else { 0.0 });
+        }
+        directions.push(v);
+    }
+    let mut writer = csv::Writer::from_path(path)?;
+    writer.write_record(["component_1", "component_2", "log_likelihood", "emulated"])?;
+    let (mut of_target, mut of_surrogate) = (target.workspace(), surrogate.workspace());
+    for (q, z) in flat.rows().into_iter().zip(centred.rows()) {
+        let q = q.to_vec();
+        let truth = target.log_density(&q, &mut of_target).likelihood;
+        let emulated = surrogate.log_density(&q, &mut of_surrogate).likelihood;
+        let record = [z.dot(&directions[0]), z.dot(&directions[1]), truth, emulated];
+        writer.write_record(record.map(|x| x.to_string()))?;
+    }
+    writer.flush()?;
+    Ok(())
+}
