@@ -81,7 +81,7 @@
 //!
 //! # Features
 //!
-//! - `datasets` (default): iris, abalone, ionosphere, sunspot and digits data, embedded.
+//! - `datasets` (default): iris, abalone, Boston housing, ionosphere, red wine, sunspot and digits data, embedded.
 //! - `progress`: a progress bar (`sampler::progress_bar`).
 //!
 //! # Reproducibility

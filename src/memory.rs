@@ -71,14 +71,14 @@ pub(crate) fn check<N>(name: &str, size: &[(usize, &str)], instead: &str) -> Res
 }
 
 /// Room for `n` numbers of what was [checked](check); limits on address space may still refuse it.
-pub(crate) fn room(
+pub(crate) fn room<N>(
     n: usize,
     (name, size, instead): (&str, &[(usize, &str)], &str),
-) -> Result<Vec<f64>, Error> {
+) -> Result<Vec<N>, Error> {
     let mut room = Vec::new();
     match room.try_reserve_exact(n) {
         Ok(()) => Ok(room),
-        Err(_) => Err(too_large::<f64>(name, size, REFUSED, instead)),
+        Err(_) => Err(too_large::<N>(name, size, REFUSED, instead)),
     }
 }
 

@@ -1,5 +1,5 @@
-//! Data: tables, reading them from text and from IDX files, scaling, splits, series, and five
-//! bundled sets.
+//! Data: tables, reading them from text and from IDX files, scaling, splits, series,
+//! simulated tables, and seven bundled sets.
 //!
 //! From a CSV file to training and test rows, scaled by what the training rows say:
 //!
@@ -39,6 +39,7 @@ mod gzip;
 mod idx;
 mod scale;
 mod series;
+pub mod simulate;
 mod split;
 
 pub use csv::{Columns, CsvData, CsvReader, Encoding, Schema};

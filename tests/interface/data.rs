@@ -385,13 +385,17 @@ fn the_bundled_files_are_the_embedded_ones() {
     for (file, reader, data) in [
         ("iris.csv", CsvReader::classification("species"), bundled::iris()),
         ("abalone.csv", CsvReader::regression("rings"), bundled::abalone()),
+        ("boston.csv", CsvReader::regression("medv"), bundled::boston()),
+        ("wine_red.csv", CsvReader::regression("quality"), bundled::wine_red()),
         ("ionosphere.csv", CsvReader::classification("class"), bundled::ionosphere()),
         ("digits.csv.gz", CsvReader::classification("digit"), bundled::digits()),
     ] {
         assert_eq!(reader.read_path(folder.join(file)).unwrap().dataset, data);
     }
     let sums = std::fs::read_to_string(folder.join("SHA256SUMS")).unwrap();
-    for file in ["iris.csv", "abalone.csv", "ionosphere.csv", "sunspot.csv", "digits.csv.gz"] {
+    let plain = ["iris", "abalone", "boston", "ionosphere", "sunspot", "wine_red"];
+    let files = plain.map(|name| format!("{name}.csv"));
+    for file in files.iter().map(String::as_str).chain(["digits.csv.gz"]) {
         let line = sums.lines().find(|line| line.ends_with(&format!("  {file}"))).unwrap();
         assert_eq!(line.split(' ').next().unwrap().len(), 64);
     }

@@ -1,5 +1,6 @@
 //! Results that do not fit into memory are refused, with their size, before anything is allocated.
 
+use bnn_mcmc::data::simulate::{Classification, Regression};
 use bnn_mcmc::data::{CsvReader, IdxReader};
 use bnn_mcmc::draws::recorder::ChainPlan;
 use bnn_mcmc::memory::set_limit;
@@ -66,6 +67,35 @@ fn files_larger_than_memory_are_refused() {
     refused(draws(), "`draws of memory` is 2 chains x 2 draws x 1 columns x 8 bytes");
     set_limit(Some(2 * 2 * 8));
     assert!(draws().is_ok());
+}
+
+/// To the byte; and what is simulated takes its table, and nothing else that grows with the rows.
+#[test]
+fn simulated_tables_larger_than_memory_are_refused() {
+    let _alone = alone();
+    let (rows, features, informative) = (20_000, 100, 10);
+    let regression = Regression { rows, features, informative, ..Regression::default() };
+    let classification =
+        Classification { rows, features, informative, ..Classification::default() };
+    let bytes = 20_000 * 101 * 8;
+    let draw = [&|| regression.draw(1), &|| classification.draw(1)] as [&dyn Fn() -> _; 2];
+    for draw in draw {
+        set_limit(Some(bytes as u64 - 1));
+        let size =
+            "`simulated table` is 20000 rows x 101 numbers with the response x 8 bytes = 16.2 MB";
+        refused(draw(), size);
+        set_limit(Some(bytes as u64));
+        let (data, most) = peak(|| draw().unwrap());
+        assert_eq!(data.x().dim(), (rows, features));
+        assert!(most < bytes + 100_000, "{most} of {bytes}");
+        // What the limit allows, the system may still refuse.
+        drop(data);
+        refused(given(bytes / 2, draw), "more than the system gives");
+        refused(given(bytes - 80_000, draw), "more than the system gives");
+    }
+    set_limit(Some(100_000));
+    let wide = Classification { informative: 50, redundant: 0, ..classification };
+    refused(wide.clusters(1), "`matrices of the clusters` is 4 clusters x 51 rows x 50 columns");
 }
 
 /// To the byte, over all chains.

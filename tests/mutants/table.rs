@@ -25,6 +25,112 @@ const fn mutant(
 }
 
 pub const MUTANTS: &[Mutant] = &[
+    // Simulated tables.
+    mutant(
+        "simulated regression: noise with the variance for the sd",
+        "src/data/simulate/regression.rs",
+        &[("self.noise_sd * noise.normal()", "self.noise_sd.sqrt() * noise.normal()")],
+        (
+            "lib",
+            "data::simulate::regression::tests::least_squares_recover_the_truth_within_their_errors",
+        ),
+    ),
+    mutant(
+        "simulated regression: no intercept",
+        "src/data/simulate/regression.rs",
+        &[("self.intercept + line", "line")],
+        (
+            "lib",
+            "data::simulate::regression::tests::least_squares_recover_the_truth_within_their_errors",
+        ),
+    ),
+    mutant(
+        "simulated regression: all features informative",
+        "src/data/simulate/regression.rs",
+        &[("w.iter_mut().take(self.informative)", "w.iter_mut().take(self.features)")],
+        (
+            "lib",
+            "data::simulate::regression::tests::without_noise_the_response_is_the_line_of_the_informative_features",
+        ),
+    ),
+    mutant(
+        "simulated clusters: a hypercube of half the side",
+        "src/data/simulate/clusters.rs",
+        &[(
+            "if up { separation } else { -separation }",
+            "if up { separation / 2.0 } else { -separation / 2.0 }",
+        )],
+        ("lib", "data::simulate::clusters::tests::centres_are_different_vertices_of_the_hypercube"),
+    ),
+    mutant(
+        "simulated clusters: vertices with replacement",
+        "src/data/simulate/clusters.rs",
+        &[("vertices.insert(vertex.clone())", "vertices.insert(vertex.clone()) || true")],
+        ("lib", "data::simulate::clusters::tests::centres_are_different_vertices_of_the_hypercube"),
+    ),
+    mutant(
+        "simulated clusters: matrices of positive entries",
+        "src/data/simulate/clusters.rs",
+        &[("2.0 * rng.uniform() - 1.0", "rng.uniform()")],
+        (
+            "lib",
+            "data::simulate::clusters::tests::matrices_have_entries_uniform_on_both_sides_of_zero",
+        ),
+    ),
+    mutant(
+        "simulated clusters: transposed mixing",
+        "src/data/simulate/clusters.rs",
+        &[(
+            "self.mixing.index_axis(Axis(0), k)",
+            "self.mixing.index_axis(Axis(0), k).reversed_axes()",
+        )],
+        (
+            "lib",
+            "data::simulate::classification::tests::rows_of_a_cluster_have_its_mean_and_covariance",
+        ),
+    ),
+    mutant(
+        "simulated clusters: redundant features of the normals before mixing",
+        "src/data/simulate/clusters.rs",
+        &[("add_product(u, self.redundant.view(), v)", "add_product(z, self.redundant.view(), v)")],
+        (
+            "lib",
+            "data::simulate::classification::tests::redundant_columns_are_exact_combinations_of_the_informative",
+        ),
+    ),
+    mutant(
+        "simulated classes: flipped to the next class",
+        "src/data/simulate/classification.rs",
+        &[(
+            "noise.random_range(0..self.classes)",
+            "(*class + noise.random_range(0..2)) % self.classes",
+        )],
+        (
+            "lib",
+            "data::simulate::classification::tests::a_flipped_share_of_rows_has_a_class_of_all",
+        ),
+    ),
+    mutant(
+        "simulated classes: equal shares",
+        "src/data/simulate/classification.rs",
+        &[(
+            "self.shares.as_ref().map_or(1.0 / self.classes as f64, |s| s[class])",
+            "1.0 / self.classes as f64",
+        )],
+        (
+            "lib",
+            "data::simulate::classification::tests::classes_and_clusters_have_their_shares_in_random_order",
+        ),
+    ),
+    mutant(
+        "simulated classes: rows in the order of their clusters",
+        "src/data/simulate/classification.rs",
+        &[("class.shuffle(&mut stream(seed, Part::Order))", "()")],
+        (
+            "lib",
+            "data::simulate::classification::tests::classes_and_clusters_have_their_shares_in_random_order",
+        ),
+    ),
     // Priors.
     mutant(
         "normal prior: normaliser with the variance for the sd",
