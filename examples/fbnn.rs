@@ -23,8 +23,7 @@
 //!
 //! `--data regression` and `classification` simulate tables of `--rows` rows and `--features` features.
 
-mod shared;
-
+use std::error::Error;
 use std::time::Instant;
 
 use bnn_mcmc::data::{Columns, CsvReader, Standardise, bundled, simulate};
@@ -37,7 +36,6 @@ use bnn_mcmc::surrogate::{
 };
 use clap::{Parser, ValueEnum};
 use ndarray::{Array2, ArrayView3, Axis};
-use shared::{AnyError, finish};
 
 #[derive(Clone, Copy, PartialEq, ValueEnum)]
 enum Data {
@@ -108,10 +106,13 @@ const TEST_ROWS: usize = 200;
 const BATCH: usize = 64;
 
 fn main() {
-    finish(run(Args::parse()));
+    if let Err(error) = run(Args::parse()) {
+        eprintln!("error: {error}");
+        std::process::exit(1);
+    }
 }
 
-fn run(mut args: Args) -> Result<(), AnyError> {
+fn run(mut args: Args) -> Result<(), Box<dyn Error>> {
     if args.quick {
         (args.draws, args.calibration, args.reference) = (120, 80, 60);
         (args.rows, args.hidden) = (args.rows.min(600), args.hidden.min(4));
@@ -145,7 +146,7 @@ fn run(mut args: Args) -> Result<(), AnyError> {
     }
 }
 
-fn tables(args: &Args) -> Result<(Dataset, Dataset), AnyError> {
+fn tables(args: &Args) -> Result<(Dataset, Dataset), Box<dyn Error>> {
     if let (Some(train), Some(test)) = (&args.train, &args.test) {
         let last = Columns::Last;
         let reader = if args.classes {
@@ -210,7 +211,7 @@ impl<L: Likelihood + Clone> Methods<'_, L> {
         algorithm: A,
         start: &Init,
         (draws, warmup, thin): (usize, usize, usize),
-    ) -> Result<(Draws, f64), AnyError> {
+    ) -> Result<(Draws, f64), Box<dyn Error>> {
         let began = Instant::now();
         let sampler = Sampler::new(target, algorithm).chains(CHAINS).seed(self.args.seed);
         let sampler = sampler.init(start.clone()).warmup(warmup).thin(thin);
@@ -225,7 +226,7 @@ impl<L: Likelihood + Clone> Methods<'_, L> {
         calibrated: &Draws,
         seconds: f64,
         rows: &mut Vec<Row>,
-    ) -> Result<(), AnyError> {
+    ) -> Result<(), Box<dyn Error>> {
         let (args, posterior) = (self.args, self.posterior);
         let ends = Init::ends_of(calibrated);
         let began = Instant::now();
@@ -254,12 +255,13 @@ impl<L: Likelihood + Clone> Methods<'_, L> {
         let (draws, took) = self.sample(&surrogate, full, &ends, size)?;
         rows.push(Row::new(format!("FBNN ({from}-SGHMC)"), draws, seconds + took));
 
-        let delayed =
-            DelayedAcceptance { surrogate: &surrogate, inner: Pcn::default(), steps: args.inner };
+        let delayed = DelayedAcceptance {
+            adapt_to_both: true,
+            ..DelayedAcceptance::new(&surrogate, Pcn::default(), args.inner)
+        };
         let (draws, took) = self.sample(posterior, delayed, &ends, size)?;
         rows.push(Row::new(format!("delayed ({from}-pCN)"), draws, seconds + took));
-        let delayed =
-            DelayedAcceptance { surrogate: &surrogate, inner: self.small(), steps: args.inner };
+        let delayed = DelayedAcceptance::new(&surrogate, self.small(), args.inner);
         let (draws, took) = self.sample(posterior, delayed, &ends, size)?;
         rows.push(Row::new(format!("delayed ({from}-HMC)"), draws, seconds + took));
         Ok(())
@@ -282,7 +284,7 @@ fn compare<L: SecondOrderLikelihood + Clone>(
     posterior: &Posterior<Mlp, L>,
     test: &Dataset,
     args: &Args,
-) -> Result<(), AnyError> {
+) -> Result<(), Box<dyn Error>> {
     let start = Init::Around { centre: vec![0.0; posterior.layout().dim()], sd: 0.1 };
     let methods = Methods { posterior, args, start };
     let start = &methods.start;
@@ -316,14 +318,17 @@ fn compare<L: SecondOrderLikelihood + Clone>(
     Adam { steps: if args.quick { 100 } else { 2000 }, ..Adam::default() }
         .maximise(posterior, &mut mode)?;
     let n = (posterior.n_obs() / 10).max(BATCH.min(posterior.n_obs()));
-    let subset = RowSubset::new(posterior, n, args.seed)?.first_order(posterior, &mode)?;
-    let subset = Surrogate::new(posterior, subset);
-    let delayed =
-        DelayedAcceptance { surrogate: &subset, inner: methods.small(), steps: args.inner };
+    let subset = RowSubset::new(posterior, n, args.seed)?;
+    let subset = Surrogate::new(posterior, subset.second_order(posterior, &mode)?);
+    let inner = Hmc::default();
+    let delayed = DelayedAcceptance::new(&subset, inner.clone(), args.inner);
     let from_mode = Init::Around { centre: mode, sd: 0.01 };
     let found = began.elapsed().as_secs_f64();
     let (draws, took) = methods.sample(posterior, delayed, &from_mode, size)?;
+    println!("rows: {}", SurrogateError::measure(&subset, posterior, &draws, 50)?);
     rows.push(Row::new(format!("rows ({n})"), draws, found + took));
+    let (draws, took) = methods.sample(posterior, inner, &from_mode, size)?;
+    rows.push(Row::new("HMC from there", draws, found + took));
 
     let size = (CHAINS * args.reference, args.reference, 1);
     let (draws, took) = methods.sample(posterior, Nuts::default(), start, size)?;
@@ -348,12 +353,12 @@ fn print<L: Likelihood + Clone>(
     posterior: &Posterior<Mlp, L>,
     test: &Dataset,
     rows: &[Row],
-) -> Result<(), AnyError> {
+) -> Result<(), Box<dyn Error>> {
     let predictions: Result<Vec<Predictions>, _> =
         rows.iter().map(|row| posterior.predict(&row.draws, test)).collect();
     let predictions = predictions?;
     let is_real = test.response().class_names().is_none();
-    let score = |p: &Predictions, name: &str| -> Result<f64, AnyError> {
+    let score = |p: &Predictions, name: &str| -> Result<f64, Box<dyn Error>> {
         Ok(p.scores()?.get(name).map_or(f64::NAN, |score| score.posterior))
     };
     let exact = predictions.last().ok_or("no method")?;
@@ -397,9 +402,11 @@ fn print<L: Likelihood + Clone>(
         let own = moments(p.quantities());
         let n = own.ncols() as f64;
         // In standard deviations of the exact mean function, root mean squared; and the mean ratio of the deviations.
-        let shift = own.row(0).iter().zip(reference.row(0)).zip(reference.row(1));
-        let shift = (shift.map(|((a, b), sd)| ((a - b) / sd).powi(2)).sum::<f64>() / n).sqrt();
-        let spread = own.row(1).iter().zip(reference.row(1)).map(|(a, b)| a / b).sum::<f64>() / n;
+        let squares = (0..own.ncols())
+            .map(|i| ((own[[0, i]] - reference[[0, i]]) / reference[[1, i]]).powi(2));
+        let shift = (squares.sum::<f64>() / n).sqrt();
+        let ratios = (0..own.ncols()).map(|i| own[[1, i]] / reference[[1, i]]);
+        let spread = ratios.sum::<f64>() / n;
         println!(
             "{:21} {:8.3} {:11.3} {:11.3} {:7.3} {:8.2} {:5.0} {:5.0} {:5.0} {:8.2} {:9.2} {:8.0} {:8.2} | {:6.2} {:6.2} {:7.3}",
             row.name,
@@ -434,7 +441,7 @@ fn components<T: Target, S: Target>(
     target: &T,
     surrogate: &S,
     draws: &Draws,
-) -> Result<(), AnyError> {
+) -> Result<(), Box<dyn Error>> {
     let flat = draws
         .values()
         .to_owned()

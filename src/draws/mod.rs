@@ -67,8 +67,8 @@ pub struct RunInfo {
     pub warmup_gradient_evals: Vec<u64>,
     /// Where transitions diverged while sampling: the first [`Divergence::KEPT`] of each chain.
     pub divergences: Vec<Divergence>,
-    /// What the target had in the place of the density that was meant, if it was a
-    /// [surrogate](crate::surrogate): these are then no draws of the posterior.
+    /// A description of the [surrogate](crate::surrogate), if the target was one: these are then no draws of the posterior.
+    /// Draws that are read from files of draws do not know it.
     #[serde(default)]
     pub approximation: Option<String>,
     /// What each chain's kernel reports of the whole run; empty for draws that were read from a file.

@@ -75,13 +75,17 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
     }
 
     /// The log densities of the draws, by which a run is judged: as they were recorded, or
-    /// evaluated here for draws that come from a file.
+    /// evaluated here for draws that come from a file or from a surrogate.
     fn trace(&self, draws: &Draws) -> Result<Trace, Error> {
         let shape = (draws.n_chains(), draws.n_draws());
         let flat = draws.flat();
         let at = |ws: &mut _, s: usize| self.log_density(flat.row(s).to_slice().unwrap_or(&[]), ws);
         let recorded = (draws.stat("log_likelihood"), draws.stat("log_prior"));
-        let (log_likelihood, log_prior) = if let (Ok(likelihood), Ok(prior)) = recorded {
+        // What a surrogate's run has recorded is the surrogate's own.
+        let is_own = draws.info().approximation.is_none();
+        let (log_likelihood, log_prior) = if let (Ok(likelihood), Ok(prior)) = recorded
+            && is_own
+        {
             if shape.0 * shape.1 > 0 {
                 let here = at(&mut self.workspace(), 0);
                 for (name, here, recorded) in [

@@ -63,7 +63,7 @@ pub(super) struct Rounds {
     pub id: u32,
     /// The number of parameters of the target.
     pub parameters: usize,
-    /// What the target is a surrogate by.
+    /// A description of the surrogate, if the target is one.
     pub approximation: Option<String>,
 }
 

@@ -272,7 +272,7 @@ struct Identity {
     layout: Layout,
     /// The checksum of the data.
     data: Option<u32>,
-    /// What the target is a surrogate by.
+    /// A description of the surrogate, if the target is one.
     approximation: Option<String>,
     /// Name and configuration.
     recorder: [String; 2],

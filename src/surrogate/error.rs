@@ -22,7 +22,7 @@ pub struct SurrogateError {
     pub draws: usize,
     /// The standard deviation of the error, in nats.
     pub sd: f64,
-    /// The largest error, mean taken away, in nats.
+    /// The largest absolute error, mean taken away, in nats.
     pub largest: f64,
     /// The effective share of the draws, from 1/n to 1.
     pub effective_share: f64,
@@ -42,7 +42,7 @@ impl SurrogateError {
         points: usize,
     ) -> Result<Self, Error> {
         check_coordinates(surrogate, target)?;
-        let q = positions(target, draws, points)?;
+        let q = positions(target, draws, points, ["points", "draws"])?;
         let (mut of_target, mut of_surrogate) = (target.workspace(), surrogate.workspace());
         let mut errors = Vec::with_capacity(points);
         for q in q.rows() {

@@ -6,7 +6,8 @@
 //! log pi*(q) = ell*(q) + log p(q)
 //! ```
 //!
-//! Every kernel of the crate samples it. What the chain then samples depends on how:
+//! Every kernel that needs a density or its gradient samples it, and so do pCN and power posteriors. What the chain then
+//! samples depends on how:
 //!
 //! | | samples | asks the true density |
 //! | --- | --- | --- |
@@ -47,7 +48,7 @@
 //! println!("{}", draws.verdict()?); // samples an approximation
 //! println!("{}", SurrogateError::measure(&surrogate, &posterior, &draws, 100)?);
 //! // ... or exactly.
-//! let exact = DelayedAcceptance { surrogate: &surrogate, inner: Hmc::default(), steps: 2 };
+//! let exact = DelayedAcceptance::new(&surrogate, Hmc::default(), 2);
 //! let draws = Sampler::new(&posterior, exact).init(starts).draws(300).run()?;
 //! assert!(draws.stat("second_stage_accept")?.mean().is_some());
 //! # Ok::<(), bnn_mcmc::Error>(())
@@ -100,7 +101,9 @@ pub struct Surrogate<T, E> {
 }
 
 impl<T: PowerTarget, E: Emulator> Surrogate<T, E> {
-    /// `emulator` in the place of the likelihood of `target`, a reference to a [`Posterior`](crate::targets::Posterior).
+    /// `emulator` in the place of the likelihood of `target`, a reference to a [`Posterior`](crate::targets::Posterior) or
+    /// to a target of your own: it is asked for its prior alone, so that it should have
+    /// [`log_prior`](PowerTarget::log_prior) and [`log_prior_grad`](PowerGradTarget::log_prior_grad) of its own.
     pub fn new(target: T, emulator: E) -> Self {
         Self { target, emulator }
     }
@@ -209,15 +212,16 @@ impl<T: PowerTarget + GaussianReference, E: Emulator> GaussianReference for Surr
 }
 
 /// What a [checkpoint](crate::draws::checkpoint) holds of a surrogate, by which it is told from another one: its
-/// description and its density at a few points.
+/// description and its density at a few random points.
 pub(crate) fn fingerprint<S: Target, Z: Serializer>(
     surrogate: &S,
     serializer: Z,
 ) -> Result<Z::Ok, Z::Error> {
-    let mut ws = surrogate.workspace();
-    let densities = [0.0, 0.1, -0.3].map(|at| {
-        let q: Vec<f64> = (0..surrogate.dim()).map(|i| at * (1.0 + (i % 5) as f64)).collect();
-        surrogate.log_density(&q, &mut ws).total().to_bits()
+    let (mut ws, mut q) = (surrogate.workspace(), vec![0.0; surrogate.dim()]);
+    let densities = [0, 1, 2].map(|stream| {
+        // Within the support; the digits that are kept are the same on another processor.
+        surrogate.draw_start(&mut ChainRng::new(0, stream), &mut q).unwrap_or(());
+        format!("{:.6e}", surrogate.log_density(&q, &mut ws).total())
     });
     (surrogate.approximation(), densities).serialize(serializer)
 }

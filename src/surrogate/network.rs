@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use ndarray::{Array2, Axis, s};
+use ndarray::{Array2, ArrayView2, Axis, s};
 
 use super::Emulator;
 use super::dropout::Dropout;
@@ -43,7 +43,8 @@ pub enum Emulated {
 
 /// The settings of a network that emulates a posterior's log likelihood.
 ///
-/// The inputs are z = (q - m) / s, or their coordinates in the principal components of the draws. The network is
+/// A pair is a draw q with the log likelihood there. The inputs are z = (q - m) / s, with the mean and the standard deviation of each
+/// coordinate of the draws, or their coordinates in the principal components of the draws. The network is
 /// trained by Adam on squared errors, with dropout on the inputs and the first hidden layer, until it no longer improves at
 /// pairs held out. Of several activations the one whose log likelihood is closest to the truth there is taken.
 ///
@@ -181,6 +182,9 @@ impl NetworkEmulator {
         if self.activations.is_empty() {
             return Err(Error::argument("activations", "none", "at least one"));
         }
+        if self.batch == 0 {
+            return Err(Error::argument("batch", 0, "at least 1"));
+        }
         if !(0.0..=0.9).contains(&self.dropout) {
             return Err(Error::argument("dropout", self.dropout, "from 0 to 0.9"));
         }
@@ -199,8 +203,8 @@ impl NetworkEmulator {
     /// Trains on what `posterior` says at the draws.
     ///
     /// # Errors
-    /// A setting out of range; draws of another target, or fewer than `pairs`; a log likelihood that is not finite at one of
-    /// them, or the same at all; more outputs than memory has room for, with the numbers.
+    /// A setting out of range; draws of another target, or fewer than `pairs`; a log likelihood or gradient that is not finite at one
+    /// of them, or the same at all; more outputs than memory has room for, with the numbers.
     pub fn fit<M: Model, L: Likelihood + Clone>(
         &self,
         posterior: &Posterior<M, L>,
@@ -219,11 +223,7 @@ impl NetworkEmulator {
         let pairs = Pairs::of(&posterior, draws, n, self.held_out, rng)?;
         let directions = match self.input_share {
             None => None,
-            Some(share) => {
-                let svd = Svd::new("draws to learn from", pairs.z.view())?;
-                let kept = components(&svd.values, share);
-                Some(svd.right.slice(s![.., ..kept]).t().to_owned())
-            }
+            Some(share) => Some(principal("draws to learn from", pairs.z.view(), share)?),
         };
         let inputs = directions.as_ref().map_or(pairs.z.clone(), |v| pairs.z.dot(&v.t()));
         let (head, targets) = self.head(posterior, draws, &pairs)?;
@@ -264,7 +264,7 @@ impl NetworkEmulator {
             return Ok((Head::LogLikelihood { mean, scale }, targets));
         }
         let (columns, mut ws) = (posterior.model().n_outputs(), posterior.workspace());
-        let q = super::pairs::positions(posterior, draws, n)?;
+        let q = super::pairs::positions(posterior, draws, n, super::pairs::LEARNING)?;
         let mut outputs = Array2::zeros((n, posterior.n_obs() * columns));
         for (q, mut to) in q.rows().into_iter().zip(outputs.rows_mut()) {
             posterior.write_outputs(&q.to_vec(), to.as_slice_mut().unwrap_or_default(), &mut ws);
@@ -273,10 +273,7 @@ impl NetworkEmulator {
         outputs -= &mean;
         let (basis, targets) = match self.emulated {
             Emulated::ReducedOutputs { share } => {
-                // Principal components from the n x n side: there are fewer pairs than outputs.
-                let svd = Svd::new("outputs at the draws", outputs.t())?;
-                let kept = components(&svd.values, share);
-                let basis = svd.left.slice(s![.., ..kept]).t().to_owned();
+                let basis = principal("outputs at the draws", outputs.view(), share)?;
                 let coordinates = outputs.dot(&basis.t());
                 (Some(basis.iter().copied().collect()), coordinates)
             }
@@ -316,13 +313,15 @@ impl NetworkEmulator {
         sizes.push(targets.ncols());
         let network = Mlp::new(&sizes, activation)?;
         let layout = network.layout();
+        let size = [(layout.dim(), "weights"), (8, "copies")];
+        memory::check::<f64>("emulator", &size, "use fewer hidden units")?;
         // Only its likelihood is climbed.
         let priors = Priors::all(Normal::new(0.0, 1.0)?);
         let fit = Posterior::new(network, Gaussian::fixed(1.0)?, &train, priors)?;
         let held_out = fit.held_out(&rest)?;
         let mut start = vec![0.0; layout.dim()];
         WeightInit::HeNormal.draw(&layout, &mut ChainRng::new(self.seed, 1), &mut start)?;
-        let batch = self.batch.clamp(1, fit.n_obs());
+        let batch = self.batch.min(fit.n_obs());
         let adam = Adam {
             learning_rate: self.learning_rate,
             steps: self.steps,
@@ -333,6 +332,23 @@ impl NetworkEmulator {
         let trained = optimiser.early_stopping(self.stopping, |q| held_out.score(q)).run(&start)?;
         Ok(dense_layers(&layout, &trained.q))
     }
+}
+
+/// The directions that hold that `share` of the sum of squares of `a` `[m x d]`, its largest right singular vectors: `[k x d]`.
+fn principal(name: &str, a: ArrayView2<f64>, share: f64) -> Result<Array2<f64>, Error> {
+    let (m, d) = a.dim();
+    let size = [(m.max(d), "rows or columns"), (m.min(d), "of the other"), (6, "copies")];
+    memory::check::<f64>(name, &size, "use fewer pairs")?;
+    // Decomposed with the fewer columns.
+    let (values, vectors) = if m < d {
+        let svd = Svd::new(name, a.t())?;
+        (svd.values, svd.left)
+    } else {
+        let svd = Svd::new(name, a)?;
+        (svd.values, svd.right)
+    };
+    let kept = components(&values, share);
+    Ok(vectors.slice(s![.., ..kept]).t().as_standard_layout().into_owned())
 }
 
 /// How many of these singular values hold that share of the sum of their squares; at least 1.
@@ -393,7 +409,10 @@ impl<L: Likelihood> FittedNetwork<L> {
         self.scaling.apply(q, &mut ws.z);
         match &self.directions {
             None => ws.values[0].copy_from_slice(&ws.z),
-            Some(v) => products(v.as_slice().unwrap_or_default(), &ws.z, &mut ws.values[0]),
+            Some(v) => {
+                let v = v.as_slice().expect("in standard layout");
+                products(v, &ws.z, &mut ws.values[0]);
+            }
         }
         let last = self.layers.len() - 1;
         for (l, layer) in self.layers.iter().enumerate() {
@@ -423,7 +442,8 @@ impl<L: Likelihood> FittedNetwork<L> {
             None => ws.z.copy_from_slice(&ws.deltas[0]),
             Some(v) => {
                 ws.z.fill(0.0);
-                add_combination(&ws.deltas[0], v.as_slice().unwrap_or_default(), &mut ws.z);
+                let v = v.as_slice().expect("in standard layout");
+                add_combination(&ws.deltas[0], v, &mut ws.z);
             }
         }
         for ((grad, d), sd) in grad.iter_mut().zip(&ws.z).zip(&self.scaling.sd) {

@@ -37,25 +37,30 @@ impl Scaling {
     }
 }
 
-/// The positions of `pairs` of the draws, as evenly spaced as can be: `[pair, coordinate]`.
+/// What errors call the number of pairs and the draws that they are made of.
+pub(super) const LEARNING: [&str; 2] = ["pairs", "draws to learn from"];
+
+/// The positions of `pairs` of the draws, as evenly spaced as can be: `[pair, coordinate]`. Errors call the number and the
+/// draws by their `names`.
 pub(super) fn positions(
     target: &impl Target,
     draws: &Draws,
     pairs: usize,
+    names: [&str; 2],
 ) -> Result<Array2<f64>, Error> {
     if *draws.layout() != target.layout() {
         let found = format!("of blocks {:?}", draws.layout().block_names());
         let allowed = format!("all of the target's {:?}", target.layout().block_names());
-        return Err(Error::argument("draws to learn from", found, allowed));
+        return Err(Error::argument(names[1], found, allowed));
     }
     let (chains, n) = (draws.n_chains(), draws.n_draws());
     let all = chains * n;
     if !(10..=all).contains(&pairs) {
         let allowed = format!("from 10 to the {all} draws ({chains} chains of {n})");
-        return Err(Error::argument("pairs", pairs, allowed));
+        return Err(Error::argument(names[0], pairs, allowed));
     }
     let size = [(pairs, "pairs"), (target.dim(), "coordinates"), (4, "copies")];
-    memory::check::<f64>("pairs to learn from", &size, "use fewer pairs")?;
+    memory::check::<f64>(names[0], &size, "use fewer")?;
     let mut q = Array2::zeros((pairs, target.dim()));
     for (i, mut row) in q.rows_mut().into_iter().enumerate() {
         let place = i * all / pairs;
@@ -80,7 +85,7 @@ impl Pairs {
         if !(0.05..=0.5).contains(&held_out) {
             return Err(Error::argument("held_out", held_out, "from 0.05 to 0.5"));
         }
-        let mut z = positions(target, draws, pairs)?;
+        let mut z = positions(target, draws, pairs, LEARNING)?;
         let mut gradients = Array2::zeros(z.dim());
         let (mut ws, mut of_prior) = (target.workspace(), vec![0.0; target.dim()]);
         let mut log_likelihood = Array1::zeros(pairs);
@@ -113,9 +118,21 @@ impl Pairs {
             scaling.apply(&q, z.as_slice_mut().expect("rows are contiguous"));
             gradient.iter_mut().zip(&scaling.sd).for_each(|(g, sd)| *g *= sd);
         }
-        let n_held_out = ((pairs as f64 * held_out).round() as usize).clamp(1, pairs - 1);
-        let mut held_out: Vec<bool> = (0..pairs).map(|i| i < n_held_out).collect();
-        held_out.shuffle(rng);
+        // Neighbours on a chain are alike: blocks of them are held out, and equal ones stay together.
+        let blocks = pairs.min(40) / 2;
+        let n_held_out = ((blocks as f64 * held_out).round() as usize).clamp(1, blocks - 1);
+        let mut of_block: Vec<bool> = (0..blocks).map(|i| i < n_held_out).collect();
+        of_block.shuffle(rng);
+        let mut held_out: Vec<bool> = (0..pairs).map(|i| of_block[i * blocks / pairs]).collect();
+        for i in 1..pairs {
+            if z.row(i) == z.row(i - 1) {
+                held_out[i] = held_out[i - 1];
+            }
+        }
+        if held_out.windows(2).all(|pair| pair[0] == pair[1]) {
+            let found = "that hardly ever move";
+            return Err(Error::argument("draws to learn from", found, "some different positions"));
+        }
         Ok(Self { scaling, z, log_likelihood, gradients, held_out })
     }
 

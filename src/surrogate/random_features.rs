@@ -23,8 +23,9 @@ use crate::targets::PowerGradTarget;
 /// ```
 ///
 /// u and b are drawn once and stay; v is fitted by least squares with a ridge penalty, to ell at the pairs and, with
-/// `gradients`, to its gradient there (each pair then counts d times as much). The penalty is the one, of powers of ten,
-/// that predicts ell best at pairs held out; v is then fitted to all.
+/// `gradients`, to its gradient there (d + 1 equations a pair). A pair is a draw with the log likelihood there. The penalty is the mean
+/// of the diagonal of the normal equations times that power of ten, from 1e-12 to 100, with which ell is predicted best at pairs held
+/// out; v is then fitted to all.
 ///
 /// Where ell is smooth and the pairs surround the place, a few hundred features do. Away from the pairs it is the quadratic
 /// term that counts. An evaluation costs 2 d multiplications a feature, whatever the number of rows.
@@ -95,10 +96,12 @@ impl RandomFeatures {
         }
         positive("scale", self.scale)?;
         let k = self.features;
-        let size = [(2 * k, "features"), (k.max(target.dim()), "features or coordinates")];
-        crate::memory::check::<f64>("random features", &size, "use fewer features")?;
         let rng = &mut ChainRng::new(self.seed, 0);
         let n = self.pairs.unwrap_or(draws.n_chains() * draws.n_draws());
+        // Features, slopes and what is made of them; the normal equations, thrice; the directions.
+        let others = n.max(k).max(target.dim());
+        let size = [(k, "features"), (others, "features, pairs or coordinates"), (8, "matrices")];
+        crate::memory::check::<f64>("random features", &size, "use fewer features or pairs")?;
         let pairs = Pairs::of(target, draws, n, self.held_out, rng)?;
         let d = target.dim();
         let mut normals = |n: usize, sd: f64| {
@@ -248,7 +251,8 @@ impl FittedFeatures {
     /// Fills the workspace with features and slopes, and returns ell*.
     fn evaluate(&self, q: &[f64], ws: &mut FeaturesWorkspace) -> f64 {
         self.scaling.apply(q, &mut ws.z);
-        products(self.directions.as_slice().unwrap_or_default(), &ws.z, &mut ws.values);
+        let directions = self.directions.as_slice().expect("made from a vector");
+        products(directions, &ws.z, &mut ws.values);
         ws.values.iter_mut().zip(&self.offsets).for_each(|(value, b)| *value += b);
         softplus_and_sigmoid(&mut ws.values, &mut ws.slopes);
         let quadratic = 0.5 * self.curvature * dot::<8>(&ws.z, &ws.z);
@@ -280,7 +284,7 @@ impl Emulator for FittedFeatures {
         let value = self.evaluate(q, ws);
         ws.grad.iter_mut().zip(&ws.z).for_each(|(grad, z)| *grad = -self.curvature * z);
         ws.slopes.iter_mut().zip(&self.weights).for_each(|(slope, weight)| *slope *= weight);
-        let directions = self.directions.as_slice().unwrap_or_default();
+        let directions = self.directions.as_slice().expect("made from a vector");
         add_combination(&ws.slopes, directions, &mut ws.grad);
         for ((grad, own), sd) in grad.iter_mut().zip(&ws.grad).zip(&self.scaling.sd) {
             *grad += factor * own / sd;

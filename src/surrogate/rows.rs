@@ -26,7 +26,8 @@ use crate::targets::{GradTarget, HessTarget, Posterior, Target};
 /// the expansion: near c, a mode or the mean of a short run, ell* is as good as exact. Without it the error of ell* at a
 /// typical draw has a standard deviation of about N/sqrt(n) times the spread of the rows' own changes of log
 /// likelihood, which for n much smaller than N is many nats, and the chain samples another distribution.
-/// For a network, all centres are close to one mode at best: expect little of control variates at another.
+/// A centre serves one mode: at another mode of a network the expansion is no help. Far from c it may grow where ell falls, so
+/// that a chain on the surrogate alone can run away, and one under delayed acceptance is rejected there.
 ///
 /// An evaluation costs n/N of the full one, with `second_order` and d^2 multiplications more.
 ///
@@ -72,8 +73,14 @@ pub struct RowSubsetWorkspace<W> {
 
 impl<M: Model + Clone, L: Likelihood + Clone> RowSubset<M, L> {
     /// `rows` rows of the data of `posterior`, from 1 to all, by a draw of the seed.
+    ///
+    /// # Errors
+    /// Another number of rows, or a posterior without parameters.
     pub fn new(posterior: &Posterior<M, L>, rows: usize, seed: u64) -> Result<Self, Error> {
         let n_all = posterior.n_obs();
+        if posterior.dim() == 0 {
+            return Err(Error::argument("dimension of the posterior", 0, "at least 1"));
+        }
         if !(1..=n_all).contains(&rows) {
             let allowed = format!("from 1 to the {n_all} rows of the data");
             return Err(Error::argument("rows of the subset", rows, allowed));
@@ -85,6 +92,10 @@ impl<M: Model + Clone, L: Likelihood + Clone> RowSubset<M, L> {
 
     /// With control variates of the first order at `centre`: one gradient over all rows. `posterior` is the
     /// one that the rows were taken from.
+    ///
+    /// # Errors
+    /// A centre of the wrong length, or where the log likelihood or its gradient is not finite; a posterior with another number
+    /// of rows.
     pub fn first_order(
         mut self,
         posterior: &Posterior<M, L>,

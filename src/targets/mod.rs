@@ -136,8 +136,8 @@ pub trait Target: Sync {
         None
     }
 
-    /// In words, what the density has in the place of the one that is meant, if it is a
-    /// [surrogate](crate::surrogate); `None`, the default, if it is the one that is meant. Verdicts on its draws say it.
+    /// A description of the [surrogate](crate::surrogate), if the target is one; `None` by default. Verdicts on its draws
+    /// quote it.
     fn approximation(&self) -> Option<String> {
         None
     }

@@ -139,6 +139,11 @@ impl<T: GradTarget, P: Prior> GradTarget for WithReference<T, P> {
 }
 
 impl<T: GradTarget, P: Prior> PowerGradTarget for WithReference<T, P> {
+    fn log_prior_grad(&self, q: &[f64], grad: &mut [f64], _: &mut Self::Workspace) -> f64 {
+        grad.fill(0.0);
+        self.reference.add_grad(q, grad)
+    }
+
     fn log_density_grad_at(
         &self,
         beta: f64,

@@ -2,6 +2,7 @@
 
 use crate::Error;
 use crate::linalg::cholesky::Cholesky;
+use crate::portable::ln;
 use crate::rng::ChainRng;
 use crate::targets::{BoxSupport, FisherTarget, GradTarget, HessTarget, LogDensity, Target};
 
@@ -23,8 +24,8 @@ impl GaussianTarget {
             return Err(Error::argument("length of `mean`", 0, "at least 1"));
         }
         let factor = Cholesky::new("covariance", covariance, dim)?;
-        let log_det_half: f64 = factor.lower().iter().step_by(dim + 1).map(|l| l.ln()).sum();
-        let log_constant = -0.5 * dim as f64 * std::f64::consts::TAU.ln() - log_det_half;
+        let log_det_half: f64 = factor.lower().iter().step_by(dim + 1).map(|l| ln(*l)).sum();
+        let log_constant = -0.5 * dim as f64 * ln(std::f64::consts::TAU) - log_det_half;
         let mut target = Self { mean, factor, precision: vec![0.0; dim * dim], log_constant };
         // Column j of the precision is minus the gradient one unit along coordinate j from the mean.
         let (mut q, mut z, mut grad) = (target.mean.clone(), vec![0.0; dim], vec![0.0; dim]);

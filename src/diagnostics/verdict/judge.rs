@@ -124,8 +124,8 @@ impl<'a> Judge<'a> {
         self
     }
 
-    /// Tells what the target had in the place of the density that was meant, as
-    /// [`RunInfo::approximation`](crate::draws::RunInfo::approximation) says; `None` if nothing.
+    /// Tells that a surrogate was sampled, and its description:
+    /// [`RunInfo::approximation`](crate::draws::RunInfo::approximation).
     pub fn approximation(mut self, description: Option<String>) -> Self {
         self.approximation = description;
         self

@@ -203,7 +203,8 @@ impl fmt::Display for Verdict {
         if let Some(approximation) = &self.approximation {
             write!(
                 f,
-                "; the chains sample a surrogate ({approximation}), **not the posterior**: how far the two are apart,                  no diagnostic of the chains shows (`SurrogateError::measure` does)"
+                "; the chains sample a surrogate ({approximation}), **not the posterior**: how far the two are apart, \
+                 no diagnostic of the chains shows (`SurrogateError::measure` does)"
             )?;
         }
         if let Some(temperatures) = &self.unadjusted {

@@ -23,22 +23,24 @@ use crate::targets::{Cached, Point, Target};
 /// respect to pi*, so that they are a proposal g with g(y | x) / g(x | y) = pi*(y) / pi*(x). A poor
 /// surrogate costs acceptance, not correctness. Constants of pi* cancel.
 ///
-/// Two things must hold. The inner algorithm must be reversible
+/// Three things must hold. The surrogate must be positive and finite wherever the target is: a chain that is where pi* is 0 stays
+/// there, and its steps count as divergent. The inner algorithm must be reversible
 /// ([`Algorithm::is_reversible`]): a Metropolis kernel, [`Hmc`](crate::sampler::Hmc) or [`Nuts`](crate::sampler::Nuts) is, a
 /// [`Cycle`](crate::sampler::Cycle) and Langevin dynamics without a test are not, and are refused. And the surrogate must
-/// stay what it is while the chain runs; a surrogate in this crate is a fixed [`Target`], which a
-/// kernel cannot change.
+/// stay what it is while the chain runs.
 ///
 /// Cost of a step: `steps` steps on the surrogate, and one density of the target unless the inner steps all
-/// stayed where they were. Warm-up adapts the inner kernel, to its acceptance on the surrogate. The more inner steps, the
-/// farther a proposal, and the more its two densities disagree: where the second stage rejects much, make
-/// fewer.
+/// stayed where they were. The more inner steps, the farther a proposal, and the more its two densities disagree: where
+/// the second stage rejects much, make fewer. Warm-up adapts the inner kernel to its acceptance on the surrogate, which is right for
+/// trajectories, whose length a step size does not change (shorten `path_length` instead), and for good surrogates. With
+/// `adapt_to_both` it adapts to the product of both stages' acceptance: right for [`Rwm`](crate::sampler::Rwm),
+/// [`Mala`](crate::sampler::Mala) and [`Pcn`](crate::sampler::Pcn) on poor surrogates, which are still good enough for small steps.
 ///
 /// Statistics per draw: `first_stage_accept`, the share of inner steps that moved;
 /// `second_stage_accept`, the probability above (NaN where nothing moved); `target_evals`, 1 or 0;
 /// `surrogate_gradient_evals`; `log_density_error`, log pi(q) - log pi*(q) at the draw, whose spread over the draws, not
-/// its mean, is what the second stage pays for; and those of the inner kernel under `surrogate.`. Of the step as a whole,
-/// `gradient_evals` counts gradients of the target, which there are none of.
+/// its mean, is what the second stage pays for; and those of the inner kernel under `surrogate.`. `gradient_evals`,
+/// which counts gradients of the target, is 0.
 ///
 /// Source: Christen and Fox, J. Comput. Graph. Stat. 14, 2005, doi:10.1198/106186005X76983; with several
 /// inner steps Liu's surrogate transition (*Monte Carlo Strategies in Scientific Computing*, 2001, section 9.4.3).
@@ -49,7 +51,7 @@ use crate::targets::{Cached, Point, Target};
 /// use bnn_mcmc::testing::GaussianTarget;
 /// let target = GaussianTarget::new(vec![1.0, -2.0], &[1.0, 0.9, 0.9, 2.0])?;
 /// let cheap = GaussianTarget::new(vec![0.8, -2.0], &[1.2, 0.9, 0.9, 2.2])?;
-/// let algorithm = DelayedAcceptance { surrogate: &cheap, inner: Hmc::default(), steps: 2 };
+/// let algorithm = DelayedAcceptance::new(&cheap, Hmc::default(), 2);
 /// let draws = Sampler::new(&target, algorithm).draws(2000).seed(1).run()?;
 /// assert!((draws.summary()?.rows[0].mean - 1.0).abs() < 0.1);
 /// assert!(draws.stat("second_stage_accept")?.mean().unwrap() > 0.7);
@@ -67,6 +69,15 @@ pub struct DelayedAcceptance<S, A> {
     pub inner: A,
     /// Steps of `inner` before the target is asked, at least 1.
     pub steps: usize,
+    /// Whether warm-up adapts the inner kernel to the acceptance of both stages together.
+    pub adapt_to_both: bool,
+}
+
+impl<S, A> DelayedAcceptance<S, A> {
+    /// `steps` steps of `inner` on `surrogate`; warm-up adapts to the acceptance on the surrogate.
+    pub fn new(surrogate: S, inner: A, steps: usize) -> Self {
+        Self { surrogate, inner, steps, adapt_to_both: false }
+    }
 }
 
 /// The transition of [`DelayedAcceptance`].
@@ -75,6 +86,7 @@ pub struct DelayedAcceptanceKernel<S: Target, K> {
     ws: S::Workspace,
     inner: K,
     steps: usize,
+    adapt_to_both: bool,
     /// The surrogate where the chain is.
     here: Cached<Point>,
     /// Where the inner kernel goes.
@@ -145,6 +157,7 @@ where
             inner: self.inner.kernel(&self.surrogate, rng)?,
             surrogate: self.surrogate.clone(),
             steps: self.steps,
+            adapt_to_both: self.adapt_to_both,
             here: Cached::new(point.clone()),
             walker: point.clone(),
             proposal: point,
@@ -241,12 +254,23 @@ where
     fn adapt(&mut self, _: &Step, current: &Point, warmup: WarmupProgress) {
         if let Some(step) = &self.inner_step {
             let here = if self.here.is_of(current) { self.here.at(current) } else { &self.walker };
-            self.inner.adapt(step, here, warmup);
+            // NaN where nothing moved.
+            let second =
+                if self.adapt_to_both && self.last.second >= 0.0 { self.last.second } else { 1.0 };
+            let accept_prob = step.accept_prob.map(|first| first * second);
+            self.inner.adapt(&Step { accept_prob, ..*step }, here, warmup);
         }
     }
 
     fn freeze(&mut self) {
         self.inner.freeze();
+    }
+
+    fn diverged_at(&self, q: &mut [f64]) {
+        q.copy_from_slice(self.walker.q());
+        if self.inner_step.is_some_and(|step| step.divergent) {
+            self.inner.diverged_at(q);
+        }
     }
 
     fn stat_names(&self) -> Vec<String> {

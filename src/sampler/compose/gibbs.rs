@@ -87,7 +87,12 @@ impl<T: NoiseConditional> Kernel<T> for GibbsNoiseKernel {
         if ![shape, scale].iter().all(|x| *x > 0.0 && x.is_finite()) {
             return Step { accepted: false, divergent: true, ..accepted };
         }
-        let eta = ln(scale) - ln(rng.gamma(shape));
+        // Gamma(a) = Gamma(a + 1) U^(1/a): in logs, since for a small shape the variable itself underflows.
+        let log_gamma = match shape < 1.0 {
+            true => ln(rng.gamma(shape + 1.0)) + ln(1.0 - rng.uniform()) / shape,
+            false => ln(rng.gamma(shape)),
+        };
+        let eta = ln(scale) - log_gamma;
         current.set(|q| q[coordinate] = eta);
         current.eval(target, ws);
         accepted

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::dynamics::HamiltonianState;
 use super::hmc::{Hmc, HmcKernel};
 use crate::Error;
+use crate::portable::exp;
 use crate::rng::ChainRng;
 use crate::sampler::{Algorithm, Kernel, Step, WarmupProgress, metropolis_test};
 use crate::surrogate::{check_coordinates, fingerprint};
@@ -26,13 +27,14 @@ use crate::targets::{Cached, GradTarget, Point, Target};
 /// surrogate rises by more than [`MAX_ENERGY_ERROR`](crate::sampler::MAX_ENERGY_ERROR) is rejected.
 ///
 /// [`DelayedAcceptance`](crate::sampler::DelayedAcceptance) over [`Hmc`] is the alternative with a test on the surrogate
-/// first: it asks the target less often, here all depends on one test. Warm-up adapts the step size to
-/// `hmc.target_accept` of that test, and the preconditioner to the positions and the gradients of the surrogate.
-/// The surrogate must stay what it is while the chain runs.
+/// first, which saves the evaluations of proposals that the surrogate itself rejects. Warm-up adapts the step size to
+/// the acceptance that trajectories have on the surrogate, `hmc.target_accept`, since no step size makes up for the surrogate's own
+/// error; the preconditioner learns from the positions and the surrogate's gradients.
+/// The surrogate must stay what it is while the chain runs, and be positive wherever the target is.
 ///
 /// Statistics per draw: those of [`Hmc`], on the surrogate, and `surrogate_gradient_evals`; `log_density_error`,
-/// log pi(q) - log pi*(q) at the draw, whose spread lowers the acceptance. `gradient_evals` counts gradients of
-/// the target, which there are none of.
+/// log pi(q) - log pi*(q) at the draw, whose spread lowers the acceptance. `gradient_evals`,
+/// which counts gradients of the target, is 0.
 ///
 /// Source: Zhang, Shahbaba and Zhao, Statistics and Computing 27, 2017, doi:10.1007/s11222-016-9699-1,
 /// arXiv:1506.05555.
@@ -70,6 +72,8 @@ pub struct SurrogateHmcKernel<S: Target> {
     proposal: Point,
     evals: f64,
     error: f64,
+    /// min(1, e^-error of the surrogate's energy) of the latest trajectory.
+    integration: f64,
 }
 
 /// The state of a [`SurrogateHmc`]: that of the trajectories, and the surrogate where the chain is.
@@ -103,6 +107,7 @@ where
             proposal: point,
             evals: f64::NAN,
             error: f64::NAN,
+            integration: 0.0,
         })
     }
 
@@ -148,6 +153,7 @@ impl<T: Target, S: GradTarget + Send> Kernel<T> for SurrogateHmcKernel<S> {
         let surrogate_before = here.at(current).log_density().total();
         let (flight, taken) = hmc.fly(here.at(current), &*surrogate, &mut self.ws, rng);
         self.evals = f64::from(evals + taken);
+        self.integration = if flight.failed { 0.0 } else { exp((-flight.error).min(0.0)) };
         self.error = before - surrogate_before;
         let end = &hmc.phase.point;
         let surrogate_after = end.log_density().total();
@@ -172,7 +178,8 @@ impl<T: Target, S: GradTarget + Send> Kernel<T> for SurrogateHmcKernel<S> {
 
     fn adapt(&mut self, step: &Step, current: &Point, warmup: WarmupProgress) {
         let point = if self.here.is_of(current) { self.here.at(current) } else { current };
-        self.hmc.state.dynamics.adapt(step, point, warmup);
+        let on_surrogate = Step { accept_prob: Some(self.integration), ..*step };
+        self.hmc.state.dynamics.adapt(&on_surrogate, point, warmup);
     }
 
     fn freeze(&mut self) {
