@@ -94,9 +94,11 @@ fn simulated_tables_larger_than_memory_are_refused() {
         refused(given(bytes / 2, draw), "more than the system gives");
         refused(given(bytes - 80_000, draw), "more than the system gives");
     }
-    set_limit(Some(100_000));
     let wide = Classification { informative: 50, redundant: 0, ..classification };
+    set_limit(Some(4 * 51 * 50 * 8 - 1));
     refused(wide.clusters(1), "`matrices of the clusters` is 4 clusters x 51 rows x 50 columns");
+    set_limit(Some(4 * 51 * 50 * 8));
+    assert!(wide.clusters(1).is_ok());
 }
 
 /// To the byte, over all chains.
