@@ -6,7 +6,7 @@
 //! arXiv:2312.11799), and what the paper lacks: each emulator under delayed acceptance, which is exact; a part of the
 //! rows as the surrogate; and the exact posterior by NUTS as the last row, with the distance of every other row from it.
 //!
-//! A network with one hidden layer of tanh units (`--hidden`), features and a real response standardised by the training
+//! A network with one hidden layer of tanh units (`--hidden`; 0 for a linear model), features and a real response standardised by the training
 //! rows; priors N(0, 1/inputs) for the weights of a layer, N(0, 1) for biases; for a real response normal noise of a known
 //! standard deviation (`--noise`), since the paper's pCN needs all priors to be normal. Four chains share the draws; those that are
 //! not said to start elsewhere start from small weights. The paper has one chain, and one recorded draw for each
@@ -15,7 +15,8 @@
 //! - `BNN-SGHMC`: minibatches, one draw an epoch; `first 200` are its first draws alone. Biased.
 //! - `BNN-pCN`: one density over all rows a draw.
 //! - `RNS-HMC`: random features fitted to the 200 draws; trajectories on them, accepted by the true density. Exact.
-//! - `FBNN (a-b)`: 200 draws of a, a network that predicts the outputs of all rows, draws of b on it. **Samples the emulator.**
+//! - `FBNN (a-b)`: 200 draws of a, a network that predicts the outputs of all rows (or their principal components, or the log
+//!   likelihood: `--emulate`), draws of b on it. **Samples the emulator.**
 //! - `delayed (a-b)`: the same emulator under delayed acceptance. Exact. SGHMC has no reversible step, so that HMC is in its place.
 //! - `rows`: a tenth of the rows with control variates of the second order at a mode, HMC, under delayed acceptance. Exact.
 //!   `HMC from there` is the same kernel on all rows. Both start at that mode, and may stay near it.
@@ -28,6 +29,7 @@ use std::time::Instant;
 
 use bnn_mcmc::data::{Columns, CsvReader, Standardise, bundled, simulate};
 use bnn_mcmc::likelihood::SecondOrderLikelihood;
+use bnn_mcmc::model::Model;
 use bnn_mcmc::predict::Predictions;
 use bnn_mcmc::prelude::*;
 use bnn_mcmc::sampler::{Algorithm, DelayedAcceptance, Sghmc, SurrogateHmc};
@@ -45,6 +47,13 @@ enum Data {
     Digits,
     Regression,
     Classification,
+}
+
+#[derive(Clone, Copy, PartialEq, ValueEnum)]
+enum Emulate {
+    Outputs,
+    Reduced,
+    Likelihood,
 }
 
 #[derive(Parser)]
@@ -68,7 +77,10 @@ struct Args {
     /// Features of a simulated table.
     #[arg(long, default_value_t = 20)]
     features: usize,
-    /// Hidden units.
+    /// What networks emulate [default: outputs, of up to 5000 numbers; else likelihood].
+    #[arg(long)]
+    emulate: Option<Emulate>,
+    /// Hidden units; 0 for a linear model.
     #[arg(long, default_value_t = 20)]
     hidden: usize,
     /// The standard deviation of the noise, relative to that of the response.
@@ -86,6 +98,9 @@ struct Args {
     /// The time step of SGHMC.
     #[arg(long, default_value_t = 0.003)]
     step: f64,
+    /// Rows of the subset that serves as a surrogate [default: a tenth].
+    #[arg(long)]
+    subset: Option<usize>,
     /// Inner steps of delayed acceptance.
     #[arg(long, default_value_t = 1)]
     inner: usize,
@@ -123,17 +138,18 @@ fn run(mut args: Args) -> Result<(), Box<dyn Error>> {
     let (train, test) = (features.scale_features(&train)?, features.scale_features(&test)?);
     let inputs = train.n_features();
     let outputs = train.response().class_names().map_or(1, <[String]>::len);
-    let network = Mlp::new(&[inputs, args.hidden, outputs], Activation::Tanh)?;
-    let sd = |inputs: usize| Normal::new(0.0, 1.0 / (inputs as f64).sqrt());
-    let priors = Priors::new()
-        .with("w0", sd(inputs)?)
-        .with("w1", sd(args.hidden)?)
-        .with("b*", Normal::new(0.0, 1.0)?);
+    let sizes = [inputs, args.hidden, outputs].into_iter().filter(|size| *size > 0);
+    let sizes: Vec<usize> = sizes.collect();
+    let network = Mlp::new(&sizes, Activation::Tanh)?;
+    let mut priors = Priors::new().with("b*", Normal::new(0.0, 1.0)?);
+    for (layer, inputs) in sizes[..sizes.len() - 1].iter().enumerate() {
+        let sd = 1.0 / (*inputs as f64).sqrt();
+        priors = priors.with(&format!("w{layer}"), Normal::new(0.0, sd)?);
+    }
     println!(
-        "{} training rows, {} test rows, {inputs} features; MLP {inputs}-{}-{outputs} tanh, {} weights",
+        "{} training rows, {} test rows, {inputs} features; network {sizes:?}, {} weights",
         train.x().nrows(),
         test.x().nrows(),
-        args.hidden,
         network.layout().dim()
     );
     if outputs == 1 {
@@ -230,10 +246,17 @@ impl<L: Likelihood + Clone> Methods<'_, L> {
         let (args, posterior) = (self.args, self.posterior);
         let ends = Init::ends_of(calibrated);
         let began = Instant::now();
+        let numbers = posterior.n_obs() * posterior.model().n_outputs();
+        let default = if numbers <= 5000 { Emulate::Outputs } else { Emulate::Likelihood };
+        let emulated = match args.emulate.unwrap_or(default) {
+            Emulate::Outputs => Emulated::Outputs,
+            Emulate::Reduced => Emulated::ReducedOutputs { share: 0.99 },
+            Emulate::Likelihood => Emulated::LogLikelihood,
+        };
         let settings = NetworkEmulator {
             seed: args.seed,
             steps: if args.quick { 200 } else { 2000 },
-            ..NetworkEmulator::new(Emulated::Outputs)
+            ..NetworkEmulator::new(emulated)
         };
         let emulator = settings.fit(posterior, calibrated)?;
         let seconds = seconds + began.elapsed().as_secs_f64();
@@ -317,10 +340,11 @@ fn compare<L: SecondOrderLikelihood + Clone>(
     let mut mode = calibrated.draw(0, 0).ok_or("no draws")?.to_vec();
     Adam { steps: if args.quick { 100 } else { 2000 }, ..Adam::default() }
         .maximise(posterior, &mut mode)?;
-    let n = (posterior.n_obs() / 10).max(BATCH.min(posterior.n_obs()));
+    let tenth = (posterior.n_obs() / 10).max(BATCH.min(posterior.n_obs()));
+    let n = args.subset.unwrap_or(tenth);
     let subset = RowSubset::new(posterior, n, args.seed)?;
     let subset = Surrogate::new(posterior, subset.second_order(posterior, &mode)?);
-    let inner = Hmc::default();
+    let inner = Hmc { max_steps: 64, ..Hmc::default() };
     let delayed = DelayedAcceptance::new(&subset, inner.clone(), args.inner);
     let from_mode = Init::Around { centre: mode, sd: 0.01 };
     let found = began.elapsed().as_secs_f64();
@@ -375,10 +399,10 @@ fn print<L: Likelihood + Clone>(
         "accept",
         "seconds",
         "ESS of weights",
-        "/s",
+        "ESS/s",
         "speed-up",
         "ESS of f",
-        "/s",
+        "ESS/s",
         "mean",
         "sd",
         "lpd"

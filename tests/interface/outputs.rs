@@ -49,7 +49,7 @@ impl Clock {
 
     /// Takes the headings of a line that has any. Then: whether all of it depends on the clock, and which words.
     fn read(&mut self, line: &str) -> (bool, Vec<bool>) {
-        let is_heading = |word: &str| ["seconds", "s", "ESS/s"].contains(&word);
+        let is_heading = |word: &str| ["seconds", "s", "ESS/s", "speed-up"].contains(&word);
         if !words(line).any(|(_, word)| is_number(word))
             && words(line).any(|(_, word)| is_heading(word))
         {
