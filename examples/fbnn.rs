@@ -2,25 +2,32 @@
 //!
 //!     cargo run --release --example fbnn -- --data boston
 //!
-//! The methods of Moslemi, Meng, Lan and Shahbaba, *Scaling up Bayesian neural networks with neural networks* (FBNN,
-//! arXiv:2312.11799), and what the paper lacks: each emulator under delayed acceptance, which is exact; a part of the
-//! rows as the surrogate; and the exact posterior by NUTS as the last row, with the distance of every other row from it.
+//! The methods of Moslemi, Meng, Lan and Shahbaba, *Scaling up Bayesian neural networks with neural
+//! networks* (FBNN, arXiv:2312.11799), and what the paper lacks: each emulator under delayed
+//! acceptance, which is exact; a part of the rows as the surrogate; and the exact posterior by NUTS
+//! as the last row, with the distance of every other row from it.
 //!
-//! A network with one hidden layer of tanh units (`--hidden`; 0 for a linear model), features and a real response standardised by the training
-//! rows; priors N(0, 1/inputs) for the weights of a layer, N(0, 1) for biases; for a real response normal noise of a known
-//! standard deviation (`--noise`), since the paper's pCN needs all priors to be normal. Four chains share the draws; those that are
-//! not said to start elsewhere start from small weights. The paper has one chain, and one recorded draw for each
-//! pass over the rows, which is kept here.
+//! A network with one hidden layer of tanh units (`--hidden`; 0 for a linear model), features and a
+//! real response standardised by the training rows; priors N(0, 1/inputs) for the weights of a
+//! layer, N(0, 1) for biases; for a real response normal noise of a known standard deviation
+//! (`--noise`), since the paper's pCN needs all priors to be normal. Four chains share the draws;
+//! those that are not said to start elsewhere start from small weights. The paper has one chain, and
+//! one recorded draw for each pass over the rows, which is kept here.
 //!
 //! - `BNN-SGHMC`: minibatches, one draw an epoch; `first 200` are its first draws alone. Biased.
 //! - `BNN-pCN`: one density over all rows a draw.
-//! - `RNS-HMC`: random features fitted to the 200 draws; trajectories on them, accepted by the true density. Exact.
-//! - `FBNN (a-b)`: 200 draws of a, a network that predicts the outputs of all rows (or their principal components, or the log
-//!   likelihood: `--emulate`), draws of b on it. **Samples the emulator.**
-//! - `delayed (a-b)`: the same emulator under delayed acceptance. Exact. SGHMC has no reversible step, so that HMC is in its place.
-//! - `rows`: a tenth of the rows with control variates of the second order at a mode, HMC, under delayed acceptance. Exact.
-//!   `HMC from there` is the same kernel on all rows. Both start at that mode, and may stay near it.
-//! - `NUTS`: the reference. Its verdict is printed; if it is not `converged`, the distances mean little.
+//! - `RNS-HMC`: random features fitted to the 200 draws; trajectories on them, accepted by the true
+//!   density. Exact.
+//! - `FBNN (a-b)`: 200 draws of a, a network that predicts the outputs of all rows (or their
+//!   principal components, or the log likelihood: `--emulate`), draws of b on it. **Samples the
+//!   emulator.**
+//! - `delayed (a-b)`: the same emulator under delayed acceptance. Exact. SGHMC has no reversible
+//!   step, so that HMC is in its place.
+//! - `rows`: a tenth of the rows with control variates of the second order at a mode, HMC, under
+//!   delayed acceptance. Exact. `HMC from there` is the same kernel on all rows. Both start at that
+//!   mode, and may stay near it.
+//! - `NUTS`: the reference. Its verdict is printed; if it is not `converged`, the distances mean
+//!   little.
 //!
 //! `--data regression` and `classification` simulate tables of `--rows` rows and `--features` features.
 
@@ -62,7 +69,8 @@ struct Args {
     /// A bundled data set, or a simulated one.
     #[arg(long, default_value = "boston")]
     data: Data,
-    /// Training rows of your own: a CSV file with a header, the response in its last column. Needs --test.
+    /// Training rows of your own: a CSV file with a header, the response in its last column. Needs
+    /// --test.
     #[arg(long, requires = "test")]
     train: Option<String>,
     /// Test rows of your own.
@@ -109,7 +117,8 @@ struct Args {
     quick: bool,
     #[arg(long, default_value_t = 1)]
     seed: u64,
-    /// A CSV file for the true and the emulated log likelihood along the first two principal components of the draws.
+    /// A CSV file for the true and the emulated log likelihood along the first two principal
+    /// components of the draws.
     #[arg(long)]
     out: Option<String>,
 }
@@ -459,7 +468,8 @@ fn print<L: Likelihood + Clone>(
     Ok(())
 }
 
-/// Writes the true and the emulated log likelihood of each draw, with its first two principal components.
+/// Writes the true and the emulated log likelihood of each draw, with its first two principal
+/// components.
 fn components<T: Target, S: Target>(
     path: &str,
     target: &T,

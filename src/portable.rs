@@ -1,26 +1,29 @@
 //! The portable mode: the same draws on every processor.
 //!
-//! Processors with wider vectors add numbers in another order, and the elementary functions of the C library differ
-//! in the last digit between its versions and between processors. Chains are chaotic: two that differ in
-//! one last digit soon differ in all digits, while their distribution stays the same. The environment
-//! variable `BNN_MCMC_PORTABLE=1`, read once, at first use, makes draws, their statistics and log
-//! densities the same bits on every processor with IEEE 754 arithmetic in f64 (x86-64, aarch64, ...):
+//! Processors with wider vectors add numbers in another order, and the elementary functions of the C
+//! library differ in the last digit between its versions and between processors. Chains are chaotic:
+//! two that differ in one last digit soon differ in all digits, while their distribution stays the
+//! same. The environment variable `BNN_MCMC_PORTABLE=1`, read once, at first use, makes draws, their
+//! statistics and log densities the same bits on every processor with IEEE 754 arithmetic in f64
+//! (x86-64, aarch64, ...):
 //!
 //! - kernels run on vectors of 16 bytes, with a product and a sum rounded separately;
-//! - layers of 100 units and more are not left to faer, which blocks its products by the size of the caches;
+//! - layers of 100 units and more are not left to faer, which blocks its products by the size of the
+//!   caches;
 //! - exp, ln and their kin are the `libm` crate's, which are written in Rust;
-//! - normal and gamma variables are drawn by algorithms of this crate (so that the draws of a seed differ
-//!   from those without the mode);
+//! - normal and gamma variables are drawn by algorithms of this crate (so that the draws of a seed
+//!   differ from those without the mode);
 //! - Cholesky factors are computed by this crate.
 //!
-//! Excepted are SMMALA with [`Factorisation::SoftAbs`](crate::sampler::Factorisation::SoftAbs), whose eigenvectors
-//! are faer's; fitted emulators ([`RandomFeatures`](crate::surrogate::RandomFeatures),
-//! [`NetworkEmulator`](crate::surrogate::NetworkEmulator)), whose least squares and singular vectors are a library's; predictive draws
-//! of counts; and densities of one's own that call the standard library's functions. Diagnostics, scores and evidence agree to
-//! rounding.
+//! Excepted are SMMALA with [`Factorisation::SoftAbs`](crate::sampler::Factorisation::SoftAbs),
+//! whose eigenvectors are faer's; fitted emulators
+//! ([`RandomFeatures`](crate::surrogate::RandomFeatures),
+//! [`NetworkEmulator`](crate::surrogate::NetworkEmulator)), whose least squares and singular vectors
+//! are a library's; predictive draws of counts; and densities of one's own that call the standard
+//! library's functions. Diagnostics, scores and evidence agree to rounding.
 //!
-//! The price is speed: on a processor with AVX-512 a gradient takes from 2.2 times (linear, 1,000 rows) to 4.5 times
-//! (11-50-50-1, 1,599 rows) as long.
+//! The price is speed: on a processor with AVX-512 a gradient takes from 2.2 times (linear, 1,000
+//! rows) to 4.5 times (11-50-50-1, 1,599 rows) as long.
 
 use std::sync::OnceLock;
 

@@ -23,15 +23,16 @@ pub trait Algorithm<T: Target>: Sync {
     /// `rng` is the chain's stream; [`child`](ChainRng::child) streams serve parts of a kernel.
     fn kernel(&self, target: &T, rng: &ChainRng) -> Result<Self::Kernel, Error>;
 
-    /// How many numbers the matrices of a kernel hold, such as d^2. A run whose chains have no room for them
-    /// in [memory](crate::memory) is refused before it begins; some vectors as long as q are counted anyway.
+    /// How many numbers the matrices of a kernel hold, such as d^2. A run whose chains have no room
+    /// for them in [memory](crate::memory) is refused before it begins; some vectors as long as q
+    /// are counted anyway.
     fn matrix_numbers(&self, _target: &T) -> usize {
         0
     }
 
-    /// Whether the transition, once adaptation has ended, is in detailed balance with the target: pi(x) K(x, y) =
-    /// pi(y) K(y, x). False by default, which is always safe; [`DelayedAcceptance`](crate::sampler::DelayedAcceptance)
-    /// takes only those that say true.
+    /// Whether the transition, once adaptation has ended, is in detailed balance with the target:
+    /// pi(x) K(x, y) = pi(y) K(y, x). False by default, which is always safe;
+    /// [`DelayedAcceptance`](crate::sampler::DelayedAcceptance) takes only those that say true.
     fn is_reversible(&self) -> bool {
         false
     }
@@ -48,9 +49,10 @@ pub trait Kernel<T: Target>: Send {
     /// Takes up a state that a kernel of the same configuration on the same target had.
     fn restore(&mut self, state: Self::State);
 
-    /// Moves `current` by one transition. Must leave the target's distribution unchanged (or say
-    /// in its documentation what it leaves unchanged instead), and must not allocate. A kernel that works
-    /// without the log density may leave it unevaluated: the loop does it where a draw is recorded.
+    /// Moves `current` by one transition. Must leave the target's distribution unchanged (or say in
+    /// its documentation what it leaves unchanged instead), and must not allocate. A kernel that
+    /// works without the log density may leave it unevaluated: the loop does it where a draw is
+    /// recorded.
     fn step(
         &mut self,
         target: &T,

@@ -6,11 +6,12 @@ use crate::layout::Layout;
 use crate::rng::ChainRng;
 use crate::targets::{GradTarget, LogDensity, MinibatchTarget, Target};
 
-/// The gradients of `base`, a network's log likelihood, with some inputs and units of the first hidden layer left out: others
-/// at every evaluation of a minibatch.
+/// The gradients of `base`, a network's log likelihood, with some inputs and units of the first
+/// hidden layer left out: others at every evaluation of a minibatch.
 ///
-/// A network in which they are left out is the same network with the weights that start from them set to 0; those of the others are
-/// divided by the share that is kept. The density itself is that of the whole network.
+/// A network in which they are left out is the same network with the weights that start from them
+/// set to 0; those of the others are divided by the share that is kept. The density itself is that
+/// of the whole network.
 pub(super) struct Dropout<T> {
     base: T,
     rate: f64,

@@ -8,12 +8,12 @@ use crate::Error;
 use crate::draws::Draws;
 use crate::targets::Target;
 
-/// The error of a surrogate's log density at draws: log pi(q) - log pi*(q), its mean taken away, since constants do
-/// not count.
+/// The error of a surrogate's log density at draws: log pi(q) - log pi*(q), its mean taken away,
+/// since constants do not count.
 ///
-/// If the draws are of the surrogate, e^error are the weights by which they would count as draws of the target:
-/// `effective_share` is the share of them that is left, (sum w)^2 / (n sum w^2). Where it is small, the draws are of another
-/// distribution than the target's.
+/// If the draws are of the surrogate, e^error are the weights by which they would count as draws of
+/// the target: `effective_share` is the share of them that is left, (sum w)^2 / (n sum w^2). Where
+/// it is small, the draws are of another distribution than the target's.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SurrogateError {
     /// What the surrogate is.
@@ -34,7 +34,8 @@ impl SurrogateError {
     /// Evaluates both densities at `points` of the draws, as evenly spaced as can be; at least 10.
     ///
     /// # Errors
-    /// Targets or draws with other coordinates; fewer draws than `points`; fewer than two at which both densities are finite.
+    /// Targets or draws with other coordinates; fewer draws than `points`; fewer than two at which
+    /// both densities are finite.
     pub fn measure<S: Target, T: Target>(
         surrogate: &S,
         target: &T,

@@ -1,13 +1,14 @@
 //! Surrogates: a cheap density in the place of an expensive one.
 //!
-//! A [`Surrogate`] is a target whose log likelihood ell* comes from an [`Emulator`], and whose prior is the true one:
+//! A [`Surrogate`] is a target whose log likelihood ell* comes from an [`Emulator`], and whose prior
+//! is the true one:
 //!
 //! ```text
 //! log pi*(q) = ell*(q) + log p(q)
 //! ```
 //!
-//! Every kernel that needs a density or its gradient samples it, and so do pCN and power posteriors. What the chain then
-//! samples depends on how:
+//! Every kernel that needs a density or its gradient samples it, and so do pCN and power posteriors.
+//! What the chain then samples depends on how:
 //!
 //! | | samples | asks the true density |
 //! | --- | --- | --- |
@@ -21,12 +22,14 @@
 //! | [`RandomFeatures`] | a linear combination of random functions, fitted to ell | features x d |
 //! | [`NetworkEmulator`] | a network trained on ell, or on the predictions of all rows | its weights |
 //!
-//! The last two learn from points at which the true density was evaluated, such as the draws of a short run, and know
-//! nothing of the rest of the space. [`SurrogateError::measure`] compares them with the truth where the chain has been.
+//! The last two learn from points at which the true density was evaluated, such as the draws of a
+//! short run, and know nothing of the rest of the space. [`SurrogateError::measure`] compares them
+//! with the truth where the chain has been.
 //!
 //! # Calibrate, emulate, sample
-//! The three steps of Cleary et al. (J. Comput. Phys. 424, 2021, doi:10.1016/j.jcp.2020.109716), applied to networks by
-//! Moslemi, Meng, Lan and Shahbaba (FBNN), are a short run, an emulator, and a run on it:
+//! The three steps of Cleary et al. (J. Comput. Phys. 424, 2021, doi:10.1016/j.jcp.2020.109716),
+//! applied to networks by Moslemi, Meng, Lan and Shahbaba (FBNN), are a short run, an emulator, and
+//! a run on it:
 //!
 //! ```
 //! use bnn_mcmc::prelude::*;
@@ -93,7 +96,8 @@ pub trait Emulator: Sync {
     fn description(&self) -> String;
 }
 
-/// The target with the prior of `target` and the log likelihood of an [`Emulator`]. See the [module](self).
+/// The target with the prior of `target` and the log likelihood of an [`Emulator`]. See the
+/// [module](self).
 #[derive(Clone, Debug)]
 pub struct Surrogate<T, E> {
     target: T,
@@ -101,9 +105,10 @@ pub struct Surrogate<T, E> {
 }
 
 impl<T: PowerTarget, E: Emulator> Surrogate<T, E> {
-    /// `emulator` in the place of the likelihood of `target`, a reference to a [`Posterior`](crate::targets::Posterior) or
-    /// to a target of your own: it is asked for its prior alone, so that it should have
-    /// [`log_prior`](PowerTarget::log_prior) and [`log_prior_grad`](PowerGradTarget::log_prior_grad) of its own.
+    /// `emulator` in the place of the likelihood of `target`, a reference to a
+    /// [`Posterior`](crate::targets::Posterior) or to a target of your own: it is asked for its
+    /// prior alone, so that it should have [`log_prior`](PowerTarget::log_prior) and
+    /// [`log_prior_grad`](PowerGradTarget::log_prior_grad) of its own.
     pub fn new(target: T, emulator: E) -> Self {
         Self { target, emulator }
     }
@@ -211,8 +216,8 @@ impl<T: PowerTarget + GaussianReference, E: Emulator> GaussianReference for Surr
     }
 }
 
-/// What a [checkpoint](crate::draws::checkpoint) holds of a surrogate, by which it is told from another one: its
-/// description and its density at a few random points.
+/// What a [checkpoint](crate::draws::checkpoint) holds of a surrogate, by which it is told from
+/// another one: its description and its density at a few random points.
 pub(crate) fn fingerprint<S: Target, Z: Serializer>(
     surrogate: &S,
     serializer: Z,

@@ -28,13 +28,14 @@ use crate::{layout::Layout, memory};
 pub enum Emulated {
     /// The log likelihood alone: one output.
     LogLikelihood,
-    /// The model's outputs for all rows, N x K numbers, from which the likelihood follows with the noise's own
-    /// coordinate of q: what FBNN emulates. The last layer has N x K units: an evaluation costs as many
-    /// multiplications as that layer has weights, which is less than the model's own only for small emulators
-    /// of large models.
+    /// The model's outputs for all rows, N x K numbers, from which the likelihood follows with the
+    /// noise's own coordinate of q: what FBNN emulates. The last layer has N x K units: an
+    /// evaluation costs as many multiplications as that layer has weights, which is less than the
+    /// model's own only for small emulators of large models.
     Outputs,
-    /// The coordinates of those outputs in the basis of their principal components at the pairs, as many as
-    /// hold this `share` of the variance. The basis takes N x K numbers for each, and an evaluation as many multiplications.
+    /// The coordinates of those outputs in the basis of their principal components at the pairs, as
+    /// many as hold this `share` of the variance. The basis takes N x K numbers for each, and an
+    /// evaluation as many multiplications.
     ReducedOutputs {
         /// Above 0, at most 1.
         share: f64,
@@ -43,16 +44,17 @@ pub enum Emulated {
 
 /// The settings of a network that emulates a posterior's log likelihood.
 ///
-/// A pair is a draw q with the log likelihood there. The inputs are z = (q - m) / s, with the mean and the standard deviation of each
-/// coordinate of the draws, or their coordinates in the principal components of the draws. The network is
-/// trained by Adam on squared errors, with dropout on the inputs and the first hidden layer, until it no longer improves at
-/// pairs held out. Of several activations the one whose log likelihood is closest to the truth there is taken.
+/// A pair is a draw q with the log likelihood there. The inputs are z = (q - m) / s, with the mean
+/// and the standard deviation of each coordinate of the draws, or their coordinates in the principal
+/// components of the draws. The network is trained by Adam on squared errors, with dropout on the
+/// inputs and the first hidden layer, until it no longer improves at pairs held out. Of several
+/// activations the one whose log likelihood is closest to the truth there is taken.
 ///
-/// Dropout leaves each input and each unit of the first layer out of a training step with the given probability, one choice for a
-/// minibatch. Gradients with respect to q are exact.
+/// Dropout leaves each input and each unit of the first layer out of a training step with the given
+/// probability, one choice for a minibatch. Gradients with respect to q are exact.
 ///
-/// Source: Moslemi, Meng, Lan and Shahbaba, *Scaling up Bayesian neural networks with neural networks* (FBNN),
-/// arXiv:2312.11799, who train on 200 draws with dropout rates of 0.5 to 0.7.
+/// Source: Moslemi, Meng, Lan and Shahbaba, *Scaling up Bayesian neural networks with neural
+/// networks* (FBNN), arXiv:2312.11799, who train on 200 draws with dropout rates of 0.5 to 0.7.
 ///
 /// ```
 /// use bnn_mcmc::prelude::*;
@@ -78,9 +80,11 @@ pub struct NetworkEmulator {
     pub hidden: Vec<usize>,
     /// The activations that are tried.
     pub activations: Vec<Activation>,
-    /// The share of inputs and of units of the first hidden layer that a training step leaves out, from 0 to 0.9.
+    /// The share of inputs and of units of the first hidden layer that a training step leaves out,
+    /// from 0 to 0.9.
     pub dropout: f64,
-    /// The share of the variance of the draws that the inputs hold, if they are reduced; above 0, at most 1.
+    /// The share of the variance of the draws that the inputs hold, if they are reduced; above 0, at
+    /// most 1.
     pub input_share: Option<f64>,
     /// How many of the draws are used, evenly spaced; all if `None`.
     pub pairs: Option<usize>,
@@ -99,7 +103,8 @@ pub struct NetworkEmulator {
 }
 
 impl NetworkEmulator {
-    /// Two hidden layers of 64 units with ReLU, tanh or softplus; dropout 0.5; all draws, a fifth of them held out.
+    /// Two hidden layers of 64 units with ReLU, tanh or softplus; dropout 0.5; all draws, a fifth of
+    /// them held out.
     pub fn new(emulated: Emulated) -> Self {
         Self {
             emulated,
@@ -203,8 +208,9 @@ impl NetworkEmulator {
     /// Trains on what `posterior` says at the draws.
     ///
     /// # Errors
-    /// A setting out of range; draws of another target, or fewer than `pairs`; a log likelihood or gradient that is not finite at one
-    /// of them, or the same at all; more outputs than memory has room for, with the numbers.
+    /// A setting out of range; draws of another target, or fewer than `pairs`; a log likelihood or
+    /// gradient that is not finite at one of them, or the same at all; more outputs than memory has
+    /// room for, with the numbers.
     pub fn fit<M: Model, L: Likelihood + Clone>(
         &self,
         posterior: &Posterior<M, L>,
@@ -249,7 +255,8 @@ impl NetworkEmulator {
         best.ok_or_else(|| Error::argument("activations", "none", "at least one"))
     }
 
-    /// What turns outputs of the network into ell*, and the outputs that it is trained on `[pair, output]`.
+    /// What turns outputs of the network into ell*, and the outputs that it is trained on `[pair,
+    /// output]`.
     fn head<M: Model, L: Likelihood + Clone>(
         &self,
         posterior: &Posterior<M, L>,
@@ -334,7 +341,8 @@ impl NetworkEmulator {
     }
 }
 
-/// The directions that hold that `share` of the sum of squares of `a` `[m x d]`, its largest right singular vectors: `[k x d]`.
+/// The directions that hold that `share` of the sum of squares of `a` `[m x d]`, its largest right
+/// singular vectors: `[k x d]`.
 fn principal(name: &str, a: ArrayView2<f64>, share: f64) -> Result<Array2<f64>, Error> {
     let (m, d) = a.dim();
     let size = [(m.max(d), "rows or columns"), (m.min(d), "of the other"), (6, "copies")];
@@ -426,8 +434,8 @@ impl<L: Likelihood> FittedNetwork<L> {
         }
     }
 
-    /// From the derivative with respect to the outputs, in the last of `ws.deltas`, to `factor` times that with respect
-    /// to q, which is added to `grad`.
+    /// From the derivative with respect to the outputs, in the last of `ws.deltas`, to `factor`
+    /// times that with respect to q, which is added to `grad`.
     fn backward(&self, factor: f64, grad: &mut [f64], ws: &mut NetworkWorkspace) {
         for (l, layer) in self.layers.iter().enumerate().rev() {
             let (below, above) = ws.deltas.split_at_mut(l + 1);

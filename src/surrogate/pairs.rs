@@ -40,8 +40,8 @@ impl Scaling {
 /// What errors call the number of pairs and the draws that they are made of.
 pub(super) const LEARNING: [&str; 2] = ["pairs", "draws to learn from"];
 
-/// The positions of `pairs` of the draws, as evenly spaced as can be: `[pair, coordinate]`. Errors call the number and the
-/// draws by their `names`.
+/// The positions of `pairs` of the draws, as evenly spaced as can be: `[pair, coordinate]`. Errors
+/// call the number and the draws by their `names`.
 pub(super) fn positions(
     target: &impl Target,
     draws: &Draws,
@@ -73,8 +73,8 @@ pub(super) fn positions(
 impl Pairs {
     /// What `target` says at `pairs` of the draws, of which the share `held_out` is set apart.
     ///
-    /// Errors: draws of another target, too few of them, a value that is not finite, values or coordinates that
-    /// are all the same.
+    /// Errors: draws of another target, too few of them, a value that is not finite, values or
+    /// coordinates that are all the same.
     pub fn of<T: PowerGradTarget>(
         target: &T,
         draws: &Draws,

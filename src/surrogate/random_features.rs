@@ -22,16 +22,19 @@ use crate::targets::PowerGradTarget;
 /// u_k ~ N(0, scale^2 I / d),   b_k ~ N(0, scale^2)
 /// ```
 ///
-/// u and b are drawn once and stay; v is fitted by least squares with a ridge penalty, to ell at the pairs and, with
-/// `gradients`, to its gradient there (d + 1 equations a pair). A pair is a draw with the log likelihood there. The penalty is the mean
-/// of the diagonal of the normal equations times that power of ten, from 1e-12 to 100, with which ell is predicted best at pairs held
-/// out; v is then fitted to all.
+/// u and b are drawn once and stay; v is fitted by least squares with a ridge penalty, to ell at the
+/// pairs and, with `gradients`, to its gradient there (d + 1 equations a pair). A pair is a draw
+/// with the log likelihood there. The penalty is the mean of the diagonal of the normal equations
+/// times that power of ten, from 1e-12 to 100, with which ell is predicted best at pairs held out; v
+/// is then fitted to all.
 ///
-/// Where ell is smooth and the pairs surround the place, a few hundred features do. Away from the pairs it is the quadratic
-/// term that counts. An evaluation costs 2 d multiplications a feature, whatever the number of rows.
+/// Where ell is smooth and the pairs surround the place, a few hundred features do. Away from the
+/// pairs it is the quadratic term that counts. An evaluation costs 2 d multiplications a feature,
+/// whatever the number of rows.
 ///
-/// Zhang, Shahbaba and Zhao (2017, arXiv:1506.05555) fit the potential, prior included, and have neither the
-/// quadratic term nor gradients: random bases in the sense of an extreme learning machine.
+/// Zhang, Shahbaba and Zhao (2017, arXiv:1506.05555) fit the potential, prior included, and have
+/// neither the quadratic term nor gradients: random bases in the sense of an extreme learning
+/// machine.
 ///
 /// The [module](super) has an example.
 #[derive(Clone, Debug, PartialEq)]
@@ -84,8 +87,8 @@ impl RandomFeatures {
     /// Fits to what `target` says at the draws.
     ///
     /// # Errors
-    /// A setting out of range; draws of another target, or fewer than `pairs`; a log likelihood or gradient that is
-    /// not finite at one of them, or the same at all.
+    /// A setting out of range; draws of another target, or fewer than `pairs`; a log likelihood or
+    /// gradient that is not finite at one of them, or the same at all.
     pub fn fit<T: PowerGradTarget>(
         &self,
         target: &T,

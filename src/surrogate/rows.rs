@@ -13,8 +13,8 @@ use crate::targets::{GradTarget, HessTarget, Posterior, Target};
 
 /// The log likelihood of n of the N rows, weighted N/n, with control variates if asked.
 ///
-/// With S the rows, drawn once without replacement, w = N/n, ell_S their log likelihood, g and H the gradient
-/// and the Hessian of ell, and delta = q - c the distance from a centre c,
+/// With S the rows, drawn once without replacement, w = N/n, ell_S their log likelihood, g and H the
+/// gradient and the Hessian of ell, and delta = q - c the distance from a centre c,
 ///
 /// ```text
 /// ell*(q) = w ell_S(q)                                             RowSubset::new
@@ -22,12 +22,13 @@ use crate::targets::{GradTarget, HessTarget, Posterior, Target};
 ///           + 1/2 delta^T [H(c) - w H_S(c)] delta                  and second_order
 /// ```
 ///
-/// The rest is the Taylor expansion, at c, of the error of the first line, which it removes up to the order of
-/// the expansion: near c, a mode or the mean of a short run, ell* is as good as exact. Without it the error of ell* at a
-/// typical draw has a standard deviation of about N/sqrt(n) times the spread of the rows' own changes of log
-/// likelihood, which for n much smaller than N is many nats, and the chain samples another distribution.
-/// A centre serves one mode: at another mode of a network the expansion is no help. Far from c it may grow where ell falls, so
-/// that a chain on the surrogate alone can run away, and one under delayed acceptance is rejected there.
+/// The rest is the Taylor expansion, at c, of the error of the first line, which it removes up to
+/// the order of the expansion: near c, a mode or the mean of a short run, ell* is as good as exact.
+/// Without it the error of ell* at a typical draw has a standard deviation of about N/sqrt(n) times
+/// the spread of the rows' own changes of log likelihood, which for n much smaller than N is many
+/// nats, and the chain samples another distribution. A centre serves one mode: at another mode of a
+/// network the expansion is no help. Far from c it may grow where ell falls, so that a chain on the
+/// surrogate alone can run away, and one under delayed acceptance is rejected there.
 ///
 /// An evaluation costs n/N of the full one, with `second_order` and d^2 multiplications more.
 ///
@@ -90,12 +91,12 @@ impl<M: Model + Clone, L: Likelihood + Clone> RowSubset<M, L> {
         Ok(Self { rows: posterior.subset(&chosen), n_all, expansion: None })
     }
 
-    /// With control variates of the first order at `centre`: one gradient over all rows. `posterior` is the
-    /// one that the rows were taken from.
+    /// With control variates of the first order at `centre`: one gradient over all rows. `posterior`
+    /// is the one that the rows were taken from.
     ///
     /// # Errors
-    /// A centre of the wrong length, or where the log likelihood or its gradient is not finite; a posterior with another number
-    /// of rows.
+    /// A centre of the wrong length, or where the log likelihood or its gradient is not finite; a
+    /// posterior with another number of rows.
     pub fn first_order(
         mut self,
         posterior: &Posterior<M, L>,
@@ -125,11 +126,12 @@ impl<M: Model + Clone, L: Likelihood + Clone> RowSubset<M, L> {
         Ok(self)
     }
 
-    /// With control variates of the second order at `centre`: one Hessian over all rows, and d^2 numbers.
+    /// With control variates of the second order at `centre`: one Hessian over all rows, and d^2
+    /// numbers.
     ///
     /// # Errors
-    /// As [`first_order`](Self::first_order); a model, likelihood or prior without second derivatives; too many
-    /// coordinates for the matrix.
+    /// As [`first_order`](Self::first_order); a model, likelihood or prior without second
+    /// derivatives; too many coordinates for the matrix.
     pub fn second_order(self, posterior: &Posterior<M, L>, centre: &[f64]) -> Result<Self, Error>
     where
         Posterior<M, L>: HessTarget,

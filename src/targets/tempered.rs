@@ -28,8 +28,8 @@ pub trait PowerGradTarget: PowerTarget + GradTarget {
         ws: &mut Self::Workspace,
     ) -> LogDensity;
 
-    /// Overwrites `grad` with the gradient of log p, the prior part alone, and returns log p(q). By default the
-    /// whole density is evaluated for it.
+    /// Overwrites `grad` with the gradient of log p, the prior part alone, and returns log p(q). By
+    /// default the whole density is evaluated for it.
     fn log_prior_grad(&self, q: &[f64], grad: &mut [f64], ws: &mut Self::Workspace) -> f64 {
         self.log_density_grad_at(0.0, q, grad, ws).prior
     }

@@ -19,31 +19,35 @@ use crate::targets::{Cached, Point, Target};
 /// min(1, pi(y) pi*(x) / (pi(x) pi*(y)))
 /// ```
 ///
-/// The chain samples **pi exactly, whatever the surrogate**: the inner steps are together reversible with
-/// respect to pi*, so that they are a proposal g with g(y | x) / g(x | y) = pi*(y) / pi*(x). A poor
-/// surrogate costs acceptance, not correctness. Constants of pi* cancel.
+/// The chain samples **pi exactly, whatever the surrogate**: the inner steps are together reversible
+/// with respect to pi*, so that they are a proposal g with g(y | x) / g(x | y) = pi*(y) / pi*(x). A
+/// poor surrogate costs acceptance, not correctness. Constants of pi* cancel.
 ///
-/// Three things must hold. The surrogate must be positive and finite wherever the target is: a chain that is where pi* is 0 stays
-/// there, and its steps count as divergent. The inner algorithm must be reversible
-/// ([`Algorithm::is_reversible`]): a Metropolis kernel, [`Hmc`](crate::sampler::Hmc) or [`Nuts`](crate::sampler::Nuts) is, a
-/// [`Cycle`](crate::sampler::Cycle) and Langevin dynamics without a test are not, and are refused. And the surrogate must
-/// stay what it is while the chain runs.
+/// Three things must hold. The surrogate must be positive and finite wherever the target is: a chain
+/// that is where pi* is 0 stays there, and its steps count as divergent. The inner algorithm must be
+/// reversible ([`Algorithm::is_reversible`]): a Metropolis kernel, [`Hmc`](crate::sampler::Hmc) or
+/// [`Nuts`](crate::sampler::Nuts) is, a [`Cycle`](crate::sampler::Cycle) and Langevin dynamics
+/// without a test are not, and are refused. And the surrogate must stay what it is while the chain
+/// runs.
 ///
-/// Cost of a step: `steps` steps on the surrogate, and one density of the target unless the inner steps all
-/// stayed where they were. The more inner steps, the farther a proposal, and the more its two densities disagree: where
-/// the second stage rejects much, make fewer. Warm-up adapts the inner kernel to its acceptance on the surrogate, which is right for
-/// trajectories, whose length a step size does not change (shorten `path_length` instead), and for good surrogates. With
-/// `adapt_to_both` it adapts to the product of both stages' acceptance: right for [`Rwm`](crate::sampler::Rwm),
-/// [`Mala`](crate::sampler::Mala) and [`Pcn`](crate::sampler::Pcn) on poor surrogates, which are still good enough for small steps.
+/// Cost of a step: `steps` steps on the surrogate, and one density of the target unless the inner
+/// steps all stayed where they were. The more inner steps, the farther a proposal, and the more its
+/// two densities disagree: where the second stage rejects much, make fewer. Warm-up adapts the inner
+/// kernel to its acceptance on the surrogate, which is right for trajectories, whose length a step
+/// size does not change (shorten `path_length` instead), and for good surrogates. With
+/// `adapt_to_both` it adapts to the product of both stages' acceptance: right for
+/// [`Rwm`](crate::sampler::Rwm), [`Mala`](crate::sampler::Mala) and [`Pcn`](crate::sampler::Pcn) on
+/// poor surrogates, which are still good enough for small steps.
 ///
 /// Statistics per draw: `first_stage_accept`, the share of inner steps that moved;
 /// `second_stage_accept`, the probability above (NaN where nothing moved); `target_evals`, 1 or 0;
-/// `surrogate_gradient_evals`; `log_density_error`, log pi(q) - log pi*(q) at the draw, whose spread over the draws, not
-/// its mean, is what the second stage pays for; and those of the inner kernel under `surrogate.`. `gradient_evals`,
-/// which counts gradients of the target, is 0.
+/// `surrogate_gradient_evals`; `log_density_error`, log pi(q) - log pi*(q) at the draw, whose spread
+/// over the draws, not its mean, is what the second stage pays for; and those of the inner kernel
+/// under `surrogate.`. `gradient_evals`, which counts gradients of the target, is 0.
 ///
-/// Source: Christen and Fox, J. Comput. Graph. Stat. 14, 2005, doi:10.1198/106186005X76983; with several
-/// inner steps Liu's surrogate transition (*Monte Carlo Strategies in Scientific Computing*, 2001, section 9.4.3).
+/// Source: Christen and Fox, J. Comput. Graph. Stat. 14, 2005, doi:10.1198/106186005X76983; with
+/// several inner steps Liu's surrogate transition (*Monte Carlo Strategies in Scientific Computing*,
+/// 2001, section 9.4.3).
 ///
 /// ```
 /// use bnn_mcmc::prelude::*;
@@ -120,7 +124,8 @@ impl Stages {
     }
 }
 
-/// The state of a [`DelayedAcceptance`]: that of the inner kernel, and the surrogate where the chain is.
+/// The state of a [`DelayedAcceptance`]: that of the inner kernel, and the surrogate where the chain
+/// is.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct DelayedAcceptanceState<K> {
     inner: K,

@@ -11,30 +11,32 @@ use crate::sampler::{Algorithm, Kernel, Step, WarmupProgress, metropolis_test};
 use crate::surrogate::{check_coordinates, fingerprint};
 use crate::targets::{Cached, GradTarget, Point, Target};
 
-/// HMC whose trajectories follow the gradient of `surrogate`: one density of the target a step, and none of
-/// its gradients.
+/// HMC whose trajectories follow the gradient of `surrogate`: one density of the target a step, and
+/// none of its gradients.
 ///
-/// With pi the target, pi* the surrogate, and (q', p') the end of a trajectory of [`Hmc`] on pi*, the step is
-/// accepted with probability
+/// With pi the target, pi* the surrogate, and (q', p') the end of a trajectory of [`Hmc`] on pi*,
+/// the step is accepted with probability
 ///
 /// ```text
 /// min(1, exp(H(q, p) - H(q', p'))),   H(q, p) = -log pi(q) + |p|^2 / 2
 /// ```
 ///
 /// The leapfrog step preserves volume and can be retraced whatever its force, so that the chain
-/// samples **pi exactly, whatever the surrogate**. With [`RandomFeatures`](crate::surrogate::RandomFeatures) as the surrogate
-/// this is the random network surrogate of Zhang, Shahbaba and Zhao (RNS-HMC). A trajectory whose energy on the
-/// surrogate rises by more than [`MAX_ENERGY_ERROR`](crate::sampler::MAX_ENERGY_ERROR) is rejected.
+/// samples **pi exactly, whatever the surrogate**. With
+/// [`RandomFeatures`](crate::surrogate::RandomFeatures) as the surrogate this is the random network
+/// surrogate of Zhang, Shahbaba and Zhao (RNS-HMC). A trajectory whose energy on the surrogate rises
+/// by more than [`MAX_ENERGY_ERROR`](crate::sampler::MAX_ENERGY_ERROR) is rejected.
 ///
-/// [`DelayedAcceptance`](crate::sampler::DelayedAcceptance) over [`Hmc`] is the alternative with a test on the surrogate
-/// first, which saves the evaluations of proposals that the surrogate itself rejects. Warm-up adapts the step size to
-/// the acceptance that trajectories have on the surrogate, `hmc.target_accept`, since no step size makes up for the surrogate's own
-/// error; the preconditioner learns from the positions and the surrogate's gradients.
-/// The surrogate must stay what it is while the chain runs, and be positive wherever the target is.
+/// [`DelayedAcceptance`](crate::sampler::DelayedAcceptance) over [`Hmc`] is the alternative with a
+/// test on the surrogate first, which saves the evaluations of proposals that the surrogate itself
+/// rejects. Warm-up adapts the step size to the acceptance that trajectories have on the surrogate,
+/// `hmc.target_accept`, since no step size makes up for the surrogate's own error; the
+/// preconditioner learns from the positions and the surrogate's gradients. The surrogate must stay
+/// what it is while the chain runs, and be positive wherever the target is.
 ///
-/// Statistics per draw: those of [`Hmc`], on the surrogate, and `surrogate_gradient_evals`; `log_density_error`,
-/// log pi(q) - log pi*(q) at the draw, whose spread lowers the acceptance. `gradient_evals`,
-/// which counts gradients of the target, is 0.
+/// Statistics per draw: those of [`Hmc`], on the surrogate, and `surrogate_gradient_evals`;
+/// `log_density_error`, log pi(q) - log pi*(q) at the draw, whose spread lowers the acceptance.
+/// `gradient_evals`, which counts gradients of the target, is 0.
 ///
 /// Source: Zhang, Shahbaba and Zhao, Statistics and Computing 27, 2017, doi:10.1007/s11222-016-9699-1,
 /// arXiv:1506.05555.
