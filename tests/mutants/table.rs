@@ -429,8 +429,8 @@ pub const MUTANTS: &[Mutant] = &[
         "HMC: ratio x 0.9",
         "src/sampler/hamiltonian/hmc.rs",
         &[(
-            "if failed { f64::NEG_INFINITY } else { -error }",
-            "if failed { f64::NEG_INFINITY } else { -0.9 * error }",
+            "if flight.failed { f64::NEG_INFINITY } else { -flight.error }",
+            "if flight.failed { f64::NEG_INFINITY } else { -0.9 * flight.error }",
         )],
         ("invariance", "hamiltonian::hmc_accepts_with_the_exact_probability"),
     ),
@@ -438,8 +438,8 @@ pub const MUTANTS: &[Mutant] = &[
         "HMC: ratio x 0.9, seen by exact draws",
         "src/sampler/hamiltonian/hmc.rs",
         &[(
-            "if failed { f64::NEG_INFINITY } else { -error }",
-            "if failed { f64::NEG_INFINITY } else { -0.9 * error }",
+            "if flight.failed { f64::NEG_INFINITY } else { -flight.error }",
+            "if flight.failed { f64::NEG_INFINITY } else { -0.9 * flight.error }",
         )],
         ("invariance", "hamiltonian::hmc_with_small_and_with_large_energy_errors"),
     ),

@@ -3,7 +3,10 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use bnn_mcmc::prelude::*;
-use bnn_mcmc::sampler::{Algorithm, Kernel, LangevinGradient, Phase, WarmupProgress};
+use bnn_mcmc::sampler::{
+    Algorithm, DelayedAcceptance, Kernel, LangevinGradient, Phase, SurrogateHmc, WarmupProgress,
+};
+use bnn_mcmc::surrogate::{RowSubset, Surrogate};
 use bnn_mcmc::targets::Point;
 use bnn_mcmc::testing::GaussianTarget;
 use proptest::prelude::*;
@@ -127,9 +130,8 @@ fn a_restored_kernel_goes_on_as_if_it_had_not_been_stopped() {
     resume_equals_uninterrupted(Independence { proposal: Normal::new(0.0, 3.0).unwrap() });
 }
 
-/// As above through checkpoint files, for kernels on a posterior: blocks, Gibbs, pCN, mixtures.
-#[test]
-fn combined_kernels_on_a_posterior_go_on_too() {
+/// A regression by a network, with a hierarchical prior and sampled noise.
+fn network() -> Posterior<Mlp, Gaussian> {
     let x = ndarray::Array2::from_shape_fn((20, 2), |(i, j)| ((i + 3 * j) as f64).sin());
     let y = x.column(0).mapv(|x| x + 0.3 * (7.0 * x).cos());
     let data = Dataset::regression(x, y).unwrap();
@@ -137,19 +139,16 @@ fn combined_kernels_on_a_posterior_go_on_too() {
         .hierarchical("w0", "log_variance", LogInverseGamma::new(2.0, 1.0).unwrap())
         .with("log_noise_variance", LogInverseGamma::new(2.0, 0.5).unwrap());
     let network = Mlp::new(&[2, 3, 1], Activation::Tanh).unwrap();
-    let posterior = Posterior::new(network, Gaussian::sampled(), &data, priors).unwrap();
-    let algorithm = || {
-        let weights = Mixture {
-            first: OnBlocks::new(&["w*", "b*"], Mala::default()),
-            second: OnBlocks::new(&["w0", "b0"], Pcn::default()),
-            probability: 0.6,
-        };
-        let langevin = OnBlocks::new(&["w1", "log_noise*"], LangevinGradient::default());
-        let noise = Cycle(GibbsNoise, OnBlocks::new(&["log_variance"], Rwm::default()));
-        Cycle(weights, Cycle(noise, langevin))
-    };
+    Posterior::new(network, Gaussian::sampled(), &data, priors).unwrap()
+}
+
+/// As above through checkpoint files, for kernels on a posterior.
+fn goes_on_from_files<A>(posterior: &Posterior<Mlp, Gaussian>, algorithm: impl Fn() -> A)
+where
+    A: for<'t> Algorithm<&'t Posterior<Mlp, Gaussian>> + Serialize,
+{
     let run = |threads| {
-        Sampler::new(&posterior, algorithm()).warmup(300).draws(200).seed(4).threads(threads)
+        Sampler::new(posterior, algorithm()).warmup(300).draws(200).seed(4).threads(threads)
     };
     let whole = run(1).run().unwrap();
     assert_eq!(whole.values(), run(4).run().unwrap().values());
@@ -171,6 +170,46 @@ fn combined_kernels_on_a_posterior_go_on_too() {
             assert_eq!(bits(&resumed), bits(&whole), "{stat}, stopped in {phase:?}");
         }
     }
+}
+
+/// Blocks, Gibbs, pCN, mixtures.
+#[test]
+fn combined_kernels_on_a_posterior_go_on_too() {
+    let posterior = network();
+    goes_on_from_files(&posterior, || {
+        let weights = Mixture {
+            first: OnBlocks::new(&["w*", "b*"], Mala::default()),
+            second: OnBlocks::new(&["w0", "b0"], Pcn::default()),
+            probability: 0.6,
+        };
+        let langevin = OnBlocks::new(&["w1", "log_noise*"], LangevinGradient::default());
+        let noise = Cycle(GibbsNoise, OnBlocks::new(&["log_variance"], Rwm::default()));
+        Cycle(weights, Cycle(noise, langevin))
+    });
+}
+
+/// A surrogate is no part of a state; another one is noticed.
+#[test]
+fn kernels_with_a_surrogate_go_on_too() {
+    let posterior = network();
+    let rows = |seed| Surrogate::new(&posterior, RowSubset::new(&posterior, 12, seed).unwrap());
+    let (surrogate, other) = (rows(1), rows(2));
+    goes_on_from_files(&posterior, || {
+        let rwm = Rwm { step_size: 0.05, ..Rwm::default() };
+        let delayed =
+            DelayedAcceptance { adapt_to_both: true, ..DelayedAcceptance::new(&surrogate, rwm, 3) };
+        let hmc = Hmc { path_length: 0.2, ..Hmc::default() };
+        Cycle(Cycle(delayed, GibbsNoise), SurrogateHmc { surrogate: &surrogate, hmc })
+    });
+    let folder = tempfile::tempdir().unwrap();
+    let run = |surrogate| {
+        let delayed = DelayedAcceptance::new(surrogate, Rwm::default(), 3);
+        let sampler = Sampler::new(&posterior, delayed).warmup(20).draws(20).seed(4);
+        sampler.checkpoint(folder.path().join("run"), Every::Draws(10)).run()
+    };
+    assert!(run(&surrogate).is_ok() && run(&surrogate).is_ok());
+    let error = run(&other).unwrap_err().to_string();
+    assert!(error.contains("surrogate"), "{error}");
 }
 
 #[test]
