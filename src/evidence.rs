@@ -110,6 +110,8 @@ pub struct Evidence {
     pub restarts: u64,
     /// Draws from the prior at which the likelihood was no number, all chains.
     pub undefined: u64,
+    /// Whether the chains sampled a [surrogate](crate::surrogate), whose evidence this then is.
+    pub of_surrogate: bool,
 }
 
 /// A log evidence with its standard error, in nats.
@@ -208,6 +210,7 @@ impl Evidence {
             least_overlap: estimates.iter().map(|e| e.least_overlap).fold(1.0, least),
             restarts: reports.iter().map(|r| r.restarts).min().unwrap_or(0),
             undefined: reports.iter().filter_map(|r| r.divergences.first()).sum(),
+            of_surrogate: draws.info().approximation.is_some(),
         })
     }
 
@@ -241,6 +244,10 @@ impl Evidence {
                  or longer chains",
                 self.discretisation, self.difference_monte_carlo
             ));
+        }
+        if self.of_surrogate {
+            let what = "the chains sampled a surrogate: this is its evidence, not the model's";
+            warnings.push(what.to_string());
         }
         if a.standard_error > 0.5 {
             warnings.push(format!(
@@ -438,6 +445,7 @@ mod tests {
                 least_overlap: 1.0,
                 restarts: 100,
                 undefined: 0,
+                of_surrogate: false,
             };
             evidence.warnings()
         };

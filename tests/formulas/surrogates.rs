@@ -1,8 +1,10 @@
 //! Emulators: gradients, what is exact where, and what is refused.
 
+use bnn_mcmc::evidence::Evidence;
 use bnn_mcmc::layout::Layout;
 use bnn_mcmc::optimise::{Adam, Ascent};
 use bnn_mcmc::prelude::*;
+use bnn_mcmc::sampler::PowerPosteriors;
 use bnn_mcmc::surrogate::{
     Emulated, Emulator, NetworkEmulator, RandomFeatures, RowSubset, Surrogate, SurrogateError,
 };
@@ -184,6 +186,12 @@ fn draws_of_a_surrogate_are_labelled_and_its_error_is_measured() {
     let all = Surrogate::new(&posterior, RowSubset::new(&posterior, 200, 1).unwrap());
     let error = SurrogateError::measure(&all, &posterior, &draws, 50).unwrap();
     assert!(error.sd < 1e-10 && (error.effective_share - 1.0).abs() < 1e-10, "{error}");
+    let ladder = PowerPosteriors::new(Rwm::default());
+    let evidence = |draws: Draws| Evidence::of(&draws).unwrap().warnings().join("; ");
+    let of_rows = Sampler::new(&rows, ladder.clone()).chains(2).warmup(50).draws(50).run();
+    assert!(evidence(of_rows.unwrap()).contains("a surrogate: this is its evidence"));
+    let own = Sampler::new(&posterior, ladder).chains(2).warmup(50).draws(50).run().unwrap();
+    assert!(!evidence(own).contains("surrogate"));
     // The posterior's own draws are not labelled.
     let own = Sampler::new(&posterior, Rwm::default()).chains(2).draws(20).run().unwrap();
     assert!(!own.verdict().unwrap().to_string().contains("not the posterior"));

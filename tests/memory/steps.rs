@@ -3,7 +3,11 @@
 
 use bnn_mcmc::prelude::*;
 use bnn_mcmc::sampler::{
-    Algorithm, Fisher, Kernel, LangevinGradient, Smmala, SoftAbs, WarmupProgress,
+    Algorithm, DelayedAcceptance, Fisher, Kernel, LangevinGradient, Smmala, SoftAbs, SurrogateHmc,
+    WarmupProgress,
+};
+use bnn_mcmc::surrogate::{
+    Emulated, Emulator, NetworkEmulator, RandomFeatures, RowSubset, Surrogate,
 };
 use bnn_mcmc::targets::Point;
 
@@ -64,6 +68,31 @@ where
     A: for<'t> Algorithm<&'t Posterior<M, L>>,
 {
     check(key, target, algorithm);
+}
+
+/// Kernels with a surrogate, on each emulator.
+#[test]
+fn no_step_on_a_surrogate_allocates() {
+    let _alone = alone();
+    let target = problems::network_gaussian('d');
+    let rows = RowSubset::new(&target, 100, 1).unwrap();
+    check_surrogate(&target, rows.clone());
+    check_surrogate(&target, rows.second_order(&target, &problems::theta0('d')).unwrap());
+    let start = Init::Around { centre: problems::theta0('d'), sd: 0.01 };
+    let short = Sampler::new(&target, Rwm::default()).init(start).warmup(0).draws(50);
+    let short = short.run().unwrap();
+    check_surrogate(&target, RandomFeatures::default().fit(&target, &short).unwrap());
+    for emulated in [Emulated::Outputs, Emulated::ReducedOutputs { share: 0.9 }] {
+        let network = NetworkEmulator { steps: 5, ..NetworkEmulator::new(emulated) };
+        check_surrogate(&target, network.fit(&target, &short).unwrap());
+    }
+}
+
+fn check_surrogate<E: Emulator>(target: &Posterior<Mlp, Gaussian>, emulator: E) {
+    let surrogate = Surrogate::new(target, emulator);
+    let hmc = || Hmc { max_steps: 5, ..Hmc::default() };
+    check('d', target, &DelayedAcceptance::new(&surrogate, hmc(), 2));
+    check('d', target, &SurrogateHmc { surrogate: &surrogate, hmc: hmc() });
 }
 
 #[test]
