@@ -47,7 +47,7 @@ use crate::targets::{Cached, Point, Target};
 ///
 /// Source: Christen and Fox, J. Comput. Graph. Stat. 14, 2005, doi:10.1198/106186005X76983; with
 /// several inner steps Liu's surrogate transition (*Monte Carlo Strategies in Scientific Computing*,
-/// 2001, section 9.4.3).
+/// 2001).
 ///
 /// ```
 /// use bnn_mcmc::prelude::*;
