@@ -58,7 +58,7 @@ use crate::targets::{Cached, Point, Target};
 /// let algorithm = DelayedAcceptance::new(&cheap, Hmc::default(), 2);
 /// let draws = Sampler::new(&target, algorithm).draws(2000).seed(1).run()?;
 /// assert!((draws.summary()?.rows[0].mean - 1.0).abs() < 0.1);
-/// assert!(draws.stat("second_stage_accept")?.mean().unwrap() > 0.7);
+/// assert!(draws.accept_rate().iter().all(|rate| *rate > 0.7));
 /// # Ok::<(), bnn_mcmc::Error>(())
 /// ```
 #[doc(alias = "two-stage Metropolis")]
