@@ -278,7 +278,10 @@ impl<L: Likelihood + Clone> Methods<'_, L> {
         let size = (args.draws, args.draws / CHAINS / 4, 1);
 
         let (draws, took) = self.sample(&surrogate, Pcn::default(), &ends, size)?;
-        println!("  {}", SurrogateError::measure(&surrogate, posterior, &draws, 50)?);
+        println!(
+            "  {}",
+            SurrogateError::measure(&surrogate, posterior, &draws, args.draws.min(50))?
+        );
         if let Some(path) = args.out.as_ref().filter(|_| from == "SGHMC") {
             components(path, posterior, &surrogate, &draws)?;
         }
@@ -358,7 +361,7 @@ fn compare<L: SecondOrderLikelihood + Clone>(
     let from_mode = Init::Around { centre: mode, sd: 0.01 };
     let found = began.elapsed().as_secs_f64();
     let (draws, took) = methods.sample(posterior, delayed, &from_mode, size)?;
-    println!("rows: {}", SurrogateError::measure(&subset, posterior, &draws, 50)?);
+    println!("rows: {}", SurrogateError::measure(&subset, posterior, &draws, args.draws.min(50))?);
     rows.push(Row::new(format!("rows ({n})"), draws, found + took));
     let (draws, took) = methods.sample(posterior, inner, &from_mode, size)?;
     rows.push(Row::new("HMC from there", draws, found + took));

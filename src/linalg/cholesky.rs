@@ -87,18 +87,14 @@ impl Cholesky {
         let b = MatMut::from_column_major_slice_mut(b, self.dim, 1);
         solve_lower_triangular_in_place(lower, b, Par::Seq);
     }
-}
 
-impl Cholesky {
     /// `b` becomes L^-T b.
     pub(crate) fn solve_lower_transpose(&self, b: &mut [f64]) {
         assert!(b.len() == self.dim);
-        for i in (0..self.dim).rev() {
-            let row = &self.lower[i * self.dim..][..=i];
-            b[i] /= row[i];
-            let (solved, value) = (&mut b[..=i], row);
-            let last = solved[i];
-            solved[..i].iter_mut().zip(value).for_each(|(b, l)| *b -= l * last);
+        for (i, row) in self.lower.chunks_exact(self.dim).enumerate().rev() {
+            let (before, rest) = b.split_at_mut(i);
+            rest[0] /= row[i];
+            before.iter_mut().zip(row).for_each(|(b, l)| *b -= l * rest[0]);
         }
     }
 }

@@ -53,7 +53,7 @@
 //! // ... or exactly.
 //! let exact = DelayedAcceptance::new(&surrogate, Hmc::default(), 2);
 //! let draws = Sampler::new(&posterior, exact).init(starts).draws(300).run()?;
-//! assert!(draws.stat("second_stage_accept")?.mean().is_some());
+//! println!("accepted by both stages: {:?}", draws.accept_rate());
 //! # Ok::<(), bnn_mcmc::Error>(())
 //! ```
 
