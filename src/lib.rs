@@ -107,6 +107,7 @@ pub mod engine;
 pub mod error;
 #[allow(clippy::disallowed_methods)]
 pub mod evidence;
+pub mod fit;
 mod gradient;
 // Its programs need the data sets.
 #[cfg(any(feature = "datasets", not(doctest)))]

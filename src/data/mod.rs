@@ -42,7 +42,7 @@ mod series;
 pub mod simulate;
 mod split;
 
-pub use csv::{Columns, CsvData, CsvReader, Encoding, Schema};
+pub use csv::{Columns, CsvData, CsvReader, Encoding, Features, Schema};
 pub use dataset::{Dataset, Response};
 pub use idx::IdxReader;
 pub use scale::{ColumnScale, MinMax, Scaler, Standardise};

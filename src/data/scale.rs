@@ -252,7 +252,10 @@ impl Scaler {
         data.clone().with_real_response(y)
     }
 
-    fn check_same_names(&self, names: &[String]) -> Result<(), Error> {
+    pub(crate) fn check_same_names(&self, names: &[String]) -> Result<(), Error> {
+        if names.len() != self.columns.len() {
+            return Err(Error::shape("columns to scale", names.len(), self.columns.len()));
+        }
         for (i, (column, name)) in self.columns.iter().zip(names).enumerate() {
             if column.name != *name && column.name != format!("#{}", i + 1) {
                 let what = format!("column {}", i + 1);

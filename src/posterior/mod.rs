@@ -15,7 +15,7 @@ pub use walk::PosteriorWorkspace;
 use std::sync::OnceLock;
 
 use crate::Error;
-use crate::data::Dataset;
+use crate::data::{Dataset, Response};
 use crate::engine::{LANES, TILE_ROWS, Tiles};
 use crate::layout::Layout;
 use crate::likelihood::Likelihood;
@@ -64,7 +64,8 @@ pub struct Posterior<M, L> {
     n_phi: usize,
     feature_names: Vec<String>,
     response_names: Vec<String>,
-    class_names: Option<Vec<String>>,
+    /// A response of the kind of the training data's, of one row.
+    blank: Response,
     x: Tiles,
     y: Tiles,
     /// What descents row by row need of y.
@@ -90,7 +91,7 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
             n_weights: model.layout().dim(),
             feature_names: data.feature_names().to_vec(),
             response_names: data.response_names().to_vec(),
-            class_names: data.response().class_names().map(<[String]>::to_vec),
+            blank: data.response().blank(1),
             x: Tiles::with_rows(data.x().view(), model.tile_rows()),
             y: Tiles::with_rows(y.view(), model.tile_rows()),
             responses: OnceLock::new(),
@@ -153,7 +154,7 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
 
     /// The names of the classes, if the response is a class.
     pub fn class_names(&self) -> Option<&[String]> {
-        self.class_names.as_deref()
+        self.blank.class_names()
     }
 
     /// What the likelihood sees of the response.
@@ -181,7 +182,7 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
             n_phi: self.n_phi,
             feature_names: self.feature_names.clone(),
             response_names: self.response_names.clone(),
-            class_names: self.class_names.clone(),
+            blank: self.blank.clone(),
             x: self.x.select(rows),
             y: self.y.select(rows),
             responses: OnceLock::new(),

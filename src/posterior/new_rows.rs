@@ -26,7 +26,7 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
             "`Dataset::select_features(posterior.feature_names())` does so",
             &renamed("column", "Dataset::with_feature_names"),
         )?;
-        if let (Some(known), Some(found)) = (&self.class_names, data.response().class_names()) {
+        if let (Some(known), Some(found)) = (self.class_names(), data.response().class_names()) {
             let order = "`Dataset::select_classes` does so, and so does the `Schema` of the training \
                          data when a file is read";
             let other =
@@ -42,6 +42,14 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
             &renamed("response", "Dataset::with_response_names"),
         )?;
         Ok(y)
+    }
+
+    /// A data set of the rows `x`, whose response is not known.
+    pub(crate) fn without_response(&self, x: ArrayView2<f64>) -> Result<Dataset, Error> {
+        check_inputs(&self.model, x.ncols())?;
+        check_finite(x)?;
+        let (response, x) = (self.blank.blank(x.nrows()), x.to_owned());
+        Dataset::checked(x, response, self.feature_names.clone(), self.response_names.clone())
     }
 
     /// The tiles of `x`, as tall as the model wants them.

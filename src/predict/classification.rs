@@ -6,7 +6,6 @@ use ndarray::{Array2, ArrayView1, ArrayView2};
 
 use super::Predictions;
 use crate::Error;
-use crate::data::Response;
 
 /// The confusion matrix: how often each class was predicted for each class that was observed. From
 /// [`Predictions::confusion`].
@@ -68,14 +67,13 @@ impl Predictions {
     /// # Errors
     /// If there are no draws, or the response is not classes.
     pub fn confusion(&self) -> Result<ConfusionMatrix, Error> {
-        let Response::Classes { index, names } = self.observed() else {
-            return Err(self.wrong_kind("classes"));
-        };
+        let index = self.classes()?;
+        let names = self.response.class_names().unwrap_or_default();
         let mut counts = Array2::zeros((names.len(), names.len()));
         for (p, observed) in self.posterior_mean()?.rows().into_iter().zip(index) {
             counts[(*observed, top_class(p).0)] += 1;
         }
-        Ok(ConfusionMatrix { counts, names: names.clone() })
+        Ok(ConfusionMatrix { counts, names: names.to_vec() })
     }
 
     /// The Brier score of the posterior mean probabilities, summed over all classes: from 0 (best) to
@@ -104,7 +102,7 @@ impl Predictions {
     /// # Errors
     /// As for [`brier`](Self::brier); also if there are more than two classes.
     pub fn brier_binary(&self) -> Result<f64, Error> {
-        match self.observed().width() {
+        match self.response.width() {
             k if k > 2 && self.classes().is_ok() => {
                 Err(Error::shape("classes for the binary Brier score", k, 2))
             }

@@ -85,17 +85,26 @@ use crate::Error;
 use crate::data::Response;
 use crate::diagnostics::{Judge, Summary, Verdict, quantile};
 
-/// Predictions for the rows of a data set whose response is known. From
-/// [`Posterior::predict`](crate::targets::Posterior::predict).
+/// The quantiles in CSV files.
+const QUANTILES: [f64; 3] = [0.05, 0.5, 0.95];
+
+/// Predictions for the rows of a data set, from
+/// [`Posterior::predict`](crate::targets::Posterior::predict), or for new rows whose response is not
+/// known, from [`Posterior::predict_new`](crate::targets::Posterior::predict_new).
+///
+/// They are on the scale of the response that the posterior was given; [`unscaled`](Self::unscaled)
+/// brings them into the units from before it was scaled.
 #[derive(Clone, Debug)]
 pub struct Predictions {
     /// E[y | x, q], `[chain, draw, row, column]`.
     mean: Array4<f64>,
-    /// log p(y | x, q), `[chain, draw, row]`.
-    log_density: Array3<f64>,
+    /// log p(y | x, q), `[chain, draw, row]`; `None` if no response was observed.
+    log_density: Option<Array3<f64>>,
     /// y ~ p(y | x, q), `[chain, draw, row, column of the response]`.
     drawn: Array4<f64>,
-    observed: Response,
+    /// What was observed, or a blank of that kind.
+    response: Response,
+    response_names: Vec<String>,
     trace: Trace,
 }
 
@@ -129,9 +138,9 @@ impl Predictions {
     }
 
     /// The log density of the observed response of each row by each draw: log p(y | x, q),
-    /// `[chain, draw, row]`.
-    pub fn log_density(&self) -> ArrayView3<'_, f64> {
-        self.log_density.view()
+    /// `[chain, draw, row]`; `None` if no response was observed.
+    pub fn log_density(&self) -> Option<ArrayView3<'_, f64>> {
+        self.log_density.as_ref().map(|density| density.view())
     }
 
     /// Posterior predictive draws, one response y ~ p(y | x, q) for each draw of q and each row:
@@ -164,9 +173,10 @@ impl Predictions {
         let of_chain = |all: &[f64]| all.get(chain).copied().into_iter().collect();
         Ok(Self {
             mean: self.mean.slice(s![chain..=chain, .., .., ..]).to_owned(),
-            log_density: self.log_density.slice(s![chain..=chain, .., ..]).to_owned(),
+            log_density: self.log_density().map(|l| l.slice(s![chain..=chain, .., ..]).to_owned()),
             drawn: self.drawn.slice(s![chain..=chain, .., .., ..]).to_owned(),
-            observed: self.observed.clone(),
+            response: self.response.clone(),
+            response_names: self.response_names.clone(),
             trace: Trace {
                 log_likelihood: trace.log_likelihood.slice(s![chain..=chain, ..]).to_owned(),
                 log_prior: trace.log_prior.slice(s![chain..=chain, ..]).to_owned(),
@@ -181,9 +191,14 @@ impl Predictions {
         })
     }
 
-    /// The observed response.
-    pub fn observed(&self) -> &Response {
-        &self.observed
+    /// The observed response; `None` for [new rows](crate::targets::Posterior::predict_new).
+    pub fn observed(&self) -> Option<&Response> {
+        self.log_density.is_some().then_some(&self.response)
+    }
+
+    /// The names of the response's columns, or the single name of a class column.
+    pub fn response_names(&self) -> &[String] {
+        &self.response_names
     }
 
     /// [`mean`](Self::mean) as quantities to diagnose, `[chain, draw, row * column]`.
@@ -228,42 +243,73 @@ impl Predictions {
     /// # Errors
     /// If the response is classes, whose draws are names rather than quantities.
     pub fn predictive_summary(&self) -> Result<Summary, Error> {
-        self.numbers()?;
-        let (_, _, rows, columns) = self.drawn.dim();
-        let columns: Vec<String> = (0..columns).map(|j| j.to_string()).collect();
-        Summary::new(&cell_names(rows, &columns), as_quantities(self.predictive_draws()))
+        self.check_numbers()?;
+        let rows = self.drawn.dim().2;
+        Summary::new(
+            &cell_names(rows, &self.response_names),
+            as_quantities(self.predictive_draws()),
+        )
     }
 
     /// All scores that apply to the response, see [`Scores`].
     ///
     /// # Errors
-    /// If there are no draws.
+    /// If there are no draws, or no response was observed.
     pub fn scores(&self) -> Result<Scores, Error> {
         scores::scores(self)
     }
 
-    /// One line per row and column: `row, column, observed, mean, sd, q05, q50, q95` over draws.
+    /// One line for each row and response column, or each row and class. `observed` is there if the
+    /// response was observed.
     ///
-    /// For classes, `column` is the class, and `observed` is 1 where it was the one observed.
+    /// | response | columns |
+    /// | --- | --- |
+    /// | real, counts | `row, response, observed, mean, mean_sd, mean_q05, mean_q50, mean_q95, new_q05, new_q50, new_q95` |
+    /// | classes | `row, class, observed, probability, probability_sd, probability_q05, probability_q50, probability_q95` |
+    ///
+    /// `mean` is the posterior mean of E\[y | x, q\], and what begins with `mean_` is the spread of that
+    /// expectation over the draws: what is not known about it. `new_` are quantiles of a new observation,
+    /// which include its noise. They are left out of counts in several categories, whose means are
+    /// proportions. `observed` is 1 for the class that was observed and 0 for the others.
+    ///
+    /// # Errors
+    /// If the file cannot be written.
     pub fn to_csv(&self, path: impl AsRef<Path>) -> Result<(), Error> {
         to_file(path.as_ref(), |file| self.write_csv(file))
     }
 
     /// As [`to_csv`](Self::to_csv), to any writer.
+    ///
+    /// # Errors
+    /// If the writer fails.
     pub fn write_csv(&self, writer: impl Write) -> std::io::Result<()> {
         let mut csv = csv::Writer::from_writer(writer);
-        csv.write_record(["row", "column", "observed", "mean", "sd", "q05", "q50", "q95"])?;
         let names = self.column_names();
-        let observed = self.observed_columns();
-        let summaries = map_cells(self.mean(), |_, sorted| {
+        let of_classes = self.response.class_names().is_some();
+        let [column, mean] =
+            if of_classes { ["class", "probability"] } else { ["response", "mean"] };
+        let observed = self.observed_columns().ok();
+        let new = (!of_classes && self.drawn.dim() == self.mean.dim()).then(|| {
+            map_cells(self.predictive_draws(), |_, sorted| QUANTILES.map(|p| quantile(sorted, p)))
+        });
+        let mut header = vec!["row".to_string(), column.into()];
+        header.extend(observed.is_some().then(|| "observed".to_string()));
+        header.push(mean.into());
+        header.extend(["sd", "q05", "q50", "q95"].map(|name| format!("{mean}_{name}")));
+        header.extend(new.iter().flat_map(|_| ["new_q05", "new_q50", "new_q95"].map(String::from)));
+        csv.write_record(&header)?;
+        let means = map_cells(self.mean(), |_, sorted| {
             let values = ArrayView1::from(sorted);
             let sd = if sorted.len() > 1 { values.std(1.0) } else { f64::NAN };
-            let [low, median, high] = [0.05, 0.5, 0.95].map(|p| quantile(sorted, p));
+            let [low, median, high] = QUANTILES.map(|p| quantile(sorted, p));
             [values.mean().unwrap_or(f64::NAN), sd, low, median, high]
         });
-        for ((at, observed), summary) in observed.indexed_iter().zip(summaries) {
-            let mut record = vec![at.0.to_string(), names[at.1].clone(), observed.to_string()];
+        for (cell, summary) in means.iter().enumerate() {
+            let (row, column) = (cell / names.len(), cell % names.len());
+            let mut record = vec![row.to_string(), names[column].clone()];
+            record.extend(observed.as_ref().map(|observed| observed[(row, column)].to_string()));
             record.extend(summary.iter().map(f64::to_string));
+            record.extend(new.iter().flat_map(|new| new[cell].map(|q| q.to_string())));
             csv.write_record(&record)?;
         }
         csv.flush()
@@ -271,23 +317,25 @@ impl Predictions {
 
     fn column_names(&self) -> Vec<String> {
         let columns = self.mean.dim().3;
-        match &self.observed {
+        match &self.response {
             Response::Classes { names, .. } if columns == 1 => vec![names[1].clone()],
             Response::Classes { names, .. } => names.clone(),
-            _ => (0..columns).map(|j| j.to_string()).collect(),
+            // Of two counts there is one expected proportion, the first one's.
+            _ => self.response_names[..columns.min(self.response_names.len())].to_vec(),
         }
     }
 
     /// What was observed, on the scale of the means.
-    fn observed_columns(&self) -> Array2<f64> {
+    fn observed_columns(&self) -> Result<Array2<f64>, Error> {
+        let (response, _) = self.known()?;
         let (_, _, rows, columns) = self.mean.dim();
         let indicator = |hit: bool| f64::from(u8::from(hit));
-        Array2::from_shape_fn((rows, columns), |(i, j)| match &self.observed {
+        Ok(Array2::from_shape_fn((rows, columns), |(i, j)| match response {
             Response::Real(y) => y[(i, j)],
             Response::Classes { index, .. } if columns == 1 => index[i] as f64,
             Response::Classes { index, .. } => indicator(index[i] == j),
             Response::Counts(counts) => counts[(i, j)] / counts.row(i).sum(),
-        })
+        }))
     }
 
     /// The means of all draws, `[draw, row, column]`; an error if there are no draws.
@@ -302,9 +350,27 @@ impl Predictions {
         Ok(flat.expect("predictions are stored in standard order"))
     }
 
+    /// The observed response and its log densities; an error if there are none.
+    fn known(&self) -> Result<(&Response, ArrayView3<'_, f64>), Error> {
+        self.log_density().map(|densities| (&self.response, densities)).ok_or_else(|| {
+            let allowed = "observed, to compare predictions with (`Posterior::predict` takes rows \
+                           with their response)";
+            Error::argument("response of the predicted rows", "not known", allowed)
+        })
+    }
+
+    /// An error unless the response is real or counts.
+    fn check_numbers(&self) -> Result<(), Error> {
+        match &self.response {
+            Response::Real(_) | Response::Counts(_) => Ok(()),
+            Response::Classes { .. } => Err(self.wrong_kind("real numbers or counts")),
+        }
+    }
+
     /// The observed response if it is real or counts.
     fn numbers(&self) -> Result<&Array2<f64>, Error> {
-        match &self.observed {
+        self.check_numbers()?;
+        match self.known()?.0 {
             Response::Real(y) | Response::Counts(y) => Ok(y),
             Response::Classes { .. } => Err(self.wrong_kind("real numbers or counts")),
         }
@@ -312,11 +378,12 @@ impl Predictions {
 
     /// The observed classes if the response is classes.
     fn classes(&self) -> Result<&[usize], Error> {
-        self.observed.classes().ok_or_else(|| self.wrong_kind("classes"))
+        self.response.classes().ok_or_else(|| self.wrong_kind("classes"))?;
+        self.known()?.0.classes().ok_or_else(|| self.wrong_kind("classes"))
     }
 
     fn wrong_kind(&self, wanted: &str) -> Error {
-        let kind = match &self.observed {
+        let kind = match &self.response {
             Response::Real(_) => "real numbers",
             Response::Classes { .. } => "classes",
             Response::Counts(_) => "counts",

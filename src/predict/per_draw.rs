@@ -43,6 +43,35 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
         self.predict_seeded(draws, data, draws.info().seed)
     }
 
+    /// Predicts new rows, whose response is not known: `x` is `[rows x features]`, in the order of
+    /// [`feature_names`](Self::feature_names).
+    ///
+    /// What needs an observed response, such as [`scores`](Predictions::scores), is an error of these
+    /// predictions; means, intervals, predictive draws and verdicts are the same as those of
+    /// [`predict`](Self::predict). Binomial and multinomial counts are drawn in one trial.
+    ///
+    /// ```
+    /// use bnn_mcmc::prelude::*;
+    /// use ndarray::array;
+    /// let data = Dataset::regression(array![[0.0], [0.5], [1.0]], array![4.1, 5.4, 7.0])?;
+    /// let priors = Priors::all(Normal::new(0.0, 5.0)?);
+    /// let posterior = Posterior::new(Linear::new(1, 1)?, Gaussian::fixed(0.2)?, &data, priors)?;
+    /// let draws = Sampler::new(&posterior, Nuts::default()).seed(1).run()?;
+    /// let predictions = posterior.predict_new(&draws, array![[0.25], [0.75]].view())?;
+    /// let interval = predictions.predictive_interval(0.9)?;
+    /// assert!(interval.lower[[0, 0]] < 4.8 && 4.8 < interval.upper[[0, 0]]);
+    /// assert!(predictions.scores().is_err());
+    /// # Ok::<(), bnn_mcmc::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Draws of another posterior, another number of features, no rows, an input that is not finite,
+    /// predictions that exceed the [limit](crate::memory) on memory.
+    pub fn predict_new(&self, draws: &Draws, x: ArrayView2<f64>) -> Result<Predictions, Error> {
+        let rows = self.without_response(x)?;
+        Ok(Predictions { log_density: None, ..self.predict(draws, &rows)? })
+    }
+
     /// As [`predict`](Self::predict), with the seed of the posterior predictive draws.
     ///
     /// Each draw of each chain has a random stream of its own, fixed by (seed, chain, draw), that
@@ -68,8 +97,9 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
         Ok(Predictions {
             mean: with_columns(walk.mean, (chains, n, rows)),
             drawn: with_columns(walk.drawn, (chains, n, rows)),
-            log_density,
-            observed: data.response().clone(),
+            log_density: Some(log_density),
+            response: data.response().clone(),
+            response_names: data.response_names().to_vec(),
             trace: self.trace(draws)?,
         })
     }

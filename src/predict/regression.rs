@@ -1,11 +1,11 @@
 //! Real responses and counts: intervals and their coverage, CRPS, skill.
 
-use ndarray::{Array2, ArrayView2, ArrayView4, Axis, Zip};
+use ndarray::{Array2, Array4, ArrayView2, ArrayView4, Axis, Zip};
 
 use super::Predictions;
 use super::cells::map_cells;
 use crate::Error;
-use crate::data::Dataset;
+use crate::data::{Dataset, Response, Scaler};
 use crate::diagnostics::quantile;
 
 /// Intervals with equal tails, one for each row and column. From [`Predictions::mean_interval`] and
@@ -132,7 +132,7 @@ impl Predictions {
     /// If there are no draws, `level` does not lie between 0 and 1, or the response is
     /// classes.
     pub fn predictive_interval(&self, level: f64) -> Result<Interval, Error> {
-        self.numbers()?;
+        self.check_numbers()?;
         self.interval(self.predictive_draws(), level)
     }
 
@@ -172,13 +172,67 @@ impl Predictions {
     /// If there are no draws, the response is not real, `reference` has another shape or a
     /// number that is not finite.
     pub fn skill(&self, reference: ArrayView2<f64>) -> Result<f64, Error> {
-        let y = self.observed().real().ok_or_else(|| self.wrong_kind("real numbers"))?;
+        let y = self.response.real().ok_or_else(|| self.wrong_kind("real numbers"))?;
+        self.known()?;
         check_shape("reference predictions", reference, y.dim())?;
         if let Some(value) = reference.iter().find(|r| !r.is_finite()) {
             return Err(Error::argument("reference", value, "finite in every row and column"));
         }
         let squared = |predicted: ArrayView2<f64>| (y - &predicted).mapv(|d| d * d).sum();
         Ok(1.0 - squared(self.posterior_mean()?.view()) / squared(reference))
+    }
+
+    /// The same predictions in the units from before the response was scaled by `scaler`, which
+    /// [`Standardise::fit_response`](crate::data::Standardise::fit_response) or
+    /// [`MinMax::fit_response`](crate::data::MinMax::fit_response) has fitted:
+    ///
+    /// ```text
+    /// y = shift + (z - low) scale,   log p(y | x, q) = log p(z | x, q) - sum_j log scale_j
+    /// ```
+    ///
+    /// Means, predictive draws, observations and all scores are then in these units, and the log
+    /// predictive density is that of the unscaled response, in nats. The log likelihood by which the
+    /// [verdict](Predictions::verdict) judges the chains stays that of the training data as they
+    /// were given to the posterior.
+    ///
+    /// ```
+    /// use bnn_mcmc::data::Standardise;
+    /// use bnn_mcmc::prelude::*;
+    /// use ndarray::array;
+    /// let metres = Dataset::regression(array![[0.0], [1.0], [2.0]], array![100.0, 300.0, 500.0])?;
+    /// let scaler = Standardise::new().fit_response(&metres)?;
+    /// let scaled = scaler.scale_response(&metres)?;
+    /// let priors = Priors::all(Normal::new(0.0, 5.0)?);
+    /// let posterior = Posterior::new(Linear::new(1, 1)?, Gaussian::fixed(0.01)?, &scaled, priors)?;
+    /// let draws = Sampler::new(&posterior, Nuts::default()).seed(1).run()?;
+    /// let predictions = posterior.predict_new(&draws, array![[1.0]].view())?.unscaled(&scaler)?;
+    /// assert!((predictions.posterior_mean()?[[0, 0]] - 300.0).abs() < 5.0);
+    /// # Ok::<(), bnn_mcmc::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// If the response is not real, or has other columns than the scaling.
+    pub fn unscaled(&self, scaler: &Scaler) -> Result<Self, Error> {
+        let Response::Real(y) = &self.response else {
+            return Err(self.wrong_kind("real numbers"));
+        };
+        scaler.check_same_names(&self.response_names)?;
+        let unscale = |values: &Array4<f64>| -> Result<Array4<f64>, Error> {
+            let (shape, columns) = (values.dim(), values.len_of(Axis(3)));
+            let flat = values.view().into_shape_with_order((values.len() / columns, columns));
+            let flat = flat.expect("predictions are stored in standard order");
+            let unscaled = scaler.inverse(flat)?.into_shape_with_order(shape);
+            Ok(unscaled.expect("the shape is the one from before"))
+        };
+        let log_scale: f64 = scaler.columns().iter().map(|column| column.scale.ln()).sum();
+        Ok(Self {
+            mean: unscale(&self.mean)?,
+            drawn: unscale(&self.drawn)?,
+            log_density: self.log_density.as_ref().map(|density| density - log_scale),
+            response: Response::Real(scaler.inverse(y.view())?),
+            response_names: self.response_names.clone(),
+            trace: self.trace.clone(),
+        })
     }
 
     fn interval(&self, values: ArrayView4<f64>, level: f64) -> Result<Interval, Error> {

@@ -99,24 +99,23 @@ pub(super) fn scores(predictions: &Predictions) -> Result<Scores, Error> {
         let each = means.axis_iter(Axis(0)).map(score);
         scores.push(with_spread(name, score(average.view()), each.collect()));
     };
-    match &predictions.observed {
+    let (response, densities) = predictions.known()?;
+    match response {
         Response::Classes { index, .. } => {
             add("accuracy", &|p| accuracy(p, index));
             add("brier", &|p| brier(p, index));
             add("ece", &|p| reliability(p, index, Bins::default()).ece());
         }
         Response::Real(_) | Response::Counts(_) => {
-            let observed = predictions.observed_columns();
+            let observed = predictions.observed_columns()?;
             add("rmse", &|p| error(&observed, p, |d| d * d).sqrt());
             add("mae", &|p| error(&observed, p, f64::abs));
         }
     }
-    if let Response::Real(y) = &predictions.observed {
+    if let Response::Real(y) = response {
         scores.extend(predictive_scores(predictions, y)?);
     }
-    let densities = predictions
-        .log_density
-        .view()
+    let densities = densities
         .into_shape_with_order((n, rows))
         .expect("log densities are stored in standard order");
     let each: Vec<f64> = densities.rows().into_iter().map(|r| r.sum() / rows as f64).collect();

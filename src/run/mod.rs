@@ -18,6 +18,6 @@ mod saver;
 pub use init::Init;
 #[cfg(feature = "progress")]
 pub use progress::progress_bar;
-pub use progress::{Phase, Progress, StopHandle};
+pub use progress::{Phase, Progress, StopHandle, progress_log};
 pub use sampler::Sampler;
 pub(crate) use sampler::{check_chains, check_layout};

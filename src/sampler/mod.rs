@@ -76,4 +76,4 @@ pub use crate::draws::checkpoint::Every;
 pub use crate::gradient::{ControlVariates, Epoch, FullGrad, GradSource, GradStream, Minibatch};
 #[cfg(feature = "progress")]
 pub use crate::run::progress_bar;
-pub use crate::run::{Init, Phase, Progress, Sampler, StopHandle};
+pub use crate::run::{Init, Phase, Progress, Sampler, StopHandle, progress_log};

@@ -505,7 +505,7 @@ fn predictions_are_those_of_the_draws() {
             for row in 0..data.rows() {
                 let p = predictions.mean().slice_move(ndarray::s![chain, draw, row, ..]).to_owned();
                 approx::assert_relative_eq!(p.sum(), 1.0, max_relative = 1e-12);
-                let log_p = predictions.log_density()[(chain, draw, row)];
+                let log_p = predictions.log_density().unwrap()[(chain, draw, row)];
                 approx::assert_relative_eq!(p[index[row]].ln(), log_p, max_relative = 1e-10);
                 ell += log_p;
                 let best = (0..3).fold(0, |best, k| if p[k] > p[best] { k } else { best });

@@ -2,6 +2,7 @@
 
 mod checkpoint;
 mod checkpoint_faults;
+mod fit;
 mod interrupted;
 mod optimise;
 mod portable;

@@ -6,6 +6,7 @@ mod table;
 use std::io::Read;
 use std::path::Path;
 
+use ndarray::Array2;
 use serde::{Deserialize, Serialize};
 
 use self::schema::Role;
@@ -358,6 +359,19 @@ pub struct CsvData {
     pub dataset: Dataset,
     /// The columns, levels and classes found, to read a test file with.
     pub schema: Schema,
+    /// The lines of the file that were left out because of a missing value; empty unless
+    /// [`drop_missing_rows`](CsvReader::drop_missing_rows) was asked for.
+    pub dropped: Vec<usize>,
+}
+
+/// The features of rows whose response is not known. From [`Schema::read_features_path`].
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct Features {
+    /// `[rows x features]`.
+    pub x: Array2<f64>,
+    /// The names of the features.
+    pub names: Vec<String>,
     /// The lines of the file that were left out because of a missing value; empty unless
     /// [`drop_missing_rows`](CsvReader::drop_missing_rows) was asked for.
     pub dropped: Vec<usize>,

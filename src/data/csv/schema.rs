@@ -9,7 +9,7 @@ use ndarray::Array2;
 use serde::{Deserialize, Serialize};
 
 use super::table::{Count, Table, is_no_label};
-use super::{CsvData, CsvReader, Encoding, Task};
+use super::{CsvData, CsvReader, Encoding, Features, Task};
 use crate::Error;
 use crate::cells::shown;
 use crate::data::dataset::shortened;
@@ -71,11 +71,63 @@ impl Schema {
     fn read_source(&self, mut source: Source) -> Result<CsvData, Error> {
         let text = self.reader.text(&mut source)?;
         let table = Table::new(&self.reader, &source.name, &text)?;
+        let (order, count) = self.places(&table)?;
+        self.apply(&table, &order, count)
+    }
+
+    /// The place of each column in another table, and the number of its rows.
+    fn places(&self, table: &Table) -> Result<(Vec<usize>, Count), Error> {
         let order = table.order(self.columns.iter().map(|column| column.name.as_str()))?;
         let mut roles = vec![Role::Ignored; order.len()];
         order.iter().zip(&self.columns).for_each(|(&j, column)| roles[j] = column.role);
-        let rows = table.count(&self.reader, &roles, |_| ())?;
-        self.apply(&table, &order, rows)
+        let count = table.count(&self.reader, &roles, |_| ())?;
+        Ok((order, count))
+    }
+
+    /// Reads the features of new rows, whose response is not known: it may be lacking from the file, and
+    /// so may ignored columns. What such columns hold is not looked at.
+    ///
+    /// ```
+    /// use bnn_mcmc::data::CsvReader;
+    /// let train = "sex,length,rings\nM,0.4,15\nF,0.5,7\nM,0.6,9\n";
+    /// let schema = CsvReader::regression("rings").read(train.as_bytes())?.schema;
+    /// let new = schema.read_features("length,sex\n0.3,F\n".as_bytes())?;
+    /// assert_eq!(new.names, ["sex=F", "sex=M", "length"]);
+    /// assert_eq!(new.x, ndarray::array![[1.0, 0.0, 0.3]]);
+    /// # Ok::<(), bnn_mcmc::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`read_path`](Self::read_path), but for the response.
+    pub fn read_features_path(&self, path: impl AsRef<Path>) -> Result<Features, Error> {
+        self.read_features_source(Source::open(path.as_ref())?)
+    }
+
+    /// As [`read_features_path`](Self::read_features_path), from anything that yields bytes.
+    ///
+    /// # Errors
+    /// As [`read_features_path`](Self::read_features_path).
+    pub fn read_features(&self, source: impl Read) -> Result<Features, Error> {
+        self.read_features_source(Source::new("input", source)?)
+    }
+
+    fn read_features_source(&self, mut source: Source) -> Result<Features, Error> {
+        let text = self.reader.text(&mut source)?;
+        let table = Table::new(&self.reader, &source.name, &text)?;
+        let is_response = |column: &Column| matches!(column.role, Role::Response(_));
+        let mut columns = self.columns.clone();
+        if table.has_header() {
+            let positions = table.positions();
+            columns.retain(|c| c.role == Role::Feature || positions.contains_key(&c.name[..]));
+        } else if table.names.len() < columns.len() {
+            columns.retain(|column| !is_response(column));
+        }
+        let left_out = columns.iter_mut().filter(|column| is_response(column));
+        left_out.for_each(|column| column.role = Role::Ignored);
+        let features = Self { reader: self.reader.clone(), columns };
+        let (order, count) = features.places(&table)?;
+        let Numbers { x, names, dropped, .. } = features.numbers(&table, &order, count)?;
+        Ok(Features { x, names, dropped })
     }
 
     /// The names of the classes in the order of their numbers; `None` if the response is no class.
@@ -213,13 +265,31 @@ impl Schema {
         memory::check::<f64>(&name, &size, "see `CsvReader::ignore` and `Encoding::Codes`")
     }
 
-    /// Turns the cells into numbers. The cell of the i-th column is at `order[i]` of each row.
+    /// Makes the data set. The cell of the i-th column is at `order[i]` of each row.
     pub(super) fn apply(
         &self,
         table: &Table,
         order: &[usize],
         count: Count,
     ) -> Result<CsvData, Error> {
+        let Numbers { x, names, response_names, y, classes, dropped } =
+            self.numbers(table, order, count)?;
+        let response = match self.reader.task {
+            Task::Regression => Response::Real(y),
+            Task::Counts => Response::Counts(y),
+            Task::Classification => {
+                let names = self.class_names().unwrap_or_default().to_vec();
+                Response::Classes { index: classes, names }
+            }
+        };
+        let dataset = Dataset::checked(x, response, names, response_names).map_err(|error| {
+            if error.is_data() { error } else { table.problem(error.to_string()) }
+        })?;
+        Ok(CsvData { dataset, schema: self.clone(), dropped })
+    }
+
+    /// Turns the cells into numbers.
+    fn numbers(&self, table: &Table, order: &[usize], count: Count) -> Result<Numbers, Error> {
         let (task, encoding) = (self.reader.task, self.reader.encoding);
         let left_out = usize::from(encoding == Encoding::DropFirst);
         self.check_size(table, count.complete, left_out)?;
@@ -291,23 +361,27 @@ impl Schema {
             row += 1;
             Ok(())
         })?;
-        let array = |values, columns| {
-            Array2::from_shape_vec((rows, columns), values).expect("rows were counted")
+        let array = |values: Vec<f64>, columns: usize| {
+            Array2::from_shape_vec((values.len() / columns.max(1), columns), values)
+                .expect("all rows have that many columns")
         };
-        let x = array(x, width);
-        let response = match task {
-            Task::Regression => Response::Real(array(y, outputs)),
-            Task::Counts => Response::Counts(array(y, outputs)),
-            Task::Classification => {
-                let names = self.class_names().unwrap_or_default().to_vec();
-                Response::Classes { index: classes, names }
-            }
-        };
-        let dataset = Dataset::checked(x, response, names, response_names).map_err(|error| {
-            if error.is_data() { error } else { table.problem(error.to_string()) }
-        })?;
-        Ok(CsvData { dataset, schema: self.clone(), dropped })
+        let (x, y) = (array(x, width), array(y, outputs));
+        Ok(Numbers { x, names, response_names, y, classes, dropped })
     }
+}
+
+/// The cells of a table as numbers.
+struct Numbers {
+    x: Array2<f64>,
+    /// The names of the features.
+    names: Vec<String>,
+    response_names: Vec<String>,
+    /// `[row, column]`; without rows if the response is classes.
+    y: Array2<f64>,
+    /// The class of each row, if the response is classes.
+    classes: Vec<usize>,
+    /// The lines that were left out.
+    dropped: Vec<usize>,
 }
 
 /// Labels in the order of Unicode, brought into that of their size if all are numbers.

@@ -84,6 +84,10 @@ impl<'t> Table<'t> {
         Error::Cell { table: self.file.clone(), row: line, column, problem }
     }
 
+    pub(super) fn has_header(&self) -> bool {
+        self.header != Header::None
+    }
+
     /// The place of each column by its name.
     pub(super) fn positions(&self) -> HashMap<&str, usize> {
         self.names.iter().enumerate().map(|(j, name)| (name.as_str(), j)).collect()

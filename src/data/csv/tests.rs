@@ -360,3 +360,49 @@ fn files_that_cannot_be_opened_are_named() {
     let error = y().read_path(&path).unwrap_err().to_string();
     assert!(error.contains("none.csv, row 2, column `y`: `x`"), "{error}");
 }
+
+#[test]
+fn features_are_read_without_a_response() {
+    let train = "id,sex,length,rings\n1,M,0.4,15\n2,F,0.5,7\n3,M,0.6,9\n";
+    let schema = CsvReader::regression("rings").ignore(["id"]).read(train.as_bytes()).unwrap();
+    let schema = schema.schema;
+    let read = |text: &str| schema.read_features(text.as_bytes());
+    let expected = ndarray::array![[1.0, 0.0, 0.3], [0.0, 1.0, 0.2]];
+    for text in [
+        "sex,length\nF,0.3\nM,0.2\n",
+        "length,sex,id\n0.3,F,7\n0.2,M,8\n",
+        // What the response's column holds is not looked at.
+        "id,rings,sex,length\n7,?,F,0.3\n8,soon,M,0.2\n",
+    ] {
+        let new = read(text).unwrap();
+        assert_eq!(
+            (&new.x, &new.names[..]),
+            (&expected, &["sex=F", "sex=M", "length"].map(String::from)[..])
+        );
+        assert!(new.dropped.is_empty());
+    }
+    for (text, problem) in [
+        ("length\n0.3\n", "sex"),
+        ("sex,length,colour\nF,0.3,red\n", "column `colour` is not in the training file"),
+        ("sex,length\nI,0.3\n", "`I` is not among the levels of the training file: F, M"),
+        ("sex,length\nF,\n", "missing value"),
+        ("sex,length\n", "no row below"),
+        ("", "input"),
+    ] {
+        let error = read(text).unwrap_err().to_string();
+        assert!(error.contains(problem), "{error}");
+    }
+}
+
+#[test]
+fn features_without_header_are_found_by_position() {
+    let reader = CsvReader::classification(0).no_header().drop_missing_rows();
+    let schema = reader.read("a,1,2\nb,3,4\n".as_bytes()).unwrap().schema;
+    let expected = ndarray::array![[5.0, 6.0]];
+    for text in ["5,6\n,7\n", "a,5,6\na,,7\n", "?,5,6\n?,NA,7\n"] {
+        let new = schema.read_features(text.as_bytes()).unwrap();
+        assert_eq!((&new.x, &new.dropped[..]), (&expected, &[2][..]));
+    }
+    let error = schema.read_features("5\n".as_bytes()).unwrap_err().to_string();
+    assert!(error.contains("1 columns"), "{error}");
+}

@@ -90,7 +90,7 @@ impl Dataset {
     }
 
     /// The one place where a `Dataset` comes into being from outside: checks everything.
-    pub(super) fn checked(
+    pub(crate) fn checked(
         x: Array2<f64>,
         response: Response,
         feature_names: Vec<String>,

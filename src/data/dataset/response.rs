@@ -65,6 +65,21 @@ impl Response {
         Some(sizes)
     }
 
+    /// A response of the same kind for `rows` rows of which nothing is known: zeros, the first class, or
+    /// one trial each that ended in the first category.
+    pub(crate) fn blank(&self, rows: usize) -> Self {
+        match self {
+            Self::Real(y) => Self::Real(Array2::zeros((rows, y.ncols()))),
+            Self::Counts(y) => {
+                let one_of = |(_, j): (usize, usize)| f64::from(u8::from(j == 0));
+                Self::Counts(Array2::from_shape_fn((rows, y.ncols()), one_of))
+            }
+            Self::Classes { names, .. } => {
+                Self::Classes { index: vec![0; rows], names: names.clone() }
+            }
+        }
+    }
+
     pub(super) fn select(&self, rows: &[usize]) -> Self {
         match self {
             Self::Real(y) => Self::Real(y.select(Axis(0), rows)),

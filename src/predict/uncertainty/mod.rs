@@ -15,7 +15,6 @@ pub use table::{THRESHOLDS, Uncertainty};
 
 use super::Predictions;
 use crate::Error;
-use crate::data::Response;
 
 impl Predictions {
     /// The [uncertainty](Uncertainty) of the classification of every row, over all draws of all
@@ -48,9 +47,6 @@ impl Predictions {
     }
 
     fn names_of_classes(&self) -> Result<&[String], Error> {
-        match self.observed() {
-            Response::Classes { names, .. } => Ok(names),
-            _ => Err(self.wrong_kind("classes")),
-        }
+        self.response.class_names().ok_or_else(|| self.wrong_kind("classes"))
     }
 }

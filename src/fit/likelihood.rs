@@ -1,0 +1,84 @@
+//! The likelihood of a fit, chosen when the program runs.
+
+use ndarray::Array2;
+
+use crate::Error;
+use crate::data::Response;
+use crate::engine::{Tile, TileMut};
+use crate::layout::Layout;
+use crate::likelihood::{Bernoulli, Categorical, Gaussian, Likelihood};
+use crate::rng::ChainRng;
+
+/// One of the likelihoods that a [`Recipe`](super::Recipe) can ask for.
+///
+/// A posterior's likelihood is a type parameter; a fit learns from its table which one it needs.
+#[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
+pub enum AnyLikelihood {
+    /// Normal noise, the same for all rows.
+    Gaussian(Gaussian),
+    /// Two classes.
+    Bernoulli(Bernoulli),
+    /// Three classes or more.
+    Categorical(Categorical),
+}
+
+/// Evaluates `$of`, in which `$likelihood` is the chosen one.
+macro_rules! each {
+    ($self:ident, $likelihood:ident => $of:expr) => {
+        match $self {
+            Self::Gaussian($likelihood) => $of,
+            Self::Bernoulli($likelihood) => $of,
+            Self::Categorical($likelihood) => $of,
+        }
+    };
+}
+
+impl Likelihood for AnyLikelihood {
+    fn layout(&self) -> Layout {
+        each!(self, likelihood => likelihood.layout())
+    }
+
+    fn encode(&self, response: &Response, n_outputs: usize) -> Result<Array2<f64>, Error> {
+        each!(self, likelihood => likelihood.encode(response, n_outputs))
+    }
+
+    fn log_lik_rows(&self, phi: &[f64], out: TileMut, y: Tile, rows: &mut [f64]) {
+        each!(self, likelihood => likelihood.log_lik_rows(phi, out, y, rows));
+    }
+
+    fn log_lik_grad(
+        &self,
+        phi: &[f64],
+        out: Tile,
+        y: Tile,
+        d_out: TileMut,
+        d_phi: &mut [f64],
+    ) -> f64 {
+        each!(self, likelihood => likelihood.log_lik_grad(phi, out, y, d_out, d_phi))
+    }
+
+    fn residuals(&self, out: Tile, y: Tile, d_out: TileMut) -> bool {
+        each!(self, likelihood => likelihood.residuals(out, y, d_out))
+    }
+
+    fn n_means(&self, n_outputs: usize) -> usize {
+        each!(self, likelihood => likelihood.n_means(n_outputs))
+    }
+
+    fn mean(&self, phi: &[f64], out: Tile, mean: TileMut) {
+        each!(self, likelihood => likelihood.mean(phi, out, mean));
+    }
+
+    fn noise_variance(&self, phi: &[f64]) -> Option<f64> {
+        each!(self, likelihood => likelihood.noise_variance(phi))
+    }
+
+    fn n_drawn(&self, n_outputs: usize) -> usize {
+        each!(self, likelihood => likelihood.n_drawn(n_outputs))
+    }
+
+    fn draw(&self, phi: &[f64], out: TileMut, y: Tile, rng: &mut ChainRng, drawn: TileMut) {
+        each!(self, likelihood => likelihood.draw(phi, out, y, rng, drawn));
+    }
+}

@@ -1,0 +1,264 @@
+//! From a table to an answer: a model fitted to a CSV file, saved, loaded, and asked about new rows.
+//!
+//! A [`Fit`] puts the parts of this crate together, with defaults that suit regression and classification
+//! by a network: it reads the table, standardises features and response by the training rows, builds a
+//! [`Posterior`], runs a [`Sampler`](crate::sampler::Sampler), and answers in the units of the table. It has
+//! no mathematics of its own: [`Fit::posterior`] and [`Fit::draws`] are what the rest of the crate works on.
+//!
+//! ```no_run
+//! use bnn_mcmc::fit::Fit;
+//!
+//! // Killed, the same call goes on; finished, it loads the folder.
+//! let fit = Fit::regression("strength").seed(1).in_folder("run").read_csv("concrete.csv")?;
+//! println!("{}", fit.verdict()?);
+//! println!("{}", fit.scores(&fit.read("test.csv")?)?);
+//!
+//! // Later, elsewhere, without the training file:
+//! let fit = Fit::load("run")?;
+//! let new = fit.predict_csv("new.csv")?; // without a column `strength`
+//! println!("{new}"); // how many rows lie outside the range of the training data
+//! new.predictions.to_csv("predictions.csv")?; // in the units of `strength`
+//! # Ok::<(), bnn_mcmc::Error>(())
+//! ```
+
+mod folder;
+mod likelihood;
+mod range;
+mod recipe;
+
+use std::path::Path;
+
+use ndarray::ArrayView2;
+
+pub use self::likelihood::AnyLikelihood;
+pub use self::range::{FeatureRange, Outside, Predicted};
+use self::recipe::Task;
+pub use self::recipe::{Method, Recipe, WeightPrior};
+use crate::Error;
+use crate::data::{Columns, Dataset, Scaler, Schema, Standardise};
+use crate::diagnostics::Verdict;
+use crate::draws::Draws;
+use crate::model::Mlp;
+use crate::predict::{Predictions, Scores};
+use crate::targets::Posterior;
+
+/// The most training rows by whose predictions a verdict is passed.
+const JUDGED: usize = 200;
+
+/// A network fitted to a table. See the [module](self).
+#[derive(Debug)]
+pub struct Fit {
+    parts: Parts,
+    draws: Draws,
+}
+
+/// All of a fit but the draws.
+#[derive(Debug)]
+struct Parts {
+    recipe: Recipe,
+    schema: Option<Schema>,
+    /// The lines of the file that were left out.
+    dropped: Vec<usize>,
+    /// The rows that were given, in their own units.
+    data: Dataset,
+    validation: Option<Dataset>,
+    features: Scaler,
+    /// Of a real response.
+    response: Option<Scaler>,
+    ranges: Vec<FeatureRange>,
+    /// Training rows, scaled.
+    train: Dataset,
+    posterior: Posterior<Mlp, AnyLikelihood>,
+}
+
+impl Parts {
+    fn new(
+        recipe: Recipe,
+        data: &Dataset,
+        schema: Option<Schema>,
+        dropped: Vec<usize>,
+    ) -> Result<Self, Error> {
+        let (train, validation) = recipe.split(data)?;
+        let ranges = range::ranges(train.x().view(), train.feature_names());
+        let features = Standardise::new().fit_features(&train)?;
+        let mut scaled = features.scale_features(&train)?;
+        let response = match train.response().real() {
+            Some(_) => Some(Standardise::new().fit_response(&train)?),
+            None => None,
+        };
+        if let Some(scaler) = &response {
+            scaled = scaler.scale_response(&scaled)?;
+        }
+        let posterior = recipe.posterior(&scaled)?;
+        let data = data.clone();
+        Ok(Self {
+            recipe,
+            schema,
+            dropped,
+            data,
+            validation,
+            features,
+            response,
+            ranges,
+            train: scaled,
+            posterior,
+        })
+    }
+}
+
+impl Fit {
+    /// A recipe for a real response: the name, or the position, of one column or several.
+    pub fn regression(response: impl Into<Columns>) -> Recipe {
+        Recipe::new(Task::Regression, response.into())
+    }
+
+    /// A recipe for classes: the name, or the position, of their column.
+    pub fn classification(response: impl Into<Columns>) -> Recipe {
+        Recipe::new(Task::Classification, response.into())
+    }
+
+    /// The verdict on the run: whether the chains agree about the predictions of the training rows (at
+    /// most 200 of them, evenly spaced), the log likelihood and the log prior.
+    ///
+    /// # Errors
+    /// If the run was ended before the first draw.
+    pub fn verdict(&self) -> Result<Verdict, Error> {
+        let rows = self.parts.train.rows();
+        let judged: Vec<usize> =
+            (0..rows.min(JUDGED)).map(|i| i * rows / rows.min(JUDGED)).collect();
+        let judged = self.parts.train.select(&judged)?;
+        self.parts.posterior.predict(&self.draws, &judged)?.verdict()
+    }
+
+    /// Predictions of rows with a known response, in the response's own units; the rows are in their
+    /// own units, too.
+    ///
+    /// # Errors
+    /// Other features, responses or classes than those of the training data; predictions that do not fit
+    /// into memory.
+    pub fn predict(&self, rows: &Dataset) -> Result<Predictions, Error> {
+        let Parts { features, response, posterior, .. } = &self.parts;
+        let scaled = features.scale_features(rows)?;
+        match response {
+            None => posterior.predict(&self.draws, &scaled),
+            Some(scaler) => {
+                posterior.predict(&self.draws, &scaler.scale_response(&scaled)?)?.unscaled(scaler)
+            }
+        }
+    }
+
+    /// Predictions of new rows `x` `[rows x features]`, whose columns are in the order of the training
+    /// data's features and in their units.
+    ///
+    /// # Errors
+    /// Another number of features, a number that is not finite, predictions that do not fit into memory.
+    pub fn predict_new(&self, x: ArrayView2<f64>) -> Result<Predicted, Error> {
+        let Parts { features, response, posterior, ranges, .. } = &self.parts;
+        let predictions = posterior.predict_new(&self.draws, features.transform(x)?.view())?;
+        let predictions = match response {
+            None => predictions,
+            Some(scaler) => predictions.unscaled(scaler)?,
+        };
+        Ok(Predicted { predictions, outside: range::outside(x, ranges), dropped: Vec::new() })
+    }
+
+    /// Predictions of the rows of a CSV file, in which the response's column may be lacking. It is read as
+    /// the training file was.
+    ///
+    /// # Errors
+    /// If the fit is not of a CSV file, or the file cannot be read; else as
+    /// [`predict_new`](Self::predict_new).
+    pub fn predict_csv(&self, path: impl AsRef<Path>) -> Result<Predicted, Error> {
+        let new = self.schema_or_error()?.read_features_path(path)?;
+        Ok(Predicted { dropped: new.dropped, ..self.predict_new(new.x.view())? })
+    }
+
+    /// Reads another file with a known response as the training file was read: rows for
+    /// [`scores`](Self::scores) and [`predict`](Self::predict).
+    ///
+    /// # Errors
+    /// If the fit is not of a CSV file, or the file cannot be read.
+    pub fn read(&self, path: impl AsRef<Path>) -> Result<Dataset, Error> {
+        Ok(self.schema_or_error()?.read_path(path)?.dataset)
+    }
+
+    fn schema_or_error(&self) -> Result<&Schema, Error> {
+        self.parts.schema.as_ref().ok_or_else(|| {
+            let allowed = "made by `Recipe::read_csv`, to read other files in the same way";
+            Error::argument("fit", "of a data set that was not read from a file", allowed)
+        })
+    }
+
+    /// The scores of predictions of rows with a known response, in its own units.
+    ///
+    /// # Errors
+    /// As [`predict`](Self::predict).
+    pub fn scores(&self, rows: &Dataset) -> Result<Scores, Error> {
+        self.predict(rows)?.scores()
+    }
+
+    /// What the fit was asked to do.
+    pub fn recipe(&self) -> &Recipe {
+        &self.parts.recipe
+    }
+
+    /// The draws, of the weights for scaled features and response.
+    pub fn draws(&self) -> &Draws {
+        &self.draws
+    }
+
+    /// The posterior that was sampled, of scaled features and response.
+    pub fn posterior(&self) -> &Posterior<Mlp, AnyLikelihood> {
+        &self.parts.posterior
+    }
+
+    /// The rows that the model did not learn from, in their own units; `None` if none were
+    /// [asked for](Recipe::validation).
+    pub fn validation(&self) -> Option<&Dataset> {
+        self.parts.validation.as_ref()
+    }
+
+    /// All rows that were given, in their own units.
+    pub fn data(&self) -> &Dataset {
+        &self.parts.data
+    }
+
+    /// The lines of the training file that were left out because of a missing value.
+    pub fn dropped(&self) -> &[usize] {
+        &self.parts.dropped
+    }
+
+    /// The scaling of the features.
+    pub fn feature_scaler(&self) -> &Scaler {
+        &self.parts.features
+    }
+
+    /// The scaling of a real response; `None` for classes.
+    pub fn response_scaler(&self) -> Option<&Scaler> {
+        self.parts.response.as_ref()
+    }
+
+    /// The range of each feature in the training rows.
+    pub fn ranges(&self) -> &[FeatureRange] {
+        &self.parts.ranges
+    }
+
+    /// Writes the fit to a folder, which is made: `fit.json` (what the fit is, for people, too),
+    /// `data.csv` (the rows, with features encoded as numbers), `draws.zarr` (draws and statistics, which
+    /// ArviZ opens) and `verdict.txt`. [`Fit::load`] needs nothing else.
+    ///
+    /// # Errors
+    /// If the folder exists and is not empty, or something cannot be written.
+    pub fn save(&self, folder: impl AsRef<Path>) -> Result<(), Error> {
+        folder::save(folder.as_ref(), self)
+    }
+
+    /// Loads a fit that [`save`](Self::save) or a run [in a folder](Recipe::in_folder) has written.
+    ///
+    /// # Errors
+    /// A file that is lacking, damaged, edited or of another version, a run that is not finished; the
+    /// message names the file and what differs.
+    pub fn load(folder: impl AsRef<Path>) -> Result<Self, Error> {
+        folder::load(folder.as_ref())
+    }
+}

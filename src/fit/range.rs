@@ -1,0 +1,103 @@
+//! New rows beside the training data.
+
+use std::fmt;
+
+use ndarray::ArrayView2;
+use serde::{Deserialize, Serialize};
+
+use crate::predict::Predictions;
+
+/// The smallest and the largest value of a feature in the training rows, in its own units.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct FeatureRange {
+    /// The name of the feature.
+    pub feature: String,
+    /// The smallest value.
+    pub low: f64,
+    /// The largest value.
+    pub high: f64,
+}
+
+/// A value of a new row that lies outside its [`FeatureRange`].
+#[derive(Clone, Debug, PartialEq)]
+pub struct Outside {
+    /// The row, counted from 0.
+    pub row: usize,
+    /// The value, in the feature's own units.
+    pub value: f64,
+    /// The range that it leaves.
+    pub range: FeatureRange,
+}
+
+impl fmt::Display for Outside {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let FeatureRange { feature, low, high } = &self.range;
+        let bound =
+            if self.value < *low { format!("below {low}") } else { format!("above {high}") };
+        write!(f, "row {}: `{feature}` is {}, {bound}", self.row, self.value)
+    }
+}
+
+/// The range of each feature of `x` `[rows x features]`.
+pub(super) fn ranges(x: ArrayView2<f64>, names: &[String]) -> Vec<FeatureRange> {
+    let columns = x.columns().into_iter().zip(names);
+    let range = |(column, feature): (ndarray::ArrayView1<f64>, &String)| FeatureRange {
+        feature: feature.clone(),
+        low: column.fold(f64::INFINITY, |low, x| low.min(*x)),
+        high: column.fold(f64::NEG_INFINITY, |high, x| high.max(*x)),
+    };
+    columns.map(range).collect()
+}
+
+/// What of `x` `[rows x features]` lies outside the `ranges`.
+pub(super) fn outside(x: ArrayView2<f64>, ranges: &[FeatureRange]) -> Vec<Outside> {
+    let mut found = Vec::new();
+    for (row, values) in x.rows().into_iter().enumerate() {
+        for (value, range) in values.iter().zip(ranges) {
+            if *value < range.low || *value > range.high {
+                found.push(Outside { row, value: *value, range: range.clone() });
+            }
+        }
+    }
+    found
+}
+
+/// Predictions of a [`Fit`](super::Fit), in the units of its table.
+#[derive(Clone, Debug)]
+pub struct Predicted {
+    /// The predictions, one row for each row that was read.
+    pub predictions: Predictions,
+    /// The values outside the range of the training data, where the model extrapolates.
+    pub outside: Vec<Outside>,
+    /// The lines of the file that were left out because of a missing value.
+    pub dropped: Vec<usize>,
+}
+
+/// How many rows were predicted, how many of them lie outside the range of the training data, and
+/// which values those are (the first five).
+impl fmt::Display for Predicted {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        const SHOWN: usize = 5;
+        write!(f, "{} rows predicted", self.predictions.mean().dim().2)?;
+        if !self.dropped.is_empty() {
+            write!(f, ", {} left out because of missing values", self.dropped.len())?;
+        }
+        let mut rows: Vec<usize> = self.outside.iter().map(|outside| outside.row).collect();
+        rows.dedup();
+        match rows.len() {
+            0 => write!(f, "; all lie within the range of the training data"),
+            n => {
+                let first: Vec<_> =
+                    self.outside.iter().take(SHOWN).map(ToString::to_string).collect();
+                let more = self.outside.len().saturating_sub(SHOWN);
+                let more =
+                    if more > 0 { format!("; and {more} more values") } else { String::new() };
+                write!(
+                    f,
+                    "; {n} outside the range of the training data ({}{more})",
+                    first.join("; ")
+                )
+            }
+        }
+    }
+}

@@ -1,0 +1,318 @@
+//! What a fit is asked to do.
+
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use super::{AnyLikelihood, Fit, Parts, folder};
+use crate::Error;
+use crate::data::{Columns, CsvData, CsvReader, Dataset, Schema};
+use crate::draws::Draws;
+use crate::draws::checkpoint::Every;
+use crate::likelihood::{Bernoulli, Categorical, Gaussian};
+use crate::model::{Activation, Mlp};
+use crate::prior::{LogInverseGamma, Normal, Priors};
+use crate::sampler::{Hmc, Init, Nuts, PowerPosteriors, Sampler, StopHandle, progress_log};
+use crate::targets::{Posterior, Target};
+
+/// The kind of response.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Task {
+    Regression,
+    Classification,
+}
+
+/// The prior of a network's weights, on the scale of standardised features and response.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum WeightPrior {
+    /// [`Priors::by_fan_in`]: N(0, 1/H) for the weights that leave the last hidden layer of H units, N(0, 1)
+    /// for all others.
+    #[default]
+    FanIn,
+    /// N(0, sd^2) for all weights and biases.
+    Normal {
+        /// The standard deviation, above 0.
+        sd: f64,
+    },
+}
+
+/// How the posterior is sampled.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum Method {
+    /// [`Nuts`].
+    #[default]
+    Nuts,
+    /// [`PowerPosteriors`] of [`Hmc`]: a ladder of tempered posteriors that exchange states, for
+    /// posteriors with separate modes. It takes as many times longer as the ladder has rungs.
+    Tempered,
+}
+
+/// What a [`Fit`] is asked to do: the table's response, the network, priors, sampler. Made by
+/// [`Fit::regression`] and [`Fit::classification`]; every method changes one setting.
+///
+/// | setting | default |
+/// | --- | --- |
+/// | [`hidden`](Self::hidden) | one layer of 40 units |
+/// | [`activation`](Self::activation) | tanh |
+/// | [`weights`](Self::weights) | [`WeightPrior::FanIn`] |
+/// | noise of a real response | sampled, its log variance with the prior [`LogInverseGamma`] (1/2, 1/200) |
+/// | [`method`](Self::method) | [`Method::Nuts`] |
+/// | [`chains`](Self::chains), [`warmup`](Self::warmup), [`draws`](Self::draws) | 4, 1,000 and 1,000 |
+/// | [`seed`](Self::seed) | 0 |
+/// | [`validation`](Self::validation) | no rows |
+///
+/// Features, and a real response, are standardised by the training rows. Chains start from small weights,
+/// N(0, 0.1^2).
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[must_use = "a recipe does nothing until `read_csv` or `fit`"]
+pub struct Recipe {
+    task: Task,
+    reader: CsvReader,
+    hidden: Vec<usize>,
+    activation: Activation,
+    weights: WeightPrior,
+    method: Method,
+    chains: usize,
+    warmup: usize,
+    draws: usize,
+    seed: u64,
+    validation: f64,
+    #[serde(skip)]
+    folder: Option<PathBuf>,
+    #[serde(skip)]
+    every: Every,
+    #[serde(skip)]
+    threads: Option<usize>,
+    #[serde(skip)]
+    stop: StopHandle,
+    #[serde(skip)]
+    quiet: bool,
+}
+
+impl Recipe {
+    pub(super) fn new(task: Task, response: Columns) -> Self {
+        Self {
+            task,
+            reader: match task {
+                Task::Regression => CsvReader::regression(response),
+                Task::Classification => CsvReader::classification(response),
+            },
+            hidden: vec![40],
+            activation: Activation::Tanh,
+            weights: WeightPrior::FanIn,
+            method: Method::Nuts,
+            chains: 4,
+            warmup: 1000,
+            draws: 1000,
+            seed: 0,
+            validation: 0.0,
+            folder: None,
+            every: Every::default(),
+            threads: None,
+            stop: StopHandle::new(),
+            quiet: true,
+        }
+    }
+
+    /// The units of each hidden layer; none for a linear model.
+    pub fn hidden(self, units: &[usize]) -> Self {
+        Self { hidden: units.to_vec(), ..self }
+    }
+
+    /// The activation of the hidden units.
+    pub fn activation(self, activation: Activation) -> Self {
+        Self { activation, ..self }
+    }
+
+    /// The prior of the weights.
+    pub fn weights(self, weights: WeightPrior) -> Self {
+        Self { weights, ..self }
+    }
+
+    /// How the posterior is sampled.
+    pub fn method(self, method: Method) -> Self {
+        Self { method, ..self }
+    }
+
+    /// The number of chains, at least 1.
+    pub fn chains(self, chains: usize) -> Self {
+        Self { chains, ..self }
+    }
+
+    /// Iterations of warm-up of each chain.
+    pub fn warmup(self, warmup: usize) -> Self {
+        Self { warmup, ..self }
+    }
+
+    /// Draws of each chain.
+    pub fn draws(self, draws: usize) -> Self {
+        Self { draws, ..self }
+    }
+
+    /// The seed of all random numbers.
+    pub fn seed(self, seed: u64) -> Self {
+        Self { seed, ..self }
+    }
+
+    /// The share of rows, from 0 to below 1, that the model does not learn from: [`Fit::validation`] has them.
+    /// The rows are chosen at random by the seed; classes keep their shares.
+    pub fn validation(self, share: f64) -> Self {
+        Self { validation: share, ..self }
+    }
+
+    /// Changes how CSV files are read, such as `.reader(|r| r.drop_missing_rows().ignore(["id"]))`.
+    pub fn reader(self, change: impl FnOnce(CsvReader) -> CsvReader) -> Self {
+        Self { reader: change(self.reader), ..self }
+    }
+
+    /// Runs in a folder, which is made if need be, and saves the fit there, as [`Fit::save`] does.
+    ///
+    /// While it runs, a [checkpoint](crate::draws::checkpoint) is written every 30 seconds. If the process is killed, the same call
+    /// goes on where it was and comes to the same numbers; once it is finished, the same call loads the
+    /// fit. A folder that holds another fit, or one of other rows, is an error that names what differs.
+    pub fn in_folder(self, folder: impl Into<PathBuf>) -> Self {
+        Self { folder: Some(folder.into()), ..self }
+    }
+
+    /// When a run [in a folder](Self::in_folder) writes its checkpoints.
+    pub fn checkpoint_every(self, every: Every) -> Self {
+        Self { every, ..self }
+    }
+
+    /// The number of threads; no number depends on it. Without this call all threads of rayon's pool.
+    pub fn threads(self, threads: usize) -> Self {
+        Self { threads: Some(threads), ..self }
+    }
+
+    /// A handle that ends the run early; the fit then has the draws that were made.
+    pub fn stop_handle(self, stop: &StopHandle) -> Self {
+        Self { stop: stop.clone(), ..self }
+    }
+
+    /// Reports how far the run is to the standard error, by [`progress_log`].
+    pub fn progress(self) -> Self {
+        Self { quiet: false, ..self }
+    }
+
+    /// Fits the rows of a CSV file.
+    ///
+    /// # Errors
+    /// A file that cannot be read as the recipe says; else as [`fit`](Self::fit).
+    pub fn read_csv(&self, path: impl AsRef<Path>) -> Result<Fit, Error> {
+        let CsvData { dataset, schema, dropped } = self.reader.read_path(path)?;
+        self.run(&dataset, Some(schema), dropped)
+    }
+
+    /// Fits the rows of a data set. The name of the response that the recipe was made with is not used.
+    ///
+    /// # Errors
+    /// A response of another kind; a constant column; a setting out of range; what
+    /// [`Posterior::new`] and [`Sampler::run`] say; a folder that cannot be written, or holds another fit.
+    pub fn fit(&self, data: &Dataset) -> Result<Fit, Error> {
+        self.run(data, None, Vec::new())
+    }
+
+    fn run(
+        &self,
+        data: &Dataset,
+        schema: Option<Schema>,
+        dropped: Vec<usize>,
+    ) -> Result<Fit, Error> {
+        let parts = Parts::new(self.clone(), data, schema, dropped)?;
+        match &self.folder {
+            None => {
+                let draws = self.sample(&parts.posterior, None)?;
+                Ok(Fit { parts, draws })
+            }
+            Some(folder) => folder::run(folder, parts),
+        }
+    }
+
+    /// Training and validation rows.
+    pub(super) fn split(&self, data: &Dataset) -> Result<(Dataset, Option<Dataset>), Error> {
+        if self.validation == 0.0 {
+            return Ok((data.clone(), None));
+        }
+        if !(self.validation > 0.0 && self.validation < 1.0) {
+            return Err(Error::argument("validation", self.validation, "from 0 to below 1"));
+        }
+        let split = match self.task {
+            Task::Regression => data.train_test_split(self.validation, self.seed)?,
+            Task::Classification => data.stratified_split(self.validation, self.seed)?,
+        };
+        Ok((split.0, Some(split.1)))
+    }
+
+    /// The posterior of scaled training rows.
+    pub(super) fn posterior(
+        &self,
+        train: &Dataset,
+    ) -> Result<Posterior<Mlp, AnyLikelihood>, Error> {
+        let response = train.response();
+        let (likelihood, outputs) = match (self.task, response.class_names().map(<[String]>::len)) {
+            (Task::Classification, Some(2)) => (AnyLikelihood::Bernoulli(Bernoulli), 1),
+            (Task::Classification, Some(k)) => (AnyLikelihood::Categorical(Categorical), k),
+            // The likelihood says what it expects, if the response is of another kind.
+            (Task::Classification, None) => (AnyLikelihood::Bernoulli(Bernoulli), 1),
+            (Task::Regression, _) => {
+                (AnyLikelihood::Gaussian(Gaussian::sampled()), response.width())
+            }
+        };
+        let mut sizes = vec![train.n_features()];
+        sizes.extend(&self.hidden);
+        sizes.push(outputs);
+        let network = Mlp::new(&sizes, self.activation)?;
+        let mut priors = match self.weights {
+            WeightPrior::FanIn => Priors::by_fan_in(&network),
+            WeightPrior::Normal { sd } => Priors::all(Normal::new(0.0, sd)?),
+        };
+        if self.task == Task::Regression {
+            priors = priors.with("log_noise_variance", LogInverseGamma::new(0.5, 0.005)?);
+        }
+        Posterior::new(network, likelihood, train, priors)
+    }
+
+    /// Runs the sampler; with a checkpoint, goes on from it.
+    pub(super) fn sample(
+        &self,
+        posterior: &Posterior<Mlp, AnyLikelihood>,
+        checkpoint: Option<&Path>,
+    ) -> Result<Draws, Error> {
+        match self.method {
+            Method::Nuts => self.sample_by(posterior, Nuts::default(), checkpoint),
+            Method::Tempered => {
+                self.sample_by(posterior, PowerPosteriors::new(Hmc::default()), checkpoint)
+            }
+        }
+    }
+
+    fn sample_by<'t, A>(
+        &self,
+        posterior: &'t Posterior<Mlp, AnyLikelihood>,
+        algorithm: A,
+        checkpoint: Option<&Path>,
+    ) -> Result<Draws, Error>
+    where
+        A: crate::sampler::Algorithm<&'t Posterior<Mlp, AnyLikelihood>>,
+    {
+        let start = Init::Around { centre: vec![0.0; posterior.dim()], sd: 0.1 };
+        let sampler = Sampler::new(posterior, algorithm).chains(self.chains).seed(self.seed);
+        let mut sampler = sampler.warmup(self.warmup).draws(self.draws).init(start);
+        sampler = sampler.stop_handle(&self.stop);
+        if let Some(threads) = self.threads {
+            sampler = sampler.threads(threads);
+        }
+        if let Some(path) = checkpoint {
+            sampler = sampler.checkpoint(path, self.every);
+        }
+        if !self.quiet {
+            sampler = sampler.on_progress(progress_log(std::io::stderr()));
+        }
+        sampler.run()
+    }
+}

@@ -1,0 +1,345 @@
+//! Fits: from a file to predictions of new rows, saved, loaded, killed and resumed.
+
+use std::fmt::Write;
+use std::fs;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+
+use bnn_mcmc::draws::checkpoint::Every;
+use bnn_mcmc::fit::{Fit, Method, Recipe, WeightPrior};
+use bnn_mcmc::prelude::*;
+use ndarray::{Array2, array};
+use tempfile::TempDir;
+
+/// A file with a header, labels and missing values. The strength is about 500 + 40 (age - 1) + 30 if wet.
+fn training_file(folder: &Path) -> std::path::PathBuf {
+    let mut rng = ChainRng::new(7, 0);
+    let mut text = String::from("id,age,surface,strength\n");
+    for i in 0..60 {
+        let (age, wet) = (2.0 * rng.uniform(), i % 3 == 0);
+        let strength =
+            500.0 + 40.0 * (age - 1.0) + f64::from(30 * u8::from(wet)) + 3.0 * rng.normal();
+        let age = if i % 20 == 7 { "NA".to_string() } else { age.to_string() };
+        let surface = if wet { "wet" } else { "dry" };
+        writeln!(text, "{i},{age},{surface},{strength}").unwrap();
+    }
+    let path = folder.join("train.csv");
+    fs::write(&path, text).unwrap();
+    path
+}
+
+fn new_file(folder: &Path) -> std::path::PathBuf {
+    let path = folder.join("new.csv");
+    fs::write(&path, "surface,age\nwet,0.5\ndry,1.5\ndry,?\nwet,7.25\n").unwrap();
+    path
+}
+
+fn recipe() -> Recipe {
+    Fit::regression("strength")
+        .reader(|reader| reader.ignore(["id"]).drop_missing_rows())
+        .hidden(&[4])
+        .chains(2)
+        .warmup(150)
+        .draws(150)
+        .seed(3)
+        .checkpoint_every(Every::Draws(5))
+}
+
+/// The predictions of the new file, as text.
+fn predictions(fit: &Fit, folder: &Path) -> String {
+    let mut csv = Vec::new();
+    let new = fit.predict_csv(new_file(folder)).unwrap();
+    new.predictions.write_csv(&mut csv).unwrap();
+    String::from_utf8(csv).unwrap()
+}
+
+const CHILD: &str = "BNN_MCMC_FIT_CHILD";
+
+/// Not a test of its own: what other processes do in the folder that the variable names.
+#[test]
+fn child_process() {
+    let Some(folder) = std::env::var_os(CHILD) else { return };
+    let folder = Path::new(&folder);
+    match folder.join("train.csv") {
+        train if train.exists() => {
+            drop(recipe().in_folder(folder.join("run")).read_csv(train).unwrap())
+        }
+        _ => {
+            let text = predictions(&Fit::load(folder.join("run")).unwrap(), folder);
+            fs::write(folder.join("predictions.csv"), text).unwrap();
+        }
+    }
+}
+
+fn spawn(folder: &Path) -> Child {
+    Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", "fit::child_process"])
+        .env(CHILD, folder)
+        .stdout(Stdio::null())
+        .spawn()
+        .unwrap()
+}
+
+#[test]
+fn three_processes_come_to_the_numbers_of_one() {
+    let folder = tempfile::tempdir().unwrap();
+    let (folder, train) = (folder.path(), training_file(folder.path()));
+    let whole = predictions(&recipe().read_csv(&train).unwrap(), folder);
+
+    // One is killed while it samples.
+    let mut first = spawn(folder);
+    let draws = folder.join("run").join("checkpoint.draws");
+    while !fs::metadata(&draws).is_ok_and(|file| file.len() > 0) {
+        assert!(first.try_wait().unwrap().is_none(), "it ended before it could be killed");
+        std::thread::sleep(std::time::Duration::from_millis(1));
+    }
+    first.kill().unwrap();
+    assert!(!first.wait().unwrap().success());
+    let unfinished = Fit::load(folder.join("run")).unwrap_err().to_string();
+    assert!(unfinished.contains("the run is not finished"), "{unfinished}");
+    // The next one goes on; the third one has no training file.
+    assert!(spawn(folder).wait().unwrap().success());
+    fs::remove_file(train).unwrap();
+    assert!(spawn(folder).wait().unwrap().success());
+    assert_eq!(fs::read_to_string(folder.join("predictions.csv")).unwrap(), whole);
+    assert!(!draws.exists());
+}
+
+#[test]
+fn predictions_are_in_the_units_of_the_file_and_name_what_lies_outside() {
+    let folder = tempfile::tempdir().unwrap();
+    let fit = recipe().read_csv(training_file(folder.path())).unwrap();
+    assert_eq!(fit.dropped(), [9, 29, 49]);
+    assert_eq!(fit.data().feature_names(), ["age", "surface=dry", "surface=wet"]);
+    let new = fit.predict_csv(new_file(folder.path())).unwrap();
+    assert_eq!(new.dropped, [4]);
+    let mean = new.predictions.posterior_mean().unwrap();
+    let interval = new.predictions.predictive_interval(0.95).unwrap();
+    for (row, truth) in [(0, 510.0), (1, 520.0)] {
+        assert!((mean[[row, 0]] - truth).abs() < 5.0, "{mean}");
+        assert!(interval.lower[[row, 0]] < truth && truth < interval.upper[[row, 0]]);
+        assert!(interval.width()[[row, 0]] < 25.0);
+    }
+    assert_eq!(new.outside.len(), 1);
+    assert_eq!((new.outside[0].row, new.outside[0].value), (2, 7.25));
+    let text = new.to_string();
+    assert!(
+        text.starts_with("3 rows predicted, 1 left out because of missing values; 1 outside"),
+        "{text}"
+    );
+    assert!(text.contains("row 2: `age` is 7.25, above 1.9"), "{text}");
+    assert!(predictions(&fit, folder.path()).contains("\n0,strength,"));
+    let scores = fit.scores(fit.data()).unwrap();
+    let rmse = scores.get("rmse").unwrap().posterior;
+    assert!((2.0..4.0).contains(&rmse), "{scores}"); // the noise is 3
+    assert!(fit.verdict().is_ok());
+}
+
+#[test]
+fn what_is_saved_is_loaded() {
+    let folder = tempfile::tempdir().unwrap();
+    let fit = recipe().validation(0.25).read_csv(training_file(folder.path())).unwrap();
+    let saved = folder.path().join("saved");
+    fit.save(&saved).unwrap();
+    let error = fit.save(&saved).unwrap_err().to_string();
+    assert!(error.contains("the folder is not empty"), "{error}");
+    let loaded = Fit::load(&saved).unwrap();
+    assert_eq!(loaded.draws(), fit.draws());
+    assert_eq!((loaded.data(), loaded.dropped()), (fit.data(), fit.dropped()));
+    assert_eq!((loaded.ranges(), loaded.feature_scaler()), (fit.ranges(), fit.feature_scaler()));
+    assert_eq!(predictions(&loaded, folder.path()), predictions(&fit, folder.path()));
+    let validation = fit.validation().unwrap();
+    assert_eq!(validation.rows(), 14);
+    assert_eq!(
+        loaded.scores(loaded.validation().unwrap()).unwrap(),
+        fit.scores(validation).unwrap()
+    );
+    let verdict = fs::read_to_string(saved.join("verdict.txt")).unwrap();
+    assert_eq!(verdict.trim(), fit.verdict().unwrap().to_string().trim());
+}
+
+#[test]
+fn classes_keep_their_names() {
+    let mut text = String::from("width;kind\n");
+    let mut rng = ChainRng::new(1, 0);
+    for i in 0..45 {
+        let kind = ["a, b", "moth", "bee"][i % 3];
+        writeln!(text, "{};\"{kind}\"", (i % 3) as f64 + 0.2 * rng.normal()).unwrap();
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("insects.csv");
+    fs::write(&path, text).unwrap();
+    let recipe = Fit::classification("kind").reader(|reader| reader.delimiter(b';')).hidden(&[]);
+    let recipe = recipe.weights(WeightPrior::Normal { sd: 5.0 }).chains(2).warmup(200).draws(200);
+    let fit = recipe.read_csv(&path).unwrap();
+    let saved = folder.path().join("saved");
+    fit.save(&saved).unwrap();
+    let fit = Fit::load(&saved).unwrap();
+    let predictions = fit.predict_new(array![[0.0], [1.0], [2.0]].view()).unwrap().predictions;
+    let p = predictions.posterior_mean().unwrap();
+    assert_eq!(predictions.response_names(), ["kind"]);
+    // In the order of Unicode: `a, b`, bee, moth.
+    for (row, class) in [(0, 0), (1, 2), (2, 1)] {
+        assert!(p[[row, class]] > 0.8, "{p}");
+    }
+    assert!(fit.scores(fit.data()).unwrap().get("accuracy").unwrap().posterior > 0.95);
+    let mut csv = Vec::new();
+    predictions.write_csv(&mut csv).unwrap();
+    assert!(String::from_utf8(csv).unwrap().contains("\n0,\"a, b\","));
+}
+
+#[test]
+fn a_data_set_is_fitted_as_its_file_is() {
+    let folder = tempfile::tempdir().unwrap();
+    let from_file = recipe().read_csv(training_file(folder.path())).unwrap();
+    let fit = recipe().fit(from_file.data()).unwrap();
+    assert_eq!(fit.draws().values(), from_file.draws().values());
+    let error = fit.predict_csv("new.csv").unwrap_err().to_string();
+    assert!(error.contains("not read from a file"), "{error}");
+    let tempered =
+        recipe().method(Method::Tempered).warmup(40).draws(40).fit(from_file.data()).unwrap();
+    assert!(!tempered.draws().info().reports.is_empty());
+}
+
+#[test]
+fn a_folder_holds_one_fit() {
+    let folder = tempfile::tempdir().unwrap();
+    let train = training_file(folder.path());
+    let run = folder.path().join("run");
+    let short = || recipe().warmup(20).draws(20).in_folder(&run);
+    let fit = short().read_csv(&train).unwrap();
+    // Finished, the same call loads it; threads change nothing.
+    assert_eq!(short().threads(1).read_csv(&train).unwrap().draws(), fit.draws());
+    for (other, difference) in [
+        (short().seed(4), "`recipe.seed` is 3, not 4"),
+        (short().draws(30), "`recipe.draws` is 20, not 30"),
+        (short().hidden(&[2]), "`network` is [3,4,1], not [3,2,1]"),
+        (short().reader(|reader| reader.ignore(Vec::<String>::new())), "feature_names"),
+    ] {
+        let error = other.read_csv(&train).unwrap_err().to_string();
+        assert!(error.contains("the folder holds another fit"), "{error}");
+        assert!(error.contains(difference), "{error}");
+    }
+    let mut rows = fs::read_to_string(&train).unwrap();
+    rows.push_str("99,1.0,wet,520\n");
+    fs::write(&train, rows).unwrap();
+    let error = short().read_csv(&train).unwrap_err().to_string();
+    assert!(error.contains("`data_crc32` is"), "{error}");
+    // A folder with something else in it is left alone.
+    let error = recipe().in_folder(folder.path()).read_csv(&train).unwrap_err().to_string();
+    assert!(error.contains("the folder is not empty"), "{error}");
+}
+
+#[test]
+fn a_stopped_run_keeps_what_it_has_and_goes_on() {
+    let folder = tempfile::tempdir().unwrap();
+    let train = training_file(folder.path());
+    let whole = recipe().read_csv(&train).unwrap();
+    let run = folder.path().join("run");
+    let stop = StopHandle::new();
+    let stopper = stop.clone();
+    let checkpoint = run.join("checkpoint.draws");
+    let watch = std::thread::spawn(move || {
+        while !fs::metadata(&checkpoint).is_ok_and(|file| file.len() > 0) {
+            std::thread::sleep(std::time::Duration::from_millis(1));
+        }
+        stopper.stop();
+    });
+    let part = recipe().stop_handle(&stop).in_folder(&run).read_csv(&train).unwrap();
+    watch.join().unwrap();
+    let n = part.draws().n_draws();
+    assert!(n > 0 && part.draws().info().stopped_early);
+    assert_eq!(part.draws().draw(1, n - 1), whole.draws().draw(1, n - 1));
+    assert!(Fit::load(&run).is_err());
+    let rest = recipe().in_folder(&run).read_csv(&train).unwrap();
+    assert_eq!(rest.draws().values(), whole.draws().values());
+    assert!(Fit::load(&run).is_ok());
+}
+
+/// A finished fit in a folder of its own.
+fn saved() -> (TempDir, std::path::PathBuf) {
+    let folder = tempfile::tempdir().unwrap();
+    let fit = recipe().warmup(30).draws(10).read_csv(training_file(folder.path())).unwrap();
+    let saved = folder.path().join("saved");
+    fit.save(&saved).unwrap();
+    (folder, saved)
+}
+
+#[test]
+fn damaged_and_edited_folders_are_refused_with_what_differs() {
+    let (_folder, saved) = saved();
+    let json = fs::read_to_string(saved.join("fit.json")).unwrap();
+    let refused = |problem: &str| {
+        let error = Fit::load(&saved).unwrap_err().to_string();
+        assert!(error.contains(problem), "{problem}: {error}");
+    };
+    let scale = json.find("\"scale\": ").unwrap();
+    let edited_scale = format!("{}\"scale\": 1{}", &json[..scale], &json[scale + 9..]);
+    for (text, problem) in [
+        (json.replace("\"format\": 1", "\"format\": 7"), "it has format 7, of bnn-mcmc"),
+        (json.replace("\"format\": 1", "\"format\": null"), "it is not of a fit"),
+        (json[..json.len() / 2].to_string(), "it is not JSON"),
+        (json.replace("\"tanh\"", "\"cosh\""), "its recipe cannot be read"),
+        (json.replace("\"parameters\": 21", "\"parameters\": 22"), "`parameters` is 22, not 21"),
+        (json.replace("\"surface=dry\"", "\"surface=wot\""), "its columns are not those"),
+        (edited_scale, "Was it edited?"),
+        // What decides the posterior shows in the density of the draws.
+        (json.replace("\"tanh\"", "\"relu\""), ""),
+        (
+            json.replace("\"seed\": 3", "\"seed\": 4")
+                .replace("\"fan_in\"", "{\"normal\": {\"sd\": 2.0}}"),
+            "log prior",
+        ),
+        (json.replace("\"finished\": true", "\"finished\": false"), "the run is not finished"),
+    ] {
+        assert_ne!(text, json, "{problem}");
+        fs::write(saved.join("fit.json"), text).unwrap();
+        refused(problem);
+    }
+    fs::write(saved.join("fit.json"), &json).unwrap();
+    assert!(Fit::load(&saved).is_ok());
+    let data = fs::read_to_string(saved.join("data.csv")).unwrap();
+    fs::write(saved.join("data.csv"), data.replacen('5', "6", 1)).unwrap();
+    refused("its checksum differs");
+    fs::write(saved.join("data.csv"), data).unwrap();
+    fs::remove_file(saved.join("fit.json")).unwrap();
+    refused("it is not the folder of a fit");
+    fs::write(saved.join("fit.json"), &json).unwrap();
+    fs::remove_dir_all(saved.join("draws.zarr")).unwrap();
+    refused("draws.zarr");
+}
+
+#[test]
+fn a_wrong_table_is_an_error_that_says_what_is_wrong() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("table.csv");
+    for (text, problem) in [
+        ("", "table.csv"),
+        ("age,strength\n", "no row below"),
+        ("age,weight\n1,2\n", "strength"),
+        ("age,strength\n1,2\n1,3\n", "column `age`: constant (1) over all 2 rows"),
+        ("age,strength\n1,2\n2,2\n", "column `strength`: constant (2)"),
+        ("age,strength\n1,2\n2,\n", "missing value"),
+        ("age,strength\n1,2\nx,3\n", "`x`"),
+        ("age,strength\n1,2\n2,inf\n", "not a finite number"),
+    ] {
+        fs::write(&path, text).unwrap();
+        let error = Fit::regression("strength").read_csv(&path).unwrap_err().to_string();
+        assert!(error.contains(problem), "{problem}: {error}");
+    }
+    let data = Dataset::regression(array![[0.0], [1.0], [2.0]], array![0.0, 2.0, 1.0]).unwrap();
+    for (recipe, problem) in [
+        (Fit::regression("y").validation(1.0), "`validation` is `1`"),
+        (Fit::regression("y").validation(f64::NAN), "`validation` is `NaN`"),
+        (Fit::regression("y").chains(0), "`chains` is `0`"),
+        (Fit::regression("y").hidden(&[0]), "0"),
+        (Fit::regression("y").weights(WeightPrior::Normal { sd: -1.0 }), "-1"),
+        (Fit::classification("y"), "Bernoulli"),
+    ] {
+        let error = recipe.fit(&data).unwrap_err().to_string();
+        assert!(error.contains(problem), "{problem}: {error}");
+    }
+    let fit = Fit::regression("y").hidden(&[]).warmup(20).draws(20).fit(&data).unwrap();
+    assert!(fit.predict_new(Array2::zeros((2, 3)).view()).is_err());
+    assert!(fit.predict_new(array![[f64::NAN]].view()).is_err());
+}
