@@ -8,3 +8,4 @@ mod portable;
 mod recorders;
 mod sampler_loop;
 mod stopping;
+mod zarr;
