@@ -77,6 +77,25 @@ impl Layout {
         self.with_block(&Block { name: name.into(), shape: shape.into(), range, first: 0 })
     }
 
+    /// A layout of arrays with names, shapes, and what their indices count from; `None` if they have more numbers
+    /// than fit into memory.
+    pub(crate) fn from_arrays<'a>(
+        arrays: impl Iterator<Item = (&'a str, &'a [usize], usize)>,
+    ) -> Option<Self> {
+        let mut layout = Self::new();
+        for (name, shape, first) in arrays {
+            let size = shape.iter().try_fold(1usize, |n, k| n.checked_mul(*k))?;
+            let dim = layout.dim().checked_add(size)?;
+            if dim > isize::MAX as usize / 16 {
+                return None;
+            }
+            let range = 0..size;
+            let block = Block { name: name.into(), shape: shape.into(), range, first };
+            layout = layout.with_block(&block);
+        }
+        Some(layout)
+    }
+
     /// Appends a block of another layout.
     pub(crate) fn with_block(mut self, block: &Block) -> Self {
         let start = self.dim();

@@ -38,7 +38,7 @@
 //! | [`sampler`] | [`Sampler`](sampler::Sampler), which is the loop, and the kernels: NUTS, HMC, MALA (on a box, too), SMMALA, random walk, pCN, power posteriors, Langevin integrators on full or minibatch gradients, Gibbs, independence, on blocks and in combination; your own kernels |
 //! | [`adapt`] | step sizes and covariances learnt during warm-up, which [`Scale`](sampler::Scale) puts together for kernels |
 //! | [`optimise`] | Adam and SGD on full or minibatch gradients, early stopping: starting points |
-//! | [`draws`] | what a run returns; [recorders](draws::recorder), which decide what is kept; [checkpoints](draws::checkpoint) |
+//! | [`draws`] | what a run returns; [recorders](draws::recorder), which decide what is kept; [checkpoints](draws::checkpoint); [Zarr folders](draws::zarr), for ArviZ and to load draws again |
 //! | [`diagnostics`] | R-hat, effective sample size, Monte Carlo error, symmetries of weights, densities, the Stein discrepancy, and the verdict |
 //! | [`evidence`] | log p(y) by stepping stone and thermodynamic integration, Bayes factors |
 //! | [`predict`] | predictions, posterior predictive draws, intervals, calibration, scores, uncertainty of classes |

@@ -9,6 +9,7 @@ mod io;
 pub(crate) mod keep;
 pub mod recorder;
 mod report;
+pub mod zarr;
 
 pub use keep::Keep;
 pub use report::{LadderReport, Report};
@@ -18,6 +19,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::Error;
 use crate::layout::Layout;
+use crate::targets::TargetInfo;
 
 /// The statistics that the loop records for every draw; a kernel's own follow.
 ///
@@ -68,10 +70,14 @@ pub struct RunInfo {
     /// Where transitions diverged while sampling: the first [`Divergence::KEPT`] of each chain.
     pub divergences: Vec<Divergence>,
     /// A description of the [surrogate](crate::surrogate), if the target was one: these are then no draws of the posterior.
-    /// Draws that are read from files of draws do not know it.
+    /// Draws that are read from CSV files do not know it.
     #[serde(default)]
     pub approximation: Option<String>,
-    /// What each chain's kernel reports of the whole run; empty for draws that were read from a file.
+    /// Model, likelihood and data of the posterior that was sampled, itself or a view of it; `None` for other targets, and
+    /// for draws from elsewhere. Another posterior refuses to predict with these draws.
+    #[serde(default)]
+    pub target: Option<TargetInfo>,
+    /// What each chain's kernel reports of the whole run; empty for draws that were read from a CSV file.
     pub reports: Vec<Report>,
     /// Why the [checkpoint] on disk lacks the end of this run, if it does.
     pub checkpoint_error: Option<String>,

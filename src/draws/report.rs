@@ -67,7 +67,7 @@ impl LadderReport {
     /// One report for each chain: of the first ladder, if a cycle or mixture has several.
     ///
     /// # Errors
-    /// If the draws are of another algorithm, or were read from a file.
+    /// If the draws are of another algorithm, or were read from a CSV file.
     pub fn of(draws: &Draws) -> Result<Vec<Self>, Error> {
         let ladders: Vec<_> =
             draws.info().reports.iter().filter_map(|r| r.ladder.clone()).collect();
@@ -76,7 +76,7 @@ impl LadderReport {
             return Err(Error::argument(
                 "draws",
                 found,
-                "a run of PowerPosteriors, not read from a file",
+                "a run of PowerPosteriors, not read from a CSV file",
             ));
         }
         Ok(ladders)

@@ -23,6 +23,10 @@ use crate::rng::ChainRng;
 pub struct Bernoulli;
 
 impl Likelihood for Bernoulli {
+    fn description(&self) -> Option<String> {
+        Some("Bernoulli".into())
+    }
+
     fn encode(&self, response: &Response, n_outputs: usize) -> Result<Array2<f64>, Error> {
         let Response::Classes { index, names } = response else {
             return Err(mismatch("Bernoulli", response, "two classes"));

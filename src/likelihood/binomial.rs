@@ -29,6 +29,10 @@ use crate::rng::ChainRng;
 pub struct Binomial;
 
 impl Likelihood for Binomial {
+    fn description(&self) -> Option<String> {
+        Some("Binomial".into())
+    }
+
     /// Columns: k, n, log C(n, k).
     fn encode(&self, response: &Response, n_outputs: usize) -> Result<Array2<f64>, Error> {
         let Response::Counts(counts) = response else {

@@ -30,6 +30,10 @@ use crate::rng::ChainRng;
 pub struct Categorical;
 
 impl Likelihood for Categorical {
+    fn description(&self) -> Option<String> {
+        Some("Categorical".into())
+    }
+
     fn encode(&self, response: &Response, n_outputs: usize) -> Result<Array2<f64>, Error> {
         let Response::Classes { index, names } = response else {
             return Err(mismatch("categorical", response, "classes"));

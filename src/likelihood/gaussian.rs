@@ -80,6 +80,13 @@ impl Likelihood for Gaussian {
         }
     }
 
+    fn description(&self) -> Option<String> {
+        Some(match self.fixed_variance {
+            Some(variance) => format!("Gaussian with variance {variance}"),
+            None => "Gaussian with a sampled variance".into(),
+        })
+    }
+
     fn encode(&self, response: &Response, n_outputs: usize) -> Result<Array2<f64>, Error> {
         let Response::Real(y) = response else {
             return Err(mismatch("Gaussian", response, "real numbers"));

@@ -46,6 +46,12 @@ pub trait Likelihood: Sync {
         Layout::new()
     }
 
+    /// What it is, in words, with what is fixed in it: `Gaussian with variance 0.25`. A posterior refuses to predict with draws
+    /// of a likelihood with another description; `None`, the default, is not compared. Keep it when the type moves.
+    fn description(&self) -> Option<String> {
+        None
+    }
+
     /// Checks that `response` and a model with `n_outputs` outputs fit this likelihood, and
     /// returns the columns `[rows x any]` that the other methods get to see as `y`.
     fn encode(&self, response: &Response, n_outputs: usize) -> Result<Array2<f64>, Error>;

@@ -27,6 +27,10 @@ use crate::rng::ChainRng;
 pub struct Multinomial;
 
 impl Likelihood for Multinomial {
+    fn description(&self) -> Option<String> {
+        Some("Multinomial".into())
+    }
+
     /// Columns: the K counts, n, the log multinomial coefficient.
     fn encode(&self, response: &Response, n_outputs: usize) -> Result<Array2<f64>, Error> {
         let Response::Counts(counts) = response else {

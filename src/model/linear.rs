@@ -74,6 +74,18 @@ impl Model for Linear {
         self.n_outputs
     }
 
+    fn description(&self) -> Option<String> {
+        Some(format!("Linear {}-{}", self.n_inputs, self.n_outputs))
+    }
+
+    fn input_axes(&self) -> Vec<(String, usize)> {
+        vec![("w".into(), 1)]
+    }
+
+    fn output_axes(&self) -> Vec<(String, usize)> {
+        vec![("w".into(), 0), ("b".into(), 0)]
+    }
+
     fn workspace(&self) -> LinearWorkspace {
         let layer = Layer {
             inputs: self.n_inputs,

@@ -196,6 +196,24 @@ impl Model for Mlp {
         self.sizes[self.n_layers()]
     }
 
+    fn description(&self) -> Option<String> {
+        let sizes: Vec<_> = self.sizes.iter().map(usize::to_string).collect();
+        let description = format!("Mlp {}, {}", sizes.join("-"), self.hidden);
+        Some(match self.output {
+            Activation::Identity => description,
+            output => format!("{description}, outputs {output}"),
+        })
+    }
+
+    fn input_axes(&self) -> Vec<(String, usize)> {
+        vec![("w0".into(), 1)]
+    }
+
+    fn output_axes(&self) -> Vec<(String, usize)> {
+        let last = self.n_layers() - 1;
+        vec![(format!("w{last}"), 0), (format!("b{last}"), 0)]
+    }
+
     /// 192, and 256 where a layer is wide.
     fn tile_rows(&self) -> usize {
         if self.sizes.windows(2).any(|size| is_wide(size[1], size[0])) { 256 } else { 192 }

@@ -94,6 +94,19 @@ impl Model for MlpF32 {
         self.mlp.n_outputs()
     }
 
+    /// The one of [`Mlp`], whose function it is but for rounding.
+    fn description(&self) -> Option<String> {
+        self.mlp.description()
+    }
+
+    fn input_axes(&self) -> Vec<(String, usize)> {
+        self.mlp.input_axes()
+    }
+
+    fn output_axes(&self) -> Vec<(String, usize)> {
+        self.mlp.output_axes()
+    }
+
     fn tile_rows(&self) -> usize {
         self.mlp.tile_rows()
     }

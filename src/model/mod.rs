@@ -85,6 +85,24 @@ pub trait Model: Sync {
     /// The number of output columns.
     fn n_outputs(&self) -> usize;
 
+    /// What the function is, in words: `Mlp 4-10-3, tanh`. A posterior refuses to predict with draws of a model with another
+    /// description; `None`, the default, is not compared. Keep it when the type moves.
+    fn description(&self) -> Option<String> {
+        None
+    }
+
+    /// The axes of blocks along which the inputs lie, as block and number of the axis; none by default. Files of
+    /// draws name their places by the features.
+    fn input_axes(&self) -> Vec<(String, usize)> {
+        Vec::new()
+    }
+
+    /// The axes of blocks along which the outputs lie, as block and number of the axis; none by default. Files of
+    /// draws name their places by the responses or classes.
+    fn output_axes(&self) -> Vec<(String, usize)> {
+        Vec::new()
+    }
+
     /// The most rows of a tile that the model is given: a multiple of [`LANES`](crate::engine::LANES), at
     /// most [`TILE_ROWS`](crate::engine::TILE_ROWS).
     ///

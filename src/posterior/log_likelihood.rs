@@ -6,7 +6,7 @@ use crate::layout::Layout;
 use crate::likelihood::Likelihood;
 use crate::model::Model;
 use crate::rng::ChainRng;
-use crate::targets::{GradTarget, LogDensity, MinibatchTarget, Target};
+use crate::targets::{GradTarget, LogDensity, MinibatchTarget, Target, TargetInfo};
 
 /// The log likelihood of a posterior as a function of q, log p(q) left out: what an
 /// [optimiser](crate::optimise) climbs for a maximum-likelihood fit.
@@ -89,6 +89,10 @@ impl<M: Model, L: Likelihood> Target for LogLikelihood<'_, M, L> {
 
     fn data_checksum(&self) -> Option<u32> {
         self.posterior.data_checksum()
+    }
+
+    fn info(&self) -> Option<TargetInfo> {
+        self.posterior.info()
     }
 }
 

@@ -70,6 +70,8 @@ pub struct Posterior<M, L> {
     y: Tiles,
     /// What descents row by row need of y.
     responses: OnceLock<Tiles>,
+    /// The checksum of the data.
+    checksum: OnceLock<u32>,
 }
 
 impl<M: Model, L: Likelihood> Posterior<M, L> {
@@ -95,6 +97,7 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
             x: Tiles::with_rows(data.x().view(), model.tile_rows()),
             y: Tiles::with_rows(y.view(), model.tile_rows()),
             responses: OnceLock::new(),
+            checksum: OnceLock::new(),
             layout,
             model,
             likelihood,
@@ -186,6 +189,7 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
             x: self.x.select(rows),
             y: self.y.select(rows),
             responses: OnceLock::new(),
+            checksum: OnceLock::new(),
         }
     }
 

@@ -19,7 +19,7 @@ use crate::layout::Layout;
 use crate::likelihood::Likelihood;
 use crate::model::Model;
 use crate::rng::ChainRng;
-use crate::targets::{GradTarget, LogDensity, PowerGradTarget, PowerTarget, Target};
+use crate::targets::{GradTarget, LogDensity, PowerGradTarget, PowerTarget, Target, TargetInfo};
 
 /// Scratch memory of one chain on a [`Posterior`].
 #[derive(Debug)]
@@ -288,10 +288,20 @@ impl<M: Model, L: Likelihood> Target for Posterior<M, L> {
     }
 
     fn data_checksum(&self) -> Option<u32> {
-        let mut crc = crc32fast::Hasher::new();
-        self.x.add_to(&mut crc);
-        self.y.add_to(&mut crc);
-        Some(crc.finalize())
+        Some(*self.checksum.get_or_init(|| {
+            let mut crc = crc32fast::Hasher::new();
+            self.x.add_to(&mut crc);
+            self.y.add_to(&mut crc);
+            crc.finalize()
+        }))
+    }
+
+    fn info(&self) -> Option<TargetInfo> {
+        Some(TargetInfo {
+            model: self.model.description(),
+            likelihood: self.likelihood.description(),
+            data: self.data_checksum(),
+        })
     }
 }
 

@@ -62,6 +62,7 @@ mod regression;
 mod scores;
 mod streamed;
 mod uncertainty;
+mod zarr;
 
 pub use calibration::{Bins, Pit, Reliability, ReliabilityBin};
 pub use classification::ConfusionMatrix;

@@ -32,7 +32,8 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
     /// 8 bytes.
     ///
     /// # Errors
-    /// - Draws of another posterior: other parameters, or another log density at the first draw.
+    /// - Draws of another posterior: other parameters, another model, likelihood or training data, as far as the draws
+    ///   [know them](crate::draws::RunInfo::target), or another log density at the first draw.
     /// - Features, responses or classes whose number, names or order are not those of the training
     ///   data; see [`feature_names`](Self::feature_names).
     /// - Predictions that exceed the [limit](crate::memory) on memory. [`Draws::thinned`] and fewer
@@ -277,7 +278,11 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
     /// Checks that `draws` are of this posterior.
     fn check_draws(&self, draws: &Draws) -> Result<(), Error> {
         draws.check_any_parameter()?;
-        draws.check_layout("parameters of the draws", self.layout())
+        draws.check_layout("parameters of the draws", self.layout())?;
+        match (&draws.info().target, self.info()) {
+            (Some(found), Some(own)) => found.check(&own),
+            _ => Ok(()),
+        }
     }
 
     /// Checks that rows of `x` can be predicted.

@@ -12,6 +12,7 @@ use crate::Error;
 use crate::draws::RunInfo;
 use crate::draws::recorder::ChainPlan;
 use crate::error::{caught, unwound};
+use crate::targets::TargetInfo;
 
 /// Iterations of a round, if they take no more than half a second.
 const LEAST_ROUND: usize = 8;
@@ -65,6 +66,8 @@ pub(super) struct Rounds {
     pub parameters: usize,
     /// A description of the surrogate, if the target is one.
     pub approximation: Option<String>,
+    /// What the target is the density of.
+    pub target: Option<TargetInfo>,
 }
 
 impl Rounds {
@@ -226,6 +229,7 @@ impl Rounds {
             divergences: found.filter(|d| d.draw < drawn.min(draws)).cloned().collect(),
             reports,
             approximation: self.approximation.clone(),
+            target: self.target.clone(),
             checkpoint_error,
             recorder_error: errors.first().map(Error::to_string),
             panic: panic.as_ref().map(Error::to_string),

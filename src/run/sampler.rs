@@ -21,7 +21,7 @@ use crate::layout::Layout;
 use crate::memory;
 use crate::rng::ChainRng;
 use crate::sampler::{Algorithm, Kernel};
-use crate::targets::{Point, Target};
+use crate::targets::{Point, Target, TargetInfo};
 
 /// More threads than a machine has.
 const MOST_THREADS: usize = 4096;
@@ -197,6 +197,7 @@ impl<'t, T: Target, A: Algorithm<&'t T>> Sampler<'t, T, A> {
             layout: layout.clone(),
             data: if with_data { target.data_checksum() } else { None },
             approximation: target.approximation(),
+            target: target.info(),
             recorder: [recorder.name(), recorder.config()],
         };
         let run = Run { sizes, kept: &kept, pool, began, stop };
@@ -234,8 +235,8 @@ impl Run<'_> {
         let checkpoint = checkpoint.map(|c| identity.added_to(c, sizes, kept, &stat_names));
         let (id, parameters) = (identity.number(sizes), identity.layout.dim());
         let ending = Ending::new(stop);
-        let approximation = identity.approximation.clone();
-        let rounds = Rounds { sizes, ending, pool, began, id, parameters, approximation };
+        let Identity { approximation, target, .. } = identity;
+        let rounds = Rounds { sizes, ending, pool, began, id, parameters, approximation, target };
         let info = rounds.run(&mut chains, checkpoint, on_progress)?;
         let rows = chains.into_iter().map(|chain| {
             let mut data = chain.finish();
@@ -274,6 +275,8 @@ struct Identity {
     data: Option<u32>,
     /// A description of the surrogate, if the target is one.
     approximation: Option<String>,
+    /// What it is the density of.
+    target: Option<TargetInfo>,
     /// Name and configuration.
     recorder: [String; 2],
 }

@@ -75,7 +75,7 @@ use crate::Error;
 use crate::layout::Layout;
 use crate::rng::ChainRng;
 use crate::targets::{
-    GaussianReference, GradTarget, LogDensity, PowerGradTarget, PowerTarget, Target,
+    GaussianReference, GradTarget, LogDensity, PowerGradTarget, PowerTarget, Target, TargetInfo,
 };
 
 /// A cheap stand-in for a log likelihood.
@@ -151,6 +151,10 @@ impl<T: PowerTarget, E: Emulator> Target for Surrogate<T, E> {
 
     fn approximation(&self) -> Option<String> {
         Some(self.emulator.description())
+    }
+
+    fn info(&self) -> Option<TargetInfo> {
+        self.target.info()
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{GradTarget, LogDensity, Target};
+use super::{GradTarget, LogDensity, Target, TargetInfo};
 use crate::Error;
 use crate::layout::Layout;
 use crate::rng::ChainRng;
@@ -141,6 +141,10 @@ impl<T: Target> Target for Conditioned<T> {
 
     fn approximation(&self) -> Option<String> {
         self.base.approximation()
+    }
+
+    fn info(&self) -> Option<TargetInfo> {
+        self.base.info()
     }
 }
 

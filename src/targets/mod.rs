@@ -26,6 +26,7 @@
 
 mod capabilities;
 mod conditioned;
+mod info;
 mod minibatch;
 mod point;
 mod second_order;
@@ -37,6 +38,7 @@ pub use capabilities::{
     Objective, Pass,
 };
 pub use conditioned::{Conditioned, ConditionedWorkspace};
+pub use info::TargetInfo;
 pub use minibatch::MinibatchTarget;
 pub use point::{Cached, Point};
 pub(crate) use second_order::MOST_DIMENSIONS;
@@ -141,6 +143,12 @@ pub trait Target: Sync {
     fn approximation(&self) -> Option<String> {
         None
     }
+
+    /// Model, likelihood and data, if the target is a [`Posterior`] or a view of one; `None` by default. A
+    /// posterior refuses to predict with draws of another one.
+    fn info(&self) -> Option<TargetInfo> {
+        None
+    }
 }
 
 /// A target with a gradient.
@@ -172,6 +180,9 @@ impl<T: Target> Target for &T {
     }
     fn approximation(&self) -> Option<String> {
         (**self).approximation()
+    }
+    fn info(&self) -> Option<TargetInfo> {
+        (**self).info()
     }
 }
 

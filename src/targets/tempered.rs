@@ -1,6 +1,6 @@
 //! Tempered targets: the likelihood to a power.
 
-use super::{GradTarget, LogDensity, Target};
+use super::{GradTarget, LogDensity, Target, TargetInfo};
 use crate::Error;
 use crate::layout::Layout;
 use crate::rng::ChainRng;
@@ -135,6 +135,10 @@ impl<T: PowerTarget> Target for Tempered<T> {
 
     fn approximation(&self) -> Option<String> {
         self.base.approximation()
+    }
+
+    fn info(&self) -> Option<TargetInfo> {
+        self.base.info()
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::{
     BoxSupport, Curvature, GaussianReference, GradTarget, HessTarget, LogDensity, PowerGradTarget,
-    PowerTarget, Target,
+    PowerTarget, Target, TargetInfo,
 };
 use crate::Error;
 use crate::layout::Layout;
@@ -113,6 +113,10 @@ impl<T: Target, P: Prior> Target for WithReference<T, P> {
 
     fn approximation(&self) -> Option<String> {
         self.target.approximation()
+    }
+
+    fn info(&self) -> Option<TargetInfo> {
+        self.target.info()
     }
 }
 

@@ -826,4 +826,41 @@ pub const MUTANTS: &[Mutant] = &[
         &[("of_phi.zip(&ws.d_phi).for_each(|(grad, d)| *grad += factor * d)", "drop(of_phi)")],
         ("formulas", "surrogates::gradients_of_emulators_are_exact"),
     ),
+    // Zarr folders.
+    mutant(
+        "Zarr: dots at the ends of names stay, so that `..` is a path",
+        "src/draws/zarr/names.rs",
+        &[("i > 0 && i < last", "true")],
+        ("lib", "draws::zarr::names::tests::names_are_escaped"),
+    ),
+    mutant(
+        "Zarr: the last draws of a chain are left out if they fill no chunk",
+        "src/draws/zarr/array.rs",
+        &[("written.div_ceil(self.chunk[1])", "written / self.chunk[1]")],
+        ("run", "zarr::the_last_chunk_is_padded"),
+    ),
+    mutant(
+        "Zarr: the list of arrays is not sorted by depth",
+        "src/draws/zarr/folder.rs",
+        &[("depth(a).cmp(&depth(b)).then_with(|| a.cmp(b))", "a.cmp(b)")],
+        ("run", "zarr::predictions_and_names_lie_beside_the_draws"),
+    ),
+    mutant(
+        "Zarr: a NaN in the run's description loses its bits",
+        "src/draws/zarr/json.rs",
+        &[("x.to_bits() == f64::NAN.to_bits()", "x.is_nan()")],
+        ("lib", "draws::zarr::json::tests::floats_keep_their_bits"),
+    ),
+    mutant(
+        "Zarr: checksums of arrays are not compared",
+        "src/draws/zarr/read.rs",
+        &[("*stated == found", "*stated == found || found > 0")],
+        ("lib", "draws::zarr::tests::damaged_folders_are_refused"),
+    ),
+    mutant(
+        "predictions take draws of another model, likelihood or data",
+        "src/predict/per_draw.rs",
+        &[("found.check(&own)", "Ok(())")],
+        ("run", "zarr::draws_of_another_posterior_are_refused_with_what_differs"),
+    ),
 ];

@@ -9,3 +9,4 @@ mod portable;
 mod recorders;
 mod sampler_loop;
 mod stopping;
+mod zarr;

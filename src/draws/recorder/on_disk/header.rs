@@ -4,7 +4,7 @@ use std::io::Read;
 
 use serde::{Deserialize, Serialize};
 
-use crate::layout::{Block, Layout};
+use crate::layout::Layout;
 
 const MAGIC: &[u8; 16] = b"bnn-mcmc rows\r\n\x1a";
 const VERSION: u32 = 2;
@@ -15,7 +15,7 @@ const FIXED: usize = 16 + 4 + 4 + 4;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) struct Header {
     pub blocks: Vec<(String, Vec<usize>)>,
-    /// Whether the indices in the names of each block count from 1: [`Block::first`].
+    /// Whether the indices in the names of each block count from 1: [`Block::first`](crate::layout::Block::first).
     #[serde(default)]
     pub from_one: Vec<bool>,
     pub every: usize,
@@ -86,20 +86,10 @@ impl Header {
 
     /// The names of the numbers of a row; `None` if there are none, or more than fit into memory.
     pub fn layout(&self) -> Option<Layout> {
-        let size = |shape: &[usize]| shape.iter().try_fold(1usize, |n, k| n.checked_mul(*k));
-        let sum = |n: usize, (_, shape): &(_, Vec<usize>)| n.checked_add(size(shape)?);
-        let dim = self.blocks.iter().try_fold(0, sum)?;
-        if dim == 0 || dim > isize::MAX as usize / 16 {
-            return None;
-        }
-        let mut layout = Layout::new();
-        for (i, (name, shape)) in self.blocks.iter().enumerate() {
-            let first = usize::from(self.from_one.get(i) == Some(&true));
-            let block =
-                Block { name: name.clone(), shape: shape.clone(), range: 0..size(shape)?, first };
-            layout = layout.with_block(&block);
-        }
-        Some(layout)
+        let first = |i| usize::from(self.from_one.get(i) == Some(&true));
+        let arrays = self.blocks.iter().enumerate();
+        let arrays = arrays.map(|(i, (name, shape))| (&name[..], &shape[..], first(i)));
+        Layout::from_arrays(arrays).filter(|layout| layout.dim() > 0)
     }
 }
 

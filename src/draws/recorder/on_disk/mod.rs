@@ -18,7 +18,9 @@ use super::{ChainPlan, OneDraw, Recorder, check_every, is_kth};
 use crate::Error;
 use crate::draws::checkpoint::sync_folder;
 use crate::draws::keep::Kept;
-use crate::draws::{Draws, Keep};
+use crate::draws::zarr::{Chains, Folder};
+use crate::draws::{Draws, Keep, RunInfo};
+use crate::layout::Layout;
 use crate::memory;
 use crate::targets::Target;
 
@@ -31,6 +33,8 @@ use crate::targets::Target;
 /// that fails loses more, at most what was written since the last checkpoint, with which the files
 /// are flushed to the disk; without checkpoints that is up to the operating system (on Linux some
 /// 30 seconds).
+///
+/// [`OnDisk::to_zarr`] makes of the files, at any time, a folder that ArviZ opens.
 ///
 /// **Resuming.** With a [checkpoint](crate::draws::checkpoint) the run goes on exactly, if the
 /// files are of this run by [`ChainPlan::run`], and if they begin with the rows that the checkpoint
@@ -88,33 +92,94 @@ impl OnDisk {
     /// If a file is missing, damaged, or of another run than the file of chain 0, by
     /// [`ChainFile::run`].
     pub fn read(path: impl AsRef<Path>) -> Result<Draws, Error> {
-        let path = path.as_ref();
-        let first = ChainFile::open(file_of(path, 0))?;
-        let (chains, layout) = (first.header.chains, first.layout.clone());
-        let expected = first.header.clone();
-        let mut files = Vec::new();
-        for chain in 0..chains {
-            let file = ChainFile::open(file_of(path, chain))?;
-            let expected = Header { chain, ..expected.clone() };
-            if let Some(difference) = file.header.difference(&expected) {
-                let problem = "it is not of the run of chain 0, or not of this chain";
-                return Err(table(&file.path, format!("{problem}: {difference}")));
-            }
-            files.push(file);
-        }
+        let (layout, files) = chain_files(path.as_ref(), Err)?;
+        let files: Vec<_> = files.into_iter().flatten().collect();
         let draws = files.iter().map(ChainFile::n_rows).min().unwrap_or(0);
-        let size = [(chains, "chains"), (draws, "draws"), (layout.dim(), "parameters")];
-        memory::check::<f64>("draws on disk", &size, "walk through each `ChainFile` instead")?;
-        let mut values = Vec::with_capacity(chains * draws * layout.dim());
+        let size = (files.len(), draws, layout.dim());
+        check_size(size)?;
+        let mut values = Vec::with_capacity(size.0 * size.1 * size.2);
         for file in files {
-            for row in file.take(draws) {
-                values.extend(row?.into_iter().map(f64::from));
-            }
+            add_rows(file.take(draws), &mut values)?;
         }
-        let values = Array3::from_shape_vec((chains, draws, layout.dim()), values)
-            .expect("all chains were cut alike");
+        let values = Array3::from_shape_vec(size, values).expect("all chains were cut alike");
         Draws::new(layout, values)
     }
+
+    /// Writes all draws of all chains at `path`, of a run that is done, goes on, or was killed, to the new Zarr folder
+    /// `zarr`, which ArviZ and [`Draws::from_zarr`] read: see [`draws::zarr`](crate::draws::zarr). Where a chain has made fewer draws than
+    /// another, NaN stands; a chain without a file has made none. Memory: 8 bytes per parameter, draw and chain.
+    ///
+    /// # Errors
+    /// As for [`read`](Self::read), but that files of chains besides chain 0 may be missing; or as for
+    /// [`Draws::to_zarr`].
+    pub fn to_zarr(path: impl AsRef<Path>, zarr: impl AsRef<Path>) -> Result<(), Error> {
+        let (layout, files) = chain_files(path.as_ref(), |_| Ok(()))?;
+        let rows = |file: &Option<ChainFile>| file.as_ref().map_or(0, ChainFile::n_rows);
+        let written: Vec<usize> = files.iter().map(rows).collect();
+        let draws = written.iter().copied().max().unwrap_or(0);
+        check_size((files.len(), draws, layout.dim()))?;
+        let mut values = vec![Vec::new(); files.len()];
+        for (values, file) in values.iter_mut().zip(files) {
+            add_rows(file.into_iter().flatten(), values)?;
+        }
+        let chains = Chains {
+            layout: &layout,
+            stat_names: &[],
+            info: &RunInfo { thin: 1, ..RunInfo::default() },
+            draws,
+            written: &written,
+            values: values.iter().map(|values| &values[..]).collect(),
+            stats: vec![&[]; written.len()],
+        };
+        let mut folder = Folder::create(zarr.as_ref())?;
+        let attributes = chains.write(&mut folder, &|_, _| None)?;
+        folder.finish(attributes)
+    }
+}
+
+/// The names of the numbers of a row and the files of all chains of a run. What to do if one is
+/// missing, `missing` says.
+fn chain_files(
+    path: &Path,
+    missing: impl Fn(Error) -> Result<(), Error>,
+) -> Result<(Layout, Vec<Option<ChainFile>>), Error> {
+    let first = ChainFile::open(file_of(path, 0))?;
+    let (layout, expected) = (first.layout.clone(), first.header.clone());
+    let size = [(expected.chains, "chains")];
+    memory::check::<Option<ChainFile>>("files", &size, "read each file")?;
+    let mut files = Vec::new();
+    for chain in 0..expected.chains {
+        let file = match ChainFile::open(file_of(path, chain)) {
+            Err(Error::Io { path, source }) if source.kind() == ErrorKind::NotFound => {
+                missing(Error::Io { path, source })?;
+                files.push(None);
+                continue;
+            }
+            file => file?,
+        };
+        let expected = Header { chain, ..expected.clone() };
+        if let Some(difference) = file.header.difference(&expected) {
+            let problem = "it is not of the run of chain 0, or not of this chain";
+            return Err(table(&file.path, format!("{problem}: {difference}")));
+        }
+        files.push(Some(file));
+    }
+    Ok((layout, files))
+}
+
+fn check_size((chains, draws, parameters): (usize, usize, usize)) -> Result<(), Error> {
+    let size = [(chains, "chains"), (draws, "draws"), (parameters, "parameters")];
+    memory::check::<f64>("draws on disk", &size, "walk through each `ChainFile` instead")
+}
+
+fn add_rows(
+    rows: impl Iterator<Item = Result<Vec<f32>, Error>>,
+    values: &mut Vec<f64>,
+) -> Result<(), Error> {
+    for row in rows {
+        values.extend(row?.into_iter().map(f64::from));
+    }
+    Ok(())
 }
 
 fn file_of(path: &Path, chain: usize) -> PathBuf {
