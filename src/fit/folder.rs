@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use ndarray::Array2;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use super::{FeatureRange, Fit, Parts, Recipe};
 use crate::Error;
@@ -23,14 +24,14 @@ const VERDICT: &str = "verdict.txt";
 const CHECKPOINT: &str = "checkpoint";
 
 /// What `fit.json` holds.
-#[derive(Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 struct Saved {
     format: u32,
     /// The version of this crate that wrote it.
     bnn_mcmc: String,
     /// Whether the run has come to its end.
     finished: bool,
-    recipe: serde_json::Value,
+    recipe: Value,
     schema: Option<Schema>,
     dropped: Vec<usize>,
     /// The features' names in order, and the response's.
@@ -70,40 +71,41 @@ impl Saved {
         })
     }
 
-    /// The first thing in which two differ, apart from whether they are finished.
+    /// The first thing in which two differ, the recipe before all else and `finished` left out.
     fn difference(&self, other: &Self) -> Option<String> {
-        let as_json = |saved: &Self| serde_json::to_value(saved).unwrap_or_default();
-        let (here, there) = (as_json(self), as_json(other));
-        let pairs = |value: &serde_json::Value| value.as_object().cloned().unwrap_or_default();
-        let there = pairs(&there);
-        for (key, value) in pairs(&here) {
-            let found = there.get(&key);
-            if key == "finished" || found == Some(&value) {
-                continue;
-            }
-            if let (Some(value), Some(found)) =
-                (value.as_object(), found.and_then(|f| f.as_object()))
-            {
-                for (inner, value) in value {
-                    if found.get(inner) != Some(value) {
-                        let found = shown(found.get(inner));
-                        return Some(format!(
-                            "`{key}.{inner}` is {found}, not {}",
-                            shown(Some(value))
-                        ));
-                    }
-                }
-            }
-            return Some(format!("`{key}` is {}, not {}", shown(found), shown(Some(&value))));
-        }
-        None
+        let as_json = |saved: &Self| {
+            let mut all = serde_json::to_value(saved).unwrap_or_default();
+            let mut take = |key: &str| all.as_object_mut().and_then(|all| all.remove(key));
+            take("finished");
+            [take("recipe").unwrap_or_default(), all]
+        };
+        let ([recipe, rest], [other_recipe, other_rest]) = (as_json(self), as_json(other));
+        difference("recipe", &recipe, &other_recipe).or_else(|| difference("", &rest, &other_rest))
     }
 }
 
+/// The first place at which `there` is not as it is `here`, and both values.
+fn difference(place: &str, here: &Value, there: &Value) -> Option<String> {
+    if here == there {
+        return None;
+    }
+    if let (Some(here), Some(there)) = (here.as_object(), there.as_object()) {
+        let keys = here.keys().chain(there.keys());
+        let missing = Value::String("missing".into());
+        return keys.into_iter().find_map(|key| {
+            let place = if place.is_empty() { key.clone() } else { format!("{place}.{key}") };
+            let of = |object: &serde_json::Map<String, Value>| object.get(key).cloned();
+            let [here, there] = [of(here), of(there)].map(|v| v.unwrap_or(missing.clone()));
+            difference(&place, &here, &there)
+        });
+    }
+    Some(format!("`{place}` is {}, not {}", shown(there), shown(here)))
+}
+
 /// The first characters of a value.
-fn shown(value: Option<&serde_json::Value>) -> String {
+fn shown(value: &Value) -> String {
     const MOST: usize = 80;
-    let text = value.map_or("missing".into(), ToString::to_string);
+    let text = value.to_string();
     match text.char_indices().nth(MOST) {
         Some((end, _)) => format!("{}...", &text[..end]),
         None => text,
@@ -203,9 +205,9 @@ fn read_json(folder: &Path) -> Result<Option<Saved>, Error> {
         Err(e) if e.kind() == ErrorKind::NotFound => return Ok(None),
         Err(e) => return Err(Error::io(path, e)),
     };
-    let value: serde_json::Value =
+    let value: Value =
         serde_json::from_str(&text).map_err(|e| problem(&path, format!("it is not JSON: {e}")))?;
-    match value.get("format").and_then(serde_json::Value::as_u64) {
+    match value.get("format").and_then(Value::as_u64) {
         Some(format) if format == u64::from(FORMAT) => {}
         Some(format) => {
             let version = value.get("bnn_mcmc").and_then(|v| v.as_str()).unwrap_or("unknown");

@@ -39,6 +39,10 @@ impl Likelihood for AnyLikelihood {
         each!(self, likelihood => likelihood.layout())
     }
 
+    fn description(&self) -> Option<String> {
+        each!(self, likelihood => likelihood.description())
+    }
+
     fn encode(&self, response: &Response, n_outputs: usize) -> Result<Array2<f64>, Error> {
         each!(self, likelihood => likelihood.encode(response, n_outputs))
     }

@@ -268,7 +268,7 @@ impl Recipe {
         sizes.push(outputs);
         let network = Mlp::new(&sizes, self.activation)?;
         let mut priors = match self.weights {
-            WeightPrior::FanIn => Priors::by_fan_in(&network),
+            WeightPrior::FanIn => by_fan_in(&network)?, // TODO
             WeightPrior::Normal { sd } => Priors::all(Normal::new(0.0, sd)?),
         };
         if self.task == Task::Regression {
@@ -298,7 +298,7 @@ impl Recipe {
         checkpoint: Option<&Path>,
     ) -> Result<Draws, Error>
     where
-        A: crate::sampler::Algorithm<&'t Posterior<Mlp, AnyLikelihood>>,
+        A: crate::sampler::Algorithm<&'t Posterior<Mlp, AnyLikelihood>> + Serialize,
     {
         let start = Init::Around { centre: vec![0.0; posterior.dim()], sd: 0.1 };
         let sampler = Sampler::new(posterior, algorithm).chains(self.chains).seed(self.seed);
@@ -315,4 +315,14 @@ impl Recipe {
         }
         sampler.run()
     }
+}
+
+fn by_fan_in(network: &Mlp) -> Result<Priors, Error> {
+    let priors = Priors::all(Normal::new(0.0, 1.0)?);
+    let last = network.sizes().len() - 2;
+    let sd = (network.sizes()[last] as f64).sqrt().recip();
+    Ok(match last {
+        0 => priors,
+        _ => priors.with(&format!("w{last}"), Normal::new(0.0, sd)?),
+    })
 }

@@ -73,11 +73,12 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
             response.add(drawn.index_axis(ndarray::Axis(0), draw), bytes);
         })?;
 
+        let (_, densities) = predictions.known()?;
         let mut group = folder.group_of_draws("log_likelihood", size, json!({}))?;
         group.coordinate(&row)?;
         let name = long_name(&response.place, &response.name);
         group.draws(&response.place, Kind::Float, &[&row], name, |chain, draw, bytes| {
-            let density = predictions.log_density.index_axis(ndarray::Axis(0), chain);
+            let density = densities.index_axis(ndarray::Axis(0), chain);
             let density: ArrayView1<f64> = density.index_axis_move(ndarray::Axis(0), draw);
             bytes.extend(density.iter().flat_map(|x| x.to_le_bytes()));
         })?;

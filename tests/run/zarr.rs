@@ -205,7 +205,7 @@ fn predictions_and_names_lie_beside_the_draws() {
     for chain in 0..2 {
         let chunk =
             |group: &str| fs::read(path.join(format!("{group}/species/c/{chain}/0/0"))).unwrap();
-        let density = predictions.log_density();
+        let density = predictions.log_density().unwrap();
         let density = density.index_axis(ndarray::Axis(0), chain);
         assert_eq!(floats(&chunk("log_likelihood")), density.iter().copied().collect::<Vec<_>>());
         let drawn = predictions.predictive_draws();
@@ -425,7 +425,7 @@ fn folders_for_python() {
         "log_likelihood/species",
         "<f8",
         &by_row,
-        predictions.log_density().to_owned().into_dyn(),
+        predictions.log_density().unwrap().to_owned().into_dyn(),
     );
     let observed: Array1<f64> = data.classes().unwrap().iter().map(|c| *c as f64).collect();
     out.add("observed_data/species", "<i8", &["row"], observed.into_dyn());
