@@ -2,6 +2,7 @@
 //! against their textbook formulas and at extreme logits.
 
 use bnn_mcmc::engine::{Tile, TileMut};
+use bnn_mcmc::layout::Layout;
 use bnn_mcmc::prelude::*;
 use bnn_mcmc::targets::PowerGradTarget;
 use bnn_mcmc::testing::gradient_error;
@@ -32,16 +33,17 @@ fn data_sets() -> Vec<Dataset> {
         classes(3).unwrap(),
         Dataset::counts(x.clone(), counts(2)).unwrap(),
         Dataset::counts(x.clone(), counts(3)).unwrap(),
+        Dataset::counts(x.clone(), counts(1)).unwrap(),
     ]
 }
 
-fn priors(sampled_noise: bool) -> Vec<Priors> {
+/// `own` are the likelihood's own parameters.
+fn priors(own: &Layout) -> Vec<Priors> {
     let noise = |priors: Priors, improper: bool| {
         let (shape, scale) = if improper { (0.0, 0.0) } else { (2.0, 0.5) };
-        match sampled_noise {
-            true => priors.with("log_noise_variance", LogInverseGamma::new(shape, scale).unwrap()),
-            false => priors,
-        }
+        own.blocks().iter().fold(priors, |priors, block| {
+            priors.with(&block.name, LogInverseGamma::new(shape, scale).unwrap())
+        })
     };
     vec![
         noise(Priors::all(Normal::new(0.3, 0.8).unwrap()), false),
@@ -69,8 +71,7 @@ fn check<M: Model + Clone, L: Likelihood + Clone>(
     data: &Dataset,
     smooth: bool,
 ) {
-    let sampled_noise = likelihood.layout().dim() > 0;
-    for priors in priors(sampled_noise) {
+    for priors in priors(&likelihood.layout()) {
         let posterior = Posterior::new(model.clone(), likelihood.clone(), data, priors).unwrap();
         let mut rng = ChainRng::new(4, 0);
         let mut least = f64::INFINITY;
@@ -98,12 +99,22 @@ fn check_all_likelihoods<M: Model + Clone>(model: impl Fn(usize) -> M, smooth: b
             Response::Real(y) => {
                 check(&model(y.ncols()), Gaussian::sampled(), data, smooth);
                 check(&model(y.ncols()), Gaussian::fixed(0.7).unwrap(), data, smooth);
+                check(&model(2 * y.ncols()), HeteroscedasticGaussian, data, smooth);
+                let t = StudentTNoise::sampled();
+                check(&model(y.ncols()), t, data, smooth);
+                check(&model(y.ncols()), t.with_degrees_of_freedom(3.0).unwrap(), data, smooth);
+                check(&model(y.ncols()), t.with_scale(0.6).unwrap(), data, smooth);
             }
             Response::Classes { names, .. } => {
                 if names.len() == 2 {
                     check(&model(1), Bernoulli, data, smooth);
                 }
                 check(&model(names.len()), Categorical, data, smooth);
+            }
+            Response::Counts(counts) if counts.ncols() == 1 => {
+                check(&model(1), Poisson, data, smooth);
+                check(&model(1), NegativeBinomial::sampled(), data, smooth);
+                check(&model(1), NegativeBinomial::fixed(1.7).unwrap(), data, smooth);
             }
             Response::Counts(counts) => {
                 if counts.ncols() == 2 {
@@ -158,7 +169,7 @@ fn a_wrong_gradient_is_noticed() {
         }
     }
     let data = &data_sets()[0];
-    let priors = priors(true).swap_remove(0);
+    let priors = priors(&Gaussian::sampled().layout()).swap_remove(0);
     let posterior =
         Posterior::new(Linear::new(3, 1).unwrap(), Gaussian::sampled(), data, priors).unwrap();
     assert!(gradient_error(&Wrong(posterior), &[0.1, 0.2, 0.3, 0.4, 0.5]) > 1e-5);
@@ -599,7 +610,7 @@ fn gradients_by_many_rows_are_sums_of_parts_on_any_number_of_threads() {
         let part = |of: &Array2<f64>| of.slice(ndarray::s![rows.clone(), ..]).to_owned();
         let data = Dataset::regression(part(&x), part(&y)).unwrap();
         let network = Mlp::new(&[4, 40, 1], Activation::Tanh).unwrap();
-        let priors = priors(true).swap_remove(0);
+        let priors = priors(&Gaussian::sampled().layout()).swap_remove(0);
         Posterior::new(network, Gaussian::sampled(), &data, priors).unwrap()
     };
     let whole = posterior(0..rows);

@@ -2,6 +2,7 @@
 //! Fisher informations against the expectation that defines them, taken by enumeration.
 
 use bnn_mcmc::engine::{Tile, TileMut};
+use bnn_mcmc::layout::Layout;
 use bnn_mcmc::likelihood::SecondOrderLikelihood;
 use bnn_mcmc::model::SecondOrderModel;
 use bnn_mcmc::prelude::*;
@@ -28,16 +29,17 @@ fn data_sets(rows: usize) -> Vec<Dataset> {
         classes(3),
         Dataset::counts(x.clone(), counts(2)).unwrap(),
         Dataset::counts(x.clone(), counts(3)).unwrap(),
+        Dataset::counts(x.clone(), counts(1)).unwrap(),
     ]
 }
 
-fn priors(sampled_noise: bool) -> Vec<Priors> {
+/// `own` are the likelihood's own parameters.
+fn priors(own: &Layout) -> Vec<Priors> {
     let noise = |priors: Priors, improper: bool| {
         let (shape, scale) = if improper { (0.0, 0.0) } else { (2.0, 0.5) };
-        match sampled_noise {
-            true => priors.with("log_noise_variance", LogInverseGamma::new(shape, scale).unwrap()),
-            false => priors,
-        }
+        own.blocks().iter().fold(priors, |priors, block| {
+            priors.with(&block.name, LogInverseGamma::new(shape, scale).unwrap())
+        })
     };
     let hyper = || LogInverseGamma::new(2.0, 1.0).unwrap();
     vec![
@@ -64,6 +66,12 @@ trait Visit {
         posterior: &Posterior<M, L>,
         data: &Dataset,
     );
+
+    /// Whether all responses of a row are enumerated, or taken at three nodes: where that cannot be done, see
+    /// `likelihoods.rs`.
+    fn enumerates(&self) -> bool {
+        false
+    }
 }
 
 /// All likelihoods, with one prior each in turn, starting from the prior `first`.
@@ -78,7 +86,7 @@ fn for_all_likelihoods<M: SecondOrderModel + Clone>(
         macro_rules! go {
             ($k:expr, $likelihood:expr) => {{
                 let likelihood = $likelihood;
-                let all = priors(likelihood.layout().dim() > 0);
+                let all = priors(&likelihood.layout());
                 let priors = all[turn % all.len()].clone();
                 turn += 1;
                 let posterior = Posterior::new(model($k), likelihood, data, priors).unwrap();
@@ -89,12 +97,24 @@ fn for_all_likelihoods<M: SecondOrderModel + Clone>(
             Response::Real(y) => {
                 go!(y.ncols(), Gaussian::sampled());
                 go!(y.ncols(), Gaussian::fixed(0.7).unwrap());
+                if !visit.enumerates() {
+                    go!(2 * y.ncols(), HeteroscedasticGaussian);
+                    go!(y.ncols(), StudentTNoise::sampled());
+                    go!(y.ncols(), StudentTNoise::sampled().with_degrees_of_freedom(3.0).unwrap());
+                }
             }
             Response::Classes { names, .. } => {
                 if names.len() == 2 {
                     go!(1, Bernoulli);
                 }
                 go!(names.len(), Categorical);
+            }
+            Response::Counts(counts) if counts.ncols() == 1 => {
+                if !visit.enumerates() {
+                    go!(1, Poisson);
+                    go!(1, NegativeBinomial::sampled());
+                    go!(1, NegativeBinomial::fixed(1.7).unwrap());
+                }
             }
             Response::Counts(counts) => {
                 if counts.ncols() == 2 {
@@ -246,6 +266,10 @@ fn responses(
 struct Expectation;
 
 impl Visit for Expectation {
+    fn enumerates(&self) -> bool {
+        true
+    }
+
     fn visit<M: SecondOrderModel + Clone, L: SecondOrderLikelihood + Clone>(
         &mut self,
         posterior: &Posterior<M, L>,
@@ -445,7 +469,7 @@ fn extreme_logits_have_finite_curvature() {
 #[test]
 fn blocks_have_the_submatrix_and_gaussians_their_precision() {
     let data = &data_sets(9)[1];
-    let priors = priors(true).swap_remove(4);
+    let priors = priors(&Gaussian::sampled().layout()).swap_remove(4);
     let model = Mlp::new(&[3, 2, 2], Activation::Silu).unwrap();
     let posterior = Posterior::new(model, Gaussian::sampled(), data, priors).unwrap();
     let mut rng = ChainRng::new(3, 0);
