@@ -93,6 +93,22 @@ fn noise_that_has_no_sd_is_infinite_or_refused() {
     assert!(error.to_string().contains("real numbers or counts in one column"), "{error}");
 }
 
+/// Of plain counts, errors are those of the expected count, and what is observed is the count.
+#[test]
+fn errors_of_counts_are_in_counts() {
+    let data = of_kind(features(2), Array1::from(vec![3.0, 0.0]), true);
+    let (posterior, draws) = known(Poisson, &data, &[0.0, 2f64.ln()], 3);
+    let predictions = posterior.predict(&draws, &data).unwrap();
+    let scores = predictions.scores().unwrap();
+    let score = |name| scores.get(name).unwrap().posterior;
+    assert!((score("rmse") - 2.5f64.sqrt()).abs() < 1e-13 && (score("mae") - 1.5).abs() < 1e-13);
+    let density = 3.0 * 2f64.ln() - 2.0 - 6f64.ln() - 2.0;
+    assert!((score("log_predictive_density") - density / 2.0).abs() < 1e-13);
+    let mut csv = Vec::new();
+    predictions.write_csv(&mut csv).unwrap();
+    assert!(String::from_utf8(csv).unwrap().contains("\n0,0,3,"), "observed 3");
+}
+
 /// 4,000 responses from the distribution that is predicted, by the parameters `q`, are calibrated: 99.9 % of
 /// Kolmogorov's distances lie below 1.95 / sqrt(4000) = 0.031, and the standard error of the coverage is 0.0034. By the
 /// parameters `wrong` they are not.
@@ -148,6 +164,27 @@ fn right_models_are_calibrated_and_wrong_ones_are_not() {
     check_calibration(NegativeBinomial::sampled(), &q, &[1.5, 1.4, 6.0], true);
 }
 
+/// The mean noise variance of each row, by sums while a chain runs, is that of the stored draws.
+#[test]
+fn streamed_noise_is_that_of_the_draws() {
+    let x = features(30);
+    let data = of_kind(x.clone(), x.column(0).mapv(|x| (5.0 * x).sin()), false);
+    let priors = Priors::all(Normal::new(0.0, 1.0).unwrap());
+    let model = Linear::new(1, 2).unwrap();
+    let posterior = Posterior::new(model, HeteroscedasticGaussian, &data, priors).unwrap();
+    let streamed = StreamedMoments::new(&posterior, x.view()).unwrap();
+    let sampler = Sampler::new(&posterior, Hmc::default()).chains(2).warmup(50).draws(60);
+    let (draws, records) = sampler.run_with(&streamed).unwrap();
+    let moments = streamed.moments(&records).unwrap();
+    let sd = posterior.predict_noise_sd(&draws, x.view()).unwrap();
+    let variances = sd.mapv(|sd| sd * sd).into_shape_with_order((120, 30, 1)).unwrap();
+    let mean = variances.mean_axis(Axis(0)).unwrap();
+    let noise = moments.noise_variance.as_ref().unwrap();
+    assert!((noise / &mean - 1.0).iter().all(|error| error.abs() < 1e-12));
+    let total = (moments.sd.mapv(|sd| sd * sd) + mean).mapv(f64::sqrt);
+    assert!((moments.total_sd().unwrap() / total - 1.0).iter().all(|error| error.abs() < 1e-12));
+}
+
 /// A model without heteroscedasticity gets the coverage right on average, and wrong in each half.
 #[test]
 fn noise_that_differs_between_rows_is_seen_row_by_row() {
@@ -191,8 +228,6 @@ fn share_of_recovered_sds<M: Model>(model: M, seed: u64) -> f64 {
         Sampler::new(&posterior, Nuts::default()).chains(2).warmup(300).draws(300).seed(seed);
     let draws = sampler.run().unwrap();
     let mut sds = posterior.predict_noise_sd(&draws, x.view()).unwrap();
-    let streamed = StreamedMoments::new(&posterior, x.view());
-    assert!(streamed.is_ok());
     sds.mapv_inplace(f64::ln);
     let flat = sds.into_shape_with_order((600, 400)).unwrap();
     let covered = |i: usize| {

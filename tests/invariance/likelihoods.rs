@@ -6,7 +6,7 @@ use bnn_mcmc::engine::{Tile, TileMut};
 use bnn_mcmc::likelihood::SecondOrderLikelihood;
 use bnn_mcmc::prelude::*;
 use bnn_mcmc::sampler::{Algorithm, Kernel};
-use bnn_mcmc::targets::Point;
+use bnn_mcmc::targets::{Point, Tempered};
 use bnn_mcmc::testing::{Invariance, kolmogorov_smirnov};
 use ndarray::{Array2, array};
 
@@ -145,7 +145,7 @@ fn draws_and_densities_of_counts_belong_together() {
 /// With the metric of the Fisher information, which is a sum over counts.
 #[test]
 fn smmala_leaves_posteriors_with_a_sampled_dispersion_invariant() {
-    let smmala = Smmala { step_size: 0.7, ..Smmala::default() };
+    let smmala: Smmala<Fisher> = Smmala { step_size: 0.7, ..Smmala::default() };
     let found = joint(NegativeBinomial::sampled(), 1, count, &smmala, 0.0);
     assert!(found.0 < 5.0 && found.1 > 1e-5, "{found:?}");
     let found = joint(HeteroscedasticGaussian, 2, real, &smmala, 0.0);
@@ -172,4 +172,41 @@ fn rates_of_counts_have_their_conjugate_posterior() {
     let report = run(sum);
     assert!(report.passes(), "{report}");
     assert!(!run(sum + 1.0).passes(), "another posterior goes unnoticed");
+}
+
+/// Draws of a prior, moved by MALA on the prior alone, are draws of the prior; those of another prior are not.
+#[test]
+fn priors_with_scales_of_inputs_draw_what_their_densities_say() {
+    let x = Array2::from_shape_fn((4, 3), |(i, j)| (i + 2 * j) as f64 / 4.0 - 0.8);
+    let data = Dataset::regression(x, array![0.3, -0.2, 1.0, 0.1]).unwrap();
+    let build = |priors| {
+        let model = Linear::new(3, 1).unwrap();
+        Posterior::new(model, Gaussian::fixed(1.0).unwrap(), &data, priors).unwrap()
+    };
+    let all = || Priors::all(Normal::new(0.0, 1.0).unwrap());
+    // Hyperpriors that are narrow enough for one step size.
+    let hyper = |mean| Normal::new(mean, 0.7).unwrap();
+    let cases = [
+        (build(all().ard("w", "s", hyper(0.2))), build(all().ard("w", "s", hyper(0.5)))),
+        (
+            build(all().horseshoe("w", "s", "t", hyper(0.2))),
+            build(all().horseshoe("w", "s", "t", hyper(0.5))),
+        ),
+    ];
+    let mala = Mala { step_size: 0.25, adapt_step_size: false, ..Mala::default() };
+    let test = Invariance { replicates: 20_000, steps: 20, ..Invariance::default() };
+    for (posterior, other) in &cases {
+        let prior = Tempered::new(posterior, 0.0).unwrap();
+        let run = |from: &Posterior<Linear, Gaussian>| {
+            test.run(&prior, &mala, |rng, q| from.draw_prior(rng, q).unwrap()).unwrap()
+        };
+        let report = run(posterior);
+        assert!(report.passes(), "{report}");
+        assert!(!run(other).passes(), "another prior goes unnoticed");
+        // The scales are what a kernel that draws from a Gaussian prior draws with.
+        let weights = OnBlocks::new(&["w", "b"], Pcn { step_size: 0.5, ..Pcn::default() });
+        let draw = |rng: &mut ChainRng, q: &mut [f64]| posterior.draw_prior(rng, q).unwrap();
+        let report = test.run(&prior, &weights, draw).unwrap();
+        assert!(report.passes(), "{report}");
+    }
 }

@@ -38,7 +38,10 @@ fn real(likelihood: Gaussian) -> (Posterior<Mlp, Gaussian>, Dataset) {
     let x = Array2::from_shape_fn((70, 2), |(i, j)| ((7 * i + 3 * j) as f64).sin());
     let y = Array1::from_iter(x.rows().into_iter().map(|r| r[0] * r[1]));
     let data = Dataset::regression(x, y).unwrap();
-    let priors = Priors::all(Normal::new(0.0, 1.0).unwrap());
+    let mut priors = Priors::all(Normal::new(0.0, 1.0).unwrap());
+    for block in likelihood.layout().blocks() {
+        priors = priors.with(&block.name, Normal::new(0.0, 1.0).unwrap());
+    }
     let network = Mlp::new(&[2, 3, 1], Activation::Tanh).unwrap();
     (Posterior::new(network, likelihood, &data, priors).unwrap(), data)
 }
