@@ -32,7 +32,7 @@
 //! | --- | --- |
 //! | [`data`] | data sets, CSV and IDX files, scaling, splits, time series |
 //! | [`model`] | f(x; w) and its derivatives: linear, logistic, multilayer perceptron |
-//! | [`likelihood`] | p(y given f): Gaussian, Bernoulli, categorical, binomial, multinomial |
+//! | [`likelihood`] | p(y given f): Gaussian with one noise or one for each row, Student-t, classes, counts |
 //! | [`prior`] | densities over named blocks of parameters, hierarchical if need be |
 //! | [`targets`] | their product as a log density: [`Posterior`](targets::Posterior); your own targets |
 //! | [`sampler`] | [`Sampler`](sampler::Sampler), which is the loop, and the kernels: NUTS, HMC, MALA (on a box, too), SMMALA, random walk, pCN, power posteriors, Langevin integrators on full or minibatch gradients, Gibbs, independence, on blocks and in combination; your own kernels |

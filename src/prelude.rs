@@ -8,11 +8,16 @@ pub use crate::draws::recorder::{
 };
 pub use crate::draws::{Draws, Keep, LadderReport};
 pub use crate::evidence::Evidence;
-pub use crate::likelihood::{Bernoulli, Binomial, Categorical, Gaussian, Likelihood, Multinomial};
+pub use crate::likelihood::{
+    Bernoulli, Binomial, Categorical, Gaussian, HeteroscedasticGaussian, Likelihood, Multinomial,
+    NegativeBinomial, Poisson, StudentTNoise,
+};
 pub use crate::model::{Activation, Linear, Mlp, Model};
 pub use crate::optimise::{Adam, Ascent, EarlyStopping, Optimiser, Sgd};
 pub use crate::predict::{Predictions, StreamedMoments, StreamedUncertainty};
-pub use crate::prior::{Laplace, LogInverseGamma, Normal, Prior, Priors, StudentT, Uniform};
+pub use crate::prior::{
+    Laplace, LogHalfCauchy, LogInverseGamma, Normal, Prior, Priors, StudentT, Uniform,
+};
 pub use crate::rng::ChainRng;
 pub use crate::sampler::{
     Baoab, ControlVariates, Cycle, EulerMaruyama, Every, Fisher, FullGrad, GibbsNoise, Hmc,

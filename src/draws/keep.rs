@@ -14,7 +14,8 @@ use crate::layout::Layout;
 /// use bnn_mcmc::prelude::*;
 /// # let data = Dataset::regression(ndarray::array![[0.0], [1.0]], ndarray::array![[4.0], [7.0]])?;
 /// let network = Mlp::new(&[1, 5, 1], Activation::Tanh)?;
-/// let priors = Priors::all(Normal::new(0.0, 1.0)?);
+/// let priors = Priors::all(Normal::new(0.0, 1.0)?)
+///     .with("log_noise_variance", LogInverseGamma::new(2.0, 0.5)?);
 /// let posterior = Posterior::new(network, Gaussian::sampled(), &data, priors)?;
 /// let sampler = Sampler::new(&posterior, Mala::default()).warmup(50).draws(20);
 /// let draws = sampler.keep(Keep::blocks(["b*", "log_noise_variance"])).run()?;

@@ -125,6 +125,7 @@ impl SecondOrderLikelihood for Bernoulli {
         &self,
         _: Curvature,
         _phi: &[f64],
+        _out: Tile,
         mean: Tile,
         _y: Tile,
         r_out: Tile,

@@ -129,6 +129,7 @@ impl SecondOrderLikelihood for Binomial {
         &self,
         _: Curvature,
         _phi: &[f64],
+        _out: Tile,
         mean: Tile,
         y: Tile,
         r_out: Tile,

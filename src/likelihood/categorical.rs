@@ -160,6 +160,7 @@ impl SecondOrderLikelihood for Categorical {
         &self,
         _: Curvature,
         _phi: &[f64],
+        _out: Tile,
         mean: Tile,
         _y: Tile,
         r_out: Tile,

@@ -2,7 +2,7 @@
 
 use ndarray::Array2;
 
-use super::{Likelihood, SecondOrderLikelihood, check_outputs, mismatch};
+use super::{Likelihood, SecondOrderLikelihood, check_outputs, mismatch, subtract};
 use crate::Error;
 use crate::curvature::Curvature;
 use crate::data::Response;
@@ -47,9 +47,8 @@ pub struct Gaussian {
 }
 
 impl Gaussian {
-    /// The noise variance is a parameter: block `log_noise_variance`, one number. Give it a prior
-    /// of its own, such as [`LogInverseGamma`](crate::prior::LogInverseGamma): what
-    /// [`Priors::all`](crate::prior::Priors::all) says would apply to it, too.
+    /// The noise variance is a parameter: block `log_noise_variance`, one number, with a prior of its own,
+    /// such as [`LogInverseGamma`](crate::prior::LogInverseGamma).
     pub fn sampled() -> Self {
         Self { fixed_variance: None }
     }
@@ -131,16 +130,13 @@ impl Likelihood for Gaussian {
         -0.5 * (n * (ln(std::f64::consts::TAU) + eta) + precision * sse)
     }
 
-    fn noise_variance(&self, phi: &[f64]) -> Option<f64> {
-        self.fixed_variance.or_else(|| phi.first().map(|eta| exp(*eta)))
+    fn variance(&self, phi: &[f64], _out: Tile, mut variance: TileMut) -> bool {
+        variance.values().fill(self.fixed_variance.unwrap_or_else(|| exp(phi[0])));
+        true
     }
 
-    fn residuals(&self, out: Tile, y: Tile, mut d_out: TileMut) -> bool {
-        for j in 0..out.columns() {
-            for ((d, f), y) in d_out.column(j).iter_mut().zip(out.column(j)).zip(y.column(j)) {
-                *d = y - f;
-            }
-        }
+    fn residuals(&self, out: Tile, y: Tile, d_out: TileMut) -> bool {
+        subtract(y, out, d_out);
         true
     }
 
@@ -195,6 +191,7 @@ impl SecondOrderLikelihood for Gaussian {
         &self,
         curvature: Curvature,
         phi: &[f64],
+        _out: Tile,
         mean: Tile,
         y: Tile,
         r_out: Tile,

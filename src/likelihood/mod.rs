@@ -7,26 +7,44 @@
 //! | likelihood | response | outputs | own parameters |
 //! | --- | --- | --- | --- |
 //! | [`Gaussian`] | [`Response::Real`] | one per response column | `log_noise_variance`, unless fixed |
+//! | [`HeteroscedasticGaussian`] | [`Response::Real`] | mean and log sd, two per response column | none |
+//! | [`StudentTNoise`] | [`Response::Real`] | one per response column | `log_squared_scale`, `log_degrees_of_freedom`, unless fixed |
 //! | [`Bernoulli`] | [`Response::Classes`] of two | 1 logit | none |
 //! | [`Categorical`] | [`Response::Classes`] | one logit per class | none |
 //! | [`Binomial`] | [`Response::Counts`] of (successes, failures) | 1 logit | none |
 //! | [`Multinomial`] | [`Response::Counts`] | one logit per category | none |
+//! | [`Poisson`] | [`Response::Counts`] in one column | 1 log rate | none |
+//! | [`NegativeBinomial`] | [`Response::Counts`] in one column | 1 log mean | `log_dispersion`, unless fixed |
 //!
-//! All are normalised in y, and finite with finite gradients for logits up to 1e300 in size.
+//! Own parameters need priors of their own, by name: [`Priors::all`](crate::prior::Priors::all) is for
+//! the weights of the model.
+//!
+//! All are normalised in y, and finite with finite gradients for logits up to 1e300 in size. Where the
+//! density underflows to 0, because e^f or a squared residual overflows, its logarithm is -inf, and
+//! samplers reject.
 //! [`SecondOrderLikelihood`] adds second derivatives, observed and expected; they are the same where
 //! the outputs are logits.
 
 mod bernoulli;
 mod binomial;
 mod categorical;
+mod gamma_functions;
 mod gaussian;
+mod heteroscedastic_gaussian;
 mod multinomial;
+mod negative_binomial;
+mod poisson;
+mod student_t_noise;
 
 pub use bernoulli::Bernoulli;
 pub use binomial::Binomial;
 pub use categorical::Categorical;
 pub use gaussian::Gaussian;
+pub use heteroscedastic_gaussian::HeteroscedasticGaussian;
 pub use multinomial::Multinomial;
+pub use negative_binomial::NegativeBinomial;
+pub use poisson::Poisson;
+pub use student_t_noise::StudentTNoise;
 
 use ndarray::Array2;
 use rand_distr::Distribution;
@@ -34,9 +52,11 @@ use rand_distr::Distribution;
 use crate::Error;
 use crate::curvature::Curvature;
 use crate::data::Response;
+use crate::engine::elementary::exp_in_place;
 use crate::engine::simd::Vector;
 use crate::engine::{TILE_ROWS, Tile, TileMut};
 use crate::layout::Layout;
+use crate::portable::ln_factorial;
 use crate::rng::ChainRng;
 
 /// The density of a response given a model's outputs. See the [module](self).
@@ -72,7 +92,8 @@ pub trait Likelihood: Sync {
         d_phi: &mut [f64],
     ) -> f64;
 
-    /// Writes y - f into `d_out` (padding: anything) and returns true, if the response is real.
+    /// Writes y - f into `d_out` (padding: anything) and returns true, if the response is real and every
+    /// output is the mean of a response column.
     fn residuals(&self, _out: Tile, _y: Tile, _d_out: TileMut) -> bool {
         false
     }
@@ -82,14 +103,16 @@ pub trait Likelihood: Sync {
         n_outputs
     }
 
-    /// Writes E[y | f, phi] into `mean` `[rows x n_means]`: the outputs themselves for a real
-    /// response, probabilities for classes (one column, that of the second class, if there are
-    /// two and one logit), expected proportions for counts.
+    /// Writes E[y | f, phi] into `mean` `[rows x n_means]`: one column for each column of a real response,
+    /// probabilities for classes (one column, that of the second class, if there are two and one
+    /// logit), expected proportions for counts of categories, the expected count for counts in one
+    /// column.
     fn mean(&self, phi: &[f64], out: Tile, mean: TileMut);
 
-    /// The variance of y given f, if it is the same for all f.
-    fn noise_variance(&self, _phi: &[f64]) -> Option<f64> {
-        None
+    /// Writes Var[y | f, phi] into `variance` `[rows x n_means]` (padding: anything) and returns true, if
+    /// the response is real or counts in one column.
+    fn variance(&self, _phi: &[f64], _out: Tile, _variance: TileMut) -> bool {
+        false
     }
 
     /// The number of columns that [`draw`](Self::draw) writes for a model with `n_outputs`.
@@ -113,13 +136,14 @@ pub trait SecondOrderLikelihood: Likelihood {
     /// y ~ p(y | f, phi), which is minus the Fisher information.
     ///
     /// Writes the part of f into `r_d_out` `[rows x n_outputs]` (padding: anything) and adds that of
-    /// phi to `r_d_phi`. `mean` is what [`mean`](Likelihood::mean) wrote for f: computed once for all
-    /// directions.
+    /// phi to `r_d_phi`. `out` holds f, and `mean` is what [`mean`](Likelihood::mean) wrote for f: computed
+    /// once for all directions.
     #[allow(clippy::too_many_arguments)]
     fn log_lik_tangent(
         &self,
         curvature: Curvature,
         phi: &[f64],
+        out: Tile,
         mean: Tile,
         y: Tile,
         r_out: Tile,
@@ -158,6 +182,7 @@ fn mismatch(likelihood: &str, response: &Response, expected: &str) -> Error {
     let found = match response {
         Response::Real(_) => format!("real numbers in {width} columns"),
         Response::Classes { names, .. } => format!("{width} classes ({})", names.join(", ")),
+        Response::Counts(_) if width == 1 => "counts in one column".into(),
         Response::Counts(_) => format!("counts of {width} categories"),
     };
     Error::shape(format!("response for the {likelihood} likelihood"), found, expected)
@@ -253,5 +278,52 @@ fn draw_binomial(n: f64, p: f64, rng: &mut ChainRng) -> f64 {
     match rand_distr::Binomial::new(n as u64, p) {
         Ok(binomial) if !n.is_nan() => (binomial.sample(rng) as f64).min(n),
         _ => f64::NAN,
+    }
+}
+
+/// One draw of a count with this rate; NaN if the rate is, or if it is above 1.8e19.
+fn draw_poisson(rate: f64, rng: &mut ChainRng) -> f64 {
+    if rate == 0.0 {
+        return 0.0;
+    }
+    rand_distr::Poisson::new(rate).map_or(f64::NAN, |poisson| poisson.sample(rng))
+}
+
+/// Counts in one column, as the columns y and log y!.
+fn encode_plain_counts(likelihood: &str, response: &Response) -> Result<Array2<f64>, Error> {
+    match response {
+        Response::Counts(counts) if counts.ncols() == 1 => {
+            Ok(Array2::from_shape_fn((counts.nrows(), 2), |(i, j)| match j {
+                0 => counts[(i, 0)],
+                _ => ln_factorial(counts[(i, 0)]),
+            }))
+        }
+        _ => Err(mismatch(likelihood, response, "counts in one column")),
+    }
+}
+
+/// Writes e^f.
+fn exp_of(out: Tile, mut to: TileMut) {
+    to.values().copy_from_slice(out.values());
+    exp_in_place(to.values());
+}
+
+/// Writes y - f.
+fn subtract(y: Tile, f: Tile, mut d: TileMut) {
+    for j in 0..f.columns() {
+        for ((d, f), y) in d.column(j).iter_mut().zip(f.column(j)).zip(y.column(j)) {
+            *d = y - f;
+        }
+    }
+}
+
+/// Own parameters whose logarithms are sampled: beyond this range the density is taken to be 0.
+const ORDINARY: std::ops::RangeInclusive<f64> = 1e-100..=1e100;
+
+/// Checks that a value of such a parameter can be worked with.
+fn ordinary(name: &str, value: f64) -> Result<f64, Error> {
+    match ORDINARY.contains(&value) {
+        true => Ok(value),
+        false => Err(Error::argument(name, value, "from 1e-100 to 1e100")),
     }
 }

@@ -37,6 +37,10 @@ impl Likelihood for Multinomial {
             return Err(mismatch("multinomial", response, "counts per category"));
         };
         let k = counts.ncols();
+        if k == 1 {
+            let wanted = "counts of two or more categories; use Poisson for counts in one column";
+            return Err(mismatch("multinomial", response, wanted));
+        }
         check_outputs("multinomial", n_outputs, k)?;
         check_trials("multinomial", counts)?;
         let mut y = Array2::zeros((counts.nrows(), k + 2));
@@ -133,6 +137,7 @@ impl SecondOrderLikelihood for Multinomial {
         &self,
         _: Curvature,
         _phi: &[f64],
+        _out: Tile,
         mean: Tile,
         y: Tile,
         r_out: Tile,

@@ -12,8 +12,8 @@ impl<M: Model> NoiseConditional for Posterior<M, Gaussian> {
     fn noise_parameters(&self) -> Result<NoiseParameters, Error> {
         let name = "log_noise_variance";
         let coordinate = self.layout.try_range(name)?.start;
-        let own = |b: &&BlockPrior| b.name == name && b.parent().is_none();
-        let prior = self.priors.iter().find(own).map(|b| b.family(&[]));
+        let own = |b: &&BlockPrior| b.name == name && b.parents().is_empty();
+        let prior = self.priors.iter().find(own).map(|b| b.family(&[], coordinate));
         let Some(Family::LogInverseGamma { shape, scale }) = prior else {
             return Err(Error::Prior {
                 problem: format!(
@@ -58,17 +58,21 @@ impl<M: Model, L: Likelihood> GaussianReference for Posterior<M, L> {
                 problem: format!("the prior of block `{}` {problem}", block.name),
                 known: self.layout.block_names(),
             };
-            if block.parent().is_some_and(|parent| moving.binary_search(&parent).is_ok()) {
+            if block.parents().any(|parent| moving.binary_search(&parent).is_ok()) {
                 let what =
                     "depends on another block that moves with it: use OnBlocks on one of them";
                 return Err(problem(what));
             }
-            let Family::Normal { mean: m, sd: s } = block.family(q) else {
-                let what = "is not normal: use OnBlocks on the blocks whose prior is";
-                return Err(problem(what));
-            };
-            mean[first..rest].fill(m);
-            sd[first..rest].fill(s);
+            // Only columns with variances of their own differ within a block.
+            let step = if block.parents().len() > 1 { 1 } else { rest - first };
+            for k in (first..rest).step_by(step) {
+                let Family::Normal { mean: m, sd: s } = block.family(q, moving[k]) else {
+                    let what = "is not normal: use OnBlocks on the blocks whose prior is";
+                    return Err(problem(what));
+                };
+                mean[k..k + step].fill(m);
+                sd[k..k + step].fill(s);
+            }
         }
         Ok(())
     }

@@ -95,7 +95,8 @@ impl<M: Model, L: Likelihood> Descent for Posterior<M, L> {
         let d_out = TileMut::new(&mut d_out[..padded(1) * outputs], 1);
         let is_real = self.likelihood.residuals(tile(outputs), tile(self.y.columns()), d_out);
         if rule.objective == Objective::SquaredError && !is_real {
-            let allowed = "LogPosterior: the squared error needs a real response";
+            let allowed =
+                "LogPosterior: the squared error needs a real response whose means are the outputs";
             return Err(Error::argument("objective", "SquaredError", allowed));
         }
         Ok(())

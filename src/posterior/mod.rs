@@ -84,9 +84,8 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
         check_inputs(&model, data.n_features())?;
         check_tile_rows(model.tile_rows())?;
         let y = likelihood.encode(data.response(), model.n_outputs())?;
-        let layout = model.layout().then(&likelihood.layout());
         let n_phi = likelihood.layout().dim();
-        let (layout, priors) = priors.resolve(&layout)?;
+        let (layout, priors) = priors.resolve(&model.layout(), &likelihood.layout())?;
         Ok(Self {
             priors,
             n_phi,
@@ -199,9 +198,8 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
             return Err(Error::shape("length of q", q.len(), self.layout.dim()));
         }
         // Blocks that others depend on come first.
-        let with_parent =
-            |wanted| self.priors.iter().filter(move |b| b.parent().is_some() == wanted);
-        for block in with_parent(false).chain(with_parent(true)) {
+        let of = |generation| self.priors.iter().filter(move |b| b.generation() == generation);
+        for block in (0..3).flat_map(of) {
             block.draw(rng, q).map_err(|e| Error::Prior {
                 problem: format!("block `{}` cannot be drawn from its prior: {e}", block.name),
                 known: self.layout.block_names(),

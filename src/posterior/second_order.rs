@@ -60,6 +60,7 @@ impl<M: SecondOrderModel, L: SecondOrderLikelihood> Posterior<M, L> {
                 self.likelihood.log_lik_tangent(
                     curvature,
                     phi,
+                    f.as_tile(),
                     mean,
                     y,
                     r_out.as_tile(),

@@ -17,6 +17,7 @@
 //! | --- | --- | --- |
 //! | all usual scores in a table | [`scores`](Predictions::scores) | any |
 //! | where will y, or its mean, lie? | [`predictive_interval`](Predictions::predictive_interval), [`mean_interval`](Predictions::mean_interval) | real, counts |
+//! | how large is the noise, for each row? | [`predict_noise_sd`](crate::targets::Posterior::predict_noise_sd) | real, counts in one column |
 //! | are the intervals right, and how wide? | [`coverage`](Predictions::coverage) | real, counts |
 //! | is the whole distribution right? | [`crps`](Predictions::crps), [`pit`](Predictions::pit) | real, counts |
 //! | better than a reference, such as [`persistence`]? | [`skill`](Predictions::skill) | real |
@@ -57,6 +58,7 @@ mod calibration;
 mod cells;
 mod classification;
 mod held_out;
+mod noise;
 mod per_draw;
 mod regression;
 mod scores;
@@ -335,6 +337,7 @@ impl Predictions {
             Response::Real(y) => y[(i, j)],
             Response::Classes { index, .. } if columns == 1 => index[i] as f64,
             Response::Classes { index, .. } => indicator(index[i] == j),
+            Response::Counts(counts) if counts.ncols() == 1 => counts[(i, j)],
             Response::Counts(counts) => counts[(i, j)] / counts.row(i).sum(),
         }))
     }

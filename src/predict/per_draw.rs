@@ -168,7 +168,7 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
     /// E[y | x, q] for inputs `x` `[rows x features]`: `[chain, draw, row, column]`.
     ///
     /// Columns are response columns, class probabilities (one column for two classes: the probability
-    /// of the second), or expected proportions.
+    /// of the second), expected proportions, or the expected count of counts in one column.
     ///
     /// # Errors
     /// Draws of another posterior, features that do not fit, an input that is not finite.
@@ -235,29 +235,6 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
         })
     }
 
-    /// Writes E[y | x, q] of every row into `mean` `[row, column]`, and returns the variance of the
-    /// noise, if there is one. `tile` is scratch memory for the columns of one tile.
-    pub(super) fn write_mean(
-        &self,
-        q: &[f64],
-        x: &Tiles,
-        ws: &mut PosteriorWorkspace<M::Workspace>,
-        tile: &mut [f64],
-        mean: &mut [f64],
-    ) -> Option<f64> {
-        let likelihood = self.likelihood();
-        let columns = likelihood.n_means(self.model().n_outputs());
-        let (mut first, mut noise) = (0, None);
-        self.for_each_output(q, x.iter().map(|x| (x, ())), ws, |phi, out, ()| {
-            let (tile, rows) = (&mut tile[..out.stride() * columns], out.rows());
-            likelihood.mean(phi, out.as_tile(), TileMut::new(tile, rows));
-            copy_rows(Tile::new(tile, rows), &mut mean[first * columns..]);
-            noise = likelihood.noise_variance(phi);
-            first += rows;
-        });
-        noise
-    }
-
     /// Walks `q` `[draw, parameter]` in blocks, whose probabilities are added in order.
     fn uncertainty_of(&self, q: ArrayView2<f64>, x: ArrayView2<f64>) -> Result<Uncertainty, Error> {
         let classes = self.class_names_or_error()?;
@@ -276,7 +253,7 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
     }
 
     /// Checks that `draws` are of this posterior.
-    fn check_draws(&self, draws: &Draws) -> Result<(), Error> {
+    pub(super) fn check_draws(&self, draws: &Draws) -> Result<(), Error> {
         draws.check_any_parameter()?;
         draws.check_layout("parameters of the draws", self.layout())?;
         match (&draws.info().target, self.info()) {
@@ -286,14 +263,14 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
     }
 
     /// Checks that rows of `x` can be predicted.
-    fn check_x(&self, x: ArrayView2<f64>) -> Result<(), Error> {
+    pub(super) fn check_x(&self, x: ArrayView2<f64>) -> Result<(), Error> {
         check_inputs(self.model(), x.ncols())?;
         check_finite(x)
     }
 
     /// Checks that predictions of `size` = (chains, draws, rows), with `more` numbers beside the mean,
     /// fit into memory.
-    fn check_size(&self, size: (usize, usize, usize), more: usize) -> Result<(), Error> {
+    pub(super) fn check_size(&self, size: (usize, usize, usize), more: usize) -> Result<(), Error> {
         let numbers = self.likelihood().n_means(self.model().n_outputs()) + more;
         let size = [(size.0, "chains"), (size.1, "draws"), (size.2, "rows"), (numbers, "numbers")];
         let instead = "take fewer rows at a time or thin the draws (`Draws::thinned`); or predict \
@@ -408,7 +385,7 @@ fn parts(values: &mut [f64], n: usize) -> impl Iterator<Item = &mut [f64]> {
 }
 
 /// Writes a tile row by row to the beginning of `to`.
-fn copy_rows(tile: Tile, to: &mut [f64]) {
+pub(super) fn copy_rows(tile: Tile, to: &mut [f64]) {
     let columns = tile.columns();
     for j in 0..columns {
         for (i, value) in tile.column(j).iter().enumerate() {

@@ -115,7 +115,7 @@ pub fn persistence(data: &Dataset) -> Result<Array2<f64>, Error> {
 
 impl Predictions {
     /// Intervals of the mean function E\[y | x, q\]: what is not known about it, without noise. For
-    /// classes and counts, intervals of probabilities.
+    /// classes and counts of categories, intervals of probabilities.
     ///
     /// # Errors
     /// If there are no draws, or `level` does not lie between 0 and 1.

@@ -40,10 +40,10 @@ pub struct Score {
 ///
 /// | name | response | what it is |
 /// | --- | --- | --- |
-/// | `rmse`, `mae` | real, counts | root mean squared and mean absolute error, over all columns; of counts, as proportions |
-/// | `crps` | real | [continuous ranked probability score](super::crps), mean over rows and columns |
-/// | `coverage_95` | real | the share of responses within their 95 % [predictive interval](Predictions::predictive_interval) |
-/// | `width_95` | real | the mean width of these intervals |
+/// | `rmse`, `mae` | real, counts | root mean squared and mean absolute error, over all columns; of counts of categories, as proportions |
+/// | `crps` | real, counts in one column | [continuous ranked probability score](super::crps), mean over rows and columns |
+/// | `coverage_95` | real, counts in one column | the share of responses within their 95 % [predictive interval](Predictions::predictive_interval) |
+/// | `width_95` | real, counts in one column | the mean width of these intervals |
 /// | `accuracy` | classes | the share of rows whose most probable class is the observed one; ties go to the first class |
 /// | `brier` | classes | [Brier score](Predictions::brier), summed over all classes: 0 to 2 |
 /// | `ece` | classes | [expected calibration error](super::Reliability), 15 bins of equal width |
@@ -112,8 +112,10 @@ pub(super) fn scores(predictions: &Predictions) -> Result<Scores, Error> {
             add("mae", &|p| error(&observed, p, f64::abs));
         }
     }
-    if let Response::Real(y) = response {
-        scores.extend(predictive_scores(predictions, y)?);
+    match response {
+        Response::Real(y) => scores.extend(predictive_scores(predictions, y)?),
+        Response::Counts(y) if y.ncols() == 1 => scores.extend(predictive_scores(predictions, y)?),
+        Response::Counts(_) | Response::Classes { .. } => {}
     }
     let densities = densities
         .into_shape_with_order((n, rows))
@@ -124,7 +126,7 @@ pub(super) fn scores(predictions: &Predictions) -> Result<Scores, Error> {
     Ok(Scores { scores, rows })
 }
 
-/// The scores of the posterior predictive draws of real responses, which are sorted only once.
+/// The scores of the posterior predictive draws of numbers, which are sorted only once.
 fn predictive_scores(predictions: &Predictions, y: &Array2<f64>) -> Result<[Score; 3], Error> {
     let (columns, level) = (y.ncols(), 0.95);
     let cells = map_cells(predictions.predictive_draws(), |cell, sorted| {

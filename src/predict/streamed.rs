@@ -29,6 +29,8 @@ struct Forward<W> {
     tile: Vec<f64>,
     /// E[y | x, q], `[row, column]`.
     mean: Vec<f64>,
+    /// Var[y | x, q], `[row, column]`.
+    variance: Vec<f64>,
 }
 
 impl<'p, M: Model, L: Likelihood> Inputs<'p, M, L> {
@@ -70,25 +72,26 @@ impl<'p, M: Model, L: Likelihood> Inputs<'p, M, L> {
         Ok(())
     }
 
-    /// Checks that all chains have room for `sums` numbers for each input, and for `mean`.
+    /// Checks that all chains have room for `sums` numbers for each input, and for `mean` and `variance`.
     fn scratch(&self, chains: usize, sums: usize) -> Result<Forward<M::Workspace>, Error> {
         let (rows, columns) = (self.rows(), self.columns());
-        let size = [(chains, "chains"), (rows, "inputs"), (columns + sums, "numbers")];
+        let size = [(chains, "chains"), (rows, "inputs"), (2 * columns + sums, "numbers")];
         memory::check::<f64>("streamed predictions", &size, "give fewer inputs at a time")?;
         let ws = self.posterior.workspace();
-        Ok(Forward { ws, tile: vec![0.0; TILE_ROWS * columns], mean: vec![0.0; rows * columns] })
+        let (mean, variance) = (vec![0.0; rows * columns], vec![0.0; rows * columns]);
+        Ok(Forward { ws, tile: vec![0.0; TILE_ROWS * columns], mean, variance })
     }
 
-    /// E[y | x, q] `[row, column]`, and the variance of the noise if there is such a thing.
+    /// E[y | x, q] `[row, column]`, and whether there is a variance of the noise, now in `scratch`.
     fn forward<'s>(
         &self,
         q: &[f64],
         scratch: &'s mut Forward<M::Workspace>,
-    ) -> (ArrayView2<'s, f64>, Option<f64>) {
-        let Forward { ws, tile, mean } = scratch;
-        let noise = self.posterior.write_mean(q, &self.x, ws, tile, mean);
+    ) -> (ArrayView2<'s, f64>, bool) {
+        let Forward { ws, tile, mean, variance } = scratch;
+        let has_noise = self.posterior.write_moments(q, &self.x, ws, tile, mean, variance);
         let view = ArrayView2::from_shape((self.rows(), self.columns()), &mean[..]);
-        (view.expect("there is a number for each row and column"), noise)
+        (view.expect("there is a number for each row and column"), has_noise)
     }
 
     fn config(&self) -> String {
@@ -247,7 +250,8 @@ where
 }
 
 /// Records mean and variance over draws of E\[y | x, q\] for given inputs, and the mean of the noise
-/// variance: for a real response. Of classes and counts it records moments of the probabilities.
+/// variance: for a real response and counts in one column. Of classes and counts of categories it records
+/// moments of the probabilities.
 ///
 /// The [recorder](crate::draws::recorder) puts every draw through the model for given inputs x, and
 /// keeps sums, which do not grow with the number of draws. With S draws q_s of all chains, for each
@@ -257,7 +261,7 @@ where
 /// m_s   = E[y | x, q_s]                    what draw s expects
 /// mean  = 1/S sum_s m_s                    the predictive mean E[y | x]
 /// sd^2  = 1/(S - 1) sum_s (m_s - mean)^2   what is not known about the mean function
-/// tau^2 = 1/S sum_s tau_s^2                the noise
+/// tau^2 = 1/S sum_s Var[y | x, q_s]        the noise
 /// total_sd^2 = sd^2 + tau^2                the spread of a new observation
 /// ```
 ///
@@ -292,7 +296,7 @@ where
 /// let predicted = streamed.moments(&records)?;
 /// assert!((predicted.mean[(1, 0)] - 6.0).abs() < 0.3);
 /// assert!(predicted.sd[(1, 0)] < 0.15 && predicted.sd[(0, 0)] < predicted.sd[(1, 0)]);
-/// assert!((predicted.noise_variance.unwrap() - 0.25).abs() < 0.06);
+/// assert!((predicted.noise_variance.unwrap()[(0, 0)] - 0.25).abs() < 0.06);
 /// # Ok::<(), bnn_mcmc::Error>(())
 /// ```
 pub struct StreamedMoments<'p, M, L> {
@@ -303,7 +307,7 @@ pub struct StreamedMoments<'p, M, L> {
 pub struct MomentsRecord<W> {
     /// Of E[y | x, q], by input and output.
     mean: RunningMoments,
-    /// Of the noise variance; without draws if there is none.
+    /// Of the noise variance, by input and output; without draws if there is none.
     noise: RunningMoments,
     scratch: Forward<W>,
 }
@@ -317,8 +321,9 @@ pub struct PredictiveMoments {
     /// The standard deviation of E\[y | x, q\] over draws, `[row, column]`: what more data would
     /// reduce. NaN for a single draw.
     pub sd: Array2<f64>,
-    /// The mean over draws of the variance of the noise, if the likelihood has one.
-    pub noise_variance: Option<f64>,
+    /// The mean over draws of the variance of the noise Var\[y | x, q\], `[row, column]`, for a real response and
+    /// counts in one column.
+    pub noise_variance: Option<Array2<f64>>,
     /// The number of draws.
     pub draws: u64,
 }
@@ -327,7 +332,8 @@ impl PredictiveMoments {
     /// The standard deviation of a new observation, `[row, column]`; `None` without a noise
     /// variance.
     pub fn total_sd(&self) -> Option<Array2<f64>> {
-        self.noise_variance.map(|noise| self.sd.mapv(|sd| (sd * sd + noise).sqrt()))
+        let noise = self.noise_variance.as_ref()?;
+        Some((self.sd.mapv(|sd| sd * sd) + noise).mapv(f64::sqrt))
     }
 }
 
@@ -350,7 +356,7 @@ impl<'p, M: Model, L: Likelihood> StreamedMoments<'p, M, L> {
     ) -> Result<PredictiveMoments, Error> {
         let shape = (self.inputs.rows(), self.inputs.columns());
         let mut all = RunningMoments::new(shape.0 * shape.1)?;
-        let mut noise = RunningMoments::new(1)?;
+        let mut noise = RunningMoments::new(shape.0 * shape.1)?;
         for record in records {
             all.merge(&record.mean)?;
             noise.merge(&record.noise)?;
@@ -364,7 +370,7 @@ impl<'p, M: Model, L: Likelihood> StreamedMoments<'p, M, L> {
         Ok(PredictiveMoments {
             mean: array(all.mean().to_vec()),
             sd: array(all.variance().into_iter().map(f64::sqrt).collect()),
-            noise_variance: (noise.draws() > 0).then(|| noise.mean()[0]),
+            noise_variance: (noise.draws() > 0).then(|| array(noise.mean().to_vec())),
             draws: all.draws(),
         })
     }
@@ -390,10 +396,11 @@ where
         from: Option<Self::State>,
     ) -> Result<Self::Record, Error> {
         self.inputs.check(target)?;
-        let scratch = self.inputs.scratch(plan.chains, 2 * self.inputs.columns())?; // mean and squares
+        let scratch = self.inputs.scratch(plan.chains, 4 * self.inputs.columns())?; // means and squares
+        let new = || RunningMoments::new(scratch.mean.len());
         let (mean, noise) = match from {
             Some(so_far) => so_far,
-            None => (RunningMoments::new(scratch.mean.len())?, RunningMoments::new(1)?),
+            None => (new()?, new()?),
         };
         Ok(MomentsRecord { mean, noise, scratch })
     }
@@ -405,9 +412,9 @@ where
         draw: OneDraw,
         _: &mut T::Workspace,
     ) -> Result<(), Error> {
-        let (_, noise) = self.inputs.forward(draw.q, &mut record.scratch);
+        let (_, has_noise) = self.inputs.forward(draw.q, &mut record.scratch);
         record.mean.add(&record.scratch.mean)?;
-        noise.map_or(Ok(()), |variance| record.noise.add(&[variance]))
+        if has_noise { record.noise.add(&record.scratch.variance) } else { Ok(()) }
     }
 
     fn state(&self, record: &Self::Record) -> Result<Self::State, Error> {

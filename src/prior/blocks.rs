@@ -3,28 +3,47 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use super::{Family, Prior, hierarchical};
+use super::{Family, LogHalfCauchy, Normal, Prior, hierarchical};
 use crate::Error;
 use crate::curvature::Curvature;
-use crate::layout::Layout;
+use crate::layout::{Block, Layout};
+use crate::model::Model;
 use crate::rng::ChainRng;
 
 /// Which prior belongs to which block. See the [module](super).
 ///
 /// An exact name takes precedence over a pattern, and a longer pattern over a shorter one: `*` is what
-/// holds for the rest. Checked when the posterior is built: a name that matches no block, a block
-/// without a prior, and a block that two entries claim with equal right are errors.
+/// holds for the rest of the model's blocks. A likelihood's own parameters, such as `log_noise_variance`, are
+/// never matched by `*` alone: what is right for weights is hardly right for them. Checked when the posterior is
+/// built: a name that matches no block, a block without a prior, and a block that two entries claim with equal
+/// right are errors.
 #[derive(Clone, Debug, Default)]
 pub struct Priors {
     entries: Vec<(String, Entry)>,
     /// Blocks that hierarchical priors add to the posterior.
-    added: Vec<(String, Arc<dyn Prior>)>,
+    added: Vec<Added>,
+}
+
+/// A block of log variances.
+#[derive(Clone, Debug)]
+struct Added {
+    name: String,
+    /// Where there is one log variance for each column, the pattern of the matrices that have these columns.
+    columns_of: Option<String>,
+    density: Hyperprior,
+}
+
+#[derive(Clone, Debug)]
+enum Hyperprior {
+    Own(Arc<dyn Prior>),
+    /// Half-Cauchy, of a scale that is the log variance in the block that is named.
+    HalfCauchy(String),
 }
 
 #[derive(Clone, Debug)]
 enum Entry {
     Own(Arc<dyn Prior>),
-    /// N(0, exp of the block that is named).
+    /// N(0, exp of the block that is named), or of its number for the column.
     Hierarchical(String),
 }
 
@@ -34,7 +53,23 @@ impl Priors {
         Self::default()
     }
 
-    /// The same prior for every block that no other entry names: `with("*", prior)`.
+    /// The same prior for every block of the model that no other entry names: `with("*", prior)`. Parameters of
+    /// the likelihood need priors of their own, by name; a posterior without them is refused with their names.
+    ///
+    /// ```
+    /// use bnn_mcmc::prelude::*;
+    /// use ndarray::array;
+    /// let data = Dataset::regression(array![[0.0], [1.0]], array![0.1, 0.9])?;
+    /// let weights = Priors::all(Normal::new(0.0, 1.0)?);
+    /// let posterior = |priors| {
+    ///     Posterior::new(Linear::new(1, 1)?, Gaussian::sampled(), &data, priors)
+    /// };
+    /// let error = posterior(weights.clone()).unwrap_err().to_string();
+    /// assert!(error.contains("block `log_noise_variance` has no prior"), "{error}");
+    /// let noise = LogInverseGamma::new(2.0, 0.5)?;
+    /// assert!(posterior(weights.with("log_noise_variance", noise)).is_ok());
+    /// # Ok::<(), Error>(())
+    /// ```
     pub fn all(prior: impl Prior + 'static) -> Self {
         Self::new().with("*", prior)
     }
@@ -62,36 +97,179 @@ impl Priors {
         hyperprior: impl Prior + 'static,
     ) -> Self {
         self.entries.push((name.to_string(), Entry::Hierarchical(log_variance.to_string())));
-        self.added.push((log_variance.to_string(), Arc::new(hyperprior)));
+        self.added.push(Added {
+            name: log_variance.to_string(),
+            columns_of: None,
+            density: Hyperprior::Own(Arc::new(hyperprior)),
+        });
         self
     }
 
-    /// The layout with the blocks that hierarchical priors add, and the prior of every block.
-    pub(crate) fn resolve(&self, layout: &Layout) -> Result<(Layout, Vec<BlockPrior>), Error> {
+    /// Automatic relevance determination: N(0, v_j) for every weight of input j in the first layer `name`, with
+    /// the variances v_1, ..., v_D of the D inputs parameters of their own (MacKay 1994; Neal 1996,
+    /// doi:10.1007/978-1-4612-0745-0, section 1.2.3).
+    ///
+    /// ```text
+    /// w_kj | s_j ~ N(0, e^s_j),   s_j = log v_j ~ hyperprior, independent,   k = 1, ..., H units
+    /// ```
+    ///
+    /// The posterior gets one more block, called `log_variances`, that holds s_1, ..., s_D in the order of the
+    /// features: large for inputs that matter. With features of one scale the s_j can be compared. The weights
+    /// are sampled as they are (centred): the more units a layer has, the better its weights determine s_j, and
+    /// the easier this is for NUTS and HMC. A [`LogHalfCauchy`](super::LogHalfCauchy) hyperprior lets single
+    /// inputs be large among many small ones; [`horseshoe`](Self::horseshoe) learns its scale, too.
+    ///
+    /// ```
+    /// use bnn_mcmc::prelude::*;
+    /// use ndarray::array;
+    /// let data = Dataset::regression(array![[0.0, 1.0], [1.0, 3.0]], array![0.1, 0.9])?;
+    /// let network = Mlp::new(&[2, 8, 1], Activation::Tanh)?;
+    /// let priors = Priors::by_fan_in(&network).ard("w0", "log_relevance", LogHalfCauchy::new(1.0)?);
+    /// let posterior = Posterior::new(network, Gaussian::fixed(0.5)?, &data, priors)?;
+    /// assert_eq!(posterior.layout().range("log_relevance").unwrap().len(), 2);
+    /// # Ok::<(), Error>(())
+    /// ```
+    pub fn ard(self, name: &str, log_variances: &str, hyperprior: impl Prior + 'static) -> Self {
+        self.for_columns(name, log_variances, Hyperprior::Own(Arc::new(hyperprior)))
+    }
+
+    /// The horseshoe for the inputs of the first layer `name`: as [`ard`](Self::ard), with half-Cauchy standard
+    /// deviations whose common scale tau is a parameter, too (Carvalho, Polson and Scott 2010,
+    /// doi:10.1093/biomet/asq017; for the nodes of networks, Ghosh, Yao and Doshi-Velez 2018, arXiv:1806.05975).
+    ///
+    /// ```text
+    /// w_kj ~ N(0, tau^2 lambda_j^2),   lambda_j ~ C+(0, 1),   log tau^2 ~ hyperprior,   k = 1, ..., H units
+    /// log p(s_j | t) = -log(2 pi) - log cosh((s_j - t) / 2),   s_j = log tau^2 lambda_j^2,   t = log tau^2
+    /// ```
+    ///
+    /// Most inputs are shrunk to nothing and a few not at all. The posterior gets two more blocks: `log_variances` holds
+    /// s_1, ..., s_D, and `log_scale` holds t. For a half-Cauchy tau, give it
+    /// [`LogHalfCauchy::new`](super::LogHalfCauchy::new), of a scale that is small where few inputs are believed to
+    /// matter. In a linear model with one output every weight has its own lambda.
+    ///
+    /// All are sampled as they are (centred), on the log scale: NUTS manages where the weights of a column, H of them,
+    /// say something about s_j. Look at the divergences. There is no slab: the tails are those of the half-Cauchy.
+    ///
+    /// ```
+    /// use bnn_mcmc::prelude::*;
+    /// let network = Mlp::new(&[20, 16, 1], Activation::Tanh)?;
+    /// let priors = Priors::by_fan_in(&network)
+    ///     .horseshoe("w0", "log_relevance", "log_scale", LogHalfCauchy::new(0.2)?)
+    ///     .with("log_noise_variance", LogInverseGamma::new(2.0, 0.1)?);
+    /// # Ok::<(), Error>(())
+    /// ```
+    pub fn horseshoe(
+        self,
+        name: &str,
+        log_variances: &str,
+        log_scale: &str,
+        hyperprior: impl Prior + 'static,
+    ) -> Self {
+        let half_cauchy = Hyperprior::HalfCauchy(log_scale.to_string());
+        let mut priors = self.for_columns(name, log_variances, half_cauchy);
+        priors.added.push(Added {
+            name: log_scale.to_string(),
+            columns_of: None,
+            density: Hyperprior::Own(Arc::new(hyperprior)),
+        });
+        priors
+    }
+
+    fn for_columns(mut self, name: &str, log_variances: &str, density: Hyperprior) -> Self {
+        self.entries.push((name.to_string(), Entry::Hierarchical(log_variances.to_string())));
+        self.added.push(Added {
+            name: log_variances.to_string(),
+            columns_of: Some(name.to_string()),
+            density,
+        });
+        self
+    }
+
+    /// N(0, 1/H) for the weights of the output layer, where H is the number of units of the last hidden layer, and
+    /// N(0, 1) for all other weights and biases.
+    ///
+    /// An output is then a sum of H terms whose variance does not depend on H: networks can be made wider, which makes
+    /// their posteriors easier to sample, without wider functions a priori (Neal 1996,
+    /// doi:10.1007/978-1-4612-0745-0, chapter 2). It is made for features and responses of mean 0 and sd 1. Parameters of
+    /// the likelihood need priors of their own. Of a linear model, whose only layer is the output layer, H is the
+    /// number of features.
+    ///
+    /// ```
+    /// use bnn_mcmc::prelude::*;
+    /// let network = Mlp::new(&[8, 50, 1], Activation::Tanh)?; // w1 ~ N(0, 1/50)
+    /// let priors = Priors::by_fan_in(&network)
+    ///     .with("log_noise_variance", LogInverseGamma::new(2.0, 0.1)?);
+    /// # Ok::<(), Error>(())
+    /// ```
+    pub fn by_fan_in(model: &impl Model) -> Self {
+        let normal = |sd| Normal::new(0.0, sd).expect("an ordinary sd");
+        let priors = Self::all(normal(1.0));
+        let layout = model.layout();
+        match layout.blocks().iter().rev().find(|block| block.shape.len() == 2) {
+            Some(Block { name, shape, .. }) if shape[1] > 0 => {
+                priors.with(name, normal((1.0 / shape[1] as f64).sqrt()))
+            }
+            _ => priors,
+        }
+    }
+
+    /// The layout of the model's blocks, the likelihood's own, and those that hierarchical priors add, and the
+    /// prior of every block.
+    pub(crate) fn resolve(
+        &self,
+        model: &Layout,
+        own: &Layout,
+    ) -> Result<(Layout, Vec<BlockPrior>), Error> {
+        let layout = &model.clone().then(own);
         let error = |problem: String| Error::Prior { problem, known: layout.block_names() };
+        let is_own = |block: &Block| block.range.start >= model.dim();
+        let matches = |block: &Block, pattern: &str| {
+            block.matches(pattern) && !(is_own(block) && pattern == "*")
+        };
         for (pattern, _) in &self.entries {
-            if !layout.blocks().iter().any(|block| block.matches(pattern)) {
+            if !layout.blocks().iter().any(|block| matches(block, pattern)) {
                 return Err(error(format!("`{pattern}` matches no block")));
             }
         }
         let mut full = layout.clone();
-        for (name, _) in &self.added {
+        for Added { name, columns_of, .. } in &self.added {
             if full.range(name).is_some() {
                 return Err(error(format!("there is a block `{name}` already")));
             }
-            full = full.with(name, &[]);
+            let Some(pattern) = columns_of else {
+                full = full.with(name, &[]);
+                continue;
+            };
+            let mut matched = layout.blocks().iter().filter(|block| matches(block, pattern));
+            let columns =
+                matched.clone().find_map(|block| block.shape.last().copied()).unwrap_or(0);
+            if let Some(other) = matched.find(|b| b.shape.len() != 2 || b.shape[1] != columns) {
+                return Err(error(format!(
+                    "`{name}` has a variance for each column of `{pattern}`, but `{}` is no matrix of {columns} \
+                     columns",
+                    other.name
+                )));
+            }
+            full = full.with(name, &[columns]);
         }
         let mut resolved = Vec::with_capacity(full.blocks().len());
         for block in layout.blocks() {
             // The exact name, or the longest of the patterns.
-            let claims = self.entries.iter().filter(|(name, _)| block.matches(name));
+            let claims = self.entries.iter().filter(|(name, _)| matches(block, name));
             let rank = |name: &str| if name.ends_with('*') { name.len() } else { usize::MAX };
             let best = claims.clone().map(|(name, _)| rank(name)).max();
             let found: Vec<_> = claims.filter(|(name, _)| Some(rank(name)) == best).collect();
             let density = match found[..] {
                 [(_, Entry::Own(prior))] => Density::Own(prior.clone()),
                 [(_, Entry::Hierarchical(name))] => {
-                    Density::Hierarchical { log_variance: full.try_range(name)?.start }
+                    Density::Hierarchical { log_variances: full.try_range(name)? }
+                }
+                [] if is_own(block) => {
+                    return Err(error(format!(
+                        "block `{0}` has no prior: it is the likelihood's own, and `Priors::all` and `*` are \
+                         for the weights of the model; give it one by name, `.with(\"{0}\", ..)`",
+                        block.name
+                    )));
                 }
                 [] => return Err(error(format!("block `{}` has no prior", block.name))),
                 [(first, _), (second, _), ..] => {
@@ -104,9 +282,14 @@ impl Priors {
             let (name, range) = (block.name.clone(), block.range.clone());
             resolved.push(BlockPrior { name, range, density });
         }
-        for (name, prior) in &self.added {
-            let (range, density) = (full.try_range(name)?, Density::Own(prior.clone()));
-            resolved.push(BlockPrior { name: name.clone(), range, density });
+        for Added { name, density, .. } in &self.added {
+            let density = match density {
+                Hyperprior::Own(prior) => Density::Own(prior.clone()),
+                Hyperprior::HalfCauchy(scale) => {
+                    Density::HalfCauchy { log_scale: full.try_range(scale)?.start }
+                }
+            };
+            resolved.push(BlockPrior { name: name.clone(), range: full.try_range(name)?, density });
         }
         Ok((full, resolved))
     }
@@ -123,9 +306,14 @@ pub(crate) struct BlockPrior {
 #[derive(Clone, Debug)]
 enum Density {
     Own(Arc<dyn Prior>),
-    /// N(0, e^s) with s at this coordinate of q.
+    /// N(0, e^s) with s at this coordinate of q, or at these for the columns of a matrix. They come after the block.
     Hierarchical {
-        log_variance: usize,
+        log_variances: Range<usize>,
+    },
+    /// Log variances s of standard deviations that are half-Cauchy, of scale e^(t/2) with t at this coordinate of q,
+    /// which comes after the block.
+    HalfCauchy {
+        log_scale: usize,
     },
 }
 
@@ -135,8 +323,11 @@ impl BlockPrior {
         let x = &q[self.range.clone()];
         match &self.density {
             Density::Own(prior) => prior.log_density(x),
-            Density::Hierarchical { log_variance } => {
-                hierarchical::log_density(x, q[*log_variance])
+            Density::Hierarchical { log_variances } => {
+                hierarchical::log_density(x, &q[log_variances.clone()])
+            }
+            Density::HalfCauchy { log_scale } => {
+                LogHalfCauchy::around(q[*log_scale]).log_density(x)
             }
         }
     }
@@ -146,11 +337,15 @@ impl BlockPrior {
         let x = &q[self.range.clone()];
         match &self.density {
             Density::Own(prior) => prior.add_grad(x, &mut grad[self.range.clone()]),
-            Density::Hierarchical { log_variance } => {
-                let (log_density, d_s) =
-                    hierarchical::add_grad(x, q[*log_variance], &mut grad[self.range.clone()]);
-                grad[*log_variance] += d_s;
-                log_density
+            Density::Hierarchical { log_variances } => {
+                let (before, after) = grad.split_at_mut(log_variances.start);
+                let s = &q[log_variances.clone()];
+                hierarchical::add_grad(x, s, &mut before[self.range.clone()], &mut after[..s.len()])
+            }
+            Density::HalfCauchy { log_scale } => {
+                let prior = LogHalfCauchy::around(q[*log_scale]);
+                grad[*log_scale] -= prior.slope(x);
+                prior.add_grad(x, &mut grad[self.range.clone()])
             }
         }
     }
@@ -169,11 +364,23 @@ impl BlockPrior {
             Density::Own(prior) => {
                 prior.add_hessian_product(curvature, x, &v[range.clone()], &mut hv[range])
             }
-            Density::Hierarchical { log_variance } => {
-                let (s, v_s) = (q[*log_variance], v[*log_variance]);
-                let (v, hv_x) = (&v[range.clone()], &mut hv[range]);
-                hv[*log_variance] +=
-                    hierarchical::add_hessian_product(curvature, x, s, v, v_s, hv_x);
+            Density::Hierarchical { log_variances } => {
+                let (before, after) = hv.split_at_mut(log_variances.start);
+                let (s, v_s) = (&q[log_variances.clone()], &v[log_variances.clone()]);
+                let (v, hv, hv_s) = (&v[range.clone()], &mut before[range], &mut after[..s.len()]);
+                hierarchical::add_hessian_product(curvature, (x, s), (v, v_s), (hv, hv_s));
+                true
+            }
+            Density::HalfCauchy { log_scale } => {
+                // A function of s - t: what is added for s is taken from t.
+                let prior = LogHalfCauchy::around(q[*log_scale]);
+                let v_t = v[*log_scale];
+                for k in range {
+                    let mut product = [0.0];
+                    prior.add_hessian_product(curvature, &q[k..=k], &[v[k] - v_t], &mut product);
+                    hv[k] += product[0];
+                    hv[*log_scale] -= product[0];
+                }
                 true
             }
         }
@@ -183,19 +390,33 @@ impl BlockPrior {
     pub fn draw(&self, rng: &mut ChainRng, q: &mut [f64]) -> Result<(), Error> {
         match &self.density {
             Density::Own(prior) => prior.draw(rng, &mut q[self.range.clone()]),
-            Density::Hierarchical { log_variance } => {
-                let s = q[*log_variance];
-                hierarchical::draw(s, rng, &mut q[self.range.clone()]);
+            Density::Hierarchical { log_variances } => {
+                let (before, after) = q.split_at_mut(log_variances.start);
+                let s = &after[..log_variances.len()];
+                hierarchical::draw(s, rng, &mut before[self.range.clone()]);
                 Ok(())
+            }
+            Density::HalfCauchy { log_scale } => {
+                LogHalfCauchy::around(q[*log_scale]).draw(rng, &mut q[self.range.clone()])
             }
         }
     }
 
-    /// The coordinate of q that this prior depends on besides its own block.
-    pub fn parent(&self) -> Option<usize> {
-        match self.density {
-            Density::Own(_) => None,
-            Density::Hierarchical { log_variance } => Some(log_variance),
+    /// The coordinates of q that this prior depends on besides its own block.
+    pub fn parents(&self) -> Range<usize> {
+        match &self.density {
+            Density::Own(_) => 0..0,
+            Density::Hierarchical { log_variances } => log_variances.clone(),
+            Density::HalfCauchy { log_scale } => *log_scale..log_scale + 1,
+        }
+    }
+
+    /// The place in which this block is drawn: after those that it depends on.
+    pub fn generation(&self) -> usize {
+        match &self.density {
+            Density::Own(_) => 0,
+            Density::HalfCauchy { .. } => 1,
+            Density::Hierarchical { .. } => 2,
         }
     }
 
@@ -206,17 +427,21 @@ impl BlockPrior {
                 Family::Uniform { lower, upper } => (lower, upper),
                 _ => (f64::NEG_INFINITY, f64::INFINITY),
             },
-            Density::Hierarchical { .. } => (f64::NEG_INFINITY, f64::INFINITY),
+            Density::Hierarchical { .. } | Density::HalfCauchy { .. } => {
+                (f64::NEG_INFINITY, f64::INFINITY)
+            }
         }
     }
 
-    /// The family, given the rest of `q`.
-    pub fn family(&self, q: &[f64]) -> Family {
+    /// The family of a coordinate of q in this block, given the rest of `q`.
+    pub fn family(&self, q: &[f64], coordinate: usize) -> Family {
         match &self.density {
             Density::Own(prior) => prior.family(),
-            Density::Hierarchical { log_variance } => {
-                Family::Normal { mean: 0.0, sd: hierarchical::sd(q[*log_variance]) }
+            Density::Hierarchical { log_variances } => {
+                let column = (coordinate - self.range.start) % log_variances.len();
+                Family::Normal { mean: 0.0, sd: hierarchical::sd(q[log_variances.start + column]) }
             }
+            Density::HalfCauchy { .. } => Family::Other,
         }
     }
 }
@@ -226,12 +451,16 @@ mod tests {
     use super::*;
     use crate::prior::{LogInverseGamma, Normal, Uniform};
 
-    fn layout() -> Layout {
-        Layout::new().with("w0", &[2, 2]).with("b0", &[2]).with("log_noise_variance", &[])
+    fn model() -> Layout {
+        Layout::new().with("w0", &[2, 2]).with("b0", &[2])
+    }
+
+    fn own() -> Layout {
+        Layout::new().with("log_noise_variance", &[])
     }
 
     fn message(priors: Priors) -> String {
-        priors.resolve(&layout()).unwrap_err().to_string()
+        priors.resolve(&model(), &own()).unwrap_err().to_string()
     }
 
     #[test]
@@ -247,18 +476,23 @@ mod tests {
             let message = message(priors);
             assert!(message.contains(problem) && message.contains(all), "{message}");
         }
-        let ok = Priors::all(normal()).with("b0", Uniform::new(-1.0, 1.0).unwrap());
-        let (full, resolved) = ok.resolve(&layout()).unwrap();
-        assert_eq!(full, layout());
+        // What holds for all weights does not hold for the noise.
+        let weights = Priors::all(normal()).with("b0", Uniform::new(-1.0, 1.0).unwrap());
+        let message_of = message(weights.clone());
+        let part = "block `log_noise_variance` has no prior: it is the likelihood's own";
+        assert!(message_of.contains(part), "{message_of}");
+        let (full, resolved) = weights.with("log*", normal()).resolve(&model(), &own()).unwrap();
+        assert_eq!(full, model().then(&own()));
         assert_eq!(resolved[1].log_density(&[2.0; 7]), f64::NEG_INFINITY);
         assert!(resolved[0].log_density(&[2.0; 7]).is_finite());
 
         let variance = || LogInverseGamma::new(1.0, 1.0).unwrap();
-        let hierarchy = Priors::all(normal()).hierarchical("w*", "log_variance", variance());
-        let (full, resolved) = hierarchy.resolve(&layout()).unwrap();
+        let priors = || Priors::all(normal()).with("log_noise_variance", normal());
+        let hierarchy = priors().hierarchical("w*", "log_variance", variance());
+        let (full, resolved) = hierarchy.resolve(&model(), &own()).unwrap();
         assert_eq!(full.block_names(), ["w0", "b0", "log_noise_variance", "log_variance"]);
-        assert_eq!((resolved[0].parent(), resolved[1].parent()), (Some(7), None));
-        let twice = Priors::all(normal()).hierarchical("w0", "b0", variance());
+        assert_eq!((resolved[0].parents(), resolved[1].parents()), (7..8, 0..0));
+        let twice = priors().hierarchical("w0", "b0", variance());
         assert!(message(twice).contains("there is a block `b0` already"));
     }
 }

@@ -1,16 +1,20 @@
 //! Priors: densities over the named blocks of the parameter vector.
 //!
 //! Each block of a [`Posterior`](crate::targets::Posterior) gets one prior, by the block's name or
-//! by a pattern ending in `*`. Every density is normalised: evidence needs the constants.
+//! by a pattern ending in `*`; `*` alone, and [`Priors::all`], are all blocks of the model, and none of the
+//! likelihood's own. [`Priors::by_fan_in`] is a good start for regression networks. Every density is normalised: evidence needs the constants.
 //!
 //! | prior | density of one coordinate x | proper |
 //! | --- | --- | --- |
 //! | [`Normal`] | N(mean, sd^2); the second argument is a standard deviation | yes |
 //! | [`LogInverseGamma`] | the density of x = log v for v ~ IG(shape, scale) | unless shape = scale = 0 |
+//! | [`LogHalfCauchy`] | the density of x = log v for sqrt(v) ~ C+(0, scale) | yes |
 //! | [`Laplace`] | e^(-abs(x - location) / scale) / (2 scale) | yes |
 //! | [`StudentT`] | Student's t with given degrees of freedom, location and scale | yes |
 //! | [`Uniform`] | 1 / (upper - lower) inside the box, 0 outside | yes |
 //! | [`Priors::hierarchical`] | N(0, v), the variance v sampled too | if the prior of v is |
+//! | [`Priors::ard`] | N(0, v_j) for the weights of input j, the variances sampled too | if the prior of v_j is |
+//! | [`Priors::horseshoe`] | as `ard`, sqrt(v_j) ~ C+(0, tau), tau sampled too | if the prior of tau is |
 //!
 //! Their curvature: minus the second derivative of log p, with t = (x - location) / scale and nu
 //! degrees of freedom, and the precision that takes its place in a
@@ -20,10 +24,11 @@
 //! | --- | --- | --- |
 //! | [`Normal`] | 1 / sd^2 | the same |
 //! | [`LogInverseGamma`] | scale e^-x | shape, its expectation under the prior |
+//! | [`LogHalfCauchy`] | sech^2(z) / 4, z = x/2 - log scale | 1/8, its expectation under the prior |
 //! | [`Laplace`] | 0, but for the kink | 1 / variance = 1 / (2 scale^2) |
 //! | [`StudentT`] | (nu + 1) (nu - t^2) / (scale (nu + t^2))^2 | (nu + 1) / ((nu + 3) scale^2), its expectation |
 //! | [`Uniform`] | 0 | 1 / variance = 12 / (upper - lower)^2 |
-//! | [`Priors::hierarchical`] | x, x: e^-s; x, s: -e^-s x; s, s: e^-s/2 sum x^2 | e^-s; 0; n/2: the expectation given s |
+//! | [`Priors::hierarchical`], [`Priors::ard`] | x, x: e^-s; x, s: -e^-s x; s, s: e^-s/2 sum x^2 | e^-s; 0; n/2: the expectation given s |
 //!
 //! ```
 //! use bnn_mcmc::prior::{LogInverseGamma, Normal, Priors};
@@ -36,6 +41,7 @@
 mod blocks;
 mod hierarchical;
 mod laplace;
+mod log_half_cauchy;
 mod log_inverse_gamma;
 mod normal;
 mod student_t;
@@ -44,6 +50,7 @@ mod uniform;
 pub(crate) use blocks::BlockPrior;
 pub use blocks::Priors;
 pub use laplace::Laplace;
+pub use log_half_cauchy::LogHalfCauchy;
 pub use log_inverse_gamma::LogInverseGamma;
 pub use normal::Normal;
 pub use student_t::StudentT;

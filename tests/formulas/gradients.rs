@@ -2,6 +2,7 @@
 //! against their textbook formulas and at extreme logits.
 
 use bnn_mcmc::engine::{Tile, TileMut};
+use bnn_mcmc::layout::Layout;
 use bnn_mcmc::prelude::*;
 use bnn_mcmc::targets::PowerGradTarget;
 use bnn_mcmc::testing::gradient_error;
@@ -32,16 +33,17 @@ fn data_sets() -> Vec<Dataset> {
         classes(3).unwrap(),
         Dataset::counts(x.clone(), counts(2)).unwrap(),
         Dataset::counts(x.clone(), counts(3)).unwrap(),
+        Dataset::counts(x.clone(), counts(1)).unwrap(),
     ]
 }
 
-fn priors(sampled_noise: bool) -> Vec<Priors> {
+/// `own` are the likelihood's own parameters.
+fn priors(own: &Layout) -> Vec<Priors> {
     let noise = |priors: Priors, improper: bool| {
         let (shape, scale) = if improper { (0.0, 0.0) } else { (2.0, 0.5) };
-        match sampled_noise {
-            true => priors.with("log_noise_variance", LogInverseGamma::new(shape, scale).unwrap()),
-            false => priors,
-        }
+        own.blocks().iter().fold(priors, |priors, block| {
+            priors.with(&block.name, LogInverseGamma::new(shape, scale).unwrap())
+        })
     };
     vec![
         noise(Priors::all(Normal::new(0.3, 0.8).unwrap()), false),
@@ -69,8 +71,7 @@ fn check<M: Model + Clone, L: Likelihood + Clone>(
     data: &Dataset,
     smooth: bool,
 ) {
-    let sampled_noise = likelihood.layout().dim() > 0;
-    for priors in priors(sampled_noise) {
+    for priors in priors(&likelihood.layout()) {
         let posterior = Posterior::new(model.clone(), likelihood.clone(), data, priors).unwrap();
         let mut rng = ChainRng::new(4, 0);
         let mut least = f64::INFINITY;
@@ -98,12 +99,22 @@ fn check_all_likelihoods<M: Model + Clone>(model: impl Fn(usize) -> M, smooth: b
             Response::Real(y) => {
                 check(&model(y.ncols()), Gaussian::sampled(), data, smooth);
                 check(&model(y.ncols()), Gaussian::fixed(0.7).unwrap(), data, smooth);
+                check(&model(2 * y.ncols()), HeteroscedasticGaussian, data, smooth);
+                let t = StudentTNoise::sampled();
+                check(&model(y.ncols()), t, data, smooth);
+                check(&model(y.ncols()), t.with_degrees_of_freedom(3.0).unwrap(), data, smooth);
+                check(&model(y.ncols()), t.with_scale(0.6).unwrap(), data, smooth);
             }
             Response::Classes { names, .. } => {
                 if names.len() == 2 {
                     check(&model(1), Bernoulli, data, smooth);
                 }
                 check(&model(names.len()), Categorical, data, smooth);
+            }
+            Response::Counts(counts) if counts.ncols() == 1 => {
+                check(&model(1), Poisson, data, smooth);
+                check(&model(1), NegativeBinomial::sampled(), data, smooth);
+                check(&model(1), NegativeBinomial::fixed(1.7).unwrap(), data, smooth);
             }
             Response::Counts(counts) => {
                 if counts.ncols() == 2 {
@@ -158,7 +169,7 @@ fn a_wrong_gradient_is_noticed() {
         }
     }
     let data = &data_sets()[0];
-    let priors = priors(true).swap_remove(0);
+    let priors = priors(&Gaussian::sampled().layout()).swap_remove(0);
     let posterior =
         Posterior::new(Linear::new(3, 1).unwrap(), Gaussian::sampled(), data, priors).unwrap();
     assert!(gradient_error(&Wrong(posterior), &[0.1, 0.2, 0.3, 0.4, 0.5]) > 1e-5);
@@ -309,7 +320,8 @@ fn a_posterior_refuses_what_does_not_fit_together() {
 
 #[test]
 fn priors_are_normalised_and_draw_from_themselves() {
-    let cases: [(Box<dyn Prior>, f64, f64); 8] = [
+    let cases: [(Box<dyn Prior>, f64, f64); 9] = [
+        (Box::new(LogHalfCauchy::new(0.3).unwrap()), -80.0, 80.0),
         (Box::new(Laplace::new(-1.0, 0.8).unwrap()), -25.0, 25.0),
         (Box::new(StudentT::new(3.0, 0.5, 1.2).unwrap()), -400.0, 400.0),
         (Box::new(Normal::new(0.5, 2.0).unwrap()), -30.0, 30.0),
@@ -366,7 +378,10 @@ fn priors_have_the_densities_of_statrs() {
     let uniform = reference::Uniform::new(-3.0, 4.0).unwrap();
     let inverse_gamma = reference::InverseGamma::new(2.5, 0.4).unwrap();
     type Case<'a> = (&'a dyn Prior, &'a dyn Fn(f64) -> f64);
-    let cases: [Case; 5] = [
+    let cauchy = reference::Cauchy::new(0.0, 0.6).unwrap();
+    let cases: [Case; 6] = [
+        // Of x = 2 log sd: twice the density of the sd times d sd / dx = sd / 2.
+        (&LogHalfCauchy::new(0.6).unwrap(), &|x| cauchy.ln_pdf((0.5 * x).exp()) + 0.5 * x),
         (&Laplace::new(-1.0, 0.8).unwrap(), &|x| laplace.ln_pdf(x)),
         (&StudentT::new(3.0, 0.5, 1.2).unwrap(), &|x| student.ln_pdf(x)),
         (&Normal::new(0.5, 2.0).unwrap(), &|x| normal.ln_pdf(x)),
@@ -422,6 +437,76 @@ fn a_hierarchical_prior_has_the_density_of_its_factors() {
     }
 }
 
+/// N(w_kj; 0, e^s_j) with one s for each input, half-Cauchy standard deviations, and a half-Cauchy common scale.
+#[test]
+fn priors_with_scales_of_inputs_have_the_density_of_their_factors() {
+    use statrs::distribution::{self as reference, Continuous};
+    let data = &data_sets()[1];
+    let model = Linear::new(3, 2).unwrap();
+    let noise = Gaussian::fixed(0.7).unwrap();
+    let half_cauchy = |scale: f64| LogHalfCauchy::new(scale).unwrap();
+    // Of x = log sd^2: twice the density of a Cauchy variable, times d sd / dx = sd / 2.
+    let of_log_square = |x: f64, scale: f64| {
+        let cauchy = reference::Cauchy::new(0.0, scale).unwrap();
+        cauchy.ln_pdf((0.5 * x).exp()) + 0.5 * x
+    };
+    let all = || Priors::all(Normal::new(0.3, 0.8).unwrap());
+    let mut rng = ChainRng::new(5, 0);
+    for horseshoe in [false, true] {
+        let priors = match horseshoe {
+            false => all().ard("w", "s", half_cauchy(0.4)),
+            true => all().horseshoe("w", "s", "t", half_cauchy(0.4)),
+        };
+        let posterior = Posterior::new(model.clone(), noise, data, priors).unwrap();
+        let names = if horseshoe { &["w", "b", "s", "t"][..] } else { &["w", "b", "s"] };
+        assert_eq!(posterior.layout().block_names(), names);
+        for _ in 0..4 {
+            let q: Vec<f64> = (0..posterior.dim()).map(|_| rng.normal()).collect();
+            let normal = |x: f64, mean, sd| reference::Normal::new(mean, sd).unwrap().ln_pdf(x);
+            let weights = (0..6).map(|i| normal(q[i], 0.0, (0.5 * q[8 + i % 3]).exp()));
+            let biases = (6..8).map(|i| normal(q[i], 0.3, 0.8));
+            let scale = if horseshoe { (0.5 * q[11]).exp() } else { 0.4 };
+            let scales = (8..11).map(|i| of_log_square(q[i], scale));
+            let common = if horseshoe { of_log_square(q[11], 0.4) } else { 0.0 };
+            let exact = weights.chain(biases).chain(scales).sum::<f64>() + common;
+            let (mut ws, mut grad) = (posterior.workspace(), vec![0.0; q.len()]);
+            let alone = posterior.log_density(&q, &mut ws).prior;
+            approx::assert_relative_eq!(alone, exact, max_relative = 1e-12);
+            let both = posterior.log_density_grad(&q, &mut grad, &mut ws).prior;
+            approx::assert_relative_eq!(both, exact, max_relative = 1e-12);
+            let error = gradient_error(&posterior, &q);
+            assert!(error < 1e-7, "{error}");
+        }
+    }
+    let build =
+        |priors| Posterior::new(model.clone(), noise, data, priors).unwrap_err().to_string();
+    let misfit = build(Priors::new().ard("*", "s", half_cauchy(1.0)));
+    assert!(misfit.contains("`b` is no matrix of 3 columns"), "{misfit}");
+    assert!(build(all().ard("v", "s", half_cauchy(1.0))).contains("`v` matches no block"));
+    let taken = build(all().horseshoe("w", "s", "b", half_cauchy(1.0)));
+    assert!(taken.contains("there is a block `b` already"), "{taken}");
+}
+
+/// The prior variance of an output does not depend on the width.
+#[test]
+fn priors_by_fan_in_scale_the_output_weights_only() {
+    use statrs::distribution::{Continuous, Normal as Reference};
+    let data = &data_sets()[0];
+    let network = Mlp::new(&[3, 4, 25, 1], Activation::Tanh).unwrap();
+    let priors = Priors::by_fan_in(&network);
+    let noise = Gaussian::fixed(0.7).unwrap();
+    let posterior = Posterior::new(network, noise, data, priors).unwrap();
+    let mut rng = ChainRng::new(5, 0);
+    let q: Vec<f64> = (0..posterior.dim()).map(|_| rng.normal()).collect();
+    let output = posterior.layout().range("w2").unwrap();
+    assert_eq!(output.len(), 25);
+    let (one, fifth) = (Reference::new(0.0, 1.0).unwrap(), Reference::new(0.0, 0.2).unwrap());
+    let of = |i: usize| if output.contains(&i) { &fifth } else { &one };
+    let exact: f64 = q.iter().enumerate().map(|(i, q)| of(i).ln_pdf(*q)).sum();
+    let found = posterior.log_density(&q, &mut posterior.workspace()).prior;
+    approx::assert_relative_eq!(found, exact, max_relative = 1e-13);
+}
+
 /// One, two and three response columns, over two tiles, with a variance known or sampled.
 #[test]
 fn a_gaussian_likelihood_is_a_product_over_rows_and_columns() {
@@ -442,7 +527,9 @@ fn a_gaussian_likelihood_is_a_product_over_rows_and_columns() {
             let expected: f64 = cells().map(|(i, j)| normal.ln_pdf(residual(i, j))).sum();
             let likelihood =
                 if sampled { Gaussian::sampled() } else { Gaussian::fixed(sd).unwrap() };
-            let priors = Priors::all(Normal::new(0.0, 1e3).unwrap());
+            let (wide, own) = (Normal::new(0.0, 1e3).unwrap(), likelihood.layout());
+            let add = |priors: Priors, name: &String| priors.with(name, wide);
+            let priors = own.block_names().iter().fold(Priors::all(wide), add);
             let model = Linear::new(2, columns).unwrap();
             let posterior = Posterior::new(model, likelihood, &data, priors).unwrap();
             let mut q = q.clone();
@@ -478,6 +565,7 @@ fn bad_prior_arguments_are_refused_by_name() {
         (StudentT::new(0.0, 0.0, 1.0).unwrap_err(), "degrees of freedom"),
         (StudentT::new(2.0, 0.0, -1.0).unwrap_err(), "scale of the Student-t prior"),
         (Normal::new(0.0, 1e-200).unwrap_err(), "from 1e-150"),
+        (LogHalfCauchy::new(0.0).unwrap_err(), "scale of the half-Cauchy prior"),
         (Uniform::new(1.0, 1.0).unwrap_err(), "[1, 1]"),
         (Uniform::new(f64::NEG_INFINITY, 1.0).unwrap_err(), "lower bound"),
         (Uniform::new(-1e308, 1e308).unwrap_err(), "finite width"),
@@ -599,7 +687,7 @@ fn gradients_by_many_rows_are_sums_of_parts_on_any_number_of_threads() {
         let part = |of: &Array2<f64>| of.slice(ndarray::s![rows.clone(), ..]).to_owned();
         let data = Dataset::regression(part(&x), part(&y)).unwrap();
         let network = Mlp::new(&[4, 40, 1], Activation::Tanh).unwrap();
-        let priors = priors(true).swap_remove(0);
+        let priors = priors(&Gaussian::sampled().layout()).swap_remove(0);
         Posterior::new(network, Gaussian::sampled(), &data, priors).unwrap()
     };
     let whole = posterior(0..rows);

@@ -3,6 +3,7 @@
 mod conjugate_reference;
 mod gradients;
 mod langevin_1d;
+mod likelihoods;
 mod model;
 mod numpyro_reference;
 mod reference_problems;

@@ -2,6 +2,7 @@
 //! Fisher informations against the expectation that defines them, taken by enumeration.
 
 use bnn_mcmc::engine::{Tile, TileMut};
+use bnn_mcmc::layout::Layout;
 use bnn_mcmc::likelihood::SecondOrderLikelihood;
 use bnn_mcmc::model::SecondOrderModel;
 use bnn_mcmc::prelude::*;
@@ -28,16 +29,17 @@ fn data_sets(rows: usize) -> Vec<Dataset> {
         classes(3),
         Dataset::counts(x.clone(), counts(2)).unwrap(),
         Dataset::counts(x.clone(), counts(3)).unwrap(),
+        Dataset::counts(x.clone(), counts(1)).unwrap(),
     ]
 }
 
-fn priors(sampled_noise: bool) -> Vec<Priors> {
+/// `own` are the likelihood's own parameters.
+fn priors(own: &Layout) -> Vec<Priors> {
     let noise = |priors: Priors, improper: bool| {
         let (shape, scale) = if improper { (0.0, 0.0) } else { (2.0, 0.5) };
-        match sampled_noise {
-            true => priors.with("log_noise_variance", LogInverseGamma::new(shape, scale).unwrap()),
-            false => priors,
-        }
+        own.blocks().iter().fold(priors, |priors, block| {
+            priors.with(&block.name, LogInverseGamma::new(shape, scale).unwrap())
+        })
     };
     let hyper = || LogInverseGamma::new(2.0, 1.0).unwrap();
     vec![
@@ -64,6 +66,12 @@ trait Visit {
         posterior: &Posterior<M, L>,
         data: &Dataset,
     );
+
+    /// Whether all responses of a row are enumerated, or taken at three nodes: where that cannot be done, see
+    /// `likelihoods.rs`.
+    fn enumerates(&self) -> bool {
+        false
+    }
 }
 
 /// All likelihoods, with one prior each in turn, starting from the prior `first`.
@@ -78,7 +86,7 @@ fn for_all_likelihoods<M: SecondOrderModel + Clone>(
         macro_rules! go {
             ($k:expr, $likelihood:expr) => {{
                 let likelihood = $likelihood;
-                let all = priors(likelihood.layout().dim() > 0);
+                let all = priors(&likelihood.layout());
                 let priors = all[turn % all.len()].clone();
                 turn += 1;
                 let posterior = Posterior::new(model($k), likelihood, data, priors).unwrap();
@@ -89,12 +97,24 @@ fn for_all_likelihoods<M: SecondOrderModel + Clone>(
             Response::Real(y) => {
                 go!(y.ncols(), Gaussian::sampled());
                 go!(y.ncols(), Gaussian::fixed(0.7).unwrap());
+                if !visit.enumerates() {
+                    go!(2 * y.ncols(), HeteroscedasticGaussian);
+                    go!(y.ncols(), StudentTNoise::sampled());
+                    go!(y.ncols(), StudentTNoise::sampled().with_degrees_of_freedom(3.0).unwrap());
+                }
             }
             Response::Classes { names, .. } => {
                 if names.len() == 2 {
                     go!(1, Bernoulli);
                 }
                 go!(names.len(), Categorical);
+            }
+            Response::Counts(counts) if counts.ncols() == 1 => {
+                if !visit.enumerates() {
+                    go!(1, Poisson);
+                    go!(1, NegativeBinomial::sampled());
+                    go!(1, NegativeBinomial::fixed(1.7).unwrap());
+                }
             }
             Response::Counts(counts) => {
                 if counts.ncols() == 2 {
@@ -246,6 +266,10 @@ fn responses(
 struct Expectation;
 
 impl Visit for Expectation {
+    fn enumerates(&self) -> bool {
+        true
+    }
+
     fn visit<M: SecondOrderModel + Clone, L: SecondOrderLikelihood + Clone>(
         &mut self,
         posterior: &Posterior<M, L>,
@@ -279,7 +303,12 @@ impl Visit for Expectation {
                 };
                 // The score is the gradient of a posterior under a prior that is flat.
                 let (model, likelihood) = (posterior.model(), posterior.likelihood());
-                let flat = Priors::all(Uniform::new(-99.0, 99.0).unwrap());
+                let uniform = Uniform::new(-99.0, 99.0).unwrap();
+                let own = likelihood.layout();
+                let flat = own
+                    .blocks()
+                    .iter()
+                    .fold(Priors::all(uniform), |priors, block| priors.with(&block.name, uniform));
                 let one =
                     Posterior::new(model.clone(), likelihood.clone(), &one.unwrap(), flat).unwrap();
                 let n = one.dim();
@@ -341,7 +370,8 @@ fn precisions_of_priors_are_what_their_table_says() {
         let at = (0..n).map(|i| low + (f64::from(i) + 0.5) * h);
         at.map(|x| h * prior.log_density(&[x]).exp() * f(x)).sum::<f64>()
     };
-    let by_expectation: [Box<dyn Prior>; 3] = [
+    let by_expectation: [Box<dyn Prior>; 4] = [
+        Box::new(LogHalfCauchy::new(0.7).unwrap()),
         Box::new(Normal::new(0.5, 2.0).unwrap()),
         Box::new(StudentT::new(6.0, 0.5, 1.2).unwrap()),
         Box::new(LogInverseGamma::new(2.5, 0.7).unwrap()),
@@ -384,6 +414,44 @@ fn hierarchies_have_their_expected_precision() {
     assert_eq!(fisher[d - 1], 0.0);
 }
 
+/// One scale for each column of the first layer, half-Cauchy around a common one.
+#[test]
+fn priors_with_scales_of_inputs_have_their_hessian_and_expected_precision() {
+    let data = &data_sets(5)[0];
+    let model = Mlp::new(&[3, 2, 1], Activation::Tanh).unwrap();
+    let hyper = || LogInverseGamma::new(2.0, 1.0).unwrap();
+    let fixed = || Gaussian::fixed(1.0).unwrap();
+    let normal = || Priors::all(Normal::new(0.0, 1.0).unwrap());
+    let ard = normal().ard("w0", "s", hyper());
+    let horseshoe = normal().horseshoe("w0", "s", "t", hyper());
+    let mut rng = ChainRng::new(17, 0);
+    for (priors, extra) in [(ard, 3), (horseshoe, 4)] {
+        let posterior = Posterior::new(model.clone(), fixed(), data, priors).unwrap();
+        let (d, mut ws) = (posterior.dim(), posterior.workspace());
+        assert_eq!(d, 11 + extra);
+        for _ in 0..5 {
+            let q: Vec<f64> = (0..d).map(|_| rng.normal()).collect();
+            for beta in [0.0, 1.0] {
+                let target = Tempered::new(&posterior, beta).unwrap();
+                let error = hessian_error(&target, &q);
+                assert!(error < 1e-7, "{error}, beta {beta}, {extra}");
+            }
+            let mut fisher = vec![0.0; d * d];
+            posterior.fisher_at(0.0, &q, &mut fisher, &mut ws);
+            // Two weights of each input, in rows of three.
+            for k in 0..6 {
+                assert!((fisher[k * d + k] - (-q[11 + k % 3]).exp()).abs() < 1e-13);
+            }
+            let scale = if extra == 3 { 2.0 } else { 0.125 };
+            for j in 11..14 {
+                assert_eq!(fisher[j * d + j], 2.0 / 2.0 + scale);
+                assert!(extra == 3 || fisher[j * d + 14] == -0.125 && fisher[14 * d + j] == -0.125);
+            }
+            assert!(extra == 3 || fisher[14 * d + 14] == 2.0 + 3.0 * 0.125);
+        }
+    }
+}
+
 /// At beta = 0 only the prior counts, also where the likelihood is not finite.
 #[test]
 fn a_likelihood_to_the_power_zero_does_not_enter() {
@@ -391,7 +459,8 @@ fn a_likelihood_to_the_power_zero_does_not_enter() {
     if let Response::Real(y) = far.response() {
         far = Dataset::regression(far.x() * 1e200, y.clone()).unwrap();
     }
-    let priors = Priors::all(Normal::new(0.0, 0.5).unwrap());
+    let normal = Normal::new(0.0, 0.5).unwrap();
+    let priors = Priors::all(normal).with("log_noise_variance", normal);
     let model = Mlp::new(&[3, 2, 1], Activation::Softplus).unwrap();
     let posterior = Posterior::new(model, Gaussian::sampled(), &far, priors).unwrap();
     let (d, mut ws) = (posterior.dim(), posterior.workspace());
@@ -445,7 +514,7 @@ fn extreme_logits_have_finite_curvature() {
 #[test]
 fn blocks_have_the_submatrix_and_gaussians_their_precision() {
     let data = &data_sets(9)[1];
-    let priors = priors(true).swap_remove(4);
+    let priors = priors(&Gaussian::sampled().layout()).swap_remove(4);
     let model = Mlp::new(&[3, 2, 2], Activation::Silu).unwrap();
     let posterior = Posterior::new(model, Gaussian::sampled(), data, priors).unwrap();
     let mut rng = ChainRng::new(3, 0);

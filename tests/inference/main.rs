@@ -4,6 +4,7 @@ mod conjugate;
 mod diagnostics;
 mod distribution;
 mod evidence;
+mod likelihoods;
 mod new_rows;
 mod predict;
 mod symmetry;

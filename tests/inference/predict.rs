@@ -26,7 +26,10 @@ fn linear<L: Likelihood>(
     outputs: usize,
     values: Array3<f64>,
 ) -> (Posterior<Linear, L>, Draws) {
-    let priors = Priors::all(Normal::new(0.0, 1.0).unwrap());
+    let mut priors = Priors::all(Normal::new(0.0, 1.0).unwrap());
+    for block in likelihood.layout().blocks() {
+        priors = priors.with(&block.name, Normal::new(0.0, 1.0).unwrap());
+    }
     let model = Linear::new(data.n_features(), outputs).unwrap();
     let posterior = Posterior::new(model, likelihood, data, priors).unwrap();
     let draws = Draws::new(posterior.layout().clone(), values).unwrap();
@@ -845,6 +848,7 @@ proptest! {
         let counts = Array2::from_shape_fn((rows, 3), |(i, j)| 10f64.powi((i % 16) as i32) + j as f64);
         let y = x.mapv(|x| x * 10f64.powf(scale));
         let two = counts.slice(s![.., ..2]).to_owned();
+        let one_count = Dataset::counts(x.clone(), counts.column(0).to_owned()).unwrap();
         let real = Dataset::regression(x.clone(), y).unwrap();
         let three = Dataset::classification(x.clone(), classes, ["a", "b", "c"]).unwrap();
         let binary = (0..rows).map(|i| i % 2).collect();
@@ -862,6 +866,14 @@ proptest! {
             ask_everything(&posterior.predict(&draws, &two_counts).unwrap(), level, bins);
             let (posterior, draws) = linear(Multinomial, &three_counts, 3, q(3, 0));
             ask_everything(&posterior.predict(&draws, &three_counts).unwrap(), level, bins);
+            let (posterior, draws) = linear(HeteroscedasticGaussian, &real, 2, q(2, 0));
+            ask_everything(&posterior.predict(&draws, &real).unwrap(), level, bins);
+            let (posterior, draws) = linear(StudentTNoise::sampled(), &real, 1, q(1, 2));
+            ask_everything(&posterior.predict(&draws, &real).unwrap(), level, bins);
+            let (posterior, draws) = linear(Poisson, &one_count, 1, q(1, 0));
+            ask_everything(&posterior.predict(&draws, &one_count).unwrap(), level, bins);
+            let (posterior, draws) = linear(NegativeBinomial::sampled(), &one_count, 1, q(1, 1));
+            ask_everything(&posterior.predict(&draws, &one_count).unwrap(), level, bins);
         }
     }
 }

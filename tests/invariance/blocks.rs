@@ -358,7 +358,8 @@ fn what_a_kernel_cannot_use_is_refused_with_the_reason() {
     let fixed = build(Gaussian::fixed(1.0).unwrap(), normal());
     let message = run(Sampler::new(&fixed, GibbsNoise).run());
     assert!(message.contains("no parameter block named `log_noise_variance`"), "{message}");
-    let normal_noise = build(Gaussian::sampled(), normal());
+    let own = normal().with("log_noise_variance", Normal::new(0.0, 1.0).unwrap());
+    let normal_noise = build(Gaussian::sampled(), own);
     let message = run(Sampler::new(&normal_noise, GibbsNoise).run());
     assert!(message.contains("must be LogInverseGamma"), "{message}");
     // A scale cannot move together with the blocks it scales.

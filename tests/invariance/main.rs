@@ -8,6 +8,7 @@ mod hamiltonian;
 mod kernels;
 mod langevin;
 mod langevin_gradient;
+mod likelihoods;
 mod minibatch;
 mod power_posteriors;
 mod smmala;

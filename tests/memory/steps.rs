@@ -133,7 +133,8 @@ fn no_step_allocates() {
     check('d', &problems::network_gaussian('d'), &truncated);
     let data = problems::data('a');
     for bound in [100.0, 5.0] {
-        let priors = Priors::all(Uniform::new(-bound, bound).unwrap());
+        let uniform = Uniform::new(-bound, bound).unwrap();
+        let priors = Priors::all(uniform).with("log_noise_variance", uniform);
         let (model, noise) = (Linear::new(data.n_features(), 1).unwrap(), Gaussian::sampled());
         let posterior = Posterior::new(model, noise, &data, priors).unwrap();
         check('a', &posterior, &truncated);

@@ -200,9 +200,42 @@ pub const MUTANTS: &[Mutant] = &[
         "src/prior/hierarchical.rs",
         &[
             ("ln(std::f64::consts::TAU) + s", "ln(std::f64::consts::TAU)"),
-            ("0.5 * (precision * squares - x.len() as f64)", "0.5 * precision * squares"),
+            ("0.5 * (precision * squares - len as f64)", "0.5 * precision * squares"),
         ],
         ("formulas", "gradients::a_hierarchical_prior_has_the_density_of_its_factors"),
+    ),
+    mutant(
+        "log half-Cauchy: a Laplace tail throughout",
+        "src/prior/log_half_cauchy.rs",
+        &[("z + ln_1p(exp(-2.0 * z))", "z")],
+        ("formulas", "gradients::priors_have_the_densities_of_statrs"),
+    ),
+    mutant(
+        "log half-Cauchy: half of a Cauchy's standard deviation drawn",
+        "src/prior/log_half_cauchy.rs",
+        &[("2.0 * (ln(a) - ln(b))", "ln(a) - ln(b)")],
+        ("formulas", "gradients::priors_are_normalised_and_draw_from_themselves"),
+    ),
+    mutant(
+        "ARD: columns taken from the wrong scale, by kernels that draw from the prior",
+        "src/prior/blocks.rs",
+        &[("(coordinate - self.range.start) % log_variances.len()", "0 * coordinate")],
+        ("invariance", "likelihoods::priors_with_scales_of_inputs_draw_what_their_densities_say"),
+    ),
+    mutant(
+        "horseshoe: no derivative by the common scale",
+        "src/prior/blocks.rs",
+        &[("grad[*log_scale] -= prior.slope(x)", "let _ = prior.slope(x)")],
+        ("formulas", "gradients::priors_with_scales_of_inputs_have_the_density_of_their_factors"),
+    ),
+    mutant(
+        "priors: those of all weights also for the noise",
+        "src/prior/blocks.rs",
+        &[("!(is_own(block) && pattern == \"*\")", "(is_own(block) || !is_own(block))")],
+        (
+            "lib",
+            "prior::blocks::tests::misspelt_uncovered_and_doubly_covered_blocks_are_refused_with_the_names",
+        ),
     ),
     // Likelihoods.
     mutant(
@@ -261,6 +294,51 @@ pub const MUTANTS: &[Mutant] = &[
         "src/likelihood/multinomial.rs",
         &[("ln_factorial(y[k])", "0.0")],
         ("formulas", "gradients::likelihoods_are_their_textbook_formulas"),
+    ),
+    mutant(
+        "heteroscedastic: no normaliser in the derivative by s",
+        "src/likelihood/heteroscedastic_gaussian.rs",
+        &[("t * t - 1.0", "t * t")],
+        ("formulas", "likelihoods::densities_and_derivatives_are_those_of_scipy_and_mpmath"),
+    ),
+    mutant(
+        "heteroscedastic: noise drawn with the variance for the sd",
+        "src/likelihood/heteroscedastic_gaussian.rs",
+        &[("mu + sd * rng.normal()", "mu + sd * sd * rng.normal()")],
+        ("inference", "likelihoods::draws_have_the_mean_and_variance_of_their_row"),
+    ),
+    mutant(
+        "Poisson: no factorial with the gradient",
+        "src/likelihood/poisson.rs",
+        &[("y[i] * eta[i] - log_factorial[i] - *d", "y[i] * eta[i] - *d")],
+        ("formulas", "likelihoods::densities_and_derivatives_are_those_of_scipy_and_mpmath"),
+    ),
+    mutant(
+        "negative binomial: dispersion that does not move the mean's share",
+        "src/likelihood/negative_binomial.rs",
+        &[(
+            "r * (digamma_rise(y, r) - softplus) - self.d_eta(i, y, r)",
+            "r * (digamma_rise(y, r) - softplus)",
+        )],
+        ("formulas", "likelihoods::densities_and_derivatives_are_those_of_scipy_and_mpmath"),
+    ),
+    mutant(
+        "negative binomial: drawn without its dispersion",
+        "src/likelihood/negative_binomial.rs",
+        &[("*y * (rng.gamma(r) / r)", "*y * (rng.gamma(r) / r).powi(0)")],
+        ("inference", "likelihoods::draws_have_the_mean_and_variance_of_their_row"),
+    ),
+    mutant(
+        "Student-t noise: a chi-squared variable twice as large",
+        "src/likelihood/student_t_noise.rs",
+        &[("0.5 * nu / rng.gamma(0.5 * nu)", "nu / rng.gamma(0.5 * nu)")],
+        ("invariance", "likelihoods::draws_and_densities_of_real_noise_belong_together"),
+    ),
+    mutant(
+        "log gamma functions: Stirling's series without its rest",
+        "src/likelihood/gamma_functions.rs",
+        &[("(stirling(x + a) - stirling(x))", "0.0")],
+        ("formulas", "likelihoods::densities_and_derivatives_are_those_of_scipy_and_mpmath"),
     ),
     // Derivatives of models.
     mutant(

@@ -192,7 +192,8 @@ impl CsvReader {
         Self::new(Task::Classification, response.into())
     }
 
-    /// For counts in two or more columns; binomial data are successes and failures.
+    /// For counts: one column of how often something happened, or a column for each category;
+    /// binomial data are successes and failures.
     pub fn counts(response: impl Into<Columns>) -> Self {
         Self::new(Task::Counts, response.into())
     }
@@ -313,7 +314,7 @@ impl CsvReader {
         let allowed = match self.task {
             Task::Classification => (1..=1, "one column for classification"),
             Task::Regression => (1..=usize::MAX, "one or more columns for regression"),
-            Task::Counts => (2..=usize::MAX, "two or more columns for counts"),
+            Task::Counts => (1..=usize::MAX, "one or more columns for counts"),
         };
         if !allowed.0.contains(&response.len()) {
             let found = format!("{} columns", response.len());

@@ -111,7 +111,6 @@ fn the_response_is_named_or_counted_and_columns_without_header_have_numbers() {
     let twice = reader(["#1", "#1"].into());
     assert!(message(&twice, text).contains("column `#1`"));
     assert!(message(&CsvReader::classification(["a", "b"]), "a,b\n1,2\n").contains("2 columns"));
-    assert!(message(&CsvReader::counts("a"), "a,b\n1,2\n").contains("two or more"));
 }
 
 #[test]
@@ -289,6 +288,10 @@ fn classes_are_sorted_by_size_or_alphabetically() {
 
 #[test]
 fn counts_are_whole_numbers() {
+    let one = CsvReader::counts("hits").read("dose,hits\n1,3\n2,0\n".as_bytes()).unwrap().dataset;
+    assert_eq!(one.response().counts().unwrap().column(0).to_vec(), [3.0, 0.0]);
+    let bad = message(&CsvReader::counts("hits"), "dose,hits\n1,3\n2,-4\n");
+    assert!(bad.contains("row 3") && bad.contains("-4") && bad.contains("not a count"), "{bad}");
     let reader = CsvReader::counts(["hits", "misses"]);
     let data = reader.read("dose,misses,hits\n1,3,4\n".as_bytes()).unwrap().dataset;
     assert_eq!(data.response().counts().unwrap().row(0).to_vec(), [4.0, 3.0]);

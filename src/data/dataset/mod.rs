@@ -45,12 +45,7 @@ impl Dataset {
     /// If a number is not finite (with its row and column), row counts differ, or there is no row,
     /// no feature or no output.
     pub fn regression<D: Dimension>(x: Array2<f64>, y: Array<f64, D>) -> Result<Self, Error> {
-        let axes = y.ndim();
-        let y = if axes == 1 { y.into_dyn().insert_axis(Axis(1)) } else { y.into_dyn() };
-        let y = y
-            .into_dimensionality::<Ix2>()
-            .map_err(|_| Error::shape("axes of the response", axes, "1 or 2"))?;
-        Self::unnamed(x, Response::Real(y))
+        Self::unnamed(x, Response::Real(in_columns(y)?))
     }
 
     /// Classes: `classes[i]`, counted from 0, is the position of row i's class in `names`.
@@ -68,14 +63,16 @@ impl Dataset {
         Self::unnamed(x, Response::Classes { index: classes, names })
     }
 
-    /// Counts `[rows x categories]`; binomial data have the columns successes and failures.
-    /// Features are named `x1`, `x2`, ..., categories `y1`, `y2`, ...
+    /// Counts: `[rows]` or `[rows x 1]` of how often something happened, without an upper limit; or
+    /// `[rows x categories]` of how many trials of a row fell into each category, such as the columns
+    /// successes and failures of binomial data. Features are named `x1`, `x2`, ..., columns `y1`,
+    /// `y2`, ...
     ///
     /// # Errors
-    /// As [`regression`](Self::regression); also if there are fewer than two columns, or a count
-    /// is not a whole number from 0 to 2^53.
-    pub fn counts(x: Array2<f64>, counts: Array2<f64>) -> Result<Self, Error> {
-        Self::unnamed(x, Response::Counts(counts))
+    /// As [`regression`](Self::regression); also if a count is not a whole number from 0 to 2^53, with
+    /// its row and value.
+    pub fn counts<D: Dimension>(x: Array2<f64>, counts: Array<f64, D>) -> Result<Self, Error> {
+        Self::unnamed(x, Response::Counts(in_columns(counts)?))
     }
 
     fn unnamed(x: Array2<f64>, response: Response) -> Result<Self, Error> {
@@ -116,9 +113,8 @@ impl Dataset {
                 check_finite("response", y, &response_names)?;
             }
             Response::Counts(y) => {
-                if y.ncols() < 2 {
-                    let expected = "at least 2, such as successes and failures";
-                    return Err(Error::shape("categories of the counts", y.ncols(), expected));
+                if y.ncols() == 0 {
+                    return Err(Error::shape("columns of the counts", 0, "at least 1"));
                 }
                 check_names("response names", &response_names, y.ncols())?;
                 check_finite("counts", y, &response_names)?;
@@ -296,6 +292,13 @@ pub(super) fn shortened(names: &[String]) -> String {
     if names.len() > SHOWN { format!("{listed}, ... ({} in all)", names.len()) } else { listed }
 }
 
+/// A response `[rows x columns]`, from one column `[rows]` or from several.
+fn in_columns<D: Dimension>(y: Array<f64, D>) -> Result<Array2<f64>, Error> {
+    let axes = y.ndim();
+    let y = if axes == 1 { y.into_dyn().insert_axis(Axis(1)) } else { y.into_dyn() };
+    y.into_dimensionality::<Ix2>().map_err(|_| Error::shape("axes of the response", axes, "1 or 2"))
+}
+
 fn cell(table: &str, row: usize, column: &str, problem: String) -> Error {
     Error::Cell { table: table.into(), row: row + 1, column: column.into(), problem }
 }
@@ -349,6 +352,8 @@ mod tests {
         let counts = Dataset::counts(x, array![[3.0, 0.0], [0.0, 0.0]]).unwrap();
         assert_eq!(counts.response().counts().unwrap()[(0, 0)], 3.0);
         assert_eq!(counts.response().width(), 2);
+        let plain = Dataset::counts(array![[1.0], [2.0]], array![3.0, 0.0]).unwrap();
+        assert_eq!(plain.response().counts().unwrap().dim(), (2, 1));
     }
 
     #[test]
@@ -386,7 +391,9 @@ mod tests {
         assert!(
             message(Dataset::counts(x.clone(), array![[1.0, -1.0], [1.0, 1.0]])).contains("-1")
         );
-        assert!(message(Dataset::counts(x.clone(), array![[1.0], [1.0]])).contains("at least 2"));
+        let fraction = Dataset::counts(x.clone(), array![1.0, 0.5]);
+        assert!(message(fraction).starts_with("counts, row 2, column `y1`: 0.5 is not a count"));
+        assert!(message(Dataset::counts(x.clone(), Array2::zeros((2, 0)))).contains("at least 1"));
         let data = Dataset::regression(x, array![1.0, 2.0]).unwrap();
         assert_eq!(
             message(data.clone().with_feature_names(["a", "a"])),

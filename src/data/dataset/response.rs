@@ -15,8 +15,10 @@ pub enum Response {
         /// The names of all classes, also of those that no row belongs to.
         names: Vec<String>,
     },
-    /// Counts, `[rows x categories]`: whole numbers from 0 on, stored as `f64`. Binomial data have
-    /// the two columns successes and failures.
+    /// Counts, whole numbers from 0 on, stored as `f64`. One column `[rows x 1]`: how often something
+    /// happened, without an upper limit. Two or more columns `[rows x categories]`: how many of the
+    /// trials of a row fell into each category; binomial data have the columns successes and
+    /// failures.
     Counts(Array2<f64>),
 }
 
@@ -52,7 +54,7 @@ impl Response {
         if let Self::Classes { names, .. } = self { Some(names) } else { None }
     }
 
-    /// The counts `[rows x categories]`, if the response is counts.
+    /// The counts `[rows x 1]` or `[rows x categories]`, if the response is counts.
     pub fn counts(&self) -> Option<&Array2<f64>> {
         if let Self::Counts(y) = self { Some(y) } else { None }
     }

@@ -1,0 +1,86 @@
+//! Differences of log gamma functions and their derivatives, without cancellation.
+//!
+//! For x > 0 and a >= 0,
+//!
+//! ```text
+//! g(a, x)  = log Gamma(x + a) - log Gamma(x) - a log x
+//! psi(x + a) - psi(x),        psi'(x + a) - psi'(x),        psi = d log Gamma / dx
+//! ```
+//!
+//! For large x each is small beside the terms that it is a difference of. From x = 16 on, Stirling's series
+//! takes their place (DLMF 5.11.1, 5.11.2): with S(x) = 1/(12 x) - 1/(360 x^3) + ..., whose derivatives the others are,
+//!
+//! ```text
+//! log Gamma(x) = (x - 1/2) log x - x + log(2 pi)/2 + S(x)
+//! g(a, x)      = (x + a - 1/2) log(1 + a/x) - a + S(x + a) - S(x)
+//! ```
+
+use crate::portable::{ln, ln_1p, ln_gamma};
+
+/// From here on the series are exact to 1e-15.
+const LARGE: f64 = 16.0;
+
+/// g(a, x) = log Gamma(x + a) - log Gamma(x) - a log x.
+pub(super) fn log_rise(a: f64, x: f64) -> f64 {
+    if x < LARGE {
+        return ln_gamma(x + a) - ln_gamma(x) - a * ln(x);
+    }
+    (x + a - 0.5) * ln_1p(a / x) - a + (stirling(x + a) - stirling(x))
+}
+
+/// psi(x + a) - psi(x).
+pub(super) fn digamma_rise(a: f64, x: f64) -> f64 {
+    if x < LARGE {
+        return digamma(x + a) - digamma(x);
+    }
+    ln_1p(a / x) + (digamma_rest(x + a) - digamma_rest(x))
+}
+
+/// psi'(x + a) - psi'(x), which is negative.
+pub(super) fn trigamma_rise(a: f64, x: f64) -> f64 {
+    if x < LARGE {
+        return trigamma(x + a) - trigamma(x);
+    }
+    -a / x / (x + a) + (trigamma_rest(x + a) - trigamma_rest(x))
+}
+
+/// psi(x) = psi(x + 1) - 1/x.
+fn digamma(mut x: f64) -> f64 {
+    let mut sum = 0.0;
+    while x < LARGE {
+        sum -= 1.0 / x;
+        x += 1.0;
+    }
+    sum + ln(x) + digamma_rest(x)
+}
+
+/// psi'(x) = psi'(x + 1) + 1/x^2.
+fn trigamma(mut x: f64) -> f64 {
+    let mut sum = 0.0;
+    while x < LARGE {
+        sum += 1.0 / (x * x);
+        x += 1.0;
+    }
+    sum + 1.0 / x + trigamma_rest(x)
+}
+
+/// S(x).
+fn stirling(x: f64) -> f64 {
+    let z = 1.0 / (x * x);
+    (1.0 / 12.0 - z * (1.0 / 360.0 - z * (1.0 / 1260.0 - z * (1.0 / 1680.0 - z / 1188.0)))) / x
+}
+
+/// psi(x) - log x.
+fn digamma_rest(x: f64) -> f64 {
+    let z = 1.0 / (x * x);
+    let series = 1.0 / 12.0 - z * (1.0 / 120.0 - z * (1.0 / 252.0 - z * (1.0 / 240.0 - z / 132.0)));
+    -0.5 / x - z * series
+}
+
+/// psi'(x) - 1/x.
+fn trigamma_rest(x: f64) -> f64 {
+    let z = 1.0 / (x * x);
+    let series =
+        1.0 / 6.0 - z * (1.0 / 30.0 - z * (1.0 / 42.0 - z * (1.0 / 30.0 - z * (5.0 / 66.0))));
+    z * (0.5 + series / x)
+}

@@ -1,0 +1,293 @@
+//! Counts that vary more than Poisson's, one logarithm of a mean.
+
+use ndarray::Array2;
+
+use super::gamma_functions::{digamma_rise, log_rise, trigamma_rise};
+use super::{
+    Likelihood, ORDINARY, SecondOrderLikelihood, check_outputs, draw_poisson, encode_plain_counts,
+    exp_of, ordinary,
+};
+use crate::Error;
+use crate::curvature::Curvature;
+use crate::data::Response;
+use crate::engine::elementary::{sigmoid_in_place, softplus_in_place};
+use crate::engine::{TILE_ROWS, Tile, TileMut};
+use crate::layout::Layout;
+use crate::portable::{exp, ln, ln_1p};
+use crate::rng::ChainRng;
+
+/// y ~ NegativeBinomial with mean mu = e^f(x) and dispersion r: variance mu + mu^2 / r.
+///
+/// The response is one column of counts, the model has one output. The larger r, the less dispersion:
+/// r -> inf is [`Poisson`](super::Poisson). r is the `size` of R, and the `phi` of Stan's
+/// `neg_binomial_2_log` (Hilbe 2011, doi:10.1017/CBO9780511973420). y is Poisson with a rate that is
+/// Gamma-distributed with shape r and mean mu.
+///
+/// With the output eta = log mu, rho = log r, z = eta - rho and p = sigmoid(z) = mu / (r + mu),
+///
+/// ```text
+/// ell            = log Gamma(y + r) - log Gamma(r) - log y! - r softplus(z) - y softplus(-z)
+/// d ell / d eta  = y - (y + r) p
+/// d ell / d rho  = r (psi(y + r) - psi(r) - softplus(z)) - d ell / d eta
+/// ```
+///
+/// and second derivatives, with delta = psi'(y + r) - psi'(r),
+///
+/// ```text
+/// eta, eta:  -(y + r) p (1 - p)                   expected over y:  -r p
+/// eta, rho:  p d ell / d eta                                        0
+/// rho, rho:  d ell/d rho + (1 - p) d ell/d eta + r p + r^2 delta    r p + r^2 E delta
+/// ```
+///
+/// E delta is a sum over counts, as many as have probability: [`FisherTarget`](crate::targets::FisherTarget)
+/// of a sampled r takes time in proportion to the spread of the counts.
+///
+/// A sampled r lives on the log scale, as the block `log_dispersion` = rho. Outside r from 1e-100 to 1e100 the
+/// density is taken to be 0. The density is finite for all eta.
+///
+/// ```
+/// use bnn_mcmc::prelude::*;
+/// use ndarray::array;
+/// let data = Dataset::counts(array![[0.0], [1.0], [2.0]], array![0.0, 2.0, 17.0])?;
+/// let priors = Priors::all(Normal::new(0.0, 1.0)?).with("log_dispersion", Normal::new(0.0, 1.0)?);
+/// let likelihood = NegativeBinomial::sampled();
+/// let posterior = Posterior::new(Linear::new(1, 1)?, likelihood, &data, priors)?;
+/// assert_eq!(posterior.layout().block_names(), ["w", "b", "log_dispersion"]);
+/// # Ok::<(), Error>(())
+/// ```
+#[derive(Clone, Copy, Debug)]
+pub struct NegativeBinomial {
+    fixed: Option<f64>,
+}
+
+impl NegativeBinomial {
+    /// The dispersion is a parameter: block `log_dispersion` = log r, one number, with a prior of its own.
+    pub fn sampled() -> Self {
+        Self { fixed: None }
+    }
+
+    /// The dispersion `r` is known, from 1e-100 to 1e100.
+    pub fn fixed(r: f64) -> Result<Self, Error> {
+        Ok(Self { fixed: Some(ordinary("dispersion of the negative binomial likelihood", r)?) })
+    }
+
+    /// r and log r.
+    fn dispersion(&self, phi: &[f64]) -> (f64, f64) {
+        self.fixed.map_or_else(|| (exp(phi[0]), phi[0]), |r| (r, ln(r)))
+    }
+
+    /// log Gamma(y + r) - log Gamma(r) - log y!, where `constant` holds what does not depend on phi.
+    fn coefficient(&self, y: f64, constant: f64, r: f64, rho: f64) -> f64 {
+        if self.fixed.is_some() { constant } else { constant + log_rise(y, r) + y * rho }
+    }
+}
+
+/// p = sigmoid(z) and softplus(-|z|) of all rows.
+struct Links {
+    p: [f64; TILE_ROWS],
+    softplus: [f64; TILE_ROWS],
+}
+
+impl Links {
+    fn new(out: Tile, rho: f64) -> Self {
+        let (mut p, mut softplus) = ([0.0; TILE_ROWS], [0.0; TILE_ROWS]);
+        for ((p, s), eta) in p.iter_mut().zip(&mut softplus).zip(out.column(0)) {
+            *p = eta - rho;
+            *s = -p.abs();
+        }
+        sigmoid_in_place(&mut p[..out.stride()]);
+        softplus_in_place(&mut softplus[..out.stride()]);
+        Self { p, softplus }
+    }
+
+    /// -r softplus(z) - y softplus(-z). Neither half cancels for large r or large |z|.
+    fn log_probability(&self, i: usize, z: f64, y: f64, r: f64) -> f64 {
+        let certain = if z > 0.0 {
+            -r * z
+        } else if y == 0.0 {
+            0.0
+        } else {
+            y * z
+        };
+        certain - (y + r) * self.softplus[i]
+    }
+
+    /// y - (y + r) p.
+    fn d_eta(&self, i: usize, y: f64, r: f64) -> f64 {
+        y - (y + r) * self.p[i]
+    }
+
+    /// d ell / d rho.
+    fn d_rho(&self, i: usize, z: f64, y: f64, r: f64) -> f64 {
+        let softplus = self.softplus[i] + z.max(0.0);
+        r * (digamma_rise(y, r) - softplus) - self.d_eta(i, y, r)
+    }
+}
+
+impl Likelihood for NegativeBinomial {
+    fn layout(&self) -> Layout {
+        match self.fixed {
+            Some(_) => Layout::new(),
+            None => Layout::new().with("log_dispersion", &[]),
+        }
+    }
+
+    /// Columns: y; the coefficient of a known r, or -log y!.
+    fn encode(&self, response: &Response, n_outputs: usize) -> Result<Array2<f64>, Error> {
+        let mut encoded = encode_plain_counts("negative binomial", response)?;
+        check_outputs("negative binomial", n_outputs, 1)?;
+        for mut row in encoded.rows_mut() {
+            let own = self.fixed.map_or(0.0, |r| log_rise(row[0], r) + row[0] * ln(r));
+            row[1] = own - row[1];
+        }
+        Ok(encoded)
+    }
+
+    fn log_lik_rows(&self, phi: &[f64], out: TileMut, y: Tile, rows: &mut [f64]) {
+        let (r, rho) = self.dispersion(phi);
+        if !ORDINARY.contains(&r) {
+            return rows.fill(f64::NEG_INFINITY);
+        }
+        let out = out.as_tile();
+        let links = Links::new(out, rho);
+        let (y, constant, eta) = (y.column(0), y.column(1), out.column(0));
+        for (i, row) in rows.iter_mut().enumerate() {
+            let probability = links.log_probability(i, eta[i] - rho, y[i], r);
+            *row = self.coefficient(y[i], constant[i], r, rho) + probability;
+        }
+    }
+
+    fn log_lik_grad(
+        &self,
+        phi: &[f64],
+        out: Tile,
+        y: Tile,
+        mut d_out: TileMut,
+        d_phi: &mut [f64],
+    ) -> f64 {
+        let (r, rho) = self.dispersion(phi);
+        if !ORDINARY.contains(&r) {
+            d_out.values().fill(0.0);
+            return f64::NEG_INFINITY;
+        }
+        let links = Links::new(out, rho);
+        let (y, constant, eta) = (y.column(0), y.column(1), out.column(0));
+        let mut ell = 0.0;
+        for (i, d) in d_out.column(0).iter_mut().enumerate() {
+            let z = eta[i] - rho;
+            ell += self.coefficient(y[i], constant[i], r, rho);
+            ell += links.log_probability(i, z, y[i], r);
+            *d = links.d_eta(i, y[i], r);
+            if let Some(d_rho) = d_phi.first_mut() {
+                *d_rho += links.d_rho(i, z, y[i], r);
+            }
+        }
+        ell
+    }
+
+    fn mean(&self, _phi: &[f64], out: Tile, mean: TileMut) {
+        exp_of(out, mean);
+    }
+
+    fn variance(&self, phi: &[f64], out: Tile, mut variance: TileMut) -> bool {
+        let (r, _) = self.dispersion(phi);
+        exp_of(out, variance.reborrow());
+        variance.values().iter_mut().for_each(|v| *v += *v * (*v / r));
+        true
+    }
+
+    /// Poisson, with a rate from Gamma(shape r, mean mu).
+    fn draw(&self, phi: &[f64], out: TileMut, _y: Tile, rng: &mut ChainRng, mut drawn: TileMut) {
+        let (r, _) = self.dispersion(phi);
+        exp_of(out.as_tile(), drawn.reborrow());
+        for y in drawn.column(0) {
+            let rate = *y * (rng.gamma(r) / r);
+            *y = draw_poisson(rate, rng);
+        }
+    }
+}
+
+impl SecondOrderLikelihood for NegativeBinomial {
+    fn log_lik_tangent(
+        &self,
+        curvature: Curvature,
+        phi: &[f64],
+        out: Tile,
+        mean: Tile,
+        y: Tile,
+        r_out: Tile,
+        r_phi: &[f64],
+        mut r_d_out: TileMut,
+        r_d_phi: &mut [f64],
+    ) {
+        let (r, rho) = self.dispersion(phi);
+        let links = Links::new(out, rho);
+        let r_rho = r_phi.first().copied().unwrap_or(0.0);
+        let (y, r_eta) = (y.column(0), r_out.column(0));
+        let mut sum = 0.0;
+        for (i, d) in r_d_out.column(0).iter_mut().enumerate() {
+            let p = links.p[i];
+            match curvature {
+                Curvature::Observed => {
+                    let d_eta = links.d_eta(i, y[i], r);
+                    *d = -(y[i] + r) * p * (1.0 - p) * r_eta[i] + p * d_eta * r_rho;
+                    sum += p * d_eta * r_eta[i];
+                    if r_rho != 0.0 {
+                        let d_rho = links.d_rho(i, out.column(0)[i] - rho, y[i], r);
+                        let delta = r * (r * trigamma_rise(y[i], r));
+                        sum += (d_rho + (1.0 - p) * d_eta + r * p + delta) * r_rho;
+                    }
+                }
+                Curvature::Expected => {
+                    *d = -r * p * r_eta[i];
+                    if r_rho != 0.0 {
+                        let delta = r * (r * expected_trigamma_rise(mean.column(0)[i], r));
+                        sum += (r * p + delta) * r_rho;
+                    }
+                }
+            }
+        }
+        if let Some(r_d_rho) = r_d_phi.first_mut() {
+            *r_d_rho += sum;
+        }
+    }
+}
+
+/// E [psi'(y + r) - psi'(r)], summed from the mode to both sides. Counts farther than `MOST` from the mode, if they
+/// have any probability, enter as the last one that is summed.
+fn expected_trigamma_rise(mu: f64, r: f64) -> f64 {
+    const MOST: u32 = 100_000;
+    let p = mu / (r + mu);
+    let mode = if r > 1.0 { (mu * (r - 1.0) / r).floor() } else { 0.0 };
+    if !mode.is_finite() || p == 0.0 {
+        return 0.0;
+    }
+    // log of r^y / y! (mu / (r + mu))^y (r / (r + mu))^r at the mode, but for the rise.
+    let log_factorial = crate::portable::ln_factorial(mode);
+    let log_odds = if mode == 0.0 { 0.0 } else { mode * ln(mu / (1.0 + mu / r)) };
+    let at_mode = exp(log_rise(mode, r) - log_factorial + log_odds - r * ln_1p(mu / r));
+    let negligible = 1e-17 * (1.0 - p).max(1e-17);
+    let (mut mass, mut sum, mut last) = (at_mode, at_mode * trigamma_rise(mode, r), 0.0);
+    let (mut y, mut probability) = (mode, at_mode);
+    for _ in 0..MOST {
+        probability *= (r + y) / (y + 1.0) * p;
+        y += 1.0;
+        last = trigamma_rise(y, r);
+        mass += probability;
+        sum += probability * last;
+        if probability < negligible {
+            break;
+        }
+    }
+    (y, probability) = (mode, at_mode);
+    for _ in 0..MOST {
+        if y == 0.0 || probability < negligible {
+            break;
+        }
+        probability *= y / ((r + y - 1.0) * p);
+        y -= 1.0;
+        mass += probability;
+        sum += probability * trigamma_rise(y, r);
+    }
+    sum + (1.0 - mass).max(0.0) * last
+}

@@ -1,0 +1,331 @@
+//! Likelihoods of real numbers and plain counts against numbers from elsewhere (tests/golden/likelihoods.py), against
+//! what defines them (sums and integrals of densities and curvatures are 1 and minus the Fisher information), and far
+//! outside of what a sampler should meet.
+
+use bnn_mcmc::engine::{Tile, TileMut};
+use bnn_mcmc::likelihood::SecondOrderLikelihood;
+use bnn_mcmc::prelude::*;
+use bnn_mcmc::targets::Curvature;
+use serde::Deserialize;
+
+/// Padded rows of a tile of one row.
+const STRIDE: usize = 8;
+
+fn tile(values: &[f64]) -> Vec<f64> {
+    values.iter().flat_map(|v| [*v, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0]).collect()
+}
+
+fn first_row(values: &[f64]) -> Vec<f64> {
+    values.iter().copied().step_by(STRIDE).collect()
+}
+
+fn real(y: f64) -> Response {
+    Response::Real(ndarray::array![[y]])
+}
+
+fn count(y: f64) -> Response {
+    Response::Counts(ndarray::array![[y]])
+}
+
+/// log p(y | f, phi) and its derivatives in (f, phi).
+struct At {
+    value: f64,
+    gradient: Vec<f64>,
+}
+
+fn at<L: Likelihood>(likelihood: &L, response: &Response, f: &[f64], phi: &[f64]) -> At {
+    let y = tile(likelihood.encode(response, f.len()).unwrap().as_slice().unwrap());
+    let (mut out, mut d_out, mut d_phi) = (tile(f), tile(f), vec![0.5; phi.len()]);
+    let (y, mut rows) = (Tile::new(&y, 1), [0.0]);
+    let d = TileMut::new(&mut d_out, 1);
+    let value = likelihood.log_lik_grad(phi, Tile::new(&out, 1), y, d, &mut d_phi);
+    likelihood.log_lik_rows(phi, TileMut::new(&mut out, 1), y, &mut rows);
+    let same = (rows[0] - value).abs() <= 1e-13 * value.abs().max(1.0) || rows[0] == value;
+    assert!(same, "{} alone, {value} with the gradient", rows[0]);
+    let mut gradient = first_row(&d_out);
+    gradient.extend(d_phi.iter().map(|d| d - 0.5)); // it is added to
+    At { value, gradient }
+}
+
+/// The matrix of second derivatives in (f, phi), one direction after the other.
+fn curvature<L: SecondOrderLikelihood>(
+    likelihood: &L,
+    kind: Curvature,
+    response: &Response,
+    f: &[f64],
+    phi: &[f64],
+) -> Vec<Vec<f64>> {
+    let (n, d) = (f.len(), f.len() + phi.len());
+    let y = tile(likelihood.encode(response, n).unwrap().as_slice().unwrap());
+    let (out, mut mean) = (tile(f), tile(&vec![0.0; likelihood.n_means(n)]));
+    likelihood.mean(phi, Tile::new(&out, 1), TileMut::new(&mut mean, 1));
+    let row = |i: usize| {
+        let mut direction = vec![0.0; d];
+        direction[i] = 1.0;
+        let (r_out, r_phi) = (tile(&direction[..n]), &direction[n..]);
+        let (mut r_d_out, mut r_d_phi) = (tile(f), vec![0.0; phi.len()]);
+        likelihood.log_lik_tangent(
+            kind,
+            phi,
+            Tile::new(&out, 1),
+            Tile::new(&mean, 1),
+            Tile::new(&y, 1),
+            Tile::new(&r_out, 1),
+            r_phi,
+            TileMut::new(&mut r_d_out, 1),
+            &mut r_d_phi,
+        );
+        [first_row(&r_d_out), r_d_phi].concat()
+    };
+    (0..d).map(row).collect()
+}
+
+#[derive(Deserialize)]
+struct Case {
+    name: String,
+    y: f64,
+    f: Vec<f64>,
+    phi: Vec<f64>,
+    log_density: f64,
+    gradient: Vec<f64>,
+    hessian: Vec<Vec<f64>>,
+}
+
+/// Checks a case, also with own parameters that are fixed at the same values.
+fn check_case(case: &Case) {
+    fn compare<L: SecondOrderLikelihood>(l: &L, response: &Response, case: &Case, own: &[usize]) {
+        let phi: Vec<f64> = own.iter().map(|i| case.phi[*i]).collect();
+        let n = case.f.len();
+        let kept: Vec<usize> = (0..n).chain(own.iter().map(|i| n + i)).collect();
+        let found = at(l, response, &case.f, &phi);
+        let label = format!("{} y = {} f = {:?} phi = {phi:?}", case.name, case.y, case.f);
+        // Terms of size y log y cancel in the density of a count.
+        let is_count = matches!(response, Response::Counts(_));
+        let terms = if is_count { case.y * case.y.ln_1p() } else { 0.0 };
+        let close = |found: f64, golden: f64, what: &str| {
+            let error = (found - golden).abs() / (golden.abs() + 1e-3 * terms).max(1.0);
+            assert!(error < 2e-12, "{label}: {what} is {found}, not {golden}");
+        };
+        close(found.value, case.log_density, "the log density");
+        let hessian = curvature(l, Curvature::Observed, response, &case.f, &phi);
+        for (a, i) in kept.iter().enumerate() {
+            close(found.gradient[a], case.gradient[*i], &format!("derivative {i}"));
+            for (b, j) in kept.iter().enumerate() {
+                close(hessian[a][b], case.hessian[*i][*j], &format!("second derivative {i}, {j}"));
+            }
+        }
+    }
+    match case.name.as_str() {
+        "heteroscedastic_gaussian" => compare(&HeteroscedasticGaussian, &real(case.y), case, &[]),
+        "poisson" => compare(&Poisson, &count(case.y), case, &[]),
+        "negative_binomial" => {
+            compare(&NegativeBinomial::sampled(), &count(case.y), case, &[0]);
+            let fixed = NegativeBinomial::fixed(case.phi[0].exp()).unwrap();
+            compare(&fixed, &count(case.y), case, &[]);
+        }
+        "student_t" => {
+            let (tau, nu) = ((0.5 * case.phi[0]).exp(), case.phi[1].exp());
+            let (all, response) = (StudentTNoise::sampled(), &real(case.y));
+            compare(&all, response, case, &[0, 1]);
+            compare(&all.with_scale(tau).unwrap(), response, case, &[1]);
+            compare(&all.with_degrees_of_freedom(nu).unwrap(), response, case, &[0]);
+            let none = all.with_scale(tau).unwrap().with_degrees_of_freedom(nu).unwrap();
+            compare(&none, response, case, &[]);
+        }
+        other => panic!("no test for {other}"),
+    }
+}
+
+#[test]
+fn densities_and_derivatives_are_those_of_scipy_and_mpmath() {
+    let cases: Vec<Case> =
+        serde_json::from_str(include_str!("../golden/likelihoods.json")).unwrap();
+    assert!(cases.len() > 30);
+    cases.iter().for_each(check_case);
+}
+
+/// Responses with weights under which sums are integrals over all responses: all counts that have any probability, or
+/// the nodes y = centre + scale sinh(v), equidistant in v.
+fn all_counts(largest: u32) -> Vec<(Response, f64)> {
+    (0..=largest).map(|y| (count(f64::from(y)), 1.0)).collect()
+}
+
+fn all_numbers(centre: f64, scale: f64) -> Vec<(Response, f64)> {
+    let (n, h) = (6_000, 0.01);
+    (-n..=n)
+        .map(|i| f64::from(i) * h)
+        .map(|v| (real(centre + scale * v.sinh()), scale * v.cosh() * h))
+        .collect()
+}
+
+/// The density integrates to 1; the score has mean 0; the expected curvature is the mean of the observed one, and minus
+/// the mean of squared scores.
+fn check_expectations<L: SecondOrderLikelihood>(
+    likelihood: &L,
+    responses: &[(Response, f64)],
+    f: &[f64],
+    phi: &[f64],
+) {
+    let d = f.len() + phi.len();
+    let (mut mass, mut score) = (0.0, vec![0.0; d]);
+    let (mut squares, mut observed) = (vec![vec![0.0; d]; d], vec![vec![0.0; d]; d]);
+    for (response, weight) in responses {
+        let one = at(likelihood, response, f, phi);
+        let probability = weight * one.value.exp();
+        if probability < 1e-300 {
+            continue;
+        }
+        mass += probability;
+        let hessian = curvature(likelihood, Curvature::Observed, response, f, phi);
+        for i in 0..d {
+            score[i] += probability * one.gradient[i];
+            for j in 0..d {
+                squares[i][j] += probability * one.gradient[i] * one.gradient[j];
+                observed[i][j] += probability * hessian[i][j];
+            }
+        }
+    }
+    let label = format!("f = {f:?}, phi = {phi:?}");
+    assert!((mass - 1.0).abs() < 1e-10, "{label}: the mass is {mass}");
+    let expected = curvature(likelihood, Curvature::Expected, &responses[0].0, f, phi);
+    for i in 0..d {
+        let scale = squares[i][i].max(1.0);
+        assert!(score[i].abs() < 1e-9 * scale, "{label}: score {i} has mean {}", score[i]);
+        for j in 0..d {
+            let (e, o, s) = (expected[i][j], observed[i][j], squares[i][j]);
+            let scale = (squares[i][i] * squares[j][j]).sqrt().max(1.0);
+            assert!((e - o).abs() < 1e-9 * scale, "{label}: ({i}, {j}) {e}, observed {o}");
+            assert!((e + s).abs() < 1e-9 * scale, "{label}: ({i}, {j}) {e}, squares {s}");
+        }
+    }
+}
+
+#[test]
+fn densities_are_normalised_and_curvatures_have_their_expectations() {
+    for (mu, s) in [(0.3, 0.0), (-2.0, 1.5), (1.0, -3.0)] {
+        let responses = all_numbers(mu, f64::exp(s));
+        check_expectations(&HeteroscedasticGaussian, &responses, &[mu, s], &[]);
+    }
+    for (f, eta, nu) in [(0.3, 0.0, 1.0f64), (-2.0, 1.5, 2.5), (1.0, -3.0, 7.0), (0.0, 0.4, 60.0)] {
+        let responses = all_numbers(f, f64::exp(0.5 * eta));
+        check_expectations(&StudentTNoise::sampled(), &responses, &[f], &[eta, nu.ln()]);
+    }
+    for (eta, largest) in [(-2.0, 40), (0.9, 80), (3.5, 300)] {
+        check_expectations(&Poisson, &all_counts(largest), &[eta], &[]);
+    }
+    for (eta, r, largest) in [
+        (-1.0, 0.5f64, 200),
+        (1.3, 0.3, 3_000),
+        (1.3, 2.5, 400),
+        (3.0, 20.0, 400),
+        (2.0, 300.0, 200),
+    ] {
+        let (counts, rho) = (all_counts(largest), r.ln());
+        check_expectations(&NegativeBinomial::sampled(), &counts, &[eta], &[rho]);
+    }
+}
+
+/// Nothing is NaN, however far a trajectory has gone: -inf, which rejects, at worst.
+#[test]
+fn extreme_outputs_and_parameters_are_rejected_and_never_nan() {
+    fn check<L: Likelihood>(likelihood: &L, response: &Response, f: &[f64], phi: &[f64]) -> f64 {
+        let At { value, gradient } = at(likelihood, response, f, phi);
+        let label = format!("y = {response:?} f = {f:?} phi = {phi:?}: {value}, {gradient:?}");
+        assert!(value < f64::INFINITY && gradient.iter().all(|d| !d.is_nan()), "{label}");
+        assert!(value == f64::NEG_INFINITY || gradient.iter().all(|d| d.is_finite()), "{label}");
+        value
+    }
+    let sizes = [0.0, 3.0, 50.0, 400.0, 800.0, 1e4, 1e150, 1e300].map(|x| [x, -x]);
+    let sizes = sizes.as_flattened();
+    for &a in sizes {
+        for y in [0.0, 2.5, -1e200] {
+            for &s in sizes {
+                check(&HeteroscedasticGaussian, &real(y), &[a, s], &[]);
+                for nu in [-800.0, -100.0, 0.0, 30.0, 200.0, 800.0] {
+                    check(&StudentTNoise::sampled(), &real(y), &[a], &[s, nu]);
+                }
+            }
+        }
+        for y in [0.0, 1.0, 1e3, 1e7] {
+            let poisson = check(&Poisson, &count(y), &[a], &[]);
+            assert_eq!(poisson == f64::NEG_INFINITY, a > 709.0, "{a}");
+            for &rho in sizes {
+                let value = check(&NegativeBinomial::sampled(), &count(y), &[a], &[rho]);
+                let is_zero = rho.abs() > 231.0;
+                assert!((value == f64::NEG_INFINITY) == is_zero || a.abs() > 1e100, "{a} {rho}");
+            }
+        }
+    }
+    // A row that is fitted exactly has a density, however small its noise; another one has none.
+    assert!((check(&HeteroscedasticGaussian, &real(1.0), &[1.0, -800.0], &[]) - 799.0).abs() < 0.1);
+    assert_eq!(check(&HeteroscedasticGaussian, &real(1.0), &[1.1, -800.0], &[]), f64::NEG_INFINITY);
+}
+
+/// r -> inf is Poisson's, nu -> inf is Gaussian.
+#[test]
+fn limits_are_the_simpler_likelihoods() {
+    for (y, eta) in [(0.0, 0.5), (4.0, 1.0), (90.0, 4.4)] {
+        let limit = at(&Poisson, &count(y), &[eta], &[]);
+        let found = at(&NegativeBinomial::sampled(), &count(y), &[eta], &[32.0]);
+        assert!((found.value - limit.value).abs() < 1e-9, "{} {}", found.value, limit.value);
+        assert!((found.gradient[0] - limit.gradient[0]).abs() < 1e-9);
+        assert!(found.gradient[1].abs() < 1e-9, "{:?}", found.gradient);
+    }
+    for (y, f, eta) in [(0.0, 0.5, 0.3), (4.0, 1.0, -1.0)] {
+        let limit = at(&Gaussian::sampled(), &real(y), &[f], &[eta]);
+        let found = at(&StudentTNoise::sampled(), &real(y), &[f], &[eta, 32.0]);
+        assert!((found.value - limit.value).abs() < 1e-10 * limit.value.abs());
+        for i in 0..2 {
+            assert!((found.gradient[i] - limit.gradient[i]).abs() < 1e-10 * limit.value.abs());
+        }
+        assert!(found.gradient[2].abs() < 1e-9, "{:?}", found.gradient);
+    }
+}
+
+/// Two response columns are two responses.
+#[test]
+fn columns_of_a_response_are_independent() {
+    let both = Response::Real(ndarray::array![[0.3, -1.0]]);
+    let two = at(&HeteroscedasticGaussian, &both, &[0.1, 0.7, -0.4, 0.9], &[]);
+    let first = at(&HeteroscedasticGaussian, &real(0.3), &[0.1, -0.4], &[]);
+    let second = at(&HeteroscedasticGaussian, &real(-1.0), &[0.7, 0.9], &[]);
+    assert!((two.value - first.value - second.value).abs() < 1e-13);
+    let [a, b] = [&first.gradient, &second.gradient];
+    assert_eq!(two.gradient, [a[0], b[0], a[1], b[1]]);
+    let both_t = at(&StudentTNoise::sampled(), &both, &[0.1, 0.7], &[0.2, 1.1]);
+    let a = at(&StudentTNoise::sampled(), &real(0.3), &[0.1], &[0.2, 1.1]);
+    let b = at(&StudentTNoise::sampled(), &real(-1.0), &[0.7], &[0.2, 1.1]);
+    assert!((both_t.value - a.value - b.value).abs() < 1e-13);
+    for i in [1, 2] {
+        assert!((both_t.gradient[i + 1] - a.gradient[i] - b.gradient[i]).abs() < 1e-13);
+    }
+}
+
+#[test]
+fn responses_and_parameters_that_do_not_fit_are_refused_by_name() {
+    let two = Response::Counts(ndarray::array![[1.0, 2.0]]);
+    let message = |result: Result<ndarray::Array2<f64>, Error>| result.unwrap_err().to_string();
+    for (message, part) in [
+        (message(HeteroscedasticGaussian.encode(&count(1.0), 2)), "expected real numbers"),
+        (message(HeteroscedasticGaussian.encode(&real(1.0), 1)), "found 1, expected 2"),
+        (message(StudentTNoise::sampled().encode(&count(1.0), 1)), "expected real numbers"),
+        (message(StudentTNoise::sampled().encode(&real(1.0), 2)), "found 2, expected 1"),
+        (message(Poisson.encode(&real(1.0), 1)), "expected counts in one column"),
+        (message(Poisson.encode(&two, 1)), "found counts of 2 categories"),
+        (message(Poisson.encode(&count(1.0), 2)), "found 2, expected 1"),
+        (message(NegativeBinomial::sampled().encode(&two, 1)), "expected counts in one column"),
+        (message(Multinomial.encode(&count(1.0), 1)), "use Poisson"),
+        (message(Binomial.encode(&count(1.0), 1)), "found counts in one column"),
+    ] {
+        assert!(message.contains(part), "{message}");
+    }
+    let t = StudentTNoise::sampled();
+    for (error, part) in [
+        (NegativeBinomial::fixed(0.0).unwrap_err(), "dispersion of the negative binomial"),
+        (NegativeBinomial::fixed(f64::NAN).unwrap_err(), "from 1e-100 to 1e100"),
+        (t.with_scale(-1.0).unwrap_err(), "scale of the Student-t likelihood"),
+        (t.with_degrees_of_freedom(f64::INFINITY).unwrap_err(), "degrees of freedom"),
+    ] {
+        assert!(error.is_argument() && error.to_string().contains(part), "{error}");
+    }
+}
