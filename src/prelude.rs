@@ -11,7 +11,7 @@ pub use crate::evidence::Evidence;
 pub use crate::likelihood::{Bernoulli, Binomial, Categorical, Gaussian, Likelihood, Multinomial};
 pub use crate::model::{Activation, Linear, Mlp, Model};
 pub use crate::optimise::{Adam, Ascent, EarlyStopping, Optimiser, Sgd};
-pub use crate::predict::{Predictions, StreamedMoments, StreamedUncertainty};
+pub use crate::predict::{Loo, Predictions, StreamedMoments, StreamedUncertainty};
 pub use crate::prior::{Laplace, LogInverseGamma, Normal, Prior, Priors, StudentT, Uniform};
 pub use crate::rng::ChainRng;
 pub use crate::sampler::{

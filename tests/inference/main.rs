@@ -4,6 +4,7 @@ mod conjugate;
 mod diagnostics;
 mod distribution;
 mod evidence;
+mod loo;
 mod predict;
 mod symmetry;
 mod uncertainty;
