@@ -150,7 +150,7 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
     ///
     /// Rows are taken in blocks, each with all draws, so that memory grows neither with the number of rows times draws
     /// nor with the number of weights: 32 MiB for a block (or 8 rows of all draws, if that is more), 32 bytes for each
-    /// row, and 0.2 kB per draw for each thread. Results are the same bits for any number of threads. Of the draws
+    /// row, and 0.1 kB per draw for each thread. Results are the same bits for any number of threads. Of the draws
     /// themselves, all parameters must have been [kept](crate::draws::Keep). For 100,000 rows and 4,000 draws of a linear
     /// model with ten features, of which a matrix would take 3.2 GB, the process held 48 MB at most.
     ///
