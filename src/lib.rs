@@ -41,7 +41,7 @@
 //! | [`draws`] | what a run returns; [recorders](draws::recorder), which decide what is kept; [checkpoints](draws::checkpoint); [Zarr folders](draws::zarr), for ArviZ and to load draws again |
 //! | [`diagnostics`] | R-hat, effective sample size, Monte Carlo error, symmetries of weights, densities, the Stein discrepancy, and the verdict |
 //! | [`evidence`] | log p(y) by stepping stone and thermodynamic integration, Bayes factors |
-//! | [`predict`] | predictions, posterior predictive draws, intervals, calibration, scores, uncertainty of classes |
+//! | [`predict`] | predictions, posterior and prior predictive draws, intervals, calibration, scores, leave-one-out cross-validation, uncertainty of classes |
 //! | [`memory`] | the limit on the size of results, checked before they are allocated |
 //! | [`engine`] | tiles: a few rows at a time, for models and likelihoods of your own |
 //! | [`layout`], [`rng`], [`error`] | names of parameters, random streams, what can go wrong |

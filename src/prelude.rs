@@ -14,7 +14,7 @@ pub use crate::likelihood::{
 };
 pub use crate::model::{Activation, Linear, Mlp, Model};
 pub use crate::optimise::{Adam, Ascent, EarlyStopping, Optimiser, Sgd};
-pub use crate::predict::{Predictions, StreamedMoments, StreamedUncertainty};
+pub use crate::predict::{Loo, Predictions, StreamedMoments, StreamedUncertainty};
 pub use crate::prior::{
     Laplace, LogHalfCauchy, LogInverseGamma, Normal, Prior, Priors, StudentT, Uniform,
 };

@@ -71,11 +71,21 @@ pub fn ess_tail(draws: ArrayView2<f64>) -> f64 {
 
 /// The effective sample size of `[chain, draw]` for its mean. See [`ess_bulk`] for the formula.
 pub fn ess_mean(draws: ArrayView2<f64>) -> f64 {
-    let chains = Chains::new(draws);
-    if !chains.are_usable(1) {
-        return f64::NAN;
+    EssMean::default().of(draws)
+}
+
+/// [`ess_mean`] of many quantities, with one set of buffers and plans of transforms.
+#[derive(Default)]
+pub(crate) struct EssMean(LagProducts);
+
+impl EssMean {
+    pub(crate) fn of(&mut self, draws: ArrayView2<f64>) -> f64 {
+        let chains = Chains::new(draws);
+        if !chains.are_usable(1) {
+            return f64::NAN;
+        }
+        of_series(&chains.split(), &mut self.0)
     }
-    of_series(&chains.split(), &mut LagProducts::default())
 }
 
 /// The effective sample size of `[chain, draw]` for its standard deviation: the effective sample

@@ -96,6 +96,7 @@ pub use canonical::{BeforeAfter, BeforeAfterRow, Canonical, Modes};
 pub use covariance::{Agreement, CovarianceComparison, Differences};
 pub use density::{Density, density, density_on_box};
 pub use energy::ebfmi;
+pub(crate) use ess::EssMean;
 pub use ess::{
     TAIL, ess_bulk, ess_local, ess_mean, ess_median, ess_per_chain, ess_quantile, ess_sd, ess_tail,
 };

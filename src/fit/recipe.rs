@@ -268,7 +268,7 @@ impl Recipe {
         sizes.push(outputs);
         let network = Mlp::new(&sizes, self.activation)?;
         let mut priors = match self.weights {
-            WeightPrior::FanIn => by_fan_in(&network)?, // TODO
+            WeightPrior::FanIn => Priors::by_fan_in(&network),
             WeightPrior::Normal { sd } => Priors::all(Normal::new(0.0, sd)?),
         };
         if self.task == Task::Regression {
@@ -315,14 +315,4 @@ impl Recipe {
         }
         sampler.run()
     }
-}
-
-fn by_fan_in(network: &Mlp) -> Result<Priors, Error> {
-    let priors = Priors::all(Normal::new(0.0, 1.0)?);
-    let last = network.sizes().len() - 2;
-    let sd = (network.sizes()[last] as f64).sqrt().recip();
-    Ok(match last {
-        0 => priors,
-        _ => priors.with(&format!("w{last}"), Normal::new(0.0, sd)?),
-    })
 }

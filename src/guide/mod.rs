@@ -18,6 +18,11 @@ pub mod regression_networks {}
 #[doc = include_str!("predictions.md")]
 pub mod predictions {}
 
+/// Which model is better: leave-one-out cross-validation, and the evidence.
+///
+#[doc = include_str!("which_model.md")]
+pub mod which_model {}
+
 /// Large networks: f32, minibatches, and runs that keep no weights.
 ///
 #[doc = include_str!("large_networks.md")]

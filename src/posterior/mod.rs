@@ -12,6 +12,7 @@ pub use log_likelihood::LogLikelihood;
 pub(crate) use new_rows::{check_finite, check_inputs};
 pub use walk::PosteriorWorkspace;
 
+use std::ops::Range;
 use std::sync::OnceLock;
 
 use crate::Error;
@@ -66,6 +67,8 @@ pub struct Posterior<M, L> {
     response_names: Vec<String>,
     /// A response of the kind of the training data's, of one row.
     blank: Response,
+    /// A checksum of the response as it was given; `None` for a part of its rows.
+    response_checksum: Option<u32>,
     x: Tiles,
     y: Tiles,
     /// What descents row by row need of y.
@@ -93,6 +96,7 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
             feature_names: data.feature_names().to_vec(),
             response_names: data.response_names().to_vec(),
             blank: data.response().blank(1),
+            response_checksum: Some(data.response().checksum()),
             x: Tiles::with_rows(data.x().view(), model.tile_rows()),
             y: Tiles::with_rows(y.view(), model.tile_rows()),
             responses: OnceLock::new(),
@@ -164,6 +168,17 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
         &self.y
     }
 
+    /// A checksum of the response, if it is the one that was given.
+    pub(crate) fn response_checksum(&self) -> Option<u32> {
+        self.response_checksum
+    }
+
+    /// x, and what the likelihood sees of y, of some rows.
+    pub(crate) fn rows_in_tiles(&self, rows: Range<usize>) -> (Tiles, Tiles) {
+        let rows: Vec<usize> = rows.collect();
+        (self.x.select(&rows), self.y.select(&rows))
+    }
+
     /// The number of rows of the data.
     pub fn n_obs(&self) -> usize {
         self.x.rows()
@@ -185,6 +200,7 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
             feature_names: self.feature_names.clone(),
             response_names: self.response_names.clone(),
             blank: self.blank.clone(),
+            response_checksum: None,
             x: self.x.select(rows),
             y: self.y.select(rows),
             responses: OnceLock::new(),

@@ -92,7 +92,8 @@ impl Reliability {
 }
 
 /// The probability integral transform of real responses and counts: is the whole predictive
-/// distribution right? From [`Predictions::pit`].
+/// distribution right? From [`Predictions::pit`], or of rows left out from
+/// [`Posterior::loo_pit`](crate::targets::Posterior::loo_pit).
 ///
 /// The transform of an observed y is its position among the posterior predictive draws
 /// x_1, ..., x_S,
@@ -178,8 +179,7 @@ impl Predictions {
     /// If there are no draws, or the response is classes.
     pub fn pit(&self, seed: u64) -> Result<Pit, Error> {
         let (y, _) = (self.numbers()?, self.draws_of_mean()?);
-        let mut rng = ChainRng::new(seed, 0).child(u64::from_le_bytes(*b"pit     "));
-        let cells: Vec<(f64, f64)> = y.iter().map(|y| (*y, rng.uniform())).collect();
+        let cells: Vec<(f64, f64)> = y.iter().copied().zip(uniforms(seed, y.len())).collect();
         let values = map_cells(self.predictive_draws(), |cell, sorted| {
             if any_nan(sorted) {
                 return f64::NAN;
@@ -192,6 +192,12 @@ impl Predictions {
         let values = Array2::from_shape_vec(y.dim(), values).expect("one value for each cell");
         Ok(Pit { values })
     }
+}
+
+/// The v of [`Pit`] for `n` rows and columns.
+pub(super) fn uniforms(seed: u64, n: usize) -> Vec<f64> {
+    let mut rng = ChainRng::new(seed, 0).child(u64::from_le_bytes(*b"pit     "));
+    (0..n).map(|_| rng.uniform()).collect()
 }
 
 pub(super) fn check_bins(bins: usize) -> Result<(), Error> {

@@ -27,6 +27,10 @@
 //! | how uncertain are they, and why? | [`uncertainty`](Predictions::uncertainty), [`along_chains`](Predictions::along_chains) | classes |
 //! | the same, and mean and sd, of draws too large to keep? | [`StreamedUncertainty`], [`StreamedMoments`] | classes, real |
 //! | are these inputs unlike the training data? | [`separation`](Predictions::separation) | classes |
+//! | how well are rows predicted that the model did not see, without refits? | [`Posterior::loo`](crate::targets::Posterior::loo) | any |
+//! | which of several models predicts better? | [`Loo::compare`] | any |
+//! | is the whole distribution right for rows left out? | [`Posterior::loo_pit`](crate::targets::Posterior::loo_pit) | real, counts |
+//! | what does the model expect before it sees the data? | [`Posterior::prior_predictive`](crate::targets::Posterior::prior_predictive) | any |
 //!
 //! ```
 //! use bnn_mcmc::prelude::*;
@@ -58,8 +62,10 @@ mod calibration;
 mod cells;
 mod classification;
 mod held_out;
+mod loo;
 mod noise;
 mod per_draw;
+mod prior;
 mod regression;
 mod scores;
 mod streamed;
@@ -69,6 +75,7 @@ mod zarr;
 pub use calibration::{Bins, Pit, Reliability, ReliabilityBin};
 pub use classification::ConfusionMatrix;
 pub use held_out::HeldOut;
+pub use loo::{ComparedModel, Loo, LooComparison, LooRow};
 pub use regression::{Coverage, Interval, crps, persistence};
 pub use scores::{Score, Scores};
 pub use streamed::{PredictiveMoments, StreamedMoments, StreamedUncertainty};

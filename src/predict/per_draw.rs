@@ -281,7 +281,7 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
 
     /// What every q of `[draw, parameter]` says about every row; about responses only if they are
     /// given.
-    fn walk(&self, q: ArrayView2<f64>, x: &Tiles, observed: Option<&Observed>) -> Walk {
+    pub(super) fn walk(&self, q: ArrayView2<f64>, x: &Tiles, observed: Option<&Observed>) -> Walk {
         let (outputs, rows) = (self.model().n_outputs(), x.rows());
         let columns = self.likelihood().n_means(outputs);
         let (density, drawn) =
@@ -345,22 +345,22 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
 }
 
 /// What was observed, and the random streams of the chains to draw its like.
-struct Observed {
-    y: Tiles,
-    streams: Vec<ChainRng>,
-    n_draws: usize,
+pub(super) struct Observed {
+    pub y: Tiles,
+    pub streams: Vec<ChainRng>,
+    pub n_draws: usize,
 }
 
 /// Numbers for all draws, in order of draw, row and column.
-struct Columns {
-    values: Vec<f64>,
+pub(super) struct Columns {
+    pub values: Vec<f64>,
     columns: usize,
 }
 
-struct Walk {
+pub(super) struct Walk {
     mean: Columns,
-    log_density: Vec<f64>,
-    drawn: Columns,
+    pub log_density: Vec<f64>,
+    pub drawn: Columns,
 }
 
 /// Where one draw writes.

@@ -166,7 +166,7 @@ fn log_mean_exp(values: ndarray::ArrayView1<f64>) -> f64 {
 }
 
 /// JSON has no NaN: it becomes `null` there, and is read back as NaN.
-mod nan_as_null {
+pub(super) mod nan_as_null {
     use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
     pub fn serialize<S: Serializer>(value: &f64, to: S) -> Result<S::Ok, S::Error> {

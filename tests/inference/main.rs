@@ -5,6 +5,7 @@ mod diagnostics;
 mod distribution;
 mod evidence;
 mod likelihoods;
+mod loo;
 mod new_rows;
 mod predict;
 mod symmetry;

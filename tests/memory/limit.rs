@@ -267,3 +267,26 @@ fn emulators_larger_than_memory_are_refused() {
     set_limit(None);
     assert!(fit(all()).is_ok() && features(20).fit(&posterior, &draws).is_ok());
 }
+
+/// Blocks of leave-one-out, its result, and draws from the prior.
+#[test]
+fn leave_one_out_and_prior_draws_larger_than_memory_are_refused() {
+    let _alone = alone();
+    let posterior = line();
+    let draws = posterior.prior_draws(4_000, 1).unwrap();
+    set_limit(Some(4_000 * 3 * 8));
+    assert!(posterior.loo(&draws).is_ok());
+    set_limit(Some(4_000 * 3 * 8 - 1));
+    let size = "`log likelihoods` is 4000 draws x 3 rows at a time x 8 bytes = 0.1 MB";
+    refused(posterior.loo(&draws), size);
+    refused(posterior.loo(&draws), "`Draws::thinned`");
+    let size = "`predictions` is 4000 draws x 3 rows at a time x 3 numbers x 8 bytes";
+    refused(posterior.loo_pit(&draws, &data(3), 1), size);
+    refused(posterior.prior_draws(1 << 40, 1), "`draws` is 1099511627776 draws x 2 parameters");
+    set_limit(Some(100 * 32 - 1));
+    let log_lik = Array3::from_shape_fn((4, 25, 100), |(c, s, i)| (c + 3 * s + 7 * i) as f64);
+    refused(
+        Loo::from_log_likelihood(log_lik.view(), None),
+        "`leave-one-out` is 100 rows x 32 bytes",
+    );
+}

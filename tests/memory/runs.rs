@@ -230,3 +230,27 @@ fn recording_does_not_allocate() {
     assert_eq!(allocations(&posterior, &uncertainty), 0);
     assert_eq!(allocations(&posterior, &StreamedMoments::new(&posterior, x).unwrap()), 0);
 }
+
+/// Rows are taken in blocks: what leave-one-out holds grows with the draws by a thread's scratch memory only.
+#[test]
+fn leave_one_out_does_not_hold_draws_times_rows() {
+    let _alone = alone();
+    let rows = 1_500;
+    let x = Array2::from_shape_fn((rows, 1), |(i, _)| (i as f64).sin());
+    let y = x.mapv(|x| x + (50.0 * x).sin());
+    let data = Dataset::regression(x, y).unwrap();
+    let priors = Priors::all(Normal::new(0.0, 1.0).unwrap());
+    let linear = Linear::new(1, 1).unwrap();
+    let posterior = Posterior::new(linear, Gaussian::fixed(1.0).unwrap(), &data, priors).unwrap();
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(2).build().unwrap();
+    let megabytes = |draws| {
+        let draws = posterior.prior_draws(draws, 1).unwrap();
+        let (loo, bytes) = peak(|| pool.install(|| posterior.loo(&draws)));
+        assert_eq!(loo.unwrap().rows.len(), rows);
+        bytes as f64 / 1e6
+    };
+    megabytes(4_000); // what is set up once
+    let (few, many) = (megabytes(4_000), megabytes(16_000));
+    println!("4,000 draws: {few:.1} MB of 48, 16,000 draws: {many:.1} MB of 192");
+    assert!((24.0..34.0).contains(&few) && (24.0..34.0).contains(&many), "{few} {many}");
+}

@@ -817,6 +817,42 @@ pub const MUTANTS: &[Mutant] = &[
         ("inference", "uncertainty::mutual_information_is_the_mean_divergence_from_the_mean"),
     ),
     mutant(
+        "PSIS: the fit of k without its prior",
+        "src/predict/loo/pareto.rs",
+        &[("(n * k + 5.0) / (n + 10.0)", "k")],
+        ("inference", "loo::golden_values_of_arviz"),
+    ),
+    mutant(
+        "PSIS: a longer tail for more efficient draws",
+        "src/predict/loo/pareto.rs",
+        &[("all / relative_efficiency", "all * relative_efficiency")],
+        ("inference", "loo::golden_values_of_arviz"),
+    ),
+    mutant(
+        "PSIS: weights that exceed the largest ratio",
+        "src/predict/loo/pareto.rs",
+        &[("(cutoff + pareto.quantile(p)).min(1.0)", "cutoff + pareto.quantile(p)")],
+        ("inference", "loo::golden_values_of_arviz"),
+    ),
+    mutant(
+        "LOO-PIT: weighted by the likelihood, not by its inverse",
+        "src/predict/loo/pit.rs",
+        &[("scratch.psis.weights()", "&scratch.likelihood[..]")],
+        ("inference", "loo::a_row_left_out_has_its_exact_transform"),
+    ),
+    mutant(
+        "LOO comparison: an error as if of different rows",
+        "src/predict/loo/comparison.rs",
+        &[("(n * squares / (n - 1.0)).sqrt()", "self.se.hypot(other.se)")],
+        ("inference", "loo::comparisons_are_those_of_arviz"),
+    ),
+    mutant(
+        "LOO: an unknown k passes for a good one",
+        "src/predict/loo/mod.rs",
+        &[("row.k <= threshold || row.is_constant()", "!(row.k > threshold)")],
+        ("inference", "loo::rows_without_a_k_say_why"),
+    ),
+    mutant(
         "log predictive density: the mean of logarithms",
         "src/predict/scores.rs",
         &[(

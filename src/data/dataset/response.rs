@@ -82,6 +82,26 @@ impl Response {
         }
     }
 
+    /// A checksum of the numbers, of the order of rows and of the names of classes.
+    pub(crate) fn checksum(&self) -> u32 {
+        let mut crc = crc32fast::Hasher::new();
+        let mut add = |kind: u8, y: &Array2<f64>| {
+            crc.update(&[kind]);
+            [y.nrows(), y.ncols()].iter().for_each(|n| crc.update(&(*n as u64).to_le_bytes()));
+            y.iter().for_each(|y| crc.update(&y.to_le_bytes()));
+        };
+        match self {
+            Self::Real(y) => add(0, y),
+            Self::Counts(y) => add(1, y),
+            Self::Classes { index, names } => {
+                crc.update(&[2]);
+                index.iter().for_each(|class| crc.update(&(*class as u64).to_le_bytes()));
+                names.iter().for_each(|name| crc.update(name.as_bytes()));
+            }
+        }
+        crc.finalize()
+    }
+
     pub(super) fn select(&self, rows: &[usize]) -> Self {
         match self {
             Self::Real(y) => Self::Real(y.select(Axis(0), rows)),
