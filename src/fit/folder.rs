@@ -307,7 +307,8 @@ fn from_csv(path: &Path, bytes: &[u8], saved: &Saved) -> Result<Dataset, Error> 
     };
     let response = match &saved.class_names {
         Some(names) => Response::Classes { index: classes, names: names.clone() },
-        None => Response::Real(array(y, saved.response_names.len())?),
+        None if saved.response.is_some() => Response::Real(array(y, saved.response_names.len())?),
+        None => Response::Counts(array(y, saved.response_names.len())?),
     };
     let names = (saved.feature_names.clone(), saved.response_names.clone());
     Dataset::checked(array(x, width)?, response, names.0, names.1)

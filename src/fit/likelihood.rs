@@ -6,7 +6,10 @@ use crate::Error;
 use crate::data::Response;
 use crate::engine::{Tile, TileMut};
 use crate::layout::Layout;
-use crate::likelihood::{Bernoulli, Categorical, Gaussian, Likelihood};
+use crate::likelihood::{
+    Bernoulli, Categorical, Gaussian, HeteroscedasticGaussian, Likelihood, NegativeBinomial,
+    Poisson, StudentTNoise,
+};
 use crate::rng::ChainRng;
 
 /// One of the likelihoods that a [`Recipe`](super::Recipe) can ask for.
@@ -17,6 +20,14 @@ use crate::rng::ChainRng;
 pub enum AnyLikelihood {
     /// Normal noise, the same for all rows.
     Gaussian(Gaussian),
+    /// Normal noise whose standard deviation is an output of the network.
+    HeteroscedasticGaussian(HeteroscedasticGaussian),
+    /// Noise with heavy tails.
+    StudentTNoise(StudentTNoise),
+    /// Counts.
+    Poisson(Poisson),
+    /// Counts that vary more than a Poisson variable's.
+    NegativeBinomial(NegativeBinomial),
     /// Two classes.
     Bernoulli(Bernoulli),
     /// Three classes or more.
@@ -28,6 +39,10 @@ macro_rules! each {
     ($self:ident, $likelihood:ident => $of:expr) => {
         match $self {
             Self::Gaussian($likelihood) => $of,
+            Self::HeteroscedasticGaussian($likelihood) => $of,
+            Self::StudentTNoise($likelihood) => $of,
+            Self::Poisson($likelihood) => $of,
+            Self::NegativeBinomial($likelihood) => $of,
             Self::Bernoulli($likelihood) => $of,
             Self::Categorical($likelihood) => $of,
         }
@@ -74,8 +89,8 @@ impl Likelihood for AnyLikelihood {
         each!(self, likelihood => likelihood.mean(phi, out, mean));
     }
 
-    fn noise_variance(&self, phi: &[f64]) -> Option<f64> {
-        each!(self, likelihood => likelihood.noise_variance(phi))
+    fn variance(&self, phi: &[f64], out: Tile, variance: TileMut) -> bool {
+        each!(self, likelihood => likelihood.variance(phi, out, variance))
     }
 
     fn n_drawn(&self, n_outputs: usize) -> usize {

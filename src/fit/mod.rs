@@ -33,7 +33,7 @@ use ndarray::ArrayView2;
 pub use self::likelihood::AnyLikelihood;
 pub use self::range::{FeatureRange, Outside, Predicted};
 use self::recipe::Task;
-pub use self::recipe::{Method, Recipe, WeightPrior};
+pub use self::recipe::{Method, Noise, Recipe, WeightPrior};
 use crate::Error;
 use crate::data::{Columns, Dataset, Scaler, Schema, Standardise};
 use crate::diagnostics::Verdict;
@@ -115,6 +115,11 @@ impl Fit {
     /// A recipe for classes: the name, or the position, of their column.
     pub fn classification(response: impl Into<Columns>) -> Recipe {
         Recipe::new(Task::Classification, response.into())
+    }
+
+    /// A recipe for counts 0, 1, 2, ... in one column: its name or position.
+    pub fn counts(response: impl Into<Columns>) -> Recipe {
+        Recipe::new(Task::Counts, response.into())
     }
 
     /// The verdict on the run: whether the chains agree about the predictions of the training rows (at

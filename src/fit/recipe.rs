@@ -9,9 +9,12 @@ use crate::Error;
 use crate::data::{Columns, CsvData, CsvReader, Dataset, Schema};
 use crate::draws::Draws;
 use crate::draws::checkpoint::Every;
-use crate::likelihood::{Bernoulli, Categorical, Gaussian};
+use crate::likelihood::{
+    Bernoulli, Categorical, Gaussian, HeteroscedasticGaussian, NegativeBinomial, Poisson,
+    StudentTNoise,
+};
 use crate::model::{Activation, Mlp};
-use crate::prior::{LogInverseGamma, Normal, Priors};
+use crate::prior::{LogHalfCauchy, LogInverseGamma, Normal, Priors};
 use crate::sampler::{Hmc, Init, Nuts, PowerPosteriors, Sampler, StopHandle, progress_log};
 use crate::targets::{Posterior, Target};
 
@@ -21,6 +24,26 @@ use crate::targets::{Posterior, Target};
 pub(super) enum Task {
     Regression,
     Classification,
+    Counts,
+}
+
+/// How responses scatter around what the network says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum Noise {
+    /// Of real responses: [normal](Gaussian) with one standard deviation, which is sampled. The default.
+    Gaussian,
+    /// Of real responses: normal with a standard deviation that [depends on the
+    /// features](HeteroscedasticGaussian).
+    Heteroscedastic,
+    /// Of real responses: [Student's t](StudentTNoise), for outliers; scale and degrees of freedom are
+    /// sampled.
+    StudentT,
+    /// Of counts: [Poisson], whose variance is the mean.
+    Poisson,
+    /// Of counts: [negative binomial](NegativeBinomial), whose dispersion is sampled. The default.
+    NegativeBinomial,
 }
 
 /// The prior of a network's weights, on the scale of standardised features and response.
@@ -37,6 +60,9 @@ pub enum WeightPrior {
         /// The standard deviation, above 0.
         sd: f64,
     },
+    /// As [`FanIn`](Self::FanIn), with a variance of their own for the weights of each input
+    /// ([`Priors::ard`]): inputs that say nothing are shrunk. Half-Cauchy standard deviations of scale 1.
+    Ard,
 }
 
 /// How the posterior is sampled.
@@ -53,21 +79,24 @@ pub enum Method {
 }
 
 /// What a [`Fit`] is asked to do: the table's response, the network, priors, sampler. Made by
-/// [`Fit::regression`] and [`Fit::classification`]; every method changes one setting.
+/// [`Fit::regression`], [`Fit::classification`] and [`Fit::counts`]; every method changes one setting.
 ///
 /// | setting | default |
 /// | --- | --- |
 /// | [`hidden`](Self::hidden) | one layer of 40 units |
 /// | [`activation`](Self::activation) | tanh |
 /// | [`weights`](Self::weights) | [`WeightPrior::FanIn`] |
-/// | noise of a real response | sampled, its log variance with the prior [`LogInverseGamma`] (1/2, 1/200) |
+/// | [`noise`](Self::noise) | [`Noise::Gaussian`], of counts [`Noise::NegativeBinomial`] |
 /// | [`method`](Self::method) | [`Method::Nuts`] |
 /// | [`chains`](Self::chains), [`warmup`](Self::warmup), [`draws`](Self::draws) | 4, 1,000 and 1,000 |
 /// | [`seed`](Self::seed) | 0 |
 /// | [`validation`](Self::validation) | no rows |
 ///
 /// Features, and a real response, are standardised by the training rows. Chains start from small weights,
-/// N(0, 0.1^2).
+/// N(0, 0.1^2). Priors of what the likelihood adds, on the scale of the standardised response: squared
+/// scales of noise have inverse gamma priors of shape 1/2 and scale 1/200, which is tau = 0.1 / |z| with z
+/// standard normal; degrees of freedom are e^N(2, 1), dispersions e^N(1, 1.5^2). Of counts, the bias of the
+/// output is N(log of the mean count, 1).
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[must_use = "a recipe does nothing until `read_csv` or `fit`"]
 pub struct Recipe {
@@ -76,6 +105,7 @@ pub struct Recipe {
     hidden: Vec<usize>,
     activation: Activation,
     weights: WeightPrior,
+    noise: Option<Noise>,
     method: Method,
     chains: usize,
     warmup: usize,
@@ -101,10 +131,12 @@ impl Recipe {
             reader: match task {
                 Task::Regression => CsvReader::regression(response),
                 Task::Classification => CsvReader::classification(response),
+                Task::Counts => CsvReader::counts(response),
             },
             hidden: vec![40],
             activation: Activation::Tanh,
             weights: WeightPrior::FanIn,
+            noise: None,
             method: Method::Nuts,
             chains: 4,
             warmup: 1000,
@@ -132,6 +164,11 @@ impl Recipe {
     /// The prior of the weights.
     pub fn weights(self, weights: WeightPrior) -> Self {
         Self { weights, ..self }
+    }
+
+    /// How responses scatter around what the network says; classes have no such choice.
+    pub fn noise(self, noise: Noise) -> Self {
+        Self { noise: Some(noise), ..self }
     }
 
     /// How the posterior is sampled.
@@ -242,10 +279,41 @@ impl Recipe {
             return Err(Error::argument("validation", self.validation, "from 0 to below 1"));
         }
         let split = match self.task {
-            Task::Regression => data.train_test_split(self.validation, self.seed)?,
+            Task::Regression | Task::Counts => data.train_test_split(self.validation, self.seed)?,
             Task::Classification => data.stratified_split(self.validation, self.seed)?,
         };
         Ok((split.0, Some(split.1)))
+    }
+
+    /// The likelihood, and the number of the network's outputs that it needs.
+    fn likelihood(&self, train: &Dataset) -> Result<(AnyLikelihood, usize), Error> {
+        let (response, width) = (train.response(), train.response().width());
+        let default = match self.task {
+            Task::Classification => {
+                if self.noise.is_some() {
+                    let allowed = "chosen for real responses and counts: classes have no noise";
+                    return Err(Error::argument("noise", "chosen for classes", allowed));
+                }
+                return Ok(match response.class_names().map(<[String]>::len) {
+                    Some(k) if k > 2 => (AnyLikelihood::Categorical(Categorical), k),
+                    // If the response is of another kind, the likelihood says what it expects.
+                    _ => (AnyLikelihood::Bernoulli(Bernoulli), 1),
+                });
+            }
+            Task::Regression => Noise::Gaussian,
+            Task::Counts => Noise::NegativeBinomial,
+        };
+        Ok(match self.noise.unwrap_or(default) {
+            Noise::Gaussian => (AnyLikelihood::Gaussian(Gaussian::sampled()), width),
+            Noise::Heteroscedastic => {
+                (AnyLikelihood::HeteroscedasticGaussian(HeteroscedasticGaussian), 2 * width)
+            }
+            Noise::StudentT => (AnyLikelihood::StudentTNoise(StudentTNoise::sampled()), width),
+            Noise::Poisson => (AnyLikelihood::Poisson(Poisson), 1),
+            Noise::NegativeBinomial => {
+                (AnyLikelihood::NegativeBinomial(NegativeBinomial::sampled()), 1)
+            }
+        })
     }
 
     /// The posterior of scaled training rows.
@@ -253,16 +321,7 @@ impl Recipe {
         &self,
         train: &Dataset,
     ) -> Result<Posterior<Mlp, AnyLikelihood>, Error> {
-        let response = train.response();
-        let (likelihood, outputs) = match (self.task, response.class_names().map(<[String]>::len)) {
-            (Task::Classification, Some(2)) => (AnyLikelihood::Bernoulli(Bernoulli), 1),
-            (Task::Classification, Some(k)) => (AnyLikelihood::Categorical(Categorical), k),
-            // The likelihood says what it expects, if the response is of another kind.
-            (Task::Classification, None) => (AnyLikelihood::Bernoulli(Bernoulli), 1),
-            (Task::Regression, _) => {
-                (AnyLikelihood::Gaussian(Gaussian::sampled()), response.width())
-            }
-        };
+        let (likelihood, outputs) = self.likelihood(train)?;
         let mut sizes = vec![train.n_features()];
         sizes.extend(&self.hidden);
         sizes.push(outputs);
@@ -270,9 +329,26 @@ impl Recipe {
         let mut priors = match self.weights {
             WeightPrior::FanIn => Priors::by_fan_in(&network),
             WeightPrior::Normal { sd } => Priors::all(Normal::new(0.0, sd)?),
+            WeightPrior::Ard => {
+                Priors::by_fan_in(&network).ard("w0", "log_relevance", LogHalfCauchy::new(1.0)?)
+            }
         };
-        if self.task == Task::Regression {
-            priors = priors.with("log_noise_variance", LogInverseGamma::new(0.5, 0.005)?);
+        let squared_scale = LogInverseGamma::new(0.5, 0.005)?;
+        priors = match &likelihood {
+            AnyLikelihood::Gaussian(_) => priors.with("log_noise_variance", squared_scale),
+            AnyLikelihood::StudentTNoise(_) => priors
+                .with("log_squared_scale", squared_scale)
+                .with("log_degrees_of_freedom", Normal::new(2.0, 1.0)?),
+            AnyLikelihood::NegativeBinomial(_) => {
+                priors.with("log_dispersion", Normal::new(1.0, 1.5)?)
+            }
+            _ => priors,
+        };
+        if let Some(counts) = train.response().counts() {
+            // Half a count more, for a mean of 0.
+            let mean = (counts.sum() + 0.5) / counts.nrows() as f64;
+            let bias = format!("b{}", self.hidden.len());
+            priors = priors.with(&bias, Normal::new(crate::portable::ln(mean), 1.0)?);
         }
         Posterior::new(network, likelihood, train, priors)
     }

@@ -226,8 +226,8 @@ fn blocks_of_rows_give_the_bits_of_the_whole_matrix_on_any_threads() {
     // 4,000 draws are taken with 1,024 rows at a time.
     let line = line(1_100, 4_000);
     let predictions = line.posterior.predict(&line.draws, &line.data).unwrap();
-    let whole = Loo::from_log_likelihood(predictions.log_density(), None).unwrap();
-    let given = Loo::from_log_likelihood(predictions.log_density(), Some(0.6)).unwrap();
+    let whole = Loo::from_log_likelihood(predictions.log_density().unwrap(), None).unwrap();
+    let given = Loo::from_log_likelihood(predictions.log_density().unwrap(), Some(0.6)).unwrap();
     let mut pits = Vec::new();
     for threads in [1, 2, 5] {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
@@ -243,7 +243,7 @@ fn blocks_of_rows_give_the_bits_of_the_whole_matrix_on_any_threads() {
     // More draws than leave room for a whole tile.
     let line = self::line(300, 40_000);
     let predictions = line.posterior.predict(&line.draws, &line.data).unwrap();
-    let whole = Loo::from_log_likelihood(predictions.log_density(), None).unwrap();
+    let whole = Loo::from_log_likelihood(predictions.log_density().unwrap(), None).unwrap();
     let blocks = line.posterior.loo(&line.draws).unwrap();
     for (a, b) in blocks.rows.iter().zip(&whole.rows) {
         assert_relative_eq!(a.elpd, b.elpd, max_relative = 1e-12);
@@ -413,7 +413,7 @@ fn comparisons_refuse_other_rows_and_warn() {
     assert!(compare(&[("line", &loo), ("line", &alike)]).contains("must be given once"));
     // From a matrix, nothing is known of the response.
     let predictions: Predictions = line.posterior.predict(&line.draws, &line.data).unwrap();
-    let matrix = Loo::from_log_likelihood(predictions.log_density(), None).unwrap();
+    let matrix = Loo::from_log_likelihood(predictions.log_density().unwrap(), None).unwrap();
     assert!(Loo::compare(&[("matrix", &matrix), ("turned", &turned)]).is_ok());
     let error = compare(&[("matrix", &matrix), ("line", &loo), ("turned", &turned)]);
     assert!(error.contains("response of `turned`") && error.contains("as of `line`"), "{error}");

@@ -1,6 +1,7 @@
 //! Predictions of rows whose response is not known, and predictions in the response's own units.
 
 use bnn_mcmc::data::{MinMax, Standardise};
+use bnn_mcmc::layout::Layout;
 use bnn_mcmc::likelihood::{Bernoulli, Binomial, Gaussian};
 use bnn_mcmc::prelude::*;
 use ndarray::{Array1, Array2, Array3, Axis, array, s};

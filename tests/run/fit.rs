@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
 use bnn_mcmc::draws::checkpoint::Every;
-use bnn_mcmc::fit::{Fit, Method, Recipe, WeightPrior};
+use bnn_mcmc::fit::{Fit, Method, Noise, Recipe, WeightPrior};
 use bnn_mcmc::prelude::*;
 use ndarray::{Array2, array};
 use tempfile::TempDir;
@@ -213,7 +213,10 @@ fn a_folder_holds_one_fit() {
         (short().seed(4), "`recipe.seed` is 3, not 4"),
         (short().draws(30), "`recipe.draws` is 20, not 30"),
         (short().hidden(&[2]), "`recipe.hidden` is [4], not [2]"),
-        (short().reader(|reader| reader.ignore(Vec::<String>::new())), "`recipe.reader.ignored` is [\"id\"], not []"),
+        (
+            short().reader(|reader| reader.ignore(Vec::<String>::new())),
+            "`recipe.reader.ignored` is [\"id\"], not []",
+        ),
     ] {
         let error = other.read_csv(&train).unwrap_err().to_string();
         assert!(error.contains("the folder holds another fit"), "{error}");
@@ -341,4 +344,62 @@ fn a_wrong_table_is_an_error_that_says_what_is_wrong() {
     let fit = Fit::regression("y").hidden(&[]).warmup(20).draws(20).fit(&data).unwrap();
     assert!(fit.predict_new(Array2::zeros((2, 3)).view()).is_err());
     assert!(fit.predict_new(array![[f64::NAN]].view()).is_err());
+}
+
+#[test]
+fn counts_and_other_noise_are_fitted_saved_and_loaded() {
+    let mut rng = ChainRng::new(2, 0);
+    let (mut calls, mut sizes) = (String::from("hour,calls\n"), String::from("hour,size\n"));
+    for i in 0..80 {
+        let hour = f64::from(i % 8);
+        let rate = (2.0 + 0.3 * hour).exp();
+        let count = (rate + rate.sqrt() * rng.normal()).max(0.0).round();
+        writeln!(calls, "{hour},{count}").unwrap();
+        let sd = (0.4 * hour - 2.0).exp();
+        writeln!(sizes, "{hour},{}", 3.0 * hour + sd * rng.normal()).unwrap();
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("calls.csv");
+    fs::write(&path, calls).unwrap();
+    let short = |recipe: Recipe| recipe.hidden(&[3]).chains(2).warmup(300).draws(200);
+    for (name, recipe) in [
+        ("negative", Fit::counts("calls")),
+        ("poisson", Fit::counts("calls").noise(Noise::Poisson).weights(WeightPrior::Ard)),
+    ] {
+        let fit = short(recipe).read_csv(&path).unwrap();
+        fit.save(folder.path().join(name)).unwrap();
+        let fit = Fit::load(folder.path().join(name)).unwrap();
+        let new = fit.predict_new(array![[0.0], [7.0]].view()).unwrap().predictions;
+        let mean = new.posterior_mean().unwrap();
+        for (row, hour) in [(0, 0.0), (1, 7.0)] {
+            let rate = (2.0_f64 + 0.3 * hour).exp();
+            assert!((mean[[row, 0]] / rate - 1.0).abs() < 0.25, "{name}: {mean}");
+        }
+        let drawn = new.predictive_draws();
+        assert!(drawn.iter().all(|count| count.fract() == 0.0 && *count >= 0.0));
+        assert!(fit.scores(fit.data()).unwrap().get("crps").is_some());
+    }
+    fs::write(&path, sizes).unwrap();
+    let widths = |noise: Noise| {
+        let fit = short(Fit::regression("size").noise(noise)).read_csv(&path).unwrap();
+        let saved = folder.path().join(format!("{noise:?}"));
+        fit.save(&saved).unwrap();
+        let fit = Fit::load(saved).unwrap();
+        let new = fit.predict_new(array![[0.0], [7.0]].view()).unwrap().predictions;
+        new.predictive_interval(0.9).unwrap().width().column(0).to_vec()
+    };
+    // The standard deviations are 0.14 and 2.2.
+    let of = widths(Noise::Heteroscedastic);
+    assert!(of[1] > 4.0 * of[0] && of[1] > 4.0 && of[0] < 2.0, "{of:?}");
+    let of = widths(Noise::StudentT);
+    assert!(of[1] < 3.0 * of[0], "{of:?}");
+    let data = Dataset::regression(array![[0.0], [1.0]], array![0.5, 2.0]).unwrap();
+    for (recipe, problem) in [
+        (Fit::counts("y"), "count"),
+        (Fit::classification("y").noise(Noise::Poisson), "classes have no noise"),
+        (Fit::regression("y").noise(Noise::Poisson), "Poisson"),
+    ] {
+        let error = recipe.fit(&data).unwrap_err().to_string();
+        assert!(error.contains(problem), "{error}");
+    }
 }
