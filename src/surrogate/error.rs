@@ -2,11 +2,11 @@
 
 use std::fmt;
 
-use super::check_coordinates;
 use super::pairs::positions;
+use super::{Emulator, Surrogate, check_coordinates};
 use crate::Error;
 use crate::draws::Draws;
-use crate::targets::Target;
+use crate::targets::{PowerTarget, Target};
 
 /// The error of a surrogate's log density at draws: log pi(q) - log pi*(q), its mean taken away,
 /// since constants do not count.
@@ -26,6 +26,10 @@ pub struct SurrogateError {
     pub largest: f64,
     /// The effective share of the draws, from 1/n to 1.
     pub effective_share: f64,
+    /// At how many of the draws the surrogate extrapolates: they are farther from the mean of the
+    /// points that it learnt from, each coordinate in standard deviations of those points, than any of
+    /// the points.
+    pub extrapolated: usize,
     /// At how many of the draws one of the densities was not finite: they are left out above.
     pub not_finite: usize,
 }
@@ -36,8 +40,8 @@ impl SurrogateError {
     /// # Errors
     /// Targets or draws with other coordinates; fewer draws than `points`; fewer than two at which
     /// both densities are finite.
-    pub fn measure<S: Target, T: Target>(
-        surrogate: &S,
+    pub fn measure<P: PowerTarget, E: Emulator, T: Target>(
+        surrogate: &Surrogate<P, E>,
         target: &T,
         draws: &Draws,
         points: usize,
@@ -46,8 +50,10 @@ impl SurrogateError {
         let q = positions(target, draws, points, ["points", "draws"])?;
         let (mut of_target, mut of_surrogate) = (target.workspace(), surrogate.workspace());
         let mut errors = Vec::with_capacity(points);
+        let mut extrapolated = 0;
         for q in q.rows() {
             let q = q.to_slice().expect("rows are contiguous");
+            extrapolated += usize::from(surrogate.emulator().is_extrapolating(q));
             let truth = target.log_density(q, &mut of_target).total();
             errors.push(truth - surrogate.log_density(q, &mut of_surrogate).total());
         }
@@ -74,6 +80,7 @@ impl SurrogateError {
             sd,
             largest: errors.iter().fold(0.0, |largest, e| e.abs().max(largest)),
             effective_share: sum * sum / (n * squares),
+            extrapolated,
             not_finite,
         })
     }
@@ -91,6 +98,14 @@ impl fmt::Display for SurrogateError {
             self.largest,
             100.0 * self.effective_share
         )?;
+        if self.extrapolated > 0 {
+            let n = self.draws + self.not_finite;
+            write!(
+                f,
+                "; {} of {n} lie outside what it learnt from: the chains left",
+                self.extrapolated
+            )?;
+        }
         match self.not_finite {
             0 => Ok(()),
             n => write!(f, "; at {n} more a density is not finite"),

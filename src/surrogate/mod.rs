@@ -92,6 +92,12 @@ pub trait Emulator: Sync {
     /// Adds `factor` times the gradient of ell* to `grad` (as long as q), and returns ell*(q).
     fn add_grad(&self, factor: f64, q: &[f64], grad: &mut [f64], ws: &mut Self::Workspace) -> f64;
 
+    /// Whether q lies outside the cloud of points that it learnt from, so that its value there is
+    /// an extrapolation; false unless an emulator says otherwise.
+    fn is_extrapolating(&self, _q: &[f64]) -> bool {
+        false
+    }
+
     /// What it is, in words, such as `100 of 5000 rows`: verdicts on draws from a [`Surrogate`] say it.
     fn description(&self) -> String;
 }

@@ -565,6 +565,10 @@ impl<L: Likelihood> Emulator for FittedNetwork<L> {
         value
     }
 
+    fn is_extrapolating(&self, q: &[f64]) -> bool {
+        self.scaling.is_outside(q)
+    }
+
     fn description(&self) -> String {
         let (inputs, outputs) = self.sizes();
         let what = match &self.head {

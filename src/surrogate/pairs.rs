@@ -26,6 +26,8 @@ pub(super) struct Pairs {
 pub(super) struct Scaling {
     pub mean: Vec<f64>,
     pub sd: Vec<f64>,
+    /// The largest |z|^2 of the pairs.
+    reach: f64,
 }
 
 impl Scaling {
@@ -34,6 +36,17 @@ impl Scaling {
         for (i, z) in z.iter_mut().enumerate() {
             *z = (q[i] - self.mean[i]) / self.sd[i];
         }
+    }
+
+    /// |z|^2.
+    fn square(&self, q: &[f64]) -> f64 {
+        let z = q.iter().zip(&self.mean).zip(&self.sd).map(|((q, mean), sd)| (q - mean) / sd);
+        z.map(|z| z * z).sum()
+    }
+
+    /// Whether q is farther from the mean of the pairs than any of them.
+    pub fn is_outside(&self, q: &[f64]) -> bool {
+        self.square(q) > self.reach
     }
 }
 
@@ -112,10 +125,11 @@ impl Pairs {
         let mut sd = z.std_axis(Axis(0), 1.0).to_vec();
         // A coordinate in which the draws do not differ is not scaled.
         sd.iter_mut().filter(|sd| **sd <= 0.0).for_each(|sd| *sd = 1.0);
-        let scaling = Scaling { mean, sd };
+        let mut scaling = Scaling { mean, sd, reach: 0.0 };
         for (mut z, mut gradient) in z.rows_mut().into_iter().zip(gradients.rows_mut()) {
             let q = z.to_vec();
             scaling.apply(&q, z.as_slice_mut().expect("rows are contiguous"));
+            scaling.reach = scaling.square(&q).max(scaling.reach);
             gradient.iter_mut().zip(&scaling.sd).for_each(|(g, sd)| *g *= sd);
         }
         // Neighbours on a chain are alike: blocks of them are held out, and equal ones stay together.

@@ -295,6 +295,10 @@ impl Emulator for FittedFeatures {
         value
     }
 
+    fn is_extrapolating(&self, q: &[f64]) -> bool {
+        self.scaling.is_outside(q)
+    }
+
     fn description(&self) -> String {
         let (k, error) = (self.weights.len(), self.held_out_error);
         format!(

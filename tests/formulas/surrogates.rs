@@ -198,6 +198,30 @@ fn draws_of_a_surrogate_are_labelled_and_its_error_is_measured() {
 }
 
 #[test]
+fn draws_outside_what_an_emulator_learnt_from_are_counted() {
+    let posterior = posterior();
+    let sampler = Sampler::new(&posterior, Mala::default()).chains(2).warmup(300);
+    let draws = sampler.draws(50).run().unwrap();
+    let features = RandomFeatures { features: 20, ..RandomFeatures::default() };
+    let surrogate = Surrogate::new(&posterior, features.fit(&posterior, &draws).unwrap());
+    let error = SurrogateError::measure(&surrogate, &posterior, &draws, 100).unwrap();
+    assert_eq!(error.extrapolated, 0, "{error}");
+    assert!(!error.to_string().contains("outside"));
+    // A tenth of the draws, a hundred times as far away.
+    let far = Array3::from_shape_fn(draws.values().dim(), |(chain, n, i)| {
+        let factor = if n % 10 == 3 { 100.0 } else { 0.9 };
+        let value = |chain: usize, n: usize| draws.values()[[chain, n, i]];
+        let all = draws.values().len() / posterior.dim();
+        let mean = draws.values().index_axis(ndarray::Axis(2), i).sum() / all as f64;
+        mean + factor * (value(chain, n) - mean)
+    });
+    let far = Draws::new(posterior.layout().clone(), far).unwrap();
+    let error = SurrogateError::measure(&surrogate, &posterior, &far, 100).unwrap();
+    assert_eq!(error.extrapolated, 10, "{error}");
+    assert!(error.to_string().contains("10 of 100 lie outside what it learnt from"), "{error}");
+}
+
+#[test]
 fn what_cannot_be_learnt_from_is_refused() {
     let posterior = posterior();
     let dim = posterior.dim();
