@@ -969,7 +969,7 @@ pub const MUTANTS: &[Mutant] = &[
         "Zarr: checksums of arrays are not compared",
         "src/draws/zarr/read.rs",
         &[("*stated == found", "*stated == found || found > 0")],
-        ("lib", "draws::zarr::tests::damaged_folders_are_refused"),
+        ("run", "zarr::damage_is_refused_by_file"),
     ),
     mutant(
         "predictions take draws of another model, likelihood or data",

@@ -100,6 +100,33 @@ fn nothing_that_exists_is_overwritten() {
 }
 
 #[test]
+fn damage_is_refused_by_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("run.zarr");
+    run(&GaussianTarget::standard(2).unwrap()).to_zarr(&path).unwrap();
+    let chunk = path.join("posterior/q/c/1/0/0");
+    let whole = fs::read(&chunk).unwrap();
+    let damaged = |bytes: &[u8]| {
+        fs::write(&chunk, bytes).unwrap();
+        message(Draws::from_zarr(&path))
+    };
+    let mut bytes = whole.clone();
+    bytes[100] ^= 1;
+    let error = damaged(&bytes);
+    assert!(error.contains("posterior/q: it is damaged, or was edited"), "{error}");
+    let error = damaged(&whole[1..]);
+    assert!(error.contains("c/1/0/0: it has 319 bytes, but must have 320"), "{error}");
+    fs::write(&chunk, whole).unwrap();
+    let file = path.join("posterior/q/zarr.json");
+    let text = fs::read_to_string(&file).unwrap();
+    fs::write(&file, text.replace("float64", "float32")).unwrap();
+    let error = message(Draws::from_zarr(&path));
+    assert!(error.contains("`data_type` of `posterior/q` is \"float32\", but must be"), "{error}");
+    fs::write(file, text).unwrap();
+    assert!(Draws::from_zarr(&path).is_ok());
+}
+
+#[test]
 fn draws_of_another_posterior_are_refused_with_what_differs() {
     let folder = tempfile::tempdir().unwrap();
     let (tanh, data) = classes(Activation::Tanh);
