@@ -59,7 +59,7 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
     }
 
     /// Writes E[y | x, q] of every row into `mean` and Var[y | x, q] into `variance`, both `[row, column]`, and
-    /// returns whether there is such a variance. `tile` is scratch memory for the columns of one tile.
+    /// returns whether there is such a variance, and room for it. `tile` is scratch memory for the columns of one tile.
     pub(super) fn write_moments(
         &self,
         q: &[f64],
@@ -71,12 +71,13 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
     ) -> bool {
         let likelihood = self.likelihood();
         let columns = likelihood.n_means(self.model().n_outputs());
-        let (mut first, mut has_variance) = (0, true);
+        let (mut first, mut has_variance) = (0, !variance.is_empty());
         self.for_each_output(q, x.iter().map(|x| (x, ())), ws, |phi, out, ()| {
             let (tile, rows) = (&mut tile[..out.stride() * columns], out.rows());
             likelihood.mean(phi, out.as_tile(), TileMut::new(tile, rows));
             copy_rows(Tile::new(tile, rows), &mut mean[first * columns..]);
-            has_variance &= likelihood.variance(phi, out.as_tile(), TileMut::new(tile, rows));
+            has_variance =
+                has_variance && likelihood.variance(phi, out.as_tile(), TileMut::new(tile, rows));
             if has_variance {
                 copy_rows(Tile::new(tile, rows), &mut variance[first * columns..]);
             }

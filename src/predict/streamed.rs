@@ -29,7 +29,7 @@ struct Forward<W> {
     tile: Vec<f64>,
     /// E[y | x, q], `[row, column]`.
     mean: Vec<f64>,
-    /// Var[y | x, q], `[row, column]`.
+    /// Var[y | x, q], `[row, column]`; empty for classes, whose noise nobody asks for.
     variance: Vec<f64>,
 }
 
@@ -72,14 +72,14 @@ impl<'p, M: Model, L: Likelihood> Inputs<'p, M, L> {
         Ok(())
     }
 
-    /// Checks that all chains have room for `sums` numbers for each input, and for `mean` and `variance`.
+    /// Checks that all chains have room for `sums` numbers for each input, and for `mean`.
     fn scratch(&self, chains: usize, sums: usize) -> Result<Forward<M::Workspace>, Error> {
         let (rows, columns) = (self.rows(), self.columns());
-        let size = [(chains, "chains"), (rows, "inputs"), (2 * columns + sums, "numbers")];
+        let size = [(chains, "chains"), (rows, "inputs"), (columns + sums, "numbers")];
         memory::check::<f64>("streamed predictions", &size, "give fewer inputs at a time")?;
         let ws = self.posterior.workspace();
-        let (mean, variance) = (vec![0.0; rows * columns], vec![0.0; rows * columns]);
-        Ok(Forward { ws, tile: vec![0.0; TILE_ROWS * columns], mean, variance })
+        let (tile, mean) = (vec![0.0; TILE_ROWS * columns], vec![0.0; rows * columns]);
+        Ok(Forward { ws, tile, mean, variance: Vec::new() })
     }
 
     /// E[y | x, q] `[row, column]`, and whether there is a variance of the noise, now in `scratch`.
@@ -396,7 +396,9 @@ where
         from: Option<Self::State>,
     ) -> Result<Self::Record, Error> {
         self.inputs.check(target)?;
-        let scratch = self.inputs.scratch(plan.chains, 4 * self.inputs.columns())?; // means and squares
+        // Variances, and means and squares of both.
+        let mut scratch = self.inputs.scratch(plan.chains, 5 * self.inputs.columns())?;
+        scratch.variance = vec![0.0; scratch.mean.len()];
         let new = || RunningMoments::new(scratch.mean.len());
         let (mean, noise) = match from {
             Some(so_far) => so_far,

@@ -225,7 +225,7 @@ pub const MUTANTS: &[Mutant] = &[
     mutant(
         "horseshoe: no derivative by the common scale",
         "src/prior/blocks.rs",
-        &[("grad[*log_scale] -= prior.slope(x)", "let _ = prior.slope(x)")],
+        &[("grad[*log_scale] -= prior.slope(x)", "grad[*log_scale] -= 0.0 * prior.slope(x)")],
         ("formulas", "gradients::priors_with_scales_of_inputs_have_the_density_of_their_factors"),
     ),
     mutant(
