@@ -3,36 +3,29 @@
 mod comparison;
 mod pareto;
 mod pit;
+mod smoothing;
 
 pub use comparison::{ComparedModel, LooComparison};
 
 use std::fmt;
 
-use ndarray::{ArrayView2, ArrayView3, Axis, s};
+use ndarray::ArrayView3;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
-use self::pareto::Psis;
+use self::smoothing::{Scratch, Smoothing};
 use super::scores::nan_as_null;
 use crate::Error;
-use crate::diagnostics::EssMean;
 use crate::draws::Draws;
 use crate::engine::LANES;
-use crate::error::positive;
 use crate::likelihood::Likelihood;
 use crate::memory;
 use crate::model::Model;
 use crate::posterior::Posterior;
 use crate::targets::Target;
 
-/// The fewest draws, whose tail is then five draws.
-const FEWEST_DRAWS: usize = 25;
-
 /// Numbers of draws times rows that are held at a time: 32 MiB.
 const AT_A_TIME: usize = 1 << 22;
-
-/// Rows whose draws are gathered together: those of neighbours share cache lines.
-const TOGETHER: usize = 8;
 
 /// How well a model predicts each row of its training data from the others: PSIS-LOO, computed from
 /// the draws of one run, without refits. From [`Posterior::loo`] or
@@ -148,8 +141,7 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
     /// [PSIS-LOO](Loo) of the rows that this posterior was given, with the relative efficiency of the draws
     /// computed for each row.
     ///
-    /// Rows are taken in blocks, each with all draws, so that memory grows neither with the number of rows times draws
-    /// nor with the number of weights: 32 MiB for a block (or 8 rows of all draws, if that is more), 32 bytes for each
+    /// Rows are taken in blocks, each with all draws, so that memory does not grow with rows times draws: 32 MiB for a block (or 8 rows of all draws, if that is more), 32 bytes for each
     /// row, and 0.1 kB per draw for each thread. Results are the same bits for any number of threads. Of the draws
     /// themselves, all parameters must have been [kept](crate::draws::Keep). For 100,000 rows and 4,000 draws of a linear
     /// model with ten features, of which a matrix would take 3.2 GB, the process held 48 MB at most.
@@ -323,103 +315,4 @@ impl fmt::Display for Loo {
 fn rows_at_a_time(numbers_of_row: usize, tile_rows: usize) -> usize {
     let rows = (AT_A_TIME / numbers_of_row).max(LANES);
     rows - rows % if rows < tile_rows { LANES } else { tile_rows }
-}
-
-/// How rows are smoothed: what was checked.
-struct Smoothing {
-    chains: usize,
-    draws: usize,
-    relative_efficiency: Option<f64>,
-}
-
-/// Scratch memory of one thread.
-#[derive(Default)]
-struct Scratch {
-    psis: Psis,
-    ess: EssMean,
-    /// p(y_i | q_s) relative to the largest of them.
-    likelihood: Vec<f64>,
-}
-
-impl Smoothing {
-    /// For (chains, draws of each).
-    fn new(
-        (chains, draws): (usize, usize),
-        relative_efficiency: Option<f64>,
-    ) -> Result<Self, Error> {
-        let all = chains * draws;
-        if all < FEWEST_DRAWS {
-            let allowed = format!("at least {FEWEST_DRAWS}");
-            return Err(Error::argument("number of draws of all chains", all, allowed));
-        }
-        match relative_efficiency {
-            Some(given) => {
-                positive("relative_efficiency", given)?;
-            }
-            None if draws < 4 => {
-                let allowed = "at least 4, or the relative efficiency given";
-                return Err(Error::argument("draws per chain", draws, allowed));
-            }
-            None => {}
-        }
-        Ok(Self { chains, draws, relative_efficiency })
-    }
-
-    /// `f(scratch, i, log likelihoods by chain and draw)` of each row i of `log_lik` `[chain, draw, row]`, in order. Row 0
-    /// is row `first` of the data.
-    fn map_rows<R: Send>(
-        &self,
-        log_lik: ArrayView3<f64>,
-        first: usize,
-        f: impl Fn(&mut Scratch, usize, &[f64]) -> R + Sync,
-    ) -> Result<Vec<R>, Error> {
-        let (n, rows) = (self.chains * self.draws, log_lik.len_of(Axis(2)));
-        let groups = (0..rows).into_par_iter().step_by(TOGETHER).map_init(
-            || (Scratch::default(), vec![0.0; TOGETHER * n]),
-            |(scratch, gathered), start| {
-                let group = log_lik.slice(s![.., .., start..rows.min(start + TOGETHER)]);
-                for (s, of_draw) in group.lanes(Axis(2)).into_iter().enumerate() {
-                    of_draw.iter().enumerate().for_each(|(k, l)| gathered[k * n + s] = *l);
-                }
-                let of_row = |(k, log_lik)| {
-                    self.check(log_lik, first + start + k)?;
-                    Ok(f(scratch, start + k, log_lik))
-                };
-                let width = group.len_of(Axis(2));
-                gathered.chunks_exact(n).take(width).enumerate().map(of_row).collect::<Vec<_>>()
-            },
-        );
-        groups.collect::<Vec<_>>().into_iter().flatten().collect()
-    }
-
-    /// Checks that the log likelihoods of a row are finite.
-    fn check(&self, log_lik: &[f64], row: usize) -> Result<(), Error> {
-        let Some(s) = log_lik.iter().position(|l| !l.is_finite()) else { return Ok(()) };
-        let (chain, draw) = (s / self.draws, s % self.draws);
-        let name = format!("log likelihood of row {row} at chain {chain}, draw {draw}");
-        Err(Error::argument(name, log_lik[s], "a finite number (all three count from 0)"))
-    }
-}
-
-impl Scratch {
-    /// Smooths the weights of a row.
-    fn row(&mut self, smoothing: &Smoothing, log_lik: &[f64]) -> LooRow {
-        let n = log_lik.len() as f64;
-        let largest = log_lik.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-        self.likelihood.clear();
-        self.likelihood.extend(log_lik.iter().map(|l| (l - largest).exp()));
-        let relative_efficiency = smoothing.relative_efficiency.unwrap_or_else(|| {
-            let shape = (smoothing.chains, smoothing.draws);
-            let likelihood = ArrayView2::from_shape(shape, &self.likelihood)
-                .expect("a row has one number for each draw");
-            self.ess.of(likelihood) / n
-        });
-        let k = self.psis.smooth(log_lik, relative_efficiency);
-        if log_lik.iter().all(|l| *l == largest) {
-            return LooRow { elpd: largest, p_loo: 0.0, k, relative_efficiency };
-        }
-        let known = largest + (self.likelihood.iter().sum::<f64>() / n).ln();
-        let elpd = self.psis.log_mean();
-        LooRow { elpd, p_loo: known - elpd, k, relative_efficiency }
-    }
 }

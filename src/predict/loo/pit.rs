@@ -4,7 +4,8 @@ use ndarray::{Array2, ArrayView3};
 
 use super::super::per_draw::Observed;
 use super::super::{Pit, calibration};
-use super::{Smoothing, rows_at_a_time};
+use super::rows_at_a_time;
+use super::smoothing::Smoothing;
 use crate::Error;
 use crate::data::{Dataset, Response};
 use crate::draws::Draws;
