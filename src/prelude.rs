@@ -8,6 +8,7 @@ pub use crate::draws::recorder::{
 };
 pub use crate::draws::{Draws, Keep, LadderReport};
 pub use crate::evidence::Evidence;
+pub use crate::fit::Fit;
 pub use crate::likelihood::{
     Bernoulli, Binomial, Categorical, Gaussian, HeteroscedasticGaussian, Likelihood, Multinomial,
     NegativeBinomial, Poisson, StudentTNoise,

@@ -1,0 +1,162 @@
+//! From a CSV file to predictions of new rows: a network fitted, saved, loaded and asked.
+//!
+//!     cargo run --release --example table
+//!     cargo run --release --example table -- --data train.csv --response strength --new new.csv
+//!
+//! Without arguments it fits the quality of red wines, a fifth of whose rows are kept for validation.
+//! With `--folder` the run is kept: Ctrl-C ends it after the draw that each chain is in, with the
+//! results of what it has; the same command goes on from there, and loads the fit once it is finished. A
+//! library installs no signal handlers: this program does, and hands the library a `StopHandle`.
+
+use std::error::Error;
+use std::path::PathBuf;
+
+use bnn_mcmc::fit::{Fit, Method, Noise, Recipe};
+use bnn_mcmc::sampler::StopHandle;
+use clap::{Parser, ValueEnum};
+
+#[derive(Clone, Copy, PartialEq, ValueEnum)]
+enum Kind {
+    Regression,
+    Classification,
+    Counts,
+}
+
+#[derive(Clone, Copy, PartialEq, ValueEnum)]
+enum Scatter {
+    Gaussian,
+    Heteroscedastic,
+    StudentT,
+    Poisson,
+    NegativeBinomial,
+}
+
+#[derive(Parser)]
+#[command(about = "Fits a network to a CSV file and predicts new rows")]
+struct Args {
+    /// The training file, with a header.
+    #[arg(long, default_value = "data/wine_red.csv")]
+    data: PathBuf,
+    /// The column to predict.
+    #[arg(long, default_value = "quality")]
+    response: String,
+    /// What the response is.
+    #[arg(long, default_value = "regression")]
+    kind: Kind,
+    /// How responses scatter [default: gaussian; of counts, negative-binomial].
+    #[arg(long)]
+    noise: Option<Scatter>,
+    /// Columns to leave out, comma-separated.
+    #[arg(long, value_delimiter = ',')]
+    ignore: Vec<String>,
+    /// Leave out rows with missing values.
+    #[arg(long)]
+    drop_missing: bool,
+    /// Units of each hidden layer, comma-separated; `0` for a linear model.
+    #[arg(long, value_delimiter = ',', default_value = "40")]
+    hidden: Vec<usize>,
+    /// A ladder of tempered posteriors instead of NUTS.
+    #[arg(long)]
+    tempered: bool,
+    #[arg(long, default_value_t = 4)]
+    chains: usize,
+    #[arg(long, default_value_t = 1000)]
+    warmup: usize,
+    /// Draws of each chain.
+    #[arg(long, default_value_t = 1000)]
+    draws: usize,
+    /// The share of rows that are kept for validation.
+    #[arg(long, default_value_t = 0.2)]
+    validation: f64,
+    /// A file of new rows to predict; the response may be lacking.
+    #[arg(long)]
+    new: Option<PathBuf>,
+    /// Where to write their predictions.
+    #[arg(long, default_value = "predictions.csv")]
+    out: PathBuf,
+    /// A folder to run in.
+    #[arg(long)]
+    folder: Option<PathBuf>,
+    /// Few draws of a small network: to see that it works.
+    #[arg(long)]
+    quick: bool,
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+}
+
+fn main() {
+    if let Err(error) = run(Args::parse()) {
+        eprintln!("error: {error}");
+        std::process::exit(1);
+    }
+}
+
+fn recipe(args: &Args) -> Recipe {
+    let (hidden, warmup, draws) = if args.quick {
+        (vec![4], 60, 40)
+    } else {
+        (args.hidden.iter().copied().filter(|units| *units > 0).collect(), args.warmup, args.draws)
+    };
+    let recipe = match args.kind {
+        Kind::Regression => Fit::regression(args.response.as_str()),
+        Kind::Classification => Fit::classification(args.response.as_str()),
+        Kind::Counts => Fit::counts(args.response.as_str()),
+    };
+    let mut recipe = recipe
+        .reader(|reader| {
+            let reader = reader.detect_delimiter().ignore(&args.ignore);
+            if args.drop_missing { reader.drop_missing_rows() } else { reader }
+        })
+        .hidden(&hidden)
+        .chains(args.chains)
+        .warmup(warmup)
+        .draws(draws)
+        .validation(args.validation)
+        .seed(args.seed);
+    if let Some(noise) = args.noise {
+        recipe = recipe.noise(match noise {
+            Scatter::Gaussian => Noise::Gaussian,
+            Scatter::Heteroscedastic => Noise::Heteroscedastic,
+            Scatter::StudentT => Noise::StudentT,
+            Scatter::Poisson => Noise::Poisson,
+            Scatter::NegativeBinomial => Noise::NegativeBinomial,
+        });
+    }
+    if args.tempered {
+        recipe = recipe.method(Method::Tempered);
+    }
+    recipe
+}
+
+fn run(args: Args) -> Result<(), Box<dyn Error>> {
+    let stop = StopHandle::new();
+    let by_signal = stop.clone();
+    ctrlc::set_handler(move || by_signal.stop())?;
+    let mut recipe = recipe(&args).stop_handle(&stop).progress();
+    if let Some(folder) = &args.folder {
+        recipe = recipe.in_folder(folder);
+    }
+    let fit = recipe.read_csv(&args.data)?;
+    if fit.draws().info().stopped_early {
+        println!("stopped after {} draws of each chain", fit.draws().n_draws());
+    }
+    println!(
+        "{} rows of {} features; network {:?}, {} parameters",
+        fit.data().rows(),
+        fit.data().n_features(),
+        fit.posterior().model().sizes(),
+        fit.draws().layout().dim()
+    );
+    println!("{}", fit.verdict()?);
+    if let Some(rows) = fit.validation() {
+        println!("\n{} validation rows, in the units of `{}`:", rows.rows(), args.response);
+        println!("{}", fit.scores(rows)?);
+    }
+    if let Some(new) = &args.new {
+        let predicted = fit.predict_csv(new)?;
+        println!("{predicted}");
+        predicted.predictions.to_csv(&args.out)?;
+        println!("predictions are in {}", args.out.display());
+    }
+    Ok(())
+}
