@@ -75,7 +75,7 @@ where
         let target = posterior(&y[..ROWS]);
         let mut kernel = algorithm.kernel(&&target, &rng).unwrap();
         kernel.freeze();
-        let (mut ws, mut point) = ((&target).workspace(), Point::new(d));
+        let (mut ws, mut point) = (target.workspace(), Point::new(d));
         point.set(|to| to.copy_from_slice(&q));
         point.eval(&&target, &mut ws);
         for _ in 0..15 {
