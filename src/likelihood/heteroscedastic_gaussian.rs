@@ -49,6 +49,10 @@ use crate::rng::ChainRng;
 pub struct HeteroscedasticGaussian;
 
 impl Likelihood for HeteroscedasticGaussian {
+    fn description(&self) -> Option<String> {
+        Some("heteroscedastic Gaussian".into())
+    }
+
     fn encode(&self, response: &Response, n_outputs: usize) -> Result<Array2<f64>, Error> {
         let Response::Real(y) = response else {
             return Err(mismatch("heteroscedastic Gaussian", response, "real numbers"));

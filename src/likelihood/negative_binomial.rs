@@ -133,6 +133,13 @@ impl Likelihood for NegativeBinomial {
     }
 
     /// Columns: y; the coefficient of a known r, or -log y!.
+    fn description(&self) -> Option<String> {
+        Some(match self.fixed {
+            Some(r) => format!("negative binomial with dispersion {r}"),
+            None => "negative binomial with a sampled dispersion".into(),
+        })
+    }
+
     fn encode(&self, response: &Response, n_outputs: usize) -> Result<Array2<f64>, Error> {
         let mut encoded = encode_plain_counts("negative binomial", response)?;
         check_outputs("negative binomial", n_outputs, 1)?;

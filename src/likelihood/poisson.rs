@@ -38,6 +38,10 @@ pub struct Poisson;
 
 impl Likelihood for Poisson {
     /// Columns: y, log y!.
+    fn description(&self) -> Option<String> {
+        Some("Poisson".into())
+    }
+
     fn encode(&self, response: &Response, n_outputs: usize) -> Result<Array2<f64>, Error> {
         let y = encode_plain_counts("Poisson", response)?;
         check_outputs("Poisson", n_outputs, 1)?;

@@ -164,6 +164,12 @@ impl Likelihood for StudentTNoise {
         layout
     }
 
+    fn description(&self) -> Option<String> {
+        let text = |fixed: Option<f64>| fixed.map_or("sampled".into(), |value| value.to_string());
+        let (scale, nu) = (text(self.squared_scale), text(self.degrees_of_freedom));
+        Some(format!("Student-t noise, squared scale {scale}, degrees of freedom {nu}"))
+    }
+
     fn encode(&self, response: &Response, n_outputs: usize) -> Result<Array2<f64>, Error> {
         let Response::Real(y) = response else {
             return Err(mismatch("Student-t", response, "real numbers"));
