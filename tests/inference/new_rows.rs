@@ -23,7 +23,7 @@ fn new_rows_are_predicted_as_rows_with_a_response_are() {
     let (x, priors) = (normals(1, (12, 2)), || Priors::all(Normal::new(0.0, 1.0).unwrap()));
     let real = Dataset::regression(x.clone(), normals(2, (12, 2))).unwrap();
     let posterior =
-        Posterior::new(Linear::new(2, 2).unwrap(), Gaussian::sampled(), &real, priors());
+        Posterior::new(Linear::new(2, 2).unwrap(), Gaussian::fixed(0.5).unwrap(), &real, priors());
     let posterior = posterior.unwrap();
     let q = draws(posterior.layout(), 3);
     let known = posterior.predict(&q, &real).unwrap();
@@ -76,7 +76,8 @@ fn new_rows_are_predicted_as_rows_with_a_response_are() {
 fn inputs_that_do_not_fit_are_errors() {
     let data = Dataset::regression(normals(1, (12, 2)), Array1::zeros(12)).unwrap();
     let priors = Priors::all(Normal::new(0.0, 1.0).unwrap());
-    let posterior = Posterior::new(Linear::new(2, 1).unwrap(), Gaussian::sampled(), &data, priors);
+    let posterior =
+        Posterior::new(Linear::new(2, 1).unwrap(), Gaussian::fixed(0.5).unwrap(), &data, priors);
     let posterior = posterior.unwrap();
     let q = draws(posterior.layout(), 3);
     let error = |x: Array2<f64>| posterior.predict_new(&q, x.view()).unwrap_err().to_string();
