@@ -617,7 +617,7 @@ fn predictions_are_those_of_the_draws() {
     predictions.write_csv(&mut csv).unwrap();
     let csv = String::from_utf8(csv).unwrap();
     assert_eq!(csv.lines().count(), 1 + 70 * 3);
-    assert!(csv.starts_with("row,column,observed,mean,sd,q05,q50,q95\n0,class 0,1,"));
+    assert!(csv.starts_with("row,class,observed,probability,probability_sd,probability_q05,probability_q50,probability_q95\n0,class 0,1,"));
 
     // Draws that come back from a table bring no statistics: the verdict is the same.
     let mut csv = Vec::new();

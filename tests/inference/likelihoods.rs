@@ -106,7 +106,7 @@ fn errors_of_counts_are_in_counts() {
     assert!((score("log_predictive_density") - density / 2.0).abs() < 1e-13);
     let mut csv = Vec::new();
     predictions.write_csv(&mut csv).unwrap();
-    assert!(String::from_utf8(csv).unwrap().contains("\n0,0,3,"), "observed 3");
+    assert!(String::from_utf8(csv).unwrap().contains("\n0,y1,3,"), "observed 3");
 }
 
 /// 4,000 responses from the distribution that is predicted, by the parameters `q`, are calibrated: 99.9 % of

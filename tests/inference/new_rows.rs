@@ -44,7 +44,7 @@ fn new_rows_are_predicted_as_rows_with_a_response_are() {
     ];
     for error in unknown {
         let error = error.to_string();
-        assert!(error.contains("`response of the predicted rows` is `not known`"), "{error}");
+        assert!(error.contains("`response of the predicted rows` is not known"), "{error}");
     }
     assert!(new.confusion().unwrap_err().to_string().contains("classes"));
 

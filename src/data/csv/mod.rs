@@ -277,7 +277,7 @@ impl CsvReader {
 
     fn read_source(&self, mut source: Source) -> Result<CsvData, Error> {
         let text = self.text(&mut source)?;
-        let table = Table::new(self, &source.name, &text)?;
+        let table = Table::new(self, &source.name, &text, 2)?;
         let roles = self.assign_columns(&table)?;
         let (schema, rows) = Schema::fit(self, &table, roles)?;
         let order: Vec<usize> = (0..table.names.len()).collect();

@@ -70,7 +70,7 @@ impl Schema {
 
     fn read_source(&self, mut source: Source) -> Result<CsvData, Error> {
         let text = self.reader.text(&mut source)?;
-        let table = Table::new(&self.reader, &source.name, &text)?;
+        let table = Table::new(&self.reader, &source.name, &text, 2)?;
         let (order, count) = self.places(&table)?;
         self.apply(&table, &order, count)
     }
@@ -113,7 +113,8 @@ impl Schema {
 
     fn read_features_source(&self, mut source: Source) -> Result<Features, Error> {
         let text = self.reader.text(&mut source)?;
-        let table = Table::new(&self.reader, &source.name, &text)?;
+        let n_features = self.columns.iter().filter(|c| c.role == Role::Feature).count();
+        let table = Table::new(&self.reader, &source.name, &text, n_features)?;
         let is_response = |column: &Column| matches!(column.role, Role::Response(_));
         let mut columns = self.columns.clone();
         if table.has_header() {

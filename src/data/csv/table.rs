@@ -25,7 +25,13 @@ pub(super) struct Count {
 }
 
 impl<'t> Table<'t> {
-    pub(super) fn new(reader: &CsvReader, file: &str, bytes: &'t [u8]) -> Result<Self, Error> {
+    /// `fewest` is the number of columns that there must be, 1 or more.
+    pub(super) fn new(
+        reader: &CsvReader,
+        file: &str,
+        bytes: &'t [u8],
+        fewest: usize,
+    ) -> Result<Self, Error> {
         let problem = |problem| Error::Table { table: file.into(), problem };
         let text = decode(bytes).map_err(problem)?;
         let separator = separator(reader.delimiter, text)?;
@@ -34,7 +40,7 @@ impl<'t> Table<'t> {
         let first = body.first().map_err(problem)?;
         match &first[..] {
             [] => return Err(problem("the file is empty".into())),
-            [only] => {
+            [only] if fewest > 1 => {
                 return Err(problem(format!(
                     "the first row has a single column, `{}`: is another delimiter used?",
                     shown(only)

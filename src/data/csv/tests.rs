@@ -385,7 +385,8 @@ fn features_are_read_without_a_response() {
         assert!(new.dropped.is_empty());
     }
     for (text, problem) in [
-        ("length\n0.3\n", "sex"),
+        ("length,id\n0.3,1\n", "sex"),
+        ("length\n0.3\n", "single column"),
         ("sex,length,colour\nF,0.3,red\n", "column `colour` is not in the training file"),
         ("sex,length\nI,0.3\n", "`I` is not among the levels of the training file: F, M"),
         ("sex,length\nF,\n", "missing value"),
@@ -406,6 +407,15 @@ fn features_without_header_are_found_by_position() {
         let new = schema.read_features(text.as_bytes()).unwrap();
         assert_eq!((&new.x, &new.dropped[..]), (&expected, &[2][..]));
     }
-    let error = schema.read_features("5\n".as_bytes()).unwrap_err().to_string();
-    assert!(error.contains("1 columns"), "{error}");
+    for (text, problem) in [("5\n", "single column"), ("5,6,7,8\n", "there are 4 columns")] {
+        let error = schema.read_features(text.as_bytes()).unwrap_err().to_string();
+        assert!(error.contains(problem), "{error}");
+    }
+}
+
+#[test]
+fn a_single_feature_is_a_single_column() {
+    let schema = CsvReader::regression("y").read("x,y\n1,2\n3,4\n".as_bytes()).unwrap().schema;
+    let new = schema.read_features("x\n5\n6\n".as_bytes()).unwrap();
+    assert_eq!(new.x, ndarray::array![[5.0], [6.0]]);
 }
