@@ -1,5 +1,6 @@
 //! A fit in a folder: saved, loaded, and run there.
 
+use std::collections::HashMap;
 use std::fs;
 use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
@@ -22,9 +23,13 @@ const DATA: &str = "data.csv";
 const DRAWS: &str = "draws.zarr";
 const VERDICT: &str = "verdict.txt";
 const CHECKPOINT: &str = "checkpoint";
+const LOCK: &str = "lock";
+/// What the name of a file ends in while it is written.
+const UNFINISHED: &str = ".tmp";
 
 /// What `fit.json` holds.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 struct Saved {
     format: u32,
     /// The version of this crate that wrote it.
@@ -46,13 +51,15 @@ struct Saved {
     features: Scaler,
     response: Option<Scaler>,
     ranges: Vec<FeatureRange>,
+    /// The CRC-32 of all else, as compact JSON with a 0 here.
+    crc32: u32,
 }
 
 impl Saved {
     fn of(parts: &Parts, data: &[u8], finished: bool) -> Result<Self, Error> {
         let recipe = serde_json::to_value(&parts.recipe);
         let names = parts.data.response().class_names();
-        Ok(Self {
+        let saved = Self {
             format: FORMAT,
             bnn_mcmc: env!("CARGO_PKG_VERSION").into(),
             finished,
@@ -68,19 +75,23 @@ impl Saved {
             features: parts.features.clone(),
             response: parts.response.clone(),
             ranges: parts.ranges.clone(),
-        })
+            crc32: 0,
+        };
+        Ok(Self { crc32: saved.checksum(), ..saved })
     }
 
-    /// The first thing in which two differ, the recipe before all else and `finished` left out.
+    fn checksum(&self) -> u32 {
+        let text = serde_json::to_vec(&Self { crc32: 0, ..self.clone() });
+        crc32fast::hash(&text.unwrap_or_default())
+    }
+
+    /// The first thing by which this fit differs from `other`: a setting, or the rows.
     fn difference(&self, other: &Self) -> Option<String> {
-        let as_json = |saved: &Self| {
-            let mut all = serde_json::to_value(saved).unwrap_or_default();
-            let mut take = |key: &str| all.as_object_mut().and_then(|all| all.remove(key));
-            take("finished");
-            [take("recipe").unwrap_or_default(), all]
-        };
-        let ([recipe, rest], [other_recipe, other_rest]) = (as_json(self), as_json(other));
-        difference("recipe", &recipe, &other_recipe).or_else(|| difference("", &rest, &other_rest))
+        if let Some(difference) = difference("recipe", &self.recipe, &other.recipe) {
+            return Some(difference);
+        }
+        let is_same = self.data_crc32 == other.data_crc32 && self.schema == other.schema;
+        (!is_same).then(|| "the rows or columns of the table are others".into())
     }
 }
 
@@ -90,13 +101,9 @@ fn difference(place: &str, here: &Value, there: &Value) -> Option<String> {
         return None;
     }
     if let (Some(here), Some(there)) = (here.as_object(), there.as_object()) {
-        let keys = here.keys().chain(there.keys());
-        let missing = Value::String("missing".into());
-        return keys.into_iter().find_map(|key| {
-            let place = if place.is_empty() { key.clone() } else { format!("{place}.{key}") };
-            let of = |object: &serde_json::Map<String, Value>| object.get(key).cloned();
-            let [here, there] = [of(here), of(there)].map(|v| v.unwrap_or(missing.clone()));
-            difference(&place, &here, &there)
+        return here.keys().chain(there.keys()).find_map(|key| {
+            let [here, there] = [here, there].map(|o| o.get(key).cloned().unwrap_or_default());
+            difference(&format!("{place}.{key}"), &here, &there)
         });
     }
     Some(format!("`{place}` is {}, not {}", shown(there), shown(here)))
@@ -117,32 +124,52 @@ fn problem(path: &Path, problem: impl Into<String>) -> Error {
 }
 
 pub(super) fn save(folder: &Path, fit: &Fit) -> Result<(), Error> {
-    begin(folder)?;
-    let data = to_csv(&fit.parts.data)?;
-    write(&folder.join(DATA), &data)?;
-    finish(folder, fit, &data)
-}
-
-/// Makes the folder; an error if there is anything in it.
-fn begin(folder: &Path) -> Result<(), Error> {
     fs::create_dir_all(folder).map_err(|e| Error::io(folder, e))?;
-    let mut entries = fs::read_dir(folder).map_err(|e| Error::io(folder, e))?;
-    match entries.next() {
-        None => Ok(()),
-        Some(_) => Err(problem(folder, "the folder is not empty: choose another one")),
-    }
+    check_entries(folder, &[])?;
+    finish(folder, fit, &to_csv(&fit.parts.data)?)
 }
 
-/// Writes all but the data. A fit is finished when `fit.json` says so, which comes last.
-fn finish(folder: &Path, fit: &Fit, data: &[u8]) -> Result<(), Error> {
-    let draws = folder.join(DRAWS);
-    // A process that was killed here may have left the draws.
-    if !(draws.exists() && Draws::from_zarr(&draws)? == fit.draws) {
-        fit.draws.to_zarr(&draws)?;
+/// An error if there is anything in the folder but `ours` and files that were being written.
+fn check_entries(folder: &Path, ours: &[&str]) -> Result<(), Error> {
+    for entry in fs::read_dir(folder).map_err(|e| Error::io(folder, e))? {
+        let name = entry.map_err(|e| Error::io(folder, e))?.file_name();
+        let name = name.to_string_lossy();
+        let unfinished = [FIT, DATA].iter().any(|file| name == format!("{file}{UNFINISHED}"));
+        if !ours.contains(&&*name) && !unfinished {
+            let found = format!("it is not empty: there is `{name}`; choose another folder");
+            return Err(problem(folder, found));
+        }
     }
-    let verdict = fit.verdict().map_or_else(|e| format!("{e}"), |verdict| verdict.to_string());
+    Ok(())
+}
+
+/// Writes everything. A fit is finished when `fit.json` says so, which comes last, when all else is on
+/// the disk.
+fn finish(folder: &Path, fit: &Fit, data: &[u8]) -> Result<(), Error> {
+    write(&folder.join(DATA), data)?;
+    let verdict = fit.verdict().map_or_else(|e| e.to_string(), |verdict| verdict.to_string());
     write(&folder.join(VERDICT), format!("{verdict}\n").as_bytes())?;
+    let draws = folder.join(DRAWS);
+    if draws.exists() {
+        // Of a process that was killed here: only this run writes to this folder.
+        fs::remove_dir_all(&draws).map_err(|e| Error::io(&draws, e))?;
+    }
+    fit.draws.to_zarr(&draws)?;
+    sync_all(&draws).map_err(|e| Error::io(&draws, e))?;
     write_json(folder, &Saved::of(&fit.parts, data, true)?)
+}
+
+/// Flushes all files below `path` to the disk, and the folders that hold them.
+fn sync_all(path: &Path) -> std::io::Result<()> {
+    for entry in fs::read_dir(path)? {
+        let path = entry?.path();
+        if path.is_dir() {
+            sync_all(&path)?;
+        } else {
+            fs::File::open(&path)?.sync_all()?;
+        }
+    }
+    sync_folder(path)
 }
 
 fn write_json(folder: &Path, saved: &Saved) -> Result<(), Error> {
@@ -153,23 +180,25 @@ fn write_json(folder: &Path, saved: &Saved) -> Result<(), Error> {
 
 /// Writes a file as a whole, or leaves the one that was there.
 fn write(path: &Path, bytes: &[u8]) -> Result<(), Error> {
-    let new = PathBuf::from(format!("{}.tmp", path.display()));
+    let new = PathBuf::from(format!("{}{UNFINISHED}", path.display()));
     let written = fs::File::create(&new).and_then(|mut file| {
         file.write_all(bytes)?;
-        file.sync_all()
+        file.sync_all()?;
+        fs::rename(&new, path)?;
+        sync_folder(path)
     });
-    written.map_err(|e| Error::io(&new, e))?;
-    fs::rename(&new, path).map_err(|e| Error::io(path, e))?;
-    sync_folder(path).map_err(|e| Error::io(path, e))
+    written.map_err(|e| {
+        let _ = fs::remove_file(&new);
+        Error::io(path, e)
+    })
 }
 
 pub(super) fn load(folder: &Path) -> Result<Fit, Error> {
     let saved = read_json(folder)?
         .ok_or_else(|| problem(folder, "there is no `fit.json`: it is not the folder of a fit"))?;
-    let path = folder.join(FIT);
     if !saved.finished {
         let unfinished = "the run is not finished: repeat the call that began it, to go on";
-        return Err(problem(&path, unfinished));
+        return Err(problem(&folder.join(FIT), unfinished));
     }
     load_finished(folder, &saved)
 }
@@ -185,13 +214,13 @@ fn load_finished(folder: &Path, saved: &Saved) -> Result<Fit, Error> {
     }
     let data = from_csv(&data_path, &bytes, saved)?;
     let parts = Parts::new(recipe, &data, saved.schema.clone(), saved.dropped.clone())?;
-    let mut here = Saved::of(&parts, &bytes, true)?;
-    here.bnn_mcmc.clone_from(&saved.bnn_mcmc);
-    if let Some(difference) = here.difference(saved) {
-        let edited = format!("it does not fit its data and recipe: {difference}. Was it edited?");
-        return Err(problem(&path, edited));
-    }
-    let fit = Fit { parts, draws: Draws::from_zarr(folder.join(DRAWS))? };
+    let draws_path = folder.join(DRAWS);
+    let draws = Draws::from_zarr(&draws_path)?;
+    parts
+        .recipe
+        .check_draws(&draws)
+        .map_err(|e| problem(&draws_path, format!("it holds the draws of another run: {e}")))?;
+    let fit = Fit { parts, draws, save_error: None };
     // The density at the first draw says whether the draws are of this posterior.
     let first = fit.parts.train.select(&[0])?;
     fit.parts.posterior.predict(&fit.draws, &first)?;
@@ -219,46 +248,90 @@ fn read_json(folder: &Path) -> Result<Option<Saved>, Error> {
         }
         None => return Err(problem(&path, "it is not of a fit: it has no `format`")),
     }
-    serde_json::from_value(value).map(Some).map_err(|e| problem(&path, e.to_string()))
+    let saved: Saved = serde_json::from_value(value).map_err(|e| problem(&path, e.to_string()))?;
+    if saved.crc32 != saved.checksum() {
+        return Err(problem(&path, "it was edited or damaged: its checksum differs"));
+    }
+    Ok(Some(saved))
 }
 
 /// Runs a fit in `folder`, goes on with it, or loads it.
 pub(super) fn run(folder: &Path, parts: Parts) -> Result<Fit, Error> {
     let data = to_csv(&parts.data)?;
     let saved = Saved::of(&parts, &data, false)?;
-    match read_json(folder)? {
-        None => {
-            // A process that was killed before it wrote `fit.json` may have left the data.
-            let data_path = folder.join(DATA);
-            if fs::read(&data_path).is_ok_and(|there| there == data) {
-                fs::remove_file(&data_path).map_err(|e| Error::io(&data_path, e))?;
-            }
-            begin(folder)?;
-            write(&data_path, &data)?;
-            write_json(folder, &saved)?;
-        }
-        Some(there) => {
-            if let Some(difference) = saved.difference(&there) {
-                let other = format!("the folder holds another fit, in which {difference}");
-                return Err(problem(&folder.join(FIT), other));
-            }
-            if there.finished {
-                return load_finished(folder, &there);
-            }
-        }
+    if let Some(fit) = finished(folder, &saved)? {
+        return Ok(fit);
     }
-    let checkpoint = folder.join(CHECKPOINT);
-    let draws = parts.recipe.sample(&parts.posterior, Some(&checkpoint))?;
-    let fit = Fit { parts, draws };
+    fs::create_dir_all(folder).map_err(|e| Error::io(folder, e))?;
+    // The lock is that of the open file, and ends with the process.
+    let lock_path = folder.join(LOCK);
+    let lock = fs::File::create(&lock_path).map_err(|e| Error::io(&lock_path, e))?;
+    if matches!(lock.try_lock(), Err(fs::TryLockError::WouldBlock)) {
+        return Err(problem(folder, "another process is running in this folder"));
+    }
+    // It may have been finished before the lock was taken.
+    if let Some(fit) = finished(folder, &saved)? {
+        return Ok(fit);
+    }
+    let (data_path, checkpoint) = (folder.join(DATA), folder.join(CHECKPOINT));
+    if read_json(folder)?.is_none() {
+        // A process that was killed before it wrote `fit.json` may have left the data.
+        let ours = match fs::read(&data_path).is_ok_and(|there| there == data) {
+            true => &[LOCK, DATA][..],
+            false => &[LOCK],
+        };
+        if let Err(error) = check_entries(folder, ours) {
+            let _ = fs::remove_file(&lock_path);
+            return Err(error);
+        }
+        write(&data_path, &data)?;
+        write_json(folder, &saved)?;
+    }
+    let draws = parts.recipe.sample(&parts, Some(&checkpoint)).inspect_err(|_| {
+        // A setting that the sampler refuses does not claim the folder.
+        if !checkpoint.exists() {
+            for path in [&folder.join(FIT), &data_path, &lock_path] {
+                let _ = fs::remove_file(path);
+            }
+        }
+    })?;
+    let mut fit = Fit { parts, draws, save_error: None };
     if !fit.draws.info().stopped_early {
-        finish(folder, &fit, &data)?;
-        // What the checkpoint knows is saved.
-        for name in [CHECKPOINT.to_string(), format!("{CHECKPOINT}.draws")] {
-            let path = folder.join(name);
-            fs::remove_file(&path).map_err(|e| Error::io(&path, e))?;
+        match finish(folder, &fit, &data) {
+            Ok(()) => remove_leftovers(folder),
+            // The draws are in memory and in the checkpoint.
+            Err(error) => fit.save_error = Some(error),
         }
     }
     Ok(fit)
+}
+
+/// The fit that the folder holds, if it is finished; an error if it is another one than `saved`.
+fn finished(folder: &Path, saved: &Saved) -> Result<Option<Fit>, Error> {
+    let Some(there) = read_json(folder)? else { return Ok(None) };
+    if let Some(difference) = saved.difference(&there) {
+        let other = format!("the folder holds another fit, in which {difference}");
+        return Err(problem(&folder.join(FIT), other));
+    }
+    if !there.finished {
+        return Ok(None);
+    }
+    let fit = load_finished(folder, &there)?;
+    if fit.draws.info().stopped_early {
+        let stopped = "it holds a run that was stopped early and saved: choose another folder, or \
+                       load it";
+        return Err(problem(folder, stopped));
+    }
+    remove_leftovers(folder);
+    Ok(Some(fit))
+}
+
+/// Removes what a finished fit does not need: the checkpoint, whose draws are saved, and the lock. What
+/// cannot be removed does no harm.
+fn remove_leftovers(folder: &Path) {
+    for name in [CHECKPOINT.to_string(), format!("{CHECKPOINT}.draws"), LOCK.into()] {
+        let _ = fs::remove_file(folder.join(name));
+    }
 }
 
 /// The rows as text: features, then the response; numbers are read back as the same bits.
@@ -288,11 +361,14 @@ fn from_csv(path: &Path, bytes: &[u8], saved: &Saved) -> Result<Dataset, Error> 
     }
     let width = saved.feature_names.len();
     let (mut x, mut y, mut classes) = (Vec::new(), Vec::new(), Vec::new());
+    let numbers = saved.class_names.as_ref().map(|names| -> HashMap<&str, usize> {
+        names.iter().enumerate().map(|(number, name)| (name.as_str(), number)).collect()
+    });
     for record in csv.records() {
         let record = record.map_err(|e| unreadable(e.to_string()))?;
         for (j, cell) in record.iter().enumerate() {
-            if let (Some(names), true) = (&saved.class_names, j == width) {
-                let class = names.iter().position(|name| name == cell);
+            if let (Some(numbers), true) = (&numbers, j == width) {
+                let class = numbers.get(cell).copied();
                 classes.push(class.ok_or_else(|| unreadable(format!("`{cell}` is no class")))?);
                 continue;
             }

@@ -50,6 +50,7 @@ const JUDGED: usize = 200;
 pub struct Fit {
     parts: Parts,
     draws: Draws,
+    save_error: Option<Error>,
 }
 
 /// All of a fit but the draws.
@@ -80,7 +81,9 @@ impl Parts {
     ) -> Result<Self, Error> {
         let (train, validation) = recipe.split(data)?;
         let ranges = range::ranges(train.x().view(), train.feature_names());
-        let features = Standardise::new().fit_features(&train)?;
+        check_constant(data)?;
+        // A level may lie among the validation rows alone.
+        let features = Standardise::new().allow_constant().fit_features(&train)?;
         let mut scaled = features.scale_features(&train)?;
         let response = match train.response().real() {
             Some(_) => Some(Standardise::new().fit_response(&train)?),
@@ -104,6 +107,24 @@ impl Parts {
             posterior,
         })
     }
+}
+
+/// An error if a feature has the same value in all rows.
+fn check_constant(data: &Dataset) -> Result<(), Error> {
+    for FeatureRange { feature, low, high } in range::ranges(data.x().view(), data.feature_names())
+    {
+        if low == high {
+            return Err(Error::Table {
+                table: format!("column `{feature}`"),
+                problem: format!(
+                    "constant ({low}) over all {} rows: leave it out, as by \
+                     `.reader(|reader| reader.ignore([..]))`",
+                    data.rows()
+                ),
+            });
+        }
+    }
+    Ok(())
 }
 
 impl Fit {
@@ -147,7 +168,9 @@ impl Fit {
         match response {
             None => posterior.predict(&self.draws, &scaled),
             Some(scaler) => {
-                posterior.predict(&self.draws, &scaler.scale_response(&scaled)?)?.unscaled(scaler)
+                let scaled = scaler.scale_response(&scaled)?;
+                let own = posterior.predict(&self.draws, &scaled)?.unscaled(scaler)?;
+                Ok(own.with_observed(rows.response()))
             }
         }
     }
@@ -175,6 +198,10 @@ impl Fit {
     /// [`predict_new`](Self::predict_new).
     pub fn predict_csv(&self, path: impl AsRef<Path>) -> Result<Predicted, Error> {
         let new = self.schema_or_error()?.read_features_path(path)?;
+        if new.names != self.parts.data.feature_names() {
+            let allowed = format!("{:?}", self.parts.data.feature_names());
+            return Err(Error::argument("features", format!("{:?}", new.names), allowed));
+        }
         Ok(Predicted { dropped: new.dropped, ..self.predict_new(new.x.view())? })
     }
 
@@ -238,9 +265,15 @@ impl Fit {
         &self.parts.features
     }
 
-    /// The scaling of a real response; `None` for classes.
+    /// The scaling of a real response; `None` for classes and counts.
     pub fn response_scaler(&self) -> Option<&Scaler> {
         self.parts.response.as_ref()
+    }
+
+    /// Why a run [in a folder](Recipe::in_folder) could not be saved, if so: the disk may be full. The draws
+    /// are all here, and in the checkpoint: the same call tries again.
+    pub fn save_error(&self) -> Option<&Error> {
+        self.save_error.as_ref()
     }
 
     /// The range of each feature in the training rows.
@@ -251,6 +284,8 @@ impl Fit {
     /// Writes the fit to a folder, which is made: `fit.json` (what the fit is, for people, too),
     /// `data.csv` (the rows, with features encoded as numbers), `draws.zarr` (draws and statistics, which
     /// ArviZ opens) and `verdict.txt`. [`Fit::load`] needs nothing else.
+    ///
+    /// A [stopped](Recipe::stop_handle) run is saved with the draws that it has made.
     ///
     /// # Errors
     /// If the folder exists and is not empty, or something cannot be written.

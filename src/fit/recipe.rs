@@ -35,7 +35,9 @@ pub enum Noise {
     /// Of real responses: [normal](Gaussian) with one standard deviation, which is sampled. The default.
     Gaussian,
     /// Of real responses: normal with a standard deviation that [depends on the
-    /// features](HeteroscedasticGaussian).
+    /// features](HeteroscedasticGaussian). Its logarithm has the same prior as the means: on the scale of the
+    /// standardised response the noise is believed to be about 1, more or less by a factor of 3. Equal rows can
+    /// make the posterior improper with ReLU, and with [`WeightPrior::Ard`] in a linear model.
     Heteroscedastic,
     /// Of real responses: [Student's t](StudentTNoise), for outliers; scale and degrees of freedom are
     /// sampled.
@@ -51,11 +53,11 @@ pub enum Noise {
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum WeightPrior {
-    /// [`Priors::by_fan_in`]: N(0, 1/H) for the weights that leave the last hidden layer of H units, N(0, 1)
-    /// for all others.
+    /// [`Priors::by_fan_in`]: N(0, 1/H) for the weights that leave the last hidden layer of H units (of a linear
+    /// model, H features), N(0, 1) for all others.
     #[default]
     FanIn,
-    /// N(0, sd^2) for all weights and biases.
+    /// N(0, sd^2) for all weights and biases, but for the bias of a count's output.
     Normal {
         /// The standard deviation, above 0.
         sd: f64,
@@ -93,7 +95,7 @@ pub enum Method {
 /// | [`validation`](Self::validation) | no rows |
 ///
 /// Features, and a real response, are standardised by the training rows. Chains start from small weights,
-/// N(0, 0.1^2). Priors of what the likelihood adds, on the scale of the standardised response: squared
+/// N(0, 0.1^2), and of counts from the log of the mean count. Priors of what the likelihood adds, on the scale of the standardised response: squared
 /// scales of noise have inverse gamma priors of shape 1/2 and scale 1/200, which is tau = 0.1 / |z| with z
 /// standard normal; degrees of freedom are e^N(2, 1), dispersions e^N(1, 1.5^2). Of counts, the bias of the
 /// output is N(log of the mean count, 1).
@@ -121,7 +123,7 @@ pub struct Recipe {
     #[serde(skip)]
     stop: StopHandle,
     #[serde(skip)]
-    quiet: bool,
+    progress: bool,
 }
 
 impl Recipe {
@@ -147,7 +149,7 @@ impl Recipe {
             every: Every::default(),
             threads: None,
             stop: StopHandle::new(),
-            quiet: true,
+            progress: false,
         }
     }
 
@@ -211,7 +213,8 @@ impl Recipe {
     ///
     /// While it runs, a [checkpoint](crate::draws::checkpoint) is written every 30 seconds. If the process is killed, the same call
     /// goes on where it was and comes to the same numbers; once it is finished, the same call loads the
-    /// fit. A folder that holds another fit, or one of other rows, is an error that names what differs.
+    /// fit. A second process is refused while the first one runs. If the end cannot be written, as on a full
+    /// disk, [`Fit::save_error`] says so. A folder that holds another fit, or one of other rows, is an error that names what differs.
     pub fn in_folder(self, folder: impl Into<PathBuf>) -> Self {
         Self { folder: Some(folder.into()), ..self }
     }
@@ -233,7 +236,7 @@ impl Recipe {
 
     /// Reports how far the run is to the standard error, by [`progress_log`].
     pub fn progress(self) -> Self {
-        Self { quiet: false, ..self }
+        Self { progress: true, ..self }
     }
 
     /// Fits the rows of a CSV file.
@@ -263,8 +266,8 @@ impl Recipe {
         let parts = Parts::new(self.clone(), data, schema, dropped)?;
         match &self.folder {
             None => {
-                let draws = self.sample(&parts.posterior, None)?;
-                Ok(Fit { parts, draws })
+                let draws = self.sample(&parts, None)?;
+                Ok(Fit { parts, draws, save_error: None })
             }
             Some(folder) => folder::run(folder, parts),
         }
@@ -344,39 +347,64 @@ impl Recipe {
             }
             _ => priors,
         };
-        if let Some(counts) = train.response().counts() {
-            // Half a count more, for a mean of 0.
-            let mean = (counts.sum() + 0.5) / counts.nrows() as f64;
-            let bias = format!("b{}", self.hidden.len());
-            priors = priors.with(&bias, Normal::new(crate::portable::ln(mean), 1.0)?);
+        if let Some(mean) = log_mean_count(train) {
+            priors = priors.with(&self.output_bias(), Normal::new(mean, 1.0)?);
         }
         Posterior::new(network, likelihood, train, priors)
     }
 
+    /// The name of the block of the output's bias.
+    fn output_bias(&self) -> String {
+        format!("b{}", self.hidden.len())
+    }
+
+    /// An error unless `draws` can be of a run of this recipe.
+    pub(super) fn check_draws(&self, draws: &Draws) -> Result<(), Error> {
+        let info = draws.info();
+        let n = if info.stopped_early { draws.n_draws() } else { self.draws };
+        for (name, found, expected) in [
+            ("seed", info.seed, self.seed),
+            ("warmup", info.warmup as u64, self.warmup as u64),
+            ("chains", draws.n_chains() as u64, self.chains as u64),
+            ("draws", draws.n_draws() as u64, n as u64),
+        ] {
+            if found != expected {
+                return Err(Error::argument(name, found, expected.to_string()));
+            }
+        }
+        match info.target {
+            Some(_) => Ok(()),
+            None => Err(Error::argument("target of the draws", "unknown", "that of a run")),
+        }
+    }
+
     /// Runs the sampler; with a checkpoint, goes on from it.
-    pub(super) fn sample(
-        &self,
-        posterior: &Posterior<Mlp, AnyLikelihood>,
-        checkpoint: Option<&Path>,
-    ) -> Result<Draws, Error> {
+    pub(super) fn sample(&self, parts: &Parts, checkpoint: Option<&Path>) -> Result<Draws, Error> {
         match self.method {
-            Method::Nuts => self.sample_by(posterior, Nuts::default(), checkpoint),
+            Method::Nuts => self.sample_by(parts, Nuts::default(), checkpoint),
             Method::Tempered => {
-                self.sample_by(posterior, PowerPosteriors::new(Hmc::default()), checkpoint)
+                self.sample_by(parts, PowerPosteriors::new(Hmc::default()), checkpoint)
             }
         }
     }
 
     fn sample_by<'t, A>(
         &self,
-        posterior: &'t Posterior<Mlp, AnyLikelihood>,
+        parts: &'t Parts,
         algorithm: A,
         checkpoint: Option<&Path>,
     ) -> Result<Draws, Error>
     where
         A: crate::sampler::Algorithm<&'t Posterior<Mlp, AnyLikelihood>> + Serialize,
     {
-        let start = Init::Around { centre: vec![0.0; posterior.dim()], sd: 0.1 };
+        let posterior = &parts.posterior;
+        let mut centre = vec![0.0; posterior.dim()];
+        if let (Some(mean), Some(bias)) =
+            (log_mean_count(&parts.train), posterior.layout().range(&self.output_bias()))
+        {
+            centre[bias].fill(mean);
+        }
+        let start = Init::Around { centre, sd: 0.1 };
         let sampler = Sampler::new(posterior, algorithm).chains(self.chains).seed(self.seed);
         let mut sampler = sampler.warmup(self.warmup).draws(self.draws).init(start);
         sampler = sampler.stop_handle(&self.stop);
@@ -386,9 +414,15 @@ impl Recipe {
         if let Some(path) = checkpoint {
             sampler = sampler.checkpoint(path, self.every);
         }
-        if !self.quiet {
+        if self.progress {
             sampler = sampler.on_progress(progress_log(std::io::stderr()));
         }
         sampler.run()
     }
+}
+
+/// The log of the mean count, half a count more for a mean of 0; `None` if the response is no count.
+fn log_mean_count(train: &Dataset) -> Option<f64> {
+    let counts = train.response().counts()?;
+    Some(crate::portable::ln((counts.sum() + 0.5) / counts.nrows() as f64))
 }

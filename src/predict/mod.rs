@@ -206,6 +206,12 @@ impl Predictions {
         self.log_density.is_some().then_some(&self.response)
     }
 
+    /// The same predictions beside the response as it was read, of which [`unscaled`](Self::unscaled) gives
+    /// the last digit differently.
+    pub(crate) fn with_observed(self, response: &Response) -> Self {
+        Self { response: response.clone(), ..self }
+    }
+
     /// The names of the response's columns, or the single name of a class column.
     pub fn response_names(&self) -> &[String] {
         &self.response_names
@@ -299,7 +305,8 @@ impl Predictions {
         let [column, mean] =
             if of_classes { ["class", "probability"] } else { ["response", "mean"] };
         let observed = self.observed_columns().ok();
-        let new = (!of_classes && self.drawn.dim() == self.mean.dim()).then(|| {
+        let of_categories = matches!(&self.response, Response::Counts(y) if y.ncols() > 1);
+        let new = (!of_classes && !of_categories).then(|| {
             map_cells(self.predictive_draws(), |_, sorted| QUANTILES.map(|p| quantile(sorted, p)))
         });
         let mut header = vec!["row".to_string(), column.into()];

@@ -211,12 +211,16 @@ impl Predictions {
     /// ```
     ///
     /// # Errors
-    /// If the response is not real, or has other columns than the scaling.
+    /// If the response is not real, or has other columns than the scaling; copies that do not fit into
+    /// [memory](crate::memory). Scaling twice goes unnoticed.
     pub fn unscaled(&self, scaler: &Scaler) -> Result<Self, Error> {
         let Response::Real(y) = &self.response else {
             return Err(self.wrong_kind("real numbers"));
         };
         scaler.check_same_names(&self.response_names)?;
+        let size = [(2, "arrays"), (self.mean.len().max(self.drawn.len()), "numbers")];
+        let instead = "predict fewer rows at a time, or thin the draws (`Draws::thinned`)";
+        crate::memory::check::<f64>("predictions in own units", &size, instead)?;
         let unscale = |values: &Array4<f64>| -> Result<Array4<f64>, Error> {
             let (shape, columns) = (values.dim(), values.len_of(Axis(3)));
             let flat = values.view().into_shape_with_order((values.len() / columns, columns));

@@ -154,6 +154,9 @@ impl Draws {
                 .ok_or_else(|| {
                     opened.problem("its blocks have more numbers than fit into memory")
                 })?;
+        if blocks.iter().any(|block| block.first > 1) {
+            return Err(opened.problem("the indices of its blocks count from more than 1"));
+        }
         if written.iter().any(|n| n > draws) {
             return Err(opened.problem("it counts more draws than it has room for"));
         }
@@ -164,6 +167,9 @@ impl Draws {
         }
         layout.check_names().map_err(|e| opened.problem(&e.to_string()))?;
         let width = (layout.dim().saturating_add(statistics.len()), "parameters and statistics");
+        if chains.checked_mul(n).is_none() {
+            return Err(opened.problem("it counts more draws than there can be"));
+        }
         let size = [(chains, "chains"), (n, "draws"), width];
         let instead = "write fewer draws (`Draws::thinned`), or keep fewer parameters";
         memory::check::<f64>("draws", &size, instead)?;
