@@ -635,8 +635,19 @@ fn predictions_are_those_of_the_draws() {
     let other = Posterior::new(relu, Categorical, data, priors).unwrap();
     let run = Sampler::new(&other, Rwm::default()).warmup(0).draws(5).run().unwrap();
     let error = posterior.predict(&run, data).unwrap_err();
-    assert!(error.to_string().contains("is it of another posterior?"), "{error}");
+    assert!(
+        error.to_string().contains("found Mlp 3-2-3, relu, expected Mlp 3-2-3, tanh"),
+        "{error}"
+    );
     assert_eq!(other.predict(&run, data).unwrap().summary().unwrap().rows.len(), 70 * 3);
+
+    // And with another prior.
+    let (tanh, wide) =
+        (Mlp::new(&[3, 2, 3], Activation::Tanh).unwrap(), Normal::new(0.0, 2.0).unwrap());
+    let wide = Posterior::new(tanh, Categorical, data, Priors::all(wide)).unwrap();
+    let run = Sampler::new(&wide, Rwm::default()).warmup(0).draws(5).run().unwrap();
+    let error = posterior.predict(&run, data).unwrap_err();
+    assert!(error.to_string().contains("is it of another posterior?"), "{error}");
 
     let other = Draws::new(bnn_mcmc::layout::Layout::vector("q", 2), Array3::zeros((1, 1, 2)));
     let error = posterior.predict(&other.unwrap(), data).unwrap_err();
