@@ -181,7 +181,7 @@ fn run(args: &Args) -> Result<(), AnyError> {
                 baselines = references(problem, &data)?;
             }
             let setup = match problem.is_regression {
-                true => regression::setup(data, &options)?.0,
+                true => regression::setup(data, &options)?,
                 false => classification::setup(data, &options)?,
             };
             let longer = Options {

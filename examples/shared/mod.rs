@@ -3,8 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use bnn_mcmc::data::ColumnScale;
-use bnn_mcmc::data::{Columns, CsvReader};
+use bnn_mcmc::data::{Columns, CsvReader, Scaler};
 use bnn_mcmc::predict::Scores;
 use bnn_mcmc::prelude::*;
 use bnn_mcmc::sampler::{Algorithm, LangevinGradient};
@@ -177,7 +176,7 @@ pub struct Setup {
     /// How the data were scaled, in words.
     pub scaling: String,
     /// How the response was scaled; scores and predictions are reported in its own units.
-    pub units: Option<ColumnScale>,
+    pub units: Option<Scaler>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -321,7 +320,6 @@ pub struct Run {
     pub draws: Draws,
     pub summary: Summary,
     pub predictions: Predictions,
-    pub units: Option<ColumnScale>,
     pub report: Report,
 }
 
@@ -413,8 +411,15 @@ fn fit_model<M: Model, L: Task>(
         Kind::Pcn => L::pcn(&posterior, start, options)?,
         Kind::LangevinGradient => sample(&posterior, plan.langevin.clone(), start, options)?,
     };
-    let train = posterior.predict(&draws, train)?.scores()?;
+    let in_units = |predictions: Predictions| match units {
+        Some(scaler) => predictions.unscaled(scaler),
+        None => Ok(predictions),
+    };
+    let train = in_units(posterior.predict(&draws, train)?)?.scores()?;
     let predictions = posterior.predict(&draws, test)?;
+    let function_space = Convergence::of(&predictions.summary()?);
+    let verdict = predictions.verdict()?.to_string();
+    let predictions = in_units(predictions)?;
     let summary = draws.summary()?;
     let mut settings = serde_json::to_value(options)?;
     settings["sampler"] = serde_json::to_value(options.sampler())?;
@@ -440,15 +445,15 @@ fn fit_model<M: Model, L: Task>(
         gradient_evals: draws.gradient_evals(),
         accept_rate: accept_rate(&draws),
         divergences: draws.divergences(),
-        train: in_units(train, units.as_ref()),
-        test: in_units(predictions.scores()?, units.as_ref()),
+        train,
+        test: predictions.scores()?,
         weight_space: Convergence::of(&summary),
-        function_space: Convergence::of(&predictions.summary()?),
+        function_space,
         predictive_draws,
-        verdict: predictions.verdict()?.to_string(),
+        verdict,
         more: Map::new(),
     };
-    Ok(Run { draws, summary, predictions, units: units.clone(), report })
+    Ok(Run { draws, summary, predictions, report })
 }
 
 /// The mean acceptance probability of each chain; in a cycle with a Gibbs update, which accepts always,
@@ -479,23 +484,6 @@ pub fn sample<T: Target, A: for<'t> Algorithm<&'t T> + Serialize>(
     Ok((draws, config))
 }
 
-/// Scores of a scaled response z = (y - shift) / scale in units of y: errors and widths times the
-/// scale, and p(y) = p(z) / scale, the Jacobian.
-fn in_units(mut scores: Scores, units: Option<&ColumnScale>) -> Scores {
-    let Some(ColumnScale { scale, .. }) = units else { return scores };
-    for score in &mut scores.scores {
-        let (factor, shift) = match score.name.as_str() {
-            "rmse" | "mae" | "crps" | "width_95" => (*scale, 0.0),
-            "log_predictive_density" => (1.0, -scale.ln()),
-            _ => (1.0, 0.0),
-        };
-        score.posterior = factor * score.posterior + shift;
-        score.draws_mean = factor * score.draws_mean + shift;
-        score.draws_sd *= factor;
-    }
-    scores
-}
-
 /// Writes a folder for each model, if there is a folder to write to.
 pub fn write(options: &Options, runs: &[Run]) -> Result<(), AnyError> {
     let Some(out) = &options.out else { return Ok(()) };
@@ -506,45 +494,13 @@ pub fn write(options: &Options, runs: &[Run]) -> Result<(), AnyError> {
 }
 
 fn write_run(folder: &Path, run: &Run) -> Result<(), AnyError> {
-    let Run { draws, summary, predictions, units, report } = run;
+    let Run { draws, summary, predictions, report } = run;
     fs::create_dir_all(folder).map_err(|e| Error::io(folder, e))?;
     draws.to_csv(folder.join("draws.csv"))?;
     summary.to_csv(folder.join("summary.csv"))?;
-    match units {
-        Some(units) => write_in_units(&folder.join("predictions.csv"), predictions, units)?,
-        None => predictions.to_csv(folder.join("predictions.csv"))?,
-    }
+    predictions.to_csv(folder.join("predictions.csv"))?;
     let json = serde_json::to_string_pretty(report)? + "\n";
     fs::write(folder.join("run.json"), json).map_err(|e| Error::io(folder.join("run.json"), e))?;
-    Ok(())
-}
-
-/// The file that `Predictions::to_csv` writes, in units of the response.
-fn write_in_units(
-    path: &Path,
-    predictions: &Predictions,
-    units: &ColumnScale,
-) -> Result<(), AnyError> {
-    let mut scaled = Vec::new();
-    predictions.write_csv(&mut scaled)?;
-    let mut reader = csv::Reader::from_reader(scaled.as_slice());
-    let header = reader.headers()?.clone();
-    let mut writer = csv::Writer::from_writer(Vec::new());
-    writer.write_record(&header)?;
-    for record in reader.records() {
-        let record = record?;
-        for (name, text) in header.iter().zip(&record) {
-            match name {
-                "row" | "column" => writer.write_field(text)?,
-                _ => {
-                    let shift = if name == "sd" { 0.0 } else { units.shift };
-                    writer.write_field((shift + units.scale * text.parse::<f64>()?).to_string())?;
-                }
-            }
-        }
-        writer.write_record(None::<&[u8]>)?;
-    }
-    fs::write(path, writer.into_inner()?).map_err(|e| Error::io(path, e))?;
     Ok(())
 }
 

@@ -2,7 +2,6 @@
 //! noise whose variance is sampled, least squares beside them, and what the chains have found each if
 //! they disagree.
 
-use bnn_mcmc::data::{ColumnScale, Scaler};
 use bnn_mcmc::data::{MinMax, Standardise};
 use bnn_mcmc::ndarray::{Array1, Array2, ArrayView2, Axis, concatenate};
 use bnn_mcmc::prelude::*;
@@ -45,10 +44,7 @@ impl Reference {
 
 /// Scaled by the training rows alone; files are taken as they are. With the tutorial's settings the
 /// response must lie in [0, 1], the range of a sigmoid: what does so is taken as it is.
-pub fn setup(
-    (train, test): (Dataset, Dataset),
-    options: &Options,
-) -> Result<(Setup, Option<Scaler>), Error> {
+pub fn setup((train, test): (Dataset, Dataset), options: &Options) -> Result<Setup, Error> {
     let within = |y: &f64| (0.0..=1.0).contains(y);
     let as_it_is = match options.paper {
         true => train.real()?.iter().all(within),
@@ -56,7 +52,7 @@ pub fn setup(
     };
     if as_it_is {
         let scaling = "data taken as they are, scores in their units".into();
-        return Ok((Setup { train, test, scaling, units: None }, None));
+        return Ok(Setup { train, test, scaling, units: None });
     }
     let (features, response, how) = if options.paper {
         let scaling = MinMax::new().allow_constant();
@@ -66,13 +62,13 @@ pub fn setup(
         (features, Standardise::new().fit_response(&train)?, "standardised")
     };
     let scale = |d: &Dataset| response.scale_response(&features.scale_features(d)?);
-    let units: Option<ColumnScale> = response.columns().first().cloned();
-    let jacobian = units.as_ref().map_or(f64::NAN, |u| u.scale);
+    let jacobian = response.columns().first().map_or(f64::NAN, |column| column.scale);
     let scaling = format!(
         "features and response {how} by the training rows; scores in units of the response\n(log \
          predictive density: less log {jacobian:.4}, the Jacobian of its scaling)"
     );
-    Ok((Setup { train: scale(&train)?, test: scale(&test)?, scaling, units }, Some(response)))
+    let units = Some(response.clone());
+    Ok(Setup { train: scale(&train)?, test: scale(&test)?, scaling, units })
 }
 
 pub fn plan(kin: Kin, setup: &Setup, options: &Options) -> Result<Plan, Error> {
@@ -130,7 +126,7 @@ pub fn compare(
     options: &Options,
 ) -> Result<(), AnyError> {
     references.push(Reference::least_squares(&data.0, &data.1)?);
-    let (setup, scaler) = setup(data, options)?;
+    let setup = setup(data, options)?;
     let plans = [plan(Kin::Linear, &setup, options)?, plan(Kin::Mlp, &setup, options)?];
     shared::print_setup(&setup, &plans, options);
     if options.paper {
@@ -141,17 +137,14 @@ pub fn compare(
     let mut runs = [run(&plans[0], &setup, options)?, run(&plans[1], &setup, options)?];
 
     let first = &references[0];
-    let reference = match &scaler {
-        Some(scaler) => scaler.transform(first.prediction.view())?,
-        None => first.prediction.clone(),
-    };
-    for Run { report, predictions, units, .. } in &mut runs {
+    for Run { report, predictions, .. } in &mut runs {
         let more = &mut report.more;
-        more.insert("skill".into(), json!(predictions.skill(reference.view())?));
+        more.insert("skill".into(), json!(predictions.skill(first.prediction.view())?));
         more.insert("skill_reference".into(), json!(first.name));
         let baselines = references.iter().map(|r| (r.name.to_string(), json!(r.rmse)));
         more.insert("baselines_test_rmse".into(), Value::Object(baselines.collect()));
-        let units = units.as_ref().map(|u| json!({ "shift": u.shift, "scale": u.scale }));
+        let column = setup.units.as_ref().and_then(|scaler| scaler.columns().first());
+        let units = column.map(|u| json!({ "shift": u.shift, "scale": u.scale }));
         more.insert("response_scaling".into(), json!(units));
     }
 
@@ -185,19 +178,18 @@ pub fn compare(
 
 /// What each chain found, of a run that has not converged.
 fn print_chains(run: &Run, digits: usize) -> Result<(), AnyError> {
-    let Run { draws, predictions, units, report, .. } = run;
+    let Run { draws, predictions, report, .. } = run;
     println!(
         "\n`{}`: the scores are those of these draws, not of the posterior. What the chains found:",
         report.model
     );
-    let scale = units.as_ref().map_or(1.0, |u| u.scale);
     for (chain, log_lik) in draws.stat("log_likelihood")?.rows().into_iter().enumerate() {
         let scores = predictions.chain(chain)?.scores()?;
         println!(
             "  chain {chain}: log likelihood {:.1} +- {:.1}, test RMSE of its own mean {:.digits$}",
             log_lik.mean().unwrap_or(f64::NAN),
             log_lik.std(1.0),
-            scale * scores.get("rmse").map_or(f64::NAN, |s| s.posterior)
+            scores.get("rmse").map_or(f64::NAN, |s| s.posterior)
         );
     }
     Ok(())

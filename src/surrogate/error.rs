@@ -102,7 +102,7 @@ impl fmt::Display for SurrogateError {
             let n = self.draws + self.not_finite;
             write!(
                 f,
-                "; {} of {n} lie outside what it learnt from: the chains left",
+                "; {} of {n} lie outside the cloud of points that it learnt from",
                 self.extrapolated
             )?;
         }

@@ -218,7 +218,10 @@ fn draws_outside_what_an_emulator_learnt_from_are_counted() {
     let far = Draws::new(posterior.layout().clone(), far).unwrap();
     let error = SurrogateError::measure(&surrogate, &posterior, &far, 100).unwrap();
     assert_eq!(error.extrapolated, 10, "{error}");
-    assert!(error.to_string().contains("10 of 100 lie outside what it learnt from"), "{error}");
+    assert!(
+        error.to_string().contains("10 of 100 lie outside the cloud of points that it learnt from"),
+        "{error}"
+    );
 }
 
 #[test]
