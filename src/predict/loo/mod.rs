@@ -77,7 +77,8 @@ const AT_A_TIME: usize = 1 << 22;
 /// let features = ndarray::concatenate![ndarray::Axis(1), x, x.mapv(|x| x * x)];
 /// let fit = |x: Array2<f64>| -> Result<Loo, Error> {
 ///     let data = Dataset::regression(x, y.clone())?;
-///     let priors = Priors::all(Normal::new(0.0, 2.0)?);
+///     let priors = Priors::all(Normal::new(0.0, 2.0)?)
+///         .with("log_noise_variance", LogInverseGamma::new(2.0, 0.5)?);
 ///     let model = Linear::new(data.n_features(), 1)?;
 ///     let posterior = Posterior::new(model, Gaussian::sampled(), &data, priors)?;
 ///     posterior.loo(&Sampler::new(&posterior, Nuts::default()).seed(1).run()?)
