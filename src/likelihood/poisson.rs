@@ -4,6 +4,7 @@ use ndarray::Array2;
 
 use super::{
     Likelihood, SecondOrderLikelihood, check_outputs, draw_poisson, encode_plain_counts, exp_of,
+    weighted,
 };
 use crate::Error;
 use crate::curvature::Curvature;
@@ -37,11 +38,11 @@ use crate::rng::ChainRng;
 pub struct Poisson;
 
 impl Likelihood for Poisson {
-    /// Columns: y, log y!.
     fn description(&self) -> Option<String> {
         Some("Poisson".into())
     }
 
+    /// Columns: y, log y!.
     fn encode(&self, response: &Response, n_outputs: usize) -> Result<Array2<f64>, Error> {
         let y = encode_plain_counts("Poisson", response)?;
         check_outputs("Poisson", n_outputs, 1)?;
@@ -51,10 +52,10 @@ impl Likelihood for Poisson {
     fn log_lik_rows(&self, _phi: &[f64], mut out: TileMut, y: Tile, rows: &mut [f64]) {
         let (y, log_factorial) = (y.column(0), y.column(1));
         for (i, row) in rows.iter_mut().enumerate() {
-            *row = y[i] * out.column(0)[i] - log_factorial[i];
+            *row = weighted(y[i], out.column(0)[i]) - log_factorial[i];
         }
         crate::engine::elementary::exp_in_place(out.values());
-        rows.iter_mut().zip(out.column(0)).for_each(|(row, rate)| *row -= *rate);
+        rows.iter_mut().zip(out.column(0)).for_each(|(row, rate)| *row = less_rate(*row, *rate));
     }
 
     fn log_lik_grad(
@@ -69,7 +70,7 @@ impl Likelihood for Poisson {
         let (y, log_factorial, eta) = (y.column(0), y.column(1), out.column(0));
         let mut ell = 0.0;
         for (i, d) in d_out.column(0).iter_mut().enumerate() {
-            ell += y[i] * eta[i] - log_factorial[i] - *d;
+            ell += less_rate(weighted(y[i], eta[i]) - log_factorial[i], *d);
             *d = y[i] - *d;
         }
         ell
@@ -88,6 +89,11 @@ impl Likelihood for Poisson {
         exp_of(out.as_tile(), drawn.reborrow());
         drawn.column(0).iter_mut().for_each(|y| *y = draw_poisson(*y, rng));
     }
+}
+
+/// y eta - log y! less the rate: -inf for an infinite rate.
+fn less_rate(log_weight: f64, rate: f64) -> f64 {
+    if rate == f64::INFINITY { f64::NEG_INFINITY } else { log_weight - rate }
 }
 
 impl SecondOrderLikelihood for Poisson {

@@ -8,7 +8,6 @@ use crate::Error;
 use crate::curvature::Curvature;
 use crate::data::Response;
 use crate::engine::{Tile, TileMut};
-use crate::error::ordinary_sd;
 use crate::layout::Layout;
 use crate::portable::{exp, ln, ln_1p};
 use crate::rng::ChainRng;
@@ -17,7 +16,8 @@ use crate::rng::ChainRng;
 ///
 /// Heavy tails: outliers pull the mean function less than they do under [`Gaussian`](super::Gaussian) noise,
 /// which is the limit nu -> inf. tau is a scale in units of the response; the standard deviation is
-/// tau sqrt(nu / (nu - 2)), which exists for nu > 2. For each response value, with t = (y - f) / tau,
+/// tau sqrt(nu / (nu - 2)), which exists for nu > 2; with nu <= 1 there is no mean either, and what is predicted in its
+/// place is the location f(x). For each response value, with t = (y - f) / tau,
 /// u = t^2 / (nu + t^2), eta = log tau^2 and lambda = log nu,
 ///
 /// ```text
@@ -75,8 +75,12 @@ impl StudentTNoise {
 
     /// The scale tau is known, in units of the response, from 1e-50 to 1e50.
     pub fn with_scale(self, tau: f64) -> Result<Self, Error> {
-        let tau = ordinary_sd("scale of the Student-t likelihood", tau)?;
-        let squared = ordinary("squared scale of the Student-t likelihood", tau * tau)?;
+        if !(1e-50..=1e50).contains(&tau) {
+            let name = "scale of the Student-t likelihood";
+            return Err(Error::argument(name, tau, "from 1e-50 to 1e50"));
+        }
+        // Squares of the bounds are rounded.
+        let squared = (tau * tau).clamp(*ORDINARY.start(), *ORDINARY.end());
         Ok(Self { squared_scale: Some(squared), ..self })
     }
 
@@ -89,7 +93,7 @@ impl StudentTNoise {
     fn terms(&self, phi: &[f64]) -> Terms {
         let squared = self.squared_scale.unwrap_or_else(|| exp(phi[0]));
         let nu = || exp(phi[phi.len() - 1]);
-        Terms { nu: self.degrees_of_freedom.unwrap_or_else(nu), tau: squared.sqrt() }
+        Terms { nu: self.degrees_of_freedom.unwrap_or_else(nu), tau: squared.sqrt(), squared }
     }
 
     /// The values that belong to eta and lambda, 0 for those that are fixed, from those of phi.
@@ -112,11 +116,13 @@ impl StudentTNoise {
 struct Terms {
     nu: f64,
     tau: f64,
+    /// tau^2, as it was given.
+    squared: f64,
 }
 
 impl Terms {
     fn are_ordinary(&self) -> bool {
-        ORDINARY.contains(&self.nu) && ORDINARY.contains(&(self.tau * self.tau))
+        ORDINARY.contains(&self.nu) && ORDINARY.contains(&self.squared)
     }
 
     /// The normaliser of one value.
@@ -233,7 +239,7 @@ impl Likelihood for StudentTNoise {
 
     /// tau^2 nu / (nu - 2), infinite for nu <= 2.
     fn variance(&self, phi: &[f64], _out: Tile, mut variance: TileMut) -> bool {
-        let Terms { nu, tau } = self.terms(phi);
+        let Terms { nu, tau, .. } = self.terms(phi);
         let v = if nu > 2.0 { tau * tau / (1.0 - 2.0 / nu) } else { f64::INFINITY };
         variance.values().fill(v);
         true
@@ -241,7 +247,7 @@ impl Likelihood for StudentTNoise {
 
     fn draw(&self, phi: &[f64], out: TileMut, _y: Tile, rng: &mut ChainRng, mut drawn: TileMut) {
         // z / sqrt(c / nu), with z normal and c = 2 Gamma(nu / 2) chi-squared.
-        let (Terms { nu, tau }, out) = (self.terms(phi), out.as_tile());
+        let (Terms { nu, tau, .. }, out) = (self.terms(phi), out.as_tile());
         for j in 0..out.columns() {
             for (y, f) in drawn.column(j).iter_mut().zip(out.column(j)) {
                 *y = f + tau * (rng.normal() * (0.5 * nu / rng.gamma(0.5 * nu)).sqrt());
@@ -264,7 +270,7 @@ impl SecondOrderLikelihood for StudentTNoise {
         r_d_phi: &mut [f64],
     ) {
         let terms = self.terms(phi);
-        let Terms { nu, tau } = terms;
+        let Terms { nu, tau, .. } = terms;
         let [r_eta, r_lambda] = self.expanded(r_phi);
         // nu D and nu^2 D', which only lambda needs.
         let (digamma, trigamma) = match r_lambda != 0.0 {

@@ -265,7 +265,7 @@ where
 /// total_sd^2 = sd^2 + tau^2                the spread of a new observation
 /// ```
 ///
-/// by Welford's and Chan's [formulas](crate::adapt::Variance); the last line is the law of total
+/// the first two by Welford's and Chan's [formulas](crate::adapt::Variance); the last line is the law of total
 /// variance. m_s and the sds are in units of the response. For classes, [`StreamedUncertainty`] says
 /// more.
 ///
@@ -307,8 +307,9 @@ pub struct StreamedMoments<'p, M, L> {
 pub struct MomentsRecord<W> {
     /// Of E[y | x, q], by input and output.
     mean: RunningMoments,
-    /// Of the noise variance, by input and output; without draws if there is none.
-    noise: RunningMoments,
+    /// The sum over draws of the noise variance, by input and output; empty if there is none. A plain sum: running
+    /// moments of infinite variances would be NaN.
+    noise: Vec<f64>,
     scratch: Forward<W>,
 }
 
@@ -322,7 +323,7 @@ pub struct PredictiveMoments {
     /// reduce. NaN for a single draw.
     pub sd: Array2<f64>,
     /// The mean over draws of the variance of the noise Var\[y | x, q\], `[row, column]`, for a real response and
-    /// counts in one column.
+    /// counts in one column; infinite if any draw has an infinite variance, such as Student-t noise with nu <= 2.
     pub noise_variance: Option<Array2<f64>>,
     /// The number of draws.
     pub draws: u64,
@@ -356,10 +357,10 @@ impl<'p, M: Model, L: Likelihood> StreamedMoments<'p, M, L> {
     ) -> Result<PredictiveMoments, Error> {
         let shape = (self.inputs.rows(), self.inputs.columns());
         let mut all = RunningMoments::new(shape.0 * shape.1)?;
-        let mut noise = RunningMoments::new(shape.0 * shape.1)?;
+        let mut noise = vec![0.0; shape.0 * shape.1];
         for record in records {
             all.merge(&record.mean)?;
-            noise.merge(&record.noise)?;
+            add(&mut noise, &record.noise);
         }
         if all.draws() == 0 {
             return Err(Error::shape("recorded draws", 0, "at least 1"));
@@ -367,10 +368,12 @@ impl<'p, M: Model, L: Likelihood> StreamedMoments<'p, M, L> {
         let array = |values: Vec<f64>| {
             Array2::from_shape_vec(shape, values).expect("one number for each input and output")
         };
+        let has_noise = records.iter().any(|record| !record.noise.is_empty());
+        noise.iter_mut().for_each(|sum| *sum /= all.draws() as f64);
         Ok(PredictiveMoments {
             mean: array(all.mean().to_vec()),
             sd: array(all.variance().into_iter().map(f64::sqrt).collect()),
-            noise_variance: (noise.draws() > 0).then(|| array(noise.mean().to_vec())),
+            noise_variance: has_noise.then(|| array(noise)),
             draws: all.draws(),
         })
     }
@@ -383,7 +386,7 @@ where
     L: Likelihood,
 {
     type Record = MomentsRecord<M::Workspace>;
-    type State = (RunningMoments, RunningMoments);
+    type State = (RunningMoments, Vec<f64>);
 
     fn name(&self) -> String {
         "StreamedMoments".into()
@@ -396,13 +399,15 @@ where
         from: Option<Self::State>,
     ) -> Result<Self::Record, Error> {
         self.inputs.check(target)?;
-        // Variances, and means and squares of both.
-        let mut scratch = self.inputs.scratch(plan.chains, 5 * self.inputs.columns())?;
+        // Variances, their sums, and means and squares of E[y | x, q].
+        let mut scratch = self.inputs.scratch(plan.chains, 4 * self.inputs.columns())?;
         scratch.variance = vec![0.0; scratch.mean.len()];
-        let new = || RunningMoments::new(scratch.mean.len());
         let (mean, noise) = match from {
             Some(so_far) => so_far,
-            None => (new()?, new()?),
+            None => {
+                let n = scratch.mean.len();
+                (RunningMoments::new(n)?, Vec::with_capacity(n))
+            }
         };
         Ok(MomentsRecord { mean, noise, scratch })
     }
@@ -416,7 +421,11 @@ where
     ) -> Result<(), Error> {
         let (_, has_noise) = self.inputs.forward(draw.q, &mut record.scratch);
         record.mean.add(&record.scratch.mean)?;
-        if has_noise { record.noise.add(&record.scratch.variance) } else { Ok(()) }
+        if has_noise {
+            record.noise.resize(record.scratch.variance.len(), 0.0);
+            add(&mut record.noise, &record.scratch.variance);
+        }
+        Ok(())
     }
 
     fn state(&self, record: &Self::Record) -> Result<Self::State, Error> {
@@ -426,6 +435,11 @@ where
     fn config(&self) -> String {
         self.inputs.config()
     }
+}
+
+/// Adds `values`, if there are any, to `sums`.
+fn add(sums: &mut [f64], values: &[f64]) {
+    sums.iter_mut().zip(values).for_each(|(sum, value)| *sum += value);
 }
 
 impl<M, L> fmt::Debug for StreamedUncertainty<'_, M, L> {

@@ -43,6 +43,8 @@ enum Hyperprior {
 #[derive(Clone, Debug)]
 enum Entry {
     Own(Arc<dyn Prior>),
+    /// As `Own`, and gives way to any other entry of the same name.
+    FanIn(Arc<dyn Prior>),
     /// N(0, exp of the block that is named), or of its number for the column.
     Hierarchical(String),
 }
@@ -192,7 +194,8 @@ impl Priors {
     /// their posteriors easier to sample, without wider functions a priori (Neal 1996,
     /// doi:10.1007/978-1-4612-0745-0, chapter 2). It is made for features and responses of mean 0 and sd 1. Parameters of
     /// the likelihood need priors of their own. Of a linear model, whose only layer is the output layer, H is the
-    /// number of features.
+    /// number of features. A later entry with the name of the output layer takes the place of N(0, 1/H), so that
+    /// [`ard`](Self::ard) and [`horseshoe`](Self::horseshoe) also work where the first layer is the only one.
     ///
     /// ```
     /// use bnn_mcmc::prelude::*;
@@ -203,14 +206,16 @@ impl Priors {
     /// ```
     pub fn by_fan_in(model: &impl Model) -> Self {
         let normal = |sd| Normal::new(0.0, sd).expect("an ordinary sd");
-        let priors = Self::all(normal(1.0));
+        let mut priors = Self::all(normal(1.0));
         let layout = model.layout();
-        match layout.blocks().iter().rev().find(|block| block.shape.len() == 2) {
-            Some(Block { name, shape, .. }) if shape[1] > 0 => {
-                priors.with(name, normal((1.0 / shape[1] as f64).sqrt()))
-            }
-            _ => priors,
+        let output = layout.blocks().iter().rev().find(|block| block.shape.len() == 2);
+        if let Some(Block { name, shape, .. }) = output
+            && shape[1] > 0
+        {
+            let prior = Arc::new(normal((1.0 / shape[1] as f64).sqrt()));
+            priors.entries.push((name.clone(), Entry::FanIn(prior)));
         }
+        priors
     }
 
     /// The layout of the model's blocks, the likelihood's own, and those that hierarchical priors add, and the
@@ -256,11 +261,15 @@ impl Priors {
         for block in layout.blocks() {
             // The exact name, or the longest of the patterns.
             let claims = self.entries.iter().filter(|(name, _)| matches(block, name));
-            let rank = |name: &str| if name.ends_with('*') { name.len() } else { usize::MAX };
-            let best = claims.clone().map(|(name, _)| rank(name)).max();
-            let found: Vec<_> = claims.filter(|(name, _)| Some(rank(name)) == best).collect();
+            let rank = |(name, entry): &(String, Entry)| match entry {
+                Entry::FanIn(_) => usize::MAX - 1,
+                _ if name.ends_with('*') => name.len(),
+                _ => usize::MAX,
+            };
+            let best = claims.clone().map(rank).max();
+            let found: Vec<_> = claims.filter(|claim| Some(rank(claim)) == best).collect();
             let density = match found[..] {
-                [(_, Entry::Own(prior))] => Density::Own(prior.clone()),
+                [(_, Entry::Own(prior) | Entry::FanIn(prior))] => Density::Own(prior.clone()),
                 [(_, Entry::Hierarchical(name))] => {
                     Density::Hierarchical { log_variances: full.try_range(name)? }
                 }

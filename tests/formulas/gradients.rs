@@ -507,6 +507,41 @@ fn priors_by_fan_in_scale_the_output_weights_only() {
     approx::assert_relative_eq!(found, exact, max_relative = 1e-13);
 }
 
+/// Where the output layer is the first one, a prior that names it takes the place of that by fan-in.
+#[test]
+fn relevance_priors_take_the_place_of_those_by_fan_in() {
+    fn check<M: Model + Clone>(model: M, name: &str, data: &Dataset) {
+        let noise = Gaussian::fixed(0.7).unwrap();
+        let tau = || LogHalfCauchy::new(0.2).unwrap();
+        let normal = || Normal::new(0.0, 1.0).unwrap();
+        let start = [Priors::by_fan_in(&model), Priors::all(normal())];
+        let of = |priors: Priors| Posterior::new(model.clone(), noise, data, priors).unwrap();
+        let plain = of(start[0].clone());
+        for added in [
+            |p: Priors, name: &str, tau| p.ard(name, "log_relevance", tau),
+            |p: Priors, name: &str, tau| p.horseshoe(name, "log_relevance", "log_scale", tau),
+            |p: Priors, name: &str, _| p.with(name, Normal::new(0.0, 3.0).unwrap()),
+        ] {
+            let [by_fan_in, by_hand] = start.clone().map(|p| of(added(p, name, tau())));
+            assert_eq!(by_fan_in.layout(), by_hand.layout());
+            let q: Vec<f64> = (0..by_hand.dim()).map(|i| (1.0 + i as f64).sin()).collect();
+            let prior = |of: &Posterior<M, Gaussian>, q: &[f64]| {
+                of.log_density(q, &mut of.workspace()).prior
+            };
+            assert_eq!(prior(&by_fan_in, &q), prior(&by_hand, &q));
+            assert!((prior(&by_fan_in, &q) - prior(&plain, &q[..plain.dim()])).abs() > 0.01);
+        }
+        // A pattern does not: the name of the output layer is more exact.
+        let pattern = of(start[0].clone().with("w*", Normal::new(0.0, 3.0).unwrap()));
+        let q = vec![0.3; pattern.dim()];
+        let found = pattern.log_density(&q, &mut pattern.workspace()).prior;
+        assert_eq!(found, plain.log_density(&q, &mut plain.workspace()).prior);
+    }
+    let data = &data_sets()[0];
+    check(Linear::new(3, 1).unwrap(), "w", data);
+    check(Mlp::new(&[3, 1], Activation::Tanh).unwrap(), "w0", data);
+}
+
 /// One, two and three response columns, over two tiles, with a variance known or sampled.
 #[test]
 fn a_gaussian_likelihood_is_a_product_over_rows_and_columns() {

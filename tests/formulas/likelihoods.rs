@@ -225,6 +225,38 @@ fn densities_are_normalised_and_curvatures_have_their_expectations() {
     }
 }
 
+/// Values of tests/golden/negative_binomial_information.py: the mean, r, and the information on log r.
+#[test]
+fn information_on_a_dispersion_is_exact_for_all_means() {
+    const INFINITE: f64 = f64::INFINITY;
+    let nb = NegativeBinomial::sampled();
+    let information =
+        |eta: f64, rho: f64| curvature(&nb, Curvature::Expected, &count(0.0), &[eta], &[rho])[1][1];
+    for (mu, r, exact) in [
+        (1e-3f64, 0.7f64, 4.19265559021e-7),
+        (0.4, 0.5, 0.044029003909),
+        (3.0, 2.5, 0.128764161958),
+        (20.0, 300.0, 0.00194717361336),
+        (200.0, 0.1, 0.439004287408),
+        (1e7, 1e4, 0.499018065),
+        (1e8, 1e5, 0.499003155),
+        (1e10, 1e10, 0.125),
+        (INFINITE, 0.5, 0.733700550136),
+        (INFINITE, 1.0, 0.644934066848),
+        (INFINITE, 30.0, 0.505554321966),
+    ] {
+        let found = -information(if mu == INFINITE { 1e4 } else { mu.ln() }, r.ln());
+        println!("{mu:e} {r:e}: {found} {exact} {:.1e}", found / exact - 1.0);
+        assert!((found / exact - 1.0).abs() < 3e-9, "mu = {mu:e}, r = {r:e}: {found}, {exact}");
+    }
+    for eta in [-1e300, -700.0, -1.0, 40.0, 700.0, 1e300] {
+        for rho in [-230.0, -3.0, 0.0, 40.0, 230.0] {
+            let found = -information(eta, rho);
+            assert!((0.0..1.0 + 1e-9).contains(&found), "eta = {eta}, rho = {rho}: {found}");
+        }
+    }
+}
+
 /// Nothing is NaN, however far a trajectory has gone: -inf, which rejects, at worst.
 #[test]
 fn extreme_outputs_and_parameters_are_rejected_and_never_nan() {
@@ -255,6 +287,19 @@ fn extreme_outputs_and_parameters_are_rejected_and_never_nan() {
                 assert!((value == f64::NEG_INFINITY) == is_zero || a.abs() > 1e100, "{a} {rho}");
             }
         }
+    }
+    // Certain of no count, and of infinitely many.
+    for (f, y, certain) in
+        [(-1.0, 0.0, true), (-1.0, 2.0, false), (1.0, 0.0, false), (1.0, 2.0, false)]
+    {
+        let value = check(&Poisson, &count(y), &[f * f64::INFINITY], &[]);
+        assert_eq!(value, if certain { 0.0 } else { f64::NEG_INFINITY }, "{f} {y}");
+    }
+    // The bounds of a scale are allowed.
+    for tau in [1e-50, 1e50] {
+        let t = StudentTNoise::sampled().with_scale(tau).unwrap();
+        assert!(check(&t, &real(tau), &[0.0], &[1.0]).is_finite());
+        assert!(StudentTNoise::sampled().with_scale(tau.powf(1.001)).is_err());
     }
     // A row that is fitted exactly has a density, however small its noise; another one has none.
     assert!((check(&HeteroscedasticGaussian, &real(1.0), &[1.0, -800.0], &[]) - 799.0).abs() < 0.1);

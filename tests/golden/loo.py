@@ -4,7 +4,7 @@ usage: python3 tests/golden/loo.py > tests/golden/loo.json
 
 Log likelihoods are computed by a formula that the test repeats; `sum` says whether it did. Each model holds what
 `arviz_stats` gives for a relative efficiency of 1, of 0.6, and, as `rows`, of each row's own likelihood
-(`ess(method="mean", relative=True)` of exp(log likelihood - largest)). `compare` is for a relative efficiency of 1; its `dse` is not
+(`ess(method="mean", relative=True)` of exp(log likelihood - largest)). `short` is of the first 50 draws of each chain. `compare` is for a relative efficiency of 1; its `dse` is not
 ArviZ' own, which divides by n where its `se`, the crate and the R package loo divide by n - 1: it is rescaled here.
 """
 import json
@@ -112,13 +112,27 @@ for name in ["well specified", "outliers", "cauchy"]:
     values["rows"]["reff"] = [row[0] for row in rows]
     models.append({"name": name, "sum": float(log_lik.sum()), "good_k": float(loo.good_k), "values": values})
 
+# 200 draws, of which the tail is a fifth.
+short = arviz_stats.loo(
+    arviz_base.from_dict(
+        {"posterior": {"q": chains(17, 0.5)[:, :50]}, "log_likelihood": {"y": log_likelihood("outliers")[:, :50]}}
+    ),
+    pointwise=True,
+    reff=1.0,
+)
+short = {
+    "elpd": float(short.elpd),
+    "good_k": float(short.good_k),
+    "k": short.pareto_k.values.tolist(),
+    "elpd_i": short.elpd_i.values.tolist(),
+}
 table = arviz_stats.compare(loos, round_to="none")
 compare = [
     {"name": name, "elpd_diff": float(row["elpd_diff"]), "dse": float(row["dse"]) * math.sqrt(ROWS / (ROWS - 1))}
     for name, row in table.iterrows()
 ]
 json.dump(
-    {"arviz": arviz.__version__, "arviz_stats": arviz_stats.__version__, "models": models, "compare": compare},
+    {"arviz": arviz.__version__, "arviz_stats": arviz_stats.__version__, "models": models, "short": short, "compare": compare},
     sys.stdout,
     indent=1,
 )

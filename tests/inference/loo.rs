@@ -94,6 +94,41 @@ fn golden_values_of_arviz() {
     assert!(largest_k > 0.7, "{largest_k}: no row is hard");
 }
 
+/// A fifth of 200 draws is smoothed, and not 3 sqrt(200) = 42; with many draws k up to 0.7 is good.
+#[test]
+fn tails_and_thresholds_of_few_and_many_draws() {
+    let golden: serde_json::Value = serde_json::from_str(GOLDEN).unwrap();
+    let few = log_likelihood("outliers").slice(s![.., ..50, ..]).to_owned();
+    let loo = Loo::from_log_likelihood(few.view(), Some(1.0)).unwrap();
+    let values = &golden["short"];
+    assert_close(loo.elpd, values["elpd"].as_f64().unwrap(), "elpd");
+    assert_close(loo.threshold(), values["good_k"].as_f64().unwrap(), "threshold");
+    let (k, elpd) = (numbers(&values["k"]), numbers(&values["elpd_i"]));
+    for (i, row) in loo.rows.iter().enumerate() {
+        assert_close(row.k, k[i], &format!("k of row {i}"));
+        assert_close(row.elpd, elpd[i], &format!("elpd of row {i}"));
+    }
+    let mut random = Congruential(5);
+    let many = Array3::from_shape_simple_fn((4, 2_500, 1), || -random.normal().powi(2));
+    assert_eq!(Loo::from_log_likelihood(many.view(), Some(1.0)).unwrap().threshold(), 0.7);
+}
+
+/// Classes that are certain: log p = log(1 - e^-45) and the like, different at all draws.
+#[test]
+fn saturated_rows_count_as_constant() {
+    let mut random = Congruential(5);
+    let log_lik =
+        Array3::from_shape_simple_fn((4, 250, 2), || -(-45.0 + 2.0 * random.normal()).exp());
+    let loo = Loo::from_log_likelihood(log_lik.view(), None).unwrap();
+    for row in &loo.rows {
+        assert!(row.k.is_nan() && row.p_loo == 0.0 && row.elpd.abs() < 1e-12, "{row:?}");
+    }
+    assert!(loo.unreliable().is_empty());
+    // Ten million times as large, they are not constant any more, and smoothed.
+    let loo = Loo::from_log_likelihood((log_lik * 1e7).view(), None).unwrap();
+    assert!(loo.rows.iter().all(|row| row.k.is_finite()), "{loo}");
+}
+
 #[test]
 fn comparisons_are_those_of_arviz() {
     let golden: serde_json::Value = serde_json::from_str(GOLDEN).unwrap();

@@ -144,9 +144,9 @@ fn draws_and_records_are_summed_over_chains() {
 
     let x = data(100);
     let streamed = StreamedMoments::new(&posterior, x.x().view()).unwrap();
-    set_limit(Some(100 * 6 * 8));
+    set_limit(Some(100 * 5 * 8));
     assert!(streamed.begin(&posterior, plan(1), None).is_ok());
-    let size = "`streamed predictions` is 2 chains x 100 inputs x 6 numbers";
+    let size = "`streamed predictions` is 2 chains x 100 inputs x 5 numbers";
     refused(streamed.begin(&posterior, plan(2), None), size);
 
     // Of each input the mean, sum and votes of all classes, and the sum of entropies.

@@ -310,7 +310,7 @@ pub const MUTANTS: &[Mutant] = &[
     mutant(
         "Poisson: no factorial with the gradient",
         "src/likelihood/poisson.rs",
-        &[("y[i] * eta[i] - log_factorial[i] - *d", "y[i] * eta[i] - *d")],
+        &[("weighted(y[i], eta[i]) - log_factorial[i], *d", "weighted(y[i], eta[i]), *d")],
         ("formulas", "likelihoods::densities_and_derivatives_are_those_of_scipy_and_mpmath"),
     ),
     mutant(

@@ -44,7 +44,7 @@
 //! | [`EveryKth`] | 4 d S / k | predictions later, at half the memory |
 //! | [`OnDisk`] | 4 d; 4 (d + 1) S / k on disk | predictions later, of any size |
 //! | [`StreamedUncertainty`](crate::predict::StreamedUncertainty) | 24 C + 8 per input; 8 C S more per chosen row | classes at known inputs |
-//! | [`StreamedMoments`](crate::predict::StreamedMoments) | 48 per input and output | a real response at known inputs |
+//! | [`StreamedMoments`](crate::predict::StreamedMoments) | 40 per input and output | a real response at known inputs |
 //!
 //! All of it is reserved when the run begins, unless that exceeds the [limit](crate::memory) on
 //! memory for all chains together: afterwards no built-in recorder allocates. At the end the chains

@@ -63,8 +63,9 @@ const AT_A_TIME: usize = 1 << 22;
 /// series should be left out instead. elpd changes with the unit of a real response: compare models of the same response
 /// in the same unit, by [`compare`](Self::compare).
 ///
-/// Differences from ArviZ: its default for r_eff is computed from the weights, which says nothing of networks,
-/// whose hidden units can be permuted; `r_eff` given to both, elpd, se, p_loo and k agree to 1e-10.
+/// Differences from ArviZ 1.3 (earlier versions round the tail length up and divide by n in the standard error): its
+/// default for r_eff is computed from the network's parameters, which says nothing of networks, whose hidden units can be
+/// permuted; `r_eff` given to both, elpd, se, p_loo and k agree to 1e-10.
 ///
 /// ```
 /// use bnn_mcmc::prelude::*;
@@ -77,7 +78,8 @@ const AT_A_TIME: usize = 1 << 22;
 /// let features = ndarray::concatenate![ndarray::Axis(1), x, x.mapv(|x| x * x)];
 /// let fit = |x: Array2<f64>| -> Result<Loo, Error> {
 ///     let data = Dataset::regression(x, y.clone())?;
-///     let priors = Priors::all(Normal::new(0.0, 2.0)?);
+///     let priors = Priors::all(Normal::new(0.0, 2.0)?)
+///         .with("log_noise_variance", LogInverseGamma::new(2.0, 0.5)?);
 ///     let model = Linear::new(data.n_features(), 1)?;
 ///     let posterior = Posterior::new(model, Gaussian::sampled(), &data, priors)?;
 ///     posterior.loo(&Sampler::new(&posterior, Nuts::default()).seed(1).run()?)
@@ -120,8 +122,8 @@ pub struct LooRow {
     pub p_loo: f64,
     /// The shape k of the Pareto distribution that was fitted to the largest ratios.
     ///
-    /// NaN where none can be fitted, and the weights are then the ratios themselves: the likelihood of the row is the same
-    /// at all draws ([`p_loo`](Self::p_loo) is 0, and [`elpd`](Self::elpd) exact); or a quarter of the M largest ratios are
+    /// NaN where none can be fitted, and the weights are then the ratios themselves: the log likelihood of the row is the
+    /// same at all draws to 1e-12 ([`p_loo`](Self::p_loo) is 0, and [`elpd`](Self::elpd) exact to 1e-12); or a quarter of the M largest ratios are
     /// equal, as where a chain stood still; or ratios differ by more than a factor of 1e300.
     #[serde(with = "nan_as_null")]
     pub k: f64,
@@ -131,7 +133,7 @@ pub struct LooRow {
 }
 
 impl LooRow {
-    /// Whether the likelihood of the row is the same at all draws.
+    /// Whether the log likelihood of the row is the same at all draws, to 1e-12.
     fn is_constant(&self) -> bool {
         self.k.is_nan() && self.p_loo == 0.0
     }

@@ -12,6 +12,9 @@ use crate::error::positive;
 /// The fewest draws, whose tail is then five draws.
 const FEWEST_DRAWS: usize = 25;
 
+/// Log likelihoods that differ by less, such as those of a class whose probability is 1 but for rounding, count as equal.
+const CONSTANT: f64 = 1e-12;
+
 /// Rows whose draws are gathered together: those of neighbours share cache lines.
 const TOGETHER: usize = 8;
 
@@ -105,8 +108,8 @@ impl Scratch {
             self.ess.of(likelihood) / n
         });
         let k = self.psis.smooth(log_lik, relative_efficiency);
-        if log_lik.iter().all(|l| *l == largest) {
-            return LooRow { elpd: largest, p_loo: 0.0, k, relative_efficiency };
+        if log_lik.iter().all(|l| largest - l < CONSTANT) {
+            return LooRow { elpd: largest, p_loo: 0.0, k: f64::NAN, relative_efficiency };
         }
         let known = largest + (self.likelihood.iter().sum::<f64>() / n).ln();
         let elpd = self.psis.log_mean();
