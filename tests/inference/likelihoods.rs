@@ -247,17 +247,17 @@ fn noise_that_differs_between_rows_is_seen_row_by_row() {
     assert!(low > 0.95 && high < 0.87, "{low} {high}");
 }
 
-/// The share of rows whose sd e^s(x) lies within the 95 % interval of its posterior, for 400 responses with
+/// The share of rows whose sd e^s(x) lies within the 95 % interval of its posterior, for 100 responses with
 /// sd(x) = exp(-1 + 0.8 x) around a parabola, by a model that is linear in x and x^2.
 fn share_of_recovered_sds(seed: u64) -> f64 {
-    let x = features(400) * 1.7;
+    let x = features(100) * 1.7;
     let mut rng = ChainRng::new(seed, 0);
     let sd = x.mapv(|x| (0.8 * x - 1.0f64).exp());
-    let y = Array2::from_shape_fn((400, 1), |(i, _)| {
+    let y = Array2::from_shape_fn((100, 1), |(i, _)| {
         let x = x[(i, 0)];
         0.5 * x - 0.3 * x * x + sd[(i, 0)] * rng.normal()
     });
-    let x = Array2::from_shape_fn((400, 2), |(i, j)| x[(i, 0)].powi(j as i32 + 1));
+    let x = Array2::from_shape_fn((100, 2), |(i, j)| x[(i, 0)].powi(j as i32 + 1));
     let data = Dataset::regression(x.clone(), y).unwrap();
     let priors = Priors::all(Normal::new(0.0, 2.0).unwrap());
     let model = Linear::new(2, 2).unwrap();
@@ -265,21 +265,21 @@ fn share_of_recovered_sds(seed: u64) -> f64 {
     let sampler = Sampler::new(&posterior, Nuts::default()).chains(2).warmup(300).draws(300);
     let draws = sampler.seed(seed).run().unwrap();
     let sds = posterior.predict_noise_sd(&draws, x.view()).unwrap();
-    let flat = sds.into_shape_with_order((600, 400)).unwrap();
+    let flat = sds.into_shape_with_order((600, 100)).unwrap();
     let covered = |i: usize| {
         let mut of_row = flat.index_axis(Axis(1), i).to_vec();
         of_row.sort_by(f64::total_cmp);
         f64::from(u8::from(of_row[15] <= sd[(i, 0)] && sd[(i, 0)] <= of_row[584]))
     };
-    (0..400).map(covered).sum::<f64>() / 400.0
+    (0..100).map(covered).sum::<f64>() / 100.0
 }
 
 #[test]
 fn the_sd_function_is_recovered_within_its_intervals() {
-    let shares = Array1::from_iter((0..80).map(share_of_recovered_sds));
+    let shares = Array1::from_iter((0..100).map(share_of_recovered_sds));
     let mean = shares.mean().unwrap();
-    // Rows of one data set are right or wrong together: the error is that of the mean of 80 shares.
-    let error = shares.std(1.0) / 80f64.sqrt();
+    // Rows of one data set are right or wrong together: the error is that of the mean of 100 shares.
+    let error = shares.std(1.0) / 100f64.sqrt();
     println!("{mean:.3} +- {error:.3}: {shares:.2}");
     assert!(error < 0.02 && (mean - 0.95).abs() < 3.0 * error, "{mean:.3} +- {error:.3}");
 }

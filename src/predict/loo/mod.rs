@@ -123,7 +123,8 @@ pub struct LooRow {
     /// The shape k of the Pareto distribution that was fitted to the largest ratios.
     ///
     /// NaN where none can be fitted, and the weights are then the ratios themselves: the log likelihood of the row is the
-    /// same at all draws to 1e-12 ([`p_loo`](Self::p_loo) is 0, and [`elpd`](Self::elpd) exact to 1e-12); or a quarter of the M largest ratios are
+    /// same at all draws to 1e-12 ([`p_loo`](Self::p_loo) is 0, and [`elpd`](Self::elpd) exact to 1e-12); or a quarter of the
+    /// M largest ratios are
     /// equal, as where a chain stood still; or ratios differ by more than a factor of 1e300.
     #[serde(with = "nan_as_null")]
     pub k: f64,
