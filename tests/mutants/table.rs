@@ -977,4 +977,41 @@ pub const MUTANTS: &[Mutant] = &[
         &[("found.check(&own)", "Ok(())")],
         ("run", "zarr::draws_of_another_posterior_are_refused_with_what_differs"),
     ),
+    // Fits and new rows.
+    mutant(
+        "unscaled predictions: the Jacobian with the other sign",
+        "src/predict/regression.rs",
+        &[("density - log_scale", "density + log_scale")],
+        ("inference", "new_rows::unscaled_predictions_are_those_of_the_unscaled_response"),
+    ),
+    mutant(
+        "new rows: a blank response taken for an observed one",
+        "src/predict/mod.rs",
+        &[("self.log_density.is_some().then_some(&self.response)", "Some(&self.response)")],
+        ("inference", "new_rows::new_rows_are_predicted_as_rows_with_a_response_are"),
+    ),
+    mutant(
+        "a fit predicts unscaled features",
+        "src/fit/mod.rs",
+        &[("features.scale_features(rows)?", "rows.clone()")],
+        ("run", "fit::predictions_are_in_the_units_of_the_file_and_name_what_lies_outside"),
+    ),
+    mutant(
+        "a fit takes rows above the range for rows within",
+        "src/fit/range.rs",
+        &[("*value < range.low || *value > range.high", "*value < range.low")],
+        ("run", "fit::predictions_are_in_the_units_of_the_file_and_name_what_lies_outside"),
+    ),
+    mutant(
+        "an edited fit is loaded",
+        "src/fit/folder.rs",
+        &[("saved.crc32 != saved.checksum()", "false")],
+        ("run", "fit::damaged_and_edited_folders_are_refused_with_what_differs"),
+    ),
+    mutant(
+        "emulators that extrapolate do not say so",
+        "src/surrogate/pairs.rs",
+        &[("self.square(q) > self.reach", "self.square(q) > self.reach && self.reach < 0.0")],
+        ("formulas", "surrogates::draws_outside_what_an_emulator_learnt_from_are_counted"),
+    ),
 ];
