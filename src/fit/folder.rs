@@ -23,7 +23,7 @@ const DATA: &str = "data.csv";
 const DRAWS: &str = "draws.zarr";
 const VERDICT: &str = "verdict.txt";
 const CHECKPOINT: &str = "checkpoint";
-const LOCK: &str = "lock";
+const LOCK: &str = ".bnn-mcmc.lock";
 /// What the name of a file ends in while it is written.
 const UNFINISHED: &str = ".tmp";
 
@@ -169,7 +169,8 @@ fn sync_all(path: &Path) -> std::io::Result<()> {
             fs::File::open(&path)?.sync_all()?;
         }
     }
-    sync_folder(path)
+    // The folder of whatever is in it; its own folder is flushed with the next file there.
+    sync_folder(&path.join("any"))
 }
 
 fn write_json(folder: &Path, saved: &Saved) -> Result<(), Error> {
@@ -265,7 +266,8 @@ pub(super) fn run(folder: &Path, parts: Parts) -> Result<Fit, Error> {
     fs::create_dir_all(folder).map_err(|e| Error::io(folder, e))?;
     // The lock is that of the open file, and ends with the process.
     let lock_path = folder.join(LOCK);
-    let lock = fs::File::create(&lock_path).map_err(|e| Error::io(&lock_path, e))?;
+    let lock = fs::File::options().write(true).create(true).truncate(false).open(&lock_path);
+    let lock = lock.map_err(|e| Error::io(&lock_path, e))?;
     if matches!(lock.try_lock(), Err(fs::TryLockError::WouldBlock)) {
         return Err(problem(folder, "another process is running in this folder"));
     }
@@ -274,8 +276,9 @@ pub(super) fn run(folder: &Path, parts: Parts) -> Result<Fit, Error> {
         return Ok(fit);
     }
     let (data_path, checkpoint) = (folder.join(DATA), folder.join(CHECKPOINT));
+    // A process that was killed before it wrote `fit.json` may have left the data.
+    let had_data = data_path.exists();
     if read_json(folder)?.is_none() {
-        // A process that was killed before it wrote `fit.json` may have left the data.
         let ours = match fs::read(&data_path).is_ok_and(|there| there == data) {
             true => &[LOCK, DATA][..],
             false => &[LOCK],
@@ -290,7 +293,8 @@ pub(super) fn run(folder: &Path, parts: Parts) -> Result<Fit, Error> {
     let draws = parts.recipe.sample(&parts, Some(&checkpoint)).inspect_err(|_| {
         // A setting that the sampler refuses does not claim the folder.
         if !checkpoint.exists() {
-            for path in [&folder.join(FIT), &data_path, &lock_path] {
+            let data = (!had_data).then(|| data_path.clone());
+            for path in [folder.join(FIT), lock_path.clone()].into_iter().chain(data) {
                 let _ = fs::remove_file(path);
             }
         }

@@ -338,18 +338,23 @@ fn what_a_killed_process_leaves_is_no_obstacle() {
     let fit = recipe().in_folder(&run).read_csv(&train).unwrap();
     assert!(fit.save_error().is_none());
     assert_eq!(Fit::load(&run).unwrap().draws().values(), whole.draws().values());
-    assert!(!run.join("checkpoint").exists() && !run.join("lock").exists());
+    assert!(!run.join("checkpoint").exists() && !run.join(".bnn-mcmc.lock").exists());
 
     // Killed before `fit.json` was there.
     let begun = folder.path().join("begun");
     fs::create_dir(&begun).unwrap();
     fs::copy(run.join("data.csv"), begun.join("data.csv")).unwrap();
-    for name in ["data.csv.tmp", "fit.json.tmp", "lock"] {
+    for name in ["data.csv.tmp", "fit.json.tmp", ".bnn-mcmc.lock"] {
         fs::write(begun.join(name), "").unwrap();
     }
     assert!(recipe().warmup(5).draws(5).in_folder(&begun).read_csv(&train).is_ok());
 
     // A file of somebody else is neither deleted nor overwritten, whatever it holds.
+    let alone = folder.path().join("alone");
+    fs::create_dir(&alone).unwrap();
+    fs::copy(run.join("data.csv"), alone.join("data.csv")).unwrap();
+    assert!(recipe().chains(0).in_folder(&alone).read_csv(&train).is_err());
+    assert!(alone.join("data.csv").exists());
     let theirs = folder.path().join("theirs");
     fs::create_dir(&theirs).unwrap();
     fs::copy(run.join("data.csv"), theirs.join("data.csv")).unwrap();
