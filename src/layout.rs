@@ -70,15 +70,15 @@ impl Layout {
     }
 
     /// Appends a block. Names should differ: a run and [`Draws::new`](crate::draws::Draws::new)
-    /// refuse a layout with two blocks or two parameters of one name, or with more numbers than fit into
-    /// memory.
+    /// refuse a layout with two blocks or two parameters of one name, or with more numbers than fit
+    /// into memory.
     pub fn with(self, name: &str, shape: &[usize]) -> Self {
         let range = 0..shape.iter().fold(1usize, |n, k| n.saturating_mul(*k));
         self.with_block(&Block { name: name.into(), shape: shape.into(), range, first: 0 })
     }
 
-    /// A layout of arrays with names, shapes, and what their indices count from; `None` if they have more numbers
-    /// than fit into memory.
+    /// A layout of arrays with names, shapes, and what their indices count from; `None` if they have
+    /// more numbers than fit into memory.
     pub(crate) fn from_arrays<'a>(
         arrays: impl Iterator<Item = (&'a str, &'a [usize], usize)>,
     ) -> Option<Self> {

@@ -69,8 +69,8 @@
 //! | [`Pcn`](sampler::Pcn) | m + sqrt(1 - eps^2) (q - m) + eps xi, xi from the prior N(m, C) less m | 0.234 |
 //! | [`LangevinGradient`](sampler::LangevinGradient) | D(q) + eps z, or q + eps z | 0.234 |
 //!
-//! The integrators of [Langevin dynamics](sampler::Integrator) have no acceptance and adapt nothing; their
-//! `step_size` is the time step h:
+//! The integrators of [Langevin dynamics](sampler::Integrator) have no acceptance and adapt nothing;
+//! their `step_size` is the time step h:
 //!
 //! | integrator | step | bias |
 //! | --- | --- | --- |
@@ -81,15 +81,16 @@
 //!
 //! # Features
 //!
-//! - `datasets` (default): iris, abalone, Boston housing, ionosphere, red wine, sunspot and digits data, embedded.
+//! - `datasets` (default): iris, abalone, Boston housing, ionosphere, red wine, sunspot and digits
+//!   data, embedded.
 //! - `progress`: a progress bar (`sampler::progress_bar`).
 //!
 //! # Reproducibility
 //!
 //! Equal seeds give equal draws, bit for bit, for any number of threads, on one kind of processor.
-//! Processors with other vector instructions round differently in the last digit, after which
-//! chains differ while what they estimate does not. With `BNN_MCMC_PORTABLE=1` in the environment draws are the
-//! same on every processor, and slower ([`portable`]).
+//! Processors with other vector instructions round differently in the last digit, after which chains
+//! differ while what they estimate does not. With `BNN_MCMC_PORTABLE=1` in the environment draws are
+//! the same on every processor, and slower ([`portable`]).
 
 #![warn(missing_docs)]
 #![cfg_attr(not(test), deny(clippy::disallowed_methods))]

@@ -69,15 +69,17 @@ pub struct RunInfo {
     pub warmup_gradient_evals: Vec<u64>,
     /// Where transitions diverged while sampling: the first [`Divergence::KEPT`] of each chain.
     pub divergences: Vec<Divergence>,
-    /// A description of the [surrogate](crate::surrogate), if the target was one: these are then no draws of the posterior.
-    /// Draws that are read from CSV files do not know it.
+    /// A description of the [surrogate](crate::surrogate), if the target was one: these are then no
+    /// draws of the posterior. Draws that are read from CSV files do not know it.
     #[serde(default)]
     pub approximation: Option<String>,
-    /// Model, likelihood and data of the posterior that was sampled, itself or a view of it; `None` for other targets, and
-    /// for draws from elsewhere. Another posterior refuses to predict with these draws.
+    /// Model, likelihood and data of the posterior that was sampled, itself or a view of it; `None`
+    /// for other targets, and for draws from elsewhere. Another posterior refuses to predict with
+    /// these draws.
     #[serde(default)]
     pub target: Option<TargetInfo>,
-    /// What each chain's kernel reports of the whole run; empty for draws that were read from a CSV file.
+    /// What each chain's kernel reports of the whole run; empty for draws that were read from a CSV
+    /// file.
     pub reports: Vec<Report>,
     /// Why the [checkpoint] on disk lacks the end of this run, if it does.
     pub checkpoint_error: Option<String>,

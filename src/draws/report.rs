@@ -27,7 +27,8 @@ impl Report {
     }
 }
 
-/// How one chain of [`PowerPosteriors`](crate::sampler::PowerPosteriors) moved on its ladder while sampling.
+/// How one chain of [`PowerPosteriors`](crate::sampler::PowerPosteriors) moved on its ladder while
+/// sampling.
 ///
 /// ```
 /// use bnn_mcmc::prelude::*;

@@ -1,9 +1,10 @@
 //! From a table to an answer: a model fitted to a CSV file, saved, loaded, and asked about new rows.
 //!
-//! A [`Fit`] puts the parts of this crate together, with defaults that suit regression and classification
-//! by a network: it reads the table, standardises features and response by the training rows, builds a
-//! [`Posterior`], runs a [`Sampler`](crate::sampler::Sampler), and answers in the units of the table. It has
-//! no mathematics of its own: [`Fit::posterior`] and [`Fit::draws`] are what the rest of the crate works on.
+//! A [`Fit`] puts the parts of this crate together, with defaults that suit regression and
+//! classification by a network: it reads the table, standardises features and response by the
+//! training rows, builds a [`Posterior`], runs a [`Sampler`](crate::sampler::Sampler), and answers
+//! in the units of the table. It has no mathematics of its own: [`Fit::posterior`] and
+//! [`Fit::draws`] are what the rest of the crate works on.
 //!
 //! ```no_run
 //! use bnn_mcmc::fit::Fit;
@@ -160,8 +161,8 @@ impl Fit {
     /// own units, too.
     ///
     /// # Errors
-    /// Other features, responses or classes than those of the training data; predictions that do not fit
-    /// into memory.
+    /// Other features, responses or classes than those of the training data; predictions that do not
+    /// fit into memory.
     pub fn predict(&self, rows: &Dataset) -> Result<Predictions, Error> {
         let Parts { features, response, posterior, .. } = &self.parts;
         let scaled = features.scale_features(rows)?;
@@ -179,7 +180,8 @@ impl Fit {
     /// data's features and in their units.
     ///
     /// # Errors
-    /// Another number of features, a number that is not finite, predictions that do not fit into memory.
+    /// Another number of features, a number that is not finite, predictions that do not fit into
+    /// memory.
     pub fn predict_new(&self, x: ArrayView2<f64>) -> Result<Predicted, Error> {
         let Parts { features, response, posterior, ranges, .. } = &self.parts;
         let predictions = posterior.predict_new(&self.draws, features.transform(x)?.view())?;
@@ -190,8 +192,8 @@ impl Fit {
         Ok(Predicted { predictions, outside: range::outside(x, ranges), dropped: Vec::new() })
     }
 
-    /// Predictions of the rows of a CSV file, in which the response's column may be lacking. It is read as
-    /// the training file was.
+    /// Predictions of the rows of a CSV file, in which the response's column may be lacking. It is
+    /// read as the training file was.
     ///
     /// # Errors
     /// If the fit is not of a CSV file, or the file cannot be read; else as
@@ -270,8 +272,8 @@ impl Fit {
         self.parts.response.as_ref()
     }
 
-    /// Why a run [in a folder](Recipe::in_folder) could not be saved, if so: the disk may be full. The draws
-    /// are all here, and in the checkpoint: the same call tries again.
+    /// Why a run [in a folder](Recipe::in_folder) could not be saved, if so: the disk may be full.
+    /// The draws are all here, and in the checkpoint: the same call tries again.
     pub fn save_error(&self) -> Option<&Error> {
         self.save_error.as_ref()
     }
@@ -282,8 +284,8 @@ impl Fit {
     }
 
     /// Writes the fit to a folder, which is made: `fit.json` (what the fit is, for people, too),
-    /// `data.csv` (the rows, with features encoded as numbers), `draws.zarr` (draws and statistics, which
-    /// ArviZ opens) and `verdict.txt`. [`Fit::load`] needs nothing else.
+    /// `data.csv` (the rows, with features encoded as numbers), `draws.zarr` (draws and statistics,
+    /// which ArviZ opens) and `verdict.txt`. [`Fit::load`] needs nothing else.
     ///
     /// A [stopped](Recipe::stop_handle) run is saved with the draws that it has made.
     ///

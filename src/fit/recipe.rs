@@ -32,12 +32,14 @@ pub(super) enum Task {
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Noise {
-    /// Of real responses: [normal](Gaussian) with one standard deviation, which is sampled. The default.
+    /// Of real responses: [normal](Gaussian) with one standard deviation, which is sampled. The
+    /// default.
     Gaussian,
     /// Of real responses: normal with a standard deviation that [depends on the
-    /// features](HeteroscedasticGaussian). Its logarithm has the same prior as the means: on the scale of the
-    /// standardised response the noise is believed to be about 1, more or less by a factor of 3. Equal rows can
-    /// make the posterior improper with ReLU, and with [`WeightPrior::Ard`] in a linear model.
+    /// features](HeteroscedasticGaussian). Its logarithm has the same prior as the means: on the
+    /// scale of the standardised response the noise is believed to be about 1, more or less by a
+    /// factor of 3. Equal rows can make the posterior improper with ReLU, and with
+    /// [`WeightPrior::Ard`] in a linear model.
     Heteroscedastic,
     /// Of real responses: [Student's t](StudentTNoise), for outliers; scale and degrees of freedom are
     /// sampled.
@@ -53,8 +55,8 @@ pub enum Noise {
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum WeightPrior {
-    /// [`Priors::by_fan_in`]: N(0, 1/H) for the weights that leave the last hidden layer of H units (of a linear
-    /// model, H features), N(0, 1) for all others.
+    /// [`Priors::by_fan_in`]: N(0, 1/H) for the weights that leave the last hidden layer of H units
+    /// (of a linear model, H features), N(0, 1) for all others.
     #[default]
     FanIn,
     /// N(0, sd^2) for all weights and biases, but for the bias of a count's output.
@@ -63,7 +65,8 @@ pub enum WeightPrior {
         sd: f64,
     },
     /// As [`FanIn`](Self::FanIn), with a variance of their own for the weights of each input
-    /// ([`Priors::ard`]): inputs that say nothing are shrunk. Half-Cauchy standard deviations of scale 1.
+    /// ([`Priors::ard`]): inputs that say nothing are shrunk. Half-Cauchy standard deviations of
+    /// scale 1.
     Ard,
 }
 
@@ -94,11 +97,12 @@ pub enum Method {
 /// | [`seed`](Self::seed) | 0 |
 /// | [`validation`](Self::validation) | no rows |
 ///
-/// Features, and a real response, are standardised by the training rows. Chains start from small weights,
-/// N(0, 0.1^2), and of counts from the log of the mean count. Priors of what the likelihood adds, on the scale of the standardised response: squared
-/// scales of noise have inverse gamma priors of shape 1/2 and scale 1/200, which is tau = 0.1 / |z| with z
-/// standard normal; degrees of freedom are e^N(2, 1), dispersions e^N(1, 1.5^2). Of counts, the bias of the
-/// output is N(log of the mean count, 1).
+/// Features, and a real response, are standardised by the training rows. Chains start from small
+/// weights, N(0, 0.1^2), and of counts from the log of the mean count. Priors of what the likelihood
+/// adds, on the scale of the standardised response: squared scales of noise have inverse gamma
+/// priors of shape 1/2 and scale 1/200, which is tau = 0.1 / |z| with z standard normal; degrees of
+/// freedom are e^N(2, 1), dispersions e^N(1, 1.5^2). Of counts, the bias of the output is N(log of
+/// the mean count, 1).
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[must_use = "a recipe does nothing until `read_csv` or `fit`"]
 pub struct Recipe {
@@ -198,8 +202,8 @@ impl Recipe {
         Self { seed, ..self }
     }
 
-    /// The share of rows, from 0 to below 1, that the model does not learn from: [`Fit::validation`] has them.
-    /// The rows are chosen at random by the seed; classes keep their shares.
+    /// The share of rows, from 0 to below 1, that the model does not learn from: [`Fit::validation`]
+    /// has them. The rows are chosen at random by the seed; classes keep their shares.
     pub fn validation(self, share: f64) -> Self {
         Self { validation: share, ..self }
     }
@@ -211,10 +215,11 @@ impl Recipe {
 
     /// Runs in a folder, which is made if need be, and saves the fit there, as [`Fit::save`] does.
     ///
-    /// While it runs, a [checkpoint](crate::draws::checkpoint) is written every 30 seconds. If the process is killed, the same call
-    /// goes on where it was and comes to the same numbers; once it is finished, the same call loads the
-    /// fit. A second process is refused while the first one runs. If the end cannot be written, as on a full
-    /// disk, [`Fit::save_error`] says so. A folder that holds another fit, or one of other rows, is an error that names what differs.
+    /// While it runs, a [checkpoint](crate::draws::checkpoint) is written every 30 seconds. If the
+    /// process is killed, the same call goes on where it was and comes to the same numbers; once it
+    /// is finished, the same call loads the fit. A second process is refused while the first one
+    /// runs. If the end cannot be written, as on a full disk, [`Fit::save_error`] says so. A folder
+    /// that holds another fit, or one of other rows, is an error that names what differs.
     pub fn in_folder(self, folder: impl Into<PathBuf>) -> Self {
         Self { folder: Some(folder.into()), ..self }
     }
@@ -252,7 +257,8 @@ impl Recipe {
     ///
     /// # Errors
     /// A response of another kind; a constant column; a setting out of range; what
-    /// [`Posterior::new`] and [`Sampler::run`] say; a folder that cannot be written, or holds another fit.
+    /// [`Posterior::new`] and [`Sampler::run`] say; a folder that cannot be written, or holds
+    /// another fit.
     pub fn fit(&self, data: &Dataset) -> Result<Fit, Error> {
         self.run(data, None, Vec::new())
     }

@@ -105,8 +105,8 @@ impl Likelihood for Categorical {
 }
 
 dispatch! {
-    /// Replaces e = exp(z - max z) in `d` by 1[k = y] - e / sum e, and returns the sum of z_y - max z. All
-    /// but `y` are padded.
+    /// Replaces e = exp(z - max z) in `d` by 1[k = y] - e / sum e, and returns the sum of z_y - max
+    /// z. All but `y` are padded.
     fn gradient(z: &[f64], y: &[f64], maximum: &[f64], sum: &mut [f64], d: &mut [f64]) -> f64
         => gradient_body
 }

@@ -7,8 +7,9 @@
 //! psi(x + a) - psi(x),        psi'(x + a) - psi'(x),        psi = d log Gamma / dx
 //! ```
 //!
-//! For large x each is small beside the terms that it is a difference of. From x = 16 on, Stirling's series
-//! takes their place (DLMF 5.11.1, 5.11.2): with S(x) = 1/(12 x) - 1/(360 x^3) + ..., whose derivatives the others are,
+//! For large x each is small beside the terms that it is a difference of. From x = 16 on, Stirling's
+//! series takes their place (DLMF 5.11.1, 5.11.2): with S(x) = 1/(12 x) - 1/(360 x^3) + ..., whose
+//! derivatives the others are,
 //!
 //! ```text
 //! log Gamma(x) = (x - 1/2) log x - x + log(2 pi)/2 + S(x)

@@ -47,8 +47,8 @@ pub struct Gaussian {
 }
 
 impl Gaussian {
-    /// The noise variance is a parameter: block `log_noise_variance`, one number, with a prior of its own,
-    /// such as [`LogInverseGamma`](crate::prior::LogInverseGamma).
+    /// The noise variance is a parameter: block `log_noise_variance`, one number, with a prior of
+    /// its own, such as [`LogInverseGamma`](crate::prior::LogInverseGamma).
     pub fn sampled() -> Self {
         Self { fixed_variance: None }
     }

@@ -14,8 +14,9 @@ use crate::rng::ChainRng;
 /// y = mu(x) + e^s(x) N(0, 1): a model with two outputs for each response column.
 ///
 /// With K response columns the outputs are mu_1, ..., mu_K, s_1, ..., s_K. s is the logarithm of the
-/// noise's standard deviation, so that e^s is in units of the response. There are no parameters beside the
-/// model's: the prior of the weights is that of the noise. For each row and column, with t = (y - mu) e^-s,
+/// noise's standard deviation, so that e^s is in units of the response. There are no parameters
+/// beside the model's: the prior of the weights is that of the noise. For each row and column, with
+/// t = (y - mu) e^-s,
 ///
 /// ```text
 /// ell           = -1/2 log(2 pi) - s - t^2 / 2
@@ -33,15 +34,18 @@ use crate::rng::ChainRng;
 /// (Nix and Weigend 1994, doi:10.1109/ICNN.1994.374138). Where t^2 overflows the density is 0, and the
 /// sampler rejects.
 ///
-/// **Is the posterior proper?** A model that fits some row exactly can make its density as large as it likes. Where j
-/// parameters of mu fit k > j rows exactly, such as rows that are equal, an integral over these parameters leaves a factor
-/// e^-(k - j)s as s falls to -inf, and the prior of s must fall faster for the posterior to have an integral. Normal
-/// priors of the weights keep it proper where s is linear in the weights, and where it is bounded by them (tanh, sigmoid).
-/// Priors with heavier tails in a linear model (Student-t, Laplace, the half-Cauchy scales of
-/// [`ard`](crate::prior::Priors::ard) and [`horseshoe`](crate::prior::Priors::horseshoe)), and networks of ReLUs under
-/// normal priors, can make it improper if rows are equal: s is then a product of weights, or has no such moments.
+/// **Is the posterior proper?** A model that fits some row exactly can make its density as large as
+/// it likes. Where j parameters of mu fit k > j rows exactly, such as rows that are equal, an
+/// integral over these parameters leaves a factor e^-(k - j)s as s falls to -inf, and the prior of s
+/// must fall faster for the posterior to have an integral. Normal priors of the weights keep it
+/// proper where s is linear in the weights, and where it is bounded by them (tanh, sigmoid). Priors
+/// with heavier tails in a linear model (Student-t, Laplace, the half-Cauchy scales of
+/// [`ard`](crate::prior::Priors::ard) and [`horseshoe`](crate::prior::Priors::horseshoe)), and
+/// networks of ReLUs under normal priors, can make it improper if rows are equal: s is then a
+/// product of weights, or has no such moments.
 ///
-/// The mean of predictions is mu; [`predict_noise_sd`](crate::targets::Posterior::predict_noise_sd) gives e^s.
+/// The mean of predictions is mu; [`predict_noise_sd`](crate::targets::Posterior::predict_noise_sd)
+/// gives e^s.
 ///
 /// ```
 /// use bnn_mcmc::prelude::*;

@@ -66,8 +66,9 @@ pub trait Likelihood: Sync {
         Layout::new()
     }
 
-    /// What it is, in words, with what is fixed in it: `Gaussian with variance 0.25`. A posterior refuses to predict with draws
-    /// of a likelihood with another description; `None`, the default, is not compared. Keep it when the type moves.
+    /// What it is, in words, with what is fixed in it: `Gaussian with variance 0.25`. A posterior
+    /// refuses to predict with draws of a likelihood with another description; `None`, the default,
+    /// is not compared. Keep it when the type moves.
     fn description(&self) -> Option<String> {
         None
     }
@@ -92,8 +93,8 @@ pub trait Likelihood: Sync {
         d_phi: &mut [f64],
     ) -> f64;
 
-    /// Writes y - f into `d_out` (padding: anything) and returns true, if the response is real and every
-    /// output is the mean of a response column.
+    /// Writes y - f into `d_out` (padding: anything) and returns true, if the response is real and
+    /// every output is the mean of a response column.
     fn residuals(&self, _out: Tile, _y: Tile, _d_out: TileMut) -> bool {
         false
     }
@@ -103,14 +104,14 @@ pub trait Likelihood: Sync {
         n_outputs
     }
 
-    /// Writes E[y | f, phi] into `mean` `[rows x n_means]`: one column for each column of a real response,
-    /// probabilities for classes (one column, that of the second class, if there are two and one
-    /// logit), expected proportions for counts of categories, the expected count for counts in one
-    /// column.
+    /// Writes E[y | f, phi] into `mean` `[rows x n_means]`: one column for each column of a real
+    /// response, probabilities for classes (one column, that of the second class, if there are two
+    /// and one logit), expected proportions for counts of categories, the expected count for counts
+    /// in one column.
     fn mean(&self, phi: &[f64], out: Tile, mean: TileMut);
 
-    /// Writes Var[y | f, phi] into `variance` `[rows x n_means]` (padding: anything) and returns true, if
-    /// the response is real or counts in one column.
+    /// Writes Var[y | f, phi] into `variance` `[rows x n_means]` (padding: anything) and returns
+    /// true, if the response is real or counts in one column.
     fn variance(&self, _phi: &[f64], _out: Tile, _variance: TileMut) -> bool {
         false
     }
@@ -136,8 +137,8 @@ pub trait SecondOrderLikelihood: Likelihood {
     /// y ~ p(y | f, phi), which is minus the Fisher information.
     ///
     /// Writes the part of f into `r_d_out` `[rows x n_outputs]` (padding: anything) and adds that of
-    /// phi to `r_d_phi`. `out` holds f, and `mean` is what [`mean`](Likelihood::mean) wrote for f: computed
-    /// once for all directions.
+    /// phi to `r_d_phi`. `out` holds f, and `mean` is what [`mean`](Likelihood::mean) wrote for f:
+    /// computed once for all directions.
     #[allow(clippy::too_many_arguments)]
     fn log_lik_tangent(
         &self,

@@ -41,11 +41,11 @@ use crate::rng::ChainRng;
 /// rho, rho:  d ell/d rho + (1 - p) d ell/d eta + r p + r^2 delta    r p + r^2 E delta
 /// ```
 ///
-/// The last expectation has no closed form. It is an integral of one dimension, which is computed to about 1e-12 for all mu
-/// and r.
+/// The last expectation has no closed form. It is an integral of one dimension, which is computed to
+/// about 1e-12 for all mu and r.
 ///
-/// A sampled r lives on the log scale, as the block `log_dispersion` = rho. Outside r from 1e-100 to 1e100 the
-/// density is taken to be 0. The density is finite for all eta from -1e200 to 1e200.
+/// A sampled r lives on the log scale, as the block `log_dispersion` = rho. Outside r from 1e-100 to
+/// 1e100 the density is taken to be 0. The density is finite for all eta from -1e200 to 1e200.
 ///
 /// ```
 /// use bnn_mcmc::prelude::*;
@@ -63,7 +63,8 @@ pub struct NegativeBinomial {
 }
 
 impl NegativeBinomial {
-    /// The dispersion is a parameter: block `log_dispersion` = log r, one number, with a prior of its own.
+    /// The dispersion is a parameter: block `log_dispersion` = log r, one number, with a prior of
+    /// its own.
     pub fn sampled() -> Self {
         Self { fixed: None }
     }
@@ -261,7 +262,8 @@ impl SecondOrderLikelihood for NegativeBinomial {
     }
 }
 
-/// Nodes s_k and weights h s_k e^-s_k of the trapezoidal rule for log s, of step h, where s e^-s is not negligible.
+/// Nodes s_k and weights h s_k e^-s_k of the trapezoidal rule for log s, of step h, where s e^-s is
+/// not negligible.
 fn nodes() -> &'static [(f64, f64)] {
     const H: f64 = 0.3;
     static NODES: LazyLock<Vec<(f64, f64)>> = LazyLock::new(|| {
@@ -279,8 +281,9 @@ fn nodes() -> &'static [(f64, f64)] {
 ///     u = 1 - e^-t,   x = mu u / r,   A = r log(1 + x),   d = mu t - A = mu (t - u) + r (x - log(1 + x))
 /// ```
 ///
-/// where nothing cancels if t - u and x - log(1 + x) are computed as such. In log(r t) the integrand is analytic in a strip
-/// of half width pi/2 around the real line, and the trapezoidal rule of step 0.3 is exact to about 1e-12.
+/// where nothing cancels if t - u and x - log(1 + x) are computed as such. In log(r t) the integrand
+/// is analytic in a strip of half width pi/2 around the real line, and the trapezoidal rule of step
+/// 0.3 is exact to about 1e-12.
 fn information(mu: f64, r: f64) -> f64 {
     let of = |&(s, weight): &(f64, f64)| {
         let t = s / r;
@@ -305,7 +308,8 @@ fn less_saturated(t: f64, u: f64) -> f64 {
     }
 }
 
-/// x - log(1 + x), given the logarithm. For small x, with z = x / (2 + x), it is x z - 2 (z^3/3 + z^5/5 + ...).
+/// x - log(1 + x), given the logarithm. For small x, with z = x / (2 + x), it is x z - 2 (z^3/3 +
+/// z^5/5 + ...).
 fn less_log(x: f64, log: f64) -> f64 {
     let z = x / (2.0 + x);
     match x < 0.1 {

@@ -22,9 +22,9 @@ use crate::rng::ChainRng;
 /// d^2 ell / d eta^2 = -e^eta,     observed and expected
 /// ```
 ///
-/// Mean and variance are both e^eta: where counts vary more, use [`NegativeBinomial`](super::NegativeBinomial).
-/// The density is 0 where e^eta overflows (eta > 709), and the sampler rejects. Predictive draws of rates
-/// above 1.8e19 are NaN.
+/// Mean and variance are both e^eta: where counts vary more, use
+/// [`NegativeBinomial`](super::NegativeBinomial). The density is 0 where e^eta overflows (eta >
+/// 709), and the sampler rejects. Predictive draws of rates above 1.8e19 are NaN.
 ///
 /// ```
 /// use bnn_mcmc::prelude::*;

@@ -12,13 +12,15 @@ use crate::layout::Layout;
 use crate::portable::{exp, ln, ln_1p};
 use crate::rng::ChainRng;
 
-/// y = f(x) + tau T, T ~ Student's t with nu degrees of freedom, the same tau and nu for all response columns.
+/// y = f(x) + tau T, T ~ Student's t with nu degrees of freedom, the same tau and nu for all
+/// response columns.
 ///
-/// Heavy tails: outliers pull the mean function less than they do under [`Gaussian`](super::Gaussian) noise,
-/// which is the limit nu -> inf. tau is a scale in units of the response; the standard deviation is
-/// tau sqrt(nu / (nu - 2)), which exists for nu > 2; with nu <= 1 there is no mean either, and what is predicted in its
-/// place is the location f(x). For each response value, with t = (y - f) / tau,
-/// u = t^2 / (nu + t^2), eta = log tau^2 and lambda = log nu,
+/// Heavy tails: outliers pull the mean function less than they do under
+/// [`Gaussian`](super::Gaussian) noise, which is the limit nu -> inf. tau is a scale in units of the
+/// response; the standard deviation is tau sqrt(nu / (nu - 2)), which exists for nu > 2; with nu <=
+/// 1 there is no mean either, and what is predicted in its place is the location f(x). For each
+/// response value, with t = (y - f) / tau, u = t^2 / (nu + t^2), eta = log tau^2 and lambda = log
+/// nu,
 ///
 /// ```text
 /// ell               = log Gamma((nu + 1)/2) - log Gamma(nu/2) - 1/2 log(pi nu) - eta/2
@@ -43,10 +45,11 @@ use crate::rng::ChainRng;
 ///                    + nu u + u ((nu + 1) u - 1)) / 2           + nu / ((nu + 1) (nu + 3))
 /// ```
 ///
-/// (Lange, Little and Taylor 1989, doi:10.1080/01621459.1989.10478852.) What is sampled lives on the log scale:
-/// the blocks `log_squared_scale` = eta, for which [`LogInverseGamma`](crate::prior::LogInverseGamma) has the
-/// Jacobian, and `log_degrees_of_freedom` = lambda. Few data tell nu = 10 from nu = 30: its prior matters. Outside
-/// tau^2 and nu from 1e-100 to 1e100 the density of a sampled one is taken to be 0.
+/// (Lange, Little and Taylor 1989, doi:10.1080/01621459.1989.10478852.) What is sampled lives on the
+/// log scale: the blocks `log_squared_scale` = eta, for which
+/// [`LogInverseGamma`](crate::prior::LogInverseGamma) has the Jacobian, and `log_degrees_of_freedom`
+/// = lambda. Few data tell nu = 10 from nu = 30: its prior matters. Outside tau^2 and nu from 1e-100
+/// to 1e100 the density of a sampled one is taken to be 0.
 ///
 /// ```
 /// use bnn_mcmc::prelude::*;
@@ -67,8 +70,8 @@ pub struct StudentTNoise {
 }
 
 impl StudentTNoise {
-    /// Scale and degrees of freedom are parameters: blocks `log_squared_scale` and `log_degrees_of_freedom`, one
-    /// number each, with priors of their own.
+    /// Scale and degrees of freedom are parameters: blocks `log_squared_scale` and
+    /// `log_degrees_of_freedom`, one number each, with priors of their own.
     pub fn sampled() -> Self {
         Self { squared_scale: None, degrees_of_freedom: None }
     }

@@ -17,10 +17,11 @@ use crate::layout::Layout;
 ///   dW_l = delta_l h_{l-1}^T, db_l = the row sums of delta_l, and, unless l = 1,
 ///   delta_{l-1} = (W_l^T delta_l) * phi_{l-1}'(z_{l-1}).
 ///
-/// The hidden layers share one activation; the output layer is linear unless asked otherwise. Products of layers
-/// with at least 100 inputs and 100 units are faer's, which keeps a buffer for each thread.
-/// For N rows and P weights a forward and backward pass costs 6 N P floating-point operations,
-/// less 2 N D H_1, since nothing is propagated to the inputs, and N activations per hidden unit.
+/// The hidden layers share one activation; the output layer is linear unless asked otherwise.
+/// Products of layers with at least 100 inputs and 100 units are faer's, which keeps a buffer for
+/// each thread. For N rows and P weights a forward and backward pass costs 6 N P floating-point
+/// operations, less 2 N D H_1, since nothing is propagated to the inputs, and N activations per
+/// hidden unit.
 ///
 /// With v = (V_l, v_l) a direction in weight space, R the derivative along it, and h_0 = X fixed,
 ///

@@ -10,20 +10,22 @@ use crate::layout::Layout;
 /// The function, its derivative and the layout of w are those of [`Mlp`](super::Mlp); what differs is
 /// the arithmetic:
 ///
-/// - w is rounded to f32 once for each evaluation, the inputs and d_out once for each tile; f and the gradient
-///   are f32 numbers, handed on as f64. Sums over more than 4,096 rows, q, the log likelihood and the log prior
-///   stay in f64.
+/// - w is rounded to f32 once for each evaluation, the inputs and d_out once for each tile; f and
+///   the gradient are f32 numbers, handed on as f64. Sums over more than 4,096 rows, q, the log
+///   likelihood and the log prior stay in f64.
 /// - Exponentials of activations are computed in f64.
 ///
-/// A gradient of 11-50-50-1 (ReLU, 1,599 rows) takes about half as long as the one of [`Mlp`]: registers hold
-/// twice as many numbers. Where exponentials take most of the time (tanh, layers of ten units) little is gained.
+/// A gradient of 11-50-50-1 (ReLU, 1,599 rows) takes about half as long as the one of [`Mlp`]:
+/// registers hold twice as many numbers. Where exponentials take most of the time (tanh, layers of
+/// ten units) little is gained.
 ///
-/// Memory of a chain: 68 bytes for each weight of a narrow layer and 8 of a wide one (100 inputs and units),
-/// 4 (D + 2 sum_l H_l + 2 max_l H_l) bytes for each row of a tile of up to 256. faer keeps a buffer for
-/// each thread that computes products of wide layers.
+/// Memory of a chain: 68 bytes for each weight of a narrow layer and 8 of a wide one (100 inputs and
+/// units), 4 (D + 2 sum_l H_l + 2 max_l H_l) bytes for each row of a tile of up to 256. faer keeps a
+/// buffer for each thread that computes products of wide layers.
 ///
-/// **Error** against [`Mlp`], measured (`cargo test --release f32_error_table -- --ignored --nocapture`;
-/// two classes, 1,000 rows of N(0, 1) inputs, weights of [`WeightInit::HeNormal`](super::WeightInit)):
+/// **Error** against [`Mlp`], measured (`cargo test --release f32_error_table -- --ignored
+/// --nocapture`; two classes, 1,000 rows of N(0, 1) inputs, weights of
+/// [`WeightInit::HeNormal`](super::WeightInit)):
 ///
 /// | network | log likelihood, per row | gradient, relative | probabilities, the largest |
 /// | --- | --- | --- | --- |
@@ -37,15 +39,16 @@ use crate::layout::Layout;
 /// | 64-100-100-2 ReLU, weights N(0, 1) | 1.0e-5 | 4.5e-7 | 4.5e-5 |
 /// | 64-100-100-2 ReLU, weights N(0, 20) | 9.3e-4 | 2.0e-7 | 1.5e-5 |
 ///
-/// Errors are relative to the outputs: about 1e-7 of a logit. With weights of the size at which networks are
-/// started the density that is sampled is another by a factor of exp(1e-8 N), which no test or conclusion could
-/// notice up to millions of rows; under wide priors, which make logits of thousands, by one that a Metropolis test may
-/// notice (a thousandth of a nat per row in the last line). What always suffers are differences of nearby log
-/// densities, such as numerical gradients: check those on the [`Mlp`]. Weights beyond 3e38 are infinite. A
-/// checkpoint may be refused on another kind of processor, since densities are compared to 1e-10.
+/// Errors are relative to the outputs: about 1e-7 of a logit. With weights of the size at which
+/// networks are started the density that is sampled is another by a factor of exp(1e-8 N), which no
+/// test or conclusion could notice up to millions of rows; under wide priors, which make logits of
+/// thousands, by one that a Metropolis test may notice (a thousandth of a nat per row in the last
+/// line). What always suffers are differences of nearby log densities, such as numerical gradients:
+/// check those on the [`Mlp`]. Weights beyond 3e38 are infinite. A checkpoint may be refused on
+/// another kind of processor, since densities are compared to 1e-10.
 ///
-/// When not to use it: where second derivatives are needed, which it has not, and where log densities are to be
-/// compared to more than six digits.
+/// When not to use it: where second derivatives are needed, which it has not, and where log
+/// densities are to be compared to more than six digits.
 ///
 /// ```
 /// use bnn_mcmc::model::{Activation, Mlp, Model};

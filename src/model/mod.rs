@@ -69,9 +69,9 @@ const MAX_SIZE: usize = 1 << 24;
 
 /// A parametric function of the inputs, evaluated on one [tile](crate::engine) of rows at a time.
 ///
-/// The layout's blocks say what the flat vector `w` holds. A workspace belongs to one chain. One evaluation at w
-/// is [`begin`](Self::begin); for every tile [`forward`](Self::forward) and, if its derivative is wanted,
-/// [`backward`](Self::backward); and [`finish`](Self::finish).
+/// The layout's blocks say what the flat vector `w` holds. A workspace belongs to one chain. One
+/// evaluation at w is [`begin`](Self::begin); for every tile [`forward`](Self::forward) and, if its
+/// derivative is wanted, [`backward`](Self::backward); and [`finish`](Self::finish).
 pub trait Model: Sync {
     /// Scratch memory of one chain: activations of one tile, and whatever else is needed.
     type Workspace: Send;
@@ -85,28 +85,30 @@ pub trait Model: Sync {
     /// The number of output columns.
     fn n_outputs(&self) -> usize;
 
-    /// What the function is, in words: `Mlp 4-10-3, tanh`. A posterior refuses to predict with draws of a model with another
-    /// description; `None`, the default, is not compared. Keep it when the type moves.
+    /// What the function is, in words: `Mlp 4-10-3, tanh`. A posterior refuses to predict with draws
+    /// of a model with another description; `None`, the default, is not compared. Keep it when the
+    /// type moves.
     fn description(&self) -> Option<String> {
         None
     }
 
-    /// The axes of blocks along which the inputs lie, as block and number of the axis; none by default. Files of
-    /// draws name their places by the features.
+    /// The axes of blocks along which the inputs lie, as block and number of the axis; none by
+    /// default. Files of draws name their places by the features.
     fn input_axes(&self) -> Vec<(String, usize)> {
         Vec::new()
     }
 
-    /// The axes of blocks along which the outputs lie, as block and number of the axis; none by default. Files of
-    /// draws name their places by the responses or classes.
+    /// The axes of blocks along which the outputs lie, as block and number of the axis; none by
+    /// default. Files of draws name their places by the responses or classes.
     fn output_axes(&self) -> Vec<(String, usize)> {
         Vec::new()
     }
 
-    /// The most rows of a tile that the model is given: a multiple of [`LANES`](crate::engine::LANES), at
-    /// most [`TILE_ROWS`](crate::engine::TILE_ROWS).
+    /// The most rows of a tile that the model is given: a multiple of
+    /// [`LANES`](crate::engine::LANES), at most [`TILE_ROWS`](crate::engine::TILE_ROWS).
     ///
-    /// By default 192, not 256: columns that are a power of two apart compete for the same places of the cache.
+    /// By default 192, not 256: columns that are a power of two apart compete for the same places of
+    /// the cache.
     fn tile_rows(&self) -> usize {
         192
     }
@@ -120,26 +122,27 @@ pub trait Model: Sync {
     /// Writes f(x; w) into `out` `[rows x n_outputs]`. The padding of `out` may hold anything.
     fn forward(&self, w: &[f64], x: Tile, out: TileMut, ws: &mut Self::Workspace);
 
-    /// Adds to `grad` (as long as `w`) the derivative of sum(d_out * f(x; w)) with respect to w, now or in
-    /// [`finish`](Self::finish).
+    /// Adds to `grad` (as long as `w`) the derivative of sum(d_out * f(x; w)) with respect to w, now
+    /// or in [`finish`](Self::finish).
     ///
     /// Called after [`forward`](Self::forward) with the same `w`, `x` and workspace, so that its
     /// activations can be used again. The padding of `d_out` is zero.
     fn backward(&self, w: &[f64], x: Tile, d_out: Tile, grad: &mut [f64], ws: &mut Self::Workspace);
 
-    /// Adds to `grad` what [`backward`](Self::backward) has kept in the workspace, and forgets it: called
-    /// once, after the last tile. Does nothing by default.
+    /// Adds to `grad` what [`backward`](Self::backward) has kept in the workspace, and forgets it:
+    /// called once, after the last tile. Does nothing by default.
     fn finish(&self, _grad: &mut [f64], _ws: &mut Self::Workspace) {}
 
-    /// Moves `w` by one pass of gradient descent on half the squared error, row by row, if the model has a faster way
-    /// than [`backward`](Self::backward) for one row after the other; returns whether it has. None by default.
+    /// Moves `w` by one pass of gradient descent on half the squared error, row by row, if the model
+    /// has a faster way than [`backward`](Self::backward) for one row after the other; returns
+    /// whether it has. None by default.
     ///
     /// ```text
     /// w <- w + rate J(x_i)^T (y_i - f(x_i; w)),   i = 1, .., N
     /// ```
     ///
-    /// `y` has as many columns as the model has outputs, and is cut into tiles as `x` is. The likelihood's parameters
-    /// and the prior play no part. If it returns false, `w` is as it was.
+    /// `y` has as many columns as the model has outputs, and is cut into tiles as `x` is. The
+    /// likelihood's parameters and the prior play no part. If it returns false, `w` is as it was.
     fn descend_rows(
         &self,
         _w: &mut [f64],
@@ -163,8 +166,8 @@ pub trait Model: Sync {
 /// [`forward`](Model::forward); [`keep_backward`](Self::keep_backward) with d_out; then for each v
 /// `forward_tangent` and `backward_tangent`: what does not depend on v is done once. A product with
 /// the Gauss-Newton matrix, J^T C J v, is `forward_tangent`, then [`backward`](Model::backward) with
-/// C J v and [`finish`](Model::finish), and needs no `keep_backward`. Source: B. Pearlmutter, Neural Computation 6, 1994,
-/// doi:10.1162/neco.1994.6.1.147.
+/// C J v and [`finish`](Model::finish), and needs no `keep_backward`. Source: B. Pearlmutter, Neural
+/// Computation 6, 1994, doi:10.1162/neco.1994.6.1.147.
 pub trait SecondOrderModel: Model {
     /// Goes back through the model once with d_out, whose padding is zero, and keeps in the workspace
     /// what every direction shares.

@@ -47,7 +47,8 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
         }
     }
 
-    /// The responses that [`residuals`](Likelihood::residuals) are taken from `[rows x outputs]`; made once.
+    /// The responses that [`residuals`](Likelihood::residuals) are taken from `[rows x outputs]`;
+    /// made once.
     fn responses(&self) -> &Tiles {
         self.responses.get_or_init(|| {
             let outputs = self.model.n_outputs();

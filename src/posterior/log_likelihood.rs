@@ -20,9 +20,10 @@ use crate::targets::{GradTarget, LogDensity, MinibatchTarget, Target, TargetInfo
 /// they are. The prior's support is not heeded: a point that was found here may lie outside it.
 /// Starting points are drawn from the prior, as for the posterior.
 ///
-/// An evaluation costs as much as one of the posterior. **Not for sampling**: ell need not be integrable (classes that can
-/// be separated, weights that have no effect), nor need it have a maximum: with as many weights as
-/// rows a fit may drive the noise variance to zero. Stop early, or fix the noise.
+/// An evaluation costs as much as one of the posterior. **Not for sampling**: ell need not be
+/// integrable (classes that can be separated, weights that have no effect), nor need it have a
+/// maximum: with as many weights as rows a fit may drive the noise variance to zero. Stop early, or
+/// fix the noise.
 ///
 /// Made by [`Posterior::log_likelihood`].
 ///

@@ -34,10 +34,11 @@ use crate::rng::ChainRng;
 /// ```
 ///
 /// The rows are walked in [tiles](crate::engine): forward, likelihood and backward for one tile
-/// before the next, so that activations stay in cache and no memory grows with the data. The
-/// order of the tiles is fixed: equal q give equal bits. Where rows times weights exceed some ten million, the tiles are
-/// cut into shares, which idle threads of the rayon pool take in which the evaluation runs, if it runs in one. The
-/// shares, and the order in which they are added, do not depend on the number of threads.
+/// before the next, so that activations stay in cache and no memory grows with the data. The order
+/// of the tiles is fixed: equal q give equal bits. Where rows times weights exceed some ten million,
+/// the tiles are cut into shares, which idle threads of the rayon pool take in which the evaluation
+/// runs, if it runs in one. The shares, and the order in which they are added, do not depend on the
+/// number of threads.
 ///
 /// ```
 /// use bnn_mcmc::prelude::*;
@@ -125,11 +126,12 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
     /// The names of the features, in the order of the training data's columns.
     ///
     /// A [`Dataset`] to predict, or to hold out, must have the same names of features, responses and
-    /// classes in the same order: columns in another order would be scored as if nothing were wrong. Data sets from plain arrays have the names `x1`, `x2`, ... and `y1`, `y2`, ..., by
-    /// which they fit each other. [`Dataset::select_features`] and [`Dataset::select_classes`] bring
-    /// columns and classes into another order, [`Dataset::with_feature_names`] renames. Where plain
-    /// arrays are asked for, as in [`predict_mean`](Self::predict_mean), their columns are taken to be
-    /// in this order.
+    /// classes in the same order: columns in another order would be scored as if nothing were wrong.
+    /// Data sets from plain arrays have the names `x1`, `x2`, ... and `y1`, `y2`, ..., by which they
+    /// fit each other. [`Dataset::select_features`] and [`Dataset::select_classes`] bring columns
+    /// and classes into another order, [`Dataset::with_feature_names`] renames. Where plain arrays
+    /// are asked for, as in [`predict_mean`](Self::predict_mean), their columns are taken to be in
+    /// this order.
     ///
     /// ```
     /// use bnn_mcmc::prelude::*;

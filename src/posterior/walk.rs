@@ -1,8 +1,8 @@
 //! The walk over tiles: the log density and its gradient.
 //!
-//! Forward, likelihood and backward for one tile of rows before the next. Many rows are cut into shares, which
-//! threads that have nothing else to do take. How many shares there are, and the order in which they are added, does
-//! not depend on the number of threads.
+//! Forward, likelihood and backward for one tile of rows before the next. Many rows are cut into
+//! shares, which threads that have nothing else to do take. How many shares there are, and the order
+//! in which they are added, does not depend on the number of threads.
 
 use std::ops::Range;
 use std::sync::{Mutex, PoisonError};
@@ -74,8 +74,8 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
         self.priors.iter().map(|block| block.add_grad(q, grad)).sum()
     }
 
-    /// Adds `factor` times the gradient of the log likelihood of the rows of `tiles`, pairs of x and y, to
-    /// `grad`, and returns the log likelihood.
+    /// Adds `factor` times the gradient of the log likelihood of the rows of `tiles`, pairs of x and
+    /// y, to `grad`, and returns the log likelihood.
     #[inline]
     pub(super) fn add_log_lik_grad<'a>(
         &self,
@@ -102,7 +102,8 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
         likelihood
     }
 
-    /// Forward, `derivative(f, y, d_out)`, which writes `d_out`, and backward, for one tile after the other.
+    /// Forward, `derivative(f, y, d_out)`, which writes `d_out`, and backward, for one tile after
+    /// the other.
     #[inline]
     pub(super) fn propagate<'a>(
         &self,
@@ -126,8 +127,8 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
         self.model.finish(grad_w, model);
     }
 
-    /// Adds `factor` times the gradient of the log likelihood of all rows to `grad`, and returns the log
-    /// likelihood.
+    /// Adds `factor` times the gradient of the log likelihood of all rows to `grad`, and returns the
+    /// log likelihood.
     pub(crate) fn add_full_grad(
         &self,
         factor: f64,
@@ -159,8 +160,8 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
         n_shares(self.tiles().len(), self.x.rows(), self.n_weights)
     }
 
-    /// Calls `work` for every share of the rows, with a workspace and the numbers of its tiles, on whatever threads
-    /// of the pool are idle.
+    /// Calls `work` for every share of the rows, with a workspace and the numbers of its tiles, on
+    /// whatever threads of the pool are idle.
     fn for_each_share(
         &self,
         ws: &mut PosteriorWorkspace<M::Workspace>,

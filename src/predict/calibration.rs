@@ -102,10 +102,11 @@ impl Reliability {
 /// u = (#{x_s < y} + v (#{x_s = y} + 1)) / (S + 1),        v ~ U(0, 1)
 /// ```
 ///
-/// If y comes from the distribution of the draws, u is exactly uniform, for any S; as S grows it is F(y) for a
-/// continuous response, and for a discrete one the randomised F(y - 1) + v (F(y) - F(y - 1)) of
-/// Czado, Gneiting and Held (2009, doi:10.1111/j.1541-0420.2009.01191.x). Values that crowd at both
-/// ends show predictive distributions too narrow; in the middle, too wide; at one end, a bias.
+/// If y comes from the distribution of the draws, u is exactly uniform, for any S; as S grows it is
+/// F(y) for a continuous response, and for a discrete one the randomised F(y - 1) + v (F(y) - F(y -
+/// 1)) of Czado, Gneiting and Held (2009, doi:10.1111/j.1541-0420.2009.01191.x). Values that crowd
+/// at both ends show predictive distributions too narrow; in the middle, too wide; at one end, a
+/// bias.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Pit {
     /// The transform u of each row and column, between 0 and 1; NaN where a draw is NaN.

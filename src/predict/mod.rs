@@ -206,8 +206,8 @@ impl Predictions {
         self.log_density.is_some().then_some(&self.response)
     }
 
-    /// The same predictions beside the response as it was read, of which [`unscaled`](Self::unscaled) gives
-    /// the last digit differently.
+    /// The same predictions beside the response as it was read, of which
+    /// [`unscaled`](Self::unscaled) gives the last digit differently.
     pub(crate) fn with_observed(self, response: &Response) -> Self {
         Self { response: response.clone(), ..self }
     }
@@ -283,10 +283,11 @@ impl Predictions {
     /// | real, counts | `row, response, observed, mean, mean_sd, mean_q05, mean_q50, mean_q95, new_q05, new_q50, new_q95` |
     /// | classes | `row, class, observed, probability, probability_sd, probability_q05, probability_q50, probability_q95` |
     ///
-    /// `mean` is the posterior mean of E\[y | x, q\], and what begins with `mean_` is the spread of that
-    /// expectation over the draws: what is not known about it. `new_` are quantiles of a new observation,
-    /// which include its noise. They are left out of counts in several categories, whose means are
-    /// proportions. `observed` is 1 for the class that was observed and 0 for the others.
+    /// `mean` is the posterior mean of E\[y | x, q\], and what begins with `mean_` is the spread of
+    /// that expectation over the draws: what is not known about it. `new_` are quantiles of a new
+    /// observation, which include its noise. They are left out of counts in several categories,
+    /// whose means are proportions. `observed` is 1 for the class that was observed and 0 for the
+    /// others.
     ///
     /// # Errors
     /// If the file cannot be written.

@@ -17,8 +17,8 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
     ///
     /// The noise alone, without what is not known about the mean function. It is the same for all
     /// rows under [`Gaussian`](crate::likelihood::Gaussian) noise, e^s(x) under
-    /// [`HeteroscedasticGaussian`](crate::likelihood::HeteroscedasticGaussian) noise, and follows from the
-    /// mean for counts. It is infinite where a Student-t distribution has no variance.
+    /// [`HeteroscedasticGaussian`](crate::likelihood::HeteroscedasticGaussian) noise, and follows
+    /// from the mean for counts. It is infinite where a Student-t distribution has no variance.
     ///
     /// # Errors
     /// Draws of another posterior, features that do not fit, an input that is not finite, a response
@@ -58,8 +58,9 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
         Ok(Array4::from_shape_vec(shape, sd).expect("a number for each draw, row and column"))
     }
 
-    /// Writes E[y | x, q] of every row into `mean` and Var[y | x, q] into `variance`, both `[row, column]`, and
-    /// returns whether there is such a variance, and room for it. `tile` is scratch memory for the columns of one tile.
+    /// Writes E[y | x, q] of every row into `mean` and Var[y | x, q] into `variance`, both `[row,
+    /// column]`, and returns whether there is such a variance, and room for it. `tile` is scratch
+    /// memory for the columns of one tile.
     pub(super) fn write_moments(
         &self,
         q: &[f64],

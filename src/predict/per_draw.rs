@@ -32,8 +32,9 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
     /// 8 bytes.
     ///
     /// # Errors
-    /// - Draws of another posterior: other parameters, another model, likelihood or training data, as far as the draws
-    ///   [know them](crate::draws::RunInfo::target), or another log density at the first draw.
+    /// - Draws of another posterior: other parameters, another model, likelihood or training data,
+    ///   as far as the draws [know them](crate::draws::RunInfo::target), or another log density at
+    ///   the first draw.
     /// - Features, responses or classes whose number, names or order are not those of the training
     ///   data; see [`feature_names`](Self::feature_names).
     /// - Predictions that exceed the [limit](crate::memory) on memory. [`Draws::thinned`] and fewer

@@ -16,10 +16,12 @@ use crate::rng::ChainRng;
 const PRIOR: u64 = u64::from_le_bytes(*b"of prior");
 
 impl<M: Model, L: Likelihood> Posterior<M, L> {
-    /// `n` independent draws of q from the prior, as one chain: for everything that takes draws of the posterior.
+    /// `n` independent draws of q from the prior, as one chain: for everything that takes draws of
+    /// the posterior.
     ///
     /// # Errors
-    /// An improper prior, with the name of its block; draws that exceed the [limit](crate::memory) on memory.
+    /// An improper prior, with the name of its block; draws that exceed the [limit](crate::memory)
+    /// on memory.
     pub fn prior_draws(&self, n: usize, seed: u64) -> Result<Draws, Error> {
         let dim = self.layout().dim();
         memory::check::<f64>("draws", &[(n, "draws"), (dim, "parameters")], "take fewer draws")?;
@@ -31,17 +33,18 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
         Draws::new(self.layout().clone(), values)
     }
 
-    /// Prior predictive draws: for each of `n` [draws from the prior](Self::prior_draws) what the model expects of each row
-    /// of `data`, and one response drawn from it.
+    /// Prior predictive draws: for each of `n` [draws from the prior](Self::prior_draws) what the
+    /// model expects of each row of `data`, and one response drawn from it.
     ///
     /// ```text
     /// q_s ~ p(q),      y_s ~ p(y | x, q_s)
     /// ```
     ///
-    /// A prior is easier to judge by its responses than by its parameters: are they of the right size, and none of them
-    /// absurd? `data` are the training rows or others with the same columns. Their response is not used but for
-    /// [`log_density`](Predictions::log_density) and scores, and for the number of trials of counts. The
-    /// [verdict](Predictions::verdict) has no meaning here, since there are no chains.
+    /// A prior is easier to judge by its responses than by its parameters: are they of the right
+    /// size, and none of them absurd? `data` are the training rows or others with the same columns.
+    /// Their response is not used but for [`log_density`](Predictions::log_density) and scores, and
+    /// for the number of trials of counts. The [verdict](Predictions::verdict) has no meaning here,
+    /// since there are no chains.
     ///
     /// # Errors
     /// As for [`prior_draws`](Self::prior_draws) and [`predict`](Self::predict).

@@ -53,8 +53,8 @@ impl<'p, M: Model, L: Likelihood> Inputs<'p, M, L> {
         self.posterior.likelihood().n_means(self.posterior.model().n_outputs())
     }
 
-    /// Checks that `target` is a view of the posterior, with all its parameters: at some q it has the same log
-    /// likelihood, which another activation or another order of classes would change.
+    /// Checks that `target` is a view of the posterior, with all its parameters: at some q it has
+    /// the same log likelihood, which another activation or another order of classes would change.
     fn check(&self, target: &impl Target) -> Result<(), Error> {
         let of =
             |what| format!("{what} of the target (was the recorder made for another posterior?)");
@@ -250,8 +250,8 @@ where
 }
 
 /// Records mean and variance over draws of E\[y | x, q\] for given inputs, and the mean of the noise
-/// variance: for a real response and counts in one column. Of classes and counts of categories it records
-/// moments of the probabilities.
+/// variance: for a real response and counts in one column. Of classes and counts of categories it
+/// records moments of the probabilities.
 ///
 /// The [recorder](crate::draws::recorder) puts every draw through the model for given inputs x, and
 /// keeps sums, which do not grow with the number of draws. With S draws q_s of all chains, for each
@@ -265,9 +265,9 @@ where
 /// total_sd^2 = sd^2 + tau^2                the spread of a new observation
 /// ```
 ///
-/// the first two by Welford's and Chan's [formulas](crate::adapt::Variance); the last line is the law of total
-/// variance. m_s and the sds are in units of the response. For classes, [`StreamedUncertainty`] says
-/// more.
+/// the first two by Welford's and Chan's [formulas](crate::adapt::Variance); the last line is the
+/// law of total variance. m_s and the sds are in units of the response. For classes,
+/// [`StreamedUncertainty`] says more.
 ///
 /// **Cost.** One forward pass over x for each recorded draw: less than a gradient takes over as
 /// many training rows. Where that is much beside the steps between two draws,
@@ -307,8 +307,8 @@ pub struct StreamedMoments<'p, M, L> {
 pub struct MomentsRecord<W> {
     /// Of E[y | x, q], by input and output.
     mean: RunningMoments,
-    /// The sum over draws of the noise variance, by input and output; empty if there is none. A plain sum: running
-    /// moments of infinite variances would be NaN.
+    /// The sum over draws of the noise variance, by input and output; empty if there is none. A
+    /// plain sum: running moments of infinite variances would be NaN.
     noise: Vec<f64>,
     scratch: Forward<W>,
 }
@@ -322,8 +322,9 @@ pub struct PredictiveMoments {
     /// The standard deviation of E\[y | x, q\] over draws, `[row, column]`: what more data would
     /// reduce. NaN for a single draw.
     pub sd: Array2<f64>,
-    /// The mean over draws of the variance of the noise Var\[y | x, q\], `[row, column]`, for a real response and
-    /// counts in one column; infinite if any draw has an infinite variance, such as Student-t noise with nu <= 2.
+    /// The mean over draws of the variance of the noise Var\[y | x, q\], `[row, column]`, for a real
+    /// response and counts in one column; infinite if any draw has an infinite variance, such as
+    /// Student-t noise with nu <= 2.
     pub noise_variance: Option<Array2<f64>>,
     /// The number of draws.
     pub draws: u64,

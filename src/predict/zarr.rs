@@ -15,8 +15,9 @@ use crate::model::Model;
 use crate::posterior::Posterior;
 
 impl<M: Model, L: Likelihood> Posterior<M, L> {
-    /// Writes the draws to a new Zarr folder, as [`Draws::to_zarr`] does, with what they say of the rows of `data`, which
-    /// are usually those of the training data: what ArviZ takes for comparisons and predictive checks.
+    /// Writes the draws to a new Zarr folder, as [`Draws::to_zarr`] does, with what they say of the
+    /// rows of `data`, which are usually those of the training data: what ArviZ takes for
+    /// comparisons and predictive checks.
     ///
     /// | group | arrays |
     /// | --- | --- |
@@ -25,11 +26,12 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
     /// | `observed_data` | the response, `[row]` |
     /// | `constant_data` | the features `x`, `[row, feature]` |
     ///
-    /// The response is called by its name, such as `class`; of several outputs or categories it is `y`, with one more axis
-    /// `response`, which has their names. Classes are whole numbers, the places of their names in the attribute
-    /// `class_names`, and counts are whole numbers; -1 stands for what could not be drawn, from outputs that are NaN.
-    /// Everything is in the units of `data`. In the group `posterior`, axes along which features lie have their
-    /// names, and axes of outputs those of responses or classes.
+    /// The response is called by its name, such as `class`; of several outputs or categories it is
+    /// `y`, with one more axis `response`, which has their names. Classes are whole numbers, the
+    /// places of their names in the attribute `class_names`, and counts are whole numbers; -1 stands
+    /// for what could not be drawn, from outputs that are NaN. Everything is in the units of `data`.
+    /// In the group `posterior`, axes along which features lie have their names, and axes of outputs
+    /// those of responses or classes.
     ///
     /// Time and memory are as for [`predict`](Self::predict), whose predictive draws these are.
     ///

@@ -12,11 +12,11 @@ use crate::rng::ChainRng;
 
 /// Which prior belongs to which block. See the [module](super).
 ///
-/// An exact name takes precedence over a pattern, and a longer pattern over a shorter one: `*` is what
-/// holds for the rest of the model's blocks. A likelihood's own parameters, such as `log_noise_variance`, are
-/// never matched by `*` alone: what is right for weights is hardly right for them. Checked when the posterior is
-/// built: a name that matches no block, a block without a prior, and a block that two entries claim with equal
-/// right are errors.
+/// An exact name takes precedence over a pattern, and a longer pattern over a shorter one: `*` is
+/// what holds for the rest of the model's blocks. A likelihood's own parameters, such as
+/// `log_noise_variance`, are never matched by `*` alone: what is right for weights is hardly right
+/// for them. Checked when the posterior is built: a name that matches no block, a block without a
+/// prior, and a block that two entries claim with equal right are errors.
 #[derive(Clone, Debug, Default)]
 pub struct Priors {
     entries: Vec<(String, Entry)>,
@@ -28,7 +28,8 @@ pub struct Priors {
 #[derive(Clone, Debug)]
 struct Added {
     name: String,
-    /// Where there is one log variance for each column, the pattern of the matrices that have these columns.
+    /// Where there is one log variance for each column, the pattern of the matrices that have these
+    /// columns.
     columns_of: Option<String>,
     density: Hyperprior,
 }
@@ -55,8 +56,9 @@ impl Priors {
         Self::default()
     }
 
-    /// The same prior for every block of the model that no other entry names: `with("*", prior)`. Parameters of
-    /// the likelihood need priors of their own, by name; a posterior without them is refused with their names.
+    /// The same prior for every block of the model that no other entry names: `with("*", prior)`.
+    /// Parameters of the likelihood need priors of their own, by name; a posterior without them is
+    /// refused with their names.
     ///
     /// ```
     /// use bnn_mcmc::prelude::*;
@@ -107,19 +109,20 @@ impl Priors {
         self
     }
 
-    /// Automatic relevance determination: N(0, v_j) for every weight of input j in the first layer `name`, with
-    /// the variances v_1, ..., v_D of the D inputs parameters of their own (MacKay 1994; Neal 1996,
-    /// doi:10.1007/978-1-4612-0745-0, section 1.2.3).
+    /// Automatic relevance determination: N(0, v_j) for every weight of input j in the first layer
+    /// `name`, with the variances v_1, ..., v_D of the D inputs parameters of their own (MacKay
+    /// 1994; Neal 1996, doi:10.1007/978-1-4612-0745-0, section 1.2.3).
     ///
     /// ```text
     /// w_kj | s_j ~ N(0, e^s_j),   s_j = log v_j ~ hyperprior, independent,   k = 1, ..., H units
     /// ```
     ///
-    /// The posterior gets one more block, called `log_variances`, that holds s_1, ..., s_D in the order of the
-    /// features: large for inputs that matter. With features of one scale the s_j can be compared. The weights
-    /// are sampled as they are (centred): the more units a layer has, the better its weights determine s_j, and
-    /// the easier this is for NUTS and HMC. A [`LogHalfCauchy`](super::LogHalfCauchy) hyperprior lets single
-    /// inputs be large among many small ones; [`horseshoe`](Self::horseshoe) learns its scale, too.
+    /// The posterior gets one more block, called `log_variances`, that holds s_1, ..., s_D in the
+    /// order of the features: large for inputs that matter. With features of one scale the s_j can
+    /// be compared. The weights are sampled as they are (centred): the more units a layer has, the
+    /// better its weights determine s_j, and the easier this is for NUTS and HMC. A
+    /// [`LogHalfCauchy`](super::LogHalfCauchy) hyperprior lets single inputs be large among many
+    /// small ones; [`horseshoe`](Self::horseshoe) learns its scale, too.
     ///
     /// ```
     /// use bnn_mcmc::prelude::*;
@@ -135,22 +138,24 @@ impl Priors {
         self.for_columns(name, log_variances, Hyperprior::Own(Arc::new(hyperprior)))
     }
 
-    /// The horseshoe for the inputs of the first layer `name`: as [`ard`](Self::ard), with half-Cauchy standard
-    /// deviations whose common scale tau is a parameter, too (Carvalho, Polson and Scott 2010,
-    /// doi:10.1093/biomet/asq017; for the nodes of networks, Ghosh, Yao and Doshi-Velez 2018, arXiv:1806.05975).
+    /// The horseshoe for the inputs of the first layer `name`: as [`ard`](Self::ard), with
+    /// half-Cauchy standard deviations whose common scale tau is a parameter, too (Carvalho, Polson
+    /// and Scott 2010, doi:10.1093/biomet/asq017; for the nodes of networks, Ghosh, Yao and
+    /// Doshi-Velez 2018, arXiv:1806.05975).
     ///
     /// ```text
     /// w_kj ~ N(0, tau^2 lambda_j^2),   lambda_j ~ C+(0, 1),   log tau^2 ~ hyperprior,   k = 1, ..., H units
     /// log p(s_j | t) = -log(2 pi) - log cosh((s_j - t) / 2),   s_j = log tau^2 lambda_j^2,   t = log tau^2
     /// ```
     ///
-    /// Most inputs are shrunk to nothing and a few not at all. The posterior gets two more blocks: `log_variances` holds
-    /// s_1, ..., s_D, and `log_scale` holds t. For a half-Cauchy tau, give it
-    /// [`LogHalfCauchy::new`](super::LogHalfCauchy::new), of a scale that is small where few inputs are believed to
-    /// matter. In a linear model with one output every weight has its own lambda.
+    /// Most inputs are shrunk to nothing and a few not at all. The posterior gets two more blocks:
+    /// `log_variances` holds s_1, ..., s_D, and `log_scale` holds t. For a half-Cauchy tau, give it
+    /// [`LogHalfCauchy::new`](super::LogHalfCauchy::new), of a scale that is small where few inputs
+    /// are believed to matter. In a linear model with one output every weight has its own lambda.
     ///
-    /// All are sampled as they are (centred), on the log scale: NUTS manages where the weights of a column, H of them,
-    /// say something about s_j. Look at the divergences. There is no slab: the tails are those of the half-Cauchy.
+    /// All are sampled as they are (centred), on the log scale: NUTS manages where the weights of a
+    /// column, H of them, say something about s_j. Look at the divergences. There is no slab: the
+    /// tails are those of the half-Cauchy.
     ///
     /// ```
     /// use bnn_mcmc::prelude::*;
@@ -187,15 +192,16 @@ impl Priors {
         self
     }
 
-    /// N(0, 1/H) for the weights of the output layer, where H is the number of units of the last hidden layer, and
-    /// N(0, 1) for all other weights and biases.
+    /// N(0, 1/H) for the weights of the output layer, where H is the number of units of the last
+    /// hidden layer, and N(0, 1) for all other weights and biases.
     ///
-    /// An output is then a sum of H terms whose variance does not depend on H: networks can be made wider, which makes
-    /// their posteriors easier to sample, without wider functions a priori (Neal 1996,
-    /// doi:10.1007/978-1-4612-0745-0, chapter 2). It is made for features and responses of mean 0 and sd 1. Parameters of
-    /// the likelihood need priors of their own. Of a linear model, whose only layer is the output layer, H is the
-    /// number of features. A later entry with the name of the output layer takes the place of N(0, 1/H), so that
-    /// [`ard`](Self::ard) and [`horseshoe`](Self::horseshoe) also work where the first layer is the only one.
+    /// An output is then a sum of H terms whose variance does not depend on H: networks can be made
+    /// wider, which makes their posteriors easier to sample, without wider functions a priori (Neal
+    /// 1996, doi:10.1007/978-1-4612-0745-0, chapter 2). It is made for features and responses of
+    /// mean 0 and sd 1. Parameters of the likelihood need priors of their own. Of a linear model,
+    /// whose only layer is the output layer, H is the number of features. A later entry with the
+    /// name of the output layer takes the place of N(0, 1/H), so that [`ard`](Self::ard) and
+    /// [`horseshoe`](Self::horseshoe) also work where the first layer is the only one.
     ///
     /// ```
     /// use bnn_mcmc::prelude::*;
@@ -218,8 +224,8 @@ impl Priors {
         priors
     }
 
-    /// The layout of the model's blocks, the likelihood's own, and those that hierarchical priors add, and the
-    /// prior of every block.
+    /// The layout of the model's blocks, the likelihood's own, and those that hierarchical priors
+    /// add, and the prior of every block.
     pub(crate) fn resolve(
         &self,
         model: &Layout,
@@ -315,12 +321,13 @@ pub(crate) struct BlockPrior {
 #[derive(Clone, Debug)]
 enum Density {
     Own(Arc<dyn Prior>),
-    /// N(0, e^s) with s at this coordinate of q, or at these for the columns of a matrix. They come after the block.
+    /// N(0, e^s) with s at this coordinate of q, or at these for the columns of a matrix. They come
+    /// after the block.
     Hierarchical {
         log_variances: Range<usize>,
     },
-    /// Log variances s of standard deviations that are half-Cauchy, of scale e^(t/2) with t at this coordinate of q,
-    /// which comes after the block.
+    /// Log variances s of standard deviations that are half-Cauchy, of scale e^(t/2) with t at this
+    /// coordinate of q, which comes after the block.
     HalfCauchy {
         log_scale: usize,
     },

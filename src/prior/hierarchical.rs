@@ -1,5 +1,6 @@
-//! N(0, e^s) for every coordinate of a block, with s = log variance a parameter itself: one for the whole block, or n of
-//! them, of which coordinate i has s_(i mod n), as the columns of a matrix with n columns.
+//! N(0, e^s) for every coordinate of a block, with s = log variance a parameter itself: one for the
+//! whole block, or n of them, of which coordinate i has s_(i mod n), as the columns of a matrix with
+//! n columns.
 
 use crate::curvature::Curvature;
 use crate::portable::{exp, ln};

@@ -1,4 +1,5 @@
-//! The logarithm of the square of a half-Cauchy variable, for variances that are sampled on the log scale.
+//! The logarithm of the square of a half-Cauchy variable, for variances that are sampled on the log
+//! scale.
 
 use serde::Serialize;
 

@@ -5,8 +5,9 @@
 //! (where iterations are slow, of eight or of half a second): between two rounds progress is
 //! reported, and [checkpoints](crate::draws::checkpoint) are written.
 //!
-//! A [`Sampler`] builds its chains for one target, kernel and recorder. From there on the loop knows them as
-//! [`Chain`](chain::Chain)s only, so that it is compiled once and not anew for every combination.
+//! A [`Sampler`] builds its chains for one target, kernel and recorder. From there on the loop knows
+//! them as [`Chain`](chain::Chain)s only, so that it is compiled once and not anew for every
+//! combination.
 
 mod chain;
 mod init;

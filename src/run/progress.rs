@@ -57,7 +57,8 @@ pub struct Progress {
     pub checkpoint_failed: bool,
 }
 
-/// A progress report on the terminal, for [`Sampler::on_progress`](crate::sampler::Sampler::on_progress): one bar per phase.
+/// A progress report on the terminal, for
+/// [`Sampler::on_progress`](crate::sampler::Sampler::on_progress): one bar per phase.
 #[cfg(feature = "progress")]
 pub fn progress_bar() -> impl FnMut(&Progress) {
     use indicatif::{ProgressBar, ProgressStyle};
@@ -85,8 +86,9 @@ pub fn progress_bar() -> impl FnMut(&Progress) {
     }
 }
 
-/// A progress report in lines of text, for [`Sampler::on_progress`](crate::sampler::Sampler::on_progress):
-/// one every ten seconds and one at the end of each phase, as suits a log file.
+/// A progress report in lines of text, for
+/// [`Sampler::on_progress`](crate::sampler::Sampler::on_progress): one every ten seconds and one at
+/// the end of each phase, as suits a log file.
 ///
 /// ```
 /// use bnn_mcmc::prelude::*;

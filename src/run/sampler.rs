@@ -115,8 +115,9 @@ impl<'t, T: Target, A: Algorithm<&'t T>> Sampler<'t, T, A> {
 
     /// The number of threads, 1 to 4,096. The draws do not depend on it.
     ///
-    /// Chains run side by side. Threads that are left over, because there are fewer chains or because some are
-    /// done, share the rows of a [`Posterior`](crate::targets::Posterior) whose gradient takes some milliseconds.
+    /// Chains run side by side. Threads that are left over, because there are fewer chains or
+    /// because some are done, share the rows of a [`Posterior`](crate::targets::Posterior) whose
+    /// gradient takes some milliseconds.
     pub fn threads(mut self, threads: usize) -> Self {
         self.threads = Some(threads);
         self
@@ -142,10 +143,11 @@ impl<'t, T: Target, A: Algorithm<&'t T>> Sampler<'t, T, A> {
     /// finite log density, or a checkpoint that cannot be used or not be begun.
     ///
     /// **Panics** of a density, kernel, recorder or progress report end the run as if it had been
-    /// asked to stop: the draws that all chains have made come back with [`RunInfo::panic`](crate::draws::RunInfo::panic). Before
-    /// the first draw of any chain a panic is an error. The checkpoint stays the last that was
-    /// written, since the chain was in the midst of a step; after a progress report, which is called
-    /// between steps, one more is written. Programs built with `panic = "abort"` end at once.
+    /// asked to stop: the draws that all chains have made come back with
+    /// [`RunInfo::panic`](crate::draws::RunInfo::panic). Before the first draw of any chain a panic
+    /// is an error. The checkpoint stays the last that was written, since the chain was in the midst
+    /// of a step; after a progress report, which is called between steps, one more is written.
+    /// Programs built with `panic = "abort"` end at once.
     pub fn run(self) -> Result<Draws, Error> {
         self.run_with(&()).map(|(draws, _)| draws)
     }
@@ -156,8 +158,9 @@ impl<'t, T: Target, A: Algorithm<&'t T>> Sampler<'t, T, A> {
     /// Errors: as [`run`](Self::run); a recorder that cannot begin. One that fails later ends the
     /// run, see [`RunInfo::recorder_error`](crate::draws::RunInfo::recorder_error).
     ///
-    /// A recorder that panics ends the run as well. The record of that chain is returned as the panic has
-    /// left it: it may hold a part of a draw that is not among the draws, and is not to be used.
+    /// A recorder that panics ends the run as well. The record of that chain is returned as the
+    /// panic has left it: it may hold a part of a draw that is not among the draws, and is not to be
+    /// used.
     pub fn run_with<R: Recorder<T>>(self, recorder: &R) -> Result<(Draws, Vec<R::Record>), Error> {
         let began = Instant::now();
         let Self { target, algorithm, sizes, init, keep, threads, stop, on_progress, checkpoint } =
@@ -369,8 +372,8 @@ fn thread_pool(n: usize) -> Result<rayon::ThreadPool, Error> {
 /// The vectors as long as q that a chain takes, at least.
 const VECTORS: usize = 3;
 
-/// Checks that what chains take besides their draws fits into memory: some vectors of `dim` numbers, and
-/// `more` for each, by [`Algorithm::matrix_numbers`].
+/// Checks that what chains take besides their draws fits into memory: some vectors of `dim` numbers,
+/// and `more` for each, by [`Algorithm::matrix_numbers`].
 pub(crate) fn check_chains(chains: usize, dim: usize, more: usize) -> Result<(), Error> {
     /// Numbers that a chain takes besides vectors and matrices, at least.
     const LOOP: usize = 128;

@@ -43,7 +43,8 @@
 //! One convention for the whole crate: `step_size` is the standard deviation of the Gaussian noise
 //! of one proposal, in units of the preconditioned space; MALA's drift is half its square. A
 //! leapfrog step of [`Hmc`] and [`Nuts`] is the same thing: MALA is HMC with one of them. For the
-//! integrators of [Langevin dynamics](Integrator), which have no proposal, `step_size` is the time step h.
+//! integrators of [Langevin dynamics](Integrator), which have no proposal, `step_size` is the time
+//! step h.
 //!
 //! # Your own kernel
 //! Implement [`Algorithm`] and [`Kernel`]; `examples/own_sampler.rs` shows one from top to bottom,

@@ -138,14 +138,14 @@ pub trait Target: Sync {
         None
     }
 
-    /// A description of the [surrogate](crate::surrogate), if the target is one; `None` by default. Verdicts on its draws
-    /// quote it.
+    /// A description of the [surrogate](crate::surrogate), if the target is one; `None` by default.
+    /// Verdicts on its draws quote it.
     fn approximation(&self) -> Option<String> {
         None
     }
 
-    /// Model, likelihood and data, if the target is a [`Posterior`] or a view of one; `None` by default. A
-    /// posterior refuses to predict with draws of another one.
+    /// Model, likelihood and data, if the target is a [`Posterior`] or a view of one; `None` by
+    /// default. A posterior refuses to predict with draws of another one.
     fn info(&self) -> Option<TargetInfo> {
         None
     }

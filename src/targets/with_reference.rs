@@ -21,10 +21,11 @@ use crate::rng::ChainRng;
 /// beta = 1 is the density itself and beta = 0 the reference, from which exact draws can be made.
 /// The evidence is then the integral of pi: 1 if it is normalised.
 ///
-/// The reference must cover the density: where it is narrower, ell is unbounded. It is one [`Prior`] for
-/// all coordinates alike. Where the density is zero, ell is -inf, which draws from the reference may
-/// find; a proposal there counts as a divergence above beta = 0. **A log density must not underflow**
-/// to -inf far out, as the logarithm of a sum of small numbers does: factor the largest out.
+/// The reference must cover the density: where it is narrower, ell is unbounded. It is one [`Prior`]
+/// for all coordinates alike. Where the density is zero, ell is -inf, which draws from the reference
+/// may find; a proposal there counts as a divergence above beta = 0. **A log density must not
+/// underflow** to -inf far out, as the logarithm of a sum of small numbers does: factor the largest
+/// out.
 ///
 /// ```
 /// use bnn_mcmc::prelude::*;

@@ -143,12 +143,13 @@ enum Header {
 ///   order of Unicode: capitals before small letters. They count from 0 in this order. One
 ///   number written in two ways (`1` and `1.0`) is an error.
 /// - **Gzip** is recognised by its first two bytes and unpacked.
-/// - **Sizes**: more than 1 GiB of text is refused unless [`limit`](CsvReader::limit) allows it. Numbers
-///   of more than four times as many bytes, which labels can become, are refused as well, and so are
-///   names of features (`column=level`). A row has at most 2^20 cells, a column at most 2^16 levels or
-///   classes. While a file is read, memory holds its text, which is unpacked first, 8 bytes for each
-///   number of the data set, and for each column, level, class and feature some 200 bytes and a few
-///   copies of its name. Numbers that do not fit into [memory](crate::memory) are refused.
+/// - **Sizes**: more than 1 GiB of text is refused unless [`limit`](CsvReader::limit) allows it.
+///   Numbers of more than four times as many bytes, which labels can become, are refused as well,
+///   and so are names of features (`column=level`). A row has at most 2^20 cells, a column at most
+///   2^16 levels or classes. While a file is read, memory holds its text, which is unpacked first, 8
+///   bytes for each number of the data set, and for each column, level, class and feature some 200
+///   bytes and a few copies of its name. Numbers that do not fit into [memory](crate::memory) are
+///   refused.
 /// - **Row** in an error is the line of the file, counted from 1; **columns** without a header are
 ///   named `#1`, `#2`, ...
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -253,7 +254,8 @@ impl CsvReader {
     }
 
     /// More than `bytes` bytes of text, counted as they are when they are unpacked, are refused, and
-    /// numbers or names of features of more than four times as many bytes. Without this call the limit is 1 GiB.
+    /// numbers or names of features of more than four times as many bytes. Without this call the
+    /// limit is 1 GiB.
     pub fn limit(self, bytes: u64) -> Self {
         Self { limit: bytes, ..self }
     }

@@ -84,8 +84,8 @@ impl Schema {
         Ok((order, count))
     }
 
-    /// Reads the features of new rows, whose response is not known: it may be lacking from the file, and
-    /// so may ignored columns. What such columns hold is not looked at.
+    /// Reads the features of new rows, whose response is not known: it may be lacking from the file,
+    /// and so may ignored columns. What such columns hold is not looked at.
     ///
     /// ```
     /// use bnn_mcmc::data::CsvReader;
@@ -233,8 +233,8 @@ impl Schema {
         Ok((Self { reader: reader.clone(), columns }, count))
     }
 
-    /// Checks, before any of it is made, that the numbers of `rows` rows fit into memory, and that they and
-    /// the names of the features are within the reader's limit.
+    /// Checks, before any of it is made, that the numbers of `rows` rows fit into memory, and that
+    /// they and the names of the features are within the reader's limit.
     fn check_size(&self, table: &Table, rows: usize, left_out: usize) -> Result<(), Error> {
         let (mut width, mut outputs, mut names) = (0, 0, 0u128);
         for Column { name, role, levels } in &self.columns {

@@ -67,8 +67,8 @@ impl Response {
         Some(sizes)
     }
 
-    /// A response of the same kind for `rows` rows of which nothing is known: zeros, the first class, or
-    /// one trial each that ended in the first category.
+    /// A response of the same kind for `rows` rows of which nothing is known: zeros, the first
+    /// class, or one trial each that ended in the first category.
     pub(crate) fn blank(&self, rows: usize) -> Self {
         match self {
             Self::Real(y) => Self::Real(Array2::zeros((rows, y.ncols()))),

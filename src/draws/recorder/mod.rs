@@ -48,12 +48,12 @@
 //!
 //! All of it is reserved when the run begins, unless that exceeds the [limit](crate::memory) on
 //! memory for all chains together: afterwards no built-in recorder allocates. At the end the chains
-//! of the [`Draws`](super::Draws), and their statistics, are put behind those of the first one, and each
-//! is freed in turn. Room for that is reserved in the beginning, too: of 4 chains 1.75 times what the
-//! draws take, of which at most 1.25 times are ever written.
-//! [`Draws::summary`](super::Draws::summary) takes 88 to 140 bytes per draw, as long as one parameter
-//! is summarised, for each thread. Streamed predictions add scratch memory for one tile of rows, and share
-//! the inputs, which take 8 bytes per number once.
+//! of the [`Draws`](super::Draws), and their statistics, are put behind those of the first one, and
+//! each is freed in turn. Room for that is reserved in the beginning, too: of 4 chains 1.75 times
+//! what the draws take, of which at most 1.25 times are ever written.
+//! [`Draws::summary`](super::Draws::summary) takes 88 to 140 bytes per draw, as long as one
+//! parameter is summarised, for each thread. Streamed predictions add scratch memory for one tile of
+//! rows, and share the inputs, which take 8 bytes per number once.
 //!
 //! What the loop itself holds does not depend on the number of draws. Vectors of d numbers of 8
 //! bytes, per chain:
@@ -201,9 +201,9 @@ pub trait Recorder<T: Target>: Sync {
         ws: &mut T::Workspace,
     ) -> Result<(), Error>;
 
-    /// The state from which [`begin`](Self::begin) goes on exactly. Called before a checkpoint is written: a
-    /// record on disk is to be safe there when this returns. An error makes that checkpoint fail,
-    /// and the run goes on.
+    /// The state from which [`begin`](Self::begin) goes on exactly. Called before a checkpoint is
+    /// written: a record on disk is to be safe there when this returns. An error makes that
+    /// checkpoint fail, and the run goes on.
     fn state(&self, record: &Self::Record) -> Result<Self::State, Error>;
 
     /// The configuration that records depend on besides the run: a checkpoint with another one is

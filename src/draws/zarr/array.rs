@@ -59,8 +59,8 @@ impl Axis {
     }
 }
 
-/// An array. Arrays of draws have the axes `chain` and `draw` first, and one chain and as many draws in a chunk as
-/// [`CHUNK_BYTES`] hold; others are one chunk.
+/// An array. Arrays of draws have the axes `chain` and `draw` first, and one chain and as many draws
+/// in a chunk as [`CHUNK_BYTES`] hold; others are one chunk.
 #[derive(Clone, Debug)]
 pub(crate) struct Array {
     pub kind: Kind,

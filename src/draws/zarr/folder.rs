@@ -11,8 +11,8 @@ use serde_json::{Value as Json, json};
 use super::array::{Array, Axis, Kind, Labels, vlen_utf8};
 use crate::Error;
 
-/// A folder that is being written, under a name of its own beside the one that it will have. Dropped before
-/// [`finish`](Self::finish), it is removed.
+/// A folder that is being written, under a name of its own beside the one that it will have. Dropped
+/// before [`finish`](Self::finish), it is removed.
 pub(crate) struct Folder {
     path: PathBuf,
     temporary: PathBuf,

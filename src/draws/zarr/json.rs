@@ -8,8 +8,8 @@ use serde_json::{Map, Number, Value as Json};
 /// The only key of the object that stands for a float that JSON lacks: `{"float": "NaN"}`.
 const FLOAT: &str = "float";
 
-/// Any data as JSON. Floats that are not finite become `{"float": "NaN"}`, with `Infinity`, `-Infinity`, or, of
-/// a NaN with other bits, these bits: `0x7ff8000000000001`.
+/// Any data as JSON. Floats that are not finite become `{"float": "NaN"}`, with `Infinity`,
+/// `-Infinity`, or, of a NaN with other bits, these bits: `0x7ff8000000000001`.
 pub(super) fn to_json(data: &impl Serialize) -> Result<Json, String> {
     json_of(Value::serialized(data).map_err(|e| e.to_string())?)
 }

@@ -1,4 +1,5 @@
-//! Draws that travel: folders in the Zarr format, for ArviZ and xarray, and to load again without a loss.
+//! Draws that travel: folders in the Zarr format, for ArviZ and xarray, and to load again without a
+//! loss.
 //!
 //! ```
 //! use bnn_mcmc::prelude::*;
@@ -12,31 +13,33 @@
 //! # Ok::<(), bnn_mcmc::Error>(())
 //! ```
 //!
-//! In Python: `arviz.from_zarr("run.zarr")` (ArviZ 1), or `xarray.open_datatree("run.zarr", engine="zarr")`.
-//! [`Posterior::to_zarr`](crate::targets::Posterior::to_zarr) writes predictions and the data as well, with the
-//! names of features and classes.
+//! In Python: `arviz.from_zarr("run.zarr")` (ArviZ 1), or `xarray.open_datatree("run.zarr",
+//! engine="zarr")`. [`Posterior::to_zarr`](crate::targets::Posterior::to_zarr) writes predictions
+//! and the data as well, with the names of features and classes.
 //!
 //! # What is stored
-//! Zarr, version 3 (<https://zarr-specs.readthedocs.io/en/latest/v3/core/v3.0.html>), not compressed: draws are random
-//! numbers.
+//! Zarr, version 3 (<https://zarr-specs.readthedocs.io/en/latest/v3/core/v3.0.html>), not
+//! compressed: draws are random numbers.
 //!
 //! | group | arrays |
 //! | --- | --- |
 //! | `posterior` | one for each block, `[chain, draw, <block>_dim_0, ..]` |
 //! | `sample_stats` | one for each statistic, `[chain, draw]`, all in f64, and two that follow from them: `lp`, the sum of `log_likelihood` and `log_prior`; `diverging`, whether any transition since the last draw diverged |
 //!
-//! Statistics have the names of [`Draws::stat_names`] but for `acceptance_rate` (here `accept_prob`) and `n_steps`
-//! (`leapfrog_steps`), which ArviZ calls so. A name that cannot be one of a folder is escaped, as in
-//! `%CE%B2` for `β`; the attribute `long_name` has the name itself.
+//! Statistics have the names of [`Draws::stat_names`] but for `acceptance_rate` (here `accept_prob`)
+//! and `n_steps` (`leapfrog_steps`), which ArviZ calls so. A name that cannot be one of a folder is
+//! escaped, as in `%CE%B2` for `β`; the attribute `long_name` has the name itself.
 //!
-//! A chunk holds one chain, or as many of its draws as 16 MB hold. The attributes of the folder, under `bnn_mcmc`,
-//! hold the version of this format, the layout, how many draws of each chain were written, the whole
-//! [`RunInfo`], the CRC-32 of each array, and their own CRC-32. Where no draw was written, as in
-//! a [run that was killed](crate::draws::recorder::OnDisk::to_zarr), arrays have NaN, or false.
+//! A chunk holds one chain, or as many of its draws as 16 MB hold. The attributes of the folder,
+//! under `bnn_mcmc`, hold the version of this format, the layout, how many draws of each chain were
+//! written, the whole [`RunInfo`], the CRC-32 of each array, and their own CRC-32. Where no draw was
+//! written, as in a [run that was killed](crate::draws::recorder::OnDisk::to_zarr), arrays have NaN,
+//! or false.
 //!
-//! The folder is written under another name (`.run.zarr.<process>-0.tmp`) beside its place and renamed when it is
-//! whole; a process that is killed before leaves that one behind. What is at the place already is never
-//! overwritten. A machine that fails soon afterwards may lose a part of the files, which is then noticed.
+//! The folder is written under another name (`.run.zarr.<process>-0.tmp`) beside its place and
+//! renamed when it is whole; a process that is killed before leaves that one behind. What is at the
+//! place already is never overwritten. A machine that fails soon afterwards may lose a part of the
+//! files, which is then noticed.
 
 mod array;
 mod folder;
@@ -108,8 +111,8 @@ pub(crate) struct Chains<'a> {
 }
 
 impl Draws {
-    /// Writes all draws, statistics and [`RunInfo`] to a new Zarr folder, which [`from_zarr`](Self::from_zarr) and
-    /// ArviZ read. See [`draws::zarr`](crate::draws::zarr).
+    /// Writes all draws, statistics and [`RunInfo`] to a new Zarr folder, which
+    /// [`from_zarr`](Self::from_zarr) and ArviZ read. See [`draws::zarr`](crate::draws::zarr).
     ///
     /// # Errors
     /// If there is anything at `path`, or the folder cannot be written.
@@ -138,9 +141,9 @@ impl Draws {
         }
     }
 
-    /// Reads what [`to_zarr`](Self::to_zarr) has written: every number has the same bits. Of chains that differ in length, as those
-    /// of a run that was killed, it takes the draws that all of them have. Groups besides `posterior` and
-    /// `sample_stats` are not looked at.
+    /// Reads what [`to_zarr`](Self::to_zarr) has written: every number has the same bits. Of chains
+    /// that differ in length, as those of a run that was killed, it takes the draws that all of them
+    /// have. Groups besides `posterior` and `sample_stats` are not looked at.
     ///
     /// # Errors
     /// If a file is missing, damaged, edited, or written by something else, or the draws exceed the

@@ -7,11 +7,12 @@ const LONGEST: usize = 120;
 
 /// Hands out a name of its own to each array of a group, the same ones in the same order.
 ///
-/// Letters and digits of ASCII and `_-.,=+@[]()` stay, as do blanks within a name; of other characters each byte of
-/// their UTF-8 is written `%E2`. So are a dot or a blank at an end, the first of two underscores at the
-/// beginning (Zarr keeps them for itself), and the first underscore of a last `_dim_0`, which names an axis. A name
-/// that is too long is cut, and its CRC-32 put behind `~`. A name that is taken, also in other letter case, gets
-/// `~2`, `~3`, .. behind it. `~` and `%` of a name itself are escaped: what results is no path but one name.
+/// Letters and digits of ASCII and `_-.,=+@[]()` stay, as do blanks within a name; of other
+/// characters each byte of their UTF-8 is written `%E2`. So are a dot or a blank at an end, the
+/// first of two underscores at the beginning (Zarr keeps them for itself), and the first underscore
+/// of a last `_dim_0`, which names an axis. A name that is too long is cut, and its CRC-32 put
+/// behind `~`. A name that is taken, also in other letter case, gets `~2`, `~3`, .. behind it. `~`
+/// and `%` of a name itself are escaped: what results is no path but one name.
 pub(crate) struct Names {
     /// How often a name was asked for, in lower case.
     taken: HashMap<String, usize>,

@@ -153,7 +153,8 @@ fn files_in(folder: &Path) -> Vec<PathBuf> {
     files
 }
 
-/// Damages one file in one way; the draws must be refused, or be what they were where the file has no part in them.
+/// Damages one file in one way; the draws must be refused, or be what they were where the file has
+/// no part in them.
 fn damage(cases: u32) {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("draws");

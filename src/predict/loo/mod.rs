@@ -38,11 +38,12 @@ const AT_A_TIME: usize = 1 << 22;
 /// elpd_i = log p(y_i | y_-i) = log (sum_s w_s p(y_i | q_s) / sum_s w_s),     w_s close to r_s = 1 / p(y_i | q_s)
 /// ```
 ///
-/// over all S draws q_s of the posterior. The ratios r_s turn draws given all rows into draws given all
-/// but row i. Few of them may outweigh all others, so that the M largest ratios are smoothed: a generalised
-/// Pareto distribution with shape k is fitted to how far they exceed the largest one below them, and the
-/// j-th smallest of the M is replaced by its quantile at (j - 1/2) / M, at most the largest r_s (Vehtari,
-/// Simpson, Gelman, Yao and Gabry, JMLR 25(72), 2024, <https://jmlr.org/papers/v25/19-556.html>).
+/// over all S draws q_s of the posterior. The ratios r_s turn draws given all rows into draws given
+/// all but row i. Few of them may outweigh all others, so that the M largest ratios are smoothed: a
+/// generalised Pareto distribution with shape k is fitted to how far they exceed the largest one
+/// below them, and the j-th smallest of the M is replaced by its quantile at (j - 1/2) / M, at most
+/// the largest r_s (Vehtari, Simpson, Gelman, Yao and Gabry, JMLR 25(72), 2024,
+/// <https://jmlr.org/papers/v25/19-556.html>).
 ///
 /// ```text
 /// M      = floor(3 sqrt(S / r_eff)), or floor(S / 5) where S r_eff <= 225
@@ -50,22 +51,24 @@ const AT_A_TIME: usize = 1 << 22;
 /// p_loo  = sum_i log mean_s p(y_i | q_s) - elpd_i
 /// ```
 ///
-/// r_eff is the relative efficiency of the draws for the mean of p(y_i | q_s): its
-/// [effective sample size](crate::diagnostics::ess_mean) divided by S, computed for each row, or a given number.
-/// p_loo is the effective number of parameters; far above the number of parameters it says that the
-/// model does not fit the data.
+/// r_eff is the relative efficiency of the draws for the mean of p(y_i | q_s): its [effective sample
+/// size](crate::diagnostics::ess_mean) divided by S, computed for each row, or a given number. p_loo
+/// is the effective number of parameters; far above the number of parameters it says that the model
+/// does not fit the data.
 ///
 /// **k says whether to trust it.** The ratios of a row have finite moments below 1/k only. Above
-/// min(1 - 1 / log10 S, 0.7), the [`threshold`](Self::threshold), elpd_i is unreliable and mostly too large: a row
-/// that the posterior would change much without. [`unreliable`](Self::unreliable) has the numbers of these rows.
+/// min(1 - 1 / log10 S, 0.7), the [`threshold`](Self::threshold), elpd_i is unreliable and mostly
+/// too large: a row that the posterior would change much without. [`unreliable`](Self::unreliable)
+/// has the numbers of these rows.
 ///
-/// For models of independent rows. For a time series the other rows hold the future, and the blocks or the end of the
-/// series should be left out instead. elpd changes with the unit of a real response: compare models of the same response
-/// in the same unit, by [`compare`](Self::compare).
+/// For models of independent rows. For a time series the other rows hold the future, and the blocks
+/// or the end of the series should be left out instead. elpd changes with the unit of a real
+/// response: compare models of the same response in the same unit, by [`compare`](Self::compare).
 ///
-/// Differences from ArviZ 1.3 (earlier versions round the tail length up and divide by n in the standard error): its
-/// default for r_eff is computed from the network's parameters, which says nothing of networks, whose hidden units can be
-/// permuted; `r_eff` given to both, elpd, se, p_loo and k agree to 1e-10.
+/// Differences from ArviZ 1.3 (earlier versions round the tail length up and divide by n in the
+/// standard error): its default for r_eff is computed from the network's parameters, which says
+/// nothing of networks, whose hidden units can be permuted; `r_eff` given to both, elpd, se, p_loo
+/// and k agree to 1e-10.
 ///
 /// ```
 /// use bnn_mcmc::prelude::*;
@@ -98,7 +101,8 @@ const AT_A_TIME: usize = 1 << 22;
 pub struct Loo {
     /// The expected log predictive density of n new rows, in nats: the sum over rows.
     pub elpd: f64,
-    /// The standard error of [`elpd`](Self::elpd), as a sum over n rows that could have been others; NaN for one row.
+    /// The standard error of [`elpd`](Self::elpd), as a sum over n rows that could have been others;
+    /// NaN for one row.
     #[serde(with = "nan_as_null")]
     pub se: f64,
     /// The effective number of parameters.
@@ -122,10 +126,10 @@ pub struct LooRow {
     pub p_loo: f64,
     /// The shape k of the Pareto distribution that was fitted to the largest ratios.
     ///
-    /// NaN where none can be fitted, and the weights are then the ratios themselves: the log likelihood of the row is the
-    /// same at all draws to 1e-12 ([`p_loo`](Self::p_loo) is 0, and [`elpd`](Self::elpd) exact to 1e-12); or a quarter of the
-    /// M largest ratios are
-    /// equal, as where a chain stood still; or ratios differ by more than a factor of 1e300.
+    /// NaN where none can be fitted, and the weights are then the ratios themselves: the log
+    /// likelihood of the row is the same at all draws to 1e-12 ([`p_loo`](Self::p_loo) is 0, and
+    /// [`elpd`](Self::elpd) exact to 1e-12); or a quarter of the M largest ratios are equal, as
+    /// where a chain stood still; or ratios differ by more than a factor of 1e300.
     #[serde(with = "nan_as_null")]
     pub k: f64,
     /// The relative efficiency r_eff of the draws for this row.
@@ -141,17 +145,20 @@ impl LooRow {
 }
 
 impl<M: Model, L: Likelihood> Posterior<M, L> {
-    /// [PSIS-LOO](Loo) of the rows that this posterior was given, with the relative efficiency of the draws
-    /// computed for each row.
+    /// [PSIS-LOO](Loo) of the rows that this posterior was given, with the relative efficiency of
+    /// the draws computed for each row.
     ///
-    /// Rows are taken in blocks, each with all draws, so that memory does not grow with rows times draws: 32 MiB for a block (or 8 rows of all draws, if that is more), 32 bytes for each
-    /// row, and 0.1 kB per draw for each thread. Results are the same bits for any number of threads. Of the draws
-    /// themselves, all parameters must have been [kept](crate::draws::Keep). For 100,000 rows and 4,000 draws of a linear
-    /// model with ten features, of which a matrix would take 3.2 GB, the process held 48 MB at most.
+    /// Rows are taken in blocks, each with all draws, so that memory does not grow with rows times
+    /// draws: 32 MiB for a block (or 8 rows of all draws, if that is more), 32 bytes for each row,
+    /// and 0.1 kB per draw for each thread. Results are the same bits for any number of threads. Of
+    /// the draws themselves, all parameters must have been [kept](crate::draws::Keep). For 100,000
+    /// rows and 4,000 draws of a linear model with ten features, of which a matrix would take 3.2
+    /// GB, the process held 48 MB at most.
     ///
     /// # Errors
-    /// Fewer than 25 draws, or than 4 in a chain; draws of another posterior; a log likelihood that is not finite,
-    /// with its row, chain and draw; blocks that exceed the [limit](crate::memory) on memory.
+    /// Fewer than 25 draws, or than 4 in a chain; draws of another posterior; a log likelihood that
+    /// is not finite, with its row, chain and draw; blocks that exceed the [limit](crate::memory) on
+    /// memory.
     pub fn loo(&self, draws: &Draws) -> Result<Loo, Error> {
         self.loo_by(draws, None)
     }
@@ -203,10 +210,11 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
 
 impl Loo {
     /// PSIS-LOO from log p(y_i | q_s), `[chain, draw, row]`, for targets of one's own or from
-    /// [`Predictions::log_density`](super::Predictions::log_density) of the training rows. Without a relative efficiency,
-    /// it is computed for each row; 1 is for independent draws.
+    /// [`Predictions::log_density`](super::Predictions::log_density) of the training rows. Without a
+    /// relative efficiency, it is computed for each row; 1 is for independent draws.
     ///
-    /// The normalising constants of p(y_i | q_s) count. Of a `Posterior`, [`Posterior::loo`] takes less memory.
+    /// The normalising constants of p(y_i | q_s) count. Of a `Posterior`, [`Posterior::loo`] takes
+    /// less memory.
     ///
     /// # Errors
     /// No rows, and what [`Posterior::loo`] and [`Posterior::loo_with`] refuse.
@@ -251,7 +259,8 @@ impl Loo {
         Self { elpd, se, p_loo, rows, draws, of_surrogate: false, response: None }
     }
 
-    /// The largest k at which the estimate of a row is reliable with S draws: min(1 - 1 / log10 S, 0.7).
+    /// The largest k at which the estimate of a row is reliable with S draws: min(1 - 1 / log10 S,
+    /// 0.7).
     pub fn threshold(&self) -> f64 {
         (1.0 - 1.0 / (self.draws as f64).log10()).min(0.7)
     }

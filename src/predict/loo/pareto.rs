@@ -30,8 +30,8 @@ pub(super) struct Psis {
 }
 
 impl Psis {
-    /// Computes the weights from log p(y_i | q_s) of all draws, which are finite and at least 25. Returns k, or NaN,
-    /// and the weights are then the ratios themselves.
+    /// Computes the weights from log p(y_i | q_s) of all draws, which are finite and at least 25.
+    /// Returns k, or NaN, and the weights are then the ratios themselves.
     pub fn smooth(&mut self, log_lik: &[f64], relative_efficiency: f64) -> f64 {
         let n = log_lik.len();
         let smallest = log_lik.iter().copied().fold(f64::INFINITY, f64::min);
@@ -67,8 +67,8 @@ impl Psis {
         &self.weights
     }
 
-    /// log (sum_s w_s p(y_i | q_s) / sum_s w_s). Where weights are the ratios, w_s p(y_i | q_s) is the same for all s:
-    /// the smallest of p(y_i | q_s).
+    /// log (sum_s w_s p(y_i | q_s) / sum_s w_s). Where weights are the ratios, w_s p(y_i | q_s) is
+    /// the same for all s: the smallest of p(y_i | q_s).
     pub fn log_mean(&self) -> f64 {
         let (tail, body) = self.sorted.split_at(self.smoothed);
         let terms = tail.iter().map(|(log_lik, draw)| self.weights[*draw].ln() + log_lik);
@@ -86,11 +86,12 @@ struct Pareto {
 }
 
 impl Pareto {
-    /// Fits n rising excesses x_1, ..., x_n by Zhang and Stephens (2009, doi:10.1198/tech.2009.08017), and draws k towards
-    /// 1/2 as if by ten more of them. Nothing where the first quartile is 0, or an estimate is no number.
+    /// Fits n rising excesses x_1, ..., x_n by Zhang and Stephens (2009,
+    /// doi:10.1198/tech.2009.08017), and draws k towards 1/2 as if by ten more of them. Nothing
+    /// where the first quartile is 0, or an estimate is no number.
     ///
-    /// With b = -k / sigma, for which the likelihood has k(b) = 1/n sum_i log(1 - b x_i) in closed form, and on a grid of
-    /// m = 30 + floor(sqrt n) points,
+    /// With b = -k / sigma, for which the likelihood has k(b) = 1/n sum_i log(1 - b x_i) in closed
+    /// form, and on a grid of m = 30 + floor(sqrt n) points,
     ///
     /// ```text
     /// b_j  = 1/x_n + (1 - sqrt(m / (j - 1/2))) / (3 x*),    x* = x_floor(n/4 + 1/2)

@@ -19,22 +19,24 @@ use crate::rng::ChainRng;
 const LEFT_OUT: u64 = u64::from_le_bytes(*b"left out");
 
 impl<M: Model, L: Likelihood> Posterior<M, L> {
-    /// LOO-PIT: the [probability integral transform](Pit) of each training row under its predictive distribution given
-    /// the others, of real responses and counts. It answers, without rows held back, whether the whole predictive distribution
-    /// is right.
+    /// LOO-PIT: the [probability integral transform](Pit) of each training row under its predictive
+    /// distribution given the others, of real responses and counts. It answers, without rows held
+    /// back, whether the whole predictive distribution is right.
     ///
-    /// With posterior predictive draws x_s ~ p(y_i | q_s), the [smoothed weights](super::Loo) w_s of row i and
-    /// their mean w,
+    /// With posterior predictive draws x_s ~ p(y_i | q_s), the [smoothed weights](super::Loo) w_s of
+    /// row i and their mean w,
     ///
     /// ```text
     /// u = (sum_s w_s 1[x_s < y] + v (sum_s w_s 1[x_s = y] + w)) / (sum_s w_s + w),     v ~ U(0, 1)
     /// ```
     ///
-    /// for each column of the response, which for equal weights is the u of [`Predictions::pit`](super::super::Predictions::pit).
-    /// The PIT of training rows without weights is too often near 1/2, since each row has drawn the prediction towards itself.
+    /// for each column of the response, which for equal weights is the u of
+    /// [`Predictions::pit`](super::super::Predictions::pit). The PIT of training rows without
+    /// weights is too often near 1/2, since each row has drawn the prediction towards itself.
     ///
-    /// `data` are the training data, from which the response is read. x_s and v depend on `seed`, and not on the number of
-    /// threads. The relative efficiency is computed for each row. Memory is that of [`loo`](Self::loo).
+    /// `data` are the training data, from which the response is read. x_s and v depend on `seed`,
+    /// and not on the number of threads. The relative efficiency is computed for each row. Memory is
+    /// that of [`loo`](Self::loo).
     ///
     /// # Errors
     /// Classes, data of another response than the training data's, and what [`loo`](Self::loo) refuses.

@@ -12,7 +12,8 @@ use crate::error::positive;
 /// The fewest draws, whose tail is then five draws.
 const FEWEST_DRAWS: usize = 25;
 
-/// Log likelihoods that differ by less, such as those of a class whose probability is 1 but for rounding, count as equal.
+/// Log likelihoods that differ by less, such as those of a class whose probability is 1 but for
+/// rounding, count as equal.
 const CONSTANT: f64 = 1e-12;
 
 /// Rows whose draws are gathered together: those of neighbours share cache lines.
@@ -58,8 +59,8 @@ impl Smoothing {
         Ok(Self { chains, draws, relative_efficiency })
     }
 
-    /// `f(scratch, i, log likelihoods by chain and draw)` of each row i of `log_lik` `[chain, draw, row]`, in order. Row 0
-    /// is row `first` of the data.
+    /// `f(scratch, i, log likelihoods by chain and draw)` of each row i of `log_lik` `[chain, draw,
+    /// row]`, in order. Row 0 is row `first` of the data.
     pub fn map_rows<R: Send>(
         &self,
         log_lik: ArrayView3<f64>,

@@ -15,7 +15,8 @@ const FIXED: usize = 16 + 4 + 4 + 4;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) struct Header {
     pub blocks: Vec<(String, Vec<usize>)>,
-    /// Whether the indices in the names of each block count from 1: [`Block::first`](crate::layout::Block::first).
+    /// Whether the indices in the names of each block count from 1:
+    /// [`Block::first`](crate::layout::Block::first).
     #[serde(default)]
     pub from_one: Vec<bool>,
     pub every: usize,

@@ -49,8 +49,8 @@ use crate::targets::Target;
 ///
 /// **Format.** 16 bytes of magic number; version, length and CRC-32 of the header (u32); the header
 /// in CBOR (names and shapes of the blocks, whether their indices count from 1, k, chain, number of
-/// chains, `ChainPlan::run`); rows of little-endian f32, one draw each, followed by their CRC-32. An f32
-/// has seven digits, and is infinite from 3.4e38 on.
+/// chains, `ChainPlan::run`); rows of little-endian f32, one draw each, followed by their CRC-32. An
+/// f32 has seven digits, and is infinite from 3.4e38 on.
 ///
 /// ```
 /// use bnn_mcmc::prelude::*;
@@ -105,9 +105,10 @@ impl OnDisk {
         Draws::new(layout, values)
     }
 
-    /// Writes all draws of all chains at `path`, of a run that is done, goes on, or was killed, to the new Zarr folder
-    /// `zarr`, which ArviZ and [`Draws::from_zarr`] read: see [`draws::zarr`](crate::draws::zarr). Where a chain has made fewer draws than
-    /// another, NaN stands; a chain without a file has made none. Memory: 8 bytes per parameter, draw and chain.
+    /// Writes all draws of all chains at `path`, of a run that is done, goes on, or was killed, to
+    /// the new Zarr folder `zarr`, which ArviZ and [`Draws::from_zarr`] read: see
+    /// [`draws::zarr`](crate::draws::zarr). Where a chain has made fewer draws than another, NaN
+    /// stands; a chain without a file has made none. Memory: 8 bytes per parameter, draw and chain.
     ///
     /// # Errors
     /// As for [`read`](Self::read), but that files of chains besides chain 0 may be missing; or as for
