@@ -39,6 +39,7 @@
 //! # Ok::<(), bnn_mcmc::Error>(())
 //! ```
 
+mod block_prior;
 mod blocks;
 mod hierarchical;
 mod laplace;
@@ -48,7 +49,7 @@ mod normal;
 mod student_t;
 mod uniform;
 
-pub(crate) use blocks::BlockPrior;
+pub(crate) use block_prior::BlockPrior;
 pub use blocks::Priors;
 pub use laplace::Laplace;
 pub use log_half_cauchy::LogHalfCauchy;

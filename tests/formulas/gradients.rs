@@ -4,7 +4,7 @@
 use bnn_mcmc::engine::{Tile, TileMut};
 use bnn_mcmc::layout::Layout;
 use bnn_mcmc::prelude::*;
-use bnn_mcmc::targets::PowerGradTarget;
+use bnn_mcmc::targets::{GaussianReference, PowerGradTarget};
 use bnn_mcmc::testing::gradient_error;
 use ndarray::{Array2, Array3};
 
@@ -476,6 +476,16 @@ fn priors_with_scales_of_inputs_have_the_density_of_their_factors() {
             approx::assert_relative_eq!(both, exact, max_relative = 1e-12);
             let error = gradient_error(&posterior, &q);
             assert!(error < 1e-7, "{error}");
+            // What kernels that draw from the prior draw with: each weight by the scale of its column.
+            let (mut mean, mut sd) = ([f64::NAN; 8], [f64::NAN; 8]);
+            let weights = [0, 1, 2, 3, 4, 5, 6, 7];
+            posterior.gaussian_reference(&weights, &q, &mut mean, &mut sd, &mut ws).unwrap();
+            for i in 0..8 {
+                let of_column = || (0.0, (0.5 * q[8 + i % 3]).exp());
+                let (exact_mean, exact_sd) = if i < 6 { of_column() } else { (0.3, 0.8) };
+                approx::assert_relative_eq!(mean[i], exact_mean);
+                approx::assert_relative_eq!(sd[i], exact_sd, max_relative = 1e-14);
+            }
         }
     }
     let build =

@@ -218,13 +218,13 @@ pub const MUTANTS: &[Mutant] = &[
     ),
     mutant(
         "ARD: columns taken from the wrong scale, by kernels that draw from the prior",
-        "src/prior/blocks.rs",
+        "src/prior/block_prior.rs",
         &[("(coordinate - self.range.start) % log_variances.len()", "0 * coordinate")],
-        ("invariance", "likelihoods::priors_with_scales_of_inputs_draw_what_their_densities_say"),
+        ("formulas", "gradients::priors_with_scales_of_inputs_have_the_density_of_their_factors"),
     ),
     mutant(
         "horseshoe: no derivative by the common scale",
-        "src/prior/blocks.rs",
+        "src/prior/block_prior.rs",
         &[("grad[*log_scale] -= prior.slope(x)", "grad[*log_scale] -= 0.0 * prior.slope(x)")],
         ("formulas", "gradients::priors_with_scales_of_inputs_have_the_density_of_their_factors"),
     ),

@@ -113,8 +113,7 @@ impl Schema {
 
     fn read_features_source(&self, mut source: Source) -> Result<Features, Error> {
         let text = self.reader.text(&mut source)?;
-        let n_features = self.columns.iter().filter(|c| c.role == Role::Feature).count();
-        let table = Table::new(&self.reader, &source.name, &text, n_features)?;
+        let table = Table::new(&self.reader, &source.name, &text, 1)?;
         let is_response = |column: &Column| matches!(column.role, Role::Response(_));
         let mut columns = self.columns.clone();
         if table.has_header() {

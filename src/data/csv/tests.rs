@@ -386,7 +386,7 @@ fn features_are_read_without_a_response() {
     }
     for (text, problem) in [
         ("length,id\n0.3,1\n", "sex"),
-        ("length\n0.3\n", "single column"),
+        ("length\n0.3\n", "named `sex`; there are: length"),
         ("sex,length,colour\nF,0.3,red\n", "column `colour` is not in the training file"),
         ("sex,length\nI,0.3\n", "`I` is not among the levels of the training file: F, M"),
         ("sex,length\nF,\n", "missing value"),
@@ -407,7 +407,7 @@ fn features_without_header_are_found_by_position() {
         let new = schema.read_features(text.as_bytes()).unwrap();
         assert_eq!((&new.x, &new.dropped[..]), (&expected, &[2][..]));
     }
-    for (text, problem) in [("5\n", "single column"), ("5,6,7,8\n", "there are 4 columns")] {
+    for (text, problem) in [("5\n", "there are 1 columns"), ("5,6,7,8\n", "there are 4 columns")] {
         let error = schema.read_features(text.as_bytes()).unwrap_err().to_string();
         assert!(error.contains(problem), "{error}");
     }
