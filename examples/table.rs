@@ -140,6 +140,9 @@ fn run(args: Args) -> Result<(), Box<dyn Error>> {
     if fit.draws().info().stopped_early {
         println!("stopped after {} draws of each chain", fit.draws().n_draws());
     }
+    if let Some(error) = fit.save_error() {
+        println!("not saved: {error}");
+    }
     println!(
         "{} rows of {} features; network {:?}, {} parameters",
         fit.data().rows(),

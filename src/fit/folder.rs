@@ -304,7 +304,10 @@ pub(super) fn run(folder: &Path, parts: Parts) -> Result<Fit, Error> {
         match finish(folder, &fit, &data) {
             Ok(()) => remove_leftovers(folder),
             // The draws are in memory and in the checkpoint.
-            Err(error) => fit.save_error = Some(error),
+            Err(error) => {
+                fit.parts.recipe.report(&format!("the fit could not be saved: {error}"));
+                fit.save_error = Some(error);
+            }
         }
     }
     Ok(fit)

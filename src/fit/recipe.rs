@@ -1,5 +1,6 @@
 //! What a fit is asked to do.
 
+use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
@@ -234,7 +235,8 @@ impl Recipe {
         Self { threads: Some(threads), ..self }
     }
 
-    /// A handle that ends the run early; the fit then has the draws that were made.
+    /// A handle that ends the run early; the fit then has the draws that were made. A run
+    /// [in a folder](Self::in_folder) goes on with the next call.
     pub fn stop_handle(self, stop: &StopHandle) -> Self {
         Self { stop: stop.clone(), ..self }
     }
@@ -242,6 +244,14 @@ impl Recipe {
     /// Reports how far the run is to the standard error, by [`progress_log`].
     pub fn progress(self) -> Self {
         Self { progress: true, ..self }
+    }
+
+    /// A line to the standard error, if progress is reported.
+    pub(super) fn report(&self, line: &str) {
+        if self.progress {
+            // A log that cannot be written is no reason to fail.
+            let _ = writeln!(std::io::stderr(), "{line}");
+        }
     }
 
     /// Fits the rows of a CSV file.
