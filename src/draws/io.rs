@@ -39,7 +39,8 @@ impl Draws {
                 false => line.push_str(&name),
             }
         }
-        for (c, chain) in self.values().outer_iter().enumerate() {
+        let first = self.info().part.as_ref().map_or(0, |part| part.chains.start);
+        for (c, chain) in (first..).zip(self.values().outer_iter()) {
             for (d, draw) in chain.outer_iter().enumerate() {
                 writeln!(writer, "{line}")?;
                 line = format!("{c},{d}");

@@ -7,11 +7,13 @@
 pub mod checkpoint;
 mod io;
 pub(crate) mod keep;
+mod part;
 pub mod recorder;
 mod report;
 pub mod zarr;
 
 pub use keep::Keep;
+pub use part::Part;
 pub use report::{LadderReport, Report};
 
 use ndarray::{Array2, Array3, ArrayView2, ArrayView3, Axis, s};
@@ -78,6 +80,10 @@ pub struct RunInfo {
     /// these draws.
     #[serde(default)]
     pub target: Option<TargetInfo>,
+    /// Which part of a run the chains are, if others were run
+    /// [elsewhere](crate::sampler::Sampler::only_chains).
+    #[serde(default)]
+    pub part: Option<Part>,
     /// What each chain's kernel reports of the whole run; empty for draws that were read from a CSV
     /// file.
     pub reports: Vec<Report>,
@@ -94,7 +100,7 @@ pub struct RunInfo {
 /// for the step size. Positions that lie together show where a model is hard to sample.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Divergence {
-    /// The chain.
+    /// The number of the chain in the whole run.
     pub chain: usize,
     /// The draw before which it happened, counted before any thinning of the finished draws.
     pub draw: usize,

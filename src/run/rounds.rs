@@ -9,8 +9,8 @@ use super::chain::Chain;
 use super::progress::{Phase, Progress, StopHandle};
 use super::saver::{Checkpoint, Saver};
 use crate::Error;
-use crate::draws::RunInfo;
 use crate::draws::recorder::ChainPlan;
+use crate::draws::{Part, RunInfo};
 use crate::error::{caught, unwound};
 use crate::targets::TargetInfo;
 
@@ -68,6 +68,8 @@ pub(super) struct Rounds {
     pub approximation: Option<String>,
     /// What the target is the density of.
     pub target: Option<TargetInfo>,
+    /// Which part of a run it is, if others run elsewhere.
+    pub part: Option<Part>,
 }
 
 impl Rounds {
@@ -230,6 +232,7 @@ impl Rounds {
             reports,
             approximation: self.approximation.clone(),
             target: self.target.clone(),
+            part: self.part.clone(),
             checkpoint_error,
             recorder_error: errors.first().map(Error::to_string),
             panic: panic.as_ref().map(Error::to_string),

@@ -1,5 +1,6 @@
 //! How a run is described and begun.
 
+use std::ops::Range;
 use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
@@ -15,7 +16,7 @@ use crate::Error;
 use crate::draws::checkpoint::{Every, Fingerprint};
 use crate::draws::keep::Kept;
 use crate::draws::recorder::Recorder;
-use crate::draws::{Draws, Keep, STATS};
+use crate::draws::{Draws, Keep, Part, STATS};
 use crate::error::caught;
 use crate::layout::Layout;
 use crate::memory;
@@ -50,7 +51,10 @@ pub struct Sampler<'t, T, A> {
     threads: Option<usize>,
     stop: StopHandle,
     on_progress: Option<Report<'t>>,
-    checkpoint: Option<Result<Checkpoint, Error>>,
+    checkpoint: Option<(PathBuf, Every)>,
+    only_chains: Option<Range<usize>>,
+    /// The algorithm's configuration, where the run has to say what it is.
+    configuration: Option<Result<Fingerprint, Error>>,
 }
 
 impl<'t, T: Target, A: Algorithm<&'t T>> Sampler<'t, T, A> {
@@ -66,6 +70,8 @@ impl<'t, T: Target, A: Algorithm<&'t T>> Sampler<'t, T, A> {
             stop: StopHandle::new(),
             on_progress: None,
             checkpoint: None,
+            only_chains: None,
+            configuration: None,
         }
     }
 
@@ -163,11 +169,12 @@ impl<'t, T: Target, A: Algorithm<&'t T>> Sampler<'t, T, A> {
     /// used.
     pub fn run_with<R: Recorder<T>>(self, recorder: &R) -> Result<(Draws, Vec<R::Record>), Error> {
         let began = Instant::now();
-        let Self { target, algorithm, sizes, init, keep, threads, stop, on_progress, checkpoint } =
-            self;
-        let layout = target.layout();
+        let Self { target, algorithm, sizes, init, keep, threads, stop, on_progress, .. } = self;
+        let (layout, is_part) = (target.layout(), self.only_chains.is_some());
         let (kept, pool) = prepare(sizes, target.dim(), &layout, &keep, threads)?;
-        check_chains(sizes.chains, target.dim(), algorithm.matrix_numbers(&target))?;
+        let chains = self.only_chains.unwrap_or(0..sizes.chains);
+        check_only(&chains, sizes.chains)?;
+        check_chains(chains.len(), target.dim(), algorithm.matrix_numbers(&target))?;
         let records = Mutex::new(Vec::new());
         // A chain at a checked starting point.
         let start = |index| {
@@ -178,7 +185,8 @@ impl<'t, T: Target, A: Algorithm<&'t T>> Sampler<'t, T, A> {
             let mut start_rng = rng.child(u64::MAX);
             let point = init.find(target, index, sizes.chains, &mut start_rng, &mut ws)?;
             let n_own_stats = kernel.stat_names().len();
-            let data = chain_data(index, sizes, kept.dim(), n_own_stats, rng, point)?;
+            let width = (kept.dim(), n_own_stats);
+            let data = chain_data(index, &chains, sizes.draws, width, rng, point)?;
             let (kept, thin, records) = (&kept, sizes.thin, &records);
             let (record, resumed) = (None, None);
             let chain = TypedChain {
@@ -203,8 +211,12 @@ impl<'t, T: Target, A: Algorithm<&'t T>> Sampler<'t, T, A> {
             target: target.info(),
             recorder: [recorder.name(), recorder.config()],
         };
-        let run = Run { sizes, kept: &kept, pool, began, stop };
-        let draws = run.sample(&start, &identity, checkpoint, on_progress)?;
+        let mut described = self.configuration.transpose()?;
+        if let (true, Some(run)) = (is_part, &mut described) {
+            run.add_config("starting points", &init)?;
+        }
+        let run = Run { sizes, chains: chains.clone(), is_part, kept: &kept, pool, began, stop };
+        let draws = run.sample(&start, &identity, described, self.checkpoint, on_progress)?;
         Ok((draws, records.into_inner().unwrap_or_else(PoisonError::into_inner)))
     }
 }
@@ -212,6 +224,9 @@ impl<'t, T: Target, A: Algorithm<&'t T>> Sampler<'t, T, A> {
 /// What of a run does not depend on the types of its target, algorithm and recorder.
 struct Run<'r> {
     sizes: Sizes,
+    /// The chains to run, and whether others run elsewhere.
+    chains: Range<usize>,
+    is_part: bool,
     kept: &'r Kept,
     pool: Option<rayon::ThreadPool>,
     began: Instant,
@@ -220,26 +235,37 @@ struct Run<'r> {
 
 impl Run<'_> {
     /// Starts the chains, runs them to their end, and puts their draws together. `identity` takes the
-    /// checksum of the data, if it is asked for.
+    /// checksum of the data, if it is asked for. `described` is what is known of the run so far, where
+    /// it has to say what it is.
     fn sample<'c>(
         self,
         start: &dyn Fn(usize) -> Result<Box<dyn Chain + 'c>, Error>,
         identity: &dyn Fn(bool) -> Identity,
-        checkpoint: Option<Result<Checkpoint, Error>>,
+        described: Option<Fingerprint>,
+        checkpoint: Option<(PathBuf, Every)>,
         on_progress: Option<Report>,
     ) -> Result<Draws, Error> {
-        let Self { sizes, kept, pool, began, stop } = self;
+        let Self { sizes, chains: numbers, is_part, kept, pool, began, stop } = self;
         let start = |c| caught(format!("chain {c}, at its start,"), || start(c))?;
-        let mut chains = (0..sizes.chains).map(start).collect::<Result<Vec<_>, Error>>()?;
+        let mut chains = numbers.clone().map(start).collect::<Result<Vec<_>, Error>>()?;
         let own = chains[0].own_stat_names();
         let stat_names: Vec<_> = STATS.iter().map(ToString::to_string).chain(own).collect();
-        let checkpoint = checkpoint.transpose()?;
-        let identity = caught("the beginning of the run", || identity(checkpoint.is_some()))?;
-        let checkpoint = checkpoint.map(|c| identity.added_to(c, sizes, kept, &stat_names));
+        let identity = caught("the beginning of the run", || identity(described.is_some()))?;
+        let described = described.map(|run| identity.added_to(run, sizes, kept, &stat_names));
+        let part = described.clone().filter(|_| is_part);
+        let part = part.map(|run| Part { chains: numbers.clone(), of: sizes.chains, run });
+        let checkpoint = checkpoint.zip(described).map(|((path, every), mut run)| {
+            identity.add_recorder(&mut run);
+            if is_part {
+                run.add("chains of this part", format!("{numbers:?}"));
+            }
+            Checkpoint { path, every, run }
+        });
         let (id, parameters) = (identity.number(sizes), identity.layout.dim());
         let ending = Ending::new(stop);
         let Identity { approximation, target, .. } = identity;
-        let rounds = Rounds { sizes, ending, pool, began, id, parameters, approximation, target };
+        let rounds =
+            Rounds { sizes, ending, pool, began, id, parameters, approximation, target, part };
         let info = rounds.run(&mut chains, checkpoint, on_progress)?;
         let rows = chains.into_iter().map(|chain| {
             let mut data = chain.finish();
@@ -292,15 +318,14 @@ impl Identity {
         crc32fast::hash(format!("{seed} {chains} {warmup} {thin} {what}").as_bytes())
     }
 
-    /// Adds to a checkpoint of the algorithm's configuration all else that makes the run the one it is.
+    /// Adds to the algorithm's configuration all else that makes the draws of a run what they are.
     fn added_to(
         &self,
-        mut checkpoint: Checkpoint,
+        mut run: Fingerprint,
         sizes: Sizes,
         kept: &Kept,
         stat_names: &[String],
-    ) -> Checkpoint {
-        let run = &mut checkpoint.run;
+    ) -> Fingerprint {
         run.add("version of bnn-mcmc", env!("CARGO_PKG_VERSION"));
         run.add("seed", sizes.seed);
         run.add("chains", sizes.chains);
@@ -316,36 +341,41 @@ impl Identity {
         }
         run.add("kept parameters", kept.layout.described());
         run.add("statistics", stat_names.join(" "));
+        run
+    }
+
+    /// Adds what checkpoints hold of the recorder.
+    fn add_recorder(&self, run: &mut Fingerprint) {
         run.add("name of the recorder", &self.recorder[0]);
         run.add("recorder", &self.recorder[1]);
-        checkpoint
     }
 }
 
 /// A chain that has made no draw, with room for all of them.
 fn chain_data(
     index: usize,
-    sizes: Sizes,
-    kept: usize,
-    n_own_stats: usize,
+    chains: &Range<usize>,
+    draws: usize,
+    (kept, n_own_stats): (usize, usize),
     rng: ChainRng,
     point: Point,
 ) -> Result<ChainData, Error> {
     let n_stats = STATS.len() + n_own_stats;
     // At the end chains are put behind the first one, which has room for all, and go one by one.
-    let all = format!("({} chains, and room to copy one)", sizes.chains);
-    let chains = match sizes.chains {
+    let all = format!("({} chains, and room to copy one)", chains.len());
+    let is_first = index == chains.start;
+    let copies = match chains.len() {
         1 => (1, "chain"),
         n => (n.saturating_add(1), &all[..]),
     };
     let numbers = (kept.saturating_add(n_stats), "parameters and statistics");
-    let size = [chains, (sizes.draws, "draws"), numbers];
+    let size = [copies, (draws, "draws"), numbers];
     let instead = "take fewer draws, `Sampler::thin` them, or `Sampler::keep` fewer parameters \
                    and hand them to a recorder";
-    if index == 0 {
+    if is_first {
         memory::check::<f64>("draws", &size, instead)?;
     }
-    let rows = sizes.draws * if index == 0 { sizes.chains } else { 1 };
+    let rows = draws * if is_first { chains.len() } else { 1 };
     let room = |width| memory::room(rows * width, ("draws", &size, instead));
     let (values, stats) = (room(kept)?, room(n_stats)?);
     let at = Place {
@@ -359,6 +389,15 @@ fn chain_data(
         warmup_gradients: 0,
     };
     Ok(ChainData { index, kept, n_stats, values, stats, failure: None, at })
+}
+
+/// Checks that `only` are chains of a run of `chains`.
+fn check_only(only: &Range<usize>, chains: usize) -> Result<(), Error> {
+    if only.is_empty() || only.end > chains {
+        let allowed = format!("at least one chain, of 0..{chains}");
+        return Err(Error::argument("only_chains", format!("{only:?}"), allowed));
+    }
+    Ok(())
 }
 
 fn thread_pool(n: usize) -> Result<rayon::ThreadPool, Error> {
@@ -408,9 +447,25 @@ impl<'t, T: Target, A: Algorithm<&'t T> + Serialize> Sampler<'t, T, A> {
     /// them if they exist**, exactly as if the run had not been interrupted. Files of another run
     /// are an error. See [`draws::checkpoint`](crate::draws::checkpoint).
     pub fn checkpoint(mut self, path: impl Into<PathBuf>, every: Every) -> Self {
+        self.checkpoint = Some((path.into(), every));
+        self.described()
+    }
+
+    /// Runs only these of the run's [`chains`](Self::chains), as one job of several that share the
+    /// run: `2..4` are chains 2 and 3. They make the draws that they make in the whole run,
+    /// whichever jobs run the others. [`Draws::merge`] puts the parts together.
+    ///
+    /// The progress, the draws and the records are of these chains. A checkpoint needs a file of its
+    /// own for each job.
+    pub fn only_chains(mut self, chains: Range<usize>) -> Self {
+        self.only_chains = Some(chains);
+        self.described()
+    }
+
+    fn described(mut self) -> Self {
         let mut run = Fingerprint::default();
         let added = run.add_config("algorithm", &self.algorithm);
-        self.checkpoint = Some(added.map(|()| Checkpoint { path: path.into(), every, run }));
+        self.configuration = Some(added.map(|()| run));
         self
     }
 }

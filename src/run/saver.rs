@@ -7,7 +7,7 @@ use std::time::Instant;
 use serde::{Deserialize, Serialize};
 
 use super::chain::{Chain, ChainData, Place};
-use super::rounds::{Rounds, Sizes, least_done};
+use super::rounds::{Rounds, least_done};
 use crate::Error;
 use crate::draws::checkpoint::{Every, Fingerprint, Store, Stored, agree};
 
@@ -81,7 +81,7 @@ impl Saver {
         let Checkpoint { path, every, run } = checkpoint;
         every.check()?;
         let ChainData { kept, n_stats, .. } = *chains[0].data();
-        let Sizes { chains: n, draws, .. } = rounds.sizes;
+        let (n, draws) = (chains.len(), rounds.sizes.draws);
         let mut row_index = 0;
         let (store, stored) = Store::open::<RunState>(&path, run, kept + n_stats, |row| {
             // More draws than were asked for take no memory.

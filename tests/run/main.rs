@@ -4,6 +4,7 @@ mod checkpoint;
 mod checkpoint_faults;
 mod fit;
 mod interrupted;
+mod job_arrays;
 mod optimise;
 mod portable;
 mod recorders;

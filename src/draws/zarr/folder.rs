@@ -20,6 +20,8 @@ pub(crate) struct Folder {
     nodes: Vec<(String, Json)>,
     /// The CRC-32 of the chunks of arrays of draws.
     checksums: BTreeMap<String, u32>,
+    /// The number of the first chain of draws.
+    pub first_chain: usize,
     is_finished: bool,
 }
 
@@ -52,7 +54,8 @@ impl Folder {
             }
         };
         let (nodes, checksums) = (Vec::new(), BTreeMap::new());
-        Ok(Self { path: path.into(), temporary, nodes, checksums, is_finished: false })
+        let (path, first_chain, is_finished) = (path.into(), 0, false);
+        Ok(Self { path, temporary, nodes, checksums, first_chain, is_finished })
     }
 
     /// A group without draws.
@@ -71,8 +74,9 @@ impl Folder {
         (written, draws): (&'f [usize], usize),
         attributes: Json,
     ) -> Result<Group<'f>, Error> {
+        let chains = Axis::numbered("chain", self.first_chain, written.len());
         let mut group = Group { written, draws, ..self.group(name, attributes)? };
-        group.coordinate(&Axis::numbered("chain", 0, written.len()))?;
+        group.coordinate(&chains)?;
         group.coordinate(&Axis::numbered("draw", 0, draws))?;
         Ok(group)
     }

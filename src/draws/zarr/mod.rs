@@ -266,6 +266,7 @@ impl Chains<'_> {
             "inference_library_version": env!("CARGO_PKG_VERSION"),
         });
         let size = (self.written, self.draws);
+        folder.first_chain = self.info.part.as_ref().map_or(0, |part| part.chains.start);
         let mut group = folder.group_of_draws("posterior", size, library.clone())?;
         let (mut folders, dim) = (Names::new(&[]), self.layout.dim());
         for block in self.layout.blocks() {

@@ -8,7 +8,8 @@ use proptest::test_runner::{Config, TestRunner};
 use serde_json::Value as Json;
 
 use super::*;
-use crate::draws::{Divergence, LadderReport, Report};
+use crate::draws::checkpoint::Fingerprint;
+use crate::draws::{Divergence, LadderReport, Part, Report};
 use crate::targets::TargetInfo;
 
 /// Any bits, and more often those that are lost most easily.
@@ -46,6 +47,13 @@ fn info() -> impl Strategy<Value = RunInfo> {
     let divergence = (any::<usize>(), any::<usize>(), floats())
         .prop_map(|(chain, draw, position)| Divergence { chain, draw, position });
     let text = || prop::option::of(any::<String>());
+    let part = prop::option::of((any::<[usize; 3]>(), any::<String>())).prop_map(|part| {
+        part.map(|([start, end, of], value)| {
+            let mut run = Fingerprint::default();
+            run.add("seed", value);
+            Part { chains: start..end, of, run }
+        })
+    });
     let target = (text(), text(), prop::option::of(any::<u32>()))
         .prop_map(|(model, likelihood, data)| TargetInfo { model, likelihood, data });
     (
@@ -54,10 +62,17 @@ fn info() -> impl Strategy<Value = RunInfo> {
         prop::collection::vec(divergence, 0..3),
         prop::collection::vec(report, 0..3),
         [text(), text(), text(), text()],
-        prop::option::of(target),
+        (prop::option::of(target), part),
     )
         .prop_map(
-            |((seed, n, stopped_early, seconds), counts, divergences, reports, texts, target)| {
+            |(
+                (seed, n, stopped_early, seconds),
+                counts,
+                divergences,
+                reports,
+                texts,
+                (target, part),
+            )| {
                 let [approximation, checkpoint_error, recorder_error, panic] = texts;
                 RunInfo {
                     seed,
@@ -72,6 +87,7 @@ fn info() -> impl Strategy<Value = RunInfo> {
                     divergences,
                     approximation,
                     target,
+                    part,
                     reports,
                     checkpoint_error,
                     recorder_error,

@@ -1,0 +1,271 @@
+//! Job arrays: chains that run as separate processes make, together, the run that one process makes.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use bnn_mcmc::prelude::*;
+use bnn_mcmc::sampler::Algorithm;
+use bnn_mcmc::testing::GaussianTarget;
+use ndarray::Array2;
+use proptest::prelude::*;
+use serde::Serialize;
+use serde_json::Value as Json;
+
+/// All that draws hold but the seconds, with the bits of floats.
+#[track_caller]
+fn assert_same(merged: &Draws, whole: &Draws) {
+    let all = |draws: &Draws| {
+        let mut json = serde_json::to_value(draws).unwrap();
+        let info = json["info"].as_object_mut().unwrap();
+        for name in ["warmup_seconds", "sampling_seconds"] {
+            assert!(info.remove(name).is_some());
+        }
+        let stats = draws.stat_names().iter().map(|s| draws.stat(s).unwrap().to_owned());
+        let stats: Vec<Array2<f64>> = stats.collect();
+        let numbers = draws.values().to_owned().into_iter().chain(stats.into_iter().flatten());
+        (json, numbers.map(f64::to_bits).collect::<Vec<_>>())
+    };
+    assert!(all(merged) == all(whole), "{:?}\n{:?}", merged.info(), whole.info());
+}
+
+/// A posterior with divergences, rejections and adaptation.
+fn posterior() -> Posterior<Mlp, Gaussian> {
+    let x = Array2::from_shape_fn((30, 2), |(i, j)| ((i * (j + 2)) as f64 * 0.37).sin());
+    let y = Array2::from_shape_fn((30, 1), |(i, _)| (i as f64 * 0.5).cos());
+    let data = Dataset::regression(x, y).unwrap();
+    let network = Mlp::new(&[2, 3, 1], Activation::Tanh).unwrap();
+    let priors = Priors::all(Normal::new(0.0, 1.0).unwrap())
+        .with("log_noise_variance", LogInverseGamma::new(2.0, 0.1).unwrap());
+    Posterior::new(network, Gaussian::sampled(), &data, priors).unwrap()
+}
+
+fn check<A>(algorithm: A)
+where
+    A: Clone + Serialize + for<'t> Algorithm<&'t Posterior<Mlp, Gaussian>>,
+{
+    let posterior = posterior();
+    let run = |only: Option<Range<usize>>| {
+        let run = Sampler::new(&posterior, algorithm.clone()).chains(4).warmup(40).draws(30);
+        let run = run.thin(2).seed(7);
+        only.into_iter().fold(run, Sampler::only_chains).run().unwrap()
+    };
+    let whole = run(None);
+    assert_eq!(whole.info().part, None);
+    for jobs in [vec![0..1, 1..2, 2..3, 3..4], vec![2..4, 0..2], vec![0..4]] {
+        let parts: Vec<Draws> = jobs.iter().cloned().map(|only| run(Some(only))).collect();
+        for (part, chains) in parts.iter().zip(&jobs) {
+            assert_eq!(part.n_chains(), chains.len());
+            assert_eq!(part.info().part.as_ref().map(|p| (&p.chains, p.of)), Some((chains, 4)));
+        }
+        assert_same(&Draws::merge(parts).unwrap(), &whole);
+    }
+}
+
+#[test]
+fn parts_of_a_run_are_the_run() {
+    check(Nuts::default());
+    check(Cycle(Mala { step_size: 0.3, ..Mala::default() }, GibbsNoise));
+    let ladder = Ladder::Given(vec![0.0, 0.3, 1.0]);
+    check(PowerPosteriors { ladder, ..PowerPosteriors::new(Hmc::default()) });
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 60, ..ProptestConfig::default() })]
+
+    #[test]
+    fn any_partition_gives_the_run(cuts in prop::collection::btree_set(1usize..9, 0..6), seed: u64) {
+        let target = GaussianTarget::standard(2).unwrap();
+        let run = || Sampler::new(&target, Mala::default()).chains(9).warmup(20).draws(5).seed(seed);
+        let ends: Vec<usize> = cuts.into_iter().chain([9]).collect();
+        let starts = [0].into_iter().chain(ends.iter().copied());
+        let mut parts: Vec<Draws> =
+            starts.zip(&ends).map(|(a, b)| run().only_chains(a..*b).run().unwrap()).collect();
+        parts.reverse();
+        assert_same(&Draws::merge(parts).unwrap(), &run().run().unwrap());
+    }
+}
+
+/// All files below a folder; of the attributes of the whole folder all but the seconds, and their
+/// checksum.
+fn files(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
+    let mut found = BTreeMap::new();
+    let mut left = vec![folder.to_path_buf()];
+    while let Some(path) = left.pop() {
+        if path.is_dir() {
+            left.extend(std::fs::read_dir(&path).unwrap().map(|entry| entry.unwrap().path()));
+            continue;
+        }
+        let mut bytes = std::fs::read(&path).unwrap();
+        let place = path.strip_prefix(folder).unwrap().to_path_buf();
+        if place == Path::new("zarr.json") {
+            let mut root: Json = serde_json::from_slice(&bytes).unwrap();
+            let own = root["attributes"]["bnn_mcmc"].as_object_mut().unwrap();
+            assert!(own.remove("crc32").is_some());
+            let run = own["contents"]["run"].as_object_mut().unwrap();
+            for name in ["warmup_seconds", "sampling_seconds"] {
+                assert!(run.remove(name).is_some());
+            }
+            bytes = serde_json::to_vec(&root).unwrap();
+        }
+        found.insert(place, bytes);
+    }
+    found
+}
+
+const CHILD: &str = "BNN_MCMC_JOB";
+
+/// One job: a few seconds' work, with a checkpoint after every 200 draws.
+fn job(folder: &Path, chain: usize) -> Result<(), Error> {
+    let target = GaussianTarget::standard(10)?;
+    let draws = run(&target)
+        .only_chains(chain..chain + 1)
+        .checkpoint(folder.join(format!("{chain}.checkpoint")), Every::Draws(200))
+        .run()?;
+    draws.to_zarr(folder.join(format!("{chain}.zarr")))
+}
+
+fn run(target: &GaussianTarget) -> Sampler<'_, GaussianTarget, Nuts> {
+    Sampler::new(target, Nuts::default()).chains(4).warmup(2_000).draws(2_000).seed(3)
+}
+
+/// Not a test of its own: what the processes run.
+#[test]
+fn child_process() {
+    if let (Some(folder), Ok(chain)) = (std::env::var_os(CHILD), std::env::var("CHAIN")) {
+        job(Path::new(&folder), chain.parse().unwrap()).unwrap();
+    }
+}
+
+fn spawn(folder: &Path, chain: usize) -> Child {
+    Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", "job_arrays::child_process"])
+        .env(CHILD, folder)
+        .env("CHAIN", chain.to_string())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap()
+}
+
+#[test]
+fn processes_fill_a_folder_one_is_killed_and_a_second_for_one_chain_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    // One process is killed when it has written a checkpoint.
+    let checkpoint = folder.join("2.checkpoint");
+    let mut killed = spawn(folder, 2);
+    while !checkpoint.exists() {
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    killed.kill().unwrap();
+    assert!(!killed.wait().unwrap().success(), "it ended before it was killed");
+    assert!(!folder.join("2.zarr").exists());
+
+    let mut jobs: Vec<Child> = (0..4).map(|chain| spawn(folder, chain)).collect();
+    assert!(jobs.iter_mut().all(|job| job.wait().unwrap().success()));
+    // A second job for a chain that is done changes nothing.
+    assert!(!spawn(folder, 1).wait().unwrap().success());
+
+    let parts = (0..4).map(|chain| Draws::from_zarr(folder.join(format!("{chain}.zarr"))).unwrap());
+    let merged = Draws::merge(parts).unwrap();
+    let target = GaussianTarget::standard(10).unwrap();
+    let whole = run(&target).run().unwrap();
+    assert_same(&merged, &whole);
+
+    // The folders are equal, byte for byte, but for the time that the runs took.
+    merged.to_zarr(folder.join("merged.zarr")).unwrap();
+    whole.to_zarr(folder.join("whole.zarr")).unwrap();
+    let [merged, whole] = ["merged.zarr", "whole.zarr"].map(|name| files(&folder.join(name)));
+    assert!(merged.len() > 20 && merged == whole);
+}
+
+#[test]
+fn two_jobs_for_one_chain_are_refused_while_one_runs() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("0.checkpoint");
+    let target = GaussianTarget::standard(2).unwrap();
+    let job = || run(&target).only_chains(0..1).checkpoint(&path, Every::Draws(100));
+    let mut second = None;
+    let first = job().on_progress(|_| {
+        second.get_or_insert_with(|| job().run().unwrap_err().to_string());
+    });
+    first.run().unwrap();
+    let second = second.unwrap();
+    assert!(second.contains("another process is using this checkpoint"), "{second}");
+
+    let other = run(&target).only_chains(1..2).checkpoint(&path, Every::Draws(100)).run();
+    let other = other.unwrap_err().to_string();
+    assert!(other.contains("`chains of this part` is 0..1 there and 1..2 here"), "{other}");
+    let other = run(&target).checkpoint(&path, Every::Draws(100)).run().unwrap_err().to_string();
+    assert!(other.contains("`chains of this part` is 0..1 there and absent here"), "{other}");
+}
+
+#[test]
+fn records_on_disk_of_all_jobs_are_those_of_one() {
+    let folder = tempfile::tempdir().unwrap();
+    let target = GaussianTarget::standard(3).unwrap();
+    let run = || Sampler::new(&target, Nuts::default()).warmup(50).draws(40).seed(5);
+    let on_disk = |name| OnDisk { path: folder.path().join(name), every: 2, keep: Keep::All };
+    run().run_with(&on_disk("whole")).unwrap();
+    for job in [0..1, 1..3, 3..4] {
+        run().only_chains(job).run_with(&on_disk("parts")).unwrap();
+    }
+    for chain in 0..4 {
+        let [whole, parts] =
+            ["whole", "parts"].map(|name| std::fs::read(on_disk(name).file(chain)).unwrap());
+        assert!(whole == parts, "chain {chain}");
+    }
+}
+
+#[test]
+fn what_is_no_part_of_the_run_is_named() {
+    let target = GaussianTarget::standard(2).unwrap();
+    let sampler = |step_size| {
+        let mala = Mala { step_size, ..Mala::default() };
+        Sampler::new(&target, mala).chains(4).warmup(10).draws(10).seed(1)
+    };
+    let part = |only: Range<usize>| sampler(0.1).only_chains(only).run().unwrap();
+    let merged = |parts: Vec<Draws>| Draws::merge(parts).unwrap_err().to_string();
+    let contains = |message: String, what: &str| assert!(message.contains(what), "{message}");
+
+    contains(merged(vec![]), "none");
+    let whole = sampler(0.1).run().unwrap();
+    contains(merged(vec![part(0..2), whole]), "draws 1, which are no part of a run");
+    contains(merged(vec![part(0..2), part(1..4)]), "chain 1 twice");
+    contains(merged(vec![part(3..4), part(0..1)]), "none with the chains 1..3");
+    contains(merged(vec![part(0..3)]), "none with the chains 3..4");
+    let others = [
+        (sampler(0.2), "`algorithm.step_size` is 0.1 there and 0.2 here"),
+        (sampler(0.1).seed(2), "`seed` is 1 there and 2 here"),
+        (sampler(0.1).chains(5), "`chains` is 4 there and 5 here"),
+        (sampler(0.1).warmup(11), "`warmup` is 10 there and 11 here"),
+        (sampler(0.1).keep(Keep::Statistics), "`kept parameters`"),
+        (sampler(0.1).init(Init::Points(vec![vec![0.0; 2]; 4])), "`starting points"),
+    ];
+    for (other, what) in others {
+        contains(merged(vec![part(0..2), other.only_chains(2..4).run().unwrap()]), what);
+    }
+    let thinned = part(2..4).thinned(2).unwrap();
+    contains(merged(vec![part(0..2), thinned]), "only some are thinned");
+
+    for only in [2..2, 3..5, 5..6] {
+        let error = sampler(0.1).only_chains(only).run().unwrap_err().to_string();
+        contains(error, "at least one chain, of 0..4");
+    }
+}
+
+#[test]
+fn a_job_that_was_stopped_cuts_the_others() {
+    let target = GaussianTarget::standard(2).unwrap();
+    let part = |only, draws| {
+        Sampler::new(&target, Mala::default()).draws(draws).seed(1).only_chains(only).run().unwrap()
+    };
+    let merged = Draws::merge([part(0..3, 100), part(3..4, 60)]).unwrap();
+    assert_eq!(merged.values().dim(), (4, 60, 2));
+    assert!(merged.info().stopped_early);
+    let whole = Sampler::new(&target, Mala::default()).draws(60).seed(1).run().unwrap();
+    assert_eq!(merged.values(), whole.values());
+}
