@@ -67,6 +67,22 @@ impl<'a> Chains<'a> {
         let (_, between) = mean_and_variance(&means);
         ((n * between / within + n - 1.0) / n).sqrt()
     }
+
+    /// R-hat between superchains of `each` successive chains: see
+    /// [`rhat_nested`](super::rhat_nested()).
+    pub fn rhat_nested(&self, each: usize) -> f64 {
+        let (means, variances): (Vec<f64>, Vec<f64>) = self.iter().map(mean_and_variance).unzip();
+        let superchains = means.chunks_exact(each).zip(variances.chunks_exact(each));
+        let (superchain_means, within): (Vec<f64>, Vec<f64>) = superchains
+            .map(|(means, variances)| {
+                let (centre, between_chains) = mean_and_variance(means);
+                let between_chains = if each == 1 { 0.0 } else { between_chains };
+                (centre, between_chains + mean(variances))
+            })
+            .unzip();
+        let (_, between) = mean_and_variance(&superchain_means);
+        (1.0 + between / mean(&within)).sqrt()
+    }
 }
 
 /// Sums `f(x)` in eight interleaved lanes: quicker than one running sum, and more accurate.

@@ -82,6 +82,7 @@ mod ess;
 mod geyer;
 mod mcse;
 mod multivariate;
+mod nested;
 mod quantile;
 mod ranks;
 mod rhat;
@@ -102,6 +103,7 @@ pub use ess::{
 };
 pub use mcse::{mcse_mean, mcse_median, mcse_quantile, mcse_sd};
 pub use multivariate::{rhat_multivariate, rhat_multivariate_base};
+pub use nested::rhat_nested;
 pub(crate) use quantile::quantile;
 pub use rhat::{rhat, rhat_base, rhat_folded, rhat_rank, rhat_split};
 pub use stein::{Stein, SteinDiscrepancy};

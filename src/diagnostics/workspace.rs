@@ -68,21 +68,31 @@ impl Workspace {
 
     /// R-hat of the rank-normalised split chains.
     pub fn rhat_rank(&mut self) -> f64 {
-        let scores = self.scores();
-        let halves = if self.odd { &self.halves } else { &self.whole };
-        halves.rank_normalised(&scores, &mut self.normalised);
-        Chains::from_slice(&self.normalised, 2 * self.chains, self.half).rhat()
+        self.rank_normalised().rhat()
     }
 
     /// R-hat of the rank-normalised distances from the median, split.
     pub fn rhat_folded(&mut self) -> f64 {
+        self.folded_normalised().map_or(f64::NAN, |chains| chains.rhat())
+    }
+
+    /// The normal scores of the split chains.
+    pub fn rank_normalised(&mut self) -> Chains<'_> {
+        let scores = self.scores();
+        let halves = if self.odd { &self.halves } else { &self.whole };
+        halves.rank_normalised(&scores, &mut self.normalised);
+        Chains::from_slice(&self.normalised, 2 * self.chains, self.half)
+    }
+
+    /// The normal scores of their distances from the median; `None` where all are equal.
+    pub fn folded_normalised(&mut self) -> Option<Chains<'_>> {
         let scores = self.scores();
         let halves = if self.odd { &self.halves } else { &self.whole };
         if !self.folded.fold(halves) {
-            return f64::NAN;
+            return None;
         }
         self.folded.rank_normalised(&scores, &mut self.normalised);
-        Chains::from_slice(&self.normalised, 2 * self.chains, self.half).rhat()
+        Some(Chains::from_slice(&self.normalised, 2 * self.chains, self.half))
     }
 
     fn scores(&mut self) -> Arc<NormalScores> {

@@ -68,6 +68,7 @@ mod per_draw;
 mod prior;
 mod regression;
 mod scores;
+mod stacking;
 mod streamed;
 mod uncertainty;
 mod zarr;
@@ -78,6 +79,7 @@ pub use held_out::HeldOut;
 pub use loo::{ComparedModel, Loo, LooComparison, LooRow};
 pub use regression::{Coverage, Interval, crps, persistence};
 pub use scores::{Score, Scores};
+pub use stacking::Stacking;
 pub use streamed::{PredictiveMoments, StreamedMoments, StreamedUncertainty};
 pub use uncertainty::{
     ChainProbabilities, Measure, MeasureSummary, RunningUncertainty, Separation, THRESHOLDS,

@@ -156,7 +156,7 @@ fn error(observed: &Array2<f64>, predicted: ArrayView2<f64>, loss: impl Fn(f64) 
 }
 
 /// log of the mean of exp, without overflow.
-fn log_mean_exp(values: ndarray::ArrayView1<f64>) -> f64 {
+pub(super) fn log_mean_exp(values: ndarray::ArrayView1<f64>) -> f64 {
     let largest = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
     if !largest.is_finite() {
         return if values.iter().any(|v| v.is_nan()) { f64::NAN } else { largest };

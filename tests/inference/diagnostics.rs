@@ -721,3 +721,28 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn nested_rhat_equals_arviz() {
+    let cases: Vec<Value> =
+        serde_json::from_str(include_str!("../golden/rhat_nested.json")).unwrap();
+    assert_eq!(cases.len(), 9);
+    for case in &cases {
+        let superchains: Vec<Vec<Vec<f64>>> =
+            serde_json::from_value(case["draws"].clone()).unwrap();
+        let shape = (superchains.len(), superchains[0].len(), superchains[0][0].len());
+        let flat: Vec<f64> = superchains.concat().concat();
+        let draws = Array3::from_shape_vec(shape, flat).unwrap();
+        let (found, expected) = (rhat_nested(draws.view()), number(&case["rhat_nested"]));
+        assert!(deviation(found, expected) < 1e-12, "{}: {found} {expected}", case["name"]);
+        // The same array in another order of memory.
+        let turned = draws.view().reversed_axes().as_standard_layout().into_owned();
+        assert_eq!(rhat_nested(turned.view().reversed_axes()), found);
+        let mut nan = draws.clone();
+        nan[[0, 0, 1]] = f64::NAN;
+        assert!(rhat_nested(nan.view()).is_nan());
+        assert!(rhat_nested(draws.slice(s![..1, .., ..])).is_nan());
+        assert!(rhat_nested(draws.slice(s![.., .., ..3])).is_nan());
+        assert!(rhat_nested(draws.slice(s![.., ..0, ..])).is_nan());
+    }
+}
