@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use super::Dataset;
 use super::dataset::check_finite;
 use crate::Error;
+use crate::portable::ln;
 
 /// Scaling to mean 0 and standard deviation 1.
 ///
@@ -250,6 +251,12 @@ impl Scaler {
         self.check_same_names(data.response_names())?;
         let y = self.transform(data.real()?.view())?;
         data.clone().with_real_response(y)
+    }
+
+    /// The log of the product of all scales: what a log density loses where scaled numbers become numbers
+    /// in the columns' own units.
+    pub(crate) fn log_scale(&self) -> f64 {
+        self.columns.iter().map(|column| ln(column.scale)).sum()
     }
 
     pub(crate) fn check_same_names(&self, names: &[String]) -> Result<(), Error> {

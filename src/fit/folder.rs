@@ -1,17 +1,15 @@
 //! A fit in a folder: saved, loaded, and run there.
 
-use std::collections::HashMap;
 use std::fs;
 use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
-use ndarray::Array2;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::{FeatureRange, Fit, Parts, Recipe};
+use super::{FeatureRange, Fit, Parts, Recipe, rows};
 use crate::Error;
-use crate::data::{Dataset, Response, Scaler, Schema};
+use crate::data::{Scaler, Schema};
 use crate::draws::Draws;
 use crate::draws::checkpoint::sync_folder;
 
@@ -19,7 +17,7 @@ use crate::draws::checkpoint::sync_folder;
 const FORMAT: u32 = 1;
 
 const FIT: &str = "fit.json";
-const DATA: &str = "data.csv";
+pub(super) const DATA: &str = "data.csv";
 const DRAWS: &str = "draws.zarr";
 const VERDICT: &str = "verdict.txt";
 const CHECKPOINT: &str = "checkpoint";
@@ -30,7 +28,7 @@ const UNFINISHED: &str = ".tmp";
 /// What `fit.json` holds.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Saved {
+pub(super) struct Saved {
     format: u32,
     /// The version of this crate that wrote it.
     bnn_mcmc: String,
@@ -40,16 +38,16 @@ struct Saved {
     schema: Option<Schema>,
     dropped: Vec<usize>,
     /// The features' names in order, and the response's.
-    feature_names: Vec<String>,
-    response_names: Vec<String>,
-    class_names: Option<Vec<String>>,
+    pub feature_names: Vec<String>,
+    pub response_names: Vec<String>,
+    pub class_names: Option<Vec<String>>,
     /// The CRC-32 of `data.csv`.
     data_crc32: u32,
     // What follows is known from what stands above, and written for people.
     network: Vec<usize>,
     parameters: usize,
     features: Scaler,
-    response: Option<Scaler>,
+    pub response: Option<Scaler>,
     ranges: Vec<FeatureRange>,
     /// The CRC-32 of all else, as compact JSON with a 0 here.
     crc32: u32,
@@ -85,14 +83,26 @@ impl Saved {
         crc32fast::hash(&text.unwrap_or_default())
     }
 
-    /// The first thing by which this fit differs from `other`: a setting, or the rows.
+    /// The first thing by which this fit differs from `other`: a setting, or the rows. It may have more
+    /// draws.
     fn difference(&self, other: &Self) -> Option<String> {
-        if let Some(difference) = difference("recipe", &self.recipe, &other.recipe) {
+        let mut recipe = self.recipe.clone();
+        if let (Some(own), Some(there)) = (draws(&self.recipe), draws(&other.recipe))
+            && own > there
+        {
+            recipe["draws"] = there.into();
+        }
+        if let Some(difference) = difference("recipe", &recipe, &other.recipe) {
             return Some(difference);
         }
         let is_same = self.data_crc32 == other.data_crc32 && self.schema == other.schema;
         (!is_same).then(|| "the rows or columns of the table are others".into())
     }
+}
+
+/// The draws of each chain that a recipe asks for.
+fn draws(recipe: &Value) -> Option<u64> {
+    recipe.get("draws").and_then(Value::as_u64)
 }
 
 /// The first place at which `there` is not as it is `here`, and both values.
@@ -125,33 +135,66 @@ fn problem(path: &Path, problem: impl Into<String>) -> Error {
 
 pub(super) fn save(folder: &Path, fit: &Fit) -> Result<(), Error> {
     fs::create_dir_all(folder).map_err(|e| Error::io(folder, e))?;
-    check_entries(folder, &[])?;
-    finish(folder, fit, &to_csv(&fit.parts.data)?)
+    let _lock = lock(folder)?;
+    let saved = check_entries(folder, &[LOCK])
+        .and_then(|()| finish(folder, fit, &rows::to_csv(&fit.parts.data)?));
+    let _ = fs::remove_file(folder.join(LOCK));
+    saved
 }
 
-/// An error if there is anything in the folder but `ours` and files that were being written.
+/// A lock on the folder, which ends with the process if not before: it is that of the open file.
+fn lock(folder: &Path) -> Result<fs::File, Error> {
+    let path = folder.join(LOCK);
+    let lock = fs::File::options().write(true).create(true).truncate(false).open(&path);
+    let lock = lock.map_err(|e| Error::io(&path, e))?;
+    match lock.try_lock() {
+        Err(fs::TryLockError::WouldBlock) => {
+            Err(problem(folder, "another process is running in this folder"))
+        }
+        // There are file systems without locks.
+        _ => Ok(lock),
+    }
+}
+
+/// The names of what is in the folder.
+fn entries(folder: &Path) -> Result<Vec<String>, Error> {
+    let entries = fs::read_dir(folder).and_then(|entries| entries.collect::<Result<Vec<_>, _>>());
+    let entries = entries.map_err(|e| Error::io(folder, e))?;
+    Ok(entries.iter().map(|entry| entry.file_name().to_string_lossy().into_owned()).collect())
+}
+
+/// Whether a process that was killed has left a file or folder of this name while it was written.
+fn is_unfinished(name: &str) -> bool {
+    [FIT, DATA, VERDICT].iter().any(|file| name == format!("{file}{UNFINISHED}"))
+        || (name.starts_with(&format!(".{DRAWS}.")) && name.ends_with(UNFINISHED))
+}
+
+/// An error if there is anything in the folder but `ours` and what was being written.
 fn check_entries(folder: &Path, ours: &[&str]) -> Result<(), Error> {
-    for entry in fs::read_dir(folder).map_err(|e| Error::io(folder, e))? {
-        let name = entry.map_err(|e| Error::io(folder, e))?.file_name();
-        let name = name.to_string_lossy();
-        let unfinished = [FIT, DATA].iter().any(|file| name == format!("{file}{UNFINISHED}"));
-        if !ours.contains(&&*name) && !unfinished {
+    let mut entries = entries(folder)?.into_iter();
+    match entries.find(|name| !ours.contains(&&name[..]) && !is_unfinished(name)) {
+        None => Ok(()),
+        Some(name) => {
             let found = format!("it is not empty: there is `{name}`; choose another folder");
-            return Err(problem(folder, found));
+            Err(problem(folder, found))
         }
     }
-    Ok(())
 }
 
 /// Writes everything. A fit is finished when `fit.json` says so, which comes last, when all else is on
-/// the disk.
+/// the disk. The folder is locked.
 fn finish(folder: &Path, fit: &Fit, data: &[u8]) -> Result<(), Error> {
+    for name in entries(folder)?.into_iter().filter(|name| is_unfinished(name)) {
+        let left = folder.join(name);
+        // What cannot be removed does no harm.
+        let _ = if left.is_dir() { fs::remove_dir_all(left) } else { fs::remove_file(left) };
+    }
     write(&folder.join(DATA), data)?;
     let verdict = fit.verdict().map_or_else(|e| e.to_string(), |verdict| verdict.to_string());
     write(&folder.join(VERDICT), format!("{verdict}\n").as_bytes())?;
     let draws = folder.join(DRAWS);
     if draws.exists() {
-        // Of a process that was killed here: only this run writes to this folder.
+        // Of a process that was killed here, or of fewer draws: only this run writes to this folder.
         fs::remove_dir_all(&draws).map_err(|e| Error::io(&draws, e))?;
     }
     fit.draws.to_zarr(&draws)?;
@@ -213,7 +256,7 @@ fn load_finished(folder: &Path, saved: &Saved) -> Result<Fit, Error> {
     if crc32fast::hash(&bytes) != saved.data_crc32 {
         return Err(problem(&data_path, "it is not as it was written: its checksum differs"));
     }
-    let data = from_csv(&data_path, &bytes, saved)?;
+    let data = rows::from_csv(&bytes, saved).map_err(|e| problem(&data_path, e))?;
     let parts = Parts::new(recipe, &data, saved.schema.clone(), saved.dropped.clone())?;
     let draws_path = folder.join(DRAWS);
     let draws = Draws::from_zarr(&draws_path)?;
@@ -258,27 +301,33 @@ fn read_json(folder: &Path) -> Result<Option<Saved>, Error> {
 
 /// Runs a fit in `folder`, goes on with it, or loads it.
 pub(super) fn run(folder: &Path, parts: Parts) -> Result<Fit, Error> {
-    let data = to_csv(&parts.data)?;
+    let data = rows::to_csv(&parts.data)?;
     let saved = Saved::of(&parts, &data, false)?;
     if let Some(fit) = finished(folder, &saved)? {
         return Ok(fit);
     }
     fs::create_dir_all(folder).map_err(|e| Error::io(folder, e))?;
-    // The lock is that of the open file, and ends with the process.
-    let lock_path = folder.join(LOCK);
-    let lock = fs::File::options().write(true).create(true).truncate(false).open(&lock_path);
-    let lock = lock.map_err(|e| Error::io(&lock_path, e))?;
-    if matches!(lock.try_lock(), Err(fs::TryLockError::WouldBlock)) {
-        return Err(problem(folder, "another process is running in this folder"));
-    }
+    let (_lock, lock_path) = (lock(folder)?, folder.join(LOCK));
     // It may have been finished before the lock was taken.
     if let Some(fit) = finished(folder, &saved)? {
+        let _ = fs::remove_file(lock_path);
         return Ok(fit);
     }
     let (data_path, checkpoint) = (folder.join(DATA), folder.join(CHECKPOINT));
     // A process that was killed before it wrote `fit.json` may have left the data.
     let had_data = data_path.exists();
-    if read_json(folder)?.is_none() {
+    let there = read_json(folder)?;
+    if let Some(there) = &there {
+        if there.finished && !checkpoint.exists() {
+            let _ = fs::remove_file(&lock_path);
+            let gone = "a finished run goes on from its `checkpoint`, which is not there: for more \
+                        draws choose another folder";
+            return Err(problem(folder, gone));
+        }
+        if there.recipe != saved.recipe {
+            write_json(folder, &saved)?;
+        }
+    } else {
         let ours = match fs::read(&data_path).is_ok_and(|there| there == data) {
             true => &[LOCK, DATA][..],
             false => &[LOCK],
@@ -291,8 +340,10 @@ pub(super) fn run(folder: &Path, parts: Parts) -> Result<Fit, Error> {
         write_json(folder, &saved)?;
     }
     let draws = parts.recipe.sample(&parts, Some(&checkpoint)).inspect_err(|_| {
-        // A setting that the sampler refuses does not claim the folder.
-        if !checkpoint.exists() {
+        // A setting that the sampler refuses does not claim the folder, and changes nothing there.
+        if let (Some(there), true) = (&there, checkpoint.exists()) {
+            let _ = write_json(folder, there);
+        } else {
             let data = (!had_data).then(|| data_path.clone());
             for path in [folder.join(FIT), lock_path.clone()].into_iter().chain(data) {
                 let _ = fs::remove_file(path);
@@ -302,7 +353,7 @@ pub(super) fn run(folder: &Path, parts: Parts) -> Result<Fit, Error> {
     let mut fit = Fit { parts, draws, save_error: None };
     if !fit.draws.info().stopped_early {
         match finish(folder, &fit, &data) {
-            Ok(()) => remove_leftovers(folder),
+            Ok(()) => drop(fs::remove_file(lock_path)),
             // The draws are in memory and in the checkpoint.
             Err(error) => {
                 fit.parts.recipe.report(&format!("the fit could not be saved: {error}"));
@@ -313,14 +364,15 @@ pub(super) fn run(folder: &Path, parts: Parts) -> Result<Fit, Error> {
     Ok(fit)
 }
 
-/// The fit that the folder holds, if it is finished; an error if it is another one than `saved`.
+/// The fit that the folder holds, if it is finished with all draws; an error if it is another one than
+/// `saved`.
 fn finished(folder: &Path, saved: &Saved) -> Result<Option<Fit>, Error> {
     let Some(there) = read_json(folder)? else { return Ok(None) };
     if let Some(difference) = saved.difference(&there) {
         let other = format!("the folder holds another fit, in which {difference}");
         return Err(problem(&folder.join(FIT), other));
     }
-    if !there.finished {
+    if !there.finished || draws(&there.recipe) < draws(&saved.recipe) {
         return Ok(None);
     }
     let fit = load_finished(folder, &there)?;
@@ -329,70 +381,5 @@ fn finished(folder: &Path, saved: &Saved) -> Result<Option<Fit>, Error> {
                        load it";
         return Err(problem(folder, stopped));
     }
-    remove_leftovers(folder);
     Ok(Some(fit))
-}
-
-/// Removes what a finished fit does not need: the checkpoint, whose draws are saved, and the lock. What
-/// cannot be removed does no harm.
-fn remove_leftovers(folder: &Path) {
-    for name in [CHECKPOINT.to_string(), format!("{CHECKPOINT}.draws"), LOCK.into()] {
-        let _ = fs::remove_file(folder.join(name));
-    }
-}
-
-/// The rows as text: features, then the response; numbers are read back as the same bits.
-fn to_csv(data: &Dataset) -> Result<Vec<u8>, Error> {
-    let failed = |e: csv::Error| Error::argument(DATA, e, "writable");
-    let mut csv = csv::Writer::from_writer(Vec::new());
-    csv.write_record(data.feature_names().iter().chain(data.response_names())).map_err(failed)?;
-    for (i, row) in data.x().rows().into_iter().enumerate() {
-        let mut record: Vec<String> = row.iter().map(f64::to_string).collect();
-        match data.response() {
-            Response::Real(y) | Response::Counts(y) => {
-                record.extend(y.row(i).iter().map(f64::to_string));
-            }
-            Response::Classes { index, names } => record.push(names[index[i]].clone()),
-        }
-        csv.write_record(&record).map_err(failed)?;
-    }
-    csv.into_inner().map_err(|e| Error::argument(DATA, e, "writable"))
-}
-
-fn from_csv(path: &Path, bytes: &[u8], saved: &Saved) -> Result<Dataset, Error> {
-    let unreadable = |e: String| problem(path, e);
-    let mut csv = csv::Reader::from_reader(bytes);
-    let header = csv.headers().map_err(|e| unreadable(e.to_string()))?.clone();
-    if !header.iter().eq(saved.feature_names.iter().chain(&saved.response_names)) {
-        return Err(unreadable("its columns are not those that `fit.json` names".into()));
-    }
-    let width = saved.feature_names.len();
-    let (mut x, mut y, mut classes) = (Vec::new(), Vec::new(), Vec::new());
-    let numbers = saved.class_names.as_ref().map(|names| -> HashMap<&str, usize> {
-        names.iter().enumerate().map(|(number, name)| (name.as_str(), number)).collect()
-    });
-    for record in csv.records() {
-        let record = record.map_err(|e| unreadable(e.to_string()))?;
-        for (j, cell) in record.iter().enumerate() {
-            if let (Some(numbers), true) = (&numbers, j == width) {
-                let class = numbers.get(cell).copied();
-                classes.push(class.ok_or_else(|| unreadable(format!("`{cell}` is no class")))?);
-                continue;
-            }
-            let number =
-                cell.parse().map_err(|_| unreadable(format!("`{cell}` is not a number")))?;
-            if j < width { x.push(number) } else { y.push(number) }
-        }
-    }
-    let array = |values: Vec<f64>, columns: usize| {
-        let rows = values.len() / columns.max(1);
-        Array2::from_shape_vec((rows, columns), values).map_err(|e| unreadable(e.to_string()))
-    };
-    let response = match &saved.class_names {
-        Some(names) => Response::Classes { index: classes, names: names.clone() },
-        None if saved.response.is_some() => Response::Real(array(y, saved.response_names.len())?),
-        None => Response::Counts(array(y, saved.response_names.len())?),
-    };
-    let names = (saved.feature_names.clone(), saved.response_names.clone());
-    Dataset::checked(array(x, width)?, response, names.0, names.1)
 }

@@ -3,12 +3,13 @@
 use ndarray::Array2;
 
 use crate::Error;
+use crate::curvature::Curvature;
 use crate::data::Response;
 use crate::engine::{Tile, TileMut};
 use crate::layout::Layout;
 use crate::likelihood::{
     Bernoulli, Categorical, Gaussian, HeteroscedasticGaussian, Likelihood, NegativeBinomial,
-    Poisson, StudentTNoise,
+    Poisson, SecondOrderLikelihood, StudentTNoise,
 };
 use crate::rng::ChainRng;
 
@@ -99,5 +100,24 @@ impl Likelihood for AnyLikelihood {
 
     fn draw(&self, phi: &[f64], out: TileMut, y: Tile, rng: &mut ChainRng, drawn: TileMut) {
         each!(self, likelihood => likelihood.draw(phi, out, y, rng, drawn));
+    }
+}
+
+impl SecondOrderLikelihood for AnyLikelihood {
+    fn log_lik_tangent(
+        &self,
+        curvature: Curvature,
+        phi: &[f64],
+        out: Tile,
+        mean: Tile,
+        y: Tile,
+        r_out: Tile,
+        r_phi: &[f64],
+        r_d_out: TileMut,
+        r_d_phi: &mut [f64],
+    ) {
+        each!(self, likelihood => likelihood.log_lik_tangent(
+            curvature, phi, out, mean, y, r_out, r_phi, r_d_out, r_d_phi,
+        ));
     }
 }

@@ -22,25 +22,29 @@
 //! # Ok::<(), bnn_mcmc::Error>(())
 //! ```
 
+mod choices;
 mod folder;
 mod likelihood;
 mod range;
 mod recipe;
+mod rows;
+mod words;
 
 use std::path::Path;
 
 use ndarray::ArrayView2;
 
+use self::choices::Task;
+pub use self::choices::{Method, Noise, WeightPrior};
 pub use self::likelihood::AnyLikelihood;
 pub use self::range::{FeatureRange, Outside, Predicted};
-use self::recipe::Task;
-pub use self::recipe::{Method, Noise, Recipe, WeightPrior};
+pub use self::recipe::Recipe;
 use crate::Error;
 use crate::data::{Columns, Dataset, Scaler, Schema, Standardise};
 use crate::diagnostics::Verdict;
 use crate::draws::Draws;
 use crate::model::Mlp;
-use crate::predict::{Predictions, Scores};
+use crate::predict::{Loo, Predictions, Scores};
 use crate::targets::Posterior;
 
 /// The most training rows by whose predictions a verdict is passed.
@@ -63,6 +67,8 @@ struct Parts {
     dropped: Vec<usize>,
     /// The rows that were given, in their own units.
     data: Dataset,
+    /// Training rows, in their own units, if some were kept for validation.
+    own_train: Option<Dataset>,
     validation: Option<Dataset>,
     features: Scaler,
     /// Of a real response.
@@ -95,11 +101,13 @@ impl Parts {
         }
         let posterior = recipe.posterior(&scaled)?;
         let data = data.clone();
+        let own_train = validation.is_some().then_some(train);
         Ok(Self {
             recipe,
             schema,
             dropped,
             data,
+            own_train,
             validation,
             features,
             response,
@@ -189,11 +197,12 @@ impl Fit {
             None => predictions,
             Some(scaler) => predictions.unscaled(scaler)?,
         };
-        Ok(Predicted { predictions, outside: range::outside(x, ranges), dropped: Vec::new() })
+        let outside = range::outside(x, ranges);
+        Ok(Predicted { predictions, outside, dropped: Vec::new(), unused: Vec::new() })
     }
 
     /// Predictions of the rows of a CSV file, in which the response's column may be lacking. It is
-    /// read as the training file was.
+    /// read as the training file was; columns that the training file does not have are not used.
     ///
     /// # Errors
     /// If the fit is not of a CSV file, or the file cannot be read; else as
@@ -204,7 +213,8 @@ impl Fit {
             let allowed = format!("{:?}", self.parts.data.feature_names());
             return Err(Error::argument("features", format!("{:?}", new.names), allowed));
         }
-        Ok(Predicted { dropped: new.dropped, ..self.predict_new(new.x.view())? })
+        let predicted = self.predict_new(new.x.view())?;
+        Ok(Predicted { dropped: new.dropped, unused: new.unused, ..predicted })
     }
 
     /// Reads another file with a known response as the training file was read: rows for
@@ -231,6 +241,55 @@ impl Fit {
         self.predict(rows)?.scores()
     }
 
+    /// How well the model predicts each training row from the others, without refits: [PSIS-LOO](Loo),
+    /// in units of the response. [`Loo::compare`] compares fits by it, and refuses those of other
+    /// rows or another response by the name that you give them:
+    ///
+    /// ```
+    /// use bnn_mcmc::prelude::*;
+    /// # let x = ndarray::Array2::from_shape_fn((40, 1), |(i, _)| i as f64 / 10.0);
+    /// # let data = Dataset::regression(x.clone(), x.mapv(|x| 100.0 * (2.0 * x).sin()))?;
+    /// let recipe = Fit::regression("height").chains(2).warmup(100).draws(100);
+    /// let line = recipe.clone().hidden(&[]).fit(&data)?;
+    /// let network = recipe.hidden(&[4]).fit(&data)?;
+    /// println!("{}", Loo::compare(&[("line", &line.loo()?), ("network", &network.loo()?)])?);
+    /// # Ok::<(), bnn_mcmc::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`Posterior::loo`].
+    pub fn loo(&self) -> Result<Loo, Error> {
+        let loo = self.parts.posterior.loo(&self.draws)?;
+        match &self.parts.response {
+            None => Ok(loo),
+            Some(scaler) => loo.unscaled(scaler, self.training()),
+        }
+    }
+
+    /// Writes the draws to a new Zarr folder with what they say of the training rows, for ArviZ: the
+    /// groups `posterior_predictive`, `log_likelihood`, `observed_data` and `constant_data` of
+    /// [`Posterior::to_zarr`], in the units of the table. The response is called by its name, and
+    /// log densities are of the response in its own units, as in [`loo`](Self::loo).
+    ///
+    /// The group `posterior` holds weights for standardised features and response, and
+    /// `sample_stats` the log densities of these: they are what [`Draws::from_zarr`] reads.
+    ///
+    /// ```no_run
+    /// use bnn_mcmc::prelude::*;
+    /// let fit = Fit::load("run")?;
+    /// fit.to_zarr("run_for_arviz.zarr")?; // in Python: arviz.from_zarr("run_for_arviz.zarr")
+    /// # Ok::<(), bnn_mcmc::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// If there is anything at `path`, or it cannot be written; predictions of all training rows by
+    /// all draws that do not fit into memory.
+    pub fn to_zarr(&self, path: impl AsRef<Path>) -> Result<(), Error> {
+        let train = self.training();
+        let predictions = self.predict(train)?;
+        self.parts.posterior.write_zarr(&self.draws, train, &predictions, path.as_ref())
+    }
+
     /// What the fit was asked to do.
     pub fn recipe(&self) -> &Recipe {
         &self.parts.recipe
@@ -244,6 +303,11 @@ impl Fit {
     /// The posterior that was sampled, of scaled features and response.
     pub fn posterior(&self) -> &Posterior<Mlp, AnyLikelihood> {
         &self.parts.posterior
+    }
+
+    /// The rows that the model learnt from, in their own units.
+    pub fn training(&self) -> &Dataset {
+        self.parts.own_train.as_ref().unwrap_or(&self.parts.data)
     }
 
     /// The rows that the model did not learn from, in their own units; `None` if none were

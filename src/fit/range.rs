@@ -1,6 +1,7 @@
 //! New rows beside the training data.
 
 use std::fmt;
+use std::sync::Arc;
 
 use ndarray::ArrayView2;
 use serde::{Deserialize, Serialize};
@@ -25,13 +26,13 @@ pub struct Outside {
     pub row: usize,
     /// The value, in the feature's own units.
     pub value: f64,
-    /// The range that it leaves.
-    pub range: FeatureRange,
+    /// The range that it leaves, which all values of a feature share.
+    pub range: Arc<FeatureRange>,
 }
 
 impl fmt::Display for Outside {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let FeatureRange { feature, low, high } = &self.range;
+        let FeatureRange { feature, low, high } = &*self.range;
         let bound =
             if self.value < *low { format!("below {low}") } else { format!("above {high}") };
         write!(f, "row {}: `{feature}` is {}, {bound}", self.row, self.value)
@@ -51,9 +52,10 @@ pub(super) fn ranges(x: ArrayView2<f64>, names: &[String]) -> Vec<FeatureRange> 
 
 /// What of `x` `[rows x features]` lies outside the `ranges`.
 pub(super) fn outside(x: ArrayView2<f64>, ranges: &[FeatureRange]) -> Vec<Outside> {
+    let ranges: Vec<Arc<FeatureRange>> = ranges.iter().cloned().map(Arc::new).collect();
     let mut found = Vec::new();
     for (row, values) in x.rows().into_iter().enumerate() {
-        for (value, range) in values.iter().zip(ranges) {
+        for (value, range) in values.iter().zip(&ranges) {
             if *value < range.low || *value > range.high {
                 found.push(Outside { row, value: *value, range: range.clone() });
             }
@@ -71,16 +73,25 @@ pub struct Predicted {
     pub outside: Vec<Outside>,
     /// The lines of the file that were left out because of a missing value.
     pub dropped: Vec<usize>,
+    /// The columns of the file that the training file does not have, which were not read.
+    pub unused: Vec<String>,
 }
 
 /// How many rows were predicted, how many of them lie outside the range of the training data, and
-/// which values those are (the first five).
+/// which values those are (the first five); columns that were not used.
 impl fmt::Display for Predicted {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         const SHOWN: usize = 5;
         write!(f, "{} rows predicted", self.predictions.mean().dim().2)?;
         if !self.dropped.is_empty() {
             write!(f, ", {} left out because of missing values", self.dropped.len())?;
+        }
+        if let Some(first) = self.unused.first() {
+            let more = match self.unused.len() - 1 {
+                0 => String::new(),
+                more => format!(" and {more} more"),
+            };
+            write!(f, "; column `{first}`{more} not used, since the training data have none")?;
         }
         let mut rows: Vec<usize> = self.outside.iter().map(|outside| outside.row).collect();
         rows.dedup();

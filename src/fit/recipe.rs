@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
+use super::choices::{Method, Noise, Task, WeightPrior};
 use super::{AnyLikelihood, Fit, Parts, folder};
 use crate::Error;
 use crate::data::{Columns, CsvData, CsvReader, Dataset, Schema};
@@ -16,73 +17,17 @@ use crate::likelihood::{
 };
 use crate::model::{Activation, Mlp};
 use crate::prior::{LogHalfCauchy, LogInverseGamma, Normal, Priors};
-use crate::sampler::{Hmc, Init, Nuts, PowerPosteriors, Sampler, StopHandle, progress_log};
+use crate::sampler::{Hmc, Init, Nuts, PowerPosteriors, Sampler, StopHandle, progress_report};
 use crate::targets::{Posterior, Target};
 
-/// The kind of response.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub(super) enum Task {
-    Regression,
-    Classification,
-    Counts,
-}
-
-/// How responses scatter around what the network says.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-#[non_exhaustive]
-pub enum Noise {
-    /// Of real responses: [normal](Gaussian) with one standard deviation, which is sampled. The
-    /// default.
-    Gaussian,
-    /// Of real responses: normal with a standard deviation that [depends on the
-    /// features](HeteroscedasticGaussian). Its logarithm has the same prior as the means: on the
-    /// scale of the standardised response the noise is believed to be about 1, more or less by a
-    /// factor of 3. Equal rows can make the posterior improper with ReLU, and with
-    /// [`WeightPrior::Ard`] in a linear model.
-    Heteroscedastic,
-    /// Of real responses: [Student's t](StudentTNoise), for outliers; scale and degrees of freedom are
-    /// sampled.
-    StudentT,
-    /// Of counts: [Poisson], whose variance is the mean.
-    Poisson,
-    /// Of counts: [negative binomial](NegativeBinomial), whose dispersion is sampled. The default.
-    NegativeBinomial,
-}
-
-/// The prior of a network's weights, on the scale of standardised features and response.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-#[non_exhaustive]
-pub enum WeightPrior {
-    /// [`Priors::by_fan_in`]: N(0, 1/H) for the weights that leave the last hidden layer of H units
-    /// (of a linear model, H features), N(0, 1) for all others.
-    #[default]
-    FanIn,
-    /// N(0, sd^2) for all weights and biases, but for the bias of a count's output.
-    Normal {
-        /// The standard deviation, above 0.
-        sd: f64,
-    },
-    /// As [`FanIn`](Self::FanIn), with a variance of their own for the weights of each input
-    /// ([`Priors::ard`]): inputs that say nothing are shrunk. Half-Cauchy standard deviations of
-    /// scale 1.
-    Ard,
-}
-
-/// How the posterior is sampled.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-#[non_exhaustive]
-pub enum Method {
-    /// [`Nuts`].
-    #[default]
-    Nuts,
-    /// [`PowerPosteriors`] of [`Hmc`]: a ladder of tempered posteriors that exchange states, for
-    /// posteriors with separate modes. It takes as many times longer as the ladder has rungs.
-    Tempered,
-}
+/// Shape and scale of the inverse gamma prior of squared scales of noise.
+pub(super) const SQUARED_SCALE: (f64, f64) = (0.5, 0.005);
+/// Mean and standard deviation of the log of degrees of freedom.
+pub(super) const DEGREES: (f64, f64) = (2.0, 1.0);
+/// Mean and standard deviation of the log of a dispersion.
+pub(super) const DISPERSION: (f64, f64) = (1.0, 1.5);
+/// The standard deviation of the weights that chains start from.
+pub(super) const START: f64 = 0.1;
 
 /// What a [`Fit`] is asked to do: the table's response, the network, priors, sampler. Made by
 /// [`Fit::regression`], [`Fit::classification`] and [`Fit::counts`]; every method changes one setting.
@@ -103,24 +48,25 @@ pub enum Method {
 /// adds, on the scale of the standardised response: squared scales of noise have inverse gamma
 /// priors of shape 1/2 and scale 1/200, which is tau = 0.1 / |z| with z standard normal; degrees of
 /// freedom are e^N(2, 1), dispersions e^N(1, 1.5^2). Of counts, the bias of the output is N(log of
-/// the mean count, 1).
+/// the mean count, 1). Printed, a recipe says all that it stands for, settings of the sampler
+/// included.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[must_use = "a recipe does nothing until `read_csv` or `fit`"]
 pub struct Recipe {
-    task: Task,
-    reader: CsvReader,
-    hidden: Vec<usize>,
-    activation: Activation,
-    weights: WeightPrior,
-    noise: Option<Noise>,
-    method: Method,
-    chains: usize,
-    warmup: usize,
-    draws: usize,
-    seed: u64,
-    validation: f64,
+    pub(super) task: Task,
+    pub(super) reader: CsvReader,
+    pub(super) hidden: Vec<usize>,
+    pub(super) activation: Activation,
+    pub(super) weights: WeightPrior,
+    pub(super) noise: Option<Noise>,
+    pub(super) method: Method,
+    pub(super) chains: usize,
+    pub(super) warmup: usize,
+    pub(super) draws: usize,
+    pub(super) seed: u64,
+    pub(super) validation: f64,
     #[serde(skip)]
-    folder: Option<PathBuf>,
+    pub(super) folder: Option<PathBuf>,
     #[serde(skip)]
     every: Every,
     #[serde(skip)]
@@ -198,7 +144,8 @@ impl Recipe {
         Self { draws, ..self }
     }
 
-    /// The seed of all random numbers.
+    /// The seed of all random numbers, those of the noise in predictions included: fits of one seed
+    /// have them in common (see [`Posterior::predict_seeded`]).
     pub fn seed(self, seed: u64) -> Self {
         Self { seed, ..self }
     }
@@ -218,7 +165,9 @@ impl Recipe {
     ///
     /// While it runs, a [checkpoint](crate::draws::checkpoint) is written every 30 seconds. If the
     /// process is killed, the same call goes on where it was and comes to the same numbers; once it
-    /// is finished, the same call loads the fit. A second process is refused while the first one
+    /// is finished, the same call loads the fit. With more [draws](Self::draws), and all else the same,
+    /// it goes on where it ended: for this the checkpoint stays, as large as the draws once more. It
+    /// may be deleted. A second process is refused while the first one
     /// runs. If the end cannot be written, as on a full disk, [`Fit::save_error`] says so. A folder
     /// that holds another fit, or one of other rows, is an error that names what differs.
     pub fn in_folder(self, folder: impl Into<PathBuf>) -> Self {
@@ -241,7 +190,8 @@ impl Recipe {
         Self { stop: stop.clone(), ..self }
     }
 
-    /// Reports how far the run is to the standard error, by [`progress_log`].
+    /// Reports how far the run is to the standard error, by [`progress_report`]: step size,
+    /// divergences and time left.
     pub fn progress(self) -> Self {
         Self { progress: true, ..self }
     }
@@ -297,6 +247,13 @@ impl Recipe {
         if !(self.validation > 0.0 && self.validation < 1.0) {
             return Err(Error::argument("validation", self.validation, "from 0 to below 1"));
         }
+        let rows = data.rows();
+        let kept = (rows as f64 * self.validation).round() as usize;
+        if kept == 0 || kept >= rows {
+            let allowed =
+                format!("such a share of {rows} rows that some are kept, and some are left");
+            return Err(Error::argument("validation", self.validation, allowed));
+        }
         let split = match self.task {
             Task::Regression | Task::Counts => data.train_test_split(self.validation, self.seed)?,
             Task::Classification => data.stratified_split(self.validation, self.seed)?,
@@ -351,15 +308,21 @@ impl Recipe {
             WeightPrior::Ard => {
                 Priors::by_fan_in(&network).ard("w0", "log_relevance", LogHalfCauchy::new(1.0)?)
             }
+            WeightPrior::Horseshoe => Priors::by_fan_in(&network).horseshoe(
+                "w0",
+                "log_relevance",
+                "log_scale",
+                LogHalfCauchy::new(1.0)?,
+            ),
         };
-        let squared_scale = LogInverseGamma::new(0.5, 0.005)?;
+        let squared_scale = LogInverseGamma::new(SQUARED_SCALE.0, SQUARED_SCALE.1)?;
         priors = match &likelihood {
             AnyLikelihood::Gaussian(_) => priors.with("log_noise_variance", squared_scale),
             AnyLikelihood::StudentTNoise(_) => priors
                 .with("log_squared_scale", squared_scale)
-                .with("log_degrees_of_freedom", Normal::new(2.0, 1.0)?),
+                .with("log_degrees_of_freedom", Normal::new(DEGREES.0, DEGREES.1)?),
             AnyLikelihood::NegativeBinomial(_) => {
-                priors.with("log_dispersion", Normal::new(1.0, 1.5)?)
+                priors.with("log_dispersion", Normal::new(DISPERSION.0, DISPERSION.1)?)
             }
             _ => priors,
         };
@@ -420,7 +383,7 @@ impl Recipe {
         {
             centre[bias].fill(mean);
         }
-        let start = Init::Around { centre, sd: 0.1 };
+        let start = Init::Around { centre, sd: START };
         let sampler = Sampler::new(posterior, algorithm).chains(self.chains).seed(self.seed);
         let mut sampler = sampler.warmup(self.warmup).draws(self.draws).init(start);
         sampler = sampler.stop_handle(&self.stop);
@@ -431,7 +394,7 @@ impl Recipe {
             sampler = sampler.checkpoint(path, self.every);
         }
         if self.progress {
-            sampler = sampler.on_progress(progress_log(std::io::stderr()));
+            sampler = sampler.on_progress(progress_report());
         }
         sampler.run()
     }

@@ -79,6 +79,11 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
     /// Each draw of each chain has a random stream of its own, fixed by (seed, chain, draw), that
     /// the rows read in order: results do not depend on the number of threads. Counts are drawn in
     /// as many trials as were observed.
+    ///
+    /// Two models that are predicted with one seed share the random numbers of their noise, as two
+    /// runs do by default if their seeds are equal. This makes differences between them, as of scores,
+    /// less noisy; but their predictive draws are not independent, so that what is computed from
+    /// both, as the spread of a difference of two responses, needs two seeds.
     pub fn predict_seeded(
         &self,
         draws: &Draws,

@@ -228,7 +228,7 @@ impl Predictions {
             let unscaled = scaler.inverse(flat)?.into_shape_with_order(shape);
             Ok(unscaled.expect("the shape is the one from before"))
         };
-        let log_scale: f64 = scaler.columns().iter().map(|column| column.scale.ln()).sum();
+        let log_scale = scaler.log_scale();
         Ok(Self {
             mean: unscale(&self.mean)?,
             drawn: unscale(&self.drawn)?,

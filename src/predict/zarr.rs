@@ -5,6 +5,7 @@ use std::path::Path;
 use ndarray::{Array2, ArrayView1, ArrayView2};
 use serde_json::{Value as Json, json};
 
+use super::Predictions;
 use crate::Error;
 use crate::data::{Dataset, Response};
 use crate::draws::Draws;
@@ -21,8 +22,8 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
     ///
     /// | group | arrays |
     /// | --- | --- |
-    /// | `posterior_predictive` | [draws](super::Predictions::predictive_draws) of the response, `[chain, draw, row]` |
-    /// | `log_likelihood` | [log p(y given x, q)](super::Predictions::log_density) of the response, `[chain, draw, row]` |
+    /// | `posterior_predictive` | [draws](Predictions::predictive_draws) of the response, `[chain, draw, row]` |
+    /// | `log_likelihood` | [log p(y given x, q)](Predictions::log_density) of the response, `[chain, draw, row]` |
     /// | `observed_data` | the response, `[row]` |
     /// | `constant_data` | the features `x`, `[row, feature]` |
     ///
@@ -56,8 +57,18 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
         data: &Dataset,
         path: impl AsRef<Path>,
     ) -> Result<(), Error> {
-        let predictions = self.predict(draws, data)?;
-        let mut folder = Folder::create(path.as_ref())?;
+        self.write_zarr(draws, data, &self.predict(draws, data)?, path.as_ref())
+    }
+
+    /// Writes draws, `data`, and the `predictions` of its rows, which are in the units of `data`.
+    pub(crate) fn write_zarr(
+        &self,
+        draws: &Draws,
+        data: &Dataset,
+        predictions: &Predictions,
+        path: &Path,
+    ) -> Result<(), Error> {
+        let mut folder = Folder::create(path)?;
         let written = vec![draws.n_draws(); draws.n_chains()];
         let attributes = draws
             .chains(&written)

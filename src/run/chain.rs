@@ -40,6 +40,9 @@ pub(super) trait Chain: Send {
     /// The names of the statistics that the kernel adds.
     fn own_stat_names(&self) -> Vec<String>;
 
+    /// The step size in use, of kernels that have one: the first if the kernel is made of several.
+    fn step_size(&self) -> Option<f64>;
+
     /// What the kernel says of the whole run.
     fn report(&self) -> Report;
 
@@ -249,6 +252,15 @@ impl<'t, T: Target, K: Kernel<&'t T>, R: Recorder<T>> Chain for TypedChain<'_, '
 
     fn own_stat_names(&self) -> Vec<String> {
         self.kernel.stat_names()
+    }
+
+    fn step_size(&self) -> Option<f64> {
+        // Kernels made of others put a word before the names of theirs, as in `cold.step_size`.
+        let names = self.kernel.stat_names();
+        let place = names.iter().position(|name| name.rsplit('.').next() == Some("step_size"))?;
+        let mut stats = vec![f64::NAN; names.len()];
+        self.kernel.stats(&mut stats);
+        Some(stats[place])
     }
 
     fn report(&self) -> Report {

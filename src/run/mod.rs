@@ -19,6 +19,6 @@ mod saver;
 pub use init::Init;
 #[cfg(feature = "progress")]
 pub use progress::progress_bar;
-pub use progress::{Phase, Progress, StopHandle, progress_log};
+pub use progress::{ChainProgress, Phase, Progress, StopHandle, progress_log, progress_report};
 pub use sampler::Sampler;
 pub(crate) use sampler::{check_chains, check_layout};

@@ -1,6 +1,6 @@
 //! How far a run is, and how to end it.
 
-use std::io::Write;
+use std::io::{IsTerminal, Write};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -41,7 +41,7 @@ pub enum Phase {
 }
 
 /// How far a run is. All chains are equally far, unless the run was asked to end.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Progress {
     /// Warm-up or sampling.
     pub phase: Phase,
@@ -49,12 +49,54 @@ pub struct Progress {
     pub done: usize,
     /// Warm-up iterations or draws of each chain in this phase.
     pub total: usize,
-    /// Divergent transitions of all chains in this phase.
-    pub divergences: u64,
+    /// What there is to say of each chain.
+    pub chains: Vec<ChainProgress>,
     /// Time since the call of [`run`](crate::sampler::Sampler::run).
     pub elapsed: Duration,
     /// Whether the last checkpoint could not be written. The run goes on and tries again.
     pub checkpoint_failed: bool,
+}
+
+/// What a [`Progress`] says of one chain.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct ChainProgress {
+    /// The number of the chain, counted from 0.
+    pub chain: usize,
+    /// Divergent transitions in this phase.
+    pub divergences: u64,
+    /// The step size in use, which is still learnt in the warm-up. Of a kernel that is made of
+    /// several, the first one's; `None` if there is none.
+    pub step_size: Option<f64>,
+}
+
+impl Progress {
+    /// Divergent transitions of all chains in this phase.
+    pub fn divergences(&self) -> u64 {
+        self.chains.iter().map(|chain| chain.divergences).sum()
+    }
+
+    /// `sampling 200 of 1000 (20 %)`.
+    fn place(&self) -> String {
+        let name = match self.phase {
+            Phase::Warmup => "warm-up",
+            Phase::Sampling => "sampling",
+        };
+        format!("{name} {} of {} ({:.0} %)", self.done, self.total, 100.0 * self.share())
+    }
+
+    fn share(&self) -> f64 {
+        self.done as f64 / self.total.max(1) as f64
+    }
+
+    /// The time, and how much is left if the phase began after `began`.
+    fn time(&self, began: Duration) -> String {
+        let (seconds, share) = (self.elapsed.as_secs_f64(), self.share());
+        if share >= 1.0 || share == 0.0 {
+            return format!("{seconds:.1} s");
+        }
+        let left = (self.elapsed - began).as_secs_f64() * (1.0 - share) / share;
+        format!("{seconds:.1} s, about {left:.0} s left in this phase")
+    }
 }
 
 /// A progress report on the terminal, for
@@ -78,7 +120,8 @@ pub fn progress_bar() -> impl FnMut(&Progress) {
         if let Some((_, bar)) = &bar {
             bar.set_position(progress.done as u64);
             let failed = if progress.checkpoint_failed { ", checkpoint failed" } else { "" };
-            bar.set_message(format!("{} divergent{failed}", progress.divergences));
+            let steps = step_sizes(&progress.chains).map_or(String::new(), |s| format!(", {s}"));
+            bar.set_message(format!("{}{steps}{failed}", divergent(&progress.chains)));
             if progress.done == progress.total {
                 bar.finish();
             }
@@ -88,7 +131,8 @@ pub fn progress_bar() -> impl FnMut(&Progress) {
 
 /// A progress report in lines of text, for
 /// [`Sampler::on_progress`](crate::sampler::Sampler::on_progress): one every ten seconds and one at
-/// the end of each phase, as suits a log file.
+/// the end of each phase, as suits a log file. Up to eight chains have their step sizes and
+/// divergences one by one, in order; of more chains there is the range of step sizes.
 ///
 /// ```
 /// use bnn_mcmc::prelude::*;
@@ -96,48 +140,125 @@ pub fn progress_bar() -> impl FnMut(&Progress) {
 /// use bnn_mcmc::testing::GaussianTarget;
 /// let target = GaussianTarget::standard(3)?;
 /// let sampler = Sampler::new(&target, Nuts::default()).draws(200);
-/// // sampling 200 of 200 (100 %), 0 divergent, 0.1 s
+/// // sampling 200 of 200 (100 %), 0 divergent, step sizes 0.812 0.853 0.791 0.834, 0.1 s
 /// sampler.on_progress(progress_log(std::io::stderr())).run()?;
 /// # Ok::<(), bnn_mcmc::Error>(())
 /// ```
 pub fn progress_log(mut to: impl Write) -> impl FnMut(&Progress) {
-    const EVERY: Duration = Duration::from_secs(10);
-    // The phase, when it began, and when the last line was written.
-    let mut last: Option<(Phase, Duration, Duration)> = None;
+    let mut due = Due::every(Duration::from_secs(10));
     move |progress| {
-        let now = progress.elapsed;
-        let (phase, began, written) = match last {
-            Some((phase, began, written)) if phase == progress.phase => (phase, began, written),
-            _ => (progress.phase, now, now),
-        };
-        last = Some((phase, began, written));
-        let is_done = progress.done == progress.total;
-        if !is_done && now - written < EVERY {
-            return;
-        }
-        let name = match phase {
-            Phase::Warmup => "warm-up",
-            Phase::Sampling => "sampling",
-        };
-        let share = progress.done as f64 / progress.total.max(1) as f64;
-        let mut line = format!(
-            "{name} {} of {} ({:.0} %), {} divergent, {:.1} s",
-            progress.done,
-            progress.total,
-            100.0 * share,
-            progress.divergences,
-            now.as_secs_f64()
-        );
-        if !is_done && share > 0.0 {
-            let left = (now - began).as_secs_f64() * (1.0 - share) / share;
-            line.push_str(&format!(", about {left:.0} s left in this phase"));
-        }
-        if progress.checkpoint_failed {
-            line.push_str(", the last checkpoint failed");
-        }
+        let Some(began) = due.is_now(progress) else { return };
+        let mut parts = vec![progress.place(), divergent(&progress.chains)];
+        parts.extend(step_sizes(&progress.chains));
+        parts.push(progress.time(began));
+        parts.extend(failed(progress));
         // A log that cannot be written is no reason to end a run.
-        let _ = writeln!(to, "{line}").and_then(|()| to.flush());
-        last = Some((phase, began, now));
+        let _ = writeln!(to, "{}", parts.join(", ")).and_then(|()| to.flush());
+    }
+}
+
+/// A progress report to the standard error, for
+/// [`Sampler::on_progress`](crate::sampler::Sampler::on_progress): at a terminal some lines that are
+/// kept up to date, with step size and divergences of each chain and the time left; elsewhere, as in
+/// a log file, those of [`progress_log`].
+pub fn progress_report() -> Box<dyn FnMut(&Progress)> {
+    let to = std::io::stderr();
+    if to.is_terminal() { Box::new(progress_lines(to)) } else { Box::new(progress_log(to)) }
+}
+
+/// Lines that are written anew, at the same place of a terminal, five times a second.
+fn progress_lines(mut to: impl Write) -> impl FnMut(&Progress) {
+    const MOST: usize = 16;
+    let mut due = Due::every(Duration::from_millis(200));
+    // The phase and the number of the lines that are to be written over.
+    let mut last: Option<(Phase, usize)> = None;
+    move |progress| {
+        let Some(began) = due.is_now(progress) else { return };
+        let mut lines = vec![format!("{}, {}", progress.place(), progress.time(began))];
+        lines.extend(progress.chains.iter().take(MOST).map(|of| {
+            let step = of.step_size.map(|step| format!(", step size {}", short(step)));
+            let step = step.unwrap_or_default();
+            format!("  chain {}: {} divergent{step}", of.chain, of.divergences)
+        }));
+        if let Some(more) = progress.chains.get(MOST..).filter(|more| !more.is_empty()) {
+            lines.push(format!("  {} more chains: {}", more.len(), divergent(more)));
+        }
+        lines.extend(failed(progress).map(|failed| format!("  {failed}")));
+        let up = last.filter(|(phase, _)| *phase == progress.phase);
+        // Up, and each line to its end without what was there.
+        let mut text = up.map_or_else(String::new, |(_, lines)| format!("\x1b[{lines}A"));
+        lines.iter().for_each(|line| text.push_str(&format!("{line}\x1b[K\n")));
+        last = Some((progress.phase, lines.len()));
+        let _ = to.write_all(text.as_bytes()).and_then(|()| to.flush());
+    }
+}
+
+/// When a report is written: so often, and at the end of each phase.
+struct Due {
+    every: Duration,
+    /// The phase, when it began, and when the last report was written.
+    last: Option<(Phase, Duration, Duration)>,
+}
+
+impl Due {
+    fn every(every: Duration) -> Self {
+        Self { every, last: None }
+    }
+
+    /// When the phase began, if a report is to be written now.
+    fn is_now(&mut self, progress: &Progress) -> Option<Duration> {
+        let now = progress.elapsed;
+        let (began, written) = match self.last {
+            Some((phase, began, written)) if phase == progress.phase => (began, written),
+            _ => (now, now),
+        };
+        let is_now = progress.done == progress.total || now - written >= self.every;
+        self.last = Some((progress.phase, began, if is_now { now } else { written }));
+        is_now.then_some(began)
+    }
+}
+
+/// More chains than this are not listed one by one.
+const LISTED: usize = 8;
+
+/// `2 divergent (0 2 0 0)`.
+fn divergent(chains: &[ChainProgress]) -> String {
+    let all: u64 = chains.iter().map(|chain| chain.divergences).sum();
+    if all == 0 {
+        return "0 divergent".into();
+    }
+    if chains.len() > LISTED {
+        let some = chains.iter().filter(|chain| chain.divergences > 0).count();
+        return format!("{all} divergent (in {some} of {} chains)", chains.len());
+    }
+    let each: Vec<String> = chains.iter().map(|chain| chain.divergences.to_string()).collect();
+    format!("{all} divergent ({})", each.join(" "))
+}
+
+/// `step sizes 0.21 0.19`; `None` if there are none.
+fn step_sizes(chains: &[ChainProgress]) -> Option<String> {
+    let steps: Vec<f64> = chains.iter().filter_map(|chain| chain.step_size).collect();
+    if steps.len() > LISTED {
+        let least = steps.iter().copied().fold(f64::INFINITY, f64::min);
+        let most = steps.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+        return Some(format!("step sizes {} to {}", short(least), short(most)));
+    }
+    let each: Vec<String> = steps.into_iter().map(short).collect();
+    (!each.is_empty()).then(|| format!("step sizes {}", each.join(" ")))
+}
+
+fn failed(progress: &Progress) -> Option<String> {
+    progress.checkpoint_failed.then(|| "the last checkpoint failed".to_string())
+}
+
+/// A positive number in about three digits.
+fn short(x: f64) -> String {
+    match x {
+        x if (100.0..1e5).contains(&x) => format!("{x:.0}"),
+        x if (1.0..100.0).contains(&x) => format!("{x:.2}"),
+        x if (0.1..1.0).contains(&x) => format!("{x:.3}"),
+        x if (0.01..0.1).contains(&x) => format!("{x:.4}"),
+        x => format!("{x:.2e}"),
     }
 }
 
@@ -145,32 +266,74 @@ pub fn progress_log(mut to: impl Write) -> impl FnMut(&Progress) {
 mod tests {
     use super::*;
 
+    /// A report by chains with these divergences; chain c has the step size 0.1 + c / 100.
+    fn progress(phase: Phase, done: usize, seconds: f64, divergences: &[u64]) -> Progress {
+        let chain = |(chain, divergences): (usize, &u64)| ChainProgress {
+            chain,
+            divergences: *divergences,
+            step_size: Some(0.1 + 0.01 * chain as f64),
+        };
+        let chains = divergences.iter().enumerate().map(chain).collect();
+        let elapsed = Duration::from_secs_f64(seconds);
+        Progress { phase, done, total: 100, chains, elapsed, checkpoint_failed: seconds == 25.0 }
+    }
+
     #[test]
     fn lines_come_every_ten_seconds_and_at_the_end_of_a_phase() {
         let mut text = Vec::new();
         let mut log = progress_log(&mut text);
-        let mut at = |phase, done, seconds| {
-            log(&Progress {
-                phase,
-                done,
-                total: 100,
-                divergences: 2,
-                elapsed: Duration::from_secs(seconds),
-                checkpoint_failed: seconds == 25,
-            });
-        };
+        let mut at = |phase, done, seconds| log(&progress(phase, done, seconds, &[0, 2]));
         for second in 0..=25 {
-            at(Phase::Warmup, 2 * second as usize, second);
+            at(Phase::Warmup, 2 * second, second as f64);
         }
-        at(Phase::Warmup, 100, 31);
-        at(Phase::Sampling, 0, 31);
-        at(Phase::Sampling, 50, 36);
-        at(Phase::Sampling, 100, 40);
+        at(Phase::Warmup, 100, 31.0);
+        at(Phase::Sampling, 0, 31.0);
+        at(Phase::Sampling, 50, 36.0);
+        at(Phase::Sampling, 100, 40.0);
         drop(log);
-        let expected = "warm-up 20 of 100 (20 %), 2 divergent, 10.0 s, about 40 s left in this phase\n\
-                        warm-up 40 of 100 (40 %), 2 divergent, 20.0 s, about 30 s left in this phase\n\
-                        warm-up 100 of 100 (100 %), 2 divergent, 31.0 s\n\
-                        sampling 100 of 100 (100 %), 2 divergent, 40.0 s\n";
+        let chains = "2 divergent (0 2), step sizes 0.100 0.110";
+        let expected = format!(
+            "warm-up 20 of 100 (20 %), {chains}, 10.0 s, about 40 s left in this phase\n\
+             warm-up 40 of 100 (40 %), {chains}, 20.0 s, about 30 s left in this phase\n\
+             warm-up 100 of 100 (100 %), {chains}, 31.0 s\n\
+             sampling 100 of 100 (100 %), {chains}, 40.0 s\n"
+        );
+        assert_eq!(String::from_utf8(text).unwrap(), expected);
+    }
+
+    #[test]
+    fn many_chains_are_summed_up() {
+        let mut text = Vec::new();
+        let mut many = [0; 20];
+        (many[3], many[19]) = (4, 1);
+        progress_log(&mut text)(&progress(Phase::Sampling, 100, 1.0, &many));
+        let mut none = progress(Phase::Warmup, 100, 25.0, &[0]);
+        none.chains[0].step_size = None;
+        progress_log(&mut text)(&none);
+        assert_eq!(
+            String::from_utf8(text).unwrap(),
+            "sampling 100 of 100 (100 %), 5 divergent (in 2 of 20 chains), step sizes 0.100 to 0.290, 1.0 s\n\
+             warm-up 100 of 100 (100 %), 0 divergent, 25.0 s, the last checkpoint failed\n"
+        );
+    }
+
+    #[test]
+    fn a_terminal_shows_each_chain_at_the_same_place() {
+        let mut text = Vec::new();
+        let mut lines = progress_lines(&mut text);
+        let mut at = |phase, done, seconds| lines(&progress(phase, done, seconds, &[0, 2]));
+        at(Phase::Warmup, 10, 1.0);
+        at(Phase::Warmup, 11, 1.1); // too early
+        at(Phase::Warmup, 20, 2.0);
+        at(Phase::Warmup, 100, 2.1);
+        at(Phase::Sampling, 100, 3.0);
+        drop(lines);
+        let chains = "  chain 0: 0 divergent, step size 0.100\x1b[K\n  chain 1: 2 divergent, step size 0.110\x1b[K\n";
+        let expected = format!(
+            "warm-up 20 of 100 (20 %), 2.0 s, about 4 s left in this phase\x1b[K\n{chains}\
+             \x1b[3Awarm-up 100 of 100 (100 %), 2.1 s\x1b[K\n{chains}\
+             sampling 100 of 100 (100 %), 3.0 s\x1b[K\n{chains}"
+        );
         assert_eq!(String::from_utf8(text).unwrap(), expected);
     }
 }

@@ -6,7 +6,7 @@ use std::time::Instant;
 use rayon::prelude::*;
 
 use super::chain::Chain;
-use super::progress::{Phase, Progress, StopHandle};
+use super::progress::{ChainProgress, Phase, Progress, StopHandle};
 use super::saver::{Checkpoint, Saver};
 use crate::Error;
 use crate::draws::recorder::ChainPlan;
@@ -116,15 +116,18 @@ impl Rounds {
                     panic = self.save(saver, chains, frozen, seconds).err();
                 }
                 if let Some(report) = &mut on_progress {
-                    let progress = Progress {
-                        phase,
-                        done,
-                        total,
-                        divergences: chains.iter().map(|c| c.data().at.divergences[p]).sum(),
-                        elapsed: self.began.elapsed(),
-                        checkpoint_failed: saver.as_ref().is_some_and(|s| s.error.is_some()),
-                    };
-                    panic = panic.or(caught("the progress report", || report(&progress)).err());
+                    let checkpoint_failed = saver.as_ref().is_some_and(|s| s.error.is_some());
+                    let reported = caught("the progress report", || {
+                        report(&Progress {
+                            phase,
+                            done,
+                            total,
+                            chains: chains.iter().map(|chain| of_chain(&**chain, p)).collect(),
+                            elapsed: self.began.elapsed(),
+                            checkpoint_failed,
+                        });
+                    });
+                    panic = panic.or(reported.err());
                 }
             }
             if phase == Phase::Warmup && done >= total && !frozen {
@@ -253,6 +256,16 @@ fn guard(chain: &mut dyn Chain, ending: &Ending, work: &dyn Fn(&mut dyn Chain)) 
     data.truncate(data.at.done[1]);
     data.failure = Some(Error::Panic { place, message });
     ending.fail();
+}
+
+/// What a progress report says of a chain in a phase.
+fn of_chain(chain: &dyn Chain, phase: usize) -> ChainProgress {
+    let data = chain.data();
+    ChainProgress {
+        chain: data.index,
+        divergences: data.at.divergences[phase],
+        step_size: chain.step_size(),
+    }
 }
 
 /// How far the last of the chains is in a phase.

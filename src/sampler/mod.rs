@@ -77,4 +77,6 @@ pub use crate::draws::checkpoint::Every;
 pub use crate::gradient::{ControlVariates, Epoch, FullGrad, GradSource, GradStream, Minibatch};
 #[cfg(feature = "progress")]
 pub use crate::run::progress_bar;
-pub use crate::run::{Init, Phase, Progress, Sampler, StopHandle, progress_log};
+pub use crate::run::{
+    ChainProgress, Init, Phase, Progress, Sampler, StopHandle, progress_log, progress_report,
+};

@@ -69,6 +69,13 @@ killed = opened(folder / "killed.zarr")["posterior"]["q"].values
 assert np.isnan(killed[1, 7:]).all() and np.isnan(killed[2]).all()
 assert np.isfinite(killed[0]).all() and np.isfinite(killed[1, :7]).all()
 warnings.simplefilter("default")
+# A fit, in own units: what ArviZ makes of its log likelihood is what the crate says of leave-one-out.
+fit = opened(folder / "fit.zarr")
+assert 250 < float(fit["posterior_predictive"]["strength"].mean()) < 350
+if int(arviz.__version__.split(".")[0]) >= 1:
+    loo = arviz.loo(fit, reff=1.0)
+    for own, theirs in zip((folder / "fit.loo").read_text().split(), (loo.elpd, loo.se, loo.p)):
+        assert abs(float(own) - theirs) < 1e-9 * (1 + abs(theirs)), (own, theirs)
 summary = arviz.summary(tree if int(arviz.__version__.split(".")[0]) >= 1 else arviz.convert_to_inference_data(tree["posterior"].to_dataset()))
 assert len(summary) == 21, len(summary)
 print(

@@ -3,6 +3,7 @@
 mod checkpoint;
 mod checkpoint_faults;
 mod fit;
+mod fit_results;
 mod interrupted;
 mod job_arrays;
 mod optimise;

@@ -299,6 +299,29 @@ fn progress_is_reported_to_the_end_of_both_phases() {
 }
 
 #[test]
+fn progress_has_the_step_size_and_the_divergences_of_each_chain() {
+    let target = target();
+    let mut last = None;
+    let sampler = Sampler::new(&target, Nuts::default()).chains(3).warmup(100).draws(70);
+    let draws = sampler.on_progress(|p| last = Some(p.clone())).run().unwrap();
+    let last = last.unwrap();
+    for (c, chain) in last.chains.iter().enumerate() {
+        assert_eq!(
+            (chain.chain, chain.step_size),
+            (c, Some(draws.stat("step_size").unwrap()[(c, 69)]))
+        );
+        assert_eq!(chain.divergences as f64, draws.stat("divergent").unwrap().row(c).sum());
+    }
+    assert_eq!((last.chains.len(), last.divergences()), (3, draws.divergences()));
+    // Of kernels made of others the first one's.
+    let mut steps = Vec::new();
+    let both = Cycle(Rwm { step_size: 0.25, ..Rwm::default() }, Mala::default());
+    let sampler = Sampler::new(&target, both).chains(1).warmup(0).draws(5);
+    sampler.on_progress(|p| steps.push(p.chains[0].step_size)).run().unwrap();
+    assert_eq!(steps.last(), Some(&Some(0.25)));
+}
+
+#[test]
 fn warm_up_of_any_length_works() {
     let target = target();
     for warmup in [0, 1, 2, 10, 40, 99, 150] {

@@ -520,4 +520,36 @@ fn folders_for_python() {
     let mut out = expected("killed");
     out.add("posterior/q", "<f8", &["chain", "draw", "q_dim_0"], values.into_dyn());
     out.finish();
+    // A fit, in own units.
+    let (_, data) = real(1.0);
+    let y = data.real().unwrap().mapv(|y| 300.0 + 40.0 * y);
+    let data = Dataset::regression(data.x().clone(), y).unwrap();
+    let data = data.with_response_names(["strength"]).unwrap();
+    let fit = Fit::regression("strength").hidden(&[3]).chains(4).warmup(200).draws(250).seed(1);
+    let fit = fit.fit(&data).unwrap();
+    fit.to_zarr(folder.join("fit.zarr")).unwrap();
+    let predictions = fit.predict(&data).unwrap();
+    let mut out = expected("fit");
+    for block in fit.draws().layout().blocks() {
+        let shape = [&[4, 250], &block.shape[..]].concat();
+        let values = fit.draws().block(&block.name).unwrap().as_standard_layout().into_owned();
+        let dims: Vec<_> =
+            (0..block.shape.len()).map(|i| format!("{}_dim_{i}", block.name)).collect();
+        let mut all = vec!["chain", "draw"];
+        all.extend(dims.iter().map(String::as_str));
+        let values = values.into_shape_with_order(shape).unwrap();
+        out.add(&format!("posterior/{}", block.name), "<f8", &all, values);
+    }
+    let drawn = predictions.predictive_draws().index_axis_move(ndarray::Axis(3), 0).to_owned();
+    out.add("posterior_predictive/strength", "<f8", &by_row, drawn.into_dyn());
+    let density = predictions.log_density().unwrap();
+    out.add("log_likelihood/strength", "<f8", &by_row, density.to_owned().into_dyn());
+    let observed = data.real().unwrap().column(0).to_owned().into_dyn();
+    out.add("observed_data/strength", "<f8", &["row"], observed);
+    out.add("constant_data/x", "<f8", &["row", "feature"], data.x().clone().into_dyn());
+    out.finish();
+    let loo = fit.posterior().loo_with(fit.draws(), 1.0).unwrap();
+    let loo = loo.unscaled(fit.response_scaler().unwrap(), &data).unwrap();
+    let text = format!("{:?} {:?} {:?}", loo.elpd, loo.se, loo.p_loo);
+    fs::write(folder.join("fit.loo"), text).unwrap();
 }

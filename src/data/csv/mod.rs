@@ -286,6 +286,11 @@ impl CsvReader {
         schema.apply(&table, &order, rows)
     }
 
+    /// The columns of the response, as they were named.
+    pub(crate) fn response(&self) -> &Columns {
+        &self.response
+    }
+
     fn text(&self, source: &mut Source) -> Result<Vec<u8>, Error> {
         source.read_text(self.limit, "CsvReader::limit")
     }
@@ -378,6 +383,8 @@ pub struct Features {
     /// The lines of the file that were left out because of a missing value; empty unless
     /// [`drop_missing_rows`](CsvReader::drop_missing_rows) was asked for.
     pub dropped: Vec<usize>,
+    /// The columns of the file that the training file does not have, which were not read.
+    pub unused: Vec<String>,
 }
 
 #[cfg(test)]

@@ -47,6 +47,15 @@ pub struct Schema {
     columns: Vec<Column>,
 }
 
+/// Where the columns of the training file are in another table.
+struct Places {
+    order: Vec<usize>,
+    /// The names of columns that the training file does not have.
+    unused: Vec<String>,
+    /// The rows of the table.
+    count: Count,
+}
+
 impl Schema {
     /// Reads another file as the training file was read.
     ///
@@ -71,21 +80,31 @@ impl Schema {
     fn read_source(&self, mut source: Source) -> Result<CsvData, Error> {
         let text = self.reader.text(&mut source)?;
         let table = Table::new(&self.reader, &source.name, &text, 2)?;
-        let (order, count) = self.places(&table)?;
-        self.apply(&table, &order, count)
+        let Places { order, unused, count } = self.places(&table)?;
+        match unused.first() {
+            Some(new) => Err(table.problem(format!(
+                "column `{}` is not in the training file: leave it out of this one (where the \
+                 response is not asked for, `read_features` does so)",
+                shown(new)
+            ))),
+            None => self.apply(&table, &order, count),
+        }
     }
 
-    /// The place of each column in another table, and the number of its rows.
-    fn places(&self, table: &Table) -> Result<(Vec<usize>, Count), Error> {
-        let order = table.order(self.columns.iter().map(|column| column.name.as_str()))?;
-        let mut roles = vec![Role::Ignored; order.len()];
+    /// Where the columns are in another table.
+    fn places(&self, table: &Table) -> Result<Places, Error> {
+        let columns = self.columns.iter().map(|column| column.name.as_str());
+        let (order, unused) = table.order(columns)?;
+        let mut roles = vec![Role::Ignored; table.names.len()];
         order.iter().zip(&self.columns).for_each(|(&j, column)| roles[j] = column.role);
         let count = table.count(&self.reader, &roles, |_| ())?;
-        Ok((order, count))
+        Ok(Places { order, unused, count })
     }
 
     /// Reads the features of new rows, whose response is not known: it may be lacking from the file,
-    /// and so may ignored columns. What such columns hold is not looked at.
+    /// and so may ignored columns. What such columns hold is not looked at, nor what other columns
+    /// do: a file with a header may have more than the training file, as exports often do, and
+    /// [`Features::unused`] names them.
     ///
     /// ```
     /// use bnn_mcmc::data::CsvReader;
@@ -125,9 +144,9 @@ impl Schema {
         let left_out = columns.iter_mut().filter(|column| is_response(column));
         left_out.for_each(|column| column.role = Role::Ignored);
         let features = Self { reader: self.reader.clone(), columns };
-        let (order, count) = features.places(&table)?;
+        let Places { order, unused, count } = features.places(&table)?;
         let Numbers { x, names, dropped, .. } = features.numbers(&table, &order, count)?;
-        Ok(Features { x, names, dropped })
+        Ok(Features { x, names, dropped, unused })
     }
 
     /// The names of the classes in the order of their numbers; `None` if the response is no class.

@@ -111,12 +111,12 @@ impl<'t> Table<'t> {
         })
     }
 
-    /// The place of each of `columns`, the names of which must be those of this table: in any order,
-    /// or in this one where there is no header.
+    /// The place of each of `columns`, which this table must have: in any order, or in this one where
+    /// there is no header. Returns, too, the names of the columns that it has besides.
     pub(super) fn order<'c>(
         &self,
         columns: impl ExactSizeIterator<Item = &'c str>,
-    ) -> Result<Vec<usize>, Error> {
+    ) -> Result<(Vec<usize>, Vec<String>), Error> {
         if self.header == Header::None {
             let (found, expected) = (self.names.len(), columns.len());
             if found != expected {
@@ -124,20 +124,15 @@ impl<'t> Table<'t> {
                     "there are {found} columns, but the training file has {expected}"
                 )));
             }
-            return Ok((0..found).collect());
+            return Ok(((0..found).collect(), Vec::new()));
         }
         let positions = self.positions();
         let order =
             columns.map(|name| self.position(&positions, name)).collect::<Result<Vec<_>, _>>()?;
         let mut known = vec![false; self.names.len()];
         order.iter().for_each(|&j| known[j] = true);
-        match known.iter().position(|known| !known) {
-            Some(new) => Err(self.problem(format!(
-                "column `{}` is not in the training file",
-                shown(&self.names[new])
-            ))),
-            None => Ok(order),
-        }
+        let besides = self.names.iter().zip(known).filter(|(_, known)| !known);
+        Ok((order, besides.map(|(name, _)| name.clone()).collect()))
     }
 
     /// Hands every row to `take`, with its line.

@@ -16,6 +16,7 @@ use serde::{Deserialize, Serialize};
 use self::smoothing::{Scratch, Smoothing};
 use super::scores::nan_as_null;
 use crate::Error;
+use crate::data::{Dataset, Scaler};
 use crate::draws::Draws;
 use crate::engine::LANES;
 use crate::likelihood::Likelihood;
@@ -63,7 +64,8 @@ const AT_A_TIME: usize = 1 << 22;
 ///
 /// For models of independent rows. For a time series the other rows hold the future, and the blocks
 /// or the end of the series should be left out instead. elpd changes with the unit of a real
-/// response: compare models of the same response in the same unit, by [`compare`](Self::compare).
+/// response: compare models of the same response in the same unit, by [`compare`](Self::compare);
+/// [`unscaled`](Self::unscaled) brings it into the units from before scaling.
 ///
 /// Differences from ArviZ 1.3 (earlier versions round the tail length up and divide by n in the
 /// standard error): its default for r_eff is computed from the network's parameters, which says
@@ -257,6 +259,36 @@ impl Loo {
         let p_loo = rows.iter().map(|row| row.p_loo).sum();
         let se = (n * squares / (n - 1.0)).sqrt();
         Self { elpd, se, p_loo, rows, draws, of_surrogate: false, response: None }
+    }
+
+    /// The same LOO in the units from before the response was scaled by `scaler`; `train` are the
+    /// training data with that response. With J columns in the response,
+    ///
+    /// ```text
+    /// log p(y_i | y_-i) = log p(z_i | z_-i) - sum_j log scale_j,   y = shift + (z - low) scale
+    /// ```
+    ///
+    /// p_loo, k, and standard errors stay as they are. Models of one response that were given it in
+    /// different units can then be [compared](Self::compare).
+    ///
+    /// # Errors
+    /// If the response is not real, or has other columns than the scaling; if, scaled, it is not the
+    /// one that this LOO is of.
+    pub fn unscaled(&self, scaler: &Scaler, train: &Dataset) -> Result<Self, Error> {
+        let scaled = scaler.scale_response(train)?;
+        let (found, expected) = (Some(scaled.response().checksum()), self.response);
+        if self.rows.len() != train.rows() || expected.is_some_and(|_| found != expected) {
+            let found = format!("another one, of {} rows", train.rows());
+            let expected = format!("the one of this LOO, of {} rows", self.rows.len());
+            return Err(Error::shape("response of the training data, scaled", found, expected));
+        }
+        let log_scale = scaler.log_scale();
+        let own = |row: &LooRow| LooRow { elpd: row.elpd - log_scale, ..*row };
+        Ok(Self {
+            of_surrogate: self.of_surrogate,
+            response: Some(train.response().checksum()),
+            ..Self::of(self.rows.iter().map(own).collect(), self.draws)
+        })
     }
 
     /// The largest k at which the estimate of a row is reliable with S draws: min(1 - 1 / log10 S,

@@ -1,0 +1,67 @@
+//! The rows of a fit as text.
+
+use std::collections::HashMap;
+
+use ndarray::Array2;
+
+use super::folder::{DATA, Saved};
+use crate::Error;
+use crate::data::{Dataset, Response};
+
+/// The rows as text: features, then the response; numbers are read back as the same bits.
+pub(super) fn to_csv(data: &Dataset) -> Result<Vec<u8>, Error> {
+    let failed = |e: csv::Error| Error::argument(DATA, e, "writable");
+    let mut csv = csv::Writer::from_writer(Vec::new());
+    csv.write_record(data.feature_names().iter().chain(data.response_names())).map_err(failed)?;
+    for (i, row) in data.x().rows().into_iter().enumerate() {
+        let mut record: Vec<String> = row.iter().map(f64::to_string).collect();
+        match data.response() {
+            Response::Real(y) | Response::Counts(y) => {
+                record.extend(y.row(i).iter().map(f64::to_string));
+            }
+            Response::Classes { index, names } => record.push(names[index[i]].clone()),
+        }
+        csv.write_record(&record).map_err(failed)?;
+    }
+    csv.into_inner().map_err(|e| Error::argument(DATA, e, "writable"))
+}
+
+/// What [`to_csv`] wrote; an error says what is wrong with it.
+pub(super) fn from_csv(bytes: &[u8], saved: &Saved) -> Result<Dataset, String> {
+    let mut csv = csv::Reader::from_reader(bytes);
+    let header = csv.headers().map_err(|e| e.to_string())?.clone();
+    // The reader takes a byte-order mark at the beginning of the file for none of its text.
+    let without_mark = |name: &str| name.trim_start_matches('\u{FEFF}').to_string();
+    let names = saved.feature_names.iter().chain(&saved.response_names);
+    if !header.iter().map(without_mark).eq(names.map(|name| without_mark(name))) {
+        return Err("its columns are not those that `fit.json` names".into());
+    }
+    let width = saved.feature_names.len();
+    let (mut x, mut y, mut classes) = (Vec::new(), Vec::new(), Vec::new());
+    let numbers = saved.class_names.as_ref().map(|names| -> HashMap<&str, usize> {
+        names.iter().enumerate().map(|(number, name)| (name.as_str(), number)).collect()
+    });
+    for record in csv.records() {
+        let record = record.map_err(|e| e.to_string())?;
+        for (j, cell) in record.iter().enumerate() {
+            if let (Some(numbers), true) = (&numbers, j == width) {
+                let class = numbers.get(cell).copied();
+                classes.push(class.ok_or_else(|| format!("`{cell}` is no class"))?);
+                continue;
+            }
+            let number = cell.parse().map_err(|_| format!("`{cell}` is not a number"))?;
+            if j < width { x.push(number) } else { y.push(number) }
+        }
+    }
+    let array = |values: Vec<f64>, columns: usize| {
+        let rows = values.len() / columns.max(1);
+        Array2::from_shape_vec((rows, columns), values).map_err(|e| e.to_string())
+    };
+    let response = match &saved.class_names {
+        Some(names) => Response::Classes { index: classes, names: names.clone() },
+        None if saved.response.is_some() => Response::Real(array(y, saved.response_names.len())?),
+        None => Response::Counts(array(y, saved.response_names.len())?),
+    };
+    let names = (saved.feature_names.clone(), saved.response_names.clone());
+    Dataset::checked(array(x, width)?, response, names.0, names.1).map_err(|e| e.to_string())
+}

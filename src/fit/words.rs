@@ -1,0 +1,145 @@
+//! A recipe in words: all that it stands for.
+
+use std::fmt;
+
+use super::choices::{Method, Noise, Task, WeightPrior};
+use super::recipe::{DEGREES, DISPERSION, Recipe, SQUARED_SCALE, START};
+use crate::data::Columns;
+use crate::sampler::{Hmc, Nuts};
+
+/// What the recipe stands for, a line for each part: network, scaling, priors, likelihood, sampler
+/// with its settings, starts. Priors are on the scale of standardised features and response.
+///
+/// ```
+/// use bnn_mcmc::prelude::*;
+/// let text = Fit::regression("strength").hidden(&[16]).seed(1).to_string();
+/// assert!(text.contains("noise       normal, one standard deviation tau, tau^2 ~ inverse gamma"));
+/// assert!(text.contains("4 chains of 1000 iterations of warm-up and 1000 draws, seed 1"));
+/// ```
+impl fmt::Display for Recipe {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut line = |name: &str, text: String| writeln!(f, "{name:11} {text}");
+        let response = match self.reader.response() {
+            Columns::Last => "the last column".to_string(),
+            Columns::Named(names) => format!("`{}`", names.join("`, `")),
+            Columns::At(places) => format!("column {places:?}, counted from 0"),
+        };
+        let kind = match self.task {
+            Task::Regression => "real",
+            Task::Classification => "classes",
+            Task::Counts => "counts",
+        };
+        line("response", format!("{response}, {kind}"))?;
+        let scaled = match self.task {
+            Task::Regression => "features and response",
+            Task::Classification | Task::Counts => "features",
+        };
+        line(
+            "scaling",
+            format!("{scaled} to mean 0 and standard deviation 1 over the training rows"),
+        )?;
+        line(
+            "validation",
+            match self.validation {
+                0.0 => "no rows".to_string(),
+                share => format!("a share of {share} of the rows, at random by the seed"),
+            },
+        )?;
+        line(
+            "network",
+            match &self.hidden[..] {
+                [] => "linear: no hidden layer".to_string(),
+                units => format!("hidden layers of {units:?} units, {:?}", self.activation),
+            },
+        )?;
+        line("weights", self.weights_in_words())?;
+        line("noise", self.noise_in_words())?;
+        line(
+            "starts",
+            match self.task {
+                Task::Counts => {
+                    format!(
+                        "N(0, {START}^2), around the log of the mean count for the output's bias"
+                    )
+                }
+                Task::Regression | Task::Classification => format!("N(0, {START}^2)"),
+            },
+        )?;
+        line(
+            "sampler",
+            match self.method {
+                Method::Nuts => format!("{:?}", Nuts::default()),
+                Method::Tempered => format!("PowerPosteriors of {:?}", Hmc::default()),
+            },
+        )?;
+        line(
+            "run",
+            format!(
+                "{} chains of {} iterations of warm-up and {} draws, seed {}",
+                self.chains, self.warmup, self.draws, self.seed
+            ),
+        )?;
+        line("file", format!("{:?}", self.reader))?;
+        match &self.folder {
+            Some(folder) => line("folder", folder.display().to_string()),
+            None => Ok(()),
+        }
+    }
+}
+
+impl Recipe {
+    fn weights_in_words(&self) -> String {
+        let bias = match self.task {
+            Task::Counts => "; N(log of the mean count, 1) for the output's bias",
+            Task::Regression | Task::Classification => "",
+        };
+        let rest = match self.hidden.last() {
+            Some(units) => format!("N(0, 1/{units}) into the outputs, N(0, 1) for the rest"),
+            None => "N(0, 1) for biases".to_string(),
+        };
+        let prior = match self.weights {
+            WeightPrior::FanIn if self.hidden.is_empty() => {
+                format!("N(0, 1 / number of features), {rest}")
+            }
+            WeightPrior::FanIn => rest,
+            WeightPrior::Normal { sd } => format!("N(0, {sd}^2)"),
+            WeightPrior::Ard => format!("N(0, v_j) from input j, sqrt(v_j) ~ C+(0, 1); {rest}"),
+            WeightPrior::Horseshoe => format!(
+                "N(0, tau^2 lambda_j^2) from input j, lambda_j ~ C+(0, 1), tau ~ C+(0, 1); {rest}"
+            ),
+        };
+        prior + bias
+    }
+
+    fn noise_in_words(&self) -> String {
+        let squared_scale = || {
+            let (shape, scale) = SQUARED_SCALE;
+            format!("tau^2 ~ inverse gamma of shape {shape} and scale {scale}")
+        };
+        let dispersion = || {
+            let (mean, sd) = DISPERSION;
+            format!("log dispersion ~ N({mean}, {sd}^2)")
+        };
+        match (self.task, self.noise) {
+            (Task::Classification, _) => {
+                "Bernoulli of two classes, one output; categorical of more, an output for each"
+                    .into()
+            }
+            (Task::Regression, None) | (_, Some(Noise::Gaussian)) => {
+                format!("normal, one standard deviation tau, {}", squared_scale())
+            }
+            (_, Some(Noise::Heteroscedastic)) => {
+                "normal, its log standard deviation is an output of the network".into()
+            }
+            (_, Some(Noise::StudentT)) => {
+                let (mean, sd) = DEGREES;
+                let degrees = format!("log degrees of freedom ~ N({mean}, {sd}^2)");
+                format!("Student's t of scale tau, {}, {degrees}", squared_scale())
+            }
+            (_, Some(Noise::Poisson)) => "Poisson, the log of the mean is the output".into(),
+            (Task::Counts, None) | (_, Some(Noise::NegativeBinomial)) => {
+                format!("negative binomial, the log of the mean is the output, {}", dispersion())
+            }
+        }
+    }
+}

@@ -1,0 +1,350 @@
+//! What is made of a fit: files for ArviZ in own units, leave-one-out, more draws, tables wider than the training file.
+
+use std::fs;
+use std::path::Path;
+
+use bnn_mcmc::fit::{Fit, Noise, Recipe, WeightPrior};
+use bnn_mcmc::prelude::*;
+use bnn_mcmc::targets::HessTarget;
+use ndarray::{Array1, Array2, array};
+
+/// strength = 500 + 100 age + 20 z, in 30 rows.
+fn data() -> Dataset {
+    let mut rng = ChainRng::new(5, 0);
+    let x = Array2::from_shape_simple_fn((30, 2), || rng.normal());
+    let y: Array1<f64> =
+        x.rows().into_iter().map(|r| 500.0 + 100.0 * r[0] + 20.0 * rng.normal()).collect();
+    let data = Dataset::regression(x, y).unwrap().with_feature_names(["age", "water"]).unwrap();
+    data.with_response_names(["strength"]).unwrap()
+}
+
+fn recipe() -> Recipe {
+    Fit::regression("strength").hidden(&[2]).chains(2).warmup(100).draws(40).seed(3)
+}
+
+fn floats(path: &Path) -> Vec<f64> {
+    let bytes = fs::read(path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
+    bytes.as_chunks().0.iter().map(|b| f64::from_le_bytes(*b)).collect()
+}
+
+fn message<T>(result: Result<T, Error>) -> String {
+    result.map(|_| ()).unwrap_err().to_string()
+}
+
+#[test]
+fn zarr_is_in_the_units_of_the_table() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("fit.zarr");
+    let fit = recipe().validation(0.2).fit(&data()).unwrap();
+    fit.to_zarr(&path).unwrap();
+    let train = fit.training();
+    assert_eq!((train.rows(), fit.data().rows()), (24, 30));
+    assert_eq!(Draws::from_zarr(&path).unwrap(), *fit.draws());
+
+    let predictions = fit.predict(train).unwrap();
+    let density = predictions.log_density().unwrap();
+    let scaler = &fit.response_scaler().unwrap().columns()[0];
+    for chain in 0..2 {
+        let chunk = |group: &str| floats(&path.join(format!("{group}/strength/c/{chain}/0/0")));
+        let drawn = predictions.predictive_draws();
+        let drawn = drawn.index_axis(ndarray::Axis(0), chain);
+        let written = chunk("posterior_predictive");
+        assert_eq!(written, drawn.iter().copied().collect::<Vec<_>>());
+        let mean = written.iter().sum::<f64>() / written.len() as f64;
+        assert!((400.0..600.0).contains(&mean), "{mean}");
+
+        let written = Array2::from_shape_vec((40, 24), chunk("log_likelihood")).unwrap();
+        assert_eq!(written, density.index_axis(ndarray::Axis(0), chain));
+        // By the normal density of the response in its own units.
+        for (draw, row) in [(0, 0), (7, 20), (39, 23)] {
+            let eta = fit.draws().block("log_noise_variance").unwrap()[[chain, draw, 0]];
+            let sd = scaler.scale * (0.5 * eta).exp();
+            let z =
+                (train.real().unwrap()[[row, 0]] - predictions.mean()[[chain, draw, row, 0]]) / sd;
+            let expected = -0.5 * z * z - sd.ln() - 0.5 * std::f64::consts::TAU.ln();
+            assert!((written[[draw, row]] - expected).abs() < 1e-9, "{expected}");
+        }
+    }
+    let observed = floats(&path.join("observed_data/strength/c/0"));
+    assert_eq!(observed, train.real().unwrap().iter().copied().collect::<Vec<_>>());
+    let x = floats(&path.join("constant_data/x/c/0/0"));
+    assert_eq!(x, train.x().iter().copied().collect::<Vec<_>>());
+    assert!(fit.to_zarr(&path).unwrap_err().is_io());
+}
+
+#[test]
+fn leave_one_out_is_in_own_units_and_compares_fits_of_the_same_rows() {
+    let data = data();
+    let fit = recipe().validation(0.2).fit(&data).unwrap();
+    let loo = fit.loo().unwrap();
+    let density = fit.predict(fit.training()).unwrap();
+    let by_hand = Loo::from_log_likelihood(density.log_density().unwrap(), None).unwrap();
+    for (a, b) in [
+        (loo.elpd, by_hand.elpd),
+        (loo.se, by_hand.se),
+        (loo.p_loo, by_hand.p_loo),
+        (loo.rows[5].elpd, by_hand.rows[5].elpd),
+        (loo.rows[5].k, by_hand.rows[5].k),
+    ] {
+        assert!((a - b).abs() < 1e-9 * (1.0 + a.abs()), "{a} {b}");
+    }
+    // The scaled response's is larger by the log of its scale for each row.
+    let scaled = fit.posterior().loo(fit.draws()).unwrap();
+    let scale = fit.response_scaler().unwrap().columns()[0].scale;
+    assert!((scaled.elpd - loo.elpd - 24.0 * scale.ln()).abs() < 1e-9);
+
+    let line = recipe().hidden(&[]).validation(0.2).fit(&data).unwrap().loo().unwrap();
+    let compared = Loo::compare(&[("network", &loo), ("line", &line)]).unwrap();
+    assert_eq!(compared.rows, 24);
+    // Other rows, as many others, another response, the scaled response.
+    let all = recipe().fit(&data).unwrap().loo().unwrap();
+    let error = message(Loo::compare(&[("network", &loo), ("all rows", &all)]));
+    assert!(
+        error.contains("`rows of `all rows``") || error.contains("rows of `all rows`"),
+        "{error}"
+    );
+    let others = recipe().validation(0.2).seed(4).fit(&data).unwrap().loo().unwrap();
+    let doubled = data.real().unwrap() * 2.0;
+    let doubled = Dataset::regression(data.x().clone(), doubled).unwrap();
+    let doubled = recipe().validation(0.2).fit(&doubled).unwrap().loo().unwrap();
+    for (name, other) in [("others", &others), ("doubled", &doubled), ("scaled", &scaled)] {
+        let error = message(Loo::compare(&[("network", &loo), (name, other)]));
+        assert!(error.contains(&format!("response of `{name}`")), "{error}");
+        assert!(error.contains("as of `network`"), "{error}");
+    }
+    let error = message(scaled.unscaled(fit.response_scaler().unwrap(), fit.validation().unwrap()));
+    assert!(error.contains("of 6 rows, expected the one of this LOO, of 24 rows"), "{error}");
+    let error = message(others.unscaled(fit.response_scaler().unwrap(), fit.training()));
+    assert!(error.contains("response of the training data, scaled"), "{error}");
+
+    // Of classes there is nothing to scale.
+    let class = data.x().column(0).iter().map(|x| usize::from(*x > 0.0)).collect();
+    let classes = Dataset::classification(data.x().clone(), class, ["young", "old"]).unwrap();
+    let fit = Fit::classification("class").hidden(&[2]).chains(2).warmup(50).draws(40);
+    let fit = fit.fit(&classes).unwrap();
+    assert_eq!(fit.loo().unwrap(), fit.posterior().loo(fit.draws()).unwrap());
+}
+
+#[test]
+fn a_finished_run_goes_on_with_more_draws() {
+    let folder = tempfile::tempdir().unwrap();
+    let (run, data) = (folder.path().join("run"), data());
+    let with = |draws: usize| recipe().draws(draws).in_folder(&run);
+    let whole = recipe().draws(70).fit(&data).unwrap();
+    with(30).fit(&data).unwrap();
+    // A run that cannot be: the fit stays.
+    assert!(with(usize::MAX / 64).fit(&data).is_err());
+    assert_eq!(Fit::load(&run).unwrap().draws().n_draws(), 30);
+    let more = with(70).fit(&data).unwrap();
+    assert_eq!(more.draws().values(), whole.draws().values());
+    let energy = |fit: &Fit| fit.draws().stat("energy").unwrap().to_owned();
+    assert_eq!(energy(&more), energy(&whole));
+    assert_eq!(Fit::load(&run).unwrap().draws().values(), whole.draws().values());
+    assert_eq!(Fit::load(&run).unwrap().recipe().to_string(), recipe().draws(70).to_string());
+
+    // Fewer draws, and another setting with more draws.
+    let error = message(with(30).fit(&data));
+    assert!(error.contains("`recipe.draws` is 70, not 30"), "{error}");
+    let error = message(with(90).warmup(50).fit(&data));
+    assert!(error.contains("`recipe.warmup` is 100, not 50"), "{error}");
+    // Stopped at once, it goes on later, and is not finished until then.
+    let stop = StopHandle::new();
+    stop.stop();
+    let part = with(90).stop_handle(&stop).fit(&data).unwrap();
+    assert!(part.draws().info().stopped_early && part.draws().n_draws() >= 70);
+    assert!(message(Fit::load(&run)).contains("the run is not finished"));
+    assert_eq!(with(90).fit(&data).unwrap().draws().n_draws(), 90);
+
+    for name in ["checkpoint", "checkpoint.draws"] {
+        fs::remove_file(run.join(name)).unwrap();
+    }
+    let error = message(with(100).fit(&data));
+    assert!(error.contains("goes on from its `checkpoint`, which is not there"), "{error}");
+    assert_eq!(with(90).fit(&data).unwrap().draws().n_draws(), 90);
+}
+
+#[test]
+fn a_horseshoe_is_fitted_saved_and_loaded() {
+    let folder = tempfile::tempdir().unwrap();
+    for hidden in [&[3][..], &[]] {
+        let fit = recipe().weights(WeightPrior::Horseshoe).hidden(hidden).fit(&data()).unwrap();
+        let blocks = fit.draws().layout().block_names();
+        assert!(blocks.ends_with(&["log_relevance".into(), "log_scale".into()]), "{blocks:?}");
+        // The first feature matters, the second does not.
+        let relevance = fit.draws().block("log_relevance").unwrap();
+        let mean =
+            relevance.mean_axis(ndarray::Axis(0)).unwrap().mean_axis(ndarray::Axis(0)).unwrap();
+        assert!(mean[0] > mean[1] + 1.0, "{mean}");
+        let path = folder.path().join(hidden.len().to_string());
+        fit.save(&path).unwrap();
+        assert_eq!(Fit::load(&path).unwrap().draws(), fit.draws());
+    }
+}
+
+#[test]
+fn a_wider_file_is_read_and_says_what_was_not_used() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = |name: &str, text: &str| {
+        let path = folder.path().join(name);
+        fs::write(&path, text).unwrap();
+        path
+    };
+    // A byte-order mark before the first name.
+    let train = file("train.csv", "\u{FEFF}age,strength\n1,2\n2,3\n3,5\n4,4\n");
+    let fit = recipe().read_csv(&train).unwrap();
+    assert_eq!(fit.data().feature_names(), ["age"]);
+    let narrow = fit.predict_csv(file("narrow.csv", "age\n2\n3\n")).unwrap();
+    let wide = file("wide.csv", "\u{FEFF}plant,strength,age,note\nA,?,2,\nB,x,3,NA\n");
+    let wide = fit.predict_csv(wide).unwrap();
+    assert_eq!(wide.unused, ["plant", "note"]);
+    assert_eq!(wide.predictions.mean(), narrow.predictions.mean());
+    let text = wide.to_string();
+    assert!(text.contains("2 rows predicted; column `plant` and 1 more not used"), "{text}");
+    assert!(narrow.unused.is_empty() && !narrow.to_string().contains("not used"));
+    let error = message(fit.read(file("scored.csv", "age,strength,plant\n1,2,A\n2,3,B\n")));
+    assert!(error.contains("column `plant` is not in the training file: leave it out"), "{error}");
+    let error = message(fit.predict_csv(file("none.csv", "plant\nA\n")));
+    assert!(error.contains("`age`"), "{error}");
+
+    // A name with a mark in it, in a data set that was made by hand, is saved and loaded.
+    let odd = Dataset::regression(array![[1.0], [2.0], [4.0]], array![1.0, 3.0, 2.0]).unwrap();
+    let odd = odd.with_feature_names(["\u{FEFF}age"]).unwrap();
+    let fit = recipe().fit(&odd).unwrap();
+    fit.save(folder.path().join("odd")).unwrap();
+    let loaded = Fit::load(folder.path().join("odd")).unwrap();
+    assert_eq!(loaded.data(), fit.data());
+}
+
+#[test]
+fn what_a_killed_save_leaves_is_removed_by_the_next() {
+    let folder = tempfile::tempdir().unwrap();
+    let fit = recipe().fit(&data()).unwrap();
+    let saved = folder.path().join("saved");
+    let left = saved.join(".draws.zarr.4711-0.tmp");
+    fs::create_dir_all(left.join("posterior")).unwrap();
+    fs::write(left.join("posterior/zarr.json"), "{}").unwrap();
+    fs::write(saved.join("verdict.txt.tmp"), "conv").unwrap();
+    fs::write(saved.join(".bnn-mcmc.lock"), "").unwrap();
+    fit.save(&saved).unwrap();
+    let mut names: Vec<_> = fs::read_dir(&saved)
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .collect();
+    names.sort();
+    assert_eq!(names, ["data.csv", "draws.zarr", "fit.json", "verdict.txt"]);
+    assert!(Fit::load(&saved).is_ok());
+    // What is not ours stays.
+    let theirs = folder.path().join("theirs");
+    fs::create_dir(&theirs).unwrap();
+    fs::write(theirs.join(".draws.tmp"), "").unwrap();
+    assert!(message(fit.save(&theirs)).contains("it is not empty: there is `.draws.tmp`"));
+    assert_eq!(fs::read_dir(&theirs).unwrap().count(), 1);
+}
+
+#[test]
+fn a_share_that_keeps_no_row_is_named_as_it_was_given() {
+    for share in [0.001, 0.999] {
+        let error = message(recipe().validation(share).fit(&data()));
+        assert!(error.contains(&format!("`validation` is {share}")), "{error}");
+        assert!(error.contains("such a share of 30 rows that some are kept"), "{error}");
+    }
+}
+
+#[test]
+fn a_recipe_says_what_it_stands_for() {
+    let text = recipe().validation(0.25).in_folder("run").to_string();
+    for part in [
+        "response    `strength`, real\n",
+        "validation  a share of 0.25 of the rows",
+        "network     hidden layers of [2] units, Tanh\n",
+        "weights     N(0, 1/2) into the outputs, N(0, 1) for the rest\n",
+        "tau^2 ~ inverse gamma of shape 0.5 and scale 0.005\n",
+        "starts      N(0, 0.1^2)\n",
+        "target_accept: 0.8",
+        "2 chains of 100 iterations of warm-up and 40 draws, seed 3\n",
+        "folder      run\n",
+    ] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+    let text = Fit::counts(3).hidden(&[]).weights(WeightPrior::Horseshoe).to_string();
+    for part in [
+        "response    column [3], counted from 0, counts\n",
+        "lambda_j ~ C+(0, 1), tau ~ C+(0, 1)",
+        "N(log of the mean count, 1) for the output's bias",
+        "negative binomial",
+        "log dispersion ~ N(1, 1.5^2)",
+    ] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+}
+
+/// Second derivatives by differences of gradients, for each likelihood that a recipe can ask for.
+#[test]
+fn fits_have_second_derivatives() {
+    let counts = data().x().map(|x| (3.0 * x).exp().min(20.0).floor());
+    let counts = Dataset::counts(data().x().clone(), counts.column(0).to_owned()).unwrap();
+    let class = |k: usize| {
+        let class = (0..30).map(|i| i % k).collect();
+        Dataset::classification(data().x().clone(), class, (0..k).map(|c| format!("{c}"))).unwrap()
+    };
+    let short = |recipe: Recipe| recipe.hidden(&[2]).chains(1).warmup(20).draws(2);
+    for (recipe, data) in [
+        (recipe(), data()),
+        (recipe().noise(Noise::Heteroscedastic), data()),
+        (recipe().noise(Noise::StudentT), data()),
+        (Fit::counts("y"), counts.clone()),
+        (Fit::counts("y").noise(Noise::Poisson), counts),
+        (Fit::classification("y"), class(2)),
+        (Fit::classification("y"), class(3)),
+    ] {
+        let fit = short(recipe).fit(&data).unwrap();
+        let posterior = fit.posterior();
+        let d = posterior.layout().dim();
+        let (mut ws, mut hessian) = (posterior.workspace(), vec![0.0; d * d]);
+        let q: Vec<f64> = (0..d).map(|i| 0.3 * (i as f64 + 1.0).sin()).collect();
+        posterior.neg_hessian_at(1.0, &q, &mut hessian, &mut ws);
+        let mut gradient = |q: &[f64]| {
+            let mut grad = vec![0.0; d];
+            posterior.log_density_grad(q, &mut grad, &mut ws);
+            grad
+        };
+        for j in 0..d {
+            let step = |by: f64| {
+                let mut moved = q.clone();
+                moved[j] += by;
+                moved
+            };
+            let (up, down) = (gradient(&step(1e-5)), gradient(&step(-1e-5)));
+            for i in 0..d {
+                let expected = -(up[i] - down[i]) / 2e-5;
+                let found = hessian[i * d + j];
+                assert!(
+                    (found - expected).abs() < 1e-4 * (1.0 + expected.abs()),
+                    "{found} {expected}"
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn predictions_of_two_fits_have_noise_in_common_unless_it_is_reseeded() {
+    let data = data();
+    let [a, b] = [recipe(), recipe().hidden(&[])].map(|recipe| recipe.fit(&data).unwrap());
+    let noise = |fit: &Fit, seed: u64| {
+        let scaler = fit.response_scaler().unwrap();
+        let scaled = fit.feature_scaler().scale_features(&data).unwrap();
+        let scaled = scaler.scale_response(&scaled).unwrap();
+        let p = fit.posterior().predict_seeded(fit.draws(), &scaled, seed).unwrap();
+        let mut noise = &p.predictive_draws() - &p.mean();
+        let eta = fit.draws().block("log_noise_variance").unwrap();
+        for ((chain, draw, ..), value) in noise.indexed_iter_mut() {
+            *value /= (0.5 * eta[[chain, draw, 0]]).exp();
+        }
+        noise
+    };
+    let same = &noise(&a, 3) - &noise(&b, 3);
+    assert!(same.iter().all(|d| d.abs() < 1e-9));
+    let other = &noise(&a, 3) - &noise(&b, 4);
+    assert!(other.iter().all(|d| d.abs() > 1e-9));
+}
