@@ -21,7 +21,7 @@ pub(super) const DATA: &str = "data.csv";
 const DRAWS: &str = "draws.zarr";
 const VERDICT: &str = "verdict.txt";
 const CHECKPOINT: &str = "checkpoint";
-const LOCK: &str = ".bnn-mcmc.lock";
+pub(super) const LOCK: &str = ".bnn-mcmc.lock";
 /// What the name of a file ends in while it is written.
 const UNFINISHED: &str = ".tmp";
 
@@ -78,6 +78,10 @@ impl Saved {
         Ok(Self { crc32: saved.checksum(), ..saved })
     }
 
+    pub(super) fn is_finished(&self) -> bool {
+        self.finished
+    }
+
     fn checksum(&self) -> u32 {
         let text = serde_json::to_vec(&Self { crc32: 0, ..self.clone() });
         crc32fast::hash(&text.unwrap_or_default())
@@ -85,7 +89,7 @@ impl Saved {
 
     /// The first thing by which this fit differs from `other`: a setting, or the rows. It may have more
     /// draws.
-    fn difference(&self, other: &Self) -> Option<String> {
+    pub(super) fn difference(&self, other: &Self) -> Option<String> {
         let mut recipe = self.recipe.clone();
         if let (Some(own), Some(there)) = (draws(&self.recipe), draws(&other.recipe))
             && own > there
@@ -129,7 +133,7 @@ fn shown(value: &Value) -> String {
     }
 }
 
-fn problem(path: &Path, problem: impl Into<String>) -> Error {
+pub(super) fn problem(path: &Path, problem: impl Into<String>) -> Error {
     Error::Table { table: path.display().to_string(), problem: problem.into() }
 }
 
@@ -143,7 +147,7 @@ pub(super) fn save(folder: &Path, fit: &Fit) -> Result<(), Error> {
 }
 
 /// A lock on the folder, which ends with the process if not before: it is that of the open file.
-fn lock(folder: &Path) -> Result<fs::File, Error> {
+pub(super) fn lock(folder: &Path) -> Result<fs::File, Error> {
     let path = folder.join(LOCK);
     let lock = fs::File::options().write(true).create(true).truncate(false).open(&path);
     let lock = lock.map_err(|e| Error::io(&path, e))?;
@@ -157,7 +161,7 @@ fn lock(folder: &Path) -> Result<fs::File, Error> {
 }
 
 /// The names of what is in the folder.
-fn entries(folder: &Path) -> Result<Vec<String>, Error> {
+pub(super) fn entries(folder: &Path) -> Result<Vec<String>, Error> {
     let entries = fs::read_dir(folder).and_then(|entries| entries.collect::<Result<Vec<_>, _>>());
     let entries = entries.map_err(|e| Error::io(folder, e))?;
     Ok(entries.iter().map(|entry| entry.file_name().to_string_lossy().into_owned()).collect())
@@ -170,7 +174,7 @@ fn is_unfinished(name: &str) -> bool {
 }
 
 /// An error if there is anything in the folder but `ours` and what was being written.
-fn check_entries(folder: &Path, ours: &[&str]) -> Result<(), Error> {
+pub(super) fn check_entries(folder: &Path, ours: &[&str]) -> Result<(), Error> {
     let mut entries = entries(folder)?.into_iter();
     match entries.find(|name| !ours.contains(&&name[..]) && !is_unfinished(name)) {
         None => Ok(()),
@@ -183,7 +187,7 @@ fn check_entries(folder: &Path, ours: &[&str]) -> Result<(), Error> {
 
 /// Writes everything. A fit is finished when `fit.json` says so, which comes last, when all else is on
 /// the disk. The folder is locked.
-fn finish(folder: &Path, fit: &Fit, data: &[u8]) -> Result<(), Error> {
+pub(super) fn finish(folder: &Path, fit: &Fit, data: &[u8]) -> Result<(), Error> {
     for name in entries(folder)?.into_iter().filter(|name| is_unfinished(name)) {
         let left = folder.join(name);
         // What cannot be removed does no harm.
@@ -247,7 +251,7 @@ pub(super) fn load(folder: &Path) -> Result<Fit, Error> {
     load_finished(folder, &saved)
 }
 
-fn load_finished(folder: &Path, saved: &Saved) -> Result<Fit, Error> {
+pub(super) fn load_finished(folder: &Path, saved: &Saved) -> Result<Fit, Error> {
     let path = folder.join(FIT);
     let recipe: Recipe = serde_json::from_value(saved.recipe.clone())
         .map_err(|e| problem(&path, format!("its recipe cannot be read: {e}")))?;
@@ -271,7 +275,7 @@ fn load_finished(folder: &Path, saved: &Saved) -> Result<Fit, Error> {
     Ok(fit)
 }
 
-fn read_json(folder: &Path) -> Result<Option<Saved>, Error> {
+pub(super) fn read_json(folder: &Path) -> Result<Option<Saved>, Error> {
     let path = folder.join(FIT);
     let text = match fs::read_to_string(&path) {
         Ok(text) => text,

@@ -25,6 +25,7 @@
 mod choices;
 mod folder;
 mod likelihood;
+mod parts;
 mod range;
 mod recipe;
 mod rows;
@@ -357,6 +358,27 @@ impl Fit {
     /// If the folder exists and is not empty, or something cannot be written.
     pub fn save(&self, folder: impl AsRef<Path>) -> Result<(), Error> {
         folder::save(folder.as_ref(), self)
+    }
+
+    /// Puts together the parts of a fit that jobs of their own have run in the same folder
+    /// ([`Recipe::only_chains`]), and writes the fit to that folder as [`save`](Self::save) does. It is the fit
+    /// that one job makes. The folders of the parts stay, and are not needed any more.
+    ///
+    /// ```no_run
+    /// use bnn_mcmc::fit::Fit;
+    /// let recipe = Fit::regression("strength").chains(4).seed(1).in_folder("run");
+    /// // Job number 2, say, of an array of four:
+    /// recipe.only_chains(2..3).read_csv("concrete.csv")?;
+    /// // When all are done:
+    /// let fit = Fit::merge("run")?;
+    /// # Ok::<(), bnn_mcmc::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// A chain that is lacking, or there twice; parts of fits that differ, with what differs; a part that is
+    /// not finished; else as [`save`](Self::save) and [`load`](Self::load).
+    pub fn merge(folder: impl AsRef<Path>) -> Result<Self, Error> {
+        parts::merge(folder.as_ref())
     }
 
     /// Loads a fit that [`save`](Self::save) or a run [in a folder](Recipe::in_folder) has written.

@@ -1,12 +1,13 @@
 //! What a fit is asked to do.
 
 use std::io::Write;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
 use super::choices::{Method, Noise, Task, WeightPrior};
-use super::{AnyLikelihood, Fit, Parts, folder};
+use super::{AnyLikelihood, Fit, Parts, folder, parts};
 use crate::Error;
 use crate::data::{Columns, CsvData, CsvReader, Dataset, Schema};
 use crate::draws::Draws;
@@ -17,6 +18,7 @@ use crate::likelihood::{
 };
 use crate::model::{Activation, Mlp};
 use crate::prior::{LogHalfCauchy, LogInverseGamma, Normal, Priors};
+use crate::run::check_only;
 use crate::sampler::{Hmc, Init, Nuts, PowerPosteriors, Sampler, StopHandle, progress_report};
 use crate::targets::{Posterior, Target};
 
@@ -68,6 +70,8 @@ pub struct Recipe {
     #[serde(skip)]
     pub(super) folder: Option<PathBuf>,
     #[serde(skip)]
+    only_chains: Option<Range<usize>>,
+    #[serde(skip)]
     every: Every,
     #[serde(skip)]
     threads: Option<usize>,
@@ -97,6 +101,7 @@ impl Recipe {
             seed: 0,
             validation: 0.0,
             folder: None,
+            only_chains: None,
             every: Every::default(),
             threads: None,
             stop: StopHandle::new(),
@@ -174,6 +179,14 @@ impl Recipe {
         Self { folder: Some(folder.into()), ..self }
     }
 
+    /// Runs only these of the [chains](Self::chains), as one job of several that share the fit: `2..3` is chain 2.
+    /// They make the draws that they make in the whole run. [In a folder](Self::in_folder) all jobs may have
+    /// the same one: each has a folder of its own there, called `chains-2..3`, and [`Fit::merge`] puts the
+    /// parts together.
+    pub fn only_chains(self, chains: Range<usize>) -> Self {
+        Self { only_chains: Some(chains), ..self }
+    }
+
     /// When a run [in a folder](Self::in_folder) writes its checkpoints.
     pub fn checkpoint_every(self, every: Every) -> Self {
         Self { every, ..self }
@@ -235,7 +248,13 @@ impl Recipe {
                 let draws = self.sample(&parts, None)?;
                 Ok(Fit { parts, draws, save_error: None })
             }
-            Some(folder) => folder::run(folder, parts),
+            Some(folder) => match &self.only_chains {
+                None => folder::run(folder, parts),
+                Some(chains) => {
+                    check_only(chains, self.chains)?;
+                    folder::run(&parts::folder_of(folder, chains), parts)
+                }
+            },
         }
     }
 
@@ -341,10 +360,11 @@ impl Recipe {
     pub(super) fn check_draws(&self, draws: &Draws) -> Result<(), Error> {
         let info = draws.info();
         let n = if info.stopped_early { draws.n_draws() } else { self.draws };
+        let chains = info.part.as_ref().map_or(draws.n_chains(), |part| part.of);
         for (name, found, expected) in [
             ("seed", info.seed, self.seed),
             ("warmup", info.warmup as u64, self.warmup as u64),
-            ("chains", draws.n_chains() as u64, self.chains as u64),
+            ("chains", chains as u64, self.chains as u64),
             ("draws", draws.n_draws() as u64, n as u64),
         ] {
             if found != expected {
@@ -389,6 +409,9 @@ impl Recipe {
         sampler = sampler.stop_handle(&self.stop);
         if let Some(threads) = self.threads {
             sampler = sampler.threads(threads);
+        }
+        if let Some(chains) = &self.only_chains {
+            sampler = sampler.only_chains(chains.clone());
         }
         if let Some(path) = checkpoint {
             sampler = sampler.checkpoint(path, self.every);

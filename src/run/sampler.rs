@@ -392,7 +392,7 @@ fn chain_data(
 }
 
 /// Checks that `only` are chains of a run of `chains`.
-fn check_only(only: &Range<usize>, chains: usize) -> Result<(), Error> {
+pub(crate) fn check_only(only: &Range<usize>, chains: usize) -> Result<(), Error> {
     if only.is_empty() || only.end > chains {
         let allowed = format!("at least one chain, of 0..{chains}");
         return Err(Error::argument("only_chains", format!("{only:?}"), allowed));

@@ -1014,4 +1014,40 @@ pub const MUTANTS: &[Mutant] = &[
         &[("self.square(q) > self.reach", "self.square(q) > self.reach && self.reach < 0.0")],
         ("formulas", "surrogates::draws_outside_what_an_emulator_learnt_from_are_counted"),
     ),
+    mutant(
+        "a part's chains take the random streams of the first chains",
+        "src/run/sampler.rs",
+        &[(
+            "ChainRng::new(sizes.seed, index as u64)",
+            "ChainRng::new(sizes.seed, (index - chains.start) as u64)",
+        )],
+        ("run", "job_arrays::parts_of_a_run_are_the_run"),
+    ),
+    mutant(
+        "merged parts of different lengths hide that one was stopped",
+        "src/draws/part.rs",
+        &[(
+            "are_cut || infos().any(|info| info.stopped_early)",
+            "infos().any(|info| info.stopped_early)",
+        )],
+        ("run", "job_arrays::a_job_that_was_stopped_cuts_the_others"),
+    ),
+    mutant(
+        "parts of runs with other settings are merged",
+        "src/draws/part.rs",
+        &[("by_name.or(of).or(thinned).or(names)", "of.or(thinned).or(names)")],
+        ("run", "job_arrays::what_is_no_part_of_the_run_is_named"),
+    ),
+    mutant(
+        "nested R-hat without the variance between the chains of a superchain",
+        "src/diagnostics/chains.rs",
+        &[("between_chains + mean(variances)", "mean(variances)")],
+        ("inference", "diagnostics::nested_rhat_equals_arviz"),
+    ),
+    mutant(
+        "stacking of equal weights",
+        "src/predict/stacking.rs",
+        &[("maximise(&relative)?", "vec![1.0 / candidates as f64; candidates]")],
+        ("lib", "predict::stacking::tests::no_weights_are_better"),
+    ),
 ];

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
+use bnn_mcmc::fit::Fit;
 use bnn_mcmc::prelude::*;
 use bnn_mcmc::sampler::Algorithm;
 use bnn_mcmc::testing::GaussianTarget;
@@ -49,7 +50,8 @@ where
     let posterior = posterior();
     let run = |only: Option<Range<usize>>| {
         let run = Sampler::new(&posterior, algorithm.clone()).chains(4).warmup(40).draws(30);
-        let run = run.thin(2).seed(7);
+        let points = (0..4).map(|chain| vec![0.01 * (chain + 1) as f64; posterior.layout().dim()]);
+        let run = run.thin(2).seed(7).init(Init::Points(points.collect()));
         only.into_iter().fold(run, Sampler::only_chains).run().unwrap()
     };
     let whole = run(None);
@@ -268,4 +270,45 @@ fn a_job_that_was_stopped_cuts_the_others() {
     assert!(merged.info().stopped_early);
     let whole = Sampler::new(&target, Mala::default()).draws(60).seed(1).run().unwrap();
     assert_eq!(merged.values(), whole.values());
+}
+
+#[test]
+fn parts_of_a_fit_are_merged_in_its_folder() {
+    let temporary = tempfile::tempdir().unwrap();
+    let folder = temporary.path().join("run");
+    let x = Array2::from_shape_fn((30, 1), |(i, _)| i as f64 / 10.0);
+    let y = x.mapv(f64::sin);
+    let data = Dataset::regression(x.clone(), y).unwrap();
+    let recipe = Fit::regression("y").hidden(&[3]).chains(3).warmup(40).draws(30).seed(2);
+    let job = |chains| recipe.clone().in_folder(&folder).only_chains(chains).fit(&data);
+    let refused = |what: &str| {
+        let error = Fit::merge(&folder).unwrap_err().to_string();
+        assert!(error.contains(what), "{error}");
+    };
+
+    refused("run");
+    job(2..3).unwrap();
+    refused("none with the chains 0..2");
+    let error = job(2..4).unwrap_err().to_string();
+    assert!(error.contains("of 0..3"), "{error}");
+    let other = recipe.clone().draws(31).in_folder(&folder).only_chains(0..2).fit(&data);
+    other.unwrap();
+    refused("`recipe.draws` is 31, not 30");
+    std::fs::remove_dir_all(folder.join("chains-0..2")).unwrap();
+    let part = job(0..2).unwrap();
+    assert_eq!(part.draws().n_chains(), 2);
+    // A second job for the same chains loads what is there.
+    assert_same(job(0..2).unwrap().draws(), part.draws());
+
+    let whole = recipe.fit(&data).unwrap();
+    let merged = Fit::merge(&folder).unwrap();
+    assert_same(merged.draws(), whole.draws());
+    let loaded = Fit::load(&folder).unwrap();
+    assert_same(loaded.draws(), whole.draws());
+    // The call for all chains finds its fit there.
+    assert_same(recipe.clone().in_folder(&folder).fit(&data).unwrap().draws(), whole.draws());
+    let predicted = |fit: &Fit| fit.predict_new(x.view()).unwrap().predictions;
+    assert_eq!(predicted(&loaded).mean(), predicted(&whole).mean());
+    assert_eq!(predicted(&loaded).predictive_draws(), predicted(&whole).predictive_draws());
+    refused("there is `data.csv`");
 }
