@@ -102,6 +102,10 @@ fn all<T: MinibatchTarget + BoxSupport>(criterion: &mut Criterion, key: char, ta
             ..Hmc::default()
         };
         step(criterion, &format!("hmc 8 {name}"), key, target, &hmc);
+        let path_length = Some(4.5 * step_size);
+        let mams =
+            Mams { step_size, path_length, adapt_step_size, preconditioner, ..Mams::default() };
+        step(criterion, &format!("mams 1 to 9 {name}"), key, target, &mams);
         let nuts =
             Nuts { step_size, max_depth: 3, adapt_step_size, preconditioner, ..Nuts::default() };
         step(criterion, &format!("nuts 7 {name}"), key, target, &nuts);

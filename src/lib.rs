@@ -66,6 +66,7 @@
 //! | [`TruncatedMala`](sampler::TruncatedMala) | the same, truncated to the box [a, b] | 0.574 |
 //! | [`Smmala`](sampler::Smmala) | q + eps^2/2 G^-1 g + eps G^-1/2 z, G = G(q) | 0.65 |
 //! | [`Hmc`](sampler::Hmc), [`Nuts`](sampler::Nuts) | the leapfrog step eps of a trajectory | 0.8 |
+//! | [`Mams`](sampler::Mams) | a step of length h, at speed 1 in all coordinates together | 0.9 |
 //! | [`Pcn`](sampler::Pcn) | m + sqrt(1 - eps^2) (q - m) + eps xi, xi from the prior N(m, C) less m | 0.234 |
 //! | [`LangevinGradient`](sampler::LangevinGradient) | D(q) + eps z, or q + eps z | 0.234 |
 //!

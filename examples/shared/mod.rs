@@ -25,6 +25,8 @@ pub enum Kind {
     Hmc,
     /// The no-U-turn sampler
     Nuts,
+    /// The Metropolis-adjusted microcanonical sampler
+    Mams,
     /// Preconditioned Crank-Nicolson; a sampled noise variance is drawn from its conditional
     Pcn,
     /// The tutorial's: gradient descent with noise in half of the steps, else a random walk
@@ -90,7 +92,7 @@ impl Options {
     }
 
     pub fn is_hamiltonian(&self) -> bool {
-        matches!(self.sampler(), Kind::Hmc | Kind::Nuts)
+        matches!(self.sampler(), Kind::Hmc | Kind::Nuts | Kind::Mams)
     }
 
     pub fn warmup(&self) -> usize {
@@ -261,6 +263,13 @@ impl Plan {
         Hmc { target_accept, preconditioner, ..Hmc::default() }
     }
 
+    /// With the preconditioner that NUTS would have.
+    fn mams(&self, options: &Options) -> Mams {
+        let target_accept = options.target_accept.unwrap_or(Mams::default().target_accept);
+        let preconditioner = self.nuts.preconditioner;
+        Mams { target_accept, preconditioner, ..Mams::default() }
+    }
+
     /// The priors, and the tutorial's sampler if that is what was asked for.
     fn words(&self, setup: &Setup, options: &Options) -> String {
         let LangevinGradient { step_size, other_step_size, langevin_rate, descent, .. } =
@@ -408,6 +417,7 @@ fn fit_model<M: Model, L: Task>(
         Kind::Mala => sample(&posterior, plan.mala(options), start, options)?,
         Kind::Hmc => sample(&posterior, plan.hmc(options), start, options)?,
         Kind::Nuts => sample(&posterior, plan.nuts(options), start, options)?,
+        Kind::Mams => sample(&posterior, plan.mams(options), start, options)?,
         Kind::Pcn => L::pcn(&posterior, start, options)?,
         Kind::LangevinGradient => sample(&posterior, plan.langevin.clone(), start, options)?,
     };

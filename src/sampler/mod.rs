@@ -9,6 +9,7 @@
 //! | [`Rwm`] | a log density | few parameters, or no gradient |
 //! | [`Nuts`] | a gradient as well | the first to try, and the one for networks with a real response |
 //! | [`Hmc`] | a gradient | you know how long trajectories should be, or want equal cost per draw |
+//! | [`Mams`] | a gradient, two dimensions | more draws per gradient than NUTS where its trajectories are stable; finds its path length |
 //! | [`Mala`] | a gradient | very many cheap draws of an easy target; inside other kernels |
 //! | [`TruncatedMala`] | a gradient, bounds | a posterior whose mass piles up at the bounds of a box |
 //! | [`Smmala`] | second derivatives | few parameters (some ten) whose scales differ, and vary slowly |
@@ -42,7 +43,8 @@
 //! # Step size
 //! One convention for the whole crate: `step_size` is the standard deviation of the Gaussian noise
 //! of one proposal, in units of the preconditioned space; MALA's drift is half its square. A
-//! leapfrog step of [`Hmc`] and [`Nuts`] is the same thing: MALA is HMC with one of them. For the
+//! leapfrog step of [`Hmc`] and [`Nuts`] is the same thing: MALA is HMC with one of them. [`Mams`] moves at
+//! speed 1 in the whole space: its `step_size` is the length of a step, about sqrt(d) times as much. For the
 //! integrators of [Langevin dynamics](Integrator), which have no proposal, `step_size` is the time
 //! step h.
 //!
@@ -59,7 +61,7 @@ mod scale;
 mod tempering;
 
 pub use compose::{Cycle, DelayedAcceptance, GibbsNoise, Mixture, OnBlocks};
-pub use hamiltonian::{Hmc, MAX_ENERGY_ERROR, Nuts, SurrogateHmc};
+pub use hamiltonian::{Hmc, MAX_ENERGY_ERROR, Mams, Nuts, SurrogateHmc};
 pub use kernel::{Algorithm, Kernel, Step, WarmupProgress};
 pub use langevin::{
     Baoab, EulerMaruyama, Integrator, LangevinKernel, LeimkuhlerMatthews, Mass, Obabo, Sghmc, Sgld,

@@ -201,6 +201,15 @@ impl Scale {
         }
     }
 
+    /// x becomes L^-1 x.
+    pub(super) fn solve(&self, x: &mut [f64]) {
+        match &self.map {
+            Map::Identity => {}
+            Map::Diagonal(sd) => x.iter_mut().zip(sd).for_each(|(x, sd)| *x /= sd),
+            Map::Dense(factor) => factor.solve_lower(x),
+        }
+    }
+
     /// Whether the step size is being adapted.
     pub fn adapts_step_size(&self) -> bool {
         self.adaptation.as_ref().is_some_and(|a| a.adapt_step_size)

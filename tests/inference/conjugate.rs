@@ -75,7 +75,7 @@ fn mala_with_known_and_with_sampled_noise() {
 }
 
 #[test]
-fn nuts_and_hmc_with_known_and_with_sampled_noise() {
+fn nuts_hmc_and_mams_with_known_and_with_sampled_noise() {
     for preconditioner in [
         Preconditioner::Identity,
         Preconditioner::Diagonal,
@@ -84,6 +84,7 @@ fn nuts_and_hmc_with_known_and_with_sampled_noise() {
     ] {
         let nuts = Nuts { preconditioner, ..Nuts::default() };
         let hmc = Hmc { preconditioner, ..Hmc::default() };
+        let mams = Mams { preconditioner, ..Mams::default() };
         let (fixed, sampled) = (Gaussian::fixed(0.5).unwrap(), Gaussian::sampled());
         let inverse_gamma = Noise::InverseGamma { shape: 2.0, scale: 0.5 };
         for (likelihood, noise) in [(fixed, Noise::Fixed(0.5)), (sampled, inverse_gamma)] {
@@ -91,6 +92,8 @@ fn nuts_and_hmc_with_known_and_with_sampled_noise() {
             let draws = Sampler::new(&posterior, nuts.clone()).draws(5_000).seed(5).run().unwrap();
             assert_matches(&draws, &exact);
             let draws = Sampler::new(&posterior, hmc.clone()).draws(5_000).seed(5).run().unwrap();
+            assert_matches(&draws, &exact);
+            let draws = Sampler::new(&posterior, mams.clone()).draws(5_000).seed(5).run().unwrap();
             assert_matches(&draws, &exact);
         }
     }

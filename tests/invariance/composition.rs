@@ -62,6 +62,8 @@ fn hamiltonian_trajectories() {
     pair_is_invariant("HMC", hmc(0.02, 0.1), hmc(0.1, 0.3));
     let nuts = |step_size, max_depth| Nuts { step_size, max_depth, ..Nuts::default() };
     pair_is_invariant("NUTS", nuts(0.03, 2), nuts(0.12, 5));
+    let mams = |step_size, length| Mams { step_size, path_length: Some(length), ..Mams::default() };
+    pair_is_invariant("MAMS", mams(0.06, 0.2), mams(0.2, 0.6));
 }
 
 #[test]

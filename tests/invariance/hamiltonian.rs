@@ -10,7 +10,7 @@ use crate::by_hand::{ByHand, Transition};
 use crate::fixtures::{Exact, Funnel, correlated};
 
 /// 0.3 N(-m, S) + 0.7 N(m, I) on the plane: two modes, and chains that cross between them.
-struct TwoModes;
+pub struct TwoModes;
 
 impl TwoModes {
     const MODE: [f64; 2] = [1.4, -1.0];
@@ -61,7 +61,7 @@ impl Exact for TwoModes {
 }
 
 /// N(0, I) in the quarter plane of positive coordinates: trajectories leave the support.
-struct Quarter;
+pub struct Quarter;
 
 impl Target for Quarter {
     type Workspace = ();

@@ -89,6 +89,11 @@ where
     }
 }
 
+/// HMC with a path length that warm-up tunes.
+fn tuned(preconditioner: Preconditioner) -> Hmc {
+    Hmc { preconditioner, jitter: 1.0, adapt_path_length: true, ..Hmc::default() }
+}
+
 #[test]
 fn kernels_with_learnt_preconditioners() {
     let target = correlated();
@@ -103,12 +108,18 @@ fn kernels_with_learnt_preconditioners() {
         let report = test(&target, &Warmed { inner: Rwm { preconditioner, ..Rwm::default() } });
         assert!(report.passes(), "RWM, {preconditioner:?}: {report}");
         assert!((0.15..0.4).contains(&report.accept_rate), "RWM, {preconditioner:?}: {report}");
+        let report = test(&target, &Warmed { inner: Mams { preconditioner, ..Mams::default() } });
+        assert!(report.passes(), "MAMS, {preconditioner:?}: {report}");
+        let report = test(&target, &Warmed { inner: tuned(preconditioner) });
+        assert!(report.passes(), "HMC, tuned, {preconditioner:?}: {report}");
     }
     let preconditioner = Preconditioner::DiagonalFromGradients;
     for report in [
         test(&target, &Warmed { inner: Nuts { preconditioner, ..Nuts::default() } }),
         test(&target, &Warmed { inner: Hmc { preconditioner, ..Hmc::default() } }),
         test(&target, &Warmed { inner: Mala { preconditioner, ..Mala::default() } }),
+        test(&target, &Warmed { inner: Mams { preconditioner, ..Mams::default() } }),
+        test(&target, &Warmed { inner: tuned(preconditioner) }),
     ] {
         assert!(report.passes(), "{preconditioner:?}: {report}");
     }

@@ -9,6 +9,7 @@ mod kernels;
 mod langevin;
 mod langevin_gradient;
 mod likelihoods;
+mod microcanonical;
 mod minibatch;
 mod power_posteriors;
 mod smmala;

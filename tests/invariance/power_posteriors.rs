@@ -281,6 +281,68 @@ fn tempered<A>(inner: A, swaps: Swaps) -> PowerPosteriors<A> {
     PowerPosteriors { ladder: ladder(), swaps, ..PowerPosteriors::new(inner) }
 }
 
+/// Two coordinates that are each a [`TwoModes`], for kernels that need two dimensions.
+#[derive(Clone, Debug)]
+struct OnPlane(TwoModes);
+
+impl Target for OnPlane {
+    type Workspace = ();
+    fn dim(&self) -> usize {
+        2
+    }
+    fn workspace(&self) {}
+    fn log_density(&self, q: &[f64], _: &mut ()) -> LogDensity {
+        let [a, b] = [q[0], q[1]].map(|x| self.0.parts(x).0);
+        LogDensity::new(a.likelihood + b.likelihood, a.prior + b.prior)
+    }
+}
+
+impl GradTarget for OnPlane {
+    fn log_density_grad(&self, q: &[f64], grad: &mut [f64], ws: &mut ()) -> LogDensity {
+        self.log_density_grad_at(1.0, q, grad, ws)
+    }
+}
+
+impl PowerTarget for OnPlane {
+    fn draw_reference(&self, rng: &mut ChainRng, q: &mut [f64]) -> Result<(), Error> {
+        q.iter_mut().try_for_each(|q| self.0.draw_reference(rng, std::slice::from_mut(q)))
+    }
+}
+
+impl PowerGradTarget for OnPlane {
+    fn log_density_grad_at(
+        &self,
+        beta: f64,
+        q: &[f64],
+        grad: &mut [f64],
+        ws: &mut (),
+    ) -> LogDensity {
+        for (q, grad) in q.iter().zip(grad.iter_mut()) {
+            let (_, likelihood, prior) = self.0.parts(*q);
+            *grad = beta * likelihood + prior;
+        }
+        self.log_density(q, ws)
+    }
+}
+
+#[test]
+fn every_rung_keeps_its_density_with_mams() {
+    let population = Population { base: OnPlane(TwoModes::new()), betas: BETAS.to_vec() };
+    let tables = BETAS.map(|beta| population.base.0.table(beta));
+    let draw = |rng: &mut ChainRng, q: &mut [f64]| {
+        let rungs = q.chunks_mut(2).zip(&tables);
+        rungs.for_each(|(q, table)| q.fill_with(|| draw_from(table, rng)));
+    };
+    let (step_size, path_length) = (0.7, Some(2.0));
+    let mams = Mams { step_size, path_length, adapt_step_size: false, ..Mams::default() };
+    for (steps, transitions) in [(4, 1), (1, 4)] {
+        let algorithm = OnPopulation(tempered(mams.clone(), Swaps::EvenOdd), transitions);
+        let setup = Invariance { steps, ..Invariance::default() };
+        let report = setup.run(&population, &algorithm, draw).unwrap();
+        assert!(report.passes(), "{report}");
+    }
+}
+
 /// Transitions one after the other: an exchange meets points whose gradients and metrics the kernels of
 /// both rungs have just computed, and moves positions away from them.
 #[test]

@@ -106,6 +106,10 @@ fn no_step_allocates() {
         check('b', &problems::linear_bernoulli('b'), &nuts);
         check('d', &problems::network_gaussian('d'), &nuts);
         check('d', &problems::network_gaussian('d'), &hmc);
+        let tuned = Hmc { adapt_path_length: true, ..hmc };
+        check('d', &problems::network_gaussian('d'), &tuned);
+        let mams = Mams { preconditioner, max_steps: 20, ..Mams::default() };
+        check('d', &problems::network_gaussian('d'), &mams);
     }
     for preconditioner in
         [Preconditioner::Identity, Preconditioner::Diagonal, Preconditioner::Dense]

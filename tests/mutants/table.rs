@@ -505,7 +505,7 @@ pub const MUTANTS: &[Mutant] = &[
     ),
     mutant(
         "HMC: ratio x 0.9",
-        "src/sampler/hamiltonian/hmc.rs",
+        "src/sampler/hamiltonian/trajectory.rs",
         &[(
             "if flight.failed { f64::NEG_INFINITY } else { -flight.error }",
             "if flight.failed { f64::NEG_INFINITY } else { -0.9 * flight.error }",
@@ -514,7 +514,7 @@ pub const MUTANTS: &[Mutant] = &[
     ),
     mutant(
         "HMC: ratio x 0.9, seen by exact draws",
-        "src/sampler/hamiltonian/hmc.rs",
+        "src/sampler/hamiltonian/trajectory.rs",
         &[(
             "if flight.failed { f64::NEG_INFINITY } else { -flight.error }",
             "if flight.failed { f64::NEG_INFINITY } else { -0.9 * flight.error }",
@@ -523,9 +523,63 @@ pub const MUTANTS: &[Mutant] = &[
     ),
     mutant(
         "HMC: paths are lengthened only",
-        "src/sampler/hamiltonian/hmc.rs",
+        "src/sampler/hamiltonian/path.rs",
         &[("(2.0 * rng.uniform() - 1.0)", "rng.uniform()")],
         ("invariance", "hamiltonian::path_lengths_are_uniform_around_the_one_given"),
+    ),
+    mutant(
+        "MAMS: no kinetic energy",
+        "src/sampler/hamiltonian/isokinetic.rs",
+        &[("self.kinetic - self.point.log_density().total()", "-self.point.log_density().total()")],
+        ("invariance", "microcanonical::correlated_normal"),
+    ),
+    mutant(
+        "MAMS: each trajectory goes on in the direction of the one before",
+        "src/sampler/hamiltonian/isokinetic.rs",
+        &[("rng.fill_normal(&mut self.u)", "rng.fill_normal(&mut self.velocity)")],
+        ("invariance", "microcanonical::correlated_normal"),
+    ),
+    mutant(
+        "MAMS: a sphere of one dimension too many",
+        "src/sampler/hamiltonian/isokinetic.rs",
+        &[("(u.len() - 1) as f64", "u.len() as f64")],
+        ("invariance", "microcanonical::correlated_normal"),
+    ),
+    mutant(
+        "MAMS: a turn too short",
+        "src/sampler/hamiltonian/isokinetic.rs",
+        &[("(1.0 - z) * (m + (2.0 - m) * z)", "(1.0 - z) * m")],
+        (
+            "lib",
+            "sampler::hamiltonian::isokinetic::tests::the_turn_solves_its_differential_equation",
+        ),
+    ),
+    mutant(
+        "MAMS: the volume's change without its limit for long turns",
+        "src/sampler/hamiltonian/isokinetic.rs",
+        &[("rest * (delta + ln(0.5 * s))", "rest * delta")],
+        (
+            "lib",
+            "sampler::hamiltonian::isokinetic::tests::the_kinetic_energy_is_the_change_of_volume_on_the_sphere",
+        ),
+    ),
+    mutant(
+        "path length: half of the growth of the jump",
+        "src/sampler/hamiltonian/path.rs",
+        &[(
+            "2.0 * time * dot::<8>(jump, flow.velocity())",
+            "time * dot::<8>(jump, flow.velocity())",
+        )],
+        ("invariance", "microcanonical::warm_up_tunes_the_path_length_and_the_step_size"),
+    ),
+    mutant(
+        "path length: descent for ascent",
+        "src/sampler/hamiltonian/path.rs",
+        &[(
+            "ln(self.length) + powf(k + 10.0, -0.6) * slope",
+            "ln(self.length) - powf(k + 10.0, -0.6) * slope",
+        )],
+        ("invariance", "microcanonical::slow_directions_get_longer_paths"),
     ),
     mutant(
         "many rows: the last tile of each share is lost",

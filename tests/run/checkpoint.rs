@@ -226,6 +226,9 @@ fn a_stopped_run_goes_on_exactly() {
         let seed = 40 + 2 * seed as u64;
         stopped_equals_uninterrupted(&Nuts { preconditioner, ..Nuts::default() }, seed);
         stopped_equals_uninterrupted(&Hmc { preconditioner, ..Hmc::default() }, seed + 1);
+        stopped_equals_uninterrupted(&Mams { preconditioner, ..Mams::default() }, seed + 2);
+        let tuned = Hmc { preconditioner, adapt_path_length: true, ..Hmc::default() };
+        stopped_equals_uninterrupted(&tuned, seed + 3);
     }
     stopped_equals_uninterrupted(&Baoab::<FullGrad>::default(), 80);
     let lm = LeimkuhlerMatthews { step_size: 0.2, ..LeimkuhlerMatthews::new(FullGrad) };

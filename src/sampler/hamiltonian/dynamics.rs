@@ -1,4 +1,5 @@
-//! Hamiltonian dynamics: what [`Hmc`](crate::sampler::Hmc) and [`Nuts`](crate::sampler::Nuts) share.
+//! Hamiltonian dynamics: what [`Hmc`](crate::sampler::Hmc), [`Mams`](crate::sampler::Mams) and
+//! [`Nuts`](crate::sampler::Nuts) share.
 
 use serde::{Deserialize, Serialize};
 
@@ -13,22 +14,61 @@ use crate::targets::{GradTarget, Point};
 /// The energy error above which a transition counts as divergent (Stan's limit).
 pub const MAX_ENERGY_ERROR: f64 = 1000.0;
 
+/// A position with a velocity, which moves along a surface of constant energy, but for the errors of its steps.
+///
+/// Energies are such that a trajectory from q to q' is accepted with min(1, exp(H - H')). A step can be retraced
+/// once the velocity is turned round, and its change of volume is part of the energy.
+pub trait Flow: Send {
+    /// Whether the velocity has an energy of its own, whose exchange with the position's is a
+    /// [diagnostic](crate::diagnostics::ebfmi()).
+    const HAS_ENERGY: bool;
+
+    /// At the origin; [`begin`](Self::begin) gives it a place and a velocity.
+    fn new(dim: usize) -> Self;
+
+    /// Starts at `from`, whose gradient is known, with a velocity drawn afresh.
+    fn begin(&mut self, from: &Point, scale: &Scale, rng: &mut ChainRng);
+
+    /// Makes one step.
+    fn step<T: GradTarget>(
+        &mut self,
+        step_size: f64,
+        scale: &Scale,
+        target: &T,
+        ws: &mut T::Workspace,
+    );
+
+    /// The energy; infinite where it cannot be computed.
+    fn energy(&self) -> f64;
+
+    /// Where it is.
+    fn point(&self) -> &Point;
+
+    /// As [`point`](Self::point), to be exchanged.
+    fn point_mut(&mut self) -> &mut Point;
+
+    /// The position before the latest step.
+    fn before(&self) -> &[f64];
+}
+
 /// A position with a momentum, and the gradient in the coordinates of the momentum.
 #[derive(Debug)]
-pub(super) struct Phase {
-    pub point: Point,
-    pub p: Vec<f64>,
+pub struct Phase {
+    pub(super) point: Point,
+    pub(super) p: Vec<f64>,
     /// L^T g.
     force: Vec<f64>,
     velocity: Vec<f64>,
     /// The position before the latest leapfrog step.
-    pub before: Vec<f64>,
+    pub(super) before: Vec<f64>,
     /// |p|^2 / 2.
     kinetic: f64,
 }
 
-impl Phase {
-    pub fn new(dim: usize) -> Self {
+impl Flow for Phase {
+    const HAS_ENERGY: bool = true;
+
+    fn new(dim: usize) -> Self {
         let zeros = vec![0.0; dim];
         Self {
             point: Point::new(dim),
@@ -40,29 +80,20 @@ impl Phase {
         }
     }
 
-    /// Starts at `from`, whose gradient is known, with a momentum drawn afresh.
-    pub fn begin(&mut self, from: &Point, scale: &Scale, rng: &mut ChainRng) {
+    fn begin(&mut self, from: &Point, scale: &Scale, rng: &mut ChainRng) {
         self.point.copy_from(from);
         scale.mul_transpose(from.grad(), &mut self.force);
         rng.fill_normal(&mut self.p);
         self.kinetic = 0.5 * dot::<8>(&self.p, &self.p);
     }
 
-    pub fn copy_from(&mut self, other: &Self) {
-        self.point.copy_from(&other.point);
-        self.p.copy_from_slice(&other.p);
-        self.force.copy_from_slice(&other.force);
-        self.kinetic = other.kinetic;
-    }
-
-    /// H(q, p); infinite where it cannot be computed.
-    pub fn energy(&self) -> f64 {
+    fn energy(&self) -> f64 {
         let energy = self.kinetic - self.point.log_density().total();
         if energy.is_nan() { f64::INFINITY } else { energy }
     }
 
     /// One leapfrog step, backwards if `step_size` is negative.
-    pub fn leapfrog<T: GradTarget>(
+    fn step<T: GradTarget>(
         &mut self,
         step_size: f64,
         scale: &Scale,
@@ -85,6 +116,27 @@ impl Phase {
             add_scaled(p, 0.5 * step_size, force);
             self.kinetic = 0.5 * dot::<8>(p, p);
         }
+    }
+
+    fn point(&self) -> &Point {
+        &self.point
+    }
+
+    fn point_mut(&mut self) -> &mut Point {
+        &mut self.point
+    }
+
+    fn before(&self) -> &[f64] {
+        &self.before
+    }
+}
+
+impl Phase {
+    pub(super) fn copy_from(&mut self, other: &Self) {
+        self.point.copy_from(&other.point);
+        self.p.copy_from_slice(&other.p);
+        self.force.copy_from_slice(&other.force);
+        self.kinetic = other.kinetic;
     }
 }
 
@@ -148,6 +200,8 @@ pub(super) struct Dynamics {
     pub scale: Scale,
     /// Whether a new step size is to be sought before the next trajectory.
     seek: bool,
+    /// Whether L is still the identity, and is to be learnt.
+    awaits_map: bool,
 }
 
 impl Dynamics {
@@ -158,7 +212,13 @@ impl Dynamics {
         preconditioner: Preconditioner,
     ) -> Result<Self, Error> {
         let scale = Scale::of_run(dim, step_size, target_accept, preconditioner)?.with_gamma(0.4);
-        Ok(Self { seek: scale.adapts_step_size(), scale })
+        let awaits_map = preconditioner != Preconditioner::Identity;
+        Ok(Self { seek: scale.adapts_step_size(), awaits_map, scale })
+    }
+
+    /// Whether this is the beginning of a warm-up, in which no map has been learnt yet.
+    pub fn awaits_map(&self) -> bool {
+        self.awaits_map
     }
 
     /// Seeks a step size if warm-up has just begun or L has changed, and returns how many gradients
@@ -168,10 +228,10 @@ impl Dynamics {
     /// step crosses 0.8 (Stan reference manual, section on automatic parameter tuning; Hoffman and
     /// Gelman 2014, algorithm 4, has 0.5), at most [`SEARCH`](Self::SEARCH) times: a density that
     /// is flat, or infinite all around, cannot hold it up.
-    pub fn seek_step_size<T: GradTarget>(
+    pub fn seek_step_size<T: GradTarget, F: Flow>(
         &mut self,
         current: &Point,
-        phase: &mut Phase,
+        phase: &mut F,
         target: &T,
         ws: &mut T::Workspace,
         rng: &mut ChainRng,
@@ -184,7 +244,7 @@ impl Dynamics {
         for evals in 1..=Self::SEARCH {
             phase.begin(current, &self.scale, rng);
             let before = phase.energy();
-            phase.leapfrog(step_size, &self.scale, target, ws);
+            phase.step(step_size, &self.scale, target, ws);
             let accepts = before - phase.energy() > ln(0.8);
             if *grow.get_or_insert(accepts) != accepts {
                 self.scale.restart_step_size(step_size);
@@ -198,15 +258,19 @@ impl Dynamics {
     /// The largest number of step sizes that are tried.
     const SEARCH: u32 = 60;
 
-    pub fn adapt(&mut self, step: &Step, current: &Point, warmup: WarmupProgress) {
-        if self.scale.adapt(step, current, warmup) {
+    /// Learns from a step of the warm-up. True if L has changed.
+    pub fn adapt(&mut self, step: &Step, current: &Point, warmup: WarmupProgress) -> bool {
+        let learnt = self.scale.adapt(step, current, warmup);
+        if learnt {
             self.seek = self.scale.adapts_step_size();
+            self.awaits_map = false;
         }
+        learnt
     }
 
     pub fn freeze(&mut self) {
         self.scale.freeze();
-        self.seek = false;
+        (self.seek, self.awaits_map) = (false, false);
     }
 }
 
@@ -227,7 +291,7 @@ impl Default for Last {
     }
 }
 
-/// The state of an HMC or NUTS kernel: step size, linear map, their adaptation, and the statistics
+/// The state of a NUTS kernel, and a part of those of HMC and MAMS: step size, linear map, their adaptation, and the statistics
 /// of the latest transition.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct HamiltonianState {
@@ -248,7 +312,7 @@ impl HamiltonianState {
 }
 
 /// y += a x.
-fn add_scaled(y: &mut [f64], a: f64, x: &[f64]) {
+pub(super) fn add_scaled(y: &mut [f64], a: f64, x: &[f64]) {
     for (y, x) in y.iter_mut().zip(x) {
         *y += a * x;
     }

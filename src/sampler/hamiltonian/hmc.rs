@@ -2,12 +2,13 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::dynamics::{HamiltonianState, Last, MAX_ENERGY_ERROR, Phase};
+use super::dynamics::Phase;
+use super::trajectory::{Settings, TrajectoryKernel};
 use crate::Error;
 use crate::error::positive;
 use crate::rng::ChainRng;
-use crate::sampler::{Algorithm, Kernel, Preconditioner, Step, WarmupProgress, metropolis_test};
-use crate::targets::{GradTarget, Point};
+use crate::sampler::{Algorithm, Preconditioner};
+use crate::targets::GradTarget;
 
 /// Hamiltonian Monte Carlo.
 ///
@@ -24,14 +25,17 @@ use crate::targets::{GradTarget, Point};
 /// standard normal, the end of the default path, pi/2 or a quarter of a period, is independent of
 /// its beginning.
 ///
-/// Warm-up adapts eps to an acceptance probability of 0.8, and L. Cost of a step: n gradients, O(d)
+/// Warm-up adapts eps to an acceptance probability of 0.8, and L. With
+/// [`adapt_path_length`](Hmc::adapt_path_length) it also tunes the path length t, to the largest expected squared jump per
+/// gradient, E[a |x' - x|^2] / t, where a is the acceptance probability and x = L^-1 q; jitter 1, a path of any length
+/// up to twice the mean, is the choice then. Each chain tunes its own. Cost of a step: n gradients, O(d)
 /// beside them (O(d^2) with a dense preconditioner). Where the preconditioner makes the target
 /// about round it has the cheapest draws; where it does not, as on the sunspot network,
 /// trajectories of pi/2 are too short, and [`Nuts`](crate::sampler::Nuts), which finds their length by
 /// itself, is far ahead.
 ///
 /// Statistics per draw: `step_size`, `energy` of the draw, `energy_error` at the trajectory's end,
-/// and `leapfrog_steps`.
+/// `leapfrog_steps`, and `path_length` where it is tuned.
 ///
 /// Source: Duane et al., Physics Letters B 195, 1987, doi:10.1016/0370-2693(87)91197-X; Neal 2011,
 /// arXiv:1206.1901.
@@ -76,10 +80,16 @@ pub struct Hmc {
     pub step_size: f64,
     /// The time that a trajectory takes, in the coordinates in which momenta are standard normal.
     pub path_length: f64,
+    /// Whether warm-up tunes the path length; it starts at `path_length`.
+    pub adapt_path_length: bool,
     /// How much the path length varies, relative to itself; from 0 to 1.
     pub jitter: f64,
     /// The largest number of leapfrog steps, whatever the step size; from 1 to 2^20.
     pub max_steps: u32,
+    /// The largest number of steps in warm-up until a linear map has been learnt, if one is. Before, the step size is that of the
+    /// narrowest coordinate, and a path of the length that suits the coordinates to come takes thousands of steps.
+    /// By default no fewer than `max_steps`.
+    pub max_first_steps: u32,
     /// Whether warm-up adapts the step size.
     pub adapt_step_size: bool,
     /// The acceptance probability to adapt to.
@@ -93,8 +103,10 @@ impl Default for Hmc {
         Self {
             step_size: 0.1,
             path_length: std::f64::consts::FRAC_PI_2,
+            adapt_path_length: false,
             jitter: 0.5,
             max_steps: 1000,
+            max_first_steps: 1000,
             adapt_step_size: true,
             target_accept: 0.8,
             preconditioner: Preconditioner::DiagonalFromGradients,
@@ -102,99 +114,32 @@ impl Default for Hmc {
     }
 }
 
-/// The transition of [`Hmc`].
-#[derive(Debug)]
-pub struct HmcKernel {
-    pub(super) state: HamiltonianState,
-    path_length: f64,
-    jitter: f64,
-    max_steps: u32,
-    pub(super) phase: Phase,
-}
-
-/// A trajectory on one target.
-pub(super) struct Flight {
-    /// The energy at its beginning.
-    pub before: f64,
-    /// By how much the energy is higher at its end.
-    pub error: f64,
-    /// Whether the energy rose too far anywhere, seen from either end.
-    pub failed: bool,
-    pub steps: u32,
-}
-
-impl Flight {
-    /// What there is to say of it.
-    pub fn last(&self, accepted: bool) -> Last {
-        let energy = if accepted { self.before + self.error } else { self.before };
-        Last { energy, energy_error: self.error, steps: self.steps, ..Last::default() }
-    }
-}
-
-impl HmcKernel {
+impl Hmc {
     /// Checks the configuration for `dim` dimensions.
-    pub(super) fn new(hmc: &Hmc, dim: usize) -> Result<Self, Error> {
-        positive("path_length", hmc.path_length)?;
-        if !(0.0..=1.0).contains(&hmc.jitter) {
-            return Err(Error::argument("jitter", hmc.jitter, "between 0 and 1"));
-        }
-        // As many as a tree of NUTS may have.
-        if !(1..=1 << 20).contains(&hmc.max_steps) {
-            return Err(Error::argument("max_steps", hmc.max_steps, "1 to 1048576"));
-        }
-        let accept = hmc.adapt_step_size.then_some(hmc.target_accept);
-        Ok(Self {
-            state: HamiltonianState::new(dim, hmc.step_size, accept, hmc.preconditioner)?,
-            path_length: hmc.path_length,
-            jitter: hmc.jitter,
-            max_steps: hmc.max_steps,
-            phase: Phase::new(dim),
-        })
-    }
-
-    /// Follows the dynamics on `target` from `from`, whose gradient is known, to the end in `phase`, with a
-    /// momentum drawn afresh. Also returns how many gradients that took.
-    pub(super) fn fly<T: GradTarget>(
-        &mut self,
-        from: &Point,
-        target: &T,
-        ws: &mut T::Workspace,
-        rng: &mut ChainRng,
-    ) -> (Flight, u32) {
-        let phase = &mut self.phase;
-        let sought = self.state.dynamics.seek_step_size(from, phase, target, ws, rng);
-        let scale = &self.state.dynamics.scale;
-        let step_size = scale.step_size();
-        let u = 1.0 + self.jitter * (2.0 * rng.uniform() - 1.0);
-        // At least one step; the comparison is false for what does not fit into an integer.
-        let wanted = (self.path_length * u / step_size).ceil().max(1.0);
-        let most = if wanted < f64::from(self.max_steps) { wanted as u32 } else { self.max_steps };
-
-        phase.begin(from, scale, rng);
-        let before = phase.energy();
-        let (mut steps, mut error, mut largest) = (0, 0.0, 0.0f64);
-        while steps < most && largest <= MAX_ENERGY_ERROR {
-            phase.leapfrog(step_size, scale, target, ws);
-            steps += 1;
-            error = phase.energy() - before;
-            largest = largest.max(error);
-        }
-        // The way back passes through the same points, and must not fail where this one does not: the
-        // limit holds for both ends.
-        let failed = largest - error.min(0.0) > MAX_ENERGY_ERROR;
-        (Flight { before, error, failed, steps }, sought + steps)
+    pub(super) fn trajectories(&self, dim: usize) -> Result<TrajectoryKernel<Phase>, Error> {
+        let settings = Settings {
+            step_size: self.step_size,
+            path_length: positive("path_length", self.path_length)?,
+            adapt_path_length: self.adapt_path_length,
+            jitter: self.jitter,
+            max_steps: self.max_steps,
+            max_first_steps: self.max_first_steps,
+            target_accept: self.adapt_step_size.then_some(self.target_accept),
+            preconditioner: self.preconditioner,
+        };
+        TrajectoryKernel::new(&settings, dim)
     }
 }
 
 impl<T: GradTarget> Algorithm<T> for Hmc {
-    type Kernel = HmcKernel;
+    type Kernel = TrajectoryKernel<Phase>;
 
     fn name(&self) -> String {
         "Hmc".into()
     }
 
-    fn kernel(&self, target: &T, _rng: &ChainRng) -> Result<HmcKernel, Error> {
-        HmcKernel::new(self, target.dim())
+    fn kernel(&self, target: &T, _rng: &ChainRng) -> Result<TrajectoryKernel<Phase>, Error> {
+        self.trajectories(target.dim())
     }
 
     fn matrix_numbers(&self, target: &T) -> usize {
@@ -203,61 +148,5 @@ impl<T: GradTarget> Algorithm<T> for Hmc {
 
     fn is_reversible(&self) -> bool {
         true
-    }
-}
-
-impl<T: GradTarget> Kernel<T> for HmcKernel {
-    type State = HamiltonianState;
-
-    fn state(&self) -> HamiltonianState {
-        self.state.clone()
-    }
-
-    fn restore(&mut self, state: HamiltonianState) {
-        self.state = state;
-    }
-
-    fn step(
-        &mut self,
-        target: &T,
-        current: &mut Point,
-        ws: &mut T::Workspace,
-        rng: &mut ChainRng,
-    ) -> Step {
-        let mut evals = u32::from(!current.has_grad());
-        current.eval_grad(target, ws);
-        let (flight, taken) = self.fly(current, target, ws, rng);
-        evals += taken;
-        let log_ratio = if flight.failed { f64::NEG_INFINITY } else { -flight.error };
-        let outside = self.phase.point.log_density().is_outside_support();
-        let step = metropolis_test(current, &mut self.phase.point, log_ratio, evals, rng);
-        self.state.last = flight.last(step.accepted);
-        let diverged = flight.failed && !outside;
-        Step { divergent: step.divergent || diverged, ..step }
-    }
-
-    fn adapt(&mut self, step: &Step, current: &Point, warmup: WarmupProgress) {
-        self.state.dynamics.adapt(step, current, warmup);
-    }
-
-    fn freeze(&mut self) {
-        self.state.dynamics.freeze();
-    }
-
-    fn diverged_at(&self, q: &mut [f64]) {
-        q.copy_from_slice(&self.phase.before);
-    }
-
-    fn stat_names(&self) -> Vec<String> {
-        ["step_size", "energy", "energy_error", "leapfrog_steps"].map(String::from).into()
-    }
-
-    fn stats(&self, out: &mut [f64]) {
-        out.copy_from_slice(&[
-            self.state.dynamics.scale.step_size(),
-            self.state.last.energy,
-            self.state.last.energy_error,
-            f64::from(self.state.last.steps),
-        ]);
     }
 }

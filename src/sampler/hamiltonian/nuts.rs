@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::dynamics::{HamiltonianState, Last, Phase};
+use super::dynamics::{Flow, HamiltonianState, Last, Phase};
 use super::tree::{Builder, Tree};
 use crate::Error;
 use crate::portable::exp;

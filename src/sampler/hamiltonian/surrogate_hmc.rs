@@ -2,8 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::dynamics::HamiltonianState;
-use super::hmc::{Hmc, HmcKernel};
+use super::dynamics::{Flow, Phase};
+use super::hmc::Hmc;
+use super::trajectory::{TrajectoryKernel, TrajectoryState};
 use crate::Error;
 use crate::portable::exp;
 use crate::rng::ChainRng;
@@ -68,7 +69,7 @@ pub struct SurrogateHmc<S> {
 pub struct SurrogateHmcKernel<S: Target> {
     surrogate: S,
     ws: S::Workspace,
-    hmc: HmcKernel,
+    hmc: TrajectoryKernel<Phase>,
     /// The surrogate where the chain is.
     here: Cached<Point>,
     proposal: Point,
@@ -81,7 +82,7 @@ pub struct SurrogateHmcKernel<S: Target> {
 /// The state of a [`SurrogateHmc`]: that of the trajectories, and the surrogate where the chain is.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct SurrogateHmcState {
-    hmc: HamiltonianState,
+    hmc: TrajectoryState,
     here: Cached<Point>,
     evals: f64,
     error: f64,
@@ -104,7 +105,7 @@ where
         Ok(SurrogateHmcKernel {
             ws: self.surrogate.workspace(),
             surrogate: self.surrogate.clone(),
-            hmc: HmcKernel::new(&self.hmc, target.dim())?,
+            hmc: self.hmc.trajectories(target.dim())?,
             here: Cached::new(point.clone()),
             proposal: point,
             evals: f64::NAN,
@@ -157,10 +158,10 @@ impl<T: Target, S: GradTarget + Send> Kernel<T> for SurrogateHmcKernel<S> {
         self.evals = f64::from(evals + taken);
         self.integration = if flight.failed { 0.0 } else { exp((-flight.error).min(0.0)) };
         self.error = before - surrogate_before;
-        let end = &hmc.phase.point;
+        let end = hmc.flow.point();
         let surrogate_after = end.log_density().total();
         if flight.failed {
-            hmc.state.last = flight.last(false);
+            hmc.state.hamiltonian.last = flight.last(false);
             let divergent = !end.log_density().is_outside_support();
             let accept_prob = Some(0.0);
             return Step { accept_prob, accepted: false, divergent, gradient_evals: 0 };
@@ -174,22 +175,22 @@ impl<T: Target, S: GradTarget + Send> Kernel<T> for SurrogateHmcKernel<S> {
             here.set(current, |here| here.copy_from(end));
             self.error = after - surrogate_after;
         }
-        hmc.state.last = flight.last(step.accepted);
+        hmc.state.hamiltonian.last = flight.last(step.accepted);
         step
     }
 
     fn adapt(&mut self, step: &Step, current: &Point, warmup: WarmupProgress) {
         let point = if self.here.is_of(current) { self.here.at(current) } else { current };
         let on_surrogate = Step { accept_prob: Some(self.integration), ..*step };
-        self.hmc.state.dynamics.adapt(&on_surrogate, point, warmup);
+        self.hmc.learn(&on_surrogate, point, warmup);
     }
 
     fn freeze(&mut self) {
-        self.hmc.state.dynamics.freeze();
+        self.hmc.freeze();
     }
 
     fn diverged_at(&self, q: &mut [f64]) {
-        q.copy_from_slice(&self.hmc.phase.before);
+        q.copy_from_slice(self.hmc.flow.before());
     }
 
     fn stat_names(&self) -> Vec<String> {

@@ -1,6 +1,6 @@
 //! Trees of leapfrog steps, of which [`Nuts`](crate::sampler::Nuts) grows its trajectories.
 
-use super::dynamics::{MAX_ENERGY_ERROR, Phase};
+use super::dynamics::{Flow, MAX_ENERGY_ERROR, Phase};
 use crate::engine::simd::Vector;
 use crate::linalg::dot::dot;
 use crate::portable::{exp, ln_1p};
@@ -200,7 +200,7 @@ impl<T: GradTarget> Builder<'_, T> {
 
     /// Moves the end by a leapfrog step. Returns log w and the energy there, unless it diverged or left the support.
     fn leap(&mut self) -> Option<(f64, f64)> {
-        self.end.leapfrog(self.step_size, self.scale, self.target, self.ws);
+        self.end.step(self.step_size, self.scale, self.target, self.ws);
         self.steps += 1;
         let energy = self.end.energy();
         let log_weight = self.start_energy - energy;

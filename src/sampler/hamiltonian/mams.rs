@@ -1,0 +1,137 @@
+//! The Metropolis-adjusted microcanonical sampler.
+
+use serde::{Deserialize, Serialize};
+
+use super::isokinetic::Isokinetic;
+use super::trajectory::{Settings, TrajectoryKernel};
+use crate::Error;
+use crate::error::positive;
+use crate::rng::ChainRng;
+use crate::sampler::{Algorithm, Preconditioner};
+use crate::targets::GradTarget;
+
+/// The Metropolis-adjusted microcanonical sampler: trajectories of constant speed.
+///
+/// In the coordinates x of q = L_q x, where L_q is the linear map learnt in warm-up (see [`Preconditioner`]), with d
+/// >= 2 dimensions and g = L_q^T grad log pi, each transition draws a direction u uniformly on the sphere |u| = 1, makes n
+/// steps B(h/2) A(h) B(h/2) of size h, and accepts the end q' with probability
+///
+/// ```text
+/// min(1, exp(log pi(q') - log pi(q) - sum of dK)),
+/// n = min(max_steps, ceil(2 U L / h)),   U ~ U(0, 1)
+/// ```
+///
+/// A moves x by h u; B turns u towards e = g/|g|, of which dK is the log of the volume that is lost. With c = u.e, a time b,
+/// delta = b |g|/(d - 1) and z = exp(-delta),
+///
+/// ```text
+/// A(h):   x <- x + h u
+/// B(b):   u <- normalise(e (1 - z) (1 + z + c (1 - z)) + 2 z u)
+///         dK = (d - 1) (delta - log 2 + log(1 + c + (1 - c) z^2))
+/// ```
+///
+/// Where g = 0, u stays and dK = 0. U does not depend on q, so that each n has a Metropolis ratio of its own. The map of a trajectory,
+/// with u turned round at its end, is its own inverse and multiplies volume by exp(-sum of dK): the ratio is exact at every step size.
+///
+/// Since |u| = 1, `step_size` and `path_length` are lengths in x: a step moves each coordinate by about h / sqrt(d), and the best path
+/// length of a standard normal is near (pi/2) sqrt(d), where warm-up starts. It adapts h to an acceptance probability of 0.9, learns
+/// L_q, and, unless it is given, tunes L to the largest expected squared jump per gradient,
+///
+/// ```text
+/// E[a |x' - x|^2] / L,   a the acceptance probability
+/// ```
+///
+/// along its derivative with respect to L at the trajectory's end, as [`Hmc`](crate::sampler::Hmc) does with
+/// [`adapt_path_length`](crate::sampler::Hmc::adapt_path_length). Everything is fixed after warm-up. Each chain has
+/// adapted alone.
+///
+/// Cost of a step: n gradients, O(d) beside them (O(d^2) with a dense preconditioner).
+///
+/// DRAFT
+///
+/// A trajectory diverges as one of [`Hmc`](crate::sampler::Hmc#dynamics) does, with K - log pi as its energy, K being the sum of dK.
+///
+/// Statistics per draw: `step_size`, `energy_error` at the trajectory's end, `leapfrog_steps` (n), and `path_length` where it is tuned.
+///
+/// Sources: Robnik, Cohn-Gordon and Seljak, *Metropolis adjusted microcanonical Hamiltonian Monte Carlo*, 2025, arXiv:2503.01707 (where L follows from
+/// the autocorrelation length instead); Robnik, De Luca, Silverstein and Seljak, JMLR 24, 2023, arXiv:2212.08549, for the dynamics.
+///
+/// ```
+/// use bnn_mcmc::prelude::*;
+/// use bnn_mcmc::testing::GaussianTarget;
+/// let target = GaussianTarget::new(vec![1.0, -2.0], &[1.0, 0.9, 0.9, 2.0])?;
+/// let draws = Sampler::new(&target, Mams::default()).draws(2000).seed(1).run()?;
+/// assert!((draws.summary()?.rows[1].mean - -2.0).abs() < 0.1);
+/// # Ok::<(), bnn_mcmc::Error>(())
+/// ```
+#[doc(alias = "microcanonical")]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Mams {
+    /// h: where adaptation starts, or what is used throughout if there is no warm-up.
+    pub step_size: f64,
+    /// L, the mean length of a trajectory; `None` starts at (pi/2) sqrt(d) and is tuned in warm-up.
+    pub path_length: Option<f64>,
+    /// The largest number of steps, whatever the step size; from 1 to 2^20.
+    pub max_steps: u32,
+    /// The largest number of steps in warm-up until a linear map has been learnt, if one is. Before, the step size is that of the
+    /// narrowest coordinate, and a path of the length that suits the coordinates to come takes thousands of steps.
+    pub max_first_steps: u32,
+    /// Whether warm-up adapts the step size.
+    pub adapt_step_size: bool,
+    /// The acceptance probability to adapt to.
+    pub target_accept: f64,
+    /// What warm-up learns of the target's scales.
+    pub preconditioner: Preconditioner,
+}
+
+impl Default for Mams {
+    fn default() -> Self {
+        Self {
+            step_size: 0.1,
+            path_length: None,
+            max_steps: 1000,
+            max_first_steps: 100,
+            adapt_step_size: true,
+            target_accept: 0.9,
+            preconditioner: Preconditioner::DiagonalFromGradients,
+        }
+    }
+}
+
+impl<T: GradTarget> Algorithm<T> for Mams {
+    type Kernel = TrajectoryKernel<Isokinetic>;
+
+    fn name(&self) -> String {
+        "Mams".into()
+    }
+
+    fn kernel(&self, target: &T, _rng: &ChainRng) -> Result<Self::Kernel, Error> {
+        let dim = target.dim();
+        if dim < 2 {
+            return Err(Error::argument("dimensions of the target of MAMS", dim, "at least 2"));
+        }
+        if let Some(length) = self.path_length {
+            positive("path_length", length)?;
+        }
+        let start = (dim as f64).sqrt() * std::f64::consts::FRAC_PI_2;
+        let settings = Settings {
+            step_size: self.step_size,
+            path_length: self.path_length.unwrap_or(start),
+            adapt_path_length: self.path_length.is_none(),
+            jitter: 1.0,
+            max_steps: self.max_steps,
+            max_first_steps: self.max_first_steps,
+            target_accept: self.adapt_step_size.then_some(self.target_accept),
+            preconditioner: self.preconditioner,
+        };
+        TrajectoryKernel::new(&settings, dim)
+    }
+
+    fn matrix_numbers(&self, target: &T) -> usize {
+        self.preconditioner.matrix_numbers(target.dim())
+    }
+
+    fn is_reversible(&self) -> bool {
+        true
+    }
+}
