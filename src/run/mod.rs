@@ -21,4 +21,4 @@ pub use init::Init;
 pub use progress::progress_bar;
 pub use progress::{ChainProgress, Phase, Progress, StopHandle, progress_log, progress_report};
 pub use sampler::Sampler;
-pub(crate) use sampler::{check_chains, check_layout};
+pub(crate) use sampler::{check_chains, check_layout, check_only};
