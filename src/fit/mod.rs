@@ -13,6 +13,8 @@
 //! let fit = Fit::regression("strength").seed(1).in_folder("run").read_csv("concrete.csv")?;
 //! println!("{}", fit.verdict()?);
 //! println!("{}", fit.scores(&fit.read("test.csv")?)?);
+//! println!("{}", fit.loo()?); // how well each training row is predicted from the others
+//! fit.to_zarr("for_arviz.zarr")?;
 //!
 //! // Later, elsewhere, without the training file:
 //! let fit = Fit::load("run")?;
@@ -88,8 +90,17 @@ impl Parts {
         dropped: Vec<usize>,
     ) -> Result<Self, Error> {
         let (train, validation) = recipe.split(data)?;
+        if train.rows() < 2 {
+            return Err(Error::shape("training rows", train.rows(), "at least 2"));
+        }
         let ranges = range::ranges(train.x().view(), train.feature_names());
-        check_constant(data)?;
+        let leave_out = "leave it out, as by `.reader(|reader| reader.ignore([..]))`";
+        let all = range::ranges(data.x().view(), data.feature_names());
+        check_constant(&all, data.rows(), leave_out)?;
+        if let Some(y) = train.response().real() {
+            let ranges = range::ranges(y.view(), train.response_names());
+            check_constant(&ranges, train.rows(), "there is nothing to learn of this response")?;
+        }
         // A level may lie among the validation rows alone.
         let features = Standardise::new().allow_constant().fit_features(&train)?;
         let mut scaled = features.scale_features(&train)?;
@@ -119,22 +130,15 @@ impl Parts {
     }
 }
 
-/// An error if a feature has the same value in all rows.
-fn check_constant(data: &Dataset) -> Result<(), Error> {
-    for FeatureRange { feature, low, high } in range::ranges(data.x().view(), data.feature_names())
-    {
-        if low == high {
-            return Err(Error::Table {
-                table: format!("column `{feature}`"),
-                problem: format!(
-                    "constant ({low}) over all {} rows: leave it out, as by \
-                     `.reader(|reader| reader.ignore([..]))`",
-                    data.rows()
-                ),
-            });
-        }
+/// An error if a column has the same value in all rows; `what` is to be done about it.
+fn check_constant(ranges: &[FeatureRange], rows: usize, what: &str) -> Result<(), Error> {
+    match ranges.iter().find(|range| range.low == range.high) {
+        None => Ok(()),
+        Some(FeatureRange { feature, low, .. }) => Err(Error::Table {
+            table: format!("column `{feature}`"),
+            problem: format!("constant ({low}) over all {rows} rows: {what}"),
+        }),
     }
-    Ok(())
 }
 
 impl Fit {
@@ -193,6 +197,10 @@ impl Fit {
     /// memory.
     pub fn predict_new(&self, x: ArrayView2<f64>) -> Result<Predicted, Error> {
         let Parts { features, response, posterior, ranges, .. } = &self.parts;
+        if x.ncols() != ranges.len() {
+            let what = "number of features of the new rows";
+            return Err(Error::shape(what, x.ncols(), ranges.len()));
+        }
         let predictions = posterior.predict_new(&self.draws, features.transform(x)?.view())?;
         let predictions = match response {
             None => predictions,

@@ -18,7 +18,7 @@ use crate::likelihood::{
 };
 use crate::model::{Activation, Mlp};
 use crate::prior::{LogHalfCauchy, LogInverseGamma, Normal, Priors};
-use crate::run::check_only;
+use crate::run::{check_layout, check_only};
 use crate::sampler::{Hmc, Init, Nuts, PowerPosteriors, Sampler, StopHandle, progress_report};
 use crate::targets::{Posterior, Target};
 
@@ -397,6 +397,8 @@ impl Recipe {
         A: crate::sampler::Algorithm<&'t Posterior<Mlp, AnyLikelihood>> + Serialize,
     {
         let posterior = &parts.posterior;
+        // A network that is too large for memory is refused before anything of its size is made.
+        check_layout(posterior.dim(), posterior.layout())?;
         let mut centre = vec![0.0; posterior.dim()];
         if let (Some(mean), Some(bias)) =
             (log_mean_count(&parts.train), posterior.layout().range(&self.output_bias()))

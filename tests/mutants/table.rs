@@ -1057,6 +1057,42 @@ pub const MUTANTS: &[Mutant] = &[
         ("run", "fit::predictions_are_in_the_units_of_the_file_and_name_what_lies_outside"),
     ),
     mutant(
+        "leave-one-out in own units with the Jacobian upside down",
+        "src/predict/loo/mod.rs",
+        &[("row.elpd - log_scale", "row.elpd + log_scale")],
+        ("run", "fit_results::leave_one_out_is_in_own_units_and_compares_fits_of_the_same_rows"),
+    ),
+    mutant(
+        "a fit writes predictions on the scale of the standardised response",
+        "src/fit/mod.rs",
+        &[(
+            "self.predict(train)?",
+            "self.parts.posterior.predict(&self.draws, &self.parts.train)?",
+        )],
+        ("run", "fit_results::zarr_is_in_the_units_of_the_table"),
+    ),
+    mutant(
+        "progress takes the first statistic for the step size",
+        "src/run/chain.rs",
+        &[("stats[place]", "stats[0]")],
+        ("run", "sampler_loop::progress_has_the_step_size_and_the_divergences_of_each_chain"),
+    ),
+    mutant(
+        "the time left includes what is done",
+        "src/run/progress.rs",
+        &[(
+            "(self.elapsed - began).as_secs_f64() * (1.0 - share) / share",
+            "(self.elapsed - began).as_secs_f64() / share",
+        )],
+        ("lib", "run::progress::tests::lines_come_every_ten_seconds_and_at_the_end_of_a_phase"),
+    ),
+    mutant(
+        "a finished fit is loaded where more draws are asked for",
+        "src/fit/folder.rs",
+        &[("draws(&there.recipe) < draws(&saved.recipe)", "false")],
+        ("run", "fit_results::a_finished_run_goes_on_with_more_draws"),
+    ),
+    mutant(
         "an edited fit is loaded",
         "src/fit/folder.rs",
         &[("saved.crc32 != saved.checksum()", "false")],

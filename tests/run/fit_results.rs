@@ -348,3 +348,57 @@ fn predictions_of_two_fits_have_noise_in_common_unless_it_is_reseeded() {
     let other = &noise(&a, 3) - &noise(&b, 4);
     assert!(other.iter().all(|d| d.abs() > 1e-9));
 }
+
+/// All files below a folder.
+fn files(folder: &Path) -> Vec<std::path::PathBuf> {
+    let entries = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    entries.flat_map(|path| if path.is_dir() { files(&path) } else { vec![path] }).collect()
+}
+
+#[test]
+fn damage_anywhere_is_noticed_or_does_no_harm() {
+    let folder = tempfile::tempdir().unwrap();
+    let run = folder.path().join("run");
+    let recipe = recipe().warmup(10).draws(5).in_folder(&run);
+    let (data, mut refused) = (data(), 0);
+    let draws = recipe.fit(&data).unwrap().draws().clone();
+    for file in files(&run) {
+        let bytes = fs::read(&file).unwrap();
+        let mut flipped = bytes.clone();
+        flipped[bytes.len() / 2] ^= 4;
+        for damaged in [Some(&bytes[..bytes.len() / 2]), Some(&flipped), Some(&[]), None] {
+            match damaged {
+                Some(bytes) => fs::write(&file, bytes).unwrap(),
+                None => fs::remove_file(&file).unwrap(),
+            }
+            match Fit::load(&run) {
+                Ok(fit) => assert_eq!(*fit.draws(), draws, "{}", file.display()),
+                Err(_) => refused += 1,
+            }
+            // The same call loads the fit, or refuses, or has none there and is refused by what is left.
+            if let Ok(fit) = recipe.fit(&data) {
+                assert_eq!(fit.draws().values(), draws.values(), "{}", file.display());
+            }
+            fs::write(&file, &bytes).unwrap();
+        }
+    }
+    assert!(refused > 100, "{refused}");
+    assert_eq!(*Fit::load(&run).unwrap().draws(), draws);
+}
+
+#[test]
+fn what_cannot_be_fitted_is_refused_before_it_is_made() {
+    // A network of some petabytes.
+    let error = message(recipe().hidden(&[1 << 24, 1 << 24]).fit(&data()));
+    assert!(error.contains("dim of the target"), "{error}");
+    let rows = |n: usize| data().select(&(0..n).collect::<Vec<_>>()).unwrap();
+    assert!(
+        message(recipe().fit(&rows(1))).contains("training rows: found 1, expected at least 2")
+    );
+    assert!(message(recipe().validation(0.7).fit(&rows(3))).contains("training rows: found 1"));
+    let flat = Dataset::regression(data().x().clone(), Array1::from_elem(30, 7.0)).unwrap();
+    let error = message(recipe().fit(&flat));
+    assert!(error.contains("constant (7) over all 30 rows: there is nothing to learn"), "{error}");
+    let error = message(recipe().fit(&data()).unwrap().predict_new(array![[1.0]].view()));
+    assert_eq!(error, "number of features of the new rows: found 1, expected 2");
+}
