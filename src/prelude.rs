@@ -21,7 +21,7 @@ pub use crate::prior::{
 };
 pub use crate::rng::ChainRng;
 pub use crate::sampler::{
-    Baoab, ControlVariates, Cycle, EulerMaruyama, Every, Fisher, FullGrad, GibbsNoise, Hmc,
+    Baoab, Collapsed, ControlVariates, Cycle, EulerMaruyama, Every, Fisher, FullGrad, GibbsNoise, Hmc,
     Independence, Init, Ladder, LeimkuhlerMatthews, Mala, Mass, Minibatch, Mixture, Nuts, Obabo,
     OnBlocks, Pcn, PowerPosteriors, Preconditioner, Rwm, Sampler, Sghmc, Sgld, Smmala, SoftAbs,
     StepSchedule, StopHandle, TruncatedMala,

@@ -10,6 +10,7 @@ use std::sync::{Mutex, PoisonError};
 use rayon::prelude::*;
 
 use super::Posterior;
+use super::collapsed::Collapsed;
 use super::descent::DescentScratch;
 use super::minibatch::Gathered;
 use super::second_order::SecondOrderScratch;
@@ -28,10 +29,11 @@ pub struct PosteriorWorkspace<W> {
     pub(super) out: TileStorage,
     pub(super) d_out: TileStorage,
     /// The derivative with respect to phi.
-    grad_phi: Vec<f64>,
+    pub(super) grad_phi: Vec<f64>,
     pub(super) descent: Option<DescentScratch>,
     pub(super) second: Option<SecondOrderScratch>,
     pub(super) minibatch: Option<Gathered>,
+    pub(super) collapsed: Option<Collapsed>,
     /// For each share of the rows, if there are several; allocated at their first use.
     shares: Vec<Share>,
     /// For each thread that works on a share, when it does.
@@ -267,6 +269,7 @@ impl<M: Model, L: Likelihood> Target for Posterior<M, L> {
             descent: None,
             second: None,
             minibatch: None,
+            collapsed: None,
             shares: Vec::new(),
             spare: Mutex::default(),
         }

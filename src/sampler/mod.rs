@@ -58,7 +58,7 @@ mod metropolis;
 mod scale;
 mod tempering;
 
-pub use compose::{Cycle, DelayedAcceptance, GibbsNoise, Mixture, OnBlocks};
+pub use compose::{Collapsed, Cycle, DelayedAcceptance, GibbsNoise, Mixture, OnBlocks};
 pub use hamiltonian::{Hmc, MAX_ENERGY_ERROR, Nuts, SurrogateHmc};
 pub use kernel::{Algorithm, Kernel, Step, WarmupProgress};
 pub use langevin::{
