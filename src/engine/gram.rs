@@ -96,7 +96,8 @@ fn add_body<V: Vector<f64>>(
     if dense::is_wide(units, units) {
         let (square, ones) = of_phi.split_at_mut((units * units).next_multiple_of(8));
         // Column by column, the upper triangle is the lower one row by row.
-        let square = MatMut::from_column_major_slice_mut(&mut square[..units * units], units, units);
+        let square =
+            MatMut::from_column_major_slice_mut(&mut square[..units * units], units, units);
         let phi_matrix = MatRef::from_column_major_slice(phi, stride, units);
         let start = if fresh { Accum::Replace } else { Accum::Add };
         let (upper, full) = (BlockStructure::TriangularUpper, BlockStructure::Rectangular);
@@ -107,7 +108,8 @@ fn add_body<V: Vector<f64>>(
         for panel in panels(units) {
             let n = <f64 as Real>::LANES * panel.len() * (panel.end + 1);
             let (of_panel, below) = rest.split_at_mut(n);
-            let (dz, x) = (&phi[panel.start * stride..panel.end * stride], &phi[..panel.end * stride]);
+            let (dz, x) =
+                (&phi[panel.start * stride..panel.end * stride], &phi[..panel.end * stride]);
             dense::backward_weights::<f64, V>(level, dz, x, stride, of_panel, true, fresh);
             rest = below;
         }
@@ -167,7 +169,9 @@ mod tests {
     #[test]
     fn sums_are_those_of_triple_loops_at_every_level() {
         let mut rng = ChainRng::new(3, 0);
-        for (units, outputs) in [(1, 1), (3, 2), (8, 1), (9, 1), (17, 3), (99, 1), (104, 2), (101, 101)] {
+        for (units, outputs) in
+            [(1, 1), (3, 2), (8, 1), (9, 1), (17, 3), (99, 1), (104, 2), (101, 101)]
+        {
             for bias in [true, false] {
                 let m = units + usize::from(bias);
                 let tiles = [24, 5].map(|rows| {
@@ -198,7 +202,8 @@ mod tests {
                 at_every_level(|level| {
                     let mut sums = Gram::new(units, outputs, bias);
                     sums.sums.fill(f64::NAN);
-                    let (mut gram, mut cross) = (vec![f64::NAN; m * m], vec![f64::NAN; outputs * m]);
+                    let (mut gram, mut cross) =
+                        (vec![f64::NAN; m * m], vec![f64::NAN; outputs * m]);
                     for _ in 0..2 {
                         sums.clear();
                         for [(phi, rows), (y, _)] in &tiles {

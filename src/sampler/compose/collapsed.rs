@@ -166,6 +166,7 @@ where
         if view.draw_conditional(rng, drawn, own) {
             current.set(|q| q.copy_from_slice(drawn));
         } else {
+            step.accepted = false;
             step.divergent = true;
             point.set(|v| view.gather(current.q(), v));
         }
