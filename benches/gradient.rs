@@ -1,4 +1,5 @@
-//! One gradient of the log posterior, of the problems in `problems`.
+//! One gradient of the log posterior, of the problems in `problems`; then of a network 8-H-1 with its output
+//! layer and with that integrated out.
 //!
 //!     cargo bench --bench gradient
 //!
@@ -11,6 +12,7 @@
 use std::hint::black_box;
 use std::time::Instant;
 
+use bnn_mcmc::prelude::*;
 use criterion::Criterion;
 
 #[allow(dead_code)]
@@ -73,6 +75,43 @@ fn median_seconds(mut f: impl FnMut()) -> f64 {
     times[15]
 }
 
+/// The gradients of the posterior and of its marginal. Operations of the latter: the first layer forward and back,
+/// the lower triangle of Phi' Phi, Phi A^-1, and the products with the response, the mean and the residuals.
+fn with_and_without_output_layer(rows: usize, units: usize, peak: f64, criterion: &mut Criterion) {
+    let x = ndarray::Array2::from_shape_vec((rows, 8), problems::normals(9, 8 * rows)).unwrap();
+    let y = x.column(0).mapv(|x| (2.0 * x).sin());
+    let data = Dataset::regression(x, y).unwrap();
+    let network = Mlp::new(&[8, units, 1], Activation::Tanh).unwrap();
+    let priors = Priors::by_fan_in(&network)
+        .with("log_noise_variance", LogInverseGamma::new(2.0, 0.5).unwrap());
+    let joint = Posterior::new(network, Gaussian::sampled(), &data, priors).unwrap();
+    let marginal = joint.collapsed().unwrap();
+    let (n, h) = (rows as f64, units as f64);
+    let m = h + 1.0;
+    let operations =
+        [2.0 * n * (2.0 * 8.0 * h + 3.0 * h), n * (4.0 * 8.0 * h + 3.0 * m * m + 6.0 * m)];
+    let q = problems::normals(10, joint.layout().dim());
+    let mut v = vec![0.0; marginal.dim()];
+    marginal.gather(&q, &mut v);
+    let (mut joint_ws, mut ws) = (joint.workspace(), marginal.workspace());
+    let mut of_joint =
+        |grad: &mut [f64]| joint.log_density_grad(black_box(&q), grad, &mut joint_ws);
+    let mut of_marginal =
+        |grad: &mut [f64]| marginal.log_density_grad(black_box(&v), grad, &mut ws);
+    let gradients: [&mut dyn FnMut(&mut [f64]) -> LogDensity; 2] =
+        [&mut of_joint, &mut of_marginal];
+    let names = ["posterior", "marginal"];
+    for ((gradient, operations), name) in gradients.into_iter().zip(operations).zip(names) {
+        let mut grad = vec![0.0; if name == "posterior" { q.len() } else { v.len() }];
+        let seconds = median_seconds(|| {
+            black_box(gradient(&mut grad));
+        });
+        let (gflops, name) = (operations / seconds / 1e9, format!("{name} 8-{units}-1, {rows}"));
+        println!("{name:24} {:12.0} {gflops:10.2} {:10.1}", 1.0 / seconds, 100.0 * gflops / peak);
+        criterion.bench_function(&format!("gradient/{name}"), |b| b.iter(|| gradient(&mut grad)));
+    }
+}
+
 fn main() {
     let mut criterion = Criterion::default().configure_from_args();
     let peak = peak_gflops();
@@ -92,6 +131,10 @@ fn main() {
         criterion.bench_function(&format!("gradient/{name}"), |b| {
             b.iter(|| gradient(black_box(&q), &mut grad));
         });
+    }
+    println!("\n{:24} {:>12} {:>10} {:>10}", "8-H-1, rows", "evals/s", "GFLOP/s", "% of peak");
+    for (rows, units) in [(200, 10), (900, 100)] {
+        with_and_without_output_layer(rows, units, peak, &mut criterion);
     }
     criterion.final_summary();
 }

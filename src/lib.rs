@@ -35,7 +35,7 @@
 //! | [`likelihood`] | p(y given f): Gaussian with one noise or one for each row, Student-t, classes, counts |
 //! | [`prior`] | densities over named blocks of parameters, hierarchical if need be |
 //! | [`targets`] | their product as a log density: [`Posterior`](targets::Posterior); your own targets |
-//! | [`sampler`] | [`Sampler`](sampler::Sampler), which is the loop, and the kernels: NUTS, HMC, MALA (on a box, too), SMMALA, random walk, pCN, power posteriors, Langevin integrators on full or minibatch gradients, Gibbs, independence, on blocks and in combination; your own kernels |
+//! | [`sampler`] | [`Sampler`](sampler::Sampler), which is the loop, and the kernels: NUTS, HMC, MALA (on a box, too), SMMALA, random walk, pCN, power posteriors, Langevin integrators on full or minibatch gradients, Gibbs, independence, on blocks, with the output layer integrated out, and in combination; your own kernels |
 //! | [`adapt`] | step sizes and covariances learnt during warm-up, which [`Scale`](sampler::Scale) puts together for kernels |
 //! | [`optimise`] | Adam and SGD on full or minibatch gradients, early stopping: starting points |
 //! | [`draws`] | what a run returns; [recorders](draws::recorder), which decide what is kept; [checkpoints](draws::checkpoint); [Zarr folders](draws::zarr), for ArviZ and to load draws again |

@@ -17,6 +17,7 @@ pub(crate) mod simd;
 mod activation;
 mod dense;
 pub(crate) mod elementary;
+pub(crate) mod gram;
 pub(crate) mod network;
 mod row_by_row;
 

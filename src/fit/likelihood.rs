@@ -82,6 +82,10 @@ impl Likelihood for AnyLikelihood {
         each!(self, likelihood => likelihood.residuals(out, y, d_out))
     }
 
+    fn as_gaussian(&self) -> Option<Gaussian> {
+        each!(self, likelihood => likelihood.as_gaussian())
+    }
+
     fn n_means(&self, n_outputs: usize) -> usize {
         each!(self, likelihood => likelihood.n_means(n_outputs))
     }

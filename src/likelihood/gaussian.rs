@@ -66,7 +66,8 @@ impl Gaussian {
         columns.map(|c| c.map(|(f, y)| (y - f) * (y - f)).sum::<f64>()).sum()
     }
 
-    fn log_variance(&self, phi: &[f64]) -> f64 {
+    /// eta = log tau^2.
+    pub(crate) fn log_variance(&self, phi: &[f64]) -> f64 {
         self.fixed_variance.map_or_else(|| phi[0], ln)
     }
 }
@@ -138,6 +139,10 @@ impl Likelihood for Gaussian {
     fn residuals(&self, out: Tile, y: Tile, d_out: TileMut) -> bool {
         subtract(y, out, d_out);
         true
+    }
+
+    fn as_gaussian(&self) -> Option<Gaussian> {
+        Some(*self)
     }
 
     fn mean(&self, _phi: &[f64], out: Tile, mut mean: TileMut) {

@@ -99,6 +99,13 @@ pub trait Likelihood: Sync {
         false
     }
 
+    /// The likelihood as a [`Gaussian`], if it is one; `None` by default. With normal noise of equal
+    /// variance the weights of a linear output layer can be
+    /// [integrated out](crate::targets::Marginal).
+    fn as_gaussian(&self) -> Option<Gaussian> {
+        None
+    }
+
     /// The number of columns that [`mean`](Self::mean) writes for a model with `n_outputs`.
     fn n_means(&self, n_outputs: usize) -> usize {
         n_outputs

@@ -9,9 +9,11 @@
 //! is a draw of N(0, G^-1), and |A u|^2 = u^T G u.
 
 use faer::dyn_stack::{MemBuffer, MemStack, StackReq};
+use faer::linalg::matmul::triangular::{BlockStructure, matmul};
+use faer::linalg::triangular_inverse::invert_lower_triangular;
 use faer::linalg::{cholesky::llt, evd};
-use faer::prelude::default;
-use faer::{MatMut, MatRef, Par, diag::DiagMut};
+use faer::prelude::{Reborrow, ReborrowMut, default};
+use faer::{Accum, MatMut, MatRef, Par, diag::DiagMut};
 
 use super::cholesky::factor_in_place;
 use super::dot::dot;
@@ -77,30 +79,48 @@ impl Factoriser {
     /// Factorises [`matrix`](Self::matrix) into `metric`, with its direction G^-1 g. A matrix that
     /// cannot be factorised leaves a metric that is not valid.
     pub(crate) fn factorise(&mut self, g: &[f64], metric: &mut LocalMetric) {
+        self.factorise_alone(metric);
+        let mut direction = std::mem::take(&mut metric.direction);
+        direction.resize(self.dim, 0.0); // allocates once, at first use
+        if metric.is_valid {
+            metric.solve(g, &mut direction);
+        }
+        metric.direction = direction;
+    }
+
+    /// As [`factorise`](Self::factorise), without a direction.
+    pub(crate) fn factorise_alone(&mut self, metric: &mut LocalMetric) {
+        metric.factor.resize(self.dim * self.dim, 0.0); // allocates once, at first use
+        let is_finite = self.matrix.iter().all(|x| x.is_finite());
+        metric.is_valid = is_finite && self.decompose(metric) && metric.half_log_det.is_finite();
+    }
+
+    /// Overwrites `out` by G^-1, of a metric that this factoriser has just factorised by Cholesky and that is
+    /// valid. The [matrix](Self::matrix) is scratch memory.
+    pub(crate) fn inverse(&mut self, metric: &LocalMetric, out: &mut [f64]) {
         let d = self.dim;
-        metric.factor.resize(d * d, 0.0); // allocates once, at first use
-        metric.direction.resize(d, 0.0);
-        metric.is_valid = self.matrix.iter().all(|x| x.is_finite()) && self.decompose(metric);
-        if !metric.is_valid {
+        if portable::is_on() {
+            let unit = &mut self.matrix[..d];
+            unit.fill(0.0);
+            for (j, column) in out.chunks_exact_mut(d).enumerate() {
+                unit[j] = 1.0;
+                metric.solve(unit, column);
+                unit[j] = 0.0;
+            }
             return;
         }
-        let LocalMetric { factor, roots, direction, .. } = metric;
-        direction.fill(0.0);
-        if roots.is_empty() {
-            // R^T y = g, then R x = y in place.
-            direction.copy_from_slice(g);
-            for (i, row) in factor.chunks_exact(d).enumerate() {
-                direction[i] /= row[i];
-                let (y, below) = direction[i..].split_first_mut().expect("i < d");
-                below.iter_mut().zip(&row[i + 1..]).for_each(|(b, r)| *b -= r * *y);
-            }
-            solve_upper(factor, direction);
-        } else {
-            for (vector, root) in factor.chunks_exact(d).zip(roots) {
-                add_scaled(dot::<8>(vector, g) / (*root * *root), vector, direction);
+        // L^-T L^-1. Column-major L is row-major R = L^T.
+        let lower = MatRef::from_column_major_slice(&metric.factor, d, d);
+        let mut inverse = MatMut::from_column_major_slice_mut(&mut self.matrix, d, d);
+        invert_lower_triangular(inverse.rb_mut(), lower, Par::Seq);
+        let (inverse, full) = (inverse.rb(), MatMut::from_column_major_slice_mut(out, d, d));
+        let (low, up) = (BlockStructure::TriangularLower, BlockStructure::TriangularUpper);
+        matmul(full, low, Accum::Replace, inverse.transpose(), up, inverse, low, 1.0, Par::Seq);
+        for i in 0..d {
+            for j in 0..i {
+                out[i * d + j] = out[j * d + i];
             }
         }
-        metric.is_valid = metric.half_log_det.is_finite();
     }
 
     fn decompose(&mut self, metric: &mut LocalMetric) -> bool {
@@ -186,6 +206,26 @@ impl LocalMetric {
         out.fill(0.0);
         for ((vector, root), z) in self.factor.chunks_exact(z.len()).zip(&self.roots).zip(z) {
             add_scaled(z / root, vector, out);
+        }
+    }
+
+    /// `out` becomes G^-1 g.
+    pub(crate) fn solve(&self, g: &[f64], out: &mut [f64]) {
+        let d = g.len();
+        if self.roots.is_empty() {
+            // R^T y = g, then R x = y in place.
+            out.copy_from_slice(g);
+            for (i, row) in self.factor.chunks_exact(d).enumerate() {
+                out[i] /= row[i];
+                let (y, below) = out[i..].split_first_mut().expect("i < d");
+                below.iter_mut().zip(&row[i + 1..]).for_each(|(b, r)| *b -= r * *y);
+            }
+            solve_upper(&self.factor, out);
+        } else {
+            out.fill(0.0);
+            for (vector, root) in self.factor.chunks_exact(d).zip(&self.roots) {
+                add_scaled(dot::<8>(vector, g) / (*root * *root), vector, out);
+            }
         }
     }
 
@@ -275,6 +315,16 @@ mod tests {
                 metric.colour(&z, &mut x);
                 let (length, expected) = (metric.squared_length(&x), dot::<8>(&z, &z));
                 assert!((length / expected - 1.0).abs() < 1e-12, "{kind:?} {d}");
+                if kind == Factorisation::Cholesky {
+                    let mut inverse = vec![f64::NAN; d * d];
+                    factoriser.inverse(&metric, &mut inverse);
+                    for (i, row) in positive.chunks_exact(d).enumerate() {
+                        for (j, column) in inverse.chunks_exact(d).enumerate() {
+                            let unit = if i == j { 1.0 } else { 0.0 };
+                            assert!((dot::<8>(row, column) - unit).abs() < 1e-12, "{d}: {i}, {j}");
+                        }
+                    }
+                }
                 if d == 2 {
                     let det = positive[0] * positive[3] - positive[1] * positive[2];
                     assert!((2.0 * metric.half_log_det() - det.ln()).abs() < 1e-13, "{kind:?}");

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Activation, MAX_SIZE, Model, SecondOrderModel};
+use super::{Activation, MAX_SIZE, Model, OutputLayer, SecondOrderModel};
 use crate::Error;
 use crate::engine::network::{Layer, Network};
 use crate::engine::{Tile, TileMut, Tiles};
@@ -94,6 +94,10 @@ impl Model for Linear {
             activation: Activation::Identity,
         };
         LinearWorkspace { network: Network::new(vec![layer]) }
+    }
+
+    fn output_layer(&self) -> Result<OutputLayer, Error> {
+        Ok(OutputLayer { hidden: None, bias: self.bias })
     }
 
     walk_of_network!();

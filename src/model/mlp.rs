@@ -1,6 +1,6 @@
 //! Multilayer perceptrons (fully connected feed-forward networks) of any depth and width.
 
-use super::{Activation, MAX_SIZE, Model, SecondOrderModel};
+use super::{Activation, LINEAR_OUTPUTS, MAX_SIZE, Model, OutputLayer, SecondOrderModel};
 use crate::Error;
 use crate::engine::network::{Layer, Network, inputs_product, is_wide, product};
 use crate::engine::simd::Real;
@@ -222,6 +222,19 @@ impl Model for Mlp {
 
     fn workspace(&self) -> MlpWorkspace {
         MlpWorkspace { network: self.network(), tangent: None }
+    }
+
+    fn output_layer(&self) -> Result<OutputLayer, Error> {
+        if self.output != Activation::Identity {
+            let found = self.description().unwrap_or_default();
+            return Err(Error::argument("model", found, LINEAR_OUTPUTS));
+        }
+        let hidden = || Self {
+            sizes: self.sizes[..self.n_layers()].to_vec(),
+            hidden: self.hidden,
+            output: self.hidden,
+        };
+        Ok(OutputLayer { hidden: (self.n_layers() > 1).then(hidden), bias: true })
     }
 
     walk_of_network!();

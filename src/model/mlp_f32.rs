@@ -1,6 +1,7 @@
 //! Multilayer perceptrons that compute in f32.
 
-use super::{Mlp, Model};
+use super::{LINEAR_OUTPUTS, Mlp, Model, OutputLayer};
+use crate::Error;
 use crate::engine::network::Network;
 use crate::engine::{Tile, TileMut};
 use crate::layout::Layout;
@@ -116,6 +117,11 @@ impl Model for MlpF32 {
 
     fn workspace(&self) -> MlpF32Workspace {
         MlpF32Workspace { network: self.mlp.network() }
+    }
+
+    fn output_layer(&self) -> Result<OutputLayer, Error> {
+        let found = format!("{} in f32", self.description().unwrap_or_default());
+        Err(Error::argument("model", found, LINEAR_OUTPUTS))
     }
 
     walk_of_network!();

@@ -61,6 +61,7 @@ pub use linear::Linear;
 pub use mlp::Mlp;
 pub use mlp_f32::MlpF32;
 
+use crate::Error;
 use crate::engine::{Tile, TileMut, Tiles};
 use crate::layout::Layout;
 
@@ -133,6 +134,14 @@ pub trait Model: Sync {
     /// called once, after the last tile. Does nothing by default.
     fn finish(&self, _grad: &mut [f64], _ws: &mut Self::Workspace) {}
 
+    /// The linear layer that the model ends in, if it ends in one whose weights can be
+    /// [integrated out](crate::targets::Marginal); else an error that says what it is instead. By
+    /// default it is not known.
+    fn output_layer(&self) -> Result<OutputLayer, Error> {
+        let found = self.description().unwrap_or_else(|| "a model of your own".into());
+        Err(Error::argument("model", found, LINEAR_OUTPUTS))
+    }
+
     /// Moves `w` by one pass of gradient descent on half the squared error, row by row, if the model
     /// has a faster way than [`backward`](Self::backward) for one row after the other; returns
     /// whether it has. None by default.
@@ -153,6 +162,19 @@ pub trait Model: Sync {
     ) -> bool {
         false
     }
+}
+
+/// What is allowed where the output layer is to be integrated out.
+const LINEAR_OUTPUTS: &str = "Linear, or an Mlp in f64 whose outputs have no activation";
+
+/// The linear layer that a model ends in: f(x; w) = W h(x; v) + b with w = (v, W, b), W `[K x H]`
+/// row-major and b `[K]`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OutputLayer {
+    /// The layers before, a network with the weights v and H outputs; without any, h(x) = x.
+    pub hidden: Option<Mlp>,
+    /// Whether there is a b.
+    pub bias: bool,
 }
 
 /// A model with second derivatives, by the R-operator: R = d/dr at w + r v, the derivative along v.

@@ -1,5 +1,6 @@
 //! Model x likelihood x prior = posterior.
 
+mod collapsed;
 mod conditionals;
 mod descent;
 mod log_likelihood;

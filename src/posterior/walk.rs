@@ -10,6 +10,7 @@ use std::sync::{Mutex, PoisonError};
 use rayon::prelude::*;
 
 use super::Posterior;
+use super::collapsed::Collapsed;
 use super::descent::DescentScratch;
 use super::minibatch::Gathered;
 use super::second_order::SecondOrderScratch;
@@ -28,21 +29,22 @@ pub struct PosteriorWorkspace<W> {
     pub(super) out: TileStorage,
     pub(super) d_out: TileStorage,
     /// The derivative with respect to phi.
-    grad_phi: Vec<f64>,
+    pub(super) grad_phi: Vec<f64>,
     pub(super) descent: Option<DescentScratch>,
     pub(super) second: Option<SecondOrderScratch>,
     pub(super) minibatch: Option<Gathered>,
+    pub(super) collapsed: Option<Collapsed>,
     /// For each share of the rows, if there are several; allocated at their first use.
-    shares: Vec<Share>,
+    pub(super) shares: Vec<Share>,
     /// For each thread that works on a share, when it does.
     spare: Mutex<Vec<PosteriorWorkspace<W>>>,
 }
 
 /// The sums of one share of the rows.
 #[derive(Debug, Default)]
-struct Share {
-    grad: Vec<f64>,
-    likelihood: f64,
+pub(super) struct Share {
+    pub(super) grad: Vec<f64>,
+    pub(super) likelihood: f64,
 }
 
 /// The least work of a share in multiply-adds, at three for each weight and row: about a millisecond.
@@ -136,13 +138,14 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
         grad: &mut [f64],
         ws: &mut PosteriorWorkspace<M::Workspace>,
     ) -> f64 {
-        if self.n_shares() == 1 {
+        let n = self.n_shares(self.n_weights);
+        if n == 1 {
             return self.add_log_lik_grad(factor, self.tiles(), q, grad, ws);
         }
-        self.for_each_share(ws, |share, ws, tiles| {
+        self.for_each_share(n, ws, |share, ws, tiles| {
             share.grad.resize(q.len(), 0.0);
             share.grad.fill(0.0);
-            let tiles = self.x.range(tiles.clone()).zip(self.y.range(tiles));
+            let tiles = self.tiles_in(tiles);
             share.likelihood = self.add_log_lik_grad(factor, tiles, q, &mut share.grad, ws);
         });
         for share in &ws.shares {
@@ -156,18 +159,28 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
         self.x.iter().zip(self.y.iter())
     }
 
-    fn n_shares(&self) -> usize {
-        n_shares(self.tiles().len(), self.x.rows(), self.n_weights)
+    /// The rows of the tiles with these numbers.
+    pub(super) fn tiles_in(
+        &self,
+        numbers: Range<usize>,
+    ) -> impl ExactSizeIterator<Item = (Tile<'_>, Tile<'_>)> {
+        self.x.range(numbers.clone()).zip(self.y.range(numbers))
     }
 
-    /// Calls `work` for every share of the rows, with a workspace and the numbers of its tiles, on
+    /// Into how many shares the rows are cut where a row takes three multiply-adds for each of `weights`.
+    pub(super) fn n_shares(&self, weights: usize) -> usize {
+        n_shares(self.tiles().len(), self.x.rows(), weights)
+    }
+
+    /// Calls `work` for each of `n` shares of the rows, with a workspace and the numbers of its tiles, on
     /// whatever threads of the pool are idle.
-    fn for_each_share(
+    pub(super) fn for_each_share(
         &self,
+        n: usize,
         ws: &mut PosteriorWorkspace<M::Workspace>,
         work: impl Fn(&mut Share, &mut PosteriorWorkspace<M::Workspace>, Range<usize>) + Sync,
     ) {
-        let (tiles, n) = (self.tiles().len(), self.n_shares());
+        let tiles = self.tiles().len();
         ws.shares.resize_with(n, Share::default);
         let (shares, spare) = (&mut ws.shares, &ws.spare);
         let spare = || spare.lock().unwrap_or_else(PoisonError::into_inner);
@@ -187,12 +200,12 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
 
     /// The log likelihood of all rows.
     pub(crate) fn full_log_lik(&self, q: &[f64], ws: &mut PosteriorWorkspace<M::Workspace>) -> f64 {
-        if self.n_shares() == 1 {
+        let n = self.n_shares(self.n_weights);
+        if n == 1 {
             return self.log_lik_of(q, self.tiles(), ws);
         }
-        self.for_each_share(ws, |share, ws, tiles| {
-            let tiles = self.x.range(tiles.clone()).zip(self.y.range(tiles));
-            share.likelihood = self.log_lik_of(q, tiles, ws);
+        self.for_each_share(n, ws, |share, ws, tiles| {
+            share.likelihood = self.log_lik_of(q, self.tiles_in(tiles), ws);
         });
         ws.shares.iter().map(|share| share.likelihood).sum()
     }
@@ -267,6 +280,7 @@ impl<M: Model, L: Likelihood> Target for Posterior<M, L> {
             descent: None,
             second: None,
             minibatch: None,
+            collapsed: None,
             shares: Vec::new(),
             spare: Mutex::default(),
         }

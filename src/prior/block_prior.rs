@@ -147,13 +147,25 @@ impl BlockPrior {
         }
     }
 
+    /// The coordinate of q that holds the log variance of `coordinate` in this block, if it is a
+    /// parameter.
+    pub fn log_variance_of(&self, coordinate: usize) -> Option<usize> {
+        match &self.density {
+            Density::Hierarchical { log_variances } => {
+                let column = (coordinate - self.range.start) % log_variances.len();
+                Some(log_variances.start + column)
+            }
+            _ => None,
+        }
+    }
+
     /// The family of a coordinate of q in this block, given the rest of `q`.
     pub fn family(&self, q: &[f64], coordinate: usize) -> Family {
         match &self.density {
             Density::Own(prior) => prior.family(),
-            Density::Hierarchical { log_variances } => {
-                let column = (coordinate - self.range.start) % log_variances.len();
-                Family::Normal { mean: 0.0, sd: hierarchical::sd(q[log_variances.start + column]) }
+            Density::Hierarchical { .. } => {
+                let log_variance = self.log_variance_of(coordinate).map_or(f64::NAN, |at| q[at]);
+                Family::Normal { mean: 0.0, sd: hierarchical::sd(log_variance) }
             }
             Density::HalfCauchy { .. } => Family::Other,
         }

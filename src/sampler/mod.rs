@@ -13,6 +13,7 @@
 //! | [`Mala`] | a gradient | very many cheap draws of an easy target; inside other kernels |
 //! | [`TruncatedMala`] | a gradient, bounds | a posterior whose mass piles up at the bounds of a box |
 //! | [`Smmala`] | second derivatives | few parameters (some ten) whose scales differ, and vary slowly |
+//! | [`Collapsed`] | a regression with normal noise, any kernel | networks with a real response: their output layer integrated out |
 //! | [`PowerPosteriors`] | a normalised prior, any kernel | modes far apart; the [evidence](crate::evidence) |
 //! | [`LangevinGradient`] | a model with a gradient | to compare with the tutorial that proposed it |
 //! | [`Pcn`] | Gaussian priors | weak data, very many parameters |
@@ -60,7 +61,7 @@ mod metropolis;
 mod scale;
 mod tempering;
 
-pub use compose::{Cycle, DelayedAcceptance, GibbsNoise, Mixture, OnBlocks};
+pub use compose::{Collapsed, Cycle, DelayedAcceptance, GibbsNoise, Mixture, OnBlocks};
 pub use hamiltonian::{Hmc, MAX_ENERGY_ERROR, Mams, Nuts, SurrogateHmc};
 pub use kernel::{Algorithm, Kernel, Step, WarmupProgress};
 pub use langevin::{

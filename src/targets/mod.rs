@@ -27,6 +27,7 @@
 mod capabilities;
 mod conditioned;
 mod info;
+mod marginal;
 mod minibatch;
 mod point;
 mod second_order;
@@ -39,6 +40,7 @@ pub use capabilities::{
 };
 pub use conditioned::{Conditioned, ConditionedWorkspace};
 pub use info::TargetInfo;
+pub use marginal::{ConditionallyGaussian, Marginal, MarginalWorkspace};
 pub use minibatch::MinibatchTarget;
 pub use point::{Cached, Point};
 pub(crate) use second_order::MOST_DIMENSIONS;

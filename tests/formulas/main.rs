@@ -1,5 +1,6 @@
 //! Densities, gradients, Hessians and models against formulas and numbers from elsewhere.
 
+mod collapsed;
 mod conjugate_reference;
 mod gradients;
 mod langevin_1d;

@@ -2,6 +2,7 @@
 
 mod blocks;
 mod by_hand;
+mod collapsed;
 mod composition;
 mod fixtures;
 mod hamiltonian;

@@ -132,6 +132,9 @@ fn no_step_allocates() {
     );
     check_network('d', &problems::network_gaussian('d'), &cycle);
     check_network('d', &problems::network_gaussian('d'), &LangevinGradient::default());
+    let nuts = Nuts { max_depth: 5, ..Nuts::default() };
+    let collapsed = Cycle(Collapsed::new(nuts), Cycle(GibbsNoise, Collapsed::new(mala.clone())));
+    check_network('d', &problems::network_gaussian('d'), &collapsed);
     // Without bounds, with all coordinates in one box, and far outside what they want to be.
     let truncated = TruncatedMala { step_size: 1e-3, ..TruncatedMala::default() };
     check('d', &problems::network_gaussian('d'), &truncated);

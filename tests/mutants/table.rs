@@ -1140,4 +1140,65 @@ pub const MUTANTS: &[Mutant] = &[
         &[("maximise(&relative)?", "vec![1.0 / candidates as f64; candidates]")],
         ("lib", "predict::stacking::tests::no_weights_are_better"),
     ),
+    // Collapsed posteriors.
+    mutant(
+        "collapsed: the log determinant left out",
+        "src/posterior/collapsed/integral.rs",
+        &[("0.5 * shape.outputs as f64 * log_det", "0.0 * log_det")],
+        ("invariance", "collapsed::networks_with_one_scale_of_hidden_and_output_weights"),
+    ),
+    mutant(
+        "collapsed: the output weights at their mean",
+        "src/posterior/collapsed/mod.rs",
+        &[("mean[at] + sd[j] * noise[j]", "mean[at]")],
+        ("invariance", "collapsed::linear_regressions_against_exact_draws"),
+    ),
+    mutant(
+        "collapsed: the draw of the output weights with the factor's transpose",
+        "src/posterior/collapsed/mod.rs",
+        &[("factor.colour(rhs, noise)", "factor.solve(rhs, noise)")],
+        (
+            "formulas",
+            "collapsed::densities_and_conditional_draws_are_those_of_normal_distributions_from_elsewhere",
+        ),
+    ),
+    mutant(
+        "collapsed: the trace left out of the noise's derivative",
+        "src/posterior/collapsed/integral.rs",
+        &[("beta * d_phi + d_log_det", "beta * d_phi")],
+        ("formulas", "collapsed::gradients_match_finite_differences"),
+    ),
+    mutant(
+        "collapsed: the covariance once for two responses",
+        "src/posterior/collapsed/scratch.rs",
+        &[("-(shape.outputs as f64) * precision", "-precision")],
+        ("formulas", "collapsed::gradients_match_finite_differences"),
+    ),
+    mutant(
+        "collapsed: tempered noise at beta = 1",
+        "src/posterior/collapsed/integral.rs",
+        &[(
+            "beta * exp(-self.likelihood.as_gaussian()?.log_variance(phi))",
+            "exp(-self.likelihood.as_gaussian()?.log_variance(phi))",
+        )],
+        ("invariance", "collapsed::tempered_posteriors_against_exact_draws"),
+    ),
+    mutant(
+        "collapsed: the prior's mean left out of the response",
+        "src/posterior/collapsed/integral.rs",
+        &[("g * mean", "0.0 * g * mean")],
+        ("formulas", "collapsed::the_marginal_is_the_joint_density_less_the_conditional_one"),
+    ),
+    mutant(
+        "collapsed: a scale's derivative without the known part",
+        "src/posterior/collapsed/integral.rs",
+        &[("squares - known", "squares - known * 0.0")],
+        ("formulas", "collapsed::gradients_match_finite_differences"),
+    ),
+    mutant(
+        "collapsed: what another kernel moved is not seen",
+        "src/sampler/compose/collapsed.rs",
+        &[("!is_at.is_of(current)", "point.q().iter().all(|v| *v == 0.0)")],
+        ("invariance", "collapsed::linear_regressions_against_exact_draws"),
+    ),
 ];

@@ -188,6 +188,19 @@ fn combined_kernels_on_a_posterior_go_on_too() {
     });
 }
 
+/// What is known of the marginal density at the chain's position is part of a state: so are the gradients that
+/// it saves.
+#[test]
+fn collapsed_kernels_go_on_too() {
+    let posterior = network();
+    goes_on_from_files(&posterior, || Collapsed::new(Nuts { max_depth: 5, ..Nuts::default() }));
+    goes_on_from_files(&posterior, || {
+        let hmc = Hmc { max_steps: 10, ..Hmc::default() };
+        Cycle(Cycle(Collapsed::new(hmc), GibbsNoise), Collapsed::new(Mala::default()))
+    });
+    goes_on_from_files(&posterior, || PowerPosteriors::new(Collapsed::new(Mala::default())));
+}
+
 /// A surrogate is no part of a state; another one is noticed.
 #[test]
 fn kernels_with_a_surrogate_go_on_too() {

@@ -1,0 +1,232 @@
+//! The two passes over the rows, and what is computed between them.
+
+use std::ops::Range;
+
+use super::scratch::{Collapsed, Hidden, basis};
+use crate::engine::TileMut;
+use crate::engine::network::product;
+use crate::likelihood::Likelihood;
+use crate::model::Model;
+use crate::portable::exp;
+use crate::posterior::{Posterior, PosteriorWorkspace};
+use crate::prior::Family;
+
+impl<M: Model, L: Likelihood> Posterior<M, L> {
+    /// Computes B, its factor, nu and mu at q; returns P_beta, or `None` if B has no factor.
+    pub(super) fn condition(
+        &self,
+        beta: f64,
+        q: &[f64],
+        scratch: &mut Collapsed,
+        ws: &mut PosteriorWorkspace<M::Workspace>,
+    ) -> Option<f64> {
+        let (w, phi) = self.split(q);
+        let m = scratch.shape.m();
+        let mut precision = 0.0;
+        if beta == 0.0 {
+            scratch.gram.fill(0.0);
+            scratch.cross.fill(0.0);
+        } else {
+            precision = beta * exp(-self.likelihood.as_gaussian()?.log_variance(phi));
+            self.sum_products(w, scratch, ws);
+        }
+        let Collapsed { shape, gram, cross, mean, .. } = scratch;
+        for j in 0..m {
+            let (block, coordinate) = self.block_of_column(shape, j);
+            let Family::Normal { mean, sd } = block.family(q, coordinate) else { return None };
+            (scratch.prior_mean[j], scratch.sd[j]) = (mean, sd);
+        }
+        let (prior_mean, sd) = (&scratch.prior_mean, &scratch.sd);
+        let rows = scratch.factoriser.matrix.chunks_exact_mut(m).zip(gram.chunks_exact(m));
+        for (i, (row, gram)) in rows.enumerate() {
+            let factor = precision * sd[i];
+            for ((to, gram), sd) in row.iter_mut().zip(gram).zip(sd) {
+                *to = factor * gram * sd;
+            }
+            row[i] += 1.0;
+        }
+        scratch.factoriser.factorise_alone(&mut scratch.factor);
+        if !scratch.factor.is_valid() {
+            return None;
+        }
+        let is_centred = prior_mean.iter().all(|mean| *mean == 0.0);
+        for (k, nu) in scratch.nu.chunks_exact_mut(m).enumerate() {
+            for (j, rhs) in scratch.rhs.iter_mut().enumerate() {
+                let row = gram[j * m..][..m].iter().zip(prior_mean);
+                let from_mean =
+                    if is_centred { 0.0 } else { row.map(|(g, mean)| g * mean).sum::<f64>() };
+                *rhs = precision * sd[j] * (cross[shape.at(k, j)] - from_mean);
+            }
+            scratch.factor.solve(&scratch.rhs, nu);
+            for j in 0..m {
+                mean[shape.at(k, j)] = prior_mean[j] + sd[j] * nu[j];
+            }
+        }
+        Some(precision)
+    }
+
+    /// Phi^T Phi and Y^T Phi of all rows.
+    fn sum_products(
+        &self,
+        w: &[f64],
+        scratch: &mut Collapsed,
+        ws: &mut PosteriorWorkspace<M::Workspace>,
+    ) {
+        let n = self.n_shares(scratch.work_of_row());
+        if n == 1 {
+            scratch.add_rows(w, self.tiles());
+            scratch.sums.write(&mut scratch.gram, &mut scratch.cross);
+            return;
+        }
+        let Collapsed { gram, cross, .. } = scratch;
+        self.for_each_share(n, ws, |share, ws, tiles| {
+            let Some(mut own) = self.collapsed_scratch(ws) else { return };
+            own.add_rows(w, self.tiles_in(tiles));
+            share.grad.resize(own.gram.len() + own.cross.len(), 0.0);
+            let (gram, cross) = share.grad.split_at_mut(own.gram.len());
+            own.sums.write(gram, cross);
+            ws.collapsed = Some(own);
+        });
+        gram.fill(0.0);
+        cross.fill(0.0);
+        for share in &ws.shares {
+            let sums = gram.iter_mut().chain(cross.iter_mut());
+            sums.zip(&share.grad).for_each(|(sum, part)| *sum += part);
+        }
+    }
+
+    /// The log of the integral, without log p(v). Adds its gradient to `grad`.
+    pub(super) fn log_integral(
+        &self,
+        beta: f64,
+        q: &[f64],
+        mut grad: Option<&mut [f64]>,
+        scratch: &mut Collapsed,
+        ws: &mut PosteriorWorkspace<M::Workspace>,
+    ) -> Option<f64> {
+        let precision = self.condition(beta, q, scratch, ws)?;
+        let (shape, m) = (scratch.shape, scratch.shape.m());
+        let log_det = 2.0 * scratch.factor.half_log_det();
+        let squares: f64 = scratch.nu.iter().map(|nu| nu * nu).sum();
+        if let Some(grad) = grad.as_deref_mut() {
+            scratch.factoriser.inverse(&scratch.factor, &mut scratch.inverse);
+            self.add_scale_grad(grad, scratch);
+            scratch.set_back(precision);
+        }
+        let likelihood = self.at_the_mean(beta, q, grad.as_deref_mut(), scratch, ws);
+        if let Some(grad) = grad {
+            let trace: f64 = scratch.inverse.iter().step_by(m + 1).sum();
+            let d_log_det = 0.5 * shape.outputs as f64 * (m as f64 - trace);
+            let phi = self.n_weights..self.n_weights + self.n_phi;
+            for (grad, d_phi) in grad[phi].iter_mut().zip(&ws.grad_phi) {
+                *grad += beta * d_phi + d_log_det;
+            }
+        }
+        Some(beta * likelihood - 0.5 * squares - 0.5 * shape.outputs as f64 * log_det)
+    }
+
+    /// Adds the derivatives with respect to the log variances of hierarchical priors.
+    fn add_scale_grad(&self, grad: &mut [f64], scratch: &Collapsed) {
+        let (shape, m) = (scratch.shape, scratch.shape.m());
+        for j in 0..m {
+            let (block, coordinate) = self.block_of_column(&shape, j);
+            if let Some(log_variance) = block.log_variance_of(coordinate) {
+                let squares: f64 = scratch.nu.iter().skip(j).step_by(m).map(|nu| nu * nu).sum();
+                let known = shape.outputs as f64 * (1.0 - scratch.inverse[j * m + j]);
+                grad[log_variance] += 0.5 * (squares - known);
+            }
+        }
+    }
+
+    /// The log likelihood at the mean, its derivative with respect to phi in the workspace, and the
+    /// gradient of the hidden layers added to `grad`.
+    fn at_the_mean(
+        &self,
+        beta: f64,
+        q: &[f64],
+        grad: Option<&mut [f64]>,
+        scratch: &mut Collapsed,
+        ws: &mut PosteriorWorkspace<M::Workspace>,
+    ) -> f64 {
+        let n = self.n_shares(scratch.work_of_row());
+        if n == 1 {
+            return self.rows_at_the_mean(beta, q, 0..self.tiles().len(), true, grad, scratch, ws);
+        }
+        let (wants_grad, of_phi) = (grad.is_some(), self.n_weights..self.n_weights + self.n_phi);
+        let (mean, back) =
+            (&scratch.mean, scratch.hidden.as_ref().map(|h| (&h.back, &h.back_bias)));
+        self.for_each_share(n, ws, |share, ws, tiles| {
+            let Some(mut own) = self.collapsed_scratch(ws) else { return };
+            own.mean.copy_from_slice(mean);
+            if let (Some(hidden), Some((back, bias))) = (&mut own.hidden, back) {
+                hidden.back.copy_from_slice(back);
+                hidden.back_bias.copy_from_slice(bias);
+            }
+            share.grad.resize(q.len(), 0.0);
+            share.grad.fill(0.0);
+            let grad = wants_grad.then_some(&mut share.grad[..]);
+            share.likelihood = self.rows_at_the_mean(beta, q, tiles, false, grad, &mut own, ws);
+            share.grad[of_phi.clone()].copy_from_slice(&ws.grad_phi);
+            ws.collapsed = Some(own);
+        });
+        ws.grad_phi.fill(0.0);
+        for share in &ws.shares {
+            let d_phi = ws.grad_phi.iter_mut().zip(&share.grad[of_phi.clone()]);
+            d_phi.for_each(|(sum, d)| *sum += d);
+        }
+        if let Some(grad) = grad {
+            let hidden = 0..scratch.shape.start;
+            for share in &ws.shares {
+                let parts = grad[hidden.clone()].iter_mut().zip(&share.grad);
+                parts.for_each(|(sum, d)| *sum += d);
+            }
+        }
+        ws.shares.iter().map(|share| share.likelihood).sum()
+    }
+
+    /// As [`at_the_mean`](Self::at_the_mean), of some tiles, from the last to the first. Where it
+    /// `continues`, the hidden layers were evaluated on the last of them before.
+    #[allow(clippy::too_many_arguments)]
+    fn rows_at_the_mean(
+        &self,
+        beta: f64,
+        q: &[f64],
+        tiles: Range<usize>,
+        mut continues: bool,
+        mut grad: Option<&mut [f64]>,
+        scratch: &mut Collapsed,
+        ws: &mut PosteriorWorkspace<M::Workspace>,
+    ) -> f64 {
+        let Collapsed { shape, hidden, mean, .. } = scratch;
+        let (w, phi) = self.split(q);
+        let (weights, bias) = mean.split_at(shape.units * shape.outputs);
+        let PosteriorWorkspace { out, d_out, grad_phi, .. } = ws;
+        grad_phi.fill(0.0);
+        if let Some(Hidden { mlp, ws, .. }) = hidden {
+            mlp.begin(&w[..shape.start], ws);
+        }
+        let mut likelihood = 0.0;
+        for number in tiles.rev() {
+            let (x, y) = self.tiles_in(number..number + 1).next().expect("one tile");
+            let (stride, len) = (x.stride(), shape.outputs * x.stride());
+            let basis = match hidden {
+                Some(hidden) if continues => hidden.phi(shape, stride),
+                _ => basis(hidden, shape, w, x),
+            };
+            continues = false;
+            let mut out = TileMut::new(&mut out[..len], x.rows());
+            let mut d_out = TileMut::new(&mut d_out[..len], x.rows());
+            product(weights, bias, basis, stride, out.values());
+            likelihood +=
+                self.likelihood.log_lik_grad(phi, out.as_tile(), y, d_out.reborrow(), grad_phi);
+            if let (Some(hidden), Some(grad)) = (hidden.as_mut(), grad.as_deref_mut()) {
+                d_out.clear_padding();
+                hidden.backward(beta, shape, w, x, d_out.as_tile(), grad);
+            }
+        }
+        if let (Some(Hidden { mlp, ws, .. }), Some(grad)) = (hidden, grad) {
+            mlp.finish(&mut grad[..shape.start], ws);
+        }
+        likelihood
+    }
+}

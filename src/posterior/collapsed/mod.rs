@@ -1,0 +1,226 @@
+//! The posterior with the weights of its linear output layer integrated out.
+//!
+//! A row's outputs are f = W h(x; v) + b, and the noise is normal. With Phi `[n x m]` the outputs of
+//! the last hidden layer and a column of ones (m = H + 1; the features themselves if there is no hidden
+//! layer), P = e^-eta the precision of the noise, and column k of the response `[n x K]`, the weights of
+//! output k, beta_k = (W_k1, .., W_kH, b_k), have the prior N(m0, S), S = diag(s_j^2), which is the same
+//! for all k. To the power beta of the likelihood, with P_beta = beta P and D = S^1/2,
+//!
+//! ```text
+//! B     = I + P_beta D Phi^T Phi D = L L^T                 A = D^-1 B D^-1, the precision given v
+//! nu_k  = B^-1 P_beta D Phi^T (y_k - Phi m0)               mu_k = m0 + D nu_k, the mean given v
+//! log p_beta(y | v) = beta ell(mu) - sum_k nu_k^T nu_k / 2 - K log |B| / 2
+//! beta_k | v, y ~ N(mu_k, A^-1),   drawn as mu_k + D L^-T z,   z ~ N(0, I)
+//! ```
+//!
+//! where ell(mu) is the log likelihood at the mean. This is the usual form with y^T y - mu^T A mu, whose
+//! terms cancel where there is little noise, with its square completed at the mean: the terms that are left
+//! have one sign. B is at least I, however small the noise and however alike two hidden units are; where
+//! numbers overflow and it has no factor, the density is NaN.
+//!
+//! mu minimises the two squares, so that derivatives of mu drop out. With r_k = y_k - Phi mu_k,
+//!
+//! ```text
+//! d / d Phi        = sum_k P_beta r_k mu_k^T - K P_beta Phi A^-1,   and back through the hidden layers
+//! d / d eta        = beta d ell(mu) / d eta + K (m - tr B^-1) / 2
+//! d / d log s_j^2  = (sum_k nu_kj^2 - K (1 - (B^-1)_jj)) / 2,       summed over the j that share it
+//! ```
+//!
+//! Two passes over the rows: one for Phi^T Phi and Phi^T y, one for r and the gradient, which goes through
+//! the tiles backwards, so that the activations of the last tile need not be computed twice. For n rows
+//! that is 3 n m^2 floating-point operations and a second pass through the hidden layers more than the
+//! gradient of the joint density. With rows enough for several [shares](super::walk) both passes have
+//! them. Memory does not grow with the data.
+//!
+//! The marginal of a network's output layer: explicit marginal posterior, Rao-Blackwellised or collapsed
+//! sampling; Liu, J. Am. Stat. Assoc. 89, 1994, doi:10.1080/01621459.1994.10476829. The marginal density of
+//! Bayesian linear regression: Bishop, *Pattern Recognition and Machine Learning*, section 3.5.
+
+mod integral;
+mod scratch;
+
+pub(super) use scratch::Collapsed;
+
+use std::ops::Range;
+
+use super::{Posterior, PosteriorWorkspace};
+use crate::Error;
+use crate::likelihood::Likelihood;
+use crate::memory;
+use crate::model::{Mlp, Model, OutputLayer};
+use crate::prior::{BlockPrior, Family};
+use crate::rng::ChainRng;
+use crate::targets::{ConditionallyGaussian, LogDensity, Marginal, Target};
+
+/// W `[K x H]` and b `[K]` from coordinate `start` of q on.
+#[derive(Clone, Copy, Debug)]
+struct Shape {
+    start: usize,
+    units: usize,
+    outputs: usize,
+    bias: bool,
+}
+
+impl Shape {
+    /// The columns of Phi, with the ones.
+    fn m(&self) -> usize {
+        self.units + usize::from(self.bias)
+    }
+
+    /// All coordinates of the layer.
+    fn range(&self) -> Range<usize> {
+        self.start..self.start + self.outputs * self.m()
+    }
+
+    /// Where the weight of column `j` for output `k` lies within the layer.
+    fn at(&self, k: usize, j: usize) -> usize {
+        if j < self.units { k * self.units + j } else { self.outputs * self.units + k }
+    }
+}
+
+impl<M: Model, L: Likelihood> Posterior<M, L> {
+    /// The posterior of all coordinates but the weights of the output layer, which are integrated out
+    /// exactly: a target of fewer dimensions, without the ridge that these weights make.
+    ///
+    /// The model's outputs must be linear in them ([`Linear`](crate::model::Linear), or an
+    /// [`Mlp`] in f64 without an activation of its outputs), the likelihood
+    /// [`Gaussian`](crate::likelihood::Gaussian), and their prior normal: any mean and standard
+    /// deviation, or a hierarchical scale, which stays a coordinate. To sample, use the algorithm
+    /// [`Collapsed`](crate::sampler::Collapsed) on the posterior itself, whose draws have all
+    /// coordinates. A gradient costs about 3 n m^2 floating-point operations, for n rows and m output
+    /// weights, and a pass forward more than the posterior's.
+    ///
+    /// # Errors
+    /// If one of the three is something else, no coordinate is left, or m x m matrices exceed the
+    /// memory.
+    pub fn collapsed(&self) -> Result<Marginal<&Self>, Error> {
+        Marginal::new(self)
+    }
+
+    /// Where the output layer lies in q, and the layers before it.
+    fn output_layer(&self) -> Result<(Shape, Option<Mlp>), Error> {
+        let OutputLayer { hidden, bias } = self.model.output_layer()?;
+        let outputs = self.model.n_outputs();
+        let (start, units) = match &hidden {
+            Some(mlp) => (mlp.layout().dim(), mlp.n_outputs()),
+            None => (0, self.model.n_inputs()),
+        };
+        let inputs = hidden.as_ref().map_or(self.model.n_inputs(), Model::n_inputs);
+        if inputs != self.model.n_inputs() {
+            let what = "inputs of the layers before the output layer";
+            return Err(Error::shape(what, inputs, self.model.n_inputs()));
+        }
+        let shape = Shape { start, units, outputs, bias };
+        if shape.range().end != self.n_weights {
+            let (what, end) = ("weights of the model with its output layer", shape.range().end);
+            return Err(Error::shape(what, self.n_weights, end));
+        }
+        Ok((shape, hidden))
+    }
+
+    /// The block in which column `j` of the output layer lies, with its coordinate for output 0.
+    fn block_of_column(&self, shape: &Shape, j: usize) -> (&BlockPrior, usize) {
+        let coordinate = shape.start + shape.at(0, j);
+        let holds = |block: &&BlockPrior| block.range.contains(&coordinate);
+        (self.priors.iter().find(holds).expect("every coordinate has a prior"), coordinate)
+    }
+
+    /// The scratch memory, taken out of the workspace; to be put back.
+    fn collapsed_scratch(&self, ws: &mut PosteriorWorkspace<M::Workspace>) -> Option<Collapsed> {
+        if ws.collapsed.is_some() {
+            return ws.collapsed.take();
+        }
+        self.gaussian_block().ok()?;
+        let (shape, mlp) = self.output_layer().ok()?;
+        Some(Collapsed::new(shape, mlp))
+    }
+}
+
+impl<M: Model, L: Likelihood> ConditionallyGaussian for Posterior<M, L> {
+    fn gaussian_block(&self) -> Result<Range<usize>, Error> {
+        if self.likelihood.as_gaussian().is_none() {
+            let found = self.likelihood.description().unwrap_or_else(|| "one of your own".into());
+            let allowed = "Gaussian for the output layer to be integrated out";
+            return Err(Error::argument("likelihood", found, allowed));
+        }
+        let (shape, _) = self.output_layer()?;
+        let zeros = vec![0.0; self.dim()];
+        for j in [0, shape.m() - 1] {
+            let (block, coordinate) = self.block_of_column(&shape, j);
+            let inputs = if j < shape.units { shape.units } else { 1 };
+            let is_whole = block.range.len() == shape.outputs * inputs;
+            if !is_whole || !matches!(block.family(&zeros, coordinate), Family::Normal { .. }) {
+                return Err(Error::Prior {
+                    problem: format!(
+                        "the prior of block `{}` is not normal, as it must be for the output layer \
+                         to be integrated out",
+                        block.name
+                    ),
+                    known: self.layout.block_names(),
+                });
+            }
+        }
+        let size = [(10, "matrices"), (shape.m(), "output weights"), (shape.m(), "output weights")];
+        memory::check::<f64>("matrices of the output layer", &size, "take fewer hidden units")?;
+        Ok(shape.range())
+    }
+
+    fn log_marginal_at(
+        &self,
+        beta: f64,
+        q: &[f64],
+        mut grad: Option<&mut [f64]>,
+        ws: &mut Self::Workspace,
+    ) -> LogDensity {
+        let nan = LogDensity::new(f64::NAN, f64::NAN);
+        let Some(mut scratch) = self.collapsed_scratch(ws) else { return nan };
+        let layer = scratch.shape.range();
+        let rest = self.priors.iter().filter(|b| !layer.contains(&b.range.start));
+        let prior: f64 = match grad.as_deref_mut() {
+            Some(grad) => {
+                grad.fill(0.0);
+                rest.map(|block| block.add_grad(q, grad)).sum()
+            }
+            None => rest.map(|block| block.log_density(q)).sum(),
+        };
+        let mut density = LogDensity::OUTSIDE;
+        if prior != f64::NEG_INFINITY {
+            let integral = match beta {
+                0.0 => Some(0.0),
+                _ => self.log_integral(beta, q, grad.as_deref_mut(), &mut scratch, ws),
+            };
+            density = LogDensity::new(integral.unwrap_or(f64::NAN), prior);
+            if let (None, Some(grad)) = (integral, grad) {
+                grad.fill(f64::NAN);
+            }
+        }
+        ws.collapsed = Some(scratch);
+        density
+    }
+
+    fn draw_conditional_at(
+        &self,
+        beta: f64,
+        rng: &mut ChainRng,
+        q: &mut [f64],
+        ws: &mut Self::Workspace,
+    ) -> bool {
+        let Some(mut scratch) = self.collapsed_scratch(ws) else { return false };
+        let is_known = self.condition(beta, q, &mut scratch, ws).is_some();
+        if is_known {
+            let Collapsed { shape, mean, sd, nu, rhs, factor, .. } = &mut scratch;
+            let m = shape.m();
+            for k in 0..shape.outputs {
+                rng.fill_normal(rhs);
+                let noise = &mut nu[..m];
+                factor.colour(rhs, noise);
+                for j in 0..m {
+                    let at = shape.at(k, j);
+                    q[shape.start + at] = mean[at] + sd[j] * noise[j];
+                }
+            }
+        }
+        ws.collapsed = Some(scratch);
+        is_known
+    }
+}

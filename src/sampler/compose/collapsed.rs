@@ -1,0 +1,204 @@
+//! An algorithm on the marginal density, and an exact draw of what was integrated out.
+
+use serde::{Deserialize, Serialize};
+
+use crate::Error;
+use crate::draws::Report;
+use crate::rng::ChainRng;
+use crate::sampler::{Algorithm, Kernel, Step, WarmupProgress};
+use crate::targets::{Cached, ConditionallyGaussian, Marginal, MarginalWorkspace, Point, Target};
+
+/// `algorithm` on a posterior whose output-layer weights are integrated out, and these weights drawn
+/// afresh: for regressions with normal noise.
+///
+/// With W the weights and biases of the linear output layer and v all other coordinates (hidden
+/// weights, the log noise variance, hierarchical scales), a step is
+///
+/// ```text
+/// v' ~ K(v, .),   K the step of `algorithm` on p(v | y) = integral p(v, W | y) dW
+/// W' ~ p(W | v', y), a normal distribution
+/// ```
+///
+/// The joint density stays unchanged: if (v, W) is a draw of p(v, W | y), then v is one of p(v | y), v'
+/// is again, and so is (v', W') of p(v', W' | y). Every step does so on its own, whatever other kernels
+/// do before and after it: a [`Cycle`](crate::sampler::Cycle) with any of them, such as
+/// [`GibbsNoise`](crate::sampler::GibbsNoise), is valid in any order. (In partially collapsed Gibbs
+/// samplers the order matters because they move v without drawing W.) It is reversible if `algorithm`
+/// is.
+///
+/// The output weights make the posterior of a network a thin curved ridge, which no fixed metric
+/// follows; without them trajectories take longer steps. On the network of
+/// [`regression_networks`](crate::guide::regression_networks) its default settings do in hundreds of
+/// gradients what the joint density takes thousands for.
+///
+/// State, layout and draws are those of the posterior, so that predictions, recorders, checkpoints and
+/// files of draws know nothing of it. The log density of a draw is the joint one; statistics such as
+/// `energy` are the inner kernel's, of the [`Marginal`] density. `accept_prob` and `accepted` are the
+/// inner step's: W moves in any case.
+///
+/// Cost of a step: what `algorithm` takes, with [gradients](crate::targets::Posterior::collapsed) that
+/// cost about 3 n m^2 floating-point operations more for n rows and m output weights, and for the draw
+/// n m^2 and one log density. For a likelihood, prior or model for which there is no such integral it is
+/// refused with the reason. On a [`Tempered`](crate::targets::Tempered) posterior, and so inside
+/// [`PowerPosteriors`](crate::sampler::PowerPosteriors), the likelihood under the integral has the power
+/// beta: the density of each rung, and the evidence, are what they are without it.
+///
+/// ```
+/// use bnn_mcmc::prelude::*;
+/// let x = ndarray::Array2::from_shape_fn((30, 1), |(i, _)| i as f64 / 15.0 - 1.0);
+/// let y = x.column(0).mapv(|x| (3.0 * x).sin());
+/// let network = Mlp::new(&[1, 6, 1], Activation::Tanh)?;
+/// let priors = Priors::by_fan_in(&network)
+///     .with("log_noise_variance", LogInverseGamma::new(2.0, 0.1)?);
+/// let posterior = Posterior::new(network, Gaussian::sampled(), &Dataset::regression(x, y)?, priors)?;
+/// let draws = Sampler::new(&posterior, Collapsed::new(Nuts::default()))
+///     .chains(2)
+///     .warmup(200)
+///     .draws(200)
+///     .run()?;
+/// assert_eq!(draws.values().dim(), (2, 200, posterior.dim()));
+/// # Ok::<(), bnn_mcmc::Error>(())
+/// ```
+///
+/// Source: Liu, J. Am. Stat. Assoc. 89, 1994, doi:10.1080/01621459.1994.10476829 (collapsing); van Dyk
+/// and Park, J. Am. Stat. Assoc. 103, 2008, doi:10.1198/016214508000000409 (when the order matters).
+#[doc(alias = "Rao-Blackwellised")]
+#[doc(alias = "marginal")]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Collapsed<A> {
+    /// What moves the other coordinates.
+    pub algorithm: A,
+}
+
+impl<A> Collapsed<A> {
+    /// `algorithm` on the marginal density.
+    pub fn new(algorithm: A) -> Self {
+        Self { algorithm }
+    }
+}
+
+/// The transition of [`Collapsed`].
+pub struct CollapsedKernel<T: Target, K> {
+    view: Marginal<T>,
+    inner: K,
+    ws: MarginalWorkspace<T::Workspace>,
+    walker: Walker,
+    /// Where a draw is tried.
+    drawn: Vec<f64>,
+}
+
+/// Where the inner kernel is, and of which position of the chain that is.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+struct Walker {
+    point: Point,
+    is_at: Cached<()>,
+}
+
+/// The state of a [`Collapsed`]: the inner kernel's, and what it knows of the marginal density where the
+/// chain is.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct CollapsedState<K> {
+    inner: K,
+    walker: Walker,
+}
+
+impl<T, A> Algorithm<T> for Collapsed<A>
+where
+    T: ConditionallyGaussian + Copy + Send,
+    A: Algorithm<Marginal<T>>,
+{
+    type Kernel = CollapsedKernel<T, A::Kernel>;
+
+    fn name(&self) -> String {
+        format!("Collapsed({})", self.algorithm.name())
+    }
+
+    fn kernel(&self, target: &T, rng: &ChainRng) -> Result<Self::Kernel, Error> {
+        let view = Marginal::new(*target)?;
+        Ok(CollapsedKernel {
+            inner: self.algorithm.kernel(&view, rng)?,
+            ws: view.workspace(),
+            walker: Walker { point: Point::new(view.dim()), is_at: Cached::new(()) },
+            drawn: vec![0.0; target.dim()],
+            view,
+        })
+    }
+
+    fn matrix_numbers(&self, target: &T) -> usize {
+        Marginal::new(*target).map_or(0, |view| self.algorithm.matrix_numbers(&view))
+    }
+
+    fn is_reversible(&self) -> bool {
+        self.algorithm.is_reversible()
+    }
+}
+
+impl<T, K> Kernel<T> for CollapsedKernel<T, K>
+where
+    T: ConditionallyGaussian + Copy + Send,
+    K: Kernel<Marginal<T>>,
+{
+    type State = CollapsedState<K::State>;
+
+    fn state(&self) -> Self::State {
+        CollapsedState { inner: self.inner.state(), walker: self.walker.clone() }
+    }
+
+    fn restore(&mut self, state: Self::State) {
+        self.inner.restore(state.inner);
+        self.walker = state.walker;
+    }
+
+    fn step(
+        &mut self,
+        target: &T,
+        current: &mut Point,
+        ws: &mut T::Workspace,
+        rng: &mut ChainRng,
+    ) -> Step {
+        let Self { view, inner, ws: own, walker: Walker { point, is_at }, drawn } = self;
+        if !is_at.is_of(current) {
+            point.set(|v| view.gather(current.q(), v));
+        }
+        let mut step = inner.step(view, point, own, rng);
+        view.scatter(point.q(), drawn);
+        // Where the chain starts, the marginal density need not be finite.
+        if view.draw_conditional(rng, drawn, own) {
+            current.set(|q| q.copy_from_slice(drawn));
+        } else {
+            step.accepted = false;
+            step.divergent = true;
+            point.set(|v| view.gather(current.q(), v));
+        }
+        current.eval(target, ws);
+        is_at.set(current, |()| {});
+        step
+    }
+
+    fn adapt(&mut self, step: &Step, _current: &Point, warmup: WarmupProgress) {
+        self.inner.adapt(step, &self.walker.point, warmup);
+    }
+
+    fn freeze(&mut self) {
+        self.inner.freeze();
+    }
+
+    fn diverged_at(&self, q: &mut [f64]) {
+        let mut v = vec![0.0; self.walker.point.q().len()];
+        self.view.gather(q, &mut v);
+        self.inner.diverged_at(&mut v);
+        self.view.scatter(&v, q);
+    }
+
+    fn stat_names(&self) -> Vec<String> {
+        self.inner.stat_names()
+    }
+
+    fn stats(&self, out: &mut [f64]) {
+        self.inner.stats(out);
+    }
+
+    fn report(&self) -> Report {
+        self.inner.report()
+    }
+}

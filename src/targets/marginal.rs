@@ -1,0 +1,263 @@
+//! A target whose normal coordinates are integrated out.
+
+use std::ops::Range;
+
+use super::{GradTarget, LogDensity, PowerTarget, Target, TargetInfo, Tempered};
+use crate::Error;
+use crate::layout::Layout;
+use crate::rng::ChainRng;
+
+/// Given all other coordinates of q, the posterior of one block of them, the weights W of a linear
+/// output layer under normal noise, is a normal distribution that is known: W can be integrated out,
+/// and drawn exactly.
+///
+/// With v the other coordinates and the likelihood to the power beta,
+///
+/// ```text
+/// p_beta(v)     = p(v) integral p(y | v, W)^beta p(W | v) dW
+/// p_beta(W | v) = N(W; mean, covariance)
+/// ```
+///
+/// [`Posterior`](super::Posterior) implements it where model, likelihood and prior allow it, with the
+/// equations in `posterior/collapsed.rs`; [`Tempered`] passes it on with its own beta.
+pub trait ConditionallyGaussian: Target {
+    /// The coordinates of q that are integrated out, or an error that says why none can be.
+    fn gaussian_block(&self) -> Result<Range<usize>, Error>;
+
+    /// log p_beta(v) in two parts: the integral as `likelihood`, log p(v) as `prior`, with `beta` 1.
+    /// `grad`, if it is given, is overwritten with the gradient of their sum. `q` and `grad` have all
+    /// coordinates; those that are integrated out are not read, and have gradient 0.
+    ///
+    /// NaN where the covariance cannot be computed, or [`gaussian_block`](Self::gaussian_block) is an
+    /// error.
+    fn log_marginal_at(
+        &self,
+        beta: f64,
+        q: &[f64],
+        grad: Option<&mut [f64]>,
+        ws: &mut Self::Workspace,
+    ) -> LogDensity;
+
+    /// Overwrites the coordinates of `q` that are integrated out with a draw of p_beta(W | v) and
+    /// returns true; returns false, and leaves q as it is, where the covariance cannot be computed.
+    fn draw_conditional_at(
+        &self,
+        beta: f64,
+        rng: &mut ChainRng,
+        q: &mut [f64],
+        ws: &mut Self::Workspace,
+    ) -> bool;
+}
+
+impl<T: ConditionallyGaussian> ConditionallyGaussian for &T {
+    fn gaussian_block(&self) -> Result<Range<usize>, Error> {
+        (**self).gaussian_block()
+    }
+    fn log_marginal_at(
+        &self,
+        beta: f64,
+        q: &[f64],
+        grad: Option<&mut [f64]>,
+        ws: &mut Self::Workspace,
+    ) -> LogDensity {
+        (**self).log_marginal_at(beta, q, grad, ws)
+    }
+    fn draw_conditional_at(
+        &self,
+        beta: f64,
+        rng: &mut ChainRng,
+        q: &mut [f64],
+        ws: &mut Self::Workspace,
+    ) -> bool {
+        (**self).draw_conditional_at(beta, rng, q, ws)
+    }
+}
+
+impl<T: ConditionallyGaussian + PowerTarget> ConditionallyGaussian for Tempered<T> {
+    fn gaussian_block(&self) -> Result<Range<usize>, Error> {
+        self.base().gaussian_block()
+    }
+    fn log_marginal_at(
+        &self,
+        beta: f64,
+        q: &[f64],
+        grad: Option<&mut [f64]>,
+        ws: &mut Self::Workspace,
+    ) -> LogDensity {
+        self.base().log_marginal_at(self.beta() * beta, q, grad, ws)
+    }
+    fn draw_conditional_at(
+        &self,
+        beta: f64,
+        rng: &mut ChainRng,
+        q: &mut [f64],
+        ws: &mut Self::Workspace,
+    ) -> bool {
+        self.base().draw_conditional_at(self.beta() * beta, rng, q, ws)
+    }
+}
+
+/// The marginal density of all coordinates of `base` but the weights of its linear output layer,
+/// which are integrated out exactly.
+///
+/// The [log density](LogDensity) has the integral of the likelihood, log p(y | v), as its
+/// `likelihood`, and log p(v) as its `prior`. It is no sum over rows: there are no minibatches of it.
+/// For a [`Tempered`] base the likelihood under the integral has the power beta, and the log density
+/// is the marginal of the tempered joint density.
+///
+/// Made by [`Posterior::collapsed`](super::Posterior::collapsed), and by the algorithm
+/// [`Collapsed`](crate::sampler::Collapsed), which samples it and draws the weights again. On its own
+/// it serves optimisers, and whoever needs v alone.
+///
+/// ```
+/// use bnn_mcmc::optimise::Adam;
+/// use bnn_mcmc::prelude::*;
+/// let x = ndarray::Array2::from_shape_fn((20, 1), |(i, _)| i as f64 / 10.0 - 1.0);
+/// let y = x.column(0).mapv(|x| (3.0 * x).sin());
+/// let network = Mlp::new(&[1, 8, 1], Activation::Tanh)?;
+/// let priors = Priors::by_fan_in(&network)
+///     .with("log_noise_variance", LogInverseGamma::new(2.0, 0.1)?);
+/// let posterior = Posterior::new(network, Gaussian::sampled(), &Dataset::regression(x, y)?, priors)?;
+/// let marginal = posterior.collapsed()?;
+/// assert_eq!(marginal.layout().block_names(), ["w0", "b0", "log_noise_variance"]);
+///
+/// // The mode of what is left, and output weights for it.
+/// let mut v = vec![0.1; marginal.dim()];
+/// Adam { learning_rate: 0.05, ..Adam::default() }.maximise(&marginal, &mut v)?;
+/// let (mut q, mut ws) = (vec![0.0; posterior.dim()], marginal.workspace());
+/// marginal.scatter(&v, &mut q);
+/// assert!(marginal.draw_conditional(&mut ChainRng::new(1, 0), &mut q, &mut ws));
+/// # Ok::<(), bnn_mcmc::Error>(())
+/// ```
+#[doc(alias = "Rao-Blackwellisation")]
+#[doc(alias = "collapsed")]
+#[derive(Clone, Debug)]
+pub struct Marginal<T> {
+    base: T,
+    block: Range<usize>,
+    layout: Layout,
+}
+
+/// Scratch memory of one chain on a [`Marginal`].
+#[derive(Debug)]
+pub struct MarginalWorkspace<W> {
+    /// All coordinates, of which those that are integrated out stay 0.
+    q: Vec<f64>,
+    grad: Vec<f64>,
+    base: W,
+}
+
+impl<T: ConditionallyGaussian> Marginal<T> {
+    /// The marginal density of `base`.
+    ///
+    /// # Errors
+    /// If the output layer cannot be integrated out
+    /// ([`gaussian_block`](ConditionallyGaussian::gaussian_block)), or no other coordinate is left.
+    pub fn new(base: T) -> Result<Self, Error> {
+        let block = base.gaussian_block()?;
+        let mut layout = Layout::new();
+        for of_base in base.layout().blocks() {
+            if of_base.range.end <= block.start || of_base.range.start >= block.end {
+                layout = layout.with_block(of_base);
+            }
+        }
+        if layout.dim() == 0 {
+            let names = base.layout().block_names().join(", ");
+            let allowed = "others, too: this posterior is a normal distribution, of a linear model \
+                           whose noise is known, and needs no Markov chain";
+            return Err(Error::argument("blocks of the posterior", names, allowed));
+        }
+        Ok(Self { base, block, layout })
+    }
+
+    /// The target with all coordinates.
+    pub fn base(&self) -> &T {
+        &self.base
+    }
+
+    /// The coordinates of the base that are integrated out.
+    pub fn integrated(&self) -> Range<usize> {
+        self.block.clone()
+    }
+
+    /// Writes all coordinates of the base's `from` but those that are integrated out into `to`.
+    pub fn gather(&self, from: &[f64], to: &mut [f64]) {
+        let (before, after) = to.split_at_mut(self.block.start);
+        before.copy_from_slice(&from[..self.block.start]);
+        after.copy_from_slice(&from[self.block.end..]);
+    }
+
+    /// Writes `from` into the base's coordinates `to`, whose integrated ones stay as they are.
+    pub fn scatter(&self, from: &[f64], to: &mut [f64]) {
+        let (before, after) = from.split_at(self.block.start);
+        to[..self.block.start].copy_from_slice(before);
+        to[self.block.end..].copy_from_slice(after);
+    }
+
+    /// Overwrites the integrated coordinates of `q`, which has all coordinates of the base, with a
+    /// draw from their distribution given the others; false, and q as it is, where this distribution
+    /// cannot be computed.
+    pub fn draw_conditional(
+        &self,
+        rng: &mut ChainRng,
+        q: &mut [f64],
+        ws: &mut MarginalWorkspace<T::Workspace>,
+    ) -> bool {
+        self.base.draw_conditional_at(1.0, rng, q, &mut ws.base)
+    }
+}
+
+impl<T: ConditionallyGaussian> Target for Marginal<T> {
+    type Workspace = MarginalWorkspace<T::Workspace>;
+
+    fn dim(&self) -> usize {
+        self.layout.dim()
+    }
+
+    fn workspace(&self) -> Self::Workspace {
+        let zeros = vec![0.0; self.base.dim()];
+        MarginalWorkspace { q: zeros.clone(), grad: zeros, base: self.base.workspace() }
+    }
+
+    fn log_density(&self, q: &[f64], ws: &mut Self::Workspace) -> LogDensity {
+        self.scatter(q, &mut ws.q);
+        self.base.log_marginal_at(1.0, &ws.q, None, &mut ws.base)
+    }
+
+    fn layout(&self) -> Layout {
+        self.layout.clone()
+    }
+
+    fn draw_start(&self, rng: &mut ChainRng, q: &mut [f64]) -> Result<(), Error> {
+        let mut full = vec![0.0; self.base.dim()];
+        self.base.draw_start(rng, &mut full)?;
+        self.gather(&full, q);
+        Ok(())
+    }
+
+    fn data_checksum(&self) -> Option<u32> {
+        self.base.data_checksum()
+    }
+
+    fn approximation(&self) -> Option<String> {
+        self.base.approximation()
+    }
+
+    fn info(&self) -> Option<TargetInfo> {
+        self.base.info()
+    }
+}
+
+impl<T: ConditionallyGaussian> GradTarget for Marginal<T> {
+    fn log_density_grad(
+        &self,
+        q: &[f64],
+        grad: &mut [f64],
+        ws: &mut Self::Workspace,
+    ) -> LogDensity {
+        self.scatter(q, &mut ws.q);
+        let density = self.base.log_marginal_at(1.0, &ws.q, Some(&mut ws.grad), &mut ws.base);
+        self.gather(&ws.grad, grad);
+        density
+    }
+}
