@@ -2,13 +2,6 @@
 
 use serde::{Deserialize, Serialize};
 
-#[cfg(doc)]
-use crate::likelihood::{Gaussian, HeteroscedasticGaussian, Poisson, StudentTNoise};
-#[cfg(doc)]
-use crate::prior::Priors;
-#[cfg(doc)]
-use crate::sampler::{Hmc, Nuts, PowerPosteriors};
-
 /// The kind of response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -23,21 +16,22 @@ pub(super) enum Task {
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Noise {
-    /// Of real responses: [normal](Gaussian) with one standard deviation, which is sampled. The
-    /// default.
+    /// Of real responses: [normal](crate::likelihood::Gaussian) with one standard deviation, which
+    /// is sampled. The default.
     Gaussian,
     /// Of real responses: normal with a standard deviation that [depends on the
-    /// features](HeteroscedasticGaussian). Its logarithm has the same prior as the means: on the
-    /// scale of the standardised response the noise is believed to be about 1, more or less by a
-    /// factor of 3. Equal rows can make the posterior improper with ReLU, and with
-    /// [`WeightPrior::Ard`] in a linear model.
+    /// features](crate::likelihood::HeteroscedasticGaussian). Its logarithm has the same prior as
+    /// the means: on the scale of the standardised response the noise is believed to be about 1,
+    /// more or less by a factor of 3. Equal rows can make the posterior improper with ReLU, and
+    /// with [`WeightPrior::Ard`] in a linear model.
     Heteroscedastic,
-    /// Of real responses: [Student's t](StudentTNoise), for outliers; scale and degrees of freedom are
-    /// sampled.
+    /// Of real responses: [Student's t](crate::likelihood::StudentTNoise), for outliers; scale and
+    /// degrees of freedom are sampled.
     StudentT,
-    /// Of counts: [Poisson], whose variance is the mean.
+    /// Of counts: [Poisson](crate::likelihood::Poisson), whose variance is the mean.
     Poisson,
-    /// Of counts: [negative binomial](NegativeBinomial), whose dispersion is sampled. The default.
+    /// Of counts: [negative binomial](crate::likelihood::NegativeBinomial), whose dispersion is
+    /// sampled. The default.
     NegativeBinomial,
 }
 
@@ -46,8 +40,8 @@ pub enum Noise {
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum WeightPrior {
-    /// [`Priors::by_fan_in`]: N(0, 1/H) for the weights that leave the last hidden layer of H units
-    /// (of a linear model, H features), N(0, 1) for all others.
+    /// [`Priors::by_fan_in`](crate::prior::Priors::by_fan_in): N(0, 1/H) for the weights that leave
+    /// the last hidden layer of H units (of a linear model, H features), N(0, 1) for all others.
     #[default]
     FanIn,
     /// N(0, sd^2) for all weights and biases, but for the bias of a count's output.
@@ -56,20 +50,20 @@ pub enum WeightPrior {
         sd: f64,
     },
     /// As [`FanIn`](Self::FanIn), with a variance of their own for the weights of each input
-    /// ([`Priors::ard`]): inputs that say nothing are shrunk. Half-Cauchy standard deviations of
-    /// scale 1.
+    /// ([`Priors::ard`](crate::prior::Priors::ard)): inputs that say nothing are shrunk.
+    /// Half-Cauchy standard deviations of scale 1.
     Ard,
     /// As [`Ard`](Self::Ard), with a common scale that is sampled, too, half-Cauchy of scale 1: the
-    /// horseshoe by inputs ([`Priors::horseshoe`]). A few inputs of many are kept, the others shrunk
-    /// to next to nothing. There is no slab.
+    /// horseshoe by inputs ([`Priors::horseshoe`](crate::prior::Priors::horseshoe)). A few inputs
+    /// of many are kept, the others shrunk to next to nothing. There is no slab.
     ///
-    /// NUTS does not mix well in it; look at the [verdict](super::Fit::verdict). Measured at default
-    /// settings, of 20 inputs of which 3 matter: in a network of 8 units, 300 rows, 0.9 and 2.9 % of
-    /// transitions diverged in two simulated sets, R-hat was 1.01 and 1.04 of predictions and 1.10 and
-    /// 1.12 of the scales, and neither run was said to have converged. Predictions were better all the
-    /// same: an error of 0.57 in new rows of the first set, whose noise is 0.5, against 0.60 by
-    /// [`Ard`](Self::Ard) and 0.76 by [`FanIn`](Self::FanIn). In a linear model, 100 rows, where each
-    /// scale is known from a single weight, 12 % diverged (11 % by `Ard`).
+    /// NUTS does not mix well in it; look at the [verdict](super::Fit::verdict). Measured at
+    /// default settings, of 20 inputs of which 3 matter: in a network of 8 units, 300 rows, 0.9 and
+    /// 2.9 % of transitions diverged in two simulated sets, R-hat was 1.01 and 1.04 of predictions
+    /// and 1.10 and 1.12 of the scales, and neither run was said to have converged. Predictions
+    /// were better all the same: an error of 0.57 in new rows of the first set, whose noise is 0.5,
+    /// against 0.60 by [`Ard`](Self::Ard) and 0.76 by [`FanIn`](Self::FanIn). In a linear model,
+    /// 100 rows, where each scale is known from a single weight, 12 % diverged (11 % by `Ard`).
     Horseshoe,
 }
 
@@ -78,10 +72,11 @@ pub enum WeightPrior {
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Method {
-    /// [`Nuts`].
+    /// [`Nuts`](crate::sampler::Nuts).
     #[default]
     Nuts,
-    /// [`PowerPosteriors`] of [`Hmc`]: a ladder of tempered posteriors that exchange states, for
-    /// posteriors with separate modes. It takes as many times longer as the ladder has rungs.
+    /// [`PowerPosteriors`](crate::sampler::PowerPosteriors) of [`Hmc`](crate::sampler::Hmc): a
+    /// ladder of tempered posteriors that exchange states, for posteriors with separate modes. It
+    /// takes as many times longer as the ladder has rungs.
     Tempered,
 }

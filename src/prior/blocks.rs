@@ -152,8 +152,9 @@ impl Priors {
     /// are believed to matter. In a linear model with one output every weight has its own lambda.
     ///
     /// All are sampled as they are (centred), on the log scale: NUTS manages where the weights of a
-    /// column, H of them, say something about s_j. Look at the divergences. There is no slab: the
-    /// tails are those of the half-Cauchy.
+    /// column, H of them, say something about s_j. Look at the divergences; what was measured stands at
+    /// [`WeightPrior::Horseshoe`](crate::fit::WeightPrior::Horseshoe). There is no slab: the tails are
+    /// those of the half-Cauchy.
     ///
     /// ```
     /// use bnn_mcmc::prelude::*;

@@ -255,6 +255,10 @@ impl<'t, T: Target, K: Kernel<&'t T>, R: Recorder<T>> Chain for TypedChain<'_, '
     }
 
     fn step_size(&self) -> Option<f64> {
+        if self.data.at.done == [0; 2] {
+            // Statistics are those of the latest step, and there was none.
+            return None;
+        }
         // Kernels made of others put a word before the names of theirs, as in `cold.step_size`.
         let names = self.kernel.stat_names();
         let place = names.iter().position(|name| name.rsplit('.').next() == Some("step_size"))?;

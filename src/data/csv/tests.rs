@@ -382,12 +382,14 @@ fn features_are_read_without_a_response() {
             (&new.x, &new.names[..]),
             (&expected, &["sex=F", "sex=M", "length"].map(String::from)[..])
         );
-        assert!(new.dropped.is_empty());
+        assert!(new.dropped.is_empty() && new.unused.is_empty());
     }
+    let wider = read("colour,sex,length,rings,\nred,F,0.3,,\nNA,M,0.2,,7\n").unwrap();
+    assert_eq!(wider.x, expected);
+    assert_eq!(wider.unused, ["colour", "#5"]);
     for (text, problem) in [
         ("length,id\n0.3,1\n", "sex"),
         ("length\n0.3\n", "named `sex`; there are: length"),
-        ("sex,length,colour\nF,0.3,red\n", "column `colour` is not in the training file"),
         ("sex,length\nI,0.3\n", "`I` is not among the levels of the training file: F, M"),
         ("sex,length\nF,\n", "missing value"),
         ("sex,length\n", "no row below"),
