@@ -9,7 +9,7 @@
 //! | [`Rwm`] | a log density | few parameters, or no gradient |
 //! | [`Nuts`] | a gradient as well | the first to try, and the one for networks with a real response |
 //! | [`Hmc`] | a gradient | you know how long trajectories should be, or want equal cost per draw |
-//! | [`Mams`] | a gradient, two dimensions | more draws per gradient than NUTS where its trajectories are stable; finds its path length |
+//! | [`Mams`] | a gradient, two dimensions | more draws per gradient than NUTS; tunes its path length in warm-up |
 //! | [`Mala`] | a gradient | very many cheap draws of an easy target; inside other kernels |
 //! | [`TruncatedMala`] | a gradient, bounds | a posterior whose mass piles up at the bounds of a box |
 //! | [`Smmala`] | second derivatives | few parameters (some ten) whose scales differ, and vary slowly |

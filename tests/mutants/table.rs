@@ -564,13 +564,16 @@ pub const MUTANTS: &[Mutant] = &[
         ),
     ),
     mutant(
-        "path length: half of the growth of the jump",
+        "path length: half a trajectory costs as much as a whole one",
         "src/sampler/hamiltonian/path.rs",
-        &[(
-            "2.0 * time * dot::<8>(jump, flow.velocity())",
-            "time * dot::<8>(jump, flow.velocity())",
-        )],
+        &[("end - 2.0 * ratio * ratio * middle", "end - ratio * ratio * middle")],
         ("invariance", "microcanonical::warm_up_tunes_the_path_length_and_the_step_size"),
+    ),
+    mutant(
+        "HMC: the first trajectories are as long as the others",
+        "src/sampler/hamiltonian/trajectory.rs",
+        &[("self.max_steps.min(self.max_first_steps)", "self.max_steps")],
+        ("invariance", "microcanonical::the_first_trajectories_are_short"),
     ),
     mutant(
         "path length: descent for ascent",

@@ -291,8 +291,8 @@ impl Default for Last {
     }
 }
 
-/// The state of a NUTS kernel, and a part of those of HMC and MAMS: step size, linear map, their adaptation, and the statistics
-/// of the latest transition.
+/// The state of a NUTS kernel, and a part of those of HMC and MAMS: step size, linear map, their adaptation, and
+/// the statistics of the latest transition.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct HamiltonianState {
     pub(super) dynamics: Dynamics,

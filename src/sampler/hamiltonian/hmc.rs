@@ -26,13 +26,12 @@ use crate::targets::GradTarget;
 /// its beginning.
 ///
 /// Warm-up adapts eps to an acceptance probability of 0.8, and L. With
-/// [`adapt_path_length`](Hmc::adapt_path_length) it also tunes the path length t, to the largest expected squared jump per
-/// gradient, E[a |x' - x|^2] / t, where a is the acceptance probability and x = L^-1 q; jitter 1, a path of any length
-/// up to twice the mean, is the choice then. Each chain tunes its own. Cost of a step: n gradients, O(d)
-/// beside them (O(d^2) with a dense preconditioner). Where the preconditioner makes the target
-/// about round it has the cheapest draws; where it does not, as on the sunspot network,
-/// trajectories of pi/2 are too short, and [`Nuts`](crate::sampler::Nuts), which finds their length by
-/// itself, is far ahead.
+/// [`adapt_path_length`](Hmc::adapt_path_length) it also tunes the path length, to where trajectories of that
+/// length and of half of it have the same expected squared jump per step (see [`Mams`](crate::sampler::Mams));
+/// jitter 1, any length up to twice the mean, is the choice then. Each chain tunes its own. Cost of a step: n
+/// gradients, O(d) beside them (O(d^2) with a dense preconditioner). Where the preconditioner makes the target
+/// about round it has the cheapest draws; where it does not, as on the sunspot network, trajectories of pi/2 are
+/// too short, and [`Nuts`](crate::sampler::Nuts), which finds their length by itself, is far ahead.
 ///
 /// Statistics per draw: `step_size`, `energy` of the draw, `energy_error` at the trajectory's end,
 /// `leapfrog_steps`, and `path_length` where it is tuned.
@@ -56,10 +55,10 @@ use crate::targets::GradTarget;
 /// so that momenta are always standard normal. It preserves volume and can be retraced by -eps. Its
 /// energy error is of order eps^2 over a trajectory of fixed length.
 ///
-/// A transition whose energy rises by more than [`MAX_ENERGY_ERROR`](crate::sampler::MAX_ENERGY_ERROR) anywhere on its trajectory, or
-/// whose density is NaN or infinite there, has diverged: the step size is too large for the
-/// curvature at that place, which the chain cannot enter. What leaves the support (the whole
-/// trajectory of HMC, the doubling of NUTS) is rejected and is no divergence.
+/// A transition whose energy rises by more than [`MAX_ENERGY_ERROR`](crate::sampler::MAX_ENERGY_ERROR) anywhere on
+/// its trajectory, or whose density is NaN or infinite there, has diverged: the step size is too large for the
+/// curvature at that place, which the chain cannot enter. What leaves the support (the whole trajectory of HMC, the
+/// doubling of NUTS) is rejected and is no divergence.
 ///
 /// Source: Neal, *MCMC using Hamiltonian dynamics*, Handbook of Markov Chain Monte Carlo, 2011,
 /// arXiv:1206.1901, sections 2 and 4.1.
@@ -86,9 +85,9 @@ pub struct Hmc {
     pub jitter: f64,
     /// The largest number of leapfrog steps, whatever the step size; from 1 to 2^20.
     pub max_steps: u32,
-    /// The largest number of steps in warm-up until a linear map has been learnt, if one is. Before, the step size is that of the
-    /// narrowest coordinate, and a path of the length that suits the coordinates to come takes thousands of steps.
-    /// By default no fewer than `max_steps`.
+    /// The largest number of steps in warm-up until a linear map has been learnt, if one is. Before, the step size
+    /// is that of the narrowest coordinate, and a path of the length that suits the coordinates to come takes
+    /// thousands of steps. By default no fewer than `max_steps`.
     pub max_first_steps: u32,
     /// Whether warm-up adapts the step size.
     pub adapt_step_size: bool,

@@ -6,8 +6,8 @@
 //! dx/dt = u,   du/dt = (I - u u^T) g / (d - 1)
 //! ```
 //!
-//! **A(h)** moves x by h u. **B(h)** solves the second equation with g fixed. With e = g/|g| and c = u.e it
-//! says dc/dt = (1 - c^2) |g|/(d - 1), so that c = tanh(artanh c_0 + delta), delta = h |g|/(d - 1), and u turns towards
+//! **A(h)** moves x by h u. **B(h)** solves the second equation with g fixed. With e = g/|g| and c = u.e it says
+//! dc/dt = (1 - c^2) |g|/(d - 1), so that c = tanh(artanh c_0 + delta), delta = h |g|/(d - 1), and u turns towards
 //! e within the plane of both:
 //!
 //! ```text
@@ -21,10 +21,10 @@
 //! dK = integral of |g| c dt = (d - 1) log(cosh(delta) + c sinh(delta))
 //! ```
 //!
-//! A(h) preserves it. The steps B(h/2) A(h) B(h/2), with u turned round at their end, are therefore a map
-//! that is its own inverse and multiplies volume by exp(-sum dK). With u uniform on the sphere, whose density is constant,
-//! the Metropolis ratio is exp(log pi(q') - log pi(q) - sum dK): the energy is H = K - log pi(q), where K is the sum of dK since
-//! the start.
+//! A(h) preserves it. The steps B(h/2) A(h) B(h/2), with u turned round at their end, are therefore a map that is
+//! its own inverse and multiplies volume by exp(-sum dK). With u uniform on the sphere, whose density is constant,
+//! the Metropolis ratio is exp(log pi(q') - log pi(q) - sum dK): the energy is H = K - log pi(q), where K is the
+//! sum of dK since the start.
 //!
 //! **In numbers**, with z = exp(-delta) and m = 1 + c = |u + e|^2 / 2, which keeps its digits where c is near -1:
 //!

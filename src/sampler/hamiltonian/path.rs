@@ -8,35 +8,38 @@
 //!
 //! u does not depend on the position, so that each n has a Metropolis ratio of its own.
 //!
-//! **Tuning.** With x(t) the trajectory in the coordinates x of q = L_q x, where L_q is the linear map learnt in warm-up,
-//! j(t) = a(t) |x(t) - x(0)|^2, a(t) the probability with which its point at time t would be accepted, and t = L u as above, the
-//! expected squared jump per unit of cost is
+//! **Tuning.** With x(t) the trajectory in the coordinates x of q = L_q x, where L_q is the linear map learnt in
+//! warm-up, j(t) = a(t) |x(t) - x(0)|^2, a(t) the probability with which its point at time t would be accepted, and
+//! t = L u as above, the expected squared jump per unit of cost is
 //!
 //! ```text
 //! C(L) = J(L) / L,   J(L) = E[j(L u)]
 //! ```
 //!
-//! The length is tuned to where C(L) = C(L/2): the maximum of C lies between the two. Every trajectory of warm-up has an
-//! estimate of both, since the first half of it is a trajectory of length L/2:
+//! The length is tuned to where C(L) = C(L/2): the maximum of C lies between the two. Every trajectory of warm-up
+//! has an estimate of both, since the first half of it is a trajectory of length L/2:
 //!
 //! ```text
 //! log L <- log L + (k + 10)^-0.6 clip((j(t) - 2 j(t/2)) / J_k, -2, 2)
 //! ```
 //!
-//! J_k is the running mean of j(t), and what is kept is the running mean of log L with weights k^-0.75. Where L is far too short, j(t) grows with
-//! t^2 and the bracket is 1/2; where it is far too long, j has come to rest and the bracket is -1: whatever the
-//! target, and with noise that does not grow with L. (The derivative of |x(t) - x(0)|^2 at the end of a trajectory, times t, estimates dJ/dlog L too, but its noise
-//! grows with t: paths that were ten times too long did not come back.)
+//! J_k is the running mean of j(t), and what is kept is the running mean of log L with weights k^-0.75. Where L is
+//! far too short, j(t) grows with t^2 and the bracket is 1/2; where it is far too long, j has come to rest and the
+//! bracket is -1: whatever the target, and with noise that does not grow with L. (The derivative of |x(t) - x(0)|^2
+//! at the end of a trajectory, times t, estimates dJ/dlog L too, but its noise grows with t: paths that were ten
+//! times too long did not come back.)
 //!
-//! For a standard normal and jitter 1, J is proportional to 1 - sin(2 L)/(2 L) in the time of HMC: C is largest at L = pi/2, and C(L) =
-//! C(L/2) at L = 2.13. The effective sample size of the mean, (1 - r)/(1 + r) with r = sin(2 L)/(2 L), is largest for its cost
-//! at L = 2.0, because draws that are on the other side of the mean are worth more than independent ones; so the longer of the two it is. For other
-//! normals each principal direction in x weighs by its variance: long directions, which are the slow ones, decide.
-//! A new linear map makes another target of it, so that tuning starts afresh.
+//! For a standard normal and jitter 1, J is proportional to 1 - sin(2 L)/(2 L) in the time of HMC: C is largest at
+//! L = pi/2, and C(L) = C(L/2) at L = 2.13. The effective sample size of the mean, (1 - r)/(1 + r) with r = sin(2
+//! L)/(2 L), is largest for its cost at L = 2.0, because draws on the other side of the mean are worth more than
+//! independent ones: hence the longer of the two. For other normals each principal direction in x weighs by its
+//! variance: long directions, which are the slow ones, decide. A new linear map makes another target of it, so that
+//! tuning starts afresh.
 //!
-//! Sources: the expected squared jump as a criterion, Pasarica and Gelman, Statistica Sinica 20, 2010; for path lengths, by
-//! stochastic ascent in warm-up, Hoffman, Radul and Sountsov, AISTATS 2021, PMLR 130 (ChEES-HMC: the jump of |x - E x|^2, of
-//! many chains together), and Sountsov and Hoffman 2021, arXiv:2110.11576 (along a principal direction, and per cost).
+//! Sources: the expected squared jump as a criterion, Pasarica and Gelman, Statistica Sinica 20, 2010; for path
+//! lengths, by stochastic ascent in warm-up, Hoffman, Radul and Sountsov, AISTATS 2021, PMLR 130 (ChEES-HMC: the
+//! jump of |x - E x|^2, of many chains together), and Sountsov and Hoffman 2021, arXiv:2110.11576 (along a
+//! principal direction, and per cost).
 
 use serde::{Deserialize, Serialize};
 
@@ -96,8 +99,8 @@ impl RandomPath {
         if wanted < f64::from(most) { wanted as u32 } else { most }
     }
 
-    /// j at a point `to` of a trajectory from `from`, where the energy is higher by `error`; 0 unless the length is tuned.
-    /// `scratch` is as long as q.
+    /// j at a point `to` of a trajectory from `from`, where the energy is higher by `error`; 0 unless the length is
+    /// tuned. `scratch` is as long as q.
     pub fn jump(
         &self,
         from: &Point,

@@ -45,7 +45,9 @@ use crate::targets::{Point, PowerTarget, Tempered};
 /// towards equal rejection rates between neighbours
 /// ([`adapt_ladder`](PowerPosteriors::adapt_ladder)), as far as the rates of a window can tell; a
 /// warm-up of fewer than some 50 iterations leaves the ladder as it is. Every chain has its own ladder
-/// then.
+/// then. Until a rung has learnt its scales, trajectories of [`Hmc`](crate::sampler::Hmc) take up to `max_steps` steps in narrow
+/// posteriors: on the sunspot network two thirds of the gradients of a warm-up of 1,000 iterations were those of the first 175. With
+/// [`max_first_steps`](crate::sampler::Hmc::max_first_steps) of 100 the warm-up took 0.67 million instead of 1.48 million.
 ///
 /// A step costs as much as one of the inner algorithm, times the number of rungs; at beta = 0 it is
 /// one evaluation of the log density. An exchange costs no evaluation itself; a kernel that uses gradients
