@@ -133,8 +133,10 @@ fn outputs(q: &[f64]) -> Array2<f64> {
 /// Parameters from the prior, a response given them, `steps` steps on the posterior of that response: a draw of the prior
 /// again (Geweke 2004). The largest |z| of the means of h(q') - h(q), for h each coordinate, its square and the product
 /// with the next, and the smallest p-value of Kolmogorov-Smirnov tests of q' against fresh draws of the prior.
-fn joint(mut step: impl FnMut(&Network, &mut Point, &mut ChainRng)) -> (f64, f64) {
-    let replicates = 10_000;
+fn joint(
+    replicates: usize,
+    mut step: impl FnMut(&Network, &mut Point, &mut ChainRng),
+) -> (f64, f64) {
     let any = network(Array2::zeros((ROWS, 2)));
     let mut rng = ChainRng::new(4, 0);
     let (mut q, mut other) = ([0.0; DIM], [0.0; DIM]);
@@ -189,7 +191,7 @@ fn walk<T: Target, A: Algorithm<T>>(
 }
 
 fn joint_of<A: for<'t> Algorithm<&'t Network>>(algorithm: A) -> (f64, f64) {
-    joint(|posterior, point, rng| walk(&posterior, &algorithm, point, rng))
+    joint(5_000, |posterior, point, rng| walk(&posterior, &algorithm, point, rng))
 }
 
 /// 41 means and 14 distributions: |z| < 5 and p > 1e-5 leave a right kernel a chance of 2e-4 to fail.
@@ -318,7 +320,7 @@ fn mistakes_in_the_marginal_and_in_the_draw_are_seen() {
         Mistake::WeightsStay,
     ] {
         let algorithm = Collapsed::new(rwm(0.6));
-        let (z, p) = joint(|posterior, point, rng| {
+        let (z, p) = joint(10_000, |posterior, point, rng| {
             walk(&Wrong(posterior, mistake), &algorithm, point, rng);
         });
         assert!(z > 7.0 || p < 1e-9, "{mistake:?} goes unnoticed: z {z}, p {p}");

@@ -28,8 +28,8 @@ use crate::targets::{Cached, ConditionallyGaussian, Marginal, MarginalWorkspace,
 ///
 /// The output weights make the posterior of a network a thin curved ridge, which no fixed metric
 /// follows; without them trajectories take longer steps. On the network of
-/// [`regression_networks`](crate::guide::regression_networks) its default settings do in hundreds of
-/// gradients what the joint density takes thousands for.
+/// [`regression_networks`](crate::guide::regression_networks) NUTS has 2.7 effective draws per 1,000
+/// gradients instead of 0.06.
 ///
 /// State, layout and draws are those of the posterior, so that predictions, recorders, checkpoints and
 /// files of draws know nothing of it. The log density of a draw is the joint one; statistics such as
