@@ -1,0 +1,225 @@
+//! Does it converge? A network fitted to one data set by one method, with all that can be measured of
+//! it in one line.
+//!
+//!     cargo run --release --example converge
+//!     cargo run --release --example converge -- --data boston --method nuts --seeds 1,2,3
+//!     cargo run --release --example converge -- --data train.csv --test test.csv --response y
+//!
+//! The network has one layer of tanh units, priors by fan-in, normal noise of unknown variance, features
+//! and response standardised by the training rows, and starts from small weights. R-hat and effective
+//! sample size are of the predictions of the test rows (the worst row); `apart` is the standard
+//! deviation of the chains' means over that of the predictive distribution, at the worst row: how much
+//! the chains' disagreement matters to a prediction. Scores are in units of the response.
+
+use std::path::PathBuf;
+use std::time::Instant;
+
+use bnn_mcmc::data::{CsvReader, Standardise, bundled};
+use bnn_mcmc::ndarray::{ArrayView1, Axis};
+use bnn_mcmc::predict::Predictions;
+use bnn_mcmc::prelude::*;
+use bnn_mcmc::sampler::Algorithm;
+use clap::{Parser, ValueEnum};
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum Method {
+    Nuts,
+    /// With a path length that warm-up tunes.
+    Hmc,
+    Mams,
+    CollapsedNuts,
+    CollapsedHmc,
+    CollapsedMams,
+}
+
+#[derive(Parser)]
+#[command(about = "Fits a network to one data set by one method, and measures convergence")]
+struct Args {
+    /// sunspot, abalone, boston, wine, or a CSV file with a header.
+    #[arg(long, default_value = "sunspot")]
+    data: String,
+    /// A CSV file of test rows; without one a tenth of the rows are kept for the test.
+    #[arg(long)]
+    test: Option<PathBuf>,
+    /// The response's column in these files.
+    #[arg(long, default_value = "y")]
+    response: String,
+    #[arg(long, value_enum, default_value = "collapsed-mams")]
+    method: Method,
+    /// Hidden units, of one layer or several.
+    #[arg(long, value_delimiter = ',', default_value = "10")]
+    hidden: Vec<usize>,
+    #[arg(long, default_value_t = 4)]
+    chains: usize,
+    #[arg(long, default_value_t = 400)]
+    warmup: usize,
+    /// Draws of each chain.
+    #[arg(long, default_value_t = 600)]
+    draws: usize,
+    /// One line for each of these seeds.
+    #[arg(long, value_delimiter = ',', default_value = "1")]
+    seeds: Vec<u64>,
+    /// The most doublings of a trajectory of NUTS.
+    #[arg(long, default_value_t = 10)]
+    max_depth: u32,
+    /// The acceptance probability that warm-up adapts the step to [default: that of the method].
+    #[arg(long)]
+    accept: Option<f64>,
+    /// The mean length of the trajectories of MAMS [default: tuned in warm-up].
+    #[arg(long)]
+    path_length: Option<f64>,
+    /// A dense preconditioner.
+    #[arg(long)]
+    dense: bool,
+    /// The verdicts, too.
+    #[arg(long)]
+    verdict: bool,
+    /// Few draws of a small network: to see that it works.
+    #[arg(long)]
+    quick: bool,
+}
+
+fn main() {
+    if let Err(error) = run(Args::parse()) {
+        eprintln!("error: {error}");
+        std::process::exit(1);
+    }
+}
+
+fn run(mut args: Args) -> Result<(), Error> {
+    if args.quick {
+        (args.hidden, args.warmup, args.draws, args.max_depth) = (vec![5], 100, 50, 6);
+    }
+    let (train, test) = data(&args)?;
+    let features = Standardise::new().allow_constant().fit_features(&train)?;
+    let response = Standardise::new().fit_response(&train)?;
+    let scaled = |data: &Dataset| response.scale_response(&features.scale_features(data)?);
+    let (train, test) = (scaled(&train)?, scaled(&test)?);
+
+    let mut sizes = vec![train.n_features()];
+    sizes.extend(&args.hidden);
+    sizes.push(1);
+    let network = Mlp::new(&sizes, Activation::Tanh)?;
+    let priors =
+        Priors::by_fan_in(&network).with("log_noise_variance", LogInverseGamma::new(0.5, 0.005)?);
+    let posterior = Posterior::new(network, Gaussian::sampled(), &train, priors)?;
+    println!(
+        "{} rows, {} for the test; network {sizes:?}, {} parameters",
+        train.rows(),
+        test.rows(),
+        posterior.layout().dim()
+    );
+    println!(
+        "method           seed  M gradients  seconds  R-hat   median  ESS bulk  apart  diverged  \
+         RMSE     LPPD     coverage 90 %"
+    );
+    for &seed in &args.seeds {
+        let began = Instant::now();
+        let draws = sample(&args, &posterior, seed)?;
+        let seconds = began.elapsed().as_secs_f64();
+        let predictions = posterior.predict(&draws, &test)?;
+        let summary = predictions.summary()?;
+        let mut rhats: Vec<f64> = summary.rows.iter().map(|row| row.rhat).collect();
+        rhats.sort_by(f64::total_cmp);
+        let own = predictions.unscaled(&response)?;
+        let scores = own.scores()?;
+        let score = |name: &str| scores.get(name).map_or(f64::NAN, |score| score.posterior);
+        println!(
+            "{:15}  {seed:4}  {:11.2}  {seconds:7.1}  {:6.3}  {:6.3}  {:8.0}  {:5.2}  {:8}  {:7.4}  {:7.4}  {:.3}",
+            format!("{:?}", args.method),
+            draws.gradient_evals() as f64 / 1e6,
+            rhats[rhats.len() - 1],
+            rhats[rhats.len() / 2],
+            summary.min_ess_bulk(),
+            apart(&predictions),
+            draws.divergences(),
+            score("rmse"),
+            score("log_predictive_density"),
+            own.coverage(0.9)?.share,
+        );
+        if args.verdict {
+            println!("{}", predictions.verdict()?);
+        }
+    }
+    Ok(())
+}
+
+fn data(args: &Args) -> Result<(Dataset, Dataset), Error> {
+    let all = match &args.data[..] {
+        "sunspot" => return Ok(bundled::sunspot_windows()),
+        "abalone" => bundled::abalone(),
+        "boston" => bundled::boston(),
+        "wine" => bundled::wine_red(),
+        file => {
+            let train = CsvReader::regression(args.response.as_str()).header().read_path(file)?;
+            match &args.test {
+                None => train.dataset,
+                Some(test) => {
+                    let test = train.schema.read_path(test)?.dataset;
+                    return Ok((train.dataset, test));
+                }
+            }
+        }
+    };
+    all.train_test_split(0.1, 1)
+}
+
+fn sample(args: &Args, posterior: &Posterior<Mlp, Gaussian>, seed: u64) -> Result<Draws, Error> {
+    let preconditioner =
+        if args.dense { Preconditioner::Dense } else { Preconditioner::DiagonalFromGradients };
+    let accept = |default: f64| args.accept.unwrap_or(default);
+    let nuts = Nuts {
+        max_depth: args.max_depth,
+        target_accept: accept(Nuts::default().target_accept),
+        preconditioner,
+        ..Nuts::default()
+    };
+    let hmc = Hmc {
+        adapt_path_length: true,
+        target_accept: accept(Hmc::default().target_accept),
+        preconditioner,
+        ..Hmc::default()
+    };
+    let mams = Mams {
+        path_length: args.path_length,
+        target_accept: accept(Mams::default().target_accept),
+        preconditioner,
+        ..Mams::default()
+    };
+    match args.method {
+        Method::Nuts => sample_by(args, posterior, nuts, seed),
+        Method::Hmc => sample_by(args, posterior, hmc, seed),
+        Method::Mams => sample_by(args, posterior, mams, seed),
+        Method::CollapsedNuts => sample_by(args, posterior, Collapsed::new(nuts), seed),
+        Method::CollapsedHmc => sample_by(args, posterior, Collapsed::new(hmc), seed),
+        Method::CollapsedMams => sample_by(args, posterior, Collapsed::new(mams), seed),
+    }
+}
+
+fn sample_by<A>(
+    args: &Args,
+    posterior: &Posterior<Mlp, Gaussian>,
+    algorithm: A,
+    seed: u64,
+) -> Result<Draws, Error>
+where
+    A: for<'t> Algorithm<&'t Posterior<Mlp, Gaussian>>,
+{
+    let start = Init::Around { centre: vec![0.0; posterior.layout().dim()], sd: 0.1 };
+    let sampler = Sampler::new(posterior, algorithm).init(start).seed(seed);
+    sampler.chains(args.chains).warmup(args.warmup).draws(args.draws).run()
+}
+
+/// The standard deviation of the chains' mean predictions over that of a new observation, at the row
+/// where it is largest.
+fn apart(predictions: &Predictions) -> f64 {
+    let sd = |values: ArrayView1<f64>| values.std(1.0);
+    let (mean, drawn) = (predictions.mean(), predictions.predictive_draws());
+    let of_row = |row: usize| {
+        let chains = mean.index_axis(Axis(2), row);
+        let means = chains.mean_axis(Axis(1)).expect("there are draws");
+        let all: Vec<f64> = drawn.index_axis(Axis(2), row).iter().copied().collect();
+        sd(means.index_axis(Axis(1), 0)) / sd(ArrayView1::from(&all))
+    };
+    (0..mean.len_of(Axis(2))).map(of_row).fold(0.0, f64::max)
+}
