@@ -314,11 +314,12 @@ fn the_first_trajectories_are_short() {
         let total = 400;
         for iteration in 0..=total {
             let step = kernel.step(&target, &mut point, &mut ws, &mut rng);
-            kernel.stats(&mut stats);
+            Kernel::<&GaussianTarget>::stats(&kernel, &mut stats);
             // The first window ends after 85 iterations.
             let limited = learns && iteration < 85;
             assert_eq!(stats[3] <= 7.0, limited, "{learns}, {iteration}: {} steps", stats[3]);
-            kernel.adapt(&step, &point, WarmupProgress { iteration, total });
+            let warmup = WarmupProgress { iteration, total };
+            Kernel::<&GaussianTarget>::adapt(&mut kernel, &step, &point, warmup);
         }
     }
     let hmc = Hmc { max_first_steps: 7, step_size: 1e-3, path_length: 0.1, ..Hmc::default() };

@@ -548,7 +548,7 @@ pub const MUTANTS: &[Mutant] = &[
     mutant(
         "MAMS: a turn too short",
         "src/sampler/hamiltonian/isokinetic.rs",
-        &[("(1.0 - z) * (m + (2.0 - m) * z)", "(1.0 - z) * m")],
+        &[("m * (1.0 - 2.0 * z) - (2.0 - m) * z * z", "m * (1.0 - 2.0 * z)")],
         (
             "lib",
             "sampler::hamiltonian::isokinetic::tests::the_turn_solves_its_differential_equation",
