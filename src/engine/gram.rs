@@ -199,6 +199,10 @@ mod tests {
                     };
                     tiles.iter().map(of_tile).sum()
                 };
+                let all = |with_y, rows: usize| -> Vec<f64> {
+                    (0..rows * m).map(|at| sum(with_y, at / m, at % m)).collect()
+                };
+                let (of_phi, of_y) = (all(false, m), all(true, outputs));
                 at_every_level(|level| {
                     let mut sums = Gram::new(units, outputs, bias);
                     sums.sums.fill(f64::NAN);
@@ -213,14 +217,14 @@ mod tests {
                     }
                     for i in 0..m {
                         for j in 0..m {
-                            let error = (gram[i * m + j] - sum(false, i, j)).abs();
+                            let error = (gram[i * m + j] - of_phi[i * m + j]).abs();
                             assert!(error < 1e-12, "{level:?} {units} {bias}: {i}, {j}: {error}");
                         }
                     }
                     for k in 0..outputs {
                         for j in 0..m {
                             let at = if j < units { k * units + j } else { outputs * units + k };
-                            let error = (cross[at] - sum(true, k, j)).abs();
+                            let error = (cross[at] - of_y[k * m + j]).abs();
                             assert!(error < 1e-12, "{level:?} {units} {bias}: y {k}, {j}: {error}");
                         }
                     }

@@ -185,14 +185,14 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
     }
 
     /// As [`at_the_mean`](Self::at_the_mean), of some tiles, from the last to the first. Where it
-    /// `continues`, the hidden layers were evaluated on the last of them before.
+    /// `continues`, the hidden layers were evaluated on all tiles before, of which the last ones are kept.
     #[allow(clippy::too_many_arguments)]
     fn rows_at_the_mean(
         &self,
         beta: f64,
         q: &[f64],
         tiles: Range<usize>,
-        mut continues: bool,
+        continues: bool,
         mut grad: Option<&mut [f64]>,
         scratch: &mut Collapsed,
         ws: &mut PosteriorWorkspace<M::Workspace>,
@@ -202,18 +202,19 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
         let (weights, bias) = mean.split_at(shape.units * shape.outputs);
         let PosteriorWorkspace { out, d_out, grad_phi, .. } = ws;
         grad_phi.fill(0.0);
-        if let Some(Hidden { mlp, ws, .. }) = hidden {
-            mlp.begin(&w[..shape.start], ws);
+        if let Some(hidden) = hidden.as_mut() {
+            hidden.begin(shape, w);
         }
+        let kept = if continues { hidden.as_ref().map_or(0, Hidden::n_kept) } else { 0 };
+        let first_kept = tiles.end.saturating_sub(kept);
         let mut likelihood = 0.0;
         for number in tiles.rev() {
             let (x, y) = self.tiles_in(number..number + 1).next().expect("one tile");
             let (stride, len) = (x.stride(), shape.outputs * x.stride());
             let basis = match hidden {
-                Some(hidden) if continues => hidden.phi(shape, stride),
-                _ => basis(hidden, shape, w, x),
+                Some(hidden) if number >= first_kept => hidden.phi(shape, number, stride),
+                _ => basis(hidden, shape, w, number, x),
             };
-            continues = false;
             let mut out = TileMut::new(&mut out[..len], x.rows());
             let mut d_out = TileMut::new(&mut d_out[..len], x.rows());
             product(weights, bias, basis, stride, out.values());
@@ -221,11 +222,12 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
                 self.likelihood.log_lik_grad(phi, out.as_tile(), y, d_out.reborrow(), grad_phi);
             if let (Some(hidden), Some(grad)) = (hidden.as_mut(), grad.as_deref_mut()) {
                 d_out.clear_padding();
-                hidden.backward(beta, shape, w, x, d_out.as_tile(), grad);
+                d_out.values().iter_mut().for_each(|d| *d *= beta);
+                hidden.backward(shape, w, (number, x), d_out.values(), grad);
             }
         }
-        if let (Some(Hidden { mlp, ws, .. }), Some(grad)) = (hidden, grad) {
-            mlp.finish(&mut grad[..shape.start], ws);
+        if let (Some(hidden), Some(grad)) = (hidden, grad) {
+            hidden.finish(shape, grad);
         }
         likelihood
     }

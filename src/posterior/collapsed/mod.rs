@@ -27,10 +27,10 @@
 //! ```
 //!
 //! Two passes over the rows: one for Phi^T Phi and Phi^T y, one for r and the gradient, which goes through
-//! the tiles backwards, so that the activations of the last tile need not be computed twice. For n rows
-//! that is 3 n m^2 floating-point operations and a second pass through the hidden layers more than the
-//! gradient of the joint density. With rows enough for several [shares](super::walk) both passes have
-//! them. Memory does not grow with the data.
+//! the tiles backwards: the activations of the last tiles, as many as stay in the cache, are still there.
+//! For n rows that is 3 n m^2 floating-point operations more than the gradient of the joint density, and
+//! where there are more rows a second pass forward through the hidden layers. With rows enough for several
+//! shares (`walk.rs`) both passes have them. Memory does not grow with the data.
 //!
 //! The marginal of a network's output layer: explicit marginal posterior, Rao-Blackwellised or collapsed
 //! sampling; Liu, J. Am. Stat. Assoc. 89, 1994, doi:10.1080/01621459.1994.10476829. The marginal density of
@@ -132,7 +132,7 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
         }
         self.gaussian_block().ok()?;
         let (shape, mlp) = self.output_layer().ok()?;
-        Some(Collapsed::new(shape, mlp))
+        Some(Collapsed::new(shape, mlp, self.tiles().len()))
     }
 }
 

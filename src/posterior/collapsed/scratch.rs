@@ -3,7 +3,7 @@
 use super::Shape;
 use crate::engine::gram::Gram;
 use crate::engine::network::product;
-use crate::engine::{Tile, TileMut, TileStorage};
+use crate::engine::{TILE_ROWS, Tile, TileMut, TileStorage};
 use crate::linalg::local_metric::{Factorisation, Factoriser, LocalMetric};
 use crate::model::{Mlp, Model};
 
@@ -13,7 +13,7 @@ pub(in crate::posterior) struct Collapsed {
     pub(super) shape: Shape,
     pub(super) hidden: Option<Hidden>,
     pub(super) sums: Gram,
-    /// Phi^T Phi, then P_beta times A^-1.
+    /// Phi^T Phi and B^-1.
     pub(super) gram: Vec<f64>,
     pub(super) inverse: Vec<f64>,
     /// Y^T Phi, and the mean mu, in the order of the layer's weights in q: W, then b.
@@ -28,13 +28,12 @@ pub(in crate::posterior) struct Collapsed {
     pub(super) factor: LocalMetric,
 }
 
-/// The layers before the output layer, and a tile of theirs.
+/// The layers before the output layer.
 #[derive(Debug)]
 pub(super) struct Hidden {
-    pub(super) mlp: Mlp,
-    pub(super) ws: <Mlp as Model>::Workspace,
-    /// The derivative with respect to the outputs, then Phi without its ones.
-    pub(super) stacked: TileStorage,
+    mlp: Mlp,
+    /// One or more tiles: tile i of the rows has the place i modulo their number.
+    kept: Vec<Kept>,
     /// The derivative with respect to Phi.
     pub(super) d_phi: TileStorage,
     /// The matrix `[H x (K + H)]` that makes the second of the first, and its bias.
@@ -42,14 +41,29 @@ pub(super) struct Hidden {
     pub(super) back_bias: Vec<f64>,
 }
 
-/// The columns of Phi on the tile x, without the ones and with zeros in the padding.
+/// The activations of one tile.
+#[derive(Debug)]
+struct Kept {
+    ws: <Mlp as Model>::Workspace,
+    /// The derivative with respect to the outputs, then Phi without its ones.
+    stacked: TileStorage,
+}
+
+/// How many numbers the tiles that are kept may take, one tile aside: 1 MiB, about what a processor's own
+/// cache holds.
+const KEPT: usize = 1 << 17;
+
+/// The columns of Phi on tile `number` of the rows, x, without the ones and with zeros in the padding.
 pub(super) fn basis<'a>(
     hidden: &'a mut Option<Hidden>,
     shape: &Shape,
     w: &[f64],
+    number: usize,
     x: Tile<'a>,
 ) -> &'a [f64] {
-    let Some(Hidden { mlp, ws, stacked, .. }) = hidden else { return x.values() };
+    let Some(Hidden { mlp, kept, .. }) = hidden else { return x.values() };
+    let place = number % kept.len();
+    let Kept { ws, stacked } = &mut kept[place];
     let phi = &mut stacked[shape.outputs * x.stride()..][..shape.units * x.stride()];
     let mut phi = TileMut::new(phi, x.rows());
     mlp.forward(&w[..shape.start], x, phi.reborrow(), ws);
@@ -58,50 +72,73 @@ pub(super) fn basis<'a>(
 }
 
 impl Hidden {
-    /// What [`basis`] has written.
-    pub(super) fn phi(&self, shape: &Shape, stride: usize) -> &[f64] {
-        &self.stacked[shape.outputs * stride..][..shape.units * stride]
+    fn new(shape: &Shape, mlp: Mlp, tiles: usize) -> Self {
+        let Shape { units, outputs, bias, .. } = *shape;
+        let all: usize = mlp.sizes()[1..].iter().sum();
+        let n = (KEPT / (TILE_ROWS * (outputs + 4 * all))).clamp(1, tiles);
+        let kept =
+            |_| Kept { ws: mlp.workspace(), stacked: TileStorage::for_columns(outputs + units) };
+        Self {
+            kept: (0..n).map(kept).collect(),
+            d_phi: TileStorage::for_columns(units),
+            back: vec![0.0; units * (outputs + units)],
+            back_bias: vec![0.0; if bias { units } else { 0 }],
+            mlp,
+        }
     }
 
-    /// Adds the gradient of a tile. `d_out` is the derivative of ell with respect to the outputs.
+    /// How many tiles are kept.
+    pub(super) fn n_kept(&self) -> usize {
+        self.kept.len()
+    }
+
+    /// Begins a pass over the rows.
+    pub(super) fn begin(&mut self, shape: &Shape, w: &[f64]) {
+        self.kept.iter_mut().for_each(|kept| self.mlp.begin(&w[..shape.start], &mut kept.ws));
+    }
+
+    /// What [`basis`] has written for the tile `number`.
+    pub(super) fn phi(&self, shape: &Shape, number: usize, stride: usize) -> &[f64] {
+        let stacked = &self.kept[number % self.kept.len()].stacked;
+        &stacked[shape.outputs * stride..][..shape.units * stride]
+    }
+
+    /// Adds the gradient of the tile `number`, whose activations are there, now or in
+    /// [`finish`](Self::finish). `d_out` is the derivative of beta ell with respect to the outputs.
     pub(super) fn backward(
         &mut self,
-        beta: f64,
         shape: &Shape,
         w: &[f64],
-        x: Tile,
-        d_out: Tile,
+        (number, x): (usize, Tile),
+        d_out: &[f64],
         grad: &mut [f64],
     ) {
-        let stride = x.stride();
-        let outputs = shape.outputs * stride;
-        for (to, d) in self.stacked[..outputs].iter_mut().zip(d_out.values()) {
-            *to = beta * d;
-        }
-        let stacked = &self.stacked[..outputs + shape.units * stride];
+        let (place, stride) = (number % self.kept.len(), x.stride());
+        let Kept { ws, stacked } = &mut self.kept[place];
+        stacked[..d_out.len()].copy_from_slice(d_out);
+        let stacked = &stacked[..(shape.outputs + shape.units) * stride];
         let mut d_phi = TileMut::new(&mut self.d_phi[..shape.units * stride], x.rows());
         product(&self.back, &self.back_bias, stacked, stride, d_phi.values());
         d_phi.clear_padding();
         let (w, grad) = (&w[..shape.start], &mut grad[..shape.start]);
-        self.mlp.backward(w, x, d_phi.as_tile(), grad, &mut self.ws);
+        self.mlp.backward(w, x, d_phi.as_tile(), grad, ws);
+    }
+
+    /// Ends a pass over the rows.
+    pub(super) fn finish(&mut self, shape: &Shape, grad: &mut [f64]) {
+        let grad = &mut grad[..shape.start];
+        self.kept.iter_mut().for_each(|kept| self.mlp.finish(grad, &mut kept.ws));
     }
 }
 
 impl Collapsed {
-    pub(super) fn new(shape: Shape, mlp: Option<Mlp>) -> Self {
+    /// For rows in so many `tiles`.
+    pub(super) fn new(shape: Shape, mlp: Option<Mlp>, tiles: usize) -> Self {
         let Shape { units, outputs, bias, .. } = shape;
         let (m, cholesky) = (shape.m(), Factorisation::Cholesky);
         let zeros = |n: usize| vec![0.0; n];
-        let hidden = mlp.map(|mlp| Hidden {
-            ws: mlp.workspace(),
-            stacked: TileStorage::for_columns(outputs + units),
-            d_phi: TileStorage::for_columns(units),
-            back: zeros(units * (outputs + units)),
-            back_bias: zeros(if bias { units } else { 0 }),
-            mlp,
-        });
         Self {
-            hidden,
+            hidden: mlp.map(|mlp| Hidden::new(&shape, mlp, tiles)),
             sums: Gram::new(units, outputs, bias),
             gram: zeros(m * m),
             inverse: zeros(m * m),
@@ -130,11 +167,11 @@ impl Collapsed {
         tiles: impl Iterator<Item = (Tile<'a>, Tile<'a>)>,
     ) {
         self.sums.clear();
-        if let Some(Hidden { mlp, ws, .. }) = &mut self.hidden {
-            mlp.begin(&w[..self.shape.start], ws);
+        if let Some(hidden) = &mut self.hidden {
+            hidden.begin(&self.shape, w);
         }
-        for (x, y) in tiles {
-            self.sums.add(basis(&mut self.hidden, &self.shape, w, x), y);
+        for (number, (x, y)) in tiles.enumerate() {
+            self.sums.add(basis(&mut self.hidden, &self.shape, w, number, x), y);
         }
     }
 
