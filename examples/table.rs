@@ -58,6 +58,9 @@ struct Args {
     /// A ladder of tempered posteriors instead of NUTS.
     #[arg(long)]
     tempered: bool,
+    /// The output layer integrated out, instead of NUTS: for Gaussian noise.
+    #[arg(long, conflicts_with = "tempered")]
+    collapsed: bool,
     #[arg(long, default_value_t = 4)]
     chains: usize,
     #[arg(long, default_value_t = 1000)]
@@ -124,6 +127,9 @@ fn recipe(args: &Args) -> Recipe {
     }
     if args.tempered {
         recipe = recipe.method(Method::Tempered);
+    }
+    if args.collapsed {
+        recipe = recipe.method(Method::Collapsed);
     }
     recipe
 }

@@ -369,8 +369,8 @@ impl Fit {
     }
 
     /// Puts together the parts of a fit that jobs of their own have run in the same folder
-    /// ([`Recipe::only_chains`]), and writes the fit to that folder as [`save`](Self::save) does. It is the fit
-    /// that one job makes. The folders of the parts stay, and are not needed any more.
+    /// ([`Recipe::only_chains`]), and writes the fit to that folder as [`save`](Self::save) does. It
+    /// is the fit that one job makes. The folders of the parts stay, and are not needed any more.
     ///
     /// ```no_run
     /// use bnn_mcmc::fit::Fit;
@@ -383,8 +383,8 @@ impl Fit {
     /// ```
     ///
     /// # Errors
-    /// A chain that is lacking, or there twice; parts of fits that differ, with what differs; a part that is
-    /// not finished; else as [`save`](Self::save) and [`load`](Self::load).
+    /// A chain that is lacking, or there twice; parts of fits that differ, with what differs; a part
+    /// that is not finished; else as [`save`](Self::save) and [`load`](Self::load).
     pub fn merge(folder: impl AsRef<Path>) -> Result<Self, Error> {
         parts::merge(folder.as_ref())
     }

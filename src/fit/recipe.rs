@@ -19,7 +19,9 @@ use crate::likelihood::{
 use crate::model::{Activation, Mlp};
 use crate::prior::{LogHalfCauchy, LogInverseGamma, Normal, Priors};
 use crate::run::{check_layout, check_only};
-use crate::sampler::{Hmc, Init, Nuts, PowerPosteriors, Sampler, StopHandle, progress_report};
+use crate::sampler::{
+    Collapsed, Hmc, Init, Mams, Nuts, PowerPosteriors, Sampler, StopHandle, progress_report,
+};
 use crate::targets::{Posterior, Target};
 
 /// Shape and scale of the inverse gamma prior of squared scales of noise.
@@ -179,10 +181,10 @@ impl Recipe {
         Self { folder: Some(folder.into()), ..self }
     }
 
-    /// Runs only these of the [chains](Self::chains), as one job of several that share the fit: `2..3` is chain 2.
-    /// They make the draws that they make in the whole run. [In a folder](Self::in_folder) all jobs may have
-    /// the same one: each has a folder of its own there, called `chains-2..3`, and [`Fit::merge`] puts the
-    /// parts together.
+    /// Runs only these of the [chains](Self::chains), as one job of several that share the fit:
+    /// `2..3` is chain 2. They make the draws that they make in the whole run. [In a
+    /// folder](Self::in_folder) all jobs may have the same one: each has a folder of its own there,
+    /// called `chains-2..3`, and [`Fit::merge`] puts the parts together.
     pub fn only_chains(self, chains: Range<usize>) -> Self {
         Self { only_chains: Some(chains), ..self }
     }
@@ -381,6 +383,7 @@ impl Recipe {
     pub(super) fn sample(&self, parts: &Parts, checkpoint: Option<&Path>) -> Result<Draws, Error> {
         match self.method {
             Method::Nuts => self.sample_by(parts, Nuts::default(), checkpoint),
+            Method::Collapsed => self.sample_by(parts, Collapsed::new(Mams::default()), checkpoint),
             Method::Tempered => {
                 self.sample_by(parts, PowerPosteriors::new(Hmc::default()), checkpoint)
             }

@@ -5,7 +5,7 @@ use std::fmt;
 use super::choices::{Method, Noise, Task, WeightPrior};
 use super::recipe::{DEGREES, DISPERSION, Recipe, SQUARED_SCALE, START};
 use crate::data::Columns;
-use crate::sampler::{Hmc, Nuts};
+use crate::sampler::{Hmc, Mams, Nuts};
 
 /// What the recipe stands for, a line for each part: network, scaling, priors, likelihood, sampler
 /// with its settings, starts. Priors are on the scale of standardised features and response.
@@ -69,6 +69,7 @@ impl fmt::Display for Recipe {
             "sampler",
             match self.method {
                 Method::Nuts => format!("{:?}", Nuts::default()),
+                Method::Collapsed => format!("output layer integrated out, {:?}", Mams::default()),
                 Method::Tempered => format!("PowerPosteriors of {:?}", Hmc::default()),
             },
         )?;

@@ -197,6 +197,13 @@ fn a_data_set_is_fitted_as_its_file_is() {
     let tempered =
         recipe().method(Method::Tempered).warmup(40).draws(40).fit(from_file.data()).unwrap();
     assert!(!tempered.draws().info().reports.is_empty());
+    let collapsed = recipe().method(Method::Collapsed).warmup(40).draws(40);
+    let draws = collapsed.fit(from_file.data()).unwrap();
+    let (posterior, draws) = (draws.posterior(), draws.draws());
+    assert_eq!(draws.layout(), posterior.layout());
+    assert!(draws.stat("path_length").is_ok());
+    let refused = collapsed.noise(Noise::StudentT).fit(from_file.data()).unwrap_err().to_string();
+    assert!(refused.contains("likelihood") && refused.contains("Gaussian"), "{refused}");
 }
 
 #[test]
