@@ -98,8 +98,8 @@ fn with_and_without_output_layer(rows: usize, units: usize, peak: f64, criterion
         |grad: &mut [f64]| joint.log_density_grad(black_box(&q), grad, &mut joint_ws);
     let mut of_marginal =
         |grad: &mut [f64]| marginal.log_density_grad(black_box(&v), grad, &mut ws);
-    let gradients: [&mut dyn FnMut(&mut [f64]) -> LogDensity; 2] =
-        [&mut of_joint, &mut of_marginal];
+    type Gradient<'a> = &'a mut dyn FnMut(&mut [f64]) -> LogDensity;
+    let gradients: [Gradient; 2] = [&mut of_joint, &mut of_marginal];
     let names = ["posterior", "marginal"];
     for ((gradient, operations), name) in gradients.into_iter().zip(operations).zip(names) {
         let mut grad = vec![0.0; if name == "posterior" { q.len() } else { v.len() }];

@@ -140,7 +140,7 @@ fn joint(
     let any = network(Array2::zeros((ROWS, 2)));
     let mut rng = ChainRng::new(4, 0);
     let (mut q, mut other) = ([0.0; DIM], [0.0; DIM]);
-    let mut moves = vec![Vec::with_capacity(replicates); 3 * DIM - 1];
+    let mut moves = vec![Vec::new(); 3 * DIM - 1];
     let (mut after, mut fresh) = (vec![Vec::new(); DIM], vec![Vec::new(); DIM]);
     for _ in 0..replicates {
         any.draw_prior(&mut rng, &mut q).unwrap();
