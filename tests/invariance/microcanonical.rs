@@ -311,16 +311,19 @@ fn the_first_trajectories_are_short() {
         let mut rng = ChainRng::new(1, 0);
         let mut kernel = hmc.kernel(&target, &rng).unwrap();
         let (mut point, mut ws, mut stats) = (Point::new(2), target.workspace(), [0.0; 4]);
-        let total = 400;
-        for iteration in 0..=total {
+        let (total, mut long) = (400, 0);
+        for iteration in 0..total {
             let step = kernel.step(&target, &mut point, &mut ws, &mut rng);
             Kernel::<&GaussianTarget>::stats(&kernel, &mut stats);
             // The first window ends after 85 iterations.
             let limited = learns && iteration < 85;
-            assert_eq!(stats[3] <= 7.0, limited, "{learns}, {iteration}: {} steps", stats[3]);
+            assert!(!limited || stats[3] <= 7.0, "{learns}, {iteration}: {} steps", stats[3]);
+            // Some diverge at once, while the step size is sought.
+            long += u32::from(!limited && stats[3] > 7.0);
             let warmup = WarmupProgress { iteration, total };
             Kernel::<&GaussianTarget>::adapt(&mut kernel, &step, &point, warmup);
         }
+        assert!(long > if learns { 200 } else { 300 }, "{learns}: {long} of more than 7 steps");
     }
     let hmc = Hmc { max_first_steps: 7, step_size: 1e-3, path_length: 0.1, ..Hmc::default() };
     let draws = Sampler::new(&target, hmc).warmup(0).draws(20).run().unwrap();
