@@ -221,5 +221,8 @@ fn apart(predictions: &Predictions) -> f64 {
         let all: Vec<f64> = drawn.index_axis(Axis(2), row).iter().copied().collect();
         sd(means.index_axis(Axis(1), 0)) / sd(ArrayView1::from(&all))
     };
-    (0..mean.len_of(Axis(2))).map(of_row).fold(0.0, f64::max)
+    // NaN of a single chain stays.
+    (0..mean.len_of(Axis(2)))
+        .map(of_row)
+        .fold(0.0, |a: f64, b| if b > a || b.is_nan() { b } else { a })
 }

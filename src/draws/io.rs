@@ -39,8 +39,7 @@ impl Draws {
                 false => line.push_str(&name),
             }
         }
-        let first = self.info().part.as_ref().map_or(0, |part| part.chains.start);
-        for (c, chain) in (first..).zip(self.values().outer_iter()) {
+        for (c, chain) in self.chain_numbers().zip(self.values().outer_iter()) {
             for (d, draw) in chain.outer_iter().enumerate() {
                 writeln!(writer, "{line}")?;
                 line = format!("{c},{d}");

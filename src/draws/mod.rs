@@ -16,6 +16,8 @@ pub use keep::Keep;
 pub use part::Part;
 pub use report::{LadderReport, Report};
 
+use std::ops::Range;
+
 use ndarray::{Array2, Array3, ArrayView2, ArrayView3, Axis, s};
 use serde::{Deserialize, Serialize};
 
@@ -219,6 +221,12 @@ impl Draws {
     /// How the run was made.
     pub fn info(&self) -> &RunInfo {
         &self.info
+    }
+
+    /// The numbers of the chains in the whole run: from 0 on, unless they are a [part](Part) of it.
+    pub fn chain_numbers(&self) -> Range<usize> {
+        let first = self.info.part.as_ref().map_or(0, |part| part.chains.start);
+        first..first + self.n_chains()
     }
 
     /// The number of chains.

@@ -5,7 +5,7 @@ use std::ops::Range;
 use ndarray::{ArrayView3, Axis, concatenate, s};
 use serde::{Deserialize, Serialize};
 
-use super::checkpoint::Fingerprint;
+use super::checkpoint::{Fingerprint, agree};
 use super::{Draws, RunInfo};
 use crate::{Error, memory};
 
@@ -17,8 +17,12 @@ pub struct Part {
     pub chains: Range<usize>,
     /// The number of chains of the whole run.
     pub of: usize,
+    /// Steps of a draw, before any thinning of the finished draws.
+    pub(crate) thin: usize,
     /// What makes the run the one it is.
     pub(crate) run: Fingerprint,
+    /// Log likelihood and log prior where chain 0 starts: another model, prior or start has others.
+    pub(crate) at_start: [f64; 2],
 }
 
 impl Draws {
@@ -115,12 +119,21 @@ impl Draws {
     fn difference(&self, other: &Self) -> Option<String> {
         let [here, there] = [self, other].map(|draws| draws.info.part.as_ref());
         let by_name = here?.run.differences(&there?.run);
+        let (own, others) = (&self.info.target, &other.info.target);
+        let target = (own != others).then(|| format!("the target is {own:?}, and {others:?}"));
+        let [own, others] = [here?.at_start, there?.at_start];
+        let agrees = own.iter().zip(&others).all(|(a, b)| agree(*a, *b));
+        let start = (!agrees).then(|| {
+            format!(
+                "log likelihood and log prior where chain 0 starts are {own:?}, and {others:?}: \
+                 model, prior or start differ"
+            )
+        });
         // What was done to the draws since.
         let thinned = (self.info.thin != other.info.thin).then(|| "only some are thinned".into());
-        let of = (here?.of != there?.of).then(|| "the numbers of chains differ".into());
         let names = self.layout != other.layout || self.stat_names != other.stat_names;
         let names = names.then(|| "the parameters or statistics differ".into());
-        by_name.or(of).or(thinned).or(names)
+        by_name.or(target).or(start).or(thinned).or(names)
     }
 }
 
@@ -131,6 +144,9 @@ fn merged(parts: &[Draws], draws: usize) -> RunInfo {
     let first_of = |error: fn(&RunInfo) -> &Option<String>| infos().find_map(|i| error(i).clone());
     let all = |counts: fn(&RunInfo) -> &Vec<u64>| infos().flat_map(counts).copied().collect();
     let are_cut = parts.iter().any(|part| part.n_draws() > draws);
+    // They are counted before any thinning of the finished draws.
+    let thinned = infos().find_map(|info| Some(info.thin / info.part.as_ref()?.thin.max(1)));
+    let end = draws.saturating_mul(thinned.unwrap_or(1));
     let divergences = infos().flat_map(|info| &info.divergences);
     RunInfo {
         stopped_early: are_cut || infos().any(|info| info.stopped_early),
@@ -138,7 +154,7 @@ fn merged(parts: &[Draws], draws: usize) -> RunInfo {
         sampling_seconds: longest(|info| info.sampling_seconds),
         warmup_divergences: all(|info| &info.warmup_divergences),
         warmup_gradient_evals: all(|info| &info.warmup_gradient_evals),
-        divergences: divergences.filter(|d| !are_cut || d.draw < draws).cloned().collect(),
+        divergences: divergences.filter(|d| !are_cut || d.draw < end).cloned().collect(),
         part: None,
         reports: infos().flat_map(|info| info.reports.clone()).collect(),
         checkpoint_error: first_of(|info| &info.checkpoint_error),

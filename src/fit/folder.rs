@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::io::{ErrorKind, Write};
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
@@ -18,8 +19,8 @@ const FORMAT: u32 = 1;
 
 const FIT: &str = "fit.json";
 pub(super) const DATA: &str = "data.csv";
-const DRAWS: &str = "draws.zarr";
-const VERDICT: &str = "verdict.txt";
+pub(super) const DRAWS: &str = "draws.zarr";
+pub(super) const VERDICT: &str = "verdict.txt";
 const CHECKPOINT: &str = "checkpoint";
 pub(super) const LOCK: &str = ".bnn-mcmc.lock";
 /// What the name of a file ends in while it is written.
@@ -305,15 +306,16 @@ pub(super) fn read_json(folder: &Path) -> Result<Option<Saved>, Error> {
 
 /// Runs a fit in `folder`, goes on with it, or loads it.
 pub(super) fn run(folder: &Path, parts: Parts) -> Result<Fit, Error> {
+    let only_chains = parts.recipe.only_chains.clone();
     let data = rows::to_csv(&parts.data)?;
     let saved = Saved::of(&parts, &data, false)?;
-    if let Some(fit) = finished(folder, &saved)? {
+    if let Some(fit) = finished(folder, &saved, only_chains.as_ref())? {
         return Ok(fit);
     }
     fs::create_dir_all(folder).map_err(|e| Error::io(folder, e))?;
     let (_lock, lock_path) = (lock(folder)?, folder.join(LOCK));
     // It may have been finished before the lock was taken.
-    if let Some(fit) = finished(folder, &saved)? {
+    if let Some(fit) = finished(folder, &saved, only_chains.as_ref())? {
         let _ = fs::remove_file(lock_path);
         return Ok(fit);
     }
@@ -370,7 +372,11 @@ pub(super) fn run(folder: &Path, parts: Parts) -> Result<Fit, Error> {
 
 /// The fit that the folder holds, if it is finished with all draws; an error if it is another one than
 /// `saved`.
-fn finished(folder: &Path, saved: &Saved) -> Result<Option<Fit>, Error> {
+fn finished(
+    folder: &Path,
+    saved: &Saved,
+    only_chains: Option<&Range<usize>>,
+) -> Result<Option<Fit>, Error> {
     let Some(there) = read_json(folder)? else { return Ok(None) };
     if let Some(difference) = saved.difference(&there) {
         let other = format!("the folder holds another fit, in which {difference}");
@@ -380,6 +386,13 @@ fn finished(folder: &Path, saved: &Saved) -> Result<Option<Fit>, Error> {
         return Ok(None);
     }
     let fit = load_finished(folder, &there)?;
+    let part = fit.draws.info().part.as_ref().map(|part| &part.chains);
+    if part != only_chains {
+        let shown = |part: Option<&Range<usize>>| part.map_or("all".into(), |p| format!("{p:?}"));
+        let (here, asked) = (shown(part), shown(only_chains));
+        let other = format!("it holds the chains {here} of the fit, and {asked} are asked for");
+        return Err(problem(folder, other));
+    }
     if fit.draws.info().stopped_early {
         let stopped = "it holds a run that was stopped early and saved: choose another folder, or \
                        load it";

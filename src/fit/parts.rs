@@ -4,9 +4,10 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use super::folder::{
-    Saved, check_entries, entries, finish, load_finished, lock, problem, read_json,
+    DATA, DRAWS, LOCK, Saved, VERDICT, check_entries, entries, finish, load_finished, lock,
+    problem, read_json,
 };
-use super::{Fit, rows};
+use super::{Fit, Parts, rows};
 use crate::Error;
 use crate::draws::Draws;
 
@@ -18,43 +19,74 @@ pub(super) fn folder_of(folder: &Path, chains: &Range<usize>) -> PathBuf {
     folder.join(format!("{PART}{chains:?}"))
 }
 
-/// Puts the parts in `folder` together and writes the fit there.
+/// Puts the parts in `folder` together and writes the fit there, or loads it if that was done before.
 pub(super) fn merge(folder: &Path) -> Result<Fit, Error> {
     let mut names = entries(folder)?;
     names.retain(|name| name.starts_with(PART));
     names.sort();
-    let mut first: Option<(PathBuf, Saved, Fit)> = None;
-    let mut draws = Vec::new();
+    let mut first: Option<(PathBuf, Saved)> = None;
+    let (mut whole, mut draws) = (None, Vec::new());
     for name in &names {
         let path = folder.join(name);
         let Some(saved) = read_json(&path)? else {
-            return Err(problem(&path, "there is no `fit.json`: it is not the folder of a part"));
+            return Err(problem(
+                &path,
+                "there is no `fit.json`: its job has not begun, or was refused",
+            ));
         };
         if !saved.is_finished() {
             let unfinished = "the part is not finished: repeat the job that began it, to go on";
             return Err(problem(&path, unfinished));
         }
-        let fit = load_finished(&path, &saved)?;
-        draws.push(fit.draws().clone());
-        let Some((one, expected, _)) = &first else {
-            first = Some((path, saved, fit));
-            continue;
-        };
-        let here = one.display();
-        let difference = expected.difference(&saved).or_else(|| saved.difference(expected));
-        if let Some(difference) = difference {
+        if let Some((one, expected)) = &first
+            && let Some(difference) =
+                expected.difference(&saved).or_else(|| saved.difference(expected))
+        {
+            let here = one.display();
             return Err(problem(&path, format!("it is not of the fit of {here}: {difference}")));
         }
+        let Fit { parts, draws: of_part, .. } = load_finished(&path, &saved)?;
+        draws.push(of_part);
+        whole.get_or_insert(parts);
+        first.get_or_insert((path, saved));
     }
-    let Some((_, _, fit)) = first else {
+    let (Some((_, saved)), Some(parts)) = (first, whole) else {
         let none = format!("there are no parts of a fit, in folders `{PART}..`");
         return Err(problem(folder, none));
     };
-    let fit = Fit { draws: Draws::merge(draws)?, ..fit };
     let _lock = lock(folder)?;
-    let ours: Vec<&str> = names.iter().map(String::as_str).chain([super::folder::LOCK]).collect();
-    let written = check_entries(folder, &ours)
-        .and_then(|()| finish(folder, &fit, &rows::to_csv(fit.data())?));
-    let _ = std::fs::remove_file(folder.join(super::folder::LOCK));
-    written.map(|()| fit)
+    let merged = write(folder, &names, &saved, parts, draws);
+    let _ = std::fs::remove_file(folder.join(LOCK));
+    merged
+}
+
+/// Merges `draws`, and writes them unless they are there. The folder is locked.
+fn write(
+    folder: &Path,
+    names: &[String],
+    saved: &Saved,
+    parts: Parts,
+    draws: Vec<Draws>,
+) -> Result<Fit, Error> {
+    match read_json(folder)? {
+        Some(there) => {
+            if let Some(difference) = saved.difference(&there) {
+                let other = format!("it holds another fit than its parts, in which {difference}");
+                return Err(problem(folder, other));
+            }
+            // Fewer draws are written over.
+            if there.is_finished() && there.difference(saved).is_none() {
+                return load_finished(folder, &there);
+            }
+        }
+        // A process that was killed may have left all files but the last.
+        None => {
+            let ours = [LOCK, DATA, VERDICT, DRAWS];
+            let ours: Vec<&str> = names.iter().map(String::as_str).chain(ours).collect();
+            check_entries(folder, &ours)?;
+        }
+    }
+    let fit = Fit { parts, draws: Draws::merge(draws)?, save_error: None };
+    finish(folder, &fit, &rows::to_csv(fit.data())?)?;
+    Ok(fit)
 }

@@ -76,8 +76,12 @@ impl fmt::Display for Recipe {
         line(
             "run",
             format!(
-                "{} chains of {} iterations of warm-up and {} draws, seed {}",
-                self.chains, self.warmup, self.draws, self.seed
+                "{} chains of {} iterations of warm-up and {} draws, seed {}{}",
+                self.chains,
+                self.warmup,
+                self.draws,
+                self.seed,
+                self.only_chains.as_ref().map_or(String::new(), |c| format!("; only chains {c:?}"))
             ),
         )?;
         line("file", format!("{:?}", self.reader))?;

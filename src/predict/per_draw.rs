@@ -95,7 +95,7 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
         self.check_size(size, 1 + self.likelihood().n_drawn(self.model().n_outputs()))?;
         let y = self.encoded(data)?;
         let stream = |chain| ChainRng::new(seed, chain).child(RESPONSES);
-        let streams = (0..draws.n_chains() as u64).map(stream).collect();
+        let streams = draws.chain_numbers().map(|chain| stream(chain as u64)).collect();
         let observed = Observed { y: self.tiles_of(y.view()), streams, n_draws: draws.n_draws() };
         let walk = self.walk(draws.flat(), &self.tiles_of(data.x().view()), Some(&observed));
         let (chains, n, rows) = size;

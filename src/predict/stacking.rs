@@ -1,7 +1,6 @@
 //! Stacking: weights with which several predictions are best averaged.
 
 use ndarray::{Array2, ArrayView2, Axis};
-use serde::{Deserialize, Serialize};
 
 use super::Predictions;
 use super::scores::log_mean_exp;
@@ -35,7 +34,7 @@ use crate::linalg::cholesky::Cholesky;
 /// assert!(stacking.elpd > stacking.elpd_equal);
 /// # Ok::<(), bnn_mcmc::Error>(())
 /// ```
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Stacking {
     /// The weight of each candidate.
     pub weights: Vec<f64>,
@@ -112,8 +111,8 @@ impl Predictions {
 /// relative to x, the gradient is -mean_i r_ki + x_k - mu and the Hessian mean_i r_ki r_li + mu (k =
 /// l). At the minimum f is at most mu times the number of candidates below its maximum.
 fn maximise(p: &Array2<f64>) -> Result<Vec<f64>, Error> {
-    const LAST: f64 = 1e-10;
     let (candidates, rows) = (p.nrows(), p.ncols() as f64);
+    let last = 5e-10 / candidates as f64;
     let mut x = vec![1.0 / candidates as f64; candidates];
     let value = |x: &[f64], mu: f64| {
         let mixture =
@@ -122,8 +121,8 @@ fn maximise(p: &Array2<f64>) -> Result<Vec<f64>, Error> {
         x.iter().sum::<f64>() - fit - mu * x.iter().map(|x| x.ln()).sum::<f64>()
     };
     let mut mu = 1.0;
-    while mu > LAST {
-        mu = (0.1 * mu).max(LAST);
+    while mu > last {
+        mu = (0.1 * mu).max(last);
         for _ in 0..100 {
             let mut r = p * &ndarray::ArrayView2::from_shape((candidates, 1), &x)
                 .map_err(|e| Error::argument("weights", e, "one for each candidate"))?;
@@ -184,7 +183,7 @@ mod tests {
     proptest! {
         #[test]
         fn no_weights_are_better(
-            candidates in 1usize..9,
+            candidates in 1usize..40,
             rows in 1usize..30,
             scale in 0.001f64..50.0,
             twin: bool,

@@ -212,9 +212,9 @@ where
     ) -> Result<Self::Record, Error> {
         self.inputs.check(target)?;
         // Probabilities and votes of all classes, and the entropy.
-        let scratch = self.inputs.scratch(plan.chains, 2 * self.class_names.len() + 1)?;
+        let scratch = self.inputs.scratch(plan.chains_here, 2 * self.class_names.len() + 1)?;
         let width = self.chosen.len() * self.inputs.columns();
-        let size = [(plan.chains, "chains"), (plan.draws, "draws"), (width, "probabilities")];
+        let size = [(plan.chains_here, "chains"), (plan.draws, "draws"), (width, "probabilities")];
         memory::check::<f64>("probabilities along the chains", &size, "choose fewer rows")?;
         let mut along = Vec::with_capacity(plan.draws * width);
         let running = match from {
@@ -401,7 +401,7 @@ where
     ) -> Result<Self::Record, Error> {
         self.inputs.check(target)?;
         // Variances, their sums, and means and squares of E[y | x, q].
-        let mut scratch = self.inputs.scratch(plan.chains, 4 * self.inputs.columns())?;
+        let mut scratch = self.inputs.scratch(plan.chains_here, 4 * self.inputs.columns())?;
         scratch.variance = vec![0.0; scratch.mean.len()];
         let (mean, noise) = match from {
             Some(so_far) => so_far,

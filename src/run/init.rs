@@ -1,7 +1,5 @@
 //! Where chains start.
 
-use serde::Serialize;
-
 use crate::Error;
 use crate::draws::Draws;
 use crate::error::positive;
@@ -20,7 +18,7 @@ use crate::targets::{Point, Target};
 /// steps from prior draws, and 513 to 566 from small weights. With N(0, 1) priors the difference is
 /// small, and none was seen for classes. Adam from small weights did no better than small weights
 /// alone, since the first steps of NUTS climb as fast.
-#[derive(Clone, Debug, Default, Serialize)]
+#[derive(Clone, Debug, Default)]
 pub enum Init {
     /// Random points of the target: draws from the prior, for a posterior. Tried up to
     /// [`Init::TRIES`] times per chain.

@@ -88,13 +88,15 @@ impl Progress {
         self.done as f64 / self.total.max(1) as f64
     }
 
-    /// The time, and how much is left if the phase began after `began`.
-    fn time(&self, began: Duration) -> String {
-        let (seconds, share) = (self.elapsed.as_secs_f64(), self.share());
-        if share >= 1.0 || share == 0.0 {
+    /// The time, and how much is left at the pace since `first`, the first report of the phase.
+    fn time(&self, first: Place) -> String {
+        let seconds = self.elapsed.as_secs_f64();
+        let done = self.done.saturating_sub(first.done) as f64;
+        if self.done >= self.total || done == 0.0 {
             return format!("{seconds:.1} s");
         }
-        let left = (self.elapsed - began).as_secs_f64() * (1.0 - share) / share;
+        let took = self.elapsed.saturating_sub(first.elapsed).as_secs_f64();
+        let left = took * (self.total - self.done) as f64 / done;
         format!("{seconds:.1} s, about {left:.0} s left in this phase")
     }
 }
@@ -147,10 +149,10 @@ pub fn progress_bar() -> impl FnMut(&Progress) {
 pub fn progress_log(mut to: impl Write) -> impl FnMut(&Progress) {
     let mut due = Due::every(Duration::from_secs(10));
     move |progress| {
-        let Some(began) = due.is_now(progress) else { return };
+        let Some(first) = due.is_now(progress) else { return };
         let mut parts = vec![progress.place(), divergent(&progress.chains)];
         parts.extend(step_sizes(&progress.chains));
-        parts.push(progress.time(began));
+        parts.push(progress.time(first));
         parts.extend(failed(progress));
         // A log that cannot be written is no reason to end a run.
         let _ = writeln!(to, "{}", parts.join(", ")).and_then(|()| to.flush());
@@ -173,8 +175,8 @@ fn progress_lines(mut to: impl Write) -> impl FnMut(&Progress) {
     // The phase and the number of the lines that are to be written over.
     let mut last: Option<(Phase, usize)> = None;
     move |progress| {
-        let Some(began) = due.is_now(progress) else { return };
-        let mut lines = vec![format!("{}, {}", progress.place(), progress.time(began))];
+        let Some(first) = due.is_now(progress) else { return };
+        let mut lines = vec![format!("{}, {}", progress.place(), progress.time(first))];
         lines.extend(progress.chains.iter().take(MOST).map(|of| {
             let step = of.step_size.map(|step| format!(", step size {}", short(step)));
             let step = step.unwrap_or_default();
@@ -188,16 +190,24 @@ fn progress_lines(mut to: impl Write) -> impl FnMut(&Progress) {
         // Up, and each line to its end without what was there.
         let mut text = up.map_or_else(String::new, |(_, lines)| format!("\x1b[{lines}A"));
         lines.iter().for_each(|line| text.push_str(&format!("{line}\x1b[K\n")));
+        text.push_str("\x1b[J"); // and what is below: a line that is gone
         last = Some((progress.phase, lines.len()));
         let _ = to.write_all(text.as_bytes()).and_then(|()| to.flush());
     }
 }
 
+/// Where a phase was when it was first reported: not at 0 if the run goes on from a checkpoint.
+#[derive(Clone, Copy)]
+struct Place {
+    done: usize,
+    elapsed: Duration,
+}
+
 /// When a report is written: so often, and at the end of each phase.
 struct Due {
     every: Duration,
-    /// The phase, when it began, and when the last report was written.
-    last: Option<(Phase, Duration, Duration)>,
+    /// The phase, its first place, and when the last report was written.
+    last: Option<(Phase, Place, Duration)>,
 }
 
 impl Due {
@@ -205,16 +215,19 @@ impl Due {
         Self { every, last: None }
     }
 
-    /// When the phase began, if a report is to be written now.
-    fn is_now(&mut self, progress: &Progress) -> Option<Duration> {
+    /// The first place of the phase, if a report is to be written now.
+    fn is_now(&mut self, progress: &Progress) -> Option<Place> {
         let now = progress.elapsed;
-        let (began, written) = match self.last {
-            Some((phase, began, written)) if phase == progress.phase => (began, written),
-            _ => (now, now),
+        let (first, written) = match self.last {
+            // A clock that went back is another run's.
+            Some((phase, first, written)) if phase == progress.phase && written <= now => {
+                (first, written)
+            }
+            _ => (Place { done: progress.done, elapsed: now }, now),
         };
         let is_now = progress.done == progress.total || now - written >= self.every;
-        self.last = Some((progress.phase, began, if is_now { now } else { written }));
-        is_now.then_some(began)
+        self.last = Some((progress.phase, first, if is_now { now } else { written }));
+        is_now.then_some(first)
     }
 }
 

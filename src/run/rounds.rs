@@ -148,11 +148,12 @@ impl Rounds {
 
     /// Begins the records of all chains.
     pub fn begin(&self, chains: &mut [Box<dyn Chain + '_>]) -> Result<(), Error> {
-        let Sizes { chains: n, draws, .. } = self.sizes;
+        let Sizes { chains: all, draws, .. } = self.sizes;
+        let chains_here = chains.len();
         for chain in chains {
-            let chain_plan =
-                ChainPlan { chain: chain.data().index, chains: n, draws, run: self.id };
-            chain.begin(chain_plan)?;
+            let number = chain.data().index;
+            let (chains, run) = (all, self.id);
+            chain.begin(ChainPlan { chain: number, chains, chains_here, draws, run })?;
         }
         Ok(())
     }

@@ -211,11 +211,17 @@ impl<'t, T: Target, A: Algorithm<&'t T>> Sampler<'t, T, A> {
             target: target.info(),
             recorder: [recorder.name(), recorder.config()],
         };
-        let mut described = self.configuration.transpose()?;
-        if let (true, Some(run)) = (is_part, &mut described) {
-            run.add_config("starting points", &init)?;
-        }
-        let run = Run { sizes, chains: chains.clone(), is_part, kept: &kept, pool, began, stop };
+        // Where chain 0 starts, by which the parts of other posteriors are told from this one.
+        let at_start = || {
+            let mut start_rng = ChainRng::new(sizes.seed, 0).child(u64::MAX);
+            let mut ws = target.workspace();
+            let point = init.find(target, 0, sizes.chains, &mut start_rng, &mut ws)?;
+            let density = target.log_density(point.q(), &mut ws);
+            Ok([density.likelihood, density.prior])
+        };
+        let at_start = is_part.then(|| caught("chain 0, at its start,", at_start)?).transpose()?;
+        let described = self.configuration.transpose()?;
+        let run = Run { sizes, chains: chains.clone(), at_start, kept: &kept, pool, began, stop };
         let draws = run.sample(&start, &identity, described, self.checkpoint, on_progress)?;
         Ok((draws, records.into_inner().unwrap_or_else(PoisonError::into_inner)))
     }
@@ -224,9 +230,10 @@ impl<'t, T: Target, A: Algorithm<&'t T>> Sampler<'t, T, A> {
 /// What of a run does not depend on the types of its target, algorithm and recorder.
 struct Run<'r> {
     sizes: Sizes,
-    /// The chains to run, and whether others run elsewhere.
+    /// The chains to run.
     chains: Range<usize>,
-    is_part: bool,
+    /// If others run elsewhere, log likelihood and log prior where chain 0 starts.
+    at_start: Option<[f64; 2]>,
     kept: &'r Kept,
     pool: Option<rayon::ThreadPool>,
     began: Instant,
@@ -245,18 +252,20 @@ impl Run<'_> {
         checkpoint: Option<(PathBuf, Every)>,
         on_progress: Option<Report>,
     ) -> Result<Draws, Error> {
-        let Self { sizes, chains: numbers, is_part, kept, pool, began, stop } = self;
+        let Self { sizes, chains: numbers, at_start, kept, pool, began, stop } = self;
         let start = |c| caught(format!("chain {c}, at its start,"), || start(c))?;
         let mut chains = numbers.clone().map(start).collect::<Result<Vec<_>, Error>>()?;
         let own = chains[0].own_stat_names();
         let stat_names: Vec<_> = STATS.iter().map(ToString::to_string).chain(own).collect();
         let identity = caught("the beginning of the run", || identity(described.is_some()))?;
         let described = described.map(|run| identity.added_to(run, sizes, kept, &stat_names));
-        let part = described.clone().filter(|_| is_part);
-        let part = part.map(|run| Part { chains: numbers.clone(), of: sizes.chains, run });
+        let (chains_of_part, of, thin) = (numbers.clone(), sizes.chains, sizes.thin);
+        let part = at_start.zip(described.clone());
+        let part =
+            part.map(|(at_start, run)| Part { chains: chains_of_part, of, thin, run, at_start });
         let checkpoint = checkpoint.zip(described).map(|((path, every), mut run)| {
             identity.add_recorder(&mut run);
-            if is_part {
+            if part.is_some() {
                 run.add("chains of this part", format!("{numbers:?}"));
             }
             Checkpoint { path, every, run }
@@ -451,12 +460,14 @@ impl<'t, T: Target, A: Algorithm<&'t T> + Serialize> Sampler<'t, T, A> {
         self.described()
     }
 
-    /// Runs only these of the run's [`chains`](Self::chains), as one job of several that share the
-    /// run: `2..4` are chains 2 and 3. They make the draws that they make in the whole run,
-    /// whichever jobs run the others. [`Draws::merge`] puts the parts together.
+    /// Runs only these of the run's [`chains`](Self::chains), as one job of several that share the run: `2..4`
+    /// are chains 2 and 3. They make the draws that they make in the whole run, whichever jobs run the others.
+    /// Every job is asked for the same run, with the number of all chains and the starting points of all.
     ///
-    /// The progress, the draws and the records are of these chains. A checkpoint needs a file of its
-    /// own for each job.
+    /// Draws, records and progress are of these chains, and numbered as in the whole run; a verdict on a part
+    /// counts its chains from 0. Save the draws by [`Draws::to_zarr`], of which [`Draws::merge`] makes those of the whole
+    /// run; CSV files do not hold what it needs. A checkpoint needs a file of its own for each job. As with a
+    /// checkpoint, an algorithm of your own must be one that serde can write.
     pub fn only_chains(mut self, chains: Range<usize>) -> Self {
         self.only_chains = Some(chains);
         self.described()

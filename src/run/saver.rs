@@ -109,9 +109,10 @@ impl Saver {
             )))
         };
         let mut kernels = &kernels[..];
-        for (c, (chain, state)) in chains.iter_mut().zip(state.chains).enumerate() {
+        for (chain, state) in chains.iter_mut().zip(state.chains) {
             chain.read(&mut kernels).map_err(unusable)?;
             let data = chain.data_mut();
+            let c = data.index;
             let [values, stats] = state.ahead;
             data.values.extend_from_slice(&values);
             data.stats.extend_from_slice(&stats);
@@ -131,7 +132,8 @@ impl Saver {
         if !kernels.is_empty() {
             return Err(unusable("its content does not fit this run".into()));
         }
-        for (c, (there, here)) in state.starts.iter().zip(&saver.starts).enumerate() {
+        let numbers = chains.iter().map(|chain| chain.data().index);
+        for (c, (there, here)) in numbers.zip(state.starts.iter().zip(&saver.starts)) {
             for (i, (there, here)) in there.iter().zip(here).enumerate() {
                 if !agree(*there, *here) {
                     let what = format!("coordinate {i} of the starting point");

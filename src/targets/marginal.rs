@@ -18,11 +18,18 @@ use crate::rng::ChainRng;
 /// p_beta(W | v) = N(W; mean, covariance)
 /// ```
 ///
-/// [`Posterior`](super::Posterior) implements it where model, likelihood and prior allow it, with the
-/// equations in `posterior/collapsed.rs`; [`Tempered`] passes it on with its own beta.
+/// [`Posterior`](super::Posterior) implements it where model, likelihood and prior allow it;
+/// [`Tempered`] passes it on with its own beta.
 pub trait ConditionallyGaussian: Target {
-    /// The coordinates of q that are integrated out, or an error that says why none can be.
+    /// The coordinates of q that are integrated out, whole blocks of the layout, or an error that says
+    /// why none can be. The same whenever it is asked.
     fn gaussian_block(&self) -> Result<Range<usize>, Error>;
+
+    /// How many numbers the matrices of an evaluation hold: what a run counts for each chain before it
+    /// begins.
+    fn matrix_numbers(&self) -> usize {
+        0
+    }
 
     /// log p_beta(v) in two parts: the integral as `likelihood`, log p(v) as `prior`, with `beta` 1.
     /// `grad`, if it is given, is overwritten with the gradient of their sum. `q` and `grad` have all
@@ -53,6 +60,9 @@ impl<T: ConditionallyGaussian> ConditionallyGaussian for &T {
     fn gaussian_block(&self) -> Result<Range<usize>, Error> {
         (**self).gaussian_block()
     }
+    fn matrix_numbers(&self) -> usize {
+        (**self).matrix_numbers()
+    }
     fn log_marginal_at(
         &self,
         beta: f64,
@@ -76,6 +86,9 @@ impl<T: ConditionallyGaussian> ConditionallyGaussian for &T {
 impl<T: ConditionallyGaussian + PowerTarget> ConditionallyGaussian for Tempered<T> {
     fn gaussian_block(&self) -> Result<Range<usize>, Error> {
         self.base().gaussian_block()
+    }
+    fn matrix_numbers(&self) -> usize {
+        self.base().matrix_numbers()
     }
     fn log_marginal_at(
         &self,
@@ -160,6 +173,14 @@ impl<T: ConditionallyGaussian> Marginal<T> {
             if of_base.range.end <= block.start || of_base.range.start >= block.end {
                 layout = layout.with_block(of_base);
             }
+        }
+        if layout.dim() + block.len() != base.dim() {
+            let allowed = format!("whole blocks of the layout {}", base.layout().described());
+            return Err(Error::argument(
+                "coordinates to integrate out",
+                format!("{block:?}"),
+                allowed,
+            ));
         }
         if layout.dim() == 0 {
             let names = base.layout().block_names().join(", ");

@@ -195,7 +195,7 @@ fn streamed_noise_without_a_variance_is_infinite() {
     let streamed = StreamedMoments::new(&posterior, data.x().view()).unwrap();
     let mut ws = posterior.workspace();
     let mut record = |nus: &[f64]| {
-        let plan = ChainPlan { chain: 0, chains: 1, draws: nus.len(), run: 0 };
+        let plan = ChainPlan { chain: 0, chains: 1, chains_here: 1, draws: nus.len(), run: 0 };
         let mut record = streamed.begin(&posterior, plan, None).unwrap();
         for (index, nu) in nus.iter().enumerate() {
             let q = [1.0, 0.0, nu.ln()];

@@ -327,7 +327,7 @@ fn mistakes_in_the_marginal_and_in_the_draw_are_seen() {
     }
 }
 
-/// The view alone, as a target of its own: with noise of known variance and prior, the hidden weights of a posterior.
+/// The view alone, as a target of its own: of a linear model, of which the noise alone is left.
 #[test]
 fn the_marginal_serves_kernels_of_its_own() {
     let (exact, posterior) = regression(12);

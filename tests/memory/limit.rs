@@ -129,7 +129,7 @@ fn draws_and_records_are_summed_over_chains() {
     refused(run(4), "`Sampler::keep` fewer parameters");
     refused(run(usize::MAX), "`chains` is");
 
-    let plan = |chains| ChainPlan { chain: 0, chains, draws: 1000, run: 0 };
+    let plan = |chains| ChainPlan { chain: 0, chains, chains_here: chains, draws: 1000, run: 0 };
     let recorder = EveryKth { every: 1, keep: Keep::All };
     set_limit(Some(8000));
     assert!(recorder.begin(&posterior, plan(1), None).is_ok());

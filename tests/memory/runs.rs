@@ -168,7 +168,7 @@ fn kernels_take_what_the_documentation_says() {
 
 /// How often the recorder allocates while it records 20 draws, after the first few.
 fn allocations<T: Target, R: Recorder<T>>(target: &T, recorder: &R) -> usize {
-    let plan = ChainPlan { chain: 0, chains: 1, draws: 30, run: 0 };
+    let plan = ChainPlan { chain: 0, chains: 1, chains_here: 1, draws: 30, run: 0 };
     let mut record = recorder.begin(target, plan, None).unwrap();
     let mut ws = target.workspace();
     let q = vec![0.1; target.dim()];

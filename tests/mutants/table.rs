@@ -1084,7 +1084,7 @@ pub const MUTANTS: &[Mutant] = &[
         "the time left includes what is done",
         "src/run/progress.rs",
         &[(
-            "(self.elapsed - began).as_secs_f64() * (1.0 - share) / share",
+            "took * (self.total - self.done) as f64 / done",
             "(self.elapsed - began).as_secs_f64() / share",
         )],
         ("lib", "run::progress::tests::lines_come_every_ten_seconds_and_at_the_end_of_a_phase"),
@@ -1128,7 +1128,10 @@ pub const MUTANTS: &[Mutant] = &[
     mutant(
         "parts of runs with other settings are merged",
         "src/draws/part.rs",
-        &[("by_name.or(of).or(thinned).or(names)", "of.or(thinned).or(names)")],
+        &[(
+            "by_name.or(target).or(start).or(thinned).or(names)",
+            "target.or(start).or(thinned).or(names)",
+        )],
         ("run", "job_arrays::what_is_no_part_of_the_run_is_named"),
     ),
     mutant(
@@ -1157,7 +1160,7 @@ pub const MUTANTS: &[Mutant] = &[
         ("invariance", "collapsed::linear_regressions_against_exact_draws"),
     ),
     mutant(
-        "collapsed: the draw of the output weights with the factor's transpose",
+        "collapsed: the draw of the output weights with the whole inverse for its root",
         "src/posterior/collapsed/mod.rs",
         &[("factor.colour(rhs, noise)", "factor.solve(rhs, noise)")],
         (

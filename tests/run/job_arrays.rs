@@ -119,12 +119,18 @@ fn files(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
 
 const CHILD: &str = "BNN_MCMC_JOB";
 
-/// One job: a few seconds' work, with a checkpoint after every 200 draws.
+/// One job, with a checkpoint after every 200 draws.
 fn job(folder: &Path, chain: usize) -> Result<(), Error> {
     let target = GaussianTarget::standard(10)?;
     let draws = run(&target)
         .only_chains(chain..chain + 1)
         .checkpoint(folder.join(format!("{chain}.checkpoint")), Every::Draws(200))
+        .on_progress(|_| {
+            // One that is going to be killed waits for it.
+            if std::env::var_os("SLOW").is_some() {
+                std::thread::sleep(Duration::from_secs(1));
+            }
+        })
         .run()?;
     draws.to_zarr(folder.join(format!("{chain}.zarr")))
 }
@@ -142,14 +148,18 @@ fn child_process() {
 }
 
 fn spawn(folder: &Path, chain: usize) -> Child {
-    Command::new(std::env::current_exe().unwrap())
+    command(folder, chain).spawn().unwrap()
+}
+
+fn command(folder: &Path, chain: usize) -> Command {
+    let mut command = Command::new(std::env::current_exe().unwrap());
+    command
         .args(["--exact", "job_arrays::child_process"])
         .env(CHILD, folder)
         .env("CHAIN", chain.to_string())
         .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .spawn()
-        .unwrap()
+        .stderr(Stdio::null());
+    command
 }
 
 #[test]
@@ -158,7 +168,7 @@ fn processes_fill_a_folder_one_is_killed_and_a_second_for_one_chain_is_refused()
     let folder = folder.path();
     // One process is killed when it has written a checkpoint.
     let checkpoint = folder.join("2.checkpoint");
-    let mut killed = spawn(folder, 2);
+    let mut killed = command(folder, 2).env("SLOW", "1").spawn().unwrap();
     while !checkpoint.exists() {
         std::thread::sleep(Duration::from_millis(1));
     }
@@ -245,11 +255,31 @@ fn what_is_no_part_of_the_run_is_named() {
         (sampler(0.1).chains(5), "`chains` is 4 there and 5 here"),
         (sampler(0.1).warmup(11), "`warmup` is 10 there and 11 here"),
         (sampler(0.1).keep(Keep::Statistics), "`kept parameters`"),
-        (sampler(0.1).init(Init::Points(vec![vec![0.0; 2]; 4])), "`starting points"),
+        (sampler(0.1).init(Init::Points(vec![vec![0.0; 2]; 4])), "where chain 0 starts"),
     ];
     for (other, what) in others {
         contains(merged(vec![part(0..2), other.only_chains(2..4).run().unwrap()]), what);
     }
+    let wider = GaussianTarget::new(vec![0.0; 2], &[2.0, 0.0, 0.0, 2.0]).unwrap();
+    let mala = Mala { step_size: 0.1, ..Mala::default() };
+    let other = Sampler::new(&wider, mala).chains(4).warmup(10).draws(10).seed(1).only_chains(2..4);
+    contains(merged(vec![part(0..2), other.run().unwrap()]), "model, prior or start differ");
+    let network = |activation, scale| {
+        let data = Dataset::regression(ndarray::array![[0.5], [1.0]], ndarray::array![0.1, 0.9]);
+        let model = Mlp::new(&[1, 2, 1], activation).unwrap();
+        let priors = Priors::all(Normal::new(0.0, scale).unwrap());
+        Posterior::new(model, Gaussian::fixed(0.5).unwrap(), &data.unwrap(), priors).unwrap()
+    };
+    let part_of = |posterior: &Posterior<Mlp, Gaussian>, only: Range<usize>| {
+        let start = Init::Around { centre: vec![0.0; 7], sd: 0.1 };
+        let run = Sampler::new(posterior, Mala::default()).chains(2).warmup(5).draws(5);
+        run.init(start).only_chains(only).run().unwrap()
+    };
+    let first = || part_of(&network(Activation::Tanh, 1.0), 0..1);
+    let other = part_of(&network(Activation::Relu, 1.0), 1..2);
+    contains(merged(vec![first(), other]), "the target is");
+    let other = part_of(&network(Activation::Tanh, 2.0), 1..2);
+    contains(merged(vec![first(), other]), "model, prior or start differ");
     let thinned = part(2..4).thinned(2).unwrap();
     contains(merged(vec![part(0..2), thinned]), "only some are thinned");
 
@@ -257,6 +287,27 @@ fn what_is_no_part_of_the_run_is_named() {
         let error = sampler(0.1).only_chains(only).run().unwrap_err().to_string();
         contains(error, "at least one chain, of 0..4");
     }
+}
+
+#[test]
+fn a_part_has_the_numbers_and_the_noise_of_its_chains() {
+    let posterior = posterior();
+    let x = Array2::from_shape_fn((4, 2), |(i, j)| (i + j) as f64);
+    let run = || Sampler::new(&posterior, Mala::default()).chains(3).warmup(20).draws(10).seed(4);
+    let (whole, part) = (run().run().unwrap(), run().only_chains(1..3).run().unwrap());
+    let drawn = |draws: &Draws| {
+        posterior.predict_new(draws, x.view()).unwrap().predictive_draws().to_owned()
+    };
+    assert_eq!(drawn(&part), drawn(&whole).slice(ndarray::s![1.., .., .., ..]));
+    let mut csv = Vec::new();
+    part.write_csv(&mut csv).unwrap();
+    let text = String::from_utf8(csv).unwrap();
+    let chains: Vec<&str> = text.lines().skip(1).map(|l| l.split(',').next().unwrap()).collect();
+    assert_eq!(chains, ["1"; 10].into_iter().chain(["2"; 10]).collect::<Vec<_>>());
+    let folder = tempfile::tempdir().unwrap();
+    part.to_zarr(folder.path().join("part.zarr")).unwrap();
+    let numbers = std::fs::read(folder.path().join("part.zarr/posterior/chain/c/0")).unwrap();
+    assert_eq!(numbers, [1i64, 2].map(i64::to_le_bytes).concat());
 }
 
 #[test]
@@ -310,5 +361,20 @@ fn parts_of_a_fit_are_merged_in_its_folder() {
     let predicted = |fit: &Fit| fit.predict_new(x.view()).unwrap().predictions;
     assert_eq!(predicted(&loaded).mean(), predicted(&whole).mean());
     assert_eq!(predicted(&loaded).predictive_draws(), predicted(&whole).predictive_draws());
-    refused("there is `data.csv`");
+
+    // Merged again, it is loaded; a merge that was killed is repeated; more draws take the place of fewer.
+    assert_same(Fit::merge(&folder).unwrap().draws(), whole.draws());
+    std::fs::remove_file(folder.join("fit.json")).unwrap();
+    std::fs::remove_file(folder.join("draws.zarr/zarr.json")).unwrap();
+    assert_same(Fit::merge(&folder).unwrap().draws(), whole.draws());
+    let longer = recipe.clone().draws(35);
+    for chains in [0..2, 2..3] {
+        longer.clone().in_folder(&folder).only_chains(chains).fit(&data).unwrap();
+    }
+    assert_same(Fit::merge(&folder).unwrap().draws(), longer.fit(&data).unwrap().draws());
+
+    // A part is not the whole.
+    let of_part = folder.join("chains-0..2");
+    let error = longer.in_folder(of_part).fit(&data).unwrap_err().to_string();
+    assert!(error.contains("the chains 0..2 of the fit, and all are asked for"), "{error}");
 }

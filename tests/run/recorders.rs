@@ -228,7 +228,7 @@ fn every_kth_draw_is_stored_in_single_precision() {
     let many = Sampler::new(&posterior, Mala::default()).draws(huge).keep(Keep::Statistics);
     assert_error(many.run(), "`draws` is 5 (4 chains, and room to copy one) x");
     let recorder = EveryKth { every: 2, keep: Keep::All };
-    let plan = ChainPlan { chain: 0, chains: 1, draws: huge, run: 0 };
+    let plan = ChainPlan { chain: 0, chains: 1, chains_here: 1, draws: huge, run: 0 };
     let error = recorder.begin(&posterior, plan, None);
     let message =
         "1 chains x 562949953421312 draws x 14 parameters x 4 bytes = 31525197.4 GB, more than";

@@ -97,7 +97,7 @@ impl<T: Target> Recorder<T> for EveryKth {
         check_every(self.every)?;
         let kept = self.keep.of(&target.layout())?.check_any()?;
         let draws = plan.draws / self.every;
-        let size = [(plan.chains, "chains"), (draws, "draws"), (kept.dim(), "parameters")];
+        let size = [(plan.chains_here, "chains"), (draws, "draws"), (kept.dim(), "parameters")];
         let instead = "record fewer draws or blocks, or all of them `OnDisk`";
         memory::check::<f32>("recorded draws", &size, instead)?;
         let mut values = Vec::with_capacity(draws * kept.dim());

@@ -156,8 +156,11 @@ pub struct OneDraw<'a> {
 pub struct ChainPlan {
     /// The number of the chain, counted from 0.
     pub chain: usize,
-    /// The number of chains.
+    /// The number of chains of the whole run.
     pub chains: usize,
+    /// How many of them this process runs: all but for [`Sampler::only_chains`](crate::sampler::Sampler::only_chains).
+    /// What a recorder keeps in memory is counted for these.
+    pub chains_here: usize,
     /// Draws of each chain, if nothing ends the run early.
     pub draws: usize,
     /// What tells records of this run from those of others: the CRC-32 of seed, chains, warm-up,

@@ -119,7 +119,7 @@ impl<T: Target> Recorder<T> for Moments {
         plan: ChainPlan,
         from: Option<RunningMoments>,
     ) -> Result<RunningMoments, Error> {
-        let size = [(plan.chains, "chains"), (2, "vectors"), (target.dim(), "parameters")];
+        let size = [(plan.chains_here, "chains"), (2, "vectors"), (target.dim(), "parameters")];
         memory::check::<f64>("recorded moments", &size, "take fewer chains")?;
         from.map_or_else(|| RunningMoments::new(target.dim()), Ok)
     }

@@ -51,7 +51,7 @@ fn info() -> impl Strategy<Value = RunInfo> {
         part.map(|([start, end, of], value)| {
             let mut run = Fingerprint::default();
             run.add("seed", value);
-            Part { chains: start..end, of, run }
+            Part { chains: start..end, of, thin: start, run, at_start: [0.5, -1e300] }
         })
     });
     let target = (text(), text(), prop::option::of(any::<u32>()))

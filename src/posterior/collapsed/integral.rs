@@ -11,8 +11,12 @@ use crate::portable::exp;
 use crate::posterior::{Posterior, PosteriorWorkspace};
 use crate::prior::Family;
 
+/// The most that rounding of B may change the log of its determinant, about.
+const LOSS: f64 = 0.01;
+
 impl<M: Model, L: Likelihood> Posterior<M, L> {
-    /// Computes B, its factor, nu and mu at q; returns P_beta, or `None` if B has no factor.
+    /// Computes B, its factor, nu and mu at q; returns P_beta, or `None` if B has no factor, or
+    /// not in floating-point numbers.
     pub(super) fn condition(
         &self,
         beta: f64,
@@ -44,6 +48,10 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
                 *to = factor * gram * sd;
             }
             row[i] += 1.0;
+        }
+        let trace: f64 = scratch.factoriser.matrix.iter().step_by(m + 1).sum();
+        if !(m as f64 * f64::EPSILON * trace <= LOSS) {
+            return None;
         }
         scratch.factoriser.factorise_alone(&mut scratch.factor);
         if !scratch.factor.is_valid() {
@@ -80,7 +88,7 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
         }
         let Collapsed { gram, cross, .. } = scratch;
         self.for_each_share(n, ws, |share, ws, tiles| {
-            let Some(mut own) = self.collapsed_scratch(ws) else { return };
+            let mut own = self.collapsed_scratch(ws).expect("the layer was found before");
             own.add_rows(w, self.tiles_in(tiles));
             share.grad.resize(own.gram.len() + own.cross.len(), 0.0);
             let (gram, cross) = share.grad.split_at_mut(own.gram.len());
@@ -156,7 +164,7 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
         let (mean, back) =
             (&scratch.mean, scratch.hidden.as_ref().map(|h| (&h.back, &h.back_bias)));
         self.for_each_share(n, ws, |share, ws, tiles| {
-            let Some(mut own) = self.collapsed_scratch(ws) else { return };
+            let mut own = self.collapsed_scratch(ws).expect("the layer was found before");
             own.mean.copy_from_slice(mean);
             if let (Some(hidden), Some((back, bias))) = (&mut own.hidden, back) {
                 hidden.back.copy_from_slice(back);

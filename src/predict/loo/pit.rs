@@ -84,7 +84,7 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
             let width = block.min(rows - first);
             let (x, y) = self.rows_in_tiles(first..first + width);
             let stream = |chain| ChainRng::new(seed, chain).child(LEFT_OUT).child(first as u64);
-            let streams = (0..chains as u64).map(stream).collect();
+            let streams = draws.chain_numbers().map(|chain| stream(chain as u64)).collect();
             let walk = self.walk(draws.flat(), &x, Some(&Observed { y, streams, n_draws: n }));
             let log_lik = ArrayView3::from_shape((chains, n, width), &walk.log_density[..])
                 .expect("one number was written for each draw and row");

@@ -125,7 +125,8 @@ where
     }
 
     fn matrix_numbers(&self, target: &T) -> usize {
-        Marginal::new(*target).map_or(0, |view| self.algorithm.matrix_numbers(&view))
+        let of_inner = |view| self.algorithm.matrix_numbers(&view);
+        Marginal::new(*target).map_or(0, of_inner).saturating_add(target.matrix_numbers())
     }
 
     fn is_reversible(&self) -> bool {
@@ -175,7 +176,12 @@ where
         step
     }
 
-    fn adapt(&mut self, step: &Step, _current: &Point, warmup: WarmupProgress) {
+    fn adapt(&mut self, step: &Step, current: &Point, warmup: WarmupProgress) {
+        let Walker { point, is_at } = &mut self.walker;
+        // Not where the step ended if it was taken back since.
+        if !is_at.is_of(current) {
+            point.set(|v| self.view.gather(current.q(), v));
+        }
         self.inner.adapt(step, &self.walker.point, warmup);
     }
 

@@ -87,7 +87,7 @@ pub struct Hmc {
     pub max_steps: u32,
     /// The largest number of steps in warm-up until a linear map has been learnt, if one is. Before, the step size
     /// is that of the narrowest coordinate, and a path of the length that suits the coordinates to come takes
-    /// thousands of steps. By default no fewer than `max_steps`.
+    /// thousands of steps. By default 2^20, which limits nothing.
     pub max_first_steps: u32,
     /// Whether warm-up adapts the step size.
     pub adapt_step_size: bool,
@@ -105,7 +105,7 @@ impl Default for Hmc {
             adapt_path_length: false,
             jitter: 0.5,
             max_steps: 1000,
-            max_first_steps: 1000,
+            max_first_steps: 1 << 20,
             adapt_step_size: true,
             target_accept: 0.8,
             preconditioner: Preconditioner::DiagonalFromGradients,
