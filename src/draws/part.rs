@@ -85,7 +85,7 @@ impl Draws {
         }
         let chains = first.info.part.as_ref().map_or(0, |part| part.of);
         let mut next = 0;
-        for part in parts.iter().map(of).chain([chains..chains]) {
+        for part in parts.iter().map(of).chain(std::iter::once(chains..chains)) {
             if part.start < next {
                 return Err(refused(format!("chain {} twice", part.start), "each chain once"));
             }

@@ -56,7 +56,7 @@ where
     };
     let whole = run(None);
     assert_eq!(whole.info().part, None);
-    for jobs in [vec![0..1, 1..2, 2..3, 3..4], vec![2..4, 0..2], vec![0..4]] {
+    for jobs in [vec![0..1, 1..2, 2..3, 3..4], vec![2..4, 0..2], Vec::from([0..3, 3..4])] {
         let parts: Vec<Draws> = jobs.iter().cloned().map(|only| run(Some(only))).collect();
         for (part, chains) in parts.iter().zip(&jobs) {
             assert_eq!(part.n_chains(), chains.len());

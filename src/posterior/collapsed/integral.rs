@@ -50,7 +50,8 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
             row[i] += 1.0;
         }
         let trace: f64 = scratch.factoriser.matrix.iter().step_by(m + 1).sum();
-        if !(m as f64 * f64::EPSILON * trace <= LOSS) {
+        let loss = m as f64 * f64::EPSILON * trace;
+        if loss.is_nan() || loss > LOSS {
             return None;
         }
         scratch.factoriser.factorise_alone(&mut scratch.factor);
