@@ -341,9 +341,9 @@ mod tests {
         at(Phase::Warmup, 100, 2.1);
         at(Phase::Sampling, 100, 3.0);
         drop(lines);
-        let chains = "  chain 0: 0 divergent, step size 0.100\x1b[K\n  chain 1: 2 divergent, step size 0.110\x1b[K\n";
+        let chains = "  chain 0: 0 divergent, step size 0.100\x1b[K\n  chain 1: 2 divergent, step size 0.110\x1b[K\n\x1b[J";
         let expected = format!(
-            "warm-up 20 of 100 (20 %), 2.0 s, about 4 s left in this phase\x1b[K\n{chains}\
+            "warm-up 20 of 100 (20 %), 2.0 s, about 8 s left in this phase\x1b[K\n{chains}\
              \x1b[3Awarm-up 100 of 100 (100 %), 2.1 s\x1b[K\n{chains}\
              sampling 100 of 100 (100 %), 3.0 s\x1b[K\n{chains}"
         );
