@@ -31,7 +31,7 @@ use super::workspace::Workspace;
 /// // Four members with 16 chains of 10 draws each, of which one has not forgotten its start.
 /// let mut draws = ndarray::Array3::from_shape_simple_fn((4, 16, 10), || rng.normal());
 /// assert!(rhat_nested(draws.view()) < 1.01);
-/// draws.index_axis_mut(ndarray::Axis(0), 2).mapv_inplace(|x| x + 1.0);
+/// draws.index_axis_mut(ndarray::Axis(0), 2).mapv_inplace(|x| x + 2.0);
 /// assert!(rhat_nested(draws.view()) > 1.1);
 /// ```
 pub fn rhat_nested(draws: ArrayView3<f64>) -> f64 {

@@ -177,10 +177,9 @@ where
     }
 
     fn adapt(&mut self, step: &Step, current: &Point, warmup: WarmupProgress) {
-        let Walker { point, is_at } = &mut self.walker;
         // Not where the step ended if it was taken back since.
-        if !is_at.is_of(current) {
-            point.set(|v| self.view.gather(current.q(), v));
+        if !self.walker.is_at.is_of(current) {
+            self.walker.point.set(|v| self.view.gather(current.q(), v));
         }
         self.inner.adapt(step, &self.walker.point, warmup);
     }
