@@ -1144,7 +1144,7 @@ pub const MUTANTS: &[Mutant] = &[
         "stacking of equal weights",
         "src/predict/stacking.rs",
         &[("maximise(&relative)?", "vec![1.0 / candidates as f64; candidates]")],
-        ("lib", "predict::stacking::tests::no_weights_are_better"),
+        ("lib", "predict::stacking::tests::known_weights"),
     ),
     // Collapsed posteriors.
     mutant(
