@@ -20,7 +20,7 @@ use super::workspace::Workspace;
 /// each, so that many chains make up for few draws, where [R-hat](super::rhat()) wants long ones.
 /// The chains are split in halves and replaced by normal scores as for R-hat, and the larger of the
 /// forms of location and of scale (folded) is returned. Source: Margossian and others, Bayesian
-/// Analysis 2024, doi:10.1214/24-BA1453. Equal to arviz-stats 1.2 (`rhat_nested`, method `rank`).
+/// Analysis 2024, doi:10.1214/24-BA1453. Equal to arviz-stats 1.3 (`rhat_nested`, method `rank`).
 ///
 /// NaN for fewer than 2 superchains or 4 draws, without chains, for any NaN among the draws, and
 /// where all are equal.

@@ -383,6 +383,11 @@ impl Recipe {
     pub(super) fn sample(&self, parts: &Parts, checkpoint: Option<&Path>) -> Result<Draws, Error> {
         match self.method {
             Method::Nuts => self.sample_by(parts, Nuts::default(), checkpoint),
+            Method::Collapsed if self.hidden.is_empty() => {
+                let allowed =
+                    "one or more for `Method::Collapsed`: `Method::Nuts` samples linear models";
+                Err(Error::argument("hidden layers", 0, allowed))
+            }
             Method::Collapsed => self.sample_by(parts, Collapsed::new(Mams::default()), checkpoint),
             Method::Tempered => {
                 self.sample_by(parts, PowerPosteriors::new(Hmc::default()), checkpoint)

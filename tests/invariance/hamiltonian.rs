@@ -422,7 +422,7 @@ struct State {
     log_weight: f64,
 }
 
-fn dot(a: &[f64], b: &[f64]) -> f64 {
+pub fn dot(a: &[f64], b: &[f64]) -> f64 {
     a.iter().zip(b).map(|(a, b)| a * b).sum()
 }
 
@@ -581,8 +581,8 @@ fn sabotaged_copies_fail_and_the_same_code_without_a_mistake_passes() {
     }
 }
 
-/// 1 at the origin's neighbourhood of width 2, NaN or what is given elsewhere.
-struct Needle(f64);
+/// 0 near the origin, and elsewhere what is given; no gradient.
+pub struct Needle(pub f64);
 
 impl Target for Needle {
     type Workspace = ();

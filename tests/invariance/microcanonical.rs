@@ -7,7 +7,7 @@ use bnn_mcmc::testing::{GaussianTarget, Invariance, InvarianceReport};
 
 use crate::by_hand::{ByHand, Transition};
 use crate::fixtures::{Exact, Funnel, correlated};
-use crate::hamiltonian::{Quarter, TwoModes};
+use crate::hamiltonian::{Needle, Quarter, TwoModes, dot};
 
 fn test<'t, T: Exact, A: Algorithm<&'t T>>(target: &'t T, algorithm: &A) -> InvarianceReport {
     let setup = Invariance { steps: 6, ..Invariance::default() };
@@ -101,10 +101,6 @@ struct PlainMams {
     mistake: Mistake,
 }
 
-fn dot(a: &[f64], b: &[f64]) -> f64 {
-    a.iter().zip(b).map(|(a, b)| a * b).sum()
-}
-
 /// B(b), and dK.
 fn turn(u: &mut [f64], b: f64, g: &[f64]) -> f64 {
     let (size, rest) = (dot(g, g).sqrt(), u.len() as f64 - 1.0);
@@ -190,27 +186,6 @@ fn it_moves_and_accepts_as_the_definition_does() {
         // Both are known to about 1 %.
         assert!((ours.0 - other.0).abs() < 0.01, "{step_size}: {ours:?} {other:?}");
         assert!((ours.1 / other.1 - 1.0).abs() < 0.05, "{step_size}: {ours:?} {other:?}");
-    }
-}
-
-/// 0 near the origin, and elsewhere what is given; no gradient.
-struct Needle(f64);
-
-impl Target for Needle {
-    type Workspace = ();
-    fn dim(&self) -> usize {
-        2
-    }
-    fn workspace(&self) {}
-    fn log_density(&self, q: &[f64], _: &mut ()) -> LogDensity {
-        LogDensity::new(if q.iter().all(|q| q.abs() <= 1e-30) { 0.0 } else { self.0 }, 0.0)
-    }
-}
-
-impl GradTarget for Needle {
-    fn log_density_grad(&self, q: &[f64], grad: &mut [f64], ws: &mut ()) -> LogDensity {
-        grad.fill(0.0);
-        self.log_density(q, ws)
     }
 }
 

@@ -202,6 +202,8 @@ fn a_data_set_is_fitted_as_its_file_is() {
     let (posterior, draws) = (draws.posterior(), draws.draws());
     assert_eq!(draws.layout(), posterior.layout());
     assert!(draws.stat("path_length").is_ok());
+    let linear = collapsed.clone().hidden(&[]).fit(from_file.data()).unwrap_err().to_string();
+    assert!(linear.contains("`hidden layers` is 0, but must be one or more"), "{linear}");
     let refused = collapsed.noise(Noise::StudentT).fit(from_file.data()).unwrap_err().to_string();
     assert!(refused.contains("likelihood") && refused.contains("Gaussian"), "{refused}");
 }

@@ -44,15 +44,15 @@ use crate::targets::GradTarget;
 /// adapts alone.
 ///
 /// Cost of a step: n gradients, O(d) beside them (O(d^2) with a dense preconditioner). Smallest bulk ESS per 1,000
-/// gradients (two chains, 1,000 + 1,000 iterations, one or two seeds; of the predictions for networks; HMC with
+/// gradients (two chains, 1,000 + 1,000 iterations, two seeds, or one; of the predictions for networks; HMC with
 /// tuned length and jitter 1):
 ///
 /// | | `Nuts` | `Hmc` | `Mams` |
 /// | --- | --- | --- | --- |
-/// | standard normal, d = 10 | 299 | 394 | 563 |
-/// | standard normal, d = 100 | 221 | 209 | 266 |
-/// | rotated normal, d = 50, variances 1 to 100 | 31 | 49 | 44 |
-/// | rotated normal, d = 50, variances 1 to 10,000 | 2.5 | 4.9 | 4.3 |
+/// | standard normal, d = 10 | 299 | 394, 400 | 563, 514 |
+/// | standard normal, d = 100 | 221 | 209, 184 | 266, 230 |
+/// | rotated normal, d = 50, variances 1 to 100 | 31 | 49, 32 | 44, 39 |
+/// | rotated normal, d = 50, variances 1 to 10,000 | 2.5 | 4.9, 4.3 | 4.3, 3.9 |
 /// | MLP 4-10-1, 1,000 rows, 62 parameters | 0.37 | 0.67 | 0.67, 0.47 |
 /// | sunspot, MLP 4-10-1 with sampled noise, 62 parameters | 0.06 (that of the guide) | | 0.18 |
 ///
