@@ -69,6 +69,26 @@ fn linear_regressions_against_exact_draws() {
     assert_passes("delayed acceptance", &run(&setup, &posterior, &exact, delayed));
 }
 
+/// A step begins where the chain is, whatever moved it there. No distribution tells: a kernel that went on from where it
+/// was itself would be a chain of its own, which has the right one.
+#[test]
+fn a_step_begins_where_another_kernel_has_moved_the_chain() {
+    let (_, posterior) = regression(12);
+    let algorithm = Collapsed::new(Rwm { adapt_step_size: false, ..rwm(1e-6) });
+    let mut rng = ChainRng::new(3, 0);
+    let target = &&posterior;
+    let mut kernel = algorithm.kernel(target, &rng).unwrap();
+    let (mut current, mut ws) = (Point::new(4), posterior.workspace());
+    for log_noise_variance in [0.3, -1.5, 2.0] {
+        current.set(|q| q.copy_from_slice(&[0.5, -0.5, 0.1, log_noise_variance]));
+        for _ in 0..3 {
+            kernel.step(target, &mut current, &mut ws, &mut rng);
+            assert!((current.q()[3] - log_noise_variance).abs() < 1e-4, "{:?}", current.q());
+            assert!(current.q()[0] != 0.5, "the weights are drawn");
+        }
+    }
+}
+
 /// With the likelihood to the power 0.4, where the exact posterior is known too.
 #[test]
 fn tempered_posteriors_against_exact_draws() {

@@ -1202,6 +1202,6 @@ pub const MUTANTS: &[Mutant] = &[
         "collapsed: what another kernel moved is not seen",
         "src/sampler/compose/collapsed.rs",
         &[("!is_at.is_of(current)", "point.q().iter().all(|v| *v == 0.0)")],
-        ("invariance", "collapsed::linear_regressions_against_exact_draws"),
+        ("invariance", "collapsed::a_step_begins_where_another_kernel_has_moved_the_chain"),
     ),
 ];
