@@ -31,6 +31,15 @@ enum Scatter {
     NegativeBinomial,
 }
 
+#[derive(Clone, Copy, PartialEq, ValueEnum)]
+enum By {
+    Nuts,
+    /// The output layer integrated out: for Gaussian noise.
+    Collapsed,
+    /// A ladder of tempered posteriors.
+    Tempered,
+}
+
 #[derive(Parser)]
 #[command(about = "Fits a network to a CSV file and predicts new rows")]
 struct Args {
@@ -52,15 +61,12 @@ struct Args {
     /// Leave out rows with missing values.
     #[arg(long)]
     drop_missing: bool,
-    /// Units of each hidden layer, comma-separated; `0` for a linear model.
-    #[arg(long, value_delimiter = ',', default_value = "40")]
-    hidden: Vec<usize>,
-    /// A ladder of tempered posteriors instead of NUTS.
+    /// Units of each hidden layer, comma-separated; `0` for a linear model [default: that of `Fit`].
+    #[arg(long, value_delimiter = ',')]
+    hidden: Option<Vec<usize>>,
+    /// How the posterior is sampled [default: that of `Fit`].
     #[arg(long)]
-    tempered: bool,
-    /// The output layer integrated out, instead of NUTS: for Gaussian noise.
-    #[arg(long, conflicts_with = "tempered")]
-    collapsed: bool,
+    method: Option<By>,
     #[arg(long, default_value_t = 4)]
     chains: usize,
     #[arg(long, default_value_t = 1000)]
@@ -95,10 +101,9 @@ fn main() {
 }
 
 fn recipe(args: &Args) -> Recipe {
-    let (hidden, warmup, draws) = if args.quick {
-        (vec![4], 60, 40)
-    } else {
-        (args.hidden.iter().copied().filter(|units| *units > 0).collect(), args.warmup, args.draws)
+    let (hidden, warmup, draws) = match args.quick {
+        true => (Some(vec![4]), 60, 40),
+        false => (args.hidden.clone(), args.warmup, args.draws),
     };
     let recipe = match args.kind {
         Kind::Regression => Fit::regression(args.response.as_str()),
@@ -110,7 +115,6 @@ fn recipe(args: &Args) -> Recipe {
             let reader = reader.detect_delimiter().ignore(&args.ignore);
             if args.drop_missing { reader.drop_missing_rows() } else { reader }
         })
-        .hidden(&hidden)
         .chains(args.chains)
         .warmup(warmup)
         .draws(draws)
@@ -125,11 +129,16 @@ fn recipe(args: &Args) -> Recipe {
             Scatter::NegativeBinomial => Noise::NegativeBinomial,
         });
     }
-    if args.tempered {
-        recipe = recipe.method(Method::Tempered);
+    if let Some(hidden) = hidden {
+        let units: Vec<usize> = hidden.into_iter().filter(|units| *units > 0).collect();
+        recipe = recipe.hidden(&units);
     }
-    if args.collapsed {
-        recipe = recipe.method(Method::Collapsed);
+    if let Some(method) = args.method {
+        recipe = recipe.method(match method {
+            By::Nuts => Method::Nuts,
+            By::Collapsed => Method::Collapsed,
+            By::Tempered => Method::Tempered,
+        });
     }
     recipe
 }

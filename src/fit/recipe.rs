@@ -38,11 +38,11 @@ pub(super) const START: f64 = 0.1;
 ///
 /// | setting | default |
 /// | --- | --- |
-/// | [`hidden`](Self::hidden) | one layer of 40 units |
+/// | [`hidden`](Self::hidden) | one layer of 100 units for [`Noise::Gaussian`], else of 40 |
 /// | [`activation`](Self::activation) | tanh |
 /// | [`weights`](Self::weights) | [`WeightPrior::FanIn`] |
 /// | [`noise`](Self::noise) | [`Noise::Gaussian`], of counts [`Noise::NegativeBinomial`] |
-/// | [`method`](Self::method) | [`Method::Nuts`] |
+/// | [`method`](Self::method) | [`Method::Collapsed`] for [`Noise::Gaussian`] and hidden units, else [`Method::Nuts`] |
 /// | [`chains`](Self::chains), [`warmup`](Self::warmup), [`draws`](Self::draws) | 4, 1,000 and 1,000 |
 /// | [`seed`](Self::seed) | 0 |
 /// | [`validation`](Self::validation) | no rows |
@@ -59,11 +59,11 @@ pub(super) const START: f64 = 0.1;
 pub struct Recipe {
     pub(super) task: Task,
     pub(super) reader: CsvReader,
-    pub(super) hidden: Vec<usize>,
+    pub(super) hidden: Option<Vec<usize>>,
     pub(super) activation: Activation,
     pub(super) weights: WeightPrior,
     pub(super) noise: Option<Noise>,
-    pub(super) method: Method,
+    pub(super) method: Option<Method>,
     pub(super) chains: usize,
     pub(super) warmup: usize,
     pub(super) draws: usize,
@@ -92,11 +92,11 @@ impl Recipe {
                 Task::Classification => CsvReader::classification(response),
                 Task::Counts => CsvReader::counts(response),
             },
-            hidden: vec![40],
+            hidden: None,
             activation: Activation::Tanh,
             weights: WeightPrior::FanIn,
             noise: None,
-            method: Method::Nuts,
+            method: None,
             chains: 4,
             warmup: 1000,
             draws: 1000,
@@ -113,7 +113,7 @@ impl Recipe {
 
     /// The units of each hidden layer; none for a linear model.
     pub fn hidden(self, units: &[usize]) -> Self {
-        Self { hidden: units.to_vec(), ..self }
+        Self { hidden: Some(units.to_vec()), ..self }
     }
 
     /// The activation of the hidden units.
@@ -133,7 +133,7 @@ impl Recipe {
 
     /// How the posterior is sampled.
     pub fn method(self, method: Method) -> Self {
-        Self { method, ..self }
+        Self { method: Some(method), ..self }
     }
 
     /// The number of chains, at least 1.
@@ -244,7 +244,9 @@ impl Recipe {
         schema: Option<Schema>,
         dropped: Vec<usize>,
     ) -> Result<Fit, Error> {
-        let parts = Parts::new(self.clone(), data, schema, dropped)?;
+        // Written down with the fit: what was chosen here stays, whatever a later version chooses.
+        let chosen = self.clone().hidden(self.layers()).method(self.chosen_method());
+        let parts = Parts::new(chosen, data, schema, dropped)?;
         match &self.folder {
             None => {
                 let draws = self.sample(&parts, None)?;
@@ -320,7 +322,7 @@ impl Recipe {
     ) -> Result<Posterior<Mlp, AnyLikelihood>, Error> {
         let (likelihood, outputs) = self.likelihood(train)?;
         let mut sizes = vec![train.n_features()];
-        sizes.extend(&self.hidden);
+        sizes.extend(self.layers());
         sizes.push(outputs);
         let network = Mlp::new(&sizes, self.activation)?;
         let mut priors = match self.weights {
@@ -355,7 +357,7 @@ impl Recipe {
 
     /// The name of the block of the output's bias.
     fn output_bias(&self) -> String {
-        format!("b{}", self.hidden.len())
+        format!("b{}", self.layers().len())
     }
 
     /// An error unless `draws` can be of a run of this recipe.
@@ -379,19 +381,40 @@ impl Recipe {
         }
     }
 
+    /// Whether the noise is normal, with one variance.
+    fn has_normal_noise(&self) -> bool {
+        matches!((self.task, self.noise), (Task::Regression, None | Some(Noise::Gaussian)))
+    }
+
+    /// The units of each hidden layer, chosen by the noise if they were not.
+    pub(super) fn layers(&self) -> &[usize] {
+        match &self.hidden {
+            Some(units) => units,
+            None if self.has_normal_noise() => &[100],
+            None => &[40],
+        }
+    }
+
+    /// The method, chosen by what can be integrated out if none was.
+    pub(super) fn chosen_method(&self) -> Method {
+        match self.method {
+            Some(method) => method,
+            None if self.has_normal_noise() && !self.layers().is_empty() => Method::Collapsed,
+            None => Method::Nuts,
+        }
+    }
+
     /// Runs the sampler; with a checkpoint, goes on from it.
     pub(super) fn sample(&self, parts: &Parts, checkpoint: Option<&Path>) -> Result<Draws, Error> {
-        match self.method {
+        match self.chosen_method() {
             Method::Nuts => self.sample_by(parts, Nuts::default(), checkpoint),
-            Method::Collapsed if self.hidden.is_empty() => {
+            Method::Collapsed if self.layers().is_empty() => {
                 let allowed =
                     "one or more for `Method::Collapsed`: `Method::Nuts` samples linear models";
                 Err(Error::argument("hidden layers", 0, allowed))
             }
             Method::Collapsed => self.sample_by(parts, Collapsed::new(Mams::default()), checkpoint),
-            Method::Tempered => {
-                self.sample_by(parts, PowerPosteriors::new(Hmc::default()), checkpoint)
-            }
+            Method::Tempered => self.sample_by(parts, PowerPosteriors::new(tempered()), checkpoint),
         }
     }
 
@@ -431,6 +454,12 @@ impl Recipe {
         }
         sampler.run()
     }
+}
+
+/// What moves the rungs of [`Method::Tempered`]. Until their linear map is learnt, cold rungs would take as
+/// many steps as they may: two thirds of all gradients of a run.
+pub(super) fn tempered() -> Hmc {
+    Hmc { max_first_steps: 100, ..Hmc::default() }
 }
 
 /// The log of the mean count, half a count more for a mean of 0; `None` if the response is no count.

@@ -3,9 +3,9 @@
 use std::fmt;
 
 use super::choices::{Method, Noise, Task, WeightPrior};
-use super::recipe::{DEGREES, DISPERSION, Recipe, SQUARED_SCALE, START};
+use super::recipe::{DEGREES, DISPERSION, Recipe, SQUARED_SCALE, START, tempered};
 use crate::data::Columns;
-use crate::sampler::{Hmc, Mams, Nuts};
+use crate::sampler::{Mams, Nuts};
 
 /// What the recipe stands for, a line for each part: network, scaling, priors, likelihood, sampler
 /// with its settings, starts. Priors are on the scale of standardised features and response.
@@ -47,7 +47,7 @@ impl fmt::Display for Recipe {
         )?;
         line(
             "network",
-            match &self.hidden[..] {
+            match self.layers() {
                 [] => "linear: no hidden layer".to_string(),
                 units => format!("hidden layers of {units:?} units, {:?}", self.activation),
             },
@@ -67,10 +67,10 @@ impl fmt::Display for Recipe {
         )?;
         line(
             "sampler",
-            match self.method {
+            match self.chosen_method() {
                 Method::Nuts => format!("{:?}", Nuts::default()),
                 Method::Collapsed => format!("output layer integrated out, {:?}", Mams::default()),
-                Method::Tempered => format!("PowerPosteriors of {:?}", Hmc::default()),
+                Method::Tempered => format!("PowerPosteriors of {:?}", tempered()),
             },
         )?;
         line(
@@ -98,12 +98,12 @@ impl Recipe {
             Task::Counts => "; N(log of the mean count, 1) for the output's bias",
             Task::Regression | Task::Classification => "",
         };
-        let rest = match self.hidden.last() {
+        let rest = match self.layers().last() {
             Some(units) => format!("N(0, 1/{units}) into the outputs, N(0, 1) for the rest"),
             None => "N(0, 1) for biases".to_string(),
         };
         let prior = match self.weights {
-            WeightPrior::FanIn if self.hidden.is_empty() => {
+            WeightPrior::FanIn if self.layers().is_empty() => {
                 format!("N(0, 1 / number of features), {rest}")
             }
             WeightPrior::FanIn => rest,
