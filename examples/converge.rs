@@ -15,8 +15,6 @@ use std::path::PathBuf;
 use std::time::Instant;
 
 use bnn_mcmc::data::{CsvReader, Standardise, bundled};
-use bnn_mcmc::ndarray::{ArrayView1, Axis};
-use bnn_mcmc::predict::Predictions;
 use bnn_mcmc::prelude::*;
 use bnn_mcmc::sampler::Algorithm;
 use clap::{Parser, ValueEnum};
@@ -131,7 +129,7 @@ fn run(mut args: Args) -> Result<(), Error> {
             rhats[rhats.len() - 1],
             rhats[rhats.len() / 2],
             summary.min_ess_bulk(),
-            apart(&predictions),
+            predictions.chains_apart()?,
             draws.divergences(),
             score("rmse"),
             score("log_predictive_density"),
@@ -208,21 +206,4 @@ where
     let start = Init::Around { centre: vec![0.0; posterior.layout().dim()], sd: 0.1 };
     let sampler = Sampler::new(posterior, algorithm).init(start).seed(seed);
     sampler.chains(args.chains).warmup(args.warmup).draws(args.draws).run()
-}
-
-/// The standard deviation of the chains' mean predictions over that of a new observation, at the row
-/// where it is largest.
-fn apart(predictions: &Predictions) -> f64 {
-    let sd = |values: ArrayView1<f64>| values.std(1.0);
-    let (mean, drawn) = (predictions.mean(), predictions.predictive_draws());
-    let of_row = |row: usize| {
-        let chains = mean.index_axis(Axis(2), row);
-        let means = chains.mean_axis(Axis(1)).expect("there are draws");
-        let all: Vec<f64> = drawn.index_axis(Axis(2), row).iter().copied().collect();
-        sd(means.index_axis(Axis(1), 0)) / sd(ArrayView1::from(&all))
-    };
-    // NaN of a single chain stays.
-    (0..mean.len_of(Axis(2)))
-        .map(of_row)
-        .fold(0.0, |a: f64, b| if b > a || b.is_nan() { b } else { a })
 }

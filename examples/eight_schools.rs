@@ -172,7 +172,7 @@ fn sample(form: Form, args: &Args) -> Result<Run, Error> {
     let verdict = Judge::new()
         .quantities("mu, tau and theta", quantities.view())
         .divergences(draws.divergences(), (draws.n_chains() * draws.n_draws()) as u64)
-        .trajectories(draws.at_max_depth().unwrap_or_default(), draws.ebfmi().unwrap_or_default())
+        .trajectories(draws.trajectories())
         .judge()?;
     let row = |(i, name): (usize, &&str)| SummaryRow::new(*name, quantities.index_axis(Axis(2), i));
     let rows = EightSchools::QUANTITIES.iter().enumerate().map(row).collect();

@@ -1,6 +1,6 @@
 //! What diagnostics say about the draws of a run: summaries, E-BFMI, the verdict.
 
-use super::{Judge, Summary, SummaryRow, Verdict, ebfmi};
+use super::{Judge, Summary, SummaryRow, Trajectories, Verdict, ebfmi};
 use crate::Error;
 use crate::draws::Draws;
 
@@ -37,6 +37,9 @@ impl Draws {
     /// says 'not converged'. [`Predictions::verdict`](crate::predict::Predictions::verdict), which
     /// looks at predictions instead of weights, is the one that counts for networks.
     ///
+    /// What a network's verdict may advise, a wider network or to integrate the output layer out, this
+    /// one does not: what the parameters are of is not known here.
+    ///
     /// A run that [kept](crate::draws::Keep) no parameters is never called converged: chains in
     /// modes of equal density agree in the log likelihood and the log prior. Where a run kept some
     /// parameters, the verdict is on these and says how many it did not see. Draws from elsewhere
@@ -53,11 +56,29 @@ impl Draws {
         }
         judge
             .divergences(self.divergences(), transitions)
-            .trajectories(self.at_max_depth().unwrap_or_default(), self.ebfmi().unwrap_or_default())
+            .trajectories(self.trajectories())
+            .algorithm(self.info().algorithm.clone())
             .unadjusted(self.unadjusted())
             .approximation(self.info().approximation.clone())
             .panic(self.info().panic.clone())
             .judge()
+    }
+
+    /// What the trajectories of Hamiltonian Monte Carlo were like, which a [`Judge`] may be told; nothing
+    /// is known of other samplers, and of draws from elsewhere.
+    pub fn trajectories(&self) -> Trajectories {
+        let at_max_depth = self.at_max_depth();
+        let is_tuned = self.chain_means("path_length").is_some();
+        let find_their_length = is_tuned || at_max_depth.is_some();
+        let leapfrog_steps = self.chain_means("leapfrog_steps");
+        let accept_prob = leapfrog_steps.as_ref().and_then(|_| self.chain_means("accept_prob"));
+        Trajectories {
+            at_max_depth: at_max_depth.unwrap_or_default(),
+            ebfmi: self.ebfmi().unwrap_or_default(),
+            leapfrog_steps: leapfrog_steps.unwrap_or_default(),
+            accept_prob: accept_prob.unwrap_or_default(),
+            find_their_length,
+        }
     }
 
     /// The energy Bayesian fraction of missing information of each chain of HMC or NUTS; see

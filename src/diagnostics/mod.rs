@@ -110,6 +110,7 @@ pub use stein::{Stein, SteinDiscrepancy};
 pub use summary::{BlockRow, BlockSummary, Summary, SummaryRow};
 pub use symmetry::{HiddenUnit, Symmetries, SymmetryElement};
 pub use verdict::{
-    DEPTH_LIMIT, DIVERGENT_LIMIT, DRIFT_LIMIT, EBFMI_LIMIT, ESS_PER_CHAIN, Judge, OTHERS_LIMIT,
-    Outcome, QuantityGroup, RHAT_LIMIT, TEMPERATURE_LIMITS, Verdict,
+    ACCEPTANCE, APART_LIMITS, BETWEEN_LIMIT, CUT_OFF, Cause, DEPTH_LIMIT, DIVERGENT_LIMIT,
+    DRIFT_LIMIT, EBFMI_LIMIT, ESS_PER_CHAIN, ESS_WITHIN, Judge, LONG_TRAJECTORY, NARROW,
+    OTHERS_LIMIT, Outcome, QuantityGroup, RHAT_LIMIT, TEMPERATURE_LIMITS, Trajectories, Verdict,
 };

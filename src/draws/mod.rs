@@ -51,6 +51,10 @@ pub struct Draws {
 pub struct RunInfo {
     /// The seed.
     pub seed: u64,
+    /// The [name of the algorithm](crate::sampler::Algorithm::name), such as `Collapsed(Nuts)`; `None` for
+    /// draws from elsewhere.
+    #[serde(default)]
+    pub algorithm: Option<String>,
     /// The number of parameters of the target, of which the draws hold those that were
     /// [kept](Keep); 0 for draws from elsewhere, where it is not known.
     #[serde(default)]
@@ -320,7 +324,7 @@ impl Draws {
     }
 
     /// The mean of each chain's first statistic of that name, prefixes left out.
-    fn chain_means(&self, stat: &str) -> Option<Vec<f64>> {
+    pub(crate) fn chain_means(&self, stat: &str) -> Option<Vec<f64>> {
         let is_wanted = |name: &String| name.rsplit('.').next() == Some(stat);
         let i = self.stat_names.iter().position(is_wanted)?;
         let chains = self.stats.index_axis(Axis(2), i);

@@ -158,7 +158,8 @@ impl Fit {
     }
 
     /// The verdict on the run: whether the chains agree about the predictions of the training rows (at
-    /// most 200 of them, evenly spaced), the log likelihood and the log prior.
+    /// most 200 of them, evenly spaced), the log likelihood and the log prior; if they do not, why, as far
+    /// as it can be told, and how much that matters for predictions.
     ///
     /// # Errors
     /// If the run was ended before the first draw.

@@ -21,6 +21,7 @@
 //! | are the intervals right, and how wide? | [`coverage`](Predictions::coverage) | real, counts |
 //! | is the whole distribution right? | [`crps`](Predictions::crps), [`pit`](Predictions::pit) | real, counts |
 //! | better than a reference, such as [`persistence`]? | [`skill`](Predictions::skill) | real |
+//! | how much does it matter that the chains disagree? | [`chains_apart`](Predictions::chains_apart) | real, counts |
 //! | do the chains agree, and if not, what did each find? | [`verdict`](Predictions::verdict), [`summary`](Predictions::summary), [`chain`](Predictions::chain) | any |
 //! | which classes are confused? | [`confusion`](Predictions::confusion) | classes |
 //! | are the probabilities right? | [`brier`](Predictions::brier), [`reliability`](Predictions::reliability) | classes |
@@ -95,7 +96,7 @@ use ndarray::{Array2, Array3, Array4, ArrayView1, ArrayView3, ArrayView4, Axis, 
 use self::cells::map_cells;
 use crate::Error;
 use crate::data::Response;
-use crate::diagnostics::{Judge, Summary, Verdict, quantile};
+use crate::diagnostics::{Judge, Summary, Trajectories, Verdict, quantile};
 
 /// The quantiles in CSV files.
 const QUANTILES: [f64; 3] = [0.05, 0.5, 0.95];
@@ -131,10 +132,13 @@ struct Trace {
     divergences: Vec<u64>,
     /// Of each chain.
     transitions: u64,
-    /// Of each chain, or empty.
-    at_max_depth: Vec<f64>,
-    /// Of each chain, or empty.
-    ebfmi: Vec<f64>,
+    trajectories: Trajectories,
+    /// The name of the algorithm, if it is known.
+    algorithm: Option<String>,
+    /// The number of units of the last hidden layer, of a network.
+    hidden_units: Option<usize>,
+    /// Whether the output layer can be integrated out.
+    collapsible: bool,
     /// Of each chain, or empty, for samplers without a test.
     unadjusted: Option<Vec<f64>>,
     /// What was sampled in the place of the posterior.
@@ -194,8 +198,10 @@ impl Predictions {
                 log_prior: trace.log_prior.slice(s![chain..=chain, ..]).to_owned(),
                 divergences: vec![trace.divergences[chain]],
                 transitions: trace.transitions,
-                at_max_depth: of_chain(&trace.at_max_depth),
-                ebfmi: of_chain(&trace.ebfmi),
+                trajectories: trace.trajectories.of_chain(chain),
+                algorithm: trace.algorithm.clone(),
+                hidden_units: trace.hidden_units,
+                collapsible: trace.collapsible,
                 unadjusted: trace.unadjusted.as_deref().map(of_chain),
                 approximation: trace.approximation.clone(),
                 panic: trace.panic.clone(),
@@ -226,7 +232,8 @@ impl Predictions {
 
     /// The [verdict](Verdict) on the run that these predictions were made from: on the predictions,
     /// on the log likelihood and the log prior of the draws, and on divergences and trajectories. This
-    /// is the verdict that counts for networks.
+    /// is the verdict that counts for networks. If the run has not converged it says why, as far as it can
+    /// be told, and how much [that matters](Self::chains_apart) for predictions of a real response or counts.
     pub fn verdict(&self) -> Result<Verdict, Error> {
         let chains = self.trace.divergences.len() as u64;
         Judge::new()
@@ -237,7 +244,10 @@ impl Predictions {
                 self.trace.divergences.iter().sum(),
                 self.trace.transitions.saturating_mul(chains),
             )
-            .trajectories(self.trace.at_max_depth.clone(), self.trace.ebfmi.clone())
+            .trajectories(self.trace.trajectories.clone())
+            .algorithm(self.trace.algorithm.clone())
+            .network(self.trace.hidden_units, self.trace.collapsible)
+            .chains_apart(self.chains_apart().unwrap_or(f64::NAN))
             .unadjusted(self.trace.unadjusted.clone())
             .approximation(self.trace.approximation.clone())
             .panic(self.trace.panic.clone())

@@ -155,16 +155,21 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
             Err(_) => vec![0; shape.0],
         };
         let transitions = (shape.1 as u64).saturating_mul(draws.info().thin as u64);
-        let at_max_depth = draws.at_max_depth().unwrap_or_default();
-        let ebfmi = draws.ebfmi().unwrap_or_default();
+        let model = self.model().layout();
+        let mut matrices = model.blocks().iter().rev().filter(|block| block.shape.len() == 2);
+        let output = matrices.next();
+        // A model of one layer has no hidden units.
+        let hidden_units = matrices.next().and(output).map(|block| block.shape[1]);
         let unadjusted = draws.unadjusted();
         Ok(Trace {
             log_likelihood,
             log_prior,
             divergences,
             transitions,
-            at_max_depth,
-            ebfmi,
+            trajectories: draws.trajectories(),
+            algorithm: draws.info().algorithm.clone(),
+            hidden_units,
+            collapsible: is_own && self.collapsed().is_ok(),
             unadjusted,
             approximation: draws.info().approximation.clone(),
             panic: draws.info().panic.clone(),

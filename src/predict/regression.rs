@@ -1,6 +1,6 @@
 //! Real responses and counts: intervals and their coverage, CRPS, skill.
 
-use ndarray::{Array2, Array4, ArrayView2, ArrayView4, Axis, Zip};
+use ndarray::{Array2, Array4, ArrayView2, ArrayView4, Axis, Zip, s};
 
 use super::Predictions;
 use super::cells::map_cells;
@@ -145,6 +145,68 @@ impl Predictions {
         let interval = self.predictive_interval(level)?;
         let share = interval.coverage(self.numbers()?.view())?;
         Ok(Coverage { level, share, mean_width: interval.mean_width() })
+    }
+
+    /// How much the chains disagree about a prediction, where they disagree most: the standard deviation
+    /// of the chains' mean predictions over the standard deviation of the posterior predictive draws of
+    /// all chains, at the row and column where it is largest.
+    ///
+    /// ```text
+    /// apart = max_i sd_c(m_ci) / sd(y_i),   m_ci = mean_s E[y_i | q_cs]
+    /// ```
+    ///
+    /// Chains c = 1, .., C with draws q_cs; both standard deviations have the divisor n - 1. R-hat says
+    /// whether chains agree about the mean function; what is left of a disagreement beside the noise of a
+    /// new observation, this number says. It has no unit, and is the same [in other
+    /// units](Self::unscaled) of the response. The chains' Monte Carlo errors are part of it: it is not 0 for a
+    /// run that has converged, and a small number does not mean that it has. What is large is said at
+    /// [`APART_LIMITS`](crate::diagnostics::APART_LIMITS). Noise with heavy tails, such as
+    /// [Student's t](crate::likelihood::StudentTNoise) with few degrees of freedom, has a large standard
+    /// deviation, in which the chains seem closer than their intervals are.
+    ///
+    /// Rows whose predictive draws are all equal, as those of counts that are nearly always 0, are left
+    /// out. NaN for a single chain, and if no row is left.
+    ///
+    /// ```
+    /// # use bnn_mcmc::prelude::*;
+    /// # use ndarray::{Array2, Array3};
+    /// // Two chains that expect 0 and 1, with noise of sd 2.
+    /// let data = Dataset::regression(Array2::ones((1, 1)), Array2::zeros((1, 1)))?;
+    /// let model = Linear::new(1, 1)?.without_bias();
+    /// let priors = Priors::all(Normal::new(0.0, 1.0)?);
+    /// let posterior = Posterior::new(model, Gaussian::fixed(2.0)?, &data, priors)?;
+    /// let q = Array3::from_shape_fn((2, 5_000, 1), |(chain, _, _)| chain as f64);
+    /// let draws = Draws::new(posterior.layout().clone(), q)?;
+    /// let apart = posterior.predict(&draws, &data)?.chains_apart()?;
+    /// // sd(0, 1) = sqrt(1/2), and the predictive variance is 1/4 + 4.
+    /// assert!((apart - (0.5_f64 / 4.25).sqrt()).abs() < 0.01);
+    /// # Ok::<(), Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// If there are no draws, or the response is neither real nor counts in one column: classes have no
+    /// standard deviation.
+    pub fn chains_apart(&self) -> Result<f64, Error> {
+        self.check_numbers()?;
+        self.draws_of_mean()?;
+        let (chains, draws, rows, columns) = self.drawn.dim();
+        if self.mean.dim().3 != columns
+            || matches!(&self.response, Response::Counts(y) if y.ncols() > 1)
+        {
+            return Err(self.wrong_kind("real numbers or counts in one column"));
+        }
+        let drawn = self.drawn.view().into_shape_with_order((chains * draws, rows, columns));
+        let drawn = drawn.expect("predictions are stored in standard order");
+        let means = self.mean.mean_axis(Axis(1)).expect("there is at least one draw");
+        let between = means.std_axis(Axis(0), 1.0);
+        let each = between.indexed_iter().filter_map(|((row, column), between)| {
+            let drawn = drawn.slice(s![.., row, column]);
+            let is_constant = drawn.iter().all(|y| *y == drawn[0]);
+            (!is_constant).then(|| between / drawn.std(1.0))
+        });
+        // A NaN stays.
+        let largest = each.reduce(|a, b| if a.is_nan() || b <= a { a } else { b });
+        Ok(largest.unwrap_or(f64::NAN))
     }
 
     /// The [continuous ranked probability score](crps) of each row and column, `[row, column]`, from

@@ -64,6 +64,8 @@ pub(super) struct Rounds {
     pub id: u32,
     /// The number of parameters of the target.
     pub parameters: usize,
+    /// The name of the algorithm.
+    pub algorithm: String,
     /// A description of the surrogate, if the target is one.
     pub approximation: Option<String>,
     /// What the target is the density of.
@@ -224,6 +226,7 @@ impl Rounds {
         let found = places().flat_map(|at| &at.diverged);
         Ok(RunInfo {
             seed,
+            algorithm: Some(self.algorithm.clone()),
             parameters: self.parameters,
             warmup,
             thin,

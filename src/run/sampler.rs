@@ -272,9 +272,19 @@ impl Run<'_> {
         });
         let (id, parameters) = (identity.number(sizes), identity.layout.dim());
         let ending = Ending::new(stop);
-        let Identity { approximation, target, .. } = identity;
-        let rounds =
-            Rounds { sizes, ending, pool, began, id, parameters, approximation, target, part };
+        let Identity { algorithm, approximation, target, .. } = identity;
+        let rounds = Rounds {
+            sizes,
+            ending,
+            pool,
+            began,
+            id,
+            parameters,
+            algorithm,
+            approximation,
+            target,
+            part,
+        };
         let info = rounds.run(&mut chains, checkpoint, on_progress)?;
         let rows = chains.into_iter().map(|chain| {
             let mut data = chain.finish();

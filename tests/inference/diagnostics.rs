@@ -535,7 +535,9 @@ fn verdict_on_trajectories() {
     let good = ar1(4, 1000, 0.1, 1);
     let judge = |share: f64, ebfmi| {
         let judge = Judge::new().quantity("x", good.view());
-        judge.trajectories(vec![share; 4], ebfmi).judge().unwrap().to_string()
+        let at_max_depth = vec![share; 4];
+        let trajectories = Trajectories { at_max_depth, ebfmi, ..Trajectories::default() };
+        judge.trajectories(trajectories).judge().unwrap().to_string()
     };
     let fine = judge(0.01, vec![0.9; 4]);
     assert!(!fine.contains("depth") && !fine.contains("E-BFMI"), "{fine}");
@@ -543,6 +545,177 @@ fn verdict_on_trajectories() {
     assert!(deep.contains("12 % of transitions hit the maximal depth: raise it, or rep"), "{deep}");
     let slow = judge(0.0, vec![0.9, 0.2, 0.9, 0.11]);
     assert!(slow.contains("E-BFMI of chains 1 and 3 (counted from 0) is low (0.11;"), "{slow}");
+}
+
+/// Trajectories of so many leapfrog steps, none of them cut off.
+fn trajectories(leapfrog_steps: f64) -> Trajectories {
+    Trajectories {
+        at_max_depth: vec![0.0; 4],
+        ebfmi: vec![0.9; 4],
+        leapfrog_steps: vec![leapfrog_steps; 4],
+        accept_prob: vec![0.8; 4],
+        find_their_length: true,
+    }
+}
+
+#[test]
+fn verdict_on_modes_says_what_was_not_done_yet() {
+    let mut x = ar1(4, 1000, 0.5, 1);
+    x.outer_iter_mut().enumerate().for_each(|(c, mut x)| x += 3.0 * c as f64);
+    let of = |units, algorithm: &str| {
+        let judge = Judge::new().quantity("x", x.view()).network(units, true);
+        // Long trajectories make no ridge of chains that mix.
+        let judge = judge.algorithm(Some(algorithm.into())).trajectories(trajectories(500.0));
+        let verdict = judge.judge().unwrap();
+        assert!(matches!(verdict.outcome, Outcome::ChainsDisagree { .. }), "{verdict}");
+        let text = verdict.to_string();
+        assert!(text.contains("several modes") && !text.contains("Collapsed"), "{text}");
+        (verdict.cause.unwrap(), text)
+    };
+    let (cause, text) = of(Some(39), "Nuts");
+    assert_eq!(cause, Cause::Modes { widen: true, temper: true });
+    assert!(text.contains("`Priors::by_fan_in`), or temper the posterior (`PowerPost"), "{text}");
+    for (units, algorithm) in [(Some(40), "Collapsed(Nuts)"), (None, "Rwm")] {
+        let (cause, text) = of(units, algorithm);
+        assert_eq!(cause, Cause::Modes { widen: false, temper: true });
+        assert!(!text.contains("wider") && text.contains("; temper the posterior"), "{text}");
+    }
+    let (cause, text) = of(Some(10), "PowerPosteriors(Hmc)");
+    assert_eq!(cause, Cause::Modes { widen: true, temper: false });
+    assert!(text.contains("wider") && text.contains("`LadderReport`"), "{text}");
+    assert!(!text.contains("temper the posterior"), "{text}");
+}
+
+/// Of the quantity with the largest R-hat it is asked whether chains mix within, and not of all others.
+#[test]
+fn verdict_on_modes_where_another_quantity_drifts() {
+    let mut modes = ar1(4, 1000, 0.5, 1);
+    modes.outer_iter_mut().enumerate().for_each(|(c, mut x)| x += 3.0 * c as f64);
+    let mut slow = ar1(4, 1000, 0.5, 2);
+    slow.indexed_iter_mut().for_each(|((_, t), v)| *v += 0.002 * t as f64);
+    let alone = verdict(&slow);
+    assert!(matches!(alone.outcome, Outcome::ChainsDrift { .. }), "{alone}");
+    let both = draws_of(&[modes, slow]);
+    let both = Judge::new().quantities("predictions", both.view()).judge().unwrap();
+    assert!(matches!(both.outcome, Outcome::ChainsDisagree { .. }), "{both}");
+    assert!(matches!(both.cause, Some(Cause::Modes { .. })), "{both}");
+}
+
+#[test]
+fn verdict_on_slow_chains_reads_their_trajectories() {
+    // About two effective draws in each chain.
+    let slow = ar1(4, 300, 0.99, 3);
+    let of = |trajectories: Trajectories, units, collapsible, algorithm: &str| {
+        let judge = Judge::new().quantity("x", slow.view()).trajectories(trajectories);
+        let judge = judge.network(units, collapsible).algorithm(Some(algorithm.into()));
+        let verdict = judge.judge().unwrap();
+        assert!(matches!(verdict.outcome, Outcome::ChainsDrift { .. }), "{verdict}");
+        (verdict.cause.clone(), verdict.to_string())
+    };
+    let modes = Some(Cause::Modes { widen: true, temper: true });
+    let ridge = |leapfrog_steps, collapse| Some(Cause::Ridge { leapfrog_steps, collapse });
+    let network = Some(10);
+
+    let (cause, text) = of(trajectories(200.0), network, true, "Nuts");
+    assert_eq!(cause, ridge(200.0, true));
+    assert!(text.contains("are long (200 leapfrog steps on average), as on a thin"), "{text}");
+    assert!(text.contains("integrate the output layer out (`Collapsed`)"), "{text}");
+    // Not where it cannot be done, nor where it was done.
+    let (cause, text) = of(trajectories(200.0), network, false, "Nuts");
+    assert_eq!(cause, ridge(200.0, false));
+    assert!(text.contains("run longer; trajectories are long"), "{text}");
+    assert!(!text.contains("Collapsed"), "{text}");
+    let (cause, text) = of(trajectories(200.0), network, true, "PowerPosteriors(Collapsed(Mams))");
+    assert_eq!(cause, Some(Cause::Modes { widen: true, temper: false }));
+    assert!(!text.contains("`Collapsed`"), "{text}");
+    let cut_off = Trajectories { at_max_depth: vec![0.5; 4], ..trajectories(31.0) };
+    let (cause, text) = of(cut_off.clone(), network, true, "Nuts");
+    assert_eq!(cause, ridge(31.0, true));
+    assert!(text.contains("trajectories are cut off (31 leapfrog steps on average)"), "{text}");
+    let (cause, text) = of(cut_off, network, true, "Collapsed(Nuts)");
+    assert_eq!(cause, ridge(31.0, false));
+    assert!(text.contains("a larger `max_depth`") && !text.contains("`Collapsed`"), "{text}");
+
+    // Short trajectories of a network that found their length: chains hop.
+    let short = trajectories(199.0);
+    let (cause, text) = of(short.clone(), network, true, "Nuts");
+    assert_eq!(cause, modes);
+    assert!(text.contains("seldom cross between modes") && text.contains("temper"), "{text}");
+    assert!(!text.contains("NUTS") && !text.contains("max_depth"), "{text}");
+    // Not where there is another reason.
+    let given = Trajectories { find_their_length: false, at_max_depth: vec![], ..short.clone() };
+    let (cause, text) = of(given, network, true, "Hmc");
+    assert_eq!(cause, None);
+    assert!(text.contains("or use NUTS (or a longer `path_length`)"), "{text}");
+    let (cause, text) = of(short.clone(), None, true, "Nuts");
+    assert_eq!(cause, None);
+    assert!(text.ends_with("warm up and run longer"), "{text}");
+    let rejected = Trajectories { accept_prob: vec![0.4; 4], ..trajectories(500.0) };
+    assert_eq!(of(rejected, network, true, "Hmc").0, None);
+    let narrow = Trajectories { ebfmi: vec![0.9, 0.2, 0.9, 0.9], ..short.clone() };
+    assert_eq!(of(narrow, network, true, "Nuts").0, None);
+    let judge = Judge::new().quantity("x", slow.view()).network(network, true);
+    let judge = judge.trajectories(short).divergences(20, 1200);
+    assert_eq!(judge.judge().unwrap().cause, None);
+    let (cause, text) = of(Trajectories::default(), network, true, "Rwm");
+    assert_eq!(cause, None);
+    assert!(text.contains("or use NUTS (or a dense preconditioner"), "{text}");
+}
+
+#[test]
+fn verdict_of_few_draws_on_a_ridge() {
+    let few = ar1(4, 60, -0.3, 1);
+    let judge = |steps| {
+        let judge = Judge::new().quantity("x", few.view()).trajectories(trajectories(steps));
+        judge.network(Some(10), true).judge().unwrap()
+    };
+    let long = judge(300.0);
+    assert!(matches!(long.outcome, Outcome::TooFewDraws { .. }), "{long}");
+    assert_eq!(long.cause, Some(Cause::Ridge { leapfrog_steps: 300.0, collapse: true }));
+    assert_eq!(judge(30.0).cause, None);
+    // Nothing is wrong with long trajectories that get there.
+    let good = ar1(4, 1000, 0.1, 1);
+    let judge = Judge::new().quantity("x", good.view()).trajectories(trajectories(300.0));
+    let good = judge.judge().unwrap();
+    assert!(good.is_converged() && good.cause.is_none(), "{good}");
+    assert!(!good.to_string().contains("ridge"), "{good}");
+}
+
+#[test]
+fn verdict_says_how_much_it_matters() {
+    let mut x = ar1(4, 1000, 0.5, 1);
+    let good = x.clone();
+    x.row_mut(3).mapv_inplace(|v| v + 3.0);
+    let of = |x: &Array2<f64>, apart: f64| {
+        Judge::new().quantity("x", x.view()).chains_apart(apart).judge().unwrap()
+    };
+    for (apart, words) in [
+        (
+            0.27,
+            "0.27 of a predictive standard deviation at the worst row: predictive intervals are l",
+        ),
+        (
+            0.3,
+            "0.30 of a predictive standard deviation at the worst row: predictive intervals are l",
+        ),
+        (0.31, "predictive intervals are only roughly right"),
+        (0.51, "predictive intervals are not to be believed"),
+        (f64::INFINITY, "predictive intervals are not to be believed"),
+    ] {
+        let verdict = of(&x, apart);
+        assert!(verdict.to_string().contains(words), "{verdict}");
+        assert!(!verdict.is_converged());
+    }
+    let none = of(&x, f64::NAN);
+    assert!(none.apart.is_none() && !none.to_string().contains("intervals"), "{none}");
+    let converged = of(&good, 0.02);
+    assert!(converged.is_converged() && !converged.to_string().contains("intervals"));
+    assert_eq!(converged.apart, Some(0.02));
+    // Small or not, chains that disagree have not converged.
+    assert!(!of(&x, 0.0).is_converged());
+    let verdict = of(&x, 0.27);
+    let json = serde_json::to_string(&verdict).unwrap();
+    assert_eq!(serde_json::from_str::<Verdict>(&json).unwrap(), verdict);
 }
 
 /// Half N(-10, 1) and half N(10, 1) in `mode`, and N(0, 1) in `other`.

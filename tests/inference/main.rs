@@ -10,3 +10,4 @@ mod new_rows;
 mod predict;
 mod symmetry;
 mod uncertainty;
+mod verdict;

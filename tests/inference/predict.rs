@@ -351,6 +351,58 @@ fn noise_hides_disagreement_and_is_summarised_apart() {
 // Real responses
 
 #[test]
+fn how_far_chains_are_apart_is_hand_computed() {
+    // The chains expect 0, 1, 2 and 3 at x = 1, twice that at x = 2, and all 0 at x = 0.
+    let data =
+        Dataset::regression(array![[0.0], [1.0], [2.0]], array![[0.0], [0.0], [0.0]]).unwrap();
+    let q = Array3::from_shape_fn((4, 500, 2), |(c, _, k)| [c as f64, 0.0][k]);
+    let (posterior, draws) = linear(Gaussian::fixed(1.0).unwrap(), &data, 1, q.clone());
+    let predictions = posterior.predict(&draws, &data).unwrap();
+    let y: Vec<f64> =
+        predictions.predictive_draws().slice(s![.., .., 2, 0]).iter().copied().collect();
+    let mean = y.iter().sum::<f64>() / 2000.0;
+    let variance = y.iter().map(|y| (y - mean).powi(2)).sum::<f64>() / 1999.0;
+    let apart = predictions.chains_apart().unwrap();
+    // Of 0, 2, 4, 6 the variance is (9 + 1 + 1 + 9) / 3.
+    assert_relative_eq!(apart, (20.0 / 3.0 / variance).sqrt(), max_relative = 1e-12);
+    // The predictive variance is 5 + 1.
+    assert!((apart - (20.0 / 18.0_f64).sqrt()).abs() < 0.05, "{apart}");
+    let verdict = predictions.verdict().unwrap();
+    assert_eq!(verdict.apart, Some(apart));
+
+    // A draw that is not a number is not smaller than others.
+    let mut bad = q.clone();
+    bad[(1, 7, 0)] = f64::NAN;
+    let bad = Draws::new(posterior.layout().clone(), bad).unwrap();
+    assert!(posterior.predict(&bad, &data).unwrap().chains_apart().unwrap().is_nan());
+    // One chain alone; no draws.
+    let one = predictions.chain(2).unwrap();
+    assert!(one.chains_apart().unwrap().is_nan() && one.verdict().unwrap().apart.is_none());
+    let none = Draws::new(posterior.layout().clone(), Array3::zeros((4, 0, 2))).unwrap();
+    assert!(posterior.predict(&none, &data).unwrap().chains_apart().is_err());
+
+    // Counts: the rate is exp(0.2 c) at x = 0, and so small at x = -1000 that all draws are 0.
+    let data = Dataset::counts(array![[0.0], [-1e3]], array![0.0, 0.0]).unwrap();
+    let q = Array3::from_shape_fn((4, 2000, 2), |(c, _, k)| [1.0, 0.2 * c as f64][k]);
+    let (posterior, draws) = linear(Poisson, &data, 1, q);
+    let rates = [0.0, 0.2, 0.4, 0.6_f64].map(f64::exp);
+    let mean = rates.iter().sum::<f64>() / 4.0;
+    let squares = rates.iter().map(|rate| (rate - mean).powi(2)).sum::<f64>();
+    let expected = (squares / 3.0 / (squares / 4.0 + mean)).sqrt();
+    let apart = posterior.predict(&draws, &data).unwrap().chains_apart().unwrap();
+    assert!((apart / expected - 1.0).abs() < 0.05, "{apart} {expected}");
+    let only = data.select(&[1]).unwrap();
+    assert!(posterior.predict(&draws, &only).unwrap().chains_apart().unwrap().is_nan());
+    // Proportions and classes have another scale than their draws.
+    let data = Dataset::counts(array![[0.0]], array![[1.0, 2.0]]).unwrap();
+    let error = known(Binomial, &data, 1, &[1.0, 0.0], 2).chains_apart().unwrap_err();
+    assert!(error.to_string().contains("counts in one column"), "{error}");
+    let [classes, _] = binary(&[0.2, 0.7], &[0, 1]);
+    let error = classes.chains_apart().unwrap_err();
+    assert!(error.is_argument() && error.to_string().contains("classes"), "{error}");
+}
+
+#[test]
 fn crps_is_its_closed_form_for_a_normal_and_hand_computed_for_few_draws() {
     use statrs::distribution::{Continuous, ContinuousCDF, Normal};
     let normal = Normal::new(0.0, 1.0).unwrap();

@@ -3,7 +3,8 @@
 use ndarray::{ArrayView2, ArrayView3, Axis, concatenate, s};
 use rayon::prelude::*;
 
-use super::{Outcome, QuantityGroup, Verdict};
+use super::cause::{Clues, are_separate};
+use super::{Outcome, QuantityGroup, Trajectories, Verdict};
 use crate::Error;
 use crate::diagnostics::rhat;
 use crate::diagnostics::summary::{SummaryRow, summarise};
@@ -28,6 +29,16 @@ pub const DEPTH_LIMIT: f64 = 0.01;
 pub const TEMPERATURE_LIMITS: [f64; 2] = [0.8, 1.1];
 /// E-BFMI below which a verdict speaks of it (Betancourt 2017, arXiv:1701.02434, section 6.1).
 pub const EBFMI_LIMIT: f64 = 0.3;
+/// Of [`Predictions::chains_apart`](crate::predict::Predictions::chains_apart): up to the first, intervals
+/// of new observations are little affected by what the chains disagree about, above the second they are
+/// not to be believed.
+///
+/// If the chains' means have the standard deviation a at some input, in units of the predictive standard
+/// deviation of all chains together, and all is normal, then one chain's predictive distribution has the
+/// variance 1 - a^2, and the 90 % interval of one chain covers 2 Phi(1.645 sqrt((1 - a^2) / (1 + a^2))) - 1
+/// of what all chains together predict: 89.7 % at a = 0.1, 86.7 % at 0.3, 79.7 % at 0.5, 59.3 % at 0.76.
+/// R-hat of the predictive draws is then about 1 / sqrt(1 - a^2), which is 1.05 at 0.3.
+pub const APART_LIMITS: [f64; 2] = [0.3, 0.5];
 
 /// Collects the quantities to be judged, and the limits to judge them by; [`Judge::judge`] passes
 /// the [`Verdict`], whose documentation has the rules and an example.
@@ -44,8 +55,8 @@ pub struct Judge<'a> {
     parameters: usize,
     divergences: u64,
     transitions: u64,
-    at_max_depth: Vec<f64>,
-    ebfmi: Vec<f64>,
+    clues: Clues,
+    apart: Option<f64>,
     unadjusted: Option<Vec<f64>>,
     approximation: Option<String>,
     panic: Option<String>,
@@ -62,8 +73,8 @@ impl Default for Judge<'_> {
             parameters: 0,
             divergences: 0,
             transitions: 0,
-            at_max_depth: Vec::new(),
-            ebfmi: Vec::new(),
+            clues: Clues::default(),
+            apart: None,
             unadjusted: None,
             approximation: None,
             panic: None,
@@ -109,10 +120,31 @@ impl<'a> Judge<'a> {
         self
     }
 
-    /// Tells what the trajectories of Hamiltonian Monte Carlo were like, for each chain: the share
-    /// that was cut off at the maximal depth, and the E-BFMI. Empty if not known.
-    pub fn trajectories(mut self, at_max_depth: Vec<f64>, ebfmi: Vec<f64>) -> Self {
-        (self.at_max_depth, self.ebfmi) = (at_max_depth, ebfmi);
+    /// Tells what the trajectories of Hamiltonian Monte Carlo were like.
+    pub fn trajectories(mut self, trajectories: Trajectories) -> Self {
+        self.clues.trajectories = trajectories;
+        self
+    }
+
+    /// Tells which algorithm was run, [`RunInfo::algorithm`](crate::draws::RunInfo::algorithm), so that a
+    /// verdict does not advise what was done.
+    pub fn algorithm(mut self, name: Option<String>) -> Self {
+        self.clues.algorithm = name;
+        self
+    }
+
+    /// Tells that the parameters are the weights of a network, with so many units in its last hidden
+    /// layer, and whether its output layer can be [integrated out](crate::sampler::Collapsed); `None`
+    /// for other models.
+    pub fn network(mut self, hidden_units: Option<usize>, collapsible: bool) -> Self {
+        (self.clues.hidden_units, self.clues.collapsible) = (hidden_units, collapsible);
+        self
+    }
+
+    /// Tells how far the chains' mean predictions are apart, in predictive standard deviations:
+    /// [`Predictions::chains_apart`](crate::predict::Predictions::chains_apart). NaN if not known.
+    pub fn chains_apart(mut self, apart: f64) -> Self {
+        self.apart = Some(apart).filter(|apart| !apart.is_nan());
         self
     }
 
@@ -161,22 +193,27 @@ impl<'a> Judge<'a> {
             worst_of(name, self.parameter_group == Some(i), *draws, rows)
         };
         let groups: Vec<QuantityGroup> = named.map(group).collect();
+        let separate = chains > 1 && self.are_separate(&rows);
+        let outcome = self.outcome(chains, &groups, separate);
+        let diverges = self.share_divergent() > DIVERGENT_LIMIT;
+        let clues = Clues { diverges, ..self.clues.clone() };
         Ok(Verdict {
-            outcome: self.outcome(chains, &groups),
+            cause: clues.cause(&outcome, separate),
+            outcome,
             groups,
             chains,
             parameters: self.parameters,
             unkept: self.unkept,
             rhat_limit: self.rhat_limit,
             divergences: self.divergences,
-            at_max_depth: self.at_max_depth.clone(),
-            ebfmi: self.ebfmi.clone(),
+            trajectories: clues.trajectories,
+            apart: self.apart,
             unadjusted: self.unadjusted.clone(),
             approximation: self.approximation.clone(),
         })
     }
 
-    fn outcome(&self, chains: usize, groups: &[QuantityGroup]) -> Outcome {
+    fn outcome(&self, chains: usize, groups: &[QuantityGroup], separate: bool) -> Outcome {
         if let Some(message) = &self.panic {
             return Outcome::Panicked { message: message.clone() };
         }
@@ -206,12 +243,15 @@ impl<'a> Judge<'a> {
         if !stuck.is_empty() {
             return Outcome::ChainsStuck { stuck, max_rhat };
         }
-        let share = self.divergences as f64 / (self.transitions as f64).max(1.0);
+        let share = self.share_divergent();
         let divergent = Outcome::Divergent { divergences: self.divergences, share, max_rhat };
         if max_rhat > self.rhat_limit {
             // A small disagreement is the lesser evil.
             let small = max_rhat <= OTHERS_LIMIT && share > DIVERGENT_LIMIT;
-            return if small { divergent } else { self.disagreement(&drift, max_rhat, min_ess) };
+            return match small {
+                true => divergent,
+                false => self.disagreement(&drift, separate, max_rhat, min_ess),
+            };
         }
         // Quantities that all chains agree are constant are agreement; others must be defined.
         let undefined: usize = groups.iter().map(|g| g.undefined).sum();
@@ -237,11 +277,25 @@ impl<'a> Judge<'a> {
         }
     }
 
-    /// What kind of disagreement an R-hat above the limit is due to.
-    fn disagreement(&self, drift: &[f64], max_rhat: f64, min_ess: f64) -> Outcome {
+    fn share_divergent(&self) -> f64 {
+        self.divergences as f64 / (self.transitions as f64).max(1.0)
+    }
+
+    /// Whether the chains mix within and differ between in the quantity with the largest R-hat.
+    fn are_separate(&self, rows: &[Vec<SummaryRow>]) -> bool {
+        let each = self.groups.iter().zip(rows).flat_map(|((_, draws), rows)| {
+            rows.iter().enumerate().map(move |(q, row)| (row.rhat, draws, q))
+        });
+        let worst = each.filter(|(rhat, ..)| !rhat.is_nan()).max_by(|a, b| a.0.total_cmp(&b.0));
+        worst.is_some_and(|(rhat, draws, q)| are_separate(rhat, draws.index_axis(Axis(2), q)))
+    }
+
+    /// What kind of disagreement an R-hat above the limit is due to. Chains that mix within and differ
+    /// between do not drift, whatever a few other quantities say.
+    fn disagreement(&self, drift: &[f64], separate: bool, max_rhat: f64, min_ess: f64) -> Outcome {
         let drifting: Vec<usize> = (0..drift.len()).filter(|&c| drift[c] > DRIFT_LIMIT).collect();
         let halves_rhat = drift.iter().copied().fold(f64::NAN, f64::max);
-        if 2 * drifting.len() > drift.len() {
+        if !separate && 2 * drifting.len() > drift.len() {
             return Outcome::ChainsDrift { drifting, halves_rhat, max_rhat };
         }
         let without = self.rhat_without(drift.len());
@@ -256,7 +310,7 @@ impl<'a> Judge<'a> {
         }
         if max_rhat <= OTHERS_LIMIT {
             Outcome::NearlyConverged { max_rhat, min_ess }
-        } else if !drifting.is_empty() {
+        } else if !separate && !drifting.is_empty() {
             Outcome::ChainsDrift { drifting, halves_rhat, max_rhat }
         } else {
             Outcome::ChainsDisagree { max_rhat }

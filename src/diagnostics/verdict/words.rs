@@ -2,8 +2,9 @@
 
 use std::fmt;
 
-use super::judge::{DEPTH_LIMIT, EBFMI_LIMIT, wrong_temperatures};
-use super::{Outcome, QuantityGroup, Verdict};
+use super::cause::mean;
+use super::judge::{APART_LIMITS, DEPTH_LIMIT, EBFMI_LIMIT, wrong_temperatures};
+use super::{CUT_OFF, Cause, Outcome, QuantityGroup, Trajectories, Verdict};
 use crate::diagnostics::summary::ratio;
 
 impl Verdict {
@@ -18,6 +19,65 @@ impl Verdict {
     /// `log likelihood and log prior`.
     fn groups_listed(&self) -> String {
         listed(self.groups.iter().map(|group| group.name.clone()).collect())
+    }
+
+    /// What helps against modes, or else `otherwise`.
+    fn against_modes(&self, otherwise: &str) -> String {
+        let Some(Cause::Modes { widen, temper }) = self.cause else { return otherwise.into() };
+        let wider = "take a wider network (40 to 100 hidden units, output weights N(0, 1/H): `Priors::by_fan_in`), or ";
+        let hotter = match temper {
+            true => "temper the posterior (`PowerPosteriors`)",
+            false => "let the ladder be longer (`LadderReport` says how states travel)",
+        };
+        format!("{}{hotter}", if widen { wider } else { "" })
+    }
+
+    /// What helps chains that drift, where the cause is not modes.
+    fn against_drift(&self) -> &'static str {
+        let trajectories = &self.trajectories;
+        let is_cut_off = mean(&trajectories.at_max_depth) > DEPTH_LIMIT;
+        let knows_steps = !trajectories.leapfrog_steps.is_empty();
+        match (&self.cause, trajectories.find_their_length) {
+            (Some(Cause::Ridge { collapse: true, .. }), _) => "",
+            (_, true) if is_cut_off => ", or let trajectories be longer (a larger `max_depth`)",
+            (_, true) => "",
+            (_, false) if knows_steps => ", or use NUTS (or a longer `path_length`)",
+            _ => ", or use NUTS (or a dense preconditioner, if the model is linear)",
+        }
+    }
+
+    /// The end of a sentence on chains that disagree: the ridge that slows them down, and how much it
+    /// matters.
+    fn write_cause(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        if let Some(Cause::Ridge { leapfrog_steps, collapse }) = self.cause {
+            let cut_off = mean(&self.trajectories.at_max_depth) >= CUT_OFF;
+            write!(
+                f,
+                "; trajectories {} ({} leapfrog steps on average), as on a thin ridge{}",
+                if cut_off { "are cut off" } else { "are long" },
+                thousands(leapfrog_steps.round()),
+                if collapse { ": integrate the output layer out (`Collapsed`)" } else { "" },
+            )?;
+        }
+        let disagree = matches!(
+            self.outcome,
+            Outcome::NearlyConverged { .. }
+                | Outcome::OneChainDisagrees { .. }
+                | Outcome::ChainsDrift { .. }
+                | Outcome::ChainsDisagree { .. }
+        );
+        let Some(apart) = self.apart.filter(|_| disagree) else { return Ok(()) };
+        let [little, much] = APART_LIMITS;
+        let intervals = match apart {
+            a if a <= little => "are little affected",
+            a if a <= much => "are only roughly right",
+            _ => "are not to be believed",
+        };
+        write!(
+            f,
+            "; the chains' mean predictions differ by {apart:.2} of a predictive standard deviation at the \
+             worst row: predictive intervals {intervals}"
+        )
     }
 
     /// `every chain`, `chain 1 (counted from 0)`, or `chains 0 and 2 (counted from 0)`.
@@ -72,10 +132,14 @@ impl fmt::Display for Verdict {
                 if *drifts { "still drifts" } else { "sits in another mode" },
                 ratio(*max_rhat),
                 ratio(*rhat_without),
-                if *drifts {
-                    "warm up and run longer"
-                } else {
-                    "run longer, or temper the posterior; leaving the chain out would hide the mode"
+                match (drifts, &self.cause) {
+                    (true, Some(Cause::Modes { .. })) =>
+                        format!("warm up and run longer, or {}", self.against_modes("")),
+                    (true, _) => "warm up and run longer".into(),
+                    (false, _) => format!(
+                        "run longer, or {}; leaving the chain out would hide the mode",
+                        self.against_modes("temper the posterior"),
+                    ),
                 },
             ),
             Outcome::ChainsStuck { stuck, max_rhat } => {
@@ -94,23 +158,30 @@ impl fmt::Display for Verdict {
             Outcome::ChainsDrift { drifting, halves_rhat, .. } => {
                 let who = self.chains_listed(drifting);
                 let drift = if who.starts_with("chains") { "drift" } else { "drifts" };
-                let faster = match (self.at_max_depth.is_empty(), self.ebfmi.is_empty()) {
-                    (false, _) => "let trajectories be longer (a larger `max_depth`)",
-                    (true, false) => "use NUTS (or a longer `path_length`)",
-                    _ => "use NUTS (or a dense preconditioner, if the model is linear)",
+                let modes = matches!(self.cause, Some(Cause::Modes { .. }));
+                let advice = match modes {
+                    true => format!(", or {}", self.against_modes("")),
+                    false => self.against_drift().into(),
                 };
                 write!(
                     f,
-                    "not converged: {who} still {drift} (R-hat between the halves of a single chain up to {}): \
-                     warm up and run longer, or {faster}",
+                    "not converged: {who} still {drift} (R-hat between the halves of a single chain up to {}){}: \
+                     warm up and run longer{advice}",
                     ratio(*halves_rhat),
+                    if modes { ", as chains do that seldom cross between modes" } else { "" },
                 )
             }
             Outcome::ChainsDisagree { max_rhat } => write!(
                 f,
                 "not converged: the chains disagree with each other (R-hat up to {}), though each \
-                 looks stationary: there are several modes; run more chains, or temper the posterior",
+                 looks stationary: {}",
                 ratio(*max_rhat),
+                match self.cause {
+                    Some(Cause::Modes { .. }) =>
+                        format!("there are several modes; {}", self.against_modes("")),
+                    Some(Cause::Ridge { .. }) => "run longer".into(),
+                    None => "run longer, and if they still disagree, temper the posterior".into(),
+                },
             ),
             Outcome::OneChain { drifts, halves_rhat } => write!(
                 f,
@@ -166,6 +237,7 @@ impl fmt::Display for Verdict {
                 self.chains,
             ),
         }?;
+        self.write_cause(f)?;
         if self.only_parameters_disagree() {
             write!(
                 f,
@@ -181,7 +253,8 @@ impl fmt::Display for Verdict {
         if self.divergences > 0 && !matches!(self.outcome, Outcome::Divergent { .. }) {
             write!(f, "; {} diverged", transitions(self.divergences))?;
         }
-        let share = self.at_max_depth.iter().sum::<f64>() / self.at_max_depth.len() as f64;
+        let Trajectories { at_max_depth, ebfmi, .. } = &self.trajectories;
+        let share = mean(at_max_depth);
         if share > DEPTH_LIMIT {
             write!(
                 f,
@@ -189,10 +262,9 @@ impl fmt::Display for Verdict {
                 100.0 * share,
             )?;
         }
-        let low: Vec<usize> =
-            (0..self.ebfmi.len()).filter(|c| self.ebfmi[*c] < EBFMI_LIMIT).collect();
+        let low: Vec<usize> = (0..ebfmi.len()).filter(|c| ebfmi[*c] < EBFMI_LIMIT).collect();
         if !low.is_empty() {
-            let lowest = self.ebfmi.iter().copied().fold(f64::INFINITY, f64::min);
+            let lowest = ebfmi.iter().copied().fold(f64::INFINITY, f64::min);
             write!(
                 f,
                 "; E-BFMI of {} is low ({lowest:.2}; above {EBFMI_LIMIT} is advised): the tails are \

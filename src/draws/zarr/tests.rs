@@ -61,7 +61,7 @@ fn info() -> impl Strategy<Value = RunInfo> {
         prop::collection::vec(any::<u64>(), 0..3),
         prop::collection::vec(divergence, 0..3),
         prop::collection::vec(report, 0..3),
-        [text(), text(), text(), text()],
+        [text(), text(), text(), text(), text()],
         (prop::option::of(target), part),
     )
         .prop_map(
@@ -73,9 +73,10 @@ fn info() -> impl Strategy<Value = RunInfo> {
                 texts,
                 (target, part),
             )| {
-                let [approximation, checkpoint_error, recorder_error, panic] = texts;
+                let [algorithm, approximation, checkpoint_error, recorder_error, panic] = texts;
                 RunInfo {
                     seed,
+                    algorithm,
                     parameters: n[0],
                     warmup: n[1],
                     thin: n[2],

@@ -1,0 +1,111 @@
+//! Why chains have not converged, as far as a verdict can tell.
+
+use ndarray::{ArrayView2, Axis};
+use serde::{Deserialize, Serialize};
+
+use super::judge::EBFMI_LIMIT;
+use super::{Outcome, Trajectories};
+use crate::diagnostics::ess_bulk;
+
+/// The effective draws that a chain has by itself, at least, if it mixes within its mode: half of what
+/// a converged chain has.
+pub const ESS_WITHIN: f64 = 50.0;
+/// The variance between chains over the squared Monte Carlo error of one chain, (R-hat^2 - 1) ESS, from
+/// which on a [`Verdict`](super::Verdict) speaks of modes: the chains' means scatter five times as
+/// widely as the length of the chains explains.
+pub const BETWEEN_LIMIT: f64 = 25.0;
+/// The mean number of leapfrog steps of a trajectory from which on it counts as long.
+pub const LONG_TRAJECTORY: f64 = 200.0;
+/// The share of trajectories cut off at the maximal depth from which on they count as long.
+pub const CUT_OFF: f64 = 0.5;
+/// The mean acceptance probability from which on the step size suits the target.
+pub const ACCEPTANCE: f64 = 0.5;
+/// The number of units of the last hidden layer below which a network counts as narrow.
+pub const NARROW: usize = 40;
+
+/// Why the chains of a run have not converged, where a [`Verdict`](super::Verdict) can tell, and what
+/// helps.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub enum Cause {
+    /// Modes that chains seldom or never cross between.
+    Modes {
+        /// Whether the network is narrow: a wider one with the priors of
+        /// [`Priors::by_fan_in`](crate::prior::Priors::by_fan_in) connects modes.
+        widen: bool,
+        /// Whether the run was not tempered yet, so that
+        /// [`PowerPosteriors`](crate::sampler::PowerPosteriors) may help.
+        temper: bool,
+    },
+    /// A thin ridge, along which trajectories are long: the weights of a linear output layer make
+    /// one.
+    Ridge {
+        /// The mean number of leapfrog steps of a trajectory.
+        leapfrog_steps: f64,
+        /// Whether [`Collapsed`](crate::sampler::Collapsed) can integrate the output layer out, and
+        /// has not done so.
+        collapse: bool,
+    },
+}
+
+/// What the cause is told from, besides the draws.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Clues {
+    pub trajectories: Trajectories,
+    /// [`RunInfo::algorithm`](crate::draws::RunInfo::algorithm).
+    pub algorithm: Option<String>,
+    /// The number of units of the last hidden layer, of a network.
+    pub hidden_units: Option<usize>,
+    /// Whether the output layer can be integrated out.
+    pub collapsible: bool,
+    /// Whether more transitions diverged than a trusted run may have.
+    pub diverges: bool,
+}
+
+impl Clues {
+    /// The cause of `outcome`; `separate` says what [`are_separate`] does of the worst quantity.
+    pub fn cause(&self, outcome: &Outcome, separate: bool) -> Option<Cause> {
+        let (disagree, one_drifts) = match outcome {
+            Outcome::TooFewDraws { .. } | Outcome::NearlyConverged { .. } => (false, false),
+            Outcome::OneChainDisagrees { drifts, .. } => (true, *drifts),
+            Outcome::ChainsDrift { .. } | Outcome::ChainsDisagree { .. } => (true, false),
+            _ => return None,
+        };
+        let ran = |name: &str| self.algorithm.as_ref().is_some_and(|all| all.contains(name));
+        let widen = self.hidden_units.is_some_and(|units| units < NARROW);
+        let modes = Cause::Modes { widen, temper: !ran("PowerPosteriors(") };
+        if disagree && separate && !one_drifts {
+            return Some(modes);
+        }
+        let trajectories = &self.trajectories;
+        let steps = mean(&trajectories.leapfrog_steps);
+        if steps.is_nan() || mean(&trajectories.accept_prob) < ACCEPTANCE {
+            return None;
+        }
+        let collapsed = ran("Collapsed(");
+        let cut_off = mean(&trajectories.at_max_depth) >= CUT_OFF;
+        if cut_off || steps >= LONG_TRAJECTORY && !collapsed {
+            let collapse = self.collapsible && !collapsed;
+            return Some(Cause::Ridge { leapfrog_steps: steps, collapse });
+        }
+        // Trajectories that turn back soon cross what they can reach: what is slow is elsewhere.
+        let is_narrow_energy = trajectories.ebfmi.iter().any(|ebfmi| *ebfmi < EBFMI_LIMIT);
+        let reach = trajectories.find_their_length && !is_narrow_energy && !self.diverges;
+        (disagree && reach && self.hidden_units.is_some()).then_some(modes)
+    }
+}
+
+/// Whether the chains mix within and differ between in a quantity `[chain, draw]` with this R-hat: more
+/// than half of them have [`ESS_WITHIN`] effective draws by themselves, and the variance between
+/// chains is beyond [`BETWEEN_LIMIT`].
+pub(super) fn are_separate(rhat: f64, draws: ArrayView2<f64>) -> bool {
+    let mut ess: Vec<f64> = draws.axis_chunks_iter(Axis(0), 1).map(ess_bulk).collect();
+    ess.sort_by(f64::total_cmp);
+    let of_most = ess.get(ess.len().saturating_sub(1) / 2).copied().unwrap_or(f64::NAN);
+    of_most >= ESS_WITHIN && (rhat * rhat - 1.0) * of_most >= BETWEEN_LIMIT
+}
+
+/// NaN if there are none.
+pub(super) fn mean(values: &[f64]) -> f64 {
+    values.iter().sum::<f64>() / values.len() as f64
+}

@@ -1,0 +1,34 @@
+//! What trajectories were like.
+
+use serde::{Deserialize, Serialize};
+
+/// What the trajectories of Hamiltonian Monte Carlo were like, one number for each chain: from
+/// [`Draws::trajectories`](crate::draws::Draws::trajectories). What is not known is empty.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Trajectories {
+    /// The share that [`Nuts`](crate::sampler::Nuts) cut off at its maximal depth.
+    pub at_max_depth: Vec<f64>,
+    /// The [E-BFMI](crate::diagnostics::ebfmi()).
+    pub ebfmi: Vec<f64>,
+    /// The mean number of leapfrog steps.
+    pub leapfrog_steps: Vec<f64>,
+    /// The mean acceptance probability.
+    pub accept_prob: Vec<f64>,
+    /// Whether the sampler found their length, as NUTS does, and HMC and MAMS in their warm-up; false
+    /// if the length was given.
+    pub find_their_length: bool,
+}
+
+impl Trajectories {
+    /// The trajectories of one chain.
+    pub(crate) fn of_chain(&self, chain: usize) -> Self {
+        let of = |all: &[f64]| all.get(chain).copied().into_iter().collect();
+        Self {
+            at_max_depth: of(&self.at_max_depth),
+            ebfmi: of(&self.ebfmi),
+            leapfrog_steps: of(&self.leapfrog_steps),
+            accept_prob: of(&self.accept_prob),
+            find_their_length: self.find_their_length,
+        }
+    }
+}
