@@ -7,12 +7,14 @@
 pub mod checkpoint;
 mod io;
 pub(crate) mod keep;
+mod mixture;
 mod part;
 pub mod recorder;
 mod report;
 pub mod zarr;
 
 pub use keep::Keep;
+pub use mixture::Approximation;
 pub use part::Part;
 pub use report::{LadderReport, Report};
 
@@ -77,10 +79,10 @@ pub struct RunInfo {
     pub warmup_gradient_evals: Vec<u64>,
     /// Where transitions diverged while sampling: the first [`Divergence::KEPT`] of each chain.
     pub divergences: Vec<Divergence>,
-    /// A description of the [surrogate](crate::surrogate), if the target was one: these are then no
-    /// draws of the posterior. Draws that are read from CSV files do not know it.
+    /// What the draws are of, if not of the posterior: a [surrogate](crate::surrogate), or a
+    /// [mixture](Draws::mixture). Draws that are read from CSV files do not know it.
     #[serde(default)]
-    pub approximation: Option<String>,
+    pub approximation: Option<Approximation>,
     /// Model, likelihood and data of the posterior that was sampled, itself or a view of it; `None`
     /// for other targets, and for draws from elsewhere. Another posterior refuses to predict with
     /// these draws.

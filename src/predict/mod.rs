@@ -97,6 +97,7 @@ use self::cells::map_cells;
 use crate::Error;
 use crate::data::Response;
 use crate::diagnostics::{Judge, Summary, Trajectories, Verdict, quantile};
+use crate::draws::Approximation;
 
 /// The quantiles in CSV files.
 const QUANTILES: [f64; 3] = [0.05, 0.5, 0.95];
@@ -142,7 +143,7 @@ struct Trace {
     /// Of each chain, or empty, for samplers without a test.
     unadjusted: Option<Vec<f64>>,
     /// What was sampled in the place of the posterior.
-    approximation: Option<String>,
+    approximation: Option<Approximation>,
     /// The panic that ended the run.
     panic: Option<String>,
 }

@@ -20,7 +20,8 @@ use crate::linalg::cholesky::Cholesky;
 /// Vehtari and Gelman 2022, arXiv:2006.12335). The rows must be none that the candidates have learnt
 /// from; leave-one-out densities ([`Loo`](super::Loo)) serve where all rows were used. A mixture of
 /// chains that disagree predicts better than chains of equal weight, and **is not the posterior**: a
-/// chain's weight is not the probability of its mode.
+/// chain's weight is not the probability of its mode. [`Draws::mixture`](crate::draws::Draws::mixture)
+/// predicts with such weights.
 ///
 /// The function is concave. It is maximised by Newton steps with a logarithmic barrier, until no
 /// weights can raise the mean over rows by more than 1e-9.

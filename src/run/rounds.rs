@@ -10,7 +10,7 @@ use super::progress::{ChainProgress, Phase, Progress, StopHandle};
 use super::saver::{Checkpoint, Saver};
 use crate::Error;
 use crate::draws::recorder::ChainPlan;
-use crate::draws::{Part, RunInfo};
+use crate::draws::{Approximation, Part, RunInfo};
 use crate::error::{caught, unwound};
 use crate::targets::TargetInfo;
 
@@ -237,7 +237,7 @@ impl Rounds {
             warmup_gradient_evals: places().map(|at| at.warmup_gradients).collect(),
             divergences: found.filter(|d| d.draw < drawn.min(draws)).cloned().collect(),
             reports,
-            approximation: self.approximation.clone(),
+            approximation: self.approximation.clone().map(Approximation::Surrogate),
             target: self.target.clone(),
             part: self.part.clone(),
             checkpoint_error,

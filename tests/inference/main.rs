@@ -6,6 +6,7 @@ mod distribution;
 mod evidence;
 mod likelihoods;
 mod loo;
+mod mixture;
 mod new_rows;
 mod predict;
 mod symmetry;

@@ -8,6 +8,7 @@ use super::{Outcome, QuantityGroup, Trajectories, Verdict};
 use crate::Error;
 use crate::diagnostics::rhat;
 use crate::diagnostics::summary::{SummaryRow, summarise};
+use crate::draws::Approximation;
 
 /// The largest R-hat of a converged run (Vehtari et al. 2021, section 4.1).
 pub const RHAT_LIMIT: f64 = 1.01;
@@ -58,7 +59,7 @@ pub struct Judge<'a> {
     clues: Clues,
     apart: Option<f64>,
     unadjusted: Option<Vec<f64>>,
-    approximation: Option<String>,
+    approximation: Option<Approximation>,
     panic: Option<String>,
 }
 
@@ -156,10 +157,10 @@ impl<'a> Judge<'a> {
         self
     }
 
-    /// Tells that a surrogate was sampled, and its description:
+    /// Tells what the draws are of, if not of the posterior:
     /// [`RunInfo::approximation`](crate::draws::RunInfo::approximation).
-    pub fn approximation(mut self, description: Option<String>) -> Self {
-        self.approximation = description;
+    pub fn approximation(mut self, approximation: Option<Approximation>) -> Self {
+        self.approximation = approximation;
         self
     }
 
@@ -216,6 +217,9 @@ impl<'a> Judge<'a> {
     fn outcome(&self, chains: usize, groups: &[QuantityGroup], separate: bool) -> Outcome {
         if let Some(message) = &self.panic {
             return Outcome::Panicked { message: message.clone() };
+        }
+        if let Some(Approximation::Mixture { weights }) = &self.approximation {
+            return Outcome::Mixture { chains: weights.len() };
         }
         let draws = self.groups.iter().map(|g| g.1.len_of(Axis(1))).min().unwrap_or(0);
         if chains == 0 || groups.iter().all(|g| g.quantities == 0) || draws < 4 {

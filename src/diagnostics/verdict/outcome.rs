@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::{Cause, Trajectories};
+use crate::draws::Approximation;
 
 /// The verdict on a run: may it be trusted, and if not, what is to be done? Its fields are for
 /// programs, its `Display` is one sentence for people.
@@ -125,8 +126,8 @@ pub struct Verdict {
     /// For samplers without a Metropolis test, the kinetic temperature of each chain, or an empty
     /// list if the judge was not told; `None` for samplers with a test.
     pub unadjusted: Option<Vec<f64>>,
-    /// What was sampled in the place of the posterior, if it was a [surrogate](crate::surrogate).
-    pub approximation: Option<String>,
+    /// What the draws are of, if not of the posterior.
+    pub approximation: Option<Approximation>,
 }
 
 impl Verdict {
@@ -169,6 +170,11 @@ pub struct QuantityGroup {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub enum Outcome {
+    /// The draws are a [mixture](crate::draws::Draws::mixture) of chains by weights, no chains.
+    Mixture {
+        /// The number of chains that were mixed.
+        chains: usize,
+    },
     /// Every R-hat and every effective sample size is within its limit.
     Converged {
         /// The largest R-hat.

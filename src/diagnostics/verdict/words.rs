@@ -6,6 +6,7 @@ use super::cause::mean;
 use super::judge::{APART_LIMITS, DEPTH_LIMIT, EBFMI_LIMIT, wrong_temperatures};
 use super::{CUT_OFF, Cause, Outcome, QuantityGroup, Trajectories, Verdict};
 use crate::diagnostics::summary::ratio;
+use crate::draws::Approximation;
 
 impl Verdict {
     /// Whether parameters, and nothing else of several groups, have an R-hat above the limit.
@@ -95,6 +96,11 @@ impl fmt::Display for Verdict {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
         let limit = self.rhat_limit;
         match &self.outcome {
+            Outcome::Mixture { chains } => write!(
+                f,
+                "not judged: a mixture of {chains} chains by weights, **not the posterior**; R-hat says nothing \
+                 of it: look at the verdict on the chains",
+            ),
             Outcome::Converged { min_ess, .. } => write!(
                 f,
                 "converged: R-hat <= {limit} and at least {} effective draws for {}",
@@ -272,10 +278,10 @@ impl fmt::Display for Verdict {
                 self.chains_listed(&low),
             )?;
         }
-        if let Some(approximation) = &self.approximation {
+        if let Some(Approximation::Surrogate(description)) = &self.approximation {
             write!(
                 f,
-                "; the chains sample a surrogate ({approximation}), **not the posterior**: how far the two are apart, \
+                "; the chains sample a surrogate ({description}), **not the posterior**: how far the two are apart, \
                  no diagnostic of the chains shows (`SurrogateError::measure` does)"
             )?;
         }

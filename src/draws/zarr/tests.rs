@@ -9,7 +9,7 @@ use serde_json::Value as Json;
 
 use super::*;
 use crate::draws::checkpoint::Fingerprint;
-use crate::draws::{Divergence, LadderReport, Part, Report};
+use crate::draws::{Approximation, Divergence, LadderReport, Part, Report};
 use crate::targets::TargetInfo;
 
 /// Any bits, and more often those that are lost most easily.
@@ -86,7 +86,7 @@ fn info() -> impl Strategy<Value = RunInfo> {
                     warmup_divergences: counts.clone(),
                     warmup_gradient_evals: counts,
                     divergences,
-                    approximation,
+                    approximation: approximation.map(Approximation::Surrogate),
                     target,
                     part,
                     reports,

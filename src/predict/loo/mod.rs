@@ -17,7 +17,7 @@ use self::smoothing::{Scratch, Smoothing};
 use super::scores::nan_as_null;
 use crate::Error;
 use crate::data::{Dataset, Scaler};
-use crate::draws::Draws;
+use crate::draws::{Approximation, Draws};
 use crate::engine::LANES;
 use crate::likelihood::Likelihood;
 use crate::memory;
@@ -158,7 +158,8 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
     /// GB, the process held 48 MB at most.
     ///
     /// # Errors
-    /// Fewer than 25 draws, or than 4 in a chain; draws of another posterior; a log likelihood that
+    /// Fewer than 25 draws, or than 4 in a chain; draws of another posterior, or a
+    /// [mixture](Draws::mixture) of chains; a log likelihood that
     /// is not finite, with its row, chain and draw; blocks that exceed the [limit](crate::memory) on
     /// memory.
     pub fn loo(&self, draws: &Draws) -> Result<Loo, Error> {
@@ -175,6 +176,10 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
 
     fn loo_by(&self, draws: &Draws, relative_efficiency: Option<f64>) -> Result<Loo, Error> {
         self.check_draws(draws)?;
+        if let Some(Approximation::Mixture { .. }) = draws.info().approximation {
+            let allowed = "those of the chains: importance weights are for draws of the posterior";
+            return Err(Error::argument("draws", "a mixture of chains by weights", allowed));
+        }
         let shape = (draws.n_chains(), draws.n_draws());
         let smoothing = Smoothing::new(shape, relative_efficiency)?;
         let (all, rows) = (shape.0 * shape.1, self.n_obs());

@@ -1,0 +1,120 @@
+//! Draws that are not of the posterior: what they are of instead, and mixtures of chains by weights.
+
+use ndarray::Array3;
+use serde::{Deserialize, Serialize};
+
+use super::{Draws, RunInfo};
+use crate::{Error, memory};
+
+/// What draws are of, if not of the posterior.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(untagged)]
+#[non_exhaustive]
+pub enum Approximation {
+    /// A [surrogate](crate::surrogate), which was sampled in the place of the posterior: its description.
+    Surrogate(String),
+    /// A [mixture](Draws::mixture) of chains.
+    Mixture {
+        /// The weight of each chain.
+        weights: Vec<f64>,
+    },
+}
+
+impl Draws {
+    /// The mixture of the chains with these weights: one chain of as many draws as there are in all.
+    ///
+    /// For chains that stay in modes of their own, such as the members of an ensemble, with the weights
+    /// that predict held-out rows best ([`Stacking`](crate::predict::Stacking)). Chain k has a share w_k
+    /// of the draws, rounded by largest remainders: its draws, evenly spaced, or repeated where its share is
+    /// larger than what it has. Predictions of the mixture have the weights; it **is not the posterior**,
+    /// which [`RunInfo::approximation`] and the verdict say. It has no statistics of a run.
+    ///
+    /// ```
+    /// use bnn_mcmc::prelude::*;
+    /// use bnn_mcmc::testing::GaussianTarget;
+    /// let target = GaussianTarget::standard(2)?;
+    /// let draws = Sampler::new(&target, Nuts::default()).chains(3).warmup(100).draws(50).run()?;
+    /// let mixture = draws.mixture(&[0.5, 0.0, 0.5])?;
+    /// assert_eq!(mixture.values().dim(), (1, 150, 2));
+    /// assert_eq!(mixture.draw(0, 0), draws.draw(0, 0));
+    /// assert_eq!(mixture.draw(0, 149), draws.draw(2, 49));
+    /// # Ok::<(), bnn_mcmc::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Other than one weight for each chain, a weight that is negative or not finite, weights whose sum is
+    /// not 1 (within 1e-6), no draws, or draws that do not fit into memory a second time.
+    pub fn mixture(&self, weights: &[f64]) -> Result<Self, Error> {
+        let (chains, n, dim) = self.values.dim();
+        if weights.len() != chains {
+            return Err(Error::shape("weights of the chains", weights.len(), chains));
+        }
+        for (chain, weight) in weights.iter().enumerate() {
+            if !(weight.is_finite() && *weight >= 0.0) {
+                let what = format!("weight of chain {chain}");
+                return Err(Error::argument(what, weight, "a number that is not negative"));
+            }
+        }
+        let sum: f64 = weights.iter().sum();
+        if (sum - 1.0).abs() > 1e-6 {
+            return Err(Error::argument("sum of the weights", sum, "1"));
+        }
+        if n == 0 {
+            return Err(Error::shape("draws of each chain", 0, "at least 1"));
+        }
+        let size = [(chains, "chains"), (n, "draws"), (dim, "parameters")];
+        memory::check::<f64>("draws of a mixture", &size, "keep fewer parameters")?;
+        let mut values = Vec::with_capacity(chains * n * dim);
+        for (chain, count) in counts(weights, chains * n).into_iter().enumerate() {
+            for i in 0..count {
+                // The middle of the i-th of `count` equal parts of the chain.
+                let at = (2 * i + 1) * n / (2 * count);
+                values.extend_from_slice(self.draw(chain, at).expect("it is less than n"));
+            }
+        }
+        let values = Array3::from_shape_vec((1, chains * n, dim), values)
+            .expect("the counts have the sum of all draws");
+        let info = RunInfo {
+            thin: 1,
+            approximation: Some(Approximation::Mixture { weights: weights.to_vec() }),
+            ..self.info.clone()
+        };
+        let info = info.of_no_run();
+        Ok(Self { info, ..Self::new(self.layout.clone(), values)? })
+    }
+}
+
+impl RunInfo {
+    /// What is still true of draws that are put together from those of a run.
+    fn of_no_run(self) -> Self {
+        let Self { seed, parameters, thin, approximation, target, .. } = self;
+        Self { seed, parameters, thin, approximation, target, ..Self::default() }
+    }
+}
+
+/// Shares of `all` in proportion to the weights, of sum 1, in whole numbers of sum `all`: each share is
+/// rounded down, and those with the largest remainders get what is left.
+fn counts(weights: &[f64], all: usize) -> Vec<usize> {
+    let sum: f64 = weights.iter().sum();
+    let shares: Vec<f64> = weights.iter().map(|weight| weight / sum * all as f64).collect();
+    let mut counts: Vec<usize> = shares.iter().map(|share| share.floor() as usize).collect();
+    let mut by_remainder: Vec<usize> = (0..counts.len()).filter(|k| shares[*k] > 0.0).collect();
+    by_remainder.sort_by(|a, b| (shares[*b].fract()).total_cmp(&shares[*a].fract()));
+    let left = all.saturating_sub(counts.iter().sum());
+    by_remainder.iter().cycle().take(left).for_each(|k| counts[*k] += 1);
+    counts
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counts_have_the_sum_and_no_weight_has_none() {
+        assert_eq!(counts(&[0.5, 0.0, 0.5], 150), [75, 0, 75]);
+        assert_eq!(counts(&[1.0 / 3.0; 3], 100), [34, 33, 33]);
+        assert_eq!(counts(&[0.996, 0.004, 0.0], 100), [100, 0, 0]);
+        assert_eq!(counts(&[0.1; 10], 7).iter().sum::<usize>(), 7);
+        assert_eq!(counts(&[0.0, 1.0], 3), [0, 3]);
+    }
+}
