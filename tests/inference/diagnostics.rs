@@ -586,6 +586,31 @@ fn verdict_on_modes_says_what_was_not_done_yet() {
     assert!(!text.contains("temper the posterior"), "{text}");
 }
 
+/// Both limits, on either side: the effective draws within a chain, and the variance between.
+#[test]
+fn verdict_on_modes_weighs_what_is_between_against_what_is_within() {
+    let mut seen = [[0; 2]; 2];
+    for (seed, rho) in [(1, 0.0), (2, 0.5), (3, 0.8), (4, 0.95)] {
+        for shift in [0.15, 0.2, 0.3, 0.5, 1.0, 2.0, 4.0] {
+            let mut x = ar1(4, 400, rho, seed);
+            x.outer_iter_mut().enumerate().for_each(|(c, mut x)| x += shift * c as f64);
+            let verdict = Judge::new().quantity("x", x.view()).judge().unwrap();
+            let drifts = matches!(verdict.outcome, Outcome::OneChainDisagrees { drifts: true, .. });
+            if drifts || rhat(x.view()) <= OTHERS_LIMIT {
+                continue;
+            }
+            let mut ess: Vec<f64> = (0..4).map(|c| ess_bulk(x.slice(s![c..=c, ..]))).collect();
+            ess.sort_by(f64::total_cmp);
+            let within = ess[1] >= 50.0; // three of four chains
+            let between = (rhat(x.view()).powi(2) - 1.0) * ess[1] >= 25.0;
+            seen[usize::from(within)][usize::from(between)] += 1;
+            let modes = matches!(verdict.cause, Some(Cause::Modes { .. }));
+            assert_eq!(modes, within && between, "{rho} {shift} {ess:?}: {verdict}");
+        }
+    }
+    assert!(seen.iter().flatten().all(|n| *n > 0), "{seen:?}");
+}
+
 /// Of the quantity with the largest R-hat it is asked whether chains mix within, and not of all others.
 #[test]
 fn verdict_on_modes_where_another_quantity_drifts() {

@@ -352,10 +352,11 @@ fn noise_hides_disagreement_and_is_summarised_apart() {
 
 #[test]
 fn how_far_chains_are_apart_is_hand_computed() {
-    // The chains expect 0, 1, 2 and 3 at x = 1, twice that at x = 2, and all 0 at x = 0.
+    // The chains expect 0, 1, 2 and 3 at x = 1, twice that at x = 2, and all 0 at x = 0; every other
+    // draw 1/2 more, the others 1/2 less.
     let data =
         Dataset::regression(array![[0.0], [1.0], [2.0]], array![[0.0], [0.0], [0.0]]).unwrap();
-    let q = Array3::from_shape_fn((4, 500, 2), |(c, _, k)| [c as f64, 0.0][k]);
+    let q = Array3::from_shape_fn((4, 500, 2), |(c, s, k)| [(c + s % 2) as f64 - 0.5, 0.0][k]);
     let (posterior, draws) = linear(Gaussian::fixed(1.0).unwrap(), &data, 1, q.clone());
     let predictions = posterior.predict(&draws, &data).unwrap();
     let y: Vec<f64> =
@@ -365,8 +366,8 @@ fn how_far_chains_are_apart_is_hand_computed() {
     let apart = predictions.chains_apart().unwrap();
     // Of 0, 2, 4, 6 the variance is (9 + 1 + 1 + 9) / 3.
     assert_relative_eq!(apart, (20.0 / 3.0 / variance).sqrt(), max_relative = 1e-12);
-    // The predictive variance is 5 + 1.
-    assert!((apart - (20.0 / 18.0_f64).sqrt()).abs() < 0.05, "{apart}");
+    // The predictive variance is 5 + 1 + 1.
+    assert!((apart - (20.0 / 21.0_f64).sqrt()).abs() < 0.05, "{apart}");
     let verdict = predictions.verdict().unwrap();
     assert_eq!(verdict.apart, Some(apart));
 

@@ -836,7 +836,46 @@ pub const MUTANTS: &[Mutant] = &[
         &[("sign * d * d / 12.0", "0.0 * sign")],
         ("lib", "evidence::tests::the_rules_are_exact_for_polynomials"),
     ),
+    mutant(
+        "verdict: modes without effective draws within",
+        "src/diagnostics/verdict/cause.rs",
+        &[("of_most >= ESS_WITHIN", "of_most >= 0.0 * ESS_WITHIN")],
+        (
+            "inference",
+            "diagnostics::verdict_on_modes_weighs_what_is_between_against_what_is_within",
+        ),
+    ),
+    mutant(
+        "verdict: modes by R-hat instead of its square",
+        "src/diagnostics/verdict/cause.rs",
+        &[("(rhat * rhat - 1.0)", "(rhat - 1.0)")],
+        (
+            "inference",
+            "diagnostics::verdict_on_modes_weighs_what_is_between_against_what_is_within",
+        ),
+    ),
+    mutant(
+        "verdict: any drift hides modes",
+        "src/diagnostics/verdict/judge.rs",
+        &[("!separate && 2 * drifting.len() > drift.len()", "2 * drifting.len() > drift.len()")],
+        ("inference", "diagnostics::verdict_on_modes_where_another_quantity_drifts"),
+    ),
     // Predictions.
+    mutant(
+        "chains apart: variance for standard deviation",
+        "src/predict/regression.rs",
+        &[("drawn.std(1.0)", "drawn.var(1.0)")],
+        ("inference", "predict::how_far_chains_are_apart_is_hand_computed"),
+    ),
+    mutant(
+        "chains apart: the last draw of each chain for its mean",
+        "src/predict/regression.rs",
+        &[(
+            "self.mean.mean_axis(Axis(1))",
+            "self.mean.axis_iter(Axis(1)).last().map(|last| last.to_owned())",
+        )],
+        ("inference", "predict::how_far_chains_are_apart_is_hand_computed"),
+    ),
     mutant(
         "predictive interval: without the noise",
         "src/predict/regression.rs",
