@@ -106,6 +106,16 @@ fn all<T: MinibatchTarget + BoxSupport>(criterion: &mut Criterion, key: char, ta
         let mams =
             Mams { step_size, path_length, adapt_step_size, preconditioner, ..Mams::default() };
         step(criterion, &format!("mams 1 to 9 {name}"), key, target, &mams);
+        let (steps, path_length) = (Some(5), Some(10.0 * step_size));
+        let mclmc = Mclmc {
+            step_size,
+            path_length,
+            steps,
+            adapt_step_size,
+            preconditioner,
+            ..Mclmc::default()
+        };
+        step(criterion, &format!("mclmc 5 {name}"), key, target, &mclmc);
         let nuts =
             Nuts { step_size, max_depth: 3, adapt_step_size, preconditioner, ..Nuts::default() };
         step(criterion, &format!("nuts 7 {name}"), key, target, &nuts);

@@ -70,6 +70,9 @@
 //! | [`Pcn`](sampler::Pcn) | m + sqrt(1 - eps^2) (q - m) + eps xi, xi from the prior N(m, C) less m | 0.234 |
 //! | [`LangevinGradient`](sampler::LangevinGradient) | D(q) + eps z, or q + eps z | 0.234 |
 //!
+//! [`Mclmc`](sampler::Mclmc) makes the steps of `Mams` without a test, and adapts h to a variance of their energy
+//! errors; its bias is of order h^2.
+//!
 //! The integrators of [Langevin dynamics](sampler::Integrator) have no acceptance and adapt nothing;
 //! their `step_size` is the time step h:
 //!

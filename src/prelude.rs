@@ -22,8 +22,8 @@ pub use crate::prior::{
 pub use crate::rng::ChainRng;
 pub use crate::sampler::{
     Baoab, Collapsed, ControlVariates, Cycle, EulerMaruyama, Every, Fisher, FullGrad, GibbsNoise,
-    Hmc, Independence, Init, Ladder, LeimkuhlerMatthews, Mala, Mams, Mass, Minibatch, Mixture,
-    Nuts, Obabo, OnBlocks, Pcn, PowerPosteriors, Preconditioner, Rwm, Sampler, Sghmc, Sgld, Smmala,
-    SoftAbs, StepSchedule, StopHandle, TruncatedMala,
+    Hmc, Independence, Init, Ladder, LeimkuhlerMatthews, Mala, Mams, Mass, Mclmc, Minibatch,
+    Mixture, Nuts, Obabo, OnBlocks, Pcn, PowerPosteriors, Preconditioner, Rwm, Sampler, Sghmc,
+    Sgld, Smmala, SoftAbs, StepSchedule, StopHandle, TruncatedMala,
 };
 pub use crate::targets::{GradTarget, LogDensity, Posterior, Target, WithReference};

@@ -319,7 +319,7 @@ impl Draws {
 
     /// For samplers without a Metropolis test, whose draws have a bias that no diagnostic of the chains
     /// shows: the mean of each chain's statistic `kinetic_temperature`, which should be 1, and none for
-    /// samplers without momentum. `None` for samplers with a test.
+    /// samplers without momentum or with one of constant length. `None` for samplers with a test.
     pub fn unadjusted(&self) -> Option<Vec<f64>> {
         let any = self.info.reports.iter().any(|report| report.unadjusted);
         any.then(|| self.chain_means("kinetic_temperature").unwrap_or_default())

@@ -18,6 +18,7 @@
 //! | [`LangevinGradient`] | a model with a gradient | to compare with the tutorial that proposed it |
 //! | [`Pcn`] | Gaussian priors | weak data, very many parameters |
 //! | [`GibbsNoise`] | Gaussian likelihood, inverse-gamma prior | the noise variance, in a [`Cycle`] |
+//! | [`Mclmc`] | a gradient, two dimensions | [`Mams`] without a test, to compare with it; biased |
 //! | [`Baoab`] | a gradient, of [minibatches](GradSource) or full | networks too large for exact kernels; biased |
 //! | [`LeimkuhlerMatthews`] | the same | the same without momentum; biased |
 //! | [`Sgld`], [`Sghmc`] | a gradient of minibatches | to compare with the literature; biased |
@@ -44,8 +45,9 @@
 //! # Step size
 //! One convention for the whole crate: `step_size` is the standard deviation of the Gaussian noise
 //! of one proposal, in units of the preconditioned space; MALA's drift is half its square. A
-//! leapfrog step of [`Hmc`] and [`Nuts`] is the same thing: MALA is HMC with one of them. [`Mams`] moves at
-//! speed 1 in the whole space: its `step_size` is the length of a step, about sqrt(d) times as much. For the
+//! leapfrog step of [`Hmc`] and [`Nuts`] is the same thing: MALA is HMC with one of them. [`Mams`] and
+//! [`Mclmc`] move at speed 1 in the whole space: their `step_size` is the length of a step, about sqrt(d) times as
+//! much. For the
 //! integrators of [Langevin dynamics](Integrator), which have no proposal, `step_size` is the time
 //! step h.
 //!
@@ -62,7 +64,7 @@ mod scale;
 mod tempering;
 
 pub use compose::{Collapsed, Cycle, DelayedAcceptance, GibbsNoise, Mixture, OnBlocks};
-pub use hamiltonian::{Hmc, MAX_ENERGY_ERROR, Mams, Nuts, SurrogateHmc};
+pub use hamiltonian::{Hmc, MAX_ENERGY_ERROR, Mams, Mclmc, Nuts, SurrogateHmc};
 pub use kernel::{Algorithm, Kernel, Step, WarmupProgress};
 pub use langevin::{
     Baoab, EulerMaruyama, Integrator, LangevinKernel, LeimkuhlerMatthews, Mass, Obabo, Sghmc, Sgld,

@@ -225,6 +225,11 @@ impl Scale {
         }
     }
 
+    /// Takes a step size that a kernel has found by means of its own.
+    pub(super) fn set_step_size(&mut self, step_size: f64) {
+        self.step_size = step_size;
+    }
+
     /// Learns from one step of the warm-up. True if L has changed: a step of the same length means
     /// something else now.
     pub fn adapt(&mut self, step: &Step, current: &Point, warmup: WarmupProgress) -> bool {

@@ -10,6 +10,7 @@ mod kernels;
 mod langevin;
 mod langevin_gradient;
 mod likelihoods;
+mod mclmc;
 mod microcanonical;
 mod minibatch;
 mod power_posteriors;

@@ -102,7 +102,7 @@ struct PlainMams {
 }
 
 /// B(b), and dK.
-fn turn(u: &mut [f64], b: f64, g: &[f64]) -> f64 {
+pub fn turn(u: &mut [f64], b: f64, g: &[f64]) -> f64 {
     let (size, rest) = (dot(g, g).sqrt(), u.len() as f64 - 1.0);
     let delta = b * size / rest;
     let c = dot(u, g) / size;
@@ -190,7 +190,7 @@ fn it_moves_and_accepts_as_the_definition_does() {
 }
 
 /// A slope so steep that its gradient overflows when squared, or is no number.
-struct Cliff(f64);
+pub struct Cliff(pub f64);
 
 impl Target for Cliff {
     type Workspace = ();

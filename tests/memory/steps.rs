@@ -110,6 +110,8 @@ fn no_step_allocates() {
         check('d', &problems::network_gaussian('d'), &tuned);
         let mams = Mams { preconditioner, max_steps: 20, ..Mams::default() };
         check('d', &problems::network_gaussian('d'), &mams);
+        let mclmc = Mclmc { preconditioner, steps: Some(5), ..Mclmc::default() };
+        check('d', &problems::network_gaussian('d'), &mclmc);
     }
     for preconditioner in
         [Preconditioner::Identity, Preconditioner::Diagonal, Preconditioner::Dense]

@@ -564,6 +564,51 @@ pub const MUTANTS: &[Mutant] = &[
         ),
     ),
     mutant(
+        "MCLMC: too little noise in the direction",
+        "src/sampler/hamiltonian/isokinetic.rs",
+        &[("-exp_m1(-2.0 * time)", "-exp_m1(-time)")],
+        ("invariance", "mclmc::the_direction_is_forgotten_on_the_path_length"),
+    ),
+    mutant(
+        "MCLMC: a new direction in each iteration",
+        "src/sampler/hamiltonian/mclmc.rs",
+        &[("state.started = !failed", "state.started = false")],
+        ("invariance", "mclmc::the_direction_is_forgotten_on_the_path_length"),
+    ),
+    mutant(
+        "MCLMC: the direction is never refreshed",
+        "src/sampler/hamiltonian/mclmc.rs",
+        &[("flow.refresh(h / length, rng)", "flow.refresh(0.0, rng)")],
+        ("invariance", "mclmc::variances_and_energy_errors_are_those_of_the_discretised_dynamics"),
+    ),
+    mutant(
+        "MCLMC: the step size is adapted to the energy error of all dimensions",
+        "src/sampler/hamiltonian/mclmc.rs",
+        &[("variance / self.wanted", "variance * dim / self.wanted")],
+        ("invariance", "mclmc::warm_up_finds_the_step_size_and_the_path_length"),
+    ),
+    mutant(
+        "MCLMC: the path length of the mean variance",
+        "src/sampler/hamiltonian/mclmc.rs",
+        &[("variance / (2.0 * self.s)", "self.s / self.mean.len() as f64")],
+        ("invariance", "mclmc::slow_directions_get_longer_paths"),
+    ),
+    mutant(
+        "MCLMC: a step that fails is made",
+        "src/sampler/hamiltonian/mclmc.rs",
+        &[("error.is_nan() || error.abs() > MAX_ENERGY_ERROR", "error.abs() > MAX_ENERGY_ERROR")],
+        ("invariance", "mclmc::what_is_no_number_is_not_entered"),
+    ),
+    mutant(
+        "MCLMC: passes for a sampler with a test",
+        "src/sampler/hamiltonian/mclmc.rs",
+        &[(
+            "Report { unadjusted: true, ladder: None }",
+            "Report { unadjusted: false, ladder: None }",
+        )],
+        ("invariance", "mclmc::it_says_that_it_has_no_test"),
+    ),
+    mutant(
         "path length: half a trajectory costs as much as a whole one",
         "src/sampler/hamiltonian/path.rs",
         &[("end - 2.0 * ratio * ratio * middle", "end - ratio * ratio * middle")],

@@ -227,6 +227,7 @@ fn a_stopped_run_goes_on_exactly() {
         stopped_equals_uninterrupted(&Nuts { preconditioner, ..Nuts::default() }, seed);
         stopped_equals_uninterrupted(&Hmc { preconditioner, ..Hmc::default() }, seed + 1);
         stopped_equals_uninterrupted(&Mams { preconditioner, ..Mams::default() }, seed + 2);
+        stopped_equals_uninterrupted(&Mclmc { preconditioner, ..Mclmc::default() }, seed + 20);
         let tuned = Hmc { preconditioner, adapt_path_length: true, ..Hmc::default() };
         stopped_equals_uninterrupted(&tuned, seed + 3);
     }

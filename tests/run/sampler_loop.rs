@@ -471,6 +471,7 @@ fn nothing_is_adapted_after_warm_up() {
     check(Mala { step_size: 0.37, ..Mala::default() });
     check(Nuts { step_size: 0.37, ..Nuts::default() });
     check(Mams { step_size: 0.37, ..Mams::default() });
+    check(Mclmc { step_size: 0.37, ..Mclmc::default() });
 }
 
 #[test]

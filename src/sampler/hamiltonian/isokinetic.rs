@@ -40,7 +40,7 @@
 
 use super::dynamics::{Flow, add_scaled};
 use crate::linalg::dot::dot;
-use crate::portable::{exp, ln};
+use crate::portable::{exp, exp_m1, ln};
 use crate::rng::ChainRng;
 use crate::sampler::Scale;
 use crate::targets::{GradTarget, Point};
@@ -62,6 +62,28 @@ pub struct Isokinetic {
 }
 
 impl Isokinetic {
+    /// Starts at `from`, whose gradient is known, with the velocity `u`.
+    pub(super) fn resume(&mut self, from: &Point, u: &[f64], scale: &Scale) {
+        self.point.copy_from(from);
+        self.take_gradient(scale);
+        self.u.copy_from_slice(u);
+        self.kinetic = 0.0;
+    }
+
+    /// u.
+    pub(super) fn u(&self) -> &[f64] {
+        &self.u
+    }
+
+    /// Turns u at random, as much as it forgets in a `time`: u <- normalise(k u + sqrt((1 - k^2)/d) z) with k =
+    /// exp(-time) and z ~ N(0, I).
+    pub(super) fn refresh(&mut self, time: f64, rng: &mut ChainRng) {
+        let kept = exp(-time);
+        let sd = (-exp_m1(-2.0 * time) / self.u.len() as f64).sqrt();
+        self.u.iter_mut().for_each(|u| *u = kept * *u + sd * rng.normal());
+        normalise(&mut self.u);
+    }
+
     /// Takes in the gradient at the point.
     fn take_gradient(&mut self, scale: &Scale) {
         let Self { point, direction, .. } = self;
