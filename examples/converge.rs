@@ -9,7 +9,7 @@
 //! and response standardised by the training rows, and starts from small weights. R-hat and effective
 //! sample size are of the predictions of the test rows (the worst row); `apart` is the standard
 //! deviation of the chains' means over that of the predictive distribution, at the worst row: how much
-//! the chains' disagreement matters to a prediction. Scores are in units of the response.
+//! the chains' disagreement matters to a prediction (`Predictions::chains_apart`). Scores are in units of the response.
 
 use std::path::PathBuf;
 use std::time::Instant;

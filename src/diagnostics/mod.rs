@@ -112,5 +112,6 @@ pub use symmetry::{HiddenUnit, Symmetries, SymmetryElement};
 pub use verdict::{
     ACCEPTANCE, APART_LIMITS, BETWEEN_LIMIT, CUT_OFF, Cause, DEPTH_LIMIT, DIVERGENT_LIMIT,
     DRIFT_LIMIT, EBFMI_LIMIT, ESS_PER_CHAIN, ESS_WITHIN, Judge, LONG_TRAJECTORY, NARROW,
-    OTHERS_LIMIT, Outcome, QuantityGroup, RHAT_LIMIT, TEMPERATURE_LIMITS, Trajectories, Verdict,
+    OTHERS_LIMIT, Outcome, QuantityGroup, RHAT_LIMIT, SLOW, TEMPERATURE_LIMITS, Trajectories,
+    Verdict,
 };

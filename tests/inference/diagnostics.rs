@@ -687,6 +687,20 @@ fn verdict_on_slow_chains_reads_their_trajectories() {
     assert!(text.contains("or use NUTS (or a dense preconditioner"), "{text}");
 }
 
+/// Chains that are too short drift, too: nothing is said of modes.
+#[test]
+fn verdict_on_short_runs_infers_no_modes() {
+    let mut drifting = 0;
+    for seed in 0..20 {
+        let x = ar1(4, 50, 0.7, seed);
+        let judge = Judge::new().quantity("x", x.view()).trajectories(trajectories(30.0));
+        let verdict = judge.network(Some(10), true).judge().unwrap();
+        assert_eq!(verdict.cause, None, "{verdict}");
+        drifting += usize::from(matches!(verdict.outcome, Outcome::ChainsDrift { .. }));
+    }
+    assert!(drifting > 0);
+}
+
 #[test]
 fn verdict_of_few_draws_on_a_ridge() {
     let few = ar1(4, 60, -0.3, 1);

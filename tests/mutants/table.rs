@@ -900,6 +900,12 @@ pub const MUTANTS: &[Mutant] = &[
         ),
     ),
     mutant(
+        "verdict: modes of chains that are only short",
+        "src/diagnostics/verdict/cause.rs",
+        &[("self.effective_share < SLOW", "self.effective_share < 1.0 + SLOW")],
+        ("inference", "diagnostics::verdict_on_short_runs_infers_no_modes"),
+    ),
+    mutant(
         "verdict: any drift hides modes",
         "src/diagnostics/verdict/judge.rs",
         &[("!separate && 2 * drifting.len() > drift.len()", "2 * drifting.len() > drift.len()")],

@@ -20,6 +20,9 @@ pub const LONG_TRAJECTORY: f64 = 200.0;
 pub const CUT_OFF: f64 = 0.5;
 /// The mean acceptance probability from which on the step size suits the target.
 pub const ACCEPTANCE: f64 = 0.5;
+/// The effective draws, bulk, of the worst quantity over all draws, below which chains are slower than
+/// trajectories that find their length are in one mode.
+pub const SLOW: f64 = 0.02;
 /// The number of units of the last hidden layer below which a network counts as narrow.
 pub const NARROW: usize = 40;
 
@@ -60,6 +63,8 @@ pub(super) struct Clues {
     pub collapsible: bool,
     /// Whether more transitions diverged than a trusted run may have.
     pub diverges: bool,
+    /// The smallest bulk effective sample size over the number of draws.
+    pub effective_share: f64,
 }
 
 impl Clues {
@@ -91,7 +96,8 @@ impl Clues {
         // Trajectories that turn back soon cross what they can reach: what is slow is elsewhere.
         let is_narrow_energy = trajectories.ebfmi.iter().any(|ebfmi| *ebfmi < EBFMI_LIMIT);
         let reach = trajectories.find_their_length && !is_narrow_energy && !self.diverges;
-        (disagree && reach && self.hidden_units.is_some()).then_some(modes)
+        let is_slow = self.effective_share < SLOW;
+        (disagree && reach && is_slow && self.hidden_units.is_some()).then_some(modes)
     }
 }
 

@@ -197,7 +197,11 @@ impl<'a> Judge<'a> {
         let separate = chains > 1 && self.are_separate(&rows);
         let outcome = self.outcome(chains, &groups, separate);
         let diverges = self.share_divergent() > DIVERGENT_LIMIT;
-        let clues = Clues { diverges, ..self.clues.clone() };
+        let shares = self.groups.iter().zip(&groups).map(|((_, draws), group)| {
+            group.min_ess_bulk / (chains * draws.len_of(Axis(1))) as f64
+        });
+        let effective_share = shares.fold(f64::NAN, f64::min);
+        let clues = Clues { diverges, effective_share, ..self.clues.clone() };
         Ok(Verdict {
             cause: clues.cause(&outcome, separate),
             outcome,

@@ -43,7 +43,8 @@ use crate::draws::Approximation;
 ///   Monte Carlo error of one chain's mean over the same variance: the chains' means scatter
 ///   [five times](super::BETWEEN_LIMIT) as widely as their length explains. Chains that now and then cross
 ///   between modes drift instead, and have few effective draws. In a network they are told by
-///   trajectories that find their length, are short all the same, and are accepted. The modes of networks of 40
+///   trajectories that find their length, are short all the same, and are accepted, while fewer than
+///   [one draw in fifty](super::SLOW) is effective. The modes of networks of 40
 ///   to 100 hidden units with output weights N(0, 1/H) are better connected, and tempering crosses
 ///   between modes: on Boston's housing values (13-H-1, four chains of 400 + 600 iterations) R-hat was 1.80 with
 ///   10 units and 1.03 with 60.
