@@ -379,13 +379,18 @@ impl Recipe {
         }
     }
 
+    /// Whether the noise is an output of the network.
+    pub(super) fn is_by_row(&self) -> bool {
+        self.noise == Some(Noise::Heteroscedastic)
+    }
+
     /// Runs the sampler; with a checkpoint, goes on from it.
     pub(super) fn sample(&self, parts: &Parts, checkpoint: Option<&Path>) -> Result<Draws, Error> {
         match self.method {
             Method::Nuts => self.sample_by(parts, Nuts::default(), checkpoint),
-            Method::Collapsed if self.hidden.is_empty() => {
-                let allowed =
-                    "one or more for `Method::Collapsed`: `Method::Nuts` samples linear models";
+            Method::Collapsed if self.hidden.is_empty() && !self.is_by_row() => {
+                let allowed = "one or more for `Method::Collapsed`, unless the noise is \
+                               `Noise::Heteroscedastic`: `Method::Nuts` samples linear models";
                 Err(Error::argument("hidden layers", 0, allowed))
             }
             Method::Collapsed => self.sample_by(parts, Collapsed::new(Mams::default()), checkpoint),

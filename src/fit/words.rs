@@ -69,7 +69,14 @@ impl fmt::Display for Recipe {
             "sampler",
             match self.method {
                 Method::Nuts => format!("{:?}", Nuts::default()),
-                Method::Collapsed => format!("output layer integrated out, {:?}", Mams::default()),
+                Method::Collapsed => {
+                    let what = if self.is_by_row() {
+                        "output weights of the mean"
+                    } else {
+                        "output layer"
+                    };
+                    format!("{what} integrated out, {:?}", Mams::default())
+                }
                 Method::Tempered => format!("PowerPosteriors of {:?}", Hmc::default()),
             },
         )?;
