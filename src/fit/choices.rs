@@ -77,9 +77,10 @@ pub enum Method {
     Nuts,
     /// [`Mams`](crate::sampler::Mams) on the posterior whose output layer is integrated out
     /// ([`Collapsed`](crate::sampler::Collapsed)): for [`Noise::Gaussian`] with one hidden layer or
-    /// more, and for [`Noise::Heteroscedastic`] of one response column, where the output weights of the
-    /// mean are integrated out. Measured on the sunspot series (4-10-1): 3 effective draws of the predictions for every
-    /// 1,000 gradients, where NUTS has 0.06. A gradient takes about three times as long.
+    /// more, and for [`Noise::Heteroscedastic`] of one response column, where the output weights of
+    /// the mean are integrated out. Measured on the sunspot series (4-10-1): 3 effective draws of
+    /// the predictions for every 1,000 gradients, where NUTS has 0.06. A gradient takes about three
+    /// times as long.
     Collapsed,
     /// [`PowerPosteriors`](crate::sampler::PowerPosteriors) of [`Hmc`](crate::sampler::Hmc): a
     /// ladder of tempered posteriors that exchange states, for posteriors with separate modes. It

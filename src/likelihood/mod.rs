@@ -99,9 +99,9 @@ pub trait Likelihood: Sync {
         false
     }
 
-    /// What normal noise the response has; `None`, the default, if it has another distribution. With
-    /// normal noise the weights of a linear output layer can be
-    /// [integrated out](crate::targets::Marginal), those of the mean.
+    /// What normal noise the response has; `None`, the default, if it has another distribution.
+    /// With normal noise the weights of a linear output layer can be [integrated
+    /// out](crate::targets::Marginal), those of the mean.
     fn normal_noise(&self) -> Option<NormalNoise> {
         None
     }

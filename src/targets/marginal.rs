@@ -7,9 +7,9 @@ use crate::Error;
 use crate::layout::Layout;
 use crate::rng::ChainRng;
 
-/// Given all other coordinates of q, the posterior of some of them, the weights W of a linear output
-/// layer under normal noise, is a normal distribution that is known: W can be integrated out, and
-/// drawn exactly.
+/// Given all other coordinates of q, the posterior of some of them, the weights W of a linear
+/// output layer under normal noise, is a normal distribution that is known: W can be integrated
+/// out, and drawn exactly.
 ///
 /// With v the other coordinates and the likelihood to the power beta,
 ///
@@ -21,8 +21,8 @@ use crate::rng::ChainRng;
 /// [`Posterior`](super::Posterior) implements it where model, likelihood and prior allow it;
 /// [`Tempered`] passes it on with its own beta.
 pub trait ConditionallyGaussian: Target {
-    /// The coordinates of q that are integrated out, as ranges in ascending order without overlap, or
-    /// an error that says why none can be. The same whenever it is asked.
+    /// The coordinates of q that are integrated out, as ranges in ascending order without overlap,
+    /// or an error that says why none can be. The same whenever it is asked.
     fn gaussian_coordinates(&self) -> Result<Vec<Range<usize>>, Error>;
 
     /// How many numbers the matrices of an evaluation hold: what a run counts for each chain before it
@@ -113,9 +113,9 @@ impl<T: ConditionallyGaussian + PowerTarget> ConditionallyGaussian for Tempered<
 /// The marginal density of all coordinates of `base` but the weights of its linear output layer,
 /// which are integrated out exactly: with noise that differs between rows, those of the mean.
 ///
-/// Its layout has the blocks of the base's without those that are integrated out. Of a block of which
-/// a part is integrated out the rest is a vector of that name: of the output layer `w1` `[2, H]` of
-/// mean and log standard deviation `w1` `[H]`, the weights of the latter.
+/// Its layout has the blocks of the base's without those that are integrated out. Of a block of
+/// which a part is integrated out the rest is a vector of that name: of the output layer `w1` `[2,
+/// H]` of mean and log standard deviation `w1` `[H]`, the weights of the latter.
 ///
 /// The [log density](LogDensity) has the integral of the likelihood, log p(y | v), as its
 /// `likelihood`, and log p(v) as its `prior`. It is no sum over rows: there are no minibatches of it.
@@ -171,8 +171,8 @@ impl<T: ConditionallyGaussian> Marginal<T> {
     ///
     /// # Errors
     /// If the output layer cannot be integrated out
-    /// ([`gaussian_coordinates`](ConditionallyGaussian::gaussian_coordinates)), or no other coordinate
-    /// is left.
+    /// ([`gaussian_coordinates`](ConditionallyGaussian::gaussian_coordinates)), or no other
+    /// coordinate is left.
     pub fn new(base: T) -> Result<Self, Error> {
         let integrated = base.gaussian_coordinates()?;
         let mut kept = Vec::new();

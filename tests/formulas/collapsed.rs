@@ -384,7 +384,8 @@ fn with_noise_by_row_gradients_match_finite_differences() {
     let data = Dataset::regression(x, y).unwrap();
     let mlp =
         |sizes: &[usize], activation| Mlp::new(&[&[3], sizes, &[2]].concat(), activation).unwrap();
-    // A scale of hidden weights and both outputs', of the outputs' alone, of every unit; and a horseshoe.
+    // A scale of hidden weights and both outputs', of the outputs' alone, of every unit; and a
+    // horseshoe.
     let all = [
         normal(),
         normal().hierarchical("w*", "s", hyper()),

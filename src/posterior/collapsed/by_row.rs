@@ -10,8 +10,8 @@ use crate::linalg::dot::dot;
 /// Scratch memory.
 #[derive(Debug)]
 pub(super) struct ByRow {
-    /// m + 1 columns: in the first pass P^1/2 Phi, with its ones, and P^1/2 y; in the second P Phi A^-1, and
-    /// P.
+    /// m + 1 columns: in the first pass P^1/2 Phi, with its ones, and P^1/2 y; in the second P Phi
+    /// A^-1, and P.
     columns: TileStorage,
     /// A^-1 `[m x H]` without the column that meets the ones, and that column.
     covariance: Vec<f64>,
@@ -28,8 +28,8 @@ impl ByRow {
         }
     }
 
-    /// P^1/2 Phi, with its ones, and P^1/2 y of a tile, from the columns of Phi without the ones and with zeros in
-    /// the padding.
+    /// P^1/2 Phi, with its ones, and P^1/2 y of a tile, from the columns of Phi without the ones
+    /// and with zeros in the padding.
     pub(super) fn weigh(
         &mut self,
         shape: &Shape,
@@ -74,8 +74,8 @@ impl ByRow {
         self.of_ones.copy_from_slice(&from.of_ones);
     }
 
-    /// Makes g of the derivative of beta ell with respect to s, the second column of `d_out`, whose padding is
-    /// zero, and adds d / d beta_s to `grad`.
+    /// Makes g of the derivative of beta ell with respect to s, the second column of `d_out`, whose
+    /// padding is zero, and adds d / d beta_s to `grad`.
     pub(super) fn add_log_sd_grad(
         &mut self,
         shape: &Shape,
@@ -106,8 +106,8 @@ impl ByRow {
         grad[bias].iter_mut().for_each(|grad| *grad += g.iter().sum::<f64>());
     }
 
-    /// Writes d / d Phi, of the tile of [`add_log_sd_grad`](Self::add_log_sd_grad), with `layer` the mean mu and
-    /// the weights of s, and `d_out` the derivatives P r and g.
+    /// Writes d / d Phi, of the tile of [`add_log_sd_grad`](Self::add_log_sd_grad), with `layer`
+    /// the mean mu and the weights of s, and `d_out` the derivatives P r and g.
     pub(super) fn write_d_phi(
         &self,
         shape: &Shape,

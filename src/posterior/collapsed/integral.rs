@@ -15,8 +15,8 @@ use crate::prior::Family;
 const LOSS: f64 = 0.01;
 
 impl<M: Model, L: Likelihood> Posterior<M, L> {
-    /// Computes B, its factor, nu and mu at q; returns P_beta, 1 if the sums over rows have it, or `None` if
-    /// B has no factor, or not in floating-point numbers.
+    /// Computes B, its factor, nu and mu at q; returns P_beta, 1 if the sums over rows have it, or
+    /// `None` if B has no factor, or not in floating-point numbers.
     pub(super) fn condition(
         &self,
         beta: f64,

@@ -28,9 +28,10 @@
 //! d / d log s_j^2  = (sum_k nu_kj^2 - K (1 - (B^-1)_jj)) / 2,       summed over the j that share it
 //! ```
 //!
-//! **Noise that differs between rows.** With one response column and outputs mu and s, sd = e^s, given v and the
-//! weights beta_s of s the weights of mu are still normal. They alone are integrated out, and beta_s is a part
-//! of v: s = Phi beta_s. With P_i = beta e^-2s_i for row i, P their diagonal matrix,
+//! **Noise that differs between rows.** With one response column and outputs mu and s, sd = e^s,
+//! given v and the weights beta_s of s the weights of mu are still normal. They alone are
+//! integrated out, and beta_s is a part of v: s = Phi beta_s. With P_i = beta e^-2s_i for row i, P
+//! their diagonal matrix,
 //!
 //! ```text
 //! B  = I + D Phi^T P Phi D = L L^T              A = D^-1 B D^-1
@@ -38,8 +39,8 @@
 //! log p_beta(y | v) = beta ell(mu) - nu^T nu / 2 - log |B| / 2
 //! ```
 //!
-//! where beta ell(mu) = -sum_i (beta (log 2 pi / 2 + s_i) + P_i r_i^2 / 2) with r = y - Phi mu. mu again
-//! minimises the two squares, and d log |B| / d s_i = -2 P_i Phi_i^T A^-1 Phi_i, so that
+//! where beta ell(mu) = -sum_i (beta (log 2 pi / 2 + s_i) + P_i r_i^2 / 2) with r = y - Phi mu. mu
+//! again minimises the two squares, and d log |B| / d s_i = -2 P_i Phi_i^T A^-1 Phi_i, so that
 //!
 //! ```text
 //! g_i               = d / d s_i = -beta + P_i r_i^2 + P_i Phi_i^T A^-1 Phi_i
@@ -49,9 +50,9 @@
 //! beta_mu | v, y    ~ N(mu, A^-1)
 //! ```
 //!
-//! beside the derivatives of the prior of v, which has beta_s. Of several response columns each would have a
-//! P, and so a B, of its own: they are refused. Where B is lost to rounding, as above with this B, the density
-//! is NaN.
+//! beside the derivatives of the prior of v, which has beta_s. Of several response columns each
+//! would have a P, and so a B, of its own: they are refused. Where B is lost to rounding, as above
+//! with this B, the density is NaN.
 //!
 //! Two passes over the rows: one for Phi^T Phi and Phi^T y, one for r and the gradient, which goes through
 //! the tiles backwards: the activations of the last tiles, as many as stay in the cache, are still there.
@@ -80,8 +81,8 @@ use crate::prior::{BlockPrior, Family};
 use crate::rng::ChainRng;
 use crate::targets::{ConditionallyGaussian, LogDensity, Marginal, Target};
 
-/// W `[K x H]` and b `[K]` from coordinate `start` of q on, of which the first rows are integrated out: all,
-/// or those of mu where the rest are of s.
+/// W `[K x H]` and b `[K]` from coordinate `start` of q on, of which the first rows are integrated
+/// out: all, or those of mu where the rest are of s.
 #[derive(Clone, Copy, Debug)]
 struct Shape {
     start: usize,
@@ -117,7 +118,8 @@ impl Shape {
         self.integrated < self.outputs
     }
 
-    /// The coordinates of q of the weights and of the biases of some outputs; the latter empty if there are none.
+    /// The coordinates of q of the weights and of the biases of some outputs; the latter empty if
+    /// there are none.
     fn parts(&self, outputs: Range<usize>) -> [Range<usize>; 2] {
         let biases = self.start + self.outputs * self.units;
         let n = if self.bias { outputs.clone() } else { 0..0 };
@@ -149,16 +151,16 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
     /// The posterior of all coordinates but the weights of the output layer, which are integrated out
     /// exactly: a target of fewer dimensions, without the ridge that these weights make.
     ///
-    /// The model's outputs must be linear in them ([`Linear`](crate::model::Linear), or an
-    /// [`Mlp`] in f64 without an activation of its outputs), the likelihood
+    /// The model's outputs must be linear in them ([`Linear`](crate::model::Linear), or an [`Mlp`]
+    /// in f64 without an activation of its outputs), the likelihood
     /// [`Gaussian`](crate::likelihood::Gaussian), or
-    /// [`HeteroscedasticGaussian`](crate::likelihood::HeteroscedasticGaussian) of one response column,
-    /// and their prior normal: any mean and standard deviation, or a hierarchical scale, which stays a
-    /// coordinate. Where the noise is an output of the model, the output weights of the mean are
-    /// integrated out, and those of the log standard deviation stay coordinates. To sample, use the
-    /// algorithm [`Collapsed`](crate::sampler::Collapsed) on the posterior itself, whose draws have all
-    /// coordinates. A gradient costs about 3 n m^2 floating-point operations, for n rows and m weights
-    /// of one output, and a pass forward more than the posterior's.
+    /// [`HeteroscedasticGaussian`](crate::likelihood::HeteroscedasticGaussian) of one response
+    /// column, and their prior normal: any mean and standard deviation, or a hierarchical scale,
+    /// which stays a coordinate. Where the noise is an output of the model, the output weights of
+    /// the mean are integrated out, and those of the log standard deviation stay coordinates. To
+    /// sample, use the algorithm [`Collapsed`](crate::sampler::Collapsed) on the posterior itself,
+    /// whose draws have all coordinates. A gradient costs about 3 n m^2 floating-point operations,
+    /// for n rows and m weights of one output, and a pass forward more than the posterior's.
     ///
     /// # Errors
     /// If one of the three is something else, no coordinate is left, or m x m matrices exceed the
@@ -170,8 +172,8 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
         Ok(marginal)
     }
 
-    /// How many outputs are integrated out: all, or the first half if the others are logarithms of standard
-    /// deviations.
+    /// How many outputs are integrated out: all, or the first half if the others are logarithms of
+    /// standard deviations.
     fn n_integrated(&self) -> Result<usize, Error> {
         let outputs = self.model.n_outputs();
         match self.likelihood.normal_noise() {

@@ -24,7 +24,8 @@ pub(in crate::posterior) struct Collapsed {
     pub(super) inverse: Vec<f64>,
     /// Y^T Phi of the outputs that are integrated out, with P as in `gram`.
     pub(super) cross: Vec<f64>,
-    /// All weights of the layer in their order in q: the mean mu, and what is not integrated out as it is.
+    /// All weights of the layer in their order in q: the mean mu, and what is not integrated out as
+    /// it is.
     pub(super) mean: Vec<f64>,
     /// m0 and D, nu of each output, and a right-hand side.
     pub(super) prior_mean: Vec<f64>,
@@ -43,8 +44,8 @@ pub(super) struct Hidden {
     kept: Vec<Kept>,
     /// The derivative with respect to Phi.
     d_phi: TileStorage,
-    /// The matrix `[H x (K + H)]` that makes the first of the second where all rows have the same noise, and
-    /// its bias.
+    /// The matrix `[H x (K + H)]` that makes the first of the second where all rows have the same
+    /// noise, and its bias.
     pub(super) back: Vec<f64>,
     pub(super) back_bias: Vec<f64>,
 }
@@ -133,8 +134,8 @@ impl Hidden {
         self.mlp.backward(w, x, d_phi.as_tile(), grad, ws);
     }
 
-    /// As [`backward`](Self::backward), where `write_d_phi` writes the derivative with respect to Phi, with zeros
-    /// in the padding.
+    /// As [`backward`](Self::backward), where `write_d_phi` writes the derivative with respect to
+    /// Phi, with zeros in the padding.
     pub(super) fn backward_from(
         &mut self,
         shape: &Shape,
@@ -158,7 +159,8 @@ impl Hidden {
 }
 
 impl Collapsed {
-    /// For rows in so many `tiles`, with the priors of the output layer's weights that are not integrated out.
+    /// For rows in so many `tiles`, with the priors of the output layer's weights that are not
+    /// integrated out.
     pub(super) fn new(shape: Shape, mlp: Option<Mlp>, rest: Vec<BlockPrior>, tiles: usize) -> Self {
         let Shape { units, outputs, integrated, bias, .. } = shape;
         let (m, cholesky) = (shape.m(), Factorisation::Cholesky);
@@ -215,9 +217,9 @@ impl Collapsed {
         }
     }
 
-    /// Writes the matrix by which the derivatives with respect to Phi are made of those with respect
-    /// to the outputs, times mu, and of Phi, times -K P_beta A^-1, whose last column meets the ones; or, if the noise
-    /// differs between rows, A^-1.
+    /// Writes the matrix by which the derivatives with respect to Phi are made of those with
+    /// respect to the outputs, times mu, and of Phi, times -K P_beta A^-1, whose last column meets
+    /// the ones; or, if the noise differs between rows, A^-1.
     pub(super) fn set_back(&mut self, precision: f64) {
         let Self { shape, hidden, by_row, inverse, mean, sd, .. } = self;
         if let Some(by_row) = by_row {
