@@ -4,9 +4,11 @@
 //!     cargo run --release --example converge
 //!     cargo run --release --example converge -- --data boston --method nuts --seeds 1,2,3
 //!     cargo run --release --example converge -- --data train.csv --test test.csv --response y
+//!     cargo run --release --example converge -- --data boston --noise heteroscedastic
 //!
-//! The network has one layer of tanh units, priors by fan-in, normal noise of unknown variance, features
-//! and response standardised by the training rows, and starts from small weights. R-hat and effective
+//! The network has one layer of tanh units, priors by fan-in, normal noise, either of unknown
+//! variance or with a log standard deviation that is a second output of the network, features and
+//! response standardised by the training rows, and starts from small weights. R-hat and effective
 //! sample size are of the predictions of the test rows (the worst row); `apart` is the standard
 //! deviation of the chains' means over that of the predictive distribution, at the worst row: how much
 //! the chains' disagreement matters to a prediction (`Predictions::chains_apart`). Scores are in units of the response.
@@ -15,6 +17,7 @@ use std::path::PathBuf;
 use std::time::Instant;
 
 use bnn_mcmc::data::{CsvReader, Standardise, bundled};
+use bnn_mcmc::fit::AnyLikelihood;
 use bnn_mcmc::prelude::*;
 use bnn_mcmc::sampler::Algorithm;
 use clap::{Parser, ValueEnum};
@@ -28,6 +31,12 @@ enum Method {
     CollapsedNuts,
     CollapsedHmc,
     CollapsedMams,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum Noise {
+    Gaussian,
+    Heteroscedastic,
 }
 
 #[derive(Parser)]
@@ -44,6 +53,9 @@ struct Args {
     response: String,
     #[arg(long, value_enum, default_value = "collapsed-mams")]
     method: Method,
+    /// Normal, with one variance or with one that depends on the features.
+    #[arg(long, value_enum, default_value = "gaussian")]
+    noise: Noise,
     /// Hidden units, of one layer or several.
     #[arg(long, value_delimiter = ',', default_value = "10")]
     hidden: Vec<usize>,
@@ -96,11 +108,23 @@ fn run(mut args: Args) -> Result<(), Error> {
 
     let mut sizes = vec![train.n_features()];
     sizes.extend(&args.hidden);
-    sizes.push(1);
-    let network = Mlp::new(&sizes, Activation::Tanh)?;
-    let priors =
-        Priors::by_fan_in(&network).with("log_noise_variance", LogInverseGamma::new(0.5, 0.005)?);
-    let posterior = Posterior::new(network, Gaussian::sampled(), &train, priors)?;
+    let posterior = match args.noise {
+        Noise::Gaussian => {
+            sizes.push(1);
+            let network = Mlp::new(&sizes, Activation::Tanh)?;
+            let noise = LogInverseGamma::new(0.5, 0.005)?;
+            let priors = Priors::by_fan_in(&network).with("log_noise_variance", noise);
+            let likelihood = AnyLikelihood::Gaussian(Gaussian::sampled());
+            Posterior::new(network, likelihood, &train, priors)?
+        }
+        Noise::Heteroscedastic => {
+            sizes.push(2);
+            let network = Mlp::new(&sizes, Activation::Tanh)?;
+            let priors = Priors::by_fan_in(&network);
+            let likelihood = AnyLikelihood::HeteroscedasticGaussian(HeteroscedasticGaussian);
+            Posterior::new(network, likelihood, &train, priors)?
+        }
+    };
     println!(
         "{} rows, {} for the test; network {sizes:?}, {} parameters",
         train.rows(),
@@ -162,7 +186,11 @@ fn data(args: &Args) -> Result<(Dataset, Dataset), Error> {
     all.train_test_split(0.1, 1)
 }
 
-fn sample(args: &Args, posterior: &Posterior<Mlp, Gaussian>, seed: u64) -> Result<Draws, Error> {
+fn sample(
+    args: &Args,
+    posterior: &Posterior<Mlp, AnyLikelihood>,
+    seed: u64,
+) -> Result<Draws, Error> {
     let preconditioner =
         if args.dense { Preconditioner::Dense } else { Preconditioner::DiagonalFromGradients };
     let accept = |default: f64| args.accept.unwrap_or(default);
@@ -196,12 +224,12 @@ fn sample(args: &Args, posterior: &Posterior<Mlp, Gaussian>, seed: u64) -> Resul
 
 fn sample_by<A>(
     args: &Args,
-    posterior: &Posterior<Mlp, Gaussian>,
+    posterior: &Posterior<Mlp, AnyLikelihood>,
     algorithm: A,
     seed: u64,
 ) -> Result<Draws, Error>
 where
-    A: for<'t> Algorithm<&'t Posterior<Mlp, Gaussian>>,
+    A: for<'t> Algorithm<&'t Posterior<Mlp, AnyLikelihood>>,
 {
     let start = Init::Around { centre: vec![0.0; posterior.layout().dim()], sd: 0.1 };
     let sampler = Sampler::new(posterior, algorithm).init(start).seed(seed);

@@ -75,11 +75,12 @@ pub enum Method {
     /// [`Nuts`](crate::sampler::Nuts). The default where the output layer cannot be integrated out.
     Nuts,
     /// [`Mams`](crate::sampler::Mams) on the posterior whose output layer is integrated out
-    /// ([`Collapsed`](crate::sampler::Collapsed)): for [`Noise::Gaussian`] and one hidden layer or
-    /// more, whose default it is. Measured on the sunspot series (4-10-1): 3 effective draws of the
-    /// predictions for every 1,000 gradients, where NUTS has 0.06. For n rows and H units in the last
-    /// hidden layer a gradient takes about 3 n H^2 operations more than one of NUTS, which many units
-    /// on many rows make slow.
+    /// ([`Collapsed`](crate::sampler::Collapsed)): for [`Noise::Gaussian`] with one hidden layer or
+    /// more, and for [`Noise::Heteroscedastic`] of one response column, where the output weights of
+    /// the mean are integrated out. The default of both with hidden layers. Measured on the sunspot
+    /// series (4-10-1): 3 effective draws of the predictions for every 1,000 gradients, where NUTS has
+    /// 0.06. For n rows and H units in the last hidden layer a gradient takes about 3 n H^2 operations
+    /// more than one of NUTS, which many units on many rows make slow.
     Collapsed,
     /// [`PowerPosteriors`](crate::sampler::PowerPosteriors) of [`Hmc`](crate::sampler::Hmc): a
     /// ladder of tempered posteriors that exchange states, for posteriors with separate modes. It

@@ -9,7 +9,7 @@ use crate::engine::{Tile, TileMut};
 use crate::layout::Layout;
 use crate::likelihood::{
     Bernoulli, Categorical, Gaussian, HeteroscedasticGaussian, Likelihood, NegativeBinomial,
-    Poisson, SecondOrderLikelihood, StudentTNoise,
+    NormalNoise, Poisson, SecondOrderLikelihood, StudentTNoise,
 };
 use crate::rng::ChainRng;
 
@@ -82,8 +82,8 @@ impl Likelihood for AnyLikelihood {
         each!(self, likelihood => likelihood.residuals(out, y, d_out))
     }
 
-    fn as_gaussian(&self) -> Option<Gaussian> {
-        each!(self, likelihood => likelihood.as_gaussian())
+    fn normal_noise(&self) -> Option<NormalNoise> {
+        each!(self, likelihood => likelihood.normal_noise())
     }
 
     fn n_means(&self, n_outputs: usize) -> usize {

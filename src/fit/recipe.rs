@@ -42,7 +42,7 @@ pub(super) const START: f64 = 0.1;
 /// | [`activation`](Self::activation) | tanh |
 /// | [`weights`](Self::weights) | [`WeightPrior::FanIn`] |
 /// | [`noise`](Self::noise) | [`Noise::Gaussian`], of counts [`Noise::NegativeBinomial`] |
-/// | [`method`](Self::method) | [`Method::Collapsed`] for [`Noise::Gaussian`] and hidden units, else [`Method::Nuts`] |
+/// | [`method`](Self::method) | [`Method::Collapsed`] where it can be and there are hidden layers, else [`Method::Nuts`] |
 /// | [`chains`](Self::chains), [`warmup`](Self::warmup), [`draws`](Self::draws) | 4, 1,000 and 1,000 |
 /// | [`seed`](Self::seed) | 0 |
 /// | [`validation`](Self::validation) | no rows |
@@ -245,7 +245,8 @@ impl Recipe {
         dropped: Vec<usize>,
     ) -> Result<Fit, Error> {
         // Written down with the fit: what was chosen here stays, whatever a later version chooses.
-        let chosen = self.clone().hidden(self.layers()).method(self.chosen_method());
+        let chosen = self.clone().hidden(self.layers());
+        let chosen = chosen.method(self.chosen_method(data.response().width()));
         let parts = Parts::new(chosen, data, schema, dropped)?;
         match &self.folder {
             None => {
@@ -381,8 +382,13 @@ impl Recipe {
         }
     }
 
+    /// Whether the noise is an output of the network.
+    pub(super) fn is_by_row(&self) -> bool {
+        self.noise == Some(Noise::Heteroscedastic)
+    }
+
     /// Whether the noise is normal, with one variance.
-    fn has_normal_noise(&self) -> bool {
+    fn has_one_variance(&self) -> bool {
         matches!((self.task, self.noise), (Task::Regression, None | Some(Noise::Gaussian)))
     }
 
@@ -390,27 +396,28 @@ impl Recipe {
     pub(super) fn layers(&self) -> &[usize] {
         match &self.hidden {
             Some(units) => units,
-            None if self.has_normal_noise() => &[100],
+            None if self.has_one_variance() => &[100],
             None => &[40],
         }
     }
 
-    /// The method, chosen by what can be integrated out if none was.
-    pub(super) fn chosen_method(&self) -> Method {
+    /// The method, chosen by what can be integrated out if none was, for so many columns of a response.
+    pub(super) fn chosen_method(&self, columns: usize) -> Method {
+        let is_normal = self.has_one_variance() || (self.is_by_row() && columns == 1);
         match self.method {
             Some(method) => method,
-            None if self.has_normal_noise() && !self.layers().is_empty() => Method::Collapsed,
+            None if is_normal && !self.layers().is_empty() => Method::Collapsed,
             None => Method::Nuts,
         }
     }
 
     /// Runs the sampler; with a checkpoint, goes on from it.
     pub(super) fn sample(&self, parts: &Parts, checkpoint: Option<&Path>) -> Result<Draws, Error> {
-        match self.chosen_method() {
+        match self.chosen_method(parts.train.response().width()) {
             Method::Nuts => self.sample_by(parts, Nuts::default(), checkpoint),
-            Method::Collapsed if self.layers().is_empty() => {
-                let allowed =
-                    "one or more for `Method::Collapsed`: `Method::Nuts` samples linear models";
+            Method::Collapsed if self.layers().is_empty() && !self.is_by_row() => {
+                let allowed = "one or more for `Method::Collapsed`, unless the noise is \
+                               `Noise::Heteroscedastic`: `Method::Nuts` samples linear models";
                 Err(Error::argument("hidden layers", 0, allowed))
             }
             Method::Collapsed => self.sample_by(parts, Collapsed::new(Mams::default()), checkpoint),

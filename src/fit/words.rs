@@ -19,10 +19,10 @@ use crate::sampler::{Mams, Nuts};
 impl fmt::Display for Recipe {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut line = |name: &str, text: String| writeln!(f, "{name:11} {text}");
-        let response = match self.reader.response() {
-            Columns::Last => "the last column".to_string(),
-            Columns::Named(names) => format!("`{}`", names.join("`, `")),
-            Columns::At(places) => format!("column {places:?}, counted from 0"),
+        let (response, columns) = match self.reader.response() {
+            Columns::Last => ("the last column".to_string(), 1),
+            Columns::Named(names) => (format!("`{}`", names.join("`, `")), names.len()),
+            Columns::At(places) => (format!("column {places:?}, counted from 0"), places.len()),
         };
         let kind = match self.task {
             Task::Regression => "real",
@@ -67,9 +67,16 @@ impl fmt::Display for Recipe {
         )?;
         line(
             "sampler",
-            match self.chosen_method() {
+            match self.chosen_method(columns) {
                 Method::Nuts => format!("{:?}", Nuts::default()),
-                Method::Collapsed => format!("output layer integrated out, {:?}", Mams::default()),
+                Method::Collapsed => {
+                    let what = if self.is_by_row() {
+                        "output weights of the mean"
+                    } else {
+                        "output layer"
+                    };
+                    format!("{what} integrated out, {:?}", Mams::default())
+                }
                 Method::Tempered => format!("PowerPosteriors of {:?}", tempered()),
             },
         )?;

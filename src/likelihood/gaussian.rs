@@ -2,7 +2,7 @@
 
 use ndarray::Array2;
 
-use super::{Likelihood, SecondOrderLikelihood, check_outputs, mismatch, subtract};
+use super::{Likelihood, NormalNoise, SecondOrderLikelihood, check_outputs, mismatch, subtract};
 use crate::Error;
 use crate::curvature::Curvature;
 use crate::data::Response;
@@ -141,8 +141,8 @@ impl Likelihood for Gaussian {
         true
     }
 
-    fn as_gaussian(&self) -> Option<Gaussian> {
-        Some(*self)
+    fn normal_noise(&self) -> Option<NormalNoise> {
+        Some(NormalNoise::Equal(*self))
     }
 
     fn mean(&self, _phi: &[f64], out: Tile, mut mean: TileMut) {

@@ -2,7 +2,7 @@
 
 use ndarray::Array2;
 
-use super::{Likelihood, SecondOrderLikelihood, check_outputs, mismatch};
+use super::{Likelihood, NormalNoise, SecondOrderLikelihood, check_outputs, mismatch};
 use crate::Error;
 use crate::curvature::Curvature;
 use crate::data::Response;
@@ -99,6 +99,10 @@ impl Likelihood for HeteroscedasticGaussian {
             });
         }
         ell
+    }
+
+    fn normal_noise(&self) -> Option<NormalNoise> {
+        Some(NormalNoise::ByRow)
     }
 
     fn n_means(&self, n_outputs: usize) -> usize {

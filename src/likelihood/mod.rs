@@ -99,10 +99,10 @@ pub trait Likelihood: Sync {
         false
     }
 
-    /// The likelihood as a [`Gaussian`], if it is one; `None` by default. With normal noise of equal
-    /// variance the weights of a linear output layer can be
-    /// [integrated out](crate::targets::Marginal).
-    fn as_gaussian(&self) -> Option<Gaussian> {
+    /// What normal noise the response has; `None`, the default, if it has another distribution.
+    /// With normal noise the weights of a linear output layer can be [integrated
+    /// out](crate::targets::Marginal), those of the mean.
+    fn normal_noise(&self) -> Option<NormalNoise> {
         None
     }
 
@@ -135,6 +135,16 @@ pub trait Likelihood: Sync {
     /// `out` holds f `[rows x n_outputs]` on entry and may hold anything afterwards. What is drawn
     /// from an f that is NaN is NaN.
     fn draw(&self, phi: &[f64], out: TileMut, y: Tile, rng: &mut ChainRng, drawn: TileMut);
+}
+
+/// Normal noise: what [`Likelihood::normal_noise`] says of a likelihood.
+#[derive(Clone, Copy, Debug)]
+pub enum NormalNoise {
+    /// Every output is the mean of a response column, and the variance is the same for all rows.
+    Equal(Gaussian),
+    /// The first half of the outputs are the means of the response columns, the second half the
+    /// logarithms of their standard deviations ([`HeteroscedasticGaussian`]).
+    ByRow,
 }
 
 /// A likelihood with second derivatives.

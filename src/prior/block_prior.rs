@@ -32,6 +32,12 @@ pub(super) enum Density {
 }
 
 impl BlockPrior {
+    /// The prior of a part of the block whose coordinates are independent given the rest of q: of
+    /// whole rows, if columns have variances of their own.
+    pub fn part(&self, range: Range<usize>) -> Self {
+        Self { range, ..self.clone() }
+    }
+
     /// log p of this block, given the rest of `q`.
     pub fn log_density(&self, q: &[f64]) -> f64 {
         let x = &q[self.range.clone()];

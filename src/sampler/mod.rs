@@ -13,7 +13,7 @@
 //! | [`Mala`] | a gradient | very many cheap draws of an easy target; inside other kernels |
 //! | [`TruncatedMala`] | a gradient, bounds | a posterior whose mass piles up at the bounds of a box |
 //! | [`Smmala`] | second derivatives | few parameters (some ten) whose scales differ, and vary slowly |
-//! | [`Collapsed`] | a regression with normal noise, any kernel | networks with a real response: their output layer integrated out |
+//! | [`Collapsed`] | a regression with normal noise, any kernel | networks with a real response: the output weights of its mean integrated out |
 //! | [`PowerPosteriors`] | a normalised prior, any kernel | modes far apart; the [evidence](crate::evidence) |
 //! | [`LangevinGradient`] | a model with a gradient | to compare with the tutorial that proposed it |
 //! | [`Pcn`] | Gaussian priors | weak data, very many parameters |

@@ -7,9 +7,9 @@ use crate::Error;
 use crate::layout::Layout;
 use crate::rng::ChainRng;
 
-/// Given all other coordinates of q, the posterior of one block of them, the weights W of a linear
-/// output layer under normal noise, is a normal distribution that is known: W can be integrated out,
-/// and drawn exactly.
+/// Given all other coordinates of q, the posterior of some of them, the weights W of a linear
+/// output layer under normal noise, is a normal distribution that is known: W can be integrated
+/// out, and drawn exactly.
 ///
 /// With v the other coordinates and the likelihood to the power beta,
 ///
@@ -21,9 +21,9 @@ use crate::rng::ChainRng;
 /// [`Posterior`](super::Posterior) implements it where model, likelihood and prior allow it;
 /// [`Tempered`] passes it on with its own beta.
 pub trait ConditionallyGaussian: Target {
-    /// The coordinates of q that are integrated out, whole blocks of the layout, or an error that says
-    /// why none can be. The same whenever it is asked.
-    fn gaussian_block(&self) -> Result<Range<usize>, Error>;
+    /// The coordinates of q that are integrated out, as ranges in ascending order without overlap,
+    /// or an error that says why none can be. The same whenever it is asked.
+    fn gaussian_coordinates(&self) -> Result<Vec<Range<usize>>, Error>;
 
     /// How many numbers the matrices of an evaluation hold: what a run counts for each chain before it
     /// begins.
@@ -35,8 +35,8 @@ pub trait ConditionallyGaussian: Target {
     /// `grad`, if it is given, is overwritten with the gradient of their sum. `q` and `grad` have all
     /// coordinates; those that are integrated out are not read, and have gradient 0.
     ///
-    /// NaN where the covariance cannot be computed, or [`gaussian_block`](Self::gaussian_block) is an
-    /// error.
+    /// NaN where the covariance cannot be computed, or
+    /// [`gaussian_coordinates`](Self::gaussian_coordinates) is an error.
     fn log_marginal_at(
         &self,
         beta: f64,
@@ -57,8 +57,8 @@ pub trait ConditionallyGaussian: Target {
 }
 
 impl<T: ConditionallyGaussian> ConditionallyGaussian for &T {
-    fn gaussian_block(&self) -> Result<Range<usize>, Error> {
-        (**self).gaussian_block()
+    fn gaussian_coordinates(&self) -> Result<Vec<Range<usize>>, Error> {
+        (**self).gaussian_coordinates()
     }
     fn matrix_numbers(&self) -> usize {
         (**self).matrix_numbers()
@@ -84,8 +84,8 @@ impl<T: ConditionallyGaussian> ConditionallyGaussian for &T {
 }
 
 impl<T: ConditionallyGaussian + PowerTarget> ConditionallyGaussian for Tempered<T> {
-    fn gaussian_block(&self) -> Result<Range<usize>, Error> {
-        self.base().gaussian_block()
+    fn gaussian_coordinates(&self) -> Result<Vec<Range<usize>>, Error> {
+        self.base().gaussian_coordinates()
     }
     fn matrix_numbers(&self) -> usize {
         self.base().matrix_numbers()
@@ -111,7 +111,11 @@ impl<T: ConditionallyGaussian + PowerTarget> ConditionallyGaussian for Tempered<
 }
 
 /// The marginal density of all coordinates of `base` but the weights of its linear output layer,
-/// which are integrated out exactly.
+/// which are integrated out exactly: with noise that differs between rows, those of the mean.
+///
+/// Its layout has the blocks of the base's without those that are integrated out. Of a block of
+/// which a part is integrated out the rest is a vector of that name: of the output layer `w1` `[2,
+/// H]` of mean and log standard deviation `w1` `[H]`, the weights of the latter.
 ///
 /// The [log density](LogDensity) has the integral of the likelihood, log p(y | v), as its
 /// `likelihood`, and log p(v) as its `prior`. It is no sum over rows: there are no minibatches of it.
@@ -147,7 +151,9 @@ impl<T: ConditionallyGaussian + PowerTarget> ConditionallyGaussian for Tempered<
 #[derive(Clone, Debug)]
 pub struct Marginal<T> {
     base: T,
-    block: Range<usize>,
+    integrated: Vec<Range<usize>>,
+    /// The other coordinates.
+    kept: Vec<Range<usize>>,
     layout: Layout,
 }
 
@@ -165,22 +171,34 @@ impl<T: ConditionallyGaussian> Marginal<T> {
     ///
     /// # Errors
     /// If the output layer cannot be integrated out
-    /// ([`gaussian_block`](ConditionallyGaussian::gaussian_block)), or no other coordinate is left.
+    /// ([`gaussian_coordinates`](ConditionallyGaussian::gaussian_coordinates)), or no other
+    /// coordinate is left.
     pub fn new(base: T) -> Result<Self, Error> {
-        let block = base.gaussian_block()?;
-        let mut layout = Layout::new();
-        for of_base in base.layout().blocks() {
-            if of_base.range.end <= block.start || of_base.range.start >= block.end {
-                layout = layout.with_block(of_base);
+        let integrated = base.gaussian_coordinates()?;
+        let mut kept = Vec::new();
+        let mut end = 0;
+        let bounds = integrated.iter().map(|range| (range.start, range.end));
+        for (start, next) in bounds.chain([(base.dim(), base.dim())]) {
+            if start < end || next < start {
+                let allowed = format!("ascending ranges without overlap below {}", base.dim());
+                let found = format!("{integrated:?}");
+                return Err(Error::argument("coordinates to integrate out", found, allowed));
             }
+            if end < start {
+                kept.push(end..start);
+            }
+            end = next;
         }
-        if layout.dim() + block.len() != base.dim() {
-            let allowed = format!("whole blocks of the layout {}", base.layout().described());
-            return Err(Error::argument(
-                "coordinates to integrate out",
-                format!("{block:?}"),
-                allowed,
-            ));
+        let mut layout = Layout::new();
+        for block in base.layout().blocks() {
+            let within = |range: &Range<usize>| {
+                range.end.min(block.range.end).saturating_sub(range.start.max(block.range.start))
+            };
+            match kept.iter().map(within).sum::<usize>() {
+                0 if !block.range.is_empty() => {}
+                n if n == block.range.len() => layout = layout.with_block(block),
+                n => layout = layout.with(&block.name, &[n]),
+            }
         }
         if layout.dim() == 0 {
             let names = base.layout().block_names().join(", ");
@@ -188,7 +206,7 @@ impl<T: ConditionallyGaussian> Marginal<T> {
                            whose noise is known, and needs no Markov chain";
             return Err(Error::argument("blocks of the posterior", names, allowed));
         }
-        Ok(Self { base, block, layout })
+        Ok(Self { base, integrated, kept, layout })
     }
 
     /// The target with all coordinates.
@@ -196,23 +214,27 @@ impl<T: ConditionallyGaussian> Marginal<T> {
         &self.base
     }
 
-    /// The coordinates of the base that are integrated out.
-    pub fn integrated(&self) -> Range<usize> {
-        self.block.clone()
+    /// The coordinates of the base that are integrated out, in ascending order.
+    pub fn integrated(&self) -> &[Range<usize>] {
+        &self.integrated
     }
 
     /// Writes all coordinates of the base's `from` but those that are integrated out into `to`.
     pub fn gather(&self, from: &[f64], to: &mut [f64]) {
-        let (before, after) = to.split_at_mut(self.block.start);
-        before.copy_from_slice(&from[..self.block.start]);
-        after.copy_from_slice(&from[self.block.end..]);
+        let mut rest = to;
+        for range in &self.kept {
+            let part = rest.split_off_mut(..range.len()).expect("room for what is kept");
+            part.copy_from_slice(&from[range.clone()]);
+        }
     }
 
     /// Writes `from` into the base's coordinates `to`, whose integrated ones stay as they are.
     pub fn scatter(&self, from: &[f64], to: &mut [f64]) {
-        let (before, after) = from.split_at(self.block.start);
-        to[..self.block.start].copy_from_slice(before);
-        to[self.block.end..].copy_from_slice(after);
+        let mut rest = from;
+        for range in &self.kept {
+            let part = rest.split_off(..range.len()).expect("as many as are kept");
+            to[range.clone()].copy_from_slice(part);
+        }
     }
 
     /// Overwrites the integrated coordinates of `q`, which has all coordinates of the base, with a

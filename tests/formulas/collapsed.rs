@@ -17,6 +17,7 @@ struct Case {
     fixed_sd: Option<f64>,
     hierarchical: bool,
     ard: bool,
+    by_row: bool,
     q: Vec<f64>,
     log_likelihood: f64,
     log_prior: f64,
@@ -35,6 +36,10 @@ struct Found {
     gradient_error: f64,
 }
 
+fn integrated<T: ConditionallyGaussian>(marginal: &Marginal<T>, q: &[f64]) -> Vec<f64> {
+    marginal.integrated().iter().flat_map(|range| q[range.clone()].to_vec()).collect()
+}
+
 fn find<T: ConditionallyGaussian>(target: T, q: &[f64], n_draws: usize) -> Found {
     let marginal = Marginal::new(target).unwrap();
     let (mut ws, mut v) = (marginal.workspace(), vec![0.0; marginal.dim()]);
@@ -48,7 +53,7 @@ fn find<T: ConditionallyGaussian>(target: T, q: &[f64], n_draws: usize) -> Found
     let draw = |_| {
         marginal.scatter(&v, &mut full);
         assert!(marginal.draw_conditional(&mut rng, &mut full, &mut ws));
-        full[marginal.integrated()].to_vec()
+        integrated(&marginal, &full)
     };
     let draws = (0..n_draws).map(draw).collect();
     Found { density, draws, gradient_error: error_at_best_step(&marginal, &v) }
@@ -57,8 +62,9 @@ fn find<T: ConditionallyGaussian>(target: T, q: &[f64], n_draws: usize) -> Found
 fn find_case(case: &Case) -> Found {
     let data = Dataset::regression(matrix(&case.x), matrix(&case.y)).unwrap();
     let likelihood = match case.fixed_sd {
-        Some(sd) => Gaussian::fixed(sd).unwrap(),
-        None => Gaussian::sampled(),
+        _ if case.by_row => AnyLikelihood::HeteroscedasticGaussian(HeteroscedasticGaussian),
+        Some(sd) => AnyLikelihood::Gaussian(Gaussian::fixed(sd).unwrap()),
+        None => AnyLikelihood::Gaussian(Gaussian::sampled()),
     };
     let hyper = || LogInverseGamma::new(2.5, 1.5).unwrap();
     let mut priors = Priors::new().with("b*", Normal::new(0.2, 0.9).unwrap());
@@ -67,7 +73,7 @@ fn find_case(case: &Case) -> Found {
         (_, true) => priors.ard("w", "s", hyper()),
         _ => priors.with("w*", Normal::new(0.3, 0.7).unwrap()),
     };
-    if case.fixed_sd.is_none() {
+    if case.fixed_sd.is_none() && !case.by_row {
         priors = priors.with("log_noise_variance", LogInverseGamma::new(2.0, 0.5).unwrap());
     }
     if let [inputs, outputs] = case.sizes[..] {
@@ -84,7 +90,7 @@ fn find_case(case: &Case) -> Found {
 #[test]
 fn densities_and_conditional_draws_are_those_of_normal_distributions_from_elsewhere() {
     let cases: Vec<Case> = serde_json::from_str(include_str!("../golden/collapsed.json")).unwrap();
-    assert_eq!(cases.len(), 6);
+    assert_eq!(cases.len(), 11);
     for case in &cases {
         let found = find_case(case);
         let (name, density) = (&case.name, found.density);
@@ -173,9 +179,10 @@ fn the_marginal_is_the_joint_density_less_the_conditional_one() {
             .with("log_noise_variance", LogInverseGamma::new(2.0, 0.5).unwrap());
         let posterior = Posterior::new(network, Gaussian::sampled(), &data, priors).unwrap();
         let marginal = posterior.collapsed().unwrap();
-        let layer = marginal.integrated();
         let m = units + 1;
-        assert_eq!(layer, 3 * units..3 * units + outputs * m);
+        let layer = 3 * units..3 * units + outputs * m;
+        let biases = layer.start + outputs * units..layer.end;
+        assert_eq!(marginal.integrated(), [layer.start..biases.start, biases]);
         for _ in 0..3 {
             let mut q: Vec<f64> = (0..posterior.dim()).map(|_| 0.7 * rng.normal()).collect();
             let (w0, b0) = (aview1(&q[..2 * units]), aview1(&q[2 * units..3 * units]));
@@ -213,6 +220,62 @@ fn the_marginal_is_the_joint_density_less_the_conditional_one() {
     }
 }
 
+/// The same with noise that differs between rows.
+#[test]
+fn with_noise_by_row_the_marginal_is_the_joint_density_less_the_conditional_one() {
+    let mut rng = ChainRng::new(12, 0);
+    for (rows, units, beta) in
+        [(20, 5, 1.0), (30, 4, 0.3), (7, 12, 1.0), (500, 9, 0.7), (300, 120, 1.0), (6_000, 60, 1.0)]
+    {
+        let (x, y) = table(rows, 2, 1);
+        let data = Dataset::regression(x.clone(), y.clone()).unwrap();
+        let network = Mlp::new(&[2, units, 2], Activation::Tanh).unwrap();
+        let priors = Priors::all(Normal::new(0.1, 1.2).unwrap())
+            .with("w1", Normal::new(-0.05, 0.3).unwrap());
+        let posterior = Posterior::new(network, HeteroscedasticGaussian, &data, priors).unwrap();
+        let tempered = Tempered::new(&posterior, beta).unwrap();
+        let marginal = Marginal::new(tempered).unwrap();
+        let (m, w) = (units + 1, 3 * units);
+        let b = w + 2 * units;
+        assert_eq!(marginal.integrated(), [w..w + units, b..b + 1]);
+        let layout = marginal.layout();
+        assert_eq!(layout.block_names(), ["w0", "b0", "w1", "b1"]);
+        assert_eq!(layout.range("w1"), Some(w..w + units));
+        for _ in 0..3 {
+            let mut q: Vec<f64> = (0..posterior.dim()).map(|_| 0.7 * rng.normal()).collect();
+            q[w..b].iter_mut().for_each(|w| *w *= 0.3);
+            let (w0, b0) = (aview1(&q[..2 * units]), aview1(&q[2 * units..w]));
+            let h = (x.dot(&w0.to_shape((units, 2)).unwrap().t()) + b0).mapv(f64::tanh);
+            let phi = ndarray::concatenate![ndarray::Axis(1), h, Array2::ones((rows, 1))];
+            let of_output = |k: usize| {
+                let bias = [q[b + k]];
+                Array1::from_iter(
+                    q[w + k * units..w + (k + 1) * units].iter().chain(&bias).copied(),
+                )
+            };
+            let precision = phi.dot(&of_output(1)).mapv(|s| beta * (-2.0 * s).exp());
+            let prior_mean = Array1::from_shape_fn(m, |j| if j < units { -0.05 } else { 0.1 });
+            let prior_sd = Array1::from_shape_fn(m, |j| if j < units { 0.3 } else { 1.2 });
+            let weighted = &phi * &precision.to_shape((rows, 1)).unwrap();
+            let a =
+                Array2::from_diag(&prior_sd.mapv(|s: f64| 1.0 / (s * s))) + phi.t().dot(&weighted);
+            let (covariance, log_det) = inverse(&a);
+            let centred = &y.column(0) - &phi.dot(&prior_mean);
+            let mean = &prior_mean + &covariance.dot(&weighted.t().dot(&centred));
+            let d = of_output(0) - mean;
+            let tau: f64 = std::f64::consts::TAU;
+            let conditional = 0.5 * (log_det - m as f64 * tau.ln() - d.dot(&a.dot(&d)));
+            let joint = posterior.log_density(&q, &mut posterior.workspace());
+            let joint = beta * joint.likelihood + joint.prior;
+            let mut v = vec![0.0; marginal.dim()];
+            marginal.gather(&q, &mut v);
+            let found = marginal.log_density(&v, &mut marginal.workspace()).total();
+            let error = (found - (joint - conditional)).abs() / (1.0 + joint.abs());
+            assert!(error < 1e-10, "{rows} {units}: {found}, {joint}, {conditional}");
+        }
+    }
+}
+
 /// The error of the gradient, by differences of the step that suits the curvature at `v` best: no wrong gradient would be
 /// right at any of them.
 fn error_at_best_step<T: GradTarget>(target: &T, v: &[f64]) -> f64 {
@@ -235,7 +298,7 @@ fn error_at_best_step<T: GradTarget>(target: &T, v: &[f64]) -> f64 {
 }
 
 /// The largest error of the gradient at three points, with noise around e^eta where it is sampled.
-fn worst_error<M: Model>(posterior: &Posterior<M, Gaussian>, beta: f64, eta: f64) -> f64 {
+fn worst_error<M: Model, L: Likelihood>(posterior: &Posterior<M, L>, beta: f64, eta: f64) -> f64 {
     let tempered = Tempered::new(posterior, beta).unwrap();
     let marginal = Marginal::new(tempered).unwrap();
     let noise = marginal.layout().range("log_noise_variance");
@@ -313,16 +376,80 @@ fn gradients_match_finite_differences() {
     }
 }
 
+#[test]
+fn with_noise_by_row_gradients_match_finite_differences() {
+    let hyper = || LogInverseGamma::new(2.5, 1.5).unwrap();
+    let normal = || Priors::all(Normal::new(0.2, 0.8).unwrap());
+    let (x, y) = table(40, 3, 1);
+    let data = Dataset::regression(x, y).unwrap();
+    let mlp =
+        |sizes: &[usize], activation| Mlp::new(&[&[3], sizes, &[2]].concat(), activation).unwrap();
+    // A scale of hidden weights and both outputs', of the outputs' alone, of every unit; and a
+    // horseshoe.
+    let all = [
+        normal(),
+        normal().hierarchical("w*", "s", hyper()),
+        normal().hierarchical("w1", "s", hyper()).hierarchical("b1", "t", hyper()),
+        normal().ard("w1", "s", hyper()),
+        normal().horseshoe("w1", "s", "t", LogHalfCauchy::new(0.7).unwrap()),
+    ];
+    for priors in all {
+        let network = mlp(&[5], Activation::Tanh);
+        let posterior = Posterior::new(network, HeteroscedasticGaussian, &data, priors).unwrap();
+        for beta in [1.0, 0.3] {
+            let error = worst_error(&posterior, beta, 0.0);
+            assert!(error < 1e-7, "beta {beta}: {error}");
+        }
+    }
+    for (sizes, activation) in
+        [(&[4][..], Activation::Sigmoid), (&[4], Activation::Silu), (&[4, 6], Activation::Tanh)]
+    {
+        let network = mlp(sizes, activation);
+        let posterior = Posterior::new(network, HeteroscedasticGaussian, &data, normal()).unwrap();
+        let error = worst_error(&posterior, 0.3, 0.0);
+        assert!(error < 1e-7, "{activation}: {error}");
+    }
+    for model in [Linear::new(3, 2).unwrap(), Linear::new(3, 2).unwrap().without_bias()] {
+        let priors = normal().hierarchical("w", "s", hyper());
+        let posterior = Posterior::new(model, HeteroscedasticGaussian, &data, priors).unwrap();
+        let error = worst_error(&posterior, 0.3, 0.0);
+        assert!(error < 1e-7, "linear: {error}");
+    }
+    // Several tiles, and products that are left to faer.
+    for (rows, units) in [(700, 7), (400, 110)] {
+        let (x, y) = table(rows, 3, 1);
+        let data = Dataset::regression(x, y).unwrap();
+        let network = Mlp::new(&[3, units, 2], Activation::Tanh).unwrap();
+        let priors = Priors::by_fan_in(&network);
+        let posterior = Posterior::new(network, HeteroscedasticGaussian, &data, priors).unwrap();
+        let marginal = posterior.collapsed().unwrap();
+        let last = marginal.dim() - units - 1;
+        let v: Vec<f64> = (0..marginal.dim())
+            .map(|i| (i as f64).sin() * if i < last { 1.0 } else { 0.02 })
+            .collect();
+        let error = error_at_best_step(&marginal, &v);
+        assert!(error < 1e-7, "{rows} rows, {units} units: {error}");
+    }
+}
+
 /// With two responses, along one direction: a whole gradient by differences would take a thousand evaluations.
 #[test]
 fn shares_of_the_rows_give_the_same_bits_on_any_number_of_threads() {
+    let network = || Mlp::new(&[3, 60, 2], Activation::Tanh).unwrap();
+    let priors = || Priors::by_fan_in(&network());
     let (x, y) = table(6_000, 3, 2);
-    let data = Dataset::regression(x, y).unwrap();
-    let network = Mlp::new(&[3, 60, 2], Activation::Tanh).unwrap();
-    let priors = Priors::by_fan_in(&network)
-        .with("log_noise_variance", LogInverseGamma::new(2.0, 0.5).unwrap());
-    let posterior = Posterior::new(network, Gaussian::sampled(), &data, priors).unwrap();
-    let marginal = posterior.collapsed().unwrap();
+    let one = y.slice(s![.., ..1]).to_owned();
+    let data = Dataset::regression(x.clone(), y).unwrap();
+    let noise = LogInverseGamma::new(2.0, 0.5).unwrap();
+    let sampled = priors().with("log_noise_variance", noise);
+    let equal = Posterior::new(network(), Gaussian::sampled(), &data, sampled).unwrap();
+    check_shares(&equal.collapsed().unwrap());
+    let data = Dataset::regression(x, one).unwrap();
+    let by_row = Posterior::new(network(), HeteroscedasticGaussian, &data, priors()).unwrap();
+    check_shares(&by_row.collapsed().unwrap());
+}
+
+fn check_shares<T: ConditionallyGaussian + Sync>(marginal: &Marginal<T>) {
     let mut rng = ChainRng::new(8, 0);
     let v: Vec<f64> = (0..marginal.dim()).map(|_| 0.5 * rng.normal()).collect();
     let direction: Vec<f64> = v.iter().map(|_| rng.normal()).collect();
@@ -388,10 +515,53 @@ fn little_noise_and_equal_units_are_no_trouble_and_overflow_is_no_number() {
         let mut q = vec![0.25; posterior.dim()];
         marginal.scatter(&v, &mut q);
         assert!(!marginal.draw_conditional(&mut ChainRng::new(1, 0), &mut q, &mut ws));
-        assert!(q[marginal.integrated()].iter().all(|q| *q == 0.25));
+        assert!(integrated(&marginal, &q).iter().all(|q| *q == 0.25));
     }
     // What was no number leaves nothing behind.
     let v = at(1e-3, 1.0);
+    assert_eq!(
+        marginal.log_density(&v, &mut ws),
+        marginal.log_density(&v, &mut marginal.workspace())
+    );
+}
+
+/// As above, with noise that differs between rows: of b_s = -7, and of rows far apart.
+#[test]
+fn little_noise_of_some_rows_is_no_trouble_and_overflow_is_no_number() {
+    let (x, y) = table(60, 2, 1);
+    let data = Dataset::regression(x, y).unwrap();
+    let network = Mlp::new(&[2, 10, 2], Activation::Tanh).unwrap();
+    let priors = Priors::by_fan_in(&network);
+    let posterior = Posterior::new(network, HeteroscedasticGaussian, &data, priors).unwrap();
+    let marginal = posterior.collapsed().unwrap();
+    let (mut ws, dim) = (marginal.workspace(), marginal.dim());
+    // The last coordinates are w_s and b_s.
+    let at = |log_sd: f64, range: f64| {
+        let mut v: Vec<f64> = (0..dim).map(|i| (i as f64 * 1.7).sin()).collect();
+        v[dim - 11..dim - 1].iter_mut().for_each(|w| *w *= range);
+        v[dim - 1] = log_sd;
+        v
+    };
+    for v in [at(-7.0, 0.1), at(-3.0, 2.0), at(5.0, 2.0)] {
+        let mut grad = v.clone();
+        let density = marginal.log_density_grad(&v, &mut grad, &mut ws);
+        assert!(density.is_finite() && grad.iter().all(|g| g.is_finite()), "{density:?}");
+        let error = error_at_best_step(&marginal, &v);
+        assert!(error < 1e-6, "{error}");
+    }
+    for v in
+        [at(-17.0, 0.0), at(-200.0, 1.0), at(-800.0, 1.0), at(f64::NAN, 1.0), at(0.0, f64::NAN)]
+    {
+        let mut grad = vec![0.0; dim];
+        let density = marginal.log_density_grad(&v, &mut grad, &mut ws);
+        assert!(!density.is_finite() && !density.is_outside_support(), "{density:?}");
+        assert!(!marginal.log_density(&v, &mut ws).is_finite());
+        let mut q = vec![0.25; posterior.dim()];
+        marginal.scatter(&v, &mut q);
+        assert!(!marginal.draw_conditional(&mut ChainRng::new(1, 0), &mut q, &mut ws));
+        assert!(integrated(&marginal, &q).iter().all(|q| *q == 0.25));
+    }
+    let v = at(-1.0, 1.0);
     assert_eq!(
         marginal.log_density(&v, &mut ws),
         marginal.log_density(&v, &mut marginal.workspace())
@@ -452,20 +622,31 @@ fn what_cannot_be_integrated_out_is_refused_with_the_reason() {
     check!(mlp().in_f32(), fixed(), normal(), &["Mlp 2-3-1, tanh in f32", "Mlp in f64"]);
     let t = StudentTNoise::sampled().with_degrees_of_freedom(4.0).unwrap();
     let t = t.with_scale(1.0).unwrap();
-    check!(mlp(), t, normal(), &["`likelihood` is Student", "must be Gaussian"]);
-    let two = Mlp::new(&[2, 3, 2], Activation::Tanh).unwrap();
-    check!(two, HeteroscedasticGaussian, normal(), &["`likelihood` is", "must be Gaussian"]);
-    let any = AnyLikelihood::HeteroscedasticGaussian(HeteroscedasticGaussian);
-    let two = Mlp::new(&[2, 3, 2], Activation::Tanh).unwrap();
-    check!(two, any, normal(), &["must be Gaussian"]);
+    check!(mlp(), t, normal(), &["`likelihood` is Student", "must be Gaussian or Heteroscedastic"]);
+    let two = || Mlp::new(&[2, 3, 2], Activation::Tanh).unwrap();
     for block in ["w1", "b1"] {
-        let laplace = normal().with(block, Laplace::new(0.0, 1.0).unwrap());
-        check!(mlp(), fixed(), laplace, &[&format!("prior of block `{block}` is not normal")]);
+        let laplace = || normal().with(block, Laplace::new(0.0, 1.0).unwrap());
+        let reason = format!("prior of block `{block}` is not normal");
+        check!(mlp(), fixed(), laplace(), &[&reason]);
+        check!(two(), HeteroscedasticGaussian, laplace(), &[&reason]);
     }
+    let squashed = two().output_activation(Activation::Sigmoid);
+    check!(squashed, HeteroscedasticGaussian, normal(), &["outputs have no activation"]);
     check!(Linear::new(2, 1).unwrap(), fixed(), normal(), &["w, b", "is a normal distribution"]);
     // The prior of hidden weights may be any, and a likelihood that was chosen at run time is taken.
     let laplace = normal().with("w0", Laplace::new(0.0, 1.0).unwrap());
     let any = AnyLikelihood::Gaussian(fixed());
     let posterior = Posterior::new(mlp(), any, &data, laplace).unwrap();
     assert_eq!(posterior.collapsed().unwrap().layout().block_names(), ["w0", "b0"]);
+    let any = AnyLikelihood::HeteroscedasticGaussian(HeteroscedasticGaussian);
+    let posterior = Posterior::new(two(), any, &data, normal()).unwrap();
+    assert_eq!(posterior.collapsed().unwrap().layout().block_names(), ["w0", "b0", "w1", "b1"]);
+    let (x, y) = table(10, 2, 2);
+    let data = Dataset::regression(x, y).unwrap();
+    let four = Mlp::new(&[2, 3, 4], Activation::Tanh).unwrap();
+    let posterior = Posterior::new(four, HeteroscedasticGaussian, &data, normal()).unwrap();
+    refused(
+        posterior.collapsed().map(|_| ()),
+        &["`response columns` is 2", "one for the output layer", "covariance matrix of its own"],
+    );
 }

@@ -6,7 +6,7 @@ use bnn_mcmc::targets::{ConditionallyGaussian, Marginal, Point, Tempered};
 use bnn_mcmc::testing::{
     ConjugateRegression, Invariance, InvarianceReport, Noise, kolmogorov_smirnov,
 };
-use ndarray::{Array2, array, aview1};
+use ndarray::{Array2, Axis, array, aview1};
 use std::ops::Range;
 
 use crate::fixtures::{Regression, regression, regression_data};
@@ -127,70 +127,182 @@ fn power_posteriors_keep_their_path() {
     assert!((found - expected).abs() < 0.1, "{found} and {expected}");
 }
 
-type Network = Posterior<Mlp, Gaussian>;
+/// A network 2-2-2 on five rows, its prior, and what has to be known of it elsewhere.
+#[derive(Clone, Copy)]
+struct Case<L> {
+    likelihood: L,
+    priors: fn() -> Priors,
+    /// A draw of the response given q and the outputs.
+    draw: fn(&[f64], &Array2<f64>, &mut ChainRng) -> Array2<f64>,
+    /// K log |B| / 2, for K outputs that are integrated out, from q and Phi.
+    half_log_det: fn(&[f64], &Array2<f64>) -> f64,
+}
 
-/// A network 2-2-2 whose weights, hidden and output, have one scale: w0 4, b0 2, w1 4, b1 2, the noise and the scale.
-const DIM: usize = 14;
 const ROWS: usize = 5;
+/// Where w1 and b1 lie in q, after w0 and b0; then come the noise, if it is a parameter, and the
+/// scale.
+const W1: usize = 6;
+const B1: usize = 10;
 
-fn network(y: Array2<f64>) -> Network {
-    let x = array![[-1.2, 0.3], [-0.5, 1.0], [0.1, -0.8], [0.7, 0.4], [1.3, -1.1]];
-    let priors = Priors::all(Normal::new(0.2, 0.7).unwrap())
-        .hierarchical("w*", "log_variance", LogInverseGamma::new(4.0, 3.0).unwrap())
-        .with("log_noise_variance", LogInverseGamma::new(4.0, 1.5).unwrap());
-    let model = Mlp::new(&[2, 2, 2], Activation::Tanh).unwrap();
-    Posterior::new(model, Gaussian::sampled(), &Dataset::regression(x, y).unwrap(), priors).unwrap()
+fn features() -> Array2<f64> {
+    array![[-1.2, 0.3], [-0.5, 1.0], [0.1, -0.8], [0.7, 0.4], [1.3, -1.1]]
+}
+
+/// All weights, hidden and output, with one scale.
+fn one_scale() -> Priors {
+    Priors::all(Normal::new(0.2, 0.7).unwrap()).hierarchical(
+        "w*",
+        "log_variance",
+        LogInverseGamma::new(4.0, 3.0).unwrap(),
+    )
+}
+
+/// Two responses with equal noise: 14 coordinates, of which all 6 of the output layer are
+/// integrated out.
+fn equal() -> Case<Gaussian> {
+    Case {
+        likelihood: Gaussian::sampled(),
+        priors: || {
+            let noise = LogInverseGamma::new(4.0, 1.5).unwrap();
+            one_scale().with("log_noise_variance", noise)
+        },
+        draw: |q, outputs, rng| {
+            let tau = (0.5 * q[12]).exp();
+            outputs.mapv(|f| f + tau * rng.normal())
+        },
+        half_log_det: |q, phi| log_det_of_b(q[13], phi, &[(-q[12]).exp(); ROWS]),
+    }
+}
+
+/// One response whose log standard deviation is the second output: 13 coordinates, of which 3 are
+/// integrated out.
+fn by_row() -> Case<HeteroscedasticGaussian> {
+    Case {
+        likelihood: HeteroscedasticGaussian,
+        priors: one_scale,
+        draw: |_, outputs, rng| {
+            let mut draw = |i: usize| outputs[(i, 0)] + outputs[(i, 1)].exp() * rng.normal();
+            Array2::from_shape_fn((ROWS, 1), |(i, _)| draw(i))
+        },
+        half_log_det: |q, phi| {
+            let s = phi.dot(&array![q[W1 + 2], q[W1 + 3], q[B1 + 1]]);
+            let precisions: Vec<f64> = s.iter().map(|s| (-2.0 * s).exp()).collect();
+            0.5 * log_det_of_b(q[12], phi, &precisions)
+        },
+    }
+}
+
+/// log |I + D Phi' P Phi D|, by elimination.
+fn log_det_of_b(log_variance: f64, phi: &Array2<f64>, precisions: &[f64]) -> f64 {
+    let sd = |j: usize| if j < 2 { (0.5 * log_variance).exp() } else { 0.7 };
+    let mut b = Array2::from_shape_fn((3, 3), |(i, j)| {
+        let unit = if i == j { 1.0 } else { 0.0 };
+        let rows = precisions.iter().enumerate();
+        unit + sd(i) * sd(j) * rows.map(|(row, p)| p * phi[(row, i)] * phi[(row, j)]).sum::<f64>()
+    });
+    let mut log_det = 0.0;
+    for i in 0..3 {
+        log_det += b[(i, i)].ln();
+        for k in i + 1..3 {
+            let factor = b[(k, i)] / b[(i, i)];
+            let row = b.row(i).to_owned();
+            b.row_mut(k).scaled_add(-factor, &row);
+        }
+    }
+    log_det
+}
+
+/// The hidden outputs and ones, written out.
+fn phi(q: &[f64]) -> Array2<f64> {
+    let weights = aview1(&q[..4]).to_shape((2, 2)).unwrap().t().to_owned();
+    let h = (features().dot(&weights) + aview1(&q[4..W1])).mapv(f64::tanh);
+    ndarray::concatenate![Axis(1), h, Array2::ones((ROWS, 1))]
 }
 
 /// f(x; w), written out.
 fn outputs(q: &[f64]) -> Array2<f64> {
-    let x = array![[-1.2, 0.3], [-0.5, 1.0], [0.1, -0.8], [0.7, 0.4], [1.3, -1.1]];
-    let matrix = |q: &[f64]| aview1(q).to_shape((2, 2)).unwrap().t().to_owned();
-    let h = (x.dot(&matrix(&q[..4])) + aview1(&q[4..6])).mapv(f64::tanh);
-    h.dot(&matrix(&q[6..10])) + aview1(&q[10..12])
+    phi(q).dot(&array![[q[W1], q[W1 + 2]], [q[W1 + 1], q[W1 + 3]], [q[B1], q[B1 + 1]]])
 }
 
-/// Parameters from the prior, a response given them, `steps` steps on the posterior of that response: a draw of the prior
-/// again (Geweke 2004). The largest |z| of the means of h(q') - h(q), for h each coordinate, its square and the product
-/// with the next, and the smallest p-value of Kolmogorov-Smirnov tests of q' against fresh draws of the prior.
-fn joint(
-    replicates: usize,
-    mut step: impl FnMut(&Network, &mut Point, &mut ChainRng),
-) -> (f64, f64) {
-    let any = network(Array2::zeros((ROWS, 2)));
-    let mut rng = ChainRng::new(4, 0);
-    let (mut q, mut other) = ([0.0; DIM], [0.0; DIM]);
-    let mut moves = vec![Vec::new(); 3 * DIM - 1];
-    let (mut after, mut fresh) = (vec![Vec::new(); DIM], vec![Vec::new(); DIM]);
-    for _ in 0..replicates {
-        any.draw_prior(&mut rng, &mut q).unwrap();
-        any.draw_prior(&mut rng, &mut other).unwrap();
-        let tau = (0.5 * q[12]).exp();
-        let posterior = network(outputs(&q).mapv(|f| f + tau * rng.normal()));
-        let mut point = Point::new(DIM);
-        point.set(|to| to.copy_from_slice(&q));
-        step(&posterior, &mut point, &mut rng);
-        let new = point.q();
-        for i in 0..DIM {
-            moves[i].push(new[i] - q[i]);
-            moves[DIM + i].push(new[i] * new[i] - q[i] * q[i]);
-            if i + 1 < DIM {
-                moves[2 * DIM + i].push(new[i] * new[i + 1] - q[i] * q[i + 1]);
+impl<L: Likelihood + Copy> Case<L> {
+    fn posterior(&self, y: Array2<f64>) -> Posterior<Mlp, L> {
+        let data = Dataset::regression(features(), y).unwrap();
+        let model = Mlp::new(&[2, 2, 2], Activation::Tanh).unwrap();
+        Posterior::new(model, self.likelihood, &data, (self.priors)()).unwrap()
+    }
+
+    /// Parameters from the prior, a response given them, some steps on the posterior of that
+    /// response: a draw of the prior again (Geweke 2004). The largest |z| of the means of h(q') -
+    /// h(q), for h each coordinate, its square and the product with the next, and the smallest
+    /// p-value of Kolmogorov-Smirnov tests of q' against fresh draws of the prior.
+    fn joint(
+        &self,
+        replicates: usize,
+        mut step: impl FnMut(&Posterior<Mlp, L>, &mut Point, &mut ChainRng),
+    ) -> (f64, f64) {
+        let mut rng = ChainRng::new(4, 0);
+        let zeros = [0.0; 14];
+        let y = (self.draw)(&zeros, &Array2::zeros((ROWS, 2)), &mut ChainRng::new(5, 0));
+        let any = self.posterior(y);
+        let dim = any.dim();
+        let (mut q, mut other) = (vec![0.0; dim], vec![0.0; dim]);
+        let mut moves = vec![Vec::new(); 3 * dim - 1];
+        let (mut after, mut fresh) = (vec![Vec::new(); dim], vec![Vec::new(); dim]);
+        for _ in 0..replicates {
+            any.draw_prior(&mut rng, &mut q).unwrap();
+            any.draw_prior(&mut rng, &mut other).unwrap();
+            let posterior = self.posterior((self.draw)(&q, &outputs(&q), &mut rng));
+            let mut point = Point::new(dim);
+            point.set(|to| to.copy_from_slice(&q));
+            step(&posterior, &mut point, &mut rng);
+            let new = point.q();
+            for i in 0..dim {
+                moves[i].push(new[i] - q[i]);
+                moves[dim + i].push(new[i] * new[i] - q[i] * q[i]);
+                if i + 1 < dim {
+                    moves[2 * dim + i].push(new[i] * new[i + 1] - q[i] * q[i + 1]);
+                }
+                after[i].push(new[i]);
+                fresh[i].push(other[i]);
             }
-            after[i].push(new[i]);
-            fresh[i].push(other[i]);
+        }
+        let z = |h: &Vec<f64>| {
+            let n = h.len() as f64;
+            let mean = h.iter().sum::<f64>() / n;
+            let variance = h.iter().map(|h| (h - mean).powi(2)).sum::<f64>() / (n - 1.0);
+            assert!(variance > 1e-4, "hardly moves");
+            (mean / (variance / n).sqrt()).abs()
+        };
+        let worst = moves.iter().map(z).fold(0.0, f64::max);
+        let pairs = after.iter_mut().zip(&mut fresh);
+        (worst, pairs.map(|(a, b)| kolmogorov_smirnov(a, b).1).fold(1.0, f64::min))
+    }
+
+    /// 41 means and 14 distributions: |z| < 5 and p > 1e-5 leave a right kernel a chance of 2e-4 to
+    /// fail.
+    fn assert_joint<A: for<'t> Algorithm<&'t Posterior<Mlp, L>>>(&self, what: &str, algorithm: A) {
+        let step = |posterior: &Posterior<Mlp, L>, point: &mut Point, rng: &mut ChainRng| {
+            walk(&posterior, &algorithm, point, rng);
+        };
+        let (z, p) = self.joint(5_000, step);
+        assert!(z < 5.0 && p > 1e-5, "{what}: z {z}, p {p}");
+    }
+
+    fn assert_mistakes_are_seen(&self, replicates: usize) {
+        for mistake in [
+            Mistake::NoDeterminant,
+            Mistake::NoPriorOfTheRest,
+            Mistake::WeightsAtAnotherPower,
+            Mistake::WeightsTooNear,
+            Mistake::WeightsStay,
+        ] {
+            let algorithm = Collapsed::new(rwm(0.6));
+            let (z, p) = self.joint(replicates, |posterior, point, rng| {
+                walk(&Wrong(posterior, self, mistake), &algorithm, point, rng);
+            });
+            assert!(z > 7.0 || p < 1e-9, "{mistake:?} goes unnoticed: z {z}, p {p}");
         }
     }
-    let z = |h: &Vec<f64>| {
-        let n = h.len() as f64;
-        let mean = h.iter().sum::<f64>() / n;
-        let variance = h.iter().map(|h| (h - mean).powi(2)).sum::<f64>() / (n - 1.0);
-        assert!(variance > 1e-4, "hardly moves");
-        (mean / (variance / n).sqrt()).abs()
-    };
-    let worst = moves.iter().map(z).fold(0.0, f64::max);
-    let pairs = after.iter_mut().zip(&mut fresh);
-    (worst, pairs.map(|(a, b)| kolmogorov_smirnov(a, b).1).fold(1.0, f64::min))
 }
 
 /// Some steps of the kernel that `algorithm` builds on `target`.
@@ -210,29 +322,33 @@ fn walk<T: Target, A: Algorithm<T>>(
     }
 }
 
-fn joint_of<A: for<'t> Algorithm<&'t Network>>(algorithm: A) -> (f64, f64) {
-    joint(5_000, |posterior, point, rng| walk(&posterior, &algorithm, point, rng))
-}
-
-/// 41 means and 14 distributions: |z| < 5 and p > 1e-5 leave a right kernel a chance of 2e-4 to fail.
-fn assert_joint(what: &str, (z, p): (f64, f64)) {
-    assert!(z < 5.0 && p > 1e-5, "{what}: z {z}, p {p}");
-}
-
 #[test]
 fn networks_with_one_scale_of_hidden_and_output_weights() {
-    assert_joint("NUTS", joint_of(Collapsed::new(nuts(0.9))));
-    assert_joint("HMC", joint_of(Collapsed::new(hmc(0.9))));
-    assert_joint("random walk", joint_of(Collapsed::new(rwm(0.6))));
+    let case = equal();
+    case.assert_joint("NUTS", Collapsed::new(nuts(0.9)));
+    case.assert_joint("HMC", Collapsed::new(hmc(0.9)));
+    case.assert_joint("random walk", Collapsed::new(rwm(0.6)));
     let both = Cycle(Collapsed::new(hmc(0.5)), Collapsed::new(nuts(0.4)));
-    assert_joint("two of them", joint_of(both));
+    case.assert_joint("two of them", both);
     let gibbs = || OnBlocks::new(&["log_variance"], rwm(0.8));
     let cycle = Cycle(GibbsNoise, Cycle(Collapsed::new(hmc(0.6)), gibbs()));
-    assert_joint("after Gibbs", joint_of(cycle));
+    case.assert_joint("after Gibbs", cycle);
     let cycle = Cycle(Cycle(gibbs(), Collapsed::new(nuts(0.6))), GibbsNoise);
-    assert_joint("before Gibbs", joint_of(cycle));
+    case.assert_joint("before Gibbs", cycle);
     let mixture = Mixture { first: Collapsed::new(nuts(0.5)), second: nuts(0.3), probability: 0.5 };
-    assert_joint("a mixture with NUTS", joint_of(mixture));
+    case.assert_joint("a mixture with NUTS", mixture);
+}
+
+/// The weights of the mean integrated out, those of the log standard deviation not.
+#[test]
+fn networks_whose_noise_is_an_output() {
+    let case = by_row();
+    case.assert_joint("NUTS", Collapsed::new(nuts(0.5)));
+    case.assert_joint("random walk", Collapsed::new(rwm(0.4)));
+    let mams = Mams { step_size: 1.0, path_length: Some(3.0), ..Mams::default() };
+    case.assert_joint("MAMS", Collapsed::new(mams));
+    let cycle = Cycle(OnBlocks::new(&["log_variance", "w1"], rwm(0.4)), Collapsed::new(hmc(0.4)));
+    case.assert_joint("after others", cycle);
 }
 
 /// What is wrong in a marginal density or the draw after it.
@@ -245,13 +361,20 @@ enum Mistake {
     WeightsStay,
 }
 
-#[derive(Clone, Copy)]
-struct Wrong<'a>(&'a Network, Mistake);
+struct Wrong<'a, L>(&'a Posterior<Mlp, L>, &'a Case<L>, Mistake);
 
-impl Target for Wrong<'_> {
-    type Workspace = <Network as Target>::Workspace;
+impl<L> Clone for Wrong<'_, L> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<L> Copy for Wrong<'_, L> {}
+
+impl<L: Likelihood> Target for Wrong<'_, L> {
+    type Workspace = <Posterior<Mlp, L> as Target>::Workspace;
     fn dim(&self) -> usize {
-        DIM
+        self.0.dim()
     }
     fn workspace(&self) -> Self::Workspace {
         self.0.workspace()
@@ -264,36 +387,9 @@ impl Target for Wrong<'_> {
     }
 }
 
-impl Wrong<'_> {
-    /// log |I + P D Phi' Phi D|, by elimination.
-    fn log_det(&self, q: &[f64]) -> f64 {
-        let mut unit = *<&[f64; DIM]>::try_from(q).unwrap();
-        let phi = Array2::from_shape_fn((ROWS, 3), |(i, j)| {
-            unit[6..12].fill(0.0);
-            unit[if j < 2 { 6 + j } else { 10 }] = 1.0;
-            outputs(&unit)[(i, 0)]
-        });
-        let sd = |j: usize| if j < 2 { (0.5 * q[13]).exp() } else { 0.7 };
-        let mut b = Array2::from_shape_fn((3, 3), |(i, j)| {
-            let unit = if i == j { 1.0 } else { 0.0 };
-            unit + (-q[12]).exp() * sd(i) * sd(j) * phi.column(i).dot(&phi.column(j))
-        });
-        let mut log_det = 0.0;
-        for i in 0..3 {
-            log_det += b[(i, i)].ln();
-            for k in i + 1..3 {
-                let factor = b[(k, i)] / b[(i, i)];
-                let row = b.row(i).to_owned();
-                b.row_mut(k).scaled_add(-factor, &row);
-            }
-        }
-        log_det
-    }
-}
-
-impl ConditionallyGaussian for Wrong<'_> {
-    fn gaussian_block(&self) -> Result<Range<usize>, Error> {
-        self.0.gaussian_block()
+impl<L: Likelihood> ConditionallyGaussian for Wrong<'_, L> {
+    fn gaussian_coordinates(&self) -> Result<Vec<Range<usize>>, Error> {
+        self.0.gaussian_coordinates()
     }
     fn log_marginal_at(
         &self,
@@ -303,8 +399,8 @@ impl ConditionallyGaussian for Wrong<'_> {
         ws: &mut Self::Workspace,
     ) -> LogDensity {
         let mut density = self.0.log_marginal_at(beta, q, grad, ws);
-        match self.1 {
-            Mistake::NoDeterminant => density.likelihood += self.log_det(q), // two responses
+        match self.2 {
+            Mistake::NoDeterminant => density.likelihood += (self.1.half_log_det)(q, &phi(q)),
             Mistake::NoPriorOfTheRest => density.prior = 0.0,
             _ => {}
         }
@@ -317,11 +413,13 @@ impl ConditionallyGaussian for Wrong<'_> {
         q: &mut [f64],
         ws: &mut Self::Workspace,
     ) -> bool {
-        match self.1 {
-            Mistake::WeightsAtAnotherPower => self.0.draw_conditional_at(0.2, rng, q, ws),
+        match self.2 {
+            Mistake::WeightsAtAnotherPower => self.0.draw_conditional_at(0.1, rng, q, ws),
             Mistake::WeightsTooNear => {
                 self.0.draw_conditional_at(beta, rng, q, ws);
-                q[6..12].iter_mut().for_each(|w| *w = 0.2 + 0.9 * (*w - 0.2));
+                for range in self.0.gaussian_coordinates().unwrap() {
+                    q[range].iter_mut().for_each(|w| *w = 0.2 + 0.9 * (*w - 0.2));
+                }
                 true
             }
             Mistake::WeightsStay => true,
@@ -332,19 +430,12 @@ impl ConditionallyGaussian for Wrong<'_> {
 
 #[test]
 fn mistakes_in_the_marginal_and_in_the_draw_are_seen() {
-    for mistake in [
-        Mistake::NoDeterminant,
-        Mistake::NoPriorOfTheRest,
-        Mistake::WeightsAtAnotherPower,
-        Mistake::WeightsTooNear,
-        Mistake::WeightsStay,
-    ] {
-        let algorithm = Collapsed::new(rwm(0.6));
-        let (z, p) = joint(10_000, |posterior, point, rng| {
-            walk(&Wrong(posterior, mistake), &algorithm, point, rng);
-        });
-        assert!(z > 7.0 || p < 1e-9, "{mistake:?} goes unnoticed: z {z}, p {p}");
-    }
+    equal().assert_mistakes_are_seen(10_000);
+}
+
+#[test]
+fn mistakes_with_noise_by_row_are_seen() {
+    by_row().assert_mistakes_are_seen(20_000);
 }
 
 /// The view alone, as a target of its own: of a linear model, of which the noise alone is left.

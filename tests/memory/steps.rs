@@ -18,11 +18,20 @@ use crate::allocator::{allocations_of_thread as allocations, alone};
 mod problems;
 
 fn check<T: GradTarget, A: for<'t> Algorithm<&'t T>>(key: char, target: &T, algorithm: &A) {
+    check_from(key, &problems::theta0(key), target, algorithm);
+}
+
+fn check_from<T: GradTarget, A: for<'t> Algorithm<&'t T>>(
+    key: char,
+    start: &[f64],
+    target: &T,
+    algorithm: &A,
+) {
     let target = &target;
     let mut rng = ChainRng::new(1, 0);
     let mut kernel = algorithm.kernel(target, &rng).unwrap();
     let (mut ws, mut point) = (target.workspace(), Point::new(target.dim()));
-    point.set(|q| q.copy_from_slice(&problems::theta0(key)));
+    point.set(|q| q.copy_from_slice(start));
     point.eval(target, &mut ws);
     // Some steps first: the dispatch on processor features sets itself up once, and both points of a
     // Langevin-gradient kernel get room for their drift.
@@ -137,6 +146,14 @@ fn no_step_allocates() {
     let nuts = Nuts { max_depth: 5, ..Nuts::default() };
     let collapsed = Cycle(Collapsed::new(nuts), Cycle(GibbsNoise, Collapsed::new(mala.clone())));
     check_network('d', &problems::network_gaussian('d'), &collapsed);
+    let data = problems::data('d');
+    let network = Mlp::new(&[data.n_features(), 10, 2], Activation::Tanh).unwrap();
+    let priors = Priors::by_fan_in(&network);
+    let by_row = Posterior::new(network, HeteroscedasticGaussian, &data, priors).unwrap();
+    let nuts = Nuts { max_depth: 5, ..Nuts::default() };
+    let start = problems::normals(1, by_row.layout().dim());
+    let collapsed = Cycle(Collapsed::new(nuts), Collapsed::new(mala.clone()));
+    check_from('d', &start, &by_row, &collapsed);
     // Without bounds, with all coordinates in one box, and far outside what they want to be.
     let truncated = TruncatedMala { step_size: 1e-3, ..TruncatedMala::default() };
     check('d', &problems::network_gaussian('d'), &truncated);

@@ -1237,7 +1237,7 @@ pub const MUTANTS: &[Mutant] = &[
     mutant(
         "collapsed: the log determinant left out",
         "src/posterior/collapsed/integral.rs",
-        &[("0.5 * shape.outputs as f64 * log_det", "0.0 * log_det")],
+        &[("0.5 * shape.integrated as f64 * log_det", "0.0 * log_det")],
         ("invariance", "collapsed::networks_with_one_scale_of_hidden_and_output_weights"),
     ),
     mutant(
@@ -1270,10 +1270,7 @@ pub const MUTANTS: &[Mutant] = &[
     mutant(
         "collapsed: tempered noise at beta = 1",
         "src/posterior/collapsed/integral.rs",
-        &[(
-            "beta * exp(-self.likelihood.as_gaussian()?.log_variance(phi))",
-            "exp(-self.likelihood.as_gaussian()?.log_variance(phi))",
-        )],
+        &[("beta * exp(-gaussian.log_variance(phi))", "exp(-gaussian.log_variance(phi))")],
         ("invariance", "collapsed::tempered_posteriors_against_exact_draws"),
     ),
     mutant(
@@ -1287,6 +1284,60 @@ pub const MUTANTS: &[Mutant] = &[
         "src/posterior/collapsed/integral.rs",
         &[("squares - known", "squares - known * 0.0")],
         ("formulas", "collapsed::gradients_match_finite_differences"),
+    ),
+    mutant(
+        "collapsed, noise by row: tempered at beta = 1",
+        "src/posterior/collapsed/by_row.rs",
+        &[("beta.sqrt()", "1.0f64.sqrt()")],
+        (
+            "formulas",
+            "collapsed::densities_and_conditional_draws_are_those_of_normal_distributions_from_elsewhere",
+        ),
+    ),
+    mutant(
+        "collapsed, noise by row: the response is not weighted",
+        "src/posterior/collapsed/by_row.rs",
+        &[("*root *= y", "*root = *y")],
+        ("invariance", "collapsed::networks_whose_noise_is_an_output"),
+    ),
+    mutant(
+        "collapsed, noise by row: the ones are not weighted",
+        "src/posterior/collapsed/by_row.rs",
+        &[("*one = *root", "*one = 1.0")],
+        (
+            "formulas",
+            "collapsed::with_noise_by_row_the_marginal_is_the_joint_density_less_the_conditional_one",
+        ),
+    ),
+    mutant(
+        "collapsed, noise by row: the prior of the weights of s left out",
+        "src/posterior/collapsed/mod.rs",
+        &[("before_and_after.chain(&scratch.rest)", "before_and_after.chain(&scratch.rest[..0])")],
+        ("invariance", "collapsed::networks_whose_noise_is_an_output"),
+    ),
+    mutant(
+        "collapsed, noise by row: the variance of the mean left out of the derivative with respect to s",
+        "src/posterior/collapsed/by_row.rs",
+        &[("*g += phi * *t", "*g += 0.0 * phi * *t")],
+        ("formulas", "collapsed::with_noise_by_row_gradients_match_finite_differences"),
+    ),
+    mutant(
+        "collapsed, noise by row: the variance of the bias left out of the derivative with respect to s",
+        "src/posterior/collapsed/by_row.rs",
+        &[("*g += *t * p", "*g += 0.0 * *t * p")],
+        ("formulas", "collapsed::with_noise_by_row_gradients_match_finite_differences"),
+    ),
+    mutant(
+        "collapsed, noise by row: s left out of the derivative with respect to hidden outputs",
+        "src/posterior/collapsed/by_row.rs",
+        &[("a * u + b * v - t", "a * u + 0.0 * b * v - t")],
+        ("formulas", "collapsed::with_noise_by_row_gradients_match_finite_differences"),
+    ),
+    mutant(
+        "collapsed, noise by row: shares without the covariance of the whole",
+        "src/posterior/collapsed/integral.rs",
+        &[("own.copy_covariance(by_row)", "()")],
+        ("formulas", "collapsed::shares_of_the_rows_give_the_same_bits_on_any_number_of_threads"),
     ),
     mutant(
         "collapsed: what another kernel moved is not seen",

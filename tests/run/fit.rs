@@ -204,6 +204,15 @@ fn a_data_set_is_fitted_as_its_file_is() {
     assert!(draws.stat("path_length").is_ok());
     let linear = collapsed.clone().hidden(&[]).fit(from_file.data()).unwrap_err().to_string();
     assert!(linear.contains("`hidden layers` is 0, but must be one or more"), "{linear}");
+    // Of the noise that is an output of the network the weights of the mean are integrated out,
+    // also in a linear model.
+    let by_row = collapsed.clone().noise(Noise::Heteroscedastic);
+    assert!(by_row.to_string().contains("output weights of the mean integrated out, Mams"));
+    for by_row in [by_row.clone(), by_row.hidden(&[])] {
+        let fit = by_row.fit(from_file.data()).unwrap();
+        assert_eq!(fit.draws().layout(), fit.posterior().layout());
+        assert!(fit.draws().stat("path_length").is_ok());
+    }
     let refused = collapsed.noise(Noise::StudentT).fit(from_file.data()).unwrap_err().to_string();
     assert!(refused.contains("likelihood") && refused.contains("Gaussian"), "{refused}");
 }

@@ -5,7 +5,7 @@ use std::ops::Range;
 use super::scratch::{Collapsed, Hidden, basis};
 use crate::engine::TileMut;
 use crate::engine::network::product;
-use crate::likelihood::Likelihood;
+use crate::likelihood::{Likelihood, NormalNoise};
 use crate::model::Model;
 use crate::portable::exp;
 use crate::posterior::{Posterior, PosteriorWorkspace};
@@ -15,8 +15,8 @@ use crate::prior::Family;
 const LOSS: f64 = 0.01;
 
 impl<M: Model, L: Likelihood> Posterior<M, L> {
-    /// Computes B, its factor, nu and mu at q; returns P_beta, or `None` if B has no factor, or
-    /// not in floating-point numbers.
+    /// Computes B, its factor, nu and mu at q; returns P_beta, 1 if the sums over rows have it, or
+    /// `None` if B has no factor, or not in floating-point numbers.
     pub(super) fn condition(
         &self,
         beta: f64,
@@ -31,10 +31,14 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
             scratch.gram.fill(0.0);
             scratch.cross.fill(0.0);
         } else {
-            precision = beta * exp(-self.likelihood.as_gaussian()?.log_variance(phi));
-            self.sum_products(w, scratch, ws);
+            precision = match self.likelihood.normal_noise()? {
+                NormalNoise::Equal(gaussian) => beta * exp(-gaussian.log_variance(phi)),
+                NormalNoise::ByRow => 1.0,
+            };
+            self.sum_products(beta, w, scratch, ws);
         }
         let Collapsed { shape, gram, cross, mean, .. } = scratch;
+        mean.copy_from_slice(&q[shape.range()]);
         for j in 0..m {
             let (block, coordinate) = self.block_of_column(shape, j);
             let Family::Normal { mean, sd } = block.family(q, coordinate) else { return None };
@@ -64,7 +68,7 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
                 let row = gram[j * m..][..m].iter().zip(prior_mean);
                 let from_mean =
                     if is_centred { 0.0 } else { row.map(|(g, mean)| g * mean).sum::<f64>() };
-                *rhs = precision * sd[j] * (cross[shape.at(k, j)] - from_mean);
+                *rhs = precision * sd[j] * (cross[shape.in_sums(k, j)] - from_mean);
             }
             scratch.factor.solve(&scratch.rhs, nu);
             for j in 0..m {
@@ -74,23 +78,24 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
         Some(precision)
     }
 
-    /// Phi^T Phi and Y^T Phi of all rows.
+    /// Phi^T Phi and Y^T Phi of all rows, with P between them if it differs between rows.
     fn sum_products(
         &self,
+        beta: f64,
         w: &[f64],
         scratch: &mut Collapsed,
         ws: &mut PosteriorWorkspace<M::Workspace>,
     ) {
         let n = self.n_shares(scratch.work_of_row());
         if n == 1 {
-            scratch.add_rows(w, self.tiles());
+            scratch.add_rows(beta, w, self.tiles());
             scratch.sums.write(&mut scratch.gram, &mut scratch.cross);
             return;
         }
         let Collapsed { gram, cross, .. } = scratch;
         self.for_each_share(n, ws, |share, ws, tiles| {
             let mut own = self.collapsed_scratch(ws).expect("the layer was found before");
-            own.add_rows(w, self.tiles_in(tiles));
+            own.add_rows(beta, w, self.tiles_in(tiles));
             share.grad.resize(own.gram.len() + own.cross.len(), 0.0);
             let (gram, cross) = share.grad.split_at_mut(own.gram.len());
             own.sums.write(gram, cross);
@@ -125,13 +130,13 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
         let likelihood = self.at_the_mean(beta, q, grad.as_deref_mut(), scratch, ws);
         if let Some(grad) = grad {
             let trace: f64 = scratch.inverse.iter().step_by(m + 1).sum();
-            let d_log_det = 0.5 * shape.outputs as f64 * (m as f64 - trace);
+            let d_log_det = 0.5 * shape.integrated as f64 * (m as f64 - trace);
             let phi = self.n_weights..self.n_weights + self.n_phi;
             for (grad, d_phi) in grad[phi].iter_mut().zip(&ws.grad_phi) {
                 *grad += beta * d_phi + d_log_det;
             }
         }
-        Some(beta * likelihood - 0.5 * squares - 0.5 * shape.outputs as f64 * log_det)
+        Some(beta * likelihood - 0.5 * squares - 0.5 * shape.integrated as f64 * log_det)
     }
 
     /// Adds the derivatives with respect to the log variances of hierarchical priors.
@@ -141,14 +146,14 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
             let (block, coordinate) = self.block_of_column(&shape, j);
             if let Some(log_variance) = block.log_variance_of(coordinate) {
                 let squares: f64 = scratch.nu.iter().skip(j).step_by(m).map(|nu| nu * nu).sum();
-                let known = shape.outputs as f64 * (1.0 - scratch.inverse[j * m + j]);
+                let known = shape.integrated as f64 * (1.0 - scratch.inverse[j * m + j]);
                 grad[log_variance] += 0.5 * (squares - known);
             }
         }
     }
 
     /// The log likelihood at the mean, its derivative with respect to phi in the workspace, and the
-    /// gradient of the hidden layers added to `grad`.
+    /// gradient of the hidden layers and of the weights of s added to `grad`.
     fn at_the_mean(
         &self,
         beta: f64,
@@ -164,12 +169,16 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
         let (wants_grad, of_phi) = (grad.is_some(), self.n_weights..self.n_weights + self.n_phi);
         let (mean, back) =
             (&scratch.mean, scratch.hidden.as_ref().map(|h| (&h.back, &h.back_bias)));
+        let by_row = &scratch.by_row;
         self.for_each_share(n, ws, |share, ws, tiles| {
             let mut own = self.collapsed_scratch(ws).expect("the layer was found before");
             own.mean.copy_from_slice(mean);
             if let (Some(hidden), Some((back, bias))) = (&mut own.hidden, back) {
                 hidden.back.copy_from_slice(back);
                 hidden.back_bias.copy_from_slice(bias);
+            }
+            if let (Some(own), Some(by_row)) = (&mut own.by_row, by_row) {
+                own.copy_covariance(by_row);
             }
             share.grad.resize(q.len(), 0.0);
             share.grad.fill(0.0);
@@ -184,9 +193,8 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
             d_phi.for_each(|(sum, d)| *sum += d);
         }
         if let Some(grad) = grad {
-            let hidden = 0..scratch.shape.start;
             for share in &ws.shares {
-                let parts = grad[hidden.clone()].iter_mut().zip(&share.grad);
+                let parts = grad[..self.n_weights].iter_mut().zip(&share.grad);
                 parts.for_each(|(sum, d)| *sum += d);
             }
         }
@@ -206,7 +214,7 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
         scratch: &mut Collapsed,
         ws: &mut PosteriorWorkspace<M::Workspace>,
     ) -> f64 {
-        let Collapsed { shape, hidden, mean, .. } = scratch;
+        let Collapsed { shape, hidden, by_row, mean, .. } = scratch;
         let (w, phi) = self.split(q);
         let (weights, bias) = mean.split_at(shape.units * shape.outputs);
         let PosteriorWorkspace { out, d_out, grad_phi, .. } = ws;
@@ -229,9 +237,17 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
             product(weights, bias, basis, stride, out.values());
             likelihood +=
                 self.likelihood.log_lik_grad(phi, out.as_tile(), y, d_out.reborrow(), grad_phi);
-            if let (Some(hidden), Some(grad)) = (hidden.as_mut(), grad.as_deref_mut()) {
-                d_out.clear_padding();
-                d_out.values().iter_mut().for_each(|d| *d *= beta);
+            let Some(grad) = grad.as_deref_mut() else { continue };
+            d_out.clear_padding();
+            d_out.values().iter_mut().for_each(|d| *d *= beta);
+            if let Some(by_row) = by_row {
+                by_row.add_log_sd_grad(shape, beta, basis, out.as_tile(), d_out.values(), grad);
+                if let Some(hidden) = hidden {
+                    let write =
+                        |d_phi: &mut [f64]| by_row.write_d_phi(shape, mean, d_out.values(), d_phi);
+                    hidden.backward_from(shape, w, (number, x), write, grad);
+                }
+            } else if let Some(hidden) = hidden {
                 hidden.backward(shape, w, (number, x), d_out.values(), grad);
             }
         }

@@ -28,6 +28,32 @@
 //! d / d log s_j^2  = (sum_k nu_kj^2 - K (1 - (B^-1)_jj)) / 2,       summed over the j that share it
 //! ```
 //!
+//! **Noise that differs between rows.** With one response column and outputs mu and s, sd = e^s,
+//! given v and the weights beta_s of s the weights of mu are still normal. They alone are
+//! integrated out, and beta_s is a part of v: s = Phi beta_s. With P_i = beta e^-2s_i for row i, P
+//! their diagonal matrix,
+//!
+//! ```text
+//! B  = I + D Phi^T P Phi D = L L^T              A = D^-1 B D^-1
+//! nu = B^-1 D Phi^T P (y - Phi m0)              mu = m0 + D nu
+//! log p_beta(y | v) = beta ell(mu) - nu^T nu / 2 - log |B| / 2
+//! ```
+//!
+//! where beta ell(mu) = -sum_i (beta (log 2 pi / 2 + s_i) + P_i r_i^2 / 2) with r = y - Phi mu. mu
+//! again minimises the two squares, and d log |B| / d s_i = -2 P_i Phi_i^T A^-1 Phi_i, so that
+//!
+//! ```text
+//! g_i               = d / d s_i = -beta + P_i r_i^2 + P_i Phi_i^T A^-1 Phi_i
+//! d / d Phi_i       = P_i r_i mu^T + g_i beta_s^T - P_i (A^-1 Phi_i)^T,   and back through the hidden layers
+//! d / d beta_s      = Phi^T g
+//! d / d log s_j^2   = (nu_j^2 - 1 + (B^-1)_jj) / 2
+//! beta_mu | v, y    ~ N(mu, A^-1)
+//! ```
+//!
+//! beside the derivatives of the prior of v, which has beta_s. Of several response columns each
+//! would have a P, and so a B, of its own: they are refused. Where B is lost to rounding, as above
+//! with this B, the density is NaN.
+//!
 //! Two passes over the rows: one for Phi^T Phi and Phi^T y, one for r and the gradient, which goes through
 //! the tiles backwards: the activations of the last tiles, as many as stay in the cache, are still there.
 //! For n rows that is 3 n m^2 floating-point operations more than the gradient of the joint density, and
@@ -38,6 +64,7 @@
 //! sampling; Liu, J. Am. Stat. Assoc. 89, 1994, doi:10.1080/01621459.1994.10476829. The marginal density of
 //! Bayesian linear regression: Bishop, *Pattern Recognition and Machine Learning*, section 3.5.
 
+mod by_row;
 mod integral;
 mod scratch;
 
@@ -47,19 +74,21 @@ use std::ops::Range;
 
 use super::{Posterior, PosteriorWorkspace};
 use crate::Error;
-use crate::likelihood::Likelihood;
+use crate::likelihood::{Likelihood, NormalNoise};
 use crate::memory;
 use crate::model::{Mlp, Model, OutputLayer};
 use crate::prior::{BlockPrior, Family};
 use crate::rng::ChainRng;
 use crate::targets::{ConditionallyGaussian, LogDensity, Marginal, Target};
 
-/// W `[K x H]` and b `[K]` from coordinate `start` of q on.
+/// W `[K x H]` and b `[K]` from coordinate `start` of q on, of which the first rows are integrated
+/// out: all, or those of mu where the rest are of s.
 #[derive(Clone, Copy, Debug)]
 struct Shape {
     start: usize,
     units: usize,
     outputs: usize,
+    integrated: usize,
     bias: bool,
 }
 
@@ -78,19 +107,60 @@ impl Shape {
     fn at(&self, k: usize, j: usize) -> usize {
         if j < self.units { k * self.units + j } else { self.outputs * self.units + k }
     }
+
+    /// As [`at`](Self::at), among the outputs that are integrated out alone.
+    fn in_sums(&self, k: usize, j: usize) -> usize {
+        if j < self.units { k * self.units + j } else { self.integrated * self.units + k }
+    }
+
+    /// Whether some outputs are s.
+    fn is_by_row(&self) -> bool {
+        self.integrated < self.outputs
+    }
+
+    /// The coordinates of q of the weights and of the biases of some outputs; the latter empty if
+    /// there are none.
+    fn parts(&self, outputs: Range<usize>) -> [Range<usize>; 2] {
+        let biases = self.start + self.outputs * self.units;
+        let n = if self.bias { outputs.clone() } else { 0..0 };
+        [
+            self.start + outputs.start * self.units..self.start + outputs.end * self.units,
+            biases + n.start..biases + n.end,
+        ]
+    }
+
+    /// The coordinates of q that are integrated out.
+    fn integrated_parts(&self) -> impl Iterator<Item = Range<usize>> {
+        self.parts(0..self.integrated).into_iter().filter(|part| !part.is_empty())
+    }
+
+    /// The coordinates of q of beta_s.
+    fn parts_of_log_sd(&self) -> [Range<usize>; 2] {
+        self.parts(self.integrated..self.outputs)
+    }
+
+    /// beta_s of all weights of the layer.
+    fn of_log_sd<'w>(&self, layer: &'w [f64]) -> (&'w [f64], &'w [f64]) {
+        let [weights, bias] = self.parts_of_log_sd();
+        let of = |part: Range<usize>| &layer[part.start - self.start..part.end - self.start];
+        (of(weights), of(bias))
+    }
 }
 
 impl<M: Model, L: Likelihood> Posterior<M, L> {
     /// The posterior of all coordinates but the weights of the output layer, which are integrated out
     /// exactly: a target of fewer dimensions, without the ridge that these weights make.
     ///
-    /// The model's outputs must be linear in them ([`Linear`](crate::model::Linear), or an
-    /// [`Mlp`] in f64 without an activation of its outputs), the likelihood
-    /// [`Gaussian`](crate::likelihood::Gaussian), and their prior normal: any mean and standard
-    /// deviation, or a hierarchical scale, which stays a coordinate. To sample, use the algorithm
-    /// [`Collapsed`](crate::sampler::Collapsed) on the posterior itself, whose draws have all
-    /// coordinates. A gradient costs about 3 n m^2 floating-point operations, for n rows and m output
-    /// weights, and a pass forward more than the posterior's.
+    /// The model's outputs must be linear in them ([`Linear`](crate::model::Linear), or an [`Mlp`]
+    /// in f64 without an activation of its outputs), the likelihood
+    /// [`Gaussian`](crate::likelihood::Gaussian), or
+    /// [`HeteroscedasticGaussian`](crate::likelihood::HeteroscedasticGaussian) of one response
+    /// column, and their prior normal: any mean and standard deviation, or a hierarchical scale,
+    /// which stays a coordinate. Where the noise is an output of the model, the output weights of
+    /// the mean are integrated out, and those of the log standard deviation stay coordinates. To
+    /// sample, use the algorithm [`Collapsed`](crate::sampler::Collapsed) on the posterior itself,
+    /// whose draws have all coordinates. A gradient costs about 3 n m^2 floating-point operations,
+    /// for n rows and m weights of one output, and a pass forward more than the posterior's.
     ///
     /// # Errors
     /// If one of the three is something else, no coordinate is left, or m x m matrices exceed the
@@ -102,8 +172,31 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
         Ok(marginal)
     }
 
+    /// How many outputs are integrated out: all, or the first half if the others are logarithms of
+    /// standard deviations.
+    fn n_integrated(&self) -> Result<usize, Error> {
+        let outputs = self.model.n_outputs();
+        match self.likelihood.normal_noise() {
+            Some(NormalNoise::Equal(_)) => Ok(outputs),
+            Some(NormalNoise::ByRow) if outputs == 2 => Ok(1),
+            Some(NormalNoise::ByRow) => {
+                let allowed = "one for the output layer to be integrated out where the noise is an \
+                               output of the model: each column's has a covariance matrix of its own";
+                Err(Error::argument("response columns", outputs / 2, allowed))
+            }
+            None => {
+                let found =
+                    self.likelihood.description().unwrap_or_else(|| "one of your own".into());
+                let allowed = "Gaussian or HeteroscedasticGaussian for the output layer to be \
+                               integrated out";
+                Err(Error::argument("likelihood", found, allowed))
+            }
+        }
+    }
+
     /// Where the output layer lies in q, and the layers before it.
     fn output_layer(&self) -> Result<(Shape, Option<Mlp>), Error> {
+        let integrated = self.n_integrated()?;
         let OutputLayer { hidden, bias } = self.model.output_layer()?;
         let outputs = self.model.n_outputs();
         let (start, units) = match &hidden {
@@ -115,7 +208,7 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
             let what = "inputs of the layers before the output layer";
             return Err(Error::shape(what, inputs, self.model.n_inputs()));
         }
-        let shape = Shape { start, units, outputs, bias };
+        let shape = Shape { start, units, outputs, integrated, bias };
         if shape.range().end != self.n_weights {
             let (what, end) = ("weights of the model with its output layer", shape.range().end);
             return Err(Error::shape(what, self.n_weights, end));
@@ -135,19 +228,20 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
         if ws.collapsed.is_some() {
             return ws.collapsed.take();
         }
-        self.gaussian_block().ok()?;
+        self.gaussian_coordinates().ok()?;
         let (shape, mlp) = self.output_layer().ok()?;
-        Some(Collapsed::new(shape, mlp, self.tiles().len()))
+        let of = |part: Range<usize>| {
+            let holds = |block: &&BlockPrior| block.range.contains(&part.start);
+            Some(self.priors.iter().find(holds)?.part(part))
+        };
+        let rest = shape.parts_of_log_sd().into_iter().filter(|part| !part.is_empty());
+        let rest: Option<Vec<BlockPrior>> = rest.map(of).collect();
+        Some(Collapsed::new(shape, mlp, rest?, self.tiles().len()))
     }
 }
 
 impl<M: Model, L: Likelihood> ConditionallyGaussian for Posterior<M, L> {
-    fn gaussian_block(&self) -> Result<Range<usize>, Error> {
-        if self.likelihood.as_gaussian().is_none() {
-            let found = self.likelihood.description().unwrap_or_else(|| "one of your own".into());
-            let allowed = "Gaussian for the output layer to be integrated out";
-            return Err(Error::argument("likelihood", found, allowed));
-        }
+    fn gaussian_coordinates(&self) -> Result<Vec<Range<usize>>, Error> {
         let (shape, _) = self.output_layer()?;
         let zeros = vec![0.0; self.dim()];
         for j in [0, shape.m() - 1] {
@@ -170,7 +264,7 @@ impl<M: Model, L: Likelihood> ConditionallyGaussian for Posterior<M, L> {
                 });
             }
         }
-        Ok(shape.range())
+        Ok(shape.integrated_parts().collect())
     }
 
     fn matrix_numbers(&self) -> usize {
@@ -190,7 +284,8 @@ impl<M: Model, L: Likelihood> ConditionallyGaussian for Posterior<M, L> {
         let nan = LogDensity::new(f64::NAN, f64::NAN);
         let Some(mut scratch) = self.collapsed_scratch(ws) else { return nan };
         let layer = scratch.shape.range();
-        let rest = self.priors.iter().filter(|b| !layer.contains(&b.range.start));
+        let before_and_after = self.priors.iter().filter(|b| !layer.contains(&b.range.start));
+        let rest = before_and_after.chain(&scratch.rest);
         let prior: f64 = match grad.as_deref_mut() {
             Some(grad) => {
                 grad.fill(0.0);
@@ -225,7 +320,7 @@ impl<M: Model, L: Likelihood> ConditionallyGaussian for Posterior<M, L> {
         if is_known {
             let Collapsed { shape, mean, sd, nu, rhs, factor, .. } = &mut scratch;
             let m = shape.m();
-            for k in 0..shape.outputs {
+            for k in 0..shape.integrated {
                 rng.fill_normal(rhs);
                 let noise = &mut nu[..m];
                 factor.colour(rhs, noise);

@@ -1,23 +1,31 @@
 //! The scratch memory of one chain, and what is done with it on one tile.
 
 use super::Shape;
+use super::by_row::ByRow;
 use crate::engine::gram::Gram;
 use crate::engine::network::product;
 use crate::engine::{TILE_ROWS, Tile, TileMut, TileStorage};
 use crate::linalg::local_metric::{Factorisation, Factoriser, LocalMetric};
 use crate::model::{Mlp, Model};
+use crate::prior::BlockPrior;
 
 /// Scratch memory, and what does not change from one evaluation to the next.
 #[derive(Debug)]
 pub(in crate::posterior) struct Collapsed {
     pub(super) shape: Shape,
     pub(super) hidden: Option<Hidden>,
+    /// If the noise differs between rows.
+    pub(super) by_row: Option<ByRow>,
+    /// The priors of the output layer's weights that are not integrated out.
+    pub(super) rest: Vec<BlockPrior>,
     pub(super) sums: Gram,
-    /// Phi^T Phi and B^-1.
+    /// Phi^T Phi, with P between them if it differs between rows, and B^-1.
     pub(super) gram: Vec<f64>,
     pub(super) inverse: Vec<f64>,
-    /// Y^T Phi, and the mean mu, in the order of the layer's weights in q: W, then b.
+    /// Y^T Phi of the outputs that are integrated out, with P as in `gram`.
     pub(super) cross: Vec<f64>,
+    /// All weights of the layer in their order in q: the mean mu, and what is not integrated out as
+    /// it is.
     pub(super) mean: Vec<f64>,
     /// m0 and D, nu of each output, and a right-hand side.
     pub(super) prior_mean: Vec<f64>,
@@ -35,8 +43,9 @@ pub(super) struct Hidden {
     /// One or more tiles: tile i of the rows has the place i modulo their number.
     kept: Vec<Kept>,
     /// The derivative with respect to Phi.
-    pub(super) d_phi: TileStorage,
-    /// The matrix `[H x (K + H)]` that makes the second of the first, and its bias.
+    d_phi: TileStorage,
+    /// The matrix `[H x (K + H)]` that makes the first of the second where all rows have the same
+    /// noise, and its bias.
     pub(super) back: Vec<f64>,
     pub(super) back_bias: Vec<f64>,
 }
@@ -75,14 +84,15 @@ impl Hidden {
     fn new(shape: &Shape, mlp: Mlp, tiles: usize) -> Self {
         let Shape { units, outputs, bias, .. } = *shape;
         let all: usize = mlp.sizes()[1..].iter().sum();
+        let back = if shape.is_by_row() { 0 } else { units };
         let n = (KEPT / (TILE_ROWS * (outputs + 4 * all))).clamp(1, tiles);
         let kept =
             |_| Kept { ws: mlp.workspace(), stacked: TileStorage::for_columns(outputs + units) };
         Self {
             kept: (0..n).map(kept).collect(),
             d_phi: TileStorage::for_columns(units),
-            back: vec![0.0; units * (outputs + units)],
-            back_bias: vec![0.0; if bias { units } else { 0 }],
+            back: vec![0.0; back * (outputs + units)],
+            back_bias: vec![0.0; if bias { back } else { 0 }],
             mlp,
         }
     }
@@ -124,6 +134,23 @@ impl Hidden {
         self.mlp.backward(w, x, d_phi.as_tile(), grad, ws);
     }
 
+    /// As [`backward`](Self::backward), where `write_d_phi` writes the derivative with respect to
+    /// Phi, with zeros in the padding.
+    pub(super) fn backward_from(
+        &mut self,
+        shape: &Shape,
+        w: &[f64],
+        (number, x): (usize, Tile),
+        write_d_phi: impl FnOnce(&mut [f64]),
+        grad: &mut [f64],
+    ) {
+        let place = number % self.kept.len();
+        let d_phi = &mut self.d_phi[..shape.units * x.stride()];
+        write_d_phi(d_phi);
+        let (w, grad) = (&w[..shape.start], &mut grad[..shape.start]);
+        self.mlp.backward(w, x, Tile::new(d_phi, x.rows()), grad, &mut self.kept[place].ws);
+    }
+
     /// Ends a pass over the rows.
     pub(super) fn finish(&mut self, shape: &Shape, grad: &mut [f64]) {
         let grad = &mut grad[..shape.start];
@@ -132,21 +159,30 @@ impl Hidden {
 }
 
 impl Collapsed {
-    /// For rows in so many `tiles`.
-    pub(super) fn new(shape: Shape, mlp: Option<Mlp>, tiles: usize) -> Self {
-        let Shape { units, outputs, bias, .. } = shape;
+    /// For rows in so many `tiles`, with the priors of the output layer's weights that are not
+    /// integrated out.
+    pub(super) fn new(shape: Shape, mlp: Option<Mlp>, rest: Vec<BlockPrior>, tiles: usize) -> Self {
+        let Shape { units, outputs, integrated, bias, .. } = shape;
         let (m, cholesky) = (shape.m(), Factorisation::Cholesky);
         let zeros = |n: usize| vec![0.0; n];
+        let by_row = shape.is_by_row();
         Self {
             hidden: mlp.map(|mlp| Hidden::new(&shape, mlp, tiles)),
-            sums: Gram::new(units, outputs, bias),
+            by_row: by_row.then(|| ByRow::new(&shape)),
+            rest,
+            // Ones that are weighted are a column like any other.
+            sums: if by_row {
+                Gram::new(m, integrated, false)
+            } else {
+                Gram::new(units, outputs, bias)
+            },
             gram: zeros(m * m),
             inverse: zeros(m * m),
-            cross: zeros(outputs * m),
+            cross: zeros(integrated * m),
             mean: zeros(outputs * m),
             prior_mean: zeros(m),
             sd: zeros(m),
-            nu: zeros(outputs * m),
+            nu: zeros(integrated * m),
             rhs: zeros(m),
             factoriser: Factoriser::new(m, cholesky),
             factor: LocalMetric::new(),
@@ -163,6 +199,7 @@ impl Collapsed {
     /// Sums the products of the rows of `tiles`, and forgets those of other rows.
     pub(super) fn add_rows<'a>(
         &mut self,
+        beta: f64,
         w: &[f64],
         tiles: impl Iterator<Item = (Tile<'a>, Tile<'a>)>,
     ) {
@@ -171,14 +208,25 @@ impl Collapsed {
             hidden.begin(&self.shape, w);
         }
         for (number, (x, y)) in tiles.enumerate() {
-            self.sums.add(basis(&mut self.hidden, &self.shape, w, number, x), y);
+            let phi = basis(&mut self.hidden, &self.shape, w, number, x);
+            let (phi, y) = match &mut self.by_row {
+                Some(by_row) => by_row.weigh(&self.shape, w, beta, phi, y),
+                None => (phi, y),
+            };
+            self.sums.add(phi, y);
         }
     }
 
-    /// Writes the matrix by which the derivatives with respect to Phi are made of those with respect
-    /// to the outputs, times mu, and of Phi, times -K P_beta A^-1, whose last column meets the ones.
+    /// Writes the matrix by which the derivatives with respect to Phi are made of those with
+    /// respect to the outputs, times mu, and of Phi, times -K P_beta A^-1, whose last column meets
+    /// the ones; or, if the noise differs between rows, A^-1.
     pub(super) fn set_back(&mut self, precision: f64) {
-        let Self { shape, hidden: Some(hidden), inverse, mean, sd, .. } = self else { return };
+        let Self { shape, hidden, by_row, inverse, mean, sd, .. } = self;
+        if let Some(by_row) = by_row {
+            by_row.set_covariance(shape, sd, inverse);
+            return;
+        }
+        let Some(hidden) = hidden else { return };
         let (m, factor) = (shape.m(), -(shape.outputs as f64) * precision);
         let rows = hidden.back.chunks_exact_mut(shape.outputs + shape.units);
         for (j, (row, inverse)) in rows.zip(inverse.chunks_exact(m)).enumerate() {

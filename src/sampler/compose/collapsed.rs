@@ -9,7 +9,8 @@ use crate::sampler::{Algorithm, Kernel, Step, WarmupProgress};
 use crate::targets::{Cached, ConditionallyGaussian, Marginal, MarginalWorkspace, Point, Target};
 
 /// `algorithm` on a posterior whose output-layer weights are integrated out, and these weights drawn
-/// afresh: for regressions with normal noise.
+/// afresh: for regressions with normal noise, [`Gaussian`](crate::likelihood::Gaussian) or, of one
+/// response column, [`HeteroscedasticGaussian`](crate::likelihood::HeteroscedasticGaussian).
 ///
 /// With W the weights and biases of the linear output layer and v all other coordinates (hidden
 /// weights, the log noise variance, hierarchical scales), a step is
@@ -18,6 +19,9 @@ use crate::targets::{Cached, ConditionallyGaussian, Marginal, MarginalWorkspace,
 /// v' ~ K(v, .),   K the step of `algorithm` on p(v | y) = integral p(v, W | y) dW
 /// W' ~ p(W | v', y), a normal distribution
 /// ```
+///
+/// Where the log standard deviation of the noise is an output of the model, W are the weights of
+/// the mean, and v has the output weights of the log standard deviation.
 ///
 /// The joint density stays unchanged: if (v, W) is a draw of p(v, W | y), then v is one of p(v | y), v'
 /// is again, and so is (v', W') of p(v', W' | y). Every step does so on its own, whatever other kernels
@@ -36,12 +40,13 @@ use crate::targets::{Cached, ConditionallyGaussian, Marginal, MarginalWorkspace,
 /// `energy` are the inner kernel's, of the [`Marginal`] density. `accept_prob` and `accepted` are the
 /// inner step's: W moves in any case.
 ///
-/// Cost of a step: what `algorithm` takes, with [gradients](crate::targets::Posterior::collapsed) that
-/// cost about 3 n m^2 floating-point operations more for n rows and m output weights, and for the draw
-/// n m^2 and one log density. For a likelihood, prior or model for which there is no such integral it is
-/// refused with the reason. On a [`Tempered`](crate::targets::Tempered) posterior, and so inside
-/// [`PowerPosteriors`](crate::sampler::PowerPosteriors), the likelihood under the integral has the power
-/// beta: the density of each rung, and the evidence, are what they are without it.
+/// Cost of a step: what `algorithm` takes, with [gradients](crate::targets::Posterior::collapsed)
+/// that cost about 3 n m^2 floating-point operations more for n rows and m weights of one output,
+/// and for the draw n m^2 and one log density. For a likelihood, prior or model for which there is
+/// no such integral it is refused with the reason. On a [`Tempered`](crate::targets::Tempered)
+/// posterior, and so inside [`PowerPosteriors`](crate::sampler::PowerPosteriors), the likelihood
+/// under the integral has the power beta: the density of each rung, and the evidence, are what they
+/// are without it.
 ///
 /// ```
 /// use bnn_mcmc::prelude::*;
