@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use bnn_mcmc::fit::{Fit, Noise, Recipe, WeightPrior};
+use bnn_mcmc::fit::{Fit, Method, Noise, Recipe, WeightPrior};
 use bnn_mcmc::prelude::*;
 use bnn_mcmc::targets::HessTarget;
 use ndarray::{Array1, Array2, array};
@@ -137,8 +137,8 @@ fn a_finished_run_goes_on_with_more_draws() {
     assert_eq!(Fit::load(&run).unwrap().draws().n_draws(), 30);
     let more = with(70).fit(&data).unwrap();
     assert_eq!(more.draws().values(), whole.draws().values());
-    let energy = |fit: &Fit| fit.draws().stat("energy").unwrap().to_owned();
-    assert_eq!(energy(&more), energy(&whole));
+    let errors = |fit: &Fit| fit.draws().stat("energy_error").unwrap().to_owned();
+    assert_eq!(errors(&more), errors(&whole));
     assert_eq!(Fit::load(&run).unwrap().draws().values(), whole.draws().values());
     assert_eq!(Fit::load(&run).unwrap().recipe().to_string(), recipe().draws(70).to_string());
 
@@ -260,7 +260,7 @@ fn a_recipe_says_what_it_stands_for() {
         "weights     N(0, 1/2) into the outputs, N(0, 1) for the rest\n",
         "tau^2 ~ inverse gamma of shape 0.5 and scale 0.005\n",
         "starts      N(0, 0.1^2)\n",
-        "target_accept: 0.8",
+        "output layer integrated out, Mams",
         "2 chains of 100 iterations of warm-up and 40 draws, seed 3\n",
         "folder      run\n",
     ] {
@@ -276,6 +276,43 @@ fn a_recipe_says_what_it_stands_for() {
     ] {
         assert!(text.contains(part), "{part}: {text}");
     }
+}
+
+/// What is chosen where nothing was said, and that a fit remembers what it was.
+#[test]
+fn network_and_method_are_chosen_by_the_noise() {
+    let nuts = "sampler     Nuts";
+    for (recipe, units, sampler) in [
+        (Fit::regression("y"), "[100]", "sampler     output layer integrated out, Mams"),
+        (Fit::regression("y").method(Method::Nuts), "[100]", nuts),
+        (Fit::regression("y").hidden(&[]), "linear: no hidden layer", nuts),
+        (
+            Fit::regression("y").noise(Noise::Heteroscedastic),
+            "[40]",
+            "sampler     output weights of the mean integrated out, Mams",
+        ),
+        (Fit::regression(["y", "z"]).noise(Noise::Heteroscedastic), "[40]", nuts),
+        (Fit::regression("y").noise(Noise::StudentT), "[40]", nuts),
+        (Fit::classification("y"), "[40]", nuts),
+        (Fit::counts("y"), "[40]", nuts),
+    ] {
+        let text = recipe.to_string();
+        assert!(text.contains(units) && text.contains(sampler), "{text}");
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("run");
+    recipe().in_folder(&path).fit(&data()).unwrap();
+    let written = fs::read_to_string(path.join("fit.json")).unwrap();
+    assert!(written.replace(' ', "").contains("\"method\":\"collapsed\""), "{written}");
+    // The same by name is the same fit; another method is not.
+    recipe().method(Method::Collapsed).in_folder(&path).fit(&data()).unwrap();
+    let error = message(recipe().method(Method::Nuts).in_folder(&path).fit(&data()));
+    assert!(error.contains("`recipe.method`"), "{error}");
+    // Two responses, each with a noise of its own, are sampled whole.
+    let two = Array2::from_shape_fn((30, 2), |(i, k)| f64::from((i * (k + 2) % 7) as u8));
+    let two = Dataset::regression(data().x().clone(), two).unwrap();
+    let fit = recipe().noise(Noise::Heteroscedastic).fit(&two).unwrap();
+    assert_eq!(fit.draws().info().algorithm.as_deref(), Some("Nuts"));
 }
 
 /// Second derivatives by differences of gradients, for each likelihood that a recipe can ask for.
