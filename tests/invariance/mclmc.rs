@@ -394,10 +394,7 @@ fn what_is_no_number_is_not_entered() {
         }
         let rejected = accepted.iter().filter(|a| **a == 0.0).count();
         assert_eq!(draws.divergences() as usize, rejected, "{steep}");
-        assert!(
-            rejected > 0 && draws.accept_rate().iter().all(|a| *a > 0.05),
-            "{steep}: {rejected}"
-        );
+        assert!((1..1_500).contains(&rejected), "{steep}: {rejected}");
     }
 }
 
