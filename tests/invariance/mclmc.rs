@@ -382,7 +382,8 @@ fn what_is_no_number_is_not_entered() {
     }
     for steep in [1e200, f64::INFINITY, f64::NAN, -1e200] {
         let target = Cliff(steep);
-        let draws = Sampler::new(&target, Mclmc::default()).chains(2).run().unwrap();
+        let draws =
+            Sampler::new(&target, Mclmc::default()).chains(2).init(start.clone()).run().unwrap();
         assert!(draws.values().iter().all(|q| q.is_finite()), "{steep}");
         // A chain that cannot go on stays where it is, and goes on in another direction.
         let values = draws.values();
@@ -393,10 +394,7 @@ fn what_is_no_number_is_not_entered() {
         }
         let rejected = accepted.iter().filter(|a| **a == 0.0).count();
         assert_eq!(draws.divergences() as usize, rejected, "{steep}");
-        assert!(
-            rejected > 0 && draws.accept_rate().iter().all(|a| *a > 0.2),
-            "{steep}: {rejected}"
-        );
+        assert!((1..1_500).contains(&rejected), "{steep}: {rejected}");
     }
 }
 
