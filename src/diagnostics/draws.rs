@@ -65,12 +65,14 @@ impl Draws {
     }
 
     /// What the trajectories of Hamiltonian Monte Carlo were like, which a [`Judge`] may be told; nothing
-    /// is known of other samplers, and of draws from elsewhere.
+    /// is known of other samplers, and of draws from elsewhere. Steps [without a Metropolis
+    /// test](Self::unadjusted) make no trajectories: neither their number nor their path length counts.
     pub fn trajectories(&self) -> Trajectories {
         let at_max_depth = self.at_max_depth();
         let is_tuned = self.chain_means("path_length").is_some();
-        let find_their_length = is_tuned || at_max_depth.is_some();
-        let leapfrog_steps = self.chain_means("leapfrog_steps");
+        let has_test = self.unadjusted().is_none();
+        let find_their_length = has_test && (is_tuned || at_max_depth.is_some());
+        let leapfrog_steps = self.chain_means("leapfrog_steps").filter(|_| has_test);
         let accept_prob = leapfrog_steps.as_ref().and_then(|_| self.chain_means("accept_prob"));
         Trajectories {
             at_max_depth: at_max_depth.unwrap_or_default(),

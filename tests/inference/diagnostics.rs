@@ -572,10 +572,10 @@ fn verdict_on_modes_says_what_was_not_done_yet() {
         assert!(text.contains("several modes") && !text.contains("Collapsed"), "{text}");
         (verdict.cause.unwrap(), text)
     };
-    let (cause, text) = of(Some(39), "Nuts");
+    let (cause, text) = of(Some(99), "Nuts");
     assert_eq!(cause, Cause::Modes { widen: true, temper: true });
     assert!(text.contains("`Priors::by_fan_in`), or temper the posterior (`PowerPost"), "{text}");
-    for (units, algorithm) in [(Some(40), "Collapsed(Nuts)"), (None, "Rwm")] {
+    for (units, algorithm) in [(Some(100), "Collapsed(Nuts)"), (None, "Rwm")] {
         let (cause, text) = of(units, algorithm);
         assert_eq!(cause, Cause::Modes { widen: false, temper: true });
         assert!(!text.contains("wider") && text.contains("; temper the posterior"), "{text}");
@@ -599,7 +599,12 @@ fn verdict_on_modes_weighs_what_is_between_against_what_is_within() {
             if drifts || rhat(x.view()) <= OTHERS_LIMIT {
                 continue;
             }
-            let mut ess: Vec<f64> = (0..4).map(|c| ess_bulk(x.slice(s![c..=c, ..]))).collect();
+            let mut all = x.iter().copied().collect::<Vec<f64>>();
+            all.sort_by(f64::total_cmp);
+            let distances = x.mapv(|x| (x - (all[799] + all[800]) / 2.0).abs());
+            let ess_of = |x: &Array2<f64>, c: usize| ess_bulk(x.slice(s![c..=c, ..]));
+            let mut ess: Vec<f64> =
+                (0..4).map(|c| ess_of(&x, c).min(ess_of(&distances, c))).collect();
             ess.sort_by(f64::total_cmp);
             let within = ess[1] >= 50.0; // three of four chains
             let between = (rhat(x.view()).powi(2) - 1.0) * ess[1] >= 25.0;
@@ -609,6 +614,27 @@ fn verdict_on_modes_weighs_what_is_between_against_what_is_within() {
         }
     }
     assert!(seen.iter().flatten().all(|n| *n > 0), "{seen:?}");
+}
+
+/// Where only the scale is slow, draws look independent, and their distances from the median do not: that
+/// is no mode.
+#[test]
+fn verdict_on_a_slow_scale_speaks_of_no_modes() {
+    let mut disagree = 0;
+    for rho in [0.99, 0.995, 0.998] {
+        for seed in 0..10 {
+            let (log_scale, z) = (ar1(4, 1000, rho, seed), ar1(4, 1000, 0.0, 100 + seed));
+            let x = log_scale.mapv(f64::exp) * z;
+            let verdict = Judge::new().quantity("x", x.view()).judge().unwrap();
+            assert!(
+                !matches!(verdict.cause, Some(Cause::Modes { .. })),
+                "{rho} {seed}: {verdict}"
+            );
+            let within = (0..4).all(|c| ess_bulk(x.slice(s![c..=c, ..])) >= ESS_WITHIN);
+            disagree += usize::from(within && rhat(x.view()) > OTHERS_LIMIT);
+        }
+    }
+    assert!(disagree > 15, "{disagree}");
 }
 
 /// Of the quantity with the largest R-hat it is asked whether chains mix within, and not of all others.
@@ -672,6 +698,12 @@ fn verdict_on_slow_chains_reads_their_trajectories() {
     let (cause, text) = of(given, network, true, "Hmc");
     assert_eq!(cause, None);
     assert!(text.contains("or use NUTS (or a longer `path_length`)"), "{text}");
+    // A long path that the user chose is no ridge.
+    let chosen = Trajectories { at_max_depth: vec![], ..trajectories(500.0) };
+    let chosen = Trajectories { find_their_length: false, ..chosen };
+    assert_eq!(of(chosen, network, true, "Hmc").0, None);
+    let untested = Trajectories { accept_prob: vec![f64::NAN; 4], ..trajectories(500.0) };
+    assert_eq!(of(untested, network, true, "Mclmc").0, None);
     let (cause, text) = of(short.clone(), None, true, "Nuts");
     assert_eq!(cause, None);
     assert!(text.ends_with("warm up and run longer"), "{text}");
@@ -757,6 +789,43 @@ fn verdict_says_how_much_it_matters() {
     assert_eq!(serde_json::from_str::<Verdict>(&json).unwrap(), verdict);
 }
 
+/// Chains that disagree for an unknown reason: tempering is advised where it was not done.
+#[test]
+fn verdict_advises_tempering_once() {
+    let of = |x: &Array2<f64>, algorithm: &str| {
+        let judge = Judge::new().quantity("x", x.view()).algorithm(Some(algorithm.into()));
+        let verdict = judge.judge().unwrap();
+        assert_eq!(verdict.cause, None, "{verdict}");
+        assert_eq!(verdict.tempered, algorithm.starts_with("Power"));
+        verdict
+    };
+    let (mut seen, tempered) = ([0; 2], "PowerPosteriors(Hmc)");
+    for (seed, shift) in (0..40).flat_map(|seed| [0.0, 0.8].map(|shift| (seed, shift))) {
+        // Too few effective draws in each chain to tell what separates them.
+        let mut x = ar1(4, 100, 0.6, seed);
+        x.row_mut(3).mapv_inplace(|v| v + shift);
+        let verdict = Judge::new().quantity("x", x.view()).judge().unwrap();
+        let (kind, advice) = match verdict.outcome {
+            Outcome::OneChainDisagrees { drifts: false, .. } => {
+                (0, "run longer, or temper the posterior; leaving the chain out")
+            }
+            Outcome::ChainsDisagree { .. } => {
+                (1, "run longer, and if they still disagree, temper the posterior")
+            }
+            _ => continue,
+        };
+        if verdict.cause.is_some() {
+            continue;
+        }
+        seen[kind] += 1;
+        let (first, again) = (of(&x, "Hmc").to_string(), of(&x, tempered).to_string());
+        assert!(first.contains(advice) && !first.contains("mode"), "{first}");
+        assert!(again.contains("run longer") && !again.contains("temper"), "{again}");
+        assert_eq!(first.contains("chain 3 (counted from 0) stays elsewhere"), kind == 0, "{first}");
+    }
+    assert!(seen[0] > 0 && seen[1] > 0, "{seen:?}");
+}
+
 /// Half N(-10, 1) and half N(10, 1) in `mode`, and N(0, 1) in `other`.
 struct TwoModes;
 
@@ -828,6 +897,21 @@ fn verdict_of_draws_on_two_modes() {
     let elsewhere = Draws::new(draws.layout().clone(), draws.values().to_owned()).unwrap();
     let verdict = elsewhere.verdict().unwrap();
     assert!(verdict.is_converged() && verdict.to_string().ends_with("for parameters"), "{verdict}");
+}
+
+/// The steps of a sampler without a Metropolis test make no trajectories, however many there are.
+#[test]
+fn verdict_on_steps_without_a_test_speaks_of_no_ridge() {
+    let sampler = Sampler::new(&TwoModes, Mclmc { steps: Some(500), ..Mclmc::default() });
+    let starts = [9.0, 10.0, 10.0, 11.0].map(|q| vec![q, 0.0]).to_vec();
+    let draws = sampler.init(Init::Points(starts)).warmup(100).draws(40).seed(1).run().unwrap();
+    assert!(draws.stat("leapfrog_steps").unwrap().iter().all(|n| *n == 500.0));
+    let trajectories = draws.trajectories();
+    assert!(trajectories.leapfrog_steps.is_empty() && trajectories.accept_prob.is_empty());
+    assert!(!trajectories.find_their_length);
+    let verdict = draws.verdict().unwrap();
+    assert!(!verdict.is_converged() && verdict.cause.is_none(), "{verdict}");
+    assert!(!verdict.to_string().contains("trajectories"), "{verdict}");
 }
 
 #[test]

@@ -353,10 +353,12 @@ fn noise_hides_disagreement_and_is_summarised_apart() {
 #[test]
 fn how_far_chains_are_apart_is_hand_computed() {
     // The chains expect 0, 1, 2 and 3 at x = 1, twice that at x = 2, and all 0 at x = 0; every other
-    // draw 1/2 more, the others 1/2 less.
+    // draw is 1/2 more, the others 1/2 less. Neighbouring chains end on different sides of their means, so
+    // that their last draws scatter more than their means.
     let data =
         Dataset::regression(array![[0.0], [1.0], [2.0]], array![[0.0], [0.0], [0.0]]).unwrap();
-    let q = Array3::from_shape_fn((4, 500, 2), |(c, s, k)| [(c + s % 2) as f64 - 0.5, 0.0][k]);
+    let off = |c: usize, s: usize| if (s + c) % 2 == 0 { 0.5 } else { -0.5 };
+    let q = Array3::from_shape_fn((4, 500, 2), |(c, s, k)| [c as f64 + off(c, s), 0.0][k]);
     let (posterior, draws) = linear(Gaussian::fixed(1.0).unwrap(), &data, 1, q.clone());
     let predictions = posterior.predict(&draws, &data).unwrap();
     let y: Vec<f64> =

@@ -891,6 +891,24 @@ pub const MUTANTS: &[Mutant] = &[
         ),
     ),
     mutant(
+        "verdict: a slow scale for modes",
+        "src/diagnostics/verdict/cause.rs",
+        &[("ess_of(x).min(ess_of(distance))", "ess_of(x).max(ess_of(distance))")],
+        ("inference", "diagnostics::verdict_on_a_slow_scale_speaks_of_no_modes"),
+    ),
+    mutant(
+        "verdict: a given length for a ridge",
+        "src/diagnostics/verdict/cause.rs",
+        &[("trajectories.find_their_length && steps >= LONG_TRAJECTORY", "steps >= LONG_TRAJECTORY")],
+        ("inference", "diagnostics::verdict_on_slow_chains_reads_their_trajectories"),
+    ),
+    mutant(
+        "verdict: steps without a test for trajectories",
+        "src/diagnostics/draws.rs",
+        &[("self.unadjusted().is_none()", "true")],
+        ("inference", "diagnostics::verdict_on_steps_without_a_test_speaks_of_no_ridge"),
+    ),
+    mutant(
         "verdict: modes by R-hat instead of its square",
         "src/diagnostics/verdict/cause.rs",
         &[("(rhat * rhat - 1.0)", "(rhat - 1.0)")],

@@ -6,12 +6,13 @@ use serde::{Deserialize, Serialize};
 use super::judge::EBFMI_LIMIT;
 use super::{Outcome, Trajectories};
 use crate::diagnostics::ess_bulk;
+use crate::diagnostics::quantile::quantile;
 
-/// The effective draws that a chain has by itself, at least, if it mixes within its mode: half of what
-/// a converged chain has.
+/// The effective draws that a chain has by itself, at least, if it mixes within its mode, of a quantity and
+/// of its distance from the median: half of what a converged chain has.
 pub const ESS_WITHIN: f64 = 50.0;
 /// The variance between chains over the squared Monte Carlo error of one chain, (R-hat^2 - 1) ESS, from
-/// which on a [`Verdict`](super::Verdict) speaks of modes: the chains' means scatter five times as
+/// which on a [`Verdict`](super::Verdict) speaks of modes: the chains' means, or widths, scatter five times as
 /// widely as the length of the chains explains.
 pub const BETWEEN_LIMIT: f64 = 25.0;
 /// The mean number of leapfrog steps of a trajectory from which on it counts as long.
@@ -24,7 +25,7 @@ pub const ACCEPTANCE: f64 = 0.5;
 /// trajectories that find their length are in one mode.
 pub const SLOW: f64 = 0.02;
 /// The number of units of the last hidden layer below which a network counts as narrow.
-pub const NARROW: usize = 40;
+pub const NARROW: usize = 100;
 
 /// Why the chains of a run have not converged, where a [`Verdict`](super::Verdict) can tell, and what
 /// helps.
@@ -41,7 +42,7 @@ pub enum Cause {
         temper: bool,
     },
     /// A thin ridge, along which trajectories are long: the weights of a linear output layer make
-    /// one.
+    /// one. Only trajectories that the sampler ended by itself, or that were cut off, say so.
     Ridge {
         /// The mean number of leapfrog steps of a trajectory.
         leapfrog_steps: f64,
@@ -68,6 +69,11 @@ pub(super) struct Clues {
 }
 
 impl Clues {
+    /// Whether an algorithm of this name was run, by itself or around or within another.
+    pub fn ran(&self, name: &str) -> bool {
+        self.algorithm.as_ref().is_some_and(|all| all.contains(name))
+    }
+
     /// The cause of `outcome`; `separate` says what [`are_separate`] does of the worst quantity.
     pub fn cause(&self, outcome: &Outcome, separate: bool) -> Option<Cause> {
         let (disagree, one_drifts) = match outcome {
@@ -76,20 +82,23 @@ impl Clues {
             Outcome::ChainsDrift { .. } | Outcome::ChainsDisagree { .. } => (true, false),
             _ => return None,
         };
-        let ran = |name: &str| self.algorithm.as_ref().is_some_and(|all| all.contains(name));
         let widen = self.hidden_units.is_some_and(|units| units < NARROW);
-        let modes = Cause::Modes { widen, temper: !ran("PowerPosteriors(") };
+        let modes = Cause::Modes { widen, temper: !self.ran("PowerPosteriors(") };
         if disagree && separate && !one_drifts {
             return Some(modes);
         }
         let trajectories = &self.trajectories;
         let steps = mean(&trajectories.leapfrog_steps);
-        if steps.is_nan() || mean(&trajectories.accept_prob) < ACCEPTANCE {
+        // False of NaN, where there is no Metropolis test.
+        let is_accepted = mean(&trajectories.accept_prob) >= ACCEPTANCE;
+        if steps.is_nan() || !is_accepted {
             return None;
         }
-        let collapsed = ran("Collapsed(");
+        let collapsed = self.ran("Collapsed(");
         let cut_off = mean(&trajectories.at_max_depth) >= CUT_OFF;
-        if cut_off || steps >= LONG_TRAJECTORY && !collapsed {
+        // A length that was given says nothing of the target.
+        let is_long = trajectories.find_their_length && steps >= LONG_TRAJECTORY;
+        if cut_off || is_long && !collapsed {
             let collapse = self.collapsible && !collapsed;
             return Some(Cause::Ridge { leapfrog_steps: steps, collapse });
         }
@@ -104,8 +113,19 @@ impl Clues {
 /// Whether the chains mix within and differ between in a quantity `[chain, draw]` with this R-hat: more
 /// than half of them have [`ESS_WITHIN`] effective draws by themselves, and the variance between
 /// chains is beyond [`BETWEEN_LIMIT`].
+///
+/// R-hat is the larger of the rank form and the folded form, so that a chain's effective draws are the fewer
+/// of those of the quantity and of its distance from the median of all draws: where only the scale
+/// moves slowly, the quantity itself has many.
 pub(super) fn are_separate(rhat: f64, draws: ArrayView2<f64>) -> bool {
-    let mut ess: Vec<f64> = draws.axis_chunks_iter(Axis(0), 1).map(ess_bulk).collect();
+    let mut sorted: Vec<f64> = draws.iter().copied().collect();
+    sorted.sort_by(f64::total_cmp);
+    let median = quantile(&sorted, 0.5);
+    let distances = draws.mapv(|x| (x - median).abs());
+    let ess_of = |x: ArrayView2<f64>| Some(ess_bulk(x)).filter(|ess| !ess.is_nan()).unwrap_or(0.0);
+    let by_chain = draws.axis_chunks_iter(Axis(0), 1).zip(distances.axis_chunks_iter(Axis(0), 1));
+    let mut ess: Vec<f64> =
+        by_chain.map(|(x, distance)| ess_of(x).min(ess_of(distance))).collect();
     ess.sort_by(f64::total_cmp);
     let of_most = ess.get(ess.len().saturating_sub(1) / 2).copied().unwrap_or(f64::NAN);
     of_most >= ESS_WITHIN && (rhat * rhat - 1.0) * of_most >= BETWEEN_LIMIT

@@ -37,7 +37,7 @@ pub const EBFMI_LIMIT: f64 = 0.3;
 /// If the chains' means have the standard deviation a at some input, in units of the predictive standard
 /// deviation of all chains together, and all is normal, then one chain's predictive distribution has the
 /// variance 1 - a^2, and the 90 % interval of one chain covers 2 Phi(1.645 sqrt((1 - a^2) / (1 + a^2))) - 1
-/// of what all chains together predict: 89.7 % at a = 0.1, 86.7 % at 0.3, 79.7 % at 0.5, 59.3 % at 0.76.
+/// of what all chains together predict: 89.7 % at a = 0.1, 86.7 % at 0.3, 79.7 % at 0.5, 60.5 % at 0.76.
 /// R-hat of the predictive draws is then about 1 / sqrt(1 - a^2), which is 1.05 at 0.3.
 pub const APART_LIMITS: [f64; 2] = [0.3, 0.5];
 
@@ -204,6 +204,7 @@ impl<'a> Judge<'a> {
         let clues = Clues { diverges, effective_share, ..self.clues.clone() };
         Ok(Verdict {
             cause: clues.cause(&outcome, separate),
+            tempered: clues.ran("PowerPosteriors("),
             outcome,
             groups,
             chains,

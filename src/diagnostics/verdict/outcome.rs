@@ -32,25 +32,26 @@ use crate::draws::Approximation;
 ///
 /// - **Modes** ([`Cause::Modes`]): each chain mixes within its mode, and the chains differ between. Of
 ///   the quantity with the largest R-hat, more than half of the chains have at least
-///   [50](super::ESS_WITHIN) effective draws by themselves, and with the ESS that more than half of them
-///   have
+///   [50](super::ESS_WITHIN) effective draws by themselves, of the quantity and of its distance from the median,
+///   and with the ESS, the smaller of the two, that more than half of them have
 ///
 ///   ```text
 ///   (R-hat^2 - 1) ESS >= 25
 ///   ```
 ///
 ///   R-hat^2 - 1 is the variance between chains over the variance within, and 1 / ESS the squared
-///   Monte Carlo error of one chain's mean over the same variance: the chains' means scatter
+///   Monte Carlo error of one chain's mean over the same variance: the chains' means, or widths, scatter
 ///   [five times](super::BETWEEN_LIMIT) as widely as their length explains. Chains that now and then cross
 ///   between modes drift instead, and have few effective draws. In a network they are told by
 ///   trajectories that find their length, are short all the same, and are accepted, while fewer than
-///   [one draw in fifty](super::SLOW) is effective. The modes of networks of 40
-///   to 100 hidden units with output weights N(0, 1/H) are better connected, and tempering crosses
+///   [one draw in fifty](super::SLOW) is effective. The modes of networks of
+///   [100](super::NARROW) hidden units with output weights N(0, 1/H) are better connected, and tempering crosses
 ///   between modes: on Boston's housing values (13-H-1, four chains of 400 + 600 iterations) R-hat was 1.80 with
 ///   10 units and 1.03 with 60.
-/// - **A ridge** ([`Cause::Ridge`]): trajectories of [200](super::LONG_TRAJECTORY) leapfrog steps and more on
-///   average, or half of them [cut off](super::CUT_OFF) at the maximal depth of NUTS, with a mean acceptance of
-///   [one half](super::ACCEPTANCE) and more, and still too few effective draws. The weights of a
+/// - **A ridge** ([`Cause::Ridge`]): trajectories that find their length, with
+///   [200](super::LONG_TRAJECTORY) leapfrog steps and more on average, or half of them
+///   [cut off](super::CUT_OFF) at the maximal depth of NUTS, with a mean acceptance of
+///   [one half](super::ACCEPTANCE) and more, and still too few effective draws. A length that was given says nothing of the target. The weights of a
 ///   linear output layer make such a ridge. Under normal noise and normal priors
 ///   [`Collapsed`](crate::sampler::Collapsed) takes it away; otherwise longer runs are what is left.
 ///
@@ -102,6 +103,10 @@ pub struct Verdict {
     /// Why it has not converged; `None` if it has, or if that cannot be told.
     #[serde(default)]
     pub cause: Option<Cause>,
+    /// Whether the run was tempered ([`PowerPosteriors`](crate::sampler::PowerPosteriors)), so that the sentence
+    /// does not advise it; false if the judge was not told.
+    #[serde(default)]
+    pub tempered: bool,
     /// The worst values of each group, in the order they were added.
     pub groups: Vec<QuantityGroup>,
     /// The number of chains.

@@ -10,12 +10,13 @@ pub struct Trajectories {
     pub at_max_depth: Vec<f64>,
     /// The [E-BFMI](crate::diagnostics::ebfmi()).
     pub ebfmi: Vec<f64>,
-    /// The mean number of leapfrog steps.
+    /// The mean number of leapfrog steps; empty for samplers without a Metropolis test, whose steps make no
+    /// trajectories.
     pub leapfrog_steps: Vec<f64>,
     /// The mean acceptance probability.
     pub accept_prob: Vec<f64>,
     /// Whether the sampler found their length, as NUTS does, and HMC and MAMS in their warm-up; false
-    /// if the length was given.
+    /// if the length was given, or if there is no Metropolis test.
     pub find_their_length: bool,
 }
 

@@ -22,10 +22,15 @@ impl Verdict {
         listed(self.groups.iter().map(|group| group.name.clone()).collect())
     }
 
-    /// What helps against modes, or else `otherwise`.
-    fn against_modes(&self, otherwise: &str) -> String {
-        let Some(Cause::Modes { widen, temper }) = self.cause else { return otherwise.into() };
-        let wider = "take a wider network (40 to 100 hidden units, output weights N(0, 1/H): `Priors::by_fan_in`), or ";
+    /// Whether tempering may help chains that disagree for a reason that is not known.
+    fn may_temper(&self) -> bool {
+        self.cause.is_none() && !self.tempered
+    }
+
+    /// What helps against modes, if they are the cause.
+    fn against_modes(&self) -> String {
+        let Some(Cause::Modes { widen, temper }) = self.cause else { return String::new() };
+        let wider = "take a wider network (100 hidden units, output weights N(0, 1/H): `Priors::by_fan_in`), or ";
         let hotter = match temper {
             true => "temper the posterior (`PowerPosteriors`)",
             false => "let the ladder be longer (`LadderReport` says how states travel)",
@@ -37,11 +42,13 @@ impl Verdict {
     fn against_drift(&self) -> &'static str {
         let trajectories = &self.trajectories;
         let is_cut_off = mean(&trajectories.at_max_depth) > DEPTH_LIMIT;
+        let runs_nuts = !trajectories.at_max_depth.is_empty();
         let knows_steps = !trajectories.leapfrog_steps.is_empty();
         match (&self.cause, trajectories.find_their_length) {
             (Some(Cause::Ridge { collapse: true, .. }), _) => "",
             (_, true) if is_cut_off => ", or let trajectories be longer (a larger `max_depth`)",
             (_, true) => "",
+            _ if runs_nuts => "",
             (_, false) if knows_steps => ", or use NUTS (or a longer `path_length`)",
             _ => ", or use NUTS (or a dense preconditioner, if the model is linear)",
         }
@@ -135,16 +142,24 @@ impl fmt::Display for Verdict {
             Outcome::OneChainDisagrees { chain, rhat_without, max_rhat, drifts } => write!(
                 f,
                 "not converged: chain {chain} (counted from 0) {} (R-hat {}; without it, {}): {}",
-                if *drifts { "still drifts" } else { "sits in another mode" },
+                match (drifts, &self.cause) {
+                    (true, _) => "still drifts",
+                    (false, Some(Cause::Modes { .. })) => "sits in another mode",
+                    (false, _) => "stays elsewhere",
+                },
                 ratio(*max_rhat),
                 ratio(*rhat_without),
                 match (drifts, &self.cause) {
                     (true, Some(Cause::Modes { .. })) =>
-                        format!("warm up and run longer, or {}", self.against_modes("")),
+                        format!("warm up and run longer, or {}", self.against_modes()),
                     (true, _) => "warm up and run longer".into(),
-                    (false, _) => format!(
+                    (false, Some(Cause::Modes { .. })) => format!(
                         "run longer, or {}; leaving the chain out would hide the mode",
-                        self.against_modes("temper the posterior"),
+                        self.against_modes(),
+                    ),
+                    (false, _) => format!(
+                        "run longer{}; leaving the chain out would hide the disagreement",
+                        if self.may_temper() { ", or temper the posterior" } else { "" },
                     ),
                 },
             ),
@@ -166,7 +181,7 @@ impl fmt::Display for Verdict {
                 let drift = if who.starts_with("chains") { "drift" } else { "drifts" };
                 let modes = matches!(self.cause, Some(Cause::Modes { .. }));
                 let advice = match modes {
-                    true => format!(", or {}", self.against_modes("")),
+                    true => format!(", or {}", self.against_modes()),
                     false => self.against_drift().into(),
                 };
                 write!(
@@ -184,9 +199,10 @@ impl fmt::Display for Verdict {
                 ratio(*max_rhat),
                 match self.cause {
                     Some(Cause::Modes { .. }) =>
-                        format!("there are several modes; {}", self.against_modes("")),
-                    Some(Cause::Ridge { .. }) => "run longer".into(),
-                    None => "run longer, and if they still disagree, temper the posterior".into(),
+                        format!("there are several modes; {}", self.against_modes()),
+                    _ if self.may_temper() =>
+                        "run longer, and if they still disagree, temper the posterior".into(),
+                    _ => "run longer".into(),
                 },
             ),
             Outcome::OneChain { drifts, halves_rhat } => write!(
