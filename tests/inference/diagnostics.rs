@@ -617,24 +617,25 @@ fn verdict_on_modes_weighs_what_is_between_against_what_is_within() {
 }
 
 /// Where only the scale is slow, draws look independent, and their distances from the median do not: that
-/// is no mode.
+/// is no mode. A chain that is no longer than its scale's correlation may look as if it had one.
 #[test]
 fn verdict_on_a_slow_scale_speaks_of_no_modes() {
-    let mut disagree = 0;
-    for rho in [0.99, 0.995, 0.998] {
-        for seed in 0..10 {
+    let said_of = |rho: f64| {
+        let (mut said, mut disagree) = (0, 0);
+        for seed in 0..40 {
             let (log_scale, z) = (ar1(4, 1000, rho, seed), ar1(4, 1000, 0.0, 100 + seed));
             let x = log_scale.mapv(f64::exp) * z;
             let verdict = Judge::new().quantity("x", x.view()).judge().unwrap();
-            assert!(
-                !matches!(verdict.cause, Some(Cause::Modes { .. })),
-                "{rho} {seed}: {verdict}"
-            );
+            said += u32::from(matches!(verdict.cause, Some(Cause::Modes { .. })));
             let within = (0..4).all(|c| ess_bulk(x.slice(s![c..=c, ..])) >= ESS_WITHIN);
-            disagree += usize::from(within && rhat(x.view()) > OTHERS_LIMIT);
+            disagree += u32::from(within && rhat(x.view()) > OTHERS_LIMIT);
         }
-    }
-    assert!(disagree > 15, "{disagree}");
+        println!("{rho}: modes of {said}, of {disagree} that disagree");
+        assert!(disagree >= 20, "{rho}: {disagree}");
+        said
+    };
+    assert_eq!([0.99, 0.995].map(said_of), [0, 0]);
+    assert!(said_of(0.998) <= 4);
 }
 
 /// Of the quantity with the largest R-hat it is asked whether chains mix within, and not of all others.
@@ -821,7 +822,11 @@ fn verdict_advises_tempering_once() {
         let (first, again) = (of(&x, "Hmc").to_string(), of(&x, tempered).to_string());
         assert!(first.contains(advice) && !first.contains("mode"), "{first}");
         assert!(again.contains("run longer") && !again.contains("temper"), "{again}");
-        assert_eq!(first.contains("chain 3 (counted from 0) stays elsewhere"), kind == 0, "{first}");
+        assert_eq!(
+            first.contains("chain 3 (counted from 0) stays elsewhere"),
+            kind == 0,
+            "{first}"
+        );
     }
     assert!(seen[0] > 0 && seen[1] > 0, "{seen:?}");
 }

@@ -899,7 +899,10 @@ pub const MUTANTS: &[Mutant] = &[
     mutant(
         "verdict: a given length for a ridge",
         "src/diagnostics/verdict/cause.rs",
-        &[("trajectories.find_their_length && steps >= LONG_TRAJECTORY", "steps >= LONG_TRAJECTORY")],
+        &[(
+            "trajectories.find_their_length && steps >= LONG_TRAJECTORY",
+            "steps >= LONG_TRAJECTORY",
+        )],
         ("inference", "diagnostics::verdict_on_slow_chains_reads_their_trajectories"),
     ),
     mutant(

@@ -124,8 +124,7 @@ pub(super) fn are_separate(rhat: f64, draws: ArrayView2<f64>) -> bool {
     let distances = draws.mapv(|x| (x - median).abs());
     let ess_of = |x: ArrayView2<f64>| Some(ess_bulk(x)).filter(|ess| !ess.is_nan()).unwrap_or(0.0);
     let by_chain = draws.axis_chunks_iter(Axis(0), 1).zip(distances.axis_chunks_iter(Axis(0), 1));
-    let mut ess: Vec<f64> =
-        by_chain.map(|(x, distance)| ess_of(x).min(ess_of(distance))).collect();
+    let mut ess: Vec<f64> = by_chain.map(|(x, distance)| ess_of(x).min(ess_of(distance))).collect();
     ess.sort_by(f64::total_cmp);
     let of_most = ess.get(ess.len().saturating_sub(1) / 2).copied().unwrap_or(f64::NAN);
     of_most >= ESS_WITHIN && (rhat * rhat - 1.0) * of_most >= BETWEEN_LIMIT
