@@ -52,8 +52,9 @@ use crate::draws::Approximation;
 ///   [200](super::LONG_TRAJECTORY) leapfrog steps and more on average, or half of them
 ///   [cut off](super::CUT_OFF) at the maximal depth of NUTS, with a mean acceptance of
 ///   [one half](super::ACCEPTANCE) and more, and still too few effective draws. A length that was
-///   given says nothing of the target. The weights of a linear output layer make such a ridge. Under normal noise and normal priors
-///   [`Collapsed`](crate::sampler::Collapsed) takes it away; otherwise longer runs are what is left.
+///   given says nothing of the target. The weights of a linear output layer make such a ridge. Under
+///   normal noise and normal priors [`Collapsed`](crate::sampler::Collapsed) takes it away; otherwise
+///   longer runs are what is left.
 ///
 /// No remedy is named that the run has used, or that cannot be used. Beyond that the rules read symptoms:
 /// a slow chain that has not shown yet how slow it is looks as if it mixed within a mode, and where
