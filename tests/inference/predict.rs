@@ -357,7 +357,7 @@ fn how_far_chains_are_apart_is_hand_computed() {
     // that their last draws scatter more than their means.
     let data =
         Dataset::regression(array![[0.0], [1.0], [2.0]], array![[0.0], [0.0], [0.0]]).unwrap();
-    let off = |c: usize, s: usize| if (s + c) % 2 == 0 { 0.5 } else { -0.5 };
+    let off = |c: usize, s: usize| if (s + c).is_multiple_of(2) { 0.5 } else { -0.5 };
     let q = Array3::from_shape_fn((4, 500, 2), |(c, s, k)| [c as f64 + off(c, s), 0.0][k]);
     let (posterior, draws) = linear(Gaussian::fixed(1.0).unwrap(), &data, 1, q.clone());
     let predictions = posterior.predict(&draws, &data).unwrap();
