@@ -80,7 +80,7 @@ fn run(mut args: Args) -> Result<(), Error> {
     let (train, test) = (scaled(&train)?, scaled(&test)?);
     println!("{} rows, {} for the test", train.rows(), test.rows());
     println!(
-        "seed  weights    optimised, s  sampled, s  M gradients  R-hat within  between  RMSE     LPPD     coverage 90 %"
+        "seed  optimised, s  sampled, s  M gradients  R-hat within  between  RMSE     LPPD     coverage 90 %"
     );
     for &seed in &args.seeds {
         let (learn, held_out) = match args.stack {
@@ -106,27 +106,23 @@ fn run(mut args: Args) -> Result<(), Error> {
         let draws = sampler.warmup(args.warmup).draws(args.draws).run()?;
         let sampled = began.elapsed().as_secs_f64() - optimised;
 
-        let line = |weights: &str, draws: &Draws| -> Result<(), Error> {
-            let predictions = posterior.predict(draws, &test)?;
-            let (within, between) = rhats(&predictions);
-            let own = predictions.unscaled(&response)?;
-            let scores = own.scores()?;
+        let scores = |draws: &Draws| -> Result<String, Error> {
+            let own = posterior.predict(draws, &test)?.unscaled(&response)?;
+            let (scores, coverage) = (own.scores()?, own.coverage(0.9)?.share);
             let score = |name: &str| scores.get(name).map_or(f64::NAN, |score| score.posterior);
-            println!(
-                "{seed:4}  {weights:9}  {optimised:12.2}  {sampled:10.2}  {:11.3}  {within:12.2}  \
-                 {between:7.2}  {:7.4}  {:7.4}  {:.3}",
-                draws.gradient_evals() as f64 / 1e6,
-                score("rmse"),
-                score("log_predictive_density"),
-                own.coverage(0.9)?.share,
-            );
-            Ok(())
+            let lppd = score("log_predictive_density");
+            Ok(format!("{:7.4}  {lppd:7.4}  {coverage:.3}", score("rmse")))
         };
-        line("equal", &draws)?;
+        let (within, between) = rhats(&posterior.predict(&draws, &test)?);
+        println!(
+            "{seed:4}  {optimised:12.2}  {sampled:10.2}  {:11.3}  {within:12.2}  {between:7.2}  {}",
+            draws.gradient_evals() as f64 / 1e6,
+            scores(&draws)?,
+        );
         if let Some(held_out) = held_out {
-            let stacking = posterior.predict(&draws, &held_out)?.stacking()?;
-            line("stacking", &draws.mixture(&stacking.weights)?)?;
-            println!("      weights {:.2?}", stacking.weights);
+            let weights = posterior.predict(&draws, &held_out)?.stacking()?.weights;
+            println!("{:59}  {}", "  by stacking", scores(&draws.mixture(&weights)?)?);
+            println!("  with the weights {weights:.2?}");
         }
     }
     Ok(())

@@ -34,7 +34,7 @@ enum Scatter {
 #[derive(Clone, Copy, PartialEq, ValueEnum)]
 enum By {
     Nuts,
-    /// The output layer integrated out: for Gaussian noise.
+    /// The output layer integrated out: for gaussian or heteroscedastic noise.
     Collapsed,
     /// A ladder of tempered posteriors.
     Tempered,

@@ -42,10 +42,17 @@ impl Draws {
     /// ```
     ///
     /// # Errors
-    /// Other than one weight for each chain, a weight that is negative or not finite, weights whose sum is
+    /// Draws of a surrogate, or of a mixture; fewer than two chains; other than one weight for each chain, a weight that is negative or not finite, weights whose sum is
     /// not 1 (within 1e-6), no draws, or draws that do not fit into memory a second time.
     pub fn mixture(&self, weights: &[f64]) -> Result<Self, Error> {
         let (chains, n, dim) = self.values.dim();
+        if self.info.approximation.is_some() {
+            let allowed = "those of chains that sample the posterior";
+            return Err(Error::argument("draws", "of an approximation already", allowed));
+        }
+        if chains < 2 {
+            return Err(Error::shape("chains to be mixed", chains, "at least 2"));
+        }
         if weights.len() != chains {
             return Err(Error::shape("weights of the chains", weights.len(), chains));
         }
@@ -87,8 +94,8 @@ impl Draws {
 impl RunInfo {
     /// What is still true of draws that are put together from those of a run.
     fn of_no_run(self) -> Self {
-        let Self { seed, parameters, thin, approximation, target, .. } = self;
-        Self { seed, parameters, thin, approximation, target, ..Self::default() }
+        let Self { seed, parameters, thin, approximation, target, panic, .. } = self;
+        Self { seed, parameters, thin, approximation, target, panic, ..Self::default() }
     }
 }
 

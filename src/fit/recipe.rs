@@ -30,6 +30,8 @@ pub(super) const SQUARED_SCALE: (f64, f64) = (0.5, 0.005);
 pub(super) const DEGREES: (f64, f64) = (2.0, 1.0);
 /// Mean and standard deviation of the log of a dispersion.
 pub(super) const DISPERSION: (f64, f64) = (1.0, 1.5);
+/// The most units of the last hidden layer whose weights are integrated out unless they are asked for.
+const MOST_UNITS: usize = 500;
 /// The standard deviation of the weights that chains start from.
 pub(super) const START: f64 = 0.1;
 
@@ -42,7 +44,7 @@ pub(super) const START: f64 = 0.1;
 /// | [`activation`](Self::activation) | tanh |
 /// | [`weights`](Self::weights) | [`WeightPrior::FanIn`] |
 /// | [`noise`](Self::noise) | [`Noise::Gaussian`], of counts [`Noise::NegativeBinomial`] |
-/// | [`method`](Self::method) | [`Method::Collapsed`] where it can be and there are hidden layers, else [`Method::Nuts`] |
+/// | [`method`](Self::method) | [`Method::Collapsed`] for [`Noise::Gaussian`], and for [`Noise::Heteroscedastic`] of one column, with 1 to 500 units in the last hidden layer; else [`Method::Nuts`] |
 /// | [`chains`](Self::chains), [`warmup`](Self::warmup), [`draws`](Self::draws) | 4, 1,000 and 1,000 |
 /// | [`seed`](Self::seed) | 0 |
 /// | [`validation`](Self::validation) | no rows |
@@ -250,7 +252,7 @@ impl Recipe {
         let parts = Parts::new(chosen, data, schema, dropped)?;
         match &self.folder {
             None => {
-                let draws = self.sample(&parts, None)?;
+                let draws = parts.recipe.sample(&parts, None)?;
                 Ok(Fit { parts, draws, save_error: None })
             }
             Some(folder) => match &self.only_chains {
@@ -403,24 +405,35 @@ impl Recipe {
 
     /// The method, chosen by what can be integrated out if none was, for so many columns of a response.
     pub(super) fn chosen_method(&self, columns: usize) -> Method {
-        let is_normal = self.has_one_variance() || (self.is_by_row() && columns == 1);
         match self.method {
             Some(method) => method,
-            None if is_normal && !self.layers().is_empty() => Method::Collapsed,
+            None if self.can_collapse(columns) => Method::Collapsed,
             None => Method::Nuts,
         }
     }
 
+    /// Whether the output weights of the mean can be integrated out of a network at a reasonable cost, for
+    /// so many columns of a response.
+    pub(super) fn can_collapse(&self, columns: usize) -> bool {
+        let is_normal = self.has_one_variance() || (self.is_by_row() && columns == 1);
+        is_normal && self.layers().last().is_some_and(|units| *units <= MOST_UNITS)
+    }
+
     /// Runs the sampler; with a checkpoint, goes on from it.
     pub(super) fn sample(&self, parts: &Parts, checkpoint: Option<&Path>) -> Result<Draws, Error> {
-        match self.chosen_method(parts.train.response().width()) {
+        let columns = parts.train.response().width();
+        match self.chosen_method(columns) {
             Method::Nuts => self.sample_by(parts, Nuts::default(), checkpoint),
-            Method::Collapsed if self.layers().is_empty() && !self.is_by_row() => {
-                let allowed = "one or more for `Method::Collapsed`, unless the noise is \
-                               `Noise::Heteroscedastic`: `Method::Nuts` samples linear models";
+            Method::Collapsed if self.layers().is_empty() && self.has_one_variance() => {
+                let allowed =
+                    "one or more for `Method::Collapsed`: `Method::Nuts` samples linear models";
                 Err(Error::argument("hidden layers", 0, allowed))
             }
             Method::Collapsed => self.sample_by(parts, Collapsed::new(Mams::default()), checkpoint),
+            Method::Tempered if self.can_collapse(columns) => {
+                let rungs = PowerPosteriors::new(Collapsed::new(tempered()));
+                self.sample_by(parts, rungs, checkpoint)
+            }
             Method::Tempered => self.sample_by(parts, PowerPosteriors::new(tempered()), checkpoint),
         }
     }

@@ -69,13 +69,9 @@ impl fmt::Display for Recipe {
             "sampler",
             match self.chosen_method(columns) {
                 Method::Nuts => format!("{:?}", Nuts::default()),
-                Method::Collapsed => {
-                    let what = if self.is_by_row() {
-                        "output weights of the mean"
-                    } else {
-                        "output layer"
-                    };
-                    format!("{what} integrated out, {:?}", Mams::default())
+                Method::Collapsed => format!("{}, {:?}", self.integrated_out(), Mams::default()),
+                Method::Tempered if self.can_collapse(columns) => {
+                    format!("{}, PowerPosteriors of {:?}", self.integrated_out(), tempered())
                 }
                 Method::Tempered => format!("PowerPosteriors of {:?}", tempered()),
             },
@@ -100,6 +96,14 @@ impl fmt::Display for Recipe {
 }
 
 impl Recipe {
+    fn integrated_out(&self) -> &'static str {
+        if self.is_by_row() {
+            "output weights of the mean integrated out"
+        } else {
+            "output layer integrated out"
+        }
+    }
+
     fn weights_in_words(&self) -> String {
         let bias = match self.task {
             Task::Counts => "; N(log of the mean count, 1) for the output's bias",

@@ -47,6 +47,9 @@ use crate::rng::ChainRng;
 /// The mean of predictions is mu; [`predict_noise_sd`](crate::targets::Posterior::predict_noise_sd)
 /// gives e^s.
 ///
+/// Of one response column, [`Collapsed`](crate::sampler::Collapsed) integrates the output weights of
+/// mu out.
+///
 /// ```
 /// use bnn_mcmc::prelude::*;
 /// use ndarray::array;

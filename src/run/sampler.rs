@@ -439,7 +439,8 @@ pub(crate) fn check_chains(chains: usize, dim: usize, more: usize) -> Result<(),
     let instead = match more {
         0 => "take fewer chains",
         _ => {
-            "take fewer chains, or an algorithm without dense matrices (`Preconditioner::Diagonal`)"
+            "take fewer chains, an algorithm without dense matrices (`Preconditioner::Diagonal`), or, \
+             where the output layer is integrated out, fewer hidden units"
         }
     };
     memory::check::<f64>("chains", &[(chains, "chains"), (each, "numbers for each")], instead)

@@ -119,6 +119,10 @@ fn bad_weights_are_refused_by_name() {
         let error = draws.mixture(weights).unwrap_err().to_string();
         assert!(error.contains(words), "{error}");
     }
+    let one = Draws::new(Layout::new().with("a", &[2]), Array3::zeros((1, 5, 2))).unwrap();
+    assert!(one.mixture(&[1.0]).unwrap_err().to_string().contains("chains to be mixed"));
+    let twice = draws.mixture(&[0.5, 0.5, 0.0]).unwrap().mixture(&[1.0]).unwrap_err().to_string();
+    assert!(twice.contains("of an approximation already"), "{twice}");
     let none = Draws::new(Layout::new().with("a", &[2]), Array3::zeros((2, 0, 2))).unwrap();
     assert!(none.mixture(&[0.5, 0.5]).unwrap_err().to_string().contains("draws of each chain"));
 }

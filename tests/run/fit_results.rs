@@ -285,6 +285,12 @@ fn network_and_method_are_chosen_by_the_noise() {
     for (recipe, units, sampler) in [
         (Fit::regression("y"), "[100]", "sampler     output layer integrated out, Mams"),
         (Fit::regression("y").method(Method::Nuts), "[100]", nuts),
+        (Fit::regression("y").hidden(&[9, 501]), "[9, 501]", nuts),
+        (
+            Fit::regression("y").method(Method::Tempered),
+            "[100]",
+            "sampler     output layer integrated out, PowerPosteriors",
+        ),
         (Fit::regression("y").hidden(&[]), "linear: no hidden layer", nuts),
         (
             Fit::regression("y").noise(Noise::Heteroscedastic),
@@ -304,6 +310,15 @@ fn network_and_method_are_chosen_by_the_noise() {
     recipe().in_folder(&path).fit(&data()).unwrap();
     let written = fs::read_to_string(path.join("fit.json")).unwrap();
     assert!(written.replace(' ', "").contains("\"method\":\"collapsed\""), "{written}");
+    // What was chosen is written down, too.
+    let default = folder.path().join("default");
+    let short = Fit::regression("strength").chains(1).warmup(2).draws(4);
+    let fit = short.in_folder(&default).fit(&data()).unwrap();
+    assert_eq!(fit.draws().info().algorithm.as_deref(), Some("Collapsed(Mams)"));
+    let written = fs::read_to_string(default.join("fit.json")).unwrap();
+    let written: String = written.split_whitespace().collect();
+    assert!(written.contains("\"hidden\":[100]"), "{written}");
+    assert_eq!(Fit::load(&default).unwrap().draws(), fit.draws());
     // The same by name is the same fit; another method is not.
     recipe().method(Method::Collapsed).in_folder(&path).fit(&data()).unwrap();
     let error = message(recipe().method(Method::Nuts).in_folder(&path).fit(&data()));

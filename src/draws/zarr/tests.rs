@@ -86,7 +86,10 @@ fn info() -> impl Strategy<Value = RunInfo> {
                     warmup_divergences: counts.clone(),
                     warmup_gradient_evals: counts,
                     divergences,
-                    approximation: approximation.map(Approximation::Surrogate),
+                    approximation: approximation.map(|text| match n[0] % 2 {
+                        0 => Approximation::Surrogate(text),
+                        _ => Approximation::Mixture { weights: vec![1.0 / n[0] as f64, 0.1] },
+                    }),
                     target,
                     part,
                     reports,

@@ -31,9 +31,9 @@ use crate::targets::{Cached, ConditionallyGaussian, Marginal, MarginalWorkspace,
 /// is.
 ///
 /// The output weights make the posterior of a network a thin curved ridge, which no fixed metric
-/// follows; without them trajectories take longer steps. On the network of
-/// [`regression_networks`](crate::guide::regression_networks) NUTS has 2.7 effective draws per 1,000
-/// gradients instead of 0.06.
+/// follows; without them trajectories take longer steps. On a network 4-10-1 for the sunspot series NUTS
+/// has 2.7 effective draws per 1,000 gradients instead of 0.06, and [`Mams`](crate::sampler::Mams) 3.2.
+/// Wide networks converge by it ([`regression_networks`](crate::guide::regression_networks)).
 ///
 /// State, layout and draws are those of the posterior, so that predictions, recorders, checkpoints and
 /// files of draws know nothing of it. The log density of a draw is the joint one; statistics such as
