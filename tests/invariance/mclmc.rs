@@ -328,6 +328,29 @@ fn warm_up_finds_the_step_size_and_the_path_length() {
     assert!(bias[0] > 1.7 * bias[1] && bias[1] > 1.7 * bias[2], "{bias:?}");
 }
 
+/// A map learnt late in a short warm-up leaves no time to learn the path length again.
+#[test]
+fn a_path_length_does_not_outlive_its_coordinates() {
+    let dim = 30;
+    let mut covariance = vec![0.0; dim * dim];
+    covariance.iter_mut().step_by(dim + 1).for_each(|v| *v = 1e6);
+    let target = GaussianTarget::new(vec![0.0; dim], &covariance).unwrap();
+    for warmup in [100, 200] {
+        let init = Init::Around { centre: vec![0.0; dim], sd: 1e3 };
+        let sampler = Sampler::new(&target, Mclmc::default()).warmup(warmup).draws(100).seed(1);
+        let draws = sampler.init(init).run().unwrap();
+        for length in draws.stat("path_length").unwrap() {
+            let length = length / (dim as f64).sqrt();
+            assert!((1.0..4.0).contains(&length), "{warmup}: {length} sqrt(d)");
+        }
+        // Half of L is two steps or so; in the old coordinates it would be dozens.
+        let iterations = (draws.n_chains() * (warmup + 100)) as f64;
+        let gradients = draws.gradient_evals() as f64 / iterations;
+        println!("{warmup}: {gradients} gradients an iteration");
+        assert!(gradients < 5.0, "{warmup}: {gradients}");
+    }
+}
+
 /// A long direction that no diagonal map can tell from the others decides the path length.
 #[test]
 fn slow_directions_get_longer_paths() {

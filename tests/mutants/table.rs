@@ -594,6 +594,12 @@ pub const MUTANTS: &[Mutant] = &[
         ("invariance", "mclmc::slow_directions_get_longer_paths"),
     ),
     mutant(
+        "MCLMC: the path length outlives its coordinates",
+        "src/sampler/hamiltonian/mclmc.rs",
+        &[("*path_length = 2.0 * root", "()")],
+        ("invariance", "mclmc::a_path_length_does_not_outlive_its_coordinates"),
+    ),
+    mutant(
         "MCLMC: a step that fails is made",
         "src/sampler/hamiltonian/mclmc.rs",
         &[("error.is_nan() || error.abs() > MAX_ENERGY_ERROR", "false")],
