@@ -14,7 +14,7 @@ fn three_chains() -> (Dataset, Posterior<Linear, Gaussian>, Draws) {
     let mut rng = ChainRng::new(1, 0);
     let x = Array2::from_shape_simple_fn((30, 1), || rng.normal());
     // More rows of the third slope than of the second, none of the first.
-    let slope = |i: usize| if i % 3 == 0 { 0.5 } else { 2.0 };
+    let slope = |i: usize| if i.is_multiple_of(3) { 0.5 } else { 2.0 };
     let y = Array1::from_shape_fn(30, |i| slope(i) * x[(i, 0)] + NOISE * rng.normal());
     let data = Dataset::regression(x, y).unwrap();
     let priors = Priors::all(Normal::new(0.0, 1.0).unwrap());
