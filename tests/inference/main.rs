@@ -11,4 +11,5 @@ mod new_rows;
 mod predict;
 mod symmetry;
 mod uncertainty;
+#[cfg(feature = "datasets")]
 mod verdict;
