@@ -48,7 +48,7 @@ struct Args {
     #[arg(long, default_value_t = 60)]
     draws: usize,
     /// The mean length of the trajectories of MAMS.
-    #[arg(long, default_value_t = 100.0)]
+    #[arg(long, default_value_t = 150.0)]
     path_length: f64,
     /// The share of the training rows that is kept to weigh the members.
     #[arg(long)]

@@ -1,7 +1,7 @@
 """Microcanonical Langevin ensembles by sklearn-contrib-bde, beside our own example `ensemble`.
 
     python3 -m venv venv && venv/bin/pip install sklearn-contrib-bde==1.0.2
-    venv/bin/python benches/peers/bde.py train.csv test.csv --seeds 0,1,2
+    venv/bin/python benches/peers/ensemble_bde.py train.csv test.csv --seeds 0,1,2
     cargo run --release --example ensemble -- --data train.csv --test test.csv --response y
 
 Settings are those of the package's own quick start: 8 members [16, 16] (ReLU), outputs mean and scale,
