@@ -42,8 +42,9 @@ impl Draws {
     /// ```
     ///
     /// # Errors
-    /// Draws of a surrogate, or of a mixture; fewer than two chains; other than one weight for each chain, a weight that is negative or not finite, weights whose sum is
-    /// not 1 (within 1e-6), no draws, or draws that do not fit into memory a second time.
+    /// Draws of a surrogate, or of a mixture; fewer than two chains; other than one weight for each
+    /// chain, a weight that is negative or not finite, weights whose sum is not 1 (within 1e-6), no
+    /// draws, or draws that do not fit into memory a second time.
     pub fn mixture(&self, weights: &[f64]) -> Result<Self, Error> {
         let (chains, n, dim) = self.values.dim();
         if self.info.approximation.is_some() {
@@ -81,21 +82,17 @@ impl Draws {
         }
         let values = Array3::from_shape_vec((1, chains * n, dim), values)
             .expect("the counts have the sum of all draws");
+        // What is still true of draws that are put together from those of a run.
         let info = RunInfo {
+            seed: self.info.seed,
+            parameters: self.info.parameters,
             thin: 1,
             approximation: Some(Approximation::Mixture { weights: weights.to_vec() }),
-            ..self.info.clone()
+            target: self.info.target.clone(),
+            panic: self.info.panic.clone(),
+            ..RunInfo::default()
         };
-        let info = info.of_no_run();
         Ok(Self { info, ..Self::new(self.layout.clone(), values)? })
-    }
-}
-
-impl RunInfo {
-    /// What is still true of draws that are put together from those of a run.
-    fn of_no_run(self) -> Self {
-        let Self { seed, parameters, thin, approximation, target, panic, .. } = self;
-        Self { seed, parameters, thin, approximation, target, panic, ..Self::default() }
     }
 }
 

@@ -51,6 +51,9 @@ fn a_mixture_predicts_with_the_weights() {
     distinct.dedup();
     assert_eq!(distinct.len(), 70);
 
+    // A share is spread over its whole chain.
+    assert_eq!(mixture.draw(0, 29), draws.draw(1, 39));
+
     // Chains are narrow: the mixture of their densities is nearly that of all their draws.
     let own = |chain: usize, i: usize| {
         let q = |s| draws.draw(chain, s).unwrap();

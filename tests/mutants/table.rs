@@ -1151,6 +1151,19 @@ pub const MUTANTS: &[Mutant] = &[
         &[("found.check(&own)", "Ok(())")],
         ("run", "zarr::draws_of_another_posterior_are_refused_with_what_differs"),
     ),
+    // Mixtures of chains.
+    mutant(
+        "mixture: what rounding leaves over goes to no chain",
+        "src/draws/mixture.rs",
+        &[("let left = all.saturating_sub(counts.iter().sum());", "let left = 0 * all;")],
+        ("lib", "draws::mixture::tests::counts_have_the_sum_and_no_weight_has_none"),
+    ),
+    mutant(
+        "mixture: the first draws of a chain in the place of evenly spaced ones",
+        "src/draws/mixture.rs",
+        &[("(2 * i + 1) * n / (2 * count)", "(2 * i + 1) * n / (2 * count) * 0 + i % n")],
+        ("inference", "mixture::a_mixture_predicts_with_the_weights"),
+    ),
     // Fits and new rows.
     mutant(
         "unscaled predictions: the Jacobian with the other sign",
