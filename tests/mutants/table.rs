@@ -1155,7 +1155,7 @@ pub const MUTANTS: &[Mutant] = &[
     mutant(
         "mixture: what rounding leaves over goes to no chain",
         "src/draws/mixture.rs",
-        &[("let left = all.saturating_sub(counts.iter().sum());", "let left = 0 * all;")],
+        &[("all.saturating_sub(counts.iter().sum())", "0 * all")],
         ("lib", "draws::mixture::tests::counts_have_the_sum_and_no_weight_has_none"),
     ),
     mutant(
