@@ -2,8 +2,9 @@
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
+use std::panic::resume_unwind;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, PoisonError};
 
 use bnn_mcmc::memory::set_limit;
 
@@ -53,13 +54,18 @@ unsafe impl GlobalAlloc for Counting {
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
 
-/// Tests of this program count the memory of the whole process or limit it: one after the other, each of
-/// which begins with the machine's limit.
-pub fn alone() -> MutexGuard<'static, ()> {
+/// Runs a test. Tests of this program count the memory of the whole process or limit it: one after the
+/// other, each of which begins with the machine's limit, in a thread that has ended, with all that was
+/// its own, before the next begins.
+pub fn alone(test: impl FnOnce() + Send) {
     static ALONE: Mutex<()> = Mutex::new(());
-    let guard = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+    let _guard = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
     set_limit(None);
-    guard
+    std::thread::scope(|scope| {
+        if let Err(panicked) = scope.spawn(test).join() {
+            resume_unwind(panicked);
+        }
+    });
 }
 
 /// What `f` returns, and the most memory that it had in use beyond what there was before it, in bytes.
@@ -92,10 +98,11 @@ pub fn allocations_of_thread(f: impl FnOnce()) -> usize {
 
 #[test]
 fn the_counters_count() {
-    let _alone = alone();
-    let vec = || drop(std::hint::black_box(vec![0.0f64; 1000]));
-    let before = count();
-    assert_eq!(allocations_of_thread(vec), 1);
-    assert!(count() > before);
-    assert!(peak(vec).1 >= 8000);
+    alone(|| {
+        let vec = || drop(std::hint::black_box(vec![0.0f64; 1000]));
+        let before = count();
+        assert_eq!(allocations_of_thread(vec), 1);
+        assert!(count() > before);
+        assert!(peak(vec).1 >= 8000);
+    });
 }

@@ -82,19 +82,20 @@ where
 /// Kernels with a surrogate, on each emulator.
 #[test]
 fn no_step_on_a_surrogate_allocates() {
-    let _alone = alone();
-    let target = problems::network_gaussian('d');
-    let rows = RowSubset::new(&target, 100, 1).unwrap();
-    check_surrogate(&target, rows.clone());
-    check_surrogate(&target, rows.second_order(&target, &problems::theta0('d')).unwrap());
-    let start = Init::Around { centre: problems::theta0('d'), sd: 0.01 };
-    let short = Sampler::new(&target, Rwm::default()).init(start).warmup(0).draws(50);
-    let short = short.run().unwrap();
-    check_surrogate(&target, RandomFeatures::default().fit(&target, &short).unwrap());
-    for emulated in [Emulated::Outputs, Emulated::ReducedOutputs { share: 0.9 }] {
-        let network = NetworkEmulator { steps: 5, ..NetworkEmulator::new(emulated) };
-        check_surrogate(&target, network.fit(&target, &short).unwrap());
-    }
+    alone(|| {
+        let target = problems::network_gaussian('d');
+        let rows = RowSubset::new(&target, 100, 1).unwrap();
+        check_surrogate(&target, rows.clone());
+        check_surrogate(&target, rows.second_order(&target, &problems::theta0('d')).unwrap());
+        let start = Init::Around { centre: problems::theta0('d'), sd: 0.01 };
+        let short = Sampler::new(&target, Rwm::default()).init(start).warmup(0).draws(50);
+        let short = short.run().unwrap();
+        check_surrogate(&target, RandomFeatures::default().fit(&target, &short).unwrap());
+        for emulated in [Emulated::Outputs, Emulated::ReducedOutputs { share: 0.9 }] {
+            let network = NetworkEmulator { steps: 5, ..NetworkEmulator::new(emulated) };
+            check_surrogate(&target, network.fit(&target, &short).unwrap());
+        }
+    });
 }
 
 fn check_surrogate<E: Emulator>(target: &Posterior<Mlp, Gaussian>, emulator: E) {
@@ -106,104 +107,114 @@ fn check_surrogate<E: Emulator>(target: &Posterior<Mlp, Gaussian>, emulator: E) 
 
 #[test]
 fn no_step_allocates() {
-    let _alone = alone();
-    for preconditioner in
-        [Preconditioner::DiagonalFromGradients, Preconditioner::Diagonal, Preconditioner::Dense]
-    {
-        let nuts = Nuts { preconditioner, max_depth: 5, ..Nuts::default() };
-        let hmc = Hmc { preconditioner, max_steps: 20, ..Hmc::default() };
-        check('b', &problems::linear_bernoulli('b'), &nuts);
-        check('d', &problems::network_gaussian('d'), &nuts);
-        check('d', &problems::network_gaussian('d'), &hmc);
-        let tuned = Hmc { adapt_path_length: true, ..hmc };
-        check('d', &problems::network_gaussian('d'), &tuned);
-        let mams = Mams { preconditioner, max_steps: 20, ..Mams::default() };
-        check('d', &problems::network_gaussian('d'), &mams);
-        let mclmc = Mclmc { preconditioner, steps: Some(5), ..Mclmc::default() };
-        check('d', &problems::network_gaussian('d'), &mclmc);
-    }
-    for preconditioner in
-        [Preconditioner::Identity, Preconditioner::Diagonal, Preconditioner::Dense]
-    {
-        let mala = Mala { preconditioner, step_size: 1e-3, ..Mala::default() };
-        let rwm = Rwm { preconditioner, step_size: 1e-3, ..Rwm::default() };
-        check('a', &problems::linear_gaussian('a'), &mala);
-        check('b', &problems::linear_bernoulli('b'), &mala);
-        check('c', &problems::network_categorical('c'), &mala);
-        check('d', &problems::network_gaussian('d'), &mala);
-        check('d', &problems::network_gaussian('d'), &rwm);
-    }
-    let mala = Mala { step_size: 1e-3, ..Mala::default() };
-    check('e', &problems::network_gaussian('e'), &mala);
-    check('f', &problems::network_categorical('f'), &mala);
-    check('g', &problems::network_gaussian('g'), &mala);
-    let cycle = Cycle(
-        OnBlocks::new(&["w*", "b*"], Pcn { step_size: 0.01, ..Pcn::default() }),
-        Cycle(GibbsNoise, Mixture { first: mala.clone(), second: GibbsNoise, probability: 0.5 }),
-    );
-    check_network('d', &problems::network_gaussian('d'), &cycle);
-    check_network('d', &problems::network_gaussian('d'), &LangevinGradient::default());
-    let nuts = Nuts { max_depth: 5, ..Nuts::default() };
-    let collapsed = Cycle(Collapsed::new(nuts), Cycle(GibbsNoise, Collapsed::new(mala.clone())));
-    check_network('d', &problems::network_gaussian('d'), &collapsed);
-    let data = problems::data('d');
-    let network = Mlp::new(&[data.n_features(), 10, 2], Activation::Tanh).unwrap();
-    let priors = Priors::by_fan_in(&network);
-    let by_row = Posterior::new(network, HeteroscedasticGaussian, &data, priors).unwrap();
-    let nuts = Nuts { max_depth: 5, ..Nuts::default() };
-    let start = problems::normals(1, by_row.layout().dim());
-    let collapsed = Cycle(Collapsed::new(nuts), Collapsed::new(mala.clone()));
-    check_from('d', &start, &by_row, &collapsed);
-    // Without bounds, with all coordinates in one box, and far outside what they want to be.
-    let truncated = TruncatedMala { step_size: 1e-3, ..TruncatedMala::default() };
-    check('d', &problems::network_gaussian('d'), &truncated);
-    let data = problems::data('a');
-    for bound in [100.0, 5.0] {
-        let uniform = Uniform::new(-bound, bound).unwrap();
-        let priors = Priors::all(uniform).with("log_noise_variance", uniform);
-        let (model, noise) = (Linear::new(data.n_features(), 1).unwrap(), Gaussian::sampled());
-        let posterior = Posterior::new(model, noise, &data, priors).unwrap();
-        check('a', &posterior, &truncated);
-    }
-    // faer's eigenvalues and Cholesky factors work on memory that is handed to them.
-    let soft = Smmala { step_size: 1e-3, ..Smmala::<SoftAbs>::default() };
-    let fisher = Smmala { step_size: 1e-3, ..Smmala::new(Fisher) };
-    check('a', &problems::linear_gaussian('a'), &soft);
-    check('b', &problems::linear_bernoulli('b'), &fisher);
-    check('c', &problems::network_categorical('c'), &soft);
-    check('d', &problems::network_gaussian('d'), &fisher);
-    check('d', &problems::network_gaussian('d'), &OnBlocks::new(&["w*"], soft));
-    // Within a pool, as the loop runs its kernels: work from outside has to be handed in.
-    let pool = rayon::ThreadPoolBuilder::new().num_threads(1).build().unwrap();
-    let population = PowerPosteriors::new(mala.clone());
-    pool.install(|| check('c', &problems::network_categorical('c'), &population));
-    // Unadjusted, with full gradients, minibatches (two tiles), and control variates.
-    let baoab = Baoab { step_size: 1e-4, ..Baoab::new(Minibatch { size: 70 }) };
-    check_minibatch('a', &problems::linear_gaussian('a'), &baoab);
-    check_minibatch('c', &problems::network_categorical('c'), &baoab);
-    let variates = ControlVariates { size: 70, mode: problems::theta0('d') };
-    let obabo = Obabo { step_size: 1e-4, ..Obabo::new(variates.clone()) };
-    check_minibatch('d', &problems::network_gaussian('d'), &obabo);
-    let sghmc = Sghmc { step_size: 1e-4, ..Sghmc::new(variates) };
-    check_minibatch('d', &problems::network_gaussian('d'), &sghmc);
-    let sgld = Sgld { step_size: 1e-9, ..Sgld::new(Minibatch { size: 70 }) };
-    check_minibatch('d', &problems::network_gaussian('d'), &sgld);
-    check_minibatch('d', &problems::network_gaussian('d'), &OnBlocks::new(&["w*"], sgld.clone()));
-    let population = PowerPosteriors::new(sgld);
-    pool.install(|| check_minibatch('c', &problems::network_categorical('c'), &population));
-    let lm = LeimkuhlerMatthews { step_size: 1e-8, ..LeimkuhlerMatthews::new(FullGrad) };
-    check('d', &problems::network_gaussian('d'), &lm);
-    let em = EulerMaruyama { step_size: 1e-8, ..EulerMaruyama::default() };
-    check('c', &problems::network_categorical('c'), &em);
-    let independence = Independence { proposal: Normal::new(0.0, 0.1).unwrap() };
-    check('a', &problems::linear_gaussian('a'), &independence);
+    alone(|| {
+        for preconditioner in
+            [Preconditioner::DiagonalFromGradients, Preconditioner::Diagonal, Preconditioner::Dense]
+        {
+            let nuts = Nuts { preconditioner, max_depth: 5, ..Nuts::default() };
+            let hmc = Hmc { preconditioner, max_steps: 20, ..Hmc::default() };
+            check('b', &problems::linear_bernoulli('b'), &nuts);
+            check('d', &problems::network_gaussian('d'), &nuts);
+            check('d', &problems::network_gaussian('d'), &hmc);
+            let tuned = Hmc { adapt_path_length: true, ..hmc };
+            check('d', &problems::network_gaussian('d'), &tuned);
+            let mams = Mams { preconditioner, max_steps: 20, ..Mams::default() };
+            check('d', &problems::network_gaussian('d'), &mams);
+            let mclmc = Mclmc { preconditioner, steps: Some(5), ..Mclmc::default() };
+            check('d', &problems::network_gaussian('d'), &mclmc);
+        }
+        for preconditioner in
+            [Preconditioner::Identity, Preconditioner::Diagonal, Preconditioner::Dense]
+        {
+            let mala = Mala { preconditioner, step_size: 1e-3, ..Mala::default() };
+            let rwm = Rwm { preconditioner, step_size: 1e-3, ..Rwm::default() };
+            check('a', &problems::linear_gaussian('a'), &mala);
+            check('b', &problems::linear_bernoulli('b'), &mala);
+            check('c', &problems::network_categorical('c'), &mala);
+            check('d', &problems::network_gaussian('d'), &mala);
+            check('d', &problems::network_gaussian('d'), &rwm);
+        }
+        let mala = Mala { step_size: 1e-3, ..Mala::default() };
+        check('e', &problems::network_gaussian('e'), &mala);
+        check('f', &problems::network_categorical('f'), &mala);
+        check('g', &problems::network_gaussian('g'), &mala);
+        let cycle = Cycle(
+            OnBlocks::new(&["w*", "b*"], Pcn { step_size: 0.01, ..Pcn::default() }),
+            Cycle(
+                GibbsNoise,
+                Mixture { first: mala.clone(), second: GibbsNoise, probability: 0.5 },
+            ),
+        );
+        check_network('d', &problems::network_gaussian('d'), &cycle);
+        check_network('d', &problems::network_gaussian('d'), &LangevinGradient::default());
+        let nuts = Nuts { max_depth: 5, ..Nuts::default() };
+        let collapsed =
+            Cycle(Collapsed::new(nuts), Cycle(GibbsNoise, Collapsed::new(mala.clone())));
+        check_network('d', &problems::network_gaussian('d'), &collapsed);
+        let data = problems::data('d');
+        let network = Mlp::new(&[data.n_features(), 10, 2], Activation::Tanh).unwrap();
+        let priors = Priors::by_fan_in(&network);
+        let by_row = Posterior::new(network, HeteroscedasticGaussian, &data, priors).unwrap();
+        let nuts = Nuts { max_depth: 5, ..Nuts::default() };
+        let start = problems::normals(1, by_row.layout().dim());
+        let collapsed = Cycle(Collapsed::new(nuts), Collapsed::new(mala.clone()));
+        check_from('d', &start, &by_row, &collapsed);
+        // Without bounds, with all coordinates in one box, and far outside what they want to be.
+        let truncated = TruncatedMala { step_size: 1e-3, ..TruncatedMala::default() };
+        check('d', &problems::network_gaussian('d'), &truncated);
+        let data = problems::data('a');
+        for bound in [100.0, 5.0] {
+            let uniform = Uniform::new(-bound, bound).unwrap();
+            let priors = Priors::all(uniform).with("log_noise_variance", uniform);
+            let (model, noise) = (Linear::new(data.n_features(), 1).unwrap(), Gaussian::sampled());
+            let posterior = Posterior::new(model, noise, &data, priors).unwrap();
+            check('a', &posterior, &truncated);
+        }
+        // faer's eigenvalues and Cholesky factors work on memory that is handed to them.
+        let soft = Smmala { step_size: 1e-3, ..Smmala::<SoftAbs>::default() };
+        let fisher = Smmala { step_size: 1e-3, ..Smmala::new(Fisher) };
+        check('a', &problems::linear_gaussian('a'), &soft);
+        check('b', &problems::linear_bernoulli('b'), &fisher);
+        check('c', &problems::network_categorical('c'), &soft);
+        check('d', &problems::network_gaussian('d'), &fisher);
+        check('d', &problems::network_gaussian('d'), &OnBlocks::new(&["w*"], soft));
+        // Within a pool, as the loop runs its kernels: work from outside has to be handed in.
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(1).build().unwrap();
+        let population = PowerPosteriors::new(mala.clone());
+        pool.install(|| check('c', &problems::network_categorical('c'), &population));
+        // Unadjusted, with full gradients, minibatches (two tiles), and control variates.
+        let baoab = Baoab { step_size: 1e-4, ..Baoab::new(Minibatch { size: 70 }) };
+        check_minibatch('a', &problems::linear_gaussian('a'), &baoab);
+        check_minibatch('c', &problems::network_categorical('c'), &baoab);
+        let variates = ControlVariates { size: 70, mode: problems::theta0('d') };
+        let obabo = Obabo { step_size: 1e-4, ..Obabo::new(variates.clone()) };
+        check_minibatch('d', &problems::network_gaussian('d'), &obabo);
+        let sghmc = Sghmc { step_size: 1e-4, ..Sghmc::new(variates) };
+        check_minibatch('d', &problems::network_gaussian('d'), &sghmc);
+        let sgld = Sgld { step_size: 1e-9, ..Sgld::new(Minibatch { size: 70 }) };
+        check_minibatch('d', &problems::network_gaussian('d'), &sgld);
+        check_minibatch(
+            'd',
+            &problems::network_gaussian('d'),
+            &OnBlocks::new(&["w*"], sgld.clone()),
+        );
+        let population = PowerPosteriors::new(sgld);
+        pool.install(|| check_minibatch('c', &problems::network_categorical('c'), &population));
+        let lm = LeimkuhlerMatthews { step_size: 1e-8, ..LeimkuhlerMatthews::new(FullGrad) };
+        check('d', &problems::network_gaussian('d'), &lm);
+        let em = EulerMaruyama { step_size: 1e-8, ..EulerMaruyama::default() };
+        check('c', &problems::network_categorical('c'), &em);
+        let independence = Independence { proposal: Normal::new(0.0, 0.1).unwrap() };
+        check('a', &problems::linear_gaussian('a'), &independence);
+    });
 }
 
 #[test]
 fn adding_a_draw_of_probabilities_does_not_allocate() {
-    let _alone = alone();
-    use bnn_mcmc::predict::RunningUncertainty;
-    let mut running = RunningUncertainty::new(300, ["a", "b", "c"]).unwrap();
-    let p = ndarray::Array2::from_elem((300, 3), 1.0 / 3.0);
-    assert_eq!(allocations(|| running.add(p.view()).unwrap()), 0);
+    alone(|| {
+        use bnn_mcmc::predict::RunningUncertainty;
+        let mut running = RunningUncertainty::new(300, ["a", "b", "c"]).unwrap();
+        let p = ndarray::Array2::from_elem((300, 3), 1.0 / 3.0);
+        assert_eq!(allocations(|| running.add(p.view()).unwrap()), 0);
+    });
 }
