@@ -101,6 +101,7 @@
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
 pub mod adapt;
+pub mod approximate;
 mod cells;
 mod curvature;
 pub mod data;

@@ -13,6 +13,11 @@ use crate::{Error, memory};
 pub enum Approximation {
     /// A [surrogate](crate::surrogate), which was sampled in the place of the posterior: its description.
     Surrogate(String),
+    /// One of the [methods](crate::approximate) that are used instead of sampling.
+    Fitted {
+        /// What made the draws: `a deep ensemble of 5 members`.
+        method: String,
+    },
     /// A [mixture](Draws::mixture) of chains.
     Mixture {
         /// The weight of each chain.
@@ -92,7 +97,7 @@ impl Draws {
             panic: self.info.panic.clone(),
             ..RunInfo::default()
         };
-        Ok(Self { info, ..Self::new(self.layout.clone(), values)? })
+        Ok(Self::new(self.layout.clone(), values)?.with_info(info))
     }
 }
 

@@ -79,8 +79,8 @@ pub struct RunInfo {
     pub warmup_gradient_evals: Vec<u64>,
     /// Where transitions diverged while sampling: the first [`Divergence::KEPT`] of each chain.
     pub divergences: Vec<Divergence>,
-    /// What the draws are of, if not of the posterior: a [surrogate](crate::surrogate), or a
-    /// [mixture](Draws::mixture). Draws that are read from CSV files do not know it.
+    /// What the draws are of, if not of the posterior: a [surrogate](crate::surrogate), a
+    /// [fitted approximation](crate::approximate), or a [mixture](Draws::mixture). Draws that are read from CSV files do not know it.
     #[serde(default)]
     pub approximation: Option<Approximation>,
     /// Model, likelihood and data of the posterior that was sampled, itself or a view of it; `None`
@@ -148,6 +148,11 @@ impl Draws {
         let stats = Array3::zeros((chains, draws, 0));
         let info = RunInfo { thin: 1, ..RunInfo::default() };
         Ok(Self { layout, values, stat_names: Vec::new(), stats, info })
+    }
+
+    /// The same draws, made in another way.
+    pub(crate) fn with_info(self, info: RunInfo) -> Self {
+        Self { info, ..self }
     }
 
     /// Puts the chains of a run together, cut to the draws that all of them have: behind those of

@@ -223,8 +223,14 @@ impl<'a> Judge<'a> {
         if let Some(message) = &self.panic {
             return Outcome::Panicked { message: message.clone() };
         }
-        if let Some(Approximation::Mixture { weights }) = &self.approximation {
-            return Outcome::Mixture { chains: weights.len() };
+        match &self.approximation {
+            Some(Approximation::Mixture { weights }) => {
+                return Outcome::Mixture { chains: weights.len() };
+            }
+            Some(Approximation::Fitted { method }) => {
+                return Outcome::Approximation { method: method.clone() };
+            }
+            Some(Approximation::Surrogate(_)) | None => {}
         }
         let draws = self.groups.iter().map(|g| g.1.len_of(Axis(1))).min().unwrap_or(0);
         if chains == 0 || groups.iter().all(|g| g.quantities == 0) || draws < 4 {

@@ -177,6 +177,12 @@ pub struct QuantityGroup {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub enum Outcome {
+    /// The draws are of one of the [methods](crate::approximate) that are used instead of sampling: no
+    /// chains were run.
+    Approximation {
+        /// What made the draws.
+        method: String,
+    },
     /// The draws are a [mixture](crate::draws::Draws::mixture) of chains by weights, no chains.
     Mixture {
         /// The number of chains that were mixed.

@@ -103,6 +103,11 @@ impl fmt::Display for Verdict {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
         let limit = self.rhat_limit;
         match &self.outcome {
+            Outcome::Approximation { method } => write!(
+                f,
+                "not judged: an approximation, {method}, **not the posterior**; no chains were run, and R-hat says \
+                 nothing",
+            ),
             Outcome::Mixture { chains } => write!(
                 f,
                 "not judged: a mixture of {chains} chains by weights, **not the posterior**; R-hat says nothing \

@@ -176,9 +176,14 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
 
     fn loo_by(&self, draws: &Draws, relative_efficiency: Option<f64>) -> Result<Loo, Error> {
         self.check_draws(draws)?;
-        if let Some(Approximation::Mixture { .. }) = draws.info().approximation {
-            let allowed = "those of the chains: importance weights are for draws of the posterior";
-            return Err(Error::argument("draws", "a mixture of chains by weights", allowed));
+        let found = match &draws.info().approximation {
+            Some(Approximation::Mixture { .. }) => Some("a mixture of chains by weights"),
+            Some(Approximation::Fitted { method }) => Some(method.as_str()),
+            Some(Approximation::Surrogate(_)) | None => None,
+        };
+        if let Some(found) = found {
+            let allowed = "chains that sample the posterior: importance weights are for its draws";
+            return Err(Error::argument("draws", found, allowed));
         }
         let shape = (draws.n_chains(), draws.n_draws());
         let smoothing = Smoothing::new(shape, relative_efficiency)?;

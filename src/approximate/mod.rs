@@ -1,0 +1,90 @@
+//! The methods that people use instead of Markov chain Monte Carlo, each a way to make [`Draws`].
+//!
+//! None of them samples the posterior. Their draws go through
+//! [`Posterior::predict`](crate::targets::Posterior::predict), the scores and the measures of uncertainty as
+//! those of a run do, [`RunInfo::approximation`](crate::draws::RunInfo::approximation) says what made them,
+//! and a verdict on them says that no chains were run: R-hat has nothing to compare.
+//!
+//! | method | what it is | draws |
+//! | --- | --- | --- |
+//! | [`ensemble`] of one fit | the mode of the posterior (MAP), or of the likelihood | one |
+//! | [`ensemble`] of several | a deep ensemble: modes from dispersed starts | one for each member |
+
+mod ensemble;
+
+pub use ensemble::ensemble;
+
+use std::time::Instant;
+
+use ndarray::Array3;
+
+use crate::draws::{Approximation, Draws, RunInfo};
+use crate::layout::Layout;
+use crate::rng::ChainRng;
+use crate::targets::{Target, TargetInfo};
+use crate::{Error, memory};
+
+/// The part of a seed's streams that approximations draw from: no sampler and no optimiser reads it.
+const DRAWS: u64 = u64::from_le_bytes(*b"approxim");
+
+/// What an approximation was fitted to, and how: what its draws say of themselves.
+#[derive(Clone, Debug)]
+pub(crate) struct Origin {
+    layout: Layout,
+    target: Option<TargetInfo>,
+    method: String,
+    seconds: f64,
+}
+
+impl Origin {
+    /// Of the fit of `method`, such as `mean-field variational inference`, to `target`, which `began` then
+    /// and ends now.
+    pub(crate) fn new<T: Target>(target: &T, method: impl Into<String>, began: Instant) -> Self {
+        Self {
+            layout: target.layout(),
+            target: target.info(),
+            method: method.into(),
+            seconds: began.elapsed().as_secs_f64(),
+        }
+    }
+
+    /// One chain of `n` draws, each of which `draw` writes into a vector as long as q.
+    pub(crate) fn draws(
+        &self,
+        n: usize,
+        seed: u64,
+        mut draw: impl FnMut(&mut ChainRng, &mut [f64]),
+    ) -> Result<Draws, Error> {
+        if n == 0 {
+            return Err(Error::argument("number of draws", 0, "at least 1"));
+        }
+        let dim = self.layout.dim();
+        let size = [(n, "draws"), (dim, "parameters")];
+        memory::check::<f64>("draws of an approximation", &size, "make fewer draws")?;
+        let mut values = vec![0.0; n * dim];
+        let mut rng = ChainRng::new(seed, 0).child(DRAWS);
+        values.chunks_exact_mut(dim.max(1)).for_each(|q| draw(&mut rng, q));
+        self.draws_of(seed, (1, n), values)
+    }
+
+    /// Draws with these values, `[chain, draw, parameter]`.
+    fn draws_of(
+        &self,
+        seed: u64,
+        (chains, n): (usize, usize),
+        values: Vec<f64>,
+    ) -> Result<Draws, Error> {
+        let shape = (chains, n, self.layout.dim());
+        let values = Array3::from_shape_vec(shape, values).expect("values of all parameters");
+        let info = RunInfo {
+            seed,
+            parameters: self.layout.dim(),
+            thin: 1,
+            sampling_seconds: self.seconds,
+            approximation: Some(Approximation::Fitted { method: self.method.clone() }),
+            target: self.target.clone(),
+            ..RunInfo::default()
+        };
+        Ok(Draws::new(self.layout.clone(), values)?.with_info(info))
+    }
+}
