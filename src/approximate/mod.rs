@@ -9,10 +9,18 @@
 //! | --- | --- | --- |
 //! | [`ensemble`] of one fit | the mode of the posterior (MAP), or of the likelihood | one |
 //! | [`ensemble`] of several | a deep ensemble: modes from dispersed starts | one for each member |
+//! | [`Swag`] | a normal distribution with the moments of an optimiser's iterates, one for each start | any number |
+//! | [`Dropout`] | one network, of which other hidden units are left out in each draw | any number |
 
+mod dropout;
 mod ensemble;
+mod masked;
+mod swag;
 
+pub use dropout::{Dropout, DropoutFit};
 pub use ensemble::ensemble;
+pub(crate) use masked::{Masked, Masks};
+pub use swag::{Swag, SwagFit};
 
 use std::time::Instant;
 
@@ -53,18 +61,32 @@ impl Origin {
         &self,
         n: usize,
         seed: u64,
-        mut draw: impl FnMut(&mut ChainRng, &mut [f64]),
+        draw: impl FnMut(&mut ChainRng, &mut [f64]),
+    ) -> Result<Draws, Error> {
+        let mut draw = Some(draw);
+        self.draws_of_each(1, n, seed, |_| draw.take().expect("there is one chain"))
+    }
+
+    /// `n` draws of each of `members`, a chain each, by what `member` makes of its number.
+    pub(crate) fn draws_of_each<F: FnMut(&mut ChainRng, &mut [f64])>(
+        &self,
+        members: usize,
+        n: usize,
+        seed: u64,
+        mut member: impl FnMut(usize) -> F,
     ) -> Result<Draws, Error> {
         if n == 0 {
             return Err(Error::argument("number of draws", 0, "at least 1"));
         }
         let dim = self.layout.dim();
-        let size = [(n, "draws"), (dim, "parameters")];
+        let size = [(members, "members"), (n, "draws"), (dim, "parameters")];
         memory::check::<f64>("draws of an approximation", &size, "make fewer draws")?;
-        let mut values = vec![0.0; n * dim];
-        let mut rng = ChainRng::new(seed, 0).child(DRAWS);
-        values.chunks_exact_mut(dim.max(1)).for_each(|q| draw(&mut rng, q));
-        self.draws_of(seed, (1, n), values)
+        let mut values = vec![0.0; members * n * dim];
+        for (m, values) in values.chunks_exact_mut((n * dim).max(1)).enumerate() {
+            let (mut draw, mut rng) = (member(m), ChainRng::new(seed, m as u64).child(DRAWS));
+            values.chunks_exact_mut(dim).for_each(|q| draw(&mut rng, q));
+        }
+        self.draws_of(seed, (members, n), values)
     }
 
     /// Draws with these values, `[chain, draw, parameter]`.

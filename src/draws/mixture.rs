@@ -26,7 +26,8 @@ pub enum Approximation {
 }
 
 impl Draws {
-    /// The mixture of the chains with these weights: one chain of as many draws as there are in all.
+    /// The mixture of the chains with these weights: one chain of as many draws as there are in all, or of a
+    /// thousand if each chain is a single draw, as in an [ensemble](crate::approximate::ensemble()).
     ///
     /// For chains that stay in modes of their own, such as the members of an ensemble, with the weights
     /// that predict held-out rows best ([`Stacking`](crate::predict::Stacking)). Chain k has a share w_k
@@ -47,15 +48,21 @@ impl Draws {
     /// ```
     ///
     /// # Errors
-    /// Draws of a surrogate, or of a mixture; fewer than two chains; other than one weight for each
+    /// Draws of a surrogate, or of a mixture of chains; fewer than two chains; other than one weight for each
     /// chain, a weight that is negative or not finite, weights whose sum is not 1 (within 1e-6), no
     /// draws, or draws that do not fit into memory a second time.
     pub fn mixture(&self, weights: &[f64]) -> Result<Self, Error> {
         let (chains, n, dim) = self.values.dim();
-        if self.info.approximation.is_some() {
-            let allowed = "those of chains that sample the posterior";
-            return Err(Error::argument("draws", "of an approximation already", allowed));
-        }
+        let approximation = match &self.info.approximation {
+            None => Approximation::Mixture { weights: weights.to_vec() },
+            Some(Approximation::Fitted { method }) => {
+                Approximation::Fitted { method: format!("a mixture by weights of {method}") }
+            }
+            Some(Approximation::Surrogate(_) | Approximation::Mixture { .. }) => {
+                let allowed = "those of chains that sample the posterior";
+                return Err(Error::argument("draws", "of an approximation already", allowed));
+            }
+        };
         if chains < 2 {
             return Err(Error::shape("chains to be mixed", chains, "at least 2"));
         }
@@ -75,24 +82,25 @@ impl Draws {
         if n == 0 {
             return Err(Error::shape("draws of each chain", 0, "at least 1"));
         }
-        let size = [(chains, "chains"), (n, "draws"), (dim, "parameters")];
+        let all = if n == 1 { OF_SINGLE_DRAWS.max(chains) } else { chains * n };
+        let size = [(all, "draws"), (dim, "parameters")];
         memory::check::<f64>("draws of a mixture", &size, "keep fewer parameters")?;
-        let mut values = Vec::with_capacity(chains * n * dim);
-        for (chain, count) in counts(weights, chains * n).into_iter().enumerate() {
+        let mut values = Vec::with_capacity(all * dim);
+        for (chain, count) in counts(weights, all).into_iter().enumerate() {
             for i in 0..count {
                 // The middle of the i-th of `count` equal parts of the chain.
                 let at = (2 * i + 1) * n / (2 * count);
                 values.extend_from_slice(self.draw(chain, at).expect("it is less than n"));
             }
         }
-        let values = Array3::from_shape_vec((1, chains * n, dim), values)
+        let values = Array3::from_shape_vec((1, all, dim), values)
             .expect("the counts have the sum of all draws");
         // What is still true of draws that are put together from those of a run.
         let info = RunInfo {
             seed: self.info.seed,
             parameters: self.info.parameters,
             thin: 1,
-            approximation: Some(Approximation::Mixture { weights: weights.to_vec() }),
+            approximation: Some(approximation),
             target: self.info.target.clone(),
             panic: self.info.panic.clone(),
             ..RunInfo::default()
@@ -100,6 +108,9 @@ impl Draws {
         Ok(Self::new(self.layout.clone(), values)?.with_info(info))
     }
 }
+
+/// The draws of a mixture of single draws.
+const OF_SINGLE_DRAWS: usize = 1000;
 
 /// Shares of `all` in proportion to the weights, of sum 1, in whole numbers of sum `all`: each share is
 /// rounded down, and those with the largest remainders get what is left.

@@ -59,6 +59,8 @@
 //! r_t = c r/2 (1 + cos(pi t/steps)),   c = 1 at the start
 //! ```
 //!
+//! unless [`Optimiser::schedule`] is given another [`Schedule`].
+//!
 //! **Going back.** A step to where the position, the (estimated) log density or the gradient is not
 //! finite is taken back, to the best point so far if gradients are full, to the last point
 //! otherwise; the memory of earlier gradients is forgotten, and c halved.
@@ -105,7 +107,7 @@ mod run;
 mod sgd;
 
 pub use adam::Adam;
-pub use run::{EarlyStopping, Evaluation, Fit, Optimiser};
+pub use run::{EarlyStopping, Evaluation, Fit, Optimiser, Schedule};
 pub use sgd::Sgd;
 
 use crate::Error;

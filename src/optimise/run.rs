@@ -17,6 +17,41 @@ use crate::targets::{LogDensity, Point, Target};
 /// The part of a chain's random stream that minibatches are drawn from: no sampler reads it.
 const BATCHES: u64 = u64::from_le_bytes(*b"optimise");
 
+/// How the rate of an ascent changes with its steps: r_t = c r times what follows.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Schedule {
+    /// (1 + cos(pi t/steps))/2: half a cosine, from 1 to 0.
+    #[default]
+    Cosine,
+    /// 1.
+    Constant,
+    /// Half a cosine after the other: with u the steps since the present cycle began,
+    /// (1 + cos(pi u/steps))/2.
+    Cycles {
+        /// Steps of one cycle, at least 1.
+        steps: usize,
+    },
+}
+
+impl Schedule {
+    fn check(&self) -> Result<(), Error> {
+        match self {
+            Self::Cycles { steps: 0 } => Err(Error::argument("steps of a cycle", 0, "at least 1")),
+            _ => Ok(()),
+        }
+    }
+
+    /// The factor of the rate of step `t` of `steps`.
+    fn factor(&self, t: usize, steps: usize) -> f64 {
+        let half_cosine = |t: usize, of: usize| 0.5 * (1.0 + cos(PI * t as f64 / of as f64));
+        match self {
+            Self::Cosine => half_cosine(t, steps),
+            Self::Constant => 1.0,
+            Self::Cycles { steps } => half_cosine(t % steps, *steps),
+        }
+    }
+}
+
 /// When to stop for want of improvement on held-out rows.
 ///
 /// The score is evaluated at the start, after every `every` steps and after the last one.
@@ -88,6 +123,7 @@ pub struct Optimiser<'a, T, A> {
     target: &'a T,
     ascent: A,
     seed: u64,
+    schedule: Schedule,
     watch: Option<(EarlyStopping, Box<Score<'a>>)>,
 }
 
@@ -97,6 +133,7 @@ impl<T: std::fmt::Debug, A: std::fmt::Debug> std::fmt::Debug for Optimiser<'_, T
             .field("target", &self.target)
             .field("ascent", &self.ascent)
             .field("seed", &self.seed)
+            .field("schedule", &self.schedule)
             .field("early_stopping", &self.watch.as_ref().map(|(stopping, _)| stopping))
             .finish()
     }
@@ -108,10 +145,16 @@ where
     A: Ascent,
     A::Source: GradSource<T>,
 {
-    /// `ascent` (an [`Adam`](super::Adam) or [`Sgd`](super::Sgd)) on `target`, with seed 0 and no
-    /// early stopping.
+    /// `ascent` (an [`Adam`](super::Adam) or [`Sgd`](super::Sgd)) on `target`, with seed 0, a rate that falls along
+    /// half a cosine, and no early stopping.
     pub fn new(target: &'a T, ascent: A) -> Self {
-        Self { target, ascent, seed: 0, watch: None }
+        Self { target, ascent, seed: 0, schedule: Schedule::default(), watch: None }
+    }
+
+    /// How the rate changes.
+    pub fn schedule(mut self, schedule: Schedule) -> Self {
+        self.schedule = schedule;
+        self
     }
 
     /// The seed of starts and minibatches. Those of chain c come from streams of (seed, c).
@@ -139,8 +182,20 @@ where
     /// Errors: an argument out of range, `q` of the wrong length or of a log density or gradient
     /// that is not finite; those of the score.
     pub fn run(&self, q: &[f64]) -> Result<Fit, Error> {
-        let mut rng = batches(self.seed, 0);
-        ascend(self.target, &self.ascent, q, &mut rng, self.watch())
+        self.run_observed(0, q, |_, _| {})
+    }
+
+    /// The ascent from `q` with the random stream of this chain. `observe` gets the number of each step that was
+    /// not taken back, and where it led.
+    pub(crate) fn run_observed(
+        &self,
+        chain: usize,
+        q: &[f64],
+        mut observe: impl FnMut(usize, &[f64]),
+    ) -> Result<Fit, Error> {
+        let mut rng = batches(self.seed, chain);
+        let how = (&self.ascent, self.schedule);
+        ascend(self.target, how, q, &mut rng, self.watch(), &mut observe)
     }
 
     /// The ascents from where `from` starts each of `chains` chains, in parallel. Results do not
@@ -149,7 +204,31 @@ where
     /// Errors: as [`run`](Self::run) and [`Sampler::run`](crate::sampler::Sampler::run), those of
     /// the first chain that has any; no chains.
     pub fn run_each(&self, from: &Init, chains: usize) -> Result<Vec<Fit>, Error> {
-        each(self.target, &self.ascent, from, chains, self.seed, self.watch())
+        check_layout(self.target.dim(), &self.target.layout())?;
+        check_chains(chains, self.target.dim(), 0)?;
+        self.each(from, chains, |chain, start| self.run_observed(chain, start, |_, _| {}))
+    }
+
+    /// What `fit` makes of each chain's number and start, in parallel.
+    pub(crate) fn each<R: Send>(
+        &self,
+        from: &Init,
+        chains: usize,
+        fit: impl Fn(usize, &[f64]) -> Result<R, Error> + Sync,
+    ) -> Result<Vec<R>, Error> {
+        if chains == 0 {
+            return Err(Error::argument("chains", 0, "at least 1"));
+        }
+        let fit = |chain| {
+            // The stream by which a sampler's chain finds its start.
+            let mut rng = ChainRng::new(self.seed, chain as u64).child(u64::MAX);
+            let mut ws = self.target.workspace();
+            let start = from.find(self.target, chain, chains, &mut rng, &mut ws)?;
+            fit(chain, start.q())
+        };
+        let mut fits = Vec::with_capacity(chains);
+        (0..chains).into_par_iter().map(fit).collect_into_vec(&mut fits);
+        fits.into_iter().collect()
     }
 
     /// The points of [`run_each`](Self::run_each), for
@@ -167,36 +246,6 @@ where
 /// The random stream of the minibatches of one chain.
 fn batches(seed: u64, chain: usize) -> ChainRng {
     ChainRng::new(seed, chain as u64).child(BATCHES)
-}
-
-/// One ascent for each chain.
-fn each<T, A>(
-    target: &T,
-    ascent: &A,
-    from: &Init,
-    chains: usize,
-    seed: u64,
-    watch: Option<(EarlyStopping, &Score)>,
-) -> Result<Vec<Fit>, Error>
-where
-    T: Target,
-    A: Ascent,
-    A::Source: GradSource<T>,
-{
-    check_layout(target.dim(), &target.layout())?;
-    if chains == 0 {
-        return Err(Error::argument("chains", 0, "at least 1"));
-    }
-    check_chains(chains, target.dim(), 0)?;
-    let fit = |chain| {
-        // The stream by which a sampler's chain finds its start.
-        let mut rng = ChainRng::new(seed, chain as u64).child(u64::MAX);
-        let start = from.find(target, chain, chains, &mut rng, &mut target.workspace())?;
-        ascend(target, ascent, start.q(), &mut batches(seed, chain), watch)
-    };
-    let mut fits = Vec::with_capacity(chains);
-    (0..chains).into_par_iter().map(fit).collect_into_vec(&mut fits);
-    fits.into_iter().collect()
 }
 
 /// The held-out scores of one ascent.
@@ -261,10 +310,11 @@ const MOST_STEPS: usize = u32::MAX as usize;
 /// The ascent from `start`. See [`optimise`](super).
 fn ascend<T, A>(
     target: &T,
-    ascent: &A,
+    (ascent, schedule): (&A, Schedule),
     start: &[f64],
     rng: &mut ChainRng,
     watch: Option<(EarlyStopping, &Score)>,
+    observe: &mut dyn FnMut(usize, &[f64]),
 ) -> Result<Fit, Error>
 where
     T: Target,
@@ -278,6 +328,7 @@ where
         return Err(Error::argument("steps", steps, allowed));
     }
     ascent.check()?;
+    schedule.check()?;
     if start.len() != target.dim() {
         return Err(Error::shape("length of q", start.len(), target.dim()));
     }
@@ -309,7 +360,7 @@ where
     let (mut state, mut factor) = (ascent.state(start.len()), 1.0);
     let (mut made, mut taken_back) = (0, 0);
     while made < steps {
-        let rate = factor * learning_rate * 0.5 * (1.0 + cos(PI * made as f64 / steps as f64));
+        let rate = factor * learning_rate * schedule.factor(made, steps);
         // The gradient here is known, unless its batch went with a step that was taken back.
         let mut arrived =
             stream.eval(target, &mut here, &mut ws, rng).accepted && is_usable(stream.grad(&here));
@@ -326,6 +377,7 @@ where
         if arrived {
             std::mem::swap(&mut here, &mut next);
             mean.add(stream.estimate(&here));
+            observe(made, here.q());
             if is_exact && here.log_density().total() > best.log_density().total() {
                 best.copy_from(&here);
                 best_step = made;

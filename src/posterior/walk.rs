@@ -71,7 +71,7 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
     }
 
     /// Overwrites `grad` with the gradient of the log prior, and returns the log prior.
-    pub(super) fn prior_grad(&self, q: &[f64], grad: &mut [f64]) -> f64 {
+    pub(crate) fn prior_grad(&self, q: &[f64], grad: &mut [f64]) -> f64 {
         grad.fill(0.0);
         self.priors.iter().map(|block| block.add_grad(q, grad)).sum()
     }

@@ -57,7 +57,6 @@
 //! # Ok::<(), bnn_mcmc::Error>(())
 //! ```
 
-mod dropout;
 mod error;
 mod network;
 mod pairs;

@@ -5,9 +5,9 @@ use std::ops::Range;
 use ndarray::{Array2, ArrayView2, Axis, s};
 
 use super::Emulator;
-use super::dropout::Dropout;
 use super::pairs::{Pairs, Scaling};
 use crate::Error;
+use crate::approximate::{Masked, Masks};
 use crate::data::Dataset;
 use crate::draws::Draws;
 use crate::engine::{Activation, TILE_ROWS, TileMut, TileStorage, Tiles, padded};
@@ -334,7 +334,10 @@ impl NetworkEmulator {
             steps: self.steps,
             ..Adam::new(Minibatch { size: batch })
         };
-        let target = Dropout::new(fit.log_likelihood(), self.dropout, &sizes, self.seed);
+        // Inputs, and units of the first layer; those of a network without a second layer are outputs.
+        let weights = layout.blocks().iter().filter(|block| block.shape.len() == 2).take(2);
+        let masks = Masks::new(self.dropout, weights);
+        let target = Masked::new(fit.log_likelihood(), masks, ChainRng::new(self.seed, 2));
         let optimiser = Optimiser::new(&target, adam).seed(self.seed);
         let trained = optimiser.early_stopping(self.stopping, |q| held_out.score(q)).run(&start)?;
         Ok(dense_layers(&layout, &trained.q))
