@@ -1,6 +1,6 @@
 //! Methods that are used instead of sampling: ensembles, moments of iterates, dropout.
 
-use bnn_mcmc::approximate::{Dropout, Swag, ensemble};
+use bnn_mcmc::approximate::{Distil, Dropout, Swag, ensemble};
 use bnn_mcmc::diagnostics::Outcome;
 use bnn_mcmc::draws::Approximation;
 use bnn_mcmc::optimise::Schedule;
@@ -304,4 +304,84 @@ fn rates_of_dropout_are_chosen_and_checked() {
     // Nothing is left out at rate 0.
     let whole = dropout(50, 60, 0.0).fit(&posterior, &start, 1).unwrap();
     assert_eq!(whole.draws(1, 1).unwrap().draw(0, 0).unwrap(), whole.fit.q);
+}
+
+/// Draws of a linear model say m(x) = mean(w) x + mean(b): a linear student is that model.
+#[test]
+fn a_linear_student_is_the_mean_of_linear_draws() {
+    let train = curve(30, 9);
+    let priors = Priors::all(Normal::new(0.0, 1.0).unwrap());
+    let linear =
+        Posterior::new(Linear::new(1, 1).unwrap(), Gaussian::fixed(0.3).unwrap(), &train, priors)
+            .unwrap();
+    let draws = Sampler::new(&linear, Hmc::default()).warmup(100).draws(50).seed(1).run().unwrap();
+    let adam = Adam { learning_rate: 0.05, steps: 3000, ..Adam::new(Minibatch { size: 30 }) };
+    let x = train.x().view();
+    let student = Distil::new(&[], adam.clone()).fit(&linear, &draws, x, 1).unwrap();
+    let mean = draws.mean();
+    let inputs = ndarray::array![[-1.0], [0.0], [2.0]];
+    let said = student.predict(inputs.view()).unwrap();
+    for (x, m) in inputs.iter().zip(&said.mean) {
+        assert!((mean[0] * x + mean[1] - m).abs() < 1e-6, "{m}");
+    }
+    assert_eq!(said.expected_entropy, None);
+    let loss = student.loss(&linear, &draws, inputs.view()).unwrap();
+    assert!(loss.rmse < 1e-6 && loss.divergence.is_none());
+
+    // One step from a random start is far off, by as much as the loss says.
+    let one = Adam { steps: 1, ..adam };
+    let student = Distil::new(&[3], one.clone()).fit(&linear, &draws, x, 1).unwrap();
+    let said = student.predict(inputs.view()).unwrap().mean;
+    let apart = inputs.iter().zip(&said).map(|(x, m)| (mean[0] * x + mean[1] - m).powi(2));
+    let rmse = (apart.sum::<f64>() / 3.0).sqrt();
+    assert!((student.loss(&linear, &draws, inputs.view()).unwrap().rmse / rmse - 1.0).abs() < 1e-9);
+
+    let fit = |x: Array2<f64>| Distil::new(&[3], one.clone()).fit(&linear, &draws, x.view(), 1);
+    let error = |x| fit(x).unwrap_err().to_string();
+    assert!(error(Array2::zeros((0, 1))).contains("rows of the inputs"));
+    assert!(
+        error(Array2::zeros((40, 2))).contains("features")
+            || error(Array2::zeros((40, 2))).contains("inputs")
+    );
+    assert!(error(Array2::from_elem((40, 1), f64::NAN)).contains("NaN"));
+    let none = draws.thinned(50).unwrap();
+    assert!(Distil::new(&[0], one.clone()).fit(&linear, &none, x, 1).is_err());
+}
+
+/// Of two draws with logits known by hand.
+#[test]
+fn a_students_probabilities_and_entropy_are_those_of_the_draws() {
+    let mut rng = ChainRng::new(3, 0);
+    let x = Array2::from_shape_fn((200, 1), |_| 4.0 * rng.uniform() - 2.0);
+    let labels: Vec<usize> = (0..200).map(|i| i % 2).collect();
+    let data = Dataset::classification(x.clone(), labels, ["no", "yes"]).unwrap();
+    let priors = Priors::all(Normal::new(0.0, 1.0).unwrap());
+    let posterior = Posterior::new(Linear::new(1, 1).unwrap(), Bernoulli, &data, priors).unwrap();
+    let q = ndarray::Array3::from_shape_vec((1, 2, 2), vec![3.0, 1.0, -1.0, 0.5]).unwrap();
+    let draws = Draws::new(posterior.layout().clone(), q).unwrap();
+    let adam = Adam { learning_rate: 0.02, steps: 20_000, ..Adam::new(Minibatch { size: 200 }) };
+    let student = Distil::new(&[20], adam).fit(&posterior, &draws, x.view(), 1).unwrap();
+
+    let inputs = Array2::from_shape_fn((21, 1), |(i, _)| -1.9 + 0.19 * i as f64);
+    let said = student.predict(inputs.view()).unwrap();
+    let entropy = said.expected_entropy.unwrap();
+    let (mut divergence, mut of_entropy, mut of_mean) = (0.0, 0.0, 0.0);
+    for (i, x) in inputs.iter().enumerate() {
+        let p = [3.0 * x + 1.0, -x + 0.5].map(|z: f64| 1.0 / (1.0 + (-z).exp()));
+        let mean = 0.5 * (p[0] + p[1]);
+        let h = p.map(|p| -p * p.ln() - (1.0 - p) * (1.0 - p).ln());
+        let e = 0.5 * (h[0] + h[1]);
+        assert!((said.mean[(i, 1)] - mean).abs() < 0.01, "{x}: {} {mean}", said.mean[(i, 1)]);
+        assert!((said.mean[(i, 0)] + said.mean[(i, 1)] - 1.0).abs() < 1e-12);
+        assert!((entropy[i] - e).abs() < 0.01, "{x}: {} {e}", entropy[i]);
+        let (s, t) = (said.mean[(i, 1)], mean);
+        divergence += t * (t / s).ln() + (1.0 - t) * ((1.0 - t) / (1.0 - s)).ln();
+        of_entropy += (entropy[i] - e).powi(2);
+        of_mean += (s - t).powi(2);
+    }
+    let loss = student.loss(&posterior, &draws, inputs.view()).unwrap();
+    assert!((loss.divergence.unwrap() - divergence / 21.0).abs() < 1e-12);
+    assert!((loss.entropy_rmse.unwrap() - (of_entropy / 21.0).sqrt()).abs() < 1e-12);
+    assert!((loss.rmse - (of_mean / 21.0).sqrt()).abs() < 1e-12);
+    assert_eq!(loss.disagreement, Some(0.0));
 }
