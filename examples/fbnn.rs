@@ -31,10 +31,13 @@
 //!
 //! `--data regression` and `classification` simulate tables of `--rows` rows and `--features` features.
 
+#[path = "shared/tables.rs"]
+mod tables;
+
 use std::error::Error;
 use std::time::Instant;
 
-use bnn_mcmc::data::{Columns, CsvReader, Standardise, bundled, simulate};
+use bnn_mcmc::data::Standardise;
 use bnn_mcmc::likelihood::SecondOrderLikelihood;
 use bnn_mcmc::model::Model;
 use bnn_mcmc::predict::Predictions;
@@ -45,16 +48,7 @@ use bnn_mcmc::surrogate::{
 };
 use clap::{Parser, ValueEnum};
 use ndarray::{Array2, ArrayView3, Axis};
-
-#[derive(Clone, Copy, PartialEq, ValueEnum)]
-enum Data {
-    Boston,
-    Wine,
-    Ionosphere,
-    Digits,
-    Regression,
-    Classification,
-}
+use tables::{Tables, priors};
 
 #[derive(Clone, Copy, PartialEq, ValueEnum)]
 enum Method {
@@ -82,25 +76,8 @@ enum Emulate {
 #[derive(Parser)]
 #[command(about = "Emulators in the place of a network's likelihood, beside the exact posterior")]
 struct Args {
-    /// A bundled data set, or a simulated one.
-    #[arg(long, default_value = "boston")]
-    data: Data,
-    /// Training rows of your own: a CSV file with a header, the response in its last column. Needs
-    /// --test.
-    #[arg(long, requires = "test")]
-    train: Option<String>,
-    /// Test rows of your own.
-    #[arg(long, requires = "train")]
-    test: Option<String>,
-    /// Whether the response of your own rows is a class.
-    #[arg(long)]
-    classes: bool,
-    /// Rows of a simulated table, a fifth of which are test rows.
-    #[arg(long, default_value_t = 10_000)]
-    rows: usize,
-    /// Features of a simulated table.
-    #[arg(long, default_value_t = 20)]
-    features: usize,
+    #[command(flatten)]
+    tables: Tables,
     /// Only these methods, comma-separated [default: all].
     #[arg(long, value_delimiter = ',')]
     methods: Vec<Method>,
@@ -161,9 +138,9 @@ fn main() {
 fn run(mut args: Args) -> Result<(), Box<dyn Error>> {
     if args.quick {
         (args.draws, args.calibration, args.reference) = (120, 80, 60);
-        (args.rows, args.hidden) = (args.rows.min(600), args.hidden.min(4));
+        (args.tables.rows, args.hidden) = (args.tables.rows.min(600), args.hidden.min(4));
     }
-    let (train, test) = tables(&args)?;
+    let (train, test) = args.tables.read(args.seed)?;
     let test = test.select(&(0..test.x().nrows().min(TEST_ROWS)).collect::<Vec<_>>())?;
     let features = Standardise::new().allow_constant().fit_features(&train)?;
     let (train, test) = (features.scale_features(&train)?, features.scale_features(&test)?);
@@ -176,11 +153,7 @@ fn run(mut args: Args) -> Result<(), Box<dyn Error>> {
     let sizes = [inputs, args.hidden, outputs].into_iter().filter(|size| *size > 0);
     let sizes: Vec<usize> = sizes.collect();
     let network = Mlp::new(&sizes, Activation::Tanh)?;
-    let mut priors = Priors::new().with("b*", Normal::new(0.0, 1.0)?);
-    for (layer, inputs) in sizes[..sizes.len() - 1].iter().enumerate() {
-        let sd = 1.0 / (*inputs as f64).sqrt();
-        priors = priors.with(&format!("w{layer}"), Normal::new(0.0, sd)?);
-    }
+    let priors = priors(&sizes)?;
     println!(
         "{} training rows, {} test rows, {inputs} features; network {sizes:?}, {} weights",
         train.x().nrows(),
@@ -197,36 +170,6 @@ fn run(mut args: Args) -> Result<(), Box<dyn Error>> {
     } else {
         compare(&Posterior::new(network, Categorical, &train, priors)?, &test, &args)
     }
-}
-
-fn tables(args: &Args) -> Result<(Dataset, Dataset), Box<dyn Error>> {
-    if let (Some(train), Some(test)) = (&args.train, &args.test) {
-        let last = Columns::Last;
-        let reader = if args.classes {
-            CsvReader::classification(last)
-        } else {
-            CsvReader::regression(last)
-        };
-        let train = reader.read_path(train)?;
-        return Ok((train.dataset, train.schema.read_path(test)?.dataset));
-    }
-    let regression =
-        simulate::Regression { rows: args.rows, features: args.features, ..Default::default() };
-    let classes =
-        simulate::Classification { rows: args.rows, features: args.features, ..Default::default() };
-    let data = match args.data {
-        Data::Boston => bundled::boston(),
-        Data::Wine => bundled::wine_red(),
-        Data::Ionosphere => bundled::ionosphere(),
-        Data::Digits => bundled::digits(),
-        Data::Regression => regression.draw(args.seed)?,
-        Data::Classification => classes.draw(args.seed)?,
-    };
-    Ok(if data.response().class_names().is_some() {
-        data.stratified_split(0.2, args.seed)?
-    } else {
-        data.train_test_split(0.2, args.seed)?
-    })
 }
 
 /// A method's draws and what they took.

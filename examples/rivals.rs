@@ -1,0 +1,176 @@
+//! Do I need MCMC? The methods that are used instead, beside the exact posterior, on the data of `fbnn`.
+//!
+//!     cargo run --release --example rivals -- --data boston
+//!     cargo run --release --example rivals -- --data digits --hidden 10
+//!
+//! The networks, the priors and the split are those of `fbnn`, so that its rows (`--example fbnn`) belong in
+//! the same table. All methods approximate one posterior, and its NUTS is the last row. Of a real response
+//! `coverage` is of 95 % intervals of new observations; `mean`, `sd` and `lpd` are the distance to NUTS at the test
+//! rows: of predictive means, in exact standard deviations of the mean function (root mean square); the mean ratio of
+//! those deviations; the difference of the log predictive densities. For classes `tv` is the mean total variation
+//! distance of their probabilities, and `AUROC` is how well the predictive entropy tells test rows from rows of another
+//! kind: the same rows with each column shuffled. The rate of dropout is chosen on a fifth of the training rows, which no
+//! method is trained on.
+
+#[path = "shared/rivals.rs"]
+mod rivals;
+#[path = "shared/tables.rs"]
+mod tables;
+
+use std::error::Error;
+use std::time::Instant;
+
+use bnn_mcmc::data::Standardise;
+use bnn_mcmc::likelihood::SecondOrderLikelihood;
+use bnn_mcmc::model::Model;
+use bnn_mcmc::predict::{Measure, Predictions};
+use bnn_mcmc::prelude::*;
+use clap::Parser;
+use ndarray::Axis;
+use rivals::{Rival, Settings, distance, moments, rivals};
+use tables::{Tables, priors};
+
+#[derive(Parser)]
+#[command(about = "Methods that are used instead of MCMC, beside the exact posterior")]
+struct Args {
+    #[command(flatten)]
+    tables: Tables,
+    #[command(flatten)]
+    settings: Settings,
+    /// Hidden units; at least 1, since dropout leaves some of them out.
+    #[arg(long, default_value_t = 20)]
+    hidden: usize,
+    /// The standard deviation of the noise, relative to that of the response.
+    #[arg(long, default_value_t = 0.4)]
+    noise: f64,
+    /// Draws of each of four chains of NUTS, after as many of warm-up.
+    #[arg(long, default_value_t = 1000)]
+    reference: usize,
+    /// Short trainings and chains: to see that it works.
+    #[arg(long)]
+    quick: bool,
+}
+
+/// Test rows whose predictions are compared; the others are left out.
+const TEST_ROWS: usize = 200;
+
+fn main() {
+    if let Err(error) = run(Args::parse()) {
+        eprintln!("error: {error}");
+        std::process::exit(1);
+    }
+}
+
+fn run(mut args: Args) -> Result<(), Box<dyn Error>> {
+    if args.quick {
+        (args.settings.steps, args.settings.noisy_steps) = (200, 300);
+        (args.settings.members, args.reference, args.hidden) = (3, 50, args.hidden.min(4));
+        args.tables.rows = args.tables.rows.min(600);
+    }
+    let seed = args.settings.seed;
+    let (train, test) = args.tables.read(seed)?;
+    let test = test.select(&(0..test.x().nrows().min(TEST_ROWS)).collect::<Vec<_>>())?;
+    let (train, chosen_on) = match train.response().class_names() {
+        Some(_) => train.stratified_split(0.2, seed)?,
+        None => train.train_test_split(0.2, seed)?,
+    };
+    let features = Standardise::new().allow_constant().fit_features(&train)?;
+    let [train, chosen_on, test] = [&train, &chosen_on, &test].map(|data| features.scale_features(data));
+    let (train, chosen_on, test) = (train?, chosen_on?, test?);
+    // One logit for two classes: of two, a common shift would be free.
+    let outputs = match train.response().class_names().map(<[String]>::len) {
+        None | Some(2) => 1,
+        Some(classes) => classes,
+    };
+    let sizes = [train.n_features(), args.hidden, outputs];
+    let (network, priors) = (Mlp::new(&sizes, Activation::Tanh)?, priors(&sizes)?);
+    println!(
+        "{} training rows, {} test rows; network {sizes:?}, {} weights",
+        train.x().nrows(),
+        test.x().nrows(),
+        network.layout().dim()
+    );
+    if train.response().class_names().is_none() {
+        let response = Standardise::new().fit_response(&train)?;
+        let noise = Gaussian::fixed(args.noise)?;
+        let posterior = Posterior::new(network, noise, &response.scale_response(&train)?, priors)?;
+        let scaled = |data| response.scale_response(data);
+        compare(&posterior, &scaled(&chosen_on)?, &scaled(&test)?, &args)
+    } else if outputs == 1 {
+        compare(&Posterior::new(network, Bernoulli, &train, priors)?, &chosen_on, &test, &args)
+    } else {
+        compare(&Posterior::new(network, Categorical, &train, priors)?, &chosen_on, &test, &args)
+    }
+}
+
+/// The rows, with each column shuffled.
+fn shuffled(data: &Dataset, seed: u64) -> Result<Dataset, bnn_mcmc::Error> {
+    let (mut x, mut rng) = (data.x().clone(), ChainRng::new(seed, 0));
+    for mut column in x.columns_mut() {
+        for i in 1..column.len() {
+            let j = (rng.uniform() * (i + 1) as f64) as usize;
+            column.swap(i, j);
+        }
+    }
+    data.clone().with_x(x)
+}
+
+fn compare<L: SecondOrderLikelihood + Clone>(
+    posterior: &Posterior<Mlp, L>,
+    chosen_on: &Dataset,
+    test: &Dataset,
+    args: &Args,
+) -> Result<(), Box<dyn Error>> {
+    let settings = &args.settings;
+    let mut methods = rivals(posterior, chosen_on, settings)?;
+    let began = Instant::now();
+    let nuts = Sampler::new(posterior, Nuts::default())
+        .warmup(args.reference)
+        .draws(args.reference)
+        .seed(settings.seed)
+        .init(Init::Around { centre: vec![0.0; posterior.layout().dim()], sd: 0.1 })
+        .run()?;
+    methods.push(Rival::new("NUTS", nuts, began.elapsed().as_secs_f64()));
+
+    let is_real = test.response().class_names().is_none();
+    let outside = shuffled(test, settings.seed)?;
+    let predict = |method: &Rival| method.predict(posterior, test);
+    let exact = predict(methods.last().ok_or("no method")?)?;
+    let (reference, exact_mean) = (moments(exact.quantities()), exact.posterior_mean()?);
+    let score = |p: &Predictions, name: &str| -> Result<f64, bnn_mcmc::Error> {
+        Ok(p.scores()?.get(name).map_or(f64::NAN, |score| score.posterior))
+    };
+    let density = "log_predictive_density";
+    let [a, b, c] = if is_real { ["rmse", "coverage_95", "-"] } else { ["accuracy", "ece", "AUROC"] };
+    println!(
+        "{:26} {:>8} {:>8} {:>11} {:>7} | {:>6} {:>6} {:>6} {:>7}",
+        "", "seconds", a, b, c, "mean", "sd", "tv", "lpd"
+    );
+    for method in &methods {
+        let own = predict(method)?;
+        let [shift, ratio] = distance(&moments(own.quantities()), &reference);
+        let (mut variation, mut auroc) = (f64::NAN, f64::NAN);
+        if !is_real {
+            let apart = (&own.posterior_mean()? - &exact_mean).mapv(f64::abs).sum_axis(Axis(1));
+            // One column stands for two classes.
+            let both = if exact_mean.ncols() == 1 { 1.0 } else { 0.5 };
+            variation = both * apart.mean().unwrap_or(f64::NAN);
+            let told = own.separation(&method.predict(posterior, &outside)?)?;
+            auroc = told.get(Measure::PredictiveEntropy);
+        }
+        println!(
+            "{:26} {:8.2} {:8.3} {:11.3} {:7.3} | {:6.2} {:6.2} {:6.3} {:7.3}",
+            method.name,
+            method.seconds,
+            score(&own, a)?,
+            score(&own, b)?,
+            auroc,
+            shift,
+            ratio,
+            variation,
+            score(&own, density)? - score(&exact, density)?
+        );
+    }
+    println!("NUTS: {}", exact.verdict()?);
+    Ok(())
+}

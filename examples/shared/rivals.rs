@@ -1,0 +1,157 @@
+//! The methods that are used instead of sampling, all on one posterior, and how far each is from the exact one.
+
+use std::time::Instant;
+
+use bnn_mcmc::approximate::{Dropout, Elbo, Laplace, MeanField, Swag, ensemble};
+use bnn_mcmc::likelihood::SecondOrderLikelihood;
+use bnn_mcmc::optimise::{Adam, Optimiser, Sgd};
+use bnn_mcmc::predict::Predictions;
+use bnn_mcmc::prelude::*;
+use bnn_mcmc::targets::{Curvature, Target};
+use ndarray::{Array2, ArrayView3, Axis};
+
+/// How the rivals are fitted.
+#[derive(clap::Args, Clone, Debug)]
+pub struct Settings {
+    /// Members of ensembles.
+    #[arg(long, default_value_t = 10)]
+    pub members: usize,
+    /// Steps of Adam to a mode, over all rows.
+    #[arg(long, default_value_t = 3000)]
+    pub steps: usize,
+    /// Steps of trainings in minibatches of 64 rows: VI, dropout, SWAG.
+    #[arg(long, default_value_t = 10_000)]
+    pub noisy_steps: usize,
+    /// The learning rate of SWAG, for the mean loss of a row.
+    #[arg(long, default_value_t = 0.02)]
+    pub swag_rate: f64,
+    /// Draws of each distribution that can be drawn from.
+    #[arg(long, default_value_t = 1000)]
+    pub fitted_draws: usize,
+    #[arg(long, default_value_t = 1)]
+    pub seed: u64,
+}
+
+/// A method's draws and what they took.
+pub struct Rival {
+    pub name: String,
+    pub draws: Draws,
+    pub seconds: f64,
+    /// Where the network is linearised for its predictions, if it is.
+    linearised: Option<Vec<f64>>,
+}
+
+impl Rival {
+    pub fn new(name: impl Into<String>, draws: Draws, seconds: f64) -> Self {
+        Self { name: name.into(), draws, seconds, linearised: None }
+    }
+
+    pub fn predict<L: SecondOrderLikelihood + Clone>(
+        &self,
+        posterior: &Posterior<Mlp, L>,
+        data: &Dataset,
+    ) -> Result<Predictions, Error> {
+        match &self.linearised {
+            None => posterior.predict(&self.draws, data),
+            Some(at) => posterior.linearised(at)?.predict(&self.draws, data),
+        }
+    }
+}
+
+/// More coordinates than this have no full Laplace approximation here.
+const FULL: usize = 3000;
+/// Rates of dropout to choose from.
+const RATES: [f64; 4] = [0.05, 0.1, 0.2, 0.5];
+
+/// All of them. The rate of dropout is chosen on rows that no other method gets.
+pub fn rivals<L: SecondOrderLikelihood + Clone>(
+    posterior: &Posterior<Mlp, L>,
+    chosen_on: &Dataset,
+    settings: &Settings,
+) -> Result<Vec<Rival>, Error> {
+    let (seed, n) = (settings.seed, settings.fitted_draws);
+    let (dim, rows) = (posterior.layout().dim(), posterior.n_obs());
+    let batch = Minibatch { size: rows.min(64) };
+    let noisy = Adam { learning_rate: 0.01, steps: settings.noisy_steps, ..Adam::new(batch.clone()) };
+    let mut found = Vec::new();
+    let timed = |began: Instant| began.elapsed().as_secs_f64();
+
+    let began = Instant::now();
+    let adam = Adam { steps: settings.steps, ..Adam::default() };
+    let modes = Optimiser::new(posterior, adam).seed(seed);
+    let map = modes.run_each(&Init::Random, 1)?;
+    let of_map = timed(began);
+    let mode = map[0].q.clone();
+    found.push(Rival::new("MAP", ensemble(posterior, &map)?, of_map));
+
+    let began = Instant::now();
+    let members = modes.run_each(&Init::Random, settings.members)?;
+    found.push(Rival::new("ensemble", ensemble(posterior, &members)?, timed(began)));
+
+    let began = Instant::now();
+    let vi = MeanField::new(noisy.clone());
+    let draws = vi.fit(&Elbo::local(posterior)?.seed(seed), &mode)?.draws(n, seed)?;
+    found.push(Rival::new("mean-field VI", draws, of_map + timed(began)));
+
+    let mut laplace = |name: &str, fit: &dyn Fn() -> Result<Laplace, Error>| {
+        let began = Instant::now();
+        let draws = fit()?.draws(n, seed)?;
+        let seconds = of_map + timed(began);
+        let linearised = Some(mode.clone());
+        found.push(Rival::new(format!("Laplace, {name}"), draws.clone(), seconds));
+        let name = format!("Laplace, {name}, linear");
+        found.push(Rival { linearised, ..Rival::new(name, draws, seconds) });
+        Ok::<_, Error>(())
+    };
+    if dim <= FULL {
+        laplace("full", &|| Laplace::full(posterior, &mode, Curvature::Expected))?;
+    }
+    laplace("Kronecker", &|| Laplace::kronecker(posterior, &mode))?;
+    laplace("last layer", &|| Laplace::last_layer(posterior, &mode, Curvature::Expected))?;
+
+    let began = Instant::now();
+    let dropout = Dropout::new(noisy);
+    let (fit, _) = dropout.choose_rate(posterior, chosen_on, &RATES, &Init::Random, seed)?;
+    let name = format!("dropout at {}", fit.rate);
+    found.push(Rival::new(name, fit.draws(n, seed)?, timed(began)));
+
+    // The gradient is a sum over rows.
+    let sgd = Sgd {
+        learning_rate: settings.swag_rate / rows as f64,
+        steps: settings.noisy_steps,
+        ..Sgd::new(batch)
+    };
+    let swag = Swag { burn_in: settings.noisy_steps / 4, ..Swag::new(sgd) };
+    let began = Instant::now();
+    let fit = swag.fit(posterior, &Init::Points(vec![mode]), 1, seed)?;
+    found.push(Rival::new("SWAG", fit.draws(n, seed)?, of_map + timed(began)));
+    let began = Instant::now();
+    let starts = Init::Points(members.into_iter().map(|fit| fit.q).collect());
+    let fit = swag.fit(posterior, &starts, settings.members, seed)?;
+    let draws = fit.draws(n.div_ceil(settings.members), seed)?;
+    found.push(Rival::new("multi-SWAG", draws, found[1].seconds + timed(began)));
+    Ok(found)
+}
+
+/// Mean and standard deviation of each prediction of the mean function, `[2, quantity]`.
+pub fn moments(quantities: ArrayView3<f64>) -> Array2<f64> {
+    let draws = quantities.len_of(Axis(0)) * quantities.len_of(Axis(1));
+    let flat = quantities.to_owned().into_shape_with_order((draws, quantities.len_of(Axis(2))));
+    let flat = flat.unwrap_or_default();
+    let mut moments = Array2::zeros((2, flat.ncols()));
+    for (i, column) in flat.columns().into_iter().enumerate() {
+        moments[[0, i]] = column.mean().unwrap_or(f64::NAN);
+        moments[[1, i]] = if draws > 1 { column.std(1.0) } else { 0.0 };
+    }
+    moments
+}
+
+/// How far predictions of the mean function are from the exact ones, by [`moments`]: the root mean square difference of
+/// the means in exact standard deviations, and the mean ratio of the standard deviations.
+pub fn distance(own: &Array2<f64>, exact: &Array2<f64>) -> [f64; 2] {
+    let n = own.ncols() as f64;
+    let shift = |i: usize| ((own[[0, i]] - exact[[0, i]]) / exact[[1, i]]).powi(2);
+    let ratio = |i: usize| own[[1, i]] / exact[[1, i]];
+    let squares: f64 = (0..own.ncols()).map(shift).sum();
+    [(squares / n).sqrt(), (0..own.ncols()).map(ratio).sum::<f64>() / n]
+}
