@@ -86,8 +86,9 @@ fn info() -> impl Strategy<Value = RunInfo> {
                     warmup_divergences: counts.clone(),
                     warmup_gradient_evals: counts,
                     divergences,
-                    approximation: approximation.map(|text| match n[0] % 2 {
+                    approximation: approximation.map(|text| match n[0] % 3 {
                         0 => Approximation::Surrogate(text),
+                        1 => Approximation::Fitted { method: text },
                         _ => Approximation::Mixture { weights: vec![1.0 / n[0] as f64, 0.1] },
                     }),
                     target,
