@@ -7,8 +7,8 @@
 //!
 //! | method | what it is | draws |
 //! | --- | --- | --- |
-//! | [`ensemble`] of one fit | the mode of the posterior (MAP), or of the likelihood | one |
-//! | [`ensemble`] of several | a deep ensemble: modes from dispersed starts | one for each member |
+//! | [`ensemble`] of one fit | the mode of the posterior (MAP), or of the likelihood | one, repeated |
+//! | [`ensemble`] of several | a deep ensemble: modes from dispersed starts | one for each member, repeated |
 //! | [`Swag`] | a normal distribution with the moments of an optimiser's iterates, one for each start | any number |
 //! | [`Dropout`] | one network, of which other hidden units are left out in each draw | any number |
 //!
