@@ -9,10 +9,13 @@
 //! | --- | --- | --- |
 //! | [`ensemble`] of one fit | the mode of the posterior (MAP), or of the likelihood | one |
 //! | [`ensemble`] of several | a deep ensemble: modes from dispersed starts | one for each member |
+//! | [`Laplace`] | a normal distribution at a mode, with the curvature there | independent, as many as you like |
 
 mod ensemble;
+mod laplace;
 
 pub use ensemble::ensemble;
+pub use laplace::{Laplace, PriorSearch, prior_by_evidence};
 
 use std::time::Instant;
 
