@@ -11,20 +11,22 @@ use crate::layout::Layout;
 /// f_lin(x; w) = f(x; w0) + J(x; w0) (w - w0)
 /// ```
 ///
-/// with J the Jacobian of the outputs with respect to the weights. It is a model like any other, with the
-/// layout of its base: J v is the base's [`forward_tangent`](SecondOrderModel::forward_tangent), J^T d_out its
-/// [`backward`](Model::backward), both at w0, and second derivatives are zero. An evaluation costs one forward
-/// pass more than the base's.
+/// with J the Jacobian of the outputs with respect to the weights. It is a model like any other,
+/// with the layout of its base: J v is the base's
+/// [`forward_tangent`](SecondOrderModel::forward_tangent), J^T d_out its
+/// [`backward`](Model::backward), both at w0, and second derivatives are zero. An evaluation costs
+/// one forward pass more than the base's.
 ///
-/// Its posterior is that of a generalised linear model whose features are the columns of J. With Gaussian
-/// noise of a known variance and normal priors it is a normal distribution, and the [Laplace
-/// approximation](crate::approximate::Laplace) with [`Curvature::Expected`](crate::targets::Curvature) of the base
-/// at a mode w0 is exactly that one: predictions with f_lin are what this approximation, the generalised Gauss-Newton
-/// one, means, and are better than those with f (Immer, Korzepa and Bauer, AISTATS 2021, arXiv:2008.08400).
+/// Its posterior is that of a generalised linear model whose features are the columns of J. With
+/// Gaussian noise of a known variance and normal priors it is a normal distribution, which the
+/// [Laplace approximation](crate::approximate::Laplace) of the base at w0 with
+/// [`Curvature::Expected`](crate::targets::Curvature::Expected) has the covariance of, and at a
+/// mode w0 the mean, too. To predict with f_lin is thus what goes with that approximation; with f
+/// the same draws often underfit (Immer, Korzepa and Bauer, AISTATS 2021, arXiv:2008.08400).
 ///
-/// The [description](Model::description) is the base's, followed by `linearised at` and a checksum of w0. A posterior of
-/// f_lin accepts draws of the posterior of f, whose w means the same; a posterior of f refuses those of
-/// f_lin.
+/// The [description](Model::description) is the base's, followed by `linearised at` and a checksum
+/// of w0. A posterior of f_lin accepts draws of the posterior of f, whose w means the same; a
+/// posterior of f refuses those of f_lin.
 ///
 /// Made by [`Posterior::linearised`](crate::targets::Posterior::linearised).
 #[derive(Clone, Debug, PartialEq)]

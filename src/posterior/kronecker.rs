@@ -19,20 +19,21 @@ pub(crate) struct KroneckerFactors {
     pub(crate) units: usize,
     /// A = 1/N sum_i a_i a_i^T `[inputs + 1, inputs + 1]`, with a_i = (h_i, 1).
     pub(crate) a: Vec<f64>,
-    /// G = sum_i S_i^T C_i S_i `[units, units]`, with S_i the derivative of the outputs f with respect to
-    /// z of the layer, and C_i the information about f.
+    /// G = sum_i S_i^T C_i S_i `[units, units]`, with S_i the derivative of the outputs f with
+    /// respect to z of the layer, and C_i the information about f.
     pub(crate) g: Vec<f64>,
 }
 
 impl<L: SecondOrderLikelihood> Posterior<Mlp, L> {
     /// The factors of every layer at q.
     ///
-    /// Row by row S^T C S = sum_k (S^T e_k) (S^T C e_k)^T, with e_k the unit vector of output k: two
-    /// backward passes for each output, and no root of C.
+    /// Row by row S^T C S = sum_k (S^T e_k) (S^T C e_k)^T, with e_k the unit vector of output k:
+    /// two backward passes for each output, and no root of C.
     pub(crate) fn kronecker_factors(&self, q: &[f64]) -> Vec<KroneckerFactors> {
         let (w, phi) = self.split(q);
         let outputs = self.model.n_outputs();
-        let mut factors: Vec<_> = self.model.sizes().windows(2).map(KroneckerFactors::new).collect();
+        let mut factors: Vec<_> =
+            self.model.sizes().windows(2).map(KroneckerFactors::new).collect();
         let mut weighted: Vec<Vec<f64>> = vec![Vec::new(); factors.len()];
         let zeros = vec![0.0; self.n_phi];
         let mut unused = zeros.clone();
@@ -93,16 +94,16 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
         self.n_weights
     }
 
-    /// The precision of the prior of each weight, given the rest of q; an error that names the first
-    /// block whose prior is not normal.
+    /// The precision of the prior of each weight, given the rest of q; an error that names the
+    /// first block whose prior is not normal.
     pub(crate) fn prior_precisions(&self, q: &[f64]) -> Result<Vec<f64>, Error> {
         let mut precisions = vec![0.0; self.n_weights];
         for block in self.priors.iter().filter(|block| block.range.end <= self.n_weights) {
             for k in block.range.clone() {
                 let Family::Normal { sd, .. } = block.family(q, k) else {
                     let problem = format!(
-                        "the prior of block `{}` is not normal, which the Kronecker-factored Laplace \
-                         approximation needs: the full and the diagonal one take any",
+                        "the prior of block `{}` is not normal, which the Kronecker-factored \
+                         Laplace approximation needs: the full and the diagonal one take any",
                         block.name
                     );
                     return Err(Error::Prior { problem, known: self.layout.block_names() });

@@ -136,8 +136,8 @@ impl<M: SecondOrderModel, L: SecondOrderLikelihood> Posterior<M, L> {
         ws.second = Some(scratch);
     }
 
-    /// The entries `[n x n]`, row-major, of minus the matrix of second derivatives at q that belong to these n
-    /// `coordinates`. Memory grows with n^2 and with the length of q, and not with its square.
+    /// The entries `[n x n]`, row-major, of minus the matrix of second derivatives at q that belong to
+    /// these n `coordinates`. Memory grows with n^2 and with the length of q, and not with its square.
     pub(crate) fn curvature_of(
         &self,
         curvature: Curvature,

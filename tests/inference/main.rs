@@ -1,5 +1,6 @@
 //! What is said of draws: diagnostics, predictions, their calibration, evidence, exact posteriors.
 
+mod approximate_laplace;
 mod conjugate;
 mod diagnostics;
 mod distribution;

@@ -28,17 +28,20 @@ pub struct PriorSearch {
 /// The standard deviation of a prior, or any other positive scale, by the largest [Laplace
 /// evidence](Laplace::log_evidence) (empirical Bayes, type II maximum likelihood).
 ///
-/// `fit(sd)` builds the posterior, climbs to a mode and approximates it there. Nine values from `sds`, equidistant in log sd,
-/// are tried, and then a golden-section search around the best, until sd is known to one per cent: some twenty fits. The
-/// evidence of a network need not have one maximum, and fits that end at different modes make it rough: `tried` shows
-/// it. An sd at an end of `sds` says that the interval is too short.
+/// `fit(sd)` builds the posterior, climbs to a mode and approximates it there. Nine values from
+/// `sds`, equidistant in log sd, are tried, and then a golden-section search around the best, until
+/// sd is known to one per cent: some twenty fits. The evidence of a network need not have one
+/// maximum, and fits that end at different modes make it rough: `tried` shows it. An sd at an end
+/// of `sds` says that the interval is too short.
 ///
 /// ```
 /// use bnn_mcmc::approximate::{Laplace, prior_by_evidence};
 /// use bnn_mcmc::prelude::*;
 /// use bnn_mcmc::targets::Curvature;
-/// let x = ndarray::Array2::from_shape_fn((30, 4), |(i, j)| ((1 + i) as f64 * (1.0 + j as f64)).sin());
-/// let y = ndarray::Array1::from_shape_fn(30, |i| 2.0 * x[(i, 0)] - x[(i, 1)] + 0.3 * (i as f64).cos());
+/// use ndarray::{Array1, Array2};
+/// let x = Array2::from_shape_fn((30, 4), |(i, j)| (((1 + i) * (1 + j)) as f64).sin());
+/// let noise = |i| 0.3 * (i as f64).cos();
+/// let y = Array1::from_shape_fn(30, |i| 2.0 * x[(i, 0)] - x[(i, 1)] + noise(i));
 /// let data = Dataset::regression(x, y)?;
 ///
 /// let search = prior_by_evidence(0.01..=100.0, |sd| {

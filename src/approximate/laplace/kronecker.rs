@@ -8,7 +8,8 @@ use crate::linalg::eigen::SymmetricEigen;
 use crate::portable::ln;
 use crate::posterior::KroneckerFactors;
 
-/// H = K^T diag(1 + g_u l_i) K with K = V^T (x) (U^T D^(1/2)): see [`Laplace::kronecker`](super::Laplace::kronecker).
+/// H = K^T diag(1 + g_u l_i) K with K = V^T (x) (U^T D^(1/2)): see
+/// [`Laplace::kronecker`](super::Laplace::kronecker).
 ///
 /// Vectors are arrays `[units, inputs + 1]`, row-major.
 #[derive(Clone, Debug)]
@@ -23,7 +24,8 @@ pub(super) struct Kronecker {
     roots: Array1<f64>,
 }
 
-/// Where the entries of (W, b) `[units, inputs + 1]` of a layer whose first weight is at `start` lie in q.
+/// Where the entries of (W, b) `[units, inputs + 1]` of a layer whose first weight is at `start`
+/// lie in q.
 pub(super) fn coordinates(start: usize, units: usize, inputs: usize) -> Vec<usize> {
     let bias = start + units * inputs;
     let row = |u: usize| (start + u * inputs..start + (u + 1) * inputs).chain([bias + u]);
@@ -57,7 +59,8 @@ pub(super) fn columns(
 }
 
 impl Kronecker {
-    /// Of the factors of a layer, and the precision of the prior for each input, the last that of the bias.
+    /// Of the factors of a layer, and the precision of the prior for each input, the last that of
+    /// the bias.
     pub(super) fn new(factors: &KroneckerFactors, columns: &[f64]) -> Result<Self, Error> {
         let side = columns.len();
         let roots: Array1<f64> = columns.iter().map(|d| d.sqrt()).collect();
@@ -96,7 +99,7 @@ impl Kronecker {
     }
 
     pub(super) fn spread(&self, z: &mut [f64]) {
-        let scaled = &self.view(z) / &self.eigenvalues.mapv(f64::sqrt);
+        let scaled = &self.view(z) / self.eigenvalues.mapv(f64::sqrt);
         self.transform_back(&scaled, z);
     }
 

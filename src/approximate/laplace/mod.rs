@@ -2,25 +2,26 @@
 
 mod evidence;
 mod kronecker;
+mod mode;
 mod precision;
 
 pub use evidence::{PriorSearch, prior_by_evidence};
 
-use std::time::Instant;
-
 use ndarray::Array2;
 
 use self::kronecker::Kronecker;
+use self::mode::{Mode, check_curvature, check_dimension, check_matrix, matrix, of};
 use self::precision::{Part, Precision};
 use super::Origin;
+use crate::Error;
 use crate::draws::Draws;
 use crate::likelihood::SecondOrderLikelihood;
 use crate::model::{Mlp, SecondOrderModel};
 use crate::portable::ln;
-use crate::targets::{Curvature, FisherTarget, GradTarget, HessTarget, MOST_DIMENSIONS, Posterior};
-use crate::{Error, memory};
+use crate::targets::{Curvature, FisherTarget, HessTarget, Posterior};
 
-/// A normal distribution around a mode q0 of a log density, with the inverse of the curvature there as its covariance:
+/// A normal distribution around a mode q0 of a log density, with the inverse of the curvature there
+/// as its covariance:
 ///
 /// ```text
 /// q ~ N(q0, H^-1)
@@ -28,15 +29,16 @@ use crate::{Error, memory};
 /// ```
 ///
 /// H is minus the Hessian of the log density at q0 ([`Curvature::Observed`]), or J^T C J + P
-/// ([`Curvature::Expected`]): the generalised Gauss-Newton matrix, which is the Fisher information of the likelihood,
-/// and the precision of the prior ([`prior`](crate::prior) says what stands for it where the prior is not normal). The
-/// second is nowhere negative, and is that of the model [linearised](crate::model::Linearised) at q0. Where the log
-/// density is quadratic, as in linear regression with known noise, all of this is exact. Otherwise it knows one mode
-/// alone, and depends on the parametrisation: a variance is approximated on its log scale. The evidence is that of
-/// one mode, too: a network with H tanh units in a layer has 2^H H! equal ones.
+/// ([`Curvature::Expected`]): the generalised Gauss-Newton matrix, which is the Fisher information
+/// of the likelihood, and the precision of the prior ([`prior`](crate::prior) says what stands for
+/// it where the prior is not normal). The second is nowhere negative, and is that of the model
+/// [linearised](crate::model::Linearised) at q0. Where the log density is quadratic, as in linear
+/// regression with known noise, all of this is exact. Otherwise it knows one mode alone, and
+/// depends on the parametrisation: a variance is approximated on its log scale. The evidence is
+/// that of one mode, too: a network with H tanh units in a layer has 2^H H! equal ones.
 ///
-/// Which entries of H are kept is the choice of a constructor. With K outputs and d coordinates, n of them in the
-/// last layer, and D inputs and H units in a layer:
+/// Which entries of H are kept is the choice of a constructor. With K outputs and d coordinates, n
+/// of them in the last layer, and D inputs and H units in a layer:
 ///
 /// | | H | time, beside that of gradients | numbers kept | a draw |
 /// | --- | --- | --- | --- | --- |
@@ -45,11 +47,13 @@ use crate::{Error, memory};
 /// | [`last_layer`](Self::last_layer) | the part of the last layer, the others fixed at q0 | about n gradients, n^3 / 3 | n^2 | n^2 |
 /// | [`kronecker`](Self::kronecker) | G (x) A + P for each layer | 2 K backward passes, H^3 + D^3 | H^2 + D^2 | H D (H + D) |
 ///
-/// The point must be a mode. [`newton_decrement`](Self::newton_decrement) tells how far it is from one, an ascent
-/// that is made longer comes closer, and a point where H is not positive definite is refused.
+/// The point must be a mode. [`newton_decrement`](Self::newton_decrement) tells how far it is from
+/// one, an ascent that is made longer comes closer, and a point where H is not positive definite is
+/// refused.
 ///
-/// Sources: MacKay, Neural Computation 4, 1992, doi:10.1162/neco.1992.4.3.448; Daxberger et al., NeurIPS 2021,
-/// arXiv:2106.14806; for the Kronecker factors Martens and Grosse, ICML 2015, arXiv:1503.05671.
+/// Sources: MacKay, Neural Computation 4, 1992, doi:10.1162/neco.1992.4.3.448; Daxberger et al.,
+/// NeurIPS 2021, arXiv:2106.14806; for the Kronecker factors Martens and Grosse, ICML 2015,
+/// arXiv:1503.05671.
 ///
 /// ```
 /// use bnn_mcmc::approximate::Laplace;
@@ -67,11 +71,11 @@ use crate::{Error, memory};
 /// let laplace = Laplace::full(&posterior, &q, Curvature::Expected)?;
 /// assert!(laplace.newton_decrement() < 0.01);
 /// let draws = laplace.draws(500, 1)?;
-/// // By the network's weights, and by the model that the approximation is exact for.
+/// // By the network itself, and by the linear model that this normal distribution belongs to.
 /// let sampled = posterior.predict(&draws, &data)?;
 /// let linearised = posterior.linearised(&q)?.predict(&draws, &data)?;
-/// assert!(linearised.rmse()? < 0.1);
-/// println!("{} {}", sampled.rmse()?, laplace.log_evidence()?);
+/// assert!(linearised.scores()?.get("rmse").is_some_and(|score| score.posterior < 0.1));
+/// println!("{}\n{}\n{}", sampled.scores()?, linearised.scores()?, laplace.log_evidence()?);
 /// # Ok::<(), bnn_mcmc::Error>(())
 /// ```
 #[derive(Clone, Debug)]
@@ -88,8 +92,9 @@ impl Laplace {
     /// With the whole matrix H, at `q`.
     ///
     /// # Errors
-    /// `q` of the wrong length, or of a log density or gradient that is not finite; a target of more than 8,192
-    /// dimensions, or whose curvature is not known; H that is not positive definite.
+    /// `q` of the wrong length, or of a log density or gradient that is not finite; a target of
+    /// more than 8,192 dimensions, or whose curvature is not known; H that is not positive
+    /// definite.
     pub fn full<T: HessTarget + FisherTarget>(
         target: &T,
         q: &[f64],
@@ -101,11 +106,12 @@ impl Laplace {
         mode.laplace(target, format!("the full Laplace approximation by {}", of(curvature)), [part])
     }
 
-    /// With the diagonal of H alone, at `q`: the coordinates are independent, and their variances those given
-    /// the others, which are smaller than those of [`full`](Self::full).
+    /// With the diagonal of H alone, at `q`: the coordinates are independent, and their variances
+    /// those given the others, which are smaller than those of [`full`](Self::full).
     ///
     /// # Errors
-    /// As [`full`](Self::full); an entry of the diagonal that is not positive is named by its parameter.
+    /// As [`full`](Self::full); an entry of the diagonal that is not positive is named by its
+    /// parameter.
     pub fn diagonal<T: HessTarget + FisherTarget>(
         target: &T,
         q: &[f64],
@@ -125,13 +131,14 @@ impl Laplace {
 
     /// Of the weights of the last layer given all other coordinates, which stay at `q`.
     ///
-    /// The blocks are those that the model's outputs lie along ([`Model::output_axes`](crate::model::Model::output_axes)). With
-    /// Gaussian noise of a known variance and normal priors the conditional distribution of these weights is normal, and
-    /// this is it.
+    /// The blocks are those that the model's outputs lie along
+    /// ([`Model::output_axes`](crate::model::Model::output_axes)). With Gaussian noise of a known
+    /// variance and normal priors the conditional distribution of these weights is normal, and this
+    /// is it.
     ///
     /// # Errors
-    /// As [`full`](Self::full), where the dimension counts the weights of the last layer only; a model that does not
-    /// say which its last layer is.
+    /// As [`full`](Self::full), where the dimension counts the weights of the last layer only; a
+    /// model that does not say which its last layer is.
     pub fn last_layer<M: SecondOrderModel, L: SecondOrderLikelihood>(
         posterior: &Posterior<M, L>,
         q: &[f64],
@@ -158,31 +165,35 @@ impl Laplace {
         mode.laplace(posterior, method, [Part::new(coordinates, precision)])
     }
 
-    /// Of a network whose layers are independent, each with the Kronecker product of two small matrices for its
-    /// Fisher information, at `q`.
+    /// Of a network whose layers are independent, each with the Kronecker product of two small
+    /// matrices for its Fisher information, at `q`.
     ///
-    /// For a layer z = W h + b with a = (h, 1), N rows, and S = df/dz, its information is the sum of
-    /// (S^T C S) (x) (a a^T), in which the mean of the product is replaced by the product of the means:
+    /// For a layer z = W h + b with a = (h, 1), N rows, and S = df/dz, its information is the sum
+    /// of (S^T C S) (x) (a a^T), in which the mean of the product is replaced by the product of the
+    /// means:
     ///
     /// ```text
     /// F ~ G (x) A,    A = 1/N sum_i a_i a_i^T,    G = sum_i S_i^T C_i S_i
     /// ```
     ///
-    /// This is exact for one row, and where all rows have the same a or the same S^T C S: in a single linear layer
-    /// with Gaussian noise, for example. The precision of the prior is added exactly, without damping. It may differ between
-    /// the inputs of a layer (weights and bias, [`Priors::ard`](crate::prior::Priors::ard)): with P = I (x) D,
-    /// D^(-1/2) A D^(-1/2) = U diag(l) U^T and G = V diag(g) V^T,
+    /// This is exact for one row, and where all rows have the same a or the same S^T C S: in a
+    /// single linear layer with Gaussian noise, for example. The precision of the prior is added
+    /// exactly, without damping. It may differ between the inputs of a layer (weights and bias,
+    /// [`Priors::ard`](crate::prior::Priors::ard)): with P = I (x) D, D^(-1/2) A D^(-1/2) = U
+    /// diag(l) U^T and G = V diag(g) V^T,
     ///
     /// ```text
     /// H = G (x) A + I (x) D = K^T diag(1 + g_u l_i) K,    K = V^T (x) (U^T D^(1/2))
     /// ```
     ///
-    /// The parameters of the likelihood and of hierarchical priors are one more independent part, with their own
-    /// expected information: between these and the weights it is zero for every likelihood and prior of the crate.
+    /// The parameters of the likelihood and of hierarchical priors are one more independent part,
+    /// with their own expected information: between these and the weights it is zero for every
+    /// likelihood and prior of the crate.
     ///
     /// # Errors
-    /// `q` of the wrong length, or of a log density or gradient that is not finite; priors of weights that are not normal,
-    /// or differ between the units of a layer; matrices too large for memory.
+    /// `q` of the wrong length, or of a log density or gradient that is not finite; priors of
+    /// weights that are not normal, or differ between the units of a layer; matrices too large for
+    /// memory.
     pub fn kronecker<L: SecondOrderLikelihood>(
         posterior: &Posterior<Mlp, L>,
         q: &[f64],
@@ -198,9 +209,10 @@ impl Laplace {
         let mut start = 0;
         for factors in posterior.kronecker_factors(q) {
             let coordinates = kronecker::coordinates(start, factors.units, factors.inputs);
-            let columns = kronecker::columns(posterior.layout(), &precisions, &coordinates, &factors)?;
+            let columns =
+                kronecker::columns(posterior.layout(), &precisions, &coordinates, &factors)?;
             start += coordinates.len();
-            let precision = Precision::Kronecker(Kronecker::new(&factors, &columns)?);
+            let precision = Precision::Kronecker(Box::new(Kronecker::new(&factors, &columns)?));
             parts.push(Part::new(coordinates, precision));
         }
         let rest: Vec<usize> = (posterior.n_weights()..q.len()).collect();
@@ -257,20 +269,23 @@ impl Laplace {
         let d = self.mean.len();
         if integrated < d {
             let found = format!("integrated out in {integrated} of {d} dimensions");
-            let allowed = "integrated out in all: the full, diagonal or Kronecker-factored approximation has an evidence";
+            let allowed = "integrated out in all, as the full, the diagonal and the Kronecker-factored \
+                           ones are, which have an evidence";
             return Err(Error::argument("the Laplace approximation", found, allowed));
         }
         let log_det: f64 = self.parts.iter().map(|part| part.precision.log_det()).sum();
         Ok(self.log_density + 0.5 * (d as f64 * ln(std::f64::consts::TAU) - log_det))
     }
 
-    /// g^T H^-1 g with g the gradient of the log density at q0: 0 at a mode. Half of it is by how much a Newton
-    /// step would raise the quadratic, and its square root is the length of that step in standard deviations.
+    /// g^T H^-1 g with g the gradient of the log density at q0: 0 at a mode. Half of it is by how
+    /// much a Newton step would raise the quadratic, and its square root is the length of that step
+    /// in standard deviations.
     pub fn newton_decrement(&self) -> f64 {
         self.newton_decrement
     }
 
-    /// q0 + H^-1 g: the mode itself if the log density is quadratic, and close to a mode a better one.
+    /// q0 + H^-1 g: the mode itself if the log density is quadratic, and close to a mode a better
+    /// one.
     pub fn newton_point(&self) -> &[f64] {
         &self.newton_point
     }
@@ -290,116 +305,5 @@ impl Laplace {
                 coordinates.iter().zip(&z).for_each(|(k, z)| q[*k] += z);
             }
         })
-    }
-}
-
-/// The point that an approximation is made at.
-struct Mode<'q> {
-    q: &'q [f64],
-    gradient: Vec<f64>,
-    log_density: f64,
-    began: Instant,
-}
-
-impl<'q> Mode<'q> {
-    fn new<T: GradTarget>(target: &T, q: &'q [f64]) -> Result<Self, Error> {
-        let began = Instant::now();
-        if q.len() != target.dim() {
-            return Err(Error::shape("length of q", q.len(), target.dim()));
-        }
-        if let Some(i) = q.iter().position(|q| !q.is_finite()) {
-            let what = format!("`{}` of q", target.layout().parameter_names()[i]);
-            return Err(Error::argument(what, q[i], "a finite number"));
-        }
-        let mut gradient = vec![0.0; q.len()];
-        let here = target.log_density_grad(q, &mut gradient, &mut target.workspace());
-        let log_density = here.total();
-        if !log_density.is_finite() {
-            return Err(Error::argument("log density at q", log_density, "a finite number"));
-        }
-        if let Some(i) = gradient.iter().position(|g| !g.is_finite()) {
-            let what = format!("gradient at q of `{}`", target.layout().parameter_names()[i]);
-            return Err(Error::argument(what, gradient[i], "a finite number"));
-        }
-        Ok(Self { q, gradient, log_density, began })
-    }
-
-    fn laplace<T: GradTarget>(
-        self,
-        target: &T,
-        method: String,
-        parts: impl Into<Vec<Part>>,
-    ) -> Result<Laplace, Error> {
-        let (parts, Self { q, gradient, log_density, began }) = (parts.into(), self);
-        let (mut newton_point, mut newton_decrement) = (q.to_vec(), 0.0);
-        for Part { coordinates, precision } in &parts {
-            let mut step: Vec<f64> = coordinates.iter().map(|k| gradient[*k]).collect();
-            precision.solve(&mut step);
-            for (k, step) in coordinates.iter().zip(step) {
-                newton_point[*k] += step;
-                newton_decrement += gradient[*k] * step;
-            }
-        }
-        let origin = Origin::new(target, method, began);
-        Ok(Laplace {
-            origin,
-            mean: q.to_vec(),
-            parts,
-            log_density,
-            newton_point,
-            newton_decrement,
-        })
-    }
-}
-
-/// H, row-major.
-fn matrix<T: HessTarget + FisherTarget>(
-    target: &T,
-    q: &[f64],
-    curvature: Curvature,
-) -> Result<Vec<f64>, Error> {
-    let d = q.len();
-    check_dimension("dimension of the target", d)?;
-    let mut h = vec![0.0; d * d];
-    let mut ws = target.workspace();
-    check_curvature(target, curvature)?;
-    match curvature {
-        Curvature::Observed => target.neg_hessian_at(1.0, q, &mut h, &mut ws),
-        Curvature::Expected => target.fisher_at(1.0, q, &mut h, &mut ws),
-    }
-    Ok(h)
-}
-
-fn check_curvature<T: HessTarget + FisherTarget>(
-    target: &T,
-    curvature: Curvature,
-) -> Result<(), Error> {
-    match curvature {
-        Curvature::Observed => target.check_hessian(),
-        Curvature::Expected => target.check_fisher(),
-    }
-}
-
-fn check_dimension(what: &str, dim: usize) -> Result<(), Error> {
-    if dim > MOST_DIMENSIONS {
-        let allowed = format!(
-            "at most {MOST_DIMENSIONS}: wider networks have a Kronecker-factored approximation \
-             (`Laplace::kronecker`), or one of the last layer (`Laplace::last_layer`)"
-        );
-        return Err(Error::argument(what, dim, allowed));
-    }
-    check_matrix(dim, "use `Laplace::kronecker` or `Laplace::last_layer`")
-}
-
-fn check_matrix(dim: usize, instead: &str) -> Result<(), Error> {
-    let size = [(dim, "rows"), (dim, "columns")];
-    memory::check::<f64>("matrix of a Laplace approximation", &size, instead)
-}
-
-/// The curvature in words.
-fn of(curvature: Curvature) -> &'static str {
-    match curvature {
-        Curvature::Observed => "the Hessian",
-        Curvature::Expected => "the Gauss-Newton matrix",
     }
 }

@@ -24,7 +24,7 @@ impl Part {
 pub(super) enum Precision {
     Dense(Cholesky),
     Diagonal(Vec<f64>),
-    Kronecker(Kronecker),
+    Kronecker(Box<Kronecker>),
 }
 
 impl Precision {
@@ -40,7 +40,9 @@ impl Precision {
     /// log det H.
     pub(super) fn log_det(&self) -> f64 {
         match self {
-            Self::Dense(l) => 2.0 * l.lower().iter().step_by(l.dim() + 1).map(|l| ln(*l)).sum::<f64>(),
+            Self::Dense(l) => {
+                2.0 * l.lower().iter().step_by(l.dim() + 1).map(|l| ln(*l)).sum::<f64>()
+            }
             Self::Diagonal(h) => h.iter().map(|h| ln(*h)).sum(),
             Self::Kronecker(h) => h.log_det(),
         }
