@@ -47,9 +47,26 @@ use crate::targets::{Curvature, FisherTarget, HessTarget, Posterior};
 /// | [`last_layer`](Self::last_layer) | the part of the last layer, the others fixed at q0 | about n gradients, n^3 / 3 | n^2 | n^2 |
 /// | [`kronecker`](Self::kronecker) | G (x) A + P for each layer | 2 K backward passes, H^3 + D^3 | H^2 + D^2 | H D (H + D) |
 ///
-/// The point must be a mode. [`newton_decrement`](Self::newton_decrement) tells how far it is from
-/// one, an ascent that is made longer comes closer, and a point where H is not positive definite is
-/// refused.
+/// Measured on the bundled digits (1,078 training rows, standardised; MLP 64-30-10 tanh, N(0, 0.5^2)
+/// priors, 2,260 weights; one mode, 200 draws, one run on two cores): seconds to make it, and
+/// milliseconds for a draw, of which a gradient takes 0.2; and the log predictive density of the
+/// test rows by the network and by the [linearised](crate::model::Linearised) one, where the mode
+/// alone has -0.12.
+///
+/// | | time | a draw | log evidence | network | linearised |
+/// | --- | --- | --- | --- | --- | --- |
+/// | full, Gauss-Newton | 0.7 | 2.8 | -444 | -1.18 | -0.35 |
+/// | full, Hessian | 0.7 | 2.7 | -747 | -0.54 | -0.34 |
+/// | diagonal, Gauss-Newton | 0.5 | 0.03 | -835 | -0.98 | -0.47 |
+/// | Kronecker-factored | 0.006 | 0.06 | -616 | -1.03 | -0.33 |
+/// | last layer, Gauss-Newton | 0.07 | 0.02 | | -0.15 | -0.15 |
+///
+/// With this prior none predicts better than the mode: the linearised predictive is what makes the
+/// draws usable, and [`prior_by_evidence`] the way to a narrower prior.
+///
+/// The point must be a mode: [`newton_decrement`](Self::newton_decrement) tells how far it is from
+/// one, which ends below 1e-3 only if the ascent was long enough. A point where H is not positive
+/// definite is refused.
 ///
 /// Sources: MacKay, Neural Computation 4, 1992, doi:10.1162/neco.1992.4.3.448; Daxberger et al.,
 /// NeurIPS 2021, arXiv:2106.14806; for the Kronecker factors Martens and Grosse, ICML 2015,
@@ -66,16 +83,18 @@ use crate::targets::{Curvature, FisherTarget, HessTarget, Posterior};
 /// let network = Mlp::new(&[1, 6, 1], Activation::Tanh)?;
 /// let posterior = Posterior::new(network, Gaussian::fixed(0.1)?, &data, priors)?;
 /// let mut q: Vec<f64> = (0..19).map(|i| (i as f64).sin()).collect();
-/// Adam { learning_rate: 0.05, steps: 3000, ..Adam::default() }.maximise(&posterior, &mut q)?;
+/// Adam { learning_rate: 0.05, steps: 20_000, ..Adam::default() }.maximise(&posterior, &mut q)?;
 ///
 /// let laplace = Laplace::full(&posterior, &q, Curvature::Expected)?;
-/// assert!(laplace.newton_decrement() < 0.01);
+/// assert!(laplace.newton_decrement() < 1e-3);
 /// let draws = laplace.draws(500, 1)?;
 /// // By the network itself, and by the linear model that this normal distribution belongs to.
 /// let sampled = posterior.predict(&draws, &data)?;
 /// let linearised = posterior.linearised(&q)?.predict(&draws, &data)?;
-/// assert!(linearised.scores()?.get("rmse").is_some_and(|score| score.posterior < 0.1));
 /// println!("{}\n{}\n{}", sampled.scores()?, linearised.scores()?, laplace.log_evidence()?);
+/// # let rmse = |p: &Predictions| p.scores().ok()?.get("rmse").map(|score| score.posterior);
+/// # assert!(rmse(&linearised).is_some_and(|error| error < 0.1));
+/// # assert!(rmse(&sampled) > rmse(&linearised));
 /// # Ok::<(), bnn_mcmc::Error>(())
 /// ```
 #[derive(Clone, Debug)]
@@ -284,8 +303,9 @@ impl Laplace {
         self.newton_decrement
     }
 
-    /// q0 + H^-1 g: the mode itself if the log density is quadratic, and close to a mode a better
-    /// one.
+    /// q0 + H^-1 g: the mode itself if the log density is quadratic. With [`Curvature::Observed`] and
+    /// close to a mode it is a better one; with [`Curvature::Expected`], or further away, such a step,
+    /// which is not damped, can lead anywhere.
     pub fn newton_point(&self) -> &[f64] {
         &self.newton_point
     }
