@@ -13,18 +13,23 @@
 //! | [`Dropout`] | one network, of which other hidden units are left out in each draw | any number |
 //!
 //! [`Distil`] goes the other way: from the draws of any of them, or of a run, to one network.
+//! | [`ensemble`] of one fit | the mode of the posterior (MAP), or of the likelihood | one |
+//! | [`ensemble`] of several | a deep ensemble: modes from dispersed starts | one for each member |
+//! | [`Laplace`] | a normal distribution at a mode, with the curvature there | independent, as many as you like |
 
 mod distil;
 mod dropout;
 mod ensemble;
 mod masked;
 mod swag;
+mod laplace;
 
 pub use distil::{Distil, DistillationLoss, Distilled, Student};
 pub use dropout::{Dropout, DropoutFit};
 pub use ensemble::ensemble;
 pub(crate) use masked::{Masked, Masks};
 pub use swag::{Swag, SwagFit};
+pub use laplace::{Laplace, PriorSearch, prior_by_evidence};
 
 use std::time::Instant;
 
