@@ -11,6 +11,7 @@
 //! | [`ensemble`] of several | a deep ensemble: modes from dispersed starts | one for each member |
 //! | [`Swag`] | a normal distribution with the moments of an optimiser's iterates, one for each start | any number |
 //! | [`Dropout`] | one network, of which other hidden units are left out in each draw | any number |
+//! | [`MeanField`] | mean-field variational inference: the closest independent normals | any number |
 //!
 //! [`Distil`] goes the other way: from the draws of any of them, or of a run, to one network.
 
@@ -19,12 +20,16 @@ mod dropout;
 mod ensemble;
 mod masked;
 mod swag;
+mod variational;
 
 pub use distil::{Distil, DistillationLoss, Distilled, Student};
 pub use dropout::{Dropout, DropoutFit};
 pub use ensemble::ensemble;
 pub(crate) use masked::{Masked, Masks};
 pub use swag::{Swag, SwagFit};
+pub use variational::{
+    DensitySamples, Elbo, Expectation, LocalNoise, MeanField, VariationalFit, WeightSamples,
+};
 
 use std::time::Instant;
 
