@@ -44,7 +44,7 @@ fn a_correlated_gaussian_gives_the_factorised_optimum() {
     let (exact, error) = elbo.estimate(&optimum, 4000).unwrap();
     assert!((exact + kl).abs() < 4.0 * error && error < 0.05, "{exact} +- {error}, {}", -kl);
 
-    let config = MeanField { elbo_samples: 4000, ..MeanField::new(adam(0.01, 400_000, 1)) };
+    let config = MeanField { elbo_samples: 4000, ..MeanField::new(adam(0.002, 1_000_000, 1)) };
     let fit = config.fit(&elbo, &[0.0, 0.0, 0.0, 0.0, 0.0]).unwrap();
     for i in 0..d {
         let (mean_off, variance) =
@@ -55,7 +55,7 @@ fn a_correlated_gaussian_gives_the_factorised_optimum() {
     let (bound, error) = fit.elbo();
     assert!(bound < 0.0, "beyond the evidence: {bound} +- {error}");
     assert!((bound + kl).abs() < 4.0 * error, "{bound} +- {error}, not {}", -kl);
-    assert_eq!((fit.steps, fit.taken_back), (400_000, 0));
+    assert_eq!((fit.steps, fit.taken_back), (1_000_000, 0));
 }
 
 /// y = X w + b + noise, and all that is known in closed form about it.
@@ -129,22 +129,22 @@ impl Regression {
     }
 
     fn check_fit<E: Expectation>(&self, elbo: &Elbo<E>, what: &str) {
-        let config = MeanField { elbo_samples: 1000, ..MeanField::new(adam(0.005, 300_000, ROWS)) };
+        let config = MeanField { elbo_samples: 1000, ..MeanField::new(adam(0.001, 400_000, ROWS)) };
         let fit = config.fit(elbo, &[0.0; 3]).unwrap();
         for i in 0..3 {
             let sd = (1.0 / self.precision[(i, i)]).sqrt();
             let off = (fit.mean()[i] - self.mean[i]) / sd;
             let variance = (fit.sd()[i] / sd).powi(2);
-            assert!(off.abs() < 0.04 && (variance - 1.0).abs() < 0.02, "{what} {i}: {off} {variance}");
+            assert!(off.abs() < 0.04 && (variance - 1.0).abs() < 0.03, "{what} {i}: {off} {variance}");
         }
         let gap = self.kl(&v_of(&self.mean, (0..3).map(|i| 1.0 / self.precision[(i, i)])));
         let (bound, error) = fit.elbo();
         let off = self.log_evidence - bound - gap;
         // Beside the noise of the estimate, what the ascent has not reached.
         assert!(off.abs() < 4.0 * error + 0.01, "{what}: {bound} +- {error}, gap {gap}");
-        let last = fit.history.last().unwrap();
-        assert_eq!(last.0, 300_000);
-        assert!(last.1 > fit.history[0].1 && (last.1 - bound).abs() < 3.0, "{:?}", fit.history);
+        assert_eq!(fit.history.last().unwrap().0, 400_000);
+        let last: f64 = fit.history[390_000..].iter().map(|(_, bound)| bound / 10_001.0).sum();
+        assert!((last - bound).abs() < 0.15, "{what}: {last} along the way, {bound} at the end");
     }
 
     /// Means of many estimates of the gradient against the exact one.
