@@ -36,8 +36,8 @@ const VALUES: u64 = u64::from_le_bytes(*b"elbovalu");
 /// Its `likelihood` is the first expectation, its `prior` minus the KL divergence to the prior. Both
 /// are **estimates**: gradients have noise of their own at every evaluation, from a stream of the seed
 /// that begins with the workspace, and log densities come from one sample whose noise is always the
-/// same. No sampler may use it. For the ways to estimate the expectations see the
-/// [module](super::super); for most uses [`MeanField`](super::MeanField) is the short way.
+/// same. No sampler may use it. For most uses [`MeanField`](super::MeanField), which says how the
+/// expectations are estimated, is the short way.
 ///
 /// ```
 /// use bnn_mcmc::approximate::Elbo;

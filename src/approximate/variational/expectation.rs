@@ -9,8 +9,9 @@ use crate::posterior::PosteriorWorkspace;
 use crate::rng::ChainRng;
 use crate::targets::{GradTarget, LogDensity, MinibatchTarget, Posterior, Target};
 
-/// How the expectation of a log density under independent normals is estimated: what an
-/// [`Elbo`](super::Elbo) is made with.
+/// How the expectation of a log density under independent normals is estimated: [`WeightSamples`],
+/// [`LocalNoise`](super::LocalNoise) or [`DensitySamples`], which the constructors of an
+/// [`Elbo`](super::Elbo) choose. Not for types of your own.
 pub trait Expectation: Sync {
     /// The log density.
     type Base: Target;
