@@ -23,8 +23,8 @@ fn posterior() -> Result<Posterior<Mlp, Gaussian>, Error> {
         .into_iter()
         .map(|x| (x[0] + 0.5 * x[1] * x[2]).tanh() + 0.3 * rng.normal())
         .collect();
-    let priors =
-        Priors::all(Normal::new(0.0, 1.0)?).with("log_noise_variance", LogInverseGamma::new(2.0, 0.5)?);
+    let priors = Priors::all(Normal::new(0.0, 1.0)?)
+        .with("log_noise_variance", LogInverseGamma::new(2.0, 0.5)?);
     let network = Mlp::new(&[FEATURES, 50, 1], Activation::Tanh)?;
     Posterior::new(network, Gaussian::sampled(), &Dataset::regression(x, y)?, priors)
 }

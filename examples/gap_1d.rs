@@ -108,11 +108,10 @@ fn run(mut args: Args) -> Result<(), Box<dyn Error>> {
         "{:26} {:>8}   {:>7} {:>7} {:>7}   {:>7} {:>7} {:>7}",
         "", "seconds", "data", "gap", "beyond", "data", "gap", "beyond"
     );
-    let regions: [&dyn Fn(f64) -> bool; 3] = [
-        &|x| (EDGES[0]..=EDGES[1]).contains(&x.abs()),
-        &|x| x.abs() < EDGES[0],
-        &|x| x.abs() > EDGES[1],
-    ];
+    let regions: [&dyn Fn(f64) -> bool; 3] =
+        [&|x| (EDGES[0]..=EDGES[1]).contains(&x.abs()), &|x| x.abs() < EDGES[0], &|x| {
+            x.abs() > EDGES[1]
+        }];
     for (method, own) in methods.iter().zip(&all) {
         let of = |region: &dyn Fn(f64) -> bool| {
             let columns: Vec<usize> = (0..grid.len()).filter(|i| region(grid[*i])).collect();

@@ -75,7 +75,8 @@ fn run(mut args: Args) -> Result<(), Box<dyn Error>> {
         None => train.train_test_split(0.2, seed)?,
     };
     let features = Standardise::new().allow_constant().fit_features(&train)?;
-    let [train, chosen_on, test] = [&train, &chosen_on, &test].map(|data| features.scale_features(data));
+    let [train, chosen_on, test] =
+        [&train, &chosen_on, &test].map(|data| features.scale_features(data));
     let (train, chosen_on, test) = (train?, chosen_on?, test?);
     // One logit for two classes: of two, a common shift would be free.
     let outputs = match train.response().class_names().map(<[String]>::len) {
@@ -141,7 +142,8 @@ fn compare<L: SecondOrderLikelihood + Clone>(
         Ok(p.scores()?.get(name).map_or(f64::NAN, |score| score.posterior))
     };
     let density = "log_predictive_density";
-    let [a, b, c] = if is_real { ["rmse", "coverage_95", "-"] } else { ["accuracy", "ece", "AUROC"] };
+    let [a, b, c] =
+        if is_real { ["rmse", "coverage_95", "-"] } else { ["accuracy", "ece", "AUROC"] };
     println!(
         "{:26} {:>8} {:>8} {:>11} {:>7} | {:>6} {:>6} {:>6} {:>7}",
         "", "seconds", a, b, c, "mean", "sd", "tv", "lpd"

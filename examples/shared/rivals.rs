@@ -72,7 +72,8 @@ pub fn rivals<L: SecondOrderLikelihood + Clone>(
     let (seed, n) = (settings.seed, settings.fitted_draws);
     let (dim, rows) = (posterior.layout().dim(), posterior.n_obs());
     let batch = Minibatch { size: rows.min(64) };
-    let noisy = Adam { learning_rate: 0.01, steps: settings.noisy_steps, ..Adam::new(batch.clone()) };
+    let noisy =
+        Adam { learning_rate: 0.01, steps: settings.noisy_steps, ..Adam::new(batch.clone()) };
     let mut found = Vec::new();
     let timed = |began: Instant| began.elapsed().as_secs_f64();
 

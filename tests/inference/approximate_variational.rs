@@ -32,8 +32,8 @@ fn a_correlated_gaussian_gives_the_factorised_optimum() {
         let at_an_end = i == 0 || i == d - 1;
         (1.0 + if at_an_end { 0.0 } else { rho * rho }) / ((1.0 - rho * rho) * sds[i] * sds[i])
     };
-    let log_det = (d - 1) as f64 * (1.0 - rho * rho).ln()
-        + sds.iter().map(|sd| 2.0 * sd.ln()).sum::<f64>();
+    let log_det =
+        (d - 1) as f64 * (1.0 - rho * rho).ln() + sds.iter().map(|sd| 2.0 * sd.ln()).sum::<f64>();
     // From q to p: the trace is d, and the means are equal.
     let kl = 0.5 * (log_det + (0..d).map(|i| precision(i).ln()).sum::<f64>());
     assert!(kl > 1.0);
@@ -75,11 +75,13 @@ fn regression() -> Regression {
     // Correlated columns, far from their mean: so are the weights.
     let x = Array2::from_shape_fn((ROWS, 2), |_| rng.normal());
     let x = Array2::from_shape_fn((ROWS, 2), |(i, j)| 0.7 + x[(i, 0)] + 0.5 * j as f64 * x[(i, 1)]);
-    let y = Array1::from_shape_fn(ROWS, |i| 0.5 - x[(i, 0)] + 2.0 * x[(i, 1)] + noise * rng.normal());
+    let y =
+        Array1::from_shape_fn(ROWS, |i| 0.5 - x[(i, 0)] + 2.0 * x[(i, 1)] + noise * rng.normal());
     let design = Array2::from_shape_fn((ROWS, 3), |(i, j)| if j < 2 { x[(i, j)] } else { 1.0 });
     let precision =
         design.t().dot(&design) / (noise * noise) + Array2::<f64>::eye(3) / (prior_sd * prior_sd);
-    let exact = ConjugateRegression::new(x.view(), y.view(), prior_sd, Noise::Fixed(noise)).unwrap();
+    let exact =
+        ConjugateRegression::new(x.view(), y.view(), prior_sd, Noise::Fixed(noise)).unwrap();
     let posterior = Posterior::new(
         Mlp::new(&[2, 1], Activation::Tanh).unwrap(),
         Gaussian::fixed(noise).unwrap(),
@@ -135,7 +137,10 @@ impl Regression {
             let sd = (1.0 / self.precision[(i, i)]).sqrt();
             let off = (fit.mean()[i] - self.mean[i]) / sd;
             let variance = (fit.sd()[i] / sd).powi(2);
-            assert!(off.abs() < 0.04 && (variance - 1.0).abs() < 0.03, "{what} {i}: {off} {variance}");
+            assert!(
+                off.abs() < 0.04 && (variance - 1.0).abs() < 0.03,
+                "{what} {i}: {off} {variance}"
+            );
         }
         let gap = self.kl(&v_of(&self.mean, (0..3).map(|i| 1.0 / self.precision[(i, i)])));
         let (bound, error) = fit.elbo();
@@ -153,7 +158,12 @@ impl Regression {
         let (found, errors) = mean_gradient(elbo, &v, size, 20_000);
         for (k, exact) in self.grad(&v).into_iter().enumerate() {
             let off = (found[k] - exact) / errors[k];
-            assert!(off.abs() < 4.5, "{what}, batches of {size}, {k}: {} +- {}, not {exact}", found[k], errors[k]);
+            assert!(
+                off.abs() < 4.5,
+                "{what}, batches of {size}, {k}: {} +- {}, not {exact}",
+                found[k],
+                errors[k]
+            );
         }
     }
 }
@@ -265,7 +275,8 @@ fn check_derivatives<E: Expectation>(elbo: &Elbo<E>, what: &str) {
             estimate(&v, &mut unused)
         };
         let h = 1e-5;
-        let numeric = (8.0 * (shifted(h) - shifted(-h)) - (shifted(2.0 * h) - shifted(-2.0 * h))) / (12.0 * h);
+        let numeric = (8.0 * (shifted(h) - shifted(-h)) - (shifted(2.0 * h) - shifted(-2.0 * h)))
+            / (12.0 * h);
         let off = (grad[k] - numeric).abs();
         assert!(off < 2e-6 * (1.0 + numeric.abs()), "{what}, {k}: {} and {numeric}", grad[k]);
     }
@@ -275,10 +286,19 @@ fn check_derivatives<E: Expectation>(elbo: &Elbo<E>, what: &str) {
 fn gradients_are_the_derivatives_of_the_estimates_with_their_noise() {
     for activation in Activation::ALL {
         let posterior = regression_network(activation);
-        check_derivatives(&Elbo::local(&posterior).unwrap(), &format!("local, Gaussian, {activation}"));
-        check_derivatives(&Elbo::new(&posterior).unwrap(), &format!("weights, Gaussian, {activation}"));
+        check_derivatives(
+            &Elbo::local(&posterior).unwrap(),
+            &format!("local, Gaussian, {activation}"),
+        );
+        check_derivatives(
+            &Elbo::new(&posterior).unwrap(),
+            &format!("weights, Gaussian, {activation}"),
+        );
         let posterior = classifying_network(activation);
-        check_derivatives(&Elbo::local(&posterior).unwrap(), &format!("local, classes, {activation}"));
+        check_derivatives(
+            &Elbo::local(&posterior).unwrap(),
+            &format!("local, classes, {activation}"),
+        );
     }
 }
 
@@ -358,6 +378,16 @@ fn a_fit_depends_on_the_seed_and_not_on_the_threads() {
     };
     assert_eq!(fit(1, 1), fit(1, 3));
     assert_ne!(fit(1, 1)[0], fit(2, 1)[0]);
+    // The noise by itself: one stream for each seed, begun by each workspace.
+    let grad = |seed: u64| {
+        let elbo = Elbo::local(&posterior).unwrap().seed(seed);
+        let mut grad = vec![0.0; elbo.dim()];
+        let v = elbo.start(&start, 0.1).unwrap();
+        elbo.minibatch_grad_at(1.0, &[0, 1], &v, &mut grad, &mut elbo.workspace());
+        grad
+    };
+    assert_eq!(grad(1), grad(1));
+    assert_ne!(grad(1), grad(2));
     // Start, and the end of each epoch of three batches, and of the last one.
     let [(.., history), _] = fit(1, 1);
     assert_eq!(history.iter().map(|(step, _)| *step).take(3).collect::<Vec<_>>(), [0, 3, 6]);
@@ -375,7 +405,10 @@ fn a_training_that_diverges_goes_back_and_says_so() {
     assert!(all.clone().all(|x| x.is_finite()) && fit.elbo().0.is_finite(), "{fit:?}");
     let draws = fit.draws(3, 1).unwrap();
     let said = format!("{:?}", draws.info().approximation);
-    assert!(said.contains(&format!("{} of whose 60 steps were taken back", fit.taken_back)), "{said}");
+    assert!(
+        said.contains(&format!("{} of whose 60 steps were taken back", fit.taken_back)),
+        "{said}"
+    );
 }
 
 #[test]
@@ -412,7 +445,11 @@ fn what_cannot_be_fitted_is_refused_by_name() {
     far[11] = -1e6; // a noise variance of 0
     for (config, start, words) in [
         (MeanField { initial_sd: 0.0, ..good() }, &start[..], "`initial standard deviation` is 0"),
-        (MeanField { initial_sd: f64::NAN, ..good() }, &start, "`initial standard deviation` is NaN"),
+        (
+            MeanField { initial_sd: f64::NAN, ..good() },
+            &start,
+            "`initial standard deviation` is NaN",
+        ),
         (MeanField { elbo_samples: 1, ..good() }, &start, "`elbo_samples` is 1"),
         (MeanField::new(adam(0.01, 10, 0)), &start, "`size of a minibatch` is 0"),
         (MeanField::new(adam(0.01, 10, 11)), &start, "`size of a minibatch` is 11"),

@@ -1,5 +1,6 @@
 //! What is said of draws: diagnostics, predictions, their calibration, evidence, exact posteriors.
 
+mod approximate;
 mod approximate_variational;
 mod conjugate;
 mod diagnostics;
