@@ -19,6 +19,7 @@ mod dense;
 pub(crate) mod elementary;
 pub(crate) mod gram;
 pub(crate) mod network;
+pub(crate) mod noisy;
 mod row_by_row;
 
 use std::ops::{Deref, DerefMut, Range};

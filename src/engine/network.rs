@@ -24,12 +24,12 @@ pub(crate) struct Layer {
 
 impl Layer {
     /// The number of weights, without biases.
-    fn n_weights(&self) -> usize {
+    pub(super) fn n_weights(&self) -> usize {
         self.units * self.inputs
     }
 
     /// The number of weights and biases.
-    fn len(&self) -> usize {
+    pub(super) fn len(&self) -> usize {
         self.n_weights() + if self.bias { self.units } else { 0 }
     }
 
@@ -38,7 +38,7 @@ impl Layer {
     }
 
     /// How many numbers the sums of the layer's gradient take.
-    fn n_sums<F: Real>(&self) -> usize {
+    pub(super) fn n_sums<F: Real>(&self) -> usize {
         if self.is_wide() { self.len().next_multiple_of(F::LANES) } else { self.len() * F::LANES }
     }
 }

@@ -101,13 +101,18 @@ impl Mlp {
 
     /// The layers, with scratch memory.
     pub(super) fn network<F: Real>(&self) -> Network<F> {
+        Network::new(self.layers())
+    }
+
+    /// The shapes of the layers.
+    pub(crate) fn layers(&self) -> Vec<Layer> {
         let layer = |(l, size): (usize, &[usize])| Layer {
             inputs: size[0],
             units: size[1],
             bias: true,
             activation: self.activation(l),
         };
-        Network::new(self.sizes.windows(2).enumerate().map(layer).collect())
+        self.sizes.windows(2).enumerate().map(layer).collect()
     }
 
     /// The inputs of layer `l` on the tile x, and delta_l, both with a column for each unit: what

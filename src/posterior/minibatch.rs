@@ -3,14 +3,14 @@
 use std::iter::once;
 
 use super::{Posterior, PosteriorWorkspace};
-use crate::engine::TileStorage;
+use crate::engine::{Tile, TileStorage};
 use crate::likelihood::Likelihood;
 use crate::model::Model;
 use crate::targets::{LogDensity, MinibatchTarget};
 
 /// Rows of a minibatch, as tiles; allocated at its first use.
 #[derive(Debug)]
-pub(super) struct Gathered {
+pub(crate) struct Gathered {
     x: TileStorage,
     y: TileStorage,
 }
@@ -27,22 +27,34 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
         ws: &mut PosteriorWorkspace<M::Workspace>,
     ) -> [f64; K] {
         let weight = self.x.rows() as f64 / rows.len() as f64;
-        let tile_rows = self.model.tile_rows();
-        let mut gathered = ws.minibatch.take().unwrap_or_else(|| Gathered {
-            x: TileStorage::zeros(tile_rows * self.x.columns()),
-            y: TileStorage::zeros(tile_rows * self.y.columns()),
-        });
+        let mut gathered = ws.minibatch.take();
         let mut likelihood = [0.0; K];
-        for rows in rows.chunks(tile_rows) {
-            let x = self.x.gather(rows, &mut gathered.x);
-            let y = self.y.gather(rows, &mut gathered.y);
+        self.for_each_gathered(rows, &mut gathered, |x, y| {
             for k in 0..K {
                 let (factor, tile) = (factor * weight, once((x, y)));
                 likelihood[k] += self.add_log_lik_grad(factor, tile, q[k], grad[k], ws);
             }
-        }
-        ws.minibatch = Some(gathered);
+        });
+        ws.minibatch = gathered;
         likelihood.map(|likelihood| weight * likelihood)
+    }
+
+    /// Calls `visit(x, y)` for `rows`, a tile at a time.
+    pub(crate) fn for_each_gathered(
+        &self,
+        rows: &[usize],
+        gathered: &mut Option<Gathered>,
+        mut visit: impl FnMut(Tile, Tile),
+    ) {
+        let tile_rows = self.model.tile_rows();
+        let gathered = gathered.get_or_insert_with(|| Gathered {
+            x: TileStorage::zeros(tile_rows * self.x.columns()),
+            y: TileStorage::zeros(tile_rows * self.y.columns()),
+        });
+        for rows in rows.chunks(tile_rows) {
+            let x = self.x.gather(rows, &mut gathered.x);
+            visit(x, self.y.gather(rows, &mut gathered.y));
+        }
     }
 
     /// The estimates by `rows` at `K` positions, with the gradients of the tempered ones. `prior`

@@ -13,6 +13,7 @@ mod walk;
 
 pub(crate) use kronecker::KroneckerFactors;
 pub use log_likelihood::LogLikelihood;
+pub(crate) use minibatch::Gathered;
 pub(crate) use new_rows::{check_finite, check_inputs};
 pub use walk::PosteriorWorkspace;
 
@@ -167,6 +168,11 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
     /// The names of the classes, if the response is a class.
     pub fn class_names(&self) -> Option<&[String]> {
         self.blank.class_names()
+    }
+
+    /// The priors of all blocks.
+    pub(crate) fn priors(&self) -> &[BlockPrior] {
+        &self.priors
     }
 
     /// What the likelihood sees of the response.

@@ -155,7 +155,7 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
     }
 
     /// All rows, tile by tile: pairs of x and y.
-    pub(super) fn tiles(&self) -> impl ExactSizeIterator<Item = (Tile<'_>, Tile<'_>)> {
+    pub(crate) fn tiles(&self) -> impl ExactSizeIterator<Item = (Tile<'_>, Tile<'_>)> {
         self.x.iter().zip(self.y.iter())
     }
 

@@ -2,6 +2,7 @@
 
 mod approximate;
 mod approximate_laplace;
+mod approximate_variational;
 mod conjugate;
 mod diagnostics;
 mod distribution;

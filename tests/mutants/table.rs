@@ -1437,4 +1437,74 @@ pub const MUTANTS: &[Mutant] = &[
         &[("chunk[j]", "coordinates[j]")],
         ("inference", "approximate_laplace::the_last_layer_is_a_part_of_the_whole_matrix"),
     ),
+    // Variational inference.
+    mutant(
+        "variational: the sign of the entropy",
+        "src/approximate/variational/elbo.rs",
+        &[("expectations.prior + entropy", "expectations.prior - entropy")],
+        ("inference", "approximate_variational::the_entropy_of_the_normals_is_in_the_bound"),
+    ),
+    mutant(
+        "variational: the entropy left out of the gradient",
+        "src/approximate/variational/elbo.rs",
+        &[("*d * sd + 1.0", "*d * sd")],
+        ("inference", "approximate_variational::gradients_of_minibatches_are_unbiased"),
+    ),
+    mutant(
+        "variational: the rows of a minibatch counted once beside a whole KL divergence",
+        "src/approximate/variational/local.rs",
+        &[("beta * weight", "beta")],
+        ("inference", "approximate_variational::gradients_of_minibatches_are_unbiased"),
+    ),
+    mutant(
+        "variational, local: variances times inputs that are not squared",
+        "src/engine/noisy.rs",
+        &[("h * h", "h.abs()")],
+        (
+            "inference",
+            "approximate_variational::bound_of_a_linear_regression_misses_the_evidence_by_the_exact_kl_divergence",
+        ),
+    ),
+    mutant(
+        "variational, local: inputs left out of the way back through the variances",
+        "src/engine/noisy.rs",
+        &[("2.0 * h * *below_v", "0.0 * h * *below_v")],
+        (
+            "inference",
+            "approximate_variational::gradients_are_the_derivatives_of_the_estimates_with_their_noise",
+        ),
+    ),
+    mutant(
+        "variational: the variance left out of the expectation of a normal prior",
+        "src/approximate/variational/prior.rs",
+        &[("(mean - m) * (mean - m) + sd * sd", "(mean - m) * (mean - m) + 0.0 * sd")],
+        (
+            "inference",
+            "approximate_variational::local_noise_and_weight_samples_estimate_the_same_and_local_noise_varies_less",
+        ),
+    ),
+    mutant(
+        "variational: the noise of a sample left out of the gradient of its standard deviation",
+        "src/approximate/variational/prior.rs",
+        &[("self.grad[i] * self.noise[i]", "self.grad[i] * self.noise[i].abs()")],
+        (
+            "inference",
+            "approximate_variational::a_correlated_gaussian_gives_the_factorised_optimum",
+        ),
+    ),
+    mutant(
+        "variational: the gradient of the likelihood's parameters by the rows of a minibatch",
+        "src/approximate/variational/local.rs",
+        &[("factor * *d_phi", "beta * *d_phi")],
+        (
+            "inference",
+            "approximate_variational::gradients_are_the_derivatives_of_the_estimates_with_their_noise",
+        ),
+    ),
+    mutant(
+        "variational: draws with variances in place of standard deviations",
+        "src/approximate/variational/fit.rs",
+        &[("mean + sd * *q", "mean + sd * sd * *q")],
+        ("inference", "approximate_variational::draws_are_the_fitted_normals"),
+    ),
 ];
