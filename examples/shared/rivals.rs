@@ -104,17 +104,23 @@ pub fn rivals<L: SecondOrderLikelihood + Clone>(
         let began = Instant::now();
         let draws = fit()?.draws(n, seed)?;
         let seconds = of_map + timed(began);
-        let linearised = Some(mode.clone());
         found.push(Rival::new(format!("Laplace, {name}"), draws.clone(), seconds));
-        let name = format!("Laplace, {name}, linear");
-        found.push(Rival { linearised, ..Rival::new(name, draws, seconds) });
-        Ok::<_, Error>(())
+        Ok::<_, Error>((draws, seconds))
     };
+    let mut wide = Vec::new();
     if dim <= FULL {
-        laplace("full", &|| Laplace::full(posterior, &mode, Curvature::Expected))?;
+        wide.push((
+            "full",
+            laplace("full", &|| Laplace::full(posterior, &mode, Curvature::Expected))?,
+        ));
     }
-    laplace("Kronecker", &|| Laplace::kronecker(posterior, &mode))?;
+    wide.push(("Kronecker", laplace("Kronecker", &|| Laplace::kronecker(posterior, &mode))?));
+    // The outputs are linear in the last layer.
     laplace("last layer", &|| Laplace::last_layer(posterior, &mode, Curvature::Expected))?;
+    for (name, (draws, seconds)) in wide {
+        let rival = Rival::new(format!("Laplace, {name}, linear"), draws, seconds);
+        found.push(Rival { linearised: Some(mode.clone()), ..rival });
+    }
 
     let began = Instant::now();
     let dropout = Dropout::new(noisy);

@@ -54,7 +54,8 @@ const SCORED: usize = 100;
 /// let adam = Adam { learning_rate: 0.01, steps: 1000, ..Adam::new(Minibatch { size: 32 }) };
 /// let fit = Dropout { rate: 0.2, ..Dropout::new(adam) }.fit(&posterior, &Init::Random, 1)?;
 /// let draws = fit.draws(200, 1)?;
-/// assert!(posterior.predict(&draws, &test)?.accuracy()? > 0.9);
+/// let scores = posterior.predict(&draws, &test)?.scores()?;
+/// assert!(scores.get("accuracy").is_some_and(|score| score.posterior > 0.9));
 /// # }
 /// # Ok::<(), bnn_mcmc::Error>(())
 /// ```

@@ -40,7 +40,7 @@ use crate::{Error, memory};
 /// let members = ensemble(&posterior, &fits, 20)?;
 /// assert_eq!(members.values().dim(), (5, 20, 67));
 /// let predictions = posterior.predict(&members, &test)?;
-/// assert!(predictions.accuracy()? > 0.9);
+/// assert!(predictions.scores()?.get("accuracy").is_some_and(|score| score.posterior > 0.9));
 /// assert!(matches!(predictions.verdict()?.outcome, Outcome::Approximation { .. }));
 /// # }
 /// # Ok::<(), bnn_mcmc::Error>(())

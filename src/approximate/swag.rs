@@ -51,7 +51,8 @@ use crate::{Error, memory};
 /// let fit = Swag { every: 20, rank: 10, ..Swag::new(sgd) }.fit(&posterior, &starts, 3, 1)?;
 /// let draws = fit.draws(100, 1)?;
 /// assert_eq!(draws.values().dim(), (3, 100, 67));
-/// assert!(posterior.predict(&draws, &test)?.accuracy()? > 0.9);
+/// let scores = posterior.predict(&draws, &test)?.scores()?;
+/// assert!(scores.get("accuracy").is_some_and(|score| score.posterior > 0.9));
 /// # }
 /// # Ok::<(), bnn_mcmc::Error>(())
 /// ```
