@@ -16,7 +16,8 @@
 //! - Cholesky factors are computed by this crate.
 //!
 //! Excepted are SMMALA with [`Factorisation::SoftAbs`](crate::sampler::Factorisation::SoftAbs),
-//! whose eigenvectors are faer's; fitted emulators
+//! and Kronecker-factored Laplace approximations
+//! ([`Laplace::kronecker`](crate::approximate::Laplace::kronecker)), whose eigenvectors are faer's; fitted emulators
 //! ([`RandomFeatures`](crate::surrogate::RandomFeatures),
 //! [`NetworkEmulator`](crate::surrogate::NetworkEmulator)), whose least squares and singular vectors
 //! are a library's; predictive draws of counts; and densities of one's own that call the standard

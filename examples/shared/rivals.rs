@@ -7,7 +7,7 @@ use bnn_mcmc::likelihood::SecondOrderLikelihood;
 use bnn_mcmc::optimise::{Adam, Optimiser, Sgd};
 use bnn_mcmc::predict::Predictions;
 use bnn_mcmc::prelude::*;
-use bnn_mcmc::targets::{Curvature, Target};
+use bnn_mcmc::targets::Curvature;
 use ndarray::{Array2, ArrayView3, Axis};
 
 /// How the rivals are fitted.
@@ -22,7 +22,7 @@ pub struct Settings {
     /// Steps of trainings in minibatches of 64 rows: VI, dropout, SWAG.
     #[arg(long, default_value_t = 10_000)]
     pub noisy_steps: usize,
-    /// The learning rate of SWAG, for the mean loss of a row.
+    /// The learning rate of SWAG, for the mean loss of a row; halved until the ascent stays.
     #[arg(long, default_value_t = 0.02)]
     pub swag_rate: f64,
     /// Draws of each distribution that can be drawn from.
@@ -60,6 +60,8 @@ impl Rival {
 
 /// More coordinates than this have no full Laplace approximation here.
 const FULL: usize = 3000;
+/// Rates of SWAG are not halved below this.
+const LEAST_RATE: f64 = 1e-7;
 /// Rates of dropout to choose from.
 const RATES: [f64; 4] = [0.05, 0.1, 0.2, 0.5];
 
@@ -83,11 +85,15 @@ pub fn rivals<L: SecondOrderLikelihood + Clone>(
     let map = modes.run_each(&Init::Random, 1)?;
     let of_map = timed(began);
     let mode = map[0].q.clone();
-    found.push(Rival::new("MAP", ensemble(posterior, &map)?, of_map));
+    found.push(Rival::new("MAP", ensemble(posterior, &map, n)?, of_map));
 
     let began = Instant::now();
     let members = modes.run_each(&Init::Random, settings.members)?;
-    found.push(Rival::new("ensemble", ensemble(posterior, &members)?, timed(began)));
+    found.push(Rival::new(
+        "ensemble",
+        ensemble(posterior, &members, n.div_ceil(settings.members))?,
+        timed(began),
+    ));
 
     let began = Instant::now();
     let vi = MeanField::new(noisy.clone());
@@ -116,21 +122,29 @@ pub fn rivals<L: SecondOrderLikelihood + Clone>(
     let name = format!("dropout at {}", fit.rate);
     found.push(Rival::new(name, fit.draws(n, seed)?, timed(began)));
 
-    // The gradient is a sum over rows.
-    let sgd = Sgd {
-        learning_rate: settings.swag_rate / rows as f64,
-        steps: settings.noisy_steps,
-        ..Sgd::new(batch)
-    };
-    let swag = Swag { burn_in: settings.noisy_steps / 4, ..Swag::new(sgd) };
-    let began = Instant::now();
-    let fit = swag.fit(posterior, &Init::Points(vec![mode]), 1, seed)?;
-    found.push(Rival::new("SWAG", fit.draws(n, seed)?, of_map + timed(began)));
-    let began = Instant::now();
     let starts = Init::Points(members.into_iter().map(|fit| fit.q).collect());
-    let fit = swag.fit(posterior, &starts, settings.members, seed)?;
-    let draws = fit.draws(n.div_ceil(settings.members), seed)?;
-    found.push(Rival::new("multi-SWAG", draws, found[1].seconds + timed(began)));
+    for (name, starts, members, before) in [
+        ("SWAG", Init::Points(vec![mode]), 1, of_map),
+        ("multi-SWAG", starts, settings.members, found[1].seconds),
+    ] {
+        let began = Instant::now();
+        let mut rate = settings.swag_rate;
+        let fit = loop {
+            // The gradient is a sum over rows.
+            let sgd = Sgd {
+                learning_rate: rate / rows as f64,
+                steps: settings.noisy_steps,
+                ..Sgd::new(batch.clone())
+            };
+            let swag = Swag { burn_in: settings.noisy_steps / 4, ..Swag::new(sgd) };
+            match swag.fit(posterior, &starts, members, seed) {
+                Err(_) if rate > LEAST_RATE => rate /= 2.0,
+                fit => break fit?,
+            }
+        };
+        let name = format!("{name} at {rate:.1e}");
+        found.push(Rival::new(name, fit.draws(n.div_ceil(members), seed)?, before + timed(began)));
+    }
     Ok(found)
 }
 

@@ -7,17 +7,19 @@
 //!
 //! | method | what it is | draws |
 //! | --- | --- | --- |
-//! | [`ensemble`] of one fit | the mode of the posterior (MAP), or of the likelihood | one |
-//! | [`ensemble`] of several | a deep ensemble: modes from dispersed starts | one for each member |
+//! | [`ensemble`] of one fit | the mode of the posterior (MAP), or of the likelihood | one, repeated |
+//! | [`ensemble`] of several | a deep ensemble: modes from dispersed starts | one for each member, repeated |
+//! | [`Laplace`] | a normal distribution at a mode, with the curvature there | any number |
+//! | [`MeanField`] | mean-field variational inference: the closest independent normals | any number |
 //! | [`Swag`] | a normal distribution with the moments of an optimiser's iterates, one for each start | any number |
 //! | [`Dropout`] | one network, of which other hidden units are left out in each draw | any number |
-//! | [`MeanField`] | mean-field variational inference: the closest independent normals | any number |
 //!
 //! [`Distil`] goes the other way: from the draws of any of them, or of a run, to one network.
 
 mod distil;
 mod dropout;
 mod ensemble;
+mod laplace;
 mod masked;
 mod swag;
 mod variational;
@@ -25,6 +27,7 @@ mod variational;
 pub use distil::{Distil, DistillationLoss, Distilled, Student};
 pub use dropout::{Dropout, DropoutFit};
 pub use ensemble::ensemble;
+pub use laplace::{Laplace, PriorSearch, prior_by_evidence};
 pub(crate) use masked::{Masked, Masks};
 pub use swag::{Swag, SwagFit};
 pub use variational::{

@@ -102,7 +102,9 @@ impl<A: Ascent + Clone> Swag<A> {
     /// iterates.
     ///
     /// # Errors
-    /// An argument out of range; those of [`Optimiser::run_each`]; what does not fit into memory.
+    /// An argument out of range; an ascent whose last iterate has a log density lower than its start by more than 5 d + 50, or most of
+    /// whose steps are taken back, since its rate is too large; those of [`Optimiser::run_each`]; what does not fit into
+    /// memory.
     pub fn fit<T: Target>(
         &self,
         target: &T,
@@ -123,10 +125,13 @@ impl<A: Ascent + Clone> Swag<A> {
         };
         let optimiser = Optimiser::new(target, self.ascent.clone()).seed(seed).schedule(schedule);
         let members = optimiser.each(from, members, |chain, start| {
-            let mut moments = Iterates::new(target.dim(), self.rank);
+            let mut ws = target.workspace();
+            let at_start = target.log_density(start, &mut ws).total();
+            let (mut moments, mut last) = (Iterates::new(target.dim(), self.rank), start.to_vec());
             let fit = optimiser.run_observed(chain, start, |step, q| {
                 if step > self.burn_in && (step - self.burn_in).is_multiple_of(self.every) {
                     moments.add(q);
+                    last.copy_from_slice(q);
                 }
             })?;
             if moments.n < self.rank.max(2) {
@@ -134,6 +139,15 @@ impl<A: Ascent + Clone> Swag<A> {
                 let value = format!("{} of {wanted}", moments.n);
                 let allowed = format!("at least {}: take a lower learning rate", self.rank.max(2));
                 return Err(Error::argument(what, value, allowed));
+            }
+            let at_end = target.log_density(&last, &mut ws).total();
+            let least = at_start - deepest(target.dim());
+            if at_end.is_nan() || at_end < least {
+                let what = format!("log density at the last iterate of member {chain}");
+                let allowed = format!(
+                    "at least {least:.4e}, not far below its start: take a lower learning rate"
+                );
+                return Err(Error::argument(what, format!("{at_end:.4e}"), allowed));
             }
             Ok((moments, fit))
         })?;
@@ -144,6 +158,12 @@ impl<A: Ascent + Clone> Swag<A> {
         };
         Ok(SwagFit { members: moments, fits, origin: Origin::new(target, method, began) })
     }
+}
+
+/// How far below its start the last iterate may lie in `dim` dimensions: draws of a posterior lie about dim/2 below its
+/// mode, and this is ten times as far, and some.
+fn deepest(dim: usize) -> f64 {
+    5.0 * dim as f64 + 50.0
 }
 
 /// The moments of the iterates of each member: what [`Swag::fit`] returns.

@@ -26,8 +26,7 @@ pub enum Approximation {
 }
 
 impl Draws {
-    /// The mixture of the chains with these weights: one chain of as many draws as there are in all, or of a
-    /// thousand if each chain is a single draw, as in an [ensemble](crate::approximate::ensemble()).
+    /// The mixture of the chains with these weights: one chain of as many draws as there are in all.
     ///
     /// For chains that stay in modes of their own, such as the members of an ensemble, with the weights
     /// that predict held-out rows best ([`Stacking`](crate::predict::Stacking)). Chain k has a share w_k
@@ -82,8 +81,8 @@ impl Draws {
         if n == 0 {
             return Err(Error::shape("draws of each chain", 0, "at least 1"));
         }
-        let all = if n == 1 { OF_SINGLE_DRAWS.max(chains) } else { chains * n };
-        let size = [(all, "draws"), (dim, "parameters")];
+        let all = chains * n;
+        let size = [(chains, "chains"), (n, "draws"), (dim, "parameters")];
         memory::check::<f64>("draws of a mixture", &size, "keep fewer parameters")?;
         let mut values = Vec::with_capacity(all * dim);
         for (chain, count) in counts(weights, all).into_iter().enumerate() {
@@ -108,9 +107,6 @@ impl Draws {
         Ok(Self::new(self.layout.clone(), values)?.with_info(info))
     }
 }
-
-/// The draws of a mixture of single draws.
-const OF_SINGLE_DRAWS: usize = 1000;
 
 /// Shares of `all` in proportion to the weights, of sum 1, in whole numbers of sum `all`: each share is
 /// rounded down, and those with the largest remainders get what is left.

@@ -115,6 +115,18 @@ impl Mlp {
         self.sizes.windows(2).enumerate().map(layer).collect()
     }
 
+    /// The inputs of layer `l` on the tile x, and delta_l, both with a column for each unit: what
+    /// [`forward`](Model::forward) and [`keep_backward`](SecondOrderModel::keep_backward) have left.
+    pub(crate) fn kept<'w>(
+        &self,
+        l: usize,
+        x: Tile<'w>,
+        ws: &'w MlpWorkspace,
+    ) -> (&'w [f64], &'w [f64]) {
+        let delta = ws.tangent.as_ref().map_or(&[][..], |tangent| &tangent.layers[l].delta);
+        (ws.network.input(l, x), &delta[..delta.len().min(self.sizes[l + 1] * x.stride())])
+    }
+
     fn n_layers(&self) -> usize {
         self.sizes.len() - 1
     }

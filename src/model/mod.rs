@@ -51,6 +51,7 @@ macro_rules! descent_of_network {
 
 mod init;
 mod linear;
+mod linearised;
 pub mod logistic;
 mod mlp;
 mod mlp_f32;
@@ -58,6 +59,8 @@ mod mlp_f32;
 pub use crate::engine::Activation;
 pub use init::WeightInit;
 pub use linear::Linear;
+pub(crate) use linearised::LINEARISED;
+pub use linearised::Linearised;
 pub use mlp::Mlp;
 pub use mlp_f32::MlpF32;
 

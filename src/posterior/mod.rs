@@ -3,12 +3,15 @@
 mod collapsed;
 mod conditionals;
 mod descent;
+mod kronecker;
+mod linearised;
 mod log_likelihood;
 mod minibatch;
 mod new_rows;
 mod second_order;
 mod walk;
 
+pub(crate) use kronecker::KroneckerFactors;
 pub use log_likelihood::LogLikelihood;
 pub(crate) use minibatch::Gathered;
 pub(crate) use new_rows::{check_finite, check_inputs};

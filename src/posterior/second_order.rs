@@ -5,15 +5,18 @@ use crate::Error;
 use crate::engine::{Tile, TileMut, TileStorage};
 use crate::likelihood::SecondOrderLikelihood;
 use crate::model::SecondOrderModel;
-use crate::targets::{Curvature, FisherTarget, HessTarget};
+use crate::targets::{Curvature, FisherTarget, HessTarget, Target};
+
+/// How many products with a vector [`Posterior::curvature_of`] keeps at a time.
+const ROWS_AT_ONCE: usize = 64;
 
 /// Scratch memory of second derivatives, allocated at their first use.
 #[derive(Debug)]
 pub(super) struct SecondOrderScratch {
     /// E[y | f], of one tile; directions of f, and derivatives of d_out along them.
-    mean: TileStorage,
-    r_out: TileStorage,
-    r_d_out: TileStorage,
+    pub(super) mean: TileStorage,
+    pub(super) r_out: TileStorage,
+    pub(super) r_d_out: TileStorage,
     /// A direction, and a product with it.
     v: Vec<f64>,
     hv: Vec<f64>,
@@ -84,7 +87,7 @@ impl<M: SecondOrderModel, L: SecondOrderLikelihood> Posterior<M, L> {
     }
 
     /// Takes the scratch memory out of the workspace; to be put back.
-    fn second_order_scratch(
+    pub(super) fn second_order_scratch(
         &self,
         ws: &mut PosteriorWorkspace<M::Workspace>,
     ) -> SecondOrderScratch {
@@ -126,26 +129,61 @@ impl<M: SecondOrderModel, L: SecondOrderLikelihood> Posterior<M, L> {
             );
             out[..n * d].iter_mut().for_each(|h| *h *= -beta);
         }
-        let SecondOrderScratch { v, hv, .. } = &mut scratch;
-        v.fill(0.0);
         for (j, row) in out.chunks_exact_mut(d).enumerate() {
-            v[j] = 1.0;
-            hv.fill(0.0);
-            for block in &self.priors {
-                block.add_hessian_product(curvature, q, v, hv);
-            }
-            v[j] = 0.0;
-            row.iter_mut().zip(&*hv).for_each(|(h, prior)| *h -= prior);
+            self.subtract_prior_row(curvature, q, j, row, &mut scratch);
         }
-        // Symmetric but for rounding, so far.
-        for i in 0..d {
-            for j in 0..i {
-                let mean = 0.5 * (out[i * d + j] + out[j * d + i]);
-                out[i * d + j] = mean;
-                out[j * d + i] = mean;
-            }
-        }
+        symmetrise(out, d);
         ws.second = Some(scratch);
+    }
+
+    /// The entries `[n x n]`, row-major, of minus the matrix of second derivatives at q that belong to
+    /// these n `coordinates`. Memory grows with n^2 and with the length of q, and not with its square.
+    pub(crate) fn curvature_of(
+        &self,
+        curvature: Curvature,
+        coordinates: &[usize],
+        q: &[f64],
+    ) -> Vec<f64> {
+        let (d, n) = (self.layout.dim(), coordinates.len());
+        let mut ws = self.workspace();
+        let mut scratch = self.second_order_scratch(&mut ws);
+        let mut out = vec![0.0; n * n];
+        let mut rows = vec![0.0; ROWS_AT_ONCE.min(n) * d];
+        let chunks = coordinates.chunks(ROWS_AT_ONCE).zip(out.chunks_mut(ROWS_AT_ONCE * n));
+        for (chunk, out) in chunks {
+            let rows = &mut rows[..chunk.len() * d];
+            rows.fill(0.0);
+            self.add_likelihood_products(curvature, q, rows, &mut ws, &mut scratch, |j, v| {
+                v.fill(0.0);
+                v[chunk[j]] = 1.0;
+            });
+            let rows = rows.chunks_exact_mut(d).zip(out.chunks_exact_mut(n));
+            for (j, (row, out)) in chunk.iter().zip(rows) {
+                row.iter_mut().for_each(|h| *h = -*h);
+                self.subtract_prior_row(curvature, q, *j, row, &mut scratch);
+                out.iter_mut().zip(coordinates).for_each(|(out, k)| *out = row[*k]);
+            }
+        }
+        symmetrise(&mut out, n);
+        out
+    }
+
+    /// Subtracts row `j` of the log prior's matrix of second derivatives from `row`.
+    fn subtract_prior_row(
+        &self,
+        curvature: Curvature,
+        q: &[f64],
+        j: usize,
+        row: &mut [f64],
+        SecondOrderScratch { v, hv, .. }: &mut SecondOrderScratch,
+    ) {
+        v.fill(0.0);
+        v[j] = 1.0;
+        hv.fill(0.0);
+        for block in &self.priors {
+            block.add_hessian_product(curvature, q, v, hv);
+        }
+        row.iter_mut().zip(&*hv).for_each(|(h, prior)| *h -= prior);
     }
 
     /// Overwrites `out` with H v, H minus the Hessian of beta ell + log p at q: exact, without a
@@ -179,7 +217,7 @@ impl<M: SecondOrderModel, L: SecondOrderLikelihood> Posterior<M, L> {
     }
 
     /// An error that names the first block whose prior does not know its curvature.
-    fn check_curvature(&self, curvature: Curvature) -> Result<(), Error> {
+    pub(crate) fn check_curvature(&self, curvature: Curvature) -> Result<(), Error> {
         let zeros = vec![0.0; self.layout.dim()];
         let mut product = zeros.clone();
         for block in &self.priors {
@@ -195,6 +233,17 @@ impl<M: SecondOrderModel, L: SecondOrderLikelihood> Posterior<M, L> {
             }
         }
         Ok(())
+    }
+}
+
+/// Replaces what is symmetric but for rounding by the mean of it and its transpose.
+fn symmetrise(a: &mut [f64], dim: usize) {
+    for i in 0..dim {
+        for j in 0..i {
+            let mean = 0.5 * (a[i * dim + j] + a[j * dim + i]);
+            a[i * dim + j] = mean;
+            a[j * dim + i] = mean;
+        }
     }
 }
 

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::Error;
+use crate::model::LINEARISED;
 
 /// Model, likelihood and data of a posterior, by which its draws are told from those of another: see
 /// [`RunInfo::target`](crate::draws::RunInfo::target). The prior is not part of it: another one
@@ -26,6 +27,8 @@ impl TargetInfo {
         ] {
             if let (Some(found), Some(expected)) = (found, expected)
                 && found != expected
+                // A model that is linearised is one for the weights of its base.
+                && !expected.strip_prefix(&**found).is_some_and(|rest| rest.starts_with(LINEARISED))
             {
                 return Err(Error::shape(format!("{what} of the draws"), found, expected));
             }

@@ -31,11 +31,11 @@ fn an_ensemble_is_its_members_and_no_posterior() {
     let data = curve(40, 1);
     let posterior = posterior(&data, 5);
     let fits = Optimiser::new(&posterior, adam(100)).seed(1).run_each(&Init::Random, 4).unwrap();
-    let draws = ensemble(&posterior, &fits).unwrap();
+    let draws = ensemble(&posterior, &fits, 3).unwrap();
     for (k, fit) in fits.iter().enumerate() {
-        assert_eq!(draws.draw(k, 0).unwrap(), fit.q);
+        assert!((0..3).all(|i| draws.draw(k, i) == Some(&fit.q[..])));
     }
-    assert_eq!((draws.n_chains(), draws.n_draws()), (4, 1));
+    assert_eq!((draws.n_chains(), draws.n_draws()), (4, 3));
     let predictions = posterior.predict(&draws, &data).unwrap();
     let verdict = predictions.verdict().unwrap();
     let method = "a deep ensemble of 4 members".to_string();
@@ -56,16 +56,21 @@ fn an_ensemble_is_its_members_and_no_posterior() {
     assert!(other.predict(&draws, &data).unwrap_err().to_string().contains("data of the draws"));
 
     // One fit is a mode.
-    let map = ensemble(&posterior, &fits[..1]).unwrap();
+    let map = ensemble(&posterior, &fits[..1], 1).unwrap();
     assert!(map.verdict().unwrap().to_string().contains("the mode"));
-    assert!(ensemble(&posterior, &[]).unwrap_err().to_string().contains("number of fits"));
+    assert!(ensemble(&posterior, &[], 1).unwrap_err().to_string().contains("number of fits"));
+    assert!(ensemble(&posterior, &fits, 0).unwrap_err().to_string().contains("`repeated` is 0"));
+    // With some hundred repetitions a mode has intervals of new observations.
+    let map = ensemble(&posterior, &fits[..1], 2000).unwrap();
+    let interval = posterior.predict(&map, &data).unwrap().predictive_interval(0.95).unwrap();
+    assert!((interval.mean_width() / (2.0 * 1.96 * 0.3) - 1.0).abs() < 0.02);
     let mut bad = fits.clone();
     bad[2].q[3] = f64::NAN;
-    let error = ensemble(&posterior, &bad).unwrap_err().to_string();
+    let error = ensemble(&posterior, &bad, 1).unwrap_err().to_string();
     assert!(error.contains("coordinate 3 of member 2"), "{error}");
     bad[2].q.pop();
     assert!(
-        ensemble(&posterior, &bad).unwrap_err().to_string().contains("length of q of member 2")
+        ensemble(&posterior, &bad, 1).unwrap_err().to_string().contains("length of q of member 2")
     );
 }
 
@@ -76,15 +81,15 @@ fn members_are_weighed_by_held_out_rows() {
     let optimiser = |steps| Optimiser::new(&posterior, adam(steps)).seed(1);
     let mut fits = optimiser(2000).run_each(&Init::Random, 2).unwrap();
     fits.extend(optimiser(1).run_each(&Init::Random, 1).unwrap()); // hardly trained
-    let draws = ensemble(&posterior, &fits).unwrap();
+    let draws = ensemble(&posterior, &fits, 500).unwrap();
     let stacking = posterior.predict(&draws, &held_out).unwrap().stacking().unwrap();
     assert!(stacking.weights[2] < 0.05, "{:?}", stacking.weights);
     let mixture = draws.mixture(&stacking.weights).unwrap();
-    assert_eq!(mixture.values().dim(), (1, 1000, 25));
+    assert_eq!(mixture.values().dim(), (1, 1500, 25));
     for (k, fit) in fits.iter().enumerate() {
         let flat = mixture.flat();
         let share = flat.rows().into_iter().filter(|q| q.to_slice() == Some(&fit.q)).count();
-        assert!((share as f64 / 1000.0 - stacking.weights[k]).abs() <= 1e-3);
+        assert!((share as f64 / 1500.0 - stacking.weights[k]).abs() <= 1e-3);
     }
     let score = |draws: &Draws| {
         let scores = posterior.predict(draws, &held_out).unwrap().scores().unwrap();
@@ -195,6 +200,10 @@ fn swags_settings_are_checked() {
     let wild = Sgd { learning_rate: 1e200, steps: 100, ..Sgd::default() };
     let wild = error(&Swag { rank: 0, ..Swag::new(wild) });
     assert!(wild.contains("not taken back") && wild.contains("lower learning rate"), "{wild}");
+    // Of this one all are finite, and far away: |1 - r| = 2, 100 times.
+    let wild = Sgd { learning_rate: 3.0, momentum: 0.0, steps: 100, ..Sgd::default() };
+    let wild = error(&Swag { rank: 0, ..Swag::new(wild) });
+    assert!(wild.contains("not far below its start") && wild.contains("member 0"), "{wild}");
 }
 
 fn dropout(steps: usize, rows: usize, rate: f64) -> Dropout<Adam<Minibatch>> {

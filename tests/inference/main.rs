@@ -1,6 +1,7 @@
 //! What is said of draws: diagnostics, predictions, their calibration, evidence, exact posteriors.
 
 mod approximate;
+mod approximate_laplace;
 mod approximate_variational;
 mod conjugate;
 mod diagnostics;

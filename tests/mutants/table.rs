@@ -1385,6 +1385,58 @@ pub const MUTANTS: &[Mutant] = &[
         &[("!is_at.is_of(current)", "point.q().iter().all(|v| *v == 0.0)")],
         ("invariance", "collapsed::a_step_begins_where_another_kernel_has_moved_the_chain"),
     ),
+    // Approximations.
+    mutant(
+        "Laplace: the evidence with log det H, not half of it",
+        "src/approximate/laplace/mod.rs",
+        &[(
+            "0.5 * (d as f64 * ln(std::f64::consts::TAU) - log_det)",
+            "0.5 * d as f64 * ln(std::f64::consts::TAU) - log_det",
+        )],
+        ("inference", "approximate_laplace::logistic_regression_is_that_of_mpmath"),
+    ),
+    mutant(
+        "Laplace: draws by L^-1 in the place of its transpose",
+        "src/approximate/laplace/precision.rs",
+        &[("l.solve_lower_transpose(z)", "l.solve_lower(z)")],
+        ("inference", "approximate_laplace::draws_have_the_stated_covariance"),
+    ),
+    mutant(
+        "Laplace: the diagonal's draws by the precision in the place of its root",
+        "src/approximate/laplace/precision.rs",
+        &[("h.sqrt()", "*h")],
+        ("inference", "approximate_laplace::draws_have_the_stated_covariance"),
+    ),
+    mutant(
+        "Kronecker factors: A is not a mean",
+        "src/posterior/kronecker.rs",
+        &[("self.n_obs() as f64", "1.0")],
+        ("inference", "approximate_laplace::kronecker_is_full_for_one_layer_and_one_row"),
+    ),
+    mutant(
+        "Kronecker-factored Laplace: draws of another scale than the covariance",
+        "src/approximate/laplace/kronecker.rs",
+        &[("self.eigenvalues.mapv(f64::sqrt)", "self.eigenvalues.clone()")],
+        ("inference", "approximate_laplace::draws_have_the_stated_covariance"),
+    ),
+    mutant(
+        "Kronecker-factored Laplace: log det without the prior",
+        "src/approximate/laplace/kronecker.rs",
+        &[("units * prior", "0.0 * units * prior")],
+        ("inference", "approximate_laplace::kronecker_factors_are_those_of_numpy"),
+    ),
+    mutant(
+        "linearised model: the direction from the origin",
+        "src/model/linearised.rs",
+        &[("w - at", "w - 0.0 * at")],
+        ("inference", "approximate_laplace::a_linearised_network_is_the_expansion_of_its_outputs"),
+    ),
+    mutant(
+        "the last layer: rows of the Hessian by the numbers of a chunk",
+        "src/posterior/second_order.rs",
+        &[("chunk[j]", "coordinates[j]")],
+        ("inference", "approximate_laplace::the_last_layer_is_a_part_of_the_whole_matrix"),
+    ),
     // Variational inference.
     mutant(
         "variational: the sign of the entropy",

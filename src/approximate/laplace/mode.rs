@@ -1,0 +1,112 @@
+//! The point that an approximation is made at, and the curvature there.
+
+use std::time::Instant;
+
+use super::precision::Part;
+use super::{Laplace, Origin};
+use crate::targets::{Curvature, FisherTarget, GradTarget, HessTarget, MOST_DIMENSIONS};
+use crate::{Error, memory};
+
+/// The point that an approximation is made at.
+pub(super) struct Mode<'q> {
+    q: &'q [f64],
+    gradient: Vec<f64>,
+    log_density: f64,
+    began: Instant,
+}
+
+impl<'q> Mode<'q> {
+    pub(super) fn new<T: GradTarget>(target: &T, q: &'q [f64]) -> Result<Self, Error> {
+        let began = Instant::now();
+        if q.len() != target.dim() {
+            return Err(Error::shape("length of q", q.len(), target.dim()));
+        }
+        if let Some(i) = q.iter().position(|q| !q.is_finite()) {
+            let what = format!("`{}` of q", target.layout().parameter_names()[i]);
+            return Err(Error::argument(what, q[i], "a finite number"));
+        }
+        let mut gradient = vec![0.0; q.len()];
+        let here = target.log_density_grad(q, &mut gradient, &mut target.workspace());
+        let log_density = here.total();
+        if !log_density.is_finite() {
+            return Err(Error::argument("log density at q", log_density, "a finite number"));
+        }
+        if let Some(i) = gradient.iter().position(|g| !g.is_finite()) {
+            let what = format!("gradient at q of `{}`", target.layout().parameter_names()[i]);
+            return Err(Error::argument(what, gradient[i], "a finite number"));
+        }
+        Ok(Self { q, gradient, log_density, began })
+    }
+
+    pub(super) fn laplace<T: GradTarget>(
+        self,
+        target: &T,
+        method: String,
+        parts: impl Into<Vec<Part>>,
+    ) -> Result<Laplace, Error> {
+        let (parts, Self { q, gradient, log_density, began }) = (parts.into(), self);
+        let (mut newton_point, mut newton_decrement) = (q.to_vec(), 0.0);
+        for Part { coordinates, precision } in &parts {
+            let mut step: Vec<f64> = coordinates.iter().map(|k| gradient[*k]).collect();
+            precision.solve(&mut step);
+            for (k, step) in coordinates.iter().zip(step) {
+                newton_point[*k] += step;
+                newton_decrement += gradient[*k] * step;
+            }
+        }
+        let origin = Origin::new(target, method, began);
+        Ok(Laplace { origin, mean: q.to_vec(), parts, log_density, newton_point, newton_decrement })
+    }
+}
+
+/// H, row-major.
+pub(super) fn matrix<T: HessTarget + FisherTarget>(
+    target: &T,
+    q: &[f64],
+    curvature: Curvature,
+) -> Result<Vec<f64>, Error> {
+    let d = q.len();
+    check_dimension("dimension of the target", d)?;
+    let mut h = vec![0.0; d * d];
+    let mut ws = target.workspace();
+    check_curvature(target, curvature)?;
+    match curvature {
+        Curvature::Observed => target.neg_hessian_at(1.0, q, &mut h, &mut ws),
+        Curvature::Expected => target.fisher_at(1.0, q, &mut h, &mut ws),
+    }
+    Ok(h)
+}
+
+pub(super) fn check_curvature<T: HessTarget + FisherTarget>(
+    target: &T,
+    curvature: Curvature,
+) -> Result<(), Error> {
+    match curvature {
+        Curvature::Observed => target.check_hessian(),
+        Curvature::Expected => target.check_fisher(),
+    }
+}
+
+pub(super) fn check_dimension(what: &str, dim: usize) -> Result<(), Error> {
+    if dim > MOST_DIMENSIONS {
+        let allowed = format!(
+            "at most {MOST_DIMENSIONS}: wider networks have a Kronecker-factored approximation \
+             (`Laplace::kronecker`), or one of the last layer (`Laplace::last_layer`)"
+        );
+        return Err(Error::argument(what, dim, allowed));
+    }
+    check_matrix(dim, "use `Laplace::kronecker` or `Laplace::last_layer`")
+}
+
+pub(super) fn check_matrix(dim: usize, instead: &str) -> Result<(), Error> {
+    let size = [(dim, "rows"), (dim, "columns")];
+    memory::check::<f64>("matrix of a Laplace approximation", &size, instead)
+}
+
+/// The curvature in words.
+pub(super) fn of(curvature: Curvature) -> &'static str {
+    match curvature {
+        Curvature::Observed => "the Hessian",
+        Curvature::Expected => "the Gauss-Newton matrix",
+    }
+}

@@ -1,0 +1,147 @@
+//! The factors of a Kronecker-factored Fisher information, layer by layer.
+
+use faer::linalg::matmul::matmul;
+use faer::{Accum, MatMut, MatRef, Par};
+
+use super::Posterior;
+use crate::Error;
+use crate::engine::{Tile, TileMut};
+use crate::likelihood::{Likelihood, SecondOrderLikelihood};
+use crate::model::{Mlp, Model, SecondOrderModel};
+use crate::prior::Family;
+use crate::targets::{Curvature, Target};
+
+/// What the Fisher information of a layer is made of: G (x) A, with the units before the inputs.
+#[derive(Clone, Debug)]
+pub(crate) struct KroneckerFactors {
+    /// Inputs, without the one of the bias, and units.
+    pub(crate) inputs: usize,
+    pub(crate) units: usize,
+    /// A = 1/N sum_i a_i a_i^T `[inputs + 1, inputs + 1]`, with a_i = (h_i, 1).
+    pub(crate) a: Vec<f64>,
+    /// G = sum_i S_i^T C_i S_i `[units, units]`, with S_i the derivative of the outputs f with
+    /// respect to z of the layer, and C_i the information about f.
+    pub(crate) g: Vec<f64>,
+}
+
+impl<L: SecondOrderLikelihood> Posterior<Mlp, L> {
+    /// The factors of every layer at q.
+    ///
+    /// Row by row S^T C S = sum_k (S^T e_k) (S^T C e_k)^T, with e_k the unit vector of output k:
+    /// two backward passes for each output, and no root of C.
+    pub(crate) fn kronecker_factors(&self, q: &[f64]) -> Vec<KroneckerFactors> {
+        let (w, phi) = self.split(q);
+        let outputs = self.model.n_outputs();
+        let mut factors: Vec<_> =
+            self.model.sizes().windows(2).map(KroneckerFactors::new).collect();
+        let mut weighted: Vec<Vec<f64>> = vec![Vec::new(); factors.len()];
+        let zeros = vec![0.0; self.n_phi];
+        let mut unused = zeros.clone();
+        let mut ws = self.workspace();
+        let mut scratch = self.second_order_scratch(&mut ws);
+        self.model.begin(w, &mut ws.model);
+        for (x, y) in self.tiles() {
+            let (rows, stride) = (x.rows(), x.stride());
+            let mut f = TileMut::new(&mut ws.out[..stride * outputs], rows);
+            self.model.forward(w, x, f.reborrow(), &mut ws.model);
+            let mean = &mut scratch.mean[..stride * self.likelihood.n_means(outputs)];
+            self.likelihood.mean(phi, f.as_tile(), TileMut::new(mean, rows));
+            let mean = Tile::new(mean, rows);
+            for (l, factors) in factors.iter_mut().enumerate() {
+                factors.add_inputs(self.model.kept(l, x, &ws.model).0, x);
+            }
+            for k in 0..outputs {
+                let mut unit = TileMut::new(&mut scratch.r_out[..stride * outputs], rows);
+                unit.values().fill(0.0);
+                unit.column(k).fill(1.0);
+                let mut info = TileMut::new(&mut scratch.r_d_out[..stride * outputs], rows);
+                // Minus C e_k.
+                self.likelihood.log_lik_tangent(
+                    Curvature::Expected,
+                    phi,
+                    f.as_tile(),
+                    mean,
+                    y,
+                    unit.as_tile(),
+                    &zeros,
+                    info.reborrow(),
+                    &mut unused,
+                );
+                info.clear_padding();
+                self.model.keep_backward(w, x, info.as_tile(), &mut ws.model);
+                for (l, weighted) in weighted.iter_mut().enumerate() {
+                    weighted.clear();
+                    weighted.extend_from_slice(self.model.kept(l, x, &ws.model).1);
+                }
+                self.model.keep_backward(w, x, unit.as_tile(), &mut ws.model);
+                for (l, factors) in factors.iter_mut().enumerate() {
+                    factors.subtract_outer(self.model.kept(l, x, &ws.model).1, &weighted[l], x);
+                }
+            }
+        }
+        let n = self.n_obs() as f64;
+        for KroneckerFactors { inputs, a, .. } in &mut factors {
+            a.iter_mut().for_each(|a| *a /= n);
+            a[(*inputs + 1) * (*inputs + 1) - 1] = 1.0;
+        }
+        factors
+    }
+}
+
+impl<M: Model, L: Likelihood> Posterior<M, L> {
+    /// How many of the coordinates of q, the first, are weights of the model.
+    pub(crate) fn n_weights(&self) -> usize {
+        self.n_weights
+    }
+
+    /// The precision of the prior of each weight, given the rest of q; an error that names the
+    /// first block whose prior is not normal.
+    pub(crate) fn prior_precisions(&self, q: &[f64]) -> Result<Vec<f64>, Error> {
+        let mut precisions = vec![0.0; self.n_weights];
+        for block in self.priors.iter().filter(|block| block.range.end <= self.n_weights) {
+            for k in block.range.clone() {
+                let Family::Normal { sd, .. } = block.family(q, k) else {
+                    let problem = format!(
+                        "the prior of block `{}` is not normal, which the Kronecker-factored \
+                         Laplace approximation needs: the full and the diagonal one take any",
+                        block.name
+                    );
+                    return Err(Error::Prior { problem, known: self.layout.block_names() });
+                };
+                precisions[k] = 1.0 / (sd * sd);
+            }
+        }
+        Ok(precisions)
+    }
+}
+
+impl KroneckerFactors {
+    fn new(size: &[usize]) -> Self {
+        let (inputs, units) = (size[0], size[1]);
+        let (a, g) = (vec![0.0; (inputs + 1) * (inputs + 1)], vec![0.0; units * units]);
+        Self { inputs, units, a, g }
+    }
+
+    /// Adds the sum of a a^T over the rows of a tile, but for the last entry, the number of rows.
+    fn add_inputs(&mut self, h: &[f64], x: Tile) {
+        let (n, side) = (self.inputs, self.inputs + 1);
+        let h_columns = MatRef::from_row_major_slice(h, n, x.stride()).subcols(0, x.rows());
+        let mut a = MatMut::from_row_major_slice_mut(&mut self.a, side, side);
+        let block = a.as_mut().submatrix_mut(0, 0, n, n);
+        matmul(block, Accum::Add, h_columns, h_columns.transpose(), 1.0, Par::Seq);
+        for (i, h) in h.chunks_exact(x.stride()).enumerate() {
+            let sum: f64 = h[..x.rows()].iter().sum();
+            a[(i, n)] += sum;
+            a[(n, i)] += sum;
+        }
+    }
+
+    /// Subtracts delta weighted^T, summed over the rows of a tile, from G.
+    fn subtract_outer(&mut self, delta: &[f64], weighted: &[f64], x: Tile) {
+        let columns =
+            |z| MatRef::from_row_major_slice(z, self.units, x.stride()).subcols(0, x.rows());
+        let (delta, weighted) = (columns(delta), columns(weighted));
+        let g = MatMut::from_row_major_slice_mut(&mut self.g, self.units, self.units);
+        matmul(g, Accum::Add, delta, weighted.transpose(), -1.0, Par::Seq);
+    }
+}

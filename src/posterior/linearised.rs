@@ -1,0 +1,42 @@
+//! The posterior of a model that is linear in its weights around a point.
+
+use std::sync::OnceLock;
+
+use super::Posterior;
+use crate::Error;
+use crate::likelihood::Likelihood;
+use crate::model::{Linearised, SecondOrderModel};
+
+impl<M: SecondOrderModel + Clone, L: Likelihood + Clone> Posterior<M, L> {
+    /// The same posterior with the model [linearised](Linearised) in its weights around those of
+    /// `q`: with the same data, likelihood, priors and layout.
+    ///
+    /// It predicts with the draws of this posterior too, and not the other way round: the
+    /// predictions of a [Laplace approximation](crate::approximate::Laplace) by f_lin are
+    /// `posterior.linearised(&q)?.predict(&draws, &test)`.
+    ///
+    /// # Errors
+    /// `q` of the wrong length, or not finite.
+    pub fn linearised(&self, q: &[f64]) -> Result<Posterior<Linearised<M>, L>, Error> {
+        if q.len() != self.layout.dim() {
+            return Err(Error::shape("length of q", q.len(), self.layout.dim()));
+        }
+        let at = q[..self.n_weights].to_vec();
+        Ok(Posterior {
+            model: Linearised::new(self.model.clone(), at)?,
+            likelihood: self.likelihood.clone(),
+            priors: self.priors.clone(),
+            layout: self.layout.clone(),
+            n_weights: self.n_weights,
+            n_phi: self.n_phi,
+            feature_names: self.feature_names.clone(),
+            response_names: self.response_names.clone(),
+            blank: self.blank.clone(),
+            response_checksum: self.response_checksum,
+            x: self.x.clone(),
+            y: self.y.clone(),
+            responses: OnceLock::new(),
+            checksum: self.checksum.clone(),
+        })
+    }
+}
