@@ -21,8 +21,9 @@ pub struct VariationalFit {
     /// How many of them led to where something was not finite, and were taken back. If there are any,
     /// the point is the last that was finite; if there are many, the learning rate is too large.
     pub taken_back: usize,
-    /// The number of steps made, and the mean of the estimates of the bound since the entry before:
-    /// after each epoch, or evaluation of a score. The first entry is the start.
+    /// The number of steps made, and the mean of the estimates of the bound since the entry before. The
+    /// first entry is the start; the others follow each epoch, or each thousandth of the steps where that
+    /// is longer, or each evaluation of a score that may stop the ascent.
     pub history: Vec<(usize, f64)>,
     origin: Origin,
 }

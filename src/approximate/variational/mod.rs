@@ -78,9 +78,9 @@ pub type At<'a> = Normals<&'a [f64]>;
 ///
 /// **When not to use it.** The normals are too narrow where parameters are correlated: for a normal
 /// posterior of precision P they have the variances 1 / P_ii, not the diagonal of P^-1, which is
-/// larger. They know one mode, and mostly the inside of it; the weights that the data hardly determine go back to
-/// the prior. Intervals are then too short, or too wide after a fit that has
-/// switched units off. Where chains are affordable, compare with them.
+/// larger. They describe one mode of many. In a wide network whole units may return to their prior,
+/// with no effect on the outputs, since their KL divergence costs more than they explain. Where
+/// chains are affordable, compare the predictions.
 ///
 /// **Cost.** A step with a weight sample costs one gradient of the minibatch, a step of local
 /// reparameterisation 2.2 times as much in the table below; beside it O(d). The bound at the end takes
@@ -166,13 +166,13 @@ impl<A: Ascent<Source = Minibatch> + Clone> MeanField<A> {
         if self.elbo_samples < 2 {
             return Err(Error::argument("elbo_samples", self.elbo_samples, "at least 2"));
         }
-        // The latest point is always the best: evaluated for the history alone, once an epoch.
-        let (latest, size) = (AtomicU32::new(0), self.ascent.gradient().size);
-        let epoch =
-            EarlyStopping { every: (elbo.n_obs() / size.max(1)).max(1), patience: usize::MAX };
+        // The latest point is always the best: evaluated for the history alone.
+        let (latest, size) = (AtomicU32::new(0), self.ascent.gradient().size.max(1));
+        let every = (elbo.n_obs() / size).max(self.ascent.steps() / 1000).max(1);
+        let history = EarlyStopping { every, patience: usize::MAX };
         let fit = Optimiser::new(elbo, self.ascent.clone())
             .seed(elbo.noise_seed())
-            .early_stopping(epoch, |_| Ok(f64::from(latest.fetch_add(1, Ordering::Relaxed))))
+            .early_stopping(history, |_| Ok(f64::from(latest.fetch_add(1, Ordering::Relaxed))))
             .run(&start)?;
         Ok(elbo.finish(&fit, self.elbo_samples)?.began(began))
     }
