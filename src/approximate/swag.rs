@@ -47,7 +47,7 @@ use crate::{Error, memory};
 /// let starts = Adam { learning_rate: 0.05, steps: 300, ..Adam::default() }
 ///     .starts(&posterior, &Init::Random, 3, 1)?;
 ///
-/// let sgd = Sgd { learning_rate: 1e-3, steps: 2000, ..Sgd::new(Minibatch { size: 32 }) };
+/// let sgd = Sgd { learning_rate: 1e-4, steps: 2000, ..Sgd::new(Minibatch { size: 32 }) };
 /// let fit = Swag { every: 20, rank: 10, ..Swag::new(sgd) }.fit(&posterior, &starts, 3, 1)?;
 /// let draws = fit.draws(100, 1)?;
 /// assert_eq!(draws.values().dim(), (3, 100, 67));
