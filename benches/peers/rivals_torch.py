@@ -97,14 +97,14 @@ def adam(models):
 
 
 class Iterates:
-    """Running moments of every tenth iterate, and the deviations of the last 20."""
+    """Running moments of every fifth iterate, and the deviations of the last 20."""
 
     def __init__(self, model):
         flat = torch.nn.utils.parameters_to_vector(model.parameters()).detach()
         self.n, self.mean, self.square, self.last = 0, torch.zeros_like(flat), torch.zeros_like(flat), []
 
     def __call__(self, model, step):
-        if step % 10 == 9:
+        if step % 5 == 4:
             q = torch.nn.utils.parameters_to_vector(model.parameters()).detach()
             self.n += 1
             self.mean += (q - self.mean) / self.n
