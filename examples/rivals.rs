@@ -125,7 +125,7 @@ fn compare<L: SecondOrderLikelihood + Clone>(
     let settings = &args.settings;
     let mut methods = rivals(posterior, chosen_on, settings)?;
     let began = Instant::now();
-    let nuts = Sampler::new(posterior, Nuts::default())
+    let nuts = Sampler::new(posterior, Nuts { target_accept: 0.9, ..Nuts::default() })
         .warmup(args.reference)
         .draws(args.reference)
         .seed(settings.seed)
@@ -160,16 +160,21 @@ fn compare<L: SecondOrderLikelihood + Clone>(
             let told = own.separation(&method.predict(posterior, &outside)?)?;
             auroc = told.get(Measure::PredictiveEntropy);
         }
+        // What a kind of response does not have is no number.
+        let number = |x: f64, width: usize, digits: usize| match x.is_nan() {
+            true => format!("{:>width$}", "-"),
+            false => format!("{x:width$.digits$}"),
+        };
         println!(
-            "{:26} {:8.2} {:8.3} {:11.3} {:7.3} | {:6.2} {:6.2} {:6.3} {:7.3}",
+            "{:26} {:8.2} {:8.3} {:11.3} {} | {:6.2} {:6.2} {} {:7.3}",
             method.name,
             method.seconds,
             score(&own, a)?,
             score(&own, b)?,
-            auroc,
+            number(auroc, 7, 3),
             shift,
             ratio,
-            variation,
+            number(variation, 6, 3),
             score(&own, density)? - score(&exact, density)?
         );
     }

@@ -13,6 +13,11 @@ pub mod which_sampler {}
 #[doc = include_str!("regression_networks.md")]
 pub mod regression_networks {}
 
+/// Do I need MCMC? What is used instead, measured beside the exact posterior.
+///
+#[doc = include_str!("instead_of_mcmc.md")]
+pub mod instead_of_mcmc {}
+
 /// Predictions: scores, intervals, and what a classifier does not know.
 ///
 #[doc = include_str!("predictions.md")]
