@@ -1437,6 +1437,76 @@ pub const MUTANTS: &[Mutant] = &[
         &[("chunk[j]", "coordinates[j]")],
         ("inference", "approximate_laplace::the_last_layer_is_a_part_of_the_whole_matrix"),
     ),
+    // Iterates, masks, students.
+    mutant(
+        "SWAG: the diagonal whole beside the low-rank part",
+        "src/approximate/swag.rs",
+        &[("0.5f64.sqrt()", "1.0")],
+        ("inference", "approximate::swags_moments_are_those_of_the_iterates"),
+    ),
+    mutant(
+        "SWAG: the low-rank part by K in the place of K - 1",
+        "src/approximate/swag.rs",
+        &[("2.0 * (self.rank as f64 - 1.0)", "2.0 * self.rank as f64")],
+        ("inference", "approximate::swags_moments_are_those_of_the_iterates"),
+    ),
+    mutant(
+        "SWAG: squares about the mean before",
+        "src/approximate/swag.rs",
+        &[("before * (q - *mean)", "before * before")],
+        ("inference", "approximate::swags_moments_are_those_of_the_iterates"),
+    ),
+    mutant(
+        "SWAG: an iterate at the first step of each interval",
+        "src/approximate/swag.rs",
+        &[(
+            "(step - self.burn_in).is_multiple_of(self.every)",
+            "(step - self.burn_in + 1).is_multiple_of(self.every)",
+        )],
+        ("inference", "approximate::swags_moments_are_those_of_the_iterates"),
+    ),
+    mutant(
+        "SWAG: an ascent that left its start is accepted",
+        "src/approximate/swag.rs",
+        &[("at_end < least", "at_end < -f64::MAX")],
+        ("inference", "approximate::swags_settings_are_checked"),
+    ),
+    mutant(
+        "dropout: units that are kept are not scaled",
+        "src/approximate/masked.rs",
+        &[("1.0 / (1.0 - self.rate)", "1.0")],
+        ("inference", "approximate::a_masked_draw_predicts_what_the_masked_network_predicts"),
+    ),
+    mutant(
+        "dropout: the gradient without the chain rule",
+        "src/approximate/masked.rs",
+        &[("*grad *= f", "*grad *= 1.0 + 0.0 * f")],
+        ("inference", "approximate::dropout_minimises_the_expected_loss"),
+    ),
+    mutant(
+        "dropout: no prior",
+        "src/approximate/masked.rs",
+        &[("*grad += *prior", "*grad += 0.0 * *prior")],
+        ("inference", "approximate::dropout_minimises_the_expected_loss"),
+    ),
+    mutant(
+        "distillation: the divergence the wrong way round",
+        "src/approximate/distil.rs",
+        &[("ln(*t) - ln(*s)", "ln(*s) - ln(*t)")],
+        ("inference", "approximate::a_students_probabilities_and_entropy_are_those_of_the_draws"),
+    ),
+    mutant(
+        "distillation: logits in the place of log probabilities",
+        "src/approximate/distil.rs",
+        &[("largest + ln(sum)", "largest + 0.0 * ln(sum)")],
+        ("inference", "approximate::a_students_probabilities_and_entropy_are_those_of_the_draws"),
+    ),
+    mutant(
+        "schedules: cycles that never begin again",
+        "src/optimise/run.rs",
+        &[("half_cosine(t % steps, *steps)", "half_cosine(t, *steps)")],
+        ("inference", "approximate::cyclical_rates_fall_and_rise_again"),
+    ),
     // Variational inference.
     mutant(
         "variational: the sign of the entropy",
