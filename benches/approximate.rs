@@ -1,5 +1,5 @@
-//! One pass over 100,000 rows of 90 features by each of the methods that are used instead of sampling: an MLP
-//! 90-50-1, tanh, batches of 512 rows.
+//! One pass over 100,000 rows of 90 features by each of the methods that are used instead of
+//! sampling: an MLP 90-50-1, tanh, batches of 512 rows.
 //!
 //!     cargo bench --bench approximate
 //!

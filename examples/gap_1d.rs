@@ -1,15 +1,15 @@
-//! Where is the uncertainty of each method wrong? One input with a gap in it, the exact posterior beside
-//! each method that is used instead of sampling.
+//! Where is the uncertainty of each method wrong? One input with a gap in it, the exact posterior
+//! beside each method that is used instead of sampling.
 //!
 //!     cargo run --release --example gap_1d
 //!     cargo run --release --example gap_1d -- --out gap.csv
 //!
-//! A network with one layer of tanh units, priors by fan-in, normal noise of known standard deviation;
-//! 40 rows with inputs from (-2, -0.7) and (0.7, 2). The exact posterior is from MAMS with the output layer
-//! integrated out. For each method the table has, over inputs near the data, in the gap, and beyond the
-//! data (from 2 to 3 and -3 to -2), the mean of its standard deviation of the mean function over the exact one, and how
-//! far its mean is from the exact one in exact standard deviations. `--out` writes mean and standard deviation of
-//! every method at every input.
+//! A network with one layer of tanh units, priors by fan-in, normal noise of known standard
+//! deviation; 40 rows with inputs from (-2, -0.7) and (0.7, 2). The exact posterior is from MAMS
+//! with the output layer integrated out. For each method the table has, over inputs near the data,
+//! in the gap, and beyond the data (from 2 to 3 and -3 to -2), the mean of its standard deviation
+//! of the mean function over the exact one, and how far its mean is from the exact one in exact
+//! standard deviations. `--out` writes mean and standard deviation of every method at every input.
 
 #[path = "shared/rivals.rs"]
 mod rivals;

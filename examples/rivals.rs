@@ -1,16 +1,18 @@
-//! Do I need MCMC? The methods that are used instead, beside the exact posterior, on the data of `fbnn`.
+//! Do I need MCMC? The methods that are used instead, beside the exact posterior, on the data of
+//! `fbnn`.
 //!
 //!     cargo run --release --example rivals -- --data boston
 //!     cargo run --release --example rivals -- --data digits --hidden 10
 //!
-//! The networks, the priors and the split are those of `fbnn`, so that its rows (`--example fbnn`) belong in
-//! the same table. All methods approximate one posterior, and its NUTS is the last row. Of a real response
-//! `coverage` is of 95 % intervals of new observations; `mean`, `sd` and `lpd` are the distance to NUTS at the test
-//! rows: of predictive means, in exact standard deviations of the mean function (root mean square); the mean ratio of
-//! those deviations; the difference of the log predictive densities. For classes `tv` is the mean total variation
-//! distance of their probabilities, and `AUROC` is how well the predictive entropy tells test rows from rows of another
-//! kind: the same rows with each column shuffled. The rate of dropout is chosen on a fifth of the training rows, which no
-//! method is trained on.
+//! The networks, the priors and the split are those of `fbnn`, so that its rows (`--example fbnn`)
+//! belong in the same table. All methods approximate one posterior, and its NUTS is the last row.
+//! Of a real response `coverage` is of 95 % intervals of new observations; `mean`, `sd` and `lpd`
+//! are the distance to NUTS at the test rows: of predictive means, in exact standard deviations of
+//! the mean function (root mean square); the mean ratio of those deviations; the difference of the
+//! log predictive densities. For classes `tv` is the mean total variation distance of their
+//! probabilities, and `AUROC` is how well the predictive entropy tells test rows from rows of
+//! another kind: the same rows with each column shuffled. The rate of dropout is chosen on a fifth
+//! of the training rows, which no method is trained on.
 
 #[path = "shared/rivals.rs"]
 mod rivals;

@@ -1,4 +1,5 @@
-//! The methods that are used instead of sampling, all on one posterior, and how far each is from the exact one.
+//! The methods that are used instead of sampling, all on one posterior, and how far each is from
+//! the exact one.
 
 use std::time::Instant;
 
@@ -167,8 +168,9 @@ pub fn moments(quantities: ArrayView3<f64>) -> Array2<f64> {
     moments
 }
 
-/// How far predictions of the mean function are from the exact ones, by [`moments`]: the root mean square difference of
-/// the means in exact standard deviations, and the mean ratio of the standard deviations.
+/// How far predictions of the mean function are from the exact ones, by [`moments`]: the root mean
+/// square difference of the means in exact standard deviations, and the mean ratio of the standard
+/// deviations.
 pub fn distance(own: &Array2<f64>, exact: &Array2<f64>) -> [f64; 2] {
     let n = own.ncols() as f64;
     let shift = |i: usize| ((own[[0, i]] - exact[[0, i]]) / exact[[1, i]]).powi(2);

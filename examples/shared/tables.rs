@@ -69,8 +69,8 @@ impl Tables {
     }
 }
 
-/// Normal priors of standard deviation 1/sqrt(inputs) for the weights of each layer of these sizes, and 1 for
-/// biases.
+/// Normal priors of standard deviation 1/sqrt(inputs) for the weights of each layer of these sizes,
+/// and 1 for biases.
 pub fn priors(sizes: &[usize]) -> Result<Priors, Error> {
     let mut priors = Priors::new().with("b*", Normal::new(0.0, 1.0)?);
     for (layer, inputs) in sizes[..sizes.len() - 1].iter().enumerate() {

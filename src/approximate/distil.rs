@@ -25,10 +25,11 @@ const START: u64 = u64::from_le_bytes(*b"students");
 
 /// Distillation of draws into one network, the student: plain data.
 ///
-/// The student is trained on what the draws together, the teacher, say of given inputs, and needs neither
-/// the draws nor the response: predictions take the time of one network. For a real response, or counts, it learns
-/// the mean prediction, standardised, by least squares; for classes the mean probabilities by their cross
-/// entropy, and, in one more output, the expected entropy, standardised:
+/// The student is trained on what the draws together, the teacher, say of given inputs, and needs
+/// neither the draws nor the response: predictions take the time of one network. For a real
+/// response, or counts, it learns the mean prediction, standardised, by least squares; for classes
+/// the mean probabilities by their cross entropy, and, in one more output, the expected entropy,
+/// standardised:
 ///
 /// ```text
 /// m(x) = mean_s E[y | x, q_s]       e(x) = mean_s H[y | x, q_s]
@@ -36,15 +37,17 @@ const START: u64 = u64::from_le_bytes(*b"students");
 /// classes:  minimise  sum_i [ - sum_c m_c(x_i) log softmax_c f(x_i) + (e(x_i) - g(x_i))^2/2 ]
 /// ```
 ///
-/// With the entropy of the mean, H\[m\], the expected entropy tells what the weights are unsure of, H\[m\] - e,
-/// which no single network's probabilities do. Of a real response the spread of the draws is lost.
+/// The entropy of the mean less the expected entropy, H\[m\] - e, is the mutual information of the
+/// class and the weights, the epistemic part of the uncertainty, which the probabilities of one
+/// network do not hold. Of a real response the spread of the draws is lost.
 ///
-/// Inputs need no response: take the training rows, and more where predictions are wanted. What is lost is
-/// measured by [`Student::loss`] on rows that the student was not trained on. When not to use it: on inputs
-/// unlike those it was trained on, where draws disagree and the student knows nothing of it.
+/// Inputs need no response: take the training rows, and more where predictions are wanted. What is
+/// lost is measured by [`Student::loss`] on rows that the student was not trained on. When not to
+/// use it: on inputs unlike those it was trained on, where draws disagree and the student does not
+/// show it.
 ///
-/// Source: Balan, Rathod, Murphy and Welling, NeurIPS 2015, arXiv:1506.04416; the entropy: Vadera, Jalaian
-/// and Marlin, AISTATS 2020, arXiv:2005.08110.
+/// Source: Balan, Rathod, Murphy and Welling, NeurIPS 2015, arXiv:1506.04416; the entropy: Vadera,
+/// Jalaian and Marlin, AISTATS 2020, arXiv:2005.08110.
 ///
 /// ```
 /// use bnn_mcmc::approximate::Distil;
@@ -85,8 +88,9 @@ impl<A: Ascent<Source = Minibatch> + Clone> Distil<A> {
     /// Trains a student on what `draws` say of the inputs `x` `[rows x features]`.
     ///
     /// # Errors
-    /// No rows or draws; inputs that are not finite; draws of another posterior; sizes of layers and settings
-    /// of the ascent out of range; what does not fit into memory.
+    /// No rows or draws, fewer rows than a minibatch takes; inputs that are not finite; draws of
+    /// another posterior; sizes of layers and settings of the ascent out of range; what does not
+    /// fit into memory.
     pub fn fit<M: Model, L: Likelihood>(
         &self,
         posterior: &Posterior<M, L>,
@@ -107,32 +111,40 @@ impl<A: Ascent<Source = Minibatch> + Clone> Distil<A> {
         let init = WeightInit::GlorotNormal;
         init.draw(&layout, &mut ChainRng::new(seed, 0).child(START), &mut start)?;
         let data = Dataset::regression(x.to_owned(), targets)?;
-        // Only its likelihood is climbed.
-        let student = |data: &Dataset| {
-            let priors = Priors::all(Normal::new(0.0, 1.0)?);
-            Posterior::new(network.clone(), learnt, data, priors)
-        };
-        let training = student(&data)?;
+        let training = student(network, learnt, &data)?;
         let target = training.log_likelihood();
         let fit = Optimiser::new(&target, self.ascent.clone()).seed(seed).run(&start)?;
-        // One row, for its shape: the student needs no data.
-        Ok(Student { network: student(&data.select(&[0])?)?, scale, fit })
+        if let Some(problem) = fit.problem() {
+            let allowed = "a student that learns: take a lower learning rate";
+            return Err(Error::argument("training of the student", problem, allowed));
+        }
+        Ok(Student { sizes, activation: self.activation, learnt, scale, fit })
     }
 }
 
-/// A network that predicts what all draws together predict: what [`Distil::fit`] returns.
-#[derive(Clone, Debug)]
+/// The student as a posterior, of which only the likelihood is climbed.
+fn student(network: Mlp, learnt: Learnt, data: &Dataset) -> Result<Posterior<Mlp, Learnt>, Error> {
+    Posterior::new(network, learnt, data, Priors::all(Normal::new(0.0, 1.0)?))
+}
+
+/// A network that predicts what all draws together predict: what [`Distil::fit`] returns. It needs
+/// nothing else, and is saved by serde (`serde_json::to_string(&student)`).
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Student {
-    network: Posterior<Mlp, Learnt>,
+    sizes: Vec<usize>,
+    activation: Activation,
+    learnt: Learnt,
     scale: Scale,
     /// Where the training ended; `log_density` is minus the loss over all its rows.
     pub fit: Fit,
 }
 
-/// What a [`Student`] says of some inputs.
+/// The predictions of a [`Student`] for some inputs.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Distilled {
-    /// The mean prediction `[rows x columns]`; for classes their probabilities, also if there are two.
+    /// The mean prediction `[rows x columns]`, on the scale of the response that the teacher was
+    /// given (`Scaler::inverse` brings a standardised one back); for classes one column of
+    /// probabilities for each, also if there are two.
     pub mean: Array2<f64>,
     /// For classes, the expected entropy of each row, in nats.
     pub expected_entropy: Option<Vec<f64>>,
@@ -141,8 +153,8 @@ pub struct Distilled {
 /// How a student's predictions differ from those of its teacher, over some rows.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct DistillationLoss {
-    /// The root mean square difference of the mean predictions, in units of the response; for classes of the
-    /// probabilities.
+    /// The root mean square difference of the mean predictions, on the scale of the response that
+    /// the teacher was given; for classes of the probabilities.
     pub rmse: f64,
     /// For classes, the mean of KL(teacher, student), in nats.
     pub divergence: Option<f64>,
@@ -153,9 +165,12 @@ pub struct DistillationLoss {
 }
 
 impl Student {
-    /// The network.
-    pub fn network(&self) -> &Mlp {
-        self.network.model()
+    /// The network, whose weights are `fit.q`.
+    ///
+    /// # Errors
+    /// Sizes that no network has, in a student that was read from a file.
+    pub fn network(&self) -> Result<Mlp, Error> {
+        Mlp::new(&self.sizes, self.activation)
     }
 
     /// The predictions for inputs `x` `[rows x features]`.
@@ -163,8 +178,15 @@ impl Student {
     /// # Errors
     /// Other features, an input that is not finite.
     pub fn predict(&self, x: ArrayView2<f64>) -> Result<Distilled, Error> {
-        let outputs = self.network.predict_at(&self.fit.q, x)?;
-        let classes = self.network.likelihood().classes;
+        let network = self.network()?;
+        // One row, for its shape: the student needs no data.
+        let (inputs, outputs) = (network.n_inputs(), network.n_outputs());
+        let classes = self.learnt.classes;
+        if classes > outputs {
+            return Err(Error::shape("classes of the student", classes, outputs));
+        }
+        let blank = Dataset::regression(Array2::zeros((1, inputs)), Array2::zeros((1, outputs)))?;
+        let outputs = student(network, self.learnt, &blank)?.predict_at(&self.fit.q, x)?;
         let mut unbounded = outputs.slice(s![.., classes..]).to_owned();
         self.scale.undo(&mut unbounded);
         Ok(match classes {
@@ -177,7 +199,8 @@ impl Student {
         })
     }
 
-    /// What the student has lost of the teacher on inputs `x`, which should be none that it was trained on.
+    /// What the student has lost of the teacher on inputs `x`, which should be none that it was
+    /// trained on.
     ///
     /// # Errors
     /// As [`Distil::fit`].
@@ -266,7 +289,7 @@ impl Teacher {
 }
 
 /// Mean and standard deviation of some columns.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 struct Scale(Vec<[f64; 2]>);
 
 impl Scale {
@@ -286,7 +309,7 @@ impl Scale {
 }
 
 /// The student's likelihood: cross entropy in the first columns, squares in the others.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 struct Learnt {
     classes: usize,
 }

@@ -1,4 +1,4 @@
-//! Monte Carlo dropout: a network that was trained with units left out, with units left out.
+//! Monte Carlo dropout: hidden units are left out at random, in training and in prediction.
 
 use std::time::Instant;
 
@@ -25,22 +25,25 @@ const SCORED: usize = 100;
 
 /// Monte Carlo dropout: plain data.
 ///
-/// The network is trained on minibatches, in each of which other hidden units are left out, and predicts with
-/// other units left out in each draw. To leave unit j of a hidden layer out is to set the weights that
-/// start from j to 0; with p the `rate`, those of the units that are kept are divided by 1 - p, so that the
-/// next layer gets the same input on average:
+/// The network is trained on minibatches, for each of which a random subset of the hidden units is
+/// left out; each draw is the network without another random subset. To leave unit j of a hidden
+/// layer out is to set the weights that start from j to 0; with p the `rate`, those of the units
+/// that are kept are divided by 1 - p, so that the next layer gets the same input on average:
 ///
 /// ```text
 /// w~_ij = w_ij b_j/(1 - p),   b_j = 0 with probability p, else 1
 /// ascent on    E_b[ log p(y | w~) ] + log p(w)
 /// ```
 ///
-/// So a draw of the masks is a vector of weights, and draws are those of any posterior. Within a minibatch
-/// all rows have the same mask. Inputs, biases and the likelihood's own parameters are not left out.
+/// So a draw of the masks is a vector of weights, and draws are those of any posterior. Within a
+/// minibatch all rows have the same mask. Inputs, biases and the likelihood's own parameters are
+/// not left out. Of a model of your own, blocks with two axes are taken to be the weights of its
+/// layers, in order.
 ///
-/// The spread of the predictions is that of a rate which is chosen, not found: it does not shrink as rows are
-/// added, and is as wide where there are data as where there are none. When not to use it: where that spread is to be
-/// believed. Cost: one gradient for each step, one network in memory.
+/// The spread of the predictions is that of a rate which is chosen, not found: it does not shrink
+/// as rows are added, and is as wide where there are data as where there are none. When not to use
+/// it: where that spread is to be believed. Cost: one gradient for each step, one network in
+/// memory.
 ///
 /// Source: Gal and Ghahramani, ICML 2016, arXiv:1506.02142.
 ///
@@ -104,12 +107,14 @@ impl<A: Ascent<Source = Minibatch> + Clone> Dropout<A> {
         let optimiser = Optimiser::new(&target, self.ascent.clone()).seed(seed);
         let fit = optimiser.run_each(from, 1)?.remove(0);
         let method = format!("Monte Carlo dropout at rate {}", self.rate);
-        let origin = Origin::new(posterior, method, began);
+        let origin =
+            Origin::new(posterior, method, began).with_problems(std::slice::from_ref(&fit));
         Ok(DropoutFit { rate: self.rate, fit, masks, origin })
     }
 
-    /// Trains one network for each of `rates`, and returns the one whose draws predict the held-out rows best, by
-    /// the mean over rows of their log predictive density, with the scores of all rates.
+    /// Trains one network for each of `rates`, and returns the one whose draws predict the held-out
+    /// rows best, by the mean over rows of their log predictive density in nats, with these scores
+    /// in the order of `rates`.
     ///
     /// Rows that a rate was chosen by are no test rows any more.
     ///
@@ -132,7 +137,7 @@ impl<A: Ascent<Source = Minibatch> + Clone> Dropout<A> {
             let scored = posterior.predict(&draws, held_out)?.scores()?;
             let score = scored.get("log_predictive_density").map_or(f64::NAN, |s| s.posterior);
             scores.push(score);
-            if best.as_ref().is_none_or(|(_, best)| score > *best) {
+            if best.as_ref().is_none_or(|(_, best)| best.is_nan() || score > *best) {
                 best = Some((fit, score));
             }
         }
@@ -153,7 +158,7 @@ pub struct DropoutFit {
 }
 
 impl DropoutFit {
-    /// `n` networks with other units left out, as draws.
+    /// `n` draws, each the network without a random subset of its hidden units.
     ///
     /// # Errors
     /// No draws, or more than fit into memory.

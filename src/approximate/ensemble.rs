@@ -8,22 +8,23 @@ use crate::optimise::Fit;
 use crate::targets::Target;
 use crate::{Error, memory};
 
-/// The points where ascents on `target` ended, each `repeated` times, as draws `[member, repeated, parameter]`.
+/// The points where ascents on `target` ended, each `repeated` times, as draws
+/// `[member, repeated, parameter]`.
 ///
 /// One is the maximum a posteriori (MAP), or the maximum-likelihood fit where the ascent was on
 /// [`Posterior::log_likelihood`](crate::targets::Posterior::log_likelihood): one network, whose
-/// predictions know nothing of the uncertainty of its weights. Several, from dispersed starts, are a deep
-/// ensemble: the spread of its members is a measure of what is not known, in practice a good one, but
-/// with no density behind it that more members would converge to.
+/// predictions know nothing of the uncertainty of its weights. Several, from dispersed starts, are
+/// a deep ensemble. The spread of its members is a heuristic measure of uncertainty: more members
+/// do not bring it closer to the posterior's. The fits must be of `target`, which is not checked.
 ///
 /// A member is a chain: [`Stacking`](crate::predict::Stacking) weighs chains by held-out rows, and
-/// [`Draws::mixture`] takes the weights. All its draws are equal. Mean predictions and densities need no more than one,
-/// but intervals of new observations are quantiles of one observation for each draw: repeat members until there are some
-/// hundreds.
+/// [`Draws::mixture`] takes the weights. All its draws are equal. Mean predictions and densities
+/// need no more than one, but intervals of new observations are quantiles of one observation for
+/// each draw: repeat members until there are some hundreds.
 ///
 /// Dispersed starts, minibatches, early stopping and members in parallel are those of an
-/// [`Optimiser`](crate::optimise::Optimiser). Source: Lakshminarayanan, Pritzel and Blundell, NeurIPS
-/// 2017, arXiv:1612.01474.
+/// [`Optimiser`](crate::optimise::Optimiser). Source: Lakshminarayanan, Pritzel and Blundell,
+/// NeurIPS 2017, arXiv:1612.01474.
 ///
 /// ```
 /// use bnn_mcmc::approximate::ensemble;
@@ -36,7 +37,7 @@ use crate::{Error, memory};
 /// let adam = Adam { learning_rate: 0.05, steps: 300, ..Adam::default() };
 /// let fits = Optimiser::new(&posterior, adam).seed(1).run_each(&Init::Random, 5)?;
 ///
-/// let map = ensemble(&posterior, &fits[..1], 1)?;
+/// let map = ensemble(&posterior, &fits[..1], 500)?;
 /// let members = ensemble(&posterior, &fits, 20)?;
 /// assert_eq!(members.values().dim(), (5, 20, 67));
 /// let predictions = posterior.predict(&members, &test)?;
@@ -47,7 +48,8 @@ use crate::{Error, memory};
 /// ```
 ///
 /// # Errors
-/// No fits or repetitions, points that are not as long as q or not finite, more draws than fit into memory.
+/// No fits or repetitions, points that are not as long as q or not finite, more draws than fit into
+/// memory.
 pub fn ensemble<T: Target>(target: &T, fits: &[Fit], repeated: usize) -> Result<Draws, Error> {
     if repeated == 0 {
         return Err(Error::argument("repeated", 0, "at least 1"));
@@ -59,7 +61,7 @@ pub fn ensemble<T: Target>(target: &T, fits: &[Fit], repeated: usize) -> Result<
     };
     let (dim, members) = (target.dim(), fits.len());
     let size = [(members, "members"), (repeated, "repetitions"), (dim, "parameters")];
-    memory::check::<f64>("draws of an ensemble", &size, "repeat less")?;
+    memory::check::<f64>("draws of an ensemble", &size, "take fewer repetitions")?;
     let mut values = Vec::with_capacity(members * repeated * dim);
     for (member, fit) in fits.iter().enumerate() {
         if fit.q.len() != dim {
@@ -71,5 +73,6 @@ pub fn ensemble<T: Target>(target: &T, fits: &[Fit], repeated: usize) -> Result<
         }
         (0..repeated).for_each(|_| values.extend_from_slice(&fit.q));
     }
-    Origin::new(target, method, Instant::now()).draws_of(0, (members, repeated), values)
+    let origin = Origin::new(target, method, Instant::now()).with_problems(fits);
+    origin.draws_of(0, (members, repeated), values)
 }

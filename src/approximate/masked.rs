@@ -8,8 +8,8 @@ use crate::targets::{GradTarget, LogDensity, MinibatchTarget, Target, TargetInfo
 
 /// The factors by which dropout multiplies the weights of a network.
 ///
-/// A network in which a unit is left out is the same network with the weights that start from the unit set
-/// to 0; those of the units that are kept are divided by the share that is kept.
+/// A network in which a unit is left out is the same network with the weights that start from the
+/// unit set to 0; those of the units that are kept are divided by the share that is kept.
 #[derive(Clone, Debug)]
 pub(crate) struct Masks {
     rate: f64,
@@ -18,7 +18,8 @@ pub(crate) struct Masks {
 }
 
 impl Masks {
-    /// Of the inputs of the layers with these weights, `[units x inputs]`, each left out at this rate.
+    /// Of the inputs of the layers with these weights, `[units x inputs]`, each left out at this
+    /// rate.
     pub(crate) fn new<'b>(rate: f64, weights: impl IntoIterator<Item = &'b Block>) -> Self {
         let layer = |block: &Block| (block.range.clone(), block.shape[1]);
         Self { rate, layers: weights.into_iter().map(layer).collect() }
@@ -40,8 +41,8 @@ impl Masks {
 /// The log density of a prior, with its gradient, which is overwritten.
 type LogPrior<'a> = dyn Fn(&[f64], &mut [f64]) -> f64 + Sync + 'a;
 
-/// The log likelihood `base` of a network with other units left out at every evaluation of a minibatch. The
-/// density itself, and its full gradient, are of the whole network.
+/// The log likelihood `base` of a network with other units left out at every evaluation of a
+/// minibatch. The density itself, and its full gradient, are of the whole network.
 pub(crate) struct Masked<'a, T> {
     base: T,
     masks: Masks,

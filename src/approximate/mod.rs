@@ -1,9 +1,10 @@
 //! The methods that people use instead of Markov chain Monte Carlo, each a way to make [`Draws`].
 //!
 //! None of them samples the posterior. Their draws go through
-//! [`Posterior::predict`](crate::targets::Posterior::predict), the scores and the measures of uncertainty as
-//! those of a run do, [`RunInfo::approximation`](crate::draws::RunInfo::approximation) says what made them,
-//! and a verdict on them says that no chains were run: R-hat has nothing to compare.
+//! [`Posterior::predict`](crate::targets::Posterior::predict), the scores and the measures of
+//! uncertainty as those of a run do,
+//! [`RunInfo::approximation`](crate::draws::RunInfo::approximation) says what made them, and a
+//! verdict on them says that no chains were run: R-hat has nothing to compare.
 //!
 //! | method | what it is | draws |
 //! | --- | --- | --- |
@@ -12,9 +13,13 @@
 //! | [`Laplace`] | a normal distribution at a mode, with the curvature there | any number |
 //! | [`MeanField`] | mean-field variational inference: the closest independent normals | any number |
 //! | [`Swag`] | a normal distribution with the moments of an optimiser's iterates, one for each start | any number |
-//! | [`Dropout`] | one network, of which other hidden units are left out in each draw | any number |
+//! | [`Dropout`] | one network, without a random subset of its hidden units in each draw | any number |
 //!
-//! [`Distil`] goes the other way: from the draws of any of them, or of a run, to one network.
+//! [`Distil`] trains one network to predict what many draws predict on average.
+//!
+//! Where a training goes wrong (steps that are taken back, a log density that falls), the last
+//! point that was finite is returned, and the draws say so in the name of the method
+//! ([`optimise::Fit::problem`](crate::optimise::Fit::problem)).
 
 mod distil;
 mod dropout;
@@ -40,11 +45,13 @@ use ndarray::Array3;
 
 use crate::draws::{Approximation, Draws, RunInfo};
 use crate::layout::Layout;
+use crate::optimise::Fit;
 use crate::rng::ChainRng;
 use crate::targets::{Target, TargetInfo};
 use crate::{Error, memory};
 
-/// The part of a seed's streams that approximations draw from: no sampler and no optimiser reads it.
+/// The part of a seed's streams that approximations draw from: no sampler and no optimiser reads
+/// it.
 const DRAWS: u64 = u64::from_le_bytes(*b"approxim");
 
 /// What an approximation was fitted to, and how: what its draws say of themselves.
@@ -57,8 +64,8 @@ pub(crate) struct Origin {
 }
 
 impl Origin {
-    /// Of the fit of `method`, such as `mean-field variational inference`, to `target`, which `began` then
-    /// and ends now.
+    /// Of the fit of `method`, such as `mean-field variational inference`, to `target`, which
+    /// `began` then and ends now.
     pub(crate) fn new<T: Target>(target: &T, method: impl Into<String>, began: Instant) -> Self {
         Self {
             layout: target.layout(),
@@ -66,6 +73,21 @@ impl Origin {
             method: method.into(),
             seconds: began.elapsed().as_secs_f64(),
         }
+    }
+
+    /// With what went wrong in the trainings of its members, for all to read.
+    pub(crate) fn with_problems(mut self, fits: &[Fit]) -> Self {
+        let problems: Vec<_> = fits.iter().filter_map(Fit::problem).collect();
+        if let Some(first) = problems.first() {
+            let of =
+                if fits.len() == 1 { String::new() } else { format!("{} of ", problems.len()) };
+            self.method += &format!(
+                " (**{of}{} training{} failed**: {first}; take a lower learning rate)",
+                fits.len(),
+                if fits.len() == 1 { "" } else { "s" },
+            );
+        }
+        self
     }
 
     /// One chain of `n` draws, each of which `draw` writes into a vector as long as q.

@@ -6,17 +6,18 @@ use serde::{Deserialize, Serialize};
 
 use super::Origin;
 use crate::draws::Draws;
-use crate::optimise::{Ascent, Fit, Optimiser, Schedule};
+use crate::optimise::{Ascent, Fit, Optimiser, Schedule, furthest_fall};
 use crate::rng::ChainRng;
 use crate::sampler::{GradSource, Init};
 use crate::targets::Target;
 use crate::{Error, memory};
 
-/// Stochastic weight averaging, Gaussian (SWAG), from one start or several (multi-SWAG): plain data.
+/// Stochastic weight averaging, Gaussian (SWAG), from one start or several (multi-SWAG): plain
+/// data.
 ///
-/// From a point that is trained already an ascent with minibatches goes on, at a rate that does not fall,
-/// and the normal distribution with the moments of its iterates is taken for the posterior. Of n iterates
-/// q_1, .., q_n, `every` steps apart, after `burn_in` steps,
+/// From a point that is trained already an ascent with minibatches goes on, at a rate that does not
+/// fall, and the normal distribution with the moments of its iterates is taken for the posterior.
+/// Of n iterates q_1, .., q_n, `every` steps apart, after `burn_in` steps,
 ///
 /// ```text
 /// m_i = (q_1 + .. + q_i)/i     m = m_n     v_j = (1/n) sum_i q_ij^2 - m_j^2
@@ -25,17 +26,20 @@ use crate::{Error, memory};
 /// ```
 ///
 /// so that the covariance is (diag(v) + D D^T/(K - 1))/2; with K = 0 it is diag(v). With
-/// [`cyclical`](Self::cyclical) the rate falls to 0 within `every` steps, again and again, and each iterate
-/// is where a cycle ended.
+/// [`cyclical`](Self::cyclical) the rate falls to 0 within `every` steps, again and again, and each
+/// iterate is where a cycle ended.
 ///
-/// The width of that distribution is a matter of the learning rate and the size of the batches, about r V/(2 k) in a
-/// direction of curvature k with noise of variance V ([`Sgd`](crate::optimise::Sgd)): it is the posterior's
-/// where both happen to be right. Cost: a step for each gradient; memory (K + 3) d for each start.
+/// The variance in a direction of curvature k is about r V/(2 k (1 - mu)), with r the rate, mu the
+/// momentum and V the variance of the gradient's noise ([`Sgd`](crate::optimise::Sgd)), where the
+/// posterior's is 1/k: it is right where r V = 2 (1 - mu), which nothing arranges. Without noise,
+/// by full gradients, it is that of the way to the mode. Cost: one gradient for each step; memory
+/// (K + 3) d numbers for each start.
 ///
-/// When not to use it: where variances are to be believed without a check on held-out rows.
+/// When not to use it: where variances are to be believed without a check on held-out rows; from a
+/// start that is not trained, which is not detected.
 ///
-/// Source: Maddox, Garipov, Izmailov, Vetrov and Wilson, NeurIPS 2019, arXiv:1902.02476; several starts: Wilson
-/// and Izmailov, NeurIPS 2020, arXiv:2002.08791.
+/// Source: Maddox, Garipov, Izmailov, Vetrov and Wilson, NeurIPS 2019, arXiv:1902.02476; several
+/// starts: Wilson and Izmailov, NeurIPS 2020, arXiv:2002.08791.
 ///
 /// ```
 /// use bnn_mcmc::approximate::{Swag, ensemble};
@@ -64,16 +68,16 @@ pub struct Swag<A> {
     pub burn_in: usize,
     /// Steps from one iterate to the next, at least 1.
     pub every: usize,
-    /// K, the number of the last iterates that make the low-rank part of the covariance: 0, or from 2 to the
-    /// number of iterates.
+    /// K, the number of the last iterates that make the low-rank part of the covariance: 0, or from
+    /// 2 to the number of iterates.
     pub rank: usize,
     /// Whether the rate falls to 0 within `every` steps.
     pub cyclical: bool,
 }
 
 impl<A> Swag<A> {
-    /// Iterates of `ascent` 10 steps apart, from the first step on, the last 20 in the low-rank part, at a constant
-    /// rate.
+    /// Iterates of `ascent` 10 steps apart, from the first step on, the last 20 in the low-rank
+    /// part, at a constant rate.
     pub fn new(ascent: A) -> Self {
         Self { ascent, burn_in: 0, every: 10, rank: 20, cyclical: false }
     }
@@ -86,6 +90,10 @@ impl<A: Ascent + Clone> Swag<A> {
             return Err(Error::argument("every", 0, "at least 1"));
         }
         let steps = self.ascent.steps();
+        if self.cyclical && !self.burn_in.is_multiple_of(self.every) {
+            let allowed = format!("a multiple of `every`, {}: whole cycles", self.every);
+            return Err(Error::argument("burn_in", self.burn_in, allowed));
+        }
         let n = steps.saturating_sub(self.burn_in) / self.every;
         if n < 2 {
             let value =
@@ -99,13 +107,13 @@ impl<A: Ascent + Clone> Swag<A> {
         Ok(n)
     }
 
-    /// Runs the ascent from where `from` starts each of `members` chains, in parallel, and takes the moments of its
-    /// iterates.
+    /// Runs the ascent from where `from` starts each of `members` chains, in parallel, and takes
+    /// the moments of its iterates.
     ///
     /// # Errors
-    /// An argument out of range; an ascent whose last iterate has a log density lower than its start by more than 5 d + 50, or most of
-    /// whose steps are taken back, since its rate is too large; those of [`Optimiser::run_each`]; what does not fit into
-    /// memory.
+    /// An argument out of range; an ascent whose last iterate has a log density lower than its
+    /// start by more than 5 d + 50, or less than half of whose iterates could be taken, since its
+    /// rate is too large; those of [`Optimiser::run_each`]; what does not fit into memory.
     pub fn fit<T: Target>(
         &self,
         target: &T,
@@ -118,8 +126,15 @@ impl<A: Ascent + Clone> Swag<A> {
     {
         let began = Instant::now();
         let wanted = self.iterates()?;
+        if members == 0 {
+            return Err(Error::argument("members", 0, "at least 1"));
+        }
         let size = [(members, "members"), (self.rank + 3, "vectors"), (target.dim(), "parameters")];
-        memory::check::<f64>("moments of the iterates", &size, "take a smaller `rank`")?;
+        memory::check::<f64>(
+            "moments of the iterates",
+            &size,
+            "take fewer members or a smaller `rank`",
+        )?;
         let schedule = match self.cyclical {
             true => Schedule::Cycles { steps: self.every },
             false => Schedule::Constant,
@@ -135,14 +150,15 @@ impl<A: Ascent + Clone> Swag<A> {
                     last.copy_from_slice(q);
                 }
             })?;
-            if moments.n < self.rank.max(2) {
+            let least = self.rank.max(wanted.div_ceil(2)).max(2);
+            if moments.n < least {
                 let what = format!("iterates of member {chain} that were not taken back");
                 let value = format!("{} of {wanted}", moments.n);
-                let allowed = format!("at least {}: take a lower learning rate", self.rank.max(2));
+                let allowed = format!("at least {least}: take a lower learning rate");
                 return Err(Error::argument(what, value, allowed));
             }
             let at_end = target.log_density(&last, &mut ws).total();
-            let least = at_start - deepest(target.dim());
+            let least = at_start - furthest_fall(target.dim());
             if at_end.is_nan() || at_end < least {
                 let what = format!("log density at the last iterate of member {chain}");
                 let allowed = format!(
@@ -153,18 +169,13 @@ impl<A: Ascent + Clone> Swag<A> {
             Ok((moments, fit))
         })?;
         let (moments, fits): (Vec<_>, Vec<_>) = members.into_iter().unzip();
+        let taken: usize = moments.iter().map(|iterates: &Iterates| iterates.n).sum();
         let method = match moments.len() {
-            1 => format!("SWAG of {wanted} iterates, rank {}", self.rank),
-            n => format!("multi-SWAG of {n} members, {wanted} iterates each, rank {}", self.rank),
+            1 => format!("SWAG of {taken} iterates, rank {}", self.rank),
+            n => format!("multi-SWAG of {n} members, {taken} iterates in all, rank {}", self.rank),
         };
         Ok(SwagFit { members: moments, fits, origin: Origin::new(target, method, began) })
     }
-}
-
-/// How far below its start the last iterate may lie in `dim` dimensions: draws of a posterior lie about dim/2 below its
-/// mode, and this is ten times as far, and some.
-fn deepest(dim: usize) -> f64 {
-    5.0 * dim as f64 + 50.0
 }
 
 /// The moments of the iterates of each member: what [`Swag::fit`] returns.
@@ -188,7 +199,7 @@ impl SwagFit {
         self.members.get(member).map(Iterates::variance)
     }
 
-    /// The columns of D, the oldest first; none if the rank is 0.
+    /// The K columns of D, each as long as q, the oldest first; none if the rank is 0.
     pub fn deviations(&self, member: usize) -> Option<&[Vec<f64>]> {
         self.members.get(member).map(|iterates| &iterates.deviations[..])
     }

@@ -17,6 +17,10 @@ impl Draws {
     /// Writes `chain,draw,<parameters>` to a file. Numbers are read back as the same bits, names as the
     /// same names: one that holds a comma, a quotation mark, a line end or blanks at its ends is quoted.
     ///
+    /// How the draws were made is lost, so that verdicts on draws of an
+    /// [approximation](crate::approximate) that are read back take them for chains:
+    /// [`to_zarr`](Self::to_zarr) keeps it.
+    ///
     /// # Errors
     /// If the draws hold no parameters, or the file cannot be written.
     pub fn to_csv(&self, path: impl AsRef<Path>) -> Result<(), Error> {

@@ -1,4 +1,5 @@
-//! Draws that are not of the posterior: what they are of instead, and mixtures of chains by weights.
+//! Draws that are not of the posterior: what they are of instead, and mixtures of chains by
+//! weights.
 
 use ndarray::Array3;
 use serde::{Deserialize, Serialize};
@@ -11,7 +12,8 @@ use crate::{Error, memory};
 #[serde(untagged)]
 #[non_exhaustive]
 pub enum Approximation {
-    /// A [surrogate](crate::surrogate), which was sampled in the place of the posterior: its description.
+    /// A [surrogate](crate::surrogate), which was sampled in the place of the posterior: its
+    /// description.
     Surrogate(String),
     /// One of the [methods](crate::approximate) that are used instead of sampling.
     Fitted {
@@ -26,13 +28,15 @@ pub enum Approximation {
 }
 
 impl Draws {
-    /// The mixture of the chains with these weights: one chain of as many draws as there are in all.
+    /// The mixture of the chains with these weights: one chain of as many draws as there are in
+    /// all.
     ///
-    /// For chains that stay in modes of their own, such as the members of an ensemble, with the weights
-    /// that predict held-out rows best ([`Stacking`](crate::predict::Stacking)). Chain k has a share w_k
-    /// of the draws, rounded by largest remainders: its draws, evenly spaced, or repeated where its share is
-    /// larger than what it has. Predictions of the mixture have the weights; it **is not the posterior**,
-    /// which [`RunInfo::approximation`] and the verdict say. It has no statistics of a run.
+    /// For chains that stay in modes of their own, such as the members of an ensemble, with the
+    /// weights that predict held-out rows best ([`Stacking`](crate::predict::Stacking)). Chain k
+    /// has a share w_k of the draws, rounded by largest remainders: its draws, evenly spaced, or
+    /// repeated where its share is larger than what it has. Predictions of the mixture have the
+    /// weights; it **is not the posterior**, which [`RunInfo::approximation`] and the verdict say.
+    /// It has no statistics of a run.
     ///
     /// ```
     /// use bnn_mcmc::prelude::*;
@@ -47,9 +51,9 @@ impl Draws {
     /// ```
     ///
     /// # Errors
-    /// Draws of a surrogate, or of a mixture of chains; fewer than two chains; other than one weight for each
-    /// chain, a weight that is negative or not finite, weights whose sum is not 1 (within 1e-6), no
-    /// draws, or draws that do not fit into memory a second time.
+    /// Draws of a surrogate, or of a mixture of chains; fewer than two chains; other than one
+    /// weight for each chain, a weight that is negative or not finite, weights whose sum is not 1
+    /// (within 1e-6), no draws, or draws that do not fit into memory a second time.
     pub fn mixture(&self, weights: &[f64]) -> Result<Self, Error> {
         let (chains, n, dim) = self.values.dim();
         let approximation = match &self.info.approximation {
@@ -108,8 +112,8 @@ impl Draws {
     }
 }
 
-/// Shares of `all` in proportion to the weights, of sum 1, in whole numbers of sum `all`: each share is
-/// rounded down, and those with the largest remainders get what is left.
+/// Shares of `all` in proportion to the weights, of sum 1, in whole numbers of sum `all`: each
+/// share is rounded down, and those with the largest remainders get what is left.
 fn counts(weights: &[f64], all: usize) -> Vec<usize> {
     let sum: f64 = weights.iter().sum();
     let shares: Vec<f64> = weights.iter().map(|weight| weight / sum * all as f64).collect();

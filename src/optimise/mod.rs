@@ -107,6 +107,7 @@ mod run;
 mod sgd;
 
 pub use adam::Adam;
+pub(crate) use run::furthest_fall;
 pub use run::{EarlyStopping, Evaluation, Fit, Optimiser, Schedule};
 pub use sgd::Sgd;
 

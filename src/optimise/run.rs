@@ -102,15 +102,39 @@ pub struct Fit {
     pub q: Vec<f64>,
     /// The log density of the target there, over all rows.
     pub log_density: LogDensity,
+    /// The log density where the ascent began.
+    pub log_density_at_start: LogDensity,
     /// The number of steps after which it was reached.
     pub step: usize,
     /// The number of steps made, fewer than configured if the ascent stopped early.
     pub steps: usize,
-    /// How many of them led to where something was not finite, and were taken back. If that is many, or
-    /// `step` is 0, the learning rate is too large.
+    /// How many of them led to where something was not finite, and were taken back. If that is
+    /// many, or `step` is 0, the learning rate is too large.
     pub taken_back: usize,
     /// The evaluations of the held-out score, in order of steps; empty without one.
     pub history: Vec<Evaluation>,
+}
+
+impl Fit {
+    /// What went wrong, in words: steps most of which were taken back, or a log density that fell.
+    /// `None` where nothing shows.
+    ///
+    /// Draws of a posterior in d dimensions lie about d/2 below its mode, and an ascent with
+    /// minibatches, or one that holds other rows out, may end below its start; a fall of more than
+    /// 5 d + 50 is a rate that is too large.
+    pub fn problem(&self) -> Option<String> {
+        let (end, start) = (self.log_density.total(), self.log_density_at_start.total());
+        if 2 * self.taken_back > self.steps {
+            return Some(format!("{} of {} steps were taken back", self.taken_back, self.steps));
+        }
+        let fell = end.is_nan() || end < start - furthest_fall(self.q.len());
+        fell.then(|| format!("the log density fell from {start:.4e} to {end:.4e}"))
+    }
+}
+
+/// How far the log density may fall on the way in `dim` dimensions.
+pub(crate) fn furthest_fall(dim: usize) -> f64 {
+    5.0 * dim as f64 + 50.0
 }
 
 /// A score of single points; larger is better.
@@ -145,8 +169,8 @@ where
     A: Ascent,
     A::Source: GradSource<T>,
 {
-    /// `ascent` (an [`Adam`](super::Adam) or [`Sgd`](super::Sgd)) on `target`, with seed 0, a rate that falls along
-    /// half a cosine, and no early stopping.
+    /// `ascent` (an [`Adam`](super::Adam) or [`Sgd`](super::Sgd)) on `target`, with seed 0, a rate
+    /// that falls along half a cosine, and no early stopping.
     pub fn new(target: &'a T, ascent: A) -> Self {
         Self { target, ascent, seed: 0, schedule: Schedule::default(), watch: None }
     }
@@ -165,8 +189,8 @@ where
 
     /// Stops as `stopping` says, and returns the point with the best `score`: larger is better.
     ///
-    /// A score that is NaN is no improvement, and an error at the start. For the mean log predictive density of held-out rows
-    /// give `|q| held_out.score(q)`, from
+    /// A score that is NaN is no improvement, and an error at the start. For the mean log
+    /// predictive density of held-out rows give `|q| held_out.score(q)`, from
     /// [`Posterior::held_out`](crate::targets::Posterior::held_out).
     pub fn early_stopping(
         mut self,
@@ -185,8 +209,8 @@ where
         self.run_observed(0, q, |_, _| {})
     }
 
-    /// The ascent from `q` with the random stream of this chain. `observe` gets the number of each step that was
-    /// not taken back, and where it led.
+    /// The ascent from `q` with the random stream of this chain. `observe` gets the number of each
+    /// step that was not taken back, and where it led.
     pub(crate) fn run_observed(
         &self,
         chain: usize,
@@ -346,6 +370,7 @@ where
     here.set(|q| q.copy_from_slice(start));
     let begun = stream.eval(target, &mut here, &mut ws, rng).accepted;
     check_start(target, &mut here, begun, &stream, &mut ws)?;
+    let log_density_at_start = target.log_density(start, &mut ws);
     let is_exact = <A::Source as GradSource<T>>::Stream::IS_EXACT;
     best.copy_from(&here);
     let mut best_step = 0;
@@ -400,13 +425,13 @@ where
     Ok(match watch {
         Some(Watch { q, step, history, .. }) => {
             let log_density = target.log_density(&q, &mut ws);
-            Fit { q, log_density, step, steps: made, taken_back, history }
+            Fit { q, log_density, log_density_at_start, step, steps: made, taken_back, history }
         }
         None => {
             let (mut point, step) = if is_exact { (best, best_step) } else { (here, made) };
             let log_density = point.eval(target, &mut ws);
             let (q, history) = (point.q().to_vec(), Vec::new());
-            Fit { q, log_density, step, steps: made, taken_back, history }
+            Fit { q, log_density, log_density_at_start, step, steps: made, taken_back, history }
         }
     })
 }

@@ -13,7 +13,9 @@ impl<M: SecondOrderModel + Clone, L: Likelihood + Clone> Posterior<M, L> {
     ///
     /// It predicts with the draws of this posterior too, and not the other way round: the
     /// predictions of a [Laplace approximation](crate::approximate::Laplace) by f_lin are
-    /// `posterior.linearised(&q)?.predict(&draws, &test)`.
+    /// `posterior.linearised(&q)?.predict(&draws, &test)`, with q the point that it was made at
+    /// ([`Laplace::mean`](crate::approximate::Laplace::mean)): at another one they mean nothing, and
+    /// nothing shows it.
     ///
     /// # Errors
     /// `q` of the wrong length, or not finite.

@@ -74,6 +74,29 @@ fn an_ensemble_is_its_members_and_no_posterior() {
     );
 }
 
+/// A rate that is too large leaves the last point that was finite, and every method says so.
+#[test]
+fn trainings_that_fail_are_said() {
+    let data = curve(40, 11);
+    let posterior = posterior(&data, 5);
+    let batch = Minibatch { size: 10 };
+    let wild = |rate| Sgd { learning_rate: rate, steps: 200, ..Sgd::new(batch.clone()) };
+    for rate in [1.0, 1e200] {
+        let fits = Optimiser::new(&posterior, wild(rate)).run_each(&Init::Random, 2).unwrap();
+        assert!(fits.iter().all(|fit| fit.q.iter().all(|q| q.is_finite())));
+        println!("{rate}: {:?}", fits[0].problem());
+        assert!(fits[0].problem().is_some(), "{:?}", fits[0]);
+        let said = ensemble(&posterior, &fits, 1).unwrap().verdict().unwrap().to_string();
+        assert!(said.contains("**2 of 2 trainings failed**"), "{said}");
+        let dropout = Dropout::new(wild(rate)).fit(&posterior, &Init::Random, 1).unwrap();
+        let said = dropout.draws(2, 1).unwrap().verdict().unwrap().to_string();
+        assert!(said.contains("**1 training failed**"), "{said}");
+    }
+    let good = Optimiser::new(&posterior, adam(500)).run_each(&Init::Random, 2).unwrap();
+    assert!(good.iter().all(|fit| fit.problem().is_none()));
+    assert!(good[0].log_density.total() > good[0].log_density_at_start.total());
+}
+
 #[test]
 fn members_are_weighed_by_held_out_rows() {
     let (train, held_out) = (curve(60, 3), curve(200, 4));
@@ -171,6 +194,12 @@ fn cyclical_rates_fall_and_rise_again() {
     let of_cycle: f64 = (0..4).map(|t| 1.0 - 0.3 * cosine(t, 4.0)).product();
     let mean = (of_cycle + of_cycle.powi(2) + of_cycle.powi(3)) / 3.0;
     assert!((fit.mean(0).unwrap()[0] - mean).abs() < 1e-14);
+    // Whole cycles before the first iterate.
+    let start = Init::Points(vec![vec![1.0]]);
+    let late = |burn_in| Swag { burn_in, ..swag.clone() }.fit(&target, &start, 1, 1);
+    let mean = (of_cycle.powi(2) + of_cycle.powi(3)) / 2.0;
+    assert!((late(4).unwrap().mean(0).unwrap()[0] - mean).abs() < 1e-14);
+    assert!(late(3).unwrap_err().to_string().contains("a multiple of `every`, 4"));
     // The schedules of an ascent.
     let end = |schedule| {
         let optimiser = Optimiser::new(&target, sgd.clone()).schedule(schedule);
@@ -345,6 +374,14 @@ fn a_linear_student_is_the_mean_of_linear_draws() {
     let rmse = (apart.sum::<f64>() / 3.0).sqrt();
     assert!((student.loss(&linear, &draws, inputs.view()).unwrap().rmse / rmse - 1.0).abs() < 1e-9);
 
+    // It is saved, and needs neither draws nor data.
+    let text = serde_json::to_string(&student).unwrap();
+    let read: bnn_mcmc::approximate::Student = serde_json::from_str(&text).unwrap();
+    assert_eq!(read.predict(inputs.view()).unwrap().mean, said);
+    let broken = text.replace("\"classes\":0", "\"classes\":9");
+    let broken: bnn_mcmc::approximate::Student = serde_json::from_str(&broken).unwrap();
+    assert!(broken.predict(inputs.view()).unwrap_err().to_string().contains("classes"));
+
     let fit = |x: Array2<f64>| Distil::new(&[3], one.clone()).fit(&linear, &draws, x.view(), 1);
     let error = |x| fit(x).unwrap_err().to_string();
     assert!(error(Array2::zeros((0, 1))).contains("rows of the inputs"));
@@ -353,8 +390,7 @@ fn a_linear_student_is_the_mean_of_linear_draws() {
             || error(Array2::zeros((40, 2))).contains("inputs")
     );
     assert!(error(Array2::from_elem((40, 1), f64::NAN)).contains("NaN"));
-    let none = draws.thinned(50).unwrap();
-    assert!(Distil::new(&[0], one.clone()).fit(&linear, &none, x, 1).is_err());
+    assert!(Distil::new(&[0], one.clone()).fit(&linear, &draws, x, 1).is_err());
 }
 
 /// Of two draws with logits known by hand.

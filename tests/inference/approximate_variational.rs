@@ -406,10 +406,7 @@ fn a_training_that_diverges_goes_back_and_says_so() {
     assert!(all.clone().all(|x| x.is_finite()) && fit.elbo().0.is_finite(), "{fit:?}");
     let draws = fit.draws(3, 1).unwrap();
     let said = format!("{:?}", draws.info().approximation);
-    assert!(
-        said.contains(&format!("{} of whose 60 steps were taken back", fit.taken_back)),
-        "{said}"
-    );
+    assert!(said.contains("**1 training failed**: the log density fell from"), "{said}");
 }
 
 #[test]

@@ -54,9 +54,9 @@ unsafe impl GlobalAlloc for Counting {
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
 
-/// Runs a test. Tests of this program count the memory of the whole process or limit it: one after the
-/// other, each of which begins with the machine's limit, in a thread that has ended, with all that was
-/// its own, before the next begins.
+/// Runs a test. Tests of this program count the memory of the whole process or limit it: one after
+/// the other, each of which begins with the machine's limit, in a thread that has ended, with all
+/// that was its own, before the next begins.
 pub fn alone(test: impl FnOnce() + Send) {
     static ALONE: Mutex<()> = Mutex::new(());
     let _guard = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
@@ -68,7 +68,8 @@ pub fn alone(test: impl FnOnce() + Send) {
     });
 }
 
-/// What `f` returns, and the most memory that it had in use beyond what there was before it, in bytes.
+/// What `f` returns, and the most memory that it had in use beyond what there was before it, in
+/// bytes.
 pub fn peak<T>(f: impl FnOnce() -> T) -> (T, usize) {
     let before = LIVE.load(Ordering::Relaxed);
     PEAK.store(before, Ordering::Relaxed);

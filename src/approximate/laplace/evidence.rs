@@ -75,7 +75,8 @@ pub fn prior_by_evidence(
         let laplace = fit(sd)?;
         let evidence = laplace.log_evidence()?;
         tried.push((sd, evidence));
-        if best.as_ref().is_none_or(|(_, _, most)| evidence > *most) {
+        if best.as_ref().is_none_or(|(_, _, most): &(_, _, f64)| most.is_nan() || evidence > *most)
+        {
             best = Some((sd, laplace, evidence));
         }
         Ok(evidence)

@@ -47,11 +47,11 @@ use crate::targets::{Curvature, FisherTarget, HessTarget, Posterior};
 /// | [`last_layer`](Self::last_layer) | the part of the last layer, the others fixed at q0 | about n gradients, n^3 / 3 | n^2 | n^2 |
 /// | [`kronecker`](Self::kronecker) | G (x) A + P for each layer | 2 K backward passes, H^3 + D^3 | H^2 + D^2 | H D (H + D) |
 ///
-/// Measured on the bundled digits (1,078 training rows, standardised; MLP 64-30-10 tanh, N(0, 0.5^2)
-/// priors, 2,260 weights; one mode, 200 draws, means of two runs on two cores): seconds to make it,
-/// and milliseconds for a draw, where a gradient takes 0.2; and the log predictive density of the
-/// test rows by the network and by the [linearised](crate::model::Linearised) one, where the mode
-/// alone has -0.12.
+/// Measured on the bundled digits (1,078 training rows, standardised; MLP 64-30-10 tanh, N(0,
+/// 0.5^2) priors, 2,260 weights; one mode, 200 draws, means of two runs on two cores): seconds to
+/// make it, and milliseconds for a draw, where a gradient takes 0.2; and the log predictive density
+/// of the test rows by the network and by the [linearised](crate::model::Linearised) one, where the
+/// mode alone has -0.12.
 ///
 /// | | time | a draw | log evidence | network | linearised |
 /// | --- | --- | --- | --- | --- | --- |
@@ -61,13 +61,18 @@ use crate::targets::{Curvature, FisherTarget, HessTarget, Posterior};
 /// | Kronecker-factored | 0.006 | 0.06 | -616 | -1.03 | -0.33 |
 /// | last layer, Gauss-Newton | 0.07 | 0.02 | | -0.15 | -0.15 |
 ///
-/// Linearised predictions are the better ones by far, and the mode alone predicts these classes
-/// better than all. A prior chosen [by evidence](prior_by_evidence) does not change that: its
-/// standard deviation is 0.45 by the Kronecker factors and 0.77 by the full Gauss-Newton matrix.
+/// On these data linearised predictions are the better ones by far, and the mode alone predicts
+/// these classes better than all. A prior chosen [by evidence](prior_by_evidence) does not change
+/// that: its standard deviation is 0.45 by the Kronecker factors and 0.77 by the full Gauss-Newton
+/// matrix.
 ///
 /// The point must be a mode. [`newton_decrement`](Self::newton_decrement) tells how far it is from
-/// one: below 1e-3 it is within 0.03 standard deviations of where the quadratic has its maximum. A
-/// point where H is not positive definite is refused.
+/// one: below 1e-3 it is within 0.03 standard deviations of where the quadratic has its maximum.
+/// Where the decrement is above 1 the draws say that they were made at no mode. A point where H is
+/// not positive definite is refused, which the Hessian alone shows: [`Curvature::Expected`] is
+/// positive at a saddle, too. More steps of an ascent do not help where the data leave directions
+/// undetermined, or where the density has no second derivative (ReLU units, a Laplace prior at 0).
+/// Bounds of priors are not heeded.
 ///
 /// Sources: MacKay, Neural Computation 4, 1992, doi:10.1162/neco.1992.4.3.448; Daxberger et al.,
 /// NeurIPS 2021, arXiv:2106.14806; for the Kronecker factors Martens and Grosse, ICML 2015,
@@ -280,7 +285,8 @@ impl Laplace {
         Ok(covariance)
     }
 
-    /// The approximate log evidence: log p(y) if the priors are proper.
+    /// The approximate log evidence: log p(y) if the priors are proper, which is not checked, and
+    /// q0 is a mode.
     ///
     /// # Errors
     /// For the last layer, whose integral over some of the weights is no evidence.
@@ -288,10 +294,8 @@ impl Laplace {
         let integrated: usize = self.parts.iter().map(|part| part.coordinates.len()).sum();
         let d = self.mean.len();
         if integrated < d {
-            let found = format!("integrated out in {integrated} of {d} dimensions");
-            let allowed = "integrated out in all, as the full, the diagonal and the Kronecker-factored \
-                           ones are, which have an evidence";
-            return Err(Error::argument("the Laplace approximation", found, allowed));
+            let allowed = "a full, diagonal or Kronecker-factored one: the others have no evidence";
+            return Err(Error::argument("Laplace approximation", "of the last layer", allowed));
         }
         let log_det: f64 = self.parts.iter().map(|part| part.precision.log_det()).sum();
         Ok(self.log_density + 0.5 * (d as f64 * ln(std::f64::consts::TAU) - log_det))
@@ -304,9 +308,9 @@ impl Laplace {
         self.newton_decrement
     }
 
-    /// q0 + H^-1 g: the mode itself if the log density is quadratic. With [`Curvature::Observed`] and
-    /// close to a mode it is a better one; with [`Curvature::Expected`], or further away, such a step,
-    /// which is not damped, can lead anywhere.
+    /// q0 + H^-1 g: the mode itself if the log density is quadratic. With [`Curvature::Observed`]
+    /// and close to a mode it is a better one; with [`Curvature::Expected`], or further away, such
+    /// a step, which is not damped, can lead anywhere.
     pub fn newton_point(&self) -> &[f64] {
         &self.newton_point
     }

@@ -7,6 +7,10 @@ use super::{Laplace, Origin};
 use crate::targets::{Curvature, FisherTarget, GradTarget, HessTarget, MOST_DIMENSIONS};
 use crate::{Error, memory};
 
+/// A point with a larger Newton decrement is called no mode: it lies one standard deviation from
+/// one.
+const NO_MODE: f64 = 1.0;
+
 /// The point that an approximation is made at.
 pub(super) struct Mode<'q> {
     q: &'q [f64],
@@ -54,6 +58,10 @@ impl<'q> Mode<'q> {
                 newton_decrement += gradient[*k] * step;
             }
         }
+        let method = match newton_decrement > NO_MODE {
+            true => format!("{method} (**at no mode**: Newton decrement {newton_decrement:.3e})"),
+            false => method,
+        };
         let origin = Origin::new(target, method, began);
         Ok(Laplace { origin, mean: q.to_vec(), parts, log_density, newton_point, newton_decrement })
     }

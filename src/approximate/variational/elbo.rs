@@ -7,7 +7,6 @@ use rayon::prelude::*;
 use super::expectation::{DensitySamples, Expectation, WeightSamples};
 use super::local::LocalNoise;
 use super::{At, Normals, VariationalFit};
-use crate::Error;
 use crate::engine::elementary::exp_in_place;
 use crate::error::{finite, positive};
 use crate::layout::Layout;
@@ -17,6 +16,7 @@ use crate::optimise::Fit;
 use crate::portable::ln;
 use crate::rng::ChainRng;
 use crate::targets::{GradTarget, LogDensity, MinibatchTarget, Posterior, Target};
+use crate::{Error, memory};
 
 /// The part of a seed's streams that gives the noise of gradients, and that of values.
 const NOISE: u64 = u64::from_le_bytes(*b"elbonois");
@@ -25,19 +25,19 @@ const VALUES: u64 = u64::from_le_bytes(*b"elbovalu");
 /// The evidence lower bound of independent normals, as a target over their means and log standard
 /// deviations: what an [`Optimiser`](crate::optimise::Optimiser) climbs.
 ///
-/// With d parameters q of the log density, v = (mu, rho) has 2 d coordinates, in the blocks `mean` and
-/// `log_sd`:
+/// With d parameters q of the log density, v = (mu, rho) has 2 d coordinates, in the blocks `mean`
+/// and `log_sd`:
 ///
 /// ```text
 /// log density(v) = E[log p(y | q)] + E[log p(q)] + sum_i rho_i + d/2 (1 + log 2 pi),
 /// q_i ~ N(mu_i, e^(2 rho_i)) independent
 /// ```
 ///
-/// Its `likelihood` is the first expectation, its `prior` minus the KL divergence to the prior. Both
-/// are **estimates**: gradients have noise of their own at every evaluation, from a stream of the seed
-/// that begins with the workspace, and log densities come from one sample whose noise is always the
-/// same. No sampler may use it. For most uses [`MeanField`](super::MeanField), which says how the
-/// expectations are estimated, is the short way.
+/// Its `likelihood` is the first expectation, its `prior` minus the KL divergence to the prior.
+/// Both are **estimates**: gradients have noise of their own at every evaluation, from a stream of
+/// the seed that begins with the workspace, and log densities come from one sample whose noise is
+/// always the same. No sampler may use it. For most uses [`MeanField`](super::MeanField), which
+/// says how the expectations are estimated, is the short way.
 ///
 /// ```
 /// use bnn_mcmc::approximate::Elbo;
@@ -88,8 +88,8 @@ impl<'a, L: Likelihood> Elbo<LocalNoise<'a, L>> {
 }
 
 impl<'a, T: GradTarget> Elbo<DensitySamples<'a, T>> {
-    /// Of any density with a gradient, by one sample of q for each. It counts as one row of data: give
-    /// the ascent `Minibatch { size: 1 }`.
+    /// Of any density with a gradient, by one sample of q for each. It counts as one row of data:
+    /// give the ascent `Minibatch { size: 1 }`.
     pub fn of_density(target: &'a T) -> Self {
         Self { expectation: DensitySamples::of_density(target), seed: 0 }
     }
@@ -135,8 +135,8 @@ impl<E: Expectation> Elbo<E> {
         &v[..v.len() / 2]
     }
 
-    /// The mean of `samples` independent estimates of the bound at v, each from all rows, and its standard
-    /// error. The noise depends on the seed and on nothing else.
+    /// The mean of `samples` independent estimates of the bound at v, each from all rows, and its
+    /// standard error. The noise depends on the seed and on nothing else.
     ///
     /// # Errors
     /// If `samples` is less than 2, or v of the wrong length.
@@ -147,6 +147,11 @@ impl<E: Expectation> Elbo<E> {
         if v.len() != self.dim() {
             return Err(Error::shape("length of v", v.len(), self.dim()));
         }
+        memory::check::<f64>(
+            "estimates of the ELBO",
+            &[(samples, "samples")],
+            "take fewer samples",
+        )?;
         let each = |ws: &mut ElboWorkspace<E::Workspace>, k: usize| {
             ws.rng = ChainRng::new(self.seed, k as u64).child(VALUES);
             self.value(v, ws).total()

@@ -30,7 +30,8 @@ pub trait Expectation: Sync {
     /// An estimate from all rows: the expectations of the log likelihood and of the log prior.
     fn value(&self, at: At, rng: &mut ChainRng, ws: &mut Self::Workspace) -> LogDensity;
 
-    /// An estimate from `rows`; adds its gradient, with the likelihood to the power beta, to `grad`.
+    /// An estimate from `rows`; adds its gradient, with the likelihood to the power beta, to
+    /// `grad`.
     fn add_grad(
         &self,
         beta: f64,

@@ -18,12 +18,13 @@ pub struct VariationalFit {
     elbo: (f64, f64),
     /// The steps that were made, at most as many as configured.
     pub steps: usize,
-    /// How many of them led to where something was not finite, and were taken back. If there are any,
-    /// the point is the last that was finite; if there are many, the learning rate is too large.
+    /// How many of them led to where something was not finite, and were taken back. If there are
+    /// any, the point is the last that was finite; if there are many, the learning rate is too
+    /// large.
     pub taken_back: usize,
-    /// The number of steps made, and the mean of the estimates of the bound since the entry before. The
-    /// first entry is the start; the others follow each epoch, or each thousandth of the steps where that
-    /// is longer, or each evaluation of a score that may stop the ascent.
+    /// The number of steps made, and the mean of the estimates of the bound since the entry before.
+    /// The first entry is the start; the others follow each epoch, or each thousandth of the steps
+    /// where that is longer, or each evaluation of a score that may stop the ascent.
     pub history: Vec<(usize, f64)>,
     origin: Origin,
 }
@@ -33,13 +34,8 @@ impl VariationalFit {
         let (mean, log_sd) = fit.q.split_at(fit.q.len() / 2);
         let mut sd = log_sd.to_vec();
         exp_in_place(&mut sd);
-        let method = match fit.taken_back {
-            0 => "mean-field variational inference".to_string(),
-            back => format!(
-                "mean-field variational inference, {back} of whose {} steps were taken back",
-                fit.steps
-            ),
-        };
+        let method = "mean-field variational inference";
+        let origin = Origin::new(base, method, Instant::now());
         Self {
             mean: mean.to_vec(),
             sd,
@@ -47,7 +43,7 @@ impl VariationalFit {
             steps: fit.steps,
             taken_back: fit.taken_back,
             history: fit.history.iter().map(|e| (e.step, e.estimate)).collect(),
-            origin: Origin::new(base, method, Instant::now()),
+            origin: origin.with_problems(std::slice::from_ref(fit)),
         }
     }
 
@@ -67,7 +63,8 @@ impl VariationalFit {
         &self.sd
     }
 
-    /// An unbiased estimate of the evidence lower bound, from all rows, and its standard error.
+    /// An unbiased estimate of the evidence lower bound in nats, from all rows, and its standard
+    /// error.
     ///
     /// log p(y) is at least as large: by the KL divergence from the posterior to the normals.
     pub fn elbo(&self) -> (f64, f64) {

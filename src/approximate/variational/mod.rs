@@ -16,10 +16,10 @@ use std::time::Instant;
 
 use serde::{Deserialize, Serialize};
 
-use crate::Error;
 use crate::optimise::{Adam, Ascent, EarlyStopping, Optimiser};
 use crate::sampler::Minibatch;
 use crate::targets::MinibatchTarget;
+use crate::{Error, memory};
 
 /// Numbers for the means and for the standard deviations of independent normals.
 #[derive(Clone, Copy, Debug)]
@@ -36,8 +36,8 @@ pub type At<'a> = Normals<&'a [f64]>;
 /// Mean-field variational inference: the independent normals that are closest to a posterior, by an
 /// ascent `A` on minibatches.
 ///
-/// Among all q = N(mu, diag(s^2)) it is the one with the least KL divergence to the posterior, which
-/// is the one with the largest **evidence lower bound** (ELBO),
+/// Among all q = N(mu, diag(s^2)) it is the one with the least KL divergence to the posterior,
+/// which is the one with the largest **evidence lower bound** (ELBO),
 ///
 /// ```text
 /// ELBO = E_q[log p(y | q)] + E_q[log p(q)] + sum_i log s_i + d/2 (1 + log 2 pi)
@@ -52,8 +52,9 @@ pub type At<'a> = Normals<&'a [f64]>;
 /// d / d rho  = (N/|b| sum_b grad ell_i(q)) * eps * s + 1 + ...
 /// ```
 ///
-/// Rows count N/|b|-fold and the prior once, so that the mean over noise and batches is the gradient of
-/// the bound. Adam moves each rho by about the learning rate per step, whatever the scale of s.
+/// Rows count N/|b|-fold and the prior once, so that the mean over noise and batches is the
+/// gradient of the bound. Adam moves each rho by about the learning rate per step, whatever the
+/// scale of s.
 ///
 /// **Priors.** The expectation of normal priors is exact, coordinate by coordinate,
 ///
@@ -64,8 +65,8 @@ pub type At<'a> = Normals<&'a [f64]>;
 /// that of all others, hierarchical ones among them, is of the sample. Improper priors and boxes
 /// are refused.
 ///
-/// **Local reparameterisation** ([`Elbo::local`]) is for networks. A sample of the weights is one for all
-/// rows of a batch: their errors add up. But the pre-activations of a row are themselves
+/// **Local reparameterisation** ([`Elbo::local`]) is for networks. A sample of the weights is one
+/// for all rows of a batch: their errors add up. But the pre-activations of a row are themselves
 /// independent normals given the layer's inputs h, so that every row and unit can have noise of its
 /// own: with means M and variances V of a layer's weights, m and v of its biases,
 ///
@@ -73,8 +74,8 @@ pub type At<'a> = Normals<&'a [f64]>;
 /// a = M h + m + sqrt(V h^2 + v) * eps
 /// ```
 ///
-/// It has the same expectation for every row, hence for their sum, and less variance. The parameters
-/// of the likelihood are drawn once for each batch.
+/// It has the same expectation for every row, hence for their sum, and less variance. The
+/// parameters of the likelihood are drawn once for each batch.
 ///
 /// **When not to use it.** The normals are too narrow where parameters are correlated: for a normal
 /// posterior of precision P they have the variances 1 / P_ii, not the diagonal of P^-1, which is
@@ -83,10 +84,10 @@ pub type At<'a> = Normals<&'a [f64]>;
 /// chains are affordable, compare the predictions.
 ///
 /// **Cost.** A step with a weight sample costs one gradient of the minibatch, a step of local
-/// reparameterisation 2.2 times as much in the table below; beside it O(d). The bound at the end takes
-/// `elbo_samples` times all rows, forward. The fit itself runs on one thread.
+/// reparameterisation 2.2 times as much in the table below; beside it O(d). The bound at the end
+/// takes `elbo_samples` times all rows, forward. The fit itself runs on one thread.
 ///
-/// Measured (`benches/peers/mean_field_torch.py`, and the same problem here): an MLP 90-50-1, tanh,
+/// Measured (`benches/peers/rivals_torch.py`, and the same problem here): an MLP 90-50-1, tanh,
 /// 100,000 simulated rows, batches of 512, Adam; CPU seconds per epoch on a busy machine of two
 /// processors; the bound after as many epochs, its standard error; variances of the gradient.
 ///
@@ -151,11 +152,12 @@ impl Default for MeanField {
 }
 
 impl<A: Ascent<Source = Minibatch> + Clone> MeanField<A> {
-    /// Fits the normals, from means at `start`. The seed of the noise is that of `elbo`, and also that of the
-    /// minibatches. Stopping by a score of held-out rows: see [`Elbo`].
+    /// Fits the normals, from means at `start`. The seed of the noise is that of `elbo`, and also
+    /// that of the minibatches. Stopping by a score of held-out rows: see [`Elbo`].
     ///
     /// # Errors
-    /// An argument out of range, or a start where the estimate or its gradient is not finite.
+    /// An argument out of range, more rows in a minibatch than there are, a start that is not as
+    /// long as q or where the estimate or its gradient is not finite.
     pub fn fit<E: Expectation>(
         &self,
         elbo: &Elbo<E>,
@@ -166,6 +168,8 @@ impl<A: Ascent<Source = Minibatch> + Clone> MeanField<A> {
         if self.elbo_samples < 2 {
             return Err(Error::argument("elbo_samples", self.elbo_samples, "at least 2"));
         }
+        let samples = [(self.elbo_samples, "elbo_samples")];
+        memory::check::<f64>("estimates of the bound at the end", &samples, "take fewer")?;
         // The latest point is always the best: evaluated for the history alone.
         let (latest, size) = (AtomicU32::new(0), self.ascent.gradient().size.max(1));
         let every = (elbo.n_obs() / size).max(self.ascent.steps() / 1000).max(1);

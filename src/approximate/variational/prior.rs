@@ -75,9 +75,8 @@ impl<'a> ExpectedPrior<'a> {
                      interval: give it another prior for variational inference"
                 )));
             }
-            block.draw(&mut rng, &mut scratch).map_err(|e| {
-                let what = "has an improper prior, from which no KL divergence is defined";
-                refused(format!("{what}: {e}"))
+            block.draw(&mut rng, &mut scratch).map_err(|_| {
+                refused("has an improper prior, to which no KL divergence is defined".into())
             })?;
             let family = block.parents().is_empty().then(|| block.family(&[], block.range.start));
             if let Some(Family::Normal { mean, sd }) = family {
@@ -111,8 +110,8 @@ impl<'a> ExpectedPrior<'a> {
         normal.sum::<f64>() + sampled.sum::<f64>()
     }
 
-    /// The expectation, with its gradient added to `grad`, and that of the sampled blocks to that in
-    /// `sample`, to be added later.
+    /// The expectation, with its gradient added to `grad`, and that of the sampled blocks to that
+    /// in `sample`, to be added later.
     pub fn add_grad(&self, at: At, sample: &mut Sample, grad: &mut Normals<&mut [f64]>) -> f64 {
         let mut value = 0.0;
         for (range, m, t) in &self.normal {
