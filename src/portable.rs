@@ -17,7 +17,7 @@
 //!
 //! Excepted are SMMALA with [`Factorisation::SoftAbs`](crate::sampler::Factorisation::SoftAbs),
 //! and Kronecker-factored Laplace approximations
-//! ([`Laplace::kronecker`](crate::approximate::Laplace::kronecker)), whose eigenvectors are faer's; fitted emulators
+//! ([`Laplace::kronecker`](crate::approximate::LaplaceApproximation::kronecker)), whose eigenvectors are faer's; fitted emulators
 //! ([`RandomFeatures`](crate::surrogate::RandomFeatures),
 //! [`NetworkEmulator`](crate::surrogate::NetworkEmulator)), whose least squares and singular vectors
 //! are a library's; predictive draws of counts; and densities of one's own that call the standard

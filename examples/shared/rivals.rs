@@ -3,7 +3,7 @@
 
 use std::time::Instant;
 
-use bnn_mcmc::approximate::{Dropout, Elbo, Laplace, MeanField, Swag, ensemble};
+use bnn_mcmc::approximate::{Dropout, Elbo, LaplaceApproximation, MeanField, Swag, ensemble};
 use bnn_mcmc::likelihood::SecondOrderLikelihood;
 use bnn_mcmc::optimise::{Adam, Optimiser, Sgd};
 use bnn_mcmc::predict::Predictions;
@@ -101,7 +101,7 @@ pub fn rivals<L: SecondOrderLikelihood + Clone>(
     let draws = vi.fit(&Elbo::local(posterior)?.seed(seed), &mode)?.draws(n, seed)?;
     found.push(Rival::new("mean-field VI", draws, of_map + timed(began)));
 
-    let mut laplace = |name: &str, fit: &dyn Fn() -> Result<Laplace, Error>| {
+    let mut laplace = |name: &str, fit: &dyn Fn() -> Result<LaplaceApproximation, Error>| {
         let began = Instant::now();
         let draws = fit()?.draws(n, seed)?;
         let seconds = of_map + timed(began);
@@ -112,12 +112,17 @@ pub fn rivals<L: SecondOrderLikelihood + Clone>(
     if dim <= FULL {
         wide.push((
             "full",
-            laplace("full", &|| Laplace::full(posterior, &mode, Curvature::Expected))?,
+            laplace("full", &|| LaplaceApproximation::full(posterior, &mode, Curvature::Expected))?,
         ));
     }
-    wide.push(("Kronecker", laplace("Kronecker", &|| Laplace::kronecker(posterior, &mode))?));
+    wide.push((
+        "Kronecker",
+        laplace("Kronecker", &|| LaplaceApproximation::kronecker(posterior, &mode))?,
+    ));
     // The outputs are linear in the last layer.
-    laplace("last layer", &|| Laplace::last_layer(posterior, &mode, Curvature::Expected))?;
+    laplace("last layer", &|| {
+        LaplaceApproximation::last_layer(posterior, &mode, Curvature::Expected)
+    })?;
     for (name, (draws, seconds)) in wide {
         let rival = Rival::new(format!("Laplace, {name}, linear"), draws, seconds);
         found.push(Rival { linearised: Some(mode.clone()), ..rival });

@@ -10,7 +10,7 @@
 //! | --- | --- | --- |
 //! | [`ensemble`] of one fit | the mode of the posterior (MAP), or of the likelihood | one, repeated |
 //! | [`ensemble`] of several | a deep ensemble: modes from dispersed starts | one for each member, repeated |
-//! | [`Laplace`] | a normal distribution at a mode, with the curvature there | any number |
+//! | [`LaplaceApproximation`] | a normal distribution at a mode, with the curvature there | any number |
 //! | [`MeanField`] | mean-field variational inference: the closest independent normals | any number |
 //! | [`Swag`] | a normal distribution with the moments of an optimiser's iterates, one for each start | any number |
 //! | [`Dropout`] | one network, without a random subset of its hidden units in each draw | any number |
@@ -32,7 +32,7 @@ mod variational;
 pub use distil::{Distil, DistillationLoss, Distilled, Student};
 pub use dropout::{Dropout, DropoutFit};
 pub use ensemble::ensemble;
-pub use laplace::{Laplace, PriorSearch, prior_by_evidence};
+pub use laplace::{LaplaceApproximation, PriorSearch, prior_by_evidence};
 pub(crate) use masked::{Masked, Masks};
 pub use swag::{Swag, SwagFit};
 pub use variational::{

@@ -19,7 +19,7 @@ use crate::layout::Layout;
 ///
 /// Its posterior is that of a generalised linear model whose features are the columns of J. With
 /// Gaussian noise of a known variance and normal priors it is a normal distribution, which the
-/// [Laplace approximation](crate::approximate::Laplace) of the base at w0 with
+/// [Laplace approximation](crate::approximate::LaplaceApproximation) of the base at w0 with
 /// [`Curvature::Expected`](crate::targets::Curvature::Expected) has the covariance of, and at a
 /// mode w0 the mean, too. To predict with f_lin is thus what goes with that approximation; with f
 /// the same draws often underfit (Immer, Korzepa and Bauer, AISTATS 2021, arXiv:2008.08400).

@@ -12,9 +12,9 @@ impl<M: SecondOrderModel + Clone, L: Likelihood + Clone> Posterior<M, L> {
     /// `q`: with the same data, likelihood, priors and layout.
     ///
     /// It predicts with the draws of this posterior too, and not the other way round: the
-    /// predictions of a [Laplace approximation](crate::approximate::Laplace) by f_lin are
+    /// predictions of a [Laplace approximation](crate::approximate::LaplaceApproximation) by f_lin are
     /// `posterior.linearised(&q)?.predict(&draws, &test)`, with q the point that it was made at
-    /// ([`Laplace::mean`](crate::approximate::Laplace::mean)): at another one they mean nothing, and
+    /// ([`LaplaceApproximation::mean`](crate::approximate::LaplaceApproximation::mean)): at another one they mean nothing, and
     /// nothing shows it.
     ///
     /// # Errors

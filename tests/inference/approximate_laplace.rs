@@ -1,7 +1,7 @@
 //! The Laplace approximation and linearised models, against exact posteriors and numbers from
 //! elsewhere (tests/golden/laplace.py).
 
-use bnn_mcmc::approximate::{Laplace, prior_by_evidence};
+use bnn_mcmc::approximate::{LaplaceApproximation, prior_by_evidence};
 use bnn_mcmc::draws::Approximation;
 use bnn_mcmc::model::Linearised;
 use bnn_mcmc::prelude::*;
@@ -91,10 +91,10 @@ fn linear_regression_with_known_noise_is_exact() {
     let layer = Mlp::new(&[3, 1], Activation::Tanh).unwrap();
     let layer = regression_of(layer, Priors::all(normal(1.5)));
     for q in [exact.mean(), vec![3.0, -2.0, 0.5, 7.0]] {
-        let mut fits = vec![Laplace::kronecker(&layer, &q).unwrap()];
+        let mut fits = vec![LaplaceApproximation::kronecker(&layer, &q).unwrap()];
         for curvature in BOTH {
-            fits.push(Laplace::full(&linear, &q, curvature).unwrap());
-            fits.push(Laplace::last_layer(&linear, &q, curvature).unwrap());
+            fits.push(LaplaceApproximation::full(&linear, &q, curvature).unwrap());
+            fits.push(LaplaceApproximation::last_layer(&linear, &q, curvature).unwrap());
         }
         for fit in fits {
             assert_eq!(fit.mean(), q);
@@ -122,13 +122,13 @@ fn logistic_regression_is_that_of_mpmath() {
     let covariance = matrix(&golden["covariance"]);
     let mode = numbers(&golden["mode"]);
     for curvature in BOTH {
-        let fit = Laplace::full(&posterior, &mode, curvature).unwrap();
+        let fit = LaplaceApproximation::full(&posterior, &mode, curvature).unwrap();
         assert!(fit.newton_decrement() < 1e-25);
         assert_all_close(&fit.covariance().unwrap(), &covariance, 1e-12);
         assert_close(fit.log_evidence().unwrap(), golden["log_evidence"].as_f64().unwrap(), 1e-12);
 
         // H_ii = (its cofactor in the inverse) / det: of the Schur complement's other two.
-        let fit = Laplace::diagonal(&posterior, &mode, curvature).unwrap();
+        let fit = LaplaceApproximation::diagonal(&posterior, &mode, curvature).unwrap();
         let minor = |i: usize| {
             let [j, k] = [[1, 2], [0, 2], [0, 1]][i];
             covariance[(j, j)] * covariance[(k, k)] - covariance[(j, k)].powi(2)
@@ -142,7 +142,7 @@ fn logistic_regression_is_that_of_mpmath() {
         let sds: Vec<f64> = variances.iter().map(|v| v.sqrt()).collect();
         assert_all_close(&fit.sds(), &sds, 1e-12);
         assert_eq!(fit.covariance().unwrap()[(0, 1)], 0.0);
-        let full = Laplace::full(&posterior, &mode, curvature).unwrap();
+        let full = LaplaceApproximation::full(&posterior, &mode, curvature).unwrap();
         // -1/2 log det of diag(H) less that of H.
         let product: f64 = variances.iter().product();
         let gap = full.log_evidence().unwrap() - fit.log_evidence().unwrap();
@@ -167,7 +167,7 @@ fn golden_network() -> (Posterior<Mlp, Categorical>, Vec<f64>, Value) {
 #[test]
 fn kronecker_factors_are_those_of_numpy() {
     let (posterior, q, golden) = golden_network();
-    let fit = Laplace::kronecker(&posterior, &q).unwrap();
+    let fit = LaplaceApproximation::kronecker(&posterior, &q).unwrap();
     let covariance = matrix(&golden["covariance"]);
     assert_all_close(&fit.covariance().unwrap(), &covariance, 1e-12);
     let sds: Vec<f64> = covariance.diag().iter().map(|v| v.sqrt()).collect();
@@ -186,8 +186,8 @@ fn kronecker_is_full_for_one_layer_and_one_row() {
         let network = network.output_activation(Activation::Tanh);
         let posterior = Posterior::new(network, Categorical, &data, priors).unwrap();
         let q = random(9, 1);
-        let full = Laplace::full(&posterior, &q, Curvature::Expected).unwrap();
-        let kronecker = Laplace::kronecker(&posterior, &q).unwrap();
+        let full = LaplaceApproximation::full(&posterior, &q, Curvature::Expected).unwrap();
+        let kronecker = LaplaceApproximation::kronecker(&posterior, &q).unwrap();
         let evidences = [&full, &kronecker].map(|fit| fit.log_evidence().unwrap());
         let gap = full.covariance().unwrap() - kronecker.covariance().unwrap();
         (gap.iter().fold(0.0, |m: f64, g| m.max(g.abs())), evidences)
@@ -214,8 +214,8 @@ fn parameters_that_are_no_weights_have_their_own_information() {
     let data = Dataset::regression(x, y).unwrap();
     let posterior = Posterior::new(network, Gaussian::sampled(), &data, priors).unwrap();
     let q = random(23, 2);
-    let kronecker = Laplace::kronecker(&posterior, &q).unwrap();
-    let full = Laplace::full(&posterior, &q, Curvature::Expected).unwrap();
+    let kronecker = LaplaceApproximation::kronecker(&posterior, &q).unwrap();
+    let full = LaplaceApproximation::full(&posterior, &q, Curvature::Expected).unwrap();
     assert_all_close(&kronecker.sds()[21..], &full.sds()[21..], 1e-13);
     // 40 / 2 responses and the shape of the prior; 12 / 2 weights and the shape.
     let expected = [1.0 / 23.0f64.sqrt(), 1.0 / 8.0f64.sqrt()];
@@ -227,10 +227,13 @@ fn draws_have_the_stated_covariance() {
     let (posterior, q, _) = golden_network();
     let n = 20_000;
     for (fit, method) in [
-        (Laplace::kronecker(&posterior, &q).unwrap(), "Kronecker"),
-        (Laplace::full(&posterior, &q, Curvature::Expected).unwrap(), "full"),
-        (Laplace::diagonal(&posterior, &q, Curvature::Expected).unwrap(), "diagonal"),
-        (Laplace::last_layer(&posterior, &q, Curvature::Observed).unwrap(), "last layer"),
+        (LaplaceApproximation::kronecker(&posterior, &q).unwrap(), "Kronecker"),
+        (LaplaceApproximation::full(&posterior, &q, Curvature::Expected).unwrap(), "full"),
+        (LaplaceApproximation::diagonal(&posterior, &q, Curvature::Expected).unwrap(), "diagonal"),
+        (
+            LaplaceApproximation::last_layer(&posterior, &q, Curvature::Observed).unwrap(),
+            "last layer",
+        ),
     ] {
         let draws = fit.draws(n, 4).unwrap();
         let values = draws.values().index_axis(Axis(0), 0).to_owned();
@@ -265,7 +268,7 @@ fn the_last_layer_is_the_exact_conditional_distribution() {
     let hidden = (x.dot(&w.t()) + &Array1::from(b.to_vec())).mapv(f64::tanh);
     let exact = ConjugateRegression::new(hidden.view(), y.view(), 1.5, Noise::Fixed(0.5)).unwrap();
     for curvature in BOTH {
-        let fit = Laplace::last_layer(&posterior, &q, curvature).unwrap();
+        let fit = LaplaceApproximation::last_layer(&posterior, &q, curvature).unwrap();
         assert_eq!(fit.newton_point()[..16], q[..16]);
         assert_all_close(&fit.newton_point()[16..], &exact.mean(), 1e-10);
         let covariance = fit.covariance().unwrap();
@@ -298,7 +301,7 @@ fn the_last_layer_is_a_part_of_the_whole_matrix() {
             Curvature::Expected => posterior.fisher_at(1.0, &q, &mut h, &mut ws),
         }
         let h = Array2::from_shape_vec((d, d), h).unwrap();
-        let fit = Laplace::last_layer(&posterior, &q, curvature).unwrap();
+        let fit = LaplaceApproximation::last_layer(&posterior, &q, curvature).unwrap();
         let covariance = fit.covariance().unwrap();
         let product = covariance.slice(s![first.., first..]).dot(&h.slice(s![first.., first..]));
         assert_all_close(&product, &Array2::<f64>::eye(d - first), 1e-11);
@@ -369,7 +372,7 @@ fn linearised_predictions_of_a_linear_model_are_its_own() {
     let linear = Linear::new(3, 2).unwrap();
     let posterior = Posterior::new(linear, noise, &data, Priors::all(normal(2.0))).unwrap();
     let q = random(8, 9);
-    let fit = Laplace::full(&posterior, &q, Curvature::Observed).unwrap();
+    let fit = LaplaceApproximation::full(&posterior, &q, Curvature::Observed).unwrap();
     let draws = fit.draws(50, 1).unwrap();
     let own = posterior.predict(&draws, &data).unwrap();
     let linearised = posterior.linearised(&q).unwrap().predict(&draws, &data).unwrap();
@@ -393,12 +396,12 @@ fn the_linearised_predictive_is_that_of_the_exact_linear_model() {
     let exact =
         ConjugateRegression::new(features, response.view(), 1.5, Noise::Fixed(0.5)).unwrap();
 
-    let fit = Laplace::full(&posterior, &q, Curvature::Expected).unwrap();
+    let fit = LaplaceApproximation::full(&posterior, &q, Curvature::Expected).unwrap();
     assert_all_close(&fit.covariance().unwrap(), &exact.covariance(), 1e-7);
     assert_all_close(fit.newton_point(), &exact.mean(), 1e-7);
     let linearised = posterior.linearised(&q).unwrap();
     for at in [fit.newton_point().to_vec(), random(21, 11)] {
-        let fit = Laplace::full(&linearised, &at, Curvature::Observed).unwrap();
+        let fit = LaplaceApproximation::full(&linearised, &at, Curvature::Observed).unwrap();
         assert_all_close(fit.newton_point(), &exact.mean(), 1e-7);
         let evidence = fit.log_evidence().unwrap() + 0.5 * fit.newton_decrement();
         assert_close(evidence, exact.log_evidence().unwrap(), 1e-7);
@@ -407,7 +410,8 @@ fn the_linearised_predictive_is_that_of_the_exact_linear_model() {
     // Mean and variance of what draws predict for new rows: J m and J Sigma J^T.
     let x_new = Array2::from_shape_fn((6, 3), |(i, j)| ((2 * i + 3 * j) as f64).cos());
     let n = 20_000;
-    let at_mode = Laplace::full(&linearised, fit.newton_point(), Curvature::Expected).unwrap();
+    let at_mode =
+        LaplaceApproximation::full(&linearised, fit.newton_point(), Curvature::Expected).unwrap();
     let draws = at_mode.draws(n, 2).unwrap();
     let predicted = linearised.predict_mean(&draws, x_new.view()).unwrap();
     let predicted = predicted.slice(s![0, .., .., 0]);
@@ -433,9 +437,15 @@ fn draws_of_a_linearised_network_are_told_from_those_of_the_network() {
     let (posterior, q) = (of(2), random(11, 12));
     let linearised = posterior.linearised(&q).unwrap();
     let (x, _) = regression();
-    let own = Laplace::full(&posterior, &q, Curvature::Expected).unwrap().draws(2, 1).unwrap();
+    let own = LaplaceApproximation::full(&posterior, &q, Curvature::Expected)
+        .unwrap()
+        .draws(2, 1)
+        .unwrap();
     assert!(linearised.predict_mean(&own, x.view()).is_ok());
-    let lin = Laplace::full(&linearised, &q, Curvature::Expected).unwrap().draws(2, 1).unwrap();
+    let lin = LaplaceApproximation::full(&linearised, &q, Curvature::Expected)
+        .unwrap()
+        .draws(2, 1)
+        .unwrap();
     assert!(linearised.predict_mean(&lin, x.view()).is_ok());
     let error = posterior.predict_mean(&lin, x.view()).unwrap_err().to_string();
     assert!(error.contains("Mlp 3-2-1, tanh, linearised at "), "{error}");
@@ -452,8 +462,8 @@ fn the_prior_of_largest_evidence_is_that_of_the_exact_evidence() {
     let fit = |sd: f64| {
         let posterior =
             regression_of(Linear::new(3, 1).unwrap(), Priors::all(Normal::new(0.0, sd)?));
-        let start = Laplace::full(&posterior, &[0.0; 4], Curvature::Observed)?;
-        Laplace::full(&posterior, start.newton_point(), Curvature::Observed)
+        let start = LaplaceApproximation::full(&posterior, &[0.0; 4], Curvature::Observed)?;
+        LaplaceApproximation::full(&posterior, start.newton_point(), Curvature::Observed)
     };
     let search = prior_by_evidence(0.01..=100.0, fit).unwrap();
     assert!(search.tried.len() < 30 && search.tried.is_sorted_by(|a, b| a.0 < b.0));
@@ -481,17 +491,17 @@ fn what_cannot_be_approximated_is_named() {
     let network = Mlp::new(&[3, 4, 1], Activation::Tanh).unwrap();
     let posterior = regression_of(network.clone(), Priors::all(normal(3.0)));
     let q = random(21, 14);
-    let message = |found: Result<Laplace, Error>| found.unwrap_err().to_string();
+    let message = |found: Result<LaplaceApproximation, Error>| found.unwrap_err().to_string();
     for curvature in BOTH {
-        let error = message(Laplace::full(&posterior, &q[1..], curvature));
+        let error = message(LaplaceApproximation::full(&posterior, &q[1..], curvature));
         assert!(error.contains("length of q: found 20, expected 21"), "{error}");
     }
     let mut bad = q.clone();
     bad[13] = f64::INFINITY;
     for error in [
-        message(Laplace::diagonal(&posterior, &bad, Curvature::Observed)),
-        message(Laplace::last_layer(&posterior, &bad, Curvature::Observed)),
-        message(Laplace::kronecker(&posterior, &bad)),
+        message(LaplaceApproximation::diagonal(&posterior, &bad, Curvature::Observed)),
+        message(LaplaceApproximation::last_layer(&posterior, &bad, Curvature::Observed)),
+        message(LaplaceApproximation::kronecker(&posterior, &bad)),
         posterior.linearised(&bad).unwrap_err().to_string(),
         Linearised::new(network, vec![0.0; 3]).unwrap_err().to_string(),
     ] {
@@ -500,24 +510,24 @@ fn what_cannot_be_approximated_is_named() {
     }
     bad[13] = 1e200;
     bad[20] = 1e200;
-    let error = message(Laplace::kronecker(&posterior, &bad));
+    let error = message(LaplaceApproximation::kronecker(&posterior, &bad));
     assert!(error.contains("`log density at q` is -inf"), "{error}");
 
     // Far from a mode.
-    let error = message(Laplace::full(&posterior, &q, Curvature::Observed));
+    let error = message(LaplaceApproximation::full(&posterior, &q, Curvature::Observed));
     assert!(error.contains("`H at q` is not positive definite"), "{error}");
     assert!(error.contains("climb on") && error.contains("Curvature::Expected"), "{error}");
-    assert!(Laplace::full(&posterior, &q, Curvature::Expected).is_ok());
-    let error = message(Laplace::diagonal(&posterior, &q, Curvature::Observed));
+    assert!(LaplaceApproximation::full(&posterior, &q, Curvature::Expected).is_ok());
+    let error = message(LaplaceApproximation::diagonal(&posterior, &q, Curvature::Observed));
     assert!(error.contains("`curvature of `w0["), "{error}");
 
     let heavy = Priors::all(normal(1.0)).with("w1", StudentT::new(3.0, 0.0, 1.0).unwrap());
     let heavy = regression_of(posterior.model().clone(), heavy);
-    let error = message(Laplace::kronecker(&heavy, &q));
+    let error = message(LaplaceApproximation::kronecker(&heavy, &q));
     assert!(error.contains("the prior of block `w1` is not normal"), "{error}");
-    assert!(Laplace::full(&heavy, &q, Curvature::Expected).is_ok());
+    assert!(LaplaceApproximation::full(&heavy, &q, Curvature::Expected).is_ok());
 
-    let fit = Laplace::kronecker(&posterior, &q).unwrap();
+    let fit = LaplaceApproximation::kronecker(&posterior, &q).unwrap();
     let error = fit.draws(0, 1).unwrap_err().to_string();
     assert!(error.contains("`number of draws` is 0"), "{error}");
 
@@ -526,7 +536,7 @@ fn what_cannot_be_approximated_is_named() {
     let noise = Gaussian::fixed(1.0).unwrap();
     let linear = Linear::new(9000, 1).unwrap();
     let wide = Posterior::new(linear, noise, &wide, Priors::all(normal(1.0))).unwrap();
-    let error = message(Laplace::full(&wide, &vec![0.0; 9001], Curvature::Expected));
+    let error = message(LaplaceApproximation::full(&wide, &vec![0.0; 9001], Curvature::Expected));
     assert!(
         error.contains("`dimension of the target` is 9001, but must be at most 8192"),
         "{error}"

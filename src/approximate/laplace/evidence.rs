@@ -2,7 +2,7 @@
 
 use std::ops::RangeInclusive;
 
-use super::Laplace;
+use super::LaplaceApproximation;
 use crate::Error;
 use crate::error::ordinary_sd;
 use crate::portable::{exp, ln};
@@ -20,13 +20,13 @@ pub struct PriorSearch {
     /// The standard deviation with the largest evidence.
     pub sd: f64,
     /// The approximation with it.
-    pub fit: Laplace,
+    pub fit: LaplaceApproximation,
     /// All that were tried, as (standard deviation, log evidence), ascending in the former.
     pub tried: Vec<(f64, f64)>,
 }
 
 /// The standard deviation of a prior, or any other positive scale, by the largest [Laplace
-/// evidence](Laplace::log_evidence) (empirical Bayes, type II maximum likelihood).
+/// evidence](LaplaceApproximation::log_evidence) (empirical Bayes, type II maximum likelihood).
 ///
 /// `fit(sd)` builds the posterior, climbs to a mode and approximates it there. Nine values from
 /// `sds`, equidistant in log sd, are tried, and then a golden-section search around the best, until
@@ -35,7 +35,7 @@ pub struct PriorSearch {
 /// of `sds` says that the interval is too short.
 ///
 /// ```
-/// use bnn_mcmc::approximate::{Laplace, prior_by_evidence};
+/// use bnn_mcmc::approximate::{LaplaceApproximation, prior_by_evidence};
 /// use bnn_mcmc::prelude::*;
 /// use bnn_mcmc::targets::Curvature;
 /// use ndarray::{Array1, Array2};
@@ -49,7 +49,7 @@ pub struct PriorSearch {
 ///     let posterior = Posterior::new(Linear::new(4, 1)?, Gaussian::fixed(0.3)?, &data, priors)?;
 ///     let mut q = vec![0.0; 5];
 ///     Adam { learning_rate: 0.1, ..Adam::default() }.maximise(&posterior, &mut q)?;
-///     Laplace::full(&posterior, &q, Curvature::Observed)
+///     LaplaceApproximation::full(&posterior, &q, Curvature::Observed)
 /// })?;
 /// assert!((0.5..2.0).contains(&search.sd));
 /// # Ok::<(), bnn_mcmc::Error>(())
@@ -61,7 +61,7 @@ pub struct PriorSearch {
 /// An interval that is empty or not of ordinary positive numbers, and those of `fit`.
 pub fn prior_by_evidence(
     sds: RangeInclusive<f64>,
-    mut fit: impl FnMut(f64) -> Result<Laplace, Error>,
+    mut fit: impl FnMut(f64) -> Result<LaplaceApproximation, Error>,
 ) -> Result<PriorSearch, Error> {
     let low = ln(ordinary_sd("smallest sd", *sds.start())?);
     let high = ln(ordinary_sd("largest sd", *sds.end())?);

@@ -9,7 +9,7 @@ use crate::portable::ln;
 use crate::posterior::KroneckerFactors;
 
 /// H = K^T diag(1 + g_u l_i) K with K = V^T (x) (U^T D^(1/2)): see
-/// [`Laplace::kronecker`](super::Laplace::kronecker).
+/// [`LaplaceApproximation::kronecker`](super::LaplaceApproximation::kronecker).
 ///
 /// Vectors are arrays `[units, inputs + 1]`, row-major.
 #[derive(Clone, Debug)]

@@ -79,7 +79,7 @@ use crate::targets::{Curvature, FisherTarget, HessTarget, Posterior};
 /// arXiv:1503.05671.
 ///
 /// ```
-/// use bnn_mcmc::approximate::Laplace;
+/// use bnn_mcmc::approximate::LaplaceApproximation;
 /// use bnn_mcmc::prelude::*;
 /// use bnn_mcmc::targets::Curvature;
 /// let x = ndarray::Array2::from_shape_fn((30, 1), |(i, _)| i as f64 / 15.0 - 1.0);
@@ -91,7 +91,7 @@ use crate::targets::{Curvature, FisherTarget, HessTarget, Posterior};
 /// let mut q: Vec<f64> = (0..19).map(|i| (i as f64).sin()).collect();
 /// Adam { learning_rate: 0.05, steps: 20_000, ..Adam::default() }.maximise(&posterior, &mut q)?;
 ///
-/// let laplace = Laplace::full(&posterior, &q, Curvature::Expected)?;
+/// let laplace = LaplaceApproximation::full(&posterior, &q, Curvature::Expected)?;
 /// assert!(laplace.newton_decrement() < 1e-3);
 /// let draws = laplace.draws(500, 1)?;
 /// // By the network itself, and by the linear model that this normal distribution belongs to.
@@ -104,7 +104,7 @@ use crate::targets::{Curvature, FisherTarget, HessTarget, Posterior};
 /// # Ok::<(), bnn_mcmc::Error>(())
 /// ```
 #[derive(Clone, Debug)]
-pub struct Laplace {
+pub struct LaplaceApproximation {
     origin: Origin,
     mean: Vec<f64>,
     parts: Vec<Part>,
@@ -113,7 +113,7 @@ pub struct Laplace {
     newton_decrement: f64,
 }
 
-impl Laplace {
+impl LaplaceApproximation {
     /// With the whole matrix H, at `q`.
     ///
     /// # Errors
@@ -228,7 +228,7 @@ impl Laplace {
         check_curvature(posterior, Curvature::Expected)?;
         for size in posterior.model().sizes().windows(2) {
             let widest = size[0].max(size[1]) + 1;
-            check_matrix(widest, "take the last layer alone (`Laplace::last_layer`)")?;
+            check_matrix(widest, "take the last layer alone (`LaplaceApproximation::last_layer`)")?;
         }
         let mut parts = Vec::new();
         let mut start = 0;
@@ -271,7 +271,7 @@ impl Laplace {
     /// A matrix too large for memory.
     pub fn covariance(&self) -> Result<Array2<f64>, Error> {
         let d = self.mean.len();
-        check_matrix(d, "take `Laplace::sds`")?;
+        check_matrix(d, "take `LaplaceApproximation::sds`")?;
         let mut covariance = Array2::zeros((d, d));
         for Part { coordinates, precision } in &self.parts {
             let mut column = vec![0.0; coordinates.len()];

@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use super::precision::Part;
-use super::{Laplace, Origin};
+use super::{LaplaceApproximation, Origin};
 use crate::targets::{Curvature, FisherTarget, GradTarget, HessTarget, MOST_DIMENSIONS};
 use crate::{Error, memory};
 
@@ -47,7 +47,7 @@ impl<'q> Mode<'q> {
         target: &T,
         method: String,
         parts: impl Into<Vec<Part>>,
-    ) -> Result<Laplace, Error> {
+    ) -> Result<LaplaceApproximation, Error> {
         let (parts, Self { q, gradient, log_density, began }) = (parts.into(), self);
         let (mut newton_point, mut newton_decrement) = (q.to_vec(), 0.0);
         for Part { coordinates, precision } in &parts {
@@ -63,7 +63,14 @@ impl<'q> Mode<'q> {
             false => method,
         };
         let origin = Origin::new(target, method, began);
-        Ok(Laplace { origin, mean: q.to_vec(), parts, log_density, newton_point, newton_decrement })
+        Ok(LaplaceApproximation {
+            origin,
+            mean: q.to_vec(),
+            parts,
+            log_density,
+            newton_point,
+            newton_decrement,
+        })
     }
 }
 
@@ -99,11 +106,11 @@ pub(super) fn check_dimension(what: &str, dim: usize) -> Result<(), Error> {
     if dim > MOST_DIMENSIONS {
         let allowed = format!(
             "at most {MOST_DIMENSIONS}: wider networks have a Kronecker-factored approximation \
-             (`Laplace::kronecker`), or one of the last layer (`Laplace::last_layer`)"
+             (`LaplaceApproximation::kronecker`), or one of the last layer (`LaplaceApproximation::last_layer`)"
         );
         return Err(Error::argument(what, dim, allowed));
     }
-    check_matrix(dim, "use `Laplace::kronecker` or `Laplace::last_layer`")
+    check_matrix(dim, "use `LaplaceApproximation::kronecker` or `LaplaceApproximation::last_layer`")
 }
 
 pub(super) fn check_matrix(dim: usize, instead: &str) -> Result<(), Error> {
