@@ -40,6 +40,7 @@
 //! | [`optimise`] | Adam and SGD on full or minibatch gradients, early stopping: starting points |
 //! | [`draws`] | what a run returns; [recorders](draws::recorder), which decide what is kept; [checkpoints](draws::checkpoint); [Zarr folders](draws::zarr), for ArviZ and to load draws again |
 //! | [`diagnostics`] | R-hat, effective sample size, Monte Carlo error, symmetries of weights, densities, the Stein discrepancy, and the verdict |
+//! | [`approximate`] | what is used instead of sampling: ensembles, Laplace, variational inference, SWAG, dropout |
 //! | [`evidence`] | log p(y) by stepping stone and thermodynamic integration, Bayes factors |
 //! | [`predict`] | predictions, posterior and prior predictive draws, intervals, calibration, scores, leave-one-out cross-validation, uncertainty of classes |
 //! | [`memory`] | the limit on the size of results, checked before they are allocated |

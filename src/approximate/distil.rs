@@ -211,6 +211,15 @@ impl Student {
         x: ArrayView2<f64>,
     ) -> Result<DistillationLoss, Error> {
         let (teacher, student) = (Teacher::of(posterior, draws, x)?, self.predict(x)?);
+        if teacher.is_classes != student.expected_entropy.is_some() {
+            let kind = |is_classes| if is_classes { "classes" } else { "real numbers or counts" };
+            let found = kind(teacher.is_classes);
+            return Err(Error::argument(
+                "response of the teacher",
+                found,
+                kind(!teacher.is_classes),
+            ));
+        }
         if teacher.mean.ncols() != student.mean.ncols() {
             let what = "columns of the teacher's predictions";
             return Err(Error::shape(what, teacher.mean.ncols(), student.mean.ncols()));

@@ -89,9 +89,7 @@ impl<A: Ascent<Source = Minibatch> + Clone> Dropout<A> {
         seed: u64,
     ) -> Result<DropoutFit, Error> {
         let began = Instant::now();
-        if !(0.0..1.0).contains(&self.rate) {
-            return Err(Error::argument("rate of dropout", self.rate, "from 0 to less than 1"));
-        }
+        check_rate(self.rate)?;
         let layout = posterior.model().layout();
         let weights: Vec<&Block> =
             layout.blocks().iter().filter(|block| block.shape.len() == 2).collect();
@@ -129,6 +127,7 @@ impl<A: Ascent<Source = Minibatch> + Clone> Dropout<A> {
         from: &Init,
         seed: u64,
     ) -> Result<(DropoutFit, Vec<f64>), Error> {
+        rates.iter().try_for_each(|rate| check_rate(*rate))?;
         let mut best: Option<(DropoutFit, f64)> = None;
         let mut scores = Vec::with_capacity(rates.len());
         for rate in rates {
@@ -143,6 +142,13 @@ impl<A: Ascent<Source = Minibatch> + Clone> Dropout<A> {
         }
         let (fit, _) = best.ok_or_else(|| Error::argument("number of rates", 0, "at least 1"))?;
         Ok((fit, scores))
+    }
+}
+
+fn check_rate(rate: f64) -> Result<(), Error> {
+    match (0.0..1.0).contains(&rate) {
+        true => Ok(()),
+        false => Err(Error::argument("rate of dropout", rate, "from 0 to less than 1")),
     }
 }
 

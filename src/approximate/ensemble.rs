@@ -22,6 +22,10 @@ use crate::{Error, memory};
 /// need no more than one, but intervals of new observations are quantiles of one observation for
 /// each draw: repeat members until there are some hundreds.
 ///
+/// Under a hierarchical prior whose scale may become 0
+/// ([`LogHalfCauchy`](crate::prior::LogHalfCauchy)) there is no mode: the log density grows without
+/// limit as weights and scale go to 0 together.
+///
 /// Dispersed starts, minibatches, early stopping and members in parallel are those of an
 /// [`Optimiser`](crate::optimise::Optimiser). Source: Lakshminarayanan, Pritzel and Blundell,
 /// NeurIPS 2017, arXiv:1612.01474.
@@ -56,7 +60,7 @@ pub fn ensemble<T: Target>(target: &T, fits: &[Fit], repeated: usize) -> Result<
     }
     let method = match fits.len() {
         0 => return Err(Error::argument("number of fits", 0, "at least 1")),
-        1 => "the mode that an ascent found (MAP)".to_string(),
+        1 => "the mode that an ascent found".to_string(),
         n => format!("a deep ensemble of {n} members"),
     };
     let (dim, members) = (target.dim(), fits.len());

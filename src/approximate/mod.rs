@@ -17,6 +17,9 @@
 //!
 //! [`Distil`] trains one network to predict what many draws predict on average.
 //!
+//! Draws of two approximations by the same seed share their random numbers: give members of a
+//! mixture a seed each.
+//!
 //! Where a training goes wrong (steps that are taken back, a log density that falls), the last
 //! point that was finite is returned, and the draws say so in the name of the method
 //! ([`optimise::Fit::problem`](crate::optimise::Fit::problem)).

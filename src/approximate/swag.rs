@@ -29,11 +29,14 @@ use crate::{Error, memory};
 /// [`cyclical`](Self::cyclical) the rate falls to 0 within `every` steps, again and again, and each
 /// iterate is where a cycle ended.
 ///
-/// The variance in a direction of curvature k is about r V/(2 k (1 - mu)), with r the rate, mu the
-/// momentum and V the variance of the gradient's noise ([`Sgd`](crate::optimise::Sgd)), where the
-/// posterior's is 1/k: it is right where r V = 2 (1 - mu), which nothing arranges. Without noise,
-/// by full gradients, it is that of the way to the mode. Cost: one gradient for each step; memory
-/// (K + 3) d numbers for each start.
+/// With noise that is independent from step to step the variance in a direction of curvature k
+/// would be about r V/(2 k (1 - mu)), with r the rate, mu the momentum and V the variance of the
+/// gradient's noise ([`Sgd`](crate::optimise::Sgd)), where the posterior's is 1/k: right where r V
+/// = 2 (1 - mu), which nothing arranges. Minibatches use up all rows in turn, so that noise cancels
+/// within an epoch: at that rate the variance was 0.15 to 0.45 times the posterior's (a normal
+/// mean; 200 and 1,000 rows, batches of 10 and 100, mu of 0 and 0.9), and at smaller rates less.
+/// With full gradients it is that of the way to the mode. Cost: one gradient for each step; memory
+/// (K + 12) d numbers for each start.
 ///
 /// When not to use it: where variances are to be believed without a check on held-out rows; from a
 /// start that is not trained, which is not detected.
@@ -129,7 +132,11 @@ impl<A: Ascent + Clone> Swag<A> {
         if members == 0 {
             return Err(Error::argument("members", 0, "at least 1"));
         }
-        let size = [(members, "members"), (self.rank + 3, "vectors"), (target.dim(), "parameters")];
+        let size = [
+            (members, "members"),
+            (self.rank.saturating_add(12), "vectors"),
+            (target.dim(), "parameters"),
+        ];
         memory::check::<f64>(
             "moments of the iterates",
             &size,

@@ -228,8 +228,6 @@ where
     /// Errors: as [`run`](Self::run) and [`Sampler::run`](crate::sampler::Sampler::run), those of
     /// the first chain that has any; no chains.
     pub fn run_each(&self, from: &Init, chains: usize) -> Result<Vec<Fit>, Error> {
-        check_layout(self.target.dim(), &self.target.layout())?;
-        check_chains(chains, self.target.dim(), 0)?;
         self.each(from, chains, |chain, start| self.run_observed(chain, start, |_, _| {}))
     }
 
@@ -240,9 +238,11 @@ where
         chains: usize,
         fit: impl Fn(usize, &[f64]) -> Result<R, Error> + Sync,
     ) -> Result<Vec<R>, Error> {
+        check_layout(self.target.dim(), &self.target.layout())?;
         if chains == 0 {
             return Err(Error::argument("chains", 0, "at least 1"));
         }
+        check_chains(chains, self.target.dim(), 0)?;
         let fit = |chain| {
             // The stream by which a sampler's chain finds its start.
             let mut rng = ChainRng::new(self.seed, chain as u64).child(u64::MAX);

@@ -118,8 +118,11 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
         let flat = draws.flat();
         let at = |ws: &mut _, s: usize| self.log_density(flat.row(s).to_slice().unwrap_or(&[]), ws);
         let recorded = (draws.stat("log_likelihood"), draws.stat("log_prior"));
-        // What a surrogate's run has recorded is the surrogate's own.
-        let is_own = draws.info().approximation.is_none();
+        // What a surrogate's run has recorded is the surrogate's own, and that of a network is no
+        // density of its linearisation.
+        let model = draws.info().target.as_ref().and_then(|info| info.model.clone());
+        let own = self.model().description();
+        let is_own = draws.info().approximation.is_none() && (model.is_none() || model == own);
         let (log_likelihood, log_prior) = if let (Ok(likelihood), Ok(prior)) = recorded
             && is_own
         {

@@ -46,6 +46,8 @@ fn an_ensemble_is_its_members_and_no_posterior() {
     assert!(matches!(draws.verdict().unwrap().outcome, Outcome::Approximation { .. }));
     let error = posterior.loo(&draws).unwrap_err().to_string();
     assert!(error.contains(&method), "{error}");
+    let error = posterior.loo_pit(&draws, &data, 1).unwrap_err().to_string();
+    assert!(error.contains(&method), "{error}");
 
     // It says what it is after a file, and belongs to its posterior.
     let folder = tempfile::tempdir().unwrap();
@@ -429,4 +431,24 @@ fn a_students_probabilities_and_entropy_are_those_of_the_draws() {
     assert!((loss.entropy_rmse.unwrap() - (of_entropy / 21.0).sqrt()).abs() < 1e-12);
     assert!((loss.rmse - (of_mean / 21.0).sqrt()).abs() < 1e-12);
     assert_eq!(loss.disagreement, Some(0.0));
+}
+
+/// A linearised posterior predicts with draws of chains of its network, whose recorded densities are others, and does
+/// not weigh them by importance.
+#[test]
+fn draws_of_a_network_predict_and_are_no_draws_of_its_linearisation() {
+    let data = curve(40, 12);
+    let posterior = posterior(&data, 3);
+    let draws = Sampler::new(&posterior, Hmc::default()).warmup(200).draws(50).run().unwrap();
+    let linearised = posterior.linearised(&draws.mean()).unwrap();
+    let predictions = linearised.predict(&draws, &data).unwrap();
+    let mean = linearised.predict_mean(&draws, data.x().view()).unwrap();
+    assert_eq!(predictions.mean(), mean);
+    let error = linearised.loo(&draws).unwrap_err().to_string();
+    assert!(error.contains("Mlp 1-3-1") && error.contains("sample this posterior"), "{error}");
+    assert!(linearised.loo_pit(&draws, &data, 1).is_err());
+    assert!(posterior.loo(&draws).is_ok());
+    let own = Sampler::new(&linearised, Hmc::default()).warmup(200).draws(50).run().unwrap();
+    assert!(linearised.loo(&own).is_ok());
+    assert!(posterior.predict(&own, &data).is_err());
 }

@@ -13,12 +13,12 @@ use self::kronecker::Kronecker;
 use self::mode::{Mode, check_curvature, check_dimension, check_matrix, matrix, of};
 use self::precision::{Part, Precision};
 use super::Origin;
-use crate::Error;
 use crate::draws::Draws;
 use crate::likelihood::SecondOrderLikelihood;
 use crate::model::{Mlp, SecondOrderModel};
 use crate::portable::ln;
 use crate::targets::{Curvature, FisherTarget, HessTarget, Posterior};
+use crate::{Error, memory};
 
 /// A normal distribution around a mode q0 of a log density, with the inverse of the curvature there
 /// as its covariance:
@@ -226,10 +226,16 @@ impl LaplaceApproximation {
         let mode = Mode::new(posterior, q)?;
         let precisions = posterior.prior_precisions(q)?;
         check_curvature(posterior, Curvature::Expected)?;
-        for size in posterior.model().sizes().windows(2) {
-            let widest = size[0].max(size[1]) + 1;
-            check_matrix(widest, "take the last layer alone (`LaplaceApproximation::last_layer`)")?;
-        }
+        // The factors, their eigenvectors and a copy of both, and the eigenvalues of their product.
+        let of_layer = |size: &[usize]| {
+            let [a, g] = [size[0].saturating_add(1), size[1]];
+            let squares = a.saturating_mul(a).saturating_add(g.saturating_mul(g));
+            squares.saturating_mul(3).saturating_add(a.saturating_mul(g).saturating_mul(2))
+        };
+        let layers = posterior.model().sizes().windows(2).map(of_layer);
+        let numbers = [(layers.fold(0, usize::saturating_add), "numbers")];
+        let instead = "take the last layer alone (`LaplaceApproximation::last_layer`)";
+        memory::check::<f64>("matrices of a Laplace approximation", &numbers, instead)?;
         let mut parts = Vec::new();
         let mut start = 0;
         for factors in posterior.kronecker_factors(q) {

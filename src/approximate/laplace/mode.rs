@@ -114,7 +114,8 @@ pub(super) fn check_dimension(what: &str, dim: usize) -> Result<(), Error> {
 }
 
 pub(super) fn check_matrix(dim: usize, instead: &str) -> Result<(), Error> {
-    let size = [(dim, "rows"), (dim, "columns")];
+    // The matrix, its factor, and a copy.
+    let size = [(dim, "rows"), (dim, "columns"), (3, "copies")];
     memory::check::<f64>("matrix of a Laplace approximation", &size, instead)
 }
 

@@ -171,6 +171,11 @@ impl<E: Expectation> Elbo<E> {
     /// As [`estimate`](Self::estimate), for the point of `fit`.
     pub fn finish(&self, fit: &Fit, samples: usize) -> Result<VariationalFit, Error> {
         let elbo = self.estimate(&fit.q, samples)?;
+        if !elbo.0.is_finite() {
+            let allowed =
+                "finite: a normal distribution leaves every box, and a rate may be too large";
+            return Err(Error::argument("evidence lower bound", elbo.0, allowed));
+        }
         Ok(VariationalFit::new(self.expectation.base(), fit, elbo))
     }
 

@@ -63,7 +63,7 @@ pub type At<'a> = Normals<&'a [f64]>;
 /// ```
 ///
 /// that of all others, hierarchical ones among them, is of the sample. Improper priors and boxes
-/// are refused.
+/// are refused, of posteriors.
 ///
 /// **Local reparameterisation** ([`Elbo::local`]) is for networks. A sample of the weights is one
 /// for all rows of a batch: their errors add up. But the pre-activations of a row are themselves

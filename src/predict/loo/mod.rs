@@ -174,17 +174,27 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
         self.loo_by(draws, Some(relative_efficiency))
     }
 
-    fn loo_by(&self, draws: &Draws, relative_efficiency: Option<f64>) -> Result<Loo, Error> {
+    /// Checks that `draws` may be weighed by importance: draws of chains that sample this posterior, not of
+    /// the network that this one linearises.
+    pub(super) fn check_chains_of_own(&self, draws: &Draws) -> Result<(), Error> {
         self.check_draws(draws)?;
+        let model = draws.info().target.as_ref().and_then(|info| info.model.clone());
         let found = match &draws.info().approximation {
-            Some(Approximation::Mixture { .. }) => Some("a mixture of chains by weights"),
-            Some(Approximation::Fitted { method }) => Some(method.as_str()),
-            Some(Approximation::Surrogate(_)) | None => None,
+            Some(Approximation::Mixture { .. }) => "a mixture of chains by weights",
+            Some(Approximation::Fitted { method }) => method.as_str(),
+            Some(Approximation::Surrogate(_)) | None => {
+                match (&model, self.model().description()) {
+                    (Some(found), Some(own)) if *found != own => found.as_str(),
+                    _ => return Ok(()),
+                }
+            }
         };
-        if let Some(found) = found {
-            let allowed = "chains that sample the posterior: importance weights are for its draws";
-            return Err(Error::argument("draws", found, allowed));
-        }
+        let allowed = "chains that sample this posterior: importance weights are for its draws";
+        Err(Error::argument("draws", found, allowed))
+    }
+
+    fn loo_by(&self, draws: &Draws, relative_efficiency: Option<f64>) -> Result<Loo, Error> {
+        self.check_chains_of_own(draws)?;
         let shape = (draws.n_chains(), draws.n_draws());
         let smoothing = Smoothing::new(shape, relative_efficiency)?;
         let (all, rows) = (shape.0 * shape.1, self.n_obs());

@@ -55,7 +55,7 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
     /// # Ok::<(), bnn_mcmc::Error>(())
     /// ```
     pub fn loo_pit(&self, draws: &Draws, data: &Dataset, seed: u64) -> Result<Pit, Error> {
-        self.check_draws(draws)?;
+        self.check_chains_of_own(draws)?;
         let observed = match data.response() {
             Response::Real(y) | Response::Counts(y) => y,
             Response::Classes { .. } => {
