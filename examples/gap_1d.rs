@@ -80,7 +80,8 @@ fn run(mut args: Args) -> Result<(), Box<dyn Error>> {
     let network = Mlp::new(&[1, args.hidden, 1], Activation::Tanh)?;
     let priors = Priors::by_fan_in(&network);
     let posterior = Posterior::new(network, Gaussian::fixed(args.noise)?, &train, priors)?;
-    let mut methods = rivals(&posterior, &chosen_on, settings)?;
+    // Other rows of the same curve.
+    let mut methods = rivals(&posterior, (&posterior, &chosen_on), settings)?;
     let began = Instant::now();
     let exact = Sampler::new(&posterior, Collapsed::new(Mams::default()))
         .warmup(args.exact)

@@ -66,10 +66,11 @@ const LEAST_RATE: f64 = 1e-7;
 /// Rates of dropout to choose from.
 const RATES: [f64; 4] = [0.05, 0.1, 0.2, 0.5];
 
-/// All of them. The rate of dropout is chosen on rows that no other method gets.
+/// All of them. The rate of dropout is chosen by `part`, the posterior of a part of the rows, and
+/// `rest`, the others.
 pub fn rivals<L: SecondOrderLikelihood + Clone>(
     posterior: &Posterior<Mlp, L>,
-    chosen_on: &Dataset,
+    (part, rest): (&Posterior<Mlp, L>, &Dataset),
     settings: &Settings,
 ) -> Result<Vec<Rival>, Error> {
     let (seed, n) = (settings.seed, settings.fitted_draws);
@@ -130,7 +131,9 @@ pub fn rivals<L: SecondOrderLikelihood + Clone>(
 
     let began = Instant::now();
     let dropout = Dropout::new(noisy);
-    let (fit, _) = dropout.choose_rate(posterior, chosen_on, &RATES, &Init::Random, seed)?;
+    let (chosen, _) = dropout.choose_rate(part, rest, &RATES, &Init::Random, seed)?;
+    let dropout = Dropout { rate: chosen.rate, ..dropout };
+    let fit = dropout.fit(posterior, &Init::Random, seed)?;
     let name = format!("dropout at {}", fit.rate);
     found.push(Rival::new(name, fit.draws(n, seed)?, timed(began)));
 
