@@ -31,13 +31,14 @@
 //!
 //! `--data regression` and `classification` simulate tables of `--rows` rows and `--features` features.
 
+#[path = "shared/distance.rs"]
+mod distance;
 #[path = "shared/tables.rs"]
 mod tables;
 
 use std::error::Error;
 use std::time::Instant;
 
-use bnn_mcmc::data::Standardise;
 use bnn_mcmc::likelihood::SecondOrderLikelihood;
 use bnn_mcmc::model::Model;
 use bnn_mcmc::predict::Predictions;
@@ -47,8 +48,9 @@ use bnn_mcmc::surrogate::{
     Emulated, NetworkEmulator, RandomFeatures, RowSubset, Surrogate, SurrogateError,
 };
 use clap::{Parser, ValueEnum};
-use ndarray::{Array2, ArrayView3, Axis};
-use tables::{Tables, priors};
+use distance::{distance, moments};
+use ndarray::Axis;
+use tables::{Tables, network};
 
 #[derive(Clone, Copy, PartialEq, ValueEnum)]
 enum Method {
@@ -123,8 +125,6 @@ struct Args {
 }
 
 const CHAINS: usize = 4;
-/// Test rows whose predictions are compared; the others are left out.
-const TEST_ROWS: usize = 200;
 /// Rows of a minibatch.
 const BATCH: usize = 64;
 
@@ -140,32 +140,12 @@ fn run(mut args: Args) -> Result<(), Box<dyn Error>> {
         (args.draws, args.calibration, args.reference) = (120, 80, 60);
         (args.tables.rows, args.hidden) = (args.tables.rows.min(600), args.hidden.min(4));
     }
-    let (train, test) = args.tables.read(args.seed)?;
-    let test = test.select(&(0..test.x().nrows().min(TEST_ROWS)).collect::<Vec<_>>())?;
-    let features = Standardise::new().allow_constant().fit_features(&train)?;
-    let (train, test) = (features.scale_features(&train)?, features.scale_features(&test)?);
-    let inputs = train.n_features();
-    // One logit for two classes: of two, a common shift would be free.
-    let outputs = match train.response().class_names().map(<[String]>::len) {
-        None | Some(2) => 1,
-        Some(classes) => classes,
-    };
-    let sizes = [inputs, args.hidden, outputs].into_iter().filter(|size| *size > 0);
-    let sizes: Vec<usize> = sizes.collect();
-    let network = Mlp::new(&sizes, Activation::Tanh)?;
-    let priors = priors(&sizes)?;
-    println!(
-        "{} training rows, {} test rows, {inputs} features; network {sizes:?}, {} weights",
-        train.x().nrows(),
-        test.x().nrows(),
-        network.layout().dim()
-    );
+    let (train, test) = args.tables.scaled(args.seed)?;
+    let (network, priors) = network(&train, args.hidden)?;
     if train.response().class_names().is_none() {
-        let response = Standardise::new().fit_response(&train)?;
-        let (train, test) = (response.scale_response(&train)?, response.scale_response(&test)?);
         let noise = Gaussian::fixed(args.noise)?;
         compare(&Posterior::new(network, noise, &train, priors)?, &test, &args)
-    } else if outputs == 1 {
+    } else if network.n_outputs() == 1 {
         compare(&Posterior::new(network, Bernoulli, &train, priors)?, &test, &args)
     } else {
         compare(&Posterior::new(network, Categorical, &train, priors)?, &test, &args)
@@ -384,19 +364,6 @@ fn compare<L: SecondOrderLikelihood + Clone>(
     print(posterior, test, &rows)
 }
 
-/// Means and standard deviations of each prediction of the mean function.
-fn moments(quantities: ArrayView3<f64>) -> Array2<f64> {
-    let draws = quantities.len_of(Axis(0)) * quantities.len_of(Axis(1));
-    let flat = quantities.to_owned().into_shape_with_order((draws, quantities.len_of(Axis(2))));
-    let flat = flat.unwrap_or_default();
-    let mut moments = Array2::zeros((2, flat.ncols()));
-    for (i, column) in flat.columns().into_iter().enumerate() {
-        moments[[0, i]] = column.mean().unwrap_or(f64::NAN);
-        moments[[1, i]] = column.std(1.0);
-    }
-    moments
-}
-
 fn print<L: Likelihood + Clone>(
     posterior: &Posterior<Mlp, L>,
     test: &Dataset,
@@ -451,14 +418,7 @@ fn print<L: Likelihood + Clone>(
             f64::NAN
         };
         let function = p.summary()?.min_ess_bulk();
-        let own = moments(p.quantities());
-        let n = own.ncols() as f64;
-        // In standard deviations of the exact mean function, root mean squared; and the mean ratio of the deviations.
-        let squares = (0..own.ncols())
-            .map(|i| ((own[[0, i]] - reference[[0, i]]) / reference[[1, i]]).powi(2));
-        let shift = (squares.sum::<f64>() / n).sqrt();
-        let ratios = (0..own.ncols()).map(|i| own[[1, i]] / reference[[1, i]]);
-        let spread = ratios.sum::<f64>() / n;
+        let [shift, spread] = distance(&moments(p.quantities()), &reference);
         println!(
             "{:21} {:8.3} {:11.3} {:11.3} {:7.3} {:8.2} {:5.0} {:5.0} {:5.0} {:8.2} {:9.2} {:8.0} {:8.2} | {:6.2} {:6.2} {:7.3}",
             row.name,

@@ -11,6 +11,8 @@
 //! of the mean function over the exact one, and how far its mean is from the exact one in exact
 //! standard deviations. `--out` writes mean and standard deviation of every method at every input.
 
+#[path = "shared/distance.rs"]
+mod distance;
 #[path = "shared/rivals.rs"]
 mod rivals;
 
@@ -19,8 +21,9 @@ use std::time::Instant;
 
 use bnn_mcmc::prelude::*;
 use clap::Parser;
+use distance::{distance, moments};
 use ndarray::{Array1, Array2, Axis};
-use rivals::{Rival, Settings, distance, moments, rivals};
+use rivals::{Rival, Settings, rivals};
 
 #[derive(Parser)]
 #[command(about = "The uncertainty of each method in a gap of the inputs, beside the exact one")]

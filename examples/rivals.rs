@@ -15,6 +15,8 @@
 //! shuffled. The rate of dropout is chosen by a training on four fifths of the training rows,
 //! scored on the rest.
 
+#[path = "shared/distance.rs"]
+mod distance;
 #[path = "shared/rivals.rs"]
 mod rivals;
 #[path = "shared/tables.rs"]
@@ -23,15 +25,15 @@ mod tables;
 use std::error::Error;
 use std::time::Instant;
 
-use bnn_mcmc::data::Standardise;
 use bnn_mcmc::likelihood::SecondOrderLikelihood;
 use bnn_mcmc::model::Model;
 use bnn_mcmc::predict::{Measure, Predictions};
 use bnn_mcmc::prelude::*;
 use clap::Parser;
+use distance::{distance, moments};
 use ndarray::Axis;
-use rivals::{Rival, Settings, distance, moments, rivals};
-use tables::{Tables, priors};
+use rivals::{Rival, Settings, rivals};
+use tables::{Tables, network};
 
 #[derive(Parser)]
 #[command(about = "Methods that are used instead of MCMC, beside the exact posterior")]
@@ -41,8 +43,8 @@ struct Args {
     #[command(flatten)]
     settings: Settings,
     /// Hidden units; at least 1, since dropout leaves some of them out.
-    #[arg(long, default_value_t = 20)]
-    hidden: usize,
+    #[arg(long, default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..))]
+    hidden: u32,
     /// The standard deviation of the noise, relative to that of the response.
     #[arg(long, default_value_t = 0.4)]
     noise: f64,
@@ -53,9 +55,6 @@ struct Args {
     #[arg(long)]
     quick: bool,
 }
-
-/// Test rows whose predictions are compared; the others are left out.
-const TEST_ROWS: usize = 200;
 
 fn main() {
     if let Err(error) = run(Args::parse()) {
@@ -70,30 +69,12 @@ fn run(mut args: Args) -> Result<(), Box<dyn Error>> {
         (args.settings.members, args.reference, args.hidden) = (3, 50, args.hidden.min(4));
         args.tables.rows = args.tables.rows.min(600);
     }
-    let seed = args.settings.seed;
-    let (train, test) = args.tables.read(seed)?;
-    let test = test.select(&(0..test.x().nrows().min(TEST_ROWS)).collect::<Vec<_>>())?;
-    let features = Standardise::new().allow_constant().fit_features(&train)?;
-    let (mut train, mut test) = (features.scale_features(&train)?, features.scale_features(&test)?);
-    // One logit for two classes: of two, a common shift would be free.
-    let outputs = match train.response().class_names().map(<[String]>::len) {
-        None | Some(2) => 1,
-        Some(classes) => classes,
-    };
-    let sizes = [train.n_features(), args.hidden, outputs];
-    let (network, priors) = (Mlp::new(&sizes, Activation::Tanh)?, priors(&sizes)?);
-    println!(
-        "{} training rows, {} test rows; network {sizes:?}, {} weights",
-        train.x().nrows(),
-        test.x().nrows(),
-        network.layout().dim()
-    );
+    let (train, test) = args.tables.scaled(args.settings.seed)?;
+    let (network, priors) = network(&train, args.hidden as usize)?;
     if train.response().class_names().is_none() {
-        let response = Standardise::new().fit_response(&train)?;
-        (train, test) = (response.scale_response(&train)?, response.scale_response(&test)?);
         let noise = Gaussian::fixed(args.noise)?;
         compare((network, noise, priors), &train, &test, &args)
-    } else if outputs == 1 {
+    } else if network.n_outputs() == 1 {
         compare((network, Bernoulli, priors), &train, &test, &args)
     } else {
         compare((network, Categorical, priors), &train, &test, &args)

@@ -1,6 +1,6 @@
 //! The tables of the examples that compare methods: bundled, simulated, or files.
 
-use bnn_mcmc::data::{Columns, CsvReader, bundled, simulate};
+use bnn_mcmc::data::{Columns, CsvReader, Standardise, bundled, simulate};
 use bnn_mcmc::prelude::*;
 use clap::ValueEnum;
 
@@ -37,9 +37,28 @@ pub struct Tables {
     pub features: usize,
 }
 
+/// Test rows whose predictions are compared; the others are left out.
+const TEST_ROWS: usize = 200;
+
 impl Tables {
+    /// Training rows and test rows, at most 200 of these, with features and a real response standardised by the
+    /// training rows; prints what they are.
+    pub fn scaled(&self, seed: u64) -> Result<(Dataset, Dataset), Error> {
+        let (train, test) = self.read(seed)?;
+        let test = test.select(&(0..test.rows().min(TEST_ROWS)).collect::<Vec<_>>())?;
+        let features = Standardise::new().allow_constant().fit_features(&train)?;
+        let (train, test) = (features.scale_features(&train)?, features.scale_features(&test)?);
+        let (rows, columns) = (train.rows(), train.n_features());
+        print!("{rows} training rows, {} test rows, {columns} features; ", test.rows());
+        if train.response().class_names().is_some() {
+            return Ok((train, test));
+        }
+        let response = Standardise::new().fit_response(&train)?;
+        Ok((response.scale_response(&train)?, response.scale_response(&test)?))
+    }
+
     /// Training rows and test rows, a fifth of the table unless they are given.
-    pub fn read(&self, seed: u64) -> Result<(Dataset, Dataset), Error> {
+    fn read(&self, seed: u64) -> Result<(Dataset, Dataset), Error> {
         if let (Some(train), Some(test)) = (&self.train, &self.test) {
             let last = Columns::Last;
             let reader = if self.classes {
@@ -69,13 +88,22 @@ impl Tables {
     }
 }
 
-/// Normal priors of standard deviation 1/sqrt(inputs) for the weights of each layer of these sizes,
-/// and 1 for biases.
-pub fn priors(sizes: &[usize]) -> Result<Priors, Error> {
+/// A network for these rows with one hidden layer of tanh units, or none if `hidden` is 0, and its priors: normal of
+/// standard deviation 1/sqrt(inputs) for the weights of each layer, and 1 for biases; prints its sizes.
+pub fn network(train: &Dataset, hidden: usize) -> Result<(Mlp, Priors), Error> {
+    // One logit for two classes: of two, a common shift would be free.
+    let outputs = match train.response().class_names().map(<[String]>::len) {
+        None | Some(2) => 1,
+        Some(classes) => classes,
+    };
+    let sizes = [train.n_features(), hidden, outputs].into_iter().filter(|size| *size > 0);
+    let sizes: Vec<usize> = sizes.collect();
+    let network = Mlp::new(&sizes, Activation::Tanh)?;
     let mut priors = Priors::new().with("b*", Normal::new(0.0, 1.0)?);
     for (layer, inputs) in sizes[..sizes.len() - 1].iter().enumerate() {
         let sd = 1.0 / (*inputs as f64).sqrt();
         priors = priors.with(&format!("w{layer}"), Normal::new(0.0, sd)?);
     }
-    Ok(priors)
+    println!("network {sizes:?}, {} weights", network.layout().dim());
+    Ok((network, priors))
 }
