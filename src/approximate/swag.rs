@@ -151,7 +151,7 @@ impl<A: Ascent + Clone> Swag<A> {
             let mut ws = target.workspace();
             let at_start = target.log_density(start, &mut ws).total();
             let (mut moments, mut last) = (Iterates::new(target.dim(), self.rank), start.to_vec());
-            let fit = optimiser.run_observed(chain, start, |step, q| {
+            let fit = optimiser.run_observed(chain, start, |step, q, _| {
                 if step > self.burn_in && (step - self.burn_in).is_multiple_of(self.every) {
                     moments.add(q);
                     last.copy_from_slice(q);

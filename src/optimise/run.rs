@@ -206,16 +206,16 @@ where
     /// Errors: an argument out of range, `q` of the wrong length or of a log density or gradient
     /// that is not finite; those of the score.
     pub fn run(&self, q: &[f64]) -> Result<Fit, Error> {
-        self.run_observed(0, q, |_, _| {})
+        self.run_observed(0, q, |_, _, _| {})
     }
 
     /// The ascent from `q` with the random stream of this chain. `observe` gets the number of each
-    /// step that was not taken back, and where it led.
+    /// step that was not taken back, where it led, and the estimate of the log density there.
     pub(crate) fn run_observed(
         &self,
         chain: usize,
         q: &[f64],
-        mut observe: impl FnMut(usize, &[f64]),
+        mut observe: impl FnMut(usize, &[f64], f64),
     ) -> Result<Fit, Error> {
         let mut rng = batches(self.seed, chain);
         let how = (&self.ascent, self.schedule);
@@ -228,7 +228,7 @@ where
     /// Errors: as [`run`](Self::run) and [`Sampler::run`](crate::sampler::Sampler::run), those of
     /// the first chain that has any; no chains.
     pub fn run_each(&self, from: &Init, chains: usize) -> Result<Vec<Fit>, Error> {
-        self.each(from, chains, |chain, start| self.run_observed(chain, start, |_, _| {}))
+        self.each(from, chains, |chain, start| self.run_observed(chain, start, |_, _, _| {}))
     }
 
     /// What `fit` makes of each chain's number and start, in parallel.
@@ -338,7 +338,7 @@ fn ascend<T, A>(
     start: &[f64],
     rng: &mut ChainRng,
     watch: Option<(EarlyStopping, &Score)>,
-    observe: &mut dyn FnMut(usize, &[f64]),
+    observe: &mut dyn FnMut(usize, &[f64], f64),
 ) -> Result<Fit, Error>
 where
     T: Target,
@@ -402,7 +402,7 @@ where
         if arrived {
             std::mem::swap(&mut here, &mut next);
             mean.add(stream.estimate(&here));
-            observe(made, here.q());
+            observe(made, here.q(), stream.estimate(&here).total());
             if is_exact && here.log_density().total() > best.log_density().total() {
                 best.copy_from(&here);
                 best_step = made;

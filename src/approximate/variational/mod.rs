@@ -11,12 +11,11 @@ pub use expectation::{DensitySamples, Expectation, WeightSamples};
 pub use fit::VariationalFit;
 pub use local::LocalNoise;
 
-use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Instant;
 
 use serde::{Deserialize, Serialize};
 
-use crate::optimise::{Adam, Ascent, EarlyStopping, Optimiser};
+use crate::optimise::{Adam, Ascent, Optimiser};
 use crate::sampler::Minibatch;
 use crate::targets::MinibatchTarget;
 use crate::{Error, memory};
@@ -170,14 +169,23 @@ impl<A: Ascent<Source = Minibatch> + Clone> MeanField<A> {
         }
         let samples = [(self.elbo_samples, "elbo_samples")];
         memory::check::<f64>("estimates of the bound at the end", &samples, "take fewer")?;
-        // The latest point is always the best: evaluated for the history alone.
-        let (latest, size) = (AtomicU32::new(0), self.ascent.gradient().size.max(1));
+        let size = self.ascent.gradient().size.max(1);
         let every = (elbo.n_obs() / size).max(self.ascent.steps() / 1000).max(1);
-        let history = EarlyStopping { every, patience: usize::MAX };
-        let fit = Optimiser::new(elbo, self.ascent.clone())
-            .seed(elbo.noise_seed())
-            .early_stopping(history, |_| Ok(f64::from(latest.fetch_add(1, Ordering::Relaxed))))
-            .run(&start)?;
-        Ok(elbo.finish(&fit, self.elbo_samples)?.began(began))
+        let (mut history, mut sum, mut n) = (Vec::new(), 0.0, 0);
+        let fit = Optimiser::new(elbo, self.ascent.clone()).seed(elbo.noise_seed()).run_observed(
+            0,
+            &start,
+            |step, _, estimate| {
+                (sum, n) = (sum + estimate, n + 1);
+                if step.is_multiple_of(every) || step == self.ascent.steps() {
+                    history.push((step, sum / f64::from(n)));
+                    (sum, n) = (0.0, 0u32);
+                }
+            },
+        )?;
+        history.insert(0, (0, fit.log_density_at_start.total()));
+        let mut finished = elbo.finish(&fit, self.elbo_samples)?.began(began);
+        finished.history = history;
+        Ok(finished)
     }
 }
