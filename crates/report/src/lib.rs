@@ -1,1 +1,4 @@
 //! Figures and reports of runs of [`bnn_mcmc`].
+
+pub mod figure;
+pub mod figures;
