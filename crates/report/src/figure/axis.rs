@@ -145,7 +145,9 @@ impl Ranged for Coordinate {
 impl ValueFormatter<f64> for Coordinate {
     fn format_ext(&self, value: &f64) -> String {
         match &self.scale {
-            Scale::Names(names) => names.get(*value as usize).map_or_else(String::new, shortened),
+            Scale::Names(names) => {
+                names.get(*value as usize).map_or_else(String::new, |name| shortened(name))
+            }
             _ => number(*value),
         }
     }
@@ -189,9 +191,9 @@ fn log_ticks(low: f64, high: f64, most: usize) -> Vec<f64> {
 }
 
 /// A name with at most 18 characters.
-fn shortened(name: &String) -> String {
+fn shortened(name: &str) -> String {
     match name.chars().count() {
-        0..=18 => name.clone(),
+        0..=18 => name.to_owned(),
         _ => name.chars().take(17).chain(['…']).collect(),
     }
 }
