@@ -60,7 +60,7 @@ impl Saved {
         let names = parts.data.response().class_names();
         let saved = Self {
             format: FORMAT,
-            bnn_mcmc: env!("CARGO_PKG_VERSION").into(),
+            bnn_mcmc: crate::VERSION.into(),
             finished,
             recipe: recipe.map_err(|e| Error::argument("recipe", e, "writable as JSON"))?,
             schema: parts.schema.clone(),
@@ -291,7 +291,7 @@ pub(super) fn read_json(folder: &Path) -> Result<Option<Saved>, Error> {
             let version = value.get("bnn_mcmc").and_then(|v| v.as_str()).unwrap_or("unknown");
             let known = format!(
                 "it has format {format}, of bnn-mcmc {version}; this version ({}) reads format {FORMAT}",
-                env!("CARGO_PKG_VERSION")
+                crate::VERSION
             );
             return Err(problem(&path, known));
         }
