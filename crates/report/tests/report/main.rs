@@ -17,7 +17,7 @@ fn written(name: &str, page: &str) -> PathBuf {
 }
 
 fn iris() -> Fit {
-    let data = Dataset::iris();
+    let data = bnn_mcmc::data::bundled::iris();
     Fit::classification("species").hidden(&[4]).warmup(500).draws(1000).seed(1).validation(0.3).fit(&data).unwrap()
 }
 
