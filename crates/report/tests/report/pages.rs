@@ -75,11 +75,11 @@ fn every_kind_of_response_has_a_page() {
         let y: Array1<f64> = x.column(0).mapv(|x| (2.0 + x).exp().round());
         Dataset::counts(x, y).unwrap()
     };
-    let mut two = strength();
-    let y = two.real().unwrap().clone();
-    two = two
-        .with_real_response(ndarray::concatenate![ndarray::Axis(1), y, y.mapv(|y| y * y)])
-        .unwrap();
+    let two = {
+        let (one, y) = (strength(), strength().real().unwrap().clone());
+        let y = ndarray::concatenate![ndarray::Axis(1), y, y.mapv(|y| y * y)];
+        Dataset::regression(one.x().clone(), y).unwrap()
+    };
     let fits = [
         ("regression", regression().validation(0.2).fit(&strength())),
         ("heteroscedastic", regression().noise(Noise::Heteroscedastic).fit(&strength())),
