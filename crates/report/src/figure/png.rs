@@ -56,10 +56,11 @@ impl Figure {
         Arc::make_mut(&mut fonts).set_sans_serif_family(family);
         let options = Options { fontdb: fonts, ..Options::default() };
         // The text is this crate's own.
-        let tree = Tree::from_str(&self.to_svg(), &options)
-            .map_err(|error| Error::argument("the figure", error, "an SVG file that resvg reads"))?;
-        let [width, height] =
-            [tree.size().width(), tree.size().height()].map(|size| (f64::from(size) * scale).round());
+        let tree = Tree::from_str(&self.to_svg(), &options).map_err(|error| {
+            Error::argument("the figure", error, "an SVG file that resvg reads")
+        })?;
+        let [width, height] = [tree.size().width(), tree.size().height()]
+            .map(|size| (f64::from(size) * scale).round());
         let allowed = "a positive number with which the picture has 1 to 100,000,000 pixels";
         let refused = || Error::argument("scale", scale, allowed);
         if !(width >= 1.0 && height >= 1.0 && width * height <= MOST_PIXELS) {
@@ -110,7 +111,10 @@ mod tests {
     #[test]
     fn without_a_font_it_says_what_to_install() {
         let error = figure("a").rendered(1.0, Arc::new(Database::new())).unwrap_err();
-        assert!(error.to_string().contains("install a package such as fonts-dejavu-core"), "{error}");
+        assert!(
+            error.to_string().contains("install a package such as fonts-dejavu-core"),
+            "{error}"
+        );
     }
 
     #[test]
@@ -126,7 +130,10 @@ mod tests {
         let Some(small) = picture("a", 1.0) else { return };
         let svg = figure("a").to_svg();
         let (width, height) = (small.width(), small.height());
-        assert!(svg.contains(&format!("width=\"{width}\" height=\"{height}\"")), "{width} {height}");
+        assert!(
+            svg.contains(&format!("width=\"{width}\" height=\"{height}\"")),
+            "{width} {height}"
+        );
         let pixel = |x: u32, y: u32| {
             let colour = small.pixel(x, y).unwrap().demultiply();
             [colour.red(), colour.green(), colour.blue(), colour.alpha()]

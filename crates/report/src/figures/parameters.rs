@@ -155,7 +155,8 @@ pub fn pairs(draws: &Draws, names: &[&str]) -> Result<Figure, Error> {
 /// No quantities.
 pub fn forest(quantities: &[Quantity]) -> Result<Figure, Error> {
     let rows = worst(quantities, NAMES)?;
-    let axis = || Axis::names("quantity", rows.iter().map(|(quantity, _)| quantity.name)).reversed();
+    let axis =
+        || Axis::names("quantity", rows.iter().map(|(quantity, _)| quantity.name)).reversed();
     let aspect = aspect_of(rows.len());
     let panel = |title: &str, x: Axis| Panel { aspect, ..Panel::new(title, x, axis()) };
     let at_rows = |of: fn(&SummaryRow) -> f64| -> Vec<[f64; 2]> {
@@ -283,7 +284,8 @@ pub fn correlations(draws: &Draws) -> Result<Figure, Error> {
         shown.sort_unstable();
     }
     // The diagonal is 1, and the upper triangle says the same as the lower.
-    let lower = |i: usize, j: usize| if j < i { correlation[(shown[i], shown[j])] } else { f64::NAN };
+    let lower =
+        |i: usize, j: usize| if j < i { correlation[(shown[i], shown[j])] } else { f64::NAN };
     let n = shown.len();
     let values: Vec<Vec<f64>> = (0..n).map(|i| (0..n).map(|j| lower(i, j)).collect()).collect();
     let labels = || shown.iter().map(|i| names[*i].as_str());
@@ -299,9 +301,10 @@ pub fn correlations(draws: &Draws) -> Result<Figure, Error> {
         Axis::names("parameter", labels()).reversed(),
     );
     let constant = (0..dim).filter(|i| correlation[(*i, *i)].is_nan()).count();
-    let mut caption = "The correlation of two parameters over all draws. Near 1 or -1 a sampler that \
+    let mut caption =
+        "The correlation of two parameters over all draws. Near 1 or -1 a sampler that \
                        moves one parameter at a time, or has no dense metric, makes short steps."
-        .to_owned();
+            .to_owned();
     if constant > 0 {
         caption += &format!(
             " {constant} parameters whose draws are all equal or not finite have none, and stay empty."
@@ -348,10 +351,11 @@ pub fn weights(draws: &Draws) -> Result<Figure, Error> {
     let every = step(count(draws), BOX_DRAWS);
     let flat = draws.flat();
     let names = draws.layout().parameter_names();
-    let mut caption = "The box holds the middle half of a parameter's draws, and the line in it is \
+    let mut caption =
+        "The box holds the middle half of a parameter's draws, and the line in it is \
                        the median; whiskers reach to the last draw within 1.5 heights of the box, \
                        and dots are draws beyond."
-        .to_owned();
+            .to_owned();
     if every > 1 {
         let shown = count(draws).div_ceil(every);
         caption += &format!(" Of {} draws {shown} are used, evenly spaced.", count(draws));
@@ -517,12 +521,7 @@ pub fn path([x, y]: [Quantity; 2], chain: usize, draws: usize) -> Result<Figure,
     let first = points[..1].to_vec();
     let panel = Panel::new("", Axis::new(x.name), Axis::new(y.name))
         .mark(Mark::Line { name: None, colour: Colour::Series(4), points: points.clone() })
-        .mark(Mark::Points {
-            name: None,
-            colour: Colour::Series(0),
-            symbol: Symbol::Dot,
-            points,
-        })
+        .mark(Mark::Points { name: None, colour: Colour::Series(0), symbol: Symbol::Dot, points })
         .mark(Mark::Points {
             name: Some("first draw".into()),
             colour: Colour::Series(3),
@@ -537,10 +536,7 @@ pub fn path([x, y]: [Quantity; 2], chain: usize, draws: usize) -> Result<Figure,
 ///
 /// # Errors
 /// No draws.
-pub fn histogram(
-    quantity: Quantity,
-    curve: Option<(&str, &[[f64; 2]])>,
-) -> Result<Figure, Error> {
+pub fn histogram(quantity: Quantity, curve: Option<(&str, &[[f64; 2]])>) -> Result<Figure, Error> {
     if quantity.values.is_empty() {
         return Err(Error::argument("number of draws", 0, "at least 1"));
     }
