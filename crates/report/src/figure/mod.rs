@@ -9,6 +9,7 @@ mod decimate;
 mod draw;
 mod style;
 
+pub(crate) use axis::{number, shortened};
 pub use axis::{Axis, Scale};
 pub use style::{Colour, css};
 

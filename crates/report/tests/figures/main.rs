@@ -1,0 +1,6 @@
+//! Figures against numbers from elsewhere, and on hostile input.
+
+mod calibration;
+mod common;
+mod predictive;
+mod uncertainty;
