@@ -70,7 +70,7 @@ fn uniformity(name: &str, title: &str, pit: &Pit) -> Figure {
         [[0.0, 0.0]].into_iter().chain(points).collect()
     };
     let ends = |counts| [vec![0.0], difference(counts)].concat();
-    let ecdf = Panel::new("", x, Axis::new("share below, less the uniform share"))
+    let ecdf = Panel::new("", x, Axis::new("ECDF - uniform"))
         .mark(Mark::Band {
             name: Some("95 %, whole curve".into()),
             colour: Colour::Muted,
@@ -95,8 +95,8 @@ fn uniformity(name: &str, title: &str, pit: &Pit) -> Figure {
     };
     let caption = format!(
         "Uniform if the predictive distributions are right. High at both ends they are too narrow, high in \
-         the middle too wide, and high at one end they are biased. The curve of the second panel stays \
-         within its band in 95 % of cases, for {n} independent uniform values. {verdict}{missing}"
+         the middle too wide, and high at one end they are biased. The curve of the second panel, \
+         the empirical distribution function less the uniform one, stays within its band in 95 % of cases, for {n} independent uniform values. {verdict}{missing}"
     );
     Figure::new(name, title, caption).panel(histogram).panel(ecdf)
 }
@@ -158,8 +158,8 @@ pub fn reliability(curves: &[(&str, &Reliability)]) -> Result<Figure, Error> {
     let name = |name: &str| (!name.is_empty()).then(|| name.to_owned());
     let lowest = curves.iter().flat_map(|(_, curve)| &curve.bins).map(|bin| bin.lower);
     let from = lowest.fold(1.0, f64::min).clamp(0.0, 0.9);
-    let x = Axis::new("confidence: probability of the predicted class").range(from, 1.0);
-    let y = Axis::new("accuracy: share of rows predicted right").range(0.0, 1.0);
+    let x = Axis::new("confidence (probability)").range(from, 1.0);
+    let y = Axis::new("accuracy (share of rows)").range(0.0, 1.03);
     let mut accuracy = Panel { aspect: 0.9, ..Panel::new("", x.clone(), y) };
     let mut counts = Panel { aspect: 0.9, ..Panel::new("", x, Axis::new("rows")) };
     if let [(_, curve)] = curves {
@@ -195,7 +195,8 @@ pub fn reliability(curves: &[(&str, &Reliability)]) -> Result<Figure, Error> {
         errors.push(format!("The expected calibration error{of} is {:.3}.", curve.ece()));
     }
     let caption = format!(
-        "Rows in bins of similar confidence. Below the diagonal a classification is overconfident, above it \
+        "Rows in bins of similar confidence, the probability of the predicted class; accuracy is the share of \
+         them predicted right. Below the diagonal a classification is overconfident, above it \
          too cautious; the band is where 95 % of bins of so many rows would lie if it were calibrated. {}",
         errors.join(" ")
     );
@@ -240,7 +241,7 @@ pub fn coverage(methods: &[Method]) -> Result<Figure, Error> {
     });
     let (low, high) = ends.map(|[low, high]| (low, high)).unzip();
     let x = Axis::new("level of the predictive interval").range(0.0, 1.0);
-    let y = Axis::new("share of observations within").range(0.0, 1.0);
+    let y = Axis::new("share of observations within").range(0.0, 1.03);
     let mut panel = Panel { aspect: 0.9, ..Panel::new("", x, y) }
         .mark(Mark::Band {
             name: Some("95 %, each level".into()),
