@@ -11,6 +11,7 @@ mod draw;
 mod png;
 mod style;
 
+pub(crate) use axis::{number, shortened};
 pub use axis::{Axis, Scale};
 pub use style::{Colour, css};
 

@@ -1,7 +1,12 @@
 //! The figures, by what they are about. Each function computes a
 //! [`Figure`](crate::figure::Figure), whose numbers are public and which draws itself.
 
+mod band;
+mod bins;
+pub mod calibration;
 pub mod parameters;
+pub mod predictive;
+pub mod uncertainty;
 
 use ndarray::ArrayView2;
 

@@ -1,4 +1,7 @@
-//! The figures: their numbers against other sources, and what is drawn of them.
+//! Figures against numbers from elsewhere, and on hostile input.
 
+mod calibration;
 mod common;
 mod parameters;
+mod predictive;
+mod uncertainty;
