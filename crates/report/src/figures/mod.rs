@@ -1,6 +1,11 @@
 //! The figures, by what they are about. Each function computes a
 //! [`Figure`](crate::figure::Figure), whose numbers are public and which draws itself.
 
+pub mod chains;
+mod ecdf_band;
+pub mod rhat;
+pub mod sampler;
+
 use ndarray::ArrayView2;
 
 /// A quantity along the chains, such as a parameter, a prediction or the log likelihood.
