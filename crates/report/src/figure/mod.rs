@@ -7,9 +7,11 @@ mod axis;
 mod compact;
 mod decimate;
 mod draw;
+#[cfg(feature = "png")]
+mod png;
 mod style;
 
-pub(crate) use axis::number;
+pub(crate) use axis::{number, shortened};
 pub use axis::{Axis, Scale};
 pub use style::{Colour, css};
 

@@ -1,0 +1,7 @@
+//! Figures against numbers from elsewhere, and on hostile input.
+
+mod calibration;
+mod common;
+mod parameters;
+mod predictive;
+mod uncertainty;
