@@ -415,9 +415,10 @@ impl Shown {
 
     /// A panel's title, with how many chains it shows if these are not all.
     pub(super) fn title(&self, name: &str) -> String {
-        match self.chains.len() == self.of {
-            true => name.to_owned(),
-            false => format!("{name} ({} of {} chains)", self.chains.len(), self.of),
+        match (self.chains.len() == self.of, name) {
+            (true, _) => name.to_owned(),
+            (false, "") => format!("{} of {} chains", self.chains.len(), self.of),
+            (false, _) => format!("{name} ({} of {} chains)", self.chains.len(), self.of),
         }
     }
 }

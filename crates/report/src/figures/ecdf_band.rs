@@ -129,7 +129,7 @@ fn simulate(chains: usize, draws: usize, at: &[usize], tails: &[Tails], rng: &mu
 }
 
 /// Adds to the counts of each chain how many of the next ranks are of its draws, when so many draws
-/// of all chains are left: hypergeometric for one chain after the other.
+/// of all chains are left: hypergeometric for one chain after the other, and the rest for the last.
 fn divide(
     mut ranks: usize,
     mut left: usize,
@@ -139,6 +139,10 @@ fn divide(
 ) {
     for count in counts {
         let own = draws - *count;
+        if own == left {
+            *count += ranks;
+            return;
+        }
         let taken = match Hypergeometric::new(left as u64, own as u64, ranks as u64) {
             Ok(taken) => taken.sample(rng) as usize,
             // Its first probability underflows: one rank after the other, then.

@@ -10,6 +10,8 @@ use crate::figure::{Axis, BoxPlot, Colour, Figure, Mark, Panel, Place, Scale, Sy
 const COLUMNS: usize = 40;
 /// The most points within the whiskers of a column.
 const POINTS: usize = 200;
+/// The most columns with points within their whiskers.
+const WIDE: usize = 12;
 
 /// R-hat of every parameter, in a column for each block of the layout, with a box plot and the limit
 /// 1.01.
@@ -41,13 +43,14 @@ pub fn blocks(summary: &Summary, layout: &Layout) -> Result<Figure, Error> {
     let blocks = layout.blocks().iter();
     let columns: Vec<_> =
         blocks.map(|b| (b.name.as_str(), &summary.rows[b.range.clone()])).collect();
-    figure("block", "R-hat by block", "parameter", columns)
+    figure("block", columns)
 }
 
 /// R-hat of every parameter of several models, such as those of a comparison, in a column for each.
 ///
-/// A column has a box plot; beyond its whiskers every parameter is a point, within them up to 200 are,
-/// evenly spaced by rank and moved sideways so that they can be told apart. What is undefined or
+/// A column has a box plot; beyond its whiskers every parameter is a point. Of up to 12 columns, up to
+/// 200 parameters within the whiskers are points, too, evenly spaced by rank and moved sideways so that
+/// they can be told apart. What is undefined or
 /// infinite, as R-hat of constant chains, is a cross at the top. The vertical axis is logarithmic. Of
 /// more than 40 models those with the largest R-hat are shown.
 ///
@@ -55,17 +58,13 @@ pub fn blocks(summary: &Summary, layout: &Layout) -> Result<Figure, Error> {
 /// If there is no model, or none has a parameter.
 pub fn models(models: &[(&str, &Summary)]) -> Result<Figure, Error> {
     let columns = models.iter().map(|(name, summary)| (*name, summary.rows.as_slice()));
-    figure("model", "R-hat by model", "parameter", columns.collect())
+    figure("model", columns.collect())
 }
 
-fn figure(
-    kind: &str,
-    title: &str,
-    unit: &str,
-    mut columns: Vec<(&str, &[SummaryRow])>,
-) -> Result<Figure, Error> {
+/// The figure of a column for each block or model, which `kind` says.
+fn figure(kind: &str, mut columns: Vec<(&str, &[SummaryRow])>) -> Result<Figure, Error> {
     if columns.iter().all(|(_, rows)| rows.is_empty()) {
-        return Err(Error::argument(format!("{unit}s"), "none", "at least one"));
+        return Err(Error::argument("parameters", "none", "at least one"));
     }
     let of = columns.len();
     if of > COLUMNS {
@@ -97,7 +96,7 @@ fn figure(
         values.sort_by(f64::total_cmp);
         if let Some(plot) = BoxPlot::new(at, &values) {
             values.retain(|rhat| (plot.low..=plot.high).contains(rhat));
-            let shown = values.len().min(POINTS);
+            let shown = if columns.len() > WIDE { 0 } else { values.len().min(POINTS) };
             let steps = shown.saturating_sub(1).max(1);
             let place = |k: usize| k * (values.len() - 1) / steps;
             points.extend((0..shown).map(|k| [at + aside(k), values[place(k)]]));
@@ -106,7 +105,7 @@ fn figure(
     }
 
     let mut caption = format!(
-        "R-hat of each {unit}, {beyond} of {count} above {RHAT_LIMIT} or undefined. Chains that agree \
+        "R-hat of each parameter, {beyond} of {count} above {RHAT_LIMIT} or undefined. Chains that agree \
          have an R-hat below the grey line.",
     );
     if of > columns.len() {
@@ -121,12 +120,16 @@ fn figure(
             place: Place::Horizontal(RHAT_LIMIT),
         })
         .mark(Mark::Points {
-            name: Some(unit.to_owned()),
+            name: Some("parameter".to_owned()),
             colour: Colour::Series(0),
             symbol: Symbol::Dot,
             points,
         })
         .mark(Mark::Boxes { name: None, colour: Colour::Series(0), boxes });
+    if columns.len() > 3 {
+        // Names may be turned.
+        panel.aspect = 0.9;
+    }
     if !crosses.is_empty() {
         panel = panel.mark(Mark::Points {
             name: Some("undefined or infinite".to_owned()),
@@ -135,7 +138,7 @@ fn figure(
             points: crosses,
         });
     }
-    Ok(Figure::new(&format!("rhat-{kind}s"), title, caption).panel(panel))
+    Ok(Figure::new(&format!("rhat-{kind}s"), format!("R-hat by {kind}"), caption).panel(panel))
 }
 
 /// The largest R-hat; infinite if one is undefined.

@@ -259,9 +259,12 @@ fn hostile_statistics_are_drawn_or_refused() {
     let error = sampler::counts(&[Quantity { name: "depth", values: array![[1.5]].view() }]);
     assert!(error.unwrap_err().to_string().contains("1.5"));
     assert!(sampler::counts(&[]).is_err());
-    // Forty chains, one line too many for a picture.
-    let many = Array2::from_shape_fn((40, 30), |(c, i)| f64::from(u8::from(c * i % 7 == 1)));
+    // Forty chains: those with the most.
+    let many = Array2::from_shape_fn((40, 30), |(c, i)| f64::from(u8::from(c > 31 && i % 7 == 1)));
     for make in make {
         check(&make(&many).unwrap());
     }
+    let figure = sampler::divergences(many.view()).unwrap();
+    assert_eq!(figure.panels[0].title, "8 of 40 chains");
+    assert!(lines(&figure.panels[0]).iter().all(|line| line[30] == [30.0, 5.0]));
 }
