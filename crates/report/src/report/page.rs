@@ -279,6 +279,12 @@ fn convergence(findings: &Findings) -> Markup {
             (table("The predictions with the largest R-hat",
                 &["Prediction", "Mean", "Sd", "R-hat", "ESS, bulk", "ESS, tail"], rows.collect()))
             @for figure in figures::convergence(findings) { (figure_or_reason(&figure)) }
+            h3 { "Weights" }
+            p {
+                "Weights are not judged: they may disagree where nothing is wrong. They are shown for "
+                "those who want to know what the network has learnt."
+            }
+            @for figure in figures::weights(findings) { (figure_or_reason(&figure)) }
         },
     )
 }
