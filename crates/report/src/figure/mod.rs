@@ -9,8 +9,8 @@ mod decimate;
 mod draw;
 mod style;
 
-pub(crate) use axis::{number, shortened};
 pub use axis::{Axis, Scale};
+pub(crate) use axis::{number, shortened};
 pub use style::{Colour, css};
 
 use serde::Serialize;
