@@ -7,6 +7,8 @@ mod axis;
 mod compact;
 mod decimate;
 mod draw;
+#[cfg(feature = "png")]
+mod png;
 mod style;
 
 pub use axis::{Axis, Scale};

@@ -3,8 +3,13 @@
 
 mod band;
 mod bins;
+mod ecdf_band;
 pub mod calibration;
+pub mod chains;
+pub mod parameters;
 pub mod predictive;
+pub mod rhat;
+pub mod sampler;
 pub mod uncertainty;
 
 use ndarray::ArrayView2;
