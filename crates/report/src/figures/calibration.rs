@@ -3,7 +3,7 @@
 use bnn_mcmc::Error;
 use bnn_mcmc::predict::{Loo, Pit, Reliability};
 
-use super::band::{binomial_interval, ecdf_band};
+use super::band::{binomial_interval, uniform_band};
 use super::bins::{edges, evenly};
 use super::predictive::Method;
 use crate::figure::{Axis, Colour, Figure, Mark, Panel, Place, Symbol, number};
@@ -56,7 +56,7 @@ fn uniformity(name: &str, title: &str, pit: &Pit) -> Figure {
             place: Place::Horizontal(expected),
         });
 
-    let band = ecdf_band(n, LEVEL);
+    let band = uniform_band(n, LEVEL);
     let difference = |counts: &[u64]| -> Vec<f64> {
         counts.iter().zip(&band.z).map(|(count, z)| share(*count) - z).collect()
     };

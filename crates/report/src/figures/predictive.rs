@@ -20,7 +20,7 @@ const MOST_POINTS: usize = 600;
 const FINE: usize = 200;
 /// The most groups of rows that differ in other inputs, too.
 const COARSE: usize = 40;
-/// The fewest rows of such a group, on average.
+/// The fewest rows of such a group, on average; and the number of groups of few rows.
 const FEWEST: usize = 8;
 
 /// Predictions by one method, and its name.
@@ -327,7 +327,7 @@ impl Cells {
         let points = |rows: Vec<usize>| rows.into_iter().map(|i| [x[i], observed[i]]).collect();
         let marks = [
             dots(Some("observed"), Colour::Muted, Symbol::Dot, points(inside)),
-            dots(Some("outside its interval"), Colour::Series(3), Symbol::Cross, points(outside)),
+            dots(Some("outside interval"), Colour::Series(3), Symbol::Cross, points(outside)),
         ];
         (marks.to_vec(), thinned(x.len()))
     }
@@ -444,7 +444,7 @@ fn averages(values: &[f64], groups: &[Vec<usize>]) -> Vec<f64> {
 
 /// How many groups to average rows over that differ in other inputs, too.
 fn coarse(rows: usize) -> usize {
-    (rows / FEWEST).clamp(1, COARSE)
+    (rows / FEWEST).max(rows.min(FEWEST)).min(COARSE)
 }
 
 /// What to say of averages.

@@ -138,8 +138,7 @@ fn each_observation_is_a_point_inside_or_outside_its_interval() {
     let mean = predictions.posterior_mean().unwrap();
     let interval = predictions.predictive_interval(0.8).unwrap();
     let marks = &figure.panels[0].marks;
-    let (inside, outside) =
-        (points_of(marks, "observed"), points_of(marks, "outside its interval"));
+    let (inside, outside) = (points_of(marks, "observed"), points_of(marks, "outside interval"));
     assert_eq!(inside.len() + outside.len(), 90);
     assert!(outside.len() > 5, "one in five is expected outside");
     for i in 0..90 {
@@ -324,7 +323,7 @@ fn counts_are_observed_on_their_own_scale() {
     assert!(low.iter().chain(high).all(|count| *count >= 0.0));
     let marks = &figure.panels[0].marks;
     let mut points = points_of(marks, "observed");
-    points.extend(points_of(marks, "outside its interval"));
+    points.extend(points_of(marks, "outside interval"));
     assert!(points.len() == 60 && points.contains(&[1.0, 3.0]), "{points:?}");
 }
 
