@@ -246,7 +246,7 @@ fn predictions(findings: &Findings) -> Markup {
         3,
         html! {
             p { (if findings.are_new { "Of the validation rows." } else { "Of the training rows." }) }
-            @for figure in figures::predictions(findings) { (figure_or_reason(&figure)) }
+            div class="figures" { @for figure in figures::predictions(findings) { (figure_or_reason(&figure)) } }
         },
     )
 }
@@ -278,7 +278,13 @@ fn convergence(findings: &Findings) -> Markup {
             p class="note" { "On the scale of the standardised response, of a real one." }
             (table("The predictions with the largest R-hat",
                 &["Prediction", "Mean", "Sd", "R-hat", "ESS, bulk", "ESS, tail"], rows.collect()))
-            @for figure in figures::convergence(findings) { (figure_or_reason(&figure)) }
+            div class="figures" { @for figure in figures::convergence(findings) { (figure_or_reason(&figure)) } }
+            h3 { "Weights" }
+            p {
+                "Weights are not judged: they may disagree where nothing is wrong. They are shown for "
+                "those who want to know what the network has learnt."
+            }
+            div class="figures" { @for figure in figures::weights(findings) { (figure_or_reason(&figure)) } }
         },
     )
 }
@@ -369,7 +375,7 @@ fn missing(what: &str, error: &Error) -> Markup {
 fn figure_or_reason((name, figure): &(&str, Result<Figure, Error>)) -> Markup {
     match figure {
         Ok(figure) => html! {
-            figure id=(figure.name) {
+            figure id=(figure.name) class=[(figure.panels.len() == 1).then_some("one")] {
                 figcaption { strong { (figure.title) } (figure.caption) }
                 div class=(if figure.columns.is_some() { "matrix scroll" } else { "panels" })
                     tabindex=[figure.columns.map(|_| "0")] {
