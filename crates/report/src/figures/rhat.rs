@@ -81,7 +81,7 @@ fn figure(kind: &str, mut columns: Vec<(&str, &[SummaryRow])>) -> Result<Figure,
     }
     let all = columns.iter().flat_map(|(_, rows)| rows.iter());
     let (count, beyond) = all.clone().fold((0, 0), |(count, beyond), row| {
-        (count + 1, beyond + usize::from(!(row.rhat <= RHAT_LIMIT)))
+        (count + 1, beyond + usize::from(row.rhat.is_nan() || row.rhat > RHAT_LIMIT))
     });
     let finite = all.map(|row| row.rhat).filter(|rhat| rhat.is_finite());
     let top = finite.fold(RHAT_LIMIT, f64::max) * 1.05;

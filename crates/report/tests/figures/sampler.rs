@@ -182,7 +182,7 @@ fn ladders() {
         accept_prob: vec![f64::NAN; 2],
         ..report(f64::NAN)
     };
-    check(&sampler::ladder(&[nothing.clone()]).unwrap());
+    check(&sampler::ladder(std::slice::from_ref(&nothing)).unwrap());
     check(&sampler::ladder(&[LadderReport { betas: Vec::new(), ..nothing }]).unwrap());
 }
 
@@ -231,6 +231,8 @@ fn emulators() {
     }
 }
 
+type Make = fn(&Array2<f64>) -> Result<Figure, bnn_mcmc::Error>;
+
 #[test]
 fn hostile_statistics_are_drawn_or_refused() {
     let nan = Array2::from_elem((3, 20), f64::NAN);
@@ -240,7 +242,7 @@ fn hostile_statistics_are_drawn_or_refused() {
     check(&figure);
     assert!(figure.caption.contains("1 energies are not finite"), "{}", figure.caption);
     let constant = Array2::from_elem((2, 10), 5.0);
-    let make: [fn(&Array2<f64>) -> Result<Figure, bnn_mcmc::Error>; 3] = [
+    let make: [Make; 3] = [
         |values| sampler::energy(values.view()),
         |values| sampler::divergences(values.view()),
         |values| sampler::counts(&[Quantity { name: "<depth> & \"", values: values.view() }]),
