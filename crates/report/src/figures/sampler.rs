@@ -31,7 +31,7 @@ const VALUES: u64 = 40;
 
 /// The energies H at the draws, centred in each chain, against their changes from one draw to the
 /// next, and the energy Bayesian fraction of missing information of each chain
-/// ([`ebfmi`](bnn_mcmc::diagnostics::ebfmi)).
+/// ([`ebfmi`]).
 ///
 /// `energy` is the statistic `energy` of a run of HMC or NUTS alone, `[chain, draw]`, without
 /// thinning: of thinned draws the changes are too large
