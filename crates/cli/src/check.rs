@@ -94,9 +94,15 @@ pub fn run(args: CheckArgs) -> Result<Ended, Failure> {
     }
     let as_it_is = tried(&mut config, &table);
     match &as_it_is {
-        Ok(accepted) => text.push_str(&format!("\n{} {accepted}", output::good("`fit` accepts it:"))),
+        Ok(accepted) => {
+            text.push_str(&format!("\n{} {accepted}", output::good("`fit` accepts it:")))
+        }
         Err(failure) => {
-            text.push_str(&format!("\n{} {}\n", output::bad("`fit` would refuse it:"), failure.message));
+            text.push_str(&format!(
+                "\n{} {}\n",
+                output::bad("`fit` would refuse it:"),
+                failure.message
+            ));
             if !flags.is_empty() {
                 text.push_str(&match tried(&mut mended, &table) {
                     Ok(accepted) => format!(
@@ -134,8 +140,11 @@ fn values(column: &ColumnDescription) -> String {
     match (column.is_text, column.range, &column.first_not_number) {
         (true, ..) => {
             let values = column.values.as_deref().unwrap_or_default();
-            let mut listed: Vec<String> =
-                values.iter().take(SHOWN).map(|(label, n)| format!("{} ({n})", short(label))).collect();
+            let mut listed: Vec<String> = values
+                .iter()
+                .take(SHOWN)
+                .map(|(label, n)| format!("{} ({n})", short(label)))
+                .collect();
             if values.len() > SHOWN || column.values.is_none() {
                 listed.push("...".into());
             }
@@ -203,7 +212,9 @@ fn findings(
         if column.missing > 0 && settings.drop_missing != Some(true) {
             let rows = count(column.missing, "row");
             say(
-                format!("has no value in {rows}: fill them in, or leave these rows out by --drop-missing"),
+                format!(
+                    "has no value in {rows}: fill them in, or leave these rows out by --drop-missing"
+                ),
                 Mend::DropMissing,
             );
         }
@@ -213,7 +224,9 @@ fn findings(
         {
             let or = match is_target {
                 true => String::new(),
-                false => format!(", or take the column for labels by --categorical {}", quoted(name)),
+                false => {
+                    format!(", or take the column for labels by --categorical {}", quoted(name))
+                }
             };
             say(
                 format!(

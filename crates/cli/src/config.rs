@@ -60,15 +60,15 @@ pub struct TableSettings {
     /// Whether the first line holds the names of the columns [default: auto]
     #[arg(long)]
     pub header: Option<Header>,
-    /// What stands for a missing value, beside which capitals count as small letters
-    /// [default: an empty cell, NA, N/A, NaN, null, ?]
+    /// What stands for a missing value, in capitals or small letters [default: an empty cell, NA, N/A, NaN,
+    /// null, ?]
     #[arg(long, value_name = "TEXTS", value_delimiter = ',')]
     pub missing: Option<Vec<String>>,
     /// Leave out rows with missing values, which are an error otherwise
     #[arg(long, num_args = 0..=1, require_equals = true, default_missing_value = "true", value_name = "true|false")]
     pub drop_missing: Option<bool>,
     /// The share of rows that the model does not learn from, to be scored by it [default: 0]
-    #[arg(long, value_name = "SHARE")]
+    #[arg(long, value_name = "SHARE", allow_negative_numbers = true)]
     pub validation: Option<f64>,
     /// The most bytes of text that are read [default: 1073741824, 1 GiB]
     #[arg(long, value_name = "BYTES", value_parser = clap::value_parser!(u64).range(..=i64::MAX as u64))]
@@ -91,7 +91,7 @@ pub struct ModelSettings {
     #[arg(long)]
     pub weights: Option<Weights>,
     /// The standard deviation of the prior of `--weights normal` [default: 1]
-    #[arg(long, value_name = "SD")]
+    #[arg(long, value_name = "SD", allow_negative_numbers = true)]
     pub weights_sd: Option<f64>,
     /// How responses scatter around the network's output; classes have no such choice [default: gaussian,
     /// of counts negative-binomial]
@@ -124,7 +124,7 @@ pub struct SamplerSettings {
     pub threads: Option<usize>,
     /// How often the run is saved, so that it can go on after it was killed: seconds (`30s`) or draws of
     /// each chain (`100draws`) [default: 30s]
-    #[arg(long, value_name = "INTERVAL")]
+    #[arg(long, value_name = "INTERVAL", allow_hyphen_values = true)]
     pub checkpoint_every: Option<String>,
 }
 
@@ -249,8 +249,8 @@ impl Config {
     /// The settings of a file. A key that is not known is an error that names it and lists all that are.
     pub fn read(path: &Path) -> Result<Self, Failure> {
         let shown = path.display();
-        let text = std::fs::read_to_string(path)
-            .map_err(|e| Failure::usage(format!("{shown}: {e}")))?;
+        let text =
+            std::fs::read_to_string(path).map_err(|e| Failure::usage(format!("{shown}: {e}")))?;
         toml::from_str(&text).map_err(|e| Failure::usage(format!("{shown}: {e}")))
     }
 
@@ -279,7 +279,7 @@ impl Config {
         let text = toml::to_string(self).map_err(|e| Failure::error(format!("{FILE}: {e}")))?;
         let version = env!("CARGO_PKG_VERSION");
         Ok(format!(
-            "# All settings of the run in this folder, written by bnn-mcmc {version}. This repeats it:\n\
+            "# All settings of the run in this folder, written by bnn-mcmc {version}. To repeat it, where `data` is found:\n\
              # bnn-mcmc fit --config {FILE} --out ANOTHER_FOLDER\n{text}"
         ))
     }
@@ -331,9 +331,8 @@ impl Config {
         };
         // Seen here first, where an error can be told.
         self.table.change(CsvReader::regression(0), &ignored)?;
-        recipe = recipe.reader(|reader| {
-            self.table.change(reader.clone(), &ignored).unwrap_or(reader)
-        });
+        recipe =
+            recipe.reader(|reader| self.table.change(reader.clone(), &ignored).unwrap_or(reader));
         let ModelSettings { hidden, activation, weights, weights_sd, noise } = &self.model;
         if let Some(units) = hidden {
             recipe = recipe.hidden(units);

@@ -151,7 +151,8 @@ pub fn model(fit: &Fit) -> String {
             count(fit.dropped().len(), "row")
         ));
     }
-    let sizes: Vec<String> = fit.posterior().model().sizes().iter().map(ToString::to_string).collect();
+    let sizes: Vec<String> =
+        fit.posterior().model().sizes().iter().map(ToString::to_string).collect();
     let features = count(data.n_features(), "feature");
     let parameters = count(fit.draws().layout().dim(), "parameter");
     format!(
@@ -208,7 +209,10 @@ fn groups(verdict: &Verdict) -> String {
             shown(group.min_ess_tail, 0),
         ]
     });
-    output::table(&["judged", ">number", ">largest R-hat", ">least bulk ESS", ">least tail ESS"], rows)
+    output::table(
+        &["judged", ">number", ">largest R-hat", ">least bulk ESS", ">least tail ESS"],
+        rows,
+    )
 }
 
 /// A path as the name of a run.

@@ -65,7 +65,8 @@ impl FromStr for Chains {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let wrong = || "neither a number, as 4, nor a range, as 2..4 for chains 2 and 3".to_string();
+        let wrong =
+            || "neither a number, as 4, nor a range, as 2..4 for chains 2 and 3".to_string();
         let number = |text: &str| text.trim().parse().map_err(|_| wrong());
         match text.split_once("..") {
             None => Ok(Self::All(number(text)?)),
@@ -113,7 +114,8 @@ pub fn run(args: FitArgs) -> Result<Ended, Failure> {
     config.sampler.chains = number;
     let mut config = config.over(file.as_deref())?;
     if strict && only.is_some() {
-        let problem = "`--strict` is for whole runs: say it to `merge`, where all chains are judged";
+        let problem =
+            "`--strict` is for whole runs: say it to `merge`, where all chains are judged";
         return Err(Failure::usage(problem));
     }
     let data = config.data()?.to_path_buf();
@@ -205,7 +207,8 @@ fn write_config(folder: &Path, config: &Config) -> Result<(), Failure> {
 
 /// The lines of a recipe that say what the model and the sampler are.
 fn in_words(recipe: &str) -> String {
-    let lines = recipe.lines().filter(|line| !line.starts_with("file ") && !line.starts_with("folder "));
+    let lines =
+        recipe.lines().filter(|line| !line.starts_with("file ") && !line.starts_with("folder "));
     lines.collect::<Vec<_>>().join("\n")
 }
 

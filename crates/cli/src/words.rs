@@ -3,22 +3,46 @@
 /// What the library says to callers of its functions, and what the command calls it.
 const WORDS: [(&str, &str); 17] = [
     ("leave it out, as by `.reader(|reader| reader.ignore([..]))`", "leave it out by `--ignore`"),
-    ("fill them in, or leave these rows out by `drop_missing_rows`", "fill them in, or leave these rows out by `--drop-missing`"),
-    ("call `no_header` if there is no header, or `header` if this is a name", "say `--header no` if there is no header, or `--header yes` if this is a name"),
+    (
+        "fill them in, or leave these rows out by `drop_missing_rows`",
+        "fill them in, or leave these rows out by `--drop-missing`",
+    ),
+    (
+        "call `no_header` if there is no header, or `header` if this is a name",
+        "say `--header no` if there is no header, or `--header yes` if this is a name",
+    ),
     ("`ignore([\"", "`--ignore '"),
     ("\"])`", "'`"),
     ("by `ignore` if", "by `--ignore` if"),
     ("in `categorical`", "in `--categorical`"),
-    ("classes are read by `CsvReader::classification`", "if these are classes, say `--task classification`"),
-    ("raise it by `CsvReader::limit`, or see `Encoding::Codes`", "raise it by `--limit`, or see `--encoding codes`"),
+    (
+        "classes are read by `CsvReader::classification`",
+        "if these are classes, say `--task classification`",
+    ),
+    (
+        "raise it by `CsvReader::limit`, or see `Encoding::Codes`",
+        "raise it by `--limit`, or see `--encoding codes`",
+    ),
     ("`CsvReader::limit`", "`--limit`"),
     ("see `CsvReader::ignore` and `Encoding::Codes`", "see `--ignore` and `--encoding codes`"),
-    ("(where the response is not asked for, `read_features` does so)", "(without `--scores` it is not looked at)"),
-    ("one or more for `Method::Collapsed`: `Method::Nuts` samples linear models", "one or more for `--method collapsed`: `--method nuts` samples linear models"),
+    (
+        "(where the response is not asked for, `read_features` does so)",
+        "(without `--scores` it is not looked at)",
+    ),
+    (
+        "one or more for `Method::Collapsed`: `Method::Nuts` samples linear models",
+        "one or more for `--method collapsed`: `--method nuts` samples linear models",
+    ),
     ("repeat the call that began it", "repeat the command that began it"),
     ("temper the posterior (`PowerPosteriors`)", "temper the posterior (`--method tempered`)"),
-    ("integrate the output layer out (`Collapsed`)", "integrate the output layer out (`--method collapsed`)"),
-    ("output weights N(0, 1/H): `Priors::by_fan_in`", "output weights N(0, 1/H): `--weights fan-in`"),
+    (
+        "integrate the output layer out (`Collapsed`)",
+        "integrate the output layer out (`--method collapsed`)",
+    ),
+    (
+        "output weights N(0, 1/H): `Priors::by_fan_in`",
+        "output weights N(0, 1/H): `--weights fan-in`",
+    ),
 ];
 
 /// The message with the command's flags in place of the library's functions.
