@@ -1,0 +1,589 @@
+//! Draws figures with plotters, as SVG.
+//!
+//! A panel is 720 units wide and shown at about half as many pixels, so that lines and text are sharp
+//! where plotters rounds to whole units.
+
+use std::fmt::Write;
+
+use maud::{PreEscaped, html};
+use plotters::coord::Shift;
+use plotters::coord::cartesian::Cartesian2d;
+use plotters::coord::ranged1d::Ranged;
+use plotters::prelude::{ChartBuilder, Color, ColorMap, RGBColor, ShapeStyle, TextStyle};
+use plotters::prelude::{
+    Circle, Cross, DrawingArea, DrawingAreaErrorKind, FontTransform, IntoDrawingArea, IntoFont,
+    PathElement, Polygon, Rectangle, SVGBackend, Text, TriangleMarker, ViridisRGB,
+};
+use plotters::style::text_anchor::{HPos, Pos, VPos};
+
+use super::axis::{Coordinate, number};
+use super::style::{GRID, INK, MUTED, css};
+use super::{BoxPlot, Colour, Figure, Interval, Mark, Palette, Panel, Place, Symbol, compact};
+use super::{Scale, decimate};
+
+/// The width of a panel in units.
+const WIDTH: u32 = 720;
+/// The size of text in units.
+const TEXT: f64 = 28.0;
+/// The width of a letter in sizes of its text, on average.
+const LETTER: f64 = 0.56;
+/// The most ticks of an axis.
+const TICKS: usize = 6;
+/// The size of cells of which each shows one point at most.
+const POINT_CELL: i32 = 5;
+
+type Backend<'a> = SVGBackend<'a>;
+type Area<'a, 'b> = DrawingArea<Backend<'a>, Shift>;
+type Plane<'a> = DrawingArea<Backend<'a>, Cartesian2d<Coordinate, Coordinate>>;
+type Drawn = Result<(), DrawingAreaErrorKind<std::io::Error>>;
+
+/// All panels in one SVG file.
+pub(super) fn figure(figure: &Figure) -> String {
+    let (size, panels) = matrix(figure, figure.columns.unwrap_or(3));
+    let ground = "<rect class=\"ground\" width=\"100%\" height=\"100%\"/>";
+    let content = format!("<style>{}</style>{ground}{panels}", css());
+    element(size, &label(figure), &content, true)
+}
+
+/// The elements of a page.
+pub(super) fn elements(figure: &Figure) -> Vec<String> {
+    if let Some(columns) = figure.columns {
+        let (size, panels) = matrix(figure, columns);
+        return vec![element(size, &label(figure), &panels, false)];
+    }
+    let panels = figure.panels.iter();
+    panels
+        .map(|panel| {
+            let label = match panel.title.as_str() {
+                "" => label(figure),
+                title => format!("{}: {title}. {}", figure.title, figure.caption),
+            };
+            element((WIDTH, height(panel)), &label, &panel_elements(panel), false)
+        })
+        .collect()
+}
+
+/// The panels in rows of so many, and their size.
+fn matrix(figure: &Figure, columns: usize) -> ((u32, u32), String) {
+    let columns = columns.clamp(1, figure.panels.len().max(1));
+    let mut top = 0;
+    let mut body = String::new();
+    for row in figure.panels.chunks(columns) {
+        for (k, panel) in row.iter().enumerate() {
+            let (left, drawn) = (k as u32 * WIDTH, panel_elements(panel));
+            let _ = write!(body, "<g transform=\"translate({left} {top})\">{drawn}</g>");
+        }
+        top += row.iter().map(height).max().unwrap_or(0);
+    }
+    ((columns as u32 * WIDTH, top), body)
+}
+
+/// What a screen reader says.
+fn label(figure: &Figure) -> String {
+    format!("{}. {}", figure.title, figure.caption)
+}
+
+/// An `<svg>` around its content; of a file of its own with a size.
+fn element((width, height): (u32, u32), label: &str, content: &str, is_file: bool) -> String {
+    let view_box = format!("0 0 {width} {height}");
+    let file = is_file.then_some(());
+    html! {
+        svg xmlns=[file.map(|()| "http://www.w3.org/2000/svg")] viewBox=(view_box) role="img"
+            aria-label=(label) width=[file.map(|()| width / 2)] height=[file.map(|()| height / 2)]
+            font-family="sans-serif"
+        { (PreEscaped(content)) }
+    }
+    .into_string()
+}
+
+fn height(panel: &Panel) -> u32 {
+    head(panel) + (panel.aspect * f64::from(WIDTH)) as u32
+}
+
+/// The height of title and legend.
+fn head(panel: &Panel) -> u32 {
+    let title = if panel.title.is_empty() { 12 } else { 44 };
+    title + legend(panel).iter().map(|entry| entry.line + 1).max().unwrap_or(0) * 36
+}
+
+/// An entry of a legend, and its place.
+struct Entry<'a> {
+    mark: &'a Mark,
+    name: &'a str,
+    line: u32,
+    left: i32,
+}
+
+/// The entries of marks with different names, in lines.
+fn legend(panel: &Panel) -> Vec<Entry<'_>> {
+    let mut entries: Vec<Entry> = Vec::new();
+    let (mut line, mut left) = (0, 16);
+    for mark in &panel.marks {
+        let Some(name) = mark.name() else { continue };
+        if entries.iter().any(|entry| entry.name == name) {
+            continue;
+        }
+        let width = 58 + text_width(name) as i32;
+        if left > 16 && left + width > WIDTH as i32 {
+            (line, left) = (line + 1, 16);
+        }
+        entries.push(Entry { mark, name, line, left });
+        left += width;
+    }
+    entries
+}
+
+impl Mark {
+    fn name(&self) -> Option<&str> {
+        match self {
+            Self::Line { name, .. }
+            | Self::Points { name, .. }
+            | Self::Band { name, .. }
+            | Self::Bars { name, .. }
+            | Self::Boxes { name, .. }
+            | Self::Intervals { name, .. }
+            | Self::Rule { name, .. } => name.as_deref(),
+            Self::Cells { .. } => None,
+        }
+    }
+
+    /// Calls a function with the places that have to be on the axes.
+    fn places(&self, mut each: impl FnMut(f64, f64)) {
+        match self {
+            Self::Line { points, .. } | Self::Points { points, .. } => {
+                points.iter().for_each(|[x, y]| each(*x, *y));
+            }
+            Self::Band { x, low, high, .. } => {
+                for ((x, low), high) in x.iter().zip(low).zip(high) {
+                    each(*x, *low);
+                    each(*x, *high);
+                }
+            }
+            Self::Bars { edges, heights, .. } => {
+                for (ends, height) in edges.windows(2).zip(heights) {
+                    each(ends[0], 0.0);
+                    each(ends[1], *height);
+                }
+            }
+            Self::Boxes { boxes, .. } => {
+                for BoxPlot { at, low, high, outliers, .. } in boxes {
+                    each(*at - 0.5, *low);
+                    each(*at + 0.5, *high);
+                    outliers.iter().for_each(|y| each(*at, *y));
+                }
+            }
+            Self::Intervals { intervals, .. } => {
+                for Interval { at, outer, .. } in intervals {
+                    each(outer[0], *at);
+                    each(outer[1], *at);
+                }
+            }
+            Self::Cells { values, .. } => {
+                let columns = values.iter().map(Vec::len).max().unwrap_or(0);
+                each(-0.5, -0.5);
+                each(columns as f64 - 0.5, values.len() as f64 - 0.5);
+            }
+            Self::Rule { place, .. } => match place {
+                Place::Horizontal(y) => each(f64::NAN, *y),
+                Place::Vertical(x) => each(*x, f64::NAN),
+                Place::Diagonal => {}
+            },
+        }
+    }
+}
+
+/// The axes of a panel, as long as its marks need.
+fn coordinates(panel: &Panel) -> (Coordinate, Coordinate) {
+    let is_shown =
+        |axis: &super::Axis, v: f64| v.is_finite() && (v > 0.0 || axis.scale != Scale::Log);
+    let none = (f64::INFINITY, f64::NEG_INFINITY);
+    let (mut x, mut y) = (none, none);
+    for mark in &panel.marks {
+        mark.places(|a, b| {
+            if is_shown(&panel.x, a) {
+                x = (x.0.min(a), x.1.max(a));
+            }
+            if is_shown(&panel.y, b) {
+                y = (y.0.min(b), y.1.max(b));
+            }
+        });
+    }
+    (panel.x.coordinate(x.0, x.1), panel.y.coordinate(y.0, y.1))
+}
+
+/// The elements of a panel, which begins at the upper left corner.
+fn panel_elements(panel: &Panel) -> String {
+    let mut svg = String::new();
+    {
+        let area = SVGBackend::with_string(&mut svg, (WIDTH, height(panel))).into_drawing_area();
+        // The backend writes into memory.
+        draw_panel(panel, &area).expect("a string takes what is written");
+        area.present().expect("a string takes what is written");
+    }
+    compact::elements(&svg)
+}
+
+fn text(size: f64, colour: RGBColor, anchor: (HPos, VPos)) -> TextStyle<'static> {
+    // Plotters divides by this, to come from the size of a font to that of its letters.
+    let font = ("sans-serif", size * 1.24).into_font();
+    let style = TextStyle::from(font).pos(Pos::new(anchor.0, anchor.1));
+    TextStyle { color: colour.to_backend_color(), ..style }
+}
+
+fn text_width(text: &str) -> f64 {
+    LETTER * TEXT * text.chars().count() as f64
+}
+
+fn draw_panel(panel: &Panel, area: &Area) -> Drawn {
+    let head = head(panel);
+    if !panel.title.is_empty() {
+        let style = text(31.0, INK, (HPos::Left, VPos::Center));
+        area.draw(&Text::new(panel.title.clone(), (12, 24), style))?;
+    }
+    let first_line = if panel.title.is_empty() { 28 } else { 62 };
+    for entry in legend(panel) {
+        draw_entry(&entry, first_line + 36 * entry.line as i32, area)?;
+    }
+
+    let (x, y) = coordinates(panel);
+    let widest = |labels: &[String]| labels.iter().map(|l| text_width(l)).fold(0.0, f64::max);
+    let (x_labels, y_labels) = (x.labels(TICKS), y.labels(TICKS));
+    let y_room = widest(&y_labels) + if y_labels.is_empty() { 0.0 } else { 14.0 };
+    let y_room = y_room + if panel.y.label.is_empty() { 0.0 } else { 1.5 * TEXT };
+    let cells = panel.marks.iter().find_map(|mark| match mark {
+        Mark::Cells { range, palette: Palette::Viridis, .. } => Some(*range),
+        _ => None,
+    });
+    let bar_room = if cells.is_some() { 110 } else { 0 };
+    // Names that do not fit side by side are turned.
+    let is_named = matches!(panel.x.scale, Scale::Names(_));
+    let room = f64::from(WIDTH) - y_room - f64::from(bar_room);
+    let is_turned = is_named && (widest(&x_labels) + 10.0) * x_labels.len() as f64 > room.max(1.0);
+    let x_room = match (x_labels.is_empty(), is_turned) {
+        (true, _) => 0.0,
+        (false, true) => widest(&x_labels) + 16.0,
+        (false, false) => 1.3 * TEXT + 8.0,
+    };
+    let x_room = x_room + if panel.x.label.is_empty() { 0.0 } else { 1.4 * TEXT };
+
+    let mut chart = ChartBuilder::on(area)
+        .margin_top(head)
+        .margin_left(8)
+        .margin_right(44 + bar_room)
+        .margin_bottom(8)
+        .x_label_area_size(x_room)
+        .y_label_area_size(y_room)
+        .build_cartesian_2d(x, y)?;
+    let label = text(TEXT, INK, (HPos::Center, VPos::Center));
+    let is_bare = panel.x.scale == Scale::Bare && panel.y.scale == Scale::Bare;
+    if !is_bare {
+        let mut mesh = chart.configure_mesh();
+        mesh.axis_style(MUTED)
+            .bold_line_style(GRID)
+            .max_light_lines(0)
+            .x_labels(TICKS)
+            .y_labels(TICKS)
+            .label_style(label.clone())
+            .axis_desc_style(label)
+            .x_desc(panel.x.label.clone())
+            .y_desc(panel.y.label.clone());
+        if is_named {
+            mesh.disable_x_mesh();
+        }
+        if is_turned {
+            // Plotters writes upright names only.
+            mesh.x_labels(0).x_label_formatter(&|_| String::new());
+        }
+        if matches!(panel.y.scale, Scale::Names(_)) {
+            mesh.disable_y_mesh();
+        }
+        mesh.draw()?;
+    }
+    let plane = chart.plotting_area();
+    for mark in &panel.marks {
+        draw_mark(mark, plane, area)?;
+    }
+    if is_turned {
+        let font = ("sans-serif", TEXT * 1.24).into_font().transform(FontTransform::Rotate270);
+        let style = TextStyle::from(font).color(&INK).pos(Pos::new(HPos::Right, VPos::Center));
+        let bottom = plane.get_pixel_range().1.end;
+        for (k, name) in x_labels.into_iter().enumerate() {
+            let (x, _) =
+                plane.map_coordinate(&(k as f64, plane.as_coord_spec().y_spec().range().start));
+            area.draw(&Text::new(name, (x, bottom + 10), style.clone()))?;
+        }
+    }
+    match cells {
+        Some(range) => draw_bar(range, plane, area),
+        None => Ok(()),
+    }
+}
+
+/// A line of the legend: a sample of the mark, and its name.
+fn draw_entry(entry: &Entry, y: i32, area: &Area) -> Drawn {
+    let (left, right) = (entry.left, entry.left + 34);
+    match entry.mark {
+        Mark::Points { colour, symbol, .. } => {
+            draw_symbol((left + 17, y), *symbol, colour.rgb(), area)?;
+        }
+        Mark::Band { colour, .. } | Mark::Bars { colour, .. } => {
+            let sample = [(left, y - 9), (right, y + 9)];
+            area.draw(&Rectangle::new(sample, colour.rgb().mix(0.45).filled()))?;
+        }
+        Mark::Line { colour, .. }
+        | Mark::Boxes { colour, .. }
+        | Mark::Intervals { colour, .. }
+        | Mark::Rule { colour, .. } => {
+            draw_line(vec![(left, y), (right, y)], colour.rgb().stroke_width(4), area)?;
+            if let Some(series) = dots_of(entry.mark) {
+                draw_dot((left + 17, y), series, colour.rgb(), area)?;
+            }
+        }
+        Mark::Cells { .. } => {}
+    }
+    let style = text(TEXT, INK, (HPos::Left, VPos::Center));
+    area.draw(&Text::new(entry.name.to_owned(), (right + 8, y), style))
+}
+
+fn draw_line(points: Vec<(i32, i32)>, style: ShapeStyle, area: &Area) -> Drawn {
+    match points.len() {
+        0 | 1 => Ok(()),
+        _ => area.draw(&PathElement::new(points, style)),
+    }
+}
+
+fn draw_mark(mark: &Mark, plane: &Plane, area: &Area) -> Drawn {
+    let (x_axis, y_axis) = (plane.as_coord_spec().x_spec(), plane.as_coord_spec().y_spec());
+    // Where a point is drawn, if it has a place on both axes.
+    let place =
+        |x: f64, y: f64| Some(plane.map_coordinate(&(x_axis.on_axis(x)?, y_axis.on_axis(y)?)));
+    match mark {
+        Mark::Line { colour, points, .. } => {
+            // Of long lines, such as traces, those behind shine through.
+            let (width, opacity) = if points.len() > 600 { (2, 0.75) } else { (3, 1.0) };
+            let is_drawn = |p: &[f64; 2]| place(p[0], p[1]).is_some();
+            for run in points.chunk_by(|a, b| is_drawn(a) == is_drawn(b)) {
+                let run = decimate::line(run, WIDTH as usize / 2);
+                let run: Vec<_> = run.iter().filter_map(|[x, y]| place(*x, *y)).collect();
+                if let (Some(series), true) = (dots_of(mark), run.len() > 1) {
+                    // Eight symbols along the line, at other places for each series.
+                    let (first, last) = (run[0].0, run[run.len() - 1].0);
+                    for k in 0..8 {
+                        let share = (k as f64 + 0.2 + 0.12 * series as f64) / 8.0;
+                        let x = first + (share * f64::from(last - first)) as i32;
+                        if let Some(at) = run.iter().find(|at| at.0 >= x) {
+                            draw_dot(*at, series, colour.rgb(), area)?;
+                        }
+                    }
+                }
+                draw_line(run, colour.rgb().mix(opacity).stroke_width(width), area)?;
+            }
+            Ok(())
+        }
+        Mark::Points { colour, symbol, points, .. } => {
+            let places: Vec<_> = points.iter().filter_map(|[x, y]| place(*x, *y)).collect();
+            for at in decimate::points(&places, POINT_CELL) {
+                draw_symbol(at, *symbol, colour.rgb(), area)?;
+            }
+            Ok(())
+        }
+        Mark::Band { colour, x, low, high, .. } => {
+            let ends = |ends: &[f64]| -> Vec<[f64; 2]> {
+                x.iter().zip(ends).map(|(x, y)| [*x, *y]).collect()
+            };
+            let columns = WIDTH as usize / 2;
+            let mut outline = decimate::line(&ends(low), columns);
+            outline.extend(decimate::line(&ends(high), columns).into_iter().rev());
+            let outline: Vec<_> = outline.iter().filter_map(|[x, y]| place(*x, *y)).collect();
+            match outline.len() {
+                0..3 => Ok(()),
+                _ => area.draw(&Polygon::new(outline, colour.rgb().mix(0.3))),
+            }
+        }
+        Mark::Bars { colour, edges, heights, .. } => {
+            // On a logarithmic axis bars stand on its end.
+            let base = if y_axis.on_axis(0.0).is_some() { 0.0 } else { y_axis.range().start };
+            for (ends, height) in edges.windows(2).zip(heights) {
+                let ends = (place(ends[0], base), place(ends[1], *height));
+                if let ((Some(a), Some(b)), true) = (ends, *height > 0.0) {
+                    // A gap of one unit between neighbours.
+                    let bar = [(a.0 + 1, b.1), (b.0.max(a.0 + 2), a.1)];
+                    area.draw(&Rectangle::new(bar, colour.rgb().mix(0.6).filled()))?;
+                }
+            }
+            Ok(())
+        }
+        Mark::Boxes { colour, boxes, .. } => {
+            boxes.iter().try_for_each(|plot| draw_box(plot, colour.rgb(), &place, area))
+        }
+        Mark::Intervals { colour, intervals, .. } => intervals.iter().try_for_each(|interval| {
+            let Interval { at, value, inner, outer } = interval;
+            for (ends, width) in [(outer, 3), (inner, 9)] {
+                let ends = ends.iter().filter_map(|x| place(*x, *at)).collect();
+                draw_line(ends, colour.rgb().stroke_width(width), area)?;
+            }
+            match place(*value, *at) {
+                Some(centre) => area.draw(&Circle::new(centre, 8, INK.filled())),
+                None => Ok(()),
+            }
+        }),
+        Mark::Cells { values, range, palette, text } => {
+            values.iter().enumerate().try_for_each(|(row, values)| {
+                let words = text.get(row).map_or(&[][..], Vec::as_slice);
+                draw_row(row, values, words, (*range, *palette), &place, area)
+            })
+        }
+        Mark::Rule { colour, place: rule, .. } => {
+            let (xs, ys) = (x_axis.range(), y_axis.range());
+            let ends = match rule {
+                Place::Horizontal(y) => [(xs.start, *y), (xs.end, *y)],
+                Place::Vertical(x) => [(*x, ys.start), (*x, ys.end)],
+                Place::Diagonal => {
+                    let from = xs.start.min(xs.end).max(ys.start.min(ys.end));
+                    let to = xs.start.max(xs.end).min(ys.start.max(ys.end));
+                    [(from, from), (to, to)]
+                }
+            };
+            let ends = ends.iter().filter_map(|(x, y)| place(*x, *y)).collect();
+            draw_line(ends, colour.rgb().stroke_width(3), area)
+        }
+    }
+}
+
+/// The number of a series whose lines carry symbols, so that they can be told apart without colour.
+fn dots_of(mark: &Mark) -> Option<usize> {
+    match mark {
+        // A line that goes up and down at every point would hide its symbols.
+        Mark::Line { name: Some(_), colour: Colour::Series(k), points } if points.len() <= 600 => {
+            Some(*k)
+        }
+        _ => None,
+    }
+}
+
+/// The symbol of a series on its line.
+fn draw_dot(at: (i32, i32), series: usize, colour: RGBColor, area: &Area) -> Drawn {
+    match series % 4 {
+        0 => area.draw(&Circle::new(at, 7, colour.filled())),
+        1 => {
+            let corners = [(at.0 - 7, at.1 - 7), (at.0 + 7, at.1 + 7)];
+            area.draw(&Rectangle::new(corners, colour.filled()))
+        }
+        2 => area.draw(&TriangleMarker::new(at, 9, colour.filled())),
+        _ => area.draw(&Cross::new(at, 7, colour.stroke_width(3))),
+    }
+}
+
+fn draw_symbol(at: (i32, i32), symbol: Symbol, colour: RGBColor, area: &Area) -> Drawn {
+    match symbol {
+        Symbol::Dot => area.draw(&Circle::new(at, 5, colour.mix(0.75).filled())),
+        Symbol::Cross => area.draw(&Cross::new(at, 8, colour.stroke_width(3))),
+        Symbol::Triangle => {
+            let (x, y) = at;
+            let corners = vec![(x, y - 9), (x + 8, y + 6), (x - 8, y + 6), (x, y - 9)];
+            area.draw(&PathElement::new(corners, colour.stroke_width(3)))
+        }
+    }
+}
+
+fn draw_box(
+    plot: &BoxPlot,
+    colour: RGBColor,
+    place: &impl Fn(f64, f64) -> Option<(i32, i32)>,
+    area: &Area,
+) -> Drawn {
+    let BoxPlot { at, low, lower, median, upper, high, outliers } = plot;
+    let line = |from: Option<_>, to: Option<_>, width| match (from, to) {
+        (Some(from), Some(to)) => draw_line(vec![from, to], colour.stroke_width(width), area),
+        _ => Ok(()),
+    };
+    line(place(*at, *low), place(*at, *lower), 3)?;
+    line(place(*at, *upper), place(*at, *high), 3)?;
+    for end in [low, high] {
+        line(place(at - 0.15, *end), place(at + 0.15, *end), 3)?;
+    }
+    if let (Some(a), Some(b)) = (place(at - 0.3, *upper), place(at + 0.3, *lower)) {
+        area.draw(&Rectangle::new([a, b], colour.mix(0.3).filled()))?;
+        area.draw(&Rectangle::new([a, b], colour.stroke_width(3)))?;
+    }
+    line(place(at - 0.3, *median), place(at + 0.3, *median), 6)?;
+    let outliers: Vec<_> = outliers.iter().filter_map(|y| place(*at, *y)).collect();
+    decimate::points(&outliers, POINT_CELL)
+        .into_iter()
+        .try_for_each(|at| draw_symbol(at, Symbol::Dot, colour, area))
+}
+
+/// A row of cells; neighbours of one colour become one rectangle.
+fn draw_row(
+    row: usize,
+    values: &[f64],
+    words: &[String],
+    (range, palette): ([f64; 2], Palette),
+    place: &impl Fn(f64, f64) -> Option<(i32, i32)>,
+    area: &Area,
+) -> Drawn {
+    let y = row as f64;
+    let colours: Vec<Option<RGBColor>> =
+        values.iter().map(|value| cell_colour(*value, range, palette)).collect();
+    let mut start = 0;
+    for run in colours.chunk_by(PartialEq::eq) {
+        let (from, to) = (start as f64 - 0.5, (start + run.len()) as f64 - 0.5);
+        if let (Some(colour), Some(a), Some(b)) = (run[0], place(from, y - 0.5), place(to, y + 0.5))
+        {
+            // One unit more, so that no ground shows between neighbours.
+            area.draw(&Rectangle::new([a, (b.0 + 1, b.1 + 1)], colour.filled()))?;
+        }
+        start += run.len();
+    }
+    for (k, word) in words.iter().enumerate().filter(|(_, word)| !word.is_empty()) {
+        let is_dark = match colours.get(k).copied().flatten() {
+            Some(RGBColor(r, g, b)) => {
+                0.299 * f64::from(r) + 0.587 * f64::from(g) + 0.114 * f64::from(b) < 140.0
+            }
+            None => false,
+        };
+        // Black and white do not change with the page.
+        let colour = if is_dark { RGBColor(255, 255, 255) } else { RGBColor(0, 0, 0) };
+        if let Some(at) = place(k as f64, y) {
+            let style = text(0.9 * TEXT, colour, (HPos::Center, VPos::Center));
+            area.draw(&Text::new(word.clone(), at, style))?;
+        }
+    }
+    Ok(())
+}
+
+/// One of 32 shades.
+fn cell_colour(value: f64, [low, high]: [f64; 2], palette: Palette) -> Option<RGBColor> {
+    if !value.is_finite() {
+        return None;
+    }
+    let share = if high > low { ((value - low) / (high - low)).clamp(0.0, 1.0) } else { 0.5 };
+    let share = (share * 31.0).round() / 31.0;
+    Some(match palette {
+        Palette::Viridis => ViridisRGB.get_color(share),
+        Palette::Grey => {
+            let level = (255.0 * (1.0 - share)).round() as u8;
+            RGBColor(level, level, level)
+        }
+    })
+}
+
+/// What the colours of cells mean, to the right of them.
+fn draw_bar([low, high]: [f64; 2], plane: &Plane, area: &Area) -> Drawn {
+    let (_, rows) = plane.get_pixel_range();
+    let (top, bottom) = (rows.start, rows.end);
+    let left = WIDTH as i32 - 122;
+    let level = |share: f64| bottom - (share * f64::from(bottom - top)) as i32;
+    for k in 0..32 {
+        let colour = ViridisRGB.get_color(f64::from(k) / 31.0);
+        let ends =
+            [(left, level(f64::from(k + 1) / 32.0)), (left + 22, level(f64::from(k) / 32.0))];
+        area.draw(&Rectangle::new(ends, colour.filled()))?;
+    }
+    for share in [0.0, 0.5, 1.0] {
+        let style = text(TEXT, INK, (HPos::Left, VPos::Center));
+        let at = (left + 30, level(share).clamp(top + 10, bottom - 10));
+        area.draw(&Text::new(number(low + share * (high - low)), at, style))?;
+    }
+    Ok(())
+}

@@ -1,0 +1,286 @@
+//! What a figure is before it is drawn: panels of marks on axes, as numbers and words.
+//!
+//! A function that makes a figure computes these numbers and nothing else, so that a test can compare
+//! them with numbers from elsewhere. [`Figure::to_svg`] draws them, all figures in one style.
+
+mod axis;
+mod compact;
+mod decimate;
+mod draw;
+mod style;
+
+pub(crate) use axis::number;
+pub use axis::{Axis, Scale};
+pub use style::{Colour, css};
+
+use serde::Serialize;
+
+/// A picture that belongs together: its panels share a title, a caption and a subject.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Figure {
+    /// What it is called in names of files and in links: lower-case letters, digits and hyphens.
+    pub name: String,
+    /// What is shown, in a few words.
+    pub title: String,
+    /// What is shown and how to read it, in one sentence or several. It is also what a screen
+    /// reader says.
+    pub caption: String,
+    /// The parts of the picture, in reading order.
+    pub panels: Vec<Panel>,
+    /// The number of columns of a matrix of panels; `None` if panels may stand side by side as the
+    /// page allows.
+    pub columns: Option<usize>,
+}
+
+/// Marks on a pair of axes.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Panel {
+    /// What tells the panel from the others of its figure; may be empty.
+    pub title: String,
+    /// The horizontal axis.
+    pub x: Axis,
+    /// The vertical axis.
+    pub y: Axis,
+    /// What is drawn, from back to front.
+    pub marks: Vec<Mark>,
+    /// Height over width.
+    pub aspect: f64,
+}
+
+/// Numbers, and the shape that they are drawn as. A mark with a `name` has an entry in the panel's
+/// legend; marks of the same name share it. Points that are not finite are left out: they break a
+/// line.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[non_exhaustive]
+#[serde(tag = "mark", rename_all = "snake_case")]
+pub enum Mark {
+    /// A line through points.
+    Line {
+        /// The entry in the legend.
+        name: Option<String>,
+        /// The colour.
+        colour: Colour,
+        /// x and y.
+        points: Vec<[f64; 2]>,
+    },
+    /// Points, each a symbol. Of points that lie on top of each other some are left out.
+    Points {
+        /// The entry in the legend.
+        name: Option<String>,
+        /// The colour.
+        colour: Colour,
+        /// The symbol.
+        symbol: Symbol,
+        /// x and y.
+        points: Vec<[f64; 2]>,
+    },
+    /// The area between two lines.
+    Band {
+        /// The entry in the legend.
+        name: Option<String>,
+        /// The colour, drawn translucent.
+        colour: Colour,
+        /// x, ascending.
+        x: Vec<f64>,
+        /// The lower end at each x.
+        low: Vec<f64>,
+        /// The upper end at each x.
+        high: Vec<f64>,
+    },
+    /// Bars that stand on 0, such as those of a histogram.
+    Bars {
+        /// The entry in the legend.
+        name: Option<String>,
+        /// The colour, drawn translucent.
+        colour: Colour,
+        /// The ends of the bars, ascending: one more than there are bars.
+        edges: Vec<f64>,
+        /// The heights.
+        heights: Vec<f64>,
+    },
+    /// Box plots at places of the horizontal axis.
+    Boxes {
+        /// The entry in the legend.
+        name: Option<String>,
+        /// The colour.
+        colour: Colour,
+        /// The boxes.
+        boxes: Vec<BoxPlot>,
+    },
+    /// Horizontal intervals at places of the vertical axis, such as those of a forest plot.
+    Intervals {
+        /// The entry in the legend.
+        name: Option<String>,
+        /// The colour.
+        colour: Colour,
+        /// The intervals.
+        intervals: Vec<Interval>,
+    },
+    /// A matrix of coloured cells of width and height 1, whose centres are at whole numbers. The
+    /// first row is at y = 0.
+    Cells {
+        /// The values, row by row; `NaN` leaves a cell empty.
+        values: Vec<Vec<f64>>,
+        /// What the colours range over.
+        range: [f64; 2],
+        /// The colours.
+        palette: Palette,
+        /// What is written into each cell, row by row; empty for nothing.
+        text: Vec<Vec<String>>,
+    },
+    /// A straight line across the panel, such as a limit.
+    Rule {
+        /// The entry in the legend.
+        name: Option<String>,
+        /// The colour.
+        colour: Colour,
+        /// Where it is.
+        place: Place,
+    },
+}
+
+/// A box plot: the quartiles, whiskers, and points beyond them.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct BoxPlot {
+    /// Its place on the horizontal axis.
+    pub at: f64,
+    /// The end of the lower whisker: the smallest value within 1.5 interquartile ranges of the box.
+    pub low: f64,
+    /// The lower quartile.
+    pub lower: f64,
+    /// The median.
+    pub median: f64,
+    /// The upper quartile.
+    pub upper: f64,
+    /// The end of the upper whisker: the largest value within 1.5 interquartile ranges of the box.
+    pub high: f64,
+    /// The values beyond the whiskers.
+    pub outliers: Vec<f64>,
+}
+
+impl BoxPlot {
+    /// The box plot of values, of which those that are not finite are left out; `None` if no value
+    /// is left. Quartiles are interpolated linearly between order statistics, as R's type 7.
+    pub fn new(at: f64, values: &[f64]) -> Option<Self> {
+        let mut sorted: Vec<f64> = values.iter().copied().filter(|v| v.is_finite()).collect();
+        sorted.sort_by(f64::total_cmp);
+        let quantile = |p| quantile(&sorted, p);
+        let (lower, median, upper) = (quantile(0.25)?, quantile(0.5)?, quantile(0.75)?);
+        let reach = 1.5 * (upper - lower);
+        let is_inside = |v: &f64| *v >= lower - reach && *v <= upper + reach;
+        Some(Self {
+            at,
+            low: sorted.iter().copied().find(is_inside)?,
+            lower,
+            median,
+            upper,
+            high: sorted.iter().rev().copied().find(is_inside)?,
+            outliers: sorted.iter().copied().filter(|v| !is_inside(v)).collect(),
+        })
+    }
+}
+
+/// A horizontal interval around a value.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Interval {
+    /// Its place on the vertical axis.
+    pub at: f64,
+    /// The value, drawn as a dot.
+    pub value: f64,
+    /// The ends of the inner interval, drawn as a thick line.
+    pub inner: [f64; 2],
+    /// The ends of the outer interval, drawn as a thin line.
+    pub outer: [f64; 2],
+}
+
+/// Where a [`Mark::Rule`] is.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Place {
+    /// At this y, from left to right.
+    Horizontal(f64),
+    /// At this x, from bottom to top.
+    Vertical(f64),
+    /// Where y = x.
+    Diagonal,
+}
+
+/// The symbol of a point. Two kinds of points in one panel differ in symbol, not in colour alone.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Symbol {
+    /// A filled circle.
+    #[default]
+    Dot,
+    /// A cross of two diagonal strokes, for what is out of the ordinary.
+    Cross,
+    /// An empty triangle.
+    Triangle,
+}
+
+/// The colours of [`Mark::Cells`]. Both grow lighter or darker from one end to the other, so that
+/// they can be read without colour.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Palette {
+    /// Viridis: from dark violet, over green, to bright yellow.
+    Viridis,
+    /// From white to black, for images.
+    Grey,
+}
+
+impl Figure {
+    /// A figure whose panels may stand side by side as the page allows.
+    pub fn new(name: &str, title: impl Into<String>, caption: impl Into<String>) -> Self {
+        Self {
+            name: name.to_owned(),
+            title: title.into(),
+            caption: caption.into(),
+            panels: Vec::new(),
+            columns: None,
+        }
+    }
+
+    /// The figure with one panel more.
+    #[must_use]
+    pub fn panel(mut self, panel: Panel) -> Self {
+        self.panels.push(panel);
+        self
+    }
+
+    /// The figure as one SVG file, with as many panels side by side as it has `columns`, or else
+    /// three. Colours and ground follow the reader's choice of light or dark pages.
+    pub fn to_svg(&self) -> String {
+        draw::figure(self)
+    }
+
+    /// The SVG elements of a page: one for each panel, or a single one for a matrix of panels. Their
+    /// colours are those of [`css`], which the page has to contain.
+    pub fn svg_elements(&self) -> Vec<String> {
+        draw::elements(self)
+    }
+}
+
+impl Panel {
+    /// An empty panel of the usual shape.
+    pub fn new(title: impl Into<String>, x: Axis, y: Axis) -> Self {
+        Self { title: title.into(), x, y, marks: Vec::new(), aspect: 0.72 }
+    }
+
+    /// The panel with one mark more, in front of the others.
+    #[must_use]
+    pub fn mark(mut self, mark: Mark) -> Self {
+        self.marks.push(mark);
+        self
+    }
+}
+
+/// The quantile of sorted values, interpolated linearly between order statistics; `None` of no
+/// values.
+pub(crate) fn quantile(sorted: &[f64], p: f64) -> Option<f64> {
+    let last = sorted.len().checked_sub(1)?;
+    let place = p * last as f64;
+    let below = place.floor() as usize;
+    let above = (below + 1).min(last);
+    Some(sorted[below] + (place - below as f64) * (sorted[above] - sorted[below]))
+}
