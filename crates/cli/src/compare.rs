@@ -42,17 +42,20 @@ struct Judged {
     converged: bool,
     sentence: String,
     verdict: Verdict,
+    /// What there is to say against the estimate of this run.
+    loo_warnings: Vec<String>,
 }
 
 pub fn run(args: &CompareArgs) -> Result<Ended, Failure> {
     let (mut loos, mut runs) = (Vec::new(), Vec::new());
     for path in &args.runs {
         let fit = Fit::load(path)?;
-        loos.push(fit.loo()?);
+        let loo = fit.loo()?;
         let verdict = fit.verdict()?;
         let sentence = words::in_flags(&verdict.to_string());
         let (run, converged) = (diagnose::name(path), verdict.is_converged());
-        runs.push(Judged { run, converged, sentence, verdict });
+        runs.push(Judged { run, converged, sentence, verdict, loo_warnings: loo.warnings() });
+        loos.push(loo);
     }
     let named: Vec<(&str, &Loo)> = runs.iter().map(|judged| &judged.run[..]).zip(&loos).collect();
     let comparison = Loo::compare(&named)?;
@@ -61,10 +64,13 @@ pub fn run(args: &CompareArgs) -> Result<Ended, Failure> {
         let warnings = comparison.warnings();
         diagnose::print_json(&Findings { comparison, warnings, runs })?;
     } else {
-        let mut text = output::under_heading(&comparison.to_string());
+        let mut text = output::under_heading(&words::in_flags(&comparison.to_string()));
         text.push('\n');
-        for Judged { run, verdict, .. } in &runs {
+        for Judged { run, verdict, loo_warnings, .. } in &runs {
             text.push_str(&format!("{}: {}\n", output::heading(run), output::sentence(verdict)));
+            loo_warnings
+                .iter()
+                .for_each(|warning| text.push_str(&format!("  warning: {warning}\n")));
         }
         output::print(&text)?;
     }

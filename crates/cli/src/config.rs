@@ -285,9 +285,17 @@ impl Config {
     }
 
     pub fn data(&self) -> Result<&Path, Failure> {
-        self.data.as_deref().ok_or_else(|| {
+        let path = self.data.as_deref().ok_or_else(|| {
             Failure::usage("the table is missing: give a CSV file, as in `bnn-mcmc fit data.csv`")
-        })
+        })?;
+        match std::fs::metadata(path) {
+            // It is looked through before it is fitted.
+            Ok(there) if !there.is_file() && !there.is_dir() => Err(Failure::error(format!(
+                "{}: it can be read only once, and must be a file that can be read again",
+                path.display()
+            ))),
+            _ => Ok(path),
+        }
     }
 
     pub fn target(&self) -> Result<&[String], Failure> {

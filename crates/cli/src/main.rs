@@ -8,6 +8,7 @@ mod diagnose;
 mod fit;
 mod output;
 mod predict;
+mod report;
 mod task;
 mod words;
 
@@ -22,6 +23,7 @@ use clap_complete::Shell;
 ///     bnn-mcmc check data.csv --target y           what the table holds, and whether it can be fitted
 ///     bnn-mcmc fit data.csv --target y --out run   fits it, in a folder of its own
 ///     bnn-mcmc diagnose run                        whether the chains agree
+///     bnn-mcmc report run                          the same and more with figures, run/report.html
 ///     bnn-mcmc predict run new.csv                 predictions of new rows, as CSV
 ///     bnn-mcmc compare run1 run2                   which predicts better, by leave-one-out
 #[derive(Parser)]
@@ -42,6 +44,7 @@ enum Command {
     Fit(fit::FitArgs),
     Merge(fit::MergeArgs),
     Diagnose(diagnose::DiagnoseArgs),
+    Report(report::ReportArgs),
     Predict(predict::PredictArgs),
     Compare(compare::CompareArgs),
     Check(check::CheckArgs),
@@ -91,6 +94,7 @@ fn main() -> ExitCode {
         Command::Fit(args) => fit::run(args),
         Command::Merge(args) => fit::merge(&args),
         Command::Diagnose(args) => diagnose::run(&args),
+        Command::Report(args) => report::run(&args),
         Command::Predict(args) => predict::run(&args),
         Command::Compare(args) => compare::run(&args),
         Command::Check(args) => check::run(args),

@@ -1,7 +1,7 @@
 //! Messages of the library in the words of the command.
 
 /// What the library says to callers of its functions, and what the command calls it.
-const WORDS: [(&str, &str); 17] = [
+const WORDS: [(&str, &str); 18] = [
     ("leave it out, as by `.reader(|reader| reader.ignore([..]))`", "leave it out by `--ignore`"),
     (
         "fill them in, or leave these rows out by `drop_missing_rows`",
@@ -43,6 +43,7 @@ const WORDS: [(&str, &str); 17] = [
         "output weights N(0, 1/H): `Priors::by_fan_in`",
         "output weights N(0, 1/H): `--weights fan-in`",
     ),
+    ("see the LOO of the model itself", "they are listed below"),
 ];
 
 /// The message with the command's flags in place of the library's functions.
@@ -64,6 +65,7 @@ mod tests {
             include_str!("../../../src/data/csv/table.rs"),
             include_str!("../../../src/data/csv/schema.rs"),
             include_str!("../../../src/diagnostics/verdict/words.rs"),
+            include_str!("../../../src/predict/loo/comparison.rs"),
         ];
         // Without the breaks of lines within literals.
         let text: Vec<&str> = sources.iter().flat_map(|s| s.split_whitespace()).collect();

@@ -60,6 +60,17 @@ fn from_a_table_to_predictions_and_a_comparison() {
     assert_eq!(found["verdict"]["groups"][0]["quantities"], 450);
     assert_eq!(found["blocks"]["rows"].as_array().unwrap().len(), 4);
 
+    // The report is a page by itself, in the folder of the run, which stays one.
+    let reported = place.run("report r");
+    assert!(reported.err.contains("the report is in r/report.html"), "{reported:?}");
+    reported.well();
+    let page = place.read("r/report.html");
+    assert!(page.contains("<html") && page.trim_end().ends_with("</html>"), "{}", page.len());
+    assert!(page.contains("species") && !page.contains("src=\"http"));
+    place.run("report r --out elsewhere.html").well();
+    assert_eq!(place.read("elsewhere.html"), page);
+    place.run(&format!("fit iris.csv --target species --out r --quiet {SMALL}")).well();
+
     let compared = place.run("compare r r2/").well();
     assert!(compared.starts_with("model     elpd_loo   difference"), "{compared}");
     assert!(compared.contains("\nr: ") && compared.contains("\nr2: "), "{compared}");
@@ -183,7 +194,7 @@ fn colours_are_for_terminals() {
     place.fit("r", "").well();
     let diagnose = |variables: &[&str]| {
         let mut command = place.command("diagnose r");
-        variables.iter().for_each(|name| drop(command.env(name, "1")));
+        command.envs(variables.iter().map(|name| (name, "1")));
         ended(&mut command).well()
     };
     assert!(!diagnose(&[]).contains('\x1b'), "into a pipe");
