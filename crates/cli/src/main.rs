@@ -41,13 +41,13 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Command {
-    Fit(fit::FitArgs),
+    Fit(Box<fit::FitArgs>),
     Merge(fit::MergeArgs),
     Diagnose(diagnose::DiagnoseArgs),
     Report(report::ReportArgs),
     Predict(predict::PredictArgs),
     Compare(compare::CompareArgs),
-    Check(check::CheckArgs),
+    Check(Box<check::CheckArgs>),
     /// Prints a script that completes the command in a shell, as `source <(bnn-mcmc completions bash)`
     Completions {
         /// The shell
@@ -91,13 +91,13 @@ impl From<bnn_mcmc::Error> for Failure {
 
 fn main() -> ExitCode {
     let ended = match Cli::parse().command {
-        Command::Fit(args) => fit::run(args),
+        Command::Fit(args) => fit::run(*args),
         Command::Merge(args) => fit::merge(&args),
         Command::Diagnose(args) => diagnose::run(&args),
         Command::Report(args) => report::run(&args),
         Command::Predict(args) => predict::run(&args),
         Command::Compare(args) => compare::run(&args),
-        Command::Check(args) => check::run(args),
+        Command::Check(args) => check::run(*args),
         Command::Completions { shell } => completions(shell),
     };
     match ended {

@@ -240,3 +240,23 @@ fn ended_into(mut command: Command, writer: std::io::PipeWriter) -> Ended {
     let err = String::from_utf8(output.stderr).unwrap();
     Ended { code: output.status.code(), out: String::new(), err }
 }
+
+/// What README.md shows of `check` is what it prints, and every command is in its table.
+#[test]
+fn the_readme_is_true() {
+    let readme = fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/README.md")).unwrap();
+    let place = Place::new();
+    let checked = place.run("check iris.csv --target species").well();
+    assert!(readme.contains(&format!("$ bnn-mcmc check iris.csv --target species\n{checked}```")));
+    let help = place.run("--help").well();
+    let commands = help.split("Commands:\n").nth(1).unwrap().split("\n\n").next().unwrap();
+    let names = commands.lines().filter_map(|line| line.strip_prefix("  ")?.split(' ').next());
+    for name in names.filter(|name| !["", "help"].contains(name)) {
+        assert!(readme.contains(&format!("bnn-mcmc {name} ")), "{name}");
+    }
+    // The settings that it shows are read, and are of a run that could begin.
+    let toml = readme.split("```toml\n").nth(1).unwrap().split("```").next().unwrap();
+    place.write("c.toml", &toml.replace("\"id\"", "\"sepal_width\""));
+    let checked = place.run("check --config c.toml").well();
+    assert!(checked.contains("by 3 features") && checked.contains("3-20-20-3"), "{checked}");
+}
