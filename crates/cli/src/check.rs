@@ -15,8 +15,8 @@ const MANY_LEVELS: usize = 50;
 
 /// Says what a table holds, what `fit` would refuse of it, and how to mend that
 ///
-/// With --target all is tried but the sampling: the columns, the response, the starting points. Exit code 1
-/// if `fit` would refuse the table as these flags say it is.
+/// With --target all is tried but the sampling: the columns, the response, the starting points.
+/// Exit code 1 if `fit` would refuse the table as these flags say it is.
 #[derive(Args)]
 pub struct CheckArgs {
     /// The table: a CSV file, or one like it, as it is or packed by gzip

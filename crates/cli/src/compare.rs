@@ -13,9 +13,9 @@ use crate::{Ended, Failure, diagnose, words};
 
 /// Compares runs on the same rows by leave-one-out cross-validation (PSIS-LOO), the best first
 ///
-/// elpd_loo is the sum over the rows of the log density with which each is predicted from the others:
-/// larger is better, and a difference counts if it is several times its error. Estimates of runs that have
-/// not converged are not to be trusted: the verdicts stand below.
+/// elpd_loo is the sum over the rows of the log density with which each is predicted from the
+/// others: larger is better, and a difference counts if it is several times its error. Estimates of
+/// runs that have not converged are not to be trusted: the verdicts stand below.
 #[derive(Args)]
 pub struct CompareArgs {
     /// The folders of two runs or more

@@ -53,15 +53,16 @@ pub struct TableSettings {
     /// How labels become numbers [default: one-hot]
     #[arg(long)]
     pub encoding: Option<Coding>,
-    /// What separates the cells: auto, blanks, tab, or one character. `auto` takes the first of tab,
-    /// semicolon, vertical bar and comma that the first line holds, else blanks [default: auto]
+    /// What separates the cells: auto, blanks, tab, or one character. `auto` takes the first of
+    /// tab, semicolon, vertical bar and comma that the first line holds, else blanks [default:
+    /// auto]
     #[arg(long, value_name = "CHARACTER")]
     pub delimiter: Option<String>,
     /// Whether the first line holds the names of the columns [default: auto]
     #[arg(long)]
     pub header: Option<Header>,
-    /// What stands for a missing value, in capitals or small letters [default: an empty cell, NA, N/A, NaN,
-    /// null, ?]
+    /// What stands for a missing value, in capitals or small letters [default: an empty cell, NA,
+    /// N/A, NaN, null, ?]
     #[arg(long, value_name = "TEXTS", value_delimiter = ',')]
     pub missing: Option<Vec<String>>,
     /// Leave out rows with missing values, which are an error otherwise
@@ -80,8 +81,8 @@ pub struct TableSettings {
 #[command(next_help_heading = "Model")]
 #[serde(deny_unknown_fields, default)]
 pub struct ModelSettings {
-    /// The units of each hidden layer, separated by commas; 0 for a linear model [default: one layer of
-    /// 100 units with gaussian noise, else of 40]
+    /// The units of each hidden layer, separated by commas; 0 for a linear model [default: one
+    /// layer of 100 units with gaussian noise, else of 40]
     #[arg(long, value_name = "UNITS", value_delimiter = ',')]
     pub hidden: Option<Vec<usize>>,
     /// The activation of the hidden units [default: tanh]
@@ -93,8 +94,8 @@ pub struct ModelSettings {
     /// The standard deviation of the prior of `--weights normal` [default: 1]
     #[arg(long, value_name = "SD", allow_negative_numbers = true)]
     pub weights_sd: Option<f64>,
-    /// How responses scatter around the network's output; classes have no such choice [default: gaussian,
-    /// of counts negative-binomial]
+    /// How responses scatter around the network's output; classes have no such choice [default:
+    /// gaussian, of counts negative-binomial]
     #[arg(long)]
     pub noise: Option<Scatter>,
 }
@@ -122,8 +123,8 @@ pub struct SamplerSettings {
     /// The number of threads, 0 for all that there are. No result depends on it [default: 0]
     #[arg(long, value_name = "N")]
     pub threads: Option<usize>,
-    /// How often the run is saved, so that it can go on after it was killed: seconds (`30s`) or draws of
-    /// each chain (`100draws`) [default: 30s]
+    /// How often the run is saved, so that it can go on after it was killed: seconds (`30s`) or
+    /// draws of each chain (`100draws`) [default: 30s]
     #[arg(long, value_name = "INTERVAL", allow_hyphen_values = true)]
     pub checkpoint_every: Option<String>,
 }
@@ -168,7 +169,8 @@ pub enum Nonlinearity {
 #[derive(Clone, Copy, Debug, PartialEq, ValueEnum, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Weights {
-    /// N(0, 1/H) for the weights that leave the last hidden layer of H units, N(0, 1) for all others
+    /// N(0, 1/H) for the weights that leave the last hidden layer of H units, N(0, 1) for all
+    /// others
     FanIn,
     /// N(0, SD^2) for all, with the SD of `--weights-sd`
     Normal,
@@ -246,7 +248,8 @@ impl Config {
         }
     }
 
-    /// The settings of a file. A key that is not known is an error that names it and lists all that are.
+    /// The settings of a file. A key that is not known is an error that names it and lists all that
+    /// are.
     pub fn read(path: &Path) -> Result<Self, Failure> {
         let shown = path.display();
         let text =

@@ -15,12 +15,13 @@ use crate::{Ended, Failure};
 
 /// Says whether the chains of a run agree: verdict, R-hat, effective sample sizes
 ///
-/// A network is judged by its predictions, its log likelihood and its log prior, which do not depend on
-/// how hidden units are numbered. Draws of other programs are judged by their parameters.
+/// A network is judged by its predictions, its log likelihood and its log prior, which do not
+/// depend on how hidden units are numbered. Draws of other programs are judged by their parameters.
 #[derive(Args)]
 pub struct DiagnoseArgs {
-    /// The folder of a run; or draws: a CSV file of a header, one row for each draw, columns `chain` and
-    /// `draw` if there are, and one for each parameter; or a Zarr folder of this program
+    /// The folder of a run; or draws: a CSV file of a header, one row for each draw, columns
+    /// `chain` and `draw` if there are, and one for each parameter; or a Zarr folder of this
+    /// program
     run: PathBuf,
     /// The most parameters of a file of draws that are listed
     #[arg(long, value_name = "N", default_value_t = 20)]

@@ -16,8 +16,8 @@ use crate::{Ended, Failure, diagnose};
 /// Fits a network to a table, in a folder of its own
 ///
 /// The folder then holds the draws, what they are of, the rows, the verdict, and all settings
-/// (config.toml). A run that was killed or ended by Ctrl-C goes on where it was by the same command;
-/// one that is finished goes on to more --draws.
+/// (config.toml). A run that was killed or ended by Ctrl-C goes on where it was by the same
+/// command; one that is finished goes on to more --draws.
 #[derive(Args)]
 pub struct FitArgs {
     #[command(flatten)]
@@ -28,12 +28,13 @@ pub struct FitArgs {
     /// The folder of the run, which is made
     #[arg(long, short, value_name = "FOLDER", help_heading = "Run")]
     out: PathBuf,
-    /// How many chains the run has, as `--chains 4` [default: 4]; or which of them this job runs, as
-    /// `--chains 2..4 --of 8`: chains 2 and 3 of eight. Chains are counted from 0, and the end is left out
+    /// How many chains the run has, as `--chains 4` [default: 4]; or which of them this job runs,
+    /// as `--chains 2..4 --of 8`: chains 2 and 3 of eight. Chains are counted from 0, and the end
+    /// is left out
     #[arg(long, value_name = "N|FROM..TO", help_heading = "Sampler")]
     chains: Option<Chains>,
-    /// How many chains the whole run has, of which this job runs those of `--chains FROM..TO`; all jobs
-    /// share one folder, and `merge` puts them together
+    /// How many chains the whole run has, of which this job runs those of `--chains FROM..TO`; all
+    /// jobs share one folder, and `merge` puts them together
     #[arg(long, value_name = "N", requires = "chains", help_heading = "Sampler")]
     of: Option<usize>,
     /// Exit code 3 if the run has not converged

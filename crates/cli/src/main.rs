@@ -1,5 +1,6 @@
-//! The command `bnn-mcmc`: Bayesian neural networks fitted to CSV files, judged, compared, and asked about
-//! new rows. Everything is done by [`bnn_mcmc::fit::Fit`]; here are flags, files and words.
+//! The command `bnn-mcmc`: Bayesian neural networks fitted to CSV files, judged, compared, and
+//! asked about new rows. Everything is done by [`bnn_mcmc::fit::Fit`]; here are flags, files and
+//! words.
 
 mod check;
 mod compare;
@@ -48,7 +49,8 @@ enum Command {
     Predict(predict::PredictArgs),
     Compare(compare::CompareArgs),
     Check(Box<check::CheckArgs>),
-    /// Prints a script that completes the command in a shell, as `source <(bnn-mcmc completions bash)`
+    /// Prints a script that completes the command in a shell, as `source <(bnn-mcmc completions
+    /// bash)`
     Completions {
         /// The shell
         shell: Shell,

@@ -1,4 +1,5 @@
-//! What is written: to the terminal, in colour only where it is one, and to files, as a whole or not at all.
+//! What is written: to the terminal, in colour only where it is one, and to files, as a whole or
+//! not at all.
 
 use std::fs;
 use std::io::{ErrorKind, Write};

@@ -11,15 +11,16 @@ use crate::{Ended, Failure, diagnose};
 
 /// Predicts the rows of another table, as CSV, in the units of the response
 ///
-/// One line for each row: the mean, what is not known about it (its standard deviation and quantiles over
-/// the draws), and the quantiles of a new observation, noise included; of classes one line for each row
-/// and class, with its probability. Rows are counted from 0. Standard error says which rows lie outside
-/// the range of the training data.
+/// One line for each row: the mean, what is not known about it (its standard deviation and
+/// quantiles over the draws), and the quantiles of a new observation, noise included; of classes
+/// one line for each row and class, with its probability. Rows are counted from 0. Standard error
+/// says which rows lie outside the range of the training data.
 #[derive(Args)]
 pub struct PredictArgs {
     /// The folder of the run
     run: PathBuf,
-    /// The table: the features of the training table in any order of columns. The response may be lacking
+    /// The table: the features of the training table in any order of columns. The response may be
+    /// lacking
     table: PathBuf,
     /// The file to write, instead of standard output
     #[arg(long, short, value_name = "FILE")]

@@ -10,8 +10,8 @@ use crate::{Ended, Failure};
 
 /// Writes the report of a run: one HTML page with all figures inside
 ///
-/// The verdict comes first, then data, model, scores, predictions and convergence. The page needs no other
-/// file and no network.
+/// The verdict comes first, then data, model, scores, predictions and convergence. The page needs
+/// no other file and no network.
 #[derive(Args)]
 pub struct ReportArgs {
     /// The folder of the run

@@ -13,7 +13,8 @@ use crate::Failure;
 #[derive(Clone, Copy, Debug, PartialEq, ValueEnum, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Task {
-    /// Text is taken for classes, numbers for real; 0 and 1 alone are an error, since they may be either
+    /// Text is taken for classes, numbers for real; 0 and 1 alone are an error, since they may be
+    /// either
     Auto,
     /// A real number
     Regression,

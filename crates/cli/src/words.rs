@@ -1,7 +1,7 @@
 //! Messages of the library in the words of the command.
 
 /// What the library says to callers of its functions, and what the command calls it.
-const WORDS: [(&str, &str); 18] = [
+const WORDS: [(&str, &str); 19] = [
     ("leave it out, as by `.reader(|reader| reader.ignore([..]))`", "leave it out by `--ignore`"),
     (
         "fill them in, or leave these rows out by `drop_missing_rows`",
@@ -44,6 +44,10 @@ const WORDS: [(&str, &str); 18] = [
         "output weights N(0, 1/H): `--weights fan-in`",
     ),
     ("see the LOO of the model itself", "they are listed below"),
+    (
+        "take fewer draws, `Sampler::thin` them, or `Sampler::keep` fewer parameters and hand them to a recorder",
+        "take fewer draws",
+    ),
 ];
 
 /// The message with the command's flags in place of the library's functions.
@@ -66,6 +70,7 @@ mod tests {
             include_str!("../../../src/data/csv/schema.rs"),
             include_str!("../../../src/diagnostics/verdict/words.rs"),
             include_str!("../../../src/predict/loo/comparison.rs"),
+            include_str!("../../../src/run/sampler.rs"),
         ];
         // Without the breaks of lines within literals.
         let text: Vec<&str> = sources.iter().flat_map(|s| s.split_whitespace()).collect();

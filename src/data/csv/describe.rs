@@ -43,8 +43,8 @@ pub struct ColumnDescription {
     pub name: String,
     /// The number of missing values.
     pub missing: usize,
-    /// Whether the column is taken for labels unless the reader is told otherwise: no cell is a number,
-    /// nor starts like one.
+    /// Whether the column is taken for labels unless the reader is told otherwise: no cell is a
+    /// number, nor starts like one.
     pub is_text: bool,
     /// The smallest and the largest of the cells that are finite numbers; `None` if there are none.
     pub range: Option<(f64, f64)>,
@@ -52,23 +52,24 @@ pub struct ColumnDescription {
     pub is_counts: bool,
     /// The line and the text of the first cell that is neither missing nor a finite number.
     pub first_not_number: Option<(usize, String)>,
-    /// The values that are not missing, each with the number of rows that have it: by size if all are
-    /// numbers, else as text. `None` if there are more than 1,000 different ones.
+    /// The values that are not missing, each with the number of rows that have it: by size if all
+    /// are numbers, else as text. `None` if there are more than 1,000 different ones.
     pub values: Option<Vec<(String, usize)>>,
 }
 
 impl CsvReader {
-    /// Says what a file holds, with the delimiter, the header, the missing values and the limit of this
-    /// reader. Its response and what it does with single columns count for nothing here.
+    /// Says what a file holds, with the delimiter, the header, the missing values and the limit of
+    /// this reader. Its response and what it does with single columns count for nothing here.
     ///
     /// # Errors
-    /// If the file cannot be opened, or its text cannot be cut into rows of as many cells as the first one
-    /// has.
+    /// If the file cannot be opened, or its text cannot be cut into rows of as many cells as the
+    /// first one has.
     pub fn describe_path(&self, path: impl AsRef<Path>) -> Result<Description, Error> {
         self.describe_source(Source::open(path.as_ref())?)
     }
 
-    /// As [`describe_path`](Self::describe_path), from anything that yields bytes; errors call it `input`.
+    /// As [`describe_path`](Self::describe_path), from anything that yields bytes; errors call it
+    /// `input`.
     ///
     /// # Errors
     /// As [`describe_path`](Self::describe_path).

@@ -1,5 +1,5 @@
-//! The command as a user has it: the program itself, run in a folder of its own, judged by what it prints,
-//! writes and returns.
+//! The command as a user has it: the program itself, run in a folder of its own, judged by what it
+//! prints, writes and returns.
 
 mod refusals;
 mod runs;

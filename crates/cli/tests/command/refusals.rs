@@ -130,7 +130,7 @@ fn bad_tables_are_refused_by_name() {
         ("--validation NaN", "`validation` is NaN"),
         ("--weights normal --weights-sd -1", "-1"),
         ("--chains 0", "chains"),
-        ("--draws 99999999999999", "memory"),
+        ("--draws 99999999999999", "but must be smaller: take fewer draws\n"),
         ("--hidden 3,0", "0"),
         ("--method collapsed", "for the output layer to be integrated out"),
         ("--noise gaussian", "classes have no noise"),
