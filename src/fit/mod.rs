@@ -48,7 +48,7 @@ use crate::data::{Columns, Dataset, Scaler, Schema, Standardise};
 use crate::diagnostics::Verdict;
 use crate::draws::Draws;
 use crate::model::Mlp;
-use crate::predict::{Loo, Predictions, Scores};
+use crate::predict::{Loo, Pit, Predictions, Scores};
 use crate::targets::Posterior;
 
 /// The most training rows by whose predictions a verdict is passed.
@@ -307,6 +307,15 @@ impl Fit {
             None => Ok(loo),
             Some(scaler) => loo.unscaled(scaler, self.training()),
         }
+    }
+
+    /// The probability integral transform of each training response under its prediction from the other
+    /// rows, without refits: [`Posterior::loo_pit`]. Uniform if predictions are calibrated.
+    ///
+    /// # Errors
+    /// Classes; else as [`Posterior::loo_pit`].
+    pub fn loo_pit(&self, seed: u64) -> Result<Pit, Error> {
+        self.parts.posterior.loo_pit(&self.draws, &self.parts.train, seed)
     }
 
     /// Writes the draws to a new Zarr folder with what they say of the training rows, for ArviZ: the

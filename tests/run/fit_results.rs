@@ -143,6 +143,12 @@ fn a_thinned_fit_predicts_by_its_draws_and_is_not_saved() {
     let scaler = fit.response_scaler().unwrap();
     let own = judged.unscaled(scaler).unwrap().posterior_mean().unwrap();
     approx::assert_relative_eq!(own, all.posterior_mean().unwrap(), max_relative = 1e-12);
+
+    // Of scaled responses, as PIT is the same in all units.
+    let scaled = fit.feature_scaler().scale_features(&data()).unwrap();
+    let scaled = scaler.scale_response(&scaled).unwrap();
+    let pit = fit.posterior().loo_pit(fit.draws(), &scaled, 7).unwrap();
+    assert_eq!(fit.loo_pit(7).unwrap(), pit);
 }
 
 #[test]

@@ -191,7 +191,7 @@ fn log_ticks(low: f64, high: f64, most: usize) -> Vec<f64> {
 }
 
 /// A name with at most 18 characters.
-fn shortened(name: &str) -> String {
+pub(crate) fn shortened(name: &str) -> String {
     match name.chars().count() {
         0..=18 => name.to_owned(),
         _ => name.chars().take(17).chain(['…']).collect(),

@@ -1,8 +1,8 @@
 //! The SVG that plotters writes, made small.
 //!
-//! Plotters writes one element on each line, with all attributes. Circles of one style that follow one
-//! another become one path here, whose every point is a stroke of length 0 with round ends, and
-//! attributes that have their default value, or that of the whole figure, are left out.
+//! Plotters writes one element on each line, with all attributes. Straight lines of one style that follow
+//! one another become one path here, and so do filled circles, as strokes of length 0 with round ends.
+//! Attributes that have their default value, or that of the whole figure, are left out.
 
 /// Attributes that change nothing.
 const DEFAULTS: [&str; 4] =
@@ -11,26 +11,26 @@ const DEFAULTS: [&str; 4] =
 /// The elements of an SVG file of plotters, without the `<svg>` around them.
 pub(super) fn elements(svg: &str) -> String {
     let mut out = String::with_capacity(svg.len() / 2);
-    let mut dots: Option<(Dot, String)> = None;
+    // The style and the path of strokes that follow one another.
+    let mut strokes: Option<(String, String)> = None;
     for line in svg.lines() {
         if line.starts_with("<svg ") || line == "</svg>" {
             continue;
         }
-        if let Some(dot) = Dot::parse(line) {
-            match &mut dots {
-                Some((first, path)) if first.style == dot.style => path.push_str(&dot.path()),
+        if let Some((style, path)) = dot(line).or_else(|| stroke(line)) {
+            match &mut strokes {
+                Some((same, all)) if *same == style => all.push_str(&path),
                 _ => {
-                    flush(&mut dots, &mut out);
-                    let path = dot.path();
-                    dots = Some((dot, path));
+                    flush(&mut strokes, &mut out);
+                    strokes = Some((style, path));
                 }
             }
             continue;
         }
-        flush(&mut dots, &mut out);
+        flush(&mut strokes, &mut out);
         match line.starts_with('<') {
             true => {
-                let mut line = line.to_owned();
+                let mut line = steps(line).unwrap_or_else(|| line.to_owned());
                 for default in DEFAULTS {
                     line = line.replacen(default, "", 1);
                 }
@@ -40,50 +40,78 @@ pub(super) fn elements(svg: &str) -> String {
             false => out.push_str(line),
         }
     }
-    flush(&mut dots, &mut out);
+    flush(&mut strokes, &mut out);
     out
 }
 
-fn flush(dots: &mut Option<(Dot, String)>, out: &mut String) {
-    if let Some((Dot { style: (radius, opacity, colour), .. }, path)) = dots.take() {
-        let width = 2 * radius;
-        let opacity = match opacity.as_str() {
-            "1" => String::new(),
-            other => format!(" opacity=\"{other}\""),
-        };
-        *out += &format!(
-            "<path d=\"{path}\" fill=\"none\" stroke=\"{colour}\" stroke-width=\"{width}\" \
-             stroke-linecap=\"round\"{opacity}/>"
-        );
-    }
-}
-
-/// A filled circle.
-struct Dot {
-    centre: (i32, i32),
-    /// Radius, opacity, colour.
-    style: (u32, String, String),
-}
-
-impl Dot {
-    fn parse(line: &str) -> Option<Self> {
-        let attributes = line.strip_prefix("<circle ")?;
-        let value = |name: &str| {
-            let rest = &attributes[attributes.find(&format!("{name}=\""))? + name.len() + 2..];
-            rest.split('"').next()
-        };
-        if value("fill")? == "none" {
-            return None;
+/// A line by its steps; `None` if it is no line.
+fn steps(line: &str) -> Option<String> {
+    let (attributes, points) = line.strip_prefix("<polyline")?.split_once(" points=\"")?;
+    let mut path = String::new();
+    let mut last: Option<(i32, i32)> = None;
+    for point in points.strip_suffix("\"/>")?.split_ascii_whitespace() {
+        let (x, y) = point.split_once(',')?;
+        let (x, y): (i32, i32) = (x.parse().ok()?, y.parse().ok()?);
+        match last {
+            None => path = format!("M{x} {y}l"),
+            Some((from_x, from_y)) => {
+                let (dx, dy) = (x - from_x, y - from_y);
+                // A minus sign separates numbers as well as a blank does.
+                let between = |next: i32| if next < 0 { "" } else { " " };
+                let before = if path.ends_with('l') { "" } else { between(dx) };
+                path += &format!("{before}{dx}{}{dy}", between(dy));
+            }
         }
-        Some(Self {
-            centre: (value("cx")?.parse().ok()?, value("cy")?.parse().ok()?),
-            style: (value("r")?.parse().ok()?, value("opacity")?.into(), value("fill")?.into()),
-        })
+        last = Some((x, y));
     }
+    Some(format!("<path{attributes} d=\"{path}\"/>"))
+}
 
-    fn path(&self) -> String {
-        format!("M{} {}h0", self.centre.0, self.centre.1)
+fn flush(strokes: &mut Option<(String, String)>, out: &mut String) {
+    if let Some((style, path)) = strokes.take() {
+        *out += &format!("<path d=\"{path}\" fill=\"none\"{style}/>");
     }
+}
+
+/// The style and the path of a filled circle.
+fn dot(line: &str) -> Option<(String, String)> {
+    let circle = line.strip_prefix("<circle ")?;
+    let colour = value(circle, "fill").filter(|fill| *fill != "none")?;
+    let radius: u32 = value(circle, "r")?.parse().ok()?;
+    let style = format!(
+        " stroke=\"{colour}\" stroke-width=\"{}\" stroke-linecap=\"round\"{}",
+        2 * radius,
+        opacity(circle)?
+    );
+    Some((style, format!("M{} {}h0", value(circle, "cx")?, value(circle, "cy")?)))
+}
+
+/// The style and the path of a straight line.
+fn stroke(line: &str) -> Option<(String, String)> {
+    let ends = line.strip_prefix("<line ")?;
+    let width = match value(ends, "stroke-width")? {
+        "1" => String::new(),
+        width => format!(" stroke-width=\"{width}\""),
+    };
+    let style = format!(" stroke=\"{}\"{width}{}", value(ends, "stroke")?, opacity(ends)?);
+    let [x1, y1, x2, y2] = ["x1", "y1", "x2", "y2"].map(|name| value(ends, name));
+    Some((style, format!("M{} {}L{} {}", x1?, y1?, x2?, y2?)))
+}
+
+fn opacity(attributes: &str) -> Option<String> {
+    Some(match value(attributes, "opacity")? {
+        "1" => String::new(),
+        other => format!(" opacity=\"{other}\""),
+    })
+}
+
+/// The value of an attribute.
+fn value<'a>(attributes: &'a str, name: &str) -> Option<&'a str> {
+    let start = match attributes.starts_with(&format!("{name}=\"")) {
+        true => 0,
+        false => attributes.find(&format!(" {name}=\""))? + 1,
+    };
+    attributes[start + name.len() + 2..].split('"').next()
 }
 
 #[cfg(test)]
@@ -110,5 +138,30 @@ mod tests {
              stroke-linecap=\"round\"/><path d=\"M5 2h0\" fill=\"none\" stroke=\"#FF0000\" \
              stroke-width=\"8\" stroke-linecap=\"round\"/><text x=\"1\">a &lt; b</text>"
         );
+    }
+
+    #[test]
+    fn straight_lines_of_one_style_become_one_path() {
+        let line = |x: i32, width: i32| {
+            format!(
+                "<line opacity=\"1\" stroke=\"#D55E00\" stroke-width=\"{width}\" x1=\"{x}\" y1=\"2\" \
+                 x2=\"3\" y2=\"4\"/>\n"
+            )
+        };
+        let svg = format!("{}{}{}", line(1, 3), line(2, 3), line(5, 1));
+        assert_eq!(
+            elements(&svg),
+            "<path d=\"M1 2L3 4M2 2L3 4\" fill=\"none\" stroke=\"#D55E00\" stroke-width=\"3\"/>\
+             <path d=\"M5 2L3 4\" fill=\"none\" stroke=\"#D55E00\"/>"
+        );
+    }
+
+    #[test]
+    fn lines_are_written_as_steps() {
+        let svg = "<polyline fill=\"none\" opacity=\"1\" stroke=\"#000000\" stroke-width=\"3\" \
+                   points=\"10,20 12,5 12,5 9,-5 \"/>\n";
+        let path = "<path fill=\"none\" stroke=\"#000000\" stroke-width=\"3\" \
+                    d=\"M10 20l2-15 0 0-3-10\"/>";
+        assert_eq!(elements(svg), path);
     }
 }

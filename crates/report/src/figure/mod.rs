@@ -7,10 +7,12 @@ mod axis;
 mod compact;
 mod decimate;
 mod draw;
+#[cfg(feature = "png")]
+mod png;
 mod style;
 
-pub(crate) use axis::number;
 pub use axis::{Axis, Scale};
+pub(crate) use axis::{number, shortened};
 pub use style::{Colour, css};
 
 use serde::Serialize;

@@ -10,7 +10,7 @@ use bnn_mcmc::diagnostics::{Summary, SummaryRow, Verdict};
 use bnn_mcmc::fit::Fit;
 use bnn_mcmc::predict::{Loo, Predictions};
 
-/// The most draws, of all chains together, that predictions of the rows are made from.
+/// The most draws, of all chains together, that anything but the verdict is made from.
 const DRAWS: usize = 4000;
 
 /// A report on a fit: one HTML file, with its figures and styles inside, that asks for nothing from
@@ -18,8 +18,8 @@ const DRAWS: usize = 4000;
 /// model, scores beside a baseline, figures of the predictions, of convergence (of predictions before
 /// weights), the worst quantities, and how to cite the run.
 ///
-/// The verdict and the diagnostics are of all draws. Scores and figures of predictions take every k-th
-/// draw of long runs, so that there are no more than 4,000; the page says so.
+/// The verdict is passed on all draws. All else takes every k-th draw of long runs, so that there are
+/// no more than 4,000; the page says so.
 ///
 /// A part that cannot be made, such as leave-one-out of an approximation, is named on the page with the
 /// reason.
@@ -40,15 +40,15 @@ pub fn report(fit: &Fit) -> Result<String, Error> {
 /// What a report tells, computed once.
 struct Findings<'a> {
     fit: &'a Fit,
-    /// The fit with the draws that scores and figures of predictions are made from: every
-    /// [`every`](Self::every)-th.
+    /// The verdict on all draws.
+    verdict: Verdict,
+    /// The fit with the draws that all else is made from: every [`every`](Self::every)-th.
     few: Fit,
     every: usize,
-    /// Predictions of the judged rows by all draws, on the scale of the standardised response.
+    /// Predictions of the judged rows, on the scale of the standardised response.
     judged: Predictions,
     /// Their diagnostics, named by row and column.
     predictions: Summary,
-    verdict: Verdict,
     /// Predictions of the rows that scores are of, in the units of the table.
     scored: Predictions,
     /// Whether these are validation rows, and not those that the model learnt from.
@@ -62,12 +62,12 @@ impl<'a> Findings<'a> {
         let (chains, draws) = (fit.draws().n_chains(), fit.draws().n_draws());
         let every = (chains * draws).div_ceil(DRAWS).clamp(1, draws.max(1));
         let few = fit.thinned(every)?;
-        let judged = fit.judged()?;
-        let verdict = judged.verdict()?;
+        let verdict = fit.verdict()?;
+        let judged = few.judged()?;
         let predictions = Self::named(fit, judged.summary()?);
         let scored = few.predict(fit.validation().unwrap_or(fit.training()))?;
         let (are_new, loo) = (fit.validation().is_some(), few.loo());
-        Ok(Self { fit, few, every, judged, predictions, verdict, scored, are_new, loo })
+        Ok(Self { fit, verdict, few, every, judged, predictions, scored, are_new, loo })
     }
 
     /// The summary with the numbers of the rows among all training rows.

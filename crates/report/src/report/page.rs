@@ -71,7 +71,7 @@ fn verdict(findings: &Findings) -> Markup {
                 span class="sign" aria-hidden="true" { (trust.sign()) }
                 (heading(verdict))
             }
-            p { "The run is " (marked_up(&verdict.to_string())) "." }
+            p { (marked_up(&capitalised(&verdict.to_string()))) "." }
             p { strong { "What to do: " } (advice(verdict)) }
             @if findings.fit.draws().info().stopped_early {
                 p { "The run was stopped before its last draw." }
@@ -83,28 +83,32 @@ fn verdict(findings: &Findings) -> Markup {
 fn data(findings: &Findings) -> Markup {
     let fit = findings.fit;
     let rows = |n: usize| if n == 1 { "1 row".to_owned() } else { format!("{n} rows") };
-    let features = fit.ranges().iter().map(|range| {
-        [range.feature.clone(), number(range.low), number(range.high)]
-    });
-    section(0, html! {
-        dl {
-            dt { "Learnt from" } dd { (rows(fit.training().rows())) }
-            @if let Some(new) = fit.validation() {
-                dt { "Kept for validation" } dd { (rows(new.rows())) }
-            }
-            @if !fit.dropped().is_empty() {
-                dt { "Left out" }
-                dd {
-                    (rows(fit.dropped().len())) " with missing values: "
-                    (listed(fit.dropped().iter().map(|line| format!("line {line}"))))
+    let features = fit
+        .ranges()
+        .iter()
+        .map(|range| [range.feature.clone(), number(range.low), number(range.high)]);
+    section(
+        0,
+        html! {
+            dl {
+                dt { "Learnt from" } dd { (rows(fit.training().rows())) }
+                @if let Some(new) = fit.validation() {
+                    dt { "Kept for validation" } dd { (rows(new.rows())) }
                 }
+                @if !fit.dropped().is_empty() {
+                    dt { "Left out" }
+                    dd {
+                        (rows(fit.dropped().len())) " with missing values: "
+                        (listed(fit.dropped().iter().map(|line| format!("line {line}"))))
+                    }
+                }
+                dt { "Response" } dd { (response(fit.training().response(), fit.data().response_names())) }
+                dt { "Features" } dd { (fit.data().n_features()) ", standardised by the training rows" }
             }
-            dt { "Response" } dd { (response(fit.training().response(), fit.data().response_names())) }
-            dt { "Features" } dd { (fit.data().n_features()) ", standardised by the training rows" }
-        }
-        (table("Features and their range in the training rows", &["Feature", "Smallest", "Largest"],
-            features.collect()))
-    })
+            (table("Features and their range in the training rows", &["Feature", "Smallest", "Largest"],
+                features.collect()))
+        },
+    )
 }
 
 /// The first items of a list, and how many more there are.
@@ -143,33 +147,42 @@ fn model(findings: &Findings) -> Markup {
     let (draws, info) = (fit.draws(), fit.draws().info());
     // A line of a recipe is a name and what it stands for.
     let recipe = fit.recipe().to_string();
-    let lines = recipe.lines().filter_map(|line| line.split_once(' '));
+    let lines: Vec<_> = recipe.lines().filter_map(|line| line.split_once(' ')).collect();
+    let is_shown = |name: &str| !["response", "file", "folder"].contains(&name);
     let warm_up_divergences: u64 = info.warmup_divergences.iter().sum();
     let gradients = draws.gradient_evals();
-    section(1, html! {
-        dl {
-            @for (name, text) in lines { dt { (capitalised(name)) } dd { (text.trim()) } }
-            dt { "Parameters" }
-            dd {
-                (info.parameters) " in "
-                (listed(draws.layout().blocks().iter().map(|b| format!("{} {:?}", b.name, b.shape))))
+    section(
+        1,
+        html! {
+            dl {
+                @for (name, text) in lines.iter().filter(|(name, _)| is_shown(name)) {
+                    dt { (capitalised(name)) } dd { (marked_up(text.trim())) }
+                }
+                dt { "Parameters" }
+                dd {
+                    (info.parameters) " in "
+                    (listed(draws.layout().blocks().iter().map(|b| format!("{} {:?}", b.name, b.shape))))
+                }
+                dt { "Draws kept" } dd { (draws.n_chains()) " chains of " (draws.n_draws()) }
+                dt { "Time" }
+                dd {
+                    (duration(info.warmup_seconds)) " of warm-up, " (duration(info.sampling_seconds))
+                    " of sampling"
+                }
+                @if gradients > 0 {
+                    dt { "Gradients" } dd { (gradients) " while sampling" }
+                }
+                dt { "Divergent" }
+                dd {
+                    (draws.divergences()) " of " (draws.n_chains() * draws.n_draws()) " transitions, "
+                    (warm_up_divergences) " more in warm-up"
+                }
             }
-            dt { "Draws kept" } dd { (draws.n_chains()) " chains of " (draws.n_draws()) }
-            dt { "Time" }
-            dd {
-                (duration(info.warmup_seconds)) " of warm-up, " (duration(info.sampling_seconds))
-                " of sampling"
+            @for (_, text) in lines.iter().filter(|(name, _)| *name == "file") {
+                details { summary { "How the file was read" } pre { (text.trim()) } }
             }
-            @if gradients > 0 {
-                dt { "Gradients" } dd { (gradients) " while sampling" }
-            }
-            dt { "Divergent" }
-            dd {
-                (draws.divergences()) " of " (draws.n_chains() * draws.n_draws()) " transitions, "
-                (warm_up_divergences) " more in warm-up"
-            }
-        }
-    })
+        },
+    )
 }
 
 fn capitalised(name: &str) -> String {
@@ -190,46 +203,52 @@ fn score_table(findings: &Findings) -> Markup {
         _ => "mean and standard deviation of the training responses",
     };
     let short = |value: f64| format!("{value:.4}");
-    section(2, html! {
-        p { (of) " The baseline always predicts " (baseline) "." (thinned(findings)) }
-        @match scores::lines(findings) {
-            Ok(lines) => (table("Scores", &["Score", "Model", "Baseline", ""], lines.iter().map(|line| {
-                let baseline = line.baseline.map_or_else(|| "–".to_owned(), short);
-                [line.label.to_owned(), short(line.model), baseline, line.better.to_owned()]
-            }).collect())),
-            Err(error) => (missing("Scores", &error)),
-        }
-        @match &findings.loo {
-            Ok(loo) => {
-                h3 { "Leave-one-out" }
-                p {
-                    "How well each training row is predicted from the others, without refits (PSIS-LOO): an "
-                    "expected log predictive density of " (short(loo.elpd / loo.rows.len() as f64))
-                    " nats for a row, " (number(loo.elpd.round())) " ± " (number(loo.se.round()))
-                    " for all; effective number of parameters " (format!("{:.1}", loo.p_loo)) "."
-                }
-                @for warning in loo.warnings() { p { (marked_up(&warning)) } }
+    section(
+        2,
+        html! {
+            p { (of) " The baseline always predicts " (baseline) "." (thinned(findings)) }
+            @match scores::lines(findings) {
+                Ok(lines) => (table("Scores", &["Score", "Model", "Baseline", ""], lines.iter().map(|line| {
+                    let baseline = line.baseline.map_or_else(|| "–".to_owned(), short);
+                    [line.label.to_owned(), short(line.model), baseline, line.better.to_owned()]
+                }).collect())),
+                Err(error) => (missing("Scores", &error)),
             }
-            Err(error) => (missing("Leave-one-out", error)),
-        }
-    })
+            @match &findings.loo {
+                Ok(loo) => {
+                    h3 { "Leave-one-out" }
+                    p {
+                        "How well each training row is predicted from the others, without refits (PSIS-LOO): an "
+                        "expected log predictive density of " (short(loo.elpd / loo.rows.len() as f64))
+                        " nats for a row, " (number(loo.elpd.round())) " ± " (number(loo.se.round()))
+                        " for all; effective number of parameters " (format!("{:.1}", loo.p_loo)) "."
+                    }
+                    @for warning in loo.warnings() { p { (marked_up(&warning)) } }
+                }
+                Err(error) => (missing("Leave-one-out", error)),
+            }
+        },
+    )
 }
 
 /// What the page says of draws that were left out.
 fn thinned(findings: &Findings) -> Markup {
     html! {
         @if findings.every > 1 {
-            " Predictions here and below are made from every " (findings.every) "th draw of each chain; "
-            "the verdict is passed on all draws."
+            " Scores, and all that follows but the worst values of each group, are made from every "
+            (findings.every) "th draw of each chain; the verdict is passed on all draws."
         }
     }
 }
 
 fn predictions(findings: &Findings) -> Markup {
-    section(3, html! {
-        p { (if findings.are_new { "Of the validation rows." } else { "Of the training rows." }) }
-        @for figure in figures::predictions(findings) { (figure_or_reason(&figure)) }
-    })
+    section(
+        3,
+        html! {
+            p { (if findings.are_new { "Of the validation rows." } else { "Of the training rows." }) }
+            div class="figures" { @for figure in figures::predictions(findings) { (figure_or_reason(&figure)) } }
+        },
+    )
 }
 
 fn convergence(findings: &Findings) -> Markup {
@@ -245,20 +264,29 @@ fn convergence(findings: &Findings) -> Markup {
     let rows = worst.iter().map(|(_, row)| diagnostics(row));
     let wanted = 100 * findings.fit.draws().n_chains();
     let titles = ["", "R-hat", "ESS, bulk", "ESS, tail"];
-    section(4, html! {
-        p {
-            "A run has converged when every prediction has an R-hat of at most "
-            (verdict.rhat_limit) " and " (wanted) " effective draws (ESS) in the bulk and in the tails. "
-            "Predictions are judged, not weights: hidden units can be exchanged without changing a "
-            "prediction, so that weights may disagree where nothing is wrong."
-        }
-        (table("The worst of each group", &titles, groups.collect()))
-        h3 { "The predictions that disagree most" }
-        p class="note" { "On the scale of the standardised response, of a real one." }
-        (table("The predictions with the largest R-hat",
-            &["Prediction", "Mean", "Sd", "R-hat", "ESS, bulk", "ESS, tail"], rows.collect()))
-        @for figure in figures::convergence(findings) { (figure_or_reason(&figure)) }
-    })
+    section(
+        4,
+        html! {
+            p {
+                "A run has converged when every prediction has an R-hat of at most "
+                (verdict.rhat_limit) " and " (wanted) " effective draws (ESS) in the bulk and in the tails. "
+                "Predictions are judged, not weights: hidden units can be exchanged without changing a "
+                "prediction, so that weights may disagree where nothing is wrong."
+            }
+            (table("The worst of each group", &titles, groups.collect()))
+            h3 { "The predictions that disagree most" }
+            p class="note" { "On the scale of the standardised response, of a real one." }
+            (table("The predictions with the largest R-hat",
+                &["Prediction", "Mean", "Sd", "R-hat", "ESS, bulk", "ESS, tail"], rows.collect()))
+            div class="figures" { @for figure in figures::convergence(findings) { (figure_or_reason(&figure)) } }
+            h3 { "Weights" }
+            p {
+                "Weights are not judged: they may disagree where nothing is wrong. They are shown for "
+                "those who want to know what the network has learnt."
+            }
+            div class="figures" { @for figure in figures::weights(findings) { (figure_or_reason(&figure)) } }
+        },
+    )
 }
 
 fn diagnostics(row: &SummaryRow) -> [String; 6] {
@@ -299,13 +327,16 @@ fn cite(findings: &Findings) -> Markup {
         info.seed,
         capitalised(&findings.verdict.to_string().replace(['`', '*'], "")),
     );
-    section(5, html! {
-        p {
-            "The same data, settings, seed and version of bnn-mcmc give the same draws, whatever the number "
-            "of threads. In a paper:"
-        }
-        pre { (sentence) }
-    })
+    section(
+        5,
+        html! {
+            p {
+                "The same data, settings, seed and version of bnn-mcmc give the same draws, whatever the number "
+                "of threads. In a paper:"
+            }
+            pre { (sentence) }
+        },
+    )
 }
 
 /// A table whose later columns are numbers; a long one is folded.
@@ -344,7 +375,7 @@ fn missing(what: &str, error: &Error) -> Markup {
 fn figure_or_reason((name, figure): &(&str, Result<Figure, Error>)) -> Markup {
     match figure {
         Ok(figure) => html! {
-            figure id=(figure.name) {
+            figure id=(figure.name) class=[(figure.panels.len() == 1).then_some("one")] {
                 figcaption { strong { (figure.title) } (figure.caption) }
                 div class=(if figure.columns.is_some() { "matrix scroll" } else { "panels" })
                     tabindex=[figure.columns.map(|_| "0")] {

@@ -143,10 +143,7 @@ mod tests {
     #[test]
     fn sentences_are_marked_up_and_escaped() {
         let html = marked_up("a `<b>` & **not `x` this**").into_string();
-        assert_eq!(
-            html,
-            "a <code>&lt;b&gt;</code> &amp; <strong>not <code>x</code> this</strong>"
-        );
+        assert_eq!(html, "a <code>&lt;b&gt;</code> &amp; <strong>not <code>x</code> this</strong>");
     }
 
     #[test]

@@ -1,0 +1,463 @@
+//! Figures of quantities along the chains: do the chains agree, and how much do they know?
+//!
+//! | figure | shows |
+//! | --- | --- |
+//! | [`trace`] | the draws in their order, and how the ranks of each chain are spread |
+//! | [`rank_ecdf`] | whether the ranks of each chain lie where those of equal chains would |
+//! | [`density`] | the density of each chain |
+//! | [`autocorrelation`] | how much a draw tells about later ones |
+//! | [`ess`] | whether effective draws grow in proportion to draws |
+//! | [`running_mean`] | whether the mean has settled |
+//!
+//! Of more than eight chains a panel shows eight: those whose means lie farthest from the mean of all,
+//! which its title says. All chains count where chains are compared.
+//!
+//! ```
+//! use bnn_mcmc_report::figures::{Quantity, chains};
+//! let mut rng = bnn_mcmc::rng::ChainRng::new(1, 0);
+//! let values = ndarray::Array2::from_shape_simple_fn((4, 500), || rng.normal());
+//! let figure = chains::trace(&[Quantity { name: "w[0,0]", values: values.view() }])?;
+//! assert!(figure.to_svg().contains("chain 3"));
+//! # Ok::<(), bnn_mcmc::Error>(())
+//! ```
+
+use std::collections::HashMap;
+
+use bnn_mcmc::Error;
+use bnn_mcmc::diagnostics::{self, ESS_PER_CHAIN};
+use bnn_mcmc::rng::ChainRng;
+use ndarray::{Array2, ArrayView1, ArrayView2, s};
+
+use super::Quantity;
+pub use super::ecdf_band::EcdfBand;
+use crate::figure::{Axis, Colour, Figure, Mark, Panel, Place};
+
+/// The most chains in one panel.
+const SHOWN: usize = 8;
+/// The bins of a rank histogram, if there are as many draws.
+const BINS: usize = 20;
+/// Of more draws of a chain so many, evenly spaced, make its density.
+const DENSITY_DRAWS: usize = 10_000;
+/// The points of a density.
+const DENSITY_POINTS: usize = 201;
+/// The most points of a running mean.
+const RUNNING_POINTS: usize = 400;
+/// The shares of the draws at which effective sample sizes are computed.
+const SHARES: usize = 10;
+/// The standard errors of a 95 % interval.
+pub(super) const NORMAL_95: f64 = 1.959963984540054;
+
+/// The draws of each quantity by chain, and beside them histograms of their ranks among the draws of
+/// all chains.
+///
+/// Of equal values the ranks are in random order, from a fixed seed. A single chain has ranks that are
+/// spread evenly whatever it does: its trace stands alone. A quantity with NaN has no ranks.
+///
+/// Source of the rank histograms: Vehtari et al. 2021, doi:10.1214/20-BA1221, section 4.2.
+///
+/// # Errors
+/// No quantity, and a quantity without chains or draws.
+pub fn trace(quantities: &[Quantity]) -> Result<Figure, Error> {
+    check(quantities)?;
+    let caption = "Left: the draws in the order of sampling. Good chains look alike, and none stays \
+                   or drifts. Right: how the ranks of each chain's draws are spread among the draws \
+                   of all chains. Good chains have about as many draws in each bin, near the grey \
+                   line.";
+    let mut figure = Figure::new("trace", "Traces and ranks", caption);
+    let is_single = quantities.iter().all(|q| q.values.nrows() == 1);
+    if !is_single {
+        figure.columns = Some(2);
+    }
+    for quantity in quantities {
+        let shown = Shown::of(quantity);
+        let mut panel =
+            Panel::new(shown.title(quantity.name), Axis::new("draw"), Axis::new("value"));
+        for (chain, colour, name) in shown.iter() {
+            let values = quantity.values.row(chain);
+            let points = values.iter().enumerate().map(|(draw, value)| [draw as f64, *value]);
+            panel = panel.mark(Mark::Line { name, colour, points: points.collect() });
+        }
+        figure = figure.panel(panel);
+        if !is_single {
+            figure = figure.panel(rank_histogram(quantity, &shown));
+        }
+    }
+    Ok(figure)
+}
+
+/// The numbers of each chain's draws in bins of the ranks of all draws.
+fn rank_histogram(quantity: &Quantity, shown: &Shown) -> Panel {
+    let (chains, draws) = quantity.values.dim();
+    let x = Axis::new("rank among all draws").range(0.0, (chains * draws) as f64);
+    let y = Axis::new("draws in a bin");
+    let Some(ranks) = ranks(quantity.values) else {
+        return Panel::new("no ranks: some draws are not a number", x, y);
+    };
+    let bins = BINS.min(draws);
+    let edge = |bin: usize| bin as f64 * (chains * draws) as f64 / bins as f64;
+    let mut panel = Panel::new("ranks", x, y).mark(Mark::Rule {
+        name: None,
+        colour: Colour::Muted,
+        place: Place::Horizontal(draws as f64 / bins as f64),
+    });
+    for (chain, colour, name) in shown.iter() {
+        let mut counts = vec![0.0; bins];
+        for rank in ranks.row(chain) {
+            // The middle of a rank's place decides.
+            counts[(2 * rank + 1) * bins / (2 * chains * draws)] += 1.0;
+        }
+        let steps = (0..bins).flat_map(|b| [[edge(b), counts[b]], [edge(b + 1), counts[b]]]);
+        panel = panel.mark(Mark::Line { name, colour, points: steps.collect() });
+    }
+    panel
+}
+
+/// Of each chain, by how much the share of its draws among the lowest of all draws differs from that
+/// of chains that are alike, with the band in which all chains stay together with probability 0.95.
+///
+/// With the ranks of the draws of all chains together, the empirical distribution function of a
+/// chain's ranks is the line `share of its draws = share of all draws`, but for chance: the figure
+/// shows the difference from it. The band, [`EcdfBand`], holds for independent draws. Draws are
+/// therefore thinned to every k-th, with k the smallest power of two with at most as many draws
+/// left as are effective (bulk and tail, in the median chain by itself), and the panel's title
+/// says so. Of equal values the ranks are in random order, from a fixed seed.
+///
+/// Source: Säilynoja, Bürkner, Vehtari 2022, doi:10.1007/s11222-022-10090-6.
+///
+/// # Errors
+/// No quantity; a quantity with fewer than two chains, or without draws.
+pub fn rank_ecdf(quantities: &[Quantity]) -> Result<Figure, Error> {
+    check(quantities)?;
+    let caption = "How much larger a chain's share of the lowest draws of all chains is than its due. \
+                   If the chains have one distribution, all lines stay inside the grey band with \
+                   probability 0.95. A line that leaves it upwards on the left has too many low \
+                   draws; one that rises on the left and falls on the right is too narrow or too wide.";
+    let mut figure = Figure::new("rank-ecdf", "Rank ECDF differences", caption);
+    let mut bands = HashMap::new();
+    for quantity in quantities {
+        let every = thinning(quantity.values);
+        let values = quantity.values.slice(s![.., ..;every]);
+        let (chains, draws) = values.dim();
+        let shown = Shown::of(quantity);
+        let title = match every {
+            1 => shown.title(quantity.name),
+            k => shown.title(&format!("{}, every {k}th draw", quantity.name)),
+        };
+        let x = Axis::new("share of all draws").range(0.0, 1.0);
+        let y = Axis::new("difference of shares");
+        let Some(ranks) = ranks(values) else {
+            let title = format!("{}: no ranks, some draws are not a number", quantity.name);
+            figure = figure.panel(Panel::new(title, x, y));
+            continue;
+        };
+        if !bands.contains_key(&values.dim()) {
+            bands.insert(values.dim(), EcdfBand::new(chains, draws, 0.95)?);
+        }
+        let band = &bands[&values.dim()];
+        // Both ends are certain.
+        let share = |t: &usize| *t as f64 / (chains * draws) as f64;
+        let along = |inner: &mut dyn Iterator<Item = f64>| -> Vec<f64> {
+            std::iter::once(0.0).chain(inner).chain([0.0]).collect()
+        };
+        let mut at: Vec<f64> = along(&mut band.at.iter().map(share));
+        at[band.at.len() + 1] = 1.0;
+        let difference = |(t, count): (&usize, &usize)| *count as f64 / draws as f64 - share(t);
+        let mut panel = Panel::new(title, x, y).mark(Mark::Band {
+            name: Some("95 %, all chains together".to_owned()),
+            colour: Colour::Muted,
+            x: at.clone(),
+            low: along(&mut band.at.iter().zip(&band.low).map(difference)),
+            high: along(&mut band.at.iter().zip(&band.high).map(difference)),
+        });
+        for (chain, colour, name) in shown.iter() {
+            let mut own = ranks.row(chain).to_vec();
+            own.sort_unstable();
+            let counts: Vec<usize> =
+                band.at.iter().map(|t| own.partition_point(|rank| rank < t)).collect();
+            let heights = along(&mut band.at.iter().zip(&counts).map(difference));
+            let points = at.iter().zip(heights).map(|(x, y)| [*x, y]).collect();
+            panel = panel.mark(Mark::Line { name, colour, points });
+        }
+        figure = figure.panel(panel);
+    }
+    Ok(figure)
+}
+
+/// The density of each chain's draws, by [`density`](bnn_mcmc::diagnostics::density()).
+///
+/// Of a chain with more than 10,000 draws 10,000 or more, evenly spaced, are enough. A chain of equal draws
+/// is a vertical line; one with a draw that is not finite, or a single draw, has no density, which the
+/// caption says.
+///
+/// # Errors
+/// No quantity, and a quantity without chains or draws.
+pub fn density(quantities: &[Quantity]) -> Result<Figure, Error> {
+    check(quantities)?;
+    let caption = "The density of each chain's draws. Densities of good chains lie on top of each \
+                   other; one that has a hump of its own has been where the others have not.";
+    let mut figure = Figure::new("density", "Densities by chain", caption);
+    for quantity in quantities {
+        let shown = Shown::of(quantity);
+        let y = Axis::new("density");
+        let mut panel = Panel::new(shown.title(quantity.name), Axis::new("value"), y);
+        let mut without = Vec::new();
+        for (chain, colour, name) in shown.iter() {
+            let values = quantity.values.row(chain);
+            let first = values[0];
+            if first.is_finite() && values.iter().all(|v| *v == first) {
+                let place = Place::Vertical(first);
+                panel = panel.mark(Mark::Rule { name, colour, place });
+            } else if let Some(points) = density_line(values) {
+                panel = panel.mark(Mark::Line { name, colour, points });
+            } else {
+                without.push(chain.to_string());
+            }
+        }
+        if !without.is_empty() {
+            figure.caption += &format!(
+                " No density of {}, chain {}: too few draws, or some are not finite.",
+                quantity.name,
+                without.join(", ")
+            );
+        }
+        figure = figure.panel(panel);
+    }
+    Ok(figure)
+}
+
+/// The density of draws as a line; `None` where there is none.
+pub(super) fn density_line(values: ArrayView1<f64>) -> Option<Vec<[f64; 2]>> {
+    let every = (values.len() / DENSITY_DRAWS).max(1);
+    let some = values.slice(s![..;every]);
+    let density =
+        diagnostics::density(some.insert_axis(ndarray::Axis(0)), None, DENSITY_POINTS).ok()?;
+    Some(density.x.iter().zip(&density.density).map(|(x, y)| [*x, *y]).collect())
+}
+
+/// The autocorrelation of each chain at the lags from 0 to `lags`, or to the last that there is, with
+/// the band that holds 95 % of those of independent draws, +-1.96 / sqrt(draws).
+///
+/// # Errors
+/// No quantity, and a quantity without chains or draws.
+pub fn autocorrelation(quantities: &[Quantity], lags: usize) -> Result<Figure, Error> {
+    check(quantities)?;
+    let caption = "The correlation of a draw with the one so many draws later, by chain. The faster it \
+                   falls into the grey band, which holds 95 % of the autocorrelations of independent \
+                   draws, the more the draws are worth.";
+    let mut figure = Figure::new("autocorrelation", "Autocorrelations", caption);
+    for quantity in quantities {
+        let draws = quantity.values.ncols();
+        let shown = Shown::of(quantity);
+        let last = lags.min(draws - 1);
+        let limit = NORMAL_95 / (draws as f64).sqrt();
+        let x = Axis::new("lag in draws").range(0.0, last.max(1) as f64);
+        let mut panel = Panel::new(shown.title(quantity.name), x, Axis::new("autocorrelation"))
+            .mark(Mark::Band {
+                name: Some("independent draws, 95 %".to_owned()),
+                colour: Colour::Muted,
+                x: vec![0.0, last.max(1) as f64],
+                low: vec![-limit; 2],
+                high: vec![limit; 2],
+            });
+        for (chain, colour, name) in shown.iter() {
+            let values = quantity.values.slice(s![chain..=chain, ..]);
+            let correlations = diagnostics::autocorrelation(values);
+            let row = correlations.row(0);
+            let points = (0..=last).map(|lag| [lag as f64, row[lag]]).collect();
+            panel = panel.mark(Mark::Line { name, colour, points });
+        }
+        figure = figure.panel(panel);
+    }
+    Ok(figure)
+}
+
+/// The bulk and tail effective sample sizes of all chains after each tenth of the draws, with the
+/// 100 draws per chain that a verdict asks for ([`ESS_PER_CHAIN`]).
+///
+/// # Errors
+/// No quantity, and a quantity without chains or draws.
+pub fn ess(quantities: &[Quantity]) -> Result<Figure, Error> {
+    check(quantities)?;
+    let caption = "The effective sample size of all chains together, for the bulk and for the tails of \
+                   the distribution, of the first draws only. Good lines rise in proportion to the \
+                   draws and end above the grey one; a line that does not rise belongs to chains that \
+                   do not agree, or that have not moved.";
+    let mut figure = Figure::new("ess", "Effective sample sizes along the run", caption);
+    for quantity in quantities {
+        let (chains, draws) = quantity.values.dim();
+        let x = Axis::new("draws of each chain").range(0.0, draws as f64);
+        let y = Axis::new("effective draws of all chains");
+        let mut panel = Panel::new(quantity.name, x, y).mark(Mark::Rule {
+            name: Some(format!("{ESS_PER_CHAIN} per chain")),
+            colour: Colour::Muted,
+            place: Place::Horizontal(ESS_PER_CHAIN * chains as f64),
+        });
+        let mut counts: Vec<usize> = (1..=SHARES).map(|k| k * draws / SHARES).collect();
+        counts.dedup();
+        let kinds: [(_, fn(ArrayView2<f64>) -> f64); 2] =
+            [("bulk", diagnostics::ess_bulk), ("tail", diagnostics::ess_tail)];
+        for (k, (name, ess)) in kinds.into_iter().enumerate() {
+            let of_first = |n: &usize| [*n as f64, ess(quantity.values.slice(s![.., ..*n]))];
+            let points = counts.iter().map(of_first).collect();
+            let (name, colour) = (Some(name.to_owned()), Colour::Series(k));
+            panel = panel.mark(Mark::Line { name, colour, points });
+        }
+        figure = figure.panel(panel);
+    }
+    Ok(figure)
+}
+
+/// The means of each chain's first draws, at up to 400 places from the 50th part of the draws on, with
+/// the 95 % interval of the mean of all draws: mean +- 1.96 Monte Carlo standard errors
+/// ([`mcse_mean`](bnn_mcmc::diagnostics::mcse_mean)).
+///
+/// # Errors
+/// No quantity, and a quantity without chains or draws.
+pub fn running_mean(quantities: &[Quantity]) -> Result<Figure, Error> {
+    check(quantities)?;
+    let caption = "The mean of each chain's draws so far, and the grey band in which the mean lies, by \
+                   all draws and 1.96 Monte Carlo standard errors. Good lines level off near the band: \
+                   of c chains that agree, the last means spread about sqrt(c) times as wide as it.";
+    let mut figure = Figure::new("running-mean", "Running means", caption);
+    for quantity in quantities {
+        let draws = quantity.values.ncols();
+        let shown = Shown::of(quantity);
+        let title = shown.title(quantity.name);
+        let mut panel = Panel::new(title, Axis::new("draw"), Axis::new("mean so far"));
+        let mean = quantity.values.mean().unwrap_or(f64::NAN);
+        let error = NORMAL_95 * diagnostics::mcse_mean(quantity.values);
+        let first = (draws / 50).max(1);
+        panel = panel.mark(Mark::Band {
+            name: Some("mean of all draws, 95 %".to_owned()),
+            colour: Colour::Muted,
+            x: vec![first as f64, draws as f64],
+            low: vec![mean - error; 2],
+            high: vec![mean + error; 2],
+        });
+        let places = RUNNING_POINTS.min(draws - first + 1);
+        let steps = places.saturating_sub(1).max(1);
+        let place = |k: usize| first + k * (draws - first) / steps;
+        for (chain, colour, name) in shown.iter() {
+            let mut sum = 0.0;
+            let mut next = 0;
+            let mut points = Vec::with_capacity(places);
+            for (i, value) in quantity.values.row(chain).iter().enumerate() {
+                sum += value;
+                if next < places && i + 1 == place(next) {
+                    points.push([(i + 1) as f64, sum / (i + 1) as f64]);
+                    next += 1;
+                }
+            }
+            panel = panel.mark(Mark::Line { name, colour, points });
+        }
+        figure = figure.panel(panel);
+    }
+    Ok(figure)
+}
+
+/// An error without quantities, chains or draws.
+fn check(quantities: &[Quantity]) -> Result<(), Error> {
+    if quantities.is_empty() {
+        return Err(Error::argument("quantities", "none", "at least one"));
+    }
+    for Quantity { name, values } in quantities {
+        let (chains, draws) = values.dim();
+        if chains == 0 || draws == 0 {
+            let found = format!("{chains} chains of {draws} draws");
+            return Err(Error::shape(format!("draws of `{name}`"), found, "at least one draw"));
+        }
+    }
+    Ok(())
+}
+
+/// The chains of a panel.
+pub(super) struct Shown {
+    /// The numbers of the chains, ascending.
+    chains: Vec<usize>,
+    /// The number of all chains.
+    of: usize,
+}
+
+impl Shown {
+    /// All chains of a quantity, or those whose means lie farthest from the mean of all.
+    fn of(quantity: &Quantity) -> Self {
+        let mean = quantity.values.mean().unwrap_or(f64::NAN);
+        Self::worst(quantity.values.outer_iter(), |chain| {
+            (chain.mean().unwrap_or(f64::NAN) - mean).abs()
+        })
+    }
+
+    /// All chains, or the eight with the largest score; NaN counts as the largest.
+    pub(super) fn worst<C>(
+        chains: impl ExactSizeIterator<Item = C>,
+        score: impl Fn(C) -> f64,
+    ) -> Self {
+        let of = chains.len();
+        if of <= SHOWN {
+            return Self { chains: (0..of).collect(), of };
+        }
+        let key = |score: f64| if score.is_nan() { f64::INFINITY } else { score };
+        let scores: Vec<f64> = chains.map(|chain| key(score(chain))).collect();
+        let mut order: Vec<usize> = (0..of).collect();
+        order.sort_by(|a, b| scores[*b].total_cmp(&scores[*a]));
+        order.truncate(SHOWN);
+        order.sort_unstable();
+        Self { chains: order, of }
+    }
+
+    /// The number, colour and name of each chain. After the seven colours comes the colour of text.
+    pub(super) fn iter(&self) -> impl Iterator<Item = (usize, Colour, Option<String>)> + '_ {
+        self.chains.iter().enumerate().map(|(k, chain)| {
+            let colour = if k < SHOWN - 1 { Colour::Series(k) } else { Colour::Ink };
+            (*chain, colour, Some(format!("chain {chain}")))
+        })
+    }
+
+    /// A panel's title, with how many chains it shows if these are not all.
+    pub(super) fn title(&self, name: &str) -> String {
+        match self.chains.len() == self.of {
+            true => name.to_owned(),
+            false => format!("{name} ({} of {} chains)", self.chains.len(), self.of),
+        }
+    }
+}
+
+/// The ranks of draws among all draws, from 0, in the shape of the draws; `None` if some are NaN.
+fn ranks(values: ArrayView2<f64>) -> Option<Array2<usize>> {
+    if values.iter().any(|v| v.is_nan()) {
+        return None;
+    }
+    // Adding zero makes one zero of two.
+    let flat: Vec<f64> = values.iter().map(|v| v + 0.0).collect();
+    let mut order: Vec<usize> = (0..flat.len()).collect();
+    order.sort_unstable_by(|a, b| flat[*a].total_cmp(&flat[*b]));
+    let mut rng = ChainRng::new(0, 0);
+    for ties in order.chunk_by_mut(|a, b| flat[*a] == flat[*b]) {
+        for i in (1..ties.len()).rev() {
+            ties.swap(i, (rng.uniform() * (i + 1) as f64) as usize);
+        }
+    }
+    let mut ranks = vec![0; flat.len()];
+    order.iter().enumerate().for_each(|(rank, place)| ranks[*place] = rank);
+    Array2::from_shape_vec(values.dim(), ranks).ok()
+}
+
+/// The smallest power of two, every so many draws of which are at most as many as are effective in
+/// the median chain.
+fn thinning(values: ArrayView2<f64>) -> usize {
+    let effective = |chain: ArrayView1<f64>| {
+        let chain = chain.insert_axis(ndarray::Axis(0));
+        diagnostics::ess_bulk(chain).min(diagnostics::ess_tail(chain))
+    };
+    let mut effective: Vec<f64> =
+        values.outer_iter().map(effective).filter(|ess| ess.is_finite()).collect();
+    effective.sort_unstable_by(f64::total_cmp);
+    let draws = values.ncols();
+    match effective.get(effective.len() / 2) {
+        Some(ess) if *ess < draws as f64 => {
+            let factor = (draws as f64 / ess.max(1.0)).ceil() as usize;
+            factor.next_power_of_two()
+        }
+        _ => 1,
+    }
+}

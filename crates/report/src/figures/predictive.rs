@@ -1,0 +1,512 @@
+//! What is predicted, beside what was observed: real responses, and counts in one column.
+//!
+//! Each figure shows one column of the response. Two intervals are drawn around a prediction: of the
+//! mean function, which more data would make narrower, and of a new observation, which has noise
+//! besides.
+
+use bnn_mcmc::Error;
+use bnn_mcmc::data::{Dataset, Response, Standardise};
+use bnn_mcmc::predict::{Pit, Predictions};
+use faer::{MatRef, Side};
+use ndarray::{Array2, ArrayView2};
+use statrs::distribution::{Beta, Continuous, ContinuousCDF, Normal};
+
+use super::bins::{edges, evenly, extent, neighbours, shares};
+use crate::figure::{Axis, Colour, Figure, Mark, Panel, Place, Symbol, number};
+
+/// The most points of a panel: more of them would make a large file and hide each other.
+const MOST_POINTS: usize = 600;
+/// The most groups that rows in a given order, and rows of a single input, are averaged over.
+const FINE: usize = 200;
+/// The most groups of rows that differ in other inputs, too.
+const COARSE: usize = 40;
+/// The fewest rows of such a group, on average; and the number of groups of few rows.
+const FEWEST: usize = 8;
+
+/// Predictions by one method, and its name.
+#[derive(Clone, Copy, Debug)]
+pub struct Method<'a> {
+    /// What the method is called; empty where there is only one.
+    pub name: &'a str,
+    /// Its predictions.
+    pub predictions: &'a Predictions,
+}
+
+/// Predictions along rows in their order, such as those of a series, with intervals of this `level`: one
+/// panel for each method, on the same axes.
+///
+/// `place` says where each row is, such as its year, and ascends; `label` says what it is.
+///
+/// # Errors
+/// No method; methods with other columns or rows; a column that does not exist; a place that is not
+/// finite or smaller than the one before it; and what
+/// [`Predictions::predictive_interval`] refuses.
+pub fn along(
+    methods: &[Method],
+    place: &[f64],
+    label: &str,
+    column: usize,
+    level: f64,
+) -> Result<Figure, Error> {
+    if let Some(value) = place.iter().find(|x| !x.is_finite()) {
+        return Err(Error::argument("place", value, "finite in every row"));
+    }
+    if let Some(pair) = place.windows(2).find(|pair| pair[0] > pair[1]) {
+        let value = format!("{} after {}", pair[1], pair[0]);
+        return Err(Error::argument("place", value, "ascending"));
+    }
+    let figure = Figure::new("predictions-along-rows", format!("Predictions along {label}"), "");
+    bands(figure, methods, place, (label, FINE), column, level)
+}
+
+/// Predictions against one feature, counted from 0, with intervals of this `level`: one panel for each
+/// method, on the same axes. `data` are the rows that were predicted.
+///
+/// # Errors
+/// No such feature, and as for [`along`].
+pub fn against_feature(
+    methods: &[Method],
+    data: &Dataset,
+    feature: usize,
+    column: usize,
+    level: f64,
+) -> Result<Figure, Error> {
+    let Some(name) = data.feature_names().get(feature) else {
+        let allowed = format!("less than {}", data.n_features());
+        return Err(Error::argument("feature", feature, allowed));
+    };
+    let x = data.x().column(feature).to_vec();
+    let most = if data.n_features() == 1 { FINE } else { coarse(x.len()) };
+    let figure = Figure::new("predictions-against-feature", format!("Predictions by {name}"), "");
+    bands(figure, methods, &x, (name, most), column, level)
+}
+
+/// Predictions against the first principal component of the standardised features, with intervals of
+/// this `level`: one panel for each method, on the same axes. It is figure 6 of the FBNN paper
+/// (arXiv:2312.11799). `data` are the rows that were predicted.
+///
+/// # Errors
+/// As for [`along`]; features whose covariance has no eigenvalues that can be computed.
+pub fn against_first_component(
+    methods: &[Method],
+    data: &Dataset,
+    column: usize,
+    level: f64,
+) -> Result<Figure, Error> {
+    let (x, share) = first_component(data)?;
+    let label = format!("first principal component ({} % of variance)", percent(share));
+    let title = "Predictions by the first principal component of the features";
+    let figure = Figure::new("predictions-against-component", title, "");
+    bands(figure, methods, &x, (&label, coarse(x.len())), column, level)
+}
+
+/// Observations against the mean predictions, with intervals of this `level`: one panel for each
+/// method, on the same axes.
+///
+/// # Errors
+/// As for [`along`]; no observations.
+pub fn observed_against_predicted(
+    methods: &[Method],
+    column: usize,
+    level: f64,
+) -> Result<Figure, Error> {
+    let mut panels = Vec::new();
+    let mut caption = String::new();
+    for Method { name, predictions } in methods {
+        let cells = Cells::new(predictions, column, level)?;
+        cells.observed()?;
+        let groups = neighbours(&cells.mean, coarse(cells.mean.len()));
+        let x = Axis::new(format!("predicted {}", cells.name));
+        let y = Axis::new(format!("observed {}", cells.name));
+        let name_of_band = format!("{} % interval", percent(level));
+        let new = band(name_of_band, 4, &cells.mean, &cells.of_new, &groups);
+        let panel = Panel { aspect: 0.9, ..Panel::new(*name, x, y) }.mark(new);
+        let panel = panel.mark(diagonal("predicted = observed"));
+        let (points, thinned) = cells.points(&cells.mean);
+        panels.push(points.into_iter().fold(panel, Panel::mark));
+        caption = format!(
+            "Each point is a row, and the band is where {} % of observations are predicted to be{}. \
+             Points lie around the line where the model is right, about one in {} outside their own \
+             interval.{thinned}",
+            percent(level),
+            smoothed(&groups, cells.mean.len()),
+            number((1.0 / (1.0 - level)).round()),
+        );
+    }
+    same_axes(&mut panels, true);
+    let figure = Figure::new("observed-against-predicted", "Observed against predicted", caption);
+    with_panels(figure, panels)
+}
+
+/// Residuals against the mean predictions, in the response's units; and, by the [probability integral
+/// transform](Pit) u of each row, the histogram and the normal quantile plot of quantile residuals
+/// Phi^-1(u) (Dunn and Smyth 1996, doi:10.1080/10618600.1996.10474708), which are standard normal for any
+/// response if the model is right.
+///
+/// `pit` is of the same rows: [`Predictions::pit`], or of rows left out
+/// [`loo_pit`](bnn_mcmc::targets::Posterior::loo_pit).
+///
+/// # Errors
+/// A column that does not exist, a transform of other rows, no observations, and what
+/// [`Predictions::predictive_interval`] refuses.
+pub fn residuals(predictions: &Predictions, pit: &Pit, column: usize) -> Result<Figure, Error> {
+    const LEVEL: f64 = 0.95;
+    let cells = Cells::new(predictions, column, LEVEL)?;
+    let observed = cells.observed()?;
+    let expected = (cells.mean.len(), predictions.response_names().len());
+    if pit.values.dim() != expected {
+        return Err(Error::shape(
+            "rows and columns of the probability integral transform",
+            format!("{:?}", pit.values.dim()),
+            format!("{expected:?}"),
+        ));
+    }
+    let residual: Vec<f64> = observed.iter().zip(&cells.mean).map(|(y, mean)| y - mean).collect();
+    let points =
+        cells.mean.iter().zip(&residual).map(|(mean, residual)| [*mean, *residual]).collect();
+    let (points, thinned) = thin(points);
+    let by_mean = Panel::new(
+        "",
+        Axis::new(format!("predicted {}", cells.name)),
+        Axis::new("observed - predicted"),
+    )
+    .mark(Mark::Rule { name: None, colour: Colour::Muted, place: Place::Horizontal(0.0) })
+    .mark(dots(None, Colour::Series(0), Symbol::Dot, points));
+
+    let normal = Normal::standard();
+    let mut quantile: Vec<f64> =
+        pit.values.column(column).iter().map(|u| normal_quantile(&normal, *u)).collect();
+    let bars = edges(-4.0, 4.0, 32);
+    let width = bars[1] - bars[0];
+    let heights = shares(&quantile, &bars).into_iter().map(|share| share / width).collect();
+    let curve = edges(-4.0, 4.0, 80).into_iter().map(|z| [z, normal.pdf(z)]).collect();
+    let histogram = Panel::new("", Axis::new("quantile residual (no unit)"), Axis::new("density"))
+        .mark(Mark::Bars { name: None, colour: Colour::Series(0), edges: bars, heights })
+        .mark(Mark::Line {
+            name: Some("standard normal".into()),
+            colour: Colour::Ink,
+            points: curve,
+        });
+
+    quantile.retain(|z| !z.is_nan());
+    quantile.sort_by(f64::total_cmp);
+    let places: Vec<usize> = evenly(quantile.len(), FINE);
+    let n = quantile.len() as f64;
+    let x: Vec<f64> = places.iter().map(|k| normal.inverse_cdf((*k as f64 + 0.5) / n)).collect();
+    let end = |p: f64| -> Vec<f64> {
+        let end = |k: &usize| match Beta::new(*k as f64 + 1.0, n - *k as f64) {
+            Ok(beta) => normal_quantile(&normal, beta.inverse_cdf(p)),
+            Err(_) => f64::NAN,
+        };
+        places.iter().map(end).collect()
+    };
+    let points = x.iter().zip(&places).map(|(x, k)| [*x, quantile[*k]]).collect();
+    let (low, high) = (end(0.5 - 0.5 * LEVEL), end(0.5 + 0.5 * LEVEL));
+    let plot =
+        Panel::new("", Axis::new("standard normal quantile"), Axis::new("quantile residual"))
+            .mark(Mark::Band {
+                name: Some("95 %, each".into()),
+                colour: Colour::Muted,
+                x,
+                low,
+                high,
+            })
+            .mark(diagonal("standard normal"))
+            .mark(dots(None, Colour::Series(0), Symbol::Dot, points));
+    let missing = match pit.values.nrows() - quantile.len() {
+        0 => String::new(),
+        n => format!(" Rows without a quantile residual, whose transform is no number: {n}."),
+    };
+    let caption = format!(
+        "Residuals of the predicted mean should scatter around 0 without a pattern. The quantile residual of a row is the \
+         standard normal quantile of its probability integral transform: if the model is right, the \
+         histogram follows the curve and the points of the last panel the line, each within the band \
+         in 95 % of cases.{thinned}{missing}"
+    );
+    let figure = Figure::new("residuals", format!("Residuals of {}", cells.name), caption);
+    Ok(figure.panel(by_mean).panel(histogram).panel(plot))
+}
+
+/// Predicted against true changes of a series from its last known value, for one step of the horizon:
+/// the delta-y plot. `last` are the last known values, `[row, column]`, from
+/// [`persistence`](bnn_mcmc::predict::persistence).
+///
+/// # Errors
+/// A column that does not exist, no observations, and what [`Predictions::skill`] refuses.
+pub fn changes(
+    predictions: &Predictions,
+    last: ArrayView2<f64>,
+    column: usize,
+) -> Result<Figure, Error> {
+    let cells = Cells::new(predictions, column, 0.95)?;
+    let observed = cells.observed()?;
+    let skill = predictions.skill(last)?;
+    let points: Vec<[f64; 2]> = (last.column(column).iter().zip(observed).zip(&cells.mean))
+        .map(|((last, y), mean)| [y - last, mean - last])
+        .collect();
+    let of_known_sign = points.iter().filter(|p| p[0] != 0.0).count();
+    let right = points.iter().filter(|p| p[0] * p[1] > 0.0).count();
+    let (points, thinned) = thin(points);
+    let rule = |place| Mark::Rule { name: None, colour: Colour::Muted, place };
+    let x = Axis::new(format!("true change of {}", cells.name));
+    let y = Axis::new("predicted change");
+    let panel = Panel { aspect: 0.9, ..Panel::new("", x, y) }
+        .mark(rule(Place::Horizontal(0.0)))
+        .mark(rule(Place::Vertical(0.0)))
+        .mark(diagonal("predicted = true"))
+        .mark(dots(None, Colour::Series(0), Symbol::Dot, points));
+    let columns = match predictions.response_names().len() {
+        1 => String::new(),
+        n => format!(" over all {n} columns"),
+    };
+    let caption = format!(
+        "Changes from the last known value of the series. A prediction that only repeats this value \
+         lies on the horizontal line, a perfect one on the diagonal. The skill against persistence is \
+         {skill:.3}{columns} (1 is perfect, 0 no better than the last value), and the direction is right \
+         in {} % of {of_known_sign} changes.{thinned}",
+        percent(right as f64 / of_known_sign as f64)
+    );
+    let title = format!("Predicted and true changes of {}", cells.name);
+    Ok(Figure::new("changes", title, caption).panel(panel))
+}
+
+/// One column of predictions, row by row.
+struct Cells {
+    name: String,
+    mean: Vec<f64>,
+    /// The ends of the interval of the mean function.
+    of_mean: [Vec<f64>; 2],
+    /// The ends of the interval of a new observation.
+    of_new: [Vec<f64>; 2],
+    observed: Option<Vec<f64>>,
+}
+
+impl Cells {
+    fn new(predictions: &Predictions, column: usize, level: f64) -> Result<Self, Error> {
+        let names = predictions.response_names();
+        let Some(name) = names.get(column) else {
+            return Err(Error::argument("column", column, format!("less than {}", names.len())));
+        };
+        let of = |values: &Array2<f64>| values.column(column).to_vec();
+        let new = predictions.predictive_interval(level)?;
+        let observed = match predictions.observed() {
+            Some(Response::Counts(y)) if y.ncols() > 1 => {
+                let allowed = "real numbers or counts in one column";
+                return Err(Error::argument("response", "counts in several categories", allowed));
+            }
+            Some(Response::Real(y) | Response::Counts(y)) => Some(of(y)),
+            _ => None,
+        };
+        let mean = predictions.mean_interval(level)?;
+        Ok(Self {
+            name: name.clone(),
+            mean: of(&predictions.posterior_mean()?),
+            of_mean: [of(&mean.lower), of(&mean.upper)],
+            of_new: [of(&new.lower), of(&new.upper)],
+            observed,
+        })
+    }
+
+    fn observed(&self) -> Result<&[f64], Error> {
+        let missing = || Error::argument("predictions", "of new rows", "of rows with a response");
+        self.observed.as_deref().ok_or_else(missing)
+    }
+
+    /// The observations within their own intervals and those outside, and what to say of rows left
+    /// out.
+    fn points(&self, x: &[f64]) -> (Vec<Mark>, String) {
+        let Some(observed) = &self.observed else {
+            return (Vec::new(), String::new());
+        };
+        let mut order: Vec<usize> = (0..x.len()).collect();
+        order.sort_by(|a, b| x[*a].total_cmp(&x[*b]));
+        let shown = evenly(x.len(), MOST_POINTS).into_iter().map(|k| order[k]);
+        let is_inside =
+            |i: &usize| observed[*i] >= self.of_new[0][*i] && observed[*i] <= self.of_new[1][*i];
+        let (inside, outside): (Vec<usize>, Vec<usize>) = shown.partition(is_inside);
+        let points = |rows: Vec<usize>| rows.into_iter().map(|i| [x[i], observed[i]]).collect();
+        let marks = [
+            dots(Some("observed"), Colour::Muted, Symbol::Dot, points(inside)),
+            dots(Some("outside interval"), Colour::Series(3), Symbol::Cross, points(outside)),
+        ];
+        (marks.to_vec(), thinned(x.len()))
+    }
+}
+
+/// Panels of bands and observations.
+fn bands(
+    figure: Figure,
+    methods: &[Method],
+    x: &[f64],
+    (label, most): (&str, usize),
+    column: usize,
+    level: f64,
+) -> Result<Figure, Error> {
+    let groups = neighbours(x, most);
+    let mut panels = Vec::new();
+    let mut thinned = String::new();
+    for Method { name, predictions } in methods {
+        let cells = Cells::new(predictions, column, level)?;
+        if cells.mean.len() != x.len() {
+            return Err(Error::shape("rows of predictions", cells.mean.len(), x.len()));
+        }
+        let new = format!("new observation, {} %", percent(level));
+        let new = band(new, 4, x, &cells.of_new, &groups);
+        let mean = band(format!("mean, {} %", percent(level)), 0, x, &cells.of_mean, &groups);
+        let panel = Panel::new(*name, Axis::new(label), Axis::new(&cells.name));
+        let line = averages(x, &groups).into_iter().zip(averages(&cells.mean, &groups));
+        let line = Mark::Line {
+            name: Some("mean".into()),
+            colour: Colour::Ink,
+            points: line.map(|(x, y)| [x, y]).collect(),
+        };
+        let (points, left_out) = cells.points(x);
+        let panel = points.into_iter().fold(panel.mark(new), Panel::mark);
+        panels.push(panel.mark(mean).mark(line));
+        thinned = left_out;
+    }
+    same_axes(&mut panels, false);
+    let caption = format!(
+        "The line is the posterior mean, and around it are {level} % intervals of the mean function and, \
+         wider, of a new observation{smoothed}. About {outside} % of observations should lie outside \
+         their own interval, in no particular place.{thinned}",
+        level = percent(level),
+        outside = percent(1.0 - level),
+        smoothed = smoothed(&groups, x.len()),
+    );
+    with_panels(Figure { caption, ..figure }, panels)
+}
+
+fn with_panels(figure: Figure, panels: Vec<Panel>) -> Result<Figure, Error> {
+    match panels.is_empty() {
+        true => Err(Error::argument("methods", "empty", "at least one method")),
+        false => Ok(Figure { panels, ..figure }),
+    }
+}
+
+/// Gives panels that stand beside each other the same vertical axis, and the same horizontal one if x
+/// differs between them.
+fn same_axes(panels: &mut [Panel], x_too: bool) {
+    if panels.len() < 2 {
+        return;
+    }
+    let points = |panel: &Panel| -> Vec<[f64; 2]> { panel.marks.iter().flat_map(places).collect() };
+    let all: Vec<[f64; 2]> = panels.iter().flat_map(points).collect();
+    let range = |axis: usize| {
+        let [low, high] = extent(all.iter().map(|at| at[axis]));
+        let room = 0.04 * (high - low);
+        (high > low).then_some([low - room, high + room])
+    };
+    for panel in panels {
+        panel.y.range = range(1);
+        if x_too {
+            panel.x.range = range(0);
+        }
+    }
+}
+
+/// The points of the marks that are drawn here.
+fn places(mark: &Mark) -> Vec<[f64; 2]> {
+    match mark {
+        Mark::Line { points, .. } | Mark::Points { points, .. } => points.clone(),
+        Mark::Band { x, low, high, .. } => {
+            let ends = |ends: &[f64]| -> Vec<[f64; 2]> {
+                x.iter().zip(ends).map(|(x, y)| [*x, *y]).collect()
+            };
+            [ends(low), ends(high)].concat()
+        }
+        _ => Vec::new(),
+    }
+}
+
+/// Intervals, by averages of their ends over groups.
+fn band(
+    name: String,
+    series: usize,
+    x: &[f64],
+    [low, high]: &[Vec<f64>; 2],
+    groups: &[Vec<usize>],
+) -> Mark {
+    Mark::Band {
+        name: Some(name),
+        colour: Colour::Series(series),
+        x: averages(x, groups),
+        low: averages(low, groups),
+        high: averages(high, groups),
+    }
+}
+
+fn averages(values: &[f64], groups: &[Vec<usize>]) -> Vec<f64> {
+    let average =
+        |rows: &Vec<usize>| rows.iter().map(|i| values[*i]).sum::<f64>() / rows.len() as f64;
+    groups.iter().map(average).collect()
+}
+
+/// How many groups to average rows over that differ in other inputs, too.
+fn coarse(rows: usize) -> usize {
+    (rows / FEWEST).max(rows.min(FEWEST)).min(COARSE)
+}
+
+/// What to say of averages.
+fn smoothed(groups: &[Vec<usize>], rows: usize) -> String {
+    match groups.len() {
+        n if n == rows => String::new(),
+        n => format!(", averaged over {n} groups of neighbouring rows ({rows} in all)"),
+    }
+}
+
+/// At most so many of the points that they can be drawn, and what to say of the others.
+fn thin(points: Vec<[f64; 2]>) -> (Vec<[f64; 2]>, String) {
+    let shown = evenly(points.len(), MOST_POINTS).into_iter().map(|k| points[k]).collect();
+    (shown, thinned(points.len()))
+}
+
+fn thinned(rows: usize) -> String {
+    match rows > MOST_POINTS {
+        true => format!(" Of {rows} observations {MOST_POINTS} are drawn, at equal distances."),
+        false => String::new(),
+    }
+}
+
+fn dots(name: Option<&str>, colour: Colour, symbol: Symbol, points: Vec<[f64; 2]>) -> Mark {
+    Mark::Points { name: name.map(Into::into), colour, symbol, points }
+}
+
+fn diagonal(name: &str) -> Mark {
+    Mark::Rule { name: Some(name.into()), colour: Colour::Ink, place: Place::Diagonal }
+}
+
+fn percent(share: f64) -> String {
+    match share.is_finite() {
+        true => number((1000.0 * share).round() / 10.0),
+        false => "?".into(),
+    }
+}
+
+/// The standard normal quantile, NaN where u is no probability.
+fn normal_quantile(normal: &Normal, u: f64) -> f64 {
+    if (0.0..=1.0).contains(&u) { normal.inverse_cdf(u) } else { f64::NAN }
+}
+
+/// The scores of each row on the first principal component of the standardised features, and its share
+/// of their variance. The largest loading is positive.
+fn first_component(data: &Dataset) -> Result<(Vec<f64>, f64), Error> {
+    let scaler = Standardise::new().allow_constant().fit_features(data)?;
+    let z = scaler.transform(data.x().view())?;
+    let features = z.ncols();
+    let covariance = z.t().dot(&z) / z.nrows() as f64;
+    let covariance = covariance.as_standard_layout();
+    let flat = covariance.as_slice().expect("it was put in standard order");
+    let eigen = MatRef::from_row_major_slice(flat, features, features)
+        .self_adjoint_eigen(Side::Lower)
+        .map_err(|_| Error::argument("features", "of extreme scale", "of moderate scale"))?;
+    let loadings: Vec<f64> = (0..features).map(|j| eigen.U()[(j, features - 1)]).collect();
+    let largest = loadings.iter().copied().max_by(|a, b| a.abs().total_cmp(&b.abs()));
+    let sign = largest.unwrap_or(1.0).signum();
+    let score = |row: ndarray::ArrayView1<f64>| -> f64 {
+        sign * row.iter().zip(&loadings).map(|(z, l)| z * l).sum::<f64>()
+    };
+    let scores = z.rows().into_iter().map(score).collect();
+    let total: f64 = (0..features).map(|k| eigen.S()[k]).sum();
+    Ok((scores, eigen.S()[features - 1] / total))
+}
