@@ -43,7 +43,7 @@ pub fn blocks(summary: &Summary, layout: &Layout) -> Result<Figure, Error> {
     let blocks = layout.blocks().iter();
     let columns: Vec<_> =
         blocks.map(|b| (b.name.as_str(), &summary.rows[b.range.clone()])).collect();
-    figure("block", columns)
+    figure("parameter", "block", columns)
 }
 
 /// R-hat of every parameter of several models, such as those of a comparison, in a column for each.
@@ -58,13 +58,36 @@ pub fn blocks(summary: &Summary, layout: &Layout) -> Result<Figure, Error> {
 /// If there is no model, or none has a parameter.
 pub fn models(models: &[(&str, &Summary)]) -> Result<Figure, Error> {
     let columns = models.iter().map(|(name, summary)| (*name, summary.rows.as_slice()));
-    figure("model", columns.collect())
+    figure("parameter", "model", columns.collect())
 }
 
-/// The figure of a column for each block or model, which `kind` says.
-fn figure(kind: &str, mut columns: Vec<(&str, &[SummaryRow])>) -> Result<Figure, Error> {
+/// R-hat of predictions, in a column for each class or response: of the summary of
+/// [`Predictions`](bnn_mcmc::predict::Predictions::summary), whose names end in `, ` and the class or
+/// response. See [`models`] for what a column shows.
+///
+/// # Errors
+/// If there is no prediction.
+pub fn predictions(summary: &Summary) -> Result<Figure, Error> {
+    let mut columns: Vec<(&str, Vec<SummaryRow>)> = Vec::new();
+    for row in &summary.rows {
+        let name = row.name.split_once(", ").map_or(row.name.as_str(), |(_, name)| name);
+        match columns.iter_mut().find(|(other, _)| *other == name) {
+            Some((_, rows)) => rows.push(row.clone()),
+            None => columns.push((name, vec![row.clone()])),
+        }
+    }
+    let columns = columns.iter().map(|(name, rows)| (*name, rows.as_slice()));
+    figure("prediction", "response", columns.collect())
+}
+
+/// The figure of a column for each block, model or response, as `kind` says, of `quantity` each.
+fn figure(
+    quantity: &str,
+    kind: &str,
+    mut columns: Vec<(&str, &[SummaryRow])>,
+) -> Result<Figure, Error> {
     if columns.iter().all(|(_, rows)| rows.is_empty()) {
-        return Err(Error::argument("parameters", "none", "at least one"));
+        return Err(Error::argument(format!("{quantity}s"), "none", "at least one"));
     }
     let of = columns.len();
     if of > COLUMNS {
@@ -105,7 +128,7 @@ fn figure(kind: &str, mut columns: Vec<(&str, &[SummaryRow])>) -> Result<Figure,
     }
 
     let mut caption = format!(
-        "R-hat of each parameter, {beyond} of {count} above {RHAT_LIMIT} or undefined. Chains that agree \
+        "R-hat of each {quantity}, {beyond} of {count} above {RHAT_LIMIT} or undefined. Chains that agree \
          have an R-hat below the grey line.",
     );
     if of > columns.len() {
@@ -120,7 +143,7 @@ fn figure(kind: &str, mut columns: Vec<(&str, &[SummaryRow])>) -> Result<Figure,
             place: Place::Horizontal(RHAT_LIMIT),
         })
         .mark(Mark::Points {
-            name: Some("parameter".to_owned()),
+            name: Some(quantity.to_owned()),
             colour: Colour::Series(0),
             symbol: Symbol::Dot,
             points,
@@ -138,7 +161,8 @@ fn figure(kind: &str, mut columns: Vec<(&str, &[SummaryRow])>) -> Result<Figure,
             points: crosses,
         });
     }
-    Ok(Figure::new(&format!("rhat-{kind}s"), format!("R-hat by {kind}"), caption).panel(panel))
+    let title = format!("R-hat of {quantity}s by {kind}");
+    Ok(Figure::new(&format!("rhat-{kind}s"), title, caption).panel(panel))
 }
 
 /// The largest R-hat; infinite if one is undefined.

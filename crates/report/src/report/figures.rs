@@ -76,7 +76,7 @@ pub(super) fn convergence(findings: &Findings) -> Vec<Named> {
         shown.push(Quantity { name: &row.name, values });
     }
     let mut figures: Vec<Named> = vec![
-        ("R-hat of the predictions", rhat::models(&[("predictions", predictions)])),
+        ("R-hat of the predictions", rhat::predictions(predictions)),
         ("Traces", chains::trace(&shown)),
         ("Effective sample sizes", chains::ess(&shown)),
     ];

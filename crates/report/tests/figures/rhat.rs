@@ -148,3 +148,24 @@ fn nothing_to_show_is_refused() {
     assert!(error.contains("parameters"), "{error}");
     assert!(rhat::models(&[("none", &Summary::default())]).is_err());
 }
+
+#[test]
+fn predictions_stand_in_a_column_for_each_class() {
+    let (golden, mut summary) = golden();
+    for (k, row) in summary.rows.iter_mut().enumerate() {
+        row.name = format!("row {}, {}", k / 2, ["setosa", "<b>, \"&"][k % 2]);
+    }
+    let figure = rhat::predictions(&summary).unwrap();
+    check(&figure);
+    assert_eq!(names(&figure), ["setosa", "<b>, \"&"]);
+    let even: Vec<f64> = golden.rhat.iter().copied().step_by(2).collect();
+    let expected = BoxPlot::new(0.0, &even).unwrap();
+    approx(boxes(&figure)[0].median, expected.median);
+    approx(boxes(&figure)[0].high, expected.high);
+    assert!(figure.caption.starts_with("R-hat of each prediction"));
+    assert!(rhat::predictions(&Summary { rows: Vec::new() }).is_err());
+}
+
+fn approx(found: f64, expected: f64) {
+    assert!((found - expected).abs() < 1e-10, "{found} {expected}");
+}
