@@ -6,7 +6,7 @@ import warnings
 from numbers import Integral, Real
 from os import PathLike, fspath
 from pathlib import Path
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from joblib import effective_n_jobs
@@ -17,8 +17,11 @@ from sklearn.utils.validation import check_array, check_is_fitted, check_X_y, va
 
 from . import _storage  # noqa: F401  (fits can be pickled)
 from ._columns import Levels, encoded, encoded_names, is_mixed, levels_of
-from ._native import Fit, Settings
+from ._native import Fit
 from ._verdict import NotConvergedWarning, Verdict, judged
+
+if TYPE_CHECKING:
+    from ._native import Settings
 
 Matrix = NDArray[np.float64]
 
@@ -138,7 +141,9 @@ class Bnn(BaseEstimator):
         with tempfile.TemporaryDirectory() as parent:
             path = Path(parent) / "draws.zarr"
             self._fit.to_zarr(path, self._threads())
-            return xarray.open_datatree(path, engine="zarr").load()
+            # `DataTree.load` leaves out an array that is called like a group, as `log_likelihood` is.
+            groups = xarray.open_groups(path, engine="zarr")
+            return xarray.DataTree.from_dict({name: group.load() for name, group in groups.items()})
 
     def _features_of(self, X: Any, y: Any, **y_checks: Any) -> tuple[Matrix, Any]:
         """The training rows as numbers, and their response; what is learnt of the columns is kept."""
@@ -185,7 +190,7 @@ class Bnn(BaseEstimator):
 
     def _forget(self) -> None:
         """An estimator whose fit fails, or is interrupted, is not fitted."""
-        for name in [name for name in vars(self) if name.endswith("_") or name.startswith("_")]:
+        for name in [name for name in vars(self) if name.endswith("_") or name == "_fit"]:
             delattr(self, name)
 
     def _take(self, fit: Fit) -> None:
@@ -215,7 +220,7 @@ class Bnn(BaseEstimator):
             )
         return effective_n_jobs(n_jobs)
 
-    def _settings(self, noise: object) -> Settings:
+    def _settings(self, noise: object) -> "Settings":
         """The settings, checked as far as Rust does not do so."""
         hidden = self.hidden
         if hidden is not None:

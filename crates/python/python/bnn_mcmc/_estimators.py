@@ -296,7 +296,8 @@ class BnnClassifier(ClassifierMixin, Bnn):
         -------
         ndarray of shape (n_samples,)
         """
-        return self.classes_[self.predict_proba(X).argmax(axis=1)]
+        probabilities = self.predict_proba(X)
+        return self.classes_[probabilities.argmax(axis=1)]
 
     def predict_proba(self, X: Any) -> Matrix:
         """The probability of each class, p(y | x), averaged over all draws of all chains.
