@@ -2,11 +2,10 @@
 
 use std::path::PathBuf;
 
+use bnn_mcmc::Error;
 use bnn_mcmc::data::{Dataset, Response};
 use bnn_mcmc::fit::Fit as Fitted;
-use bnn_mcmc::ndarray::Array2;
 use bnn_mcmc::sampler::StopHandle;
-use bnn_mcmc::{Error, fit};
 use numpy::{IntoPyArray, PyArray2, PyReadonlyArray2};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -15,9 +14,6 @@ use crate::error::raised;
 use crate::interrupt::{interruptible, on_threads};
 use crate::predict::predict;
 use crate::settings::{Kind, Settings};
-
-/// Lower and upper ends of intervals.
-type Ends<'py> = (Bound<'py, PyArray2<f64>>, Bound<'py, PyArray2<f64>>);
 
 /// A network fitted to a table. It never changes.
 #[pyclass(frozen, module = "bnn_mcmc._native")]
@@ -76,28 +72,23 @@ impl Fit {
         on_threads(py, threads, || self.0.to_zarr(path))?.map_err(raised)
     }
 
-    /// The mean of each row and output; if asked for, the standard deviation of new observations, and
-    /// the ends of their intervals at a level.
-    #[pyo3(signature = (x, threads, *, with_sd, level))]
-    #[allow(clippy::type_complexity)]
+    /// The mean of each row and output; then, if asked for, the standard deviation of new observations;
+    /// then, if a level is given, the lower and the upper ends of their intervals.
     fn predict<'py>(
         &self,
         py: Python<'py>,
         x: PyReadonlyArray2<'_, f64>,
-        threads: usize,
         with_sd: bool,
         level: Option<f64>,
-    ) -> PyResult<(Bound<'py, PyArray2<f64>>, Option<Bound<'py, PyArray2<f64>>>, Option<Ends<'py>>)>
-    {
+        threads: usize,
+    ) -> PyResult<Vec<Bound<'py, PyArray2<f64>>>> {
         let x = x.as_array().to_owned();
         let stop = StopHandle::new();
         let predicted = interruptible(py, threads, &stop, || {
             predict(&self.0, x.view(), with_sd, level, &stop)
         })?;
-        let predicted = predicted.map_err(raised)?;
-        let to_python = |array: Array2<f64>| array.into_pyarray(py);
-        let interval = predicted.interval.map(|(low, high)| (to_python(low), to_python(high)));
-        Ok((to_python(predicted.mean), predicted.sd.map(to_python), interval))
+        let arrays = predicted.map_err(raised)?;
+        Ok(arrays.into_iter().map(|array| array.into_pyarray(py)).collect())
     }
 
     /// The name and value of each score of real responses or counts.
@@ -198,7 +189,7 @@ fn named(
 
 fn run(py: Python<'_>, kind: Kind, data: &Dataset, settings: &Settings) -> PyResult<Fit> {
     let stop = StopHandle::new();
-    let recipe: fit::Recipe = settings.recipe(kind, data.response_names()).map_err(raised)?;
+    let recipe = settings.recipe(kind, data.response_names()).map_err(raised)?;
     let recipe = recipe.stop_handle(&stop);
     let fit = interruptible(py, settings.threads, &stop, || recipe.fit(data))?;
     fit.map(Fit).map_err(raised)

@@ -2,54 +2,42 @@
 
 use bnn_mcmc::Error;
 use bnn_mcmc::fit::Fit;
-use bnn_mcmc::ndarray::{Array1, Array2, ArrayView2, Axis, concatenate, s};
+use bnn_mcmc::ndarray::{Array1, Array2, ArrayView2, Axis, s};
 use bnn_mcmc::predict::Predictions;
 use bnn_mcmc::sampler::StopHandle;
 
 /// The numbers of a block's predictions: 256 MiB.
 const BLOCK: usize = 1 << 25;
 
-/// What is predicted of some rows, each `[row, output]`, in units of the response.
-pub struct Predicted {
-    pub mean: Array2<f64>,
-    /// The standard deviation of new observations.
-    pub sd: Option<Array2<f64>>,
-    /// Lower and upper ends of the intervals of new observations.
-    pub interval: Option<(Array2<f64>, Array2<f64>)>,
-}
-
-/// Predicts the rows of `x` in blocks, whose size follows from the draws alone, so that equal rows have equal
-/// predictions on every machine. After `stop` the rest of the rows are left out.
+/// What is predicted of the rows of `x`, arrays `[row, output]` in units of the response: the means; the
+/// standard deviation of new observations, if asked for; if a level is given, the lower and the upper
+/// ends of their intervals.
+///
+/// The size of a block follows from the draws alone, so that equal calls have equal answers on every
+/// machine. After `stop` the rest of the rows are left out.
 pub fn predict(
     fit: &Fit,
     x: ArrayView2<f64>,
     with_sd: bool,
     level: Option<f64>,
     stop: &StopHandle,
-) -> Result<Predicted, Error> {
+) -> Result<Vec<Array2<f64>>, Error> {
     let draws = fit.draws().n_chains() * fit.draws().n_draws();
     // Means and predictive draws, also in the units before they are brought to those of the response.
     let per_row = draws * 4 * fit.data().response().width();
     let rows = (BLOCK / per_row.max(1)).max(1);
-    let mut blocks = Vec::new();
-    for first in (0..x.nrows().max(1)).step_by(rows) {
-        let last = x.nrows().min(first + rows);
-        blocks.push(predict_block(fit, x.slice(s![first..last, ..]), with_sd, level)?);
+    let mut predicted = predict_block(fit, x.slice(s![..rows.min(x.nrows()), ..]), with_sd, level)?;
+    for first in (rows..x.nrows()).step_by(rows) {
         if stop.is_stopped() {
             break;
         }
+        let block = x.slice(s![first..x.nrows().min(first + rows), ..]);
+        let block = predict_block(fit, block, with_sd, level)?;
+        for (whole, rows) in predicted.iter_mut().zip(&block) {
+            whole.append(Axis(0), rows.view()).expect("all blocks have the same columns");
+        }
     }
-    let join = |part: fn(&Predicted) -> Option<&Array2<f64>>| -> Option<Array2<f64>> {
-        let parts: Option<Vec<_>> = blocks.iter().map(|block| Some(part(block)?.view())).collect();
-        Some(concatenate(Axis(0), &parts?).expect("all blocks have the same columns"))
-    };
-    let low = join(|block| block.interval.as_ref().map(|interval| &interval.0));
-    let high = join(|block| block.interval.as_ref().map(|interval| &interval.1));
-    Ok(Predicted {
-        mean: join(|block| Some(&block.mean)).expect("each block has means"),
-        sd: join(|block| block.sd.as_ref()),
-        interval: low.zip(high),
-    })
+    Ok(predicted)
 }
 
 fn predict_block(
@@ -57,14 +45,17 @@ fn predict_block(
     x: ArrayView2<f64>,
     with_sd: bool,
     level: Option<f64>,
-) -> Result<Predicted, Error> {
+) -> Result<Vec<Array2<f64>>, Error> {
     let predictions = fit.predict_new(x)?.predictions;
-    let interval = level.map(|level| predictions.predictive_interval(level)).transpose()?;
-    Ok(Predicted {
-        mean: predictions.posterior_mean()?,
-        sd: if with_sd { Some(sd(fit, x, &predictions)?) } else { None },
-        interval: interval.map(|interval| (interval.lower, interval.upper)),
-    })
+    let mut arrays = vec![predictions.posterior_mean()?];
+    if with_sd {
+        arrays.push(sd(fit, x, &predictions)?);
+    }
+    if let Some(level) = level {
+        let interval = predictions.predictive_interval(level)?;
+        arrays.extend([interval.lower, interval.upper]);
+    }
+    Ok(arrays)
 }
 
 /// The standard deviation of the mixture of all draws' predictive distributions, by the law of total

@@ -84,15 +84,17 @@ def test_a_level_that_is_none_is_refused(wave, short, level):
 
 def test_rows_in_blocks_are_the_same_rows(wave):
     X, y = wave
-    # 40,000 draws: blocks of 209 rows.
-    model = BnnRegressor(hidden=(), chains=4, warmup=100, draws=10_000, random_state=1).fit(X, y)
-    many = np.concatenate([X, X, X])
+    # 8,000 draws: blocks of 1,048 rows.
+    model = BnnRegressor(hidden=(), warmup=100, draws=2000, random_state=1).fit(X, y)
+    many = np.tile(X, (8, 1))
     mean, std, lower, upper = model.predict(many, return_std=True, interval=0.9)
-    assert mean.shape == std.shape == lower.shape == upper.shape == (450,)
+    assert mean.shape == std.shape == lower.shape == upper.shape == (1200,)
     for values in (mean, std):
-        np.testing.assert_allclose(values, np.tile(values[:150], 3), rtol=1e-12)
-    np.testing.assert_allclose(lower, np.tile(lower[:150], 3), atol=0.1)
-    assert (model.predict(many[:209], interval=0.9)[1] == lower[:209]).all()
+        np.testing.assert_allclose(values, np.tile(values[:150], 8), rtol=1e-12)
+    # Ends of intervals have other draws of the noise.
+    np.testing.assert_allclose(lower, np.tile(lower[:150], 8), atol=0.3)
+    assert (model.predict(many[:1048], interval=0.9)[1] == lower[:1048]).all()
+    assert (model.predict(many[1048:], interval=0.9)[1] == lower[1048:]).all()
 
 
 def test_several_outputs(wave, short):

@@ -70,7 +70,7 @@ def test_an_unknown_category_names_row_column_and_value(table, short):
     model = BnnRegressor(**short).fit(X, y)
     new = X[:5].copy()
     new.loc[new.index[3], "sex"] = "X"
-    with pytest.raises(ValueError, match="row 3, column `sex`: `X` is not among the levels .*: F, I, M"):
+    with pytest.raises(ValueError, match=r"row 3, column `sex`: `X` is not among the levels .*: F, I, M"):
         model.predict(new)
 
 
@@ -115,8 +115,10 @@ def test_identifiers_and_times_are_refused(table, short):
 def test_constant_columns_are_left_out_with_a_warning(table, short):
     X, y = table
     X = X.assign(country="NO", year=2026)
-    with pytest.warns(UserWarning, match=r"constant over all training rows are left out: `country=NO` \(1\), `year` \(2026\)"):
+    message = r"constant over all training rows are left out: `country=NO` \(1\), `year` \(2026\)"
+    with pytest.warns(UserWarning, match=message) as warned:
         model = BnnRegressor(**short).fit(X, y)
+    assert warned[0].filename == __file__
     assert not {"country=NO", "year"} & set(features(model))
     assert (model.predict(X.assign(year=1999)) == model.predict(X)).all()
     with pytest.raises(ValueError, match="`SE` is not among the levels"):

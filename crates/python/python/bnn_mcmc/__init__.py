@@ -5,6 +5,7 @@ come with a verdict: whether the chains agree, and if not, why.
 """
 
 from ._estimators import BnnClassifier, BnnCounts, BnnRegressor
+from ._native import __version__
 from ._verdict import NotConvergedWarning, Verdict
 
-__all__ = ["BnnClassifier", "BnnCounts", "BnnRegressor", "NotConvergedWarning", "Verdict"]
+__all__ = ["BnnClassifier", "BnnCounts", "BnnRegressor", "NotConvergedWarning", "Verdict", "__version__"]

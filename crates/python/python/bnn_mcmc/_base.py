@@ -6,7 +6,7 @@ import warnings
 from numbers import Integral, Real
 from os import PathLike, fspath
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Self, cast
 
 import numpy as np
 from joblib import effective_n_jobs
@@ -147,24 +147,25 @@ class Bnn(BaseEstimator):
 
     def _features_of(self, X: Any, y: Any, **y_checks: Any) -> tuple[Matrix, Any]:
         """The training rows as numbers, and their response; what is learnt of the columns is kept."""
-        checks = {"dtype": np.float64, "ensure_min_samples": 2, **y_checks}
+        checks: dict[str, Any] = {"dtype": np.float64, "ensure_min_samples": 2, **y_checks}
         if is_mixed(X):
             validate_data(self, X=X, y=y, skip_check_array=True)
             self._levels = levels_of(X)
-            numbers, y = check_X_y(encoded(X, self._levels), y, estimator=self, **checks)
+            checked = check_X_y(encoded(X, self._levels), y, estimator=self, **checks)
         else:
-            numbers, y = validate_data(self, X=X, y=y, **checks)
-            self._levels = [None] * numbers.shape[1]
+            checked = validate_data(self, X=X, y=y, **checks)
+            self._levels = [None] * self.n_features_in_
+        numbers, y = cast("tuple[Matrix, Any]", checked)
         self._varies = (numbers != numbers[0]).any(axis=0)
         if not self._varies.any():
             raise ValueError("every column of X is constant: there is nothing to learn from")
         if not self._varies.all():
-            names = np.array(encoded_names(self._names(), self._levels), dtype=object)
             constant = ", ".join(
                 f"`{name}` ({value:g})"
-                for name, value in zip(names[~self._varies], numbers[0, ~self._varies], strict=True)
+                for name, value, varies in zip(self._encoded_names(), numbers[0], self._varies, strict=True)
+                if not varies
             )
-            warnings.warn(f"columns that are constant over all training rows are left out: {constant}", stacklevel=4)
+            warnings.warn(f"columns that are constant over all training rows are left out: {constant}", stacklevel=3)
         return np.ascontiguousarray(numbers[:, self._varies]), y
 
     def _new_rows(self, X: Any) -> Matrix:
@@ -174,19 +175,19 @@ class Bnn(BaseEstimator):
             validate_data(self, X=X, reset=False, skip_check_array=True)
             if not hasattr(X, "iloc"):
                 raise ValueError("X must be a table of pandas, as in training: it has columns of categories")
-            numbers = check_array(encoded(X, self._levels), estimator=self, input_name="X")
+            checked = check_array(encoded(X, self._levels), estimator=self, input_name="X")
         else:
-            numbers = validate_data(self, X=X, reset=False, dtype=np.float64)
-        return np.ascontiguousarray(numbers[:, self._varies])
-
-    def _names(self) -> list[str]:
-        """The names of the columns of X, which a matrix does not have."""
-        names = getattr(self, "feature_names_in_", None)
-        return [f"x{j + 1}" for j in range(self.n_features_in_)] if names is None else list(names)
+            checked = validate_data(self, X=X, reset=False, dtype=np.float64)
+        return np.ascontiguousarray(cast("Matrix", checked)[:, self._varies])
 
     def _encoded_names(self) -> list[str]:
-        names = np.array(encoded_names(self._names(), self._levels), dtype=object)
-        return list(names[self._varies])
+        """The names of the columns as numbers, of which `_varies` says which are used."""
+        names = getattr(self, "feature_names_in_", None)
+        names = [f"x{j + 1}" for j in range(self.n_features_in_)] if names is None else list(names)
+        return encoded_names(names, self._levels)
+
+    def _used_names(self) -> list[str]:
+        return [name for name, varies in zip(self._encoded_names(), self._varies, strict=True) if varies]
 
     def _forget(self) -> None:
         """An estimator whose fit fails, or is interrupted, is not fitted."""

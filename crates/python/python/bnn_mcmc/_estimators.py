@@ -78,7 +78,7 @@ class _Numbers(RegressorMixin, Bnn):
         self._y_ndim = y.ndim
         y = np.asarray(y, dtype=np.float64).reshape(len(y), -1)
         self._y_names = names if len(names) == y.shape[1] else [f"y{j + 1}" for j in range(y.shape[1])]
-        fit = Fit.numbers(self._counts, x, y, self._encoded_names(), self._y_names, settings)
+        fit = Fit.numbers(self._counts, x, y, self._used_names(), self._y_names, settings)
         return self._finish(fit)
 
     def predict(self, X: Any, return_std: bool = False, interval: float | None = None) -> Any:
@@ -107,9 +107,9 @@ class _Numbers(RegressorMixin, Bnn):
             raise ValueError(f"`interval` is {interval!r}, but must be a number between 0 and 1")
         x = self._new_rows(X)
         level = None if interval is None else float(interval)
-        mean, std, ends = self._fit.predict(x, self._threads(), with_sd=return_std, level=level)
-        arrays = [mean, *([] if std is None else [std]), *(ends or ())]
-        arrays = [array[:, 0] if self._y_ndim == 1 else array for array in arrays]
+        arrays = self._fit.predict(x, bool(return_std), level, self._threads())
+        if self._y_ndim == 1:
+            arrays = [array[:, 0] for array in arrays]
         return arrays[0] if len(arrays) == 1 else tuple(arrays)
 
     def scores(self, X: Any, y: Any) -> dict[str, float]:
@@ -130,7 +130,7 @@ class _Numbers(RegressorMixin, Bnn):
             `log_predictive_density`, the mean over rows of log p(y | x), in nats.
         """
         x = self._new_rows(X)
-        y = check_array(y, dtype=np.float64, ensure_2d=False, estimator=self, input_name="y")
+        y = check_array(y, dtype="float64", ensure_2d=False, estimator=self, input_name="y")
         check_consistent_length(X, y)
         return dict(self._fit.scores_of_numbers(x, y.reshape(len(y), -1), self._threads()))
 
@@ -281,7 +281,7 @@ class BnnClassifier(ClassifierMixin, Bnn):
             raise ValueError(f"y has one class, `{self.classes_[0]}`: at least 2 classes are needed")
         texts = [str(label) for label in self.classes_]
         names = names if len(names) == 1 else ["class"]
-        fit = Fit.classes(x, codes.tolist(), texts, self._encoded_names(), names, settings)
+        fit = Fit.classes(x, codes.tolist(), texts, self._used_names(), names, settings)
         return self._finish(fit)
 
     def predict(self, X: Any) -> NDArray[Any]:
@@ -313,7 +313,7 @@ class BnnClassifier(ClassifierMixin, Bnn):
             In the order of `classes_`.
         """
         x = self._new_rows(X)
-        mean, _, _ = self._fit.predict(x, self._threads(), with_sd=False, level=None)
+        (mean,) = self._fit.predict(x, False, None, self._threads())
         # Of two classes the network has one output: the probability of the second.
         return np.hstack([1 - mean, mean]) if mean.shape[1] == 1 else mean
 
@@ -353,6 +353,5 @@ class BnnClassifier(ClassifierMixin, Bnn):
 
 def _names_of_response(y: Any) -> list[str]:
     """The names that a Series or DataFrame has for its columns, if they are texts."""
-    columns = getattr(y, "columns", None)
-    names = list(columns) if columns is not None else [getattr(y, "name", None)]
+    names = list(getattr(y, "columns", [getattr(y, "name", None)]))
     return names if all(isinstance(name, str) for name in names) else []
