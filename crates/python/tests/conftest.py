@@ -1,6 +1,10 @@
 """Data and settings of the tests."""
 
+import os
 import warnings
+
+# Without it scikit-learn leaves out its check of arrays of other libraries.
+os.environ["SCIPY_ARRAY_API"] = "1"
 
 import numpy as np
 import pytest
@@ -17,7 +21,7 @@ def diabetes():
 
 
 @pytest.fixture
-def short(request):
+def short():
     """Short runs, whose warnings are not of interest."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", NotConvergedWarning)
