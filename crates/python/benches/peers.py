@@ -1,20 +1,23 @@
 """One Bayesian network, fitted and asked by this package, by sklearn-contrib-bde and by NumPyro.
 
-    python3 -m venv venv && venv/bin/pip install bnn_mcmc-*.whl arviz xarray zarr sklearn-contrib-bde==1.0.2 numpyro
+    python3 -m venv venv && venv/bin/pip install arviz xarray zarr sklearn-contrib-bde numpyro
+    venv/bin/pip install bnn_mcmc-*.whl
     venv/bin/python benches/peers.py
-    venv/bin/python benches/peers.py --data concrete.csv --hidden 16 --chains 4 --warmup 1000 --draws 1000
+    venv/bin/python benches/peers.py --data train.csv --hidden 16 --warmup 500 --draws 500
 
-A library that is not installed is left out. All three have the network f-H-2 with tanh units, one output for the
-mean and one for the scale of normal noise, and N(0, 1) priors of all weights, on standardised features and response.
-What differs: the scale is the exponential of its output here and in NumPyro, and its softplus in bde. NumPyro and this
-package (`nuts`) run NUTS, this package by default (`collapsed`) MAMS with the output weights of the mean integrated out. bde
-trains each chain's start for up to 200 epochs and then makes steps of an unadjusted sampler, of which `--thinning`
-make one draw. JAX computes with 32 bits, as it does by default, on a device for each processor; this package with 64.
+A library that is not installed is left out. All three have the network f-H-2 with tanh units, one
+output for the mean and one for the scale of normal noise, and N(0, 1) priors of all weights, on
+standardised features and response. What differs: the scale is the exponential of its output here
+and in NumPyro, and its softplus in bde. NumPyro and this package (`nuts`) run NUTS, this package by
+default (`collapsed`) MAMS with the output weights of the mean integrated out. bde trains each
+chain's start for up to 200 epochs and then makes steps of an unadjusted sampler, of which
+`--thinning` make one draw. JAX computes with 32 bits, as it does by default, on a device for each
+processor; this package with 64.
 
-Of each library there is a line of JSON. Seconds are wall time: of `fit` with all compilation in it, as a user waits for
-it; of the first and of a second call that predicts the test rows' means, and of those that take 90 % intervals. `rmse` and `lppd`
-(the mean log predictive density) are of the test rows, in units of the response; `worst_rhat` and `least_ess` are
-ArviZ's, of the test rows' means.
+Of each library there is a line of JSON. Seconds are wall time: of `fit` with all compilation in it,
+as a user waits for it; of the first and of a second call that predicts the test rows' means, and of
+those that take 90 % intervals. `rmse` and `lppd` (the mean log predictive density) are of the test
+rows, in units of the response; `worst_rhat` and `least_ess` are ArviZ's, of the test rows' means.
 """
 
 import argparse
@@ -24,7 +27,9 @@ import os
 import time
 import warnings
 
-PROCESSORS = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+PROCESSORS = (
+    len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+)
 os.environ.setdefault("XLA_FLAGS", f"--xla_force_host_platform_device_count={PROCESSORS}")
 
 import arviz  # noqa: E402
@@ -68,8 +73,12 @@ class Ours:
         return self.model.predict(X, interval=0.9)[1:]
 
     def moments(self, X):
-        posterior = {name: values.values for name, values in self.model.to_datatree()["posterior"].items()}
-        hidden = np.tanh(np.einsum("rf,cshf->csrh", X, posterior["w0"]) + posterior["b0"][:, :, None])
+        posterior = {
+            name: values.values for name, values in self.model.to_datatree()["posterior"].items()
+        }
+        hidden = np.tanh(
+            np.einsum("rf,cshf->csrh", X, posterior["w0"]) + posterior["b0"][:, :, None]
+        )
         out = np.einsum("csrh,csoh->csro", hidden, posterior["w1"]) + posterior["b1"][:, :, None]
         return out[..., 0], np.exp(out[..., 1])
 
@@ -100,7 +109,9 @@ class Bde:
         return np.asarray(self.model.predict(X.astype(np.float32)))
 
     def interval(self, X):
-        return np.asarray(self.model.predict(X.astype(np.float32), credible_intervals=[0.05, 0.95])[1])
+        return np.asarray(
+            self.model.predict(X.astype(np.float32), credible_intervals=[0.05, 0.95])[1]
+        )
 
     def moments(self, X):
         raw = np.asarray(self.model.predict(X.astype(np.float32), raw=True), dtype=float)
@@ -120,7 +131,12 @@ class NumPyro:
             return out[:, 0], jnp.exp(out[:, 1])
 
         def model(x, y):
-            shapes = {"w0": (x.shape[1], args.hidden), "b0": (args.hidden,), "w1": (args.hidden, 2), "b1": (2,)}
+            shapes = {
+                "w0": (x.shape[1], args.hidden),
+                "b0": (args.hidden,),
+                "w1": (args.hidden, 2),
+                "b1": (2,),
+            }
             standard = dist.Normal(0, 1)
             weights = {
                 name: numpyro.sample(name, standard.expand(shape).to_event(len(shape)))
@@ -128,8 +144,17 @@ class NumPyro:
             }
             numpyro.sample("y", dist.Normal(*outputs(weights, x)), obs=y)
 
-        chains = {"num_chains": args.chains, "chain_method": "parallel" if args.chains <= PROCESSORS else "vectorized"}
-        mcmc = MCMC(NUTS(model), num_warmup=args.warmup, num_samples=args.draws, progress_bar=False, **chains)
+        chains = {
+            "num_chains": args.chains,
+            "chain_method": "parallel" if args.chains <= PROCESSORS else "vectorized",
+        }
+        mcmc = MCMC(
+            NUTS(model),
+            num_warmup=args.warmup,
+            num_samples=args.draws,
+            progress_bar=False,
+            **chains,
+        )
         mcmc.run(jax.random.PRNGKey(args.seed), jnp.asarray(X), jnp.asarray(y))
         self.draws = jax.block_until_ready(mcmc.get_samples(group_by_chain=True))
         self.outputs = jax.jit(jax.vmap(jax.vmap(outputs, (0, None)), (0, None)))
@@ -163,8 +188,14 @@ LIBRARIES = {
 
 def main():
     parser = argparse.ArgumentParser()
-    parser.add_argument("--data", default="diabetes", help="`diabetes`, or a CSV file whose last column is the response")
-    parser.add_argument("--only", action="append", choices=LIBRARIES, help="a library, once or more [default: all]")
+    parser.add_argument(
+        "--data",
+        default="diabetes",
+        help="`diabetes`, or a CSV file whose last column is the response",
+    )
+    parser.add_argument(
+        "--only", action="append", choices=LIBRARIES, help="a library, once or more [default: all]"
+    )
     parser.add_argument("--hidden", type=int, default=16)
     parser.add_argument("--chains", type=int, default=4)
     parser.add_argument("--warmup", type=int, default=1000)
@@ -180,7 +211,9 @@ def main():
     X, X_test, y, y_test = train_test_split(X, y, test_size=0.2, random_state=args.seed)
     mean, sd, shift, scale = X.mean(axis=0), X.std(axis=0), y.mean(), y.std()
     X, X_test, y = (X - mean) / sd, (X_test - mean) / sd, (y - shift) / scale
-    print(json.dumps({**vars(args), "rows": len(X), "features": X.shape[1], "processors": PROCESSORS}))
+    print(
+        json.dumps({**vars(args), "rows": len(X), "features": X.shape[1], "processors": PROCESSORS})
+    )
     for name in args.only or LIBRARIES:
         module, library = LIBRARIES[name]
         if importlib.util.find_spec(module) is None:
@@ -210,7 +243,12 @@ def main():
             "worst_rhat": max(float(arviz.rhat(means[:, :, row])) for row in range(len(y_test))),
             "least_ess": min(float(arviz.ess(means[:, :, row])) for row in range(len(y_test))),
         }
-        print(json.dumps({"library": name, **{key: float(f"{value:.4g}") for key, value in found.items()}}), flush=True)
+        print(
+            json.dumps(
+                {"library": name, **{key: float(f"{value:.4g}") for key, value in found.items()}}
+            ),
+            flush=True,
+        )
 
 
 if __name__ == "__main__":

@@ -15,7 +15,14 @@ def model(wave, short):
 
 def test_all_groups_are_in_memory(model, wave):
     tree = model.to_datatree()
-    groups = {"posterior", "sample_stats", "posterior_predictive", "log_likelihood", "observed_data", "constant_data"}
+    groups = {
+        "posterior",
+        "sample_stats",
+        "posterior_predictive",
+        "log_likelihood",
+        "observed_data",
+        "constant_data",
+    }
     assert set(tree.children) == groups
     assert all(np.isfinite(values).all() for values in tree["sample_stats"].data_vars.values())
     assert (tree["observed_data"]["y1"] == wave[1]).all()

@@ -1,4 +1,4 @@
-"""What predictions are: against forward passes in NumPy over the draws that `to_datatree` returns."""
+"""Predictions, against forward passes in NumPy over the draws of `to_datatree`."""
 
 import numpy as np
 import pytest
@@ -17,7 +17,8 @@ def outputs(model, X):
     tree = tree_of(model)
     x = tree["constant_data"]["x"].values
     posterior = {
-        name: values.values.reshape(-1, *values.shape[2:]) for name, values in tree["posterior"].data_vars.items()
+        name: values.values.reshape(-1, *values.shape[2:])
+        for name, values in tree["posterior"].data_vars.items()
     }
     z = (X - x.mean(axis=0)) / x.std(axis=0)
     hidden = np.tanh(np.einsum("rf,shf->srh", z, posterior["w0"]) + posterior["b0"][:, None])

@@ -68,15 +68,30 @@ def test_a_single_chain_has_no_rhat(wave, short):
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"hidden": (5, 0)}, r"`hidden` is \(5, 0\), but must be a sequence of whole numbers from 1"),
+        (
+            {"hidden": (5, 0)},
+            r"`hidden` is \(5, 0\), but must be a sequence of whole numbers from 1",
+        ),
         ({"hidden": 5}, "`hidden` is 5, but must be a sequence"),
         ({"hidden": (2.5,)}, r"`hidden` is \(2\.5,\), but"),
-        ({"activation": "tan"}, "there is no activation named `tan`; there are: identity, sigmoid, tanh, relu"),
+        (
+            {"activation": "tan"},
+            "there is no activation named `tan`; there are: identity, sigmoid, tanh, relu",
+        ),
         ({"activation": None}, "`activation` is None, but must be a name in text"),
-        ({"weight_prior": "ridge"}, "no weight prior named `ridge`; there are: fan_in, ard, horseshoe"),
+        (
+            {"weight_prior": "ridge"},
+            "no weight prior named `ridge`; there are: fan_in, ard, horseshoe",
+        ),
         ({"weight_prior": -1.0}, "-1, but must be"),
-        ({"weight_prior": None}, "`weight_prior` is None, but must be a name or a standard deviation"),
-        ({"noise": "poisson"}, "no noise named `poisson`; there are: gaussian, heteroscedastic, student_t"),
+        (
+            {"weight_prior": None},
+            "`weight_prior` is None, but must be a name or a standard deviation",
+        ),
+        (
+            {"noise": "poisson"},
+            "no noise named `poisson`; there are: gaussian, heteroscedastic, student_t",
+        ),
         ({"method": "gibbs"}, "no method named `gibbs`; there are: nuts, collapsed, tempered"),
         ({"method": "collapsed", "hidden": ()}, "`hidden layers` is 0, but must be one or more"),
         ({"chains": 0}, "`chains` is 0, but must be a whole number from 1"),
@@ -90,7 +105,9 @@ def test_a_single_chain_has_no_rhat(wave, short):
         ({"n_jobs": 10**9}, "`n_jobs` is 1000000000, but must be"),
     ],
 )
-def test_settings_out_of_range_name_the_setting_the_value_and_what_is_allowed(wave, short, settings, message):
+def test_settings_out_of_range_name_the_setting_the_value_and_what_is_allowed(
+    wave, short, settings, message
+):
     model = BnnRegressor(**{**short, **settings})
     with pytest.raises(ValueError, match=message):
         model.fit(*wave)
@@ -158,7 +175,9 @@ print(model.set_params(warmup=10, draws=10, folder=None).fit(X, y).predict(X).sh
 def test_ctrl_c_ends_a_run(tmp_path):
     script = SCRIPT.format(settings="warmup=100_000_000")
     began = time.monotonic()
-    with subprocess.Popen([sys.executable, "-W", "ignore", "-c", script], stdout=subprocess.PIPE, text=True) as run:
+    with subprocess.Popen(
+        [sys.executable, "-W", "ignore", "-c", script], stdout=subprocess.PIPE, text=True
+    ) as run:
         try:
             assert run.stdout.readline() == "begin\n"
             time.sleep(1)

@@ -12,7 +12,9 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 CHECKED = {"hidden": (8,), "chains": 2, "warmup": 100, "draws": 100, "n_jobs": 1}
 
 
-@pytest.mark.filterwarnings("ignore::bnn_mcmc.NotConvergedWarning", "ignore:columns that are constant")
+@pytest.mark.filterwarnings(
+    "ignore::bnn_mcmc.NotConvergedWarning", "ignore:columns that are constant"
+)
 @parametrize_with_checks([BnnRegressor(**CHECKED), BnnClassifier(**CHECKED)])
 def test_sklearn_checks(estimator, check):
     check(estimator)
@@ -44,12 +46,16 @@ def test_a_clone_is_not_fitted_and_has_the_settings(wave, short):
 
 @pytest.mark.parametrize("estimator", [BnnRegressor, BnnClassifier, BnnCounts])
 def test_settings_are_shown(estimator):
-    assert repr(estimator(hidden=(3, 3), draws=7)) == f"{estimator.__name__}(draws=7, hidden=(3, 3))"
+    assert (
+        repr(estimator(hidden=(3, 3), draws=7)) == f"{estimator.__name__}(draws=7, hidden=(3, 3))"
+    )
 
 
 def test_score_is_that_of_sklearn(wave, short):
     X, y = wave
     model = BnnRegressor(**short).fit(X, y)
     residuals = y - model.predict(X)
-    assert model.score(X, y) == pytest.approx(1 - (residuals**2).sum() / ((y - y.mean()) ** 2).sum())
+    assert model.score(X, y) == pytest.approx(
+        1 - (residuals**2).sum() / ((y - y.mean()) ** 2).sum()
+    )
     assert model.scores(X, y)["rmse"] == pytest.approx(np.sqrt((residuals**2).mean()))

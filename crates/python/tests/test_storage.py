@@ -12,7 +12,10 @@ from bnn_mcmc import BnnClassifier, BnnRegressor
 def same(one, other, X):
     """Whether two regressors predict the same bits, noise included."""
     settings = {"return_std": True, "interval": 0.9}
-    return all((a == b).all() for a, b in zip(one.predict(X, **settings), other.predict(X, **settings), strict=True))
+    return all(
+        (a == b).all()
+        for a, b in zip(one.predict(X, **settings), other.predict(X, **settings), strict=True)
+    )
 
 
 @pytest.fixture
@@ -50,14 +53,18 @@ def test_save_and_load(fitted, wave, tmp_path):
     loaded = BnnRegressor.load(tmp_path / "model")
     assert same(loaded, fitted, wave[0])
     assert loaded.get_params() == fitted.get_params()
-    assert loaded.diagnostics_ == fitted.diagnostics_ and str(loaded.verdict_) == str(fitted.verdict_)
+    assert loaded.diagnostics_ == fitted.diagnostics_ and str(loaded.verdict_) == str(
+        fitted.verdict_
+    )
     with pytest.raises(ValueError, match="it is not empty"):
         fitted.save(tmp_path / "model")
 
 
 def test_folders_that_are_none(fitted, tmp_path):
     fitted.save(tmp_path / "model")
-    with pytest.raises(ValueError, match=r"estimator\.json: it is of a BnnRegressor, not of a BnnClassifier"):
+    with pytest.raises(
+        ValueError, match=r"estimator\.json: it is of a BnnRegressor, not of a BnnClassifier"
+    ):
         BnnClassifier.load(tmp_path / "model")
     with pytest.raises(ValueError, match=r"there is no `estimator\.json`"):
         BnnRegressor.load(tmp_path)
@@ -97,7 +104,11 @@ def test_a_run_in_a_folder_is_loaded_by_the_same_call(wave, short, tmp_path):
     assert same(BnnRegressor(**settings).fit(X, y), first, X)
     assert (tmp_path / "run" / "fit.json").stat().st_mtime_ns == written
     assert same(BnnRegressor.load(tmp_path / "run"), first, X)
-    with pytest.raises(ValueError, match=r"the folder holds another fit, in which `recipe\.seed` is 1, not 2"):
+    with pytest.raises(
+        ValueError, match=r"the folder holds another fit, in which `recipe\.seed` is 1, not 2"
+    ):
         BnnRegressor(**{**settings, "random_state": 2}).fit(X, y)
-    with pytest.raises(ValueError, match="`random_state` is None, but must be a whole number for a run in a folder"):
+    with pytest.raises(
+        ValueError, match="`random_state` is None, but must be a whole number for a run in a folder"
+    ):
         BnnRegressor(**{**settings, "random_state": None}).fit(X, y)

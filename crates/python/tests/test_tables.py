@@ -62,7 +62,9 @@ def test_predictions_do_not_depend_on_other_rows(table, short):
     model = BnnRegressor(**short).fit(X, y)
     whole = model.predict(X)
     np.testing.assert_allclose(model.predict(X[10:12]), whole[10:12], rtol=1e-12)
-    np.testing.assert_allclose(model.predict(X[X["sex"] == "M"]), whole[X["sex"] == "M"], rtol=1e-12)
+    np.testing.assert_allclose(
+        model.predict(X[X["sex"] == "M"]), whole[X["sex"] == "M"], rtol=1e-12
+    )
 
 
 def test_an_unknown_category_names_row_column_and_value(table, short):
@@ -70,7 +72,9 @@ def test_an_unknown_category_names_row_column_and_value(table, short):
     model = BnnRegressor(**short).fit(X, y)
     new = X[:5].copy()
     new.loc[new.index[3], "sex"] = "X"
-    with pytest.raises(ValueError, match=r"row 3, column `sex`: `X` is not among the levels .*: F, I, M"):
+    with pytest.raises(
+        ValueError, match=r"row 3, column `sex`: `X` is not among the levels .*: F, I, M"
+    ):
         model.predict(new)
 
 

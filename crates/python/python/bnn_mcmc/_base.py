@@ -78,8 +78,9 @@ class Bnn(BaseEstimator):
     def save(self, folder: str | PathLike[str]) -> None:
         """Writes the fitted estimator to a folder, which is made.
 
-        The folder holds what the Rust crate writes of a fit, in formats that outlive versions of Python
-        (`fit.json`, `data.csv`, `draws.zarr`, `verdict.txt`), and `estimator.json`, with what Python adds.
+        The folder holds what the Rust crate writes of a fit, in formats that outlive versions of
+        Python (`fit.json`, `data.csv`, `draws.zarr`, `verdict.txt`), and `estimator.json`, with
+        what Python adds.
 
         Parameters
         ----------
@@ -101,10 +102,14 @@ class Bnn(BaseEstimator):
         """
         path = Path(folder) / ESTIMATOR
         if not path.exists() and Path(folder).is_dir():
-            raise ValueError(f"{folder}: there is no `{ESTIMATOR}`: it is not the folder of an estimator")
+            raise ValueError(
+                f"{folder}: there is no `{ESTIMATOR}`: it is not the folder of an estimator"
+            )
         saved = json.loads(path.read_text(encoding="utf-8"))
         if saved.get("format") != FORMAT:
-            raise ValueError(f"{path}: it has format {saved.get('format')}; this version reads format {FORMAT}")
+            raise ValueError(
+                f"{path}: it has format {saved.get('format')}; this version reads format {FORMAT}"
+            )
         if saved["class"] != cls.__name__:
             raise ValueError(f"{path}: it is of a {saved['class']}, not of a {cls.__name__}")
         parameters = saved["parameters"]
@@ -123,10 +128,11 @@ class Bnn(BaseEstimator):
     def to_datatree(self):
         """The draws for ArviZ, as a `DataTree` of xarray in memory.
 
-        Groups: `posterior` (the weights, for standardised features and response) and `sample_stats`;
-        `posterior_predictive`, `log_likelihood` and `observed_data` of the training rows, in units of the
-        response; `constant_data` with the features as numbers. Its size is the number of draws times that of
-        weights and training rows. ArviZ before 1.0 takes it by ``arviz.from_datatree``.
+        Groups: `posterior` (the weights, for standardised features and response) and
+        `sample_stats`; `posterior_predictive`, `log_likelihood` and `observed_data` of the training
+        rows, in units of the response; `constant_data` with the features as numbers. Its size is
+        the number of draws times that of weights and training rows. ArviZ before 1.0 takes it by
+        ``arviz.from_datatree``.
 
         Returns
         -------
@@ -137,16 +143,19 @@ class Bnn(BaseEstimator):
             import xarray
             import zarr  # noqa: F401
         except ImportError as error:
-            raise ImportError(f"to_datatree needs {error.name}: pip install 'bnn-mcmc[arviz]'") from error
+            raise ImportError(
+                f"to_datatree needs {error.name}: pip install 'bnn-mcmc[arviz]'"
+            ) from error
         with tempfile.TemporaryDirectory() as parent:
             path = Path(parent) / "draws.zarr"
             self._fit.to_zarr(path, self._threads())
-            # `DataTree.load` leaves out an array that is called like a group, as `log_likelihood` is.
+            # `DataTree.load` leaves out an array that is called like a group, as `log_likelihood`
+            # is.
             groups = xarray.open_groups(path, engine="zarr")
             return xarray.DataTree.from_dict({name: group.load() for name, group in groups.items()})
 
     def _features_of(self, X: Any, y: Any, **y_checks: Any) -> tuple[Matrix, Any]:
-        """The training rows as numbers, and their response; what is learnt of the columns is kept."""
+        """The training rows as numbers, and their response; what the columns are is kept."""
         checks: dict[str, Any] = {"dtype": np.float64, "ensure_min_samples": 2, **y_checks}
         if is_mixed(X):
             validate_data(self, X=X, y=y, skip_check_array=True)
@@ -162,10 +171,15 @@ class Bnn(BaseEstimator):
         if not self._varies.all():
             constant = ", ".join(
                 f"`{name}` ({value:g})"
-                for name, value, varies in zip(self._encoded_names(), numbers[0], self._varies, strict=True)
+                for name, value, varies in zip(
+                    self._encoded_names(), numbers[0], self._varies, strict=True
+                )
                 if not varies
             )
-            warnings.warn(f"columns that are constant over all training rows are left out: {constant}", stacklevel=3)
+            warnings.warn(
+                f"columns that are constant over all training rows are left out: {constant}",
+                stacklevel=3,
+            )
         return np.ascontiguousarray(numbers[:, self._varies]), y
 
     def _new_rows(self, X: Any) -> Matrix:
@@ -174,7 +188,9 @@ class Bnn(BaseEstimator):
         if any(known is not None for known in self._levels):
             validate_data(self, X=X, reset=False, skip_check_array=True)
             if not hasattr(X, "iloc"):
-                raise ValueError("X must be a table of pandas, as in training: it has columns of categories")
+                raise ValueError(
+                    "X must be a table of pandas, as in training: it has columns of categories"
+                )
             checked = check_array(encoded(X, self._levels), estimator=self, input_name="X")
         else:
             checked = validate_data(self, X=X, reset=False, dtype=np.float64)
@@ -187,7 +203,9 @@ class Bnn(BaseEstimator):
         return encoded_names(names, self._levels)
 
     def _used_names(self) -> list[str]:
-        return [name for name, varies in zip(self._encoded_names(), self._varies, strict=True) if varies]
+        return [
+            name for name, varies in zip(self._encoded_names(), self._varies, strict=True) if varies
+        ]
 
     def _forget(self) -> None:
         """An estimator whose fit fails, or is interrupted, is not fitted."""
@@ -214,10 +232,12 @@ class Bnn(BaseEstimator):
 
     def _threads(self) -> int:
         n_jobs = self.n_jobs
-        if n_jobs is not None and not (_is_whole(n_jobs) and n_jobs != 0 and n_jobs <= MOST_THREADS):
+        if n_jobs is not None and not (
+            _is_whole(n_jobs) and n_jobs != 0 and n_jobs <= MOST_THREADS
+        ):
             raise ValueError(
-                f"`n_jobs` is {n_jobs!r}, but must be a whole number from 1 to {MOST_THREADS}, None, or negative (-1: "
-                "all processors)"
+                f"`n_jobs` is {n_jobs!r}, but must be a whole number from 1 to {MOST_THREADS}, "
+                "None, or negative (-1: all processors)"
             )
         return effective_n_jobs(n_jobs)
 
@@ -227,13 +247,18 @@ class Bnn(BaseEstimator):
         if hidden is not None:
             is_list = isinstance(hidden, (list, tuple, np.ndarray))
             if not (is_list and all(_is_whole(units) and units > 0 for units in hidden)):
-                allowed = "a sequence of whole numbers from 1, such as (50, 50), or () for a linear model"
+                allowed = (
+                    "a sequence of whole numbers from 1, such as (50, 50), or () for a linear model"
+                )
                 raise ValueError(f"`hidden` is {hidden!r}, but must be {allowed}")
             hidden = [int(units) for units in hidden]
         weight_prior = self.weight_prior
         if not isinstance(weight_prior, str):
             if not isinstance(weight_prior, Real) or isinstance(weight_prior, bool):
-                raise ValueError(f"`weight_prior` is {weight_prior!r}, but must be a name or a standard deviation")
+                raise ValueError(
+                    f"`weight_prior` is {weight_prior!r}, but must be a name or a standard "
+                    "deviation"
+                )
             weight_prior = float(weight_prior)
         return {
             "hidden": hidden,
@@ -255,8 +280,8 @@ class Bnn(BaseEstimator):
             return _whole("random_state", self.random_state, 0)
         if self.folder is not None:
             raise ValueError(
-                f"`random_state` is {self.random_state!r}, but must be a whole number for a run in a folder, so that "
-                "the same call can go on with it"
+                f"`random_state` is {self.random_state!r}, but must be a whole number for a run in "
+                "a folder, so that the same call can go on with it"
             )
         return int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
 
@@ -292,7 +317,9 @@ def _is_whole(value: object) -> bool:
 
 def _whole(name: str, value: Any, least: int) -> int:
     if not (_is_whole(value) and least <= value < 2**64):
-        raise ValueError(f"`{name}` is {value!r}, but must be a whole number from {least} to 2^64 - 1")
+        raise ValueError(
+            f"`{name}` is {value!r}, but must be a whole number from {least} to 2^64 - 1"
+        )
     return int(value)
 
 

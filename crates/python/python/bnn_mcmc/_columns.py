@@ -1,7 +1,7 @@
 """Tables of pandas with categorical columns, as numbers.
 
-Columns become numbers as in the CSV files of the Rust crate: one column of 0 and 1 for each level, named
-``column=level``.
+Columns become numbers as in the CSV files of the Rust crate: one column of 0 and 1 for each level,
+named ``column=level``.
 """
 
 import math
@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-# More levels than this are refused in a column whose type is not `category`: it may be an identifier.
+# More levels than this are refused in a column whose type is not `category`: it may be an
+# identifier.
 MANY_LEVELS = 50
 
 # The levels of each column in order, as text; None for a column of numbers.
@@ -27,7 +28,7 @@ def is_mixed(X: Any) -> bool:
 
 
 def levels_of(X: Any) -> Levels:
-    """The levels that occur in each column of a table, sorted by size if all of them are numbers, else as text."""
+    """The levels that occur in each column, by size if all of them are numbers, else as text."""
     levels: Levels = []
     for j, name in enumerate(X.columns):
         column = X.iloc[:, j]
@@ -37,8 +38,9 @@ def levels_of(X: Any) -> Levels:
         found = sorted(set(_text(column, name)))
         if len(found) > MANY_LEVELS and column.dtype.name != "category":
             raise ValueError(
-                f"column `{name}` has {len(found)} different texts, as an identifier has: leave it out, or "
-                f"convert it to the type `category`, which may have more than {MANY_LEVELS} levels"
+                f"column `{name}` has {len(found)} different texts, as an identifier has: leave it "
+                "out, or convert it to the type `category`, which may have more than "
+                f"{MANY_LEVELS} levels"
             )
         if all(_is_number(level) for level in found):
             found.sort(key=float)
@@ -59,8 +61,8 @@ def encoded(X: Any, levels: Levels) -> NDArray[np.float64]:
         for row, level in enumerate(_text(column, name)):
             if level not in places:
                 raise ValueError(
-                    f"row {row}, column `{name}`: `{level}` is not among the levels of the training rows: "
-                    + ", ".join(known)
+                    f"row {row}, column `{name}`: `{level}` is not among the levels of the "
+                    f"training rows: {', '.join(known)}"
                 )
             block[row, places[level]] = 1
         columns.append(block)
@@ -99,7 +101,8 @@ def _text(column: Any, name: object) -> list[str]:
     is_category = column.dtype.name == "category"
     if not (is_category or types.is_object_dtype(column) or types.is_string_dtype(column)):
         raise ValueError(
-            f"column `{name}` has the type {column.dtype}: convert it to numbers, or to the type `category`"
+            f"column `{name}` has the type {column.dtype}: convert it to numbers, or to the type "
+            "`category`"
         )
     missing = column.isna().to_numpy()
     if missing.any():

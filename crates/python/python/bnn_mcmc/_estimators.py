@@ -55,15 +55,16 @@ class _Numbers(RegressorMixin, Bnn):
     def fit(self, X: Any, y: Any) -> Self:
         """Samples the posterior of the network, given the training rows.
 
-        Python's lock is free meanwhile. Ctrl-C ends the run after the step that each chain is in: KeyboardInterrupt
-        is raised, and the estimator is not fitted (with the setting `folder`, the same call goes on from there).
+        Python's lock is free meanwhile. Ctrl-C ends the run after the step that each chain is in:
+        KeyboardInterrupt is raised, and the estimator is not fitted (with the setting `folder`, the
+        same call goes on from there).
 
         Parameters
         ----------
         X : array-like or DataFrame of shape (n_samples, n_features)
-            The features. They are standardised here: no scaler is needed. In a DataFrame, columns of text and of the
-            type `category` become a column of 0 and 1 for each level. Columns that are constant over all rows are
-            left out, with a warning.
+            The features. They are standardised here: no scaler is needed. In a DataFrame, columns
+            of text and of the type `category` become a column of 0 and 1 for each level. Columns
+            that are constant over all rows are left out, with a warning.
         y : array-like of shape (n_samples,) or (n_samples, n_outputs)
             The response, in its own units.
 
@@ -77,7 +78,9 @@ class _Numbers(RegressorMixin, Bnn):
         x, y = self._features_of(X, y, multi_output=not self._counts, y_numeric=True)
         self._y_ndim = y.ndim
         y = np.asarray(y, dtype=np.float64).reshape(len(y), -1)
-        self._y_names = names if len(names) == y.shape[1] else [f"y{j + 1}" for j in range(y.shape[1])]
+        self._y_names = (
+            names if len(names) == y.shape[1] else [f"y{j + 1}" for j in range(y.shape[1])]
+        )
         fit = Fit.numbers(self._counts, x, y, self._used_names(), self._y_names, settings)
         return self._finish(fit)
 
@@ -89,14 +92,14 @@ class _Numbers(RegressorMixin, Bnn):
         X : array-like or DataFrame of shape (n_samples, n_features)
             New rows, in the units of the training rows.
         return_std : bool, default=False
-            Whether the standard deviation of a new observation is returned, too: of the mixture of all draws'
-            predictive distributions, by the law of total variance. It holds what is not known about the mean
-            function, and the noise. Of ``noise="student_t"`` it is infinite as soon as one draw has two degrees of
-            freedom or fewer: take intervals.
+            Whether the standard deviation of a new observation is returned, too: of the mixture of
+            all draws' predictive distributions, by the law of total variance. It holds what is not
+            known about the mean function, and the noise. Of ``noise="student_t"`` it is infinite as
+            soon as one draw has two degrees of freedom or fewer: take intervals.
         interval : float, default=None
-            The probability, such as 0.9, of intervals in which new observations lie. Their ends are the quantiles
-            (1 - interval)/2 and (1 + interval)/2 of posterior predictive draws, one for each posterior draw: noise
-            is included. Equal calls give equal numbers.
+            The probability, such as 0.9, of intervals in which new observations lie. Their ends are
+            the quantiles (1 - interval)/2 and (1 + interval)/2 of posterior predictive draws, one
+            for each posterior draw: noise is included. Equal calls give equal numbers.
 
         Returns
         -------
@@ -125,9 +128,9 @@ class _Numbers(RegressorMixin, Bnn):
         Returns
         -------
         dict
-            In units of the response `rmse`, `mae`, `crps` (the continuous ranked probability score) and `width_95` (the
-            mean width of 95 % intervals); `coverage_95`, the share of responses in them; and
-            `log_predictive_density`, the mean over rows of log p(y | x), in nats.
+            In units of the response `rmse`, `mae`, `crps` (the continuous ranked probability score)
+            and `width_95` (the mean width of 95 % intervals); `coverage_95`, the share of responses
+            in them; and `log_predictive_density`, the mean over rows of log p(y | x), in nats.
         """
         x = self._new_rows(X)
         y = check_array(y, dtype="float64", ensure_2d=False, estimator=self, input_name="y")
@@ -144,55 +147,63 @@ class _Numbers(RegressorMixin, Bnn):
 class BnnRegressor(_Numbers):
     """A Bayesian neural network for real responses, in one column or several.
 
-    Features and response are standardised by the training rows; what goes in and comes out is in their own units.
+    Features and response are standardised by the training rows; what goes in and comes out is in
+    their own units.
 
     Parameters
     ----------
     hidden : sequence of int, default=None
-        The units of each hidden layer; ``()`` is a linear model. None is one layer of 100 units for gaussian noise,
-        else of 40.
+        The units of each hidden layer; ``()`` is a linear model. None is one layer of 100 units for
+        gaussian noise, else of 40.
     activation : {"tanh", "relu", "sigmoid", "softplus", "silu", "identity"}, default="tanh"
         The activation of the hidden units.
     weight_prior : {"fan_in", "ard", "horseshoe"} or float, default="fan_in"
-        The prior of the weights, on the scale of standardised features and response. ``"fan_in"`` is N(0, 1/H) for
-        weights that leave the last hidden layer of H units (of a linear model, H features) and N(0, 1) for all
-        others; ``"ard"`` adds a sampled variance for each input; ``"horseshoe"`` adds a common one to these. A
-        number is the standard deviation of N(0, sd^2) for all weights and biases.
+        The prior of the weights, on the scale of standardised features and response. ``"fan_in"``
+        is N(0, 1/H) for weights that leave the last hidden layer of H units (of a linear model, H
+        features) and N(0, 1) for all others; ``"ard"`` adds a sampled variance for each input;
+        ``"horseshoe"`` adds a common one to these. A number is the standard deviation of N(0, sd^2)
+        for all weights and biases.
     noise : {"gaussian", "heteroscedastic", "student_t"}, default=None
-        How responses scatter around the network: normal with one standard deviation, which is sampled (None is
-        this); normal with a standard deviation that depends on the features; Student's t, for outliers.
+        How responses scatter around the network: normal with one standard deviation, which is
+        sampled (None is this); normal with a standard deviation that depends on the features;
+        Student's t, for outliers.
     method : {"nuts", "collapsed", "tempered"}, default=None
-        How the posterior is sampled: by NUTS; with the output layer integrated out; by a ladder of tempered
-        posteriors, for separate modes. None integrates the output layer out where that is possible (gaussian noise,
-        and heteroscedastic noise of one column) and the last hidden layer has at most 500 units, else it is NUTS.
+        How the posterior is sampled: by NUTS; with the output layer integrated out; by a ladder of
+        tempered posteriors, for separate modes. None integrates the output layer out where that is
+        possible (gaussian noise, and heteroscedastic noise of one column) and the last hidden layer
+        has at most 500 units, else it is NUTS.
     chains, warmup, draws : int, default=4, 1000, 1000
         The number of chains; iterations of warm-up, and draws, of each of them.
     random_state : int, RandomState instance or None, default=None
-        The seed of all random numbers, those of the noise in intervals included. An int is the seed itself, as in
-        the Rust crate, which makes the same numbers of it. Of anything else a seed is drawn at each call of `fit`.
+        The seed of all random numbers, those of the noise in intervals included. An int is the seed
+        itself, as in the Rust crate, which makes the same numbers of it. Of anything else a seed is
+        drawn at each call of `fit`.
     n_jobs : int, default=-1
-        The number of threads: -1 is all processors, None is 1 unless in a `joblib.parallel_config` context. No
-        number depends on it. Where several fits run beside each other, as in ``cross_val_score(.., n_jobs=4)``, 1
-        is best.
+        The number of threads: -1 is all processors, None is 1 unless in a `joblib.parallel_config`
+        context. No number depends on it. Where several fits run beside each other, as in
+        ``cross_val_score(.., n_jobs=4)``, 1 is best.
     folder : path, default=None
-        A folder to run in. The run writes checkpoints there: if it is interrupted or killed, the same call of `fit`
-        goes on, and once it is finished, the same call loads it. It needs a `random_state` that is an int. A folder
-        that holds another fit is an error that says what differs.
+        A folder to run in. The run writes checkpoints there: if it is interrupted or killed, the
+        same call of `fit` goes on, and once it is finished, the same call loads it. It needs a
+        `random_state` that is an int. A folder that holds another fit is an error that says what
+        differs.
     verbose : bool, default=False
         Whether progress is reported to the standard error.
 
     Attributes
     ----------
     verdict_ : Verdict
-        Whether the chains agree about the predictions of (at most 200) training rows; printed, it is a sentence.
+        Whether the chains agree about the predictions of (at most 200) training rows; printed, it
+        is a sentence.
     converged_ : bool
         The same as ``verdict_.converged``.
     diagnostics_ : dict
-        The largest R-hat and the smallest effective sample sizes of the predictions (`max_rhat`, `min_ess_bulk`,
-        `min_ess_tail`); `chains_apart`, the standard deviation of the chains' mean predictions in predictive standard
-        deviations, where they differ most; `divergences`, `accept_rate` of each chain, `gradients`,
-        `warmup_seconds`, `sampling_seconds`, `algorithm`, `network`, `parameters`, `seed`. `groups` has R-hat and
-        effective sample sizes of predictions, log likelihood and log prior: ``pandas.DataFrame(groups).T`` is a table.
+        The largest R-hat and the smallest effective sample sizes of the predictions (`max_rhat`,
+        `min_ess_bulk`, `min_ess_tail`); `chains_apart`, the standard deviation of the chains' mean
+        predictions in predictive standard deviations, where they differ most; `divergences`,
+        `accept_rate` of each chain, `gradients`, `warmup_seconds`, `sampling_seconds`, `algorithm`,
+        `network`, `parameters`, `seed`. `groups` has R-hat and effective sample sizes of
+        predictions, log likelihood and log prior: ``pandas.DataFrame(groups).T`` is a table.
     recipe_ : str
         All that was fitted, in words: network, priors with their numbers, settings of the sampler.
     n_features_in_ : int
@@ -219,15 +230,18 @@ class BnnRegressor(_Numbers):
 
 
 class BnnCounts(_Numbers):
-    """A Bayesian neural network for counts 0, 1, 2, ... in one column: log E[y | x] is the network's output.
+    """A Bayesian neural network for counts 0, 1, 2, ... in one column.
 
-    Parameters and attributes are those of `BnnRegressor`, but for these. Without `hidden` there is one layer of 40
-    units, and `method` is NUTS unless it is ``"tempered"``.
+    The network's output is log E[y | x].
+
+    Parameters and attributes are those of `BnnRegressor`, but for these. Without `hidden` there is
+    one layer of 40 units, and `method` is NUTS unless it is ``"tempered"``.
 
     Parameters
     ----------
     noise : {"negative_binomial", "poisson"}, default=None
-        How counts scatter: with a dispersion that is sampled (None is this), or with the mean as their variance.
+        How counts scatter: with a dispersion that is sampled (None is this), or with the mean as
+        their variance.
     """
 
     _counts = True
@@ -241,8 +255,9 @@ class BnnCounts(_Numbers):
 class BnnClassifier(ClassifierMixin, Bnn):
     """A Bayesian neural network for classes: two, or more of which each row has one.
 
-    Parameters and attributes are those of `BnnRegressor`, but for these: there is no `noise`. Without `hidden` there
-    is one layer of 40 units, and `method` is NUTS unless it is ``"tempered"``.
+    Parameters and attributes are those of `BnnRegressor`, but for these: there is no `noise`.
+    Without `hidden` there is one layer of 40 units, and `method` is NUTS unless it is
+    ``"tempered"``.
 
     Attributes
     ----------
@@ -255,15 +270,16 @@ class BnnClassifier(ClassifierMixin, Bnn):
     def fit(self, X: Any, y: Any) -> Self:
         """Samples the posterior of the network, given the training rows.
 
-        Python's lock is free meanwhile. Ctrl-C ends the run after the step that each chain is in: KeyboardInterrupt
-        is raised, and the estimator is not fitted (with the setting `folder`, the same call goes on from there).
+        Python's lock is free meanwhile. Ctrl-C ends the run after the step that each chain is in:
+        KeyboardInterrupt is raised, and the estimator is not fitted (with the setting `folder`, the
+        same call goes on from there).
 
         Parameters
         ----------
         X : array-like or DataFrame of shape (n_samples, n_features)
-            The features. They are standardised here: no scaler is needed. In a DataFrame, columns of text and of the
-            type `category` become a column of 0 and 1 for each level. Columns that are constant over all rows are
-            left out, with a warning.
+            The features. They are standardised here: no scaler is needed. In a DataFrame, columns
+            of text and of the type `category` become a column of 0 and 1 for each level. Columns
+            that are constant over all rows are left out, with a warning.
         y : array-like of shape (n_samples,)
             The class of each row: text or numbers.
 
@@ -278,7 +294,9 @@ class BnnClassifier(ClassifierMixin, Bnn):
         check_classification_targets(y)
         self.classes_, codes = np.unique(column_or_1d(y, warn=True), return_inverse=True)
         if len(self.classes_) < 2:
-            raise ValueError(f"y has one class, `{self.classes_[0]}`: at least 2 classes are needed")
+            raise ValueError(
+                f"y has one class, `{self.classes_[0]}`: at least 2 classes are needed"
+            )
         texts = [str(label) for label in self.classes_]
         names = names if len(names) == 1 else ["class"]
         fit = Fit.classes(x, codes.tolist(), texts, self._used_names(), names, settings)
@@ -330,8 +348,9 @@ class BnnClassifier(ClassifierMixin, Bnn):
         Returns
         -------
         dict
-            `accuracy`; `brier`, the Brier score summed over classes; `ece`, the expected calibration error of 15 bins;
-            `log_predictive_density`, the mean over rows of log p(y | x), in nats.
+            `accuracy`; `brier`, the Brier score summed over classes; `ece`, the expected
+            calibration error of 15 bins; `log_predictive_density`, the mean over rows of log p(y |
+            x), in nats.
         """
         x = self._new_rows(X)
         y = column_or_1d(y, warn=True)
@@ -340,7 +359,9 @@ class BnnClassifier(ClassifierMixin, Bnn):
         unknown = [label for label in y.tolist() if label not in places]
         if unknown:
             known = ", ".join(map(str, self.classes_))
-            raise ValueError(f"`{unknown[0]}` is not among the classes of the training rows: {known}")
+            raise ValueError(
+                f"`{unknown[0]}` is not among the classes of the training rows: {known}"
+            )
         codes = [places[label] for label in y.tolist()]
         return dict(self._fit.scores_of_classes(x, codes, self._threads()))
 

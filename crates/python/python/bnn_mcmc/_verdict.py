@@ -11,7 +11,7 @@ from ._native import Fit
 
 
 class NotConvergedWarning(ConvergenceWarning):
-    """The chains have not converged: predictions depend on which chains are asked. The message says why."""
+    """The chains have not converged; the message is the verdict's sentence."""
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,9 @@ def judged(fit: Fit, threads: int) -> tuple[Verdict, dict[str, Any]]:
     sentence, converged, text = fit.verdict(threads)
     found, run = json.loads(text), json.loads(fit.run())
     outcome = found["outcome"]
-    verdict = Verdict(sentence, converged, outcome if isinstance(outcome, str) else next(iter(outcome)))
+    verdict = Verdict(
+        sentence, converged, outcome if isinstance(outcome, str) else next(iter(outcome))
+    )
     quantities = {
         group["name"]: {
             "quantities": group["quantities"],
