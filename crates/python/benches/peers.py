@@ -5,7 +5,7 @@
     venv/bin/python benches/peers.py
     venv/bin/python benches/peers.py --data train.csv --hidden 16 --warmup 500 --draws 500
 
-A library that is not installed is left out. All three have the network f-H-2 with tanh units, one
+A library that is not installed is left out. All three have the network f-H-2 with SiLU units, one
 output for the mean and one for the scale of normal noise, and N(0, 1) priors of all weights, on
 standardised features and response. What differs: the scale is the exponential of its output here
 and in NumPyro, and its softplus in bde. NumPyro and this package (`nuts`) run NUTS, this package by
@@ -34,7 +34,7 @@ os.environ.setdefault("XLA_FLAGS", f"--xla_force_host_platform_device_count={PRO
 
 import arviz  # noqa: E402
 import numpy as np  # noqa: E402
-from scipy.special import logsumexp  # noqa: E402
+from scipy.special import expit, logsumexp  # noqa: E402
 from scipy.stats import norm  # noqa: E402
 from sklearn.datasets import load_diabetes  # noqa: E402
 from sklearn.model_selection import train_test_split  # noqa: E402
@@ -57,6 +57,7 @@ class Ours:
 
         self.model = BnnRegressor(
             hidden=(args.hidden,),
+            activation="silu",
             noise="heteroscedastic",
             weight_prior=1.0,
             method=self.method,
@@ -76,9 +77,8 @@ class Ours:
         posterior = {
             name: values.values for name, values in self.model.to_datatree()["posterior"].items()
         }
-        hidden = np.tanh(
-            np.einsum("rf,cshf->csrh", X, posterior["w0"]) + posterior["b0"][:, :, None]
-        )
+        z = np.einsum("rf,cshf->csrh", X, posterior["w0"]) + posterior["b0"][:, :, None]
+        hidden = z * expit(z)
         out = np.einsum("csrh,csoh->csro", hidden, posterior["w1"]) + posterior["b1"][:, :, None]
         return out[..., 0], np.exp(out[..., 1])
 
@@ -94,7 +94,7 @@ class Bde:
 
         self.model = BdeRegressor(
             hidden_layers=[args.hidden],
-            activation="tanh",
+            activation="silu",
             n_members=args.chains,
             seed=args.seed,
             loss=GaussianNLL(),
@@ -127,7 +127,7 @@ class NumPyro:
         from numpyro.infer import MCMC, NUTS
 
         def outputs(weights, x):
-            out = jnp.tanh(x @ weights["w0"] + weights["b0"]) @ weights["w1"] + weights["b1"]
+            out = jax.nn.silu(x @ weights["w0"] + weights["b0"]) @ weights["w1"] + weights["b1"]
             return out[:, 0], jnp.exp(out[:, 1])
 
         def model(x, y):
