@@ -15,7 +15,7 @@ from bnn_mcmc import BnnRegressor, NotConvergedWarning
 from sklearn.datasets import load_diabetes
 from sklearn.model_selection import cross_val_score, train_test_split
 
-X, y = load_diabetes(return_X_y=True, as_frame=True)
+X, y = load_diabetes(return_X_y=True)
 X_train, X_test, y_train, y_test = train_test_split(X, y, test_size=100, random_state=1)
 
 # %% [markdown]
@@ -42,7 +42,7 @@ mean, std, lower, upper = model.predict(X_test, return_std=True, interval=0.9)
 print("expected  std   90 % interval   observed")
 for i in range(5):
     interval = f"{lower[i]:4.0f} to {upper[i]:4.0f}"
-    print(f"{mean[i]:8.0f} {std[i]:4.0f}   {interval} {y_test.iloc[i]:12.0f}")
+    print(f"{mean[i]:8.0f} {std[i]:4.0f}   {interval} {y_test[i]:12.0f}")
 covered = np.mean((lower <= y_test) & (y_test <= upper))
 print(f"{covered:.0%} of {len(y_test)} observations lie in their intervals")
 
@@ -87,6 +87,6 @@ except ImportError as missing:
     print(missing)
 else:
     print(", ".join(tree.children))
-    drawn = tree["posterior_predictive"]["target"]
+    drawn = tree["posterior_predictive"]["y1"]
     print(f"simulated responses {dict(drawn.sizes)}: mean {float(drawn.mean()):.1f}")
     print(f"observed responses: mean {y_train.mean():.1f}")

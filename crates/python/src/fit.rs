@@ -149,9 +149,10 @@ impl Fit {
         .to_string()
     }
 
-    /// All that the fit was asked to do, in words.
+    /// All that the fit was asked to do, in words, but for how files are read: there was none.
     fn recipe(&self) -> String {
-        self.0.recipe().to_string()
+        let recipe = self.0.recipe().to_string();
+        recipe.lines().filter(|line| !line.starts_with("file ")).collect::<Vec<_>>().join("\n")
     }
 
     /// Why the fit could not be saved in its folder, if so.

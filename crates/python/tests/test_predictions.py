@@ -123,6 +123,9 @@ def test_outliers_are_noise_of_student_t(short):
     normal = BnnRegressor(**{**short, "hidden": ()}).fit(X, y)
     name = "log_predictive_density"
     assert model.scores(X, y)[name] > normal.scores(X, y)[name] + 0.1
+    # Some draws have two degrees of freedom or fewer, and no variance.
+    _, std, lower, upper = model.predict(X, return_std=True, interval=0.9)
+    assert np.isinf(std).all() and np.isfinite(upper - lower).all()
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])
@@ -165,6 +168,8 @@ def test_counts(short):
     rate = np.exp(out[:, :, 0])
     np.testing.assert_allclose(mean, rate.mean(axis=0), rtol=1e-9)
     np.testing.assert_allclose(std, np.sqrt(rate.var(axis=0) + rate.mean(axis=0)), rtol=1e-9)
+    rmse = np.sqrt(np.mean((mean - y) ** 2))
+    assert model.scores(X, y)["rmse"] == pytest.approx(rmse)
     assert (lower >= 0).all() and ((lower <= y) & (y <= upper)).mean() > 0.85
     with pytest.raises(ValueError, match=r"1\.5 is not a count"):
         BnnCounts(**short).fit(X, np.where(np.arange(300) == 3, 1.5, y))

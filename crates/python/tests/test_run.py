@@ -57,7 +57,10 @@ def test_a_run_that_has_converged_does_not_warn(wave):
     assert found["max_rhat"] < 1.01 and found["min_ess_bulk"] > 400 and found["divergences"] == 0
     assert len(found["accept_rate"]) == 4 and found["chains_apart"] < 0.1
     assert set(found["groups"]) == {"predictions", "log likelihood", "log prior"}
-    assert "4 chains of 500 iterations of warm-up and 1000 draws, seed 1" in model.recipe_
+    lines = model.recipe_.splitlines()
+    assert lines[0].split() == ["response", "`y1`,", "real"]
+    run = "4 chains of 500 iterations of warm-up and 1000 draws, seed 1"
+    assert lines[-1].split(maxsplit=1) == ["run", run]
 
 
 def test_a_single_chain_has_no_rhat(wave, short):

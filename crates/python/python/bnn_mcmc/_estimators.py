@@ -166,7 +166,8 @@ class BnnRegressor(_Numbers):
     noise : {"gaussian", "heteroscedastic", "student_t"}, default=None
         How responses scatter around the network: normal with one standard deviation, which is
         sampled (None is this); normal with a standard deviation that depends on the features;
-        Student's t, for outliers.
+        Student's t, for outliers. Of several outputs each is scaled by its standard deviation, and
+        then all have the same noise, but for ``"heteroscedastic"``.
     method : {"nuts", "collapsed", "tempered"}, default=None
         How the posterior is sampled: by NUTS; with the output layer integrated out; by a ladder of
         tempered posteriors, for separate modes. None integrates the output layer out where that is
@@ -215,7 +216,7 @@ class BnnRegressor(_Numbers):
     --------
     >>> from bnn_mcmc import BnnRegressor
     >>> from sklearn.datasets import load_diabetes
-    >>> X, y = load_diabetes(return_X_y=True, as_frame=True)
+    >>> X, y = load_diabetes(return_X_y=True)
     >>> model = BnnRegressor(hidden=(8,), random_state=1).fit(X[:400], y[:400])
     >>> mean, lower, upper = model.predict(X[400:], interval=0.9)
     >>> print(model.verdict_)
