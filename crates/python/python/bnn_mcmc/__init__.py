@@ -1,0 +1,18 @@
+"""Bayesian neural networks for scikit-learn, sampled by Markov chain Monte Carlo.
+
+Estimators for real responses, classes and counts, whose predictions come with their uncertainty and
+whose runs come with a verdict: whether the chains agree, and if not, why.
+"""
+
+from ._estimators import BnnClassifier, BnnCounts, BnnRegressor
+from ._native import __version__
+from ._verdict import NotConvergedWarning, Verdict
+
+__all__ = [
+    "BnnClassifier",
+    "BnnCounts",
+    "BnnRegressor",
+    "NotConvergedWarning",
+    "Verdict",
+    "__version__",
+]

@@ -1,0 +1,379 @@
+"""Estimators in the conventions of scikit-learn."""
+
+from numbers import Real
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import ClassifierMixin, RegressorMixin
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_array, check_consistent_length, column_or_1d
+
+from ._base import Bnn, Matrix
+from ._native import Fit
+
+
+class _Numbers(RegressorMixin, Bnn):
+    """Estimators of numbers: real responses and counts."""
+
+    _counts: bool
+    # Of the response in training: the number of its axes, and the names of its columns.
+    _y_ndim: int
+    _y_names: list[str]
+
+    def __init__(
+        self,
+        *,
+        hidden=None,
+        activation="tanh",
+        weight_prior="fan_in",
+        noise=None,
+        method=None,
+        chains=4,
+        warmup=1000,
+        draws=1000,
+        random_state=None,
+        n_jobs=-1,
+        folder=None,
+        verbose=False,
+    ):
+        super().__init__(
+            hidden=hidden,
+            activation=activation,
+            weight_prior=weight_prior,
+            method=method,
+            chains=chains,
+            warmup=warmup,
+            draws=draws,
+            random_state=random_state,
+            n_jobs=n_jobs,
+            folder=folder,
+            verbose=verbose,
+        )
+        self.noise = noise
+
+    def fit(self, X: Any, y: Any) -> Self:
+        """Samples the posterior of the network, given the training rows.
+
+        Python's lock is free meanwhile. Ctrl-C ends the run after the step that each chain is in:
+        KeyboardInterrupt is raised, and the estimator is not fitted (with the setting `folder`, the
+        same call goes on from there).
+
+        Parameters
+        ----------
+        X : array-like or DataFrame of shape (n_samples, n_features)
+            The features. They are standardised here: no scaler is needed. In a DataFrame, columns
+            of text and of the type `category` become a column of 0 and 1 for each level. Columns
+            that are constant over all rows are left out, with a warning.
+        y : array-like of shape (n_samples,) or (n_samples, n_outputs)
+            The response, in its own units.
+
+        Returns
+        -------
+        self
+        """
+        self._forget()
+        settings = self._settings(self.noise)
+        names = _names_of_response(y)
+        x, y = self._features_of(X, y, multi_output=not self._counts, y_numeric=True)
+        self._y_ndim = y.ndim
+        y = np.asarray(y, dtype=np.float64).reshape(len(y), -1)
+        self._y_names = (
+            names if len(names) == y.shape[1] else [f"y{j + 1}" for j in range(y.shape[1])]
+        )
+        fit = Fit.numbers(self._counts, x, y, self._used_names(), self._y_names, settings)
+        return self._finish(fit)
+
+    def predict(self, X: Any, return_std: bool = False, interval: float | None = None) -> Any:
+        """The posterior mean prediction E[y | x], averaged over all draws of all chains.
+
+        Parameters
+        ----------
+        X : array-like or DataFrame of shape (n_samples, n_features)
+            New rows, in the units of the training rows.
+        return_std : bool, default=False
+            Whether the standard deviation of a new observation is returned, too: of the mixture of
+            all draws' predictive distributions, by the law of total variance. It holds what is not
+            known about the mean function, and the noise. Of ``noise="student_t"`` it is infinite as
+            soon as one draw has two degrees of freedom or fewer: take intervals.
+        interval : float, default=None
+            The probability, such as 0.9, of intervals in which new observations lie. Their ends are
+            the quantiles (1 - interval)/2 and (1 + interval)/2 of posterior predictive draws, one
+            for each posterior draw: noise is included. Equal calls give equal numbers.
+
+        Returns
+        -------
+        mean, or a tuple of mean, std if asked for, and lower and upper ends if asked for
+            Arrays of the shape of y in training, in its units.
+        """
+        if interval is not None and not (isinstance(interval, Real) and 0 < interval < 1):
+            raise ValueError(f"`interval` is {interval!r}, but must be a number between 0 and 1")
+        x = self._new_rows(X)
+        level = None if interval is None else float(interval)
+        arrays = self._fit.predict(x, bool(return_std), level, self._threads())
+        if self._y_ndim == 1:
+            arrays = [array[:, 0] for array in arrays]
+        return arrays[0] if len(arrays) == 1 else tuple(arrays)
+
+    def scores(self, X: Any, y: Any) -> dict[str, float]:
+        """How good predictions of rows with a known response are.
+
+        Parameters
+        ----------
+        X : array-like or DataFrame of shape (n_samples, n_features)
+            The features.
+        y : array-like of shape (n_samples,) or (n_samples, n_outputs)
+            The response.
+
+        Returns
+        -------
+        dict
+            In units of the response `rmse`, `mae`, `crps` (the continuous ranked probability score)
+            and `width_95` (the mean width of 95 % intervals); `coverage_95`, the share of responses
+            in them; and `log_predictive_density`, the mean over rows of log p(y | x), in nats.
+        """
+        x = self._new_rows(X)
+        y = check_array(y, dtype="float64", ensure_2d=False, estimator=self, input_name="y")
+        check_consistent_length(X, y)
+        return dict(self._fit.scores_of_numbers(x, y.reshape(len(y), -1), self._threads()))
+
+    def _response(self) -> dict[str, Any]:
+        return {"axes": self._y_ndim, "names": self._y_names}
+
+    def _set_response(self, response: dict[str, Any]) -> None:
+        self._y_ndim, self._y_names = response["axes"], response["names"]
+
+
+class BnnRegressor(_Numbers):
+    """A Bayesian neural network for real responses, in one column or several.
+
+    Features and response are standardised by the training rows; what goes in and comes out is in
+    their own units.
+
+    Parameters
+    ----------
+    hidden : sequence of int, default=None
+        The units of each hidden layer; ``()`` is a linear model. None is one layer of 100 units for
+        gaussian noise, else of 40.
+    activation : {"tanh", "relu", "sigmoid", "softplus", "silu", "identity"}, default="tanh"
+        The activation of the hidden units.
+    weight_prior : {"fan_in", "ard", "horseshoe"} or float, default="fan_in"
+        The prior of the weights, on the scale of standardised features and response. ``"fan_in"``
+        is N(0, 1/H) for weights that leave the last hidden layer of H units (of a linear model, H
+        features) and N(0, 1) for all others; ``"ard"`` adds a sampled variance for each input;
+        ``"horseshoe"`` adds a common one to these. A number is the standard deviation of N(0, sd^2)
+        for all weights and biases.
+    noise : {"gaussian", "heteroscedastic", "student_t"}, default=None
+        How responses scatter around the network: normal with one standard deviation, which is
+        sampled (None is this); normal with a standard deviation that depends on the features;
+        Student's t, for outliers. Of several outputs each is scaled by its standard deviation, and
+        then all have the same noise, but for ``"heteroscedastic"``.
+    method : {"nuts", "collapsed", "tempered"}, default=None
+        How the posterior is sampled: by NUTS; with the output layer integrated out; by a ladder of
+        tempered posteriors, for separate modes. None integrates the output layer out where that is
+        possible (gaussian noise, and heteroscedastic noise of one column) and the last hidden layer
+        has at most 500 units, else it is NUTS.
+    chains, warmup, draws : int, default=4, 1000, 1000
+        The number of chains; iterations of warm-up, and draws, of each of them.
+    random_state : int, RandomState instance or None, default=None
+        The seed of all random numbers, those of the noise in intervals included. An int is the seed
+        itself, as in the Rust crate, which makes the same numbers of it. Of anything else a seed is
+        drawn at each call of `fit`.
+    n_jobs : int, default=-1
+        The number of threads: -1 is all processors, None is 1 unless in a `joblib.parallel_config`
+        context. No number depends on it. Where several fits run beside each other, as in
+        ``cross_val_score(.., n_jobs=4)``, 1 is best.
+    folder : path, default=None
+        A folder to run in. The run writes checkpoints there: if it is interrupted or killed, the
+        same call of `fit` goes on, and once it is finished, the same call loads it. It needs a
+        `random_state` that is an int. A folder that holds another fit is an error that says what
+        differs.
+    verbose : bool, default=False
+        Whether progress is reported to the standard error.
+
+    Attributes
+    ----------
+    verdict_ : Verdict
+        Whether the chains agree about the predictions of (at most 200) training rows; printed, it
+        is a sentence.
+    converged_ : bool
+        The same as ``verdict_.converged``.
+    diagnostics_ : dict
+        The largest R-hat and the smallest effective sample sizes of the predictions (`max_rhat`,
+        `min_ess_bulk`, `min_ess_tail`); `chains_apart`, the standard deviation of the chains' mean
+        predictions in predictive standard deviations, where they differ most; `divergences`,
+        `accept_rate` of each chain, `gradients`, `warmup_seconds`, `sampling_seconds`, `algorithm`,
+        `network`, `parameters`, `seed`. `groups` has R-hat and effective sample sizes of
+        predictions, log likelihood and log prior: ``pandas.DataFrame(groups).T`` is a table.
+    recipe_ : str
+        All that was fitted, in words: network, priors with their numbers, settings of the sampler.
+    n_features_in_ : int
+        The number of columns of X.
+    feature_names_in_ : ndarray of str
+        The names of the columns of X, if it had names.
+
+    Examples
+    --------
+    >>> from bnn_mcmc import BnnRegressor
+    >>> from sklearn.datasets import load_diabetes
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> model = BnnRegressor(hidden=(8,), random_state=1).fit(X[:400], y[:400])
+    >>> mean, lower, upper = model.predict(X[400:], interval=0.9)
+    >>> print(model.verdict_)
+    """
+
+    _counts = False
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.target_tags.multi_output = True
+        return tags
+
+
+class BnnCounts(_Numbers):
+    """A Bayesian neural network for counts 0, 1, 2, ... in one column.
+
+    The network's output is log E[y | x].
+
+    Parameters and attributes are those of `BnnRegressor`, but for these. Without `hidden` there is
+    one layer of 40 units, and `method` is NUTS unless it is ``"tempered"``.
+
+    Parameters
+    ----------
+    noise : {"negative_binomial", "poisson"}, default=None
+        How counts scatter: with a dispersion that is sampled (None is this), or with the mean as
+        their variance.
+    """
+
+    _counts = True
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.target_tags.positive_only = True
+        return tags
+
+
+class BnnClassifier(ClassifierMixin, Bnn):
+    """A Bayesian neural network for classes: two, or more of which each row has one.
+
+    Parameters and attributes are those of `BnnRegressor`, but for these: there is no `noise`.
+    Without `hidden` there is one layer of 40 units, and `method` is NUTS unless it is
+    ``"tempered"``.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+        The classes, sorted.
+    """
+
+    classes_: NDArray[Any]
+
+    def fit(self, X: Any, y: Any) -> Self:
+        """Samples the posterior of the network, given the training rows.
+
+        Python's lock is free meanwhile. Ctrl-C ends the run after the step that each chain is in:
+        KeyboardInterrupt is raised, and the estimator is not fitted (with the setting `folder`, the
+        same call goes on from there).
+
+        Parameters
+        ----------
+        X : array-like or DataFrame of shape (n_samples, n_features)
+            The features. They are standardised here: no scaler is needed. In a DataFrame, columns
+            of text and of the type `category` become a column of 0 and 1 for each level. Columns
+            that are constant over all rows are left out, with a warning.
+        y : array-like of shape (n_samples,)
+            The class of each row: text or numbers.
+
+        Returns
+        -------
+        self
+        """
+        self._forget()
+        settings = self._settings(None)
+        names = _names_of_response(y)
+        x, y = self._features_of(X, y)
+        check_classification_targets(y)
+        self.classes_, codes = np.unique(column_or_1d(y, warn=True), return_inverse=True)
+        if len(self.classes_) < 2:
+            raise ValueError(
+                f"y has one class, `{self.classes_[0]}`: at least 2 classes are needed"
+            )
+        texts = [str(label) for label in self.classes_]
+        names = names if len(names) == 1 else ["class"]
+        fit = Fit.classes(x, codes.tolist(), texts, self._used_names(), names, settings)
+        return self._finish(fit)
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """The most probable class of each row.
+
+        Parameters
+        ----------
+        X : array-like or DataFrame of shape (n_samples, n_features)
+            New rows, in the units of the training rows.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+        """
+        probabilities = self.predict_proba(X)
+        return self.classes_[probabilities.argmax(axis=1)]
+
+    def predict_proba(self, X: Any) -> Matrix:
+        """The probability of each class, p(y | x), averaged over all draws of all chains.
+
+        Parameters
+        ----------
+        X : array-like or DataFrame of shape (n_samples, n_features)
+            New rows, in the units of the training rows.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+            In the order of `classes_`.
+        """
+        x = self._new_rows(X)
+        (mean,) = self._fit.predict(x, False, None, self._threads())
+        # Of two classes the network has one output: the probability of the second.
+        return np.hstack([1 - mean, mean]) if mean.shape[1] == 1 else mean
+
+    def scores(self, X: Any, y: Any) -> dict[str, float]:
+        """How good predictions of rows with a known class are.
+
+        Parameters
+        ----------
+        X : array-like or DataFrame of shape (n_samples, n_features)
+            The features.
+        y : array-like of shape (n_samples,)
+            The class of each row.
+
+        Returns
+        -------
+        dict
+            `accuracy`; `brier`, the Brier score summed over classes; `ece`, the expected
+            calibration error of 15 bins; `log_predictive_density`, the mean over rows of log p(y |
+            x), in nats.
+        """
+        x = self._new_rows(X)
+        y = column_or_1d(y, warn=True)
+        check_consistent_length(X, y)
+        places = {label: place for place, label in enumerate(self.classes_.tolist())}
+        unknown = [label for label in y.tolist() if label not in places]
+        if unknown:
+            known = ", ".join(map(str, self.classes_))
+            raise ValueError(
+                f"`{unknown[0]}` is not among the classes of the training rows: {known}"
+            )
+        codes = [places[label] for label in y.tolist()]
+        return dict(self._fit.scores_of_classes(x, codes, self._threads()))
+
+    def _response(self) -> dict[str, Any]:
+        return {"classes": self.classes_.tolist(), "dtype": self.classes_.dtype.str}
+
+    def _set_response(self, response: dict[str, Any]) -> None:
+        self.classes_ = np.array(response["classes"], dtype=response["dtype"])
+
+
+def _names_of_response(y: Any) -> list[str]:
+    """The names that a Series or DataFrame has for its columns, if they are texts."""
+    names = list(getattr(y, "columns", [getattr(y, "name", None)]))
+    return names if all(isinstance(name, str) for name in names) else []

@@ -1,0 +1,61 @@
+"""The native half: fits with arrays in and arrays out."""
+
+from os import PathLike
+from typing import Any, TypeAlias, TypedDict
+
+import numpy as np
+from numpy.typing import NDArray
+
+__version__: str
+
+Matrix: TypeAlias = NDArray[np.float64]
+
+class Settings(TypedDict):
+    hidden: list[int] | None
+    activation: str
+    weight_prior: str | float
+    noise: str | None
+    method: str | None
+    chains: int
+    warmup: int
+    draws: int
+    seed: int
+    folder: str | PathLike[str] | None
+    verbose: bool
+    threads: int
+
+class Fit:
+    @staticmethod
+    def numbers(
+        counts: bool,
+        x: Matrix,
+        y: Matrix,
+        feature_names: list[str],
+        response_names: list[str],
+        settings: Settings,
+    ) -> Fit: ...
+    @staticmethod
+    def classes(
+        x: Matrix,
+        classes: list[int],
+        class_names: list[str],
+        feature_names: list[str],
+        response_names: list[str],
+        settings: Settings,
+    ) -> Fit: ...
+    @staticmethod
+    def load(folder: str | PathLike[str], threads: int) -> Fit: ...
+    def save(self, folder: str | PathLike[str], threads: int) -> None: ...
+    def to_zarr(self, path: str | PathLike[str], threads: int) -> None: ...
+    def predict(
+        self, x: Matrix, with_sd: bool, level: float | None, threads: int
+    ) -> list[Matrix]: ...
+    def scores_of_numbers(self, x: Matrix, y: Matrix, threads: int) -> list[tuple[str, float]]: ...
+    def scores_of_classes(
+        self, x: Matrix, classes: list[int], threads: int
+    ) -> list[tuple[str, float]]: ...
+    def verdict(self, threads: int) -> tuple[str, bool, str]: ...
+    def run(self) -> str: ...
+    def recipe(self) -> str: ...
+    def save_error(self) -> str | None: ...
+    def __deepcopy__(self, _memo: Any) -> Fit: ...

@@ -1,0 +1,197 @@
+//! A fitted network.
+
+use std::path::PathBuf;
+
+use bnn_mcmc::Error;
+use bnn_mcmc::data::{Dataset, Response};
+use bnn_mcmc::fit::Fit as Fitted;
+use bnn_mcmc::sampler::StopHandle;
+use numpy::{IntoPyArray, PyArray2, PyReadonlyArray2};
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+
+use crate::error::raised;
+use crate::interrupt::{interruptible, on_threads};
+use crate::predict::predict;
+use crate::settings::{Kind, Settings};
+
+/// A network fitted to a table. It never changes.
+#[pyclass(frozen, module = "bnn_mcmc._native")]
+pub struct Fit(Fitted);
+
+#[pymethods]
+impl Fit {
+    /// Fits real responses or counts `y` `[row, output]`.
+    #[staticmethod]
+    fn numbers(
+        py: Python<'_>,
+        counts: bool,
+        x: PyReadonlyArray2<'_, f64>,
+        y: PyReadonlyArray2<'_, f64>,
+        feature_names: Vec<String>,
+        response_names: Vec<String>,
+        settings: Settings,
+    ) -> PyResult<Self> {
+        let (x, y) = (x.as_array().to_owned(), y.as_array().to_owned());
+        let data = if counts { Dataset::counts(x, y) } else { Dataset::regression(x, y) };
+        let kind = if counts { Kind::Counts } else { Kind::Regression };
+        let data = named(data, &feature_names, &response_names).map_err(raised)?;
+        run(py, kind, &data, &settings)
+    }
+
+    /// Fits classes: `classes[i]` is the place of row i's class in `class_names`.
+    #[staticmethod]
+    fn classes(
+        py: Python<'_>,
+        x: PyReadonlyArray2<'_, f64>,
+        classes: Vec<usize>,
+        class_names: Vec<String>,
+        feature_names: Vec<String>,
+        response_names: Vec<String>,
+        settings: Settings,
+    ) -> PyResult<Self> {
+        let data = Dataset::classification(x.as_array().to_owned(), classes, class_names);
+        let data = named(data, &feature_names, &response_names).map_err(raised)?;
+        run(py, Kind::Classification, &data, &settings)
+    }
+
+    /// Loads a fit from its folder.
+    #[staticmethod]
+    fn load(py: Python<'_>, folder: PathBuf, threads: usize) -> PyResult<Self> {
+        let fit = on_threads(py, threads, || Fitted::load(folder))?;
+        fit.map(Self).map_err(raised)
+    }
+
+    /// Writes the fit to a folder.
+    fn save(&self, py: Python<'_>, folder: PathBuf, threads: usize) -> PyResult<()> {
+        on_threads(py, threads, || self.0.save(folder))?.map_err(raised)
+    }
+
+    /// Writes draws, predictions and data to a Zarr folder.
+    fn to_zarr(&self, py: Python<'_>, path: PathBuf, threads: usize) -> PyResult<()> {
+        on_threads(py, threads, || self.0.to_zarr(path))?.map_err(raised)
+    }
+
+    /// The mean of each row and output; then, if asked for, the standard deviation of new observations;
+    /// then, if a level is given, the lower and the upper ends of their intervals.
+    fn predict<'py>(
+        &self,
+        py: Python<'py>,
+        x: PyReadonlyArray2<'_, f64>,
+        with_sd: bool,
+        level: Option<f64>,
+        threads: usize,
+    ) -> PyResult<Vec<Bound<'py, PyArray2<f64>>>> {
+        let x = x.as_array().to_owned();
+        let stop = StopHandle::new();
+        let predicted = interruptible(py, threads, &stop, || {
+            predict(&self.0, x.view(), with_sd, level, &stop)
+        })?;
+        let arrays = predicted.map_err(raised)?;
+        Ok(arrays.into_iter().map(|array| array.into_pyarray(py)).collect())
+    }
+
+    /// The name and value of each score of real responses or counts.
+    fn scores_of_numbers(
+        &self,
+        py: Python<'_>,
+        x: PyReadonlyArray2<'_, f64>,
+        y: PyReadonlyArray2<'_, f64>,
+        threads: usize,
+    ) -> PyResult<Vec<(String, f64)>> {
+        let (x, y) = (x.as_array().to_owned(), y.as_array().to_owned());
+        let data = match self.0.data().response() {
+            Response::Counts(_) => Dataset::counts(x, y),
+            _ => Dataset::regression(x, y),
+        };
+        self.scores(py, data, threads)
+    }
+
+    /// The name and value of each score of classes.
+    fn scores_of_classes(
+        &self,
+        py: Python<'_>,
+        x: PyReadonlyArray2<'_, f64>,
+        classes: Vec<usize>,
+        threads: usize,
+    ) -> PyResult<Vec<(String, f64)>> {
+        let names = self.0.data().response().class_names().unwrap_or_default();
+        let data = Dataset::classification(x.as_array().to_owned(), classes, names);
+        self.scores(py, data, threads)
+    }
+
+    /// The verdict's sentence, whether the run has converged, and all else it says, as JSON.
+    fn verdict(&self, py: Python<'_>, threads: usize) -> PyResult<(String, bool, String)> {
+        let verdict = on_threads(py, threads, || self.0.verdict())?.map_err(raised)?;
+        let json = serde_json::to_string(&verdict);
+        let json = json.map_err(|e| PyValueError::new_err(format!("verdict: {e}")))?;
+        Ok((verdict.to_string(), verdict.is_converged(), json))
+    }
+
+    /// What the run was like, as JSON.
+    fn run(&self) -> String {
+        let draws = self.0.draws();
+        let info = draws.info();
+        serde_json::json!({
+            "algorithm": info.algorithm,
+            "network": self.0.posterior().model().sizes(),
+            "parameters": info.parameters,
+            "chains": draws.n_chains(),
+            "warmup": info.warmup,
+            "draws": draws.n_draws(),
+            "seed": info.seed,
+            "accept_rate": draws.accept_rate(),
+            "divergences": draws.divergences(),
+            "gradients": draws.gradient_evals(),
+            "warmup_seconds": info.warmup_seconds,
+            "sampling_seconds": info.sampling_seconds,
+        })
+        .to_string()
+    }
+
+    /// All that the fit was asked to do, in words, but for how files are read: there was none.
+    fn recipe(&self) -> String {
+        let recipe = self.0.recipe().to_string();
+        recipe.lines().filter(|line| !line.starts_with("file ")).collect::<Vec<_>>().join("\n")
+    }
+
+    /// Why the fit could not be saved in its folder, if so.
+    fn save_error(&self) -> Option<String> {
+        self.0.save_error().map(ToString::to_string)
+    }
+
+    /// Itself: it never changes.
+    fn __deepcopy__<'py>(slf: Bound<'py, Self>, _memo: &Bound<'py, PyAny>) -> Bound<'py, Self> {
+        slf
+    }
+}
+
+impl Fit {
+    fn scores(
+        &self,
+        py: Python<'_>,
+        data: Result<Dataset, Error>,
+        threads: usize,
+    ) -> PyResult<Vec<(String, f64)>> {
+        let own = self.0.data();
+        let data = named(data, own.feature_names(), own.response_names()).map_err(raised)?;
+        let scores = on_threads(py, threads, || self.0.scores(&data))?.map_err(raised)?;
+        Ok(scores.scores.into_iter().map(|score| (score.name, score.posterior)).collect())
+    }
+}
+
+fn named(
+    data: Result<Dataset, Error>,
+    features: &[String],
+    response: &[String],
+) -> Result<Dataset, Error> {
+    data?.with_feature_names(features)?.with_response_names(response)
+}
+
+fn run(py: Python<'_>, kind: Kind, data: &Dataset, settings: &Settings) -> PyResult<Fit> {
+    let stop = StopHandle::new();
+    let recipe = settings.recipe(kind, data.response_names()).map_err(raised)?;
+    let recipe = recipe.stop_handle(&stop);
+    let fit = interruptible(py, settings.threads, &stop, || recipe.fit(data))?;
+    fit.map(Fit).map_err(raised)
+}

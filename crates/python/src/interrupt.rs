@@ -1,0 +1,57 @@
+//! Work without Python's lock, on threads of its own, which Ctrl-C ends.
+
+use std::panic::resume_unwind;
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::thread;
+use std::time::Duration;
+
+use bnn_mcmc::sampler::StopHandle;
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use rayon_core::ThreadPoolBuilder;
+
+/// How often Python is asked for signals.
+const EVERY: Duration = Duration::from_millis(50);
+
+/// What `work` returns, which runs on `threads` threads without Python's lock.
+///
+/// The threads end with the work: a process that is forked later has none that it believes to run.
+pub fn on_threads<R: Send>(
+    py: Python<'_>,
+    threads: usize,
+    work: impl FnOnce() -> R + Send,
+) -> PyResult<R> {
+    interruptible(py, threads, &StopHandle::new(), work)
+}
+
+/// As [`on_threads`]. After a signal whose handler raises, as that of Ctrl-C does, the work is told to
+/// `stop`; the exception is returned when it has ended.
+pub fn interruptible<R: Send>(
+    py: Python<'_>,
+    threads: usize,
+    stop: &StopHandle,
+    work: impl FnOnce() -> R + Send,
+) -> PyResult<R> {
+    py.detach(|| {
+        let pool = ThreadPoolBuilder::new().num_threads(threads).build();
+        let pool = pool.map_err(|e| PyValueError::new_err(format!("{threads} threads: {e}")))?;
+        let (done, wait) = channel::<()>();
+        thread::scope(|scope| {
+            let run = scope.spawn(|| {
+                let result = pool.install(work);
+                drop(done);
+                result
+            });
+            // Python handles signals on its main thread alone: elsewhere there are none.
+            let mut raised = None;
+            while raised.is_none() && wait.recv_timeout(EVERY) == Err(RecvTimeoutError::Timeout) {
+                raised = Python::attach(|py| py.check_signals()).err();
+            }
+            if raised.is_some() {
+                stop.stop();
+            }
+            let result = run.join().unwrap_or_else(|panic| resume_unwind(panic));
+            raised.map_or(Ok(result), Err)
+        })
+    })
+}

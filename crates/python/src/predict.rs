@@ -1,0 +1,73 @@
+//! Predictions of new rows, a block of rows at a time.
+
+use bnn_mcmc::Error;
+use bnn_mcmc::fit::Fit;
+use bnn_mcmc::ndarray::{Array1, Array2, ArrayView2, Axis, s};
+use bnn_mcmc::predict::Predictions;
+use bnn_mcmc::sampler::StopHandle;
+
+/// The numbers of a block's predictions: 256 MiB.
+const BLOCK: usize = 1 << 25;
+
+/// What is predicted of the rows of `x`, arrays `[row, output]` in units of the response: the means; the
+/// standard deviation of new observations, if asked for; if a level is given, the lower and the upper
+/// ends of their intervals.
+///
+/// The size of a block follows from the draws alone, so that equal calls have equal answers on every
+/// machine. After `stop` the rest of the rows are left out.
+pub fn predict(
+    fit: &Fit,
+    x: ArrayView2<f64>,
+    with_sd: bool,
+    level: Option<f64>,
+    stop: &StopHandle,
+) -> Result<Vec<Array2<f64>>, Error> {
+    let draws = fit.draws().n_chains() * fit.draws().n_draws();
+    // Means and predictive draws, also in the units before they are brought to those of the response.
+    let per_row = draws * 4 * fit.data().response().width();
+    let rows = (BLOCK / per_row.max(1)).max(1);
+    let mut predicted = predict_block(fit, x.slice(s![..rows.min(x.nrows()), ..]), with_sd, level)?;
+    for first in (rows..x.nrows()).step_by(rows) {
+        if stop.is_stopped() {
+            break;
+        }
+        let block = x.slice(s![first..x.nrows().min(first + rows), ..]);
+        let block = predict_block(fit, block, with_sd, level)?;
+        for (whole, rows) in predicted.iter_mut().zip(&block) {
+            whole.append(Axis(0), rows.view()).expect("all blocks have the same columns");
+        }
+    }
+    Ok(predicted)
+}
+
+fn predict_block(
+    fit: &Fit,
+    x: ArrayView2<f64>,
+    with_sd: bool,
+    level: Option<f64>,
+) -> Result<Vec<Array2<f64>>, Error> {
+    let predictions = fit.predict_new(x)?.predictions;
+    let mut arrays = vec![predictions.posterior_mean()?];
+    if with_sd {
+        arrays.push(sd(fit, x, &predictions)?);
+    }
+    if let Some(level) = level {
+        let interval = predictions.predictive_interval(level)?;
+        arrays.extend([interval.lower, interval.upper]);
+    }
+    Ok(arrays)
+}
+
+/// The standard deviation of the mixture of all draws' predictive distributions, by the law of total
+/// variance: var y = var_s E[y | x, q_s] + mean_s var[y | x, q_s], `[row, output]`.
+fn sd(fit: &Fit, x: ArrayView2<f64>, predictions: &Predictions) -> Result<Array2<f64>, Error> {
+    let scaled = fit.feature_scaler().transform(x)?;
+    let noise = fit.posterior().predict_noise_sd(fit.draws(), scaled.view())?;
+    let draws = noise.len_of(Axis(0)) * noise.len_of(Axis(1));
+    let scales = fit.response_scaler().map(|s| s.columns().iter().map(|c| c.scale).collect());
+    let scales: Array1<f64> = scales.unwrap_or_else(|| Array1::ones(1));
+    let noise = noise.pow2().sum_axis(Axis(0)).sum_axis(Axis(0)) / draws as f64 * scales.pow2();
+    let mean = predictions.posterior_mean()?;
+    let apart = (&predictions.mean() - &mean).pow2().sum_axis(Axis(0)).sum_axis(Axis(0));
+    Ok((apart / draws as f64 + noise).sqrt())
+}

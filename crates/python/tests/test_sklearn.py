@@ -1,0 +1,61 @@
+"""The conventions of scikit-learn."""
+
+import numpy as np
+import pytest
+from bnn_mcmc import BnnClassifier, BnnCounts, BnnRegressor
+from sklearn.base import clone
+from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+CHECKED = {"hidden": (8,), "chains": 2, "warmup": 100, "draws": 100, "n_jobs": 1}
+
+
+@pytest.mark.filterwarnings(
+    "ignore::bnn_mcmc.NotConvergedWarning", "ignore:columns that are constant"
+)
+@parametrize_with_checks([BnnRegressor(**CHECKED), BnnClassifier(**CHECKED)])
+def test_sklearn_checks(estimator, check):
+    check(estimator)
+
+
+def test_in_a_pipeline_and_cross_validation(diabetes, short):
+    model = make_pipeline(StandardScaler(), BnnRegressor(**short))
+    scores = cross_val_score(model, *diabetes)
+    assert scores.mean() > 0.4
+
+
+def test_in_processes_of_joblib(diabetes, short):
+    model = BnnRegressor(**short)
+    beside = cross_val_score(model, *diabetes, cv=3, n_jobs=2)
+    assert (beside == cross_val_score(model, *diabetes, cv=3)).all()
+
+
+def test_settings_are_searched(wave, short):
+    search = GridSearchCV(BnnRegressor(**short), {"hidden": [(), (5,)]}, cv=3).fit(*wave)
+    assert search.best_params_ == {"hidden": (5,)}
+
+
+def test_a_clone_is_not_fitted_and_has_the_settings(wave, short):
+    model = BnnRegressor(**{**short, "noise": "student_t", "weight_prior": 0.5}).fit(*wave)
+    copied = clone(model)
+    assert not hasattr(copied, "verdict_")
+    assert copied.get_params() == model.get_params()
+
+
+@pytest.mark.parametrize("estimator", [BnnRegressor, BnnClassifier, BnnCounts])
+def test_settings_are_shown(estimator):
+    assert (
+        repr(estimator(hidden=(3, 3), draws=7)) == f"{estimator.__name__}(draws=7, hidden=(3, 3))"
+    )
+
+
+def test_score_is_that_of_sklearn(wave, short):
+    X, y = wave
+    model = BnnRegressor(**short).fit(X, y)
+    residuals = y - model.predict(X)
+    assert model.score(X, y) == pytest.approx(
+        1 - (residuals**2).sum() / ((y - y.mean()) ** 2).sum()
+    )
+    assert model.scores(X, y)["rmse"] == pytest.approx(np.sqrt((residuals**2).mean()))

@@ -1,0 +1,114 @@
+"""Pickles, copies and folders: the same predictions, bit for bit."""
+
+import copy
+import pickle
+
+import joblib
+import numpy as np
+import pytest
+from bnn_mcmc import BnnClassifier, BnnRegressor
+
+
+def same(one, other, X):
+    """Whether two regressors predict the same bits, noise included."""
+    settings = {"return_std": True, "interval": 0.9}
+    return all(
+        (a == b).all()
+        for a, b in zip(one.predict(X, **settings), other.predict(X, **settings), strict=True)
+    )
+
+
+@pytest.fixture
+def fitted(wave, short):
+    return BnnRegressor(**short).fit(*wave)
+
+
+def test_pickle(fitted, wave):
+    loaded = pickle.loads(pickle.dumps(fitted))
+    assert same(loaded, fitted, wave[0])
+    assert loaded.diagnostics_ == fitted.diagnostics_ and loaded.verdict_ == fitted.verdict_
+    assert pickle.dumps(loaded) == pickle.dumps(fitted)
+
+
+def test_joblib(fitted, wave, tmp_path):
+    joblib.dump(fitted, tmp_path / "model.joblib")
+    assert same(joblib.load(tmp_path / "model.joblib"), fitted, wave[0])
+
+
+def test_copies(fitted, wave):
+    assert same(copy.deepcopy(fitted), fitted, wave[0])
+    assert same(copy.copy(fitted), fitted, wave[0])
+
+
+def test_a_damaged_pickle_is_refused(fitted):
+    whole = pickle.dumps(fitted)
+    at = whole.index(b"data.csv") + 100
+    damaged = whole[:at] + bytes([whole[at] ^ 1]) + whole[at + 1 :]
+    with pytest.raises(Exception, match=r"CRC|checksum"):
+        pickle.loads(damaged)
+
+
+def test_save_and_load(fitted, wave, tmp_path):
+    fitted.save(tmp_path / "model")
+    loaded = BnnRegressor.load(tmp_path / "model")
+    assert same(loaded, fitted, wave[0])
+    assert loaded.get_params() == fitted.get_params()
+    assert loaded.diagnostics_ == fitted.diagnostics_ and str(loaded.verdict_) == str(
+        fitted.verdict_
+    )
+    with pytest.raises(ValueError, match="it is not empty"):
+        fitted.save(tmp_path / "model")
+
+
+def test_folders_that_are_none(fitted, tmp_path):
+    fitted.save(tmp_path / "model")
+    with pytest.raises(
+        ValueError, match=r"estimator\.json: it is of a BnnRegressor, not of a BnnClassifier"
+    ):
+        BnnClassifier.load(tmp_path / "model")
+    with pytest.raises(ValueError, match=r"there is no `estimator\.json`"):
+        BnnRegressor.load(tmp_path)
+    with pytest.raises(FileNotFoundError):
+        BnnRegressor.load(tmp_path / "nothing")
+    data = tmp_path / "model" / "data.csv"
+    data.write_bytes(data.read_bytes()[:-20])
+    with pytest.raises(ValueError, match=r"data\.csv: it is not as it was written"):
+        BnnRegressor.load(tmp_path / "model")
+
+
+def test_save_and_load_of_columns_and_classes(short, tmp_path):
+    pd = pytest.importorskip("pandas", reason="tables are those of pandas, which is not installed")
+    X = pd.DataFrame({"size": np.arange(40) % 7, "colour": ["red", "blue"] * 20, "same": 1})
+    y = np.array([f"kind {i % 3}" for i in range(40)])
+    settings = {**short, "random_state": np.random.RandomState(5), "weight_prior": np.float64(0.5)}
+    with pytest.warns(UserWarning, match="constant"):
+        fitted = BnnClassifier(**settings).fit(X, y)
+    fitted.save(tmp_path / "model")
+    loaded = BnnClassifier.load(tmp_path / "model")
+    assert (loaded.predict_proba(X) == fitted.predict_proba(X)).all()
+    assert (loaded.predict(X) == fitted.predict(X)).all()
+    assert loaded.random_state == fitted.diagnostics_["seed"]
+    again = BnnClassifier(**loaded.get_params())
+    with pytest.warns(UserWarning, match="constant"):
+        assert (again.fit(X, y).predict_proba(X) == fitted.predict_proba(X)).all()
+    with pytest.raises(ValueError, match="`green` is not among the levels"):
+        loaded.predict(X.assign(colour="green"))
+
+
+def test_a_run_in_a_folder_is_loaded_by_the_same_call(wave, short, tmp_path):
+    settings = {**short, "folder": tmp_path / "run"}
+    X, y = wave
+    first = BnnRegressor(**settings).fit(X, y)
+    assert same(first, BnnRegressor(**short).fit(X, y), X)
+    written = (tmp_path / "run" / "fit.json").stat().st_mtime_ns
+    assert same(BnnRegressor(**settings).fit(X, y), first, X)
+    assert (tmp_path / "run" / "fit.json").stat().st_mtime_ns == written
+    assert same(BnnRegressor.load(tmp_path / "run"), first, X)
+    with pytest.raises(
+        ValueError, match=r"the folder holds another fit, in which `recipe\.seed` is 1, not 2"
+    ):
+        BnnRegressor(**{**settings, "random_state": 2}).fit(X, y)
+    with pytest.raises(
+        ValueError, match="`random_state` is None, but must be a whole number for a run in a folder"
+    ):
+        BnnRegressor(**{**settings, "random_state": None}).fit(X, y)
