@@ -1,8 +1,8 @@
 //! The SVG that plotters writes, made small.
 //!
-//! Plotters writes one element on each line, with all attributes. Straight lines of one style that follow
-//! one another become one path here, and so do filled circles, as strokes of length 0 with round ends.
-//! Attributes that have their default value, or that of the whole figure, are left out.
+//! Plotters writes one element on each line, with all attributes. Lines of one style that follow one
+//! another become one path here, whose points are written as steps from the last one, since neighbours
+//! are near; and so do filled circles, as strokes of length 0 with round ends. Attributes that have their default value, or that of the whole figure, are left out.
 
 /// Attributes that change nothing.
 const DEFAULTS: [&str; 4] =
@@ -17,7 +17,7 @@ pub(super) fn elements(svg: &str) -> String {
         if line.starts_with("<svg ") || line == "</svg>" {
             continue;
         }
-        if let Some((style, path)) = dot(line).or_else(|| stroke(line)) {
+        if let Some((style, path)) = dot(line).or_else(|| stroke(line)).or_else(|| steps(line)) {
             match &mut strokes {
                 Some((same, all)) if *same == style => all.push_str(&path),
                 _ => {
@@ -30,7 +30,7 @@ pub(super) fn elements(svg: &str) -> String {
         flush(&mut strokes, &mut out);
         match line.starts_with('<') {
             true => {
-                let mut line = steps(line).unwrap_or_else(|| line.to_owned());
+                let mut line = line.to_owned();
                 for default in DEFAULTS {
                     line = line.replacen(default, "", 1);
                 }
@@ -42,29 +42,6 @@ pub(super) fn elements(svg: &str) -> String {
     }
     flush(&mut strokes, &mut out);
     out
-}
-
-/// A line by its steps; `None` if it is no line.
-fn steps(line: &str) -> Option<String> {
-    let (attributes, points) = line.strip_prefix("<polyline")?.split_once(" points=\"")?;
-    let mut path = String::new();
-    let mut last: Option<(i32, i32)> = None;
-    for point in points.strip_suffix("\"/>")?.split_ascii_whitespace() {
-        let (x, y) = point.split_once(',')?;
-        let (x, y): (i32, i32) = (x.parse().ok()?, y.parse().ok()?);
-        match last {
-            None => path = format!("M{x} {y}l"),
-            Some((from_x, from_y)) => {
-                let (dx, dy) = (x - from_x, y - from_y);
-                // A minus sign separates numbers as well as a blank does.
-                let between = |next: i32| if next < 0 { "" } else { " " };
-                let before = if path.ends_with('l') { "" } else { between(dx) };
-                path += &format!("{before}{dx}{}{dy}", between(dy));
-            }
-        }
-        last = Some((x, y));
-    }
-    Some(format!("<path{attributes} d=\"{path}\"/>"))
 }
 
 fn flush(strokes: &mut Option<(String, String)>, out: &mut String) {
@@ -96,6 +73,33 @@ fn stroke(line: &str) -> Option<(String, String)> {
     let style = format!(" stroke=\"{}\"{width}{}", value(ends, "stroke")?, opacity(ends)?);
     let [x1, y1, x2, y2] = ["x1", "y1", "x2", "y2"].map(|name| value(ends, name));
     Some((style, format!("M{} {}L{} {}", x1?, y1?, x2?, y2?)))
+}
+
+/// The style and the path of a line through points.
+fn steps(line: &str) -> Option<(String, String)> {
+    let (attributes, points) = line.strip_prefix("<polyline")?.split_once(" points=\"")?;
+    let mut path = String::new();
+    let mut last: Option<(i32, i32)> = None;
+    for point in points.strip_suffix("\"/>")?.split_ascii_whitespace() {
+        let (x, y) = point.split_once(',')?;
+        let (x, y): (i32, i32) = (x.parse().ok()?, y.parse().ok()?);
+        match last {
+            None => path = format!("M{x} {y}l"),
+            Some((from_x, from_y)) => {
+                let (dx, dy) = (x - from_x, y - from_y);
+                // A minus sign separates numbers as well as a blank does.
+                let between = |next: i32| if next < 0 { "" } else { " " };
+                let before = if path.ends_with('l') { "" } else { between(dx) };
+                path += &format!("{before}{dx}{}{dy}", between(dy));
+            }
+        }
+        last = Some((x, y));
+    }
+    let mut style = attributes.replacen(" fill=\"none\"", "", 1);
+    for default in DEFAULTS {
+        style = style.replacen(default, "", 1);
+    }
+    Some((style, path))
 }
 
 fn opacity(attributes: &str) -> Option<String> {
@@ -160,8 +164,8 @@ mod tests {
     fn lines_are_written_as_steps() {
         let svg = "<polyline fill=\"none\" opacity=\"1\" stroke=\"#000000\" stroke-width=\"3\" \
                    points=\"10,20 12,5 12,5 9,-5 \"/>\n";
-        let path = "<path fill=\"none\" stroke=\"#000000\" stroke-width=\"3\" \
-                    d=\"M10 20l2-15 0 0-3-10\"/>";
+        let path = "<path d=\"M10 20l2-15 0 0-3-10\" fill=\"none\" stroke=\"#000000\" \
+                    stroke-width=\"3\"/>";
         assert_eq!(elements(svg), path);
     }
 }

@@ -419,9 +419,7 @@ fn draw_mark(mark: &Mark, plane: &Plane, area: &Area) -> Drawn {
             }
             Ok(())
         }
-        Mark::Boxes { colour, boxes, .. } => {
-            boxes.iter().try_for_each(|plot| draw_box(plot, colour.rgb(), &place, area))
-        }
+        Mark::Boxes { colour, boxes, .. } => draw_boxes(boxes, colour.rgb(), &place, area),
         Mark::Intervals { colour, intervals, .. } => intervals.iter().try_for_each(|interval| {
             let Interval { at, value, inner, outer } = interval;
             for (ends, width) in [(outer, 3), (inner, 9)] {
@@ -492,28 +490,38 @@ fn draw_symbol(at: (i32, i32), symbol: Symbol, colour: RGBColor, area: &Area) ->
     }
 }
 
-fn draw_box(
-    plot: &BoxPlot,
+/// Part by part, so that the same parts of all boxes become one path.
+fn draw_boxes(
+    boxes: &[BoxPlot],
     colour: RGBColor,
     place: &impl Fn(f64, f64) -> Option<(i32, i32)>,
     area: &Area,
 ) -> Drawn {
-    let BoxPlot { at, low, lower, median, upper, high, outliers } = plot;
-    let line = |from: Option<_>, to: Option<_>, width| match (from, to) {
-        (Some(from), Some(to)) => draw_line(vec![from, to], colour.stroke_width(width), area),
-        _ => Ok(()),
+    let line = |ends: [(f64, f64); 2], width| {
+        let ends = ends.iter().filter_map(|(x, y)| place(*x, *y)).collect();
+        draw_line(ends, colour.stroke_width(width), area)
     };
-    line(place(*at, *low), place(*at, *lower), 3)?;
-    line(place(*at, *upper), place(*at, *high), 3)?;
-    for end in [low, high] {
-        line(place(at - 0.15, *end), place(at + 0.15, *end), 3)?;
+    for BoxPlot { at, lower, upper, .. } in boxes {
+        if let (Some(a), Some(b)) = (place(at - 0.3, *upper), place(at + 0.3, *lower)) {
+            area.draw(&Rectangle::new([a, b], colour.mix(0.3).filled()))?;
+        }
     }
-    if let (Some(a), Some(b)) = (place(at - 0.3, *upper), place(at + 0.3, *lower)) {
-        area.draw(&Rectangle::new([a, b], colour.mix(0.3).filled()))?;
-        area.draw(&Rectangle::new([a, b], colour.stroke_width(3)))?;
+    for BoxPlot { at, low, lower, upper, high, .. } in boxes {
+        let (left, right) = (at - 0.3, at + 0.3);
+        line([(*at, *low), (*at, *lower)], 3)?;
+        line([(*at, *upper), (*at, *high)], 3)?;
+        for end in [low, high] {
+            line([(at - 0.15, *end), (at + 0.15, *end)], 3)?;
+        }
+        let corners = [(left, lower), (right, lower), (right, upper), (left, upper), (left, lower)];
+        let corners = corners.iter().filter_map(|(x, y)| place(*x, **y)).collect();
+        draw_line(corners, colour.stroke_width(3), area)?;
     }
-    line(place(at - 0.3, *median), place(at + 0.3, *median), 6)?;
-    let outliers: Vec<_> = outliers.iter().filter_map(|y| place(*at, *y)).collect();
+    for BoxPlot { at, median, .. } in boxes {
+        line([(at - 0.3, *median), (at + 0.3, *median)], 6)?;
+    }
+    let outliers = boxes.iter().flat_map(|plot| plot.outliers.iter().map(|y| (plot.at, *y)));
+    let outliers: Vec<_> = outliers.filter_map(|(x, y)| place(x, y)).collect();
     decimate::points(&outliers, POINT_CELL)
         .into_iter()
         .try_for_each(|at| draw_symbol(at, Symbol::Dot, colour, area))
