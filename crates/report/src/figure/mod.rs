@@ -11,8 +11,8 @@ mod draw;
 mod png;
 mod style;
 
-pub(crate) use axis::{number, shortened};
 pub use axis::{Axis, Scale};
+pub(crate) use axis::{number, shortened};
 pub use style::{Colour, css};
 
 use serde::Serialize;

@@ -81,7 +81,10 @@ impl EcdfBand {
                 let (from, to) = (low.max(count), high.min(count + most));
                 if from <= to {
                     let steps = &step[from - count..=to - count];
-                    next[from - low..=to - low].iter_mut().zip(steps).for_each(|(q, s)| *q += p * s);
+                    next[from - low..=to - low]
+                        .iter_mut()
+                        .zip(steps)
+                        .for_each(|(q, s)| *q += p * s);
                 }
             }
             (first, state) = (low, next);

@@ -261,7 +261,8 @@ pub fn coverage(methods: &[Method]) -> Result<Figure, Error> {
         }
         let share = |level: &f64| Ok([*level, method.predictions.coverage(*level)?.share]);
         let points = levels.iter().map(share).collect::<Result<Vec<[f64; 2]>, Error>>()?;
-        let (name, colour) = (Some(method.name.to_owned()).filter(|n| !n.is_empty()), Colour::Series(k));
+        let (name, colour) =
+            (Some(method.name.to_owned()).filter(|n| !n.is_empty()), Colour::Series(k));
         panel = panel
             .mark(Mark::Line { name, colour, points: points.clone() })
             .mark(Mark::Points { name: None, colour, symbol: Symbol::Dot, points });

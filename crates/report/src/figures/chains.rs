@@ -28,8 +28,8 @@ use bnn_mcmc::diagnostics::{self, ESS_PER_CHAIN};
 use bnn_mcmc::rng::ChainRng;
 use ndarray::{Array2, ArrayView1, ArrayView2, s};
 
-pub use super::ecdf_band::EcdfBand;
 use super::Quantity;
+pub use super::ecdf_band::EcdfBand;
 use crate::figure::{Axis, Colour, Figure, Mark, Panel, Place};
 
 /// The most chains in one panel.
@@ -70,11 +70,8 @@ pub fn trace(quantities: &[Quantity]) -> Result<Figure, Error> {
     }
     for quantity in quantities {
         let shown = Shown::of(quantity);
-        let mut panel = Panel::new(
-            shown.title(quantity.name),
-            Axis::new("draw"),
-            Axis::new("value"),
-        );
+        let mut panel =
+            Panel::new(shown.title(quantity.name), Axis::new("draw"), Axis::new("value"));
         for (chain, colour, name) in shown.iter() {
             let values = quantity.values.row(chain);
             let points = values.iter().enumerate().map(|(draw, value)| [draw as f64, *value]);

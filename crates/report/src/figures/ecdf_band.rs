@@ -102,13 +102,7 @@ fn points(chains: usize, draws: usize, total: usize) -> Vec<usize> {
 }
 
 /// The smallest tail probability of all chains at all points of one random division of the ranks.
-fn simulate(
-    chains: usize,
-    draws: usize,
-    at: &[usize],
-    tails: &[Tails],
-    rng: &mut ChainRng,
-) -> f64 {
+fn simulate(chains: usize, draws: usize, at: &[usize], tails: &[Tails], rng: &mut ChainRng) -> f64 {
     // Few ranks between two points are dealt out one by one.
     let is_dealt = draws < 20 * (at.len() + 1);
     let mut cards: Vec<u32> = match is_dealt {

@@ -3,9 +3,9 @@
 
 mod band;
 mod bins;
-mod ecdf_band;
 pub mod calibration;
 pub mod chains;
+mod ecdf_band;
 pub mod parameters;
 pub mod predictive;
 pub mod rhat;

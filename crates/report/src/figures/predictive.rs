@@ -181,14 +181,17 @@ pub fn residuals(predictions: &Predictions, pit: &Pit, column: usize) -> Result<
     let curve = edges(-4.0, 4.0, 80).into_iter().map(|z| [z, normal.pdf(z)]).collect();
     let histogram = Panel::new("", Axis::new("quantile residual (no unit)"), Axis::new("density"))
         .mark(Mark::Bars { name: None, colour: Colour::Series(0), edges: bars, heights })
-        .mark(Mark::Line { name: Some("standard normal".into()), colour: Colour::Ink, points: curve });
+        .mark(Mark::Line {
+            name: Some("standard normal".into()),
+            colour: Colour::Ink,
+            points: curve,
+        });
 
     quantile.retain(|z| !z.is_nan());
     quantile.sort_by(f64::total_cmp);
     let places: Vec<usize> = evenly(quantile.len(), FINE);
     let n = quantile.len() as f64;
-    let x: Vec<f64> =
-        places.iter().map(|k| normal.inverse_cdf((*k as f64 + 0.5) / n)).collect();
+    let x: Vec<f64> = places.iter().map(|k| normal.inverse_cdf((*k as f64 + 0.5) / n)).collect();
     let end = |p: f64| -> Vec<f64> {
         let end = |k: &usize| match Beta::new(*k as f64 + 1.0, n - *k as f64) {
             Ok(beta) => normal_quantile(&normal, beta.inverse_cdf(p)),
@@ -333,9 +336,8 @@ impl Cells {
         let mut order: Vec<usize> = (0..x.len()).collect();
         order.sort_by(|a, b| x[*a].total_cmp(&x[*b]));
         let shown = evenly(x.len(), MOST_POINTS).into_iter().map(|k| order[k]);
-        let is_inside = |i: &usize| {
-            observed[*i] >= self.of_new[0][*i] && observed[*i] <= self.of_new[1][*i]
-        };
+        let is_inside =
+            |i: &usize| observed[*i] >= self.of_new[0][*i] && observed[*i] <= self.of_new[1][*i];
         let (inside, outside): (Vec<usize>, Vec<usize>) = shown.partition(is_inside);
         let points = |rows: Vec<usize>| rows.into_iter().map(|i| [x[i], observed[i]]).collect();
         let marks = [
@@ -431,9 +433,8 @@ fn places(mark: &Mark) -> Vec<[f64; 2]> {
 }
 
 fn averages(values: &[f64], groups: &[Vec<usize>]) -> Vec<f64> {
-    let average = |rows: &Vec<usize>| {
-        rows.iter().map(|i| values[*i]).sum::<f64>() / rows.len() as f64
-    };
+    let average =
+        |rows: &Vec<usize>| rows.iter().map(|i| values[*i]).sum::<f64>() / rows.len() as f64;
     groups.iter().map(average).collect()
 }
 

@@ -40,12 +40,12 @@ pub fn confusion(matrix: &ConfusionMatrix) -> Figure {
     let table = |cell: &dyn Fn(usize, usize) -> f64| -> Vec<Vec<f64>> {
         classes.iter().map(|row| classes.iter().map(|col| cell(*row, *col)).collect()).collect()
     };
-    let values =
-        table(&|row, column| counts[(row, column)] as f64 / counts.row(row).sum() as f64);
+    let values = table(&|row, column| counts[(row, column)] as f64 / counts.row(row).sum() as f64);
     // Counts are written if they fit into the cells, of which so many are beside each other.
     let digits = counts.iter().max().map_or(1, |count| count.to_string().len());
     let text = if digits * classes.len() <= 34 {
-        let of_row = |row: &usize| classes.iter().map(|col| counts[(*row, *col)].to_string()).collect();
+        let of_row =
+            |row: &usize| classes.iter().map(|col| counts[(*row, *col)].to_string()).collect();
         classes.iter().map(of_row).collect()
     } else {
         Vec::new()
@@ -180,7 +180,11 @@ pub fn most_uncertain_images(
     }
     let [rows, columns] = size;
     if rows.checked_mul(columns) != Some(pixels.ncols()) || pixels.ncols() == 0 {
-        return Err(Error::shape("columns of pixels", pixels.ncols(), format!("{rows} x {columns}")));
+        return Err(Error::shape(
+            "columns of pixels",
+            pixels.ncols(),
+            format!("{rows} x {columns}"),
+        ));
     }
     if let Some(observed) = observed {
         uncertainty.scores(observed)?;
@@ -211,7 +215,8 @@ pub fn most_uncertain_images(
             mean[(*input, class)],
             truth.unwrap_or_default()
         );
-        let pixel = |row: usize| pixels.slice(s![*input, row * columns..(row + 1) * columns]).to_vec();
+        let pixel =
+            |row: usize| pixels.slice(s![*input, row * columns..(row + 1) * columns]).to_vec();
         let bare = || Axis::new("").scale(Scale::Bare);
         let x = bare().range(-0.5, columns as f64 - 0.5);
         let y = bare().range(rows as f64 - 0.5, -0.5);
@@ -252,7 +257,8 @@ pub fn along_chains(probabilities: &ChainProbabilities) -> Figure {
         "The probabilities by each draw, chain by chain; vertical lines stand between the chains. Chains that \
          agree have the same level and the same spread.{notes}"
     );
-    let mut figure = Figure::new("probabilities-along-chains", "Probabilities along the chains", caption);
+    let mut figure =
+        Figure::new("probabilities-along-chains", "Probabilities along the chains", caption);
     for (k, input) in probabilities.inputs().iter().enumerate().take(MOST_PANELS) {
         let of_input = values.slice(s![.., .., k, ..]);
         let mut order: Vec<usize> = (0..classes).collect();
@@ -269,9 +275,9 @@ pub fn along_chains(probabilities: &ChainProbabilities) -> Figure {
         }
         for class in order {
             for chain in 0..chains {
-                let points = (0..draws).step_by(every).map(|draw| {
-                    [(chain * draws + draw) as f64, of_input[(chain, draw, class)]]
-                });
+                let points = (0..draws)
+                    .step_by(every)
+                    .map(|draw| [(chain * draws + draw) as f64, of_input[(chain, draw, class)]]);
                 panel = panel.mark(Mark::Line {
                     name: Some(shortened(&names[class])),
                     colour: Colour::Series(class),

@@ -332,7 +332,8 @@ fn many_rows_make_a_small_file() {
     let x = Array2::from_shape_simple_fn((n, 3), || rng.normal());
     let y = Array2::from_shape_fn((n, 1), |(i, _)| x.row(i).sum() + rng.normal());
     let data = Dataset::regression(x, y).unwrap();
-    let q = Array3::from_shape_fn((1, 20, 4), |(_, s, j)| [1.0, 1.0, 1.0, 0.0][j] + 0.01 * s as f64);
+    let q =
+        Array3::from_shape_fn((1, 20, 4), |(_, s, j)| [1.0, 1.0, 1.0, 0.0][j] + 0.01 * s as f64);
     let predictions = linear(&data, q);
     let one = [Method { name: "", predictions: &predictions }];
     let rows: Vec<f64> = (0..n).map(|i| i as f64).collect();

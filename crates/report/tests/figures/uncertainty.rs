@@ -202,7 +202,11 @@ fn probabilities_run_along_the_chains() {
     assert!(figure.caption.contains("One draw of 9"), "{}", figure.caption);
     close(&first[0], &[0.0, 0.41], 1e-12);
     close(&first[113], &[1009.0, 0.51 + 9e-4], 1e-12);
-    let drawn = |class: usize| marks.iter().any(|mark| matches!(mark, Mark::Line { colour, .. } if *colour == Colour::Series(class)));
+    let drawn = |class: usize| {
+        marks.iter().any(
+            |mark| matches!(mark, Mark::Line { colour, .. } if *colour == Colour::Series(class)),
+        )
+    };
     assert_eq!([0, 1, 2, 3].map(drawn), [true, true, true, false]);
     assert!(figure.svg_elements()[0].len() < 20_000, "{}", figure.svg_elements()[0].len());
 
