@@ -141,6 +141,10 @@ pub mod targets;
 pub mod testing;
 
 pub use error::Error;
+
+/// The version of this crate, for reports and files.
+pub const VERSION: &str = env!("CARGO_PKG_VERSION");
+
 /// The arrays of the public interface.
 pub use ndarray;
 

@@ -60,7 +60,7 @@ impl Saved {
         let names = parts.data.response().class_names();
         let saved = Self {
             format: FORMAT,
-            bnn_mcmc: env!("CARGO_PKG_VERSION").into(),
+            bnn_mcmc: crate::VERSION.into(),
             finished,
             recipe: recipe.map_err(|e| Error::argument("recipe", e, "writable as JSON"))?,
             schema: parts.schema.clone(),
@@ -269,7 +269,7 @@ pub(super) fn load_finished(folder: &Path, saved: &Saved) -> Result<Fit, Error> 
         .recipe
         .check_draws(&draws)
         .map_err(|e| problem(&draws_path, format!("it holds the draws of another run: {e}")))?;
-    let fit = Fit { parts, draws, save_error: None };
+    let fit = Fit { parts: parts.into(), draws, save_error: None };
     // The density at the first draw says whether the draws are of this posterior.
     let first = fit.parts.train.select(&[0])?;
     fit.parts.posterior.predict(&fit.draws, &first)?;
@@ -291,7 +291,7 @@ pub(super) fn read_json(folder: &Path) -> Result<Option<Saved>, Error> {
             let version = value.get("bnn_mcmc").and_then(|v| v.as_str()).unwrap_or("unknown");
             let known = format!(
                 "it has format {format}, of bnn-mcmc {version}; this version ({}) reads format {FORMAT}",
-                env!("CARGO_PKG_VERSION")
+                crate::VERSION
             );
             return Err(problem(&path, known));
         }
@@ -356,7 +356,7 @@ pub(super) fn run(folder: &Path, parts: Parts) -> Result<Fit, Error> {
             }
         }
     })?;
-    let mut fit = Fit { parts, draws, save_error: None };
+    let mut fit = Fit { parts: parts.into(), draws, save_error: None };
     if !fit.draws.info().stopped_early {
         match finish(folder, &fit, &data) {
             Ok(()) => drop(fs::remove_file(lock_path)),

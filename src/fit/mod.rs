@@ -34,6 +34,7 @@ mod rows;
 mod words;
 
 use std::path::Path;
+use std::sync::Arc;
 
 use ndarray::ArrayView2;
 
@@ -47,7 +48,7 @@ use crate::data::{Columns, Dataset, Scaler, Schema, Standardise};
 use crate::diagnostics::Verdict;
 use crate::draws::Draws;
 use crate::model::Mlp;
-use crate::predict::{Loo, Predictions, Scores};
+use crate::predict::{Loo, Pit, Predictions, Scores};
 use crate::targets::Posterior;
 
 /// The most training rows by whose predictions a verdict is passed.
@@ -56,7 +57,7 @@ const JUDGED: usize = 200;
 /// A network fitted to a table. See the [module](self).
 #[derive(Debug)]
 pub struct Fit {
-    parts: Parts,
+    parts: Arc<Parts>,
     draws: Draws,
     save_error: Option<Error>,
 }
@@ -164,11 +165,43 @@ impl Fit {
     /// # Errors
     /// If the run was ended before the first draw.
     pub fn verdict(&self) -> Result<Verdict, Error> {
+        self.judged()?.verdict()
+    }
+
+    /// What the [verdict](Self::verdict) is passed on: predictions of at most 200 training rows, evenly
+    /// spaced, **on the scale of the standardised response**. They are there to be diagnosed, as by
+    /// [`Predictions::summary`].
+    ///
+    /// # Errors
+    /// If the run was ended before the first draw; predictions that do not fit into memory.
+    pub fn judged(&self) -> Result<Predictions, Error> {
+        let rows = self.judged_rows();
+        self.parts.posterior.predict(&self.draws, &self.parts.train.select(&rows)?)
+    }
+
+    /// Which of the [training rows](Self::training) are [judged](Self::judged).
+    pub fn judged_rows(&self) -> Vec<usize> {
         let rows = self.parts.train.rows();
-        let judged: Vec<usize> =
-            (0..rows.min(JUDGED)).map(|i| i * rows / rows.min(JUDGED)).collect();
-        let judged = self.parts.train.select(&judged)?;
-        self.parts.posterior.predict(&self.draws, &judged)?.verdict()
+        (0..rows.min(JUDGED)).map(|i| i * rows / rows.min(JUDGED)).collect()
+    }
+
+    /// The fit with every `k`-th draw of each chain, as by [`Draws::thinned`]: for predictions of many
+    /// rows, which need memory and time for every draw. It cannot be [saved](Self::save).
+    ///
+    /// ```
+    /// # use bnn_mcmc::prelude::*;
+    /// # let x = ndarray::Array2::from_shape_fn((40, 1), |(i, _)| i as f64 / 10.0);
+    /// # let data = Dataset::regression(x.clone(), x.mapv(|x| (2.0 * x).sin()))?;
+    /// let fit = Fit::regression("y").hidden(&[4]).chains(2).warmup(100).draws(100).fit(&data)?;
+    /// let few = fit.thinned(10)?;
+    /// assert_eq!(few.predict(fit.data())?.mean().dim().1, 10); // draws of each chain
+    /// # Ok::<(), bnn_mcmc::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// If `k` is 0 or larger than the number of draws of a chain.
+    pub fn thinned(&self, k: usize) -> Result<Self, Error> {
+        Ok(Self { parts: self.parts.clone(), draws: self.draws.thinned(k)?, save_error: None })
     }
 
     /// Predictions of rows with a known response, in the response's own units; the rows are in their
@@ -178,7 +211,7 @@ impl Fit {
     /// Other features, responses or classes than those of the training data; predictions that do not
     /// fit into memory.
     pub fn predict(&self, rows: &Dataset) -> Result<Predictions, Error> {
-        let Parts { features, response, posterior, .. } = &self.parts;
+        let Parts { features, response, posterior, .. } = &*self.parts;
         let scaled = features.scale_features(rows)?;
         match response {
             None => posterior.predict(&self.draws, &scaled),
@@ -197,7 +230,7 @@ impl Fit {
     /// Another number of features, a number that is not finite, predictions that do not fit into
     /// memory.
     pub fn predict_new(&self, x: ArrayView2<f64>) -> Result<Predicted, Error> {
-        let Parts { features, response, posterior, ranges, .. } = &self.parts;
+        let Parts { features, response, posterior, ranges, .. } = &*self.parts;
         if x.ncols() != ranges.len() {
             let what = "number of features of the new rows";
             return Err(Error::shape(what, x.ncols(), ranges.len()));
@@ -274,6 +307,15 @@ impl Fit {
             None => Ok(loo),
             Some(scaler) => loo.unscaled(scaler, self.training()),
         }
+    }
+
+    /// The probability integral transform of each training response under its prediction from the other
+    /// rows, without refits: [`Posterior::loo_pit`]. Uniform if predictions are calibrated.
+    ///
+    /// # Errors
+    /// Classes; else as [`Posterior::loo_pit`].
+    pub fn loo_pit(&self, seed: u64) -> Result<Pit, Error> {
+        self.parts.posterior.loo_pit(&self.draws, &self.parts.train, seed)
     }
 
     /// Writes the draws to a new Zarr folder with what they say of the training rows, for ArviZ: the
@@ -364,8 +406,13 @@ impl Fit {
     /// A [stopped](Recipe::stop_handle) run is saved with the draws that it has made.
     ///
     /// # Errors
-    /// If the folder exists and is not empty, or something cannot be written.
+    /// If the folder exists and is not empty, or something cannot be written; a fit that was
+    /// [thinned](Self::thinned).
     pub fn save(&self, folder: impl AsRef<Path>) -> Result<(), Error> {
+        if self.draws.info().thin > 1 {
+            let allowed = "with all its draws, to be saved: predict with the thinned one";
+            return Err(Error::argument("fit", "thinned", allowed));
+        }
         folder::save(folder.as_ref(), self)
     }
 

@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use super::folder::{
     DATA, DRAWS, LOCK, Saved, VERDICT, check_entries, entries, finish, load_finished, lock,
@@ -65,7 +66,7 @@ fn write(
     folder: &Path,
     names: &[String],
     saved: &Saved,
-    parts: Parts,
+    parts: Arc<Parts>,
     draws: Vec<Draws>,
 ) -> Result<Fit, Error> {
     match read_json(folder)? {

@@ -253,7 +253,7 @@ impl Recipe {
         match &self.folder {
             None => {
                 let draws = parts.recipe.sample(&parts, None)?;
-                Ok(Fit { parts, draws, save_error: None })
+                Ok(Fit { parts: parts.into(), draws, save_error: None })
             }
             Some(folder) => match &self.only_chains {
                 None => folder::run(folder, parts),

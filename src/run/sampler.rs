@@ -345,7 +345,7 @@ impl Identity {
         kept: &Kept,
         stat_names: &[String],
     ) -> Fingerprint {
-        run.add("version of bnn-mcmc", env!("CARGO_PKG_VERSION"));
+        run.add("version of bnn-mcmc", crate::VERSION);
         run.add("seed", sizes.seed);
         run.add("chains", sizes.chains);
         run.add("warmup", sizes.warmup);

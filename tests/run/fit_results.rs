@@ -126,6 +126,32 @@ fn leave_one_out_is_in_own_units_and_compares_fits_of_the_same_rows() {
 }
 
 #[test]
+fn a_thinned_fit_predicts_by_its_draws_and_is_not_saved() {
+    let folder = tempfile::tempdir().unwrap();
+    let fit = recipe().fit(&data()).unwrap();
+    let thinned = fit.thinned(4).unwrap();
+    let (all, few) = (fit.predict(&data()).unwrap(), thinned.predict(&data()).unwrap());
+    assert_eq!(few.mean(), all.mean().slice(ndarray::s![.., 3..;4, .., ..]));
+    assert!(message(fit.thinned(41)).contains("1 to 40 draws"));
+    assert!(message(thinned.save(folder.path().join("run"))).contains("thinned"));
+    fit.save(folder.path().join("run")).unwrap();
+
+    // What a verdict is passed on.
+    let judged = fit.judged().unwrap();
+    assert_eq!(fit.judged_rows(), (0..30).collect::<Vec<_>>());
+    assert_eq!(judged.verdict().unwrap(), fit.verdict().unwrap());
+    let scaler = fit.response_scaler().unwrap();
+    let own = judged.unscaled(scaler).unwrap().posterior_mean().unwrap();
+    approx::assert_relative_eq!(own, all.posterior_mean().unwrap(), max_relative = 1e-12);
+
+    // Of scaled responses, as PIT is the same in all units.
+    let scaled = fit.feature_scaler().scale_features(&data()).unwrap();
+    let scaled = scaler.scale_response(&scaled).unwrap();
+    let pit = fit.posterior().loo_pit(fit.draws(), &scaled, 7).unwrap();
+    assert_eq!(fit.loo_pit(7).unwrap(), pit);
+}
+
+#[test]
 fn a_finished_run_goes_on_with_more_draws() {
     let folder = tempfile::tempdir().unwrap();
     let (run, data) = (folder.path().join("run"), data());

@@ -17,8 +17,8 @@
 mod shared;
 
 use bnn_mcmc::predict::{Bins, Reliability, Uncertainty};
-use bnn_mcmc_report::figure::{Axis, Colour, Figure, Mark, Panel, Place, Symbol};
-use bnn_mcmc_report::figures::{calibration, parameters};
+use bnn_mcmc_report::figure::{Axis, Colour, Figure, Mark, Panel, Symbol};
+use bnn_mcmc_report::figures::{calibration, parameters, sampler};
 use ndarray::{Array2, Array3};
 use shared::{AnyError, Folders, Table, points, quantity};
 
@@ -61,7 +61,7 @@ fn figure_1(folders: &Folders) -> Result<(), AnyError> {
     folders.write("figure-1-mixture.svg", &figure)
 }
 
-/// Both log likelihoods along the first component, and against each other.
+/// Both log likelihoods along the first component, and the emulated against the true one.
 fn figure_5(folders: &Folders) -> Result<(), AnyError> {
     let table = folders.table("components.csv", REGRESSION)?;
     let component = table.numbers("component_1")?;
@@ -71,8 +71,8 @@ fn figure_5(folders: &Folders) -> Result<(), AnyError> {
     let caption = "The log likelihood at draws of FBNN (SGHMC-pCN), true and emulated by a network that \
                    has learnt from 200 draws of SGHMC; at most 1,000 draws. Points on the diagonal are \
                    emulated without error; a draw is of the posterior only as far as they lie there.";
-    let dots = |name: Option<&str>, series, points| Mark::Points {
-        name: name.map(String::from),
+    let dots = |name: &str, series, points| Mark::Points {
+        name: Some(name.to_owned()),
         colour: Colour::Series(series),
         symbol: if series == 0 { Symbol::Dot } else { Symbol::Triangle },
         points: thinned(points),
@@ -82,19 +82,14 @@ fn figure_5(folders: &Folders) -> Result<(), AnyError> {
         Axis::new("first principal component"),
         Axis::new("log likelihood, nats"),
     );
-    let against = Panel::new(
-        "against each other",
-        Axis::new("true log likelihood, nats"),
-        Axis::new("emulated, nats"),
-    );
-    let diagonal = Mark::Rule { name: None, colour: Colour::Muted, place: Place::Diagonal };
-    let figure = Figure::new("emulator", "The emulated log likelihood", caption)
-        .panel(along.mark(dots(Some("true"), 0, points(&component, &truth))).mark(dots(
-            Some("emulated"),
+    let mut figure = Figure::new("emulator", "The emulated log likelihood", caption).panel(
+        along.mark(dots("true", 0, points(&component, &truth))).mark(dots(
+            "emulated",
             1,
             points(&component, &emulated),
-        )))
-        .panel(against.mark(diagonal).mark(dots(None, 0, points(&truth, &emulated))));
+        )),
+    );
+    figure.panels.extend(sampler::emulator(&truth, &emulated)?.panels);
     folders.write("figure-5-emulator.svg", &figure)
 }
 

@@ -17,9 +17,11 @@
 #[allow(dead_code)]
 mod shared;
 
+use bnn_mcmc::diagnostics::{Summary, SummaryRow};
 use bnn_mcmc::predict::persistence;
-use bnn_mcmc_report::figure::{Axis, BoxPlot, Colour, Figure, Mark, Panel, Place, Scale};
-use bnn_mcmc_report::figures::{chains, parameters, predictive};
+use bnn_mcmc_report::figure::Figure;
+use bnn_mcmc_report::figures::{chains, parameters, predictive, rhat};
+use ndarray::ArrayView2;
 use serde::Deserialize;
 use shared::{AnyError, Folders, SUNSPOT, quantity, sunspot};
 
@@ -65,34 +67,39 @@ struct Line {
     rhat_of_parameters: Vec<Option<f64>>,
 }
 
-/// R-hat over parameters: a panel for each data set, a box for each model.
+/// R-hat over parameters: a panel for each data set, a column for each model.
 fn figure_10(folders: &Folders) -> Result<(), AnyError> {
     let path = folders.input("tables/tables.json", "tutorial_tables -- --out FOLDER/tables")?;
     let lines: Vec<Line> = serde_json::from_str(&std::fs::read_to_string(path)?)?;
-    let caption = "R-hat of each parameter, five chains: a box holds the middle half of the parameters. \
-                   Linear+ is the linear model run ten times as long. Chains that agree have 1; the line \
-                   is the limit of 1.01. R-hat of a network's weights is large where chains differ by an \
-                   exchange of hidden units only.";
-    let mut figure =
-        Figure::new("rhat-by-model", "R-hat of parameters, by model and data set", caption);
-    figure.columns = Some(2);
     let mut names: Vec<&str> = lines.iter().map(|line| line.data.as_str()).collect();
     names.dedup();
+    let mut figure: Option<Figure> = None;
     for name in names {
-        let of_data: Vec<&Line> = lines.iter().filter(|line| line.data == name).collect();
-        let label = |line: &&Line| format!("{}, {}", line.model, line.settings);
-        let boxes = of_data.iter().enumerate().filter_map(|(k, line)| {
-            let rhat: Vec<f64> = line.rhat_of_parameters.iter().flatten().copied().collect();
-            BoxPlot::new(k as f64, &rhat)
-        });
-        let x = Axis::names("model and settings", of_data.iter().map(label));
-        let y = Axis::new("R-hat").scale(Scale::Log);
-        let limit =
-            Mark::Rule { name: None, colour: Colour::Muted, place: Place::Horizontal(1.01) };
-        let boxes = Mark::Boxes { name: None, colour: Colour::Series(0), boxes: boxes.collect() };
-        figure = figure.panel(Panel::new(name, x, y).mark(limit).mark(boxes));
+        let of_data = || lines.iter().filter(|line| line.data == name);
+        let summaries: Vec<(String, Summary)> = of_data()
+            .map(|line| (format!("{}, {}", line.model, line.settings), summary(line)))
+            .collect();
+        let models: Vec<(&str, &Summary)> =
+            summaries.iter().map(|(name, summary)| (name.as_str(), summary)).collect();
+        let mut own = rhat::models(&models)?;
+        for panel in &mut own.panels {
+            panel.title = name.to_owned();
+        }
+        match &mut figure {
+            Some(figure) => figure.panels.extend(own.panels),
+            None => figure = Some(own),
+        }
     }
+    let mut figure = figure.ok_or("tables.json has no lines")?;
+    figure.columns = Some(2);
     folders.write("figure-10-rhat.svg", &figure)
+}
+
+/// R-hat of each parameter; all else is unknown.
+fn summary(line: &Line) -> Summary {
+    let unknown = SummaryRow::new("", ArrayView2::from(&[[f64::NAN]]));
+    let row = |rhat: &Option<f64>| SummaryRow { rhat: rhat.unwrap_or(f64::NAN), ..unknown.clone() };
+    Summary { rows: line.rhat_of_parameters.iter().map(row).collect() }
 }
 
 /// One weight of each model: posterior and trace.

@@ -263,7 +263,7 @@ impl Chains<'_> {
     pub fn write(&self, folder: &mut Folder, names: AxisNames) -> Result<Json, Error> {
         let library = json!({
             "inference_library": "bnn-mcmc",
-            "inference_library_version": env!("CARGO_PKG_VERSION"),
+            "inference_library_version": crate::VERSION,
         });
         let size = (self.written, self.draws);
         folder.first_chain = self.info.part.as_ref().map_or(0, |part| part.chains.start);

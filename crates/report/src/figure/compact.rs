@@ -30,7 +30,7 @@ pub(super) fn elements(svg: &str) -> String {
         flush(&mut strokes, &mut out);
         match line.starts_with('<') {
             true => {
-                let mut line = line.to_owned();
+                let mut line = steps(line).unwrap_or_else(|| line.to_owned());
                 for default in DEFAULTS {
                     line = line.replacen(default, "", 1);
                 }
@@ -42,6 +42,29 @@ pub(super) fn elements(svg: &str) -> String {
     }
     flush(&mut strokes, &mut out);
     out
+}
+
+/// A line by its steps; `None` if it is no line.
+fn steps(line: &str) -> Option<String> {
+    let (attributes, points) = line.strip_prefix("<polyline")?.split_once(" points=\"")?;
+    let mut path = String::new();
+    let mut last: Option<(i32, i32)> = None;
+    for point in points.strip_suffix("\"/>")?.split_ascii_whitespace() {
+        let (x, y) = point.split_once(',')?;
+        let (x, y): (i32, i32) = (x.parse().ok()?, y.parse().ok()?);
+        match last {
+            None => path = format!("M{x} {y}l"),
+            Some((from_x, from_y)) => {
+                let (dx, dy) = (x - from_x, y - from_y);
+                // A minus sign separates numbers as well as a blank does.
+                let between = |next: i32| if next < 0 { "" } else { " " };
+                let before = if path.ends_with('l') { "" } else { between(dx) };
+                path += &format!("{before}{dx}{}{dy}", between(dy));
+            }
+        }
+        last = Some((x, y));
+    }
+    Some(format!("<path{attributes} d=\"{path}\"/>"))
 }
 
 fn flush(strokes: &mut Option<(String, String)>, out: &mut String) {
@@ -131,5 +154,14 @@ mod tests {
             "<path d=\"M1 2L3 4M2 2L3 4\" fill=\"none\" stroke=\"#D55E00\" stroke-width=\"3\"/>\
              <path d=\"M5 2L3 4\" fill=\"none\" stroke=\"#D55E00\"/>"
         );
+    }
+
+    #[test]
+    fn lines_are_written_as_steps() {
+        let svg = "<polyline fill=\"none\" opacity=\"1\" stroke=\"#000000\" stroke-width=\"3\" \
+                   points=\"10,20 12,5 12,5 9,-5 \"/>\n";
+        let path = "<path fill=\"none\" stroke=\"#000000\" stroke-width=\"3\" \
+                    d=\"M10 20l2-15 0 0-3-10\"/>";
+        assert_eq!(elements(svg), path);
     }
 }

@@ -103,7 +103,9 @@ fn height(panel: &Panel) -> u32 {
 /// The height of title and legend.
 fn head(panel: &Panel) -> u32 {
     let title = if panel.title.is_empty() { 12 } else { 44 };
-    title + legend(panel).iter().map(|entry| entry.line + 1).max().unwrap_or(0) * 36
+    // Below a legend there is room for half the label of the highest tick.
+    let lines = legend(panel).iter().map(|entry| entry.line + 1).max();
+    title + lines.map_or(0, |lines| 36 * lines + 10)
 }
 
 /// An entry of a legend, and its place.

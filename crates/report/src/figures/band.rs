@@ -1,4 +1,5 @@
-//! The band that an empirical distribution function of uniform values stays in.
+//! The band that the empirical distribution function of independent uniform values stays in. Ranks of
+//! several chains are not independent, and have a band of their own in `ecdf_band.rs`.
 
 use statrs::distribution::{Binomial, Discrete, DiscreteCDF, Poisson};
 
@@ -8,8 +9,8 @@ const POINTS: usize = 100;
 /// the adjustment of so many by what counts being whole numbers matters.
 const EXACT: usize = 20_000;
 
-/// A band around the distribution function of n values, as counts.
-pub(crate) struct EcdfBand {
+/// A band around the distribution function of n uniform values, as counts.
+pub(crate) struct UniformBand {
     /// Where: z_i, ascending, with z = 1 last.
     pub z: Vec<f64>,
     /// The least number of values up to z_i.
@@ -30,7 +31,7 @@ pub(crate) struct EcdfBand {
 /// The probability of the band is exact: counts of uniform values are those of a Poisson process of
 /// rate n, given that it has n points (Moscovich and Nadler 2017, doi:10.1016/j.spl.2016.11.027).
 /// `level` lies between 0 and 1.
-pub(crate) fn ecdf_band(n: usize, level: f64) -> EcdfBand {
+pub(crate) fn uniform_band(n: usize, level: f64) -> UniformBand {
     let exact = n.min(EXACT);
     let (mut gamma, mut above) = (0.0, 1.0);
     for _ in 0..30 {
@@ -54,14 +55,14 @@ pub(crate) fn binomial_interval(n: usize, p: f64, gamma: f64) -> [u64; 2] {
     }
 }
 
-fn pointwise(n: usize, gamma: f64) -> EcdfBand {
+fn pointwise(n: usize, gamma: f64) -> UniformBand {
     let z: Vec<f64> = (1..=POINTS).map(|i| i as f64 / POINTS as f64).collect();
     let ends = z.iter().map(|z| binomial_interval(n, *z, gamma));
     let (low, high) = ends.map(|[low, high]| (low, high)).unzip();
-    EcdfBand { z, low, high }
+    UniformBand { z, low, high }
 }
 
-impl EcdfBand {
+impl UniformBand {
     /// The probability that the counts of n uniform values lie within the band at all z_i.
     fn probability(&self, n: usize) -> f64 {
         let (Ok(step), Ok(all)) = (Poisson::new(n as f64 / POINTS as f64), Poisson::new(n as f64))
@@ -114,9 +115,9 @@ mod tests {
         let golden: Vec<Golden> = serde_json::from_str(golden).unwrap();
         assert!(golden.len() >= 5);
         for Golden { n, level, probability, low, high } in golden {
-            let band = ecdf_band(n, level);
+            let band = uniform_band(n, level);
             assert_eq!((band.low, band.high), (low, high), "{n} values, level {level}");
-            let exact = ecdf_band(n, level).probability(n);
+            let exact = uniform_band(n, level).probability(n);
             assert!((exact - probability).abs() < 1e-9, "{n}: {exact}, not {probability}");
         }
     }
@@ -125,7 +126,7 @@ mod tests {
     fn uniform_values_stay_within_the_band_as_often_as_it_says() {
         let mut rng = ChainRng::new(1, 0);
         for (n, level, runs) in [(20, 0.95, 20_000), (250, 0.9, 10_000), (2_000, 0.95, 3_000)] {
-            let band = ecdf_band(n, level);
+            let band = uniform_band(n, level);
             let inside = (0..runs).filter(|_| {
                 let mut bins = [0_u64; POINTS];
                 (0..n).for_each(|_| bins[(rng.uniform() * POINTS as f64) as usize] += 1);
@@ -146,13 +147,13 @@ mod tests {
     #[test]
     fn few_and_many_values_have_a_band() {
         for n in [0, 1, 2, 1_000_000] {
-            let band = ecdf_band(n, 0.95);
+            let band = uniform_band(n, 0.95);
             assert_eq!((band.low[99], band.high[99]), (n as u64, n as u64));
             let pairs = || band.low.iter().zip(&band.high);
             assert!(pairs().all(|(low, high)| low <= high && *high <= n as u64));
         }
         // Beyond the exact range the band has Brownian limits: about 3 standard deviations.
-        let band = ecdf_band(1_000_000, 0.95);
+        let band = uniform_band(1_000_000, 0.95);
         let z = (band.high[49] as f64 - 500_000.0) / 500.0;
         assert!(z > 2.8 && z < 3.2, "{z}");
     }

@@ -3,7 +3,7 @@
 use bnn_mcmc::Error;
 use bnn_mcmc::predict::{Loo, Pit, Reliability};
 
-use super::band::{binomial_interval, ecdf_band};
+use super::band::{binomial_interval, uniform_band};
 use super::bins::{edges, evenly};
 use super::predictive::Method;
 use crate::figure::{Axis, Colour, Figure, Mark, Panel, Place, Symbol, number};
@@ -11,7 +11,7 @@ use crate::figure::{Axis, Colour, Figure, Mark, Panel, Place, Symbol, number};
 /// The level of the bands.
 const LEVEL: f64 = 0.95;
 /// The most rows that are drawn as points.
-const MOST_POINTS: usize = 1_000;
+const MOST_POINTS: usize = 600;
 
 /// The probability integral transform of predicted rows: its histogram, and its distribution function.
 pub fn pit(pit: &Pit) -> Figure {
@@ -56,7 +56,7 @@ fn uniformity(name: &str, title: &str, pit: &Pit) -> Figure {
             place: Place::Horizontal(expected),
         });
 
-    let band = ecdf_band(n, LEVEL);
+    let band = uniform_band(n, LEVEL);
     let difference = |counts: &[u64]| -> Vec<f64> {
         counts.iter().zip(&band.z).map(|(count, z)| share(*count) - z).collect()
     };
@@ -91,11 +91,12 @@ fn uniformity(name: &str, title: &str, pit: &Pit) -> Figure {
     };
     let missing = match pit.values.len() - n {
         0 => String::new(),
-        missing => format!(" {missing} values that are no number are left out."),
+        missing => format!(" Values that are no number, which are left out: {missing}."),
     };
     let caption = format!(
-        "Uniform if the predictive distributions are right. High at both ends they are too narrow, high in \
-         the middle too wide, and high at one end they are biased. The curve of the second panel, \
+        "The transform is uniform if the predictive distributions are right. Bars are high at both ends if \
+         the distributions are too narrow, in the middle if they are too wide, and at one end if they are \
+         biased. The curve of the second panel, \
          the empirical distribution function less the uniform one, stays within its band in 95 % of cases, for {n} independent uniform values. {verdict}{missing}"
     );
     Figure::new(name, title, caption).panel(histogram).panel(ecdf)
@@ -133,10 +134,10 @@ pub fn pareto_k(loo: &Loo) -> Figure {
     };
     let missing = match loo.rows.iter().filter(|row| row.k.is_nan()).count() {
         0 => String::new(),
-        rows => format!(" {rows} rows have no k, and are not drawn."),
+        rows => format!(" Rows without a k, which are not drawn: {rows}."),
     };
     let caption = format!(
-        "How heavy the tail of a row's importance ratios is. {} of {} rows are unreliable: k lies above \
+        "How heavy the tail of a row's importance ratios is; below the line is good. {} of {} rows are unreliable: k lies above \
          the threshold for {} draws, or cannot be estimated, and the posterior without the row differs \
          too much from the one with it.{thinned}{missing}",
         unreliable.len(),
@@ -155,7 +156,6 @@ pub fn reliability(curves: &[(&str, &Reliability)]) -> Result<Figure, Error> {
     if curves.is_empty() {
         return Err(Error::argument("curves", "empty", "at least one curve"));
     }
-    let name = |name: &str| (!name.is_empty()).then(|| name.to_owned());
     let lowest = curves.iter().flat_map(|(_, curve)| &curve.bins).map(|bin| bin.lower);
     let from = lowest.fold(1.0, f64::min).clamp(0.0, 0.9);
     let x = Axis::new("confidence (probability)").range(from, 1.0);
@@ -186,18 +186,20 @@ pub fn reliability(curves: &[(&str, &Reliability)]) -> Result<Figure, Error> {
         let colour = Colour::Series(k);
         let points: Vec<[f64; 2]> =
             curve.bins.iter().map(|bin| [bin.confidence, bin.accuracy]).collect();
-        accuracy = accuracy
-            .mark(Mark::Line { name: name(method), colour, points: points.clone() })
-            .mark(Mark::Points { name: None, colour, symbol: Symbol::Dot, points });
+        accuracy = curve_of(accuracy, method, k, points);
         let (edges, heights) = bars(curve);
-        counts = counts.mark(Mark::Bars { name: name(method), colour, edges, heights });
+        counts = counts.mark(Mark::Bars { name: entry(method), colour, edges, heights });
         let of = if method.is_empty() { String::new() } else { format!(" of {method}") };
         errors.push(format!("The expected calibration error{of} is {:.3}.", curve.ece()));
     }
+    let band = match curves {
+        [_] => "; the band is where 95 % of bins of so many rows would lie if it were calibrated",
+        _ => "",
+    };
     let caption = format!(
         "Rows in bins of similar confidence, the probability of the predicted class; accuracy is the share of \
          them predicted right. Below the diagonal a classification is overconfident, above it \
-         too cautious; the band is where 95 % of bins of so many rows would lie if it were calibrated. {}",
+         too cautious{band}. {}",
         errors.join(" ")
     );
     Ok(Figure::new("reliability", "Reliability", caption).panel(accuracy).panel(counts))
@@ -261,11 +263,7 @@ pub fn coverage(methods: &[Method]) -> Result<Figure, Error> {
         }
         let share = |level: &f64| Ok([*level, method.predictions.coverage(*level)?.share]);
         let points = levels.iter().map(share).collect::<Result<Vec<[f64; 2]>, Error>>()?;
-        let (name, colour) =
-            (Some(method.name.to_owned()).filter(|n| !n.is_empty()), Colour::Series(k));
-        panel = panel
-            .mark(Mark::Line { name, colour, points: points.clone() })
-            .mark(Mark::Points { name: None, colour, symbol: Symbol::Dot, points });
+        panel = curve_of(panel, method.name, k, points);
     }
     let caption = format!(
         "Below the diagonal the intervals are too narrow, above it too wide; intervals of counts cover more \
@@ -273,6 +271,20 @@ pub fn coverage(methods: &[Method]) -> Result<Figure, Error> {
          intervals are right."
     );
     Ok(Figure::new("coverage", "Coverage of predictive intervals", caption).panel(panel))
+}
+
+/// A curve with its name in the legend, where the drawing marks it, or else with a point for each number.
+fn curve_of(panel: Panel, method: &str, k: usize, points: Vec<[f64; 2]>) -> Panel {
+    let (name, colour) = (entry(method), Colour::Series(k));
+    let dots = Mark::Points { name: None, colour, symbol: Symbol::Dot, points: points.clone() };
+    let is_named = name.is_some();
+    let panel = panel.mark(Mark::Line { name, colour, points });
+    if is_named { panel } else { panel.mark(dots) }
+}
+
+/// The entry of a method in the legend.
+fn entry(method: &str) -> Option<String> {
+    (!method.is_empty()).then(|| method.to_owned())
 }
 
 fn rounded(value: f64) -> String {

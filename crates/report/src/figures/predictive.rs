@@ -15,12 +15,12 @@ use super::bins::{edges, evenly, extent, neighbours, shares};
 use crate::figure::{Axis, Colour, Figure, Mark, Panel, Place, Symbol, number};
 
 /// The most points of a panel: more of them would make a large file and hide each other.
-const MOST_POINTS: usize = 1_000;
+const MOST_POINTS: usize = 600;
 /// The most groups that rows in a given order, and rows of a single input, are averaged over.
 const FINE: usize = 200;
 /// The most groups of rows that differ in other inputs, too.
 const COARSE: usize = 40;
-/// The fewest rows of such a group, on average.
+/// The fewest rows of such a group, on average; and the number of groups of few rows.
 const FEWEST: usize = 8;
 
 /// Predictions by one method, and its name.
@@ -118,7 +118,8 @@ pub fn observed_against_predicted(
         let groups = neighbours(&cells.mean, coarse(cells.mean.len()));
         let x = Axis::new(format!("predicted {}", cells.name));
         let y = Axis::new(format!("observed {}", cells.name));
-        let [_, new] = cells.bands(&cells.mean, &groups, level);
+        let name_of_band = format!("{} % interval", percent(level));
+        let new = band(name_of_band, 4, &cells.mean, &cells.of_new, &groups);
         let panel = Panel { aspect: 0.9, ..Panel::new(*name, x, y) }.mark(new);
         let panel = panel.mark(diagonal("predicted = observed"));
         let (points, thinned) = cells.points(&cells.mean);
@@ -214,10 +215,10 @@ pub fn residuals(predictions: &Predictions, pit: &Pit, column: usize) -> Result<
             .mark(dots(None, Colour::Series(0), Symbol::Dot, points));
     let missing = match pit.values.nrows() - quantile.len() {
         0 => String::new(),
-        n => format!(" {n} rows whose transform is no number have no quantile residual."),
+        n => format!(" Rows without a quantile residual, whose transform is no number: {n}."),
     };
     let caption = format!(
-        "Residuals should scatter around 0 without a pattern. The quantile residual of a row is the \
+        "Residuals of the predicted mean should scatter around 0 without a pattern. The quantile residual of a row is the \
          standard normal quantile of its probability integral transform: if the model is right, the \
          histogram follows the curve and the points of the last panel the line, each within the band \
          in 95 % of cases.{thinned}{missing}"
@@ -311,22 +312,6 @@ impl Cells {
         self.observed.as_deref().ok_or_else(missing)
     }
 
-    /// The band of the mean function and the wider one of new observations, by averages of groups.
-    fn bands(&self, x: &[f64], groups: &[Vec<usize>], level: f64) -> [Mark; 2] {
-        let level = percent(level);
-        let band = |name: String, series: usize, [low, high]: &[Vec<f64>; 2]| Mark::Band {
-            name: Some(name),
-            colour: Colour::Series(series),
-            x: averages(x, groups),
-            low: averages(low, groups),
-            high: averages(high, groups),
-        };
-        [
-            band(format!("mean, {level} %"), 0, &self.of_mean),
-            band(format!("new observation, {level} %"), 4, &self.of_new),
-        ]
-    }
-
     /// The observations within their own intervals and those outside, and what to say of rows left
     /// out.
     fn points(&self, x: &[f64]) -> (Vec<Mark>, String) {
@@ -342,7 +327,7 @@ impl Cells {
         let points = |rows: Vec<usize>| rows.into_iter().map(|i| [x[i], observed[i]]).collect();
         let marks = [
             dots(Some("observed"), Colour::Muted, Symbol::Dot, points(inside)),
-            dots(Some("outside its interval"), Colour::Series(3), Symbol::Cross, points(outside)),
+            dots(Some("outside interval"), Colour::Series(3), Symbol::Cross, points(outside)),
         ];
         (marks.to_vec(), thinned(x.len()))
     }
@@ -365,7 +350,9 @@ fn bands(
         if cells.mean.len() != x.len() {
             return Err(Error::shape("rows of predictions", cells.mean.len(), x.len()));
         }
-        let [mean, new] = cells.bands(x, &groups, level);
+        let new = format!("new observation, {} %", percent(level));
+        let new = band(new, 4, x, &cells.of_new, &groups);
+        let mean = band(format!("mean, {} %", percent(level)), 0, x, &cells.of_mean, &groups);
         let panel = Panel::new(*name, Axis::new(label), Axis::new(&cells.name));
         let line = averages(x, &groups).into_iter().zip(averages(&cells.mean, &groups));
         let line = Mark::Line {
@@ -374,8 +361,8 @@ fn bands(
             points: line.map(|(x, y)| [x, y]).collect(),
         };
         let (points, left_out) = cells.points(x);
-        let panel = points.into_iter().fold(panel.mark(new).mark(mean), Panel::mark);
-        panels.push(panel.mark(line));
+        let panel = points.into_iter().fold(panel.mark(new), Panel::mark);
+        panels.push(panel.mark(mean).mark(line));
         thinned = left_out;
     }
     same_axes(&mut panels, false);
@@ -432,6 +419,23 @@ fn places(mark: &Mark) -> Vec<[f64; 2]> {
     }
 }
 
+/// Intervals, by averages of their ends over groups.
+fn band(
+    name: String,
+    series: usize,
+    x: &[f64],
+    [low, high]: &[Vec<f64>; 2],
+    groups: &[Vec<usize>],
+) -> Mark {
+    Mark::Band {
+        name: Some(name),
+        colour: Colour::Series(series),
+        x: averages(x, groups),
+        low: averages(low, groups),
+        high: averages(high, groups),
+    }
+}
+
 fn averages(values: &[f64], groups: &[Vec<usize>]) -> Vec<f64> {
     let average =
         |rows: &Vec<usize>| rows.iter().map(|i| values[*i]).sum::<f64>() / rows.len() as f64;
@@ -440,7 +444,7 @@ fn averages(values: &[f64], groups: &[Vec<usize>]) -> Vec<f64> {
 
 /// How many groups to average rows over that differ in other inputs, too.
 fn coarse(rows: usize) -> usize {
-    (rows / FEWEST).clamp(1, COARSE)
+    (rows / FEWEST).max(rows.min(FEWEST)).min(COARSE)
 }
 
 /// What to say of averages.

@@ -43,13 +43,13 @@ pub fn confusion(matrix: &ConfusionMatrix) -> Figure {
     let values = table(&|row, column| counts[(row, column)] as f64 / counts.row(row).sum() as f64);
     // Counts are written if they fit into the cells, of which so many are beside each other.
     let digits = counts.iter().max().map_or(1, |count| count.to_string().len());
-    let text = if digits * classes.len() <= 34 {
-        let of_row =
-            |row: &usize| classes.iter().map(|col| counts[(*row, *col)].to_string()).collect();
-        classes.iter().map(of_row).collect()
-    } else {
-        Vec::new()
-    };
+    let mut text = Vec::new();
+    if digits * classes.len() <= 34 {
+        let word = |count: usize| if count == 0 { String::new() } else { count.to_string() };
+        let of_row = |row: &usize| classes.iter().map(|col| word(counts[(*row, *col)])).collect();
+        text = classes.iter().map(of_row).collect();
+        note += " Numbers count rows; cells without a number have none.";
+    }
     let x = Axis::names("predicted class", names());
     let y = Axis::names("observed class", names()).reversed();
     let panel = Panel { aspect: 0.9, ..Panel::new("", x, y) }.mark(Mark::Cells {
@@ -60,8 +60,8 @@ pub fn confusion(matrix: &ConfusionMatrix) -> Figure {
     });
     let errors = counts.sum() - counts.diag().sum();
     let caption = format!(
-        "Colours are shares of the rows of each observed class, and numbers count rows. Rows on the diagonal \
-         are predicted right: all but {errors} of {} are.{note}",
+        "Colours are shares of the rows of each observed class. Rows on the diagonal are predicted right: all \
+         but {errors} of {} are.{note}",
         counts.sum()
     );
     Figure::new("confusion", "Confusion matrix", caption).panel(panel)
@@ -269,10 +269,6 @@ pub fn along_chains(probabilities: &ChainProbabilities) -> Figure {
         let x = Axis::new("draw, of all chains").range(0.0, ((chains * draws).max(1)) as f64);
         let y = Axis::new("probability").range(0.0, 1.0);
         let mut panel = Panel::new(format!("input {input}"), x, y);
-        for chain in 1..chains {
-            let place = Place::Vertical((chain * draws) as f64);
-            panel = panel.mark(Mark::Rule { name: None, colour: Colour::Muted, place });
-        }
         for class in order {
             for chain in 0..chains {
                 let points = (0..draws)
@@ -284,6 +280,10 @@ pub fn along_chains(probabilities: &ChainProbabilities) -> Figure {
                     points: points.collect(),
                 });
             }
+        }
+        for chain in 1..chains {
+            let place = Place::Vertical((chain * draws) as f64);
+            panel = panel.mark(Mark::Rule { name: None, colour: Colour::Ink, place });
         }
         figure = figure.panel(panel);
     }

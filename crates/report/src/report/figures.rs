@@ -1,0 +1,125 @@
+//! Which figures a report has.
+
+use bnn_mcmc::Error;
+use bnn_mcmc::draws::LadderReport;
+use bnn_mcmc::predict::Bins;
+use ndarray::ArrayView2;
+
+use super::Findings;
+use crate::figure::Figure;
+use crate::figures::predictive::Method;
+use crate::figures::{
+    Quantity, calibration, chains, parameters, predictive, rhat, sampler, uncertainty,
+};
+
+/// A figure, or why it could not be made, with its name in words.
+pub(super) type Named = (&'static str, Result<Figure, Error>);
+
+/// The level of intervals, which is that of the scores.
+const LEVEL: f64 = 0.95;
+/// The most columns of a response that have figures of their own.
+const COLUMNS: usize = 3;
+
+/// Figures of the predictions.
+pub(super) fn predictions(findings: &Findings) -> Vec<Named> {
+    let Findings { fit, few, scored, .. } = findings;
+    let mut figures: Vec<Named> = Vec::new();
+    if fit.training().response().classes().is_some() {
+        figures
+            .push(("The confusion matrix", scored.confusion().map(|m| uncertainty::confusion(&m))));
+        let curve = scored.reliability(Bins::EqualCount(10));
+        let reliability = curve.and_then(|curve| calibration::reliability(&[("", &curve)]));
+        figures.push(("The reliability curve", reliability));
+        let observed = scored.observed().and_then(|response| response.classes());
+        let entropies = scored.uncertainty().and_then(|u| uncertainty::entropies(&u, observed));
+        figures.push(("Entropies", entropies));
+    } else {
+        let rows = fit.validation().unwrap_or(fit.training());
+        let methods = [Method { name: "", predictions: scored }];
+        let seed = fit.draws().info().seed;
+        for column in 0..scored.response_names().len().min(COLUMNS) {
+            let observed = predictive::observed_against_predicted(&methods, column, LEVEL);
+            figures.push(("Observed against predicted values", observed));
+            let along = match rows.n_features() {
+                1 => predictive::against_feature(&methods, rows, 0, column, LEVEL),
+                _ => predictive::against_first_component(&methods, rows, column, LEVEL),
+            };
+            figures.push(("Predictions along the features", along));
+            let pit = scored.pit(seed);
+            let residuals = pit.and_then(|pit| predictive::residuals(scored, &pit, column));
+            figures.push(("Residuals", residuals));
+        }
+        let pit = match findings.are_new {
+            true => scored.pit(seed).map(|pit| calibration::pit(&pit)),
+            false => few.loo_pit(seed).map(|pit| calibration::loo_pit(&pit)),
+        };
+        figures.push(("The probability integral transform", pit));
+        figures.push(("The coverage of intervals", calibration::coverage(&methods)));
+    }
+    if let Ok(loo) = &findings.loo {
+        figures.push(("Pareto k", Ok(calibration::pareto_k(loo))));
+    }
+    figures
+}
+
+/// Figures of convergence in function space, and of the sampler.
+pub(super) fn convergence(findings: &Findings) -> Vec<Named> {
+    let Findings { few, predictions, .. } = findings;
+    let draws = few.draws();
+    let judged = findings.judged.quantities();
+    let worst = findings.worst(2);
+    let mut shown: Vec<Quantity> = Vec::new();
+    if let Ok(values) = draws.stat("log_likelihood") {
+        shown.push(Quantity { name: "log likelihood (nats)", values });
+    }
+    for (place, row) in &worst {
+        let values: ArrayView2<f64> = judged.index_axis(ndarray::Axis(2), *place);
+        shown.push(Quantity { name: &row.name, values });
+    }
+    let mut figures: Vec<Named> = vec![
+        ("R-hat of the predictions", rhat::models(&[("predictions", predictions)])),
+        ("Traces", chains::trace(&shown)),
+        ("Effective sample sizes", chains::ess(&shown)),
+    ];
+    if draws.n_chains() > 1 {
+        figures.insert(2, ("Ranks", chains::rank_ecdf(&shown)));
+    }
+    if let (Ok(energy), 1) = (draws.stat("energy"), findings.every) {
+        figures.push(("Energies", sampler::energy(energy)));
+    }
+    if let (Ok(divergent), true) = (draws.stat("divergent"), draws.divergences() > 0) {
+        figures.push(("Divergent transitions", sampler::divergences(divergent)));
+    }
+    let lengths: Vec<Quantity> = ["tree_depth", "leapfrog_steps"]
+        .iter()
+        .filter_map(|name| Some(Quantity { name, values: draws.stat(name).ok()? }))
+        .collect();
+    if !lengths.is_empty() && findings.every == 1 {
+        figures.push(("Lengths of trajectories", sampler::counts(&lengths)));
+    }
+    if let Ok(ladder) = LadderReport::of(draws) {
+        figures.push(("The ladder", sampler::ladder(&ladder)));
+    }
+    figures
+}
+
+/// Figures of the weights.
+pub(super) fn weights(findings: &Findings) -> Vec<Named> {
+    let draws = findings.few.draws();
+    let summary = draws.summary();
+    let mut figures: Vec<Named> = Vec::new();
+    if let Ok(summary) = &summary
+        && draws.divergences() > 0
+        && summary.rows.len() > 1
+    {
+        // Where the chains agree least.
+        let mut rows: Vec<_> = summary.rows.iter().filter(|row| !row.rhat.is_nan()).collect();
+        rows.sort_by(|a, b| b.rhat.total_cmp(&a.rhat));
+        let names: Vec<&str> = rows.iter().take(3).map(|row| row.name.as_str()).collect();
+        figures.push(("Pairs of parameters", parameters::pairs(draws, &names)));
+    }
+    let blocks = summary.and_then(|summary| rhat::blocks(&summary, draws.layout()));
+    figures.push(("R-hat of the weights", blocks));
+    figures.push(("The weights", parameters::weights(draws)));
+    figures
+}

@@ -1,0 +1,94 @@
+//! A fit on one page of HTML: the verdict first, then the rest.
+
+mod figures;
+mod page;
+mod scores;
+mod words;
+
+use bnn_mcmc::Error;
+use bnn_mcmc::diagnostics::{Summary, SummaryRow, Verdict};
+use bnn_mcmc::fit::Fit;
+use bnn_mcmc::predict::{Loo, Predictions};
+
+/// The most draws, of all chains together, that anything but the verdict is made from.
+const DRAWS: usize = 4000;
+
+/// A report on a fit: one HTML file, with its figures and styles inside, that asks for nothing from
+/// anywhere. It begins with the verdict in plain words and says what to do; then come the data, the
+/// model, scores beside a baseline, figures of the predictions, of convergence (of predictions before
+/// weights), the worst quantities, and how to cite the run.
+///
+/// The verdict is passed on all draws. All else takes every k-th draw of long runs, so that there are
+/// no more than 4,000; the page says so.
+///
+/// A part that cannot be made, such as leave-one-out of an approximation, is named on the page with the
+/// reason.
+///
+/// ```no_run
+/// use bnn_mcmc::fit::Fit;
+/// let fit = Fit::load("run")?;
+/// std::fs::write("report.html", bnn_mcmc_report::report(&fit)?).expect("the disk has room");
+/// # Ok::<(), bnn_mcmc::Error>(())
+/// ```
+///
+/// # Errors
+/// If the run was ended before the first draw; predictions that do not fit into memory.
+pub fn report(fit: &Fit) -> Result<String, Error> {
+    Ok(page::page(&Findings::new(fit)?).into_string())
+}
+
+/// What a report tells, computed once.
+struct Findings<'a> {
+    fit: &'a Fit,
+    /// The verdict on all draws.
+    verdict: Verdict,
+    /// The fit with the draws that all else is made from: every [`every`](Self::every)-th.
+    few: Fit,
+    every: usize,
+    /// Predictions of the judged rows, on the scale of the standardised response.
+    judged: Predictions,
+    /// Their diagnostics, named by row and column.
+    predictions: Summary,
+    /// Predictions of the rows that scores are of, in the units of the table.
+    scored: Predictions,
+    /// Whether these are validation rows, and not those that the model learnt from.
+    are_new: bool,
+    /// Or why there is none.
+    loo: Result<Loo, Error>,
+}
+
+impl<'a> Findings<'a> {
+    fn new(fit: &'a Fit) -> Result<Self, Error> {
+        let (chains, draws) = (fit.draws().n_chains(), fit.draws().n_draws());
+        let every = (chains * draws).div_ceil(DRAWS).clamp(1, draws.max(1));
+        let few = fit.thinned(every)?;
+        let verdict = fit.verdict()?;
+        let judged = few.judged()?;
+        let predictions = Self::named(fit, judged.summary()?);
+        let scored = few.predict(fit.validation().unwrap_or(fit.training()))?;
+        let (are_new, loo) = (fit.validation().is_some(), few.loo());
+        Ok(Self { fit, verdict, few, every, judged, predictions, scored, are_new, loo })
+    }
+
+    /// The summary with the numbers of the rows among all training rows.
+    fn named(fit: &Fit, summary: Summary) -> Summary {
+        let judged = fit.judged_rows();
+        let columns = summary.rows.len() / judged.len().max(1);
+        let named = |(k, row): (usize, SummaryRow)| {
+            let column = row.name.split_once(", ").map_or("", |(_, column)| column);
+            let number = judged[k / columns.max(1)];
+            SummaryRow { name: format!("training row {number}, {column}"), ..row }
+        };
+        Summary { rows: summary.rows.into_iter().enumerate().map(named).collect() }
+    }
+
+    /// The predictions with the largest R-hat, and their places; those without an R-hat, such as
+    /// constant ones, come last.
+    fn worst(&self, most: usize) -> Vec<(usize, &SummaryRow)> {
+        let mut rows: Vec<_> = self.predictions.rows.iter().enumerate().collect();
+        let key = |row: &SummaryRow| if row.rhat.is_nan() { f64::NEG_INFINITY } else { row.rhat };
+        rows.sort_by(|(_, a), (_, b)| key(b).total_cmp(&key(a)));
+        rows.truncate(most);
+        rows
+    }
+}

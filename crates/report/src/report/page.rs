@@ -1,0 +1,388 @@
+//! The page.
+
+use bnn_mcmc::Error;
+use bnn_mcmc::data::Response;
+use bnn_mcmc::diagnostics::SummaryRow;
+use maud::{DOCTYPE, Markup, PreEscaped, html};
+
+use super::words::{Trust, advice, duration, heading, marked_up};
+use super::{Findings, figures, scores};
+use crate::figure::{Figure, css, number};
+
+const STYLE: &str = include_str!("style.css");
+/// The most rows of a table that stand open.
+const OPEN: usize = 12;
+
+/// A link in the table of contents, and the heading that it leads to.
+const SECTIONS: [(&str, &str); 6] = [
+    ("data", "Data"),
+    ("model", "Model and run"),
+    ("scores", "Scores"),
+    ("predictions", "Predictions"),
+    ("convergence", "Convergence"),
+    ("cite", "Reproduce and cite"),
+];
+
+pub(super) fn page(findings: &Findings) -> Markup {
+    let responses = findings.fit.data().response_names().join(", ");
+    html! {
+        (DOCTYPE)
+        html lang="en" {
+            head {
+                meta charset="utf-8";
+                meta name="viewport" content="width=device-width, initial-scale=1";
+                title { "Report on " (responses) }
+                style { (PreEscaped(STYLE)) (PreEscaped(css())) }
+            }
+            body {
+                a class="skip" href="#data" { "Skip to the data" }
+                header {
+                    h1 { "Report on " code { (responses) } }
+                    (verdict(findings))
+                }
+                nav aria-label="Contents" {
+                    ul { @for (link, name) in SECTIONS { li { a href={ "#" (link) } { (name) } } } }
+                }
+                main {
+                    (data(findings))
+                    (model(findings))
+                    (score_table(findings))
+                    (predictions(findings))
+                    (convergence(findings))
+                    (cite(findings))
+                }
+                footer { "Made by bnn-mcmc " (bnn_mcmc::VERSION) ". This file needs no other." }
+            }
+        }
+    }
+}
+
+fn section(k: usize, content: Markup) -> Markup {
+    let (link, name) = SECTIONS[k];
+    html! { section aria-labelledby=(link) { h2 id=(link) { (name) } (content) } }
+}
+
+fn verdict(findings: &Findings) -> Markup {
+    let verdict = &findings.verdict;
+    let trust = Trust::of(verdict);
+    html! {
+        section class={ "verdict " (trust.class()) } aria-label="Verdict" {
+            p class="name" {
+                span class="sign" aria-hidden="true" { (trust.sign()) }
+                (heading(verdict))
+            }
+            p { (marked_up(&capitalised(&verdict.to_string()))) "." }
+            p { strong { "What to do: " } (advice(verdict)) }
+            @if findings.fit.draws().info().stopped_early {
+                p { "The run was stopped before its last draw." }
+            }
+        }
+    }
+}
+
+fn data(findings: &Findings) -> Markup {
+    let fit = findings.fit;
+    let rows = |n: usize| if n == 1 { "1 row".to_owned() } else { format!("{n} rows") };
+    let features = fit
+        .ranges()
+        .iter()
+        .map(|range| [range.feature.clone(), number(range.low), number(range.high)]);
+    section(
+        0,
+        html! {
+            dl {
+                dt { "Learnt from" } dd { (rows(fit.training().rows())) }
+                @if let Some(new) = fit.validation() {
+                    dt { "Kept for validation" } dd { (rows(new.rows())) }
+                }
+                @if !fit.dropped().is_empty() {
+                    dt { "Left out" }
+                    dd {
+                        (rows(fit.dropped().len())) " with missing values: "
+                        (listed(fit.dropped().iter().map(|line| format!("line {line}"))))
+                    }
+                }
+                dt { "Response" } dd { (response(fit.training().response(), fit.data().response_names())) }
+                dt { "Features" } dd { (fit.data().n_features()) ", standardised by the training rows" }
+            }
+            (table("Features and their range in the training rows", &["Feature", "Smallest", "Largest"],
+                features.collect()))
+        },
+    )
+}
+
+/// The first items of a list, and how many more there are.
+fn listed(items: impl ExactSizeIterator<Item = String>) -> String {
+    let more = items.len().saturating_sub(10);
+    let shown: Vec<String> = items.take(10).collect();
+    let rest = if more > 0 { format!(" and {more} more") } else { String::new() };
+    format!("{}{rest}", shown.join(", "))
+}
+
+fn response(response: &Response, names: &[String]) -> Markup {
+    let columns = |y: &ndarray::Array2<f64>, kind: &str| {
+        html! {
+            @for (name, column) in names.iter().zip(y.columns()) {
+                code { (name) } ", " (kind) ": mean " (number(column.mean().unwrap_or(f64::NAN)))
+                ", standard deviation " (number(column.std(1.0)))
+                ", from " (number(column.fold(f64::INFINITY, |a, b| a.min(*b))))
+                " to " (number(column.fold(f64::NEG_INFINITY, |a, b| a.max(*b)))) ". "
+            }
+        }
+    };
+    match response {
+        Response::Real(y) => columns(y, "real"),
+        Response::Counts(y) => columns(y, "counts"),
+        Response::Classes { names: classes, .. } => {
+            let sizes = response.class_sizes().unwrap_or_default();
+            let shown = classes.iter().zip(sizes).map(|(class, n)| format!("{class} ({n})"));
+            html! { code { (names.join(", ")) } ", classes: " (listed(shown)) "." }
+        }
+        _ => html! { code { (names.join(", ")) } },
+    }
+}
+
+fn model(findings: &Findings) -> Markup {
+    let fit = findings.fit;
+    let (draws, info) = (fit.draws(), fit.draws().info());
+    // A line of a recipe is a name and what it stands for.
+    let recipe = fit.recipe().to_string();
+    let lines: Vec<_> = recipe.lines().filter_map(|line| line.split_once(' ')).collect();
+    let is_shown = |name: &str| !["response", "file", "folder"].contains(&name);
+    let warm_up_divergences: u64 = info.warmup_divergences.iter().sum();
+    let gradients = draws.gradient_evals();
+    section(
+        1,
+        html! {
+            dl {
+                @for (name, text) in lines.iter().filter(|(name, _)| is_shown(name)) {
+                    dt { (capitalised(name)) } dd { (marked_up(text.trim())) }
+                }
+                dt { "Parameters" }
+                dd {
+                    (info.parameters) " in "
+                    (listed(draws.layout().blocks().iter().map(|b| format!("{} {:?}", b.name, b.shape))))
+                }
+                dt { "Draws kept" } dd { (draws.n_chains()) " chains of " (draws.n_draws()) }
+                dt { "Time" }
+                dd {
+                    (duration(info.warmup_seconds)) " of warm-up, " (duration(info.sampling_seconds))
+                    " of sampling"
+                }
+                @if gradients > 0 {
+                    dt { "Gradients" } dd { (gradients) " while sampling" }
+                }
+                dt { "Divergent" }
+                dd {
+                    (draws.divergences()) " of " (draws.n_chains() * draws.n_draws()) " transitions, "
+                    (warm_up_divergences) " more in warm-up"
+                }
+            }
+            @for (_, text) in lines.iter().filter(|(name, _)| *name == "file") {
+                details { summary { "How the file was read" } pre { (text.trim()) } }
+            }
+        },
+    )
+}
+
+fn capitalised(name: &str) -> String {
+    let mut letters = name.chars();
+    letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
+}
+
+fn score_table(findings: &Findings) -> Markup {
+    let of = match findings.are_new {
+        true => "Scores on the validation rows, which the model has not seen.",
+        false => {
+            "Scores on the rows that the model learnt from, in units of the response: new rows will be \
+             predicted worse. Leave-one-out, below, says by how much."
+        }
+    };
+    let baseline = match findings.fit.training().response() {
+        Response::Classes { .. } => "the shares of the classes in the training rows",
+        _ => "mean and standard deviation of the training responses",
+    };
+    let short = |value: f64| format!("{value:.4}");
+    section(
+        2,
+        html! {
+            p { (of) " The baseline always predicts " (baseline) "." (thinned(findings)) }
+            @match scores::lines(findings) {
+                Ok(lines) => (table("Scores", &["Score", "Model", "Baseline", ""], lines.iter().map(|line| {
+                    let baseline = line.baseline.map_or_else(|| "–".to_owned(), short);
+                    [line.label.to_owned(), short(line.model), baseline, line.better.to_owned()]
+                }).collect())),
+                Err(error) => (missing("Scores", &error)),
+            }
+            @match &findings.loo {
+                Ok(loo) => {
+                    h3 { "Leave-one-out" }
+                    p {
+                        "How well each training row is predicted from the others, without refits (PSIS-LOO): an "
+                        "expected log predictive density of " (short(loo.elpd / loo.rows.len() as f64))
+                        " nats for a row, " (number(loo.elpd.round())) " ± " (number(loo.se.round()))
+                        " for all; effective number of parameters " (format!("{:.1}", loo.p_loo)) "."
+                    }
+                    @for warning in loo.warnings() { p { (marked_up(&warning)) } }
+                }
+                Err(error) => (missing("Leave-one-out", error)),
+            }
+        },
+    )
+}
+
+/// What the page says of draws that were left out.
+fn thinned(findings: &Findings) -> Markup {
+    html! {
+        @if findings.every > 1 {
+            " Scores, and all that follows but the worst values of each group, are made from every "
+            (findings.every) "th draw of each chain; the verdict is passed on all draws."
+        }
+    }
+}
+
+fn predictions(findings: &Findings) -> Markup {
+    section(
+        3,
+        html! {
+            p { (if findings.are_new { "Of the validation rows." } else { "Of the training rows." }) }
+            div class="figures" { @for figure in figures::predictions(findings) { (figure_or_reason(&figure)) } }
+        },
+    )
+}
+
+fn convergence(findings: &Findings) -> Markup {
+    let verdict = &findings.verdict;
+    let groups = verdict.groups.iter().map(|group| {
+        let name = match group.name.as_str() {
+            "predictions" => format!("{} predictions", group.quantities),
+            name => name.to_owned(),
+        };
+        [name, rhat(group.max_rhat), ess(group.min_ess_bulk), ess(group.min_ess_tail)]
+    });
+    let worst = findings.worst(OPEN);
+    let rows = worst.iter().map(|(_, row)| diagnostics(row));
+    let wanted = 100 * findings.fit.draws().n_chains();
+    let titles = ["", "R-hat", "ESS, bulk", "ESS, tail"];
+    section(
+        4,
+        html! {
+            p {
+                "A run has converged when every prediction has an R-hat of at most "
+                (verdict.rhat_limit) " and " (wanted) " effective draws (ESS) in the bulk and in the tails. "
+                "Predictions are judged, not weights: hidden units can be exchanged without changing a "
+                "prediction, so that weights may disagree where nothing is wrong."
+            }
+            (table("The worst of each group", &titles, groups.collect()))
+            h3 { "The predictions that disagree most" }
+            p class="note" { "On the scale of the standardised response, of a real one." }
+            (table("The predictions with the largest R-hat",
+                &["Prediction", "Mean", "Sd", "R-hat", "ESS, bulk", "ESS, tail"], rows.collect()))
+            div class="figures" { @for figure in figures::convergence(findings) { (figure_or_reason(&figure)) } }
+            h3 { "Weights" }
+            p {
+                "Weights are not judged: they may disagree where nothing is wrong. They are shown for "
+                "those who want to know what the network has learnt."
+            }
+            div class="figures" { @for figure in figures::weights(findings) { (figure_or_reason(&figure)) } }
+        },
+    )
+}
+
+fn diagnostics(row: &SummaryRow) -> [String; 6] {
+    let short = |value: f64| format!("{value:.4}");
+    [
+        row.name.clone(),
+        short(row.mean),
+        short(row.sd),
+        rhat(row.rhat),
+        ess(row.ess_bulk),
+        ess(row.ess_tail),
+    ]
+}
+
+fn rhat(value: f64) -> String {
+    if value.is_nan() { "–".to_owned() } else { format!("{value:.3}") }
+}
+
+fn ess(value: f64) -> String {
+    if value.is_nan() { "–".to_owned() } else { format!("{value:.0}") }
+}
+
+fn cite(findings: &Findings) -> Markup {
+    let (fit, info) = (findings.fit, findings.fit.draws().info());
+    let algorithm = info.algorithm.as_deref().unwrap_or("an unknown algorithm");
+    let sentence = format!(
+        "Posterior of a Bayesian model of {} ({} rows, {} features, network {:?}, {} parameters), sampled \
+         by {algorithm} with bnn-mcmc {}: {} chains of {} iterations of warm-up and {} draws, seed {}. {}.",
+        fit.data().response_names().join(", "),
+        fit.training().rows(),
+        fit.data().n_features(),
+        fit.posterior().model().sizes(),
+        info.parameters,
+        bnn_mcmc::VERSION,
+        fit.draws().n_chains(),
+        info.warmup,
+        fit.draws().n_draws(),
+        info.seed,
+        capitalised(&findings.verdict.to_string().replace(['`', '*'], "")),
+    );
+    section(
+        5,
+        html! {
+            p {
+                "The same data, settings, seed and version of bnn-mcmc give the same draws, whatever the number "
+                "of threads. In a paper:"
+            }
+            pre { (sentence) }
+        },
+    )
+}
+
+/// A table whose later columns are numbers; a long one is folded.
+fn table<const N: usize>(caption: &str, titles: &[&str; N], rows: Vec<[String; N]>) -> Markup {
+    let is_number = |k: usize| k > 0 && !titles[k].is_empty();
+    let table = html! {
+        div class="scroll" tabindex="0" role="region" aria-label=(caption) {
+            table {
+                thead { tr {
+                    @for (k, title) in titles.iter().enumerate() {
+                        @if title.is_empty() { td {} }
+                        @else { th scope="col" class=[is_number(k).then_some("n")] { (title) } }
+                    }
+                } }
+                tbody { @for row in &rows { tr {
+                    @for (k, cell) in row.iter().enumerate() {
+                        @if k == 0 { th scope="row" { (cell) } }
+                        @else { td class=[is_number(k).then_some("n")] { (cell) } }
+                    }
+                } } }
+            }
+        }
+    };
+    html! {
+        @if rows.len() > OPEN {
+            details { summary { (caption) " (" (rows.len()) ")" } (table) }
+        } @else { (table) }
+    }
+}
+
+/// What could not be made, and why.
+fn missing(what: &str, error: &Error) -> Markup {
+    html! { p class="missing" { (what) ": not here, because of " (marked_up(&error.to_string())) "." } }
+}
+
+fn figure_or_reason((name, figure): &(&str, Result<Figure, Error>)) -> Markup {
+    match figure {
+        Ok(figure) => html! {
+            figure id=(figure.name) class=[(figure.panels.len() == 1).then_some("one")] {
+                figcaption { strong { (figure.title) } (figure.caption) }
+                div class=(if figure.columns.is_some() { "matrix scroll" } else { "panels" })
+                    tabindex=[figure.columns.map(|_| "0")] {
+                    @for svg in figure.svg_elements() { (PreEscaped(svg)) }
+                }
+            }
+        },
+        Err(error) => missing(name, error),
+    }
+}

@@ -1,0 +1,150 @@
+//! R-hat at a glance, against arviz and numpy (`tests/golden/rhat.py`).
+
+use bnn_mcmc::diagnostics::Summary;
+use bnn_mcmc::layout::Layout;
+use bnn_mcmc_report::figure::{BoxPlot, Figure, Mark, Place, Scale};
+use bnn_mcmc_report::figures::rhat;
+use ndarray::Array3;
+use serde::Deserialize;
+
+use crate::common::check;
+
+#[derive(Deserialize)]
+struct Golden {
+    draws: Vec<Vec<Vec<f64>>>,
+    rhat: Vec<f64>,
+    boxes: Vec<[f64; 5]>,
+    above: usize,
+}
+
+fn golden() -> (Golden, Summary) {
+    let golden: Golden = serde_json::from_str(include_str!("../golden/rhat.json")).unwrap();
+    let draws = Array3::from_shape_vec((3, 40, 24), golden.draws.concat().concat()).unwrap();
+    let names: Vec<String> = (0..24).map(|k| format!("w{k}")).collect();
+    let summary = Summary::new(&names, draws.view()).unwrap();
+    (golden, summary)
+}
+
+fn layout() -> Layout {
+    Layout::new().with("weights", &[3, 5]).with("biases", &[5]).with("noise", &[4])
+}
+
+fn boxes(figure: &Figure) -> Vec<BoxPlot> {
+    let boxes = figure.panels[0].marks.iter().find_map(|mark| match mark {
+        Mark::Boxes { boxes, .. } => Some(boxes.clone()),
+        _ => None,
+    });
+    boxes.expect("boxes")
+}
+
+fn points(figure: &Figure, wanted: &str) -> Vec<[f64; 2]> {
+    let points = figure.panels[0].marks.iter().find_map(|mark| match mark {
+        Mark::Points { name: Some(name), points, .. } if name == wanted => Some(points.clone()),
+        _ => None,
+    });
+    points.unwrap_or_default()
+}
+
+fn names(figure: &Figure) -> Vec<String> {
+    match &figure.panels[0].x.scale {
+        Scale::Names(names) => names.clone(),
+        scale => panic!("{scale:?}"),
+    }
+}
+
+/// R-hats of a summary, whatever the draws.
+fn summary(rhats: &[f64]) -> Summary {
+    let (_, mut summary) = golden();
+    let row = summary.rows[0].clone();
+    summary.rows = rhats
+        .iter()
+        .map(|&rhat| bnn_mcmc::diagnostics::SummaryRow { rhat, ..row.clone() })
+        .collect();
+    summary
+}
+
+#[test]
+fn blocks_against_arviz_and_numpy() {
+    let (golden, summary) = golden();
+    let figure = rhat::blocks(&summary, &layout()).unwrap();
+    check(&figure);
+    assert_eq!(names(&figure), ["weights", "biases", "noise"]);
+    for (k, (plot, expected)) in boxes(&figure).iter().zip(&golden.boxes).enumerate() {
+        let found = [plot.low, plot.lower, plot.median, plot.upper, plot.high];
+        for (a, b) in found.iter().zip(expected) {
+            assert!((a - b).abs() < 1e-9, "{k}: {a} is not {b}");
+        }
+        assert_eq!(plot.at, k as f64);
+    }
+    // Every parameter is a point or beyond the whiskers.
+    let mut all: Vec<f64> = points(&figure, "parameter").iter().map(|p| p[1]).collect();
+    all.extend(boxes(&figure).iter().flat_map(|plot| plot.outliers.clone()));
+    all.sort_by(f64::total_cmp);
+    let mut expected = golden.rhat;
+    expected.sort_by(f64::total_cmp);
+    assert_eq!(all.len(), 24);
+    assert!(all.iter().zip(&expected).all(|(a, b)| (a - b).abs() < 1e-9), "{all:?}");
+    assert!(points(&figure, "parameter").iter().all(|p| (p[0] - p[0].round()).abs() <= 0.25));
+    assert!(figure.caption.contains(&format!("{} of 24 above 1.01", golden.above)));
+    let rule = Place::Horizontal(1.01);
+    let is_limit = |mark: &Mark| matches!(mark, Mark::Rule { place, .. } if *place == rule);
+    assert!(figure.panels[0].marks.iter().any(is_limit));
+}
+
+#[test]
+fn models_side_by_side() {
+    let (_, first) = golden();
+    let second = summary(&[1.0, 1.001, 1.002]);
+    let figure = rhat::models(&[("mlp, iris", &first), ("<linear> & \"x\"", &second)]).unwrap();
+    check(&figure);
+    assert_eq!(names(&figure), ["mlp, iris", "<linear> & \"x\""]);
+    let both = boxes(&figure);
+    assert_eq!((both.len(), both[1].median, both[1].at), (2, 1.001, 1.0));
+}
+
+#[test]
+fn undefined_and_infinite_values_are_crosses() {
+    let values = [f64::NAN, 1.2, f64::INFINITY, 1.0];
+    let figure = rhat::models(&[("a", &summary(&values)), ("b", &summary(&values[..1]))]).unwrap();
+    check(&figure);
+    let crosses = points(&figure, "undefined or infinite");
+    assert_eq!(crosses.iter().map(|p| p[0].round()).collect::<Vec<_>>(), [0.0, 0.0, 1.0]);
+    assert!(crosses.iter().all(|p| p[1] > 1.2));
+    assert!(figure.caption.contains("4 of 5 above"), "{}", figure.caption);
+}
+
+#[test]
+fn of_many_blocks_the_worst_are_shown() {
+    let mut rhats: Vec<f64> = (0..100).map(|k| 1.0 + f64::from(k * 37 % 100) / 1000.0).collect();
+    rhats[50] = f64::NAN;
+    let layout = (0..100).fold(Layout::new(), |layout, k| layout.with(&format!("b{k}"), &[1]));
+    let figure = rhat::blocks(&summary(&rhats), &layout).unwrap();
+    check(&figure);
+    let names = names(&figure);
+    let is_shown = |k: usize| names.contains(&format!("b{k}"));
+    assert_eq!(names.len(), 40);
+    assert!((0..100).all(|k| is_shown(k) == !(rhats[k] < 1.0605)), "{names:?}");
+    assert!(figure.caption.contains("The 40 of 100 blocks"), "{}", figure.caption);
+}
+
+#[test]
+fn many_parameters_are_a_small_picture() {
+    let rhats: Vec<f64> = (0..100_000).map(|k| 1.0 + 0.02 * (f64::from(k) / 1e5).powi(6)).collect();
+    let layout = Layout::new().with("a", &[50_000]).with("b", &[50_000]);
+    let figure = rhat::blocks(&summary(&rhats), &layout).unwrap();
+    check(&figure);
+    let shown = points(&figure, "parameter");
+    assert_eq!(shown.len(), 400);
+    let size = figure.svg_elements()[0].len();
+    assert!(size < 40_000, "{size}");
+}
+
+#[test]
+fn nothing_to_show_is_refused() {
+    let (_, summary) = golden();
+    let error = rhat::blocks(&summary, &Layout::vector("w", 3)).unwrap_err().to_string();
+    assert!(error.contains("24"), "{error}");
+    let error = rhat::models(&[]).unwrap_err().to_string();
+    assert!(error.contains("parameters"), "{error}");
+    assert!(rhat::models(&[("none", &Summary::default())]).is_err());
+}

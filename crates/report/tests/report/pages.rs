@@ -1,0 +1,115 @@
+//! What the page says.
+
+use std::time::Instant;
+
+use bnn_mcmc::fit::{Fit, Noise};
+use bnn_mcmc::prelude::*;
+use bnn_mcmc_report::report;
+use ndarray::{Array1, Array2};
+
+use super::{HOSTILE, hostile, iris, not_converged, regression, strength, written};
+
+/// The text between two marks.
+fn between<'a>(page: &'a str, from: &str, to: &str) -> &'a str {
+    let start = page.find(from).unwrap_or_else(|| panic!("no {from}")) + from.len();
+    &page[start..start + page[start..].find(to).unwrap_or_else(|| panic!("no {to}"))]
+}
+
+#[test]
+fn a_converged_run_begins_with_the_verdict() {
+    let fit = iris();
+    let page = report(&fit).unwrap();
+    written("iris", &page);
+    let verdict = between(&page, "<section class=\"verdict full\"", "</section>");
+    assert!(verdict.contains("Converged"), "{verdict}");
+    assert!(verdict.contains("effective draws for predictions"), "{verdict}");
+    for text in ["105 rows", "45 rows", "setosa (35)", "petal_width", "hidden layers of [4]"] {
+        assert!(page.contains(text), "{text}");
+    }
+    // The numbers of the table are those of the library; the baseline guesses one of three species.
+    let scores = fit.scores(fit.validation().unwrap()).unwrap();
+    let accuracy = scores.get("accuracy").unwrap().posterior;
+    let line = between(&page, "Share of classes that are right</th>", "</tr>");
+    assert!(line.contains(&format!(">{accuracy:.4}<")) && line.contains(">0.3333<"), "{line}");
+    let worst = fit.judged().unwrap().summary().unwrap().max_rhat();
+    assert!(page.contains(&format!(">{worst:.3}<")));
+    assert!(!page.contains("not here"), "{}", between(&page, "not here", "</p>"));
+    assert!(page.len() < 300_000, "{} bytes", page.len());
+}
+
+#[test]
+fn a_run_that_has_not_converged_says_so_and_what_to_do() {
+    let fit = not_converged();
+    assert!(!fit.verdict().unwrap().is_converged());
+    let page = report(&fit).unwrap();
+    written("not_converged", &page);
+    let verdict = between(&page, "<section class=\"verdict none\"", "</section>");
+    assert!(verdict.contains("Not converged") && verdict.contains("What to do"), "{verdict}");
+    assert!(page.contains("Scores on the rows that the model learnt from"));
+}
+
+#[test]
+fn names_are_shown_as_they_are_and_nothing_is_asked_for() {
+    let page = report(&hostile()).unwrap();
+    written("hostile", &page);
+    for markup in ["<script", "<img", "<b>", "</style><b"] {
+        assert!(!page.contains(markup), "{markup}");
+    }
+    assert!(page.contains("&lt;script&gt;&quot;&amp;"), "{HOSTILE}");
+    for page in [&page, &report(&iris()).unwrap()] {
+        assert!(!page.contains("http:") && !page.contains("https:"));
+        assert!(!page.contains("@import") && !page.contains("url("));
+        let mut ids: Vec<_> = page.split(" id=\"").skip(1).map(|p| p.split('"').next()).collect();
+        let n = ids.len();
+        ids.sort_unstable();
+        ids.dedup();
+        assert_eq!(ids.len(), n, "ids that are there twice");
+    }
+}
+
+#[test]
+fn every_kind_of_response_has_a_page() {
+    let counts = {
+        let mut rng = ChainRng::new(6, 0);
+        let x = Array2::from_shape_simple_fn((50, 1), || rng.normal());
+        let y: Array1<f64> = x.column(0).mapv(|x| (2.0 + x).exp().round());
+        Dataset::counts(x, y).unwrap()
+    };
+    let two = {
+        let (one, y) = (strength(), strength().real().unwrap().clone());
+        let y = ndarray::concatenate![ndarray::Axis(1), y, y.mapv(|y| y * y)];
+        Dataset::regression(one.x().clone(), y).unwrap()
+    };
+    let fits = [
+        ("regression", regression().validation(0.2).fit(&strength())),
+        ("heteroscedastic", regression().noise(Noise::Heteroscedastic).fit(&strength())),
+        ("student", regression().noise(Noise::StudentT).fit(&strength())),
+        ("linear", regression().hidden(&[]).fit(&strength())),
+        ("two columns", regression().fit(&two)),
+        ("counts", Fit::counts("y").hidden(&[2]).warmup(100).draws(100).fit(&counts)),
+        ("one chain", regression().chains(1).fit(&strength())),
+    ];
+    for (name, fit) in fits {
+        let page = report(&fit.unwrap()).unwrap();
+        written(name, &page);
+        let reason = page.find("not here").map(|at| &page[at - 40..(at + 200).min(page.len())]);
+        assert_eq!(reason, None, "{name}");
+    }
+}
+
+#[test]
+fn a_long_run_has_a_small_page() {
+    let fit = regression().hidden(&[]).warmup(200).draws(100_000).fit(&strength()).unwrap();
+    let start = Instant::now();
+    let page = report(&fit).unwrap();
+    written("long", &page);
+    let info = fit.draws().info();
+    println!(
+        "{} bytes in {:.2} s, after {:.2} s of sampling",
+        page.len(),
+        start.elapsed().as_secs_f64(),
+        info.warmup_seconds + info.sampling_seconds
+    );
+    assert!(page.len() < 300_000, "{} bytes", page.len());
+    assert!(page.contains("every 100th draw"));
+}
