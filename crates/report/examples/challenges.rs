@@ -121,7 +121,7 @@ fn by_prior(folders: &Folders) -> Result<(), AnyError> {
 fn evidence(folders: &Folders) -> Result<(), AnyError> {
     let table = folders.table("evidence.csv", "evidence -- --out FOLDER/evidence.csv")?;
     let caption = "Networks for iris by number of hidden units: the log evidence of 105 rows, with one and \
-                   two standard errors, and the log predictive density of the 45 others. A difference of 3 \
+                   two standard errors where these are wider than the dot, and the log predictive density of the 45 others. A difference of 3 \
                    nats in log evidence is odds of 20 to 1.";
     let labels = || table.text("hidden").map(<[String]>::to_vec);
     let intervals =

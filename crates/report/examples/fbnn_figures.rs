@@ -33,7 +33,7 @@ fn main() {
 /// Draws in the plane: two step sizes of each sampler, and independent draws.
 fn figure_1(folders: &Folders) -> Result<(), AnyError> {
     let table = folders.table("mixture25.csv", "mixture25_sghmc -- --out FOLDER/mixture25.csv")?;
-    let caption = "At most 2,000 of 200,000 draws, coloured by chain. The target has 25 modes of equal \
+    let caption = "At most 2,000 draws of each row, coloured by chain. The target has 25 modes of equal \
                    weight. SGHMC crosses between modes only with steps whose error widens them; pCN keeps \
                    their width with every step size, and visits more of them the larger it is.";
     let mut figure = Figure::new("mixture", "Draws of a mixture of 25 normals", caption);
@@ -177,9 +177,10 @@ fn reliability(rows: &Table) -> Result<Reliability, AnyError> {
 /// Mean and two standard deviations of each method, beside the exact ones.
 fn gap(folders: &Folders) -> Result<(), AnyError> {
     let table = folders.table("gap.csv", "gap_1d -- --out FOLDER/gap.csv")?;
-    let caption = "The mean function and its two standard deviations by each method, and those of the \
-                   exact posterior between black lines. Data are where 0.7 < |x| < 2. A good method's band \
-                   fills the space between the lines: narrow at the data, wide in the gap and beyond.";
+    let caption = "The mean function and two standard deviations around it by each method, and the two \
+                   ends of the exact band as lines. Data are where 0.7 < |x| < 2. A good method's band \
+                   fills the space between the lines: narrow at the data, wide in the gap and beyond. A \
+                   band that leaves the panel is cut off at its edge.";
     let mut figure = Figure::new("gap", "Uncertainty in a gap of the inputs", caption);
     figure.columns = Some(3);
     let of = |method: &str| -> Result<[Vec<f64>; 3], AnyError> {

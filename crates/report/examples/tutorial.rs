@@ -67,23 +67,18 @@ struct Line {
     rhat_of_parameters: Vec<Option<f64>>,
 }
 
-/// R-hat over parameters: a panel for each data set, a column for each model.
+/// R-hat over parameters: a panel for each data set and settings, a column for each model.
 fn figure_10(folders: &Folders) -> Result<(), AnyError> {
     let path = folders.input("tables/tables.json", "tutorial_tables -- --out FOLDER/tables")?;
     let lines: Vec<Line> = serde_json::from_str(&std::fs::read_to_string(path)?)?;
-    let mut names: Vec<&str> = lines.iter().map(|line| line.data.as_str()).collect();
-    names.dedup();
     let mut figure: Option<Figure> = None;
-    for name in names {
-        let of_data = || lines.iter().filter(|line| line.data == name);
-        let summaries: Vec<(String, Summary)> = of_data()
-            .map(|line| (format!("{}, {}", line.model, line.settings), summary(line)))
-            .collect();
-        let models: Vec<(&str, &Summary)> =
-            summaries.iter().map(|(name, summary)| (name.as_str(), summary)).collect();
+    for group in lines.chunk_by(|a, b| (&a.data, &a.settings) == (&b.data, &b.settings)) {
+        let summaries: Vec<Summary> = group.iter().map(summary).collect();
+        let names = group.iter().map(|line| line.model.as_str());
+        let models: Vec<(&str, &Summary)> = names.zip(&summaries).collect();
         let mut own = rhat::models(&models)?;
         for panel in &mut own.panels {
-            panel.title = name.to_owned();
+            panel.title = format!("{}, {} settings", group[0].data, group[0].settings);
         }
         match &mut figure {
             Some(figure) => figure.panels.extend(own.panels),

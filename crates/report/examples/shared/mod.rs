@@ -189,7 +189,8 @@ pub fn sunspot(folders: &Folders, kin: &str) -> Result<(Predictions, Dataset), A
     let scale = |data: &Dataset| response.scale_response(&features.scale_features(data)?);
     let (scaled, scaled_test) = (scale(&train)?, scale(&test)?);
     // Predictions do not depend on the priors.
-    let priors = Priors::all(Normal::new(0.0, 1.0)?);
+    let priors = Priors::all(Normal::new(0.0, 1.0)?)
+        .with("log_noise_variance", LogInverseGamma::new(2.0, 1e-3)?);
     let predictions = match kin {
         "linear" => Posterior::new(Linear::new(4, 1)?, Gaussian::sampled(), &scaled, priors)?
             .predict(&draws, &scaled_test)?,
