@@ -112,7 +112,7 @@ fn by_prior(folders: &Folders) -> Result<(), AnyError> {
     let (x, y) = ("w1[0,0]", "w1[0,1]");
     let [a, b] = [x, y].map(|name| chain(&table, "MALA", "N(0, 10)", name));
     let (a, b) = (a?, b?);
-    let mut path = parameters::path([quantity(x, a.view()), quantity(y, b.view())], 0, 300)?;
+    let mut path = parameters::path([quantity(x, a.view()), quantity(y, b.view())], 0, 60)?;
     path.title = "MALA between the orders of the two hidden units".into();
     folders.write("figure-5-path.svg", &path)
 }

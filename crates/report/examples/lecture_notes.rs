@@ -78,12 +78,13 @@ fn averaging(folders: &Folders) -> Result<(), AnyError> {
     }
     let every = single.len().div_ceil(1_000).max(1);
     let single = single.into_iter().step_by(every).collect();
-    let caption = "Dots are the errors of single draws (at most 1,000 of all chains), lines those of the \
-                   mean prediction of a chain's first draws: an average is better than the draws that it \
-                   is made of. Lines that end at different heights are chains that disagree.";
+    let caption = "Dots are the errors of single draws in their order (at most 1,000 of all chains), in \
+                   shares of 147.9 sunspots; lines are the errors of the mean prediction of a chain's first \
+                   draws. The error of an average is at most the mean error of its draws. Lines that end at \
+                   different heights are chains that disagree.";
     let title = "The error of averages of predictions, sunspot, network 4-10-1";
     let x = Axis::new("draws in the average").scale(Scale::Log);
-    let panel = Panel::new("", x, Axis::new("test RMSE, share of 147.9 sunspots"));
+    let panel = Panel::new("", x, Axis::new("test RMSE"));
     let mut panel = panel.mark(Mark::Points {
         name: Some("single draws".into()),
         colour: Colour::Muted,
