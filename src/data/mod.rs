@@ -42,7 +42,9 @@ mod series;
 pub mod simulate;
 mod split;
 
-pub use csv::{Columns, CsvData, CsvReader, Encoding, Features, Schema};
+pub use csv::{
+    ColumnDescription, Columns, CsvData, CsvReader, Description, Encoding, Features, Schema,
+};
 pub use dataset::{Dataset, Response};
 pub use idx::IdxReader;
 pub use scale::{ColumnScale, MinMax, Scaler, Standardise};

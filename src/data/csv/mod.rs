@@ -1,5 +1,6 @@
 //! Tables of text: CSV and its relatives.
 
+mod describe;
 mod schema;
 mod table;
 
@@ -9,6 +10,7 @@ use std::path::Path;
 use ndarray::Array2;
 use serde::{Deserialize, Serialize};
 
+pub use self::describe::{ColumnDescription, Description};
 use self::schema::Role;
 pub use self::schema::Schema;
 use self::table::{Table, numbered};

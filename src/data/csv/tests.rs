@@ -421,3 +421,34 @@ fn a_single_feature_is_a_single_column() {
     let new = schema.read_features("x\n5\n6\n".as_bytes()).unwrap();
     assert_eq!(new.x, ndarray::array![[5.0], [6.0]]);
 }
+
+#[test]
+fn a_table_is_described_before_anything_is_chosen() {
+    let text = "id;kind;size;empty;mixed\n1;b;2.5;NA;1\n2;a;?;NA;x\n10;b;-1e1;NA;1,5\n";
+    let reader = y().detect_delimiter();
+    let table = reader.describe(text.as_bytes()).unwrap();
+    assert_eq!((table.rows, table.complete), (3, 0));
+    let names: Vec<&str> = table.columns.iter().map(|column| &column.name[..]).collect();
+    assert_eq!(names, ["id", "kind", "size", "empty", "mixed"]);
+    let [id, kind, size, empty, mixed] = &table.columns[..] else { unreachable!() };
+    let counted = |values: &[(&str, usize)]| {
+        Some(values.iter().map(|(value, n)| (value.to_string(), *n)).collect::<Vec<_>>())
+    };
+    assert_eq!((id.range, id.is_counts, id.is_text), (Some((1.0, 10.0)), true, false));
+    assert_eq!(id.values, counted(&[("1", 1), ("2", 1), ("10", 1)]), "by size");
+    assert_eq!((kind.is_text, kind.range), (true, None));
+    assert_eq!(kind.values, counted(&[("a", 1), ("b", 2)]));
+    assert_eq!((size.missing, size.range, size.is_counts), (1, Some((-10.0, 2.5)), false));
+    assert_eq!((empty.missing, empty.is_text, empty.is_counts), (3, false, false));
+    assert_eq!((mixed.is_text, &mixed.first_not_number), (false, &Some((3, "x".into()))));
+    // Without a header all rows count; one column is enough; rows of other lengths are refused.
+    let table = y().no_header().describe("1\n2\n".as_bytes()).unwrap();
+    assert_eq!((table.rows, &table.columns[0].name[..]), (2, "#1"));
+    let ragged = y().describe("a,b\n1\n".as_bytes()).unwrap_err();
+    assert!(ragged.to_string().contains("row 2 has 1 cells"), "{ragged}");
+    // More values than are counted.
+    let many: String = (0..1001).map(|i| format!("{i}\n")).collect();
+    let table = y().describe(format!("a\n{many}").as_bytes()).unwrap();
+    assert_eq!(table.columns[0].values, None);
+    assert_eq!(table.columns[0].range, Some((0.0, 1000.0)));
+}

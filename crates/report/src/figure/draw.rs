@@ -29,6 +29,8 @@ const TEXT: f64 = 28.0;
 const LETTER: f64 = 0.56;
 /// The most ticks of an axis.
 const TICKS: usize = 6;
+/// The columns in each of which a long line shows its first, lowest, highest and last point.
+const COLUMNS: usize = WIDTH as usize / 3;
 /// The size of cells of which each shows one point at most.
 const POINT_CELL: i32 = 5;
 
@@ -268,10 +270,13 @@ fn draw_panel(panel: &Panel, area: &Area) -> Drawn {
     };
     let x_room = x_room + if panel.x.label.is_empty() { 0.0 } else { 1.4 * TEXT };
 
+    // Half of the last number stands beyond the end of its axis.
+    let last = x_labels.last().filter(|_| !is_named).map_or(0.0, |label| text_width(label) / 2.0);
+
     let mut chart = ChartBuilder::on(area)
         .margin_top(head)
         .margin_left(8)
-        .margin_right(44 + bar_room)
+        .margin_right((last as i32 + 2).max(44) + bar_room)
         .margin_bottom(8)
         .x_label_area_size(x_room)
         .y_label_area_size(y_room)
@@ -365,7 +370,7 @@ fn draw_mark(mark: &Mark, plane: &Plane, area: &Area) -> Drawn {
             let (width, opacity) = if points.len() > 600 { (2, 0.75) } else { (3, 1.0) };
             let is_drawn = |p: &[f64; 2]| place(p[0], p[1]).is_some();
             for run in points.chunk_by(|a, b| is_drawn(a) == is_drawn(b)) {
-                let run = decimate::line(run, WIDTH as usize / 2);
+                let run = decimate::line(run, COLUMNS);
                 let run: Vec<_> = run.iter().filter_map(|[x, y]| place(*x, *y)).collect();
                 if let (Some(series), true) = (dots_of(mark), run.len() > 1) {
                     // Eight symbols along the line, at other places for each series.
@@ -393,9 +398,8 @@ fn draw_mark(mark: &Mark, plane: &Plane, area: &Area) -> Drawn {
             let ends = |ends: &[f64]| -> Vec<[f64; 2]> {
                 x.iter().zip(ends).map(|(x, y)| [*x, *y]).collect()
             };
-            let columns = WIDTH as usize / 2;
-            let mut outline = decimate::line(&ends(low), columns);
-            outline.extend(decimate::line(&ends(high), columns).into_iter().rev());
+            let mut outline = decimate::line(&ends(low), COLUMNS);
+            outline.extend(decimate::line(&ends(high), COLUMNS).into_iter().rev());
             let outline: Vec<_> = outline.iter().filter_map(|[x, y]| place(*x, *y)).collect();
             match outline.len() {
                 0..3 => Ok(()),

@@ -5,8 +5,8 @@ pub(super) fn evenly(n: usize, most: usize) -> Vec<usize> {
     (0..n.min(most)).map(|k| k * n / n.min(most)).collect()
 }
 
-/// Positions in `x`, by ascending x, in at most `most` groups of about equally many; equal x share a
-/// group.
+/// Positions in `x`, by ascending x, in at most `most` groups of about equally many; equal x share
+/// a group.
 pub(super) fn neighbours(x: &[f64], most: usize) -> Vec<Vec<usize>> {
     let mut order: Vec<usize> = (0..x.len()).collect();
     order.sort_by(|a, b| x[*a].total_cmp(&x[*b]));
@@ -28,8 +28,8 @@ pub(super) fn edges(low: f64, high: f64, bars: usize) -> Vec<f64> {
     (0..=bars).map(|k| low + (high - low) * k as f64 / bars as f64).collect()
 }
 
-/// The share of all values in each bar of equal width; values beyond the outer ends are in the outer
-/// bars, and NaN is in none.
+/// The share of all values in each bar of equal width; values beyond the outer ends are in the
+/// outer bars, and NaN is in none.
 pub(super) fn shares(values: &[f64], edges: &[f64]) -> Vec<f64> {
     let bars = edges.len() - 1;
     let (low, width) = (edges[0], (edges[bars] - edges[0]) / bars as f64);

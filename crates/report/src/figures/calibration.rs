@@ -13,13 +13,15 @@ const LEVEL: f64 = 0.95;
 /// The most rows that are drawn as points.
 const MOST_POINTS: usize = 600;
 
-/// The probability integral transform of predicted rows: its histogram, and its distribution function.
+/// The probability integral transform of predicted rows: its histogram, and its distribution
+/// function.
 pub fn pit(pit: &Pit) -> Figure {
     uniformity("pit", "Probability integral transform", pit)
 }
 
 /// The probability integral transform of rows left out, from
-/// [`loo_pit`](bnn_mcmc::targets::Posterior::loo_pit): its histogram, and its distribution function.
+/// [`loo_pit`](bnn_mcmc::targets::Posterior::loo_pit): its histogram, and its distribution
+/// function.
 pub fn loo_pit(pit: &Pit) -> Figure {
     uniformity("loo-pit", "Probability integral transform of rows left out", pit)
 }
@@ -102,8 +104,8 @@ fn uniformity(name: &str, title: &str, pit: &Pit) -> Figure {
     Figure::new(name, title, caption).panel(histogram).panel(ecdf)
 }
 
-/// The shape k of the Pareto distribution for each row of [`Loo`], with the threshold for this number of
-/// draws.
+/// The shape k of the Pareto distribution for each row of [`Loo`], with the threshold for this
+/// number of draws.
 pub fn pareto_k(loo: &Loo) -> Figure {
     let (unreliable, threshold) = (loo.unreliable(), loo.threshold());
     let mut is_reliable = vec![true; loo.rows.len()];
@@ -147,8 +149,8 @@ pub fn pareto_k(loo: &Loo) -> Figure {
     Figure::new("pareto-k", "Reliability of leave-one-out by row", caption).panel(panel)
 }
 
-/// The reliability curves of classifications, each with the name of its method, and the number of rows in
-/// each bin. The name may be empty where there is only one.
+/// The reliability curves of classifications, each with the name of its method, and the number of
+/// rows in each bin. The name may be empty where there is only one.
 ///
 /// # Errors
 /// No curve.
@@ -223,8 +225,11 @@ fn bars(curve: &Reliability) -> (Vec<f64>, Vec<f64>) {
     (edges, heights)
 }
 
-/// The share of observations within their predictive intervals at levels 0.05, 0.1, .., 0.95, over all rows
-/// and columns of each method's predictions.
+/// The share of observations within their predictive intervals at levels 0.05, 0.1, .., 0.95, over
+/// all rows and columns of each method's predictions.
+///
+/// Cost: for each level all predictive draws are sorted, row by row. Of very many draws the
+/// histogram of [`pit`] says much the same, and sorts them once.
 ///
 /// # Errors
 /// No method, and what [`coverage`](bnn_mcmc::predict::Predictions::coverage) refuses.
@@ -273,7 +278,8 @@ pub fn coverage(methods: &[Method]) -> Result<Figure, Error> {
     Ok(Figure::new("coverage", "Coverage of predictive intervals", caption).panel(panel))
 }
 
-/// A curve with its name in the legend, where the drawing marks it, or else with a point for each number.
+/// A curve with its name in the legend, where the drawing marks it, or else with a point for each
+/// number.
 fn curve_of(panel: Panel, method: &str, k: usize, points: Vec<[f64; 2]>) -> Panel {
     let (name, colour) = (entry(method), Colour::Series(k));
     let dots = Mark::Points { name: None, colour, symbol: Symbol::Dot, points: points.clone() };

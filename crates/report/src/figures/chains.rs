@@ -22,6 +22,7 @@
 //! ```
 
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 
 use bnn_mcmc::Error;
 use bnn_mcmc::diagnostics::{self, ESS_PER_CHAIN};
@@ -150,10 +151,10 @@ pub fn rank_ecdf(quantities: &[Quantity]) -> Result<Figure, Error> {
             figure = figure.panel(Panel::new(title, x, y));
             continue;
         };
-        if !bands.contains_key(&values.dim()) {
-            bands.insert(values.dim(), EcdfBand::new(chains, draws, 0.95)?);
-        }
-        let band = &bands[&values.dim()];
+        let band = match bands.entry(values.dim()) {
+            Entry::Occupied(known) => known.into_mut(),
+            Entry::Vacant(new) => new.insert(EcdfBand::new(chains, draws, 0.95)?),
+        };
         // Both ends are certain.
         let share = |t: &usize| *t as f64 / (chains * draws) as f64;
         let along = |inner: &mut dyn Iterator<Item = f64>| -> Vec<f64> {
@@ -294,11 +295,14 @@ pub fn ess(quantities: &[Quantity]) -> Result<Figure, Error> {
         });
         let mut counts: Vec<usize> = (1..=SHARES).map(|k| k * draws / SHARES).collect();
         counts.dedup();
-        let kinds: [(_, fn(ArrayView2<f64>) -> f64); 2] =
-            [("bulk", diagnostics::ess_bulk), ("tail", diagnostics::ess_tail)];
-        for (k, (name, ess)) in kinds.into_iter().enumerate() {
-            let of_first = |n: &usize| [*n as f64, ess(quantity.values.slice(s![.., ..*n]))];
-            let points = counts.iter().map(of_first).collect();
+        let first = |n: &usize| quantity.values.slice(s![.., ..*n]);
+        let bulk = |n: &usize| [*n as f64, diagnostics::ess_bulk(first(n))];
+        let tail = |n: &usize| [*n as f64, diagnostics::ess_tail(first(n))];
+        let lines: [(_, Vec<_>); 2] = [
+            ("bulk", counts.iter().map(bulk).collect()),
+            ("tail", counts.iter().map(tail).collect()),
+        ];
+        for (k, (name, points)) in lines.into_iter().enumerate() {
             let (name, colour) = (Some(name.to_owned()), Colour::Series(k));
             panel = panel.mark(Mark::Line { name, colour, points });
         }
@@ -415,9 +419,10 @@ impl Shown {
 
     /// A panel's title, with how many chains it shows if these are not all.
     pub(super) fn title(&self, name: &str) -> String {
-        match self.chains.len() == self.of {
-            true => name.to_owned(),
-            false => format!("{name} ({} of {} chains)", self.chains.len(), self.of),
+        match (self.chains.len() == self.of, name) {
+            (true, _) => name.to_owned(),
+            (false, "") => format!("{} of {} chains", self.chains.len(), self.of),
+            (false, _) => format!("{name} ({} of {} chains)", self.chains.len(), self.of),
         }
     }
 }

@@ -1,8 +1,8 @@
 //! What is predicted, beside what was observed: real responses, and counts in one column.
 //!
-//! Each figure shows one column of the response. Two intervals are drawn around a prediction: of the
-//! mean function, which more data would make narrower, and of a new observation, which has noise
-//! besides.
+//! Each figure shows one column of the response. Two intervals are drawn around a prediction: of
+//! the mean function, which more data would make narrower, and of a new observation, which has
+//! noise besides.
 
 use bnn_mcmc::Error;
 use bnn_mcmc::data::{Dataset, Response, Standardise};
@@ -32,8 +32,8 @@ pub struct Method<'a> {
     pub predictions: &'a Predictions,
 }
 
-/// Predictions along rows in their order, such as those of a series, with intervals of this `level`: one
-/// panel for each method, on the same axes.
+/// Predictions along rows in their order, such as those of a series, with intervals of this
+/// `level`: one panel for each method, on the same axes.
 ///
 /// `place` says where each row is, such as its year, and ascends; `label` says what it is.
 ///
@@ -59,8 +59,8 @@ pub fn along(
     bands(figure, methods, place, (label, FINE), column, level)
 }
 
-/// Predictions against one feature, counted from 0, with intervals of this `level`: one panel for each
-/// method, on the same axes. `data` are the rows that were predicted.
+/// Predictions against one feature, counted from 0, with intervals of this `level`: one panel for
+/// each method, on the same axes. `data` are the rows that were predicted.
 ///
 /// # Errors
 /// No such feature, and as for [`along`].
@@ -81,8 +81,8 @@ pub fn against_feature(
     bands(figure, methods, &x, (name, most), column, level)
 }
 
-/// Predictions against the first principal component of the standardised features, with intervals of
-/// this `level`: one panel for each method, on the same axes. It is figure 6 of the FBNN paper
+/// Predictions against the first principal component of the standardised features, with intervals
+/// of this `level`: one panel for each method, on the same axes. It is figure 6 of the FBNN paper
 /// (arXiv:2312.11799). `data` are the rows that were predicted.
 ///
 /// # Errors
@@ -138,10 +138,10 @@ pub fn observed_against_predicted(
     with_panels(figure, panels)
 }
 
-/// Residuals against the mean predictions, in the response's units; and, by the [probability integral
-/// transform](Pit) u of each row, the histogram and the normal quantile plot of quantile residuals
-/// Phi^-1(u) (Dunn and Smyth 1996, doi:10.1080/10618600.1996.10474708), which are standard normal for any
-/// response if the model is right.
+/// Residuals against the mean predictions, in the response's units; and, by the [probability
+/// integral transform](Pit) u of each row, the histogram and the normal quantile plot of quantile
+/// residuals Phi^-1(u) (Dunn and Smyth 1996, doi:10.1080/10618600.1996.10474708), which are
+/// standard normal for any response if the model is right.
 ///
 /// `pit` is of the same rows: [`Predictions::pit`], or of rows left out
 /// [`loo_pit`](bnn_mcmc::targets::Posterior::loo_pit).
@@ -227,8 +227,8 @@ pub fn residuals(predictions: &Predictions, pit: &Pit, column: usize) -> Result<
     Ok(figure.panel(by_mean).panel(histogram).panel(plot))
 }
 
-/// Predicted against true changes of a series from its last known value, for one step of the horizon:
-/// the delta-y plot. `last` are the last known values, `[row, column]`, from
+/// Predicted against true changes of a series from its last known value, for one step of the
+/// horizon: the delta-y plot. `last` are the last known values, `[row, column]`, from
 /// [`persistence`](bnn_mcmc::predict::persistence).
 ///
 /// # Errors
@@ -384,8 +384,8 @@ fn with_panels(figure: Figure, panels: Vec<Panel>) -> Result<Figure, Error> {
     }
 }
 
-/// Gives panels that stand beside each other the same vertical axis, and the same horizontal one if x
-/// differs between them.
+/// Gives panels that stand beside each other the same vertical axis, and the same horizontal one if
+/// x differs between them.
 fn same_axes(panels: &mut [Panel], x_too: bool) {
     if panels.len() < 2 {
         return;
@@ -488,8 +488,8 @@ fn normal_quantile(normal: &Normal, u: f64) -> f64 {
     if (0.0..=1.0).contains(&u) { normal.inverse_cdf(u) } else { f64::NAN }
 }
 
-/// The scores of each row on the first principal component of the standardised features, and its share
-/// of their variance. The largest loading is positive.
+/// The scores of each row on the first principal component of the standardised features, and its
+/// share of their variance. The largest loading is positive.
 fn first_component(data: &Dataset) -> Result<(Vec<f64>, f64), Error> {
     let scaler = Standardise::new().allow_constant().fit_features(data)?;
     let z = scaler.transform(data.x().view())?;

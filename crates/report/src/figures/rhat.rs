@@ -10,6 +10,8 @@ use crate::figure::{Axis, BoxPlot, Colour, Figure, Mark, Panel, Place, Scale, Sy
 const COLUMNS: usize = 40;
 /// The most points within the whiskers of a column.
 const POINTS: usize = 200;
+/// The most columns with points within their whiskers.
+const WIDE: usize = 12;
 
 /// R-hat of every parameter, in a column for each block of the layout, with a box plot and the limit
 /// 1.01.
@@ -41,13 +43,14 @@ pub fn blocks(summary: &Summary, layout: &Layout) -> Result<Figure, Error> {
     let blocks = layout.blocks().iter();
     let columns: Vec<_> =
         blocks.map(|b| (b.name.as_str(), &summary.rows[b.range.clone()])).collect();
-    figure("block", "R-hat by block", "parameter", columns)
+    figure("parameter", "block", columns)
 }
 
 /// R-hat of every parameter of several models, such as those of a comparison, in a column for each.
 ///
-/// A column has a box plot; beyond its whiskers every parameter is a point, within them up to 200 are,
-/// evenly spaced by rank and moved sideways so that they can be told apart. What is undefined or
+/// A column has a box plot; beyond its whiskers every parameter is a point. Of up to 12 columns, up to
+/// 200 parameters within the whiskers are points, too, evenly spaced by rank and moved sideways so that
+/// they can be told apart. What is undefined or
 /// infinite, as R-hat of constant chains, is a cross at the top. The vertical axis is logarithmic. Of
 /// more than 40 models those with the largest R-hat are shown.
 ///
@@ -55,17 +58,36 @@ pub fn blocks(summary: &Summary, layout: &Layout) -> Result<Figure, Error> {
 /// If there is no model, or none has a parameter.
 pub fn models(models: &[(&str, &Summary)]) -> Result<Figure, Error> {
     let columns = models.iter().map(|(name, summary)| (*name, summary.rows.as_slice()));
-    figure("model", "R-hat by model", "parameter", columns.collect())
+    figure("parameter", "model", columns.collect())
 }
 
+/// R-hat of predictions, in a column for each class or response: of the summary of
+/// [`Predictions`](bnn_mcmc::predict::Predictions::summary), whose names end in `, ` and the class or
+/// response. See [`models`] for what a column shows.
+///
+/// # Errors
+/// If there is no prediction.
+pub fn predictions(summary: &Summary) -> Result<Figure, Error> {
+    let mut columns: Vec<(&str, Vec<SummaryRow>)> = Vec::new();
+    for row in &summary.rows {
+        let name = row.name.split_once(", ").map_or(row.name.as_str(), |(_, name)| name);
+        match columns.iter_mut().find(|(other, _)| *other == name) {
+            Some((_, rows)) => rows.push(row.clone()),
+            None => columns.push((name, vec![row.clone()])),
+        }
+    }
+    let columns = columns.iter().map(|(name, rows)| (*name, rows.as_slice()));
+    figure("prediction", "response", columns.collect())
+}
+
+/// The figure of a column for each block, model or response, as `kind` says, of `quantity` each.
 fn figure(
+    quantity: &str,
     kind: &str,
-    title: &str,
-    unit: &str,
     mut columns: Vec<(&str, &[SummaryRow])>,
 ) -> Result<Figure, Error> {
     if columns.iter().all(|(_, rows)| rows.is_empty()) {
-        return Err(Error::argument(format!("{unit}s"), "none", "at least one"));
+        return Err(Error::argument(format!("{quantity}s"), "none", "at least one"));
     }
     let of = columns.len();
     if of > COLUMNS {
@@ -82,7 +104,7 @@ fn figure(
     }
     let all = columns.iter().flat_map(|(_, rows)| rows.iter());
     let (count, beyond) = all.clone().fold((0, 0), |(count, beyond), row| {
-        (count + 1, beyond + usize::from(!(row.rhat <= RHAT_LIMIT)))
+        (count + 1, beyond + usize::from(row.rhat.is_nan() || row.rhat > RHAT_LIMIT))
     });
     let finite = all.map(|row| row.rhat).filter(|rhat| rhat.is_finite());
     let top = finite.fold(RHAT_LIMIT, f64::max) * 1.05;
@@ -97,7 +119,7 @@ fn figure(
         values.sort_by(f64::total_cmp);
         if let Some(plot) = BoxPlot::new(at, &values) {
             values.retain(|rhat| (plot.low..=plot.high).contains(rhat));
-            let shown = values.len().min(POINTS);
+            let shown = if columns.len() > WIDE { 0 } else { values.len().min(POINTS) };
             let steps = shown.saturating_sub(1).max(1);
             let place = |k: usize| k * (values.len() - 1) / steps;
             points.extend((0..shown).map(|k| [at + aside(k), values[place(k)]]));
@@ -106,7 +128,7 @@ fn figure(
     }
 
     let mut caption = format!(
-        "R-hat of each {unit}, {beyond} of {count} above {RHAT_LIMIT} or undefined. Chains that agree \
+        "R-hat of each {quantity}, {beyond} of {count} above {RHAT_LIMIT} or undefined. Chains that agree \
          have an R-hat below the grey line.",
     );
     if of > columns.len() {
@@ -121,12 +143,16 @@ fn figure(
             place: Place::Horizontal(RHAT_LIMIT),
         })
         .mark(Mark::Points {
-            name: Some(unit.to_owned()),
+            name: Some(quantity.to_owned()),
             colour: Colour::Series(0),
             symbol: Symbol::Dot,
             points,
         })
         .mark(Mark::Boxes { name: None, colour: Colour::Series(0), boxes });
+    if columns.len() > 3 {
+        // Names may be turned.
+        panel.aspect = 0.9;
+    }
     if !crosses.is_empty() {
         panel = panel.mark(Mark::Points {
             name: Some("undefined or infinite".to_owned()),
@@ -135,6 +161,7 @@ fn figure(
             points: crosses,
         });
     }
+    let title = format!("R-hat of {quantity}s by {kind}");
     Ok(Figure::new(&format!("rhat-{kind}s"), title, caption).panel(panel))
 }
 

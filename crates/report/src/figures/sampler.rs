@@ -31,7 +31,7 @@ const VALUES: u64 = 40;
 
 /// The energies H at the draws, centred in each chain, against their changes from one draw to the
 /// next, and the energy Bayesian fraction of missing information of each chain
-/// ([`ebfmi`](bnn_mcmc::diagnostics::ebfmi)).
+/// ([`ebfmi`]).
 ///
 /// `energy` is the statistic `energy` of a run of HMC or NUTS alone, `[chain, draw]`, without
 /// thinning: of thinned draws the changes are too large
@@ -126,10 +126,11 @@ pub fn divergences(divergent: ArrayView2<f64>) -> Result<Figure, Error> {
         chains * draws
     );
     let shown = Shown::worst(divergent.outer_iter(), |chain| chain.sum());
+    let most = divergent.outer_iter().map(|chain| chain.sum()).fold(1.0, f64::max);
     let mut panel = Panel::new(
         shown.title(""),
         Axis::new("draw").range(0.0, draws as f64),
-        Axis::new("divergent transitions so far"),
+        Axis::new("divergent transitions so far").range(0.0, 1.05 * most),
     );
     let every = draws.div_ceil(POINTS);
     for (chain, colour, name) in shown.iter() {
@@ -162,6 +163,7 @@ pub fn counts(statistics: &[Quantity]) -> Result<Figure, Error> {
     let caption = "The share of each chain's draws with so many. Chains that have learnt the same \
                    step size have the same shares.";
     let mut figure = Figure::new("counts", "Lengths of trajectories", caption);
+    let mut is_binned = false;
     for Quantity { name, values } in statistics {
         let (chains, draws) = values.dim();
         if chains == 0 || draws == 0 {
@@ -175,9 +177,10 @@ pub fn counts(statistics: &[Quantity]) -> Result<Figure, Error> {
         let ends = |(low, high): (u64, u64), v: &f64| (low.min(*v as u64), high.max(*v as u64));
         let (low, high) = values.iter().fold((u64::MAX, 0), ends);
         let is_fine = high - low < VALUES;
+        is_binned |= !is_fine;
         let x = match is_fine {
             true => Axis::new(*name).range(low as f64 - 0.5, high as f64 + 0.5),
-            false => Axis::new(format!("{name}, from here to twice as many")).scale(Scale::Log),
+            false => Axis::new(format!("{name}, by powers of two")).scale(Scale::Log),
         };
         let mean = values.mean().unwrap_or(f64::NAN);
         let shown = Shown::worst(values.outer_iter(), |chain| {
@@ -202,6 +205,9 @@ pub fn counts(statistics: &[Quantity]) -> Result<Figure, Error> {
             panel = panel.mark(Mark::Line { name, colour, points: points.collect() });
         }
         figure = figure.panel(panel);
+    }
+    if is_binned {
+        figure.caption += " By powers of two, 8 stands for 8 to 15.";
     }
     Ok(figure)
 }
@@ -293,7 +299,7 @@ pub fn loss(fits: &[Fit]) -> Result<Figure, Error> {
             panel.marks.push(Mark::Line { name, colour, points });
             panel.marks.push(Mark::Points {
                 name: None,
-                colour,
+                colour: Colour::Ink,
                 symbol: Symbol::Cross,
                 points: taken,
             });

@@ -21,8 +21,8 @@ const MOST_LINES: usize = 3;
 const MEASURES: [Measure; 3] =
     [Measure::PredictiveEntropy, Measure::ExpectedEntropy, Measure::MutualInformation];
 
-/// How often each class was predicted for each class that was observed. Of more than 30 classes, the 30
-/// with the most errors.
+/// How often each class was predicted for each class that was observed. Of more than 30 classes,
+/// the 30 with the most errors.
 pub fn confusion(matrix: &ConfusionMatrix) -> Figure {
     let (counts, all) = (&matrix.counts, matrix.names.len());
     let mut classes: Vec<usize> = (0..all).collect();
@@ -105,8 +105,8 @@ pub fn entropies(uncertainty: &Uncertainty, observed: Option<&[usize]>) -> Resul
     Ok(measures("entropies", "Uncertainty of the predictions", &note, histograms))
 }
 
-/// Histograms of predictive entropy, expected entropy and mutual information: of inputs like those of
-/// the training data (`inside`), and of others (`outside`).
+/// Histograms of predictive entropy, expected entropy and mutual information: of inputs like those
+/// of the training data (`inside`), and of others (`outside`).
 ///
 /// # Errors
 /// If the classes of `outside` are others.
@@ -155,11 +155,11 @@ fn measures(
     figure
 }
 
-/// The images that are most uncertain by a measure, each with its predicted class and its probability,
-/// and the observed class if it is known.
+/// The images that are most uncertain by a measure, each with its predicted class and its
+/// probability, and the observed class if it is known.
 ///
-/// `pixels` `[input, pixel]` are the features, row by row of the image from above, of which dark ones
-/// are large; `size` are its numbers of rows and columns.
+/// `pixels` `[input, pixel]` are the features, row by row of the image from above; large values are
+/// drawn dark. `size` are the image's numbers of rows and columns.
 ///
 /// # Errors
 /// Pixels of other inputs or of another size; no images or more than 24; classes as in
@@ -232,8 +232,8 @@ pub fn most_uncertain_images(
     Ok(figure)
 }
 
-/// Class probabilities of single inputs along the chains, which stand one after the other: a panel for
-/// each input, with the classes that are most probable on average.
+/// Class probabilities of single inputs along the chains, which stand one after the other: a panel
+/// for each input, with the classes that are most probable on average.
 pub fn along_chains(probabilities: &ChainProbabilities) -> Figure {
     let values = probabilities.values();
     let (chains, draws, inputs, classes) = values.dim();

@@ -22,7 +22,7 @@ const COLUMNS: usize = 3;
 
 /// Figures of the predictions.
 pub(super) fn predictions(findings: &Findings) -> Vec<Named> {
-    let Findings { fit, few, scored, .. } = findings;
+    let Findings { fit, few, rows, scored, .. } = findings;
     let mut figures: Vec<Named> = Vec::new();
     if fit.training().response().classes().is_some() {
         figures
@@ -34,7 +34,6 @@ pub(super) fn predictions(findings: &Findings) -> Vec<Named> {
         let entropies = scored.uncertainty().and_then(|u| uncertainty::entropies(&u, observed));
         figures.push(("Entropies", entropies));
     } else {
-        let rows = fit.validation().unwrap_or(fit.training());
         let methods = [Method { name: "", predictions: scored }];
         let seed = fit.draws().info().seed;
         for column in 0..scored.response_names().len().min(COLUMNS) {
@@ -77,7 +76,7 @@ pub(super) fn convergence(findings: &Findings) -> Vec<Named> {
         shown.push(Quantity { name: &row.name, values });
     }
     let mut figures: Vec<Named> = vec![
-        ("R-hat of the predictions", rhat::models(&[("predictions", predictions)])),
+        ("R-hat of the predictions", rhat::predictions(predictions)),
         ("Traces", chains::trace(&shown)),
         ("Effective sample sizes", chains::ess(&shown)),
     ];

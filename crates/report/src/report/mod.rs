@@ -6,12 +6,15 @@ mod scores;
 mod words;
 
 use bnn_mcmc::Error;
+use bnn_mcmc::data::Dataset;
 use bnn_mcmc::diagnostics::{Summary, SummaryRow, Verdict};
 use bnn_mcmc::fit::Fit;
 use bnn_mcmc::predict::{Loo, Predictions};
 
 /// The most draws, of all chains together, that anything but the verdict is made from.
 const DRAWS: usize = 4000;
+/// The most rows that scores and figures of predictions are of.
+const ROWS: usize = 5000;
 
 /// A report on a fit: one HTML file, with its figures and styles inside, that asks for nothing from
 /// anywhere. It begins with the verdict in plain words and says what to do; then come the data, the
@@ -19,7 +22,8 @@ const DRAWS: usize = 4000;
 /// weights), the worst quantities, and how to cite the run.
 ///
 /// The verdict is passed on all draws. All else takes every k-th draw of long runs, so that there are
-/// no more than 4,000; the page says so.
+/// no more than 4,000, and scores and figures of predictions are of at most 5,000 rows, evenly spaced;
+/// the page says so.
 ///
 /// A part that cannot be made, such as leave-one-out of an approximation, is named on the page with the
 /// reason.
@@ -49,7 +53,10 @@ struct Findings<'a> {
     judged: Predictions,
     /// Their diagnostics, named by row and column.
     predictions: Summary,
-    /// Predictions of the rows that scores are of, in the units of the table.
+    /// The rows that scores are of, and how many there are to choose from.
+    rows: Dataset,
+    of: usize,
+    /// Their predictions, in the units of the table.
     scored: Predictions,
     /// Whether these are validation rows, and not those that the model learnt from.
     are_new: bool,
@@ -65,9 +72,13 @@ impl<'a> Findings<'a> {
         let verdict = fit.verdict()?;
         let judged = few.judged()?;
         let predictions = Self::named(fit, judged.summary()?);
-        let scored = few.predict(fit.validation().unwrap_or(fit.training()))?;
+        let all = fit.validation().unwrap_or(fit.training());
+        let of = all.rows();
+        let chosen: Vec<usize> = (0..of.min(ROWS)).map(|i| i * of / of.min(ROWS)).collect();
+        let rows = all.select(&chosen)?;
+        let scored = few.predict(&rows)?;
         let (are_new, loo) = (fit.validation().is_some(), few.loo());
-        Ok(Self { fit, verdict, few, every, judged, predictions, scored, are_new, loo })
+        Ok(Self { fit, verdict, few, every, judged, predictions, rows, of, scored, are_new, loo })
     }
 
     /// The summary with the numbers of the rows among all training rows.

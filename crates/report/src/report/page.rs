@@ -206,7 +206,11 @@ fn score_table(findings: &Findings) -> Markup {
     section(
         2,
         html! {
-            p { (of) " The baseline always predicts " (baseline) "." (thinned(findings)) }
+            p {
+                (of) " The baseline always predicts " (baseline) "."
+                @if findings.rows.rows() < findings.of { " " (whose(findings)) }
+                (thinned(findings))
+            }
             @match scores::lines(findings) {
                 Ok(lines) => (table("Scores", &["Score", "Model", "Baseline", ""], lines.iter().map(|line| {
                     let baseline = line.baseline.map_or_else(|| "–".to_owned(), short);
@@ -245,10 +249,21 @@ fn predictions(findings: &Findings) -> Markup {
     section(
         3,
         html! {
-            p { (if findings.are_new { "Of the validation rows." } else { "Of the training rows." }) }
+            p { (whose(findings)) }
             div class="figures" { @for figure in figures::predictions(findings) { (figure_or_reason(&figure)) } }
         },
     )
+}
+
+/// Which rows scores and figures are of.
+fn whose(findings: &Findings) -> String {
+    let kind = if findings.are_new { "validation" } else { "training" };
+    match findings.rows.rows() {
+        n if n < findings.of => {
+            format!("Of {n} of the {} {kind} rows, evenly spaced.", findings.of)
+        }
+        _ => format!("Of the {kind} rows."),
+    }
 }
 
 fn convergence(findings: &Findings) -> Markup {

@@ -21,8 +21,8 @@ pub(super) struct Line {
 /// training responses with their standard deviation, for classes their shares in the training rows.
 pub(super) fn lines(findings: &Findings) -> Result<Vec<Line>, Error> {
     let Scores { scores, .. } = findings.scored.scores()?;
-    let rows = findings.fit.validation().unwrap_or(findings.fit.training());
-    let baseline = baseline(findings.fit.training().response(), rows.response());
+    let train = findings.fit.training().response();
+    let baseline = baseline(train, findings.rows.response());
     let line = |name: &str, value: f64| {
         let (label, better) = match name {
             "rmse" => ("Root mean squared error", "lower is better"),

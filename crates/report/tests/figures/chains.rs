@@ -361,6 +361,6 @@ fn long_chains_are_small_pictures() {
             1e3 * made.as_secs_f64(),
             1e3 * start.elapsed().as_secs_f64()
         );
-        assert!(sizes.iter().all(|size| *size < 60_000), "{}: {sizes:?}", figure.name);
+        assert!(sizes.iter().all(|size| *size < 40_000), "{}: {sizes:?}", figure.name);
     }
 }

@@ -339,7 +339,7 @@ fn many_rows_make_a_small_file() {
     let predictions = linear(&data, q);
     let one = [Method { name: "", predictions: &predictions }];
     let rows: Vec<f64> = (0..n).map(|i| i as f64).collect();
-    let mut figures = vec![
+    let mut figures = [
         predictive::along(&one, &rows, "row", 0, 0.95).unwrap(),
         predictive::against_first_component(&one, &data, 0, 0.95).unwrap(),
         predictive::observed_against_predicted(&one, 0, 0.95).unwrap(),

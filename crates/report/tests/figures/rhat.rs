@@ -123,7 +123,7 @@ fn of_many_blocks_the_worst_are_shown() {
     let names = names(&figure);
     let is_shown = |k: usize| names.contains(&format!("b{k}"));
     assert_eq!(names.len(), 40);
-    assert!((0..100).all(|k| is_shown(k) == !(rhats[k] < 1.0605)), "{names:?}");
+    assert!((0..100).all(|k| is_shown(k) != (rhats[k] < 1.0605)), "{names:?}");
     assert!(figure.caption.contains("The 40 of 100 blocks"), "{}", figure.caption);
 }
 
@@ -147,4 +147,25 @@ fn nothing_to_show_is_refused() {
     let error = rhat::models(&[]).unwrap_err().to_string();
     assert!(error.contains("parameters"), "{error}");
     assert!(rhat::models(&[("none", &Summary::default())]).is_err());
+}
+
+#[test]
+fn predictions_stand_in_a_column_for_each_class() {
+    let (golden, mut summary) = golden();
+    for (k, row) in summary.rows.iter_mut().enumerate() {
+        row.name = format!("row {}, {}", k / 2, ["setosa", "<b>, \"&"][k % 2]);
+    }
+    let figure = rhat::predictions(&summary).unwrap();
+    check(&figure);
+    assert_eq!(names(&figure), ["setosa", "<b>, \"&"]);
+    let even: Vec<f64> = golden.rhat.iter().copied().step_by(2).collect();
+    let expected = BoxPlot::new(0.0, &even).unwrap();
+    approx(boxes(&figure)[0].median, expected.median);
+    approx(boxes(&figure)[0].high, expected.high);
+    assert!(figure.caption.starts_with("R-hat of each prediction"));
+    assert!(rhat::predictions(&Summary { rows: Vec::new() }).is_err());
+}
+
+fn approx(found: f64, expected: f64) {
+    assert!((found - expected).abs() < 1e-10, "{found} {expected}");
 }

@@ -182,7 +182,7 @@ fn ladders() {
         accept_prob: vec![f64::NAN; 2],
         ..report(f64::NAN)
     };
-    check(&sampler::ladder(&[nothing.clone()]).unwrap());
+    check(&sampler::ladder(std::slice::from_ref(&nothing)).unwrap());
     check(&sampler::ladder(&[LadderReport { betas: Vec::new(), ..nothing }]).unwrap());
 }
 
@@ -231,6 +231,8 @@ fn emulators() {
     }
 }
 
+type Make = fn(&Array2<f64>) -> Result<Figure, bnn_mcmc::Error>;
+
 #[test]
 fn hostile_statistics_are_drawn_or_refused() {
     let nan = Array2::from_elem((3, 20), f64::NAN);
@@ -240,7 +242,7 @@ fn hostile_statistics_are_drawn_or_refused() {
     check(&figure);
     assert!(figure.caption.contains("1 energies are not finite"), "{}", figure.caption);
     let constant = Array2::from_elem((2, 10), 5.0);
-    let make: [fn(&Array2<f64>) -> Result<Figure, bnn_mcmc::Error>; 3] = [
+    let make: [Make; 3] = [
         |values| sampler::energy(values.view()),
         |values| sampler::divergences(values.view()),
         |values| sampler::counts(&[Quantity { name: "<depth> & \"", values: values.view() }]),
@@ -259,9 +261,12 @@ fn hostile_statistics_are_drawn_or_refused() {
     let error = sampler::counts(&[Quantity { name: "depth", values: array![[1.5]].view() }]);
     assert!(error.unwrap_err().to_string().contains("1.5"));
     assert!(sampler::counts(&[]).is_err());
-    // Forty chains, one line too many for a picture.
-    let many = Array2::from_shape_fn((40, 30), |(c, i)| f64::from(u8::from(c * i % 7 == 1)));
+    // Forty chains: those with the most.
+    let many = Array2::from_shape_fn((40, 30), |(c, i)| f64::from(u8::from(c > 31 && i % 7 == 1)));
     for make in make {
         check(&make(&many).unwrap());
     }
+    let figure = sampler::divergences(many.view()).unwrap();
+    assert_eq!(figure.panels[0].title, "8 of 40 chains");
+    assert!(lines(&figure.panels[0]).iter().all(|line| line[30] == [30.0, 5.0]));
 }

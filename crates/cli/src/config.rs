@@ -1,0 +1,606 @@
+//! All settings of a fit: flags of the command and keys of `config.toml` are one struct.
+
+use std::path::{Path, PathBuf};
+
+use bnn_mcmc::data::{CsvReader, Description, Encoding};
+use bnn_mcmc::draws::checkpoint::Every;
+use bnn_mcmc::fit::{Fit, Method, Noise, Recipe, WeightPrior};
+use bnn_mcmc::model::Activation;
+use clap::{Args, ValueEnum};
+use serde::{Deserialize, Serialize};
+
+use crate::Failure;
+use crate::task::{Task, choose};
+
+/// The name of the file of settings in the folder of a run.
+pub const FILE: &str = "config.toml";
+
+/// The settings of a fit. What is `None` was not said: [`Config::over`] fills it in.
+#[derive(Args, Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Config {
+    /// The table: a CSV file, or one like it, as it is or packed by gzip
+    pub data: Option<PathBuf>,
+    #[command(flatten)]
+    pub table: TableSettings,
+    #[command(flatten)]
+    pub model: ModelSettings,
+    #[command(flatten)]
+    pub sampler: SamplerSettings,
+}
+
+/// How the table is read.
+#[derive(Args, Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[command(next_help_heading = "Table")]
+#[serde(deny_unknown_fields, default)]
+pub struct TableSettings {
+    /// The column to predict; several, separated by commas, for regression with several responses.
+    /// Columns of a table without header are called #1, #2, ...
+    #[arg(long, short, value_name = "COLUMN", value_delimiter = ',')]
+    pub target: Option<Vec<String>>,
+    /// What the response is [default: auto]
+    #[arg(long)]
+    pub task: Option<Task>,
+    /// The columns to predict from [default: all but the target]
+    #[arg(long, value_name = "COLUMNS", value_delimiter = ',')]
+    pub features: Option<Vec<String>>,
+    /// Columns to leave out, such as identifiers
+    #[arg(long, value_name = "COLUMNS", value_delimiter = ',')]
+    pub ignore: Option<Vec<String>>,
+    /// Features to be taken for labels, even if they look like numbers. Columns of text always are
+    #[arg(long, value_name = "COLUMNS", value_delimiter = ',')]
+    pub categorical: Option<Vec<String>>,
+    /// How labels become numbers [default: one-hot]
+    #[arg(long)]
+    pub encoding: Option<Coding>,
+    /// What separates the cells: auto, blanks, tab, or one character. `auto` takes the first of
+    /// tab, semicolon, vertical bar and comma that the first line holds, else blanks [default:
+    /// auto]
+    #[arg(long, value_name = "CHARACTER")]
+    pub delimiter: Option<String>,
+    /// Whether the first line holds the names of the columns [default: auto]
+    #[arg(long)]
+    pub header: Option<Header>,
+    /// What stands for a missing value, in capitals or small letters [default: an empty cell, NA,
+    /// N/A, NaN, null, ?]
+    #[arg(long, value_name = "TEXTS", value_delimiter = ',')]
+    pub missing: Option<Vec<String>>,
+    /// Leave out rows with missing values, which are an error otherwise
+    #[arg(long, num_args = 0..=1, require_equals = true, default_missing_value = "true", value_name = "true|false")]
+    pub drop_missing: Option<bool>,
+    /// The share of rows that the model does not learn from, to be scored by it [default: 0]
+    #[arg(long, value_name = "SHARE", allow_negative_numbers = true)]
+    pub validation: Option<f64>,
+    /// The most bytes of text that are read [default: 1073741824, 1 GiB]
+    #[arg(long, value_name = "BYTES", value_parser = clap::value_parser!(u64).range(..=i64::MAX as u64))]
+    pub limit: Option<u64>,
+}
+
+/// The model: likelihood, network, priors.
+#[derive(Args, Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[command(next_help_heading = "Model")]
+#[serde(deny_unknown_fields, default)]
+pub struct ModelSettings {
+    /// The units of each hidden layer, separated by commas; 0 for a linear model [default: one
+    /// layer of 100 units with gaussian noise, else of 40]
+    #[arg(long, value_name = "UNITS", value_delimiter = ',')]
+    pub hidden: Option<Vec<usize>>,
+    /// The activation of the hidden units [default: tanh]
+    #[arg(long)]
+    pub activation: Option<Nonlinearity>,
+    /// The prior of the weights, for standardised features and response [default: fan-in]
+    #[arg(long)]
+    pub weights: Option<Weights>,
+    /// The standard deviation of the prior of `--weights normal` [default: 1]
+    #[arg(long, value_name = "SD", allow_negative_numbers = true)]
+    pub weights_sd: Option<f64>,
+    /// How responses scatter around the network's output; classes have no such choice [default:
+    /// gaussian, of counts negative-binomial]
+    #[arg(long)]
+    pub noise: Option<Scatter>,
+}
+
+/// How the posterior is sampled.
+#[derive(Args, Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[command(next_help_heading = "Sampler")]
+#[serde(deny_unknown_fields, default)]
+pub struct SamplerSettings {
+    /// The method [default: collapsed where it can be used at a reasonable cost, else nuts]
+    #[arg(long)]
+    pub method: Option<By>,
+    // The flag `--chains` may also say which chains a job runs: see `fit::FitArgs`.
+    #[arg(skip)]
+    pub chains: Option<usize>,
+    /// Iterations of warm-up of each chain [default: 1000]
+    #[arg(long, value_name = "N")]
+    pub warmup: Option<usize>,
+    /// Draws of each chain [default: 1000]
+    #[arg(long, value_name = "N")]
+    pub draws: Option<usize>,
+    /// The seed of all random numbers: equal settings and seeds give equal draws [default: 0]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(..=i64::MAX as u64))]
+    pub seed: Option<u64>,
+    /// The number of threads, 0 for all that there are. No result depends on it [default: 0]
+    #[arg(long, value_name = "N")]
+    pub threads: Option<usize>,
+    /// How often the run is saved, so that it can go on after it was killed: seconds (`30s`) or
+    /// draws of each chain (`100draws`) [default: 30s]
+    #[arg(long, value_name = "INTERVAL", allow_hyphen_values = true)]
+    pub checkpoint_every: Option<String>,
+}
+
+/// How labels become numbers.
+#[derive(Clone, Copy, Debug, PartialEq, ValueEnum, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Coding {
+    /// A column of 0 and 1 for each label
+    OneHot,
+    /// As one-hot, without the first label
+    DropFirst,
+    /// One column with the number of the label, counted from 0, which imposes an order
+    Codes,
+}
+
+/// Whether the first line holds names.
+#[derive(Clone, Copy, Debug, PartialEq, ValueEnum, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Header {
+    /// It does; a name that is a number is an error, since the file may well have no header
+    Auto,
+    /// It does, even if names in it are numbers
+    Yes,
+    /// It does not
+    No,
+}
+
+/// The activation of the hidden units.
+#[derive(Clone, Copy, Debug, PartialEq, ValueEnum, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Nonlinearity {
+    Identity,
+    Sigmoid,
+    Tanh,
+    Relu,
+    Softplus,
+    Silu,
+}
+
+/// The prior of the weights.
+#[derive(Clone, Copy, Debug, PartialEq, ValueEnum, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Weights {
+    /// N(0, 1/H) for the weights that leave the last hidden layer of H units, N(0, 1) for all
+    /// others
+    FanIn,
+    /// N(0, SD^2) for all, with the SD of `--weights-sd`
+    Normal,
+    /// As fan-in, with a variance of their own for the weights of each feature, which is sampled
+    Ard,
+    /// As ard, with a common scale that is sampled, too
+    Horseshoe,
+}
+
+/// How responses scatter.
+#[derive(Clone, Copy, Debug, PartialEq, ValueEnum, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Scatter {
+    /// Real responses: normal, one standard deviation
+    Gaussian,
+    /// Real responses: normal, a standard deviation that depends on the features
+    Heteroscedastic,
+    /// Real responses: Student's t, for outliers
+    StudentT,
+    /// Counts: the variance is the mean
+    Poisson,
+    /// Counts: the variance exceeds the mean by a dispersion that is sampled
+    NegativeBinomial,
+}
+
+/// How the posterior is sampled.
+#[derive(Clone, Copy, Debug, PartialEq, ValueEnum, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum By {
+    /// The no-U-turn sampler, for every model
+    Nuts,
+    /// The output layer integrated out: gaussian or heteroscedastic noise, one hidden layer or more
+    Collapsed,
+    /// A ladder of tempered posteriors, for separate modes; many times slower
+    Tempered,
+}
+
+impl Config {
+    /// The settings that hold where nothing is said. Lacking are those that depend on the task.
+    pub fn defaults() -> Self {
+        let none = || Some(Vec::new());
+        let missing = ["", "NA", "N/A", "NaN", "null", "?"].map(String::from).to_vec();
+        Self {
+            data: None,
+            table: TableSettings {
+                target: None,
+                task: Some(Task::Auto),
+                features: none(),
+                ignore: none(),
+                categorical: none(),
+                encoding: Some(Coding::OneHot),
+                delimiter: Some("auto".into()),
+                header: Some(Header::Auto),
+                missing: Some(missing),
+                drop_missing: Some(false),
+                validation: Some(0.0),
+                limit: Some(1 << 30),
+            },
+            model: ModelSettings {
+                hidden: None,
+                activation: Some(Nonlinearity::Tanh),
+                weights: Some(Weights::FanIn),
+                weights_sd: None,
+                noise: None,
+            },
+            sampler: SamplerSettings {
+                method: None,
+                chains: Some(4),
+                warmup: Some(1000),
+                draws: Some(1000),
+                seed: Some(0),
+                threads: Some(0),
+                checkpoint_every: Some("30s".into()),
+            },
+        }
+    }
+
+    /// The settings of a file. A key that is not known is an error that names it and lists all that
+    /// are.
+    pub fn read(path: &Path) -> Result<Self, Failure> {
+        let shown = path.display();
+        let text =
+            std::fs::read_to_string(path).map_err(|e| Failure::usage(format!("{shown}: {e}")))?;
+        toml::from_str(&text).map_err(|e| Failure::usage(format!("{shown}: {e}")))
+    }
+
+    /// The settings of the file, if there is one, then those given by flags, over the defaults.
+    pub fn over(self, file: Option<&Path>) -> Result<Self, Failure> {
+        let mut all = table(&Self::defaults())?;
+        if let Some(path) = file {
+            put(&mut all, table(&Self::read(path)?)?);
+        }
+        put(&mut all, table(&self)?);
+        let mut all: Self = all.try_into().map_err(|e| Failure::usage(e.to_string()))?;
+        // Typed as 0, since a list of no numbers cannot be typed.
+        if all.model.hidden.as_deref() == Some(&[0]) {
+            all.model.hidden = Some(Vec::new());
+        }
+        if all.model.weights == Some(Weights::Normal) {
+            all.model.weights_sd.get_or_insert(1.0);
+        } else if all.model.weights_sd.is_some() {
+            return Err(Failure::usage("`weights-sd` is for `--weights normal` alone"));
+        }
+        Ok(all)
+    }
+
+    /// As a file that `--config` reads.
+    pub fn to_toml(&self) -> Result<String, Failure> {
+        let text = toml::to_string(self).map_err(|e| Failure::error(format!("{FILE}: {e}")))?;
+        let version = env!("CARGO_PKG_VERSION");
+        Ok(format!(
+            "# All settings of the run in this folder, written by bnn-mcmc {version}. To repeat it, where `data` is found:\n\
+             # bnn-mcmc fit --config {FILE} --out ANOTHER_FOLDER\n{text}"
+        ))
+    }
+
+    pub fn data(&self) -> Result<&Path, Failure> {
+        let path = self.data.as_deref().ok_or_else(|| {
+            Failure::usage("the table is missing: give a CSV file, as in `bnn-mcmc fit data.csv`")
+        })?;
+        match std::fs::metadata(path) {
+            // It is looked through before it is fitted.
+            Ok(there) if !there.is_file() && !there.is_dir() => Err(Failure::error(format!(
+                "{}: it can be read only once, and must be a file that can be read again",
+                path.display()
+            ))),
+            _ => Ok(path),
+        }
+    }
+
+    pub fn target(&self) -> Result<&[String], Failure> {
+        self.table.target.as_deref().filter(|target| !target.is_empty()).ok_or_else(|| {
+            Failure::usage("the column to predict is missing: say it by `--target COLUMN`")
+        })
+    }
+
+    /// A reader of the table, for any response.
+    pub fn reader(&self) -> Result<CsvReader, Failure> {
+        self.table.change(CsvReader::regression(0), &[])
+    }
+
+    /// Chooses the task, if it is left to the table, and the noise; says of the task why.
+    pub fn settle(&mut self, table: &Description) -> Result<Option<String>, Failure> {
+        let task = self.table.task.unwrap_or(Task::Auto);
+        let (task, why) = match task {
+            Task::Auto => {
+                let (task, why) = choose(table, self.target()?, self.data()?)?;
+                (task, Some(why))
+            }
+            task => (task, None),
+        };
+        self.table.task = Some(task);
+        self.model.noise = self.model.noise.or(match task {
+            Task::Regression => Some(Scatter::Gaussian),
+            Task::Counts => Some(Scatter::NegativeBinomial),
+            Task::Auto | Task::Classification => None,
+        });
+        Ok(why)
+    }
+
+    /// The recipe, once the settings are [settled](Self::settle).
+    pub fn recipe(&self, table: &Description) -> Result<Recipe, Failure> {
+        let target = self.target()?.to_vec();
+        let ignored = self.ignored(table)?;
+        let mut recipe = match self.table.task {
+            Some(Task::Classification) => Fit::classification(target),
+            Some(Task::Counts) => Fit::counts(target),
+            _ => Fit::regression(target),
+        };
+        // Seen here first, where an error can be told.
+        self.table.change(CsvReader::regression(0), &ignored)?;
+        recipe =
+            recipe.reader(|reader| self.table.change(reader.clone(), &ignored).unwrap_or(reader));
+        let ModelSettings { hidden, activation, weights, weights_sd, noise } = &self.model;
+        if let Some(units) = hidden {
+            recipe = recipe.hidden(units);
+        }
+        if let Some(activation) = activation {
+            recipe = recipe.activation(match activation {
+                Nonlinearity::Identity => Activation::Identity,
+                Nonlinearity::Sigmoid => Activation::Sigmoid,
+                Nonlinearity::Tanh => Activation::Tanh,
+                Nonlinearity::Relu => Activation::Relu,
+                Nonlinearity::Softplus => Activation::Softplus,
+                Nonlinearity::Silu => Activation::Silu,
+            });
+        }
+        if let Some(weights) = weights {
+            recipe = recipe.weights(match weights {
+                Weights::FanIn => WeightPrior::FanIn,
+                Weights::Normal => WeightPrior::Normal { sd: weights_sd.unwrap_or(1.0) },
+                Weights::Ard => WeightPrior::Ard,
+                Weights::Horseshoe => WeightPrior::Horseshoe,
+            });
+        }
+        if let Some(noise) = noise {
+            recipe = recipe.noise(match noise {
+                Scatter::Gaussian => Noise::Gaussian,
+                Scatter::Heteroscedastic => Noise::Heteroscedastic,
+                Scatter::StudentT => Noise::StudentT,
+                Scatter::Poisson => Noise::Poisson,
+                Scatter::NegativeBinomial => Noise::NegativeBinomial,
+            });
+        }
+        if let Some(validation) = self.table.validation {
+            recipe = recipe.validation(validation);
+        }
+        let SamplerSettings { method, chains, warmup, draws, seed, threads, checkpoint_every } =
+            &self.sampler;
+        if let Some(method) = method {
+            recipe = recipe.method(match method {
+                By::Nuts => Method::Nuts,
+                By::Collapsed => Method::Collapsed,
+                By::Tempered => Method::Tempered,
+            });
+        }
+        if let Some(chains) = *chains {
+            recipe = recipe.chains(chains);
+        }
+        if let Some(warmup) = *warmup {
+            recipe = recipe.warmup(warmup);
+        }
+        if let Some(draws) = *draws {
+            recipe = recipe.draws(draws);
+        }
+        if let Some(seed) = *seed {
+            recipe = recipe.seed(seed);
+        }
+        if let Some(threads) = threads.filter(|threads| *threads > 0) {
+            recipe = recipe.threads(threads);
+        }
+        if let Some(text) = checkpoint_every {
+            recipe = recipe.checkpoint_every(interval(text)?);
+        }
+        Ok(recipe)
+    }
+
+    /// The columns that are left out: those that are named, or all but the features that are.
+    fn ignored(&self, table: &Description) -> Result<Vec<String>, Failure> {
+        let names: Vec<&String> = table.columns.iter().map(|column| &column.name).collect();
+        let [features, ignored] =
+            [&self.table.features, &self.table.ignore].map(|list| list.clone().unwrap_or_default());
+        let target = self.target()?;
+        for (flag, list) in [("features", &features), ("ignore", &ignored)] {
+            if let Some(both) = list.iter().find(|name| target.contains(name)) {
+                let problem = format!("`{both}` is the target: it cannot be among `--{flag}`");
+                return Err(Failure::usage(problem));
+            }
+        }
+        if features.is_empty() {
+            return Ok(ignored);
+        }
+        if let Some(both) = ignored.iter().find(|name| features.contains(name)) {
+            return Err(Failure::usage(format!("`{both}` is in `--features` and in `--ignore`")));
+        }
+        // A name that is not there is looked for by the reader, which lists all that are.
+        let unknown = features.iter().filter(|name| !names.contains(name)).cloned();
+        let others = names.iter().filter(|name| !features.contains(name) && !target.contains(name));
+        Ok(unknown.chain(others.map(|name| name.to_string())).collect())
+    }
+
+    /// With what the fit has chosen in place of what was left to it.
+    pub fn chosen(mut self, recipe: &Recipe) -> Result<Self, Failure> {
+        #[derive(Deserialize)]
+        struct Chosen {
+            hidden: Option<Vec<usize>>,
+            method: Option<String>,
+            draws: usize,
+        }
+        let chosen = serde_json::to_value(recipe).and_then(serde_json::from_value::<Chosen>);
+        let chosen = chosen.map_err(|e| Failure::error(format!("{FILE}: {e}")))?;
+        self.model.hidden = chosen.hidden;
+        self.sampler.method = match chosen.method {
+            Some(name) => Some(By::from_str(&name, true).map_err(Failure::error)?),
+            None => None,
+        };
+        self.sampler.draws = Some(chosen.draws);
+        Ok(self)
+    }
+}
+
+impl TableSettings {
+    fn change(&self, mut reader: CsvReader, ignored: &[String]) -> Result<CsvReader, Failure> {
+        let list = |list: &Option<Vec<String>>| list.clone().unwrap_or_default();
+        reader = reader.ignore(ignored).categorical(list(&self.categorical));
+        reader = match self.encoding {
+            Some(Coding::DropFirst) => reader.encoding(Encoding::DropFirst),
+            Some(Coding::Codes) => reader.encoding(Encoding::Codes),
+            Some(Coding::OneHot) | None => reader.encoding(Encoding::OneHot),
+        };
+        reader = match self.header {
+            Some(Header::Yes) => reader.header(),
+            Some(Header::No) => reader.no_header(),
+            Some(Header::Auto) | None => reader,
+        };
+        reader = match self.delimiter.as_deref() {
+            None | Some("auto") => reader.detect_delimiter(),
+            Some("blanks") => reader.whitespace(),
+            Some("tab" | "\\t") => reader.delimiter(b'\t'),
+            Some(text) => match text.as_bytes() {
+                [byte] if byte.is_ascii() && !b"\"\r\n".contains(byte) => reader.delimiter(*byte),
+                _ => {
+                    return Err(Failure::usage(format!(
+                        "`delimiter` is `{text}`, but must be auto, blanks, tab, or one ASCII character \
+                         other than a quotation mark"
+                    )));
+                }
+            },
+        };
+        if let Some(missing) = &self.missing {
+            reader = reader.missing(missing);
+        }
+        if self.drop_missing == Some(true) {
+            reader = reader.drop_missing_rows();
+        }
+        if let Some(limit) = self.limit {
+            reader = reader.limit(limit);
+        }
+        Ok(reader)
+    }
+}
+
+/// `30s` or `100draws`.
+fn interval(text: &str) -> Result<Every, Failure> {
+    let seconds = text.strip_suffix('s').filter(|text| !text.ends_with("draw"));
+    let every = match (seconds, text.strip_suffix("draws")) {
+        (Some(seconds), _) => seconds.trim().parse().ok().map(Every::Seconds),
+        (None, Some(draws)) => draws.trim().parse().ok().map(Every::Draws),
+        (None, None) => None,
+    };
+    every.ok_or_else(|| {
+        let allowed = "a time in seconds, as `30s`, or a number of draws, as `100draws`";
+        Failure::usage(format!("`checkpoint-every` is `{text}`, but must be {allowed}"))
+    })
+}
+
+fn table(config: &Config) -> Result<toml::Table, Failure> {
+    toml::Table::try_from(config).map_err(|e| Failure::usage(e.to_string()))
+}
+
+/// Puts every value of `from` in its place in `into`.
+fn put(into: &mut toml::Table, from: toml::Table) {
+    for (key, value) in from {
+        match (into.get_mut(&key), value) {
+            (Some(toml::Value::Table(into)), toml::Value::Table(from)) => put(into, from),
+            (_, value) => drop(into.insert(key, value)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn described(text: &str) -> Description {
+        Config::defaults().reader().unwrap().describe(text.as_bytes()).unwrap()
+    }
+
+    /// A setting of the library that gets another default shows here.
+    #[test]
+    fn defaults_are_those_of_the_library() {
+        let table = described("x,y\n1,2\n");
+        for (task, plain) in [
+            (Task::Regression, Fit::regression(["y"]).noise(Noise::Gaussian)),
+            (Task::Counts, Fit::counts(["y"]).noise(Noise::NegativeBinomial)),
+            (Task::Classification, Fit::classification(["y"])),
+        ] {
+            let mut config = Config::default().over(None).unwrap();
+            config.table.target = Some(vec!["y".into()]);
+            config.table.task = Some(task);
+            config.settle(&table).unwrap();
+            let ours = serde_json::to_value(config.recipe(&table).unwrap()).unwrap();
+            let plain = plain.reader(|reader| reader.detect_delimiter());
+            assert_eq!(ours, serde_json::to_value(plain).unwrap());
+        }
+    }
+
+    #[test]
+    fn flags_come_before_the_file_and_the_file_before_the_defaults() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("c.toml");
+        std::fs::write(&path, "[table]\nignore = [\"a\"]\n[sampler]\ndraws = 5\nwarmup = 6\n")
+            .unwrap();
+        let mut flags = Config::default();
+        flags.sampler.draws = Some(7);
+        let all = flags.over(Some(&path)).unwrap();
+        assert_eq!((all.sampler.draws, all.sampler.warmup), (Some(7), Some(6)));
+        assert_eq!(all.table.ignore, Some(vec!["a".to_string()]));
+        assert_eq!(all.sampler.chains, Some(4));
+        // What is written is read as the same.
+        std::fs::write(&path, all.to_toml().unwrap()).unwrap();
+        assert_eq!(Config::read(&path).unwrap(), all);
+    }
+
+    /// No value of a file is lost on the way: NaN is not taken for the default.
+    #[test]
+    fn what_is_no_number_reaches_the_library() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("c.toml");
+        std::fs::write(&path, "[table]\nvalidation = nan\n").unwrap();
+        assert!(Config::default().over(Some(&path)).unwrap().table.validation.unwrap().is_nan());
+    }
+
+    #[test]
+    fn intervals_are_seconds_or_draws() {
+        assert_eq!(interval("30s").unwrap(), Every::Seconds(30.0));
+        assert_eq!(interval("0.5s").unwrap(), Every::Seconds(0.5));
+        assert_eq!(interval("100draws").unwrap(), Every::Draws(100));
+        for bad in ["30", "s", "draws", "1.5draws", "30min", ""] {
+            assert!(interval(bad).unwrap_err().message.contains("100draws"), "{bad}");
+        }
+    }
+
+    #[test]
+    fn features_are_all_columns_that_are_not_left_out() {
+        let table = described("a,b,c,y\n1,2,3,4\n");
+        let ignored = |change: &dyn Fn(&mut TableSettings)| {
+            let mut config = Config::default();
+            config.table.target = Some(vec!["y".into()]);
+            change(&mut config.table);
+            config.ignored(&table).map_err(|e| e.message)
+        };
+        let list = |names: &[&str]| Some(names.iter().map(|name| name.to_string()).collect());
+        assert_eq!(ignored(&|_| ()).unwrap(), Vec::<String>::new());
+        assert_eq!(ignored(&|t| t.features = list(&["b"])).unwrap(), ["a", "c"]);
+        assert_eq!(ignored(&|t| t.ignore = list(&["b"])).unwrap(), ["b"]);
+        assert_eq!(ignored(&|t| t.features = list(&["z", "b"])).unwrap(), ["z", "a", "c"]);
+        assert!(ignored(&|t| t.features = list(&["y"])).unwrap_err().contains("is the target"));
+        assert!(ignored(&|t| t.ignore = list(&["y"])).unwrap_err().contains("is the target"));
+        let both = |t: &mut TableSettings| (t.features, t.ignore) = (list(&["a"]), list(&["a"]));
+        assert!(ignored(&both).unwrap_err().contains("in `--features` and in `--ignore`"));
+    }
+}

@@ -1,0 +1,224 @@
+//! `diagnose`: whether chains agree, of a run or of any draws.
+
+use std::path::{Path, PathBuf};
+
+use bnn_mcmc::data::Response;
+use bnn_mcmc::diagnostics::{BlockSummary, Judge, Summary, Verdict};
+use bnn_mcmc::draws::Draws;
+use bnn_mcmc::fit::Fit;
+use bnn_mcmc::predict::Scores;
+use clap::Args;
+use serde::Serialize;
+
+use crate::output::{self, count};
+use crate::{Ended, Failure};
+
+/// Says whether the chains of a run agree: verdict, R-hat, effective sample sizes
+///
+/// A network is judged by its predictions, its log likelihood and its log prior, which do not
+/// depend on how hidden units are numbered. Draws of other programs are judged by their parameters.
+#[derive(Args)]
+pub struct DiagnoseArgs {
+    /// The folder of a run; or draws: a CSV file of a header, one row for each draw, columns
+    /// `chain` and `draw` if there are, and one for each parameter; or a Zarr folder of this
+    /// program
+    run: PathBuf,
+    /// The most parameters of a file of draws that are listed
+    #[arg(long, value_name = "N", default_value_t = 20)]
+    rows: usize,
+    /// As JSON
+    #[arg(long)]
+    json: bool,
+    /// Exit code 3 if the run has not converged
+    #[arg(long)]
+    strict: bool,
+}
+
+/// What is found, as JSON.
+#[derive(Serialize)]
+struct Findings {
+    run: String,
+    converged: bool,
+    sentence: String,
+    verdict: Verdict,
+    /// The worst diagnostics of each block of parameters.
+    blocks: BlockSummary,
+    /// The scores of the validation rows of a fit.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    validation: Option<Scores>,
+    /// The parameters of a file of draws.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    parameters: Option<Summary>,
+}
+
+pub fn run(args: &DiagnoseArgs) -> Result<Ended, Failure> {
+    let path = &args.run;
+    let is_zarr = path.join("zarr.json").is_file();
+    if path.is_dir() && !is_zarr {
+        return fitted(args, &Fit::load(path)?);
+    }
+    let draws = if is_zarr { Draws::from_zarr(path)? } else { Draws::from_csv(path)? };
+    drawn(args, &draws)
+}
+
+fn fitted(args: &DiagnoseArgs, fit: &Fit) -> Result<Ended, Failure> {
+    let verdict = fit.verdict()?;
+    let draws = fit.draws();
+    let blocks = draws.summary()?.by_block(draws.layout())?;
+    if args.json {
+        let validation = fit.validation().map(|rows| fit.scores(rows)).transpose()?;
+        return json(args, verdict, blocks, validation, None);
+    }
+    let mut text = about(fit);
+    text.push_str(&format!("verdict   {}\n\n", output::sentence(&verdict)));
+    text.push_str(&groups(&verdict));
+    text.push_str("\nParameters by block, for scaled features and response:\n");
+    text.push_str("(hidden units can be renumbered without a change of predictions: the verdict does not use these)\n");
+    text.push_str(&output::under_heading(&blocks.to_string()));
+    text.push_str(&validation(fit)?);
+    output::print(&text)?;
+    Ok(ended(args.strict, verdict.is_converged()))
+}
+
+fn drawn(args: &DiagnoseArgs, draws: &Draws) -> Result<Ended, Failure> {
+    let summary = draws.summary()?;
+    let blocks = summary.by_block(draws.layout())?;
+    let verdict = Judge::new().quantities("parameters", draws.values()).judge()?;
+    if args.json {
+        return json(args, verdict, blocks, None, Some(summary));
+    }
+    let (chains, n) = (count(draws.n_chains(), "chain"), count(draws.n_draws(), "draw"));
+    let mut text = format!("draws     {}: {chains} of {n}\n", args.run.display());
+    text.push_str(&format!("verdict   {}\n\n", output::sentence(&verdict)));
+    let shown: Vec<_> = summary.rows.iter().take(args.rows).cloned().collect();
+    let more = summary.rows.len() - shown.len();
+    if !shown.is_empty() {
+        text.push_str(&output::under_heading(&Summary { rows: shown }.to_string()));
+    }
+    if more > 0 {
+        text.push_str(&format!("... and {} (--rows lists more)\n", count(more, "more parameter")));
+    }
+    if draws.layout().blocks().len() > 1 {
+        text.push_str("\nThe worst of each block:\n");
+        text.push_str(&output::under_heading(&blocks.to_string()));
+    }
+    text.push_str(
+        "\nThese are parameters. Weights of a network can be permuted without a change of predictions: \
+         judge those by the folder of the run.\n",
+    );
+    output::print(&text)?;
+    Ok(ended(args.strict, verdict.is_converged()))
+}
+
+fn json(
+    args: &DiagnoseArgs,
+    verdict: Verdict,
+    blocks: BlockSummary,
+    validation: Option<Scores>,
+    parameters: Option<Summary>,
+) -> Result<Ended, Failure> {
+    let (run, converged) = (args.run.display().to_string(), verdict.is_converged());
+    let sentence = crate::words::in_flags(&verdict.to_string());
+    print_json(&Findings { run, converged, sentence, verdict, blocks, validation, parameters })?;
+    Ok(ended(args.strict, converged))
+}
+
+pub fn print_json(value: &impl Serialize) -> Result<(), Failure> {
+    let text = serde_json::to_string_pretty(value).map_err(|e| Failure::error(e.to_string()))?;
+    output::print(&format!("{text}\n"))
+}
+
+/// How a command ends that has passed this verdict.
+pub fn ended(strict: bool, converged: bool) -> Ended {
+    if strict && !converged { Ended::NotConverged } else { Ended::Done }
+}
+
+/// The rows and the network of a fit.
+pub fn model(fit: &Fit) -> String {
+    let data = fit.training();
+    let response = format!("`{}`", data.response_names().join("`, `"));
+    let kind = match data.response() {
+        Response::Counts(_) => "counts".to_string(),
+        Response::Classes { names, .. } => count(names.len(), "class"),
+        _ => "real".to_string(),
+    };
+    let mut rows = count(data.rows(), "row");
+    if let Some(kept) = fit.validation() {
+        rows.push_str(&format!(", and {} for validation", kept.rows()));
+    }
+    if !fit.dropped().is_empty() {
+        rows.push_str(&format!(
+            ", {} left out because of missing values",
+            count(fit.dropped().len(), "row")
+        ));
+    }
+    let sizes: Vec<String> =
+        fit.posterior().model().sizes().iter().map(ToString::to_string).collect();
+    let features = count(data.n_features(), "feature");
+    let parameters = count(fit.draws().layout().dim(), "parameter");
+    format!(
+        "data      {response} ({kind}) by {features}; {rows}\n\
+         network   {}, {parameters}\n",
+        sizes.join("-")
+    )
+}
+
+/// The rows, the network and the run of a fit.
+pub fn about(fit: &Fit) -> String {
+    let draws = fit.draws();
+    let info = draws.info();
+    let (chains, n) = (count(draws.n_chains(), "chain"), count(draws.n_draws(), "draw"));
+    let algorithm = info.algorithm.as_deref().unwrap_or("unknown sampler");
+    let seconds = info.warmup_seconds + info.sampling_seconds;
+    let divergences = draws.divergences();
+    format!(
+        "{}run       {algorithm}: {chains} of {n} after {} of warm-up, seed {}; {divergences} divergent; \
+         {seconds:.1} s\n",
+        model(fit),
+        count(info.warmup, "iteration"),
+        info.seed,
+    )
+}
+
+/// The scores of the validation rows, if there are any.
+pub fn validation(fit: &Fit) -> Result<String, Failure> {
+    let Some(rows) = fit.validation() else { return Ok(String::new()) };
+    let scores = fit.scores(rows)?.to_string();
+    let header = format!("{} for validation", count(rows.rows(), "row"));
+    Ok(format!("\n{}", scored(&header, &scores)))
+}
+
+/// A table of scores under a heading that says what they are of.
+pub fn scored(of: &str, scores: &str) -> String {
+    let (first, rest) = scores.split_once('\n').unwrap_or((scores, ""));
+    let first = format!("{of:24}{}", first.get(24..).unwrap_or_default());
+    format!("{}\n{rest}", output::heading(&first))
+}
+
+/// The worst of each group of quantities that a verdict is passed on.
+fn groups(verdict: &Verdict) -> String {
+    let shown = |value: f64, digits: usize| match value.is_finite() {
+        true => format!("{value:.digits$}"),
+        false => "-".into(),
+    };
+    let rows = verdict.groups.iter().map(|group| {
+        vec![
+            group.name.clone(),
+            group.quantities.to_string(),
+            shown(group.max_rhat, 3),
+            shown(group.min_ess_bulk, 0),
+            shown(group.min_ess_tail, 0),
+        ]
+    });
+    output::table(
+        &["judged", ">number", ">largest R-hat", ">least bulk ESS", ">least tail ESS"],
+        rows,
+    )
+}
+
+/// A path as the name of a run.
+pub fn name(path: &Path) -> String {
+    let text = path.display().to_string();
+    let trimmed = text.trim_end_matches('/');
+    if trimmed.is_empty() { text } else { trimmed.into() }
+}

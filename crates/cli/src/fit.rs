@@ -1,0 +1,250 @@
+//! `fit` and `merge`: from a table to draws in a folder.
+
+use std::fs;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+
+use bnn_mcmc::fit::Fit;
+use bnn_mcmc::sampler::StopHandle;
+use clap::Args;
+
+use crate::config::{Config, FILE};
+use crate::output::{self, count};
+use crate::{Ended, Failure, diagnose};
+
+/// Fits a network to a table, in a folder of its own
+///
+/// The folder then holds the draws, what they are of, the rows, the verdict, and all settings
+/// (config.toml). A run that was killed or ended by Ctrl-C goes on where it was by the same
+/// command; one that is finished goes on to more --draws.
+#[derive(Args)]
+pub struct FitArgs {
+    #[command(flatten)]
+    config: Config,
+    /// A file of settings, such as the config.toml of another run. Flags come before it
+    #[arg(long = "config", value_name = "FILE", help_heading = "Run")]
+    file: Option<PathBuf>,
+    /// The folder of the run, which is made
+    #[arg(long, short, value_name = "FOLDER", help_heading = "Run")]
+    out: PathBuf,
+    /// How many chains the run has, as `--chains 4` [default: 4]; or which of them this job runs,
+    /// as `--chains 2..4 --of 8`: chains 2 and 3 of eight. Chains are counted from 0, and the end
+    /// is left out
+    #[arg(long, value_name = "N|FROM..TO", help_heading = "Sampler")]
+    chains: Option<Chains>,
+    /// How many chains the whole run has, of which this job runs those of `--chains FROM..TO`; all
+    /// jobs share one folder, and `merge` puts them together
+    #[arg(long, value_name = "N", requires = "chains", help_heading = "Sampler")]
+    of: Option<usize>,
+    /// Exit code 3 if the run has not converged
+    #[arg(long, help_heading = "Run")]
+    strict: bool,
+    /// No progress, nor what the model is, on standard error
+    #[arg(long, short, help_heading = "Run")]
+    quiet: bool,
+}
+
+/// Puts the chains of several jobs together, after `fit --chains FROM..TO --of N`
+#[derive(Args)]
+pub struct MergeArgs {
+    /// The folder of the run, which all jobs had as their --out
+    run: PathBuf,
+    /// Exit code 3 if the run has not converged
+    #[arg(long)]
+    strict: bool,
+}
+
+/// How many chains there are, or which of them are run.
+#[derive(Clone, Debug, PartialEq)]
+enum Chains {
+    All(usize),
+    Only(Range<usize>),
+}
+
+impl FromStr for Chains {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let wrong =
+            || "neither a number, as 4, nor a range, as 2..4 for chains 2 and 3".to_string();
+        let number = |text: &str| text.trim().parse().map_err(|_| wrong());
+        match text.split_once("..") {
+            None => Ok(Self::All(number(text)?)),
+            Some((_, to)) if to.starts_with('=') => Err(wrong()),
+            Some((from, to)) => Ok(Self::Only(number(from)?..number(to)?)),
+        }
+    }
+}
+
+/// The number of chains, unless it is left to the file, and those of them that are run.
+fn chains(
+    flag: Option<Chains>,
+    of: Option<usize>,
+    in_file: Option<usize>,
+) -> Result<(Option<usize>, Option<Range<usize>>), Failure> {
+    match (flag, of) {
+        (None, _) => Ok((None, None)),
+        (Some(Chains::All(n)), None) => Ok((Some(n), None)),
+        (Some(Chains::All(n)), Some(of)) => Err(Failure::usage(format!(
+            "`--chains {n}` is a number of chains, and `--of` goes with a range: for chain {n} of {of} say \
+             `--chains {n}..{} --of {of}`",
+            n.saturating_add(1)
+        ))),
+        (Some(Chains::Only(range)), of) => match of.or(in_file) {
+            None => Err(Failure::usage(format!(
+                "`--chains {range:?}` says which chains this job runs, but not how many the whole run has: \
+                 add `--of N`"
+            ))),
+            Some(n) if range.is_empty() || range.end > n => Err(Failure::usage(format!(
+                "`--chains {range:?}` must be at least one of the chains 0..{n}: they are counted from 0, and \
+                 the end of the range is left out"
+            ))),
+            Some(n) => Ok((Some(n), Some(range))),
+        },
+    }
+}
+
+pub fn run(args: FitArgs) -> Result<Ended, Failure> {
+    let FitArgs { mut config, file, out, chains: flag, of, strict, quiet } = args;
+    let in_file = match &file {
+        Some(path) => Config::read(path)?.sampler.chains,
+        None => None,
+    };
+    let (number, only) = chains(flag, of, in_file)?;
+    config.sampler.chains = number;
+    let mut config = config.over(file.as_deref())?;
+    if strict && only.is_some() {
+        let problem =
+            "`--strict` is for whole runs: say it to `merge`, where all chains are judged";
+        return Err(Failure::usage(problem));
+    }
+    let data = config.data()?.to_path_buf();
+    let table = config.reader()?.describe_path(&data)?;
+    if let Some(why) = config.settle(&table)? {
+        output::note(&why);
+    }
+
+    let stop = StopHandle::new();
+    let by_signal = stop.clone();
+    ctrlc::set_handler(move || {
+        if by_signal.is_stopped() {
+            // Asked for twice: what is in the checkpoint is safe.
+            std::process::exit(130);
+        }
+        output::note("stopping after the draw that each chain is in; once more to end at once");
+        by_signal.stop();
+    })
+    .map_err(|e| Failure::error(format!("Ctrl-C cannot be listened to: {e}")))?;
+
+    let mut recipe = config.recipe(&table)?.stop_handle(&stop).in_folder(&out);
+    if let Some(range) = &only {
+        recipe = recipe.only_chains(range.clone());
+    }
+    if !quiet {
+        recipe = recipe.progress();
+        output::note(&in_words(&recipe.to_string()));
+    }
+    let fit = recipe.read_csv(&data)?;
+    let folder = match &only {
+        Some(range) => out.join(format!("chains-{range:?}")),
+        None => out.clone(),
+    };
+    if let Some(error) = fit.save_error() {
+        let problem = format!("the fit could not be saved: {error}; the same command tries again");
+        return Err(Failure::error(problem));
+    }
+    write_config(&folder, &config.chosen(fit.recipe())?)?;
+    let info = fit.draws().info();
+    if let Some(error) = &info.checkpoint_error {
+        output::note(&format!("warning: {error}"));
+    }
+    if info.stopped_early {
+        let draws = count(fit.draws().n_draws(), "draw");
+        let folder = folder.display();
+        output::note(&format!(
+            "ended after {draws} of each chain, saved in {folder}: the same command goes on"
+        ));
+        return match &info.panic {
+            Some(panic) => Err(Failure::error(panic.clone())),
+            None => Ok(Ended::Interrupted),
+        };
+    }
+    if only.is_some() {
+        let draws = count(fit.draws().n_draws(), "draw");
+        let (folder, out) = (folder.display(), output::quoted(&out.display().to_string()));
+        output::print(&format!(
+            "{draws} of each chain in {folder}; when all jobs are done: bnn-mcmc merge {out}\n"
+        ))?;
+        return Ok(Ended::Done);
+    }
+    ending(&fit, &out, strict)
+}
+
+pub fn merge(args: &MergeArgs) -> Result<Ended, Failure> {
+    let fit = Fit::merge(&args.run)?;
+    // All parts were made by the same settings, but for what no result depends on.
+    let mut parts: Vec<PathBuf> = fs::read_dir(&args.run)
+        .map_err(|e| bnn_mcmc::Error::io(&args.run, e))?
+        .filter_map(|entry| Some(entry.ok()?.path().join(FILE)))
+        .filter(|path| path.is_file())
+        .collect();
+    parts.sort();
+    match parts.first() {
+        Some(path) => write_config(&args.run, &Config::read(path)?)?,
+        None => output::note(&format!("warning: no part has a {FILE}")),
+    }
+    ending(&fit, &args.run, args.strict)
+}
+
+/// Writes the settings to the folder, unless they are there.
+fn write_config(folder: &Path, config: &Config) -> Result<(), Failure> {
+    let (path, text) = (folder.join(FILE), config.to_toml()?);
+    if fs::read_to_string(&path).is_ok_and(|there| there == text) {
+        return Ok(());
+    }
+    Ok(output::write(&path, text.as_bytes())?)
+}
+
+/// The lines of a recipe that say what the model and the sampler are.
+fn in_words(recipe: &str) -> String {
+    let lines =
+        recipe.lines().filter(|line| !line.starts_with("file ") && !line.starts_with("folder "));
+    lines.collect::<Vec<_>>().join("\n")
+}
+
+/// What there is to say of a finished fit.
+fn ending(fit: &Fit, folder: &Path, strict: bool) -> Result<Ended, Failure> {
+    let verdict = fit.verdict()?;
+    let mut text = diagnose::about(fit);
+    text.push_str(&format!("verdict   {}\n", output::sentence(&verdict)));
+    text.push_str(&diagnose::validation(fit)?);
+    text.push_str(&format!("saved in  {}\n", folder.display()));
+    output::print(&text)?;
+    Ok(diagnose::ended(strict, verdict.is_converged()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_number_of_chains_and_a_range_are_told_apart() {
+        let parse = |text: &str| text.parse::<Chains>();
+        assert_eq!(parse("4"), Ok(Chains::All(4)));
+        assert_eq!(parse("3..4"), Ok(Chains::Only(3..4)));
+        for bad in ["", "..", "3..", "..4", "3..=4", "-1", "3.5", "a..b"] {
+            assert!(parse(bad).is_err(), "{bad}");
+        }
+        let only = |range, of, in_file| chains(Some(Chains::Only(range)), of, in_file);
+        assert_eq!(only(3..4, Some(8), None).unwrap(), (Some(8), Some(3..4)));
+        assert_eq!(only(3..4, None, Some(4)).unwrap(), (Some(4), Some(3..4)));
+        // Nothing is guessed.
+        let message = |result: Result<_, Failure>| result.map(|_: (_, _)| ()).unwrap_err().message;
+        assert!(message(only(3..4, None, None)).contains("add `--of N`"));
+        assert!(message(only(4..5, Some(4), None)).contains("0..4"));
+        assert!(message(only(2..2, Some(4), None)).contains("at least one"));
+        let number = chains(Some(Chains::All(3)), Some(4), None);
+        assert!(message(number).contains("`--chains 3..4 --of 4`"));
+    }
+}

@@ -1,0 +1,132 @@
+//! The command `bnn-mcmc`: Bayesian neural networks fitted to CSV files, judged, compared, and
+//! asked about new rows. Everything is done by [`bnn_mcmc::fit::Fit`]; here are flags, files and
+//! words.
+
+mod check;
+mod compare;
+mod config;
+mod diagnose;
+mod fit;
+mod output;
+mod predict;
+mod report;
+mod task;
+mod words;
+
+use std::process::ExitCode;
+
+use clap::{CommandFactory, Parser, Subcommand};
+use clap_complete::Shell;
+
+/// Bayesian neural networks fitted to CSV files by Markov chain Monte Carlo: predictions with their
+/// uncertainty, and a verdict on whether to trust them.
+///
+///     bnn-mcmc check data.csv --target y           what the table holds, and whether it can be fitted
+///     bnn-mcmc fit data.csv --target y --out run   fits it, in a folder of its own
+///     bnn-mcmc diagnose run                        whether the chains agree
+///     bnn-mcmc report run                          the same and more with figures, run/report.html
+///     bnn-mcmc predict run new.csv                 predictions of new rows, as CSV
+///     bnn-mcmc compare run1 run2                   which predicts better, by leave-one-out
+#[derive(Parser)]
+#[command(
+    name = "bnn-mcmc",
+    version,
+    verbatim_doc_comment,
+    after_help = "Exit codes: 0 done; 1 error; 2 wrong usage; 3 not converged, under --strict; 130 ended by \
+                  Ctrl-C, the same command goes on."
+)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    Fit(Box<fit::FitArgs>),
+    Merge(fit::MergeArgs),
+    Diagnose(diagnose::DiagnoseArgs),
+    Report(report::ReportArgs),
+    Predict(predict::PredictArgs),
+    Compare(compare::CompareArgs),
+    Check(Box<check::CheckArgs>),
+    /// Prints a script that completes the command in a shell, as `source <(bnn-mcmc completions
+    /// bash)`
+    Completions {
+        /// The shell
+        shell: Shell,
+    },
+}
+
+/// How a command that was carried out has ended.
+pub enum Ended {
+    Done,
+    /// A table was checked that `fit` would refuse.
+    Refused,
+    /// Under `--strict`.
+    NotConverged,
+    /// By Ctrl-C, with all draws so far in the folder.
+    Interrupted,
+}
+
+/// Why a command was not carried out.
+#[derive(Debug)]
+pub struct Failure {
+    code: u8,
+    message: String,
+}
+
+impl Failure {
+    pub fn error(message: impl Into<String>) -> Self {
+        Self { code: 1, message: message.into() }
+    }
+
+    pub fn usage(message: impl Into<String>) -> Self {
+        Self { code: 2, message: message.into() }
+    }
+}
+
+impl From<bnn_mcmc::Error> for Failure {
+    fn from(error: bnn_mcmc::Error) -> Self {
+        Self::error(words::in_flags(&error.to_string()))
+    }
+}
+
+fn main() -> ExitCode {
+    let ended = match Cli::parse().command {
+        Command::Fit(args) => fit::run(*args),
+        Command::Merge(args) => fit::merge(&args),
+        Command::Diagnose(args) => diagnose::run(&args),
+        Command::Report(args) => report::run(&args),
+        Command::Predict(args) => predict::run(&args),
+        Command::Compare(args) => compare::run(&args),
+        Command::Check(args) => check::run(*args),
+        Command::Completions { shell } => completions(shell),
+    };
+    match ended {
+        Ok(Ended::Done) => ExitCode::SUCCESS,
+        Ok(Ended::Refused) => ExitCode::from(1),
+        Ok(Ended::NotConverged) => ExitCode::from(3),
+        Ok(Ended::Interrupted) => ExitCode::from(130),
+        Err(Failure { code, message }) => {
+            output::note(&format!("{} {}", output::bad("error:"), message.trim_end()));
+            ExitCode::from(code)
+        }
+    }
+}
+
+fn completions(shell: Shell) -> Result<Ended, Failure> {
+    let mut script = Vec::new();
+    clap_complete::generate(shell, &mut Cli::command(), "bnn-mcmc", &mut script);
+    output::print(&String::from_utf8_lossy(&script))?;
+    Ok(Ended::Done)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn flags_are_consistent() {
+        Cli::command().debug_assert();
+    }
+}

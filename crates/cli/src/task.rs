@@ -1,0 +1,74 @@
+//! What kind of response a column holds.
+
+use std::path::Path;
+
+use bnn_mcmc::Error;
+use bnn_mcmc::data::{ColumnDescription, Description};
+use clap::ValueEnum;
+use serde::{Deserialize, Serialize};
+
+use crate::Failure;
+
+/// What the response is.
+#[derive(Clone, Copy, Debug, PartialEq, ValueEnum, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Task {
+    /// Text is taken for classes, numbers for real; 0 and 1 alone are an error, since they may be
+    /// either
+    Auto,
+    /// A real number
+    Regression,
+    /// One of several classes, text or number
+    Classification,
+    /// How often something happened: 0, 1, 2, ...
+    Counts,
+}
+
+/// The column of this name; an error lists all that there are.
+pub fn column<'t>(
+    table: &'t Description,
+    name: &str,
+    file: &Path,
+) -> Result<&'t ColumnDescription, Failure> {
+    table.columns.iter().find(|column| column.name == name).ok_or_else(|| {
+        let known = table.columns.iter().map(|column| column.name.clone()).collect();
+        let what = format!("column of {}", file.display());
+        Failure::from(Error::UnknownName { what, name: name.into(), known })
+    })
+}
+
+/// The task that suits the columns of the response, and why.
+pub fn choose(
+    table: &Description,
+    target: &[String],
+    file: &Path,
+) -> Result<(Task, String), Failure> {
+    let columns: Vec<&ColumnDescription> =
+        target.iter().map(|name| column(table, name, file)).collect::<Result<_, _>>()?;
+    let Some(first) = columns.first().filter(|_| columns.len() == 1) else {
+        let numbers = "regression, since there are several responses";
+        return Ok((Task::Regression, numbers.into()));
+    };
+    let name = &first.name;
+    let different = first.values.as_ref().map(Vec::len);
+    if first.is_text {
+        let kinds = different.map_or("more than 1000".into(), |n| n.to_string());
+        let why = format!("classification, since `{name}` holds text, of {kinds} kinds");
+        return Ok((Task::Classification, why));
+    }
+    if first.is_counts && different == Some(2) && first.range == Some((0.0, 1.0)) {
+        return Err(Failure::error(format!(
+            "`{name}` holds 0 and 1 alone, which may be classes, numbers or counts: say which by \
+             `--task classification`, `--task regression` or `--task counts`"
+        )));
+    }
+    let mut why = format!("regression, since `{name}` holds numbers");
+    if first.is_counts {
+        let kinds = different.map_or("more than 1000".into(), |n| n.to_string());
+        why.push_str(&format!(
+            "; they are {kinds} different whole numbers, so it could be `--task counts` or `--task \
+             classification` as well"
+        ));
+    }
+    Ok((Task::Regression, why))
+}

@@ -1,0 +1,187 @@
+//! What is refused, with which words and which exit code.
+
+use super::*;
+
+#[test]
+fn a_wrong_column_lists_those_that_there_are() {
+    let place = Place::new();
+    let columns = "there are: sepal_length, sepal_width, petal_length, petal_width, species";
+    for flags in [
+        "--target specis",
+        "--target specis --task classification",
+        "--target species --ignore specis",
+        "--target species --features specis",
+        "--target species --categorical specis",
+    ] {
+        let error = place.run(&format!("fit iris.csv --out r {flags}")).refused(1);
+        assert!(error.contains("`specis`") && error.contains(columns), "{flags}: {error}");
+        assert!(!place.path("r").exists(), "{flags}: nothing was begun");
+    }
+    let error = place.run("check iris.csv --target specis").refused(1);
+    assert!(error.contains(columns), "{error}");
+}
+
+#[test]
+fn wrong_usage_is_told_from_errors() {
+    let place = Place::new();
+    for (arguments, message) in [
+        ("frobnicate", "unrecognized subcommand"),
+        ("fit iris.csv --target species", "--out"),
+        ("fit iris.csv --out r", "the column to predict is missing"),
+        ("fit --target y --out r", "the table is missing"),
+        ("fit iris.csv --target species --out r --hiden 3", "--hiden"),
+        ("fit iris.csv --target species --out r --task clasification", "classification"),
+        ("fit iris.csv --target species --out r --seed -1", "-1"),
+        ("fit iris.csv --target species --out r --chains 3..4", "add `--of N`"),
+        ("fit iris.csv --target species --out r --chains 3 --of 4", "`--chains 3..4 --of 4`"),
+        ("fit iris.csv --target species --out r --chains 4..5 --of 4", "0..4"),
+        ("fit iris.csv --target species --out r --of 4", "--chains"),
+        (
+            "fit iris.csv --target species --out r --chains 0..1 --of 2 --strict",
+            "say it to `merge`",
+        ),
+        ("fit iris.csv --target species --out r --weights-sd 2", "`--weights normal` alone"),
+        ("fit iris.csv --target species --out r --delimiter ab", "one ASCII character"),
+        ("fit iris.csv --target species --out r --checkpoint-every 3", "100draws"),
+        ("fit iris.csv --target species --out r --ignore species", "is the target"),
+        ("fit iris.csv --target species --out r --config none.toml", "none.toml"),
+        ("compare r", "2"),
+    ] {
+        let error = place.run(arguments).refused(2);
+        assert!(error.contains(message), "{arguments}: {error}");
+        assert!(!place.path("r").exists(), "{arguments}");
+    }
+}
+
+#[test]
+fn an_unknown_key_of_a_file_is_named_and_the_known_ones_are_listed() {
+    let place = Place::new();
+    for (text, key, known) in [
+        (
+            "[model]\nhiden = [3]\n",
+            "`hiden`",
+            "`hidden`, `activation`, `weights`, `weights_sd`, `noise`",
+        ),
+        ("[modell]\n", "`modell`", "`data`, `table`, `model`, `sampler`"),
+        ("[sampler]\nchain = 3\n", "`chain`", "`chains`"),
+        ("[table]\ntask = \"clasification\"\n", "`clasification`", "`classification`"),
+        ("[sampler]\ndraws = \"many\"\n", "many", "expected"),
+        ("[sampler\n", "sampler", "line 1"),
+    ] {
+        place.write("c.toml", text);
+        let error = place.run("fit iris.csv --target species --out r --config c.toml").refused(2);
+        assert!(error.contains(key) && error.contains(known), "{text}: {error}");
+        assert!(error.contains("c.toml"), "{error}");
+    }
+}
+
+#[test]
+fn strict_runs_that_have_not_converged_have_an_exit_code_of_their_own() {
+    let place = Place::new();
+    let few = "--warmup 5 --draws 20 --strict";
+    let fitted = place.fit("r", few);
+    assert_eq!(fitted.code, Some(3), "{fitted:?}");
+    assert!(fitted.out.contains("saved in  r"), "it is saved all the same");
+    assert_eq!(place.run("diagnose r --strict").code, Some(3));
+    assert_eq!(place.run("diagnose r --strict --json").code, Some(3));
+    place.run("diagnose r").well();
+    place.fit("s", "--warmup 5 --draws 20 --hidden 0").well();
+    assert_eq!(place.run("compare r s --strict").code, Some(3));
+    place.run("compare r s").well();
+}
+
+#[test]
+fn bad_tables_are_refused_by_name() {
+    let place = Place::new();
+    place.write("empty.csv", "");
+    place.write("header.csv", "a,y\n");
+    place.write("one.csv", "a\n1\n2\n");
+    place.write("nan.csv", "a,y\n1,2\nNaN,3\n4,5\n");
+    place.write("inf.csv", "a,y\n1,2\ninf,3\n4,5\n");
+    place.write("ragged.csv", "a,y\n1,2\n3\n");
+    place.write("constant.csv", "a,b,y\n1,2,3.5\n1,4,5\n1,5,7\n");
+    place.write("same.csv", "a,y\n1,3.5\n2,3.5\n5,3.5\n");
+    fs::write(place.path("bytes.csv"), b"a,y\n1,\xff\n").unwrap();
+    for (file, message) in [
+        ("empty.csv", "empty.csv: the file is empty"),
+        ("missing.csv", "missing.csv: No such file"),
+        (".", "Is a directory"),
+        ("/dev/stdin", "it can be read only once"),
+        ("header.csv", "header.csv: there is a header, but no row below it"),
+        ("one.csv", "there is no column of one.csv named `y`; there are: a"),
+        ("nan.csv", "nan.csv, row 3, column `a`: missing value (`NaN`)"),
+        ("nan.csv", "leave these rows out by `--drop-missing`"),
+        ("inf.csv", "`inf` is not a finite number"),
+        ("ragged.csv", "row 3 has 1 cells"),
+        ("constant.csv", "column `a`: constant (1) over all 3 rows: leave it out by `--ignore`"),
+        ("same.csv", "there is nothing to learn of this response"),
+        ("bytes.csv", "not UTF-8"),
+    ] {
+        let error = place.run(&format!("fit {file} --target y --out r --quiet {SMALL}")).refused(1);
+        assert!(error.contains(message), "{file}: {error}");
+        assert!(!place.path("r").join("fit.json").exists(), "{file}: nothing was begun");
+        // To be checked, they do no harm either.
+        let checked = place.run(&format!("check {file} --target y"));
+        assert_eq!(checked.code, Some(1), "{file}: {checked:?}");
+        assert!(!checked.err.contains("panicked"), "{file}: {checked:?}");
+    }
+    for (flags, message) in [
+        ("--validation 1.5", "`validation` is 1.5, but must be from 0 to below 1"),
+        ("--validation NaN", "`validation` is NaN"),
+        ("--weights normal --weights-sd -1", "-1"),
+        ("--chains 0", "chains"),
+        ("--draws 99999999999999", "but must be smaller: take fewer draws\n"),
+        ("--hidden 3,0", "0"),
+        ("--method collapsed", "for the output layer to be integrated out"),
+        ("--noise gaussian", "classes have no noise"),
+        ("--threads 99999999", "threads"),
+        ("--checkpoint-every -1s", "every"),
+        ("--limit 100", "raise it by `--limit`"),
+    ] {
+        let error = place.fit("r", flags).refused(1).to_lowercase();
+        assert!(error.contains(&message.to_lowercase()), "{flags}: {error}");
+    }
+}
+
+#[test]
+fn what_is_no_run_or_does_not_belong_to_it_is_refused() {
+    let place = Place::new();
+    fs::create_dir(place.path("folder")).unwrap();
+    for command in
+        ["diagnose folder", "predict folder iris.csv", "compare folder folder", "merge folder"]
+    {
+        place.run(command).refused(1);
+    }
+    assert!(place.run("diagnose folder").refused(1).contains("there is no `fit.json`"));
+    assert!(place.run("diagnose nothing").refused(1).contains("nothing"));
+    assert!(place.run("diagnose iris.csv").refused(1).contains("`setosa` is not a number"));
+
+    place.fit("r", "").well();
+    place.write("other.csv", "sepal_length,width\n5,1\n");
+    let error = place.run("predict r other.csv").refused(1);
+    assert!(error.contains("there are: sepal_length, width"), "{error}");
+    place.write("text.csv", "sepal_length,sepal_width,petal_length,petal_width\n5,1,2,x\n");
+    let error = place.run("predict r text.csv").refused(1);
+    assert!(
+        error.contains("text.csv, row 2, column `petal_width`: `x` is not a number"),
+        "{error}"
+    );
+    // The table itself is not written over.
+    let before = place.read("iris.csv");
+    let error = place.run("predict r iris.csv --out iris.csv").refused(1);
+    assert!(error.contains("another file"), "{error}");
+    assert_eq!(place.read("iris.csv"), before);
+    assert!(place.run("predict r iris.csv --out no/p.csv").refused(1).contains("no/p.csv"));
+
+    // Runs on other rows cannot be compared.
+    let fewer: Vec<&str> = before.lines().take(140).collect();
+    place.write("fewer.csv", &fewer.join("\n"));
+    place.run(&format!("fit fewer.csv --target species --out s --quiet {SMALL}")).well();
+    let error = place.run("compare r s").refused(1);
+    assert!(error.contains("rows of `s`: found 139, expected 150, as of `r`"), "{error}");
+    assert!(place.run("compare r r").refused(1).contains("given once"));
+    // Damage is noticed.
+    let text = place.read("r/fit.json").replace("\"seed\": 0", "\"seed\": 1");
+    place.write("r/fit.json", &text);
+    assert!(place.run("diagnose r").refused(1).contains("edited or damaged"));
+}

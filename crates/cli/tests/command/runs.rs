@@ -1,0 +1,209 @@
+//! Runs in folders: equal bytes, ended and resumed, in several jobs.
+
+use std::process::Child;
+use std::time::{Duration, Instant};
+
+use super::*;
+
+/// The files of a run that hold times of the clock, and so differ between equal runs.
+const TIMED: [&str; 2] = ["checkpoint", "draws.zarr/zarr.json"];
+
+#[test]
+fn equal_settings_give_equal_bytes() {
+    let place = Place::new();
+    place.fit("a", "--seed 5 --validation 0.2").well();
+    place.run("fit --config a/config.toml --out b --quiet").well();
+    let differing = place.differing("a", "b");
+    assert!(differing.iter().all(|name| TIMED.contains(&&name[..])), "{differing:?}");
+    assert!(place.files("a").len() > 12, "draws and statistics were compared");
+    assert_eq!(place.run("predict a iris.csv").well(), place.run("predict b iris.csv").well());
+    // The number of threads and the checkpoints are settings that no result depends on.
+    place
+        .run("fit --config a/config.toml --out c --quiet --threads 1 --checkpoint-every 7draws")
+        .well();
+    let mut differing = place.differing("a", "c");
+    differing.retain(|name| !TIMED.contains(&&name[..]));
+    assert_eq!(differing, ["config.toml"]);
+    // The seed is one.
+    place.run("fit --config a/config.toml --out d --quiet --seed 6").well();
+    assert!(place.differing("a", "d").contains(&"fit.json".to_string()));
+    assert_ne!(place.run("predict a iris.csv").well(), place.run("predict d iris.csv").well());
+}
+
+#[test]
+fn all_settings_are_written_and_read() {
+    let place = Place::new();
+    place.fit("a", "").well();
+    let text = place.read("a/config.toml");
+    for line in [
+        "data = \"iris.csv\"",
+        "task = \"classification\"",
+        "hidden = [3]",
+        "activation = \"tanh\"",
+        "weights = \"fan-in\"",
+        "method = \"nuts\"",
+        "chains = 2",
+        "seed = 0",
+        "missing = [\"\", \"NA\", \"N/A\", \"NaN\", \"null\", \"?\"]",
+        "checkpoint_every = \"30s\"",
+    ] {
+        assert!(text.lines().any(|l| l == line), "{line}\n{text}");
+    }
+    // Every setting once away from its default, then back from the file.
+    place.write("t.csv", "5;1;3.5;0\n4;2;1.5;1\n3;2;-;3\n2;1;1;2\n8;3;2;5\n2;4;9;1\n7;1;4;0\n");
+    let flags = "--task counts --features #1,#2,#3 --categorical #2 --encoding codes --header no --delimiter ; \
+                 --missing - --drop-missing --validation 0.3 --limit 5000 --hidden 2,3 --activation relu \
+                 --weights normal --weights-sd 0.5 --noise poisson --method tempered --chains 2 --warmup 30 \
+                 --draws 20 --seed 9 --threads 1 --checkpoint-every 3draws";
+    place.run(&format!("fit t.csv --target #4 --out s --quiet {flags}")).well();
+    place.run("fit --config s/config.toml --out s2 --quiet").well();
+    let differing = place.differing("s", "s2");
+    assert!(differing.iter().all(|name| TIMED.contains(&&name[..])), "{differing:?}");
+    let recipe = &json(&place.read("s/fit.json"))["recipe"];
+    for (key, value) in [
+        ("task", "\"counts\""),
+        ("hidden", "[2,3]"),
+        ("activation", "\"relu\""),
+        ("weights", "{\"normal\":{\"sd\":0.5}}"),
+        ("noise", "\"poisson\""),
+        ("method", "\"tempered\""),
+        ("chains", "2"),
+        ("warmup", "30"),
+        ("draws", "20"),
+        ("seed", "9"),
+        ("validation", "0.3"),
+    ] {
+        assert_eq!(recipe[key].to_string(), value, "{key}");
+    }
+    let reader = &recipe["reader"];
+    for (key, value) in [
+        ("response", "{\"Named\":[\"#4\"]}"),
+        ("header", "\"None\""),
+        ("delimiter", "{\"Byte\":59}"),
+        ("categorical", "[\"#2\"]"),
+        ("encoding", "\"Codes\""),
+        ("missing", "[\"-\"]"),
+        ("drop_missing_rows", "true"),
+        ("limit", "5000"),
+    ] {
+        assert_eq!(reader[key].to_string(), value, "{key}");
+    }
+}
+
+/// A run that is long enough to be ended midway.
+const LONG: &str = "fit iris.csv --target species --out r --quiet --hidden 4 --chains 2 --warmup 200 --draws 1500 \
+                    --checkpoint-every 50draws";
+
+/// Begins the long run, and returns when it has saved some draws.
+fn begun(place: &Place) -> Child {
+    let mut child =
+        place.command(LONG).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let begin = Instant::now();
+    let saved = place.path("r").join("checkpoint.draws");
+    while fs::metadata(&saved).map_or(0, |file| file.len()) < 10_000 {
+        assert!(begin.elapsed() < Duration::from_secs(60), "no draw is saved");
+        assert!(child.try_wait().unwrap().is_none(), "it ended before it was to be ended");
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    child
+}
+
+/// What the run is without an interruption: its files but for those with times, and predictions.
+fn results(place: &Place, folder: &str) -> (BTreeMap<String, Vec<u8>>, String) {
+    let mut files = place.files(folder);
+    TIMED.iter().for_each(|name| drop(files.remove(*name)));
+    (files, place.run(&format!("predict {folder} iris.csv")).well())
+}
+
+#[test]
+#[cfg(unix)]
+fn a_run_that_was_killed_or_ended_by_ctrl_c_goes_on_to_the_same_draws() {
+    let whole = Place::new();
+    whole.run(LONG).well();
+    let expected = results(&whole, "r");
+
+    let killed = Place::new();
+    let mut child = begun(&killed);
+    child.kill().unwrap();
+    let status = child.wait().unwrap();
+    assert_eq!(status.code(), None, "ended by a signal, not by itself");
+    assert_eq!(is_finished(&killed.path("r")), Some(false));
+    let unfinished = killed.run("diagnose r").refused(1);
+    assert!(unfinished.contains("repeat the command that began it"), "{unfinished}");
+    killed.run(LONG).well();
+    assert_eq!(results(&killed, "r"), expected);
+
+    let stopped = Place::new();
+    let child = begun(&stopped);
+    let sent = Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
+    assert!(sent.success());
+    let output = child.wait_with_output().unwrap();
+    let err = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(130), "{err}");
+    assert!(err.contains("of each chain, saved in r: the same command goes on"), "{err}");
+    assert_eq!(is_finished(&stopped.path("r")), Some(false));
+    stopped.run(LONG).well();
+    assert_eq!(results(&stopped, "r"), expected);
+    // Finished, it is loaded; with other settings it is refused, which says what differs.
+    let files = stopped.files("r");
+    stopped.run(LONG).well();
+    assert!(stopped.files("r") == files, "nothing is written again");
+    let other = stopped.run(&format!("{LONG} --activation relu")).refused(1);
+    assert!(other.contains("`recipe.activation` is \"tanh\", not \"relu\""), "{other}");
+    // More draws go on where it ended.
+    stopped.run(&LONG.replace("1500", "1600")).well();
+    assert!(stopped.read("r/config.toml").contains("draws = 1600"));
+    let fewer = stopped.run(LONG).refused(1);
+    assert!(fewer.contains("`recipe.draws` is 1600, not 1500"), "{fewer}");
+}
+
+#[test]
+fn an_array_of_jobs_makes_the_run_of_one() {
+    let place = Place::new();
+    let job = |range: &str, more: &str| {
+        place.run(&format!(
+            "fit iris.csv --target species --out jobs --quiet --hidden 3 --warmup 80 --draws 80 --chains {range} {more}"
+        ))
+    };
+    let said = job("0..1", "--of 3").well();
+    assert!(said.contains("bnn-mcmc merge jobs"), "{said}");
+    // The number of chains may stand in a file.
+    let lacking = place.run("merge jobs").refused(1);
+    assert!(lacking.contains("chain"), "{lacking}");
+    job("1..3", "--config jobs/chains-0..1/config.toml").well();
+    let merged = place.run("merge jobs").well();
+    assert!(
+        merged.contains("3 chains of 80 draws") && merged.contains("saved in  jobs"),
+        "{merged}"
+    );
+    place.fit("one", "--chains 3").well();
+    for name in ["fit.json", "data.csv", "verdict.txt", "config.toml"] {
+        assert_eq!(
+            place.read(&format!("jobs/{name}")),
+            place.read(&format!("one/{name}")),
+            "{name}"
+        );
+    }
+    let [jobs, one] = ["jobs", "one"].map(|folder| {
+        let mut files = place.files(&format!("{folder}/draws.zarr"));
+        files.remove("zarr.json");
+        (files, place.run(&format!("predict {folder} iris.csv")).well())
+    });
+    assert_eq!(jobs, one);
+    place.run("merge jobs").well();
+}
+
+#[test]
+fn other_files_in_the_folder_are_left_alone() {
+    let place = Place::new();
+    fs::create_dir(place.path("r")).unwrap();
+    place.write("r/notes.txt", "mine");
+    let error = place.fit("r", "").refused(1);
+    assert!(error.contains("it is not empty: there is `notes.txt`"), "{error}");
+    assert_eq!(place.files("r").len(), 1);
+    // A file of settings of one's own is no exception.
+    fs::rename(place.path("r/notes.txt"), place.path("r/config.toml")).unwrap();
+    let error = place.fit("r", "").refused(1);
+    assert!(error.contains("there is `config.toml`"), "{error}");
+    assert_eq!(place.read("r/config.toml"), "mine");
+}

@@ -1,0 +1,262 @@
+//! What a new user does, one command after the other.
+
+use super::*;
+
+/// The fields of the lines of a CSV text.
+fn cells(text: &str) -> Vec<Vec<&str>> {
+    text.lines().map(|line| line.split(',').collect()).collect()
+}
+
+#[test]
+fn from_a_table_to_predictions_and_a_comparison() {
+    let place = Place::new();
+    let checked = place.run("check iris.csv --target species").well();
+    assert!(checked.contains("setosa (50), versicolor (50), virginica (50)"), "{checked}");
+    assert!(checked.contains("`fit` accepts it: classification"), "{checked}");
+
+    let fitted = place.run(&format!("fit iris.csv --target species --out r {SMALL}"));
+    assert!(fitted.err.contains("classification, since `species` holds text"), "{fitted:?}");
+    assert!(fitted.err.contains("hidden layers of [3] units"), "{fitted:?}");
+    assert!(fitted.err.contains("sampling 80 of 80 (100 %)"), "{fitted:?}");
+    let out = fitted.well();
+    assert!(out.contains("`species` (3 classes) by 4 features; 150 rows"), "{out}");
+    assert!(out.contains("verdict") && out.contains("saved in  r"), "{out}");
+    place.fit("r2", "--hidden 0").well();
+
+    // New rows without the response, in another order of columns, one of them far away.
+    place.write(
+        "new.csv",
+        "petal_width,petal_length,sepal_width,sepal_length,note\n0.2,1.4,3.5,5.1,a\n2.4,99,3,7,b\n",
+    );
+    let predicted = place.run("predict r new.csv");
+    assert!(predicted.err.contains("2 rows predicted; column `note` not used"), "{predicted:?}");
+    assert!(predicted.err.contains("row 1: `petal_length` is 99, above 6.9"), "{predicted:?}");
+    let text = predicted.well();
+    let lines = cells(&text);
+    assert_eq!(lines[0][..3], ["row", "class", "probability"]);
+    assert_eq!(lines.len(), 1 + 2 * 3);
+    let probability = |line: &[&str]| line[2].parse::<f64>().unwrap();
+    let sum: f64 = lines[1..4].iter().map(|line| probability(line)).sum();
+    assert!((sum - 1.0).abs() < 1e-12, "{sum}");
+    assert!(lines[1][1] == "setosa" && probability(&lines[1]) > 0.8, "{text}");
+    assert!(lines[6][1] == "virginica" && probability(&lines[6]) > 0.5, "{text}");
+
+    // To a file: the same bytes; with the response: scores.
+    assert_eq!(place.run("predict r new.csv --out p.csv").well(), "");
+    assert_eq!(place.read("p.csv"), text);
+    let scores = place.run("predict r iris.csv --scores --out p.csv").well();
+    assert!(scores.starts_with("150 rows") && scores.contains("\naccuracy "), "{scores}");
+    assert!(place.read("p.csv").starts_with("row,class,observed,probability"));
+    let accuracy = scores.lines().find(|line| line.starts_with("accuracy")).unwrap();
+    let accuracy: f64 = accuracy.split_whitespace().nth(1).unwrap().parse().unwrap();
+    assert!(accuracy > 0.9, "{scores}");
+
+    let diagnosed = place.run("diagnose r").well();
+    for part in ["verdict", "predictions        450", "log likelihood", "w0 ", "b1 "] {
+        assert!(diagnosed.contains(part), "{part}: {diagnosed}");
+    }
+    let found = json(&place.run("diagnose r --json").well());
+    assert_eq!(found["run"], "r");
+    assert_eq!(found["verdict"]["groups"][0]["quantities"], 450);
+    assert_eq!(found["blocks"]["rows"].as_array().unwrap().len(), 4);
+
+    // The report is a page by itself, in the folder of the run, which stays one.
+    let reported = place.run("report r");
+    assert!(reported.err.contains("the report is in r/report.html"), "{reported:?}");
+    reported.well();
+    let page = place.read("r/report.html");
+    assert!(page.contains("<html") && page.trim_end().ends_with("</html>"), "{}", page.len());
+    assert!(page.contains("species") && !page.contains("src=\"http"));
+    place.run("report r --out elsewhere.html").well();
+    assert_eq!(place.read("elsewhere.html"), page);
+    place.run(&format!("fit iris.csv --target species --out r --quiet {SMALL}")).well();
+
+    let compared = place.run("compare r r2/").well();
+    assert!(compared.starts_with("model     elpd_loo   difference"), "{compared}");
+    assert!(compared.contains("\nr: ") && compared.contains("\nr2: "), "{compared}");
+    let found = json(&place.run("compare r r2 --json").well());
+    let models = found["comparison"]["models"].as_array().unwrap();
+    assert_eq!(models.len(), 2);
+    assert_eq!(models[0]["difference"], 0.0);
+    assert!(models[1]["difference"].as_f64().unwrap() < 0.0);
+    assert_eq!(found["runs"][1]["run"], "r2");
+}
+
+#[test]
+fn draws_of_other_programs_are_judged() {
+    let place = Place::new();
+    let mut text = String::from("chain,draw,mu,sigma\n");
+    // Two chains that move by themselves and agree; then one that is elsewhere.
+    let value = |i: usize, k: usize| ((i * 7919 + k * 104_729) % 1009) as f64 / 1009.0;
+    for (name, shift) in [("good.csv", 0.0), ("bad.csv", 3.0)] {
+        text.truncate("chain,draw,mu,sigma\n".len());
+        for chain in 0..4 {
+            for draw in 0..250 {
+                let i = chain * 250 + draw;
+                let mu = value(i * i + 3 * i, 1) + if chain == 3 { shift } else { 0.0 };
+                text.push_str(&format!("{chain},{draw},{mu},{}\n", value(i * i + 5 * i, 2)));
+            }
+        }
+        place.write(name, &text);
+    }
+    let good = place.run("diagnose good.csv --strict").well();
+    assert!(
+        good.contains("good.csv: 4 chains of 250 draws") && good.contains("verdict   converged"),
+        "{good}"
+    );
+    assert!(good.contains("\nmu ") && good.contains("\nsigma "), "{good}");
+    let bad = place.run("diagnose bad.csv --strict");
+    assert_eq!(bad.code, Some(3), "{bad:?}");
+    assert!(bad.out.contains("not converged: chain 3"), "{bad:?}");
+    assert!(
+        place.run("diagnose bad.csv").well().contains("not converged"),
+        "told, without --strict"
+    );
+    let found = json(&place.run("diagnose bad.csv --json").well());
+    assert_eq!(found["converged"], false);
+    assert_eq!(found["parameters"]["rows"][0]["name"], "mu");
+    let one = place.run("diagnose good.csv --rows 1").well();
+    assert!(one.contains("... and 1 more parameter "), "{one}");
+    // The draws of a run, as Zarr.
+    place.fit("r", "").well();
+    assert!(place.run("diagnose r/draws.zarr").well().contains("draws.zarr: 2 chains of 80 draws"));
+}
+
+/// What is suggested for a table that is refused makes `fit` accept it.
+#[test]
+fn a_table_is_checked_and_mended() {
+    let place = Place::new();
+    let mut text = String::from("id,size,name,part,same,none,y\n");
+    for i in 0..60 {
+        let size = if i == 4 { "NA".to_string() } else { format!("{}.5", i * i % 17) };
+        text.push_str(&format!("{i},{size},name{i},{},3,,{}.25\n", ["a", "b"][i % 2], i % 13));
+    }
+    place.write("t.csv", &text);
+    let checked = place.run("check t.csv --target y");
+    assert_eq!(checked.code, Some(1), "{checked:?}");
+    let found = &checked.out;
+    for part in [
+        "t.csv: 60 rows, 7 columns; 60 rows with missing values",
+        "\npart    text                 0  2: a (30), b (30)\n",
+        "`id` numbers the rows",
+        "`size` has no value in 1 row: fill them in, or leave these rows out by --drop-missing",
+        "`name` holds text of more than 50 kinds: leave it out by --ignore name",
+        "`same` is 3 in all rows: leave it out by --ignore same",
+        "`none` has no value in any row: leave it out by --ignore none",
+        "`fit` would refuse it: t.csv, row 2, column `none`: missing value",
+        "`fit` accepts it with --ignore name,same,none --drop-missing: regression",
+        "59 rows, 1 row left out because of missing values",
+    ] {
+        assert!(found.contains(part), "{part}\n{found}");
+    }
+    let flags = "--target y --ignore name,same,none --drop-missing";
+    place.run(&format!("check t.csv {flags}")).well();
+    place.run(&format!("fit t.csv --out r {flags} {SMALL} --quiet")).well();
+    // Chosen the other way round, the same columns make the same fit.
+    let features = "--target y --features id,size,part --drop-missing";
+    place.run(&format!("fit t.csv --out s {features} {SMALL} --quiet")).well();
+    assert_eq!(place.read("r/data.csv"), place.read("s/data.csv"));
+    // Lines that were left out are said.
+    let predicted = place.run("predict r t.csv --out p.csv");
+    assert!(predicted.err.contains("lines left out: 6"), "{predicted:?}");
+    // Cells that are no numbers, each with its place.
+    place.write("m.csv", "a,b,y\n1,x,1.5\n2,y,2\nbad,x,3.5\n");
+    let mixed = place.run("check m.csv --target y");
+    assert_eq!(mixed.code, Some(1));
+    assert!(mixed.out.contains("`a` holds numbers, but line 4 has `bad`"), "{mixed:?}");
+    assert!(
+        mixed.out.contains("`bad` is not a number: name the column in `--categorical`"),
+        "{mixed:?}"
+    );
+    place.run("check m.csv --target y --categorical a").well();
+    place.run("check m.csv --target y --missing bad --drop-missing").well();
+}
+
+#[test]
+fn the_kind_of_response_is_chosen_and_said_where_it_can_be_told() {
+    let place = Place::new();
+    place.write("t.csv", "a,real,count,bit,text\n1,0.5,3,0,x\n2,1.5,0,1,y\n4,1,7,0,x\n3,2,1,1,y\n");
+    let checked = |arguments: &str| place.run(&format!("check t.csv --target {arguments}"));
+    assert!(checked("real").well().contains("regression, since `real` holds numbers\n"));
+    assert!(checked("text").well().contains("classification, since `text` holds text, of 2 kinds"));
+    assert!(checked("count").well().contains("so it could be `--task counts`"));
+    assert!(checked("count --task counts").well().contains("`count` (counts)"));
+    assert!(checked("real,count").well().contains("`real`, `count` (real)"));
+    let bit = checked("bit");
+    assert_eq!(bit.code, Some(1));
+    assert!(bit.out.contains("`bit` holds 0 and 1 alone"), "{bit:?}");
+    assert!(checked("bit --task classification").well().contains("`bit` (2 classes)"));
+}
+
+#[test]
+fn colours_are_for_terminals() {
+    let place = Place::new();
+    place.fit("r", "").well();
+    let diagnose = |variables: &[&str]| {
+        let mut command = place.command("diagnose r");
+        command.envs(variables.iter().map(|name| (name, "1")));
+        ended(&mut command).well()
+    };
+    assert!(!diagnose(&[]).contains('\x1b'), "into a pipe");
+    assert!(diagnose(&["CLICOLOR_FORCE"]).contains("\x1b["), "where it is asked for");
+    assert!(!diagnose(&["CLICOLOR_FORCE", "NO_COLOR"]).contains('\x1b'));
+    let stripped = diagnose(&["CLICOLOR_FORCE"]);
+    let stripped = anstream::adapter::strip_str(&stripped).to_string();
+    assert_eq!(stripped, diagnose(&[]), "nothing but the colours differs");
+}
+
+#[test]
+fn shells_complete_the_command() {
+    let place = Place::new();
+    for shell in ["bash", "zsh", "fish"] {
+        let script = place.run(&format!("completions {shell}")).well();
+        assert!(script.contains("bnn-mcmc") && script.contains("checkpoint-every"), "{shell}");
+    }
+}
+
+/// `bnn-mcmc diagnose run | head -1`, where nobody reads what is printed.
+#[test]
+fn a_broken_pipe_ends_the_command_quietly() {
+    let place = Place::new();
+    place.fit("r", "").well();
+    for arguments in
+        ["diagnose r", "predict r iris.csv", "check iris.csv", "compare r r/", "--help"]
+    {
+        let (reader, writer) = std::io::pipe().unwrap();
+        drop(reader);
+        let ended = ended_into(place.command(arguments), writer);
+        assert!(!ended.err.contains("panicked"), "{arguments}: {ended:?}");
+        if !arguments.starts_with("compare") {
+            assert_eq!(ended.code, Some(0), "{arguments}: {ended:?}");
+            assert!(!ended.err.contains("error"), "{arguments}: {ended:?}");
+        }
+    }
+}
+
+fn ended_into(mut command: Command, writer: std::io::PipeWriter) -> Ended {
+    let child = command.stdout(writer).stderr(Stdio::piped()).spawn().unwrap();
+    drop(command);
+    let output = child.wait_with_output().unwrap();
+    let err = String::from_utf8(output.stderr).unwrap();
+    Ended { code: output.status.code(), out: String::new(), err }
+}
+
+/// What README.md shows of `check` is what it prints, and every command is in its table.
+#[test]
+fn the_readme_is_true() {
+    let readme = fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/README.md")).unwrap();
+    let place = Place::new();
+    let checked = place.run("check iris.csv --target species").well();
+    assert!(readme.contains(&format!("$ bnn-mcmc check iris.csv --target species\n{checked}```")));
+    let help = place.run("--help").well();
+    let commands = help.split("Commands:\n").nth(1).unwrap().split("\n\n").next().unwrap();
+    let names = commands.lines().filter_map(|line| line.strip_prefix("  ")?.split(' ').next());
+    for name in names.filter(|name| !["", "help"].contains(name)) {
+        assert!(readme.contains(&format!("bnn-mcmc {name} ")), "{name}");
+    }
+    // The settings that it shows are read, and are of a run that could begin.
+    let toml = readme.split("```toml\n").nth(1).unwrap().split("```").next().unwrap();
+    place.write("c.toml", &toml.replace("\"id\"", "\"sepal_width\""));
+    let checked = place.run("check --config c.toml").well();
+    assert!(checked.contains("by 3 features") && checked.contains("3-20-20-3"), "{checked}");
+}
