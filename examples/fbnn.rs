@@ -49,7 +49,7 @@ use bnn_mcmc::surrogate::{
 };
 use clap::{Parser, ValueEnum};
 use distance::{distance, moments};
-use ndarray::Axis;
+use ndarray::{Array1, Array2, Axis};
 use tables::{Tables, network};
 
 #[derive(Clone, Copy, PartialEq, ValueEnum)]
@@ -122,6 +122,10 @@ struct Args {
     /// components of the draws.
     #[arg(long)]
     out: Option<String>,
+    /// A CSV file for what each method says of each test row: the mean and 95 % intervals of the mean
+    /// function, beside the row's first principal component.
+    #[arg(long)]
+    predictions: Option<String>,
 }
 
 const CHAINS: usize = 4;
@@ -361,13 +365,14 @@ fn compare<L: SecondOrderLikelihood + Clone>(
         let (draws, took) = methods.sample(posterior, Nuts::default(), start, size)?;
         rows.push(Row::new("NUTS", draws, took));
     }
-    print(posterior, test, &rows)
+    print(posterior, test, &rows, args.predictions.as_deref())
 }
 
 fn print<L: Likelihood + Clone>(
     posterior: &Posterior<Mlp, L>,
     test: &Dataset,
     rows: &[Row],
+    path: Option<&str>,
 ) -> Result<(), Box<dyn Error>> {
     let predictions: Result<Vec<Predictions>, _> =
         rows.iter().map(|row| posterior.predict(&row.draws, test)).collect();
@@ -446,7 +451,71 @@ fn print<L: Likelihood + Clone>(
     if let Some(exact) = exact {
         println!("NUTS: {}", exact.verdict()?);
     }
+    match path {
+        Some(path) => write_predictions(path, rows, &predictions, test),
+        None => Ok(()),
+    }
+}
+
+/// Writes what each method says of each test row; of classes, of each but the first of two.
+fn write_predictions(
+    path: &str,
+    rows: &[Row],
+    predictions: &[Predictions],
+    test: &Dataset,
+) -> Result<(), Box<dyn Error>> {
+    let centred = test.x() - &test.x().mean_axis(Axis(0)).ok_or("no rows")?;
+    let component = centred.dot(&principal(&centred, 1)[0]);
+    let real = match test.response().class_names() {
+        None => Some(test.real()?),
+        Some(_) => None,
+    };
+    let mut csv = csv::Writer::from_path(path)?;
+    csv.write_record([
+        "method",
+        "row",
+        "column",
+        "component_1",
+        "observed",
+        "mean",
+        "low",
+        "high",
+    ])?;
+    for (method, of_method) in rows.iter().zip(predictions) {
+        let (mean, interval) = (of_method.posterior_mean()?, of_method.mean_interval(0.95)?);
+        for ((row, column), mean) in mean.indexed_iter() {
+            let observed = match real {
+                Some(real) => real[(row, column)],
+                // A single column is the probability of the second class.
+                None if interval.lower.ncols() == 1 => test.classes()?[row] as f64,
+                None => f64::from(test.classes()?[row] == column),
+            };
+            let (low, high) = (interval.lower[(row, column)], interval.upper[(row, column)]);
+            let at = component[row];
+            csv.serialize((&method.name, row, column, at, observed, mean, low, high))?;
+        }
+    }
+    csv.flush()?;
     Ok(())
+}
+
+/// The first principal directions of centred rows, by the power method on their covariance.
+fn principal(centred: &Array2<f64>, count: usize) -> Vec<Array1<f64>> {
+    let mut directions: Vec<Array1<f64>> = Vec::new();
+    for k in 0..count {
+        let mut v = Array1::from_shape_fn(centred.ncols(), |i| ((i + k) as f64 + 0.5).sin());
+        for _ in 0..200 {
+            v = centred.t().dot(&centred.dot(&v));
+            for u in &directions {
+                let along = u.dot(&v);
+                v.scaled_add(-along, u);
+            }
+            let length = v.dot(&v).sqrt();
+            v.mapv_inplace(|x| if length > 0.0 { x / length } else { 0.0 });
+        }
+        directions.push(v);
+    }
+    directions
 }
 
 /// Writes the true and the emulated log likelihood of each draw, with its first two principal
@@ -462,21 +531,7 @@ fn components<T: Target, S: Target>(
         .to_owned()
         .into_shape_with_order((draws.n_chains() * draws.n_draws(), draws.layout().dim()))?;
     let centred = &flat - &flat.mean_axis(Axis(0)).ok_or("no draws")?;
-    // Two directions by the power method on the covariance.
-    let mut directions: Vec<ndarray::Array1<f64>> = Vec::new();
-    for k in 0..2 {
-        let mut v = ndarray::Array1::from_shape_fn(flat.ncols(), |i| ((i + k) as f64 + 0.5).sin());
-        for _ in 0..200 {
-            v = centred.t().dot(&centred.dot(&v));
-            for u in &directions {
-                let along = u.dot(&v);
-                v.scaled_add(-along, u);
-            }
-            let length = v.dot(&v).sqrt();
-            v.mapv_inplace(|x| if length > 0.0 { x / length } else { 0.0 });
-        }
-        directions.push(v);
-    }
+    let directions = principal(&centred, 2);
     let mut writer = csv::Writer::from_path(path)?;
     writer.write_record(["component_1", "component_2", "log_likelihood", "emulated"])?;
     let (mut of_target, mut of_surrogate) = (target.workspace(), surrogate.workspace());

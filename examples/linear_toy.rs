@@ -10,7 +10,7 @@
 use bnn_mcmc::prelude::*;
 use bnn_mcmc::testing::{ConjugateRegression, Noise};
 use clap::Parser;
-use ndarray::{Array1, Array2, Axis};
+use ndarray::{Array1, Array2, Array3, Axis};
 use ndarray_rand::RandomExt;
 use ndarray_rand::rand_distr::StandardNormal;
 
@@ -23,7 +23,8 @@ struct Args {
     /// Seed of the toy data and of all random streams
     #[arg(long, default_value_t = 1)]
     seed: u64,
-    /// Folder to write draws.csv and summary.csv of the MALA run to
+    /// Folder to write draws.csv and summary.csv of the MALA run to, and exact.csv: as many
+    /// independent draws of the exact posterior as a chain has
     #[arg(long)]
     out: Option<std::path::PathBuf>,
 }
@@ -109,6 +110,13 @@ fn run(args: &Args) -> Result<(), Box<dyn std::error::Error>> {
     if let Some(out) = &args.out {
         mala.to_csv(out.join("draws.csv"))?;
         mala.summary()?.to_csv(out.join("summary.csv"))?;
+        let mut independent = Array3::zeros((1, draws, exact.dim()));
+        let mut q = vec![0.0; exact.dim()];
+        for mut row in independent.rows_mut() {
+            exact.draw(&mut rng, &mut q);
+            row.assign(&ndarray::aview1(&q));
+        }
+        Draws::new(mala.layout().clone(), independent)?.to_csv(out.join("exact.csv"))?;
     }
     Ok(())
 }

@@ -51,6 +51,7 @@ use bnn_mcmc::predict::{ChainProbabilities, Measure, THRESHOLDS, Uncertainty};
 use bnn_mcmc::prelude::*;
 use bnn_mcmc::sampler::Algorithm;
 use clap::Parser;
+use ndarray::Array2;
 
 type AnyError = Box<dyn std::error::Error>;
 
@@ -94,7 +95,8 @@ struct Args {
     /// Steps of SGD
     #[arg(long, default_value_t = 1000)]
     sgd_steps: usize,
-    /// Folder to write the uncertainty of every test image to, a CSV file per row of the table
+    /// Folder to write the uncertainty of every test image to, a CSV file per row of the table, and
+    /// losses.csv, along.csv and images.csv: losses and probabilities along the chains, and images
     #[arg(long)]
     out: Option<PathBuf>,
 }
@@ -219,6 +221,7 @@ fn study<M: Model + Clone>(
         ("scaled", &scaled, 1.0, [short, 0.5 * short * short]),
     ];
     let mut paths = Vec::new();
+    let mut losses = Vec::new();
     if let Some(only) = args.only.as_ref().filter(|only| settings.iter().all(|s| s.0 != **only)) {
         return Err(format!("--only is `{only}`, not cooled, posterior or scaled").into());
     }
@@ -241,10 +244,11 @@ fn study<M: Model + Clone>(
             start.sample(euler, "Euler-Maruyama")?,
             start.sample(kept, "Leimkuhler-Matthews")?,
         ];
-        for (both, path) in found {
+        for Found { rows: both, path, loss } in found {
             if paths.len() < 2 {
                 paths.push((both[1].name.clone(), path));
             }
+            losses.push((both[1].name.clone(), loss));
             rows.extend(both);
         }
     }
@@ -260,7 +264,44 @@ fn study<M: Model + Clone>(
             let name: String = row.name.chars().filter(|c| !matches!(c, ',' | '=' | ' ')).collect();
             row.test.to_csv(folder.join(format!("{name}.csv")))?;
         }
+        write(folder, &losses, &paths)?;
+        let mut csv = csv::Writer::from_path(folder.join("images.csv"))?;
+        let pixels = (0..test.n_features()).map(|k| format!("pixel_{k}"));
+        csv.write_record(["image", "label"].map(String::from).into_iter().chain(pixels))?;
+        for image in worst {
+            let start = [image.to_string(), CLASSES[test.classes()?[*image]].to_string()];
+            let pixels = test.x().row(*image).to_vec();
+            csv.write_record(start.into_iter().chain(pixels.iter().map(f64::to_string)))?;
+        }
+        csv.flush()?;
     }
+    Ok(())
+}
+
+/// Writes what is known along the chains.
+fn write(
+    folder: &Path,
+    losses: &[(String, Array2<f64>)],
+    paths: &[(String, ChainProbabilities)],
+) -> Result<(), AnyError> {
+    let mut csv = csv::Writer::from_path(folder.join("losses.csv"))?;
+    csv.write_record(["sampler", "chain", "draw", "loss"])?;
+    for (name, losses) in losses {
+        for ((chain, draw), loss) in losses.indexed_iter() {
+            csv.serialize((name, chain, draw, loss))?;
+        }
+    }
+    csv.flush()?;
+    let mut csv = csv::Writer::from_path(folder.join("along.csv"))?;
+    csv.write_record(["sampler", "chain", "draw", "image", "p_7"])?;
+    for (name, path) in paths {
+        for ((chain, draw, k, class), p) in path.values().indexed_iter() {
+            if class == 1 {
+                csv.serialize((name, chain, draw, path.inputs()[k], p))?;
+            }
+        }
+    }
+    csv.flush()?;
     Ok(())
 }
 
@@ -306,6 +347,16 @@ fn score(uncertainty: &Uncertainty, data: &Dataset, name: &str) -> Result<f64, E
     Ok(uncertainty.scores(data.classes()?)?.get(name).map_or(f64::NAN, |s| s.posterior))
 }
 
+/// What a sampler found.
+struct Found {
+    /// Lazy and proper predictions.
+    rows: [Row; 2],
+    /// Probabilities along the chains.
+    path: ChainProbabilities,
+    /// The loss of all training images, `[chain, draw]`.
+    loss: Array2<f64>,
+}
+
 /// Where samplers start, and what is looked at.
 struct Start<'p, M> {
     name: &'p str,
@@ -323,7 +374,7 @@ impl<'p, M: Model> Start<'p, M> {
         &self,
         algorithm: A,
         sampler: &str,
-    ) -> Result<([Row; 2], ChainProbabilities), AnyError> {
+    ) -> Result<Found, AnyError> {
         let Self { posterior, q, images, along, args, .. } = *self;
         let x = [&images.test, &images.others].map(|data| data.x().view());
         let test = StreamedUncertainty::new(posterior, x[0])?.along(along)?;
@@ -374,7 +425,8 @@ impl<'p, M: Model> Start<'p, M> {
             test: test.uncertainty(&of_test)?,
             others: others.uncertainty(&of_others)?,
         };
-        Ok(([lazy, proper], test.along_chains(&of_test)?))
+        let loss = draws.stat("log_likelihood")?.mapv(|log_likelihood| -log_likelihood);
+        Ok(Found { rows: [lazy, proper], path: test.along_chains(&of_test)?, loss })
     }
 }
 

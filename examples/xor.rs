@@ -14,8 +14,8 @@
 //! probabilities).
 //!
 //! Then gradient descent from two initial distributions: the share of runs that learn all four
-//! points. With `--out`, the solutions (for parallel coordinates) and densities of each weight, of
-//! gradient descent and of the posterior on the box, are written as CSV.
+//! points. With `--out`, the solutions (for parallel coordinates), densities of each weight, of gradient
+//! descent and of the posterior on the box, and the first chain of each sampler are written as CSV.
 
 #[path = "shared/geometry.rs"]
 mod geometry;
@@ -51,7 +51,7 @@ struct Args {
     /// Runs of gradient descent from each initial distribution [default: 1000, with --quick 50]
     #[arg(long)]
     descents: Option<usize>,
-    /// Folder to write table.csv, solutions.csv and densities.csv to
+    /// Folder to write table.csv, solutions.csv, densities.csv and chains.csv to
     #[arg(long)]
     out: Option<std::path::PathBuf>,
 }
@@ -86,7 +86,7 @@ fn run(args: &Args) -> Result<(), AnyError> {
     let [usual, wide, wider, off] =
         [normal(0.0, 10.0)?, normal(0.0, 100.0)?, normal(0.0, 1000.0)?, normal(5.0, 1.0)?];
     let boxed = network(Uniform::new(-10.0, 10.0)?)?;
-    let mut rows = Vec::new();
+    let mut rows = Rows { table: Vec::new(), chains: Vec::new() };
     println!("{}\n", geometry::LEGEND);
     if args.quick {
         println!("quick: chains too short to be believed\n");
@@ -125,9 +125,18 @@ fn run(args: &Args) -> Result<(), AnyError> {
     }
 }
 
+/// What is known about the runs so far, and the first chain of each.
+struct Rows {
+    table: Vec<Row>,
+    chains: Vec<Draws>,
+}
+
+/// Draws of each first chain that are written, evenly spaced.
+const WRITTEN: usize = 1_000;
+
 /// Runs a sampler and prints its row.
 fn sample<A: for<'t> Algorithm<&'t Network>>(
-    rows: &mut Vec<Row>,
+    rows: &mut Rows,
     name: &str,
     prior: &str,
     posterior: &Network,
@@ -143,7 +152,9 @@ fn sample<A: for<'t> Algorithm<&'t Network>>(
         .run()?;
     let row = Row::new(name, prior, posterior, &data()?, &draws)?;
     row.print();
-    rows.push(row);
+    rows.table.push(row);
+    let every = draws.n_draws().div_ceil(WRITTEN).max(1);
+    rows.chains.push(draws.thinned(every)?);
     Ok(draws)
 }
 
@@ -186,14 +197,14 @@ fn descend(prior: &dyn Prior, runs: usize, rng: &mut ChainRng) -> Result<(Draws,
 
 fn write(
     out: &Path,
-    rows: &[Row],
+    rows: &Rows,
     solutions: &[(&str, Draws)],
     posterior: &Draws,
 ) -> Result<(), AnyError> {
     let mut table =
         csv::WriterBuilder::new().has_headers(false).from_path(out.join("table.csv"))?;
     table.write_record(Row::FIELDS)?;
-    for row in rows {
+    for row in &rows.table {
         table.serialize(row)?;
     }
     table.flush()?;
@@ -228,5 +239,18 @@ fn write(
         add("posterior under U(-10, 10)", name, "Beta", estimate)?;
     }
     parallel.flush()?;
+
+    let mut chains = csv::Writer::from_path(out.join("chains.csv"))?;
+    let first = ["sampler", "prior", "draw"].into_iter();
+    chains.write_record(first.chain(names.iter().map(String::as_str)))?;
+    for (row, draws) in rows.table.iter().zip(&rows.chains) {
+        for (draw, q) in draws.values().index_axis(Axis(0), 0).rows().into_iter().enumerate() {
+            // Counted from the first, before draws were left out.
+            let draw = (draw + 1) * draws.info().thin - 1;
+            let start = [row.sampler.clone(), row.prior.clone(), draw.to_string()];
+            chains.write_record(start.into_iter().chain(q.iter().map(f64::to_string)))?;
+        }
+    }
+    chains.flush()?;
     Ok(())
 }

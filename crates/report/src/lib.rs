@@ -10,3 +10,8 @@ pub mod figures;
 mod report;
 
 pub use report::report;
+
+/// The program of the README, compiled and run.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+mod readme {}

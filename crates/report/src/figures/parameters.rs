@@ -109,10 +109,18 @@ pub fn pairs(draws: &Draws, names: &[&str]) -> Result<Figure, Error> {
     };
     caption += &left_out(columns.iter().map(|(quantity, _)| quantity.values));
 
+    // A parameter has the same axis in all panels.
+    let axis = |(quantity, at): &(Quantity, usize)| {
+        let positions = placed.iter().map(|position| position[*at]);
+        match ends(quantity.values.iter().copied().chain(positions)) {
+            Some([low, high]) => Axis::new(quantity.name).range(low, high),
+            None => Axis::new(quantity.name),
+        }
+    };
     let mut figure = Figure::new("pairs", "Parameters in pairs", caption);
     figure.columns = Some(columns.len());
-    for (row, (below, i)) in columns.iter().enumerate() {
-        for (column, (left, j)) in columns.iter().enumerate() {
+    for (row, below) in columns.iter().enumerate() {
+        for (column, left) in columns.iter().enumerate() {
             let panel = match row.cmp(&column) {
                 std::cmp::Ordering::Less => {
                     let bare = || Axis::new("").scale(Scale::Bare);
@@ -120,19 +128,23 @@ pub fn pairs(draws: &Draws, names: &[&str]) -> Result<Figure, Error> {
                 }
                 std::cmp::Ordering::Equal => {
                     let y = Axis::new("density").scale(Scale::Bare);
-                    let panel = Panel::new("", Axis::new(below.name), y);
-                    density_mark(below.values, None, Colour::Series(0))
-                        .into_iter()
-                        .fold(panel, Panel::mark)
+                    let panel = Panel::new("", axis(below), y);
+                    let mut mark = density_mark(below.0.values, None, Colour::Series(0));
+                    if let (Some(Mark::Line { points, .. }), Some([low, high])) =
+                        (&mut mark, panel.x.range)
+                    {
+                        points.retain(|[x, _]| (low..=high).contains(x));
+                    }
+                    mark.into_iter().fold(panel, Panel::mark)
                 }
                 std::cmp::Ordering::Greater => {
-                    let crosses = placed.iter().map(|q| [q[*j], q[*i]]).collect();
-                    Panel::new("", Axis::new(left.name), Axis::new(below.name))
+                    let crosses = placed.iter().map(|q| [q[left.1], q[below.1]]).collect();
+                    Panel::new("", axis(left), axis(below))
                         .mark(Mark::Points {
                             name: None,
                             colour: Colour::Series(0),
                             symbol: Symbol::Dot,
-                            points: points([*left, *below], PAIR_POINTS),
+                            points: points([left.0, below.0], PAIR_POINTS),
                         })
                         .mark(Mark::Points {
                             name: None,
@@ -173,8 +185,9 @@ pub fn forest(quantities: &[Quantity]) -> Result<Figure, Error> {
         chosen(rows.len(), quantities.len())
     );
     let mut figure = Figure::new("forest", "Quantities at a glance", "").panel(
-        panel("median, 50 % and 90 % intervals", Axis::new("value")).mark(Mark::Intervals {
-            name: None,
+        panel("median and intervals", Axis::new("value")).mark(Mark::Intervals {
+            // A line in the legend, as in the other panels, so that rows stand side by side.
+            name: Some("50 % and 90 %".into()),
             colour: Colour::Series(0),
             intervals: intervals.collect(),
         }),
@@ -674,6 +687,15 @@ fn quantiles<const N: usize>(values: impl Iterator<Item = f64>, at: [f64; N]) ->
 
 fn quantiles_of_sorted<const N: usize>(sorted: &[f64], at: [f64; N]) -> [f64; N] {
     at.map(|p| quantile(sorted, p).unwrap_or(f64::NAN))
+}
+
+/// The smallest and the largest of the finite values, with some room; `None` of less than two values.
+fn ends(values: impl Iterator<Item = f64>) -> Option<[f64; 2]> {
+    let (low, high) = values
+        .filter(|value| value.is_finite())
+        .fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), v| (low.min(v), high.max(v)));
+    let room = 0.04 * (high - low);
+    (room > 0.0 && room.is_finite()).then_some([low - room, high + room])
 }
 
 /// The draws of two quantities as points, at most so many, evenly spaced.
