@@ -80,7 +80,8 @@ class Bnn(BaseEstimator):
 
         The folder holds what the Rust crate writes of a fit, in formats that outlive versions of
         Python (`fit.json`, `data.csv`, `draws.zarr`, `verdict.txt`), and `estimator.json`, with
-        what Python adds.
+        what Python adds. It is JSON, CSV and Zarr: unlike a pickle it can hold no program, and is
+        safe to load from others.
 
         Parameters
         ----------
@@ -95,6 +96,9 @@ class Bnn(BaseEstimator):
     def load(cls, folder: str | PathLike[str]) -> Self:
         """The estimator that `save`, or a `fit` with the setting `folder`, has written to a folder.
 
+        A folder holds JSON, CSV and Zarr, and is safe to load from others. Pickles are not: load
+        only those that you trust.
+
         Parameters
         ----------
         folder : path
@@ -105,13 +109,30 @@ class Bnn(BaseEstimator):
             raise ValueError(
                 f"{folder}: there is no `{ESTIMATOR}`: it is not the folder of an estimator"
             )
-        saved = json.loads(path.read_text(encoding="utf-8"))
-        if saved.get("format") != FORMAT:
+        text = path.read_text(encoding="utf-8")
+        try:
+            saved = json.loads(text)
+            version, kind = saved.get("format"), saved.get("class")
+            if version == FORMAT and kind == cls.__name__:
+                estimator = cls._of(saved)
+        except (AttributeError, KeyError, TypeError, ValueError) as error:
+            raise ValueError(f"{path}: it is not as `save` wrote it: {error!r}") from error
+        if version != FORMAT:
+            raise ValueError(f"{path}: it has format {version}; this version reads format {FORMAT}")
+        if kind != cls.__name__:
+            raise ValueError(f"{path}: it is of a {kind}, not of a {cls.__name__}")
+        estimator._take(Fit.load(folder, estimator._threads()))
+        used, inputs = int(estimator._varies.sum()), estimator.diagnostics_["network"][0]
+        if used != inputs:
             raise ValueError(
-                f"{path}: it has format {saved.get('format')}; this version reads format {FORMAT}"
+                f"{path}: it is not as `save` wrote it: {used} columns, of a network with {inputs} "
+                "inputs"
             )
-        if saved["class"] != cls.__name__:
-            raise ValueError(f"{path}: it is of a {saved['class']}, not of a {cls.__name__}")
+        return estimator
+
+    @classmethod
+    def _of(cls, saved: dict[str, Any]) -> Self:
+        """The estimator that `estimator.json` describes, without its fit."""
         parameters = saved["parameters"]
         if parameters["hidden"] is not None:
             parameters["hidden"] = tuple(parameters["hidden"])
@@ -120,9 +141,10 @@ class Bnn(BaseEstimator):
         if saved["feature_names_in"] is not None:
             estimator.feature_names_in_ = np.array(saved["feature_names_in"], dtype=object)
         estimator._levels = saved["levels"]
-        estimator._varies = np.array(saved["varies"])
+        estimator._varies = np.array(saved["varies"], dtype=bool)
         estimator._set_response(saved["response"])
-        estimator._take(Fit.load(folder, estimator._threads()))
+        if len(estimator._used_names()) == 0:
+            raise ValueError("no column is used")
         return estimator
 
     def to_datatree(self):
@@ -133,6 +155,10 @@ class Bnn(BaseEstimator):
         rows, in units of the response; `constant_data` with the features as numbers. Its size is
         the number of draws times that of weights and training rows. ArviZ before 1.0 takes it by
         ``arviz.from_datatree``.
+
+        `sample_stats` has an array `log_likelihood` (of all rows together), which is called like a
+        group. `DataTree.load` of xarray loses such arrays; here all groups are in memory already,
+        and nothing has to be loaded.
 
         Returns
         -------
@@ -225,7 +251,10 @@ class Bnn(BaseEstimator):
         if error is not None:
             warnings.warn(f"the fit could not be saved in its folder: {error}", stacklevel=3)
         elif self.folder is not None:
-            self._write_estimator(Path(self.folder))
+            try:
+                self._write_estimator(Path(self.folder))
+            except OSError as error:
+                warnings.warn(f"the fit could not be saved in its folder: {error}", stacklevel=3)
         if not self.converged_:
             warnings.warn(str(self.verdict_), NotConvergedWarning, stacklevel=3)
         return self
@@ -246,7 +275,7 @@ class Bnn(BaseEstimator):
         hidden = self.hidden
         if hidden is not None:
             is_list = isinstance(hidden, (list, tuple, np.ndarray))
-            if not (is_list and all(_is_whole(units) and units > 0 for units in hidden)):
+            if not (is_list and all(_is_whole(units) and 0 < units < 2**64 for units in hidden)):
                 allowed = (
                     "a sequence of whole numbers from 1, such as (50, 50), or () for a linear model"
                 )
@@ -270,8 +299,8 @@ class Bnn(BaseEstimator):
             "warmup": _whole("warmup", self.warmup, 0),
             "draws": _whole("draws", self.draws, 1),
             "seed": self._seed(),
-            "folder": self.folder,
-            "verbose": bool(self.verbose),
+            "folder": _path("folder", self.folder),
+            "verbose": _flag("verbose", self.verbose),
             "threads": self._threads(),
         }
 
@@ -323,6 +352,18 @@ def _whole(name: str, value: Any, least: int) -> int:
     return int(value)
 
 
+def _path(name: str, value: Any) -> Any:
+    if value is not None and not (isinstance(value, (str, PathLike)) and fspath(value)):
+        raise ValueError(f"`{name}` is {value!r}, but must be a path, or None")
+    return value
+
+
+def _flag(name: str, value: Any) -> bool:
+    if not isinstance(value, (bool, np.bool_, Integral)):
+        raise ValueError(f"`{name}` is {value!r}, but must be True or False")
+    return bool(value)
+
+
 def _name(what: str, value: object) -> str:
     if not isinstance(value, str):
         raise ValueError(f"`{what}` is {value!r}, but must be a name in text")
@@ -331,8 +372,12 @@ def _name(what: str, value: object) -> str:
 
 def _plain(value: Any) -> Any:
     """A parameter as JSON has it."""
-    if isinstance(value, (np.integer, np.floating, np.bool_)):
-        return value.item()
+    if isinstance(value, (bool, np.bool_)):
+        return bool(value)
+    if isinstance(value, Integral):
+        return int(value)
+    if isinstance(value, Real):
+        return float(value)
     if isinstance(value, (tuple, list, np.ndarray)):
         return [_plain(item) for item in value]
     return fspath(value) if isinstance(value, PathLike) else value

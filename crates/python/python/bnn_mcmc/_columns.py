@@ -6,14 +6,18 @@ named ``column=level``.
 
 import math
 import sys
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 # More levels than this are refused in a column whose type is not `category`: it may be an
-# identifier.
+# identifier. The same number as `MANY_LEVELS` of the Rust crate (`src/data/csv/schema.rs`), which
+# CSV files are read by and which is private there; a test compares the two.
 MANY_LEVELS = 50
+# Errors show so many characters of a value.
+LONG = 80
 
 # The levels of each column in order, as text; None for a column of numbers.
 Levels = list[list[str] | None]
@@ -61,8 +65,8 @@ def encoded(X: Any, levels: Levels) -> NDArray[np.float64]:
         for row, level in enumerate(_text(column, name)):
             if level not in places:
                 raise ValueError(
-                    f"row {row}, column `{name}`: `{level}` is not among the levels of the "
-                    f"training rows: {', '.join(known)}"
+                    f"row {row}, column `{name}`: `{shown(level)}` is not among the levels of the "
+                    f"training rows: {listed(known)}"
                 )
             block[row, places[level]] = 1
         columns.append(block)
@@ -76,6 +80,20 @@ def encoded_names(names: list[str], levels: Levels) -> list[str]:
         for name, known in zip(names, levels, strict=True)
         for encoded_name in ([name] if known is None else [f"{name}={level}" for level in known])
     ]
+
+
+def shown(value: object) -> str:
+    """A value in the words of an error: of a long one the beginning."""
+    text = str(value)
+    return text if len(text) <= LONG else f"{text[:LONG]} ..."
+
+
+def listed(values: Iterable[object]) -> str:
+    """Values in the words of an error: of many the first."""
+    texts = [shown(value) for value in values]
+    if len(texts) <= MANY_LEVELS:
+        return ", ".join(texts)
+    return f"{', '.join(texts[:MANY_LEVELS])} and {len(texts) - MANY_LEVELS} more"
 
 
 def _is_numeric(column: Any) -> bool:

@@ -1,5 +1,7 @@
 """Estimators in the conventions of scikit-learn."""
 
+import math
+import sys
 from numbers import Real
 from typing import Any, Self
 
@@ -10,6 +12,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_array, check_consistent_length, column_or_1d
 
 from ._base import Bnn, Matrix
+from ._columns import listed, shown
 from ._native import Fit
 
 
@@ -77,6 +80,8 @@ class _Numbers(RegressorMixin, Bnn):
         names = _names_of_response(y)
         x, y = self._features_of(X, y, multi_output=not self._counts, y_numeric=True)
         self._y_ndim = y.ndim
+        if y.dtype.kind in "mM":
+            raise ValueError(f"y has the type {y.dtype}, but must be numbers")
         y = np.asarray(y, dtype=np.float64).reshape(len(y), -1)
         self._y_names = (
             names if len(names) == y.shape[1] else [f"y{j + 1}" for j in range(y.shape[1])]
@@ -99,7 +104,11 @@ class _Numbers(RegressorMixin, Bnn):
         interval : float, default=None
             The probability, such as 0.9, of intervals in which new observations lie. Their ends are
             the quantiles (1 - interval)/2 and (1 + interval)/2 of posterior predictive draws, one
-            for each posterior draw: noise is included. Equal calls give equal numbers.
+            for each posterior draw: noise is included. Equal calls give equal numbers. The random
+            numbers of the noise belong to the place of a row in X: in another table, or at another
+            place, the same row has other draws of the noise, and its ends differ by the Monte Carlo
+            error of a quantile. The mean and the standard deviation of a row are the same in every
+            table, but for rounding.
 
         Returns
         -------
@@ -135,7 +144,12 @@ class _Numbers(RegressorMixin, Bnn):
         x = self._new_rows(X)
         y = check_array(y, dtype="float64", ensure_2d=False, estimator=self, input_name="y")
         check_consistent_length(X, y)
-        return dict(self._fit.scores_of_numbers(x, y.reshape(len(y), -1), self._threads()))
+        y = y.reshape(len(y), -1)
+        if y.shape[1] != len(self._y_names):
+            raise ValueError(
+                f"y has {y.shape[1]} columns, but had {len(self._y_names)} in training"
+            )
+        return dict(self._fit.scores_of_numbers(x, y, self._threads()))
 
     def _response(self) -> dict[str, Any]:
         return {"axes": self._y_ndim, "names": self._y_names}
@@ -291,14 +305,15 @@ class BnnClassifier(ClassifierMixin, Bnn):
         self._forget()
         settings = self._settings(None)
         names = _names_of_response(y)
+        _check_texts(y)
         x, y = self._features_of(X, y)
         check_classification_targets(y)
         self.classes_, codes = np.unique(column_or_1d(y, warn=True), return_inverse=True)
         if len(self.classes_) < 2:
             raise ValueError(
-                f"y has one class, `{self.classes_[0]}`: at least 2 classes are needed"
+                f"y has one class, `{shown(self.classes_[0])}`: at least 2 classes are needed"
             )
-        texts = [str(label) for label in self.classes_]
+        texts = [str(label) for label in _labels(self.classes_)]
         names = names if len(names) == 1 else ["class"]
         fit = Fit.classes(x, codes.tolist(), texts, self._used_names(), names, settings)
         return self._finish(fit)
@@ -359,18 +374,46 @@ class BnnClassifier(ClassifierMixin, Bnn):
         places = {label: place for place, label in enumerate(self.classes_.tolist())}
         unknown = [label for label in y.tolist() if label not in places]
         if unknown:
-            known = ", ".join(map(str, self.classes_))
             raise ValueError(
-                f"`{unknown[0]}` is not among the classes of the training rows: {known}"
+                f"`{shown(unknown[0])}` is not among the classes of the training rows: "
+                f"{listed(self.classes_)}"
             )
         codes = [places[label] for label in y.tolist()]
         return dict(self._fit.scores_of_classes(x, codes, self._threads()))
 
     def _response(self) -> dict[str, Any]:
-        return {"classes": self.classes_.tolist(), "dtype": self.classes_.dtype.str}
+        return {"classes": _labels(self.classes_), "dtype": self.classes_.dtype.str}
 
     def _set_response(self, response: dict[str, Any]) -> None:
         self.classes_ = np.array(response["classes"], dtype=response["dtype"])
+
+
+def _check_texts(y: Any) -> None:
+    """Refuses classes as Python objects that are missing, or are text beside other types."""
+    values = np.asarray(y)
+    if values.dtype != object or values.ndim != 1:
+        return
+    na = getattr(sys.modules.get("pandas"), "NA", None)
+    for row, value in enumerate(values):
+        if value is None or value is na or (isinstance(value, float) and math.isnan(value)):
+            raise ValueError(f"y, row {row}: the class is missing")
+        if isinstance(value, str) != isinstance(values[0], str):
+            raise ValueError(
+                f"y, row {row}: the class `{shown(value)}` has the type {type(value).__name__}, "
+                f"and that of row 0 {type(values[0]).__name__}: convert all to text"
+            )
+
+
+def _labels(classes: NDArray[Any]) -> list[Any]:
+    """Classes as JSON has them, so that every fit can be saved."""
+    labels = classes.tolist()
+    for label in labels:
+        if classes.dtype.kind in "mM" or not isinstance(label, (str, bool, int, float)):
+            raise ValueError(
+                f"y has the class `{shown(label)}` of the type {classes.dtype}, but classes must be text, "
+                "whole numbers or bools: convert y, for instance to text"
+            )
+    return labels
 
 
 def _names_of_response(y: Any) -> list[str]:

@@ -1,4 +1,8 @@
-"""Fits as bytes, for pickles, joblib and whatever else copies estimators between processes."""
+"""Fits as bytes, for pickles, joblib and whatever else copies estimators between processes.
+
+A pickle can hold any program: load only pickles that you trust. `save` and `load` of an estimator
+write and read a folder of JSON, CSV and Zarr, which is safe to load from others.
+"""
 
 import copyreg
 import io
@@ -18,7 +22,10 @@ def unpacked(archive: bytes) -> Fit:
 
 
 def packed(fit: Fit) -> tuple[object, tuple[bytes]]:
-    """The folder that a fit is saved to, as an archive: equal fits have equal bytes."""
+    """The folder that a fit is saved to, as an archive. One fit always has the same bytes.
+
+    Another run with the same seed has others, since the times that it took are kept, too.
+    """
     buffer = io.BytesIO()
     with tempfile.TemporaryDirectory() as parent, zipfile.ZipFile(buffer, "w") as files:
         folder = Path(parent) / "fit"
