@@ -24,6 +24,7 @@ pub struct Settings {
     weight_prior: Weights,
     noise: Option<String>,
     method: Option<String>,
+    target_accept: Option<f64>,
     chains: usize,
     warmup: usize,
     draws: usize,
@@ -81,6 +82,9 @@ impl Settings {
                 ("tempered", Method::Tempered),
             ];
             recipe = recipe.method(chosen("method", name, &known)?);
+        }
+        if let Some(probability) = self.target_accept {
+            recipe = recipe.target_accept(probability);
         }
         if let Some(folder) = &self.folder {
             recipe = recipe.in_folder(folder);

@@ -41,6 +41,7 @@ class Bnn(BaseEstimator):
         activation="tanh",
         weight_prior="fan_in",
         method=None,
+        target_accept=None,
         chains=4,
         warmup=1000,
         draws=1000,
@@ -53,6 +54,7 @@ class Bnn(BaseEstimator):
         self.activation = activation
         self.weight_prior = weight_prior
         self.method = method
+        self.target_accept = target_accept
         self.chains = chains
         self.warmup = warmup
         self.draws = draws
@@ -183,6 +185,8 @@ class Bnn(BaseEstimator):
     def _features_of(self, X: Any, y: Any, **y_checks: Any) -> tuple[Matrix, Any]:
         """The training rows as numbers, and their response; what the columns are is kept."""
         checks: dict[str, Any] = {"dtype": np.float64, "ensure_min_samples": 2, **y_checks}
+        if is_time(X):
+            raise ValueError(f"X has the type {X.dtype}, but must be numbers")
         if is_mixed(X):
             validate_data(self, X=X, y=y, skip_check_array=True)
             self._levels = levels_of(X)
@@ -295,6 +299,7 @@ class Bnn(BaseEstimator):
             "weight_prior": weight_prior,
             "noise": None if noise is None else _name("noise", noise),
             "method": None if self.method is None else _name("method", self.method),
+            "target_accept": self._target_accept(),
             "chains": _whole("chains", self.chains, 1),
             "warmup": _whole("warmup", self.warmup, 0),
             "draws": _whole("draws", self.draws, 1),
@@ -303,6 +308,16 @@ class Bnn(BaseEstimator):
             "verbose": _flag("verbose", self.verbose),
             "threads": self._threads(),
         }
+
+    def _target_accept(self) -> float | None:
+        value = self.target_accept
+        if value is None:
+            return None
+        if not (isinstance(value, Real) and 0 < value < 1):
+            raise ValueError(
+                f"`target_accept` is {value!r}, but must be a number between 0 and 1, or None"
+            )
+        return float(value)
 
     def _seed(self) -> int:
         if _is_whole(self.random_state):
@@ -338,6 +353,11 @@ class Bnn(BaseEstimator):
         }
         text = json.dumps(estimator, indent=2, ensure_ascii=False)
         (folder / ESTIMATOR).write_text(text + "\n", encoding="utf-8")
+
+
+def is_time(array: Any) -> bool:
+    """Whether an array has times, which NumPy makes numbers of without being asked."""
+    return getattr(getattr(array, "dtype", None), "kind", None) in ("m", "M")
 
 
 def _is_whole(value: object) -> bool:

@@ -11,7 +11,7 @@ from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_array, check_consistent_length, column_or_1d
 
-from ._base import Bnn, Matrix
+from ._base import Bnn, Matrix, is_time
 from ._columns import listed, shown
 from ._native import Fit
 
@@ -32,6 +32,7 @@ class _Numbers(RegressorMixin, Bnn):
         weight_prior="fan_in",
         noise=None,
         method=None,
+        target_accept=None,
         chains=4,
         warmup=1000,
         draws=1000,
@@ -45,6 +46,7 @@ class _Numbers(RegressorMixin, Bnn):
             activation=activation,
             weight_prior=weight_prior,
             method=method,
+            target_accept=target_accept,
             chains=chains,
             warmup=warmup,
             draws=draws,
@@ -80,7 +82,7 @@ class _Numbers(RegressorMixin, Bnn):
         names = _names_of_response(y)
         x, y = self._features_of(X, y, multi_output=not self._counts, y_numeric=True)
         self._y_ndim = y.ndim
-        if y.dtype.kind in "mM":
+        if is_time(y):
             raise ValueError(f"y has the type {y.dtype}, but must be numbers")
         y = np.asarray(y, dtype=np.float64).reshape(len(y), -1)
         self._y_names = (
@@ -187,6 +189,10 @@ class BnnRegressor(_Numbers):
         tempered posteriors, for separate modes. None integrates the output layer out where that is
         possible (gaussian noise, and heteroscedastic noise of one column) and the last hidden layer
         has at most 500 units, else it is NUTS.
+    target_accept : float, default=None
+        The mean acceptance probability, between 0 and 1, that warm-up adapts the step size to. None
+        is 0.9 with the output layer integrated out, else 0.8. A larger one makes smaller steps:
+        0.95 or 0.99 help where the verdict says that a few transitions diverged.
     chains, warmup, draws : int, default=4, 1000, 1000
         The number of chains; iterations of warm-up, and draws, of each of them.
     random_state : int, RandomState instance or None, default=None
@@ -407,11 +413,11 @@ def _check_texts(y: Any) -> None:
 def _labels(classes: NDArray[Any]) -> list[Any]:
     """Classes as JSON has them, so that every fit can be saved."""
     labels = classes.tolist()
-    for label in labels:
-        if classes.dtype.kind in "mM" or not isinstance(label, (str, bool, int, float)):
+    for class_, label in zip(classes, labels, strict=True):
+        if is_time(classes) or not isinstance(label, (str, bool, int, float)):
             raise ValueError(
-                f"y has the class `{shown(label)}` of the type {classes.dtype}, but classes must be text, "
-                "whole numbers or bools: convert y, for instance to text"
+                f"y has the class `{shown(class_)}` of the type {classes.dtype}, but classes must "
+                "be text, whole numbers or bools: convert y, for instance to text"
             )
     return labels
 

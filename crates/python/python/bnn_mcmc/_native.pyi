@@ -16,6 +16,7 @@ class Settings(TypedDict):
     weight_prior: str | float
     noise: str | None
     method: str | None
+    target_accept: float | None
     chains: int
     warmup: int
     draws: int
