@@ -7,7 +7,7 @@ from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
-from sklearn.utils.estimator_checks import parametrize_with_checks
+from sklearn.utils.estimator_checks import check_estimator, parametrize_with_checks
 
 CHECKED = {"hidden": (8,), "chains": 2, "warmup": 100, "draws": 100, "n_jobs": 1}
 
@@ -18,6 +18,17 @@ CHECKED = {"hidden": (8,), "chains": 2, "warmup": 100, "draws": 100, "n_jobs": 1
 @parametrize_with_checks([BnnRegressor(**CHECKED), BnnClassifier(**CHECKED)])
 def test_sklearn_checks(estimator, check):
     check(estimator)
+
+
+@pytest.mark.filterwarnings(
+    "ignore::bnn_mcmc.NotConvergedWarning", "ignore:columns that are constant"
+)
+def test_counts_fail_no_check_but_those_whose_responses_are_no_counts():
+    results = check_estimator(BnnCounts(**CHECKED), on_fail=None, on_skip=None)
+    failed = [result for result in results if result["status"] == "failed"]
+    assert len(results) - len(failed) > 40
+    for result in failed:
+        assert "is not a count" in str(result["exception"]), result
 
 
 def test_in_a_pipeline_and_cross_validation(diabetes, short):

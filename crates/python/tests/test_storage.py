@@ -1,7 +1,9 @@
 """Pickles, copies and folders: the same predictions, bit for bit."""
 
 import copy
+import json
 import pickle
+from fractions import Fraction
 
 import joblib
 import numpy as np
@@ -74,6 +76,55 @@ def test_folders_that_are_none(fitted, tmp_path):
     data.write_bytes(data.read_bytes()[:-20])
     with pytest.raises(ValueError, match=r"data\.csv: it is not as it was written"):
         BnnRegressor.load(tmp_path / "model")
+
+
+@pytest.mark.parametrize(
+    "edit",
+    [
+        lambda saved: saved.pop("levels"),
+        lambda saved: saved["parameters"].update(units=3),
+        lambda saved: saved.update(varies=[True]),
+        lambda saved: saved.update(varies=[False, True]),
+        lambda saved: saved.update(response=[]),
+    ],
+)
+def test_a_file_that_was_edited_is_refused(fitted, tmp_path, edit):
+    fitted.save(tmp_path / "model")
+    path = tmp_path / "model" / "estimator.json"
+    saved = json.loads(path.read_text(encoding="utf-8"))
+    edit(saved)
+    path.write_text(json.dumps(saved), encoding="utf-8")
+    with pytest.raises(ValueError, match=r"estimator\.json: it is not as `save` wrote it"):
+        BnnRegressor.load(tmp_path / "model")
+
+
+@pytest.mark.parametrize("unit", ["D", "ns"])
+def test_classes_that_json_cannot_hold_are_refused_before_the_run(short, tmp_path, unit):
+    X = np.linspace(0, 1, 40)[:, None]
+    days = np.array(["2026-01-01", "2026-01-02"], dtype=f"M8[{unit}]")
+    folder = tmp_path / "run"
+    message = "y has the class `2026-01-01.*` of the type datetime64.*must be text, whole numbers"
+    with pytest.raises(ValueError, match=message):
+        BnnClassifier(**short, folder=folder).fit(X, days[(X[:, 0] > 0.5).astype(int)])
+    assert not folder.exists()
+
+
+def test_settings_of_other_types_are_saved_as_numbers(wave, short, tmp_path):
+    settings = {"weight_prior": Fraction(1, 2), "draws": np.int64(40), "verbose": np.bool_(False)}
+    BnnRegressor(**{**short, **settings, "folder": tmp_path / "run"}).fit(*wave)
+    loaded = BnnRegressor.load(tmp_path / "run")
+    assert (loaded.weight_prior, loaded.draws, loaded.verbose) == (0.5, 40, False)
+
+
+def test_a_file_that_cannot_be_written_is_a_warning(wave, short, tmp_path):
+    settings = {**short, "folder": tmp_path / "run"}
+    first = BnnRegressor(**settings).fit(*wave)
+    (tmp_path / "run" / "estimator.json").unlink()
+    (tmp_path / "run" / "estimator.json").mkdir()
+    with pytest.warns(UserWarning, match="the fit could not be saved in its folder") as warned:
+        model = BnnRegressor(**settings).fit(*wave)
+    assert warned[0].filename == __file__
+    assert same(model, first, wave[0])
 
 
 def test_save_and_load_of_columns_and_classes(short, tmp_path):

@@ -116,6 +116,45 @@ def test_identifiers_and_times_are_refused(table, short):
         BnnRegressor(**short).fit(X.assign(day=pd.date_range("2026-01-01", periods=60)), y)
 
 
+def test_arrays_of_times_are_refused(wave, short):
+    X, y = wave
+    with pytest.raises(ValueError, match="X has the type datetime64"):
+        BnnRegressor(**short).fit(X.astype("M8[s]"), y)
+    with pytest.raises(ValueError, match="y has the type datetime64"):
+        BnnRegressor(**short).fit(X, y.astype("M8[s]"))
+
+
+def test_errors_show_the_beginning_of_a_long_level(table, short):
+    X, y = table
+    names = pd.Categorical([f"level {i}" for i in range(60)])
+    model = BnnRegressor(**short).fit(X.assign(name=names), y)
+    with pytest.raises(ValueError, match=r"`x{80} \.\.\.` is not among .* and 10 more$") as raised:
+        model.predict(X.assign(name="x" * 100_000))
+    assert len(str(raised.value)) < 1000
+
+
+@pytest.mark.parametrize(
+    ("dtype", "missing"), [(object, None), (object, np.nan), ("string", pd.NA), ("category", None)]
+)
+def test_a_class_that_is_missing_is_named(table, short, dtype, missing):
+    X, _ = table
+    y = X["sex"].astype(dtype)
+    y[7] = missing
+    for labels in (y, np.asarray(y)):
+        with pytest.raises(ValueError, match="y, row 7: the class is missing"):
+            BnnClassifier(**short).fit(X[["length"]], labels)
+
+
+def test_classes_are_of_one_type(table, short):
+    X, _ = table
+    y = X["sex"].astype(object)
+    y[7] = 3
+    with pytest.raises(
+        ValueError, match="row 7: the class `3` has the type int, and that of row 0"
+    ):
+        BnnClassifier(**short).fit(X[["length"]], y)
+
+
 def test_constant_columns_are_left_out_with_a_warning(table, short):
     X, y = table
     X = X.assign(country="NO", year=2026)

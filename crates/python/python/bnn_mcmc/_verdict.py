@@ -18,6 +18,11 @@ class NotConvergedWarning(ConvergenceWarning):
 class Verdict:
     """Whether a run has converged, judged by its predictions; printed, it is a sentence.
 
+    The sentence may advise what is called by its name in Rust. In Python these are settings:
+    `PowerPosteriors` is ``method="tempered"``, `Collapsed` is ``method="collapsed"``, a wider
+    network with `Priors::by_fan_in` is ``hidden=(100,)`` with ``weight_prior="fan_in"``,
+    `target_accept` has its own name, and longer runs are `warmup` and `draws`.
+
     Attributes
     ----------
     sentence : str
