@@ -65,7 +65,7 @@ def test_save_and_load(fitted, wave, tmp_path):
 def test_folders_that_are_none(fitted, tmp_path):
     fitted.save(tmp_path / "model")
     with pytest.raises(
-        ValueError, match=r"estimator\.json: it is of a BnnRegressor, not of a BnnClassifier"
+        ValueError, match=r"estimator\.json: it is of a BnnRegressor in .*, not of a BnnClassifier"
     ):
         BnnClassifier.load(tmp_path / "model")
     with pytest.raises(ValueError, match=r"there is no `estimator\.json`"):

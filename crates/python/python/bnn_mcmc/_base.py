@@ -114,15 +114,16 @@ class Bnn(BaseEstimator):
         text = path.read_text(encoding="utf-8")
         try:
             saved = json.loads(text)
-            version, kind = saved.get("format"), saved.get("class")
-            if version == FORMAT and kind == cls.__name__:
-                estimator = cls._of(saved)
-        except (AttributeError, KeyError, TypeError, ValueError) as error:
+            kind, version = saved["class"], saved["format"]
+            matches = kind == cls.__name__ and version == FORMAT
+            estimator = cls._of(saved) if matches else None
+        except (KeyError, TypeError, ValueError) as error:
             raise ValueError(f"{path}: it is not as `save` wrote it: {error!r}") from error
-        if version != FORMAT:
-            raise ValueError(f"{path}: it has format {version}; this version reads format {FORMAT}")
-        if kind != cls.__name__:
-            raise ValueError(f"{path}: it is of a {kind}, not of a {cls.__name__}")
+        if estimator is None:
+            raise ValueError(
+                f"{path}: it is of a {kind} in format {version}, not of a {cls.__name__} in format "
+                f"{FORMAT}"
+            )
         estimator._take(Fit.load(folder, estimator._threads()))
         used, inputs = int(estimator._varies.sum()), estimator.diagnostics_["network"][0]
         if used != inputs:
@@ -313,7 +314,7 @@ class Bnn(BaseEstimator):
         value = self.target_accept
         if value is None:
             return None
-        if not (isinstance(value, Real) and 0 < value < 1):
+        if not (isinstance(value, Real) and 0 < float(value) < 1):
             raise ValueError(
                 f"`target_accept` is {value!r}, but must be a number between 0 and 1, or None"
             )
