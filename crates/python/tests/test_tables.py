@@ -122,6 +122,9 @@ def test_arrays_of_times_are_refused(wave, short):
         BnnRegressor(**short).fit(X.astype("M8[s]"), y)
     with pytest.raises(ValueError, match="y has the type datetime64"):
         BnnRegressor(**short).fit(X, y.astype("M8[s]"))
+    model = BnnRegressor(**short).fit(X, y)
+    with pytest.raises(ValueError, match="X has the type timedelta64"):
+        model.predict(X.astype("m8[s]"))
 
 
 def test_errors_show_the_beginning_of_a_long_level(table, short):

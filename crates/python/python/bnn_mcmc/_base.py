@@ -111,9 +111,8 @@ class Bnn(BaseEstimator):
             raise ValueError(
                 f"{folder}: there is no `{ESTIMATOR}`: it is not the folder of an estimator"
             )
-        text = path.read_text(encoding="utf-8")
         try:
-            saved = json.loads(text)
+            saved = json.loads(path.read_text(encoding="utf-8"))
             kind, version = saved["class"], saved["format"]
             matches = kind == cls.__name__ and version == FORMAT
             estimator = cls._of(saved) if matches else None
@@ -186,8 +185,7 @@ class Bnn(BaseEstimator):
     def _features_of(self, X: Any, y: Any, **y_checks: Any) -> tuple[Matrix, Any]:
         """The training rows as numbers, and their response; what the columns are is kept."""
         checks: dict[str, Any] = {"dtype": np.float64, "ensure_min_samples": 2, **y_checks}
-        if is_time(X):
-            raise ValueError(f"X has the type {X.dtype}, but must be numbers")
+        refuse_times("X", X)
         if is_mixed(X):
             validate_data(self, X=X, y=y, skip_check_array=True)
             self._levels = levels_of(X)
@@ -216,6 +214,7 @@ class Bnn(BaseEstimator):
     def _new_rows(self, X: Any) -> Matrix:
         """New rows as numbers."""
         check_is_fitted(self)
+        refuse_times("X", X)
         if any(known is not None for known in self._levels):
             validate_data(self, X=X, reset=False, skip_check_array=True)
             if not hasattr(X, "iloc"):
@@ -356,9 +355,11 @@ class Bnn(BaseEstimator):
         (folder / ESTIMATOR).write_text(text + "\n", encoding="utf-8")
 
 
-def is_time(array: Any) -> bool:
-    """Whether an array has times, which NumPy makes numbers of without being asked."""
-    return getattr(getattr(array, "dtype", None), "kind", None) in ("m", "M")
+def refuse_times(name: str, array: Any) -> None:
+    """Refuses an array of times, which NumPy makes numbers of without being asked."""
+    dtype = getattr(array, "dtype", None)
+    if getattr(dtype, "kind", None) in ("m", "M"):
+        raise ValueError(f"{name} has the type {dtype}, but must be numbers")
 
 
 def _is_whole(value: object) -> bool:

@@ -18,6 +18,8 @@ from numpy.typing import NDArray
 MANY_LEVELS = 50
 # Errors show so many characters of a value.
 LONG = 80
+# Errors list so many values.
+MANY = 50
 
 # The levels of each column in order, as text; None for a column of numbers.
 Levels = list[list[str] | None]
@@ -91,9 +93,9 @@ def shown(value: object) -> str:
 def listed(values: Iterable[object]) -> str:
     """Values in the words of an error: of many the first."""
     texts = [shown(value) for value in values]
-    if len(texts) <= MANY_LEVELS:
+    if len(texts) <= MANY:
         return ", ".join(texts)
-    return f"{', '.join(texts[:MANY_LEVELS])} and {len(texts) - MANY_LEVELS} more"
+    return f"{', '.join(texts[:MANY])} and {len(texts) - MANY} more"
 
 
 def _is_numeric(column: Any) -> bool:

@@ -11,7 +11,7 @@ from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_array, check_consistent_length, column_or_1d
 
-from ._base import Bnn, Matrix, is_time
+from ._base import Bnn, Matrix, refuse_times
 from ._columns import listed, shown
 from ._native import Fit
 
@@ -82,8 +82,7 @@ class _Numbers(RegressorMixin, Bnn):
         names = _names_of_response(y)
         x, y = self._features_of(X, y, multi_output=not self._counts, y_numeric=True)
         self._y_ndim = y.ndim
-        if is_time(y):
-            raise ValueError(f"y has the type {y.dtype}, but must be numbers")
+        refuse_times("y", y)
         y = np.asarray(y, dtype=np.float64).reshape(len(y), -1)
         self._y_names = (
             names if len(names) == y.shape[1] else [f"y{j + 1}" for j in range(y.shape[1])]
@@ -191,8 +190,8 @@ class BnnRegressor(_Numbers):
         has at most 500 units, else it is NUTS.
     target_accept : float, default=None
         The mean acceptance probability, between 0 and 1, that warm-up adapts the step size to. None
-        is 0.9 with the output layer integrated out, else 0.8. A larger one makes smaller steps:
-        0.95 or 0.99 help where the verdict says that a few transitions diverged.
+        is 0.9 for ``"collapsed"``, else 0.8. A larger one makes smaller steps: 0.95 or 0.99
+        help where the verdict says that a few transitions diverged.
     chains, warmup, draws : int, default=4, 1000, 1000
         The number of chains; iterations of warm-up, and draws, of each of them.
     random_state : int, RandomState instance or None, default=None
@@ -414,7 +413,7 @@ def _labels(classes: NDArray[Any]) -> list[Any]:
     """Classes as JSON has them, so that every fit can be saved."""
     labels = classes.tolist()
     for class_, label in zip(classes, labels, strict=True):
-        if is_time(classes) or not isinstance(label, (str, bool, int, float)):
+        if classes.dtype.kind in "mM" or not isinstance(label, (str, bool, int, float)):
             raise ValueError(
                 f"y has the class `{shown(class_)}` of the type {classes.dtype}, but classes must "
                 "be text, whole numbers or bools: convert y, for instance to text"
