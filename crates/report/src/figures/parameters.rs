@@ -585,12 +585,15 @@ pub fn histogram(quantity: Quantity, curve: Option<(&str, &[[f64; 2]])>) -> Resu
     Ok(Figure::new("histogram", title, caption).panel(panel))
 }
 
+/// Quantities with their summaries.
+type Rows<'q, 'v> = Vec<(&'q Quantity<'v>, SummaryRow)>;
+
 /// The quantities with the largest R-hat, in the order that they were given in, their summaries, and
 /// what a caption says of the choice: nothing if all are shown. Those without R-hat come last.
 fn worst<'q, 'v>(
     quantities: &'q [Quantity<'v>],
     most: usize,
-) -> Result<(Vec<(&'q Quantity<'v>, SummaryRow)>, String), Error> {
+) -> Result<(Rows<'q, 'v>, String), Error> {
     if quantities.is_empty() {
         return Err(Error::argument("number of quantities", 0, "at least 1"));
     }

@@ -28,7 +28,7 @@ const EXTREMES: usize = 20;
 /// The most features whose covariance matrix is decomposed.
 const EXACT: usize = 500;
 /// The most rows, and the most iterations, that make the first principal component of more features.
-const POWER: (usize, usize) = (2_000, 300);
+const POWER: (usize, usize) = (2_000, 100);
 
 /// Predictions by one method, and its name.
 #[derive(Clone, Copy, Debug)]
@@ -92,7 +92,7 @@ pub fn against_feature(
 /// of this `level`: one panel for each method, on the same axes. It is figure 6 of the FBNN paper
 /// (arXiv:2312.11799). `data` are the rows that were predicted.
 ///
-/// Of more than 500 features the component is found by up to 300 power iterations on at most 2,000
+/// Of more than 500 features the component is found by up to 100 power iterations on at most 2,000
 /// rows, evenly spaced, so that time and memory are in proportion to the features.
 ///
 /// # Errors

@@ -21,6 +21,8 @@ struct Golden {
     each_bin: Vec<[f64; 2]>,
     ece: f64,
     each_level: Vec<[f64; 2]>,
+    left_out: Vec<f64>,
+    each_left_out: Vec<[f64; 2]>,
 }
 
 impl Golden {
@@ -73,11 +75,11 @@ fn uniform_transforms_stay_in_the_band_and_others_do_not() {
     let uniform: Vec<f64> = (0..2_000).map(|_| rng.uniform()).collect();
     let narrow: Vec<f64> = uniform.iter().map(|u| 0.5 + 0.9 * (u - 0.5)).collect();
     let mut figure = calibration::loo_pit(&of(&uniform));
-    assert!(figure.caption.contains("It does."), "{}", figure.caption);
+    assert!(figure.caption.contains("This curve stays within it."), "{}", figure.caption);
     figure.name = "pit-uniform".into();
     check(&figure);
     let mut figure = calibration::pit(&of(&narrow));
-    assert!(figure.caption.contains("It leaves the band"), "{}", figure.caption);
+    assert!(figure.caption.contains("This curve leaves it at"), "{}", figure.caption);
     figure.name = "pit-narrow".into();
     check(&figure);
     let size = figure.svg_elements().iter().map(String::len).max().unwrap();
@@ -153,7 +155,8 @@ fn reliability_has_the_band_of_scipy() {
     close(high, &golden.each_bin.iter().map(|ends| ends[1]).collect::<Vec<_>>(), 1e-12);
     let Mark::Line { points, .. } = &marks[2] else { panic!("no curve") };
     assert!(points.iter().zip(&golden.bins).all(|(at, bin)| *at == [bin[3], bin[4]]));
-    assert!(figure.caption.contains(&format!("is {:.3}.", golden.ece)), "{}", figure.caption);
+    let ece = format!("error over these bins is {:.3}.", golden.ece);
+    assert!(figure.caption.contains(&ece), "{}", figure.caption);
     // No bar between bins that do not touch.
     let Mark::Bars { edges, heights, .. } = &figure.panels[1].marks[0] else { panic!("no bars") };
     assert_eq!(edges, &[0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0]);
@@ -162,7 +165,7 @@ fn reliability_has_the_band_of_scipy() {
     let mut both = calibration::reliability(&[("NUTS", &curve), ("<b>&\"", &curve)]).unwrap();
     both.name = "reliability-two".into();
     check(&both);
-    assert!(both.caption.contains("error of <b>&\" is"), "{}", both.caption);
+    assert!(both.caption.contains("error of <b>&\" over these bins is"), "{}", both.caption);
     let none = calibration::reliability(&[]).unwrap_err().to_string();
     assert!(none.contains("`curves` is empty"), "{none}");
     let bin = ReliabilityBin { lower: 1.0, upper: 1.0, rows: 3, confidence: 1.0, accuracy: 1.0 };
@@ -203,6 +206,10 @@ fn coverage_counts_observations_within_quantiles() {
         let inside = (0..90).filter(|row| is_inside(*row)).count();
         assert!((share - inside as f64 / 90.0).abs() < 1e-12, "level {level}: {share}");
     }
+    // As each level by itself.
+    for (level, point) in (1..20).map(|k| f64::from(k) / 20.0).zip(points_of(marks, "a <b> & c")) {
+        assert_eq!(point, [level, predictions.coverage(level).unwrap().share]);
+    }
     let says = |figure: Result<Figure, bnn_mcmc::Error>, words: &str| {
         let error = figure.unwrap_err().to_string();
         assert!(error.contains(words), "{error}");
@@ -213,4 +220,37 @@ fn coverage_counts_observations_within_quantiles() {
     let few = Method { name: "", predictions: &few };
     says(calibration::coverage(&[method, few]), "rows and columns");
     check(&calibration::coverage(&[few]).unwrap());
+}
+
+#[test]
+fn coverage_of_rows_left_out_is_that_of_numpy() {
+    let golden = Golden::read();
+    let figure = calibration::coverage_of_pit(&of(&golden.u));
+    check(&figure);
+    let marks = &figure.panels[0].marks;
+    let Mark::Band { low, high, .. } = &marks[0] else { panic!("no band") };
+    close(low, &golden.each_left_out.iter().map(|ends| ends[0]).collect::<Vec<_>>(), 1e-12);
+    close(high, &golden.each_left_out.iter().map(|ends| ends[1]).collect::<Vec<_>>(), 1e-12);
+    let Mark::Line { points, .. } = &marks[2] else { panic!("no line") };
+    close(&points.iter().map(|at| at[1]).collect::<Vec<_>>(), &golden.left_out, 1e-12);
+    assert!(points.iter().zip(1..).all(|(at, k)| (at[0] - f64::from(k) / 20.0).abs() < 1e-12));
+    assert_ne!(figure.name, "coverage");
+
+    // Of the same predictions, the transform and the intervals differ by little.
+    let predictions = Regression::read().predictions();
+    let by_intervals = calibration::coverage(&[Method { name: "", predictions: &predictions }]);
+    let by_pit = calibration::coverage_of_pit(&predictions.pit(1).unwrap());
+    let line = |figure: &Figure| match &figure.panels[0].marks[2] {
+        Mark::Line { points, .. } => points.clone(),
+        mark => panic!("{mark:?}"),
+    };
+    for (a, b) in line(&by_intervals.unwrap()).iter().zip(line(&by_pit)) {
+        assert!((a[1] - b[1]).abs() < 0.05, "{a:?} {b:?}");
+    }
+    for values in [&[][..], &[f64::NAN], &[0.5, f64::NAN]] {
+        let figure = calibration::coverage_of_pit(&of(values));
+        check(&figure);
+        let missing = values.iter().filter(|u| u.is_nan()).count();
+        assert_eq!(figure.caption.contains(&format!("left out: {missing}.")), missing > 0);
+    }
 }

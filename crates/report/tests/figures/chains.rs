@@ -3,7 +3,7 @@
 use bnn_mcmc::rng::ChainRng;
 use bnn_mcmc_report::figure::{Colour, Figure, Mark, Panel, Place};
 use bnn_mcmc_report::figures::Quantity;
-use bnn_mcmc_report::figures::chains::{self, EcdfBand};
+use bnn_mcmc_report::figures::chains;
 use ndarray::{Array2, array, s};
 use serde::Deserialize;
 
@@ -24,36 +24,12 @@ struct Golden {
     running_mean: Vec<Vec<f64>>,
     mean: f64,
     mcse: f64,
-    exact: Vec<Exact>,
-    simulated: Vec<Simulated>,
 }
 
 #[derive(Deserialize)]
 struct Curve {
     x: Vec<f64>,
     y: Vec<f64>,
-}
-
-#[derive(Deserialize)]
-struct Exact {
-    draws: usize,
-    at: Vec<usize>,
-    bands: Vec<ExactBand>,
-}
-
-#[derive(Deserialize)]
-struct ExactBand {
-    level: f64,
-    coverage: f64,
-    low: Vec<usize>,
-    high: Vec<usize>,
-}
-
-#[derive(Deserialize)]
-struct Simulated {
-    chains: usize,
-    draws: usize,
-    level: f64,
 }
 
 fn golden() -> (Golden, Array2<f64>) {
@@ -144,7 +120,7 @@ fn rank_ecdfs_and_their_band() {
     let figure = chains::rank_ecdf(&[Quantity { name: "w", values: values.view() }]).unwrap();
     check(&figure);
     let panel = &figure.panels[0];
-    assert_eq!(panel.title, format!("w, every {}th draw", golden.thinning));
+    assert_eq!(panel.title, format!("w, one draw in {}", golden.thinning));
     let draws = 200.0 / golden.thinning as f64;
     let share: Vec<f64> = golden.at.iter().map(|t| *t as f64 / (4.0 * draws)).collect();
     let lines = lines(panel);
@@ -159,32 +135,6 @@ fn rank_ecdfs_and_their_band() {
     let (x, low, _) = band(panel);
     assert_eq!(x.len(), lines[3].len());
     assert!(heights(&lines[3]).iter().zip(&low).any(|(y, low)| y < low));
-}
-
-#[test]
-fn the_band_of_two_chains_is_the_exact_one() {
-    for Exact { draws, at, bands } in golden().0.exact {
-        let band = EcdfBand::new(2, draws, 0.95).unwrap();
-        assert_eq!(band.at, at);
-        let near = |exact: &&ExactBand| (exact.level / band.pointwise - 1.0).abs() < 1e-6;
-        let exact = bands.iter().find(near).expect("a level that occurs");
-        assert_eq!((&band.low, &band.high), (&exact.low, &exact.high));
-        println!("2 x {draws}: level {}, coverage {}", exact.level, exact.coverage);
-        // Counts are discrete: the next wider band covers more, the next narrower one less than 0.95,
-        // but for the error of the simulation, 0.005.
-        assert!(exact.coverage > 0.94, "{}", exact.coverage);
-        let next = bands.iter().find(|next| next.level > exact.level * (1.0 + 1e-6));
-        assert!(next.expect("a narrower band").coverage < 0.96);
-    }
-}
-
-#[test]
-fn levels_of_several_chains_agree_with_shuffled_labels() {
-    for Simulated { chains, draws, level } in golden().0.simulated {
-        let band = EcdfBand::new(chains, draws, 0.95).unwrap();
-        println!("{chains} x {draws}: {} and {level}", band.pointwise);
-        assert!((0.75..1.33).contains(&(band.pointwise / level)), "{} {level}", band.pointwise);
-    }
 }
 
 /// Of runs of four autocorrelated chains, the share in which all stay inside the band.
@@ -218,6 +168,37 @@ fn good_chains_stay_inside_and_shifted_ones_do_not() {
         let share = share_inside(correlation, 1.0, 1000, 50);
         println!("correlation {correlation}, shifted: {share} inside");
         assert!(share < 0.3, "{correlation}, shifted: {share}");
+    }
+}
+
+/// The signs of the difference at a fifth and four fifths of all draws, for a chain whose normal draws are
+/// moved and stretched beside three chains that are not.
+fn signs_of(shift: f64, scale: f64) -> [f64; 2] {
+    let mut rng = ChainRng::new(5, 0);
+    let mut values = Array2::from_shape_simple_fn((4, 2000), || rng.normal());
+    values.row_mut(0).mapv_inplace(|x| shift + scale * x);
+    let figure = chains::rank_ecdf(&[Quantity { name: "x", values: values.view() }]).unwrap();
+    let line = &lines(&figure.panels[0])[0];
+    [0.2, 0.8].map(|share| {
+        let at = line.iter().min_by(|a, b| (a[0] - share).abs().total_cmp(&(b[0] - share).abs()));
+        at.unwrap()[1].signum()
+    })
+}
+
+#[test]
+fn the_caption_says_what_lines_mean() {
+    // 'above 0 throughout: too low'; 'above 0 on the left and below on the right: too widely'.
+    assert_eq!(signs_of(-0.5, 1.0), [1.0, 1.0]);
+    assert_eq!(signs_of(0.5, 1.0), [-1.0, -1.0]);
+    assert_eq!(signs_of(0.0, 2.0), [1.0, -1.0]);
+    assert_eq!(signs_of(0.0, 0.5), [-1.0, 1.0]);
+    let (_, values) = golden();
+    let figure = chains::rank_ecdf(&[Quantity { name: "w", values: values.view() }]).unwrap();
+    for words in [
+        "too low if its line is above 0 throughout, and too high if it is below",
+        "too widely if it is above 0 on the left and below on the right, and too narrowly",
+    ] {
+        assert!(figure.caption.contains(words), "{}", figure.caption);
     }
 }
 
@@ -324,6 +305,10 @@ fn hostile_draws_are_drawn_or_refused_by_name() {
         }
     }
     let single = normal.slice(s![..1, ..]);
+    // Of a single chain there are no ranks, and no word of them.
+    let figure = chains::trace(&[Quantity { name, values: single }]).unwrap();
+    assert_eq!((figure.panels.len(), &*figure.title), (1, "Traces"));
+    assert!(!figure.caption.contains("Right"), "{}", figure.caption);
     for (k, make) in ALL.into_iter().enumerate() {
         let figure = make(&[Quantity { name, values: single }]);
         match k {
@@ -337,9 +322,19 @@ fn hostile_draws_are_drawn_or_refused_by_name() {
             assert!(error.contains(name), "{error}");
         }
     }
-    // What has no density is named.
-    let figure = chains::density(&[Quantity { name: "w", values: hostile[1].view() }]).unwrap();
-    assert!(figure.caption.contains("No density of w, chain 1:"), "{}", figure.caption);
+    // A density is of the finite draws; what has none is named.
+    let density = |values| chains::density(&[Quantity { name: "w", values }]).unwrap();
+    let figure = density(hostile[1].view());
+    assert!(figure.caption.ends_with(" 1 numbers that are not finite are left out."));
+    let without = normal.slice(s![1, ..]).into_iter().copied().enumerate();
+    let without: Vec<f64> = without.filter(|(i, _)| *i != 20).map(|(_, x)| x).collect();
+    let without = Array2::from_shape_vec((1, 39), without).unwrap();
+    assert_eq!(lines(&figure.panels[0])[1], lines(&density(without.view()).panels[0])[0]);
+    let mut none = normal.clone();
+    none.row_mut(1).fill(f64::NAN);
+    let figure = density(none.view());
+    assert_eq!(lines(&figure.panels[0]).len(), 2);
+    assert!(figure.caption.contains("No density is drawn of w, chain 1:"), "{}", figure.caption);
 }
 
 #[test]

@@ -18,6 +18,8 @@ struct Golden {
     rhat: Vec<f64>,
     correlation: Vec<Vec<f64>>,
     boxes: Vec<GoldenBox>,
+    /// Of few values, whose quartiles lie beyond the last value that is no outlier.
+    few: Vec<FewValues>,
     density: GoldenDensity,
     histogram_of_last: GoldenHistogram,
 }
@@ -27,6 +29,13 @@ struct GoldenBox {
     quartiles: [f64; 3],
     whiskers: [f64; 2],
     outliers: usize,
+}
+
+#[derive(Deserialize)]
+struct FewValues {
+    values: Vec<f64>,
+    #[serde(flatten)]
+    expected: GoldenBox,
 }
 
 #[derive(Deserialize)]
@@ -142,6 +151,21 @@ fn of_many_quantities_a_forest_shows_the_worst() {
     assert_eq!(shown.len(), 40);
     assert!((0..100).step_by(3).all(|k| shown.contains(&format!("q[{k}]"))), "{shown:?}");
     assert!(figure.caption.starts_with("The 40 of 100 quantities with the largest R-hat. "));
+    // A parameter that never moves has no R-hat, and is not among the worst.
+    let mut constant = draws.values().to_owned();
+    constant.slice_mut(s![.., .., 1..50;3]).fill(2.0);
+    let constant = Draws::new(Layout::vector("q", 100), constant).unwrap();
+    let figure = parameters::forest(&quantities(&constant, &names)).unwrap();
+    check(&figure);
+    let shown = names_of(&figure.panels[0].y.scale);
+    assert_eq!(shown.len(), 40);
+    assert!((0..100).step_by(3).all(|k| shown.contains(&format!("q[{k}]"))), "{shown:?}");
+    assert!((1..50).step_by(3).all(|k| !shown.contains(&format!("q[{k}]"))), "{shown:?}");
+    assert!(figure.caption.contains("largest R-hat; 17 without R-hat"), "{}", figure.caption);
+    let none = Draws::new(Layout::vector("q", 100), Array3::zeros((2, 50, 100))).unwrap();
+    let figure = parameters::forest_by_chain(&quantities(&none, &names)).unwrap();
+    assert_eq!(names_of(&figure.panels[0].y.scale), &names[..20]);
+    assert!(figure.caption.starts_with("The first 20 of 100 quantities: none has an R-hat. "));
     let figure = parameters::forest_by_chain(&quantities(&draws, &names)).unwrap();
     assert_eq!(names_of(&figure.panels[0].y.scale).len(), 20);
     assert!(figure.panels[0].aspect <= 2.0 && figure.to_svg().len() < 40_000);
@@ -289,6 +313,15 @@ fn boxes_are_those_of_numpy() {
         assert_eq!(found.outliers.len(), expected.outliers);
     }
     close(found.iter().map(|plot| plot.at), [0.0, 1.0, 2.0, 3.0, 0.0, 1.0]);
+    for FewValues { values, expected } in &golden.few {
+        let found = BoxPlot::new(0.0, values).unwrap();
+        close([found.lower, found.median, found.upper], expected.quartiles);
+        close([found.low, found.high], expected.whiskers);
+        assert_eq!(found.outliers.len(), expected.outliers, "{values:?}");
+        assert!(found.low <= found.lower && found.upper <= found.high);
+    }
+    assert_eq!(golden.few[0].expected.whiskers[1], golden.few[0].expected.quartiles[2]);
+    assert!(BoxPlot::new(0.0, &[f64::NAN]).is_none() && BoxPlot::new(0.0, &[]).is_none());
 
     // Of 100 weights the 40 that are farthest from 0: every second one.
     let mut rng = ChainRng::new(1, 0);
@@ -302,7 +335,7 @@ fn boxes_are_those_of_numpy() {
     let expected: Vec<String> = (0..80).step_by(2).map(|k| format!("q[{k}]")).collect();
     assert_eq!(names_of(&figure.panels[0].x.scale), expected);
     assert_eq!(figure.panels[0].title, "q: 40 of 100");
-    assert!(figure.caption.contains("Of 1200 draws 600 are used"), "{}", figure.caption);
+    assert!(figure.caption.contains("Of 1200 draws 1000 are used"), "{}", figure.caption);
 }
 
 #[test]
@@ -317,7 +350,7 @@ fn parallel_coordinates_are_one_line_for_each_solution() {
     let figure = parameters::parallel(&names, &groups).unwrap();
     check(&figure);
     assert_eq!(figure.panels[0].title, "few: 2 solutions");
-    assert_eq!(figure.panels[1].title, "many: 84 of 250 solutions");
+    assert_eq!(figure.panels[1].title, "many: 100 of 250 solutions");
     let line = |panel: &Panel| match panel.marks.last() {
         Some(Mark::Line { points, .. }) => points.clone(),
         mark => panic!("{mark:?}"),
@@ -325,7 +358,9 @@ fn parallel_coordinates_are_one_line_for_each_solution() {
     let points = line(&figure.panels[0]);
     assert_eq!(points[..3], [[0.0, 1.0], [1.0, 2.0], [2.0, 3.0]]);
     assert!(points[3][0].is_nan() && points[7][0].is_nan() && points[4] == [0.0, -1.0]);
-    assert_eq!(line(&figure.panels[1])[4..7], [[0.0, 0.03], [1.0, 0.06], [2.0, 0.09]]);
+    // 249 / 99 rounded down, and the last solution.
+    assert_eq!(line(&figure.panels[1])[4..7], [[0.0, 0.02], [1.0, 0.04], [2.0, 0.06]]);
+    assert_eq!(line(&figure.panels[1])[396..399], [[0.0, 2.49], [1.0, 4.98], [2.0, 7.47]]);
     assert!(figure.panels.iter().all(|panel| panel.y.range == Some([-1.0, 7.47])));
     assert!(figure.to_svg().len() < 40_000, "{}", figure.to_svg().len());
 
@@ -377,6 +412,10 @@ fn a_histogram_is_that_of_numpy() {
     close(edges.iter().copied(), golden.histogram_of_last.edges);
     close(heights.iter().copied(), golden.histogram_of_last.heights);
     assert_eq!((name.as_deref(), &points[..]), (Some("exact"), &curve[..]));
+    let apart = ndarray::array![[-f64::MAX, f64::MAX, 0.0]];
+    let figure = parameters::histogram(Quantity { name: "x", values: apart.view() }, None).unwrap();
+    check(&figure);
+    assert!(figure.panels[0].marks.is_empty() && figure.caption.contains("too far apart for bars"));
 }
 
 /// Every figure of some draws, with their names in pairs.

@@ -358,3 +358,62 @@ fn many_rows_make_a_small_file() {
     });
     assert_eq!(colours.collect::<Vec<_>>(), [Colour::Series(4), Colour::Series(0)]);
 }
+
+#[test]
+fn a_heavy_tail_is_seen_in_the_quantile_plot() {
+    let n = 5_000;
+    let data = Dataset::regression(Array2::zeros((n, 1)), Array2::zeros((n, 1))).unwrap();
+    let predictions = linear(&data, array![[[0.0, 0.0], [0.0, 0.0]]]);
+    // Uniform but for ten rows far in the right tail.
+    let u = |(i, _)| match i {
+        0..10 => 1.0 - 1e-9 / (i as f64 + 1.0),
+        i => (i as f64 - 9.5) / 4_990.0,
+    };
+    let pit = bnn_mcmc::predict::Pit { values: Array2::from_shape_fn((n, 1), u) };
+    let figure = predictive::residuals(&predictions, &pit, 0).unwrap();
+    check(&figure);
+    let marks = &figure.panels[2].marks;
+    let (Mark::Band { high, .. }, Mark::Points { points, .. }) = (&marks[0], &marks[2]) else {
+        panic!("{marks:?}")
+    };
+    assert_eq!((points.len(), high.len()), (200, 200));
+    // All ten are there, above the band.
+    let far: Vec<usize> = (0..200).filter(|k| points[*k][1] > 5.0).collect();
+    assert_eq!(far, (190..200).collect::<Vec<_>>());
+    assert!(far.iter().all(|k| points[*k][1] > high[*k]));
+    // Phi^-1(1 - 1e-10) by scipy.
+    assert!((points[199][1] - 6.361_340_902_404_056).abs() < 1e-5, "{:?}", points[199]);
+    // The smallest, one by one: Phi^-1 of 0.5, 1.5, .. of 4,990.
+    let normal = |k: usize| points[k][1];
+    assert!((0..19).all(|k| normal(k) < normal(k + 1)) && (normal(0) + 3.718_510_704).abs() < 1e-6);
+    assert!(figure.caption.contains("Of 5000 quantile residuals the last panel has 200"));
+}
+
+#[test]
+fn the_first_component_of_many_features_is_exact_where_it_is_known() {
+    // 400 features follow t and 200 follow u, which is orthogonal to t: standardised, the first
+    // component is sqrt(400) t and has 400/600 of the variance.
+    for n in [40, 4_000] {
+        let (t, u) = (|i: usize| [1.0, -1.0][i % 2], |i: usize| [1.0, -1.0][i / 2 % 2]);
+        let of = |(i, j): (usize, usize)| match j {
+            0..400 => 3.0 + (1.0 + j as f64) * t(i),
+            _ => (j as f64) * u(i) - 1.0,
+        };
+        let x = Array2::from_shape_fn((n, 600), of);
+        let data = Dataset::regression(x, Array2::zeros((n, 1))).unwrap();
+        let predictions = linear(&data, Array3::zeros((1, 2, 601)));
+        let one = [Method { name: "", predictions: &predictions }];
+        let figure = predictive::against_first_component(&one, &data, 0, 0.9).unwrap();
+        check(&figure);
+        assert!(figure.panels[0].x.label.contains("(66.7 % of variance)"));
+        let mut x: Vec<f64> = band(&figure, 0).0.to_vec();
+        x.sort_by(f64::total_cmp);
+        let (first, last) = (x[0], x[x.len() - 1]);
+        // Half of 4,000 rows make the component.
+        let tolerance = if n == 40 { 1e-6 } else { 0.05 };
+        assert!(
+            (first + 20.0).abs() < tolerance && (last - 20.0).abs() < tolerance,
+            "{first} {last}"
+        );
+    }
+}

@@ -124,7 +124,8 @@ fn of_many_blocks_the_worst_are_shown() {
     let is_shown = |k: usize| names.contains(&format!("b{k}"));
     assert_eq!(names.len(), 40);
     assert!((0..100).all(|k| is_shown(k) != (rhats[k] < 1.0605)), "{names:?}");
-    assert!(figure.caption.contains("The 40 of 100 blocks"), "{}", figure.caption);
+    let choice = "the 40 of 100 blocks with the largest R-hat, where an undefined one counts as";
+    assert!(figure.caption.contains(choice), "{}", figure.caption);
 }
 
 #[test]
@@ -168,4 +169,37 @@ fn predictions_stand_in_a_column_for_each_class() {
 
 fn approx(found: f64, expected: f64) {
     assert!((found - expected).abs() < 1e-10, "{found} {expected}");
+}
+
+#[test]
+fn characters_that_xml_does_not_allow_are_replaced() {
+    let name = "a\u{1B}[31m\0\u{B}\u{FFFE}b\u{7F}é";
+    let mut figure = rhat::models(&[(name, &golden().1)]).unwrap();
+    figure.caption = format!("Of {name}.");
+    figure.panels[0].title = name.to_owned();
+    let parsed = |svg: &str| -> (String, String) {
+        let document = roxmltree::Document::parse(svg).unwrap_or_else(|error| panic!("{error}"));
+        let texts = document.descendants().filter_map(|node| node.text());
+        let label = document.root_element().attribute("aria-label").unwrap();
+        (texts.collect(), label.to_owned())
+    };
+    let shown = "a\u{FFFD}[31m\u{FFFD}\u{FFFD}\u{FFFD}b\u{7F}é";
+    for svg in [&figure.to_svg(), &figure.svg_elements()[0]] {
+        let (texts, label) = parsed(svg);
+        assert!(texts.contains(shown), "{texts:?}");
+        assert!(label.contains(shown), "{label:?}");
+    }
+}
+
+#[test]
+fn a_range_that_is_none_is_that_of_the_marks() {
+    let (_, summary) = golden();
+    let usual = rhat::models(&[("a", &summary)]).unwrap();
+    for [from, to] in [[f64::NAN, f64::NAN], [0.0, 2.0], [f64::NEG_INFINITY, 1.0]] {
+        // A logarithmic axis.
+        let mut figure = usual.clone();
+        figure.panels[0].y.range = Some([from, to]);
+        check(&figure);
+        assert_eq!(figure.to_svg(), usual.to_svg());
+    }
 }

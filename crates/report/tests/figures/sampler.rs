@@ -122,7 +122,19 @@ fn divergences_along_the_run() {
         }
     }
     let total: f64 = golden.cumulated.iter().map(|c| c[999]).sum();
-    assert!(figure.caption.contains(&format!("{total} in 3000 draws")), "{}", figure.caption);
+    assert!(figure.caption.contains(&format!("by chain; {total} up to the last draw")));
+    assert!(figure.caption.contains("more than 0.1 % of all transitions"), "{}", figure.caption);
+    // Thinned draws count the same transitions.
+    let every = array(&golden.divergent);
+    let every = Array2::from_shape_fn((3, 100), |(c, i)| {
+        every.slice(ndarray::s![c, 10 * i..10 * (i + 1)]).sum()
+    });
+    let thinned = sampler::divergences(every.view()).unwrap();
+    check(&thinned);
+    assert_eq!(thinned.caption, figure.caption);
+    for (line, cumulated) in lines(&thinned.panels[0]).iter().zip(&golden.cumulated) {
+        assert_eq!(line[100], [100.0, cumulated[999]]);
+    }
 }
 
 #[test]
@@ -168,7 +180,8 @@ fn ladders() {
     assert_eq!(lines(moves)[0][1..], [[1.0, 0.7], [2.0, 0.9]]);
     // (1 - 0.6) + (1 - 0.3) and 2 * 1.1 + 1, rounded up.
     assert!(figure.caption.contains("8 round trips"), "{}", figure.caption);
-    assert!(figure.caption.contains("barrier is 1.10, for which 4 rungs"), "{}", figure.caption);
+    let barrier = "exchanges) is 1.10, for which 4 rungs";
+    assert!(figure.caption.contains(barrier), "{}", figure.caption);
     // Of many chains those with the rarest exchanges.
     let many: Vec<_> = (0..12).map(|k| report(0.9 - 0.05 * f64::from(k))).collect();
     let figure = sampler::ladder(&many).unwrap();

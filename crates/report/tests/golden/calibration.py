@@ -31,5 +31,7 @@ golden = {
     "each_bin": [interval(b[2], b[3]) for b in bins],
     "ece": sum(b[2] * abs(b[4] - b[3]) for b in bins) / sum(b[2] for b in bins),
     "each_level": [interval(90, k / 20) for k in range(1, 20)],
+    "left_out": [float(np.mean(np.abs(u - 0.5) <= k / 40)) for k in range(1, 20)],
+    "each_left_out": [interval(400, k / 20) for k in range(1, 20)],
 }
 Path(__file__).with_suffix(".json").write_text(json.dumps(golden) + "\n")

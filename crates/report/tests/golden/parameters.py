@@ -36,7 +36,8 @@ def box(x):
     inside = x[(x >= lower - 1.5 * (upper - lower)) & (x <= upper + 1.5 * (upper - lower))]
     return {
         "quartiles": [lower, median, upper],
-        "whiskers": [inside.min(), inside.max()],
+        # Not inside the box, as matplotlib's.
+        "whiskers": [min(inside.min(), lower), max(inside.max(), upper)],
         "outliers": len(x) - len(inside),
     }
 
@@ -52,7 +53,9 @@ width = 2 * np.subtract(*np.quantile(flat[:, 5], [0.75, 0.25])) * len(flat) ** (
 bins = int(np.clip(np.ceil(np.ptp(flat[:, 5]) / width), 10, 80))
 heights, edges = np.histogram(flat[:, 5], bins=bins, density=True)
 grid = np.linspace(-4, 4, 9)
+few = [[0.0, 1.0, 1.0, 9.0], [0.0, 1.0, 2.0, 3.0, 100.0], [-7.0, 1.0, 1.0, 2.0], [4.0]]
 golden = {
+    "few": [{"values": x, **box(np.array(x))} for x in few],
     "values": values.tolist(),
     "quantiles": np.quantile(flat, [0.05, 0.25, 0.5, 0.75, 0.95], axis=0).T.tolist(),
     "by_chain": np.quantile(values, [0.05, 0.25, 0.5, 0.75, 0.95], axis=1).transpose(1, 2, 0).tolist(),

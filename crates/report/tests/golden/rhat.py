@@ -21,7 +21,7 @@ rhat = np.array([float(az.rhat(draws[:, :, p])) for p in range(24)])
 def box(values):
     lower, median, upper = np.percentile(values, [25, 50, 75])
     inside = values[(values >= lower - 1.5 * (upper - lower)) & (values <= upper + 1.5 * (upper - lower))]
-    return [float(v) for v in (inside.min(), lower, median, upper, inside.max())]
+    return [float(v) for v in (min(inside.min(), lower), lower, median, upper, max(inside.max(), upper))]
 
 
 json.dump(
