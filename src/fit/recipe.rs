@@ -45,6 +45,7 @@ pub(super) const START: f64 = 0.1;
 /// | [`weights`](Self::weights) | [`WeightPrior::FanIn`] |
 /// | [`noise`](Self::noise) | [`Noise::Gaussian`], of counts [`Noise::NegativeBinomial`] |
 /// | [`method`](Self::method) | [`Method::Collapsed`] for [`Noise::Gaussian`], and for [`Noise::Heteroscedastic`] of one column, with 1 to 500 units in the last hidden layer; else [`Method::Nuts`] |
+/// | [`target_accept`](Self::target_accept) | that of the sampler: 0.8 or 0.9 |
 /// | [`chains`](Self::chains), [`warmup`](Self::warmup), [`draws`](Self::draws) | 4, 1,000 and 1,000 |
 /// | [`seed`](Self::seed) | 0 |
 /// | [`validation`](Self::validation) | no rows |
@@ -66,6 +67,8 @@ pub struct Recipe {
     pub(super) weights: WeightPrior,
     pub(super) noise: Option<Noise>,
     pub(super) method: Option<Method>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) target_accept: Option<f64>,
     pub(super) chains: usize,
     pub(super) warmup: usize,
     pub(super) draws: usize,
@@ -99,6 +102,7 @@ impl Recipe {
             weights: WeightPrior::FanIn,
             noise: None,
             method: None,
+            target_accept: None,
             chains: 4,
             warmup: 1000,
             draws: 1000,
@@ -136,6 +140,14 @@ impl Recipe {
     /// How the posterior is sampled.
     pub fn method(self, method: Method) -> Self {
         Self { method: Some(method), ..self }
+    }
+
+    /// The mean acceptance probability that warm-up adapts the step size to, above 0 and below 1.
+    /// Without this call that of the sampler: 0.8 for NUTS and for the rungs of
+    /// [`Method::Tempered`], 0.9 for [`Method::Collapsed`]. A larger one makes smaller steps, which is
+    /// what helps against a few divergent transitions.
+    pub fn target_accept(self, probability: f64) -> Self {
+        Self { target_accept: Some(probability), ..self }
     }
 
     /// The number of chains, at least 1.
@@ -423,19 +435,40 @@ impl Recipe {
     pub(super) fn sample(&self, parts: &Parts, checkpoint: Option<&Path>) -> Result<Draws, Error> {
         let columns = parts.train.response().width();
         match self.chosen_method(columns) {
-            Method::Nuts => self.sample_by(parts, Nuts::default(), checkpoint),
+            Method::Nuts => self.sample_by(parts, self.nuts(), checkpoint),
             Method::Collapsed if self.layers().is_empty() && self.has_one_variance() => {
                 let allowed =
                     "one or more for `Method::Collapsed`: `Method::Nuts` samples linear models";
                 Err(Error::argument("hidden layers", 0, allowed))
             }
-            Method::Collapsed => self.sample_by(parts, Collapsed::new(Mams::default()), checkpoint),
+            Method::Collapsed => self.sample_by(parts, Collapsed::new(self.mams()), checkpoint),
             Method::Tempered if self.can_collapse(columns) => {
-                let rungs = PowerPosteriors::new(Collapsed::new(tempered()));
+                let rungs = PowerPosteriors::new(Collapsed::new(self.tempered()));
                 self.sample_by(parts, rungs, checkpoint)
             }
-            Method::Tempered => self.sample_by(parts, PowerPosteriors::new(tempered()), checkpoint),
+            Method::Tempered => {
+                self.sample_by(parts, PowerPosteriors::new(self.tempered()), checkpoint)
+            }
         }
+    }
+
+    /// The sampler of [`Method::Nuts`].
+    pub(super) fn nuts(&self) -> Nuts {
+        let nuts = Nuts::default();
+        Nuts { target_accept: self.target_accept.unwrap_or(nuts.target_accept), ..nuts }
+    }
+
+    /// The sampler of [`Method::Collapsed`].
+    pub(super) fn mams(&self) -> Mams {
+        let mams = Mams::default();
+        Mams { target_accept: self.target_accept.unwrap_or(mams.target_accept), ..mams }
+    }
+
+    /// What moves the rungs of [`Method::Tempered`]. Until their linear map is learnt, cold rungs would
+    /// take as many steps as they may: two thirds of all gradients of a run.
+    pub(super) fn tempered(&self) -> Hmc {
+        let hmc = Hmc { max_first_steps: 100, ..Hmc::default() };
+        Hmc { target_accept: self.target_accept.unwrap_or(hmc.target_accept), ..hmc }
     }
 
     fn sample_by<'t, A>(
@@ -474,12 +507,6 @@ impl Recipe {
         }
         sampler.run()
     }
-}
-
-/// What moves the rungs of [`Method::Tempered`]. Until their linear map is learnt, cold rungs would take as
-/// many steps as they may: two thirds of all gradients of a run.
-pub(super) fn tempered() -> Hmc {
-    Hmc { max_first_steps: 100, ..Hmc::default() }
 }
 
 /// The log of the mean count, half a count more for a mean of 0; `None` if the response is no count.

@@ -3,9 +3,8 @@
 use std::fmt;
 
 use super::choices::{Method, Noise, Task, WeightPrior};
-use super::recipe::{DEGREES, DISPERSION, Recipe, SQUARED_SCALE, START, tempered};
+use super::recipe::{DEGREES, DISPERSION, Recipe, SQUARED_SCALE, START};
 use crate::data::Columns;
-use crate::sampler::{Mams, Nuts};
 
 /// What the recipe stands for, a line for each part: network, scaling, priors, likelihood, sampler
 /// with its settings, starts. Priors are on the scale of standardised features and response.
@@ -49,7 +48,12 @@ impl fmt::Display for Recipe {
             "network",
             match self.layers() {
                 [] => "linear: no hidden layer".to_string(),
-                units => format!("hidden layers of {units:?} units, {:?}", self.activation),
+                units => {
+                    let units: Vec<String> = units.iter().map(ToString::to_string).collect();
+                    let layers =
+                        if units.len() == 1 { "one hidden layer" } else { "hidden layers" };
+                    format!("{layers} of {} units, {:?}", units.join(", "), self.activation)
+                }
             },
         )?;
         line("weights", self.weights_in_words())?;
@@ -68,12 +72,12 @@ impl fmt::Display for Recipe {
         line(
             "sampler",
             match self.chosen_method(columns) {
-                Method::Nuts => format!("{:?}", Nuts::default()),
-                Method::Collapsed => format!("{}, {:?}", self.integrated_out(), Mams::default()),
+                Method::Nuts => format!("{:?}", self.nuts()),
+                Method::Collapsed => format!("{}, {:?}", self.integrated_out(), self.mams()),
                 Method::Tempered if self.can_collapse(columns) => {
-                    format!("{}, PowerPosteriors of {:?}", self.integrated_out(), tempered())
+                    format!("{}, PowerPosteriors of {:?}", self.integrated_out(), self.tempered())
                 }
-                Method::Tempered => format!("PowerPosteriors of {:?}", tempered()),
+                Method::Tempered => format!("PowerPosteriors of {:?}", self.tempered()),
             },
         )?;
         line(

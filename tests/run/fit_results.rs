@@ -126,6 +126,33 @@ fn leave_one_out_is_in_own_units_and_compares_fits_of_the_same_rows() {
 }
 
 #[test]
+fn the_target_of_acceptance_reaches_every_sampler() {
+    let by = |method: Method, target: Option<f64>| {
+        let recipe = recipe().warmup(300).draws(200).method(method);
+        let recipe = target.into_iter().fold(recipe, |recipe, a| recipe.target_accept(a));
+        let fit = recipe.clone().fit(&data());
+        (recipe.to_string(), fit)
+    };
+    for (method, usual) in [(Method::Nuts, 0.8), (Method::Collapsed, 0.9), (Method::Tempered, 0.8)]
+    {
+        let (words, usually) = by(method, None);
+        assert!(words.contains(&format!("target_accept: {usual}")), "{words}");
+        let (words, often) = by(method, Some(0.98));
+        assert!(words.contains("target_accept: 0.98"), "{words}");
+        let rate = |fit: &Fit| {
+            let rates = fit.draws().accept_rate();
+            rates.iter().sum::<f64>() / rates.len() as f64
+        };
+        let (usually, often) = (rate(&usually.unwrap()), rate(&often.unwrap()));
+        assert!(often > usually + 0.03 && often > 0.95, "{method:?}: {usually} {often}");
+        assert!(message(by(method, Some(1.0)).1).contains("target_accept"));
+    }
+    // A recipe without it is written as before.
+    let json = serde_json::to_string(&recipe()).unwrap();
+    assert!(!json.contains("target_accept"), "{json}");
+}
+
+#[test]
 fn a_thinned_fit_predicts_by_its_draws_and_is_not_saved() {
     let folder = tempfile::tempdir().unwrap();
     let fit = recipe().fit(&data()).unwrap();
@@ -282,7 +309,7 @@ fn a_recipe_says_what_it_stands_for() {
     for part in [
         "response    `strength`, real\n",
         "validation  a share of 0.25 of the rows",
-        "network     hidden layers of [2] units, Tanh\n",
+        "network     one hidden layer of 2 units, Tanh\n",
         "weights     N(0, 1/2) into the outputs, N(0, 1) for the rest\n",
         "tau^2 ~ inverse gamma of shape 0.5 and scale 0.005\n",
         "starts      N(0, 0.1^2)\n",

@@ -99,6 +99,15 @@ impl Verdict {
     }
 }
 
+/// An R-hat above the limit, with as many digits as it takes to see that.
+fn above(rhat: f64, limit: f64) -> String {
+    let text = ratio(rhat);
+    match text.parse::<f64>() {
+        Ok(shown) if shown <= limit => format!("{rhat:.6}"),
+        _ => text,
+    }
+}
+
 impl fmt::Display for Verdict {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
         let limit = self.rhat_limit;
@@ -141,7 +150,7 @@ impl fmt::Display for Verdict {
                 f,
                 "not converged yet: R-hat is up to {} (at most {limit} is advised) with {} effective \
                  draws, and no single chain is to blame: run longer",
-                ratio(*max_rhat),
+                above(*max_rhat, limit),
                 thousands(*min_ess),
             ),
             Outcome::OneChainDisagrees { chain, rhat_without, max_rhat, drifts } => write!(
@@ -361,5 +370,9 @@ mod tests {
         );
         let names = |n: usize| ["a", "b", "c"][..n].iter().map(ToString::to_string).collect();
         assert_eq!([0, 1, 2, 3].map(|n| listed(names(n))), ["", "a", "a and b", "a, b and c"]);
+        assert_eq!(
+            [1.02, 1.010_4, 1.010_000_4].map(|r| above(r, 1.01)),
+            ["1.020", "1.010400", "1.010000"]
+        );
     }
 }

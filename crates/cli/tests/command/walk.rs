@@ -16,7 +16,7 @@ fn from_a_table_to_predictions_and_a_comparison() {
 
     let fitted = place.run(&format!("fit iris.csv --target species --out r {SMALL}"));
     assert!(fitted.err.contains("classification, since `species` holds text"), "{fitted:?}");
-    assert!(fitted.err.contains("hidden layers of [3] units"), "{fitted:?}");
+    assert!(fitted.err.contains("one hidden layer of 3 units"), "{fitted:?}");
     assert!(fitted.err.contains("sampling 80 of 80 (100 %)"), "{fitted:?}");
     let out = fitted.well();
     assert!(out.contains("`species` (3 classes) by 4 features; 150 rows"), "{out}");

@@ -2,8 +2,8 @@
 
 use bnn_mcmc::Error;
 use bnn_mcmc::draws::LadderReport;
-use bnn_mcmc::predict::Bins;
-use ndarray::ArrayView2;
+use bnn_mcmc::predict::{Bins, Pit};
+use ndarray::{ArrayView2, Axis};
 
 use super::Findings;
 use crate::figure::Figure;
@@ -36,24 +36,48 @@ pub(super) fn predictions(findings: &Findings) -> Vec<Named> {
     } else {
         let methods = [Method { name: "", predictions: scored }];
         let seed = fit.draws().info().seed;
-        for column in 0..scored.response_names().len().min(COLUMNS) {
+        // Of rows that the model has learnt from, as if each had been left out.
+        let pit = match findings.are_new {
+            true => scored.pit(seed),
+            false => few
+                .loo_pit(seed)
+                .map(|pit| Pit { values: pit.values.select(Axis(0), &findings.chosen) }),
+        };
+        let several = scored.response_names().len() > 1;
+        for (column, name) in scored.response_names().iter().enumerate().take(COLUMNS) {
+            // The names of figures are links, and titles tell responses apart.
+            let own = |figure: Result<Figure, Error>| {
+                figure.map(|figure| match several {
+                    true => Figure {
+                        name: format!("{}-{column}", figure.name),
+                        title: format!("{}: {name}", figure.title),
+                        ..figure
+                    },
+                    false => figure,
+                })
+            };
             let observed = predictive::observed_against_predicted(&methods, column, LEVEL);
-            figures.push(("Observed against predicted values", observed));
+            figures.push(("Observed against predicted values", own(observed)));
             let along = match rows.n_features() {
                 1 => predictive::against_feature(&methods, rows, 0, column, LEVEL),
                 _ => predictive::against_first_component(&methods, rows, column, LEVEL),
             };
-            figures.push(("Predictions along the features", along));
-            let pit = scored.pit(seed);
-            let residuals = pit.and_then(|pit| predictive::residuals(scored, &pit, column));
-            figures.push(("Residuals", residuals));
+            figures.push(("Predictions along the features", own(along)));
+            if let Ok(pit) = &pit {
+                figures.push(("Residuals", own(predictive::residuals(scored, pit, column))));
+            }
         }
-        let pit = match findings.are_new {
-            true => scored.pit(seed).map(|pit| calibration::pit(&pit)),
-            false => few.loo_pit(seed).map(|pit| calibration::loo_pit(&pit)),
-        };
-        figures.push(("The probability integral transform", pit));
-        figures.push(("The coverage of intervals", calibration::coverage(&methods)));
+        match pit {
+            Ok(pit) => {
+                let uniform = match findings.are_new {
+                    true => calibration::pit(&pit),
+                    false => calibration::loo_pit(&pit),
+                };
+                figures.push(("The probability integral transform", Ok(uniform)));
+                figures.push(("The coverage of intervals", Ok(calibration::coverage_of_pit(&pit))));
+            }
+            Err(error) => figures.push(("The probability integral transform", Err(error))),
+        }
     }
     if let Ok(loo) = &findings.loo {
         figures.push(("Pareto k", Ok(calibration::pareto_k(loo))));
@@ -63,7 +87,7 @@ pub(super) fn predictions(findings: &Findings) -> Vec<Named> {
 
 /// Figures of convergence in function space, and of the sampler.
 pub(super) fn convergence(findings: &Findings) -> Vec<Named> {
-    let Findings { few, predictions, .. } = findings;
+    let Findings { fit, few, predictions, .. } = findings;
     let draws = few.draws();
     let judged = findings.judged.quantities();
     let worst = findings.worst(2);
@@ -72,21 +96,25 @@ pub(super) fn convergence(findings: &Findings) -> Vec<Named> {
         shown.push(Quantity { name: "log likelihood (nats)", values });
     }
     for (place, row) in &worst {
-        let values: ArrayView2<f64> = judged.index_axis(ndarray::Axis(2), *place);
+        let values: ArrayView2<f64> = judged.index_axis(Axis(2), *place);
         shown.push(Quantity { name: &row.name, values });
     }
-    let mut figures: Vec<Named> = vec![
-        ("R-hat of the predictions", rhat::predictions(predictions)),
-        ("Traces", chains::trace(&shown)),
-        ("Effective sample sizes", chains::ess(&shown)),
-    ];
-    if draws.n_chains() > 1 {
-        figures.insert(2, ("Ranks", chains::rank_ecdf(&shown)));
+    let mut figures: Vec<Named> = Vec::new();
+    let are_several = draws.n_chains() > 1;
+    if are_several {
+        figures.push(("R-hat of the predictions", rhat::predictions(predictions)));
     }
+    figures.push(("Traces", chains::trace(&shown)));
+    if are_several {
+        figures.push(("Ranks", chains::rank_ecdf(&shown)));
+    }
+    figures.push(("Effective sample sizes", chains::ess(&shown)));
     if let (Ok(energy), 1) = (draws.stat("energy"), findings.every) {
         figures.push(("Energies", sampler::energy(energy)));
     }
-    if let (Ok(divergent), true) = (draws.stat("divergent"), draws.divergences() > 0) {
+    // Of all draws: those of thinned draws are sums.
+    let all = fit.draws();
+    if let (Ok(divergent), true) = (all.stat("divergent"), all.divergences() > 0) {
         figures.push(("Divergent transitions", sampler::divergences(divergent)));
     }
     let lengths: Vec<Quantity> = ["tree_depth", "leapfrog_steps"]
@@ -109,16 +137,19 @@ pub(super) fn weights(findings: &Findings) -> Vec<Named> {
     let mut figures: Vec<Named> = Vec::new();
     if let Ok(summary) = &summary
         && draws.divergences() > 0
-        && summary.rows.len() > 1
     {
         // Where the chains agree least.
         let mut rows: Vec<_> = summary.rows.iter().filter(|row| !row.rhat.is_nan()).collect();
         rows.sort_by(|a, b| b.rhat.total_cmp(&a.rhat));
         let names: Vec<&str> = rows.iter().take(3).map(|row| row.name.as_str()).collect();
-        figures.push(("Pairs of parameters", parameters::pairs(draws, &names)));
+        if names.len() > 1 {
+            figures.push(("Pairs of parameters", parameters::pairs(draws, &names)));
+        }
     }
-    let blocks = summary.and_then(|summary| rhat::blocks(&summary, draws.layout()));
-    figures.push(("R-hat of the weights", blocks));
+    if draws.n_chains() > 1 {
+        let blocks = summary.and_then(|summary| rhat::blocks(&summary, draws.layout()));
+        figures.push(("R-hat of the weights", blocks));
+    }
     figures.push(("The weights", parameters::weights(draws)));
     figures
 }

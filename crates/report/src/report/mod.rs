@@ -11,10 +11,15 @@ use bnn_mcmc::diagnostics::{Summary, SummaryRow, Verdict};
 use bnn_mcmc::fit::Fit;
 use bnn_mcmc::predict::{Loo, Predictions};
 
-/// The most draws, of all chains together, that anything but the verdict is made from.
+/// The most draws, of all chains together, that anything but the verdict is made from...
 const DRAWS: usize = 4000;
-/// The most rows that scores and figures of predictions are of.
+/// ...unless there are many chains, of which so many draws are kept each: four times what a verdict
+/// wants to be effective.
+const DRAWS_PER_CHAIN: usize = 400;
+/// The most rows that scores and figures of predictions are of...
 const ROWS: usize = 5000;
+/// ...and the most predicted numbers: rows by draws by columns. Each takes about 30 bytes.
+const CELLS: usize = 20_000_000;
 
 /// A report on a fit: one HTML file, with its figures and styles inside, that asks for nothing from
 /// anywhere. It begins with the verdict in plain words and says what to do; then come the data, the
@@ -22,8 +27,8 @@ const ROWS: usize = 5000;
 /// weights), the worst quantities, and how to cite the run.
 ///
 /// The verdict is passed on all draws. All else takes every k-th draw of long runs, so that there are
-/// no more than 4,000, and scores and figures of predictions are of at most 5,000 rows, evenly spaced;
-/// the page says so.
+/// about 4,000, or 400 of each chain. Scores and figures of predictions are of at most 5,000 rows, evenly
+/// spaced, fewer of many classes; leave-one-out is of all training rows. The page says so.
 ///
 /// A part that cannot be made, such as leave-one-out of an approximation, is named on the page with the
 /// reason.
@@ -53,8 +58,9 @@ struct Findings<'a> {
     judged: Predictions,
     /// Their diagnostics, named by row and column.
     predictions: Summary,
-    /// The rows that scores are of, and how many there are to choose from.
+    /// The rows that scores are of, their places, and how many there are to choose from.
     rows: Dataset,
+    chosen: Vec<usize>,
     of: usize,
     /// Their predictions, in the units of the table.
     scored: Predictions,
@@ -67,28 +73,52 @@ struct Findings<'a> {
 impl<'a> Findings<'a> {
     fn new(fit: &'a Fit) -> Result<Self, Error> {
         let (chains, draws) = (fit.draws().n_chains(), fit.draws().n_draws());
-        let every = (chains * draws).div_ceil(DRAWS).clamp(1, draws.max(1));
+        if chains * draws == 0 {
+            return Err(Error::shape(
+                "draws of the fit to report on",
+                0,
+                "at least 1 of each chain",
+            ));
+        }
+        let kept = (DRAWS / chains).max(DRAWS_PER_CHAIN);
+        let every = draws.div_ceil(kept);
         let few = fit.thinned(every)?;
         let verdict = fit.verdict()?;
         let judged = few.judged()?;
         let predictions = Self::named(fit, judged.summary()?);
         let all = fit.validation().unwrap_or(fit.training());
         let of = all.rows();
-        let chosen: Vec<usize> = (0..of.min(ROWS)).map(|i| i * of / of.min(ROWS)).collect();
+        let width = chains * few.draws().n_draws() * all.response().width();
+        let most = ROWS.min(CELLS / width.max(1)).clamp(1, of);
+        let chosen: Vec<usize> = (0..most).map(|i| i * of / most).collect();
         let rows = all.select(&chosen)?;
         let scored = few.predict(&rows)?;
         let (are_new, loo) = (fit.validation().is_some(), few.loo());
-        Ok(Self { fit, verdict, few, every, judged, predictions, rows, of, scored, are_new, loo })
+        Ok(Self {
+            fit,
+            verdict,
+            few,
+            every,
+            judged,
+            predictions,
+            rows,
+            chosen,
+            of,
+            scored,
+            are_new,
+            loo,
+        })
     }
 
     /// The summary with the numbers of the rows among all training rows.
     fn named(fit: &Fit, summary: Summary) -> Summary {
         let judged = fit.judged_rows();
         let columns = summary.rows.len() / judged.len().max(1);
+        let class = if fit.training().response().classes().is_some() { "class " } else { "" };
         let named = |(k, row): (usize, SummaryRow)| {
             let column = row.name.split_once(", ").map_or("", |(_, column)| column);
             let number = judged[k / columns.max(1)];
-            SummaryRow { name: format!("training row {number}, {column}"), ..row }
+            SummaryRow { name: format!("training row {number}, {class}{column}"), ..row }
         };
         Summary { rows: summary.rows.into_iter().enumerate().map(named).collect() }
     }

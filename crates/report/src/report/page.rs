@@ -2,10 +2,11 @@
 
 use bnn_mcmc::Error;
 use bnn_mcmc::data::Response;
-use bnn_mcmc::diagnostics::SummaryRow;
+use bnn_mcmc::diagnostics::{ESS_PER_CHAIN, SummaryRow};
+use bnn_mcmc::predict::Loo;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
-use super::words::{Trust, advice, duration, heading, marked_up};
+use super::words::{Trust, advice, duration, heading, marked_up, settings};
 use super::{Findings, figures, scores};
 use crate::figure::{Figure, css, number};
 
@@ -73,6 +74,12 @@ fn verdict(findings: &Findings) -> Markup {
             }
             p { (marked_up(&capitalised(&verdict.to_string()))) "." }
             p { strong { "What to do: " } (advice(verdict)) }
+            @for [name, rust, command, python] in settings(verdict) {
+                p class="note" {
+                    "In the settings of a fit, " code { (name) } " is " code { (rust) } " in Rust, "
+                    code { (command) } " for the command, " code { (python) } " in Python."
+                }
+            }
             @if findings.fit.draws().info().stopped_early {
                 p { "The run was stopped before its last draw." }
             }
@@ -156,7 +163,14 @@ fn model(findings: &Findings) -> Markup {
         html! {
             dl {
                 @for (name, text) in lines.iter().filter(|(name, _)| is_shown(name)) {
-                    dt { (capitalised(name)) } dd { (marked_up(text.trim())) }
+                    dt { (capitalised(name)) }
+                dd {
+                    @match (*name, fit.training().response().class_names().map(<[String]>::len)) {
+                        ("noise", Some(2)) => "Bernoulli, one output",
+                        ("noise", Some(classes)) => { "categorical, " (classes) " outputs" },
+                        _ => (marked_up(text.trim())),
+                    }
+                }
                 }
                 dt { "Parameters" }
                 dd {
@@ -194,15 +208,15 @@ fn score_table(findings: &Findings) -> Markup {
     let of = match findings.are_new {
         true => "Scores on the validation rows, which the model has not seen.",
         false => {
-            "Scores on the rows that the model learnt from, in units of the response: new rows will be \
-             predicted worse. Leave-one-out, below, says by how much."
+            "Scores on the rows that the model learnt from: new rows will be predicted worse. \
+             Leave-one-out, below, estimates the log predictive density of a new row."
         }
     };
     let baseline = match findings.fit.training().response() {
         Response::Classes { .. } => "the shares of the classes in the training rows",
+        Response::Counts(_) => "the mean of the training responses",
         _ => "mean and standard deviation of the training responses",
     };
-    let short = |value: f64| format!("{value:.4}");
     section(
         2,
         html! {
@@ -214,7 +228,7 @@ fn score_table(findings: &Findings) -> Markup {
             @match scores::lines(findings) {
                 Ok(lines) => (table("Scores", &["Score", "Model", "Baseline", ""], lines.iter().map(|line| {
                     let baseline = line.baseline.map_or_else(|| "–".to_owned(), short);
-                    [line.label.to_owned(), short(line.model), baseline, line.better.to_owned()]
+                    [line.label.clone(), short(line.model), baseline, line.better.to_owned()]
                 }).collect())),
                 Err(error) => (missing("Scores", &error)),
             }
@@ -224,10 +238,11 @@ fn score_table(findings: &Findings) -> Markup {
                     p {
                         "How well each training row is predicted from the others, without refits (PSIS-LOO): an "
                         "expected log predictive density of " (short(loo.elpd / loo.rows.len() as f64))
-                        " nats for a row, " (number(loo.elpd.round())) " ± " (number(loo.se.round()))
+                        " nats for a row, " (format!("{:.1} ± {:.1}", loo.elpd, loo.se))
                         " for all; effective number of parameters " (format!("{:.1}", loo.p_loo)) "."
                     }
-                    @for warning in loo.warnings() { p { (marked_up(&warning)) } }
+                    @for warning in loo.warnings() { p { (marked_up(&capitalised(&warning))) "." } }
+                (unreliable(findings, loo))
                 }
                 Err(error) => (missing("Leave-one-out", error)),
             }
@@ -235,12 +250,38 @@ fn score_table(findings: &Findings) -> Markup {
     )
 }
 
+/// The rows that leave-one-out cannot be trusted for, by what stands in the table.
+fn unreliable(findings: &Findings, loo: &Loo) -> Markup {
+    const FEATURES: usize = 3;
+    let train = findings.fit.training();
+    let rows = loo.unreliable();
+    let lines = rows.iter().map(|&row| {
+        let observed = match train.response() {
+            Response::Real(y) | Response::Counts(y) => number(y[(row, 0)]),
+            Response::Classes { index, names } => names[index[row]].clone(),
+            _ => String::new(),
+        };
+        let features = train.feature_names().iter().zip(train.x().row(row)).take(FEATURES);
+        let features: Vec<String> =
+            features.map(|(name, value)| format!("{name} {}", number(*value))).collect();
+        let k = loo.rows[row].k;
+        let k = if k.is_nan() { "–".to_owned() } else { format!("{k:.2}") };
+        [format!("training row {row}"), k, observed, features.join(", ")]
+    });
+    html! {
+        @if !rows.is_empty() {
+            (table("The rows that leave-one-out is unreliable for",
+                &["Row, counted from 0", "k", "Observed", "First features"], lines.collect()))
+        }
+    }
+}
+
 /// What the page says of draws that were left out.
 fn thinned(findings: &Findings) -> Markup {
     html! {
         @if findings.every > 1 {
-            " Scores, and all that follows but the worst values of each group, are made from every "
-            (findings.every) "th draw of each chain; the verdict is passed on all draws."
+            " Scores, and all that follows but the worst values of each group, are made from one draw in "
+            (findings.every) " of each chain; the verdict is passed on all draws."
         }
     }
 }
@@ -249,7 +290,14 @@ fn predictions(findings: &Findings) -> Markup {
     section(
         3,
         html! {
-            p { (whose(findings)) }
+            p {
+                "How the model predicts. " (whose(findings))
+                @if !findings.are_new {
+                    " The model has learnt from these rows: its intervals hold more of them than they \
+                      hold of new rows, and classes of theirs are predicted too well. Figures that leave \
+                      each row out in turn say so."
+                }
+            }
             div class="figures" { @for figure in figures::predictions(findings) { (figure_or_reason(&figure)) } }
         },
     )
@@ -260,9 +308,9 @@ fn whose(findings: &Findings) -> String {
     let kind = if findings.are_new { "validation" } else { "training" };
     match findings.rows.rows() {
         n if n < findings.of => {
-            format!("Of {n} of the {} {kind} rows, evenly spaced.", findings.of)
+            format!("They are of {n} of the {} {kind} rows, evenly spaced.", findings.of)
         }
-        _ => format!("Of the {kind} rows."),
+        _ => format!("They are of the {kind} rows."),
     }
 }
 
@@ -277,7 +325,7 @@ fn convergence(findings: &Findings) -> Markup {
     });
     let worst = findings.worst(OPEN);
     let rows = worst.iter().map(|(_, row)| diagnostics(row));
-    let wanted = 100 * findings.fit.draws().n_chains();
+    let wanted = ESS_PER_CHAIN * findings.fit.draws().n_chains() as f64;
     let titles = ["", "R-hat", "ESS, bulk", "ESS, tail"];
     section(
         4,
@@ -290,7 +338,12 @@ fn convergence(findings: &Findings) -> Markup {
             }
             (table("The worst of each group", &titles, groups.collect()))
             h3 { "The predictions that disagree most" }
-            p class="note" { "On the scale of the standardised response, of a real one." }
+            p class="note" {
+                "Rows are counted from 0, in the order of the training rows. "
+                @if findings.fit.response_scaler().is_some() {
+                    "Means and standard deviations are on the scale of the standardised response."
+                }
+            }
             (table("The predictions with the largest R-hat",
                 &["Prediction", "Mean", "Sd", "R-hat", "ESS, bulk", "ESS, tail"], rows.collect()))
             div class="figures" { @for figure in figures::convergence(findings) { (figure_or_reason(&figure)) } }
@@ -305,7 +358,6 @@ fn convergence(findings: &Findings) -> Markup {
 }
 
 fn diagnostics(row: &SummaryRow) -> [String; 6] {
-    let short = |value: f64| format!("{value:.4}");
     [
         row.name.clone(),
         short(row.mean),
@@ -314,6 +366,17 @@ fn diagnostics(row: &SummaryRow) -> [String; 6] {
         ess(row.ess_bulk),
         ess(row.ess_tail),
     ]
+}
+
+/// Four significant digits.
+fn short(value: f64) -> String {
+    match value.is_finite() && value != 0.0 {
+        true => {
+            let decimals = (3 - value.abs().log10().floor() as i32).clamp(0, 12) as usize;
+            number(format!("{value:.decimals$}").parse().unwrap_or(value))
+        }
+        false => number(value),
+    }
 }
 
 fn rhat(value: f64) -> String {
@@ -327,27 +390,35 @@ fn ess(value: f64) -> String {
 fn cite(findings: &Findings) -> Markup {
     let (fit, info) = (findings.fit, findings.fit.draws().info());
     let algorithm = info.algorithm.as_deref().unwrap_or("an unknown algorithm");
+    let sizes: Vec<String> =
+        fit.posterior().model().sizes().iter().map(ToString::to_string).collect();
+    let groups = &findings.verdict.groups;
+    let worst = groups.iter().map(|group| group.max_rhat).fold(f64::NAN, f64::max);
+    let fewest = groups.iter().map(|g| g.min_ess_bulk.min(g.min_ess_tail)).fold(f64::NAN, f64::min);
     let sentence = format!(
-        "Posterior of a Bayesian model of {} ({} rows, {} features, network {:?}, {} parameters), sampled \
-         by {algorithm} with bnn-mcmc {}: {} chains of {} iterations of warm-up and {} draws, seed {}. {}.",
+        "Posterior of a Bayesian network ({} units by layer, {} parameters) for {}, {} rows, sampled by \
+         {algorithm} with bnn-mcmc {}: {} chains of {} iterations of warm-up and {} draws, seed {}. {} \
+         (largest R-hat of predictions, log likelihood and log prior {}, smallest effective sample size \
+         {}).",
+        sizes.join("-"),
+        info.parameters,
         fit.data().response_names().join(", "),
         fit.training().rows(),
-        fit.data().n_features(),
-        fit.posterior().model().sizes(),
-        info.parameters,
         bnn_mcmc::VERSION,
         fit.draws().n_chains(),
         info.warmup,
         fit.draws().n_draws(),
         info.seed,
-        capitalised(&findings.verdict.to_string().replace(['`', '*'], "")),
+        heading(&findings.verdict),
+        rhat(worst),
+        ess(fewest),
     );
     section(
         5,
         html! {
             p {
                 "The same data, settings, seed and version of bnn-mcmc give the same draws, whatever the number "
-                "of threads. In a paper:"
+                "of threads, on one kind of processor. In a paper:"
             }
             pre { (sentence) }
         },
@@ -384,7 +455,7 @@ fn table<const N: usize>(caption: &str, titles: &[&str; N], rows: Vec<[String; N
 
 /// What could not be made, and why.
 fn missing(what: &str, error: &Error) -> Markup {
-    html! { p class="missing" { (what) ": not here, because of " (marked_up(&error.to_string())) "." } }
+    html! { p class="missing" { (what) ": could not be made. " (marked_up(&capitalised(&error.to_string()))) "." } }
 }
 
 fn figure_or_reason((name, figure): &(&str, Result<Figure, Error>)) -> Markup {

@@ -3,13 +3,13 @@
 use bnn_mcmc::Error;
 use bnn_mcmc::data::Response;
 use bnn_mcmc::predict::Scores;
-use ndarray::Axis;
+use ndarray::{Array2, Axis, s};
 
 use super::Findings;
 
 /// A line of the table of scores.
 pub(super) struct Line {
-    pub label: &'static str,
+    pub label: String,
     pub model: f64,
     /// The same score of the baseline, where it has one.
     pub baseline: Option<f64>,
@@ -18,19 +18,24 @@ pub(super) struct Line {
 }
 
 /// Scores of the rows, each beside that of the baseline: for a real response and counts the mean of the
-/// training responses with their standard deviation, for classes their shares in the training rows.
+/// training responses (with their standard deviation, of real ones), for classes their shares in the
+/// training rows. Of several responses each has scores of its own, since their units may differ.
 pub(super) fn lines(findings: &Findings) -> Result<Vec<Line>, Error> {
-    let Scores { scores, .. } = findings.scored.scores()?;
-    let train = findings.fit.training().response();
-    let baseline = baseline(train, findings.rows.response());
-    let line = |name: &str, value: f64| {
+    let Findings { fit, rows, scored, are_new, .. } = findings;
+    let (train, new) = (fit.training().response(), rows.response());
+    let coverage = match (train, are_new) {
+        (Response::Counts(_), _) => "0.95 or more is right",
+        (_, true) => "0.95 is right",
+        (_, false) => "above 0.95 in rows that were learnt from",
+    };
+    let line = |response: &str, name: &str, value: f64, baseline: &[(&str, f64)]| {
         let (label, better) = match name {
             "rmse" => ("Root mean squared error", "lower is better"),
             "mae" => ("Mean absolute error", "lower is better"),
             "crps" => ("Continuous ranked probability score", "lower is better"),
-            "coverage_95" => ("Share of responses within their 95 % interval", "0.95 is right"),
+            "coverage_95" => ("Share of responses within their 95 % interval", coverage),
             "width_95" => ("Mean width of the 95 % intervals", "narrower is better at 0.95"),
-            "accuracy" => ("Share of classes that are right", "higher is better"),
+            "accuracy" => ("Share of rows whose class is right", "higher is better"),
             "brier" => ("Brier score", "lower is better"),
             "ece" => ("Expected calibration error", "lower is better"),
             "log_predictive_density" => {
@@ -38,10 +43,47 @@ pub(super) fn lines(findings: &Findings) -> Result<Vec<Line>, Error> {
             }
             _ => return None,
         };
-        let of_baseline = baseline.iter().find(|(other, _)| *other == name).map(|(_, v)| *v);
-        Some(Line { label, model: value, baseline: of_baseline, better })
+        let baseline = baseline.iter().find(|(other, _)| *other == name).map(|(_, v)| *v);
+        let label = match response {
+            "" => label.to_owned(),
+            response => format!("{response}: {}{}", label[..1].to_lowercase(), &label[1..]),
+        };
+        Some(Line { label, model: value, baseline, better })
     };
-    Ok(scores.iter().filter_map(|score| line(&score.name, score.posterior)).collect())
+    let scores = scored.scores()?.scores;
+    let whole = baseline(train, new);
+    let (Some(y), Some(observed)) = (train.real().filter(|y| y.ncols() > 1), new.real()) else {
+        let lines = scores.iter().filter_map(|s| line("", &s.name, s.posterior, &whole));
+        return Ok(lines.collect());
+    };
+    let (mean, crps) = (scored.posterior_mean()?, scored.crps()?);
+    let interval = scored.predictive_interval(0.95)?;
+    let width = interval.width();
+    let mut lines = Vec::new();
+    for (k, name) in scored.response_names().iter().enumerate() {
+        let column = |y: &Array2<f64>| Response::Real(y.slice(s![.., k..=k]).to_owned());
+        let baseline = baseline(&column(y), &column(observed));
+        let errors = &observed.column(k) - &mean.column(k);
+        let n = errors.len() as f64;
+        let inside = (0..errors.len()).filter(|i| {
+            let y = observed[(*i, k)];
+            interval.lower[(*i, k)] <= y && y <= interval.upper[(*i, k)]
+        });
+        let values = [
+            ("rmse", (errors.mapv(|e| e * e).sum() / n).sqrt()),
+            ("mae", errors.mapv(f64::abs).sum() / n),
+            ("crps", crps.column(k).sum() / n),
+            ("coverage_95", inside.count() as f64 / n),
+            ("width_95", width.column(k).sum() / n),
+        ];
+        // The density below is of all responses together.
+        let own: Vec<_> =
+            baseline.into_iter().filter(|(name, _)| *name != "log_predictive_density").collect();
+        lines.extend(values.iter().filter_map(|(score, v)| line(name, score, *v, &own)));
+    }
+    let joint = scores.iter().filter(|score| score.name == "log_predictive_density");
+    lines.extend(joint.filter_map(|s| line("", &s.name, s.posterior, &whole)));
+    Ok(lines)
 }
 
 /// The scores of the baseline by name.

@@ -1,6 +1,6 @@
 //! The verdict and the run in plain words.
 
-use bnn_mcmc::diagnostics::{Outcome, Verdict};
+use bnn_mcmc::diagnostics::{APART_LIMITS, Outcome, Verdict};
 use maud::{Markup, html};
 
 /// How much a run may be trusted.
@@ -20,10 +20,15 @@ impl Trust {
             Outcome::Converged { .. } => Self::Full,
             Outcome::NearlyConverged { .. }
             | Outcome::TooFewDraws { .. }
-            | Outcome::NoParameters { .. }
-            | Outcome::Approximation { .. }
-            | Outcome::Mixture { .. }
             | Outcome::OneChain { drifts: false, .. } => Self::Partial,
+            // Chains that disagree by so little that intervals are not affected.
+            Outcome::OneChainDisagrees { .. }
+            | Outcome::ChainsDrift { .. }
+            | Outcome::ChainsDisagree { .. }
+                if verdict.apart.is_some_and(|apart| apart <= APART_LIMITS[0]) =>
+            {
+                Self::Partial
+            }
             _ => Self::None,
         }
     }
@@ -53,17 +58,23 @@ pub(super) fn heading(verdict: &Verdict) -> &'static str {
         Outcome::Converged { .. } => "Converged",
         Outcome::NearlyConverged { .. } => "Nearly converged",
         Outcome::TooFewDraws { .. } => "Too few draws",
-        Outcome::NoParameters { .. } => "Not fully judged",
-        Outcome::Approximation { .. } => "An approximation, not the posterior",
-        Outcome::Mixture { .. } => "A mixture of chains, not the posterior",
         Outcome::OneChain { .. } => "A single chain",
         Outcome::Divergent { .. } => "Divergent",
         Outcome::Panicked { .. } => "Broken off",
         Outcome::NotFinite { .. } => "Not finite",
         Outcome::NothingToJudge { .. } | Outcome::ConstantQuantities { .. } => "Nothing to judge",
-        _ => "Not converged",
+        Outcome::OneChainDisagrees { .. }
+        | Outcome::ChainsStuck { .. }
+        | Outcome::ChainsDrift { .. }
+        | Outcome::ChainsDisagree { .. } => "Not converged",
+        // No fit comes to these.
+        _ => "Not to be used",
     }
 }
+
+/// The smallest effective sample size with which means may be used: their Monte Carlo error is then a
+/// tenth of a standard deviation.
+const ENOUGH_FOR_MEANS: f64 = 100.0;
 
 /// What to do with the run.
 pub(super) fn advice(verdict: &Verdict) -> &'static str {
@@ -73,39 +84,66 @@ pub(super) fn advice(verdict: &Verdict) -> &'static str {
              How good the model is, the scores and figures below tell; that the chains agree does not \
              say that the model is right."
         }
-        Outcome::NearlyConverged { .. } | Outcome::TooFewDraws { .. } => {
+        Outcome::NearlyConverged { min_ess, .. } | Outcome::TooFewDraws { min_ess, .. }
+            if min_ess >= ENOUGH_FOR_MEANS =>
+        {
             "Means of predictions may be used; the ends of intervals are less certain than they look. \
-             Let the run go on with more draws: the same command with a larger number of draws \
-             continues it."
+             Run more draws: a run in a folder goes on where it ended, by the same call with more of \
+             them."
         }
-        Outcome::NoParameters { .. } => {
-            "What was kept agrees, but the weights were not kept: chains in different modes of equal \
-             density would look the same."
+        Outcome::NearlyConverged { .. } | Outcome::TooFewDraws { .. } => {
+            "There are too few draws, for means as for intervals. Run more: a run in a folder goes on \
+             where it ended, by the same call with more of them."
         }
         Outcome::OneChain { .. } => {
             "One chain cannot be compared with another. Run four, so that disagreement can be seen."
         }
-        Outcome::Approximation { .. } | Outcome::Mixture { .. } => {
-            "Diagnostics of chains do not apply. The spread of these draws is that of the method, and may \
-             be far from the posterior's: judge it by scores on rows that the model has not seen."
-        }
         Outcome::Divergent { .. } => {
             "The sampler failed in a part of the posterior, which is therefore not represented. Do not \
-             use the intervals; the sentence above says what helps."
+             use the intervals before a run with a larger target of acceptance has fewer divergent \
+             transitions."
         }
-        Outcome::Panicked { .. } | Outcome::NotFinite { .. } => {
-            "The run did not end well. Do not use its numbers."
+        Outcome::OneChainDisagrees { .. }
+        | Outcome::ChainsStuck { .. }
+        | Outcome::ChainsDrift { .. }
+        | Outcome::ChainsDisagree { .. } => {
+            let [little, much] = APART_LIMITS;
+            match verdict.apart {
+                Some(apart) if apart <= little => {
+                    "The chains do not agree about the mean function, but they differ by so little that \
+                     intervals of new observations may be used. Do not use intervals of the mean, nor \
+                     the weights. The sentence above says what helps."
+                }
+                Some(apart) if apart <= much => {
+                    "The chains do not agree. Intervals of new observations are roughly right; do not \
+                     use intervals of the mean, nor the weights. The sentence above says what helps."
+                }
+                _ => {
+                    "The chains do not agree: the uncertainty shown below is not that of the posterior. \
+                     The sentence above says what helps; the figures on convergence show where the \
+                     chains differ."
+                }
+            }
         }
         Outcome::NothingToJudge { .. } | Outcome::ConstantQuantities { .. } => {
             "There is too little to go by. Run more draws, or look for what keeps the chains from \
              moving."
         }
-        _ => {
-            "The chains do not agree with one another, or with themselves: the uncertainty shown below is \
-             not that of the posterior. The sentence above says what helps; the figures on convergence \
-             show where the chains differ."
-        }
+        _ => "Do not use the numbers of this run before the cause has been mended.",
     }
+}
+
+/// What names in a verdict's advice are called among the settings of a fit: in Rust, for the command,
+/// in Python.
+pub(super) fn settings(verdict: &Verdict) -> Vec<[&'static str; 4]> {
+    const NAMES: [[&str; 4]; 4] = [
+        ["Collapsed", "Method::Collapsed", "--method collapsed", "method=\"collapsed\""],
+        ["PowerPosteriors", "Method::Tempered", "--method tempered", "method=\"tempered\""],
+        ["Priors::by_fan_in", "WeightPrior::FanIn", "--weights fan-in", "weight_prior=\"fan_in\""],
+        ["target_accept", "target_accept(0.95)", "--target-accept 0.95", "target_accept=0.95"],
+    ];
+    let sentence = verdict.to_string();
+    NAMES.into_iter().filter(|[name, ..]| sentence.contains(&format!("`{name}`"))).collect()
 }
 
 /// A sentence in which `code` stands in backticks and **strong** words between pairs of stars, as

@@ -23,17 +23,18 @@ fn a_converged_run_begins_with_the_verdict() {
     let verdict = between(&page, "<section class=\"verdict full\"", "</section>");
     assert!(verdict.contains("Converged"), "{verdict}");
     assert!(verdict.contains("effective draws for predictions"), "{verdict}");
-    for text in ["105 rows", "45 rows", "setosa (35)", "petal_width", "hidden layers of [4]"] {
+    for text in ["105 rows", "45 rows", "setosa (35)", "petal_width", "one hidden layer of 4 units"]
+    {
         assert!(page.contains(text), "{text}");
     }
     // The numbers of the table are those of the library; the baseline guesses one of three species.
     let scores = fit.scores(fit.validation().unwrap()).unwrap();
     let accuracy = scores.get("accuracy").unwrap().posterior;
-    let line = between(&page, "Share of classes that are right</th>", "</tr>");
+    let line = between(&page, "Share of rows whose class is right</th>", "</tr>");
     assert!(line.contains(&format!(">{accuracy:.4}<")) && line.contains(">0.3333<"), "{line}");
     let worst = fit.judged().unwrap().summary().unwrap().max_rhat();
     assert!(page.contains(&format!(">{worst:.3}<")));
-    assert!(!page.contains("not here"), "{}", between(&page, "not here", "</p>"));
+    assert!(!page.contains("could not be made"), "{}", between(&page, "could not be made", "</p>"));
     assert!(page.len() < 300_000, "{} bytes", page.len());
 }
 
@@ -48,6 +49,14 @@ fn a_run_that_has_not_converged_says_so_and_what_to_do() {
     assert!(page.contains("Scores on the rows that the model learnt from"));
 }
 
+/// The ids that stand in a page more than once.
+fn ids_twice(page: &str) -> Vec<&str> {
+    let mut ids: Vec<_> =
+        page.split(" id=\"").skip(1).filter_map(|p| p.split('"').next()).collect();
+    ids.sort_unstable();
+    ids.windows(2).filter(|pair| pair[0] == pair[1]).map(|pair| pair[0]).collect()
+}
+
 #[test]
 fn names_are_shown_as_they_are_and_nothing_is_asked_for() {
     let page = report(&hostile()).unwrap();
@@ -59,11 +68,7 @@ fn names_are_shown_as_they_are_and_nothing_is_asked_for() {
     for page in [&page, &report(&iris()).unwrap()] {
         assert!(!page.contains("http:") && !page.contains("https:"));
         assert!(!page.contains("@import") && !page.contains("url("));
-        let mut ids: Vec<_> = page.split(" id=\"").skip(1).map(|p| p.split('"').next()).collect();
-        let n = ids.len();
-        ids.sort_unstable();
-        ids.dedup();
-        assert_eq!(ids.len(), n, "ids that are there twice");
+        assert_eq!(ids_twice(page), [""; 0]);
     }
 }
 
@@ -92,8 +97,10 @@ fn every_kind_of_response_has_a_page() {
     for (name, fit) in fits {
         let page = report(&fit.unwrap()).unwrap();
         written(name, &page);
-        let reason = page.find("not here").map(|at| &page[at - 40..(at + 200).min(page.len())]);
+        let reason =
+            page.find("could not be made").map(|at| &page[at - 40..(at + 200).min(page.len())]);
         assert_eq!(reason, None, "{name}");
+        assert_eq!(ids_twice(&page), [""; 0], "{name}");
     }
 }
 
@@ -111,5 +118,41 @@ fn a_long_run_has_a_small_page() {
         info.warmup_seconds + info.sampling_seconds
     );
     assert!(page.len() < 300_000, "{} bytes", page.len());
-    assert!(page.contains("every 100th draw"));
+    assert!(page.contains("one draw in 100 of each chain"));
+}
+
+#[test]
+fn several_responses_have_scores_of_their_own_whatever_their_size() {
+    let (one, y) = (strength(), strength().real().unwrap().clone());
+    // The second response is a million million times smaller than its square.
+    let y = ndarray::concatenate![ndarray::Axis(1), y, y.mapv(|y| 1e-12 * y * y)];
+    let data = Dataset::regression(one.x().clone(), y).unwrap();
+    let data = data.with_response_names(["large", "small"]).unwrap();
+    let fit = regression().fit(&data).unwrap();
+    let page = report(&fit).unwrap();
+    let mean = fit.predict(&data).unwrap().posterior_mean().unwrap();
+    for (k, name) in ["large", "small"].iter().enumerate() {
+        let errors = &data.real().unwrap().column(k) - &mean.column(k);
+        let rmse = errors.mapv(|e| e * e).mean().unwrap().sqrt();
+        let line = between(&page, &format!("{name}: root mean squared error</th>"), "</tr>");
+        let shown: f64 = between(line, "<td class=\"n\">", "</td>").parse().unwrap();
+        assert!((shown / rmse - 1.0).abs() < 1e-3, "{name}: {shown} {rmse}");
+    }
+}
+
+#[test]
+fn many_chains_keep_the_draws_that_a_verdict_wants() {
+    let fit = regression().chains(20).warmup(50).draws(1000).fit(&strength()).unwrap();
+    let page = report(&fit).unwrap();
+    assert!(page.contains("one draw in 3 of each chain"));
+    assert!(page.contains("2000 effective draws"));
+}
+
+#[test]
+fn a_run_without_draws_is_refused() {
+    let stop = bnn_mcmc::sampler::StopHandle::new();
+    stop.stop();
+    let fit = regression().stop_handle(&stop).fit(&strength()).unwrap();
+    let error = report(&fit).unwrap_err().to_string();
+    assert!(error.contains("draws of the fit"), "{error}");
 }
