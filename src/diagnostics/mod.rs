@@ -8,7 +8,7 @@
 //! | How far off may an estimate be? | [`mcse_mean`], [`mcse_sd`], [`mcse_median`], [`mcse_quantile`] |
 //! | How does a chain forget? | [`autocovariance`], [`autocorrelation`] |
 //! | Does Hamiltonian Monte Carlo explore all energies? | [`ebfmi()`] |
-//! | How are the draws distributed, also on a box? | [`density()`], [`density_on_box`] |
+//! | How are the draws distributed, also on a box? | [`density()`], [`density_on_box`], [`quantile()`] |
 //! | Are these draws of that target, if the sampler is biased? | [`Stein`] |
 //! | Do they differ by hidden units' order and signs only? | [`Symmetries`], [`Canonical`], [`Modes`], [`BeforeAfter`] |
 //! | Do two samplers agree on the posterior covariance? | [`CovarianceComparison`] |
@@ -104,7 +104,7 @@ pub use ess::{
 pub use mcse::{mcse_mean, mcse_median, mcse_quantile, mcse_sd};
 pub use multivariate::{rhat_multivariate, rhat_multivariate_base};
 pub use nested::rhat_nested;
-pub(crate) use quantile::quantile;
+pub use quantile::quantile;
 pub use rhat::{rhat, rhat_base, rhat_folded, rhat_rank, rhat_split};
 pub use stein::{Stein, SteinDiscrepancy};
 pub use summary::{BlockRow, BlockSummary, Summary, SummaryRow};

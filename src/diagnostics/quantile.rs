@@ -1,14 +1,25 @@
 //! Quantiles of sorted values.
 
-/// The quantile at `p` of sorted values; see [`quantile_by`].
-pub(crate) fn quantile(sorted: &[f64], p: f64) -> f64 {
+/// The quantile at `p` of values in ascending order, by linear interpolation between order statistics:
+/// type 7 of Hyndman and Fan 1996 (doi:10.1080/00031305.1996.10473566), NumPy's default, to the last
+/// bit.
+///
+/// The intervals of predictions and the quantiles of summaries are these. NaN for no values, for values
+/// with NaN, which [`f64::total_cmp`] puts at either end, and for `p` outside \[0, 1\].
+///
+/// ```
+/// use bnn_mcmc::diagnostics::quantile;
+/// let mut values = [3.0, 1.0, 2.0, 10.0];
+/// values.sort_by(f64::total_cmp);
+/// assert_eq!(quantile(&values, 0.5), 2.5);
+/// assert_eq!(quantile(&values, 1.0), 10.0);
+/// assert!(quantile(&[], 0.5).is_nan());
+/// ```
+pub fn quantile(sorted: &[f64], p: f64) -> f64 {
     quantile_by(sorted.len(), p, |i| sorted[i])
 }
 
-/// The quantile at `p` of `n` values, the i-th smallest of which is `value(i)`, by linear
-/// interpolation between order statistics (type 7 of Hyndman and Fan 1996, NumPy's default, to the
-/// last bit). NaN for no values, values with NaN, which the total order puts at either end, and `p`
-/// outside [0, 1].
+/// As [`quantile`], of `n` values, the i-th smallest of which is `value(i)`.
 pub(super) fn quantile_by(n: usize, p: f64, value: impl Fn(usize) -> f64) -> f64 {
     let Some(last) = n.checked_sub(1) else { return f64::NAN };
     if !(0.0..=1.0).contains(&p) || value(0).is_nan() || value(last).is_nan() {

@@ -142,9 +142,37 @@ impl Predictions {
     /// # Errors
     /// As for [`predictive_interval`](Self::predictive_interval).
     pub fn coverage(&self, level: f64) -> Result<Coverage, Error> {
-        let interval = self.predictive_interval(level)?;
-        let share = interval.coverage(self.numbers()?.view())?;
-        Ok(Coverage { level, share, mean_width: interval.mean_width() })
+        Ok(self.coverages(&[level])?[0])
+    }
+
+    /// The [coverage](Self::coverage) at each of several levels, in their order. The draws of each row and
+    /// column are sorted once for all levels.
+    ///
+    /// ```
+    /// # use bnn_mcmc::prelude::*;
+    /// # use ndarray::{Array2, Array3};
+    /// // Observations 0 of a standard normal distribution, which lie in the middle of every interval.
+    /// let data = Dataset::regression(Array2::zeros((5, 1)), Array2::zeros((5, 1)))?;
+    /// let priors = Priors::all(Normal::new(0.0, 1.0)?);
+    /// let posterior = Posterior::new(Linear::new(1, 1)?, Gaussian::fixed(1.0)?, &data, priors)?;
+    /// let draws = Draws::new(posterior.layout().clone(), Array3::zeros((1, 1000, 2)))?;
+    /// let coverages = posterior.predict(&draws, &data)?.coverages(&[0.5, 0.9])?;
+    /// assert!(coverages.iter().all(|coverage| coverage.share == 1.0));
+    /// assert!(coverages[0].mean_width < coverages[1].mean_width);
+    /// # Ok::<(), Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As for [`predictive_interval`](Self::predictive_interval), at any of the levels.
+    pub fn coverages(&self, levels: &[f64]) -> Result<Vec<Coverage>, Error> {
+        self.check_numbers()?;
+        let intervals = self.intervals(self.predictive_draws(), levels)?;
+        let observed = self.numbers()?.view();
+        let of = |interval: &Interval| {
+            let share = interval.coverage(observed)?;
+            Ok(Coverage { level: interval.level, share, mean_width: interval.mean_width() })
+        };
+        intervals.iter().map(of).collect()
     }
 
     /// How much the chains disagree about a prediction, where they disagree most: the standard deviation
@@ -302,18 +330,30 @@ impl Predictions {
     }
 
     fn interval(&self, values: ArrayView4<f64>, level: f64) -> Result<Interval, Error> {
-        if !(level > 0.0 && level < 1.0) {
+        Ok(self.intervals(values, &[level])?.remove(0))
+    }
+
+    /// An interval for each level, of draws that are sorted once.
+    fn intervals(&self, values: ArrayView4<f64>, levels: &[f64]) -> Result<Vec<Interval>, Error> {
+        if let Some(level) = levels.iter().find(|level| !(**level > 0.0 && **level < 1.0)) {
             return Err(Error::argument("level", level, "above 0 and below 1"));
         }
         self.draws_of_mean()?;
-        let tail = 0.5 - 0.5 * level;
-        let bounds = map_cells(values, |_, x| [quantile(x, tail), quantile(x, 1.0 - tail)]);
+        let tails: Vec<f64> = levels.iter().map(|level| 0.5 - 0.5 * level).collect();
+        let bounds = map_cells(values, |_, x| -> Vec<[f64; 2]> {
+            tails.iter().map(|tail| [quantile(x, *tail), quantile(x, 1.0 - tail)]).collect()
+        });
         let shape = (values.len_of(Axis(2)), values.len_of(Axis(3)));
-        let bound = |side: usize| {
-            Array2::from_shape_vec(shape, bounds.iter().map(|b| b[side]).collect())
+        let bound = |k: usize, side: usize| {
+            Array2::from_shape_vec(shape, bounds.iter().map(|b| b[k][side]).collect())
                 .expect("one interval for each row and column")
         };
-        Ok(Interval { level, lower: bound(0), upper: bound(1) })
+        let of = |(k, level): (usize, &f64)| Interval {
+            level: *level,
+            lower: bound(k, 0),
+            upper: bound(k, 1),
+        };
+        Ok(levels.iter().enumerate().map(of).collect())
     }
 }
 

@@ -453,6 +453,19 @@ fn intervals_and_coverage_are_hand_computed() {
     let coverage = predictions.coverage(0.7).unwrap();
     assert_eq!((coverage.level, coverage.share), (0.7, 0.5));
     assert_relative_eq!(coverage.mean_width, 14.0, max_relative = 1e-10);
+    // Several levels at once, in any order: the quantile p is 20 p here, too.
+    let coverages = predictions.coverages(&[0.95, 0.7, 0.3]).unwrap();
+    assert_eq!(coverages[1], coverage);
+    for (coverage, (level, inside, width)) in
+        coverages.iter().zip([(0.95, 5.0, 19.0), (0.7, 3.0, 14.0), (0.3, 1.0, 6.0)])
+    {
+        assert_eq!(coverage.level, level);
+        assert_relative_eq!(coverage.share, inside / 6.0, max_relative = 1e-12);
+        assert_relative_eq!(coverage.mean_width, width, max_relative = 1e-10);
+    }
+    assert!(predictions.coverages(&[]).unwrap().is_empty());
+    let error = predictions.coverages(&[0.5, 1.0]).unwrap_err().to_string();
+    assert!(error.contains("`level` is 1"), "{error}");
     let scores = predictions.scores().unwrap();
     let value = |name: &str| scores.get(name).unwrap().posterior;
     assert_relative_eq!(value("width_95"), 19.0, max_relative = 1e-10);

@@ -13,7 +13,8 @@ pub struct Axis {
     /// How values become places.
     pub scale: Scale,
     /// The ends of the axis; `None` for those of the marks. An axis from a larger to a smaller value
-    /// is reversed. What lies outside is drawn at the end.
+    /// is reversed. What lies outside is drawn at the end. Ends that have no place on the axis, such
+    /// as NaN, or 0 on a logarithmic one, count as `None`.
     pub range: Option<[f64; 2]>,
 }
 
@@ -67,13 +68,16 @@ impl Axis {
 
     /// The axis on which values between these are drawn, of marks whose own ends are given.
     pub(super) fn coordinate(&self, low: f64, high: f64) -> Coordinate {
-        let [from, to] = self.range.unwrap_or_else(|| self.with_room(low, high));
+        let has_place = |end: &f64| end.is_finite() && (*end > 0.0 || self.scale != Scale::Log);
+        let range = self.range.filter(|ends| ends.iter().all(has_place));
+        let [from, to] = range.unwrap_or_else(|| self.with_room(low, high));
         Coordinate { scale: self.scale.clone(), from, to }
     }
 
-    /// A little more than from one value to the other.
+    /// A little more than from one value to the other, as far as there are numbers.
     fn with_room(&self, low: f64, high: f64) -> [f64; 2] {
-        match self.scale {
+        let least = if self.scale == Scale::Log { f64::MIN_POSITIVE } else { f64::MIN };
+        let ends = match self.scale {
             Scale::Log if !(low > 0.0 && high.is_finite()) => [0.1, 10.0],
             Scale::Log if low == high => [low / 2.0, high * 2.0],
             Scale::Log => {
@@ -89,7 +93,8 @@ impl Axis {
                 let room = 0.04 * (high - low);
                 [low - room, high + room]
             }
-        }
+        };
+        ends.map(|end| end.clamp(least, f64::MAX))
     }
 }
 
@@ -119,7 +124,7 @@ impl Ranged for Coordinate {
 
     fn map(&self, value: &f64, (start, end): (i32, i32)) -> i32 {
         let share = match self.scale {
-            Scale::Log => (value / self.from).ln() / (self.to / self.from).ln(),
+            Scale::Log => (value.ln() - self.from.ln()) / (self.to.ln() - self.from.ln()),
             _ => (value - self.from) / (self.to - self.from),
         };
         let share = if share.is_finite() { share } else { 0.5 };
@@ -198,8 +203,11 @@ pub(crate) fn shortened(name: &str) -> String {
     }
 }
 
-/// A number with up to six significant digits.
+/// A number with up to six significant digits; `NaN`, `inf` or `-inf` where it is none.
 pub(crate) fn number(value: f64) -> String {
+    if !value.is_finite() {
+        return value.to_string();
+    }
     if value == 0.0 {
         return "0".to_owned();
     }
@@ -232,6 +240,10 @@ mod tests {
             (1e6, "1e6"),
             (1.25e-5, "1.25e-5"),
             (1.0 / 3.0, "0.333333"),
+            (f64::NAN, "NaN"),
+            (f64::INFINITY, "inf"),
+            (f64::NEG_INFINITY, "-inf"),
+            (f64::MAX, "1.798e308"),
         ] {
             assert_eq!(number(value), text);
         }
@@ -250,6 +262,29 @@ mod tests {
         assert_eq!(log.on_axis(-1.0), None);
         assert_eq!(log.key_points(7), [1e-3, 1e-2, 1e-1, 1.0, 10.0, 100.0, 1000.0]);
         assert_eq!(log.map(&1.0, (0, 500)), 250);
+    }
+
+    #[test]
+    fn ends_without_a_place_are_those_of_the_marks() {
+        let linear = Axis::new("x").coordinate(0.0, 100.0).range();
+        for [from, to] in [[f64::NAN, f64::NAN], [0.0, f64::INFINITY], [f64::NAN, 1.0]] {
+            let axis = Axis::new("x").range(from, to).coordinate(0.0, 100.0);
+            assert_eq!(axis.range(), linear, "{from}, {to}");
+            assert_eq!(axis.on_axis(50.0), Some(50.0));
+        }
+        let log = || Axis::new("x").scale(Scale::Log);
+        for [from, to] in [[0.0, 1.0], [1.0, -1.0], [f64::NAN, 1.0]] {
+            let axis = log().range(from, to).coordinate(1e-2, 1e2);
+            assert_eq!(axis.range(), log().coordinate(1e-2, 1e2).range());
+            assert_eq!(axis.labels(6), ["0.01", "0.1", "1", "10", "100"]);
+        }
+        // The smallest and the largest numbers leave no room, but have ticks, in no time.
+        for (low, high) in [(5e-324, 5e-324), (1e-310, 1e300), (f64::MAX, f64::MAX)] {
+            let axis = log().coordinate(low, high);
+            assert!(axis.labels(6).len() <= 7 && axis.range().start > 0.0, "{low} to {high}");
+        }
+        let all = Axis::new("x").coordinate(-f64::MAX, f64::MAX);
+        assert_eq!((all.range(), all.labels(6)), (-f64::MAX..f64::MAX, vec!["-1.798e308".into()]));
     }
 
     #[test]

@@ -85,7 +85,8 @@ fn label(figure: &Figure) -> String {
     format!("{}. {}", figure.title, figure.caption)
 }
 
-/// An `<svg>` around its content; of a file of its own with a size.
+/// An `<svg>` around its content; of a file of its own with a size. Characters that XML does not allow,
+/// wherever they come from, become U+FFFD.
 fn element((width, height): (u32, u32), label: &str, content: &str, is_file: bool) -> String {
     let view_box = format!("0 0 {width} {height}");
     let file = is_file.then_some(());
@@ -96,6 +97,12 @@ fn element((width, height): (u32, u32), label: &str, content: &str, is_file: boo
         { (PreEscaped(content)) }
     }
     .into_string()
+    .replace(is_not_xml, "\u{FFFD}")
+}
+
+/// Whether XML 1.0 does not allow a character.
+fn is_not_xml(c: char) -> bool {
+    matches!(c, '\0'..='\u{8}' | '\u{B}' | '\u{C}' | '\u{E}'..='\u{1F}' | '\u{FFFE}' | '\u{FFFF}')
 }
 
 fn height(panel: &Panel) -> u32 {

@@ -15,6 +15,7 @@ pub use axis::{Axis, Scale};
 pub(crate) use axis::{number, shortened};
 pub use style::{Colour, css};
 
+use bnn_mcmc::diagnostics::quantile;
 use serde::Serialize;
 
 /// A picture that belongs together: its panels share a title, a caption and a subject.
@@ -146,7 +147,8 @@ pub enum Mark {
 pub struct BoxPlot {
     /// Its place on the horizontal axis.
     pub at: f64,
-    /// The end of the lower whisker: the smallest value within 1.5 interquartile ranges of the box.
+    /// The end of the lower whisker: the smallest value within 1.5 interquartile ranges of the box,
+    /// and at most the lower quartile.
     pub low: f64,
     /// The lower quartile.
     pub lower: f64,
@@ -154,7 +156,8 @@ pub struct BoxPlot {
     pub median: f64,
     /// The upper quartile.
     pub upper: f64,
-    /// The end of the upper whisker: the largest value within 1.5 interquartile ranges of the box.
+    /// The end of the upper whisker: the largest value within 1.5 interquartile ranges of the box,
+    /// and at least the upper quartile.
     pub high: f64,
     /// The values beyond the whiskers.
     pub outliers: Vec<f64>,
@@ -162,21 +165,24 @@ pub struct BoxPlot {
 
 impl BoxPlot {
     /// The box plot of values, of which those that are not finite are left out; `None` if no value
-    /// is left. Quartiles are interpolated linearly between order statistics, as R's type 7.
+    /// is left. Quartiles are by [`quantile`], which interpolates: of few values one may lie beyond
+    /// the last value that is no outlier, and the whisker then has length 0.
     pub fn new(at: f64, values: &[f64]) -> Option<Self> {
         let mut sorted: Vec<f64> = values.iter().copied().filter(|v| v.is_finite()).collect();
         sorted.sort_by(f64::total_cmp);
-        let quantile = |p| quantile(&sorted, p);
-        let (lower, median, upper) = (quantile(0.25)?, quantile(0.5)?, quantile(0.75)?);
+        if sorted.is_empty() {
+            return None;
+        }
+        let [lower, median, upper] = [0.25, 0.5, 0.75].map(|p| quantile(&sorted, p));
         let reach = 1.5 * (upper - lower);
         let is_inside = |v: &f64| *v >= lower - reach && *v <= upper + reach;
         Some(Self {
             at,
-            low: sorted.iter().copied().find(is_inside)?,
+            low: sorted.iter().copied().find(is_inside).map_or(lower, |low| low.min(lower)),
             lower,
             median,
             upper,
-            high: sorted.iter().rev().copied().find(is_inside)?,
+            high: sorted.iter().rev().copied().find(is_inside).map_or(upper, |v| v.max(upper)),
             outliers: sorted.iter().copied().filter(|v| !is_inside(v)).collect(),
         })
     }
@@ -275,14 +281,4 @@ impl Panel {
         self.marks.push(mark);
         self
     }
-}
-
-/// The quantile of sorted values, interpolated linearly between order statistics; `None` of no
-/// values.
-pub(crate) fn quantile(sorted: &[f64], p: f64) -> Option<f64> {
-    let last = sorted.len().checked_sub(1)?;
-    let place = p * last as f64;
-    let below = place.floor() as usize;
-    let above = (below + 1).min(last);
-    Some(sorted[below] + (place - below as f64) * (sorted[above] - sorted[below]))
 }

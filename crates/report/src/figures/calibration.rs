@@ -88,18 +88,17 @@ fn uniformity(name: &str, title: &str, pit: &Pit) -> Figure {
         });
     let verdict = match (n, outside) {
         (0, _) => "There are no values.".to_owned(),
-        (_, 0) => "It does.".to_owned(),
-        (_, outside) => format!("It leaves the band at {outside} of {} places.", band.z.len()),
+        (_, 0) => "This curve stays within it.".to_owned(),
+        (_, outside) => format!("This curve leaves it at {outside} of {} places.", band.z.len()),
     };
-    let missing = match pit.values.len() - n {
-        0 => String::new(),
-        missing => format!(" Values that are no number, which are left out: {missing}."),
-    };
+    let missing = missing(pit);
     let caption = format!(
-        "The transform is uniform if the predictive distributions are right. Bars are high at both ends if \
-         the distributions are too narrow, in the middle if they are too wide, and at one end if they are \
-         biased. The curve of the second panel, \
-         the empirical distribution function less the uniform one, stays within its band in 95 % of cases, for {n} independent uniform values. {verdict}{missing}"
+        "Where an observation lies in its predictive distribution: 0 is below all predictive draws, 1 \
+         above. If the distributions are right, it lies anywhere with equal probability. Bars are high at \
+         both ends if the distributions are too narrow, in the middle if they are too wide, and at one end \
+         if they are biased. The curve of the second panel is the empirical distribution function less the \
+         uniform one; for {n} independent uniform values it stays within the band with probability 0.95. \
+         {verdict}{missing}"
     );
     Figure::new(name, title, caption).panel(histogram).panel(ecdf)
 }
@@ -139,9 +138,10 @@ pub fn pareto_k(loo: &Loo) -> Figure {
         rows => format!(" Rows without a k, which are not drawn: {rows}."),
     };
     let caption = format!(
-        "How heavy the tail of a row's importance ratios is; below the line is good. {} of {} rows are unreliable: k lies above \
-         the threshold for {} draws, or cannot be estimated, and the posterior without the row differs \
-         too much from the one with it.{thinned}{missing}",
+        "How heavy the tail of a row's importance ratios is, by which leave-one-out predictions are \
+         computed; below the line is good. {} of {} rows are unreliable: k lies above the threshold for {} \
+         draws, or cannot be estimated, since the posterior without the row differs too much from the one \
+         with it.{thinned}{missing}",
         unreliable.len(),
         loo.rows.len(),
         loo.draws,
@@ -192,16 +192,19 @@ pub fn reliability(curves: &[(&str, &Reliability)]) -> Result<Figure, Error> {
         let (edges, heights) = bars(curve);
         counts = counts.mark(Mark::Bars { name: entry(method), colour, edges, heights });
         let of = if method.is_empty() { String::new() } else { format!(" of {method}") };
-        errors.push(format!("The expected calibration error{of} is {:.3}.", curve.ece()));
+        let ece = curve.ece();
+        errors.push(format!("The expected calibration error{of} over these bins is {ece:.3}."));
     }
     let band = match curves {
-        [_] => "; the band is where 95 % of bins of so many rows would lie if it were calibrated",
+        [_] => {
+            "; the band holds a bin of so many rows with probability 0.95 if new rows are calibrated"
+        }
         _ => "",
     };
     let caption = format!(
         "Rows in bins of similar confidence, the probability of the predicted class; accuracy is the share of \
-         them predicted right. Below the diagonal a classification is overconfident, above it \
-         too cautious{band}. {}",
+         rows that are predicted right. Below the diagonal a classification is overconfident in these rows, \
+         above it too cautious{band}. {}",
         errors.join(" ")
     );
     Ok(Figure::new("reliability", "Reliability", caption).panel(accuracy).panel(counts))
@@ -228,32 +231,81 @@ fn bars(curve: &Reliability) -> (Vec<f64>, Vec<f64>) {
 /// The share of observations within their predictive intervals at levels 0.05, 0.1, .., 0.95, over
 /// all rows and columns of each method's predictions.
 ///
-/// Cost: for each level all predictive draws are sorted, row by row. Of very many draws the
-/// histogram of [`pit`] says much the same, and sorts them once.
-///
 /// # Errors
-/// No method, and what [`coverage`](bnn_mcmc::predict::Predictions::coverage) refuses.
+/// No method, methods with other numbers of rows or columns, and what
+/// [`coverages`](bnn_mcmc::predict::Predictions::coverages) refuses.
 pub fn coverage(methods: &[Method]) -> Result<Figure, Error> {
     let Some(first) = methods.first() else {
         return Err(Error::argument("methods", "empty", "at least one method"));
     };
-    let levels: Vec<f64> = (1..20).map(|k| f64::from(k) / 20.0).collect();
     let cells = |method: &Method| {
         let (_, _, rows, columns) = method.predictions.predictive_draws().dim();
         rows * columns
     };
     let n = cells(first);
+    let mut panel = coverage_panel(n);
+    for (k, method) in methods.iter().enumerate() {
+        if cells(method) != n {
+            return Err(Error::shape("rows and columns of predictions", cells(method), n));
+        }
+        let coverages = method.predictions.coverages(&levels())?;
+        let points = coverages.iter().map(|coverage| [coverage.level, coverage.share]).collect();
+        panel = curve_of(panel, method.name, k, points);
+    }
+    let caption = format!(
+        "The share of observations that lie within their predictive intervals, by the level of the \
+         intervals. Below the diagonal the intervals are too narrow for these rows, above it too wide; \
+         intervals of counts cover more than their level. If the intervals are right for new rows, the \
+         band holds the share of {n} independent new observations with probability 0.95 at each level."
+    );
+    Ok(Figure::new("coverage", "Coverage of predictive intervals", caption).panel(panel))
+}
+
+/// As [`coverage`], by the probability integral transform u of rows left out, from
+/// [`loo_pit`](bnn_mcmc::targets::Posterior::loo_pit): an observation lies within the interval of a
+/// level with equal tails where |u - 1/2| <= level/2. It is the coverage of the training rows, each
+/// predicted without itself.
+///
+/// A transform of counts is spread at random over the probability of each count, so that the share is
+/// that of the level here, too. NaN are left out, and counted in the caption.
+pub fn coverage_of_pit(pit: &Pit) -> Figure {
+    let values: Vec<f64> = pit.values.iter().copied().filter(|u| !u.is_nan()).collect();
+    let n = values.len();
+    let share = |level: f64| {
+        let inside = values.iter().filter(|u| (**u - 0.5).abs() <= 0.5 * level).count();
+        [level, inside as f64 / n as f64]
+    };
+    let points = levels().into_iter().map(share).collect();
+    let caption = format!(
+        "The share of observations that lie within the predictive intervals from all other rows, by the \
+         level of the intervals. Below the diagonal the intervals are too narrow, above it too wide. The \
+         band holds the share of {n} independent observations with probability 0.95 at each level if the \
+         intervals are right.{}",
+        missing(pit)
+    );
+    let title = "Coverage of predictive intervals of rows left out";
+    Figure::new("loo-coverage", title, caption).panel(curve_of(coverage_panel(n), "", 0, points))
+}
+
+/// The levels of intervals whose coverage is shown.
+fn levels() -> Vec<f64> {
+    (1..20).map(|k| f64::from(k) / 20.0).collect()
+}
+
+/// The panel for the coverage of n observations, with the band that belongs to them.
+fn coverage_panel(n: usize) -> Panel {
+    let levels = levels();
     let ends = levels.iter().map(|level| {
         binomial_interval(n, *level, 1.0 - LEVEL).map(|count| count as f64 / n as f64)
     });
     let (low, high) = ends.map(|[low, high]| (low, high)).unzip();
     let x = Axis::new("level of the predictive interval").range(0.0, 1.0);
     let y = Axis::new("share of observations within").range(0.0, 1.03);
-    let mut panel = Panel { aspect: 0.9, ..Panel::new("", x, y) }
+    Panel { aspect: 0.9, ..Panel::new("", x, y) }
         .mark(Mark::Band {
             name: Some("95 %, each level".into()),
             colour: Colour::Muted,
-            x: levels.clone(),
+            x: levels,
             low,
             high,
         })
@@ -261,21 +313,15 @@ pub fn coverage(methods: &[Method]) -> Result<Figure, Error> {
             name: Some("calibrated".into()),
             colour: Colour::Ink,
             place: Place::Diagonal,
-        });
-    for (k, method) in methods.iter().enumerate() {
-        if cells(method) != n {
-            return Err(Error::shape("rows and columns of predictions", cells(method), n));
-        }
-        let share = |level: &f64| Ok([*level, method.predictions.coverage(*level)?.share]);
-        let points = levels.iter().map(share).collect::<Result<Vec<[f64; 2]>, Error>>()?;
-        panel = curve_of(panel, method.name, k, points);
+        })
+}
+
+/// What a caption says of transforms that are NaN: nothing if there are none.
+fn missing(pit: &Pit) -> String {
+    match pit.values.iter().filter(|u| u.is_nan()).count() {
+        0 => String::new(),
+        missing => format!(" Values that are no number, which are left out: {missing}."),
     }
-    let caption = format!(
-        "Below the diagonal the intervals are too narrow, above it too wide; intervals of counts cover more \
-         than their level. The band is where 95 % of shares of {n} independent observations lie if the \
-         intervals are right."
-    );
-    Ok(Figure::new("coverage", "Coverage of predictive intervals", caption).panel(panel))
 }
 
 /// A curve with its name in the legend, where the drawing marks it, or else with a point for each

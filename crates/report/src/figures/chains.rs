@@ -30,17 +30,14 @@ use bnn_mcmc::rng::ChainRng;
 use ndarray::{Array2, ArrayView1, ArrayView2, s};
 
 use super::Quantity;
-pub use super::ecdf_band::EcdfBand;
+use super::bins::{density_mark, evenly, left_out, without_density};
+use super::ecdf_band::EcdfBand;
 use crate::figure::{Axis, Colour, Figure, Mark, Panel, Place};
 
 /// The most chains in one panel.
 const SHOWN: usize = 8;
 /// The bins of a rank histogram, if there are as many draws.
 const BINS: usize = 20;
-/// Of more draws of a chain so many, evenly spaced, make its density.
-const DENSITY_DRAWS: usize = 10_000;
-/// The points of a density.
-const DENSITY_POINTS: usize = 201;
 /// The most points of a running mean.
 const RUNNING_POINTS: usize = 400;
 /// The shares of the draws at which effective sample sizes are computed.
@@ -60,12 +57,23 @@ pub(super) const NORMAL_95: f64 = 1.959963984540054;
 /// No quantity, and a quantity without chains or draws.
 pub fn trace(quantities: &[Quantity]) -> Result<Figure, Error> {
     check(quantities)?;
-    let caption = "Left: the draws in the order of sampling. Good chains look alike, and none stays \
-                   or drifts. Right: how the ranks of each chain's draws are spread among the draws \
-                   of all chains. Good chains have about as many draws in each bin, near the grey \
-                   line.";
-    let mut figure = Figure::new("trace", "Traces and ranks", caption);
     let is_single = quantities.iter().all(|q| q.values.nrows() == 1);
+    let mut figure = match is_single {
+        true => Figure::new(
+            "trace",
+            "Traces",
+            "The draws of the only chain in the order of sampling. A good chain crosses the whole range of \
+             values again and again, and neither stays anywhere nor drifts. Whether it would agree with \
+             other chains cannot be seen.",
+        ),
+        false => Figure::new(
+            "trace",
+            "Traces and ranks",
+            "Left: the draws in the order of sampling. Good chains look alike, and none stays or drifts. \
+             Right: how the ranks of each chain's draws are spread among the draws of all chains. Good \
+             chains have about as many draws in each bin, near the grey line.",
+        ),
+    };
     if !is_single {
         figure.columns = Some(2);
     }
@@ -118,8 +126,10 @@ fn rank_histogram(quantity: &Quantity, shown: &Shown) -> Panel {
 ///
 /// With the ranks of the draws of all chains together, the empirical distribution function of a
 /// chain's ranks is the line `share of its draws = share of all draws`, but for chance: the figure
-/// shows the difference from it. The band, [`EcdfBand`], holds for independent draws. Draws are
-/// therefore thinned to every k-th, with k the smallest power of two with at most as many draws
+/// shows the difference from it. At each place the band has the counts of a hypergeometric distribution
+/// whose two-sided tail probability is not too small; what is too small is found by simulation, so that all
+/// chains stay inside at all places with probability 0.95. The band holds for independent draws. Draws
+/// are therefore thinned to every k-th, with k the smallest power of two with at most as many draws
 /// left as are effective (bulk and tail, in the median chain by itself), and the panel's title
 /// says so. Of equal values the ranks are in random order, from a fixed seed.
 ///
@@ -129,10 +139,12 @@ fn rank_histogram(quantity: &Quantity, shown: &Shown) -> Panel {
 /// No quantity; a quantity with fewer than two chains, or without draws.
 pub fn rank_ecdf(quantities: &[Quantity]) -> Result<Figure, Error> {
     check(quantities)?;
-    let caption = "How much larger a chain's share of the lowest draws of all chains is than its due. \
-                   If the chains have one distribution, all lines stay inside the grey band with \
-                   probability 0.95. A line that leaves it upwards on the left has too many low \
-                   draws; one that rises on the left and falls on the right is too narrow or too wide.";
+    let caption = "From left to right more and more of the lowest draws of all chains: the share of a \
+                   chain's own draws among them, less the share of all draws. If the chains have one \
+                   distribution, all lines stay inside the grey band with probability 0.95. The values \
+                   of a chain are too low if its line is above 0 throughout, and too high if it is \
+                   below; they are spread too widely if it is above 0 on the left and below on the \
+                   right, and too narrowly in the opposite case.";
     let mut figure = Figure::new("rank-ecdf", "Rank ECDF differences", caption);
     let mut bands = HashMap::new();
     for quantity in quantities {
@@ -142,7 +154,7 @@ pub fn rank_ecdf(quantities: &[Quantity]) -> Result<Figure, Error> {
         let shown = Shown::of(quantity);
         let title = match every {
             1 => shown.title(quantity.name),
-            k => shown.title(&format!("{}, every {k}th draw", quantity.name)),
+            k => shown.title(&format!("{}, one draw in {k}", quantity.name)),
         };
         let x = Axis::new("share of all draws").range(0.0, 1.0);
         let y = Axis::new("difference of shares");
@@ -186,9 +198,9 @@ pub fn rank_ecdf(quantities: &[Quantity]) -> Result<Figure, Error> {
 
 /// The density of each chain's draws, by [`density`](bnn_mcmc::diagnostics::density()).
 ///
-/// Of a chain with more than 10,000 draws 10,000 or more, evenly spaced, are enough. A chain of equal draws
-/// is a vertical line; one with a draw that is not finite, or a single draw, has no density, which the
-/// caption says.
+/// Of a chain with more than 10,000 draws 10,000, evenly spaced, are used. A chain of equal draws is a
+/// vertical line. Draws that are not finite are left out, and a chain without any other has no density;
+/// the caption says both.
 ///
 /// # Errors
 /// No quantity, and a quantity without chains or draws.
@@ -197,42 +209,22 @@ pub fn density(quantities: &[Quantity]) -> Result<Figure, Error> {
     let caption = "The density of each chain's draws. Densities of good chains lie on top of each \
                    other; one that has a hump of its own has been where the others have not.";
     let mut figure = Figure::new("density", "Densities by chain", caption);
+    let mut without = Vec::new();
     for quantity in quantities {
         let shown = Shown::of(quantity);
         let y = Axis::new("density");
         let mut panel = Panel::new(shown.title(quantity.name), Axis::new("value"), y);
-        let mut without = Vec::new();
         for (chain, colour, name) in shown.iter() {
-            let values = quantity.values.row(chain);
-            let first = values[0];
-            if first.is_finite() && values.iter().all(|v| *v == first) {
-                let place = Place::Vertical(first);
-                panel = panel.mark(Mark::Rule { name, colour, place });
-            } else if let Some(points) = density_line(values) {
-                panel = panel.mark(Mark::Line { name, colour, points });
-            } else {
-                without.push(chain.to_string());
+            match density_mark(quantity.values.row(chain).iter().copied(), name, colour) {
+                Some(mark) => panel = panel.mark(mark),
+                None => without.push(format!("{}, chain {chain}", quantity.name)),
             }
-        }
-        if !without.is_empty() {
-            figure.caption += &format!(
-                " No density of {}, chain {}: too few draws, or some are not finite.",
-                quantity.name,
-                without.join(", ")
-            );
         }
         figure = figure.panel(panel);
     }
+    figure.caption += &left_out(quantities.iter().map(|quantity| quantity.values));
+    figure.caption += &without_density(&without);
     Ok(figure)
-}
-
-/// The density of draws as a line; `None` where there is none.
-pub(super) fn density_line(values: ArrayView1<f64>) -> Option<Vec<[f64; 2]>> {
-    let every = (values.len() / DENSITY_DRAWS).max(1);
-    let some = values.slice(s![..;every]);
-    let density =
-        diagnostics::density(some.insert_axis(ndarray::Axis(0)), None, DENSITY_POINTS).ok()?;
-    Some(density.x.iter().zip(&density.density).map(|(x, y)| [*x, *y]).collect())
 }
 
 /// The autocorrelation of each chain at the lags from 0 to `lags`, or to the last that there is, with
@@ -242,7 +234,7 @@ pub(super) fn density_line(values: ArrayView1<f64>) -> Option<Vec<[f64; 2]>> {
 /// No quantity, and a quantity without chains or draws.
 pub fn autocorrelation(quantities: &[Quantity], lags: usize) -> Result<Figure, Error> {
     check(quantities)?;
-    let caption = "The correlation of a draw with the one so many draws later, by chain. The faster it \
+    let caption = "The correlation of a draw with the one that comes the lag later, by chain. The faster it \
                    falls into the grey band, which holds 95 % of the autocorrelations of independent \
                    draws, the more the draws are worth.";
     let mut figure = Figure::new("autocorrelation", "Autocorrelations", caption);
@@ -279,10 +271,11 @@ pub fn autocorrelation(quantities: &[Quantity], lags: usize) -> Result<Figure, E
 /// No quantity, and a quantity without chains or draws.
 pub fn ess(quantities: &[Quantity]) -> Result<Figure, Error> {
     check(quantities)?;
-    let caption = "The effective sample size of all chains together, for the bulk and for the tails of \
-                   the distribution, of the first draws only. Good lines rise in proportion to the \
-                   draws and end above the grey one; a line that does not rise belongs to chains that \
-                   do not agree, or that have not moved.";
+    let caption = "How many independent draws the first draws of all chains are worth (effective sample \
+                   size), for the bulk and for the tails of the distribution, by the number of draws \
+                   that are taken. Good lines rise in proportion to the draws and end above the grey \
+                   one; a line that does not rise belongs to chains that do not agree, or that have \
+                   not moved.";
     let mut figure = Figure::new("ess", "Effective sample sizes along the run", caption);
     for quantity in quantities {
         let (chains, draws) = quantity.values.dim();
@@ -319,9 +312,11 @@ pub fn ess(quantities: &[Quantity]) -> Result<Figure, Error> {
 /// No quantity, and a quantity without chains or draws.
 pub fn running_mean(quantities: &[Quantity]) -> Result<Figure, Error> {
     check(quantities)?;
-    let caption = "The mean of each chain's draws so far, and the grey band in which the mean lies, by \
-                   all draws and 1.96 Monte Carlo standard errors. Good lines level off near the band: \
-                   of c chains that agree, the last means spread about sqrt(c) times as wide as it.";
+    let caption = "The mean of each chain's draws so far. The grey band is the 95 % interval of the mean by \
+                   all draws of all chains: 1.96 Monte Carlo standard errors to both sides. Good lines \
+                   level off near the band. A single chain has fewer draws than all together: of c \
+                   chains that agree, the last means are spread about sqrt(c) times as widely as the \
+                   band.";
     let mut figure = Figure::new("running-mean", "Running means", caption);
     for quantity in quantities {
         let draws = quantity.values.ncols();
@@ -338,18 +333,15 @@ pub fn running_mean(quantities: &[Quantity]) -> Result<Figure, Error> {
             low: vec![mean - error; 2],
             high: vec![mean + error; 2],
         });
-        let places = RUNNING_POINTS.min(draws - first + 1);
-        let steps = places.saturating_sub(1).max(1);
-        let place = |k: usize| first + k * (draws - first) / steps;
+        let places = evenly(draws - first + 1, RUNNING_POINTS);
         for (chain, colour, name) in shown.iter() {
             let mut sum = 0.0;
-            let mut next = 0;
-            let mut points = Vec::with_capacity(places);
+            let mut places = places.iter().map(|k| first + k).peekable();
+            let mut points = Vec::with_capacity(places.len());
             for (i, value) in quantity.values.row(chain).iter().enumerate() {
                 sum += value;
-                if next < places && i + 1 == place(next) {
+                if places.next_if_eq(&(i + 1)).is_some() {
                     points.push([(i + 1) as f64, sum / (i + 1) as f64]);
-                    next += 1;
                 }
             }
             panel = panel.mark(Mark::Line { name, colour, points });

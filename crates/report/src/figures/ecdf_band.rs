@@ -20,25 +20,14 @@ use rand_distr::{Distribution, Hypergeometric};
 /// goodness-of-fit evaluation and multiple sample comparison*, Stat. Comput. 32, 2022,
 /// doi:10.1007/s11222-022-10090-6, section 3. They count the ends of the band by quantiles of the
 /// hypergeometric distribution at `pointwise / 2`, which is the same set.
-///
-/// ```
-/// use bnn_mcmc_report::figures::chains::EcdfBand;
-/// let band = EcdfBand::new(4, 250, 0.95)?;
-/// // Of the lowest half of all draws a chain has about half of its own.
-/// let middle = band.at.iter().position(|t| *t == 500).unwrap();
-/// assert!(band.low[middle] < 125 && band.high[middle] > 125);
-/// # Ok::<(), bnn_mcmc::Error>(())
-/// ```
 #[derive(Clone, Debug, PartialEq)]
-pub struct EcdfBand {
+pub(crate) struct EcdfBand {
     /// The points: numbers of the lowest draws of all chains, ascending.
     pub at: Vec<usize>,
     /// The fewest of one chain's draws among them.
     pub low: Vec<usize>,
     /// The most of one chain's draws among them.
     pub high: Vec<usize>,
-    /// The tail probability below which a count lies outside the band.
-    pub pointwise: f64,
 }
 
 /// The most points.
@@ -54,26 +43,8 @@ impl EcdfBand {
     /// # Errors
     /// Fewer than two chains, no draws, more than 2^32 draws of all chains, and a probability that is
     /// not between 0 and 1.
-    pub fn new(chains: usize, draws: usize, probability: f64) -> Result<Self, Error> {
-        if chains < 2 {
-            return Err(Error::argument("chains", chains, "at least 2, to be compared"));
-        }
-        let total = chains.checked_mul(draws).filter(|total| (1..=1 << 32).contains(total));
-        let Some(total) = total else {
-            let found = format!("{chains} chains of {draws}");
-            return Err(Error::argument("draws", found, "from 1 to 2^32 of all chains"));
-        };
-        if !(probability > 0.0 && probability < 1.0) {
-            return Err(Error::argument("probability", probability, "between 0 and 1"));
-        }
-        let at = points(chains, draws, total);
-        let tails: Vec<Tails> = at.iter().map(|t| Tails::new(total, draws, *t)).collect();
-        let mut rng = ChainRng::new(0, 0);
-        let divisions = (SIMULATED / (chains * at.len())).clamp(400, 2000);
-        let mut smallest: Vec<f64> =
-            (0..divisions).map(|_| simulate(chains, draws, &at, &tails, &mut rng)).collect();
-        smallest.sort_unstable_by(f64::total_cmp);
-        let pointwise = smallest[((1.0 - probability) * divisions as f64) as usize];
+    pub(crate) fn new(chains: usize, draws: usize, probability: f64) -> Result<Self, Error> {
+        let (at, tails, pointwise) = level(chains, draws, probability)?;
         Ok(Self::at_level(at, &tails, pointwise))
     }
 
@@ -86,8 +57,37 @@ impl EcdfBand {
             (tails.first + low, tails.first + high)
         };
         let (low, high) = tails.iter().map(ends).unzip();
-        Self { at, low, high, pointwise }
+        Self { at, low, high }
     }
+}
+
+/// The points of a band, the tail probabilities at each, and the one below which a count lies outside
+/// the band.
+fn level(
+    chains: usize,
+    draws: usize,
+    probability: f64,
+) -> Result<(Vec<usize>, Vec<Tails>, f64), Error> {
+    if chains < 2 {
+        return Err(Error::argument("chains", chains, "at least 2, to be compared"));
+    }
+    let total = chains.checked_mul(draws).filter(|total| (1..=1 << 32).contains(total));
+    let Some(total) = total else {
+        let found = format!("{chains} chains of {draws}");
+        return Err(Error::argument("draws", found, "from 1 to 2^32 of all chains"));
+    };
+    if !(probability > 0.0 && probability < 1.0) {
+        return Err(Error::argument("probability", probability, "between 0 and 1"));
+    }
+    let at = points(chains, draws, total);
+    let tails: Vec<Tails> = at.iter().map(|t| Tails::new(total, draws, *t)).collect();
+    let mut rng = ChainRng::new(0, 0);
+    let divisions = (SIMULATED / (chains * at.len())).clamp(400, 2000);
+    let mut smallest: Vec<f64> =
+        (0..divisions).map(|_| simulate(chains, draws, &at, &tails, &mut rng)).collect();
+    smallest.sort_unstable_by(f64::total_cmp);
+    let pointwise = smallest[((1.0 - probability) * divisions as f64) as usize];
+    Ok((at, tails, pointwise))
 }
 
 /// The points, as evenly spaced as whole numbers can be, without the last, where every chain has all
@@ -244,7 +244,6 @@ mod tests {
         for (chains, draws, seed) in [(2, 100, 1), (4, 250, 2), (10, 60, 3), (3, 2500, 4)] {
             let band = EcdfBand::new(chains, draws, 0.95).unwrap();
             let covered = coverage(&band, chains, draws, 4000, seed);
-            println!("{chains} x {draws}: {covered}, pointwise {}", band.pointwise);
             assert!((0.93..0.98).contains(&covered), "{chains} x {draws}: {covered}");
         }
         let half = EcdfBand::new(4, 250, 0.5).unwrap();
@@ -255,11 +254,71 @@ mod tests {
     fn a_band_for_single_points_is_too_narrow() {
         let pointwise = at_level(4, 250, 0.05);
         assert!(coverage(&pointwise, 4, 250, 1000, 6) < 0.6);
-        // One count less on each side of the right band is seen, too.
+        // Two counts less on each side of the right band are seen, too.
         let mut narrow = EcdfBand::new(4, 250, 0.95).unwrap();
         narrow.low.iter_mut().for_each(|low| *low += 2);
         narrow.high.iter_mut().for_each(|high| *high -= 2);
         assert!(coverage(&narrow, 4, 250, 4000, 7) < 0.93);
+    }
+
+    /// Bands by `tests/golden/chains.py`: of two chains the exact ones of all levels, and of several the
+    /// level by shuffled labels.
+    #[derive(serde::Deserialize)]
+    struct Golden {
+        exact: Vec<Exact>,
+        simulated: Vec<Simulated>,
+    }
+
+    #[derive(serde::Deserialize)]
+    struct Exact {
+        draws: usize,
+        at: Vec<usize>,
+        bands: Vec<ExactBand>,
+    }
+
+    #[derive(serde::Deserialize)]
+    struct ExactBand {
+        level: f64,
+        coverage: f64,
+        low: Vec<usize>,
+        high: Vec<usize>,
+    }
+
+    #[derive(serde::Deserialize)]
+    struct Simulated {
+        chains: usize,
+        draws: usize,
+        level: f64,
+    }
+
+    fn golden() -> Golden {
+        serde_json::from_str(include_str!("../../tests/golden/chains.json")).unwrap()
+    }
+
+    #[test]
+    fn the_band_of_two_chains_is_the_exact_one() {
+        for Exact { draws, at, bands } in golden().exact {
+            let (_, _, pointwise) = level(2, draws, 0.95).unwrap();
+            let band = EcdfBand::new(2, draws, 0.95).unwrap();
+            assert_eq!(band.at, at);
+            let near = |exact: &&ExactBand| (exact.level / pointwise - 1.0).abs() < 1e-6;
+            let exact = bands.iter().find(near).expect("a level that occurs");
+            assert_eq!((&band.low, &band.high), (&exact.low, &exact.high));
+            // Counts are discrete: the next wider band covers more, the next narrower one less than
+            // 0.95, but for the error of the simulation, 0.005.
+            assert!(exact.coverage > 0.94, "{}", exact.coverage);
+            let next = bands.iter().find(|next| next.level > exact.level * (1.0 + 1e-6));
+            assert!(next.expect("a narrower band").coverage < 0.96);
+        }
+    }
+
+    #[test]
+    fn levels_of_several_chains_agree_with_shuffled_labels() {
+        for Simulated { chains, draws, level: expected } in golden().simulated {
+            let (_, _, pointwise) = level(chains, draws, 0.95).unwrap();
+            let ratio = pointwise / expected;
+            assert!((0.75..1.33).contains(&ratio), "{chains} x {draws}: {pointwise}, {expected}");
+        }
     }
 
     #[test]

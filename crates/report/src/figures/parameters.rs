@@ -6,14 +6,15 @@
 //! the ends of many descents.
 
 use bnn_mcmc::Error;
-use bnn_mcmc::diagnostics::{ESS_PER_CHAIN, RHAT_LIMIT, SummaryRow, density};
+use bnn_mcmc::diagnostics::{ESS_PER_CHAIN, RHAT_LIMIT, SummaryRow, quantile};
 use bnn_mcmc::draws::Draws;
 use bnn_mcmc::layout::Block;
-use ndarray::{Array2, ArrayView2, Axis as Along};
+use ndarray::{ArrayView2, Axis as Along};
 
 use super::Quantity;
+use super::bins::{bars_for, density_mark, edges, evenly, left_out, shares, without_density};
 use crate::figure::{
-    Axis, BoxPlot, Colour, Figure, Interval, Mark, Palette, Panel, Place, Scale, Symbol, quantile,
+    Axis, BoxPlot, Colour, Figure, Interval, Mark, Palette, Panel, Place, Scale, Symbol,
 };
 
 /// The most parameters of a pair plot.
@@ -22,8 +23,6 @@ const PAIRS: usize = 6;
 const PAIR_POINTS: usize = 600;
 /// The most points of a single scatter plot.
 const POINTS: usize = 2_000;
-/// The most draws that a density is estimated from.
-const DENSITY_DRAWS: usize = 10_000;
 /// The most names on an axis.
 const NAMES: usize = 40;
 /// The most rows of a matrix of correlations.
@@ -88,7 +87,7 @@ pub fn pairs(draws: &Draws, names: &[&str]) -> Result<Figure, Error> {
         .filter(|position| position.len() == all.len())
         .collect();
 
-    let (total, shown) = (count(draws), count(draws).div_ceil(step(count(draws), PAIR_POINTS)));
+    let (total, shown) = (count(draws), count(draws).min(PAIR_POINTS));
     let mut caption = format!(
         "Each point is a draw ({shown} of {total}, evenly spaced) of the parameters below and to the \
          left of it; the diagonal has the density of each parameter."
@@ -119,6 +118,7 @@ pub fn pairs(draws: &Draws, names: &[&str]) -> Result<Figure, Error> {
     };
     let mut figure = Figure::new("pairs", "Parameters in pairs", caption);
     figure.columns = Some(columns.len());
+    let mut without = Vec::new();
     for (row, below) in columns.iter().enumerate() {
         for (column, left) in columns.iter().enumerate() {
             let panel = match row.cmp(&column) {
@@ -129,7 +129,11 @@ pub fn pairs(draws: &Draws, names: &[&str]) -> Result<Figure, Error> {
                 std::cmp::Ordering::Equal => {
                     let y = Axis::new("density").scale(Scale::Bare);
                     let panel = Panel::new("", axis(below), y);
-                    let mut mark = density_mark(below.0.values, None, Colour::Series(0));
+                    let values = below.0.values.iter().copied();
+                    let mut mark = density_mark(values, None, Colour::Series(0));
+                    if mark.is_none() {
+                        without.push(below.0.name.to_owned());
+                    }
                     if let (Some(Mark::Line { points, .. }), Some([low, high])) =
                         (&mut mark, panel.x.range)
                     {
@@ -157,16 +161,18 @@ pub fn pairs(draws: &Draws, names: &[&str]) -> Result<Figure, Error> {
             figure.panels.push(panel);
         }
     }
+    figure.caption += &without_density(&without);
     Ok(figure)
 }
 
 /// Median and intervals of quantities, with R-hat and the bulk effective sample size of each beside
-/// them; of more than 40 quantities the 40 with the largest R-hat.
+/// them; of more than 40 quantities the 40 with the largest R-hat. Quantities without R-hat, such as
+/// those whose draws are all equal, come after all others.
 ///
 /// # Errors
 /// No quantities.
 pub fn forest(quantities: &[Quantity]) -> Result<Figure, Error> {
-    let rows = worst(quantities, NAMES)?;
+    let (rows, note) = worst(quantities, NAMES)?;
     let axis =
         || Axis::names("quantity", rows.iter().map(|(quantity, _)| quantity.name)).reversed();
     let aspect = aspect_of(rows.len());
@@ -180,9 +186,8 @@ pub fn forest(quantities: &[Quantity]) -> Result<Figure, Error> {
         Interval { at: k as f64, value: row.q50, inner, outer: [row.q05, row.q95] }
     });
     let mut caption = format!(
-        "{}A dot is the median of all draws, the thick line holds half of them and the thin line \
-         90 %.",
-        chosen(rows.len(), quantities.len())
+        "{note}A dot is the median of all draws, the thick line holds half of them and the thin line \
+         90 %."
     );
     let mut figure = Figure::new("forest", "Quantities at a glance", "").panel(
         panel("median and intervals", Axis::new("value")).mark(Mark::Intervals {
@@ -233,18 +238,17 @@ pub fn forest(quantities: &[Quantity]) -> Result<Figure, Error> {
 }
 
 /// Median and intervals of quantities, for each chain by itself; of many quantities those with the
-/// largest R-hat, so that there are some 40 lines.
+/// largest R-hat, so that there are some 40 lines. Quantities without R-hat come after all others.
 ///
 /// # Errors
 /// No quantities.
 pub fn forest_by_chain(quantities: &[Quantity]) -> Result<Figure, Error> {
     let chains = quantities.iter().map(|quantity| quantity.values.nrows()).max().unwrap_or(0);
-    let rows = worst(quantities, (NAMES / chains.max(1)).max(3))?;
+    let (rows, note) = worst(quantities, (NAMES / chains.max(1)).max(3))?;
     let caption = format!(
-        "{}A dot is the median of one chain, the thick line holds half of its draws and the thin \
-         line 90 %; chains stand in their order, from above. Chains that agree have the same \
+        "{note}A dot is the median of one chain, the thick line holds half of its draws and the thin \
+         line 90 %; chains stand in their order, from above. Chains that agree have about the same \
          intervals.{}",
-        chosen(rows.len(), quantities.len()),
         left_out(rows.iter().map(|(quantity, _)| quantity.values))
     );
     let y = Axis::names("quantity", rows.iter().map(|(quantity, _)| quantity.name)).reversed();
@@ -315,8 +319,9 @@ pub fn correlations(draws: &Draws) -> Result<Figure, Error> {
     );
     let constant = (0..dim).filter(|i| correlation[(*i, *i)].is_nan()).count();
     let mut caption =
-        "The correlation of two parameters over all draws. Near 1 or -1 a sampler that \
-                       moves one parameter at a time, or has no dense metric, makes short steps."
+        "The correlation of two parameters over all draws. Where it is near 1 or -1, a \
+                       sampler that moves one parameter at a time, or has no dense metric, makes \
+                       short steps."
             .to_owned();
     if constant > 0 {
         caption += &format!(
@@ -347,21 +352,21 @@ pub fn correlations(draws: &Draws) -> Result<Figure, Error> {
         );
         let cells = Mark::Cells { values, range: [0.0, 1.0], palette: Palette::Viridis, text };
         figure = figure.panel(Panel { aspect: 0.9, ..panel.mark(cells) });
-        caption += " Of two blocks the second panel has the largest size of a correlation between \
-                    two different parameters.";
+        caption += " The second panel has, for each pair of blocks, the correlation of largest size \
+                    between two different parameters, without its sign.";
     }
     figure.caption = caption;
     Ok(figure)
 }
 
 /// Box plots of all parameters, one panel for each block; of a block with more than 40 parameters
-/// those that are farthest from 0 in widths of their boxes.
+/// those whose medians are farthest from 0 in heights of their boxes.
 ///
 /// # Errors
 /// No draws, or draws without parameters.
 pub fn weights(draws: &Draws) -> Result<Figure, Error> {
     check_any(draws)?;
-    let every = step(count(draws), BOX_DRAWS);
+    let (total, used) = (count(draws), evenly(count(draws), BOX_DRAWS));
     let flat = draws.flat();
     let names = draws.layout().parameter_names();
     let mut caption =
@@ -369,17 +374,17 @@ pub fn weights(draws: &Draws) -> Result<Figure, Error> {
                        the median; whiskers reach to the last draw within 1.5 heights of the box, \
                        and dots are draws beyond."
             .to_owned();
-    if every > 1 {
-        let shown = count(draws).div_ceil(every);
-        caption += &format!(" Of {} draws {shown} are used, evenly spaced.", count(draws));
+    if used.len() < total {
+        caption += &format!(" Of {total} draws {} are used, evenly spaced.", used.len());
     }
-    caption += " A box across 0 is a weight of unknown sign, or of a unit that changes places.";
+    caption += " The sign of a parameter whose box lies across 0 is not known; so it is, too, with a \
+                weight of a hidden unit that changes places or signs with another.";
     let mut figure = Figure::new("weights", "Parameters by block", "");
     let (mut left_out, mut is_cut) = (0, false);
     for block in draws.layout().blocks() {
         let mut boxes: Vec<(usize, BoxPlot)> = Vec::new();
         for at in block.range.clone() {
-            let values: Vec<f64> = flat.column(at).iter().copied().step_by(every).collect();
+            let values: Vec<f64> = used.iter().map(|draw| flat[(*draw, at)]).collect();
             left_out += values.iter().filter(|v| !v.is_finite()).count();
             boxes.extend(BoxPlot::new(0.0, &values).map(|plot| (at, plot)));
         }
@@ -441,9 +446,9 @@ pub fn parallel(names: &[String], groups: &[Solutions]) -> Result<Figure, Error>
             let what = format!("parameters of the solutions `{}`", group.name);
             return Err(Error::shape(what, group.values.ncols(), names.len()));
         }
-        let every = step(group.values.nrows(), SOLUTIONS);
+        let (all, shown) = (group.values.nrows(), evenly(group.values.nrows(), SOLUTIONS));
         let mut points = Vec::new();
-        for solution in group.values.rows().into_iter().step_by(every) {
+        for solution in shown.iter().map(|row| group.values.row(*row)) {
             points.extend(solution.iter().enumerate().map(|(i, value)| [i as f64, *value]));
             // The line breaks here.
             points.push([f64::NAN; 2]);
@@ -451,16 +456,16 @@ pub fn parallel(names: &[String], groups: &[Solutions]) -> Result<Figure, Error>
                 (low, high) = (low.min(*value), high.max(*value));
             }
         }
-        let (all, shown) = (group.values.nrows(), group.values.nrows().div_ceil(every));
-        let title = match shown == all {
-            true => format!("{}: {all} solutions", group.name),
-            false => format!("{}: {shown} of {all} solutions", group.name),
+        let title = match shown.len() {
+            n if n == all => format!("{}: {all} solutions", group.name),
+            n => format!("{}: {n} of {all} solutions", group.name),
         };
         panels.push((title, Mark::Line { name: None, colour: Colour::Series(k), points }));
     }
     let caption = "Each line is one solution, and goes through the values of its parameters from left \
-                   to right. Solutions in one mode run together; the bundles of modes that differ by \
-                   an exchange of hidden units, or by their signs, are images of each other.";
+                   to right. Solutions in one mode run together, as a bundle of lines. Modes that \
+                   differ only in the order of hidden units, or in their signs, have bundles with the \
+                   same values in other places, or with other signs.";
     let mut figure = Figure::new("parallel", "Solutions in parallel coordinates", caption);
     for (title, line) in panels {
         let x = Axis::names("parameter", names.iter().map(String::as_str));
@@ -485,24 +490,21 @@ pub fn parallel(names: &[String], groups: &[Solutions]) -> Result<Figure, Error>
 pub fn plane([x, y]: [Quantity; 2]) -> Result<Figure, Error> {
     check_pair(&x, &y)?;
     let (chains, draws) = x.values.dim();
-    let every = step(chains * draws, POINTS).min(draws);
+    // At least one of each chain.
+    let used = evenly(draws, (POINTS / chains).max(1));
     let mut panel = Panel::new("", Axis::new(x.name), Axis::new(y.name));
     for chain in 0..chains {
-        let of = |quantity: &Quantity| -> Vec<f64> {
-            let row = quantity.values.row(chain);
-            row.iter().copied().step_by(every).collect()
-        };
         panel = panel.mark(Mark::Points {
             name: (2..=8).contains(&chains).then(|| format!("chain {chain}")),
             colour: Colour::Series(chain),
             symbol: Symbol::Dot,
-            points: of(&x).into_iter().zip(of(&y)).map(|(x, y)| [x, y]).collect(),
+            points: used.iter().map(|i| [x.values[(chain, *i)], y.values[(chain, *i)]]).collect(),
         });
     }
-    let (all, shown) = (chains * draws, chains * draws.div_ceil(every));
+    let (all, shown) = (chains * draws, chains * used.len());
     let caption = format!(
-        "Each point is a draw ({shown} of {all}, evenly spaced), coloured by chain. The colours of \
-         chains that agree are everywhere mixed.{}",
+        "Each point is a draw ({shown} of {all}, evenly spaced), coloured by chain. If the chains agree, \
+         their colours are mixed everywhere.{}",
         left_out([x.values, y.values])
     );
     Ok(Figure::new("plane", format!("{} and {}", x.name, y.name), caption).panel(panel))
@@ -525,8 +527,8 @@ pub fn path([x, y]: [Quantity; 2], chain: usize, draws: usize) -> Result<Figure,
     let of_chain = x.values.row(chain).into_iter().zip(y.values.row(chain));
     let points: Vec<[f64; 2]> = of_chain.take(draws).map(|(x, y)| [*x, *y]).collect();
     let caption = format!(
-        "The first {} draws of chain {chain}, in their order; the triangle is the first. A chain that \
-         explores crosses the whole region again and again.{}",
+        "The first {} draws of chain {chain}, in their order; the triangle is the first. A good chain \
+         crosses the whole region again and again.{}",
         points.len(),
         left_out([x.values, y.values])
     );
@@ -553,114 +555,64 @@ pub fn histogram(quantity: Quantity, curve: Option<(&str, &[[f64; 2]])>) -> Resu
     if quantity.values.is_empty() {
         return Err(Error::argument("number of draws", 0, "at least 1"));
     }
-    let finite: Vec<f64> = quantity.values.iter().copied().filter(|v| v.is_finite()).collect();
+    let mut finite: Vec<f64> = quantity.values.iter().copied().filter(|v| v.is_finite()).collect();
+    finite.sort_by(f64::total_cmp);
     let mut panel = Panel::new("", Axis::new(quantity.name), Axis::new("density"));
-    match bars(finite) {
-        Bins::None => {}
-        Bins::Constant(value) => {
-            let name = Some("all draws".to_owned());
-            let place = Place::Vertical(value);
-            panel = panel.mark(Mark::Rule { name, colour: Colour::Series(0), place });
-        }
-        Bins::Bars { edges, heights } => {
-            let name = Some("draws".to_owned());
-            panel = panel.mark(Mark::Bars { name, colour: Colour::Series(0), edges, heights });
-        }
-    }
     let mut caption = "The draws of all chains as a histogram whose area is 1.".to_owned();
+    let (colour, ends) = (Colour::Series(0), (finite.first(), finite.last()));
+    match ends {
+        (Some(low), Some(high)) if low == high => {
+            let (name, place) = (Some("all draws".to_owned()), Place::Vertical(*low));
+            panel = panel.mark(Mark::Rule { name, colour, place });
+        }
+        (Some(low), Some(high)) if (high - low).is_finite() => {
+            let (name, edges) = (Some("draws".to_owned()), edges(*low, *high, bars_for(&finite)));
+            let width = edges[1] - edges[0];
+            let heights = shares(&finite, &edges).into_iter().map(|share| share / width).collect();
+            panel = panel.mark(Mark::Bars { name, colour, edges, heights });
+        }
+        (Some(_), _) => caption += " The draws are too far apart for bars.",
+        (None, _) => {}
+    }
     if let Some((name, points)) = curve {
         let (name, points) = (Some(name.to_owned()), points.to_vec());
         panel = panel.mark(Mark::Line { name, colour: Colour::Ink, points });
-        caption += " Bars follow the curve but for Monte Carlo noise, which is large where draws are \
-                    few.";
+        caption += " If draws are of the distribution of the curve, bars follow it but for Monte Carlo \
+                    noise, which is large where draws are few.";
     }
     caption += &left_out([quantity.values]);
     let title = format!("The distribution of {}", quantity.name);
     Ok(Figure::new("histogram", title, caption).panel(panel))
 }
 
-/// The bars of a histogram.
-enum Bins {
-    None,
-    Constant(f64),
-    Bars { edges: Vec<f64>, heights: Vec<f64> },
-}
-
-/// 10 to 80 bars of the width of Freedman and Diaconis, 2 IQR n^(-1/3), with area 1.
-fn bars(mut values: Vec<f64>) -> Bins {
-    values.sort_by(f64::total_cmp);
-    let (Some(low), Some(high)) = (values.first().copied(), values.last().copied()) else {
-        return Bins::None;
-    };
-    let (n, range) = (values.len() as f64, high - low);
-    if !(range > 0.0 && range.is_finite()) {
-        return Bins::Constant(low);
-    }
-    let [lower, upper] = quantiles_of_sorted(&values, [0.25, 0.75]);
-    let wanted = range / (2.0 * (upper - lower) * n.powf(-1.0 / 3.0));
-    let bins = if wanted.is_finite() { wanted.ceil().clamp(10.0, 80.0) } else { 80.0 };
-    let edge = |k: usize| low + range * k as f64 / bins;
-    let edges: Vec<f64> = (0..=bins as usize).map(edge).collect();
-    let mut heights = vec![0.0; bins as usize];
-    for value in values {
-        let bin = edges.partition_point(|edge| *edge <= value).saturating_sub(1);
-        let last = heights.len() - 1;
-        heights[bin.min(last)] += bins / (n * range);
-    }
-    Bins::Bars { edges, heights }
-}
-
-/// The density of all finite draws, or a rule where they are all equal; nothing if there are none.
-fn density_mark(values: ArrayView2<f64>, name: Option<String>, colour: Colour) -> Option<Mark> {
-    let every = step(values.len(), DENSITY_DRAWS);
-    let thinned = values.iter().copied().step_by(every);
-    let finite: Vec<f64> = thinned.filter(|value| value.is_finite()).collect();
-    let first = *finite.first()?;
-    let draws = Array2::from_shape_vec((1, finite.len()), finite).ok()?;
-    Some(match density(draws.view(), None, 200) {
-        Ok(estimate) => {
-            let points = estimate.x.iter().zip(&estimate.density).map(|(x, y)| [*x, *y]).collect();
-            Mark::Line { name, colour, points }
-        }
-        // All are equal.
-        Err(_) => Mark::Rule { name, colour, place: Place::Vertical(first) },
-    })
-}
-
-/// The quantities with the largest R-hat, in the order that they were given in, and their summaries.
+/// The quantities with the largest R-hat, in the order that they were given in, their summaries, and
+/// what a caption says of the choice: nothing if all are shown. Those without R-hat come last.
 fn worst<'q, 'v>(
     quantities: &'q [Quantity<'v>],
     most: usize,
-) -> Result<Vec<(&'q Quantity<'v>, SummaryRow)>, Error> {
+) -> Result<(Vec<(&'q Quantity<'v>, SummaryRow)>, String), Error> {
     if quantities.is_empty() {
         return Err(Error::argument("number of quantities", 0, "at least 1"));
     }
     let summaries = quantities.iter().map(|quantity| SummaryRow::new("", quantity.values));
     let mut rows: Vec<(usize, SummaryRow)> = summaries.enumerate().collect();
-    if rows.len() > most {
-        // One without R-hat is the worst of all.
-        rows.sort_by(|(_, a), (_, b)| b.rhat.abs().total_cmp(&a.rhat.abs()));
+    let (all, mut note) = (rows.len(), String::new());
+    if all > most {
+        let undefined = rows.iter().filter(|(_, row)| row.rhat.is_nan()).count();
+        let key = |row: &SummaryRow| if row.rhat.is_nan() { f64::NEG_INFINITY } else { row.rhat };
+        rows.sort_by(|(_, a), (_, b)| key(b).total_cmp(&key(a)));
         rows.truncate(most);
         rows.sort_by_key(|(k, _)| *k);
+        note = match undefined {
+            0 => format!("The {most} of {all} quantities with the largest R-hat. "),
+            n if n == all => format!("The first {most} of {all} quantities: none has an R-hat. "),
+            n => format!(
+                "The {most} of {all} quantities with the largest R-hat; {n} without R-hat, such as \
+                 constant ones, come after all others. "
+            ),
+        };
     }
-    Ok(rows.into_iter().map(|(k, row)| (&quantities[k], row)).collect())
-}
-
-/// Of how many quantities those with the largest R-hat are shown; nothing if all are.
-fn chosen(shown: usize, all: usize) -> String {
-    match shown == all {
-        true => String::new(),
-        false => format!("The {shown} of {all} quantities with the largest R-hat. "),
-    }
-}
-
-/// A sentence about numbers that have no place; empty if there are none.
-fn left_out<'v>(values: impl IntoIterator<Item = ArrayView2<'v, f64>>) -> String {
-    let of = |values: ArrayView2<f64>| values.iter().filter(|value| !value.is_finite()).count();
-    match values.into_iter().map(of).sum::<usize>() {
-        0 => String::new(),
-        n => format!(" {n} numbers that are not finite are left out."),
-    }
+    Ok((rows.into_iter().map(|(k, row)| (&quantities[k], row)).collect(), note))
 }
 
 /// Correlations as text, with two digits.
@@ -686,7 +638,7 @@ fn quantiles<const N: usize>(values: impl Iterator<Item = f64>, at: [f64; N]) ->
 }
 
 fn quantiles_of_sorted<const N: usize>(sorted: &[f64], at: [f64; N]) -> [f64; N] {
-    at.map(|p| quantile(sorted, p).unwrap_or(f64::NAN))
+    at.map(|p| quantile(sorted, p))
 }
 
 /// The smallest and the largest of the finite values, with some room; `None` of less than two values.
@@ -700,13 +652,9 @@ fn ends(values: impl Iterator<Item = f64>) -> Option<[f64; 2]> {
 
 /// The draws of two quantities as points, at most so many, evenly spaced.
 fn points([x, y]: [Quantity; 2], most: usize) -> Vec<[f64; 2]> {
-    let every = step(x.values.len(), most);
-    x.values.iter().zip(y.values).step_by(every).map(|(x, y)| [*x, *y]).collect()
-}
-
-/// The step with which at most `most` of `all` are left.
-fn step(all: usize, most: usize) -> usize {
-    all.div_ceil(most).max(1)
+    let draws = x.values.ncols();
+    let used = evenly(x.values.len(), most).into_iter().map(|k| (k / draws, k % draws));
+    used.map(|at| [x.values[at], y.values[at]]).collect()
 }
 
 /// Height over width of a panel with so many lines of text.

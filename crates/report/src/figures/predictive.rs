@@ -7,11 +7,12 @@
 use bnn_mcmc::Error;
 use bnn_mcmc::data::{Dataset, Response, Standardise};
 use bnn_mcmc::predict::{Pit, Predictions};
+use bnn_mcmc::rng::ChainRng;
 use faer::{MatRef, Side};
-use ndarray::{Array2, ArrayView2};
+use ndarray::{Array1, Array2, ArrayView2, Axis as Along};
 use statrs::distribution::{Beta, Continuous, ContinuousCDF, Normal};
 
-use super::bins::{edges, evenly, extent, neighbours, shares};
+use super::bins::{edges, evenly, evenly_with_ends, extent, neighbours, shares};
 use crate::figure::{Axis, Colour, Figure, Mark, Panel, Place, Symbol, number};
 
 /// The most points of a panel: more of them would make a large file and hide each other.
@@ -22,6 +23,12 @@ const FINE: usize = 200;
 const COARSE: usize = 40;
 /// The fewest rows of such a group, on average; and the number of groups of few rows.
 const FEWEST: usize = 8;
+/// The smallest and the largest quantile residuals that are all drawn, at each end.
+const EXTREMES: usize = 20;
+/// The most features whose covariance matrix is decomposed.
+const EXACT: usize = 500;
+/// The most rows, and the most iterations, that make the first principal component of more features.
+const POWER: (usize, usize) = (2_000, 300);
 
 /// Predictions by one method, and its name.
 #[derive(Clone, Copy, Debug)]
@@ -85,6 +92,9 @@ pub fn against_feature(
 /// of this `level`: one panel for each method, on the same axes. It is figure 6 of the FBNN paper
 /// (arXiv:2312.11799). `data` are the rows that were predicted.
 ///
+/// Of more than 500 features the component is found by up to 300 power iterations on at most 2,000
+/// rows, evenly spaced, so that time and memory are in proportion to the features.
+///
 /// # Errors
 /// As for [`along`]; features whose covariance has no eigenvalues that can be computed.
 pub fn against_first_component(
@@ -125,12 +135,12 @@ pub fn observed_against_predicted(
         let (points, thinned) = cells.points(&cells.mean);
         panels.push(points.into_iter().fold(panel, Panel::mark));
         caption = format!(
-            "Each point is a row, and the band is where {} % of observations are predicted to be{}. \
-             Points lie around the line where the model is right, about one in {} outside their own \
-             interval.{thinned}",
-            percent(level),
+            "Each point is a row: its observation against the mean prediction. The band is the {level} % \
+             interval of a new observation{}. If the model is right, new rows lie around the line, about \
+             {} % of them outside their own interval.{thinned}",
             smoothed(&groups, cells.mean.len()),
-            number((1.0 / (1.0 - level)).round()),
+            percent(1.0 - level),
+            level = percent(level),
         );
     }
     same_axes(&mut panels, true);
@@ -190,7 +200,7 @@ pub fn residuals(predictions: &Predictions, pit: &Pit, column: usize) -> Result<
 
     quantile.retain(|z| !z.is_nan());
     quantile.sort_by(f64::total_cmp);
-    let places: Vec<usize> = evenly(quantile.len(), FINE);
+    let places = evenly_with_ends(quantile.len(), FINE, EXTREMES);
     let n = quantile.len() as f64;
     let x: Vec<f64> = places.iter().map(|k| normal.inverse_cdf((*k as f64 + 0.5) / n)).collect();
     let end = |p: f64| -> Vec<f64> {
@@ -213,15 +223,23 @@ pub fn residuals(predictions: &Predictions, pit: &Pit, column: usize) -> Result<
             })
             .mark(diagonal("standard normal"))
             .mark(dots(None, Colour::Series(0), Symbol::Dot, points));
+    let extremes = match places.len() < quantile.len() {
+        true => format!(
+            " Of {} quantile residuals the last panel has {FINE}, with the {EXTREMES} smallest and largest.",
+            quantile.len()
+        ),
+        false => String::new(),
+    };
     let missing = match pit.values.nrows() - quantile.len() {
         0 => String::new(),
         n => format!(" Rows without a quantile residual, whose transform is no number: {n}."),
     };
     let caption = format!(
-        "Residuals of the predicted mean should scatter around 0 without a pattern. The quantile residual of a row is the \
-         standard normal quantile of its probability integral transform: if the model is right, the \
-         histogram follows the curve and the points of the last panel the line, each within the band \
-         in 95 % of cases.{thinned}{missing}"
+        "The first panel has the residuals of the predicted mean: if the model is right, those of new rows \
+         scatter around 0 without a pattern. The quantile residual of a row is the standard normal \
+         quantile of its probability integral transform. If the model is right, for new rows and rows \
+         left out the histogram follows the curve, and each point of the last panel, the residuals in \
+         their order, lies within the band with probability 0.95.{thinned}{missing}{extremes}"
     );
     let figure = Figure::new("residuals", format!("Residuals of {}", cells.name), caption);
     Ok(figure.panel(by_mean).panel(histogram).panel(plot))
@@ -261,9 +279,9 @@ pub fn changes(
     };
     let caption = format!(
         "Changes from the last known value of the series. A prediction that only repeats this value \
-         lies on the horizontal line, a perfect one on the diagonal. The skill against persistence is \
-         {skill:.3}{columns} (1 is perfect, 0 no better than the last value), and the direction is right \
-         in {} % of {of_known_sign} changes.{thinned}",
+         lies on the horizontal line, a perfect one on the diagonal. The skill against persistence, the \
+         prediction of no change, is {skill:.3}{columns} (1 is perfect, 0 no better), and the direction \
+         is right in {} % of {of_known_sign} changes.{thinned}",
         percent(right as f64 / of_known_sign as f64)
     );
     let title = format!("Predicted and true changes of {}", cells.name);
@@ -368,8 +386,8 @@ fn bands(
     same_axes(&mut panels, false);
     let caption = format!(
         "The line is the posterior mean, and around it are {level} % intervals of the mean function and, \
-         wider, of a new observation{smoothed}. About {outside} % of observations should lie outside \
-         their own interval, in no particular place.{thinned}",
+         wider, of a new observation{smoothed}. If the model is right, about {outside} % of new \
+         observations lie outside their own interval, in no particular place.{thinned}",
         level = percent(level),
         outside = percent(1.0 - level),
         smoothed = smoothed(&groups, x.len()),
@@ -493,20 +511,49 @@ fn normal_quantile(normal: &Normal, u: f64) -> f64 {
 fn first_component(data: &Dataset) -> Result<(Vec<f64>, f64), Error> {
     let scaler = Standardise::new().allow_constant().fit_features(data)?;
     let z = scaler.transform(data.x().view())?;
+    let mut loadings = match z.ncols() {
+        ..=EXACT => by_covariance(&z)?,
+        _ => by_power_iterations(&z),
+    };
+    let largest = loadings.iter().copied().max_by(|a, b| a.abs().total_cmp(&b.abs()));
+    loadings *= largest.unwrap_or(1.0).signum();
+    let scores = z.dot(&loadings);
+    let squares = |values: &mut dyn Iterator<Item = &f64>| values.map(|v| v * v).sum::<f64>();
+    let share = squares(&mut scores.iter()) / squares(&mut z.iter());
+    Ok((scores.to_vec(), share))
+}
+
+/// The eigenvector of the largest eigenvalue of the covariance matrix of rows with mean 0.
+fn by_covariance(z: &Array2<f64>) -> Result<Array1<f64>, Error> {
     let features = z.ncols();
-    let covariance = z.t().dot(&z) / z.nrows() as f64;
+    let covariance = z.t().dot(z) / z.nrows() as f64;
     let covariance = covariance.as_standard_layout();
     let flat = covariance.as_slice().expect("it was put in standard order");
     let eigen = MatRef::from_row_major_slice(flat, features, features)
         .self_adjoint_eigen(Side::Lower)
         .map_err(|_| Error::argument("features", "of extreme scale", "of moderate scale"))?;
-    let loadings: Vec<f64> = (0..features).map(|j| eigen.U()[(j, features - 1)]).collect();
-    let largest = loadings.iter().copied().max_by(|a, b| a.abs().total_cmp(&b.abs()));
-    let sign = largest.unwrap_or(1.0).signum();
-    let score = |row: ndarray::ArrayView1<f64>| -> f64 {
-        sign * row.iter().zip(&loadings).map(|(z, l)| z * l).sum::<f64>()
-    };
-    let scores = z.rows().into_iter().map(score).collect();
-    let total: f64 = (0..features).map(|k| eigen.S()[k]).sum();
-    Ok((scores, eigen.S()[features - 1] / total))
+    Ok(Array1::from_shape_fn(features, |j| eigen.U()[(j, features - 1)]))
+}
+
+/// As [`by_covariance`], of some of the rows, without the matrix: v <- Z^T Z v / |Z^T Z v| from a start with
+/// a fixed seed, until v changes by less than 1e-9.
+fn by_power_iterations(z: &Array2<f64>) -> Array1<f64> {
+    let some = z.select(Along(0), &evenly(z.nrows(), POWER.0));
+    let mut rng = ChainRng::new(0, 0);
+    let mut v = Array1::from_shape_simple_fn(z.ncols(), || rng.normal());
+    v /= v.dot(&v).sqrt();
+    for _ in 0..POWER.1 {
+        let mut next = some.t().dot(&some.dot(&v));
+        let length = next.dot(&next).sqrt();
+        if !(length > 0.0 && length.is_finite()) {
+            break;
+        }
+        next /= length;
+        let change = (&next - &v).mapv(f64::abs).sum();
+        v = next;
+        if change < 1e-9 {
+            break;
+        }
+    }
+    v
 }

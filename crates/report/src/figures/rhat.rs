@@ -4,6 +4,7 @@ use bnn_mcmc::Error;
 use bnn_mcmc::diagnostics::{RHAT_LIMIT, Summary, SummaryRow};
 use bnn_mcmc::layout::Layout;
 
+use super::bins::evenly;
 use crate::figure::{Axis, BoxPlot, Colour, Figure, Mark, Panel, Place, Scale, Symbol};
 
 /// The most columns.
@@ -19,7 +20,7 @@ const WIDE: usize = 12;
 /// The figure is that of Chandra and Simmons, *Bayesian neural networks via MCMC: a Python-based
 /// tutorial*, arXiv:2304.02595, figure 10, with the limit of Vehtari et al. 2021
 /// (doi:10.1214/20-BA1221) instead of 1.1. See [`models`] for what a column shows. Of more than 40
-/// blocks it shows the 40 with the largest R-hat.
+/// blocks it shows the 40 with the largest R-hat, where an undefined one counts as the largest.
 ///
 /// ```
 /// use bnn_mcmc::diagnostics::Summary;
@@ -52,7 +53,8 @@ pub fn blocks(summary: &Summary, layout: &Layout) -> Result<Figure, Error> {
 /// 200 parameters within the whiskers are points, too, evenly spaced by rank and moved sideways so that
 /// they can be told apart. What is undefined or
 /// infinite, as R-hat of constant chains, is a cross at the top. The vertical axis is logarithmic. Of
-/// more than 40 models those with the largest R-hat are shown.
+/// more than 40 models those with the largest R-hat are shown, where an undefined one counts as the
+/// largest.
 ///
 /// # Errors
 /// If there is no model, or none has a parameter.
@@ -119,10 +121,9 @@ fn figure(
         values.sort_by(f64::total_cmp);
         if let Some(plot) = BoxPlot::new(at, &values) {
             values.retain(|rhat| (plot.low..=plot.high).contains(rhat));
-            let shown = if columns.len() > WIDE { 0 } else { values.len().min(POINTS) };
-            let steps = shown.saturating_sub(1).max(1);
-            let place = |k: usize| k * (values.len() - 1) / steps;
-            points.extend((0..shown).map(|k| [at + aside(k), values[place(k)]]));
+            let shown = if columns.len() > WIDE { 0 } else { POINTS };
+            let places = evenly(values.len(), shown).into_iter().enumerate();
+            points.extend(places.map(|(k, place)| [at + aside(k), values[place]]));
             boxes.push(plot);
         }
     }
@@ -132,7 +133,11 @@ fn figure(
          have an R-hat below the grey line.",
     );
     if of > columns.len() {
-        caption += &format!(" The {} of {of} {kind}s with the largest R-hat.", columns.len());
+        caption += &format!(
+            " Shown are the {} of {of} {kind}s with the largest R-hat, where an undefined one counts as \
+             the largest.",
+            columns.len()
+        );
     }
     let names = columns.iter().map(|(name, _)| *name);
     let axis = Axis::new("R-hat").scale(Scale::Log);

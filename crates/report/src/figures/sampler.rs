@@ -18,11 +18,12 @@ use bnn_mcmc::Error;
 use bnn_mcmc::diagnostics::{DIVERGENT_LIMIT, EBFMI_LIMIT, ebfmi};
 use bnn_mcmc::draws::LadderReport;
 use bnn_mcmc::optimise::Fit;
-use ndarray::{Array1, ArrayView2};
+use ndarray::ArrayView2;
 
 use super::Quantity;
-use super::chains::{Shown, density_line};
-use crate::figure::{Axis, Colour, Figure, Mark, Panel, Place, Scale, Symbol};
+use super::bins::density_mark;
+use super::chains::Shown;
+use crate::figure::{Axis, Colour, Figure, Mark, Panel, Place, Scale, Symbol, number};
 
 /// The most points of a line along the run.
 const POINTS: usize = 400;
@@ -36,8 +37,8 @@ const VALUES: u64 = 40;
 /// `energy` is the statistic `energy` of a run of HMC or NUTS alone, `[chain, draw]`, without
 /// thinning: of thinned draws the changes are too large
 /// ([`Draws::ebfmi`](bnn_mcmc::draws::Draws::ebfmi) is `None` for them). Densities are by
-/// [`density`](bnn_mcmc::diagnostics::density()); energies that are not finite are left out of them, and
-/// counted in the caption. Source: Betancourt 2017, arXiv:1701.02434, section 6.1.
+/// [`density`](bnn_mcmc::diagnostics::density()), of equal values a vertical line; energies that are not
+/// finite are left out of them, and counted in the caption. Source: Betancourt 2017, arXiv:1701.02434, section 6.1.
 ///
 /// ```
 /// use bnn_mcmc::prelude::*;
@@ -68,10 +69,11 @@ pub fn energy(energy: ArrayView2<f64>) -> Result<Figure, Error> {
     }
     let left_out = chains * draws - levels.len();
     let mut caption = format!(
-        "Left: the energies at the draws, less their mean in each chain, and how much they change from \
-         one draw to the next. Good curves are about as wide as each other. Right: the ratio of the \
-         two (E-BFMI) by chain. Below the grey line at {EBFMI_LIMIT} momenta change the energy too little, \
-         and the tails are badly explored."
+        "Left: the density of the energies at the draws, less their mean in each chain, and the density of \
+         their changes from one draw to the next. The two curves of a good run are about equally wide. \
+         Right, by chain: the mean square of the changes over the variance of the energies (E-BFMI). Below \
+         the grey line at {EBFMI_LIMIT} momenta change the energy too little, and the tails are badly \
+         explored."
     );
     if left_out > 0 {
         caption += &format!(" {left_out} energies are not finite, and left out on the left.");
@@ -79,10 +81,8 @@ pub fn energy(energy: ArrayView2<f64>) -> Result<Figure, Error> {
     let mut densities = Panel::new("energies", Axis::new("energy (nats)"), Axis::new("density"));
     for (k, (name, values)) in [("at draws", levels), ("changes", changes)].into_iter().enumerate()
     {
-        if let Some(points) = density_line(Array1::from(values).view()) {
-            let (name, colour) = (Some(name.to_owned()), Colour::Series(k));
-            densities = densities.mark(Mark::Line { name, colour, points });
-        }
+        let mark = density_mark(values, Some(name.to_owned()), Colour::Series(k));
+        densities = mark.into_iter().fold(densities, Panel::mark);
     }
     let fractions = ebfmi(energy);
     let most = fractions.iter().copied().filter(|f| f.is_finite()).fold(1.0, f64::max);
@@ -107,8 +107,9 @@ pub fn energy(energy: ArrayView2<f64>) -> Result<Figure, Error> {
 
 /// The number of divergent transitions so far, by chain.
 ///
-/// `divergent` is the statistic of that name, `[chain, draw]`; of thinned draws it counts several
-/// transitions. The lines have up to 400 points.
+/// `divergent` is the statistic of that name, `[chain, draw]`. Of thinned draws it counts all transitions
+/// since the draw before, so that the sum is that of all transitions, and may be larger than the number
+/// of draws. The lines have up to 400 points.
 ///
 /// # Errors
 /// No chains, or no draws.
@@ -119,11 +120,12 @@ pub fn divergences(divergent: ArrayView2<f64>) -> Result<Figure, Error> {
         return Err(Error::shape("divergences", found, "at least one draw"));
     }
     let caption = format!(
-        "Divergent transitions so far, by chain: {} in {} draws. Good runs have next to none; above a share of \
-         {DIVERGENT_LIMIT} they have left out a part of the distribution. A steep piece is a place that the \
-         chain came to then.",
-        divergent.sum(),
-        chains * draws
+        "Divergent transitions so far, by chain; {} up to the last draw, in all chains. Of a thinned run \
+         the transitions between two draws count, too. Good runs have next to none; where more than {} % \
+         of all transitions diverge, a part of the distribution was left out. Where a line is steep, the \
+         chain was at a place that the sampler could not follow.",
+        number(divergent.sum()),
+        number(100.0 * DIVERGENT_LIMIT)
     );
     let shown = Shown::worst(divergent.outer_iter(), |chain| chain.sum());
     let most = divergent.outer_iter().map(|chain| chain.sum()).fold(1.0, f64::max);
@@ -160,8 +162,9 @@ pub fn counts(statistics: &[Quantity]) -> Result<Figure, Error> {
     if statistics.is_empty() {
         return Err(Error::argument("statistics", "none", "at least one"));
     }
-    let caption = "The share of each chain's draws with so many. Chains that have learnt the same \
-                   step size have the same shares.";
+    let caption = "How long trajectories are: the share of each chain's draws at each number on the \
+                   horizontal axis. Chains that have learnt the same step size have about the same \
+                   shares.";
     let mut figure = Figure::new("counts", "Lengths of trajectories", caption);
     let mut is_binned = false;
     for Quantity { name, values } in statistics {
@@ -228,9 +231,10 @@ pub fn ladder(reports: &[LadderReport]) -> Result<Figure, Error> {
     let rungs = reports.iter().map(LadderReport::suggested_rungs).max().unwrap_or(0);
     let caption = format!(
         "The power of the likelihood at each rung, the share of exchanges accepted between it and the next, \
-         and the mean acceptance probability of the moves within it. Good ladders exchange about equally \
-         often everywhere, and nowhere hardly ever. {trips} round trips from the posterior to the prior and back, in {} \
-         chains; the largest barrier is {barrier:.2}, for which {rungs} rungs are enough.",
+         and the mean acceptance probability of the moves within it. A good ladder exchanges about equally \
+         often between all neighbours. States made {trips} round trips from the posterior to the prior and back, \
+         in {} chains; the largest barrier (the sum of the shares of refused exchanges) is {barrier:.2}, for \
+         which {rungs} rungs are enough.",
         reports.len()
     );
     let lowest = |values: &[f64]| values.iter().copied().fold(f64::INFINITY, f64::min);
@@ -273,9 +277,10 @@ pub fn loss(fits: &[Fit]) -> Result<Figure, Error> {
         return Err(Error::argument("fits", found, "at least one with early stopping"));
     }
     let mut caption = "Minus the mean log density that came with the gradients since the evaluation \
-                       before, and minus the score of the held-out rows, by the number of steps; the \
-                       cross is the point that was taken. Good curves have levelled off; where the \
-                       second rises while the first falls, the training data are learnt by heart."
+                       before, and minus the score of the held-out rows, by the number of steps; lower \
+                       is better, and the cross is the point that was taken. Good curves have levelled \
+                       off; where the second rises while the first falls, the training data are learnt \
+                       by heart."
         .to_owned();
     if without > 0 {
         caption += &format!(" {without} of {} fits have no history.", fits.len());

@@ -134,9 +134,10 @@ fn measures(
     groups: impl Fn(Measure) -> Vec<(Option<String>, Vec<f64>)>,
 ) -> Figure {
     let caption = format!(
-        "Entropies of the predicted class, in nats. The predictive entropy is the sum of the expected \
-         entropy, which every draw shares, and the mutual information, on which draws differ and which \
-         more data would reduce.{note}"
+        "How uncertain the class of an input is, in nats. The predictive entropy is the whole of it: the \
+         entropy of the probabilities averaged over the draws. The expected entropy, the mean of the \
+         entropies by each draw, would remain if the weights were known; the mutual information is the \
+         rest, which more data would reduce.{note}"
     );
     let mut figure = Figure::new(name, title, caption);
     for measure in MEASURES {
@@ -254,7 +255,7 @@ pub fn along_chains(probabilities: &ChainProbabilities) -> Figure {
         notes += &format!(" Shown are the first {MOST_PANELS} of {inputs} inputs.");
     }
     let caption = format!(
-        "The probabilities by each draw, chain by chain; vertical lines stand between the chains. Chains that \
+        "The probabilities of classes by each draw, chain by chain; vertical lines stand between the chains. Chains that \
          agree have the same level and the same spread.{notes}"
     );
     let mut figure =
