@@ -45,7 +45,8 @@ pub fn check_place(out: &Path) -> Result<(), Failure> {
         if let Some(Component::Normal(name)) = within
             && is_own(&name.to_string_lossy())
         {
-            let allowed = "another name than those of the files that `fit` has written to its folder";
+            let allowed =
+                "another name than those of the files that `fit` has written to its folder";
             return Err(Error::argument("--out", out.display(), allowed).into());
         }
     }

@@ -129,7 +129,8 @@ fn said(
     let mut text = format!("{} predicted", count(x.nrows(), "row"));
     if !dropped.is_empty() {
         let left_out = listed(dropped, 20);
-        let (rows, lines) = (count(dropped.len(), "row"), if dropped.len() == 1 { "line" } else { "lines" });
+        let (rows, lines) =
+            (count(dropped.len(), "row"), if dropped.len() == 1 { "line" } else { "lines" });
         text.push_str(&format!(", {rows} left out because of missing values ({lines} {left_out})"));
     }
     if !unused.is_empty() {

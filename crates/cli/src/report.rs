@@ -25,7 +25,7 @@ pub fn run(args: &ReportArgs) -> Result<Ended, Failure> {
     let path = args.out.clone().unwrap_or_else(|| args.run.join("report.html"));
     folder::check_place(&path)?;
     let page = bnn_mcmc_report::report(&folder::load(&args.run)?)?;
-    output::write(&path, page.as_bytes())?;
+    output::write(&path, &page)?;
     output::note(&format!("the report is in {}", path.display()));
     Ok(Ended::Done)
 }

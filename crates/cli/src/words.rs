@@ -2,7 +2,7 @@
 
 /// What the library says to callers of its functions, and what the command calls it. What the command
 /// has no setting for is left out, or stands for what it does have.
-const WORDS: [(&str, &str); 35] = [
+pub const WORDS: [(&str, &str); 35] = [
     ("leave it out, as by `.reader(|reader| reader.ignore([..]))`", "leave it out by `--ignore`"),
     (
         "fill them in, or leave these rows out by `drop_missing_rows`",
@@ -90,7 +90,7 @@ const WORDS: [(&str, &str); 35] = [
 ];
 
 /// What an error about the rows of a new table says in place of the flags of `fit`.
-const OF_NEW_ROWS: [(&str, &str); 5] = [
+pub const OF_NEW_ROWS: [(&str, &str); 5] = [
     ("or leave these rows out by `--drop-missing`", "or take these rows out of the table"),
     (
         ": name the column in `--categorical` if it holds labels",
@@ -164,10 +164,4 @@ fn replaced(message: String, words: &[(&str, &str)]) -> String {
 pub fn argument(name: &str) -> String {
     let flag = FLAGS.iter().find(|(theirs, _)| *theirs == name);
     flag.map_or_else(|| format!("`{name}`"), |(_, flag)| flag.to_string())
-}
-
-/// What is found in the messages of the library, for the test that looks for it there.
-#[cfg(test)]
-pub fn theirs() -> impl Iterator<Item = &'static str> {
-    WORDS.iter().map(|(theirs, _)| *theirs)
 }
