@@ -85,7 +85,8 @@ pub fn table(headings: &[&str], rows: impl IntoIterator<Item = Vec<String>>) -> 
     let mut table = Table::new();
     table.load_style(presets::NOTHING);
     table.set_header(headings.iter().map(|name| name.trim_start_matches('>')));
-    table.add_rows(rows);
+    let escaped = |cell: String| clean(&cell).into_owned();
+    table.add_rows(rows.into_iter().map(|row| row.into_iter().map(escaped)));
     for (column, name) in table.column_iter_mut().zip(headings) {
         column.set_padding((0, 2));
         if name.starts_with('>') {

@@ -108,7 +108,7 @@ pub const OF_NEW_ROWS: [(&str, &str); 5] = [
 ];
 
 /// What the library calls a setting, in `fit.json` and in its errors, and the flag.
-const FLAGS: [(&str, &str); 33] = [
+const FLAGS: [(&str, &str); 34] = [
     ("recipe.reader.response.Named", "`--target`"),
     ("recipe.reader.header", "`--header`"),
     ("recipe.reader.delimiter", "`--delimiter`"),
@@ -136,6 +136,7 @@ const FLAGS: [(&str, &str); 33] = [
     ("hidden layers", "the number of hidden layers (`--hidden`)"),
     ("sd of the normal prior", "`--weights-sd`"),
     ("noise", "`--noise`"),
+    ("likelihood", "with `--method collapsed` the likelihood"),
     ("target_accept", "`--target-accept`"),
     ("validation", "`--validation`"),
     ("chains", "`--chains`"),
