@@ -2,7 +2,6 @@
 
 use bnn_mcmc::Error;
 use bnn_mcmc::data::Response;
-use bnn_mcmc::predict::Scores;
 use ndarray::{Array2, Axis, s};
 
 use super::Findings;
