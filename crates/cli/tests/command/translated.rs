@@ -43,7 +43,8 @@ fn the_library_still_says_so() {
     }
     // What the verdict advises is something that the command can do.
     let verdict = words::in_flags(&of_file(&"diagnostics/verdict/words.rs"));
-    for name in ["LadderReport", "path_length", "`max_depth`", "`target_accept`", "PowerPosteriors"] {
+    for name in ["LadderReport", "path_length", "`max_depth`", "`target_accept`", "PowerPosteriors"]
+    {
         assert!(!verdict.contains(name), "{name}");
     }
 }

@@ -318,7 +318,7 @@ fn names_may_hold_commas_and_are_shown_without_control_characters() {
     let place = Place::new();
     let mut text = String::from("a,\"b,c\",\"d\x1b[2J\",huge,y\n");
     for i in 0..20 {
-        text.push_str(&format!("{},2,{},{}e300,{}.5\n", i * i % 7, i % 3, 1 + i % 5, i % 11));
+        text.push_str(&format!("{},2,{},{}e100,{}.5\n", i * i % 7, i % 3, 1 + i % 5, i % 11));
     }
     place.write("t.csv", &text);
     let checked = place.run("check t.csv --target y");
@@ -328,7 +328,7 @@ fn names_may_hold_commas_and_are_shown_without_control_characters() {
         "leave it out by --ignore b,c\n",
         "`fit` accepts it with --ignore b,c: regression",
         "d\\u{1b}[2J  ",
-        "1e300 to 5e300, 5 different",
+        "1e100 to 5e100, 5 different",
     ] {
         assert!(found.contains(part), "{part}\n{found}");
     }
