@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::{FeatureRange, Fit, Parts, Recipe, rows};
+use super::{FeatureRange, Fit, Parts, Recipe, parts, rows};
 use crate::Error;
 use crate::data::{Scaler, Schema};
 use crate::draws::Draws;
@@ -89,11 +89,11 @@ impl Saved {
     }
 
     /// The first thing by which this fit differs from `other`: a setting, or the rows. It may have more
-    /// draws.
+    /// draws; of a run that is not finished, also fewer.
     pub(super) fn difference(&self, other: &Self) -> Option<String> {
         let mut recipe = self.recipe.clone();
         if let (Some(own), Some(there)) = (draws(&self.recipe), draws(&other.recipe))
-            && own > there
+            && (own > there || !other.finished)
         {
             recipe["draws"] = there.into();
         }
@@ -246,7 +246,8 @@ pub(super) fn load(folder: &Path) -> Result<Fit, Error> {
     let saved = read_json(folder)?
         .ok_or_else(|| problem(folder, "there is no `fit.json`: it is not the folder of a fit"))?;
     if !saved.finished {
-        let unfinished = "the run is not finished: repeat the call that began it, to go on";
+        let unfinished = "the run is not finished: repeat the call that began it, to go on; with \
+                          fewer draws it ends there, and can be used";
         return Err(problem(&folder.join(FIT), unfinished));
     }
     load_finished(folder, &saved)
@@ -311,6 +312,9 @@ pub(super) fn run(folder: &Path, parts: Parts) -> Result<Fit, Error> {
     let saved = Saved::of(&parts, &data, false)?;
     if let Some(fit) = finished(folder, &saved, only_chains.as_ref())? {
         return Ok(fit);
+    }
+    if let Some(chains) = &only_chains {
+        parts::check_others(folder, chains, &saved)?;
     }
     fs::create_dir_all(folder).map_err(|e| Error::io(folder, e))?;
     let (_lock, lock_path) = (lock(folder)?, folder.join(LOCK));

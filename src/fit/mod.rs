@@ -137,7 +137,7 @@ fn check_constant(ranges: &[FeatureRange], rows: usize, what: &str) -> Result<()
         None => Ok(()),
         Some(FeatureRange { feature, low, .. }) => Err(Error::Table {
             table: format!("column `{feature}`"),
-            problem: format!("constant ({low}) over all {rows} rows: {what}"),
+            problem: format!("constant ({}) over all {rows} rows: {what}", range::shown(*low)),
         }),
     }
 }
@@ -376,6 +376,12 @@ impl Fit {
     /// The lines of the training file that were left out because of a missing value.
     pub fn dropped(&self) -> &[usize] {
         &self.parts.dropped
+    }
+
+    /// How the training file was read, to read other files in the same way; `None` if the fit is not of
+    /// a file.
+    pub fn schema(&self) -> Option<&Schema> {
+        self.parts.schema.as_ref()
     }
 
     /// The scaling of the features.

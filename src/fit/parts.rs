@@ -20,6 +20,53 @@ pub(super) fn folder_of(folder: &Path, chains: &Range<usize>) -> PathBuf {
     folder.join(format!("{PART}{chains:?}"))
 }
 
+/// The chains that a folder of this name holds.
+fn chains_of(name: &str) -> Option<Range<usize>> {
+    let (from, to) = name.strip_prefix(PART)?.split_once("..")?;
+    Some(from.parse().ok()?..to.parse().ok()?)
+}
+
+fn overlap(a: &Range<usize>, b: &Range<usize>) -> bool {
+    a.start < b.end && b.start < a.end
+}
+
+/// An error if another part beside the one in `folder`, which is `saved`, has some of the same chains, or
+/// is of another fit: [`merge`] would find it, after all the work. What cannot be read is its business.
+pub(super) fn check_others(
+    folder: &Path,
+    chains: &Range<usize>,
+    saved: &Saved,
+) -> Result<(), Error> {
+    let Some(whole) = folder.parent().filter(|whole| whole.is_dir()) else { return Ok(()) };
+    let mut names = entries(whole)?;
+    names.sort();
+    for name in names {
+        let other = whole.join(&name);
+        let Some(theirs) = chains_of(&name).filter(|theirs| theirs != chains) else { continue };
+        let Ok(Some(there)) = read_json(&other) else { continue };
+        // They may be asked for more draws one after the other.
+        if let Some(difference) = saved.difference(&there) {
+            let other = other.display();
+            let found =
+                format!("the part beside it, {other}, is of another fit, in which {difference}");
+            return Err(problem(folder, found));
+        }
+        if overlap(chains, &theirs) {
+            return Err(same_chains(folder, chains, &other, &theirs));
+        }
+    }
+    Ok(())
+}
+
+fn same_chains(one: &Path, a: &Range<usize>, other: &Path, b: &Range<usize>) -> Error {
+    let shared = a.start.max(b.start)..a.end.min(b.end);
+    let shared = match shared.len() {
+        1 => format!("chain {}", shared.start),
+        _ => format!("chains {shared:?}"),
+    };
+    problem(one, format!("{shared} would be there twice, here and in {}", other.display()))
+}
+
 /// Puts the parts in `folder` together and writes the fit there, or loads it if that was done before.
 pub(super) fn merge(folder: &Path) -> Result<Fit, Error> {
     let mut names = entries(folder)?;
@@ -27,8 +74,15 @@ pub(super) fn merge(folder: &Path) -> Result<Fit, Error> {
     names.sort();
     let mut first: Option<(PathBuf, Saved)> = None;
     let (mut whole, mut draws) = (None, Vec::new());
+    let mut seen: Vec<(&String, Range<usize>)> = Vec::new();
     for name in &names {
         let path = folder.join(name);
+        if let Some(chains) = chains_of(name) {
+            if let Some((other, theirs)) = seen.iter().find(|(_, seen)| overlap(seen, &chains)) {
+                return Err(same_chains(&path, &chains, &folder.join(other), theirs));
+            }
+            seen.push((name, chains));
+        }
         let Some(saved) = read_json(&path)? else {
             return Err(problem(
                 &path,
@@ -36,7 +90,8 @@ pub(super) fn merge(folder: &Path) -> Result<Fit, Error> {
             ));
         };
         if !saved.is_finished() {
-            let unfinished = "the part is not finished: repeat the job that began it, to go on";
+            let unfinished = "the part is not finished: repeat the job that began it, to go on; \
+                              with fewer draws it ends there";
             return Err(problem(&path, unfinished));
         }
         if let Some((one, expected)) = &first

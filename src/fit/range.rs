@@ -33,10 +33,18 @@ pub struct Outside {
 impl fmt::Display for Outside {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let FeatureRange { feature, low, high } = &*self.range;
-        let bound =
-            if self.value < *low { format!("below {low}") } else { format!("above {high}") };
-        write!(f, "row {}: `{feature}` is {}, {bound}", self.row, self.value)
+        let bound = if self.value < *low {
+            format!("below {}", shown(*low))
+        } else {
+            format!("above {}", shown(*high))
+        };
+        write!(f, "row {}: `{feature}` is {}, {bound}", self.row, shown(self.value))
     }
+}
+
+/// A number, with a power of ten if it is very large or very small.
+pub(super) fn shown(value: f64) -> String {
+    format!("{value:?}").trim_end_matches(".0").into()
 }
 
 /// The range of each feature of `x` `[rows x features]`.
@@ -82,7 +90,10 @@ pub struct Predicted {
 impl fmt::Display for Predicted {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         const SHOWN: usize = 5;
-        write!(f, "{} rows predicted", self.predictions.mean().dim().2)?;
+        match self.predictions.mean().dim().2 {
+            1 => write!(f, "1 row predicted")?,
+            rows => write!(f, "{rows} rows predicted")?,
+        }
         if !self.dropped.is_empty() {
             write!(f, ", {} left out because of missing values", self.dropped.len())?;
         }
@@ -101,8 +112,11 @@ impl fmt::Display for Predicted {
                 let first: Vec<_> =
                     self.outside.iter().take(SHOWN).map(ToString::to_string).collect();
                 let more = self.outside.len().saturating_sub(SHOWN);
-                let more =
-                    if more > 0 { format!("; and {more} more values") } else { String::new() };
+                let more = match more {
+                    0 => String::new(),
+                    1 => "; and 1 more value".into(),
+                    more => format!("; and {more} more values"),
+                };
                 write!(
                     f,
                     "; {n} outside the range of the training data ({}{more})",
@@ -110,5 +124,21 @@ impl fmt::Display for Predicted {
                 )
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_short() {
+        let shown = |value: f64, low: f64, high: f64| {
+            let range = FeatureRange { feature: "a".into(), low, high }.into();
+            Outside { row: 1, value, range }.to_string()
+        };
+        assert_eq!(shown(1e300, 0.0, 2.0), "row 1: `a` is 1e300, above 2");
+        assert_eq!(shown(-0.5, 1e-300, 2.5), "row 1: `a` is -0.5, below 1e-300");
+        assert_eq!(shown(99.0, 0.0, 6.9), "row 1: `a` is 99, above 6.9");
     }
 }

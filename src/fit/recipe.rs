@@ -238,7 +238,7 @@ impl Recipe {
     /// # Errors
     /// A file that cannot be read as the recipe says; else as [`fit`](Self::fit).
     pub fn read_csv(&self, path: impl AsRef<Path>) -> Result<Fit, Error> {
-        let CsvData { dataset, schema, dropped } = self.reader.read_path(path)?;
+        let CsvData { dataset, schema, dropped, .. } = self.reader.read_path(path)?;
         self.run(&dataset, Some(schema), dropped)
     }
 

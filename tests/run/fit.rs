@@ -260,6 +260,10 @@ fn a_stopped_run_keeps_what_it_has_and_goes_on() {
     assert!(n > 0);
     assert_eq!(part.draws().draw(1, n - 1), whole.draws().draw(1, n - 1));
     assert!(Fit::load(&run).is_err());
+    // With fewer draws than were asked for it is finished, and goes on to all of them later.
+    let few = recipe().draws(n).in_folder(&run).read_csv(&train).unwrap();
+    assert_eq!(few.draws().values(), part.draws().values());
+    assert_eq!(Fit::load(&run).unwrap().draws(), few.draws());
     let rest = recipe().in_folder(&run).read_csv(&train).unwrap();
     assert_eq!(rest.draws().values(), whole.draws().values());
     assert!(Fit::load(&run).is_ok());

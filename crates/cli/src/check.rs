@@ -7,7 +7,7 @@ use bnn_mcmc::sampler::StopHandle;
 use clap::Args;
 
 use crate::config::{Config, TableSettings};
-use crate::output::{self, count, quoted};
+use crate::output::{self, count, number, quoted};
 use crate::{Ended, Failure, diagnose, task};
 
 /// More levels than this are refused in a column of text that `--categorical` does not name.
@@ -43,6 +43,7 @@ pub fn run(args: CheckArgs) -> Result<Ended, Failure> {
     let mut config = config.over(args.file.as_deref())?;
     let data = config.data()?.to_path_buf();
     let table = config.reader()?.describe_path(&data)?;
+    config.name_columns(&table);
 
     let mut text = format!(
         "{}: {}, {}",
@@ -78,7 +79,7 @@ pub fn run(args: CheckArgs) -> Result<Ended, Failure> {
     }
     if mended.table.ignore != config.table.ignore {
         let names = mended.table.ignore.clone().unwrap_or_default();
-        flags.push_str(&format!(" --ignore {}", quoted(&names.join(","))));
+        flags.push_str(&ignoring(&names));
         if let Some(features) = &mut mended.table.features {
             features.retain(|name| !names.contains(name));
         }
@@ -120,6 +121,14 @@ pub fn run(args: CheckArgs) -> Result<Ended, Failure> {
     Ok(if as_it_is.is_ok() { Ended::Done } else { Ended::Refused })
 }
 
+/// The flag that leaves these columns out: all at once, unless commas are in their names, too.
+fn ignoring(names: &[String]) -> String {
+    if names.iter().any(|name| name.contains(',')) {
+        return names.iter().map(|name| format!(" --ignore {}", quoted(name))).collect();
+    }
+    format!(" --ignore {}", quoted(&names.join(",")))
+}
+
 fn kind(column: &ColumnDescription) -> &'static str {
     match (column.is_text, column.range, &column.first_not_number) {
         (true, ..) => "text",
@@ -150,9 +159,11 @@ fn values(column: &ColumnDescription) -> String {
             }
             format!("{different}: {}", listed.join(", "))
         }
-        (false, Some((low, high)), None) => format!("{low} to {high}, {different} different"),
+        (false, Some((low, high)), None) => {
+            format!("{} to {}, {different} different", number(low), number(high))
+        }
         (false, Some((low, high)), Some((line, cell))) => {
-            format!("{low} to {high}, but line {line}: {cell}")
+            format!("{} to {}, but line {line}: {cell}", number(low), number(high))
         }
         (false, None, Some((line, cell))) => format!("line {line}: {cell}"),
         (false, None, None) => String::new(),
@@ -162,7 +173,7 @@ fn values(column: &ColumnDescription) -> String {
 /// The first characters of a label.
 fn short(label: &str) -> String {
     const LENGTH: usize = 24;
-    let text: String = label.chars().take(LENGTH).flat_map(char::escape_debug).collect();
+    let text: String = label.chars().take(LENGTH).collect();
     if label.chars().nth(LENGTH).is_some() { text + "..." } else { text }
 }
 

@@ -3,15 +3,17 @@
 use std::path::PathBuf;
 
 use bnn_mcmc::diagnostics::Verdict;
-use bnn_mcmc::fit::Fit;
+use bnn_mcmc::fit::{Fit, Recipe};
 use bnn_mcmc::predict::{Loo, LooComparison};
 use clap::Args;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::output;
-use crate::{Ended, Failure, diagnose, words};
+use crate::{Ended, Failure, diagnose, folder, words};
 
 /// Compares runs on the same rows by leave-one-out cross-validation (PSIS-LOO), the best first
+///
+/// Runs may have other features, networks and priors, but must have learnt from the same rows.
 ///
 /// elpd_loo is the sum over the rows of the log density with which each is predicted from the
 /// others: larger is better, and a difference counts if it is several times its error. Estimates of
@@ -48,14 +50,19 @@ struct Judged {
 
 pub fn run(args: &CompareArgs) -> Result<Ended, Failure> {
     let (mut loos, mut runs) = (Vec::new(), Vec::new());
+    let mut first: Option<(String, Fit)> = None;
     for path in &args.runs {
-        let fit = Fit::load(path)?;
+        let fit = folder::load(path)?;
+        if let Some((name, first)) = &first {
+            check_rows((name, first), (&diagnose::name(path), &fit))?;
+        }
         let loo = fit.loo()?;
         let verdict = fit.verdict()?;
         let sentence = words::in_flags(&verdict.to_string());
         let (run, converged) = (diagnose::name(path), verdict.is_converged());
         runs.push(Judged { run, converged, sentence, verdict, loo_warnings: loo.warnings() });
         loos.push(loo);
+        first.get_or_insert_with(|| (diagnose::name(path), fit));
     }
     let named: Vec<(&str, &Loo)> = runs.iter().map(|judged| &judged.run[..]).zip(&loos).collect();
     let comparison = Loo::compare(&named)?;
@@ -75,4 +82,64 @@ pub fn run(args: &CompareArgs) -> Result<Ended, Failure> {
         output::print(&text)?;
     }
     Ok(diagnose::ended(args.strict, converged))
+}
+
+/// An error if two runs have learnt from different rows, as far as their folders tell: by the features
+/// that both have, else by how the rows were chosen. Other numbers of rows and other responses are
+/// refused by the comparison itself.
+fn check_rows(a: (&str, &Fit), b: (&str, &Fit)) -> Result<(), Failure> {
+    let (train, other) = (a.1.training(), b.1.training());
+    if train.rows() != other.rows() {
+        return Ok(());
+    }
+    let (names, others) = (train.feature_names(), other.feature_names());
+    for (j, name) in names.iter().enumerate() {
+        let Some(k) = others.iter().position(|other| other == name) else { continue };
+        for (row, (x, y)) in train.x().column(j).iter().zip(other.x().column(k)).enumerate() {
+            if x != y {
+                let (x, y) = (output::number(*x), output::number(*y));
+                let what = format!(
+                    "`{name}` of the training row {row} is {x} in `{}` and {y} in `{}`",
+                    a.0, b.0
+                );
+                return Err(other_rows(a, b, &what));
+            }
+        }
+    }
+    let is_same = |name: &String| others.contains(name);
+    if !(names.len() == others.len() && names.iter().all(is_same)) && chosen(a.1)? != chosen(b.1)? {
+        return Err(other_rows(a, b, "their rows were chosen in different ways"));
+    }
+    Ok(())
+}
+
+/// How the training rows of a fit were chosen: of how many, and by which flags.
+fn chosen(fit: &Fit) -> Result<(usize, String), Failure> {
+    #[derive(Deserialize)]
+    struct Split {
+        validation: f64,
+        seed: u64,
+    }
+    let read = |recipe: &Recipe| serde_json::from_value(serde_json::to_value(recipe)?);
+    let Split { validation, seed } =
+        read(fit.recipe()).map_err(|e| Failure::error(format!("the recipe of the run: {e}")))?;
+    let flags = match validation {
+        0.0 => "no --validation".into(),
+        share => format!("--validation {share} --seed {seed}"),
+    };
+    Ok((fit.data().rows(), flags))
+}
+
+fn other_rows(a: (&str, &Fit), b: (&str, &Fit), what: &str) -> Failure {
+    let told = |(name, fit): (&str, &Fit)| match chosen(fit) {
+        Ok((rows, flags)) => format!("`{name}` of {} ({flags})", output::count(rows, "row")),
+        Err(failure) => failure.message,
+    };
+    Failure::error(format!(
+        "`{}` and `{}` have not learnt from the same rows, and cannot be compared: {what}; {}, {}",
+        a.0,
+        b.0,
+        told(a),
+        told(b)
+    ))
 }

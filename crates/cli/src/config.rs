@@ -6,8 +6,8 @@ use bnn_mcmc::data::{CsvReader, Description, Encoding};
 use bnn_mcmc::draws::checkpoint::Every;
 use bnn_mcmc::fit::{Fit, Method, Noise, Recipe, WeightPrior};
 use bnn_mcmc::model::Activation;
-use clap::{Args, ValueEnum};
-use serde::{Deserialize, Serialize};
+use clap::{ArgAction, Args, ValueEnum};
+use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::Failure;
 use crate::task::{Task, choose};
@@ -35,20 +35,25 @@ pub struct Config {
 #[serde(deny_unknown_fields, default)]
 pub struct TableSettings {
     /// The column to predict; several, separated by commas, for regression with several responses.
-    /// Columns of a table without header are called #1, #2, ...
-    #[arg(long, short, value_name = "COLUMN", value_delimiter = ',')]
+    /// Columns of a table without header are called #1, #2, ... A name that holds a comma is given by a
+    /// flag of its own, here and below
+    #[arg(long, short, value_name = "COLUMN")]
+    #[serde(deserialize_with = "one_or_more")]
     pub target: Option<Vec<String>>,
     /// What the response is [default: auto]
     #[arg(long)]
     pub task: Option<Task>,
     /// The columns to predict from [default: all but the target]
-    #[arg(long, value_name = "COLUMNS", value_delimiter = ',')]
+    #[arg(long, value_name = "COLUMNS")]
+    #[serde(deserialize_with = "one_or_more")]
     pub features: Option<Vec<String>>,
     /// Columns to leave out, such as identifiers
-    #[arg(long, value_name = "COLUMNS", value_delimiter = ',')]
+    #[arg(long, value_name = "COLUMNS")]
+    #[serde(deserialize_with = "one_or_more")]
     pub ignore: Option<Vec<String>>,
     /// Features to be taken for labels, even if they look like numbers. Columns of text always are
-    #[arg(long, value_name = "COLUMNS", value_delimiter = ',')]
+    #[arg(long, value_name = "COLUMNS")]
+    #[serde(deserialize_with = "one_or_more")]
     pub categorical: Option<Vec<String>>,
     /// How labels become numbers [default: one-hot]
     #[arg(long)]
@@ -63,16 +68,17 @@ pub struct TableSettings {
     pub header: Option<Header>,
     /// What stands for a missing value, in capitals or small letters [default: an empty cell, NA,
     /// N/A, NaN, null, ?]
-    #[arg(long, value_name = "TEXTS", value_delimiter = ',')]
+    #[arg(long, value_name = "TEXTS", value_delimiter = ',', allow_hyphen_values = true)]
+    #[serde(deserialize_with = "one_or_more")]
     pub missing: Option<Vec<String>>,
     /// Leave out rows with missing values, which are an error otherwise
     #[arg(long, num_args = 0..=1, require_equals = true, default_missing_value = "true", value_name = "true|false")]
     pub drop_missing: Option<bool>,
     /// The share of rows that the model does not learn from, to be scored by it [default: 0]
-    #[arg(long, value_name = "SHARE", allow_negative_numbers = true)]
+    #[arg(long, value_name = "SHARE", allow_hyphen_values = true)]
     pub validation: Option<f64>,
     /// The most bytes of text that are read [default: 1073741824, 1 GiB]
-    #[arg(long, value_name = "BYTES", value_parser = clap::value_parser!(u64).range(..=i64::MAX as u64))]
+    #[arg(long, value_name = "BYTES", value_parser = whole::<u64>, allow_hyphen_values = true)]
     pub limit: Option<u64>,
 }
 
@@ -83,7 +89,9 @@ pub struct TableSettings {
 pub struct ModelSettings {
     /// The units of each hidden layer, separated by commas; 0 for a linear model [default: one
     /// layer of 100 units with gaussian noise, else of 40]
-    #[arg(long, value_name = "UNITS", value_delimiter = ',')]
+    #[arg(long, value_name = "UNITS", value_delimiter = ',', value_parser = whole::<usize>,
+          allow_hyphen_values = true, action = ArgAction::Set)]
+    #[serde(deserialize_with = "one_or_more")]
     pub hidden: Option<Vec<usize>>,
     /// The activation of the hidden units [default: tanh]
     #[arg(long)]
@@ -92,7 +100,7 @@ pub struct ModelSettings {
     #[arg(long)]
     pub weights: Option<Weights>,
     /// The standard deviation of the prior of `--weights normal` [default: 1]
-    #[arg(long, value_name = "SD", allow_negative_numbers = true)]
+    #[arg(long, value_name = "SD", allow_hyphen_values = true)]
     pub weights_sd: Option<f64>,
     /// How responses scatter around the network's output; classes have no such choice [default:
     /// gaussian, of counts negative-binomial]
@@ -111,17 +119,22 @@ pub struct SamplerSettings {
     // The flag `--chains` may also say which chains a job runs: see `fit::FitArgs`.
     #[arg(skip)]
     pub chains: Option<usize>,
+    /// The acceptance probability that warm-up adapts the step size to, between 0 and 1. A larger one
+    /// makes smaller steps, which is what helps against divergent transitions [default: 0.9 for the
+    /// method collapsed, else 0.8]
+    #[arg(long, value_name = "PROBABILITY", allow_hyphen_values = true)]
+    pub target_accept: Option<f64>,
     /// Iterations of warm-up of each chain [default: 1000]
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = whole::<usize>, allow_hyphen_values = true)]
     pub warmup: Option<usize>,
     /// Draws of each chain [default: 1000]
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = whole::<usize>, allow_hyphen_values = true)]
     pub draws: Option<usize>,
     /// The seed of all random numbers: equal settings and seeds give equal draws [default: 0]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(..=i64::MAX as u64))]
+    #[arg(long, value_name = "N", value_parser = whole::<u64>, allow_hyphen_values = true)]
     pub seed: Option<u64>,
     /// The number of threads, 0 for all that there are. No result depends on it [default: 0]
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = whole::<usize>, allow_hyphen_values = true)]
     pub threads: Option<usize>,
     /// How often the run is saved, so that it can go on after it was killed: seconds (`30s`) or
     /// draws of each chain (`100draws`) [default: 30s]
@@ -238,6 +251,7 @@ impl Config {
             },
             sampler: SamplerSettings {
                 method: None,
+                target_accept: None,
                 chains: Some(4),
                 warmup: Some(1000),
                 draws: Some(1000),
@@ -254,7 +268,16 @@ impl Config {
         let shown = path.display();
         let text =
             std::fs::read_to_string(path).map_err(|e| Failure::usage(format!("{shown}: {e}")))?;
-        toml::from_str(&text).map_err(|e| Failure::usage(format!("{shown}: {e}")))
+        toml::from_str(&text).map_err(|e| {
+            let problem = e.to_string();
+            let problem = ["expected usize", "expected u64"]
+                .iter()
+                .fold(problem, |text, theirs| {
+                    text.replace(theirs, "expected a whole number, 0 or more")
+                })
+                .replace("expected f64", "expected a number");
+            Failure::usage(format!("{shown}: {problem}"))
+        })
     }
 
     /// The settings of the file, if there is one, then those given by flags, over the defaults.
@@ -272,7 +295,18 @@ impl Config {
         if all.model.weights == Some(Weights::Normal) {
             all.model.weights_sd.get_or_insert(1.0);
         } else if all.model.weights_sd.is_some() {
-            return Err(Failure::usage("`weights-sd` is for `--weights normal` alone"));
+            return Err(Failure::usage("`--weights-sd` is for `--weights normal` alone"));
+        }
+        if let Some(units) = all.model.hidden.as_ref().filter(|units| units.contains(&0)) {
+            return Err(Failure::error(format!(
+                "`--hidden` is {units:?}, but every hidden layer has at least 1 unit; a linear model, which has \
+                 none, is `--hidden 0`"
+            )));
+        }
+        if all.sampler.draws == Some(0) {
+            return Err(Failure::error(
+                "`--draws` is 0, but must be at least 1: verdict and predictions are made of draws",
+            ));
         }
         Ok(all)
     }
@@ -312,6 +346,20 @@ impl Config {
         self.table.change(CsvReader::regression(0), &[])
     }
 
+    /// Takes the lists of columns that were given by flags apart, now that the names of columns are known:
+    /// an entry that is the name of a column is that column, others are names separated by commas.
+    pub fn name_columns(&mut self, table: &Description) {
+        let is_column = |entry: &String| table.columns.iter().any(|column| column.name == *entry);
+        let TableSettings { target, features, ignore, categorical, .. } = &mut self.table;
+        for list in [target, features, ignore, categorical].into_iter().flatten() {
+            let apart = |entry: &String| match is_column(entry) {
+                true => vec![entry.clone()],
+                false => entry.split(',').map(String::from).collect(),
+            };
+            *list = list.iter().flat_map(apart).collect();
+        }
+    }
+
     /// Chooses the task, if it is left to the table, and the noise; says of the task why.
     pub fn settle(&mut self, table: &Description) -> Result<Option<String>, Failure> {
         let task = self.table.task.unwrap_or(Task::Auto);
@@ -322,6 +370,22 @@ impl Config {
             }
             task => (task, None),
         };
+        if let Some(noise) = self.model.noise {
+            let name =
+                noise.to_possible_value().map_or(String::new(), |value| value.get_name().into());
+            let of_counts = matches!(noise, Scatter::Poisson | Scatter::NegativeBinomial);
+            let problem = match task {
+                Task::Regression if of_counts => "is of counts: say `--task counts`",
+                Task::Counts if !of_counts => {
+                    "is of real responses: say `--task regression`, or `--noise poisson` or `--noise \
+                     negative-binomial` of counts"
+                }
+                _ => "",
+            };
+            if !problem.is_empty() {
+                return Err(Failure::usage(format!("`--noise {name}` {problem}")));
+            }
+        }
         self.table.task = Some(task);
         self.model.noise = self.model.noise.or(match task {
             Task::Regression => Some(Scatter::Gaussian),
@@ -378,8 +442,19 @@ impl Config {
         if let Some(validation) = self.table.validation {
             recipe = recipe.validation(validation);
         }
-        let SamplerSettings { method, chains, warmup, draws, seed, threads, checkpoint_every } =
-            &self.sampler;
+        let SamplerSettings {
+            method,
+            target_accept,
+            chains,
+            warmup,
+            draws,
+            seed,
+            threads,
+            checkpoint_every,
+        } = &self.sampler;
+        if let Some(probability) = *target_accept {
+            recipe = recipe.target_accept(probability);
+        }
         if let Some(method) = method {
             recipe = recipe.method(match method {
                 By::Nuts => Method::Nuts,
@@ -474,7 +549,7 @@ impl TableSettings {
                 [byte] if byte.is_ascii() && !b"\"\r\n".contains(byte) => reader.delimiter(*byte),
                 _ => {
                     return Err(Failure::usage(format!(
-                        "`delimiter` is `{text}`, but must be auto, blanks, tab, or one ASCII character \
+                        "`--delimiter` is `{text}`, but must be auto, blanks, tab, or one ASCII character \
                          other than a quotation mark"
                     )));
                 }
@@ -503,7 +578,36 @@ fn interval(text: &str) -> Result<Every, Failure> {
     };
     every.ok_or_else(|| {
         let allowed = "a time in seconds, as `30s`, or a number of draws, as `100draws`";
-        Failure::usage(format!("`checkpoint-every` is `{text}`, but must be {allowed}"))
+        Failure::usage(format!("`--checkpoint-every` is `{text}`, but must be {allowed}"))
+    })
+}
+
+/// A whole number that a file of settings can hold.
+pub fn whole<N: TryFrom<u64>>(text: &str) -> Result<N, String> {
+    let number = text.trim().parse().ok().filter(|n: &u64| *n <= i64::MAX as u64);
+    let number = number.and_then(|n| N::try_from(n).ok());
+    number.ok_or_else(|| format!("it must be a whole number from 0 to {}", i64::MAX))
+}
+
+/// A list, or its only entry by itself.
+fn one_or_more<'de, T, D>(from: D) -> Result<Option<Vec<T>>, D::Error>
+where
+    T: Deserialize<'de>,
+    D: Deserializer<'de>,
+{
+    #[derive(Deserialize)]
+    #[serde(
+        untagged,
+        expecting = "expected an entry or a list of entries, as \"a\", [\"a\", \"b\"] or [20, 20]"
+    )]
+    enum OneOrMore<T> {
+        One(T),
+        More(Vec<T>),
+    }
+    Ok(match Option::deserialize(from)? {
+        None => None,
+        Some(OneOrMore::One(entry)) => Some(vec![entry]),
+        Some(OneOrMore::More(list)) => Some(list),
     })
 }
 

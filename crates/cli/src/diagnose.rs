@@ -11,7 +11,7 @@ use clap::Args;
 use serde::Serialize;
 
 use crate::output::{self, count};
-use crate::{Ended, Failure};
+use crate::{Ended, Failure, folder};
 
 /// Says whether the chains of a run agree: verdict, R-hat, effective sample sizes
 ///
@@ -55,7 +55,7 @@ pub fn run(args: &DiagnoseArgs) -> Result<Ended, Failure> {
     let path = &args.run;
     let is_zarr = path.join("zarr.json").is_file();
     if path.is_dir() && !is_zarr {
-        return fitted(args, &Fit::load(path)?);
+        return fitted(args, &folder::load(path)?);
     }
     let draws = if is_zarr { Draws::from_zarr(path)? } else { Draws::from_csv(path)? };
     drawn(args, &draws)

@@ -9,7 +9,7 @@ use bnn_mcmc::fit::Fit;
 use bnn_mcmc::sampler::StopHandle;
 use clap::Args;
 
-use crate::config::{Config, FILE};
+use crate::config::{Config, FILE, whole};
 use crate::output::{self, count};
 use crate::{Ended, Failure, diagnose};
 
@@ -17,7 +17,8 @@ use crate::{Ended, Failure, diagnose};
 ///
 /// The folder then holds the draws, what they are of, the rows, the verdict, and all settings
 /// (config.toml). A run that was killed or ended by Ctrl-C goes on where it was by the same
-/// command; one that is finished goes on to more --draws.
+/// command; one that is finished goes on to more --draws. With fewer --draws a run that was ended ends
+/// there, and can be used.
 #[derive(Args)]
 pub struct FitArgs {
     #[command(flatten)]
@@ -31,11 +32,12 @@ pub struct FitArgs {
     /// How many chains the run has, as `--chains 4` [default: 4]; or which of them this job runs,
     /// as `--chains 2..4 --of 8`: chains 2 and 3 of eight. Chains are counted from 0, and the end
     /// is left out
-    #[arg(long, value_name = "N|FROM..TO", help_heading = "Sampler")]
+    #[arg(long, value_name = "N|FROM..TO", help_heading = "Sampler", allow_hyphen_values = true)]
     chains: Option<Chains>,
     /// How many chains the whole run has, of which this job runs those of `--chains FROM..TO`; all
     /// jobs share one folder, and `merge` puts them together
-    #[arg(long, value_name = "N", requires = "chains", help_heading = "Sampler")]
+    #[arg(long, value_name = "N", requires = "chains", help_heading = "Sampler", allow_hyphen_values = true,
+          value_parser = whole::<usize>)]
     of: Option<usize>,
     /// Exit code 3 if the run has not converged
     #[arg(long, help_heading = "Run")]
@@ -121,6 +123,7 @@ pub fn run(args: FitArgs) -> Result<Ended, Failure> {
     }
     let data = config.data()?.to_path_buf();
     let table = config.reader()?.describe_path(&data)?;
+    config.name_columns(&table);
     if let Some(why) = config.settle(&table)? {
         output::note(&why);
     }
@@ -160,10 +163,14 @@ pub fn run(args: FitArgs) -> Result<Ended, Failure> {
         output::note(&format!("warning: {error}"));
     }
     if info.stopped_early {
-        let draws = count(fit.draws().n_draws(), "draw");
-        let folder = folder.display();
+        let n = fit.draws().n_draws();
+        let (draws, folder) = (count(n, "draw"), folder.display());
+        let usable = match n {
+            0 => String::new(),
+            n => format!("; with --draws {n} it ends there, and can be used as it is"),
+        };
         output::note(&format!(
-            "ended after {draws} of each chain, saved in {folder}: the same command goes on"
+            "ended after {draws} of each chain, saved in {folder}: the same command goes on{usable}"
         ));
         return match &info.panic {
             Some(panic) => Err(Failure::error(panic.clone())),
@@ -203,7 +210,7 @@ fn write_config(folder: &Path, config: &Config) -> Result<(), Failure> {
     if fs::read_to_string(&path).is_ok_and(|there| there == text) {
         return Ok(());
     }
-    Ok(output::write(&path, text.as_bytes())?)
+    output::write(&path, &text)
 }
 
 /// The lines of a recipe that say what the model and the sampler are.
@@ -221,6 +228,16 @@ fn ending(fit: &Fit, folder: &Path, strict: bool) -> Result<Ended, Failure> {
     text.push_str(&diagnose::validation(fit)?);
     text.push_str(&format!("saved in  {}\n", folder.display()));
     output::print(&text)?;
+    let written =
+        |name: &str| fs::metadata(folder.join(name)).and_then(|file| file.modified()).ok();
+    if let (Some(report), Some(run)) = (written("report.html"), written("fit.json"))
+        && report < run
+    {
+        let folder = output::quoted(&folder.display().to_string());
+        output::note(&format!(
+            "report.html is of the run as it was before: write it anew by bnn-mcmc report {folder}"
+        ));
+    }
     Ok(diagnose::ended(strict, verdict.is_converged()))
 }
 

@@ -7,6 +7,7 @@ mod compare;
 mod config;
 mod diagnose;
 mod fit;
+mod folder;
 mod output;
 mod predict;
 mod report;
@@ -87,7 +88,21 @@ impl Failure {
 
 impl From<bnn_mcmc::Error> for Failure {
     fn from(error: bnn_mcmc::Error) -> Self {
-        Self::error(words::in_flags(&error.to_string()))
+        use bnn_mcmc::Error::{Argument, UnknownName};
+        let message = match &error {
+            UnknownName { what, name, known } => {
+                format!("there is no {what} named `{name}`; there are: {}", output::names(known))
+            }
+            Argument { name, value, allowed } => {
+                let name = words::argument(name);
+                match allowed.strip_prefix("smaller: ") {
+                    Some(instead) => format!("{name}: too much for memory: {value}; {instead}"),
+                    None => format!("{name} is {value}, but must be {allowed}"),
+                }
+            }
+            error => error.to_string(),
+        };
+        Self::error(words::in_flags(&message))
     }
 }
 

@@ -1,6 +1,7 @@
 //! What is written: to the terminal, in colour only where it is one, and to files, as a whole or
 //! not at all.
 
+use std::borrow::Cow;
 use std::fs;
 use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
@@ -15,7 +16,7 @@ use crate::{Failure, words};
 /// Writes to standard output. Where nobody reads on, as after `| head -1`, nothing is wrong.
 pub fn print(text: &str) -> Result<(), Failure> {
     let mut out = anstream::stdout().lock();
-    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+    match out.write_all(clean(text).as_bytes()).and_then(|()| out.flush()) {
         Err(e) if e.kind() != ErrorKind::BrokenPipe => {
             Err(Failure::error(format!("standard output: {e}")))
         }
@@ -25,8 +26,34 @@ pub fn print(text: &str) -> Result<(), Failure> {
 
 /// Writes a line to standard error. One that cannot be written is no reason to fail.
 pub fn note(text: &str) {
-    let _ = writeln!(anstream::stderr(), "{text}");
+    let _ = writeln!(anstream::stderr(), "{}", clean(text));
 }
+
+/// The text with its control characters escaped, which names in a table can hold: all but line breaks,
+/// tabs, and the styles of this file.
+fn clean(text: &str) -> Cow<'_, str> {
+    let is_harmful = |c: char| c.is_control() && c != '\n' && c != '\t';
+    if !text.contains(is_harmful) {
+        return text.into();
+    }
+    let (mut clean, mut rest) = (String::with_capacity(text.len()), text);
+    while let Some(at) = rest.find(is_harmful) {
+        clean.push_str(&rest[..at]);
+        rest = &rest[at..];
+        let style = STYLES.iter().find(|style| rest.starts_with(**style));
+        let (shown, length) = match (style, rest.chars().next()) {
+            (Some(style), _) => (style.to_string(), style.len()),
+            (None, Some(c)) => (c.escape_debug().to_string(), c.len_utf8()),
+            (None, None) => break,
+        };
+        clean.push_str(&shown);
+        rest = &rest[length..];
+    }
+    (clean + rest).into()
+}
+
+/// What [`heading`], [`good`] and [`bad`] begin and end with.
+const STYLES: [&str; 4] = ["\x1b[1m", "\x1b[32m", "\x1b[31m", "\x1b[0m"];
 
 fn styled(style: Style, text: &str) -> String {
     format!("{style}{text}{style:#}")
@@ -58,7 +85,8 @@ pub fn table(headings: &[&str], rows: impl IntoIterator<Item = Vec<String>>) -> 
     let mut table = Table::new();
     table.load_style(presets::NOTHING);
     table.set_header(headings.iter().map(|name| name.trim_start_matches('>')));
-    table.add_rows(rows);
+    let escaped = |cell: String| clean(&cell).into_owned();
+    table.add_rows(rows.into_iter().map(|row| row.into_iter().map(escaped)));
     for (column, name) in table.column_iter_mut().zip(headings) {
         column.set_padding((0, 2));
         if name.starts_with('>') {
@@ -82,31 +110,93 @@ pub fn under_heading(text: &str) -> String {
 }
 
 /// Writes a file as a whole, or leaves the one that was there.
-pub fn write(path: &Path, bytes: &[u8]) -> Result<(), Error> {
-    // What is no file, such as /dev/stdout, stays what it is.
-    if fs::metadata(path).is_ok_and(|there| !there.is_file()) {
-        return fs::write(path, bytes).map_err(|e| Error::io(path, e));
+pub fn write(path: &Path, bytes: &str) -> Result<(), Failure> {
+    let mut file = Writing::begin(Some(path))?;
+    file.write(bytes)?;
+    file.end()
+}
+
+/// A result that is written piece by piece: to standard output, or to a file that takes the place of the
+/// one that was there when all is written.
+pub struct Writing {
+    /// `None` for standard output.
+    file: Option<(PathBuf, fs::File)>,
+    /// What the file is called until it is written.
+    new: Option<PathBuf>,
+}
+
+impl Writing {
+    /// Begins a file, or writes to standard output.
+    pub fn begin(path: Option<&Path>) -> Result<Self, Failure> {
+        let Some(path) = path else { return Ok(Self { file: None, new: None }) };
+        let failed = |e| Failure::from(Error::io(path, e));
+        // What is no file, such as /dev/stdout, stays what it is.
+        if fs::metadata(path).is_ok_and(|there| !there.is_file()) {
+            let file = fs::File::options().write(true).open(path).map_err(failed)?;
+            return Ok(Self { file: Some((path.into(), file)), new: None });
+        }
+        let new = PathBuf::from(format!("{}.tmp", path.display()));
+        let file = fs::File::create(&new).map_err(failed)?;
+        Ok(Self { file: Some((path.into(), file)), new: Some(new) })
     }
-    let new = PathBuf::from(format!("{}.tmp", path.display()));
-    let written = fs::File::create(&new).and_then(|mut file| {
-        file.write_all(bytes)?;
-        file.sync_all()?;
-        fs::rename(&new, path)
-    });
-    written.map_err(|e| {
-        let _ = fs::remove_file(&new);
-        Error::io(path, e)
-    })
+
+    /// Writes a piece, as it is. Returns whether anybody reads on.
+    pub fn write(&mut self, text: &str) -> Result<bool, Failure> {
+        let Some((path, file)) = &mut self.file else {
+            let mut out = std::io::stdout().lock();
+            return match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+                Ok(()) => Ok(true),
+                Err(e) if e.kind() == ErrorKind::BrokenPipe => Ok(false),
+                Err(e) => Err(Failure::error(format!("standard output: {e}"))),
+            };
+        };
+        let written = file.write_all(text.as_bytes());
+        written.map(|()| true).map_err(|e| Error::io(&*path, e).into())
+    }
+
+    /// Puts the file in its place.
+    pub fn end(mut self) -> Result<(), Failure> {
+        if let (Some((path, file)), Some(new)) = (&self.file, &self.new) {
+            let placed = file.sync_all().and_then(|()| fs::rename(new, path));
+            placed.map_err(|e| Error::io(path, e))?;
+            self.new = None;
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Writing {
+    /// Leaves nothing of a file that was not written to its end.
+    fn drop(&mut self) {
+        if let Some(new) = &self.new {
+            let _ = fs::remove_file(new);
+        }
+    }
+}
+
+/// A number, with a power of ten if it is very large or very small.
+pub fn number(value: f64) -> String {
+    format!("{value:?}").trim_end_matches(".0").into()
 }
 
 /// `1 row`, `2 rows`.
 pub fn count(n: usize, what: &str) -> String {
-    let more = match what {
-        "class" => "classes",
-        _ if n == 1 => return format!("1 {what}"),
-        _ => return format!("{n} {what}s"),
-    };
-    if n == 1 { format!("1 {what}") } else { format!("{n} {more}") }
+    match what {
+        _ if n == 1 => format!("1 {what}"),
+        "class" => format!("{n} classes"),
+        _ => format!("{n} {what}s"),
+    }
+}
+
+/// Names in a message, of which there may be very many.
+pub fn names(names: &[String]) -> String {
+    const MOST: usize = 100;
+    let shown: Vec<String> = names.iter().take(MOST).map(|name| format!("`{name}`")).collect();
+    match names.len() - shown.len() {
+        _ if names.is_empty() => "none".into(),
+        0 => shown.join(", "),
+        more => format!("{} and {more} more", shown.join(", ")),
+    }
 }
 
 /// A word of a command line, in quotation marks if the shell would take it for something else.
@@ -135,13 +225,44 @@ mod tests {
     fn files_are_written_as_a_whole() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a.csv");
-        write(&path, b"1").unwrap();
-        write(&path, b"22").unwrap();
+        write(&path, "1").unwrap();
+        write(&path, "22").unwrap();
         assert_eq!(fs::read(&path).unwrap(), b"22");
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1, "nothing else is left");
-        let error = write(&folder.path().join("no").join("b"), b"").unwrap_err();
-        assert!(error.is_io() && error.to_string().contains("no/b"), "{error}");
-        write(Path::new("/dev/null"), b"x").unwrap();
+        let error = write(&folder.path().join("no").join("b"), "").unwrap_err();
+        assert!(error.message.contains("no/b"), "{error:?}");
+        write(Path::new("/dev/null"), "x").unwrap();
+        // What is not written to its end leaves the file that was there.
+        let mut begun = Writing::begin(Some(&path)).unwrap();
+        begun.write("333").unwrap();
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 2);
+        drop(begun);
+        assert_eq!(fs::read(&path).unwrap(), b"22");
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn nothing_but_styles_reaches_the_terminal_as_an_escape_sequence() {
+        assert_eq!(clean("a\n\tb"), "a\n\tb");
+        let text = format!(
+            "{} {} {} x\x1b]0;title\x07\r\x1b[2Jy\u{9b}1mz",
+            heading("h"),
+            good("g"),
+            bad("b")
+        );
+        let expected = format!(
+            "{} {} {} x\\u{{1b}}]0;title\\u{{7}}\\r\\u{{1b}}[2Jy\\u{{9b}}1mz",
+            heading("h"),
+            good("g"),
+            bad("b")
+        );
+        assert_eq!(clean(&text), expected);
+    }
+
+    #[test]
+    fn numbers_are_short() {
+        let shown = [2.0, 0.1, -4.25, 1e300, 1e-7, 123_456.0].map(number);
+        assert_eq!(shown, ["2", "0.1", "-4.25", "1e300", "1e-7", "123456"]);
     }
 
     #[test]

@@ -1,20 +1,32 @@
 //! `predict`: new rows.
 
-use std::path::PathBuf;
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use bnn_mcmc::Error;
-use bnn_mcmc::fit::Fit;
+use bnn_mcmc::fit::{Fit, Outside};
+use bnn_mcmc::ndarray::{ArrayView2, Axis};
+use bnn_mcmc::predict::Predictions;
 use clap::Args;
 
-use crate::output::{self, count};
-use crate::{Ended, Failure, diagnose};
+use crate::output::{self, Writing, count};
+use crate::{Ended, Failure, diagnose, folder, words};
+
+/// The numbers of a block's predictions: 256 MiB.
+const BLOCK: usize = 1 << 25;
 
 /// Predicts the rows of another table, as CSV, in the units of the response
 ///
 /// One line for each row: the mean, what is not known about it (its standard deviation and
 /// quantiles over the draws), and the quantiles of a new observation, noise included; of classes
-/// one line for each row and class, with its probability. Rows are counted from 0. Standard error
-/// says which rows lie outside the range of the training data.
+/// one line for each row and class, with its probability. Quantiles are of 5, 50 and 95 %: the
+/// outer two are an interval of 90 %, where scores and the figures of `report` have intervals of 95
+/// %. `row` counts the rows that are predicted from 0, and `line` is the line of the table.
+/// Standard error says which lines lie outside the range of the training data.
+///
+/// Large tables are predicted in blocks of rows. The noise in the quantiles of new observations is
+/// drawn along the rows of a block, so that these quantiles depend a little on where a row stands.
 #[derive(Args)]
 pub struct PredictArgs {
     /// The folder of the run
@@ -25,56 +37,151 @@ pub struct PredictArgs {
     /// The file to write, instead of standard output
     #[arg(long, short, value_name = "FILE")]
     out: Option<PathBuf>,
-    /// The table holds the response, too: add a column `observed`, and print the scores
+    /// The table holds the response, too: add a column `observed`, and print the scores. All rows
+    /// are then predicted at once, in memory
     #[arg(long)]
     scores: bool,
 }
 
 pub fn run(args: &PredictArgs) -> Result<Ended, Failure> {
-    let fit = Fit::load(&args.run)?;
-    let mut csv = Vec::new();
-    let written = |e: std::io::Error| Failure::error(format!("the predictions: {e}"));
-    let scores = if args.scores {
-        let rows = fit.read(&args.table)?;
-        let predictions = fit.predict(&rows)?;
-        predictions.write_csv(&mut csv).map_err(written)?;
-        let of = count(rows.rows(), "row");
-        Some(diagnose::scored(&of, &predictions.scores()?.to_string()))
+    let fit = folder::load(&args.run)?;
+    let schema = fit.schema().ok_or_else(|| {
+        let run = args.run.display();
+        Failure::error(format!("{run}: the run is not of a file, so that none can be read like it"))
+    })?;
+    if let Some(path) = &args.out {
+        check_place(path, args)?;
+    }
+    let of_new_rows = |e: Error| Failure::error(words::of_new_rows(&Failure::from(e).message));
+    let mut out = Writing::begin(args.out.as_deref())?;
+    let (note, scores) = if args.scores {
+        let read = schema.read_path(&args.table).map_err(of_new_rows)?;
+        let rows = &read.dataset;
+        let predictions = fit.predict(rows)?;
+        let scores = predictions.scores()?.to_string();
+        out.write(&csv(&predictions, 0, &read.lines)?)?;
+        let note = said(&fit, rows.x().view(), &read.lines, &read.dropped, &[]);
+        (note, Some(diagnose::scored(&count(rows.rows(), "row"), &scores)))
     } else {
-        let predicted = fit.predict_csv(&args.table)?;
-        predicted.predictions.write_csv(&mut csv).map_err(written)?;
-        output::note(&predicted.to_string());
-        if !predicted.dropped.is_empty() {
-            let lines: Vec<String> = predicted.dropped.iter().map(ToString::to_string).collect();
-            output::note(&format!("lines left out: {}", lines.join(", ")));
-        }
-        None
-    };
-    match &args.out {
-        Some(path) => {
-            check_place(path, args)?;
-            output::write(path, &csv)?;
-            output::print(&scores.unwrap_or_default())?;
-        }
-        // Standard output is the table's.
-        None => {
-            output::print(&String::from_utf8_lossy(&csv))?;
-            if let Some(scores) = scores {
-                output::note(scores.trim_end());
+        let new = schema.read_features_path(&args.table).map_err(of_new_rows)?;
+        let height = height(&fit);
+        for (k, block) in new.x.axis_chunks_iter(Axis(0), height).enumerate() {
+            let predictions = fit.predict_new(block)?.predictions;
+            if !out.write(&csv(&predictions, k * height, &new.lines)?)? {
+                break;
             }
+        }
+        (said(&fit, new.x.view(), &new.lines, &new.dropped, &new.unused), None)
+    };
+    out.end()?;
+    output::note(&note);
+    if let Some(scores) = scores {
+        // Standard output is the table's unless that has a file.
+        match &args.out {
+            Some(_) => output::print(&scores)?,
+            None => output::note(scores.trim_end()),
         }
     }
     Ok(Ended::Done)
 }
 
-/// An error if the predictions would take the place of the table that they are of.
-fn check_place(path: &std::path::Path, args: &PredictArgs) -> Result<(), Failure> {
-    let same = |a: &std::path::Path, b: &std::path::Path| {
+/// The rows of a block: by draws and columns alone, so that equal calls have equal answers on every
+/// machine.
+fn height(fit: &Fit) -> usize {
+    let draws = fit.draws().n_chains() * fit.draws().n_draws();
+    // Means and predictive draws, also in the units before they are brought to those of the response.
+    let per_row = draws * 4 * fit.data().response().width();
+    (BLOCK / per_row.max(1)).max(1)
+}
+
+/// The predictions as lines of CSV, of which the first row has the number `first`, with the line of each
+/// row in the table.
+fn csv(predictions: &Predictions, first: usize, lines: &[usize]) -> Result<String, Failure> {
+    let failed = |what: String| Failure::error(format!("the predictions: {what}"));
+    let mut bytes = Vec::new();
+    predictions.write_csv(&mut bytes).map_err(|e| failed(e.to_string()))?;
+    let text = String::from_utf8(bytes).map_err(|e| failed(e.to_string()))?;
+    let mut with_lines = String::with_capacity(text.len() + text.len() / 8);
+    // No cell holds the end of a line, and the first one is the number of the row.
+    for (i, record) in text.lines().enumerate() {
+        let (row, rest) = record.split_once(',').unwrap_or((record, ""));
+        let _ = match row.parse::<usize>() {
+            Ok(row) => {
+                writeln!(with_lines, "{},{},{rest}", first + row, lines[first + row])
+            }
+            Err(_) if i == 0 && first > 0 => Ok(()),
+            Err(_) => writeln!(with_lines, "{row},line,{rest}"),
+        };
+    }
+    Ok(with_lines)
+}
+
+/// What there is to say of the rows of a table: how many they are, which lines were left out or lie
+/// outside the range of the training data, which columns were not used.
+fn said(
+    fit: &Fit,
+    x: ArrayView2<f64>,
+    lines: &[usize],
+    dropped: &[usize],
+    unused: &[String],
+) -> String {
+    const SHOWN: usize = 5;
+    let mut text = format!("{} predicted", count(x.nrows(), "row"));
+    if !dropped.is_empty() {
+        let left_out = listed(dropped, 20);
+        let (rows, lines) =
+            (count(dropped.len(), "row"), if dropped.len() == 1 { "line" } else { "lines" });
+        text.push_str(&format!(", {rows} left out because of missing values ({lines} {left_out})"));
+    }
+    if !unused.is_empty() {
+        let names: Vec<String> = unused.iter().map(|name| format!("`{name}`")).collect();
+        let columns = if unused.len() == 1 { "column" } else { "columns" };
+        let names = listed(&names, SHOWN);
+        text.push_str(&format!("; {columns} {names} not used, since the training data have none"));
+    }
+    let ranges: Vec<_> = fit.ranges().iter().cloned().map(Arc::new).collect();
+    let (mut rows, mut values, mut first) = (0, 0, Vec::new());
+    for (row, line) in x.rows().into_iter().zip(lines) {
+        let before = values;
+        for (&value, range) in row.iter().zip(&ranges) {
+            if value < range.low || value > range.high {
+                values += 1;
+                if values <= SHOWN {
+                    let outside = Outside { row: *line, value, range: range.clone() }.to_string();
+                    first.push(outside.replacen("row", "line", 1));
+                }
+            }
+        }
+        rows += usize::from(values > before);
+    }
+    if rows == 0 {
+        return text + "; all lie within the range of the training data";
+    }
+    let more = match values - first.len() {
+        0 => String::new(),
+        more => format!("; and {}", count(more, "more value")),
+    };
+    let first = first.join("; ");
+    text + &format!("; {rows} outside the range of the training data ({first}{more})")
+}
+
+/// The first of a list, and how many more there are.
+fn listed(items: &[impl ToString], most: usize) -> String {
+    let shown: Vec<String> = items.iter().take(most).map(ToString::to_string).collect();
+    match items.len() - shown.len() {
+        0 => shown.join(", "),
+        more => format!("{} and {more} more", shown.join(", ")),
+    }
+}
+
+/// An error if the predictions would take the place of the table that they are of, or of a file of a run.
+fn check_place(path: &Path, args: &PredictArgs) -> Result<(), Failure> {
+    let same = |a: &Path, b: &Path| {
         a.canonicalize().ok().zip(b.canonicalize().ok()).is_some_and(|(a, b)| a == b)
     };
     if same(path, &args.table) {
         let allowed = "another file than the table that is predicted";
-        return Err(Error::argument("out", path.display(), allowed).into());
+        return Err(Error::argument("--out", path.display(), allowed).into());
     }
-    Ok(())
+    folder::check_place(path)
 }

@@ -2,16 +2,16 @@
 
 use std::path::PathBuf;
 
-use bnn_mcmc::fit::Fit;
 use clap::Args;
 
 use crate::output;
-use crate::{Ended, Failure};
+use crate::{Ended, Failure, folder};
 
 /// Writes the report of a run: one HTML page with all figures inside
 ///
 /// The verdict comes first, then data, model, scores, predictions and convergence. The page needs
-/// no other file and no network.
+/// no other file and no network. It is of the draws that the run has now: a run that goes on needs
+/// another one.
 #[derive(Args)]
 pub struct ReportArgs {
     /// The folder of the run
@@ -22,9 +22,10 @@ pub struct ReportArgs {
 }
 
 pub fn run(args: &ReportArgs) -> Result<Ended, Failure> {
-    let page = bnn_mcmc_report::report(&Fit::load(&args.run)?)?;
     let path = args.out.clone().unwrap_or_else(|| args.run.join("report.html"));
-    output::write(&path, page.as_bytes())?;
+    folder::check_place(&path)?;
+    let page = bnn_mcmc_report::report(&folder::load(&args.run)?)?;
+    output::write(&path, &page)?;
     output::note(&format!("the report is in {}", path.display()));
     Ok(Ended::Done)
 }

@@ -369,6 +369,8 @@ pub struct CsvData {
     pub dataset: Dataset,
     /// The columns, levels and classes found, to read a test file with.
     pub schema: Schema,
+    /// The line of the file that each row comes from, counted from 1.
+    pub lines: Vec<usize>,
     /// The lines of the file that were left out because of a missing value; empty unless
     /// [`drop_missing_rows`](CsvReader::drop_missing_rows) was asked for.
     pub dropped: Vec<usize>,
@@ -382,6 +384,8 @@ pub struct Features {
     pub x: Array2<f64>,
     /// The names of the features.
     pub names: Vec<String>,
+    /// The line of the file that each row comes from, counted from 1.
+    pub lines: Vec<usize>,
     /// The lines of the file that were left out because of a missing value; empty unless
     /// [`drop_missing_rows`](CsvReader::drop_missing_rows) was asked for.
     pub dropped: Vec<usize>,

@@ -145,8 +145,8 @@ impl Schema {
         left_out.for_each(|column| column.role = Role::Ignored);
         let features = Self { reader: self.reader.clone(), columns };
         let Places { order, unused, count } = features.places(&table)?;
-        let Numbers { x, names, dropped, .. } = features.numbers(&table, &order, count)?;
-        Ok(Features { x, names, dropped, unused })
+        let Numbers { x, names, lines, dropped, .. } = features.numbers(&table, &order, count)?;
+        Ok(Features { x, names, lines, dropped, unused })
     }
 
     /// The names of the classes in the order of their numbers; `None` if the response is no class.
@@ -291,7 +291,7 @@ impl Schema {
         order: &[usize],
         count: Count,
     ) -> Result<CsvData, Error> {
-        let Numbers { x, names, response_names, y, classes, dropped } =
+        let Numbers { x, names, response_names, y, classes, lines, dropped } =
             self.numbers(table, order, count)?;
         let response = match self.reader.task {
             Task::Regression => Response::Real(y),
@@ -304,7 +304,7 @@ impl Schema {
         let dataset = Dataset::checked(x, response, names, response_names).map_err(|error| {
             if error.is_data() { error } else { table.problem(error.to_string()) }
         })?;
-        Ok(CsvData { dataset, schema: self.clone(), dropped })
+        Ok(CsvData { dataset, schema: self.clone(), lines, dropped })
     }
 
     /// Turns the cells into numbers.
@@ -340,8 +340,8 @@ impl Schema {
         let mut x = Vec::with_capacity(rows * width);
         let mut classes = Vec::with_capacity(n_classes);
         let mut y = vec![0.0; n_real];
+        let mut lines = Vec::with_capacity(rows);
         let mut dropped = Vec::with_capacity(count.dropped);
-        let mut row = 0;
         table.each_row(|line, cells| {
             if count.dropped > 0 && used.iter().any(|(_, j, ..)| self.reader.is_missing(&cells[*j]))
             {
@@ -351,9 +351,9 @@ impl Schema {
             for (role, j, levels, codes) in &used {
                 let (role, j, cell) = (*role, *j, &cells[*j]);
                 let Some(codes) = codes else {
-                    let value = table.number((line, j), cell, (task, role), row == 0)?;
+                    let value = table.number((line, j), cell, (task, role), lines.is_empty())?;
                     match role {
-                        Role::Response(place) => y[row * outputs + place] = value,
+                        Role::Response(place) => y[lines.len() * outputs + place] = value,
                         _ => x.push(value),
                     }
                     continue;
@@ -377,7 +377,7 @@ impl Schema {
                     }
                 }
             }
-            row += 1;
+            lines.push(line);
             Ok(())
         })?;
         let array = |values: Vec<f64>, columns: usize| {
@@ -385,7 +385,7 @@ impl Schema {
                 .expect("all rows have that many columns")
         };
         let (x, y) = (array(x, width), array(y, outputs));
-        Ok(Numbers { x, names, response_names, y, classes, dropped })
+        Ok(Numbers { x, names, response_names, y, classes, lines, dropped })
     }
 }
 
@@ -399,6 +399,8 @@ struct Numbers {
     y: Array2<f64>,
     /// The class of each row, if the response is classes.
     classes: Vec<usize>,
+    /// The line of each row.
+    lines: Vec<usize>,
     /// The lines that were left out.
     dropped: Vec<usize>,
 }

@@ -3,7 +3,12 @@
 
 mod refusals;
 mod runs;
+mod translated;
 mod walk;
+/// What the command says in place of the library's messages.
+#[allow(dead_code)]
+#[path = "../../src/words.rs"]
+mod words;
 
 use std::collections::BTreeMap;
 use std::fs;

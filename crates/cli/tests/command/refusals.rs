@@ -5,7 +5,8 @@ use super::*;
 #[test]
 fn a_wrong_column_lists_those_that_there_are() {
     let place = Place::new();
-    let columns = "there are: sepal_length, sepal_width, petal_length, petal_width, species";
+    let columns =
+        "there are: `sepal_length`, `sepal_width`, `petal_length`, `petal_width`, `species`";
     for flags in [
         "--target specis",
         "--target specis --task classification",
@@ -31,7 +32,32 @@ fn wrong_usage_is_told_from_errors() {
         ("fit --target y --out r", "the table is missing"),
         ("fit iris.csv --target species --out r --hiden 3", "--hiden"),
         ("fit iris.csv --target species --out r --task clasification", "classification"),
-        ("fit iris.csv --target species --out r --seed -1", "-1"),
+        (
+            "fit iris.csv --target species --out r --seed -1",
+            "'-1' for '--seed <N>': it must be a whole number",
+        ),
+        (
+            "fit iris.csv --target species --out r --draws -5",
+            "'--draws <N>': it must be a whole number",
+        ),
+        (
+            "fit iris.csv --target species --out r --draws 18446744073709551615",
+            "'--draws <N>': it must be",
+        ),
+        ("fit iris.csv --target species --out r --hidden -4,8", "'--hidden <UNITS>': it must be"),
+        (
+            "fit iris.csv --target species --out r --hidden 4 --hidden 8",
+            "cannot be used multiple times",
+        ),
+        (
+            "fit iris.csv --target species --out r --chains -2",
+            "neither a number, as 4, nor a range",
+        ),
+        ("fit iris.csv --target petal_width --out r --noise poisson", "say `--task counts`"),
+        (
+            "fit iris.csv --target petal_width --task counts --out r --noise gaussian",
+            "say `--task regression`",
+        ),
         ("fit iris.csv --target species --out r --chains 3..4", "add `--of N`"),
         ("fit iris.csv --target species --out r --chains 3 --of 4", "`--chains 3..4 --of 4`"),
         ("fit iris.csv --target species --out r --chains 4..5 --of 4", "0..4"),
@@ -65,7 +91,9 @@ fn an_unknown_key_of_a_file_is_named_and_the_known_ones_are_listed() {
         ("[modell]\n", "`modell`", "`data`, `table`, `model`, `sampler`"),
         ("[sampler]\nchain = 3\n", "`chain`", "`chains`"),
         ("[table]\ntask = \"clasification\"\n", "`clasification`", "`classification`"),
-        ("[sampler]\ndraws = \"many\"\n", "many", "expected"),
+        ("[sampler]\ndraws = \"many\"\n", "many", "expected a whole number, 0 or more"),
+        ("[sampler]\ndraws = -3\n", "`-3`", "expected a whole number, 0 or more"),
+        ("[table]\nignore = 3\n", "ignore", "expected an entry or a list of entries"),
         ("[sampler\n", "sampler", "line 1"),
     ] {
         place.write("c.toml", text);
@@ -108,7 +136,7 @@ fn bad_tables_are_refused_by_name() {
         (".", "Is a directory"),
         ("/dev/stdin", "it can be read only once"),
         ("header.csv", "header.csv: there is a header, but no row below it"),
-        ("one.csv", "there is no column of one.csv named `y`; there are: a"),
+        ("one.csv", "there is no column of one.csv named `y`; there are: `a`"),
         ("nan.csv", "nan.csv, row 3, column `a`: missing value (`NaN`)"),
         ("nan.csv", "leave these rows out by `--drop-missing`"),
         ("inf.csv", "`inf` is not a finite number"),
@@ -126,16 +154,20 @@ fn bad_tables_are_refused_by_name() {
         assert!(!checked.err.contains("panicked"), "{file}: {checked:?}");
     }
     for (flags, message) in [
-        ("--validation 1.5", "`validation` is 1.5, but must be from 0 to below 1"),
-        ("--validation NaN", "`validation` is NaN"),
-        ("--weights normal --weights-sd -1", "-1"),
-        ("--chains 0", "chains"),
-        ("--draws 99999999999999", "but must be smaller: take fewer draws\n"),
-        ("--hidden 3,0", "0"),
+        ("--validation 1.5", "`--validation` is 1.5, but must be from 0 to below 1"),
+        ("--validation NaN", "`--validation` is NaN"),
+        ("--weights normal --weights-sd -1", "`--weights-sd` is -1"),
+        ("--chains 0", "`--chains` is 0"),
+        ("--draws 99999999999999", "is allowed; take fewer draws\n"),
+        ("--draws 99999999999999", "`--draws`: too much for memory: "),
+        ("--draws 0", "`--draws` is 0, but must be at least 1"),
+        ("--hidden 1000000,1000000", "the network (`--hidden`): too much for memory"),
+        ("--hidden 3,0", "`--hidden` is [3, 0], but every hidden layer has at least 1 unit"),
         ("--method collapsed", "for the output layer to be integrated out"),
         ("--noise gaussian", "classes have no noise"),
-        ("--threads 99999999", "threads"),
-        ("--checkpoint-every -1s", "every"),
+        ("--threads 99999999", "`--threads` is 99999999, but must be 1 to 4096"),
+        ("--target-accept 1.5", "`--target-accept` is 1.5"),
+        ("--checkpoint-every -1s", "`--checkpoint-every` is -1 seconds"),
         ("--limit 100", "raise it by `--limit`"),
     ] {
         let error = place.fit("r", flags).refused(1).to_lowercase();
@@ -159,7 +191,7 @@ fn what_is_no_run_or_does_not_belong_to_it_is_refused() {
     place.fit("r", "").well();
     place.write("other.csv", "sepal_length,width\n5,1\n");
     let error = place.run("predict r other.csv").refused(1);
-    assert!(error.contains("there are: sepal_length, width"), "{error}");
+    assert!(error.contains("there are: `sepal_length`, `width`"), "{error}");
     place.write("text.csv", "sepal_length,sepal_width,petal_length,petal_width\n5,1,2,x\n");
     let error = place.run("predict r text.csv").refused(1);
     assert!(
@@ -184,4 +216,97 @@ fn what_is_no_run_or_does_not_belong_to_it_is_refused() {
     let text = place.read("r/fit.json").replace("\"seed\": 0", "\"seed\": 1");
     place.write("r/fit.json", &text);
     assert!(place.run("diagnose r").refused(1).contains("edited or damaged"));
+}
+
+/// Runs whose responses are equal, but not their rows: classes that are sorted, split by other seeds.
+#[test]
+fn runs_on_other_rows_are_not_compared() {
+    let place = Place::new();
+    for (out, flags) in [
+        ("a", "--validation 0.2 --seed 1"),
+        ("b", "--validation 0.2 --seed 2"),
+        ("a2", "--validation 0.2 --seed 1 --features petal_width"),
+        ("b3", "--validation 0.2 --seed 2 --ignore petal_width"),
+    ] {
+        place.fit(out, flags).well();
+    }
+    let error = place.run("compare a b").refused(1);
+    for part in [
+        "`a` and `b` have not learnt from the same rows",
+        "`a` of 150 rows (--validation 0.2 --seed 1), `b` of 150 rows (--validation 0.2 --seed 2)",
+        "of the training row",
+    ] {
+        assert!(error.contains(part), "{part}: {error}");
+    }
+    // By some features in common, by none, and runs that can be compared.
+    assert!(place.run("compare b a2").refused(1).contains("`petal_width` of the training row"));
+    assert!(place.run("compare a2 b3").refused(1).contains("chosen in different ways"));
+    place.run("compare a a2").well();
+    place.fit("a3", "--validation 0.2 --seed 1 --ignore petal_width").well();
+    place.run("compare a2 a3").well();
+}
+
+#[test]
+fn the_files_of_a_run_are_not_written_over() {
+    let place = Place::new();
+    place.fit("r", "").well();
+    place.fit("s", "").well();
+    let before = place.files("r");
+    for out in
+        ["r/fit.json", "r/data.csv", "r/draws.zarr/zarr.json", "r/../r/config.toml", "r/checkpoint"]
+    {
+        for command in ["predict s iris.csv", "report s"] {
+            let error = place.run(&format!("{command} --out {out}")).refused(1);
+            assert!(error.contains(&format!("`--out` is {out}")), "{error}");
+        }
+    }
+    assert!(place.files("r") == before);
+    place.run("predict r iris.csv --out r/p.csv").well();
+    place.run("predict r iris.csv --out r/p.csv").well();
+    place.run("report r --out r/report.html").well();
+    place.fit("r", "").well();
+}
+
+#[test]
+fn a_job_that_does_not_fit_to_the_others_is_refused_before_it_begins() {
+    let place = Place::new();
+    let job = |flags: &str| {
+        place.run(&format!(
+            "fit iris.csv --target species --out j --quiet --hidden 3 --warmup 80 --draws 80 {flags}"
+        ))
+    };
+    job("--chains 0..2 --of 4").well();
+    for (flags, parts) in [
+        ("--chains 1..3 --of 4", ["j/chains-1..3: chain 1 would be there twice", "j/chains-0..2"]),
+        (
+            "--chains 2..3 --of 5",
+            ["`--chains` (`--of` in an array of jobs) is 4, not 5", "j/chains-0..2"],
+        ),
+        ("--chains 2..4 --of 4 --activation relu", ["`--activation` is \"tanh\"", "j/chains-0..2"]),
+    ] {
+        let error = job(flags).refused(1);
+        assert!(parts.iter().all(|part| error.contains(part)), "{flags}: {error}");
+    }
+    assert_eq!(fs::read_dir(place.path("j")).unwrap().count(), 1, "nothing was begun");
+    job("--chains 2..4 --of 4").well();
+    // Made elsewhere, it is found by `merge`, which names both.
+    place.run("fit iris.csv --target species --out k --quiet --hidden 3 --warmup 80 --draws 80 --chains 1..3 --of 4").well();
+    fs::rename(place.path("k/chains-1..3"), place.path("j/chains-1..3")).unwrap();
+    let error = place.run("merge j").refused(1);
+    assert!(error.contains("j/chains-1..3") && error.contains("in j/chains-0..2"), "{error}");
+}
+
+#[test]
+fn errors_about_new_rows_name_no_flag_that_is_not_there() {
+    let place = Place::new();
+    place.fit("r", "").well();
+    let header = "sepal_length,sepal_width,petal_length,petal_width";
+    for (row, message) in [
+        ("5,,2,1", "or take these rows out of the table"),
+        ("5,1,2,x", "`x` is not a number, as all values of this column are"),
+    ] {
+        place.write("new.csv", &format!("{header}\n{row}\n"));
+        let error = place.run("predict r new.csv").refused(1);
+        assert!(error.contains(message) && !error.contains("--"), "{error}");
+    }
 }

@@ -53,7 +53,7 @@ fn all_settings_are_written_and_read() {
     place.write("t.csv", "5;1;3.5;0\n4;2;1.5;1\n3;2;-;3\n2;1;1;2\n8;3;2;5\n2;4;9;1\n7;1;4;0\n");
     let flags = "--task counts --features #1,#2,#3 --categorical #2 --encoding codes --header no --delimiter ; \
                  --missing - --drop-missing --validation 0.3 --limit 5000 --hidden 2,3 --activation relu \
-                 --weights normal --weights-sd 0.5 --noise poisson --method tempered --chains 2 --warmup 30 \
+                 --weights normal --weights-sd 0.5 --noise poisson --method tempered --target-accept 0.7 --chains 2 --warmup 30 \
                  --draws 20 --seed 9 --threads 1 --checkpoint-every 3draws";
     place.run(&format!("fit t.csv --target #4 --out s --quiet {flags}")).well();
     place.run("fit --config s/config.toml --out s2 --quiet").well();
@@ -67,6 +67,7 @@ fn all_settings_are_written_and_read() {
         ("weights", "{\"normal\":{\"sd\":0.5}}"),
         ("noise", "\"poisson\""),
         ("method", "\"tempered\""),
+        ("target_accept", "0.7"),
         ("chains", "2"),
         ("warmup", "30"),
         ("draws", "20"),
@@ -130,7 +131,14 @@ fn a_run_that_was_killed_or_ended_by_ctrl_c_goes_on_to_the_same_draws() {
     assert_eq!(is_finished(&killed.path("r")), Some(false));
     let unfinished = killed.run("diagnose r").refused(1);
     assert!(unfinished.contains("repeat the command that began it"), "{unfinished}");
-    killed.run(LONG).well();
+    // With fewer draws it is finished, and goes on from there all the same.
+    let few = killed.run(&LONG.replace("1500", "20")).well();
+    assert!(few.contains("2 chains of 20 draws"), "{few}");
+    killed.run("diagnose r").well();
+    killed.run("report r").well();
+    let said = killed.run(LONG);
+    assert!(said.err.contains("report.html is of the run as it was before"), "{said:?}");
+    fs::remove_file(killed.path("r/report.html")).unwrap();
     assert_eq!(results(&killed, "r"), expected);
 
     let stopped = Place::new();
@@ -140,7 +148,10 @@ fn a_run_that_was_killed_or_ended_by_ctrl_c_goes_on_to_the_same_draws() {
     let output = child.wait_with_output().unwrap();
     let err = String::from_utf8(output.stderr).unwrap();
     assert_eq!(output.status.code(), Some(130), "{err}");
-    assert!(err.contains("of each chain, saved in r: the same command goes on"), "{err}");
+    assert!(
+        err.contains("of each chain, saved in r: the same command goes on; with --draws "),
+        "{err}"
+    );
     assert_eq!(is_finished(&stopped.path("r")), Some(false));
     stopped.run(LONG).well();
     assert_eq!(results(&stopped, "r"), expected);
@@ -149,12 +160,15 @@ fn a_run_that_was_killed_or_ended_by_ctrl_c_goes_on_to_the_same_draws() {
     stopped.run(LONG).well();
     assert!(stopped.files("r") == files, "nothing is written again");
     let other = stopped.run(&format!("{LONG} --activation relu")).refused(1);
-    assert!(other.contains("`recipe.activation` is \"tanh\", not \"relu\""), "{other}");
+    assert!(
+        other.contains("another `--out`), in which `--activation` is \"tanh\", not \"relu\""),
+        "{other}"
+    );
     // More draws go on where it ended.
     stopped.run(&LONG.replace("1500", "1600")).well();
     assert!(stopped.read("r/config.toml").contains("draws = 1600"));
     let fewer = stopped.run(LONG).refused(1);
-    assert!(fewer.contains("`recipe.draws` is 1600, not 1500"), "{fewer}");
+    assert!(fewer.contains("`--draws` is 1600, not 1500"), "{fewer}");
 }
 
 #[test]

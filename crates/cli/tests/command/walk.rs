@@ -30,23 +30,23 @@ fn from_a_table_to_predictions_and_a_comparison() {
     );
     let predicted = place.run("predict r new.csv");
     assert!(predicted.err.contains("2 rows predicted; column `note` not used"), "{predicted:?}");
-    assert!(predicted.err.contains("row 1: `petal_length` is 99, above 6.9"), "{predicted:?}");
+    assert!(predicted.err.contains("line 3: `petal_length` is 99, above 6.9"), "{predicted:?}");
     let text = predicted.well();
     let lines = cells(&text);
-    assert_eq!(lines[0][..3], ["row", "class", "probability"]);
+    assert_eq!(lines[0][..4], ["row", "line", "class", "probability"]);
     assert_eq!(lines.len(), 1 + 2 * 3);
-    let probability = |line: &[&str]| line[2].parse::<f64>().unwrap();
+    let probability = |line: &[&str]| line[3].parse::<f64>().unwrap();
     let sum: f64 = lines[1..4].iter().map(|line| probability(line)).sum();
     assert!((sum - 1.0).abs() < 1e-12, "{sum}");
-    assert!(lines[1][1] == "setosa" && probability(&lines[1]) > 0.8, "{text}");
-    assert!(lines[6][1] == "virginica" && probability(&lines[6]) > 0.5, "{text}");
+    assert!(lines[1][2] == "setosa" && probability(&lines[1]) > 0.8, "{text}");
+    assert!(lines[6][2] == "virginica" && probability(&lines[6]) > 0.5, "{text}");
 
     // To a file: the same bytes; with the response: scores.
     assert_eq!(place.run("predict r new.csv --out p.csv").well(), "");
     assert_eq!(place.read("p.csv"), text);
     let scores = place.run("predict r iris.csv --scores --out p.csv").well();
     assert!(scores.starts_with("150 rows") && scores.contains("\naccuracy "), "{scores}");
-    assert!(place.read("p.csv").starts_with("row,class,observed,probability"));
+    assert!(place.read("p.csv").starts_with("row,line,class,observed,probability"));
     let accuracy = scores.lines().find(|line| line.starts_with("accuracy")).unwrap();
     let accuracy: f64 = accuracy.split_whitespace().nth(1).unwrap().parse().unwrap();
     assert!(accuracy > 0.9, "{scores}");
@@ -158,7 +158,10 @@ fn a_table_is_checked_and_mended() {
     assert_eq!(place.read("r/data.csv"), place.read("s/data.csv"));
     // Lines that were left out are said.
     let predicted = place.run("predict r t.csv --out p.csv");
-    assert!(predicted.err.contains("lines left out: 6"), "{predicted:?}");
+    assert!(
+        predicted.err.contains("1 row left out because of missing values (line 6)"),
+        "{predicted:?}"
+    );
     // Cells that are no numbers, each with its place.
     place.write("m.csv", "a,b,y\n1,x,1.5\n2,y,2\nbad,x,3.5\n");
     let mixed = place.run("check m.csv --target y");
@@ -259,4 +262,87 @@ fn the_readme_is_true() {
     place.write("c.toml", &toml.replace("\"id\"", "\"sepal_width\""));
     let checked = place.run("check --config c.toml").well();
     assert!(checked.contains("by 3 features") && checked.contains("3-20-20-3"), "{checked}");
+}
+
+/// A table of more rows than a block has: rows are numbered through, and equal rows predicted alike.
+#[test]
+fn a_large_table_is_predicted_in_blocks() {
+    let place = Place::new();
+    place.fit("r", "").well();
+    let iris = place.read("iris.csv");
+    let (header, rows) = iris.split_once('\n').unwrap();
+    // A block has 2^25 / (160 draws x 4 x 3 classes) rows.
+    let (copies, block) = (118, (1 << 25) / (160 * 4 * 3));
+    assert!(150 * copies > block + 150);
+    place.write("large.csv", &format!("{header}\n{}", rows.repeat(copies)));
+    let predicted = place.run("predict r large.csv --out p.csv");
+    assert!(predicted.err.contains("17700 rows predicted; all lie within"), "{predicted:?}");
+    let (text, small) = (place.read("p.csv"), place.run("predict r iris.csv").well());
+    let (large, small) = (cells(&text), cells(&small));
+    assert_eq!((large.len(), small.len()), (1 + 3 * 150 * copies, 1 + 3 * 150));
+    for (i, line) in large.iter().enumerate().skip(1) {
+        let row = (i - 1) / 3;
+        assert_eq!(line[..2], [row.to_string(), (row + 2).to_string()]);
+        assert_eq!(line[2..], small[(i - 1) % 450 + 1][2..]);
+    }
+    assert!(!place.path("p.csv.tmp").exists());
+}
+
+/// Which lines were left out, or lie outside, is said with scores and without.
+#[test]
+fn predictions_name_the_lines_of_the_table() {
+    let place = Place::new();
+    place.fit("r", "--drop-missing").well();
+    let header = "sepal_length,sepal_width,petal_length,petal_width,species";
+    let rows = "5,3.5,1.5,0.2,setosa\n\n,3,5,2,virginica\n9,3,5e300,2,virginica\n";
+    place.write("new.csv", &format!("{header}\n{rows}"));
+    for flags in ["", "--scores"] {
+        let predicted = place.run(&format!("predict r new.csv {flags}"));
+        for part in [
+            "2 rows predicted, 1 row left out because of missing values (line 4)",
+            "1 outside the range of the training data (line 5: `sepal_length` is 9, above 7.9; line 5: \
+             `petal_length` is 5e300, above 6.9)",
+        ] {
+            assert!(predicted.err.contains(part), "{flags} {part}: {predicted:?}");
+        }
+        let text = predicted.well();
+        let lines: Vec<[&str; 2]> = cells(&text).iter().map(|line| [line[0], line[1]]).collect();
+        assert_eq!((lines[1], lines[4]), (["0", "2"], ["1", "5"]));
+    }
+    place.write("one.csv", &format!("{header}\n5,3.5,1.5,0.2,setosa\n"));
+    assert!(place.run("predict r one.csv").err.starts_with("1 row predicted; all lie within"));
+}
+
+#[test]
+fn names_may_hold_commas_and_are_shown_without_control_characters() {
+    let place = Place::new();
+    let mut text = String::from("a,\"b,c\",\"d\x1b[2J\",huge,y\n");
+    for i in 0..20 {
+        text.push_str(&format!("{},2,{},{}e100,{}.5\n", i * i % 7, i % 3, 1 + i % 5, i % 11));
+    }
+    place.write("t.csv", &text);
+    let checked = place.run("check t.csv --target y");
+    assert_eq!(checked.code, Some(1));
+    let found = &checked.out;
+    for part in [
+        "leave it out by --ignore b,c\n",
+        "`fit` accepts it with --ignore b,c: regression",
+        "d\\u{1b}[2J  ",
+        "1e100 to 5e100, 5 different",
+    ] {
+        assert!(found.contains(part), "{part}\n{found}");
+    }
+    assert!(!found.contains('\x1b'), "{found:?}");
+    place.run("check t.csv --target y --ignore b,c").well();
+    let two = place.run("check t.csv --target y --ignore b,c --ignore a,huge").well();
+    assert!(two.contains("by 1 feature;"), "{two}");
+    let error = place.run("check t.csv --target b").refused(1);
+    assert!(error.contains("`a`, `b,c`, `d\\u{1b}[2J`, `huge`, `y`"), "{error}");
+    // In a file one name may stand by itself.
+    place.write("c.toml", "[table]\ntarget = \"y\"\nignore = \"b,c\"\n[model]\nhidden = 4\n");
+    assert!(place.run("check t.csv --config c.toml").well().contains("3-4-1"));
+    // A negative number stands for a missing value.
+    place.write("m.csv", "a,y\n1,2.5\n2,-999\n3,1.5\n5,4.5\n");
+    let checked = place.run("check m.csv --target y --missing -999 --drop-missing").well();
+    assert!(checked.contains("3 rows, 1 row left out"), "{checked}");
 }

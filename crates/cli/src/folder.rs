@@ -1,0 +1,54 @@
+//! The folder of a run, as it is read and written beside `fit`.
+
+use std::path::{Component, Path};
+
+use bnn_mcmc::Error;
+use bnn_mcmc::fit::Fit;
+
+use crate::Failure;
+
+/// The run in a folder. One without draws is an error, since there is nothing to say of it.
+pub fn load(path: &Path) -> Result<Fit, Failure> {
+    let fit = Fit::load(path)?;
+    if fit.draws().n_draws() == 0 {
+        let shown = path.display();
+        return Err(Failure::error(format!(
+            "{shown}: the run has no draws, so that there is nothing to judge or to predict from"
+        )));
+    }
+    Ok(fit)
+}
+
+/// Whether `fit` writes something of this name to the folder of a run.
+fn is_own(name: &str) -> bool {
+    const OWN: [&str; 8] = [
+        "fit.json",
+        "data.csv",
+        "draws.zarr",
+        "verdict.txt",
+        "checkpoint",
+        "checkpoint.draws",
+        ".bnn-mcmc.lock",
+        crate::config::FILE,
+    ];
+    OWN.contains(&name) || name.starts_with("chains-")
+}
+
+/// An error if a result would take the place of something that belongs to a run.
+pub fn check_place(out: &Path) -> Result<(), Failure> {
+    let parent = out.parent().filter(|parent| *parent != Path::new("")).unwrap_or(Path::new("."));
+    // A folder that is not there is told when the file is written.
+    let (Ok(parent), Some(name)) = (parent.canonicalize(), out.file_name()) else { return Ok(()) };
+    let whole = parent.join(name);
+    for folder in parent.ancestors().filter(|folder| folder.join("fit.json").is_file()) {
+        let within = whole.strip_prefix(folder).ok().and_then(|path| path.components().next());
+        if let Some(Component::Normal(name)) = within
+            && is_own(&name.to_string_lossy())
+        {
+            let allowed =
+                "another name than those of the files that `fit` has written to its folder";
+            return Err(Error::argument("--out", out.display(), allowed).into());
+        }
+    }
+    Ok(())
+}
