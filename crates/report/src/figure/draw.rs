@@ -321,7 +321,9 @@ fn draw_panel(panel: &Panel, area: &Area) -> Drawn {
         let font = ("sans-serif", TEXT * 1.24).into_font().transform(FontTransform::Rotate270);
         let style = TextStyle::from(font).color(&INK).pos(Pos::new(HPos::Right, VPos::Center));
         let bottom = plane.get_pixel_range().1.end;
-        for (k, name) in x_labels.into_iter().enumerate() {
+        // Of names that would lie on each other every second one is written, or fewer.
+        let every = (x_labels.len() as f64 * TEXT / room.max(1.0)).ceil().max(1.0) as usize;
+        for (k, name) in x_labels.into_iter().enumerate().step_by(every) {
             let (x, _) =
                 plane.map_coordinate(&(k as f64, plane.as_coord_spec().y_spec().range().start));
             area.draw(&Text::new(name, (x, bottom + 10), style.clone()))?;
@@ -607,4 +609,27 @@ fn draw_bar([low, high]: [f64; 2], plane: &Plane, area: &Area) -> Drawn {
         area.draw(&Text::new(number(low + share * (high - low)), at, style))?;
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Axis, Panel};
+    use super::*;
+
+    #[test]
+    fn many_names_do_not_lie_on_each_other() {
+        let names = Axis::names("", (0..60).map(|k| format!("name {k}")));
+        let rule = Place::Horizontal(1.0);
+        let panel = Panel::new("", names, Axis::new("")).mark(Mark::Rule {
+            name: None,
+            colour: Colour::Ink,
+            place: rule,
+        });
+        let svg = panel_elements(&panel);
+        let turned = svg.split("rotate(270, ").skip(1);
+        let places: Vec<i32> =
+            turned.filter_map(|rest| rest.split(',').next()?.parse().ok()).collect();
+        assert!(places.len() > 10, "{places:?}");
+        assert!(places.windows(2).all(|pair| pair[1] - pair[0] >= TEXT as i32), "{places:?}");
+    }
 }
