@@ -339,7 +339,7 @@ fn network_and_method_are_chosen_by_the_noise() {
     for (recipe, units, sampler) in [
         (Fit::regression("y"), "layer of 100 units", "sampler     output layer integrated out, Mams"),
         (Fit::regression("y").method(Method::Nuts), "layer of 100 units", nuts),
-        (Fit::regression("y").hidden(&[9, 501]), "[9, 501]", nuts),
+        (Fit::regression("y").hidden(&[9, 501]), "layers of 9, 501 units", nuts),
         (
             Fit::regression("y").method(Method::Tempered),
             "layer of 100 units",
