@@ -337,7 +337,11 @@ fn a_recipe_says_what_it_stands_for() {
 fn network_and_method_are_chosen_by_the_noise() {
     let nuts = "sampler     Nuts";
     for (recipe, units, sampler) in [
-        (Fit::regression("y"), "layer of 100 units", "sampler     output layer integrated out, Mams"),
+        (
+            Fit::regression("y"),
+            "layer of 100 units",
+            "sampler     output layer integrated out, Mams",
+        ),
         (Fit::regression("y").method(Method::Nuts), "layer of 100 units", nuts),
         (Fit::regression("y").hidden(&[9, 501]), "layers of 9, 501 units", nuts),
         (
