@@ -337,24 +337,28 @@ fn a_recipe_says_what_it_stands_for() {
 fn network_and_method_are_chosen_by_the_noise() {
     let nuts = "sampler     Nuts";
     for (recipe, units, sampler) in [
-        (Fit::regression("y"), "[100]", "sampler     output layer integrated out, Mams"),
-        (Fit::regression("y").method(Method::Nuts), "[100]", nuts),
-        (Fit::regression("y").hidden(&[9, 501]), "[9, 501]", nuts),
+        (
+            Fit::regression("y"),
+            "layer of 100 units",
+            "sampler     output layer integrated out, Mams",
+        ),
+        (Fit::regression("y").method(Method::Nuts), "layer of 100 units", nuts),
+        (Fit::regression("y").hidden(&[9, 501]), "layers of 9, 501 units", nuts),
         (
             Fit::regression("y").method(Method::Tempered),
-            "[100]",
+            "layer of 100 units",
             "sampler     output layer integrated out, PowerPosteriors",
         ),
         (Fit::regression("y").hidden(&[]), "linear: no hidden layer", nuts),
         (
             Fit::regression("y").noise(Noise::Heteroscedastic),
-            "[40]",
+            "layer of 40 units",
             "sampler     output weights of the mean integrated out, Mams",
         ),
-        (Fit::regression(["y", "z"]).noise(Noise::Heteroscedastic), "[40]", nuts),
-        (Fit::regression("y").noise(Noise::StudentT), "[40]", nuts),
-        (Fit::classification("y"), "[40]", nuts),
-        (Fit::counts("y"), "[40]", nuts),
+        (Fit::regression(["y", "z"]).noise(Noise::Heteroscedastic), "layer of 40 units", nuts),
+        (Fit::regression("y").noise(Noise::StudentT), "layer of 40 units", nuts),
+        (Fit::classification("y"), "layer of 40 units", nuts),
+        (Fit::counts("y"), "layer of 40 units", nuts),
     ] {
         let text = recipe.to_string();
         assert!(text.contains(units) && text.contains(sampler), "{text}");
