@@ -188,8 +188,9 @@ impl Recipe {
     /// process is killed, the same call goes on where it was and comes to the same numbers; once it
     /// is finished, the same call loads the fit. With more [draws](Self::draws), and all else the same,
     /// it goes on where it ended: for this the checkpoint stays, as large as the draws once more. It
-    /// may be deleted. Until these draws are made, the folder holds no finished fit. A second process is refused while the first one
-    /// runs. If the end cannot be written, as on a full disk, [`Fit::save_error`] says so. A folder
+    /// may be deleted. Until these draws are made, the folder holds no finished fit. A run that was
+    /// ended early is finished with fewer draws by the same call with fewer of them, and goes on to more
+    /// later. A second process is refused while the first one runs. If the end cannot be written, as on a full disk, [`Fit::save_error`] says so. A folder
     /// that holds another fit, or one of other rows, is an error that names what differs.
     pub fn in_folder(self, folder: impl Into<PathBuf>) -> Self {
         Self { folder: Some(folder.into()), ..self }
