@@ -43,7 +43,7 @@ pub mod simulate;
 mod split;
 
 pub use csv::{
-    ColumnDescription, Columns, CsvData, CsvReader, Description, Encoding, Features, Schema,
+    ColumnDescription, Columns, CsvData, CsvReader, Description, Encoding, Features, Lines, Schema,
 };
 pub use dataset::{Dataset, Response};
 pub use idx::IdxReader;

@@ -1,10 +1,10 @@
 //! `predict`: new rows.
 
-use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use bnn_mcmc::Error;
+use bnn_mcmc::data::Lines;
 use bnn_mcmc::fit::{Fit, Outside};
 use bnn_mcmc::ndarray::{ArrayView2, Axis};
 use bnn_mcmc::predict::Predictions;
@@ -96,24 +96,30 @@ fn height(fit: &Fit) -> usize {
 
 /// The predictions as lines of CSV, of which the first row has the number `first`, with the line of each
 /// row in the table.
-fn csv(predictions: &Predictions, first: usize, lines: &[usize]) -> Result<String, Failure> {
-    let failed = |what: String| Failure::error(format!("the predictions: {what}"));
-    let mut bytes = Vec::new();
-    predictions.write_csv(&mut bytes).map_err(|e| failed(e.to_string()))?;
-    let text = String::from_utf8(bytes).map_err(|e| failed(e.to_string()))?;
-    let mut with_lines = String::with_capacity(text.len() + text.len() / 8);
-    // No cell holds the end of a line, and the first one is the number of the row.
-    for (i, record) in text.lines().enumerate() {
-        let (row, rest) = record.split_once(',').unwrap_or((record, ""));
-        let _ = match row.parse::<usize>() {
-            Ok(row) => {
-                writeln!(with_lines, "{},{},{rest}", first + row, lines[first + row])
-            }
-            Err(_) if i == 0 && first > 0 => Ok(()),
-            Err(_) => writeln!(with_lines, "{row},line,{rest}"),
-        };
-    }
-    Ok(with_lines)
+fn csv(predictions: &Predictions, first: usize, lines: &Lines) -> Result<String, Failure> {
+    let with_lines = || -> Result<String, Box<dyn std::error::Error>> {
+        let mut bytes = Vec::new();
+        predictions.write_csv(&mut bytes)?;
+        let mut reader = csv::ReaderBuilder::new().has_headers(false).from_reader(&bytes[..]);
+        let mut writer = csv::Writer::from_writer(Vec::with_capacity(bytes.len()));
+        for (i, record) in reader.records().enumerate() {
+            let record = record?;
+            // The first cell is the number of the row in the block.
+            let (row, line) = match record[0].parse::<usize>() {
+                Ok(row) => {
+                    let line = lines.get(first + row).ok_or("a row without a line")?;
+                    ((first + row).to_string(), line.to_string())
+                }
+                Err(_) if i == 0 && first > 0 => continue,
+                Err(_) => (record[0].to_owned(), "line".to_owned()),
+            };
+            writer.write_record(
+                [&row, &line].into_iter().map(String::as_str).chain(record.iter().skip(1)),
+            )?;
+        }
+        Ok(String::from_utf8(writer.into_inner()?)?)
+    };
+    with_lines().map_err(|e| Failure::error(format!("the predictions: {e}")))
 }
 
 /// What there is to say of the rows of a table: how many they are, which lines were left out or lie
@@ -121,7 +127,7 @@ fn csv(predictions: &Predictions, first: usize, lines: &[usize]) -> Result<Strin
 fn said(
     fit: &Fit,
     x: ArrayView2<f64>,
-    lines: &[usize],
+    lines: &Lines,
     dropped: &[usize],
     unused: &[String],
 ) -> String {
@@ -141,13 +147,13 @@ fn said(
     }
     let ranges: Vec<_> = fit.ranges().iter().cloned().map(Arc::new).collect();
     let (mut rows, mut values, mut first) = (0, 0, Vec::new());
-    for (row, line) in x.rows().into_iter().zip(lines) {
+    for (row, line) in x.rows().into_iter().zip(lines.iter()) {
         let before = values;
         for (&value, range) in row.iter().zip(&ranges) {
             if value < range.low || value > range.high {
                 values += 1;
                 if values <= SHOWN {
-                    let outside = Outside { row: *line, value, range: range.clone() }.to_string();
+                    let outside = Outside { row: line, value, range: range.clone() }.to_string();
                     first.push(outside.replacen("row", "line", 1));
                 }
             }

@@ -1,6 +1,7 @@
 //! Tables of text: CSV and its relatives.
 
 mod describe;
+mod lines;
 mod schema;
 mod table;
 
@@ -11,6 +12,7 @@ use ndarray::Array2;
 use serde::{Deserialize, Serialize};
 
 pub use self::describe::{ColumnDescription, Description};
+pub use self::lines::Lines;
 use self::schema::Role;
 pub use self::schema::Schema;
 use self::table::{Table, numbered};
@@ -370,7 +372,7 @@ pub struct CsvData {
     /// The columns, levels and classes found, to read a test file with.
     pub schema: Schema,
     /// The line of the file that each row comes from, counted from 1.
-    pub lines: Vec<usize>,
+    pub lines: Lines,
     /// The lines of the file that were left out because of a missing value; empty unless
     /// [`drop_missing_rows`](CsvReader::drop_missing_rows) was asked for.
     pub dropped: Vec<usize>,
@@ -385,7 +387,7 @@ pub struct Features {
     /// The names of the features.
     pub names: Vec<String>,
     /// The line of the file that each row comes from, counted from 1.
-    pub lines: Vec<usize>,
+    pub lines: Lines,
     /// The lines of the file that were left out because of a missing value; empty unless
     /// [`drop_missing_rows`](CsvReader::drop_missing_rows) was asked for.
     pub dropped: Vec<usize>,

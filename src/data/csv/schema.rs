@@ -9,7 +9,7 @@ use ndarray::Array2;
 use serde::{Deserialize, Serialize};
 
 use super::table::{Count, Table, is_no_label};
-use super::{CsvData, CsvReader, Encoding, Features, Task};
+use super::{CsvData, CsvReader, Encoding, Features, Lines, Task};
 use crate::Error;
 use crate::cells::shown;
 use crate::data::dataset::shortened;
@@ -340,7 +340,7 @@ impl Schema {
         let mut x = Vec::with_capacity(rows * width);
         let mut classes = Vec::with_capacity(n_classes);
         let mut y = vec![0.0; n_real];
-        let mut lines = Vec::with_capacity(rows);
+        let mut lines = Lines::default();
         let mut dropped = Vec::with_capacity(count.dropped);
         table.each_row(|line, cells| {
             if count.dropped > 0 && used.iter().any(|(_, j, ..)| self.reader.is_missing(&cells[*j]))
@@ -351,9 +351,9 @@ impl Schema {
             for (role, j, levels, codes) in &used {
                 let (role, j, cell) = (*role, *j, &cells[*j]);
                 let Some(codes) = codes else {
-                    let value = table.number((line, j), cell, (task, role), lines.is_empty())?;
+                    let value = table.number((line, j), cell, (task, role), lines.rows() == 0)?;
                     match role {
-                        Role::Response(place) => y[lines.len() * outputs + place] = value,
+                        Role::Response(place) => y[lines.rows() * outputs + place] = value,
                         _ => x.push(value),
                     }
                     continue;
@@ -400,7 +400,7 @@ struct Numbers {
     /// The class of each row, if the response is classes.
     classes: Vec<usize>,
     /// The line of each row.
-    lines: Vec<usize>,
+    lines: Lines,
     /// The lines that were left out.
     dropped: Vec<usize>,
 }

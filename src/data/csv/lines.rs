@@ -1,0 +1,55 @@
+//! Where in a file rows come from.
+
+/// The line of a file that each row of a table comes from, counted from 1. It takes memory only where
+/// rows do not stand on consecutive lines: next to those that were left out, to blank lines, and to
+/// cells with line breaks.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Lines {
+    /// The first row, and its line, of each run of rows on consecutive lines.
+    runs: Vec<(usize, usize)>,
+    rows: usize,
+}
+
+impl Lines {
+    /// The line of a row, counted from 0; `None` if there are fewer rows.
+    pub fn get(&self, row: usize) -> Option<usize> {
+        let run = self.runs[..].partition_point(|(first, _)| *first <= row).checked_sub(1)?;
+        let (first, line) = self.runs[run];
+        (row < self.rows).then(|| line + (row - first))
+    }
+
+    /// The lines of all rows, in their order.
+    pub fn iter(&self) -> impl Iterator<Item = usize> + '_ {
+        (0..self.rows).filter_map(|row| self.get(row))
+    }
+
+    /// The number of rows.
+    pub fn rows(&self) -> usize {
+        self.rows
+    }
+
+    /// Adds the line of the next row, which is larger than all before.
+    pub(super) fn push(&mut self, line: usize) {
+        let is_next = self.runs.last().is_some_and(|(first, at)| at + (self.rows - first) == line);
+        if !is_next {
+            self.runs.push((self.rows, line));
+        }
+        self.rows += 1;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn consecutive_lines_take_one_entry() {
+        let mut lines = Lines::default();
+        let all = [2, 3, 4, 7, 8, 10, 20, 21];
+        all.iter().for_each(|line| lines.push(*line));
+        assert_eq!(lines.iter().collect::<Vec<_>>(), all);
+        assert_eq!((lines.runs.len(), lines.rows()), (4, 8));
+        assert_eq!((lines.get(3), lines.get(8)), (Some(7), None));
+        assert_eq!(Lines::default().get(0), None);
+    }
+}
