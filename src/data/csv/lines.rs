@@ -1,8 +1,7 @@
 //! Where in a file rows come from.
 
 /// The line of a file that each row of a table comes from, counted from 1. It takes memory only where
-/// rows do not stand on consecutive lines: next to those that were left out, to blank lines, and to
-/// cells with line breaks.
+/// rows do not stand on consecutive lines: next to those that were left out, and to blank lines.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Lines {
     /// The first row, and its line, of each run of rows on consecutive lines.

@@ -346,3 +346,23 @@ fn names_may_hold_commas_and_are_shown_without_control_characters() {
     let checked = place.run("check m.csv --target y --missing -999 --drop-missing").well();
     assert!(checked.contains("3 rows, 1 row left out"), "{checked}");
 }
+
+#[test]
+fn predictions_of_classes_with_commas_stay_one_record_each() {
+    let place = Place::new();
+    let mut text = String::from("x,z,kind\n");
+    for i in 0..40 {
+        let kind = if i % 2 == 0 { "\"a, b\"" } else { "c" };
+        text += &format!("{},{},{kind}\n", i % 2 * 3 + i % 5, i % 7);
+        // A blank line, which is no row.
+        text += if i == 0 { "\n" } else { "" };
+    }
+    place.write("kinds.csv", &text);
+    place.run(&format!("fit kinds.csv --target kind --out k --quiet {SMALL}")).well();
+    place.run("predict k kinds.csv --out p.csv").well();
+    let text = place.read("p.csv");
+    assert!(text.starts_with("row,line,class,"), "{text}");
+    assert!(text.contains("\n0,2,\"a, b\",") && text.contains("\n0,2,c,"), "{text}");
+    assert!(text.contains("\n1,4,\"a, b\","), "{text}");
+    assert!(text.lines().all(|line| line.split("\"a, b\"").count() <= 2), "{text}");
+}
