@@ -352,8 +352,8 @@ fn predictions_of_classes_with_commas_stay_one_record_each() {
     let place = Place::new();
     let mut text = String::from("x,z,kind\n");
     for i in 0..40 {
-        let kind = if i % 2 == 0 { "\"a, b\"" } else { "c" };
-        text += &format!("{},{},{kind}\n", i % 2 * 3 + i % 5, i % 7);
+        let kind = ["\"a, b\"", "c", "d"][i % 3];
+        text += &format!("{},{},{kind}\n", i % 3 * 3 + i % 5, i % 7);
         // A blank line, which is no row.
         text += if i == 0 { "\n" } else { "" };
     }
