@@ -186,10 +186,13 @@ def test_other_threads_of_python_run_meanwhile(wave, short):
     assert counted > 10 * took
 
 
+# A process in the background may have been started to ignore the signal.
 SCRIPT = """
+import signal
 import sys
 import numpy as np
 from bnn_mcmc import BnnRegressor
+signal.signal(signal.SIGINT, signal.default_int_handler)
 X = np.linspace(-2, 2, 200)[:, None]
 y = np.sin(2 * X[:, 0]) + 0.1 * np.random.default_rng(1).normal(size=200)
 model = BnnRegressor(hidden=(20,), random_state=1, {settings})
@@ -208,6 +211,9 @@ def test_ctrl_c_ends_a_run(tmp_path):
     with subprocess.Popen(
         [sys.executable, "-W", "ignore", "-c", script], stdout=subprocess.PIPE, text=True
     ) as run:
+        # A run that does not end is a failure, not a test without end.
+        limit = threading.Timer(60, run.kill)
+        limit.start()
         try:
             assert run.stdout.readline() == "begin\n"
             time.sleep(0.3)
@@ -218,11 +224,13 @@ def test_ctrl_c_ends_a_run(tmp_path):
             assert run.stdout.read() == "(200,)\n"
             assert run.wait() == 0
         finally:
+            limit.cancel()
             run.kill()
 
 
 @pytest.mark.skipif(os.name != "posix", reason="signals are sent as on POSIX systems")
 def test_a_run_in_a_folder_goes_on_after_ctrl_c(tmp_path, wave, short):
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     X, y = wave
     settings = {**short, "warmup": 5000, "draws": 100}
     whole = BnnRegressor(**settings).fit(X, y)
