@@ -80,7 +80,7 @@ fn run(mut args: Args) -> Result<(), Error> {
     let (train, test) = (scaled(&train)?, scaled(&test)?);
     println!("{} rows, {} for the test", train.rows(), test.rows());
     println!(
-        "seed  optimised, s  sampled, s  M gradients  R-hat within  between  RMSE     LPPD     coverage 90 %"
+        "seed  optimised, s  sampled, s  M gradients  median R-hat within  between  RMSE     LPPD     coverage 90 %"
     );
     for &seed in &args.seeds {
         let (learn, held_out) = match args.stack {

@@ -45,7 +45,7 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use bnn_mcmc::data::{IdxReader, bundled};
-use bnn_mcmc::diagnostics::rhat_split;
+use bnn_mcmc::diagnostics::rhat;
 use bnn_mcmc::model::WeightInit;
 use bnn_mcmc::predict::{ChainProbabilities, Measure, THRESHOLDS, Uncertainty};
 use bnn_mcmc::prelude::*;
@@ -409,7 +409,7 @@ impl<'p, M: Model> Start<'p, M> {
             mean_of("step_size").unwrap_or(f64::NAN),
             draws.info().warmup_seconds + draws.info().sampling_seconds,
             number(-mean_of("log_likelihood").unwrap_or(f64::NAN)),
-            rhat_split(draws.stat("log_likelihood")?),
+            rhat(draws.stat("log_likelihood")?),
             kinetic.map_or(String::new(), number),
             number(squares.unwrap_or(f64::NAN)),
         );

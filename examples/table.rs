@@ -4,16 +4,21 @@
 //!     cargo run --release --example table -- --data train.csv --response strength --new new.csv
 //!
 //! Without arguments it fits the quality of red wines, a fifth of whose rows are kept for validation.
-//! With `--folder` the run is kept: Ctrl-C ends it after the draw that each chain is in, with the
-//! results of what it has; the same command goes on from there, and loads the fit once it is finished. A
-//! library installs no signal handlers: this program does, and hands the library a `StopHandle`.
+//! With `--folder` the run is kept: Ctrl-C, and what batch systems send, ends it after the draw that each
+//! chain is in, with the results of what it has, and the exit code of the signal; the same command goes on
+//! from there, and loads the fit once it is finished. A library installs no signal handlers: this program
+//! does, and hands the library a `StopHandle`.
 
 use std::error::Error;
 use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use bnn_mcmc::fit::{Fit, Method, Noise, Recipe};
 use bnn_mcmc::sampler::StopHandle;
 use clap::{Parser, ValueEnum};
+use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::flag;
 
 #[derive(Clone, Copy, PartialEq, ValueEnum)]
 enum Kind {
@@ -94,10 +99,40 @@ struct Args {
 }
 
 fn main() {
-    if let Err(error) = run(Args::parse()) {
+    let (stop, signal) = (StopHandle::new(), Arc::new(AtomicUsize::new(0)));
+    let ended = listen(&stop, &signal).map_err(Into::into).and_then(|()| run(Args::parse(), &stop));
+    if let Err(error) = ended {
         eprintln!("error: {error}");
         std::process::exit(1);
     }
+    match signal.load(Ordering::Relaxed) {
+        0 => {}
+        signal => std::process::exit(128 + signal as i32),
+    }
+}
+
+/// From now on the first of these signals ends the run, and the second the program.
+fn listen(stop: &StopHandle, heard: &Arc<AtomicUsize>) -> std::io::Result<()> {
+    let mut signals = vec![SIGINT, SIGTERM];
+    #[cfg(unix)]
+    if !is_ignored(signal_hook::consts::SIGHUP) {
+        signals.push(signal_hook::consts::SIGHUP);
+    }
+    for signal in signals {
+        flag::register_conditional_shutdown(signal, 128 + signal, stop.flag())?;
+        flag::register(signal, stop.flag())?;
+        flag::register_usize(signal, heard.clone(), signal as usize)?;
+    }
+    Ok(())
+}
+
+/// Whether a signal is ignored, as HUP is under `nohup`; known where there is `/proc`.
+#[cfg(unix)]
+fn is_ignored(signal: i32) -> bool {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    let mask = mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
+    mask.is_some_and(|mask| mask >> (signal - 1) & 1 == 1)
 }
 
 fn recipe(args: &Args) -> Recipe {
@@ -143,18 +178,23 @@ fn recipe(args: &Args) -> Recipe {
     recipe
 }
 
-fn run(args: Args) -> Result<(), Box<dyn Error>> {
-    let stop = StopHandle::new();
-    let by_signal = stop.clone();
-    ctrlc::set_handler(move || by_signal.stop())?;
-    let mut recipe = recipe(&args).stop_handle(&stop).progress();
+fn run(args: Args, stop: &StopHandle) -> Result<(), Box<dyn Error>> {
+    let mut recipe = recipe(&args).stop_handle(stop).progress();
     if let Some(folder) = &args.folder {
         recipe = recipe.in_folder(folder);
     }
     let fit = recipe.read_csv(&args.data)?;
     if fit.draws().info().stopped_early {
-        println!("stopped after {} draws of each chain", fit.draws().n_draws());
+        let n = fit.draws().n_draws();
+        println!("stopped after {n} draws of each chain");
+        if let Some(folder) = &args.folder {
+            println!("saved in {}: the same command goes on", folder.display());
+        }
+        if n == 0 {
+            return Ok(());
+        }
     }
+    fit.rebuilt().iter().for_each(|what| println!("{what}"));
     if let Some(error) = fit.save_error() {
         println!("not saved: {error}");
     }

@@ -10,6 +10,7 @@
 use std::borrow::Cow;
 
 use crate::Error;
+use crate::message::count;
 
 /// More cells than this in a row are refused: a column has a name, and its name takes memory.
 const MOST_COLUMNS: usize = 1 << 20;
@@ -106,13 +107,12 @@ impl<'t> Rows<'t> {
         (what, width): (&str, usize),
         mut take: impl FnMut(usize, &[Cow<'t, str>]) -> Result<(), Error>,
     ) -> Result<(), Error> {
-        let problem = |problem| Error::Table { table: table.into(), problem };
+        let problem = |problem: String| Error::table(table, problem);
         let (mut rows, mut cells) = (self.clone(), Vec::new());
         while let Some((line, found)) = rows.next(&mut cells, width).map_err(problem)? {
             if found != width {
-                return Err(problem(format!(
-                    "row {line} has {found} cells, but {what} has {width}"
-                )));
+                let found = count(found, "cell");
+                return Err(problem(format!("row {line} has {found}, but {what} has {width}")));
             }
             take(line, &cells)?;
         }
@@ -181,6 +181,59 @@ pub(crate) fn decode(bytes: &[u8]) -> Result<&str, String> {
     })
 }
 
+/// A text for a cell of a table, such that no spreadsheet takes it for a formula: a single quote is put
+/// before it if it begins with `=`, `+`, `-`, `@`, a tab, a carriage return or a line feed, as
+/// [OWASP](https://owasp.org/www-community/attacks/CSV_Injection) advises; the wide forms `＝`, `＋`, `－` and `＠`
+/// count, too. A text that is a finite number stays as it is. So that [`unguarded`] gives every text back,
+/// one that begins with single quotes before such a character gets another.
+///
+/// The CSV files of this crate that hold names from a table are written so: the header and the classes of
+/// predictions, names of parameters and quantities, and the rows in the folder of a fit.
+///
+/// ```
+/// use bnn_mcmc::data::{guarded, unguarded};
+/// assert_eq!(guarded("=1+1"), "'=1+1");
+/// assert_eq!(guarded("-1.5"), "-1.5");
+/// assert_eq!(guarded("low"), "low");
+/// assert_eq!(unguarded("'=1+1"), "=1+1");
+/// assert_eq!(unguarded(&guarded("'=")), "'=");
+/// assert_eq!(unguarded("'tis"), "'tis");
+/// ```
+pub fn guarded(text: &str) -> Cow<'_, str> {
+    let is_number = || text.parse().is_ok_and(|value: f64| value.is_finite());
+    match is_formula(text) && !is_number() {
+        true => format!("'{text}").into(),
+        false => text.into(),
+    }
+}
+
+/// The text that [`guarded`] made a cell of.
+pub fn unguarded(cell: &str) -> &str {
+    cell.strip_prefix('\'').filter(|text| is_formula(text)).unwrap_or(cell)
+}
+
+/// Whether a text, but for single quotes before it, begins as a formula does.
+fn is_formula(text: &str) -> bool {
+    let begins = ['=', '+', '-', '@', '\t', '\r', '\n', '＝', '＋', '－', '＠'];
+    text.trim_start_matches('\'').starts_with(begins)
+}
+
+/// A text as a cell of CSV: in quotation marks if it holds a comma, a quotation mark or a line end, has
+/// blanks at its ends, or holds another character that programs take for the end of a cell (semicolon,
+/// tab, vertical bar). Usually of a [`guarded`] text.
+///
+/// ```
+/// use bnn_mcmc::data::{csv_cell, guarded};
+/// assert_eq!(csv_cell("low"), "low");
+/// assert_eq!(csv_cell(&guarded("=A1,\"x\"")), "\"'=A1,\"\"x\"\"\"");
+/// ```
+pub fn csv_cell(text: &str) -> Cow<'_, str> {
+    match text.contains([',', '"', '\n', '\r', ';', '\t', '|']) || text.trim() != text {
+        true => format!("\"{}\"", text.replace('"', "\"\"")).into(),
+        false => text.into(),
+    }
+}
+
 /// A cell as it may stand in a message: of one line, printable and not long.
 pub(crate) fn shown(cell: &str) -> String {
     const LENGTH: usize = 40;
@@ -229,6 +282,24 @@ mod tests {
                 read.iter().map(|row| row.iter().map(|cell| cell.trim().into()).collect()).collect();
             if !necessary || table.iter().all(|row| row.len() > 1 || !row[0].trim().is_empty()) {
                 assert_eq!(read, expected);
+            }
+        }
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
+        /// No cell that is written begins as a formula, and each is read as the text that it was.
+        #[test]
+        fn texts_are_guarded_and_read_again(texts in prop::collection::vec("[-+=@'a1,;\" \t\n\ré＝]{1,6}", 1..5)) {
+            let row: Vec<_> = texts.iter().map(|text| csv_cell(&guarded(text)).into_owned()).collect();
+            let mut read = csv::ReaderBuilder::new();
+            let mut read = read.has_headers(false).from_reader(std::io::Cursor::new(row.join(",") + "\n"));
+            let cells = read.records().next().unwrap().unwrap();
+            assert!(cells.iter().map(unguarded).eq(texts.iter().map(String::as_str)), "{row:?}");
+            for cell in &cells {
+                let begins = cell.starts_with(['=', '+', '-', '@', '\t', '\r', '\n', '＝']);
+                assert!(!begins || cell.parse::<f64>().is_ok_and(f64::is_finite), "{cell}");
             }
         }
     }

@@ -4,25 +4,44 @@
 //! Match on the predicates ([`Error::is_data`], ...) rather than on the variants: variants may be
 //! added.
 
+use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 
+use crate::message::{Advice, InRust, Setting, Vocabulary, advised, short};
+
 /// What can go wrong before a run starts, or while files are read and written.
+///
+/// Texts of an error name no setting and no item of the library: what can be done about it is
+/// [`Advice`], which each face spells by its [`Vocabulary`]. `Display` uses the library's own.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
     /// An argument lies outside what is allowed.
-    #[error("`{name}` is {value}, but must be {allowed}")]
     Argument {
         /// The argument, as the caller knows it.
         name: String,
+        /// The setting that the argument comes from, if users of other faces know it by that.
+        setting: Option<Setting>,
         /// What was given.
         value: String,
         /// What would have been accepted.
         allowed: String,
+        /// What can be done.
+        advice: Vec<Advice>,
+    },
+    /// A result, or what it takes, would be larger than the [memory](crate::memory) that is left.
+    Memory {
+        /// What would be too large.
+        name: String,
+        /// The setting that makes it so large, if there is one.
+        setting: Option<Setting>,
+        /// Its size, as a product, and how much there is.
+        size: String,
+        /// What takes less.
+        advice: Vec<Advice>,
     },
     /// Two things that belong together have different sizes.
-    #[error("{what}: found {found}, expected {expected}")]
     Shape {
         /// What was measured.
         what: String,
@@ -32,7 +51,6 @@ pub enum Error {
         expected: String,
     },
     /// A name that is not among those that exist.
-    #[error("there is no {what} named `{name}`; there are: {}", listed(known))]
     UnknownName {
         /// The kind of thing that was looked up.
         what: String,
@@ -42,15 +60,15 @@ pub enum Error {
         known: Vec<String>,
     },
     /// The prior leaves blocks of the parameter vector uncovered, or covers one twice.
-    #[error("prior: {problem}; the blocks of this posterior are: {}", known.join(", "))]
     Prior {
         /// What is wrong.
         problem: String,
         /// All blocks of the posterior.
         known: Vec<String>,
+        /// What can be done.
+        advice: Vec<Advice>,
     },
     /// One cell of a table cannot be used.
-    #[error("{table}, row {row}, column `{column}`: {problem}")]
     Cell {
         /// The file, or what was read.
         table: String,
@@ -60,19 +78,30 @@ pub enum Error {
         column: String,
         /// What is wrong, with the value that was found.
         problem: String,
+        /// What can be done.
+        advice: Vec<Advice>,
     },
-    /// A table as a whole cannot be used.
-    #[error("{table}: {problem}")]
+    /// A table, or the folder of a fit, as a whole cannot be used.
     Table {
         /// The file, or what was read.
         table: String,
         /// What is wrong.
         problem: String,
+        /// What can be done.
+        advice: Vec<Advice>,
+    },
+    /// A folder holds another fit than the one that was asked for.
+    OtherFit {
+        /// The file or folder.
+        path: PathBuf,
+        /// What is there.
+        problem: String,
+        /// The first thing by which the two differ.
+        difference: Box<Difference>,
+        /// What can be done.
+        advice: Vec<Advice>,
     },
     /// A chain found no starting point with a finite log density.
-    #[error(
-        "chain {chain} found no starting point with a finite log density in {tries} tries: {last}"
-    )]
     Start {
         /// The chain, counted from 0.
         chain: usize,
@@ -82,7 +111,6 @@ pub enum Error {
         last: String,
     },
     /// A checkpoint is damaged, foreign, or of another run.
-    #[error("{}: {problem}", path.display())]
     Checkpoint {
         /// The file.
         path: PathBuf,
@@ -90,7 +118,6 @@ pub enum Error {
         problem: String,
     },
     /// Code that the run called panicked: a density, a kernel, a recorder or a progress report.
-    #[error("{place} panicked: {message}")]
     Panic {
         /// The chain and how far it was, or what was called.
         place: String,
@@ -98,13 +125,37 @@ pub enum Error {
         message: String,
     },
     /// The operating system refused to read or write a file.
-    #[error("{}: {source}", path.display())]
     Io {
         /// The file.
         path: PathBuf,
         /// The operating system's reason.
         source: std::io::Error,
     },
+}
+
+/// The first thing by which two fits differ.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub enum Difference {
+    /// A setting.
+    Setting {
+        /// Its name in `fit.json`.
+        name: String,
+        /// The setting; `None` if messages have no name for it.
+        setting: Option<Setting>,
+        /// Its value there.
+        there: String,
+        /// The value that was asked for.
+        asked: String,
+    },
+    /// The rows or columns of the table.
+    Rows,
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        f.write_str(&self.in_words(&InRust))
+    }
 }
 
 impl Error {
@@ -114,7 +165,13 @@ impl Error {
         value: impl std::fmt::Display,
         allowed: impl Into<String>,
     ) -> Self {
-        Self::Argument { name: name.into(), value: value.to_string(), allowed: allowed.into() }
+        Self::Argument {
+            name: name.into(),
+            setting: None,
+            value: short(value.to_string()),
+            allowed: allowed.into(),
+            advice: Vec::new(),
+        }
     }
 
     /// `what` has the size `found`, but should have `expected`.
@@ -124,6 +181,98 @@ impl Error {
         expected: impl std::fmt::Display,
     ) -> Self {
         Self::Shape { what: what.into(), found: found.to_string(), expected: expected.to_string() }
+    }
+
+    /// The table or file `table` cannot be used because of `problem`.
+    pub(crate) fn table(table: impl Into<String>, problem: impl Into<String>) -> Self {
+        Self::Table { table: table.into(), problem: problem.into(), advice: Vec::new() }
+    }
+
+    /// The prior cannot be used because of `problem`; `known` are all blocks.
+    pub(crate) fn prior(problem: impl Into<String>, known: Vec<String>) -> Self {
+        Self::Prior { problem: problem.into(), known, advice: Vec::new() }
+    }
+
+    /// The same error, with what can be done about it.
+    pub(crate) fn advise(mut self, advised: impl IntoIterator<Item = Advice>) -> Self {
+        match &mut self {
+            Self::Argument { advice, .. }
+            | Self::Memory { advice, .. }
+            | Self::Prior { advice, .. }
+            | Self::Cell { advice, .. }
+            | Self::Table { advice, .. }
+            | Self::OtherFit { advice, .. } => advice.extend(advised),
+            Self::Shape { .. }
+            | Self::UnknownName { .. }
+            | Self::Start { .. }
+            | Self::Checkpoint { .. }
+            | Self::Panic { .. }
+            | Self::Io { .. } => {}
+        }
+        self
+    }
+
+    /// The same error about an argument or a size, with the setting that it comes from.
+    pub(crate) fn of(mut self, of: Setting) -> Self {
+        if let Self::Argument { setting, .. } | Self::Memory { setting, .. } = &mut self {
+            *setting = Some(of);
+        }
+        self
+    }
+
+    /// The message, with settings and advice as users of one face know them.
+    pub fn in_words(&self, words: &dyn Vocabulary) -> String {
+        // Users of the library know an argument by its name.
+        let argument = |name: &str, setting: &Option<Setting>| {
+            let spelled = setting.filter(|_| !words.is_rust()).and_then(|s| words.setting(s, None));
+            spelled.unwrap_or_else(|| format!("`{name}`"))
+        };
+        match self {
+            Self::Argument { name, setting, value, allowed, advice } => {
+                let name = argument(name, setting);
+                advised(&format!("{name} is {value}, but must be {allowed}"), advice, words)
+            }
+            Self::Memory { name, setting, size, advice } => {
+                let name = argument(name, setting);
+                advised(&format!("{name} is too large: {size}"), advice, words)
+            }
+            Self::Shape { what, found, expected } => {
+                format!("{what}: found {found}, expected {expected}")
+            }
+            Self::UnknownName { what, name, known } => {
+                format!("there is no {what} named `{name}`; there are: {}", quoted(known))
+            }
+            Self::Prior { problem, known, advice } => {
+                let known = known.join(", ");
+                let problem =
+                    format!("prior: {problem}; the blocks of this posterior are: {known}");
+                advised(&problem, advice, words)
+            }
+            Self::Cell { table, row, column, problem, advice } => {
+                let problem = format!("{table}, row {row}, column `{column}`: {problem}");
+                advised(&problem, advice, words)
+            }
+            Self::Table { table, problem, advice } => {
+                advised(&format!("{table}: {problem}"), advice, words)
+            }
+            Self::OtherFit { path, problem, difference, advice } => {
+                let difference = match &**difference {
+                    Difference::Rows => "the rows or columns of the table are others".to_string(),
+                    Difference::Setting { name, setting, there, asked } => {
+                        let name = argument(name, setting);
+                        format!("{name} is {there}, not {asked}")
+                    }
+                };
+                let path = path.display();
+                advised(&format!("{path}: {problem}, in which {difference}"), advice, words)
+            }
+            Self::Start { chain, tries, last } => format!(
+                "chain {chain} found no starting point with a finite log density in {tries} tries: {last}"
+            ),
+            Self::Checkpoint { path, problem } => format!("{}: {problem}", path.display()),
+            Self::Panic { place, message } => format!("{place} panicked: {message}"),
+            Self::Io { path, source } => format!("{}: {source}", path.display()),
+        }
     }
 
     /// `path` could not be read or written.
@@ -142,6 +291,7 @@ impl Error {
             self,
             Self::Argument { .. }
                 | Self::Shape { .. }
+                | Self::Memory { .. }
                 | Self::UnknownName { .. }
                 | Self::Prior { .. }
         )
@@ -149,7 +299,7 @@ impl Error {
 
     /// The contents of a table or file were wrong.
     pub fn is_data(&self) -> bool {
-        matches!(self, Self::Cell { .. } | Self::Table { .. })
+        matches!(self, Self::Cell { .. } | Self::Table { .. } | Self::OtherFit { .. })
     }
 
     /// A chain could not be started.
@@ -187,9 +337,15 @@ pub(crate) fn caught<R>(place: impl Into<String>, work: impl FnOnce() -> R) -> R
     unwound(work).map_err(|message| Error::Panic { place: place.into(), message })
 }
 
-/// Names for a message.
-fn listed(names: &[String]) -> String {
-    if names.is_empty() { "none".into() } else { names.join(", ") }
+/// Names in a message, of which there may be very many.
+fn quoted(names: &[String]) -> String {
+    const MOST: usize = 100;
+    let shown: Vec<String> = names.iter().take(MOST).map(|name| format!("`{name}`")).collect();
+    match names.len() - shown.len() {
+        _ if names.is_empty() => "none".into(),
+        0 => shown.join(", "),
+        more => format!("{} and {more} more", shown.join(", ")),
+    }
 }
 
 /// Checks that `value` is finite and positive.

@@ -3,6 +3,34 @@
 //! From a table to posterior draws, with diagnostics that say whether to trust them, and
 //! predictions with their uncertainty.
 //!
+//! # From a table to an answer
+//!
+//! [`fit`] is where to begin: a [`Fit`](fit::Fit) reads a CSV file, standardises it, samples the posterior of a
+//! network, says whether the chains may be believed, and predicts new rows in the units of the table.
+//!
+//! ```no_run
+//! use bnn_mcmc::prelude::*;
+//!
+//! // A network with 100 hidden units, features and response standardised, four chains.
+//! // Killed, the same call goes on; finished, it loads the folder `run`.
+//! let recipe = Fit::regression("strength").validation(0.2).seed(1).progress().in_folder("run");
+//! let fit = recipe.read_csv("concrete.csv")?;
+//! println!("{}", fit.verdict()?);
+//! println!("{}", fit.scores(fit.validation().unwrap_or(fit.data()))?);
+//!
+//! // New rows, without the response. Predictions are in its units, with intervals.
+//! let new = fit.predict_csv("new.csv")?;
+//! new.predictions.to_csv("predictions.csv")?;
+//! # Ok::<(), bnn_mcmc::Error>(())
+//! ```
+//!
+//! The [`guide`] says what to do when, as programs to copy: which sampler, networks with a real response, what to use
+//! instead of MCMC, predictions, which model is better, large networks, modes far apart, symmetries.
+//!
+//! # The parts
+//!
+//! All that a `Fit` does can be done by hand:
+//!
 //! ```
 //! use bnn_mcmc::prelude::*;
 //!
@@ -30,6 +58,8 @@
 //!
 //! | module | what it holds |
 //! | --- | --- |
+//! | [`fit`] | a table, a model, a run and its answers in one, saved in a folder |
+//! | [`guide`] | what to do when, as programs to copy |
 //! | [`data`] | data sets, CSV and IDX files, scaling, splits, time series |
 //! | [`model`] | f(x; w) and its derivatives: linear, logistic, multilayer perceptron |
 //! | [`likelihood`] | p(y given f): Gaussian with one noise or one for each row, Student-t, classes, counts |
@@ -45,7 +75,9 @@
 //! | [`predict`] | predictions, posterior and prior predictive draws, intervals, calibration, scores, leave-one-out cross-validation, uncertainty of classes |
 //! | [`memory`] | the limit on the size of results, checked before they are allocated |
 //! | [`engine`] | tiles: a few rows at a time, for models and likelihoods of your own |
-//! | [`layout`], [`rng`], [`error`] | names of parameters, random streams, what can go wrong |
+//! | [`surrogate`] | cheap densities in the place of expensive ones |
+//! | [`layout`], [`rng`] | names of parameters, random streams |
+//! | [`error`], [`message`] | what can go wrong, and what can be done about it, in the words of who reads it |
 //! | [`testing`] | gradient checks, invariance tests, targets with exact draws |
 //!
 //! # Notation
@@ -105,6 +137,7 @@ pub mod adapt;
 pub mod approximate;
 mod cells;
 mod curvature;
+mod cut;
 pub mod data;
 #[allow(clippy::disallowed_methods)]
 pub mod diagnostics;
@@ -123,6 +156,7 @@ pub mod layout;
 pub mod likelihood;
 mod linalg;
 pub mod memory;
+pub mod message;
 pub mod model;
 pub mod optimise;
 #[allow(clippy::disallowed_methods)]
@@ -139,6 +173,7 @@ pub mod surrogate;
 pub mod targets;
 #[allow(clippy::disallowed_methods)]
 pub mod testing;
+mod threads;
 
 pub use error::Error;
 

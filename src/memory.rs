@@ -16,6 +16,7 @@ use std::path::Path;
 use std::sync::Mutex;
 
 use crate::Error;
+use crate::message::Advice;
 
 /// The limit where the system does not tell how much memory is left.
 const DEFAULT_LIMIT: u64 = 16 << 30;
@@ -55,7 +56,11 @@ pub fn set_limit(bytes: Option<u64>) {
 
 /// Checks that as many values of type `N` as the product of `size` fit into memory, where `size` has
 /// numbers with their meaning: `[(4, "chains"), (1000, "draws")]`. `instead` is what takes less.
-pub(crate) fn check<N>(name: &str, size: &[(usize, &str)], instead: &str) -> Result<(), Error> {
+pub(crate) fn check<N>(
+    name: &str,
+    size: &[(usize, &str)],
+    instead: impl Into<Advice>,
+) -> Result<(), Error> {
     let factors = size.iter().map(|(n, _)| *n as u128).chain([size_of::<N>() as u128]);
     let bytes = factors.fold(1, u128::saturating_mul);
     let limit = limit();
@@ -67,28 +72,32 @@ pub(crate) fn check<N>(name: &str, size: &[(usize, &str)], instead: &str) -> Res
     } else {
         return Ok(());
     };
-    Err(too_large::<N>(name, size, &problem, instead))
+    Err(too_large::<N>(name, size, &problem, instead.into()))
 }
 
 /// Room for `n` numbers of what was [checked](check); limits on address space may still refuse it.
 pub(crate) fn room<N>(
     n: usize,
-    (name, size, instead): (&str, &[(usize, &str)], &str),
+    (name, size, instead): (&str, &[(usize, &str)], &'static str),
 ) -> Result<Vec<N>, Error> {
     let mut room = Vec::new();
     match room.try_reserve_exact(n) {
         Ok(()) => Ok(room),
-        Err(_) => Err(too_large::<N>(name, size, REFUSED, instead)),
+        Err(_) => Err(too_large::<N>(name, size, REFUSED, instead.into())),
     }
 }
 
-fn too_large<N>(name: &str, size: &[(usize, &str)], problem: &str, instead: &str) -> Error {
+fn too_large<N>(name: &str, size: &[(usize, &str)], problem: &str, instead: Advice) -> Error {
     let factors = size.iter().map(|(n, _)| *n as u128).chain([size_of::<N>() as u128]);
     let bytes = factors.fold(1, u128::saturating_mul);
-    let product: Vec<_> = size.iter().map(|(n, what)| format!("{n} {what}")).collect();
+    let factor = |(n, what): &(usize, &str)| match n {
+        1 => format!("1 {}", what.strip_suffix('s').unwrap_or(what)),
+        n => format!("{n} {what}"),
+    };
+    let product: Vec<_> = size.iter().map(factor).collect();
     let (product, each) = (product.join(" x "), size_of::<N>());
-    let found = format!("{product} x {each} bytes = {}, {problem}", megabytes(bytes));
-    Error::argument(name, found, format!("smaller: {instead}"))
+    let size = format!("{product} x {each} bytes = {}, {problem}", megabytes(bytes));
+    Error::Memory { name: name.into(), setting: None, size, advice: vec![instead] }
 }
 
 /// `1.5 MB`, `96.0 GB`.
@@ -191,7 +200,7 @@ mod tests {
         let size = [(usize::MAX, "chains"), (usize::MAX, "draws")];
         let error = check::<f64>("draws", &size, "take fewer").unwrap_err().to_string();
         assert!(error.contains(&format!("{0} chains x {0} draws x 8 bytes = ", usize::MAX)));
-        assert!(error.ends_with("must be smaller: take fewer"), "{error}");
+        assert!(error.ends_with("left or is allowed: take fewer"), "{error}");
         assert_eq!([96e9 as u128, 1_500_000].map(megabytes), ["96.0 GB", "1.5 MB"]);
         assert!(check::<f64>("draws", &[(1, "chain"), (1000, "draws")], "").is_ok());
     }

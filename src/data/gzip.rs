@@ -7,6 +7,7 @@ use std::path::Path;
 use flate2::read::MultiGzDecoder;
 
 use crate::Error;
+use crate::message::Advice;
 
 /// What a gzip file starts with (RFC 1952).
 const MAGIC: [u8; 2] = [0x1F, 0x8B];
@@ -59,20 +60,18 @@ impl<'r> Source<'r> {
         }
     }
 
-    /// All bytes, unless they are more than `limit`, which `raised_by` raises.
-    pub(super) fn read_text(&mut self, limit: u64, raised_by: &str) -> Result<Vec<u8>, Error> {
+    /// All bytes, unless they are more than `limit`.
+    pub(super) fn read_text(&mut self, limit: u64) -> Result<Vec<u8>, Error> {
         let text = self.read_up_to(limit.saturating_add(1))?;
         if text.len() as u64 > limit {
-            return Err(self.problem(format!(
-                "the text is longer than {limit} bytes, which is the limit: raise it by \
-                 `{raised_by}` if the file is to be trusted"
-            )));
+            let problem = format!("the text is longer than {limit} bytes, which is the limit");
+            return Err(self.problem(problem).advise([Advice::RaiseLimit { if_trusted: true }]));
         }
         Ok(text)
     }
 
     pub(super) fn problem(&self, problem: String) -> Error {
-        Error::Table { table: self.name.clone(), problem }
+        Error::table(self.name.clone(), problem)
     }
 }
 
@@ -91,13 +90,12 @@ mod tests {
         let packed = packed.finish().unwrap();
         assert!(packed.len() < 200);
         for bytes in [&packed[..], &text] {
-            let read =
-                |limit| Source::new("file", bytes).unwrap().read_text(limit, "Reader::limit");
+            let read = |limit| Source::new("file", bytes).unwrap().read_text(limit);
             assert_eq!(read(100_000).unwrap(), text);
             assert_eq!(
                 read(99_999).unwrap_err().to_string(),
-                "file: the text is longer than 99999 bytes, which is the limit: raise it by \
-                 `Reader::limit` if the file is to be trusted"
+                "file: the text is longer than 99999 bytes, which is the limit: raise the limit by \
+                 `CsvReader::limit` if the file is to be trusted"
             );
         }
     }

@@ -11,6 +11,7 @@ use super::gzip::{Source, default_limit};
 use super::{Dataset, Response};
 use crate::Error;
 use crate::memory;
+use crate::message::Advice;
 
 /// The code of unsigned bytes.
 const UNSIGNED_BYTES: u8 = 0x08;
@@ -132,7 +133,7 @@ impl IdxReader {
         let rows = label_bytes.iter().filter(|l| of_label[usize::from(**l)].is_some()).count();
         let name = format!("data set of {}", images.name);
         let size = [(rows, "images"), (pixels as usize, "pixels")];
-        memory::check::<f64>(&name, &size, "select some `IdxReader::classes`")?;
+        memory::check::<f64>(&name, &size, "select some of the classes")?;
         let mut x = Vec::with_capacity(rows * pixels as usize);
         let mut index = Vec::with_capacity(rows);
         for (image, class) in chosen {
@@ -231,10 +232,10 @@ fn shape<const D: usize>(
 /// Reads the `n` bytes after the header, and that no other follows.
 fn elements(source: &mut Source, n: u64, limit: u64) -> Result<Vec<u8>, Error> {
     if n > limit {
-        return Err(source.problem(format!(
-            "its header says that {n} bytes follow, but at most {limit} are read: raise the limit by \
-             `IdxReader::limit` if the file is to be trusted"
-        )));
+        let rust = "raise the limit by `IdxReader::limit` if the file is to be trusted";
+        let problem =
+            format!("its header says that {n} bytes follow, but at most {limit} are read");
+        return Err(source.problem(problem).advise([Advice::in_rust(rust)]));
     }
     let bytes = source.read_up_to(n)?;
     if (bytes.len() as u64) < n {
@@ -329,7 +330,7 @@ mod tests {
             |chosen: &[&str]| message(&IdxReader::new().classes(chosen.to_vec()), &images, &labels);
         assert_eq!(
             error(&["1", "3"]),
-            "there is no label in labels named `3`; there are: 1, 2, 7, 10"
+            "there is no label in labels named `3`; there are: `1`, `2`, `7`, `10`"
         );
         assert_eq!(error(&["1"]), "number of classes to select: found 1, expected at least 2");
         assert!(error(&["1", "7", "1"]).contains("`1` twice"));

@@ -42,8 +42,10 @@ mod series;
 pub mod simulate;
 mod split;
 
+pub use crate::cells::{csv_cell, guarded, unguarded};
 pub use csv::{
-    ColumnDescription, Columns, CsvData, CsvReader, Description, Encoding, Features, Lines, Schema,
+    Cells, ColumnDescription, Columns, CsvData, CsvReader, Description, Encoding, Features,
+    Finding, Lines, Schema,
 };
 pub use dataset::{Dataset, Response};
 pub use idx::IdxReader;

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use super::Dataset;
 use super::dataset::check_finite;
 use crate::Error;
+use crate::message::{Advice, count, number};
 use crate::portable::ln;
 
 /// Scaling to mean 0 and standard deviation 1.
@@ -118,7 +119,7 @@ impl MinMax {
     fn fit_named(&self, x: ArrayView2<f64>, names: &[String]) -> Result<Scaler, Error> {
         let (low, high) = (self.low, self.high);
         if !(low.is_finite() && high.is_finite() && low < high && (high - low).is_finite()) {
-            let range = format!("{low} to {high}");
+            let range = format!("{} to {}", number(low), number(high));
             return Err(Error::argument("range", range, "finite, with the lower end first"));
         }
         Scaler::fit(x, names, low, self.allow_constant, |_, smallest, largest| {
@@ -181,17 +182,19 @@ impl Scaler {
         for (column, name) in x.columns().into_iter().zip(names) {
             let smallest = column.fold(f64::INFINITY, |a, &b| a.min(b));
             let largest = column.fold(f64::NEG_INFINITY, |a, &b| a.max(b));
-            let problem =
-                |problem| Err(Error::Table { table: format!("column `{name}`"), problem });
+            let problem = |problem: String| Err(Error::table(format!("column `{name}`"), problem));
             let (shift, scale) = if smallest < largest {
                 shift_and_scale(column, smallest, largest)
             } else if allow_constant {
                 (smallest, 1.0)
             } else {
-                return problem(format!(
-                    "constant ({smallest}) over all {} rows; leave it out, or call `allow_constant`",
-                    x.nrows()
-                ));
+                let advice = [
+                    Advice::Ignore { column: name.clone(), if_identifier: false },
+                    Advice::in_rust("call `Standardise::allow_constant`"),
+                ];
+                let rows = count(x.nrows(), "row");
+                let found = format!("constant ({}) over all {rows}", number(smallest));
+                return problem(found).map_err(|error| error.advise(advice));
             };
             if !(shift.is_finite() && scale.is_normal()) {
                 return problem(format!(
@@ -338,7 +341,8 @@ mod tests {
         ] {
             assert_eq!(
                 error.to_string(),
-                "column `flat`: constant (0.1) over all 3 rows; leave it out, or call `allow_constant`"
+                "column `flat`: constant (0.1) over all 3 rows: leave it out by \
+                 `CsvReader::ignore([\"flat\"])`, or call `Standardise::allow_constant`"
             );
         }
         let scaler = Standardise::new().allow_constant().fit_features(&data).unwrap();

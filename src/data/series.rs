@@ -117,6 +117,7 @@ fn check_series(series: &[f64]) -> Result<(), Error> {
             row: i + 1,
             column: "value".into(),
             problem: format!("{} is not a finite number", series[i]),
+            advice: Vec::new(),
         }),
         None => Ok(()),
     }

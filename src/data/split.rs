@@ -64,10 +64,15 @@ impl Dataset {
         test_fraction: f64,
         seed: u64,
     ) -> Result<(Dataset, Dataset), Error> {
+        self.split_rows(test_fraction, seed)?.apply(self)
+    }
+
+    /// The rows of [`train_test_split`](Self::train_test_split).
+    pub(crate) fn split_rows(&self, test_fraction: f64, seed: u64) -> Result<Split, Error> {
         let n_test = test_rows(self.rows(), test_fraction)?;
         let mut rows = shuffled(self.rows(), seed);
         rows.truncate(n_test);
-        Split::from_test(rows, self.rows()).apply(self)
+        Ok(Split::from_test(rows, self.rows()))
     }
 
     /// As [`train_test_split`](Self::train_test_split), with the classes in proportion: of a class
@@ -82,6 +87,11 @@ impl Dataset {
         test_fraction: f64,
         seed: u64,
     ) -> Result<(Dataset, Dataset), Error> {
+        self.stratified_rows(test_fraction, seed)?.apply(self)
+    }
+
+    /// The rows of [`stratified_split`](Self::stratified_split).
+    pub(crate) fn stratified_rows(&self, test_fraction: f64, seed: u64) -> Result<Split, Error> {
         let n_test = test_rows(self.rows(), test_fraction)?;
         let classes = self.classes()?;
         self.check_class_sizes(2, "for a stratified split")?;
@@ -103,7 +113,7 @@ impl Dataset {
         by_remainder.iter().take(lacking).for_each(|&class| sizes[class] += 1);
 
         let test = members.iter().zip(sizes).flat_map(|(rows, size)| &rows[..size]);
-        Split::from_test(test.copied().collect(), self.rows()).apply(self)
+        Ok(Split::from_test(test.copied().collect(), self.rows()))
     }
 
     /// The first `n_train` rows and the rest: the split for series.

@@ -142,6 +142,7 @@ impl Symmetries {
     pub fn canonical(&self, draws: &Draws, reference: Option<&[f64]>) -> Result<Canonical, Error> {
         let (chains, length, _) = draws.values().dim();
         draws.check_layout("blocks of the draws", self.layout())?;
+        crate::threads::ready()?;
         let is_usable = |q: &ArrayView1<f64>| q.to_slice().is_some_and(|q| self.has_finite_norm(q));
         if let Some(n) = draws.flat().rows().into_iter().position(|q| !is_usable(&q)) {
             let found = format!(

@@ -136,6 +136,7 @@ impl CovarianceComparison {
     /// # Errors
     /// Draws of other parameters, fewer than 4 draws, and draws that are not finite.
     pub fn new(first: &Draws, second: &Draws) -> Result<Self, Error> {
+        crate::threads::ready()?;
         let names = first.layout().parameter_names();
         if names != second.layout().parameter_names() {
             let found = second.layout().described();

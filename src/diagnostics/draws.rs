@@ -1,6 +1,8 @@
 //! What diagnostics say about the draws of a run: summaries, E-BFMI, the verdict.
 
-use super::{Judge, Summary, SummaryRow, Trajectories, Verdict, ebfmi};
+use ndarray::ArrayView1;
+
+use super::{InUse, Judge, Summary, SummaryRow, Trajectories, Verdict, ebfmi};
 use crate::Error;
 use crate::draws::Draws;
 
@@ -49,23 +51,24 @@ impl Draws {
         let transitions = draws.saturating_mul(self.info().thin as u64);
         let parameters = self.info().parameters.max(self.layout().dim());
         let mut judge = Judge::new().parameters(self.values(), parameters);
-        for (name, stat) in [("log likelihood", "log_likelihood"), ("log prior", "log_prior")] {
-            if let Ok(draws) = self.stat(stat) {
-                judge = judge.quantity(name, draws);
-            }
+        if let Ok(draws) = self.stat("log_likelihood") {
+            judge = judge.log_likelihood(draws);
+        }
+        if let Ok(draws) = self.stat("log_prior") {
+            judge = judge.quantity("log prior", draws);
         }
         judge
             .divergences(self.divergences(), transitions)
             .trajectories(self.trajectories())
-            .algorithm(self.info().algorithm.clone())
+            .in_use(InUse { algorithm: self.info().algorithm.clone(), ..InUse::default() })
             .unadjusted(self.unadjusted())
             .approximation(self.info().approximation.clone())
             .panic(self.info().panic.clone())
             .judge()
     }
 
-    /// What the trajectories of Hamiltonian Monte Carlo were like, which a [`Judge`] may be told; nothing
-    /// is known of other samplers, and of draws from elsewhere. Steps [without a Metropolis
+    /// What the trajectories of Hamiltonian Monte Carlo, and steps on a surrogate, were like, which a [`Judge`] may
+    /// be told; nothing is known of other samplers, and of draws from elsewhere. Steps [without a Metropolis
     /// test](Self::unadjusted) make no trajectories: neither their number nor their path length counts.
     pub fn trajectories(&self) -> Trajectories {
         let at_max_depth = self.at_max_depth();
@@ -73,14 +76,46 @@ impl Draws {
         let has_test = self.unadjusted().is_none();
         let find_their_length = has_test && (is_tuned || at_max_depth.is_some());
         let leapfrog_steps = self.chain_means("leapfrog_steps").filter(|_| has_test);
+        // Of a kernel within another, rejections say something else.
+        let is_fixed = has_test && self.stat("leapfrog_steps").is_ok() && at_max_depth.is_none();
         let accept_prob = leapfrog_steps.as_ref().and_then(|_| self.chain_means("accept_prob"));
         Trajectories {
             at_max_depth: at_max_depth.unwrap_or_default(),
             ebfmi: self.ebfmi().unwrap_or_default(),
             leapfrog_steps: leapfrog_steps.unwrap_or_default(),
             accept_prob: accept_prob.unwrap_or_default(),
+            longest_still: if is_fixed { self.longest_still() } else { Vec::new() },
             find_their_length,
+            second_stage_accept: self.second_stage_accept().unwrap_or_default(),
         }
+    }
+
+    /// The most transitions in a row that each chain has rejected; nothing of thinned draws, which lack the
+    /// transitions in between.
+    fn longest_still(&self) -> Vec<usize> {
+        let accepted = self.stat("accepted").ok().filter(|_| self.info().thin == 1);
+        let Some(accepted) = accepted else { return Vec::new() };
+        let longest = |chain: ArrayView1<f64>| {
+            let (mut longest, mut now) = (0, 0);
+            for accepted in chain {
+                now = if *accepted == 0.0 { now + 1 } else { 0 };
+                longest = longest.max(now);
+            }
+            longest
+        };
+        accepted.rows().into_iter().map(longest).collect()
+    }
+
+    /// The mean over the draws of each chain at which the target was asked.
+    fn second_stage_accept(&self) -> Option<Vec<f64>> {
+        // Kernels made of others put a word before the names of theirs.
+        let is_wanted = |name: &&String| name.rsplit('.').next() == Some("second_stage_accept");
+        let accepted = self.stat(self.stat_names().iter().find(is_wanted)?).ok()?;
+        let asked = |chain: ArrayView1<f64>| {
+            let asked: Vec<f64> = chain.iter().copied().filter(|p| !p.is_nan()).collect();
+            asked.iter().sum::<f64>() / asked.len() as f64
+        };
+        Some(accepted.outer_iter().map(asked).collect())
     }
 
     /// The energy Bayesian fraction of missing information of each chain of HMC or NUTS; see

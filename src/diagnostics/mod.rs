@@ -111,7 +111,7 @@ pub use summary::{BlockRow, BlockSummary, Summary, SummaryRow};
 pub use symmetry::{HiddenUnit, Symmetries, SymmetryElement};
 pub use verdict::{
     ACCEPTANCE, APART_LIMITS, BETWEEN_LIMIT, CUT_OFF, Cause, DEPTH_LIMIT, DIVERGENT_LIMIT,
-    DRIFT_LIMIT, EBFMI_LIMIT, ESS_PER_CHAIN, ESS_WITHIN, Judge, LONG_TRAJECTORY, NARROW,
-    OTHERS_LIMIT, Outcome, QuantityGroup, RHAT_LIMIT, SLOW, TEMPERATURE_LIMITS, Trajectories,
-    Verdict,
+    DRIFT_LIMIT, EBFMI_LIMIT, ESS_PER_CHAIN, ESS_WITHIN, InUse, Judge, LEVELS_APART,
+    LONG_TRAJECTORY, NARROW, OTHERS_LIMIT, Outcome, QuantityGroup, RHAT_LIMIT, RISING,
+    SECOND_STAGE_LIMIT, SLOW, STILL, TEMPERATURE_LIMITS, Trajectories, Verdict,
 };

@@ -1,7 +1,7 @@
 //! A table of every parameter's moments, quantiles and diagnostics.
 
 use std::fmt;
-use std::io;
+use std::io::{self, Write};
 use std::path::Path;
 
 use ndarray::{ArrayView2, ArrayView3, Axis, s};
@@ -14,6 +14,7 @@ use super::geyer;
 use super::rhat;
 use super::workspace::Workspace;
 use crate::Error;
+use crate::data::{csv_cell, guarded};
 use crate::layout::Layout;
 
 /// The summary of one parameter over all draws of all chains. What is undefined is NaN, which JSON
@@ -142,6 +143,7 @@ impl Summary {
     /// # Errors
     /// If there are not as many names as parameters.
     pub fn new(names: &[String], draws: ArrayView3<f64>) -> Result<Self, Error> {
+        crate::threads::ready()?;
         if names.len() != draws.len_of(Axis(2)) {
             return Err(Error::shape("parameter names", names.len(), draws.len_of(Axis(2))));
         }
@@ -188,7 +190,8 @@ impl Summary {
     }
 
     /// Writes all rows as CSV: a header, then numbers in the shortest form that reads back as the
-    /// same number, `NaN` for what is undefined, and names quoted where they contain commas.
+    /// same number, `NaN` for what is undefined, and names quoted where they contain commas, with a single
+    /// quote before those that a spreadsheet would take for formulas ([`guarded`]).
     ///
     /// # Errors
     /// If `path` cannot be written.
@@ -204,11 +207,11 @@ impl Summary {
     /// # Errors
     /// If the writer fails.
     pub fn write_csv(&self, writer: impl io::Write) -> io::Result<()> {
-        let mut csv = csv::Writer::from_writer(writer);
-        csv.write_record(std::iter::once("name").chain(COLUMNS))?;
+        let mut csv = io::BufWriter::new(writer);
+        writeln!(csv, "name,{}", COLUMNS.join(","))?;
         for row in &self.rows {
             let numbers = row.numbers().map(|x| x.to_string());
-            csv.write_record(std::iter::once(&row.name).chain(&numbers))?;
+            writeln!(csv, "{},{}", csv_cell(&guarded(&row.name)), numbers.join(","))?;
         }
         csv.flush()
     }

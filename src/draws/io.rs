@@ -9,13 +9,15 @@ use ndarray::Array3;
 
 use super::Draws;
 use crate::Error;
-use crate::cells::{Rows, Separator, decode, shown};
+use crate::cells::{Rows, Separator, csv_cell, decode, guarded, shown, unguarded};
 use crate::layout::Layout;
 use crate::memory;
+use crate::message::count;
 
 impl Draws {
     /// Writes `chain,draw,<parameters>` to a file. Numbers are read back as the same bits, names as the
-    /// same names: one that holds a comma, a quotation mark, a line end or blanks at its ends is quoted.
+    /// same names: one that holds a comma, a quotation mark, a line end or blanks at its ends is quoted, and one
+    /// that a spreadsheet would take for a formula is [`guarded`].
     ///
     /// How the draws were made is lost, so that verdicts on draws of an
     /// [approximation](crate::approximate) that are read back take them for chains:
@@ -34,14 +36,9 @@ impl Draws {
     pub fn write_csv(&self, writer: impl Write) -> std::io::Result<()> {
         self.check_any_parameter().map_err(std::io::Error::other)?;
         let mut writer = std::io::BufWriter::new(writer);
-        // The crate `csv` does not quote names for blanks at their ends, which would be lost.
         let mut line = String::from("chain,draw");
         for name in self.layout().parameter_names() {
-            line.push(',');
-            match name.contains([',', '"', '\n', '\r']) || name.trim() != name {
-                true => line.extend(["\"", &name.replace('"', "\"\""), "\""]),
-                false => line.push_str(&name),
-            }
+            line.extend([",", &csv_cell(&guarded(&name))]);
         }
         for (c, chain) in self.chain_numbers().zip(self.values().outer_iter()) {
             for (d, draw) in chain.outer_iter().enumerate() {
@@ -72,7 +69,7 @@ impl Draws {
 
     /// As [`from_csv`](Self::from_csv), from any reader; `table` is its name in error messages.
     pub fn read_csv(mut reader: impl Read, table: &str) -> Result<Self, Error> {
-        let problem = |problem: String| Error::Table { table: table.into(), problem };
+        let problem = |problem: String| Error::table(table, problem);
         let mut bytes = Vec::new();
         reader.read_to_end(&mut bytes).map_err(|e| Error::io(table, e))?;
         bytes.shrink_to_fit();
@@ -90,7 +87,8 @@ impl Draws {
         if columns.is_empty() {
             return Err(problem("it has no column besides `chain` and `draw`".into()));
         }
-        let names: Vec<String> = columns.iter().map(|i| header[*i].to_string()).collect();
+        let names: Vec<String> =
+            columns.iter().map(|i| unguarded(&header[*i]).to_string()).collect();
         let mut seen = HashSet::with_capacity(names.len());
         if let Some(twice) = names.iter().find(|name| !seen.insert(*name)) {
             return Err(problem(format!("two columns are called `{}`", shown(twice))));
@@ -120,9 +118,9 @@ impl Draws {
         };
         if let Some(chain) = sizes.iter().position(|size| *size != n_draws) {
             return Err(problem(format!(
-                "chain {} has {} draws, chain {} has {n_draws}: all must have the same number",
+                "chain {} has {}, chain {} has {n_draws}: all must have the same number",
                 label(chain),
-                sizes[chain],
+                count(sizes[chain], "draw"),
                 label(0)
             )));
         }
@@ -146,6 +144,7 @@ impl Draws {
                         true => "the value is missing".into(),
                         false => format!("`{}` is not a number", shown(text)),
                     },
+                    advice: Vec::new(),
                 })
             };
             let chain = chains[chain_column.map_or("", |c| &cells[c])];
@@ -223,7 +222,7 @@ mod tests {
             ("a,a\n0,1\n", "two columns are called `a`"),
             ("\"a\nb\",\"a\nb\"\n0,1\n", "two columns are called `a\\nb`"),
             ("chain,a\nx\u{7},1\ny,2\ny,3\n", "chain y has 2 draws, chain x\\u{7} has 1"),
-            ("a,b\n0,1\n0\n", "memory: row 3 has 1 cells, but the header has 2"),
+            ("a,b\n0,1\n0\n", "memory: row 3 has 1 cell, but the header has 2"),
             ("a\n\"1\n2\n", "memory: row 2: a quotation mark is not closed on its line: `\\\"1`"),
         ] {
             let error = Draws::read_csv(table.as_bytes(), "memory").unwrap_err();

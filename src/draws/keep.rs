@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::Error;
 use crate::layout::Layout;
+use crate::message::Advice;
 
 /// Which coordinates of q the [`Draws`](crate::draws::Draws) of a run hold, or a
 /// [recorder](crate::draws::recorder) stores. The statistics of every draw are kept in any case.
@@ -51,8 +52,9 @@ impl Keep {
             Self::Blocks(names) => names,
         };
         if names.is_empty() {
-            let allowed = "at least one name; `Keep::Statistics` keeps no block";
-            return Err(Error::argument("blocks to keep", "empty", allowed));
+            let advice = Advice::in_rust("keep no block by `Keep::Statistics`");
+            let error = Error::argument("blocks to keep", "empty", "at least one name");
+            return Err(error.advise([advice]));
         }
         for name in names {
             if !layout.blocks().iter().any(|block| block.matches(name)) {
@@ -126,7 +128,7 @@ mod tests {
         assert_eq!(of(Keep::blocks(["w1", "w0"])), expected);
         let error = |names: &[&str]| Keep::blocks(names.to_vec()).of(&layout).unwrap_err();
         for (names, message) in [
-            (&["w0", "v"][..], "no parameter block named `v`; there are: w0, b0, w1"),
+            (&["w0", "v"][..], "no parameter block named `v`; there are: `w0`, `b0`, `w1`"),
             (&["w0", "w0"], "`blocks to keep` is `w0` 2 times, but must be each block at most"),
             (&["b0", "w1", "w*"], "`w1` 2 times"),
             (&[], "`blocks to keep` is empty"),

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::checkpoint::{Fingerprint, agree};
 use super::{Draws, RunInfo};
+use crate::message::count;
 use crate::{Error, memory};
 
 /// Which chains of a run some draws are. Made by
@@ -64,13 +65,13 @@ impl Draws {
     pub fn merge(parts: impl IntoIterator<Item = Self>) -> Result<Self, Error> {
         let mut parts: Vec<Self> = parts.into_iter().collect();
         let refused = |given: String, allowed: &str| Error::argument("parts", given, allowed);
-        let whole = "parts of a run, by `Sampler::only_chains`";
+        let whole = "parts of a run";
         for (i, draws) in parts.iter().enumerate() {
             let Some(part) = &draws.info.part else {
                 return Err(refused(format!("draws {i}, which are no part of a run"), whole));
             };
             if part.chains.len() != draws.n_chains() {
-                let given = format!("draws {i}, with {} chains", draws.n_chains());
+                let given = format!("draws {i}, with {}", count(draws.n_chains(), "chain"));
                 return Err(refused(given, &format!("chains {:?}", part.chains)));
             }
         }
@@ -98,8 +99,7 @@ impl Draws {
         let draws = parts.iter().map(Self::n_draws).min().unwrap_or(0);
         let width = first.layout.dim() + first.stat_names.len();
         let size = [(chains, "chains"), (draws, "draws"), (width, "parameters and statistics")];
-        let instead = "keep fewer parameters, or `Sampler::thin`";
-        memory::check::<f64>("merged draws", &size, instead)?;
+        memory::check::<f64>("merged draws", &size, "take fewer draws")?;
         let joined = |of: fn(&Self) -> ArrayView3<f64>| {
             let cut: Vec<_> =
                 parts.iter().map(|part| of(part).slice_move(s![.., ..draws, ..])).collect();

@@ -31,6 +31,7 @@ mod parts;
 mod range;
 mod recipe;
 mod rows;
+mod unflushed;
 mod words;
 
 use std::path::Path;
@@ -44,9 +45,10 @@ pub use self::likelihood::AnyLikelihood;
 pub use self::range::{FeatureRange, Outside, Predicted};
 pub use self::recipe::Recipe;
 use crate::Error;
-use crate::data::{Columns, Dataset, Scaler, Schema, Standardise};
+use crate::data::{Columns, Dataset, Lines, Scaler, Schema, Split, Standardise};
 use crate::diagnostics::Verdict;
 use crate::draws::Draws;
+use crate::message::{Advice, count, number};
 use crate::model::Mlp;
 use crate::predict::{Loo, Pit, Predictions, Scores};
 use crate::targets::Posterior;
@@ -60,17 +62,18 @@ pub struct Fit {
     parts: Arc<Parts>,
     draws: Draws,
     save_error: Option<Error>,
+    rebuilt: Vec<String>,
 }
 
 /// All of a fit but the draws.
 #[derive(Debug)]
 struct Parts {
     recipe: Recipe,
-    schema: Option<Schema>,
-    /// The lines of the file that were left out.
-    dropped: Vec<usize>,
+    origin: Origin,
     /// The rows that were given, in their own units.
     data: Dataset,
+    /// Which of them were kept for validation, if some were.
+    split: Option<Split>,
     /// Training rows, in their own units, if some were kept for validation.
     own_train: Option<Dataset>,
     validation: Option<Dataset>,
@@ -83,24 +86,38 @@ struct Parts {
     posterior: Posterior<Mlp, AnyLikelihood>,
 }
 
+/// The file that the rows of a fit come from, if there is one.
+#[derive(Debug, Default)]
+struct Origin {
+    /// How it was read.
+    schema: Option<Schema>,
+    /// The line of each row; unknown of a folder that an earlier version has written.
+    lines: Option<Lines>,
+    /// The lines that were left out.
+    dropped: Vec<usize>,
+}
+
 impl Parts {
-    fn new(
-        recipe: Recipe,
-        data: &Dataset,
-        schema: Option<Schema>,
-        dropped: Vec<usize>,
-    ) -> Result<Self, Error> {
-        let (train, validation) = recipe.split(data)?;
+    fn new(recipe: Recipe, data: &Dataset, origin: Origin) -> Result<Self, Error> {
+        let split = recipe.split(data)?;
+        let (train, validation) = match &split {
+            None => (data.clone(), None),
+            Some(split) => {
+                let (train, validation) = split.apply(data)?;
+                (train, Some(validation))
+            }
+        };
         if train.rows() < 2 {
             return Err(Error::shape("training rows", train.rows(), "at least 2"));
         }
         let ranges = range::ranges(train.x().view(), train.feature_names());
-        let leave_out = "leave it out, as by `.reader(|reader| reader.ignore([..]))`";
+        let leave_out = |column| Advice::Ignore { column, if_identifier: false };
         let all = range::ranges(data.x().view(), data.feature_names());
         check_constant(&all, data.rows(), leave_out)?;
         if let Some(y) = train.response().real() {
             let ranges = range::ranges(y.view(), train.response_names());
-            check_constant(&ranges, train.rows(), "there is nothing to learn of this response")?;
+            let nothing = |_| "there is nothing to learn of this response".into();
+            check_constant(&ranges, train.rows(), nothing)?;
         }
         // A level may lie among the validation rows alone.
         let features = Standardise::new().allow_constant().fit_features(&train)?;
@@ -117,9 +134,9 @@ impl Parts {
         let own_train = validation.is_some().then_some(train);
         Ok(Self {
             recipe,
-            schema,
-            dropped,
+            origin,
             data,
+            split,
             own_train,
             validation,
             features,
@@ -131,14 +148,20 @@ impl Parts {
     }
 }
 
-/// An error if a column has the same value in all rows; `what` is to be done about it.
-fn check_constant(ranges: &[FeatureRange], rows: usize, what: &str) -> Result<(), Error> {
+/// An error if a column has the same value in all rows, with what is to be done about the column of that
+/// name.
+fn check_constant(
+    ranges: &[FeatureRange],
+    rows: usize,
+    what: impl Fn(String) -> Advice,
+) -> Result<(), Error> {
     match ranges.iter().find(|range| range.low == range.high) {
         None => Ok(()),
-        Some(FeatureRange { feature, low, .. }) => Err(Error::Table {
-            table: format!("column `{feature}`"),
-            problem: format!("constant ({}) over all {rows} rows: {what}", range::shown(*low)),
-        }),
+        Some(FeatureRange { feature, low, .. }) => {
+            let problem = format!("constant ({}) over all {}", number(*low), count(rows, "row"));
+            let error = Error::table(format!("column `{feature}`"), problem);
+            Err(error.advise([what(feature.clone())]))
+        }
     }
 }
 
@@ -176,7 +199,8 @@ impl Fit {
     /// If the run was ended before the first draw; predictions that do not fit into memory.
     pub fn judged(&self) -> Result<Predictions, Error> {
         let rows = self.judged_rows();
-        self.parts.posterior.predict(&self.draws, &self.parts.train.select(&rows)?)
+        let judged = self.parts.posterior.predict(&self.draws, &self.parts.train.select(&rows)?)?;
+        Ok(judged.aimed_at(self.parts.recipe.aimed_at(self.parts.train.response().width())))
     }
 
     /// Which of the [training rows](Self::training) are [judged](Self::judged).
@@ -201,7 +225,8 @@ impl Fit {
     /// # Errors
     /// If `k` is 0 or larger than the number of draws of a chain.
     pub fn thinned(&self, k: usize) -> Result<Self, Error> {
-        Ok(Self { parts: self.parts.clone(), draws: self.draws.thinned(k)?, save_error: None })
+        let (parts, draws) = (self.parts.clone(), self.draws.thinned(k)?);
+        Ok(Self { parts, draws, save_error: None, rebuilt: Vec::new() })
     }
 
     /// Predictions of rows with a known response, in the response's own units; the rows are in their
@@ -270,8 +295,8 @@ impl Fit {
     }
 
     fn schema_or_error(&self) -> Result<&Schema, Error> {
-        self.parts.schema.as_ref().ok_or_else(|| {
-            let allowed = "made by `Recipe::read_csv`, to read other files in the same way";
+        self.parts.origin.schema.as_ref().ok_or_else(|| {
+            let allowed = "of a file, to read other files in the same way";
             Error::argument("fit", "of a data set that was not read from a file", allowed)
         })
     }
@@ -285,7 +310,8 @@ impl Fit {
     }
 
     /// How well the model predicts each training row from the others, without refits: [PSIS-LOO](Loo),
-    /// in units of the response. [`Loo::compare`] compares fits by it, and refuses those of other
+    /// in units of the response. Its warnings call rows as [`training_row_name`](Self::training_row_name) does.
+    /// [`Loo::compare`] compares fits by it, and refuses those of other
     /// rows or another response by the name that you give them:
     ///
     /// ```
@@ -303,6 +329,13 @@ impl Fit {
     /// As [`Posterior::loo`].
     pub fn loo(&self) -> Result<Loo, Error> {
         let loo = self.parts.posterior.loo(&self.draws)?;
+        let loo = match self.lines().is_some() || self.split().is_some() {
+            true => {
+                let rows = 0..self.training().rows();
+                loo.with_row_names(rows.map(|row| self.training_row_name(row)).collect())
+            }
+            false => loo,
+        };
         match &self.parts.response {
             None => Ok(loo),
             Some(scaler) => loo.unscaled(scaler, self.training()),
@@ -324,14 +357,29 @@ impl Fit {
     /// log densities are of the response in its own units, as in [`loo`](Self::loo).
     ///
     /// The group `posterior` holds weights for standardised features and response, and
-    /// `sample_stats` the log densities of these: they are what [`Draws::from_zarr`] reads.
+    /// `sample_stats` the log densities of these: they are what [`Draws::from_zarr`] reads. The folder is
+    /// written beside its place and renamed when it is whole.
     ///
     /// ```no_run
     /// use bnn_mcmc::prelude::*;
     /// let fit = Fit::load("run")?;
-    /// fit.to_zarr("run_for_arviz.zarr")?; // in Python: arviz.from_zarr("run_for_arviz.zarr")
+    /// fit.to_zarr("for_arviz.zarr")?;
     /// # Ok::<(), bnn_mcmc::Error>(())
     /// ```
+    ///
+    /// ```python
+    /// # ArviZ 1 (checked: 1.3)
+    /// import arviz
+    /// tree = arviz.from_zarr("for_arviz.zarr")
+    /// # ArviZ 0.23, whose own `from_zarr` refuses zarr-python 3
+    /// import arviz, xarray
+    /// tree = arviz.from_datatree(xarray.open_datatree("for_arviz.zarr", engine="zarr"))
+    /// # Both
+    /// arviz.loo(tree)  # the estimate of `Fit::loo`
+    /// ```
+    ///
+    /// `draws.zarr` in the folder of a run has the groups `posterior` and `sample_stats` alone, for trace plots and
+    /// R-hat: `arviz.loo` needs this folder, with the log likelihood of each row.
     ///
     /// # Errors
     /// If there is anything at `path`, or it cannot be written; predictions of all training rows by
@@ -375,13 +423,44 @@ impl Fit {
 
     /// The lines of the training file that were left out because of a missing value.
     pub fn dropped(&self) -> &[usize] {
-        &self.parts.dropped
+        &self.parts.origin.dropped
+    }
+
+    /// The line of the training file that each row of [`data`](Self::data) comes from; `None` if the fit is not
+    /// of a file, or was saved by a version that did not keep them.
+    pub fn lines(&self) -> Option<&Lines> {
+        self.parts.origin.lines.as_ref()
+    }
+
+    /// Which rows of [`data`](Self::data) the model learnt from, and which were kept for validation; `None` if
+    /// it learnt from all.
+    pub fn split(&self) -> Option<&Split> {
+        self.parts.split.as_ref()
+    }
+
+    /// What a row of [`training`](Self::training) is called: by its line in the file that it comes from, such
+    /// as `line 17`, or else by its place in [`data`](Self::data), counted from 0, such as `row 15`.
+    pub fn training_row_name(&self, row: usize) -> String {
+        self.row_name(self.split().map_or(Some(row), |split| split.train.get(row).copied()), row)
+    }
+
+    /// As [`training_row_name`](Self::training_row_name), of a row of [`validation`](Self::validation).
+    pub fn validation_row_name(&self, row: usize) -> String {
+        self.row_name(self.split().and_then(|split| split.test.get(row).copied()), row)
+    }
+
+    fn row_name(&self, place: Option<usize>, row: usize) -> String {
+        let place = place.unwrap_or(row);
+        match self.lines().and_then(|lines| lines.get(place)) {
+            Some(line) => format!("line {line}"),
+            None => format!("row {place}"),
+        }
     }
 
     /// How the training file was read, to read other files in the same way; `None` if the fit is not of
     /// a file.
     pub fn schema(&self) -> Option<&Schema> {
-        self.parts.schema.as_ref()
+        self.parts.origin.schema.as_ref()
     }
 
     /// The scaling of the features.
@@ -400,6 +479,13 @@ impl Fit {
         self.save_error.as_ref()
     }
 
+    /// What of its folder was damaged or lacking, and was written anew by the call that made this fit, a
+    /// line for each: a run [in a folder](Recipe::in_folder) by its checkpoint and the rows that it was
+    /// given, [`merge`](Self::merge) by the parts.
+    pub fn rebuilt(&self) -> &[String] {
+        &self.rebuilt
+    }
+
     /// The range of each feature in the training rows.
     pub fn ranges(&self) -> &[FeatureRange] {
         &self.parts.ranges
@@ -407,19 +493,36 @@ impl Fit {
 
     /// Writes the fit to a folder, which is made: `fit.json` (what the fit is, for people, too),
     /// `data.csv` (the rows, with features encoded as numbers), `draws.zarr` (draws and statistics,
-    /// which ArviZ opens) and `verdict.txt`. [`Fit::load`] needs nothing else.
+    /// which ArviZ opens; for its leave-one-out and predictive checks see [`to_zarr`](Self::to_zarr)) and `verdict.txt`. [`Fit::load`] needs nothing else.
     ///
     /// A [stopped](Recipe::stop_handle) run is saved with the draws that it has made.
     ///
     /// # Errors
     /// If the folder exists and is not empty, or something cannot be written; a fit that was
-    /// [thinned](Self::thinned).
+    /// [thinned](Self::thinned). What a process that was killed here has left is no obstacle.
     pub fn save(&self, folder: impl AsRef<Path>) -> Result<(), Error> {
-        if self.draws.info().thin > 1 {
-            let allowed = "with all its draws, to be saved: predict with the thinned one";
-            return Err(Error::argument("fit", "thinned", allowed));
-        }
+        self.check_whole()?;
         folder::save(folder.as_ref(), self)
+    }
+
+    /// As [`save`](Self::save), into an empty folder, without waiting for the disk: for a folder that
+    /// lives no longer than the process, as one that is packed into an archive. After a loss of power it
+    /// may be damaged.
+    ///
+    /// # Errors
+    /// As [`save`](Self::save).
+    pub fn save_unflushed(&self, folder: impl AsRef<Path>) -> Result<(), Error> {
+        self.check_whole()?;
+        unflushed::save(folder.as_ref(), self)
+    }
+
+    /// An error if the fit was thinned.
+    fn check_whole(&self) -> Result<(), Error> {
+        if self.draws.info().thin == 1 {
+            return Ok(());
+        }
+        let allowed = "with all its draws, to be saved: predict with the thinned one";
+        Err(Error::argument("fit", "thinned", allowed))
     }
 
     /// Puts together the parts of a fit that jobs of their own have run in the same folder

@@ -5,12 +5,13 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::folder::{
-    DATA, DRAWS, LOCK, Saved, VERDICT, check_entries, entries, finish, load_finished, lock,
-    problem, read_json,
+    Lock, Read, Saved, check_data, entries, finish, load_finished, load_whole, mended, other_fit,
+    problem, read, read_json, rebuilt, tidy, with_advice,
 };
 use super::{Fit, Parts, rows};
 use crate::Error;
 use crate::draws::Draws;
+use crate::message::Advice;
 
 /// What the names of the folders of parts begin with.
 const PART: &str = "chains-";
@@ -18,6 +19,11 @@ const PART: &str = "chains-";
 /// The folder of these chains.
 pub(super) fn folder_of(folder: &Path, chains: &Range<usize>) -> PathBuf {
     folder.join(format!("{PART}{chains:?}"))
+}
+
+/// Whether a folder of this name holds a part.
+pub(super) fn is_part(name: &str) -> bool {
+    chains_of(name).is_some()
 }
 
 /// The chains that a folder of this name holds.
@@ -46,10 +52,8 @@ pub(super) fn check_others(
         let Ok(Some(there)) = read_json(&other) else { continue };
         // They may be asked for more draws one after the other.
         if let Some(difference) = saved.difference(&there) {
-            let other = other.display();
-            let found =
-                format!("the part beside it, {other}, is of another fit, in which {difference}");
-            return Err(problem(folder, found));
+            let found = format!("the part beside it, {}, is of another fit", other.display());
+            return Err(other_fit(folder, found, difference));
         }
         if overlap(chains, &theirs) {
             return Err(same_chains(folder, chains, &other, &theirs));
@@ -90,18 +94,18 @@ pub(super) fn merge(folder: &Path) -> Result<Fit, Error> {
             ));
         };
         if !saved.is_finished() {
-            let unfinished = "the part is not finished: repeat the job that began it, to go on; \
-                              with fewer draws it ends there";
-            return Err(problem(&path, unfinished));
+            let advice = [Advice::GoOn, Advice::EndWithFewerDraws];
+            return Err(problem(&path, "the part is not finished").advise(advice));
         }
         if let Some((one, expected)) = &first
             && let Some(difference) =
                 expected.difference(&saved).or_else(|| saved.difference(expected))
         {
-            let here = one.display();
-            return Err(problem(&path, format!("it is not of the fit of {here}: {difference}")));
+            let found = format!("it is not of the fit of {}", one.display());
+            return Err(other_fit(&path, found, difference));
         }
-        let Fit { parts, draws: of_part, .. } = load_finished(&path, &saved)?;
+        let Fit { parts, draws: of_part, .. } =
+            load_finished(&path, &saved).map_err(|error| with_advice(&path, error))?;
         draws.push(of_part);
         whole.get_or_insert(parts);
         first.get_or_insert((path, saved));
@@ -110,39 +114,38 @@ pub(super) fn merge(folder: &Path) -> Result<Fit, Error> {
         let none = format!("there are no parts of a fit, in folders `{PART}..`");
         return Err(problem(folder, none));
     };
-    let _lock = lock(folder)?;
-    let merged = write(folder, &names, &saved, parts, draws);
-    let _ = std::fs::remove_file(folder.join(LOCK));
-    merged
+    let _lock = Lock::take(folder)?;
+    write(folder, &saved, parts, draws)
 }
 
 /// Merges `draws`, and writes them unless they are there. The folder is locked.
-fn write(
-    folder: &Path,
-    names: &[String],
-    saved: &Saved,
-    parts: Arc<Parts>,
-    draws: Vec<Draws>,
-) -> Result<Fit, Error> {
-    match read_json(folder)? {
-        Some(there) => {
+fn write(folder: &Path, saved: &Saved, parts: Arc<Parts>, draws: Vec<Draws>) -> Result<Fit, Error> {
+    let data = rows::to_csv(&parts.data)?;
+    let mut said = Vec::new();
+    let _ = tidy(folder);
+    let mut mend = |error: &Error| said.push(rebuilt(error, "rebuilt from the parts"));
+    match read(folder)? {
+        Read::Saved(there) => {
             if let Some(difference) = saved.difference(&there) {
-                let other = format!("it holds another fit than its parts, in which {difference}");
-                return Err(problem(folder, other));
+                let found = "it holds another fit than its parts";
+                return Err(other_fit(folder, found, difference));
             }
             // Fewer draws are written over.
             if there.is_finished() && there.difference(saved).is_none() {
-                return load_finished(folder, &there);
+                match load_whole(folder, &there) {
+                    Ok(fit) => return Ok(mended(folder, fit, there.verdict_crc32(), false)),
+                    Err(error) => mend(&error),
+                }
             }
         }
-        // A process that was killed may have left all files but the last.
-        None => {
-            let ours = [LOCK, DATA, VERDICT, DRAWS];
-            let ours: Vec<&str> = names.iter().map(String::as_str).chain(ours).collect();
-            check_entries(folder, &ours)?;
+        // What else is there stays, but for the files of a fit.
+        Read::Nothing => check_data(folder, &data)?,
+        Read::Damaged(error) => {
+            check_data(folder, &data)?;
+            mend(&error);
         }
     }
-    let fit = Fit { parts, draws: Draws::merge(draws)?, save_error: None };
-    finish(folder, &fit, &rows::to_csv(fit.data())?)?;
+    let fit = Fit { parts, draws: Draws::merge(draws)?, save_error: None, rebuilt: said };
+    finish(folder, &fit, &data)?;
     Ok(fit)
 }

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use ndarray::ArrayView2;
 use serde::{Deserialize, Serialize};
 
+use crate::message::number;
 use crate::predict::Predictions;
 
 /// The smallest and the largest value of a feature in the training rows, in its own units.
@@ -34,17 +35,12 @@ impl fmt::Display for Outside {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let FeatureRange { feature, low, high } = &*self.range;
         let bound = if self.value < *low {
-            format!("below {}", shown(*low))
+            format!("below {}", number(*low))
         } else {
-            format!("above {}", shown(*high))
+            format!("above {}", number(*high))
         };
-        write!(f, "row {}: `{feature}` is {}, {bound}", self.row, shown(self.value))
+        write!(f, "row {}: `{feature}` is {}, {bound}", self.row, number(self.value))
     }
-}
-
-/// A number, with a power of ten if it is very large or very small.
-pub(super) fn shown(value: f64) -> String {
-    format!("{value:?}").trim_end_matches(".0").into()
 }
 
 /// The range of each feature of `x` `[rows x features]`.

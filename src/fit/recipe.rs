@@ -7,15 +7,16 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use super::choices::{Method, Noise, Task, WeightPrior};
-use super::{AnyLikelihood, Fit, Parts, folder, parts};
+use super::{AnyLikelihood, Fit, Origin, Parts, folder, parts};
 use crate::Error;
-use crate::data::{Columns, CsvData, CsvReader, Dataset, Schema};
+use crate::data::{Columns, CsvData, CsvReader, Dataset, Schema, Split};
 use crate::draws::Draws;
 use crate::draws::checkpoint::Every;
 use crate::likelihood::{
     Bernoulli, Categorical, Gaussian, HeteroscedasticGaussian, NegativeBinomial, Poisson,
     StudentTNoise,
 };
+use crate::message::{Advice, Setting};
 use crate::model::{Activation, Mlp};
 use crate::prior::{LogHalfCauchy, LogInverseGamma, Normal, Priors};
 use crate::run::{check_layout, check_only};
@@ -186,12 +187,15 @@ impl Recipe {
     ///
     /// While it runs, a [checkpoint](crate::draws::checkpoint) is written every 30 seconds. If the
     /// process is killed, the same call goes on where it was and comes to the same numbers; once it
-    /// is finished, the same call loads the fit. With more [draws](Self::draws), and all else the same,
-    /// it goes on where it ended: for this the checkpoint stays, as large as the draws once more. It
-    /// may be deleted. Until these draws are made, the folder holds no finished fit. A run that was
-    /// ended early is finished with fewer draws by the same call with fewer of them, and goes on to more
-    /// later. A second process is refused while the first one runs. If the end cannot be written, as on a full disk, [`Fit::save_error`] says so. A folder
-    /// that holds another fit, or one of other rows, is an error that names what differs.
+    /// is finished, the same call loads the fit, and [rebuilds](Fit::rebuilt) what is damaged. With more
+    /// [draws](Self::draws), and all else the same, it goes on where it ended: for this the checkpoint
+    /// stays, as large as the draws once more. It may be deleted. Until the new draws are complete, the
+    /// folder holds the fit with the old ones, and [`Fit::load`] finds one of the two at any moment.
+    ///
+    /// A run that was ended early is finished with fewer draws by the same call with fewer of them, and
+    /// goes on to more later. A second process is refused while the first one runs. If the end cannot
+    /// be written, as on a full disk, [`Fit::save_error`] says so. A folder that holds another fit, or
+    /// one of other rows, is an error that names what differs.
     pub fn in_folder(self, folder: impl Into<PathBuf>) -> Self {
         Self { folder: Some(folder.into()), ..self }
     }
@@ -210,6 +214,7 @@ impl Recipe {
     }
 
     /// The number of threads; no number depends on it. Without this call all threads of rayon's pool.
+    /// Where a limit on memory or threads leaves room for fewer, there are fewer.
     pub fn threads(self, threads: usize) -> Self {
         Self { threads: Some(threads), ..self }
     }
@@ -239,8 +244,8 @@ impl Recipe {
     /// # Errors
     /// A file that cannot be read as the recipe says; else as [`fit`](Self::fit).
     pub fn read_csv(&self, path: impl AsRef<Path>) -> Result<Fit, Error> {
-        let CsvData { dataset, schema, dropped, .. } = self.reader.read_path(path)?;
-        self.run(&dataset, Some(schema), dropped)
+        let CsvData { dataset, schema, lines, dropped } = self.reader.read_path(path)?;
+        self.run(&dataset, Origin { schema: Some(schema), lines: Some(lines), dropped })
     }
 
     /// Fits the rows of a data set. The name of the response that the recipe was made with is not used.
@@ -250,23 +255,38 @@ impl Recipe {
     /// [`Posterior::new`] and [`Sampler::run`] say; a folder that cannot be written, or holds
     /// another fit.
     pub fn fit(&self, data: &Dataset) -> Result<Fit, Error> {
-        self.run(data, None, Vec::new())
+        self.run(data, Origin::default())
     }
 
-    fn run(
-        &self,
-        data: &Dataset,
-        schema: Option<Schema>,
-        dropped: Vec<usize>,
-    ) -> Result<Fit, Error> {
+    /// As [`fit`](Self::fit), of rows that files can be read like: by a [`Schema`], as
+    /// [`Schema::of_table`] makes one of a data frame. The fit can then do all that one of a CSV file
+    /// can, such as [`Fit::predict_csv`].
+    ///
+    /// # Errors
+    /// Features that are not called as in the schema; else as [`fit`](Self::fit).
+    pub fn fit_like(&self, data: &Dataset, schema: &Schema) -> Result<Fit, Error> {
+        let names = schema.feature_names();
+        if let Some((found, allowed)) =
+            data.feature_names().iter().zip(&names).find(|(found, name)| found != name)
+        {
+            return Err(Error::argument("name of a feature", found, format!("`{allowed}`")));
+        }
+        if data.n_features() != names.len() {
+            return Err(Error::shape("number of features", data.n_features(), names.len()));
+        }
+        let recipe = Self { reader: schema.reader().clone(), ..self.clone() };
+        recipe.run(data, Origin { schema: Some(schema.clone()), ..Origin::default() })
+    }
+
+    fn run(&self, data: &Dataset, origin: Origin) -> Result<Fit, Error> {
         // Written down with the fit: what was chosen here stays, whatever a later version chooses.
         let chosen = self.clone().hidden(self.layers());
         let chosen = chosen.method(self.chosen_method(data.response().width()));
-        let parts = Parts::new(chosen, data, schema, dropped)?;
+        let parts = Parts::new(chosen, data, origin)?;
         match &self.folder {
             None => {
                 let draws = parts.recipe.sample(&parts, None)?;
-                Ok(Fit { parts: parts.into(), draws, save_error: None })
+                Ok(Fit { parts: parts.into(), draws, save_error: None, rebuilt: Vec::new() })
             }
             Some(folder) => match &self.only_chains {
                 None => folder::run(folder, parts),
@@ -278,26 +298,28 @@ impl Recipe {
         }
     }
 
-    /// Training and validation rows.
-    pub(super) fn split(&self, data: &Dataset) -> Result<(Dataset, Option<Dataset>), Error> {
+    /// Which rows are for training and which for validation, if some are.
+    pub(super) fn split(&self, data: &Dataset) -> Result<Option<Split>, Error> {
         if self.validation == 0.0 {
-            return Ok((data.clone(), None));
+            return Ok(None);
         }
         if !(self.validation > 0.0 && self.validation < 1.0) {
-            return Err(Error::argument("validation", self.validation, "from 0 to below 1"));
+            let error = Error::argument("validation", self.validation, "from 0 to below 1");
+            return Err(error.of(Setting::Validation));
         }
         let rows = data.rows();
         let kept = (rows as f64 * self.validation).round() as usize;
         if kept == 0 || kept >= rows {
             let allowed =
                 format!("such a share of {rows} rows that some are kept, and some are left");
-            return Err(Error::argument("validation", self.validation, allowed));
+            let error = Error::argument("validation", self.validation, allowed);
+            return Err(error.of(Setting::Validation));
         }
         let split = match self.task {
-            Task::Regression | Task::Counts => data.train_test_split(self.validation, self.seed)?,
-            Task::Classification => data.stratified_split(self.validation, self.seed)?,
+            Task::Regression | Task::Counts => data.split_rows(self.validation, self.seed)?,
+            Task::Classification => data.stratified_rows(self.validation, self.seed)?,
         };
-        Ok((split.0, Some(split.1)))
+        Ok(Some(split))
     }
 
     /// The likelihood, and the number of the network's outputs that it needs.
@@ -307,7 +329,8 @@ impl Recipe {
             Task::Classification => {
                 if self.noise.is_some() {
                     let allowed = "chosen for real responses and counts: classes have no noise";
-                    return Err(Error::argument("noise", "chosen for classes", allowed));
+                    let error = Error::argument("noise", "chosen for classes", allowed);
+                    return Err(error.of(Setting::Noise));
                 }
                 return Ok(match response.class_names().map(<[String]>::len) {
                     Some(k) if k > 2 => (AnyLikelihood::Categorical(Categorical), k),
@@ -340,10 +363,14 @@ impl Recipe {
         let mut sizes = vec![train.n_features()];
         sizes.extend(self.layers());
         sizes.push(outputs);
-        let network = Mlp::new(&sizes, self.activation)?;
+        let network =
+            Mlp::new(&sizes, self.activation).map_err(|error| error.of(Setting::Hidden))?;
         let mut priors = match self.weights {
             WeightPrior::FanIn => Priors::by_fan_in(&network),
-            WeightPrior::Normal { sd } => Priors::all(Normal::new(0.0, sd)?),
+            WeightPrior::Normal { sd } => {
+                let normal = Normal::new(0.0, sd).map_err(|error| error.of(Setting::WeightsSd))?;
+                Priors::all(normal)
+            }
             WeightPrior::Ard => {
                 Priors::by_fan_in(&network).ard("w0", "log_relevance", LogHalfCauchy::new(1.0)?)
             }
@@ -438,9 +465,8 @@ impl Recipe {
         match self.chosen_method(columns) {
             Method::Nuts => self.sample_by(parts, self.nuts(), checkpoint),
             Method::Collapsed if self.layers().is_empty() && self.has_one_variance() => {
-                let allowed =
-                    "one or more for `Method::Collapsed`: `Method::Nuts` samples linear models";
-                Err(Error::argument("hidden layers", 0, allowed))
+                let error = Error::argument("hidden layers", 0, "1 or more to be integrated out");
+                Err(error.of(Setting::Hidden).advise([Advice::UseNuts]))
             }
             Method::Collapsed => self.sample_by(parts, Collapsed::new(self.mams()), checkpoint),
             Method::Tempered if self.can_collapse(columns) => {
@@ -470,6 +496,15 @@ impl Recipe {
     pub(super) fn tempered(&self) -> Hmc {
         let hmc = Hmc { max_first_steps: 100, ..Hmc::default() };
         Hmc { target_accept: self.target_accept.unwrap_or(hmc.target_accept), ..hmc }
+    }
+
+    /// The acceptance that warm-up aims at, for so many columns of a response.
+    pub(super) fn aimed_at(&self, columns: usize) -> f64 {
+        match self.chosen_method(columns) {
+            Method::Nuts => self.nuts().target_accept,
+            Method::Collapsed => self.mams().target_accept,
+            Method::Tempered => self.tempered().target_accept,
+        }
     }
 
     fn sample_by<'t, A>(

@@ -6,20 +6,22 @@ use ndarray::Array2;
 
 use super::folder::{DATA, Saved};
 use crate::Error;
-use crate::data::{Dataset, Response};
+use crate::data::{Dataset, Response, guarded, unguarded};
 
-/// The rows as text: features, then the response; numbers are read back as the same bits.
+/// The rows as text: features, then the response; numbers are read back as the same bits. Names that a
+/// spreadsheet would take for formulas are guarded.
 pub(super) fn to_csv(data: &Dataset) -> Result<Vec<u8>, Error> {
     let failed = |e: csv::Error| Error::argument(DATA, e, "writable");
     let mut csv = csv::Writer::from_writer(Vec::new());
-    csv.write_record(data.feature_names().iter().chain(data.response_names())).map_err(failed)?;
+    let names = data.feature_names().iter().chain(data.response_names());
+    csv.write_record(names.map(|name| guarded(name).into_owned())).map_err(failed)?;
     for (i, row) in data.x().rows().into_iter().enumerate() {
         let mut record: Vec<String> = row.iter().map(f64::to_string).collect();
         match data.response() {
             Response::Real(y) | Response::Counts(y) => {
                 record.extend(y.row(i).iter().map(f64::to_string));
             }
-            Response::Classes { index, names } => record.push(names[index[i]].clone()),
+            Response::Classes { index, names } => record.push(guarded(&names[index[i]]).into()),
         }
         csv.write_record(&record).map_err(failed)?;
     }
@@ -33,7 +35,12 @@ pub(super) fn from_csv(bytes: &[u8], saved: &Saved) -> Result<Dataset, String> {
     // The reader takes a byte-order mark at the beginning of the file for none of its text.
     let without_mark = |name: &str| name.trim_start_matches('\u{FEFF}').to_string();
     let names = saved.feature_names.iter().chain(&saved.response_names);
-    if !header.iter().map(without_mark).eq(names.map(|name| without_mark(name))) {
+    // Folders of before have names that a spreadsheet takes for formulas as they are.
+    let is_name = |(cell, name): (&str, &String)| {
+        let [cell, name] = [cell, name].map(without_mark);
+        cell == name || unguarded(&cell) == name
+    };
+    if header.len() != names.clone().count() || !header.iter().zip(names).all(is_name) {
         return Err("its columns are not those that `fit.json` names".into());
     }
     let width = saved.feature_names.len();
@@ -45,7 +52,7 @@ pub(super) fn from_csv(bytes: &[u8], saved: &Saved) -> Result<Dataset, String> {
         let record = record.map_err(|e| e.to_string())?;
         for (j, cell) in record.iter().enumerate() {
             if let (Some(numbers), true) = (&numbers, j == width) {
-                let class = numbers.get(cell).copied();
+                let class = numbers.get(unguarded(cell)).or_else(|| numbers.get(cell)).copied();
                 classes.push(class.ok_or_else(|| format!("`{cell}` is no class"))?);
                 continue;
             }

@@ -5,6 +5,8 @@ use std::fmt;
 use super::choices::{Method, Noise, Task, WeightPrior};
 use super::recipe::{DEGREES, DISPERSION, Recipe, SQUARED_SCALE, START};
 use crate::data::Columns;
+use crate::message::count;
+use crate::sampler::{Hmc, Mams, Nuts, Preconditioner};
 
 /// What the recipe stands for, a line for each part: network, scaling, priors, likelihood, sampler
 /// with its settings, starts. Priors are on the scale of standardised features and response.
@@ -52,7 +54,9 @@ impl fmt::Display for Recipe {
                     let units: Vec<String> = units.iter().map(ToString::to_string).collect();
                     let layers =
                         if units.len() == 1 { "one hidden layer" } else { "hidden layers" };
-                    format!("{layers} of {} units, {:?}", units.join(", "), self.activation)
+                    let word = if units == ["1"] { "unit" } else { "units" };
+                    let activation = format!("{:?}", self.activation).to_lowercase();
+                    format!("{layers} of {} {word}, {activation}", units.join(", "))
                 }
             },
         )?;
@@ -72,31 +76,94 @@ impl fmt::Display for Recipe {
         line(
             "sampler",
             match self.chosen_method(columns) {
-                Method::Nuts => format!("{:?}", self.nuts()),
-                Method::Collapsed => format!("{}, {:?}", self.integrated_out(), self.mams()),
-                Method::Tempered if self.can_collapse(columns) => {
-                    format!("{}, PowerPosteriors of {:?}", self.integrated_out(), self.tempered())
+                Method::Nuts => nuts_in_words(&self.nuts()),
+                Method::Collapsed => {
+                    format!("{}, {}", self.integrated_out(), mams_in_words(&self.mams()))
                 }
-                Method::Tempered => format!("PowerPosteriors of {:?}", self.tempered()),
+                Method::Tempered => {
+                    let rungs = format!("PowerPosteriors of {}", hmc_in_words(&self.tempered()));
+                    match self.can_collapse(columns) {
+                        true => format!("{}, {rungs}", self.integrated_out()),
+                        false => rungs,
+                    }
+                }
             },
         )?;
         line(
             "run",
             format!(
-                "{} chains of {} iterations of warm-up and {} draws, seed {}{}",
-                self.chains,
-                self.warmup,
-                self.draws,
+                "{} of {} of warm-up and {}, seed {}{}",
+                count(self.chains, "chain"),
+                count(self.warmup, "iteration"),
+                count(self.draws, "draw"),
                 self.seed,
                 self.only_chains.as_ref().map_or(String::new(), |c| format!("; only chains {c:?}"))
             ),
         )?;
-        line("file", format!("{:?}", self.reader))?;
+        line("file", self.reader.to_string())?;
         match &self.folder {
             Some(folder) => line("folder", folder.display().to_string()),
             None => Ok(()),
         }
     }
+}
+
+/// The settings of a step size, and of the linear map.
+fn steps_in_words(
+    is_adapted: bool,
+    step_size: f64,
+    target_accept: f64,
+    map: Preconditioner,
+) -> String {
+    let steps = match is_adapted {
+        true => format!("step size from {step_size} adapted to an acceptance of {target_accept}"),
+        false => format!("step size {step_size}"),
+    };
+    let map = match map {
+        Preconditioner::Identity => "one scale for all parameters",
+        Preconditioner::Diagonal => "a scale for each parameter by its draws in warm-up",
+        Preconditioner::DiagonalFromGradients => {
+            "a scale for each parameter by its draws and gradients in warm-up"
+        }
+        Preconditioner::Dense => "a dense linear map by the draws of warm-up",
+    };
+    format!("{steps}, {map}")
+}
+
+fn nuts_in_words(nuts: &Nuts) -> String {
+    let Nuts { step_size, max_depth, adapt_step_size, target_accept, preconditioner } = *nuts;
+    let steps = steps_in_words(adapt_step_size, step_size, target_accept, preconditioner);
+    format!("Nuts: {steps}, at most 2^{max_depth} steps a trajectory")
+}
+
+fn mams_in_words(mams: &Mams) -> String {
+    let steps = steps_in_words(
+        mams.adapt_step_size,
+        mams.step_size,
+        mams.target_accept,
+        mams.preconditioner,
+    );
+    let length = match mams.path_length {
+        Some(length) => format!("trajectories of length {length}"),
+        None => "trajectories of a length found in warm-up".into(),
+    };
+    let (most, first) = (mams.max_steps, mams.max_first_steps);
+    format!("Mams: {steps}, {length} and at most {most} steps ({first} until the map is learnt)")
+}
+
+fn hmc_in_words(hmc: &Hmc) -> String {
+    let steps =
+        steps_in_words(hmc.adapt_step_size, hmc.step_size, hmc.target_accept, hmc.preconditioner);
+    let (length, jitter) = (hmc.path_length, hmc.jitter);
+    let length = match hmc.adapt_path_length {
+        true => format!("trajectories of a length found in warm-up from {length}"),
+        false => format!("trajectories of length {length}"),
+    };
+    let (most, first) = (hmc.max_steps, hmc.max_first_steps);
+    format!(
+        "Hmc: {steps}, {length}, varied by {jitter} of it, and at most {most} steps ({first} until the map \
+         is learnt)"
+    )
 }
 
 impl Recipe {

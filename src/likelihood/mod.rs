@@ -56,6 +56,7 @@ use crate::engine::elementary::exp_in_place;
 use crate::engine::simd::Vector;
 use crate::engine::{TILE_ROWS, Tile, TileMut};
 use crate::layout::Layout;
+use crate::message::count;
 use crate::portable::ln_factorial;
 use crate::rng::ChainRng;
 
@@ -198,8 +199,10 @@ fn softmax_tangent(trials: Option<&[f64]>, p: Tile, r: Tile, mut r_d: TileMut) {
 fn mismatch(likelihood: &str, response: &Response, expected: &str) -> Error {
     let width = response.width();
     let found = match response {
-        Response::Real(_) => format!("real numbers in {width} columns"),
-        Response::Classes { names, .. } => format!("{width} classes ({})", names.join(", ")),
+        Response::Real(_) => format!("real numbers in {}", count(width, "column")),
+        Response::Classes { names, .. } => {
+            format!("{} ({})", count(width, "class"), names.join(", "))
+        }
         Response::Counts(_) if width == 1 => "counts in one column".into(),
         Response::Counts(_) => format!("counts of {width} categories"),
     };
@@ -223,10 +226,10 @@ fn check_outputs(likelihood: &str, found: usize, expected: usize) -> Result<(), 
 fn check_trials(likelihood: &str, counts: &Array2<f64>) -> Result<(), Error> {
     match counts.rows().into_iter().position(|row| row.sum() == 0.0) {
         None => Ok(()),
-        Some(i) => Err(Error::Table {
-            table: format!("response for the {likelihood} likelihood"),
-            problem: format!("row {} has no trials: all its counts are 0", i + 1),
-        }),
+        Some(i) => Err(Error::table(
+            format!("response for the {likelihood} likelihood"),
+            format!("row {} has no trials: all its counts are 0", i + 1),
+        )),
     }
 }
 

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Ascent;
 use crate::Error;
+use crate::cut;
 use crate::error::positive;
 use crate::portable::cos;
 use crate::rng::ChainRng;
@@ -219,7 +220,7 @@ where
     ) -> Result<Fit, Error> {
         let mut rng = batches(self.seed, chain);
         let how = (&self.ascent, self.schedule);
-        ascend(self.target, how, q, &mut rng, self.watch(), &mut observe)
+        cut::within(None, || ascend(self.target, how, q, &mut rng, self.watch(), &mut observe))
     }
 
     /// The ascents from where `from` starts each of `chains` chains, in parallel. Results do not
@@ -243,11 +244,13 @@ where
             return Err(Error::argument("chains", 0, "at least 1"));
         }
         check_chains(chains, self.target.dim(), 0)?;
+        crate::threads::ready()?;
         let fit = |chain| {
             // The stream by which a sampler's chain finds its start.
             let mut rng = ChainRng::new(self.seed, chain as u64).child(u64::MAX);
             let mut ws = self.target.workspace();
-            let start = from.find(self.target, chain, chains, &mut rng, &mut ws)?;
+            let start =
+                cut::within(None, || from.find(self.target, chain, chains, &mut rng, &mut ws))?;
             fit(chain, start.q())
         };
         let mut fits = Vec::with_capacity(chains);

@@ -3,10 +3,35 @@
 
 use super::Posterior;
 use crate::Error;
+use crate::layout::Block;
 use crate::likelihood::{Gaussian, Likelihood};
 use crate::model::Model;
 use crate::prior::{BlockPrior, Family};
 use crate::targets::{BoxSupport, GaussianReference, NoiseConditional, NoiseParameters};
+
+impl<M: Model, L: Likelihood> Posterior<M, L> {
+    /// Whether the prior of the output weights, those of this block, is N(0, 1/H) for H units, or has a
+    /// variance that is sampled.
+    pub(crate) fn has_prior_by_fan_in(&self, output: &Block) -> bool {
+        let Some(block) = self.priors.iter().find(|block| block.name == output.name) else {
+            return false;
+        };
+        if !block.parents().is_empty() {
+            return true;
+        }
+        let units = output.shape.get(1).copied().unwrap_or(0) as f64;
+        match block.family(&[], output.range.start) {
+            Family::Normal { sd, .. } => (sd * sd * units - 1.0).abs() < 0.01,
+            _ => false,
+        }
+    }
+
+    /// Whether weights of the model have variances that are sampled.
+    pub(crate) fn has_sampled_variances(&self) -> bool {
+        let of_model = |block: &&BlockPrior| block.range.end <= self.n_weights;
+        self.priors.iter().filter(of_model).any(|block| !block.parents().is_empty())
+    }
+}
 
 impl<M: Model> NoiseConditional for Posterior<M, Gaussian> {
     fn noise_parameters(&self) -> Result<NoiseParameters, Error> {
@@ -15,12 +40,10 @@ impl<M: Model> NoiseConditional for Posterior<M, Gaussian> {
         let own = |b: &&BlockPrior| b.name == name && b.parents().is_empty();
         let prior = self.priors.iter().find(own).map(|b| b.family(&[], coordinate));
         let Some(Family::LogInverseGamma { shape, scale }) = prior else {
-            return Err(Error::Prior {
-                problem: format!(
-                    "the prior of `{name}` must be LogInverseGamma for a Gibbs update"
-                ),
-                known: self.layout.block_names(),
-            });
+            return Err(Error::prior(
+                format!("the prior of `{name}` must be LogInverseGamma for a Gibbs update"),
+                self.layout.block_names(),
+            ));
         };
         let values = (self.y.rows() * self.y.columns()) as f64;
         Ok(NoiseParameters { coordinate, values, shape, scale, beta: 1.0 })
@@ -54,9 +77,11 @@ impl<M: Model, L: Likelihood> GaussianReference for Posterior<M, L> {
             if first == rest {
                 continue;
             }
-            let problem = |problem: &str| Error::Prior {
-                problem: format!("the prior of block `{}` {problem}", block.name),
-                known: self.layout.block_names(),
+            let problem = |problem: &str| {
+                Error::prior(
+                    format!("the prior of block `{}` {problem}", block.name),
+                    self.layout.block_names(),
+                )
             };
             if block.parents().any(|parent| moving.binary_search(&parent).is_ok()) {
                 let what =

@@ -106,7 +106,7 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
                          Laplace approximation needs: the full and the diagonal one take any",
                         block.name
                     );
-                    return Err(Error::Prior { problem, known: self.layout.block_names() });
+                    return Err(Error::prior(problem, self.layout.block_names()));
                 };
                 precisions[k] = 1.0 / (sd * sd);
             }

@@ -228,9 +228,11 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
         // Blocks that others depend on come first.
         let of = |generation| self.priors.iter().filter(move |b| b.generation() == generation);
         for block in (0..3).flat_map(of) {
-            block.draw(rng, q).map_err(|e| Error::Prior {
-                problem: format!("block `{}` cannot be drawn from its prior: {e}", block.name),
-                known: self.layout.block_names(),
+            block.draw(rng, q).map_err(|e| {
+                Error::prior(
+                    format!("block `{}` cannot be drawn from its prior: {e}", block.name),
+                    self.layout.block_names(),
+                )
             })?;
         }
         Ok(())

@@ -9,6 +9,7 @@ use crate::Error;
 use crate::data::Dataset;
 use crate::engine::Tiles;
 use crate::likelihood::Likelihood;
+use crate::message::Advice;
 use crate::model::Model;
 
 impl<M: Model, L: Likelihood> Posterior<M, L> {
@@ -17,20 +18,25 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
     pub(crate) fn encoded(&self, data: &Dataset) -> Result<Array2<f64>, Error> {
         check_inputs(&self.model, data.n_features())?;
         let renamed = |what: &str, rename: &str| {
-            format!("if it is the same {what} under another name, rename it by `{rename}`")
+            let rename =
+                format!("if it is the same {what} under another name, rename it by `{rename}`");
+            Advice::InRust(rename.into())
         };
         check_same_names(
             "features of the data, column",
             data.feature_names(),
             &self.feature_names,
-            "`Dataset::select_features(posterior.feature_names())` does so",
-            &renamed("column", "Dataset::with_feature_names"),
+            Advice::in_rust("select them by `Dataset::select_features`"),
+            renamed("column", "Dataset::with_feature_names"),
         )?;
         if let (Some(known), Some(found)) = (self.class_names(), data.response().class_names()) {
-            let order = "`Dataset::select_classes` does so, and so does the `Schema` of the training \
-                         data when a file is read";
-            let other =
-                "read the file by the `Schema` of the training data, which knows its classes";
+            let order = Advice::in_rust(
+                "select them by `Dataset::select_classes`, or read a file by the `Schema` of the \
+                 training data",
+            );
+            let other = Advice::in_rust(
+                "read the file by the `Schema` of the training data, which knows its classes",
+            );
             check_same_names("classes of the data, name", found, known, order, other)?;
         }
         let y = self.likelihood.encode(data.response(), self.model.n_outputs())?;
@@ -38,8 +44,8 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
             "response of the data, column",
             data.response_names(),
             &self.response_names,
-            "build the data set anew",
-            &renamed("response", "Dataset::with_response_names"),
+            "build the data set anew".into(),
+            renamed("response", "Dataset::with_response_names"),
         )?;
         Ok(y)
     }
@@ -65,8 +71,8 @@ fn check_same_names(
     what: &str,
     found: &[String],
     expected: &[String],
-    order: &str,
-    other: &str,
+    order: Advice,
+    other: Advice,
 ) -> Result<(), Error> {
     let longest = found.len().max(expected.len());
     let Some(i) = (0..longest).find(|&i| found.get(i) != expected.get(i)) else {
@@ -76,13 +82,13 @@ fn check_same_names(
     let known: HashSet<&String> = found.iter().collect();
     let is_reordered =
         found.len() == expected.len() && expected.iter().all(|name| known.contains(name));
-    let mend = if is_reordered {
-        format!("all names are there, in another order: bring them into that one ({order})")
-    } else {
-        other.to_string()
+    let (found, expected) = (shown(found), shown(expected));
+    let (allowed, advice) = match is_reordered {
+        true => ("as in the training data; all names are there, in another order", order),
+        false => ("as in the training data", other),
     };
-    let allowed = format!("{}, as in the training data; {mend}", shown(expected));
-    Err(Error::Argument { name: format!("{what} {}", i + 1), value: shown(found), allowed })
+    let allowed = format!("{expected}, {allowed}");
+    Err(Error::argument(format!("{what} {}", i + 1), found, allowed).advise([advice]))
 }
 
 /// Checks that all inputs to predict are finite.
@@ -94,6 +100,7 @@ pub(crate) fn check_finite(x: ArrayView2<f64>) -> Result<(), Error> {
             row: row + 1,
             column: format!("#{}", column + 1),
             problem: format!("{value} is not a finite number"),
+            advice: Vec::new(),
         }),
     }
 }

@@ -4,6 +4,7 @@ use super::{Posterior, PosteriorWorkspace};
 use crate::Error;
 use crate::engine::{Tile, TileMut, TileStorage};
 use crate::likelihood::SecondOrderLikelihood;
+use crate::message::Advice;
 use crate::model::SecondOrderModel;
 use crate::targets::{Curvature, FisherTarget, HessTarget, Target};
 
@@ -222,14 +223,12 @@ impl<M: SecondOrderModel, L: SecondOrderLikelihood> Posterior<M, L> {
         let mut product = zeros.clone();
         for block in &self.priors {
             if !block.add_hessian_product(curvature, &zeros, &zeros, &mut product) {
-                return Err(Error::Prior {
-                    problem: format!(
-                        "the curvature of the prior of block `{}` is not known: implement \
-                         `Prior::add_hessian_product` for it",
-                        block.name
-                    ),
-                    known: self.layout.block_names(),
-                });
+                let advice = Advice::in_rust("implement `Prior::add_hessian_product` for it");
+                return Err(Error::prior(
+                    format!("the curvature of the prior of block `{}` is not known", block.name),
+                    self.layout.block_names(),
+                )
+                .advise([advice]));
             }
         }
         Ok(())

@@ -95,9 +95,10 @@ use ndarray::{Array2, Array3, Array4, ArrayView1, ArrayView3, ArrayView4, Axis, 
 
 use self::cells::map_cells;
 use crate::Error;
-use crate::data::Response;
-use crate::diagnostics::{Judge, Summary, Trajectories, Verdict, quantile};
+use crate::data::{Response, csv_cell, guarded};
+use crate::diagnostics::{InUse, Judge, Summary, Trajectories, Verdict, quantile};
 use crate::draws::Approximation;
+use crate::message::{Advice, count};
 
 /// The quantiles in CSV files.
 const QUANTILES: [f64; 3] = [0.05, 0.5, 0.95];
@@ -134,12 +135,7 @@ struct Trace {
     /// Of each chain.
     transitions: u64,
     trajectories: Trajectories,
-    /// The name of the algorithm, if it is known.
-    algorithm: Option<String>,
-    /// The number of units of the last hidden layer, of a network.
-    hidden_units: Option<usize>,
-    /// Whether the output layer can be integrated out.
-    collapsible: bool,
+    in_use: InUse,
     /// Of each chain, or empty, for samplers without a test.
     unadjusted: Option<Vec<f64>>,
     /// What was sampled in the place of the posterior.
@@ -200,9 +196,7 @@ impl Predictions {
                 divergences: vec![trace.divergences[chain]],
                 transitions: trace.transitions,
                 trajectories: trace.trajectories.of_chain(chain),
-                algorithm: trace.algorithm.clone(),
-                hidden_units: trace.hidden_units,
-                collapsible: trace.collapsible,
+                in_use: trace.in_use.clone(),
                 unadjusted: trace.unadjusted.as_deref().map(of_chain),
                 approximation: trace.approximation.clone(),
                 panic: trace.panic.clone(),
@@ -219,6 +213,12 @@ impl Predictions {
     /// [`unscaled`](Self::unscaled) gives the last digit differently.
     pub(crate) fn with_observed(self, response: &Response) -> Self {
         Self { response: response.clone(), ..self }
+    }
+
+    /// The same predictions, of a run whose warm-up aimed at this acceptance.
+    pub(crate) fn aimed_at(mut self, target_accept: f64) -> Self {
+        self.trace.in_use.target_accept = Some(target_accept);
+        self
     }
 
     /// The names of the response's columns, or the single name of a class column.
@@ -239,15 +239,14 @@ impl Predictions {
         let chains = self.trace.divergences.len() as u64;
         Judge::new()
             .quantities("predictions", self.quantities())
-            .quantity("log likelihood", self.trace.log_likelihood.view())
+            .log_likelihood(self.trace.log_likelihood.view())
             .quantity("log prior", self.trace.log_prior.view())
             .divergences(
                 self.trace.divergences.iter().sum(),
                 self.trace.transitions.saturating_mul(chains),
             )
             .trajectories(self.trace.trajectories.clone())
-            .algorithm(self.trace.algorithm.clone())
-            .network(self.trace.hidden_units, self.trace.collapsible)
+            .in_use(self.trace.in_use.clone())
             .chains_apart(self.chains_apart().unwrap_or(f64::NAN))
             .unadjusted(self.trace.unadjusted.clone())
             .approximation(self.trace.approximation.clone())
@@ -300,7 +299,8 @@ impl Predictions {
     /// that expectation over the draws: what is not known about it. `new_` are quantiles of a new
     /// observation, which include its noise. They are left out of counts in several categories,
     /// whose means are proportions. `observed` is 1 for the class that was observed and 0 for the
-    /// others.
+    /// others. Names that a spreadsheet would take for formulas have a single quote before them, which
+    /// [`unguarded`](crate::data::unguarded) takes away.
     ///
     /// # Errors
     /// If the file cannot be written.
@@ -313,22 +313,25 @@ impl Predictions {
     /// # Errors
     /// If the writer fails.
     pub fn write_csv(&self, writer: impl Write) -> std::io::Result<()> {
-        let mut csv = csv::Writer::from_writer(writer);
-        let names = self.column_names();
+        let mut csv = BufWriter::new(writer);
+        let cell = |name: &String| csv_cell(&guarded(name)).into_owned();
+        let names: Vec<String> = self.column_names().iter().map(cell).collect();
         let of_classes = self.response.class_names().is_some();
         let [column, mean] =
             if of_classes { ["class", "probability"] } else { ["response", "mean"] };
         let observed = self.observed_columns().ok();
         let of_categories = matches!(&self.response, Response::Counts(y) if y.ncols() > 1);
         let new = (!of_classes && !of_categories).then(|| {
-            map_cells(self.predictive_draws(), |_, sorted| QUANTILES.map(|p| quantile(sorted, p)))
+            map_cells(self.predictive_draws(), |_, sorted| {
+                QUANTILES.map(|p| self.quantile_of_new(sorted, p))
+            })
         });
         let mut header = vec!["row".to_string(), column.into()];
         header.extend(observed.is_some().then(|| "observed".to_string()));
         header.push(mean.into());
         header.extend(["sd", "q05", "q50", "q95"].map(|name| format!("{mean}_{name}")));
         header.extend(new.iter().flat_map(|_| ["new_q05", "new_q50", "new_q95"].map(String::from)));
-        csv.write_record(&header)?;
+        writeln!(csv, "{}", header.join(","))?;
         let means = map_cells(self.mean(), |_, sorted| {
             let values = ArrayView1::from(sorted);
             let sd = if sorted.len() > 1 { values.std(1.0) } else { f64::NAN };
@@ -341,7 +344,7 @@ impl Predictions {
             record.extend(observed.as_ref().map(|observed| observed[(row, column)].to_string()));
             record.extend(summary.iter().map(f64::to_string));
             record.extend(new.iter().flat_map(|new| new[cell].map(|q| q.to_string())));
-            csv.write_record(&record)?;
+            writeln!(csv, "{}", record.join(","))?;
         }
         csv.flush()
     }
@@ -375,7 +378,7 @@ impl Predictions {
         let (chains, draws, rows, columns) = self.mean.dim();
         let n = chains * draws;
         if n == 0 || rows == 0 {
-            let found = format!("{n} draws of {rows} rows");
+            let found = format!("{} of {}", count(n, "draw"), count(rows, "row"));
             return Err(Error::shape("predictions to score", found, "at least 1 of 1"));
         }
         let flat = self.mean.view().into_shape_with_order((n, rows, columns));
@@ -385,9 +388,10 @@ impl Predictions {
     /// The observed response and its log densities; an error if there are none.
     fn known(&self) -> Result<(&Response, ArrayView3<'_, f64>), Error> {
         self.log_density().map(|densities| (&self.response, densities)).ok_or_else(|| {
-            let allowed = "observed, to compare predictions with (`Posterior::predict` takes rows \
-                           with their response)";
-            Error::argument("response of the predicted rows", "not known", allowed)
+            let allowed = "observed, to compare predictions with";
+            let advice =
+                Advice::in_rust("predict rows with their response by `Posterior::predict`");
+            Error::argument("response of the predicted rows", "not known", allowed).advise([advice])
         })
     }
 

@@ -7,10 +7,12 @@ use super::uncertainty::{RunningUncertainty, Uncertainty};
 use super::{Predictions, Trace};
 use crate::Error;
 use crate::data::Dataset;
+use crate::diagnostics::InUse;
 use crate::draws::Draws;
 use crate::engine::{TILE_ROWS, Tile, TileMut, Tiles};
 use crate::likelihood::Likelihood;
 use crate::memory;
+use crate::message::Advice;
 use crate::model::Model;
 use crate::posterior::{Posterior, PosteriorWorkspace};
 use crate::posterior::{check_finite, check_inputs};
@@ -170,9 +172,14 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
             divergences,
             transitions,
             trajectories: draws.trajectories(),
-            algorithm: draws.info().algorithm.clone(),
-            hidden_units,
-            collapsible: is_own && self.collapsed().is_ok(),
+            in_use: InUse {
+                algorithm: draws.info().algorithm.clone(),
+                hidden_units,
+                prior_by_fan_in: output.is_some_and(|block| self.has_prior_by_fan_in(block)),
+                sampled_variances: self.has_sampled_variances(),
+                collapsible: is_own && self.collapsed().is_ok(),
+                target_accept: None,
+            },
             unadjusted,
             approximation: draws.info().approximation.clone(),
             panic: draws.info().panic.clone(),
@@ -236,6 +243,7 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
         q: &'q [f64],
         x: ArrayView2<f64>,
     ) -> Result<ArrayView2<'q, f64>, Error> {
+        crate::threads::ready()?;
         self.check_x(x)?;
         if q.len() != self.layout().dim() {
             return Err(Error::shape("length of q", q.len(), self.layout().dim()));
@@ -268,6 +276,7 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
 
     /// Checks that `draws` are of this posterior.
     pub(super) fn check_draws(&self, draws: &Draws) -> Result<(), Error> {
+        crate::threads::ready()?;
         draws.check_any_parameter()?;
         draws.check_layout("parameters of the draws", self.layout())?;
         match (&draws.info().target, self.info()) {
@@ -287,10 +296,13 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
     pub(super) fn check_size(&self, size: (usize, usize, usize), more: usize) -> Result<(), Error> {
         let numbers = self.likelihood().n_means(self.model().n_outputs()) + more;
         let size = [(size.0, "chains"), (size.1, "draws"), (size.2, "rows"), (numbers, "numbers")];
-        let instead = "take fewer rows at a time or thin the draws (`Draws::thinned`); or predict \
-                       while the run goes on, by a recorder (`StreamedMoments`, \
-                       `StreamedUncertainty`) whose memory does not grow with the draws";
-        memory::check::<f64>("predictions", &size, instead)
+        let rust = [
+            "thin the draws (`Draws::thinned`)",
+            "predict while the run goes on, by a recorder (`StreamedMoments`, `StreamedUncertainty`) \
+             whose memory does not grow with the draws",
+        ];
+        memory::check::<f64>("predictions", &size, "take fewer rows at a time or fewer draws")
+            .map_err(|error| error.advise(rust.map(Advice::in_rust)))
     }
 
     /// What every q of `[draw, parameter]` says about every row; about responses only if they are

@@ -3,10 +3,11 @@
 use ndarray::{Array2, Array4, ArrayView2, ArrayView4, Axis, Zip, s};
 
 use super::Predictions;
-use super::cells::map_cells;
+use super::cells::{any_nan, map_cells};
 use crate::Error;
 use crate::data::{Dataset, Response, Scaler};
 use crate::diagnostics::quantile;
+use crate::message::{Advice, count};
 
 /// Intervals with equal tails, one for each row and column. From [`Predictions::mean_interval`] and
 /// [`Predictions::predictive_interval`].
@@ -120,13 +121,14 @@ impl Predictions {
     /// # Errors
     /// If there are no draws, or `level` does not lie between 0 and 1.
     pub fn mean_interval(&self, level: f64) -> Result<Interval, Error> {
-        self.interval(self.mean(), level)
+        Ok(self.intervals_by(self.mean(), &[level], quantile)?.remove(0))
     }
 
     /// Intervals of new observations at the same inputs, in units of the response.
     ///
-    /// If the model is right, S draws in all cover level (S - 1) / (S + 1), and counts are covered
-    /// more often than `level`, since they are discrete.
+    /// Of counts both ends are counts, and at least the share `level` of the draws lies between them, ends
+    /// included. If the model is right, S draws in all cover level (S - 1) / (S + 1), and counts are
+    /// covered more often than `level`, since they are discrete.
     ///
     /// # Errors
     /// If there are no draws, `level` does not lie between 0 and 1, or the response is
@@ -309,8 +311,10 @@ impl Predictions {
         };
         scaler.check_same_names(&self.response_names)?;
         let size = [(2, "arrays"), (self.mean.len().max(self.drawn.len()), "numbers")];
-        let instead = "predict fewer rows at a time, or thin the draws (`Draws::thinned`)";
-        crate::memory::check::<f64>("predictions in own units", &size, instead)?;
+        let instead = "take fewer rows at a time or fewer draws";
+        crate::memory::check::<f64>("predictions in own units", &size, instead).map_err(
+            |error| error.advise([Advice::in_rust("thin the draws (`Draws::thinned`)")]),
+        )?;
         let unscale = |values: &Array4<f64>| -> Result<Array4<f64>, Error> {
             let (shape, columns) = (values.dim(), values.len_of(Axis(3)));
             let flat = values.view().into_shape_with_order((values.len() / columns, columns));
@@ -333,8 +337,31 @@ impl Predictions {
         Ok(self.intervals(values, &[level])?.remove(0))
     }
 
-    /// An interval for each level, of draws that are sorted once.
+    /// Intervals of new observations, one for each level.
     fn intervals(&self, values: ArrayView4<f64>, levels: &[f64]) -> Result<Vec<Interval>, Error> {
+        self.intervals_by(values, levels, |draws, p| self.quantile_of_new(draws, p))
+    }
+
+    /// The p-quantile of sorted draws of new observations. Of counts it is a count, the smallest one that
+    /// at least the share p of the draws does not exceed: an interval between two of them holds at least
+    /// its level of the draws. Of real numbers it is interpolated between two draws.
+    pub(super) fn quantile_of_new(&self, sorted: &[f64], p: f64) -> f64 {
+        let is_counts = matches!(self.response, Response::Counts(_));
+        if !is_counts || sorted.is_empty() || any_nan(sorted) {
+            return quantile(sorted, p);
+        }
+        // A product such as 0.95 * 20 may lie above the whole number that it is meant to be.
+        let rank = (p * sorted.len() as f64 * (1.0 - f64::EPSILON)).ceil() as usize;
+        sorted.get(rank.clamp(1, sorted.len()) - 1).copied().unwrap_or(f64::NAN)
+    }
+
+    /// An interval for each level, of draws that are sorted once, by their quantiles.
+    fn intervals_by(
+        &self,
+        values: ArrayView4<f64>,
+        levels: &[f64],
+        quantile: impl Fn(&[f64], f64) -> f64 + Sync,
+    ) -> Result<Vec<Interval>, Error> {
         if let Some(level) = levels.iter().find(|level| !(**level > 0.0 && **level < 1.0)) {
             return Err(Error::argument("level", level, "above 0 and below 1"));
         }
@@ -361,6 +388,6 @@ fn check_shape(what: &str, found: ArrayView2<f64>, expected: (usize, usize)) -> 
     if found.dim() == expected {
         return Ok(());
     }
-    let text = |(rows, columns)| format!("{rows} rows of {columns} columns");
+    let text = |(rows, columns)| format!("{} of {}", count(rows, "row"), count(columns, "column"));
     Err(Error::shape(what, text(found.dim()), text(expected)))
 }

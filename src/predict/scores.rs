@@ -12,7 +12,6 @@ use super::regression::crps_sorted;
 use super::{Predictions, regression::Interval};
 use crate::Error;
 use crate::data::Response;
-use crate::diagnostics::quantile;
 
 /// One score of predictions: of the posterior, and of its single draws.
 ///
@@ -131,7 +130,8 @@ fn predictive_scores(predictions: &Predictions, y: &Array2<f64>) -> Result<[Scor
     let (columns, level) = (y.ncols(), 0.95);
     let cells = map_cells(predictions.predictive_draws(), |cell, sorted| {
         let crps = crps_sorted(sorted, y[(cell / columns, cell % columns)]);
-        [crps, quantile(sorted, 0.5 - 0.5 * level), quantile(sorted, 0.5 + 0.5 * level)]
+        let end = |p: f64| predictions.quantile_of_new(sorted, p);
+        [crps, end(0.5 - 0.5 * level), end(0.5 + 0.5 * level)]
     });
     let number = |k: usize| Array2::from_shape_fn(y.dim(), |(i, j)| cells[i * columns + j][k]);
     let interval = Interval { level, lower: number(1), upper: number(2) };

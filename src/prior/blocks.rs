@@ -6,6 +6,7 @@ use super::block_prior::{BlockPrior, Density};
 use super::{Normal, Prior};
 use crate::Error;
 use crate::layout::{Block, Layout};
+use crate::message::Advice;
 use crate::model::Model;
 
 /// Which prior belongs to which block. See the [module](super).
@@ -231,7 +232,7 @@ impl Priors {
         own: &Layout,
     ) -> Result<(Layout, Vec<BlockPrior>), Error> {
         let layout = &model.clone().then(own);
-        let error = |problem: String| Error::Prior { problem, known: layout.block_names() };
+        let error = |problem: String| Error::prior(problem, layout.block_names());
         let is_own = |block: &Block| block.range.start >= model.dim();
         let matches = |block: &Block, pattern: &str| {
             block.matches(pattern) && !(is_own(block) && pattern == "*")
@@ -279,11 +280,10 @@ impl Priors {
                     Density::Hierarchical { log_variances: full.try_range(name)? }
                 }
                 [] if is_own(block) => {
-                    return Err(error(format!(
-                        "block `{0}` has no prior: it is the likelihood's own, and `Priors::all` and `*` are \
-                         for the weights of the model; give it one by name, `.with(\"{0}\", ..)`",
-                        block.name
-                    )));
+                    let problem = "has no prior: it is the likelihood's own, and a prior of all blocks is for the \
+                                   weights of the model";
+                    let advice = Advice::in_rust("give it one by name, as by `Priors::with`");
+                    return Err(error(format!("block `{}` {problem}", block.name)).advise([advice]));
                 }
                 [] => return Err(error(format!("block `{}` has no prior", block.name))),
                 [(first, _), (second, _), ..] => {

@@ -5,6 +5,7 @@ use serde::Serialize;
 use super::{Family, Prior, subtract_scaled};
 use crate::Error;
 use crate::curvature::Curvature;
+use crate::message::Advice;
 use crate::portable::{exp, ln, ln_gamma};
 use crate::rng::ChainRng;
 
@@ -82,9 +83,11 @@ impl Prior for LogInverseGamma {
             return Err(Error::argument(
                 "shape and scale of the inverse-gamma prior",
                 "0",
-                "above 0 to draw from it: with 0 the prior is improper. (Chains can start elsewhere: \
-                 `Init::Around` or `Init::Points`)",
-            ));
+                "above 0 to draw from it: with 0 the prior is improper",
+            )
+            .advise([Advice::in_rust(
+                "start chains elsewhere, by `Init::Around` or `Init::Points`",
+            )]));
         }
         // v = scale / g with g ~ Gamma(a, 1) = Gamma(a + 1, 1) U^(1/a), in logs: for a small shape
         // g itself underflows.

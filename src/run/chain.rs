@@ -1,18 +1,25 @@
 //! One chain.
 
 use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
 
 use super::progress::Phase;
 use super::rounds::Ending;
 use crate::Error;
+use crate::cut;
 use crate::draws::keep::Kept;
 use crate::draws::recorder::{ChainPlan, OneDraw, Recorder};
 use crate::draws::{Divergence, Report};
 use crate::rng::ChainRng;
 use crate::sampler::{Kernel, Step, WarmupProgress};
 use crate::targets::{LogDensity, Point, Target};
+
+/// Steps that follow one that takes longer can be cut.
+const LONG: Duration = Duration::from_millis(500);
+/// A step can be cut if the log density takes longer than this: it may evaluate it hundreds of times.
+const LONG_EVALUATION: Duration = Duration::from_millis(2);
 
 /// A chain as the loop sees it, whatever its target, kernel and recorder are.
 pub(super) trait Chain: Send {
@@ -117,7 +124,7 @@ impl ChainData {
 }
 
 /// A chain of kernel `K` on target `T`, whose draws the recorder `R` sees.
-pub(super) struct TypedChain<'r, 't, T: Target, K, R: Recorder<T>> {
+pub(super) struct TypedChain<'r, 't, T: Target, K: Kernel<&'t T>, R: Recorder<T>> {
     pub data: ChainData,
     pub target: &'t T,
     pub kernel: K,
@@ -130,18 +137,39 @@ pub(super) struct TypedChain<'r, 't, T: Target, K, R: Recorder<T>> {
     pub record: Option<R::Record>,
     /// The state of the record in the checkpoint that the run goes on from.
     pub resumed: Option<R::State>,
+    /// Whether the next step can be cut, since it may take long.
+    pub may_be_long: bool,
+    /// The state of the kernel before a step that was cut. What the kernel has then is of no use.
+    pub before_cut: Option<K::State>,
     /// Where records go when chains are finished, in order.
     pub records: &'r Mutex<Vec<R::Record>>,
 }
 
 impl<'t, T: Target, K: Kernel<&'t T>, R: Recorder<T>> TypedChain<'_, 't, T, K, R> {
-    fn step(&mut self) -> Step {
+    /// A step; `None` if it was cut: the chain is then where it was before.
+    fn step(&mut self, ending: &Ending) -> Option<Step> {
+        if !(self.may_be_long && cfg!(panic = "unwind")) {
+            let at = &mut self.data.at;
+            return Some(self.kernel.step(&self.target, &mut at.point, &mut self.ws, &mut at.rng));
+        }
+        let (before, state) = (self.data.at.clone(), self.kernel.state());
+        let began = Instant::now();
         let at = &mut self.data.at;
-        self.kernel.step(&self.target, &mut at.point, &mut self.ws, &mut at.rng)
+        let step = cut::cuttable(ending.stop().flag(), || {
+            self.kernel.step(&self.target, &mut at.point, &mut self.ws, &mut at.rng)
+        });
+        self.may_be_long = began.elapsed() > LONG;
+        if step.is_none() {
+            self.data.at = before;
+            self.before_cut = Some(state);
+            self.ws = self.target.workspace();
+            ending.cut();
+        }
+        step
     }
 
-    fn warm_up(&mut self, total: usize) {
-        let step = self.step();
+    fn warm_up(&mut self, total: usize, ending: &Ending) {
+        let Some(step) = self.step(ending) else { return };
         let at = &mut self.data.at;
         at.divergences[0] += u64::from(step.divergent);
         at.warmup_gradients += u64::from(step.gradient_evals);
@@ -156,7 +184,7 @@ impl<'t, T: Target, K: Kernel<&'t T>, R: Recorder<T>> TypedChain<'_, 't, T, K, R
             if self.data.at.unfinished.steps > 0 && ending.has_come() {
                 return;
             }
-            let step = self.step();
+            let Some(step) = self.step(ending) else { return };
             let at = &mut self.data.at;
             if step.divergent && at.diverged.len() < Divergence::kept(at.point.q().len()) {
                 let mut position = at.point.q().to_vec();
@@ -221,12 +249,21 @@ impl<'t, T: Target, K: Kernel<&'t T>, R: Recorder<T>> Chain for TypedChain<'_, '
     }
 
     fn advance(&mut self, phase: Phase, end: usize, total: usize, ending: &Ending) {
-        while self.data.at.done[phase as usize] < end && !ending.has_come() {
-            match phase {
-                Phase::Warmup => self.warm_up(total),
-                Phase::Sampling => self.draw(ending),
+        let began = Instant::now();
+        let mut rounds = 0_u64;
+        cut::within(None, || {
+            while self.data.at.done[phase as usize] < end && !ending.has_come() {
+                match phase {
+                    Phase::Warmup => self.warm_up(total, ending),
+                    Phase::Sampling => self.draw(ending),
+                }
+                rounds += 1;
             }
-        }
+        });
+        let each = if phase == Phase::Sampling { self.thin as u64 } else { 1 };
+        let steps = rounds.saturating_mul(each) as f64;
+        self.may_be_long |=
+            steps > 0.0 && began.elapsed().as_secs_f64() / steps > LONG.as_secs_f64();
     }
 
     fn freeze(&mut self) {
@@ -235,12 +272,17 @@ impl<'t, T: Target, K: Kernel<&'t T>, R: Recorder<T>> Chain for TypedChain<'_, '
 
     fn evaluate(&mut self) {
         let at = &mut self.data.at;
+        let began = Instant::now();
         at.log_density = self.target.log_density(at.point.q(), &mut self.ws);
+        self.may_be_long |= began.elapsed() > LONG_EVALUATION;
     }
 
     fn write(&self, out: &mut Vec<u8>) -> Result<(), Error> {
         let record = self.record.as_ref().map(|record| self.recorder.state(record)).transpose()?;
-        to_cbor("kernel", &self.kernel.state(), out)?;
+        match &self.before_cut {
+            Some(state) => to_cbor("kernel", state, out)?,
+            None => to_cbor("kernel", &self.kernel.state(), out)?,
+        }
         to_cbor("record", &record, out)
     }
 
@@ -255,8 +297,8 @@ impl<'t, T: Target, K: Kernel<&'t T>, R: Recorder<T>> Chain for TypedChain<'_, '
     }
 
     fn step_size(&self) -> Option<f64> {
-        if self.data.at.done == [0; 2] {
-            // Statistics are those of the latest step, and there was none.
+        if self.data.at.done == [0; 2] || self.before_cut.is_some() {
+            // Statistics are of the latest step, and there was none, or it was cut.
             return None;
         }
         // Kernels made of others put a word before the names of theirs, as in `cold.step_size`.

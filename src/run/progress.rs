@@ -5,12 +5,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-/// Ends a run from another thread (or from its progress report) after the step that each chain is in.
+/// Ends a run from another thread (or from its progress report, or a signal by its [flag](Self::flag)) after
+/// the step that each chain is in.
 ///
 /// The run then returns the draws that all chains have made, after it has written its checkpoint,
-/// if it has one. Of a thinned draw the steps so far are part of the checkpoint. A step is never cut
-/// short: one of [`Nuts`](crate::sampler::Nuts) takes up to 2^`max_depth` gradients, one of
-/// [`Hmc`](crate::sampler::Hmc) up to `max_steps`.
+/// if it has one. Of a thinned draw the steps so far are part of the checkpoint. A step is cut at its
+/// next evaluation, and made again when the run goes on, if the one before took more than half a second, or
+/// the latest checkpoint (a run begins with one) took more than 2 ms to evaluate the log density. Others come
+/// to their end, as all do in programs built with `panic = "abort"`.
 #[derive(Clone, Debug, Default)]
 pub struct StopHandle(Arc<AtomicBool>);
 
@@ -23,6 +25,11 @@ impl StopHandle {
     /// Ends the run at the next step.
     pub fn stop(&self) {
         self.0.store(true, Ordering::Relaxed);
+    }
+
+    /// The flag that ends the run when it is true, for what sets flags, such as the handler of a signal.
+    pub fn flag(&self) -> Arc<AtomicBool> {
+        self.0.clone()
     }
 
     /// Whether the run was asked to end.

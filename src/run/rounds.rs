@@ -12,6 +12,7 @@ use crate::Error;
 use crate::draws::recorder::ChainPlan;
 use crate::draws::{Approximation, Part, RunInfo};
 use crate::error::{caught, unwound};
+use crate::message::count;
 use crate::targets::TargetInfo;
 
 /// Iterations of a round, if they take no more than half a second.
@@ -32,11 +33,22 @@ pub(super) struct Sizes {
 pub(super) struct Ending {
     stop: StopHandle,
     failed: AtomicBool,
+    /// Whether a step was cut: no chain goes on, whatever becomes of the handle.
+    cut: AtomicBool,
 }
 
 impl Ending {
     pub fn new(stop: StopHandle) -> Self {
-        Self { stop, failed: AtomicBool::new(false) }
+        Self { stop, failed: AtomicBool::new(false), cut: AtomicBool::new(false) }
+    }
+
+    /// What asks for the end.
+    pub fn stop(&self) -> &StopHandle {
+        &self.stop
+    }
+
+    pub fn cut(&self) {
+        self.cut.store(true, Ordering::Relaxed);
     }
 
     pub fn fail(&self) {
@@ -48,7 +60,7 @@ impl Ending {
     }
 
     pub fn has_come(&self) -> bool {
-        self.stop.is_stopped() || self.has_failed()
+        self.stop.is_stopped() || self.cut.load(Ordering::Relaxed) || self.has_failed()
     }
 }
 
@@ -253,9 +265,10 @@ fn guard(chain: &mut dyn Chain, ending: &Ending, work: &dyn Fn(&mut dyn Chain)) 
     let data = chain.data_mut();
     let place = match data.at.done {
         [iterations, 0] => {
-            format!("chain {} after {iterations} iterations of warm-up", data.index)
+            let iterations = count(iterations, "iteration");
+            format!("chain {} after {iterations} of warm-up", data.index)
         }
-        [_, draws] => format!("chain {} after {draws} draws", data.index),
+        [_, draws] => format!("chain {} after {}", data.index, count(draws, "draw")),
     };
     data.truncate(data.at.done[1]);
     data.failure = Some(Error::Panic { place, message });

@@ -13,6 +13,7 @@ use super::progress::{Progress, StopHandle};
 use super::rounds::{Ending, Report, Rounds, Sizes};
 use super::saver::Checkpoint;
 use crate::Error;
+use crate::cut;
 use crate::draws::checkpoint::{Every, Fingerprint};
 use crate::draws::keep::Kept;
 use crate::draws::recorder::Recorder;
@@ -20,9 +21,11 @@ use crate::draws::{Draws, Keep, Part, STATS};
 use crate::error::caught;
 use crate::layout::Layout;
 use crate::memory;
+use crate::message::{Advice, Setting};
 use crate::rng::ChainRng;
 use crate::sampler::{Algorithm, Kernel};
 use crate::targets::{Point, Target, TargetInfo};
+use crate::threads;
 
 /// More threads than a machine has.
 const MOST_THREADS: usize = 4096;
@@ -119,7 +122,8 @@ impl<'t, T: Target, A: Algorithm<&'t T>> Sampler<'t, T, A> {
         self
     }
 
-    /// The number of threads, 1 to 4,096. The draws do not depend on it.
+    /// The number of threads, 1 to 4,096. The draws do not depend on it. Where a limit on memory or
+    /// threads leaves room for fewer, there are fewer.
     ///
     /// Chains run side by side. Threads that are left over, because there are fewer chains or
     /// because some are done, share the rows of a [`Posterior`](crate::targets::Posterior) whose
@@ -168,6 +172,10 @@ impl<'t, T: Target, A: Algorithm<&'t T>> Sampler<'t, T, A> {
     /// panic has left it: it may hold a part of a draw that is not among the draws, and is not to be
     /// used.
     pub fn run_with<R: Recorder<T>>(self, recorder: &R) -> Result<(Draws, Vec<R::Record>), Error> {
+        cut::within(None, || self.run_apart(recorder))
+    }
+
+    fn run_apart<R: Recorder<T>>(self, recorder: &R) -> Result<(Draws, Vec<R::Record>), Error> {
         let began = Instant::now();
         let Self { target, algorithm, sizes, init, keep, threads, stop, on_progress, .. } = self;
         let (layout, is_part) = (target.layout(), self.only_chains.is_some());
@@ -199,6 +207,8 @@ impl<'t, T: Target, A: Algorithm<&'t T>> Sampler<'t, T, A> {
                 recorder,
                 record,
                 resumed,
+                may_be_long: false,
+                before_cut: None,
                 records,
             };
             Ok(Box::new(chain) as Box<dyn Chain>)
@@ -304,15 +314,15 @@ fn prepare(
     keep: &Keep,
     threads: Option<usize>,
 ) -> Result<(Kept, Option<rayon::ThreadPool>), Error> {
-    for (name, value) in [("chains", sizes.chains), ("thin", sizes.thin)] {
-        if value == 0 {
-            return Err(Error::argument(name, 0, "at least 1"));
-        }
+    if sizes.chains == 0 {
+        return Err(Error::argument("chains", 0, "at least 1").of(Setting::Chains));
+    }
+    if sizes.thin == 0 {
+        return Err(Error::argument("thin", 0, "at least 1"));
     }
     check_layout(dim, layout)?;
     let kept = keep.of(layout)?;
-    let pool = threads.map(thread_pool).transpose()?;
-    Ok((kept, pool))
+    Ok((kept, thread_pool(threads)?))
 }
 
 /// What makes a run the one it is, besides its sizes and the configuration of its algorithm.
@@ -389,13 +399,15 @@ fn chain_data(
     };
     let numbers = (kept.saturating_add(n_stats), "parameters and statistics");
     let size = [copies, (draws, "draws"), numbers];
-    let instead = "take fewer draws, `Sampler::thin` them, or `Sampler::keep` fewer parameters \
-                   and hand them to a recorder";
+    let instead = "take fewer draws";
+    let rust =
+        "`Sampler::thin` them, or `Sampler::keep` fewer parameters and hand them to a recorder";
+    let advised = |error: Error| error.of(Setting::Draws).advise([Advice::in_rust(rust)]);
     if is_first {
-        memory::check::<f64>("draws", &size, instead)?;
+        memory::check::<f64>("draws", &size, instead).map_err(advised)?;
     }
     let rows = draws * if is_first { chains.len() } else { 1 };
-    let room = |width| memory::room(rows * width, ("draws", &size, instead));
+    let room = |width| memory::room(rows * width, ("draws", &size, instead)).map_err(advised);
     let (values, stats) = (room(kept)?, room(n_stats)?);
     let at = Place {
         rng,
@@ -414,17 +426,22 @@ fn chain_data(
 pub(crate) fn check_only(only: &Range<usize>, chains: usize) -> Result<(), Error> {
     if only.is_empty() || only.end > chains {
         let allowed = format!("at least one chain, of 0..{chains}");
-        return Err(Error::argument("only_chains", format!("{only:?}"), allowed));
+        let error = Error::argument("only_chains", format!("{only:?}"), allowed);
+        return Err(error.of(Setting::Chains));
     }
     Ok(())
 }
 
-fn thread_pool(n: usize) -> Result<rayon::ThreadPool, Error> {
-    if !(1..=MOST_THREADS).contains(&n) {
-        return Err(Error::argument("threads", n, format!("1 to {MOST_THREADS}")));
+/// A pool of this many threads; `None` for the one that the caller is in, or rayon's.
+fn thread_pool(threads: Option<usize>) -> Result<Option<rayon::ThreadPool>, Error> {
+    match threads {
+        None => threads::ready().map(|()| None),
+        Some(n) if (1..=MOST_THREADS).contains(&n) => threads::pool(n).map(Some),
+        Some(n) => {
+            let error = Error::argument("threads", n, format!("1 to {MOST_THREADS}"));
+            Err(error.of(Setting::Threads))
+        }
     }
-    let pool = rayon::ThreadPoolBuilder::new().num_threads(n).build();
-    pool.map_err(|e| Error::argument("threads", n, format!("possible here: {e}")))
 }
 
 /// The vectors as long as q that a chain takes, at least.
@@ -436,14 +453,17 @@ pub(crate) fn check_chains(chains: usize, dim: usize, more: usize) -> Result<(),
     /// Numbers that a chain takes besides vectors and matrices, at least.
     const LOOP: usize = 128;
     let each = dim.saturating_mul(VECTORS).saturating_add(more).saturating_add(LOOP);
-    let instead = match more {
-        0 => "take fewer chains",
+    let advice = match more {
+        0 => Vec::new(),
         _ => {
-            "take fewer chains, an algorithm without dense matrices (`Preconditioner::Diagonal`), or, \
-             where the output layer is integrated out, fewer hidden units"
+            let units = "take fewer hidden units where the output layer is integrated out";
+            let rust = "take an algorithm without dense matrices (`Preconditioner::Diagonal`)";
+            vec![units.into(), Advice::in_rust(rust)]
         }
     };
-    memory::check::<f64>("chains", &[(chains, "chains"), (each, "numbers for each")], instead)
+    let size = [(chains, "chains"), (each, "numbers for each")];
+    memory::check::<f64>("chains", &size, "take fewer chains")
+        .map_err(|error| error.of(Setting::Chains).advise(advice))
 }
 
 /// Checks that a target's names fit its coordinates, of which there is at least one, and that some
@@ -456,7 +476,8 @@ pub(crate) fn check_layout(dim: usize, layout: &Layout) -> Result<(), Error> {
         }
         _ => {
             let size = [(VECTORS, "vectors"), (dim, "numbers")];
-            memory::check::<f64>("dim of the target", &size, "take fewer dimensions")?;
+            memory::check::<f64>("dim of the target", &size, "take fewer units or features")
+                .map_err(|error| error.of(Setting::Hidden))?;
             layout.check_names()
         }
     }

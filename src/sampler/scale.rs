@@ -8,6 +8,7 @@ use crate::adapt::{Covariance, DualAveraging, Variance, Windows};
 use crate::error::positive;
 use crate::linalg::cholesky::Cholesky;
 use crate::memory;
+use crate::message::Setting;
 use crate::portable::powf;
 use crate::targets::Point;
 
@@ -117,7 +118,8 @@ impl Scale {
         if let Some(target) = target_accept
             && !(target > 0.0 && target < 1.0)
         {
-            return Err(Error::argument("target_accept", target, "between 0 and 1, exclusive"));
+            let error = Error::argument("target_accept", target, "between 0 and 1, exclusive");
+            return Err(error.of(Setting::TargetAccept));
         }
         let (map, moments) = match preconditioner {
             Preconditioner::Identity => (Map::Identity, Moments::None),

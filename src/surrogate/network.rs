@@ -17,7 +17,7 @@ use crate::likelihood::{Gaussian, Likelihood};
 use crate::linalg::dot::{add_combination, products};
 use crate::linalg::svd::Svd;
 use crate::model::{Mlp, Model, WeightInit};
-use crate::optimise::{Adam, EarlyStopping, Optimiser};
+use crate::optimise::{Adam, EarlyStopping, Evaluation, Fit, Optimiser};
 use crate::prior::{Normal, Priors};
 use crate::rng::ChainRng;
 use crate::targets::{Posterior, Target};
@@ -94,7 +94,7 @@ pub struct NetworkEmulator {
     pub steps: usize,
     /// Pairs of a minibatch.
     pub batch: usize,
-    /// The learning rate of Adam.
+    /// The learning rate of Adam. One by which training diverges is refused by [`fit`](Self::fit).
     pub learning_rate: f64,
     /// When training stops early.
     pub stopping: EarlyStopping,
@@ -209,8 +209,8 @@ impl NetworkEmulator {
     ///
     /// # Errors
     /// A setting out of range; draws of another target, or fewer than `pairs`; a log likelihood or
-    /// gradient that is not finite at one of them, or the same at all; more outputs than memory has
-    /// room for, with the numbers.
+    /// gradient that is not finite at one of them, or the same at all; training that diverges with
+    /// every activation; more outputs than memory has room for, with the numbers.
     pub fn fit<M: Model, L: Likelihood + Clone>(
         &self,
         posterior: &Posterior<M, L>,
@@ -236,7 +236,9 @@ impl NetworkEmulator {
 
         let mut best: Option<FittedNetwork<L>> = None;
         for activation in &self.activations {
-            let layers = self.train(*activation, &inputs, &targets, &pairs)?;
+            let Some(layers) = self.train(*activation, &inputs, &targets, &pairs)? else {
+                continue;
+            };
             let mut fitted = FittedNetwork {
                 scaling: pairs.scaling.clone(),
                 directions: directions.clone(),
@@ -252,7 +254,11 @@ impl NetworkEmulator {
                 best = Some(fitted);
             }
         }
-        best.ok_or_else(|| Error::argument("activations", "none", "at least one"))
+        best.ok_or_else(|| {
+            let allowed = "smaller: training diverged with every activation, and what it ended with \
+                           is no better at the pairs held out than the random start";
+            Error::argument("learning_rate", format!("{:e}", self.learning_rate), allowed)
+        })
     }
 
     /// What turns outputs of the network into ell*, and the outputs that it is trained on `[pair,
@@ -302,14 +308,14 @@ impl NetworkEmulator {
         Ok((Head::Outputs(Box::new(head)), targets / scale))
     }
 
-    /// The layers of a network trained on the pairs that are not held out.
+    /// The layers of a network trained on the pairs that are not held out; `None` if training diverged.
     fn train(
         &self,
         activation: Activation,
         inputs: &Array2<f64>,
         targets: &Array2<f64>,
         pairs: &Pairs,
-    ) -> Result<Vec<Dense>, Error> {
+    ) -> Result<Option<Vec<Dense>>, Error> {
         let of = |held_out| {
             let rows = pairs.rows(held_out);
             Dataset::regression(inputs.select(Axis(0), &rows), targets.select(Axis(0), &rows))
@@ -340,8 +346,17 @@ impl NetworkEmulator {
         let target = Masked::new(fit.log_likelihood(), masks, ChainRng::new(self.seed, 2));
         let optimiser = Optimiser::new(&target, adam).seed(self.seed);
         let trained = optimiser.early_stopping(self.stopping, |q| held_out.score(q)).run(&start)?;
-        Ok(dense_layers(&layout, &trained.q))
+        Ok((!has_diverged(&trained)).then(|| dense_layers(&layout, &trained.q)))
     }
+}
+
+/// Whether training never came to a better place than its start, and either had to take steps back, whose
+/// numbers overflowed, or ended with twice the loss of the start.
+fn has_diverged(trained: &Fit) -> bool {
+    let score = |at: Option<&Evaluation>| at.map_or(f64::NAN, |at| at.score);
+    let (first, last) = (score(trained.history.first()), score(trained.history.last()));
+    // The score is a mean log density of normal errors of variance 1, which is negative.
+    trained.step == 0 && (trained.taken_back > 0 || last.is_nan() || last < 2.0 * first)
 }
 
 /// The directions that hold that `share` of the sum of squares of `a` `[m x d]`, its largest right

@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use serde::{Deserialize, Serialize};
 
 use super::{GradTarget, LogDensity, Target};
+use crate::cut;
 
 /// A position q with the log density and the gradient of the target there.
 ///
@@ -183,12 +184,16 @@ impl Point {
 
     /// Evaluates the log density, unless it is known.
     pub fn eval<T: Target>(&mut self, target: &T, ws: &mut T::Workspace) -> LogDensity {
-        *self.log_density.get_or_insert_with(|| target.log_density(&self.q, ws))
+        *self.log_density.get_or_insert_with(|| {
+            cut::point();
+            target.log_density(&self.q, ws)
+        })
     }
 
     /// Evaluates the log density and its gradient, unless both are known.
     pub fn eval_grad<T: GradTarget>(&mut self, target: &T, ws: &mut T::Workspace) -> LogDensity {
         if !self.grad_is_valid {
+            cut::point();
             self.log_density = Some(target.log_density_grad(&self.q, &mut self.grad, ws));
             self.grad_is_valid = true;
         }

@@ -6,6 +6,7 @@ use super::{
 };
 use crate::Error;
 use crate::layout::Layout;
+use crate::message::Advice;
 use crate::prior::{Family, Prior};
 use crate::rng::ChainRng;
 
@@ -218,9 +219,10 @@ impl<T: HessTarget, P: Prior> HessTarget for WithReference<T, P> {
         if self.reference.add_hessian_product(Curvature::Observed, &q, &q, &mut zeros) {
             self.target.check_hessian()
         } else {
-            let allowed =
-                "a prior whose second derivatives are known (`Prior::add_hessian_product`)";
-            Err(Error::argument("reference", format!("{:?}", self.reference), allowed))
+            let allowed = "a prior whose second derivatives are known";
+            let advice = Advice::in_rust("implement `Prior::add_hessian_product` for it");
+            let found = format!("{:?}", self.reference);
+            Err(Error::argument("reference", found, allowed).advise([advice]))
         }
     }
 }

@@ -267,6 +267,12 @@ fn what_cannot_be_learnt_from_is_refused() {
     assert!(settings(&|s| s.held_out = 0.9).contains("`held_out` is 0.9"));
     assert!(settings(&|s| s.input_share = Some(0.0)).contains("`input_share` is 0"));
     assert!(settings(&|s| s.learning_rate = f64::NAN).contains("`learning_rate`"));
+    // Steps that overflow and are taken back, and steps that lead far away.
+    for (learning_rate, shown) in [(1e300, "1e300"), (1e5, "1e5")] {
+        let error = settings(&|s| s.learning_rate = learning_rate);
+        let message = format!("`learning_rate` is {shown}, but must be smaller: training diverged");
+        assert!(error.contains(&message), "{error}");
+    }
     assert!(features(&fine, RandomFeatures { features: 0, ..RandomFeatures::default() }).is_err());
     for rows in [0, 201] {
         let error = RowSubset::new(&posterior, rows, 1).unwrap_err().to_string();

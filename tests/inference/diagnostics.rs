@@ -6,8 +6,11 @@ use std::collections::BTreeMap;
 use bnn_mcmc::Error;
 use bnn_mcmc::diagnostics::*;
 use bnn_mcmc::layout::Layout;
+use bnn_mcmc::message::Advice;
 use bnn_mcmc::prelude::*;
+use bnn_mcmc::sampler::DelayedAcceptance;
 use bnn_mcmc::targets::Target;
+use bnn_mcmc::testing::GaussianTarget;
 use ndarray::{Array2, Array3, ArrayView2, Axis, s};
 use proptest::prelude::*;
 use serde_json::Value;
@@ -265,7 +268,7 @@ fn slow_ess(x: &Array2<f64>) -> f64 {
 }
 
 /// An autoregressive process of order 1 with variance 1.
-fn ar1(chains: usize, draws: usize, phi: f64, seed: u64) -> Array2<f64> {
+pub(super) fn ar1(chains: usize, draws: usize, phi: f64, seed: u64) -> Array2<f64> {
     let mut rng = ChainRng::new(seed, 0);
     let mut x = Array2::zeros((chains, draws));
     for mut chain in x.rows_mut() {
@@ -542,9 +545,65 @@ fn verdict_on_trajectories() {
     let fine = judge(0.01, vec![0.9; 4]);
     assert!(!fine.contains("depth") && !fine.contains("E-BFMI"), "{fine}");
     let deep = judge(0.12, vec![]);
-    assert!(deep.contains("12 % of transitions hit the maximal depth: raise it, or rep"), "{deep}");
+    assert!(
+        deep.contains(
+            "12 % of transitions are cut off at the maximal depth: let trajectories be longer"
+        ),
+        "{deep}"
+    );
     let slow = judge(0.0, vec![0.9, 0.2, 0.9, 0.11]);
     assert!(slow.contains("E-BFMI of chains 1 and 3 (counted from 0) is low (0.11;"), "{slow}");
+}
+
+#[test]
+fn verdict_warns_of_a_second_stage_that_accepts_next_to_nothing() {
+    let good = ar1(4, 1000, 0.0, 1);
+    let judge = |second_stage_accept| {
+        let trajectories = Trajectories { second_stage_accept, ..Trajectories::default() };
+        let judge = Judge::new().quantity("x", good.view()).trajectories(trajectories);
+        judge.judge().unwrap().to_string()
+    };
+    for fine in [vec![], vec![f64::NAN; 4], vec![0.05, 0.4, 1.0, f64::NAN]] {
+        let text = judge(fine);
+        assert!(!text.contains("second stage"), "{text}");
+    }
+    let text = judge(vec![0.3, 0.012, 0.04, 0.6]);
+    let warning = "the second stage of chains 1 and 2 (counted from 0) accepts 1.2 % of what moves on the surrogate";
+    assert!(text.contains(warning), "{text}");
+
+    // A run: a surrogate ten times as wide as the target in each of two directions, on which the chain goes far.
+    let target = GaussianTarget::standard(2).unwrap();
+    let wide = GaussianTarget::new(vec![0.0; 2], &[100.0, 0.0, 0.0, 100.0]).unwrap();
+    let run = |steps| {
+        let rwm = Rwm { step_size: 4.0, adapt_step_size: false, ..Rwm::default() };
+        let algorithm = DelayedAcceptance::new(&wide, rwm, steps);
+        Sampler::new(&target, algorithm).chains(2).warmup(10).draws(2_000).seed(1).run().unwrap()
+    };
+    // The mean over the steps at which the target was asked: not those in which nothing moved.
+    let check = |draws: &Draws| {
+        let of_chains = draws.trajectories().second_stage_accept;
+        let all = draws.stat("second_stage_accept").unwrap();
+        for (found, chain) in of_chains.iter().zip(all.outer_iter()) {
+            let asked: Vec<f64> = chain.iter().copied().filter(|p| p.is_finite()).collect();
+            let mean = asked.iter().sum::<f64>() / asked.len() as f64;
+            assert!((found - mean).abs() < 1e-12, "{found}, {mean}");
+        }
+        (of_chains, all.iter().filter(|p| p.is_nan()).count())
+    };
+    let draws = run(30);
+    assert!(check(&draws).0.iter().all(|accepted| *accepted < 0.05));
+    let text = draws.verdict().unwrap().to_string();
+    assert!(text.contains("; the second stage of every chain accepts"), "{text}");
+    assert!(text.contains("make fewer inner steps, or a better surrogate"), "{text}");
+    let (near, unmoved) = (run(1), 400);
+    assert!(check(&near).1 > unmoved, "too few steps in which nothing moved");
+    let text = near.verdict().unwrap().to_string();
+    assert!(!text.contains("second stage"), "{text}");
+    assert!(
+        Draws::trajectories(&Sampler::new(&target, Rwm::default()).run().unwrap())
+            .second_stage_accept
+            .is_empty()
+    );
 }
 
 /// Trajectories of so many leapfrog steps, none of them cut off.
@@ -554,8 +613,16 @@ fn trajectories(leapfrog_steps: f64) -> Trajectories {
         ebfmi: vec![0.9; 4],
         leapfrog_steps: vec![leapfrog_steps; 4],
         accept_prob: vec![0.8; 4],
+        longest_still: vec![],
         find_their_length: true,
+        ..Trajectories::default()
     }
+}
+
+/// A network of so many units in its last hidden layer, run by this algorithm.
+fn network(hidden_units: Option<usize>, collapsible: bool, algorithm: &str) -> InUse {
+    let algorithm = Some(algorithm.to_string());
+    InUse { algorithm, hidden_units, collapsible, ..InUse::default() }
 }
 
 #[test]
@@ -563,27 +630,28 @@ fn verdict_on_modes_says_what_was_not_done_yet() {
     let mut x = ar1(4, 1000, 0.5, 1);
     x.outer_iter_mut().enumerate().for_each(|(c, mut x)| x += 3.0 * c as f64);
     let of = |units, algorithm: &str| {
-        let judge = Judge::new().quantity("x", x.view()).network(units, true);
         // Long trajectories make no ridge of chains that mix.
-        let judge = judge.algorithm(Some(algorithm.into())).trajectories(trajectories(500.0));
-        let verdict = judge.judge().unwrap();
+        let judge = Judge::new().quantity("x", x.view()).trajectories(trajectories(500.0));
+        let judge = |in_use| judge.clone().in_use(in_use).judge().unwrap();
+        let in_use = network(units, true, algorithm);
+        let verdict = judge(in_use.clone());
         assert!(matches!(verdict.outcome, Outcome::ChainsDisagree { .. }), "{verdict}");
-        let text = verdict.to_string();
-        assert!(text.contains("several modes") && !text.contains("Collapsed"), "{text}");
-        (verdict.cause.unwrap(), text)
+        assert_eq!(verdict.cause, Some(Cause::Modes), "{verdict}");
+        assert!(verdict.to_string().contains("several modes"), "{verdict}");
+        // A prior by fan-in is advised where it is not in use, and nobody gives up variances for it.
+        let without: Vec<_> =
+            verdict.advice().into_iter().filter(|a| *a != Advice::PriorByFanIn).collect();
+        let by_fan_in = InUse { prior_by_fan_in: true, ..in_use.clone() };
+        let sampled = InUse { sampled_variances: true, ..in_use };
+        assert_eq!([by_fan_in, sampled].map(|in_use| judge(in_use).advice()), [&without[..]; 2]);
+        verdict.advice()
     };
-    let (cause, text) = of(Some(99), "Nuts");
-    assert_eq!(cause, Cause::Modes { widen: true, temper: true });
-    assert!(text.contains("`Priors::by_fan_in`), or temper the posterior (`PowerPost"), "{text}");
-    for (units, algorithm) in [(Some(100), "Collapsed(Nuts)"), (None, "Rwm")] {
-        let (cause, text) = of(units, algorithm);
-        assert_eq!(cause, Cause::Modes { widen: false, temper: true });
-        assert!(!text.contains("wider") && text.contains("; temper the posterior"), "{text}");
-    }
-    let (cause, text) = of(Some(10), "PowerPosteriors(Hmc)");
-    assert_eq!(cause, Cause::Modes { widen: true, temper: false });
-    assert!(text.contains("wider") && text.contains("`LadderReport`"), "{text}");
-    assert!(!text.contains("temper the posterior"), "{text}");
+    let (wider, prior) = (Advice::Widen { units: 100 }, Advice::PriorByFanIn);
+    assert_eq!(of(Some(99), "Nuts"), [wider.clone(), prior.clone(), Advice::Temper]);
+    assert_eq!(of(Some(100), "Collapsed(Nuts)"), [prior.clone(), Advice::Temper]);
+    assert_eq!(of(None, "Rwm"), [Advice::Temper]);
+    let tempered = of(Some(10), "PowerPosteriors(Hmc)");
+    assert_eq!(tempered, [wider, prior, Advice::AdaptLadderLonger]);
 }
 
 /// Both limits, on either side: the effective draws within a chain, and the variance between.
@@ -609,7 +677,7 @@ fn verdict_on_modes_weighs_what_is_between_against_what_is_within() {
             let within = ess[1] >= 50.0; // three of four chains
             let between = (rhat(x.view()).powi(2) - 1.0) * ess[1] >= 25.0;
             seen[usize::from(within)][usize::from(between)] += 1;
-            let modes = matches!(verdict.cause, Some(Cause::Modes { .. }));
+            let modes = matches!(verdict.cause, Some(Cause::Modes));
             assert_eq!(modes, within && between, "{rho} {shift} {ess:?}: {verdict}");
         }
     }
@@ -626,7 +694,7 @@ fn verdict_on_a_slow_scale_speaks_of_no_modes() {
             let (log_scale, z) = (ar1(4, 1000, rho, seed), ar1(4, 1000, 0.0, 100 + seed));
             let x = log_scale.mapv(f64::exp) * z;
             let verdict = Judge::new().quantity("x", x.view()).judge().unwrap();
-            said += u32::from(matches!(verdict.cause, Some(Cause::Modes { .. })));
+            said += u32::from(matches!(verdict.cause, Some(Cause::Modes)));
             let within = (0..4).all(|c| ess_bulk(x.slice(s![c..=c, ..])) >= ESS_WITHIN);
             disagree += u32::from(within && rhat(x.view()) > OTHERS_LIMIT);
         }
@@ -650,7 +718,7 @@ fn verdict_on_modes_where_another_quantity_drifts() {
     let both = draws_of(&[modes, slow]);
     let both = Judge::new().quantities("predictions", both.view()).judge().unwrap();
     assert!(matches!(both.outcome, Outcome::ChainsDisagree { .. }), "{both}");
-    assert!(matches!(both.cause, Some(Cause::Modes { .. })), "{both}");
+    assert!(matches!(both.cause, Some(Cause::Modes)), "{both}");
 }
 
 #[test]
@@ -659,34 +727,33 @@ fn verdict_on_slow_chains_reads_their_trajectories() {
     let slow = ar1(4, 300, 0.99, 3);
     let of = |trajectories: Trajectories, units, collapsible, algorithm: &str| {
         let judge = Judge::new().quantity("x", slow.view()).trajectories(trajectories);
-        let judge = judge.network(units, collapsible).algorithm(Some(algorithm.into()));
-        let verdict = judge.judge().unwrap();
+        let verdict = judge.in_use(network(units, collapsible, algorithm)).judge().unwrap();
         assert!(matches!(verdict.outcome, Outcome::ChainsDrift { .. }), "{verdict}");
         (verdict.cause.clone(), verdict.to_string())
     };
-    let modes = Some(Cause::Modes { widen: true, temper: true });
-    let ridge = |leapfrog_steps, collapse| Some(Cause::Ridge { leapfrog_steps, collapse });
+    let (modes, network_of) = (Some(Cause::Modes), network);
+    let ridge = |leapfrog_steps| Some(Cause::Ridge { leapfrog_steps });
     let network = Some(10);
 
     let (cause, text) = of(trajectories(200.0), network, true, "Nuts");
-    assert_eq!(cause, ridge(200.0, true));
+    assert_eq!(cause, ridge(200.0));
     assert!(text.contains("are long (200 leapfrog steps on average), as on a thin"), "{text}");
     assert!(text.contains("integrate the output layer out (`Collapsed`)"), "{text}");
     // Not where it cannot be done, nor where it was done.
     let (cause, text) = of(trajectories(200.0), network, false, "Nuts");
-    assert_eq!(cause, ridge(200.0, false));
+    assert_eq!(cause, ridge(200.0));
     assert!(text.contains("run longer; trajectories are long"), "{text}");
     assert!(!text.contains("Collapsed"), "{text}");
     let (cause, text) = of(trajectories(200.0), network, true, "PowerPosteriors(Collapsed(Mams))");
-    assert_eq!(cause, Some(Cause::Modes { widen: true, temper: false }));
+    assert_eq!(cause, Some(Cause::Modes));
     assert!(!text.contains("`Collapsed`"), "{text}");
     let cut_off = Trajectories { at_max_depth: vec![0.5; 4], ..trajectories(31.0) };
     let (cause, text) = of(cut_off.clone(), network, true, "Nuts");
-    assert_eq!(cause, ridge(31.0, true));
+    assert_eq!(cause, ridge(31.0));
     assert!(text.contains("trajectories are cut off (31 leapfrog steps on average)"), "{text}");
     let (cause, text) = of(cut_off, network, true, "Collapsed(Nuts)");
-    assert_eq!(cause, ridge(31.0, false));
-    assert!(text.contains("a larger `max_depth`") && !text.contains("`Collapsed`"), "{text}");
+    assert_eq!(cause, ridge(31.0));
+    assert!(text.contains("longer (`max_depth`)") && !text.contains("`Collapsed`"), "{text}");
 
     // Short trajectories of a network that found their length: chains hop.
     let short = trajectories(199.0);
@@ -698,7 +765,7 @@ fn verdict_on_slow_chains_reads_their_trajectories() {
     let given = Trajectories { find_their_length: false, at_max_depth: vec![], ..short.clone() };
     let (cause, text) = of(given, network, true, "Hmc");
     assert_eq!(cause, None);
-    assert!(text.contains("or use NUTS (or a longer `path_length`)"), "{text}");
+    assert!(text.ends_with("run longer, or sample by NUTS (`Nuts`)"), "{text}");
     // A long path that the user chose is no ridge.
     let chosen = Trajectories { at_max_depth: vec![], ..trajectories(500.0) };
     let chosen = Trajectories { find_their_length: false, ..chosen };
@@ -712,12 +779,12 @@ fn verdict_on_slow_chains_reads_their_trajectories() {
     assert_eq!(of(rejected, network, true, "Hmc").0, None);
     let narrow = Trajectories { ebfmi: vec![0.9, 0.2, 0.9, 0.9], ..short.clone() };
     assert_eq!(of(narrow, network, true, "Nuts").0, None);
-    let judge = Judge::new().quantity("x", slow.view()).network(network, true);
+    let judge = Judge::new().quantity("x", slow.view()).in_use(network_of(network, true, "Nuts"));
     let judge = judge.trajectories(short).divergences(20, 1200);
     assert_eq!(judge.judge().unwrap().cause, None);
     let (cause, text) = of(Trajectories::default(), network, true, "Rwm");
     assert_eq!(cause, None);
-    assert!(text.contains("or use NUTS (or a dense preconditioner"), "{text}");
+    assert!(text.ends_with("run longer, or sample by NUTS (`Nuts`)"), "{text}");
 }
 
 /// Chains that are too short drift, too: nothing is said of modes.
@@ -727,7 +794,7 @@ fn verdict_on_short_runs_infers_no_modes() {
     for seed in 0..20 {
         let x = ar1(4, 50, 0.7, seed);
         let judge = Judge::new().quantity("x", x.view()).trajectories(trajectories(30.0));
-        let verdict = judge.network(Some(10), true).judge().unwrap();
+        let verdict = judge.in_use(network(Some(10), true, "Nuts")).judge().unwrap();
         assert_eq!(verdict.cause, None, "{verdict}");
         drifting += usize::from(matches!(verdict.outcome, Outcome::ChainsDrift { .. }));
     }
@@ -739,11 +806,11 @@ fn verdict_of_few_draws_on_a_ridge() {
     let few = ar1(4, 60, -0.3, 1);
     let judge = |steps| {
         let judge = Judge::new().quantity("x", few.view()).trajectories(trajectories(steps));
-        judge.network(Some(10), true).judge().unwrap()
+        judge.in_use(network(Some(10), true, "Nuts")).judge().unwrap()
     };
     let long = judge(300.0);
     assert!(matches!(long.outcome, Outcome::TooFewDraws { .. }), "{long}");
-    assert_eq!(long.cause, Some(Cause::Ridge { leapfrog_steps: 300.0, collapse: true }));
+    assert_eq!(long.cause, Some(Cause::Ridge { leapfrog_steps: 300.0 }));
     assert_eq!(judge(30.0).cause, None);
     // Nothing is wrong with long trajectories that get there.
     let good = ar1(4, 1000, 0.1, 1);
@@ -794,10 +861,10 @@ fn verdict_says_how_much_it_matters() {
 #[test]
 fn verdict_advises_tempering_once() {
     let of = |x: &Array2<f64>, algorithm: &str| {
-        let judge = Judge::new().quantity("x", x.view()).algorithm(Some(algorithm.into()));
+        let judge = Judge::new().quantity("x", x.view()).in_use(network(None, false, algorithm));
         let verdict = judge.judge().unwrap();
         assert_eq!(verdict.cause, None, "{verdict}");
-        assert_eq!(verdict.tempered, algorithm.starts_with("Power"));
+        assert_eq!(verdict.in_use.is_tempered(), algorithm.starts_with("Power"));
         verdict
     };
     let (mut seen, tempered) = ([0; 2], "PowerPosteriors(Hmc)");
@@ -807,11 +874,12 @@ fn verdict_advises_tempering_once() {
         x.row_mut(3).mapv_inplace(|v| v + shift);
         let verdict = Judge::new().quantity("x", x.view()).judge().unwrap();
         let (kind, advice) = match verdict.outcome {
-            Outcome::OneChainDisagrees { drifts: false, .. } => {
-                (0, "run longer, or temper the posterior; leaving the chain out")
-            }
+            Outcome::OneChainDisagrees { drifts: false, .. } => (
+                0,
+                "run longer, or temper the posterior (`PowerPosteriors`); leaving the chain out",
+            ),
             Outcome::ChainsDisagree { .. } => {
-                (1, "run longer, and if they still disagree, temper the posterior")
+                (1, "run longer, or temper the posterior (`PowerPosteriors`)")
             }
             _ => continue,
         };

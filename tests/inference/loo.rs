@@ -4,7 +4,7 @@ use approx::assert_relative_eq;
 use bnn_mcmc::predict::{LooRow, Predictions};
 use bnn_mcmc::prelude::*;
 use bnn_mcmc::testing::{ConjugateRegression, Noise};
-use ndarray::{Array1, Array2, Array3, Axis, s};
+use ndarray::{Array1, Array2, Array3, Axis, array, s};
 use statrs::distribution::{ContinuousCDF, Normal as StandardNormal};
 
 const GOLDEN: &str = include_str!("../golden/loo.json");
@@ -109,7 +109,7 @@ fn tails_and_thresholds_of_few_and_many_draws() {
         assert_close(row.elpd, elpd[i], &format!("elpd of row {i}"));
     }
     let mut random = Congruential(5);
-    let many = Array3::from_shape_simple_fn((4, 2_500, 1), || -random.normal().powi(2));
+    let many = Array3::from_shape_simple_fn((4, 2_500, 2), || -random.normal().powi(2));
     assert_eq!(Loo::from_log_likelihood(many.view(), Some(1.0)).unwrap().threshold(), 0.7);
 }
 
@@ -337,11 +337,22 @@ fn rows_without_a_k_say_why() {
     assert_eq!(back.unreliable(), [1, 2]);
 }
 
+/// One row says nothing of how rows differ, so that there is no standard error: refused, also of a posterior.
 #[test]
-fn one_row_has_no_standard_error() {
+fn a_single_row_is_refused() {
     let log_lik = log_likelihood("well specified");
-    let loo = Loo::from_log_likelihood(log_lik.slice(s![.., .., ..1]), None).unwrap();
-    assert!(loo.se.is_nan() && loo.elpd == loo.rows[0].elpd);
+    let of = |rows| Loo::from_log_likelihood(log_lik.slice(s![.., .., ..rows]), None);
+    let single = "rows of the log likelihood: found 1, expected at least 2";
+    refused(of(1), single);
+    assert!(of(2).unwrap().se.is_finite());
+
+    let data = Dataset::regression(array![[1.0]], array![2.0]).unwrap();
+    let priors = Priors::all(Normal::new(0.0, 1.0).unwrap());
+    let likelihood = Gaussian::fixed(1.0).unwrap();
+    let posterior = Posterior::new(Linear::new(1, 1).unwrap(), likelihood, &data, priors).unwrap();
+    let draws = posterior.prior_draws(100, 1).unwrap();
+    refused(posterior.loo(&draws), single);
+    refused(posterior.loo_with(&draws, 1.0), single);
 }
 
 fn refused(result: Result<Loo, Error>, message: &str) {
@@ -445,7 +456,7 @@ fn comparisons_refuse_other_rows_and_warn() {
     let error = compare(&[("line", &loo), ("fewer", &fewer)]);
     assert!(error.contains("rows of `fewer`: found 119, expected 120, as of `line`"), "{error}");
     assert!(compare(&[("line", &loo)]).contains("at least 2"));
-    assert!(compare(&[("line", &loo), ("line", &alike)]).contains("must be given once"));
+    assert!(compare(&[("line", &loo), ("line", &alike)]).contains("`line` twice"));
     // From a matrix, nothing is known of the response.
     let predictions: Predictions = line.posterior.predict(&line.draws, &line.data).unwrap();
     let matrix = Loo::from_log_likelihood(predictions.log_density().unwrap(), None).unwrap();

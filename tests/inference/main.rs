@@ -3,6 +3,7 @@
 mod approximate;
 mod approximate_laplace;
 mod approximate_variational;
+mod arrived;
 mod conjugate;
 mod diagnostics;
 mod distribution;
@@ -12,6 +13,7 @@ mod loo;
 mod mixture;
 mod new_rows;
 mod predict;
+mod standing_still;
 mod symmetry;
 mod uncertainty;
 #[cfg(feature = "datasets")]

@@ -245,8 +245,7 @@ fn names_of_columns_and_classes_are_those_of_the_training_data() {
         assert_eq!(error.to_string(), held_out.to_string());
     };
     let message = "`features of the data, column 1` is `c`, but must be `a`, as in the training data; \
-                   all names are there, in another order: bring them into that one \
-                   (`Dataset::select_features(posterior.feature_names())` does so)";
+                   all names are there, in another order: select them by `Dataset::select_features`";
     refused(&turned, message);
     let mended = turned.select_features(posterior.feature_names()).unwrap();
     let expected = posterior.predict(&draws, &train).unwrap();
@@ -254,7 +253,7 @@ fn names_of_columns_and_classes_are_those_of_the_training_data() {
     let other = features(["a", "d", "c"]).with_response_names(["u", "v"]).unwrap();
     refused(
         &other,
-        "column 2` is `d`, but must be `b`, as in the training data; if it is the same",
+        "column 2` is `d`, but must be `b`, as in the training data: if it is the same",
     );
     refused(&other, "rename it by `Dataset::with_feature_names`");
     refused(&unnamed, "column 1` is `x1`, but must be `a`");
@@ -281,7 +280,7 @@ fn names_of_columns_and_classes_are_those_of_the_training_data() {
         turned.contains("`classes of the data, name 1` is `yes`, but must be `no`"),
         "{turned}"
     );
-    assert!(turned.contains("`Dataset::select_classes` does so"), "{turned}");
+    assert!(turned.contains("select them by `Dataset::select_classes`"), "{turned}");
     let other = error(&classes(["no", "maybe"]));
     assert!(other.contains("name 2` is `maybe`, but must be `yes`"), "{other}");
     let column = classes(["no", "yes"]).with_response_names(["survived"]).unwrap();
@@ -474,7 +473,7 @@ fn intervals_and_coverage_are_hand_computed() {
     let interval = predictions.mean_interval(0.7).unwrap();
     assert_eq!(interval.coverage(interval.upper.view()).unwrap(), 1.0);
     let error = interval.coverage(array![[1.0]].view()).unwrap_err().to_string();
-    assert!(error.contains("found 1 rows of 1 columns, expected 6 rows of 1"), "{error}");
+    assert!(error.contains("found 1 row of 1 column, expected 6 rows of 1"), "{error}");
 }
 
 #[test]
@@ -493,7 +492,7 @@ fn skill_compares_with_persistence() {
     assert_eq!(predictions.skill(perfect.view()).unwrap(), f64::NEG_INFINITY);
 
     let short = predictions.skill(array![[1.0]].view()).unwrap_err().to_string();
-    assert!(short.contains("reference predictions: found 1 rows"), "{short}");
+    assert!(short.contains("reference predictions: found 1 row "), "{short}");
     let nan = predictions.skill(array![[1.0], [f64::NAN]].view()).unwrap_err().to_string();
     assert!(nan.contains("`reference` is NaN"), "{nan}");
     let classes = Dataset::classification(array![[1.0]], vec![0], ["a", "b"]).unwrap();
@@ -581,11 +580,11 @@ impl Likelihood for SquaredNoise {
 }
 
 /// Coverage at 95 % of new observations and of the true mean function, over many data sets with
-/// parameters from the prior and exact posterior draws, where it must be right on average; and the
-/// mean widths of both intervals.
-fn conjugate_coverage<L: Likelihood + Copy>(likelihood: L) -> ([f64; 2], [f64; 2]) {
+/// parameters from the prior and exact posterior draws, where it must be right on average; the share of
+/// new observations in the intervals of the mean function; and the mean widths of both intervals.
+fn conjugate_coverage<L: Likelihood + Copy>(likelihood: L) -> ([f64; 3], [f64; 2]) {
     let (prior_sd, rows, new_rows, n, sets) = (1.5, 8, 10, 400, 300);
-    let (mut share, mut width) = ([0.0; 2], [0.0; 2]);
+    let (mut share, mut width) = ([0.0; 3], [0.0; 2]);
     for set in 0..sets {
         let mut rng = ChainRng::new(77, set);
         let x = Array2::from_shape_fn((rows + new_rows, 2), |_| rng.normal());
@@ -612,10 +611,16 @@ fn conjugate_coverage<L: Likelihood + Copy>(likelihood: L) -> ([f64; 2], [f64; 2
         let (posterior, draws) = linear(likelihood, &data, 1, values);
         let predictions = posterior.predict_seeded(&draws, &data, set).unwrap();
         let coverage = predictions.coverage(0.95).unwrap();
-        let mean = predictions.mean_interval(0.95).unwrap();
+        let [mean, interval] =
+            [predictions.mean_interval(0.95), predictions.predictive_interval(0.95)]
+                .map(Result::unwrap);
+        // The intervals that users ask for are those whose coverage is counted.
+        assert_eq!(interval.mean_width(), coverage.mean_width);
+        assert_eq!(interval.coverage(y.slice(new)).unwrap(), coverage.share);
         let f = f.insert_axis(Axis(1));
         share[0] += coverage.share / sets as f64;
         share[1] += mean.coverage(f.slice(new)).unwrap() / sets as f64;
+        share[2] += mean.coverage(y.slice(new)).unwrap() / sets as f64;
         width[0] += coverage.mean_width / sets as f64;
         width[1] += mean.mean_width() / sets as f64;
     }
@@ -630,6 +635,8 @@ fn exact_posteriors_cover_what_they_should() {
     assert!((share[0] - 0.945).abs() < 0.02, "{share:?}");
     assert!((share[1] - 0.945).abs() < 0.035, "{share:?}");
     assert!(width[0] > 2.0 * 1.96 * 0.4 && width[1] < width[0], "{width:?}");
+    // Where the noise dominates, the interval of the mean misses most observations.
+    assert!(share[2] < 0.75, "{share:?}");
     let (share, _) = conjugate_coverage(SquaredNoise(Gaussian::sampled()));
     assert!(share[0] < 0.85, "the mistake of sd tau^2 goes unnoticed: {share:?}");
 }
@@ -943,5 +950,36 @@ proptest! {
             let (posterior, draws) = linear(NegativeBinomial::sampled(), &one_count, 1, q(1, 1));
             ask_everything(&posterior.predict(&draws, &one_count).unwrap(), level, bins);
         }
+    }
+}
+
+/// Ends of intervals of counts are counts: the smallest ones that at least the share of the tail, and of
+/// all but the tail, does not exceed. Real numbers are interpolated.
+#[test]
+fn intervals_of_counts_end_at_counts() {
+    let data = Dataset::counts(array![[0.0], [1.0]], array![0.0, 0.0]).unwrap();
+    let priors = Priors::all(Normal::new(0.0, 1.0).unwrap());
+    let posterior = Posterior::new(Linear::new(1, 1).unwrap(), Poisson, &data, priors).unwrap();
+    let draws = Draws::new(posterior.layout().clone(), Array3::zeros((1, 40, 2))).unwrap();
+    let predictions = posterior.predict(&draws, &data).unwrap();
+    let drawn = predictions.predictive_draws();
+    let coverages = predictions.coverages(&[0.5, 0.9]).unwrap();
+    for (level, coverage) in [0.5, 0.9].into_iter().zip(coverages) {
+        let interval = predictions.predictive_interval(level).unwrap();
+        for row in 0..2 {
+            let mut sorted = drawn.slice(s![0, .., row, 0]).to_vec();
+            sorted.sort_by(f64::total_cmp);
+            // Of 40 draws, tails of 25 % and 5 % are 10 and 2 draws.
+            let tail = if level == 0.5 { 10 } else { 2 };
+            assert_eq!(interval.lower[(row, 0)], sorted[tail - 1]);
+            assert_eq!(interval.upper[(row, 0)], sorted[40 - tail - 1]);
+        }
+        assert_eq!(coverage.mean_width, interval.mean_width());
+    }
+    let mut csv = Vec::new();
+    predictions.write_csv(&mut csv).unwrap();
+    for line in String::from_utf8(csv).unwrap().lines().skip(1) {
+        let new = line.split(',').rev().take(3).map(|cell| cell.parse::<f64>().unwrap());
+        assert!(new.into_iter().all(|end| end.fract() == 0.0), "{line}");
     }
 }

@@ -286,7 +286,7 @@ fn counts_below_thresholds_are_of_the_mean_and_strict() {
     let two = Uncertainty::new(p.view(), ["1", "7"]).unwrap();
     assert_eq!(two.counts_below(["1", "7"], &THRESHOLDS).unwrap(), [1; 6]);
     let error = u.counts_below(["1", "4"], &THRESHOLDS).unwrap_err().to_string();
-    assert_eq!(error, "there is no class named `4`; there are: 1, 7");
+    assert_eq!(error, "there is no class named `4`; there are: `1`, `7`");
     assert!(u.margins(["1", "1"]).unwrap_err().to_string().contains("`1` twice"));
     assert!(u.counts_below(["1", "7"], &[0.5, f64::NAN]).unwrap_err().is_argument());
 }

@@ -3,6 +3,7 @@
 use bnn_mcmc::data::{Standardise, bundled};
 use bnn_mcmc::diagnostics::{APART_LIMITS, Cause, Outcome, Verdict};
 use bnn_mcmc::draws::RunInfo;
+use bnn_mcmc::message::Advice;
 use bnn_mcmc::prelude::*;
 use bnn_mcmc::sampler::Algorithm;
 
@@ -48,10 +49,20 @@ fn narrow_network_has_modes() {
     let (info, verdict) = judged(&data, 3, Gaussian::sampled(), (algorithm, 400));
     assert_eq!(info.algorithm.as_deref(), Some("Collapsed(Mams)"));
     assert!(!matches!(verdict.outcome, Outcome::ChainsDrift { .. }), "{verdict}");
-    assert_eq!(verdict.cause, Some(Cause::Modes { widen: true, temper: true }), "{verdict}");
+    assert_eq!(verdict.cause, Some(Cause::Modes), "{verdict}");
+    let advice = [Advice::RunLonger, Advice::Widen { units: 100 }, Advice::Temper];
+    let said = verdict.advice();
+    assert!(
+        said.iter().all(|said| advice.contains(said)) && said.ends_with(&advice[1..]),
+        "{said:?}"
+    );
     let text = verdict.to_string();
-    assert!(text.contains("`Priors::by_fan_in`") && text.contains("`PowerPosteriors`"), "{text}");
-    assert!(!text.contains("NUTS") && !text.contains("`Collapsed`"), "{text}");
+    assert!(text.contains("100 hidden units") && text.contains("`PowerPosteriors`"), "{text}");
+    // The prior is in use.
+    assert!(
+        !text.contains("by_fan_in") && !text.contains("NUTS") && !text.contains("`Collapsed`"),
+        "{text}"
+    );
     assert!(verdict.apart.unwrap() > APART_LIMITS[1] && text.contains("not to be believed"));
 }
 
@@ -63,9 +74,7 @@ fn output_layer_makes_a_ridge() {
     let (info, verdict) = judged(&data, 10, Gaussian::sampled(), (nuts.clone(), 200));
     assert_eq!(info.algorithm.as_deref(), Some("Nuts"));
     assert!(!verdict.is_converged());
-    let Some(Cause::Ridge { leapfrog_steps, collapse: true }) = verdict.cause else {
-        panic!("{verdict:?}")
-    };
+    let Some(Cause::Ridge { leapfrog_steps }) = verdict.cause else { panic!("{verdict:?}") };
     assert!((20.0..32.0).contains(&leapfrog_steps), "{leapfrog_steps}");
     assert!(verdict.to_string().contains("integrate the output layer out (`Collapsed`)"));
     assert!(!verdict.to_string().contains("modes"), "{verdict}");
@@ -73,12 +82,12 @@ fn output_layer_makes_a_ridge() {
     // Under noise that is not normal there is no integral.
     let noise = StudentTNoise::sampled();
     let (_, verdict) = judged(&data, 10, noise, (nuts, 100));
-    assert!(matches!(verdict.cause, Some(Cause::Ridge { collapse: false, .. })), "{verdict:?}");
+    assert!(matches!(verdict.cause, Some(Cause::Ridge { .. })), "{verdict:?}");
     assert!(!verdict.to_string().contains("Collapsed"), "{verdict}");
 
     // Nothing is left to integrate out.
     let algorithm = Collapsed::new(Nuts { max_depth: 3, ..Nuts::default() });
     let (_, verdict) = judged(&data, 10, Gaussian::sampled(), (algorithm, 100));
-    assert!(matches!(verdict.cause, Some(Cause::Ridge { collapse: false, .. })), "{verdict:?}");
+    assert!(matches!(verdict.cause, Some(Cause::Ridge { .. })), "{verdict:?}");
     assert!(!verdict.to_string().contains("`Collapsed`"), "{verdict}");
 }

@@ -95,7 +95,7 @@ fn every_number_that_is_too_large_or_zero_is_refused_by_name() {
 
     // What is called, the name in the message, or none where all is well.
     let table: Vec<(&str, Result<(), Error>, Option<&str>)> = vec![
-        ("chains", run(new().chains(MAX)), Some("`chains` is 18446744073709551615")),
+        ("chains", run(new().chains(MAX)), Some("`chains` is too large: 18446744073709551615")),
         ("many chains", run(new().chains(1 << 50)), Some("`chains`")),
         ("many chains without draws", run(new().draws(0).chains(1 << 50)), Some("`chains`")),
         ("no chains", run(new().chains(0)), Some("`chains`")),

@@ -2,5 +2,6 @@
 
 mod data;
 mod limits;
+mod messages;
 mod outputs;
 mod readme;

@@ -89,3 +89,29 @@ fn programs_that_need_a_feature_ask_for_it() {
     }
     assert!(guarded >= 4, "{guarded} programs that need a feature");
 }
+
+/// The front page of the documentation tells the story in the order of the README: the fit of a table, the
+/// guide, then the parts. What the README calls all tests is what `.ci/run` runs, which checks that.
+#[test]
+fn the_front_page_begins_with_fit_and_guide() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let code = std::fs::read_to_string(root.join("src/lib.rs")).unwrap();
+    let page: Vec<&str> = code.lines().map_while(|line| line.strip_prefix("//!")).collect();
+    let page = page.join("\n");
+    let place = |text: &str| page.find(text).unwrap_or_else(|| panic!("no {text} in\n{page}"));
+    let order = ["[`fit`]", "Fit::regression(", "[`guide`]", "Posterior::new("].map(place);
+    assert!(order.is_sorted(), "{order:?}");
+    // Every public module has a line in the table, these two first.
+    let table = &page[place("| module | what it holds |")..];
+    let named = |module: &str| table.find(&format!("[`{module}`]"));
+    let modules = code.lines().filter_map(|line| line.strip_prefix("pub mod ")?.strip_suffix(';'));
+    for module in modules.filter(|module| !["portable", "prelude"].contains(module)) {
+        let at = named(module).unwrap_or_else(|| panic!("no line of {module}"));
+        assert!(["fit", "guide"].contains(&module) || named("guide").unwrap() < at, "{module}");
+    }
+    let readme = std::fs::read_to_string(root.join("README.md")).unwrap();
+    let tests = readme.lines().find(|line| line.contains("# all tests")).unwrap();
+    for member in ["bnn-mcmc", "bnn-mcmc-report", "bnn-mcmc-cli"] {
+        assert!(tests.contains(&format!(" -p {member} ")), "{tests}");
+    }
+}

@@ -339,7 +339,10 @@ fn what_a_kernel_cannot_use_is_refused_with_the_reason() {
     let message = run(Sampler::new(&posterior, Pcn::default()).run());
     assert!(message.contains("`log_noise_variance` is not normal"), "{message}");
     let message = run(Sampler::new(&posterior, OnBlocks::new(&["v"], mala())).run());
-    assert!(message.contains("`v`") && message.contains("w, b, log_noise_variance"), "{message}");
+    assert!(
+        message.contains("`v`") && message.contains("`w`, `b`, `log_noise_variance`"),
+        "{message}"
+    );
     let message = run(Sampler::new(&posterior, OnBlocks::new(&[], mala())).run());
     assert!(message.contains("at least one block name"), "{message}");
     for step_size in [0.0, 1.5, f64::NAN] {

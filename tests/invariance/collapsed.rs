@@ -89,6 +89,87 @@ fn a_step_begins_where_another_kernel_has_moved_the_chain() {
     }
 }
 
+/// v ~ N(0, 1) and w ~ N(v, 1), of which w can be drawn where v is at most 1 only.
+struct DrawnInPart;
+
+impl Target for DrawnInPart {
+    type Workspace = ();
+    fn dim(&self) -> usize {
+        2
+    }
+    fn workspace(&self) {}
+    fn log_density(&self, q: &[f64], _: &mut ()) -> LogDensity {
+        LogDensity::from(-0.5 * (q[0] * q[0] + (q[1] - q[0]).powi(2)))
+    }
+}
+
+impl ConditionallyGaussian for DrawnInPart {
+    fn gaussian_coordinates(&self) -> Result<Vec<Range<usize>>, bnn_mcmc::Error> {
+        Ok(std::iter::once(1..2).collect())
+    }
+    fn log_marginal_at(
+        &self,
+        _: f64,
+        q: &[f64],
+        grad: Option<&mut [f64]>,
+        _: &mut (),
+    ) -> LogDensity {
+        if let Some(grad) = grad {
+            grad.copy_from_slice(&[-q[0], 0.0]);
+        }
+        LogDensity::from(-0.5 * q[0] * q[0])
+    }
+    fn draw_conditional_at(&self, _: f64, rng: &mut ChainRng, q: &mut [f64], _: &mut ()) -> bool {
+        let possible = q[0] <= 1.0;
+        if possible {
+            q[1] = q[0] + rng.normal();
+        }
+        possible
+    }
+}
+
+/// A step to where the output weights cannot be drawn is not made, and diverges there: as often as the inner kernel,
+/// run apart with the same random numbers, goes there. What is left is the part where they can be drawn.
+#[test]
+fn a_step_whose_weights_cannot_be_drawn_is_taken_back_and_counted() {
+    let target = &DrawnInPart;
+    let inner = Rwm { adapt_step_size: false, ..rwm(1.5) };
+    let view = Marginal::new(target).unwrap();
+    let mut rng = ChainRng::new(8, 0);
+    let mut kernel = Collapsed::new(inner.clone()).kernel(&target, &rng).unwrap();
+    let mut apart = inner.kernel(&view, &rng).unwrap();
+    let (mut chain, mut apart_ws) = (Point::new(2), view.workspace());
+    let mut divergences = 0;
+    for _ in 0..500 {
+        let before = chain.q().to_vec();
+        let (mut v, mut apart_rng) = (Point::new(1), rng.clone());
+        v.set(|v| v[0] = before[0]);
+        let moved = apart.step(&view, &mut v, &mut apart_ws, &mut apart_rng).accepted;
+        let is_beyond = v.q()[0] > 1.0;
+        let step = kernel.step(&target, &mut chain, &mut (), &mut rng);
+        assert_eq!((step.divergent, step.accepted), (is_beyond, moved && !is_beyond));
+        if is_beyond {
+            divergences += 1;
+            assert_eq!(chain.q(), before);
+            let mut position = chain.q().to_vec();
+            kernel.diverged_at(&mut position);
+            assert_eq!(position, [v.q()[0], before[1]], "where the draw failed");
+        } else {
+            assert_eq!(chain.q()[0], v.q()[0]);
+            assert!(chain.q()[1] != before[1], "the weights are drawn");
+        }
+    }
+    assert!((20..250).contains(&divergences), "{divergences}");
+
+    let setup = Invariance { steps: 3, ..Invariance::default() };
+    let exact = |rng: &mut ChainRng, q: &mut [f64]| {
+        q[0] = std::iter::repeat_with(|| rng.normal()).find(|v| *v <= 1.0).unwrap();
+        q[1] = q[0] + rng.normal();
+    };
+    let report = setup.run(&target, &Collapsed::new(inner), exact).unwrap();
+    assert_passes("the rest", &report);
+}
+
 /// With the likelihood to the power 0.4, where the exact posterior is known too.
 #[test]
 fn tempered_posteriors_against_exact_draws() {

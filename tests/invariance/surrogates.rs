@@ -2,11 +2,13 @@
 //! while the chain runs does not.
 
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use bnn_mcmc::optimise::{Adam, Ascent};
 use bnn_mcmc::prelude::*;
-use bnn_mcmc::sampler::{Algorithm, DelayedAcceptance, SurrogateHmc};
+use bnn_mcmc::sampler::{Algorithm, DelayedAcceptance, Kernel, SurrogateHmc};
 use bnn_mcmc::surrogate::{Emulated, NetworkEmulator, RandomFeatures, RowSubset, Surrogate};
+use bnn_mcmc::targets::Point;
 use bnn_mcmc::testing::{GaussianTarget, Invariance, InvarianceReport};
 
 use crate::fixtures::{Regression, correlated, regression};
@@ -175,4 +177,164 @@ fn what_would_not_be_exact_is_refused() {
     refused(&|| Sampler::new(&target, small.clone()).run(), "of 2 coordinates");
     let small = SurrogateHmc { surrogate: &other, hmc: Hmc::default() };
     refused(&|| Sampler::new(&target, small.clone()).run(), "`surrogate`");
+}
+
+/// A normal density that counts how often it, and its gradient, are evaluated.
+struct Counting {
+    density: GaussianTarget,
+    values: AtomicU64,
+    gradients: AtomicU64,
+}
+
+impl Counting {
+    fn of(density: GaussianTarget) -> Self {
+        Self { density, values: AtomicU64::new(0), gradients: AtomicU64::new(0) }
+    }
+
+    /// log pi(q), which is not counted.
+    fn at(&self, q: &[f64]) -> f64 {
+        self.density.log_density(q, &mut self.density.workspace()).total()
+    }
+
+    fn counts(&self) -> [f64; 2] {
+        [&self.values, &self.gradients].map(|count| count.load(Ordering::Relaxed) as f64)
+    }
+}
+
+impl Target for Counting {
+    type Workspace = <GaussianTarget as Target>::Workspace;
+    fn dim(&self) -> usize {
+        self.density.dim()
+    }
+    fn workspace(&self) -> Self::Workspace {
+        self.density.workspace()
+    }
+    fn log_density(&self, q: &[f64], ws: &mut Self::Workspace) -> LogDensity {
+        self.values.fetch_add(1, Ordering::Relaxed);
+        self.density.log_density(q, ws)
+    }
+}
+
+impl GradTarget for Counting {
+    fn log_density_grad(
+        &self,
+        q: &[f64],
+        grad: &mut [f64],
+        ws: &mut Self::Workspace,
+    ) -> LogDensity {
+        self.gradients.fetch_add(1, Ordering::Relaxed);
+        self.density.log_density_grad(q, grad, ws)
+    }
+}
+
+/// The statistics of the latest step, by name.
+fn statistic<'t, K: Kernel<&'t Counting>>(kernel: &K, name: &str) -> f64 {
+    let names = kernel.stat_names();
+    let mut stats = vec![f64::INFINITY; names.len()];
+    kernel.stats(&mut stats);
+    stats[names.iter().position(|n| n == name).unwrap_or_else(|| panic!("{name}: {names:?}"))]
+}
+
+fn freeze<'t, K: Kernel<&'t Counting>>(kernel: &mut K) {
+    kernel.freeze();
+}
+
+fn close(what: &str, found: f64, expected: f64) {
+    assert!((found - expected).abs() < 1e-10, "{what}: {found}, not {expected}");
+}
+
+/// Each statistic of each step of delayed acceptance, against the walk of the inner kernel made apart with the same
+/// random numbers, densities evaluated anew and evaluations counted by the densities themselves.
+fn check_stages<A: for<'t> Algorithm<&'t Counting> + Clone>(inner: A, steps: usize) {
+    let (target, surrogate) = (Counting::of(correlated()), Counting::of(wrong()));
+    let apart = Counting::of(wrong());
+    let (target_ref, apart_ref) = (&target, &apart);
+    let algorithm = DelayedAcceptance::new(&surrogate, inner.clone(), steps);
+    let mut rng = ChainRng::new(5, 0);
+    let mut kernel = algorithm.kernel(&target_ref, &rng).unwrap();
+    let mut inner = inner.kernel(&apart_ref, &rng).unwrap();
+    freeze(&mut kernel);
+    Kernel::<&Counting>::freeze(&mut inner);
+    let (mut ws, mut apart_ws) = (target.workspace(), apart.workspace());
+    let mut chain = Point::new(3);
+    chain.eval(&target_ref, &mut ws);
+    let (mut unmoved, mut rejected) = (0, 0);
+    for _ in 0..400 {
+        let x = chain.q().to_vec();
+        let (mut walker, mut moves, mut apart_rng) = (Point::new(3), 0, rng.clone());
+        walker.set(|q| q.copy_from_slice(&x));
+        for _ in 0..steps {
+            let step = inner.step(&apart_ref, &mut walker, &mut apart_ws, &mut apart_rng);
+            moves += usize::from(step.accepted);
+        }
+        let y = walker.q().to_vec();
+
+        let [values, _] = target.counts();
+        let [_, gradients] = surrogate.counts();
+        let step = kernel.step(&target_ref, &mut chain, &mut ws, &mut rng);
+        assert!(!step.divergent && step.gradient_evals == 0);
+        assert_eq!(chain.q(), if step.accepted { &y } else { &x }.as_slice());
+        let of = |name: &str| statistic(&kernel, name);
+        close("first stage", of("first_stage_accept"), moves as f64 / steps as f64);
+        close("densities", of("target_evals"), target.counts()[0] - values);
+        close("gradients", of("surrogate_gradient_evals"), surrogate.counts()[1] - gradients);
+        let error = |q: &[f64]| target.at(q) - surrogate.at(q);
+        close("error", of("log_density_error"), error(chain.q()));
+        if moves == 0 {
+            unmoved += 1;
+            assert!(of("second_stage_accept").is_nan() && of("target_evals") == 0.0);
+            assert_eq!((step.accept_prob, step.accepted), (Some(0.0), false));
+        } else {
+            rejected += usize::from(!step.accepted);
+            let second = (error(&y) - error(&x)).exp().min(1.0);
+            close("second stage", of("second_stage_accept"), second);
+            close("acceptance", step.accept_prob.unwrap(), second);
+            assert_eq!(of("target_evals"), 1.0);
+        }
+    }
+    assert!(unmoved > 10 && rejected > 10, "{unmoved} steps without a move, {rejected} rejected");
+}
+
+#[test]
+fn the_statistics_of_delayed_acceptance_are_counted_apart() {
+    check_stages(Rwm { step_size: 1.5, ..Rwm::default() }, 1);
+    check_stages(Rwm { step_size: 3.0, ..Rwm::default() }, 3);
+    check_stages(Mala { step_size: 1.9, ..Mala::default() }, 2);
+    // Steps so large that the surrogate itself rejects many trajectories.
+    check_stages(Hmc { step_size: 1.25, path_length: 2.5, ..Hmc::default() }, 2);
+}
+
+/// The same of trajectories on a surrogate, in steps of which every fifth begins where something else has moved the
+/// chain, so that what is known of the surrogate there is known no more.
+#[test]
+fn the_statistics_of_trajectories_on_a_surrogate_are_counted_apart() {
+    let (target, surrogate) = (Counting::of(correlated()), Counting::of(wrong()));
+    let target_ref = &target;
+    let hmc = Hmc { step_size: 0.6, path_length: 1.8, ..Hmc::default() };
+    let algorithm = SurrogateHmc { surrogate: &surrogate, hmc };
+    let mut rng = ChainRng::new(6, 0);
+    let mut kernel = algorithm.kernel(&target_ref, &rng).unwrap();
+    freeze(&mut kernel);
+    let (mut chain, mut ws) = (Point::new(3), target.workspace());
+    let (mut accepted, mut fresh) = (0, 0);
+    for i in 0..400 {
+        if i % 5 == 0 {
+            chain.set(|q| q[1] += 0.1);
+        }
+        chain.eval(&target_ref, &mut ws);
+        let (x, [values, none], [_, gradients]) =
+            (chain.q().to_vec(), target.counts(), surrogate.counts());
+        let step = kernel.step(&target_ref, &mut chain, &mut ws, &mut rng);
+        accepted += usize::from(step.accepted);
+        assert_eq!(step.accepted, chain.q() != x);
+        assert_eq!(target.counts(), [values + 1.0, none], "one density of the target, no gradient");
+        let of = |name: &str| statistic(&kernel, name);
+        let taken = surrogate.counts()[1] - gradients;
+        close("gradients", of("surrogate_gradient_evals"), taken);
+        fresh += usize::from(taken > of("leapfrog_steps"));
+        let error = target.at(chain.q()) - surrogate.at(chain.q());
+        close("error", of("log_density_error"), error);
+    }
+    assert_eq!(fresh, 80, "a gradient more where the chain was moved");
+    assert!((20..380).contains(&accepted), "{accepted}");
 }

@@ -343,7 +343,7 @@ fn limits_hold_and_are_named_with_what_raises_them() {
             assert!(error.is_data());
             assert_eq!(
                 error.to_string(),
-                "input: the text is longer than 1048576 bytes, which is the limit: raise it by \
+                "input: the text is longer than 1048576 bytes, which is the limit: raise the limit by \
              `CsvReader::limit` if the file is to be trusted"
             );
             assert!(most < (3 << 20) + FIXED, "{most}");
@@ -361,8 +361,8 @@ fn limits_hold_and_are_named_with_what_raises_them() {
         assert_eq!(
             error.to_string(),
             "input: 5000 rows of 5000 features with their response take 200040000 bytes as numbers, but \
-         at most 4000000 are allowed, four times the limit of text: raise it by `CsvReader::limit`, \
-         or see `Encoding::Codes`"
+         at most 4000000 are allowed, four times the limit of text: raise the limit by `CsvReader::limit`, \
+         or make one column of all labels of a column by `Encoding::Codes`"
         );
         assert!(most < 4_000_000, "{most}");
 
@@ -375,8 +375,8 @@ fn limits_hold_and_are_named_with_what_raises_them() {
         assert_eq!(
             error.to_string(),
             "input: 50 rows of 50 features with their response take 50000400 bytes as names, but at most \
-         8000000 are allowed, four times the limit of text: raise it by `CsvReader::limit`, or see \
-         `Encoding::Codes`"
+         8000000 are allowed, four times the limit of text: raise the limit by `CsvReader::limit`, or make \
+         one column of all labels of a column by `Encoding::Codes`"
         );
         assert!(most < 4 * text.len() + FIXED, "{most}");
         assert!(reader.encoding(Encoding::Codes).limit(2_000_000).read(text.as_bytes()).is_ok());

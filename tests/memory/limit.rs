@@ -35,12 +35,12 @@ fn predictions_larger_than_memory_are_refused_with_a_way_out() {
         set_limit(Some(1 << 30));
         let (posterior, many) = (line(), data(1_000_000));
         let draws = Draws::new(posterior.layout().clone(), Array3::zeros((4, 1000, 2))).unwrap();
-        let size = "`predictions` is 4 chains x 1000 draws x 1000000 rows x 3 numbers x 8 bytes = 96.0 GB, \
+        let size = "`predictions` is too large: 4 chains x 1000 draws x 1000000 rows x 3 numbers x 8 bytes = 96.0 GB, \
                 more than the 1.1 GB";
         refused(posterior.predict(&draws, &many), size);
         refused(posterior.predict(&draws, &many), "`StreamedMoments`");
         let mean = posterior.predict_mean(&draws, many.x().view());
-        refused(mean, "1000000 rows x 1 numbers x 8 bytes = 32.0 GB");
+        refused(mean, "1000000 rows x 1 number x 8 bytes = 32.0 GB");
         set_limit(Some(7_999_999));
         refused(posterior.predict_at(&[0.0, 0.0], many.x().view()), "= 8.0 MB");
         set_limit(Some(8_000_000));
@@ -59,15 +59,15 @@ fn files_larger_than_memory_are_refused() {
         let images = || IdxReader::new().read(&images[..], &labels[..]);
         let draws = || Draws::read_csv("chain,a\n0,1\n0,2\n1,3\n1,4\n".as_bytes(), "memory");
         set_limit(Some(3 * 3 * 8 - 1));
-        refused(table(), "`data set of input` is 3 rows x 3 columns x 8 bytes");
+        refused(table(), "`data set of input` is too large: 3 rows x 3 columns x 8 bytes");
         set_limit(Some(3 * 3 * 8));
         assert!(table().is_ok());
         set_limit(Some(2 * 3 * 8 - 1));
-        refused(images(), "`data set of images` is 2 images x 3 pixels x 8 bytes");
+        refused(images(), "`data set of images` is too large: 2 images x 3 pixels x 8 bytes");
         set_limit(Some(2 * 3 * 8));
         assert!(images().is_ok());
         set_limit(Some(2 * 2 * 8 - 1));
-        refused(draws(), "`draws of memory` is 2 chains x 2 draws x 1 columns x 8 bytes");
+        refused(draws(), "`draws of memory` is too large: 2 chains x 2 draws x 1 column x 8 bytes");
         set_limit(Some(2 * 2 * 8));
         assert!(draws().is_ok());
     });
@@ -85,7 +85,7 @@ fn simulated_tables_larger_than_memory_are_refused() {
         let draw = [&|| regression.draw(1), &|| classification.draw(1)] as [&dyn Fn() -> _; 2];
         for draw in draw {
             set_limit(Some(bytes as u64 - 1));
-            let size = "`simulated table` is 20000 rows x 101 numbers with the response x 8 bytes = 16.2 MB";
+            let size = "`simulated table` is too large: 20000 rows x 101 numbers with the response x 8 bytes = 16.2 MB";
             refused(draw(), size);
             set_limit(Some(bytes as u64));
             let (data, most) = peak(|| draw().unwrap());
@@ -100,7 +100,7 @@ fn simulated_tables_larger_than_memory_are_refused() {
         set_limit(Some(4 * 51 * 50 * 8 - 1));
         refused(
             wide.clusters(1),
-            "`matrices of the clusters` is 4 clusters x 51 rows x 50 columns",
+            "`matrices of the clusters` is too large: 4 clusters x 51 rows x 50 columns",
         );
         set_limit(Some(4 * 51 * 50 * 8));
         assert!(wide.clusters(1).is_ok());
@@ -132,7 +132,7 @@ fn draws_and_records_are_summed_over_chains() {
             Sampler::new(&posterior, Rwm::default()).chains(chains).warmup(10).draws(1000).run()
         };
         assert!(run(1).is_ok());
-        refused(run(4), "`draws` is 5 (4 chains, and room to copy one) x 1000 draws");
+        refused(run(4), "`draws` is too large: 5 (4 chains, and room to copy one) x 1000 draws");
         refused(run(4), "`Sampler::keep` fewer parameters");
         refused(run(usize::MAX), "`chains` is");
 
@@ -141,20 +141,20 @@ fn draws_and_records_are_summed_over_chains() {
         let recorder = EveryKth { every: 1, keep: Keep::All };
         set_limit(Some(8000));
         assert!(recorder.begin(&posterior, plan(1), None).is_ok());
-        let size = "`recorded draws` is 2 chains x 1000 draws x 2 parameters x 4 bytes";
+        let size = "`recorded draws` is too large: 2 chains x 1000 draws x 2 parameters x 4 bytes";
         refused(recorder.begin(&posterior, plan(2), None), size);
 
         set_limit(Some(2 * 2 * 2 * 8));
         assert!(Moments.begin(&posterior, plan(2), None).is_ok());
         set_limit(Some(2 * 2 * 2 * 8 - 1));
-        let size = "`recorded moments` is 2 chains x 2 vectors x 2 parameters";
+        let size = "`recorded moments` is too large: 2 chains x 2 vectors x 2 parameters";
         refused(Moments.begin(&posterior, plan(2), None), size);
 
         let x = data(100);
         let streamed = StreamedMoments::new(&posterior, x.x().view()).unwrap();
         set_limit(Some(100 * 5 * 8));
         assert!(streamed.begin(&posterior, plan(1), None).is_ok());
-        let size = "`streamed predictions` is 2 chains x 100 inputs x 5 numbers";
+        let size = "`streamed predictions` is too large: 2 chains x 100 inputs x 5 numbers";
         refused(streamed.begin(&posterior, plan(2), None), size);
 
         // Of each input the mean, sum and votes of all classes, and the sum of entropies.
@@ -169,7 +169,8 @@ fn draws_and_records_are_summed_over_chains() {
         set_limit(Some(bytes));
         assert!(streamed.begin(&posterior, plan(2), None).is_ok());
         set_limit(Some(bytes - 1));
-        let size = "`streamed predictions` is 2 chains x 100 inputs x 31 numbers x 8 bytes";
+        let size =
+            "`streamed predictions` is too large: 2 chains x 100 inputs x 31 numbers x 8 bytes";
         refused(streamed.begin(&posterior, plan(2), None), size);
     });
 }
@@ -207,7 +208,7 @@ fn matrices_are_counted_before_a_run_begins() {
         assert!(run(&target, Rwm::default()).is_ok());
         assert!(run(&target, dense()).is_ok());
         let matrices = "an algorithm without dense matrices (`Preconditioner::Diagonal`)";
-        let numbers = "`chains` is 2 chains x 80428 numbers for each x 8 bytes = 1.3 MB";
+        let numbers = "`chains` is too large: 2 chains x 80428 numbers for each x 8 bytes = 1.3 MB";
         refused(run(&target, Cycle(dense(), dense())), numbers);
         refused(run(&target, Cycle(dense(), dense())), matrices);
         refused(run(&target, PowerPosteriors::new(dense())), matrices);
@@ -274,7 +275,7 @@ fn emulators_larger_than_memory_are_refused() {
         set_limit(Some(6_000));
         refused(
             fit(all()),
-            "`emulator of all outputs` is 3 rows x 1 outputs x 282 pairs and units, thrice x 8 bytes",
+            "`emulator of all outputs` is too large: 3 rows x 1 output x 282 pairs and units, thrice x 8 bytes",
         );
         set_limit(Some(1 << 20));
         let wide = NetworkEmulator { hidden: vec![1 << 20, 1 << 20], ..all() };
@@ -282,7 +283,7 @@ fn emulators_larger_than_memory_are_refused() {
         let features = |features| RandomFeatures { features, ..RandomFeatures::default() };
         refused(
             features(1 << 40).fit(&posterior, &draws),
-            "`random features` is 1099511627776 features",
+            "`random features` is too large: 1099511627776 features",
         );
         set_limit(None);
         assert!(fit(all()).is_ok() && features(20).fit(&posterior, &draws).is_ok());
@@ -298,17 +299,22 @@ fn leave_one_out_and_prior_draws_larger_than_memory_are_refused() {
         set_limit(Some(4_000 * 3 * 8));
         assert!(posterior.loo(&draws).is_ok());
         set_limit(Some(4_000 * 3 * 8 - 1));
-        let size = "`log likelihoods` is 4000 draws x 3 rows at a time x 8 bytes = 0.1 MB";
+        let size =
+            "`log likelihoods` is too large: 4000 draws x 3 rows at a time x 8 bytes = 0.1 MB";
         refused(posterior.loo(&draws), size);
         refused(posterior.loo(&draws), "`Draws::thinned`");
-        let size = "`predictions` is 4000 draws x 3 rows at a time x 3 numbers x 8 bytes";
+        let size =
+            "`predictions` is too large: 4000 draws x 3 rows at a time x 3 numbers x 8 bytes";
         refused(posterior.loo_pit(&draws, &data(3), 1), size);
-        refused(posterior.prior_draws(1 << 40, 1), "`draws` is 1099511627776 draws x 2 parameters");
+        refused(
+            posterior.prior_draws(1 << 40, 1),
+            "`draws` is too large: 1099511627776 draws x 2 parameters",
+        );
         set_limit(Some(100 * 32 - 1));
         let log_lik = Array3::from_shape_fn((4, 25, 100), |(c, s, i)| (c + 3 * s + 7 * i) as f64);
         refused(
             Loo::from_log_likelihood(log_lik.view(), None),
-            "`leave-one-out` is 100 rows x 32 bytes",
+            "`leave-one-out` is too large: 100 rows x 32 bytes",
         );
     });
 }

@@ -1,17 +1,22 @@
-//! Mutants: deliberate mistakes in the library, each with the test of the distribution or formula that it
-//! breaks, which must fail.
+//! Mutants: deliberate mistakes in the library and in the workspace's members, each with the test of the
+//! distribution, formula or rule that it breaks, which must fail.
 //!
 //! ```text
 //! cargo test --release --test mutants -- --ignored --nocapture               # all: minutes
 //! MUTANTS=hmc cargo test --release --test mutants -- --ignored --nocapture   # those of such a file or name
+//! MUTANTS_TURN=7 cargo test --release --test mutants -- --ignored --nocapture # ten of them, as .ci/run does
 //! ```
 //!
-//! The package is copied to `target/mutants`. Each piece of source text in the table becomes
+//! The workspace is copied to `target/mutants`. Each piece of source text in the table becomes
 //! `(if crate::mutant(K) { mutated } else { original })`, with K the mutant's place in the table, so that
 //! one build holds all mutants; the environment variable BNN_MUTANT switches one of them on. The tests
 //! named in the table must pass without a mutant, and each must fail with its own: by a panic in its
 //! own file, not by a signal, a panic of the library or a timeout. The outcome is printed and written to
 //! `target/mutants.md`.
+//!
+//! The turns: the mutants in the order of their test binaries, ten at a time, so that a turn builds one
+//! binary or two. Turn t of n is the (t mod n)-th ten: any number that moves, such as the number of commits,
+//! comes to all mutants.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fs::{self, File};
@@ -28,12 +33,13 @@ mod table;
 use table::{MUTANTS, Mutant};
 
 /// What the build needs, besides what is in these folders.
-const COPIED: [&str; 10] = [
+const COPIED: [&str; 11] = [
     "src",
     "tests",
     "examples",
     "benches",
     "data",
+    "crates",
     "Cargo.toml",
     "Cargo.lock",
     "README.md",
@@ -41,12 +47,45 @@ const COPIED: [&str; 10] = [
     "DESIGN.md",
 ];
 
+/// Folders within those that no build needs.
+const LEFT_OUT: [&str; 4] = ["node_modules", "target", "__pycache__", ".pytest_cache"];
+
+/// A package of the workspace whose sources may have mutants.
+struct Package {
+    /// What the table calls it, before a colon and the test binary; the library has no name there.
+    short: &'static str,
+    name: &'static str,
+    folder: &'static str,
+    /// Where the switch goes.
+    root: &'static str,
+}
+
+const PACKAGES: [Package; 3] = [
+    Package { short: "", name: "bnn-mcmc", folder: "", root: "src/lib.rs" },
+    Package {
+        short: "report",
+        name: "bnn-mcmc-report",
+        folder: "crates/report/",
+        root: "crates/report/src/lib.rs",
+    },
+    Package {
+        short: "cli",
+        name: "bnn-mcmc-cli",
+        folder: "crates/cli/",
+        root: "crates/cli/src/main.rs",
+    },
+];
+
 /// A test that takes longer has failed, but not by an assertion.
 const TIMEOUT: Duration = Duration::from_secs(1200);
 
-/// What switches a mutant on, in the copy's `lib.rs`.
+/// How many mutants a turn has.
+const TURN: usize = 10;
+
+/// What switches a mutant on, in the copy of each package.
 const SWITCH: &str = "
 /// Whether mutant `k` is switched on.
+#[allow(dead_code)]
 pub(crate) fn mutant(k: usize) -> bool {
     static ON: std::sync::LazyLock<Option<usize>> =
         std::sync::LazyLock::new(|| std::env::var(\"BNN_MUTANT\").ok()?.parse().ok());
@@ -63,18 +102,26 @@ impl Mutant {
         (self.binary, self.test)
     }
 
+    /// The package of the test, and the name of its binary within the package.
+    fn binary(&self) -> (&'static Package, &'static str) {
+        let (short, binary) = self.binary.split_once(':').unwrap_or(("", self.binary));
+        let package = PACKAGES.iter().find(|package| package.short == short);
+        (package.unwrap_or_else(|| panic!("{}: no package `{short}`", self.name)), binary)
+    }
+
     /// The source file of a test, which its path names.
     fn test_file(&self) -> String {
-        match self.binary {
+        let (Package { folder: package, .. }, binary) = self.binary();
+        match binary {
             "lib" => {
                 let module = self.test.split("::tests::").next().unwrap_or_default();
-                let file = format!("src/{}", module.replace("::", "/"));
+                let file = format!("{package}src/{}", module.replace("::", "/"));
                 let folder = root().join(&file).join("mod.rs").exists();
                 if folder { format!("{file}/mod.rs") } else { format!("{file}.rs") }
             }
             binary => {
-                let module = self.test.split("::").next().unwrap_or_default();
-                format!("tests/{binary}/{module}.rs")
+                let module = self.test.split_once("::").map_or("main", |(module, _)| module);
+                format!("{package}tests/{binary}/{module}.rs")
             }
         }
     }
@@ -146,12 +193,52 @@ fn every_mutant_has_its_text_and_its_test() {
         let found = source.contains(&format!("fn {name}()"));
         assert!(found, "{}: no test `{}` in {}", mutant.name, mutant.test, mutant.test_file());
     }
+    for package in &PACKAGES {
+        assert!(root().join(package.root).exists(), "{}", package.root);
+    }
     let edits: [Edit; 3] = [(4..9, 1, "b + a"), (4..9, 3, "0"), (11..12, 2, "c")];
     assert_eq!(
         mutated("x = a + b; d", &edits),
         "x = (if crate::mutant(1) { b + a } else if crate::mutant(3) { 0 } else { a + b }); \
          (if crate::mutant(2) { c } else { d })"
     );
+}
+
+/// The mutants in the order of their test binaries, unit tests of all packages together, ten at a time.
+fn turns() -> Vec<Vec<usize>> {
+    let mut all: Vec<usize> = (0..MUTANTS.len()).collect();
+    all.sort_by_key(|k| (MUTANTS[*k].binary().1, MUTANTS[*k].place(), *k));
+    all.chunks(TURN).map(<[usize]>::to_vec).collect()
+}
+
+#[test]
+fn the_turns_have_every_mutant_once_and_need_two_binaries_at_most() {
+    let turns = turns();
+    let mut all: Vec<usize> = turns.concat();
+    all.sort_unstable();
+    assert!(all.into_iter().eq(0..MUTANTS.len()));
+    for (t, turn) in turns.iter().enumerate() {
+        assert!(turn.len() == TURN || t + 1 == turns.len());
+        let binaries: BTreeSet<_> = turn.iter().map(|k| MUTANTS[*k].binary().1).collect();
+        assert!(binaries.len() <= 2, "turn {t} builds {binaries:?}");
+    }
+}
+
+/// The mutants that the environment asks for, in words and by their places in the table.
+fn chosen() -> (String, Vec<usize>) {
+    if let Ok(turn) = std::env::var("MUTANTS_TURN") {
+        let number: usize = turn.parse().expect("MUTANTS_TURN is a number");
+        let (mut turns, count) = (turns(), turns().len());
+        let turn = number % count;
+        let what = format!("turn {turn} of 0 to {} (again: MUTANTS_TURN={turn})", count - 1);
+        return (what, turns.swap_remove(turn));
+    }
+    let filter = std::env::var("MUTANTS").unwrap_or_default();
+    let has = |k: &usize| MUTANTS[*k].name.contains(&filter) || MUTANTS[*k].file.contains(&filter);
+    let found: Vec<usize> = (0..MUTANTS.len()).filter(has).collect();
+    assert!(!found.is_empty(), "no mutant has `{filter}` in its name or file");
+    let what = if filter.is_empty() { "all".into() } else { format!("those with `{filter}`") };
+    (what, found)
 }
 
 /// Writes `text` unless the file has it already: what has not changed is not built again.
@@ -163,34 +250,43 @@ fn write(path: &Path, text: &[u8]) -> io::Result<()> {
     fs::write(path, text)
 }
 
-/// Copies a file or folder of the package, with all mutants.
+/// Copies a file or folder of the workspace, with all mutants.
 fn copy(from: &Path, to: &Path, edits: &BTreeMap<&str, Vec<Edit>>) -> io::Result<()> {
     if from.is_dir() {
         for entry in fs::read_dir(from)? {
             let name = entry?.file_name();
-            copy(&from.join(&name), &to.join(&name), edits)?;
+            if !LEFT_OUT.iter().any(|left_out| name == *left_out) {
+                copy(&from.join(&name), &to.join(&name), edits)?;
+            }
         }
         return Ok(());
     }
-    let file = from.strip_prefix(root()).unwrap_or(from);
-    if file == Path::new("src/lib.rs") {
-        return write(to, (fs::read_to_string(from)? + SWITCH).as_bytes());
+    let file = from.strip_prefix(root()).unwrap_or(from).to_str().unwrap_or_default();
+    let is_root = PACKAGES.iter().any(|package| package.root == file);
+    if !is_root && !edits.contains_key(file) {
+        return write(to, &fs::read(from)?);
     }
-    match file.to_str().and_then(|file| edits.get(file)) {
-        Some(edits) => write(to, mutated(&fs::read_to_string(from)?, edits).as_bytes()),
-        None => write(to, &fs::read(from)?),
-    }
+    let text = mutated(&fs::read_to_string(from)?, edits.get(file).map_or(&[][..], Vec::as_slice));
+    write(to, (text + if is_root { SWITCH } else { "" }).as_bytes())
 }
 
-/// Builds the test binaries of `mutants` in `package`: name and path of each.
-fn build(package: &Path, target: &Path, mutants: &[(usize, &Mutant)]) -> HashMap<String, PathBuf> {
+/// Builds the test binaries of `mutants` in the workspace `copied`: the path of each by its name in the table.
+///
+/// What the workspace depends on is taken from the build of the workspace itself (`build-dir`, which Cargo knows
+/// since 1.91), with the same packages selected, so that their features are the same.
+fn build(copied: &Path, target: &Path, mutants: &[(usize, &Mutant)]) -> HashMap<String, PathBuf> {
     let cargo = std::env::var("CARGO").unwrap_or_else(|_| "cargo".into());
     let mut command = Command::new(cargo);
     command.args(["test", "--no-run", "--release", "--offline", "--message-format=json"]);
-    // Most tests run for about as long as they take to compile.
-    command.args(["--config", "profile.release.package.bnn-mcmc.opt-level=1"]);
-    command.arg("--target-dir").arg(target).current_dir(package).stderr(Stdio::inherit());
-    for binary in mutants.iter().map(|m| m.1.binary).collect::<BTreeSet<_>>() {
+    for Package { name, .. } in &PACKAGES {
+        // Most tests run for about as long as they take to compile.
+        let optimised = format!("profile.release.package.{name}.opt-level=1");
+        command.args(["-p", name, "--config", &optimised]);
+    }
+    command.arg("--config").arg(format!("build.build-dir={target:?}"));
+    command.arg("--target-dir").arg(target.join("mutants/build"));
+    command.current_dir(copied).stderr(Stdio::inherit());
+    for binary in mutants.iter().map(|m| m.1.binary().1).collect::<BTreeSet<_>>() {
         match binary {
             "lib" => command.arg("--lib"),
             name => command.args(["--test", name]),
@@ -206,7 +302,12 @@ fn build(package: &Path, target: &Path, mutants: &[(usize, &Mutant)]) -> HashMap
         {
             let is_test = message["target"]["kind"][0] == "test";
             let name = message["target"]["name"].as_str().filter(|_| is_test).unwrap_or("lib");
-            binaries.insert(name.to_string(), PathBuf::from(path));
+            let source = Path::new(message["target"]["src_path"].as_str().unwrap_or_default());
+            let source = source.strip_prefix(copied).unwrap_or(source);
+            let of = PACKAGES.iter().rfind(|package| source.starts_with(package.folder));
+            let short = of.map_or("", |package| package.short);
+            let colon = if short.is_empty() { "" } else { ":" };
+            binaries.insert(format!("{short}{colon}{name}"), PathBuf::from(path));
         }
     }
     binaries
@@ -225,13 +326,14 @@ enum Outcome {
 /// Runs one test of a binary, with or without a mutant, with its output in the file `log`.
 fn run(
     binary: &Path,
-    package: &Path,
+    copied: &Path,
     (mutant, k): (&Mutant, Option<usize>),
     log: &Path,
 ) -> io::Result<(Outcome, f64)> {
     let (began, file) = (Instant::now(), File::create(log)?);
     let mut command = Command::new(binary);
-    command.args(["--exact", mutant.test]).current_dir(package).stdin(Stdio::null());
+    command.args(["--exact", mutant.test]).stdin(Stdio::null());
+    command.current_dir(copied.join(mutant.binary().0.folder));
     command.env_remove("BNN_MUTANT").stdout(file.try_clone()?).stderr(file);
     if let Some(k) = k {
         command.env("BNN_MUTANT", k.to_string());
@@ -286,25 +388,30 @@ fn on_all_processors<T: Sync, R: Send>(items: &[T], task: impl Fn(&T) -> R + Syn
 #[test]
 #[ignore = "minutes: cargo test --release --test mutants -- --ignored --nocapture"]
 fn every_mutant_is_caught_by_its_test() {
+    let began = Instant::now();
     let target = Path::new(env!("CARGO_TARGET_TMPDIR")).parent().expect("the target directory");
-    let (package, report) = (target.join("mutants/package"), target.join("mutants.md"));
-    let filter = std::env::var("MUTANTS").unwrap_or_default();
-    let chosen = |m: &Mutant| m.name.contains(&filter) || m.file.contains(&filter);
-    let mutants: Vec<_> = MUTANTS.iter().enumerate().filter(|m| chosen(m.1)).collect();
-    assert!(!mutants.is_empty(), "no mutant has `{filter}` in its name or file");
+    let (copied, report) = (target.join("mutants/package"), target.join("mutants.md"));
+    let (what, places) = chosen();
+    println!("{} of {} mutants: {what}", places.len(), MUTANTS.len());
+    let mutants: Vec<_> = places.into_iter().map(|k| (k, &MUTANTS[k])).collect();
     let edits = edits();
     for name in COPIED {
-        copy(&root().join(name), &package.join(name), &edits).expect(name);
+        copy(&root().join(name), &copied.join(name), &edits).expect(name);
     }
-    let binaries = build(&package, &target.join("mutants/build"), &mutants);
+    let binaries = build(&copied, target, &mutants);
+    println!("copied and built after {:.0} s", began.elapsed().as_secs_f64());
     let log = |name: String| target.join("mutants").join(name);
 
     let mut tests: Vec<&Mutant> = mutants.iter().map(|m| m.1).collect();
     tests.sort_by_key(|m| m.place());
     tests.dedup_by_key(|m| m.place());
     let sound = on_all_processors(&tests, |mutant| {
-        let log = log(format!("{}-{}.log", mutant.binary, mutant.test.replace("::", "-")));
-        let (outcome, _) = run(&binaries[mutant.binary], &package, (mutant, None), &log).unwrap();
+        let log = log(format!(
+            "{}-{}.log",
+            mutant.binary.replace(':', "-"),
+            mutant.test.replace("::", "-")
+        ));
+        let (outcome, _) = run(&binaries[mutant.binary], &copied, (mutant, None), &log).unwrap();
         let passed = outcome == Outcome::Passed;
         if !passed {
             println!("without a mutant, {}::{}: {outcome:?}", mutant.binary, mutant.test);
@@ -315,7 +422,7 @@ fn every_mutant_is_caught_by_its_test() {
 
     let rows = on_all_processors(&mutants, |(k, mutant)| {
         let (binary, log) = (&binaries[mutant.binary], log(format!("mutant-{k}.log")));
-        let (outcome, seconds) = run(binary, &package, (mutant, Some(*k)), &log).unwrap();
+        let (outcome, seconds) = run(binary, &copied, (mutant, Some(*k)), &log).unwrap();
         let (caught, verdict) = match outcome {
             Outcome::Failed => (true, "caught".to_string()),
             Outcome::Passed => (false, "**survived**".to_string()),
@@ -336,6 +443,8 @@ fn every_mutant_is_caught_by_its_test() {
         lines.join("\n")
     );
     fs::write(&report, text).unwrap();
-    println!("{caught} of {} caught; the table is in {}", rows.len(), report.display());
+    let seconds = began.elapsed().as_secs_f64();
+    let table = report.display();
+    println!("{caught} of {} caught in {seconds:.0} s; the table is in {table}", rows.len());
     assert_eq!(caught, rows.len());
 }

@@ -9,7 +9,8 @@ pub struct Mutant {
     /// Texts that each occur exactly once in the file, with what they become: expressions of one type,
     /// which stay right if they are put in parentheses. Several mutants may share a text.
     pub edits: &'static [(&'static str, &'static str)],
-    /// The test binary: the name of a folder in `tests`, or `lib` for the unit tests.
+    /// The test binary: the name of a folder in `tests`, or `lib` for the unit tests; of a member of the workspace
+    /// after its name and a colon, as `report:figures` and `cli:command`.
     pub binary: &'static str,
     /// The test that must fail, with its path within the binary.
     pub test: &'static str,
@@ -938,6 +939,30 @@ pub const MUTANTS: &[Mutant] = &[
         &[("!separate && 2 * drifting.len() > drift.len()", "2 * drifting.len() > drift.len()")],
         ("inference", "diagnostics::verdict_on_modes_where_another_quantity_drifts"),
     ),
+    mutant(
+        "verdict: log likelihoods that fall for rising ones",
+        "src/diagnostics/verdict/arrived.rs",
+        &[("second.mean - first.mean", "first.mean - second.mean")],
+        ("inference", "arrived::rising_log_likelihoods_have_not_arrived"),
+    ),
+    mutant(
+        "verdict: levels apart by Monte Carlo errors alone",
+        "src/diagnostics/verdict/arrived.rs",
+        &[("gap > LEVELS_APART * sd", "gap > 0.0 * sd")],
+        ("inference", "arrived::levels_within_the_limit_are_modes"),
+    ),
+    mutant(
+        "verdict: a prior in use is advised",
+        "src/diagnostics/verdict/in_use.rs",
+        &[("self.prior_by_fan_in || self.sampled_variances", "false")],
+        ("inference", "diagnostics::verdict_on_modes_says_what_was_not_done_yet"),
+    ),
+    mutant(
+        "verdict: the last stretch of rejections for the longest",
+        "src/diagnostics/draws.rs",
+        &[("longest.max(now)", "now")],
+        ("inference", "arrived::standing_still_is_said"),
+    ),
     // Predictions.
     mutant(
         "chains apart: variance for standard deviation",
@@ -958,6 +983,15 @@ pub const MUTANTS: &[Mutant] = &[
         "predictive interval: without the noise",
         "src/predict/regression.rs",
         &[("self.interval(self.predictive_draws(), level)", "self.interval(self.mean(), level)")],
+        ("inference", "predict::exact_posteriors_cover_what_they_should"),
+    ),
+    mutant(
+        "coverage: intervals without the noise",
+        "src/predict/regression.rs",
+        &[(
+            "self.intervals(self.predictive_draws(), levels)",
+            "self.intervals(self.mean(), levels)",
+        )],
         ("inference", "predict::exact_posteriors_cover_what_they_should"),
     ),
     mutant(
@@ -1085,6 +1119,63 @@ pub const MUTANTS: &[Mutant] = &[
         ("invariance", "surrogates::trajectories_on_a_wrong_surrogate"),
     ),
     mutant(
+        "delayed acceptance: a first stage of moves, not of their share",
+        "src/sampler/compose/delayed_acceptance.rs",
+        &[("moves as f64 / self.steps as f64", "moves as f64")],
+        ("invariance", "surrogates::the_statistics_of_delayed_acceptance_are_counted_apart"),
+    ),
+    mutant(
+        "delayed acceptance: the outcome of the second stage for its probability",
+        "src/sampler/compose/delayed_acceptance.rs",
+        &[("step.accept_prob.unwrap_or(f64::NAN)", "f64::from(u8::from(step.accepted))")],
+        ("invariance", "surrogates::the_statistics_of_delayed_acceptance_are_counted_apart"),
+    ),
+    mutant(
+        "delayed acceptance: the target's densities are not counted",
+        "src/sampler/compose/delayed_acceptance.rs",
+        &[("self.last.target_evals = 1.0", "self.last.target_evals = 0.0")],
+        ("invariance", "surrogates::the_statistics_of_delayed_acceptance_are_counted_apart"),
+    ),
+    mutant(
+        "delayed acceptance: the surrogate's gradients of the last inner step alone",
+        "src/sampler/compose/delayed_acceptance.rs",
+        &[(
+            "gradients += f64::from(step.gradient_evals)",
+            "gradients = f64::from(step.gradient_evals)",
+        )],
+        ("invariance", "surrogates::the_statistics_of_delayed_acceptance_are_counted_apart"),
+    ),
+    mutant(
+        "delayed acceptance: the surrogate's error where the chain was",
+        "src/sampler/compose/delayed_acceptance.rs",
+        &[("self.last.error = after - surrogate_after", "()")],
+        ("invariance", "surrogates::the_statistics_of_delayed_acceptance_are_counted_apart"),
+    ),
+    mutant(
+        "HMC on a surrogate: the gradient where a trajectory begins is not counted",
+        "src/sampler/hamiltonian/surrogate_hmc.rs",
+        &[("f64::from(evals + taken)", "f64::from(taken)")],
+        (
+            "invariance",
+            "surrogates::the_statistics_of_trajectories_on_a_surrogate_are_counted_apart",
+        ),
+    ),
+    mutant(
+        "HMC on a surrogate: the surrogate's error where the chain was",
+        "src/sampler/hamiltonian/surrogate_hmc.rs",
+        &[("self.error = after - surrogate_after", "()")],
+        (
+            "invariance",
+            "surrogates::the_statistics_of_trajectories_on_a_surrogate_are_counted_apart",
+        ),
+    ),
+    mutant(
+        "second stage: steps at which the target was not asked count, too",
+        "src/diagnostics/draws.rs",
+        &[("asked.len() as f64", "chain.len() as f64")],
+        ("inference", "diagnostics::verdict_warns_of_a_second_stage_that_accepts_next_to_nothing"),
+    ),
+    mutant(
         "part of the rows: gradient not weighted",
         "src/surrogate/rows.rs",
         &[("factor * weight", "factor")],
@@ -1205,6 +1296,141 @@ pub const MUTANTS: &[Mutant] = &[
         ("run", "fit_results::zarr_is_in_the_units_of_the_table"),
     ),
     mutant(
+        "a fit chooses validation rows by another seed",
+        "src/fit/recipe.rs",
+        &[(
+            "data.split_rows(self.validation, self.seed)?",
+            "data.split_rows(self.validation, self.seed + 1)?",
+        )],
+        ("run", "fit_by_hand::rows_scales_ranges_and_draws_are_those_of_the_parts"),
+    ),
+    mutant(
+        "a fit of classes splits them as real responses",
+        "src/fit/recipe.rs",
+        &[(
+            "data.stratified_rows(self.validation, self.seed)?",
+            "data.split_rows(self.validation, self.seed)?",
+        )],
+        ("run", "fit_by_hand::classes_keep_their_shares_among_validation_rows"),
+    ),
+    mutant(
+        "a fit scales features by validation rows, too",
+        "src/fit/mod.rs",
+        &[(
+            "Standardise::new().allow_constant().fit_features(&train)?",
+            "Standardise::new().allow_constant().fit_features(data)?",
+        )],
+        ("run", "fit_by_hand::rows_scales_ranges_and_draws_are_those_of_the_parts"),
+    ),
+    mutant(
+        "a fit scales the response by validation rows, too",
+        "src/fit/mod.rs",
+        &[("Standardise::new().fit_response(&train)?", "Standardise::new().fit_response(data)?")],
+        ("run", "fit_by_hand::rows_scales_ranges_and_draws_are_those_of_the_parts"),
+    ),
+    mutant(
+        "a fit knows the range of validation rows",
+        "src/fit/mod.rs",
+        &[(
+            "range::ranges(train.x().view(), train.feature_names())",
+            "range::ranges(data.x().view(), data.feature_names())",
+        )],
+        ("run", "fit_by_hand::rows_scales_ranges_and_draws_are_those_of_the_parts"),
+    ),
+    mutant(
+        "a fit swaps shape and scale of the noise's prior",
+        "src/fit/recipe.rs",
+        &[(
+            "LogInverseGamma::new(SQUARED_SCALE.0, SQUARED_SCALE.1)?",
+            "LogInverseGamma::new(SQUARED_SCALE.1, SQUARED_SCALE.0)?",
+        )],
+        ("run", "fit_by_hand::rows_scales_ranges_and_draws_are_those_of_the_parts"),
+    ),
+    mutant(
+        "a fit's chains start from weights of standard deviation 1",
+        "src/fit/recipe.rs",
+        &[("Init::Around { centre, sd: START }", "Init::Around { centre, sd: 1.0 }")],
+        ("run", "fit_by_hand::rows_scales_ranges_and_draws_are_those_of_the_parts"),
+    ),
+    mutant(
+        "a fit's chains take seed 0",
+        "src/fit/recipe.rs",
+        &[(
+            "Sampler::new(posterior, algorithm).chains(self.chains).seed(self.seed)",
+            "Sampler::new(posterior, algorithm).chains(self.chains).seed(0)",
+        )],
+        ("run", "fit_by_hand::rows_scales_ranges_and_draws_are_those_of_the_parts"),
+    ),
+    mutant(
+        "a fit swaps mean and standard deviation of the degrees of freedom",
+        "src/fit/recipe.rs",
+        &[("Normal::new(DEGREES.0, DEGREES.1)?", "Normal::new(DEGREES.1, DEGREES.0)?")],
+        ("run", "fit_by_hand::priors_of_noise_and_of_counts_are_those_that_a_recipe_says"),
+    ),
+    mutant(
+        "a fit swaps mean and standard deviation of the dispersion",
+        "src/fit/recipe.rs",
+        &[("Normal::new(DISPERSION.0, DISPERSION.1)?", "Normal::new(DISPERSION.1, DISPERSION.0)?")],
+        ("run", "fit_by_hand::priors_of_noise_and_of_counts_are_those_that_a_recipe_says"),
+    ),
+    mutant(
+        "a fit of counts believes in the log of their sum",
+        "src/fit/recipe.rs",
+        &[("(counts.sum() + 0.5) / counts.nrows() as f64", "counts.sum() + 0.5")],
+        ("run", "fit_by_hand::priors_of_noise_and_of_counts_are_those_that_a_recipe_says"),
+    ),
+    mutant(
+        "a fit of counts starts around 0",
+        "src/fit/recipe.rs",
+        &[("centre[bias].fill(mean)", "centre[bias].fill(0.0 * mean)")],
+        ("run", "fit_by_hand::priors_of_noise_and_of_counts_are_those_that_a_recipe_says"),
+    ),
+    mutant(
+        "new rows are predicted on the scale of the standardised response",
+        "src/fit/mod.rs",
+        &[(
+            "predictions.unscaled(scaler)?",
+            "scaler.columns().iter().fold(predictions, |as_it_is, _| as_it_is)",
+        )],
+        ("run", "fit_by_hand::rows_scales_ranges_and_draws_are_those_of_the_parts"),
+    ),
+    mutant(
+        "a fit takes rows below the range for rows within",
+        "src/fit/range.rs",
+        &[("*value < range.low || *value > range.high", "*value > range.high")],
+        ("run", "fit_by_hand::values_outside_the_range_are_told_on_both_sides"),
+    ),
+    mutant(
+        "a verdict is passed on the first rows",
+        "src/fit/mod.rs",
+        &[("i * rows / rows.min(JUDGED)", "i")],
+        ("run", "fit_by_hand::judged_rows_are_spread_over_all_training_rows"),
+    ),
+    mutant(
+        "transforms of rows left out are of the unscaled rows",
+        "src/fit/mod.rs",
+        &[(
+            "self.parts.posterior.loo_pit(&self.draws, &self.parts.train, seed)",
+            "self.parts.posterior.loo_pit(&self.draws, self.training(), seed)",
+        )],
+        ("run", "fit_by_hand::transforms_of_rows_left_out_are_of_the_scaled_training_rows"),
+    ),
+    mutant(
+        "a saved table has six decimals",
+        "src/fit/rows.rs",
+        &[(
+            "row.iter().map(f64::to_string).collect()",
+            "row.iter().map(|x| format!(\"{x:.6}\")).collect()",
+        )],
+        ("run", "fit::what_is_saved_is_loaded"),
+    ),
+    mutant(
+        "jobs for neighbouring chains are taken for jobs of one chain",
+        "src/fit/parts.rs",
+        &[("a.start < b.end && b.start < a.end", "a.start <= b.end && b.start <= a.end")],
+        ("run", "job_arrays::parts_of_a_fit_are_merged_in_its_folder"),
+    ),
+    mutant(
         "progress takes the first statistic for the step size",
         "src/run/chain.rs",
         &[("stats[place]", "stats[0]")],
@@ -1219,8 +1445,26 @@ pub const MUTANTS: &[Mutant] = &[
     mutant(
         "a finished fit is loaded where more draws are asked for",
         "src/fit/folder.rs",
-        &[("draws(&there.recipe) < draws(&saved.recipe)", "false")],
+        &[("draws(&there.recipe) < draws(&self.saved.recipe)", "false")],
         ("run", "fit_results::a_finished_run_goes_on_with_more_draws"),
+    ),
+    mutant(
+        "while draws take the place of others there is no fit",
+        "src/fit/folder.rs",
+        &[("read_draws(&folder.join(OLD), &parts.recipe).map_err(|_| error)", "Err(error)")],
+        ("run", "fit_faults::a_process_that_is_killed_leaves_the_old_fit_or_the_new_one"),
+    ),
+    mutant(
+        "a verdict that was changed stays",
+        "src/fit/folder.rs",
+        &[("crc32fast::hash(&there) == crc", "crc32fast::hash(&there) == crc || true")],
+        ("run", "fit_results::damage_anywhere_is_noticed_or_does_no_harm"),
+    ),
+    mutant(
+        "a step that was cut is not made again",
+        "src/run/chain.rs",
+        &[("self.data.at = before", "drop(before)")],
+        ("run", "cut::a_step_that_was_cut_is_made_again"),
     ),
     mutant(
         "an edited fit is loaded",
@@ -1384,6 +1628,24 @@ pub const MUTANTS: &[Mutant] = &[
         "src/sampler/compose/collapsed.rs",
         &[("!is_at.is_of(current)", "point.q().iter().all(|v| *v == 0.0)")],
         ("invariance", "collapsed::a_step_begins_where_another_kernel_has_moved_the_chain"),
+    ),
+    mutant(
+        "collapsed: output weights that cannot be drawn are no divergence",
+        "src/sampler/compose/collapsed.rs",
+        &[("step.divergent = true", "()")],
+        ("invariance", "collapsed::a_step_whose_weights_cannot_be_drawn_is_taken_back_and_counted"),
+    ),
+    mutant(
+        "collapsed: a step that was taken back counts as accepted",
+        "src/sampler/compose/collapsed.rs",
+        &[("step.accepted = false", "()")],
+        ("invariance", "collapsed::a_step_whose_weights_cannot_be_drawn_is_taken_back_and_counted"),
+    ),
+    mutant(
+        "collapsed: a draw that failed diverges where the chain stays",
+        "src/sampler/compose/collapsed.rs",
+        &[("self.draw_failed", "false")],
+        ("invariance", "collapsed::a_step_whose_weights_cannot_be_drawn_is_taken_back_and_counted"),
     ),
     // Approximations.
     mutant(
@@ -1576,5 +1838,136 @@ pub const MUTANTS: &[Mutant] = &[
         "src/approximate/variational/fit.rs",
         &[("mean + sd * *q", "mean + sd * sd * *q")],
         ("inference", "approximate_variational::draws_are_the_fitted_normals"),
+    ),
+    // Figures and the report.
+    mutant(
+        "report, PIT: the curve without the uniform one taken off",
+        "crates/report/src/figures/calibration.rs",
+        &[("share(*count) - z", "share(*count) - 0.0 * z")],
+        ("report:figures", "calibration::transforms_are_those_of_numpy_and_scipy"),
+    ),
+    mutant(
+        "report, reliability: a band around the accuracy",
+        "crates/report/src/figures/calibration.rs",
+        &[(
+            "binomial_interval(bin.rows, bin.confidence, 1.0 - LEVEL)",
+            "binomial_interval(bin.rows, bin.accuracy, 1.0 - LEVEL)",
+        )],
+        ("report:figures", "calibration::reliability_has_the_band_of_scipy"),
+    ),
+    mutant(
+        "report, coverage of rows left out: intervals twice as wide",
+        "crates/report/src/figures/calibration.rs",
+        &[("(**u - 0.5).abs() <= 0.5 * level", "(**u - 0.5).abs() <= level")],
+        ("report:figures", "calibration::coverage_of_rows_left_out_is_that_of_numpy"),
+    ),
+    mutant(
+        "report, rank ECDF: a rank counts one place too early",
+        "crates/report/src/figures/chains.rs",
+        &[("own.partition_point(|rank| rank < t)", "own.partition_point(|rank| rank <= t)")],
+        ("report:figures", "chains::rank_ecdfs_and_their_band"),
+    ),
+    mutant(
+        "report, ranks: equal values in the order of the chains",
+        "crates/report/src/figures/chains.rs",
+        &[("ties.swap(i, (rng.uniform() * (i + 1) as f64) as usize)", "()")],
+        ("report:figures", "chains::ranks_of_equal_values_are_spread_out"),
+    ),
+    mutant(
+        "report, autocorrelation: a band without the square root",
+        "crates/report/src/figures/chains.rs",
+        &[("NORMAL_95 / (draws as f64).sqrt()", "NORMAL_95 / draws as f64")],
+        ("report:figures", "chains::autocorrelations"),
+    ),
+    mutant(
+        "report, running mean: divided by one more",
+        "crates/report/src/figures/chains.rs",
+        &[("sum / (i + 1) as f64", "sum / (i + 2) as f64")],
+        ("report:figures", "chains::running_means"),
+    ),
+    mutant(
+        "report, predictions: the interval of the mean for the one of new observations",
+        "crates/report/src/figures/predictive.rs",
+        &[("[of(&new.lower), of(&new.upper)]", "[of(&mean.lower), of(&mean.upper)]")],
+        ("report:figures", "predictive::bands_are_those_of_numpy"),
+    ),
+    mutant(
+        "report, predictions: averages over groups are sums",
+        "crates/report/src/figures/predictive.rs",
+        &[(
+            "rows.iter().map(|i| values[*i]).sum::<f64>() / rows.len() as f64",
+            "rows.iter().map(|i| values[*i]).sum::<f64>()",
+        )],
+        ("report:figures", "predictive::bands_are_those_of_numpy"),
+    ),
+    mutant(
+        "report, residuals: quantiles at the ends of their shares",
+        "crates/report/src/figures/predictive.rs",
+        &[("(*k as f64 + 0.5) / n", "(*k as f64 + 1.0) / (n + 1.0)")],
+        ("report:figures", "predictive::residuals_have_the_band_of_scipy"),
+    ),
+    mutant(
+        "report, changes: from the observation, not from the last value",
+        "crates/report/src/figures/predictive.rs",
+        &[("mean - last", "mean - y")],
+        ("report:figures", "predictive::changes_are_differences_from_the_last_value"),
+    ),
+    mutant(
+        "report, bands: one tail of twice the size",
+        "crates/report/src/figures/band.rs",
+        &[("binomial.inverse_cdf(1.0 - 0.5 * gamma)", "binomial.inverse_cdf(1.0 - gamma)")],
+        ("report:lib", "figures::band::tests::the_band_is_the_one_of_scipy"),
+    ),
+    mutant(
+        "report, baseline: a Brier score without the observed class",
+        "crates/report/src/report/scores.rs",
+        &[("squares + 1.0 - 2.0 * shares[class]", "squares - 2.0 * shares[class]")],
+        ("report:lib", "report::scores::tests::the_baseline_knows_the_training_responses_only"),
+    ),
+    // The command.
+    mutant(
+        "command, predict: rows are numbered anew in each block",
+        "crates/cli/src/predict.rs",
+        &[("format!(\"{},{line}\", first + row)", "format!(\"{},{line}\", row)")],
+        ("cli:command", "walk::a_large_table_is_predicted_in_blocks"),
+    ),
+    mutant(
+        "command, predict: lines of the first block in each block",
+        "crates/cli/src/predict.rs",
+        &[("lines.get(first + row)", "lines.get(row)")],
+        ("cli:command", "walk::a_large_table_is_predicted_in_blocks"),
+    ),
+    mutant(
+        "command, predict: values above the range are not told",
+        "crates/cli/src/predict.rs",
+        &[("value < range.low || value > range.high", "value < range.low")],
+        ("cli:command", "walk::predictions_name_the_lines_of_the_table"),
+    ),
+    mutant(
+        "command, predict: values outside with the number of the next line",
+        "crates/cli/src/predict.rs",
+        &[(
+            "Outside { row: line, value, range: range.clone() }",
+            "Outside { row: line + 1, value, range: range.clone() }",
+        )],
+        ("cli:command", "walk::predictions_name_the_lines_of_the_table"),
+    ),
+    mutant(
+        "command, compare: features of other rows are not looked at",
+        "crates/cli/src/compare.rs",
+        &[("x != y", "x != y && false")],
+        ("cli:command", "refusals::runs_on_other_rows_are_not_compared"),
+    ),
+    mutant(
+        "command, compare: rows that were chosen by other seeds",
+        "crates/cli/src/compare.rs",
+        &[("chosen(a.1)? != chosen(b.1)?", "false")],
+        ("cli:command", "refusals::runs_on_other_rows_are_not_compared"),
+    ),
+    mutant(
+        "command, fit: text is taken for a real response",
+        "crates/cli/src/task.rs",
+        &[("first.is_text", "first.is_text && false")],
+        ("cli:command", "walk::the_kind_of_response_is_chosen_and_said_where_it_can_be_told"),
     ),
 ];

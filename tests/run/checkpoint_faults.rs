@@ -66,7 +66,7 @@ fn folder() -> tempfile::TempDir {
 }
 
 /// In memory where that is possible, with a name of which the shim takes notice.
-fn faulty_folder() -> tempfile::TempDir {
+pub fn faulty_folder() -> tempfile::TempDir {
     let memory = Path::new("/dev/shm");
     let base = if memory.is_dir() { memory.into() } else { std::env::temp_dir() };
     tempfile::Builder::new().prefix("faulty").tempdir_in(base).unwrap()
@@ -239,13 +239,12 @@ fn a_hundred_pairs_of_processes_that_begin_together_lose_nothing() {
 // Calls that fail.
 
 #[cfg(target_os = "linux")]
-mod faults {
+pub mod faults {
     use super::*;
 
-    /// Runs a job of this program with `faults/shim.c` between it and the operating system.
-    fn with_shim(job: &str) -> String {
-        let folder = folder();
-        let library = folder.path().join("shim.so");
+    /// `faults/shim.c` as a library in this folder, to stand between a process and the operating system.
+    pub fn shim(folder: &Path) -> PathBuf {
+        let library = folder.join("shim.so");
         let compiled = Command::new("cc")
             .args(["-shared", "-fPIC", "-O1", "-o"])
             .arg(&library)
@@ -253,6 +252,13 @@ mod faults {
             .status()
             .expect("cc, which rustc links with");
         assert!(compiled.success());
+        library
+    }
+
+    /// Runs a job of this program with the shim.
+    fn with_shim(job: &str) -> String {
+        let folder = folder();
+        let library = shim(folder.path());
         let mut command = child(job, folder.path());
         let output = command.env("LD_PRELOAD", library).stderr(Stdio::piped()).output().unwrap();
         let [out, err] = [output.stdout, output.stderr].map(|b| String::from_utf8(b).unwrap());

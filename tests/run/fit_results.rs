@@ -136,9 +136,9 @@ fn the_target_of_acceptance_reaches_every_sampler() {
     for (method, usual) in [(Method::Nuts, 0.8), (Method::Collapsed, 0.9), (Method::Tempered, 0.8)]
     {
         let (words, usually) = by(method, None);
-        assert!(words.contains(&format!("target_accept: {usual}")), "{words}");
+        assert!(words.contains(&format!("an acceptance of {usual}")), "{words}");
         let (words, often) = by(method, Some(0.98));
-        assert!(words.contains("target_accept: 0.98"), "{words}");
+        assert!(words.contains("an acceptance of 0.98"), "{words}");
         let rate = |fit: &Fit| match LadderReport::of(fit.draws()) {
             // Of the rung at the posterior.
             Ok(ladder) => ladder[0].accept_prob[ladder[0].betas.len() - 1],
@@ -201,19 +201,20 @@ fn a_finished_run_goes_on_with_more_draws() {
     assert!(error.contains("`recipe.draws` is 70, not 30"), "{error}");
     let error = message(with(90).warmup(50).fit(&data));
     assert!(error.contains("`recipe.warmup` is 100, not 50"), "{error}");
-    // Stopped at once, it goes on later, and is not finished until then.
+    // Stopped at once, it goes on later, and holds the fit of before until then.
     let stop = StopHandle::new();
     stop.stop();
     let part = with(90).stop_handle(&stop).fit(&data).unwrap();
     assert!(part.draws().info().stopped_early && part.draws().n_draws() >= 70);
-    assert!(message(Fit::load(&run)).contains("the run is not finished"));
+    assert_eq!(Fit::load(&run).unwrap().draws().values(), whole.draws().values());
+    assert_eq!(with(70).fit(&data).unwrap().draws().values(), whole.draws().values());
     assert_eq!(with(90).fit(&data).unwrap().draws().n_draws(), 90);
 
     for name in ["checkpoint", "checkpoint.draws"] {
         fs::remove_file(run.join(name)).unwrap();
     }
     let error = message(with(100).fit(&data));
-    assert!(error.contains("goes on from its `checkpoint`, which is not there"), "{error}");
+    assert!(error.contains("from its `checkpoint`, which is not there"), "{error}");
     assert_eq!(with(90).fit(&data).unwrap().draws().n_draws(), 90);
 }
 
@@ -310,7 +311,7 @@ fn a_recipe_says_what_it_stands_for() {
     for part in [
         "response    `strength`, real\n",
         "validation  a share of 0.25 of the rows",
-        "network     one hidden layer of 2 units, Tanh\n",
+        "network     one hidden layer of 2 units, tanh\n",
         "weights     N(0, 1/2) into the outputs, N(0, 1) for the rest\n",
         "tau^2 ~ inverse gamma of shape 0.5 and scale 0.005\n",
         "starts      N(0, 0.1^2)\n",
@@ -467,10 +468,13 @@ fn files(folder: &Path) -> Vec<std::path::PathBuf> {
 
 #[test]
 fn damage_anywhere_is_noticed_or_does_no_harm() {
-    let folder = tempfile::tempdir().unwrap();
+    // In memory: what is rebuilt is flushed to the disk, file by file.
+    let folder = crate::checkpoint_faults::faulty_folder();
     let run = folder.path().join("run");
     let recipe = recipe().warmup(10).draws(5).in_folder(&run);
-    let (data, mut refused) = (data(), 0);
+    let (data, mut refused, mut rebuilt) = (data(), 0, 0);
+    let names = || fs::read_dir(&run).unwrap().count();
+    let all = (recipe.fit(&data).unwrap(), names()).1;
     let draws = recipe.fit(&data).unwrap().draws().clone();
     for file in files(&run) {
         let bytes = fs::read(&file).unwrap();
@@ -482,18 +486,104 @@ fn damage_anywhere_is_noticed_or_does_no_harm() {
                 None => fs::remove_file(&file).unwrap(),
             }
             match Fit::load(&run) {
-                Ok(fit) => assert_eq!(*fit.draws(), draws, "{}", file.display()),
+                // A rebuilt folder holds other seconds.
+                Ok(fit) => assert_eq!(fit.draws().values(), draws.values(), "{}", file.display()),
                 Err(_) => refused += 1,
             }
-            // The same call loads the fit, or refuses, or has none there and is refused by what is left.
-            if let Ok(fit) = recipe.fit(&data) {
-                assert_eq!(fit.draws().values(), draws.values(), "{}", file.display());
+            // The same call rebuilds the fit, from the checkpoint and the rows, and says so.
+            let place = file.display();
+            let is_checkpoint =
+                file.parent() == Some(&*run) && place.to_string().contains("/checkpoint");
+            match recipe.fit(&data) {
+                Ok(fit) => {
+                    assert!(fit.save_error().is_none(), "{place}");
+                    assert_eq!(fit.draws().values(), draws.values(), "{place}");
+                    rebuilt += usize::from(!fit.rebuilt().is_empty());
+                }
+                Err(error) => panic!("{place}: {error}"),
+            }
+            if !is_checkpoint {
+                assert_eq!(Fit::load(&run).unwrap().draws().values(), draws.values(), "{place}");
+                assert_eq!(recipe.fit(&data).unwrap().rebuilt(), [""; 0], "{place}");
+                assert_eq!(names(), all, "{place}");
+                let holds_seconds = file.ends_with("draws.zarr/zarr.json");
+                assert!(holds_seconds || fs::read(&file).unwrap() == bytes, "{place}");
             }
             fs::write(&file, &bytes).unwrap();
         }
     }
-    assert!(refused > 100, "{refused}");
-    assert_eq!(*Fit::load(&run).unwrap().draws(), draws);
+    assert!(refused > 100 && rebuilt >= refused, "{refused} {rebuilt}");
+}
+
+#[test]
+fn damage_without_a_checkpoint_is_named_with_what_can_be_done() {
+    let folder = tempfile::tempdir().unwrap();
+    let run = folder.path().join("run");
+    let recipe = recipe().warmup(10).draws(5).in_folder(&run);
+    let draws = recipe.fit(&data()).unwrap().draws().values().to_owned();
+    let chunk = run.join("draws.zarr/posterior/w0/c/0/0/0/0");
+    let bytes = fs::read(&chunk).unwrap();
+    fs::write(&chunk, &bytes[1..]).unwrap();
+    let with = message(Fit::load(&run));
+    assert!(
+        with.contains("begin it again in the same way, which rebuilds it from the checkpoint"),
+        "{with}"
+    );
+    // The checkpoint is damaged, too: what is wrong with both is said, and nothing is touched.
+    let head = fs::read(run.join("checkpoint")).unwrap();
+    fs::write(run.join("checkpoint"), &head[..40]).unwrap();
+    let both = message(recipe.fit(&data()));
+    assert!(both.contains("bytes, but must have") && both.contains("truncated"), "{both}");
+    assert_eq!(fs::read(&chunk).unwrap(), &bytes[1..]);
+    for name in ["checkpoint", "checkpoint.draws"] {
+        fs::remove_file(run.join(name)).unwrap();
+    }
+    for without in [message(Fit::load(&run)), message(recipe.fit(&data()))] {
+        let n = bytes.len();
+        let found = format!("w0/c/0/0/0/0: it has {} bytes, but must have {n}", n - 1);
+        assert!(without.contains(&found), "{without}");
+        let advice =
+            "no checkpoint is left to rebuild it from: take it from a copy, or delete the folder";
+        assert!(without.contains(advice), "{without}");
+    }
+    // What does not need the checkpoint is rebuilt without it.
+    fs::write(&chunk, &bytes).unwrap();
+    fs::remove_file(run.join("verdict.txt")).unwrap();
+    fs::write(run.join("data.csv"), "x").unwrap();
+    let fit = recipe.fit(&data()).unwrap();
+    assert_eq!(fit.rebuilt().len(), 2, "{:?}", fit.rebuilt());
+    assert_eq!(Fit::load(&run).unwrap().draws().values(), draws);
+    // Of a merged fit it is the parts that it is rebuilt from.
+    let whole = folder.path().join("whole");
+    for chain in 0..2 {
+        let part = recipe.clone().in_folder(&whole).only_chains(chain..chain + 1);
+        part.fit(&data()).unwrap();
+    }
+    Fit::merge(&whole).unwrap();
+    fs::remove_file(whole.join("draws.zarr/zarr.json")).unwrap();
+    let error = message(Fit::load(&whole));
+    assert!(error.contains("merge the parts again, which rebuilds it"), "{error}");
+    let merged = Fit::merge(&whole).unwrap();
+    assert!(merged.rebuilt()[0].ends_with("rebuilt from the parts"), "{:?}", merged.rebuilt());
+    assert_eq!(Fit::load(&whole).unwrap().draws().values(), draws);
+}
+
+#[test]
+fn locks_leave_no_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let run = folder.path().join("run");
+    let has_lock = || run.join(".bnn-mcmc.lock").exists();
+    let stop = StopHandle::new();
+    stop.stop();
+    // Stopped, refused by the sampler, finished, refused for want of a checkpoint.
+    assert!(recipe().stop_handle(&stop).in_folder(&run).fit(&data()).is_ok() && !has_lock());
+    assert!(recipe().draws(usize::MAX / 64).in_folder(&run).fit(&data()).is_err() && !has_lock());
+    assert!(recipe().in_folder(&run).fit(&data()).is_ok() && !has_lock());
+    fs::rename(run.join("checkpoint"), folder.path().join("checkpoint")).unwrap();
+    assert!(recipe().draws(50).in_folder(&run).fit(&data()).is_err() && !has_lock());
+    // One that a killed process has left is removed by the call that loads the fit.
+    fs::write(run.join(".bnn-mcmc.lock"), "").unwrap();
+    assert!(recipe().in_folder(&run).fit(&data()).is_ok() && !has_lock());
 }
 
 #[test]

@@ -102,7 +102,7 @@ fn what_is_kept_does_not_change_what_is_drawn() {
     assert_eq!(all.divergences(), none.divergences());
     assert_eq!(all.accept_rate(), none.accept_rate());
 
-    assert_error(run(Keep::blocks(["w7"])).run(), "no parameter block named `w7`; there are: w0");
+    assert_error(run(Keep::blocks(["w7"])).run(), "no parameter block named `w7`; there are: `w0`");
     assert_error(run(Keep::blocks(["w0", "w*"])).run(), "`w0` 2 times");
 
     // Checkpoints hold what is kept, and know what it is.
@@ -226,12 +226,12 @@ fn every_kth_draw_is_stored_in_single_precision() {
     assert_error(StoredDraws::to_draws(&[]), "chains of stored draws");
     let huge = 1 << 50;
     let many = Sampler::new(&posterior, Mala::default()).draws(huge).keep(Keep::Statistics);
-    assert_error(many.run(), "`draws` is 5 (4 chains, and room to copy one) x");
+    assert_error(many.run(), "`draws` is too large: 5 (4 chains, and room to copy one) x");
     let recorder = EveryKth { every: 2, keep: Keep::All };
     let plan = ChainPlan { chain: 0, chains: 1, chains_here: 1, draws: huge, run: 0 };
     let error = recorder.begin(&posterior, plan, None);
     let message =
-        "1 chains x 562949953421312 draws x 14 parameters x 4 bytes = 31525197.4 GB, more than";
+        "1 chain x 562949953421312 draws x 14 parameters x 4 bytes = 31525197.4 GB, more than";
     assert_error(error, message);
 }
 

@@ -426,7 +426,7 @@ fn folders_for_python() {
         ("divergent", "divergent"),
         ("energy", "energy"),
         ("gradient_evals", "gradient_evals"),
-        ("log_likelihood", "log_likelihood"),
+        ("joint_log_likelihood", "log_likelihood"),
         ("log_prior", "log_prior"),
         ("n_steps", "leapfrog_steps"),
         ("step_size", "step_size"),
@@ -528,6 +528,8 @@ fn folders_for_python() {
     let fit = Fit::regression("strength").hidden(&[3]).chains(4).warmup(200).draws(250).seed(1);
     let fit = fit.fit(&data).unwrap();
     fit.to_zarr(folder.join("fit.zarr")).unwrap();
+    // As in the folder of a run: without the log likelihoods of single rows.
+    fit.draws().to_zarr(folder.join("run.zarr")).unwrap();
     let predictions = fit.predict(&data).unwrap();
     let mut out = expected("fit");
     for block in fit.draws().layout().blocks() {

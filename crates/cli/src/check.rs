@@ -2,16 +2,14 @@
 
 use std::path::PathBuf;
 
-use bnn_mcmc::data::{ColumnDescription, Description};
+use bnn_mcmc::data::{ColumnDescription, Description, Finding};
+use bnn_mcmc::message::Advice;
 use bnn_mcmc::sampler::StopHandle;
 use clap::Args;
 
 use crate::config::{Config, TableSettings};
 use crate::output::{self, count, number, quoted};
-use crate::{Ended, Failure, diagnose, task};
-
-/// More levels than this are refused in a column of text that `--categorical` does not name.
-const MANY_LEVELS: usize = 50;
+use crate::{Ended, Failure, diagnose, task, words};
 
 /// Says what a table holds, what `fit` would refuse of it, and how to mend that
 ///
@@ -26,16 +24,6 @@ pub struct CheckArgs {
     /// A file of settings. Flags come before it
     #[arg(long = "config", value_name = "FILE")]
     file: Option<PathBuf>,
-}
-
-/// What is to be done about a column.
-enum Mend {
-    /// Leave the column out.
-    Ignore,
-    /// Leave its rows without a value out.
-    DropMissing,
-    /// Look at it.
-    Look,
 }
 
 pub fn run(args: CheckArgs) -> Result<Ended, Failure> {
@@ -64,17 +52,18 @@ pub fn run(args: CheckArgs) -> Result<Ended, Failure> {
     for name in &target {
         task::column(&table, name, &data)?;
     }
-    let found = findings(&config, &table, &target);
+    let found = config.findings(&table)?;
     let (mut mended, mut flags) = (config.clone(), String::new());
     if !found.is_empty() {
-        text.push('\n');
+        text.push_str(&format!("\n{}", said(&found)));
     }
-    for (name, problem, mend) in found {
-        text.push_str(&format!("{} `{name}` {problem}\n", output::heading("-")));
-        match mend {
-            Mend::Ignore => mended.table.ignore.get_or_insert_default().push(name),
-            Mend::DropMissing => mended.table.drop_missing = Some(true),
-            Mend::Look => {}
+    for finding in found.iter().filter(|finding| finding.is_refused()) {
+        let (name, advice) = (finding.column(), finding.advice());
+        let leave_out = |advice: &Advice| matches!(advice, Advice::Ignore { .. });
+        if advice.contains(&Advice::DropMissing) {
+            mended.table.drop_missing = Some(true);
+        } else if advice.iter().any(leave_out) && !target.iter().any(|own| own == name) {
+            mended.table.ignore.get_or_insert_default().push(name.into());
         }
     }
     if mended.table.ignore != config.table.ignore {
@@ -95,9 +84,7 @@ pub fn run(args: CheckArgs) -> Result<Ended, Failure> {
     }
     let as_it_is = tried(&mut config, &table);
     match &as_it_is {
-        Ok(accepted) => {
-            text.push_str(&format!("\n{} {accepted}", output::good("`fit` accepts it:")))
-        }
+        Ok(accepted) => text.push_str(&format!("\n{}{accepted}", output::good("`fit` accepts it"))),
         Err(failure) => {
             text.push_str(&format!(
                 "\n{} {}\n",
@@ -107,8 +94,8 @@ pub fn run(args: CheckArgs) -> Result<Ended, Failure> {
             if !flags.is_empty() {
                 text.push_str(&match tried(&mut mended, &table) {
                     Ok(accepted) => format!(
-                        "{} {accepted}",
-                        output::good(&format!("`fit` accepts it with{flags}:"))
+                        "{}{accepted}",
+                        output::good(&format!("`fit` accepts it with{flags}"))
                     ),
                     Err(failure) => {
                         format!("with{flags} it would still be refused: {}\n", failure.message)
@@ -177,95 +164,21 @@ fn short(label: &str) -> String {
     if label.chars().nth(LENGTH).is_some() { text + "..." } else { text }
 }
 
-/// What there is to say of single columns, and what is to be done about it.
-fn findings(
-    config: &Config,
-    table: &Description,
-    target: &[String],
-) -> Vec<(String, String, Mend)> {
-    let settings = &config.table;
-    let named = |list: &Option<Vec<String>>, name: &String| {
-        list.as_ref().is_some_and(|list| list.contains(name))
+/// What there is to say of a table, line by line, for the flags of this command.
+pub fn said(found: &[Finding]) -> String {
+    let line = |finding: &Finding| {
+        format!("{} {}\n", output::heading("-"), finding.in_words(&words::Flags))
     };
-    let chosen = settings.features.as_ref().filter(|features| !features.is_empty());
-    let mut found = Vec::new();
-    for column in &table.columns {
-        let name = &column.name;
-        let is_target = target.contains(name);
-        let is_used = is_target || chosen.is_none_or(|features| features.contains(name));
-        if named(&settings.ignore, name) || !is_used {
-            continue;
-        }
-        let mut say = |problem: String, mend: Mend| found.push((name.clone(), problem, mend));
-        let out = format!("leave it out by --ignore {}", quoted(name));
-        let different = column.values.as_ref().map(Vec::len);
-        if column.missing == table.rows {
-            say(format!("has no value in any row: {out}"), Mend::Ignore);
-            continue;
-        }
-        if different == Some(1) && !is_target {
-            let value = column.values.iter().flatten().map(|(value, _)| short(value)).next();
-            say(format!("is {} in all rows: {out}", value.unwrap_or_default()), Mend::Ignore);
-            continue;
-        }
-        let is_label = named(&settings.categorical, name);
-        if column.is_text && !is_target && !is_label && different.is_none_or(|n| n > MANY_LEVELS) {
-            say(
-                format!(
-                    "holds text of more than {MANY_LEVELS} kinds: {out} if it is an identifier, or take it \
-                     for labels by --categorical {}",
-                    quoted(name)
-                ),
-                Mend::Ignore,
-            );
-            continue;
-        }
-        if column.missing > 0 && settings.drop_missing != Some(true) {
-            let rows = count(column.missing, "row");
-            say(
-                format!(
-                    "has no value in {rows}: fill them in, or leave these rows out by --drop-missing"
-                ),
-                Mend::DropMissing,
-            );
-        }
-        if let (false, false, Some((line, cell))) =
-            (column.is_text, is_label, &column.first_not_number)
-            && !(is_target && settings.task == Some(task::Task::Classification))
-        {
-            let or = match is_target {
-                true => String::new(),
-                false => {
-                    format!(", or take the column for labels by --categorical {}", quoted(name))
-                }
-            };
-            say(
-                format!(
-                    "holds numbers, but line {line} has `{cell}`: mend it, or say that it stands for a missing \
-                     value by --missing{or}"
-                ),
-                Mend::Look,
-            );
-        }
-        if !is_target && is_numbered(column, table.rows) {
-            say(format!("numbers the rows: if it is an identifier, {out}"), Mend::Look);
-        }
-    }
-    found
+    found.iter().map(line).collect()
 }
 
-/// Whether a column counts the rows, from any number on.
-fn is_numbered(column: &ColumnDescription, rows: usize) -> bool {
-    let span = column.range.map(|(low, high)| high - low);
-    let all_differ = column.values.as_ref().is_none_or(|values| values.len() == rows);
-    rows > 2 && column.is_counts && all_differ && span == Some((rows - 1) as f64)
-}
-
-/// Whether `fit` would begin to sample, and what: the run ends before its first step.
+/// Whether `fit` would begin to sample, and what: the run ends before its first step. What is returned ends the
+/// sentence that `fit` accepts the table.
 fn tried(config: &mut Config, table: &Description) -> Result<String, Failure> {
     let why = config.settle(table)?;
     let stop = StopHandle::new();
     stop.stop();
     let fit = config.recipe(table)?.stop_handle(&stop).read_csv(config.data()?)?;
-    Ok(format!("{}\n{}", why.unwrap_or_default(), diagnose::model(&fit)))
+    let why = why.map_or(".".into(), |why| format!(": {why}"));
+    Ok(format!("{why}\n{}", diagnose::model(&fit)))
 }

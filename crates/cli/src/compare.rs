@@ -58,7 +58,7 @@ pub fn run(args: &CompareArgs) -> Result<Ended, Failure> {
         }
         let loo = fit.loo()?;
         let verdict = fit.verdict()?;
-        let sentence = words::in_flags(&verdict.to_string());
+        let sentence = verdict.in_words(&words::Flags);
         let (run, converged) = (diagnose::name(path), verdict.is_converged());
         runs.push(Judged { run, converged, sentence, verdict, loo_warnings: loo.warnings() });
         loos.push(loo);
@@ -71,7 +71,7 @@ pub fn run(args: &CompareArgs) -> Result<Ended, Failure> {
         let warnings = comparison.warnings();
         diagnose::print_json(&Findings { comparison, warnings, runs })?;
     } else {
-        let mut text = output::under_heading(&words::in_flags(&comparison.to_string()));
+        let mut text = output::under_heading(&comparison.to_string());
         text.push('\n');
         for Judged { run, verdict, loo_warnings, .. } in &runs {
             text.push_str(&format!("{}: {}\n", output::heading(run), output::sentence(verdict)));
@@ -99,8 +99,11 @@ fn check_rows(a: (&str, &Fit), b: (&str, &Fit)) -> Result<(), Failure> {
             if x != y {
                 let (x, y) = (output::number(*x), output::number(*y));
                 let what = format!(
-                    "`{name}` of the training row {row} is {x} in `{}` and {y} in `{}`",
-                    a.0, b.0
+                    "`{name}` is {x} in {} of `{}` and {y} in {} of `{}`",
+                    a.1.training_row_name(row),
+                    a.0,
+                    b.1.training_row_name(row),
+                    b.0
                 );
                 return Err(other_rows(a, b, &what));
             }

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use bnn_mcmc::data::{CsvReader, Description, Encoding};
+use bnn_mcmc::data::{CsvReader, Description, Encoding, Finding};
 use bnn_mcmc::draws::checkpoint::Every;
 use bnn_mcmc::fit::{Fit, Method, Noise, Recipe, WeightPrior};
 use bnn_mcmc::model::Activation;
@@ -344,6 +344,25 @@ impl Config {
     /// A reader of the table, for any response.
     pub fn reader(&self) -> Result<CsvReader, Failure> {
         self.table.change(CsvReader::regression(0), &[])
+    }
+
+    /// What there is to say of the table before it is fitted, as far as these settings use it.
+    pub fn findings(&self, table: &Description) -> Result<Vec<Finding>, Failure> {
+        let TableSettings { target, task, features, ignore, .. } = &self.table;
+        let target = target.clone().unwrap_or_default();
+        let chosen = features.as_ref().filter(|features| !features.is_empty());
+        let is_left_out = |name: &&String| {
+            ignore.as_ref().is_some_and(|list| list.contains(*name))
+                || chosen.is_some_and(|list| !list.contains(*name) && !target.contains(*name))
+        };
+        let names = table.columns.iter().map(|column| &column.name);
+        let left_out: Vec<String> = names.filter(is_left_out).cloned().collect();
+        let reader = match task {
+            Some(Task::Classification) => CsvReader::classification(target),
+            Some(Task::Counts) => CsvReader::counts(target),
+            _ => CsvReader::regression(target),
+        };
+        Ok(self.table.change(reader, &left_out)?.findings(table))
     }
 
     /// Takes the lists of columns that were given by flags apart, now that the names of columns are known:

@@ -118,14 +118,19 @@ fn json(
     parameters: Option<Summary>,
 ) -> Result<Ended, Failure> {
     let (run, converged) = (args.run.display().to_string(), verdict.is_converged());
-    let sentence = crate::words::in_flags(&verdict.to_string());
+    let sentence = verdict.in_words(&crate::words::Flags);
     print_json(&Findings { run, converged, sentence, verdict, blocks, validation, parameters })?;
     Ok(ended(args.strict, converged))
 }
 
 pub fn print_json(value: &impl Serialize) -> Result<(), Failure> {
     let text = serde_json::to_string_pretty(value).map_err(|e| Failure::error(e.to_string()))?;
-    output::print(&format!("{text}\n"))
+    // JSON has an escape of its own for what a terminal does not get as it is.
+    let escaped = |c: char| match output::is_bidirectional(c) || (c.is_control() && c != '\n') {
+        true => format!("\\u{:04x}", c as u32),
+        false => c.into(),
+    };
+    output::print(&(text.chars().map(escaped).collect::<String>() + "\n"))
 }
 
 /// How a command ends that has passed this verdict.

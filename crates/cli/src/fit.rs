@@ -11,14 +11,14 @@ use clap::Args;
 
 use crate::config::{Config, FILE, whole};
 use crate::output::{self, count};
-use crate::{Ended, Failure, diagnose};
+use crate::{Ended, Failure, check, diagnose, signals, words};
 
 /// Fits a network to a table, in a folder of its own
 ///
 /// The folder then holds the draws, what they are of, the rows, the verdict, and all settings
-/// (config.toml). A run that was killed or ended by Ctrl-C goes on where it was by the same
-/// command; one that is finished goes on to more --draws. With fewer --draws a run that was ended ends
-/// there, and can be used.
+/// (config.toml). A run that was killed, or ended by Ctrl-C or a batch system, goes on where it was by
+/// the same command; one that is finished goes on to more --draws, and what is damaged of it is rebuilt
+/// from its checkpoint. With fewer --draws a run that was ended ends there, and can be used.
 #[derive(Args)]
 pub struct FitArgs {
     #[command(flatten)]
@@ -124,22 +124,17 @@ pub fn run(args: FitArgs) -> Result<Ended, Failure> {
     let data = config.data()?.to_path_buf();
     let table = config.reader()?.describe_path(&data)?;
     config.name_columns(&table);
-    if let Some(why) = config.settle(&table)? {
+    let why = config.settle(&table);
+    // As `check` says it, before the time is spent, and before an error that it may explain.
+    let found = config.findings(&table)?;
+    if !found.is_empty() {
+        output::note(check::said(&found).trim_end());
+    }
+    if let Some(why) = why? {
         output::note(&why);
     }
 
     let stop = StopHandle::new();
-    let by_signal = stop.clone();
-    ctrlc::set_handler(move || {
-        if by_signal.is_stopped() {
-            // Asked for twice: what is in the checkpoint is safe.
-            std::process::exit(130);
-        }
-        output::note("stopping after the draw that each chain is in; once more to end at once");
-        by_signal.stop();
-    })
-    .map_err(|e| Failure::error(format!("Ctrl-C cannot be listened to: {e}")))?;
-
     let mut recipe = config.recipe(&table)?.stop_handle(&stop).in_folder(&out);
     if let Some(range) = &only {
         recipe = recipe.only_chains(range.clone());
@@ -148,12 +143,17 @@ pub fn run(args: FitArgs) -> Result<Ended, Failure> {
         recipe = recipe.progress();
         output::note(&in_words(&recipe.to_string()));
     }
+    // What is in the checkpoint is safe at a second signal.
+    signals::stop(&stop, "stopping after the draw that each chain is in; once more to end at once");
     let fit = recipe.read_csv(&data)?;
+    signals::stop(&stop, "ending when the files are whole; once more to end at once");
+    fit.rebuilt().iter().for_each(|what| output::note(what));
     let folder = match &only {
         Some(range) => out.join(format!("chains-{range:?}")),
         None => out.clone(),
     };
     if let Some(error) = fit.save_error() {
+        let error = error.in_words(&words::Flags);
         let problem = format!("the fit could not be saved: {error}; the same command tries again");
         return Err(Failure::error(problem));
     }
@@ -189,7 +189,12 @@ pub fn run(args: FitArgs) -> Result<Ended, Failure> {
 }
 
 pub fn merge(args: &MergeArgs) -> Result<Ended, Failure> {
+    signals::stop(
+        &StopHandle::new(),
+        "the merge ends when its files are whole; once more to end at once",
+    );
     let fit = Fit::merge(&args.run)?;
+    fit.rebuilt().iter().for_each(|what| output::note(what));
     // All parts were made by the same settings, but for what no result depends on.
     let mut parts: Vec<PathBuf> = fs::read_dir(&args.run)
         .map_err(|e| bnn_mcmc::Error::io(&args.run, e))?

@@ -34,20 +34,21 @@ fn is_own(name: &str) -> bool {
     OWN.contains(&name) || name.starts_with("chains-")
 }
 
-/// An error if a result would take the place of something that belongs to a run.
-pub fn check_place(out: &Path) -> Result<(), Failure> {
+/// An error if a result, of which the argument `name` says where it goes, would take the place of
+/// something that belongs to a run.
+pub fn check_place(out: &Path, name: &str) -> Result<(), Failure> {
     let parent = out.parent().filter(|parent| *parent != Path::new("")).unwrap_or(Path::new("."));
     // A folder that is not there is told when the file is written.
-    let (Ok(parent), Some(name)) = (parent.canonicalize(), out.file_name()) else { return Ok(()) };
-    let whole = parent.join(name);
+    let (Ok(parent), Some(file)) = (parent.canonicalize(), out.file_name()) else { return Ok(()) };
+    let whole = parent.join(file);
     for folder in parent.ancestors().filter(|folder| folder.join("fit.json").is_file()) {
         let within = whole.strip_prefix(folder).ok().and_then(|path| path.components().next());
-        if let Some(Component::Normal(name)) = within
-            && is_own(&name.to_string_lossy())
+        if let Some(Component::Normal(part)) = within
+            && is_own(&part.to_string_lossy())
         {
             let allowed =
                 "another name than those of the files that `fit` has written to its folder";
-            return Err(Error::argument("--out", out.display(), allowed).into());
+            return Err(Error::argument(name, out.display(), allowed).into());
         }
     }
     Ok(())

@@ -6,11 +6,13 @@ mod check;
 mod compare;
 mod config;
 mod diagnose;
+mod export;
 mod fit;
 mod folder;
 mod output;
 mod predict;
 mod report;
+mod signals;
 mod task;
 mod words;
 
@@ -28,13 +30,14 @@ use clap_complete::Shell;
 ///     bnn-mcmc report run                          the same and more with figures, run/report.html
 ///     bnn-mcmc predict run new.csv                 predictions of new rows, as CSV
 ///     bnn-mcmc compare run1 run2                   which predicts better, by leave-one-out
+///     bnn-mcmc export run --zarr run.zarr          the run for ArviZ
 #[derive(Parser)]
 #[command(
     name = "bnn-mcmc",
     version,
     verbatim_doc_comment,
-    after_help = "Exit codes: 0 done; 1 error; 2 wrong usage; 3 not converged, under --strict; 130 ended by \
-                  Ctrl-C, the same command goes on."
+    after_help = "Exit codes: 0 done; 1 error; 2 wrong usage; 3 not converged, under --strict; 129, 130 or \
+                  143 ended by the signal HUP, INT (Ctrl-C) or TERM: the same command goes on."
 )]
 struct Cli {
     #[command(subcommand)]
@@ -49,6 +52,7 @@ enum Command {
     Report(report::ReportArgs),
     Predict(predict::PredictArgs),
     Compare(compare::CompareArgs),
+    Export(export::ExportArgs),
     Check(Box<check::CheckArgs>),
     /// Prints a script that completes the command in a shell, as `source <(bnn-mcmc completions
     /// bash)`
@@ -65,7 +69,7 @@ pub enum Ended {
     Refused,
     /// Under `--strict`.
     NotConverged,
-    /// By Ctrl-C, with all draws so far in the folder.
+    /// By a signal, with all draws so far in the folder.
     Interrupted,
 }
 
@@ -88,25 +92,14 @@ impl Failure {
 
 impl From<bnn_mcmc::Error> for Failure {
     fn from(error: bnn_mcmc::Error) -> Self {
-        use bnn_mcmc::Error::{Argument, UnknownName};
-        let message = match &error {
-            UnknownName { what, name, known } => {
-                format!("there is no {what} named `{name}`; there are: {}", output::names(known))
-            }
-            Argument { name, value, allowed } => {
-                let name = words::argument(name);
-                match allowed.strip_prefix("smaller: ") {
-                    Some(instead) => format!("{name}: too much for memory: {value}; {instead}"),
-                    None => format!("{name} is {value}, but must be {allowed}"),
-                }
-            }
-            error => error.to_string(),
-        };
-        Self::error(words::in_flags(&message))
+        Self::error(error.in_words(&words::Flags))
     }
 }
 
 fn main() -> ExitCode {
+    if let Err(error) = signals::listen() {
+        output::note(&format!("warning: signals end the command without a save: {error}"));
+    }
     let ended = match Cli::parse().command {
         Command::Fit(args) => fit::run(*args),
         Command::Merge(args) => fit::merge(&args),
@@ -114,6 +107,7 @@ fn main() -> ExitCode {
         Command::Report(args) => report::run(&args),
         Command::Predict(args) => predict::run(&args),
         Command::Compare(args) => compare::run(&args),
+        Command::Export(args) => export::run(&args),
         Command::Check(args) => check::run(*args),
         Command::Completions { shell } => completions(shell),
     };
@@ -121,7 +115,7 @@ fn main() -> ExitCode {
         Ok(Ended::Done) => ExitCode::SUCCESS,
         Ok(Ended::Refused) => ExitCode::from(1),
         Ok(Ended::NotConverged) => ExitCode::from(3),
-        Ok(Ended::Interrupted) => ExitCode::from(130),
+        Ok(Ended::Interrupted) => ExitCode::from(signals::code()),
         Err(Failure { code, message }) => {
             output::note(&format!("{} {}", output::bad("error:"), message.trim_end()));
             ExitCode::from(code)

@@ -3,15 +3,16 @@
 
 use std::borrow::Cow;
 use std::fs;
-use std::io::{ErrorKind, Write};
+use std::io::{self, ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
 use anstyle::{AnsiColor, Style};
 use bnn_mcmc::Error;
 use bnn_mcmc::diagnostics::Verdict;
 use comfy_table::{CellAlignment, Table, presets};
+use tempfile::NamedTempFile;
 
-use crate::{Failure, words};
+use crate::{Failure, signals, words};
 
 /// Writes to standard output. Where nobody reads on, as after `| head -1`, nothing is wrong.
 pub fn print(text: &str) -> Result<(), Failure> {
@@ -29,10 +30,16 @@ pub fn note(text: &str) {
     let _ = writeln!(anstream::stderr(), "{}", clean(text));
 }
 
-/// The text with its control characters escaped, which names in a table can hold: all but line breaks,
-/// tabs, and the styles of this file.
+/// Whether a character sets the direction of the text around it: such a one in a name can show the rest of
+/// a line in another order.
+pub fn is_bidirectional(c: char) -> bool {
+    matches!(c, '\u{61C}' | '\u{200E}' | '\u{200F}' | '\u{202A}'..='\u{202E}' | '\u{2066}'..='\u{2069}')
+}
+
+/// The text with its control and bidirectional characters escaped, which names in a table can hold: all
+/// but line breaks, tabs, and the styles of this file.
 fn clean(text: &str) -> Cow<'_, str> {
-    let is_harmful = |c: char| c.is_control() && c != '\n' && c != '\t';
+    let is_harmful = |c: char| (c.is_control() && c != '\n' && c != '\t') || is_bidirectional(c);
     if !text.contains(is_harmful) {
         return text.into();
     }
@@ -76,7 +83,7 @@ pub fn bad(text: &str) -> String {
 
 /// The sentence of a verdict.
 pub fn sentence(verdict: &Verdict) -> String {
-    let text = words::in_flags(&verdict.to_string());
+    let text = verdict.in_words(&words::Flags);
     if verdict.is_converged() { good(&text) } else { bad(&text) }
 }
 
@@ -120,46 +127,73 @@ pub fn write(path: &Path, bytes: &str) -> Result<(), Failure> {
 /// one that was there when all is written.
 pub struct Writing {
     /// `None` for standard output.
-    file: Option<(PathBuf, fs::File)>,
-    /// What the file is called until it is written.
-    new: Option<PathBuf>,
+    path: Option<PathBuf>,
+    to: To,
+}
+
+enum To {
+    Stdout,
+    /// What is no file, such as `/dev/stdout`.
+    Device(fs::File),
+    /// A file with a name of its own until it is written.
+    New(Option<NamedTempFile>),
 }
 
 impl Writing {
     /// Begins a file, or writes to standard output.
     pub fn begin(path: Option<&Path>) -> Result<Self, Failure> {
-        let Some(path) = path else { return Ok(Self { file: None, new: None }) };
-        let failed = |e| Failure::from(Error::io(path, e));
-        // What is no file, such as /dev/stdout, stays what it is.
-        if fs::metadata(path).is_ok_and(|there| !there.is_file()) {
-            let file = fs::File::options().write(true).open(path).map_err(failed)?;
-            return Ok(Self { file: Some((path.into(), file)), new: None });
-        }
-        let new = PathBuf::from(format!("{}.tmp", path.display()));
-        let file = fs::File::create(&new).map_err(failed)?;
-        Ok(Self { file: Some((path.into(), file)), new: Some(new) })
+        let Some(path) = path else { return Ok(Self { path: None, to: To::Stdout }) };
+        // The file that a link leads to is written, and not the link.
+        let path = &path.canonicalize().unwrap_or_else(|_| path.into());
+        let to = if fs::metadata(path).is_ok_and(|there| !there.is_file()) {
+            fs::File::options().write(true).open(path).map(To::Device)
+        } else {
+            let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+            let folder = folder.unwrap_or(Path::new("."));
+            let path_of = |new: &io::Result<NamedTempFile>| {
+                new.as_ref().ok().map(|new| new.path().to_path_buf())
+            };
+            signals::begin(|| temporary(folder), path_of).map(|new| To::New(Some(new)))
+        };
+        let to = to.map_err(|e| Error::io(path, e))?;
+        Ok(Self { path: Some(path.into()), to })
     }
 
     /// Writes a piece, as it is. Returns whether anybody reads on.
     pub fn write(&mut self, text: &str) -> Result<bool, Failure> {
-        let Some((path, file)) = &mut self.file else {
-            let mut out = std::io::stdout().lock();
-            return match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
-                Ok(()) => Ok(true),
-                Err(e) if e.kind() == ErrorKind::BrokenPipe => Ok(false),
-                Err(e) => Err(Failure::error(format!("standard output: {e}"))),
-            };
+        let written = match &mut self.to {
+            To::Stdout => {
+                let mut out = io::stdout().lock();
+                out.write_all(text.as_bytes()).and_then(|()| out.flush())
+            }
+            To::Device(file) => match file.write_all(text.as_bytes()) {
+                Err(e) if e.kind() == ErrorKind::BrokenPipe => return Ok(false),
+                written => written,
+            },
+            To::New(file) => file.iter_mut().try_for_each(|file| file.write_all(text.as_bytes())),
         };
-        let written = file.write_all(text.as_bytes());
-        written.map(|()| true).map_err(|e| Error::io(&*path, e).into())
+        match (written, &self.path) {
+            (Ok(()), _) => Ok(true),
+            (Err(e), None) if e.kind() == ErrorKind::BrokenPipe => Ok(false),
+            (Err(e), None) => Err(Failure::error(format!("standard output: {e}"))),
+            (Err(e), Some(path)) => Err(Error::io(path, e).into()),
+        }
     }
 
     /// Puts the file in its place.
     pub fn end(mut self) -> Result<(), Failure> {
-        if let (Some((path, file)), Some(new)) = (&self.file, &self.new) {
-            let placed = file.sync_all().and_then(|()| fs::rename(new, path));
+        if let (Some(path), To::New(file)) = (&self.path, &mut self.to)
+            && let Some(file) = file.take()
+        {
+            let new = file.path().to_path_buf();
+            // A file that others may not read stays so.
+            if let Ok(there) = fs::metadata(path) {
+                let _ = file.as_file().set_permissions(there.permissions());
+            }
+            let placed = file.as_file().sync_all().and_then(|()| {
+                signals::forget(&new, || file.persist(path).map(drop).map_err(|e| e.error))
+            });
             placed.map_err(|e| Error::io(path, e))?;
-            self.new = None;
         }
         Ok(())
     }
@@ -168,15 +202,25 @@ impl Writing {
 impl Drop for Writing {
     /// Leaves nothing of a file that was not written to its end.
     fn drop(&mut self) {
-        if let Some(new) = &self.new {
-            let _ = fs::remove_file(new);
+        if let To::New(Some(file)) = &self.to {
+            let new = file.path().to_path_buf();
+            signals::forget(&new, || self.to = To::Stdout);
         }
     }
 }
 
+/// A hidden file with a name that no other has, with the rights of any new file.
+fn temporary(folder: &Path) -> io::Result<NamedTempFile> {
+    let mut builder = tempfile::Builder::new();
+    builder.prefix(".bnn-mcmc.").suffix(".tmp");
+    #[cfg(unix)]
+    builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
+    builder.tempfile_in(folder)
+}
+
 /// A number, with a power of ten if it is very large or very small.
 pub fn number(value: f64) -> String {
-    format!("{value:?}").trim_end_matches(".0").into()
+    bnn_mcmc::message::number(value)
 }
 
 /// `1 row`, `2 rows`.
@@ -185,17 +229,6 @@ pub fn count(n: usize, what: &str) -> String {
         _ if n == 1 => format!("1 {what}"),
         "class" => format!("{n} classes"),
         _ => format!("{n} {what}s"),
-    }
-}
-
-/// Names in a message, of which there may be very many.
-pub fn names(names: &[String]) -> String {
-    const MOST: usize = 100;
-    let shown: Vec<String> = names.iter().take(MOST).map(|name| format!("`{name}`")).collect();
-    match names.len() - shown.len() {
-        _ if names.is_empty() => "none".into(),
-        0 => shown.join(", "),
-        more => format!("{} and {more} more", shown.join(", ")),
     }
 }
 
@@ -244,6 +277,9 @@ mod tests {
     #[test]
     fn nothing_but_styles_reaches_the_terminal_as_an_escape_sequence() {
         assert_eq!(clean("a\n\tb"), "a\n\tb");
+        // Right to left, an isolate, a mark: each would turn the text that follows.
+        let turned = clean("a\u{202E}cba\u{2066}\u{61C}\u{200F}").into_owned();
+        assert_eq!(turned, "a\\u{202e}cba\\u{2066}\\u{61c}\\u{200f}");
         let text = format!(
             "{} {} {} x\x1b]0;title\x07\r\x1b[2Jy\u{9b}1mz",
             heading("h"),

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use bnn_mcmc::Error;
-use bnn_mcmc::data::Lines;
+use bnn_mcmc::data::{Lines, csv_cell, unguarded};
 use bnn_mcmc::fit::{Fit, Outside};
 use bnn_mcmc::ndarray::{ArrayView2, Axis};
 use bnn_mcmc::predict::Predictions;
@@ -41,6 +41,11 @@ pub struct PredictArgs {
     /// are then predicted at once, in memory
     #[arg(long)]
     scores: bool,
+    /// Names of classes and responses as they are, also those that a spreadsheet would take for formulas.
+    /// Without this flag, names that begin with =, +, -, @, a tab or a line end and are no numbers have a
+    /// single quote before them
+    #[arg(long)]
+    raw_names: bool,
 }
 
 pub fn run(args: &PredictArgs) -> Result<Ended, Failure> {
@@ -52,14 +57,14 @@ pub fn run(args: &PredictArgs) -> Result<Ended, Failure> {
     if let Some(path) = &args.out {
         check_place(path, args)?;
     }
-    let of_new_rows = |e: Error| Failure::error(words::of_new_rows(&Failure::from(e).message));
+    let of_new_rows = |e: Error| Failure::error(e.in_words(&words::NewRows));
     let mut out = Writing::begin(args.out.as_deref())?;
     let (note, scores) = if args.scores {
         let read = schema.read_path(&args.table).map_err(of_new_rows)?;
         let rows = &read.dataset;
         let predictions = fit.predict(rows)?;
         let scores = predictions.scores()?.to_string();
-        out.write(&csv(&predictions, 0, &read.lines)?)?;
+        out.write(&csv(&predictions, 0, &read.lines, args.raw_names)?)?;
         let note = said(&fit, rows.x().view(), &read.lines, &read.dropped, &[]);
         (note, Some(diagnose::scored(&count(rows.rows(), "row"), &scores)))
     } else {
@@ -67,7 +72,7 @@ pub fn run(args: &PredictArgs) -> Result<Ended, Failure> {
         let height = height(&fit);
         for (k, block) in new.x.axis_chunks_iter(Axis(0), height).enumerate() {
             let predictions = fit.predict_new(block)?.predictions;
-            if !out.write(&csv(&predictions, k * height, &new.lines)?)? {
+            if !out.write(&csv(&predictions, k * height, &new.lines, args.raw_names)?)? {
                 break;
             }
         }
@@ -96,28 +101,35 @@ fn height(fit: &Fit) -> usize {
 
 /// The predictions as lines of CSV, of which the first row has the number `first`, with the line of each
 /// row in the table.
-fn csv(predictions: &Predictions, first: usize, lines: &Lines) -> Result<String, Failure> {
+fn csv(
+    predictions: &Predictions,
+    first: usize,
+    lines: &Lines,
+    raw_names: bool,
+) -> Result<String, Failure> {
     let with_lines = || -> Result<String, Box<dyn std::error::Error>> {
         let mut bytes = Vec::new();
         predictions.write_csv(&mut bytes)?;
         let mut reader = csv::ReaderBuilder::new().has_headers(false).from_reader(&bytes[..]);
-        let mut writer = csv::Writer::from_writer(Vec::with_capacity(bytes.len()));
+        let mut text = String::with_capacity(bytes.len());
         for (i, record) in reader.records().enumerate() {
             let record = record?;
             // The first cell is the number of the row in the block.
-            let (row, line) = match record[0].parse::<usize>() {
+            match record[0].parse::<usize>() {
                 Ok(row) => {
                     let line = lines.get(first + row).ok_or("a row without a line")?;
-                    ((first + row).to_string(), line.to_string())
+                    text.push_str(&format!("{},{line}", first + row));
                 }
                 Err(_) if i == 0 && first > 0 => continue,
-                Err(_) => (record[0].to_owned(), "line".to_owned()),
-            };
-            writer.write_record(
-                [&row, &line].into_iter().map(String::as_str).chain(record.iter().skip(1)),
-            )?;
+                Err(_) => text.push_str(&format!("{},line", &record[0])),
+            }
+            for cell in record.iter().skip(1) {
+                let cell = if raw_names { unguarded(cell) } else { cell };
+                text.extend([",", &csv_cell(cell)]);
+            }
+            text.push('\n');
         }
-        Ok(String::from_utf8(writer.into_inner()?)?)
+        Ok(text)
     };
     with_lines().map_err(|e| Failure::error(format!("the predictions: {e}")))
 }
@@ -189,5 +201,5 @@ fn check_place(path: &Path, args: &PredictArgs) -> Result<(), Failure> {
         let allowed = "another file than the table that is predicted";
         return Err(Error::argument("--out", path.display(), allowed).into());
     }
-    folder::check_place(path)
+    folder::check_place(path, "--out")
 }

@@ -78,7 +78,7 @@ with warnings.catch_warnings():
 # ## The draws, for ArviZ
 #
 # A `DataTree` with the draws and their predictions of the training rows (`pip install
-# 'bnn-mcmc[arviz]'`).
+# arviz xarray zarr`).
 
 # %%
 try:

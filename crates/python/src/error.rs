@@ -6,13 +6,16 @@ use bnn_mcmc::Error;
 use pyo3::PyErr;
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 
+use crate::words::Parameters;
+
 /// What Python raises for `error`: `OSError` where the system refused a file, `RuntimeError` where code
 /// panicked or a chain could not start, and `ValueError` for what was handed in.
 pub fn raised(error: Error) -> PyErr {
+    let message = error.in_words(&Parameters);
     match &error {
         // Of the same kind, so that a file that is not there is a `FileNotFoundError`.
-        Error::Io { source, .. } => io::Error::new(source.kind(), error.to_string()).into(),
-        Error::Panic { .. } | Error::Start { .. } => PyRuntimeError::new_err(error.to_string()),
-        _ => PyValueError::new_err(error.to_string()),
+        Error::Io { source, .. } => io::Error::new(source.kind(), message).into(),
+        Error::Panic { .. } | Error::Start { .. } => PyRuntimeError::new_err(message),
+        _ => PyValueError::new_err(message),
     }
 }

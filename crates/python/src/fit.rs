@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use bnn_mcmc::Error;
-use bnn_mcmc::data::{Dataset, Response};
+use bnn_mcmc::data::{Cells, Dataset, Response, Schema};
 use bnn_mcmc::fit::Fit as Fitted;
 use bnn_mcmc::sampler::StopHandle;
 use numpy::{IntoPyArray, PyArray2, PyReadonlyArray2};
@@ -14,6 +14,7 @@ use crate::error::raised;
 use crate::interrupt::{interruptible, on_threads};
 use crate::predict::predict;
 use crate::settings::{Kind, Settings};
+use crate::words::Parameters;
 
 /// A network fitted to a table. It never changes.
 #[pyclass(frozen, module = "bnn_mcmc._native")]
@@ -21,22 +22,23 @@ pub struct Fit(Fitted);
 
 #[pymethods]
 impl Fit {
-    /// Fits real responses or counts `y` `[row, output]`.
+    /// Fits real responses or counts `y` `[row, output]`. `columns` are those of the table that `x` was
+    /// made of.
     #[staticmethod]
     fn numbers(
         py: Python<'_>,
         counts: bool,
         x: PyReadonlyArray2<'_, f64>,
         y: PyReadonlyArray2<'_, f64>,
-        feature_names: Vec<String>,
+        columns: Vec<Column>,
         response_names: Vec<String>,
         settings: Settings,
     ) -> PyResult<Self> {
         let (x, y) = (x.as_array().to_owned(), y.as_array().to_owned());
         let data = if counts { Dataset::counts(x, y) } else { Dataset::regression(x, y) };
         let kind = if counts { Kind::Counts } else { Kind::Regression };
-        let data = named(data, &feature_names, &response_names).map_err(raised)?;
-        run(py, kind, &data, &settings)
+        let data = data.and_then(|data| data.with_response_names(&response_names));
+        run(py, kind, data, columns, &settings)
     }
 
     /// Fits classes: `classes[i]` is the place of row i's class in `class_names`.
@@ -46,13 +48,13 @@ impl Fit {
         x: PyReadonlyArray2<'_, f64>,
         classes: Vec<usize>,
         class_names: Vec<String>,
-        feature_names: Vec<String>,
+        columns: Vec<Column>,
         response_names: Vec<String>,
         settings: Settings,
     ) -> PyResult<Self> {
         let data = Dataset::classification(x.as_array().to_owned(), classes, class_names);
-        let data = named(data, &feature_names, &response_names).map_err(raised)?;
-        run(py, Kind::Classification, &data, &settings)
+        let data = data.and_then(|data| data.with_response_names(&response_names));
+        run(py, Kind::Classification, data, columns, &settings)
     }
 
     /// Loads a fit from its folder.
@@ -65,6 +67,11 @@ impl Fit {
     /// Writes the fit to a folder.
     fn save(&self, py: Python<'_>, folder: PathBuf, threads: usize) -> PyResult<()> {
         on_threads(py, threads, || self.0.save(folder))?.map_err(raised)
+    }
+
+    /// As `save`, without waiting for the disk.
+    fn save_unflushed(&self, py: Python<'_>, folder: PathBuf, threads: usize) -> PyResult<()> {
+        on_threads(py, threads, || self.0.save_unflushed(folder))?.map_err(raised)
     }
 
     /// Writes draws, predictions and data to a Zarr folder.
@@ -84,10 +91,10 @@ impl Fit {
     ) -> PyResult<Vec<Bound<'py, PyArray2<f64>>>> {
         let x = x.as_array().to_owned();
         let stop = StopHandle::new();
-        let predicted = interruptible(py, threads, &stop, || {
+        let (predicted, signal) = interruptible(py, threads, &stop, || {
             predict(&self.0, x.view(), with_sd, level, &stop)
         })?;
-        let arrays = predicted.map_err(raised)?;
+        let arrays = signal.map_or(Ok(predicted), Err)?.map_err(raised)?;
         Ok(arrays.into_iter().map(|array| array.into_pyarray(py)).collect())
     }
 
@@ -125,7 +132,7 @@ impl Fit {
         let verdict = on_threads(py, threads, || self.0.verdict())?.map_err(raised)?;
         let json = serde_json::to_string(&verdict);
         let json = json.map_err(|e| PyValueError::new_err(format!("verdict: {e}")))?;
-        Ok((verdict.to_string(), verdict.is_converged(), json))
+        Ok((verdict.in_words(&Parameters), verdict.is_converged(), json))
     }
 
     /// What the run was like, as JSON.
@@ -149,6 +156,20 @@ impl Fit {
         .to_string()
     }
 
+    /// The recipe, how files are read like its table (`null` if there is none), and the names of the
+    /// response and of the classes, as JSON.
+    fn description(&self) -> String {
+        let data = self.0.data();
+        serde_json::json!({
+            "recipe": self.0.recipe(),
+            "schema": self.0.schema(),
+            "features": data.feature_names(),
+            "response": data.response_names(),
+            "classes": data.response().class_names(),
+        })
+        .to_string()
+    }
+
     /// All that the fit was asked to do, in words, but for how files are read: there was none.
     fn recipe(&self) -> String {
         let recipe = self.0.recipe().to_string();
@@ -157,7 +178,7 @@ impl Fit {
 
     /// Why the fit could not be saved in its folder, if so.
     fn save_error(&self) -> Option<String> {
-        self.0.save_error().map(ToString::to_string)
+        self.0.save_error().map(|error| error.in_words(&Parameters))
     }
 
     /// Itself: it never changes.
@@ -188,10 +209,56 @@ fn named(
     data?.with_feature_names(features)?.with_response_names(response)
 }
 
-fn run(py: Python<'_>, kind: Kind, data: &Dataset, settings: &Settings) -> PyResult<Fit> {
+/// A column of the table that features are made of.
+#[derive(Debug, FromPyObject)]
+#[pyo3(from_item_all)]
+pub struct Column {
+    name: String,
+    cells: String,
+    levels: Vec<String>,
+}
+
+impl Column {
+    fn cells(self) -> (String, Cells) {
+        let cells = match &self.cells[..] {
+            "labels" => Cells::Labels(self.levels),
+            "bools" => Cells::Bools,
+            "numbers" => Cells::Numbers,
+            _ => Cells::LeftOut,
+        };
+        (self.name, cells)
+    }
+}
+
+fn run(
+    py: Python<'_>,
+    kind: Kind,
+    data: Result<Dataset, Error>,
+    columns: Vec<Column>,
+    settings: &Settings,
+) -> PyResult<Fit> {
     let stop = StopHandle::new();
-    let recipe = settings.recipe(kind, data.response_names()).map_err(raised)?;
+    let (recipe, data, schema) = data
+        .and_then(|data| {
+            let reader = kind.reader(data.response_names());
+            let classes = data.response().class_names().map(<[String]>::to_vec);
+            let columns = columns.into_iter().map(Column::cells);
+            let schema = Schema::of_table(reader, columns, classes)?;
+            let recipe = settings.recipe(kind, data.response_names())?;
+            Ok((recipe, data.with_feature_names(schema.feature_names())?, schema))
+        })
+        .map_err(raised)?;
     let recipe = recipe.stop_handle(&stop);
-    let fit = interruptible(py, settings.threads, &stop, || recipe.fit(data))?;
-    fit.map(Fit).map_err(raised)
+    let (fit, signal) =
+        interruptible(py, settings.threads, &stop, || recipe.fit_like(&data, &schema))?;
+    match (signal, fit) {
+        (None, fit) => fit.map(Fit).map_err(raised),
+        // Such as a folder that is refused: the signal came while that was found out.
+        (Some(signal), Err(_)) => Err(signal),
+        (Some(signal), Ok(fit)) => {
+            // An exception of a user's handler may have no such place.
+            let _ = signal.value(py).setattr("draws_made", fit.draws().n_draws());
+            Err(signal)
+        }
+    }
 }

@@ -1,4 +1,4 @@
-//! Work without Python's lock, on threads of its own, which Ctrl-C ends.
+//! Work without Python's lock, on threads of its own, which signals end.
 
 use std::panic::resume_unwind;
 use std::sync::mpsc::{RecvTimeoutError, channel};
@@ -21,17 +21,19 @@ pub fn on_threads<R: Send>(
     threads: usize,
     work: impl FnOnce() -> R + Send,
 ) -> PyResult<R> {
-    interruptible(py, threads, &StopHandle::new(), work)
+    let (result, raised) = interruptible(py, threads, &StopHandle::new(), work)?;
+    raised.map_or(Ok(result), Err)
 }
 
-/// As [`on_threads`]. After a signal whose handler raises, as that of Ctrl-C does, the work is told to
-/// `stop`; the exception is returned when it has ended.
+/// As [`on_threads`]. After a signal whose handler raises, as the handler of Ctrl-C does, the work is
+/// told to `stop`; the exception is returned beside the result when the work has ended. Handlers of
+/// further signals are called meanwhile; the last exception counts.
 pub fn interruptible<R: Send>(
     py: Python<'_>,
     threads: usize,
     stop: &StopHandle,
     work: impl FnOnce() -> R + Send,
-) -> PyResult<R> {
+) -> PyResult<(R, Option<PyErr>)> {
     py.detach(|| {
         let pool = ThreadPoolBuilder::new().num_threads(threads).build();
         let pool = pool.map_err(|e| PyValueError::new_err(format!("{threads} threads: {e}")))?;
@@ -44,14 +46,14 @@ pub fn interruptible<R: Send>(
             });
             // Python handles signals on its main thread alone: elsewhere there are none.
             let mut raised = None;
-            while raised.is_none() && wait.recv_timeout(EVERY) == Err(RecvTimeoutError::Timeout) {
-                raised = Python::attach(|py| py.check_signals()).err();
-            }
-            if raised.is_some() {
-                stop.stop();
+            while wait.recv_timeout(EVERY) == Err(RecvTimeoutError::Timeout) {
+                if let Err(exception) = Python::attach(|py| py.check_signals()) {
+                    stop.stop();
+                    raised = Some(exception);
+                }
             }
             let result = run.join().unwrap_or_else(|panic| resume_unwind(panic));
-            raised.map_or(Ok(result), Err)
+            Ok((result, raised))
         })
     })
 }

@@ -9,13 +9,25 @@ mod fit;
 mod interrupt;
 mod predict;
 mod settings;
+mod words;
 
 #[pyo3::pymodule]
 mod _native {
+    use bnn_mcmc::message::{Advice, Setting, Vocabulary};
     use pyo3::prelude::*;
 
     #[pymodule_export]
     use super::fit::Fit;
+    use super::words::Parameters;
+
+    /// All settings and advice that messages can name, as they are spelled here: for the tests.
+    #[pyfunction]
+    fn _spelled() -> Vec<String> {
+        let settings = Setting::ALL.iter().filter_map(|setting| Parameters.setting(*setting, None));
+        let advice = Advice::examples();
+        let advice = advice.iter().filter_map(|advice| advice.clause(&Parameters));
+        settings.chain(advice).collect()
+    }
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use bnn_mcmc::Error;
+use bnn_mcmc::data::CsvReader;
 use bnn_mcmc::fit::{Fit, Method, Noise, Recipe, WeightPrior};
 use bnn_mcmc::model::Activation;
 use pyo3::prelude::*;
@@ -13,6 +14,17 @@ pub enum Kind {
     Regression,
     Classification,
     Counts,
+}
+
+impl Kind {
+    /// A reader of files with a response of this kind and these names.
+    pub fn reader(self, response: &[String]) -> CsvReader {
+        match self {
+            Self::Regression => CsvReader::regression(response.to_vec()),
+            Self::Classification => CsvReader::classification(response.to_vec()),
+            Self::Counts => CsvReader::counts(response.to_vec()),
+        }
+    }
 }
 
 /// The settings of an estimator; `None` is the default of the recipe.

@@ -33,7 +33,7 @@ def test_arviz_agrees_about_rhat_and_ess(model):
     """Of the log likelihood, by ArviZ's own code."""
     tree = model.to_datatree()
     own = model.diagnostics_["groups"]["log likelihood"]
-    drawn = tree["sample_stats"]["log_likelihood"].values
+    drawn = tree["sample_stats"]["joint_log_likelihood"].values
     assert float(az.rhat(drawn)) == pytest.approx(own["max_rhat"], rel=1e-6)
     assert float(az.ess(drawn, method="bulk")) == pytest.approx(own["min_ess_bulk"], rel=1e-6)
 

@@ -173,3 +173,19 @@ def test_counts(short):
     assert (lower >= 0).all() and ((lower <= y) & (y <= upper)).mean() > 0.85
     with pytest.raises(ValueError, match=r"1\.5 is not a count"):
         BnnCounts(**short).fit(X, np.where(np.arange(300) == 3, 1.5, y))
+
+
+def test_intervals_of_counts_end_at_counts(short):
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(300, 1))
+    y = rng.poisson(np.exp(0.8 * X[:, 0] - 1))
+    model = BnnCounts(**short).fit(X, y)
+    drawn = tree_of(model)["posterior_predictive"]["y1"].values.reshape(-1, len(y))
+    for level in (0.5, 0.9, 0.95, 0.99):
+        _, lower, upper = model.predict(X, interval=level)
+        for end, tail in ((lower, 0.5 - level / 2), (upper, 0.5 + level / 2)):
+            assert (end == end.round()).all()
+            assert (end == np.quantile(drawn, tail, axis=0, method="inverted_cdf")).all()
+        assert ((lower <= drawn) & (drawn <= upper)).mean(axis=0).min() >= level
+    # Interpolated, ends lie between counts.
+    assert (np.quantile(drawn, 0.95, axis=0) % 1 != 0).any()

@@ -16,7 +16,9 @@ ROOT = Path(__file__).parents[3]
 
 def test_as_many_levels_are_allowed_as_in_csv_files():
     schema = (ROOT / "src/data/csv/schema.rs").read_text(encoding="utf-8")
-    assert re.findall(r"^const MANY_LEVELS: usize = (\d+);", schema, re.M) == [str(MANY_LEVELS)]
+    assert re.findall(r"^pub\(super\) const MANY_LEVELS: usize = (\d+);", schema, re.M) == [
+        str(MANY_LEVELS)
+    ]
 
 
 @pytest.mark.filterwarnings("ignore::bnn_mcmc.NotConvergedWarning")

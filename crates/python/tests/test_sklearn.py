@@ -63,6 +63,32 @@ def test_settings_are_shown(estimator):
     )
 
 
+@pytest.mark.parametrize("estimator", [BnnRegressor, BnnClassifier, BnnCounts])
+def test_errors_of_calls_name_the_class(estimator):
+    name = estimator.__name__
+    for call, message in (
+        (lambda: estimator(units=3), r"__init__\(\) got an unexpected keyword argument 'units'"),
+        (lambda: estimator().fit([[1.0]]), r"fit\(\) missing 1 required positional argument: 'y'"),
+        (lambda: estimator().predict(), r"predict\(\) missing 1 required positional argument: 'X'"),
+        (lambda: estimator().scores([[1.0]]), r"scores\(\) missing 1 required positional"),
+        (lambda: estimator().score([[1.0]]), r"score\(\) missing 1 required positional"),
+        (lambda: estimator.load(), r"load\(\) missing 1 required positional"),
+        (lambda: estimator().save(), r"save\(\) missing 1 required positional"),
+        (lambda: estimator().to_datatree(1), r"to_datatree\(\) takes 1 positional argument"),
+    ):
+        with pytest.raises(TypeError, match=rf"^{name}\.{message}"):
+            call()
+
+
+def test_a_class_of_a_user_may_have_methods_of_its_own(wave, short):
+    class Mine(BnnRegressor):
+        def predict(self, X, return_std=False, interval=None):
+            return 2 * super().predict(X, return_std, interval)
+
+    model = Mine(**short).fit(*wave)
+    assert (model.predict(wave[0]) == 2 * BnnRegressor(**short).fit(*wave).predict(wave[0])).all()
+
+
 def test_score_is_that_of_sklearn(wave, short):
     X, y = wave
     model = BnnRegressor(**short).fit(X, y)

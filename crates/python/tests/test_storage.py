@@ -3,6 +3,9 @@
 import copy
 import json
 import pickle
+import shutil
+import subprocess
+import sys
 from fractions import Fraction
 
 import joblib
@@ -30,6 +33,28 @@ def test_pickle(fitted, wave):
     assert same(loaded, fitted, wave[0])
     assert loaded.diagnostics_ == fitted.diagnostics_ and loaded.verdict_ == fitted.verdict_
     assert pickle.dumps(loaded) == pickle.dumps(fitted)
+
+
+COPY = """
+import pickle, sys
+import bnn_mcmc
+model = pickle.loads(open(sys.argv[1], "rb").read())
+for _ in range(3):
+    model = pickle.loads(pickle.dumps(model))
+"""
+
+
+def test_pickles_do_not_wait_for_the_disk(fitted, tmp_path):
+    strace = shutil.which("strace")
+    if strace is None or subprocess.run([strace, "-f", "true"], capture_output=True).returncode:
+        pytest.skip("strace is not installed, or may not be used, which counts the calls")
+    pickled, calls = tmp_path / "model.pickle", tmp_path / "calls"
+    pickled.write_bytes(pickle.dumps(fitted))
+    traced = [strace, "-f", "-o", calls, "-e", "trace=fsync,fdatasync,sync_file_range,openat"]
+    subprocess.run([*traced, sys.executable, "-c", COPY, pickled], check=True)
+    lines = calls.read_text(errors="replace").splitlines()
+    assert sum("zarr.json" in line for line in lines) > 10
+    assert [line for line in lines if "sync" in line.partition("(")[0]] == []
 
 
 def test_joblib(fitted, wave, tmp_path):
@@ -68,9 +93,9 @@ def test_folders_that_are_none(fitted, tmp_path):
         ValueError, match=r"estimator\.json: it is of a BnnRegressor in .*, not of a BnnClassifier"
     ):
         BnnClassifier.load(tmp_path / "model")
-    with pytest.raises(ValueError, match=r"there is no `estimator\.json`"):
+    with pytest.raises(ValueError, match=r"there is no `fit\.json`"):
         BnnRegressor.load(tmp_path)
-    with pytest.raises(FileNotFoundError):
+    with pytest.raises(FileNotFoundError, match="nothing"):
         BnnRegressor.load(tmp_path / "nothing")
     data = tmp_path / "model" / "data.csv"
     data.write_bytes(data.read_bytes()[:-20])
@@ -81,10 +106,10 @@ def test_folders_that_are_none(fitted, tmp_path):
 @pytest.mark.parametrize(
     "edit",
     [
-        lambda saved: saved.pop("levels"),
+        lambda saved: saved.pop("columns"),
         lambda saved: saved["parameters"].update(units=3),
-        lambda saved: saved.update(varies=[True]),
-        lambda saved: saved.update(varies=[False, True]),
+        lambda saved: saved["columns"].pop(),
+        lambda saved: [column.update(used=False) for column in saved["columns"]],
         lambda saved: saved.update(response=[]),
     ],
 )
@@ -156,7 +181,7 @@ def test_a_run_in_a_folder_is_loaded_by_the_same_call(wave, short, tmp_path):
     assert (tmp_path / "run" / "fit.json").stat().st_mtime_ns == written
     assert same(BnnRegressor.load(tmp_path / "run"), first, X)
     with pytest.raises(
-        ValueError, match=r"the folder holds another fit, in which `recipe\.seed` is 1, not 2"
+        ValueError, match=r"the folder holds another fit, in which `random_state` is 1, not 2"
     ):
         BnnRegressor(**{**settings, "random_state": 2}).fit(X, y)
     with pytest.raises(

@@ -9,7 +9,7 @@ pub mod figure;
 pub mod figures;
 mod report;
 
-pub use report::report;
+pub use report::{report, report_in_words};
 
 /// The program of the README, compiled and run.
 #[cfg(doctest)]

@@ -52,7 +52,7 @@ pub(super) fn columns(
                 "the prior of block `{name}` differs between the units of the layer, which the \
                  Kronecker-factored Laplace approximation cannot treat"
             );
-            return Err(Error::Prior { problem, known: layout.block_names() });
+            return Err(Error::prior(problem, layout.block_names()));
         }
     }
     Ok(first)

@@ -15,6 +15,7 @@ use self::precision::{Part, Precision};
 use super::Origin;
 use crate::draws::Draws;
 use crate::likelihood::SecondOrderLikelihood;
+use crate::message::Advice;
 use crate::model::{Mlp, SecondOrderModel};
 use crate::portable::ln;
 use crate::targets::{Curvature, FisherTarget, HessTarget, Posterior};
@@ -179,8 +180,9 @@ impl LaplaceApproximation {
         coordinates.sort_unstable();
         coordinates.dedup();
         if coordinates.is_empty() {
-            let allowed = "the blocks of the last layer, by `Model::output_axes`";
-            return Err(Error::argument("output axes of the model", "none", allowed));
+            let allowed = "the blocks of the last layer";
+            let error = Error::argument("output axes of the model", "none", allowed);
+            return Err(error.advise([Advice::in_rust("name them by `Model::output_axes`")]));
         }
         check_dimension("weights of the last layer", coordinates.len())?;
         check_curvature(posterior, curvature)?;
@@ -234,7 +236,8 @@ impl LaplaceApproximation {
         };
         let layers = posterior.model().sizes().windows(2).map(of_layer);
         let numbers = [(layers.fold(0, usize::saturating_add), "numbers")];
-        let instead = "take the last layer alone (`LaplaceApproximation::last_layer`)";
+        let instead =
+            Advice::in_rust("take the last layer alone (`LaplaceApproximation::last_layer`)");
         memory::check::<f64>("matrices of a Laplace approximation", &numbers, instead)?;
         let mut parts = Vec::new();
         let mut start = 0;

@@ -4,6 +4,7 @@ use std::time::Instant;
 
 use super::precision::Part;
 use super::{LaplaceApproximation, Origin};
+use crate::message::Advice;
 use crate::targets::{Curvature, FisherTarget, GradTarget, HessTarget, MOST_DIMENSIONS};
 use crate::{Error, memory};
 
@@ -104,19 +105,19 @@ pub(super) fn check_curvature<T: HessTarget + FisherTarget>(
 
 pub(super) fn check_dimension(what: &str, dim: usize) -> Result<(), Error> {
     if dim > MOST_DIMENSIONS {
-        let allowed = format!(
-            "at most {MOST_DIMENSIONS}: wider networks have a Kronecker-factored approximation \
-             (`LaplaceApproximation::kronecker`), or one of the last layer (`LaplaceApproximation::last_layer`)"
-        );
-        return Err(Error::argument(what, dim, allowed));
+        let error = Error::argument(what, dim, format!("at most {MOST_DIMENSIONS}"));
+        return Err(error.advise([Advice::in_rust(INSTEAD)]));
     }
-    check_matrix(dim, "use `LaplaceApproximation::kronecker` or `LaplaceApproximation::last_layer`")
+    check_matrix(dim, INSTEAD)
 }
 
-pub(super) fn check_matrix(dim: usize, instead: &str) -> Result<(), Error> {
+/// What to do where matrices of all weights are too large.
+const INSTEAD: &str = "use `LaplaceApproximation::kronecker` or `LaplaceApproximation::last_layer`";
+
+pub(super) fn check_matrix(dim: usize, instead: &'static str) -> Result<(), Error> {
     // The matrix, its factor, and a copy.
     let size = [(dim, "rows"), (dim, "columns"), (3, "copies")];
-    memory::check::<f64>("matrix of a Laplace approximation", &size, instead)
+    memory::check::<f64>("matrix of a Laplace approximation", &size, Advice::in_rust(instead))
 }
 
 /// The curvature in words.

@@ -3,6 +3,7 @@
 use super::Kronecker;
 use crate::Error;
 use crate::linalg::cholesky::Cholesky;
+use crate::message::Advice;
 use crate::portable::ln;
 use crate::targets::Curvature;
 
@@ -96,13 +97,18 @@ pub(super) fn not_positive(
 ) -> Error {
     let allowed = match curvature {
         Curvature::Observed => {
-            "positive (definite), as it is at a mode: climb on (more steps of the ascent), or take \
-             `Curvature::Expected`, which is nowhere negative"
+            "positive (definite), as it is at a mode: climb on (more steps of the ascent)"
         }
         Curvature::Expected => {
             "positive (definite): a direction about which neither the data nor the prior say \
              anything has no normal approximation"
         }
     };
-    Error::argument(name, value, allowed)
+    let advice = match curvature {
+        Curvature::Observed => {
+            Some(Advice::in_rust("take `Curvature::Expected`, which is nowhere negative"))
+        }
+        Curvature::Expected => None,
+    };
+    Error::argument(name, value, allowed).advise(advice)
 }

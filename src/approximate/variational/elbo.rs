@@ -141,6 +141,7 @@ impl<E: Expectation> Elbo<E> {
     /// # Errors
     /// If `samples` is less than 2, or v of the wrong length.
     pub fn estimate(&self, v: &[f64], samples: usize) -> Result<(f64, f64), Error> {
+        crate::threads::ready()?;
         if samples < 2 {
             return Err(Error::argument("samples of the ELBO", samples, "at least 2"));
         }

@@ -64,9 +64,8 @@ impl<'a> ExpectedPrior<'a> {
         let mut scratch = vec![0.0; layout.dim()];
         let mut rng = ChainRng::new(0, 0);
         for block in priors {
-            let refused = |why: String| Error::Prior {
-                problem: format!("block `{}` {why}", block.name),
-                known: layout.block_names(),
+            let refused = |why: String| {
+                Error::prior(format!("block `{}` {why}", block.name), layout.block_names())
             };
             let (lower, upper) = block.bounds();
             if lower.is_finite() || upper.is_finite() {

@@ -1,10 +1,12 @@
 //! What a table holds, before anything is chosen.
 
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io::Read;
 use std::path::Path;
 
-use super::table::{Table, is_no_label};
+use super::table::{Table, is_date, is_no_label};
 use super::{CsvReader, Source};
 use crate::Error;
 use crate::cells::shown;
@@ -55,6 +57,14 @@ pub struct ColumnDescription {
     /// The values that are not missing, each with the number of rows that have it: by size if all
     /// are numbers, else as text. `None` if there are more than 1,000 different ones.
     pub values: Option<Vec<(String, usize)>>,
+    /// The line and the text of the first date or time, if every cell that is not missing is one.
+    pub dates: Option<(usize, String)>,
+    /// The line and the text of the first whole number that is not the same as a number of 64 bits: one
+    /// beyond 2^53, whose last digits are lost.
+    pub lost_digits: Option<(usize, String)>,
+    /// The first column before this one that has the same value in every row, numbers written in another
+    /// way included.
+    pub copy_of: Option<String>,
 }
 
 impl CsvReader {
@@ -88,20 +98,49 @@ impl CsvReader {
             is_counts: true,
             first_not_number: None,
             values: None,
+            dates: None,
+            lost_digits: None,
+            copy_of: None,
         };
         let mut columns: Vec<ColumnDescription> = table.names.iter().map(column).collect();
         let mut values = vec![Some(HashMap::new()); columns.len()];
+        // Of the values of each column in their order, and whether they are dates so far.
+        let mut sums = vec![(DefaultHasher::new(), crc32fast::Hasher::new()); columns.len()];
+        let mut are_dates = vec![true; columns.len()];
         let (mut rows, mut complete) = (0, 0);
         table.each_row(|line, cells| {
             rows += 1;
             complete += usize::from(!cells.iter().any(|cell| self.is_missing(cell)));
-            for ((column, values), cell) in columns.iter_mut().zip(&mut values).zip(cells) {
-                if self.is_missing(cell) {
+            let all = columns.iter_mut().zip(&mut values).zip(&mut sums).zip(&mut are_dates);
+            for ((((column, values), sums), are_dates), cell) in all.zip(cells) {
+                let number = cell.parse().ok().filter(|value: &f64| value.is_finite());
+                let is_missing = self.is_missing(cell);
+                let lost = number.filter(|_| !is_missing).is_some_and(|value| loses(cell, value));
+                // A number is the same number however it is written, unless it is not held exactly.
+                let of_number = number.map(|value| (value + 0.0).to_le_bytes());
+                let (kind, bytes): (u8, &[u8]) = match (is_missing, &of_number) {
+                    (true, _) => (0, &[]),
+                    (false, Some(bytes)) if !lost => (1, bytes),
+                    (false, _) => (2, cell.as_bytes()),
+                };
+                (kind, bytes).hash(&mut sums.0);
+                sums.1.update(&[kind]);
+                sums.1.update(bytes);
+                if is_missing {
                     column.missing += 1;
                     continue;
                 }
+                if *are_dates {
+                    *are_dates = number.is_none() && is_date(cell);
+                    if *are_dates {
+                        column.dates.get_or_insert_with(|| (line, shown(cell)));
+                    }
+                }
+                if lost {
+                    column.lost_digits.get_or_insert_with(|| (line, shown(cell)));
+                }
                 column.is_text &= !is_no_label(cell);
-                match cell.parse().ok().filter(|value: &f64| value.is_finite()) {
+                match number {
                     Some(value) => {
                         let (low, high) = column.range.unwrap_or((value, value));
                         column.range = Some((low.min(value), high.max(value)));
@@ -121,6 +160,14 @@ impl CsvReader {
             }
             Ok(())
         })?;
+        let mut first: HashMap<(u64, u32), String> = HashMap::new();
+        for ((column, (hash, crc)), are_dates) in columns.iter_mut().zip(sums).zip(are_dates) {
+            column.dates = column.dates.take().filter(|_| are_dates);
+            match first.entry((hash.finish(), crc.finalize())) {
+                Entry::Occupied(earlier) => column.copy_of = Some(earlier.get().clone()),
+                Entry::Vacant(place) => drop(place.insert(column.name.clone())),
+            }
+        }
         for (column, values) in columns.iter_mut().zip(values) {
             // Nothing is known of a column in which all values are missing.
             let is_empty = column.missing == rows;
@@ -141,4 +188,14 @@ impl CsvReader {
         }
         Ok(Description { rows, complete, columns })
     }
+}
+
+/// Whether a whole number is not `value`, which it was read as.
+fn loses(cell: &str, value: f64) -> bool {
+    const EXACT: f64 = (1u64 << 53) as f64;
+    let digits = cell.strip_prefix(['+', '-']).unwrap_or(cell);
+    value.abs() >= EXACT
+        && digits.bytes().all(|byte| byte.is_ascii_digit())
+        // More digits than this are not of a number that anybody counts with, and are lost, too.
+        && cell.parse::<i128>().ok().is_none_or(|whole| whole != value as i128)
 }

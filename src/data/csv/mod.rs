@@ -1,10 +1,12 @@
 //! Tables of text: CSV and its relatives.
 
 mod describe;
+mod findings;
 mod lines;
 mod schema;
 mod table;
 
+use std::fmt;
 use std::io::Read;
 use std::path::Path;
 
@@ -12,13 +14,15 @@ use ndarray::Array2;
 use serde::{Deserialize, Serialize};
 
 pub use self::describe::{ColumnDescription, Description};
+pub use self::findings::Finding;
 pub use self::lines::Lines;
 use self::schema::Role;
-pub use self::schema::Schema;
+pub use self::schema::{Cells, Schema};
 use self::table::{Table, numbered};
 use super::Dataset;
 use super::gzip::{Source, default_limit};
 use crate::Error;
+use crate::message::{Advice, Setting, count};
 
 /// Names one or more columns of a table.
 ///
@@ -296,7 +300,7 @@ impl CsvReader {
     }
 
     fn text(&self, source: &mut Source) -> Result<Vec<u8>, Error> {
-        source.read_text(self.limit, "CsvReader::limit")
+        source.read_text(self.limit)
     }
 
     fn is_missing(&self, cell: &str) -> bool {
@@ -317,7 +321,8 @@ impl CsvReader {
             Columns::At(positions) => {
                 if let Some(p) = positions.iter().find(|p| **p >= table.names.len()) {
                     let allowed = format!("0 to {}", table.names.len() - 1);
-                    return Err(Error::argument("position of the response", p, allowed));
+                    let error = Error::argument("position of the response", p, allowed);
+                    return Err(error.of(Setting::Target));
                 }
                 positions.clone()
             }
@@ -328,21 +333,22 @@ impl CsvReader {
             Task::Counts => (1..=usize::MAX, "one or more columns for counts"),
         };
         if !allowed.0.contains(&response.len()) {
-            let found = format!("{} columns", response.len());
-            return Err(Error::argument("response", found, allowed.1));
+            let found = count(response.len(), "column");
+            return Err(Error::argument("response", found, allowed.1).of(Setting::Target));
         }
         for (place, &column) in response.iter().enumerate() {
             if roles[column] != Role::Feature {
                 let found = format!("column `{}`", table.names[column]);
                 let allowed = "a column that is not ignored, and only once";
-                return Err(Error::argument("response", found, allowed));
+                return Err(Error::argument("response", found, allowed).of(Setting::Target));
             }
             roles[column] = Role::Response(place);
         }
         for name in &self.categorical {
             if roles[position(name)?] != Role::Feature {
                 let found = format!("column `{name}`");
-                return Err(Error::argument("categorical", found, "among the features"));
+                let error = Error::argument("categorical", found, "among the features");
+                return Err(error.of(Setting::Categorical));
             }
         }
         for (column, name) in table.names.iter().enumerate() {
@@ -350,16 +356,65 @@ impl CsvReader {
                 && self.header != Header::None
                 && roles[column] != Role::Ignored
             {
-                return Err(table.problem(format!(
-                    "column {} has no name; name it, or leave it out by `ignore([\"{name}\"])`",
-                    column + 1
-                )));
+                let ignore = Advice::Ignore { column: name.clone(), if_identifier: false };
+                let advice = ["name it".into(), ignore];
+                let problem = format!("column {} has no name", column + 1);
+                return Err(table.problem(problem).advise(advice));
             }
         }
         if !roles.contains(&Role::Feature) {
             return Err(table.problem("no column is left for the features".into()));
         }
         Ok(roles)
+    }
+}
+
+/// How a file is read, in words.
+impl fmt::Display for CsvReader {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let listed = |names: &[String]| match names {
+            [] => "none".to_string(),
+            names => format!("`{}`", names.join("`, `")),
+        };
+        let kind = match self.task {
+            Task::Regression => "real",
+            Task::Classification => "classes",
+            Task::Counts => "counts",
+        };
+        match &self.response {
+            Columns::Last => write!(f, "response: the last column, {kind}")?,
+            Columns::Named(names) => write!(f, "response: {}, {kind}", listed(names))?,
+            Columns::At(places) => write!(f, "response: column {places:?}, from 0, {kind}")?,
+        }
+        let header = match self.header {
+            Header::Expected => "the first line, whose names are no numbers",
+            Header::Insisted => "the first line",
+            Header::None => "none",
+        };
+        let apart = match self.delimiter {
+            Delimiter::Byte(b'\t') => "a tab".to_string(),
+            Delimiter::Byte(byte) => format!("`{}`", char::from(byte).escape_debug()),
+            Delimiter::Blanks => "blanks".to_string(),
+            Delimiter::Detect => "what the first line has".to_string(),
+        };
+        let encoding = match self.encoding {
+            Encoding::OneHot => "one-hot",
+            Encoding::DropFirst => "one-hot without the first",
+            Encoding::Codes => "numbered",
+        };
+        let ends = match self.drop_missing_rows {
+            true => "leave their rows out",
+            false => "are errors",
+        };
+        write!(
+            f,
+            "; header: {header}; cells apart by {apart}; columns left out: {}; columns taken for labels besides \
+             columns of text: {}, {encoding}; missing values, which {ends}: {}; at most {} bytes",
+            listed(&self.ignored),
+            listed(&self.categorical),
+            listed(&self.missing),
+            self.limit
+        )
     }
 }
 

@@ -9,16 +9,17 @@ use ndarray::Array2;
 use serde::{Deserialize, Serialize};
 
 use super::table::{Count, Table, is_no_label};
-use super::{CsvData, CsvReader, Encoding, Features, Lines, Task};
+use super::{Columns, CsvData, CsvReader, Encoding, Features, Lines, Task};
 use crate::Error;
 use crate::cells::shown;
 use crate::data::dataset::shortened;
 use crate::data::gzip::Source;
 use crate::data::{Dataset, Response};
 use crate::memory;
+use crate::message::{self, Advice};
 
 /// More levels than this in a column that was not named as categorical are refused.
-const MANY_LEVELS: usize = 50;
+pub(super) const MANY_LEVELS: usize = 50;
 
 /// More levels or classes than this are refused in any column.
 const MOST_LEVELS: usize = 1 << 16;
@@ -37,6 +38,23 @@ struct Column {
     name: String,
     role: Role,
     levels: Option<Vec<String>>,
+    /// Whether the column holds true and false, which are 1 and 0.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    bools: bool,
+}
+
+/// What a column of features holds in a table that is no text: for [`Schema::of_table`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Cells {
+    /// Numbers.
+    Numbers,
+    /// True and false, which become 1 and 0.
+    Bools,
+    /// Labels: one feature of 0 and 1 for each of these levels, in this order.
+    Labels(Vec<String>),
+    /// What is no feature, such as a column that is constant.
+    LeftOut,
 }
 
 /// How a training file was read: applied to a test file, it gives the same features, levels and
@@ -57,6 +75,89 @@ struct Places {
 }
 
 impl Schema {
+    /// How files are to be read like a table that was not read from text, such as a data frame, so that
+    /// rows of files have the features of its rows. `columns` are those of the features in their order,
+    /// with their names; `classes` are the names of the classes in the order of their numbers, if the
+    /// response is classes. Files have a header, which may hold any names, and the response's columns
+    /// are called as `reader` says.
+    ///
+    /// ```
+    /// use bnn_mcmc::data::{Cells, CsvReader, Schema};
+    /// let columns = [
+    ///     ("sex".into(), Cells::Labels(vec!["F".into(), "M".into()])),
+    ///     ("ripe".into(), Cells::Bools),
+    ///     ("length".into(), Cells::Numbers),
+    /// ];
+    /// let schema = Schema::of_table(CsvReader::regression("rings"), columns, None)?;
+    /// let new = schema.read_features("length,sex,ripe\n0.3,F,True\n".as_bytes())?;
+    /// assert_eq!(new.names, ["sex=F", "sex=M", "ripe", "length"]);
+    /// assert_eq!(new.x, ndarray::array![[1.0, 0.0, 1.0, 0.3]]);
+    /// # Ok::<(), bnn_mcmc::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// A response that the reader does not call by name; classes where the response is none, or none
+    /// where it is; a name that occurs twice.
+    pub fn of_table(
+        reader: CsvReader,
+        columns: impl IntoIterator<Item = (String, Cells)>,
+        classes: Option<Vec<String>>,
+    ) -> Result<Self, Error> {
+        let reader = reader.header();
+        let Columns::Named(response) = reader.response() else {
+            let found = format!("{:?}", reader.response());
+            return Err(Error::argument("response", found, "one or more columns by their names"));
+        };
+        if classes.is_some() != (reader.task == Task::Classification) {
+            let found = format!("{:?}", reader.task);
+            let allowed = "classification if, and only if, classes are named";
+            return Err(Error::argument("response", found, allowed));
+        }
+        let features = columns.into_iter().map(|(name, cells)| {
+            let (role, levels, bools) = match cells {
+                Cells::Numbers => (Role::Feature, None, false),
+                Cells::Bools => (Role::Feature, None, true),
+                Cells::Labels(levels) => (Role::Feature, Some(levels), false),
+                Cells::LeftOut => (Role::Ignored, None, false),
+            };
+            Column { name, role, levels, bools }
+        });
+        let response = response.iter().enumerate().map(|(place, name)| Column {
+            name: name.clone(),
+            role: Role::Response(place),
+            levels: classes.clone(),
+            bools: false,
+        });
+        let columns: Vec<Column> = features.chain(response).collect();
+        let mut seen = HashSet::with_capacity(columns.len());
+        if let Some(twice) = columns.iter().find(|column| !seen.insert(&column.name)) {
+            let found = format!("`{}` twice", shown(&twice.name));
+            return Err(Error::argument("names of columns", found, "different from each other"));
+        }
+        Ok(Self { reader, columns })
+    }
+
+    /// The reader that files are read by.
+    pub(crate) fn reader(&self) -> &CsvReader {
+        &self.reader
+    }
+
+    /// The names of the features: of a column of labels one for each level, `column=level`.
+    pub fn feature_names(&self) -> Vec<String> {
+        let left_out = usize::from(self.reader.encoding == Encoding::DropFirst);
+        let mut names = Vec::new();
+        for Column { name, role, levels, .. } in &self.columns {
+            match (role, levels) {
+                (Role::Feature, Some(levels)) if self.reader.encoding != Encoding::Codes => {
+                    names.extend(levels[left_out..].iter().map(|level| format!("{name}={level}")));
+                }
+                (Role::Feature, _) => names.push(name.clone()),
+                _ => {}
+            }
+        }
+        names
+    }
+
     /// Reads another file as the training file was read.
     ///
     /// With a header, columns are matched by name and may come in another order; without, by
@@ -82,11 +183,12 @@ impl Schema {
         let table = Table::new(&self.reader, &source.name, &text, 2)?;
         let Places { order, unused, count } = self.places(&table)?;
         match unused.first() {
-            Some(new) => Err(table.problem(format!(
-                "column `{}` is not in the training file: leave it out of this one (where the \
-                 response is not asked for, `read_features` does so)",
-                shown(new)
-            ))),
+            Some(new) => {
+                let problem = format!("column `{}` is not in the training file", shown(new));
+                let rust = "read the features alone by `Schema::read_features`";
+                let advice = ["leave it out of this one".into(), Advice::in_rust(rust)];
+                Err(table.problem(problem).advise(advice))
+            }
             None => self.apply(&table, &order, count),
         }
     }
@@ -221,23 +323,24 @@ impl Schema {
                 (Role::Response(_), Some(classes))
                     if classes.len() > MANY_LEVELS.max(count.complete / 2) =>
                 {
-                    return Err(problem(format!(
-                        "has {} classes in {} rows: is this a regression?",
-                        classes.len(),
-                        count.complete
-                    )));
+                    let rows = message::count(count.complete, "row");
+                    let found =
+                        format!("has {} classes in {rows}: is this a regression?", classes.len());
+                    return Err(problem(found));
                 }
                 (Role::Feature, Some(levels)) if certain && levels.len() > MOST_LEVELS => {
-                    return Err(problem(format!(
-                        "has more than {MOST_LEVELS} levels: leave it out by `ignore` if it is an \
-                         identifier"
-                    )));
+                    let found = format!("has more than {MOST_LEVELS} levels");
+                    let column = name.clone();
+                    let advice = [Advice::Ignore { column, if_identifier: true }];
+                    return Err(problem(found).advise(advice));
                 }
                 (Role::Feature, Some(levels)) if !certain && levels.len() > MANY_LEVELS => {
-                    return Err(problem(format!(
-                        "holds text of more than {MANY_LEVELS} kinds: leave it out by `ignore` if it \
-                         is an identifier, or name it in `categorical`"
-                    )));
+                    let found = format!("holds text of more than {MANY_LEVELS} kinds");
+                    let advice = [
+                        Advice::Ignore { column: name.clone(), if_identifier: true },
+                        Advice::Categorical { column: name.clone(), if_labels: false },
+                    ];
+                    return Err(problem(found).advise(advice));
                 }
                 (Role::Feature, Some([only])) if reader.encoding == Encoding::DropFirst => {
                     return Err(problem(format!(
@@ -245,7 +348,7 @@ impl Schema {
                         shown(only)
                     )));
                 }
-                _ => columns.push(Column { name: name.clone(), role, levels }),
+                _ => columns.push(Column { name: name.clone(), role, levels, bools: false }),
             }
         }
         Ok((Self { reader: reader.clone(), columns }, count))
@@ -255,7 +358,7 @@ impl Schema {
     /// they and the names of the features are within the reader's limit.
     fn check_size(&self, table: &Table, rows: usize, left_out: usize) -> Result<(), Error> {
         let (mut width, mut outputs, mut names) = (0, 0, 0u128);
-        for Column { name, role, levels } in &self.columns {
+        for Column { name, role, levels, .. } in &self.columns {
             match (role, levels) {
                 (Role::Ignored, _) => {}
                 (Role::Response(_), _) => outputs += 1,
@@ -272,16 +375,18 @@ impl Schema {
         let numbers = 8 * rows as u128 * (width + outputs) as u128;
         for (bytes, what) in [(numbers, "numbers"), (names, "names")] {
             if bytes > most {
-                return Err(table.problem(format!(
+                let problem = format!(
                     "{rows} rows of {width} features with their response take {bytes} bytes as {what}, \
-                     but at most {most} are allowed, four times the limit of text: raise it by \
-                     `CsvReader::limit`, or see `Encoding::Codes`"
-                )));
+                     but at most {most} are allowed, four times the limit of text"
+                );
+                let advice = [Advice::RaiseLimit { if_trusted: false }, Advice::EncodeAsCodes];
+                return Err(table.problem(problem).advise(advice));
             }
         }
         let name = format!("data set of {}", table.file);
         let size = [(rows, "rows"), (width + outputs, "columns")];
-        memory::check::<f64>(&name, &size, "see `CsvReader::ignore` and `Encoding::Codes`")
+        memory::check::<f64>(&name, &size, "leave columns out")
+            .map_err(|error| error.advise([Advice::EncodeAsCodes]))
     }
 
     /// Makes the data set. The cell of the i-th column is at `order[i]` of each row.
@@ -312,21 +417,19 @@ impl Schema {
         let (task, encoding) = (self.reader.task, self.reader.encoding);
         let left_out = usize::from(encoding == Encoding::DropFirst);
         self.check_size(table, count.complete, left_out)?;
-        let (mut names, mut response_names) = (Vec::new(), Vec::new());
+        let names = self.feature_names();
+        let mut response_names = Vec::new();
         let mut used = Vec::with_capacity(order.len());
-        for (Column { name, role, levels }, &j) in self.columns.iter().zip(order) {
-            match (role, levels) {
-                (Role::Ignored, _) => continue,
-                (Role::Response(place), _) => response_names.push((*place, name.clone())),
-                (Role::Feature, Some(levels)) if encoding != Encoding::Codes => {
-                    names.extend(levels[left_out..].iter().map(|level| format!("{name}={level}")));
-                }
-                (Role::Feature, _) => names.push(name.clone()),
+        for (Column { name, role, levels, bools }, &j) in self.columns.iter().zip(order) {
+            match role {
+                Role::Ignored => continue,
+                Role::Response(place) => response_names.push((*place, name.clone())),
+                Role::Feature => {}
             }
             let codes = levels.as_ref().map(|levels| -> HashMap<&str, usize> {
                 levels.iter().enumerate().map(|(code, level)| (level.as_str(), code)).collect()
             });
-            used.push((*role, j, levels.as_deref().unwrap_or_default(), codes));
+            used.push((*role, j, *bools, levels.as_deref().unwrap_or_default(), codes));
         }
         response_names.sort();
         let response_names: Vec<String> =
@@ -348,10 +451,13 @@ impl Schema {
                 dropped.push(line);
                 return Ok(());
             }
-            for (role, j, levels, codes) in &used {
+            for (role, j, bools, levels, codes) in &used {
                 let (role, j, cell) = (*role, *j, &cells[*j]);
                 let Some(codes) = codes else {
-                    let value = table.number((line, j), cell, (task, role), lines.rows() == 0)?;
+                    let value = match bools {
+                        true => table.truth((line, j), cell)?,
+                        false => table.number((line, j), cell, (task, role), lines.rows() == 0)?,
+                    };
                     match role {
                         Role::Response(place) => y[lines.rows() * outputs + place] = value,
                         _ => x.push(value),

@@ -7,6 +7,7 @@ use super::schema::Role;
 use super::{CsvReader, Delimiter, Header, Task};
 use crate::Error;
 use crate::cells::{Rows, Separator, decode, shown};
+use crate::message::{self, Advice};
 
 /// A text whose rows are cut into cells each time they are gone through: nothing but the text is kept.
 pub(super) struct Table<'t> {
@@ -32,7 +33,7 @@ impl<'t> Table<'t> {
         bytes: &'t [u8],
         fewest: usize,
     ) -> Result<Self, Error> {
-        let problem = |problem| Error::Table { table: file.into(), problem };
+        let problem = |problem: String| Error::table(file, problem);
         let text = decode(bytes).map_err(problem)?;
         let separator = separator(reader.delimiter, text)?;
         let mut body = Rows::new(text, separator);
@@ -57,11 +58,8 @@ impl<'t> Table<'t> {
                 reader.header,
                 first.iter().find(|name| starts_like_number(name) && is_number(name)),
             ) {
-                return Err(problem(format!(
-                    "the header has a number for a name, `{}`: call `no_header` if there is no \
-                     header, or `header` if this is a name",
-                    shown(number)
-                )));
+                let found = format!("the header has a number for a name, `{}`", shown(number));
+                return Err(problem(found).advise([Advice::NoHeader, Advice::Header]));
             }
             for (name, cell) in names.iter_mut().zip(first).filter(|(_, cell)| !cell.is_empty()) {
                 *name = cell.into_owned();
@@ -82,12 +80,12 @@ impl<'t> Table<'t> {
     }
 
     pub(super) fn problem(&self, problem: String) -> Error {
-        Error::Table { table: self.file.clone(), problem }
+        Error::table(self.file.clone(), problem)
     }
 
     pub(super) fn cell_problem(&self, line: usize, column: usize, problem: String) -> Error {
         let column = shown(&self.names[column]);
-        Error::Cell { table: self.file.clone(), row: line, column, problem }
+        Error::Cell { table: self.file.clone(), row: line, column, problem, advice: Vec::new() }
     }
 
     pub(super) fn has_header(&self) -> bool {
@@ -120,8 +118,9 @@ impl<'t> Table<'t> {
         if self.header == Header::None {
             let (found, expected) = (self.names.len(), columns.len());
             if found != expected {
+                let found = message::count(found, "column");
                 return Err(self.problem(format!(
-                    "there are {found} columns, but the training file has {expected}"
+                    "the table has {found}, but the training file has {expected}"
                 )));
             }
             return Ok(((0..found).collect(), Vec::new()));
@@ -175,18 +174,31 @@ impl<'t> Table<'t> {
             return Err(self.problem("there is a header, but no row below it".into()));
         }
         let Some((line, column, cell)) = first else { return Ok(count) };
-        let in_all = format!("{missing} in all, in {} of {rows} rows", count.dropped);
+        let in_all =
+            format!("{missing} in all, in {} of {}", count.dropped, message::count(rows, "row"));
         if !reader.drop_missing_rows {
-            let problem = format!(
-                "missing value (`{cell}`); {in_all}: fill them in, or leave these rows out by \
-                 `drop_missing_rows`"
-            );
-            return Err(self.cell_problem(line, column, problem));
+            let problem = format!("missing value (`{cell}`); {in_all}");
+            let advice = [Advice::FillIn, Advice::DropMissing];
+            return Err(self.cell_problem(line, column, problem).advise(advice));
         }
         if count.complete == 0 {
             return Err(self.problem(format!("no row is without missing values: {in_all}")));
         }
         Ok(count)
+    }
+
+    /// 1 for true and 0 for false, as spreadsheets and programs write them.
+    pub(super) fn truth(&self, (line, column): (usize, usize), cell: &str) -> Result<f64, Error> {
+        let is = |name: &str| cell.eq_ignore_ascii_case(name);
+        match cell.parse::<f64>() {
+            Ok(value) if value == 0.0 || value == 1.0 => Ok(value),
+            _ if is("true") => Ok(1.0),
+            _ if is("false") => Ok(0.0),
+            _ => {
+                let problem = format!("`{}` is neither true (1) nor false (0)", shown(cell));
+                Err(self.cell_problem(line, column, problem))
+            }
+        }
     }
 
     /// A finite number, or a count. `is_first` says that no row is above that of the cell.
@@ -198,6 +210,7 @@ impl<'t> Table<'t> {
         is_first: bool,
     ) -> Result<f64, Error> {
         let counts = task == Task::Counts && role != Role::Feature;
+        let mut advice = None;
         let problem = match cell.parse::<f64>() {
             Ok(value) if value.is_finite() => {
                 if !counts || (value >= 0.0 && value.fract() == 0.0) {
@@ -212,12 +225,22 @@ impl<'t> Table<'t> {
             Err(_) if is_first && self.header == Header::None => {
                 "is not a number: is this row a header?"
             }
-            Err(_) if role == Role::Feature => {
-                "is not a number: name the column in `categorical` if it holds labels"
+            Err(_) if role == Role::Feature && is_date(cell) => {
+                "is a date, not a number: leave the column out, or make numbers of it, such as days since \
+                 the first"
             }
-            Err(_) => "is not a number: classes are read by `CsvReader::classification`",
+            Err(_) if role == Role::Feature => {
+                let column = self.names[column].clone();
+                advice = Some(Advice::Categorical { column, if_labels: true });
+                "is not a number"
+            }
+            Err(_) => {
+                advice = Some(Advice::ReadClasses);
+                "is not a number"
+            }
         };
-        Err(self.cell_problem(line, column, format!("`{}` {problem}", shown(cell))))
+        let problem = format!("`{}` {problem}", shown(cell));
+        Err(self.cell_problem(line, column, problem).advise(advice))
     }
 }
 
@@ -252,6 +275,62 @@ fn starts_like_number(cell: &str) -> bool {
 /// Whether a cell cannot be a label, in a column that was not named as categorical.
 pub(super) fn is_no_label(cell: &str) -> bool {
     is_number(cell) || starts_like_number(cell)
+}
+
+/// Whether a cell is a date, a time, or both: `2024-05-01`, `1.5.2024`, `05/01/24 10:30`, `1 May 2024`,
+/// `2024-05`, `10:30`.
+pub(super) fn is_date(cell: &str) -> bool {
+    let cell = cell.trim();
+    // What holds a colon is a time, if it is anything.
+    let is_time = |text: &str| {
+        let clock = text.trim_end_matches(|c: char| c.is_ascii_alphabetic() || c == ' ');
+        let clock = clock.split(['+', 'Z']).next().unwrap_or_default();
+        let parts: Vec<&str> = clock.split([':', '.']).collect();
+        let is_part = |part: &&str| {
+            (1..=9).contains(&part.len()) && part.bytes().all(|byte| byte.is_ascii_digit())
+        };
+        clock.contains(':')
+            && (2..=4).contains(&parts.len())
+            && parts[1].len() == 2
+            && parts.iter().all(is_part)
+    };
+    if is_time(cell) {
+        return true;
+    }
+    let day = match cell.split_once(['T', ' ']) {
+        Some((day, time)) if is_time(time) => day,
+        _ => cell,
+    };
+    let month_of = |part: &str| {
+        const MONTHS: &str = "jan feb mar apr may jun jul aug sep oct nov dec";
+        let start: String = part.chars().take(3).flat_map(char::to_lowercase).collect();
+        let is_word = part.len() >= 3 && part.chars().all(char::is_alphabetic);
+        is_word && MONTHS.split(' ').any(|month| month == start)
+    };
+    let separator = day.find(['-', '/', '.', ' ']).map(|at| &day[at..=at]);
+    let Some(separator) = separator else { return false };
+    let parts: Vec<&str> =
+        day.split(separator).map(|part| part.trim_matches([',', '.', ' '])).collect();
+    let number = |part: &str, digits: std::ops::RangeInclusive<usize>| -> Option<u32> {
+        let is_plain = part.bytes().all(|byte| byte.is_ascii_digit());
+        (is_plain && digits.contains(&part.len())).then(|| part.parse().ok())?
+    };
+    let year = |part: &str| number(part, 4..=4).is_some();
+    // 1.2.20 may be a version.
+    let is_padded = separator == "/" || parts.iter().all(|part| part.len() >= 2);
+    let short_year = |part: &str| year(part) || (is_padded && number(part, 2..=2).is_some());
+    let of_day = |part: &str| number(part, 1..=2).is_some_and(|day| (1..=31).contains(&day));
+    let of_month = |part: &str| number(part, 1..=2).is_some_and(|month| (1..=12).contains(&month));
+    match parts[..] {
+        [a, b, c] => {
+            (year(a) && of_month(b) && of_day(c))
+                || (short_year(c) && of_day(a) && of_day(b) && (of_month(a) || of_month(b)))
+                || ((year(c) || number(c, 2..=2).is_some()) && of_day(a) && month_of(b))
+                || (year(c) && month_of(a) && of_day(b))
+        }
+        [a, b] => separator == "-" && year(a) && of_month(b),
+        _ => false,
+    }
 }
 
 pub(super) fn numbered(column: usize) -> String {

@@ -1,4 +1,5 @@
 use super::*;
+use crate::message::Advice;
 
 const FLOWERS: &str = "length,width,kind\n1.5,2,rose\n-1e1,+.5,Lily\n3,4.,rose\n";
 
@@ -106,7 +107,7 @@ fn the_response_is_named_or_counted_and_columns_without_header_have_numbers() {
     );
     assert_eq!(
         message(&kind(), "a,b\n1,2\n"),
-        "there is no column of input named `kind`; there are: a, b"
+        "there is no column of input named `kind`; there are: `a`, `b`"
     );
     let twice = reader(["#1", "#1"].into());
     assert!(message(&twice, text).contains("column `#1`"));
@@ -135,15 +136,15 @@ fn headers_that_cannot_be_right_are_errors() {
     let iris = "5.1,3.5,setosa\n4.9,3.0,virginica\n";
     assert_eq!(
         message(&CsvReader::classification(Columns::Last), iris),
-        "input: the header has a number for a name, `5.1`: call `no_header` if there is no \
-         header, or `header` if this is a name"
+        "input: the header has a number for a name, `5.1`: say `CsvReader::no_header` if \
+         there is no header, or say `CsvReader::header` if this is a name"
     );
     let years = CsvReader::regression("y").header().read("2019,2020,y\n1,2,3\n".as_bytes());
     assert_eq!(years.unwrap().dataset.feature_names(), ["2019", "2020"]);
     assert_eq!(message(&y(), "a,y,a\n1,2,3\n"), "input: columns 1 and 3 have the same name, `a`");
     assert_eq!(
         message(&y(), ",a,y\n1,2,3\n"),
-        "input: column 1 has no name; name it, or leave it out by `ignore([\"#1\"])`"
+        "input: column 1 has no name: name it, or leave it out by `CsvReader::ignore([\"#1\"])`"
     );
     let data = y().ignore(["#1"]).read(",a,y\n1,2,3\n".as_bytes()).unwrap();
     assert_eq!(data.dataset.feature_names(), ["a"]);
@@ -162,7 +163,7 @@ fn rows_of_another_length_are_named() {
     );
     assert_eq!(
         message(&CsvReader::regression(Columns::Last).no_header(), "1,2\n1\n"),
-        "input: row 2 has 1 cells, but the first row has 2"
+        "input: row 2 has 1 cell, but the first row has 2"
     );
 }
 
@@ -171,8 +172,8 @@ fn bad_numbers_are_named_with_row_and_column() {
     for (text, expected) in [
         (
             "a,y\n1,2\nlong,3\n",
-            "row 3, column `a`: `long` is not a number: name the column in `categorical` if it \
-             holds labels",
+            "row 3, column `a`: `long` is not a number: take it for labels by \
+             `CsvReader::categorical([\"a\"])` if it holds labels",
         ),
         ("a,y\n1,2\ninf,3\n", "row 3, column `a`: `inf` is not a finite number"),
         ("a,y\n1,2\n1e999,3\n", "row 3, column `a`: `1e999` is not a finite number"),
@@ -182,8 +183,8 @@ fn bad_numbers_are_named_with_row_and_column() {
         ),
         (
             "a,y\n1,x\n",
-            "row 2, column `y`: `x` is not a number: classes are read by \
-             `CsvReader::classification`",
+            "row 2, column `y`: `x` is not a number: say `CsvReader::classification` if \
+             these are classes",
         ),
         ("a,y\n12kg,1\n13kg,2\n", "row 2, column `a`: `12kg` is not a number"),
         ("a,y\n1\u{0}\u{1b}[0m,1\n", "column `a`: `1\\0\\u{1b}[0m` is not a number"),
@@ -216,7 +217,7 @@ fn missing_values_are_reported_or_dropped_openly() {
     assert_eq!(
         message(&y(), text),
         "input, row 3, column `b`: missing value (``); 4 in all, in 3 of 5 rows: fill them in, \
-         or leave these rows out by `drop_missing_rows`"
+         or leave these rows out by `CsvReader::drop_missing_rows`"
     );
     let data = y().drop_missing_rows().read(text.as_bytes()).unwrap();
     assert_eq!(data.dropped, [3, 4, 5]);
@@ -321,7 +322,7 @@ fn a_test_file_is_read_as_the_training_file_was() {
             "a,s,kind\n1,I,x\n",
             "row 2, column `s`: `I` is not among the levels of the training file: F, M",
         ),
-        ("a,kind\n1,x\n", "no column of input named `s`; there are: a, kind"),
+        ("a,kind\n1,x\n", "no column of input named `s`; there are: `a`, `kind`"),
         ("a,s,b,kind\n1,M,1,x\n", "column `b` is not in the training file"),
     ] {
         let message = schema.read(text.as_bytes()).unwrap_err().to_string();
@@ -331,7 +332,7 @@ fn a_test_file_is_read_as_the_training_file_was() {
     let schema = reader.read("1,2\n3,4\n".as_bytes()).unwrap().schema;
     assert!(schema.read("5,6\n".as_bytes()).is_ok());
     let error = schema.read("5,6,7\n".as_bytes()).unwrap_err().to_string();
-    assert_eq!(error, "input: there are 3 columns, but the training file has 2");
+    assert_eq!(error, "input: the table has 3 columns, but the training file has 2");
 }
 
 #[test]
@@ -389,7 +390,7 @@ fn features_are_read_without_a_response() {
     assert_eq!(wider.unused, ["colour", "#5"]);
     for (text, problem) in [
         ("length,id\n0.3,1\n", "sex"),
-        ("length\n0.3\n", "named `sex`; there are: length"),
+        ("length\n0.3\n", "named `sex`; there are: `length`"),
         ("sex,length\nI,0.3\n", "`I` is not among the levels of the training file: F, M"),
         ("sex,length\nF,\n", "missing value"),
         ("sex,length\n", "no row below"),
@@ -409,7 +410,7 @@ fn features_without_header_are_found_by_position() {
         let new = schema.read_features(text.as_bytes()).unwrap();
         assert_eq!((&new.x, &new.dropped[..]), (&expected, &[2][..]));
     }
-    for (text, problem) in [("5\n", "there are 1 columns"), ("5,6,7,8\n", "there are 4 columns")] {
+    for (text, problem) in [("5\n", "has 1 column, but"), ("5,6,7,8\n", "has 4 columns, but")] {
         let error = schema.read_features(text.as_bytes()).unwrap_err().to_string();
         assert!(error.contains(problem), "{error}");
     }
@@ -445,7 +446,7 @@ fn a_table_is_described_before_anything_is_chosen() {
     let table = y().no_header().describe("1\n2\n".as_bytes()).unwrap();
     assert_eq!((table.rows, &table.columns[0].name[..]), (2, "#1"));
     let ragged = y().describe("a,b\n1\n".as_bytes()).unwrap_err();
-    assert!(ragged.to_string().contains("row 2 has 1 cells"), "{ragged}");
+    assert!(ragged.to_string().contains("row 2 has 1 cell,"), "{ragged}");
     // More values than are counted.
     let many: String = (0..1001).map(|i| format!("{i}\n")).collect();
     let table = y().describe(format!("a\n{many}").as_bytes()).unwrap();
@@ -464,4 +465,194 @@ fn every_row_knows_its_line() {
     assert_eq!((new.lines.iter().collect(), new.dropped), (vec![2, 4, 6, 7], vec![5]));
     let plain = CsvReader::regression(1).no_header().read("1,2\n3,4\n".as_bytes()).unwrap();
     assert_eq!((plain.lines.iter().collect(), plain.dropped), (vec![1, 2], vec![]));
+}
+
+fn found(reader: &CsvReader, text: &str) -> Vec<Finding> {
+    reader.findings(&reader.describe(text.as_bytes()).unwrap())
+}
+
+/// A table of `rows` rows, whose cells are made of the number of the row.
+fn rows(header: &str, rows: usize, cells: impl Fn(usize) -> String) -> String {
+    (0..rows).fold(format!("{header}\n"), |text, i| text + &cells(i) + "\n")
+}
+
+#[test]
+fn what_is_wrong_with_columns_is_found() {
+    let name = |name: &str| name.to_string();
+    let text = rows("id,empty,same,day,a,copy,leak,word,y", 12, |i| {
+        let (a, y) = (i * 7 % 5, i * i % 11);
+        format!("{},,3,2024-01-{:02},{a},{a}.0,{y}e0,w{i},{y}", 100 + i, i + 1)
+    });
+    let all = found(&y(), &text);
+    let id = || Finding::Identifier { column: name("id") };
+    let day = |labels| {
+        let (column, cell) = (name("day"), name("2024-01-01"));
+        Finding::Dates { column, line: 2, cell, labels }
+    };
+    let expected = [
+        id(),
+        Finding::Empty { column: name("empty") },
+        Finding::Constant { column: name("same"), value: name("3") },
+        day(None),
+        Finding::Copy { column: name("copy"), of: name("a") },
+        Finding::CopyOfResponse { column: name("leak"), response: name("y") },
+        Finding::Identifier { column: name("word") },
+    ];
+    assert_eq!(all, expected);
+    let refused: Vec<&str> =
+        all.iter().filter(|finding| finding.is_refused()).map(Finding::column).collect();
+    assert_eq!(refused, ["empty", "same", "day"]);
+    // By position, and as labels, which dates should not be.
+    let labels = CsvReader::regression(8).categorical(["day"]);
+    assert_eq!(found(&labels, &text)[3], day(Some(12)));
+    assert!(all.iter().all(|finding| match finding {
+        Finding::Dates { .. } =>
+            !finding.advice().iter().any(|advice| matches!(advice, Advice::Categorical { .. })),
+        _ => finding.to_string().starts_with(&format!("`{}` ", finding.column())),
+    }));
+    // Of what is left out nothing is said, nor of copies of it.
+    let few = y().ignore(["id", "empty", "same", "day", "a", "leak", "word"]);
+    assert_eq!(found(&few, &text), []);
+    // A table of sensible columns.
+    assert_eq!(found(&kind(), FLOWERS), []);
+}
+
+#[test]
+fn cells_labels_and_digits_are_found() {
+    let text = rows("part,mixed,big,y", 60, |i| {
+        let mixed = if i == 4 { "bad".into() } else { i.to_string() };
+        let y = if i == 7 { "NA".into() } else { (i % 35).to_string() };
+        format!("p{i},{mixed},{},{y}", 9_007_199_254_740_992_u64 + i as u64 % 7)
+    });
+    let said = |reader: &CsvReader| -> Vec<String> {
+        found(reader, &text).iter().map(ToString::to_string).collect()
+    };
+    let digits = "`big` holds whole numbers beyond 2^53, whose last digits are lost, such as \
+                  `9007199254740993` in line 3";
+    let many = "`part` holds text of more than 50 kinds";
+    let mixed = "`mixed` holds numbers, but line 6 has `bad`";
+    let missing = "`y` has no value in 1 row";
+    assert_eq!(said(&y()), [many, mixed, digits, missing]);
+    let classes = "`y` holds numbers, which are taken for 35 classes without an order";
+    let by_class =
+        CsvReader::classification("y").drop_missing_rows().categorical(["part", "mixed"]);
+    let labels = |name| {
+        format!(
+            "`{name}` is taken for 60 labels in 60 rows, each a feature: rows of other labels cannot be predicted"
+        )
+    };
+    assert_eq!(
+        said(&by_class),
+        [
+            &labels("part"),
+            "`part` numbers the rows, as an identifier does",
+            &labels("mixed"),
+            digits,
+            classes
+        ]
+    );
+    // As the response, and in many digits.
+    let long = "9".repeat(60);
+    let text = format!("a,y\n1,2\n2,{long}\n3,-9007199254740993\n5,9007199254740994\n");
+    let lost = &found(&y(), &text)[0];
+    let Finding::LostDigits { line: 3, is_response: true, .. } = lost else { panic!("{lost:?}") };
+    assert_eq!(lost.advice(), ["subtract a constant from it".into()]);
+    assert_eq!(found(&y(), "a,y\n1,9007199254740992\n3,-9007199254740994\n4,1e300\n"), []);
+}
+
+#[test]
+fn dates_and_times_are_known() {
+    let is_date = super::table::is_date;
+    for date in [
+        "2024-05-01",
+        "2024/5/1",
+        "1.5.2024",
+        "01.05.24",
+        "31/12/2024",
+        "12/31/24",
+        "5/1/24",
+        "2024-05",
+        "2024-05-01T10:30",
+        "2024-05-01 10:30:00.123",
+        "2024-05-01T10:30:00+02:00",
+        "2024-05-01T10:30:00Z",
+        "1 May 2024",
+        "1-May-24",
+        "May 1, 2024",
+        "10:30",
+        "23:59:59",
+        "10:30 PM",
+    ] {
+        assert!(is_date(date), "{date}");
+    }
+    for other in [
+        "",
+        "1",
+        "-1.5",
+        "1.2.3",
+        "1.2.20",
+        "10.0.0.1",
+        "1-2",
+        "12-34",
+        "2024",
+        "2024-13-01",
+        "32/1/2024",
+        "13/13/2024",
+        "3:1",
+        "a:bc",
+        "may",
+        "1 large 2024",
+        "x-y-z",
+        "555-1234",
+        "1,5",
+        "2024-05-01-02",
+    ] {
+        assert!(!is_date(other), "{other}");
+    }
+    let text = "day,y\n2024-05-01,1\n2024-05-02,2\n";
+    let error = message(&y(), text);
+    assert!(error.contains("row 2, column `day`: `2024-05-01` is a date, not a number"), "{error}");
+    assert!(!error.contains("categorical"), "{error}");
+    // How a file is read is said in words.
+    let words = y().ignore(["id"]).drop_missing_rows().delimiter(b'\t').to_string();
+    assert!(
+        words.starts_with("response: `y`, real; header: the first line") && !words.contains('{'),
+        "{words}"
+    );
+    assert!(words.contains("apart by a tab; columns left out: `id`;"), "{words}");
+}
+
+/// Files are read like a table that was no file: labels in its order, true and false in any writing,
+/// columns that were left out in any state.
+#[test]
+fn files_are_read_like_a_table_that_was_none() {
+    let columns = || {
+        [
+            ("code".to_string(), Cells::Labels(vec!["8".into(), "9".into(), "10".into()])),
+            ("ripe".into(), Cells::Bools),
+            ("same".into(), Cells::LeftOut),
+            ("1".into(), Cells::Numbers),
+        ]
+    };
+    let schema = Schema::of_table(CsvReader::regression("y"), columns(), None).unwrap();
+    assert_eq!(schema.feature_names(), ["code=8", "code=9", "code=10", "ripe", "1"]);
+    let text = "1,ripe,code\n0.5,true,10\n1,FALSE,8\n2,1,9\n3,0.0,9\n";
+    let new = schema.read_features(text.as_bytes()).unwrap();
+    assert_eq!(new.names, schema.feature_names());
+    assert_eq!(new.x.column(3).to_vec(), [1.0, 0.0, 1.0, 0.0]);
+    assert_eq!(new.x.row(0).to_vec(), [0.0, 0.0, 1.0, 1.0, 0.5]);
+    let wrong = schema.read_features("1,ripe,code\n0.5,2,10\n".as_bytes()).unwrap_err();
+    assert!(matches!(&wrong, Error::Cell { row: 2, column, .. } if column == "ripe"), "{wrong}");
+    // It outlives the process.
+    let text = serde_json::to_string(&schema).unwrap();
+    assert_eq!(serde_json::from_str::<Schema>(&text).unwrap(), schema);
+    // What belongs together.
+    let refused = |reader: CsvReader, classes: Option<Vec<String>>| {
+        let error = Schema::of_table(reader, columns(), classes).unwrap_err();
+        assert!(matches!(error, Error::Argument { .. }), "{error}");
+    };
+    refused(CsvReader::regression("ripe"), None);
+    refused(CsvReader::regression(0), None);
+    refused(CsvReader::classification("y"), None);
+    refused(CsvReader::regression("y"), Some(vec!["a".into(), "b".into()]));
 }

@@ -12,6 +12,7 @@ use std::fmt;
 use ndarray::{Array, Array2, Axis, Dimension, Ix2};
 
 use crate::Error;
+use crate::message::number;
 
 /// Features `[rows x features]`, the response of each row, and the names of the columns.
 ///
@@ -119,7 +120,8 @@ impl Dataset {
                 check_names("response names", &response_names, y.ncols())?;
                 check_finite("counts", y, &response_names)?;
                 if let Some(((i, j), value)) = y.indexed_iter().find(|(_, v)| !is_count(**v)) {
-                    let problem = format!("{value} is not a count: a whole number from 0 to 2^53");
+                    let problem =
+                        format!("{} is not a count: a whole number from 0 to 2^53", number(*value));
                     return Err(cell("counts", i, &response_names[j], problem));
                 }
             }
@@ -255,7 +257,7 @@ impl fmt::Display for Dataset {
                     let low = column.fold(f64::INFINITY, |a, &b| a.min(b));
                     let high = column.fold(f64::NEG_INFINITY, |a, &b| a.max(b));
                     let comma = if j == 0 { "" } else { "," };
-                    write!(f, "{comma} {name} from {low} to {high}")?;
+                    write!(f, "{comma} {name} from {} to {}", number(low), number(high))?;
                 }
                 Ok(())
             }
@@ -300,7 +302,8 @@ fn in_columns<D: Dimension>(y: Array<f64, D>) -> Result<Array2<f64>, Error> {
 }
 
 fn cell(table: &str, row: usize, column: &str, problem: String) -> Error {
-    Error::Cell { table: table.into(), row: row + 1, column: column.into(), problem }
+    let (table, column) = (table.into(), column.into());
+    Error::Cell { table, row: row + 1, column, problem, advice: Vec::new() }
 }
 
 fn is_count(value: f64) -> bool {

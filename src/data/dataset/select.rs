@@ -151,7 +151,10 @@ mod tests {
         assert_eq!(back.classes().unwrap(), data.classes().unwrap());
 
         let error = |chosen: &[&str]| message(data.select_classes(chosen.to_vec()));
-        assert_eq!(error(&["a", "d"]), "there is no class named `d`; there are: a, b, c, none");
+        assert_eq!(
+            error(&["a", "d"]),
+            "there is no class named `d`; there are: `a`, `b`, `c`, `none`"
+        );
         assert_eq!(error(&["a", "none"]), "rows of class `none`: found 0, expected at least 1");
         assert_eq!(error(&["a"]), "number of classes to select: found 1, expected at least 2");
         assert_eq!(
@@ -170,7 +173,7 @@ mod tests {
         assert_eq!(turned.response(), data.response());
         assert_eq!(turned.select_features(data.feature_names()).unwrap(), data);
         let error = |names: &[&str]| message(data.select_features(names.to_vec()));
-        assert_eq!(error(&["x3"]), "there is no feature named `x3`; there are: x1, x2");
+        assert_eq!(error(&["x3"]), "there is no feature named `x3`; there are: `x1`, `x2`");
         assert!(error(&["x1", "x1"]).contains("`x1` twice"));
         assert!(error(&[]).contains("features of the data: found 0"));
     }

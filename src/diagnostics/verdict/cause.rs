@@ -4,7 +4,7 @@ use ndarray::{ArrayView2, Axis};
 use serde::{Deserialize, Serialize};
 
 use super::judge::EBFMI_LIMIT;
-use super::{Outcome, Trajectories};
+use super::{InUse, Outcome, Trajectories};
 use crate::diagnostics::ess_bulk;
 use crate::diagnostics::quantile::quantile;
 
@@ -27,28 +27,33 @@ pub const SLOW: f64 = 0.02;
 /// The number of units of the last hidden layer below which a network counts as narrow.
 pub const NARROW: usize = 100;
 
-/// Why the chains of a run have not converged, where a [`Verdict`](super::Verdict) can tell, and what
-/// helps.
+/// How many transitions in a row a chain stands still, from which on a [`Verdict`](super::Verdict) says so. At
+/// an acceptance of 0.65, so many rejections follow upon each other by chance once in 10^9 transitions.
+pub const STILL: usize = 20;
+
+/// Why the chains of a run have not converged, where a [`Verdict`](super::Verdict) can tell.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub enum Cause {
-    /// Modes that chains seldom or never cross between.
-    Modes {
-        /// Whether the network is narrow: a wider one with the priors of
-        /// [`Priors::by_fan_in`](crate::prior::Priors::by_fan_in) connects modes.
-        widen: bool,
-        /// Whether the run was not tempered yet, so that
-        /// [`PowerPosteriors`](crate::sampler::PowerPosteriors) may help.
-        temper: bool,
+    /// Chains that have not arrived at the posterior: their log likelihoods are at levels that are
+    /// [far apart](super::LEVELS_APART), or [still rise](super::RISING).
+    NotArrived {
+        /// The smallest mean log likelihood of a chain.
+        lowest: f64,
+        /// The largest mean log likelihood of a chain.
+        highest: f64,
+        /// The standard deviation of the log likelihood within a chain: the median over chains.
+        sd: f64,
+        /// Whether the log likelihoods of more than half of the chains still rise.
+        rising: bool,
     },
+    /// Modes that chains seldom or never cross between.
+    Modes,
     /// A thin ridge, along which trajectories are long: the weights of a linear output layer make
     /// one. Only trajectories that the sampler ended by itself, or that were cut off, say so.
     Ridge {
         /// The mean number of leapfrog steps of a trajectory.
         leapfrog_steps: f64,
-        /// Whether [`Collapsed`](crate::sampler::Collapsed) can integrate the output layer out, and
-        /// has not done so.
-        collapse: bool,
     },
 }
 
@@ -56,12 +61,9 @@ pub enum Cause {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Clues {
     pub trajectories: Trajectories,
-    /// [`RunInfo::algorithm`](crate::draws::RunInfo::algorithm).
-    pub algorithm: Option<String>,
-    /// The number of units of the last hidden layer, of a network.
-    pub hidden_units: Option<usize>,
-    /// Whether the output layer can be integrated out.
-    pub collapsible: bool,
+    pub in_use: InUse,
+    /// That chains have not arrived, if their log likelihoods say so.
+    pub not_arrived: Option<Cause>,
     /// Whether more transitions diverged than a trusted run may have.
     pub diverges: bool,
     /// The smallest bulk effective sample size over the number of draws.
@@ -69,11 +71,6 @@ pub(super) struct Clues {
 }
 
 impl Clues {
-    /// Whether an algorithm of this name was run, by itself or around or within another.
-    pub fn ran(&self, name: &str) -> bool {
-        self.algorithm.as_ref().is_some_and(|all| all.contains(name))
-    }
-
     /// The cause of `outcome`; `separate` says what [`are_separate`] does of the worst quantity.
     pub fn cause(&self, outcome: &Outcome, separate: bool) -> Option<Cause> {
         let (disagree, one_drifts) = match outcome {
@@ -82,31 +79,31 @@ impl Clues {
             Outcome::ChainsDrift { .. } | Outcome::ChainsDisagree { .. } => (true, false),
             _ => return None,
         };
-        let widen = self.hidden_units.is_some_and(|units| units < NARROW);
-        let modes = Cause::Modes { widen, temper: !self.ran("PowerPosteriors(") };
-        if disagree && separate && !one_drifts {
-            return Some(modes);
-        }
         let trajectories = &self.trajectories;
         let steps = mean(&trajectories.leapfrog_steps);
         // False of NaN, where there is no Metropolis test.
         let is_accepted = mean(&trajectories.accept_prob) >= ACCEPTANCE;
-        if steps.is_nan() || !is_accepted {
-            return None;
-        }
-        let collapsed = self.ran("Collapsed(");
         let cut_off = mean(&trajectories.at_max_depth) >= CUT_OFF;
         // A length that was given says nothing of the target.
         let is_long = trajectories.find_their_length && steps >= LONG_TRAJECTORY;
-        if cut_off || is_long && !collapsed {
-            let collapse = self.collapsible && !collapsed;
-            return Some(Cause::Ridge { leapfrog_steps: steps, collapse });
+        let is_ridge = is_accepted && (cut_off || is_long && !self.in_use.is_collapsed());
+        let ridge = (is_ridge && !steps.is_nan()).then_some(Cause::Ridge { leapfrog_steps: steps });
+        // On a ridge chains creep towards the posterior: that is why they have not arrived.
+        if disagree && self.not_arrived.is_some() {
+            return ridge.or(self.not_arrived.clone());
+        }
+        if disagree && separate && !one_drifts {
+            return Some(Cause::Modes);
+        }
+        if ridge.is_some() || steps.is_nan() || !is_accepted {
+            return ridge;
         }
         // Trajectories that turn back soon cross what they can reach: what is slow is elsewhere.
         let is_narrow_energy = trajectories.ebfmi.iter().any(|ebfmi| *ebfmi < EBFMI_LIMIT);
         let reach = trajectories.find_their_length && !is_narrow_energy && !self.diverges;
         let is_slow = self.effective_share < SLOW;
-        (disagree && reach && is_slow && self.hidden_units.is_some()).then_some(modes)
+        let is_network = self.in_use.hidden_units.is_some();
+        (disagree && reach && is_slow && is_network).then_some(Cause::Modes)
     }
 }
 

@@ -3,8 +3,9 @@
 use ndarray::{ArrayView2, ArrayView3, Axis, concatenate, s};
 use rayon::prelude::*;
 
+use super::arrived::not_arrived;
 use super::cause::{Clues, are_separate};
-use super::{Outcome, QuantityGroup, Trajectories, Verdict};
+use super::{InUse, Outcome, QuantityGroup, Trajectories, Verdict};
 use crate::Error;
 use crate::diagnostics::rhat;
 use crate::diagnostics::summary::{SummaryRow, summarise};
@@ -28,6 +29,9 @@ pub const DEPTH_LIMIT: f64 = 0.01;
 /// without a Metropolis test. The bias of BAOAB makes its momenta colder than 1, by up to a fifth at
 /// step sizes that are still in use.
 pub const TEMPERATURE_LIMITS: [f64; 2] = [0.8, 1.1];
+/// The mean acceptance of the second stage of [`DelayedAcceptance`](crate::sampler::DelayedAcceptance) below which
+/// a verdict warns of it: fewer than one in twenty of the proposals that the surrogate made.
+pub const SECOND_STAGE_LIMIT: f64 = 0.05;
 /// E-BFMI below which a verdict speaks of it (Betancourt 2017, arXiv:1701.02434, section 6.1).
 pub const EBFMI_LIMIT: f64 = 0.3;
 /// Of [`Predictions::chains_apart`](crate::predict::Predictions::chains_apart): up to the first, intervals
@@ -50,6 +54,7 @@ pub struct Judge<'a> {
     /// The fewest effective draws per chain of a converged run: [`ESS_PER_CHAIN`].
     pub ess_per_chain: f64,
     groups: Vec<(String, ArrayView3<'a, f64>)>,
+    log_likelihood: Option<ArrayView2<'a, f64>>,
     /// The place among the groups of the one that [`Judge::parameters`] added.
     parameter_group: Option<usize>,
     unkept: usize,
@@ -69,6 +74,7 @@ impl Default for Judge<'_> {
             rhat_limit: RHAT_LIMIT,
             ess_per_chain: ESS_PER_CHAIN,
             groups: Vec::new(),
+            log_likelihood: None,
             parameter_group: None,
             unkept: 0,
             parameters: 0,
@@ -101,6 +107,13 @@ impl<'a> Judge<'a> {
         self.quantities(name, draws.insert_axis(Axis(2)))
     }
 
+    /// Adds the log likelihood `[chain, draw]` as a quantity. By it the verdict tells chains that have not
+    /// arrived from modes.
+    pub fn log_likelihood(mut self, draws: ArrayView2<'a, f64>) -> Self {
+        self.log_likelihood = Some(draws);
+        self.quantity("log likelihood", draws)
+    }
+
     /// Adds the group `parameters`: the draws `[chain, draw, parameter]` of the parameters that a run
     /// kept, and the number of `all` parameters of its target. A run that kept none is judged by its
     /// density alone, and never called converged.
@@ -127,18 +140,10 @@ impl<'a> Judge<'a> {
         self
     }
 
-    /// Tells which algorithm was run, [`RunInfo::algorithm`](crate::draws::RunInfo::algorithm), so that a
-    /// verdict does not advise what was done.
-    pub fn algorithm(mut self, name: Option<String>) -> Self {
-        self.clues.algorithm = name;
-        self
-    }
-
-    /// Tells that the parameters are the weights of a network, with so many units in its last hidden
-    /// layer, and whether its output layer can be [integrated out](crate::sampler::Collapsed); `None`
-    /// for other models.
-    pub fn network(mut self, hidden_units: Option<usize>, collapsible: bool) -> Self {
-        (self.clues.hidden_units, self.clues.collapsible) = (hidden_units, collapsible);
+    /// Tells what the run has in use, so that a verdict does not advise what was done, nor what cannot be
+    /// done.
+    pub fn in_use(mut self, in_use: InUse) -> Self {
+        self.clues.in_use = in_use;
         self
     }
 
@@ -177,6 +182,7 @@ impl<'a> Judge<'a> {
     /// # Errors
     /// If the groups differ in their number of chains.
     pub fn judge(&self) -> Result<Verdict, Error> {
+        crate::threads::ready()?;
         let chains = self.groups.first().map_or(0, |g| g.1.len_of(Axis(0)));
         for (name, draws) in &self.groups {
             if draws.len_of(Axis(0)) != chains {
@@ -201,10 +207,10 @@ impl<'a> Judge<'a> {
             group.min_ess_bulk / (chains * draws.len_of(Axis(1))) as f64
         });
         let effective_share = shares.fold(f64::NAN, f64::min);
-        let clues = Clues { diverges, effective_share, ..self.clues.clone() };
+        let not_arrived = self.log_likelihood.filter(|_| chains > 1).and_then(not_arrived);
+        let clues = Clues { diverges, effective_share, not_arrived, ..self.clues.clone() };
         Ok(Verdict {
             cause: clues.cause(&outcome, separate),
-            tempered: clues.ran("PowerPosteriors("),
             outcome,
             groups,
             chains,
@@ -213,6 +219,7 @@ impl<'a> Judge<'a> {
             rhat_limit: self.rhat_limit,
             divergences: self.divergences,
             trajectories: clues.trajectories,
+            in_use: clues.in_use,
             apart: self.apart,
             unadjusted: self.unadjusted.clone(),
             approximation: self.approximation.clone(),

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Cause, Trajectories};
+use super::{Cause, InUse, Trajectories};
 use crate::draws::Approximation;
 
 /// The verdict on a run: may it be trusted, and if not, what is to be done? Its fields are for
@@ -27,10 +27,15 @@ use crate::draws::Approximation;
 ///   R-hat to 1.05 or below and its excess over 1 to less than a third.
 ///
 /// # Why, and what helps
-/// Networks with a real response fail to converge for two reasons as a rule, which need different
-/// remedies; the [`Cause`] says which, where it can be told.
+/// Networks with a real response fail to converge for three reasons as a rule, which need different
+/// remedies; the [`Cause`] says which, where it can be told, and [`advice`](Self::advice) what helps.
 ///
-/// - **Modes** ([`Cause::Modes`]): each chain mixes within its mode, and the chains differ between. Of
+/// - **Not arrived** ([`Cause::NotArrived`]): the chains disagree, and the mean log likelihoods of two of them
+///   differ by [four](super::LEVELS_APART) standard deviations of a chain and more, and by five Monte
+///   Carlo errors; or more than half of the chains still [rise](super::RISING). In one mode the log likelihood
+///   is its largest value less half a chi-squared variable, and chains so far apart are not in modes of
+///   about the same mass. Longer warm-up and other starts help, not tempering.
+/// - **Modes** ([`Cause::Modes`]): log likelihoods do not say otherwise, each chain mixes within its mode, and the chains differ between. Of
 ///   the quantity with the largest R-hat, more than half of the chains have at least
 ///   [50](super::ESS_WITHIN) effective draws by themselves, of the quantity and of its distance from the median,
 ///   and with the ESS, the smaller of the two, that more than half of them have
@@ -54,7 +59,7 @@ use crate::draws::Approximation;
 ///   [one half](super::ACCEPTANCE) and more, and still too few effective draws. A length that was
 ///   given says nothing of the target. The weights of a linear output layer make such a ridge. Under
 ///   normal noise and normal priors [`Collapsed`](crate::sampler::Collapsed) takes it away; otherwise
-///   longer runs are what is left.
+///   longer runs are what is left. Chains on a ridge have seldom arrived, and the ridge is what is said.
 ///
 /// No remedy is named that the run has used, or that cannot be used. Beyond that the rules read symptoms:
 /// a slow chain that has not shown yet how slow it is looks as if it mixed within a mode, and where
@@ -62,7 +67,7 @@ use crate::draws::Approximation;
 /// trajectories.
 ///
 /// # How much it matters
-/// Of a run whose chains disagree, [`apart`](Self::apart) says how much of a predictive standard deviation
+/// Of a run whose chains disagree, [`apart`](field@Self::apart) says how much of a predictive standard deviation
 /// the chains' mean predictions differ by, at the row where they differ most, and the sentence whether
 /// intervals are little affected, only roughly right, or not to be believed
 /// ([limits](super::APART_LIMITS)). That is about intervals of new observations: about the mean function the chains
@@ -71,7 +76,8 @@ use crate::draws::Approximation;
 /// # What else is said
 /// A run with more than one divergent transition in a thousand is not trusted, however well its
 /// chains agree. The end of the sentence tells what else is wrong with the trajectories of
-/// Hamiltonian Monte Carlo, and whether the sampler has no Metropolis test: chains that all sample
+/// Hamiltonian Monte Carlo, whether a chain stood [still](super::STILL) because trajectories of a fixed length
+/// were rejected, and whether the sampler has no Metropolis test: chains that all sample
 /// the wrong density agree as well.
 ///
 /// Chains are counted from 0, as everywhere in this crate, and sentences say so. In JSON, NaN and
@@ -104,10 +110,9 @@ pub struct Verdict {
     /// Why it has not converged; `None` if it has, or if that cannot be told.
     #[serde(default)]
     pub cause: Option<Cause>,
-    /// Whether the run was tempered ([`PowerPosteriors`](crate::sampler::PowerPosteriors)), so that the sentence
-    /// does not advise it; false if the judge was not told.
+    /// What the run has in use, which is not advised.
     #[serde(default)]
-    pub tempered: bool,
+    pub in_use: InUse,
     /// The worst values of each group, in the order they were added.
     pub groups: Vec<QuantityGroup>,
     /// The number of chains.
@@ -141,6 +146,18 @@ impl Verdict {
     /// Whether the run has converged.
     pub fn is_converged(&self) -> bool {
         matches!(self.outcome, Outcome::Converged { .. })
+    }
+
+    /// The largest R-hat of all groups: the number by which a run is judged, and which tables of runs should
+    /// show. NaN if there is none.
+    pub fn max_rhat(&self) -> f64 {
+        self.groups.iter().map(|group| group.max_rhat).fold(f64::NAN, f64::max)
+    }
+
+    /// The smallest effective sample size of all groups, bulk or tail. NaN if there is none.
+    pub fn min_ess(&self) -> f64 {
+        let each = self.groups.iter().flat_map(|group| [group.min_ess_bulk, group.min_ess_tail]);
+        each.fold(f64::NAN, f64::min)
     }
 }
 

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-/// What the trajectories of Hamiltonian Monte Carlo were like, one number for each chain: from
+/// What the trajectories of Hamiltonian Monte Carlo, and steps on a surrogate, were like, one number for each chain: from
 /// [`Draws::trajectories`](crate::draws::Draws::trajectories). What is not known is empty.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Trajectories {
@@ -15,9 +15,18 @@ pub struct Trajectories {
     pub leapfrog_steps: Vec<f64>,
     /// The mean acceptance probability.
     pub accept_prob: Vec<f64>,
+    /// The most transitions in a row that were rejected, of trajectories whose length is fixed when warm-up
+    /// ends: those of [`Hmc`](crate::sampler::Hmc) and [`Mams`](crate::sampler::Mams).
+    #[serde(default)]
+    pub longest_still: Vec<usize>,
     /// Whether the sampler found their length, as NUTS does, and HMC and MAMS in their warm-up; false
     /// if the length was given, or if there is no Metropolis test.
     pub find_their_length: bool,
+    /// The mean probability with which the second stage of
+    /// [`DelayedAcceptance`](crate::sampler::DelayedAcceptance) accepted what had moved on the surrogate: NaN for
+    /// a chain in which nothing moved there, empty for other samplers.
+    #[serde(default)]
+    pub second_stage_accept: Vec<f64>,
 }
 
 impl Trajectories {
@@ -29,7 +38,9 @@ impl Trajectories {
             ebfmi: of(&self.ebfmi),
             leapfrog_steps: of(&self.leapfrog_steps),
             accept_prob: of(&self.accept_prob),
+            longest_still: self.longest_still.get(chain).copied().into_iter().collect(),
             find_their_length: self.find_their_length,
+            second_stage_accept: of(&self.second_stage_accept),
         }
     }
 }

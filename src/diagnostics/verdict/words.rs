@@ -1,72 +1,337 @@
-//! The verdict in words: one sentence to act on.
+//! The verdict in words: findings, each with what can be done about it.
+//!
+//! A finding is a function here, its advice a list of [`Advice`]: neither names a setting, which the
+//! [`Vocabulary`] of a face does.
 
 use std::fmt;
 
 use super::cause::mean;
-use super::judge::{APART_LIMITS, DEPTH_LIMIT, EBFMI_LIMIT, wrong_temperatures};
-use super::{CUT_OFF, Cause, Outcome, QuantityGroup, Trajectories, Verdict};
+use super::judge::{
+    APART_LIMITS, DEPTH_LIMIT, EBFMI_LIMIT, SECOND_STAGE_LIMIT, wrong_temperatures,
+};
+use super::{CUT_OFF, Cause, Outcome, QuantityGroup, STILL, Verdict};
 use crate::diagnostics::summary::ratio;
 use crate::draws::Approximation;
+use crate::message::{Advice, InRust, Vocabulary, advised, count, listed, thousands};
+
+/// Something that was found, and what can be done about it.
+struct Finding {
+    text: String,
+    advice: Vec<Advice>,
+}
+
+impl Finding {
+    fn new(text: impl Into<String>, advice: impl IntoIterator<Item = Advice>) -> Self {
+        Self { text: text.into(), advice: advice.into_iter().collect() }
+    }
+
+    /// What nothing is to be done about.
+    fn only(text: impl Into<String>) -> Self {
+        Self::new(text, None)
+    }
+}
+
+impl fmt::Display for Verdict {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        f.write_str(&self.in_words(&InRust))
+    }
+}
 
 impl Verdict {
-    /// Whether parameters, and nothing else of several groups, have an R-hat above the limit.
-    fn only_parameters_disagree(&self) -> bool {
-        let disagrees = |group: &QuantityGroup| group.max_rhat > self.rhat_limit;
-        self.groups.len() > 1
-            && self.groups.iter().any(disagrees)
-            && self.groups.iter().all(|group| disagrees(group) == group.is_parameters)
+    /// What can be done about all that was found, the most important first; nothing that the run has in
+    /// use.
+    pub fn advice(&self) -> Vec<Advice> {
+        let mut all: Vec<Advice> = Vec::new();
+        for advice in self.findings().into_iter().flat_map(|finding| finding.advice) {
+            if !all.contains(&advice) {
+                all.push(advice);
+            }
+        }
+        all
     }
 
-    /// `log likelihood and log prior`.
-    fn groups_listed(&self) -> String {
-        listed(self.groups.iter().map(|group| group.name.clone()).collect())
+    /// The sentence, with settings as users of one face know them.
+    pub fn in_words(&self, words: &dyn Vocabulary) -> String {
+        let said = self.findings().into_iter();
+        let said: Vec<String> =
+            said.map(|finding| advised(&finding.text, &finding.advice, words)).collect();
+        said.join("; ")
     }
 
-    /// Whether tempering may help chains that disagree for a reason that is not known.
-    fn may_temper(&self) -> bool {
-        self.cause.is_none() && !self.tempered
+    /// The outcome, and all else that is to be said.
+    fn findings(&self) -> Vec<Finding> {
+        let rest = [
+            self.hidden_chain(),
+            self.ridge(),
+            self.apart(),
+            self.permuted(),
+            self.unkept(),
+            self.divergent(),
+            self.cut_off(),
+            self.slow_energy(),
+            self.still(),
+            self.second_stage(),
+            self.surrogate(),
+            self.untested(),
+            self.temperatures(),
+        ];
+        std::iter::once(self.outcome()).chain(rest.into_iter().flatten()).collect()
     }
 
-    /// What helps against modes, if they are the cause.
-    fn against_modes(&self) -> String {
-        let Some(Cause::Modes { widen, temper }) = self.cause else { return String::new() };
-        let wider = "take a wider network (100 hidden units, output weights N(0, 1/H): `Priors::by_fan_in`), or ";
-        let hotter = match temper {
-            true => "temper the posterior (`PowerPosteriors`)",
-            false => "let the ladder be longer (`LadderReport` says how states travel)",
-        };
-        format!("{}{hotter}", if widen { wider } else { "" })
+    fn outcome(&self) -> Finding {
+        let limit = self.rhat_limit;
+        match &self.outcome {
+            Outcome::Approximation { method } => Finding::only(format!(
+                "not judged: an approximation, {method}, **not the posterior**; no chains were run, and R-hat says \
+                 nothing"
+            )),
+            Outcome::Mixture { chains } => Finding::new(
+                format!(
+                    "not judged: a mixture of {} by weights, **not the posterior**; R-hat says nothing of it",
+                    count(*chains, "chain")
+                ),
+                ["look at the verdict on the chains".into()],
+            ),
+            Outcome::Converged { min_ess, .. } => {
+                Finding::only(format!("converged: {}", self.within_limits(*min_ess)))
+            }
+            Outcome::NoParameters { min_ess, .. } => Finding::new(
+                format!(
+                    "not judged: {}, but the run kept none of its {} parameters, and chains in different modes may \
+                     agree so far",
+                    self.within_limits(*min_ess),
+                    thousands(self.parameters as f64),
+                ),
+                ["keep some parameters, or predictions along the chains".into()],
+            ),
+            Outcome::TooFewDraws { min_ess, wanted } => Finding::new(
+                format!(
+                    "too few effective draws ({}; at least {} per chain, {} in all, is advised), though the chains \
+                     agree",
+                    thousands(*min_ess),
+                    thousands(wanted / self.chains as f64),
+                    thousands(*wanted),
+                ),
+                [Advice::RunTimesAsLong { times: (wanted / min_ess).ceil().max(2.0) }],
+            ),
+            Outcome::NearlyConverged { max_rhat, min_ess } => Finding::new(
+                format!(
+                    "not converged yet: R-hat is up to {} (at most {limit} is advised) with {} effective draws, and \
+                     no single chain is to blame",
+                    above(*max_rhat, limit),
+                    thousands(*min_ess),
+                ),
+                [Advice::RunLonger],
+            ),
+            Outcome::OneChainDisagrees { chain, rhat_without, max_rhat, drifts } => {
+                let what = match (drifts, &self.cause) {
+                    (_, Some(Cause::NotArrived { .. })) => "has not arrived where the others are",
+                    (true, _) => "still drifts",
+                    (false, Some(Cause::Modes)) => "sits in another mode",
+                    (false, _) => "stays elsewhere",
+                };
+                let (rhat, without) = (ratio(*max_rhat), ratio(*rhat_without));
+                let text = format!(
+                    "not converged: chain {chain} (counted from 0) {what} (R-hat {rhat}; without it, {without}){}",
+                    self.levels(),
+                );
+                Finding::new(text, self.against_disagreement(*drifts))
+            }
+            Outcome::ChainsStuck { stuck, max_rhat } => {
+                let who = match stuck.len() == self.chains {
+                    true => "no chain ever".to_string(),
+                    false => format!("{} never", self.chains_listed(stuck)),
+                };
+                let look =
+                    self.unadjusted.is_none().then_some("look at the acceptance rate".into());
+                let mend = [Advice::in_rust("reduce the step size"), Advice::StartElsewhere];
+                Finding::new(
+                    format!("not converged: {who} moved (R-hat {})", ratio(*max_rhat)),
+                    look.into_iter().chain(self.in_use.raise_target_accept()).chain(mend),
+                )
+            }
+            Outcome::ChainsDrift { drifting, halves_rhat, .. } => {
+                let who = self.chains_listed(drifting);
+                let drift = if who.starts_with("chains") { "drift" } else { "drifts" };
+                let seldom = match self.cause {
+                    Some(Cause::Modes) => ", as chains do that seldom cross between modes",
+                    _ => "",
+                };
+                let halves = ratio(*halves_rhat);
+                let text = format!(
+                    "not converged: {who} still {drift} (R-hat between the halves of a single chain up to \
+                     {halves}){seldom}{}",
+                    self.levels(),
+                );
+                Finding::new(text, self.against_disagreement(true))
+            }
+            Outcome::ChainsDisagree { max_rhat } => {
+                let why = match self.cause {
+                    Some(Cause::NotArrived { .. }) => "",
+                    Some(Cause::Modes) => ", though each looks stationary: there are several modes",
+                    _ => ", though each looks stationary",
+                };
+                let text = format!(
+                    "not converged: the chains disagree with each other (R-hat up to {}){why}{}",
+                    ratio(*max_rhat),
+                    self.levels(),
+                );
+                Finding::new(text, self.against_disagreement(false))
+            }
+            Outcome::OneChain { drifts, halves_rhat } => {
+                let halves = match (halves_rhat.is_nan(), drifts) {
+                    (true, _) => "it never moved, or hardly ever".to_string(),
+                    (_, true) => format!("its halves disagree (R-hat {})", ratio(*halves_rhat)),
+                    _ => format!("its halves do not disagree (R-hat {})", ratio(*halves_rhat)),
+                };
+                let text = format!(
+                    "not judged: one chain, so that R-hat between chains cannot be computed; {halves}"
+                );
+                Finding::new(text, [Advice::MoreChains { at_least: 4 }])
+            }
+            Outcome::Divergent { divergences, share, max_rhat } => Finding::new(
+                format!(
+                    "not to be trusted: {} diverged ({:.1} %), though R-hat is at most {}: the part of the target \
+                     where the density fails, or is too curved for the step size, was not sampled",
+                    count(*divergences as usize, "transition"),
+                    100.0 * share,
+                    ratio(*max_rhat),
+                ),
+                self.in_use
+                    .raise_target_accept()
+                    .into_iter()
+                    .chain(self.in_use.other_prior())
+                    .chain([Advice::in_rust(
+                        "reparameterise, look for overflow in the model, or rescale the data",
+                    )]),
+            ),
+            Outcome::WrongTemperature { chains, temperature, max_rhat } => Finding::new(
+                format!(
+                    "not to be trusted: R-hat is at most {}, but the momenta of {} have {} times their temperature",
+                    ratio(*max_rhat),
+                    self.chains_listed(chains),
+                    ratio(*temperature),
+                ),
+                [Advice::in_rust(
+                    "reduce the step size, take larger minibatches, or warm up longer",
+                )],
+            ),
+            Outcome::ConstantQuantities { count } => {
+                let all: usize = self.groups.iter().map(|g| g.quantities).sum();
+                let text = format!(
+                    "not judged: R-hat is undefined for {count} of {all} quantities, which hardly change or never do"
+                );
+                Finding::new(text, ["suspect the sampler".into()])
+            }
+            Outcome::NotFinite { group, chain } => Finding::new(
+                format!(
+                    "not converged: NaN or infinite draws of {group} in chain {chain} (counted from 0)"
+                ),
+                ["look for divergences".into(), Advice::in_rust("reduce the step size")]
+                    .into_iter()
+                    .chain(self.in_use.raise_target_accept()),
+            ),
+            Outcome::Panicked { message } => Finding::new(
+                format!("not to be trusted: a panic ended the run ({message})"),
+                ["mend what panicked, and run again or go on from the checkpoint".into()],
+            ),
+            Outcome::NothingToJudge { draws } => Finding::only(format!(
+                "not judged: {} of {} in {}; at least 4 draws of one quantity in 2 chains are needed",
+                count(*draws, "draw"),
+                match self.groups.iter().map(|g| g.quantities).sum::<usize>() {
+                    1 => "1 quantity".to_string(),
+                    n => format!("{n} quantities"),
+                },
+                count(self.chains, "chain"),
+            )),
+        }
+    }
+
+    /// What helps chains that disagree, by the cause as far as it is known.
+    fn against_disagreement(&self, drifts: bool) -> Vec<Advice> {
+        let longer = if drifts { Advice::WarmUpAndRunLonger } else { Advice::RunLonger };
+        match self.cause {
+            Some(Cause::NotArrived { .. }) => {
+                vec![Advice::WarmUpAndRunLonger, Advice::StartElsewhere]
+            }
+            Some(Cause::Modes) => {
+                let ladder = self.in_use.is_tempered().then_some(Advice::AdaptLadderLonger);
+                let hotter = self.in_use.temper().into_iter().chain(ladder);
+                let modes = self.in_use.connect_modes().into_iter().chain(hotter);
+                // Longer runs of chains that stay in their modes find nothing new.
+                let stays = matches!(self.outcome, Outcome::ChainsDisagree { .. });
+                (!stays).then_some(longer).into_iter().chain(modes).collect()
+            }
+            Some(Cause::Ridge { .. }) if self.in_use.integrate_out().is_some() => vec![longer],
+            _ => match self.outcome {
+                Outcome::ChainsDrift { .. } => {
+                    [longer].into_iter().chain(self.against_drift()).collect()
+                }
+                _ if drifts => vec![longer],
+                _ => [longer].into_iter().chain(self.in_use.temper()).collect(),
+            },
+        }
     }
 
     /// What helps chains that drift, where the cause is not modes.
-    fn against_drift(&self) -> &'static str {
+    fn against_drift(&self) -> Option<Advice> {
         let trajectories = &self.trajectories;
         let is_cut_off = mean(&trajectories.at_max_depth) > DEPTH_LIMIT;
         let runs_nuts = !trajectories.at_max_depth.is_empty();
-        let knows_steps = !trajectories.leapfrog_steps.is_empty();
-        match (&self.cause, trajectories.find_their_length) {
-            (Some(Cause::Ridge { collapse: true, .. }), _) => "",
-            (_, true) if is_cut_off => ", or let trajectories be longer (a larger `max_depth`)",
-            (_, true) => "",
-            _ if runs_nuts => "",
-            (_, false) if knows_steps => ", or use NUTS (or a longer `path_length`)",
-            _ => ", or use NUTS (or a dense preconditioner, if the model is linear)",
+        match trajectories.find_their_length {
+            true => is_cut_off.then_some(Advice::RaiseMaxDepth),
+            false => (!runs_nuts).then_some(Advice::UseNuts),
         }
     }
 
-    /// The end of a sentence on chains that disagree: the ridge that slows them down, and how much it
-    /// matters.
-    fn write_cause(&self, f: &mut fmt::Formatter) -> fmt::Result {
-        if let Some(Cause::Ridge { leapfrog_steps, collapse }) = self.cause {
-            let cut_off = mean(&self.trajectories.at_max_depth) >= CUT_OFF;
-            write!(
-                f,
-                "; trajectories {} ({} leapfrog steps on average), as on a thin ridge{}",
-                if cut_off { "are cut off" } else { "are long" },
-                thousands(leapfrog_steps.round()),
-                if collapse { ": integrate the output layer out (`Collapsed`)" } else { "" },
-            )?;
+    /// That the log likelihoods say that chains have not arrived; else nothing.
+    fn levels(&self) -> String {
+        let Some(Cause::NotArrived { lowest, highest, sd, rising }) = self.cause else {
+            return String::new();
+        };
+        let rise = if rising { ", and still rise" } else { "" };
+        let spread = match (highest - lowest) / sd {
+            apart if apart.is_finite() => format!(" ({apart:.1} standard deviations of a chain)"),
+            _ => String::new(),
+        };
+        format!(
+            "; the chains have not arrived: their log likelihoods are between {} and {} on average{spread}{rise}",
+            digits(lowest),
+            digits(highest),
+        )
+    }
+
+    /// `R-hat <= 1.01 and at least 2,310 effective draws for predictions and log prior`.
+    fn within_limits(&self, min_ess: f64) -> String {
+        let groups = listed(self.groups.iter().map(|group| group.name.clone()).collect());
+        let (limit, least) = (self.rhat_limit, thousands(min_ess));
+        format!("R-hat <= {limit} and at least {least} effective draws for {groups}")
+    }
+
+    /// That a chain which disagrees must not be left out.
+    fn hidden_chain(&self) -> Option<Finding> {
+        let Outcome::OneChainDisagrees { drifts: false, .. } = self.outcome else { return None };
+        match self.cause {
+            Some(Cause::NotArrived { .. }) => None,
+            Some(Cause::Modes) => Some(Finding::only("leaving the chain out would hide the mode")),
+            _ => Some(Finding::only("leaving the chain out would hide the disagreement")),
         }
+    }
+
+    fn ridge(&self) -> Option<Finding> {
+        let Some(Cause::Ridge { leapfrog_steps }) = self.cause else { return None };
+        let are = match mean(&self.trajectories.at_max_depth) >= CUT_OFF {
+            true => "are cut off",
+            false => "are long",
+        };
+        let steps = thousands(leapfrog_steps.round());
+        let text =
+            format!("trajectories {are} ({steps} leapfrog steps on average), as on a thin ridge");
+        Some(Finding::new(text, self.in_use.integrate_out()))
+    }
+
+    /// How much it matters that chains disagree.
+    fn apart(&self) -> Option<Finding> {
         let disagree = matches!(
             self.outcome,
             Outcome::NearlyConverged { .. }
@@ -74,18 +339,123 @@ impl Verdict {
                 | Outcome::ChainsDrift { .. }
                 | Outcome::ChainsDisagree { .. }
         );
-        let Some(apart) = self.apart.filter(|_| disagree) else { return Ok(()) };
+        let apart = self.apart.filter(|_| disagree)?;
         let [little, much] = APART_LIMITS;
         let intervals = match apart {
             a if a <= little => "are little affected",
             a if a <= much => "are only roughly right",
             _ => "are not to be believed",
         };
-        write!(
-            f,
-            "; the chains' mean predictions differ by {apart:.2} of a predictive standard deviation at the \
-             worst row: predictive intervals {intervals}"
-        )
+        Some(Finding::only(format!(
+            "the chains' mean predictions differ by {} of a predictive standard deviation at the worst row: \
+             predictive intervals {intervals}",
+            digits(apart),
+        )))
+    }
+
+    /// Whether parameters, and nothing else of several groups, have an R-hat above the limit.
+    fn permuted(&self) -> Option<Finding> {
+        let disagrees = |group: &QuantityGroup| group.max_rhat > self.rhat_limit;
+        let only = self.groups.len() > 1
+            && self.groups.iter().any(disagrees)
+            && self.groups.iter().all(|group| disagrees(group) == group.is_parameters);
+        only.then(|| {
+            Finding::only(
+                "only the parameters disagree: if they are the weights of a network, whose hidden units can be \
+                 permuted, the verdict on predictions counts instead",
+            )
+        })
+    }
+
+    fn unkept(&self) -> Option<Finding> {
+        let is_said = matches!(self.outcome, Outcome::NoParameters { .. });
+        let (unkept, all) = (thousands(self.unkept as f64), thousands(self.parameters as f64));
+        let text = format!("{unkept} of {all} parameters were not kept, and are not judged");
+        (self.unkept > 0 && !is_said).then(|| Finding::only(text))
+    }
+
+    fn divergent(&self) -> Option<Finding> {
+        let is_said = matches!(self.outcome, Outcome::Divergent { .. });
+        let text = format!("{} diverged", count(self.divergences as usize, "transition"));
+        (self.divergences > 0 && !is_said).then(|| Finding::only(text))
+    }
+
+    fn cut_off(&self) -> Option<Finding> {
+        let share = mean(&self.trajectories.at_max_depth);
+        let rest = [Advice::in_rust("reparameterise")];
+        let advice =
+            [Advice::RaiseMaxDepth].into_iter().chain(self.in_use.other_prior()).chain(rest);
+        let text =
+            format!("{:.0} % of transitions are cut off at the maximal depth", 100.0 * share);
+        (share > DEPTH_LIMIT).then(|| Finding::new(text, advice))
+    }
+
+    fn slow_energy(&self) -> Option<Finding> {
+        let ebfmi = &self.trajectories.ebfmi;
+        let low: Vec<usize> = (0..ebfmi.len()).filter(|c| ebfmi[*c] < EBFMI_LIMIT).collect();
+        let lowest = ebfmi.iter().copied().fold(f64::INFINITY, f64::min);
+        let text = format!(
+            "E-BFMI of {} is low ({lowest:.2}; above {EBFMI_LIMIT} is advised), and the tails are explored \
+             slowly",
+            self.chains_listed(&low),
+        );
+        let rest = [Advice::in_rust("reparameterise")];
+        let advice = [Advice::RunLonger].into_iter().chain(self.in_use.other_prior()).chain(rest);
+        (!low.is_empty()).then(|| Finding::new(text, advice))
+    }
+
+    /// That trajectories of fixed length were rejected many times in a row.
+    fn still(&self) -> Option<Finding> {
+        let still = &self.trajectories.longest_still;
+        let chain = (0..still.len()).max_by_key(|chain| still[*chain])?;
+        let longest = still[chain];
+        let text = format!(
+            "chain {chain} (counted from 0) stood still for {longest} transitions, since trajectories of a fixed \
+             length were rejected: errors of its means are larger than its effective draws say"
+        );
+        let advice = self.in_use.raise_target_accept().into_iter().chain([Advice::UseNuts]);
+        (longest >= STILL).then(|| Finding::new(text, advice))
+    }
+
+    fn surrogate(&self) -> Option<Finding> {
+        let Some(Approximation::Surrogate(description)) = &self.approximation else { return None };
+        let text = format!(
+            "the chains sample a surrogate ({description}), **not the posterior**: how far the two are apart, no \
+             diagnostic of the chains shows"
+        );
+        Some(Finding::new(text, [Advice::in_rust("measure it by `SurrogateError::measure`")]))
+    }
+
+    fn untested(&self) -> Option<Finding> {
+        self.unadjusted.as_ref().map(|_| {
+            Finding::only(
+                "the sampler has no Metropolis test: that chains agree does not show the bias of its step size",
+            )
+        })
+    }
+
+    fn temperatures(&self) -> Option<Finding> {
+        let (chains, temperature) = wrong_temperatures(self.unadjusted.as_deref());
+        let is_said = matches!(self.outcome, Outcome::WrongTemperature { .. });
+        let (who, times) = (self.chains_listed(&chains), ratio(temperature));
+        let text = format!("the momenta of {who} have {times} times their temperature");
+        (!chains.is_empty() && !is_said).then(|| Finding::only(text))
+    }
+
+    /// That the target accepts next to nothing of what moves on a surrogate.
+    fn second_stage(&self) -> Option<Finding> {
+        let accepted = &self.trajectories.second_stage_accept;
+        let low: Vec<usize> =
+            (0..accepted.len()).filter(|c| accepted[*c] < SECOND_STAGE_LIMIT).collect();
+        let lowest = accepted.iter().copied().fold(f64::INFINITY, f64::min);
+        let text = format!(
+            "the second stage of {} accepts {:.1} % of what moves on the surrogate (at least {:.0} % is advised)",
+            self.chains_listed(&low),
+            100.0 * lowest,
+            100.0 * SECOND_STAGE_LIMIT,
+        );
+        let advice = [Advice::in_rust("make fewer inner steps, or a better surrogate")];
+        (!low.is_empty()).then(|| Finding::new(text, advice))
     }
 
     /// `every chain`, `chain 1 (counted from 0)`, or `chains 0 and 2 (counted from 0)`.
@@ -108,271 +478,140 @@ fn above(rhat: f64, limit: f64) -> String {
     }
 }
 
-impl fmt::Display for Verdict {
-    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
-        let limit = self.rhat_limit;
-        match &self.outcome {
-            Outcome::Approximation { method } => write!(
-                f,
-                "not judged: an approximation, {method}, **not the posterior**; no chains were run, and R-hat says \
-                 nothing",
-            ),
-            Outcome::Mixture { chains } => write!(
-                f,
-                "not judged: a mixture of {chains} chains by weights, **not the posterior**; R-hat says nothing \
-                 of it: look at the verdict on the chains",
-            ),
-            Outcome::Converged { min_ess, .. } => write!(
-                f,
-                "converged: R-hat <= {limit} and at least {} effective draws for {}",
-                thousands(*min_ess),
-                self.groups_listed(),
-            ),
-            Outcome::NoParameters { min_ess, .. } => write!(
-                f,
-                "not judged: R-hat <= {limit} and at least {} effective draws for {}, but the run kept \
-                 none of its {} parameters, and chains in different modes may agree so far: keep some \
-                 parameters, or predictions along the chains",
-                thousands(*min_ess),
-                self.groups_listed(),
-                thousands(self.parameters as f64),
-            ),
-            Outcome::TooFewDraws { min_ess, wanted } => write!(
-                f,
-                "too few effective draws ({}; at least {} per chain, {} in all, is advised), though \
-                 the chains agree: run {} times as long",
-                thousands(*min_ess),
-                thousands(wanted / self.chains as f64),
-                thousands(*wanted),
-                thousands((wanted / min_ess).ceil().max(2.0)),
-            ),
-            Outcome::NearlyConverged { max_rhat, min_ess } => write!(
-                f,
-                "not converged yet: R-hat is up to {} (at most {limit} is advised) with {} effective \
-                 draws, and no single chain is to blame: run longer",
-                above(*max_rhat, limit),
-                thousands(*min_ess),
-            ),
-            Outcome::OneChainDisagrees { chain, rhat_without, max_rhat, drifts } => write!(
-                f,
-                "not converged: chain {chain} (counted from 0) {} (R-hat {}; without it, {}): {}",
-                match (drifts, &self.cause) {
-                    (true, _) => "still drifts",
-                    (false, Some(Cause::Modes { .. })) => "sits in another mode",
-                    (false, _) => "stays elsewhere",
-                },
-                ratio(*max_rhat),
-                ratio(*rhat_without),
-                match (drifts, &self.cause) {
-                    (true, Some(Cause::Modes { .. })) =>
-                        format!("warm up and run longer, or {}", self.against_modes()),
-                    (true, _) => "warm up and run longer".into(),
-                    (false, Some(Cause::Modes { .. })) => format!(
-                        "run longer, or {}; leaving the chain out would hide the mode",
-                        self.against_modes(),
-                    ),
-                    (false, _) => format!(
-                        "run longer{}; leaving the chain out would hide the disagreement",
-                        if self.may_temper() { ", or temper the posterior" } else { "" },
-                    ),
-                },
-            ),
-            Outcome::ChainsStuck { stuck, max_rhat } => {
-                let who = if stuck.len() == self.chains {
-                    "no chain ever".to_string()
-                } else {
-                    format!("{} never", self.chains_listed(stuck))
-                };
-                write!(
-                    f,
-                    "not converged: {who} moved (R-hat {}): {}reduce the step size or start elsewhere",
-                    ratio(*max_rhat),
-                    if self.unadjusted.is_some() { "" } else { "look at the acceptance rate; " },
-                )
-            }
-            Outcome::ChainsDrift { drifting, halves_rhat, .. } => {
-                let who = self.chains_listed(drifting);
-                let drift = if who.starts_with("chains") { "drift" } else { "drifts" };
-                let modes = matches!(self.cause, Some(Cause::Modes { .. }));
-                let advice = match modes {
-                    true => format!(", or {}", self.against_modes()),
-                    false => self.against_drift().into(),
-                };
-                write!(
-                    f,
-                    "not converged: {who} still {drift} (R-hat between the halves of a single chain up to {}){}: \
-                     warm up and run longer{advice}",
-                    ratio(*halves_rhat),
-                    if modes { ", as chains do that seldom cross between modes" } else { "" },
-                )
-            }
-            Outcome::ChainsDisagree { max_rhat } => write!(
-                f,
-                "not converged: the chains disagree with each other (R-hat up to {}), though each \
-                 looks stationary: {}",
-                ratio(*max_rhat),
-                match self.cause {
-                    Some(Cause::Modes { .. }) =>
-                        format!("there are several modes; {}", self.against_modes()),
-                    _ if self.may_temper() =>
-                        "run longer, and if they still disagree, temper the posterior".into(),
-                    _ => "run longer".into(),
-                },
-            ),
-            Outcome::OneChain { drifts, halves_rhat } => write!(
-                f,
-                "not judged: one chain, so that R-hat between chains cannot be computed; {}: run at \
-                 least 4 chains",
-                match (halves_rhat.is_nan(), drifts) {
-                    (true, _) => "it never moved, or hardly ever".to_string(),
-                    (_, true) => format!("its halves disagree (R-hat {})", ratio(*halves_rhat)),
-                    _ => format!("its halves do not disagree (R-hat {})", ratio(*halves_rhat)),
-                },
-            ),
-            Outcome::Divergent { divergences, share, max_rhat } => write!(
-                f,
-                "not to be trusted: {} diverged ({:.1} %), though R-hat is at most {}: the part of the \
-                 target where the density fails, or is too curved for the step size, was not \
-                 sampled; raise `target_accept`, reparameterise, look for overflow in the model, or \
-                 rescale the data",
-                transitions(*divergences),
-                100.0 * share,
-                ratio(*max_rhat),
-            ),
-            Outcome::WrongTemperature { chains, temperature, max_rhat } => write!(
-                f,
-                "not to be trusted: R-hat is at most {}, but the momenta of {} have {} times their temperature: \
-                 reduce the step size, take larger minibatches, or warm up longer",
-                ratio(*max_rhat),
-                self.chains_listed(chains),
-                ratio(*temperature),
-            ),
-            Outcome::ConstantQuantities { count } => {
-                let all: usize = self.groups.iter().map(|g| g.quantities).sum();
-                write!(
-                    f,
-                    "not judged: R-hat is undefined for {count} of {all} quantities, which hardly \
-                     change or never do: suspect the sampler"
-                )
-            }
-            Outcome::NotFinite { group, chain } => write!(
-                f,
-                "not converged: NaN or infinite draws of {group} in chain {chain} (counted from 0): \
-                 look for divergences; reduce the step size"
-            ),
-            Outcome::Panicked { message } => write!(
-                f,
-                "not to be trusted: a panic ended the run ({message}): mend what panicked, and run again \
-                 or go on from the checkpoint"
-            ),
-            Outcome::NothingToJudge { draws } => write!(
-                f,
-                "not judged: {draws} draws of {} quantities in {} chains; at least 4 draws of one \
-                 quantity in 2 chains are needed",
-                self.groups.iter().map(|g| g.quantities).sum::<usize>(),
-                self.chains,
-            ),
-        }?;
-        self.write_cause(f)?;
-        if self.only_parameters_disagree() {
-            write!(
-                f,
-                "; only the parameters disagree: if they are the weights of a network, whose hidden \
-                 units can be permuted, the verdict on predictions counts instead"
-            )?;
-        }
-        if self.unkept > 0 && !matches!(self.outcome, Outcome::NoParameters { .. }) {
-            let (unkept, all) = (self.unkept as f64, self.parameters as f64);
-            let (unkept, all) = (thousands(unkept), thousands(all));
-            write!(f, "; {unkept} of {all} parameters were not kept, and are not judged")?;
-        }
-        if self.divergences > 0 && !matches!(self.outcome, Outcome::Divergent { .. }) {
-            write!(f, "; {} diverged", transitions(self.divergences))?;
-        }
-        let Trajectories { at_max_depth, ebfmi, .. } = &self.trajectories;
-        let share = mean(at_max_depth);
-        if share > DEPTH_LIMIT {
-            write!(
-                f,
-                "; {:.0} % of transitions hit the maximal depth: raise it, or reparameterise",
-                100.0 * share,
-            )?;
-        }
-        let low: Vec<usize> = (0..ebfmi.len()).filter(|c| ebfmi[*c] < EBFMI_LIMIT).collect();
-        if !low.is_empty() {
-            let lowest = ebfmi.iter().copied().fold(f64::INFINITY, f64::min);
-            write!(
-                f,
-                "; E-BFMI of {} is low ({lowest:.2}; above {EBFMI_LIMIT} is advised): the tails are \
-                 explored slowly: reparameterise, or run longer",
-                self.chains_listed(&low),
-            )?;
-        }
-        if let Some(Approximation::Surrogate(description)) = &self.approximation {
-            write!(
-                f,
-                "; the chains sample a surrogate ({description}), **not the posterior**: how far the two are apart, \
-                 no diagnostic of the chains shows (`SurrogateError::measure` does)"
-            )?;
-        }
-        if let Some(temperatures) = &self.unadjusted {
-            write!(
-                f,
-                "; the sampler has no Metropolis test: that chains agree does not show the bias of its step \
-                 size"
-            )?;
-            let (chains, temperature) = wrong_temperatures(Some(temperatures));
-            if !chains.is_empty() && !matches!(self.outcome, Outcome::WrongTemperature { .. }) {
-                let (chains, temperature) = (self.chains_listed(&chains), ratio(temperature));
-                write!(f, "; the momenta of {chains} have {temperature} times their temperature")?;
-            }
-        }
-        Ok(())
+/// A number with two digits, or of a few figures if it is very large.
+fn digits(value: f64) -> String {
+    match value.abs() {
+        size if size < 100.0 => format!("{value:.2}"),
+        size if size < 1e9 => format!("{value:.1}"),
+        _ => format!("{value:.3e}"),
     }
-}
-
-/// `1 transition`, `2 transitions`.
-fn transitions(n: u64) -> String {
-    if n == 1 { "1 transition".into() } else { format!("{n} transitions") }
-}
-
-/// `a, b and c`.
-fn listed(mut names: Vec<String>) -> String {
-    let last = names.pop().unwrap_or_default();
-    if names.is_empty() { last } else { format!("{} and {last}", names.join(", ")) }
-}
-
-/// A whole number, rounded down, with commas.
-fn thousands(x: f64) -> String {
-    let digits = format!("{:.0}", x.floor());
-    if !digits.bytes().all(|b| b.is_ascii_digit()) {
-        return digits;
-    }
-    let mut grouped = String::new();
-    for (i, digit) in digits.chars().enumerate() {
-        if i > 0 && (digits.len() - i) % 3 == 0 {
-            grouped.push(',');
-        }
-        grouped.push(digit);
-    }
-    grouped
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::diagnostics::{InUse, Trajectories};
+    use crate::message::Plain;
+
+    /// Every outcome with every cause, and all that can be said besides.
+    fn all_verdicts() -> Vec<Verdict> {
+        let (max_rhat, min_ess, count) = (1.2, 90.0, 3);
+        let outcomes = vec![
+            Outcome::Approximation { method: "Laplace".into() },
+            Outcome::Mixture { chains: 1 },
+            Outcome::Converged { max_rhat, min_ess },
+            Outcome::NoParameters { max_rhat, min_ess },
+            Outcome::TooFewDraws { min_ess, wanted: 400.0 },
+            Outcome::NearlyConverged { max_rhat, min_ess },
+            Outcome::OneChainDisagrees { chain: 1, rhat_without: 1.0, max_rhat, drifts: false },
+            Outcome::OneChainDisagrees { chain: 1, rhat_without: 1.0, max_rhat, drifts: true },
+            Outcome::ChainsStuck { stuck: vec![0], max_rhat },
+            Outcome::ChainsDrift { drifting: vec![0, 1], halves_rhat: 1.3, max_rhat },
+            Outcome::ChainsDisagree { max_rhat },
+            Outcome::OneChain { drifts: true, halves_rhat: 1.3 },
+            Outcome::Divergent { divergences: 1, share: 0.01, max_rhat },
+            Outcome::WrongTemperature { chains: vec![0], temperature: 1.3, max_rhat },
+            Outcome::ConstantQuantities { count },
+            Outcome::NotFinite { group: "predictions".into(), chain: 0 },
+            Outcome::Panicked { message: "chain 0 after 1 draw panicked".into() },
+            Outcome::NothingToJudge { draws: 1 },
+        ];
+        let not_arrived = Cause::NotArrived { lowest: -2.0, highest: 3.0, sd: 1.0, rising: true };
+        let causes = [
+            None,
+            Some(not_arrived),
+            Some(Cause::Modes),
+            Some(Cause::Ridge { leapfrog_steps: 300.0 }),
+        ];
+        let tempered = InUse {
+            algorithm: Some("PowerPosteriors(Collapsed(Hmc))".into()),
+            hidden_units: Some(100),
+            prior_by_fan_in: true,
+            sampled_variances: true,
+            collapsible: true,
+            target_accept: Some(0.99),
+        };
+        let nothing = InUse { hidden_units: Some(8), collapsible: true, ..InUse::default() };
+        let mut all = Vec::new();
+        for (outcome, cause) in outcomes.iter().flat_map(|o| causes.iter().map(move |c| (o, c))) {
+            for in_use in [&tempered, &nothing] {
+                all.push(Verdict {
+                    outcome: outcome.clone(),
+                    cause: cause.clone(),
+                    in_use: in_use.clone(),
+                    groups: Vec::new(),
+                    chains: 1,
+                    parameters: 5,
+                    unkept: 2,
+                    rhat_limit: 1.01,
+                    divergences: 1,
+                    trajectories: Trajectories {
+                        at_max_depth: vec![0.6],
+                        ebfmi: vec![0.1],
+                        leapfrog_steps: vec![31.0],
+                        accept_prob: vec![0.8],
+                        longest_still: vec![175],
+                        second_stage_accept: vec![0.001],
+                        find_their_length: true,
+                    },
+                    apart: Some(0.4),
+                    unadjusted: Some(vec![2.0]),
+                    approximation: None,
+                });
+            }
+        }
+        all
+    }
+
+    /// Findings name no setting and no item of the library: in plain words there is nothing in backticks, and
+    /// no number of one thing has a plural.
+    #[test]
+    fn findings_name_nothing_that_a_face_may_lack() {
+        let all = all_verdicts();
+        for verdict in &all {
+            let plain = verdict.in_words(&Plain);
+            assert!(!plain.contains('`') && !plain.contains("::"), "{plain}");
+            for wrong in [" 1 chains", " 1 transitions", " 1 draws", " 1 quantities"] {
+                assert!(!format!(" {plain}").contains(wrong), "{plain}");
+            }
+            assert!(verdict.to_string().len() >= plain.len());
+        }
+        // Every outcome is among them: serde lists all that there are.
+        let kinds = serde_json::from_str::<Outcome>("\"?\"").unwrap_err().to_string();
+        let kinds = kinds.split("expected one of ").last().unwrap();
+        for kind in kinds.split('`').skip(1).step_by(2) {
+            let is_kind = |v: &Verdict| format!("{:?}", v.outcome).starts_with(kind);
+            assert!(all.iter().any(is_kind), "{kind}");
+        }
+        println!("{} sentences", all.len());
+    }
+
+    /// What is in use is not advised, whatever the outcome and the cause.
+    #[test]
+    fn what_is_in_use_is_not_advised() {
+        let used = [
+            Advice::Widen { units: 100 },
+            Advice::PriorByFanIn,
+            Advice::Temper,
+            Advice::IntegrateOut,
+            Advice::RaiseTargetAccept { to: Some(0.99) },
+            Advice::RaiseTargetAccept { to: None },
+        ];
+        let advised = |verdict: &Verdict| used.iter().any(|used| verdict.advice().contains(used));
+        let (tempered, nothing): (Vec<_>, Vec<_>) =
+            all_verdicts().into_iter().partition(|verdict| verdict.in_use.is_tempered());
+        assert!(!tempered.iter().any(advised) && nothing.iter().any(advised));
+    }
 
     #[test]
-    fn numbers_and_lists_read_well() {
-        assert_eq!(
-            [2310.7, 999.0, 1e6, f64::NAN].map(thousands),
-            ["2,310", "999", "1,000,000", "NaN"]
-        );
-        let names = |n: usize| ["a", "b", "c"][..n].iter().map(ToString::to_string).collect();
-        assert_eq!([0, 1, 2, 3].map(|n| listed(names(n))), ["", "a", "a and b", "a, b and c"]);
+    fn numbers_have_the_digits_that_it_takes() {
         assert_eq!(
             [1.02, 1.010_4, 1.010_000_4].map(|r| above(r, 1.01)),
             ["1.020", "1.010400", "1.010000"]
+        );
+        assert_eq!(
+            [0.271, -1590.04, 1e300, f64::INFINITY].map(digits),
+            ["0.27", "-1590.0", "1.000e300", "inf"]
         );
     }
 }

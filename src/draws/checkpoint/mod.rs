@@ -93,9 +93,10 @@ mod head;
 mod store;
 
 pub(crate) use fingerprint::{Fingerprint, agree};
-pub(crate) use store::{Store, Stored, sync_folder};
+pub(crate) use store::{Store, Stored, is_at, sync_folder};
 
 use crate::Error;
+use crate::message::{Setting, number};
 
 /// When a running [`Sampler`](crate::sampler::Sampler) writes a checkpoint. One more is written at
 /// the end.
@@ -121,9 +122,11 @@ impl Every {
         match self {
             Self::Draws(0) => Err(Error::argument("every", "0 draws", "at least 1 draw")),
             Self::Seconds(s) if !(s >= 0.0 && s.is_finite()) => {
-                Err(Error::argument("every", format!("{s} seconds"), "finite and at least 0"))
+                let found = format!("{} seconds", number(s));
+                Err(Error::argument("every", found, "finite and at least 0"))
             }
             _ => Ok(()),
         }
+        .map_err(|error| error.of(Setting::CheckpointEvery))
     }
 }

@@ -235,7 +235,7 @@ fn is_read_only(e: &io::Error) -> bool {
 }
 
 /// Whether the open `file` is the one that is now at `path`; `None` where that cannot be known.
-fn is_at(file: &File, path: &Path) -> Option<bool> {
+pub(crate) fn is_at(file: &File, path: &Path) -> Option<bool> {
     #[cfg(unix)]
     {
         use std::os::unix::fs::MetadataExt;

@@ -7,6 +7,7 @@ use crate::Error;
 use crate::draws::keep::Kept;
 use crate::draws::{Draws, Keep};
 use crate::memory;
+use crate::message::Advice;
 use crate::targets::Target;
 
 /// Records every k-th draw, beginning with the k-th, as f32, which takes 4 bytes per kept
@@ -98,8 +99,9 @@ impl<T: Target> Recorder<T> for EveryKth {
         let kept = self.keep.of(&target.layout())?.check_any()?;
         let draws = plan.draws / self.every;
         let size = [(plan.chains_here, "chains"), (draws, "draws"), (kept.dim(), "parameters")];
-        let instead = "record fewer draws or blocks, or all of them `OnDisk`";
-        memory::check::<f32>("recorded draws", &size, instead)?;
+        let instead = "record fewer draws or blocks";
+        memory::check::<f32>("recorded draws", &size, instead)
+            .map_err(|error| error.advise([Advice::in_rust("record all of them `OnDisk`")]))?;
         let mut values = Vec::with_capacity(draws * kept.dim());
         values.extend(from.unwrap_or_default());
         Ok(StoredDraws { kept, values })

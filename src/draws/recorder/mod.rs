@@ -62,16 +62,17 @@
 //! | --- | --- |
 //! | position and its gradient | 2 |
 //! | the candidate for a starting point, before the run | 1 |
+//! | before a step that [can be cut](crate::sampler::StopHandle): a copy of position and gradient | 2 |
 //! | divergent positions, if there are any | 1, more while all have 10^6 numbers or fewer, 100 at most |
 //! | with checkpoints: the starting point | 1 |
 //! | while one is written: a copy of position and gradient | 2 |
 //! | and all of these, encoded, in a buffer that grows by doubling | 3.4, for a moment up to 8 |
 //!
-//! A checkpoint copies and encodes the kernel's state and the records in the same way. The most
-//! that a run of one chain holds at a time, loop and kernel, measured with the default
-//! preconditioner and a warm-up, without checkpoints and without what the target needs
-//! (`tests/memory/runs.rs`): Langevin integrators on full gradients 6 vectors, random walk 11,
-//! MALA 14, HMC 15, NUTS 26 and 5 more for each doubling that `max_depth` allows. A dense
+//! A checkpoint copies and encodes the kernel's state and the records in the same way, and the kernel's state is
+//! copied before a step that can be cut. The most that a run of one chain holds at a time, loop and kernel,
+//! measured with the default preconditioner and a warm-up, without checkpoints and without what the target
+//! needs, of steps that cannot be cut (`tests/memory/runs.rs`): Langevin integrators on full gradients 6
+//! vectors, random walk 11, MALA 14, HMC 15, NUTS 26 and 5 more for each doubling that `max_depth` allows. A dense
 //! preconditioner takes d vectors: not for networks.
 //!
 //! # Streams of draws

@@ -1,7 +1,7 @@
 //! Writing a Zarr folder: beside its place, and renamed when it is whole.
 
 use std::collections::BTreeMap;
-use std::fs::{self, File};
+use std::fs::{self, File, TryLockError};
 use std::io::{self, BufWriter, ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
@@ -10,12 +10,18 @@ use serde_json::{Value as Json, json};
 
 use super::array::{Array, Axis, Kind, Labels, vlen_utf8};
 use crate::Error;
+use crate::draws::checkpoint::is_at;
+
+/// What the name of a folder ends in while it is written.
+const UNFINISHED: &str = ".tmp";
 
 /// A folder that is being written, under a name of its own beside the one that it will have. Dropped
 /// before [`finish`](Self::finish), it is removed.
 pub(crate) struct Folder {
     path: PathBuf,
     temporary: PathBuf,
+    /// The lock on it, where folders can be locked.
+    lock: Option<File>,
     /// Groups and arrays with what their `zarr.json` says.
     nodes: Vec<(String, Json)>,
     /// The CRC-32 of the chunks of arrays of draws.
@@ -43,19 +49,10 @@ impl Folder {
                 return Err(Error::io(path, exists));
             }
         }
-        let mut number = 0;
-        let temporary = loop {
-            let hidden = format!(".{}.{}-{number}.tmp", name.to_string_lossy(), std::process::id());
-            let temporary = path.with_file_name(hidden);
-            match fs::create_dir(&temporary) {
-                Ok(()) => break temporary,
-                Err(e) if e.kind() == ErrorKind::AlreadyExists => number += 1,
-                Err(e) => return Err(Error::io(temporary, e)),
-            }
-        };
+        let (temporary, lock) = begin(path, &name.to_string_lossy())?;
         let (nodes, checksums) = (Vec::new(), BTreeMap::new());
         let (path, first_chain, is_finished) = (path.into(), 0, false);
-        Ok(Self { path, temporary, nodes, checksums, first_chain, is_finished })
+        Ok(Self { path, temporary, lock, nodes, checksums, first_chain, is_finished })
     }
 
     /// A group without draws.
@@ -106,6 +103,7 @@ impl Folder {
         self.write("zarr.json", |file| Ok(serde_json::to_writer_pretty(file, &root)?))?;
         fs::rename(&self.temporary, &self.path).map_err(|e| Error::io(&self.path, e))?;
         self.is_finished = true;
+        drop(self.lock.take());
         Ok(())
     }
 
@@ -137,6 +135,61 @@ impl Drop for Folder {
     fn drop(&mut self) {
         if !self.is_finished {
             let _ = fs::remove_dir_all(&self.temporary);
+        }
+    }
+}
+
+/// Makes a hidden folder for what will be called `name`, with a lock on it, and removes those that
+/// processes which were killed have left.
+fn begin(path: &Path, name: &str) -> Result<(PathBuf, Option<File>), Error> {
+    remove_left(path, name);
+    let mut number = 0;
+    loop {
+        let hidden = format!(".{name}.{}-{number}{UNFINISHED}", std::process::id());
+        let temporary = path.with_file_name(hidden);
+        match fs::create_dir(&temporary) {
+            Ok(()) => {}
+            Err(e) if e.kind() == ErrorKind::AlreadyExists => {
+                number += 1;
+                continue;
+            }
+            Err(e) => return Err(Error::io(temporary, e)),
+        }
+        let lock = File::open(&temporary);
+        if lock.as_ref().is_err_and(|e| e.kind() == ErrorKind::NotFound) {
+            number += 1;
+            continue;
+        }
+        let lock = lock.ok();
+        let is_taken = |file: &File| {
+            matches!(file.try_lock(), Err(TryLockError::WouldBlock))
+                || is_at(file, &temporary) == Some(false)
+        };
+        // Another process may take it for a folder that was left, before it is locked.
+        if !lock.as_ref().is_some_and(is_taken) {
+            return Ok((temporary, lock));
+        }
+        number += 1;
+    }
+}
+
+/// Removes hidden folders of `name` that no process has a lock on. Where folders cannot be locked they stay.
+fn remove_left(path: &Path, name: &str) {
+    let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
+    let Ok(entries) = fs::read_dir(parent.unwrap_or(Path::new("."))) else { return };
+    let is_left = |file: &str| {
+        let number = file.strip_prefix(&format!(".{name}."))?.strip_suffix(UNFINISHED)?;
+        let (process, n) = number.split_once('-')?;
+        Some(process.parse::<u32>().is_ok() && n.parse::<usize>().is_ok())
+    };
+    for entry in entries.flatten() {
+        if is_left(&entry.file_name().to_string_lossy()) == Some(true)
+            && let Ok(folder) = File::open(entry.path())
+            && folder.try_lock().is_ok()
+            && is_at(&folder, &entry.path()) != Some(false)
+        {
+            // What cannot be removed does no harm.
+            let _ = fs::remove_dir_all(entry.path());
         }
     }
 }

@@ -13,8 +13,9 @@
 //! # Ok::<(), bnn_mcmc::Error>(())
 //! ```
 //!
-//! In Python: `arviz.from_zarr("run.zarr")` (ArviZ 1), or `xarray.open_datatree("run.zarr",
-//! engine="zarr")`. [`Posterior::to_zarr`](crate::targets::Posterior::to_zarr) writes predictions
+//! In Python, with ArviZ 1: `arviz.from_zarr("run.zarr")`. With ArviZ 0.23, whose function of this name refuses
+//! zarr-python 3: `arviz.from_datatree(xarray.open_datatree("run.zarr", engine="zarr"))`. Checked with ArviZ 1.3.0 and
+//! 0.23.4. [`Posterior::to_zarr`](crate::targets::Posterior::to_zarr) writes predictions
 //! and the data as well, with the names of features and classes.
 //!
 //! # What is stored
@@ -24,10 +25,12 @@
 //! | group | arrays |
 //! | --- | --- |
 //! | `posterior` | one for each block, `[chain, draw, <block>_dim_0, ..]` |
-//! | `sample_stats` | one for each statistic, `[chain, draw]`, all in f64, and two that follow from them: `lp`, the sum of `log_likelihood` and `log_prior`; `diverging`, whether any transition since the last draw diverged |
+//! | `sample_stats` | one for each statistic, `[chain, draw]`, all in f64, and two that follow from them: `lp`, the log density up to a constant, which is the sum of log likelihood and log prior; `diverging`, whether any transition since the last draw diverged |
 //!
-//! Statistics have the names of [`Draws::stat_names`] but for `acceptance_rate` (here `accept_prob`)
-//! and `n_steps` (`leapfrog_steps`), which ArviZ calls so. A name that cannot be one of a folder is
+//! Statistics have the names of [`Draws::stat_names`] but for three: `accept_prob` is the array `acceptance_rate` and
+//! `leapfrog_steps` is `n_steps`, as ArviZ calls them; `log_likelihood`, the sum over all rows, is
+//! `joint_log_likelihood`, because ArviZ takes an array `log_likelihood` of this group for the log likelihood of each
+//! row. (Folders that an earlier version wrote have `log_likelihood`, and are read, too.) A name that cannot be one of a folder is
 //! escaped, as in `%CE%B2` for `β`; the attribute `long_name` has the name itself.
 //!
 //! A chunk holds one chain, or as many of its draws as 16 MB hold. The attributes of the folder,
@@ -37,8 +40,8 @@
 //! or false.
 //!
 //! The folder is written under another name (`.run.zarr.<process>-0.tmp`) beside its place and
-//! renamed when it is whole; a process that is killed before leaves that one behind. What is at the
-//! place already is never overwritten. A machine that fails soon afterwards may lose a part of the
+//! renamed when it is whole. What a process that was killed before has left there is removed by the next
+//! call for the same place. What is at the place already is never overwritten. A machine that fails soon afterwards may lose a part of the
 //! files, which is then noticed.
 
 mod array;
@@ -66,8 +69,9 @@ use crate::Error;
 use crate::layout::{Block, Layout};
 use crate::memory;
 
-/// The version of the format.
-const FORMAT: u64 = 1;
+/// The version of the format. In version 1 the statistic `log_likelihood` had an array of this name,
+/// which ArviZ takes for pointwise log likelihoods.
+const FORMAT: u64 = 2;
 
 /// What the attributes of the folder say under `bnn_mcmc`.
 #[derive(Debug, Serialize, Deserialize)]
@@ -164,7 +168,7 @@ impl Draws {
             return Err(opened.problem("it counts more draws than it has room for"));
         }
         let (chains, n) = (written.len(), written.iter().min().copied().unwrap_or(*draws));
-        let arrays = Arrays::new(&layout, statistics, (chains, *draws));
+        let arrays = Arrays::new(&layout, &opened, (chains, *draws));
         for (place, array) in arrays.blocks.iter().chain(&arrays.stats) {
             opened.check(place, array)?;
         }
@@ -174,8 +178,7 @@ impl Draws {
             return Err(opened.problem("it counts more draws than there can be"));
         }
         let size = [(chains, "chains"), (n, "draws"), width];
-        let instead = "write fewer draws (`Draws::thinned`), or keep fewer parameters";
-        memory::check::<f64>("draws", &size, instead)?;
+        memory::check::<f64>("draws", &size, "take fewer draws")?;
 
         let read = |places: &[(String, Array)], width: usize| -> Result<Array3<f64>, Error> {
             let mut values = vec![0.0; chains * n * width];
@@ -212,7 +215,7 @@ struct Arrays {
 }
 
 impl Arrays {
-    fn new(layout: &Layout, stat_names: &[String], size: (usize, usize)) -> Self {
+    fn new(layout: &Layout, opened: &Opened, size: (usize, usize)) -> Self {
         let mut names = Names::new(&[]);
         let blocks = layout.blocks().iter().map(|block| {
             let name = names.next(&block.name);
@@ -221,7 +224,7 @@ impl Arrays {
             (format!("posterior/{name}"), array)
         });
         let blocks = blocks.collect();
-        let stats = places_of_stats(stat_names).into_iter();
+        let stats = places_of_stats(&opened.contents.statistics, opened.format).into_iter();
         let stats = stats
             .map(|name| (format!("sample_stats/{name}"), Array::of_draws(Kind::Float, size, &[])));
         Self { blocks, stats: stats.collect() }
@@ -240,13 +243,14 @@ fn axes(block: &Block, folder: &str, names: AxisNames) -> Vec<Axis> {
     block.shape.iter().enumerate().map(axis).collect()
 }
 
-/// What the arrays of the statistics are called.
-fn places_of_stats(stat_names: &[String]) -> Vec<String> {
+/// What the arrays of the statistics are called, in this version of the format.
+fn places_of_stats(stat_names: &[String], format: u64) -> Vec<String> {
     let mut names = Names::new(&["lp", "diverging"]);
     let name = |stat: &String| {
         names.next(match &stat[..] {
             "accept_prob" => "acceptance_rate",
             "leapfrog_steps" => "n_steps",
+            "log_likelihood" if format > 1 => "joint_log_likelihood",
             own => own,
         })
     };
@@ -302,7 +306,7 @@ impl Chains<'_> {
     fn write_stats(&self, group: &mut Group) -> Result<(), Error> {
         let width = self.stat_names.len();
         let at = |chain: usize, draw: usize, i: usize| self.stats[chain][draw * width + i];
-        for (i, place) in places_of_stats(self.stat_names).iter().enumerate() {
+        for (i, place) in places_of_stats(self.stat_names, FORMAT).iter().enumerate() {
             let about = long_name(place, &self.stat_names[i]);
             group.draws(place, Kind::Float, &[], about, |chain, draw, bytes| {
                 bytes.extend(at(chain, draw, i).to_le_bytes());

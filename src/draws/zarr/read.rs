@@ -26,6 +26,8 @@ const COMPARED: [&str; 9] = [
 /// A folder whose contents are known.
 pub(super) struct Opened {
     path: PathBuf,
+    /// The version of the format that it was written in.
+    pub format: u64,
     pub contents: Contents,
     /// What the root says of every array.
     consolidated: Json,
@@ -42,9 +44,9 @@ impl Opened {
         let Some(format) = own["format"].as_u64() else {
             return Err(problem("it is no folder of draws that bnn-mcmc wrote".into()));
         };
-        if format != FORMAT {
+        if !(1..=FORMAT).contains(&format) {
             return Err(problem(format!(
-                "its format has version {format}, this crate reads {FORMAT}"
+                "its format has version {format}, this crate reads 1 to {FORMAT}"
             )));
         }
         let contents = &own["contents"];
@@ -56,7 +58,7 @@ impl Opened {
         }
         let contents = json::from_json(contents.clone())
             .map_err(|e| problem(format!("its attributes cannot be read: {e}")))?;
-        Ok(Self { path: path.into(), contents, consolidated })
+        Ok(Self { path: path.into(), format, contents, consolidated })
     }
 
     /// What is wrong with the folder as a whole.
@@ -139,5 +141,5 @@ fn read_json(path: &Path) -> Result<Json, Error> {
 }
 
 fn table(path: &Path, problem: impl Into<String>) -> Error {
-    Error::Table { table: path.display().to_string(), problem: problem.into() }
+    Error::table(path.display().to_string(), problem)
 }

@@ -254,7 +254,9 @@ fn hostile_attributes_are_refused_before_memory_is_taken() {
         Draws::from_zarr(&path).unwrap_err().to_string()
     };
     for (place, value, message) in [
-        ("format", json!(2), "its format has version 2, this crate reads 1"),
+        ("format", json!(3), "its format has version 3, this crate reads 1 to 2"),
+        ("format", json!(1), "sample_stats/log_likelihood"),
+        ("format", json!(0), "its format has version 0, this crate reads 1 to 2"),
         ("crc32", json!(7), "the checksum of its attributes is"),
         ("contents", json!(null), "its attributes cannot be read"),
         ("contents/draws", json!(u64::MAX), "`shape` of `posterior/w` is [2,3,2,3], but must be"),
@@ -329,4 +331,42 @@ fn chains_of_unequal_length_have_nan_and_are_cut() {
     assert_eq!(second[..2], values[1]);
     assert!(second.len() == 6 && second[2..].iter().all(|x| x.is_nan()));
     assert!(chunk(2).is_err());
+}
+
+/// A folder as the version before wrote it: every file, those of numbers in hexadecimal digits.
+#[test]
+fn folders_of_the_first_format_are_read() {
+    let files: std::collections::BTreeMap<String, String> =
+        serde_json::from_str(include_str!("../../../tests/golden/draws_format_1.json")).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let old = folder.path().join("old.zarr");
+    for (name, text) in &files {
+        let bytes = match name.ends_with("zarr.json") {
+            true => text.clone().into_bytes(),
+            false => {
+                let digits = |at: usize| u8::from_str_radix(&text[at..at + 2], 16).unwrap();
+                (0..text.len()).step_by(2).map(digits).collect()
+            }
+        };
+        fs::create_dir_all(old.join(name).parent().unwrap()).unwrap();
+        fs::write(old.join(name), bytes).unwrap();
+    }
+    assert!(old.join("sample_stats/log_likelihood").exists());
+    let draws = Draws::from_zarr(&old).unwrap();
+    assert_eq!(draws.values().dim(), (2, 3, 1));
+    let q = draws.values()[(1, 2, 0)];
+    let constant = 0.5 * (2.0 * std::f64::consts::PI).ln();
+    let density = draws.stat("log_likelihood").unwrap()[(1, 2)];
+    assert!((density + 0.5 * q * q + constant).abs() < 1e-12, "{density} at {q}");
+
+    // Written again it has the name that ArviZ takes for nothing else, and is the same draws.
+    let new = folder.path().join("new.zarr");
+    draws.to_zarr(&new).unwrap();
+    assert_eq!(Draws::from_zarr(&new).unwrap(), draws);
+    assert!(!new.join("sample_stats/log_likelihood").exists());
+    let bytes = |path: PathBuf| fs::read(path.join("c/1/0")).unwrap();
+    assert_eq!(
+        bytes(new.join("sample_stats/joint_log_likelihood")),
+        bytes(old.join("sample_stats/log_likelihood"))
+    );
 }

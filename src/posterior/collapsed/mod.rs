@@ -76,6 +76,7 @@ use super::{Posterior, PosteriorWorkspace};
 use crate::Error;
 use crate::likelihood::{Likelihood, NormalNoise};
 use crate::memory;
+use crate::message::Advice;
 use crate::model::{Mlp, Model, OutputLayer};
 use crate::prior::{BlockPrior, Family};
 use crate::rng::ChainRng;
@@ -182,14 +183,15 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
             Some(NormalNoise::ByRow) => {
                 let allowed = "one for the output layer to be integrated out where the noise is an \
                                output of the model: each column's has a covariance matrix of its own";
-                Err(Error::argument("response columns", outputs / 2, allowed))
+                let error = Error::argument("response columns", outputs / 2, allowed);
+                Err(error.advise([Advice::UseNuts]))
             }
             None => {
                 let found =
                     self.likelihood.description().unwrap_or_else(|| "one of your own".into());
                 let allowed = "Gaussian or HeteroscedasticGaussian for the output layer to be \
                                integrated out";
-                Err(Error::argument("likelihood", found, allowed))
+                Err(Error::argument("likelihood", found, allowed).advise([Advice::UseNuts]))
             }
         }
     }
@@ -254,14 +256,14 @@ impl<M: Model, L: Likelihood> ConditionallyGaussian for Posterior<M, L> {
                 return Err(Error::argument("output layer", given, allowed));
             }
             if !matches!(block.family(&zeros, coordinate), Family::Normal { .. }) {
-                return Err(Error::Prior {
-                    problem: format!(
+                return Err(Error::prior(
+                    format!(
                         "the prior of block `{}` is not normal, as it must be for the output layer \
                          to be integrated out",
                         block.name
                     ),
-                    known: self.layout.block_names(),
-                });
+                    self.layout.block_names(),
+                ));
             }
         }
         Ok(shape.integrated_parts().collect())

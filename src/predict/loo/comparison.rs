@@ -46,7 +46,7 @@ pub struct ComparedModel {
     pub elpd: f64,
     /// Its elpd less the elpd of the best model: 0 for the best, else negative.
     pub difference: f64,
-    /// The standard error of the difference; 0 for the best model, NaN for one row.
+    /// The standard error of the difference; 0 for the best model.
     #[serde(with = "nan_as_null")]
     pub se_difference: f64,
     /// The effective number of parameters.
@@ -70,7 +70,11 @@ impl Loo {
         let (first, known) = (models[0], models.iter().find(|(_, loo)| loo.response.is_some()));
         for (i, (name, loo)) in models.iter().enumerate() {
             if models[..i].iter().any(|(other, _)| other == name) {
-                return Err(Error::argument("name of a model", name, "given once"));
+                return Err(Error::argument(
+                    "name of a model",
+                    format!("`{name}` twice"),
+                    "another one for each",
+                ));
             }
             if loo.rows.len() != first.1.rows.len() {
                 let expected = format!("{}, as of `{}`", first.1.rows.len(), first.0);
@@ -144,7 +148,7 @@ impl LooComparison {
         let unreliable: Vec<_> = self.models.iter().filter(|m| m.unreliable > 0).collect();
         if !unreliable.is_empty() {
             warnings.push(format!(
-                "some rows of {} have a k too large for their estimate: see the LOO of the model itself",
+                "some rows of {} have a k too large for their estimate, which is then not reliable",
                 names(unreliable)
             ));
         }

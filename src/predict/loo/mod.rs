@@ -21,6 +21,7 @@ use crate::draws::{Approximation, Draws};
 use crate::engine::LANES;
 use crate::likelihood::Likelihood;
 use crate::memory;
+use crate::message::{Advice, count};
 use crate::model::Model;
 use crate::posterior::Posterior;
 use crate::targets::Target;
@@ -103,8 +104,7 @@ const AT_A_TIME: usize = 1 << 22;
 pub struct Loo {
     /// The expected log predictive density of n new rows, in nats: the sum over rows.
     pub elpd: f64,
-    /// The standard error of [`elpd`](Self::elpd), as a sum over n rows that could have been others;
-    /// NaN for one row.
+    /// The standard error of [`elpd`](Self::elpd), as a sum over n rows that could have been others.
     #[serde(with = "nan_as_null")]
     pub se: f64,
     /// The effective number of parameters.
@@ -117,6 +117,9 @@ pub struct Loo {
     pub of_surrogate: bool,
     /// A checksum of the response, if it is known.
     response: Option<u32>,
+    /// What rows are called in warnings; empty where they are counted from 0.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    row_names: Vec<String>,
 }
 
 /// One row of the data in [`Loo`].
@@ -158,7 +161,7 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
     /// GB, the process held 48 MB at most.
     ///
     /// # Errors
-    /// Fewer than 25 draws, or than 4 in a chain; draws of another posterior, or a
+    /// Fewer than 2 rows; fewer than 25 draws, or than 4 in a chain; draws of another posterior, or a
     /// [mixture](Draws::mixture) of chains; a log likelihood that
     /// is not finite, with its row, chain and draw; blocks that exceed the [limit](crate::memory) on
     /// memory.
@@ -198,10 +201,11 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
         let shape = (draws.n_chains(), draws.n_draws());
         let smoothing = Smoothing::new(shape, relative_efficiency)?;
         let (all, rows) = (shape.0 * shape.1, self.n_obs());
+        check_rows(rows)?;
         let block = rows_at_a_time(all, self.model().tile_rows()).min(rows);
-        let thin = "thin the draws (`Draws::thinned`)";
         let size = [(all, "draws"), (block, "rows at a time")];
-        memory::check::<f64>("log likelihoods", &size, thin)?;
+        memory::check::<f64>("log likelihoods", &size, "take fewer draws")
+            .map_err(|error| error.advise([Advice::in_rust(THIN)]))?;
         let mut room = vec![0.0; all * block];
         memory::check::<LooRow>("leave-one-out", &[(rows, "rows")], "take fewer rows")?;
         let (q, mut of_rows) = (draws.flat(), Vec::with_capacity(rows));
@@ -239,7 +243,7 @@ impl Loo {
     /// less memory.
     ///
     /// # Errors
-    /// No rows, and what [`Posterior::loo`] and [`Posterior::loo_with`] refuse.
+    /// What [`Posterior::loo`] and [`Posterior::loo_with`] refuse.
     ///
     /// ```
     /// use bnn_mcmc::prelude::*;
@@ -263,9 +267,7 @@ impl Loo {
         relative_efficiency: Option<f64>,
     ) -> Result<Self, Error> {
         let (chains, draws, rows) = log_likelihood.dim();
-        if rows == 0 {
-            return Err(Error::shape("rows of the log likelihood", 0, "at least 1"));
-        }
+        check_rows(rows)?;
         let smoothing = Smoothing::new((chains, draws), relative_efficiency)?;
         memory::check::<LooRow>("leave-one-out", &[(rows, "rows")], "take fewer rows")?;
         let row = |scratch: &mut Scratch, _, log_lik: &[f64]| scratch.row(&smoothing, log_lik);
@@ -278,7 +280,16 @@ impl Loo {
         let squares: f64 = rows.iter().map(|row| (row.elpd - elpd / n).powi(2)).sum();
         let p_loo = rows.iter().map(|row| row.p_loo).sum();
         let se = (n * squares / (n - 1.0)).sqrt();
-        Self { elpd, se, p_loo, rows, draws, of_surrogate: false, response: None }
+        Self {
+            elpd,
+            se,
+            p_loo,
+            rows,
+            draws,
+            of_surrogate: false,
+            response: None,
+            row_names: Vec::new(),
+        }
     }
 
     /// The same LOO in the units from before the response was scaled by `scaler`; `train` are the
@@ -298,8 +309,8 @@ impl Loo {
         let scaled = scaler.scale_response(train)?;
         let (found, expected) = (Some(scaled.response().checksum()), self.response);
         if self.rows.len() != train.rows() || expected.is_some_and(|_| found != expected) {
-            let found = format!("another one, of {} rows", train.rows());
-            let expected = format!("the one of this LOO, of {} rows", self.rows.len());
+            let found = format!("another one, of {}", count(train.rows(), "row"));
+            let expected = format!("the one of this LOO, of {}", count(self.rows.len(), "row"));
             return Err(Error::shape("response of the training data, scaled", found, expected));
         }
         let log_scale = scaler.log_scale();
@@ -307,6 +318,7 @@ impl Loo {
         Ok(Self {
             of_surrogate: self.of_surrogate,
             response: Some(train.response().checksum()),
+            row_names: self.row_names.clone(),
             ..Self::of(self.rows.iter().map(own).collect(), self.draws)
         })
     }
@@ -326,14 +338,23 @@ impl Loo {
         rows.filter(|(_, row)| !is_reliable(row)).map(|(i, _)| i).collect()
     }
 
+    /// With names for the rows, such as their lines in a file, which warnings call them by.
+    pub(crate) fn with_row_names(self, row_names: Vec<String>) -> Self {
+        Self { row_names, ..self }
+    }
+
+    fn row_name(&self, row: usize) -> String {
+        self.row_names.get(row).cloned().unwrap_or_else(|| format!("row {row}"))
+    }
+
     /// Reasons for distrust, in words; empty if there are none.
     pub fn warnings(&self) -> Vec<String> {
         let mut warnings = Vec::new();
         let unreliable = self.unreliable();
         if !unreliable.is_empty() {
             let shown = |i: &usize| match self.rows[*i].k {
-                k if k.is_nan() => format!("row {i}: no k"),
-                k => format!("row {i}: k = {k:.2}"),
+                k if k.is_nan() => format!("{}: no k", self.row_name(*i)),
+                k => format!("{}: k = {k:.2}", self.row_name(*i)),
             };
             let mut rows: Vec<String> = unreliable.iter().take(5).map(shown).collect();
             if unreliable.len() > rows.len() {
@@ -372,6 +393,17 @@ impl fmt::Display for Loo {
         writeln!(f, "Pareto k   {reliable} of {rows} rows reliable (k <= {threshold:.2})")?;
         writeln!(f, "from       {} draws", self.draws)?;
         self.warnings().iter().try_for_each(|warning| writeln!(f, "warning: {warning}"))
+    }
+}
+
+/// What takes less memory.
+const THIN: &str = "thin the draws (`Draws::thinned`)";
+
+/// One row has no standard error.
+fn check_rows(rows: usize) -> Result<(), Error> {
+    match rows {
+        0 | 1 => Err(Error::shape("rows of the log likelihood", rows, "at least 2")),
+        _ => Ok(()),
     }
 }
 

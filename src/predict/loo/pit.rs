@@ -4,6 +4,7 @@ use ndarray::{Array2, ArrayView3};
 
 use super::super::per_draw::Observed;
 use super::super::{Pit, calibration};
+use super::THIN;
 use super::rows_at_a_time;
 use super::smoothing::Smoothing;
 use crate::Error;
@@ -11,6 +12,7 @@ use crate::data::{Dataset, Response};
 use crate::draws::Draws;
 use crate::likelihood::Likelihood;
 use crate::memory;
+use crate::message::Advice;
 use crate::model::Model;
 use crate::posterior::Posterior;
 use crate::rng::ChainRng;
@@ -77,7 +79,8 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
         let numbers = self.likelihood().n_means(outputs) + 1 + columns;
         let block = rows_at_a_time(chains * n * numbers, self.model().tile_rows()).min(rows);
         let size = [(chains * n, "draws"), (block, "rows at a time"), (numbers, "numbers")];
-        memory::check::<f64>("predictions", &size, "thin the draws (`Draws::thinned`)")?;
+        memory::check::<f64>("predictions", &size, "take fewer draws")
+            .map_err(|error| error.advise([Advice::in_rust(THIN)]))?;
         let v = calibration::uniforms(seed, observed.len());
         let mut values = Vec::with_capacity(observed.len());
         for first in (0..rows).step_by(block) {

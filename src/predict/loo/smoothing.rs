@@ -41,6 +41,7 @@ impl Smoothing {
         (chains, draws): (usize, usize),
         relative_efficiency: Option<f64>,
     ) -> Result<Self, Error> {
+        crate::threads::ready()?;
         let all = chains * draws;
         if all < FEWEST_DRAWS {
             let allowed = format!("at least {FEWEST_DRAWS}");

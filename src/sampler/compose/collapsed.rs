@@ -88,8 +88,9 @@ pub struct CollapsedKernel<T: Target, K> {
     inner: K,
     ws: MarginalWorkspace<T::Workspace>,
     walker: Walker,
-    /// Where a draw is tried.
+    /// Where a draw is tried, and whether the latest failed there.
     drawn: Vec<f64>,
+    draw_failed: bool,
 }
 
 /// Where the inner kernel is, and of which position of the chain that is.
@@ -125,6 +126,7 @@ where
             ws: view.workspace(),
             walker: Walker { point: Point::new(view.dim()), is_at: Cached::new(()) },
             drawn: vec![0.0; target.dim()],
+            draw_failed: false,
             view,
         })
     }
@@ -162,14 +164,16 @@ where
         ws: &mut T::Workspace,
         rng: &mut ChainRng,
     ) -> Step {
-        let Self { view, inner, ws: own, walker: Walker { point, is_at }, drawn } = self;
+        let Self { view, inner, ws: own, walker: Walker { point, is_at }, drawn, draw_failed } =
+            self;
         if !is_at.is_of(current) {
             point.set(|v| view.gather(current.q(), v));
         }
         let mut step = inner.step(view, point, own, rng);
         view.scatter(point.q(), drawn);
         // Where the chain starts, the marginal density need not be finite.
-        if view.draw_conditional(rng, drawn, own) {
+        *draw_failed = !view.draw_conditional(rng, drawn, own);
+        if !*draw_failed {
             current.set(|q| q.copy_from_slice(drawn));
         } else {
             step.accepted = false;
@@ -195,6 +199,10 @@ where
 
     fn diverged_at(&self, q: &mut [f64]) {
         let mut v = vec![0.0; self.walker.point.q().len()];
+        if self.draw_failed {
+            self.view.gather(&self.drawn, &mut v);
+            return self.view.scatter(&v, q);
+        }
         self.view.gather(q, &mut v);
         self.inner.diverged_at(&mut v);
         self.view.scatter(&v, q);

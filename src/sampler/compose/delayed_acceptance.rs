@@ -43,7 +43,9 @@ use crate::targets::{Cached, Point, Target};
 /// `second_stage_accept`, the probability above (NaN where nothing moved); `target_evals`, 1 or 0;
 /// `surrogate_gradient_evals`; `log_density_error`, log pi(q) - log pi*(q) at the draw, whose spread
 /// over the draws, not its mean, is what the second stage pays for; and those of the inner kernel
-/// under `surrogate.`. `gradient_evals`, which counts gradients of the target, is 0.
+/// under `surrogate.`. `gradient_evals`, which counts gradients of the target, is 0. A
+/// [verdict](crate::diagnostics::Verdict) warns of a chain whose `second_stage_accept` is below
+/// [0.05](crate::diagnostics::SECOND_STAGE_LIMIT) on average.
 ///
 /// Source: Christen and Fox, J. Comput. Graph. Stat. 14, 2005, doi:10.1198/106186005X76983; with
 /// several inner steps Liu's surrogate transition (*Monte Carlo Strategies in Scientific Computing*,

@@ -121,7 +121,7 @@ impl<T: Descent> Algorithm<T> for LangevinGradient {
         }
         let (depth, most) = (self.descent.depth, DescentRule::DEEPEST);
         if !(1..=most).contains(&depth) {
-            let allowed = format!("1 to {most}: a step is never cut short");
+            let allowed = format!("1 to {most}, so that a step comes to its end");
             return Err(Error::argument("depth", depth, allowed));
         }
         target.check_descent(&self.descent)?;

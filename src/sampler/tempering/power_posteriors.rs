@@ -9,6 +9,7 @@ use super::rung::{Rung, RungState};
 use super::{Ladder, Swaps, ladder, swaps};
 use crate::Error;
 use crate::adapt::Windows;
+use crate::cut;
 use crate::draws::{LadderReport, Report};
 use crate::portable::ln;
 use crate::rng::ChainRng;
@@ -309,7 +310,8 @@ where
         std::mem::swap(current, &mut self.rungs[cold].point);
         let round = self.travel.rounds;
         self.exchange(round, rng);
-        self.rungs.par_iter_mut().for_each(Rung::step);
+        let stop = cut::stop();
+        self.rungs.par_iter_mut().for_each(|rung| cut::within(stop.clone(), || rung.step()));
         std::mem::swap(current, &mut self.rungs[cold].point);
 
         let gradient_evals =

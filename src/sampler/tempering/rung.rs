@@ -4,6 +4,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use crate::Error;
+use crate::message::Advice;
 use crate::rng::ChainRng;
 use crate::sampler::{Algorithm, Kernel, Step};
 use crate::targets::{Point, PowerTarget, Target, Tempered};
@@ -75,10 +76,10 @@ impl<T: PowerTarget + Copy + Send, K: Kernel<Tempered<T>>> Rung<T, K> {
                 Err(_) if beta > 0.0 => return Ok(rung),
                 Err(error) => {
                     let value = "0";
-                    let allowed = format!(
-                        "above 0 (`Ladder::Given`) where the prior cannot be drawn from: {error}"
-                    );
-                    return Err(Error::argument("beta_0 of the ladder", value, allowed));
+                    let allowed = format!("above 0 where the prior cannot be drawn from ({error})");
+                    let advice = Advice::in_rust("take a `Ladder::Given`");
+                    let error = Error::argument("beta_0 of the ladder", value, allowed);
+                    return Err(error.advise([advice]));
                 }
             }
             rung.start_at(&q);

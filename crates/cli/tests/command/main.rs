@@ -3,12 +3,9 @@
 
 mod refusals;
 mod runs;
-mod translated;
+#[cfg(unix)]
+mod signals;
 mod walk;
-/// What the command says in place of the library's messages.
-#[allow(dead_code)]
-#[path = "../../src/words.rs"]
-mod words;
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -36,6 +33,7 @@ impl Ended {
     #[track_caller]
     fn well(self) -> String {
         assert_eq!(self.code, Some(0), "{self:?}");
+        names_no_code(&self.err);
         self.out
     }
 
@@ -45,6 +43,7 @@ impl Ended {
         assert_eq!(self.code, Some(code), "{self:?}");
         assert_eq!(self.out, "", "{self:?}");
         assert!(self.err.contains("error:") && !self.err.contains("panicked"), "{self:?}");
+        names_no_code(&self.err);
         self.err
     }
 }
@@ -119,6 +118,28 @@ impl Place {
         let (a, b) = (self.files(a), self.files(b));
         let names: std::collections::BTreeSet<&String> = a.keys().chain(b.keys()).collect();
         names.into_iter().filter(|name| a.get(*name) != b.get(*name)).cloned().collect()
+    }
+}
+
+/// Every message names only what users of the command know: no path of Rust, and in backticks no name in
+/// snake case but the columns and keys of these tests.
+#[track_caller]
+fn names_no_code(message: &str) {
+    const KNOWN: [&str; 8] = [
+        "sepal_length",
+        "sepal_width",
+        "petal_length",
+        "petal_width",
+        "weights_sd",
+        "drop_missing",
+        "target_accept",
+        "checkpoint_every",
+    ];
+    assert!(!message.contains("::"), "{message}");
+    for named in message.split('`').skip(1).step_by(2) {
+        let is_snake = named.contains('_') && named.chars().all(|c| c.is_lowercase() || c == '_');
+        assert!(!is_snake || KNOWN.contains(&named), "`{named}`: {message}");
+        assert!(!named.contains('('), "`{named}`: {message}");
     }
 }
 

@@ -140,8 +140,8 @@ fn bad_tables_are_refused_by_name() {
         ("nan.csv", "nan.csv, row 3, column `a`: missing value (`NaN`)"),
         ("nan.csv", "leave these rows out by `--drop-missing`"),
         ("inf.csv", "`inf` is not a finite number"),
-        ("ragged.csv", "row 3 has 1 cells"),
-        ("constant.csv", "column `a`: constant (1) over all 3 rows: leave it out by `--ignore`"),
+        ("ragged.csv", "row 3 has 1 cell, but the header has 2"),
+        ("constant.csv", "column `a`: constant (1) over all 3 rows: leave it out by `--ignore a`"),
         ("same.csv", "there is nothing to learn of this response"),
         ("bytes.csv", "not UTF-8"),
     ] {
@@ -157,18 +157,19 @@ fn bad_tables_are_refused_by_name() {
         ("--validation 1.5", "`--validation` is 1.5, but must be from 0 to below 1"),
         ("--validation NaN", "`--validation` is NaN"),
         ("--weights normal --weights-sd -1", "`--weights-sd` is -1"),
-        ("--chains 0", "`--chains` is 0"),
-        ("--draws 99999999999999", "is allowed; take fewer draws\n"),
-        ("--draws 99999999999999", "`--draws`: too much for memory: "),
+        ("--chains 0", "`--chains` (or `--of`) is 0"),
+        ("--draws 99999999999999", "is allowed: take fewer draws\n"),
+        ("--draws 99999999999999", "`--draws` is too large: "),
         ("--draws 0", "`--draws` is 0, but must be at least 1"),
-        ("--hidden 1000000,1000000", "the network (`--hidden`): too much for memory"),
+        ("--hidden 1000000,1000000", "`--hidden` is too large: "),
         ("--hidden 3,0", "`--hidden` is [3, 0], but every hidden layer has at least 1 unit"),
         ("--method collapsed", "for the output layer to be integrated out"),
+        ("--method collapsed", "sample by NUTS (`--method nuts`)"),
         ("--noise gaussian", "classes have no noise"),
         ("--threads 99999999", "`--threads` is 99999999, but must be 1 to 4096"),
         ("--target-accept 1.5", "`--target-accept` is 1.5"),
         ("--checkpoint-every -1s", "`--checkpoint-every` is -1 seconds"),
-        ("--limit 100", "raise it by `--limit`"),
+        ("--limit 100", "raise the limit by `--limit`"),
     ] {
         let error = place.fit("r", flags).refused(1).to_lowercase();
         assert!(error.contains(&message.to_lowercase()), "{flags}: {error}");
@@ -211,7 +212,7 @@ fn what_is_no_run_or_does_not_belong_to_it_is_refused() {
     place.run(&format!("fit fewer.csv --target species --out s --quiet {SMALL}")).well();
     let error = place.run("compare r s").refused(1);
     assert!(error.contains("rows of `s`: found 139, expected 150, as of `r`"), "{error}");
-    assert!(place.run("compare r r").refused(1).contains("given once"));
+    assert!(place.run("compare r r").refused(1).contains("twice"));
     // Damage is noticed.
     let text = place.read("r/fit.json").replace("\"seed\": 0", "\"seed\": 1");
     place.write("r/fit.json", &text);
@@ -234,12 +235,12 @@ fn runs_on_other_rows_are_not_compared() {
     for part in [
         "`a` and `b` have not learnt from the same rows",
         "`a` of 150 rows (--validation 0.2 --seed 1), `b` of 150 rows (--validation 0.2 --seed 2)",
-        "of the training row",
+        "in line ",
     ] {
         assert!(error.contains(part), "{part}: {error}");
     }
     // By some features in common, by none, and runs that can be compared.
-    assert!(place.run("compare b a2").refused(1).contains("`petal_width` of the training row"));
+    assert!(place.run("compare b a2").refused(1).contains("`petal_width` is "));
     assert!(place.run("compare a2 b3").refused(1).contains("chosen in different ways"));
     place.run("compare a a2").well();
     place.fit("a3", "--validation 0.2 --seed 1 --ignore petal_width").well();
@@ -278,10 +279,7 @@ fn a_job_that_does_not_fit_to_the_others_is_refused_before_it_begins() {
     job("--chains 0..2 --of 4").well();
     for (flags, parts) in [
         ("--chains 1..3 --of 4", ["j/chains-1..3: chain 1 would be there twice", "j/chains-0..2"]),
-        (
-            "--chains 2..3 --of 5",
-            ["`--chains` (`--of` in an array of jobs) is 4, not 5", "j/chains-0..2"],
-        ),
+        ("--chains 2..3 --of 5", ["`--chains` (or `--of`) is 4, not 5", "j/chains-0..2"]),
         ("--chains 2..4 --of 4 --activation relu", ["`--activation` is \"tanh\"", "j/chains-0..2"]),
     ] {
         let error = job(flags).refused(1);
@@ -301,10 +299,9 @@ fn errors_about_new_rows_name_no_flag_that_is_not_there() {
     let place = Place::new();
     place.fit("r", "").well();
     let header = "sepal_length,sepal_width,petal_length,petal_width";
-    for (row, message) in [
-        ("5,,2,1", "or take these rows out of the table"),
-        ("5,1,2,x", "`x` is not a number, as all values of this column are"),
-    ] {
+    for (row, message) in
+        [("5,,2,1", "or take these rows out of the table"), ("5,1,2,x", "`x` is not a number")]
+    {
         place.write("new.csv", &format!("{header}\n{row}\n"));
         let error = place.run("predict r new.csv").refused(1);
         assert!(error.contains(message) && !error.contains("--"), "{error}");

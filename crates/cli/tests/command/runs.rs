@@ -130,7 +130,7 @@ fn a_run_that_was_killed_or_ended_by_ctrl_c_goes_on_to_the_same_draws() {
     assert_eq!(status.code(), None, "ended by a signal, not by itself");
     assert_eq!(is_finished(&killed.path("r")), Some(false));
     let unfinished = killed.run("diagnose r").refused(1);
-    assert!(unfinished.contains("repeat the command that began it"), "{unfinished}");
+    assert!(unfinished.contains("begin it again in the same way, and it goes on"), "{unfinished}");
     // With fewer draws it is finished, and goes on from there all the same.
     let few = killed.run(&LONG.replace("1500", "20")).well();
     assert!(few.contains("2 chains of 20 draws"), "{few}");
@@ -161,7 +161,9 @@ fn a_run_that_was_killed_or_ended_by_ctrl_c_goes_on_to_the_same_draws() {
     assert!(stopped.files("r") == files, "nothing is written again");
     let other = stopped.run(&format!("{LONG} --activation relu")).refused(1);
     assert!(
-        other.contains("another `--out`), in which `--activation` is \"tanh\", not \"relu\""),
+        other.contains(
+            "in which `--activation` is \"tanh\", not \"relu\": choose another folder (`--out`)"
+        ),
         "{other}"
     );
     // More draws go on where it ended.

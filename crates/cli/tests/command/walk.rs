@@ -138,11 +138,12 @@ fn a_table_is_checked_and_mended() {
     for part in [
         "t.csv: 60 rows, 7 columns; 60 rows with missing values",
         "\npart    text                 0  2: a (30), b (30)\n",
-        "`id` numbers the rows",
-        "`size` has no value in 1 row: fill them in, or leave these rows out by --drop-missing",
-        "`name` holds text of more than 50 kinds: leave it out by --ignore name",
-        "`same` is 3 in all rows: leave it out by --ignore same",
-        "`none` has no value in any row: leave it out by --ignore none",
+        "`id` numbers the rows, as an identifier does: leave it out by `--ignore id`",
+        "`size` has no value in 1 row: fill them in, or leave these rows out by `--drop-missing`",
+        "`name` holds text of more than 50 kinds: leave it out by `--ignore name`, or take it for labels by \
+         `--categorical name`",
+        "`same` is 3 in all rows: leave it out by `--ignore same`",
+        "`none` has no value in any row: leave it out by `--ignore none`",
         "`fit` would refuse it: t.csv, row 2, column `none`: missing value",
         "`fit` accepts it with --ignore name,same,none --drop-missing: regression",
         "59 rows, 1 row left out because of missing values",
@@ -168,7 +169,9 @@ fn a_table_is_checked_and_mended() {
     assert_eq!(mixed.code, Some(1));
     assert!(mixed.out.contains("`a` holds numbers, but line 4 has `bad`"), "{mixed:?}");
     assert!(
-        mixed.out.contains("`bad` is not a number: name the column in `--categorical`"),
+        mixed.out.contains(
+            "`bad` is not a number: take it for labels by `--categorical a` if it holds labels"
+        ),
         "{mixed:?}"
     );
     place.run("check m.csv --target y --categorical a").well();
@@ -325,7 +328,7 @@ fn names_may_hold_commas_and_are_shown_without_control_characters() {
     assert_eq!(checked.code, Some(1));
     let found = &checked.out;
     for part in [
-        "leave it out by --ignore b,c\n",
+        "leave it out by `--ignore b,c`\n",
         "`fit` accepts it with --ignore b,c: regression",
         "d\\u{1b}[2J  ",
         "1e100 to 5e100, 5 different",
@@ -365,4 +368,111 @@ fn predictions_of_classes_with_commas_stay_one_record_each() {
     assert!(text.contains("\n0,2,\"a, b\",") && text.contains("\n0,2,c,"), "{text}");
     assert!(text.contains("\n1,4,\"a, b\","), "{text}");
     assert!(text.lines().all(|line| line.split("\"a, b\"").count() <= 2), "{text}");
+}
+
+/// What `check` says of a table, `fit` says before it samples.
+#[test]
+fn fit_says_what_check_says() {
+    let place = Place::new();
+    let mut text = String::from("id,day,size,copy,leak,big,y\n");
+    for i in 0..40 {
+        let (size, y) = (i * i % 17, i * 7 % 36);
+        let day = format!("2024-{:02}-{:02}", 1 + i / 28, 1 + i % 28);
+        let big = 9_007_199_254_740_993_u64 + 2 * (i * i % 11);
+        text.push_str(&format!("{i},{day},{size},{size}.0,{y},{big},{y}\n"));
+    }
+    place.write("t.csv", &text);
+    let said = |text: &str| -> Vec<String> {
+        text.lines().filter(|line| line.starts_with("- ")).map(String::from).collect()
+    };
+    let flags = "--target y --task classification --categorical day";
+    let checked = place.run(&format!("check t.csv {flags}")).well();
+    let found = said(&checked);
+    let expected = [
+        "- `id` numbers the rows, as an identifier does: leave it out by `--ignore id`",
+        "- `day` holds dates or times, such as `2024-01-01` in line 2, which are taken for 40 labels: rows with \
+         other ones cannot be predicted: leave it out by `--ignore day`, or make numbers of it, such as days since \
+         the first",
+        "- `copy` is a copy of `size` in every row: leave it out by `--ignore copy`",
+        "- `leak` is a copy of the response `y` in every row, which it gives away: leave it out by `--ignore leak`",
+        "- `big` holds whole numbers beyond 2^53, whose last digits are lost, such as `9007199254740993` in line \
+         2: leave it out by `--ignore big`, or subtract a constant from it",
+        "- `y` holds numbers, which are taken for 36 classes without an order: take it for numbers by \
+         `--task regression` or `--task counts`",
+    ];
+    assert_eq!(found, expected, "{checked}");
+    let fitted = place.run(&format!("fit t.csv {flags} --out r --quiet {SMALL}"));
+    assert_eq!(said(&fitted.err), expected, "{fitted:?}");
+    fitted.well();
+    // Also where the table is refused: nothing advises to take dates for labels.
+    let refused = place.run("fit t.csv --target y --out s").refused(1);
+    let of_dates: Vec<&str> = refused.lines().filter(|line| line.contains("2024-01-01")).collect();
+    assert_eq!(of_dates.len(), 2, "{refused}");
+    assert!(!refused.contains("--categorical"), "{refused}");
+    // A column that is left out is no matter.
+    let few = place.run("check t.csv --target y --features size").well();
+    assert_eq!(said(&few), [""; 0], "{few}");
+}
+
+/// Names that a spreadsheet would take for formulas, and such that turn the text around them.
+#[test]
+fn names_of_classes_are_no_formulas() {
+    let place = Place::new();
+    let mut text = String::from("x,z,kind\n");
+    for i in 0..60 {
+        let kind = ["=1+1", "-x", "@a;=b", "'=c", "\u{202E}d"][i % 5];
+        text += &format!("{},{},{kind}\n", i % 5 * 3 + i % 7, i % 4);
+    }
+    place.write("k.csv", &text);
+    place.run(&format!("fit k.csv --target kind --out k --quiet {SMALL}")).well();
+    let cell = |line: &str| line.split(',').nth(2).unwrap().to_owned();
+    let classes = |flags: &str| -> Vec<String> {
+        let text = place.run(&format!("predict k k.csv {flags}")).well();
+        text.lines().skip(1).take(5).map(cell).collect()
+    };
+    assert_eq!(classes(""), ["''=c", "'-x", "'=1+1", "\"'@a;=b\"", "\u{202E}d"]);
+    assert_eq!(classes("--raw-names"), ["'=c", "-x", "=1+1", "\"@a;=b\"", "\u{202E}d"]);
+    // The rows of the folder are guarded, and read as they were.
+    assert!(
+        place.read("k/data.csv").contains("'=1+1") && place.read("k/data.csv").contains("''=c")
+    );
+    let scored = place.run("predict k k.csv --scores --out p.csv").well();
+    assert!(scored.starts_with("60 rows"), "{scored}");
+    // On the terminal nothing turns what follows, and JSON stays JSON.
+    let checked = place.run("check k.csv --target kind").well();
+    assert!(!checked.contains('\u{202E}') && checked.contains("\\u{202e}d"), "{checked}");
+    json(&place.run("diagnose k --json").well());
+}
+
+/// The run for ArviZ: all groups, as a whole, and nothing that exists is written over.
+#[test]
+fn a_run_is_exported() {
+    let place = Place::new();
+    place.fit("r", "").well();
+    let exported = place.run("export r --zarr r.zarr");
+    assert!(exported.err.contains("draws, predictions and data are in r.zarr"), "{exported:?}");
+    exported.well();
+    for array in [
+        "posterior/w0",
+        "sample_stats/joint_log_likelihood",
+        "posterior_predictive/species",
+        "log_likelihood/species",
+        "observed_data/species",
+        "constant_data/x",
+    ] {
+        assert!(place.path("r.zarr").join(array).join("zarr.json").is_file(), "{array}");
+    }
+    // What ArviZ would take for the log likelihood of single rows is not in either folder.
+    for folder in ["r.zarr", "r/draws.zarr"] {
+        assert!(!place.path(folder).join("sample_stats/log_likelihood").exists(), "{folder}");
+    }
+    let before = place.files(".");
+    for (place_of_it, what) in [("r.zarr", "nothing is overwritten"), ("r/draws.zarr", "`--zarr`")]
+    {
+        let refused = place.run(&format!("export r --zarr {place_of_it}")).refused(1);
+        assert!(refused.contains(what), "{refused}");
+    }
+    assert!(place.run("export r --zarr no/r.zarr").refused(1).contains("no/"));
+    assert_eq!(place.files("."), before, "nothing is left behind");
+    assert!(place.run("diagnose r.zarr").well().contains("2 chains of 80 draws"));
 }

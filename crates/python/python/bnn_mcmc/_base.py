@@ -1,32 +1,53 @@
 """What the estimators share: settings, columns, a fit, files."""
 
 import json
+import os
 import tempfile
+import types
 import warnings
+from collections.abc import Callable, Sequence
 from numbers import Integral, Real
 from os import PathLike, fspath
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self, cast
+from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias, cast
 
 import numpy as np
 from joblib import effective_n_jobs
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_array, check_is_fitted, check_X_y, validate_data
 
 from . import _storage  # noqa: F401  (fits can be pickled)
-from ._columns import Levels, encoded, encoded_names, is_mixed, levels_of
+from ._columns import (
+    Column,
+    Encoding,
+    Matrix,
+    columns_of,
+    encoded,
+    encoded_names,
+    frame_of,
+    shown,
+)
 from ._native import Fit
+from ._signals import Terminated, heard, note
+from ._sklearn import BaseEstimator
 from ._verdict import NotConvergedWarning, Verdict, judged
 
 if TYPE_CHECKING:
-    from ._native import Settings
+    from xarray import DataTree
 
-Matrix = NDArray[np.float64]
+    from ._native import ColumnOfFit, Settings
+
+Activation: TypeAlias = Literal["tanh", "relu", "silu", "softplus", "sigmoid", "identity"]
+WeightPrior: TypeAlias = Literal["fan_in", "ard", "horseshoe"]
+Method: TypeAlias = Literal["nuts", "collapsed", "tempered"]
+RealNoise: TypeAlias = Literal["gaussian", "heteroscedastic", "student_t"]
+CountNoise: TypeAlias = Literal["negative_binomial", "poisson"]
+RandomState: TypeAlias = int | np.random.RandomState | np.random.Generator
+Folder: TypeAlias = str | PathLike[str]
 
 # The version of `estimator.json`.
-FORMAT = 1
+FORMAT = 2
 ESTIMATOR = "estimator.json"
 MOST_THREADS = 4096
 
@@ -34,39 +55,42 @@ MOST_THREADS = 4096
 class Bnn(BaseEstimator):
     """What the estimators share."""
 
+    # The name of this kind of response in `fit.json`.
+    _task: str
+
     def __init__(
         self,
         *,
-        hidden=None,
-        activation="tanh",
-        weight_prior="fan_in",
-        method=None,
-        target_accept=None,
-        chains=4,
-        warmup=1000,
-        draws=1000,
-        random_state=None,
-        n_jobs=-1,
-        folder=None,
-        verbose=False,
-    ):
-        self.hidden = hidden
-        self.activation = activation
-        self.weight_prior = weight_prior
-        self.method = method
-        self.target_accept = target_accept
-        self.chains = chains
-        self.warmup = warmup
-        self.draws = draws
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.folder = folder
-        self.verbose = verbose
+        hidden: Sequence[int] | None = None,
+        activation: Activation = "tanh",
+        weight_prior: WeightPrior | float = "fan_in",
+        method: Method | None = None,
+        target_accept: float | None = None,
+        chains: int = 4,
+        warmup: int = 1000,
+        draws: int = 1000,
+        random_state: RandomState | None = None,
+        n_jobs: int | None = -1,
+        folder: Folder | None = None,
+        verbose: bool = False,
+    ) -> None:
+        self.hidden: Sequence[int] | None = hidden
+        self.activation: Activation = activation
+        self.weight_prior: WeightPrior | float = weight_prior
+        self.method: Method | None = method
+        self.target_accept: float | None = target_accept
+        self.chains: int = chains
+        self.warmup: int = warmup
+        self.draws: int = draws
+        self.random_state: RandomState | None = random_state
+        self.n_jobs: int | None = n_jobs
+        self.folder: Folder | None = folder
+        self.verbose: bool = verbose
 
     # What fit() leaves.
     _fit: Fit
-    _levels: Levels
-    _varies: NDArray[np.bool_]
+    _columns: list[Column]
+    _encoding: Encoding
     verdict_: Verdict
     converged_: bool
     diagnostics_: dict[str, Any]
@@ -98,6 +122,10 @@ class Bnn(BaseEstimator):
     def load(cls, folder: str | PathLike[str]) -> Self:
         """The estimator that `save`, or a `fit` with the setting `folder`, has written to a folder.
 
+        It may also be the folder of a run of the command `bnn-mcmc`, or of the Rust crate: columns
+        of the table that were ignored there are no features here, and classes whose names are whole
+        numbers, or true and false, become ints or bools.
+
         A folder holds JSON, CSV and Zarr, and is safe to load from others. Pickles are not: load
         only those that you trust.
 
@@ -107,30 +135,32 @@ class Bnn(BaseEstimator):
             The folder.
         """
         path = Path(folder) / ESTIMATOR
-        if not path.exists() and Path(folder).is_dir():
-            raise ValueError(
-                f"{folder}: there is no `{ESTIMATOR}`: it is not the folder of an estimator"
-            )
+        if not path.exists():
+            estimator = cls()
+            fit = Fit.load(folder, estimator._threads())
+            estimator._describe(json.loads(fit.description()), Path(folder))
+            estimator._take(fit)
+            return estimator
         try:
             saved = json.loads(path.read_text(encoding="utf-8"))
             kind, version = saved["class"], saved["format"]
             matches = kind == cls.__name__ and version == FORMAT
-            estimator = cls._of(saved) if matches else None
-        except (KeyError, TypeError, ValueError) as error:
+            known = cls._of(saved) if matches else None
+        except (AttributeError, KeyError, TypeError, ValueError) as error:
             raise ValueError(f"{path}: it is not as `save` wrote it: {error!r}") from error
-        if estimator is None:
+        if known is None:
             raise ValueError(
                 f"{path}: it is of a {kind} in format {version}, not of a {cls.__name__} in format "
                 f"{FORMAT}"
             )
-        estimator._take(Fit.load(folder, estimator._threads()))
-        used, inputs = int(estimator._varies.sum()), estimator.diagnostics_["network"][0]
+        known._take(Fit.load(folder, known._threads()))
+        used, inputs = len(known._used_names()), known.diagnostics_["network"][0]
         if used != inputs:
             raise ValueError(
                 f"{path}: it is not as `save` wrote it: {used} columns, of a network with {inputs} "
                 "inputs"
             )
-        return estimator
+        return known
 
     @classmethod
     def _of(cls, saved: dict[str, Any]) -> Self:
@@ -142,14 +172,66 @@ class Bnn(BaseEstimator):
         estimator.n_features_in_ = saved["n_features_in"]
         if saved["feature_names_in"] is not None:
             estimator.feature_names_in_ = np.array(saved["feature_names_in"], dtype=object)
-        estimator._levels = saved["levels"]
-        estimator._varies = np.array(saved["varies"], dtype=bool)
+        estimator._columns = [
+            {
+                "name": str(column["name"]),
+                "cells": column["cells"],
+                "levels": list(column["levels"]),
+                "used": bool(column["used"]),
+            }
+            for column in saved["columns"]
+        ]
+        estimator._encoding = saved["encoding"]
         estimator._set_response(saved["response"])
         if len(estimator._used_names()) == 0:
             raise ValueError("no column is used")
         return estimator
 
-    def to_datatree(self):
+    def _describe(self, description: dict[str, Any], folder: Path) -> None:
+        """Takes the settings, the columns and the response of a fit that no estimator wrote."""
+        recipe, schema = description["recipe"], description["schema"]
+        if recipe["task"] != self._task:
+            raise ValueError(
+                f"{folder}: the fit is of the task `{recipe['task']}`, and a {type(self).__name__} "
+                f"of `{self._task}`"
+            )
+        hidden, weights = recipe["hidden"], recipe["weights"]
+        self.hidden = None if hidden is None else tuple(hidden)
+        self.activation = recipe["activation"].lower()
+        self.weight_prior = weights["normal"]["sd"] if isinstance(weights, dict) else weights
+        self.method = recipe["method"]
+        self.target_accept = recipe.get("target_accept")
+        self.chains, self.warmup, self.draws = (recipe[k] for k in ("chains", "warmup", "draws"))
+        self.random_state = recipe["seed"]
+        if "noise" in self.get_params(deep=False):
+            self.set_params(noise=recipe["noise"])
+        columns = [{"name": name, "role": "Feature"} for name in description["features"]]
+        if schema is not None:
+            columns = [column for column in schema["columns"] if column["role"] == "Feature"]
+        self._columns = []
+        for column in columns:
+            levels, bools = column.get("levels"), column.get("bools", False)
+            self._columns.append(
+                {
+                    "name": column["name"],
+                    "cells": "bools" if bools else "numbers" if levels is None else "labels",
+                    "levels": levels or [],
+                    "used": True,
+                }
+            )
+        encodings: dict[str, Encoding] = {"DropFirst": "drop_first", "Codes": "codes"}
+        reader: dict[str, Any] = {} if schema is None else schema["reader"]
+        self._encoding = encodings.get(str(reader.get("encoding")), "one_hot")
+        self.n_features_in_ = len(self._columns)
+        names = [column["name"] for column in self._columns]
+        self.feature_names_in_ = np.array(names, dtype=object)
+        self._set_response(self._response_of(description))
+
+    def _response_of(self, description: dict[str, Any]) -> dict[str, Any]:
+        """What is known of the response of a fit that no estimator wrote."""
+        raise NotImplementedError
+
+    def to_datatree(self) -> "DataTree":
         """The draws for ArviZ, as a `DataTree` of xarray in memory.
 
         Groups: `posterior` (the weights, for standardised features and response) and
@@ -158,9 +240,8 @@ class Bnn(BaseEstimator):
         the number of draws times that of weights and training rows. ArviZ before 1.0 takes it by
         ``arviz.from_datatree``.
 
-        `sample_stats` has an array `log_likelihood` (of all rows together), which is called like a
-        group. `DataTree.load` of xarray loses such arrays; here all groups are in memory already,
-        and nothing has to be loaded.
+        The log likelihood of all rows together is the array `joint_log_likelihood` of
+        `sample_stats`.
 
         Returns
         -------
@@ -172,70 +253,131 @@ class Bnn(BaseEstimator):
             import zarr  # noqa: F401
         except ImportError as error:
             raise ImportError(
-                f"to_datatree needs {error.name}: pip install 'bnn-mcmc[arviz]'"
+                f"to_datatree needs {error.name}: pip install arviz xarray zarr"
             ) from error
         with tempfile.TemporaryDirectory() as parent:
             path = Path(parent) / "draws.zarr"
             self._fit.to_zarr(path, self._threads())
-            # `DataTree.load` leaves out an array that is called like a group, as `log_likelihood`
-            # is.
+            # `DataTree.load` leaves out arrays that are called like a group.
             groups = xarray.open_groups(path, engine="zarr")
             return xarray.DataTree.from_dict({name: group.load() for name, group in groups.items()})
 
     def _features_of(self, X: Any, y: Any, **y_checks: Any) -> tuple[Matrix, Any]:
         """The training rows as numbers, and their response; what the columns are is kept."""
         checks: dict[str, Any] = {"dtype": np.float64, "ensure_min_samples": 2, **y_checks}
-        refuse_times("X", X)
-        if is_mixed(X):
-            validate_data(self, X=X, y=y, skip_check_array=True)
-            self._levels = levels_of(X)
-            checked = check_X_y(encoded(X, self._levels), y, estimator=self, **checks)
+        frame = frame_of(X)
+        self._encoding = "one_hot"
+        if frame is not None:
+            validate_data(self, X=frame.to_native(), y=y, skip_check_array=True)
+            self._columns = columns_of(frame)
+            checked = check_X_y(encoded(frame, self._columns), y, estimator=self, **checks)
         else:
+            refuse_other_than_numbers("X", X)
             checked = validate_data(self, X=X, y=y, **checks)
-            self._levels = [None] * self.n_features_in_
+            self._columns = [
+                {"name": f"x{j + 1}", "cells": "numbers", "levels": [], "used": True}
+                for j in range(self.n_features_in_)
+            ]
         numbers, y = cast("tuple[Matrix, Any]", checked)
-        self._varies = (numbers != numbers[0]).any(axis=0)
-        if not self._varies.any():
+        varies = (numbers != numbers[0]).any(axis=0)
+        if not varies.any():
             raise ValueError("every column of X is constant: there is nothing to learn from")
-        if not self._varies.all():
+        if not varies.all():
+            names = [name for names in encoded_names(self._columns) for name in names]
             constant = ", ".join(
                 f"`{name}` ({value:g})"
-                for name, value, varies in zip(
-                    self._encoded_names(), numbers[0], self._varies, strict=True
-                )
-                if not varies
+                for name, value, varied in zip(names, numbers[0], varies, strict=True)
+                if not varied
             )
             warnings.warn(
                 f"columns that are constant over all training rows are left out: {constant}",
                 stacklevel=3,
             )
-        return np.ascontiguousarray(numbers[:, self._varies]), y
+        # Of a column with several levels all of its numbers vary.
+        first = 0
+        for column, names in zip(self._columns, encoded_names(self._columns), strict=True):
+            column["used"] = bool(varies[first])
+            first += len(names)
+        return np.ascontiguousarray(numbers[:, varies]), y
 
     def _new_rows(self, X: Any) -> Matrix:
         """New rows as numbers."""
         check_is_fitted(self)
-        refuse_times("X", X)
-        if any(known is not None for known in self._levels):
-            validate_data(self, X=X, reset=False, skip_check_array=True)
-            if not hasattr(X, "iloc"):
-                raise ValueError(
-                    "X must be a table of pandas, as in training: it has columns of categories"
-                )
-            checked = check_array(encoded(X, self._levels), estimator=self, input_name="X")
+        frame = frame_of(X)
+        if frame is not None:
+            validate_data(self, X=frame.to_native(), reset=False, skip_check_array=True)
+            rows = encoded(frame, self._columns, self._encoding)
+            checked = check_array(rows, estimator=self, input_name="X")
         else:
+            refuse_other_than_numbers("X", X)
             checked = validate_data(self, X=X, reset=False, dtype=np.float64)
-        return np.ascontiguousarray(cast("Matrix", checked)[:, self._varies])
-
-    def _encoded_names(self) -> list[str]:
-        """The names of the columns as numbers, of which `_varies` says which are used."""
-        names = getattr(self, "feature_names_in_", None)
-        names = [f"x{j + 1}" for j in range(self.n_features_in_)] if names is None else list(names)
-        return encoded_names(names, self._levels)
+            labels = [column["name"] for column in self._columns if column["cells"] == "labels"]
+            if labels:
+                raise ValueError(
+                    "X must be a table with names, such as one of pandas or polars, as in "
+                    f"training: column `{labels[0]}` has labels"
+                )
+        used = [column["used"] for column in self._columns]
+        widths = [len(names) for names in encoded_names(self._columns, self._encoding)]
+        return np.ascontiguousarray(cast("Matrix", checked)[:, np.repeat(used, widths)])
 
     def _used_names(self) -> list[str]:
+        names = encoded_names(self._columns, self._encoding)
         return [
-            name for name, varies in zip(self._encoded_names(), self._varies, strict=True) if varies
+            name
+            for column, of_column in zip(self._columns, names, strict=True)
+            if column["used"]
+            for name in of_column
         ]
+
+    def _columns_of_fit(self) -> "list[ColumnOfFit]":
+        """The columns as the native half takes them."""
+        return [
+            {
+                "name": column["name"],
+                "cells": column["cells"] if column["used"] else "left_out",
+                "levels": column["levels"],
+            }
+            for column in self._columns
+        ]
+
+    def _free(self, names: list[str]) -> list[str]:
+        """Names of the response that no column of X has."""
+        taken = {column["name"] for column in self._columns}
+        free: list[str] = []
+        for name in names:
+            while name in taken:
+                name += "_"
+            taken.add(name)
+            free.append(name)
+        return free
+
+    def _sampled(self, sample: Callable[[], Fit]) -> Fit:
+        """The fit; SIGTERM, SIGHUP and Ctrl-C end it, and what is kept then is said."""
+        with heard():
+            try:
+                return sample()
+            except BaseException as end:
+                made = getattr(end, "draws_made", None)
+                if made is not None:
+                    kept = self._kept(made)
+                    end.add_note(kept)
+                    if isinstance(end, Terminated):
+                        note(kept)
+                raise
+
+    def _kept(self, made: int) -> str:
+        """What is left of a run that was ended after so many draws of each chain."""
+        done = f"after {made} of {self.draws} draws of each chain" if made else "in its warm-up"
+        if self.folder is None:
+            return (
+                f"the run was ended {done}, and nothing is kept: with the setting `folder` the "
+                "same call of fit would go on from there"
+            )
+        return (
+            f"the run was ended {done}, and all of it is kept in the folder "
+            f"`{fspath(self.folder)}`: the same call of fit goes on from there"
+        )
 
     def _forget(self) -> None:
         """An estimator whose fit fails, or is interrupted, is not fitted."""
@@ -272,7 +414,7 @@ class Bnn(BaseEstimator):
                 f"`n_jobs` is {n_jobs!r}, but must be a whole number from 1 to {MOST_THREADS}, "
                 "None, or negative (-1: all processors)"
             )
-        return effective_n_jobs(n_jobs)
+        return effective_n_jobs(cast("int", n_jobs))
 
     def _settings(self, noise: object) -> "Settings":
         """The settings, checked as far as Rust does not do so."""
@@ -327,7 +469,10 @@ class Bnn(BaseEstimator):
                 f"`random_state` is {self.random_state!r}, but must be a whole number for a run in "
                 "a folder, so that the same call can go on with it"
             )
-        return int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
+        largest = np.iinfo(np.int32).max
+        if isinstance(self.random_state, np.random.Generator):
+            return int(self.random_state.integers(largest))
+        return int(check_random_state(self.random_state).randint(largest))
 
     def _response(self) -> dict[str, Any]:
         """What is known of the response, as JSON has it."""
@@ -347,19 +492,58 @@ class Bnn(BaseEstimator):
             "parameters": parameters,
             "n_features_in": self.n_features_in_,
             "feature_names_in": None if names is None else list(names),
-            "levels": self._levels,
-            "varies": self._varies.tolist(),
+            "columns": self._columns,
+            "encoding": self._encoding,
             "response": self._response(),
         }
         text = json.dumps(estimator, indent=2, ensure_ascii=False)
-        (folder / ESTIMATOR).write_text(text + "\n", encoding="utf-8")
+        path, new = folder / ESTIMATOR, folder / f"{ESTIMATOR}.tmp"
+        new.write_text(text + "\n", encoding="utf-8")
+        os.replace(new, path)
 
 
-def refuse_times(name: str, array: Any) -> None:
-    """Refuses an array of times, which NumPy makes numbers of without being asked."""
-    dtype = getattr(array, "dtype", None)
-    if getattr(dtype, "kind", None) in ("m", "M"):
+def refuse_other_than_numbers(name: str, values: Any) -> None:
+    """Refuses an array of times or of text, which NumPy makes numbers of without being asked."""
+    if isinstance(values, (list, tuple)):
+        try:
+            values = np.asarray(values)
+        except ValueError:
+            return  # It is no array at all, which scikit-learn says.
+    dtype = getattr(values, "dtype", None)
+    kind = getattr(dtype, "kind", None)
+    if kind in ("m", "M", "U", "S", "T"):
         raise ValueError(f"{name} has the type {dtype}, but must be numbers")
+    if kind == "O" and isinstance(values, np.ndarray):
+        for place, value in np.ndenumerate(values):
+            if isinstance(value, (str, bytes)):
+                where = "".join(
+                    f", {axis} {i}" for axis, i in zip(("row", "column"), place, strict=False)
+                )
+                raise ValueError(f"{name}{where}: `{shown(value)}` is text, but must be a number")
+
+
+def named_by(cls: type) -> None:
+    """Gives a public class the methods of its private bases under its own name, which errors of
+    Python show.
+    """
+    for base in cls.__mro__[1:]:
+        if base.__module__.partition(".")[0] != __name__.partition(".")[0]:
+            continue
+        for name, member in vars(base).items():
+            inner = member.__func__ if isinstance(member, classmethod) else member
+            if (
+                name.startswith("_")
+                or name in vars(cls)
+                or not isinstance(inner, types.FunctionType)
+            ):
+                continue
+            copy = types.FunctionType(
+                inner.__code__, inner.__globals__, name, inner.__defaults__, inner.__closure__
+            )
+            copy.__kwdefaults__, copy.__doc__ = inner.__kwdefaults__, inner.__doc__
+            copy.__annotations__, copy.__module__ = inner.__annotations__, cls.__module__
+            copy.__qualname__ = f"{cls.__name__}.{name}"
+            setattr(cls, name, classmethod(copy) if isinstance(member, classmethod) else copy)
 
 
 def _is_whole(value: object) -> bool:

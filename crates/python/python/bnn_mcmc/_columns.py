@@ -1,87 +1,163 @@
-"""Tables of pandas with categorical columns, as numbers.
+"""Tables as numbers: pandas, polars, pyarrow and whatever else narwhals reads, by one path.
 
-Columns become numbers as in the CSV files of the Rust crate: one column of 0 and 1 for each level,
-named ``column=level``.
+Columns become numbers as in the CSV files that the command reads: a column of labels is one column
+of 0 and 1 for each level, named ``column=level``. The type of a column decides what it is: text is
+never taken for numbers, nor are dates.
 """
 
+import itertools
 import math
-import sys
-from collections.abc import Iterable
-from typing import Any
+import re
+from collections.abc import Iterable, Sequence
+from decimal import Decimal
+from numbers import Real
+from typing import Any, Literal, TypeAlias, TypedDict, cast
 
+import narwhals.stable.v2 as nw
 import numpy as np
+from narwhals.exceptions import DuplicateError
 from numpy.typing import NDArray
 
-# More levels than this are refused in a column whose type is not `category`: it may be an
-# identifier. The same number as `MANY_LEVELS` of the Rust crate (`src/data/csv/schema.rs`), which
-# CSV files are read by and which is private there; a test compares the two.
+Matrix: TypeAlias = NDArray[np.float64]
+Cells: TypeAlias = Literal["numbers", "bools", "labels"]
+Encoding: TypeAlias = Literal["one_hot", "drop_first", "codes"]
+# Of narwhals, which is generic in the native type.
+Frame: TypeAlias = nw.DataFrame[Any]
+Series: TypeAlias = Any
+
+
+class Column(TypedDict):
+    """A column of the training rows."""
+
+    name: str
+    cells: Cells
+    # In order; of labels alone.
+    levels: list[str]
+    # Whether it varies over the training rows.
+    used: bool
+
+
+# The rules of CSV files, `src/data/csv` of the Rust crate: the tests compare with them.
+#
+# More levels than this are refused in a column whose type is not a category: it may be an
+# identifier.
 MANY_LEVELS = 50
+# More levels, or classes, than this are refused in any column.
+MOST_LEVELS = 1 << 16
+# Texts that stand for a missing value, in capitals or small letters.
+MISSING = frozenset(["", "na", "n/a", "nan", "null", "?"])
+# What counts for nothing at the ends of a text: the white space of Unicode.
+BLANKS = (
+    "\t\n\v\f\r \x85\xa0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a"
+    "\u2028\u2029\u202f\u205f\u3000"
+)
+NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?", re.ASCII)
+
 # Errors show so many characters of a value.
 LONG = 80
 # Errors list so many values.
 MANY = 50
 
-# The levels of each column in order, as text; None for a column of numbers.
-Levels = list[list[str] | None]
+
+def frame_of(X: object) -> Frame | None:
+    """X as a table; None if it is none, such as an array. A lazy one is collected."""
+    try:
+        frame = nw.from_native(cast("Any", X), pass_through=True)
+    except DuplicateError as error:
+        raise ValueError(f"X has columns of the same name: {error}") from error
+    if isinstance(frame, nw.LazyFrame):
+        frame = frame.collect()
+    return frame if isinstance(frame, nw.DataFrame) else None
 
 
-def is_mixed(X: Any) -> bool:
-    """Whether X is a table of pandas that has columns which are not numbers."""
-    pandas = sys.modules.get("pandas")
-    if pandas is None or not isinstance(X, pandas.DataFrame):
-        return False
-    return not all(_is_numeric(X.iloc[:, j]) for j in range(X.shape[1]))
+def columns_of(frame: Frame) -> list[Column]:
+    """What the columns of the training rows are, with the levels that occur."""
+    names = names_of(frame)
+    columns: list[Column] = []
+    for name, series in zip(names, frame.iter_columns(), strict=True):
+        cells = _cells(series, name)
+        levels = _levels(series, name) if cells == "labels" else []
+        columns.append({"name": name, "cells": cells, "levels": levels, "used": True})
+    return columns
 
 
-def levels_of(X: Any) -> Levels:
-    """The levels that occur in each column, by size if all of them are numbers, else as text."""
-    levels: Levels = []
-    for j, name in enumerate(X.columns):
-        column = X.iloc[:, j]
-        if _is_numeric(column):
-            levels.append(None)
-            continue
-        found = sorted(set(_text(column, name)))
-        if len(found) > MANY_LEVELS and column.dtype.name != "category":
-            raise ValueError(
-                f"column `{name}` has {len(found)} different texts, as an identifier has: leave it "
-                "out, or convert it to the type `category`, which may have more than "
-                f"{MANY_LEVELS} levels"
-            )
-        if all(_is_number(level) for level in found):
-            found.sort(key=float)
-        levels.append(found)
-    return levels
+def names_of(frame: Frame) -> list[str]:
+    """The names of the columns, without blanks at their ends; `x1`, ... if they are no texts."""
+    names = [cast("object", name) for name in frame.columns]
+    if not all(isinstance(name, str) for name in names):
+        return [f"x{j + 1}" for j in range(len(names))]
+    stripped = [str(name).strip(BLANKS) for name in names]
+    seen: dict[str, int] = {}
+    for j, name in enumerate(stripped, start=1):
+        if not name:
+            raise ValueError(f"column {j} of X has no name: name it, or leave it out")
+        if seen.setdefault(name, j) != j:
+            raise ValueError(f"columns {seen[name]} and {j} of X have the same name, `{name}`")
+    return stripped
 
 
-def encoded(X: Any, levels: Levels) -> NDArray[np.float64]:
-    """The columns of a table as numbers, by the levels of the training table."""
-    columns = []
-    for j, (name, known) in enumerate(zip(X.columns, levels, strict=True)):
-        column = X.iloc[:, j]
-        if known is None:
-            columns.append(_numbers(column, name)[:, None])
-            continue
-        places = {level: place for place, level in enumerate(known)}
-        block = np.zeros((len(column), len(known)))
-        for row, level in enumerate(_text(column, name)):
-            if level not in places:
-                raise ValueError(
-                    f"row {row}, column `{name}`: `{shown(level)}` is not among the levels of the "
-                    f"training rows: {listed(known)}"
-                )
-            block[row, places[level]] = 1
-        columns.append(block)
-    return np.hstack(columns)
+def encoded(frame: Frame, columns: Sequence[Column], encoding: Encoding = "one_hot") -> Matrix:
+    """A table as numbers, by the columns of the training rows."""
+    parts: list[Matrix] = []
+    for column, series in zip(columns, frame.iter_columns(), strict=True):
+        name = column["name"]
+        if column["cells"] == "labels":
+            parts.append(_encoded_labels(series, column, encoding))
+        elif column["cells"] == "bools":
+            parts.append(_bools(series, name)[:, None])
+        else:
+            parts.append(_numbers(series, name)[:, None])
+    return np.hstack(parts)
 
 
-def encoded_names(names: list[str], levels: Levels) -> list[str]:
-    """The names of the columns that `encoded` makes."""
+def encoded_names(columns: Sequence[Column], encoding: Encoding = "one_hot") -> list[list[str]]:
+    """The names of the numbers that each column becomes."""
+    first = 1 if encoding == "drop_first" else 0
     return [
-        encoded_name
-        for name, known in zip(names, levels, strict=True)
-        for encoded_name in ([name] if known is None else [f"{name}={level}" for level in known])
+        [f"{column['name']}={level}" for level in column["levels"][first:]]
+        if column["cells"] == "labels" and encoding != "codes"
+        else [column["name"]]
+        for column in columns
     ]
+
+
+def response_of(y: Any) -> Any:
+    """A response as an array, with the type that its values have; an array as it is.
+
+    Columns of nullable types and of text keep their values: whole numbers stay whole.
+    """
+    try:
+        found = nw.from_native(y, allow_series=True, pass_through=True)
+    except DuplicateError as error:
+        raise ValueError(f"y has columns of the same name: {error}") from error
+    if isinstance(found, nw.LazyFrame):
+        found = found.collect()
+    if isinstance(found, nw.DataFrame):
+        columns = [
+            _response(series, f"y, column `{series.name}`") for series in found.iter_columns()
+        ]
+        return np.column_stack(columns) if columns else np.zeros((len(found), 0))
+    return _response(found, "y") if isinstance(found, nw.Series) else y
+
+
+def ordered(labels: Iterable[str], what: str) -> list[str]:
+    """Labels by size if all of them are numbers, else as text."""
+    found = sorted(labels)
+    if not all(_is_number(label) for label in found):
+        return found
+    found.sort(key=float)
+    for one, other in itertools.pairwise(found):
+        if float(one) == float(other):
+            raise ValueError(
+                f"{what} has labels that are the same number, `{one}` and `{other}`: write them in "
+                "one way"
+            )
+    return found
+
+
+def is_missing_text(text: str) -> bool:
+    """Whether a text stands for a missing value, as in CSV files."""
+    return text.strip(BLANKS).lower() in MISSING
 
 
 def shown(value: object) -> str:
@@ -98,40 +174,193 @@ def listed(values: Iterable[object]) -> str:
     return f"{', '.join(texts[:MANY])} and {len(texts) - MANY} more"
 
 
-def _is_numeric(column: Any) -> bool:
-    from pandas.api import types
-
-    if types.is_object_dtype(column.dtype):
-        kind = types.infer_dtype(column, skipna=True)
-        return kind in {"integer", "floating", "mixed-integer-float", "boolean", "decimal"}
-    return types.is_numeric_dtype(column.dtype)
+def _is_category(series: Series) -> bool:
+    return isinstance(series.dtype, (nw.Categorical, nw.Enum))
 
 
-def _numbers(column: Any, name: object) -> NDArray[np.float64]:
-    try:
-        return column.to_numpy(dtype=np.float64, na_value=np.nan)
-    except (TypeError, ValueError) as error:
-        raise ValueError(f"column `{name}` must have numbers, as in training: {error}") from error
+def _cells(series: Series, name: str) -> Cells:
+    """What a column holds, by its type; of Python objects by their types, which must be one."""
+    dtype = series.dtype
+    if dtype == nw.Boolean:
+        return "bools"
+    if dtype.is_numeric():
+        return "numbers"
+    if isinstance(dtype, nw.String) or _is_category(series):
+        return "labels"
+    if dtype == nw.Object:
+        return _cells_of_objects(series.to_list(), f"column `{name}`")
+    if dtype == nw.Unknown:
+        _refuse_missing(series, name)
+        # Such as the sparse columns of pandas.
+        kind = series.to_numpy().dtype.kind
+        if kind in "iuf":
+            return "numbers"
+        if kind == "b":
+            return "bools"
+    raise ValueError(
+        f"column `{name}` has the type {_type(series)}: convert it to numbers, to text or to a "
+        "category"
+    )
 
 
-def _text(column: Any, name: object) -> list[str]:
-    """The cells of a categorical column."""
-    from pandas.api import types
+def _cells_of_objects(values: list[Any], what: str) -> Cells:
+    first: tuple[int, Cells] | None = None
+    for row, value in enumerate(values):
+        if _is_missing(value):
+            continue
+        cells: Cells
+        if isinstance(value, str):
+            cells = "labels"
+        elif isinstance(value, (bool, np.bool_)):
+            cells = "bools"
+        elif isinstance(value, (Real, Decimal)):
+            cells = "numbers"
+        else:
+            raise ValueError(
+                f"row {row}, {what}: `{shown(value)}` has the type {type(value).__name__}, but "
+                "must be a number, text, True or False"
+            )
+        if first is None:
+            first = (row, cells)
+        elif cells != first[1]:
+            raise ValueError(
+                f"row {row}, {what}: `{shown(value)}` has the type {type(value).__name__}, and row "
+                f"{first[0]} {type(values[first[0]]).__name__}: convert all of the column to text, "
+                "or to numbers"
+            )
+    if first is None:
+        raise ValueError(f"row 0, {what}: the value is missing")
+    return first[1]
 
-    is_category = column.dtype.name == "category"
-    if not (is_category or types.is_object_dtype(column) or types.is_string_dtype(column)):
-        raise ValueError(
-            f"column `{name}` has the type {column.dtype}: convert it to numbers, or to the type "
-            "`category`"
-        )
-    missing = column.isna().to_numpy()
+
+def _type(series: Series) -> str:
+    """The type of a column, as its own library calls it."""
+    native = series.to_native()
+    found = getattr(native, "dtype", getattr(native, "type", series.dtype))
+    return str(found)
+
+
+def _is_missing(value: object) -> bool:
+    if value is None or type(value).__name__ in ("NAType", "NaTType"):
+        return True
+    return isinstance(value, (float, np.floating, Decimal)) and math.isnan(value)
+
+
+def _missing(row: int, name: str) -> ValueError:
+    return ValueError(f"row {row}, column `{name}`: the value is missing")
+
+
+def _refuse_missing(series: Series, name: str) -> None:
+    missing = np.asarray(series.is_null().to_numpy(), dtype=bool)
     if missing.any():
-        raise ValueError(f"row {missing.argmax()}, column `{name}`: the value is missing")
-    return [str(value) for value in column]
+        raise _missing(int(missing.argmax()), name)
+
+
+def _floats(series: Series) -> Matrix:
+    """The numbers of a column that has no missing value."""
+    if isinstance(series.dtype, (nw.Decimal, nw.Int128, nw.UInt128)):
+        return np.array([float(value) for value in series.to_list()], dtype=np.float64)
+    return np.asarray(series.to_numpy(), dtype=np.float64)
+
+
+def _numbers(series: Series, name: str) -> Matrix:
+    cells = _cells(series, name)
+    if cells == "labels":
+        raise ValueError(
+            f"column `{name}` must have numbers, as in training, but has the type {_type(series)}"
+        )
+    _refuse_missing(series, name)
+    numbers = _floats(series)
+    if not np.isfinite(numbers).all():
+        row = int((~np.isfinite(numbers)).argmax())
+        if np.isnan(numbers[row]):
+            raise _missing(row, name)
+        raise ValueError(f"row {row}, column `{name}`: `{numbers[row]}` is not a finite number")
+    return numbers
+
+
+def _bools(series: Series, name: str) -> Matrix:
+    numbers = _numbers(series, name)
+    others = (numbers != 0) & (numbers != 1)
+    if others.any():
+        row = int(others.argmax())
+        raise ValueError(
+            f"row {row}, column `{name}`: `{numbers[row]:g}` is neither True (1) nor False (0), as "
+            "in training"
+        )
+    return numbers
+
+
+def _texts(series: Series, name: str) -> list[str]:
+    """The labels of a column, without blanks at their ends."""
+    texts: list[str] = []
+    for row, value in enumerate(series.to_list()):
+        text = "" if _is_missing(value) else str(value).strip(BLANKS)
+        if text.lower() in MISSING:
+            shows = f", written as `{text}`" if text else ""
+            raise ValueError(f"{_missing(row, name)}{shows}")
+        texts.append(text)
+    return texts
+
+
+def _levels(series: Series, name: str) -> list[str]:
+    """The levels that occur in a column."""
+    found = ordered(set(_texts(series, name)), f"column `{name}`")
+    if len(found) > MANY_LEVELS and not _is_category(series):
+        raise ValueError(
+            f"column `{name}` has {len(found)} different texts, as an identifier has: leave it "
+            f"out, or convert it to a category, which may have more than {MANY_LEVELS} levels"
+        )
+    if len(found) > MOST_LEVELS:
+        raise ValueError(f"column `{name}` has {len(found)} levels, but at most {MOST_LEVELS} fit")
+    return found
+
+
+def _encoded_labels(series: Series, column: Column, encoding: Encoding) -> Matrix:
+    name, levels = column["name"], column["levels"]
+    # New rows may hold numbers where the training rows, of a CSV file, had labels.
+    places = {level: place for place, level in enumerate(levels)}
+    texts = _texts(series, name)
+    if _cells(series, name) == "bools":
+        # Written as `True` by pandas, and as `true` by polars.
+        written = {level.lower(): level for level in levels}
+        texts = [written.get(text.lower(), text) for text in texts]
+    codes = np.zeros(len(texts), dtype=np.intp)
+    for row, text in enumerate(texts):
+        if text not in places:
+            raise ValueError(
+                f"row {row}, column `{name}`: `{shown(text)}` is not among the levels of the "
+                f"training rows: {listed(levels)}"
+            )
+        codes[row] = places[text]
+    if encoding == "codes":
+        return codes[:, None].astype(np.float64)
+    block = np.zeros((len(codes), len(levels)))
+    block[np.arange(len(codes)), codes] = 1
+    return block[:, 1:] if encoding == "drop_first" else block
+
+
+def _response(series: Series, what: str) -> NDArray[Any]:
+    """A column of a response, with the type that its values have."""
+    missing = np.asarray(series.is_null().to_numpy(), dtype=bool)
+    if missing.any():
+        raise ValueError(f"{what}, row {int(missing.argmax())}: the value is missing")
+    dtype = series.dtype
+    if dtype == nw.Boolean:
+        return np.array(series.to_list(), dtype=bool)
+    if isinstance(dtype, (nw.Decimal, nw.Int128, nw.UInt128)):
+        return _floats(series)
+    if dtype.is_numeric() or dtype.is_temporal():
+        return series.to_numpy()
+    values = series.to_list()
+    # Categories of whole numbers, say, keep their type; text is of Python's.
+    if not any(isinstance(value, str) for value in values):
+        return np.asarray(values)
+    objects = np.empty(len(values), dtype=object)
+    objects[:] = values
+    return objects
 
 
 def _is_number(text: str) -> bool:
-    try:
-        return math.isfinite(float(text))
-    except ValueError:
-        return False
+    """Whether a text is a finite number as CSV files write it."""
+    return NUMBER.fullmatch(text) is not None and math.isfinite(float(text))

@@ -1,68 +1,58 @@
 """Estimators in the conventions of scikit-learn."""
 
 import math
-import sys
+from collections.abc import Sequence
 from numbers import Real
-from typing import Any, Self
+from typing import Any, Literal, Self, overload
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_array, check_consistent_length, column_or_1d
 
-from ._base import Bnn, Matrix, refuse_times
-from ._columns import listed, shown
+from ._base import (
+    Activation,
+    Bnn,
+    CountNoise,
+    Folder,
+    Method,
+    RandomState,
+    RealNoise,
+    WeightPrior,
+    named_by,
+    refuse_other_than_numbers,
+)
+from ._columns import (
+    MANY_LEVELS,
+    MOST_LEVELS,
+    Matrix,
+    is_missing_text,
+    listed,
+    ordered,
+    response_of,
+    shown,
+)
 from ._native import Fit
+from ._sklearn import ClassifierMixin, RegressorMixin
 
 
 class _Numbers(RegressorMixin, Bnn):
     """Estimators of numbers: real responses and counts."""
 
     _counts: bool
+    noise: str | None
     # Of the response in training: the number of its axes, and the names of its columns.
     _y_ndim: int
     _y_names: list[str]
-
-    def __init__(
-        self,
-        *,
-        hidden=None,
-        activation="tanh",
-        weight_prior="fan_in",
-        noise=None,
-        method=None,
-        target_accept=None,
-        chains=4,
-        warmup=1000,
-        draws=1000,
-        random_state=None,
-        n_jobs=-1,
-        folder=None,
-        verbose=False,
-    ):
-        super().__init__(
-            hidden=hidden,
-            activation=activation,
-            weight_prior=weight_prior,
-            method=method,
-            target_accept=target_accept,
-            chains=chains,
-            warmup=warmup,
-            draws=draws,
-            random_state=random_state,
-            n_jobs=n_jobs,
-            folder=folder,
-            verbose=verbose,
-        )
-        self.noise = noise
 
     def fit(self, X: Any, y: Any) -> Self:
         """Samples the posterior of the network, given the training rows.
 
         Python's lock is free meanwhile. Ctrl-C ends the run after the step that each chain is in:
         KeyboardInterrupt is raised, and the estimator is not fitted (with the setting `folder`, the
-        same call goes on from there).
+        same call goes on from there). So do SIGTERM and SIGHUP, unless they have a handler or are
+        ignored: they raise SystemExit with the code 128 + the signal's number, and a second one
+        ends the process at once.
 
         Parameters
         ----------
@@ -79,18 +69,40 @@ class _Numbers(RegressorMixin, Bnn):
         """
         self._forget()
         settings = self._settings(self.noise)
-        names = _names_of_response(y)
+        names, y = _names_of_response(y), response_of(y)
+        refuse_other_than_numbers("y", y)
         x, y = self._features_of(X, y, multi_output=not self._counts, y_numeric=True)
         self._y_ndim = y.ndim
-        refuse_times("y", y)
         y = np.asarray(y, dtype=np.float64).reshape(len(y), -1)
-        self._y_names = (
-            names if len(names) == y.shape[1] else [f"y{j + 1}" for j in range(y.shape[1])]
-        )
-        fit = Fit.numbers(self._counts, x, y, self._used_names(), self._y_names, settings)
+        named = len(names) == y.shape[1]
+        self._y_names = self._free(names if named else [f"y{j + 1}" for j in range(y.shape[1])])
+        columns, names = self._columns_of_fit(), self._y_names
+        fit = self._sampled(lambda: Fit.numbers(self._counts, x, y, columns, names, settings))
         return self._finish(fit)
 
-    def predict(self, X: Any, return_std: bool = False, interval: float | None = None) -> Any:
+    @overload
+    def predict(
+        self, X: Any, return_std: Literal[False] = False, interval: None = None
+    ) -> Matrix: ...
+    @overload
+    def predict(
+        self, X: Any, return_std: Literal[True], interval: None = None
+    ) -> tuple[Matrix, Matrix]: ...
+    @overload
+    def predict(
+        self, X: Any, return_std: Literal[False] = False, *, interval: float
+    ) -> tuple[Matrix, Matrix, Matrix]: ...
+    @overload
+    def predict(
+        self, X: Any, return_std: Literal[True], interval: float
+    ) -> tuple[Matrix, Matrix, Matrix, Matrix]: ...
+    @overload
+    def predict(
+        self, X: Any, return_std: bool = False, interval: float | None = None
+    ) -> Matrix | tuple[Matrix, ...]: ...
+    def predict(
+        self, X: Any, return_std: bool = False, interval: float | None = None
+    ) -> Matrix | tuple[Matrix, ...]:
         """The posterior mean prediction E[y | x], averaged over all draws of all chains.
 
         Parameters
@@ -105,11 +117,12 @@ class _Numbers(RegressorMixin, Bnn):
         interval : float, default=None
             The probability, such as 0.9, of intervals in which new observations lie. Their ends are
             the quantiles (1 - interval)/2 and (1 + interval)/2 of posterior predictive draws, one
-            for each posterior draw: noise is included. Equal calls give equal numbers. The random
-            numbers of the noise belong to the place of a row in X: in another table, or at another
-            place, the same row has other draws of the noise, and its ends differ by the Monte Carlo
-            error of a quantile. The mean and the standard deviation of a row are the same in every
-            table, but for rounding.
+            for each posterior draw: noise is included. Of counts they are counts, and at least that
+            share of the draws lies between them, ends included. Equal calls give equal numbers. The
+            random numbers of the noise belong to the place of a row in X: in another table, or at
+            another place, the same row has other draws of the noise, and its ends differ by the
+            Monte Carlo error of a quantile. The mean and the standard deviation of a row are the
+            same in every table, but for rounding.
 
         Returns
         -------
@@ -142,15 +155,38 @@ class _Numbers(RegressorMixin, Bnn):
             and `width_95` (the mean width of 95 % intervals); `coverage_95`, the share of responses
             in them; and `log_predictive_density`, the mean over rows of log p(y | x), in nats.
         """
-        x = self._new_rows(X)
+        x, y = self._new_rows(X), response_of(y)
+        refuse_other_than_numbers("y", y)
         y = check_array(y, dtype="float64", ensure_2d=False, estimator=self, input_name="y")
-        check_consistent_length(X, y)
+        check_consistent_length(x, y)
         y = y.reshape(len(y), -1)
         if y.shape[1] != len(self._y_names):
             raise ValueError(
                 f"y has {y.shape[1]} columns, but had {len(self._y_names)} in training"
             )
         return dict(self._fit.scores_of_numbers(x, y, self._threads()))
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """The coefficient of determination R^2 of the mean predictions, as scikit-learn has it.
+
+        Parameters
+        ----------
+        X : array-like or DataFrame of shape (n_samples, n_features)
+            The features.
+        y : array-like of shape (n_samples,) or (n_samples, n_outputs)
+            The response.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights of the rows.
+
+        Returns
+        -------
+        float
+        """
+        return float(super().score(X, response_of(y), sample_weight))
+
+    def _response_of(self, description: dict[str, Any]) -> dict[str, Any]:
+        names = description["response"]
+        return {"axes": 1 if len(names) == 1 else 2, "names": names}
 
     def _response(self) -> dict[str, Any]:
         return {"axes": self._y_ndim, "names": self._y_names}
@@ -194,7 +230,7 @@ class BnnRegressor(_Numbers):
         help where the verdict says that a few transitions diverged.
     chains, warmup, draws : int, default=4, 1000, 1000
         The number of chains; iterations of warm-up, and draws, of each of them.
-    random_state : int, RandomState instance or None, default=None
+    random_state : int, RandomState or Generator instance or None, default=None
         The seed of all random numbers, those of the noise in intervals included. An int is the seed
         itself, as in the Rust crate, which makes the same numbers of it. Of anything else a seed is
         drawn at each call of `fit`.
@@ -242,8 +278,42 @@ class BnnRegressor(_Numbers):
     """
 
     _counts = False
+    _task = "regression"
 
-    def __sklearn_tags__(self):
+    def __init__(
+        self,
+        *,
+        hidden: Sequence[int] | None = None,
+        activation: Activation = "tanh",
+        weight_prior: WeightPrior | float = "fan_in",
+        noise: RealNoise | None = None,
+        method: Method | None = None,
+        target_accept: float | None = None,
+        chains: int = 4,
+        warmup: int = 1000,
+        draws: int = 1000,
+        random_state: RandomState | None = None,
+        n_jobs: int | None = -1,
+        folder: Folder | None = None,
+        verbose: bool = False,
+    ) -> None:
+        super().__init__(
+            hidden=hidden,
+            activation=activation,
+            weight_prior=weight_prior,
+            method=method,
+            target_accept=target_accept,
+            chains=chains,
+            warmup=warmup,
+            draws=draws,
+            random_state=random_state,
+            n_jobs=n_jobs,
+            folder=folder,
+            verbose=verbose,
+        )
+        self.noise = noise
+
+    def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.target_tags.multi_output = True
         return tags
@@ -265,8 +335,42 @@ class BnnCounts(_Numbers):
     """
 
     _counts = True
+    _task = "counts"
 
-    def __sklearn_tags__(self):
+    def __init__(
+        self,
+        *,
+        hidden: Sequence[int] | None = None,
+        activation: Activation = "tanh",
+        weight_prior: WeightPrior | float = "fan_in",
+        noise: CountNoise | None = None,
+        method: Method | None = None,
+        target_accept: float | None = None,
+        chains: int = 4,
+        warmup: int = 1000,
+        draws: int = 1000,
+        random_state: RandomState | None = None,
+        n_jobs: int | None = -1,
+        folder: Folder | None = None,
+        verbose: bool = False,
+    ) -> None:
+        super().__init__(
+            hidden=hidden,
+            activation=activation,
+            weight_prior=weight_prior,
+            method=method,
+            target_accept=target_accept,
+            chains=chains,
+            warmup=warmup,
+            draws=draws,
+            random_state=random_state,
+            n_jobs=n_jobs,
+            folder=folder,
+            verbose=verbose,
+        )
+        self.noise = noise
+
+    def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.target_tags.positive_only = True
         return tags
@@ -285,14 +389,48 @@ class BnnClassifier(ClassifierMixin, Bnn):
         The classes, sorted.
     """
 
+    _task = "classification"
     classes_: NDArray[Any]
+
+    def __init__(
+        self,
+        *,
+        hidden: Sequence[int] | None = None,
+        activation: Activation = "tanh",
+        weight_prior: WeightPrior | float = "fan_in",
+        method: Method | None = None,
+        target_accept: float | None = None,
+        chains: int = 4,
+        warmup: int = 1000,
+        draws: int = 1000,
+        random_state: RandomState | None = None,
+        n_jobs: int | None = -1,
+        folder: Folder | None = None,
+        verbose: bool = False,
+    ) -> None:
+        super().__init__(
+            hidden=hidden,
+            activation=activation,
+            weight_prior=weight_prior,
+            method=method,
+            target_accept=target_accept,
+            chains=chains,
+            warmup=warmup,
+            draws=draws,
+            random_state=random_state,
+            n_jobs=n_jobs,
+            folder=folder,
+            verbose=verbose,
+        )
 
     def fit(self, X: Any, y: Any) -> Self:
         """Samples the posterior of the network, given the training rows.
 
         Python's lock is free meanwhile. Ctrl-C ends the run after the step that each chain is in:
         KeyboardInterrupt is raised, and the estimator is not fitted (with the setting `folder`, the
-        same call goes on from there).
+        same call goes on from there). So do SIGTERM and SIGHUP, unless they have a handler or are
+        ignored: they raise SystemExit with the code 128 + the signal's number, and a second one
+        ends the process at once.
 
         Parameters
         ----------
@@ -309,19 +447,39 @@ class BnnClassifier(ClassifierMixin, Bnn):
         """
         self._forget()
         settings = self._settings(None)
-        names = _names_of_response(y)
+        names, y = _names_of_response(y), response_of(y)
         _check_texts(y)
         x, y = self._features_of(X, y)
         check_classification_targets(y)
         self.classes_, codes = np.unique(column_or_1d(y, warn=True), return_inverse=True)
-        if len(self.classes_) < 2:
+        count = len(self.classes_)
+        if count < 2:
             raise ValueError(
                 f"y has one class, `{shown(self.classes_[0])}`: at least 2 classes are needed"
             )
-        texts = [str(label) for label in _labels(self.classes_)]
-        names = names if len(names) == 1 else ["class"]
-        fit = Fit.classes(x, codes.tolist(), texts, self._used_names(), names, settings)
+        if count > min(max(MANY_LEVELS, len(y) // 2), MOST_LEVELS):
+            raise ValueError(f"y has {count} classes in {len(y)} rows: is this a regression?")
+        texts = self._class_names()
+        inner = ordered(texts, "y")
+        places = np.array([inner.index(text) for text in texts])
+        names = self._free(names if len(names) == 1 else ["class"])
+        columns = self._columns_of_fit()
+        numbers: list[int] = places[codes].tolist()
+        fit = self._sampled(lambda: Fit.classes(x, numbers, inner, columns, names, settings))
         return self._finish(fit)
+
+    def _class_names(self) -> list[str]:
+        """The classes as text, in the order of `classes_`."""
+        return [str(label) for label in _labels(self.classes_)]
+
+    def _places(self) -> list[int]:
+        """The place of each class in the network's outputs.
+
+        Names that are numbers are there by size, where `classes_` has text in the order of text.
+        """
+        texts = self._class_names()
+        inner = {text: place for place, text in enumerate(ordered(texts, "y"))}
+        return [inner[text] for text in texts]
 
     def predict(self, X: Any) -> NDArray[Any]:
         """The most probable class of each row.
@@ -354,7 +512,8 @@ class BnnClassifier(ClassifierMixin, Bnn):
         x = self._new_rows(X)
         (mean,) = self._fit.predict(x, False, None, self._threads())
         # Of two classes the network has one output: the probability of the second.
-        return np.hstack([1 - mean, mean]) if mean.shape[1] == 1 else mean
+        probabilities = np.hstack([1 - mean, mean]) if mean.shape[1] == 1 else mean
+        return np.ascontiguousarray(probabilities[:, self._places()])
 
     def scores(self, X: Any, y: Any) -> dict[str, float]:
         """How good predictions of rows with a known class are.
@@ -373,10 +532,10 @@ class BnnClassifier(ClassifierMixin, Bnn):
             calibration error of 15 bins; `log_predictive_density`, the mean over rows of log p(y |
             x), in nats.
         """
-        x = self._new_rows(X)
+        x, y = self._new_rows(X), response_of(y)
         y = column_or_1d(y, warn=True)
-        check_consistent_length(X, y)
-        places = {label: place for place, label in enumerate(self.classes_.tolist())}
+        check_consistent_length(x, y)
+        places = dict(zip(self.classes_.tolist(), self._places(), strict=True))
         unknown = [label for label in y.tolist() if label not in places]
         if unknown:
             raise ValueError(
@@ -386,6 +545,31 @@ class BnnClassifier(ClassifierMixin, Bnn):
         codes = [places[label] for label in y.tolist()]
         return dict(self._fit.scores_of_classes(x, codes, self._threads()))
 
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """The share of rows whose most probable class is the right one.
+
+        Parameters
+        ----------
+        X : array-like or DataFrame of shape (n_samples, n_features)
+            The features.
+        y : array-like of shape (n_samples,)
+            The class of each row.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights of the rows.
+
+        Returns
+        -------
+        float
+        """
+        return float(super().score(X, response_of(y), sample_weight))
+
+    def _response_of(self, description: dict[str, Any]) -> dict[str, Any]:
+        names = description["classes"]
+        classes = np.array(_of_names(names))
+        if classes.dtype.kind == "U":
+            classes = classes.astype(object)
+        return {"classes": np.sort(classes).tolist(), "dtype": classes.dtype.str}
+
     def _response(self) -> dict[str, Any]:
         return {"classes": _labels(self.classes_), "dtype": self.classes_.dtype.str}
 
@@ -394,19 +578,34 @@ class BnnClassifier(ClassifierMixin, Bnn):
 
 
 def _check_texts(y: Any) -> None:
-    """Refuses classes as Python objects that are missing, or are text beside other types."""
+    """Refuses classes that are missing, or are text beside other types."""
     values = np.asarray(y)
-    if values.dtype != object or values.ndim != 1:
+    if values.dtype.kind not in "OU" or values.ndim != 1:
         return
-    na = getattr(sys.modules.get("pandas"), "NA", None)
     for row, value in enumerate(values):
-        if value is None or value is na or (isinstance(value, float) and math.isnan(value)):
-            raise ValueError(f"y, row {row}: the class is missing")
+        missing = value is None or type(value).__name__ in ("NAType", "NaTType")
+        if missing or (isinstance(value, float) and math.isnan(value)):
+            raise ValueError(f"y, row {row}: the value is missing")
+        if isinstance(value, str) and is_missing_text(value):
+            shows = f", written as `{value}`" if value.strip() else ""
+            raise ValueError(f"y, row {row}: the value is missing{shows}")
         if isinstance(value, str) != isinstance(values[0], str):
             raise ValueError(
                 f"y, row {row}: the class `{shown(value)}` has the type {type(value).__name__}, "
                 f"and that of row 0 {type(values[0]).__name__}: convert all to text"
             )
+
+
+def _of_names(names: list[str]) -> list[Any]:
+    """Classes by their names: whole numbers and bools, if all are written as one."""
+    if {name.lower() for name in names} == {"false", "true"}:
+        return [name.lower() == "true" for name in names]
+    try:
+        numbers = [int(name) for name in names]
+    except ValueError:
+        return names
+    small = all(abs(number) < 2**63 for number in numbers)
+    return numbers if small and [str(number) for number in numbers] == names else names
 
 
 def _labels(classes: NDArray[Any]) -> list[Any]:
@@ -423,5 +622,9 @@ def _labels(classes: NDArray[Any]) -> list[Any]:
 
 def _names_of_response(y: Any) -> list[str]:
     """The names that a Series or DataFrame has for its columns, if they are texts."""
-    names = list(getattr(y, "columns", [getattr(y, "name", None)]))
-    return names if all(isinstance(name, str) for name in names) else []
+    names = getattr(y, "column_names", getattr(y, "columns", [getattr(y, "name", None)]))
+    return list(names) if all(isinstance(name, str) and name for name in names) else []
+
+
+for _class in (BnnRegressor, BnnClassifier, BnnCounts):
+    named_by(_class)

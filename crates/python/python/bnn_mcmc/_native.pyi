@@ -8,6 +8,8 @@ from numpy.typing import NDArray
 
 __version__: str
 
+def _spelled() -> list[str]: ...
+
 Matrix: TypeAlias = NDArray[np.float64]
 
 class Settings(TypedDict):
@@ -25,13 +27,18 @@ class Settings(TypedDict):
     verbose: bool
     threads: int
 
+class ColumnOfFit(TypedDict):
+    name: str
+    cells: str
+    levels: list[str]
+
 class Fit:
     @staticmethod
     def numbers(
         counts: bool,
         x: Matrix,
         y: Matrix,
-        feature_names: list[str],
+        columns: list[ColumnOfFit],
         response_names: list[str],
         settings: Settings,
     ) -> Fit: ...
@@ -40,13 +47,14 @@ class Fit:
         x: Matrix,
         classes: list[int],
         class_names: list[str],
-        feature_names: list[str],
+        columns: list[ColumnOfFit],
         response_names: list[str],
         settings: Settings,
     ) -> Fit: ...
     @staticmethod
     def load(folder: str | PathLike[str], threads: int) -> Fit: ...
     def save(self, folder: str | PathLike[str], threads: int) -> None: ...
+    def save_unflushed(self, folder: str | PathLike[str], threads: int) -> None: ...
     def to_zarr(self, path: str | PathLike[str], threads: int) -> None: ...
     def predict(
         self, x: Matrix, with_sd: bool, level: float | None, threads: int
@@ -58,5 +66,6 @@ class Fit:
     def verdict(self, threads: int) -> tuple[str, bool, str]: ...
     def run(self) -> str: ...
     def recipe(self) -> str: ...
+    def description(self) -> str: ...
     def save_error(self) -> str | None: ...
     def __deepcopy__(self, _memo: Any) -> Fit: ...

@@ -29,7 +29,7 @@ def packed(fit: Fit) -> tuple[object, tuple[bytes]]:
     buffer = io.BytesIO()
     with tempfile.TemporaryDirectory() as parent, zipfile.ZipFile(buffer, "w") as files:
         folder = Path(parent) / "fit"
-        fit.save(folder, 1)
+        fit.save_unflushed(folder, 1)
         for path in sorted(folder.rglob("*")):
             if path.is_file():
                 name = zipfile.ZipInfo(path.relative_to(folder).as_posix())

@@ -5,9 +5,8 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
-from sklearn.exceptions import ConvergenceWarning
-
 from ._native import Fit
+from ._sklearn import ConvergenceWarning
 
 
 class NotConvergedWarning(ConvergenceWarning):
@@ -18,10 +17,7 @@ class NotConvergedWarning(ConvergenceWarning):
 class Verdict:
     """Whether a run has converged, judged by its predictions; printed, it is a sentence.
 
-    The sentence may advise what is called by its name in Rust. In Python these are settings:
-    `PowerPosteriors` is ``method="tempered"``, `Collapsed` is ``method="collapsed"``, a wider
-    network with `Priors::by_fan_in` is ``hidden=(100,)`` with ``weight_prior="fan_in"``,
-    `target_accept` has its own name, and longer runs are `warmup` and `draws`.
+    What the sentence advises are parameters of the estimators, such as ``hidden=(100,)``.
 
     Attributes
     ----------

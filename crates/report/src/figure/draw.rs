@@ -60,24 +60,99 @@ pub(super) fn elements(figure: &Figure) -> Vec<String> {
                 "" => label(figure),
                 title => format!("{}: {title}. {}", figure.title, figure.caption),
             };
-            element((WIDTH, height(panel)), &label, &panel_elements(panel), false)
+            let room = Room::of(panel);
+            element((WIDTH, height(panel, &room)), &label, &panel_elements(panel, &room), false)
         })
         .collect()
 }
 
-/// The panels in rows of so many, and their size.
+/// The panels in rows of so many, and their size. Panels of a column have the same room at their sides, and
+/// panels of a row above and below, so that their axes stand in line.
 fn matrix(figure: &Figure, columns: usize) -> ((u32, u32), String) {
     let columns = columns.clamp(1, figure.panels.len().max(1));
+    let mut rooms: Vec<Room> = figure.panels.iter().map(Room::of).collect();
+    for column in 0..columns {
+        let all = || (column..rooms.len()).step_by(columns);
+        let left = all().map(|k| rooms[k].left).fold(0.0, f64::max);
+        let right = all().map(|k| rooms[k].right).fold(0.0, f64::max);
+        for k in (column..rooms.len()).step_by(columns) {
+            (rooms[k].left, rooms[k].right) = (left, right);
+        }
+    }
+    for row in rooms.chunks_mut(columns) {
+        let head = row.iter().map(|room| room.head).max().unwrap_or(0);
+        let below = row.iter().map(|room| room.below).fold(0.0, f64::max);
+        row.iter_mut().for_each(|room| (room.head, room.below) = (head, below));
+    }
     let mut top = 0;
     let mut body = String::new();
-    for row in figure.panels.chunks(columns) {
-        for (k, panel) in row.iter().enumerate() {
-            let (left, drawn) = (k as u32 * WIDTH, panel_elements(panel));
+    for (row, rooms) in figure.panels.chunks(columns).zip(rooms.chunks(columns)) {
+        for (k, (panel, room)) in row.iter().zip(rooms).enumerate() {
+            let (left, drawn) = (k as u32 * WIDTH, panel_elements(panel, room));
             let _ = write!(body, "<g transform=\"translate({left} {top})\">{drawn}</g>");
         }
-        top += row.iter().map(height).max().unwrap_or(0);
+        top += row.iter().zip(rooms).map(|(panel, room)| height(panel, room)).max().unwrap_or(0);
     }
     ((columns as u32 * WIDTH, top), body)
+}
+
+/// What a panel needs around its axes, in units.
+#[derive(Clone, Debug)]
+struct Room {
+    /// For title and legend.
+    head: u32,
+    /// For the numbers and the label of the vertical axis.
+    left: f64,
+    /// For half of the last number of the horizontal axis, and for what colours mean.
+    right: f64,
+    /// For the numbers or names and the label of the horizontal axis.
+    below: f64,
+}
+
+impl Room {
+    fn of(panel: &Panel) -> Self {
+        let (x, y) = coordinates(panel);
+        let (x_labels, y_labels) = (x.labels(TICKS), y.labels(TICKS));
+        let left = widest(&y_labels) + if y_labels.is_empty() { 0.0 } else { 14.0 };
+        let left = left + if panel.y.label.is_empty() { 0.0 } else { 1.5 * TEXT };
+        let is_named = matches!(panel.x.scale, Scale::Names(_));
+        // Half of the last number stands beyond the end of its axis.
+        let last = x_labels.last().filter(|_| !is_named);
+        let last = last.map_or(0.0, |label| (text_width(label) / 2.0).floor());
+        let bar = if colours_of(panel).is_some() { 110.0 } else { 0.0 };
+        let right = (last + 2.0).max(44.0) + bar;
+        let below = match (x_labels.is_empty(), is_turned(panel, &x_labels, left)) {
+            (true, _) => 0.0,
+            (false, true) => widest(&x_labels) + 16.0,
+            (false, false) => 1.3 * TEXT + 8.0,
+        };
+        let below = below + if panel.x.label.is_empty() { 0.0 } else { 1.4 * TEXT };
+        Self { head: head(panel), left, right, below }
+    }
+}
+
+fn widest(labels: &[String]) -> f64 {
+    labels.iter().map(|label| text_width(label)).fold(0.0, f64::max)
+}
+
+/// What the colours of a panel's cells range over, if they have to be explained.
+fn colours_of(panel: &Panel) -> Option<[f64; 2]> {
+    panel.marks.iter().find_map(|mark| match mark {
+        Mark::Cells { range, palette: Palette::Viridis, .. } => Some(*range),
+        _ => None,
+    })
+}
+
+/// Whether names below the horizontal axis do not fit side by side, and are turned.
+fn is_turned(panel: &Panel, labels: &[String], left: f64) -> bool {
+    let is_named = matches!(panel.x.scale, Scale::Names(_));
+    is_named && (widest(labels) + 10.0) * labels.len() as f64 > across(panel, left)
+}
+
+/// The width that names below the horizontal axis have.
+fn across(panel: &Panel, left: f64) -> f64 {
+    let bar = if colours_of(panel).is_some() { 110.0 } else { 0.0 };
+    (f64::from(WIDTH) - left - bar).max(1.0)
 }
 
 /// What a screen reader says.
@@ -85,8 +160,8 @@ fn label(figure: &Figure) -> String {
     format!("{}. {}", figure.title, figure.caption)
 }
 
-/// An `<svg>` around its content; of a file of its own with a size. Characters that XML does not allow,
-/// wherever they come from, become U+FFFD.
+/// An `<svg>` around its content; of a file of its own with a size. Characters that XML does not allow
+/// or that change the direction of text, wherever they come from, become U+FFFD.
 fn element((width, height): (u32, u32), label: &str, content: &str, is_file: bool) -> String {
     let view_box = format!("0 0 {width} {height}");
     let file = is_file.then_some(());
@@ -100,13 +175,20 @@ fn element((width, height): (u32, u32), label: &str, content: &str, is_file: boo
     .replace(is_not_xml, "\u{FFFD}")
 }
 
-/// Whether XML 1.0 does not allow a character.
+/// Whether XML 1.0 does not allow a character, or it has no width and changes what stands around it:
+/// control characters, and those that set the direction of text.
 fn is_not_xml(c: char) -> bool {
-    matches!(c, '\0'..='\u{8}' | '\u{B}' | '\u{C}' | '\u{E}'..='\u{1F}' | '\u{FFFE}' | '\u{FFFF}')
+    let is_allowed = matches!(c, '\t' | '\n' | '\r');
+    (c.is_control() && !is_allowed) || is_bidirectional(c) || matches!(c, '\u{FFFE}' | '\u{FFFF}')
 }
 
-fn height(panel: &Panel) -> u32 {
-    head(panel) + (panel.aspect * f64::from(WIDTH)) as u32
+/// Whether a character sets the direction of the text around it.
+pub(crate) fn is_bidirectional(c: char) -> bool {
+    matches!(c, '\u{61C}' | '\u{200E}' | '\u{200F}' | '\u{202A}'..='\u{202E}' | '\u{2066}'..='\u{2069}')
+}
+
+fn height(panel: &Panel, room: &Room) -> u32 {
+    room.head + (panel.aspect * f64::from(WIDTH)) as u32
 }
 
 /// The height of title and legend.
@@ -223,12 +305,13 @@ fn coordinates(panel: &Panel) -> (Coordinate, Coordinate) {
 }
 
 /// The elements of a panel, which begins at the upper left corner.
-fn panel_elements(panel: &Panel) -> String {
+fn panel_elements(panel: &Panel, room: &Room) -> String {
     let mut svg = String::new();
     {
-        let area = SVGBackend::with_string(&mut svg, (WIDTH, height(panel))).into_drawing_area();
+        let size = (WIDTH, height(panel, room));
+        let area = SVGBackend::with_string(&mut svg, size).into_drawing_area();
         // The backend writes into memory.
-        draw_panel(panel, &area).expect("a string takes what is written");
+        draw_panel(panel, room, &area).expect("a string takes what is written");
         area.present().expect("a string takes what is written");
     }
     compact::elements(&svg)
@@ -245,8 +328,7 @@ fn text_width(text: &str) -> f64 {
     LETTER * TEXT * text.chars().count() as f64
 }
 
-fn draw_panel(panel: &Panel, area: &Area) -> Drawn {
-    let head = head(panel);
+fn draw_panel(panel: &Panel, room: &Room, area: &Area) -> Drawn {
     if !panel.title.is_empty() {
         let style = text(31.0, INK, (HPos::Left, VPos::Center));
         area.draw(&Text::new(panel.title.clone(), (12, 24), style))?;
@@ -257,36 +339,17 @@ fn draw_panel(panel: &Panel, area: &Area) -> Drawn {
     }
 
     let (x, y) = coordinates(panel);
-    let widest = |labels: &[String]| labels.iter().map(|l| text_width(l)).fold(0.0, f64::max);
-    let (x_labels, y_labels) = (x.labels(TICKS), y.labels(TICKS));
-    let y_room = widest(&y_labels) + if y_labels.is_empty() { 0.0 } else { 14.0 };
-    let y_room = y_room + if panel.y.label.is_empty() { 0.0 } else { 1.5 * TEXT };
-    let cells = panel.marks.iter().find_map(|mark| match mark {
-        Mark::Cells { range, palette: Palette::Viridis, .. } => Some(*range),
-        _ => None,
-    });
-    let bar_room = if cells.is_some() { 110 } else { 0 };
-    // Names that do not fit side by side are turned.
+    let x_labels = x.labels(TICKS);
     let is_named = matches!(panel.x.scale, Scale::Names(_));
-    let room = f64::from(WIDTH) - y_room - f64::from(bar_room);
-    let is_turned = is_named && (widest(&x_labels) + 10.0) * x_labels.len() as f64 > room.max(1.0);
-    let x_room = match (x_labels.is_empty(), is_turned) {
-        (true, _) => 0.0,
-        (false, true) => widest(&x_labels) + 16.0,
-        (false, false) => 1.3 * TEXT + 8.0,
-    };
-    let x_room = x_room + if panel.x.label.is_empty() { 0.0 } else { 1.4 * TEXT };
-
-    // Half of the last number stands beyond the end of its axis.
-    let last = x_labels.last().filter(|_| !is_named).map_or(0.0, |label| text_width(label) / 2.0);
+    let is_turned = is_turned(panel, &x_labels, room.left);
 
     let mut chart = ChartBuilder::on(area)
-        .margin_top(head)
+        .margin_top(room.head)
         .margin_left(8)
-        .margin_right((last as i32 + 2).max(44) + bar_room)
+        .margin_right(room.right as i32)
         .margin_bottom(8)
-        .x_label_area_size(x_room)
-        .y_label_area_size(y_room)
+        .x_label_area_size(room.below)
+        .y_label_area_size(room.left)
         .build_cartesian_2d(x, y)?;
     let label = text(TEXT, INK, (HPos::Center, VPos::Center));
     let is_bare = panel.x.scale == Scale::Bare && panel.y.scale == Scale::Bare;
@@ -322,14 +385,15 @@ fn draw_panel(panel: &Panel, area: &Area) -> Drawn {
         let style = TextStyle::from(font).color(&INK).pos(Pos::new(HPos::Right, VPos::Center));
         let bottom = plane.get_pixel_range().1.end;
         // Of names that would lie on each other every second one is written, or fewer.
-        let every = (x_labels.len() as f64 * TEXT / room.max(1.0)).ceil().max(1.0) as usize;
+        let every = x_labels.len() as f64 * TEXT / across(panel, room.left);
+        let every = every.ceil().max(1.0) as usize;
         for (k, name) in x_labels.into_iter().enumerate().step_by(every) {
             let (x, _) =
                 plane.map_coordinate(&(k as f64, plane.as_coord_spec().y_spec().range().start));
             area.draw(&Text::new(name, (x, bottom + 10), style.clone()))?;
         }
     }
-    match cells {
+    match colours_of(panel) {
         Some(range) => draw_bar(range, plane, area),
         None => Ok(()),
     }
@@ -625,11 +689,45 @@ mod tests {
             colour: Colour::Ink,
             place: rule,
         });
-        let svg = panel_elements(&panel);
+        let svg = panel_elements(&panel, &Room::of(&panel));
         let turned = svg.split("rotate(270, ").skip(1);
         let places: Vec<i32> =
             turned.filter_map(|rest| rest.split(',').next()?.parse().ok()).collect();
         assert!(places.len() > 10, "{places:?}");
         assert!(places.windows(2).all(|pair| pair[1] - pair[0] >= TEXT as i32), "{places:?}");
+    }
+
+    #[test]
+    fn panels_of_a_column_and_of_a_row_have_their_axes_in_line() {
+        let panel = |title: &str, low: f64, high: f64| {
+            let line =
+                |points: Vec<[f64; 2]>| Mark::Line { name: None, colour: Colour::Ink, points };
+            Panel::new(title, Axis::new("x"), Axis::new("y"))
+                .mark(line(vec![[low, low], [high, high]]))
+        };
+        // Numbers of other lengths, and a title in one panel alone.
+        let mut figure = Figure::new("f", "", "")
+            .panel(panel("", 0.0, 1.0))
+            .panel(panel("title", -1e5, 123_456.0))
+            .panel(panel("", 0.001, 0.002))
+            .panel(panel("", 1e-9, 2e-9));
+        figure.columns = Some(2);
+        let rooms: Vec<Room> = figure.panels.iter().map(Room::of).collect();
+        assert!(rooms[0].left != rooms[2].left && rooms[0].head != rooms[1].head, "{rooms:?}");
+        // The line of each panel begins 4 % within the lower left corner of its frame.
+        let (_, body) = matrix(&figure, 2);
+        let ends: Vec<(f64, f64)> = body
+            .split("<g transform")
+            .skip(1)
+            .map(|panel| {
+                let path = panel.rsplit("<path d=\"M").next().unwrap();
+                let (x, y) = path.split_once('l').unwrap().0.split_once(' ').unwrap();
+                (x.parse().unwrap(), y.parse().unwrap())
+            })
+            .collect();
+        assert_eq!(ends[0].0, ends[2].0, "{ends:?}");
+        assert_eq!(ends[1].0, ends[3].0, "{ends:?}");
+        assert_eq!(ends[0].1, ends[1].1, "{ends:?}");
+        assert_eq!(ends[2].1, ends[3].1, "{ends:?}");
     }
 }

@@ -13,6 +13,7 @@ mod style;
 
 pub use axis::{Axis, Scale};
 pub(crate) use axis::{number, shortened};
+pub(crate) use draw::is_bidirectional;
 pub use style::{Colour, css};
 
 use bnn_mcmc::diagnostics::quantile;

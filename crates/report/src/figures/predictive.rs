@@ -19,10 +19,8 @@ use crate::figure::{Axis, Colour, Figure, Mark, Panel, Place, Symbol, number};
 const MOST_POINTS: usize = 600;
 /// The most groups that rows in a given order, and rows of a single input, are averaged over.
 const FINE: usize = 200;
-/// The most groups of rows that differ in other inputs, too.
-const COARSE: usize = 40;
-/// The fewest rows of such a group, on average; and the number of groups of few rows.
-const FEWEST: usize = 8;
+/// The places at which a smooth curve is computed.
+const GRID: usize = 60;
 /// The smallest and the largest quantile residuals that are all drawn, at each end.
 const EXTREMES: usize = 20;
 /// The most features whose covariance matrix is decomposed.
@@ -63,11 +61,17 @@ pub fn along(
         return Err(Error::argument("place", value, "ascending"));
     }
     let figure = Figure::new("predictions-along-rows", format!("Predictions along {label}"), "");
-    bands(figure, methods, place, (label, FINE), column, level)
+    bands(figure, methods, (place, label), Curve::grouped(place), column, level)
 }
 
 /// Predictions against one feature, counted from 0, with intervals of this `level`: one panel for
 /// each method, on the same axes. `data` are the rows that were predicted.
+///
+/// Rows that are neighbours in this feature differ in others. So the mean and the ends of the intervals are
+/// smoothed, and beside them, if they are known, the observations: a marginal model plot (Cook and
+/// Weisberg 1997, doi:10.1080/01621459.1997.10474002), whose two curves agree if the model is right. The
+/// smoother is the local linear regression of LOWESS (Cleveland 1979, doi:10.1080/01621459.1979.10481038)
+/// with tricube weights on the nearest half of the rows. Of a single feature there is nothing to smooth over.
 ///
 /// # Errors
 /// No such feature, and as for [`along`].
@@ -83,14 +87,14 @@ pub fn against_feature(
         return Err(Error::argument("feature", feature, allowed));
     };
     let x = data.x().column(feature).to_vec();
-    let most = if data.n_features() == 1 { FINE } else { coarse(x.len()) };
+    let curve = if data.n_features() == 1 { Curve::grouped(&x) } else { Curve::smooth(&x) };
     let figure = Figure::new("predictions-against-feature", format!("Predictions by {name}"), "");
-    bands(figure, methods, &x, (name, most), column, level)
+    bands(figure, methods, (&x, name), curve, column, level)
 }
 
 /// Predictions against the first principal component of the standardised features, with intervals
 /// of this `level`: one panel for each method, on the same axes. It is figure 6 of the FBNN paper
-/// (arXiv:2312.11799). `data` are the rows that were predicted.
+/// (arXiv:2312.11799), smoothed as in [`against_feature`]. `data` are the rows that were predicted.
 ///
 /// Of more than 500 features the component is found by up to 100 power iterations on at most 2,000
 /// rows, evenly spaced, so that time and memory are in proportion to the features.
@@ -107,11 +111,11 @@ pub fn against_first_component(
     let label = format!("first principal component ({} % of variance)", percent(share));
     let title = "Predictions by the first principal component of the features";
     let figure = Figure::new("predictions-against-component", title, "");
-    bands(figure, methods, &x, (&label, coarse(x.len())), column, level)
+    bands(figure, methods, (&x, &label), Curve::smooth(&x), column, level)
 }
 
-/// Observations against the mean predictions, with intervals of this `level`: one panel for each
-/// method, on the same axes.
+/// Observations against the mean predictions, with intervals of this `level`, whose ends are smoothed as in
+/// [`against_feature`]: one panel for each method, on the same axes.
 ///
 /// # Errors
 /// As for [`along`]; no observations.
@@ -125,11 +129,11 @@ pub fn observed_against_predicted(
     for Method { name, predictions } in methods {
         let cells = Cells::new(predictions, column, level)?;
         cells.observed()?;
-        let groups = neighbours(&cells.mean, coarse(cells.mean.len()));
+        let curve = Curve::smooth(&cells.mean);
         let x = Axis::new(format!("predicted {}", cells.name));
         let y = Axis::new(format!("observed {}", cells.name));
         let name_of_band = format!("{} % interval", percent(level));
-        let new = band(name_of_band, 4, &cells.mean, &cells.of_new, &groups);
+        let new = band(name_of_band, 4, &cells.mean, &cells.of_new, &curve);
         let panel = Panel { aspect: 0.9, ..Panel::new(*name, x, y) }.mark(new);
         let panel = panel.mark(diagonal("predicted = observed"));
         let (points, thinned) = cells.points(&cells.mean);
@@ -138,7 +142,7 @@ pub fn observed_against_predicted(
             "Each point is a row: its observation against the mean prediction. The band is the {level} % \
              interval of a new observation{}. If the model is right, new rows lie around the line, about \
              {} % of them outside their own interval.{thinned}",
-            smoothed(&groups, cells.mean.len()),
+            curve.in_words(cells.mean.len()),
             percent(1.0 - level),
             level = percent(level),
         );
@@ -355,42 +359,51 @@ impl Cells {
 fn bands(
     figure: Figure,
     methods: &[Method],
-    x: &[f64],
-    (label, most): (&str, usize),
+    (x, label): (&[f64], &str),
+    curve: Curve,
     column: usize,
     level: f64,
 ) -> Result<Figure, Error> {
-    let groups = neighbours(x, most);
     let mut panels = Vec::new();
-    let mut thinned = String::new();
+    let (mut thinned, mut beside) = (String::new(), "");
     for Method { name, predictions } in methods {
         let cells = Cells::new(predictions, column, level)?;
         if cells.mean.len() != x.len() {
             return Err(Error::shape("rows of predictions", cells.mean.len(), x.len()));
         }
         let new = format!("new observation, {} %", percent(level));
-        let new = band(new, 4, x, &cells.of_new, &groups);
-        let mean = band(format!("mean, {} %", percent(level)), 0, x, &cells.of_mean, &groups);
+        let new = band(new, 4, x, &cells.of_new, &curve);
+        let mean = band(format!("mean, {} %", percent(level)), 0, x, &cells.of_mean, &curve);
         let panel = Panel::new(*name, Axis::new(label), Axis::new(&cells.name));
-        let line = averages(x, &groups).into_iter().zip(averages(&cells.mean, &groups));
-        let line = Mark::Line {
-            name: Some("mean".into()),
-            colour: Colour::Ink,
-            points: line.map(|(x, y)| [x, y]).collect(),
+        let line = |name: &str, colour, values: &[f64]| Mark::Line {
+            name: Some(name.into()),
+            colour,
+            points: curve
+                .places(x)
+                .into_iter()
+                .zip(curve.along(x, values))
+                .map(<[f64; 2]>::from)
+                .collect(),
         };
         let (points, left_out) = cells.points(x);
-        let panel = points.into_iter().fold(panel.mark(new), Panel::mark);
-        panels.push(panel.mark(mean).mark(line));
+        let mut panel = points.into_iter().fold(panel.mark(new), Panel::mark);
+        panel = panel.mark(mean);
+        if let (Curve::Smooth(_), Some(observed)) = (&curve, &cells.observed) {
+            panel = panel.mark(line("observed, smoothed", Colour::Series(1), observed));
+            beside = " The second curve is of the observations, smoothed in the same way: if the model is \
+                      right, both curves agree.";
+        }
+        panels.push(panel.mark(line("mean", Colour::Ink, &cells.mean)));
         thinned = left_out;
     }
     same_axes(&mut panels, false);
     let caption = format!(
         "The line is the posterior mean, and around it are {level} % intervals of the mean function and, \
          wider, of a new observation{smoothed}. If the model is right, about {outside} % of new \
-         observations lie outside their own interval, in no particular place.{thinned}",
+         observations lie outside their own interval, in no particular place.{beside}{thinned}",
         level = percent(level),
         outside = percent(1.0 - level),
-        smoothed = smoothed(&groups, x.len()),
+        smoothed = curve.in_words(x.len()),
     );
     with_panels(Figure { caption, ..figure }, panels)
 }
@@ -437,20 +450,77 @@ fn places(mark: &Mark) -> Vec<[f64; 2]> {
     }
 }
 
-/// Intervals, by averages of their ends over groups.
+/// Intervals along a curve.
 fn band(
     name: String,
     series: usize,
     x: &[f64],
     [low, high]: &[Vec<f64>; 2],
-    groups: &[Vec<usize>],
+    curve: &Curve,
 ) -> Mark {
     Mark::Band {
         name: Some(name),
         colour: Colour::Series(series),
-        x: averages(x, groups),
-        low: averages(low, groups),
-        high: averages(high, groups),
+        x: curve.places(x),
+        low: curve.along(x, low),
+        high: curve.along(x, high),
+    }
+}
+
+/// How the numbers of rows become a curve along x, from the smallest x to the largest.
+enum Curve {
+    /// Averages over groups of neighbours: of rows that differ in nothing else.
+    Groups(Vec<Vec<usize>>),
+    /// Local linear regression, at these places.
+    Smooth(Vec<f64>),
+}
+
+impl Curve {
+    fn grouped(x: &[f64]) -> Self {
+        Self::Groups(neighbours(x, FINE))
+    }
+
+    fn smooth(x: &[f64]) -> Self {
+        let [low, high] = extent(x.iter().copied());
+        Self::Smooth(if low < high { edges(low, high, GRID) } else { vec![low] })
+    }
+
+    /// The x of the curve.
+    fn places(&self, x: &[f64]) -> Vec<f64> {
+        match self {
+            Self::Groups(groups) => {
+                let mut places = averages(x, groups);
+                // A curve of averages would end before the last row.
+                let [low, high] = extent(x.iter().copied());
+                if let [first, .., last] = &mut places[..] {
+                    (*first, *last) = (low, high);
+                }
+                places
+            }
+            Self::Smooth(places) => places.clone(),
+        }
+    }
+
+    /// The curve of these values of the rows.
+    fn along(&self, x: &[f64], values: &[f64]) -> Vec<f64> {
+        match self {
+            Self::Groups(groups) => averages(values, groups),
+            Self::Smooth(places) => local_linear(x, values, places),
+        }
+    }
+
+    /// What to say of it.
+    fn in_words(&self, rows: usize) -> String {
+        match self {
+            Self::Groups(groups) if groups.len() == rows => String::new(),
+            Self::Groups(groups) => {
+                let groups = groups.len();
+                format!(", averaged over {groups} groups of neighbouring rows ({rows} in all)")
+            }
+            Self::Smooth(_) => {
+                ", smoothed by local linear regression on the nearest half of the rows".into()
+            }
+        }
     }
 }
 
@@ -460,17 +530,51 @@ fn averages(values: &[f64], groups: &[Vec<usize>]) -> Vec<f64> {
     groups.iter().map(average).collect()
 }
 
-/// How many groups to average rows over that differ in other inputs, too.
-fn coarse(rows: usize) -> usize {
-    (rows / FEWEST).max(rows.min(FEWEST)).min(COARSE)
-}
-
-/// What to say of averages.
-fn smoothed(groups: &[Vec<usize>], rows: usize) -> String {
-    match groups.len() {
-        n if n == rows => String::new(),
-        n => format!(", averaged over {n} groups of neighbouring rows ({rows} in all)"),
+/// Local linear regression of `values` on x with tricube weights
+///
+/// ```text
+/// w_i = (1 - |(x_i - x_0) / h|^3)^3,        h the distance to the k-th nearest row, k = n/2 or 8, the larger
+/// ```
+///
+/// at each place x_0, within the range of the values. Where the nearest rows have one x, it is their mean.
+fn local_linear(x: &[f64], values: &[f64], places: &[f64]) -> Vec<f64> {
+    const FEWEST: usize = 8;
+    let mut rows: Vec<usize> =
+        (0..x.len()).filter(|i| x[*i].is_finite() && values[*i].is_finite()).collect();
+    if rows.is_empty() {
+        return vec![f64::NAN; places.len()];
     }
+    rows.sort_by(|a, b| x[*a].total_cmp(&x[*b]));
+    let k = rows.len().div_ceil(2).max(FEWEST).min(rows.len());
+    let [low, high] = extent(rows.iter().map(|i| values[*i]));
+    let mut start = 0;
+    let at = |place: &f64| {
+        // The k nearest are neighbours in order, and move on with the place.
+        while start + k < rows.len() && x[rows[start + k]] - place < place - x[rows[start]] {
+            start += 1;
+        }
+        let near = &rows[start..start + k];
+        // A little more than the farthest, so that it counts, too.
+        let h = 1.0001 * (x[near[k - 1]] - place).abs().max((place - x[near[0]]).abs());
+        let weight = |i: usize| match h > 0.0 {
+            true => (1.0 - ((x[i] - place) / h).abs().powi(3)).max(0.0).powi(3),
+            false => 1.0,
+        };
+        let (mut w, mut wx, mut wy, mut wxx, mut wxy) = (0.0, 0.0, 0.0, 0.0, 0.0);
+        for i in near {
+            let (weight, dx, y) = (weight(*i), x[*i] - place, values[*i]);
+            (w, wx, wy) = (w + weight, wx + weight * dx, wy + weight * y);
+            (wxx, wxy) = (wxx + weight * dx * dx, wxy + weight * dx * y);
+        }
+        let spread = w * wxx - wx * wx;
+        // The intercept at the place, if there is a slope to be found.
+        let value = match spread > 1e-12 * w * wxx {
+            true => (wxx * wy - wx * wxy) / spread,
+            false => wy / w,
+        };
+        value.clamp(low, high)
+    };
+    places.iter().map(at).collect()
 }
 
 /// At most so many of the points that they can be drawn, and what to say of the others.

@@ -2,11 +2,12 @@
 
 use bnn_mcmc::Error;
 use bnn_mcmc::draws::LadderReport;
+use bnn_mcmc::fit::Fit;
 use bnn_mcmc::predict::{Bins, Pit};
 use ndarray::{ArrayView2, Axis};
 
 use super::Findings;
-use crate::figure::Figure;
+use crate::figure::{Figure, Mark};
 use crate::figures::predictive::Method;
 use crate::figures::{
     Quantity, calibration, chains, parameters, predictive, rhat, sampler, uncertainty,
@@ -27,7 +28,8 @@ pub(super) fn predictions(findings: &Findings) -> Vec<Named> {
     if fit.training().response().classes().is_some() {
         figures
             .push(("The confusion matrix", scored.confusion().map(|m| uncertainty::confusion(&m))));
-        let curve = scored.reliability(Bins::EqualCount(10));
+        // The bins of the score, so that the page has one calibration error.
+        let curve = scored.reliability(Bins::default());
         let reliability = curve.and_then(|curve| calibration::reliability(&[("", &curve)]));
         figures.push(("The reliability curve", reliability));
         let observed = scored.observed().and_then(|response| response.classes());
@@ -80,9 +82,28 @@ pub(super) fn predictions(findings: &Findings) -> Vec<Named> {
         }
     }
     if let Ok(loo) = &findings.loo {
-        figures.push(("Pareto k", Ok(calibration::pareto_k(loo))));
+        figures.push(("Pareto k", Ok(by_line(findings.fit, calibration::pareto_k(loo)))));
     }
     figures
+}
+
+/// A figure whose horizontal axis counts the training rows, with their lines in the file instead.
+fn by_line(fit: &Fit, mut figure: Figure) -> Figure {
+    let Some(lines) = fit.lines() else { return figure };
+    let line = |row: f64| {
+        let row =
+            fit.split().map_or(Some(row as usize), |split| split.train.get(row as usize).copied());
+        row.and_then(|row| lines.get(row)).map_or(f64::NAN, |line| line as f64)
+    };
+    for panel in &mut figure.panels {
+        panel.x.label = "line of the file".into();
+        for mark in &mut panel.marks {
+            if let Mark::Points { points, .. } = mark {
+                points.iter_mut().for_each(|[x, _]| *x = line(*x));
+            }
+        }
+    }
+    figure
 }
 
 /// Figures of convergence in function space, and of the sampler.

@@ -9,7 +9,10 @@ use bnn_mcmc::Error;
 use bnn_mcmc::data::Dataset;
 use bnn_mcmc::diagnostics::{Summary, SummaryRow, Verdict};
 use bnn_mcmc::fit::Fit;
+use bnn_mcmc::message::{Plain, Vocabulary};
 use bnn_mcmc::predict::{Loo, Predictions};
+
+use crate::figure::is_bidirectional;
 
 /// The most draws, of all chains together, that anything but the verdict is made from...
 const DRAWS: usize = 4000;
@@ -30,6 +33,10 @@ const CELLS: usize = 20_000_000;
 /// about 4,000, or 400 of each chain. Scores and figures of predictions are of at most 5,000 rows, evenly
 /// spaced, fewer of many classes; leave-one-out is of all training rows. The page says so.
 ///
+/// Rows are named by their line in the file that they come from, and predictions are in the units of the
+/// table. Control characters in names, and characters that turn the direction of the text around them, are
+/// written as `\u{202e}`.
+///
 /// A part that cannot be made, such as leave-one-out of an approximation, is named on the page with the
 /// reason.
 ///
@@ -43,18 +50,44 @@ const CELLS: usize = 20_000_000;
 /// # Errors
 /// If the run was ended before the first draw; predictions that do not fit into memory.
 pub fn report(fit: &Fit) -> Result<String, Error> {
-    Ok(page::page(&Findings::new(fit)?).into_string())
+    report_in_words(fit, &Plain)
+}
+
+/// As [`report`](report()), with the settings that the verdict advises as users of one face know them;
+/// without it they are in plain words, since a page may be read by anybody.
+///
+/// # Errors
+/// As [`report`](report()).
+pub fn report_in_words(fit: &Fit, words: &dyn Vocabulary) -> Result<String, Error> {
+    Ok(without_controls(page::page(&Findings::new(fit, words)?).into_string()))
+}
+
+/// The page with escapes in the place of characters that names in a table can hold, and that a reader does not
+/// see: control characters, and those that turn the direction of the text around them.
+fn without_controls(page: String) -> String {
+    let is_hidden = |c: char| (c.is_control() && c != '\n' && c != '\t') || is_bidirectional(c);
+    match page.contains(is_hidden) {
+        true => {
+            let shown = |c: char| match is_hidden(c) {
+                true => format!("\\u{{{:x}}}", c as u32),
+                false => c.into(),
+            };
+            page.chars().map(shown).collect()
+        }
+        false => page,
+    }
 }
 
 /// What a report tells, computed once.
 struct Findings<'a> {
     fit: &'a Fit,
+    words: &'a dyn Vocabulary,
     /// The verdict on all draws.
     verdict: Verdict,
     /// The fit with the draws that all else is made from: every [`every`](Self::every)-th.
     few: Fit,
     every: usize,
-    /// Predictions of the judged rows, on the scale of the standardised response.
+    /// Predictions of the judged rows, in the units of the table.
     judged: Predictions,
     /// Their diagnostics, named by row and column.
     predictions: Summary,
@@ -71,7 +104,7 @@ struct Findings<'a> {
 }
 
 impl<'a> Findings<'a> {
-    fn new(fit: &'a Fit) -> Result<Self, Error> {
+    fn new(fit: &'a Fit, words: &'a dyn Vocabulary) -> Result<Self, Error> {
         let (chains, draws) = (fit.draws().n_chains(), fit.draws().n_draws());
         if chains * draws == 0 {
             return Err(Error::shape(
@@ -83,9 +116,15 @@ impl<'a> Findings<'a> {
         let kept = (DRAWS / chains).max(DRAWS_PER_CHAIN);
         let every = draws.div_ceil(kept);
         let few = fit.thinned(every)?;
-        let verdict = fit.verdict()?;
-        let judged = few.judged()?;
-        let predictions = Self::named(fit, judged.summary()?);
+        // R-hat and effective sample sizes on the page are those that the verdict is passed on.
+        let all_draws = fit.judged()?;
+        let verdict = all_draws.verdict()?;
+        let own_units = |judged: Predictions| match fit.response_scaler() {
+            Some(scaler) => judged.unscaled(scaler),
+            None => Ok(judged),
+        };
+        let predictions = Self::named(fit, own_units(all_draws)?.summary()?);
+        let judged = own_units(few.judged()?)?;
         let all = fit.validation().unwrap_or(fit.training());
         let of = all.rows();
         let width = chains * few.draws().n_draws() * all.response().width();
@@ -96,6 +135,7 @@ impl<'a> Findings<'a> {
         let (are_new, loo) = (fit.validation().is_some(), few.loo());
         Ok(Self {
             fit,
+            words,
             verdict,
             few,
             every,
@@ -110,17 +150,25 @@ impl<'a> Findings<'a> {
         })
     }
 
-    /// The summary with the numbers of the rows among all training rows.
+    /// The summary with the rows named by their lines in the file.
     fn named(fit: &Fit, summary: Summary) -> Summary {
         let judged = fit.judged_rows();
         let columns = summary.rows.len() / judged.len().max(1);
         let class = if fit.training().response().classes().is_some() { "class " } else { "" };
         let named = |(k, row): (usize, SummaryRow)| {
             let column = row.name.split_once(", ").map_or("", |(_, column)| column);
-            let number = judged[k / columns.max(1)];
-            SummaryRow { name: format!("training row {number}, {class}{column}"), ..row }
+            let name = fit.training_row_name(judged[k / columns.max(1)]);
+            SummaryRow { name: format!("{name}, {class}{column}"), ..row }
         };
         Summary { rows: summary.rows.into_iter().enumerate().map(named).collect() }
+    }
+
+    /// What the names of rows are: lines of a file, or places in a data set.
+    fn rows_are(&self) -> &'static str {
+        match self.fit.lines() {
+            Some(_) => "Rows are named by their line in the file, counted from 1.",
+            None => "Rows are counted from 0, in the order of the data.",
+        }
     }
 
     /// The predictions with the largest R-hat, and their places; those without an R-hat, such as

@@ -6,9 +6,10 @@ use bnn_mcmc::diagnostics::{ESS_PER_CHAIN, SummaryRow};
 use bnn_mcmc::predict::Loo;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
-use super::words::{Trust, advice, duration, heading, marked_up, settings};
+use super::words::{Trust, advice, duration, heading, marked_up};
 use super::{Findings, figures, scores};
 use crate::figure::{Figure, css, number};
+use bnn_mcmc::message::Plain;
 
 const STYLE: &str = include_str!("style.css");
 /// The most rows of a table that stand open.
@@ -45,8 +46,7 @@ pub(super) fn page(findings: &Findings) -> Markup {
                     ul { @for (link, name) in SECTIONS { li { a href={ "#" (link) } { (name) } } } }
                 }
                 main {
-                    (data(findings))
-                    (model(findings))
+                    div class="two" { (data(findings)) (model(findings)) }
                     (score_table(findings))
                     (predictions(findings))
                     (convergence(findings))
@@ -72,14 +72,8 @@ fn verdict(findings: &Findings) -> Markup {
                 span class="sign" aria-hidden="true" { (trust.sign()) }
                 (heading(verdict))
             }
-            p { (marked_up(&capitalised(&verdict.to_string()))) "." }
+            p { (marked_up(&capitalised(&verdict.in_words(findings.words)))) "." }
             p { strong { "What to do: " } (advice(verdict)) }
-            @for [name, rust, command, python] in settings(verdict) {
-                p class="note" {
-                    "In the settings of a fit, " code { (name) } " is " code { (rust) } " in Rust, "
-                    code { (command) } " for the command, " code { (python) } " in Python."
-                }
-            }
             @if findings.fit.draws().info().stopped_early {
                 p { "The run was stopped before its last draw." }
             }
@@ -175,7 +169,7 @@ fn model(findings: &Findings) -> Markup {
                 dt { "Parameters" }
                 dd {
                     (info.parameters) " in "
-                    (listed(draws.layout().blocks().iter().map(|b| format!("{} {:?}", b.name, b.shape))))
+                    (listed(draws.layout().blocks().iter().map(|b| block(&b.name, &b.shape))))
                 }
                 dt { "Draws kept" } dd { (draws.n_chains()) " chains of " (draws.n_draws()) }
                 dt { "Time" }
@@ -197,6 +191,12 @@ fn model(findings: &Findings) -> Markup {
             }
         },
     )
+}
+
+/// A block of parameters with its size: `w0 2 x 3`.
+fn block(name: &str, shape: &[usize]) -> String {
+    let sizes: Vec<String> = shape.iter().map(ToString::to_string).collect();
+    if sizes.is_empty() { name.to_owned() } else { format!("{name} {}", sizes.join(" x ")) }
 }
 
 fn capitalised(name: &str) -> String {
@@ -225,14 +225,15 @@ fn score_table(findings: &Findings) -> Markup {
                 @if findings.rows.rows() < findings.of { " " (whose(findings)) }
                 (thinned(findings))
             }
-            @match scores::lines(findings) {
+            div class="two" {
+            div { @match scores::lines(findings) {
                 Ok(lines) => (table("Scores", &["Score", "Model", "Baseline", ""], lines.iter().map(|line| {
                     let baseline = line.baseline.map_or_else(|| "–".to_owned(), short);
                     [line.label.clone(), short(line.model), baseline, line.better.to_owned()]
                 }).collect())),
                 Err(error) => (missing("Scores", &error)),
-            }
-            @match &findings.loo {
+            } }
+            div { @match &findings.loo {
                 Ok(loo) => {
                     h3 { "Leave-one-out" }
                     p {
@@ -245,6 +246,7 @@ fn score_table(findings: &Findings) -> Markup {
                 (unreliable(findings, loo))
                 }
                 Err(error) => (missing("Leave-one-out", error)),
+            } }
             }
         },
     )
@@ -266,12 +268,13 @@ fn unreliable(findings: &Findings, loo: &Loo) -> Markup {
             features.map(|(name, value)| format!("{name} {}", number(*value))).collect();
         let k = loo.rows[row].k;
         let k = if k.is_nan() { "–".to_owned() } else { format!("{k:.2}") };
-        [format!("training row {row}"), k, observed, features.join(", ")]
+        [findings.fit.training_row_name(row), k, observed, features.join(", ")]
     });
     html! {
         @if !rows.is_empty() {
             (table("The rows that leave-one-out is unreliable for",
-                &["Row, counted from 0", "k", "Observed", "First features"], lines.collect()))
+                &["Row", "k", "Observed", "First features"], lines.collect()))
+            p class="note" { (findings.rows_are()) }
         }
     }
 }
@@ -327,9 +330,16 @@ fn convergence(findings: &Findings) -> Markup {
     let rows = worst.iter().map(|(_, row)| diagnostics(row));
     let wanted = ESS_PER_CHAIN * findings.fit.draws().n_chains() as f64;
     let titles = ["", "R-hat", "ESS, bulk", "ESS, tail"];
+    let units = match findings.fit.training().response() {
+        Response::Real(_) => "Means and standard deviations are in the units of the table.",
+        Response::Classes { .. } => "Means and standard deviations are of probabilities.",
+        _ => "Means and standard deviations are of expected counts.",
+    };
     section(
         4,
         html! {
+            div class="two" {
+            div {
             p {
                 "A run has converged when every prediction has an R-hat of at most "
                 (verdict.rhat_limit) " and " (wanted) " effective draws (ESS) in the bulk and in the tails. "
@@ -337,15 +347,14 @@ fn convergence(findings: &Findings) -> Markup {
                 "prediction, so that weights may disagree where nothing is wrong."
             }
             (table("The worst of each group", &titles, groups.collect()))
-            h3 { "The predictions that disagree most" }
-            p class="note" {
-                "Rows are counted from 0, in the order of the training rows. "
-                @if findings.fit.response_scaler().is_some() {
-                    "Means and standard deviations are on the scale of the standardised response."
-                }
             }
+            div {
+            h3 { "The predictions that disagree most" }
+            p class="note" { (findings.rows_are()) " " (units) }
             (table("The predictions with the largest R-hat",
                 &["Prediction", "Mean", "Sd", "R-hat", "ESS, bulk", "ESS, tail"], rows.collect()))
+            }
+            }
             div class="figures" { @for figure in figures::convergence(findings) { (figure_or_reason(&figure)) } }
             h3 { "Weights" }
             p {
@@ -392,9 +401,7 @@ fn cite(findings: &Findings) -> Markup {
     let algorithm = info.algorithm.as_deref().unwrap_or("an unknown algorithm");
     let sizes: Vec<String> =
         fit.posterior().model().sizes().iter().map(ToString::to_string).collect();
-    let groups = &findings.verdict.groups;
-    let worst = groups.iter().map(|group| group.max_rhat).fold(f64::NAN, f64::max);
-    let fewest = groups.iter().map(|g| g.min_ess_bulk.min(g.min_ess_tail)).fold(f64::NAN, f64::min);
+    let (worst, fewest) = (findings.verdict.max_rhat(), findings.verdict.min_ess());
     let sentence = format!(
         "Posterior of a Bayesian network ({} units by layer, {} parameters) for {}, {} rows, sampled by \
          {algorithm} with bnn-mcmc {}: {} chains of {} iterations of warm-up and {} draws, seed {}. {} \
@@ -455,15 +462,22 @@ fn table<const N: usize>(caption: &str, titles: &[&str; N], rows: Vec<[String; N
 
 /// What could not be made, and why.
 fn missing(what: &str, error: &Error) -> Markup {
-    html! { p class="missing" { (what) ": could not be made. " (marked_up(&capitalised(&error.to_string()))) "." } }
+    html! { p class="missing" { (what) ": could not be made. " (marked_up(&capitalised(&error.in_words(&Plain)))) "." } }
+}
+
+/// How many panels of a figure stand side by side, if there is room.
+fn side_by_side(figure: &Figure) -> usize {
+    figure.columns.unwrap_or(figure.panels.len()).min(figure.panels.len())
 }
 
 fn figure_or_reason((name, figure): &(&str, Result<Figure, Error>)) -> Markup {
     match figure {
         Ok(figure) => html! {
-            figure id=(figure.name) class=[(figure.panels.len() == 1).then_some("one")] {
+            // As many columns of the page as it has panels side by side.
+            figure id=(figure.name) class=(["one", "pair", "all"][side_by_side(figure).clamp(1, 3) - 1]) {
                 figcaption { strong { (figure.title) } (figure.caption) }
                 div class=(if figure.columns.is_some() { "matrix scroll" } else { "panels" })
+                    style=[figure.columns.map(|_| format!("--columns:{}", side_by_side(figure)))]
                     tabindex=[figure.columns.map(|_| "0")] {
                     @for svg in figure.svg_elements() { (PreEscaped(svg)) }
                 }

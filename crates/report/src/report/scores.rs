@@ -36,7 +36,7 @@ pub(super) fn lines(findings: &Findings) -> Result<Vec<Line>, Error> {
             "width_95" => ("Mean width of the 95 % intervals", "narrower is better at 0.95"),
             "accuracy" => ("Share of rows whose class is right", "higher is better"),
             "brier" => ("Brier score", "lower is better"),
-            "ece" => ("Expected calibration error", "lower is better"),
+            "ece" => ("Expected calibration error, 15 bins of equal width", "lower is better"),
             "log_predictive_density" => {
                 ("Log predictive density of a row, nats", "higher is better")
             }

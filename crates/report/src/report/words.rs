@@ -133,19 +133,6 @@ pub(super) fn advice(verdict: &Verdict) -> &'static str {
     }
 }
 
-/// What names in a verdict's advice are called among the settings of a fit: in Rust, for the command,
-/// in Python.
-pub(super) fn settings(verdict: &Verdict) -> Vec<[&'static str; 4]> {
-    const NAMES: [[&str; 4]; 4] = [
-        ["Collapsed", "Method::Collapsed", "--method collapsed", "method=\"collapsed\""],
-        ["PowerPosteriors", "Method::Tempered", "--method tempered", "method=\"tempered\""],
-        ["Priors::by_fan_in", "WeightPrior::FanIn", "--weights fan-in", "weight_prior=\"fan_in\""],
-        ["target_accept", "target_accept(0.95)", "--target-accept 0.95", "target_accept=0.95"],
-    ];
-    let sentence = verdict.to_string();
-    NAMES.into_iter().filter(|[name, ..]| sentence.contains(&format!("`{name}`"))).collect()
-}
-
 /// A sentence in which `code` stands in backticks and **strong** words between pairs of stars, as
 /// verdicts have them.
 pub(super) fn marked_up(sentence: &str) -> Markup {

@@ -172,8 +172,9 @@ fn approx(found: f64, expected: f64) {
 }
 
 #[test]
-fn characters_that_xml_does_not_allow_are_replaced() {
-    let name = "a\u{1B}[31m\0\u{B}\u{FFFE}b\u{7F}é";
+fn characters_that_xml_does_not_allow_or_nobody_sees_are_replaced() {
+    // The last two turn the text around them.
+    let name = "a\u{1B}[31m\0\u{B}\u{FFFE}b\u{7F}é\u{202E}\u{200F}";
     let mut figure = rhat::models(&[(name, &golden().1)]).unwrap();
     figure.caption = format!("Of {name}.");
     figure.panels[0].title = name.to_owned();
@@ -183,7 +184,7 @@ fn characters_that_xml_does_not_allow_are_replaced() {
         let label = document.root_element().attribute("aria-label").unwrap();
         (texts.collect(), label.to_owned())
     };
-    let shown = "a\u{FFFD}[31m\u{FFFD}\u{FFFD}\u{FFFD}b\u{7F}é";
+    let shown = "a\u{FFFD}[31m\u{FFFD}\u{FFFD}\u{FFFD}b\u{FFFD}é\u{FFFD}\u{FFFD}";
     for svg in [&figure.to_svg(), &figure.svg_elements()[0]] {
         let (texts, label) = parsed(svg);
         assert!(texts.contains(shown), "{texts:?}");

@@ -1,4 +1,4 @@
-"""Averages of posterior means and intervals along an input and the first principal component."""
+"""Smooth curves and averages of posterior means and intervals along an input and the first principal component."""
 
 import json
 from pathlib import Path
@@ -31,6 +31,32 @@ def averages(place, groups):
     return {"x": of(place), "mean": of(means.mean(axis=0)), "low": of(low), "high": of(high)}
 
 
+def smooth(place):
+    """Local linear regression at 61 places, with tricube weights on the nearest half of the rows."""
+    grid, k = np.linspace(place.min(), place.max(), 61), -(-n // 2)
+
+    def of(values):
+        curve = []
+        for at in grid:
+            distance = np.abs(place - at)
+            near = np.argsort(distance, kind="stable")[:k]
+            weight = (1 - (distance[near] / (1.0001 * distance[near].max())) ** 3) ** 3
+            design = np.column_stack([np.ones(k), place[near] - at])
+            root = np.sqrt(weight)
+            solved = np.linalg.lstsq(design * root[:, None], values[near] * root, rcond=None)
+            curve.append(np.clip(solved[0][0], values.min(), values.max()))
+        return curve
+
+    low, high = np.quantile(means, [0.05, 0.95], axis=0)
+    return {
+        "x": grid.tolist(),
+        "mean": of(means.mean(axis=0)),
+        "low": of(low),
+        "high": of(high),
+        "observed": of(y),
+    }
+
+
 # Quantile residuals: 21 values of a transform, and the band of their order statistics.
 k = np.arange(21)
 normal = {
@@ -44,8 +70,8 @@ golden = {
     "y": y.tolist(),
     "q": q.tolist(),
     "share": singular[0] ** 2 / (singular**2).sum(),
-    "feature": averages(x[:, 1], n // 8),
-    "component": averages(score, n // 8),
+    "feature": smooth(x[:, 1]),
+    "component": smooth(score),
     "rows": averages(np.arange(n), 200),
     "normal": normal,
 }

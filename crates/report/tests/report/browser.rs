@@ -22,6 +22,25 @@ window.addEventListener('load', async () => {
       const svg = text.ownerSVGElement.getBoundingClientRect(), own = text.getBoundingClientRect();
       return own.left < svg.left - 2 || own.right > svg.right + 2;
     }).map(text => text.textContent),
+    // The height of the text at axes, in pixels: one size, near that of the page's text.
+    sizes: [...new Set([...document.querySelectorAll('.figures svg text[font-size="28"]')].map(text => {
+      const svg = text.ownerSVGElement;
+      return Math.round(28 * svg.getBoundingClientRect().width / svg.viewBox.baseVal.width);
+    }))],
+    // The part of the page's width in which nothing is, by the boxes of text, tables and figures.
+    empty: (() => {
+      const main = document.querySelector('main').getBoundingClientRect();
+      const parts = [...document.querySelectorAll('main p, main table, main svg, main dd')];
+      const columns = new Array(12).fill(0);
+      for (const part of parts) {
+        const box = part.getBoundingClientRect();
+        for (let k = 0; k < 12; k++) {
+          const left = main.left + k * main.width / 12, right = left + main.width / 12;
+          if (box.left < right && box.right > left) columns[k] += box.height;
+        }
+      }
+      return Math.min(...columns) / Math.max(...columns);
+    })(),
     scripts: document.scripts.length,
     text: document.body.innerText,
     faults: [],
@@ -115,6 +134,17 @@ fn pages_work_in_a_browser() {
             assert_eq!(found["faults"], serde_json::json!([]), "{context}");
             assert_eq!(found["cut"], serde_json::json!([]), "{context}");
             assert!(found["overflow"].as_f64().unwrap() <= 0.0, "{context}: {}", found["overflow"]);
+            let sizes: Vec<f64> = serde_json::from_value(found["sizes"].clone()).unwrap();
+            if size.starts_with("1400") {
+                // Text of figures has one size, and no part of the page's width is empty.
+                assert!(
+                    sizes.len() == 1 && (14.0..=17.0).contains(&sizes[0]),
+                    "{context}: {sizes:?}"
+                );
+                assert!(found["empty"].as_f64().unwrap() > 0.5, "{context}: {}", found["empty"]);
+            } else {
+                assert!(sizes.iter().all(|size| *size >= 12.0), "{context}: {sizes:?}");
+            }
             // The two of the test itself.
             assert_eq!(found["scripts"], 2, "{context}");
             let (top, bottom) = (found["verdict"][0].as_f64(), found["verdict"][1].as_f64());

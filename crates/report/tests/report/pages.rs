@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use bnn_mcmc::fit::{Fit, Noise};
+use bnn_mcmc::fit::{Fit, Method, Noise};
 use bnn_mcmc::prelude::*;
 use bnn_mcmc_report::report;
 use ndarray::{Array1, Array2};
@@ -155,4 +155,98 @@ fn a_run_without_draws_is_refused() {
     let fit = regression().stop_handle(&stop).fit(&strength()).unwrap();
     let error = report(&fit).unwrap_err().to_string();
     assert!(error.contains("draws of the fit"), "{error}");
+}
+
+/// What a reader sees of a page: the text between its tags, without style rules.
+fn visible(page: &str) -> String {
+    let body = &page[page.find("<body").unwrap()..];
+    body.split('<').filter_map(|part| Some(part.split_once('>')?.1)).collect::<Vec<_>>().join(" ")
+}
+
+#[test]
+fn a_page_has_one_calibration_error() {
+    let fit = iris();
+    let page = report(&fit).unwrap();
+    let scores = fit.scores(fit.validation().unwrap()).unwrap();
+    let ece = scores.get("ece").unwrap().posterior;
+    let line = between(&page, "Expected calibration error, 15 bins of equal width</th>", "</tr>");
+    let shown: f64 = between(line, "<td class=\"n\">", "</td>").parse().unwrap();
+    assert!((shown - ece).abs() < 1e-4, "{shown} {ece}");
+    let named = page.split("The expected calibration error").skip(1);
+    let others: Vec<&str> = named.filter_map(|rest| rest.split(" is ").nth(1)?.get(..5)).collect();
+    assert!(!others.is_empty());
+    assert!(others.iter().all(|other| *other == format!("{ece:.3}")), "{others:?}, {ece}");
+}
+
+/// No value is shown as the programming language writes it.
+#[test]
+fn readers_see_words() {
+    for fit in
+        [iris(), not_converged(), regression().method(Method::Tempered).fit(&strength()).unwrap()]
+    {
+        let page = report(&fit).unwrap();
+        let text = visible(&page);
+        for code in ["{", "}", "Some(", "None", "[]", "step_size", "max_depth"] {
+            let at =
+                text.find(code).map(|at| &text[at.saturating_sub(60)..(at + 60).min(text.len())]);
+            assert_eq!(at, None, "{code}");
+        }
+    }
+    let page = report(&not_converged()).unwrap();
+    assert!(page.contains("Nuts: step size from 0.1 adapted to an acceptance of 0.8"), "{page}");
+}
+
+/// Rows by their lines in the file, and predictions in its units.
+#[test]
+fn rows_and_units_are_those_of_the_table() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("t.csv");
+    let data = strength();
+    let mut text = String::from("age,water,strength\n");
+    for (i, row) in data.x().rows().into_iter().enumerate() {
+        let y = data.real().unwrap()[(i, 0)];
+        text += &format!("{},{},{y}\n{}", row[0], row[1], if i == 3 { "\n" } else { "" });
+    }
+    std::fs::write(&path, &text).unwrap();
+    let fit = regression().validation(0.2).read_csv(&path).unwrap();
+    let page = report(&fit).unwrap();
+    written("lines", &page);
+    let table = between(&page, "The predictions that disagree most", "</table>");
+    assert!(table.contains("Rows are named by their line in the file"), "{table}");
+    assert!(table.contains("in the units of the table"), "{table}");
+    // The mean prediction of the first of them, by its line.
+    let name = between(table, "<th scope=\"row\">line ", ", strength");
+    let line: usize = name.parse().unwrap();
+    let row = (0..fit.training().rows())
+        .find(|row| fit.training_row_name(*row) == format!("line {line}"));
+    let of_line = text.lines().nth(line - 1).unwrap().rsplit(',').next().unwrap();
+    let observed: f64 = of_line.parse().unwrap();
+    assert_eq!(fit.training().real().unwrap()[(row.unwrap(), 0)], observed);
+    let mean: f64 = between(table, "<td class=\"n\">", "</td>").parse().unwrap();
+    let predicted =
+        fit.predict(fit.training()).unwrap().posterior_mean().unwrap()[(row.unwrap(), 0)];
+    assert!((mean / predicted - 1.0).abs() < 1e-3, "{mean} {predicted}");
+    assert!(page.contains(">line of the file<"), "the axis of Pareto k");
+    assert!(!page.contains("Rows are counted from 0") && !page.contains(">row<"));
+    let rows = page.split("training row ").skip(1);
+    assert!(rows.into_iter().all(|rest| !rest.starts_with(|c: char| c.is_ascii_digit())));
+}
+
+/// Characters that a reader does not see are written out: they can turn the text around them.
+#[test]
+fn hidden_characters_are_shown() {
+    let turned = "a\u{202E}b\u{2066}\u{200F}\u{1B}[2J\u{61C}";
+    let data = strength().with_feature_names([turned, "water"]).unwrap();
+    let data = data.with_response_names([format!("y{turned}")]).unwrap();
+    let fit = Fit::regression("y").hidden(&[2]).warmup(50).draws(50).fit(&data).unwrap();
+    let page = report(&fit).unwrap();
+    written("turned", &page);
+    assert!(page.contains("a\\u{202e}b\\u{2066}\\u{200f}\\u{1b}[2J\\u{61c}"));
+    let is_hidden = |c: char| {
+        (c.is_control() && c != '\n' && c != '\t')
+            || matches!(c, '\u{61C}' | '\u{200E}'..='\u{200F}' | '\u{202A}'..='\u{202E}' | '\u{2066}'..='\u{2069}')
+    };
+    assert_eq!(page.chars().find(|c| is_hidden(*c)), None);
+    // Names of the other direction stand by themselves.
+    assert!(page.contains("unicode-bidi:isolate"));
 }

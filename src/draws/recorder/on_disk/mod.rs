@@ -22,6 +22,7 @@ use crate::draws::zarr::{Chains, Folder};
 use crate::draws::{Draws, Keep, RunInfo};
 use crate::layout::Layout;
 use crate::memory;
+use crate::message::Advice;
 use crate::targets::Target;
 
 /// Records every k-th draw, beginning with the k-th, as f32 in a file of its own for each chain:
@@ -170,7 +171,7 @@ fn chain_files(
 
 fn check_size((chains, draws, parameters): (usize, usize, usize)) -> Result<(), Error> {
     let size = [(chains, "chains"), (draws, "draws"), (parameters, "parameters")];
-    memory::check::<f64>("draws on disk", &size, "walk through each `ChainFile` instead")
+    memory::check::<f64>("draws on disk", &size, Advice::in_rust("walk through each `ChainFile`"))
 }
 
 fn add_rows(
@@ -190,7 +191,7 @@ fn file_of(path: &Path, chain: usize) -> PathBuf {
 }
 
 fn table(path: &Path, problem: impl Into<String>) -> Error {
-    Error::Table { table: path.display().to_string(), problem: problem.into() }
+    Error::table(path.display().to_string(), problem)
 }
 
 /// What a checkpoint knows of the file of one chain. From [`OnDisk`].

@@ -1,0 +1,175 @@
+"""Folders of Python in the command `bnn-mcmc`, and folders of the command in Python."""
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import numpy as np
+import pytest
+from bnn_mcmc import BnnClassifier, BnnCounts, BnnRegressor
+
+pd = pytest.importorskip("pandas", reason="tables are read by pandas, which is not installed")
+pl = pytest.importorskip("polars", reason="tables are written by polars, which is not installed")
+
+ROOT = Path(__file__).parents[3]
+# A command that is built already may be named, so that it is not built anew.
+BUILT = os.environ.get("BNN_MCMC_COMMAND")
+CARGO = ["cargo", "run", "--release", "--locked", "--quiet", "-p", "bnn-mcmc-cli", "--"]
+
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::bnn_mcmc.NotConvergedWarning", "ignore:columns that are"),
+    pytest.mark.skipif(
+        BUILT is None and shutil.which("cargo") is None,
+        reason="cargo is not installed, which builds the command",
+    ),
+]
+
+
+def command(*arguments):
+    """What the command prints, and its notes."""
+    program = [BUILT] if BUILT else CARGO
+    run = subprocess.run([*program, *map(str, arguments)], cwd=ROOT, capture_output=True, text=True)
+    assert run.returncode == 0, run.stderr
+    return run.stdout, run.stderr
+
+
+@pytest.fixture
+def table():
+    n, rng = 60, np.random.default_rng(1)
+    return pd.DataFrame(
+        {
+            "size": rng.normal(size=n),
+            "colour": ["red", "blue", "green"] * 20,
+            "code": pd.Categorical([8, 9, 10, 9] * 15),
+            "ripe": rng.random(n) < 0.5,
+            "same": 1,
+        }
+    )
+
+
+def test_a_folder_of_python_in_the_command(table, short, tmp_path):
+    y = (2 * table["size"] + table["ripe"]).rename("weight")
+    model = BnnRegressor(**short).fit(table, y)
+    run, new, out = tmp_path / "run", tmp_path / "new.csv", tmp_path / "out.csv"
+    model.save(run)
+    # In another order, without the column that is constant; as pandas and polars write them.
+    rows = table[["ripe", "code", "size", "colour"]]
+    rows.to_csv(new, index=False)
+    written = tmp_path / "polars.csv"
+    pl.DataFrame(rows.astype({"code": int}).to_dict("list")).write_csv(written)
+    for path in (new, written):
+        _, notes = command("predict", run, path, "--out", out)
+        assert notes.startswith("60 rows predicted; all lie within")
+        printed = pd.read_csv(out)
+        mean, _, upper = model.predict(table, interval=0.9)
+        np.testing.assert_allclose(printed["mean"], mean, rtol=1e-12)
+        assert (printed["new_q95"] == upper).all()
+    table.assign(weight=y).to_csv(new, index=False)
+    _, notes = command("predict", run, new)
+    assert "column `weight`" not in notes
+    scores, _ = command("predict", run, new, "--scores", "--out", out)
+    assert "RMSE" in scores.upper()
+    printed, _ = command("diagnose", run)
+    assert str(model.verdict_)[:60] in printed.replace("\n", " ")
+    command("report", run)
+    assert (run / "report.html").stat().st_size > 10_000
+    wrong = tmp_path / "wrong.csv"
+    rows.assign(ripe=2).to_csv(wrong, index=False)
+    with pytest.raises(AssertionError, match=r"`ripe`: `2` is neither true \(1\) nor false \(0\)"):
+        command("predict", run, wrong)
+
+
+def test_a_folder_of_python_without_names(wave, short, tmp_path):
+    X, y = wave
+    model = BnnRegressor(**short).fit(X, y)
+    model.save(tmp_path / "run")
+    pd.DataFrame(X, columns=["x1", "x2"]).to_csv(tmp_path / "new.csv", index=False)
+    command("predict", tmp_path / "run", tmp_path / "new.csv", "--out", tmp_path / "out.csv")
+    printed = pd.read_csv(tmp_path / "out.csv")
+    np.testing.assert_allclose(printed["mean"], model.predict(X), rtol=1e-12)
+
+
+def test_a_folder_of_classes_of_python_in_the_command(table, short, tmp_path):
+    y = pd.Series([10, 9, 8] * 20, name="kind")
+    model = BnnClassifier(**short).fit(table, y.astype(str))
+    model.save(tmp_path / "run")
+    table.to_csv(tmp_path / "new.csv", index=False)
+    command("predict", tmp_path / "run", tmp_path / "new.csv", "--out", tmp_path / "out.csv")
+    printed = pd.read_csv(tmp_path / "out.csv")
+    # By size there, as text in `classes_`.
+    assert printed["class"][:3].tolist() == [8, 9, 10]
+    assert model.classes_.tolist() == ["10", "8", "9"]
+    probabilities = printed["probability"].to_numpy().reshape(-1, 3)
+    np.testing.assert_allclose(probabilities[:, [2, 0, 1]], model.predict_proba(table), rtol=1e-12)
+
+
+def fitted(tmp_path, table, y, *arguments):
+    """The folder of a short run of the command."""
+    path, run = tmp_path / "table.csv", tmp_path / "run"
+    table.assign(**{y.name: y}).to_csv(path, index=False)
+    short = ["--hidden", "5", "--chains", "2", "--warmup", "60", "--draws", "50", "--seed", "1"]
+    command("fit", path, "--target", y.name, "--out", run, "--quiet", *short, *arguments)
+    return run
+
+
+def predicted(tmp_path, run, table):
+    table.to_csv(tmp_path / "new.csv", index=False)
+    command("predict", run, tmp_path / "new.csv", "--out", tmp_path / "out.csv")
+    return pd.read_csv(tmp_path / "out.csv")
+
+
+@pytest.mark.parametrize("encoding", ["one-hot", "drop-first", "codes"])
+def test_a_folder_of_the_command_in_python(table, short, tmp_path, encoding):
+    y = (2 * table["size"] + table["ripe"]).rename("weight")
+    arguments = ["--ignore", "same", "--categorical", "code", "--encoding", encoding]
+    run = fitted(tmp_path, table, y, *arguments, "--validation", "0.2")
+    model = BnnRegressor.load(run)
+    printed = predicted(tmp_path, run, table)
+    assert list(model.feature_names_in_) == ["size", "colour", "code", "ripe"]
+    X = table[model.feature_names_in_]
+    mean, _, upper = model.predict(X, interval=0.9)
+    np.testing.assert_allclose(mean, printed["mean"], rtol=1e-12)
+    assert (upper == printed["new_q95"]).all()
+    # As it comes from the file, with numbers and bools for labels.
+    read = pd.read_csv(tmp_path / "new.csv")[model.feature_names_in_]
+    assert (model.predict(read) == mean).all()
+    settings = {**short, "hidden": (5,)}
+    del settings["n_jobs"]
+    assert {name: getattr(model, name) for name in settings} == settings
+    assert (
+        model.diagnostics_["seed"] == 1 and str(model.verdict_) in (run / "verdict.txt").read_text()
+    )
+    # With its estimator beside it.
+    model.save(tmp_path / "again")
+    assert (BnnRegressor.load(tmp_path / "again").predict(X) == mean).all()
+    with pytest.raises(ValueError, match="of the task `regression`, and a BnnClassifier of `class"):
+        BnnClassifier.load(run)
+
+
+@pytest.mark.parametrize("classes", [["no", "yes"], [3, 20, 100], [False, True]])
+def test_a_folder_of_classes_of_the_command_in_python(table, tmp_path, classes):
+    y = pd.Series([classes[i % len(classes)] for i in range(60)], name="kind")
+    task = ["--task", "classification", "--categorical", "code", "--ignore", "same"]
+    run = fitted(tmp_path, table, y, *task)
+    model = BnnClassifier.load(run)
+    assert model.classes_.tolist() == classes
+    X = table[model.feature_names_in_]
+    printed = predicted(tmp_path, run, table)["probability"].to_numpy().reshape(60, -1)
+    # Of two classes the command prints the second.
+    probabilities = model.predict_proba(X)[:, -printed.shape[1] :]
+    np.testing.assert_allclose(probabilities, printed, rtol=1e-12)
+    assert model.score(X, y) == model.scores(X, y)["accuracy"]
+    model.save(tmp_path / "again")
+    assert BnnClassifier.load(tmp_path / "again").predict(X).tolist() == model.predict(X).tolist()
+
+
+def test_a_folder_of_counts_of_the_command_in_python(table, tmp_path):
+    y = pd.Series(np.random.default_rng(2).poisson(3, size=60), name="eggs")
+    run = fitted(tmp_path, table[["size"]], y, "--task", "counts", "--noise", "poisson")
+    model = BnnCounts.load(run)
+    assert model.noise == "poisson"
+    printed = predicted(tmp_path, run, table[["size"]])
+    mean, lower, upper = model.predict(table[["size"]], interval=0.9)
+    np.testing.assert_allclose(mean, printed["mean"], rtol=1e-12)
+    assert (lower == printed["new_q05"]).all() and (upper == printed["new_q95"]).all()

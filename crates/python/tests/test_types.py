@@ -1,0 +1,44 @@
+"""The types that users see: none is lacking, and choices are checked."""
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+HERE = Path(__file__).parent
+
+
+def run(tmp_path, *arguments):
+    tool = Path(sys.executable).with_name(arguments[0])
+    if not tool.exists() and shutil.which(arguments[0]) is None:
+        pytest.skip(f"{arguments[0]} is not installed")
+    program = [str(tool) if tool.exists() else arguments[0], *map(str, arguments[1:])]
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    environment = {**os.environ, "PATH": path}
+    return subprocess.run(program, cwd=tmp_path, env=environment, capture_output=True, text=True)
+
+
+def test_a_script_has_no_error_under_mypy_strict(tmp_path):
+    checked = run(tmp_path, "mypy", "--strict", HERE / "user_script.py")
+    assert checked.returncode == 0, checked.stdout + checked.stderr
+
+
+def test_wrong_settings_are_errors_of_types(tmp_path):
+    path = HERE / "wrong_script.py"
+    checked = run(tmp_path, "mypy", "--strict", path)
+    found = [int(line) for line in re.findall(r"wrong_script\.py:(\d+): error", checked.stdout)]
+    lines = path.read_text(encoding="utf-8").splitlines()
+    assert found == [i for i, line in enumerate(lines, start=1) if line.endswith("# wrong")]
+
+
+def test_no_public_name_lacks_its_type(tmp_path):
+    checked = run(
+        tmp_path, "pyright", "--outputjson", "--ignoreexternal", "--verifytypes", "bnn_mcmc"
+    )
+    score = json.loads(checked.stdout)["typeCompleteness"]["completenessScore"]
+    assert score >= 0.95, checked.stdout

@@ -1,0 +1,389 @@
+//! What a statistician would say of a table before it is fitted.
+
+use std::fmt;
+
+use super::schema::MANY_LEVELS;
+use super::table::is_date;
+use super::{ColumnDescription, Columns, CsvReader, Description, Encoding, Task};
+use crate::cells::shown;
+use crate::message::{Advice, Vocabulary, advised};
+
+/// More classes than this, of a response that holds numbers, are worth a word.
+const NUMERIC_CLASSES: usize = 10;
+
+/// What there is to say of one column before a model is fitted to the table. From
+/// [`CsvReader::findings`]; printed, it says what was found, and [`advice`](Self::advice) what can be
+/// done about it.
+///
+/// ```
+/// use bnn_mcmc::data::{CsvReader, Finding};
+/// use bnn_mcmc::message::Advice;
+/// let text = "id,day,x,y\n1,2024-05-01,0.5,2\n2,2024-05-02,0.1,3\n3,2024-05-03,0.7,1\n";
+/// let reader = CsvReader::regression("y");
+/// let found = reader.findings(&reader.describe(text.as_bytes())?);
+/// assert_eq!(found[0], Finding::Identifier { column: "id".into() });
+/// assert_eq!(found[1].to_string(), "`day` holds dates or times, such as `2024-05-01` in line 2");
+/// assert_eq!(found[1].advice()[0], Advice::Ignore { column: "day".into(), if_identifier: false });
+/// # Ok::<(), bnn_mcmc::Error>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Finding {
+    /// No row has a value.
+    Empty {
+        /// The name of the column.
+        column: String,
+    },
+    /// All rows have the same value.
+    Constant {
+        /// The name of the column.
+        column: String,
+        /// The value.
+        value: String,
+    },
+    /// The column has a value of its own for every row: whole numbers one after the other, or labels.
+    Identifier {
+        /// The name of the column.
+        column: String,
+    },
+    /// In every row the column has the value of another one.
+    Copy {
+        /// The name of the column.
+        column: String,
+        /// The name of the first column with these values.
+        of: String,
+    },
+    /// In every row a feature has the value of the response.
+    CopyOfResponse {
+        /// The name of the column.
+        column: String,
+        /// The name of the response's column.
+        response: String,
+    },
+    /// The column holds dates or times, which are no numbers, and as labels are all but useless: a new
+    /// date is not among them.
+    Dates {
+        /// The name of the column.
+        column: String,
+        /// The line of the first date, counted from 1.
+        line: usize,
+        /// The first date.
+        cell: String,
+        /// How many labels the column is taken for, if it is.
+        labels: Option<usize>,
+    },
+    /// The column holds text of more kinds than are taken for labels unless they are asked for.
+    ManyLabels {
+        /// The name of the column.
+        column: String,
+        /// How many labels there are; `None` for more than 1,000.
+        labels: Option<usize>,
+    },
+    /// The column is taken for labels, as was asked for, of which there are very many.
+    SparseLabels {
+        /// The name of the column.
+        column: String,
+        /// How many labels there are; `None` for more than 1,000.
+        labels: Option<usize>,
+        /// How many rows there are.
+        rows: usize,
+    },
+    /// Some rows have no value.
+    Missing {
+        /// The name of the column.
+        column: String,
+        /// How many rows these are.
+        rows: usize,
+    },
+    /// A cell is no number, in a column that is not taken for labels.
+    NotNumber {
+        /// The name of the column.
+        column: String,
+        /// The line of the first such cell, counted from 1.
+        line: usize,
+        /// The cell.
+        cell: String,
+        /// Whether it is a column of the response.
+        is_response: bool,
+    },
+    /// The column holds whole numbers of so many digits (beyond 2^53) that the last ones are lost.
+    LostDigits {
+        /// The name of the column.
+        column: String,
+        /// The line of the first such number, counted from 1.
+        line: usize,
+        /// The number.
+        cell: String,
+        /// Whether it is a column of the response.
+        is_response: bool,
+    },
+    /// The response holds numbers, and is taken for classes, of which there are many.
+    NumericClasses {
+        /// The name of the response's column.
+        column: String,
+        /// How many classes there are; `None` for more than 1,000.
+        classes: Option<usize>,
+    },
+}
+
+impl Finding {
+    /// The name of the column that it is about.
+    pub fn column(&self) -> &str {
+        match self {
+            Self::Empty { column }
+            | Self::Constant { column, .. }
+            | Self::Identifier { column }
+            | Self::Copy { column, .. }
+            | Self::CopyOfResponse { column, .. }
+            | Self::Dates { column, .. }
+            | Self::ManyLabels { column, .. }
+            | Self::SparseLabels { column, .. }
+            | Self::Missing { column, .. }
+            | Self::NotNumber { column, .. }
+            | Self::LostDigits { column, .. }
+            | Self::NumericClasses { column, .. } => column,
+        }
+    }
+
+    /// What can be done about it: one of these.
+    pub fn advice(&self) -> Vec<Advice> {
+        let column = || self.column().to_string();
+        let leave_out = || Advice::Ignore { column: column(), if_identifier: false };
+        let labels = || Advice::Categorical { column: column(), if_labels: false };
+        let (correct, shift) = ("correct it".into(), "subtract a constant from it".into());
+        match self {
+            Self::Empty { .. }
+            | Self::Constant { .. }
+            | Self::Identifier { .. }
+            | Self::Copy { .. }
+            | Self::CopyOfResponse { .. }
+            | Self::SparseLabels { .. } => vec![leave_out()],
+            Self::Dates { .. } => {
+                vec![leave_out(), "make numbers of it, such as days since the first".into()]
+            }
+            Self::ManyLabels { .. } => vec![leave_out(), labels()],
+            Self::Missing { .. } => vec![Advice::FillIn, Advice::DropMissing],
+            Self::NotNumber { is_response: true, .. } => vec![correct, Advice::MarkMissing],
+            Self::NotNumber { .. } => vec![correct, Advice::MarkMissing, labels()],
+            Self::LostDigits { is_response: true, .. } => vec![shift],
+            Self::LostDigits { .. } => vec![leave_out(), shift],
+            Self::NumericClasses { .. } => vec![Advice::ReadNumbers],
+        }
+    }
+
+    /// What was found and what can be done about it, with settings as users of one face know them.
+    pub fn in_words(&self, words: &dyn Vocabulary) -> String {
+        advised(&self.to_string(), &self.advice(), words)
+    }
+
+    /// Whether the table is refused because of it, as the reader is.
+    pub fn is_refused(&self) -> bool {
+        match self {
+            Self::Empty { .. }
+            | Self::Constant { .. }
+            | Self::ManyLabels { .. }
+            | Self::Missing { .. }
+            | Self::NotNumber { .. } => true,
+            Self::Dates { labels, .. } => labels.is_none(),
+            Self::Identifier { .. }
+            | Self::Copy { .. }
+            | Self::CopyOfResponse { .. }
+            | Self::SparseLabels { .. }
+            | Self::LostDigits { .. }
+            | Self::NumericClasses { .. } => false,
+        }
+    }
+}
+
+/// What was found, without what can be done about it.
+impl fmt::Display for Finding {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let many = |n: &Option<usize>| n.map_or("more than 1000".to_owned(), |n| n.to_string());
+        write!(f, "`{}` ", shown(self.column()))?;
+        match self {
+            Self::Empty { .. } => write!(f, "has no value in any row"),
+            Self::Constant { value, .. } => write!(f, "is {} in all rows", shown(value)),
+            Self::Identifier { .. } => write!(f, "numbers the rows, as an identifier does"),
+            Self::Copy { of, .. } => write!(f, "is a copy of `{}` in every row", shown(of)),
+            Self::CopyOfResponse { response, .. } => {
+                let response = shown(response);
+                write!(
+                    f,
+                    "is a copy of the response `{response}` in every row, which it gives away"
+                )
+            }
+            Self::Dates { line, cell, labels, .. } => {
+                write!(f, "holds dates or times, such as `{}` in line {line}", shown(cell))?;
+                match labels {
+                    Some(labels) => write!(
+                        f,
+                        ", which are taken for {labels} labels: rows with other ones cannot be predicted"
+                    ),
+                    None => Ok(()),
+                }
+            }
+            Self::ManyLabels { .. } => write!(f, "holds text of more than {MANY_LEVELS} kinds"),
+            Self::SparseLabels { labels, rows, .. } => write!(
+                f,
+                "is taken for {} labels in {rows} rows, each a feature: rows of other labels cannot be \
+                 predicted",
+                many(labels)
+            ),
+            Self::Missing { rows: 1, .. } => write!(f, "has no value in 1 row"),
+            Self::Missing { rows, .. } => write!(f, "has no value in {rows} rows"),
+            Self::NotNumber { line, cell, .. } => {
+                write!(f, "holds numbers, but line {line} has `{}`", shown(cell))
+            }
+            Self::LostDigits { line, cell, .. } => write!(
+                f,
+                "holds whole numbers beyond 2^53, whose last digits are lost, such as `{}` in line {line}",
+                shown(cell)
+            ),
+            Self::NumericClasses { classes, .. } => write!(
+                f,
+                "holds numbers, which are taken for {} classes without an order",
+                many(classes)
+            ),
+        }
+    }
+}
+
+impl CsvReader {
+    /// What there is to say of a table before a model is fitted to it, column by column: the table as
+    /// [`describe`](Self::describe) has described it, and the response, labels and columns left out as this
+    /// reader has them. What is [refused](Finding::is_refused) is among it.
+    pub fn findings(&self, table: &Description) -> Vec<Finding> {
+        let is_response = |place: usize, column: &ColumnDescription| match &self.response {
+            Columns::Last => place + 1 == table.columns.len(),
+            Columns::Named(names) => names.contains(&column.name),
+            Columns::At(places) => places.contains(&place),
+        };
+        // What a column is a copy of, itself if of none.
+        let original = |column: &ColumnDescription| {
+            column.copy_of.clone().unwrap_or_else(|| column.name.clone())
+        };
+        let response: Vec<&ColumnDescription> = (table.columns.iter().enumerate())
+            .filter(|(place, column)| is_response(*place, column))
+            .map(|(_, column)| column)
+            .collect();
+        let mut found = Vec::new();
+        let mut features: Vec<&ColumnDescription> = Vec::new();
+        for (place, column) in table.columns.iter().enumerate() {
+            if self.ignored.contains(&column.name) {
+                continue;
+            }
+            if is_response(place, column) {
+                self.of_response(column, &mut found);
+                continue;
+            }
+            if !self.of_feature(table.rows, column, &mut found) {
+                continue;
+            }
+            let same = |other: &&&ColumnDescription| original(other) == original(column);
+            let column_name = column.name.clone();
+            if let Some(response) = response.iter().find(same) {
+                let response = response.name.clone();
+                found.push(Finding::CopyOfResponse { column: column_name, response });
+            } else if let Some(of) = features.iter().find(same) {
+                found.push(Finding::Copy { column: column_name, of: of.name.clone() });
+            }
+            features.push(column);
+        }
+        found
+    }
+
+    fn of_response(&self, column: &ColumnDescription, found: &mut Vec<Finding>) {
+        let name = || column.name.clone();
+        self.of_missing(column, found);
+        if self.task == Task::Classification {
+            let classes = column.values.as_ref().map(Vec::len);
+            if column.range.is_some()
+                && column.first_not_number.is_none()
+                && classes.is_none_or(|n| n > NUMERIC_CLASSES)
+            {
+                found.push(Finding::NumericClasses { column: name(), classes });
+            }
+            return;
+        }
+        if let Some((line, cell)) = column.dates.clone() {
+            found.push(Finding::Dates { column: name(), line, cell, labels: None });
+        } else if let (false, Some((line, cell))) =
+            (column.is_text, column.first_not_number.clone())
+        {
+            found.push(Finding::NotNumber { column: name(), line, cell, is_response: true });
+        } else if let Some((line, cell)) = column.lost_digits.clone() {
+            found.push(Finding::LostDigits { column: name(), line, cell, is_response: true });
+        }
+    }
+
+    fn of_missing(&self, column: &ColumnDescription, found: &mut Vec<Finding>) {
+        if column.missing > 0 && !self.drop_missing_rows {
+            let column_name = column.name.clone();
+            found.push(Finding::Missing { column: column_name, rows: column.missing });
+        }
+    }
+
+    /// Returns whether the column has values that can be compared with those of others.
+    fn of_feature(
+        &self,
+        rows: usize,
+        column: &ColumnDescription,
+        found: &mut Vec<Finding>,
+    ) -> bool {
+        let name = || column.name.clone();
+        let labels = column.values.as_ref().map(Vec::len);
+        if column.missing == rows {
+            found.push(Finding::Empty { column: name() });
+            return false;
+        }
+        if let Some([(value, _)]) = column.values.as_deref() {
+            found.push(Finding::Constant { column: name(), value: value.clone() });
+            return false;
+        }
+        let is_asked_for = self.categorical.contains(&column.name);
+        let is_many = labels.is_none_or(|n| n > MANY_LEVELS);
+        if let Some((line, cell)) = column.dates.clone() {
+            let are_labels = is_asked_for || (column.is_text && !is_many);
+            let labels = are_labels.then_some(labels).flatten();
+            found.push(Finding::Dates { column: name(), line, cell, labels });
+            return true;
+        }
+        if column.is_text && !is_asked_for && is_many {
+            found.push(Finding::ManyLabels { column: name(), labels });
+            return true;
+        }
+        self.of_missing(column, found);
+        match (column.is_text, is_asked_for) {
+            (_, true) if is_many && self.encoding != Encoding::Codes => {
+                found.push(Finding::SparseLabels { column: name(), labels, rows });
+            }
+            (false, false) => {
+                if let Some((line, cell)) = column.first_not_number.clone() {
+                    let column = name();
+                    found.push(match is_date(&cell) {
+                        true => Finding::Dates { column, line, cell, labels: None },
+                        false => Finding::NotNumber { column, line, cell, is_response: false },
+                    });
+                } else if let Some((line, cell)) = column.lost_digits.clone() {
+                    let is_response = false;
+                    found.push(Finding::LostDigits { column: name(), line, cell, is_response });
+                }
+            }
+            _ => {}
+        }
+        if is_identifier(column, rows) {
+            found.push(Finding::Identifier { column: name() });
+        }
+        true
+    }
+}
+
+/// Whether a column counts the rows, from any number on, or has a label of its own for each.
+fn is_identifier(column: &ColumnDescription, rows: usize) -> bool {
+    let all_differ = column.values.as_ref().is_none_or(|values| values.len() == rows);
+    let span = column.range.map(|(low, high)| high - low);
+    let is_counted = column.is_counts && span == Some((rows - 1) as f64);
+    // Of few rows the labels of a sensible feature may all differ.
+    let is_labelled = column.is_text && column.values.is_some() && rows >= 10;
+    rows > 2 && all_differ && (is_counted || is_labelled)
+}

@@ -1,0 +1,29 @@
+//! A fit in a folder that need not outlive the process.
+
+use std::fs;
+use std::path::Path;
+
+use super::folder::{DATA, DRAWS, FIT, Saved, VERDICT, check_entries, checksum_of, verdict};
+use super::{Fit, rows};
+use crate::Error;
+
+/// Writes the files that [`Fit::save`] writes, without flushing any of them to the disk.
+pub(super) fn save(folder: &Path, fit: &Fit) -> Result<(), Error> {
+    fs::create_dir_all(folder).map_err(|e| Error::io(folder, e))?;
+    check_entries(folder, &[])?;
+    let write = |name: &str, bytes: &[u8]| {
+        let path = folder.join(name);
+        fs::write(&path, bytes).map_err(|e| Error::io(path, e))
+    };
+    let data = rows::to_csv(&fit.parts.data)?;
+    write(DATA, &data)?;
+    let verdict = verdict(fit);
+    write(VERDICT, verdict.as_bytes())?;
+    let draws = folder.join(DRAWS);
+    fit.draws.to_zarr(&draws)?;
+    let draws_crc32 = checksum_of(&draws).map_err(|e| Error::io(&draws, e))?;
+    write(
+        FIT,
+        Saved::of(&fit.parts, &data, Some((&verdict, draws_crc32)))?.text(folder)?.as_bytes(),
+    )
+}

@@ -1,0 +1,214 @@
+//! What users can set, and how the library spells it.
+
+use serde::{Deserialize, Serialize};
+
+/// How one face spells settings in messages.
+///
+/// The match on [`Setting`] is exhaustive, so that a new setting does not compile before each face says how
+/// its users type it, or that they cannot.
+pub trait Vocabulary {
+    /// A setting as users type it, with a value if one is advised: `` `--hidden` ``, `` `--hidden 100` ``.
+    /// `None` if users of this face cannot set it; an empty text if there is nothing to type.
+    ///
+    /// Values are numbers, names of columns, and choices by their names in `fit.json`, such as `fan_in`.
+    fn setting(&self, setting: Setting, value: Option<&str>) -> Option<String>;
+
+    /// Whether users write Rust, so that advice may name items of the library.
+    fn is_rust(&self) -> bool {
+        false
+    }
+}
+
+/// Declares the settings, so that none is left out of their list.
+macro_rules! settings {
+    ($($(#[$doc:meta])* $setting:ident = $name:literal,)*) => {
+        /// What users can set of a fit, or of a run, and messages can name.
+        ///
+        /// Deliberately exhaustive: a [`Vocabulary`] says of each how it is spelled.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+        #[serde(rename_all = "snake_case")]
+        pub enum Setting {
+            $($(#[$doc])* $setting,)*
+        }
+
+        impl Setting {
+            /// All settings.
+            pub const ALL: &'static [Self] = &[$(Self::$setting,)*];
+
+            /// The name in `fit.json`, of settings that are written there.
+            pub fn name(self) -> &'static str {
+                match self {
+                    $(Self::$setting => $name,)*
+                }
+            }
+        }
+    };
+}
+
+settings! {
+    /// The columns to predict.
+    Target = "response",
+    /// What the response is: `regression`, `classification` or `counts`.
+    Task = "task",
+    /// The columns to leave out.
+    Ignore = "ignored",
+    /// The columns that hold labels.
+    Categorical = "categorical",
+    /// How labels become numbers: `codes`, ...
+    Encoding = "encoding",
+    /// What separates cells.
+    Delimiter = "delimiter",
+    /// Whether the first line holds names: `yes` or `no`.
+    Header = "header",
+    /// What stands for a missing value.
+    Missing = "missing",
+    /// Whether rows with missing values are left out.
+    DropMissing = "drop_missing_rows",
+    /// The most bytes that are read.
+    Limit = "limit",
+    /// The share of rows that are kept for validation.
+    Validation = "validation",
+    /// The units of the hidden layers.
+    Hidden = "hidden",
+    /// The activation of hidden units.
+    Activation = "activation",
+    /// The prior of the weights: `fan_in`, `normal`, `ard` or `horseshoe`.
+    Weights = "weights",
+    /// The standard deviation of the normal prior of the weights.
+    WeightsSd = "sd",
+    /// How responses scatter.
+    Noise = "noise",
+    /// How the posterior is sampled: `nuts`, `collapsed` or `tempered`.
+    Method = "method",
+    /// The acceptance probability that warm-up aims at.
+    TargetAccept = "target_accept",
+    /// The number of chains.
+    Chains = "chains",
+    /// Iterations of warm-up.
+    Warmup = "warmup",
+    /// Draws of each chain.
+    Draws = "draws",
+    /// The seed of random numbers.
+    Seed = "seed",
+    /// The number of threads.
+    Threads = "threads",
+    /// When checkpoints are written.
+    CheckpointEvery = "checkpoint_every",
+    /// The folder of a run.
+    Folder = "folder",
+    /// The depth at which trajectories of NUTS are cut off.
+    MaxDepth = "max_depth",
+}
+
+/// The vocabulary of the library: names of its methods and types. `Display` of errors and verdicts uses it.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct InRust;
+
+impl Vocabulary for InRust {
+    fn setting(&self, setting: Setting, value: Option<&str>) -> Option<String> {
+        let name = match (setting, value) {
+            (Setting::Hidden, Some(units)) => return Some(format!("{units} hidden units")),
+            (Setting::Ignore, Some(column)) => {
+                return Some(format!("`CsvReader::ignore([{column:?}])`"));
+            }
+            (Setting::Categorical, Some(column)) => {
+                return Some(format!("`CsvReader::categorical([{column:?}])`"));
+            }
+            (Setting::TargetAccept, Some(value)) => {
+                return Some(format!("`target_accept: {value}`"));
+            }
+            (Setting::Target, _) => "CsvReader::regression",
+            (Setting::Task, Some("classification")) => "CsvReader::classification",
+            (Setting::Task, Some("regression")) => "CsvReader::regression",
+            (Setting::Task, Some("counts")) => "CsvReader::counts",
+            (Setting::Ignore, _) => "CsvReader::ignore",
+            (Setting::Categorical, _) => "CsvReader::categorical",
+            (Setting::Encoding, Some("codes")) => "Encoding::Codes",
+            (Setting::Encoding, _) => "CsvReader::encoding",
+            (Setting::Delimiter, _) => "CsvReader::delimiter",
+            (Setting::Header, Some("no")) => "CsvReader::no_header",
+            (Setting::Header, _) => "CsvReader::header",
+            (Setting::Missing, _) => "CsvReader::missing",
+            (Setting::DropMissing, _) => "CsvReader::drop_missing_rows",
+            (Setting::Limit, _) => "CsvReader::limit",
+            (Setting::Weights, Some("fan_in")) => "Priors::by_fan_in",
+            (Setting::Method, Some("tempered")) => "PowerPosteriors",
+            (Setting::Method, Some("collapsed")) => "Collapsed",
+            (Setting::Method, Some("nuts")) => "Nuts",
+            (Setting::WeightsSd, _) => "WeightPrior::Normal",
+            (Setting::Folder, _) => "Recipe::in_folder",
+            // Called the same wherever they are set.
+            (
+                Setting::Task
+                | Setting::Validation
+                | Setting::Hidden
+                | Setting::Activation
+                | Setting::Weights
+                | Setting::Noise
+                | Setting::Method
+                | Setting::TargetAccept
+                | Setting::Chains
+                | Setting::Warmup
+                | Setting::Draws
+                | Setting::Seed
+                | Setting::Threads
+                | Setting::CheckpointEvery
+                | Setting::MaxDepth,
+                _,
+            ) => setting.name(),
+        };
+        Some(format!("`{name}`"))
+    }
+
+    fn is_rust(&self) -> bool {
+        true
+    }
+}
+
+/// Plain words, for pages and files that people read who may have made the run with any face.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Plain;
+
+impl Vocabulary for Plain {
+    fn setting(&self, setting: Setting, value: Option<&str>) -> Option<String> {
+        let words = match setting {
+            Setting::Validation => "the share of validation rows",
+            Setting::Hidden => match value {
+                Some(units) => return Some(format!("{units} hidden units")),
+                None => "the hidden layers",
+            },
+            Setting::Activation => "the activation",
+            // What the advice says in words already.
+            Setting::Weights | Setting::Method if value.is_some() => "",
+            Setting::Weights => "the prior of the weights",
+            Setting::WeightsSd => "the standard deviation of the weights",
+            Setting::Noise => "the noise",
+            Setting::Method => "the method",
+            Setting::TargetAccept => match value {
+                Some(value) => return Some(value.into()),
+                None => "the target of acceptance",
+            },
+            Setting::Chains => "the number of chains",
+            Setting::Warmup => "the warm-up",
+            Setting::Draws => "the number of draws",
+            Setting::Seed => "the seed",
+            Setting::Threads => "the number of threads",
+            Setting::CheckpointEvery => "the interval of checkpoints",
+            Setting::Folder => "the folder",
+            // A fit has no such setting.
+            Setting::MaxDepth => return None,
+            // How a table is read: nobody meets it in a page or a file about a run.
+            Setting::Target
+            | Setting::Task
+            | Setting::Ignore
+            | Setting::Categorical
+            | Setting::Encoding
+            | Setting::Delimiter
+            | Setting::Header
+            | Setting::Missing
+            | Setting::DropMissing
+            | Setting::Limit => return None,
+        };
+        Some(words.into())
+    }
+}
