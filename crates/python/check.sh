@@ -11,7 +11,6 @@ bin=$work/venv/bin
 "$bin/pip" install --quiet --disable-pip-version-check --requirement requirements-test.txt
 "$bin/ruff" format --check .
 "$bin/ruff" check .
-PATH=$bin:$PATH "$bin/pyright"
 # What the tests compare tables with.
 cargo build --release --locked --quiet --package bnn-mcmc-python --example read_csv
 
@@ -40,4 +39,6 @@ if [ "$bytes" -gt 4000000 ]; then
   exit 1
 fi
 "$bin/pip" install --quiet --disable-pip-version-check --no-deps "$wheel"
+# The installed package, as a user's editor sees it.
+PATH=$bin:$PATH "$bin/pyright"
 "$bin/python" -m pytest -q -rs "$@"
