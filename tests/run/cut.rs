@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use bnn_mcmc::draws::checkpoint::Every;
 use bnn_mcmc::prelude::*;
+use bnn_mcmc::prior::Family;
 use bnn_mcmc::sampler::{Algorithm, Collapsed, Hmc, Ladder, Mams, PowerPosteriors};
 use bnn_mcmc::targets::{GradTarget, LogDensity, Target};
 use ndarray::Array2;
