@@ -86,7 +86,7 @@ impl<'t> Rows<'t> {
             let cell;
             (cell, last) = self.next_cell().map_err(|problem| {
                 let row = shown(row.split(self.line_end).next().unwrap_or_default());
-                format!("row {line}: {problem}: `{row}`")
+                format!("line {line}: {problem}: `{row}`")
             })?;
             if let Some(cell) = cell {
                 count += 1;
@@ -112,7 +112,7 @@ impl<'t> Rows<'t> {
         while let Some((line, found)) = rows.next(&mut cells, width).map_err(problem)? {
             if found != width {
                 let found = count(found, "cell");
-                return Err(problem(format!("row {line} has {found}, but {what} has {width}")));
+                return Err(problem(format!("line {line} has {found}, but {what} has {width}")));
             }
             take(line, &cells)?;
         }
@@ -177,7 +177,7 @@ pub(crate) fn decode(bytes: &[u8]) -> Result<&str, String> {
         let good = &bytes[..error.valid_up_to()];
         let line = 1 + good.iter().filter(|byte| **byte == b'\n').count();
         let byte = bytes[error.valid_up_to()];
-        format!("row {line} is not UTF-8 text (byte {byte:#04x}); save the file as UTF-8")
+        format!("line {line} is not UTF-8 text (byte {byte:#04x}); save the file as UTF-8")
     })
 }
 

@@ -72,8 +72,8 @@ pub enum Error {
     Cell {
         /// The file, or what was read.
         table: String,
-        /// The line of a file, or the row of an array, counted from 1; a header is line 1.
-        row: usize,
+        /// The line of a file, or the row of an array.
+        row: Row,
         /// The column's name, or `#n` counted from 1 where there is no header.
         column: String,
         /// What is wrong, with the value that was found.
@@ -131,6 +131,24 @@ pub enum Error {
         /// The operating system's reason.
         source: std::io::Error,
     },
+}
+
+/// Where in a table a cell stands, counted from 1.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Row {
+    /// The line of a file. A header is line 1.
+    Line(usize),
+    /// The row of an array.
+    Number(usize),
+}
+
+impl fmt::Display for Row {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        match self {
+            Self::Line(n) => write!(f, "line {n}"),
+            Self::Number(n) => write!(f, "row {n}"),
+        }
+    }
 }
 
 /// The first thing by which two fits differ.
@@ -249,7 +267,7 @@ impl Error {
                 advised(&problem, advice, words)
             }
             Self::Cell { table, row, column, problem, advice } => {
-                let problem = format!("{table}, row {row}, column `{column}`: {problem}");
+                let problem = format!("{table}, {row}, column `{column}`: {problem}");
                 advised(&problem, advice, words)
             }
             Self::Table { table, problem, advice } => {

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Dataset, Response};
 use crate::Error;
+use crate::error::Row;
 
 /// A delay embedding (Takens 1981) of a series s for regression.
 ///
@@ -114,7 +115,7 @@ fn check_series(series: &[f64]) -> Result<(), Error> {
     match series.iter().position(|value| !value.is_finite()) {
         Some(i) => Err(Error::Cell {
             table: "series".into(),
-            row: i + 1,
+            row: Row::Number(i + 1),
             column: "value".into(),
             problem: format!("{} is not a finite number", series[i]),
             advice: Vec::new(),

@@ -9,6 +9,7 @@ use ndarray::Array3;
 
 use super::Draws;
 use crate::Error;
+use crate::error::Row;
 use crate::cells::{Rows, Separator, csv_cell, decode, guarded, shown, unguarded};
 use crate::layout::Layout;
 use crate::memory;
@@ -138,7 +139,7 @@ impl Draws {
                 let text = &cells[column];
                 text.parse().map_err(|_| Error::Cell {
                     table: table.into(),
-                    row,
+                    row: Row::Line(row),
                     column: shown(&header[column]),
                     problem: match text.is_empty() {
                         true => "the value is missing".into(),
@@ -215,15 +216,15 @@ mod tests {
             ("", "no column besides"),
             ("chain,draw\n0,0\n", "no column besides"),
             ("chain,draw,a\n", "no draws"),
-            ("chain,a\n0,1\n0,x\n", "memory, row 3, column `a`: `x` is not a number"),
-            ("chain,a\n0,1\n0,\n", "row 3, column `a`: the value is missing"),
+            ("chain,a\n0,1\n0,x\n", "memory, line 3, column `a`: `x` is not a number"),
+            ("chain,a\n0,1\n0,\n", "line 3, column `a`: the value is missing"),
             ("chain,a\n0,1\n1,2\n1,3\n", "chain 1 has 2 draws, chain 0 has 1"),
             ("chain,draw,a\n0,0,1\n0,0,2\n", "draw 0 of chain 0 is there twice"),
             ("a,a\n0,1\n", "two columns are called `a`"),
             ("\"a\nb\",\"a\nb\"\n0,1\n", "two columns are called `a\\nb`"),
             ("chain,a\nx\u{7},1\ny,2\ny,3\n", "chain y has 2 draws, chain x\\u{7} has 1"),
-            ("a,b\n0,1\n0\n", "memory: row 3 has 1 cell, but the header has 2"),
-            ("a\n\"1\n2\n", "memory: row 2: a quotation mark is not closed on its line: `\\\"1`"),
+            ("a,b\n0,1\n0\n", "memory: line 3 has 1 cell, but the header has 2"),
+            ("a\n\"1\n2\n", "memory: line 2: a quotation mark is not closed on its line: `\\\"1`"),
         ] {
             let error = Draws::read_csv(table.as_bytes(), "memory").unwrap_err();
             assert!(error.is_data() && error.to_string().contains(message), "{error}");

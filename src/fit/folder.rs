@@ -630,13 +630,20 @@ pub(super) fn run(folder: &Path, parts: Parts) -> Result<Fit, Error> {
     if let Some(chains) = &wanted.parts.recipe.only_chains {
         parts::check_others(folder, chains, &wanted.saved)?;
     }
+    let is_new = !folder.exists();
     fs::create_dir_all(folder).map_err(|e| Error::io(folder, e))?;
-    let _lock = Lock::take(folder).map_err(|refused| match first {
+    let lock = Lock::take(folder).map_err(|refused| match first {
         // Where nothing can be written, the damage is what there is to say.
         Some(damage) if refused.is_io() => with_advice(folder, damage),
         _ => refused,
     })?;
-    wanted.run()
+    let fit = wanted.run();
+    drop(lock);
+    if is_new && fit.is_err() {
+        // Only an empty folder can be removed: a run that was refused leaves none.
+        let _ = fs::remove_dir(folder);
+    }
+    fit
 }
 
 impl Wanted<'_> {

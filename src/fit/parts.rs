@@ -114,6 +114,13 @@ pub(super) fn merge(folder: &Path) -> Result<Fit, Error> {
         let none = format!("there are no parts of a fit, in folders `{PART}..`");
         return Err(problem(folder, none));
     };
+    let has = |chain: &usize| seen.iter().any(|(_, chains)| chains.contains(chain));
+    let all = 0..parts.recipe.chains;
+    if let Some(from) = all.clone().find(|chain| !has(chain)) {
+        let to = (from..all.end).find(has).unwrap_or(all.end);
+        let lacking = format!("no part has the chains {:?} of {all:?}: their job has not begun", from..to);
+        return Err(problem(folder, lacking));
+    }
     let _lock = Lock::take(folder)?;
     write(folder, &saved, parts, draws)
 }

@@ -6,6 +6,7 @@ use ndarray::{Array2, ArrayView2};
 
 use super::Posterior;
 use crate::Error;
+use crate::error::Row;
 use crate::data::Dataset;
 use crate::engine::Tiles;
 use crate::likelihood::Likelihood;
@@ -97,7 +98,7 @@ pub(crate) fn check_finite(x: ArrayView2<f64>) -> Result<(), Error> {
         None => Ok(()),
         Some(((row, column), value)) => Err(Error::Cell {
             table: "inputs".into(),
-            row: row + 1,
+            row: Row::Number(row + 1),
             column: format!("#{}", column + 1),
             problem: format!("{value} is not a finite number"),
             advice: Vec::new(),

@@ -417,6 +417,7 @@ fn one_process_at_a_time_and_a_refused_setting_claims_nothing() {
     let (train, run) = (training_file(folder.path()), folder.path().join("run"));
     for bad in [recipe().chains(0), recipe().threads(100_000), recipe().hidden(&[0])] {
         assert!(bad.in_folder(&run).read_csv(&train).is_err());
+        assert!(!run.exists());
     }
     let stop = StopHandle::new();
     let long = recipe().draws(100_000).stop_handle(&stop).in_folder(&run);

@@ -339,7 +339,7 @@ fn parts_of_a_fit_are_merged_in_its_folder() {
 
     refused("run");
     job(2..3).unwrap();
-    refused("none with the chains 0..2");
+    refused("no part has the chains 0..2 of 0..3: their job has not begun");
     let error = job(2..4).unwrap_err().to_string();
     assert!(error.contains("of 0..3"), "{error}");
     let other = recipe.clone().draws(31).in_folder(&folder).only_chains(0..2).fit(&data);

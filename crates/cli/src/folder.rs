@@ -21,13 +21,14 @@ pub fn load(path: &Path) -> Result<Fit, Failure> {
 
 /// Whether `fit` writes something of this name to the folder of a run.
 fn is_own(name: &str) -> bool {
-    const OWN: [&str; 8] = [
+    const OWN: [&str; 9] = [
         "fit.json",
         "data.csv",
         "draws.zarr",
         "verdict.txt",
         "checkpoint",
         "checkpoint.draws",
+        ".draws.zarr.old",
         ".bnn-mcmc.lock",
         crate::config::FILE,
     ];

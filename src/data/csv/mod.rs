@@ -131,7 +131,7 @@ enum Header {
 /// let bad = "sex,length,rings\nF,0.3,8\nI,0.2,5\n";
 /// assert_eq!(
 ///     train.schema.read(bad.as_bytes()).unwrap_err().to_string(),
-///     "input, row 3, column `sex`: `I` is not among the levels of the training file: F, M"
+///     "input, line 3, column `sex`: `I` is not among the levels of the training file: F, M"
 /// );
 /// # Ok::<(), bnn_mcmc::Error>(())
 /// ```

@@ -6,6 +6,7 @@ use std::collections::HashMap;
 use super::schema::Role;
 use super::{CsvReader, Delimiter, Header, Task};
 use crate::Error;
+use crate::error::Row;
 use crate::cells::{Rows, Separator, decode, shown};
 use crate::message::{self, Advice};
 
@@ -85,7 +86,7 @@ impl<'t> Table<'t> {
 
     pub(super) fn cell_problem(&self, line: usize, column: usize, problem: String) -> Error {
         let column = shown(&self.names[column]);
-        Error::Cell { table: self.file.clone(), row: line, column, problem, advice: Vec::new() }
+        Error::Cell { table: self.file.clone(), row: Row::Line(line), column, problem, advice: Vec::new() }
     }
 
     pub(super) fn has_header(&self) -> bool {

@@ -1,4 +1,5 @@
 use super::*;
+use crate::error::Row;
 use crate::message::Advice;
 
 const FLOWERS: &str = "length,width,kind\n1.5,2,rose\n-1e1,+.5,Lily\n3,4.,rose\n";
@@ -72,7 +73,7 @@ fn quoted_cells_hold_delimiters_and_quotation_marks() {
 fn mixed_line_ends_are_errors_and_drop_no_row() {
     let text = "x,kind\n1,a\r3,b\n5,a\n7,b\n";
     let expected =
-        "input: row 2: a carriage return inside the line (are line ends mixed?): `1,a\\r3,b`";
+        "input: line 2: a carriage return inside the line (are line ends mixed?): `1,a\\r3,b`";
     assert_eq!(message(&kind(), text), expected);
     // CRLF here and LF there is harmless.
     let text = "x,kind\r\n1,a\n3,b\r\n5,a\n";
@@ -83,7 +84,7 @@ fn mixed_line_ends_are_errors_and_drop_no_row() {
 fn quotation_marks_that_swallow_lines_are_errors() {
     assert_eq!(
         message(&kind(), "a,kind\n1,\"x\n2,y\n3,z\n"),
-        "input: row 2: a quotation mark is not closed on its line: `1,\\\"x`"
+        "input: line 2: a quotation mark is not closed on its line: `1,\\\"x`"
     );
     // The mark in the middle of a cell is none; the one after the comma is never closed.
     assert!(message(&kind(), "a,kind\n1\"0,\"x\n2,y\n").contains("is not closed"));
@@ -152,18 +153,18 @@ fn headers_that_cannot_be_right_are_errors() {
     assert!(message.contains("no column"), "{message}");
     let last = CsvReader::regression(Columns::Last).no_header();
     let message = last.read("a,y\n1,2\n".as_bytes()).unwrap_err().to_string();
-    assert_eq!(message, "input, row 1, column `#1`: `a` is not a number: is this row a header?");
+    assert_eq!(message, "input, line 1, column `#1`: `a` is not a number: is this row a header?");
 }
 
 #[test]
 fn rows_of_another_length_are_named() {
     assert_eq!(
         message(&y(), "a,y\n1,2\n\n1,2,3\n"),
-        "input: row 4 has 3 cells, but the header has 2"
+        "input: line 4 has 3 cells, but the header has 2"
     );
     assert_eq!(
         message(&CsvReader::regression(Columns::Last).no_header(), "1,2\n1\n"),
-        "input: row 2 has 1 cell, but the first row has 2"
+        "input: line 2 has 1 cell, but the first row has 2"
     );
 }
 
@@ -172,21 +173,21 @@ fn bad_numbers_are_named_with_row_and_column() {
     for (text, expected) in [
         (
             "a,y\n1,2\nlong,3\n",
-            "row 3, column `a`: `long` is not a number: take it for labels by \
+            "line 3, column `a`: `long` is not a number: take it for labels by \
              `CsvReader::categorical([\"a\"])` if it holds labels",
         ),
-        ("a,y\n1,2\ninf,3\n", "row 3, column `a`: `inf` is not a finite number"),
-        ("a,y\n1,2\n1e999,3\n", "row 3, column `a`: `1e999` is not a finite number"),
+        ("a,y\n1,2\ninf,3\n", "line 3, column `a`: `inf` is not a finite number"),
+        ("a,y\n1,2\n1e999,3\n", "line 3, column `a`: `1e999` is not a finite number"),
         (
             "a,y\n\"1,5\",2\n",
-            "row 2, column `a`: `1,5` is not a number: write decimals with a point",
+            "line 2, column `a`: `1,5` is not a number: write decimals with a point",
         ),
         (
             "a,y\n1,x\n",
-            "row 2, column `y`: `x` is not a number: say `CsvReader::classification` if \
+            "line 2, column `y`: `x` is not a number: say `CsvReader::classification` if \
              these are classes",
         ),
-        ("a,y\n12kg,1\n13kg,2\n", "row 2, column `a`: `12kg` is not a number"),
+        ("a,y\n12kg,1\n13kg,2\n", "line 2, column `a`: `12kg` is not a number"),
         ("a,y\n1\u{0}\u{1b}[0m,1\n", "column `a`: `1\\0\\u{1b}[0m` is not a number"),
     ] {
         let message = message(&y(), text);
@@ -199,7 +200,7 @@ fn bad_numbers_are_named_with_row_and_column() {
 #[test]
 fn bytes_that_are_no_text_are_errors() {
     let error = y().read(&b"a,y\n1,2\ncaf\xE9,3\n"[..]).unwrap_err().to_string();
-    assert_eq!(error, "input: row 3 is not UTF-8 text (byte 0xe9); save the file as UTF-8");
+    assert_eq!(error, "input: line 3 is not UTF-8 text (byte 0xe9); save the file as UTF-8");
     let error = y().read(&b"\xFF\xFEa\0"[..]).unwrap_err().to_string();
     assert_eq!(error, "input: the file is UTF-16 text; save it as UTF-8");
 }
@@ -216,7 +217,7 @@ fn missing_values_are_reported_or_dropped_openly() {
     let text = "a,b,y\n1,x,1\n2,,2\nNA,?,3\n4,x,nan\n5,z,5\n";
     assert_eq!(
         message(&y(), text),
-        "input, row 3, column `b`: missing value (``); 4 in all, in 3 of 5 rows: fill them in, \
+        "input, line 3, column `b`: missing value (``); 4 in all, in 3 of 5 rows: fill them in, \
          or leave these rows out by `CsvReader::drop_missing_rows`"
     );
     let data = y().drop_missing_rows().read(text.as_bytes()).unwrap();
@@ -227,7 +228,7 @@ fn missing_values_are_reported_or_dropped_openly() {
     let data = y().ignore(["b"]).drop_missing_rows().read(text.as_bytes()).unwrap();
     assert_eq!(data.dropped, [4, 5]);
     let own = y().missing(["-999"]);
-    assert!(message(&own, "a,y\n1,2\n-999,3\n").contains("row 3, column `a`: missing value"));
+    assert!(message(&own, "a,y\n1,2\n-999,3\n").contains("line 3, column `a`: missing value"));
     assert!(message(&own, "a,y\n1,2\nNA,3\n").contains("`NA` is not a number"));
     assert!(message(&own, "a,y\n1,2\n,3\n").contains("`` is not a number"));
     let none = y().drop_missing_rows();
@@ -292,7 +293,7 @@ fn counts_are_whole_numbers() {
     let one = CsvReader::counts("hits").read("dose,hits\n1,3\n2,0\n".as_bytes()).unwrap().dataset;
     assert_eq!(one.response().counts().unwrap().column(0).to_vec(), [3.0, 0.0]);
     let bad = message(&CsvReader::counts("hits"), "dose,hits\n1,3\n2,-4\n");
-    assert!(bad.contains("row 3") && bad.contains("-4") && bad.contains("not a count"), "{bad}");
+    assert!(bad.contains("line 3") && bad.contains("-4") && bad.contains("not a count"), "{bad}");
     let reader = CsvReader::counts(["hits", "misses"]);
     let data = reader.read("dose,misses,hits\n1,3,4\n".as_bytes()).unwrap().dataset;
     assert_eq!(data.response().counts().unwrap().row(0).to_vec(), [4.0, 3.0]);
@@ -316,11 +317,11 @@ fn a_test_file_is_read_as_the_training_file_was() {
     for (text, expected) in [
         (
             "a,s,kind\n1,M,x\n2,F,z\n",
-            "row 3, column `kind`: `z` is not among the classes of the training file: x, y",
+            "line 3, column `kind`: `z` is not among the classes of the training file: x, y",
         ),
         (
             "a,s,kind\n1,I,x\n",
-            "row 2, column `s`: `I` is not among the levels of the training file: F, M",
+            "line 2, column `s`: `I` is not among the levels of the training file: F, M",
         ),
         ("a,kind\n1,x\n", "no column of input named `s`; there are: `a`, `kind`"),
         ("a,s,b,kind\n1,M,1,x\n", "column `b` is not in the training file"),
@@ -362,7 +363,7 @@ fn files_that_cannot_be_opened_are_named() {
     assert!(y().read_path(folder.path()).unwrap_err().is_io());
     std::fs::write(&path, "a,y\n1,x\n").unwrap();
     let error = y().read_path(&path).unwrap_err().to_string();
-    assert!(error.contains("none.csv, row 2, column `y`: `x`"), "{error}");
+    assert!(error.contains("none.csv, line 2, column `y`: `x`"), "{error}");
 }
 
 #[test]
@@ -446,7 +447,7 @@ fn a_table_is_described_before_anything_is_chosen() {
     let table = y().no_header().describe("1\n2\n".as_bytes()).unwrap();
     assert_eq!((table.rows, &table.columns[0].name[..]), (2, "#1"));
     let ragged = y().describe("a,b\n1\n".as_bytes()).unwrap_err();
-    assert!(ragged.to_string().contains("row 2 has 1 cell,"), "{ragged}");
+    assert!(ragged.to_string().contains("line 2 has 1 cell,"), "{ragged}");
     // More values than are counted.
     let many: String = (0..1001).map(|i| format!("{i}\n")).collect();
     let table = y().describe(format!("a\n{many}").as_bytes()).unwrap();
@@ -611,7 +612,7 @@ fn dates_and_times_are_known() {
     }
     let text = "day,y\n2024-05-01,1\n2024-05-02,2\n";
     let error = message(&y(), text);
-    assert!(error.contains("row 2, column `day`: `2024-05-01` is a date, not a number"), "{error}");
+    assert!(error.contains("line 2, column `day`: `2024-05-01` is a date, not a number"), "{error}");
     assert!(!error.contains("categorical"), "{error}");
     // How a file is read is said in words.
     let words = y().ignore(["id"]).drop_missing_rows().delimiter(b'\t').to_string();
@@ -642,7 +643,7 @@ fn files_are_read_like_a_table_that_was_none() {
     assert_eq!(new.x.column(3).to_vec(), [1.0, 0.0, 1.0, 0.0]);
     assert_eq!(new.x.row(0).to_vec(), [0.0, 0.0, 1.0, 1.0, 0.5]);
     let wrong = schema.read_features("1,ripe,code\n0.5,2,10\n".as_bytes()).unwrap_err();
-    assert!(matches!(&wrong, Error::Cell { row: 2, column, .. } if column == "ripe"), "{wrong}");
+    assert!(matches!(&wrong, Error::Cell { row: Row::Line(2), column, .. } if column == "ripe"), "{wrong}");
     // It outlives the process.
     let text = serde_json::to_string(&schema).unwrap();
     assert_eq!(serde_json::from_str::<Schema>(&text).unwrap(), schema);

@@ -12,6 +12,7 @@ use std::fmt;
 use ndarray::{Array, Array2, Axis, Dimension, Ix2};
 
 use crate::Error;
+use crate::error::Row;
 use crate::message::number;
 
 /// Features `[rows x features]`, the response of each row, and the names of the columns.
@@ -303,7 +304,7 @@ fn in_columns<D: Dimension>(y: Array<f64, D>) -> Result<Array2<f64>, Error> {
 
 fn cell(table: &str, row: usize, column: &str, problem: String) -> Error {
     let (table, column) = (table.into(), column.into());
-    Error::Cell { table, row: row + 1, column, problem, advice: Vec::new() }
+    Error::Cell { table, row: Row::Number(row + 1), column, problem, advice: Vec::new() }
 }
 
 fn is_count(value: f64) -> bool {

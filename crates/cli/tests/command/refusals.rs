@@ -137,10 +137,10 @@ fn bad_tables_are_refused_by_name() {
         ("/dev/stdin", "it can be read only once"),
         ("header.csv", "header.csv: there is a header, but no row below it"),
         ("one.csv", "there is no column of one.csv named `y`; there are: `a`"),
-        ("nan.csv", "nan.csv, row 3, column `a`: missing value (`NaN`)"),
+        ("nan.csv", "nan.csv, line 3, column `a`: missing value (`NaN`)"),
         ("nan.csv", "leave these rows out by `--drop-missing`"),
         ("inf.csv", "`inf` is not a finite number"),
-        ("ragged.csv", "row 3 has 1 cell, but the header has 2"),
+        ("ragged.csv", "line 3 has 1 cell, but the header has 2"),
         ("constant.csv", "column `a`: constant (1) over all 3 rows: leave it out by `--ignore a`"),
         ("same.csv", "there is nothing to learn of this response"),
         ("bytes.csv", "not UTF-8"),
@@ -196,7 +196,7 @@ fn what_is_no_run_or_does_not_belong_to_it_is_refused() {
     place.write("text.csv", "sepal_length,sepal_width,petal_length,petal_width\n5,1,2,x\n");
     let error = place.run("predict r text.csv").refused(1);
     assert!(
-        error.contains("text.csv, row 2, column `petal_width`: `x` is not a number"),
+        error.contains("text.csv, line 2, column `petal_width`: `x` is not a number"),
         "{error}"
     );
     // The table itself is not written over.

@@ -144,7 +144,7 @@ fn a_table_is_checked_and_mended() {
          `--categorical name`",
         "`same` is 3 in all rows: leave it out by `--ignore same`",
         "`none` has no value in any row: leave it out by `--ignore none`",
-        "`fit` would refuse it: t.csv, row 2, column `none`: missing value",
+        "`fit` would refuse it: t.csv, line 2, column `none`: missing value",
         "`fit` accepts it with --ignore name,same,none --drop-missing: regression",
         "59 rows, 1 row left out because of missing values",
     ] {
