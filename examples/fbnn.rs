@@ -39,14 +39,13 @@ mod tables;
 use std::error::Error;
 use std::time::Instant;
 
+use bnn_mcmc::emulate::{Emulated, NetworkEmulator, RandomFeatures};
 use bnn_mcmc::likelihood::SecondOrderLikelihood;
 use bnn_mcmc::model::Model;
 use bnn_mcmc::predict::Predictions;
 use bnn_mcmc::prelude::*;
 use bnn_mcmc::sampler::{Algorithm, DelayedAcceptance, Sghmc, SurrogateHmc};
-use bnn_mcmc::surrogate::{
-    Emulated, NetworkEmulator, RandomFeatures, RowSubset, Surrogate, SurrogateError,
-};
+use bnn_mcmc::surrogate::{RowSubset, Surrogate, SurrogateError};
 use clap::{Parser, ValueEnum};
 use distance::{distance, moments};
 use ndarray::{Array1, Array2, Axis};

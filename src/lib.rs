@@ -64,7 +64,7 @@
 //! | [`model`] | f(x; w) and its derivatives: linear, logistic, multilayer perceptron |
 //! | [`likelihood`] | p(y given f): Gaussian with one noise or one for each row, Student-t, classes, counts |
 //! | [`prior`] | densities over named blocks of parameters, hierarchical if need be |
-//! | [`targets`] | their product as a log density: [`Posterior`](targets::Posterior); your own targets |
+//! | [`targets`] | their product as a log density: [`Posterior`](posterior::Posterior); your own targets |
 //! | [`sampler`] | [`Sampler`](sampler::Sampler), which is the loop, and the kernels: NUTS, HMC, MALA (on a box, too), SMMALA, random walk, pCN, power posteriors, Langevin integrators on full or minibatch gradients, Gibbs, independence, on blocks, with the output layer integrated out, and in combination; your own kernels |
 //! | [`adapt`] | step sizes and covariances learnt during warm-up, which [`Scale`](sampler::Scale) puts together for kernels |
 //! | [`optimise`] | Adam and SGD on full or minibatch gradients, early stopping: starting points |
@@ -142,6 +142,7 @@ pub mod data;
 #[allow(clippy::disallowed_methods)]
 pub mod diagnostics;
 pub mod draws;
+pub mod emulate;
 #[macro_use]
 pub mod engine;
 pub mod error;
@@ -149,6 +150,7 @@ pub mod error;
 pub mod evidence;
 pub mod fit;
 mod gradient;
+mod kernel;
 // Its programs need the data sets.
 #[cfg(any(feature = "datasets", not(doctest)))]
 pub mod guide;
@@ -161,7 +163,7 @@ pub mod model;
 pub mod optimise;
 #[allow(clippy::disallowed_methods)]
 pub mod portable;
-mod posterior;
+pub mod posterior;
 #[allow(clippy::disallowed_methods)]
 pub mod predict;
 pub mod prelude;

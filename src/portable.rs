@@ -18,8 +18,8 @@
 //! Excepted are SMMALA with [`Factorisation::SoftAbs`](crate::sampler::Factorisation::SoftAbs),
 //! and Kronecker-factored Laplace approximations
 //! ([`Laplace::kronecker`](crate::approximate::LaplaceApproximation::kronecker)), whose eigenvectors are faer's; fitted emulators
-//! ([`RandomFeatures`](crate::surrogate::RandomFeatures),
-//! [`NetworkEmulator`](crate::surrogate::NetworkEmulator)), whose least squares and singular vectors
+//! ([`RandomFeatures`](crate::emulate::RandomFeatures),
+//! [`NetworkEmulator`](crate::emulate::NetworkEmulator)), whose least squares and singular vectors
 //! are a library's; predictive draws of counts; and densities of one's own that call the standard
 //! library's functions. Diagnostics, scores and evidence agree to rounding.
 //!

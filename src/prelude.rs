@@ -15,6 +15,7 @@ pub use crate::likelihood::{
 };
 pub use crate::model::{Activation, Linear, Mlp, Model};
 pub use crate::optimise::{Adam, Ascent, EarlyStopping, Optimiser, Sgd};
+pub use crate::posterior::Posterior;
 pub use crate::predict::{Loo, Predictions, StreamedMoments, StreamedUncertainty};
 pub use crate::prior::{
     Laplace, LogHalfCauchy, LogInverseGamma, Normal, Prior, Priors, StudentT, Uniform,
@@ -26,4 +27,4 @@ pub use crate::sampler::{
     Mixture, Nuts, Obabo, OnBlocks, Pcn, PowerPosteriors, Preconditioner, Rwm, Sampler, Sghmc,
     Sgld, Smmala, SoftAbs, StepSchedule, StopHandle, TruncatedMala,
 };
-pub use crate::targets::{GradTarget, LogDensity, Posterior, Target, WithReference};
+pub use crate::targets::{GradTarget, LogDensity, Target, WithReference};

@@ -6,15 +6,15 @@ use serde::{Deserialize, Serialize};
 use crate::data::{Dataset, Response};
 use crate::draws::Draws;
 use crate::engine::{Tile, TileMut};
+use crate::gradient::Minibatch;
 use crate::likelihood::Likelihood;
 use crate::model::{Activation, Mlp, Model, WeightInit};
 use crate::optimise::{Ascent, Fit, Optimiser};
 use crate::portable::{exp, ln};
+use crate::posterior::Posterior;
 use crate::predict::Measure;
 use crate::prior::{Normal, Priors};
 use crate::rng::ChainRng;
-use crate::sampler::Minibatch;
-use crate::targets::Posterior;
 use crate::{Error, memory};
 
 /// Rows of which the draws' means are averaged at a time.

@@ -9,13 +9,14 @@ use super::masked::{Masked, Masks};
 use crate::Error;
 use crate::data::Dataset;
 use crate::draws::Draws;
+use crate::gradient::Minibatch;
 use crate::layout::Block;
 use crate::likelihood::Likelihood;
 use crate::model::Model;
 use crate::optimise::{Ascent, Fit, Optimiser};
+use crate::posterior::Posterior;
 use crate::rng::ChainRng;
-use crate::sampler::{Init, Minibatch};
-use crate::targets::Posterior;
+use crate::run::Init;
 
 /// The part of a seed's streams that masks of the training are drawn from.
 const MASKS: u64 = u64::from_le_bytes(*b"dropouts");
@@ -118,7 +119,7 @@ impl<A: Ascent<Source = Minibatch> + Clone> Dropout<A> {
     ///
     /// # Errors
     /// No rates; as [`fit`](Self::fit), and as
-    /// [`Posterior::predict`](crate::targets::Posterior::predict).
+    /// [`Posterior::predict`](crate::posterior::Posterior::predict).
     pub fn choose_rate<M: Model, L: Likelihood>(
         &self,
         posterior: &Posterior<M, L>,

@@ -12,7 +12,7 @@ use crate::{Error, memory};
 /// `[member, repeated, parameter]`.
 ///
 /// One is the maximum a posteriori (MAP), or the maximum-likelihood fit where the ascent was on
-/// [`Posterior::log_likelihood`](crate::targets::Posterior::log_likelihood): one network, whose
+/// [`Posterior::log_likelihood`](crate::posterior::Posterior::log_likelihood): one network, whose
 /// predictions know nothing of the uncertainty of its weights. Several, from dispersed starts, are
 /// a deep ensemble. The spread of its members is a heuristic measure of uncertainty: more members
 /// do not bring it closer to the posterior's. The fits must be of `target`, which is not checked.

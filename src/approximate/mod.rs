@@ -1,7 +1,7 @@
 //! The methods that people use instead of Markov chain Monte Carlo, each a way to make [`Draws`].
 //!
 //! None of them samples the posterior. Their draws go through
-//! [`Posterior::predict`](crate::targets::Posterior::predict), the scores and the measures of
+//! [`Posterior::predict`](crate::posterior::Posterior::predict), the scores and the measures of
 //! uncertainty as those of a run do,
 //! [`RunInfo::approximation`](crate::draws::RunInfo::approximation) says what made them, and a
 //! verdict on them says that no chains were run: R-hat has nothing to compare.

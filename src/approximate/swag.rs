@@ -6,9 +6,10 @@ use serde::{Deserialize, Serialize};
 
 use super::Origin;
 use crate::draws::Draws;
+use crate::gradient::GradSource;
 use crate::optimise::{Ascent, Fit, Optimiser, Schedule, furthest_fall};
 use crate::rng::ChainRng;
-use crate::sampler::{GradSource, Init};
+use crate::run::Init;
 use crate::targets::Target;
 use crate::{Error, memory};
 

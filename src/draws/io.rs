@@ -9,8 +9,8 @@ use ndarray::Array3;
 
 use super::Draws;
 use crate::Error;
-use crate::error::Row;
 use crate::cells::{Rows, Separator, csv_cell, decode, guarded, shown, unguarded};
+use crate::error::Row;
 use crate::layout::Layout;
 use crate::memory;
 use crate::message::count;

@@ -18,6 +18,7 @@ mod activation;
 mod dense;
 pub(crate) mod elementary;
 pub(crate) mod gram;
+pub(crate) mod layer;
 pub(crate) mod network;
 pub(crate) mod noisy;
 mod row_by_row;

@@ -15,7 +15,8 @@
 //! dh = M^T delta + 2 h * V^T e
 //! ```
 
-use super::network::{Layer, finish, inputs_product, product, weights_product};
+use super::layer::Layer;
+use super::network::{finish, inputs_product, product, weights_product};
 use super::{Tile, TileMut, TileStorage};
 use crate::rng::ChainRng;
 

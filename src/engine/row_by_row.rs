@@ -8,10 +8,10 @@
 //! go back to them. The order of all sums is that of the walk over tiles, and so are the results, to the
 //! bit, as long as all numbers are finite.
 
+use super::layer::Layer;
 use super::simd::Vector;
 use super::{LANES, TileStorage, Tiles, padded};
 use crate::engine::Activation;
-use crate::engine::network::Layer;
 
 /// The layers of a network, as one row sees them.
 #[derive(Clone, Debug)]

@@ -31,6 +31,8 @@ mod parts;
 mod range;
 mod recipe;
 mod rows;
+mod run;
+mod saved;
 mod unflushed;
 mod words;
 
@@ -50,8 +52,8 @@ use crate::diagnostics::Verdict;
 use crate::draws::Draws;
 use crate::message::{Advice, count, number};
 use crate::model::Mlp;
+use crate::posterior::Posterior;
 use crate::predict::{Loo, Pit, Predictions, Scores};
-use crate::targets::Posterior;
 
 /// The most training rows by whose predictions a verdict is passed.
 const JUDGED: usize = 200;

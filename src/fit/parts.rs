@@ -5,32 +5,14 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::folder::{
-    Lock, Read, Saved, check_data, entries, finish, load_finished, load_whole, mended, other_fit,
-    problem, read, read_json, rebuilt, tidy, with_advice,
+    Lock, PART, chains_of, check_data, entries, finish, load_finished, load_whole, mended, rebuilt,
+    tidy, with_advice,
 };
+use super::saved::{Read, Saved, other_fit, problem, read, read_json};
 use super::{Fit, Parts, rows};
 use crate::Error;
 use crate::draws::Draws;
 use crate::message::Advice;
-
-/// What the names of the folders of parts begin with.
-const PART: &str = "chains-";
-
-/// The folder of these chains.
-pub(super) fn folder_of(folder: &Path, chains: &Range<usize>) -> PathBuf {
-    folder.join(format!("{PART}{chains:?}"))
-}
-
-/// Whether a folder of this name holds a part.
-pub(super) fn is_part(name: &str) -> bool {
-    chains_of(name).is_some()
-}
-
-/// The chains that a folder of this name holds.
-fn chains_of(name: &str) -> Option<Range<usize>> {
-    let (from, to) = name.strip_prefix(PART)?.split_once("..")?;
-    Some(from.parse().ok()?..to.parse().ok()?)
-}
 
 fn overlap(a: &Range<usize>, b: &Range<usize>) -> bool {
     a.start < b.end && b.start < a.end
@@ -93,7 +75,7 @@ pub(super) fn merge(folder: &Path) -> Result<Fit, Error> {
                 "there is no `fit.json`: its job has not begun, or was refused",
             ));
         };
-        if !saved.is_finished() {
+        if !saved.finished {
             let advice = [Advice::GoOn, Advice::EndWithFewerDraws];
             return Err(problem(&path, "the part is not finished").advise(advice));
         }
@@ -118,7 +100,8 @@ pub(super) fn merge(folder: &Path) -> Result<Fit, Error> {
     let all = 0..parts.recipe.chains;
     if let Some(from) = all.clone().find(|chain| !has(chain)) {
         let to = (from..all.end).find(has).unwrap_or(all.end);
-        let lacking = format!("no part has the chains {:?} of {all:?}: their job has not begun", from..to);
+        let lacking =
+            format!("no part has the chains {:?} of {all:?}: their job has not begun", from..to);
         return Err(problem(folder, lacking));
     }
     let _lock = Lock::take(folder)?;
@@ -138,9 +121,9 @@ fn write(folder: &Path, saved: &Saved, parts: Arc<Parts>, draws: Vec<Draws>) -> 
                 return Err(other_fit(folder, found, difference));
             }
             // Fewer draws are written over.
-            if there.is_finished() && there.difference(saved).is_none() {
+            if there.finished && there.difference(saved).is_none() {
                 match load_whole(folder, &there) {
-                    Ok(fit) => return Ok(mended(folder, fit, there.verdict_crc32(), false)),
+                    Ok(fit) => return Ok(mended(folder, fit, there.verdict_crc32, false)),
                     Err(error) => mend(&error),
                 }
             }

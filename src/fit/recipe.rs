@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use super::choices::{Method, Noise, Task, WeightPrior};
-use super::{AnyLikelihood, Fit, Origin, Parts, folder, parts};
+use super::{AnyLikelihood, Fit, Origin, Parts, folder, run};
 use crate::Error;
 use crate::data::{Columns, CsvData, CsvReader, Dataset, Schema, Split};
 use crate::draws::Draws;
@@ -18,12 +18,13 @@ use crate::likelihood::{
 };
 use crate::message::{Advice, Setting};
 use crate::model::{Activation, Mlp};
+use crate::posterior::Posterior;
 use crate::prior::{LogHalfCauchy, LogInverseGamma, Normal, Priors};
 use crate::run::{check_layout, check_only};
 use crate::sampler::{
     Collapsed, Hmc, Init, Mams, Nuts, PowerPosteriors, Sampler, StopHandle, progress_report,
 };
-use crate::targets::{Posterior, Target};
+use crate::targets::Target;
 
 /// Shape and scale of the inverse gamma prior of squared scales of noise.
 pub(super) const SQUARED_SCALE: (f64, f64) = (0.5, 0.005);
@@ -289,10 +290,10 @@ impl Recipe {
                 Ok(Fit { parts: parts.into(), draws, save_error: None, rebuilt: Vec::new() })
             }
             Some(folder) => match &self.only_chains {
-                None => folder::run(folder, parts),
+                None => run::run(folder, parts),
                 Some(chains) => {
                     check_only(chains, self.chains)?;
-                    folder::run(&parts::folder_of(folder, chains), parts)
+                    run::run(&folder::folder_of(folder, chains), parts)
                 }
             },
         }

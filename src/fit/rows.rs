@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use ndarray::Array2;
 
-use super::folder::{DATA, Saved};
+use super::saved::{DATA, Saved};
 use crate::Error;
 use crate::data::{Dataset, Response, guarded, unguarded};
 

@@ -3,7 +3,8 @@
 use std::fs;
 use std::path::Path;
 
-use super::folder::{DATA, DRAWS, FIT, Saved, VERDICT, check_entries, checksum_of, verdict};
+use super::folder::{DRAWS, VERDICT, check_entries, checksum_of, verdict};
+use super::saved::{DATA, FIT, Saved};
 use super::{Fit, rows};
 use crate::Error;
 

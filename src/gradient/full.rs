@@ -5,8 +5,8 @@ use serde::{Deserialize, Serialize};
 use super::source::{KNOWN, arrival};
 use super::{GradSource, GradStream};
 use crate::Error;
+use crate::kernel::Step;
 use crate::rng::ChainRng;
-use crate::sampler::Step;
 use crate::targets::{GradTarget, LogDensity, Point};
 
 /// The gradient of the log density itself, over all rows.

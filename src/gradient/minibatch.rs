@@ -6,8 +6,8 @@ use super::epoch::Epoch;
 use super::source::{KNOWN, arrival};
 use super::{GradSource, GradStream};
 use crate::Error;
+use crate::kernel::Step;
 use crate::rng::ChainRng;
-use crate::sampler::Step;
 use crate::targets::{Cached, LogDensity, MinibatchTarget, Point};
 
 /// Gradients of random batches of rows.

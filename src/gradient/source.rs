@@ -4,8 +4,8 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::Error;
+use crate::kernel::Step;
 use crate::rng::ChainRng;
-use crate::sampler::Step;
 use crate::targets::{LogDensity, Point, Target};
 
 /// Where gradients come from: configuration.

@@ -44,7 +44,7 @@ use crate::rng::ChainRng;
 /// networks of ReLUs under normal priors, can make it improper if rows are equal: s is then a
 /// product of weights, or has no such moments.
 ///
-/// The mean of predictions is mu; [`predict_noise_sd`](crate::targets::Posterior::predict_noise_sd)
+/// The mean of predictions is mu; [`predict_noise_sd`](crate::posterior::Posterior::predict_noise_sd)
 /// gives e^s.
 ///
 /// Of one response column, [`Collapsed`](crate::sampler::Collapsed) integrates the output weights of

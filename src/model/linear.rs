@@ -4,7 +4,8 @@ use serde::{Deserialize, Serialize};
 
 use super::{Activation, MAX_SIZE, Model, OutputLayer, SecondOrderModel};
 use crate::Error;
-use crate::engine::network::{Layer, Network};
+use crate::engine::layer::Layer;
+use crate::engine::network::Network;
 use crate::engine::{Tile, TileMut, Tiles};
 use crate::layout::Layout;
 

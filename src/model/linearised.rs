@@ -28,7 +28,7 @@ use crate::layout::Layout;
 /// of w0. A posterior of f_lin accepts draws of the posterior of f, whose w means the same; a
 /// posterior of f refuses those of f_lin.
 ///
-/// Made by [`Posterior::linearised`](crate::targets::Posterior::linearised).
+/// Made by [`Posterior::linearised`](crate::posterior::Posterior::linearised).
 #[derive(Clone, Debug, PartialEq)]
 pub struct Linearised<M> {
     base: M,

@@ -2,7 +2,8 @@
 
 use super::{Activation, LINEAR_OUTPUTS, MAX_SIZE, Model, OutputLayer, SecondOrderModel};
 use crate::Error;
-use crate::engine::network::{Layer, Network, inputs_product, is_wide, product};
+use crate::engine::layer::Layer;
+use crate::engine::network::{Network, inputs_product, is_wide, product};
 use crate::engine::simd::Real;
 use crate::engine::{Tile, TileMut, TileStorage, Tiles};
 use crate::layout::Layout;

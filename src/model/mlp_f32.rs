@@ -135,9 +135,10 @@ mod tests {
     use crate::data::Dataset;
     use crate::likelihood::{Categorical, Gaussian};
     use crate::model::{Activation, WeightInit};
+    use crate::posterior::Posterior;
     use crate::prior::{LogInverseGamma, Normal, Priors};
     use crate::rng::ChainRng;
-    use crate::targets::{GradTarget, MinibatchTarget, Posterior, PowerGradTarget, Target};
+    use crate::targets::{GradTarget, MinibatchTarget, PowerGradTarget, Target};
 
     fn inputs(rng: &mut ChainRng, rows: usize, columns: usize) -> Array2<f64> {
         Array2::from_shape_fn((rows, columns), |_| rng.normal())

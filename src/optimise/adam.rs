@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::Ascent;
 use crate::Error;
 use crate::error::positive;
-use crate::sampler::FullGrad;
+use crate::gradient::FullGrad;
 
 /// Adam, with gradients from `S`.
 ///
@@ -111,7 +111,7 @@ impl<S: Sync> Ascent for Adam<S> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sampler::Init;
+    use crate::run::Init;
     use crate::targets::{GradTarget, LogDensity, Target};
     use crate::testing::GaussianTarget;
 

@@ -75,7 +75,7 @@
 //! `steps`, whether they are all made or not. Rows that were used to stop are no test rows any
 //! more. As the start of chains that sample the posterior it saves time; as a fit by itself it is
 //! the usual guard against overfitting of
-//! [`Posterior::log_likelihood`](crate::targets::Posterior::log_likelihood), which has no prior.
+//! [`Posterior::log_likelihood`](crate::posterior::Posterior::log_likelihood), which has no prior.
 //!
 //! **Reproducibility.** Minibatches of chain c come from a stream of (seed, c) that no sampler
 //! reads: results do not depend on the number of threads.
@@ -112,7 +112,8 @@ pub use run::{EarlyStopping, Evaluation, Fit, Optimiser, Schedule};
 pub use sgd::Sgd;
 
 use crate::Error;
-use crate::sampler::{FullGrad, GradSource, Init};
+use crate::gradient::{FullGrad, GradSource};
+use crate::run::Init;
 use crate::targets::{GradTarget, LogDensity, Target};
 
 /// An update rule with its settings: plain data. The loop around it is that of [`Optimiser`].

@@ -9,10 +9,11 @@ use super::Ascent;
 use crate::Error;
 use crate::cut;
 use crate::error::positive;
+use crate::gradient::{GradSource, GradStream};
 use crate::portable::cos;
 use crate::rng::ChainRng;
+use crate::run::Init;
 use crate::run::{check_chains, check_layout};
-use crate::sampler::{GradSource, GradStream, Init};
 use crate::targets::{LogDensity, Point, Target};
 
 /// The part of a chain's random stream that minibatches are drawn from: no sampler reads it.
@@ -192,7 +193,7 @@ where
     ///
     /// A score that is NaN is no improvement, and an error at the start. For the mean log
     /// predictive density of held-out rows give `|q| held_out.score(q)`, from
-    /// [`Posterior::held_out`](crate::targets::Posterior::held_out).
+    /// [`Posterior::held_out`](crate::posterior::Posterior::held_out).
     pub fn early_stopping(
         mut self,
         stopping: EarlyStopping,

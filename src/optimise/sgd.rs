@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Ascent;
 use crate::Error;
-use crate::sampler::FullGrad;
+use crate::gradient::FullGrad;
 
 /// Stochastic gradient ascent with momentum, with gradients from `S`.
 ///

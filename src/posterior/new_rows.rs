@@ -6,9 +6,9 @@ use ndarray::{Array2, ArrayView2};
 
 use super::Posterior;
 use crate::Error;
-use crate::error::Row;
 use crate::data::Dataset;
 use crate::engine::Tiles;
+use crate::error::Row;
 use crate::likelihood::Likelihood;
 use crate::message::Advice;
 use crate::model::Model;

@@ -93,7 +93,7 @@ impl Reliability {
 
 /// The probability integral transform of real responses and counts: is the whole predictive
 /// distribution right? From [`Predictions::pit`], or of rows left out from
-/// [`Posterior::loo_pit`](crate::targets::Posterior::loo_pit).
+/// [`Posterior::loo_pit`](crate::posterior::Posterior::loo_pit).
 ///
 /// The transform of an observed y is its position among the posterior predictive draws
 /// x_1, ..., x_S,

@@ -5,7 +5,8 @@ use crate::data::Dataset;
 use crate::engine::Tiles;
 use crate::likelihood::Likelihood;
 use crate::model::Model;
-use crate::targets::{Posterior, Target};
+use crate::posterior::Posterior;
+use crate::targets::Target;
 
 /// Rows that a posterior was not given, to score single points on. Made by [`Posterior::held_out`].
 #[derive(Debug)]

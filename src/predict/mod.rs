@@ -17,7 +17,7 @@
 //! | --- | --- | --- |
 //! | all usual scores in a table | [`scores`](Predictions::scores) | any |
 //! | where will y, or its mean, lie? | [`predictive_interval`](Predictions::predictive_interval), [`mean_interval`](Predictions::mean_interval) | real, counts |
-//! | how large is the noise, for each row? | [`predict_noise_sd`](crate::targets::Posterior::predict_noise_sd) | real, counts in one column |
+//! | how large is the noise, for each row? | [`predict_noise_sd`](crate::posterior::Posterior::predict_noise_sd) | real, counts in one column |
 //! | are the intervals right, and how wide? | [`coverage`](Predictions::coverage) | real, counts |
 //! | is the whole distribution right? | [`crps`](Predictions::crps), [`pit`](Predictions::pit) | real, counts |
 //! | better than a reference, such as [`persistence`]? | [`skill`](Predictions::skill) | real |
@@ -28,10 +28,10 @@
 //! | how uncertain are they, and why? | [`uncertainty`](Predictions::uncertainty), [`along_chains`](Predictions::along_chains) | classes |
 //! | the same, and mean and sd, of draws too large to keep? | [`StreamedUncertainty`], [`StreamedMoments`] | classes, real |
 //! | are these inputs unlike the training data? | [`separation`](Predictions::separation) | classes |
-//! | how well are rows predicted that the model did not see, without refits? | [`Posterior::loo`](crate::targets::Posterior::loo) | any |
+//! | how well are rows predicted that the model did not see, without refits? | [`Posterior::loo`](crate::posterior::Posterior::loo) | any |
 //! | which of several models predicts better? | [`Loo::compare`] | any |
-//! | is the whole distribution right for rows left out? | [`Posterior::loo_pit`](crate::targets::Posterior::loo_pit) | real, counts |
-//! | what does the model expect before it sees the data? | [`Posterior::prior_predictive`](crate::targets::Posterior::prior_predictive) | any |
+//! | is the whole distribution right for rows left out? | [`Posterior::loo_pit`](crate::posterior::Posterior::loo_pit) | real, counts |
+//! | what does the model expect before it sees the data? | [`Posterior::prior_predictive`](crate::posterior::Posterior::prior_predictive) | any |
 //!
 //! ```
 //! use bnn_mcmc::prelude::*;
@@ -104,8 +104,8 @@ use crate::message::{Advice, count};
 const QUANTILES: [f64; 3] = [0.05, 0.5, 0.95];
 
 /// Predictions for the rows of a data set, from
-/// [`Posterior::predict`](crate::targets::Posterior::predict), or for new rows whose response is not
-/// known, from [`Posterior::predict_new`](crate::targets::Posterior::predict_new).
+/// [`Posterior::predict`](crate::posterior::Posterior::predict), or for new rows whose response is not
+/// known, from [`Posterior::predict_new`](crate::posterior::Posterior::predict_new).
 ///
 /// They are on the scale of the response that the posterior was given; [`unscaled`](Self::unscaled)
 /// brings them into the units from before it was scaled.
@@ -204,7 +204,7 @@ impl Predictions {
         })
     }
 
-    /// The observed response; `None` for [new rows](crate::targets::Posterior::predict_new).
+    /// The observed response; `None` for [new rows](crate::posterior::Posterior::predict_new).
     pub fn observed(&self) -> Option<&Response> {
         self.log_density.is_some().then_some(&self.response)
     }

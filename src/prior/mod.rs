@@ -1,6 +1,6 @@
 //! Priors: densities over the named blocks of the parameter vector.
 //!
-//! Each block of a [`Posterior`](crate::targets::Posterior) gets one prior, by the block's name or
+//! Each block of a [`Posterior`](crate::posterior::Posterior) gets one prior, by the block's name or
 //! by a pattern ending in `*`; `*` alone, and [`Priors::all`], are all blocks of the model, and none
 //! of the likelihood's own. [`Priors::by_fan_in`] is a good start for regression networks. Every
 //! density is normalised: evidence needs the constants.

@@ -5,15 +5,15 @@ use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
 
+use super::ending::Ending;
 use super::progress::Phase;
-use super::rounds::Ending;
 use crate::Error;
 use crate::cut;
 use crate::draws::keep::Kept;
 use crate::draws::recorder::{ChainPlan, OneDraw, Recorder};
 use crate::draws::{Divergence, Report};
+use crate::kernel::{Kernel, Step, WarmupProgress};
 use crate::rng::ChainRng;
-use crate::sampler::{Kernel, Step, WarmupProgress};
 use crate::targets::{LogDensity, Point, Target};
 
 /// Steps that follow one that takes longer can be cut.
@@ -331,4 +331,9 @@ fn to_cbor(what: &str, state: &impl Serialize, out: &mut Vec<u8>) -> Result<(), 
 
 fn from_cbor<S: serde::de::DeserializeOwned>(bytes: &mut &[u8]) -> Result<S, String> {
     ciborium::from_reader(bytes).map_err(|e| format!("its content does not fit this run: {e}"))
+}
+
+/// How far the last of the chains is in a phase.
+pub(super) fn least_done(chains: &[Box<dyn Chain + '_>], phase: usize) -> usize {
+    chains.iter().map(|chain| chain.data().at.done[phase]).min().unwrap_or(0)
 }

@@ -10,6 +10,7 @@
 //! combination.
 
 mod chain;
+mod ending;
 mod init;
 mod progress;
 mod rounds;

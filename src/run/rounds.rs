@@ -1,12 +1,12 @@
 //! The rounds in which chains advance, with what happens between them.
 
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 use rayon::prelude::*;
 
-use super::chain::Chain;
-use super::progress::{ChainProgress, Phase, Progress, StopHandle};
+use super::chain::{Chain, least_done};
+use super::ending::{Ending, Sizes};
+use super::progress::{ChainProgress, Phase, Progress};
 use super::saver::{Checkpoint, Saver};
 use crate::Error;
 use crate::draws::recorder::ChainPlan;
@@ -17,52 +17,6 @@ use crate::targets::TargetInfo;
 
 /// Iterations of a round, if they take no more than half a second.
 const LEAST_ROUND: usize = 8;
-
-/// The sizes of a run and its seed.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Sizes {
-    pub chains: usize,
-    pub warmup: usize,
-    pub draws: usize,
-    pub thin: usize,
-    pub seed: u64,
-}
-
-/// When chains end before they are done: the run was asked to, or one of them cannot go on, since its
-/// recorder failed or something panicked. From then on no checkpoint is written.
-pub(super) struct Ending {
-    stop: StopHandle,
-    failed: AtomicBool,
-    /// Whether a step was cut: no chain goes on, whatever becomes of the handle.
-    cut: AtomicBool,
-}
-
-impl Ending {
-    pub fn new(stop: StopHandle) -> Self {
-        Self { stop, failed: AtomicBool::new(false), cut: AtomicBool::new(false) }
-    }
-
-    /// What asks for the end.
-    pub fn stop(&self) -> &StopHandle {
-        &self.stop
-    }
-
-    pub fn cut(&self) {
-        self.cut.store(true, Ordering::Relaxed);
-    }
-
-    pub fn fail(&self) {
-        self.failed.store(true, Ordering::Relaxed);
-    }
-
-    pub fn has_failed(&self) -> bool {
-        self.failed.load(Ordering::Relaxed)
-    }
-
-    pub fn has_come(&self) -> bool {
-        self.stop.is_stopped() || self.cut.load(Ordering::Relaxed) || self.has_failed()
-    }
-}
 
 pub(super) type Report<'r> = Box<dyn FnMut(&Progress) + 'r>;
 
@@ -98,7 +52,9 @@ impl Rounds {
         let mut saver = caught("the beginning of the run", || match checkpoint {
             None => self.begin(chains).map(|()| None),
             Some(checkpoint) => {
-                Saver::open(checkpoint, &self, chains, &mut frozen, &mut seconds).map(Some)
+                let begin = |chains: &mut [Box<dyn Chain + '_>]| self.begin(chains);
+                Saver::open(checkpoint, &self.sizes, &begin, chains, &mut frozen, &mut seconds)
+                    .map(Some)
             }
         })??;
         // Of what is not part of one chain: progress reports and checkpoints.
@@ -161,7 +117,7 @@ impl Rounds {
     }
 
     /// Begins the records of all chains.
-    pub fn begin(&self, chains: &mut [Box<dyn Chain + '_>]) -> Result<(), Error> {
+    fn begin(&self, chains: &mut [Box<dyn Chain + '_>]) -> Result<(), Error> {
         let Sizes { chains: all, draws, .. } = self.sizes;
         let chains_here = chains.len();
         for chain in chains {
@@ -283,9 +239,4 @@ fn of_chain(chain: &dyn Chain, phase: usize) -> ChainProgress {
         divergences: data.at.divergences[phase],
         step_size: chain.step_size(),
     }
-}
-
-/// How far the last of the chains is in a phase.
-pub(super) fn least_done(chains: &[Box<dyn Chain + '_>], phase: usize) -> usize {
-    chains.iter().map(|chain| chain.data().at.done[phase]).min().unwrap_or(0)
 }

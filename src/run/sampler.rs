@@ -8,9 +8,10 @@ use std::time::Instant;
 use serde::Serialize;
 
 use super::chain::{Chain, ChainData, Place, TypedChain, Unfinished};
+use super::ending::{Ending, Sizes};
 use super::init::Init;
 use super::progress::{Progress, StopHandle};
-use super::rounds::{Ending, Report, Rounds, Sizes};
+use super::rounds::{Report, Rounds};
 use super::saver::Checkpoint;
 use crate::Error;
 use crate::cut;
@@ -19,11 +20,11 @@ use crate::draws::keep::Kept;
 use crate::draws::recorder::Recorder;
 use crate::draws::{Draws, Keep, Part, STATS};
 use crate::error::caught;
+use crate::kernel::{Algorithm, Kernel};
 use crate::layout::Layout;
 use crate::memory;
 use crate::message::{Advice, Setting};
 use crate::rng::ChainRng;
-use crate::sampler::{Algorithm, Kernel};
 use crate::targets::{Point, Target, TargetInfo};
 use crate::threads;
 
@@ -126,7 +127,7 @@ impl<'t, T: Target, A: Algorithm<&'t T>> Sampler<'t, T, A> {
     /// threads leaves room for fewer, there are fewer.
     ///
     /// Chains run side by side. Threads that are left over, because there are fewer chains or
-    /// because some are done, share the rows of a [`Posterior`](crate::targets::Posterior) whose
+    /// because some are done, share the rows of a [`Posterior`](crate::posterior::Posterior) whose
     /// gradient takes some milliseconds.
     pub fn threads(mut self, threads: usize) -> Self {
         self.threads = Some(threads);

@@ -6,8 +6,8 @@ use std::time::Instant;
 
 use serde::{Deserialize, Serialize};
 
-use super::chain::{Chain, ChainData, Place};
-use super::rounds::{Rounds, least_done};
+use super::chain::{Chain, ChainData, Place, least_done};
+use super::ending::Sizes;
 use crate::Error;
 use crate::draws::checkpoint::{Every, Fingerprint, Store, Stored, agree};
 
@@ -57,6 +57,9 @@ impl RunState<'_> {
     }
 }
 
+/// Begins the chains of a run.
+type Begin<'b> = &'b dyn Fn(&mut [Box<dyn Chain + '_>]) -> Result<(), Error>;
+
 /// Writes the checkpoints of a run.
 pub(super) struct Saver {
     store: Store,
@@ -70,10 +73,11 @@ pub(super) struct Saver {
 }
 
 impl Saver {
-    /// Brings the chains to where the checkpoint is; without one, begins it.
+    /// Brings the chains to where the checkpoint is; without one, begins it. `begin` is called in either case.
     pub fn open(
         checkpoint: Checkpoint,
-        rounds: &Rounds,
+        sizes: &Sizes,
+        begin: Begin,
         chains: &mut [Box<dyn Chain + '_>],
         frozen: &mut bool,
         seconds: &mut [f64; 2],
@@ -81,7 +85,7 @@ impl Saver {
         let Checkpoint { path, every, run } = checkpoint;
         every.check()?;
         let ChainData { kept, n_stats, .. } = *chains[0].data();
-        let (n, draws) = (chains.len(), rounds.sizes.draws);
+        let (n, draws) = (chains.len(), sizes.draws);
         let mut row_index = 0;
         let (store, stored) = Store::open::<RunState>(&path, run, kept + n_stats, |row| {
             // More draws than were asked for take no memory.
@@ -96,7 +100,7 @@ impl Saver {
         let (since, last) = (0, Instant::now());
         let mut saver = Self { store, every, starts, since, last, error: None };
         let Some(Stored { state, kernels }) = stored else {
-            rounds.begin(chains)?;
+            begin(chains)?;
             saver.save(chains, *frozen, *seconds);
             return saver.error.take().map_or(Ok(saver), Err);
         };
@@ -141,12 +145,12 @@ impl Saver {
                 }
             }
         }
-        let is_finished = least_done(chains, 0) >= rounds.sizes.warmup
-            && least_done(chains, 1) >= rounds.sizes.draws;
+        let is_finished =
+            least_done(chains, 0) >= sizes.warmup && least_done(chains, 1) >= sizes.draws;
         if !is_finished {
             saver.store.check_writable()?;
         }
-        rounds.begin(chains)?;
+        begin(chains)?;
         Ok(saver)
     }
 

@@ -57,7 +57,6 @@
 
 mod compose;
 mod hamiltonian;
-mod kernel;
 mod langevin;
 mod metropolis;
 mod scale;
@@ -65,7 +64,6 @@ mod tempering;
 
 pub use compose::{Collapsed, Cycle, DelayedAcceptance, GibbsNoise, Mixture, OnBlocks};
 pub use hamiltonian::{Hmc, MAX_ENERGY_ERROR, Mams, Mclmc, Nuts, SurrogateHmc};
-pub use kernel::{Algorithm, Kernel, Step, WarmupProgress};
 pub use langevin::{
     Baoab, EulerMaruyama, Integrator, LangevinKernel, LeimkuhlerMatthews, Mass, Obabo, Sghmc, Sgld,
     StepSchedule,
@@ -80,6 +78,7 @@ pub use tempering::{Ladder, PowerPosteriors, Swaps};
 pub use crate::draws::Keep;
 pub use crate::draws::checkpoint::Every;
 pub use crate::gradient::{ControlVariates, Epoch, FullGrad, GradSource, GradStream, Minibatch};
+pub use crate::kernel::{Algorithm, Kernel, Step, WarmupProgress};
 #[cfg(feature = "progress")]
 pub use crate::run::progress_bar;
 pub use crate::run::{

@@ -2,11 +2,13 @@
 
 use std::fmt;
 
-use super::pairs::positions;
-use super::{Emulator, Surrogate, check_coordinates};
+use super::{Emulator, Surrogate};
+use ndarray::{Array2, ArrayView1};
+
 use crate::Error;
 use crate::draws::Draws;
-use crate::targets::{PowerTarget, Target};
+use crate::memory;
+use crate::targets::{PowerTarget, Target, check_coordinates};
 
 /// The error of a surrogate's log density at draws: log pi(q) - log pi*(q), its mean taken away,
 /// since constants do not count.
@@ -111,4 +113,34 @@ impl fmt::Display for SurrogateError {
             n => write!(f, "; at {n} more a density is not finite"),
         }
     }
+}
+
+/// The positions of `pairs` of the draws, as evenly spaced as can be: `[pair, coordinate]`. Errors
+/// call the number and the draws by their `names`.
+pub(crate) fn positions(
+    target: &impl Target,
+    draws: &Draws,
+    pairs: usize,
+    names: [&str; 2],
+) -> Result<Array2<f64>, Error> {
+    if *draws.layout() != target.layout() {
+        let found = format!("of blocks {:?}", draws.layout().block_names());
+        let allowed = format!("all of the target's {:?}", target.layout().block_names());
+        return Err(Error::argument(names[1], found, allowed));
+    }
+    let (chains, n) = (draws.n_chains(), draws.n_draws());
+    let all = chains * n;
+    if !(10..=all).contains(&pairs) {
+        let allowed = format!("from 10 to the {all} draws ({chains} chains of {n})");
+        return Err(Error::argument(names[0], pairs, allowed));
+    }
+    let size = [(pairs, "pairs"), (target.dim(), "coordinates"), (4, "copies")];
+    memory::check::<f64>(names[0], &size, "use fewer")?;
+    let mut q = Array2::zeros((pairs, target.dim()));
+    for (i, mut row) in q.rows_mut().into_iter().enumerate() {
+        let place = i * all / pairs;
+        let draw = draws.draw(place / n, place % n).unwrap_or_default();
+        row.assign(&ArrayView1::from(draw));
+    }
+    Ok(q)
 }

@@ -19,8 +19,8 @@
 //! | emulator | what it is | cost of an evaluation |
 //! | --- | --- | --- |
 //! | [`RowSubset`] | n of the N rows, weighted N/n, with control variates if asked | n/N of the full one |
-//! | [`RandomFeatures`] | a linear combination of random functions, fitted to ell | features x d |
-//! | [`NetworkEmulator`] | a network trained on ell, or on the predictions of all rows | its weights |
+//! | [`RandomFeatures`](crate::emulate::RandomFeatures) | a linear combination of random functions, fitted to ell | features x d |
+//! | [`NetworkEmulator`](crate::emulate::NetworkEmulator) | a network trained on ell, or on the predictions of all rows | its weights |
 //!
 //! The last two learn from points at which the true density was evaluated, such as the draws of a
 //! short run, and know nothing of the rest of the space. [`SurrogateError::measure`] compares them
@@ -34,7 +34,8 @@
 //! ```
 //! use bnn_mcmc::prelude::*;
 //! use bnn_mcmc::sampler::{DelayedAcceptance, Init};
-//! use bnn_mcmc::surrogate::{RandomFeatures, Surrogate, SurrogateError};
+//! use bnn_mcmc::emulate::RandomFeatures;
+//! use bnn_mcmc::surrogate::{Surrogate, SurrogateError};
 //! # let x = ndarray::Array2::from_shape_fn((40, 2), |(i, j)| ((7 * i + 3 * j) % 11) as f64 / 5.0 - 1.0);
 //! # let y = x.column(0).mapv(|x| 0.5 * x + 0.1);
 //! # let data = Dataset::regression(x, y)?;
@@ -58,17 +59,11 @@
 //! ```
 
 mod error;
-mod network;
-mod pairs;
-mod random_features;
 mod rows;
 
 pub use error::SurrogateError;
-pub use network::{Emulated, FittedNetwork, NetworkEmulator};
-pub use random_features::{FittedFeatures, RandomFeatures};
+pub(crate) use error::positions;
 pub use rows::RowSubset;
-
-use serde::{Serialize, Serializer};
 
 use crate::Error;
 use crate::layout::Layout;
@@ -111,7 +106,7 @@ pub struct Surrogate<T, E> {
 
 impl<T: PowerTarget, E: Emulator> Surrogate<T, E> {
     /// `emulator` in the place of the likelihood of `target`, a reference to a
-    /// [`Posterior`](crate::targets::Posterior) or to a target of your own: it is asked for its
+    /// [`Posterior`](crate::posterior::Posterior) or to a target of your own: it is asked for its
     /// prior alone, so that it should have [`log_prior`](PowerTarget::log_prior) and
     /// [`log_prior_grad`](PowerGradTarget::log_prior_grad) of its own.
     pub fn new(target: T, emulator: E) -> Self {
@@ -223,33 +218,4 @@ impl<T: PowerTarget + GaussianReference, E: Emulator> GaussianReference for Surr
     ) -> Result<(), Error> {
         self.target.gaussian_reference(moving, q, mean, sd, of_target)
     }
-}
-
-/// What a [checkpoint](crate::draws::checkpoint) holds of a surrogate, by which it is told from
-/// another one: its description and its density at a few random points.
-pub(crate) fn fingerprint<S: Target, Z: Serializer>(
-    surrogate: &S,
-    serializer: Z,
-) -> Result<Z::Ok, Z::Error> {
-    let (mut ws, mut q) = (surrogate.workspace(), vec![0.0; surrogate.dim()]);
-    let densities = [0, 1, 2].map(|stream| {
-        // Within the support; the digits that are kept are the same on another processor.
-        surrogate.draw_start(&mut ChainRng::new(0, stream), &mut q).unwrap_or(());
-        format!("{:.6e}", surrogate.log_density(&q, &mut ws).total())
-    });
-    (surrogate.approximation(), densities).serialize(serializer)
-}
-
-/// An error unless both have the same coordinates.
-pub(crate) fn check_coordinates(
-    surrogate: &impl Target,
-    target: &impl Target,
-) -> Result<(), Error> {
-    let (own, expected) = (surrogate.layout(), target.layout());
-    if own == expected {
-        return Ok(());
-    }
-    let found = format!("of {} coordinates in blocks {:?}", own.dim(), own.block_names());
-    let (dim, blocks) = (expected.dim(), expected.block_names());
-    Err(Error::argument("surrogate", found, format!("of the target's {dim} in blocks {blocks:?}")))
 }

@@ -7,9 +7,10 @@ use crate::Error;
 use crate::likelihood::Likelihood;
 use crate::linalg::dot::dot;
 use crate::model::Model;
+use crate::posterior::Posterior;
 use crate::posterior::PosteriorWorkspace;
 use crate::rng::ChainRng;
-use crate::targets::{GradTarget, HessTarget, Posterior, Target};
+use crate::targets::{GradTarget, HessTarget, Target};
 
 /// The log likelihood of n of the N rows, weighted N/n, with control variates if asked.
 ///

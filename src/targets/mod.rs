@@ -3,7 +3,7 @@
 //! A sampler asks for the smallest trait that it needs: [`Target`] (a log density) for random-walk
 //! Metropolis, [`GradTarget`] (its gradient as well) for MALA, [`HessTarget`] or [`FisherTarget`]
 //! (second derivatives) for simplified manifold MALA, [`MinibatchTarget`] (gradients from a part of
-//! the data) for SGLD. [`Posterior`] implements all for every model, likelihood and prior of the crate;
+//! the data) for SGLD. [`Posterior`](crate::posterior::Posterior) implements all for every model, likelihood and prior of the crate;
 //! a density of your own takes three methods:
 //!
 //! ```
@@ -31,6 +31,7 @@ mod marginal;
 mod minibatch;
 mod point;
 mod second_order;
+mod stand_in;
 mod tempered;
 mod with_reference;
 
@@ -45,11 +46,11 @@ pub use minibatch::MinibatchTarget;
 pub use point::{Cached, Point};
 pub(crate) use second_order::MOST_DIMENSIONS;
 pub use second_order::{FisherTarget, HessTarget};
+pub(crate) use stand_in::{check_coordinates, fingerprint};
 pub use tempered::{PowerGradTarget, PowerTarget, Tempered};
 pub use with_reference::WithReference;
 
 pub use crate::curvature::Curvature;
-pub use crate::posterior::{LogLikelihood, Posterior};
 
 use serde::{Deserialize, Serialize};
 

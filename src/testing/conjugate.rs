@@ -33,7 +33,7 @@ pub enum Noise {
 
 /// The exact posterior of linear regression, tempered if wanted.
 ///
-/// q is laid out as in a [`Posterior`](crate::targets::Posterior) of a
+/// q is laid out as in a [`Posterior`](crate::posterior::Posterior) of a
 /// [`Linear`](crate::model::Linear) model with one output: the weights, the intercept, and
 /// log tau^2 if the noise is not fixed.
 ///

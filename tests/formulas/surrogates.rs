@@ -1,13 +1,12 @@
 //! Emulators: gradients, what is exact where, and what is refused.
 
+use bnn_mcmc::emulate::{Emulated, NetworkEmulator, RandomFeatures};
 use bnn_mcmc::evidence::Evidence;
 use bnn_mcmc::layout::Layout;
 use bnn_mcmc::optimise::{Adam, Ascent};
 use bnn_mcmc::prelude::*;
 use bnn_mcmc::sampler::PowerPosteriors;
-use bnn_mcmc::surrogate::{
-    Emulated, Emulator, NetworkEmulator, RandomFeatures, RowSubset, Surrogate, SurrogateError,
-};
+use bnn_mcmc::surrogate::{Emulator, RowSubset, Surrogate, SurrogateError};
 use ndarray::{Array2, Array3};
 
 type Network = Posterior<Mlp, Gaussian>;

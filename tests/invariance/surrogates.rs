@@ -4,10 +4,11 @@
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use bnn_mcmc::emulate::{Emulated, NetworkEmulator, RandomFeatures};
 use bnn_mcmc::optimise::{Adam, Ascent};
 use bnn_mcmc::prelude::*;
 use bnn_mcmc::sampler::{Algorithm, DelayedAcceptance, Kernel, SurrogateHmc};
-use bnn_mcmc::surrogate::{Emulated, NetworkEmulator, RandomFeatures, RowSubset, Surrogate};
+use bnn_mcmc::surrogate::{RowSubset, Surrogate};
 use bnn_mcmc::targets::Point;
 use bnn_mcmc::testing::{GaussianTarget, Invariance, InvarianceReport};
 

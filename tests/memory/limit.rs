@@ -3,10 +3,10 @@
 use bnn_mcmc::data::simulate::{Classification, Regression};
 use bnn_mcmc::data::{CsvReader, IdxReader};
 use bnn_mcmc::draws::recorder::ChainPlan;
+use bnn_mcmc::emulate::{Emulated, NetworkEmulator, RandomFeatures};
 use bnn_mcmc::memory::set_limit;
 use bnn_mcmc::prelude::*;
 use bnn_mcmc::sampler::{Algorithm, Smmala, SoftAbs};
-use bnn_mcmc::surrogate::{Emulated, NetworkEmulator, RandomFeatures};
 use bnn_mcmc::testing::Invariance;
 use ndarray::{Array1, Array2, Array3};
 

@@ -1,14 +1,13 @@
 //! No step allocates: neither a gradient, nor a transition, nor an adaptation outside the few
 //! iterations at which a window of the warm-up ends, nor what is kept of its predictions.
 
+use bnn_mcmc::emulate::{Emulated, NetworkEmulator, RandomFeatures};
 use bnn_mcmc::prelude::*;
 use bnn_mcmc::sampler::{
     Algorithm, DelayedAcceptance, Fisher, Kernel, LangevinGradient, Smmala, SoftAbs, SurrogateHmc,
     WarmupProgress,
 };
-use bnn_mcmc::surrogate::{
-    Emulated, Emulator, NetworkEmulator, RandomFeatures, RowSubset, Surrogate,
-};
+use bnn_mcmc::surrogate::{Emulator, RowSubset, Surrogate};
 use bnn_mcmc::targets::Point;
 
 use crate::allocator::{allocations_of_thread as allocations, alone};

@@ -74,7 +74,7 @@ pub fn run(args: &CompareArgs) -> Result<Ended, Failure> {
         let mut text = output::under_heading(&comparison.to_string());
         text.push('\n');
         for Judged { run, verdict, loo_warnings, .. } in &runs {
-            text.push_str(&format!("{}: {}\n", output::heading(run), output::sentence(verdict)));
+            text.push_str(&format!("{}: {}\n", output::heading(run), words::sentence(verdict)));
             loo_warnings
                 .iter()
                 .for_each(|warning| text.push_str(&format!("  warning: {warning}\n")));

@@ -11,7 +11,7 @@ use clap::Args;
 use serde::Serialize;
 
 use crate::output::{self, count};
-use crate::{Ended, Failure, folder};
+use crate::{Ended, Failure, folder, words};
 
 /// Says whether the chains of a run agree: verdict, R-hat, effective sample sizes
 ///
@@ -70,7 +70,7 @@ fn fitted(args: &DiagnoseArgs, fit: &Fit) -> Result<Ended, Failure> {
         return json(args, verdict, blocks, validation, None);
     }
     let mut text = about(fit);
-    text.push_str(&format!("verdict   {}\n\n", output::sentence(&verdict)));
+    text.push_str(&format!("verdict   {}\n\n", words::sentence(&verdict)));
     text.push_str(&groups(&verdict));
     text.push_str("\nParameters by block, for scaled features and response:\n");
     text.push_str("(hidden units can be renumbered without a change of predictions: the verdict does not use these)\n");
@@ -89,7 +89,7 @@ fn drawn(args: &DiagnoseArgs, draws: &Draws) -> Result<Ended, Failure> {
     }
     let (chains, n) = (count(draws.n_chains(), "chain"), count(draws.n_draws(), "draw"));
     let mut text = format!("draws     {}: {chains} of {n}\n", args.run.display());
-    text.push_str(&format!("verdict   {}\n\n", output::sentence(&verdict)));
+    text.push_str(&format!("verdict   {}\n\n", words::sentence(&verdict)));
     let shown: Vec<_> = summary.rows.iter().take(args.rows).cloned().collect();
     let more = summary.rows.len() - shown.len();
     if !shown.is_empty() {

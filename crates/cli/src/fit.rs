@@ -11,7 +11,7 @@ use clap::Args;
 
 use crate::config::{Config, FILE, whole};
 use crate::output::{self, count};
-use crate::{Ended, Failure, check, diagnose, signals, words};
+use crate::{Ended, Failure, check, diagnose, file, signals, words};
 
 /// Fits a network to a table, in a folder of its own
 ///
@@ -215,7 +215,7 @@ fn write_config(folder: &Path, config: &Config) -> Result<(), Failure> {
     if fs::read_to_string(&path).is_ok_and(|there| there == text) {
         return Ok(());
     }
-    output::write(&path, &text)
+    file::write(&path, &text)
 }
 
 /// The lines of a recipe that say what the model and the sampler are.
@@ -229,7 +229,7 @@ fn in_words(recipe: &str) -> String {
 fn ending(fit: &Fit, folder: &Path, strict: bool) -> Result<Ended, Failure> {
     let verdict = fit.verdict()?;
     let mut text = diagnose::about(fit);
-    text.push_str(&format!("verdict   {}\n", output::sentence(&verdict)));
+    text.push_str(&format!("verdict   {}\n", words::sentence(&verdict)));
     text.push_str(&diagnose::validation(fit)?);
     text.push_str(&format!("saved in  {}\n", folder.display()));
     output::print(&text)?;

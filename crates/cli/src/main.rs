@@ -7,6 +7,7 @@ mod compare;
 mod config;
 mod diagnose;
 mod export;
+mod file;
 mod fit;
 mod folder;
 mod output;

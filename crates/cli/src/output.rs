@@ -1,18 +1,12 @@
-//! What is written: to the terminal, in colour only where it is one, and to files, as a whole or
-//! not at all.
+//! What the terminal shows, in colour only where it is one.
 
 use std::borrow::Cow;
-use std::fs;
-use std::io::{self, ErrorKind, Write};
-use std::path::{Path, PathBuf};
+use std::io::{ErrorKind, Write};
 
 use anstyle::{AnsiColor, Style};
-use bnn_mcmc::Error;
-use bnn_mcmc::diagnostics::Verdict;
 use comfy_table::{CellAlignment, Table, presets};
-use tempfile::NamedTempFile;
 
-use crate::{Failure, signals, words};
+use crate::Failure;
 
 /// Writes to standard output. Where nobody reads on, as after `| head -1`, nothing is wrong.
 pub fn print(text: &str) -> Result<(), Failure> {
@@ -71,20 +65,14 @@ pub fn heading(text: &str) -> String {
     styled(Style::new().bold(), text)
 }
 
-/// Text about what is well.
+/// Good news, in green.
 pub fn good(text: &str) -> String {
     styled(AnsiColor::Green.on_default(), text)
 }
 
-/// Text about what is not.
+/// Bad news, in red.
 pub fn bad(text: &str) -> String {
     styled(AnsiColor::Red.on_default(), text)
-}
-
-/// The sentence of a verdict.
-pub fn sentence(verdict: &Verdict) -> String {
-    let text = verdict.in_words(&words::Flags);
-    if verdict.is_converged() { good(&text) } else { bad(&text) }
 }
 
 /// Lines of a table. Columns whose heading begins with `>` are aligned to the right.
@@ -114,108 +102,6 @@ pub fn table(headings: &[&str], rows: impl IntoIterator<Item = Vec<String>>) -> 
 pub fn under_heading(text: &str) -> String {
     let (first, rest) = text.split_once('\n').unwrap_or((text, ""));
     format!("{}\n{rest}", heading(first))
-}
-
-/// Writes a file as a whole, or leaves the one that was there.
-pub fn write(path: &Path, bytes: &str) -> Result<(), Failure> {
-    let mut file = Writing::begin(Some(path))?;
-    file.write(bytes)?;
-    file.end()
-}
-
-/// A result that is written piece by piece: to standard output, or to a file that takes the place of the
-/// one that was there when all is written.
-pub struct Writing {
-    /// `None` for standard output.
-    path: Option<PathBuf>,
-    to: To,
-}
-
-enum To {
-    Stdout,
-    /// What is no file, such as `/dev/stdout`.
-    Device(fs::File),
-    /// A file with a name of its own until it is written.
-    New(Option<NamedTempFile>),
-}
-
-impl Writing {
-    /// Begins a file, or writes to standard output.
-    pub fn begin(path: Option<&Path>) -> Result<Self, Failure> {
-        let Some(path) = path else { return Ok(Self { path: None, to: To::Stdout }) };
-        // The file that a link leads to is written, and not the link.
-        let path = &path.canonicalize().unwrap_or_else(|_| path.into());
-        let to = if fs::metadata(path).is_ok_and(|there| !there.is_file()) {
-            fs::File::options().write(true).open(path).map(To::Device)
-        } else {
-            let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
-            let folder = folder.unwrap_or(Path::new("."));
-            let path_of = |new: &io::Result<NamedTempFile>| {
-                new.as_ref().ok().map(|new| new.path().to_path_buf())
-            };
-            signals::begin(|| temporary(folder), path_of).map(|new| To::New(Some(new)))
-        };
-        let to = to.map_err(|e| Error::io(path, e))?;
-        Ok(Self { path: Some(path.into()), to })
-    }
-
-    /// Writes a piece, as it is. Returns whether anybody reads on.
-    pub fn write(&mut self, text: &str) -> Result<bool, Failure> {
-        let written = match &mut self.to {
-            To::Stdout => {
-                let mut out = io::stdout().lock();
-                out.write_all(text.as_bytes()).and_then(|()| out.flush())
-            }
-            To::Device(file) => match file.write_all(text.as_bytes()) {
-                Err(e) if e.kind() == ErrorKind::BrokenPipe => return Ok(false),
-                written => written,
-            },
-            To::New(file) => file.iter_mut().try_for_each(|file| file.write_all(text.as_bytes())),
-        };
-        match (written, &self.path) {
-            (Ok(()), _) => Ok(true),
-            (Err(e), None) if e.kind() == ErrorKind::BrokenPipe => Ok(false),
-            (Err(e), None) => Err(Failure::error(format!("standard output: {e}"))),
-            (Err(e), Some(path)) => Err(Error::io(path, e).into()),
-        }
-    }
-
-    /// Puts the file in its place.
-    pub fn end(mut self) -> Result<(), Failure> {
-        if let (Some(path), To::New(file)) = (&self.path, &mut self.to)
-            && let Some(file) = file.take()
-        {
-            let new = file.path().to_path_buf();
-            // A file that others may not read stays so.
-            if let Ok(there) = fs::metadata(path) {
-                let _ = file.as_file().set_permissions(there.permissions());
-            }
-            let placed = file.as_file().sync_all().and_then(|()| {
-                signals::forget(&new, || file.persist(path).map(drop).map_err(|e| e.error))
-            });
-            placed.map_err(|e| Error::io(path, e))?;
-        }
-        Ok(())
-    }
-}
-
-impl Drop for Writing {
-    /// Leaves nothing of a file that was not written to its end.
-    fn drop(&mut self) {
-        if let To::New(Some(file)) = &self.to {
-            let new = file.path().to_path_buf();
-            signals::forget(&new, || self.to = To::Stdout);
-        }
-    }
-}
-
-/// A hidden file with a name that no other has, with the rights of any new file.
-fn temporary(folder: &Path) -> io::Result<NamedTempFile> {
-    let mut builder = tempfile::Builder::new();
-    builder.prefix(".bnn-mcmc.").suffix(".tmp");
-    #[cfg(unix)]
-    builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
-    builder.tempfile_in(folder)
 }
 
 /// A number, with a power of ten if it is very large or very small.
@@ -252,26 +138,6 @@ mod tests {
         assert_eq!(quoted("#3"), "'#3'");
         assert_eq!(quoted("it's"), "'it'\\''s'");
         assert_eq!(quoted(""), "''");
-    }
-
-    #[test]
-    fn files_are_written_as_a_whole() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("a.csv");
-        write(&path, "1").unwrap();
-        write(&path, "22").unwrap();
-        assert_eq!(fs::read(&path).unwrap(), b"22");
-        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1, "nothing else is left");
-        let error = write(&folder.path().join("no").join("b"), "").unwrap_err();
-        assert!(error.message.contains("no/b"), "{error:?}");
-        write(Path::new("/dev/null"), "x").unwrap();
-        // What is not written to its end leaves the file that was there.
-        let mut begun = Writing::begin(Some(&path)).unwrap();
-        begun.write("333").unwrap();
-        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 2);
-        drop(begun);
-        assert_eq!(fs::read(&path).unwrap(), b"22");
-        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
     }
 
     #[test]

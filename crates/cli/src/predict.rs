@@ -10,7 +10,8 @@ use bnn_mcmc::ndarray::{ArrayView2, Axis};
 use bnn_mcmc::predict::Predictions;
 use clap::Args;
 
-use crate::output::{self, Writing, count};
+use crate::file::Writing;
+use crate::output::{self, count};
 use crate::{Ended, Failure, diagnose, folder, words};
 
 /// The numbers of a block's predictions: 256 MiB.

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 
 use crate::output;
-use crate::{Ended, Failure, folder, words};
+use crate::{Ended, Failure, file, folder, words};
 
 /// Writes the report of a run: one HTML page with all figures inside
 ///
@@ -25,7 +25,7 @@ pub fn run(args: &ReportArgs) -> Result<Ended, Failure> {
     let path = args.out.clone().unwrap_or_else(|| args.run.join("report.html"));
     folder::check_place(&path, "--out")?;
     let page = bnn_mcmc_report::report_in_words(&folder::load(&args.run)?, &words::Flags)?;
-    output::write(&path, &page)?;
+    file::write(&path, &page)?;
     output::note(&format!("the report is in {}", path.display()));
     Ok(Ended::Done)
 }

@@ -1,8 +1,9 @@
 //! How the command spells settings in the library's messages.
 
+use bnn_mcmc::diagnostics::Verdict;
 use bnn_mcmc::message::{Setting, Vocabulary};
 
-use crate::output::quoted;
+use crate::output::{bad, good, quoted};
 
 /// The flags of `fit`.
 pub struct Flags;
@@ -57,6 +58,12 @@ impl Vocabulary for NewRows {
     fn setting(&self, _: Setting, _: Option<&str>) -> Option<String> {
         None
     }
+}
+
+/// The sentence of a verdict.
+pub fn sentence(verdict: &Verdict) -> String {
+    let text = verdict.in_words(&Flags);
+    if verdict.is_converged() { good(&text) } else { bad(&text) }
 }
 
 #[cfg(test)]

@@ -18,7 +18,8 @@ use crate::likelihood::SecondOrderLikelihood;
 use crate::message::Advice;
 use crate::model::{Mlp, SecondOrderModel};
 use crate::portable::ln;
-use crate::targets::{Curvature, FisherTarget, HessTarget, Posterior};
+use crate::posterior::Posterior;
+use crate::targets::{Curvature, FisherTarget, HessTarget};
 use crate::{Error, memory};
 
 /// A normal distribution around a mode q0 of a log density, with the inverse of the curvature there

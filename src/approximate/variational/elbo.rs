@@ -14,8 +14,9 @@ use crate::likelihood::Likelihood;
 use crate::model::{Mlp, Model};
 use crate::optimise::Fit;
 use crate::portable::ln;
+use crate::posterior::Posterior;
 use crate::rng::ChainRng;
-use crate::targets::{GradTarget, LogDensity, MinibatchTarget, Posterior, Target};
+use crate::targets::{GradTarget, LogDensity, MinibatchTarget, Target};
 use crate::{Error, memory};
 
 /// The part of a seed's streams that gives the noise of gradients, and that of values.

@@ -5,9 +5,10 @@ use super::{At, Normals};
 use crate::Error;
 use crate::likelihood::Likelihood;
 use crate::model::Model;
+use crate::posterior::Posterior;
 use crate::posterior::PosteriorWorkspace;
 use crate::rng::ChainRng;
-use crate::targets::{GradTarget, LogDensity, MinibatchTarget, Posterior, Target};
+use crate::targets::{GradTarget, LogDensity, MinibatchTarget, Target};
 
 /// How the expectation of a log density under independent normals is estimated: [`WeightSamples`],
 /// [`LocalNoise`](super::LocalNoise) or [`DensitySamples`], which the constructors of an

@@ -9,8 +9,9 @@ use crate::engine::{TILE_ROWS, Tile, TileMut, TileStorage};
 use crate::likelihood::Likelihood;
 use crate::model::{Mlp, Model};
 use crate::posterior::Gathered;
+use crate::posterior::Posterior;
 use crate::rng::ChainRng;
-use crate::targets::{LogDensity, Posterior, Target};
+use crate::targets::{LogDensity, Target};
 
 /// Noise of its own for every row and unit, in place of a sample of the weights: for the
 /// [`Posterior`] of an [`Mlp`].

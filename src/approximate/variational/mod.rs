@@ -15,8 +15,8 @@ use std::time::Instant;
 
 use serde::{Deserialize, Serialize};
 
+use crate::gradient::Minibatch;
 use crate::optimise::{Adam, Ascent, Optimiser};
-use crate::sampler::Minibatch;
 use crate::targets::MinibatchTarget;
 use crate::{Error, memory};
 

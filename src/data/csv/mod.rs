@@ -3,6 +3,7 @@
 mod describe;
 mod findings;
 mod lines;
+mod role;
 mod schema;
 mod table;
 
@@ -16,7 +17,7 @@ use serde::{Deserialize, Serialize};
 pub use self::describe::{ColumnDescription, Description};
 pub use self::findings::Finding;
 pub use self::lines::Lines;
-use self::schema::Role;
+use self::role::Role;
 pub use self::schema::{Cells, Schema};
 use self::table::{Table, numbered};
 use super::Dataset;

@@ -8,6 +8,7 @@ use std::path::Path;
 use ndarray::Array2;
 use serde::{Deserialize, Serialize};
 
+use super::role::Role;
 use super::table::{Count, Table, is_no_label};
 use super::{Columns, CsvData, CsvReader, Encoding, Features, Lines, Task};
 use crate::Error;
@@ -23,14 +24,6 @@ pub(super) const MANY_LEVELS: usize = 50;
 
 /// More levels or classes than this are refused in any column.
 const MOST_LEVELS: usize = 1 << 16;
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) enum Role {
-    Ignored,
-    Feature,
-    /// The place of the column within the response.
-    Response(usize),
-}
 
 /// A column of the training file; `levels` are those of a categorical feature or of the classes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -3,11 +3,11 @@
 use std::borrow::Cow;
 use std::collections::HashMap;
 
-use super::schema::Role;
+use super::role::Role;
 use super::{CsvReader, Delimiter, Header, Task};
 use crate::Error;
-use crate::error::Row;
 use crate::cells::{Rows, Separator, decode, shown};
+use crate::error::Row;
 use crate::message::{self, Advice};
 
 /// A text whose rows are cut into cells each time they are gone through: nothing but the text is kept.
@@ -86,7 +86,13 @@ impl<'t> Table<'t> {
 
     pub(super) fn cell_problem(&self, line: usize, column: usize, problem: String) -> Error {
         let column = shown(&self.names[column]);
-        Error::Cell { table: self.file.clone(), row: Row::Line(line), column, problem, advice: Vec::new() }
+        Error::Cell {
+            table: self.file.clone(),
+            row: Row::Line(line),
+            column,
+            problem,
+            advice: Vec::new(),
+        }
     }
 
     pub(super) fn has_header(&self) -> bool {

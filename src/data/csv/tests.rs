@@ -612,7 +612,10 @@ fn dates_and_times_are_known() {
     }
     let text = "day,y\n2024-05-01,1\n2024-05-02,2\n";
     let error = message(&y(), text);
-    assert!(error.contains("line 2, column `day`: `2024-05-01` is a date, not a number"), "{error}");
+    assert!(
+        error.contains("line 2, column `day`: `2024-05-01` is a date, not a number"),
+        "{error}"
+    );
     assert!(!error.contains("categorical"), "{error}");
     // How a file is read is said in words.
     let words = y().ignore(["id"]).drop_missing_rows().delimiter(b'\t').to_string();
@@ -643,7 +646,10 @@ fn files_are_read_like_a_table_that_was_none() {
     assert_eq!(new.x.column(3).to_vec(), [1.0, 0.0, 1.0, 0.0]);
     assert_eq!(new.x.row(0).to_vec(), [0.0, 0.0, 1.0, 1.0, 0.5]);
     let wrong = schema.read_features("1,ripe,code\n0.5,2,10\n".as_bytes()).unwrap_err();
-    assert!(matches!(&wrong, Error::Cell { row: Row::Line(2), column, .. } if column == "ripe"), "{wrong}");
+    assert!(
+        matches!(&wrong, Error::Cell { row: Row::Line(2), column, .. } if column == "ripe"),
+        "{wrong}"
+    );
     // It outlives the process.
     let text = serde_json::to_string(&schema).unwrap();
     assert_eq!(serde_json::from_str::<Schema>(&text).unwrap(), schema);

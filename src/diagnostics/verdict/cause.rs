@@ -3,33 +3,12 @@
 use ndarray::{ArrayView2, Axis};
 use serde::{Deserialize, Serialize};
 
-use super::judge::EBFMI_LIMIT;
+use super::limits::{
+    ACCEPTANCE, BETWEEN_LIMIT, CUT_OFF, EBFMI_LIMIT, ESS_WITHIN, LONG_TRAJECTORY, SLOW,
+};
 use super::{InUse, Outcome, Trajectories};
 use crate::diagnostics::ess_bulk;
 use crate::diagnostics::quantile::quantile;
-
-/// The effective draws that a chain has by itself, at least, if it mixes within its mode, of a quantity and
-/// of its distance from the median: half of what a converged chain has.
-pub const ESS_WITHIN: f64 = 50.0;
-/// The variance between chains over the squared Monte Carlo error of one chain, (R-hat^2 - 1) ESS, from
-/// which on a [`Verdict`](super::Verdict) speaks of modes: the chains' means, or widths, scatter five times as
-/// widely as the length of the chains explains.
-pub const BETWEEN_LIMIT: f64 = 25.0;
-/// The mean number of leapfrog steps of a trajectory from which on it counts as long.
-pub const LONG_TRAJECTORY: f64 = 200.0;
-/// The share of trajectories cut off at the maximal depth from which on they count as long.
-pub const CUT_OFF: f64 = 0.5;
-/// The mean acceptance probability from which on the step size suits the target.
-pub const ACCEPTANCE: f64 = 0.5;
-/// The effective draws, bulk, of the worst quantity over all draws, below which chains are slower than
-/// trajectories that find their length are in one mode.
-pub const SLOW: f64 = 0.02;
-/// The number of units of the last hidden layer below which a network counts as narrow.
-pub const NARROW: usize = 100;
-
-/// How many transitions in a row a chain stands still, from which on a [`Verdict`](super::Verdict) says so. At
-/// an acceptance of 0.65, so many rejections follow upon each other by chance once in 10^9 transitions.
-pub const STILL: usize = 20;
 
 /// Why the chains of a run have not converged, where a [`Verdict`](super::Verdict) can tell.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -5,45 +5,14 @@ use rayon::prelude::*;
 
 use super::arrived::not_arrived;
 use super::cause::{Clues, are_separate};
+use super::limits::{
+    DIVERGENT_LIMIT, DRIFT_LIMIT, ESS_PER_CHAIN, OTHERS_LIMIT, RHAT_LIMIT, TEMPERATURE_LIMITS,
+};
 use super::{InUse, Outcome, QuantityGroup, Trajectories, Verdict};
 use crate::Error;
 use crate::diagnostics::rhat;
 use crate::diagnostics::summary::{SummaryRow, summarise};
 use crate::draws::Approximation;
-
-/// The largest R-hat of a converged run (Vehtari et al. 2021, section 4.1).
-pub const RHAT_LIMIT: f64 = 1.01;
-/// The fewest effective draws per chain of a converged run (Vehtari et al. 2021, section 4.1).
-pub const ESS_PER_CHAIN: f64 = 100.0;
-/// R-hat between the halves of one chain above which that chain counts as drifting: the limit that
-/// was usual for R-hat before ranks (Gelman et al., Bayesian Data Analysis, 2nd ed.).
-pub const DRIFT_LIMIT: f64 = 1.1;
-/// The largest R-hat that the other chains may have for a single chain to be blamed.
-pub const OTHERS_LIMIT: f64 = 1.05;
-/// The share of divergent transitions above which a run is not trusted, however well its chains
-/// agree.
-pub const DIVERGENT_LIMIT: f64 = 1e-3;
-/// The share of NUTS trajectories cut off at the maximal depth above which a verdict says so.
-pub const DEPTH_LIMIT: f64 = 0.01;
-/// The kinetic temperatures, from the lowest to the highest, that a verdict accepts of samplers
-/// without a Metropolis test. The bias of BAOAB makes its momenta colder than 1, by up to a fifth at
-/// step sizes that are still in use.
-pub const TEMPERATURE_LIMITS: [f64; 2] = [0.8, 1.1];
-/// The mean acceptance of the second stage of [`DelayedAcceptance`](crate::sampler::DelayedAcceptance) below which
-/// a verdict warns of it: fewer than one in twenty of the proposals that the surrogate made.
-pub const SECOND_STAGE_LIMIT: f64 = 0.05;
-/// E-BFMI below which a verdict speaks of it (Betancourt 2017, arXiv:1701.02434, section 6.1).
-pub const EBFMI_LIMIT: f64 = 0.3;
-/// Of [`Predictions::chains_apart`](crate::predict::Predictions::chains_apart): up to the first, intervals
-/// of new observations are little affected by what the chains disagree about, above the second they are
-/// not to be believed.
-///
-/// If the chains' means have the standard deviation a at some input, in units of the predictive standard
-/// deviation of all chains together, and all is normal, then one chain's predictive distribution has the
-/// variance 1 - a^2, and the 90 % interval of one chain covers 2 Phi(1.645 sqrt((1 - a^2) / (1 + a^2))) - 1
-/// of what all chains together predict: 89.7 % at a = 0.1, 86.7 % at 0.3, 79.7 % at 0.5, 60.5 % at 0.76.
-/// R-hat of the predictive draws is then about 1 / sqrt(1 - a^2), which is 1.05 at 0.3.
-pub const APART_LIMITS: [f64; 2] = [0.3, 0.5];
 
 /// Collects the quantities to be judged, and the limits to judge them by; [`Judge::judge`] passes
 /// the [`Verdict`], whose documentation has the rules and an example.

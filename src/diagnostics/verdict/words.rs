@@ -6,10 +6,9 @@
 use std::fmt;
 
 use super::cause::mean;
-use super::judge::{
-    APART_LIMITS, DEPTH_LIMIT, EBFMI_LIMIT, SECOND_STAGE_LIMIT, wrong_temperatures,
-};
-use super::{CUT_OFF, Cause, Outcome, QuantityGroup, STILL, Verdict};
+use super::judge::wrong_temperatures;
+use super::limits::{APART_LIMITS, CUT_OFF, DEPTH_LIMIT, EBFMI_LIMIT, SECOND_STAGE_LIMIT, STILL};
+use super::{Cause, Outcome, QuantityGroup, Verdict};
 use crate::diagnostics::summary::ratio;
 use crate::draws::Approximation;
 use crate::message::{Advice, InRust, Vocabulary, advised, count, listed, thousands};

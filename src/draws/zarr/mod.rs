@@ -15,7 +15,7 @@
 //!
 //! In Python, with ArviZ 1: `arviz.from_zarr("run.zarr")`. With ArviZ 0.23, whose function of this name refuses
 //! zarr-python 3: `arviz.from_datatree(xarray.open_datatree("run.zarr", engine="zarr"))`. Checked with ArviZ 1.3.0 and
-//! 0.23.4. [`Posterior::to_zarr`](crate::targets::Posterior::to_zarr) writes predictions
+//! 0.23.4. [`Posterior::to_zarr`](crate::posterior::Posterior::to_zarr) writes predictions
 //! and the data as well, with the names of features and classes.
 //!
 //! # What is stored

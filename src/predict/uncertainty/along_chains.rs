@@ -17,7 +17,7 @@ use crate::predict::to_file;
 /// labels, or from [`StreamedUncertainty`] while the chain runs. They are table 8 of the dissertation
 /// *Bayesian uncertainty reduction analysis by Langevin dynamics sampling*.
 ///
-/// [`Posterior::predict_mean`]: crate::targets::Posterior::predict_mean
+/// [`Posterior::predict_mean`]: crate::posterior::Posterior::predict_mean
 /// [`Predictions::along_chains`]: crate::predict::Predictions::along_chains
 /// [`StreamedUncertainty`]: crate::predict::StreamedUncertainty
 #[derive(Clone, Debug, PartialEq, Serialize)]

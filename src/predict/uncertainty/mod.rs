@@ -29,7 +29,7 @@ impl Predictions {
     /// How well each measure of uncertainty tells the rows of `outside` from these; see [`auroc`].
     ///
     /// The rows of `outside` need classes known to the model, whatever these say; without any,
-    /// [`Posterior::uncertainty`](crate::targets::Posterior::uncertainty) and
+    /// [`Posterior::uncertainty`](crate::posterior::Posterior::uncertainty) and
     /// [`Uncertainty::separation`] do the same.
     ///
     /// # Errors

@@ -109,7 +109,7 @@ pub const THRESHOLDS: [f64; 6] = [0.4, 0.5, 0.6, 0.7, 0.8, 0.9];
 /// # Ok::<(), bnn_mcmc::Error>(())
 /// ```
 ///
-/// [`Posterior::uncertainty`]: crate::targets::Posterior::uncertainty
+/// [`Posterior::uncertainty`]: crate::posterior::Posterior::uncertainty
 /// [`auroc`]: super::auroc
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Uncertainty {

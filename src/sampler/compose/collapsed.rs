@@ -40,7 +40,7 @@ use crate::targets::{Cached, ConditionallyGaussian, Marginal, MarginalWorkspace,
 /// `energy` are the inner kernel's, of the [`Marginal`] density. `accept_prob` and `accepted` are the
 /// inner step's: W moves in any case.
 ///
-/// Cost of a step: what `algorithm` takes, with [gradients](crate::targets::Posterior::collapsed)
+/// Cost of a step: what `algorithm` takes, with [gradients](crate::posterior::Posterior::collapsed)
 /// that cost about 3 n m^2 floating-point operations more for n rows and m weights of one output,
 /// and for the draw n m^2 and one log density. For a likelihood, prior or model for which there is
 /// no such integral it is refused with the reason. On a [`Tempered`](crate::targets::Tempered)

@@ -7,8 +7,8 @@ use crate::Error;
 use crate::draws::Report;
 use crate::rng::ChainRng;
 use crate::sampler::{Algorithm, Kernel, Step, WarmupProgress, metropolis_test};
-use crate::surrogate::{check_coordinates, fingerprint};
 use crate::targets::{Cached, Point, Target};
+use crate::targets::{check_coordinates, fingerprint};
 
 /// Delayed acceptance: `steps` steps of `inner` on `surrogate`, then one test by the target.
 ///

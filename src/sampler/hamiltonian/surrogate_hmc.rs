@@ -9,8 +9,8 @@ use crate::Error;
 use crate::portable::exp;
 use crate::rng::ChainRng;
 use crate::sampler::{Algorithm, Kernel, Step, WarmupProgress, metropolis_test};
-use crate::surrogate::{check_coordinates, fingerprint};
 use crate::targets::{Cached, GradTarget, Point, Target};
+use crate::targets::{check_coordinates, fingerprint};
 
 /// HMC whose trajectories follow the gradient of `surrogate`: one density of the target a step, and
 /// none of its gradients.
@@ -24,7 +24,7 @@ use crate::targets::{Cached, GradTarget, Point, Target};
 ///
 /// The leapfrog step preserves volume and can be retraced whatever its force, so that the chain
 /// samples **pi exactly, whatever the surrogate**. With
-/// [`RandomFeatures`](crate::surrogate::RandomFeatures) as the surrogate this is the random network
+/// [`RandomFeatures`](crate::emulate::RandomFeatures) as the surrogate this is the random network
 /// surrogate of Zhang, Shahbaba and Zhao (RNS-HMC). A trajectory whose energy on the surrogate rises
 /// by more than [`MAX_ENERGY_ERROR`](crate::sampler::MAX_ENERGY_ERROR) is rejected.
 ///

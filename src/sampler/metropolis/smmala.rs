@@ -115,7 +115,7 @@ impl<T: FisherTarget> Metric<T> for Fisher {
 ///
 /// # Cost, and when it pays
 ///
-/// A step takes one gradient and one metric: for a [`Posterior`](crate::targets::Posterior) about d
+/// A step takes one gradient and one metric: for a [`Posterior`](crate::posterior::Posterior) about d
 /// products with a vector, O(d) gradients, and a factorisation, O(d^3). Both are kept, so
 /// that a rejected proposal costs one metric and an accepted one none again. In microseconds
 /// (`cargo bench --bench second_order`; one core of a machine that others used too):

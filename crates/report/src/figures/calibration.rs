@@ -20,7 +20,7 @@ pub fn pit(pit: &Pit) -> Figure {
 }
 
 /// The probability integral transform of rows left out, from
-/// [`loo_pit`](bnn_mcmc::targets::Posterior::loo_pit): its histogram, and its distribution
+/// [`loo_pit`](bnn_mcmc::posterior::Posterior::loo_pit): its histogram, and its distribution
 /// function.
 pub fn loo_pit(pit: &Pit) -> Figure {
     uniformity("loo-pit", "Probability integral transform of rows left out", pit)
@@ -262,7 +262,7 @@ pub fn coverage(methods: &[Method]) -> Result<Figure, Error> {
 }
 
 /// As [`coverage`], by the probability integral transform u of rows left out, from
-/// [`loo_pit`](bnn_mcmc::targets::Posterior::loo_pit): an observation lies within the interval of a
+/// [`loo_pit`](bnn_mcmc::posterior::Posterior::loo_pit): an observation lies within the interval of a
 /// level with equal tails where |u - 1/2| <= level/2. It is the coverage of the training rows, each
 /// predicted without itself.
 ///

@@ -158,7 +158,7 @@ pub fn observed_against_predicted(
 /// standard normal for any response if the model is right.
 ///
 /// `pit` is of the same rows: [`Predictions::pit`], or of rows left out
-/// [`loo_pit`](bnn_mcmc::targets::Posterior::loo_pit).
+/// [`loo_pit`](bnn_mcmc::posterior::Posterior::loo_pit).
 ///
 /// # Errors
 /// A column that does not exist, a transform of other rows, no observations, and what

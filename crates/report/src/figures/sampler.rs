@@ -322,7 +322,8 @@ pub fn loss(fits: &[Fit]) -> Result<Figure, Error> {
 ///
 /// ```
 /// use bnn_mcmc::prelude::*;
-/// use bnn_mcmc::surrogate::{Emulator, RandomFeatures};
+/// use bnn_mcmc::emulate::RandomFeatures;
+/// use bnn_mcmc::surrogate::Emulator;
 /// use bnn_mcmc::targets::Target;
 /// use bnn_mcmc_report::figures::sampler;
 /// # let x = ndarray::Array2::from_shape_fn((40, 2), |(i, j)| ((7 * i + 3 * j) % 11) as f64 / 5.0 - 1.0);

@@ -2,7 +2,6 @@
 
 use ndarray::{Array1, Array2, Axis, azip};
 
-use super::Emulator;
 use super::pairs::{Pairs, Scaling};
 use crate::Error;
 use crate::draws::Draws;
@@ -11,6 +10,7 @@ use crate::error::positive;
 use crate::linalg::cholesky::Cholesky;
 use crate::linalg::dot::{add_combination, dot, products};
 use crate::rng::ChainRng;
+use crate::surrogate::Emulator;
 use crate::targets::PowerGradTarget;
 
 /// The settings of an emulator of random features.

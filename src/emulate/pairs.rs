@@ -1,12 +1,13 @@
 //! Pairs of a position and what the target said there: what emulators learn from.
 
-use ndarray::{Array1, Array2, ArrayView1, Axis};
+use ndarray::{Array1, Array2, Axis};
 use rand::seq::SliceRandom;
 
+use crate::Error;
 use crate::draws::Draws;
 use crate::rng::ChainRng;
-use crate::targets::{PowerGradTarget, Target};
-use crate::{Error, memory};
+use crate::surrogate::positions;
+use crate::targets::PowerGradTarget;
 
 /// Positions, centred and scaled, with log likelihoods and their gradients.
 pub(super) struct Pairs {
@@ -52,36 +53,6 @@ impl Scaling {
 
 /// What errors call the number of pairs and the draws that they are made of.
 pub(super) const LEARNING: [&str; 2] = ["pairs", "draws to learn from"];
-
-/// The positions of `pairs` of the draws, as evenly spaced as can be: `[pair, coordinate]`. Errors
-/// call the number and the draws by their `names`.
-pub(super) fn positions(
-    target: &impl Target,
-    draws: &Draws,
-    pairs: usize,
-    names: [&str; 2],
-) -> Result<Array2<f64>, Error> {
-    if *draws.layout() != target.layout() {
-        let found = format!("of blocks {:?}", draws.layout().block_names());
-        let allowed = format!("all of the target's {:?}", target.layout().block_names());
-        return Err(Error::argument(names[1], found, allowed));
-    }
-    let (chains, n) = (draws.n_chains(), draws.n_draws());
-    let all = chains * n;
-    if !(10..=all).contains(&pairs) {
-        let allowed = format!("from 10 to the {all} draws ({chains} chains of {n})");
-        return Err(Error::argument(names[0], pairs, allowed));
-    }
-    let size = [(pairs, "pairs"), (target.dim(), "coordinates"), (4, "copies")];
-    memory::check::<f64>(names[0], &size, "use fewer")?;
-    let mut q = Array2::zeros((pairs, target.dim()));
-    for (i, mut row) in q.rows_mut().into_iter().enumerate() {
-        let place = i * all / pairs;
-        let draw = draws.draw(place / n, place % n).unwrap_or_default();
-        row.assign(&ArrayView1::from(draw));
-    }
-    Ok(q)
-}
 
 impl Pairs {
     /// What `target` says at `pairs` of the draws, of which the share `held_out` is set apart.

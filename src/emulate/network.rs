@@ -4,8 +4,7 @@ use std::ops::Range;
 
 use ndarray::{Array2, ArrayView2, Axis, s};
 
-use super::Emulator;
-use super::pairs::{Pairs, Scaling};
+use super::pairs::{LEARNING, Pairs, Scaling};
 use crate::Error;
 use crate::approximate::{Masked, Masks};
 use crate::data::Dataset;
@@ -18,9 +17,11 @@ use crate::linalg::dot::{add_combination, products};
 use crate::linalg::svd::Svd;
 use crate::model::{Mlp, Model, WeightInit};
 use crate::optimise::{Adam, EarlyStopping, Evaluation, Fit, Optimiser};
+use crate::posterior::Posterior;
 use crate::prior::{Normal, Priors};
 use crate::rng::ChainRng;
-use crate::targets::{Posterior, Target};
+use crate::surrogate::{Emulator, positions};
+use crate::targets::Target;
 use crate::{layout::Layout, memory};
 
 /// What a [`NetworkEmulator`] predicts.
@@ -58,7 +59,8 @@ pub enum Emulated {
 ///
 /// ```
 /// use bnn_mcmc::prelude::*;
-/// use bnn_mcmc::surrogate::{Emulated, NetworkEmulator, Surrogate};
+/// use bnn_mcmc::emulate::{Emulated, NetworkEmulator};
+/// use bnn_mcmc::surrogate::Surrogate;
 /// # let x = ndarray::Array2::from_shape_fn((40, 2), |(i, j)| ((7 * i + 3 * j) % 11) as f64 / 5.0 - 1.0);
 /// # let y = x.column(0).mapv(|x| 0.5 * x + 0.1);
 /// # let data = Dataset::regression(x, y)?;
@@ -277,7 +279,7 @@ impl NetworkEmulator {
             return Ok((Head::LogLikelihood { mean, scale }, targets));
         }
         let (columns, mut ws) = (posterior.model().n_outputs(), posterior.workspace());
-        let q = super::pairs::positions(posterior, draws, n, super::pairs::LEARNING)?;
+        let q = positions(posterior, draws, n, LEARNING)?;
         let mut outputs = Array2::zeros((n, posterior.n_obs() * columns));
         for (q, mut to) in q.rows().into_iter().zip(outputs.rows_mut()) {
             posterior.write_outputs(&q.to_vec(), to.as_slice_mut().unwrap_or_default(), &mut ws);

@@ -1,0 +1,11 @@
+//! What a column of a table is to a model.
+
+use serde::{Deserialize, Serialize};
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) enum Role {
+    Ignored,
+    Feature,
+    /// The place of the column within the response.
+    Response(usize),
+}

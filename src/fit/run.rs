@@ -1,0 +1,199 @@
+//! A fit that is run in its folder, goes on there, or is loaded.
+
+use std::fs;
+use std::ops::Range;
+use std::path::Path;
+
+use super::folder::{
+    CHECKPOINT, LOCK, Lock, check_data, check_entries, finish, is_damage, load_whole, mended,
+    rebuilt, tidy, with_advice, write_data, write_json,
+};
+use super::saved::{DATA, FIT, Read, Saved, draws, other_fit, problem, read};
+use super::{Fit, Parts, parts, rows};
+use crate::Error;
+use crate::message::Advice;
+
+/// What a run finds in its folder.
+enum There {
+    /// No `fit.json`, and no checkpoint.
+    Nothing,
+    /// A run that has not come to its end.
+    Unfinished(Box<Saved>),
+    /// A fit with fewer draws than are asked for.
+    Fewer,
+    /// A file that can be rebuilt from what is asked for and the checkpoint, if that is there.
+    Damaged(Error),
+    /// What is asked for, and the checksum of its verdict.
+    Whole(Box<Fit>, Option<u32>),
+}
+
+/// A run that is asked for.
+struct Wanted<'r> {
+    folder: &'r Path,
+    parts: Parts,
+    data: Vec<u8>,
+    saved: Saved,
+}
+
+/// Runs a fit in `folder`, goes on with it, or loads it.
+pub(super) fn run(folder: &Path, parts: Parts) -> Result<Fit, Error> {
+    let data = rows::to_csv(&parts.data)?;
+    let saved = Saved::of(&parts, &data, None)?;
+    let wanted = Wanted { folder, parts, data, saved };
+    // Also where nothing can be written.
+    let first = match wanted.look()? {
+        There::Whole(fit, crc) => return Ok(wanted.mended(*fit, crc)),
+        There::Damaged(error) => Some(error),
+        _ => None,
+    };
+    if let Some(chains) = &wanted.parts.recipe.only_chains {
+        parts::check_others(folder, chains, &wanted.saved)?;
+    }
+    let is_new = !folder.exists();
+    fs::create_dir_all(folder).map_err(|e| Error::io(folder, e))?;
+    let lock = Lock::take(folder).map_err(|refused| match first {
+        // Where nothing can be written, the damage is what there is to say.
+        Some(damage) if refused.is_io() => with_advice(folder, damage),
+        _ => refused,
+    })?;
+    let fit = wanted.run();
+    drop(lock);
+    if is_new && fit.is_err() {
+        // Only an empty folder can be removed: a run that was refused leaves none.
+        let _ = fs::remove_dir(folder);
+    }
+    fit
+}
+
+impl Wanted<'_> {
+    /// What is in the folder; an error if it is another fit.
+    fn look(&self) -> Result<There, Error> {
+        let there = match read(self.folder)? {
+            Read::Saved(there) => there,
+            Read::Damaged(error) => return Ok(There::Damaged(error)),
+            Read::Nothing if self.folder.join(CHECKPOINT).exists() => {
+                return Ok(There::Damaged(problem(&self.folder.join(FIT), "it is not there")));
+            }
+            Read::Nothing => return Ok(There::Nothing),
+        };
+        if let Some(difference) = self.saved.difference(&there) {
+            let path = self.folder.join(FIT);
+            return Err(other_fit(&path, "the folder holds another fit", difference));
+        }
+        if !there.finished {
+            return Ok(There::Unfinished(there));
+        }
+        if draws(&there.recipe) < draws(&self.saved.recipe) {
+            return Ok(There::Fewer);
+        }
+        let fit = match load_whole(self.folder, &there) {
+            Ok(fit) => fit,
+            Err(error) if is_damage(&error) => return Ok(There::Damaged(error)),
+            Err(error) => return Err(error),
+        };
+        let (part, asked) = (&fit.draws.info().part, &self.parts.recipe.only_chains);
+        let part = part.as_ref().map(|part| &part.chains);
+        if part != asked.as_ref() {
+            let shown = |p: Option<&Range<usize>>| p.map_or("all".into(), |p| format!("{p:?}"));
+            let (here, asked) = (shown(part), shown(asked.as_ref()));
+            let other = format!("it holds the chains {here} of the fit, and {asked} are asked for");
+            return Err(problem(self.folder, other));
+        }
+        if fit.draws.info().stopped_early {
+            let stopped = "it holds a run that was stopped early and saved";
+            let advice = [Advice::OtherFolder, "load it".into()];
+            return Err(problem(self.folder, stopped).advise(advice));
+        }
+        Ok(There::Whole(Box::new(fit), there.verdict_crc32))
+    }
+
+    /// The fit, with the folder in order, if it can be written.
+    fn mended(&self, fit: Fit, verdict_crc32: Option<u32>) -> Fit {
+        mended(self.folder, fit, verdict_crc32, true)
+    }
+
+    /// Runs, or goes on. The folder is locked.
+    fn run(self) -> Result<Fit, Error> {
+        let Self { folder, data, saved, .. } = &self;
+        let [fit_path, data_path, checkpoint] =
+            [FIT, DATA, CHECKPOINT].map(|name| folder.join(name));
+        let had_data = data_path.exists();
+        // What cannot be put in order does no harm.
+        let _ = tidy(folder);
+        let mut there = self.look()?;
+        let mut said = Vec::new();
+        let is_known = matches!(read(folder)?, Read::Saved(_));
+        if let There::Damaged(error) = &there
+            && is_known
+            && !fs::read(&data_path).is_ok_and(|there| there == *data)
+        {
+            // The rows are those that are asked for, by the checksum in `fit.json`.
+            said.push(rebuilt(error, "written anew"));
+            write_data(folder, data)?;
+            there = self.look()?;
+        }
+        let there = match there {
+            // It may have been finished before the lock was taken.
+            There::Whole(mut fit, crc) => {
+                fit.rebuilt.append(&mut said);
+                return Ok(mended(folder, *fit, crc, false));
+            }
+            There::Damaged(error) if !checkpoint.exists() => {
+                return Err(with_advice(folder, error));
+            }
+            There::Fewer if !checkpoint.exists() => {
+                let gone = "a finished run goes on to more draws from its `checkpoint`, which is not there";
+                return Err(problem(folder, gone).advise([Advice::OtherFolder]));
+            }
+            other => other,
+        };
+        match &there {
+            There::Nothing => {
+                // A process that was killed before it wrote `fit.json` may have left the data.
+                check_entries(folder, &[LOCK, DATA])?;
+                check_data(folder, data)?;
+                write_json(folder, saved)?;
+                write_data(folder, data)?;
+            }
+            There::Unfinished(there) if there.recipe != saved.recipe => write_json(folder, saved)?,
+            There::Damaged(_) if !is_known => check_data(folder, data)?,
+            _ => {}
+        }
+        let sampled = self.parts.recipe.sample(&self.parts, Some(&checkpoint));
+        let draws = sampled.map_err(|error| {
+            // A setting that the sampler refuses does not claim the folder, and changes nothing there.
+            match &there {
+                There::Unfinished(there) if checkpoint.exists() => {
+                    let _ = write_json(folder, there);
+                }
+                There::Nothing if checkpoint.exists() => {}
+                There::Nothing | There::Unfinished(_) => {
+                    let data = (!had_data).then_some(&data_path);
+                    for path in [&fit_path].into_iter().chain(data) {
+                        let _ = fs::remove_file(path);
+                    }
+                }
+                There::Damaged(damage) => {
+                    let both =
+                        format!("{damage}; it cannot be rebuilt from the checkpoint: {error}");
+                    return problem(folder, both);
+                }
+                There::Fewer | There::Whole(..) => {}
+            }
+            error
+        })?;
+        if let There::Damaged(error) = &there {
+            said.push(rebuilt(error, "rebuilt from the checkpoint"));
+        }
+        let Self { folder, data, parts, .. } = self;
+        let mut fit = Fit { parts: parts.into(), draws, save_error: None, rebuilt: said };
+        if !fit.draws.info().stopped_early {
+            // The draws are in memory and in the checkpoint.
+            if let Err(error) = finish(folder, &fit, &data) {
+                fit.parts.recipe.report(&format!("the fit could not be saved: {error}"));
+                fit.save_error = Some(error);
+            }
+        }
+        Ok(fit)
+    }
+}

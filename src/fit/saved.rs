@@ -1,0 +1,234 @@
+//! What `fit.json` holds of a fit.
+
+use std::fs;
+use std::io::ErrorKind;
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::{FeatureRange, Parts, Recipe};
+use crate::Error;
+use crate::data::{Lines, Scaler, Schema};
+use crate::error::Difference;
+use crate::message::{Advice, Setting};
+
+/// The version of the format of `fit.json` and `data.csv`.
+const FORMAT: u32 = 1;
+
+/// The file that says what a folder holds.
+pub(super) const FIT: &str = "fit.json";
+/// The file of the rows.
+pub(super) const DATA: &str = "data.csv";
+
+/// What `fit.json` holds.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Saved {
+    pub format: u32,
+    /// The version of this crate that wrote it.
+    pub bnn_mcmc: String,
+    /// Whether the run has come to its end.
+    pub finished: bool,
+    pub recipe: Value,
+    pub schema: Option<Schema>,
+    pub dropped: Vec<usize>,
+    /// The line of each row in the file; earlier versions did not write it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lines: Option<Lines>,
+    /// The features' names in order, and the response's.
+    pub feature_names: Vec<String>,
+    pub response_names: Vec<String>,
+    pub class_names: Option<Vec<String>>,
+    /// The CRC-32 of `data.csv`.
+    pub data_crc32: u32,
+    /// The CRC-32 of `verdict.txt`, of a fit that is finished.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub verdict_crc32: Option<u32>,
+    /// The [checksum](checksum_of) of `draws.zarr`, of a fit that is finished.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub draws_crc32: Option<u32>,
+    // What follows is known from what stands above, and written for people.
+    pub network: Vec<usize>,
+    pub parameters: usize,
+    pub features: Scaler,
+    pub response: Option<Scaler>,
+    pub ranges: Vec<FeatureRange>,
+    /// The CRC-32 of all else, as compact JSON with a 0 here.
+    pub crc32: u32,
+}
+
+impl Saved {
+    /// What is written of a fit that is finished, with its verdict and the checksum of its draws, or of one
+    /// that has none yet.
+    pub(super) fn of(
+        parts: &Parts,
+        data: &[u8],
+        verdict: Option<(&str, u32)>,
+    ) -> Result<Self, Error> {
+        let recipe = serde_json::to_value(&parts.recipe);
+        let names = parts.data.response().class_names();
+        let saved = Self {
+            format: FORMAT,
+            bnn_mcmc: crate::VERSION.into(),
+            finished: verdict.is_some(),
+            recipe: recipe.map_err(|e| Error::argument("recipe", e, "writable as JSON"))?,
+            schema: parts.origin.schema.clone(),
+            dropped: parts.origin.dropped.clone(),
+            lines: parts.origin.lines.clone(),
+            feature_names: parts.data.feature_names().to_vec(),
+            response_names: parts.data.response_names().to_vec(),
+            class_names: names.map(<[String]>::to_vec),
+            data_crc32: crc32fast::hash(data),
+            verdict_crc32: verdict.map(|(text, _)| crc32fast::hash(text.as_bytes())),
+            draws_crc32: verdict.map(|(_, draws)| draws),
+            network: parts.posterior.model().sizes().to_vec(),
+            parameters: parts.posterior.layout().dim(),
+            features: parts.features.clone(),
+            response: parts.response.clone(),
+            ranges: parts.ranges.clone(),
+            crc32: 0,
+        };
+        Ok(Self { crc32: saved.checksum(), ..saved })
+    }
+
+    /// The text of `fit.json` in this folder.
+    pub(super) fn text(&self, folder: &Path) -> Result<String, Error> {
+        let text = serde_json::to_string_pretty(self);
+        let text = text.map_err(|e| problem(&folder.join(FIT), e.to_string()))?;
+        Ok(format!("{text}\n"))
+    }
+
+    /// The recipe of the fit in `folder`.
+    pub(super) fn recipe(&self, folder: &Path) -> Result<Recipe, Error> {
+        let unread = |e| problem(&folder.join(FIT), format!("its recipe cannot be read: {e}"));
+        serde_json::from_value(self.recipe.clone()).map_err(unread)
+    }
+
+    fn checksum(&self) -> u32 {
+        let text = serde_json::to_vec(&Self { crc32: 0, ..self.clone() });
+        crc32fast::hash(&text.unwrap_or_default())
+    }
+
+    /// The first thing by which this fit differs from `other`: a setting, or the rows. It may have more
+    /// draws; of a run that is not finished, also fewer.
+    pub(super) fn difference(&self, other: &Self) -> Option<Difference> {
+        let mut recipe = self.recipe.clone();
+        if let (Some(own), Some(there)) = (draws(&self.recipe), draws(&other.recipe))
+            && (own > there || !other.finished)
+        {
+            recipe["draws"] = there.into();
+        }
+        if let Some(difference) = difference("recipe", &recipe, &other.recipe) {
+            return Some(difference);
+        }
+        let is_same = self.data_crc32 == other.data_crc32 && self.schema == other.schema;
+        (!is_same).then_some(Difference::Rows)
+    }
+}
+
+/// The draws of each chain that a recipe asks for.
+pub(super) fn draws(recipe: &Value) -> Option<u64> {
+    recipe.get("draws").and_then(Value::as_u64)
+}
+
+/// The first place at which `there` is not as it is `here`, and both values.
+fn difference(place: &str, here: &Value, there: &Value) -> Option<Difference> {
+    if here == there {
+        return None;
+    }
+    if let (Some(here), Some(there)) = (here.as_object(), there.as_object()) {
+        return here.keys().chain(there.keys()).find_map(|key| {
+            let [here, there] = [here, there].map(|o| o.get(key).cloned().unwrap_or_default());
+            difference(&format!("{place}.{key}"), &here, &there)
+        });
+    }
+    Some(Difference::Setting {
+        name: place.into(),
+        setting: setting(place),
+        there: shown(there),
+        asked: shown(here),
+    })
+}
+
+/// The setting at a place of `fit.json`, such as `recipe.reader.response.Named`.
+fn setting(place: &str) -> Option<Setting> {
+    let mut names = place.rsplit('.');
+    names.find_map(|name| Setting::ALL.iter().copied().find(|setting| setting.name() == name))
+}
+
+/// The first characters of a value.
+fn shown(value: &Value) -> String {
+    const MOST: usize = 80;
+    let text = value.to_string();
+    match text.char_indices().nth(MOST) {
+        Some((end, _)) => format!("{}...", &text[..end]),
+        None => text,
+    }
+}
+
+pub(super) fn other_fit(path: &Path, problem: impl Into<String>, difference: Difference) -> Error {
+    let advice = vec![Advice::OtherFolder];
+    Error::OtherFit {
+        path: path.into(),
+        problem: problem.into(),
+        difference: difference.into(),
+        advice,
+    }
+}
+
+pub(super) fn problem(path: &Path, problem: impl Into<String>) -> Error {
+    Error::table(path.display().to_string(), problem)
+}
+
+/// What is at the place of `fit.json`.
+pub(super) enum Read {
+    Nothing,
+    Damaged(Error),
+    Saved(Box<Saved>),
+}
+
+/// # Errors
+/// A file that the system refuses to read, or one of another version of this crate.
+pub(super) fn read(folder: &Path) -> Result<Read, Error> {
+    let path = folder.join(FIT);
+    let bytes = match fs::read(&path) {
+        Ok(bytes) => bytes,
+        Err(e) if e.kind() == ErrorKind::NotFound => return Ok(Read::Nothing),
+        Err(e) => return Err(Error::io(path, e)),
+    };
+    let damaged = |what: String| Ok(Read::Damaged(problem(&path, what)));
+    let value: Value = match serde_json::from_slice(&bytes) {
+        Ok(value) => value,
+        Err(e) => return damaged(format!("it is not JSON: {e}")),
+    };
+    match value.get("format").and_then(Value::as_u64) {
+        Some(format) if format == u64::from(FORMAT) => {}
+        Some(format) => {
+            let version = value.get("bnn_mcmc").and_then(|v| v.as_str()).unwrap_or("unknown");
+            let known = format!(
+                "it has format {format}, of bnn-mcmc {version}; this version ({}) reads format {FORMAT}",
+                crate::VERSION
+            );
+            return Err(problem(&path, known));
+        }
+        None => return damaged("it is not of a fit: it has no `format`".into()),
+    }
+    let saved: Saved = match serde_json::from_value(value) {
+        Ok(saved) => saved,
+        Err(e) => return damaged(e.to_string()),
+    };
+    if saved.crc32 != saved.checksum() {
+        return damaged("it was edited or damaged: its checksum differs".into());
+    }
+    Ok(Read::Saved(Box::new(saved)))
+}
+
+/// What `fit.json` holds, if it is there. One that is damaged is an error.
+pub(super) fn read_json(folder: &Path) -> Result<Option<Saved>, Error> {
+    match read(folder)? {
+        Read::Nothing => Ok(None),
+        Read::Damaged(error) => Err(error),
+        Read::Saved(saved) => Ok(Some(*saved)),
+    }
+}
