@@ -64,7 +64,8 @@
 //! | [`model`] | f(x; w) and its derivatives: linear, logistic, multilayer perceptron |
 //! | [`likelihood`] | p(y given f): Gaussian with one noise or one for each row, Student-t, classes, counts |
 //! | [`prior`] | densities over named blocks of parameters, hierarchical if need be |
-//! | [`targets`] | their product as a log density: [`Posterior`](posterior::Posterior); your own targets |
+//! | [`posterior`] | their product: [`Posterior`](posterior::Posterior), with predictions, leave-one-out and the rest |
+//! | [`targets`] | log densities as samplers see them; your own targets |
 //! | [`sampler`] | [`Sampler`](sampler::Sampler), which is the loop, and the kernels: NUTS, HMC, MALA (on a box, too), SMMALA, random walk, pCN, power posteriors, Langevin integrators on full or minibatch gradients, Gibbs, independence, on blocks, with the output layer integrated out, and in combination; your own kernels |
 //! | [`adapt`] | step sizes and covariances learnt during warm-up, which [`Scale`](sampler::Scale) puts together for kernels |
 //! | [`optimise`] | Adam and SGD on full or minibatch gradients, early stopping: starting points |
@@ -75,7 +76,7 @@
 //! | [`predict`] | predictions, posterior and prior predictive draws, intervals, calibration, scores, leave-one-out cross-validation, uncertainty of classes |
 //! | [`memory`] | the limit on the size of results, checked before they are allocated |
 //! | [`engine`] | tiles: a few rows at a time, for models and likelihoods of your own |
-//! | [`surrogate`] | cheap densities in the place of expensive ones |
+//! | [`surrogate`], [`emulate`] | cheap densities in the place of expensive ones, and what learns them |
 //! | [`layout`], [`rng`] | names of parameters, random streams |
 //! | [`error`], [`message`] | what can go wrong, and what can be done about it, in the words of who reads it |
 //! | [`testing`] | gradient checks, invariance tests, targets with exact draws |

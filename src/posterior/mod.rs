@@ -1,4 +1,7 @@
-//! Model x likelihood x prior = posterior.
+//! The posterior: model x likelihood x prior, as a log density.
+//!
+//! [`Posterior`] implements every trait of [`targets`](crate::targets) for every model, likelihood and prior of the
+//! crate. What follows from its draws is a method of it: predictions, leave-one-out, prior draws, uncertainty.
 
 mod collapsed;
 mod conditionals;

@@ -101,6 +101,8 @@ impl Saver {
         let mut saver = Self { store, every, starts, since, last, error: None };
         let Some(Stored { state, kernels }) = stored else {
             begin(chains)?;
+            // How long an evaluation takes says whether the first step can be cut.
+            chains.iter_mut().for_each(|chain| chain.evaluate());
             saver.save(chains, *frozen, *seconds);
             return saver.error.take().map_or(Ok(saver), Err);
         };

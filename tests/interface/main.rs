@@ -5,3 +5,4 @@ mod limits;
 mod messages;
 mod outputs;
 mod readme;
+mod rooms;
