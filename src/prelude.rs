@@ -13,6 +13,7 @@ pub use crate::likelihood::{
     Bernoulli, Binomial, Categorical, Gaussian, HeteroscedasticGaussian, Likelihood, Multinomial,
     NegativeBinomial, Poisson, StudentTNoise,
 };
+pub use crate::message::Choice;
 pub use crate::model::{Activation, Linear, Mlp, Model};
 pub use crate::optimise::{Adam, Ascent, EarlyStopping, Optimiser, Sgd};
 pub use crate::posterior::Posterior;

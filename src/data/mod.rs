@@ -41,6 +41,7 @@ mod scale;
 mod series;
 pub mod simulate;
 mod split;
+mod task;
 
 pub use crate::cells::{csv_cell, guarded, unguarded};
 pub use csv::{
@@ -52,3 +53,4 @@ pub use idx::IdxReader;
 pub use scale::{ColumnScale, MinMax, Scaler, Standardise};
 pub use series::{Takens, smooth_13_months};
 pub use split::Split;
+pub use task::Task;

@@ -1,13 +1,10 @@
 //! Activation functions of hidden and output layers, and their derivatives.
 
-use std::fmt;
-use std::str::FromStr;
-
 use serde::{Deserialize, Serialize};
 
 use super::elementary::{exp, map, one_minus_exp_minus, sigmoid, softplus, tanh};
 use super::simd::{Real, Vector};
-use crate::Error;
+use crate::message::choice;
 
 /// What a layer does to its weighted sums z, element by element.
 ///
@@ -50,22 +47,6 @@ pub enum Activation {
 }
 
 impl Activation {
-    /// All activations.
-    pub const ALL: [Self; 6] =
-        [Self::Identity, Self::Sigmoid, Self::Tanh, Self::Relu, Self::Softplus, Self::Silu];
-
-    /// The name that [`FromStr`] reads and [`Display`](fmt::Display) writes.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Identity => "identity",
-            Self::Sigmoid => "sigmoid",
-            Self::Tanh => "tanh",
-            Self::Relu => "relu",
-            Self::Softplus => "softplus",
-            Self::Silu => "silu",
-        }
-    }
-
     /// Replaces every z by its activation, to a relative error of about 1e-15. NaN stays NaN.
     pub fn apply(self, z: &mut [f64]) {
         match self {
@@ -194,33 +175,23 @@ dispatch! {
     fn second(activation: Activation, y: &[f64], kept: &[f64], d: &mut [f64]) => second_body
 }
 
-impl fmt::Display for Activation {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.name())
-    }
-}
-
-impl FromStr for Activation {
-    type Err = Error;
-
-    /// Reads a name, in any case. The error lists all names.
-    fn from_str(name: &str) -> Result<Self, Error> {
-        let found = Self::ALL.into_iter().find(|a| a.name().eq_ignore_ascii_case(name));
-        found.ok_or_else(|| Error::UnknownName {
-            what: "activation".into(),
-            name: name.into(),
-            known: Self::ALL.map(|a| a.name().to_string()).into(),
-        })
-    }
-}
+choice! { "activation", Activation {
+    Self::Identity, Self::Identity, "identity", "z itself, which makes layers linear";
+    Self::Sigmoid, Self::Sigmoid, "sigmoid", "1 / (1 + exp(-z)), between 0 and 1";
+    Self::Tanh, Self::Tanh, "tanh", "tanh z, between -1 and 1";
+    Self::Relu, Self::Relu, "relu", "The larger of z and 0";
+    Self::Softplus, Self::Softplus, "softplus", "ln(1 + exp(z)), a smooth relu";
+    Self::Silu, Self::Silu, "silu", "z / (1 + exp(-z)), also called swish";
+} }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::message::Choice;
 
     #[test]
     fn names_are_read_back_and_unknown_ones_listed() {
-        for activation in Activation::ALL {
+        for &activation in Activation::ALL {
             assert_eq!(activation.to_string().parse::<Activation>().unwrap(), activation);
             let json = serde_json::to_string(&activation).unwrap();
             assert_eq!(json, format!("\"{activation}\""));
@@ -237,7 +208,7 @@ mod tests {
         let h = 1e-6;
         let sigmoids =
             |by: f64| z.iter().map(|z| 1.0 / (1.0 + (-z - by).exp())).collect::<Vec<_>>();
-        for activation in Activation::ALL {
+        for &activation in Activation::ALL {
             let shifted = |by: f64| {
                 let mut y: Vec<f64> = z.iter().map(|z| z + by).collect();
                 activation.apply(&mut y);
@@ -268,7 +239,7 @@ mod tests {
 
     #[test]
     fn nan_is_not_hidden() {
-        for activation in Activation::ALL {
+        for &activation in Activation::ALL {
             let mut z = [f64::NAN, 1.0];
             activation.apply(&mut z);
             assert!(z[0].is_nan() && z[1].is_finite(), "{activation}");

@@ -2,14 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-/// The kind of response.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub(super) enum Task {
-    Regression,
-    Classification,
-    Counts,
-}
+use crate::data::Task;
+use crate::message::choice;
 
 /// How responses scatter around what the network says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -88,4 +82,50 @@ pub enum Method {
     /// the output layer integrated out where that is the default. It takes as many times longer as the
     /// ladder has rungs.
     Tempered,
+}
+
+choice! { "noise", Noise {
+    Self::Gaussian, Self::Gaussian, "gaussian", "Real responses: normal, one standard deviation";
+    Self::Heteroscedastic, Self::Heteroscedastic, "heteroscedastic",
+        "Real responses: normal, a standard deviation that depends on the features";
+    Self::StudentT, Self::StudentT, "student_t", "Real responses: Student's t, for outliers";
+    Self::Poisson, Self::Poisson, "poisson", "Counts: the variance is the mean";
+    Self::NegativeBinomial, Self::NegativeBinomial, "negative_binomial",
+        "Counts: the variance exceeds the mean by a dispersion that is sampled";
+} }
+
+choice! { "weight prior", WeightPrior {
+    Self::FanIn, Self::FanIn, "fan_in",
+        "N(0, 1/H) for the weights that leave the last hidden layer of H units, N(0, 1) for all others";
+    Self::Normal { sd: 1.0 }, Self::Normal { .. }, "normal", "N(0, sd^2) for all";
+    Self::Ard, Self::Ard, "ard",
+        "As fan_in, with a variance of their own for the weights of each feature, which is sampled";
+    Self::Horseshoe, Self::Horseshoe, "horseshoe", "As ard, with a common scale that is sampled, too";
+} }
+
+choice! { "method", Method {
+    Self::Nuts, Self::Nuts, "nuts", "The no-U-turn sampler, for every model";
+    Self::Collapsed, Self::Collapsed, "collapsed",
+        "The output layer integrated out: gaussian or heteroscedastic noise, one hidden layer or more";
+    Self::Tempered, Self::Tempered, "tempered",
+        "A ladder of tempered posteriors, for separate modes; many times slower";
+} }
+
+impl Noise {
+    /// The task whose responses scatter in this way.
+    pub fn task(self) -> Task {
+        match self {
+            Self::Gaussian | Self::Heteroscedastic | Self::StudentT => Task::Regression,
+            Self::Poisson | Self::NegativeBinomial => Task::Counts,
+        }
+    }
+
+    /// The noise of a task unless another is chosen. Classes have none.
+    pub fn default_of(task: Task) -> Option<Self> {
+        match task {
+            Task::Regression => Some(Self::Gaussian),
+            Task::Counts => Some(Self::NegativeBinomial),
+            Task::Classification => None,
+        }
+    }
 }

@@ -41,13 +41,12 @@ use std::sync::Arc;
 
 use ndarray::ArrayView2;
 
-use self::choices::Task;
 pub use self::choices::{Method, Noise, WeightPrior};
 pub use self::likelihood::AnyLikelihood;
 pub use self::range::{FeatureRange, Outside, Predicted};
 pub use self::recipe::Recipe;
 use crate::Error;
-use crate::data::{Columns, Dataset, Lines, Scaler, Schema, Split, Standardise};
+use crate::data::{Columns, Dataset, Lines, Scaler, Schema, Split, Standardise, Task};
 use crate::diagnostics::Verdict;
 use crate::draws::Draws;
 use crate::message::{Advice, count, number};
@@ -181,6 +180,11 @@ impl Fit {
     /// A recipe for counts 0, 1, 2, ... in one column: its name or position.
     pub fn counts(response: impl Into<Columns>) -> Recipe {
         Recipe::new(Task::Counts, response.into())
+    }
+
+    /// A recipe for a response of any kind.
+    pub fn of(task: Task, response: impl Into<Columns>) -> Recipe {
+        Recipe::new(task, response.into())
     }
 
     /// The verdict on the run: whether the chains agree about the predictions of the training rows (at

@@ -6,17 +6,17 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use super::choices::{Method, Noise, Task, WeightPrior};
+use super::choices::{Method, Noise, WeightPrior};
 use super::{AnyLikelihood, Fit, Origin, Parts, folder, run};
 use crate::Error;
-use crate::data::{Columns, CsvData, CsvReader, Dataset, Schema, Split};
+use crate::data::{Columns, CsvData, CsvReader, Dataset, Schema, Split, Task};
 use crate::draws::Draws;
 use crate::draws::checkpoint::Every;
 use crate::likelihood::{
     Bernoulli, Categorical, Gaussian, HeteroscedasticGaussian, NegativeBinomial, Poisson,
     StudentTNoise,
 };
-use crate::message::{Advice, Setting};
+use crate::message::{Advice, Setting, by_name};
 use crate::model::{Activation, Mlp};
 use crate::posterior::Posterior;
 use crate::prior::{LogHalfCauchy, LogInverseGamma, Normal, Priors};
@@ -62,6 +62,7 @@ pub(super) const START: f64 = 0.1;
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[must_use = "a recipe does nothing until `read_csv` or `fit`"]
 pub struct Recipe {
+    #[serde(with = "by_name")]
     pub(super) task: Task,
     pub(super) reader: CsvReader,
     pub(super) hidden: Option<Vec<usize>>,
@@ -94,11 +95,7 @@ impl Recipe {
     pub(super) fn new(task: Task, response: Columns) -> Self {
         Self {
             task,
-            reader: match task {
-                Task::Regression => CsvReader::regression(response),
-                Task::Classification => CsvReader::classification(response),
-                Task::Counts => CsvReader::counts(response),
-            },
+            reader: CsvReader::of(task, response),
             hidden: None,
             activation: Activation::Tanh,
             weights: WeightPrior::FanIn,
@@ -326,21 +323,17 @@ impl Recipe {
     /// The likelihood, and the number of the network's outputs that it needs.
     fn likelihood(&self, train: &Dataset) -> Result<(AnyLikelihood, usize), Error> {
         let (response, width) = (train.response(), train.response().width());
-        let default = match self.task {
-            Task::Classification => {
-                if self.noise.is_some() {
-                    let allowed = "chosen for real responses and counts: classes have no noise";
-                    let error = Error::argument("noise", "chosen for classes", allowed);
-                    return Err(error.of(Setting::Noise));
-                }
-                return Ok(match response.class_names().map(<[String]>::len) {
-                    Some(k) if k > 2 => (AnyLikelihood::Categorical(Categorical), k),
-                    // If the response is of another kind, the likelihood says what it expects.
-                    _ => (AnyLikelihood::Bernoulli(Bernoulli), 1),
-                });
+        let Some(default) = Noise::default_of(self.task) else {
+            if self.noise.is_some() {
+                let allowed = "chosen for real responses and counts: classes have no noise";
+                let error = Error::argument("noise", "chosen for classes", allowed);
+                return Err(error.of(Setting::Noise));
             }
-            Task::Regression => Noise::Gaussian,
-            Task::Counts => Noise::NegativeBinomial,
+            return Ok(match response.class_names().map(<[String]>::len) {
+                Some(k) if k > 2 => (AnyLikelihood::Categorical(Categorical), k),
+                // If the response is of another kind, the likelihood says what it expects.
+                _ => (AnyLikelihood::Bernoulli(Bernoulli), 1),
+            });
         };
         Ok(match self.noise.unwrap_or(default) {
             Noise::Gaussian => (AnyLikelihood::Gaussian(Gaussian::sampled()), width),

@@ -2,9 +2,9 @@
 
 use std::fmt;
 
-use super::choices::{Method, Noise, Task, WeightPrior};
+use super::choices::{Method, Noise, WeightPrior};
 use super::recipe::{DEGREES, DISPERSION, Recipe, SQUARED_SCALE, START};
-use crate::data::Columns;
+use crate::data::{Columns, Task};
 use crate::message::count;
 use crate::sampler::{Hmc, Mams, Nuts, Preconditioner};
 
@@ -55,8 +55,7 @@ impl fmt::Display for Recipe {
                     let layers =
                         if units.len() == 1 { "one hidden layer" } else { "hidden layers" };
                     let word = if units == ["1"] { "unit" } else { "units" };
-                    let activation = format!("{:?}", self.activation).to_lowercase();
-                    format!("{layers} of {} {word}, {activation}", units.join(", "))
+                    format!("{layers} of {} {word}, {}", units.join(", "), self.activation)
                 }
             },
         )?;

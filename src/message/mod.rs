@@ -23,10 +23,13 @@
 //! ```
 
 mod advice;
+mod choice;
 mod setting;
 mod text;
 
 pub use advice::{Advice, advised};
+pub use choice::Choice;
+pub(crate) use choice::{by_name, choice};
 pub use setting::{InRust, Plain, Setting, Vocabulary};
 pub use text::number;
 pub(crate) use text::{count, listed, short, thousands};

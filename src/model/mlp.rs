@@ -384,6 +384,7 @@ impl SecondOrderModel for Mlp {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::message::Choice;
 
     #[test]
     fn wrong_sizes_are_named() {
@@ -407,7 +408,7 @@ mod tests {
         use crate::engine::simd::testing::at_every_level;
         use crate::rng::ChainRng;
         let mut rng = ChainRng::new(11, 0);
-        for activation in Activation::ALL {
+        for &activation in Activation::ALL {
             let mlp = Mlp::new(&[5, 9, 6, 3], activation).unwrap().output_activation(activation);
             let rows = 61;
             let stride = crate::engine::padded(rows);

@@ -134,6 +134,7 @@ mod tests {
     use super::*;
     use crate::data::Dataset;
     use crate::likelihood::{Categorical, Gaussian};
+    use crate::message::Choice;
     use crate::model::{Activation, WeightInit};
     use crate::posterior::Posterior;
     use crate::prior::{LogInverseGamma, Normal, Priors};
@@ -182,7 +183,7 @@ mod tests {
     #[test]
     fn errors_are_those_of_f32() {
         // More rows than a tile, not a multiple of anything; also narrower than a vector.
-        for activation in Activation::ALL {
+        for &activation in Activation::ALL {
             for sizes in [&[7, 5, 2][..], &[33, 70, 41, 2]] {
                 let mlp = Mlp::new(sizes, activation).unwrap();
                 let [likelihood, grad, probability] =

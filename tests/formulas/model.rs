@@ -134,7 +134,7 @@ const SIZES: [&[usize]; 9] = [
 fn outputs_match_plain_loops() {
     let mut rng = ChainRng::new(1, 0);
     for sizes in SIZES {
-        for hidden in Activation::ALL {
+        for &hidden in Activation::ALL {
             for output in [Activation::Identity, Activation::Sigmoid, Activation::Silu] {
                 let mlp = Mlp::new(sizes, hidden).unwrap().output_activation(output);
                 for rows in ROWS {
@@ -159,7 +159,7 @@ fn outputs_match_plain_loops() {
 fn network_gradients_match_central_differences() {
     let mut rng = ChainRng::new(2, 0);
     for sizes in SIZES {
-        for hidden in Activation::ALL {
+        for &hidden in Activation::ALL {
             for output in [Activation::Identity, Activation::Sigmoid, Activation::Silu] {
                 let mlp = Mlp::new(sizes, hidden).unwrap().output_activation(output);
                 for rows in ROWS {
@@ -213,7 +213,7 @@ fn one_workspace_serves_tiles_of_different_lengths() {
 #[test]
 fn a_weight_that_is_not_a_number_shows_in_the_output() {
     let mut rng = ChainRng::new(5, 0);
-    for hidden in Activation::ALL {
+    for &hidden in Activation::ALL {
         let mlp = Mlp::new(&[2, 4, 1], hidden).unwrap();
         let mut w = normals(&mut rng, mlp.layout().dim());
         w[3] = f64::NAN;
@@ -289,7 +289,7 @@ fn descents_row_by_row_are_those_of_the_walk_over_tiles() {
     }
     for outputs in [1, 3] {
         check(Linear::new(9, outputs).unwrap(), outputs);
-        for activation in Activation::ALL {
+        for &activation in Activation::ALL {
             let network = Mlp::new(&[9, 5, 11, outputs], activation).unwrap();
             check(network.clone(), outputs);
             check(network.output_activation(Activation::Sigmoid), outputs);

@@ -185,7 +185,7 @@ fn hessians_of_linear_models() {
 
 #[test]
 fn hessians_of_networks() {
-    for (i, activation) in Activation::ALL.into_iter().enumerate() {
+    for (i, activation) in Activation::ALL.iter().copied().enumerate() {
         let smooth = activation != Activation::Relu;
         for hidden in [&[4][..], &[3, 2]] {
             let model = |k| {
@@ -349,7 +349,7 @@ fn fisher_informations_are_expectations_of_squared_scores() {
     for first in 0..5 {
         for_all_likelihoods(|k| Linear::new(3, k).unwrap(), 5, first, &mut Expectation);
     }
-    for activation in Activation::ALL {
+    for &activation in Activation::ALL {
         let model = |k| Mlp::new(&[3, 3, 2, k], activation).unwrap();
         for_all_likelihoods(model, 67, 0, &mut Expectation);
     }

@@ -285,7 +285,7 @@ fn check_derivatives<E: Expectation>(elbo: &Elbo<E>, what: &str) {
 
 #[test]
 fn gradients_are_the_derivatives_of_the_estimates_with_their_noise() {
-    for activation in Activation::ALL {
+    for &activation in Activation::ALL {
         let posterior = regression_network(activation);
         check_derivatives(
             &Elbo::local(&posterior).unwrap(),

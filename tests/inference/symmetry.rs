@@ -82,7 +82,7 @@ fn outputs(network: &Mlp, w: &[f64], x: &[f64], rows: usize) -> Vec<f64> {
 #[test]
 fn neither_group_elements_nor_alignment_change_the_function() {
     let mut rng = ChainRng::new(1, 0);
-    for activation in Activation::ALL {
+    for &activation in Activation::ALL {
         for sizes in
             [&[3, 2][..], &[2, 1, 1], &[2, 2, 1], &[4, 6, 3], &[3, 4, 5, 2], &[2, 3, 3, 3, 1]]
         {

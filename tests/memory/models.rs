@@ -33,7 +33,7 @@ fn check<M: Model>(model: &M, what: &str) {
 fn passes_allocate_nothing() {
     alone(|| {
         check(&Linear::new(34, 2).unwrap(), "linear");
-        for activation in Activation::ALL {
+        for &activation in Activation::ALL {
             let mlp = Mlp::new(&[5, 9, 30, 2], activation).unwrap().output_activation(activation);
             check(&mlp, activation.name());
         }

@@ -1189,19 +1189,19 @@ pub const MUTANTS: &[Mutant] = &[
     ),
     mutant(
         "random features: sign of the quadratic term's gradient",
-        "src/surrogate/random_features.rs",
+        "src/emulate/random_features.rs",
         &[("*grad = -self.curvature * z", "*grad = self.curvature * z")],
         ("formulas", "surrogates::gradients_of_emulators_are_exact"),
     ),
     mutant(
         "network emulator: gradient with respect to the scaled position",
-        "src/surrogate/network.rs",
+        "src/emulate/network.rs",
         &[("factor * d / sd", "factor * d")],
         ("formulas", "surrogates::gradients_of_emulators_are_exact"),
     ),
     mutant(
         "network emulator: the noise has no gradient",
-        "src/surrogate/network.rs",
+        "src/emulate/network.rs",
         &[("of_phi.zip(&ws.d_phi).for_each(|(grad, d)| *grad += factor * d)", "drop(of_phi)")],
         ("formulas", "surrogates::gradients_of_emulators_are_exact"),
     ),
@@ -1444,7 +1444,7 @@ pub const MUTANTS: &[Mutant] = &[
     ),
     mutant(
         "a finished fit is loaded where more draws are asked for",
-        "src/fit/folder.rs",
+        "src/fit/run.rs",
         &[("draws(&there.recipe) < draws(&self.saved.recipe)", "false")],
         ("run", "fit_results::a_finished_run_goes_on_with_more_draws"),
     ),
@@ -1468,13 +1468,13 @@ pub const MUTANTS: &[Mutant] = &[
     ),
     mutant(
         "an edited fit is loaded",
-        "src/fit/folder.rs",
+        "src/fit/saved.rs",
         &[("saved.crc32 != saved.checksum()", "false")],
         ("run", "fit::damaged_and_edited_folders_are_refused_with_what_differs"),
     ),
     mutant(
         "emulators that extrapolate do not say so",
-        "src/surrogate/pairs.rs",
+        "src/emulate/pairs.rs",
         &[("self.square(q) > self.reach", "self.square(q) > self.reach && self.reach < 0.0")],
         ("formulas", "surrogates::draws_outside_what_an_emulator_learnt_from_are_counted"),
     ),

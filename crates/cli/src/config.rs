@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use bnn_mcmc::data::{CsvReader, Description, Encoding, Finding};
+use bnn_mcmc::data::{CsvReader, Description, Encoding, Finding, Task};
 use bnn_mcmc::draws::checkpoint::Every;
 use bnn_mcmc::fit::{Fit, Method, Noise, Recipe, WeightPrior};
 use bnn_mcmc::model::Activation;
@@ -10,7 +10,8 @@ use clap::{ArgAction, Args, ValueEnum};
 use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::Failure;
-use crate::task::{Task, choose};
+use crate::choice::{Chosen, typed};
+use crate::task::{Asked, choose};
 
 /// The name of the file of settings in the folder of a run.
 pub const FILE: &str = "config.toml";
@@ -42,7 +43,7 @@ pub struct TableSettings {
     pub target: Option<Vec<String>>,
     /// What the response is [default: auto]
     #[arg(long)]
-    pub task: Option<Task>,
+    pub task: Option<Chosen<Asked>>,
     /// The columns to predict from [default: all but the target]
     #[arg(long, value_name = "COLUMNS")]
     #[serde(deserialize_with = "one_or_more")]
@@ -57,7 +58,7 @@ pub struct TableSettings {
     pub categorical: Option<Vec<String>>,
     /// How labels become numbers [default: one-hot]
     #[arg(long)]
-    pub encoding: Option<Coding>,
+    pub encoding: Option<Chosen<Encoding>>,
     /// What separates the cells: auto, blanks, tab, or one character. `auto` takes the first of
     /// tab, semicolon, vertical bar and comma that the first line holds, else blanks [default:
     /// auto]
@@ -95,17 +96,17 @@ pub struct ModelSettings {
     pub hidden: Option<Vec<usize>>,
     /// The activation of the hidden units [default: tanh]
     #[arg(long)]
-    pub activation: Option<Nonlinearity>,
+    pub activation: Option<Chosen<Activation>>,
     /// The prior of the weights, for standardised features and response [default: fan-in]
     #[arg(long)]
-    pub weights: Option<Weights>,
+    pub weights: Option<Chosen<WeightPrior>>,
     /// The standard deviation of the prior of `--weights normal` [default: 1]
     #[arg(long, value_name = "SD", allow_hyphen_values = true)]
     pub weights_sd: Option<f64>,
     /// How responses scatter around the network's output; classes have no such choice [default:
     /// gaussian, of counts negative-binomial]
     #[arg(long)]
-    pub noise: Option<Scatter>,
+    pub noise: Option<Chosen<Noise>>,
 }
 
 /// How the posterior is sampled.
@@ -115,7 +116,7 @@ pub struct ModelSettings {
 pub struct SamplerSettings {
     /// The method [default: collapsed where it can be used at a reasonable cost, else nuts]
     #[arg(long)]
-    pub method: Option<By>,
+    pub method: Option<Chosen<Method>>,
     // The flag `--chains` may also say which chains a job runs: see `fit::FitArgs`.
     #[arg(skip)]
     pub chains: Option<usize>,
@@ -142,18 +143,6 @@ pub struct SamplerSettings {
     pub checkpoint_every: Option<String>,
 }
 
-/// How labels become numbers.
-#[derive(Clone, Copy, Debug, PartialEq, ValueEnum, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Coding {
-    /// A column of 0 and 1 for each label
-    OneHot,
-    /// As one-hot, without the first label
-    DropFirst,
-    /// One column with the number of the label, counted from 0, which imposes an order
-    Codes,
-}
-
 /// Whether the first line holds names.
 #[derive(Clone, Copy, Debug, PartialEq, ValueEnum, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -166,61 +155,6 @@ pub enum Header {
     No,
 }
 
-/// The activation of the hidden units.
-#[derive(Clone, Copy, Debug, PartialEq, ValueEnum, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Nonlinearity {
-    Identity,
-    Sigmoid,
-    Tanh,
-    Relu,
-    Softplus,
-    Silu,
-}
-
-/// The prior of the weights.
-#[derive(Clone, Copy, Debug, PartialEq, ValueEnum, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Weights {
-    /// N(0, 1/H) for the weights that leave the last hidden layer of H units, N(0, 1) for all
-    /// others
-    FanIn,
-    /// N(0, SD^2) for all, with the SD of `--weights-sd`
-    Normal,
-    /// As fan-in, with a variance of their own for the weights of each feature, which is sampled
-    Ard,
-    /// As ard, with a common scale that is sampled, too
-    Horseshoe,
-}
-
-/// How responses scatter.
-#[derive(Clone, Copy, Debug, PartialEq, ValueEnum, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Scatter {
-    /// Real responses: normal, one standard deviation
-    Gaussian,
-    /// Real responses: normal, a standard deviation that depends on the features
-    Heteroscedastic,
-    /// Real responses: Student's t, for outliers
-    StudentT,
-    /// Counts: the variance is the mean
-    Poisson,
-    /// Counts: the variance exceeds the mean by a dispersion that is sampled
-    NegativeBinomial,
-}
-
-/// How the posterior is sampled.
-#[derive(Clone, Copy, Debug, PartialEq, ValueEnum, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum By {
-    /// The no-U-turn sampler, for every model
-    Nuts,
-    /// The output layer integrated out: gaussian or heteroscedastic noise, one hidden layer or more
-    Collapsed,
-    /// A ladder of tempered posteriors, for separate modes; many times slower
-    Tempered,
-}
-
 impl Config {
     /// The settings that hold where nothing is said. Lacking are those that depend on the task.
     pub fn defaults() -> Self {
@@ -230,11 +164,11 @@ impl Config {
             data: None,
             table: TableSettings {
                 target: None,
-                task: Some(Task::Auto),
+                task: Some(Chosen(Asked::Auto)),
                 features: none(),
                 ignore: none(),
                 categorical: none(),
-                encoding: Some(Coding::OneHot),
+                encoding: Some(Chosen(Encoding::OneHot)),
                 delimiter: Some("auto".into()),
                 header: Some(Header::Auto),
                 missing: Some(missing),
@@ -244,8 +178,8 @@ impl Config {
             },
             model: ModelSettings {
                 hidden: None,
-                activation: Some(Nonlinearity::Tanh),
-                weights: Some(Weights::FanIn),
+                activation: Some(Chosen(Activation::Tanh)),
+                weights: Some(Chosen(WeightPrior::FanIn)),
                 weights_sd: None,
                 noise: None,
             },
@@ -292,8 +226,8 @@ impl Config {
         if all.model.hidden.as_deref() == Some(&[0]) {
             all.model.hidden = Some(Vec::new());
         }
-        if all.model.weights == Some(Weights::Normal) {
-            all.model.weights_sd.get_or_insert(1.0);
+        if let Some(Chosen(WeightPrior::Normal { sd })) = all.model.weights {
+            all.model.weights_sd.get_or_insert(sd);
         } else if all.model.weights_sd.is_some() {
             return Err(Failure::usage("`--weights-sd` is for `--weights normal` alone"));
         }
@@ -357,11 +291,8 @@ impl Config {
         };
         let names = table.columns.iter().map(|column| &column.name);
         let left_out: Vec<String> = names.filter(is_left_out).cloned().collect();
-        let reader = match task {
-            Some(Task::Classification) => CsvReader::classification(target),
-            Some(Task::Counts) => CsvReader::counts(target),
-            _ => CsvReader::regression(target),
-        };
+        let task = task.and_then(|Chosen(asked)| asked.task()).unwrap_or(Task::Regression);
+        let reader = CsvReader::of(task, target);
         Ok(self.table.change(reader, &left_out)?.findings(table))
     }
 
@@ -381,18 +312,15 @@ impl Config {
 
     /// Chooses the task, if it is left to the table, and the noise; says of the task why.
     pub fn settle(&mut self, table: &Description) -> Result<Option<String>, Failure> {
-        let task = self.table.task.unwrap_or(Task::Auto);
-        let (task, why) = match task {
-            Task::Auto => {
+        let (task, why) = match self.table.task.and_then(|Chosen(asked)| asked.task()) {
+            None => {
                 let (task, why) = choose(table, self.target()?, self.data()?)?;
                 (task, Some(why))
             }
-            task => (task, None),
+            Some(task) => (task, None),
         };
-        if let Some(noise) = self.model.noise {
-            let name =
-                noise.to_possible_value().map_or(String::new(), |value| value.get_name().into());
-            let of_counts = matches!(noise, Scatter::Poisson | Scatter::NegativeBinomial);
+        if let Some(Chosen(noise)) = self.model.noise {
+            let of_counts = noise.task() == Task::Counts;
             let problem = match task {
                 Task::Regression if of_counts => "is of counts: say `--task counts`",
                 Task::Counts if !of_counts => {
@@ -402,15 +330,11 @@ impl Config {
                 _ => "",
             };
             if !problem.is_empty() {
-                return Err(Failure::usage(format!("`--noise {name}` {problem}")));
+                return Err(Failure::usage(format!("`--noise {}` {problem}", typed(noise))));
             }
         }
-        self.table.task = Some(task);
-        self.model.noise = self.model.noise.or(match task {
-            Task::Regression => Some(Scatter::Gaussian),
-            Task::Counts => Some(Scatter::NegativeBinomial),
-            Task::Auto | Task::Classification => None,
-        });
+        self.table.task = Some(Chosen(Asked::Task(task)));
+        self.model.noise = self.model.noise.or(Noise::default_of(task).map(Chosen));
         Ok(why)
     }
 
@@ -418,11 +342,8 @@ impl Config {
     pub fn recipe(&self, table: &Description) -> Result<Recipe, Failure> {
         let target = self.target()?.to_vec();
         let ignored = self.ignored(table)?;
-        let mut recipe = match self.table.task {
-            Some(Task::Classification) => Fit::classification(target),
-            Some(Task::Counts) => Fit::counts(target),
-            _ => Fit::regression(target),
-        };
+        let task = self.table.task.and_then(|Chosen(asked)| asked.task());
+        let mut recipe = Fit::of(task.unwrap_or(Task::Regression), target);
         // Seen here first, where an error can be told.
         self.table.change(CsvReader::regression(0), &ignored)?;
         recipe =
@@ -431,32 +352,17 @@ impl Config {
         if let Some(units) = hidden {
             recipe = recipe.hidden(units);
         }
-        if let Some(activation) = activation {
-            recipe = recipe.activation(match activation {
-                Nonlinearity::Identity => Activation::Identity,
-                Nonlinearity::Sigmoid => Activation::Sigmoid,
-                Nonlinearity::Tanh => Activation::Tanh,
-                Nonlinearity::Relu => Activation::Relu,
-                Nonlinearity::Softplus => Activation::Softplus,
-                Nonlinearity::Silu => Activation::Silu,
+        if let Some(Chosen(activation)) = *activation {
+            recipe = recipe.activation(activation);
+        }
+        if let Some(Chosen(weights)) = *weights {
+            recipe = recipe.weights(match (weights, *weights_sd) {
+                (WeightPrior::Normal { .. }, Some(sd)) => WeightPrior::Normal { sd },
+                (weights, _) => weights,
             });
         }
-        if let Some(weights) = weights {
-            recipe = recipe.weights(match weights {
-                Weights::FanIn => WeightPrior::FanIn,
-                Weights::Normal => WeightPrior::Normal { sd: weights_sd.unwrap_or(1.0) },
-                Weights::Ard => WeightPrior::Ard,
-                Weights::Horseshoe => WeightPrior::Horseshoe,
-            });
-        }
-        if let Some(noise) = noise {
-            recipe = recipe.noise(match noise {
-                Scatter::Gaussian => Noise::Gaussian,
-                Scatter::Heteroscedastic => Noise::Heteroscedastic,
-                Scatter::StudentT => Noise::StudentT,
-                Scatter::Poisson => Noise::Poisson,
-                Scatter::NegativeBinomial => Noise::NegativeBinomial,
-            });
+        if let Some(Chosen(noise)) = *noise {
+            recipe = recipe.noise(noise);
         }
         if let Some(validation) = self.table.validation {
             recipe = recipe.validation(validation);
@@ -474,12 +380,8 @@ impl Config {
         if let Some(probability) = *target_accept {
             recipe = recipe.target_accept(probability);
         }
-        if let Some(method) = method {
-            recipe = recipe.method(match method {
-                By::Nuts => Method::Nuts,
-                By::Collapsed => Method::Collapsed,
-                By::Tempered => Method::Tempered,
-            });
+        if let Some(Chosen(method)) = *method {
+            recipe = recipe.method(method);
         }
         if let Some(chains) = *chains {
             recipe = recipe.chains(chains);
@@ -529,18 +431,15 @@ impl Config {
     /// With what the fit has chosen in place of what was left to it.
     pub fn chosen(mut self, recipe: &Recipe) -> Result<Self, Failure> {
         #[derive(Deserialize)]
-        struct Chosen {
+        struct Settled {
             hidden: Option<Vec<usize>>,
-            method: Option<String>,
+            method: Option<Chosen<Method>>,
             draws: usize,
         }
-        let chosen = serde_json::to_value(recipe).and_then(serde_json::from_value::<Chosen>);
+        let chosen = serde_json::to_value(recipe).and_then(serde_json::from_value::<Settled>);
         let chosen = chosen.map_err(|e| Failure::error(format!("{FILE}: {e}")))?;
         self.model.hidden = chosen.hidden;
-        self.sampler.method = match chosen.method {
-            Some(name) => Some(By::from_str(&name, true).map_err(Failure::error)?),
-            None => None,
-        };
+        self.sampler.method = chosen.method;
         self.sampler.draws = Some(chosen.draws);
         Ok(self)
     }
@@ -550,11 +449,9 @@ impl TableSettings {
     fn change(&self, mut reader: CsvReader, ignored: &[String]) -> Result<CsvReader, Failure> {
         let list = |list: &Option<Vec<String>>| list.clone().unwrap_or_default();
         reader = reader.ignore(ignored).categorical(list(&self.categorical));
-        reader = match self.encoding {
-            Some(Coding::DropFirst) => reader.encoding(Encoding::DropFirst),
-            Some(Coding::Codes) => reader.encoding(Encoding::Codes),
-            Some(Coding::OneHot) | None => reader.encoding(Encoding::OneHot),
-        };
+        if let Some(Chosen(encoding)) = self.encoding {
+            reader = reader.encoding(encoding);
+        }
         reader = match self.header {
             Some(Header::Yes) => reader.header(),
             Some(Header::No) => reader.no_header(),
@@ -663,7 +560,7 @@ mod tests {
         ] {
             let mut config = Config::default().over(None).unwrap();
             config.table.target = Some(vec!["y".into()]);
-            config.table.task = Some(task);
+            config.table.task = Some(Chosen(Asked::Task(task)));
             config.settle(&table).unwrap();
             let ours = serde_json::to_value(config.recipe(&table).unwrap()).unwrap();
             let plain = plain.reader(|reader| reader.detect_delimiter());

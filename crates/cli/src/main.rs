@@ -3,6 +3,7 @@
 //! words.
 
 mod check;
+mod choice;
 mod compare;
 mod config;
 mod diagnose;

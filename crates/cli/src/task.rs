@@ -3,25 +3,45 @@
 use std::path::Path;
 
 use bnn_mcmc::Error;
-use bnn_mcmc::data::{ColumnDescription, Description};
-use clap::ValueEnum;
-use serde::{Deserialize, Serialize};
+use bnn_mcmc::data::{ColumnDescription, Description, Task};
+use bnn_mcmc::message::Choice;
 
 use crate::Failure;
 
-/// What the response is.
-#[derive(Clone, Copy, Debug, PartialEq, ValueEnum, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Task {
-    /// Text is taken for classes, numbers for real; 0 and 1 alone are an error, since they may be
-    /// either
+/// What the response is, or that the table says it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Asked {
     Auto,
-    /// A real number
-    Regression,
-    /// One of several classes, text or number
-    Classification,
-    /// How often something happened: 0, 1, 2, ...
-    Counts,
+    Task(Task),
+}
+
+impl Asked {
+    /// The task, unless the table says it.
+    pub fn task(self) -> Option<Task> {
+        match self {
+            Self::Auto => None,
+            Self::Task(task) => Some(task),
+        }
+    }
+}
+
+impl Choice for Asked {
+    const KIND: &'static str = "task";
+    const ALL: &'static [Self] = &[
+        Self::Auto,
+        Self::Task(Task::Regression),
+        Self::Task(Task::Classification),
+        Self::Task(Task::Counts),
+    ];
+
+    fn name(self) -> &'static str {
+        self.task().map_or("auto", Choice::name)
+    }
+
+    fn help(self) -> &'static str {
+        let auto = "Text is taken for classes, numbers for real; 0 and 1 alone are an error, since they may be either";
+        self.task().map_or(auto, Choice::help)
+    }
 }
 
 /// The column of this name; an error lists all that there are.

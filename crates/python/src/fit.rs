@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use bnn_mcmc::Error;
-use bnn_mcmc::data::{Cells, Dataset, Response, Schema};
+use bnn_mcmc::data::{Cells, CsvReader, Dataset, Response, Schema, Task};
 use bnn_mcmc::fit::Fit as Fitted;
 use bnn_mcmc::sampler::StopHandle;
 use numpy::{IntoPyArray, PyArray2, PyReadonlyArray2};
@@ -13,7 +13,7 @@ use pyo3::prelude::*;
 use crate::error::raised;
 use crate::interrupt::{interruptible, on_threads};
 use crate::predict::predict;
-use crate::settings::{Kind, Settings};
+use crate::settings::Settings;
 use crate::words::Parameters;
 
 /// A network fitted to a table. It never changes.
@@ -36,9 +36,9 @@ impl Fit {
     ) -> PyResult<Self> {
         let (x, y) = (x.as_array().to_owned(), y.as_array().to_owned());
         let data = if counts { Dataset::counts(x, y) } else { Dataset::regression(x, y) };
-        let kind = if counts { Kind::Counts } else { Kind::Regression };
+        let task = if counts { Task::Counts } else { Task::Regression };
         let data = data.and_then(|data| data.with_response_names(&response_names));
-        run(py, kind, data, columns, &settings)
+        run(py, task, data, columns, &settings)
     }
 
     /// Fits classes: `classes[i]` is the place of row i's class in `class_names`.
@@ -54,7 +54,7 @@ impl Fit {
     ) -> PyResult<Self> {
         let data = Dataset::classification(x.as_array().to_owned(), classes, class_names);
         let data = data.and_then(|data| data.with_response_names(&response_names));
-        run(py, Kind::Classification, data, columns, &settings)
+        run(py, Task::Classification, data, columns, &settings)
     }
 
     /// Loads a fit from its folder.
@@ -232,7 +232,7 @@ impl Column {
 
 fn run(
     py: Python<'_>,
-    kind: Kind,
+    task: Task,
     data: Result<Dataset, Error>,
     columns: Vec<Column>,
     settings: &Settings,
@@ -240,11 +240,11 @@ fn run(
     let stop = StopHandle::new();
     let (recipe, data, schema) = data
         .and_then(|data| {
-            let reader = kind.reader(data.response_names());
+            let reader = CsvReader::of(task, data.response_names().to_vec());
             let classes = data.response().class_names().map(<[String]>::to_vec);
             let columns = columns.into_iter().map(Column::cells);
             let schema = Schema::of_table(reader, columns, classes)?;
-            let recipe = settings.recipe(kind, data.response_names())?;
+            let recipe = settings.recipe(task, data.response_names())?;
             Ok((recipe, data.with_feature_names(schema.feature_names())?, schema))
         })
         .map_err(raised)?;

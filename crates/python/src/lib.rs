@@ -18,6 +18,8 @@ mod _native {
 
     #[pymodule_export]
     use super::fit::Fit;
+    #[pymodule_export]
+    use super::settings::choices;
     use super::words::Parameters;
 
     /// All settings and advice that messages can name, as they are spelled here: for the tests.

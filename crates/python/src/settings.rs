@@ -1,31 +1,14 @@
 //! The settings of a recipe, as Python names them.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use bnn_mcmc::Error;
-use bnn_mcmc::data::CsvReader;
+use bnn_mcmc::data::{Encoding, Task};
 use bnn_mcmc::fit::{Fit, Method, Noise, Recipe, WeightPrior};
+use bnn_mcmc::message::Choice;
 use bnn_mcmc::model::Activation;
 use pyo3::prelude::*;
-
-/// The kind of response.
-#[derive(Clone, Copy, Debug)]
-pub enum Kind {
-    Regression,
-    Classification,
-    Counts,
-}
-
-impl Kind {
-    /// A reader of files with a response of this kind and these names.
-    pub fn reader(self, response: &[String]) -> CsvReader {
-        match self {
-            Self::Regression => CsvReader::regression(response.to_vec()),
-            Self::Classification => CsvReader::classification(response.to_vec()),
-            Self::Counts => CsvReader::counts(response.to_vec()),
-        }
-    }
-}
 
 /// The settings of an estimator; `None` is the default of the recipe.
 #[derive(Debug, FromPyObject)]
@@ -55,27 +38,18 @@ enum Weights {
 
 impl Settings {
     /// The recipe for a response of these names.
-    pub fn recipe(&self, kind: Kind, response: &[String]) -> Result<Recipe, Error> {
+    pub fn recipe(&self, task: Task, response: &[String]) -> Result<Recipe, Error> {
         let response = response.to_vec();
-        let recipe = match kind {
-            Kind::Regression => Fit::regression(response),
-            Kind::Classification => Fit::classification(response),
-            Kind::Counts => Fit::counts(response),
-        };
+        let recipe = Fit::of(task, response);
         let weights = match &self.weight_prior {
             Weights::Sd(sd) => WeightPrior::Normal { sd: *sd },
-            Weights::Name(name) => chosen(
-                "weight prior",
-                name,
-                &[
-                    ("fan_in", WeightPrior::FanIn),
-                    ("ard", WeightPrior::Ard),
-                    ("horseshoe", WeightPrior::Horseshoe),
-                ],
-            )?,
+            // A normal prior is chosen by its standard deviation.
+            Weights::Name(name) => {
+                chosen(&[WeightPrior::FanIn, WeightPrior::Ard, WeightPrior::Horseshoe], name)?
+            }
         };
         let mut recipe = recipe
-            .activation(self.activation.parse::<Activation>()?)
+            .activation(chosen(Activation::ALL, &self.activation)?)
             .weights(weights)
             .chains(self.chains)
             .warmup(self.warmup)
@@ -85,15 +59,10 @@ impl Settings {
             recipe = recipe.hidden(units);
         }
         if let Some(name) = &self.noise {
-            recipe = recipe.noise(noise(kind, name)?);
+            recipe = recipe.noise(noise(task, name)?);
         }
         if let Some(name) = &self.method {
-            let known = [
-                ("nuts", Method::Nuts),
-                ("collapsed", Method::Collapsed),
-                ("tempered", Method::Tempered),
-            ];
-            recipe = recipe.method(chosen("method", name, &known)?);
+            recipe = recipe.method(chosen(Method::ALL, name)?);
         }
         if let Some(probability) = self.target_accept {
             recipe = recipe.target_accept(probability);
@@ -106,27 +75,33 @@ impl Settings {
 }
 
 /// The noise of this name, among those that a response of this kind can have.
-fn noise(kind: Kind, name: &str) -> Result<Noise, Error> {
-    let known: &[(&str, Noise)] = match kind {
-        Kind::Regression => &[
-            ("gaussian", Noise::Gaussian),
-            ("heteroscedastic", Noise::Heteroscedastic),
-            ("student_t", Noise::StudentT),
-        ],
-        Kind::Counts => {
-            &[("negative_binomial", Noise::NegativeBinomial), ("poisson", Noise::Poisson)]
-        }
-        Kind::Classification => &[],
-    };
-    chosen("noise", name, known)
+fn noise(task: Task, name: &str) -> Result<Noise, Error> {
+    let known = Noise::ALL.iter().filter(|noise| noise.task() == task);
+    chosen(&known.copied().collect::<Vec<_>>(), name)
 }
 
-/// The choice of this name; an error lists all names.
-fn chosen<T: Copy>(what: &str, name: &str, known: &[(&str, T)]) -> Result<T, Error> {
-    let found = known.iter().find(|(known, _)| *known == name);
-    found.map(|(_, choice)| *choice).ok_or_else(|| Error::UnknownName {
-        what: what.into(),
+/// The choice of this name; an error lists those that are known.
+fn chosen<C: Choice>(known: &[C], name: &str) -> Result<C, Error> {
+    let found = known.iter().find(|choice| choice.name() == name);
+    found.copied().ok_or_else(|| Error::UnknownName {
+        what: C::KIND.into(),
         name: name.into(),
-        known: known.iter().map(|(known, _)| (*known).into()).collect(),
+        known: known.iter().map(|choice| choice.name().into()).collect(),
     })
+}
+
+/// The names of the values of each parameter that takes one of a few; of noise, by task.
+#[pyfunction]
+pub fn choices() -> BTreeMap<&'static str, Vec<String>> {
+    let noises =
+        |task| Noise::ALL.iter().filter(move |n| n.task() == task).map(|n| n.name().into());
+    let weights = WeightPrior::names().into_iter().filter(|name| name != "normal");
+    BTreeMap::from([
+        ("Activation", Activation::names()),
+        ("WeightPrior", weights.collect()),
+        ("Method", Method::names()),
+        ("RealNoise", noises(Task::Regression).collect()),
+        ("CountNoise", noises(Task::Counts).collect()),
+        ("Encoding", Encoding::names()),
+    ])
 }

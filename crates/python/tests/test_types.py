@@ -7,8 +7,12 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from typing import get_args
 
 import pytest
+
+from bnn_mcmc import _base, _columns
+from bnn_mcmc._native import choices
 
 HERE = Path(__file__).parent
 
@@ -42,3 +46,9 @@ def test_no_public_name_lacks_its_type(tmp_path):
     )
     score = json.loads(checked.stdout)["typeCompleteness"]["completenessScore"]
     assert score >= 0.95, checked.stdout
+
+
+def test_choices_are_those_of_the_library():
+    for name, values in choices().items():
+        module = _columns if name == "Encoding" else _base
+        assert sorted(get_args(getattr(module, name))) == sorted(values), name

@@ -4,8 +4,9 @@ use std::fmt;
 
 use super::schema::MANY_LEVELS;
 use super::table::is_date;
-use super::{ColumnDescription, Columns, CsvReader, Description, Encoding, Task};
+use super::{ColumnDescription, Columns, CsvReader, Description, Encoding};
 use crate::cells::shown;
+use crate::data::Task;
 use crate::message::{Advice, Vocabulary, advised};
 
 /// More classes than this, of a response that holds numbers, are worth a word.

@@ -20,10 +20,10 @@ pub use self::lines::Lines;
 use self::role::Role;
 pub use self::schema::{Cells, Schema};
 use self::table::{Table, numbered};
-use super::Dataset;
 use super::gzip::{Source, default_limit};
+use super::{Dataset, Task};
 use crate::Error;
-use crate::message::{Advice, Setting, count};
+use crate::message::{Advice, Setting, choice, count};
 
 /// Names one or more columns of a table.
 ///
@@ -82,12 +82,11 @@ pub enum Encoding {
     Codes,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-enum Task {
-    Regression,
-    Classification,
-    Counts,
-}
+choice! { "encoding", Encoding {
+    Self::OneHot, Self::OneHot, "one_hot", "A column of 0 and 1 for each label";
+    Self::DropFirst, Self::DropFirst, "drop_first", "As one-hot, without the first label";
+    Self::Codes, Self::Codes, "codes", "One column with the number of the label, counted from 0, which imposes an order";
+} }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 enum Delimiter {
@@ -206,6 +205,11 @@ impl CsvReader {
     /// binomial data are successes and failures.
     pub fn counts(response: impl Into<Columns>) -> Self {
         Self::new(Task::Counts, response.into())
+    }
+
+    /// For a response of any kind.
+    pub fn of(task: Task, response: impl Into<Columns>) -> Self {
+        Self::new(task, response.into())
     }
 
     /// The first line is a header, even if names in it are numbers. (Without this call, a name

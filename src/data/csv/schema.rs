@@ -10,9 +10,10 @@ use serde::{Deserialize, Serialize};
 
 use super::role::Role;
 use super::table::{Count, Table, is_no_label};
-use super::{Columns, CsvData, CsvReader, Encoding, Features, Lines, Task};
+use super::{Columns, CsvData, CsvReader, Encoding, Features, Lines};
 use crate::Error;
 use crate::cells::shown;
+use crate::data::Task;
 use crate::data::dataset::shortened;
 use crate::data::gzip::Source;
 use crate::data::{Dataset, Response};

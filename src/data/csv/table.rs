@@ -4,9 +4,10 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 
 use super::role::Role;
-use super::{CsvReader, Delimiter, Header, Task};
+use super::{CsvReader, Delimiter, Header};
 use crate::Error;
 use crate::cells::{Rows, Separator, decode, shown};
+use crate::data::Task;
 use crate::error::Row;
 use crate::message::{self, Advice};
 

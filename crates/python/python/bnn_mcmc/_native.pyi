@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 __version__: str
 
 def _spelled() -> list[str]: ...
+def choices() -> dict[str, list[str]]: ...
 
 Matrix: TypeAlias = NDArray[np.float64]
 

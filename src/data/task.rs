@@ -1,0 +1,22 @@
+//! What the response is.
+
+use serde::{Deserialize, Serialize};
+
+use crate::message::choice;
+
+/// What the response is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum Task {
+    /// Real numbers, in one column or more.
+    Regression,
+    /// One of several classes, in one column.
+    Classification,
+    /// Counts: 0, 1, 2, ...
+    Counts,
+}
+
+choice! { "task", Task {
+    Self::Regression, Self::Regression, "regression", "A real number";
+    Self::Classification, Self::Classification, "classification", "One of several classes, text or number";
+    Self::Counts, Self::Counts, "counts", "How often something happened: 0, 1, 2, ...";
+} }
