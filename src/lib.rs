@@ -137,6 +137,7 @@
 pub mod adapt;
 pub mod approximate;
 mod cells;
+mod choice;
 mod curvature;
 mod cut;
 pub mod data;

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::elementary::{exp, map, one_minus_exp_minus, sigmoid, softplus, tanh};
 use super::simd::{Real, Vector};
-use crate::message::choice;
+use crate::choice::choice;
 
 /// What a layer does to its weighted sums z, element by element.
 ///

@@ -2,8 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::choice::choice;
 use crate::data::Task;
-use crate::message::choice;
 
 /// How responses scatter around what the network says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -99,8 +99,8 @@ choice! { "weight prior", WeightPrior {
         "N(0, 1/H) for the weights that leave the last hidden layer of H units, N(0, 1) for all others";
     Self::Normal { sd: 1.0 }, Self::Normal { .. }, "normal", "N(0, sd^2) for all";
     Self::Ard, Self::Ard, "ard",
-        "As fan_in, with a variance of their own for the weights of each feature, which is sampled";
-    Self::Horseshoe, Self::Horseshoe, "horseshoe", "As ard, with a common scale that is sampled, too";
+        "Fan-in, with a variance of its own for the weights of each feature, which is sampled";
+    Self::Horseshoe, Self::Horseshoe, "horseshoe", "Ard, with a common scale, which is sampled, too";
 } }
 
 choice! { "method", Method {

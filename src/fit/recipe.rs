@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::choices::{Method, Noise, WeightPrior};
 use super::{AnyLikelihood, Fit, Origin, Parts, folder, run};
 use crate::Error;
+use crate::choice::by_name;
 use crate::data::{Columns, CsvData, CsvReader, Dataset, Schema, Split, Task};
 use crate::draws::Draws;
 use crate::draws::checkpoint::Every;
@@ -16,7 +17,7 @@ use crate::likelihood::{
     Bernoulli, Categorical, Gaussian, HeteroscedasticGaussian, NegativeBinomial, Poisson,
     StudentTNoise,
 };
-use crate::message::{Advice, Setting, by_name};
+use crate::message::{Advice, Setting};
 use crate::model::{Activation, Mlp};
 use crate::posterior::Posterior;
 use crate::prior::{LogHalfCauchy, LogInverseGamma, Normal, Priors};

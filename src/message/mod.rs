@@ -29,7 +29,6 @@ mod text;
 
 pub use advice::{Advice, advised};
 pub use choice::Choice;
-pub(crate) use choice::{by_name, choice};
 pub use setting::{InRust, Plain, Setting, Vocabulary};
 pub use text::number;
 pub(crate) use text::{count, listed, short, thousands};

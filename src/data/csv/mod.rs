@@ -23,7 +23,8 @@ use self::table::{Table, numbered};
 use super::gzip::{Source, default_limit};
 use super::{Dataset, Task};
 use crate::Error;
-use crate::message::{Advice, Setting, choice, count};
+use crate::choice::choice;
+use crate::message::{Advice, Setting, count};
 
 /// Names one or more columns of a table.
 ///
