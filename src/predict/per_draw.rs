@@ -320,7 +320,7 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
             .zip(parts(&mut walk.log_density, n))
             .zip(parts(&mut walk.drawn.values, n));
         let mut parts: Vec<_> =
-            parts.map(|((mean, log_density), drawn)| Part { mean, log_density, drawn }).collect();
+            parts.map(|((mean, log_density), drawn)| Slices { mean, log_density, drawn }).collect();
         let scratch = || Scratch::<M> {
             ws: self.workspace(),
             outputs: vec![0.0; TILE_ROWS * outputs],
@@ -341,7 +341,7 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
         q: &[f64],
         x: &Tiles,
         responses: Option<(&Tiles, ChainRng)>,
-        part: &mut Part,
+        part: &mut Slices,
         scratch: &mut Scratch<M>,
     ) {
         let likelihood = self.likelihood();
@@ -390,7 +390,7 @@ pub(super) struct Walk {
 }
 
 /// Where one draw writes.
-struct Part<'a> {
+struct Slices<'a> {
     mean: &'a mut [f64],
     log_density: &'a mut [f64],
     drawn: &'a mut [f64],

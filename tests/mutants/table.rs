@@ -1898,7 +1898,7 @@ pub const MUTANTS: &[Mutant] = &[
             "rows.iter().map(|i| values[*i]).sum::<f64>() / rows.len() as f64",
             "rows.iter().map(|i| values[*i]).sum::<f64>()",
         )],
-        ("report:figures", "predictive::bands_are_those_of_numpy"),
+        ("report:figures", "predictive::curves_are_smooth_and_reach_the_last_row"),
     ),
     mutant(
         "report, residuals: quantiles at the ends of their shares",

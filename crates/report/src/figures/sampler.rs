@@ -17,7 +17,7 @@ use std::collections::BTreeMap;
 use bnn_mcmc::Error;
 use bnn_mcmc::diagnostics::{DIVERGENT_LIMIT, EBFMI_LIMIT, ebfmi};
 use bnn_mcmc::draws::LadderReport;
-use bnn_mcmc::optimise::Fit;
+use bnn_mcmc::optimise::Optimum;
 use ndarray::ArrayView2;
 
 use super::Quantity;
@@ -270,7 +270,7 @@ pub fn ladder(reports: &[LadderReport]) -> Result<Figure, Error> {
 ///
 /// # Errors
 /// If no fit has a history: only those with early stopping do.
-pub fn loss(fits: &[Fit]) -> Result<Figure, Error> {
+pub fn loss(fits: &[Optimum]) -> Result<Figure, Error> {
     let without = fits.iter().filter(|fit| fit.history.is_empty()).count();
     if without == fits.len() {
         let found = format!("{without} without evaluations");
