@@ -1842,13 +1842,13 @@ pub const MUTANTS: &[Mutant] = &[
     // Figures and the report.
     mutant(
         "report, PIT: the curve without the uniform one taken off",
-        "crates/report/src/figures/calibration.rs",
+        "crates/report/src/figures/calibration/pit.rs",
         &[("share(*count) - z", "share(*count) - 0.0 * z")],
         ("report:figures", "calibration::transforms_are_those_of_numpy_and_scipy"),
     ),
     mutant(
         "report, reliability: a band around the accuracy",
-        "crates/report/src/figures/calibration.rs",
+        "crates/report/src/figures/calibration/reliability.rs",
         &[(
             "binomial_interval(bin.rows, bin.confidence, 1.0 - LEVEL)",
             "binomial_interval(bin.rows, bin.accuracy, 1.0 - LEVEL)",
@@ -1857,43 +1857,43 @@ pub const MUTANTS: &[Mutant] = &[
     ),
     mutant(
         "report, coverage of rows left out: intervals twice as wide",
-        "crates/report/src/figures/calibration.rs",
+        "crates/report/src/figures/calibration/coverage.rs",
         &[("(**u - 0.5).abs() <= 0.5 * level", "(**u - 0.5).abs() <= level")],
         ("report:figures", "calibration::coverage_of_rows_left_out_is_that_of_numpy"),
     ),
     mutant(
         "report, rank ECDF: a rank counts one place too early",
-        "crates/report/src/figures/chains.rs",
+        "crates/report/src/figures/chains/rank_ecdf.rs",
         &[("own.partition_point(|rank| rank < t)", "own.partition_point(|rank| rank <= t)")],
         ("report:figures", "chains::rank_ecdfs_and_their_band"),
     ),
     mutant(
         "report, ranks: equal values in the order of the chains",
-        "crates/report/src/figures/chains.rs",
+        "crates/report/src/figures/chains/mod.rs",
         &[("ties.swap(i, (rng.uniform() * (i + 1) as f64) as usize)", "()")],
         ("report:figures", "chains::ranks_of_equal_values_are_spread_out"),
     ),
     mutant(
         "report, autocorrelation: a band without the square root",
-        "crates/report/src/figures/chains.rs",
+        "crates/report/src/figures/chains/autocorrelation.rs",
         &[("NORMAL_95 / (draws as f64).sqrt()", "NORMAL_95 / draws as f64")],
         ("report:figures", "chains::autocorrelations"),
     ),
     mutant(
         "report, running mean: divided by one more",
-        "crates/report/src/figures/chains.rs",
+        "crates/report/src/figures/chains/running_mean.rs",
         &[("sum / (i + 1) as f64", "sum / (i + 2) as f64")],
         ("report:figures", "chains::running_means"),
     ),
     mutant(
         "report, predictions: the interval of the mean for the one of new observations",
-        "crates/report/src/figures/predictive.rs",
+        "crates/report/src/figures/predictive/cells.rs",
         &[("[of(&new.lower), of(&new.upper)]", "[of(&mean.lower), of(&mean.upper)]")],
         ("report:figures", "predictive::bands_are_those_of_numpy"),
     ),
     mutant(
         "report, predictions: averages over groups are sums",
-        "crates/report/src/figures/predictive.rs",
+        "crates/report/src/figures/predictive/curve.rs",
         &[(
             "rows.iter().map(|i| values[*i]).sum::<f64>() / rows.len() as f64",
             "rows.iter().map(|i| values[*i]).sum::<f64>()",
@@ -1902,21 +1902,21 @@ pub const MUTANTS: &[Mutant] = &[
     ),
     mutant(
         "report, residuals: quantiles at the ends of their shares",
-        "crates/report/src/figures/predictive.rs",
+        "crates/report/src/figures/predictive/residuals.rs",
         &[("(*k as f64 + 0.5) / n", "(*k as f64 + 1.0) / (n + 1.0)")],
         ("report:figures", "predictive::residuals_have_the_band_of_scipy"),
     ),
     mutant(
         "report, changes: from the observation, not from the last value",
-        "crates/report/src/figures/predictive.rs",
+        "crates/report/src/figures/predictive/changes.rs",
         &[("mean - last", "mean - y")],
         ("report:figures", "predictive::changes_are_differences_from_the_last_value"),
     ),
     mutant(
         "report, bands: one tail of twice the size",
-        "crates/report/src/figures/band.rs",
+        "crates/report/src/figures/calibration/band.rs",
         &[("binomial.inverse_cdf(1.0 - 0.5 * gamma)", "binomial.inverse_cdf(1.0 - gamma)")],
-        ("report:lib", "figures::band::tests::the_band_is_the_one_of_scipy"),
+        ("report:lib", "figures::calibration::band::tests::the_band_is_the_one_of_scipy"),
     ),
     mutant(
         "report, baseline: a Brier score without the observed class",
