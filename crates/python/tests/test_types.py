@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import get_args
 
 import pytest
-
 from bnn_mcmc import _base, _columns
 from bnn_mcmc._native import choices
 
