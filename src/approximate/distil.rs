@@ -203,7 +203,7 @@ impl Student {
     /// trained on.
     ///
     /// # Errors
-    /// As [`Distil::fit`].
+    /// The errors of [`Distil::fit`].
     pub fn loss<M: Model, L: Likelihood>(
         &self,
         posterior: &Posterior<M, L>,

@@ -82,7 +82,7 @@ impl<A: Ascent<Source = Minibatch> + Clone> Dropout<A> {
     /// Trains the network of `posterior` from where `from` starts a chain.
     ///
     /// # Errors
-    /// A rate out of range, a model without hidden units; those of [`Optimiser::run_each`].
+    /// A rate out of range, a model without hidden units; the errors of [`Optimiser::run_each`].
     pub fn fit<M: Model, L: Likelihood>(
         &self,
         posterior: &Posterior<M, L>,

@@ -104,7 +104,7 @@ impl IdxReader {
     /// `images` and `labels`.
     ///
     /// # Errors
-    /// As [`read_path`](Self::read_path).
+    /// The errors of [`read_path`](Self::read_path).
     pub fn read(&self, images: impl Read, labels: impl Read) -> Result<Dataset, Error> {
         self.read_sources(Source::new("images", images)?, Source::new("labels", labels)?)
     }

@@ -80,8 +80,8 @@ impl Dataset {
     /// least one row of the class.
     ///
     /// # Errors
-    /// As [`train_test_split`](Self::train_test_split); also if the response is not classes, or a
-    /// class has only one row. A class without any row is no error.
+    /// The errors of [`train_test_split`](Self::train_test_split); also if the response is not
+    /// classes, or a class has only one row. A class without any row is no error.
     pub fn stratified_split(
         &self,
         test_fraction: f64,
@@ -142,8 +142,8 @@ impl Dataset {
     /// its rows in two folds differ by at most one.
     ///
     /// # Errors
-    /// As [`k_folds`](Self::k_folds); also if the response is not classes, or a class has fewer
-    /// than two rows.
+    /// The errors of [`k_folds`](Self::k_folds); also if the response is not classes, or a class
+    /// has fewer than two rows.
     pub fn stratified_k_folds(&self, k: usize, seed: u64) -> Result<Vec<Split>, Error> {
         let classes = self.classes()?;
         self.check_class_sizes(2, "for stratified folds")?;

@@ -108,7 +108,8 @@ pub fn density(
 /// ```
 ///
 /// # Errors
-/// As for [`density`]; bounds that are not finite or in the wrong order, and draws outside them.
+/// The errors of [`density`]; bounds that are not finite or in the wrong order, and draws outside
+/// them.
 pub fn density_on_box(
     draws: ArrayView2<f64>,
     lower: f64,

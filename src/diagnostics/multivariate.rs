@@ -70,7 +70,7 @@ pub fn rhat_multivariate(draws: ArrayView3<f64>) -> Result<f64, Error> {
 /// form of Brooks and Gelman. See [`rhat_multivariate`] for the formula.
 ///
 /// # Errors
-/// As [`rhat_multivariate`].
+/// The errors of [`rhat_multivariate`].
 pub fn rhat_multivariate_base(draws: ArrayView3<f64>) -> Result<f64, Error> {
     check(draws)?;
     of_chains(&draws.outer_iter().collect::<Vec<_>>())

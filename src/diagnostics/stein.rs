@@ -142,7 +142,7 @@ impl Stein {
     /// as under a uniform prior: right draws look biased there.
     ///
     /// # Errors
-    /// As for [`from_gradients`](Self::from_gradients).
+    /// The errors of [`from_gradients`](Self::from_gradients).
     pub fn of_draws<T: GradTarget>(
         &self,
         target: &T,

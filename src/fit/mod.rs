@@ -310,7 +310,7 @@ impl Fit {
     /// The scores of predictions of rows with a known response, in its own units.
     ///
     /// # Errors
-    /// As [`predict`](Self::predict).
+    /// The errors of [`predict`](Self::predict).
     pub fn scores(&self, rows: &Dataset) -> Result<Scores, Error> {
         self.predict(rows)?.scores()
     }
@@ -332,7 +332,7 @@ impl Fit {
     /// ```
     ///
     /// # Errors
-    /// As [`Posterior::loo`].
+    /// The errors of [`Posterior::loo`].
     pub fn loo(&self) -> Result<Loo, Error> {
         let loo = self.parts.posterior.loo(&self.draws)?;
         let loo = match self.lines().is_some() || self.split().is_some() {
@@ -516,7 +516,7 @@ impl Fit {
     /// may be damaged.
     ///
     /// # Errors
-    /// As [`save`](Self::save).
+    /// The errors of [`save`](Self::save).
     pub fn save_unflushed(&self, folder: impl AsRef<Path>) -> Result<(), Error> {
         self.check_whole()?;
         unflushed::save(folder.as_ref(), self)

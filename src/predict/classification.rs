@@ -100,7 +100,7 @@ impl Predictions {
     /// probability of the second class: from 0 (best) to 1, half of [`brier`](Self::brier).
     ///
     /// # Errors
-    /// As for [`brier`](Self::brier); also if there are more than two classes.
+    /// The errors of [`brier`](Self::brier); also if there are more than two classes.
     pub fn brier_binary(&self) -> Result<f64, Error> {
         match self.response.width() {
             k if k > 2 && self.classes().is_ok() => {

@@ -232,7 +232,7 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
     /// With the [mean](Draws::mean) of the draws it is the 'lazy' f(x; E q).
     ///
     /// # Errors
-    /// As for [`uncertainty`](Self::uncertainty); a q of another length.
+    /// The errors of [`uncertainty`](Self::uncertainty); a q of another length.
     pub fn uncertainty_at(&self, q: &[f64], x: ArrayView2<f64>) -> Result<Uncertainty, Error> {
         self.uncertainty_of(self.one_draw_of(q, x)?, x)
     }

@@ -47,7 +47,7 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
     /// since there are no chains.
     ///
     /// # Errors
-    /// As for [`prior_draws`](Self::prior_draws) and [`predict`](Self::predict).
+    /// The errors of [`prior_draws`](Self::prior_draws) and [`predict`](Self::predict).
     ///
     /// ```
     /// use bnn_mcmc::prelude::*;

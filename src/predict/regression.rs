@@ -142,7 +142,7 @@ impl Predictions {
     /// [predictive intervals](Self::predictive_interval), and how wide the intervals are.
     ///
     /// # Errors
-    /// As for [`predictive_interval`](Self::predictive_interval).
+    /// The errors of [`predictive_interval`](Self::predictive_interval).
     pub fn coverage(&self, level: f64) -> Result<Coverage, Error> {
         Ok(self.coverages(&[level])?[0])
     }
@@ -165,7 +165,7 @@ impl Predictions {
     /// ```
     ///
     /// # Errors
-    /// As for [`predictive_interval`](Self::predictive_interval), at any of the levels.
+    /// The errors of [`predictive_interval`](Self::predictive_interval), at any of the levels.
     pub fn coverages(&self, levels: &[f64]) -> Result<Vec<Coverage>, Error> {
         self.check_numbers()?;
         let intervals = self.intervals(self.predictive_draws(), levels)?;

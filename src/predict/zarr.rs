@@ -50,7 +50,7 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
     /// ```
     ///
     /// # Errors
-    /// As for [`predict`](Self::predict) and [`Draws::to_zarr`].
+    /// The errors of [`predict`](Self::predict) and [`Draws::to_zarr`].
     pub fn to_zarr(
         &self,
         draws: &Draws,

@@ -131,8 +131,8 @@ impl<M: Model + Clone, L: Likelihood + Clone> RowSubset<M, L> {
     /// numbers.
     ///
     /// # Errors
-    /// As [`first_order`](Self::first_order); a model, likelihood or prior without second
-    /// derivatives; too many coordinates for the matrix.
+    /// The errors of [`first_order`](Self::first_order); a model, likelihood or prior without
+    /// second derivatives; too many coordinates for the matrix.
     pub fn second_order(self, posterior: &Posterior<M, L>, centre: &[f64]) -> Result<Self, Error>
     where
         Posterior<M, L>: HessTarget,

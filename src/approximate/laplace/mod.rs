@@ -137,8 +137,8 @@ impl LaplaceApproximation {
     /// those given the others, which are smaller than those of [`full`](Self::full).
     ///
     /// # Errors
-    /// As [`full`](Self::full); an entry of the diagonal that is not positive is named by its
-    /// parameter.
+    /// The errors of [`full`](Self::full); an entry of the diagonal that is not positive is named
+    /// by its parameter.
     pub fn diagonal<T: HessTarget + FisherTarget>(
         target: &T,
         q: &[f64],
@@ -164,8 +164,8 @@ impl LaplaceApproximation {
     /// is it.
     ///
     /// # Errors
-    /// As [`full`](Self::full), where the dimension counts the weights of the last layer only; a
-    /// model that does not say which its last layer is.
+    /// The errors of [`full`](Self::full), where the dimension counts the weights of the last layer
+    /// only; a model that does not say which its last layer is.
     pub fn last_layer<M: SecondOrderModel, L: SecondOrderLikelihood>(
         posterior: &Posterior<M, L>,
         q: &[f64],

@@ -82,7 +82,7 @@ impl<'a, L: Likelihood> Elbo<LocalNoise<'a, L>> {
     /// Of the posterior of a network, by local reparameterisation.
     ///
     /// # Errors
-    /// As [`new`](Elbo::new).
+    /// The errors of [`new`](Elbo::new).
     pub fn local(posterior: &'a Posterior<Mlp, L>) -> Result<Self, Error> {
         Ok(Self { expectation: LocalNoise::new(posterior)?, seed: 0 })
     }
@@ -170,7 +170,7 @@ impl<E: Expectation> Elbo<E> {
     /// The approximation where an ascent ended, with its bound from `samples` estimates.
     ///
     /// # Errors
-    /// As [`estimate`](Self::estimate), for the point of `fit`.
+    /// The errors of [`estimate`](Self::estimate), for the point of `fit`.
     pub fn finish(&self, fit: &Fit, samples: usize) -> Result<VariationalFit, Error> {
         let elbo = self.estimate(&fit.q, samples)?;
         if !elbo.0.is_finite() {

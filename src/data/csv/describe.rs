@@ -82,7 +82,7 @@ impl CsvReader {
     /// `input`.
     ///
     /// # Errors
-    /// As [`describe_path`](Self::describe_path).
+    /// The errors of [`describe_path`](Self::describe_path).
     pub fn describe(&self, source: impl Read) -> Result<Description, Error> {
         self.describe_source(Source::new("input", source)?)
     }

@@ -286,7 +286,7 @@ impl CsvReader {
     /// Reads from anything that yields bytes; errors call it `input`.
     ///
     /// # Errors
-    /// As [`read_path`](Self::read_path).
+    /// The errors of [`read_path`](Self::read_path).
     pub fn read(&self, source: impl Read) -> Result<CsvData, Error> {
         self.read_source(Source::new("input", source)?)
     }

@@ -158,8 +158,8 @@ impl Schema {
     /// position.
     ///
     /// # Errors
-    /// As [`CsvReader::read_path`]; also if a column is lacking or new, or a level or class did
-    /// not occur in the training file.
+    /// The errors of [`CsvReader::read_path`]; also if a column is lacking or new, or a level or
+    /// class did not occur in the training file.
     pub fn read_path(&self, path: impl AsRef<Path>) -> Result<CsvData, Error> {
         self.read_source(Source::open(path.as_ref())?)
     }
@@ -167,7 +167,7 @@ impl Schema {
     /// As [`read_path`](Self::read_path), from anything that yields bytes.
     ///
     /// # Errors
-    /// As [`read_path`](Self::read_path).
+    /// The errors of [`read_path`](Self::read_path).
     pub fn read(&self, source: impl Read) -> Result<CsvData, Error> {
         self.read_source(Source::new("input", source)?)
     }
@@ -213,7 +213,7 @@ impl Schema {
     /// ```
     ///
     /// # Errors
-    /// As [`read_path`](Self::read_path), but for the response.
+    /// The errors of [`read_path`](Self::read_path), but for the response.
     pub fn read_features_path(&self, path: impl AsRef<Path>) -> Result<Features, Error> {
         self.read_features_source(Source::open(path.as_ref())?)
     }
@@ -221,7 +221,7 @@ impl Schema {
     /// As [`read_features_path`](Self::read_features_path), from anything that yields bytes.
     ///
     /// # Errors
-    /// As [`read_features_path`](Self::read_features_path).
+    /// The errors of [`read_features_path`](Self::read_features_path).
     pub fn read_features(&self, source: impl Read) -> Result<Features, Error> {
         self.read_features_source(Source::new("input", source)?)
     }

@@ -54,8 +54,8 @@ impl Dataset {
     /// Features are named `x1`, `x2`, ..., the response `class`.
     ///
     /// # Errors
-    /// As [`regression`](Self::regression); also if there are fewer than two names, a name occurs
-    /// twice, or a class has no name.
+    /// The errors of [`regression`](Self::regression); also if there are fewer than two names, a
+    /// name occurs twice, or a class has no name.
     pub fn classification<S: Into<String>>(
         x: Array2<f64>,
         classes: Vec<usize>,
@@ -71,8 +71,8 @@ impl Dataset {
     /// `y2`, ...
     ///
     /// # Errors
-    /// As [`regression`](Self::regression); also if a count is not a whole number from 0 to 2^53, with
-    /// its row and value.
+    /// The errors of [`regression`](Self::regression); also if a count is not a whole number from 0
+    /// to 2^53, with its row and value.
     pub fn counts<D: Dimension>(x: Array2<f64>, counts: Array<f64, D>) -> Result<Self, Error> {
         Self::unnamed(x, Response::Counts(in_columns(counts)?))
     }

@@ -105,7 +105,7 @@ impl Classification {
     /// The clusters that [`draw`](Self::draw) has for this seed.
     ///
     /// # Errors
-    /// As [`draw`](Self::draw), which also looks at the rows.
+    /// The errors of [`draw`](Self::draw), which also looks at the rows.
     pub fn clusters(&self, seed: u64) -> Result<Clusters, Error> {
         let (d, r, clusters) = (self.informative, self.redundant, self.n_clusters()?);
         let size = [(clusters, "clusters"), (d.saturating_add(1), "rows"), (d, "columns")];

@@ -172,7 +172,7 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
     /// As [`loo`](Self::loo), with the given relative efficiency for all rows: 1 for independent draws.
     ///
     /// # Errors
-    /// As for [`loo`](Self::loo); a relative efficiency that is not a finite number above 0.
+    /// The errors of [`loo`](Self::loo); a relative efficiency that is not a finite number above 0.
     pub fn loo_with(&self, draws: &Draws, relative_efficiency: f64) -> Result<Loo, Error> {
         self.loo_by(draws, Some(relative_efficiency))
     }

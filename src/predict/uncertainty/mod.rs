@@ -33,7 +33,8 @@ impl Predictions {
     /// [`Uncertainty::separation`] do the same.
     ///
     /// # Errors
-    /// As for [`uncertainty`](Self::uncertainty); also if the classes of `outside` are others.
+    /// The errors of [`uncertainty`](Self::uncertainty); also if the classes of `outside` are
+    /// others.
     pub fn separation(&self, outside: &Self) -> Result<Separation, Error> {
         self.uncertainty()?.separation(&outside.uncertainty()?)
     }

@@ -126,7 +126,8 @@ impl Uncertainty {
     /// `[draw, input, 1]`, the probability of the second. One draw is a point prediction.
     ///
     /// # Errors
-    /// If there is no draw; as for [`RunningUncertainty::new`] and [`RunningUncertainty::add`].
+    /// If there is no draw; the errors of [`RunningUncertainty::new`] and
+    /// [`RunningUncertainty::add`].
     pub fn new<S: Into<String>>(
         probabilities: ArrayView3<f64>,
         class_names: impl IntoIterator<Item = S>,
@@ -199,7 +200,7 @@ impl Uncertainty {
     /// Small counts are no merit by themselves: a model that is certain and wrong has them too.
     ///
     /// # Errors
-    /// As for [`margins`](Self::margins); also if a threshold is NaN.
+    /// The errors of [`margins`](Self::margins); also if a threshold is NaN.
     pub fn counts_below(
         &self,
         classes: [&str; 2],
@@ -255,7 +256,7 @@ impl Uncertainty {
     /// The [reliability curve](Reliability) of the predictive mean.
     ///
     /// # Errors
-    /// As for [`scores`](Self::scores); also no bins, or more than 10,000.
+    /// The errors of [`scores`](Self::scores); also no bins, or more than 10,000.
     pub fn reliability(&self, classes: &[usize], bins: Bins) -> Result<Reliability, Error> {
         let (Bins::EqualWidth(n) | Bins::EqualCount(n)) = bins;
         check_bins(n)?;

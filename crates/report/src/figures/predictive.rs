@@ -74,7 +74,7 @@ pub fn along(
 /// with tricube weights on the nearest half of the rows. Of a single feature there is nothing to smooth over.
 ///
 /// # Errors
-/// No such feature, and as for [`along`].
+/// No such feature, and the errors of [`along`].
 pub fn against_feature(
     methods: &[Method],
     data: &Dataset,
@@ -100,7 +100,7 @@ pub fn against_feature(
 /// rows, evenly spaced, so that time and memory are in proportion to the features.
 ///
 /// # Errors
-/// As for [`along`]; features whose covariance has no eigenvalues that can be computed.
+/// The errors of [`along`]; features whose covariance has no eigenvalues that can be computed.
 pub fn against_first_component(
     methods: &[Method],
     data: &Dataset,
@@ -118,7 +118,7 @@ pub fn against_first_component(
 /// [`against_feature`]: one panel for each method, on the same axes.
 ///
 /// # Errors
-/// As for [`along`]; no observations.
+/// The errors of [`along`]; no observations.
 pub fn observed_against_predicted(
     methods: &[Method],
     column: usize,

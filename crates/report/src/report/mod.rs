@@ -57,7 +57,7 @@ pub fn report(fit: &Fit) -> Result<String, Error> {
 /// without it they are in plain words, since a page may be read by anybody.
 ///
 /// # Errors
-/// As [`report`](report()).
+/// The errors of [`report`](report()).
 pub fn report_in_words(fit: &Fit, words: &dyn Vocabulary) -> Result<String, Error> {
     Ok(without_controls(page::page(&Findings::new(fit, words)?).into_string()))
 }
