@@ -90,8 +90,8 @@
 //! # Step sizes
 //!
 //! `step_size` is always the standard deviation of the Gaussian noise of one proposal; for HMC and
-//! NUTS that of the position after one leapfrog step from a fresh momentum, which is MALA's
-//! proposal.
+//! NUTS the proposal is the position after one leapfrog step from a fresh momentum, which is
+//! MALA's.
 //!
 //! | sampler | proposal | adapted to acceptance |
 //! | --- | --- | --- |
@@ -192,7 +192,7 @@ pub use ndarray;
 #[doc = include_str!("../DESIGN.md")]
 pub mod design {}
 
-/// What has changed from version to version.
+/// The changes from version to version.
 ///
 #[doc = include_str!("../CHANGELOG.md")]
 pub mod changelog {}

@@ -9,7 +9,7 @@ use flate2::read::MultiGzDecoder;
 use crate::Error;
 use crate::message::Advice;
 
-/// What a gzip file starts with (RFC 1952).
+/// The first bytes of a gzip file (RFC 1952).
 const MAGIC: [u8; 2] = [0x1F, 0x8B];
 
 /// More bytes than this, 1 GiB, are not read unless asked for: a file of zeros shrinks to a thousandth by
@@ -52,7 +52,7 @@ impl<'r> Source<'r> {
                 bytes.shrink_to_fit();
                 Ok(bytes)
             }
-            // What is wrong with the packed bytes is no matter of the operating system.
+            // An error in the packed bytes has no error code of the operating system.
             Err(e) if self.packed && e.raw_os_error().is_none() => {
                 Err(self.problem(format!("the gzip data cannot be unpacked: {e}")))
             }

@@ -19,7 +19,7 @@ const UNSIGNED_BYTES: u8 = 0x08;
 /// More pixels in an image than this are refused: each has a name.
 const MOST_PIXELS: u64 = 1 << 20;
 
-/// Reads a file of images and that of their labels as a [`Dataset`].
+/// Reads a file of images and the file of their labels as a [`Dataset`].
 ///
 /// An IDX file is an array of numbers with its shape in front, all of it big-endian
 /// (Y. LeCun, C. Cortes and C. J. C. Burges, *The MNIST database of handwritten digits*, 1998):
@@ -100,8 +100,8 @@ impl IdxReader {
         self.read_sources(Source::open(images.as_ref())?, Source::open(labels.as_ref())?)
     }
 
-    /// As [`read_path`](Self::read_path), from anything that yields bytes; errors call them
-    /// `images` and `labels`.
+    /// Reads images and labels like [`read_path`](Self::read_path), from anything that yields
+    /// bytes; errors call them `images` and `labels`.
     ///
     /// # Errors
     /// The errors of [`read_path`](Self::read_path).

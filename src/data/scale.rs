@@ -66,9 +66,9 @@ impl Standardise {
 /// New rows may fall outside of it.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct MinMax {
-    /// What the smallest value is mapped to.
+    /// The value that the smallest value of a column is mapped to.
     pub low: f64,
-    /// What the largest value is mapped to.
+    /// The value that the largest value of a column is mapped to.
     pub high: f64,
     /// Whether a constant column is mapped to `low` rather than refused.
     pub allow_constant: bool,

@@ -43,13 +43,13 @@ pub enum WeightPrior {
         /// The standard deviation, above 0.
         sd: f64,
     },
-    /// As [`FanIn`](Self::FanIn), with a variance of their own for the weights of each input
-    /// ([`Priors::ard`](crate::prior::Priors::ard)): inputs that say nothing are shrunk.
-    /// Half-Cauchy standard deviations of scale 1.
+    /// Automatic relevance determination: [`FanIn`](Self::FanIn) with a separate variance for the
+    /// weights of each input ([`Priors::ard`](crate::prior::Priors::ard)): irrelevant inputs are
+    /// shrunk. The standard deviations are half-Cauchy of scale 1.
     Ard,
-    /// As [`Ard`](Self::Ard), with a common scale that is sampled, too, half-Cauchy of scale 1: the
-    /// horseshoe by inputs ([`Priors::horseshoe`](crate::prior::Priors::horseshoe)). A few inputs
-    /// of many are kept, the others shrunk to next to nothing. There is no slab.
+    /// The horseshoe by inputs ([`Priors::horseshoe`](crate::prior::Priors::horseshoe)):
+    /// [`Ard`](Self::Ard) with a common scale that is sampled, too, half-Cauchy of scale 1. A few
+    /// inputs of many are kept, the others shrunk to next to nothing. There is no slab.
     ///
     /// NUTS does not mix well in it; look at the [verdict](super::Fit::verdict). Measured with
     /// [`Method::Nuts`], of 20 inputs of which 3 matter: in a network of 8 units, 300 rows, 0.9 and

@@ -22,9 +22,9 @@ pub(super) const LOCK: &str = ".bnn-mcmc.lock";
 const NEW: &str = ".draws.zarr.new";
 /// The draws that `fit.json` is of, while others are put in their place.
 const OLD: &str = ".draws.zarr.old";
-/// What the names of the folders of parts begin with.
+/// The beginning of the names of the folders of parts.
 pub(super) const PART: &str = "chains-";
-/// What the name of a file ends in while it is written.
+/// The ending of a file's name while the file is written.
 const UNFINISHED: &str = ".tmp";
 
 /// The folder of these chains.
@@ -88,7 +88,7 @@ impl Lock {
 
 impl Drop for Lock {
     fn drop(&mut self) {
-        // What cannot be removed does no harm.
+        // A lock file that cannot be removed does no harm.
         let _ = fs::remove_file(&self.path);
     }
 }
@@ -199,7 +199,7 @@ pub(super) fn finish(folder: &Path, fit: &Fit, data: &[u8]) -> Result<(), Error>
     rename(&new, &draws)?;
     write(&folder.join(VERDICT), verdict.as_bytes())?;
     write_json(folder, &Saved::of(&fit.parts, data, Some((&verdict, crc32)))?)?;
-    // What cannot be removed now is removed later.
+    // Old draws that cannot be removed now are removed later.
     let _ = remove(&old);
     Ok(())
 }
@@ -229,7 +229,7 @@ pub(super) fn checksum_of(zarr: &Path) -> io::Result<u32> {
     Ok(crc.finalize())
 }
 
-/// What `verdict.txt` holds.
+/// The text of `verdict.txt`.
 pub(super) fn verdict(fit: &Fit) -> String {
     // The folder may be read by people who have made it with any face.
     let verdict =
@@ -333,8 +333,8 @@ pub(super) fn load_finished(folder: &Path, saved: &Saved) -> Result<Fit, Error> 
     Ok(fit)
 }
 
-/// As [`load_finished`]; what no draw depends on is an error, too, if it is not as it was written: what
-/// other programs read of `draws.zarr`.
+/// Loads a finished fit as [`load_finished`] does, and returns an error if any file of `draws.zarr`
+/// differs from what was written, even one that this library does not need.
 pub(super) fn load_whole(folder: &Path, saved: &Saved) -> Result<Fit, Error> {
     let fit = load_finished(folder, saved)?;
     let path = folder.join(DRAWS);
@@ -346,7 +346,7 @@ pub(super) fn load_whole(folder: &Path, saved: &Saved) -> Result<Fit, Error> {
     }
 }
 
-/// The draws at `path`, which are those of a run of `recipe`.
+/// The draws at `path`; an error if they are not of a run of `recipe`.
 fn read_draws(path: &Path, recipe: &Recipe) -> Result<Draws, Error> {
     let draws = Draws::from_zarr(path)?;
     let checked = recipe.check_draws(&draws);
@@ -354,7 +354,8 @@ fn read_draws(path: &Path, recipe: &Recipe) -> Result<Draws, Error> {
     Ok(draws)
 }
 
-/// Whether a file is not what was written, or not there. What the system refuses to read may be whole.
+/// Whether the error says that a file is missing or differs from what was written. A file that the
+/// system refuses to read may be undamaged.
 pub(super) fn is_damage(error: &Error) -> bool {
     use ErrorKind::{IsADirectory, NotADirectory, NotFound, UnexpectedEof};
     match error {
@@ -385,7 +386,7 @@ pub(super) fn with_advice(folder: &Path, error: Error) -> Error {
     }
 }
 
-/// What is said of damage that was mended.
+/// The message about damage that was mended.
 pub(super) fn rebuilt(damage: &Error, how: &str) -> String {
     format!("{damage}: {how}")
 }

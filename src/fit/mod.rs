@@ -197,9 +197,9 @@ impl Fit {
         self.judged()?.verdict()
     }
 
-    /// What the [verdict](Self::verdict) is passed on: predictions of at most 200 training rows, evenly
-    /// spaced, **on the scale of the standardised response**. They are there to be diagnosed, as by
-    /// [`Predictions::summary`].
+    /// The predictions that the [verdict](Self::verdict) judges: of at most 200 training rows,
+    /// evenly spaced, **on the scale of the standardised response**. They serve for diagnostics, as
+    /// by [`Predictions::summary`].
     ///
     /// # Errors
     /// If the run was ended before the first draw; predictions that do not fit into memory.
@@ -239,7 +239,7 @@ impl Fit {
     /// own units, too.
     ///
     /// # Errors
-    /// Other features, responses or classes than those of the training data; predictions that do not
+    /// Features, responses or classes that differ from the training data's; predictions that do not
     /// fit into memory.
     pub fn predict(&self, rows: &Dataset) -> Result<Predictions, Error> {
         let Parts { features, response, posterior, .. } = &*self.parts;
@@ -315,10 +315,10 @@ impl Fit {
         self.predict(rows)?.scores()
     }
 
-    /// How well the model predicts each training row from the others, without refits: [PSIS-LOO](Loo),
-    /// in units of the response. Its warnings call rows as [`training_row_name`](Self::training_row_name) does.
-    /// [`Loo::compare`] compares fits by it, and refuses those of other
-    /// rows or another response by the name that you give them:
+    /// How well the model predicts each training row from the others, without refits:
+    /// [PSIS-LOO](Loo), in units of the response. Its warnings call rows as
+    /// [`training_row_name`](Self::training_row_name) does. [`Loo::compare`] compares fits by it,
+    /// and refuses, by the name that you give it, a fit of other rows or of another response:
     ///
     /// ```
     /// use bnn_mcmc::prelude::*;
@@ -396,7 +396,7 @@ impl Fit {
         self.parts.posterior.write_zarr(&self.draws, train, &predictions, path.as_ref())
     }
 
-    /// What the fit was asked to do.
+    /// The recipe of the fit, with all its settings.
     pub fn recipe(&self) -> &Recipe {
         &self.parts.recipe
     }
@@ -444,13 +444,15 @@ impl Fit {
         self.parts.split.as_ref()
     }
 
-    /// What a row of [`training`](Self::training) is called: by its line in the file that it comes from, such
-    /// as `line 17`, or else by its place in [`data`](Self::data), counted from 0, such as `row 15`.
+    /// The name of a row of [`training`](Self::training): its line in the file that it comes from,
+    /// such as `line 17`, or else its place in [`data`](Self::data), counted from 0, such as `row
+    /// 15`.
     pub fn training_row_name(&self, row: usize) -> String {
         self.row_name(self.split().map_or(Some(row), |split| split.train.get(row).copied()), row)
     }
 
-    /// As [`training_row_name`](Self::training_row_name), of a row of [`validation`](Self::validation).
+    /// The name of a row of [`validation`](Self::validation), like
+    /// [`training_row_name`](Self::training_row_name).
     pub fn validation_row_name(&self, row: usize) -> String {
         self.row_name(self.split().and_then(|split| split.test.get(row).copied()), row)
     }
@@ -485,9 +487,9 @@ impl Fit {
         self.save_error.as_ref()
     }
 
-    /// What of its folder was damaged or lacking, and was written anew by the call that made this fit, a
-    /// line for each: a run [in a folder](Recipe::in_folder) by its checkpoint and the rows that it was
-    /// given, [`merge`](Self::merge) by the parts.
+    /// The damaged or missing files of the fit's folder that the call that made this fit wrote
+    /// anew, a line for each. A run [in a folder](Recipe::in_folder) rebuilds them from its
+    /// checkpoint and the rows that it was given, [`merge`](Self::merge) from the parts.
     pub fn rebuilt(&self) -> &[String] {
         &self.rebuilt
     }
@@ -505,15 +507,15 @@ impl Fit {
     ///
     /// # Errors
     /// If the folder exists and is not empty, or something cannot be written; a fit that was
-    /// [thinned](Self::thinned). What a process that was killed here has left is no obstacle.
+    /// [thinned](Self::thinned). Files that a killed process left in the folder do not count.
     pub fn save(&self, folder: impl AsRef<Path>) -> Result<(), Error> {
         self.check_whole()?;
         folder::save(folder.as_ref(), self)
     }
 
-    /// As [`save`](Self::save), into an empty folder, without waiting for the disk: for a folder that
-    /// lives no longer than the process, as one that is packed into an archive. After a loss of power it
-    /// may be damaged.
+    /// Saves the fit into an empty folder like [`save`](Self::save), but without waiting for the
+    /// disk: for a folder that lives no longer than the process, such as one that is packed into an
+    /// archive. After a loss of power the folder may be damaged.
     ///
     /// # Errors
     /// The errors of [`save`](Self::save).

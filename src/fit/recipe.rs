@@ -1,4 +1,4 @@
-//! What a fit is asked to do.
+//! The recipe of a fit: its settings.
 
 use std::io::Write;
 use std::ops::Range;
@@ -38,8 +38,9 @@ const MOST_UNITS: usize = 500;
 /// The standard deviation of the weights that chains start from.
 pub(super) const START: f64 = 0.1;
 
-/// What a [`Fit`] is asked to do: the table's response, the network, priors, sampler. Made by
-/// [`Fit::regression`], [`Fit::classification`] and [`Fit::counts`]; every method changes one setting.
+/// The settings of a [`Fit`]: the table's response, the network, priors, sampler. Made by
+/// [`Fit::regression`], [`Fit::classification`] and [`Fit::counts`]; every method changes one
+/// setting.
 ///
 /// | setting | default |
 /// | --- | --- |
@@ -143,9 +144,9 @@ impl Recipe {
     }
 
     /// The mean acceptance probability that warm-up adapts the step size to, above 0 and below 1.
-    /// Without this call that of the sampler: 0.8 for NUTS and for the rungs of
-    /// [`Method::Tempered`], 0.9 for [`Method::Collapsed`]. A larger one makes smaller steps, which is
-    /// what helps against a few divergent transitions.
+    /// The default is the sampler's: 0.8 for NUTS and for the rungs of [`Method::Tempered`], 0.9
+    /// for [`Method::Collapsed`]. A larger value makes smaller steps, which help against a few
+    /// divergent transitions.
     pub fn target_accept(self, probability: f64) -> Self {
         Self { target_accept: Some(probability), ..self }
     }
@@ -165,8 +166,8 @@ impl Recipe {
         Self { draws, ..self }
     }
 
-    /// The seed of all random numbers, those of the noise in predictions included: fits of one seed
-    /// have them in common (see [`Posterior::predict_seeded`]).
+    /// The seed of all random numbers, including the noise in predictions: fits with the same seed
+    /// share them (see [`Posterior::predict_seeded`]).
     pub fn seed(self, seed: u64) -> Self {
         Self { seed, ..self }
     }
@@ -257,9 +258,9 @@ impl Recipe {
         self.run(data, Origin::default())
     }
 
-    /// As [`fit`](Self::fit), of rows that files can be read like: by a [`Schema`], as
-    /// [`Schema::of_table`] makes one of a data frame. The fit can then do all that one of a CSV file
-    /// can, such as [`Fit::predict_csv`].
+    /// Fits `data` like [`fit`](Self::fit), with a [`Schema`] by which files are read like `data`;
+    /// [`Schema::of_table`] makes one for a data frame. The fit can then do all that a fit of a CSV
+    /// file can, such as [`Fit::predict_csv`].
     ///
     /// # Errors
     /// Features that are not called as in the schema; else as [`fit`](Self::fit).
@@ -486,8 +487,8 @@ impl Recipe {
         Mams { target_accept: self.target_accept.unwrap_or(mams.target_accept), ..mams }
     }
 
-    /// What moves the rungs of [`Method::Tempered`]. Until their linear map is learnt, cold rungs would
-    /// take as many steps as they may: two thirds of all gradients of a run.
+    /// The sampler of the rungs of [`Method::Tempered`]. Until their linear map is learnt, cold
+    /// rungs would take as many steps as they may: two thirds of all gradients of a run.
     pub(super) fn tempered(&self) -> Hmc {
         let hmc = Hmc { max_first_steps: 100, ..Hmc::default() };
         Hmc { target_accept: self.target_accept.unwrap_or(hmc.target_accept), ..hmc }

@@ -13,7 +13,7 @@ use super::{Fit, Parts, parts, rows};
 use crate::Error;
 use crate::message::Advice;
 
-/// What a run finds in its folder.
+/// The state of a run's folder.
 enum There {
     /// No `fit.json`, and no checkpoint.
     Nothing,
@@ -23,7 +23,7 @@ enum There {
     Fewer,
     /// A file that can be rebuilt from what is asked for and the checkpoint, if that is there.
     Damaged(Error),
-    /// What is asked for, and the checksum of its verdict.
+    /// The fit that is asked for, and the checksum of its verdict.
     Whole(Box<Fit>, Option<u32>),
 }
 
@@ -66,7 +66,7 @@ pub(super) fn run(folder: &Path, parts: Parts) -> Result<Fit, Error> {
 }
 
 impl Wanted<'_> {
-    /// What is in the folder; an error if it is another fit.
+    /// The state of the folder; an error if it holds another fit.
     fn look(&self) -> Result<There, Error> {
         let there = match read(self.folder)? {
             Read::Saved(there) => there,
@@ -118,7 +118,7 @@ impl Wanted<'_> {
         let [fit_path, data_path, checkpoint] =
             [FIT, DATA, CHECKPOINT].map(|name| folder.join(name));
         let had_data = data_path.exists();
-        // What cannot be put in order does no harm.
+        // A folder that cannot be tidied does no harm.
         let _ = tidy(folder);
         let mut there = self.look()?;
         let mut said = Vec::new();

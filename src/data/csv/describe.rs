@@ -1,4 +1,4 @@
-//! What a table holds, before anything is chosen.
+//! The description of a table, before anything is chosen.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -14,8 +14,8 @@ use crate::cells::shown;
 /// The values of a column are counted one by one up to this number of different ones.
 const MOST_VALUES: usize = 1000;
 
-/// What a table of text holds, column by column, before anything of it is chosen. From
-/// [`CsvReader::describe_path`].
+/// The description of a table of text, column by column, before response and features are chosen.
+/// From [`CsvReader::describe_path`].
 ///
 /// ```
 /// use bnn_mcmc::data::{Columns, CsvReader};
@@ -37,7 +37,7 @@ pub struct Description {
     pub columns: Vec<ColumnDescription>,
 }
 
-/// What one column of a table holds: a part of a [`Description`].
+/// The description of one column of a table: a part of a [`Description`].
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct ColumnDescription {
@@ -78,8 +78,8 @@ impl CsvReader {
         self.describe_source(Source::open(path.as_ref())?)
     }
 
-    /// As [`describe_path`](Self::describe_path), from anything that yields bytes; errors call it
-    /// `input`.
+    /// Describes a table like [`describe_path`](Self::describe_path), from anything that yields
+    /// bytes; errors call it `input`.
     ///
     /// # Errors
     /// The errors of [`describe_path`](Self::describe_path).

@@ -76,8 +76,8 @@ pub enum Encoding {
     /// One column of 0 and 1 for each level, named `column=level`.
     #[default]
     OneHot,
-    /// As [`OneHot`](Self::OneHot), without the first level: for models with an intercept, where
-    /// the full set would be collinear.
+    /// [`OneHot`](Self::OneHot) without the first level: for models with an intercept, where the
+    /// full set would be collinear.
     DropFirst,
     /// One column with the number of the level, counted from 0. It imposes an order.
     Codes,
@@ -424,7 +424,7 @@ impl fmt::Display for CsvReader {
     }
 }
 
-/// What was read: the data, and how to read other files in the same way.
+/// The result of reading a file: the data, and how to read other files in the same way.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct CsvData {

@@ -26,7 +26,7 @@ pub(super) const MANY_LEVELS: usize = 50;
 /// More levels or classes than this are refused in any column.
 const MOST_LEVELS: usize = 1 << 16;
 
-/// A column of the training file; `levels` are those of a categorical feature or of the classes.
+/// A column of the training file; `levels` are the levels of a categorical feature or the classes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct Column {
     name: String,
@@ -37,7 +37,7 @@ struct Column {
     bools: bool,
 }
 
-/// What a column of features holds in a table that is no text: for [`Schema::of_table`].
+/// The kind of values in a column of a table that is not text: for [`Schema::of_table`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Cells {
@@ -47,7 +47,7 @@ pub enum Cells {
     Bools,
     /// Labels: one feature of 0 and 1 for each of these levels, in this order.
     Labels(Vec<String>),
-    /// What is no feature, such as a column that is constant.
+    /// A column that is not a feature, for example since it is constant.
     LeftOut,
 }
 
@@ -69,11 +69,11 @@ struct Places {
 }
 
 impl Schema {
-    /// How files are to be read like a table that was not read from text, such as a data frame, so that
-    /// rows of files have the features of its rows. `columns` are those of the features in their order,
-    /// with their names; `classes` are the names of the classes in the order of their numbers, if the
-    /// response is classes. Files have a header, which may hold any names, and the response's columns
-    /// are called as `reader` says.
+    /// Makes the schema by which files are read like a table that was not read from text, such as a
+    /// data frame: rows of files then have the same features. `columns` are the columns of features
+    /// in their order, with their names; `classes` are the names of the classes in the order of
+    /// their numbers, if the response is classes. Files have a header, which may hold any names,
+    /// and the response's columns are called as `reader` says.
     ///
     /// ```
     /// use bnn_mcmc::data::{Cells, CsvReader, Schema};
@@ -164,7 +164,7 @@ impl Schema {
         self.read_source(Source::open(path.as_ref())?)
     }
 
-    /// As [`read_path`](Self::read_path), from anything that yields bytes.
+    /// Reads rows like [`read_path`](Self::read_path), from anything that yields bytes.
     ///
     /// # Errors
     /// The errors of [`read_path`](Self::read_path).
@@ -197,10 +197,10 @@ impl Schema {
         Ok(Places { order, unused, count })
     }
 
-    /// Reads the features of new rows, whose response is not known: it may be lacking from the file,
-    /// and so may ignored columns. What such columns hold is not looked at, nor what other columns
-    /// do: a file with a header may have more than the training file, as exports often do, and
-    /// [`Features::unused`] names them.
+    /// Reads the features of new rows, whose response is not known: it may be lacking from the
+    /// file, and so may ignored columns. The contents of such columns and of further columns are
+    /// not checked: a file with a header may have more than the training file, as exports often do,
+    /// and [`Features::unused`] names them.
     ///
     /// ```
     /// use bnn_mcmc::data::CsvReader;
@@ -218,7 +218,8 @@ impl Schema {
         self.read_features_source(Source::open(path.as_ref())?)
     }
 
-    /// As [`read_features_path`](Self::read_features_path), from anything that yields bytes.
+    /// Reads features like [`read_features_path`](Self::read_features_path), from anything that
+    /// yields bytes.
     ///
     /// # Errors
     /// The errors of [`read_features_path`](Self::read_features_path).
@@ -505,7 +506,7 @@ struct Numbers {
     dropped: Vec<usize>,
 }
 
-/// Labels in the order of Unicode, brought into that of their size if all are numbers.
+/// Sorts labels, given in the order of Unicode, by size if all are numbers.
 fn by_size(labels: Vec<String>) -> Result<Vec<String>, String> {
     let number = |label: &String| label.parse().ok().filter(|value: &f64| value.is_finite());
     let Some(numbers) = labels.iter().map(number).collect::<Option<Vec<f64>>>() else {

@@ -171,7 +171,7 @@ impl Dataset {
         Ok(self)
     }
 
-    /// The same rows with other features `[rows x features]` under the same names.
+    /// Replaces the features by `x` `[rows x features]`, under the same names.
     ///
     /// # Errors
     /// If the shape differs or a number is not finite.
@@ -179,7 +179,7 @@ impl Dataset {
         Self::checked(x, self.response, self.feature_names, self.response_names)
     }
 
-    /// The same rows with another real response `[rows x outputs]` under the same names.
+    /// Replaces the real response by `y` `[rows x outputs]`, under the same names.
     ///
     /// # Errors
     /// If the response was not real, the shape differs or a number is not finite.
@@ -281,7 +281,7 @@ impl fmt::Display for Dataset {
     }
 }
 
-/// The same summary as [`Display`](fmt::Display), not the numbers.
+/// Prints the summary that [`Display`](fmt::Display) prints, not the numbers.
 impl fmt::Debug for Dataset {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Dataset({})", self.to_string().replace('\n', "; "))

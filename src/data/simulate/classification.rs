@@ -46,8 +46,8 @@ pub struct Classification {
 }
 
 impl Default for Classification {
-    /// As scikit-learn: 100 rows of 20 features, two informative and two redundant, two classes of two
-    /// clusters each in equal shares, separation 1, one hundredth flipped.
+    /// The defaults of scikit-learn: 100 rows of 20 features, two informative and two redundant,
+    /// two classes of two clusters each in equal shares, separation 1, one hundredth flipped.
     fn default() -> Self {
         let (rows, features, informative, redundant) = (100, 20, 2, 2);
         let (classes, clusters_per_class, separation, flipped, shares) = (2, 2, 1.0, 0.01, None);
@@ -167,7 +167,7 @@ impl Classification {
             }
             before += share;
         }
-        // What rounding of the sum may have left.
+        // Rounding of the sum may have left some rows over.
         rows.resize(self.rows, self.classes * m - 1);
     }
 }

@@ -1,4 +1,4 @@
-//! What the rows of a simulated classification are drawn from.
+//! The clusters that the rows of a simulated classification are drawn from.
 
 use std::collections::HashSet;
 
