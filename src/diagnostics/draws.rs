@@ -1,4 +1,4 @@
-//! What diagnostics say about the draws of a run: summaries, E-BFMI, the verdict.
+//! The diagnostics of a run's draws: summaries, E-BFMI, the verdict.
 
 use ndarray::ArrayView1;
 
@@ -20,7 +20,7 @@ impl Draws {
         Summary::new(&self.layout().parameter_names(), self.values())
     }
 
-    /// As [`summary`](Self::summary), of the log likelihood and the log prior. The verdict on a
+    /// The [`summary`](Self::summary) of the log likelihood and the log prior. The verdict on a
     /// network looks at these and at
     /// [`Predictions::summary`](crate::predict::Predictions::summary).
     ///
@@ -39,8 +39,8 @@ impl Draws {
     /// says 'not converged'. [`Predictions::verdict`](crate::predict::Predictions::verdict), which
     /// looks at predictions instead of weights, is the one that counts for networks.
     ///
-    /// What a network's verdict may advise, a wider network or to integrate the output layer out, this
-    /// one does not: what the parameters are of is not known here.
+    /// Unlike a network's verdict, this one never advises a wider network or integrating the output
+    /// layer out, since it does not know the model that the parameters belong to.
     ///
     /// A run that [kept](crate::draws::Keep) no parameters is never called converged: chains in
     /// modes of equal density agree in the log likelihood and the log prior. Where a run kept some
@@ -67,9 +67,10 @@ impl Draws {
             .judge()
     }
 
-    /// What the trajectories of Hamiltonian Monte Carlo, and steps on a surrogate, were like, which a [`Judge`] may
-    /// be told; nothing is known of other samplers, and of draws from elsewhere. Steps [without a Metropolis
-    /// test](Self::unadjusted) make no trajectories: neither their number nor their path length counts.
+    /// The statistics of the trajectories of Hamiltonian Monte Carlo, and of steps on a surrogate,
+    /// for a [`Judge`]; empty for other samplers and for draws from elsewhere. Steps [without a
+    /// Metropolis test](Self::unadjusted) make no trajectories: neither their number nor their path
+    /// length counts.
     pub fn trajectories(&self) -> Trajectories {
         let at_max_depth = self.at_max_depth();
         let is_tuned = self.chain_means("path_length").is_some();

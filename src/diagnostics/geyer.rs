@@ -61,7 +61,7 @@ pub(super) fn of_indicator(
     })
 }
 
-/// What ESS needs beside the autocovariances: n, m, W and var+.
+/// The quantities that ESS needs beside the autocovariances: n, m, W and var+.
 struct Moments {
     draws: usize,
     chains: usize,

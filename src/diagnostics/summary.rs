@@ -17,7 +17,7 @@ use crate::Error;
 use crate::data::{csv_cell, guarded};
 use crate::layout::Layout;
 
-/// The summary of one parameter over all draws of all chains. What is undefined is NaN, which JSON
+/// The summary of one parameter over all draws of all chains. Undefined values are NaN, which JSON
 /// turns into `null`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SummaryRow {
@@ -202,7 +202,7 @@ impl Summary {
             .map_err(|source| Error::io(path, source))
     }
 
-    /// As [`Summary::to_csv`], to any writer.
+    /// Writes the table of [`Summary::to_csv`] to any writer.
     ///
     /// # Errors
     /// If the writer fails.

@@ -76,8 +76,8 @@ impl fmt::Display for SymmetryElement {
 /// c_ik = sum_j R_l[i, j] W_l[k, j] + r_l[i] b_l[k] + sum_o R_{l+1}[o, i] W_{l+1}[o, k]
 /// ```
 ///
-/// so that the best sign is that of c_ik, and the best permutation the assignment with the largest
-/// sum of |c_ik| (of c_ik without signs).
+/// so that the best sign is the sign of c_ik, and the best permutation the assignment with the
+/// largest sum of |c_ik| (of c_ik without signs).
 ///
 /// - **One hidden layer**: one assignment, which is exact.
 /// - **Several**: layers in turn, each given the others, until the scalar product no longer grows
@@ -127,7 +127,7 @@ impl Layer {
     }
 }
 
-/// What weights must be for their scalar products to be finite.
+/// The condition on weights under which their scalar products are finite.
 pub(super) const FINITE: &str = "finite, with a finite sum of squares";
 
 /// Scratch memory of one thread.
@@ -240,8 +240,8 @@ impl Symmetries {
     }
 
     /// Replaces `q` by the equivalent weights nearest to `reference`: exactly with one hidden
-    /// layer, a local optimum with more (see the [`Symmetries`]). What was done is returned, so
-    /// that [`apply`](Self::apply) can do it again.
+    /// layer, a local optimum with more (see the [`Symmetries`]). Returns the transformation, so
+    /// that [`apply`](Self::apply) can repeat it.
     ///
     /// # Errors
     /// `q` or `reference` of another length than the layout's, or with weights that are not finite
@@ -312,8 +312,8 @@ impl Symmetries {
         SymmetryElement { layers: self.hidden().iter().map(layer).collect() }
     }
 
-    /// As [`align`](Self::align), for arguments that were checked; `code` is the identity before
-    /// and the element after.
+    /// Aligns like [`align`](Self::align), for arguments that were checked; `code` is the identity
+    /// before and the element after.
     pub(super) fn align_checked(
         &self,
         q: &mut [f64],

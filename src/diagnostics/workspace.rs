@@ -1,4 +1,5 @@
-//! What the diagnostics of one quantity share: one sort, one set of ranks, buffers and FFT plans.
+//! The computations that the diagnostics of one quantity share: one sort, one set of ranks, buffers
+//! and FFT plans.
 
 use std::sync::Arc;
 
@@ -26,7 +27,8 @@ impl Workspace {
         Self::new(None)
     }
 
-    /// For arrays of one size, which share `scores`, those of the split chains.
+    /// A workspace for arrays of one size, which share `scores`, the normal scores of the split
+    /// chains.
     pub fn for_many(scores: Arc<NormalScores>) -> Self {
         Self::new(Some(scores))
     }

@@ -80,7 +80,7 @@ impl Reliability {
         to_file(path.as_ref(), |file| self.write_csv(file))
     }
 
-    /// As [`to_csv`](Self::to_csv), to any writer.
+    /// Writes the table of [`to_csv`](Self::to_csv) to any writer.
     pub fn write_csv(&self, writer: impl Write) -> std::io::Result<()> {
         let mut csv = csv::Writer::from_writer(writer);
         csv.write_record(["lower", "upper", "rows", "confidence", "accuracy"])?;
@@ -130,7 +130,7 @@ impl Pit {
         steps.fold(0.0, |d, (i, u)| d.max(u - i as f64 / n).max((i as f64 + 1.0) / n - u))
     }
 
-    /// How many values lie in each of `bins` intervals of equal width between 0 and 1; NaN are in
+    /// The number of values in each of `bins` intervals of equal width between 0 and 1; NaN are in
     /// none.
     ///
     /// # Errors
@@ -149,7 +149,7 @@ impl Pit {
         to_file(path.as_ref(), |file| self.write_csv(file))
     }
 
-    /// As [`to_csv`](Self::to_csv), to any writer.
+    /// Writes the table of [`to_csv`](Self::to_csv) to any writer.
     pub fn write_csv(&self, writer: impl Write) -> std::io::Result<()> {
         let mut csv = csv::Writer::from_writer(writer);
         csv.write_record(["row", "column", "pit"])?;

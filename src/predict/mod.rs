@@ -117,13 +117,13 @@ pub struct Predictions {
     log_density: Option<Array3<f64>>,
     /// y ~ p(y | x, q), `[chain, draw, row, column of the response]`.
     drawn: Array4<f64>,
-    /// What was observed, or a blank of that kind.
+    /// The observed response, or a placeholder of the same kind.
     response: Response,
     response_names: Vec<String>,
     trace: Trace,
 }
 
-/// What is known of the draws themselves.
+/// Quantities of the draws themselves, not of the predicted rows.
 #[derive(Clone, Debug)]
 struct Trace {
     /// `[chain, draw]`.
@@ -138,14 +138,14 @@ struct Trace {
     in_use: InUse,
     /// Of each chain, or empty, for samplers without a test.
     unadjusted: Option<Vec<f64>>,
-    /// What was sampled in the place of the posterior.
+    /// The approximation that was sampled in place of the posterior.
     approximation: Option<Approximation>,
     /// The panic that ended the run.
     panic: Option<String>,
 }
 
 impl Predictions {
-    /// What each draw expects of each row: E\[y | x, q\], `[chain, draw, row, column]`.
+    /// The mean response of each row by each draw: E\[y | x, q\], `[chain, draw, row, column]`.
     pub fn mean(&self) -> ArrayView4<'_, f64> {
         self.mean.view()
     }
@@ -209,13 +209,13 @@ impl Predictions {
         self.log_density.is_some().then_some(&self.response)
     }
 
-    /// The same predictions beside the response as it was read, of which
-    /// [`unscaled`](Self::unscaled) gives the last digit differently.
+    /// Replaces the observed response by `response`, as it was read: the response after
+    /// [`unscaled`](Self::unscaled) may differ in the last digit.
     pub(crate) fn with_observed(self, response: &Response) -> Self {
         Self { response: response.clone(), ..self }
     }
 
-    /// The same predictions, of a run whose warm-up aimed at this acceptance.
+    /// Records the acceptance that the run's warm-up aimed at.
     pub(crate) fn aimed_at(mut self, target_accept: f64) -> Self {
         self.trace.in_use.target_accept = Some(target_accept);
         self
@@ -308,7 +308,7 @@ impl Predictions {
         to_file(path.as_ref(), |file| self.write_csv(file))
     }
 
-    /// As [`to_csv`](Self::to_csv), to any writer.
+    /// Writes the table of [`to_csv`](Self::to_csv) to any writer.
     ///
     /// # Errors
     /// If the writer fails.
@@ -359,7 +359,7 @@ impl Predictions {
         }
     }
 
-    /// What was observed, on the scale of the means.
+    /// The observed response, on the scale of the means.
     fn observed_columns(&self) -> Result<Array2<f64>, Error> {
         let (response, _) = self.known()?;
         let (_, _, rows, columns) = self.mean.dim();

@@ -1,4 +1,4 @@
-//! What a model expects before it has seen the data.
+//! Prior predictions: of a model that has not seen the data.
 
 use ndarray::Array3;
 

@@ -41,9 +41,9 @@ pub struct Stacking {
     pub weights: Vec<f64>,
     /// The log predictive density of the mixture, in nats: the sum over rows.
     pub elpd: f64,
-    /// That of the mixture with equal weights.
+    /// The log predictive density of the mixture with equal weights.
     pub elpd_equal: f64,
-    /// That of each candidate alone.
+    /// The log predictive density of each candidate alone.
     pub elpd_alone: Vec<f64>,
 }
 

@@ -5,8 +5,8 @@ use ndarray::{ArrayView1, ArrayView2, Axis, s};
 use super::Cause;
 use crate::diagnostics::ess_mean;
 
-/// How many standard deviations of a chain the mean log likelihoods of two chains are apart, from which
-/// on a [`Verdict`](super::Verdict) says that the chains have not arrived.
+/// The distance between the mean log likelihoods of two chains, in standard deviations of a chain,
+/// from which on a [`Verdict`](super::Verdict) says that the chains have not arrived.
 ///
 /// Within one mode with d directions that the data tell about, the log likelihood of draws is its largest value
 /// less half a chi-squared variable of d degrees of freedom: its standard deviation is sqrt(d/2). From four
@@ -53,7 +53,7 @@ pub(super) fn not_arrived(log_likelihood: ArrayView2<f64>) -> Option<Cause> {
     })
 }
 
-/// What the log likelihood of one chain is about.
+/// The level of one chain's log likelihood.
 struct Level {
     mean: f64,
     sd: f64,

@@ -36,7 +36,7 @@ pub enum Cause {
     },
 }
 
-/// What the cause is told from, besides the draws.
+/// The evidence for a cause, besides the draws.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Clues {
     pub trajectories: Trajectories,
@@ -77,7 +77,8 @@ impl Clues {
         if ridge.is_some() || steps.is_nan() || !is_accepted {
             return ridge;
         }
-        // Trajectories that turn back soon cross what they can reach: what is slow is elsewhere.
+        // Short trajectories cross all of the region that they can reach, so that slow mixing is
+        // due to several modes.
         let is_narrow_energy = trajectories.ebfmi.iter().any(|ebfmi| *ebfmi < EBFMI_LIMIT);
         let reach = trajectories.find_their_length && !is_narrow_energy && !self.diverges;
         let is_slow = self.effective_share < SLOW;
@@ -90,9 +91,9 @@ impl Clues {
 /// than half of them have [`ESS_WITHIN`] effective draws by themselves, and the variance between
 /// chains is beyond [`BETWEEN_LIMIT`].
 ///
-/// R-hat is the larger of the rank form and the folded form, so that a chain's effective draws are the fewer
-/// of those of the quantity and of its distance from the median of all draws: where only the scale
-/// moves slowly, the quantity itself has many.
+/// R-hat is the larger of the rank form and the folded form, so a chain's number of effective draws
+/// is the smaller of two numbers: for the quantity, and for its distance from the median of all
+/// draws: where only the scale moves slowly, the quantity itself has many.
 pub(super) fn are_separate(rhat: f64, draws: ArrayView2<f64>) -> bool {
     let mut sorted: Vec<f64> = draws.iter().copied().collect();
     sorted.sort_by(f64::total_cmp);

@@ -1,12 +1,13 @@
-//! What a run has in use.
+//! The settings that a run has in use.
 
 use serde::{Deserialize, Serialize};
 
 use super::NARROW;
 use crate::message::Advice;
 
-/// What a run has in use and what its model allows, as far as a [`Judge`](super::Judge) was told, so that a
-/// verdict advises nothing that was done, and nothing that cannot be done.
+/// The settings that a run has in use and the settings that its model allows, as far as a
+/// [`Judge`](super::Judge) was told, so that a verdict advises nothing that is done already or
+/// cannot be done.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct InUse {
@@ -52,7 +53,8 @@ impl InUse {
         (!self.is_tempered()).then_some(Advice::Temper)
     }
 
-    /// What connects modes of a network: more units, and priors with which these are small.
+    /// Advice that connects the modes of a network: more units, and priors under which the modes
+    /// are close together.
     pub(super) fn connect_modes(&self) -> Vec<Advice> {
         let Some(units) = self.hidden_units else { return Vec::new() };
         let wider = (units < NARROW).then_some(Advice::Widen { units: NARROW });

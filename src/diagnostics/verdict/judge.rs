@@ -281,7 +281,7 @@ impl<'a> Judge<'a> {
         worst.is_some_and(|(rhat, draws, q)| are_separate(rhat, draws.index_axis(Axis(2), q)))
     }
 
-    /// What kind of disagreement an R-hat above the limit is due to. Chains that mix within and differ
+    /// The kind of disagreement behind an R-hat above the limit. Chains that mix within and differ
     /// between do not drift, whatever a few other quantities say.
     fn disagreement(&self, drift: &[f64], separate: bool, max_rhat: f64, min_ess: f64) -> Outcome {
         let drifting: Vec<usize> = (0..drift.len()).filter(|&c| drift[c] > DRIFT_LIMIT).collect();

@@ -52,6 +52,7 @@ pub const SLOW: f64 = 0.02;
 /// The number of units of the last hidden layer below which a network counts as narrow.
 pub const NARROW: usize = 100;
 
-/// How many transitions in a row a chain stands still, from which on a [`Verdict`](super::Verdict) says so. At
-/// an acceptance of 0.65, so many rejections follow upon each other by chance once in 10^9 transitions.
+/// The number of transitions in a row without a move of the chain, from which on a
+/// [`Verdict`](super::Verdict) says so. At an acceptance of 0.65, so many rejections follow upon
+/// each other by chance once in 10^9 transitions.
 pub const STILL: usize = 20;

@@ -1,4 +1,5 @@
-//! What a judge finds: the outcome, the worst values of each group, and the verdict around both.
+//! The findings of a judge: the outcome, the worst values of each group, and the verdict around
+//! both.
 
 use serde::{Deserialize, Serialize};
 
@@ -105,12 +106,12 @@ use crate::draws::Approximation;
 /// ```
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Verdict {
-    /// What the run was found to be.
+    /// The finding on the run.
     pub outcome: Outcome,
     /// Why it has not converged; `None` if it has, or if that cannot be told.
     #[serde(default)]
     pub cause: Option<Cause>,
-    /// What the run has in use, which is not advised.
+    /// The settings that the run has in use, which are not advised.
     #[serde(default)]
     pub in_use: InUse,
     /// The worst values of each group, in the order they were added.
@@ -127,7 +128,7 @@ pub struct Verdict {
     pub rhat_limit: f64,
     /// The number of divergent transitions; 0 if the judge was not told.
     pub divergences: u64,
-    /// What the trajectories of Hamiltonian Monte Carlo were like, as far as the judge was told.
+    /// The statistics of the trajectories of Hamiltonian Monte Carlo, as far as the judge was told.
     #[serde(default)]
     pub trajectories: Trajectories,
     /// How far the chains' mean predictions are apart, in predictive standard deviations:
@@ -138,7 +139,7 @@ pub struct Verdict {
     /// For samplers without a Metropolis test, the kinetic temperature of each chain, or an empty
     /// list if the judge was not told; `None` for samplers with a test.
     pub unadjusted: Option<Vec<f64>>,
-    /// What the draws are of, if not of the posterior.
+    /// The approximation that the draws are of, if they are not of the posterior.
     pub approximation: Option<Approximation>,
 }
 
@@ -189,15 +190,15 @@ pub struct QuantityGroup {
     pub min_ess_tail: f64,
 }
 
-/// What a run was found to be: the finding of a [`Verdict`]. Chains are counted from 0, and R-hat
-/// is the headline form, [`rhat`](crate::diagnostics::rhat()), throughout.
+/// The finding of a [`Verdict`] on a run. Chains are counted from 0, and R-hat is the headline
+/// form, [`rhat`](crate::diagnostics::rhat()), throughout.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub enum Outcome {
     /// The draws are of one of the [methods](crate::approximate) that are used instead of sampling: no
     /// chains were run.
     Approximation {
-        /// What made the draws.
+        /// The method that made the draws.
         method: String,
     },
     /// The draws are a [mixture](crate::draws::Draws::mixture) of chains by weights, no chains.

@@ -24,7 +24,7 @@ impl Finding {
         Self { text: text.into(), advice: advice.into_iter().collect() }
     }
 
-    /// What nothing is to be done about.
+    /// A finding without advice.
     fn only(text: impl Into<String>) -> Self {
         Self::new(text, None)
     }
@@ -37,7 +37,7 @@ impl fmt::Display for Verdict {
 }
 
 impl Verdict {
-    /// What can be done about all that was found, the most important first; nothing that the run has in
+    /// The advice on all findings, the most important first, without settings that the run has in
     /// use.
     pub fn advice(&self) -> Vec<Advice> {
         let mut all: Vec<Advice> = Vec::new();
@@ -246,7 +246,7 @@ impl Verdict {
         }
     }
 
-    /// What helps chains that disagree, by the cause as far as it is known.
+    /// The advice for chains that disagree, by the cause as far as it is known.
     fn against_disagreement(&self, drifts: bool) -> Vec<Advice> {
         let longer = if drifts { Advice::WarmUpAndRunLonger } else { Advice::RunLonger };
         match self.cause {
@@ -272,7 +272,7 @@ impl Verdict {
         }
     }
 
-    /// What helps chains that drift, where the cause is not modes.
+    /// The advice for chains that drift, where the cause is not modes.
     fn against_drift(&self) -> Option<Advice> {
         let trajectories = &self.trajectories;
         let is_cut_off = mean(&trajectories.at_max_depth) > DEPTH_LIMIT;
@@ -329,7 +329,7 @@ impl Verdict {
         Some(Finding::new(text, self.in_use.integrate_out()))
     }
 
-    /// How much it matters that chains disagree.
+    /// The finding on how much the disagreement of the chains matters.
     fn apart(&self) -> Option<Finding> {
         let disagree = matches!(
             self.outcome,
@@ -585,7 +585,7 @@ mod tests {
         println!("{} sentences", all.len());
     }
 
-    /// What is in use is not advised, whatever the outcome and the cause.
+    /// Settings in use are not advised, whatever the outcome and the cause.
     #[test]
     fn what_is_in_use_is_not_advised() {
         let used = [

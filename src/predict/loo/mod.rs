@@ -109,7 +109,7 @@ pub struct Loo {
     pub se: f64,
     /// The effective number of parameters.
     pub p_loo: f64,
-    /// What each row adds.
+    /// The contribution of each row.
     pub rows: Vec<LooRow>,
     /// The number of draws of all chains, S.
     pub draws: usize,
@@ -117,7 +117,7 @@ pub struct Loo {
     pub of_surrogate: bool,
     /// A checksum of the response, if it is known.
     response: Option<u32>,
-    /// What rows are called in warnings; empty where they are counted from 0.
+    /// The names of rows in warnings; empty where rows are counted from 0.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     row_names: Vec<String>,
 }
@@ -169,7 +169,8 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
         self.loo_by(draws, None)
     }
 
-    /// As [`loo`](Self::loo), with the given relative efficiency for all rows: 1 for independent draws.
+    /// Computes [`loo`](Self::loo) with the given relative efficiency for all rows: 1 for
+    /// independent draws.
     ///
     /// # Errors
     /// The errors of [`loo`](Self::loo); a relative efficiency that is not a finite number above 0.
@@ -243,7 +244,7 @@ impl Loo {
     /// less memory.
     ///
     /// # Errors
-    /// What [`Posterior::loo`] and [`Posterior::loo_with`] refuse.
+    /// The errors of [`Posterior::loo`] and [`Posterior::loo_with`].
     ///
     /// ```
     /// use bnn_mcmc::prelude::*;
@@ -292,8 +293,8 @@ impl Loo {
         }
     }
 
-    /// The same LOO in the units from before the response was scaled by `scaler`; `train` are the
-    /// training data with that response. With J columns in the response,
+    /// Converts the LOO to the units of the response before `scaler` scaled it; `train` are the
+    /// training data with the unscaled response. With J columns in the response,
     ///
     /// ```text
     /// log p(y_i | y_-i) = log p(z_i | z_-i) - sum_j log scale_j,   y = shift + (z - low) scale
@@ -396,7 +397,7 @@ impl fmt::Display for Loo {
     }
 }
 
-/// What takes less memory.
+/// Advice that takes less memory.
 const THIN: &str = "thin the draws (`Draws::thinned`)";
 
 /// One row has no standard error.

@@ -41,7 +41,7 @@ pub struct RunningUncertainty {
     pub(super) entropy: Vec<f64>,
 }
 
-/// What is read back from a file.
+/// The fields as they are read from a file, before they are checked.
 #[derive(Deserialize)]
 struct Unchecked {
     class_names: Vec<String>,

@@ -33,7 +33,7 @@ impl Uncertainty {
 pub struct Separation {
     /// The area under the ROC curve, in the order of [`Measure::ALL`].
     pub area: [f64; 5],
-    /// The number of inputs like those of the training data.
+    /// The number of familiar inputs, which are like the training data.
     pub inside: usize,
     /// The number of other inputs.
     pub outside: usize,
@@ -53,7 +53,7 @@ impl Separation {
         to_file(path.as_ref(), |file| self.write_csv(file))
     }
 
-    /// As [`to_csv`](Self::to_csv), to any writer.
+    /// Writes the table of [`to_csv`](Self::to_csv) to any writer.
     ///
     /// # Errors
     /// If the writer fails.

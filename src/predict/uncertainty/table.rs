@@ -60,10 +60,10 @@ pub const THRESHOLDS: [f64; 6] = [0.4, 0.5, 0.6, 0.7, 0.8, 0.9];
 /// average has an accuracy of 1.00, a log predictive density of -0.04, and 2 images with |p_1 -
 /// p_7| < 0.4; the lazy network has 0.91, -0.50 and 150.
 ///
-/// **Other inputs.** [`Posterior::uncertainty`] takes inputs without labels, so also those of
-/// classes the model does not know. The area under the ROC curve, [`auroc`], is the probability
-/// that such an input has a larger measure than a familiar one, ties counting one half: 1/2 is
-/// chance.
+/// **Other inputs.** [`Posterior::uncertainty`] takes inputs without labels, so also inputs of
+/// classes that the model does not know. The area under the ROC curve, [`auroc`], is the
+/// probability that such an input has a larger measure than a familiar one, ties counting one half:
+/// 1/2 is chance.
 ///
 /// **Memory.** [`RunningUncertainty`] takes one draw's probabilities at a time and keeps sums over
 /// draws: 16 C + 8 bytes for each input, for any number of draws. Everything here goes through it.
@@ -286,7 +286,7 @@ impl Uncertainty {
         to_file(path.as_ref(), |file| self.write_csv(file))
     }
 
-    /// As [`to_csv`](Self::to_csv), to any writer.
+    /// Writes the table of [`to_csv`](Self::to_csv) to any writer.
     ///
     /// # Errors
     /// If the writer fails.
