@@ -1,4 +1,4 @@
-//! What can be done about a finding.
+//! Advice: what can be done about a finding.
 
 use std::borrow::Cow;
 
@@ -16,7 +16,7 @@ pub enum Advice {
     RunLonger,
     /// Run so many times as long.
     RunTimesAsLong {
-        /// How many times, at least 2.
+        /// The factor, at least 2.
         times: f64,
     },
     /// Warm up longer, and run longer.
@@ -112,8 +112,8 @@ impl Advice {
         Self::InRust(text.into())
     }
 
-    /// What to do, in the imperative, with settings as `words` spells them; `None` where there is nothing
-    /// of the kind to set.
+    /// The advice as a clause in the imperative, with settings as `words` spells them; `None` where
+    /// `words` has no such setting.
     pub fn clause(&self, words: &dyn Vocabulary) -> Option<String> {
         use Setting as S;
         let set = |setting, value: Option<&str>| words.setting(setting, value);
@@ -247,8 +247,8 @@ impl Advice {
     }
 }
 
-/// A finding and what can be done about it: `finding: do this, or do that`. What a face has no setting for
-/// is left out.
+/// A finding and what can be done about it: `finding: do this, or do that`. Advice that a face has
+/// no setting for is left out.
 pub fn advised(finding: &str, advice: &[Advice], words: &dyn Vocabulary) -> String {
     let clauses: Vec<String> = advice.iter().filter_map(|advice| advice.clause(words)).collect();
     match clauses.is_empty() {

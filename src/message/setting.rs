@@ -1,4 +1,4 @@
-//! What users can set, and how the library spells it.
+//! The settings of users, and how the library spells them.
 
 use serde::{Deserialize, Serialize};
 
@@ -22,7 +22,7 @@ pub trait Vocabulary {
 /// Declares the settings, so that none is left out of their list.
 macro_rules! settings {
     ($($(#[$doc:meta])* $setting:ident = $name:literal,)*) => {
-        /// What users can set of a fit, or of a run, and messages can name.
+        /// A setting of a fit or of a run that messages can name.
         ///
         /// Deliberately exhaustive: a [`Vocabulary`] says of each how it is spelled.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -48,7 +48,7 @@ macro_rules! settings {
 settings! {
     /// The columns to predict.
     Target = "response",
-    /// What the response is: `regression`, `classification` or `counts`.
+    /// The kind of the response: `regression`, `classification` or `counts`.
     Task = "task",
     /// The columns to leave out.
     Ignore = "ignored",
@@ -56,11 +56,11 @@ settings! {
     Categorical = "categorical",
     /// How labels become numbers: `codes`, ...
     Encoding = "encoding",
-    /// What separates cells.
+    /// The character that separates cells.
     Delimiter = "delimiter",
     /// Whether the first line holds names: `yes` or `no`.
     Header = "header",
-    /// What stands for a missing value.
+    /// The text that stands for a missing value.
     Missing = "missing",
     /// Whether rows with missing values are left out.
     DropMissing = "drop_missing_rows",
@@ -178,7 +178,7 @@ impl Vocabulary for Plain {
                 None => "the hidden layers",
             },
             Setting::Activation => "the activation",
-            // What the advice says in words already.
+            // These advices say in words already what to set.
             Setting::Weights | Setting::Method if value.is_some() => "",
             Setting::Weights => "the prior of the weights",
             Setting::WeightsSd => "the standard deviation of the weights",

@@ -50,18 +50,18 @@ pub(super) trait Chain: Send {
     /// The step size in use, of kernels that have one: the first if the kernel is made of several.
     fn step_size(&self) -> Option<f64>;
 
-    /// What the kernel says of the whole run.
+    /// The kernel's report on the whole run.
     fn report(&self) -> Report;
 
-    /// Appends the record to those of the run, and returns the rest.
+    /// Appends the record to the records of the run, and returns the rest of the chain.
     fn finish(self: Box<Self>) -> ChainData;
 }
 
-/// What of a chain does not depend on the types of target, kernel and recorder.
+/// The part of a chain that does not depend on the types of target, kernel and recorder.
 pub(super) struct ChainData {
     /// Its number.
     pub index: usize,
-    /// How many coordinates of each draw are kept.
+    /// The number of coordinates of each draw that are kept.
     pub kept: usize,
     /// The statistics of each draw.
     pub n_stats: usize,
@@ -78,8 +78,9 @@ pub(super) struct ChainData {
 pub(super) struct Place {
     pub rng: ChainRng,
     pub point: Point,
-    /// The log density at the position of the last checkpoint, before the first at the start, by [`Target::log_density`]: what a
-    /// kernel has stored may come from another method, and differ by rounding.
+    /// The log density by [`Target::log_density`] at the position of the last checkpoint or, before
+    /// the first checkpoint, at the start. The value that a kernel has stored may come from another
+    /// method, and differ by rounding.
     pub log_density: LogDensity,
     /// Iterations of warm-up, and draws.
     pub done: [usize; 2],
@@ -133,13 +134,14 @@ pub(super) struct TypedChain<'r, 't, T: Target, K: Kernel<&'t T>, R: Recorder<T>
     /// Steps of a draw.
     pub thin: usize,
     pub recorder: &'r R,
-    /// What the recorder made of the draws; begun before the first.
+    /// The recorder's record of the draws, which begins before the first draw.
     pub record: Option<R::Record>,
     /// The state of the record in the checkpoint that the run goes on from.
     pub resumed: Option<R::State>,
     /// Whether the next step can be cut, since it may take long.
     pub may_be_long: bool,
-    /// The state of the kernel before a step that was cut. What the kernel has then is of no use.
+    /// The state of the kernel before a step that was cut. The kernel's state after the cut is of
+    /// no use.
     pub before_cut: Option<K::State>,
     /// Where records go when chains are finished, in order.
     pub records: &'r Mutex<Vec<R::Record>>,

@@ -28,7 +28,7 @@ impl Ending {
         Self { stop, failed: AtomicBool::new(false), cut: AtomicBool::new(false) }
     }
 
-    /// What asks for the end.
+    /// The handle by which the end is asked for.
     pub fn stop(&self) -> &StopHandle {
         &self.stop
     }

@@ -37,7 +37,7 @@ pub enum Init {
 }
 
 impl Init {
-    /// How many random points a chain tries before it gives up.
+    /// The number of random points that a chain tries before it gives up.
     pub const TRIES: usize = 100;
 
     /// Where the chains of `draws` ended: as many points as chains, none if there are no draws.

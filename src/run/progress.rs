@@ -56,7 +56,7 @@ pub struct Progress {
     pub done: usize,
     /// Warm-up iterations or draws of each chain in this phase.
     pub total: usize,
-    /// What there is to say of each chain.
+    /// The progress of each chain.
     pub chains: Vec<ChainProgress>,
     /// Time since the call of [`run`](crate::sampler::Sampler::run).
     pub elapsed: Duration,
@@ -64,7 +64,7 @@ pub struct Progress {
     pub checkpoint_failed: bool,
 }
 
-/// What a [`Progress`] says of one chain.
+/// The progress of one chain: a part of a [`Progress`].
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ChainProgress {
     /// The number of the chain, counted from 0.
@@ -167,9 +167,9 @@ pub fn progress_log(mut to: impl Write) -> impl FnMut(&Progress) {
 }
 
 /// A progress report to the standard error, for
-/// [`Sampler::on_progress`](crate::sampler::Sampler::on_progress): at a terminal some lines that are
-/// kept up to date, with step size and divergences of each chain and the time left; elsewhere, as in
-/// a log file, those of [`progress_log`].
+/// [`Sampler::on_progress`](crate::sampler::Sampler::on_progress): at a terminal some lines that
+/// are kept up to date, with step size and divergences of each chain and the time left; elsewhere,
+/// as in a log file, the lines of [`progress_log`].
 pub fn progress_report() -> Box<dyn FnMut(&Progress)> {
     let to = std::io::stderr();
     if to.is_terminal() { Box::new(progress_lines(to)) } else { Box::new(progress_log(to)) }

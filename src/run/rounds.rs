@@ -34,7 +34,7 @@ pub(super) struct Rounds {
     pub algorithm: String,
     /// A description of the surrogate, if the target is one.
     pub approximation: Option<String>,
-    /// What the target is the density of.
+    /// The model, likelihood and data that the target is the density of.
     pub target: Option<TargetInfo>,
     /// Which part of a run it is, if others run elsewhere.
     pub part: Option<Part>,
@@ -57,7 +57,7 @@ impl Rounds {
                     .map(Some)
             }
         })??;
-        // Of what is not part of one chain: progress reports and checkpoints.
+        // A panic outside of the chains: in a progress report or a checkpoint.
         let mut panic = None;
         let mut clock = Instant::now();
         let mut lap = || std::mem::replace(&mut clock, Instant::now()).elapsed().as_secs_f64();
@@ -231,7 +231,7 @@ fn guard(chain: &mut dyn Chain, ending: &Ending, work: &dyn Fn(&mut dyn Chain)) 
     ending.fail();
 }
 
-/// What a progress report says of a chain in a phase.
+/// The progress of a chain in a phase.
 fn of_chain(chain: &dyn Chain, phase: usize) -> ChainProgress {
     let data = chain.data();
     ChainProgress {

@@ -238,7 +238,7 @@ impl<'t, T: Target, A: Algorithm<&'t T>> Sampler<'t, T, A> {
     }
 }
 
-/// What of a run does not depend on the types of its target, algorithm and recorder.
+/// The part of a run that does not depend on the types of its target, algorithm and recorder.
 struct Run<'r> {
     sizes: Sizes,
     /// The chains to run.
@@ -326,7 +326,7 @@ fn prepare(
     Ok((kept, thread_pool(threads)?))
 }
 
-/// What makes a run the one it is, besides its sizes and the configuration of its algorithm.
+/// The identity of a run, besides its sizes and the configuration of its algorithm.
 struct Identity {
     algorithm: String,
     layout: Layout,
@@ -334,7 +334,7 @@ struct Identity {
     data: Option<u32>,
     /// A description of the surrogate, if the target is one.
     approximation: Option<String>,
-    /// What it is the density of.
+    /// The model, likelihood and data that the target is the density of.
     target: Option<TargetInfo>,
     /// Name and configuration.
     recorder: [String; 2],
@@ -497,10 +497,11 @@ impl<'t, T: Target, A: Algorithm<&'t T> + Serialize> Sampler<'t, T, A> {
     /// are chains 2 and 3. They make the draws that they make in the whole run, whichever jobs run the others.
     /// Every job is asked for the same run, with the number of all chains and the starting points of all.
     ///
-    /// Draws, records and progress are of these chains, and numbered as in the whole run; a verdict on a part
-    /// counts its chains from 0. Save the draws by [`Draws::to_zarr`], of which [`Draws::merge`] makes those of the whole
-    /// run; CSV files do not hold what it needs. A checkpoint needs a file of its own for each job. As with a
-    /// checkpoint, an algorithm of your own must be one that serde can write.
+    /// Draws, records and progress are of these chains, and numbered as in the whole run; a verdict
+    /// on a part counts its chains from 0. Save the draws by [`Draws::to_zarr`]; [`Draws::merge`]
+    /// puts them together to the draws of the whole run. CSV files do not hold all that it needs. A
+    /// checkpoint needs a file of its own for each job. As with a checkpoint, an algorithm of your
+    /// own must be one that serde can write.
     pub fn only_chains(mut self, chains: Range<usize>) -> Self {
         self.only_chains = Some(chains);
         self.described()

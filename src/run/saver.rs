@@ -36,7 +36,8 @@ struct ChainState<'a> {
 }
 
 impl RunState<'_> {
-    /// An error if the sizes are not those of `chains`, which have `rows` draws on disk together.
+    /// Returns an error if the sizes differ from the sizes of `chains`, which have `rows` draws on
+    /// disk together.
     fn check(&self, chains: &[Box<dyn Chain + '_>], rows: usize) -> Result<(), String> {
         let dim = chains[0].data().at.point.q().len();
         let fits = |(data, state): (&ChainData, &ChainState)| {

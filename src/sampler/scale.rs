@@ -106,8 +106,8 @@ impl Scale {
         Self::of_run(dim, step_size, target_accept, preconditioner)
     }
 
-    /// As [`new`](Self::new), in a run that has checked its memory: kernels that are made while it goes on
-    /// must not depend on how much is left then.
+    /// Makes a scale like [`new`](Self::new), but without checking the memory, which the run has
+    /// done: kernels that are made during a run must not depend on how much memory is left then.
     pub(super) fn of_run(
         dim: usize,
         step_size: f64,

@@ -1,5 +1,6 @@
-//! What some kernels need beyond a density: small traits that a [`Posterior`](super::Posterior)
-//! implements, and its [tempered](super::Tempered) and [conditioned](super::Conditioned) views.
+//! Capabilities beyond a density that some kernels need: small traits that a
+//! [`Posterior`](super::Posterior) implements, and its [tempered](super::Tempered) and
+//! [conditioned](super::Conditioned) views.
 
 use serde::{Deserialize, Serialize};
 
@@ -195,7 +196,7 @@ pub trait Descent: Target {
 /// How to descend.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct DescentRule {
-    /// What to descend.
+    /// The function to descend.
     pub objective: Objective,
     /// One step for all rows, or one for each row.
     pub pass: Pass,
@@ -210,7 +211,7 @@ impl DescentRule {
     pub const DEEPEST: usize = 1 << 20;
 }
 
-/// What gradient descent descends, with the likelihood's own parameters held fixed.
+/// The function that gradient descent descends, with the likelihood's own parameters held fixed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Objective {
     /// 1/2 sum (y - f)^2, summed over rows and outputs; for real responses.
@@ -261,7 +262,7 @@ impl<T: Descent> Descent for Conditioned<T> {
         let all = self.base().moves();
         self.coordinates().iter().map(|c| all[*c]).collect()
     }
-    /// Descends in all coordinates from the full vector, and keeps those of the blocks.
+    /// Descends in all coordinates from the full vector, and keeps the coordinates of the blocks.
     fn descend(
         &self,
         rule: &DescentRule,

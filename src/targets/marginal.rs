@@ -22,11 +22,11 @@ use crate::rng::ChainRng;
 /// [`Tempered`] passes it on with its own beta.
 pub trait ConditionallyGaussian: Target {
     /// The coordinates of q that are integrated out, as ranges in ascending order without overlap,
-    /// or an error that says why none can be. The same whenever it is asked.
+    /// or an error that says why none can be. Every call returns the same.
     fn gaussian_coordinates(&self) -> Result<Vec<Range<usize>>, Error>;
 
-    /// How many numbers the matrices of an evaluation hold: what a run counts for each chain before it
-    /// begins.
+    /// The number of entries in the matrices of an evaluation, for the memory that a run counts for
+    /// each chain before it begins.
     fn matrix_numbers(&self) -> usize {
         0
     }
@@ -111,7 +111,7 @@ impl<T: ConditionallyGaussian + PowerTarget> ConditionallyGaussian for Tempered<
 }
 
 /// The marginal density of all coordinates of `base` but the weights of its linear output layer,
-/// which are integrated out exactly: with noise that differs between rows, those of the mean.
+/// which are integrated out exactly: if the noise differs between rows, the weights of the mean.
 ///
 /// Its layout has the blocks of the base's without those that are integrated out. Of a block of
 /// which a part is integrated out the rest is a vector of that name: of the output layer `w1` `[2,

@@ -74,7 +74,7 @@ pub struct LogDensity {
 }
 
 impl LogDensity {
-    /// What a target returns outside its support.
+    /// The log density outside the support of a target.
     pub const OUTSIDE: Self = Self { likelihood: 0.0, prior: f64::NEG_INFINITY, beta: 1.0 };
 
     /// log p(y | q) and log p(q).

@@ -53,8 +53,7 @@ impl InUse {
         (!self.is_tempered()).then_some(Advice::Temper)
     }
 
-    /// Advice that connects the modes of a network: more units, and priors under which the modes
-    /// are close together.
+    /// Advice that connects the modes of a network: more units, and a prior by fan-in.
     pub(super) fn connect_modes(&self) -> Vec<Advice> {
         let Some(units) = self.hidden_units else { return Vec::new() };
         let wider = (units < NARROW).then_some(Advice::Widen { units: NARROW });

@@ -35,10 +35,10 @@ use crate::targets::{Cached, ConditionallyGaussian, Marginal, MarginalWorkspace,
 /// has 2.7 effective draws per 1,000 gradients instead of 0.06, and [`Mams`](crate::sampler::Mams) 3.2.
 /// Wide networks converge by it ([`regression_networks`](crate::guide::regression_networks)).
 ///
-/// State, layout and draws are those of the posterior, so that predictions, recorders, checkpoints and
-/// files of draws know nothing of it. The log density of a draw is the joint one; statistics such as
-/// `energy` are the inner kernel's, of the [`Marginal`] density. `accept_prob` and `accepted` are the
-/// inner step's: W moves in any case.
+/// State, layout and draws are the posterior's, so that predictions, recorders, checkpoints and
+/// files of draws work as for any other kernel. The log density of a draw is the joint one;
+/// statistics such as `energy` are the inner kernel's, of the [`Marginal`] density. `accept_prob`
+/// and `accepted` are the inner step's: W moves in any case.
 ///
 /// Cost of a step: what `algorithm` takes, with [gradients](crate::posterior::Posterior::collapsed)
 /// that cost about 3 n m^2 floating-point operations more for n rows and m weights of one output,
@@ -71,7 +71,7 @@ use crate::targets::{Cached, ConditionallyGaussian, Marginal, MarginalWorkspace,
 #[doc(alias = "marginal")]
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Collapsed<A> {
-    /// What moves the other coordinates.
+    /// The algorithm that moves the other coordinates.
     pub algorithm: A,
 }
 

@@ -48,7 +48,7 @@ pub struct MixtureKernel<A, B> {
 struct Pair<A, B> {
     first: A,
     second: B,
-    /// How many statistics the first kernel adds.
+    /// The number of statistics that the first kernel adds.
     n_first: usize,
     last: Last,
 }
@@ -61,7 +61,8 @@ struct Last {
     used: (bool, bool),
 }
 
-/// The state of a [`Cycle`] or a [`Mixture`]: that of both kernels, and what they did last.
+/// The state of a [`Cycle`] or a [`Mixture`]: the states of both kernels, and the latest step of
+/// each.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct PairState<A, B> {
     first: A,

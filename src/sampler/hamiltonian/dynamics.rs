@@ -44,7 +44,7 @@ pub trait Flow: Send {
     /// Where it is.
     fn point(&self) -> &Point;
 
-    /// As [`point`](Self::point), to be exchanged.
+    /// The [`point`](Self::point), mutable, to be exchanged.
     fn point_mut(&mut self) -> &mut Point;
 
     /// The position before the latest step.
@@ -274,7 +274,7 @@ impl Dynamics {
     }
 }
 
-/// What happened in the latest transition.
+/// The statistics of the latest transition.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(super) struct Last {
     pub energy: f64,
@@ -291,8 +291,8 @@ impl Default for Last {
     }
 }
 
-/// The state of a NUTS kernel, and a part of those of HMC and MAMS: step size, linear map, their adaptation, and
-/// the statistics of the latest transition.
+/// The state of a NUTS kernel, and a part of the states of HMC and MAMS: step size, linear map,
+/// their adaptation, and the statistics of the latest transition.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct HamiltonianState {
     pub(super) dynamics: Dynamics,

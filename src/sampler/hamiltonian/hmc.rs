@@ -64,10 +64,11 @@ use crate::targets::GradTarget;
 /// so that momenta are always standard normal. It preserves volume and can be retraced by -eps. Its
 /// energy error is of order eps^2 over a trajectory of fixed length.
 ///
-/// A transition whose energy rises by more than [`MAX_ENERGY_ERROR`](crate::sampler::MAX_ENERGY_ERROR) anywhere on
-/// its trajectory, or whose density is NaN or infinite there, has diverged: the step size is too large for the
-/// curvature at that place, which the chain cannot enter. What leaves the support (the whole trajectory of HMC, the
-/// doubling of NUTS) is rejected and is no divergence.
+/// A transition whose energy rises by more than
+/// [`MAX_ENERGY_ERROR`](crate::sampler::MAX_ENERGY_ERROR) anywhere on its trajectory, or whose
+/// density is NaN or infinite there, has diverged: the step size is too large for the curvature at
+/// that place, which the chain cannot enter. A trajectory of HMC, or a doubling of NUTS, that
+/// leaves the support is rejected as a whole and is no divergence.
 ///
 /// Source: Neal, *MCMC using Hamiltonian dynamics*, Handbook of Markov Chain Monte Carlo, 2011,
 /// arXiv:1206.1901, sections 2 and 4.1.
@@ -90,19 +91,19 @@ pub struct Hmc {
     pub path_length: f64,
     /// Whether warm-up tunes the path length; it starts at `path_length`.
     pub adapt_path_length: bool,
-    /// How much the path length varies, relative to itself; from 0 to 1.
+    /// The variation of the path length, relative to itself; from 0 to 1.
     pub jitter: f64,
     /// The largest number of leapfrog steps, whatever the step size; from 1 to 2^20.
     pub max_steps: u32,
-    /// The largest number of steps in warm-up until a linear map has been learnt, if one is. Before, the step size
-    /// is that of the narrowest coordinate, and a path of the length that suits the coordinates to come takes
-    /// thousands of steps. By default 2^20, which limits nothing.
+    /// The largest number of steps in warm-up until a linear map has been learnt, if one is.
+    /// Before, the step size fits the narrowest coordinate, and a path of the length that suits the
+    /// later coordinates takes thousands of steps. By default 2^20, which limits nothing.
     pub max_first_steps: u32,
     /// Whether warm-up adapts the step size.
     pub adapt_step_size: bool,
     /// The acceptance probability to adapt to.
     pub target_accept: f64,
-    /// What warm-up learns of the target's scales.
+    /// The linear map that warm-up learns from the target's scales.
     pub preconditioner: Preconditioner,
 }
 

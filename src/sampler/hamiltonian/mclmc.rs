@@ -130,7 +130,7 @@ pub struct Mclmc {
     /// The mean squared energy error of a step, divided by d, that the step size is adapted to. Less of it means
     /// less bias and more gradients.
     pub energy_variance: f64,
-    /// What warm-up learns of the target's scales.
+    /// The linear map that warm-up learns from the target's scales.
     pub preconditioner: Preconditioner,
 }
 
@@ -221,7 +221,7 @@ pub struct MclmcState {
     last: Last,
 }
 
-/// What happened in the latest iteration.
+/// The statistics of the latest iteration.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct Last {
     energy_error: f64,
@@ -243,7 +243,7 @@ impl MclmcState {
     }
 }
 
-/// What the energy errors of warm-up say of the step size.
+/// The adaptation of the step size to the energy errors of warm-up.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct Tuning {
     /// h_0.
@@ -267,7 +267,7 @@ impl Tuning {
     /// Takes in a step of `step_size`, whose squared energy error is `xi` times what is wanted.
     fn observe(&mut self, step_size: f64, xi: f64) {
         self.steps += 1.0;
-        // What is not a number counts as the largest.
+        // NaN counts as the largest.
         let relative = xi.min(Self::LARGEST) * powf(self.reference / step_size, 6.0);
         // Of the latest fifth of the steps, or so: the first ones are of a chain that is still on its way.
         let memory = self.steps.min(50.0 + 0.2 * self.steps);
@@ -290,7 +290,7 @@ impl Tuning {
     }
 }
 
-/// What the positions of warm-up say of the path length.
+/// The adaptation of the path length to the positions of warm-up.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 struct Spread {
     /// The number of positions.

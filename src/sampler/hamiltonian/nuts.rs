@@ -41,11 +41,11 @@ use crate::targets::{GradTarget, Point};
 /// gradients, O(d) beside each (O(d^2) with a dense preconditioner); memory 5 d (max_depth + 4)
 /// numbers per chain.
 ///
-/// Statistics per draw: `step_size`, `energy` of the draw, `energy_error` (that of the draw against
-/// that of the point before), `tree_depth` (the number of doublings, without one that was thrown
-/// away), `leapfrog_steps` (with those thrown away), and `at_max_depth`, 1 where the trajectory was
-/// cut off. `accept_prob` is the mean of min(1, w) over all leapfrog steps, and a draw counts as
-/// accepted if it is another point than the one before.
+/// Statistics per draw: `step_size`, `energy` of the draw, `energy_error` (the energy of the draw
+/// less the energy at the start of the trajectory), `tree_depth` (the number of doublings, without
+/// a discarded one), `leapfrog_steps` (including discarded ones), and `at_max_depth`, 1 where the
+/// trajectory was cut off. `accept_prob` is the mean of min(1, w) over all leapfrog steps, and a
+/// draw counts as accepted if it is another point than the one before.
 ///
 /// For a network with a real response and sampled noise take `target_accept: 0.95` and `max_depth:
 /// 12`, and start from small weights (see [`Init`](crate::sampler::Init)): its posterior is a thin, curved
@@ -77,7 +77,7 @@ pub struct Nuts {
     pub adapt_step_size: bool,
     /// The mean acceptance probability to adapt to.
     pub target_accept: f64,
-    /// What warm-up learns of the target's scales.
+    /// The linear map that warm-up learns from the target's scales.
     pub preconditioner: Preconditioner,
 }
 

@@ -56,7 +56,7 @@ pub(super) struct RandomPath {
     tuning: Option<Tuning>,
 }
 
-/// What is known of the length while it is tuned.
+/// The state of the tuning of the length.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 struct Tuning {
     /// Where it starts in new coordinates.

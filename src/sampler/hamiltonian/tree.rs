@@ -95,9 +95,10 @@ fn log_add(a: f64, b: f64) -> f64 {
 }
 
 dispatch! {
-    /// Adds the momenta of a second tree to those of a first one, `rho`, and returns the products by which they
-    /// [turn](crate::sampler::Nuts): of the first and the last momentum of the whole with all momenta, of the
-    /// first tree and the point after it with theirs, of the second tree and the point before it with theirs.
+    /// Adds the summed momenta of a second tree to the sum of a first tree, `rho`, and returns the
+    /// products by which they [turn](crate::sampler::Nuts): of the first and the last momentum of
+    /// the whole with all momenta, of the first tree and the point after it with theirs, of the
+    /// second tree and the point before it with theirs.
     fn add_sums(
         first: &[f64],
         last: &[f64],
@@ -155,7 +156,7 @@ fn add_sums_body<V: Vector<f64>>(
     products
 }
 
-/// What a subtree is built with.
+/// The inputs and the running sums of building a subtree.
 pub(super) struct Builder<'a, T: GradTarget> {
     pub target: &'a T,
     pub ws: &'a mut T::Workspace,

@@ -23,13 +23,13 @@ use crate::targets::Target;
 /// Cost: one gradient, since the closing one serves the next opening. p_0 ~ N(0, m/B); p belongs to the
 /// kernel's state. `step_size` is h, and must stay below 2 sqrt(m/k) for the largest curvature k of U.
 ///
-/// Nothing is rejected, so that it does **not sample pi** but something near: averages over q have a bias
-/// of order h^2, with a small factor, which becomes order h^4 at high friction. For U = k q^2/2 the
-/// stationary variance of q is 1/(B k) exactly, that of p (m/B) (1 - h^2 k/(4 m)): at the end of a step
-/// momenta are too cold, and the statistic `kinetic_temperature` (the mean of B p^2/m, ideally 1) shows by
-/// how much; a value above 1 tells of noisy gradients or of a chain that has not settled. Minibatches
-/// add a bias of their own: see [`Integrator`](crate::sampler::Integrator), which also says what all
-/// integrators share.
+/// Nothing is rejected, so that it does **not sample pi** but something near: averages over q have
+/// a bias of order h^2, with a small factor, which becomes order h^4 at high friction. For U = k
+/// q^2/2 the stationary variance of q is 1/(B k) exactly, the variance of p is (m/B) (1 - h^2 k/(4
+/// m)): at the end of a step momenta are too cold, and the statistic `kinetic_temperature` (the
+/// mean of B p^2/m, ideally 1) shows by how much; a value above 1 tells of noisy gradients or of a
+/// chain that has not settled. Minibatches add a bias of their own: see
+/// [`Integrator`](crate::sampler::Integrator), which also says what all integrators share.
 ///
 /// Friction: small gamma keeps direction, as trajectories of HMC do, and lets energy change slowly; large
 /// gamma is a random walk. Of the order of the slowest frequency sqrt(k/m) is a good choice.

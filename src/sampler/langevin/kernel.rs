@@ -22,8 +22,8 @@ pub enum StepSchedule {
     Constant,
     /// h_n = h (1 + n/scale)^-exponent.
     ///
-    /// Averages, weighted by h_n, converge to those of pi^B if 0 < exponent <= 1; their error falls
-    /// fastest at exponent 1/3 (Teh, Thiery and Vollmer, JMLR 17, 2016, arXiv:1409.0578).
+    /// Averages, weighted by h_n, converge to averages over pi^B if 0 < exponent <= 1; their error
+    /// falls fastest at exponent 1/3 (Teh, Thiery and Vollmer, JMLR 17, 2016, arXiv:1409.0578).
     Polynomial {
         /// The power, above 0 and at most 1.
         exponent: f64,
@@ -160,7 +160,7 @@ impl Bath {
     }
 }
 
-/// What tells one integrator from another: its update equations. Vectors are as long as q.
+/// The update equations of an integrator. Vectors are as long as q.
 ///
 /// With the potential U = -log pi, whose negative gradient is g = grad log pi, the inverse temperature
 /// B, the friction gamma and the mass m (a number for each coordinate),
@@ -240,7 +240,7 @@ pub trait Integrator: Send {
     /// Moves `q` by the time step `h` to where the next gradient is evaluated; `g` is the gradient at q.
     fn advance(&self, h: f64, q: &mut [f64], g: &[f64], kept: &mut [f64], rng: &mut ChainRng);
 
-    /// What is left to do after the arrival, with the gradient there.
+    /// Completes the step after `q` was moved, with the gradient at the new position.
     fn close(&self, _h: f64, _g: &[f64], _kept: &mut [f64], _rng: &mut ChainRng) {}
 
     /// The mean of B p^2/m, for integrators that keep a momentum.
@@ -263,8 +263,8 @@ pub struct LangevinKernel<G, I> {
     started: bool,
 }
 
-/// The state of an integrator: that of its gradients `S`, the number of steps, and what is kept from step
-/// to step (the momentum; the normals of Leimkuhler and Matthews).
+/// The state of an integrator: the state of its gradients `S`, the number of steps, and what is
+/// kept from step to step (the momentum; the normals of Leimkuhler and Matthews).
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct LangevinState<S> {
     gradient: S,
@@ -367,7 +367,7 @@ impl<T: Target, G: GradStream<T>, I: Integrator> Kernel<T> for LangevinKernel<G,
     }
 
     fn stats(&self, out: &mut [f64]) {
-        // That of the latest step.
+        // The step size of the latest step.
         out[0] = self.schedule.step_size(self.step_size, self.steps.saturating_sub(1));
         if let Some(temperature) = self.integrator.kinetic_temperature(&self.kept) {
             out[1] = temperature;

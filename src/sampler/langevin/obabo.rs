@@ -24,11 +24,11 @@ use crate::targets::Target;
 /// [BAOAB](crate::sampler::Baoab). p_0 ~ N(0, m/B); p belongs to the kernel's state. `step_size` is h, and must stay
 /// below 2 sqrt(m/k) for the largest curvature k of U.
 ///
-/// Nothing is rejected, so that it does **not sample pi** but something near: averages have a bias of
-/// order h^2. For U = k q^2/2 the stationary variance of q is 1/(B k (1 - h^2 k/(4 m))), that of p is m/B
-/// exactly: what BAOAB gets wrong in p, OBABO gets wrong in q, so that the statistic `kinetic_temperature`
-/// (the mean of B p^2/m) says nothing of its bias. See [`Integrator`](crate::sampler::Integrator) for what all integrators
-/// share.
+/// Nothing is rejected, so that it does **not sample pi** but something near: averages have a bias
+/// of order h^2. For U = k q^2/2 the stationary variance of q is 1/(B k (1 - h^2 k/(4 m))), the
+/// variance of p is m/B exactly: BAOAB has its error in p, OBABO in q, so that the statistic
+/// `kinetic_temperature` (the mean of B p^2/m) says nothing of its bias. See
+/// [`Integrator`](crate::sampler::Integrator) for what all integrators share.
 ///
 /// When not to use it: for averages over q, which are all that matters in statistics, BAOAB is better at
 /// the same cost. It is here because its middle part, BAB, is one leapfrog step of [`Hmc`](crate::sampler::Hmc):

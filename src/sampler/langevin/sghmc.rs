@@ -20,10 +20,11 @@ use crate::targets::Target;
 ///
 /// v_0 ~ N(0, 1/B); v belongs to the kernel's state. `step_size` is h. The paper's eta and alpha are h^2 and h C.
 ///
-/// Its estimate B^ = h B V/2, by which the injected noise is reduced to make room for that of the gradient, is
-/// not here: it is meant for noise that is independent from step to step, and the batches of an epoch nearly
-/// cancel. On the line of [`Sgld`](crate::sampler::Sgld) it made the variances too small by 0.73 at h = 0.01 and by 0.22
-/// at h = 0.0025, where without it they are wrong by +0.15 and 0.00.
+/// Its estimate B^ = h B V/2, by which the injected noise is reduced to make room for the
+/// gradient's noise, is not here: it is meant for noise that is independent from step to step, and
+/// the batches of an epoch nearly cancel. On the line of [`Sgld`](crate::sampler::Sgld) it made the
+/// variances too small by 0.73 at h = 0.01 and by 0.22 at h = 0.0025, where without it they are
+/// wrong by +0.15 and 0.00.
 ///
 /// There is no test, so that it does **not sample pi**: with full gradients averages over q have a bias of order
 /// h^2, those over v of order h (for U = k q^2/2, Var q = 1/(B k (1 - h^2 k/(4 - 2 h C))), Var v =

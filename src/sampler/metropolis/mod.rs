@@ -28,8 +28,9 @@ use crate::targets::{Point, Target};
 /// [`MetropolisKernel`] does all else: it keeps the scale and the proposed point, accepts or rejects by
 /// [`metropolis_test`], and adapts.
 ///
-/// A proposal has no state: checkpoints hold the scale only. What it keeps from step to step is a
-/// [`Cached`](crate::targets::Cached) or is overwritten by every [`propose`](Self::propose).
+/// A proposal has no state: checkpoints hold the scale only. Values that it keeps from step to step
+/// are in a [`Cached`](crate::targets::Cached) or are overwritten by every
+/// [`propose`](Self::propose).
 ///
 /// A walk whose steps are uniform, as an algorithm:
 ///
@@ -100,13 +101,13 @@ pub trait Proposal<T: Target>: Send {
     }
 }
 
-/// What there is to say of a proposal.
+/// The log ratio of a proposal, and its cost.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Proposed {
     /// log pi(q') - log pi(q) + log g(q | q') - log g(q' | q). [`metropolis_test`] says what NaN and
     /// infinite values do.
     pub log_ratio: f64,
-    /// How many gradients were evaluated.
+    /// The number of gradients evaluated.
     pub gradient_evals: u32,
 }
 

@@ -14,7 +14,7 @@ pub use crate::linalg::local_metric::Factorisation;
 
 /// A matrix that follows the shape of targets `T`.
 pub trait Metric<T: GradTarget>: Clone + Send + Sync {
-    /// Its name, for that of the [`Algorithm`] that uses it.
+    /// The name of the metric, which is part of the name of the [`Algorithm`] that uses it.
     fn name(&self) -> String;
 
     /// An error if the metric's own settings, or the target, cannot be used.
@@ -24,7 +24,7 @@ pub trait Metric<T: GradTarget>: Clone + Send + Sync {
     /// and must not allocate, except at the first call on a workspace.
     fn matrix(&self, target: &T, q: &[f64], out: &mut [f64], ws: &mut T::Workspace);
 
-    /// What is done to make it a metric.
+    /// The factorisation that makes the matrix a metric.
     fn factorisation(&self) -> Factorisation;
 }
 

@@ -12,7 +12,7 @@ use crate::targets::{BoxSupport, GradTarget, Point};
 /// MALA with proposals truncated to the target's box.
 ///
 /// For a target with density on [a_1, b_1] x ... x [a_d, b_d] only, g = grad log pi, and scales
-/// s_i, the proposals are those of MALA truncated to the box, coordinate by coordinate:
+/// s_i, the proposals are MALA's, truncated to the box coordinate by coordinate:
 ///
 /// ```text
 /// eps_i = eps s_i,   mu_i(q) = q_i + eps_i^2/2 g_i(q)
@@ -84,7 +84,8 @@ pub struct TruncatedMala {
     pub adapt_step_size: bool,
     /// The acceptance probability to adapt to.
     pub target_accept: f64,
-    /// What warm-up learns of the target's scales; not [`Dense`](Preconditioner::Dense).
+    /// The linear map that warm-up learns from the target's scales; not
+    /// [`Dense`](Preconditioner::Dense).
     pub preconditioner: Preconditioner,
 }
 
@@ -110,7 +111,7 @@ pub struct TruncatedLangevin {
 }
 
 impl TruncatedLangevin {
-    /// That of coordinate i from `point`.
+    /// The proposal distribution of coordinate i from `point`.
     fn coordinate(&self, point: &Point, i: usize) -> TruncatedNormal {
         let mean = point.q()[i] + 0.5 * self.sd[i] * self.sd[i] * point.grad()[i];
         TruncatedNormal::new(mean, self.sd[i], self.lower[i], self.upper[i])

@@ -45,10 +45,12 @@ use crate::targets::{Point, PowerTarget, Tempered};
 /// During warm-up each rung adapts its own step size and scales, and the inner rungs are moved
 /// towards equal rejection rates between neighbours
 /// ([`adapt_ladder`](PowerPosteriors::adapt_ladder)), as far as the rates of a window can tell; a
-/// warm-up of fewer than some 50 iterations leaves the ladder as it is. Every chain has its own ladder
-/// then. Until a rung has learnt its scales, trajectories of [`Hmc`](crate::sampler::Hmc) take up to `max_steps` steps in narrow
-/// posteriors: on the sunspot network two thirds of the gradients of a warm-up of 1,000 iterations were those of the first 175. With
-/// [`max_first_steps`](crate::sampler::Hmc::max_first_steps) of 100 the warm-up took 0.67 million instead of 1.48 million.
+/// warm-up of fewer than some 50 iterations leaves the ladder as it is. Every chain has its own
+/// ladder then. Until a rung has learnt its scales, trajectories of [`Hmc`](crate::sampler::Hmc)
+/// take up to `max_steps` steps in narrow posteriors: on the sunspot network two thirds of the
+/// gradients of a warm-up of 1,000 iterations were spent in the first 175. With
+/// [`max_first_steps`](crate::sampler::Hmc::max_first_steps) of 100 the warm-up took 0.67 million
+/// instead of 1.48 million.
 ///
 /// A step costs as much as one of the inner algorithm, times the number of rungs; at beta = 0 it is
 /// one evaluation of the log density. An exchange costs no evaluation itself; a kernel that uses gradients
@@ -80,7 +82,7 @@ use crate::targets::{Point, PowerTarget, Tempered};
 #[doc(alias = "replica exchange")]
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct PowerPosteriors<A> {
-    /// What moves the chain within each rung.
+    /// The algorithm that moves the chain within each rung.
     pub inner: A,
     /// The powers of the likelihood: where adaptation starts, or what is used throughout if it is
     /// not adapted or there is no warm-up.
@@ -117,13 +119,13 @@ where
     rungs: Vec<Rung<T, A::Kernel>>,
     /// The chain's position before the step.
     before: Vec<f64>,
-    /// How many statistics the inner kernel adds.
+    /// The number of statistics that the inner kernel adds.
     n_inner_stats: usize,
     travel: Travel,
     warmup: Option<LadderWarmup>,
 }
 
-/// What is learnt of the ladder in the present window of the warm-up.
+/// The rejection rates of the ladder's neighbours in the present window of the warm-up.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 struct LadderWarmup {
     windows: Option<Windows>,

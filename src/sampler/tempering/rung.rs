@@ -29,7 +29,7 @@ pub(super) struct Rung<T: Target, K> {
     pub divergences: u64,
 }
 
-/// What a checkpoint holds of a [`Rung`]; `S` is the state of its kernel.
+/// The part of a [`Rung`] that a checkpoint holds; `S` is the state of its kernel.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(bound(serialize = "S: Serialize", deserialize = "S: DeserializeOwned"))]
 pub(super) struct RungState<S> {
@@ -44,7 +44,7 @@ pub(super) struct RungState<S> {
 }
 
 impl<T: PowerTarget + Copy + Send, K: Kernel<Tempered<T>>> Rung<T, K> {
-    /// How many draws from the prior a rung tries for a start of finite log density.
+    /// The number of draws from the prior that a rung tries for a start of finite log density.
     const TRIES: usize = 100;
 
     pub fn new<A>(algorithm: &A, target: Tempered<T>, mut rng: ChainRng) -> Result<Self, Error>
@@ -138,8 +138,8 @@ impl<T: PowerTarget + Copy + Send, K: Kernel<Tempered<T>>> Rung<T, K> {
         }
     }
 
-    /// The same chain at another temperature, with a kernel that goes on from what it has learnt.
-    /// If the algorithm refuses, the rung stays as it is.
+    /// Moves the chain to another temperature, with a kernel that keeps what it has learnt. If the
+    /// algorithm refuses, the rung stays as it is.
     pub fn retemper<A: Algorithm<Tempered<T>, Kernel = K>>(
         &mut self,
         algorithm: &A,
