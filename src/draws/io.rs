@@ -33,7 +33,7 @@ impl Draws {
         self.write_csv(file).map_err(|e| Error::io(path, e))
     }
 
-    /// As [`to_csv`](Self::to_csv), to any writer.
+    /// Writes the table of [`to_csv`](Self::to_csv) to any writer.
     pub fn write_csv(&self, writer: impl Write) -> std::io::Result<()> {
         self.check_any_parameter().map_err(std::io::Error::other)?;
         let mut writer = std::io::BufWriter::new(writer);
@@ -68,7 +68,8 @@ impl Draws {
         Self::read_csv(file, &path.display().to_string())
     }
 
-    /// As [`from_csv`](Self::from_csv), from any reader; `table` is its name in error messages.
+    /// Reads draws like [`from_csv`](Self::from_csv), from any reader; `table` is its name in error
+    /// messages.
     pub fn read_csv(mut reader: impl Read, table: &str) -> Result<Self, Error> {
         let problem = |problem: String| Error::table(table, problem);
         let mut bytes = Vec::new();

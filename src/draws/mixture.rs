@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::{Draws, RunInfo};
 use crate::{Error, memory};
 
-/// What draws are of, if not of the posterior.
+/// The approximation that draws are of, if they are not of the posterior.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(untagged)]
 #[non_exhaustive]
@@ -17,7 +17,7 @@ pub enum Approximation {
     Surrogate(String),
     /// One of the [methods](crate::approximate) that are used instead of sampling.
     Fitted {
-        /// What made the draws: `a deep ensemble of 5 members`.
+        /// The method that made the draws: `a deep ensemble of 5 members`.
         method: String,
     },
     /// A [mixture](Draws::mixture) of chains.
@@ -98,7 +98,7 @@ impl Draws {
         }
         let values = Array3::from_shape_vec((1, all, dim), values)
             .expect("the counts have the sum of all draws");
-        // What is still true of draws that are put together from those of a run.
+        // The information that is still true of draws mixed from the draws of a run.
         let info = RunInfo {
             seed: self.info.seed,
             parameters: self.info.parameters,

@@ -1,4 +1,4 @@
-//! What a run returns: draws with their names, statistics per draw, and how they were made.
+//! The result of a run: draws with their names, statistics per draw, and how they were made.
 //!
 //! A run of a large network need not store every draw: [`Keep`] says which coordinates the draws
 //! hold, and [recorders](recorder) keep moments, predictions, or every k-th draw in memory or on
@@ -79,8 +79,9 @@ pub struct RunInfo {
     pub warmup_gradient_evals: Vec<u64>,
     /// Where transitions diverged while sampling: the first [`Divergence::KEPT`] of each chain.
     pub divergences: Vec<Divergence>,
-    /// What the draws are of, if not of the posterior: a [surrogate](crate::surrogate), a
-    /// [fitted approximation](crate::approximate), or a [mixture](Draws::mixture). Draws that are read from CSV files do not know it.
+    /// The approximation that the draws are of, if they are not of the posterior: a
+    /// [surrogate](crate::surrogate), a [fitted approximation](crate::approximate), or a
+    /// [mixture](Draws::mixture). Draws that are read from CSV files have `None`.
     #[serde(default)]
     pub approximation: Option<Approximation>,
     /// Model, likelihood and data of the posterior that was sampled, itself or a view of it; `None`
@@ -92,8 +93,8 @@ pub struct RunInfo {
     /// [elsewhere](crate::sampler::Sampler::only_chains).
     #[serde(default)]
     pub part: Option<Part>,
-    /// What each chain's kernel reports of the whole run; empty for draws that were read from a CSV
-    /// file.
+    /// The report of each chain's kernel on the whole run; empty for draws that were read from a
+    /// CSV file.
     pub reports: Vec<Report>,
     /// Why the [checkpoint] on disk lacks the end of this run, if it does.
     pub checkpoint_error: Option<String>,
@@ -118,10 +119,11 @@ pub struct Divergence {
 }
 
 impl Divergence {
-    /// How many of each chain are kept, fewer if their positions have more than a million numbers.
+    /// The number of divergences of each chain that are kept, fewer if their positions have more
+    /// than a million numbers.
     pub const KEPT: usize = 100;
 
-    /// How many of each chain are kept with `dim` parameters; at least 1.
+    /// The number of divergences of each chain that are kept with `dim` parameters; at least 1.
     pub(crate) fn kept(dim: usize) -> usize {
         Self::KEPT.min(1 + 1_000_000 / dim)
     }
@@ -150,13 +152,13 @@ impl Draws {
         Ok(Self { layout, values, stat_names: Vec::new(), stats, info })
     }
 
-    /// The same draws, made in another way.
+    /// Replaces the information on how the draws were made.
     pub(crate) fn with_info(self, info: RunInfo) -> Self {
         Self { info, ..self }
     }
 
-    /// Puts the chains of a run together, cut to the draws that all of them have: behind those of
-    /// the first chain, whose vectors should have room for all, each chain is freed in turn.
+    /// Puts the chains of a run together, cut to the draws that all of them have: behind the draws
+    /// of the first chain, whose vectors should have room for all, each chain is freed in turn.
     pub(crate) fn from_chains(
         layout: Layout,
         stat_names: Vec<String>,
@@ -187,7 +189,7 @@ impl Draws {
         }
     }
 
-    /// The same run with other `values` of the same shape, in standard order.
+    /// Replaces the values of the draws by `values` of the same shape, in standard order.
     pub(crate) fn with_values(&self, values: Array3<f64>) -> Self {
         debug_assert!(values.dim() == self.values.dim() && values.is_standard_layout());
         Self {
@@ -398,8 +400,8 @@ impl Draws {
     /// Sample correlation of q over all draws of all chains. NaN in the row and the column of a
     /// parameter whose draws are all equal, and everywhere below two draws.
     ///
-    /// Whether it agrees with that of another sampler, within Monte Carlo error, is answered by
-    /// [`CovarianceComparison`](crate::diagnostics::CovarianceComparison).
+    /// [`CovarianceComparison`](crate::diagnostics::CovarianceComparison) says whether the draws of
+    /// two samplers agree, within Monte Carlo error.
     pub fn correlation(&self) -> Array2<f64> {
         let mut correlation = self.covariance();
         let flat = self.flat();

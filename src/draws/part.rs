@@ -20,18 +20,18 @@ pub struct Part {
     pub of: usize,
     /// Steps of a draw, before any thinning of the finished draws.
     pub(crate) thin: usize,
-    /// What makes the run the one it is.
+    /// The identity of the run.
     pub(crate) run: Fingerprint,
     /// Log likelihood and log prior where chain 0 starts: another model, prior or start has others.
     pub(crate) at_start: [f64; 2],
 }
 
 impl Draws {
-    /// The draws of a whole run from those of its parts, in any order, which jobs of their own made
-    /// with [`Sampler::only_chains`](crate::sampler::Sampler::only_chains). They are equal to the
-    /// draws of one job, bit for bit, with all statistics and all of [`RunInfo`] but the seconds,
-    /// which are those of the slowest part. Chains of different lengths (a job was stopped) are cut
-    /// to the draws that all have.
+    /// Puts the draws of a whole run together from its parts, in any order, which separate jobs
+    /// made with [`Sampler::only_chains`](crate::sampler::Sampler::only_chains). They are equal to
+    /// the draws of one job, bit for bit, with all statistics and all of [`RunInfo`] but the
+    /// seconds, which are the slowest part's. Chains of different lengths (a job was stopped) are
+    /// cut to the draws that all have.
     ///
     /// ```
     /// use bnn_mcmc::prelude::*;
@@ -129,7 +129,7 @@ impl Draws {
                  model, prior or start differ"
             )
         });
-        // What was done to the draws since.
+        // Differences by operations on the draws since the run.
         let thinned = (self.info.thin != other.info.thin).then(|| "only some are thinned".into());
         let names = self.layout != other.layout || self.stat_names != other.stat_names;
         let names = names.then(|| "the parameters or statistics differ".into());

@@ -1,4 +1,4 @@
-//! What kernels report of a whole run.
+//! The reports of kernels on a whole run.
 
 use std::fmt;
 
@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::Draws;
 use crate::Error;
 
-/// What a chain's kernel reports of the whole run.
+/// The report of a chain's kernel on the whole run.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Report {
     /// Whether moves were made without a Metropolis test, so that the draws have a bias that no
@@ -90,7 +90,7 @@ impl LadderReport {
         self.swap_accept.iter().map(|a| 1.0 - a).sum()
     }
 
-    /// How many rungs suit that barrier: 2 Lambda + 1, rounded up, at least 2.
+    /// The number of rungs that suits the barrier: 2 Lambda + 1, rounded up, at least 2.
     pub fn suggested_rungs(&self) -> usize {
         let rungs = (2.0 * self.barrier() + 1.0).ceil();
         if rungs.is_finite() { (rungs as usize).max(2) } else { self.betas.len() }

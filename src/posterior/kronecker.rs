@@ -11,7 +11,7 @@ use crate::model::{Mlp, Model, SecondOrderModel};
 use crate::prior::Family;
 use crate::targets::{Curvature, Target};
 
-/// What the Fisher information of a layer is made of: G (x) A, with the units before the inputs.
+/// The factors of a layer's Fisher information: G (x) A, with the units before the inputs.
 #[derive(Clone, Debug)]
 pub(crate) struct KroneckerFactors {
     /// Inputs, without the one of the bias, and units.
@@ -89,7 +89,7 @@ impl<L: SecondOrderLikelihood> Posterior<Mlp, L> {
 }
 
 impl<M: Model, L: Likelihood> Posterior<M, L> {
-    /// How many of the coordinates of q, the first, are weights of the model.
+    /// The number of weights of the model, which are the first coordinates of q.
     pub(crate) fn n_weights(&self) -> usize {
         self.n_weights
     }

@@ -8,8 +8,8 @@ use crate::likelihood::Likelihood;
 use crate::model::{Linearised, SecondOrderModel};
 
 impl<M: SecondOrderModel + Clone, L: Likelihood + Clone> Posterior<M, L> {
-    /// The same posterior with the model [linearised](Linearised) in its weights around those of
-    /// `q`: with the same data, likelihood, priors and layout.
+    /// The posterior of the model [linearised](Linearised) in its weights around the weights in
+    /// `q`, with the same data, likelihood, priors and layout.
     ///
     /// It predicts with the draws of this posterior too, and not the other way round: the
     /// predictions of a [Laplace approximation](crate::approximate::LaplaceApproximation) by f_lin are

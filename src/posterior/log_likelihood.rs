@@ -59,7 +59,7 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
     }
 }
 
-/// The prior of what has none.
+/// The log density of a flat prior, 0, for a target without a prior.
 fn flat(_: &[f64], grad: &mut [f64]) -> f64 {
     grad.fill(0.0);
     0.0

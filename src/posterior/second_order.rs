@@ -8,7 +8,7 @@ use crate::message::Advice;
 use crate::model::SecondOrderModel;
 use crate::targets::{Curvature, FisherTarget, HessTarget, Target};
 
-/// How many products with a vector [`Posterior::curvature_of`] keeps at a time.
+/// The number of products with a vector that [`Posterior::curvature_of`] keeps at a time.
 const ROWS_AT_ONCE: usize = 64;
 
 /// Scratch memory of second derivatives, allocated at their first use.

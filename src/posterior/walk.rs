@@ -190,7 +190,8 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
             work(share, &mut own, k * tiles / n..(k + 1) * tiles / n);
             spare().push(own);
         };
-        // A thread with other chains to come leaves its shares to nobody, and one of no pool has nobody.
+        // A thread with other chains pending, or outside a thread pool, evaluates all of its shares
+        // itself.
         if rayon_core::current_thread_has_pending_tasks() == Some(false) {
             shares.par_iter_mut().enumerate().for_each(work);
         } else {

@@ -23,8 +23,8 @@
 //! ```
 //!
 //! # What is promised
-//! - A process that is killed at any moment, in warm-up too, loses at most the interval
-//!   [`Every`]. What is written is on the disk before the previous checkpoint is given up.
+//! - A process that is killed at any moment, in warm-up too, loses at most the interval [`Every`].
+//!   A new checkpoint is on the disk before the previous one is given up.
 //! - A resumed run and an uninterrupted one have the same draws and statistics, bit for bit
 //!   (on one kind of processor, as everywhere in this crate). A [`StopHandle`] loses nothing: a
 //!   last checkpoint is written.
@@ -84,9 +84,9 @@
 //!
 //! Measured on a virtual machine with a shared disk: 6 to 20 ms per checkpoint, and 300 to 850 MB/s
 //! for draws. So a million draws of 100 parameters, 0.9 GB per chain, take 1 to 3 s in all, and an
-//! [`Every`] of 30 seconds adds less than 0.1 % for the checkpoints themselves. What is read back
-//! on a resume comes at 1 GB/s. The checksum of a posterior's data is computed once, when the
-//! checkpoint is opened, in one pass over x and y, at 2.6 GB/s.
+//! [`Every`] of 30 seconds adds less than 0.1 % for the checkpoints themselves. A resume reads
+//! draws back at 1 GB/s. The checksum of a posterior's data is computed once, when the checkpoint
+//! is opened, in one pass over x and y, at 2.6 GB/s.
 
 mod fingerprint;
 mod head;

@@ -13,7 +13,7 @@ use super::Fingerprint;
 use super::head::{HEADER, Head, MAGIC, decode, encode};
 use crate::Error;
 
-/// What a checkpoint holds besides draws.
+/// The contents of a checkpoint besides draws.
 pub(crate) struct Stored<S> {
     pub state: S,
     /// The states of kernels and records, one after the other in CBOR.
@@ -32,7 +32,7 @@ pub(crate) struct Store {
     refusal: Option<io::Error>,
     /// Numbers in a row.
     width: usize,
-    /// How much of `draws` the head on disk vouches for.
+    /// The length of the part of `draws` that the head on disk covers.
     bytes: u64,
     crc: crc32fast::Hasher,
 }
@@ -107,7 +107,7 @@ impl Store {
         Err(Error::io(&self.draws_path, again))
     }
 
-    /// Rows of draws that the head on disk vouches for.
+    /// The number of rows of draws that the head on disk covers.
     pub fn rows(&self) -> usize {
         (self.bytes / (8 * self.width as u64)) as usize
     }
@@ -134,7 +134,8 @@ impl Store {
             let _ = fs::remove_file(&self.temporary_path);
             Error::io(&self.path, e)
         })?;
-        // Whatever follows: to cut off what the new head vouches for would destroy it.
+        // These are set even if the next call fails: to cut the file back to its old length would
+        // destroy draws that the new head covers.
         (self.bytes, self.crc) = (bytes, crc);
         sync_folder(&self.path).map_err(|e| Error::io(&self.path, e))
     }
@@ -202,7 +203,7 @@ fn locked(head: &Path, path: &Path) -> Result<(File, Option<io::Error>), Error> 
     // starting meanwhile, until that lets go of what it has inherited.
     for _ in 0..=50 {
         let (file, refusal) = open_draws(head, path).map_err(|e| Error::io(path, e))?;
-        // What is only read may be read by many.
+        // A file that is only read gets a shared lock, so that several processes may read it.
         let lock = if refusal.is_none() { file.try_lock() } else { file.try_lock_shared() };
         // A file system without locks is no reason not to run.
         let is_ours = !matches!(lock, Err(TryLockError::WouldBlock));

@@ -11,8 +11,8 @@ use crate::targets::Target;
 /// Records mean and variance of every coordinate of q, over all draws of a chain, by Welford's
 /// [formulas](crate::adapt::Variance). Memory: 16 bytes per parameter and chain.
 ///
-/// Weights of a network can be permuted without changing its function: their mean is that of the
-/// arrangements that the chain has visited.
+/// Weights of a network can be permuted without changing its function: their mean is an average
+/// over the arrangements that the chain has visited.
 ///
 /// ```
 /// use bnn_mcmc::prelude::*;
@@ -67,7 +67,7 @@ impl RunningMoments {
         Ok(())
     }
 
-    /// Those of all draws of all chains.
+    /// The moments of all draws of all chains.
     ///
     /// # Errors
     /// If there is no chain, or they have different numbers of coordinates.

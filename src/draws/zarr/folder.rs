@@ -12,7 +12,7 @@ use super::array::{Array, Axis, Kind, Labels, vlen_utf8};
 use crate::Error;
 use crate::draws::checkpoint::is_at;
 
-/// What the name of a folder ends in while it is written.
+/// The ending of a folder's name while the folder is written.
 const UNFINISHED: &str = ".tmp";
 
 /// A folder that is being written, under a name of its own beside the one that it will have. Dropped
@@ -188,7 +188,7 @@ fn remove_left(path: &Path, name: &str) {
             && folder.try_lock().is_ok()
             && is_at(&folder, &entry.path()) != Some(false)
         {
-            // What cannot be removed does no harm.
+            // A folder that cannot be removed does no harm.
             let _ = fs::remove_dir_all(entry.path());
         }
     }
@@ -198,9 +198,9 @@ fn remove_left(path: &Path, name: &str) {
 pub(crate) struct Group<'f> {
     folder: &'f mut Folder,
     name: String,
-    /// How many draws of each chain there are.
+    /// The number of draws of each chain.
     written: &'f [usize],
-    /// How many draws the arrays have room for.
+    /// The number of draws per chain that the arrays have room for.
     draws: usize,
 }
 

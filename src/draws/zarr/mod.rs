@@ -40,9 +40,9 @@
 //! or false.
 //!
 //! The folder is written under another name (`.run.zarr.<process>-0.tmp`) beside its place and
-//! renamed when it is whole. What a process that was killed before has left there is removed by the next
-//! call for the same place. What is at the place already is never overwritten. A machine that fails soon afterwards may lose a part of the
-//! files, which is then noticed.
+//! renamed when it is whole. The next call for the same place removes files that a killed process
+//! has left there. A folder that exists already is never overwritten. A machine that fails soon
+//! afterwards may lose a part of the files, which is then noticed.
 
 mod array;
 mod folder;
@@ -73,12 +73,12 @@ use crate::memory;
 /// which ArviZ takes for pointwise log likelihoods.
 const FORMAT: u64 = 2;
 
-/// What the attributes of the folder say under `bnn_mcmc`.
+/// The attributes of the folder under `bnn_mcmc`.
 #[derive(Debug, Serialize, Deserialize)]
 struct Contents {
-    /// How many draws of a chain there is room for.
+    /// The number of draws of a chain that there is room for.
     draws: usize,
-    /// How many were written of each chain.
+    /// The number of draws written of each chain.
     written: Vec<usize>,
     blocks: Vec<BlockOf>,
     statistics: Vec<String>,
@@ -92,7 +92,7 @@ struct Contents {
 struct BlockOf {
     name: String,
     shape: Vec<usize>,
-    /// What its indices count from.
+    /// The number from which the block's indices count.
     first: usize,
 }
 
@@ -104,9 +104,9 @@ pub(crate) struct Chains<'a> {
     pub layout: &'a Layout,
     pub stat_names: &'a [String],
     pub info: &'a RunInfo,
-    /// How many draws of a chain there is room for.
+    /// The number of draws of a chain that there is room for.
     pub draws: usize,
-    /// How many draws each chain has.
+    /// The number of draws of each chain.
     pub written: &'a [usize],
     /// Of each chain `[draw, parameter]`.
     pub values: Vec<&'a [f64]>,
@@ -145,9 +145,9 @@ impl Draws {
         }
     }
 
-    /// Reads what [`to_zarr`](Self::to_zarr) has written: every number has the same bits. Of chains
-    /// that differ in length, as those of a run that was killed, it takes the draws that all of them
-    /// have. Groups besides `posterior` and `sample_stats` are not looked at.
+    /// Reads a folder that [`to_zarr`](Self::to_zarr) has written: every number has the same bits.
+    /// Where chains differ in length, as after a run that was killed, it takes the draws that all
+    /// of them have. Groups besides `posterior` and `sample_stats` are not looked at.
     ///
     /// # Errors
     /// If a file is missing, damaged, edited, or written by something else, or the draws exceed the
@@ -243,7 +243,7 @@ fn axes(block: &Block, folder: &str, names: AxisNames) -> Vec<Axis> {
     block.shape.iter().enumerate().map(axis).collect()
 }
 
-/// What the arrays of the statistics are called, in this version of the format.
+/// The names of the arrays of statistics, in version `format` of the format.
 fn places_of_stats(stat_names: &[String], format: u64) -> Vec<String> {
     let mut names = Names::new(&["lp", "diverging"]);
     let name = |stat: &String| {

@@ -10,7 +10,7 @@ use super::array::Array;
 use super::{Contents, FORMAT, json};
 use crate::Error;
 
-/// What must be as this crate writes it in the `zarr.json` of an array.
+/// The entries of an array's `zarr.json` that must be as this crate writes them.
 const COMPARED: [&str; 9] = [
     "zarr_format",
     "node_type",
@@ -29,7 +29,7 @@ pub(super) struct Opened {
     /// The version of the format that it was written in.
     pub format: u64,
     pub contents: Contents,
-    /// What the root says of every array.
+    /// The metadata of all arrays in the root.
     consolidated: Json,
 }
 
@@ -61,7 +61,7 @@ impl Opened {
         Ok(Self { path: path.into(), format, contents, consolidated })
     }
 
-    /// What is wrong with the folder as a whole.
+    /// An error about the folder as a whole.
     pub fn problem(&self, problem: &str) -> Error {
         table(&self.path.join("zarr.json"), problem)
     }

@@ -40,9 +40,9 @@ use crate::targets::Target;
 /// **Resuming.** With a [checkpoint](crate::draws::checkpoint) the run goes on exactly, if the
 /// files are of this run by [`ChainPlan::run`], and if they begin with the rows that the checkpoint
 /// knows, which are read once and compared by their CRC-32. Anything else is an error, and the
-/// files stay as they are. What follows these rows is cut off with the first row that is added; if
-/// none is added, it stays. Without a checkpoint a file that exists is an error: move it away. A
-/// file is begun with the first draw that it holds.
+/// files stay as they are. Anything that follows these rows is cut off with the first row that is
+/// added; if none is added, it stays. Without a checkpoint a file that exists is an error: move it
+/// away. A file is begun with the first draw that it holds.
 ///
 /// A checkpoint that was written before the first row knows no rows that the file could be compared
 /// with. A process killed after it may have left rows in the file. If `ChainPlan::run` agrees, which
@@ -139,8 +139,8 @@ impl OnDisk {
     }
 }
 
-/// The names of the numbers of a row and the files of all chains of a run. What to do if one is
-/// missing, `missing` says.
+/// The names of the numbers of a row and the files of all chains of a run. `missing` decides what
+/// to do about a missing file.
 fn chain_files(
     path: &Path,
     missing: impl Fn(Error) -> Result<(), Error>,
@@ -194,7 +194,7 @@ fn table(path: &Path, problem: impl Into<String>) -> Error {
     Error::table(path.display().to_string(), problem)
 }
 
-/// What a checkpoint knows of the file of one chain. From [`OnDisk`].
+/// The state of one chain's file in a checkpoint. From [`OnDisk`].
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct FileState {
     /// [`ChainPlan::run`].
