@@ -15,7 +15,7 @@ use crate::message::count;
 /// More cells than this in a row are refused: a column has a name, and its name takes memory.
 const MOST_COLUMNS: usize = 1 << 20;
 
-/// What stands between two cells.
+/// The separator between two cells.
 #[derive(Clone, Copy, PartialEq)]
 pub(crate) enum Separator {
     Char(char),

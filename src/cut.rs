@@ -13,11 +13,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 /// Becomes true when a run is asked to end.
 type Stop = Arc<AtomicBool>;
 
-/// What unwinds a step.
+/// The payload with which a step unwinds.
 struct Cut;
 
 thread_local! {
-    /// What may end the step that this thread is in, if it can be cut.
+    /// The request that may end the step that this thread is in, if the step can be cut.
     static STOP: RefCell<Option<Stop>> = const { RefCell::new(None) };
 }
 
@@ -31,19 +31,20 @@ pub(crate) fn point() {
     });
 }
 
-/// What may end the step that this thread is in, for work that is [shared out](within).
+/// The request that may end the step that this thread is in, for work that is [shared out](within).
 pub(crate) fn stop() -> Option<Stop> {
     STOP.with_borrow(Clone::clone)
 }
 
-/// What `work` returns, which is a part of the step that `stop` may end, or of none. A thread that waits for
-/// others in the midst of a step takes up other work meanwhile, which is not to be cut with it.
+/// Runs `work` as a part of the step that `stop` may end, or of no such step, and returns its
+/// result. A thread that waits for others within a step takes up other work meanwhile, which must
+/// not be cut with that step.
 pub(crate) fn within<R>(stop: Option<Stop>, work: impl FnOnce() -> R) -> R {
     let _before = Before::of(stop);
     work()
 }
 
-/// What `step` returns; `None` if it was cut since `stop` asked for an end.
+/// Runs `step` and returns its result; `None` if it was cut since `stop` asked for an end.
 pub(crate) fn cuttable<R>(stop: Stop, step: impl FnOnce() -> R) -> Option<R> {
     match catch_unwind(AssertUnwindSafe(|| within(Some(stop), step))) {
         Ok(result) => Some(result),
@@ -52,7 +53,7 @@ pub(crate) fn cuttable<R>(stop: Stop, step: impl FnOnce() -> R) -> Option<R> {
     }
 }
 
-/// What may end the step around, which is put back when this is dropped.
+/// The request that may end the surrounding step, which is put back when this is dropped.
 struct Before(Option<Stop>);
 
 impl Before {

@@ -20,18 +20,18 @@
 //!   log Z   = sum_k [D_k (E_k + E_{k+1}) / 2 - D_k^2 (V_{k+1} - V_k) / 12]
 //!   ```
 //!
-//! The standard error of either is that of the mean of one series over the draws: for stepping stone
-//! sum_k r_k / mean_k(r_k), for thermodynamic integration sum_k [w_k ell_k + u_k (ell_k - E_k)^2]
-//! with the weights that E_k and V_k have above. Exchanges correlate the rungs, and these series
-//! have all of that in them: on a regression with ten parameters, errors added up rung by rung were
-//! too small by a third to a half.
+//! The standard error of either estimate is the standard error of the mean of one series over the
+//! draws: for stepping stone sum_k r_k / mean_k(r_k), for thermodynamic integration sum_k [w_k
+//! ell_k + u_k (ell_k - E_k)^2] with the weights that E_k and V_k have above. Exchanges correlate
+//! the rungs, and these series account for it: on a regression with ten parameters, errors added up
+//! rung by rung were too small by a third to a half.
 //!
-//! Thermodynamic integration has a second error, that of the rule, which longer chains do not reduce.
-//! E_beta(ell) is a function f of beta whose derivatives are the cumulants of ell: f' = V, and
-//! f'' = K, the third central moment. The rule above is the two-point Hermite rule of f and f'; the next
-//! one takes f'' too. With D the spacing, and each fourth or sixth derivative somewhere in the interval
-//! (Davis and Rabinowitz, Methods of Numerical Integration, 2nd ed. 1984, section 2.8: rules with
-//! derivative data),
+//! Thermodynamic integration has a second error, from the integration rule, which longer chains do
+//! not reduce. E_beta(ell) is a function f of beta whose derivatives are the cumulants of ell: f' =
+//! V, and f'' = K, the third central moment. The rule above is the two-point Hermite rule of f and
+//! f'; the next one takes f'' too. With D the spacing, and each fourth or sixth derivative
+//! somewhere in the interval (Davis and Rabinowitz, Methods of Numerical Integration, 2nd ed. 1984,
+//! section 2.8: rules with derivative data),
 //!
 //! ```text
 //! I_2 = D (f_0 + f_1)/2 - D^2 (f_1' - f_0')/12                           I - I_2 =  D^5 f^(4) /    720
@@ -47,11 +47,11 @@
 //! the moments come from the same draws. Third moments of hot rungs, whose log likelihoods have long tails, are
 //! noisy, and |I_3 - I_2| turns their noise into a bias: short runs report too large a discretisation.
 //!
-//! **The error that is reported is the root of the sum of squares** of Monte Carlo standard error and
-//! discretisation, as systematic and random uncertainties are combined (JCGM 100:2008, section 5.1), and
-//! so is that of the difference between the two estimates, of which stepping stone has no such term. A
-//! warning that the two disagree is given beyond the discretisation, which is no random error, and three
-//! Monte Carlo standard errors of the difference.
+//! **The error that is reported is the root of the sum of squares** of Monte Carlo standard error
+//! and discretisation, as systematic and random uncertainties are combined (JCGM 100:2008, section
+//! 5.1), and so is the error of the difference between the two estimates; stepping stone has no
+//! discretisation term. A warning that the two disagree is given beyond the discretisation, which
+//! is no random error, and three Monte Carlo standard errors of the difference.
 //!
 //! A draw from the prior at which the likelihood is no number is refused, and what is estimated then is
 //! the evidence of the prior without such places, which is too large: this is warned of.
@@ -97,8 +97,8 @@ pub struct Evidence {
     pub thermodynamic: Estimate,
     /// About how far thermodynamic integration is off because the ladder is finite.
     pub discretisation: f64,
-    /// The error of the difference of the two estimates: its Monte Carlo standard error, which is
-    /// that of correlated estimates from the same draws, and the discretisation.
+    /// The error of the difference of the two estimates: its Monte Carlo standard error, which
+    /// accounts for the correlation of two estimates from the same draws, and the discretisation.
     pub difference_error: f64,
     /// The Monte Carlo standard error in [`difference_error`](Self::difference_error).
     pub difference_monte_carlo: f64,
@@ -132,7 +132,7 @@ pub struct BayesFactor {
     pub standard_error: f64,
 }
 
-/// What one ladder gives: chains with equal betas share one.
+/// The estimates from one ladder: chains with equal betas share one.
 struct OfLadder {
     chains: f64,
     stepping_stone: Estimate,
@@ -416,8 +416,9 @@ mod tests {
         betas.iter().map(|beta| [0, 1, 2].map(|order| derivative(order, *beta))).collect()
     }
 
-    /// The corrected rule integrates cubic polynomials exactly, and the next one those of degree
-    /// five; their difference is then the error of the former, D^5 f^(4) / 720 for degree four.
+    /// The corrected rule integrates cubic polynomials exactly, and the next one polynomials of
+    /// degree five; their difference is then the error of the former, D^5 f^(4) / 720 for degree
+    /// four.
     #[test]
     fn the_rules_are_exact_for_polynomials() {
         let betas = [0.0, 0.1, 0.4, 0.7, 1.0];

@@ -16,7 +16,8 @@ pub struct Block {
     pub shape: Vec<usize>,
     /// Where the block lies in q.
     pub range: Range<usize>,
-    /// What the indices in the parameters' names count from: 0, or 1 as in files of Stan and R.
+    /// The number that the indices in the parameters' names count from: 0, or 1 as in files of Stan
+    /// and R.
     pub first: usize,
 }
 

@@ -21,10 +21,10 @@ use crate::message::Advice;
 /// The limit where the system does not tell how much memory is left.
 const DEFAULT_LIMIT: u64 = 16 << 30;
 
-/// What is said of a size that the allocator refuses.
+/// The message about a size that the allocator refuses.
 const REFUSED: &str = "more than the system gives";
 
-/// What [`set_limit`] was called with.
+/// The argument of the latest [`set_limit`].
 static LIMIT: Mutex<Option<u64>> = Mutex::new(None);
 
 /// The largest result that is computed now, in bytes: what [`set_limit`] set, else what the
@@ -132,8 +132,8 @@ fn available(proc: &Path, cgroup: &Path) -> Option<u64> {
     Some(left)
 }
 
-/// What a control group has left: its limit less what it uses, of which it would give back files that
-/// nobody reads. `None` without a limit.
+/// The memory that a control group has left: its limit less the memory in use, not counting cached
+/// files that nobody reads. `None` without a limit.
 fn left_in(folder: &Path, [limit, used, inactive]: [&str; 3]) -> Option<u64> {
     let read = |name: &str| fs::read_to_string(folder.join(name)).ok();
     let number = |name: &str| read(name)?.trim().parse::<u64>().ok();

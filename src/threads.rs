@@ -49,7 +49,7 @@ fn refused(n: usize, error: &io::Error) -> Error {
     Error::argument("threads", n, allowed)
 }
 
-/// How many threads rayon's global pool is to have.
+/// The number of threads that rayon's global pool is to have.
 fn wanted() -> usize {
     let set = std::env::var("RAYON_NUM_THREADS").ok().and_then(|n| n.parse().ok());
     let all = || thread::available_parallelism().map_or(1, Into::into);

@@ -41,10 +41,10 @@ const START: u64 = u64::from_le_bytes(*b"students");
 /// class and the weights, the epistemic part of the uncertainty, which the probabilities of one
 /// network do not hold. Of a real response the spread of the draws is lost.
 ///
-/// Inputs need no response: take the training rows, and more where predictions are wanted. What is
-/// lost is measured by [`Student::loss`] on rows that the student was not trained on. When not to
-/// use it: on inputs unlike those it was trained on, where draws disagree and the student does not
-/// show it.
+/// Inputs need no response: take the training rows, and more where predictions are wanted.
+/// [`Student::loss`] measures the loss on rows that the student was not trained on. When not to use
+/// it: on inputs unlike those it was trained on, where draws disagree and the student does not show
+/// it.
 ///
 /// Source: Balan, Rathod, Murphy and Welling, NeurIPS 2015, arXiv:1506.04416; the entropy: Vadera,
 /// Jalaian and Marlin, AISTATS 2020, arXiv:2005.08110.
@@ -150,7 +150,7 @@ pub struct Distilled {
     pub expected_entropy: Option<Vec<f64>>,
 }
 
-/// How a student's predictions differ from those of its teacher, over some rows.
+/// The differences between the predictions of a student and its teacher, over some rows.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct DistillationLoss {
     /// The root mean square difference of the mean predictions, on the scale of the response that
@@ -199,8 +199,8 @@ impl Student {
         })
     }
 
-    /// What the student has lost of the teacher on inputs `x`, which should be none that it was
-    /// trained on.
+    /// The differences between student and teacher on inputs `x`, which should not be inputs that
+    /// the student was trained on.
     ///
     /// # Errors
     /// The errors of [`Distil::fit`].
@@ -250,7 +250,7 @@ impl Student {
     }
 }
 
-/// What the draws together say.
+/// The predictions of all draws together.
 struct Teacher {
     /// The mean prediction, `[rows x columns]`, with one column for each of two classes.
     mean: Array2<f64>,
@@ -288,7 +288,7 @@ impl Teacher {
         Ok(Self { mean, entropy: Vec::new(), is_classes: false })
     }
 
-    /// What is learnt by least squares.
+    /// The quantities that the student learns by least squares.
     fn unbounded(&self) -> Array2<f64> {
         match self.is_classes {
             true => Array2::from_shape_fn((self.entropy.len(), 1), |(i, _)| self.entropy[i]),

@@ -28,20 +28,20 @@ const SCORED: usize = 100;
 ///
 /// The network is trained on minibatches, for each of which a random subset of the hidden units is
 /// left out; each draw is the network without another random subset. To leave unit j of a hidden
-/// layer out is to set the weights that start from j to 0; with p the `rate`, those of the units
-/// that are kept are divided by 1 - p, so that the next layer gets the same input on average:
+/// layer out is to set the weights that start from j to 0; with p the `rate`, the weights of the
+/// units that are kept are divided by 1 - p, so that the next layer gets the same input on average:
 ///
 /// ```text
 /// w~_ij = w_ij b_j/(1 - p),   b_j = 0 with probability p, else 1
 /// ascent on    E_b[ log p(y | w~) ] + log p(w)
 /// ```
 ///
-/// So a draw of the masks is a vector of weights, and draws are those of any posterior. Within a
-/// minibatch all rows have the same mask. Inputs, biases and the likelihood's own parameters are
-/// not left out. Of a model of your own, blocks with two axes are taken to be the weights of its
-/// layers, in order.
+/// So a draw of the masks gives a vector of weights, and the draws have the form of draws from any
+/// posterior. Within a minibatch all rows have the same mask. Inputs, biases and the likelihood's
+/// own parameters are not left out. Of a model of your own, blocks with two axes are taken to be
+/// the weights of its layers, in order.
 ///
-/// The spread of the predictions is that of a rate which is chosen, not found: it does not shrink
+/// The spread of the predictions follows from a rate that is chosen, not learnt: it does not shrink
 /// as rows are added, and is as wide where there are data as where there are none. When not to use
 /// it: where that spread is to be believed. Cost: one gradient for each step, one network in
 /// memory.

@@ -26,9 +26,9 @@ use crate::{Error, memory};
 /// ([`LogHalfCauchy`](crate::prior::LogHalfCauchy)) there is no mode: the log density grows without
 /// limit as weights and scale go to 0 together.
 ///
-/// Dispersed starts, minibatches, early stopping and members in parallel are those of an
-/// [`Optimiser`](crate::optimise::Optimiser). Source: Lakshminarayanan, Pritzel and Blundell,
-/// NeurIPS 2017, arXiv:1612.01474.
+/// An [`Optimiser`](crate::optimise::Optimiser) provides dispersed starts, minibatches, early
+/// stopping and members in parallel. Source: Lakshminarayanan, Pritzel and Blundell, NeurIPS 2017,
+/// arXiv:1612.01474.
 ///
 /// ```
 /// use bnn_mcmc::approximate::ensemble;

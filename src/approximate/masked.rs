@@ -9,7 +9,7 @@ use crate::targets::{GradTarget, LogDensity, MinibatchTarget, Target, TargetInfo
 /// The factors by which dropout multiplies the weights of a network.
 ///
 /// A network in which a unit is left out is the same network with the weights that start from the
-/// unit set to 0; those of the units that are kept are divided by the share that is kept.
+/// unit set to 0; the weights of the units that are kept are divided by the share that is kept.
 #[derive(Clone, Debug)]
 pub(crate) struct Masks {
     rate: f64,

@@ -2,9 +2,9 @@
 //!
 //! None of them samples the posterior. Their draws go through
 //! [`Posterior::predict`](crate::posterior::Posterior::predict), the scores and the measures of
-//! uncertainty as those of a run do,
-//! [`RunInfo::approximation`](crate::draws::RunInfo::approximation) says what made them, and a
-//! verdict on them says that no chains were run: R-hat has nothing to compare.
+//! uncertainty like the draws of a run,
+//! [`RunInfo::approximation`](crate::draws::RunInfo::approximation) names the method that made
+//! them, and a verdict on them says that no chains were run: R-hat has nothing to compare.
 //!
 //! | method | what it is | draws |
 //! | --- | --- | --- |
@@ -57,7 +57,7 @@ use crate::{Error, memory};
 /// it.
 const DRAWS: u64 = u64::from_le_bytes(*b"approxim");
 
-/// What an approximation was fitted to, and how: what its draws say of themselves.
+/// The origin of an approximation: its target and its method, which its draws record.
 #[derive(Clone, Debug)]
 pub(crate) struct Origin {
     layout: Layout,

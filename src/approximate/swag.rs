@@ -36,8 +36,8 @@ use crate::{Error, memory};
 /// = 2 (1 - mu), which nothing arranges. Minibatches use up all rows in turn, so that noise cancels
 /// within an epoch: at that rate the variance was 0.15 to 0.45 times the posterior's (a normal
 /// mean; 200 and 1,000 rows, batches of 10 and 100, mu of 0 and 0.9), and at smaller rates less.
-/// With full gradients it is that of the way to the mode. Cost: one gradient for each step; memory
-/// (K + 12) d numbers for each start.
+/// With full gradients the variance reflects only the path to the mode. Cost: one gradient for each
+/// step; memory (K + 12) d numbers for each start.
 ///
 /// When not to use it: where variances are to be believed without a check on held-out rows; from a
 /// start that is not trained, which is not detected.

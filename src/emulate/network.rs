@@ -24,7 +24,7 @@ use crate::surrogate::{Emulator, positions};
 use crate::targets::Target;
 use crate::{layout::Layout, memory};
 
-/// What a [`NetworkEmulator`] predicts.
+/// The quantity that a [`NetworkEmulator`] predicts.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Emulated {
     /// The log likelihood alone: one output.
@@ -76,7 +76,7 @@ pub enum Emulated {
 /// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct NetworkEmulator {
-    /// What is predicted.
+    /// The quantity that is predicted.
     pub emulated: Emulated,
     /// The units of the hidden layers.
     pub hidden: Vec<usize>,
@@ -88,7 +88,7 @@ pub struct NetworkEmulator {
     /// The share of the variance of the draws that the inputs hold, if they are reduced; above 0, at
     /// most 1.
     pub input_share: Option<f64>,
-    /// How many of the draws are used, evenly spaced; all if `None`.
+    /// The number of draws that are used, evenly spaced; all if `None`.
     pub pairs: Option<usize>,
     /// The share of the pairs that is held out, from 0.05 to 0.5.
     pub held_out: f64,
@@ -125,7 +125,7 @@ impl NetworkEmulator {
     }
 }
 
-/// What a [`NetworkEmulator`] has learnt.
+/// The result of fitting a [`NetworkEmulator`].
 #[derive(Clone, Debug)]
 pub struct FittedNetwork<L> {
     scaling: Scaling,
@@ -263,8 +263,8 @@ impl NetworkEmulator {
         })
     }
 
-    /// What turns outputs of the network into ell*, and the outputs that it is trained on `[pair,
-    /// output]`.
+    /// The head, which turns outputs of the network into ell*, and the outputs that the network is
+    /// trained on `[pair, output]`.
     fn head<M: Model, L: Likelihood + Clone>(
         &self,
         posterior: &Posterior<M, L>,
@@ -342,7 +342,8 @@ impl NetworkEmulator {
             steps: self.steps,
             ..Adam::new(Minibatch { size: batch })
         };
-        // Inputs, and units of the first layer; those of a network without a second layer are outputs.
+        // Masks leave out inputs, and units of the first layer; without a second layer these units
+        // are outputs, which stay.
         let weights = layout.blocks().iter().filter(|block| block.shape.len() == 2).take(2);
         let masks = Masks::new(self.dropout, weights);
         let target = Masked::new(fit.log_likelihood(), masks, ChainRng::new(self.seed, 2));
@@ -379,7 +380,8 @@ fn principal(name: &str, a: ArrayView2<f64>, share: f64) -> Result<Array2<f64>, 
     Ok(vectors.slice(s![.., ..kept]).t().as_standard_layout().into_owned())
 }
 
-/// How many of these singular values hold that share of the sum of their squares; at least 1.
+/// The number of singular values, the first ones, that hold this share of the sum of all squares;
+/// at least 1.
 fn components(values: &[f64], share: f64) -> usize {
     let all: f64 = values.iter().map(|s| s * s).sum();
     let mut sum = 0.0;

@@ -45,7 +45,7 @@ pub struct RandomFeatures {
     pub scale: f64,
     /// Whether gradients are fitted, too.
     pub gradients: bool,
-    /// How many of the draws are used, evenly spaced; all if `None`.
+    /// The number of draws that are used, evenly spaced; all if `None`.
     pub pairs: Option<usize>,
     /// The share of the pairs that is held out to choose the penalty, from 0.05 to 0.5.
     pub held_out: f64,
@@ -60,7 +60,7 @@ impl Default for RandomFeatures {
     }
 }
 
-/// What [`RandomFeatures`] have learnt.
+/// The result of fitting [`RandomFeatures`].
 #[derive(Clone, Debug)]
 pub struct FittedFeatures {
     scaling: Scaling,
@@ -201,7 +201,8 @@ impl Normal {
         values -= value_mean;
         let (mut matrix, mut right) = (features.t().dot(&features), features.t().dot(&values));
         if gradients {
-            // The gradient of feature k at a pair is sigmoid_k u_k, that of the last one -z.
+            // The gradient of feature k at a pair is sigmoid_k u_k, the gradient of the last
+            // feature is -z.
             let k = basis.offsets.len();
             let slopes = pairs.gradients.select(Axis(0), rows);
             let mut block = sigmoids.t().dot(&sigmoids);

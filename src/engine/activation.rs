@@ -6,7 +6,7 @@ use super::elementary::{exp, map, one_minus_exp_minus, sigmoid, softplus, tanh};
 use super::simd::{Real, Vector};
 use crate::choice::choice;
 
-/// What a layer does to its weighted sums z, element by element.
+/// The function that a layer applies to its weighted sums z, element by element.
 ///
 /// | name | value | derivative, from the value y | second derivative |
 /// | --- | --- | --- | --- |
@@ -65,8 +65,8 @@ impl Activation {
         self == Self::Silu
     }
 
-    /// As [`apply`](Self::apply); `kept` is as long as `z` if the activation [keeps](Self::keeps), else
-    /// empty. Exponentials are computed in f64.
+    /// Applies the activation like [`apply`](Self::apply); `kept` is as long as `z` if the
+    /// activation [keeps](Self::keeps), else empty. Exponentials are computed in f64.
     pub(crate) fn forward<F: Real>(self, z: &mut [F], kept: &mut [F]) {
         forward(self, z, kept);
     }

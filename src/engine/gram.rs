@@ -1,9 +1,10 @@
 //! Phi^T Phi and Y^T Phi of tiles, summed over rows: what least squares need.
 //!
-//! With Phi `[R x H]`, a column of ones if there is a bias, and Y `[R x K]`. The matrix is symmetric, and only its
-//! lower triangle is computed, in panels of eight columns against all columns up to their own: about R H^2
-//! floating-point operations. As with the weights of a layer ([`dense`]), every sum is a vector whose lanes are
-//! added up once for all tiles, and wide matrices are left to faer.
+//! With Phi `[R x H]`, a column of ones if there is a bias, and Y `[R x K]`. The matrix is
+//! symmetric, and only its lower triangle is computed, in panels of eight columns against all
+//! columns up to their own: about R H^2 floating-point operations. As with the weights of a layer
+//! ([`dense`]), every sum is a vector whose lanes are added up once for all tiles, and wide
+//! matrices are left to faer.
 
 use std::ops::Range;
 
@@ -20,7 +21,7 @@ fn panels(units: usize) -> impl Iterator<Item = Range<usize>> {
     (0..units).step_by(PANEL).map(move |first| first..units.min(first + PANEL))
 }
 
-/// How many numbers the sums of Phi take.
+/// The number of entries that the sums of Phi take.
 fn n_sums(units: usize) -> usize {
     let lanes = <f64 as Real>::LANES;
     if dense::is_wide(units, units) {

@@ -1,4 +1,5 @@
-//! What gradients are computed with: tiles of rows, and kernels compiled for several instruction sets.
+//! The engine that computes gradients: tiles of rows, and kernels compiled for several instruction
+//! sets.
 //!
 //! A tile is a few rows of data, stored so that rows lie in SIMD lanes.
 //!
@@ -99,16 +100,16 @@ pub struct TileMut<'a> {
 }
 
 impl<'a> TileMut<'a> {
-    /// As [`Tile::new`].
+    /// Makes a tile like [`Tile::new`].
     ///
     /// # Panics
-    /// As [`Tile::new`].
+    /// The panics of [`Tile::new`].
     pub fn new(values: &'a mut [f64], rows: usize) -> Self {
         assert!(rows > 0 && values.len().is_multiple_of(padded(rows)));
         Self { values, rows }
     }
 
-    /// The same tile, to read.
+    /// The tile, to be read.
     pub fn as_tile(&self) -> Tile<'_> {
         Tile { values: self.values, rows: self.rows }
     }
@@ -218,7 +219,7 @@ impl Tiles {
         Self::with_rows(array, TILE_ROWS)
     }
 
-    /// As [`new`](Self::new), with up to `tile_rows` rows in a tile.
+    /// Makes tiles like [`new`](Self::new), with up to `tile_rows` rows in a tile.
     ///
     /// # Panics
     /// If `tile_rows` is no multiple of [`LANES`] from [`LANES`] to [`TILE_ROWS`].

@@ -24,7 +24,7 @@ pub(crate) struct Network<F: Real> {
     delta_below: TileStorage<F>,
     /// The sums of every layer, one after the other.
     sums: TileStorage<F>,
-    /// How many rows the sums are of.
+    /// The number of rows in the sums.
     summed: usize,
     /// Weights and inputs, where they are kept in F.
     w: TileStorage<F>,
@@ -143,7 +143,7 @@ impl Network<f64> {
     }
 }
 
-/// What second derivatives need of a walk.
+/// The results of a walk that second derivatives need.
 impl Network<f64> {
     /// The activations of layer `l` on a tile whose columns are `stride` apart, and what is kept of them;
     /// `None` for a linear output layer.
@@ -185,7 +185,7 @@ impl Network<f64> {
     }
 }
 
-/// What a walk goes through: layers, their weights in order, and the distance of two columns.
+/// The arguments of a walk: layers, their weights in order, and the distance of two columns.
 #[derive(Clone, Copy)]
 pub(crate) struct Walk<'a, F: Real> {
     layers: &'a [Layer],

@@ -165,7 +165,7 @@ impl NoisyNetwork {
     }
 }
 
-/// The inputs of the layer that comes after those of `before`.
+/// The inputs of the layer that follows the layers `before`.
 fn input<'a>(before: &'a [NoisyLayer], x: Tile<'a>, len: usize) -> &'a [f64] {
     before.last().map_or(x.values(), |below| &below.h[..len])
 }

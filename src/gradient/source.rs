@@ -1,4 +1,4 @@
-//! What a source of gradients is, and what its gradients amount to.
+//! Sources of gradients, and the step that a gradient stands for.
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -106,8 +106,8 @@ pub trait GradStream<T: Target>: Send {
     /// The gradient at `point`, which `eval` has accepted.
     fn grad<'a>(&'a self, point: &'a Point) -> &'a [f64];
 
-    /// What is known about the log density at `point` from the evaluation of its gradient: the value, or
-    /// an unbiased estimate. Not part of the state, hence NaN after it was restored.
+    /// The log density at `point` as far as the evaluation of its gradient gives it: the value, or
+    /// an unbiased estimate. It is not part of the state, hence NaN after the state was restored.
     fn estimate(&self, point: &Point) -> LogDensity;
 }
 
@@ -115,7 +115,7 @@ pub trait GradStream<T: Target>: Send {
 pub(super) const KNOWN: Step =
     Step { accept_prob: None, accepted: true, divergent: false, gradient_evals: 0 };
 
-/// What a move to a place with this log density and gradient amounts to.
+/// The step that moves to a position with this log density and gradient.
 pub(super) fn arrival(density: LogDensity, grad: &[f64], gradient_evals: u32) -> Step {
     let outside = density.is_outside_support();
     let fine = density.is_finite() && grad.iter().all(|g| g.is_finite());

@@ -1,4 +1,4 @@
-//! What to do when, as programs to copy.
+//! A guide by tasks, with programs to copy.
 //!
 //! Every program is a whole `src/main.rs` of a package that depends on `bnn-mcmc`; run it with
 //! `cargo run --release`.
@@ -13,7 +13,7 @@ pub mod which_sampler {}
 #[doc = include_str!("regression_networks.md")]
 pub mod regression_networks {}
 
-/// Do I need MCMC? What is used instead, measured beside the exact posterior.
+/// Do I need MCMC? The alternatives, measured beside the exact posterior.
 ///
 #[doc = include_str!("instead_of_mcmc.md")]
 pub mod instead_of_mcmc {}

@@ -99,14 +99,14 @@ impl StudentTNoise {
         Terms { nu: self.degrees_of_freedom.unwrap_or_else(nu), tau: squared.sqrt(), squared }
     }
 
-    /// The values that belong to eta and lambda, 0 for those that are fixed, from those of phi.
+    /// The values for eta and lambda, from the values for phi; 0 where a parameter is fixed.
     fn expanded(&self, of_phi: &[f64]) -> [f64; 2] {
         let mut own = of_phi.iter();
         [self.squared_scale, self.degrees_of_freedom]
             .map(|fixed| if fixed.is_none() { own.next().copied().unwrap_or(0.0) } else { 0.0 })
     }
 
-    /// Adds the values that belong to eta and lambda to those of phi, leaving out what is fixed.
+    /// Adds the values for eta and lambda to the values for phi, leaving out fixed parameters.
     fn add(&self, values: [f64; 2], to_phi: &mut [f64]) {
         let fixed = [self.squared_scale, self.degrees_of_freedom];
         let sampled = values.into_iter().zip(fixed).filter(|(_, fixed)| fixed.is_none());

@@ -22,7 +22,7 @@ use crate::portable::{self, ln, tanh};
 /// How a symmetric matrix is turned into a metric.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Factorisation {
-    /// As it is: it must be positive definite.
+    /// The matrix as it is: it must be positive definite.
     Cholesky,
     /// Each eigenvalue l replaced by l coth(alpha l), which is about abs(l) and at least 1 / alpha.
     SoftAbs {
@@ -88,7 +88,7 @@ impl Factoriser {
         metric.direction = direction;
     }
 
-    /// As [`factorise`](Self::factorise), without a direction.
+    /// Factorises like [`factorise`](Self::factorise), without a direction.
     pub(crate) fn factorise_alone(&mut self, metric: &mut LocalMetric) {
         metric.factor.resize(self.dim * self.dim, 0.0); // allocates once, at first use
         let is_finite = self.matrix.iter().all(|x| x.is_finite());
@@ -161,7 +161,7 @@ impl Factoriser {
     }
 }
 
-/// What faer needs.
+/// The scratch memory that faer needs.
 fn scratch(dim: usize, kind: Factorisation) -> StackReq {
     match kind {
         Factorisation::Cholesky => {

@@ -89,9 +89,9 @@ pub trait Model: Sync {
     /// The number of output columns.
     fn n_outputs(&self) -> usize;
 
-    /// What the function is, in words: `Mlp 4-10-3, tanh`. A posterior refuses to predict with draws
-    /// of a model with another description; `None`, the default, is not compared. Keep it when the
-    /// type moves.
+    /// The function in words: `Mlp 4-10-3, tanh`. A posterior refuses to predict with draws of a
+    /// model with another description; `None`, the default, is not compared. Keep it when the type
+    /// moves.
     fn description(&self) -> Option<String> {
         None
     }
@@ -167,7 +167,7 @@ pub trait Model: Sync {
     }
 }
 
-/// What is allowed where the output layer is to be integrated out.
+/// The models whose output layer can be integrated out, in words.
 const LINEAR_OUTPUTS: &str = "Linear, or an Mlp in f64 whose outputs have no activation";
 
 /// The linear layer that a model ends in: f(x; w) = W h(x; v) + b with w = (v, W, b), W `[K x H]`

@@ -71,8 +71,8 @@
 //! small since r_t falls to 0.
 //!
 //! **Early stopping** ([`EarlyStopping`]) watches the score of held-out rows,
-//! [`HeldOut::score`](crate::predict::HeldOut::score) or one of your own. The cosine is that of
-//! `steps`, whether they are all made or not. Rows that were used to stop are no test rows any
+//! [`HeldOut::score`](crate::predict::HeldOut::score) or one of your own. The cosine schedule spans
+//! all `steps`, whether they are all made or not. Rows that were used to stop are no test rows any
 //! more. As the start of chains that sample the posterior it saves time; as a fit by itself it is
 //! the usual guard against overfitting of
 //! [`Posterior::log_likelihood`](crate::posterior::Posterior::log_likelihood), which has no prior.
@@ -116,11 +116,11 @@ use crate::gradient::{FullGrad, GradSource};
 use crate::run::Init;
 use crate::targets::{GradTarget, LogDensity, Target};
 
-/// An update rule with its settings: plain data. The loop around it is that of [`Optimiser`].
+/// An update rule with its settings: plain data. The loop around it is in [`Optimiser`].
 pub trait Ascent: Sync {
     /// Where gradients come from: a [`GradSource`].
     type Source;
-    /// What is remembered of earlier gradients.
+    /// The memory of earlier gradients.
     type State;
 
     /// The source of the gradients.
@@ -158,7 +158,7 @@ pub trait Ascent: Sync {
 
     /// One point for each of `chains` chains: the ascent from where `from` starts them.
     ///
-    /// Errors: those of [`Optimiser::run_each`].
+    /// Errors: the errors of [`Optimiser::run_each`].
     fn starts<T: Target>(
         &self,
         target: &T,

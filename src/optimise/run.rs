@@ -84,7 +84,7 @@ impl EarlyStopping {
     }
 }
 
-/// What was known at one evaluation of the held-out score.
+/// The record of one evaluation of the held-out score.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Evaluation {
     /// Steps made so far.
@@ -110,16 +110,16 @@ pub struct Fit {
     pub step: usize,
     /// The number of steps made, fewer than configured if the ascent stopped early.
     pub steps: usize,
-    /// How many of them led to where something was not finite, and were taken back. If that is
-    /// many, or `step` is 0, the learning rate is too large.
+    /// The number of steps that led to a point where something was not finite, and were taken back.
+    /// If it is large, or `step` is 0, the learning rate is too large.
     pub taken_back: usize,
     /// The evaluations of the held-out score, in order of steps; empty without one.
     pub history: Vec<Evaluation>,
 }
 
 impl Fit {
-    /// What went wrong, in words: steps most of which were taken back, or a log density that fell.
-    /// `None` where nothing shows.
+    /// The problem with the ascent, in words: most of its steps were taken back, or the log density
+    /// fell. `None` if there is no sign of a problem.
     ///
     /// Draws of a posterior in d dimensions lie about d/2 below its mode, and an ascent with
     /// minibatches, or one that holds other rows out, may end below its start; a fall of more than
@@ -183,7 +183,8 @@ where
         self
     }
 
-    /// The seed of starts and minibatches. Those of chain c come from streams of (seed, c).
+    /// The seed of starts and minibatches. Starts and minibatches of chain c come from streams of
+    /// (seed, c).
     pub fn seed(mut self, seed: u64) -> Self {
         self.seed = seed;
         self
@@ -206,7 +207,7 @@ where
     /// The ascent from `q`, with the random stream of chain 0.
     ///
     /// Errors: an argument out of range, `q` of the wrong length or of a log density or gradient
-    /// that is not finite; those of the score.
+    /// that is not finite; the errors of the score.
     pub fn run(&self, q: &[f64]) -> Result<Fit, Error> {
         self.run_observed(0, q, |_, _, _| {})
     }
@@ -227,13 +228,13 @@ where
     /// The ascents from where `from` starts each of `chains` chains, in parallel. Results do not
     /// depend on the number of threads.
     ///
-    /// Errors: as [`run`](Self::run) and [`Sampler::run`](crate::sampler::Sampler::run), those of
-    /// the first chain that has any; no chains.
+    /// Errors: the errors of [`run`](Self::run) and [`Sampler::run`](crate::sampler::Sampler::run),
+    /// by the first chain that has one; no chains.
     pub fn run_each(&self, from: &Init, chains: usize) -> Result<Vec<Fit>, Error> {
         self.each(from, chains, |chain, start| self.run_observed(chain, start, |_, _, _| {}))
     }
 
-    /// What `fit` makes of each chain's number and start, in parallel.
+    /// The results of `fit` for each chain's number and start, in parallel.
     pub(crate) fn each<R: Send>(
         &self,
         from: &Init,

@@ -70,7 +70,7 @@ impl BlockPrior {
         }
     }
 
-    /// As [`Prior::add_hessian_product`], for all of `q`; `v` and `hv` are as long.
+    /// Does what [`Prior::add_hessian_product`] does, for all of `q`; `v` and `hv` are as long.
     pub fn add_hessian_product(
         &self,
         curvature: Curvature,

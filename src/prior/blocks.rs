@@ -43,7 +43,7 @@ enum Hyperprior {
 #[derive(Clone, Debug)]
 enum Entry {
     Own(Arc<dyn Prior>),
-    /// As `Own`, and gives way to any other entry of the same name.
+    /// A prior like `Own` that gives way to any other entry of the same name.
     FanIn(Arc<dyn Prior>),
     /// N(0, exp of the block that is named), or of its number for the column.
     Hierarchical(String),
@@ -55,7 +55,7 @@ impl Priors {
         Self::default()
     }
 
-    /// The same prior for every block of the model that no other entry names: `with("*", prior)`.
+    /// One prior for every block of the model that no other entry names: `with("*", prior)`.
     /// Parameters of the likelihood need priors of their own, by name; a posterior without them is
     /// refused with their names.
     ///
@@ -153,9 +153,9 @@ impl Priors {
     /// are believed to matter. In a linear model with one output every weight has its own lambda.
     ///
     /// All are sampled as they are (centred), on the log scale: NUTS manages where the weights of a
-    /// column, H of them, say something about s_j. Look at the divergences; what was measured stands at
-    /// [`WeightPrior::Horseshoe`](crate::fit::WeightPrior::Horseshoe). There is no slab: the tails are
-    /// those of the half-Cauchy.
+    /// column, H of them, say something about s_j. Look at the divergences; for measurements see
+    /// [`WeightPrior::Horseshoe`](crate::fit::WeightPrior::Horseshoe). There is no slab: the tails
+    /// are as heavy as the half-Cauchy's.
     ///
     /// ```
     /// use bnn_mcmc::prelude::*;
@@ -339,7 +339,7 @@ mod tests {
             let message = message(priors);
             assert!(message.contains(problem) && message.contains(all), "{message}");
         }
-        // What holds for all weights does not hold for the noise.
+        // A prior for all weights does not hold for the noise.
         let weights = Priors::all(normal()).with("b0", Uniform::new(-1.0, 1.0).unwrap());
         let message_of = message(weights.clone());
         let part = "block `log_noise_variance` has no prior: it is the likelihood's own";

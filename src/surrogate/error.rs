@@ -18,7 +18,7 @@ use crate::targets::{PowerTarget, Target, check_coordinates};
 /// it is small, the draws are of another distribution than the target's.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SurrogateError {
-    /// What the surrogate is.
+    /// The description of the surrogate.
     pub description: String,
     /// The number of draws at which both densities were evaluated.
     pub draws: usize,

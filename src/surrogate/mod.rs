@@ -7,8 +7,8 @@
 //! log pi*(q) = ell*(q) + log p(q)
 //! ```
 //!
-//! Every kernel that needs a density or its gradient samples it, and so do pCN and power posteriors.
-//! What the chain then samples depends on how:
+//! Every kernel that needs a density or its gradient samples it, and so do pCN and power
+//! posteriors. The distribution that the chain then samples depends on how:
 //!
 //! | | samples | asks the true density |
 //! | --- | --- | --- |
@@ -92,7 +92,8 @@ pub trait Emulator: Sync {
         false
     }
 
-    /// What it is, in words, such as `100 of 5000 rows`: verdicts on draws from a [`Surrogate`] say it.
+    /// The emulator in words, such as `100 of 5000 rows`, for verdicts on draws from a
+    /// [`Surrogate`].
     fn description(&self) -> String;
 }
 

@@ -10,14 +10,14 @@ use crate::rng::ChainRng;
 
 /// eta is searched for in [-LARGEST_ETA, LARGEST_ETA].
 const LARGEST_ETA: f64 = 600.0;
-/// What lies this far below the peak of a log density is left out.
+/// Points this far below the peak of a log density, in nats, are left out.
 const NEGLIGIBLE: f64 = 45.0;
 /// Cells of the grid of eta.
 const CELLS: usize = 1 << 14;
 /// The largest relative loss to rounding that is accepted.
 const LOSS: f64 = 1e-6;
 
-/// What is known about the noise.
+/// The knowledge about the noise.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Noise {
     /// Its standard deviation.

@@ -118,7 +118,7 @@ impl HessTarget for GaussianTarget {
 }
 
 impl FisherTarget for GaussianTarget {
-    /// As the Hessian, which does not depend on q.
+    /// The Fisher information is the negative Hessian, which does not depend on q.
     fn fisher_at(&self, beta: f64, q: &[f64], out: &mut [f64], ws: &mut Vec<f64>) {
         self.neg_hessian_at(beta, q, out, ws);
     }

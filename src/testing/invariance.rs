@@ -28,8 +28,8 @@ const MOST_STEPS: usize = u32::MAX as usize;
 /// The smallest p-value is compared with alpha over the number of tests (Bonferroni).
 #[derive(Clone, Copy, Debug)]
 pub struct Invariance {
-    /// How many exact draws are moved, and how many they are compared with: at least 2, and as many
-    /// as fit into memory, each with 9 numbers per coordinate.
+    /// The number of exact draws that are moved, and of draws that they are compared with: at least
+    /// 2, and as many as fit into memory, each with 9 numbers per coordinate.
     pub replicates: usize,
     /// Steps from each draw, 1 to 4,294,967,295: enough that a typical chain moves by a good part of the target's width.
     pub steps: usize,
@@ -50,7 +50,7 @@ impl Default for Invariance {
 /// One function h of the state, and how much it differs.
 #[derive(Clone, Debug)]
 pub struct TestedFunction {
-    /// What was compared.
+    /// The name of the function.
     pub name: String,
     /// Kolmogorov-Smirnov: the largest difference of the empirical distribution functions of h(q_k)
     /// and of h at fresh exact draws.

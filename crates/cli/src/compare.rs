@@ -23,7 +23,7 @@ pub struct CompareArgs {
     /// The folders of two runs or more
     #[arg(required = true, num_args = 2..)]
     runs: Vec<PathBuf>,
-    /// As JSON
+    /// Print the comparison as JSON
     #[arg(long)]
     json: bool,
     /// Exit code 3 if a run has not converged
@@ -44,7 +44,7 @@ struct Judged {
     converged: bool,
     sentence: String,
     verdict: Verdict,
-    /// What there is to say against the estimate of this run.
+    /// The warnings about the estimate of this run.
     loo_warnings: Vec<String>,
 }
 

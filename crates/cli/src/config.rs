@@ -16,7 +16,7 @@ use crate::task::{Asked, choose};
 /// The name of the file of settings in the folder of a run.
 pub const FILE: &str = "config.toml";
 
-/// The settings of a fit. What is `None` was not said: [`Config::over`] fills it in.
+/// The settings of a fit. `None` means that a setting was not given: [`Config::over`] fills it in.
 #[derive(Args, Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Config {
@@ -41,7 +41,7 @@ pub struct TableSettings {
     #[arg(long, short, value_name = "COLUMN")]
     #[serde(deserialize_with = "one_or_more")]
     pub target: Option<Vec<String>>,
-    /// What the response is [default: auto]
+    /// The kind of the response [default: auto]
     #[arg(long)]
     pub task: Option<Chosen<Asked>>,
     /// The columns to predict from [default: all but the target]
@@ -59,7 +59,7 @@ pub struct TableSettings {
     /// How labels become numbers [default: one-hot]
     #[arg(long)]
     pub encoding: Option<Chosen<Encoding>>,
-    /// What separates the cells: auto, blanks, tab, or one character. `auto` takes the first of
+    /// The separator of the cells: auto, blanks, tab, or one character. `auto` takes the first of
     /// tab, semicolon, vertical bar and comma that the first line holds, else blanks [default:
     /// auto]
     #[arg(long, value_name = "CHARACTER")]
@@ -67,8 +67,8 @@ pub struct TableSettings {
     /// Whether the first line holds the names of the columns [default: auto]
     #[arg(long)]
     pub header: Option<Header>,
-    /// What stands for a missing value, in capitals or small letters [default: an empty cell, NA,
-    /// N/A, NaN, null, ?]
+    /// The texts that stand for a missing value, in capitals or small letters [default: an empty
+    /// cell, NA, N/A, NaN, null, ?]
     #[arg(long, value_name = "TEXTS", value_delimiter = ',', allow_hyphen_values = true)]
     #[serde(deserialize_with = "one_or_more")]
     pub missing: Option<Vec<String>>,
@@ -245,7 +245,7 @@ impl Config {
         Ok(all)
     }
 
-    /// As a file that `--config` reads.
+    /// The settings as a file that `--config` reads.
     pub fn to_toml(&self) -> Result<String, Failure> {
         let text = toml::to_string(self).map_err(|e| Failure::error(format!("{FILE}: {e}")))?;
         let version = env!("CARGO_PKG_VERSION");
@@ -280,7 +280,7 @@ impl Config {
         self.table.change(CsvReader::regression(0), &[])
     }
 
-    /// What there is to say of the table before it is fitted, as far as these settings use it.
+    /// The findings on the table before it is fitted, as far as these settings use it.
     pub fn findings(&self, table: &Description) -> Result<Vec<Finding>, Failure> {
         let TableSettings { target, task, features, ignore, .. } = &self.table;
         let target = target.clone().unwrap_or_default();
@@ -580,7 +580,7 @@ mod tests {
         assert_eq!((all.sampler.draws, all.sampler.warmup), (Some(7), Some(6)));
         assert_eq!(all.table.ignore, Some(vec!["a".to_string()]));
         assert_eq!(all.sampler.chains, Some(4));
-        // What is written is read as the same.
+        // Written settings are read back as the same.
         std::fs::write(&path, all.to_toml().unwrap()).unwrap();
         assert_eq!(Config::read(&path).unwrap(), all);
     }

@@ -26,7 +26,7 @@ pub struct DiagnoseArgs {
     /// The most parameters of a file of draws that are listed
     #[arg(long, value_name = "N", default_value_t = 20)]
     rows: usize,
-    /// As JSON
+    /// Print the findings as JSON
     #[arg(long)]
     json: bool,
     /// Exit code 3 if the run has not converged
@@ -34,7 +34,7 @@ pub struct DiagnoseArgs {
     strict: bool,
 }
 
-/// What is found, as JSON.
+/// The findings, as JSON.
 #[derive(Serialize)]
 struct Findings {
     run: String,

@@ -29,13 +29,13 @@ pub struct FitArgs {
     /// The folder of the run, which is made
     #[arg(long, short, value_name = "FOLDER", help_heading = "Run")]
     out: PathBuf,
-    /// How many chains the run has, as `--chains 4` [default: 4]; or which of them this job runs,
-    /// as `--chains 2..4 --of 8`: chains 2 and 3 of eight. Chains are counted from 0, and the end
-    /// is left out
+    /// The number of chains of the run, as `--chains 4` [default: 4]; or the chains that this job
+    /// runs, as `--chains 2..4 --of 8`: chains 2 and 3 of eight. Chains are counted from 0, and the
+    /// end is left out
     #[arg(long, value_name = "N|FROM..TO", help_heading = "Sampler", allow_hyphen_values = true)]
     chains: Option<Chains>,
-    /// How many chains the whole run has, of which this job runs those of `--chains FROM..TO`; all
-    /// jobs share one folder, and `merge` puts them together
+    /// The number of chains of the whole run, of which this job runs `--chains FROM..TO`; all jobs
+    /// share one folder, and `merge` puts them together
     #[arg(long, value_name = "N", requires = "chains", help_heading = "Sampler", allow_hyphen_values = true,
           value_parser = whole::<usize>)]
     of: Option<usize>,
@@ -57,7 +57,7 @@ pub struct MergeArgs {
     strict: bool,
 }
 
-/// How many chains there are, or which of them are run.
+/// The number of chains, or the chains that this job runs.
 #[derive(Clone, Debug, PartialEq)]
 enum Chains {
     All(usize),
@@ -79,7 +79,7 @@ impl FromStr for Chains {
     }
 }
 
-/// The number of chains, unless it is left to the file, and those of them that are run.
+/// The number of chains, unless it is left to the file, and the chains that are run.
 fn chains(
     flag: Option<Chains>,
     of: Option<usize>,
@@ -125,7 +125,8 @@ pub fn run(args: FitArgs) -> Result<Ended, Failure> {
     let table = config.reader()?.describe_path(&data)?;
     config.name_columns(&table);
     let why = config.settle(&table);
-    // As `check` says it, before the time is spent, and before an error that it may explain.
+    // The findings come as from `check`, before time is spent, and before an error that they may
+    // explain.
     let found = config.findings(&table)?;
     if !found.is_empty() {
         output::note(check::said(&found).trim_end());
@@ -143,7 +144,7 @@ pub fn run(args: FitArgs) -> Result<Ended, Failure> {
         recipe = recipe.progress();
         output::note(&in_words(&recipe.to_string()));
     }
-    // What is in the checkpoint is safe at a second signal.
+    // The draws in the checkpoint are safe at a second signal.
     signals::stop(&stop, "stopping after the draw that each chain is in; once more to end at once");
     let fit = recipe.read_csv(&data)?;
     signals::stop(&stop, "ending when the files are whole; once more to end at once");
@@ -225,7 +226,7 @@ fn in_words(recipe: &str) -> String {
     lines.collect::<Vec<_>>().join("\n")
 }
 
-/// What there is to say of a finished fit.
+/// The summary of a finished fit.
 fn ending(fit: &Fit, folder: &Path, strict: bool) -> Result<Ended, Failure> {
     let verdict = fit.verdict()?;
     let mut text = diagnose::about(fit);

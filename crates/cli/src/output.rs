@@ -1,4 +1,4 @@
-//! What the terminal shows, in colour only where it is one.
+//! The output to the terminal, in colour only where it is a terminal.
 
 use std::borrow::Cow;
 use std::io::{ErrorKind, Write};
@@ -53,7 +53,7 @@ fn clean(text: &str) -> Cow<'_, str> {
     (clean + rest).into()
 }
 
-/// What [`heading`], [`good`] and [`bad`] begin and end with.
+/// The escapes that [`heading`], [`good`] and [`bad`] begin and end with.
 const STYLES: [&str; 4] = ["\x1b[1m", "\x1b[32m", "\x1b[31m", "\x1b[0m"];
 
 fn styled(style: Style, text: &str) -> String {

@@ -95,7 +95,7 @@ pub fn run(args: &PredictArgs) -> Result<Ended, Failure> {
 /// machine.
 fn height(fit: &Fit) -> usize {
     let draws = fit.draws().n_chains() * fit.draws().n_draws();
-    // Means and predictive draws, also in the units before they are brought to those of the response.
+    // Means and predictive draws, also before they are converted to the units of the response.
     let per_row = draws * 4 * fit.data().response().width();
     (BLOCK / per_row.max(1)).max(1)
 }
@@ -135,8 +135,8 @@ fn csv(
     with_lines().map_err(|e| Failure::error(format!("the predictions: {e}")))
 }
 
-/// What there is to say of the rows of a table: how many they are, which lines were left out or lie
-/// outside the range of the training data, which columns were not used.
+/// The notes on the rows of a table: their number, the lines that were left out or lie outside the
+/// range of the training data, the columns that were not used.
 fn said(
     fit: &Fit,
     x: ArrayView2<f64>,

@@ -10,9 +10,9 @@ use bnn_mcmc::sampler::StopHandle;
 
 use crate::output;
 
-/// What a signal finds.
+/// The state that a signal finds.
 struct State {
-    /// What is asked to end, and what is said then.
+    /// The run that is asked to end, and the message then.
     stop: Option<(StopHandle, &'static str)>,
     /// The number of the signal after which it was asked.
     heard: Option<i32>,
@@ -31,7 +31,7 @@ pub fn stop(stop: &StopHandle, what: &'static str) {
     state().stop = Some((stop.clone(), what));
 }
 
-/// The exit code after the signal that has asked for an end; that of Ctrl-C if there was none.
+/// The exit code after the signal that has asked for an end; the code of Ctrl-C if there was none.
 pub fn code() -> u8 {
     exit_code(state().heard.unwrap_or(2))
 }
@@ -55,7 +55,7 @@ pub fn forget<R>(path: &Path, end: impl FnOnce() -> R) -> R {
     end()
 }
 
-/// What is done at a signal.
+/// Handles a signal.
 fn on(signal: i32) {
     let mut state = state();
     if state.heard.is_none()

@@ -74,7 +74,7 @@ mod tests {
     use super::*;
     use crate::Cli;
 
-    /// What a message has in backticks.
+    /// The texts in backticks of a message.
     fn named(message: &str) -> Vec<String> {
         message.split('`').skip(1).step_by(2).map(String::from).collect()
     }

@@ -8,8 +8,8 @@ use pyo3::exceptions::{PyRuntimeError, PyValueError};
 
 use crate::words::Parameters;
 
-/// What Python raises for `error`: `OSError` where the system refused a file, `RuntimeError` where code
-/// panicked or a chain could not start, and `ValueError` for what was handed in.
+/// The Python exception for `error`: `OSError` where the system refused a file, `RuntimeError`
+/// where code panicked or a chain could not start, and `ValueError` for bad arguments and data.
 pub fn raised(error: Error) -> PyErr {
     let message = error.in_words(&Parameters);
     match &error {

@@ -13,7 +13,7 @@ use rayon_core::ThreadPoolBuilder;
 /// How often Python is asked for signals.
 const EVERY: Duration = Duration::from_millis(50);
 
-/// What `work` returns, which runs on `threads` threads without Python's lock.
+/// Runs `work` on `threads` threads without Python's lock, and returns its result.
 ///
 /// The threads end with the work: a process that is forked later has none that it believes to run.
 pub fn on_threads<R: Send>(
@@ -25,9 +25,9 @@ pub fn on_threads<R: Send>(
     raised.map_or(Ok(result), Err)
 }
 
-/// As [`on_threads`]. After a signal whose handler raises, as the handler of Ctrl-C does, the work is
-/// told to `stop`; the exception is returned beside the result when the work has ended. Handlers of
-/// further signals are called meanwhile; the last exception counts.
+/// Runs `work` like [`on_threads`]. After a signal whose handler raises, as the handler of Ctrl-C
+/// does, the work is told to `stop`; the exception is returned beside the result when the work has
+/// ended. Handlers of further signals are called meanwhile; the last exception counts.
 pub fn interruptible<R: Send>(
     py: Python<'_>,
     threads: usize,

@@ -59,8 +59,8 @@ pub(super) fn columns(
 }
 
 impl Kronecker {
-    /// Of the factors of a layer, and the precision of the prior for each input, the last that of
-    /// the bias.
+    /// From the factors of a layer, and the precision of the prior for each input; the last one is
+    /// for the bias.
     pub(super) fn new(factors: &KroneckerFactors, columns: &[f64]) -> Result<Self, Error> {
         let side = columns.len();
         let roots: Array1<f64> = columns.iter().map(|d| d.sqrt()).collect();

@@ -33,11 +33,11 @@ use crate::{Error, memory};
 /// H is minus the Hessian of the log density at q0 ([`Curvature::Observed`]), or J^T C J + P
 /// ([`Curvature::Expected`]): the generalised Gauss-Newton matrix, which is the Fisher information
 /// of the likelihood, and the precision of the prior ([`prior`](crate::prior) says what stands for
-/// it where the prior is not normal). The second is nowhere negative, and is that of the model
-/// [linearised](crate::model::Linearised) at q0. Where the log density is quadratic, as in linear
-/// regression with known noise, all of this is exact. Otherwise it knows one mode alone, and
-/// depends on the parametrisation: a variance is approximated on its log scale. The evidence is
-/// that of one mode, too: a network with H tanh units in a layer has 2^H H! equal ones.
+/// it where the prior is not normal). The second is nowhere negative, and is the matrix H of the
+/// model [linearised](crate::model::Linearised) at q0. Where the log density is quadratic, as in
+/// linear regression with known noise, all of this is exact. Otherwise it knows one mode alone, and
+/// depends on the parametrisation: a variance is approximated on its log scale. The evidence counts
+/// one mode only, too: a network with H tanh units in a layer has 2^H H! equal ones.
 ///
 /// Which entries of H are kept is the choice of a constructor. With K outputs and d coordinates, n
 /// of them in the last layer, and D inputs and H units in a layer:
@@ -134,7 +134,7 @@ impl LaplaceApproximation {
     }
 
     /// With the diagonal of H alone, at `q`: the coordinates are independent, and their variances
-    /// those given the others, which are smaller than those of [`full`](Self::full).
+    /// are conditional on all others, hence smaller than the variances of [`full`](Self::full).
     ///
     /// # Errors
     /// The errors of [`full`](Self::full); an entry of the diagonal that is not positive is named

@@ -19,7 +19,7 @@ use crate::rng::ChainRng;
 use crate::targets::{GradTarget, LogDensity, MinibatchTarget, Target};
 use crate::{Error, memory};
 
-/// The part of a seed's streams that gives the noise of gradients, and that of values.
+/// The parts of a seed's streams that give the noise of gradients, and the noise of values.
 const NOISE: u64 = u64::from_le_bytes(*b"elbonois");
 const VALUES: u64 = u64::from_le_bytes(*b"elbovalu");
 

@@ -69,10 +69,10 @@
 //! version, its length and its CRC-32.
 //!
 //! A checkpoint appends new draws and flushes them to the disk, writes the new head to
-//! `<path>.tmp`, flushes it, and renames it over `<path>`. Killed in between, the run has the old
-//! head, which vouches for the old part of the draws only. A lock on `<path>.draws`, taken before
-//! anything is read, keeps a second process away. At last the folder is flushed; file systems that
-//! refuse this for folders are trusted to do it by themselves.
+//! `<path>.tmp`, flushes it, and renames it over `<path>`. If the process is killed in between, the
+//! old head remains, which covers the old part of the draws only. A lock on `<path>.draws`, taken
+//! before anything is read, keeps a second process away. At last the folder is flushed; file
+//! systems that refuse this for folders are trusted to do it by themselves.
 //!
 //! # Cost
 //! Every draw is written once, as 8 (kept parameters + statistics) bytes. Each checkpoint adds the

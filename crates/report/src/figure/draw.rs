@@ -96,7 +96,7 @@ fn matrix(figure: &Figure, columns: usize) -> ((u32, u32), String) {
     ((columns as u32 * WIDTH, top), body)
 }
 
-/// What a panel needs around its axes, in units.
+/// The margins that a panel needs around its axes, in units.
 #[derive(Clone, Debug)]
 struct Room {
     /// For title and legend.
@@ -135,7 +135,7 @@ fn widest(labels: &[String]) -> f64 {
     labels.iter().map(|label| text_width(label)).fold(0.0, f64::max)
 }
 
-/// What the colours of a panel's cells range over, if they have to be explained.
+/// The range of the colours of a panel's cells, if the colours need an explanation.
 fn colours_of(panel: &Panel) -> Option<[f64; 2]> {
     panel.marks.iter().find_map(|mark| match mark {
         Mark::Cells { range, palette: Palette::Viridis, .. } => Some(*range),
@@ -155,7 +155,7 @@ fn across(panel: &Panel, left: f64) -> f64 {
     (f64::from(WIDTH) - left - bar).max(1.0)
 }
 
-/// What a screen reader says.
+/// The text for a screen reader.
 fn label(figure: &Figure) -> String {
     format!("{}. {}", figure.title, figure.caption)
 }
@@ -318,7 +318,7 @@ fn panel_elements(panel: &Panel, room: &Room) -> String {
 }
 
 fn text(size: f64, colour: RGBColor, anchor: (HPos, VPos)) -> TextStyle<'static> {
-    // Plotters divides by this, to come from the size of a font to that of its letters.
+    // Plotters divides by this factor, to convert the size of a font to the size of its letters.
     let font = ("sans-serif", size * 1.24).into_font();
     let style = TextStyle::from(font).pos(Pos::new(anchor.0, anchor.1));
     TextStyle { color: colour.to_backend_color(), ..style }
@@ -655,7 +655,7 @@ fn cell_colour(value: f64, [low, high]: [f64; 2], palette: Palette) -> Option<RG
     })
 }
 
-/// What the colours of cells mean, to the right of them.
+/// Draws the scale of the colours of cells, to the right of them.
 fn draw_bar([low, high]: [f64; 2], plane: &Plane, area: &Area) -> Drawn {
     let (_, rows) = plane.get_pixel_range();
     let (top, bottom) = (rows.start, rows.end);

@@ -50,7 +50,8 @@ pub(super) fn edges(low: f64, high: f64, bars: usize) -> Vec<f64> {
     (0..=bars).map(|k| low + (high - low) * k as f64 / bars as f64).collect()
 }
 
-/// How many bars ascending values need: 10 to 80, of the width of Freedman and Diaconis, 2 IQR n^(-1/3).
+/// The number of bars for ascending values: 10 to 80, of the width of Freedman and Diaconis, 2 IQR
+/// n^(-1/3).
 pub(super) fn bars_for(sorted: &[f64]) -> usize {
     let ([first, .., last] | [first @ last]) = sorted else {
         return 10;
@@ -92,7 +93,7 @@ pub(super) fn density_mark(
     Some(Mark::Line { name, colour, points })
 }
 
-/// What a caption says of numbers that have no place: nothing if there are none.
+/// The sentence of a caption about numbers that have no place; empty if there are none.
 pub(super) fn left_out<'v>(values: impl IntoIterator<Item = ArrayView2<'v, f64>>) -> String {
     let of = |values: ArrayView2<f64>| values.iter().filter(|value| !value.is_finite()).count();
     match values.into_iter().map(of).sum::<usize>() {
@@ -101,7 +102,8 @@ pub(super) fn left_out<'v>(values: impl IntoIterator<Item = ArrayView2<'v, f64>>
     }
 }
 
-/// What a caption says of quantities whose [`density_mark`] is `None`: nothing if there are none.
+/// The sentence of a caption about quantities whose [`density_mark`] is `None`; empty if there are
+/// none.
 pub(super) fn without_density(names: &[String]) -> String {
     match names {
         [] => String::new(),

@@ -121,8 +121,9 @@ fn rank_histogram(quantity: &Quantity, shown: &Shown) -> Panel {
     panel
 }
 
-/// Of each chain, by how much the share of its draws among the lowest of all draws differs from that
-/// of chains that are alike, with the band in which all chains stay together with probability 0.95.
+/// For each chain, the difference between the share of its draws among the lowest of all draws and
+/// the share if all chains were alike, with the band in which all chains stay together with
+/// probability 0.95.
 ///
 /// With the ranks of the draws of all chains together, the empirical distribution function of a
 /// chain's ranks is the line `share of its draws = share of all draws`, but for chance: the figure
@@ -227,8 +228,9 @@ pub fn density(quantities: &[Quantity]) -> Result<Figure, Error> {
     Ok(figure)
 }
 
-/// The autocorrelation of each chain at the lags from 0 to `lags`, or to the last that there is, with
-/// the band that holds 95 % of those of independent draws, +-1.96 / sqrt(draws).
+/// The autocorrelation of each chain at the lags from 0 to `lags`, or to the last that there is,
+/// with the band that holds 95 % of the autocorrelations of independent draws, +-1.96 /
+/// sqrt(draws).
 ///
 /// # Errors
 /// No quantity, and a quantity without chains or draws.

@@ -17,7 +17,7 @@ use ndarray::ArrayView2;
 /// A quantity along the chains, such as a parameter, a prediction or the log likelihood.
 #[derive(Clone, Copy, Debug)]
 pub struct Quantity<'a> {
-    /// What it is called, with its unit if it has one.
+    /// The name of the quantity, with its unit if it has one.
     pub name: &'a str,
     /// Its draws `[chain, draw]`.
     pub values: ArrayView2<'a, f64>,

@@ -39,7 +39,8 @@ const SOLUTIONS: usize = 100;
 /// Vectors of parameters that belong together, for [`parallel`].
 #[derive(Clone, Copy, Debug)]
 pub struct Solutions<'a> {
-    /// What they have in common, such as the prior that they started from or the mode that they are in.
+    /// The name of what the solutions have in common, such as the prior that they started from or
+    /// the mode that they are in.
     pub name: &'a str,
     /// The vectors, `[solution, parameter]`.
     pub values: ArrayView2<'a, f64>,
@@ -48,8 +49,8 @@ pub struct Solutions<'a> {
 /// Each pair of two to six parameters: draws as points, divergent transitions as crosses, and the
 /// density of each parameter on the diagonal.
 ///
-/// Divergent positions are those of [`RunInfo::divergences`](bnn_mcmc::draws::RunInfo), the first 100
-/// of each chain. Draws from CSV files do not know them.
+/// Divergent positions are from [`RunInfo::divergences`](bnn_mcmc::draws::RunInfo), the first 100
+/// of each chain. Draws from CSV files have none.
 ///
 /// ```
 /// use bnn_mcmc::prelude::*;

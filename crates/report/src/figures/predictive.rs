@@ -1,4 +1,4 @@
-//! What is predicted, beside what was observed: real responses, and counts in one column.
+//! Predictions beside observations: real responses, and counts in one column.
 //!
 //! Each figure shows one column of the response. Two intervals are drawn around a prediction: of
 //! the mean function, which more data would make narrower, and of a new observation, which has
@@ -31,13 +31,13 @@ const POWER: (usize, usize) = (2_000, 100);
 /// Predictions by one method, and its name.
 #[derive(Clone, Copy, Debug)]
 pub struct Method<'a> {
-    /// What the method is called; empty where there is only one.
+    /// The name of the method; empty where there is only one.
     pub name: &'a str,
     /// Its predictions.
     pub predictions: &'a Predictions,
 }
 
-/// Predictions along rows in their order, such as those of a series, with intervals of this
+/// Predictions along rows in their order, such as the rows of a series, with intervals of this
 /// `level`: one panel for each method, on the same axes.
 ///
 /// `place` says where each row is, such as its year, and ascends; `label` says what it is.
@@ -509,7 +509,7 @@ impl Curve {
         }
     }
 
-    /// What to say of it.
+    /// The description for the caption.
     fn in_words(&self, rows: usize) -> String {
         match self {
             Self::Groups(groups) if groups.len() == rows => String::new(),
@@ -639,8 +639,8 @@ fn by_covariance(z: &Array2<f64>) -> Result<Array1<f64>, Error> {
     Ok(Array1::from_shape_fn(features, |j| eigen.U()[(j, features - 1)]))
 }
 
-/// As [`by_covariance`], of some of the rows, without the matrix: v <- Z^T Z v / |Z^T Z v| from a start with
-/// a fixed seed, until v changes by less than 1e-9.
+/// The result of [`by_covariance`] for some of the rows, without the matrix: v <- Z^T Z v / |Z^T Z
+/// v| from a start with a fixed seed, until v changes by less than 1e-9.
 fn by_power_iterations(z: &Array2<f64>) -> Array1<f64> {
     let some = z.select(Along(0), &evenly(z.nrows(), POWER.0));
     let mut rng = ChainRng::new(0, 0);

@@ -17,7 +17,7 @@ const WIDE: usize = 12;
 /// R-hat of every parameter, in a column for each block of the layout, with a box plot and the limit
 /// 1.01.
 ///
-/// The figure is that of Chandra and Simmons, *Bayesian neural networks via MCMC: a Python-based
+/// The figure follows Chandra and Simmons, *Bayesian neural networks via MCMC: a Python-based
 /// tutorial*, arXiv:2304.02595, figure 10, with the limit of Vehtari et al. 2021
 /// (doi:10.1214/20-BA1221) instead of 1.1. See [`models`] for what a column shows. Of more than 40
 /// blocks it shows the 40 with the largest R-hat, where an undefined one counts as the largest.
@@ -47,14 +47,14 @@ pub fn blocks(summary: &Summary, layout: &Layout) -> Result<Figure, Error> {
     figure("parameter", "block", columns)
 }
 
-/// R-hat of every parameter of several models, such as those of a comparison, in a column for each.
+/// R-hat of every parameter of several models, such as the models of a comparison, in a column for
+/// each.
 ///
-/// A column has a box plot; beyond its whiskers every parameter is a point. Of up to 12 columns, up to
-/// 200 parameters within the whiskers are points, too, evenly spaced by rank and moved sideways so that
-/// they can be told apart. What is undefined or
-/// infinite, as R-hat of constant chains, is a cross at the top. The vertical axis is logarithmic. Of
-/// more than 40 models those with the largest R-hat are shown, where an undefined one counts as the
-/// largest.
+/// A column has a box plot; beyond its whiskers every parameter is a point. Of up to 12 columns, up
+/// to 200 parameters within the whiskers are points, too, evenly spaced by rank and moved sideways
+/// so that they can be told apart. An undefined or infinite R-hat, as of constant chains, is a
+/// cross at the top. The vertical axis is logarithmic. Of more than 40 models those with the
+/// largest R-hat are shown, where an undefined one counts as the largest.
 ///
 /// # Errors
 /// If there is no model, or none has a parameter.

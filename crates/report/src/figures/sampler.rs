@@ -107,9 +107,9 @@ pub fn energy(energy: ArrayView2<f64>) -> Result<Figure, Error> {
 
 /// The number of divergent transitions so far, by chain.
 ///
-/// `divergent` is the statistic of that name, `[chain, draw]`. Of thinned draws it counts all transitions
-/// since the draw before, so that the sum is that of all transitions, and may be larger than the number
-/// of draws. The lines have up to 400 points.
+/// `divergent` is the statistic of that name, `[chain, draw]`. Of thinned draws it counts all
+/// transitions since the draw before, so that the sum counts all transitions, and may be larger
+/// than the number of draws. The lines have up to 400 points.
 ///
 /// # Errors
 /// No chains, or no draws.
@@ -265,8 +265,8 @@ pub fn ladder(reports: &[LadderReport]) -> Result<Figure, Error> {
 /// The history of ascents: minus the mean log density of training, and minus the held-out score, with a
 /// cross where the point was taken. Both are losses: lower is better.
 ///
-/// `fits` are those of an ensemble, or a single one. Of more than eight those are shown whose last
-/// held-out scores are the worst.
+/// `fits` are the fits of an ensemble, or a single one. Of more than eight fits the figure shows
+/// the eight whose last held-out scores are the worst.
 ///
 /// # Errors
 /// If no fit has a history: only those with early stopping do.
@@ -316,7 +316,7 @@ pub fn loss(fits: &[Fit]) -> Result<Figure, Error> {
 
 /// The log likelihood by an emulator against the true one, at the same points, such as draws.
 ///
-/// The figure is that of Moslemi, Meng, Lan and Shahbaba (FBNN), figure 5. An emulator may be off by a
+/// The figure follows Moslemi, Meng, Lan and Shahbaba (FBNN), figure 5. An emulator may be off by a
 /// constant, which does not change what is sampled; `SurrogateError` measures the rest
 /// ([`bnn_mcmc::surrogate`]).
 ///

@@ -105,8 +105,8 @@ pub fn entropies(uncertainty: &Uncertainty, observed: Option<&[usize]>) -> Resul
     Ok(measures("entropies", "Uncertainty of the predictions", &note, histograms))
 }
 
-/// Histograms of predictive entropy, expected entropy and mutual information: of inputs like those
-/// of the training data (`inside`), and of others (`outside`).
+/// Histograms of predictive entropy, expected entropy and mutual information: of inputs like the
+/// training data (`inside`), and of others (`outside`).
 ///
 /// # Errors
 /// If the classes of `outside` are others.

@@ -16,7 +16,7 @@ use crate::figures::{
 /// A figure, or why it could not be made, with its name in words.
 pub(super) type Named = (&'static str, Result<Figure, Error>);
 
-/// The level of intervals, which is that of the scores.
+/// The level of intervals, which is the same as for the scores.
 const LEVEL: f64 = 0.95;
 /// The most columns of a response that have figures of their own.
 const COLUMNS: usize = 3;
@@ -133,7 +133,7 @@ pub(super) fn convergence(findings: &Findings) -> Vec<Named> {
     if let (Ok(energy), 1) = (draws.stat("energy"), findings.every) {
         figures.push(("Energies", sampler::energy(energy)));
     }
-    // Of all draws: those of thinned draws are sums.
+    // The divergences are of all draws, since the statistics of thinned draws are sums.
     let all = fit.draws();
     if let (Ok(divergent), true) = (all.stat("divergent"), all.divergences() > 0) {
         figures.push(("Divergent transitions", sampler::divergences(divergent)));
