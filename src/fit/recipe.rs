@@ -49,7 +49,7 @@ pub(super) const START: f64 = 0.1;
 /// | [`weights`](Self::weights) | [`WeightPrior::FanIn`] |
 /// | [`noise`](Self::noise) | [`Noise::Gaussian`], of counts [`Noise::NegativeBinomial`] |
 /// | [`method`](Self::method) | [`Method::Collapsed`] for [`Noise::Gaussian`], and for [`Noise::Heteroscedastic`] of one column, with 1 to 500 units in the last hidden layer; else [`Method::Nuts`] |
-/// | [`target_accept`](Self::target_accept) | that of the sampler: 0.8 or 0.9 |
+/// | [`target_accept`](Self::target_accept) | the sampler's: 0.8 or 0.9 |
 /// | [`chains`](Self::chains), [`warmup`](Self::warmup), [`draws`](Self::draws) | 4, 1,000 and 1,000 |
 /// | [`seed`](Self::seed) | 0 |
 /// | [`validation`](Self::validation) | no rows |

@@ -42,10 +42,10 @@ use crate::{Error, memory};
 /// Which entries of H are kept is the choice of a constructor. With K outputs and d coordinates, n
 /// of them in the last layer, and D inputs and H units in a layer:
 ///
-/// | | H | time, beside that of gradients | numbers kept | a draw |
+/// | | H | time, beside the gradients | numbers kept | a draw |
 /// | --- | --- | --- | --- | --- |
 /// | [`full`](Self::full) | all entries | about d gradients, d^3 / 3 | d^2 | d^2 |
-/// | [`diagonal`](Self::diagonal) | the diagonal, which is not that of the covariance | about d gradients | d, and d^2 for a while | d |
+/// | [`diagonal`](Self::diagonal) | the diagonal, which is not the diagonal of the covariance | about d gradients | d, and d^2 for a while | d |
 /// | [`last_layer`](Self::last_layer) | the part of the last layer, the others fixed at q0 | about n gradients, n^3 / 3 | n^2 | n^2 |
 /// | [`kronecker`](Self::kronecker) | G (x) A + P for each layer | 2 K backward passes, H^3 + D^3 | H^2 + D^2 | H D (H + D) |
 ///

@@ -214,7 +214,7 @@ mod tests {
                     assert_abs_diff_eq!(found[(i, j)], expected[(i, j)], epsilon = 4.5 * sd);
                 }
             }
-            // What is unrelated is standard normal in every class.
+            // Unrelated features are standard normal in every class.
             let e = of_class.x().slice(s![.., 5..]);
             for ((i, j), v) in (e.t().dot(&e) / n).indexed_iter() {
                 let expected = if i == j { 1.0 } else { 0.0 };

@@ -3,7 +3,7 @@
 //! | figure | shows |
 //! | --- | --- |
 //! | [`trace`] | the draws in their order, and how the ranks of each chain are spread |
-//! | [`rank_ecdf`] | whether the ranks of each chain lie where those of equal chains would |
+//! | [`rank_ecdf`] | whether the ranks of each chain lie where the ranks of equal chains would |
 //! | [`density`] | the density of each chain |
 //! | [`autocorrelation`] | how much a draw tells about later ones |
 //! | [`ess`] | whether effective draws grow in proportion to draws |

@@ -12,7 +12,7 @@ pub(super) struct Line {
     pub model: f64,
     /// The score of the baseline, where it has one.
     pub baseline: Option<f64>,
-    /// The direction in which the score is better.
+    /// The values that are good, in words.
     pub better: &'static str,
 }
 
