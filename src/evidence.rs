@@ -91,9 +91,10 @@ use crate::draws::LadderReport;
 /// log p(y) by two methods. See the [module](self).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Evidence {
-    /// By stepping stone: the headline.
+    /// The estimate by stepping stone: the headline.
     pub stepping_stone: Estimate,
-    /// By thermodynamic integration; its error has the [discretisation](Self::discretisation) in it.
+    /// The estimate by thermodynamic integration; its error includes the
+    /// [discretisation](Self::discretisation).
     pub thermodynamic: Estimate,
     /// About how far thermodynamic integration is off because the ladder is finite.
     pub discretisation: f64,
@@ -106,7 +107,8 @@ pub struct Evidence {
     /// (sum r)^2 / (n sum r^2), over all intervals. Near 0, a few draws decide, and neither the
     /// estimate nor its standard error can be trusted.
     pub least_overlap: f64,
-    /// How often states came from the prior to the posterior, in the chain where that was rarest.
+    /// The number of times that states came from the prior to the posterior, in the chain where
+    /// that was rarest.
     pub restarts: u64,
     /// Draws from the prior at which the likelihood was no number, all chains.
     pub undefined: u64,

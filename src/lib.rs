@@ -187,7 +187,7 @@ pub const VERSION: &str = env!("CARGO_PKG_VERSION");
 /// The arrays of the public interface.
 pub use ndarray;
 
-/// Why the crate is built the way it is.
+/// The reasons for the design of the crate.
 ///
 #[doc = include_str!("../DESIGN.md")]
 pub mod design {}

@@ -1,4 +1,4 @@
-//! How large a result may be, checked before anything is allocated for it.
+//! Limits on the size of a result, checked before anything is allocated for it.
 //!
 //! Systems hand out more memory than they have, and end the process that then uses it: an allocation
 //! that succeeds proves nothing. So the size of whatever grows with draws times rows or draws times

@@ -71,9 +71,9 @@ const START: u64 = u64::from_le_bytes(*b"students");
 pub struct Distil<A> {
     /// The units of the student's hidden layers.
     pub hidden: Vec<usize>,
-    /// Their activation.
+    /// The activation of the hidden layers.
     pub activation: Activation,
-    /// How the student is trained, on a sum over rows.
+    /// The ascent that trains the student, on a sum over rows.
     pub ascent: A,
 }
 

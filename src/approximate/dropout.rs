@@ -65,7 +65,7 @@ const SCORED: usize = 100;
 /// ```
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Dropout<A> {
-    /// How the network is trained.
+    /// The ascent that trains the network.
     pub ascent: A,
     /// p, the share of hidden units that is left out, from 0 to less than 1.
     pub rate: f64,

@@ -18,8 +18,8 @@ pub(crate) struct Masks {
 }
 
 impl Masks {
-    /// Of the inputs of the layers with these weights, `[units x inputs]`, each left out at this
-    /// rate.
+    /// Masks for the inputs of the layers with these weights, `[units x inputs]`, each left out at
+    /// this rate.
     pub(crate) fn new<'b>(rate: f64, weights: impl IntoIterator<Item = &'b Block>) -> Self {
         let layer = |block: &Block| (block.range.clone(), block.shape[1]);
         Self { rate, layers: weights.into_iter().map(layer).collect() }

@@ -67,8 +67,8 @@ pub(crate) struct Origin {
 }
 
 impl Origin {
-    /// Of the fit of `method`, such as `mean-field variational inference`, to `target`, which
-    /// `began` then and ends now.
+    /// The origin of a fit to `target` by `method`, such as `mean-field variational inference`,
+    /// which started at `began` and ends now.
     pub(crate) fn new<T: Target>(target: &T, method: impl Into<String>, began: Instant) -> Self {
         Self {
             layout: target.layout(),

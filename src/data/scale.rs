@@ -81,12 +81,12 @@ impl Default for MinMax {
 }
 
 impl MinMax {
-    /// To `[0, 1]`; refuses constant columns.
+    /// Scaling to `[0, 1]`; refuses constant columns.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// To `[low, high]`.
+    /// Scaling to `[low, high]`.
     pub fn to_range(self, low: f64, high: f64) -> Self {
         Self { low, high, ..self }
     }

@@ -46,8 +46,8 @@ const ROUNDS: usize = 10;
 ///   with long stays are passages between modes; if a fair share of all draws makes one, the border
 ///   runs through a mode, or there is only one.
 ///
-/// That chains differ in the cells they visit says nothing against the predictions, and that the
-/// canonical draws agree says nothing about modes that are not equivalent.
+/// A difference between chains in the cells that they visit says nothing against the predictions,
+/// and an agreement of the canonical draws says nothing about modes that are not equivalent.
 ///
 /// Memory: a copy of the draws, and 32 bytes per draw and hidden unit. Time: one alignment per draw
 /// and round.
@@ -81,8 +81,8 @@ pub struct Canonical {
     pub draws: Draws,
     /// The reference weights that the draws were aligned to.
     pub reference: Vec<f64>,
-    /// How often the reference was replaced by the mean of the aligned draws; 0 for a given
-    /// reference.
+    /// The number of times that the reference was replaced by the mean of the aligned draws; 0 for
+    /// a given reference.
     pub rounds: usize,
     /// The number of draws that changed their cell in the last round: 0, or a few draws near borders
     /// when the rounds were over.

@@ -77,7 +77,7 @@ impl Draws {
         let has_test = self.unadjusted().is_none();
         let find_their_length = has_test && (is_tuned || at_max_depth.is_some());
         let leapfrog_steps = self.chain_means("leapfrog_steps").filter(|_| has_test);
-        // Of a kernel within another, rejections say something else.
+        // Rejections of a kernel within another kernel mean something else.
         let is_fixed = has_test && self.stat("leapfrog_steps").is_ok() && at_max_depth.is_none();
         let accept_prob = leapfrog_steps.as_ref().and_then(|_| self.chain_means("accept_prob"));
         Trajectories {

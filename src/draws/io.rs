@@ -20,9 +20,9 @@ impl Draws {
     /// same names: one that holds a comma, a quotation mark, a line end or blanks at its ends is quoted, and one
     /// that a spreadsheet would take for a formula is [`guarded`].
     ///
-    /// How the draws were made is lost, so that verdicts on draws of an
-    /// [approximation](crate::approximate) that are read back take them for chains:
-    /// [`to_zarr`](Self::to_zarr) keeps it.
+    /// The information on how the draws were made is lost, so that verdicts on draws of an
+    /// [approximation](crate::approximate) that are read back take the draws for chains:
+    /// [`to_zarr`](Self::to_zarr) keeps that information.
     ///
     /// # Errors
     /// If the draws hold no parameters, or the file cannot be written.

@@ -48,7 +48,7 @@ pub struct Draws {
     info: RunInfo,
 }
 
-/// How a run was made.
+/// Information on how a run was made.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct RunInfo {
     /// The seed.
@@ -96,9 +96,9 @@ pub struct RunInfo {
     /// The report of each chain's kernel on the whole run; empty for draws that were read from a
     /// CSV file.
     pub reports: Vec<Report>,
-    /// Why the [checkpoint] on disk lacks the end of this run, if it does.
+    /// The reason why the [checkpoint] on disk lacks the end of this run, if it does.
     pub checkpoint_error: Option<String>,
-    /// Why a [recorder] failed, which ended the run, if one did.
+    /// The reason why a [recorder] failed, which ended the run, if one did.
     pub recorder_error: Option<String>,
     /// The message of the panic that ended the run, if one did, and which chain it was in: see
     /// [`Sampler::run`](crate::sampler::Sampler::run). Verdicts on such a run say so.
@@ -231,7 +231,7 @@ impl Draws {
         &self.layout
     }
 
-    /// How the run was made.
+    /// Information on how the run was made.
     pub fn info(&self) -> &RunInfo {
         &self.info
     }

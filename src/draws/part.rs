@@ -137,7 +137,7 @@ impl Draws {
     }
 }
 
-/// How the whole run was made, of which `parts` are the parts, cut to `draws` draws.
+/// The information on the whole run, from its `parts` cut to `draws` draws.
 fn merged(parts: &[Draws], draws: usize) -> RunInfo {
     let infos = || parts.iter().map(|part| &part.info);
     let longest = |seconds: fn(&RunInfo) -> f64| infos().map(seconds).fold(0.0, f64::max);

@@ -5,26 +5,26 @@ use serde::{Deserialize, Serialize};
 use crate::choice::choice;
 use crate::data::Task;
 
-/// How responses scatter around what the network says.
+/// The distribution of responses around the predictions of the network.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Noise {
-    /// Of real responses: [normal](crate::likelihood::Gaussian) with one standard deviation, which
+    /// For real responses: [normal](crate::likelihood::Gaussian) with one standard deviation, which
     /// is sampled. The default.
     Gaussian,
-    /// Of real responses: normal with a standard deviation that [depends on the
+    /// For real responses: normal with a standard deviation that [depends on the
     /// features](crate::likelihood::HeteroscedasticGaussian). Its logarithm has the same prior as
     /// the means: on the scale of the standardised response the noise is believed to be about 1,
     /// more or less by a factor of 3. Equal rows can make the posterior improper with ReLU, and
     /// with [`WeightPrior::Ard`] in a linear model.
     Heteroscedastic,
-    /// Of real responses: [Student's t](crate::likelihood::StudentTNoise), for outliers; scale and
+    /// For real responses: [Student's t](crate::likelihood::StudentTNoise), for outliers; scale and
     /// degrees of freedom are sampled.
     StudentT,
-    /// Of counts: [Poisson](crate::likelihood::Poisson), whose variance is the mean.
+    /// For counts: [Poisson](crate::likelihood::Poisson), whose variance is the mean.
     Poisson,
-    /// Of counts: [negative binomial](crate::likelihood::NegativeBinomial), whose dispersion is
+    /// For counts: [negative binomial](crate::likelihood::NegativeBinomial), whose dispersion is
     /// sampled. The default.
     NegativeBinomial,
 }
@@ -61,7 +61,7 @@ pub enum WeightPrior {
     Horseshoe,
 }
 
-/// How the posterior is sampled.
+/// The method that samples the posterior.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]

@@ -79,7 +79,7 @@ struct Parts {
     own_train: Option<Dataset>,
     validation: Option<Dataset>,
     features: Scaler,
-    /// Of a real response.
+    /// The scaler of a real response.
     response: Option<Scaler>,
     ranges: Vec<FeatureRange>,
     /// Training rows, scaled.
@@ -90,7 +90,7 @@ struct Parts {
 /// The file that the rows of a fit come from, if there is one.
 #[derive(Debug, Default)]
 struct Origin {
-    /// How it was read.
+    /// The schema by which it was read.
     schema: Option<Schema>,
     /// The line of each row; unknown of a folder that an earlier version has written.
     lines: Option<Lines>,
@@ -315,7 +315,7 @@ impl Fit {
         self.predict(rows)?.scores()
     }
 
-    /// How well the model predicts each training row from the others, without refits:
+    /// The leave-one-out predictive accuracy for each training row, without refits:
     /// [PSIS-LOO](Loo), in units of the response. Its warnings call rows as
     /// [`training_row_name`](Self::training_row_name) does. [`Loo::compare`] compares fits by it,
     /// and refuses, by the name that you give it, a fit of other rows or of another response:
@@ -465,8 +465,8 @@ impl Fit {
         }
     }
 
-    /// How the training file was read, to read other files in the same way; `None` if the fit is not of
-    /// a file.
+    /// The schema of the training file, to read other files in the same way; `None` if the fit is
+    /// not of a file.
     pub fn schema(&self) -> Option<&Schema> {
         self.parts.origin.schema.as_ref()
     }
@@ -481,8 +481,8 @@ impl Fit {
         self.parts.response.as_ref()
     }
 
-    /// Why a run [in a folder](Recipe::in_folder) could not be saved, if so: the disk may be full.
-    /// The draws are all here, and in the checkpoint: the same call tries again.
+    /// The reason why a run [in a folder](Recipe::in_folder) could not be saved, if so: the disk
+    /// may be full. All draws are in memory, and in the checkpoint: repeat the call to try again.
     pub fn save_error(&self) -> Option<&Error> {
         self.save_error.as_ref()
     }

@@ -133,12 +133,13 @@ impl Recipe {
         Self { weights, ..self }
     }
 
-    /// How responses scatter around what the network says; classes have no such choice.
+    /// The distribution of responses around the predictions of the network; classes have no such
+    /// choice.
     pub fn noise(self, noise: Noise) -> Self {
         Self { noise: Some(noise), ..self }
     }
 
-    /// How the posterior is sampled.
+    /// The method that samples the posterior.
     pub fn method(self, method: Method) -> Self {
         Self { method: Some(method), ..self }
     }

@@ -40,7 +40,7 @@ pub(super) fn run(folder: &Path, parts: Parts) -> Result<Fit, Error> {
     let data = rows::to_csv(&parts.data)?;
     let saved = Saved::of(&parts, &data, None)?;
     let wanted = Wanted { folder, parts, data, saved };
-    // Also where nothing can be written.
+    // The folder is read first, so that a finished fit loads also where nothing can be written.
     let first = match wanted.look()? {
         There::Whole(fit, crc) => return Ok(wanted.mended(*fit, crc)),
         There::Damaged(error) => Some(error),

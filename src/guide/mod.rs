@@ -43,7 +43,7 @@ pub mod surrogates {}
 #[doc = include_str!("modes_and_evidence.md")]
 pub mod modes_and_evidence {}
 
-/// Why a network's posterior is hard: symmetries and curvature.
+/// The difficulties of a network's posterior: symmetries and curvature.
 ///
 #[doc = include_str!("symmetries.md")]
 pub mod symmetries {}

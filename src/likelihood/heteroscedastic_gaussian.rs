@@ -47,8 +47,8 @@ use crate::rng::ChainRng;
 /// The mean of predictions is mu; [`predict_noise_sd`](crate::posterior::Posterior::predict_noise_sd)
 /// gives e^s.
 ///
-/// Of one response column, [`Collapsed`](crate::sampler::Collapsed) integrates the output weights of
-/// mu out.
+/// With one response column, [`Collapsed`](crate::sampler::Collapsed) integrates the output weights
+/// of mu out.
 ///
 /// ```
 /// use bnn_mcmc::prelude::*;

@@ -19,7 +19,7 @@ use super::cholesky::factor_in_place;
 use super::dot::dot;
 use crate::portable::{self, ln, tanh};
 
-/// How a symmetric matrix is turned into a metric.
+/// The way in which a symmetric matrix is turned into a metric.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Factorisation {
     /// The matrix as it is: it must be positive definite.
@@ -175,7 +175,7 @@ fn scratch(dim: usize, kind: Factorisation) -> StackReq {
 }
 
 impl LocalMetric {
-    /// Not valid, and without memory.
+    /// An invalid metric without memory.
     pub(crate) fn new() -> Self {
         let (factor, roots, direction) = (Vec::new(), Vec::new(), Vec::new());
         Self { factor, roots, direction, half_log_det: f64::NAN, is_valid: false }

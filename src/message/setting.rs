@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-/// How one face spells settings in messages.
+/// The spelling of settings in the messages of one face.
 ///
 /// The match on [`Setting`] is exhaustive, so that a new setting does not compile before each face says how
 /// its users type it, or that they cannot.
@@ -54,7 +54,7 @@ settings! {
     Ignore = "ignored",
     /// The columns that hold labels.
     Categorical = "categorical",
-    /// How labels become numbers: `codes`, ...
+    /// The encoding of labels as numbers: `codes`, ...
     Encoding = "encoding",
     /// The character that separates cells.
     Delimiter = "delimiter",
@@ -76,9 +76,9 @@ settings! {
     Weights = "weights",
     /// The standard deviation of the normal prior of the weights.
     WeightsSd = "sd",
-    /// How responses scatter.
+    /// The distribution of the noise.
     Noise = "noise",
-    /// How the posterior is sampled: `nuts`, `collapsed` or `tempered`.
+    /// The method that samples the posterior: `nuts`, `collapsed` or `tempered`.
     Method = "method",
     /// The acceptance probability that warm-up aims at.
     TargetAccept = "target_accept",
@@ -197,7 +197,7 @@ impl Vocabulary for Plain {
             Setting::Folder => "the folder",
             // A fit has no such setting.
             Setting::MaxDepth => return None,
-            // How a table is read: nobody meets it in a page or a file about a run.
+            // Settings for reading a table do not occur in a page or a file about a run.
             Setting::Target
             | Setting::Task
             | Setting::Ignore

@@ -6,7 +6,7 @@ use crate::Error;
 use crate::layout::{Block, Layout};
 use crate::rng::ChainRng;
 
-/// How starting weights are drawn. Biases start at zero.
+/// The distribution of starting weights. Biases start at zero.
 ///
 /// A weight matrix `[H, D]` has fan-in D and fan-out H. All distributions have mean zero:
 ///

@@ -111,8 +111,8 @@ pub trait Model: Sync {
     /// The most rows of a tile that the model is given: a multiple of
     /// [`LANES`](crate::engine::LANES), at most [`TILE_ROWS`](crate::engine::TILE_ROWS).
     ///
-    /// By default 192, not 256: columns that are a power of two apart compete for the same places of
-    /// the cache.
+    /// The default is 192, not 256: columns that are a power of two apart compete for the same
+    /// places of the cache.
     fn tile_rows(&self) -> usize {
         192
     }

@@ -19,7 +19,8 @@ use crate::targets::{LogDensity, Point, Target};
 /// The part of a chain's random stream that minibatches are drawn from: no sampler reads it.
 const BATCHES: u64 = u64::from_le_bytes(*b"optimise");
 
-/// How the rate of an ascent changes with its steps: r_t = c r times what follows.
+/// The schedule of the rate of an ascent: in step t the rate is r_t = c r times the factor of the
+/// variant.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Schedule {
     /// (1 + cos(pi t/steps))/2: half a cosine, from 1 to 0.
@@ -134,7 +135,7 @@ impl Fit {
     }
 }
 
-/// How far the log density may fall on the way in `dim` dimensions.
+/// The largest fall of the log density on the way that is allowed in `dim` dimensions.
 pub(crate) fn furthest_fall(dim: usize) -> f64 {
     5.0 * dim as f64 + 50.0
 }
@@ -177,7 +178,7 @@ where
         Self { target, ascent, seed: 0, schedule: Schedule::default(), watch: None }
     }
 
-    /// How the rate changes.
+    /// The schedule of the rate.
     pub fn schedule(mut self, schedule: Schedule) -> Self {
         self.schedule = schedule;
         self

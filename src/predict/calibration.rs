@@ -14,7 +14,7 @@ use crate::rng::ChainRng;
 /// More bins than any data can fill.
 const MOST_BINS: usize = 10_000;
 
-/// How rows are put into bins of similar confidence, for a [`Reliability`] curve.
+/// The bins of similar confidence that rows are put into, for a [`Reliability`] curve.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Bins {
     /// This many bins ((b - 1) / B, b / B] of equal width between 0 and 1. Bins without rows are

@@ -130,13 +130,13 @@ struct Trace {
     log_likelihood: Array2<f64>,
     /// `[chain, draw]`.
     log_prior: Array2<f64>,
-    /// Of each chain.
+    /// The number of divergent transitions of each chain.
     divergences: Vec<u64>,
-    /// Of each chain.
+    /// The number of transitions of each chain.
     transitions: u64,
     trajectories: Trajectories,
     in_use: InUse,
-    /// Of each chain, or empty, for samplers without a test.
+    /// For samplers without a test: `kinetic_temperature` of each chain, or empty.
     unadjusted: Option<Vec<f64>>,
     /// The approximation that was sampled in place of the posterior.
     approximation: Option<Approximation>,
@@ -354,7 +354,7 @@ impl Predictions {
         match &self.response {
             Response::Classes { names, .. } if columns == 1 => vec![names[1].clone()],
             Response::Classes { names, .. } => names.clone(),
-            // Of two counts there is one expected proportion, the first one's.
+            // For two counts there is one expected proportion, the first one's.
             _ => self.response_names[..columns.min(self.response_names.len())].to_vec(),
         }
     }

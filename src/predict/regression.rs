@@ -126,9 +126,9 @@ impl Predictions {
 
     /// Intervals of new observations at the same inputs, in units of the response.
     ///
-    /// Of counts both ends are counts, and at least the share `level` of the draws lies between them, ends
-    /// included. If the model is right, S draws in all cover level (S - 1) / (S + 1), and counts are
-    /// covered more often than `level`, since they are discrete.
+    /// For counts, both ends are counts, and at least the share `level` of the draws lies between
+    /// them, ends included. If the model is right, S draws in all cover level (S - 1) / (S + 1),
+    /// and counts are covered more often than `level`, since they are discrete.
     ///
     /// # Errors
     /// If there are no draws, `level` does not lie between 0 and 1, or the response is

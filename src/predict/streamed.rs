@@ -305,7 +305,7 @@ pub struct StreamedMoments<'p, M, L> {
 
 /// The running moments of one chain that [`StreamedMoments`] records.
 pub struct MomentsRecord<W> {
-    /// Of E[y | x, q], by input and output.
+    /// The moments of E[y | x, q], by input and output.
     mean: RunningMoments,
     /// The sum over draws of the noise variance, by input and output; empty if there is none. A
     /// plain sum: running moments of infinite variances would be NaN.

@@ -127,13 +127,13 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
     }
 }
 
-/// How the response stands in arrays.
+/// The form of the response in arrays.
 struct ResponseArray {
     name: String,
     /// The name of the array.
     place: String,
     kind: Kind,
-    /// Of several outputs or categories.
+    /// The axis of outputs or categories, if there are several.
     columns: Option<Axis>,
     attributes: Json,
 }

@@ -17,9 +17,9 @@
 //! | [`Priors::ard`] | N(0, v_j) for the weights of input j, the variances sampled too | if the prior of v_j is |
 //! | [`Priors::horseshoe`] | as `ard`, sqrt(v_j) ~ C+(0, tau), tau sampled too | if the prior of tau is |
 //!
-//! Their curvature: minus the second derivative of log p, with t = (x - location) / scale and nu
-//! degrees of freedom, and the precision that takes its place in a
-//! [Fisher metric](crate::targets::FisherTarget), which must nowhere be negative:
+//! The curvature of the priors: minus the second derivative of log p, with t = (x - location) /
+//! scale and nu degrees of freedom, and the precision that takes its place in a [Fisher
+//! metric](crate::targets::FisherTarget), which must nowhere be negative:
 //!
 //! | prior | minus second derivative | precision in a metric |
 //! | --- | --- | --- |

@@ -67,7 +67,7 @@ pub(super) struct ChainData {
     pub n_stats: usize,
     pub values: Vec<f64>,
     pub stats: Vec<f64>,
-    /// Why the chain cannot go on: its recorder failed, or something panicked.
+    /// The reason why the chain cannot go on: its recorder failed, or something panicked.
     pub failure: Option<Error>,
     pub at: Place,
 }
@@ -335,7 +335,7 @@ fn from_cbor<S: serde::de::DeserializeOwned>(bytes: &mut &[u8]) -> Result<S, Str
     ciborium::from_reader(bytes).map_err(|e| format!("its content does not fit this run: {e}"))
 }
 
-/// How far the last of the chains is in a phase.
+/// The iterations or draws of a phase that all chains have made.
 pub(super) fn least_done(chains: &[Box<dyn Chain + '_>], phase: usize) -> usize {
     chains.iter().map(|chain| chain.data().at.done[phase]).min().unwrap_or(0)
 }

@@ -1,4 +1,4 @@
-//! How long a run is, and what ends it before.
+//! The length of a run, and the requests that end it early.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 

@@ -1,4 +1,4 @@
-//! How far a run is, and how to end it.
+//! The progress of a run, and the handle that ends it.
 
 use std::io::{IsTerminal, Write};
 use std::sync::Arc;
@@ -47,7 +47,7 @@ pub enum Phase {
     Sampling,
 }
 
-/// How far a run is. All chains are equally far, unless the run was asked to end.
+/// The progress of a run. All chains are equally far, unless the run was asked to end.
 #[derive(Clone, Debug)]
 pub struct Progress {
     /// Warm-up or sampling.

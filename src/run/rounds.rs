@@ -158,7 +158,7 @@ impl Rounds {
         saved
     }
 
-    /// How the run ended.
+    /// The information on the run at its end.
     fn info(
         &self,
         chains: &mut [Box<dyn Chain + '_>],

@@ -1,4 +1,4 @@
-//! How a run is described and begun.
+//! The description of a run, and its beginning.
 
 use std::ops::Range;
 use std::path::PathBuf;

@@ -69,7 +69,7 @@ pub(super) struct Saver {
     /// Draws or warm-up iterations of each chain since the last checkpoint, and when that was.
     since: usize,
     last: Instant,
-    /// Why the last checkpoint failed.
+    /// The reason why the last checkpoint failed.
     pub error: Option<Error>,
 }
 
@@ -102,7 +102,7 @@ impl Saver {
         let mut saver = Self { store, every, starts, since, last, error: None };
         let Some(Stored { state, kernels }) = stored else {
             begin(chains)?;
-            // How long an evaluation takes says whether the first step can be cut.
+            // The time that an evaluation takes says whether the first step can be cut.
             chains.iter_mut().for_each(|chain| chain.evaluate());
             saver.save(chains, *frozen, *seconds);
             return saver.error.take().map_or(Ok(saver), Err);

@@ -99,7 +99,7 @@ impl Scale {
         target_accept: Option<f64>,
         preconditioner: Preconditioner,
     ) -> Result<Self, Error> {
-        // Of the diagonal, and of two running variances.
+        // The vectors of the diagonal, and of two running variances.
         let vectors = dim.saturating_mul(5);
         let numbers = preconditioner.matrix_numbers(dim).saturating_add(vectors);
         memory::check::<f64>("dim", &[(numbers, "numbers")], "take fewer dimensions")?;

@@ -1,4 +1,4 @@
-//! How far a surrogate is from the truth, where a chain has been.
+//! The error of a surrogate at the draws of a chain.
 
 use std::fmt;
 

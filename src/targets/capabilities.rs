@@ -193,7 +193,7 @@ pub trait Descent: Target {
     fn descend(&self, rule: &DescentRule, q: &[f64], image: &mut [f64], ws: &mut Self::Workspace);
 }
 
-/// How to descend.
+/// The settings of a descent.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct DescentRule {
     /// The function to descend.
@@ -220,7 +220,7 @@ pub enum Objective {
     LogPosterior,
 }
 
-/// How one pass over the data goes.
+/// The form of one pass over the data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Pass {
     /// One step along the gradient summed over all rows.

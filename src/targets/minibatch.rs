@@ -46,7 +46,7 @@ pub trait MinibatchTarget: GradTarget {
     /// Computes [`minibatch_grad_at`](Self::minibatch_grad_at) at two positions, for control
     /// variates.
     ///
-    /// By default two calls. [`Posterior`](super::Posterior) fetches each row once.
+    /// The default makes two calls. [`Posterior`](super::Posterior) fetches each row once.
     fn minibatch_grad_pair_at(
         &self,
         beta: f64,

@@ -90,7 +90,7 @@ pub struct ConjugateRegression {
     right: Array2<f64>,
     /// R.
     residual: f64,
-    /// By how much |y - X w0| is uncertain.
+    /// The uncertainty of |y - X w0|.
     residual_error: f64,
     /// (eta, probability), ascending in eta. One entry if the noise is fixed.
     grid: Vec<(f64, f64)>,

@@ -10,7 +10,7 @@ use crate::targets::{BoxSupport, FisherTarget, GradTarget, HessTarget, LogDensit
 #[derive(Clone, Debug)]
 pub struct GaussianTarget {
     mean: Vec<f64>,
-    /// Of the covariance.
+    /// The Cholesky factor of the covariance.
     factor: Cholesky,
     precision: Vec<f64>,
     log_constant: f64,

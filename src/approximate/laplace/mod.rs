@@ -156,7 +156,8 @@ impl LaplaceApproximation {
         mode.laplace(target, method, [part])
     }
 
-    /// Of the weights of the last layer given all other coordinates, which stay at `q`.
+    /// The approximation for the weights of the last layer given all other coordinates, which stay
+    /// at `q`.
     ///
     /// The blocks are those that the model's outputs lie along
     /// ([`Model::output_axes`](crate::model::Model::output_axes)). With Gaussian noise of a known
@@ -193,8 +194,8 @@ impl LaplaceApproximation {
         mode.laplace(posterior, method, [Part::new(coordinates, precision)])
     }
 
-    /// Of a network whose layers are independent, each with the Kronecker product of two small
-    /// matrices for its Fisher information, at `q`.
+    /// The approximation for a network, at `q`, in which layers are independent and the Fisher
+    /// information of each layer is the Kronecker product of two small matrices.
     ///
     /// For a layer z = W h + b with a = (h, 1), N rows, and S = df/dz, its information is the sum
     /// of (S^T C S) (x) (a a^T), in which the mean of the product is replaced by the product of the

@@ -69,7 +69,7 @@ pub struct Elbo<E> {
 }
 
 impl<'a, M: Model, L: Likelihood> Elbo<WeightSamples<'a, M, L>> {
-    /// Of a posterior, by one sample of all weights for each minibatch.
+    /// The bound for a posterior, by one sample of all weights for each minibatch.
     ///
     /// # Errors
     /// If a block has an improper prior, or one without a density on the whole line.
@@ -79,7 +79,7 @@ impl<'a, M: Model, L: Likelihood> Elbo<WeightSamples<'a, M, L>> {
 }
 
 impl<'a, L: Likelihood> Elbo<LocalNoise<'a, L>> {
-    /// Of the posterior of a network, by local reparameterisation.
+    /// The bound for the posterior of a network, by local reparameterisation.
     ///
     /// # Errors
     /// The errors of [`new`](Elbo::new).
@@ -89,13 +89,14 @@ impl<'a, L: Likelihood> Elbo<LocalNoise<'a, L>> {
 }
 
 impl<'a, T: GradTarget> Elbo<DensitySamples<'a, T>> {
-    /// Of any density with a gradient, by one sample of q for each. It counts as one row of data:
-    /// give the ascent `Minibatch { size: 1 }`.
+    /// The bound for any density with a gradient, by one sample of q for each gradient. The density
+    /// counts as one row of data: give the ascent `Minibatch { size: 1 }`.
     pub fn of_density(target: &'a T) -> Self {
         Self { expectation: DensitySamples::of_density(target), seed: 0 }
     }
 
-    /// Of any density with gradients from minibatches, by one sample of q for each.
+    /// The bound for any density with gradients from minibatches, by one sample of q for each
+    /// minibatch.
     pub fn of_rows(target: &'a T) -> Self
     where
         T: MinibatchTarget,

@@ -104,7 +104,8 @@ impl CsvReader {
         };
         let mut columns: Vec<ColumnDescription> = table.names.iter().map(column).collect();
         let mut values = vec![Some(HashMap::new()); columns.len()];
-        // Of the values of each column in their order, and whether they are dates so far.
+        // Checksums of each column's values in their order, and whether the values are dates so
+        // far.
         let mut sums = vec![(DefaultHasher::new(), crc32fast::Hasher::new()); columns.len()];
         let mut are_dates = vec![true; columns.len()];
         let (mut rows, mut complete) = (0, 0);

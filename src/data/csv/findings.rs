@@ -384,7 +384,7 @@ fn is_identifier(column: &ColumnDescription, rows: usize) -> bool {
     let all_differ = column.values.as_ref().is_none_or(|values| values.len() == rows);
     let span = column.range.map(|(low, high)| high - low);
     let is_counted = column.is_counts && span == Some((rows - 1) as f64);
-    // Of few rows the labels of a sensible feature may all differ.
+    // In a table of few rows the labels of a sensible feature may all differ.
     let is_labelled = column.is_text && column.values.is_some() && rows >= 10;
     rows > 2 && all_differ && (is_counted || is_labelled)
 }

@@ -34,9 +34,9 @@ use crate::message::{Advice, Setting, count};
 pub enum Columns {
     /// The last column.
     Last,
-    /// By name; `#1`, `#2`, ... in a table without header.
+    /// Columns by name; `#1`, `#2`, ... in a table without header.
     Named(Vec<String>),
-    /// By position, counted from 0.
+    /// Columns by position, counted from 0.
     At(Vec<usize>),
 }
 
@@ -70,7 +70,7 @@ impl<S: Into<String>> From<Vec<S>> for Columns {
     }
 }
 
-/// How a categorical feature becomes numbers.
+/// The encoding of a categorical feature as numbers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Encoding {
     /// One column of 0 and 1 for each level, named `column=level`.
@@ -250,7 +250,7 @@ impl CsvReader {
         Self { ignored: names.into_iter().map(Into::into).collect(), ..self }
     }
 
-    /// How categorical features become numbers: [`Encoding::OneHot`], unless told otherwise.
+    /// The encoding of categorical features as numbers; [`Encoding::OneHot`] by default.
     pub fn encoding(self, encoding: Encoding) -> Self {
         Self { encoding, ..self }
     }
@@ -375,7 +375,7 @@ impl CsvReader {
     }
 }
 
-/// How a file is read, in words.
+/// The settings by which a file is read, in words.
 impl fmt::Display for CsvReader {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let listed = |names: &[String]| match names {

@@ -1,4 +1,4 @@
-//! How a training file was read, and cells turned into numbers by it.
+//! The schema of a training file, and the conversion of cells to numbers by it.
 
 use std::borrow::Cow;
 use std::collections::{BTreeSet, HashMap, HashSet};
@@ -51,8 +51,8 @@ pub enum Cells {
     LeftOut,
 }
 
-/// How a training file was read: applied to a test file, it gives the same features, levels and
-/// classes, or an error. Can be stored with serde.
+/// The way in which a training file was read: applied to a test file, it gives the same features,
+/// levels and classes, or an error. It can be stored with serde.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Schema {
     reader: CsvReader,

@@ -13,10 +13,11 @@ use crate::diagnostics::ess_mean;
 /// standard deviations on the bands of two standard deviations around the chains' means no longer overlap.
 /// A mode that is lower by so much has next to no mass, unless it is wider by as many powers of e.
 pub const LEVELS_APART: f64 = 4.0;
-/// By how many standard deviations, of the draws within the halves, the mean log likelihood of a chain's second
-/// half exceeds the mean of its first half, from which on the chain counts as rising: three and a half where it
-/// rises along a line, without noise. Stationary chains do so by chance if they hold a few effective draws, but
-/// seldom more than half of the chains.
+/// The difference between the mean log likelihoods of a chain's second and first half, in standard
+/// deviations of the draws within the halves, from which on the chain counts as rising. The
+/// difference is three and a half where the log likelihood rises along a line, without noise.
+/// Stationary chains do so by chance if they hold a few effective draws, but seldom more than half
+/// of the chains.
 pub const RISING: f64 = 1.5;
 /// The Monte Carlo errors by which levels differ at least, so that few effective draws are not taken for
 /// different levels.

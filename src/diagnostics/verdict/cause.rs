@@ -1,4 +1,4 @@
-//! Why chains have not converged, as far as a verdict can tell.
+//! The cause of a lack of convergence, as far as a verdict can tell.
 
 use ndarray::{ArrayView2, Axis};
 use serde::{Deserialize, Serialize};
@@ -10,7 +10,8 @@ use super::{InUse, Outcome, Trajectories};
 use crate::diagnostics::ess_bulk;
 use crate::diagnostics::quantile::quantile;
 
-/// Why the chains of a run have not converged, where a [`Verdict`](super::Verdict) can tell.
+/// The reason why the chains of a run have not converged, where a [`Verdict`](super::Verdict) can
+/// tell.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub enum Cause {
@@ -41,7 +42,7 @@ pub enum Cause {
 pub(super) struct Clues {
     pub trajectories: Trajectories,
     pub in_use: InUse,
-    /// That chains have not arrived, if their log likelihoods say so.
+    /// The cause that chains have not arrived, if their log likelihoods say so.
     pub not_arrived: Option<Cause>,
     /// Whether more transitions diverged than a trusted run may have.
     pub diverges: bool,

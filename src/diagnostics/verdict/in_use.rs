@@ -43,12 +43,12 @@ impl InUse {
         self.ran("Collapsed(")
     }
 
-    /// To integrate the output layer out, if that can be done and was not.
+    /// The advice to integrate the output layer out, if that can be done and was not.
     pub(super) fn integrate_out(&self) -> Option<Advice> {
         (self.collapsible && !self.is_collapsed()).then_some(Advice::IntegrateOut)
     }
 
-    /// To temper the posterior, if it was not.
+    /// The advice to temper the posterior, if it was not tempered.
     pub(super) fn temper(&self) -> Option<Advice> {
         (!self.is_tempered()).then_some(Advice::Temper)
     }
@@ -62,12 +62,12 @@ impl InUse {
         wider.into_iter().chain(prior).collect()
     }
 
-    /// To take another prior of the weights, of a network.
+    /// The advice to take another prior of the weights, for a network.
     pub(super) fn other_prior(&self) -> Option<Advice> {
         self.hidden_units.map(|_| Advice::OtherPrior)
     }
 
-    /// To aim at a higher acceptance, if that makes steps smaller.
+    /// The advice to aim at a higher acceptance, if that makes steps smaller.
     pub(super) fn raise_target_accept(&self) -> Option<Advice> {
         match self.target_accept {
             None => Some(Advice::RaiseTargetAccept { to: None }),

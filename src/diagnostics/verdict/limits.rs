@@ -23,9 +23,9 @@ pub const TEMPERATURE_LIMITS: [f64; 2] = [0.8, 1.1];
 pub const SECOND_STAGE_LIMIT: f64 = 0.05;
 /// E-BFMI below which a verdict speaks of it (Betancourt 2017, arXiv:1701.02434, section 6.1).
 pub const EBFMI_LIMIT: f64 = 0.3;
-/// Of [`Predictions::chains_apart`](crate::predict::Predictions::chains_apart): up to the first, intervals
-/// of new observations are little affected by what the chains disagree about, above the second they are
-/// not to be believed.
+/// The limits of [`Predictions::chains_apart`](crate::predict::Predictions::chains_apart): up to
+/// the first, intervals of new observations are little affected by the disagreement of the chains;
+/// above the second, they are not to be believed.
 ///
 /// If the chains' means have the standard deviation a at some input, in units of the predictive standard
 /// deviation of all chains together, and all is normal, then one chain's predictive distribution has the

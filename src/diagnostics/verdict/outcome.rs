@@ -68,11 +68,12 @@ use crate::draws::Approximation;
 /// trajectories.
 ///
 /// # How much it matters
-/// Of a run whose chains disagree, [`apart`](field@Self::apart) says how much of a predictive standard deviation
-/// the chains' mean predictions differ by, at the row where they differ most, and the sentence whether
-/// intervals are little affected, only roughly right, or not to be believed
-/// ([limits](super::APART_LIMITS)). That is about intervals of new observations: about the mean function the chains
-/// disagree all the same, and such a run is never called converged because of it.
+/// For a run whose chains disagree, [`apart`](field@Self::apart) says how much of a predictive
+/// standard deviation the chains' mean predictions differ by, at the row where they differ most,
+/// and the sentence whether intervals are little affected, only roughly right, or not to be
+/// believed ([limits](super::APART_LIMITS)). This concerns intervals of new observations only: the
+/// chains still disagree about the mean function, and a small value never makes a run count as
+/// converged.
 ///
 /// # What else is said
 /// A run with more than one divergent transition in a thousand is not trusted, however well its
@@ -108,7 +109,7 @@ use crate::draws::Approximation;
 pub struct Verdict {
     /// The finding on the run.
     pub outcome: Outcome,
-    /// Why it has not converged; `None` if it has, or if that cannot be told.
+    /// The reason why the run has not converged; `None` if it has, or if the reason is unknown.
     #[serde(default)]
     pub cause: Option<Cause>,
     /// The settings that the run has in use, which are not advised.
@@ -131,9 +132,9 @@ pub struct Verdict {
     /// The statistics of the trajectories of Hamiltonian Monte Carlo, as far as the judge was told.
     #[serde(default)]
     pub trajectories: Trajectories,
-    /// How far the chains' mean predictions are apart, in predictive standard deviations:
-    /// [`Predictions::chains_apart`](crate::predict::Predictions::chains_apart). `None` if the judge was
-    /// not told, as of classes and of a single chain.
+    /// The distance between the chains' mean predictions, in predictive standard deviations:
+    /// [`Predictions::chains_apart`](crate::predict::Predictions::chains_apart). `None` if the
+    /// judge was not told, as for classes and for a single chain.
     #[serde(default)]
     pub apart: Option<f64>,
     /// For samplers without a Metropolis test, the kinetic temperature of each chain, or an empty

@@ -283,7 +283,7 @@ impl Verdict {
         }
     }
 
-    /// That the log likelihoods say that chains have not arrived; else nothing.
+    /// The sentence that chains have not arrived, by their log likelihoods; empty if they have.
     fn levels(&self) -> String {
         let Some(Cause::NotArrived { lowest, highest, sd, rising }) = self.cause else {
             return String::new();
@@ -307,7 +307,7 @@ impl Verdict {
         format!("R-hat <= {limit} and at least {least} effective draws for {groups}")
     }
 
-    /// That a chain which disagrees must not be left out.
+    /// The finding that a chain which disagrees must not be left out.
     fn hidden_chain(&self) -> Option<Finding> {
         let Outcome::OneChainDisagrees { drifts: false, .. } = self.outcome else { return None };
         match self.cause {
@@ -403,7 +403,7 @@ impl Verdict {
         (!low.is_empty()).then(|| Finding::new(text, advice))
     }
 
-    /// That trajectories of fixed length were rejected many times in a row.
+    /// The finding that trajectories of fixed length were rejected many times in a row.
     fn still(&self) -> Option<Finding> {
         let still = &self.trajectories.longest_still;
         let chain = (0..still.len()).max_by_key(|chain| still[*chain])?;
@@ -441,7 +441,7 @@ impl Verdict {
         (!chains.is_empty() && !is_said).then(|| Finding::only(text))
     }
 
-    /// That the target accepts next to nothing of what moves on a surrogate.
+    /// The finding that the target accepts next to none of the moves on a surrogate.
     fn second_stage(&self) -> Option<Finding> {
         let accepted = &self.trajectories.second_stage_accept;
         let low: Vec<usize> =

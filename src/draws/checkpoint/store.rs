@@ -28,7 +28,7 @@ pub(crate) struct Store {
     temporary_path: PathBuf,
     run: Fingerprint,
     draws: File,
-    /// Why nothing can be written, if so.
+    /// The reason why nothing can be written, if so.
     refusal: Option<io::Error>,
     /// Numbers in a row.
     width: usize,

@@ -108,9 +108,9 @@ pub(crate) struct Chains<'a> {
     pub draws: usize,
     /// The number of draws of each chain.
     pub written: &'a [usize],
-    /// Of each chain `[draw, parameter]`.
+    /// The values of each chain, `[draw, parameter]`.
     pub values: Vec<&'a [f64]>,
-    /// Of each chain `[draw, statistic]`.
+    /// The statistics of each chain, `[draw, statistic]`.
     pub stats: Vec<&'a [f64]>,
 }
 

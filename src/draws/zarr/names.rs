@@ -14,7 +14,7 @@ const LONGEST: usize = 120;
 /// behind `~`. A name that is taken, also in other letter case, gets `~2`, `~3`, .. behind it. `~`
 /// and `%` of a name itself are escaped: what results is no path but one name.
 pub(crate) struct Names {
-    /// How often a name was asked for, in lower case.
+    /// The number of times that a name was asked for, by name in lower case.
     taken: HashMap<String, usize>,
 }
 

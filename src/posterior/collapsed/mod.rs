@@ -271,7 +271,7 @@ impl<M: Model, L: Likelihood> ConditionallyGaussian for Posterior<M, L> {
     }
 
     fn matrix_numbers(&self) -> usize {
-        /// Of the scratch memory and of faer's.
+        /// The number of matrices in the scratch memory and in faer's.
         const MATRICES: usize = 10;
         let m = self.output_layer().map_or(0, |(shape, _)| shape.m());
         m.saturating_mul(m).saturating_mul(MATRICES)

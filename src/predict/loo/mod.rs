@@ -29,9 +29,9 @@ use crate::targets::Target;
 /// Numbers of draws times rows that are held at a time: 32 MiB.
 const AT_A_TIME: usize = 1 << 22;
 
-/// How well a model predicts each row of its training data from the others: PSIS-LOO, computed from
-/// the draws of one run, without refits. From [`Posterior::loo`] or
-/// [`from_log_likelihood`](Self::from_log_likelihood); printed as a short table.
+/// The leave-one-out predictive accuracy of a model for each row of its training data: PSIS-LOO,
+/// computed from the draws of one run, without refits. It comes from [`Posterior::loo`] or
+/// [`from_log_likelihood`](Self::from_log_likelihood); it is printed as a short table.
 ///
 /// The expected log predictive density for new data (elpd, in nats, larger is better) is estimated by
 /// the sum over the n rows of

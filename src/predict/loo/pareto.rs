@@ -19,7 +19,7 @@ fn tail_length(n: usize, relative_efficiency: f64) -> usize {
 pub(super) struct Psis {
     /// log p(y_i | q_s) with s: the draws of the tail first, by rising ratio.
     sorted: Vec<(f64, usize)>,
-    /// How far the ratios of the tail lie above the largest one before it.
+    /// The excesses of the ratios in the tail over the largest ratio before the tail.
     excesses: Vec<f64>,
     /// w_s, relative to the largest ratio.
     weights: Vec<f64>,

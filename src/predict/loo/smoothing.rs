@@ -20,7 +20,7 @@ const CONSTANT: f64 = 1e-12;
 /// lines.
 const TOGETHER: usize = 8;
 
-/// How rows are smoothed: what was checked.
+/// The checked settings by which rows are smoothed.
 pub(super) struct Smoothing {
     chains: usize,
     draws: usize,

@@ -26,7 +26,8 @@ impl Predictions {
         Uncertainty::new(self.draws_of_mean()?, self.names_of_classes()?)
     }
 
-    /// How well each measure of uncertainty tells the rows of `outside` from these; see [`auroc`].
+    /// The quality with which each measure of uncertainty tells the rows of `outside` from these;
+    /// see [`auroc`].
     ///
     /// The rows of `outside` need classes known to the model, whatever these say; without any,
     /// [`Posterior::uncertainty`](crate::posterior::Posterior::uncertainty) and

@@ -12,7 +12,8 @@ use crate::Error;
 use crate::predict::to_file;
 
 impl Uncertainty {
-    /// How well each measure tells the inputs of `outside` from the inputs of `self`, see [`auroc`].
+    /// The quality with which each measure tells the inputs of `outside` from the inputs of `self`,
+    /// see [`auroc`].
     ///
     /// # Errors
     /// If the classes of `outside` are others.
@@ -27,7 +28,7 @@ impl Uncertainty {
     }
 }
 
-/// How well each measure of uncertainty tells two sets of inputs apart. From
+/// The quality with which each measure of uncertainty tells two sets of inputs apart. From
 /// [`Uncertainty::separation`].
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Separation {

@@ -269,7 +269,8 @@ impl Tuning {
         self.steps += 1.0;
         // NaN counts as the largest.
         let relative = xi.min(Self::LARGEST) * powf(self.reference / step_size, 6.0);
-        // Of the latest fifth of the steps, or so: the first ones are of a chain that is still on its way.
+        // The mean is over about the latest fifth of the steps: in the first steps the chain is
+        // still on its way.
         let memory = self.steps.min(50.0 + 0.2 * self.steps);
         self.mean += (relative - self.mean) / memory;
     }
@@ -295,7 +296,7 @@ impl Tuning {
 struct Spread {
     /// The number of positions.
     n: f64,
-    /// Their running mean.
+    /// The running mean of the positions.
     mean: Vec<f64>,
     /// The running mean of s, and of its square.
     s: f64,
@@ -450,7 +451,8 @@ impl<T: GradTarget> Kernel<T> for MclmcKernel {
         ]);
     }
 
-    /// That there is no test: [`Draws::unadjusted`](crate::draws::Draws::unadjusted) looks for it.
+    /// Reports that there is no Metropolis test, for
+    /// [`Draws::unadjusted`](crate::draws::Draws::unadjusted).
     fn report(&self) -> Report {
         Report { unadjusted: true, ladder: None }
     }

@@ -1,4 +1,4 @@
-//! How long trajectories are: at random, about a length that warm-up may tune.
+//! The length of trajectories: random, around a length that warm-up may tune.
 //!
 //! A trajectory takes the time t = n h, with n steps of size h and
 //!

@@ -47,7 +47,7 @@ pub struct TrajectoryState {
 pub(super) struct Flight {
     /// The energy at its beginning.
     pub before: f64,
-    /// By how much the energy is higher at its end.
+    /// The energy at its end less the energy at its start.
     pub error: f64,
     /// Whether the energy rose too far anywhere, seen from either end.
     pub failed: bool,

@@ -10,7 +10,7 @@ use crate::rng::ChainRng;
 use crate::sampler::{GradSource, GradStream, Kernel, Step};
 use crate::targets::{Point, Target};
 
-/// How the step size h_n depends on the number n of steps made.
+/// The dependence of the step size h_n on the number n of steps made.
 ///
 /// Where it varies, draws should be weighted by their step size, which is the statistic `step_size`. Nothing in
 /// this crate does: means, predictions and [recorders](crate::draws::recorder) count all draws alike, and
@@ -374,7 +374,8 @@ impl<T: Target, G: GradStream<T>, I: Integrator> Kernel<T> for LangevinKernel<G,
         }
     }
 
-    /// That there is no test: [`Draws::unadjusted`](crate::draws::Draws::unadjusted) looks for it.
+    /// Reports that there is no Metropolis test, for
+    /// [`Draws::unadjusted`](crate::draws::Draws::unadjusted).
     fn report(&self) -> Report {
         Report { unadjusted: true, ladder: None }
     }

@@ -52,7 +52,7 @@ use crate::targets::Target;
 pub struct LeimkuhlerMatthews<S = FullGrad> {
     /// The time step h.
     pub step_size: f64,
-    /// How h depends on the number of steps.
+    /// The dependence of h on the number of steps.
     pub schedule: StepSchedule,
     /// B: pi^B is sampled, but for the bias.
     pub inverse_temperature: f64,

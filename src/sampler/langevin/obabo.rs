@@ -50,7 +50,7 @@ use crate::targets::Target;
 pub struct Obabo<S = FullGrad> {
     /// The time step h.
     pub step_size: f64,
-    /// How h depends on the number of steps.
+    /// The dependence of h on the number of steps.
     pub schedule: StepSchedule,
     /// gamma, the rate at which momentum is forgotten; above 0.
     pub friction: f64,

@@ -56,7 +56,7 @@ use crate::targets::Target;
 pub struct Sghmc<S = Minibatch> {
     /// The time step h.
     pub step_size: f64,
-    /// How h depends on the number of steps.
+    /// The dependence of h on the number of steps.
     pub schedule: StepSchedule,
     /// C, the rate at which velocity is forgotten; above 0, h C below 2.
     pub friction: f64,

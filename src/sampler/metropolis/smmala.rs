@@ -31,8 +31,8 @@ pub trait Metric<T: GradTarget>: Clone + Send + Sync {
 /// Minus the Hessian, its eigenvalues l replaced by l coth(alpha l).
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SoftAbs {
-    /// How sharp the absolute value is: curvatures below 1 / alpha count as 1 / alpha, so that the
-    /// noise of a step has at most the standard deviation eps sqrt(alpha) in any direction, in
+    /// The sharpness of the absolute value: curvatures below 1 / alpha count as 1 / alpha, so that
+    /// the noise of a step has at most the standard deviation eps sqrt(alpha) in any direction, in
     /// units of the parameters, and its drift is at most eps^2 alpha |g| / 2.
     pub alpha: f64,
 }

@@ -1,8 +1,8 @@
-//! How states travel on the ladder: exchanges, restarts and round trips.
+//! The travel of states on the ladder: exchanges, restarts and round trips.
 
 use serde::{Deserialize, Serialize};
 
-/// How states moved between the rungs, since the start or the end of warm-up.
+/// The moves of states between the rungs, since the start or the end of warm-up.
 ///
 /// A replica is a state that is followed through its exchanges. It makes a restart when it comes from
 /// beta_0 to beta = 1, and a round trip when it had been at beta = 1 before.

@@ -12,7 +12,7 @@ use crate::targets::{Point, PowerTarget, Target, Tempered};
 /// One chain of the population.
 pub(super) struct Rung<T: Target, K> {
     pub target: Tempered<T>,
-    /// None at beta = 0, where the prior is drawn from.
+    /// The kernel of the rung; `None` at beta = 0, where draws come from the prior.
     pub kernel: Option<K>,
     pub point: Point,
     /// Where a draw from the prior is tried.

@@ -219,8 +219,8 @@ pub struct FileRecord {
     /// Whether what may follow the rows in the file was cut off.
     is_cut: bool,
     rows: u64,
-    /// Of the numbers of all rows. Their own checksums are left out: the CRC of data with their CRC
-    /// behind them does not depend on the data.
+    /// The CRC-32 of the numbers of all rows. The rows' own checksums are left out: the CRC of data
+    /// with their CRC behind them does not depend on the data.
     crc: crc32fast::Hasher,
     row: Vec<u8>,
 }
