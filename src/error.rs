@@ -36,7 +36,7 @@ pub enum Error {
         name: String,
         /// The setting that makes it so large, if there is one.
         setting: Option<Setting>,
-        /// Its size, as a product, and how much there is.
+        /// The size of the result, as a product, and the memory that is left.
         size: String,
         /// The advice on what takes less memory.
         advice: Vec<Advice>,
@@ -133,7 +133,7 @@ pub enum Error {
     },
 }
 
-/// Where in a table a cell stands, counted from 1.
+/// The place of a cell in a table, counted from 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Row {
     /// The line of a file. A header is line 1.

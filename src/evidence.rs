@@ -121,7 +121,8 @@ pub struct Evidence {
 pub struct Estimate {
     /// log p(y).
     pub log_evidence: f64,
-    /// Its Monte Carlo standard error; of thermodynamic integration, that and the discretisation.
+    /// The Monte Carlo standard error of the estimate; for thermodynamic integration combined with
+    /// the discretisation.
     pub standard_error: f64,
 }
 

@@ -104,7 +104,7 @@ pub struct Step {
     pub gradient_evals: u32,
 }
 
-/// Where in the warm-up an iteration lies.
+/// The place of an iteration in the warm-up.
 #[derive(Clone, Copy, Debug)]
 pub struct WarmupProgress {
     /// This iteration, counted from 0.

@@ -135,7 +135,7 @@ pub struct Student {
     activation: Activation,
     learnt: Learnt,
     scale: Scale,
-    /// Where the training ended; `log_density` is minus the loss over all its rows.
+    /// The end of the training; its `log_density` is minus the loss over all training rows.
     pub fit: Fit,
 }
 
@@ -176,7 +176,7 @@ impl Student {
     /// The predictions for inputs `x` `[rows x features]`.
     ///
     /// # Errors
-    /// Other features, an input that is not finite.
+    /// A number of features other than in training, an input that is not finite.
     pub fn predict(&self, x: ArrayView2<f64>) -> Result<Distilled, Error> {
         let network = self.network()?;
         // One row, for its shape: the student needs no data.

@@ -38,7 +38,7 @@ const SCORED: usize = 100;
 ///
 /// So a draw of the masks gives a vector of weights, and the draws have the form of draws from any
 /// posterior. Within a minibatch all rows have the same mask. Inputs, biases and the likelihood's
-/// own parameters are not left out. Of a model of your own, blocks with two axes are taken to be
+/// own parameters are not left out. In a model of your own, blocks with two axes are taken to be
 /// the weights of its layers, in order.
 ///
 /// The spread of the predictions follows from a rate that is chosen, not learnt: it does not shrink
@@ -158,7 +158,7 @@ fn check_rate(rate: f64) -> Result<(), Error> {
 pub struct DropoutFit {
     /// The rate.
     pub rate: f64,
-    /// Where the training ended: its `q` are the weights of the whole network.
+    /// The end of the training: its `q` are the weights of the whole network.
     pub fit: Fit,
     masks: Masks,
     origin: Origin,

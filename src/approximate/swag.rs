@@ -190,8 +190,8 @@ impl<A: Ascent + Clone> Swag<A> {
 #[derive(Clone, Debug)]
 pub struct SwagFit {
     members: Vec<Iterates>,
-    /// Where each member's ascent ended, and how many of its steps were
-    /// [taken back](Fit::taken_back).
+    /// The end of each member's ascent, and the number of its steps that were [taken
+    /// back](Fit::taken_back).
     pub fits: Vec<Fit>,
     origin: Origin,
 }

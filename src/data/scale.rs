@@ -100,7 +100,7 @@ impl MinMax {
     /// Fits each column of `x` `[rows x columns]`. Columns are named `#1`, `#2`, ... in errors.
     ///
     /// # Errors
-    /// If the range is empty or not finite; else as [`Standardise::fit`].
+    /// If the range is empty or not finite; the errors of [`Standardise::fit`].
     pub fn fit(&self, x: ArrayView2<f64>) -> Result<Scaler, Error> {
         self.fit_named(x, &numbered(x.ncols()))
     }
@@ -227,8 +227,8 @@ impl Scaler {
         self.map(z, |column, value| column.shift + (value - self.low) * column.scale)
     }
 
-    /// From standard deviations (or other differences) of scaled numbers to the columns' own
-    /// units: multiplied by the scale, not shifted.
+    /// Converts standard deviations (or other differences) of scaled numbers to the columns' own
+    /// units: they are multiplied by the scale, not shifted.
     ///
     /// # Errors
     /// If the number of columns is not the one that was fitted.
@@ -249,7 +249,7 @@ impl Scaler {
     /// A data set with a scaled real response.
     ///
     /// # Errors
-    /// If the response is not real; else as [`scale_features`](Self::scale_features).
+    /// If the response is not real; the errors of [`scale_features`](Self::scale_features).
     pub fn scale_response(&self, data: &Dataset) -> Result<Dataset, Error> {
         self.check_same_names(data.response_names())?;
         let y = self.transform(data.real()?.view())?;

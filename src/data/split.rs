@@ -10,7 +10,7 @@ use crate::rng::ChainRng;
 /// The stream of a seed that shuffles rows: far from the streams of the chains, which count from 0.
 const STREAM: u64 = u64::MAX;
 
-/// Which rows train and which test, counted from 0.
+/// The rows for training and the rows for testing, counted from 0.
 ///
 /// Every random split is fixed by its seed. Series are split in order, by
 /// [`split_at`](Dataset::split_at): shuffled rows of a series would let the future into the

@@ -112,7 +112,7 @@ pub struct Symmetries {
     flips: bool,
 }
 
-/// Where W_l, row-major, and b_l lie in q.
+/// The places of W_l, row-major, and b_l in q.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Layer {
     inputs: usize,
@@ -144,7 +144,7 @@ pub(super) struct Scratch {
     other: (Vec<f64>, Vec<HiddenUnit>),
 }
 
-/// Which weights of a unit are compared.
+/// The weights of a unit that are compared.
 #[derive(Clone, Copy, PartialEq)]
 enum Match {
     Incoming,

@@ -77,7 +77,7 @@ pub struct RunInfo {
     pub warmup_divergences: Vec<u64>,
     /// Gradients that each chain's warm-up evaluated.
     pub warmup_gradient_evals: Vec<u64>,
-    /// Where transitions diverged while sampling: the first [`Divergence::KEPT`] of each chain.
+    /// The divergent transitions of sampling: the first [`Divergence::KEPT`] of each chain.
     pub divergences: Vec<Divergence>,
     /// The approximation that the draws are of, if they are not of the posterior: a
     /// [surrogate](crate::surrogate), a [fitted approximation](crate::approximate), or a
@@ -89,7 +89,7 @@ pub struct RunInfo {
     /// these draws.
     #[serde(default)]
     pub target: Option<TargetInfo>,
-    /// Which part of a run the chains are, if others were run
+    /// The part of the run that these chains are, if others were run
     /// [elsewhere](crate::sampler::Sampler::only_chains).
     #[serde(default)]
     pub part: Option<Part>,
@@ -113,8 +113,8 @@ pub struct Divergence {
     pub chain: usize,
     /// The draw before which it happened, counted before any thinning of the finished draws.
     pub draw: usize,
-    /// Where it failed: the last position of the trajectory before the step that did, or the
-    /// proposal of a kernel without trajectories.
+    /// The position where it failed: the last position of the trajectory before the step that
+    /// failed, or the proposal of a kernel without trajectories.
     pub position: Vec<f64>,
 }
 

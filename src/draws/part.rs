@@ -10,7 +10,7 @@ use super::{Draws, RunInfo};
 use crate::message::count;
 use crate::{Error, memory};
 
-/// Which chains of a run some draws are. Made by
+/// The part of a run's chains that some draws are from. Made by
 /// [`Sampler::only_chains`](crate::sampler::Sampler::only_chains).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Part {
@@ -115,7 +115,7 @@ impl Draws {
         })
     }
 
-    /// In what the runs differ of which these draws and `other` are parts.
+    /// The difference between the runs of which these draws and `other` are parts, in words.
     fn difference(&self, other: &Self) -> Option<String> {
         let [here, there] = [self, other].map(|draws| draws.info.part.as_ref());
         let by_name = here?.run.differences(&there?.run);

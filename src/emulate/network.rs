@@ -98,7 +98,7 @@ pub struct NetworkEmulator {
     pub batch: usize,
     /// The learning rate of Adam. One by which training diverges is refused by [`fit`](Self::fit).
     pub learning_rate: f64,
-    /// When training stops early.
+    /// The rule for stopping the training early.
     pub stopping: EarlyStopping,
     /// The seed of the start, the minibatches, dropout and what is held out.
     pub seed: u64,
@@ -145,7 +145,7 @@ struct Dense {
     biases: Vec<f64>,
 }
 
-/// From the network's outputs to ell*.
+/// The map from the network's outputs to ell*.
 #[derive(Clone, Debug)]
 enum Head<L> {
     LogLikelihood { mean: f64, scale: f64 },
@@ -157,7 +157,7 @@ enum Head<L> {
 struct OutputsHead<L> {
     likelihood: L,
     y: Tiles,
-    /// Where the likelihood's own parameters are in q.
+    /// The place of the likelihood's own parameters in q.
     phi: Range<usize>,
     columns: usize,
     mean: Vec<f64>,
@@ -456,8 +456,8 @@ impl<L: Likelihood> FittedNetwork<L> {
         }
     }
 
-    /// From the derivative with respect to the outputs, in the last of `ws.deltas`, to `factor`
-    /// times that with respect to q, which is added to `grad`.
+    /// Turns the derivative with respect to the outputs, in the last of `ws.deltas`, into `factor`
+    /// times the derivative with respect to q, which is added to `grad`.
     fn backward(&self, factor: f64, grad: &mut [f64], ws: &mut NetworkWorkspace) {
         for (l, layer) in self.layers.iter().enumerate().rev() {
             let (below, above) = ws.deltas.split_at_mut(l + 1);

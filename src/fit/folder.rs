@@ -66,7 +66,7 @@ pub(super) struct Lock {
 
 impl Lock {
     /// # Errors
-    /// If another process has the lock for half a second, or there can be none.
+    /// If another process has the lock for half a second, or the lock file cannot be made.
     pub fn take(folder: &Path) -> Result<Self, Error> {
         let path = folder.join(LOCK);
         // A run that has just ended may leave its lock for a moment: to a process that another thread was

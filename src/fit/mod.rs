@@ -66,14 +66,14 @@ pub struct Fit {
     rebuilt: Vec<String>,
 }
 
-/// All of a fit but the draws.
+/// The parts of a fit other than the draws.
 #[derive(Debug)]
 struct Parts {
     recipe: Recipe,
     origin: Origin,
     /// The rows that were given, in their own units.
     data: Dataset,
-    /// Which of them were kept for validation, if some were.
+    /// The rows that were kept for validation, if some were.
     split: Option<Split>,
     /// Training rows, in their own units, if some were kept for validation.
     own_train: Option<Dataset>,
@@ -209,7 +209,7 @@ impl Fit {
         Ok(judged.aimed_at(self.parts.recipe.aimed_at(self.parts.train.response().width())))
     }
 
-    /// Which of the [training rows](Self::training) are [judged](Self::judged).
+    /// The [training rows](Self::training) that are [judged](Self::judged).
     pub fn judged_rows(&self) -> Vec<usize> {
         let rows = self.parts.train.rows();
         (0..rows.min(JUDGED)).map(|i| i * rows / rows.min(JUDGED)).collect()
@@ -279,7 +279,7 @@ impl Fit {
     /// read as the training file was; columns that the training file does not have are not used.
     ///
     /// # Errors
-    /// If the fit is not of a CSV file, or the file cannot be read; else as
+    /// If the fit is not of a CSV file, or the file cannot be read; the errors of
     /// [`predict_new`](Self::predict_new).
     pub fn predict_csv(&self, path: impl AsRef<Path>) -> Result<Predicted, Error> {
         let new = self.schema_or_error()?.read_features_path(path)?;
@@ -438,8 +438,8 @@ impl Fit {
         self.parts.origin.lines.as_ref()
     }
 
-    /// Which rows of [`data`](Self::data) the model learnt from, and which were kept for validation; `None` if
-    /// it learnt from all.
+    /// The rows of [`data`](Self::data) that the model learnt from, and the rows that were kept for
+    /// validation; `None` if it learnt from all.
     pub fn split(&self) -> Option<&Split> {
         self.parts.split.as_ref()
     }

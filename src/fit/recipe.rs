@@ -209,7 +209,7 @@ impl Recipe {
         Self { only_chains: Some(chains), ..self }
     }
 
-    /// When a run [in a folder](Self::in_folder) writes its checkpoints.
+    /// The times at which a run [in a folder](Self::in_folder) writes its checkpoints.
     pub fn checkpoint_every(self, every: Every) -> Self {
         Self { every, ..self }
     }
@@ -299,7 +299,7 @@ impl Recipe {
         }
     }
 
-    /// Which rows are for training and which for validation, if some are.
+    /// The rows for training and the rows for validation, if there are any.
     pub(super) fn split(&self, data: &Dataset) -> Result<Option<Split>, Error> {
         if self.validation == 0.0 {
             return Ok(None);

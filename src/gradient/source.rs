@@ -8,7 +8,7 @@ use crate::kernel::Step;
 use crate::rng::ChainRng;
 use crate::targets::{LogDensity, Point, Target};
 
-/// Where gradients come from: configuration.
+/// A source of gradients: its configuration.
 ///
 /// With N rows of data and a batch b of |b| of them, g~(q) is one of
 ///
@@ -111,7 +111,7 @@ pub trait GradStream<T: Target>: Send {
     fn estimate(&self, point: &Point) -> LogDensity;
 }
 
-/// Where the gradient is held already.
+/// The step where the gradient is known already.
 pub(super) const KNOWN: Step =
     Step { accept_prob: None, accepted: true, divergent: false, gradient_evals: 0 };
 

@@ -92,7 +92,7 @@ settings! {
     Seed = "seed",
     /// The number of threads.
     Threads = "threads",
-    /// When checkpoints are written.
+    /// The times at which checkpoints are written.
     CheckpointEvery = "checkpoint_every",
     /// The folder of a run.
     Folder = "folder",
@@ -178,7 +178,7 @@ impl Vocabulary for Plain {
                 None => "the hidden layers",
             },
             Setting::Activation => "the activation",
-            // These advices say in words already what to set.
+            // The words of the advice already say what to set.
             Setting::Weights | Setting::Method if value.is_some() => "",
             Setting::Weights => "the prior of the weights",
             Setting::WeightsSd => "the standard deviation of the weights",

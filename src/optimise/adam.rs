@@ -38,7 +38,7 @@ pub struct Adam<S = FullGrad> {
     pub beta2: f64,
     /// Added to the root of the squared gradient, above 0.
     pub epsilon: f64,
-    /// Where gradients come from.
+    /// The source of the gradients.
     pub gradient: S,
 }
 

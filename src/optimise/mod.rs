@@ -118,7 +118,7 @@ use crate::targets::{GradTarget, LogDensity, Target};
 
 /// An update rule with its settings: plain data. The loop around it is in [`Optimiser`].
 pub trait Ascent: Sync {
-    /// Where gradients come from: a [`GradSource`].
+    /// The source of the gradients: a [`GradSource`].
     type Source;
     /// The memory of earlier gradients.
     type State;

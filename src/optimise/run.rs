@@ -55,7 +55,7 @@ impl Schedule {
     }
 }
 
-/// When to stop for want of improvement on held-out rows.
+/// The rule for stopping when the score of held-out rows no longer improves.
 ///
 /// The score is evaluated at the start, after every `every` steps and after the last one.
 /// `patience` evaluations in a row that are no better than the best one end the ascent.
@@ -97,7 +97,7 @@ pub struct Evaluation {
     pub estimate: f64,
 }
 
-/// Where an ascent ended.
+/// The result of an ascent.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Fit {
     /// The point: the one with the best held-out score, if there is a score; else the one with the

@@ -17,10 +17,10 @@ const MOST_BINS: usize = 10_000;
 /// The bins of similar confidence that rows are put into, for a [`Reliability`] curve.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Bins {
-    /// This many bins ((b - 1) / B, b / B] of equal width between 0 and 1. Bins without rows are
+    /// Bins ((b - 1) / B, b / B], this many, of equal width between 0 and 1. Bins without rows are
     /// left out.
     EqualWidth(usize),
-    /// This many bins of equally many rows, or fewer: rows of equal confidence share a bin.
+    /// Bins of equally many rows, this many or fewer: rows of equal confidence share a bin.
     EqualCount(usize),
 }
 

@@ -108,7 +108,7 @@ const QUANTILES: [f64; 3] = [0.05, 0.5, 0.95];
 /// known, from [`Posterior::predict_new`](crate::posterior::Posterior::predict_new).
 ///
 /// They are on the scale of the response that the posterior was given; [`unscaled`](Self::unscaled)
-/// brings them into the units from before it was scaled.
+/// converts them to the units of the response before it was scaled.
 #[derive(Clone, Debug)]
 pub struct Predictions {
     /// E[y | x, q], `[chain, draw, row, column]`.

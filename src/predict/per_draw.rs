@@ -390,7 +390,7 @@ pub(super) struct Walk {
     pub drawn: Columns,
 }
 
-/// Where one draw writes.
+/// The memory that one draw writes to.
 struct Part<'a> {
     mean: &'a mut [f64],
     log_density: &'a mut [f64],

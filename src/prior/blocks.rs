@@ -1,4 +1,4 @@
-//! Which prior belongs to which block of q.
+//! The assignment of priors to the blocks of q.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use crate::layout::{Block, Layout};
 use crate::message::Advice;
 use crate::model::Model;
 
-/// Which prior belongs to which block. See the [module](super).
+/// The assignment of priors to blocks. See the [module](super).
 ///
 /// An exact name takes precedence over a pattern, and a longer pattern over a shorter one: `*` is
 /// what holds for the rest of the model's blocks. A likelihood's own parameters, such as
@@ -27,8 +27,8 @@ pub struct Priors {
 #[derive(Clone, Debug)]
 struct Added {
     name: String,
-    /// Where there is one log variance for each column, the pattern of the matrices that have these
-    /// columns.
+    /// The pattern of the matrices that have these columns, if there is one log variance for each
+    /// column.
     columns_of: Option<String>,
     density: Hyperprior,
 }

@@ -59,7 +59,7 @@ pub(super) trait Chain: Send {
 
 /// The part of a chain that does not depend on the types of target, kernel and recorder.
 pub(super) struct ChainData {
-    /// Its number.
+    /// The number of the chain.
     pub index: usize,
     /// The number of coordinates of each draw that are kept.
     pub kept: usize,
@@ -72,8 +72,8 @@ pub(super) struct ChainData {
     pub at: Place,
 }
 
-/// Where a chain is and what it has counted: what a checkpoint holds of it besides its draws and the states
-/// of kernel and record.
+/// The place of a chain and its counters: the part of the chain that a checkpoint holds besides its
+/// draws and the states of kernel and record.
 #[derive(Clone, Serialize, Deserialize)]
 pub(super) struct Place {
     pub rng: ChainRng,
@@ -143,7 +143,7 @@ pub(super) struct TypedChain<'r, 't, T: Target, K: Kernel<&'t T>, R: Recorder<T>
     /// The state of the kernel before a step that was cut. The kernel's state after the cut is of
     /// no use.
     pub before_cut: Option<K::State>,
-    /// Where records go when chains are finished, in order.
+    /// The records of finished chains, in order.
     pub records: &'r Mutex<Vec<R::Record>>,
 }
 

@@ -14,8 +14,9 @@ pub(super) struct Sizes {
     pub seed: u64,
 }
 
-/// When chains end before they are done: the run was asked to, or one of them cannot go on, since its
-/// recorder failed or something panicked. From then on no checkpoint is written.
+/// The reasons for which chains end before they are done: the run was asked to end, or one chain
+/// cannot go on, since its recorder failed or something panicked. From then on no checkpoint is
+/// written.
 pub(super) struct Ending {
     stop: StopHandle,
     failed: AtomicBool,

@@ -203,14 +203,14 @@ fn progress_lines(mut to: impl Write) -> impl FnMut(&Progress) {
     }
 }
 
-/// Where a phase was when it was first reported: not at 0 if the run goes on from a checkpoint.
+/// The progress of a phase when it was first reported: not 0 if the run goes on from a checkpoint.
 #[derive(Clone, Copy)]
 struct Place {
     done: usize,
     elapsed: Duration,
 }
 
-/// When a report is written: so often, and at the end of each phase.
+/// The times at which a report is written: at this interval, and at the end of each phase.
 struct Due {
     every: Duration,
     /// The phase, its first place, and when the last report was written.

@@ -36,7 +36,7 @@ pub(super) struct Rounds {
     pub approximation: Option<String>,
     /// The model, likelihood and data that the target is the density of.
     pub target: Option<TargetInfo>,
-    /// Which part of a run it is, if others run elsewhere.
+    /// The part of the whole run that this run is, if others run elsewhere.
     pub part: Option<Part>,
 }
 

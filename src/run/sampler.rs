@@ -110,14 +110,14 @@ impl<'t, T: Target, A: Algorithm<&'t T>> Sampler<'t, T, A> {
         self
     }
 
-    /// Where chains start.
+    /// The starting points of the chains.
     pub fn init(mut self, init: Init) -> Self {
         self.init = init;
         self
     }
 
-    /// Which coordinates of q the draws hold. The statistics of every draw are kept in any case.
-    /// Which draws a chain makes does not depend on it.
+    /// The coordinates of q that the draws hold. The statistics of every draw are kept in any case,
+    /// and the draws that a chain makes do not depend on this choice.
     pub fn keep(mut self, keep: Keep) -> Self {
         self.keep = keep;
         self
@@ -222,7 +222,7 @@ impl<'t, T: Target, A: Algorithm<&'t T>> Sampler<'t, T, A> {
             target: target.info(),
             recorder: [recorder.name(), recorder.config()],
         };
-        // Where chain 0 starts, by which the parts of other posteriors are told from this one.
+        // The densities where chain 0 starts tell parts of other posteriors from this one.
         let at_start = || {
             let mut start_rng = ChainRng::new(sizes.seed, 0).child(u64::MAX);
             let mut ws = target.workspace();

@@ -1,4 +1,5 @@
-//! When checkpoints are written, what of a run they hold, and how a run goes on from one.
+//! The checkpoints of a run: the times at which they are written, their contents, and how a run
+//! goes on from one.
 
 use std::borrow::Cow;
 use std::path::PathBuf;
@@ -11,7 +12,7 @@ use super::ending::Sizes;
 use crate::Error;
 use crate::draws::checkpoint::{Every, Fingerprint, Store, Stored, agree};
 
-/// Where and when to write, and what makes the run the one it is.
+/// The settings of a run's checkpoints: the path, the times, and the identity of the run.
 pub(super) struct Checkpoint {
     pub path: PathBuf,
     pub every: Every,

@@ -12,7 +12,7 @@ use crate::message::Setting;
 use crate::portable::powf;
 use crate::targets::Point;
 
-/// Which linear map of the proposals is learnt during warm-up.
+/// The linear map of the proposals that is learnt during warm-up.
 ///
 /// Proposals are made in the coordinates of x = L^-1 q, in which a well-chosen L makes the target
 /// about isotropic. M is learnt during warm-up as the (co)variance of the chain, regularised as

@@ -9,8 +9,8 @@ use crate::Error;
 
 /// The conditional distribution of a Gaussian noise variance is inverse gamma.
 pub trait NoiseConditional: Target {
-    /// Where the noise is and what its conditional distribution is made of; an error that says why
-    /// if it is not inverse gamma.
+    /// The coordinate of the noise and the parameters of its conditional distribution; an error
+    /// with the reason if that is not inverse gamma.
     fn noise_parameters(&self) -> Result<NoiseParameters, Error>;
 
     /// The sum of squared residuals over all rows and outputs.

@@ -113,9 +113,9 @@ impl<T: ConditionallyGaussian + PowerTarget> ConditionallyGaussian for Tempered<
 /// The marginal density of all coordinates of `base` but the weights of its linear output layer,
 /// which are integrated out exactly: if the noise differs between rows, the weights of the mean.
 ///
-/// Its layout has the blocks of the base's without those that are integrated out. Of a block of
-/// which a part is integrated out the rest is a vector of that name: of the output layer `w1` `[2,
-/// H]` of mean and log standard deviation `w1` `[H]`, the weights of the latter.
+/// Its layout has the blocks of the base's layout without the blocks that are integrated out. If a
+/// part of a block is integrated out, the rest is a vector of the same name: from the output layer
+/// `w1` `[2, H]` of mean and log standard deviation remains `w1` `[H]`, the weights of the latter.
 ///
 /// The [log density](LogDensity) has the integral of the likelihood, log p(y | v), as its
 /// `likelihood`, and log p(v) as its `prior`. It is no sum over rows: there are no minibatches of it.

@@ -20,7 +20,7 @@ const LOSS: f64 = 1e-6;
 /// The knowledge about the noise.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Noise {
-    /// Its standard deviation.
+    /// The standard deviation of the noise is known.
     Fixed(f64),
     /// tau^2 ~ IG(shape, scale), both positive; (0, 0) is the improper 1/tau^2.
     InverseGamma {

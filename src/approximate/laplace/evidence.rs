@@ -21,7 +21,8 @@ pub struct PriorSearch {
     pub sd: f64,
     /// The approximation with it.
     pub fit: LaplaceApproximation,
-    /// All that were tried, as (standard deviation, log evidence), ascending in the former.
+    /// All values that were tried, as (standard deviation, log evidence), by ascending standard
+    /// deviation.
     pub tried: Vec<(f64, f64)>,
 }
 

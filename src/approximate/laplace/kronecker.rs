@@ -24,8 +24,8 @@ pub(super) struct Kronecker {
     roots: Array1<f64>,
 }
 
-/// Where the entries of (W, b) `[units, inputs + 1]` of a layer whose first weight is at `start`
-/// lie in q.
+/// The coordinates in q of the entries of (W, b) `[units, inputs + 1]` of a layer whose first
+/// weight is at `start`.
 pub(super) fn coordinates(start: usize, units: usize, inputs: usize) -> Vec<usize> {
     let bias = start + units * inputs;
     let row = |u: usize| (start + u * inputs..start + (u + 1) * inputs).chain([bias + u]);

@@ -39,8 +39,8 @@ use crate::{Error, memory};
 /// depends on the parametrisation: a variance is approximated on its log scale. The evidence counts
 /// one mode only, too: a network with H tanh units in a layer has 2^H H! equal ones.
 ///
-/// Which entries of H are kept is the choice of a constructor. With K outputs and d coordinates, n
-/// of them in the last layer, and D inputs and H units in a layer:
+/// The constructor chooses which entries of H are kept. With K outputs and d coordinates, n of them
+/// in the last layer, and D inputs and H units in a layer:
 ///
 /// | | H | time, beside the gradients | numbers kept | a draw |
 /// | --- | --- | --- | --- | --- |

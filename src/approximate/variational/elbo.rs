@@ -228,7 +228,7 @@ impl<E: Expectation> Target for Elbo<E> {
         }
     }
 
-    /// From one sample, whose noise is always the same.
+    /// The log density from one sample, whose noise is always the same.
     fn log_density(&self, v: &[f64], ws: &mut Self::Workspace) -> LogDensity {
         let of_values = ChainRng::new(self.seed, 0).child(VALUES);
         let of_gradients = std::mem::replace(&mut ws.rng, of_values);

@@ -131,7 +131,7 @@ pub struct MeanField<A = Adam<Minibatch>> {
     pub ascent: A,
     /// The standard deviation of all coordinates at the start, above 0.
     pub initial_sd: f64,
-    /// From how many estimates on all rows the bound is computed at the end, at least 2.
+    /// The number of estimates on all rows from which the bound is computed at the end, at least 2.
     pub elbo_samples: usize,
 }
 

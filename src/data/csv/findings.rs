@@ -9,7 +9,7 @@ use crate::cells::shown;
 use crate::data::Task;
 use crate::message::{Advice, Vocabulary, advised};
 
-/// More classes than this, of a response that holds numbers, are worth a word.
+/// A response that holds numbers with more classes than this is worth a remark.
 const NUMERIC_CLASSES: usize = 10;
 
 /// A remark on one column before a model is fitted to the table. From [`CsvReader::findings`];
@@ -46,14 +46,14 @@ pub enum Finding {
         /// The name of the column.
         column: String,
     },
-    /// In every row the column has the value of another one.
+    /// The column has the value of another column in every row.
     Copy {
         /// The name of the column.
         column: String,
         /// The name of the first column with these values.
         of: String,
     },
-    /// In every row a feature has the value of the response.
+    /// A feature has the value of the response in every row.
     CopyOfResponse {
         /// The name of the column.
         column: String,

@@ -1,4 +1,4 @@
-//! Where in a file rows come from.
+//! The lines of a file that rows come from.
 
 use serde::{Deserialize, Serialize};
 

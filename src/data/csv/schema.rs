@@ -59,7 +59,7 @@ pub struct Schema {
     columns: Vec<Column>,
 }
 
-/// Where the columns of the training file are in another table.
+/// The places of the training file's columns in another table.
 struct Places {
     order: Vec<usize>,
     /// The names of columns that the training file does not have.
@@ -187,7 +187,7 @@ impl Schema {
         }
     }
 
-    /// Where the columns are in another table.
+    /// The places of the columns in another table.
     fn places(&self, table: &Table) -> Result<Places, Error> {
         let columns = self.columns.iter().map(|column| column.name.as_str());
         let (order, unused) = table.order(columns)?;

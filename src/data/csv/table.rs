@@ -252,7 +252,7 @@ impl<'t> Table<'t> {
     }
 }
 
-/// Where the lines of a text are cut into cells.
+/// The separator at which the lines of a text are cut into cells.
 fn separator(delimiter: Delimiter, text: &str) -> Result<Separator, Error> {
     match delimiter {
         Delimiter::Byte(byte) if !byte.is_ascii() || b"\"\r\n".contains(&byte) => {

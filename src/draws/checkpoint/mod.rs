@@ -98,13 +98,13 @@ pub(crate) use store::{Store, Stored, is_at, sync_folder};
 use crate::Error;
 use crate::message::{Setting, number};
 
-/// When a running [`Sampler`](crate::sampler::Sampler) writes a checkpoint. One more is written at
-/// the end.
+/// The times at which a running [`Sampler`](crate::sampler::Sampler) writes a checkpoint. One more
+/// is written at the end.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Every {
-    /// When this many seconds, at least 0, have passed since the last one: at the next moment at
-    /// which all chains are equally far, which comes every 20 ms; where draws are slow, after eight
-    /// of them or half a second, or after each draw that takes longer.
+    /// Each time this many seconds, at least 0, have passed since the last checkpoint: at the next
+    /// moment at which all chains are equally far, which comes every 20 ms; where draws are slow,
+    /// after eight of them or half a second, or after each draw that takes longer.
     Seconds(f64),
     /// After this many draws, at least 1, or iterations of warm-up, of each chain.
     Draws(usize),

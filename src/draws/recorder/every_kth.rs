@@ -31,7 +31,7 @@ use crate::targets::Target;
 pub struct EveryKth {
     /// The number k of draws of which one is recorded, at least 1.
     pub every: usize,
-    /// Which coordinates of q are recorded.
+    /// The coordinates of q that are recorded.
     pub keep: Keep,
 }
 

@@ -46,7 +46,7 @@ impl RunningMoments {
     /// Adds one draw, as long as the others.
     ///
     /// # Errors
-    /// If it is longer or shorter.
+    /// If `q` is longer or shorter than the moments.
     pub fn add(&mut self, q: &[f64]) -> Result<(), Error> {
         if q.len() != self.dim() {
             return Err(Error::shape("length of q", q.len(), self.dim()));
@@ -58,7 +58,7 @@ impl RunningMoments {
     /// Adds all draws of `other`, as of another chain.
     ///
     /// # Errors
-    /// If it has another number of coordinates.
+    /// If `other` has another number of coordinates.
     pub fn merge(&mut self, other: &Self) -> Result<(), Error> {
         if other.dim() != self.dim() {
             return Err(Error::shape("coordinates to merge", other.dim(), self.dim()));

@@ -104,7 +104,7 @@ impl Shape {
         self.start..self.start + self.outputs * self.m()
     }
 
-    /// Where the weight of column `j` for output `k` lies within the layer.
+    /// The place of the weight of column `j` for output `k` within the layer.
     fn at(&self, k: usize, j: usize) -> usize {
         if j < self.units { k * self.units + j } else { self.outputs * self.units + k }
     }
@@ -197,7 +197,7 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
         }
     }
 
-    /// Where the output layer lies in q, and the layers before it.
+    /// The shape of the output layer, with its place in q, and the network of the layers before it.
     fn output_layer(&self) -> Result<(Shape, Option<Mlp>), Error> {
         let integrated = self.n_integrated()?;
         let OutputLayer { hidden, bias } = self.model.output_layer()?;

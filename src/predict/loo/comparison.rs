@@ -42,9 +42,9 @@ pub struct LooComparison {
 pub struct ComparedModel {
     /// The name that it was given.
     pub name: String,
-    /// Its expected log predictive density, in nats.
+    /// The expected log predictive density of the model, in nats.
     pub elpd: f64,
-    /// Its elpd less the elpd of the best model: 0 for the best, else negative.
+    /// The elpd of the model less the elpd of the best model: 0 for the best, else negative.
     pub difference: f64,
     /// The standard error of the difference; 0 for the best model.
     #[serde(with = "nan_as_null")]

@@ -122,8 +122,9 @@ pub struct Uncertainty {
 }
 
 impl Uncertainty {
-    /// From the probabilities of all draws, `[draw, input, class]`, or of two classes also
-    /// `[draw, input, 1]`, the probability of the second. One draw is a point prediction.
+    /// Measures uncertainty by the probabilities of all draws, `[draw, input, class]`, or for two
+    /// classes also `[draw, input, 1]`, the probability of the second class. One draw is a point
+    /// prediction.
     ///
     /// # Errors
     /// If there is no draw; the errors of [`RunningUncertainty::new`] and

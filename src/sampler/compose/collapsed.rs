@@ -88,12 +88,12 @@ pub struct CollapsedKernel<T: Target, K> {
     inner: K,
     ws: MarginalWorkspace<T::Workspace>,
     walker: Walker,
-    /// Where a draw is tried, and whether the latest failed there.
+    /// The point at which a draw is tried, and whether the latest draw failed there.
     drawn: Vec<f64>,
     draw_failed: bool,
 }
 
-/// Where the inner kernel is, and of which position of the chain that is.
+/// The position of the inner kernel, and the position of the chain that it belongs to.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 struct Walker {
     point: Point,

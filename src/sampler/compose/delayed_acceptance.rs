@@ -95,7 +95,7 @@ pub struct DelayedAcceptanceKernel<S: Target, K> {
     adapt_to_both: bool,
     /// The surrogate where the chain is.
     here: Cached<Point>,
-    /// Where the inner kernel goes.
+    /// The position of the inner kernel.
     walker: Point,
     proposal: Point,
     inner_step: Option<Step>,

@@ -57,7 +57,7 @@ struct Pair<A, B> {
 struct Last {
     first: Option<Step>,
     second: Option<Step>,
-    /// Which of the two the latest step used.
+    /// Whether the latest step used the first and the second kernel.
     used: (bool, bool),
 }
 

@@ -23,7 +23,7 @@ pub trait Flow: Send {
     /// [diagnostic](crate::diagnostics::ebfmi()).
     const HAS_ENERGY: bool;
 
-    /// At the origin; [`begin`](Self::begin) gives it a place and a velocity.
+    /// The state at the origin; [`begin`](Self::begin) gives it a position and a velocity.
     fn new(dim: usize) -> Self;
 
     /// Starts at `from`, whose gradient is known, with a velocity drawn afresh.
@@ -41,7 +41,7 @@ pub trait Flow: Send {
     /// The energy; infinite where it cannot be computed.
     fn energy(&self) -> f64;
 
-    /// Where it is.
+    /// The current point.
     fn point(&self) -> &Point;
 
     /// The [`point`](Self::point), mutable, to be exchanged.

@@ -99,7 +99,7 @@ pub struct NutsKernel {
     state: HamiltonianState,
     /// The first and the last point of the trajectory in time.
     ends: [Phase; 2],
-    /// Which of them moved last.
+    /// The end that moved last.
     moved: usize,
     tree: Tree,
     /// Room for the doubling of a tree of depth k, and, while one of greater depth is built, for

@@ -59,7 +59,7 @@ pub(super) struct RandomPath {
 /// The state of the tuning of the length.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 struct Tuning {
-    /// Where it starts in new coordinates.
+    /// The length from which tuning starts in new coordinates.
     start: f64,
     /// k, the trajectories since then.
     trajectories: f64,

@@ -62,7 +62,7 @@ pub struct Baoab<S = FullGrad> {
     pub inverse_temperature: f64,
     /// m.
     pub mass: Mass,
-    /// Where gradients come from.
+    /// The source of the gradients.
     pub gradient: S,
 }
 

@@ -58,7 +58,7 @@ pub struct Obabo<S = FullGrad> {
     pub inverse_temperature: f64,
     /// m.
     pub mass: Mass,
-    /// Where gradients come from.
+    /// The source of the gradients.
     pub gradient: S,
 }
 

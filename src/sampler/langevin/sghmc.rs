@@ -62,7 +62,7 @@ pub struct Sghmc<S = Minibatch> {
     pub friction: f64,
     /// B: pi^B is sampled, but for the bias.
     pub inverse_temperature: f64,
-    /// Where gradients come from.
+    /// The source of the gradients.
     pub gradient: S,
 }
 

@@ -72,7 +72,7 @@ pub struct Sgld<S = Minibatch> {
     pub schedule: StepSchedule,
     /// B: pi^B is sampled, but for the bias.
     pub inverse_temperature: f64,
-    /// Where gradients come from.
+    /// The source of the gradients.
     pub gradient: S,
 }
 

@@ -89,7 +89,7 @@ pub struct PowerPosteriors<A> {
     pub ladder: Ladder,
     /// Whether warm-up moves the inner rungs towards equal rejection rates. The first rung stays.
     pub adapt_ladder: bool,
-    /// Which rungs exchange their states.
+    /// The choice of rungs that exchange their states.
     pub swaps: Swaps,
 }
 
@@ -195,7 +195,7 @@ where
         self.rungs.iter().map(|rung| rung.target.beta()).collect()
     }
 
-    /// Where rung `k` is; none for the last, whose place is the chain's own position.
+    /// The position of rung `k`; `None` for the last rung, whose position is the chain's own.
     pub fn position(&self, k: usize) -> Option<&[f64]> {
         let hot = &self.rungs[..self.rungs.len() - 1];
         hot.get(k).map(|rung| rung.point.q())

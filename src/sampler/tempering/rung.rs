@@ -15,7 +15,7 @@ pub(super) struct Rung<T: Target, K> {
     /// The kernel of the rung; `None` at beta = 0, where draws come from the prior.
     pub kernel: Option<K>,
     pub point: Point,
-    /// Where a draw from the prior is tried.
+    /// The point at which a draw from the prior is tried.
     proposal: Point,
     ws: T::Workspace,
     rng: ChainRng,

@@ -1,4 +1,4 @@
-//! Which rungs may exchange their states, and the test that decides.
+//! The choice of rungs that may exchange their states, and the test that decides.
 
 use serde::{Deserialize, Serialize};
 

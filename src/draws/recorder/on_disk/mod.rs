@@ -76,7 +76,7 @@ pub struct OnDisk {
     pub path: PathBuf,
     /// The number k of draws of which one is recorded, at least 1.
     pub every: usize,
-    /// Which coordinates of q are recorded.
+    /// The coordinates of q that are recorded.
     pub keep: Keep,
 }
 
@@ -86,8 +86,8 @@ impl OnDisk {
         file_of(&self.path, chain)
     }
 
-    /// All draws of all chains at `path`, cut to those that all have, without statistics. Memory: 8
-    /// bytes per parameter, draw and chain.
+    /// Reads all draws of all chains at `path`, cut to the draws that all chains have, without
+    /// statistics. Memory: 8 bytes per parameter, draw and chain.
     ///
     /// # Errors
     /// If a file is missing, damaged, or of another run than the file of chain 0, by
@@ -292,7 +292,7 @@ impl FileRecord {
         Ok(())
     }
 
-    /// Where the first `rows` rows end.
+    /// The place where the first `rows` rows end.
     fn end_of(&self, rows: u64) -> u64 {
         let row = row_bytes(self.kept.dim()) as u64;
         row.saturating_mul(rows).saturating_add(self.header.len() as u64)
