@@ -116,7 +116,7 @@ fn check_rows(a: (&str, &Fit), b: (&str, &Fit)) -> Result<(), Failure> {
     Ok(())
 }
 
-/// How the training rows of a fit were chosen: of how many, and by which flags.
+/// The choice of a fit's training rows: the number of rows to choose from, and the flags.
 fn chosen(fit: &Fit) -> Result<(usize, String), Failure> {
     #[derive(Deserialize)]
     struct Split {

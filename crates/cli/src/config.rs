@@ -30,7 +30,7 @@ pub struct Config {
     pub sampler: SamplerSettings,
 }
 
-/// How the table is read.
+/// The settings for reading the table.
 #[derive(Args, Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[command(next_help_heading = "Table")]
 #[serde(deny_unknown_fields, default)]
@@ -56,7 +56,7 @@ pub struct TableSettings {
     #[arg(long, value_name = "COLUMNS")]
     #[serde(deserialize_with = "one_or_more")]
     pub categorical: Option<Vec<String>>,
-    /// How labels become numbers [default: one-hot]
+    /// The encoding of labels as numbers [default: one-hot]
     #[arg(long)]
     pub encoding: Option<Chosen<Encoding>>,
     /// The separator of the cells: auto, blanks, tab, or one character. `auto` takes the first of
@@ -103,13 +103,13 @@ pub struct ModelSettings {
     /// The standard deviation of the prior of `--weights normal` [default: 1]
     #[arg(long, value_name = "SD", allow_hyphen_values = true)]
     pub weights_sd: Option<f64>,
-    /// How responses scatter around the network's output; classes have no such choice [default:
-    /// gaussian, of counts negative-binomial]
+    /// The distribution of responses around the network's output; classes have no such choice
+    /// [default: gaussian, of counts negative-binomial]
     #[arg(long)]
     pub noise: Option<Chosen<Noise>>,
 }
 
-/// How the posterior is sampled.
+/// The settings of the sampler.
 #[derive(Args, Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[command(next_help_heading = "Sampler")]
 #[serde(deny_unknown_fields, default)]
@@ -137,8 +137,8 @@ pub struct SamplerSettings {
     /// The number of threads, 0 for all that there are. No result depends on it [default: 0]
     #[arg(long, value_name = "N", value_parser = whole::<usize>, allow_hyphen_values = true)]
     pub threads: Option<usize>,
-    /// How often the run is saved, so that it can go on after it was killed: seconds (`30s`) or
-    /// draws of each chain (`100draws`) [default: 30s]
+    /// The interval at which the run is saved, so that it can go on after it was killed: seconds
+    /// (`30s`) or draws of each chain (`100draws`) [default: 30s]
     #[arg(long, value_name = "INTERVAL", allow_hyphen_values = true)]
     pub checkpoint_every: Option<String>,
 }

@@ -133,7 +133,7 @@ pub fn print_json(value: &impl Serialize) -> Result<(), Failure> {
     output::print(&(text.chars().map(escaped).collect::<String>() + "\n"))
 }
 
-/// How a command ends that has passed this verdict.
+/// The ending of a command that has passed this verdict.
 pub fn ended(strict: bool, converged: bool) -> Ended {
     if strict && !converged { Ended::NotConverged } else { Ended::Done }
 }

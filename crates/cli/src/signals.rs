@@ -26,7 +26,7 @@ fn state() -> MutexGuard<'static, State> {
     STATE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// From now on the first signal asks for an end, and says `what` then.
+/// Makes the first signal from now on ask for an end, with the message `what`.
 pub fn stop(stop: &StopHandle, what: &'static str) {
     state().stop = Some((stop.clone(), what));
 }

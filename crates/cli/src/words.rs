@@ -1,4 +1,4 @@
-//! How the command spells settings in the library's messages.
+//! The command's spelling of settings in the library's messages.
 
 use bnn_mcmc::diagnostics::Verdict;
 use bnn_mcmc::message::{Setting, Vocabulary};

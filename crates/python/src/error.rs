@@ -13,7 +13,7 @@ use crate::words::Parameters;
 pub fn raised(error: Error) -> PyErr {
     let message = error.in_words(&Parameters);
     match &error {
-        // Of the same kind, so that a file that is not there is a `FileNotFoundError`.
+        // The error keeps its kind, so that a file that is not there is a `FileNotFoundError`.
         Error::Io { source, .. } => io::Error::new(source.kind(), message).into(),
         Error::Panic { .. } | Error::Start { .. } => PyRuntimeError::new_err(message),
         _ => PyValueError::new_err(message),

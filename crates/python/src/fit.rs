@@ -176,7 +176,7 @@ impl Fit {
         recipe.lines().filter(|line| !line.starts_with("file ")).collect::<Vec<_>>().join("\n")
     }
 
-    /// Why the fit could not be saved in its folder, if so.
+    /// The reason why the fit could not be saved in its folder, if so.
     fn save_error(&self) -> Option<String> {
         self.0.save_error().map(|error| error.in_words(&Parameters))
     }

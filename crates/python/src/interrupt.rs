@@ -10,7 +10,7 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use rayon_core::ThreadPoolBuilder;
 
-/// How often Python is asked for signals.
+/// The interval at which Python is asked for signals.
 const EVERY: Duration = Duration::from_millis(50);
 
 /// Runs `work` on `threads` threads without Python's lock, and returns its result.

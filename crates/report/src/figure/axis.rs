@@ -10,7 +10,7 @@ use serde::Serialize;
 pub struct Axis {
     /// The quantity on the axis, with its unit.
     pub label: String,
-    /// How values become places.
+    /// The map from values to places.
     pub scale: Scale,
     /// The ends of the axis; `None` for the range of the marks. An axis from a larger to a smaller
     /// value is reversed. A mark outside is drawn at the end. Ends that have no place on the axis,
@@ -18,17 +18,17 @@ pub struct Axis {
     pub range: Option<[f64; 2]>,
 }
 
-/// How values become places on an axis.
+/// The map from values to places on an axis.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Scale {
-    /// In proportion.
+    /// A linear axis.
     Linear,
-    /// By logarithms: values must be positive, others are left out.
+    /// A logarithmic axis: values must be positive, others are left out.
     Log,
     /// Names at 0, 1, 2, ...
     Names(Vec<String>),
-    /// In proportion, without ticks: for panels whose numbers nobody needs.
+    /// A linear axis without ticks: for panels whose numbers nobody needs.
     Bare,
 }
 
@@ -158,7 +158,7 @@ impl ValueFormatter<f64> for Coordinate {
     }
 }
 
-/// At most so many multiples of 1, 2 or 5 times a power of ten.
+/// The ticks of a linear axis: multiples of 1, 2 or 5 times a power of ten, at most about `most`.
 fn ticks(low: f64, high: f64, most: usize) -> Vec<f64> {
     let coarse = (high - low) / most.max(1) as f64;
     let power = 10f64.powf(coarse.log10().floor());

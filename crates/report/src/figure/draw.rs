@@ -384,7 +384,7 @@ fn draw_panel(panel: &Panel, room: &Room, area: &Area) -> Drawn {
         let font = ("sans-serif", TEXT * 1.24).into_font().transform(FontTransform::Rotate270);
         let style = TextStyle::from(font).color(&INK).pos(Pos::new(HPos::Right, VPos::Center));
         let bottom = plane.get_pixel_range().1.end;
-        // Of names that would lie on each other every second one is written, or fewer.
+        // If names would overlap, every second one is written, or fewer.
         let every = x_labels.len() as f64 * TEXT / across(panel, room.left);
         let every = every.ceil().max(1.0) as usize;
         for (k, name) in x_labels.into_iter().enumerate().step_by(every) {
@@ -434,12 +434,12 @@ fn draw_line(points: Vec<(i32, i32)>, style: ShapeStyle, area: &Area) -> Drawn {
 
 fn draw_mark(mark: &Mark, plane: &Plane, area: &Area) -> Drawn {
     let (x_axis, y_axis) = (plane.as_coord_spec().x_spec(), plane.as_coord_spec().y_spec());
-    // Where a point is drawn, if it has a place on both axes.
+    // The place at which a point is drawn, if it has one on both axes.
     let place =
         |x: f64, y: f64| Some(plane.map_coordinate(&(x_axis.on_axis(x)?, y_axis.on_axis(y)?)));
     match mark {
         Mark::Line { colour, points, .. } => {
-            // Of long lines, such as traces, those behind shine through.
+            // Long lines, such as traces, let the lines behind them shine through.
             let (width, opacity) = if points.len() > 600 { (2, 0.75) } else { (3, 1.0) };
             let is_drawn = |p: &[f64; 2]| place(p[0], p[1]).is_some();
             for run in points.chunk_by(|a, b| is_drawn(a) == is_drawn(b)) {

@@ -139,7 +139,7 @@ pub enum Mark {
         name: Option<String>,
         /// The colour.
         colour: Colour,
-        /// Where it is.
+        /// The place of the line.
         place: Place,
     },
 }
@@ -147,7 +147,7 @@ pub enum Mark {
 /// A box plot: the quartiles, whiskers, and points beyond them.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct BoxPlot {
-    /// Its place on the horizontal axis.
+    /// The place of the box on the horizontal axis.
     pub at: f64,
     /// The end of the lower whisker: the smallest value within 1.5 interquartile ranges of the box,
     /// and at most the lower quartile.
@@ -193,7 +193,7 @@ impl BoxPlot {
 /// A horizontal interval around a value.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Interval {
-    /// Its place on the vertical axis.
+    /// The place of the interval on the vertical axis.
     pub at: f64,
     /// The value, drawn as a dot.
     pub value: f64,
@@ -203,15 +203,15 @@ pub struct Interval {
     pub outer: [f64; 2],
 }
 
-/// Where a [`Mark::Rule`] is.
+/// The place of a [`Mark::Rule`].
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Place {
-    /// At this y, from left to right.
+    /// A line at this y, from left to right.
     Horizontal(f64),
-    /// At this x, from bottom to top.
+    /// A line at this x, from bottom to top.
     Vertical(f64),
-    /// Where y = x.
+    /// The line y = x.
     Diagonal,
 }
 
@@ -235,7 +235,7 @@ pub enum Symbol {
 pub enum Palette {
     /// Viridis: from dark violet, over green, to bright yellow.
     Viridis,
-    /// From white to black, for images.
+    /// Grey from white to black, for images.
     Grey,
 }
 

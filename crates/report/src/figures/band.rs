@@ -3,7 +3,7 @@
 
 use statrs::distribution::{Binomial, Discrete, DiscreteCDF, Poisson};
 
-/// Where the band is computed: at 1/100, 2/100, ..., 1.
+/// The number of points at which the band is computed: 1/100, 2/100, ..., 1.
 const POINTS: usize = 100;
 /// The largest number of values whose gamma is computed. More values take the gamma of so many: at
 /// level 0.95 the band of 1,000,000 values then has the probability 0.948.

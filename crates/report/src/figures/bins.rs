@@ -11,14 +11,15 @@ const DENSITY_VALUES: usize = 10_000;
 /// The points of a density.
 const DENSITY_POINTS: usize = 201;
 
-/// At most `most` of 0, 1, .., n - 1, evenly spaced as far as whole numbers can be, with both ends.
+/// At most `most` of the numbers 0, 1, .., n - 1, evenly spaced as far as whole numbers can be,
+/// with both ends.
 pub(super) fn evenly(n: usize, most: usize) -> Vec<usize> {
     let shown = n.min(most);
     (0..shown).map(|k| k * (n - 1) / (shown - 1).max(1)).collect()
 }
 
-/// At most `most` of 0, 1, .., n - 1: the first and the last `ends`, and of those between some, evenly
-/// spaced.
+/// At most `most` of the numbers 0, 1, .., n - 1: the first and the last `ends`, and some between,
+/// evenly spaced.
 pub(super) fn evenly_with_ends(n: usize, most: usize, ends: usize) -> Vec<usize> {
     if n <= most {
         return (0..n).collect();

@@ -9,8 +9,8 @@
 //! | [`ess`] | whether effective draws grow in proportion to draws |
 //! | [`running_mean`] | whether the mean has settled |
 //!
-//! Of more than eight chains a panel shows eight: those whose means lie farthest from the mean of all,
-//! which its title says. All chains count where chains are compared.
+//! If there are more than eight chains, a panel shows the eight whose means lie farthest from the
+//! mean of all, and its title says so. All chains count where chains are compared.
 //!
 //! ```
 //! use bnn_mcmc_report::figures::{Quantity, chains};
@@ -48,7 +48,7 @@ pub(super) const NORMAL_95: f64 = 1.959963984540054;
 /// The draws of each quantity by chain, and beside them histograms of their ranks among the draws of
 /// all chains.
 ///
-/// Of equal values the ranks are in random order, from a fixed seed. A single chain has ranks that are
+/// Equal values have ranks in random order, from a fixed seed. A single chain has ranks that are
 /// spread evenly whatever it does: its trace stands alone. A quantity with NaN has no ranks.
 ///
 /// Source of the rank histograms: Vehtari et al. 2021, doi:10.1214/20-BA1221, section 4.2.
@@ -199,9 +199,9 @@ pub fn rank_ecdf(quantities: &[Quantity]) -> Result<Figure, Error> {
 
 /// The density of each chain's draws, by [`density`](bnn_mcmc::diagnostics::density()).
 ///
-/// Of a chain with more than 10,000 draws 10,000, evenly spaced, are used. A chain of equal draws is a
-/// vertical line. Draws that are not finite are left out, and a chain without any other has no density;
-/// the caption says both.
+/// The density of a chain with more than 10,000 draws is made from 10,000 of them, evenly spaced. A
+/// chain of equal draws is a vertical line. Draws that are not finite are left out, and a chain
+/// without any other has no density; the caption says both.
 ///
 /// # Errors
 /// No quantity, and a quantity without chains or draws.

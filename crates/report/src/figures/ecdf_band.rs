@@ -4,8 +4,8 @@ use bnn_mcmc::Error;
 use bnn_mcmc::rng::ChainRng;
 use rand_distr::{Distribution, Hypergeometric};
 
-/// Where the ranks of chains with one distribution lie: a band that holds the counts of all chains at
-/// all points together with a given probability.
+/// The band for the ranks of chains with one distribution: a band that holds the counts of all
+/// chains at all points together with a given probability.
 ///
 /// All draws of all chains are ranked together. Of the `t` lowest, a chain has a number of its own
 /// draws that is hypergeometric, if draws are independent and chains have one distribution, whatever it
@@ -163,7 +163,8 @@ struct Tails {
 }
 
 impl Tails {
-    /// Of the `t` lowest of `total` draws, `draws` of which are the chain's.
+    /// The distribution of the number of a chain's draws among the `t` lowest of `total` draws,
+    /// `draws` of which are the chain's.
     fn new(total: usize, draws: usize, t: usize) -> Self {
         let (least, most) = ((t + draws).saturating_sub(total), t.min(draws));
         let [n, k, all] = [draws, t, total].map(|v| v as f64);
@@ -173,7 +174,8 @@ impl Tails {
             let x = x as f64;
             (n - x) * (k - x) / ((x + 1.0) * (all - n - k + x + 1.0))
         };
-        // In units of the probability of the mode, as far as it can be told from zero.
+        // Probabilities are in units of the mode's probability, as far as they can be told from
+        // zero.
         let step = |p: f64| (p > 1e-20).then_some(p);
         let up = (mode..most).scan(1.0, |p, x| {
             *p *= ratio(x);

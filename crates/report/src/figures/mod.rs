@@ -19,6 +19,6 @@ use ndarray::ArrayView2;
 pub struct Quantity<'a> {
     /// The name of the quantity, with its unit if it has one.
     pub name: &'a str,
-    /// Its draws `[chain, draw]`.
+    /// The draws of the quantity, `[chain, draw]`.
     pub values: ArrayView2<'a, f64>,
 }

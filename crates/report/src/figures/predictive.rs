@@ -33,7 +33,7 @@ const POWER: (usize, usize) = (2_000, 100);
 pub struct Method<'a> {
     /// The name of the method; empty where there is only one.
     pub name: &'a str,
-    /// Its predictions.
+    /// The predictions of the method.
     pub predictions: &'a Predictions,
 }
 
@@ -96,8 +96,8 @@ pub fn against_feature(
 /// of this `level`: one panel for each method, on the same axes. It is figure 6 of the FBNN paper
 /// (arXiv:2312.11799), smoothed as in [`against_feature`]. `data` are the rows that were predicted.
 ///
-/// Of more than 500 features the component is found by up to 100 power iterations on at most 2,000
-/// rows, evenly spaced, so that time and memory are in proportion to the features.
+/// With more than 500 features the component is found by up to 100 power iterations on at most
+/// 2,000 rows, evenly spaced, so that time and memory are in proportion to the features.
 ///
 /// # Errors
 /// The errors of [`along`]; features whose covariance has no eigenvalues that can be computed.
@@ -467,7 +467,7 @@ fn band(
     }
 }
 
-/// How the numbers of rows become a curve along x, from the smallest x to the largest.
+/// The way in which the numbers of rows become a curve along x, from the smallest x to the largest.
 enum Curve {
     /// Averages over groups of neighbours: of rows that differ in nothing else.
     Groups(Vec<Vec<usize>>),
@@ -577,7 +577,7 @@ fn local_linear(x: &[f64], values: &[f64], places: &[f64]) -> Vec<f64> {
     places.iter().map(at).collect()
 }
 
-/// At most so many of the points that they can be drawn, and what to say of the others.
+/// The points that are drawn, at most [`MOST_POINTS`], and a sentence on the others.
 fn thin(points: Vec<[f64; 2]>) -> (Vec<[f64; 2]>, String) {
     let shown = evenly(points.len(), MOST_POINTS).into_iter().map(|k| points[k]).collect();
     (shown, thinned(points.len()))

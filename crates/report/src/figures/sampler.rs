@@ -10,7 +10,8 @@
 //! | [`loss`] | how an optimiser came down | optimisers with a held-out score |
 //! | [`emulator`] | how good a surrogate is | emulators |
 //!
-//! Of more than eight chains, a panel with a line for each shows the eight worst, and its title says so.
+//! If there are more than eight chains, a panel with a line for each shows the eight worst, and its
+//! title says so.
 
 use std::collections::BTreeMap;
 
@@ -152,8 +153,8 @@ pub fn divergences(divergent: ArrayView2<f64>) -> Result<Figure, Error> {
 /// The share of each chain's draws at each value of statistics that count, such as `tree_depth`,
 /// `leapfrog_steps` or `gradient_evals`.
 ///
-/// Of a statistic whose values range over more than 40 whole numbers, the share is of values from one
-/// power of two to the next, and the axis is logarithmic.
+/// If the values of a statistic range over more than 40 whole numbers, the shares are of values
+/// from one power of two to the next, and the axis is logarithmic.
 ///
 /// # Errors
 /// No statistic; a statistic without chains or draws, or with a value that is not a whole number from
@@ -192,7 +193,8 @@ pub fn counts(statistics: &[Quantity]) -> Result<Figure, Error> {
         let y = Axis::new("share of draws");
         let mut panel = Panel::new(shown.title(name), x, y);
         for (chain, colour, name) in shown.iter() {
-            // From the smallest to the largest of all chains, so that all lines have all places.
+            // The places run from the smallest to the largest value of all chains, so that all
+            // lines have all places.
             let mut shares = BTreeMap::new();
             match is_fine {
                 true => shares.extend((low..=high).map(|value| (value, 0))),

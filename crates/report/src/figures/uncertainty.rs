@@ -1,4 +1,5 @@
-//! How uncertain classifications are, which are wrong, and which inputs look most uncertain.
+//! Figures of the uncertainty of classifications: wrong ones, and the inputs that look most
+//! uncertain.
 
 use bnn_mcmc::Error;
 use bnn_mcmc::predict::{ChainProbabilities, ConfusionMatrix, Measure, Uncertainty};
@@ -21,8 +22,8 @@ const MOST_LINES: usize = 3;
 const MEASURES: [Measure; 3] =
     [Measure::PredictiveEntropy, Measure::ExpectedEntropy, Measure::MutualInformation];
 
-/// How often each class was predicted for each class that was observed. Of more than 30 classes,
-/// the 30 with the most errors.
+/// The number of rows for each observed and each predicted class. If there are more than 30
+/// classes, the figure shows the 30 with the most errors.
 pub fn confusion(matrix: &ConfusionMatrix) -> Figure {
     let (counts, all) = (&matrix.counts, matrix.names.len());
     let mut classes: Vec<usize> = (0..all).collect();

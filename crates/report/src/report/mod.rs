@@ -92,17 +92,17 @@ struct Findings<'a> {
     every: usize,
     /// Predictions of the judged rows, in the units of the table.
     judged: Predictions,
-    /// Their diagnostics, named by row and column.
+    /// The diagnostics of the judged predictions, named by row and column.
     predictions: Summary,
     /// The rows that scores are of, their places, and how many there are to choose from.
     rows: Dataset,
     chosen: Vec<usize>,
     of: usize,
-    /// Their predictions, in the units of the table.
+    /// The predictions of these rows, in the units of the table.
     scored: Predictions,
     /// Whether these are validation rows, and not those that the model learnt from.
     are_new: bool,
-    /// Or why there is none.
+    /// The leave-one-out estimate, or the reason why there is none.
     loo: Result<Loo, Error>,
 }
 

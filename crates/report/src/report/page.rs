@@ -306,7 +306,7 @@ fn predictions(findings: &Findings) -> Markup {
     )
 }
 
-/// Which rows scores and figures are of.
+/// The sentence on the rows that scores and figures are of.
 fn whose(findings: &Findings) -> String {
     let kind = if findings.are_new { "validation" } else { "training" };
     match findings.rows.rows() {
