@@ -24,8 +24,9 @@
 //! # Ok::<(), bnn_mcmc::Error>(())
 //! ```
 //!
-//! The [`guide`] says what to do when, as programs to copy: which sampler, networks with a real response, what to use
-//! instead of MCMC, predictions, which model is better, large networks, modes far apart, symmetries.
+//! The [`guide`] has programs to copy for common tasks: which sampler, networks with a real
+//! response, what to use instead of MCMC, predictions, which model is better, large networks, modes
+//! far apart, symmetries.
 //!
 //! # The parts
 //!

@@ -6,10 +6,10 @@
 //! the [`limit`]. The error has the numbers, and names a way that takes less.
 //!
 //! The limit is nine tenths of the memory that is left when it is asked for. On Linux that is
-//! `MemAvailable` of `/proc/meminfo` (which counts what the file cache would give back), or less if a
-//! control group of the process, of version 1 or 2, or one that encloses it, has less left: what
-//! containers and batch systems are held to. On other systems, or where these files cannot be read, the
-//! limit is 16 GiB. [`set_limit`] sets it by hand.
+//! `MemAvailable` of `/proc/meminfo` (which counts what the file cache would give back), or less if
+//! a control group of the process, of version 1 or 2, or one that encloses it, has less left, as in
+//! containers and batch systems. On other systems, or where these files cannot be read, the limit
+//! is 16 GiB. [`set_limit`] sets it by hand.
 
 use std::fs;
 use std::path::Path;
@@ -27,8 +27,8 @@ const REFUSED: &str = "more than the system gives";
 /// The argument of the latest [`set_limit`].
 static LIMIT: Mutex<Option<u64>> = Mutex::new(None);
 
-/// The largest result that is computed now, in bytes: what [`set_limit`] set, else what the
-/// [module](self) says.
+/// The largest result that is computed now, in bytes: the argument of [`set_limit`], or else the
+/// default of the [module](self).
 pub fn limit() -> u64 {
     let set = *LIMIT.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
     let left = || available(Path::new("/proc"), Path::new("/sys/fs/cgroup"));

@@ -39,7 +39,7 @@ const START: u64 = u64::from_le_bytes(*b"students");
 ///
 /// The entropy of the mean less the expected entropy, H\[m\] - e, is the mutual information of the
 /// class and the weights, the epistemic part of the uncertainty, which the probabilities of one
-/// network do not hold. Of a real response the spread of the draws is lost.
+/// network do not hold. For a real response the spread of the draws is lost.
 ///
 /// Inputs need no response: take the training rows, and more where predictions are wanted.
 /// [`Student::loss`] measures the loss on rows that the student was not trained on. When not to use
@@ -127,8 +127,8 @@ fn student(network: Mlp, learnt: Learnt, data: &Dataset) -> Result<Posterior<Mlp
     Posterior::new(network, learnt, data, Priors::all(Normal::new(0.0, 1.0)?))
 }
 
-/// A network that predicts what all draws together predict: what [`Distil::fit`] returns. It needs
-/// nothing else, and is saved by serde (`serde_json::to_string(&student)`).
+/// A network that predicts what all draws together predict, from [`Distil::fit`]. It needs nothing
+/// else, and is saved by serde (`serde_json::to_string(&student)`).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Student {
     sizes: Vec<usize>,

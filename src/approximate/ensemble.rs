@@ -13,10 +13,10 @@ use crate::{Error, memory};
 ///
 /// A single fit is the maximum a posteriori (MAP), or the maximum-likelihood fit where the ascent
 /// was on [`Posterior::log_likelihood`](crate::posterior::Posterior::log_likelihood): one network,
-/// whose predictions know nothing of the uncertainty of its weights. Several fits, from dispersed
-/// starts, are a deep ensemble. The spread of its members is a heuristic measure of uncertainty:
-/// more members do not bring it closer to the posterior's. The fits must be of `target`, which is
-/// not checked.
+/// whose predictions ignore the uncertainty of its weights. Several fits, from dispersed starts,
+/// are a deep ensemble. The spread of its members is a heuristic measure of uncertainty: more
+/// members do not bring it closer to the posterior's. The fits must be of `target`, which is not
+/// checked.
 ///
 /// A member is a chain: [`Stacking`](crate::predict::Stacking) weighs chains by held-out rows, and
 /// [`Draws::mixture`] takes the weights. All its draws are equal. Mean predictions and densities

@@ -18,7 +18,7 @@ use crate::{Error, memory};
 ///
 /// From a point that is trained already an ascent with minibatches goes on, at a rate that does not
 /// fall, and the normal distribution with the moments of its iterates is taken for the posterior.
-/// Of n iterates q_1, .., q_n, `every` steps apart, after `burn_in` steps,
+/// With n iterates q_1, .., q_n, `every` steps apart, after `burn_in` steps,
 ///
 /// ```text
 /// m_i = (q_1 + .. + q_i)/i     m = m_n     v_j = (1/n) sum_i q_ij^2 - m_j^2

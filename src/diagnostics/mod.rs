@@ -15,10 +15,11 @@
 //! | All of it, for every parameter | [`Summary`] |
 //! | May I trust this run? | [`Predictions::verdict`](crate::predict::Predictions::verdict), [`Draws::verdict`](crate::draws::Draws::verdict), or a [`Judge`] and its [`Verdict`] |
 //!
-//! The functions of chains take one quantity, `[chain, draw]`, and never fail: what is undefined is
-//! NaN. They equal arviz-stats 0.8.0; the few deliberate deviations are named in the documentation of
-//! [`rhat()`], [`ess_bulk`], [`mcse_sd`] and [`mcse_quantile`]. Densities, Stein discrepancies, the
-//! multivariate R-hat, symmetries and comparisons return errors, and have no counterpart in ArviZ.
+//! The functions of chains take one quantity, `[chain, draw]`, and never fail: undefined values are
+//! NaN. They equal arviz-stats 0.8.0; the few deliberate deviations are named in the documentation
+//! of [`rhat()`], [`ess_bulk`], [`mcse_sd`] and [`mcse_quantile`]. Densities, Stein discrepancies,
+//! the multivariate R-hat, symmetries and comparisons return errors, and have no counterpart in
+//! ArviZ.
 //!
 //! ```
 //! use bnn_mcmc::diagnostics::{ess_bulk, mcse_mean, rhat};

@@ -36,7 +36,7 @@ const UNEXPLAINED: f64 = 1e-10;
 /// singular value of L^-1 M^T / sqrt(m - 1). Time m n d^2 + d^3, memory n d + d^2.
 ///
 /// When not to use it: W must be regular, so that there are at most m (n - 1) parameters, none
-/// constant, none a linear combination of others. Moments must exist. Of a network's weights, use
+/// constant, none a linear combination of others. Moments must exist. For a network's weights, use
 /// it on [canonical](super::Canonical) draws.
 ///
 /// ```

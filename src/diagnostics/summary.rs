@@ -314,8 +314,8 @@ const HEADER: [&str; 12] = [
     "folded",
 ];
 
-/// An aligned table for the terminal, with the worst parameters named below it. Of more than 40
-/// rows, `{}` shows the first 30 and the last 10, and `{:#}` all.
+/// An aligned table for the terminal, with the worst parameters named below it. If there are more
+/// than 40 rows, `{}` shows the first 30 and the last 10, and `{:#}` shows all.
 impl fmt::Display for Summary {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
         let n = self.rows.len();

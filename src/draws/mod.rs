@@ -36,8 +36,9 @@ pub const STATS: [&str; 6] =
 
 /// Posterior draws `[chain, draw, parameter]` with statistics `[chain, draw]`.
 ///
-/// The parameters are those that the run was told to [keep](crate::sampler::Sampler::keep). Of
-/// draws that hold none, means and covariances are empty, and what needs parameters is an error.
+/// The parameters are the ones that the run was told to [keep](crate::sampler::Sampler::keep). If
+/// draws hold no parameters, means and covariances are empty, and methods that need parameters
+/// return an error.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Draws {
     layout: Layout,

@@ -46,10 +46,11 @@ pub enum Emulated {
 /// The settings of a network that emulates a posterior's log likelihood.
 ///
 /// A pair is a draw q with the log likelihood there. The inputs are z = (q - m) / s, with the mean
-/// and the standard deviation of each coordinate of the draws, or their coordinates in the principal
-/// components of the draws. The network is trained by Adam on squared errors, with dropout on the
-/// inputs and the first hidden layer, until it no longer improves at pairs held out. Of several
-/// activations the one whose log likelihood is closest to the truth there is taken.
+/// and the standard deviation of each coordinate of the draws, or their coordinates in the
+/// principal components of the draws. The network is trained by Adam on squared errors, with
+/// dropout on the inputs and the first hidden layer, until it no longer improves at pairs held out.
+/// If several activations are given, the one whose log likelihood is closest to the truth there is
+/// taken.
 ///
 /// Dropout leaves each input and each unit of the first layer out of a training step with the given
 /// probability, one choice for a minibatch. Gradients with respect to q are exact.

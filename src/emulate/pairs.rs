@@ -1,4 +1,5 @@
-//! Pairs of a position and what the target said there: what emulators learn from.
+//! The pairs that emulators learn from: a position, and the target's log likelihood and gradient
+//! there.
 
 use ndarray::{Array1, Array2, Axis};
 use rand::seq::SliceRandom;

@@ -159,7 +159,7 @@ pub(crate) trait Vector<F: Real>: Copy {
         }
         lanes[0]
     }
-    /// A slice in chunks; what is left is left out.
+    /// A slice in chunks; the remainder is left out.
     fn chunks(values: &[F]) -> &[Self::Chunk];
     /// The [`chunks`](Self::chunks), to be written.
     fn chunks_mut(values: &mut [F]) -> &mut [Self::Chunk];
@@ -422,7 +422,7 @@ impl<F: Real, const L: usize, S: Simd> Vector<F> for Lanes<F, L, S> {
     }
 }
 
-/// The type parameter of a function, or f64 where it has none.
+/// The type parameter of a function, or f64 where there is no type parameter.
 macro_rules! real {
     () => {
         f64

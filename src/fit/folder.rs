@@ -133,8 +133,8 @@ fn not_empty(folder: &Path, name: &str) -> Error {
     problem(folder, format!("it is not empty: there is `{name}`")).advise([Advice::OtherFolder])
 }
 
-/// Removes what processes that were killed have left, but for locks. The folder is locked. Of two folders of draws, those
-/// stay that `fit.json` is of.
+/// Removes the files that killed processes have left, but not locks. The folder is locked. If there
+/// are two folders of draws, the one that `fit.json` describes stays.
 pub(super) fn tidy(folder: &Path) -> Result<(), Error> {
     let (draws, old) = (folder.join(DRAWS), folder.join(OLD));
     if old.exists() {
@@ -391,9 +391,10 @@ pub(super) fn rebuilt(damage: &Error, how: &str) -> String {
     format!("{damage}: {how}")
 }
 
-/// The fit that was found whole, with what else is in its folder put in order: what processes that were
-/// killed have left, and a verdict that is not the one that was written. Nothing of it is needed, so that a
-/// folder in which nothing can be written, or another process runs, is no error.
+/// Puts the rest of the folder of a whole fit in order, and returns the fit: it removes files that
+/// killed processes have left, and renews a verdict that differs from the one that was written. The
+/// fit does not need these files, so that a folder in which nothing can be written, or in which
+/// another process runs, is no error.
 pub(super) fn mended(
     folder: &Path,
     mut fit: Fit,

@@ -55,12 +55,12 @@ pub(super) const START: f64 = 0.1;
 /// | [`validation`](Self::validation) | no rows |
 ///
 /// Features, and a real response, are standardised by the training rows. Chains start from small
-/// weights, N(0, 0.1^2), and of counts from the log of the mean count. Priors of what the likelihood
-/// adds, on the scale of the standardised response: squared scales of noise have inverse gamma
-/// priors of shape 1/2 and scale 1/200, which is tau = 0.1 / |z| with z standard normal; degrees of
-/// freedom are e^N(2, 1), dispersions e^N(1, 1.5^2). Of counts, the bias of the output is N(log of
-/// the mean count, 1). Printed, a recipe says all that it stands for, settings of the sampler
-/// included.
+/// weights, N(0, 0.1^2), and for counts from the log of the mean count. Priors of the likelihood's
+/// own parameters, on the scale of the standardised response: squared scales of noise have inverse
+/// gamma priors of shape 1/2 and scale 1/200, which is tau = 0.1 / |z| with z standard normal;
+/// degrees of freedom are e^N(2, 1), dispersions e^N(1, 1.5^2). For counts, the prior of the
+/// output's bias is N(log of the mean count, 1). Printed, a recipe shows all of its settings,
+/// including the sampler's.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[must_use = "a recipe does nothing until `read_csv` or `fit`"]
 pub struct Recipe {

@@ -3,7 +3,7 @@
 //! Every program is a whole `src/main.rs` of a package that depends on `bnn-mcmc`; run it with
 //! `cargo run --release`.
 
-/// Which sampler: what an effective draw costs, and what each needs.
+/// Which sampler: the cost of an effective draw, and the needs of each sampler.
 ///
 #[doc = include_str!("which_sampler.md")]
 pub mod which_sampler {}

@@ -1,6 +1,6 @@
 //! Models: the map f(x; w) from inputs to outputs, and its derivative.
 //!
-//! A model knows nothing of likelihoods and priors. The link (sigmoid, softmax) belongs to the
+//! A model is independent of likelihoods and priors. The link (sigmoid, softmax) belongs to the
 //! [likelihood](crate::likelihood), so a model's output layer is linear unless asked otherwise.
 //!
 //! [`SecondOrderModel`] adds the derivative of the derivative: what a Hessian needs.

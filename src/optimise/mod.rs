@@ -65,10 +65,10 @@
 //! finite is taken back, to the best point so far if gradients are full, to the last point
 //! otherwise; the memory of earlier gradients is forgotten, and c halved.
 //!
-//! **Which point is returned.** The best by the held-out score, if there is one. Otherwise the one
-//! with the highest log density if gradients are full, and the last one if they are estimates:
-//! which of many points looks best to its own batch says nothing. The noise of the last point is
-//! small since r_t falls to 0.
+//! **The point that is returned** is the best by the held-out score, if there is one. Otherwise the
+//! one with the highest log density if gradients are full, and the last one if they are estimates:
+//! the point that looks best on its own batch need not be a good one. The noise of the last point
+//! is small since r_t falls to 0.
 //!
 //! **Early stopping** ([`EarlyStopping`]) watches the score of held-out rows,
 //! [`HeldOut::score`](crate::predict::HeldOut::score) or one of your own. The cosine schedule spans

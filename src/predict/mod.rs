@@ -10,8 +10,8 @@
 //! posterior predictive draws   y_s ~ p(y | x, q_s)
 //! ```
 //!
-//! The spread of E[y | x, q_s] over draws is what is not known about the mean function. The spread of
-//! y_s, which is wider, is what a new observation is expected to show.
+//! The spread of E[y | x, q_s] over draws is the uncertainty about the mean function. The spread of
+//! y_s, which is wider, is the uncertainty about a new observation.
 //!
 //! | question | answer | response |
 //! | --- | --- | --- |
@@ -158,7 +158,7 @@ impl Predictions {
 
     /// Posterior predictive draws, one response y ~ p(y | x, q) for each draw of q and each row:
     /// `[chain, draw, row, column]`, on the scale of the observed response and with its columns.
-    /// Of classes there is one column, the position of the class among the names.
+    /// For classes there is one column, the position of the class among the names.
     pub fn predictive_draws(&self) -> ArrayView4<'_, f64> {
         self.drawn.view()
     }
@@ -295,12 +295,12 @@ impl Predictions {
     /// | real, counts | `row, response, observed, mean, mean_sd, mean_q05, mean_q50, mean_q95, new_q05, new_q50, new_q95` |
     /// | classes | `row, class, observed, probability, probability_sd, probability_q05, probability_q50, probability_q95` |
     ///
-    /// `mean` is the posterior mean of E\[y | x, q\], and what begins with `mean_` is the spread of
-    /// that expectation over the draws: what is not known about it. `new_` are quantiles of a new
-    /// observation, which include its noise. They are left out of counts in several categories,
-    /// whose means are proportions. `observed` is 1 for the class that was observed and 0 for the
-    /// others. Names that a spreadsheet would take for formulas have a single quote before them, which
-    /// [`unguarded`](crate::data::unguarded) takes away.
+    /// `mean` is the posterior mean of E\[y | x, q\], and columns that begin with `mean_` give the
+    /// spread of that expectation over the draws, the uncertainty about it. `new_` are quantiles of
+    /// a new observation, which include its noise. They are left out of counts in several
+    /// categories, whose means are proportions. `observed` is 1 for the class that was observed and
+    /// 0 for the others. Names that a spreadsheet would take for formulas have a single quote
+    /// before them, which [`unguarded`](crate::data::unguarded) takes away.
     ///
     /// # Errors
     /// If the file cannot be written.

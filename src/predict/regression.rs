@@ -343,9 +343,10 @@ impl Predictions {
         self.intervals_by(values, levels, |draws, p| self.quantile_of_new(draws, p))
     }
 
-    /// The p-quantile of sorted draws of new observations. Of counts it is a count, the smallest one that
-    /// at least the share p of the draws does not exceed: an interval between two of them holds at least
-    /// its level of the draws. Of real numbers it is interpolated between two draws.
+    /// The p-quantile of sorted draws of new observations. For counts it is a count, the smallest
+    /// one that at least the share p of the draws does not exceed: an interval between two of them
+    /// holds at least its level of the draws. For real numbers it is interpolated between two
+    /// draws.
     pub(super) fn quantile_of_new(&self, sorted: &[f64], p: f64) -> f64 {
         let is_counts = matches!(self.response, Response::Counts(_));
         if !is_counts || sorted.is_empty() || any_nan(sorted) {

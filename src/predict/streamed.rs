@@ -29,7 +29,7 @@ struct Forward<W> {
     tile: Vec<f64>,
     /// E[y | x, q], `[row, column]`.
     mean: Vec<f64>,
-    /// Var[y | x, q], `[row, column]`; empty for classes, whose noise nobody asks for.
+    /// Var[y | x, q], `[row, column]`; empty for classes, whose noise is not needed.
     variance: Vec<f64>,
 }
 
@@ -249,9 +249,9 @@ where
     }
 }
 
-/// Records mean and variance over draws of E\[y | x, q\] for given inputs, and the mean of the noise
-/// variance: for a real response and counts in one column. Of classes and counts of categories it
-/// records moments of the probabilities.
+/// Records mean and variance over draws of E\[y | x, q\] for given inputs, and the mean of the
+/// noise variance: for a real response and counts in one column. For classes and counts of
+/// categories it records moments of the probabilities.
 ///
 /// The [recorder](crate::draws::recorder) puts every draw through the model for given inputs x, and
 /// keeps sums, which do not grow with the number of draws. With S draws q_s of all chains, for each

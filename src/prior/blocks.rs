@@ -11,11 +11,11 @@ use crate::model::Model;
 
 /// The assignment of priors to blocks. See the [module](super).
 ///
-/// An exact name takes precedence over a pattern, and a longer pattern over a shorter one: `*` is
-/// what holds for the rest of the model's blocks. A likelihood's own parameters, such as
-/// `log_noise_variance`, are never matched by `*` alone: what is right for weights is hardly right
-/// for them. Checked when the posterior is built: a name that matches no block, a block without a
-/// prior, and a block that two entries claim with equal right are errors.
+/// An exact name takes precedence over a pattern, and a longer pattern over a shorter one: `*`
+/// holds for the rest of the model's blocks. A likelihood's own parameters, such as
+/// `log_noise_variance`, are never matched by `*` alone: a prior that is right for weights is
+/// hardly right for them. Checked when the posterior is built: a name that matches no block, a
+/// block without a prior, and a block that two entries claim with equal right are errors.
 #[derive(Clone, Debug, Default)]
 pub struct Priors {
     entries: Vec<(String, Entry)>,
@@ -198,7 +198,7 @@ impl Priors {
     /// An output is then a sum of H terms whose variance does not depend on H: networks can be made
     /// wider, which makes their posteriors easier to sample, without wider functions a priori (Neal
     /// 1996, doi:10.1007/978-1-4612-0745-0, chapter 2). It is made for features and responses of
-    /// mean 0 and sd 1. Parameters of the likelihood need priors of their own. Of a linear model,
+    /// mean 0 and sd 1. Parameters of the likelihood need priors of their own. For a linear model,
     /// whose only layer is the output layer, H is the number of features. A later entry with the
     /// name of the output layer takes the place of N(0, 1/H), so that [`ard`](Self::ard) and
     /// [`horseshoe`](Self::horseshoe) also work where the first layer is the only one.

@@ -9,10 +9,10 @@ use std::time::Duration;
 /// the step that each chain is in.
 ///
 /// The run then returns the draws that all chains have made, after it has written its checkpoint,
-/// if it has one. Of a thinned draw the steps so far are part of the checkpoint. A step is cut at its
-/// next evaluation, and made again when the run goes on, if the one before took more than half a second, or
-/// the latest checkpoint (a run begins with one) took more than 2 ms to evaluate the log density. Others come
-/// to their end, as all do in programs built with `panic = "abort"`.
+/// if it has one. The steps so far of a thinned draw are part of the checkpoint. A step is cut at
+/// its next evaluation, and made again when the run goes on, if the one before took more than half
+/// a second, or the latest checkpoint (a run begins with one) took more than 2 ms to evaluate the
+/// log density. Others come to their end, as all do in programs built with `panic = "abort"`.
 #[derive(Clone, Debug, Default)]
 pub struct StopHandle(Arc<AtomicBool>);
 
@@ -71,8 +71,8 @@ pub struct ChainProgress {
     pub chain: usize,
     /// Divergent transitions in this phase.
     pub divergences: u64,
-    /// The step size in use, which is still learnt in the warm-up. Of a kernel that is made of
-    /// several, the first one's; `None` if there is none.
+    /// The step size in use, which is still learnt in the warm-up. For a kernel that is made of
+    /// several, it is the first one's; `None` if there is none.
     pub step_size: Option<f64>,
 }
 

@@ -252,9 +252,9 @@ struct Run<'r> {
 }
 
 impl Run<'_> {
-    /// Starts the chains, runs them to their end, and puts their draws together. `identity` takes the
-    /// checksum of the data, if it is asked for. `described` is what is known of the run so far, where
-    /// it has to say what it is.
+    /// Starts the chains, runs them to their end, and puts their draws together. `identity` takes
+    /// the checksum of the data, if it is asked for. `described` is the description of the run so
+    /// far, for where the run has to identify itself.
     fn sample<'c>(
         self,
         start: &dyn Fn(usize) -> Result<Box<dyn Chain + 'c>, Error>,
@@ -307,7 +307,8 @@ impl Run<'_> {
     }
 }
 
-/// Checks what can be checked before there are chains: what is kept of each draw, and the threads.
+/// Checks the settings that can be checked before there are chains: the coordinates that are kept
+/// of each draw, and the threads.
 fn prepare(
     sizes: Sizes,
     dim: usize,

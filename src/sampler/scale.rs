@@ -294,8 +294,8 @@ fn learn_diagonal(sd: &mut [f64], positions: &mut Variance, gradients: Option<&V
     let moved = v.iter().all(|v| v.is_finite() && *v > 0.0);
     if moved {
         for ((sd, v), g) in sd.iter_mut().zip(v).zip(g) {
-            // A coordinate whose gradient hardly varies, as under a uniform prior that the data say
-            // nothing about, has its positions alone.
+            // A coordinate whose gradient hardly varies, as under a uniform prior where the data do
+            // not inform it, uses its positions alone.
             let from_both = powf(v / g, 0.25);
             let known = g > 0.0 && from_both.is_normal() && from_both <= 1e3 * v.sqrt();
             *sd = if known { from_both } else { (data * v + prior).sqrt() };

@@ -23,8 +23,8 @@
 //! | [`NetworkEmulator`](crate::emulate::NetworkEmulator) | a network trained on ell, or on the predictions of all rows | its weights |
 //!
 //! The last two learn from points at which the true density was evaluated, such as the draws of a
-//! short run, and know nothing of the rest of the space. [`SurrogateError::measure`] compares them
-//! with the truth where the chain has been.
+//! short run, and know nothing about the rest of the space. [`SurrogateError::measure`] compares
+//! them with the truth where the chain has been.
 //!
 //! # Calibrate, emulate, sample
 //! The three steps of Cleary et al. (J. Comput. Phys. 424, 2021, doi:10.1016/j.jcp.2020.109716),

@@ -1,4 +1,4 @@
-//! `check`: what a table holds, and what `fit` would refuse of it.
+//! `check`: the contents of a table, and the reasons for which `fit` would refuse it.
 
 use std::path::PathBuf;
 
@@ -11,7 +11,7 @@ use crate::config::{Config, TableSettings};
 use crate::output::{self, count, number, quoted};
 use crate::{Ended, Failure, diagnose, task, words};
 
-/// Says what a table holds, what `fit` would refuse of it, and how to mend that
+/// Describes a table, the reasons for which `fit` would refuse it, and how to mend them
 ///
 /// With --target all is tried but the sampling: the columns, the response, the starting points.
 /// Exit code 1 if `fit` would refuse the table as these flags say it is.

@@ -428,7 +428,7 @@ impl Config {
         Ok(unknown.chain(others.map(|name| name.to_string())).collect())
     }
 
-    /// With what the fit has chosen in place of what was left to it.
+    /// Fills in the settings that were left to the fit, with the values that it has chosen.
     pub fn chosen(mut self, recipe: &Recipe) -> Result<Self, Failure> {
         #[derive(Deserialize)]
         struct Settled {

@@ -15,10 +15,11 @@ use crate::{Ended, Failure, check, diagnose, file, signals, words};
 
 /// Fits a network to a table, in a folder of its own
 ///
-/// The folder then holds the draws, what they are of, the rows, the verdict, and all settings
-/// (config.toml). A run that was killed, or ended by Ctrl-C or a batch system, goes on where it was by
-/// the same command; one that is finished goes on to more --draws, and what is damaged of it is rebuilt
-/// from its checkpoint. With fewer --draws a run that was ended ends there, and can be used.
+/// The folder then holds the draws, a description of the fit, the rows, the verdict, and all
+/// settings (config.toml). A run that was killed, or ended by Ctrl-C or a batch system, goes on
+/// where it was by the same command; a finished run goes on to more --draws, and damaged files are
+/// rebuilt from its checkpoint. With fewer --draws a run that was ended ends there, and can be
+/// used.
 #[derive(Args)]
 pub struct FitArgs {
     #[command(flatten)]

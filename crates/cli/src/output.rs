@@ -8,7 +8,7 @@ use comfy_table::{CellAlignment, Table, presets};
 
 use crate::Failure;
 
-/// Writes to standard output. Where nobody reads on, as after `| head -1`, nothing is wrong.
+/// Writes to standard output. A closed pipe, as after `| head -1`, is no error.
 pub fn print(text: &str) -> Result<(), Failure> {
     let mut out = anstream::stdout().lock();
     match out.write_all(clean(text).as_bytes()).and_then(|()| out.flush()) {

@@ -77,7 +77,7 @@ fn on(signal: i32) {
 /// HUP under `nohup`, INT of what a script runs in the background.
 ///
 /// # Errors
-/// If there can be no such thread. Signals then end the process, as if nobody listened.
+/// If the thread cannot be made. Signals then end the process as they do by default.
 #[cfg(unix)]
 pub fn listen() -> std::io::Result<()> {
     use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};

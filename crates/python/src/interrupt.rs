@@ -15,7 +15,8 @@ const EVERY: Duration = Duration::from_millis(50);
 
 /// Runs `work` on `threads` threads without Python's lock, and returns its result.
 ///
-/// The threads end with the work: a process that is forked later has none that it believes to run.
+/// The threads end with the work, so that a process that is forked later does not count on threads
+/// that it does not have.
 pub fn on_threads<R: Send>(
     py: Python<'_>,
     threads: usize,

@@ -68,8 +68,9 @@ pub struct ColumnDescription {
 }
 
 impl CsvReader {
-    /// Says what a file holds, with the delimiter, the header, the missing values and the limit of
-    /// this reader. Its response and what it does with single columns count for nothing here.
+    /// Describes the contents of a file, with the delimiter, the header, the missing values and the
+    /// limit of this reader. The reader's response and its settings for single columns have no
+    /// effect here.
     ///
     /// # Errors
     /// If the file cannot be opened, or its text cannot be cut into rows of as many cells as the

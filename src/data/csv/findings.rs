@@ -12,8 +12,9 @@ use crate::message::{Advice, Vocabulary, advised};
 /// A response that holds numbers with more classes than this is worth a remark.
 const NUMERIC_CLASSES: usize = 10;
 
-/// A remark on one column before a model is fitted to the table. From [`CsvReader::findings`];
-/// printed, it says what was found, and [`advice`](Self::advice) what can be done about it.
+/// A remark on one column before a model is fitted to the table. It comes from
+/// [`CsvReader::findings`]; printed, it says what was found, and [`advice`](Self::advice) says what
+/// can be done about it.
 ///
 /// ```
 /// use bnn_mcmc::data::{CsvReader, Finding};

@@ -8,8 +8,8 @@ use super::{Clusters, Part, at_least, room, stream, table, within};
 use crate::data::{Dataset, Response};
 use crate::{Error, memory};
 
-/// Classes made of normal clusters around the vertices of a hypercube, among features that repeat what
-/// others say or say nothing.
+/// Classes made of normal clusters around the vertices of a hypercube, among redundant and
+/// uninformative features.
 ///
 /// ```
 /// use bnn_mcmc::data::simulate::Classification;

@@ -64,7 +64,7 @@ impl Clues {
         // False of NaN, where there is no Metropolis test.
         let is_accepted = mean(&trajectories.accept_prob) >= ACCEPTANCE;
         let cut_off = mean(&trajectories.at_max_depth) >= CUT_OFF;
-        // A length that was given says nothing of the target.
+        // A length that was given, not tuned, says nothing about the target.
         let is_long = trajectories.find_their_length && steps >= LONG_TRAJECTORY;
         let is_ridge = is_accepted && (cut_off || is_long && !self.in_use.is_collapsed());
         let ridge = (is_ridge && !steps.is_nan()).then_some(Cause::Ridge { leapfrog_steps: steps });

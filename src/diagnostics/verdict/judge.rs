@@ -109,8 +109,8 @@ impl<'a> Judge<'a> {
         self
     }
 
-    /// Tells what the run has in use, so that a verdict does not advise what was done, nor what cannot be
-    /// done.
+    /// Tells what the run has in use, so that a verdict advises nothing that is done already or
+    /// cannot be done.
     pub fn in_use(mut self, in_use: InUse) -> Self {
         self.clues.in_use = in_use;
         self

@@ -36,10 +36,11 @@ use crate::draws::Approximation;
 ///   Carlo errors; or more than half of the chains still [rise](super::RISING). In one mode the log likelihood
 ///   is its largest value less half a chi-squared variable, and chains so far apart are not in modes of
 ///   about the same mass. Longer warm-up and other starts help, not tempering.
-/// - **Modes** ([`Cause::Modes`]): log likelihoods do not say otherwise, each chain mixes within its mode, and the chains differ between. Of
-///   the quantity with the largest R-hat, more than half of the chains have at least
-///   [50](super::ESS_WITHIN) effective draws by themselves, of the quantity and of its distance from the median,
-///   and with the ESS, the smaller of the two, that more than half of them have
+/// - **Modes** ([`Cause::Modes`]): log likelihoods do not say otherwise, each chain mixes within
+///   its mode, and the chains differ between. For the quantity with the largest R-hat, more than
+///   half of the chains have at least [50](super::ESS_WITHIN) effective draws by themselves, both
+///   of the quantity and of its distance from the median. With the ESS, the smaller of the two,
+///   that more than half of the chains have,
 ///
 ///   ```text
 ///   (R-hat^2 - 1) ESS >= 25
@@ -55,12 +56,13 @@ use crate::draws::Approximation;
 ///   between modes: on Boston's housing values (13-H-1, four chains of 400 + 600 iterations) R-hat was 1.80 with
 ///   10 units and 1.03 with 60.
 /// - **A ridge** ([`Cause::Ridge`]): trajectories that find their length, with
-///   [200](super::LONG_TRAJECTORY) leapfrog steps and more on average, or half of them
-///   [cut off](super::CUT_OFF) at the maximal depth of NUTS, with a mean acceptance of
-///   [one half](super::ACCEPTANCE) and more, and still too few effective draws. A length that was
-///   given says nothing of the target. The weights of a linear output layer make such a ridge. Under
-///   normal noise and normal priors [`Collapsed`](crate::sampler::Collapsed) takes it away; otherwise
-///   longer runs are what is left. Chains on a ridge have seldom arrived, and the ridge is what is said.
+///   [200](super::LONG_TRAJECTORY) leapfrog steps and more on average, or half of them [cut
+///   off](super::CUT_OFF) at the maximal depth of NUTS, with a mean acceptance of [one
+///   half](super::ACCEPTANCE) and more, and still too few effective draws. A length that was given,
+///   not tuned, says nothing about the target. The weights of a linear output layer make such a
+///   ridge. Under normal noise and normal priors [`Collapsed`](crate::sampler::Collapsed) removes
+///   it; otherwise only longer runs help. Chains on a ridge have seldom arrived, and the ridge is
+///   what is said.
 ///
 /// No remedy is named that the run has used, or that cannot be used. Beyond that the rules read symptoms:
 /// a slow chain that has not shown yet how slow it is looks as if it mixed within a mode, and where

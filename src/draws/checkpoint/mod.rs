@@ -59,14 +59,14 @@
 //!
 //! # What is stored
 //! Two files, to be kept together; where `path` is a symbolic link, they are with the file that it
-//! points to, and have its name. `<path>.draws` holds the draws that all chains have made: an
-//! array `[draw, chain, kept parameter then statistic]` of little-endian f64 without a header, to
-//! which each checkpoint appends. `<path>` holds all the rest in CBOR (floats keep their bits, NaN
-//! too), one item after the other: what the run is; length and CRC-32 of the draws, with the random
-//! stream of each chain, its position with log density and gradient, counters, and draws that other
-//! chains have not made yet; then for each chain the state of its kernel, and what
-//! [recorders](crate::draws::recorder) need to go on. It begins with a magic number, the format's
-//! version, its length and its CRC-32.
+//! points to, and have its name. `<path>.draws` holds the draws that all chains have made: an array
+//! `[draw, chain, kept parameter then statistic]` of little-endian f64 without a header, to which
+//! each checkpoint appends. `<path>` holds all the rest in CBOR (floats keep their bits, NaN too),
+//! one item after the other: the identity of the run; length and CRC-32 of the draws, with the
+//! random stream of each chain, its position with log density and gradient, counters, and draws
+//! that other chains have not made yet; then for each chain the state of its kernel, and the states
+//! of [recorders](crate::draws::recorder). It begins with a magic number, the format's version, its
+//! length and its CRC-32.
 //!
 //! A checkpoint appends new draws and flushes them to the disk, writes the new head to
 //! `<path>.tmp`, flushes it, and renames it over `<path>`. If the process is killed in between, the

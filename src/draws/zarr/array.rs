@@ -16,7 +16,7 @@ pub(crate) enum Kind {
 }
 
 impl Kind {
-    /// Bytes of a value where nothing was written, of which [`Text`](Self::Text) has none.
+    /// The bytes of a value where nothing was written; empty for [`Text`](Self::Text).
     fn fill(self) -> Vec<u8> {
         match self {
             Self::Float => f64::NAN.to_le_bytes().into(),

@@ -1,4 +1,4 @@
-//! Reading a Zarr folder: only one that this crate wrote, and that nobody changed.
+//! Reading a Zarr folder that this crate wrote; a folder that was changed since is refused.
 
 use std::fs::{self, File};
 use std::io::{BufReader, Read};

@@ -50,7 +50,7 @@
 //! beta_mu | v, y    ~ N(mu, A^-1)
 //! ```
 //!
-//! beside the derivatives of the prior of v, which has beta_s. Of several response columns each
+//! beside the derivatives of the prior of v, which has beta_s. With several response columns each
 //! would have a P, and so a B, of its own: they are refused. Where B is lost to rounding, as above
 //! with this B, the density is NaN.
 //!

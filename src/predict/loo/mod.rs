@@ -69,9 +69,9 @@ const AT_A_TIME: usize = 1 << 22;
 /// [`unscaled`](Self::unscaled) brings it into the units from before scaling.
 ///
 /// Differences from ArviZ 1.3 (earlier versions round the tail length up and divide by n in the
-/// standard error): its default for r_eff is computed from the network's parameters, which says
-/// nothing of networks, whose hidden units can be permuted; `r_eff` given to both, elpd, se, p_loo
-/// and k agree to 1e-10.
+/// standard error): its default for r_eff is computed from the network's parameters, which is
+/// meaningless for networks, whose hidden units can be permuted; `r_eff` given to both, elpd, se,
+/// p_loo and k agree to 1e-10.
 ///
 /// ```
 /// use bnn_mcmc::prelude::*;
@@ -155,10 +155,10 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
     ///
     /// Rows are taken in blocks, each with all draws, so that memory does not grow with rows times
     /// draws: 32 MiB for a block (or 8 rows of all draws, if that is more), 32 bytes for each row,
-    /// and 0.1 kB per draw for each thread. Results are the same bits for any number of threads. Of
-    /// the draws themselves, all parameters must have been [kept](crate::draws::Keep). For 100,000
-    /// rows and 4,000 draws of a linear model with ten features, of which a matrix would take 3.2
-    /// GB, the process held 48 MB at most.
+    /// and 0.1 kB per draw for each thread. Results are the same bits for any number of threads.
+    /// The draws must hold all parameters ([`Keep`](crate::draws::Keep)). For 100,000 rows and
+    /// 4,000 draws of a linear model with ten features, of which a matrix would take 3.2 GB, the
+    /// process held 48 MB at most.
     ///
     /// # Errors
     /// Fewer than 2 rows; fewer than 25 draws, or than 4 in a chain; draws of another posterior, or a
@@ -240,7 +240,7 @@ impl Loo {
     /// [`Predictions::log_density`](super::Predictions::log_density) of the training rows. Without a
     /// relative efficiency, it is computed for each row; 1 is for independent draws.
     ///
-    /// The normalising constants of p(y_i | q_s) count. Of a `Posterior`, [`Posterior::loo`] takes
+    /// The normalising constants of p(y_i | q_s) count. For a `Posterior`, [`Posterior::loo`] takes
     /// less memory.
     ///
     /// # Errors

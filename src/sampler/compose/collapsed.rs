@@ -40,13 +40,13 @@ use crate::targets::{Cached, ConditionallyGaussian, Marginal, MarginalWorkspace,
 /// statistics such as `energy` are the inner kernel's, of the [`Marginal`] density. `accept_prob`
 /// and `accepted` are the inner step's: W moves in any case.
 ///
-/// Cost of a step: what `algorithm` takes, with [gradients](crate::posterior::Posterior::collapsed)
-/// that cost about 3 n m^2 floating-point operations more for n rows and m weights of one output,
-/// and for the draw n m^2 and one log density. For a likelihood, prior or model for which there is
-/// no such integral it is refused with the reason. On a [`Tempered`](crate::targets::Tempered)
-/// posterior, and so inside [`PowerPosteriors`](crate::sampler::PowerPosteriors), the likelihood
-/// under the integral has the power beta: the density of each rung, and the evidence, are what they
-/// are without it.
+/// Cost of a step: the cost of `algorithm`, with
+/// [gradients](crate::posterior::Posterior::collapsed) that cost about 3 n m^2 floating-point
+/// operations more for n rows and m weights of one output, and for the draw n m^2 and one log
+/// density. For a likelihood, prior or model for which there is no such integral it is refused with
+/// the reason. On a [`Tempered`](crate::targets::Tempered) posterior, and so inside
+/// [`PowerPosteriors`](crate::sampler::PowerPosteriors), the likelihood under the integral has the
+/// power beta: the density of each rung, and the evidence, are the same as without it.
 ///
 /// ```
 /// use bnn_mcmc::prelude::*;

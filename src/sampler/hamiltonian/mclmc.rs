@@ -39,12 +39,13 @@ use crate::targets::{GradTarget, Point};
 /// E[e^2]/d         =  h^6/(16 d^3) mean of k_i (k_i - 2/3 k)^2
 /// ```
 ///
-/// so that stiff directions are too wide, and soft ones too narrow. Where all k_i are equal the bias of variances is
-/// (144 v)^(1/3)/12 for E[e^2]/d = v: 3.5 % for the default v = 5e-4, 1.6 % for 5e-5, 0.7 % for 5e-6. Of one
-/// stiff direction among d - 1 soft ones it is (d v/4)^(1/3), 20 % for d = 60, since v is a mean over all.
-/// **R-hat does not show the bias**: chains that all sample the wrong density agree, and a
-/// [verdict](crate::diagnostics::Verdict) says that there was no test. Compare with [`Mams`](crate::sampler::Mams), or
-/// with a run of a tenth of `energy_variance`, whose bias is 0.46 times as large.
+/// so that stiff directions are too wide, and soft ones too narrow. Where all k_i are equal the
+/// bias of variances is (144 v)^(1/3)/12 for E[e^2]/d = v: 3.5 % for the default v = 5e-4, 1.6 %
+/// for 5e-5, 0.7 % for 5e-6. For one stiff direction among d - 1 soft ones it is (d v/4)^(1/3), 20
+/// % for d = 60, since v is a mean over all. **R-hat does not show the bias**: chains that all
+/// sample the wrong density agree, and a [verdict](crate::diagnostics::Verdict) says that there was
+/// no test. Compare with [`Mams`](crate::sampler::Mams), or with a run of a tenth of
+/// `energy_variance`, whose bias is 0.46 times as large.
 ///
 /// # Warm-up
 ///
@@ -257,7 +258,7 @@ struct Tuning {
 impl Tuning {
     /// The largest xi.
     const LARGEST: f64 = 100.0;
-    /// The number of steps below which the mean says nothing.
+    /// The number of steps below which the mean is not used.
     const FEWEST: f64 = 10.0;
 
     fn new(reference: f64) -> Self {
@@ -304,7 +305,7 @@ struct Spread {
 }
 
 impl Spread {
-    /// The number of positions below which they say nothing.
+    /// The number of positions below which they are not used.
     const FEWEST: f64 = 50.0;
 
     fn new(dim: usize) -> Self {

@@ -24,11 +24,11 @@ use crate::targets::{GradTarget, Point};
 /// turns = p_first . rho <= 0  or  p_last . rho <= 0
 /// ```
 ///
-/// This is asked of every subtree that a doubling builds: a subtree that turns within itself is
-/// thrown away whole, so that the trajectory could have been grown from any of its points. When two
-/// halves are joined it is asked of the whole, and of each half together with the nearest point of
-/// the other: without these a trajectory of a nearly normal target can run through whole periods
-/// unnoticed (Stan's issue 2799, 2019; Stan and PyMC do the same).
+/// This condition is checked for every subtree that a doubling builds: a subtree that turns within
+/// itself is thrown away whole, so that the trajectory could have been grown from any of its
+/// points. When two halves are joined it is checked for the whole, and for each half together with
+/// the nearest point of the other: without these checks a trajectory of a nearly normal target can
+/// run through whole periods unnoticed (Stan's issue 2799, 2019; Stan and PyMC do the same).
 ///
 /// **Which point.** Point z of the trajectory has weight w = exp(H_0 - H(z)). Within a subtree the
 /// draw is multinomial: of two halves the second's draw is taken with probability W_2 / (W_1 +

@@ -23,10 +23,11 @@
 //! log L <- log L + (k + 10)^-0.6 clip((j(t) - 2 j(t/2)) / J_k, -2, 2)
 //! ```
 //!
-//! J_k is the running mean of j(t), and what is kept is the running mean of log L with weights k^-0.75. Where L is
-//! far too short, j(t) grows with t^2 and the bracket is 1/2; where it is far too long, j has come to rest and the
-//! bracket is -1: whatever the target, and with noise that does not grow with L. (The derivative of |x(t) - x(0)|^2
-//! at the end of a trajectory, times t, estimates dJ/dlog L too, but its noise grows with t: paths that were ten
+//! J_k is the running mean of j(t), and the length that is kept comes from the running mean of log
+//! L with weights k^-0.75. Where L is far too short, j(t) grows with t^2 and the bracket is 1/2;
+//! where it is far too long, j has come to rest and the bracket is -1: whatever the target, and
+//! with noise that does not grow with L. (The derivative of |x(t) - x(0)|^2 at the end of a
+//! trajectory, times t, estimates dJ/dlog L too, but its noise grows with t: paths that were ten
 //! times too long did not come back.)
 //!
 //! For a standard normal and jitter 1, J is proportional to 1 - sin(2 L)/(2 L) in the time of HMC: C is largest at

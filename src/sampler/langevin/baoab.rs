@@ -31,8 +31,9 @@ use crate::targets::Target;
 /// chain that has not settled. Minibatches add a bias of their own: see
 /// [`Integrator`](crate::sampler::Integrator), which also says what all integrators share.
 ///
-/// Friction: small gamma keeps direction, as trajectories of HMC do, and lets energy change slowly; large
-/// gamma is a random walk. Of the order of the slowest frequency sqrt(k/m) is a good choice.
+/// Friction: small gamma keeps direction, as trajectories of HMC do, and lets energy change slowly;
+/// large gamma is a random walk. A gamma of the order of the slowest frequency sqrt(k/m) is a good
+/// choice.
 ///
 /// When not to use it: where draws must be exact (use [`Nuts`](crate::sampler::Nuts)), or with bounds.
 ///

@@ -201,10 +201,11 @@ impl Bath {
 /// | BAOAB, gamma = 1 | 0.1 | 0.0036 | 0.3 | 0.044 | 2.28 |
 /// | BAOAB, gamma = 50 | 0.1 | 0.00007 | 0.3 | 0.0067 | 4.19 |
 ///
-/// Gradients of minibatches add noise of their own, with covariance V(q): h^2 V per step, against 2 h/B of the
-/// dynamics; V grows as N^2/|b|. Noise that is independent from step to step adds a bias of order h V. The R =
-/// N/|b| batches of an epoch are not independent: their noises add up to zero at its end. For U = k q^2/2 and
-/// overdamped steps so short that h k R is small, what is left is the wandering within an epoch,
+/// Gradients of minibatches add noise of their own, with covariance V(q): h^2 V per step, against 2
+/// h/B of the dynamics; V grows as N^2/|b|. Noise that is independent from step to step adds a bias
+/// of order h V. The R = N/|b| batches of an epoch are not independent: their noises add up to zero
+/// at its end. For U = k q^2/2 and overdamped steps so short that h k R is small, only the
+/// wandering within an epoch is left,
 ///
 /// ```text
 /// B k Var q - 1  ~  h k/2 (Euler-Maruyama)  +  h^2 k B V R/6

@@ -27,7 +27,7 @@ use crate::targets::Target;
 /// Nothing is rejected, so that it does **not sample pi** but something near: averages have a bias
 /// of order h^2. For U = k q^2/2 the stationary variance of q is 1/(B k (1 - h^2 k/(4 m))), the
 /// variance of p is m/B exactly: BAOAB has its error in p, OBABO in q, so that the statistic
-/// `kinetic_temperature` (the mean of B p^2/m) says nothing of its bias. See
+/// `kinetic_temperature` (the mean of B p^2/m) does not show its bias. See
 /// [`Integrator`](crate::sampler::Integrator) for what all integrators share.
 ///
 /// When not to use it: for averages over q, which are all that matters in statistics, BAOAB is better at

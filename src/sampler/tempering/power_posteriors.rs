@@ -225,7 +225,7 @@ where
             let accept = swaps::accept_prob(ratio(rungs, k, k + 1));
             travel.neighbours[k] += accept;
             // States of likelihood zero, as a prior may have, are refused at every distance of the
-            // rungs: they say nothing about the right one.
+            // rungs: they do not help to find the right distance.
             let finite = |k: usize| rungs[k].point.log_density().likelihood.is_finite();
             if let Some(warmup) = warmup
                 && finite(k)

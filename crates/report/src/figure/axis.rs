@@ -28,7 +28,7 @@ pub enum Scale {
     Log,
     /// Names at 0, 1, 2, ...
     Names(Vec<String>),
-    /// A linear axis without ticks: for panels whose numbers nobody needs.
+    /// A linear axis without ticks: for panels whose numbers do not matter.
     Bare,
 }
 

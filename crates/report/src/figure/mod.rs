@@ -68,7 +68,7 @@ pub enum Mark {
         /// x and y.
         points: Vec<[f64; 2]>,
     },
-    /// Points, each a symbol. Of points that lie on top of each other some are left out.
+    /// Points, each a symbol. Some of several points that lie on top of each other are left out.
     Points {
         /// The entry in the legend.
         name: Option<String>,

@@ -7,14 +7,14 @@ use rand_distr::{Distribution, Hypergeometric};
 /// The band for the ranks of chains with one distribution: a band that holds the counts of all
 /// chains at all points together with a given probability.
 ///
-/// All draws of all chains are ranked together. Of the `t` lowest, a chain has a number of its own
-/// draws that is hypergeometric, if draws are independent and chains have one distribution, whatever it
-/// is. At each point the band has the counts whose two-sided tail probability, twice the smaller one
-/// of P(count <= x) and P(count >= x), is at least `pointwise`. That one number is
-/// chosen such that all chains stay inside at all points with the wanted probability: it is a quantile of
-/// the smallest tail probability along the chains in 2,000 simulated divisions of the ranks (fewer for
-/// more than 40 chains, 400 at least), whose random numbers have a fixed seed. So the coverage has a
-/// standard error of 0.005 at 95 %, and where counts are few it is a little larger than wanted.
+/// All draws of all chains are ranked together. The number of a chain's draws among the `t` lowest
+/// is hypergeometric, if draws are independent and chains have one distribution, whatever it is. At
+/// each point the band has the counts whose two-sided tail probability, twice the smaller one of
+/// P(count <= x) and P(count >= x), is at least `pointwise`. That one number is chosen such that
+/// all chains stay inside at all points with the wanted probability: it is a quantile of the
+/// smallest tail probability along the chains in 2,000 simulated divisions of the ranks (fewer for
+/// more than 40 chains, 400 at least), whose random numbers have a fixed seed. So the coverage has
+/// a standard error of 0.005 at 95 %, and where counts are few it is a little larger than wanted.
 ///
 /// Source: Säilynoja, Bürkner, Vehtari, *Graphical test for discrete uniformity and its applications in
 /// goodness-of-fit evaluation and multiple sample comparison*, Stat. Comput. 32, 2022,

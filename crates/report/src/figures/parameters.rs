@@ -428,8 +428,8 @@ pub fn weights(draws: &Draws) -> Result<Figure, Error> {
 }
 
 /// Parallel coordinates: a line for each solution, through its parameters; a panel for each group.
-/// All panels have the same vertical axis. Of more than 100 solutions of a group 100 are drawn,
-/// evenly spaced.
+/// All panels have the same vertical axis. If a group has more than 100 solutions, 100 of them are
+/// drawn, evenly spaced.
 ///
 /// # Errors
 /// No groups, no names, or more than 40, and a group with another number of parameters.

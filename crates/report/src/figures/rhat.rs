@@ -19,8 +19,9 @@ const WIDE: usize = 12;
 ///
 /// The figure follows Chandra and Simmons, *Bayesian neural networks via MCMC: a Python-based
 /// tutorial*, arXiv:2304.02595, figure 10, with the limit of Vehtari et al. 2021
-/// (doi:10.1214/20-BA1221) instead of 1.1. See [`models`] for what a column shows. Of more than 40
-/// blocks it shows the 40 with the largest R-hat, where an undefined one counts as the largest.
+/// (doi:10.1214/20-BA1221) instead of 1.1. See [`models`] for what a column shows. If there are
+/// more than 40 blocks, the figure shows the 40 with the largest R-hat, where an undefined one
+/// counts as the largest.
 ///
 /// ```
 /// use bnn_mcmc::diagnostics::Summary;
@@ -50,11 +51,11 @@ pub fn blocks(summary: &Summary, layout: &Layout) -> Result<Figure, Error> {
 /// R-hat of every parameter of several models, such as the models of a comparison, in a column for
 /// each.
 ///
-/// A column has a box plot; beyond its whiskers every parameter is a point. Of up to 12 columns, up
-/// to 200 parameters within the whiskers are points, too, evenly spaced by rank and moved sideways
-/// so that they can be told apart. An undefined or infinite R-hat, as of constant chains, is a
-/// cross at the top. The vertical axis is logarithmic. Of more than 40 models those with the
-/// largest R-hat are shown, where an undefined one counts as the largest.
+/// A column has a box plot; beyond its whiskers every parameter is a point. With up to 12 columns,
+/// up to 200 parameters within the whiskers are points, too, evenly spaced by rank and moved
+/// sideways so that they can be told apart. An undefined or infinite R-hat, as of constant chains,
+/// is a cross at the top. The vertical axis is logarithmic. If there are more than 40 models, the
+/// 40 with the largest R-hat are shown, where an undefined one counts as the largest.
 ///
 /// # Errors
 /// If there is no model, or none has a parameter.

@@ -108,7 +108,7 @@ pub fn energy(energy: ArrayView2<f64>) -> Result<Figure, Error> {
 
 /// The number of divergent transitions so far, by chain.
 ///
-/// `divergent` is the statistic of that name, `[chain, draw]`. Of thinned draws it counts all
+/// `divergent` is the statistic of that name, `[chain, draw]`. For thinned draws it counts all
 /// transitions since the draw before, so that the sum counts all transitions, and may be larger
 /// than the number of draws. The lines have up to 400 points.
 ///
@@ -267,8 +267,8 @@ pub fn ladder(reports: &[LadderReport]) -> Result<Figure, Error> {
 /// The history of ascents: minus the mean log density of training, and minus the held-out score, with a
 /// cross where the point was taken. Both are losses: lower is better.
 ///
-/// `fits` are the fits of an ensemble, or a single one. Of more than eight fits the figure shows
-/// the eight whose last held-out scores are the worst.
+/// `fits` are the fits of an ensemble, or a single one. If there are more than eight fits, the
+/// figure shows the eight whose last held-out scores are the worst.
 ///
 /// # Errors
 /// If no fit has a history: only those with early stopping do.
