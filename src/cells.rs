@@ -167,7 +167,7 @@ impl<'t> Rows<'t> {
     }
 }
 
-/// The text without byte-order mark, or what is wrong with it.
+/// The text without byte-order mark, or the problem with it.
 pub(crate) fn decode(bytes: &[u8]) -> Result<&str, String> {
     if bytes.starts_with(&[0xFF, 0xFE]) || bytes.starts_with(&[0xFE, 0xFF]) {
         return Err("the file is UTF-16 text; save it as UTF-8".into());

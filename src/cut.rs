@@ -1,10 +1,10 @@
 //! A way out of a step that takes long, when its run is asked to end.
 //!
 //! A step of a large network can take minutes, and has no place at which it could be left: its
-//! kernel would have to know one. So a chain keeps what it was before the step, and an evaluation
-//! of the density that finds its run asked to end unwinds the step. Only steps that follow a long
-//! one, or a long evaluation at a checkpoint, are made like this: the copy takes time and memory,
-//! too.
+//! kernel would have to know one. So a chain keeps its state from before the step, and an
+//! evaluation of the density that finds its run asked to end unwinds the step. Only steps that
+//! follow a long one, or a long evaluation at a checkpoint, are made like this: the copy takes time
+//! and memory, too.
 
 use std::cell::RefCell;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};

@@ -17,7 +17,7 @@ use crate::message::{Advice, InRust, Setting, Vocabulary, advised, short};
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// An argument lies outside what is allowed.
+    /// An argument lies outside its allowed range.
     Argument {
         /// The argument, as the caller knows it.
         name: String,
@@ -30,7 +30,8 @@ pub enum Error {
         /// The advice on what can be done.
         advice: Vec<Advice>,
     },
-    /// A result, or what it takes, would be larger than the [memory](crate::memory) that is left.
+    /// A result, or the memory to compute it, would be larger than the [memory](crate::memory) that
+    /// is left.
     Memory {
         /// The name of the result that would be too large.
         name: String,
@@ -70,7 +71,7 @@ pub enum Error {
     },
     /// One cell of a table cannot be used.
     Cell {
-        /// The file, or what was read.
+        /// The name of the file, or of the source that was read.
         table: String,
         /// The line of a file, or the row of an array.
         row: Row,
@@ -83,7 +84,7 @@ pub enum Error {
     },
     /// A table, or the folder of a fit, as a whole cannot be used.
     Table {
-        /// The file, or what was read.
+        /// The name of the file, or of the source that was read.
         table: String,
         /// The problem, in words.
         problem: String,
@@ -119,7 +120,7 @@ pub enum Error {
     },
     /// Code that the run called panicked: a density, a kernel, a recorder or a progress report.
     Panic {
-        /// The chain and how far it was, or what was called.
+        /// The chain and its progress, or the name of the code that was called.
         place: String,
         /// The message of the panic.
         message: String,

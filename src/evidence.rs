@@ -53,7 +53,7 @@
 //! discretisation term. A warning that the two disagree is given beyond the discretisation, which
 //! is no random error, and three Monte Carlo standard errors of the difference.
 //!
-//! A draw from the prior at which the likelihood is no number is refused, and what is estimated then is
+//! A draw from the prior at which the likelihood is no number is refused, and the estimate is then
 //! the evidence of the prior without such places, which is too large: this is warned of.
 //!
 //! Both need an evidence that exists: an improper prior is refused when the run is set up. Densities
@@ -146,10 +146,10 @@ struct OfLadder {
 }
 
 impl Evidence {
-    /// The evidence from a run of power posteriors. Chains whose ladders were adapted apart give one
-    /// estimate each, of which the mean is taken; its standard error is then at least what the
-    /// differences between them say. (The logarithm of a mean is too small by about half its
-    /// variance, which more chains of that kind do not mend: negligible for errors below 0.3.)
+    /// The evidence from a run of power posteriors. Chains whose ladders were adapted apart give
+    /// one estimate each, of which the mean is taken; its standard error is then at least as large
+    /// as the differences between them imply. (The logarithm of a mean is too small by about half
+    /// its variance, which more chains of that kind do not mend: negligible for errors below 0.3.)
     ///
     /// Errors: draws of another sampler, fewer than 10 draws per chain, or a ladder that does not
     /// begin at 0.

@@ -92,7 +92,7 @@ pub trait Kernel<T: Target>: Send {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Step {
     /// The probability with which the proposal was accepted (for NUTS the mean along the
-    /// trajectory): what a step size is adapted to. `None` for kernels that accept without a test.
+    /// trajectory): the step size is adapted to it. `None` for kernels that accept without a test.
     pub accept_prob: Option<f64>,
     /// Whether the chain moved.
     pub accepted: bool,

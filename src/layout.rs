@@ -78,8 +78,8 @@ impl Layout {
         self.with_block(&Block { name: name.into(), shape: shape.into(), range, first: 0 })
     }
 
-    /// A layout of arrays with names, shapes, and what their indices count from; `None` if they have
-    /// more numbers than fit into memory.
+    /// A layout of arrays with names, shapes, and the first values of their indices; `None` if they
+    /// have more numbers than fit into memory.
     pub(crate) fn from_arrays<'a>(
         arrays: impl Iterator<Item = (&'a str, &'a [usize], usize)>,
     ) -> Option<Self> {

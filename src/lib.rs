@@ -127,9 +127,9 @@
 //! # Reproducibility
 //!
 //! Equal seeds give equal draws, bit for bit, for any number of threads, on one kind of processor.
-//! Processors with other vector instructions round differently in the last digit, after which chains
-//! differ while what they estimate does not. With `BNN_MCMC_PORTABLE=1` in the environment draws are
-//! the same on every processor, and slower ([`portable`]).
+//! Processors with other vector instructions round differently in the last digit, after which
+//! chains differ, while the distribution that they sample does not. With `BNN_MCMC_PORTABLE=1` in
+//! the environment draws are the same on every processor, and slower ([`portable`]).
 
 #![warn(missing_docs)]
 #![cfg_attr(not(test), deny(clippy::disallowed_methods))]

@@ -6,10 +6,10 @@
 //! the [`limit`]. The error has the numbers, and names a way that takes less.
 //!
 //! The limit is nine tenths of the memory that is left when it is asked for. On Linux that is
-//! `MemAvailable` of `/proc/meminfo` (which counts what the file cache would give back), or less if
-//! a control group of the process, of version 1 or 2, or one that encloses it, has less left, as in
-//! containers and batch systems. On other systems, or where these files cannot be read, the limit
-//! is 16 GiB. [`set_limit`] sets it by hand.
+//! `MemAvailable` of `/proc/meminfo` (which counts the memory that the file cache would give back),
+//! or less if a control group of the process, of version 1 or 2, or one that encloses it, has less
+//! left, as in containers and batch systems. On other systems, or where these files cannot be read,
+//! the limit is 16 GiB. [`set_limit`] sets it by hand.
 
 use std::fs;
 use std::path::Path;
@@ -54,8 +54,9 @@ pub fn set_limit(bytes: Option<u64>) {
     *LIMIT.lock().unwrap_or_else(|poisoned| poisoned.into_inner()) = bytes;
 }
 
-/// Checks that as many values of type `N` as the product of `size` fit into memory, where `size` has
-/// numbers with their meaning: `[(4, "chains"), (1000, "draws")]`. `instead` is what takes less.
+/// Checks that as many values of type `N` as the product of `size` fit into memory, where `size`
+/// has numbers with their meaning: `[(4, "chains"), (1000, "draws")]`. `instead` is advice that
+/// takes less memory.
 pub(crate) fn check<N>(
     name: &str,
     size: &[(usize, &str)],
@@ -75,7 +76,8 @@ pub(crate) fn check<N>(
     Err(too_large::<N>(name, size, &problem, instead.into()))
 }
 
-/// Room for `n` numbers of what was [checked](check); limits on address space may still refuse it.
+/// Room for `n` numbers of a size that was [checked](check); limits on address space may still
+/// refuse it.
 pub(crate) fn room<N>(
     n: usize,
     (name, size, instead): (&str, &[(usize, &str)], &'static str),

@@ -56,7 +56,7 @@ fn wanted() -> usize {
     set.filter(|n| *n > 0).unwrap_or_else(all)
 }
 
-/// Threads that wait for what they are to do.
+/// Threads that wait for work.
 struct Begun(Vec<Sender<ThreadBuilder>>);
 
 impl Begun {

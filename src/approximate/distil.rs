@@ -25,11 +25,11 @@ const START: u64 = u64::from_le_bytes(*b"students");
 
 /// Distillation of draws into one network, the student: plain data.
 ///
-/// The student is trained on what the draws together, the teacher, say of given inputs, and needs
-/// neither the draws nor the response: predictions take the time of one network. For a real
-/// response, or counts, it learns the mean prediction, standardised, by least squares; for classes
-/// the mean probabilities by their cross entropy, and, in one more output, the expected entropy,
-/// standardised:
+/// The student is trained on the predictions of all draws together, the teacher, for given inputs,
+/// and needs neither the draws nor the response: predictions take the time of one network. For a
+/// real response, or counts, it learns the mean prediction, standardised, by least squares; for
+/// classes the mean probabilities by their cross entropy, and, in one more output, the expected
+/// entropy, standardised:
 ///
 /// ```text
 /// m(x) = mean_s E[y | x, q_s]       e(x) = mean_s H[y | x, q_s]
@@ -85,12 +85,12 @@ impl<A> Distil<A> {
 }
 
 impl<A: Ascent<Source = Minibatch> + Clone> Distil<A> {
-    /// Trains a student on what `draws` say of the inputs `x` `[rows x features]`.
+    /// Trains a student on the predictions of `draws` for the inputs `x` `[rows x features]`.
     ///
     /// # Errors
     /// No rows or draws, fewer rows than a minibatch takes; inputs that are not finite; draws of
-    /// another posterior; sizes of layers and settings of the ascent out of range; what does not
-    /// fit into memory.
+    /// another posterior; sizes of layers and settings of the ascent out of range; sizes that do
+    /// not fit into memory.
     pub fn fit<M: Model, L: Likelihood>(
         &self,
         posterior: &Posterior<M, L>,

@@ -78,7 +78,7 @@ impl Origin {
         }
     }
 
-    /// With what went wrong in the trainings of its members, for all to read.
+    /// Adds the problems in the trainings of its members to the description.
     pub(crate) fn with_problems(mut self, fits: &[Fit]) -> Self {
         let problems: Vec<_> = fits.iter().filter_map(Fit::problem).collect();
         if let Some(first) = problems.first() {
@@ -104,7 +104,8 @@ impl Origin {
         self.draws_of_each(1, n, seed, |_| draw.take().expect("there is one chain"))
     }
 
-    /// `n` draws of each of `members`, a chain each, by what `member` makes of its number.
+    /// `n` draws of each of `members`, a chain each; `member` makes the draws of a member from its
+    /// number.
     pub(crate) fn draws_of_each<F: FnMut(&mut ChainRng, &mut [f64])>(
         &self,
         members: usize,

@@ -117,7 +117,7 @@ impl<A: Ascent + Clone> Swag<A> {
     /// # Errors
     /// An argument out of range; an ascent whose last iterate has a log density lower than its
     /// start by more than 5 d + 50, or less than half of whose iterates could be taken, since its
-    /// rate is too large; the errors of [`Optimiser::run_each`]; what does not fit into memory.
+    /// rate is too large; the errors of [`Optimiser::run_each`]; sizes that do not fit into memory.
     pub fn fit<T: Target>(
         &self,
         target: &T,
@@ -186,7 +186,7 @@ impl<A: Ascent + Clone> Swag<A> {
     }
 }
 
-/// The moments of the iterates of each member: what [`Swag::fit`] returns.
+/// The moments of the iterates of each member: the result of [`Swag::fit`].
 #[derive(Clone, Debug)]
 pub struct SwagFit {
     members: Vec<Iterates>,

@@ -26,7 +26,7 @@ pub(super) struct Source<'r> {
 }
 
 impl<'r> Source<'r> {
-    /// Looks at the first two bytes of `source`; `name` is what errors call it.
+    /// Looks at the first two bytes of `source`; `name` is its name in errors.
     pub(super) fn new(name: &str, mut source: impl Read + 'r) -> Result<Self, Error> {
         let mut start = Vec::new();
         let read = source.by_ref().take(2).read_to_end(&mut start);
@@ -43,8 +43,8 @@ impl<'r> Source<'r> {
         Source::new(&path.display().to_string(), file)
     }
 
-    /// The next bytes, `most` or as many as there are. Memory grows with what was read, not with
-    /// `most`, and the lack of it is an error.
+    /// The next bytes, `most` or as many as there are. Memory grows with the bytes read, not with
+    /// `most`, and the lack of memory is an error.
     pub(super) fn read_up_to(&mut self, most: u64) -> Result<Vec<u8>, Error> {
         let mut bytes = Vec::new();
         match self.bytes.by_ref().take(most).read_to_end(&mut bytes) {

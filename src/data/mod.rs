@@ -1,7 +1,7 @@
 //! Data: tables, reading them from text and from IDX files, scaling, splits, series,
 //! simulated tables, and seven bundled sets.
 //!
-//! From a CSV file to training and test rows, scaled by what the training rows say:
+//! From a CSV file to training and test rows, scaled by the training rows:
 //!
 //! ```
 //! use bnn_mcmc::data::{CsvReader, Standardise};

@@ -256,8 +256,8 @@ impl Scaler {
         data.clone().with_real_response(y)
     }
 
-    /// The log of the product of all scales: what a log density loses where scaled numbers become numbers
-    /// in the columns' own units.
+    /// The log of the product of all scales: the loss of a log density where scaled numbers become
+    /// numbers in the columns' own units.
     pub(crate) fn log_scale(&self) -> f64 {
         self.columns.iter().map(|column| ln(column.scale)).sum()
     }

@@ -77,7 +77,7 @@ const ROUNDS: usize = 10;
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Canonical {
     /// The canonical draws: same layout, chains, statistics and information on the run. The
-    /// positions of divergences stay what they were.
+    /// positions of divergences do not change.
     pub draws: Draws,
     /// The reference weights that the draws were aligned to.
     pub reference: Vec<f64>,
@@ -130,8 +130,8 @@ impl Modes {
 }
 
 impl Symmetries {
-    /// Brings all draws to the equivalent weights nearest to one reference, the given one or that
-    /// described in the [`Canonical`], and counts the modes they came from.
+    /// Brings all draws to the equivalent weights nearest to one reference, the given one or the
+    /// one described in the [`Canonical`], and counts the modes they came from.
     ///
     /// Draws are shared out over the threads of rayon's pool; the result does not depend on their
     /// number.
@@ -265,7 +265,7 @@ fn mean(values: &Array3<f64>) -> Vec<f64> {
     (sum / (chains * draws) as f64).to_vec()
 }
 
-/// One line for each chain, one for all, and what they are to be compared with.
+/// One line for each chain, one for all, and the values to compare them with.
 impl fmt::Display for Canonical {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
         let header = ["", "modes visited", "effective", "transitions", "draws"];

@@ -32,8 +32,8 @@
 //! # Weight space misleads
 //! Hidden units of a network can be permuted, and those with an odd activation flipped, without
 //! changing the function (see [`Symmetries`]). Each mode of the weights' posterior so has H! 2^H
-//! copies for a layer of H tanh units, and what is computed from the weights as they are is
-//! misleading in both directions:
+//! copies for a layer of H tanh units, and diagnostics of the raw weights are misleading in both
+//! directions:
 //!
 //! - **Chains in different copies** disagree in every weight, and R-hat is large, though all say
 //!   the same about every function. Their means, correlations and covariances are averages over copies.

@@ -190,8 +190,8 @@ impl Summary {
     }
 
     /// Writes all rows as CSV: a header, then numbers in the shortest form that reads back as the
-    /// same number, `NaN` for what is undefined, and names quoted where they contain commas, with a single
-    /// quote before those that a spreadsheet would take for formulas ([`guarded`]).
+    /// same number, `NaN` for undefined values, and names quoted where they contain commas, with a
+    /// single quote before names that a spreadsheet would take for formulas ([`guarded`]).
     ///
     /// # Errors
     /// If `path` cannot be written.

@@ -298,9 +298,9 @@ impl Draws {
         }
     }
 
-    /// The share of accepted steps of each chain; NaN without draws, and for kernels without a test,
-    /// none of whose steps has an acceptance probability. NUTS moves nearly always: what its step size
-    /// is adapted to is the statistic `accept_prob`.
+    /// The share of accepted steps of each chain; NaN without draws, and for kernels without a
+    /// test, none of whose steps has an acceptance probability. NUTS moves nearly always: its step
+    /// size is adapted to the statistic `accept_prob`.
     pub fn accept_rate(&self) -> Vec<f64> {
         let (Ok(accepted), Ok(prob)) = (self.stat("accepted"), self.stat("accept_prob")) else {
             return vec![f64::NAN; self.n_chains()];

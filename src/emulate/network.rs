@@ -1,4 +1,4 @@
-//! Networks trained on what the target said.
+//! Networks trained on values of the target.
 
 use std::ops::Range;
 
@@ -30,9 +30,9 @@ pub enum Emulated {
     /// The log likelihood alone: one output.
     LogLikelihood,
     /// The model's outputs for all rows, N x K numbers, from which the likelihood follows with the
-    /// noise's own coordinate of q: what FBNN emulates. The last layer has N x K units: an
-    /// evaluation costs as many multiplications as that layer has weights, which is less than the
-    /// model's own only for small emulators of large models.
+    /// noise's own coordinate of q, as in FBNN. The last layer has N x K units: an evaluation costs
+    /// as many multiplications as that layer has weights, which is less than the model's own only
+    /// for small emulators of large models.
     Outputs,
     /// The coordinates of those outputs in the basis of their principal components at the pairs, as
     /// many as hold this `share` of the variance. The basis takes N x K numbers for each, and an
@@ -101,7 +101,7 @@ pub struct NetworkEmulator {
     pub learning_rate: f64,
     /// The rule for stopping the training early.
     pub stopping: EarlyStopping,
-    /// The seed of the start, the minibatches, dropout and what is held out.
+    /// The seed of the start, the minibatches, dropout and the choice of held-out pairs.
     pub seed: u64,
 }
 
@@ -208,7 +208,7 @@ impl NetworkEmulator {
         positive("learning_rate", self.learning_rate).map(|_| ())
     }
 
-    /// Trains on what `posterior` says at the draws.
+    /// Trains on values of `posterior` at the draws.
     ///
     /// # Errors
     /// A setting out of range; draws of another target, or fewer than `pairs`; a log likelihood or

@@ -49,7 +49,7 @@ pub struct RandomFeatures {
     pub pairs: Option<usize>,
     /// The share of the pairs that is held out to choose the penalty, from 0.05 to 0.5.
     pub held_out: f64,
-    /// The seed of u, b and what is held out.
+    /// The seed of u, b and the choice of held-out pairs.
     pub seed: u64,
 }
 
@@ -84,7 +84,7 @@ pub struct FeaturesWorkspace {
 }
 
 impl RandomFeatures {
-    /// Fits to what `target` says at the draws.
+    /// Fits to values of `target` at the draws.
     ///
     /// # Errors
     /// A setting out of range; draws of another target, or fewer than `pairs`; a log likelihood or
@@ -101,7 +101,8 @@ impl RandomFeatures {
         let k = self.features;
         let rng = &mut ChainRng::new(self.seed, 0);
         let n = self.pairs.unwrap_or(draws.n_chains() * draws.n_draws());
-        // Features, slopes and what is made of them; the normal equations, thrice; the directions.
+        // Features, slopes and the matrices made of them; the normal equations, thrice; the
+        // directions.
         let others = n.max(k).max(target.dim());
         let size = [(k, "features"), (others, "features, pairs or coordinates"), (8, "matrices")];
         crate::memory::check::<f64>("random features", &size, "use fewer features or pairs")?;

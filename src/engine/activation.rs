@@ -18,8 +18,8 @@ use crate::choice::choice;
 /// | silu | z s, s = sigmoid z | s + y (1 - s) | (1 - s) (2 s + y (1 - 2 s)) |
 ///
 /// SiLU is the only one whose derivatives do not follow from its value: it keeps s. The second
-/// derivative of ReLU is 0 almost everywhere, and that is what is used: the kink at 0, where it does
-/// not exist, contributes nothing to a Hessian.
+/// derivative of ReLU is 0 almost everywhere, and 0 is used everywhere: the kink at 0, where it
+/// does not exist, contributes nothing to a Hessian.
 ///
 /// ```
 /// use bnn_mcmc::model::Activation;

@@ -179,8 +179,8 @@ fn ln<S: Simd>(x: f64) -> f64 {
 /// Elements that [`map`] takes at a time, a multiple of every register's lanes.
 const STRIP: usize = 16;
 
-/// Applies `f` to every element; what is left, less than half a strip, is padded, so that all work is in
-/// vectors.
+/// Applies `f` to every element; the remainder, less than half a strip, is padded, so that all work
+/// is in vectors.
 #[inline(always)]
 pub(super) fn map<F: Real>(x: &mut [F], f: impl Fn(F) -> F) {
     const HALF: usize = STRIP / 2;
@@ -261,8 +261,8 @@ fn softplus_and_sigmoid_body<V: Vector<f64>>(_: V::Level, x: &mut [f64], sigmoid
     }
 }
 dispatch! {
-    /// x becomes softplus x, and `sigmoids` (as long as x) its derivative, the sigmoid of x: what a
-    /// Bernoulli log-likelihood and its gradient need, with one exponential for both.
+    /// x becomes softplus x, and `sigmoids` (as long as x) its derivative, the sigmoid of x: for a
+    /// Bernoulli log-likelihood and its gradient, with one exponential for both.
     fn softplus_and_sigmoid(x: &mut [f64], sigmoids: &mut [f64]) => softplus_and_sigmoid_body
 }
 #[cfg(test)]

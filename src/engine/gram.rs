@@ -1,4 +1,4 @@
-//! Phi^T Phi and Y^T Phi of tiles, summed over rows: what least squares need.
+//! Phi^T Phi and Y^T Phi of tiles, summed over rows: the sums for least squares.
 //!
 //! With Phi `[R x H]`, a column of ones if there is a bias, and Y `[R x K]`. The matrix is
 //! symmetric, and only its lower triangle is computed, in panels of eight columns against all

@@ -201,7 +201,7 @@ impl<F: Copy + Default> Clone for TileStorage<F> {
     }
 }
 
-/// An array cut into tiles: what a posterior keeps of its data.
+/// An array cut into tiles: the form in which a posterior keeps its data.
 #[derive(Clone, Debug)]
 pub struct Tiles {
     values: TileStorage,

@@ -33,7 +33,7 @@ pub(crate) struct Network<F: Real> {
     row_by_row: Option<RowByRow>,
 }
 
-/// h of a layer, and what its activation keeps for its derivatives.
+/// h of a layer, and the values that its activation keeps for its derivatives.
 #[derive(Clone, Debug)]
 pub(crate) struct Outputs<F: Real> {
     h: TileStorage<F>,
@@ -145,8 +145,8 @@ impl Network<f64> {
 
 /// The results of a walk that second derivatives need.
 impl Network<f64> {
-    /// The activations of layer `l` on a tile whose columns are `stride` apart, and what is kept of them;
-    /// `None` for a linear output layer.
+    /// The activations of layer `l` on a tile whose columns are `stride` apart, and the values kept
+    /// for derivatives; `None` for a linear output layer.
     pub(crate) fn output(&self, l: usize, stride: usize) -> Option<(&[f64], &[f64])> {
         let Outputs { h, kept } = &self.outputs[l];
         let n = self.layers[l].units * stride;

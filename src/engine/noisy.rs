@@ -48,7 +48,7 @@ struct NoisyLayer {
     /// s and eps.
     sd: TileStorage,
     noise: TileStorage,
-    /// The outputs, and what their activation keeps.
+    /// The outputs, and the values that their activation keeps.
     h: TileStorage,
     kept: TileStorage,
 }

@@ -21,7 +21,7 @@ pub(super) struct RowByRow {
     row: TileStorage,
 }
 
-/// A layer with its weights in two orders, each row of which is padded, and what it has computed for a row.
+/// A layer with its weights in two orders, each row of which is padded, and its values for one row.
 #[derive(Clone, Debug)]
 pub(crate) struct LayerOfRow {
     layer: Layer,

@@ -495,7 +495,7 @@ mod tests {
     }
 
     fn check<F: Real>(level: Level) {
-        // 37 numbers: no register divides them, and what is left over stays as it is.
+        // 37 numbers: no register divides them, and the remainder stays as it is.
         let x: Vec<F> = (0..37).map(|i| F::of(f64::from(i % 9) - 4.0)).collect();
         let y: Vec<F> = (0..37).map(|i| F::of(f64::from(i % 7) - 2.0)).collect();
         let mut out = vec![F::of(99.0); 37];
@@ -512,7 +512,8 @@ mod tests {
         assert_eq!(sum, out[..whole].iter().map(|z| z.wide()).sum::<f64>(), "{level:?}");
     }
 
-    /// On small whole numbers, where nothing is rounded. Also what runs under Miri (`.ci/run`).
+    /// On small whole numbers, where nothing is rounded. This test also runs under Miri
+    /// (`.ci/run`).
     #[test]
     fn registers_compute_what_their_lanes_do() {
         at_every_level(|level| {

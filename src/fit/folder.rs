@@ -69,8 +69,8 @@ impl Lock {
     /// If another process has the lock for half a second, or the lock file cannot be made.
     pub fn take(folder: &Path) -> Result<Self, Error> {
         let path = folder.join(LOCK);
-        // A run that has just ended may leave its lock for a moment: to a process that another thread was
-        // starting meanwhile, until that lets go of what it has inherited.
+        // A run that has just ended may leave its lock for a moment: to a process that another
+        // thread was starting meanwhile, until that process closes the file that it has inherited.
         for _ in 0..=50 {
             let file = fs::File::options().write(true).create(true).truncate(false).open(&path);
             let file = file.map_err(|e| Error::io(&path, e))?;
@@ -93,7 +93,7 @@ impl Drop for Lock {
     }
 }
 
-/// The names of what is in the folder.
+/// The names of the entries of the folder.
 pub(super) fn entries(folder: &Path) -> Result<Vec<String>, Error> {
     let entries = fs::read_dir(folder).and_then(|entries| entries.collect::<Result<Vec<_>, _>>());
     let entries = entries.map_err(|e| Error::io(folder, e))?;
@@ -111,7 +111,7 @@ fn is_unfinished(name: &str) -> bool {
         || (name.starts_with('.') && name.ends_with(UNFINISHED) && of_draws(name))
 }
 
-/// An error if there is anything in the folder but `ours` and what was being written.
+/// An error if there is anything in the folder but `ours` and unfinished files.
 pub(super) fn check_entries(folder: &Path, ours: &[&str]) -> Result<(), Error> {
     let mut entries = entries(folder)?.into_iter();
     match entries.find(|name| !ours.contains(&&name[..]) && !is_unfinished(name)) {
@@ -204,8 +204,8 @@ pub(super) fn finish(folder: &Path, fit: &Fit, data: &[u8]) -> Result<(), Error>
     Ok(())
 }
 
-/// The CRC-32 of the names and bytes of all files below a Zarr folder, but for what the root says of the run,
-/// which has times in it and a checksum of its own.
+/// The CRC-32 of the names and bytes of all files below a Zarr folder, except the root's
+/// information on the run, which has times in it and a checksum of its own.
 pub(super) fn checksum_of(zarr: &Path) -> io::Result<u32> {
     let (mut files, mut folders) = (Vec::new(), vec![zarr.to_path_buf()]);
     while let Some(folder) = folders.pop() {

@@ -3,8 +3,8 @@
 //! A [`Fit`] puts the parts of this crate together, with defaults that suit regression and
 //! classification by a network: it reads the table, standardises features and response by the
 //! training rows, builds a [`Posterior`], runs a [`Sampler`](crate::sampler::Sampler), and answers
-//! in the units of the table. It has no mathematics of its own: [`Fit::posterior`] and
-//! [`Fit::draws`] are what the rest of the crate works on.
+//! in the units of the table. It has no mathematics of its own: The rest of the crate works on
+//! [`Fit::posterior`] and [`Fit::draws`].
 //!
 //! ```no_run
 //! use bnn_mcmc::fit::Fit;
@@ -149,8 +149,7 @@ impl Parts {
     }
 }
 
-/// An error if a column has the same value in all rows, with what is to be done about the column of that
-/// name.
+/// An error if a column has the same value in all rows, with advice about the column of that name.
 fn check_constant(
     ranges: &[FeatureRange],
     rows: usize,
@@ -357,14 +356,15 @@ impl Fit {
         self.parts.posterior.loo_pit(&self.draws, &self.parts.train, seed)
     }
 
-    /// Writes the draws to a new Zarr folder with what they say of the training rows, for ArviZ: the
-    /// groups `posterior_predictive`, `log_likelihood`, `observed_data` and `constant_data` of
-    /// [`Posterior::to_zarr`], in the units of the table. The response is called by its name, and
-    /// log densities are of the response in its own units, as in [`loo`](Self::loo).
+    /// Writes the draws to a new Zarr folder with their predictions for the training rows, for
+    /// ArviZ: the groups `posterior_predictive`, `log_likelihood`, `observed_data` and
+    /// `constant_data` of [`Posterior::to_zarr`], in the units of the table. The response is called
+    /// by its name, and log densities are of the response in its own units, as in
+    /// [`loo`](Self::loo).
     ///
     /// The group `posterior` holds weights for standardised features and response, and
-    /// `sample_stats` the log densities of these: they are what [`Draws::from_zarr`] reads. The folder is
-    /// written beside its place and renamed when it is whole.
+    /// `sample_stats` the log densities of these: [`Draws::from_zarr`] reads these groups. The
+    /// folder is written beside its place and renamed when it is whole.
     ///
     /// ```no_run
     /// use bnn_mcmc::prelude::*;
@@ -499,9 +499,10 @@ impl Fit {
         &self.parts.ranges
     }
 
-    /// Writes the fit to a folder, which is made: `fit.json` (what the fit is, for people, too),
-    /// `data.csv` (the rows, with features encoded as numbers), `draws.zarr` (draws and statistics,
-    /// which ArviZ opens; for its leave-one-out and predictive checks see [`to_zarr`](Self::to_zarr)) and `verdict.txt`. [`Fit::load`] needs nothing else.
+    /// Writes the fit to a folder, which is made: `fit.json` (a description of the fit, for people,
+    /// too), `data.csv` (the rows, with features encoded as numbers), `draws.zarr` (draws and
+    /// statistics, which ArviZ opens; for its leave-one-out and predictive checks see
+    /// [`to_zarr`](Self::to_zarr)) and `verdict.txt`. [`Fit::load`] needs nothing else.
     ///
     /// A [stopped](Recipe::stop_handle) run is saved with the draws that it has made.
     ///
@@ -533,9 +534,10 @@ impl Fit {
         Err(Error::argument("fit", "thinned", allowed))
     }
 
-    /// Puts together the parts of a fit that jobs of their own have run in the same folder
-    /// ([`Recipe::only_chains`]), and writes the fit to that folder as [`save`](Self::save) does. It
-    /// is the fit that one job makes. The folders of the parts stay, and are not needed any more.
+    /// Puts together the parts of a fit that separate jobs have run in the same folder
+    /// ([`Recipe::only_chains`]), and writes the fit to that folder as [`save`](Self::save) does.
+    /// The result is equal to the fit that one job makes. The folders of the parts stay, and are
+    /// not needed any more.
     ///
     /// ```no_run
     /// use bnn_mcmc::fit::Fit;
@@ -548,8 +550,8 @@ impl Fit {
     /// ```
     ///
     /// # Errors
-    /// A chain that is lacking, or there twice; parts of fits that differ, with what differs; a part
-    /// that is not finished; else as [`save`](Self::save) and [`load`](Self::load).
+    /// A chain that is lacking, or there twice; parts of different fits, with the difference; a
+    /// part that is not finished; else as [`save`](Self::save) and [`load`](Self::load).
     pub fn merge(folder: impl AsRef<Path>) -> Result<Self, Error> {
         parts::merge(folder.as_ref())
     }
@@ -557,8 +559,8 @@ impl Fit {
     /// Loads a fit that [`save`](Self::save) or a run [in a folder](Recipe::in_folder) has written.
     ///
     /// # Errors
-    /// A file that is lacking, damaged, edited or of another version, a run that is not finished; the
-    /// message names the file and what differs.
+    /// A file that is lacking, damaged, edited or of another version, a run that is not finished;
+    /// the message names the file and the difference.
     pub fn load(folder: impl AsRef<Path>) -> Result<Self, Error> {
         folder::load(folder.as_ref())
     }

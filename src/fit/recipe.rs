@@ -188,15 +188,16 @@ impl Recipe {
     ///
     /// While it runs, a [checkpoint](crate::draws::checkpoint) is written every 30 seconds. If the
     /// process is killed, the same call goes on where it was and comes to the same numbers; once it
-    /// is finished, the same call loads the fit, and [rebuilds](Fit::rebuilt) what is damaged. With more
-    /// [draws](Self::draws), and all else the same, it goes on where it ended: for this the checkpoint
-    /// stays, as large as the draws once more. It may be deleted. Until the new draws are complete, the
-    /// folder holds the fit with the old ones, and [`Fit::load`] finds one of the two at any moment.
+    /// is finished, the same call loads the fit, and [rebuilds](Fit::rebuilt) damaged files. With
+    /// more [draws](Self::draws), and all else the same, it goes on where it ended: for this the
+    /// checkpoint stays, as large as the draws once more. It may be deleted. Until the new draws
+    /// are complete, the folder holds the fit with the old ones, and [`Fit::load`] finds one of the
+    /// two at any moment.
     ///
-    /// A run that was ended early is finished with fewer draws by the same call with fewer of them, and
-    /// goes on to more later. A second process is refused while the first one runs. If the end cannot
-    /// be written, as on a full disk, [`Fit::save_error`] says so. A folder that holds another fit, or
-    /// one of other rows, is an error that names what differs.
+    /// A run that was ended early is finished with fewer draws by the same call with fewer of them,
+    /// and goes on to more later. A second process is refused while the first one runs. If the end
+    /// cannot be written, as on a full disk, [`Fit::save_error`] says so. A folder that holds
+    /// another fit, or one of other rows, is an error that names the difference.
     pub fn in_folder(self, folder: impl Into<PathBuf>) -> Self {
         Self { folder: Some(folder.into()), ..self }
     }
@@ -252,9 +253,9 @@ impl Recipe {
     /// Fits the rows of a data set. The name of the response that the recipe was made with is not used.
     ///
     /// # Errors
-    /// A response of another kind; a constant column; a setting out of range; what
-    /// [`Posterior::new`] and [`Sampler::run`] say; a folder that cannot be written, or holds
-    /// another fit.
+    /// A response of another kind; a constant column; a setting out of range; the errors of
+    /// [`Posterior::new`] and [`Sampler::run`]; a folder that cannot be written, or holds another
+    /// fit.
     pub fn fit(&self, data: &Dataset) -> Result<Fit, Error> {
         self.run(data, Origin::default())
     }
@@ -280,7 +281,7 @@ impl Recipe {
     }
 
     fn run(&self, data: &Dataset, origin: Origin) -> Result<Fit, Error> {
-        // Written down with the fit: what was chosen here stays, whatever a later version chooses.
+        // Written down with the fit: the choice here stays, whatever a later version chooses.
         let chosen = self.clone().hidden(self.layers());
         let chosen = chosen.method(self.chosen_method(data.response().width()));
         let parts = Parts::new(chosen, data, origin)?;
@@ -440,7 +441,8 @@ impl Recipe {
         }
     }
 
-    /// The method, chosen by what can be integrated out if none was, for so many columns of a response.
+    /// The method; if none was given, it depends on whether the output layer can be integrated out,
+    /// for a response of this many columns.
     pub(super) fn chosen_method(&self, columns: usize) -> Method {
         match self.method {
             Some(method) => method,

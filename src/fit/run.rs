@@ -21,7 +21,8 @@ enum There {
     Unfinished(Box<Saved>),
     /// A fit with fewer draws than are asked for.
     Fewer,
-    /// A file that can be rebuilt from what is asked for and the checkpoint, if that is there.
+    /// A damaged file, which can be rebuilt from the fit that is asked for and the checkpoint, if
+    /// that exists.
     Damaged(Error),
     /// The fit that is asked for, and the checksum of its verdict.
     Whole(Box<Fit>, Option<u32>),
@@ -52,7 +53,7 @@ pub(super) fn run(folder: &Path, parts: Parts) -> Result<Fit, Error> {
     let is_new = !folder.exists();
     fs::create_dir_all(folder).map_err(|e| Error::io(folder, e))?;
     let lock = Lock::take(folder).map_err(|refused| match first {
-        // Where nothing can be written, the damage is what there is to say.
+        // Where nothing can be written, the error is about the damage.
         Some(damage) if refused.is_io() => with_advice(folder, damage),
         _ => refused,
     })?;

@@ -16,7 +16,7 @@ use crate::message::{Advice, Setting};
 /// The version of the format of `fit.json` and `data.csv`.
 const FORMAT: u32 = 1;
 
-/// The file that says what a folder holds.
+/// The file that describes the fit in a folder.
 pub(super) const FIT: &str = "fit.json";
 /// The file of the rows.
 pub(super) const DATA: &str = "data.csv";

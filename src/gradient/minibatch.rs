@@ -24,7 +24,7 @@ impl Default for Minibatch {
     }
 }
 
-/// Gradients of random batches of rows, as differences to those at a mode.
+/// Gradients of random batches of rows, as differences to the gradients at a mode.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ControlVariates {
     /// |b|, from 1 to the number of rows.

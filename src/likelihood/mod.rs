@@ -138,7 +138,7 @@ pub trait Likelihood: Sync {
     fn draw(&self, phi: &[f64], out: TileMut, y: Tile, rng: &mut ChainRng, drawn: TileMut);
 }
 
-/// Normal noise: what [`Likelihood::normal_noise`] says of a likelihood.
+/// Normal noise: the result of [`Likelihood::normal_noise`].
 #[derive(Clone, Copy, Debug)]
 pub enum NormalNoise {
     /// Every output is the mean of a response column, and the variance is the same for all rows.

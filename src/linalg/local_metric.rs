@@ -38,7 +38,7 @@ fn soft_abs(l: f64, alpha: f64) -> f64 {
     if x < 1e-3 { (1.0 + x * x / 3.0) / alpha } else { l.abs() / tanh(x) }
 }
 
-/// G at one point, and what a Langevin step needs of it.
+/// G at one point, with the quantities that a Langevin step needs.
 #[derive(Clone, Debug)]
 pub(crate) struct LocalMetric {
     /// R, row-major, or the eigenvectors, one after the other.

@@ -6,9 +6,10 @@ use serde::{Deserialize, Serialize};
 
 use super::{Setting, Vocabulary, number, thousands};
 
-/// Something that can be done about what was found: of a run, by
-/// [`Verdict::advice`](crate::diagnostics::Verdict::advice), and about an [`Error`](crate::Error). In words
-/// it is [`clause`](Self::clause), which is written here once, with the setting as a face spells it.
+/// An action that can be taken about a finding: of a run, by
+/// [`Verdict::advice`](crate::diagnostics::Verdict::advice), and about an [`Error`](crate::Error).
+/// In words it is [`clause`](Self::clause), which is written here once, with the setting as a face
+/// spells it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub enum Advice {
@@ -60,14 +61,14 @@ pub enum Advice {
     Ignore {
         /// The name of the column.
         column: String,
-        /// Whether that depends on what the column is.
+        /// Whether the advice depends on the meaning of the column.
         if_identifier: bool,
     },
     /// Take the values of a column for labels.
     Categorical {
         /// The name of the column.
         column: String,
-        /// Whether that depends on what the column holds.
+        /// Whether the advice depends on the contents of the column.
         if_labels: bool,
     },
     /// Say that the response is classes.
@@ -205,7 +206,7 @@ impl Advice {
         }
     }
 
-    /// One advice of each kind: what the tests of a face print with its vocabulary.
+    /// One advice of each kind: the tests of each face print them with its vocabulary.
     pub fn examples() -> Vec<Self> {
         let column = || "a column".to_string();
         vec![

@@ -3,7 +3,7 @@
 //! A model is independent of likelihoods and priors. The link (sigmoid, softmax) belongs to the
 //! [likelihood](crate::likelihood), so a model's output layer is linear unless asked otherwise.
 //!
-//! [`SecondOrderModel`] adds the derivative of the derivative: what a Hessian needs.
+//! [`SecondOrderModel`] adds the derivative of the derivative, which a Hessian needs.
 
 /// The walk of a [`Model`] whose workspace has a `network` of the engine.
 macro_rules! walk_of_network {
@@ -133,13 +133,13 @@ pub trait Model: Sync {
     /// activations can be used again. The padding of `d_out` is zero.
     fn backward(&self, w: &[f64], x: Tile, d_out: Tile, grad: &mut [f64], ws: &mut Self::Workspace);
 
-    /// Adds to `grad` what [`backward`](Self::backward) has kept in the workspace, and forgets it:
-    /// called once, after the last tile. Does nothing by default.
+    /// Adds to `grad` the sums that [`backward`](Self::backward) has kept in the workspace, and
+    /// resets them: called once, after the last tile. Does nothing by default.
     fn finish(&self, _grad: &mut [f64], _ws: &mut Self::Workspace) {}
 
-    /// The linear layer that the model ends in, if it ends in one whose weights can be
-    /// [integrated out](crate::targets::Marginal); else an error that says what it is instead. By
-    /// default it is not known.
+    /// The linear layer that the model ends in, if it ends in one whose weights can be [integrated
+    /// out](crate::targets::Marginal); else an error that describes the model. By default it is not
+    /// known.
     fn output_layer(&self) -> Result<OutputLayer, Error> {
         let found = self.description().unwrap_or_else(|| "a model of your own".into());
         Err(Error::argument("model", found, LINEAR_OUTPUTS))
@@ -189,13 +189,14 @@ pub struct OutputLayer {
 ///
 /// J is the Jacobian of the outputs of a tile with respect to w. The order of calls on one tile is
 /// [`forward`](Model::forward); [`keep_backward`](Self::keep_backward) with d_out; then for each v
-/// `forward_tangent` and `backward_tangent`: what does not depend on v is done once. A product with
-/// the Gauss-Newton matrix, J^T C J v, is `forward_tangent`, then [`backward`](Model::backward) with
-/// C J v and [`finish`](Model::finish), and needs no `keep_backward`. Source: B. Pearlmutter, Neural
-/// Computation 6, 1994, doi:10.1162/neco.1994.6.1.147.
+/// `forward_tangent` and `backward_tangent`: computations that do not depend on v are done once. A
+/// product with the Gauss-Newton matrix, J^T C J v, is `forward_tangent`, then
+/// [`backward`](Model::backward) with C J v and [`finish`](Model::finish), and needs no
+/// `keep_backward`. Source: B. Pearlmutter, Neural Computation 6, 1994,
+/// doi:10.1162/neco.1994.6.1.147.
 pub trait SecondOrderModel: Model {
-    /// Goes back through the model once with d_out, whose padding is zero, and keeps in the workspace
-    /// what every direction shares.
+    /// Goes back through the model once with d_out, whose padding is zero, and keeps in the
+    /// workspace the results that all directions share.
     fn keep_backward(&self, w: &[f64], x: Tile, d_out: Tile, ws: &mut Self::Workspace);
 
     /// Writes J v into `r_out` `[rows x n_outputs]`, v as long as w. The padding of `r_out` may hold
@@ -209,10 +210,10 @@ pub trait SecondOrderModel: Model {
         ws: &mut Self::Workspace,
     );
 
-    /// Adds to `hv` (as long as w) the derivative along v of what [`backward`](Model::backward) adds,
-    /// where d_out moves by `r_d_out`, whose padding is zero. Called after
-    /// [`keep_backward`](Self::keep_backward), and [`forward_tangent`](Self::forward_tangent) with the
-    /// same v.
+    /// Adds to `hv` (as long as w) the derivative along v of the gradient that
+    /// [`backward`](Model::backward) adds, where d_out moves by `r_d_out`, whose padding is zero.
+    /// Called after [`keep_backward`](Self::keep_backward), and
+    /// [`forward_tangent`](Self::forward_tangent) with the same v.
     fn backward_tangent(
         &self,
         w: &[f64],

@@ -8,7 +8,7 @@ use crate::model::Model;
 use crate::rng::ChainRng;
 use crate::targets::{GradTarget, LogDensity, MinibatchTarget, Target, TargetInfo};
 
-/// The log likelihood of a posterior as a function of q, log p(q) left out: what an
+/// The log likelihood of a posterior as a function of q, log p(q) left out: the function that an
 /// [optimiser](crate::optimise) climbs for a maximum-likelihood fit.
 ///
 /// ```text

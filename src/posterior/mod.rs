@@ -189,7 +189,7 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
         self.response_checksum
     }
 
-    /// x, and what the likelihood sees of y, of some rows.
+    /// x, and y as the likelihood sees it, of some rows.
     pub(crate) fn rows_in_tiles(&self, rows: Range<usize>) -> (Tiles, Tiles) {
         let rows: Vec<usize> = rows.collect();
         (self.x.select(&rows), self.y.select(&rows))

@@ -235,7 +235,8 @@ impl<M: SecondOrderModel, L: SecondOrderLikelihood> Posterior<M, L> {
     }
 }
 
-/// Replaces what is symmetric but for rounding by the mean of it and its transpose.
+/// Replaces a matrix that is symmetric but for rounding by the mean of the matrix and its
+/// transpose.
 fn symmetrise(a: &mut [f64], dim: usize) {
     for i in 0..dim {
         for j in 0..i {

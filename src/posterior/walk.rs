@@ -244,7 +244,8 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
         });
     }
 
-    /// Calls `visit(phi, outputs, with)` for all pairs of a tile of x and what goes with it, in order.
+    /// Calls `visit(phi, outputs, with)` for all pairs of a tile of x and its companion `with`, in
+    /// order.
     pub(crate) fn for_each_output<'a, W>(
         &self,
         q: &[f64],

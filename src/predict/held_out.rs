@@ -1,4 +1,4 @@
-//! The score of single points on held-out rows: what early stopping watches.
+//! The score of single points on held-out rows: the score for early stopping.
 
 use crate::Error;
 use crate::data::Dataset;

@@ -173,7 +173,7 @@ impl Predictions {
         Ok(average.expect("there is at least one draw"))
     }
 
-    /// The predictions of one chain alone, to see what chains that disagree have found.
+    /// The predictions of one chain alone, to compare chains that disagree.
     ///
     /// # Errors
     /// If there is no such chain.
@@ -266,7 +266,7 @@ impl Predictions {
     ///
     /// Noise hides disagreement: where chains differ by less than the noise, R-hat is near 1 here,
     /// and the chains disagree about the mean function all the same. Read it beside the R-hat of
-    /// [`summary`](Self::summary), which is what the [`verdict`](Self::verdict) looks at.
+    /// [`summary`](Self::summary), by which the [`verdict`](Self::verdict) judges.
     ///
     /// # Errors
     /// If the response is classes, whose draws are names rather than quantities.

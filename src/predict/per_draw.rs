@@ -1,4 +1,4 @@
-//! The walk over draws: what each draw of q says about each row.
+//! The walk over draws: the predictions of each draw of q for each row.
 
 use ndarray::{Array2, Array3, Array4, ArrayView1, ArrayView2, Axis};
 use rayon::prelude::*;
@@ -84,9 +84,9 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
     /// as many trials as were observed.
     ///
     /// Two models that are predicted with one seed share the random numbers of their noise, as two
-    /// runs do by default if their seeds are equal. This makes differences between them, as of scores,
-    /// less noisy; but their predictive draws are not independent, so that what is computed from
-    /// both, as the spread of a difference of two responses, needs two seeds.
+    /// runs do by default if their seeds are equal. This makes differences between them, as of
+    /// scores, less noisy; but their predictive draws are not independent, so that a quantity
+    /// computed from both, such as the spread of a difference of two responses, needs two seeds.
     pub fn predict_seeded(
         &self,
         draws: &Draws,
@@ -215,7 +215,7 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
     }
 
     /// The uncertainty of the classification of inputs `x` `[rows x features]`, over all draws of
-    /// all chains; the inputs need no labels. See [`Uncertainty`] for what the measures mean.
+    /// all chains; the inputs need no labels. See [`Uncertainty`] for the meaning of the measures.
     ///
     /// Memory: as much as [`RunningUncertainty`] takes, and a million probabilities.
     ///

@@ -33,8 +33,8 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
         Draws::new(self.layout().clone(), values)
     }
 
-    /// Prior predictive draws: for each of `n` [draws from the prior](Self::prior_draws) what the
-    /// model expects of each row of `data`, and one response drawn from it.
+    /// Prior predictive draws: for each of `n` [draws from the prior](Self::prior_draws) the mean
+    /// response of each row of `data`, and one response drawn from the model.
     ///
     /// ```text
     /// q_s ~ p(q),      y_s ~ p(y | x, q_s)

@@ -29,7 +29,7 @@ impl Interval {
         &self.upper - &self.lower
     }
 
-    /// The mean width over rows and columns, in units of what the interval is for.
+    /// The mean width over rows and columns, in units of the quantity that the interval is for.
     pub fn mean_width(&self) -> f64 {
         self.width().mean().unwrap_or(f64::NAN)
     }
@@ -115,7 +115,7 @@ pub fn persistence(data: &Dataset) -> Result<Array2<f64>, Error> {
 }
 
 impl Predictions {
-    /// Intervals of the mean function E\[y | x, q\]: what is not known about it, without noise. For
+    /// Intervals of the mean function E\[y | x, q\]: the uncertainty about it, without noise. For
     /// classes and counts of categories, intervals of probabilities.
     ///
     /// # Errors

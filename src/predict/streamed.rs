@@ -319,8 +319,8 @@ pub struct MomentsRecord<W> {
 pub struct PredictiveMoments {
     /// The predictive mean E\[y | x\], `[row, column]`.
     pub mean: Array2<f64>,
-    /// The standard deviation of E\[y | x, q\] over draws, `[row, column]`: what more data would
-    /// reduce. NaN for a single draw.
+    /// The standard deviation of E\[y | x, q\] over draws, `[row, column]`: the part that more data
+    /// would reduce. NaN for a single draw.
     pub sd: Array2<f64>,
     /// The mean over draws of the variance of the noise Var\[y | x, q\], `[row, column]`, for a real
     /// response and counts in one column; infinite if any draw has an infinite variance, such as

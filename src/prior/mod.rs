@@ -66,7 +66,8 @@ use crate::rng::ChainRng;
 
 /// A density over one block of parameters, independent of the other blocks.
 pub trait Prior: Debug + Send + Sync {
-    /// log p(x), normalised; -inf outside the support. Improper priors say what they return.
+    /// log p(x), normalised; -inf outside the support. The documentation of improper priors says
+    /// what they return.
     fn log_density(&self, x: &[f64]) -> f64;
 
     /// Adds the derivative of log p to `grad` (as long as `x`) and returns log p(x).

@@ -41,7 +41,8 @@ pub(super) trait Chain: Send {
     /// Appends the states of kernel and record in CBOR.
     fn write(&self, out: &mut Vec<u8>) -> Result<(), Error>;
 
-    /// Takes up what [`write`](Self::write) wrote, from the beginning of `bytes`, which is cut off.
+    /// Reads the state that [`write`](Self::write) wrote, from the beginning of `bytes`, which is
+    /// cut off.
     fn read(&mut self, bytes: &mut &[u8]) -> Result<(), String>;
 
     /// The names of the statistics that the kernel adds.

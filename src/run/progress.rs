@@ -27,7 +27,8 @@ impl StopHandle {
         self.0.store(true, Ordering::Relaxed);
     }
 
-    /// The flag that ends the run when it is true, for what sets flags, such as the handler of a signal.
+    /// The flag that ends the run when it is true, for code that sets flags, such as the handler of
+    /// a signal.
     pub fn flag(&self) -> Arc<AtomicBool> {
         self.0.clone()
     }
@@ -194,7 +195,7 @@ fn progress_lines(mut to: impl Write) -> impl FnMut(&Progress) {
         }
         lines.extend(failed(progress).map(|failed| format!("  {failed}")));
         let up = last.filter(|(phase, _)| *phase == progress.phase);
-        // Up, and each line to its end without what was there.
+        // Moves up, and overwrites each line to its end.
         let mut text = up.map_or_else(String::new, |(_, lines)| format!("\x1b[{lines}A"));
         lines.iter().for_each(|line| text.push_str(&format!("{line}\x1b[K\n")));
         text.push_str("\x1b[J"); // and what is below: a line that is gone

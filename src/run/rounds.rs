@@ -1,4 +1,4 @@
-//! The rounds in which chains advance, with what happens between them.
+//! The rounds in which chains advance, with the work between them.
 
 use std::time::Instant;
 

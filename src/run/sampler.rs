@@ -57,7 +57,7 @@ pub struct Sampler<'t, T, A> {
     on_progress: Option<Report<'t>>,
     checkpoint: Option<(PathBuf, Every)>,
     only_chains: Option<Range<usize>>,
-    /// The algorithm's configuration, where the run has to say what it is.
+    /// The algorithm's configuration, where the run has to identify itself.
     configuration: Option<Result<Fingerprint, Error>>,
 }
 
@@ -349,7 +349,7 @@ impl Identity {
         crc32fast::hash(format!("{seed} {chains} {warmup} {thin} {what}").as_bytes())
     }
 
-    /// Adds to the algorithm's configuration all else that makes the draws of a run what they are.
+    /// Adds to the algorithm's configuration everything else that determines the draws of a run.
     fn added_to(
         &self,
         mut run: Fingerprint,
@@ -375,7 +375,7 @@ impl Identity {
         run
     }
 
-    /// Adds what checkpoints hold of the recorder.
+    /// Adds the recorder's part of the identity, for checkpoints.
     fn add_recorder(&self, run: &mut Fingerprint) {
         run.add("name of the recorder", &self.recorder[0]);
         run.add("recorder", &self.recorder[1]);
@@ -449,8 +449,8 @@ fn thread_pool(threads: Option<usize>) -> Result<Option<rayon::ThreadPool>, Erro
 /// The vectors as long as q that a chain takes, at least.
 const VECTORS: usize = 3;
 
-/// Checks that what chains take besides their draws fits into memory: some vectors of `dim` numbers,
-/// and `more` for each, by [`Algorithm::matrix_numbers`].
+/// Checks that the memory of chains besides their draws is available: some vectors of `dim`
+/// numbers, and `more` for each, by [`Algorithm::matrix_numbers`].
 pub(crate) fn check_chains(chains: usize, dim: usize, more: usize) -> Result<(), Error> {
     /// Numbers that a chain takes besides vectors and matrices, at least.
     const LOOP: usize = 128;

@@ -90,7 +90,8 @@ impl Preconditioner {
 impl Scale {
     /// The scale before warm-up: `step_size` > 0 and the identity map.
     ///
-    /// `target_accept` in (0, 1) is what the step size is adapted to; `None` keeps it fixed.
+    /// `target_accept` in (0, 1) is the acceptance that the step size is adapted to; `None` keeps
+    /// it fixed.
     ///
     /// Errors: a number out of range, or a `dim` that does not fit into memory.
     pub fn new(
@@ -217,7 +218,8 @@ impl Scale {
         self.adaptation.as_ref().is_some_and(|a| a.adapt_step_size)
     }
 
-    /// Goes on from `step_size`, and forgets what was learnt of it, if it is being adapted.
+    /// Goes on from `step_size`, and forgets the adaptation so far, if the step size is being
+    /// adapted.
     pub fn restart_step_size(&mut self, step_size: f64) {
         if let Some(adaptation) = &mut self.adaptation
             && adaptation.adapt_step_size
@@ -275,7 +277,7 @@ impl Scale {
     }
 }
 
-/// The weight of an estimated variance from n draws, and what is added to it.
+/// The weight of an estimated variance from n draws, and the term that is added to it.
 fn regularisation(n: f64) -> (f64, f64) {
     const PSEUDO_COUNT: f64 = 5.0;
     const PRIOR_VARIANCE: f64 = 1e-3;

@@ -1,4 +1,4 @@
-//! A point of a chain, with what is known about the target there.
+//! A point of a chain, with the values of the target that were computed there.
 
 use std::cell::Cell;
 use std::hash::{BuildHasher, RandomState};
@@ -84,7 +84,7 @@ impl<V> Cached<V> {
         self.of == Some(point.stamp)
     }
 
-    /// Makes what `write` leaves behind the value at `point`.
+    /// Lets `write` change the value, and makes the result the value at `point`.
     pub fn set(&mut self, point: &Point, write: impl FnOnce(&mut V)) {
         self.of = None; // until `write` has returned
         write(&mut self.value);
@@ -151,7 +151,7 @@ impl Point {
         self.log_density = known.map(|density| LogDensity { beta, ..density });
     }
 
-    /// Moves to where `other`, of the same dimension, is, and takes over what it knows.
+    /// Moves to the position of `other`, of the same dimension, and takes over its computed values.
     pub(crate) fn copy_from(&mut self, other: &Self) {
         self.q.copy_from_slice(&other.q);
         self.grad.copy_from_slice(&other.grad);

@@ -71,13 +71,12 @@ pub enum Noise {
 /// # Accuracy
 ///
 /// R and z come from the residuals of a least-squares fit w0, computed from the data themselves
-/// (one step of iterative refinement): r = y - X w0, R = |r - U U^T r|^2,
-/// z_k = s_k (V^T w0)_k + u_k^T r. A large mean of y thus costs only the digits that y
-/// itself lacks.
-/// Each s_k is uncertain by a few rounding units of s_1: where s_1 / s_k is the condition number
-/// kappa, 1 + g_k loses kappa 1e-15, which only matters if the data say anything about that
-/// direction. The constructor estimates these losses, and refuses what exceeds 1e-6: about
-/// kappa = 1e8, or noise 1e-9 times as large as y. Centre and scale the features then.
+/// (one step of iterative refinement): r = y - X w0, R = |r - U U^T r|^2, z_k = s_k (V^T w0)_k +
+/// u_k^T r. A large mean of y thus costs only the digits that y itself lacks. Each s_k is uncertain
+/// by a few rounding units of s_1: where s_1 / s_k is the condition number kappa, 1 + g_k loses
+/// kappa 1e-15, which only matters if the data say anything about that direction. The constructor
+/// estimates these losses, and refuses losses above 1e-6: about kappa = 1e8, or noise 1e-9 times as
+/// large as y. Centre and scale the features then.
 #[derive(Clone, Debug)]
 pub struct ConjugateRegression {
     rows: usize,
@@ -163,9 +162,9 @@ impl ConjugateRegression {
     /// prior standard deviation of every weight and of the intercept.
     ///
     /// # Errors
-    /// Name what is wrong: shapes, values that are not finite, an invalid prior, an improper
-    /// posterior (noise prior (0, 0) where y can be fitted exactly), or data so badly conditioned
-    /// that more than six digits would be lost.
+    /// The errors name the problem: shapes, values that are not finite, an invalid prior, an
+    /// improper posterior (noise prior (0, 0) where y can be fitted exactly), or data so badly
+    /// conditioned that more than six digits would be lost.
     pub fn new(
         x: ArrayView2<f64>,
         y: ArrayView1<f64>,

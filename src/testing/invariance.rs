@@ -21,9 +21,10 @@ const MOST_STEPS: usize = u32::MAX as usize;
 ///
 /// - whole distributions: two-sample Kolmogorov-Smirnov tests of q_k against fresh exact draws, for
 ///   every coordinate, every product of neighbouring coordinates, and the log density;
-/// - small shifts: h(q_k) - h(q_0) has mean zero for every function h. Pairs that start from the same
-///   draw differ little if steps are small, so that a z-test of their mean sees what a comparison
-///   of two unrelated samples cannot. h is each of the above, and the square of each coordinate.
+/// - small shifts: h(q_k) - h(q_0) has mean zero for every function h. Pairs that start from the
+///   same draw differ little if steps are small, so that a z-test of their mean detects differences
+///   that a comparison of two unrelated samples cannot. h is each of the above, and the square of
+///   each coordinate.
 ///
 /// The smallest p-value is compared with alpha over the number of tests (Bonferroni).
 #[derive(Clone, Copy, Debug)]

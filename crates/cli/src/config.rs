@@ -120,8 +120,8 @@ pub struct SamplerSettings {
     // The flag `--chains` may also say which chains a job runs: see `fit::FitArgs`.
     #[arg(skip)]
     pub chains: Option<usize>,
-    /// The acceptance probability that warm-up adapts the step size to, between 0 and 1. A larger one
-    /// makes smaller steps, which is what helps against divergent transitions [default: 0.9 for the
+    /// The acceptance probability that warm-up adapts the step size to, between 0 and 1. A larger
+    /// value makes smaller steps, which help against divergent transitions [default: 0.9 for the
     /// method collapsed, else 0.8]
     #[arg(long, value_name = "PROBABILITY", allow_hyphen_values = true)]
     pub target_accept: Option<f64>,

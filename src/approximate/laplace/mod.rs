@@ -32,12 +32,13 @@ use crate::{Error, memory};
 ///
 /// H is minus the Hessian of the log density at q0 ([`Curvature::Observed`]), or J^T C J + P
 /// ([`Curvature::Expected`]): the generalised Gauss-Newton matrix, which is the Fisher information
-/// of the likelihood, and the precision of the prior ([`prior`](crate::prior) says what stands for
-/// it where the prior is not normal). The second is nowhere negative, and is the matrix H of the
-/// model [linearised](crate::model::Linearised) at q0. Where the log density is quadratic, as in
-/// linear regression with known noise, all of this is exact. Otherwise it knows one mode alone, and
-/// depends on the parametrisation: a variance is approximated on its log scale. The evidence counts
-/// one mode only, too: a network with H tanh units in a layer has 2^H H! equal ones.
+/// of the likelihood, and the precision of the prior ([`prior`](crate::prior) has its substitute
+/// where the prior is not normal). The second is nowhere negative, and is the matrix H of the model
+/// [linearised](crate::model::Linearised) at q0. Where the log density is quadratic, as in linear
+/// regression with known noise, all of this is exact. Otherwise the approximation describes one
+/// mode alone, and depends on the parametrisation: a variance is approximated on its log scale. The
+/// evidence counts one mode only, too: a network with H tanh units in a layer has 2^H H! equal
+/// ones.
 ///
 /// The constructor chooses which entries of H are kept. With K outputs and d coordinates, n of them
 /// in the last layer, and D inputs and H units in a layer:

@@ -24,7 +24,7 @@ const NOISE: u64 = u64::from_le_bytes(*b"elbonois");
 const VALUES: u64 = u64::from_le_bytes(*b"elbovalu");
 
 /// The evidence lower bound of independent normals, as a target over their means and log standard
-/// deviations: what an [`Optimiser`](crate::optimise::Optimiser) climbs.
+/// deviations: the function that an [`Optimiser`](crate::optimise::Optimiser) climbs.
 ///
 /// With d parameters q of the log density, v = (mu, rho) has 2 d coordinates, in the blocks `mean`
 /// and `log_sd`:

@@ -52,7 +52,8 @@ impl Sample {
 }
 
 impl<'a> ExpectedPrior<'a> {
-    /// Refuses by name what has no expectation. `also` are other coordinates that are to be drawn.
+    /// Refuses by name priors that have no expectation. `also` are other coordinates that are to be
+    /// drawn.
     pub fn new(
         layout: &Layout,
         priors: &'a [BlockPrior],

@@ -1,4 +1,4 @@
-//! The rows of a file, and what can be wrong with a cell.
+//! The rows of a file, and the problems of cells.
 
 use std::borrow::Cow;
 use std::collections::HashMap;

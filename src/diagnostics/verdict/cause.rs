@@ -51,7 +51,7 @@ pub(super) struct Clues {
 }
 
 impl Clues {
-    /// The cause of `outcome`; `separate` says what [`are_separate`] does of the worst quantity.
+    /// The cause of `outcome`; `separate` is the result of [`are_separate`] for the worst quantity.
     pub fn cause(&self, outcome: &Outcome, separate: bool) -> Option<Cause> {
         let (disagree, one_drifts) = match outcome {
             Outcome::TooFewDraws { .. } | Outcome::NearlyConverged { .. } => (false, false),

@@ -1,4 +1,4 @@
-//! The judge: collects what is to be judged, and finds the [`Outcome`].
+//! The judge: collects the quantities to be judged, and finds the [`Outcome`].
 
 use ndarray::{ArrayView2, ArrayView3, Axis, concatenate, s};
 use rayon::prelude::*;
@@ -103,14 +103,14 @@ impl<'a> Judge<'a> {
         self
     }
 
-    /// Tells what the trajectories of Hamiltonian Monte Carlo were like.
+    /// Tells the statistics of the trajectories of Hamiltonian Monte Carlo.
     pub fn trajectories(mut self, trajectories: Trajectories) -> Self {
         self.clues.trajectories = trajectories;
         self
     }
 
-    /// Tells what the run has in use, so that a verdict advises nothing that is done already or
-    /// cannot be done.
+    /// Tells the settings that the run has in use, so that a verdict advises nothing that is done
+    /// already or cannot be done.
     pub fn in_use(mut self, in_use: InUse) -> Self {
         self.clues.in_use = in_use;
         self
@@ -131,7 +131,7 @@ impl<'a> Judge<'a> {
         self
     }
 
-    /// Tells what the draws are of, if not of the posterior:
+    /// Tells the approximation that the draws are of, if they are not of the posterior:
     /// [`RunInfo::approximation`](crate::draws::RunInfo::approximation).
     pub fn approximation(mut self, approximation: Option<Approximation>) -> Self {
         self.approximation = approximation;

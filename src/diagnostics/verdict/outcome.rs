@@ -20,7 +20,7 @@ use crate::draws::Approximation;
 /// **A run has converged** when every quantity has R-hat at most 1.01 and at least 100 effective
 /// draws per chain, in the bulk and in the tails (Vehtari et al. 2021, doi:10.1214/20-BA1221). A
 /// quantity with the same value in all draws of all chains, such as a saturated probability, counts
-/// as agreement. Otherwise two more questions tell what went wrong:
+/// as agreement. Otherwise two more questions find the problem:
 ///
 /// - Does a chain disagree with itself? R-hat of the two halves of the single chain, on ranks and
 ///   folded, above 1.1 (the limit of Gelman and Rubin's day) means that the chain still drifts.
@@ -29,7 +29,8 @@ use crate::draws::Approximation;
 ///
 /// # Why, and what helps
 /// Networks with a real response fail to converge for three reasons as a rule, which need different
-/// remedies; the [`Cause`] says which, where it can be told, and [`advice`](Self::advice) what helps.
+/// remedies; the [`Cause`] says which, where it can be told, and [`advice`](Self::advice) says what
+/// helps.
 ///
 /// - **Not arrived** ([`Cause::NotArrived`]): the chains disagree, and the mean log likelihoods of two of them
 ///   differ by [four](super::LEVELS_APART) standard deviations of a chain and more, and by five Monte
@@ -61,13 +62,13 @@ use crate::draws::Approximation;
 ///   half](super::ACCEPTANCE) and more, and still too few effective draws. A length that was given,
 ///   not tuned, says nothing about the target. The weights of a linear output layer make such a
 ///   ridge. Under normal noise and normal priors [`Collapsed`](crate::sampler::Collapsed) removes
-///   it; otherwise only longer runs help. Chains on a ridge have seldom arrived, and the ridge is
-///   what is said.
+///   it; otherwise only longer runs help. Chains on a ridge have seldom arrived, and the verdict
+///   names the ridge.
 ///
-/// No remedy is named that the run has used, or that cannot be used. Beyond that the rules read symptoms:
-/// a slow chain that has not shown yet how slow it is looks as if it mixed within a mode, and where
-/// divergent transitions or a low E-BFMI explain why chains are slow, no modes are inferred from
-/// trajectories.
+/// The advice names no remedy that the run has used, or that cannot be used. Beyond that the rules
+/// read symptoms: a slow chain that has not shown yet how slow it is looks as if it mixed within a
+/// mode, and where divergent transitions or a low E-BFMI explain why chains are slow, no modes are
+/// inferred from trajectories.
 ///
 /// # How much it matters
 /// For a run whose chains disagree, [`apart`](field@Self::apart) says how much of a predictive
@@ -79,10 +80,10 @@ use crate::draws::Approximation;
 ///
 /// # What else is said
 /// A run with more than one divergent transition in a thousand is not trusted, however well its
-/// chains agree. The end of the sentence tells what else is wrong with the trajectories of
-/// Hamiltonian Monte Carlo, whether a chain stood [still](super::STILL) because trajectories of a fixed length
-/// were rejected, and whether the sampler has no Metropolis test: chains that all sample
-/// the wrong density agree as well.
+/// chains agree. The end of the sentence names other problems of the trajectories of Hamiltonian
+/// Monte Carlo, whether a chain stood [still](super::STILL) because trajectories of a fixed length
+/// were rejected, and whether the sampler has no Metropolis test: chains that all sample the wrong
+/// density agree as well.
 ///
 /// Chains are counted from 0, as everywhere in this crate, and sentences say so. In JSON, NaN and
 /// infinite values become `null`.
@@ -294,7 +295,7 @@ pub enum Outcome {
     WrongTemperature {
         /// The chains whose momenta are too hot or too cold.
         chains: Vec<usize>,
-        /// The kinetic temperature that is farthest off, relative to what it should be.
+        /// The kinetic temperature that is farthest off, relative to its right value.
         temperature: f64,
         /// The largest R-hat.
         max_rhat: f64,

@@ -25,8 +25,8 @@ pub struct Trajectories {
     /// if the length was given, or if there is no Metropolis test.
     pub find_their_length: bool,
     /// The mean probability with which the second stage of
-    /// [`DelayedAcceptance`](crate::sampler::DelayedAcceptance) accepted what had moved on the surrogate: NaN for
-    /// a chain in which nothing moved there, empty for other samplers.
+    /// [`DelayedAcceptance`](crate::sampler::DelayedAcceptance) accepted the moves on the
+    /// surrogate: NaN for a chain in which nothing moved there, empty for other samplers.
     #[serde(default)]
     pub second_stage_accept: Vec<f64>,
 }

@@ -13,7 +13,7 @@ use crate::diagnostics::summary::ratio;
 use crate::draws::Approximation;
 use crate::message::{Advice, InRust, Vocabulary, advised, count, listed, thousands};
 
-/// Something that was found, and what can be done about it.
+/// A finding, with the advice on what can be done about it.
 struct Finding {
     text: String,
     advice: Vec<Advice>,

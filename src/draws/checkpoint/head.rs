@@ -37,7 +37,7 @@ pub(super) fn encode<S: Serialize>(
     Ok(bytes)
 }
 
-/// The head in `bytes` and the states of kernels behind it, or what is wrong with them.
+/// The head in `bytes` and the states of kernels behind it, or the problem with them.
 pub(super) fn decode<S: DeserializeOwned>(
     bytes: &[u8],
     run: &Fingerprint,

@@ -29,8 +29,8 @@
 //!   (on one kind of processor, as everywhere in this crate). A [`StopHandle`] loses nothing: a
 //!   last checkpoint is written.
 //! - **The file decides whether a run is resumed**: without it the run begins anew, with it the run
-//!   goes on. A forgotten file cannot slip in draws of another run. Everything that determines
-//!   the draws is compared, and an error names what differs: version of this crate, seed, chains,
+//!   goes on. A forgotten file cannot slip in draws of another run. Everything that determines the
+//!   draws is compared, and an error names the differences: version of this crate, seed, chains,
 //!   warm-up, thinning, name and configuration of the algorithm, parameters and which of them are
 //!   kept, names and configurations of recorders, the data by their
 //!   [checksum](crate::targets::Target::data_checksum), in which the order of rows counts, starting
@@ -45,9 +45,9 @@
 //! - A finished run can be read where nothing can be written: a folder that is read-only, files of
 //!   somebody else. More draws are then an error, before any work.
 //! - Two processes cannot write at the same time: the second waits for half a second and is then
-//!   refused. If the first ends meanwhile, the second goes on from what it has written. Files that
-//!   are moved away or deleted during a run are not written any more: later checkpoints of this run
-//!   fail, and another run can begin in their place.
+//!   refused. If the first ends meanwhile, the second goes on from the files that the first has
+//!   written. Files that are moved away or deleted during a run are not written any more: later
+//!   checkpoints of this run fail, and another run can begin in their place.
 //! - A checkpoint that cannot be written (the disk is full) ends nothing: the run goes on, tries
 //!   again after each interval and at the end, and returns all draws. Meanwhile
 //!   [`Progress::checkpoint_failed`] is set, and [`RunInfo::checkpoint_error`] says at the end

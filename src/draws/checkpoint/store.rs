@@ -112,9 +112,9 @@ impl Store {
         (self.bytes / (8 * self.width as u64)) as usize
     }
 
-    /// Appends `rows` to the draws and makes `state` and `kernels` what to resume from. If it fails, the
-    /// previous checkpoint stays, or the new one is there and may not outlast a failure of the
-    /// machine: [`rows`](Self::rows) says which.
+    /// Appends `rows` to the draws and makes `state` and `kernels` the state to resume from. If it
+    /// fails, the previous checkpoint stays, or the new one is there and may not outlast a failure
+    /// of the machine: [`rows`](Self::rows) says which.
     pub fn write<'a>(
         &mut self,
         state: &impl Serialize,
@@ -147,7 +147,7 @@ impl Store {
         const CHUNK: usize = 1 << 20;
         let (mut bytes, mut crc) = (self.bytes, self.crc.clone());
         let mut file = &self.draws;
-        // Cuts off what a write that was interrupted has left.
+        // Cuts off the remains of an interrupted write.
         file.set_len(bytes)?;
         file.seek(SeekFrom::Start(bytes))?;
         let mut chunk = Vec::new();
@@ -199,8 +199,8 @@ fn followed(path: &Path) -> PathBuf {
 /// The file of draws at `path`, locked, and why it cannot be written, if so. It is created if there
 /// is no `head` either.
 fn locked(head: &Path, path: &Path) -> Result<(File, Option<io::Error>), Error> {
-    // A run that has just ended may leave its lock for a moment: to a process that another thread was
-    // starting meanwhile, until that lets go of what it has inherited.
+    // A run that has just ended may leave its lock for a moment: to a process that another thread
+    // was starting meanwhile, until that process closes the file that it has inherited.
     for _ in 0..=50 {
         let (file, refusal) = open_draws(head, path).map_err(|e| Error::io(path, e))?;
         // A file that is only read gets a shared lock, so that several processes may read it.

@@ -54,8 +54,8 @@ impl StoredDraws {
             .expect("draws are stored one after the other")
     }
 
-    /// The draws of all chains, cut to those that all of them have, without statistics. Takes 8
-    /// bytes per parameter and draw more.
+    /// The draws of all chains, cut to the draws that all chains have, without statistics. They
+    /// take 8 more bytes per parameter and draw.
     ///
     /// # Errors
     /// If the chains have different parameters, or do not fit into memory a second time.

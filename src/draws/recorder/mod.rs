@@ -1,6 +1,6 @@
 //! Recorders: what is kept of a run besides, or instead of, its draws.
 //!
-//! A [`Recorder`] sees every draw of every chain, once, and keeps what it wants.
+//! A [`Recorder`] sees every draw of every chain, once, and keeps any record of it.
 //! [`Sampler::run_with`](crate::sampler::Sampler::run_with) returns one record per chain;
 //! [`Sampler::keep`](crate::sampler::Sampler::keep) says how much of q is to be in the draws as
 //! well.
@@ -49,8 +49,8 @@
 //! All of it is reserved when the run begins, unless that exceeds the [limit](crate::memory) on
 //! memory for all chains together: afterwards no built-in recorder allocates. At the end the chains
 //! of the [`Draws`](super::Draws), and their statistics, are appended to the first chain's, and
-//! each is freed in turn. Room for that is reserved in the beginning, too: of 4 chains 1.75 times
-//! what the draws take, of which at most 1.25 times are ever written.
+//! each is freed in turn. Room for that is reserved in the beginning, too: for 4 chains 1.75 times
+//! the size of the draws, of which at most 1.25 times are ever written.
 //! [`Draws::summary`](super::Draws::summary) takes 88 to 140 bytes per draw, as long as one
 //! parameter is summarised, for each thread. Streamed predictions add scratch memory for one tile
 //! of rows, and share the inputs, which take 8 bytes per number once.
@@ -174,7 +174,7 @@ pub struct ChainPlan {
     pub run: u32,
 }
 
-/// Sees every draw of every chain and keeps what it wants. See the [module](self).
+/// Sees every draw of every chain and keeps any record of it. See the [module](self).
 ///
 /// A tuple of two to four recorders is a recorder, and so is a reference to one.
 pub trait Recorder<T: Target>: Sync {
@@ -188,9 +188,9 @@ pub trait Recorder<T: Target>: Sync {
     /// Keep the name when the type moves.
     fn name(&self) -> String;
 
-    /// The record of one chain before its first draw, or `from` what [`state`](Self::state) gave
-    /// when the checkpoint was written that the run goes on from. Checks the configuration and
-    /// allocates all memory.
+    /// The record of one chain before its first draw, or `from` the result of
+    /// [`state`](Self::state) in the checkpoint that the run goes on from. Checks the configuration
+    /// and allocates all memory.
     fn begin(
         &self,
         target: &T,

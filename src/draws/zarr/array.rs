@@ -27,7 +27,7 @@ impl Kind {
     }
 }
 
-/// An axis, and what is said of its places.
+/// An axis, with the labels of its places.
 #[derive(Clone, Debug)]
 pub(crate) struct Axis {
     pub name: String,

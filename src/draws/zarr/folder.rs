@@ -22,7 +22,7 @@ pub(crate) struct Folder {
     temporary: PathBuf,
     /// The lock on it, where folders can be locked.
     lock: Option<File>,
-    /// Groups and arrays with what their `zarr.json` says.
+    /// Groups and arrays with the contents of their `zarr.json`.
     nodes: Vec<(String, Json)>,
     /// The CRC-32 of the chunks of arrays of draws.
     checksums: BTreeMap<String, u32>,
@@ -83,7 +83,7 @@ impl Folder {
         &self.checksums
     }
 
-    /// Writes what the whole folder says, and gives it its name.
+    /// Writes the metadata of the whole folder, and gives it its name.
     pub fn finish(mut self, attributes: Json) -> Result<(), Error> {
         // Some readers find an array only if its group comes before.
         self.nodes.sort_by(|(a, _), (b, _)| {
@@ -139,8 +139,8 @@ impl Drop for Folder {
     }
 }
 
-/// Makes a hidden folder for what will be called `name`, with a lock on it, and removes those that
-/// processes which were killed have left.
+/// Makes a hidden folder for the folder that will be called `name`, with a lock on it, and removes
+/// hidden folders that killed processes have left.
 fn begin(path: &Path, name: &str) -> Result<(PathBuf, Option<File>), Error> {
     remove_left(path, name);
     let mut number = 0;
@@ -205,7 +205,7 @@ pub(crate) struct Group<'f> {
 }
 
 impl Group<'_> {
-    /// The array that says what the places of an axis are called.
+    /// The array with the names of the places of an axis.
     pub fn coordinate(&mut self, axis: &Axis) -> Result<(), Error> {
         let (kind, bytes) = match &axis.labels {
             Labels::Numbers(first, len) => {

@@ -66,8 +66,8 @@ impl Opened {
         table(&self.path.join("zarr.json"), problem)
     }
 
-    /// Checks that the array at `place` is what it must be by the attributes of the folder, and that
-    /// its chunks are as long as they must be.
+    /// Checks that the array at `place` agrees with the attributes of the folder, and that its
+    /// chunks are as long as they must be.
     pub fn check(&self, place: &str, array: &Array) -> Result<(), Error> {
         let file = self.path.join(place).join("zarr.json");
         let consolidated = &self.consolidated[place];

@@ -68,7 +68,8 @@ impl ByRow {
         }
     }
 
-    /// Takes what [`set_covariance`](Self::set_covariance) has written into another.
+    /// Copies the covariance that [`set_covariance`](Self::set_covariance) has written into another
+    /// scratch memory.
     pub(super) fn copy_covariance(&mut self, from: &Self) {
         self.covariance.copy_from_slice(&from.covariance);
         self.of_ones.copy_from_slice(&from.of_ones);

@@ -1,4 +1,4 @@
-//! The two passes over the rows, and what is computed between them.
+//! The two passes over the rows, and the computations between them.
 
 use std::ops::Range;
 

@@ -1,4 +1,4 @@
-//! The scratch memory of one chain, and what is done with it on one tile.
+//! The scratch memory of one chain, and its operations on one tile.
 
 use super::Shape;
 use super::by_row::ByRow;
@@ -9,7 +9,7 @@ use crate::linalg::local_metric::{Factorisation, Factoriser, LocalMetric};
 use crate::model::{Mlp, Model};
 use crate::prior::BlockPrior;
 
-/// Scratch memory, and what does not change from one evaluation to the next.
+/// Scratch memory, and values that do not change from one evaluation to the next.
 #[derive(Debug)]
 pub(in crate::posterior) struct Collapsed {
     pub(super) shape: Shape,

@@ -41,7 +41,8 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
     /// memory is the same as for [`loo`](Self::loo).
     ///
     /// # Errors
-    /// Classes, data of another response than the training data's, and what [`loo`](Self::loo) refuses.
+    /// Classes, data of another response than the training data's, and the errors of
+    /// [`loo`](Self::loo).
     ///
     /// ```
     /// use bnn_mcmc::prelude::*;

@@ -1,4 +1,4 @@
-//! Rows in parallel: what is checked of their log likelihoods, and the estimate of each.
+//! Rows in parallel: the checks of their log likelihoods, and the estimate of each.
 
 use ndarray::{ArrayView2, ArrayView3, Axis, s};
 use rayon::prelude::*;

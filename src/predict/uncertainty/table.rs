@@ -43,13 +43,12 @@ pub const THRESHOLDS: [f64; 6] = [0.4, 0.5, 0.6, 0.7, 0.8, 0.9];
 /// anything. D is the variation ratio of labels (Gal 2016, *Uncertainty in Deep Learning*, section
 /// 3.3), where the label of a draw is its vote.
 ///
-/// **What they do not say** is whether the probabilities are right: see
-/// [`Reliability`]. A model can be certain and wrong, and cooling a posterior
-/// makes all of these small.
+/// **The measures do not say** whether the probabilities are right: see [`Reliability`]. A model
+/// can be certain and wrong, and cooling a posterior makes all of these small.
 ///
 /// **Monte Carlo error.** I is too small, on average by about I / S for S independent draws (use
-/// the effective number); a single draw has I = 0. I is a difference, and what lies below about
-/// 1e-16 S is rounding; where rounding would make it negative it is 0.
+/// the effective number); a single draw has I = 0. I is a difference, and values below about 1e-16
+/// S are rounding; where rounding would make it negative it is 0.
 ///
 /// **Proper and lazy.** The average over draws, E f(x; q), is [`Posterior::uncertainty`]. The
 /// 'lazy' f(x; E q) puts the posterior mean of the weights into the network:
@@ -68,8 +67,8 @@ pub const THRESHOLDS: [f64; 6] = [0.4, 0.5, 0.6, 0.7, 0.8, 0.9];
 /// **Memory.** [`RunningUncertainty`] takes one draw's probabilities at a time and keeps sums over
 /// draws: 16 C + 8 bytes for each input, for any number of draws. Everything here goes through it.
 /// Where draws of q are too large to be kept,
-/// [`StreamedUncertainty`](crate::predict::StreamedUncertainty) adds up what they say while the chain
-/// runs. Time: a logarithm for each draw, input and class.
+/// [`StreamedUncertainty`](crate::predict::StreamedUncertainty) adds up their probabilities while
+/// the chain runs. Time: a logarithm for each draw, input and class.
 ///
 /// ```
 /// # #[cfg(feature = "datasets")] {

@@ -1,4 +1,5 @@
-//! An algorithm on the marginal density, and an exact draw of what was integrated out.
+//! An algorithm on the marginal density, and an exact draw of the coordinates that were integrated
+//! out.
 
 use serde::{Deserialize, Serialize};
 
@@ -100,8 +101,8 @@ struct Walker {
     is_at: Cached<()>,
 }
 
-/// The state of a [`Collapsed`]: the inner kernel's, and what it knows of the marginal density where the
-/// chain is.
+/// The state of a [`Collapsed`]: the inner kernel's, and its values of the marginal density at the
+/// chain's position.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct CollapsedState<K> {
     inner: K,

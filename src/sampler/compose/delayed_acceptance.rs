@@ -23,12 +23,12 @@ use crate::targets::{check_coordinates, fingerprint};
 /// with respect to pi*, so that they are a proposal g with g(y | x) / g(x | y) = pi*(y) / pi*(x). A
 /// poor surrogate costs acceptance, not correctness. Constants of pi* cancel.
 ///
-/// Three things must hold. The surrogate must be positive and finite wherever the target is: a chain
-/// that is where pi* is 0 stays there, and its steps count as divergent. The inner algorithm must be
-/// reversible ([`Algorithm::is_reversible`]): a Metropolis kernel, [`Hmc`](crate::sampler::Hmc) or
-/// [`Nuts`](crate::sampler::Nuts) is, a [`Cycle`](crate::sampler::Cycle) and Langevin dynamics
-/// without a test are not, and are refused. And the surrogate must stay what it is while the chain
-/// runs.
+/// Three things must hold. The surrogate must be positive and finite wherever the target is: a
+/// chain that is where pi* is 0 stays there, and its steps count as divergent. The inner algorithm
+/// must be reversible ([`Algorithm::is_reversible`]): a Metropolis kernel,
+/// [`Hmc`](crate::sampler::Hmc) or [`Nuts`](crate::sampler::Nuts) is, a
+/// [`Cycle`](crate::sampler::Cycle) and Langevin dynamics without a test are not, and are refused.
+/// And the surrogate must not change while the chain runs.
 ///
 /// Cost of a step: `steps` steps on the surrogate, and one density of the target unless the inner
 /// steps all stayed where they were. The more inner steps, the farther a proposal, and the more its

@@ -10,8 +10,8 @@ use crate::targets::{Point, Target};
 
 /// A step of the first algorithm, then one of the second.
 ///
-/// - [`Cycle`]`(A, B)`: a step of A, then one of B. Leaves unchanged what both leave unchanged. Nest
-///   it for more: `Cycle(A, Cycle(B, C))`.
+/// - [`Cycle`]`(A, B)`: a step of A, then one of B. Leaves a distribution unchanged that both leave
+///   unchanged. Nest it for more: `Cycle(A, Cycle(B, C))`.
 /// - [`Mixture`]: a step of A with a fixed probability, else one of B. If A and B are reversible, so
 ///   is the mixture (Tierney, Ann. Statist. 22, 1994, doi:10.1214/aos/1176325750, section 2.4).
 ///
@@ -43,7 +43,7 @@ pub struct MixtureKernel<A, B> {
     probability: f64,
 }
 
-/// Two kernels and what each did last.
+/// Two kernels and the latest step of each.
 #[derive(Debug)]
 struct Pair<A, B> {
     first: A,

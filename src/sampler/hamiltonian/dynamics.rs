@@ -1,5 +1,5 @@
-//! Hamiltonian dynamics: what [`Hmc`](crate::sampler::Hmc), [`Mams`](crate::sampler::Mams) and
-//! [`Nuts`](crate::sampler::Nuts) share.
+//! Hamiltonian dynamics: the part that [`Hmc`](crate::sampler::Hmc), [`Mams`](crate::sampler::Mams)
+//! and [`Nuts`](crate::sampler::Nuts) share.
 
 use serde::{Deserialize, Serialize};
 

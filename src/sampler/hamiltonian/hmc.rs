@@ -84,8 +84,7 @@ use crate::targets::GradTarget;
 /// ```
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Hmc {
-    /// The leapfrog step: where adaptation starts, or what is used throughout if there is no
-    /// warm-up.
+    /// The leapfrog step: where adaptation starts, or the value throughout if there is no warm-up.
     pub step_size: f64,
     /// The time that a trajectory takes, in the coordinates in which momenta are standard normal.
     pub path_length: f64,

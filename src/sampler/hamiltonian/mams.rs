@@ -89,7 +89,7 @@ use crate::targets::GradTarget;
 #[doc(alias = "microcanonical")]
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Mams {
-    /// h: where adaptation starts, or what is used throughout if there is no warm-up.
+    /// h: where adaptation starts, or the value throughout if there is no warm-up.
     pub step_size: f64,
     /// L, the mean length of a trajectory; `None` starts at (pi/2) sqrt(d) and is tuned in warm-up.
     pub path_length: Option<f64>,

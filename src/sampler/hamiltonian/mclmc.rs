@@ -73,10 +73,10 @@ use crate::targets::{GradTarget, Point};
 ///
 /// # Cost
 ///
-/// An iteration takes as many gradients as steps, and O(d) beside each (O(d^2) with a dense preconditioner). Smallest
-/// bulk ESS per 1,000 gradients after warm-up (two chains, 1,000 + 1,000 iterations, two seeds, or one; of the
-/// predictions for networks), and what is left of bias: the mean over all principal directions of variance over exact
-/// variance.
+/// An iteration takes as many gradients as steps, and O(d) beside each (O(d^2) with a dense
+/// preconditioner). Smallest bulk ESS per 1,000 gradients after warm-up (two chains, 1,000 + 1,000
+/// iterations, two seeds, or one; of the predictions for networks), and the remaining bias: the
+/// mean over all principal directions of variance over exact variance.
 ///
 /// | | `Mams` | `Mclmc` | variance ratio |
 /// | --- | --- | --- | --- |
@@ -98,9 +98,10 @@ use crate::targets::{GradTarget, Point};
 /// beginning of the iteration, and u is drawn afresh. So it does, without a divergence, where a step leaves the
 /// support: bounds are respected, but there is a bias beside them.
 ///
-/// Statistics per draw: `step_size`, `path_length`, `leapfrog_steps` of the iteration, `energy_error` (the sum of its
-/// e) and `energy_variance` (the mean of its e^2/d, whose mean over draws without a divergence or a step out of the
-/// support is about what `energy_variance` asked for, or less).
+/// Statistics per draw: `step_size`, `path_length`, `leapfrog_steps` of the iteration,
+/// `energy_error` (the sum of its e) and `energy_variance` (the mean of its e^2/d, whose mean over
+/// draws without a divergence or a step out of the support is about the setting `energy_variance`,
+/// or less).
 ///
 /// Sources: Robnik, De Luca, Silverstein and Seljak, *Microcanonical Hamiltonian Monte Carlo*, JMLR 24, 2023,
 /// arXiv:2212.08549; Robnik and Seljak, *Fluctuation without dissipation: microcanonical Langevin Monte Carlo*,
@@ -119,7 +120,7 @@ use crate::targets::{GradTarget, Point};
 #[doc(alias = "microcanonical")]
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Mclmc {
-    /// h: where adaptation starts, or what is used throughout if there is no warm-up.
+    /// h: where adaptation starts, or the value throughout if there is no warm-up.
     pub step_size: f64,
     /// L, the length of path on which the direction is forgotten; `None` starts at sqrt(d) and is learnt in warm-up.
     pub path_length: Option<f64>,
@@ -265,7 +266,7 @@ impl Tuning {
         Self { reference, steps: 0.0, mean: 0.0 }
     }
 
-    /// Takes in a step of `step_size`, whose squared energy error is `xi` times what is wanted.
+    /// Takes in a step of `step_size`, whose squared energy error is `xi` times the wanted one.
     fn observe(&mut self, step_size: f64, xi: f64) {
         self.steps += 1.0;
         // NaN counts as the largest.

@@ -68,8 +68,7 @@ use crate::targets::{GradTarget, Point};
 #[doc(alias = "no-U-turn sampler")]
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Nuts {
-    /// The leapfrog step: where adaptation starts, or what is used throughout if there is no
-    /// warm-up.
+    /// The leapfrog step: where adaptation starts, or the value throughout if there is no warm-up.
     pub step_size: f64,
     /// The largest number of doublings, from 1 to 20.
     pub max_depth: u32,

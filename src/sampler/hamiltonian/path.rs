@@ -95,7 +95,7 @@ impl RandomPath {
     /// Draws n, which is at least 1 and at most `most`.
     pub fn steps(&self, step_size: f64, jitter: f64, most: u32, rng: &mut ChainRng) -> u32 {
         let u = 1.0 + jitter * (2.0 * rng.uniform() - 1.0);
-        // The comparison is false for what does not fit into an integer.
+        // The comparison is false for numbers that do not fit into an integer.
         let wanted = (self.length * u / step_size).ceil().max(1.0);
         if wanted < f64::from(most) { wanted as u32 } else { most }
     }

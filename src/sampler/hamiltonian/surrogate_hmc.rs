@@ -32,8 +32,8 @@ use crate::targets::{check_coordinates, fingerprint};
 /// test on the surrogate first, which saves the evaluations of proposals that the surrogate itself
 /// rejects. Warm-up adapts the step size to the acceptance that trajectories have on the surrogate,
 /// `hmc.target_accept`, since no step size makes up for the surrogate's own error; the
-/// preconditioner learns from the positions and the surrogate's gradients. The surrogate must stay
-/// what it is while the chain runs, and be positive wherever the target is.
+/// preconditioner learns from the positions and the surrogate's gradients. The surrogate must not
+/// change while the chain runs, and must be positive wherever the target is.
 ///
 /// Statistics per draw: the statistics of [`Hmc`], on the surrogate, and
 /// `surrogate_gradient_evals`; `log_density_error`, log pi(q) - log pi*(q) at the draw, whose

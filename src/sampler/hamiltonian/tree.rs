@@ -82,7 +82,7 @@ impl Tree {
         (products.iter().any(|product| *product <= 0.0), taken)
     }
 
-    /// W_2 / (W_1 + W_2), where W_2 is the weight of what is joined to this tree.
+    /// W_2 / (W_1 + W_2), where W_2 is the weight of the tree that is joined to this one.
     fn share_of(&self, log_weight: f64) -> f64 {
         1.0 / (1.0 + exp(self.log_weight - log_weight))
     }

@@ -1,4 +1,4 @@
-//! Langevin dynamics: what its integrators share.
+//! Langevin dynamics: the common part of its integrators.
 
 use serde::{Deserialize, Serialize};
 
@@ -73,8 +73,9 @@ impl StepSchedule {
 
 /// The mass m of each coordinate.
 ///
-/// Changes how fast coordinates move, never what is sampled but for the bias: with m_i proportional to
-/// the curvature of U all move alike, and h is limited by sqrt(m_i / curvature).
+/// Changes the speed of coordinates, never the distribution that is sampled, except for the bias:
+/// with m_i proportional to the curvature of U all move alike, and h is limited by sqrt(m_i /
+/// curvature).
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub enum Mass {
     /// m = 1.
@@ -170,9 +171,9 @@ impl Bath {
 /// underdamped:   dq = p/m dt,   dp = g dt - gamma p dt + sqrt(2 gamma m/B) dW
 /// ```
 ///
-/// Both leave the density proportional to **pi(q)^B** unchanged, the second with p ~ N(0, m/B). B = 1 is
-/// the posterior. Another B cools or heats likelihood *and* prior, which is not what
-/// [`Tempered`](crate::targets::Tempered) does.
+/// Both leave the density proportional to **pi(q)^B** unchanged, the second with p ~ N(0, m/B). B =
+/// 1 is the posterior. Another B cools or heats likelihood *and* prior, unlike
+/// [`Tempered`](crate::targets::Tempered).
 ///
 /// An integrator advances by a time step h and samples something near that density instead: its bias
 /// vanishes as h -> 0 (and the draws needed grow as 1/h), its noise is whatever the Monte Carlo error
@@ -220,10 +221,10 @@ impl Bath {
 /// chain forget its start, and the [`StepSchedule`] counts them. A step evaluates its gradient at the new
 /// position; the next step begins with it.
 ///
-/// A step to where the position, the density or its gradient is not finite is not made: it counts as a
-/// divergence, and the chain stays where it is; the momentum, or the normal that was kept, is then drawn
-/// afresh. Neither is a step out of the support, which is no divergence. No kernel here knows of bounds:
-/// transform parameters that have some.
+/// A step to where the position, the density or its gradient is not finite is not made: it counts
+/// as a divergence, and the chain stays where it is; the momentum, or the normal that was kept, is
+/// then drawn afresh. A step out of the support is not made either, and is no divergence. The
+/// kernels here do not handle bounds: transform parameters that have bounds.
 ///
 /// With minibatches the log density of a draw is not known from its gradient. The loop evaluates it, over
 /// all rows, **once per recorded draw**: about a third of a full gradient. Use
@@ -235,7 +236,7 @@ pub trait Integrator: Send {
         dim
     }
 
-    /// Draws what is kept: at the start, and after a step that was not made.
+    /// Draws the vector that is kept: at the start, and after a step that was not made.
     fn draw(&self, kept: &mut [f64], rng: &mut ChainRng);
 
     /// Moves `q` by the time step `h` to where the next gradient is evaluated; `g` is the gradient at q.
@@ -264,8 +265,8 @@ pub struct LangevinKernel<G, I> {
     started: bool,
 }
 
-/// The state of an integrator: the state of its gradients `S`, the number of steps, and what is
-/// kept from step to step (the momentum; the normals of Leimkuhler and Matthews).
+/// The state of an integrator: the state of its gradients `S`, the number of steps, and the vector
+/// that is kept from step to step (the momentum; the normals of Leimkuhler and Matthews).
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct LangevinState<S> {
     gradient: S,

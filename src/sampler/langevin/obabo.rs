@@ -30,9 +30,9 @@ use crate::targets::Target;
 /// `kinetic_temperature` (the mean of B p^2/m) does not show its bias. See
 /// [`Integrator`](crate::sampler::Integrator) for what all integrators share.
 ///
-/// When not to use it: for averages over q, which are all that matters in statistics, BAOAB is better at
-/// the same cost. It is here because its middle part, BAB, is one leapfrog step of [`Hmc`](crate::sampler::Hmc):
-/// its bias is what the Metropolis test of HMC takes away.
+/// When not to use it: for averages over q, which are all that matters in statistics, BAOAB is
+/// better at the same cost. It is here because its middle part, BAB, is one leapfrog step of
+/// [`Hmc`](crate::sampler::Hmc): the Metropolis test of HMC removes its bias.
 ///
 /// Source: Bussi and Parrinello, Physical Review E 75, 2007, doi:10.1103/PhysRevE.75.056707,
 /// arXiv:0803.4083.

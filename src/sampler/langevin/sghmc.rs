@@ -31,9 +31,10 @@ use crate::targets::Target;
 /// 1/(B (1 - h C/2 - h^2 k/4))); minibatches add theirs. Cost of a step: one minibatch gradient. See
 /// [`Integrator`](crate::sampler::Integrator) for what all integrators share.
 ///
-/// When not to use it: [`Baoab`](crate::sampler::Baoab) on the same gradients integrates the same dynamics better, for
-/// the same cost. It is here since it is what the literature compares with, and for the composites that
-/// are built on it. It cannot be the first stage of delayed acceptance: it is not reversible.
+/// When not to use it: [`Baoab`](crate::sampler::Baoab) on the same gradients integrates the same
+/// dynamics better, for the same cost. It is here since the literature compares with it, and for
+/// the composites that are built on it. It cannot be the first stage of delayed acceptance: it is
+/// not reversible.
 ///
 /// A table of its bias on a logistic regression is in [`GradSource`](crate::sampler::GradSource).
 ///

@@ -45,8 +45,8 @@ use crate::targets::{GradTarget, Point};
 #[doc(alias = "Metropolis-adjusted Langevin")]
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Mala {
-    /// Standard deviation of a proposal's noise: where adaptation starts, or what is used
-    /// throughout if there is no warm-up.
+    /// Standard deviation of a proposal's noise: where adaptation starts, or the value throughout
+    /// if there is no warm-up.
     pub step_size: f64,
     /// Whether warm-up adapts the step size.
     pub adapt_step_size: bool,

@@ -23,7 +23,8 @@ use crate::rng::ChainRng;
 use crate::sampler::{Kernel, Scale, Step, WarmupProgress};
 use crate::targets::{Point, Target};
 
-/// A proposal distribution g(q' | q) whose scale is adapted: what members of the Metropolis family differ in.
+/// A proposal distribution g(q' | q) whose scale is adapted: the part in which members of the
+/// Metropolis family differ.
 ///
 /// [`MetropolisKernel`] does all else: it keeps the scale and the proposed point, accepts or rejects by
 /// [`metropolis_test`], and adapts.
@@ -92,7 +93,7 @@ pub trait Proposal<T: Target>: Send {
         rng: &mut ChainRng,
     ) -> Proposed;
 
-    /// Called after q' was accepted: what was computed there belongs to the current point now.
+    /// Called after q' was accepted: values computed there belong to the current point now.
     fn accepted(&mut self) {}
 
     /// The step size that the statistics show.
@@ -104,8 +105,8 @@ pub trait Proposal<T: Target>: Send {
 /// The log ratio of a proposal, and its cost.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Proposed {
-    /// log pi(q') - log pi(q) + log g(q | q') - log g(q' | q). [`metropolis_test`] says what NaN and
-    /// infinite values do.
+    /// log pi(q') - log pi(q) + log g(q | q') - log g(q' | q). See [`metropolis_test`] for NaN and
+    /// infinite values.
     pub log_ratio: f64,
     /// The number of gradients evaluated.
     pub gradient_evals: u32,

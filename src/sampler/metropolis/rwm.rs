@@ -48,8 +48,8 @@ use crate::targets::{Point, Target};
 #[doc(alias = "Metropolis-Hastings")]
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Rwm {
-    /// Standard deviation of a proposal: where adaptation starts, or what is used throughout if
-    /// there is no warm-up.
+    /// Standard deviation of a proposal: where adaptation starts, or the value throughout if there
+    /// is no warm-up.
     pub step_size: f64,
     /// Whether warm-up adapts the step size.
     pub adapt_step_size: bool,

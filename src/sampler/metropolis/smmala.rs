@@ -109,8 +109,8 @@ impl<T: FisherTarget> Metric<T> for Fisher {
 /// - [`Fisher`]: the expected Fisher information of the likelihood plus the prior's precision, by
 ///   Cholesky: see [`HessTarget`](crate::targets::HessTarget).
 ///
-/// During warm-up eps is adapted to an acceptance probability of 0.65 (0.6 to 0.7 is what practice
-/// recommends; there is no theorem). A metric that is not finite or cannot be factorised rejects, and
+/// During warm-up eps is adapted to an acceptance probability of 0.65 (0.6 to 0.7 is recommended in
+/// practice; there is no theorem). A metric that is not finite or cannot be factorised rejects, and
 /// counts as a divergence.
 ///
 /// # Cost, and when it pays
@@ -165,8 +165,8 @@ impl<T: FisherTarget> Metric<T> for Fisher {
 /// ```
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Smmala<M> {
-    /// Standard deviation of a proposal's noise, in units of the metric: where adaptation starts, or
-    /// what is used throughout if there is no warm-up.
+    /// Standard deviation of a proposal's noise, in units of the metric: where adaptation starts,
+    /// or the value throughout if there is no warm-up.
     pub step_size: f64,
     /// Whether warm-up adapts the step size.
     pub adapt_step_size: bool,

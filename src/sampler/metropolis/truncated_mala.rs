@@ -54,12 +54,12 @@ use crate::targets::{BoxSupport, GradTarget, Point};
 /// | non-negative regression, 10 features, U(0, 10) | 6,654 (69) | no | 213 (2.2) | no |
 /// | non-negative regression, 50 features, U(0, 10) | 311 (3.2) | no | no | no |
 ///
-/// "no" is R-hat above 1.1. On separable classes adapted acceptances were 0.60 (truncated MALA), 0.65
-/// to 0.69 (MALA), 0.24 to 0.30 (RWM): per evaluation truncation doubles what MALA gives, per second
-/// of so cheap a density it does not. In the non-negative regressions most coefficients lie at the
-/// bound 0. A proposal that must be inside in all of them at once needs a tiny step (with 10 features
-/// MALA adapts to 0.003, truncated MALA to 0.8), and a trajectory of NUTS ends at the first bound it
-/// crosses: this is what truncation is for.
+/// "no" is R-hat above 1.1. On separable classes adapted acceptances were 0.60 (truncated MALA),
+/// 0.65 to 0.69 (MALA), 0.24 to 0.30 (RWM): truncation doubles the effective draws of MALA per
+/// evaluation, but not per second, for so cheap a density. In the non-negative regressions most
+/// coefficients lie at the bound 0. A proposal that must be inside in all of them at once needs a
+/// tiny step (with 10 features MALA adapts to 0.003, truncated MALA to 0.8), and a trajectory of
+/// NUTS ends at the first bound it crosses: truncation is made for this case.
 ///
 /// Not for bounds that the posterior hardly touches, as with the other classes: there it equals
 /// [`Mala`](crate::sampler::Mala), its steps cost more, and [`Nuts`](crate::sampler::Nuts) is better.
@@ -77,8 +77,8 @@ use crate::targets::{BoxSupport, GradTarget, Point};
 /// ```
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct TruncatedMala {
-    /// Standard deviation of a proposal's noise before truncation: where adaptation starts, or what
-    /// is used throughout if there is no warm-up.
+    /// Standard deviation of a proposal's noise before truncation: where adaptation starts, or the
+    /// value throughout if there is no warm-up.
     pub step_size: f64,
     /// Whether warm-up adapts the step size.
     pub adapt_step_size: bool,

@@ -22,9 +22,9 @@ use crate::targets::{Point, PowerTarget, Tempered};
 /// log pi_k(q) = beta_k ell(q) + log p(q),   0 <= beta_0 < ... < beta_m = 1
 /// ```
 ///
-/// Each rung of the ladder has a chain of its own on the [tempered](crate::targets::Tempered) target:
-/// near beta = 0, the prior, modes melt together, and exchanges of states between rungs bring what
-/// is found there down to beta = 1, the posterior. One transition is
+/// Each rung of the ladder has a chain of its own on the [tempered](crate::targets::Tempered)
+/// target: near beta = 0, the prior, modes melt together, and exchanges of states between rungs
+/// bring states that are found there to beta = 1, the posterior. One transition is
 ///
 /// 1. exchanges between pairs of rungs, each accepted with probability
 ///    min(1, exp((beta_i - beta_j) (ell_j - ell_i))), see [`Swaps`];
@@ -84,8 +84,8 @@ use crate::targets::{Point, PowerTarget, Tempered};
 pub struct PowerPosteriors<A> {
     /// The algorithm that moves the chain within each rung.
     pub inner: A,
-    /// The powers of the likelihood: where adaptation starts, or what is used throughout if it is
-    /// not adapted or there is no warm-up.
+    /// The powers of the likelihood: where adaptation starts, or the value throughout if the ladder
+    /// is not adapted or there is no warm-up.
     pub ladder: Ladder,
     /// Whether warm-up moves the inner rungs towards equal rejection rates. The first rung stays.
     pub adapt_ladder: bool,
@@ -358,8 +358,8 @@ where
         }
     }
 
-    /// `rung_k.log_likelihood` for all rungs but the last, whose is the chain's own; then what the
-    /// inner kernel at beta = 1 records, under `cold.`.
+    /// `rung_k.log_likelihood` for all rungs but the last, whose is the chain's own; then the
+    /// statistics of the inner kernel at beta = 1, under `cold.`.
     fn stat_names(&self) -> Vec<String> {
         let cold = self.rungs.len() - 1;
         let own = self.rungs[cold].kernel.as_ref().map_or_else(Vec::new, Kernel::stat_names);

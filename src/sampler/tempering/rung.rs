@@ -138,7 +138,7 @@ impl<T: PowerTarget + Copy + Send, K: Kernel<Tempered<T>>> Rung<T, K> {
         }
     }
 
-    /// Moves the chain to another temperature, with a kernel that keeps what it has learnt. If the
+    /// Moves the chain to another temperature, with a kernel that keeps its adaptation. If the
     /// algorithm refuses, the rung stays as it is.
     pub fn retemper<A: Algorithm<Tempered<T>, Kernel = K>>(
         &mut self,
@@ -159,7 +159,7 @@ impl<T: PowerTarget + Copy + Send, K: Kernel<Tempered<T>>> Rung<T, K> {
         Ok(())
     }
 
-    /// Ends the warm-up: what follows is counted anew.
+    /// Ends the warm-up: the counts begin anew.
     pub fn freeze(&mut self) {
         (self.accept_probs, self.divergences) = ((0.0, 0), 0);
         if let Some(kernel) = &mut self.kernel {

@@ -160,8 +160,8 @@ fn label(figure: &Figure) -> String {
     format!("{}. {}", figure.title, figure.caption)
 }
 
-/// An `<svg>` around its content; of a file of its own with a size. Characters that XML does not allow
-/// or that change the direction of text, wherever they come from, become U+FFFD.
+/// An `<svg>` around its content; with a size if it is a file of its own. Characters that XML does
+/// not allow or that change the direction of text, wherever they come from, become U+FFFD.
 fn element((width, height): (u32, u32), label: &str, content: &str, is_file: bool) -> String {
     let view_box = format!("0 0 {width} {height}");
     let file = is_file.then_some(());
@@ -175,8 +175,8 @@ fn element((width, height): (u32, u32), label: &str, content: &str, is_file: boo
     .replace(is_not_xml, "\u{FFFD}")
 }
 
-/// Whether XML 1.0 does not allow a character, or it has no width and changes what stands around it:
-/// control characters, and those that set the direction of text.
+/// Whether XML 1.0 does not allow a character, or it has no width and changes the text around it:
+/// control characters, and characters that set the direction of text.
 fn is_not_xml(c: char) -> bool {
     let is_allowed = matches!(c, '\t' | '\n' | '\r');
     (c.is_control() && !is_allowed) || is_bidirectional(c) || matches!(c, '\u{FFFE}' | '\u{FFFF}')

@@ -166,9 +166,9 @@ pub struct BoxPlot {
 }
 
 impl BoxPlot {
-    /// The box plot of values, of which those that are not finite are left out; `None` if no value
-    /// is left. Quartiles are by [`quantile`], which interpolates: of few values one may lie beyond
-    /// the last value that is no outlier, and the whisker then has length 0.
+    /// The box plot of values, without values that are not finite; `None` if no value is left.
+    /// Quartiles are by [`quantile`], which interpolates: of few values one may lie beyond the last
+    /// value that is no outlier, and the whisker then has length 0.
     pub fn new(at: f64, values: &[f64]) -> Option<Self> {
         let mut sorted: Vec<f64> = values.iter().copied().filter(|v| v.is_finite()).collect();
         sorted.sort_by(f64::total_cmp);
@@ -222,7 +222,7 @@ pub enum Symbol {
     /// A filled circle.
     #[default]
     Dot,
-    /// A cross of two diagonal strokes, for what is out of the ordinary.
+    /// A cross of two diagonal strokes, for points out of the ordinary.
     Cross,
     /// An empty triangle.
     Triangle,

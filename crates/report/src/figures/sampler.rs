@@ -1,5 +1,5 @@
-//! Figures of how a sampler worked: energies, trajectories, divergences, ladders, and the training of
-//! what stands in for a density.
+//! Figures of how a sampler worked: energies, trajectories, divergences, ladders, and the training
+//! of emulators and approximations.
 //!
 //! | figure | shows | of |
 //! | --- | --- | --- |

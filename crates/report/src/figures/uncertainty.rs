@@ -22,7 +22,7 @@ const MOST_LINES: usize = 3;
 const MEASURES: [Measure; 3] =
     [Measure::PredictiveEntropy, Measure::ExpectedEntropy, Measure::MutualInformation];
 
-/// The number of rows for each observed and each predicted class. If there are more than 30
+/// The number of rows for each pair of an observed and a predicted class. If there are more than 30
 /// classes, the figure shows the 30 with the most errors.
 pub fn confusion(matrix: &ConfusionMatrix) -> Figure {
     let (counts, all) = (&matrix.counts, matrix.names.len());

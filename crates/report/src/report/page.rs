@@ -252,7 +252,7 @@ fn score_table(findings: &Findings) -> Markup {
     )
 }
 
-/// The rows that leave-one-out cannot be trusted for, by what stands in the table.
+/// The rows for which leave-one-out cannot be trusted, by their names in the table.
 fn unreliable(findings: &Findings, loo: &Loo) -> Markup {
     const FEATURES: usize = 3;
     let train = findings.fit.training();

@@ -57,7 +57,8 @@ impl Header {
         Ok(bytes)
     }
 
-    /// The header at the beginning of a file of `length` bytes and where it ends, or what is wrong.
+    /// The header at the beginning of a file of `length` bytes and the place where it ends, or the
+    /// problem with it.
     pub fn decode(file: &mut impl Read, length: u64) -> Result<(Self, u64), String> {
         let truncated = |_| format!("it is truncated: {length} bytes are left");
         let mut fixed = [0; FIXED];

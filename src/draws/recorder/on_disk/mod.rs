@@ -26,8 +26,8 @@ use crate::message::Advice;
 use crate::targets::Target;
 
 /// Records every k-th draw, beginning with the k-th, as f32 in a file of its own for each chain:
-/// `<path>.chain0`, `<path>.chain1`, ... Memory: 4 bytes per kept parameter and chain; disk: 4 more
-/// per draw than that.
+/// `<path>.chain0`, `<path>.chain1`, ... Memory: 4 bytes per kept parameter and chain; disk: as
+/// much for each draw, and 4 bytes more.
 ///
 /// **What survives.** Every row is handed to the operating system at once, as a whole: a process
 /// that is killed loses no row but the one it was writing, which readers ignore. Only a machine
@@ -216,7 +216,7 @@ pub struct FileRecord {
     file: Option<File>,
     /// Whether there is a file already, which a checkpoint knows.
     is_begun: bool,
-    /// Whether what may follow the rows in the file was cut off.
+    /// Whether bytes behind the rows in the file were cut off.
     is_cut: bool,
     rows: u64,
     /// The CRC-32 of the numbers of all rows. The rows' own checksums are left out: the CRC of data
