@@ -181,11 +181,11 @@ pub(crate) fn decode(bytes: &[u8]) -> Result<&str, String> {
     })
 }
 
-/// A text for a cell of a table, such that no spreadsheet takes it for a formula: a single quote is put
-/// before it if it begins with `=`, `+`, `-`, `@`, a tab, a carriage return or a line feed, as
-/// [OWASP](https://owasp.org/www-community/attacks/CSV_Injection) advises; the wide forms `＝`, `＋`, `－` and `＠`
-/// count, too. A text that is a finite number stays as it is. So that [`unguarded`] gives every text back,
-/// one that begins with single quotes before such a character gets another.
+/// A text for a cell of a table, such that no spreadsheet takes it for a formula: a single quote is
+/// put before it if it begins with `=`, `+`, `-`, `@`, a tab, a carriage return or a line feed, as
+/// [OWASP](https://owasp.org/www-community/attacks/CSV_Injection) advises; the wide forms `＝`, `＋`,
+/// `－` and `＠` count, too. A text that is a finite number is not changed. So that [`unguarded`]
+/// gives every text back, one that begins with single quotes before such a character gets another.
 ///
 /// The CSV files of this crate that hold names from a table are written so: the header and the classes of
 /// predictions, names of parameters and quantities, and the rows in the folder of a fit.
@@ -234,7 +234,7 @@ pub fn csv_cell(text: &str) -> Cow<'_, str> {
     }
 }
 
-/// A cell as it may stand in a message: of one line, printable and not long.
+/// The form of a cell in a message: of one line, printable and not long.
 pub(crate) fn shown(cell: &str) -> String {
     const LENGTH: usize = 40;
     let mut text: String = cell.chars().take(LENGTH).flat_map(char::escape_debug).collect();

@@ -38,23 +38,24 @@
 //! I_3 = D (f_0 + f_1)/2 - D^2 (f_1' - f_0')/10 + D^3 (f_0'' + f_1'')/120   I - I_3 = -D^7 f^(6) / 100800
 //! ```
 //!
-//! for the integral I of one interval. The discretisation is |sum_k (I_3 - I_2)|. It is asymptotically
-//! the error of I_2. Where f^(4) and f^(6) have the same sign, I lies between I_2 and I_3, so that it is
-//! no less than the error, on a ladder of any spacing. That is so for a linear model with known noise: f
-//! is a constant minus terms c / (1 + beta a)^n with n = 1 or 2 and positive a and c, whose even derivatives
-//! are all positive. With exact moments, for such regressions with 1 to 50 parameters and 10 to 1,000 rows
-//! on (i/m)^5, it is 1.02 to 1.14 times the true error at m = 20, and 1.2 to 3.7 times at m = 6. In practice
-//! the moments come from the same draws. Third moments of hot rungs, whose log likelihoods have long tails, are
-//! noisy, and |I_3 - I_2| turns their noise into a bias: short runs report too large a discretisation.
+//! for the integral I of one interval. The discretisation is |sum_k (I_3 - I_2)|. It is
+//! asymptotically the error of I_2. Where f^(4) and f^(6) have the same sign, I lies between I_2
+//! and I_3, so that it is at least as large as the error, on a ladder of any spacing. That is so
+//! for a linear model with known noise: f is a constant minus terms c / (1 + beta a)^n with n = 1
+//! or 2 and positive a and c, whose even derivatives are all positive. With exact moments, for such
+//! regressions with 1 to 50 parameters and 10 to 1,000 rows on (i/m)^5, it is 1.02 to 1.14 times
+//! the true error at m = 20, and 1.2 to 3.7 times at m = 6. In practice the moments come from the
+//! same draws. Third moments of hot rungs, whose log likelihoods have long tails, are noisy, and
+//! |I_3 - I_2| turns their noise into a bias: short runs report too large a discretisation.
 //!
 //! **The error that is reported is the root of the sum of squares** of Monte Carlo standard error
 //! and discretisation, as systematic and random uncertainties are combined (JCGM 100:2008, section
 //! 5.1), and so is the error of the difference between the two estimates; stepping stone has no
 //! discretisation term. A warning that the two disagree is given beyond the discretisation, which
-//! is no random error, and three Monte Carlo standard errors of the difference.
+//! is not a random error, and three Monte Carlo standard errors of the difference.
 //!
-//! A draw from the prior at which the likelihood is no number is refused, and the estimate is then
-//! the evidence of the prior without such places, which is too large: this is warned of.
+//! A draw from the prior at which the likelihood is NaN is refused, and the estimate is then the
+//! evidence of the prior without such places, which is too large: this is warned of.
 //!
 //! Both need an evidence that exists: an improper prior is refused when the run is set up. Densities
 //! must be normalised over the response and the prior over the parameters, as all of this crate's

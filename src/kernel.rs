@@ -82,7 +82,7 @@ pub trait Kernel<T: Target>: Send {
     fn stats(&self, _out: &mut [f64]) {}
 
     /// A report on the whole run, kept in [`RunInfo::reports`](crate::draws::RunInfo::reports).
-    /// Kernels made of others pass on theirs ([`Report::and`]).
+    /// Composite kernels pass on the reports of their parts ([`Report::and`]).
     fn report(&self) -> Report {
         Report::default()
     }

@@ -13,7 +13,7 @@ use rayon::{ThreadBuilder, ThreadPool, ThreadPoolBuilder};
 
 use crate::Error;
 
-/// Makes rayon's global pool, unless it is there or the caller runs in another one.
+/// Makes rayon's global pool, unless it exists or the caller runs in another pool.
 ///
 /// # Errors
 /// If not even one thread can be made.

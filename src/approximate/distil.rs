@@ -158,7 +158,7 @@ pub struct DistillationLoss {
     pub rmse: f64,
     /// For classes, the mean of KL(teacher, student), in nats.
     pub divergence: Option<f64>,
-    /// For classes, the share of rows whose most probable class is another.
+    /// For classes, the share of rows whose most probable class differs.
     pub disagreement: Option<f64>,
     /// For classes, the root mean square difference of the expected entropies, in nats.
     pub entropy_rmse: Option<f64>,

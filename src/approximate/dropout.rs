@@ -115,7 +115,7 @@ impl<A: Ascent<Source = Minibatch> + Clone> Dropout<A> {
     /// rows best, by the mean over rows of their log predictive density in nats, with these scores
     /// in the order of `rates`.
     ///
-    /// Rows that a rate was chosen by are no test rows any more.
+    /// Rows that were used to choose a rate are no longer test rows.
     ///
     /// # Errors
     /// No rates; as [`fit`](Self::fit), and as

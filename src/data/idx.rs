@@ -79,9 +79,9 @@ impl IdxReader {
         Self { classes: Some(labels.into_iter().map(Into::into).collect()), ..self }
     }
 
-    /// Files of more than `bytes` bytes after the header are refused, counted as they are when they
-    /// are unpacked. Without this call the limit is 1 GiB. The data set takes eight times the bytes of
-    /// the selected images.
+    /// Files of more than `bytes` bytes after the header are refused, counted after unpacking.
+    /// Without this call the limit is 1 GiB. The data set takes eight times the bytes of the
+    /// selected images.
     pub fn limit(self, bytes: u64) -> Self {
         Self { limit: bytes, ..self }
     }

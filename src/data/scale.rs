@@ -34,8 +34,8 @@ impl Standardise {
     /// Fits each column of `x` `[rows x columns]`. Columns are named `#1`, `#2`, ... in errors.
     ///
     /// # Errors
-    /// If there are no rows, a number is not finite, or a column is constant or spread so widely
-    /// or narrowly that its standard deviation is no ordinary `f64`.
+    /// If there are no rows, a number is not finite, or a column is constant or spread so widely or
+    /// narrowly that its standard deviation is not an ordinary `f64`.
     pub fn fit(&self, x: ArrayView2<f64>) -> Result<Scaler, Error> {
         self.fit_named(x, &numbered(x.ncols()))
     }
@@ -214,7 +214,7 @@ impl Scaler {
     /// Scales `x` `[rows x columns]`.
     ///
     /// # Errors
-    /// If the number of columns is not the one that was fitted.
+    /// If the number of columns differs from the fitted one.
     pub fn transform(&self, x: ArrayView2<f64>) -> Result<Array2<f64>, Error> {
         self.map(x, |column, value| self.low + (value - column.shift) / column.scale)
     }
@@ -222,7 +222,7 @@ impl Scaler {
     /// Undoes [`transform`](Self::transform): from scaled numbers to the columns' own units.
     ///
     /// # Errors
-    /// If the number of columns is not the one that was fitted.
+    /// If the number of columns differs from the fitted one.
     pub fn inverse(&self, z: ArrayView2<f64>) -> Result<Array2<f64>, Error> {
         self.map(z, |column, value| column.shift + (value - self.low) * column.scale)
     }
@@ -231,7 +231,7 @@ impl Scaler {
     /// units: they are multiplied by the scale, not shifted.
     ///
     /// # Errors
-    /// If the number of columns is not the one that was fitted.
+    /// If the number of columns differs from the fitted one.
     pub fn inverse_sd(&self, sd: ArrayView2<f64>) -> Result<Array2<f64>, Error> {
         self.map(sd, |column, value| value * column.scale)
     }
@@ -239,8 +239,8 @@ impl Scaler {
     /// A data set with scaled features.
     ///
     /// # Errors
-    /// If the features' names are not the ones that were fitted (a scaler fitted on a bare array
-    /// goes by their number), or a scaled number is not finite.
+    /// If the features' names differ from the fitted ones (a scaler fitted on a bare array goes by
+    /// their number), or a scaled number is not finite.
     pub fn scale_features(&self, data: &Dataset) -> Result<Dataset, Error> {
         self.check_same_names(data.feature_names())?;
         data.clone().with_x(self.transform(data.x().view())?)

@@ -81,7 +81,7 @@ impl Dataset {
     ///
     /// # Errors
     /// The errors of [`train_test_split`](Self::train_test_split); also if the response is not
-    /// classes, or a class has only one row. A class without any row is no error.
+    /// classes, or a class has only one row. A class without any row is not an error.
     pub fn stratified_split(
         &self,
         test_fraction: f64,

@@ -27,9 +27,9 @@ const ROUNDS: usize = 10;
 ///
 /// **The reference** is the draw of highest log posterior (the last draw of the first chain, where
 /// the draws have no statistics), then the mean of the aligned draws, to which all are aligned
-/// anew, until no draw changes its cell or 10 rounds are over (generalised Procrustes
-/// analysis: Gower 1975, doi:10.1007/BF02291478). To compare two samplers, give the second the
-/// reference of the first: it is then used as it is.
+/// anew, until no draw changes its cell or 10 rounds are over (generalised Procrustes analysis:
+/// Gower 1975, doi:10.1007/BF02291478). To compare two samplers, give the second the reference of
+/// the first: it is then used unchanged.
 ///
 /// # Modes visited
 /// The element that moves a draw into the cell of r tells in which cell it was, and
@@ -297,23 +297,23 @@ impl fmt::Display for Canonical {
     }
 }
 
-/// R-hat and effective sample size of one parameter, of the draws as they are and in canonical form: a
-/// row of [`BeforeAfter`].
+/// R-hat and effective sample size of one parameter, of the raw draws and in canonical form: a row
+/// of [`BeforeAfter`].
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct BeforeAfterRow {
     /// The name of the parameter.
     pub name: String,
-    /// The headline R-hat of the draws as they are.
+    /// The headline R-hat of the raw draws.
     pub rhat_before: f64,
     /// The headline R-hat of the canonical draws.
     pub rhat_after: f64,
-    /// The bulk effective sample size of the draws as they are.
+    /// The bulk effective sample size of the raw draws.
     pub ess_bulk_before: f64,
     /// The bulk effective sample size of the canonical draws.
     pub ess_bulk_after: f64,
 }
 
-/// Two summaries of the same parameters side by side: of the draws as they are and in
+/// Two summaries of the same parameters side by side: of the raw draws and in
 /// [canonical](Canonical) form.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct BeforeAfter {

@@ -109,7 +109,7 @@ impl Draws {
 
     /// The mean over the draws of each chain at which the target was asked.
     fn second_stage_accept(&self) -> Option<Vec<f64>> {
-        // Kernels made of others put a word before the names of theirs.
+        // Composite kernels put a prefix before the names of their parts' statistics.
         let is_wanted = |name: &&String| name.rsplit('.').next() == Some("second_stage_accept");
         let accepted = self.stat(self.stat_names().iter().find(is_wanted)?).ok()?;
         let asked = |chain: ArrayView1<f64>| {

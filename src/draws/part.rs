@@ -61,7 +61,7 @@ impl Draws {
     ///
     /// # Errors
     /// Draws that are no part of a run, parts of different runs (the message names the difference),
-    /// a chain that is lacking or there twice, or draws that do not fit into memory a second time.
+    /// a chain that is missing or there twice, or draws that do not fit into memory a second time.
     pub fn merge(parts: impl IntoIterator<Item = Self>) -> Result<Self, Error> {
         let mut parts: Vec<Self> = parts.into_iter().collect();
         let refused = |given: String, allowed: &str| Error::argument("parts", given, allowed);

@@ -102,7 +102,7 @@ fn at_least(x: f64, lowest: f64) -> f64 {
 pub(super) fn exp<S: Simd>(x: f64) -> f64 {
     let (n, r) = reduce::<S>(at_most(at_least(x, LOWEST), HIGHEST));
     let p = mul_add::<S>(r * r, polynomial::<S, _>(r, &EXP), r) + 1.0;
-    // In two factors, since 2^1024 is no f64.
+    // The power is taken in two factors, since 2^1024 exceeds f64.
     let y = p * power_of_two(n, -1) * 2.0;
     if x < LOWEST { 0.0 } else { y }
 }

@@ -53,7 +53,7 @@ impl<'a> Tile<'a> {
     /// A tile of `rows` rows over `values`, whose length is a multiple of the padded rows.
     ///
     /// # Panics
-    /// If the length is no such multiple: the storage is the crate's own, not a user's input.
+    /// If the length is not such a multiple: the storage is the crate's own, not a user's input.
     pub fn new(values: &'a [f64], rows: usize) -> Self {
         assert!(rows > 0 && values.len().is_multiple_of(padded(rows)));
         Self { values, rows }
@@ -222,7 +222,7 @@ impl Tiles {
     /// Makes tiles like [`new`](Self::new), with up to `tile_rows` rows in a tile.
     ///
     /// # Panics
-    /// If `tile_rows` is no multiple of [`LANES`] from [`LANES`] to [`TILE_ROWS`].
+    /// If `tile_rows` is not a multiple of [`LANES`] from [`LANES`] to [`TILE_ROWS`].
     pub fn with_rows(array: ArrayView2<f64>, tile_rows: usize) -> Self {
         assert!((LANES..=TILE_ROWS).contains(&tile_rows) && tile_rows.is_multiple_of(LANES));
         let (rows, columns) = array.dim();

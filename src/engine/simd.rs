@@ -495,7 +495,7 @@ mod tests {
     }
 
     fn check<F: Real>(level: Level) {
-        // 37 numbers: no register divides them, and the remainder stays as it is.
+        // 37 numbers: no register divides them, and the remainder stays unchanged.
         let x: Vec<F> = (0..37).map(|i| F::of(f64::from(i % 9) - 4.0)).collect();
         let y: Vec<F> = (0..37).map(|i| F::of(f64::from(i % 7) - 2.0)).collect();
         let mut out = vec![F::of(99.0); 37];

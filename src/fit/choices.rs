@@ -38,7 +38,7 @@ pub enum WeightPrior {
     /// the last hidden layer of H units (of a linear model, H features), N(0, 1) for all others.
     #[default]
     FanIn,
-    /// N(0, sd^2) for all weights and biases, but for the bias of a count's output.
+    /// N(0, sd^2) for all weights and biases, except the bias of a count's output.
     Normal {
         /// The standard deviation, above 0.
         sd: f64,

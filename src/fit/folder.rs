@@ -231,7 +231,7 @@ pub(super) fn checksum_of(zarr: &Path) -> io::Result<u32> {
 
 /// The text of `verdict.txt`.
 pub(super) fn verdict(fit: &Fit) -> String {
-    // The folder may be read by people who have made it with any face.
+    // The reader of the folder may have made it with any face.
     let verdict =
         fit.verdict().map_or_else(|e| e.in_words(&Plain), |verdict| verdict.in_words(&Plain));
     format!("{verdict}\n")
@@ -394,7 +394,7 @@ pub(super) fn rebuilt(damage: &Error, how: &str) -> String {
 /// Puts the rest of the folder of a whole fit in order, and returns the fit: it removes files that
 /// killed processes have left, and renews a verdict that differs from the one that was written. The
 /// fit does not need these files, so that a folder in which nothing can be written, or in which
-/// another process runs, is no error.
+/// another process runs, is not an error.
 pub(super) fn mended(
     folder: &Path,
     mut fit: Fit,

@@ -274,7 +274,7 @@ impl Fit {
         Ok(Predicted { predictions, outside, dropped: Vec::new(), unused: Vec::new() })
     }
 
-    /// Predictions of the rows of a CSV file, in which the response's column may be lacking. It is
+    /// Predictions of the rows of a CSV file, in which the response's column may be missing. It is
     /// read as the training file was; columns that the training file does not have are not used.
     ///
     /// # Errors
@@ -550,7 +550,7 @@ impl Fit {
     /// ```
     ///
     /// # Errors
-    /// A chain that is lacking, or there twice; parts of different fits, with the difference; a
+    /// A chain that is missing, or there twice; parts of different fits, with the difference; a
     /// part that is not finished; else as [`save`](Self::save) and [`load`](Self::load).
     pub fn merge(folder: impl AsRef<Path>) -> Result<Self, Error> {
         parts::merge(folder.as_ref())
@@ -559,7 +559,7 @@ impl Fit {
     /// Loads a fit that [`save`](Self::save) or a run [in a folder](Recipe::in_folder) has written.
     ///
     /// # Errors
-    /// A file that is lacking, damaged, edited or of another version, a run that is not finished;
+    /// A file that is missing, damaged, edited or of another version, a run that is not finished;
     /// the message names the file and the difference.
     pub fn load(folder: impl AsRef<Path>) -> Result<Self, Error> {
         folder::load(folder.as_ref())

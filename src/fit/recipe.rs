@@ -236,7 +236,7 @@ impl Recipe {
     /// A line to the standard error, if progress is reported.
     pub(super) fn report(&self, line: &str) {
         if self.progress {
-            // A log that cannot be written is no reason to fail.
+            // A log that cannot be written is not an error.
             let _ = writeln!(std::io::stderr(), "{line}");
         }
     }
@@ -544,7 +544,8 @@ impl Recipe {
     }
 }
 
-/// The log of the mean count, half a count more for a mean of 0; `None` if the response is no count.
+/// The log of the mean count, half a count more for a mean of 0; `None` if the response is not a
+/// count.
 fn log_mean_count(train: &Dataset) -> Option<f64> {
     let counts = train.response().counts()?;
     Some(crate::portable::ln((counts.sum() + 0.5) / counts.nrows() as f64))

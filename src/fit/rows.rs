@@ -36,7 +36,7 @@ pub(super) fn from_csv(bytes: &[u8], saved: &Saved) -> Result<Dataset, String> {
     // without it.
     let without_mark = |name: &str| name.trim_start_matches('\u{FEFF}').to_string();
     let names = saved.feature_names.iter().chain(&saved.response_names);
-    // Folders of before have names that a spreadsheet takes for formulas as they are.
+    // Folders of earlier versions have unguarded names that a spreadsheet takes for formulas.
     let is_name = |(cell, name): (&str, &String)| {
         let [cell, name] = [cell, name].map(without_mark);
         cell == name || unguarded(&cell) == name

@@ -132,7 +132,7 @@ pub(super) fn draws(recipe: &Value) -> Option<u64> {
     recipe.get("draws").and_then(Value::as_u64)
 }
 
-/// The first place at which `there` is not as it is `here`, and both values.
+/// The first place at which `there` differs from `here`, and both values.
 fn difference(place: &str, here: &Value, there: &Value) -> Option<Difference> {
     if here == there {
         return None;

@@ -36,8 +36,8 @@ use crate::targets::{LogDensity, Point, Target};
 /// On the line of [`Sgld`](crate::sampler::Sgld), with ten batches and h = 5e-4, thinned by 10, the
 /// error of the variances was +0.14 at the end of epochs and +0.37 halfway; thinned by 7, +0.30.
 ///
-/// **Cost.** A minibatch gradient costs |b|/N of a full one, one with control variates twice that; both
-/// count in a step's `gradient_evals` as they are (1 and 2), not as parts of a full gradient. The full
+/// **Cost.** A minibatch gradient costs |b|/N of a full one, one with control variates twice that;
+/// both count in a step's `gradient_evals` as 1 and 2, not as parts of a full gradient. The full
 /// gradient at m is computed once, when the kernel is built. O(d) beside it: the prior's gradient.
 ///
 /// **The cost in accuracy** (`examples/sgmcmc_bias.rs`; logistic regression, 35 weights, 246 rows,

@@ -294,7 +294,8 @@ fn cumulate_softmax(out: &mut TileMut) {
     }
 }
 
-/// One draw of the number of successes in `n` trials; NaN if `n` is, or if `p` is no probability.
+/// One draw of the number of successes in `n` trials; NaN if `n` is NaN, or if `p` is not a
+/// probability.
 fn draw_binomial(n: f64, p: f64, rng: &mut ChainRng) -> f64 {
     match rand_distr::Binomial::new(n as u64, p) {
         Ok(binomial) if !n.is_nan() => (binomial.sample(rng) as f64).min(n),

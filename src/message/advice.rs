@@ -108,7 +108,7 @@ impl From<&'static str> for Advice {
 }
 
 impl Advice {
-    /// Words for people who write Rust.
+    /// Words for users of the library in Rust.
     pub(crate) fn in_rust(text: &'static str) -> Self {
         Self::InRust(text.into())
     }

@@ -165,7 +165,7 @@ impl Vocabulary for InRust {
     }
 }
 
-/// Plain words, for pages and files that people read who may have made the run with any face.
+/// Plain words, for pages and files whose readers may have made the run with any face.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Plain;
 

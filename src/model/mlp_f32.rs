@@ -41,7 +41,7 @@ use crate::layout::Layout;
 /// | 64-100-100-2 ReLU, weights N(0, 20) | 9.3e-4 | 2.0e-7 | 1.5e-5 |
 ///
 /// Errors are relative to the outputs: about 1e-7 of a logit. With weights of the size at which
-/// networks are started the density that is sampled is another by a factor of exp(1e-8 N), which no
+/// networks are started the density that is sampled differs by a factor of exp(1e-8 N), which no
 /// test or conclusion could notice up to millions of rows; under wide priors, which make logits of
 /// thousands, by one that a Metropolis test may notice (a thousandth of a nat per row in the last
 /// line). Differences of nearby log densities, such as numerical gradients, always suffer: check

@@ -154,7 +154,7 @@ pub trait Model: Sync {
     /// ```
     ///
     /// `y` has as many columns as the model has outputs, and is cut into tiles as `x` is. The
-    /// likelihood's parameters and the prior play no part. If it returns false, `w` is as it was.
+    /// likelihood's parameters and the prior play no part. If it returns false, `w` is unchanged.
     fn descend_rows(
         &self,
         _w: &mut [f64],

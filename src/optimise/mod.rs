@@ -1,10 +1,10 @@
 //! Optimisers: towards a mode of a log density, to start chains from.
 //!
-//! A mode is no summary of a posterior, and in many dimensions lies far from where most of its mass
-//! is; but from close to one a chain finds the bulk in few steps, where from a draw of a wide prior
-//! it may end where the units of a network are saturated and gradients vanish. [`starts`](Ascent::starts)
-//! runs one optimisation for each chain, from points as dispersed as you like: what the chains then
-//! agree on, they have found from different sides.
+//! A mode does not summarise a posterior, and in many dimensions lies far from where most of its
+//! mass is; but from close to one a chain finds the bulk in few steps, where from a draw of a wide
+//! prior it may end where the units of a network are saturated and gradients vanish.
+//! [`starts`](Ascent::starts) runs one optimisation for each chain, from points as dispersed as you
+//! like: what the chains then agree on, they have found from different sides.
 //!
 //! ```
 //! use bnn_mcmc::prelude::*;
@@ -72,8 +72,8 @@
 //!
 //! **Early stopping** ([`EarlyStopping`]) watches the score of held-out rows,
 //! [`HeldOut::score`](crate::predict::HeldOut::score) or one of your own. The cosine schedule spans
-//! all `steps`, whether they are all made or not. Rows that were used to stop are no test rows any
-//! more. As the start of chains that sample the posterior it saves time; as a fit by itself it is
+//! all `steps`, whether they are all made or not. Rows that were used to stop are no longer test
+//! rows. As the start of chains that sample the posterior it saves time; as a fit by itself it is
 //! the usual guard against overfitting of
 //! [`Posterior::log_likelihood`](crate::posterior::Posterior::log_likelihood), which has no prior.
 //!

@@ -193,7 +193,7 @@ where
 
     /// Stops as `stopping` says, and returns the point with the best `score`: larger is better.
     ///
-    /// A score that is NaN is no improvement, and an error at the start. For the mean log
+    /// A score of NaN counts as no improvement, and is an error at the start. For the mean log
     /// predictive density of held-out rows give `|q| held_out.score(q)`, from
     /// [`Posterior::held_out`](crate::posterior::Posterior::held_out).
     pub fn early_stopping(

@@ -217,7 +217,7 @@ impl<M: SecondOrderModel, L: SecondOrderLikelihood> Posterior<M, L> {
         out.iter_mut().for_each(|h| *h = -*h);
     }
 
-    /// An error that names the first block whose prior does not know its curvature.
+    /// An error that names the first block whose prior has no curvature.
     pub(crate) fn check_curvature(&self, curvature: Curvature) -> Result<(), Error> {
         let zeros = vec![0.0; self.layout.dim()];
         let mut product = zeros.clone();

@@ -304,7 +304,8 @@ impl<'t, T: Target, K: Kernel<&'t T>, R: Recorder<T>> Chain for TypedChain<'_, '
             // Statistics are of the latest step, and there was none, or it was cut.
             return None;
         }
-        // Kernels made of others put a word before the names of theirs, as in `cold.step_size`.
+        // Composite kernels put a prefix before the names of their parts' statistics, as in
+        // `cold.step_size`.
         let names = self.kernel.stat_names();
         let place = names.iter().position(|name| name.rsplit('.').next() == Some("step_size"))?;
         let mut stats = vec![f64::NAN; names.len()];

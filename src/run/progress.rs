@@ -162,7 +162,7 @@ pub fn progress_log(mut to: impl Write) -> impl FnMut(&Progress) {
         parts.extend(step_sizes(&progress.chains));
         parts.push(progress.time(first));
         parts.extend(failed(progress));
-        // A log that cannot be written is no reason to end a run.
+        // A log that cannot be written does not end a run.
         let _ = writeln!(to, "{}", parts.join(", ")).and_then(|()| to.flush());
     }
 }
@@ -227,7 +227,7 @@ impl Due {
     fn is_now(&mut self, progress: &Progress) -> Option<Place> {
         let now = progress.elapsed;
         let (first, written) = match self.last {
-            // A clock that went back is another run's.
+            // A clock that went back belongs to another run.
             Some((phase, first, written)) if phase == progress.phase && written <= now => {
                 (first, written)
             }

@@ -20,7 +20,7 @@ const LEAST_ROUND: usize = 8;
 
 pub(super) type Report<'r> = Box<dyn FnMut(&Progress) + 'r>;
 
-/// A run, but for its chains.
+/// A run without its chains.
 pub(super) struct Rounds {
     pub sizes: Sizes,
     pub ending: Ending,

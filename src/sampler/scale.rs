@@ -307,8 +307,8 @@ fn learn_diagonal(sd: &mut [f64], positions: &mut Variance, gradients: Option<&V
 }
 
 impl Map {
-    /// Takes up the moments of one window and resets them. False if they are of no use: a chain
-    /// that did not move, or a matrix that is not positive definite.
+    /// Takes up the moments of one window and resets them. False if the positions are unusable: a
+    /// chain that did not move, or a matrix that is not positive definite.
     fn learn(&mut self, moments: &mut Moments) -> bool {
         match (self, moments) {
             (Map::Diagonal(sd), Moments::Diagonal(variance)) => learn_diagonal(sd, variance, None),

@@ -46,7 +46,8 @@ pub trait ConditionallyGaussian: Target {
     ) -> LogDensity;
 
     /// Overwrites the coordinates of `q` that are integrated out with a draw of p_beta(W | v) and
-    /// returns true; returns false, and leaves q as it is, where the covariance cannot be computed.
+    /// returns true; returns false, and leaves q unchanged, where the covariance cannot be
+    /// computed.
     fn draw_conditional_at(
         &self,
         beta: f64,
@@ -118,9 +119,9 @@ impl<T: ConditionallyGaussian + PowerTarget> ConditionallyGaussian for Tempered<
 /// `w1` `[2, H]` of mean and log standard deviation remains `w1` `[H]`, the weights of the latter.
 ///
 /// The [log density](LogDensity) has the integral of the likelihood, log p(y | v), as its
-/// `likelihood`, and log p(v) as its `prior`. It is no sum over rows: there are no minibatches of it.
-/// For a [`Tempered`] base the likelihood under the integral has the power beta, and the log density
-/// is the marginal of the tempered joint density.
+/// `likelihood`, and log p(v) as its `prior`. It is not a sum over rows, so it has no minibatches.
+/// For a [`Tempered`] base the likelihood under the integral has the power beta, and the log
+/// density is the marginal of the tempered joint density.
 ///
 /// Made by [`Posterior::collapsed`](super::Posterior::collapsed), and by the algorithm
 /// [`Collapsed`](crate::sampler::Collapsed), which samples it and draws the weights again. On its own
@@ -228,7 +229,7 @@ impl<T: ConditionallyGaussian> Marginal<T> {
         }
     }
 
-    /// Writes `from` into the base's coordinates `to`, whose integrated ones stay as they are.
+    /// Writes `from` into the base's coordinates `to`, whose integrated coordinates stay unchanged.
     pub fn scatter(&self, from: &[f64], to: &mut [f64]) {
         let mut rest = from;
         for range in &self.kept {
@@ -238,8 +239,8 @@ impl<T: ConditionallyGaussian> Marginal<T> {
     }
 
     /// Overwrites the integrated coordinates of `q`, which has all coordinates of the base, with a
-    /// draw from their distribution given the others; false, and q as it is, where this distribution
-    /// cannot be computed.
+    /// draw from their distribution given the others; false, with q unchanged, where this
+    /// distribution cannot be computed.
     pub fn draw_conditional(
         &self,
         rng: &mut ChainRng,

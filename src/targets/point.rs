@@ -74,7 +74,7 @@ pub struct Cached<V> {
 }
 
 impl<V> Cached<V> {
-    /// Room for a value, which is of no position yet.
+    /// Room for a value, which belongs to no position yet.
     pub fn new(room: V) -> Self {
         Self { value: room, of: None }
     }

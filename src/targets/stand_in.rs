@@ -1,4 +1,4 @@
-//! Targets that stand in for others.
+//! Surrogate targets, which stand in for others.
 
 use serde::{Serialize, Serializer};
 

@@ -64,9 +64,9 @@ pub enum Noise {
 /// ```
 ///
 /// with p(y | eta) the integral of p(y | w, tau)^beta p(w) over w. Nothing is subtracted in these
-/// sums, and s_k = 0 (collinear features, more weights than rows) is no special case. The posterior
-/// of eta is one-dimensional and tabulated on a fine grid, by the trapezoid rule, which gives every
-/// moment to many digits, and exact draws.
+/// sums, and s_k = 0 (collinear features, more weights than rows) is not a special case. The
+/// posterior of eta is one-dimensional and tabulated on a fine grid, by the trapezoid rule, which
+/// gives every moment to many digits, and exact draws.
 ///
 /// # Accuracy
 ///

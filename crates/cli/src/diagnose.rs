@@ -125,7 +125,7 @@ fn json(
 
 pub fn print_json(value: &impl Serialize) -> Result<(), Failure> {
     let text = serde_json::to_string_pretty(value).map_err(|e| Failure::error(e.to_string()))?;
-    // JSON has an escape of its own for what a terminal does not get as it is.
+    // JSON has its own escape for characters that a terminal must not get.
     let escaped = |c: char| match output::is_bidirectional(c) || (c.is_control() && c != '\n') {
         true => format!("\\u{:04x}", c as u32),
         false => c.into(),
@@ -193,7 +193,7 @@ pub fn validation(fit: &Fit) -> Result<String, Failure> {
     Ok(format!("\n{}", scored(&header, &scores)))
 }
 
-/// A table of scores under a heading that says what they are of.
+/// A table of scores under a heading that names the rows.
 pub fn scored(of: &str, scores: &str) -> String {
     let (first, rest) = scores.split_once('\n').unwrap_or((scores, ""));
     let first = format!("{of:24}{}", first.get(24..).unwrap_or_default());

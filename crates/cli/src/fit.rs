@@ -43,7 +43,7 @@ pub struct FitArgs {
     /// Exit code 3 if the run has not converged
     #[arg(long, help_heading = "Run")]
     strict: bool,
-    /// No progress, nor what the model is, on standard error
+    /// Print neither progress nor the model on standard error
     #[arg(long, short, help_heading = "Run")]
     quiet: bool,
 }
@@ -197,7 +197,7 @@ pub fn merge(args: &MergeArgs) -> Result<Ended, Failure> {
     );
     let fit = Fit::merge(&args.run)?;
     fit.rebuilt().iter().for_each(|what| output::note(what));
-    // All parts were made by the same settings, but for what no result depends on.
+    // All parts were made by the same settings, except settings that no result depends on.
     let mut parts: Vec<PathBuf> = fs::read_dir(&args.run)
         .map_err(|e| bnn_mcmc::Error::io(&args.run, e))?
         .filter_map(|entry| Some(entry.ok()?.path().join(FILE)))
@@ -220,7 +220,7 @@ fn write_config(folder: &Path, config: &Config) -> Result<(), Failure> {
     file::write(&path, &text)
 }
 
-/// The lines of a recipe that say what the model and the sampler are.
+/// The lines of a recipe that describe the model and the sampler.
 fn in_words(recipe: &str) -> String {
     let lines =
         recipe.lines().filter(|line| !line.starts_with("file ") && !line.starts_with("folder "));

@@ -1,4 +1,4 @@
-//! INT, TERM and HUP: what Ctrl-C, batch systems and terminals that are closed send.
+//! INT, TERM and HUP: from Ctrl-C, batch systems and terminals that are closed.
 //!
 //! A command ends at once, and leaves no file half written. While there is something to save it is asked to
 //! end instead; a second signal then ends it at once.
@@ -73,8 +73,8 @@ fn on(signal: i32) {
     std::process::exit(exit_code(signal).into());
 }
 
-/// Listens for signals, on a thread of its own. A signal that the process was started to ignore stays ignored:
-/// HUP under `nohup`, INT of what a script runs in the background.
+/// Listens for signals, on a thread of its own. A signal that the process was started to ignore
+/// stays ignored: HUP under `nohup`, INT of a command that a script runs in the background.
 ///
 /// # Errors
 /// If the thread cannot be made. Signals then end the process as they do by default.
@@ -116,7 +116,7 @@ fn in_mask(status: &str, signal: i32) -> Option<bool> {
     Some(mask >> (signal - 1) & 1 == 1)
 }
 
-/// Whether a shell survives the signal: it ignores what this process ignores.
+/// Whether a shell survives the signal: it ignores the signals that this process ignores.
 #[cfg(unix)]
 fn is_ignored_by_a_shell(signal: i32) -> bool {
     let kill = format!("kill -{signal} $$");

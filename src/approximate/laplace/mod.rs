@@ -301,7 +301,8 @@ impl LaplaceApproximation {
     /// q0 is a mode.
     ///
     /// # Errors
-    /// For the last layer, whose integral over some of the weights is no evidence.
+    /// For the last layer: its integral is over some of the weights only, so it is not the
+    /// evidence.
     pub fn log_evidence(&self) -> Result<f64, Error> {
         let integrated: usize = self.parts.iter().map(|part| part.coordinates.len()).sum();
         let d = self.mean.len();

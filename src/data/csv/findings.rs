@@ -61,8 +61,8 @@ pub enum Finding {
         /// The name of the response's column.
         response: String,
     },
-    /// The column holds dates or times, which are no numbers, and as labels are all but useless: a new
-    /// date is not among them.
+    /// The column holds dates or times, which are not numbers, and are nearly useless as labels: a
+    /// new date is not among them.
     Dates {
         /// The name of the column.
         column: String,
@@ -96,7 +96,7 @@ pub enum Finding {
         /// The number of these rows.
         rows: usize,
     },
-    /// A cell is no number, in a column that is not taken for labels.
+    /// A cell is not a number, in a column that is not taken for labels.
     NotNumber {
         /// The name of the column.
         column: String,

@@ -262,14 +262,13 @@ impl CsvReader {
     }
 
     /// Leaves out rows with a missing value in a feature or the response, rather than failing.
-    /// Which rows they were is told in [`CsvData::dropped`].
+    /// [`CsvData::dropped`] names these rows.
     pub fn drop_missing_rows(self) -> Self {
         Self { drop_missing_rows: true, ..self }
     }
 
-    /// More than `bytes` bytes of text, counted as they are when they are unpacked, are refused, and
-    /// numbers or names of features of more than four times as many bytes. Without this call the
-    /// limit is 1 GiB.
+    /// More than `bytes` bytes of text, counted after unpacking, are refused, and numbers or names
+    /// of features of more than four times as many bytes. Without this call the limit is 1 GiB.
     pub fn limit(self, bytes: u64) -> Self {
         Self { limit: bytes, ..self }
     }

@@ -158,7 +158,7 @@ impl Schema {
     /// position.
     ///
     /// # Errors
-    /// The errors of [`CsvReader::read_path`]; also if a column is lacking or new, or a level or
+    /// The errors of [`CsvReader::read_path`]; also if a column is missing or new, or a level or
     /// class did not occur in the training file.
     pub fn read_path(&self, path: impl AsRef<Path>) -> Result<CsvData, Error> {
         self.read_source(Source::open(path.as_ref())?)
@@ -197,7 +197,7 @@ impl Schema {
         Ok(Places { order, unused, count })
     }
 
-    /// Reads the features of new rows, whose response is not known: it may be lacking from the
+    /// Reads the features of new rows, whose response is not known: it may be missing from the
     /// file, and so may ignored columns. The contents of such columns and of further columns are
     /// not checked: a file with a header may have more than the training file, as exports often do,
     /// and [`Features::unused`] names them.
@@ -213,7 +213,7 @@ impl Schema {
     /// ```
     ///
     /// # Errors
-    /// The errors of [`read_path`](Self::read_path), but for the response.
+    /// The errors of [`read_path`](Self::read_path), except the errors about the response.
     pub fn read_features_path(&self, path: impl AsRef<Path>) -> Result<Features, Error> {
         self.read_features_source(Source::open(path.as_ref())?)
     }
@@ -246,7 +246,8 @@ impl Schema {
         Ok(Features { x, names, lines, dropped, unused })
     }
 
-    /// The names of the classes in the order of their numbers; `None` if the response is no class.
+    /// The names of the classes in the order of their numbers; `None` if the response is not a
+    /// class.
     pub fn class_names(&self) -> Option<&[String]> {
         self.columns
             .iter()

@@ -160,7 +160,7 @@ impl Dataset {
     /// Names the response: one name for each output or category, a single one for classes.
     ///
     /// # Errors
-    /// If the number of names is another, or a name occurs twice.
+    /// If the number of names differs, or a name occurs twice.
     pub fn with_response_names<S: Into<String>>(
         mut self,
         names: impl IntoIterator<Item = S>,

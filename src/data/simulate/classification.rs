@@ -70,10 +70,10 @@ impl Classification {
     ///
     /// # Errors
     /// If there are fewer rows than clusters, fewer than two classes, no cluster or no informative
-    /// feature, more informative and redundant features than features, more clusters than a hypercube of
-    /// `informative` dimensions has vertices; if `separation` is negative or beyond 1e150, `flipped` is no
-    /// probability, or `shares` are not one positive number for each class with the sum 1; or if the table
-    /// or the matrices do not fit into memory.
+    /// feature, more informative and redundant features than features, more clusters than a
+    /// hypercube of `informative` dimensions has vertices; if `separation` is negative or beyond
+    /// 1e150, `flipped` is not a probability, or `shares` are not one positive number for each
+    /// class with the sum 1; or if the table or the matrices do not fit into memory.
     pub fn draw(&self, seed: u64) -> Result<Dataset, Error> {
         let clusters = self.clusters(seed)?;
         at_least("rows", self.rows, self.n_clusters()?)?;
@@ -115,7 +115,7 @@ impl Classification {
         Ok(Clusters::draw([clusters, d, r], self.separation, &mut stream(seed, Part::Truth)))
     }
 
-    /// Checks all but the rows, and counts the clusters.
+    /// Checks all settings except the rows, and counts the clusters.
     fn n_clusters(&self) -> Result<usize, Error> {
         at_least("classes", self.classes, 2)?;
         at_least("clusters_per_class", self.clusters_per_class, 1)?;

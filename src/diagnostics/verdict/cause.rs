@@ -61,7 +61,7 @@ impl Clues {
         };
         let trajectories = &self.trajectories;
         let steps = mean(&trajectories.leapfrog_steps);
-        // False of NaN, where there is no Metropolis test.
+        // The comparison is false for NaN, where there is no Metropolis test.
         let is_accepted = mean(&trajectories.accept_prob) >= ACCEPTANCE;
         let cut_off = mean(&trajectories.at_max_depth) >= CUT_OFF;
         // A length that was given, not tuned, says nothing about the target.

@@ -48,14 +48,14 @@ use crate::draws::Approximation;
 ///   ```
 ///
 ///   R-hat^2 - 1 is the variance between chains over the variance within, and 1 / ESS the squared
-///   Monte Carlo error of one chain's mean over the same variance: the chains' means, or widths, scatter
-///   [five times](super::BETWEEN_LIMIT) as widely as their length explains. Chains that now and then cross
-///   between modes drift instead, and have few effective draws. In a network they are told by
-///   trajectories that find their length, are short all the same, and are accepted, while fewer than
-///   [one draw in fifty](super::SLOW) is effective. The modes of networks of
-///   [100](super::NARROW) hidden units with output weights N(0, 1/H) are better connected, and tempering crosses
-///   between modes: on Boston's housing values (13-H-1, four chains of 400 + 600 iterations) R-hat was 1.80 with
-///   10 units and 1.03 with 60.
+///   Monte Carlo error of one chain's mean over the same variance: the chains' means, or widths,
+///   scatter [five times](super::BETWEEN_LIMIT) as widely as their length explains. Chains that now
+///   and then cross between modes drift instead, and have few effective draws. In a network they
+///   are recognised by trajectories that find their length, are short all the same, and are
+///   accepted, while fewer than [one draw in fifty](super::SLOW) is effective. The modes of
+///   networks of [100](super::NARROW) hidden units with output weights N(0, 1/H) are better
+///   connected, and tempering crosses between modes: on Boston's housing values (13-H-1, four
+///   chains of 400 + 600 iterations) R-hat was 1.80 with 10 units and 1.03 with 60.
 /// - **A ridge** ([`Cause::Ridge`]): trajectories that find their length, with
 ///   [200](super::LONG_TRAJECTORY) leapfrog steps and more on average, or half of them [cut
 ///   off](super::CUT_OFF) at the maximal depth of NUTS, with a mean acceptance of [one

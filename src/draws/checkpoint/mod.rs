@@ -41,7 +41,7 @@
 //! - `draws` may differ from run to run, since a chain's draws do not depend on how many follow:
 //!   more of them extend a finished run, fewer return the first ones and leave the files alone.
 //!   `threads` may differ as well.
-//! - A damaged, truncated or foreign file gives [`Error::Checkpoint`] and is left as it is.
+//! - A damaged, truncated or foreign file gives [`Error::Checkpoint`] and is left unchanged.
 //! - A finished run can be read where nothing can be written: a folder that is read-only, files of
 //!   somebody else. More draws are then an error, before any work.
 //! - Two processes cannot write at the same time: the second waits for half a second and is then

@@ -183,7 +183,7 @@ impl Store {
     }
 }
 
-/// The file that `path` stands for, if it is a symbolic link; it need not exist.
+/// The target of `path`, if it is a symbolic link; it need not exist.
 fn followed(path: &Path) -> PathBuf {
     /// More links than an operating system follows; it then reports the circle.
     const LINKS: usize = 64;
@@ -205,7 +205,7 @@ fn locked(head: &Path, path: &Path) -> Result<(File, Option<io::Error>), Error> 
         let (file, refusal) = open_draws(head, path).map_err(|e| Error::io(path, e))?;
         // A file that is only read gets a shared lock, so that several processes may read it.
         let lock = if refusal.is_none() { file.try_lock() } else { file.try_lock_shared() };
-        // A file system without locks is no reason not to run.
+        // A run is allowed on a file system without locks.
         let is_ours = !matches!(lock, Err(TryLockError::WouldBlock));
         // The process that had the lock may have been told to begin anew: its file is another one.
         if is_ours && is_at(&file, path) != Some(false) {

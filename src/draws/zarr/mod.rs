@@ -257,7 +257,7 @@ fn places_of_stats(stat_names: &[String], format: u64) -> Vec<String> {
     stat_names.iter().map(name).collect()
 }
 
-/// Attributes of an array called `folder` that stands for `name`.
+/// The attributes of an array in the folder `folder` whose original name is `name`.
 pub(crate) fn long_name(folder: &str, name: &str) -> Json {
     if folder == name { json!({}) } else { json!({ "long_name": name }) }
 }

@@ -24,8 +24,8 @@ pub(in crate::posterior) struct Collapsed {
     pub(super) inverse: Vec<f64>,
     /// Y^T Phi of the outputs that are integrated out, with P as in `gram`.
     pub(super) cross: Vec<f64>,
-    /// All weights of the layer in their order in q: the mean mu, and what is not integrated out as
-    /// it is.
+    /// All weights of the layer in their order in q: the mean mu of the integrated weights, and the
+    /// other weights unchanged.
     pub(super) mean: Vec<f64>,
     /// m0 and D, nu of each output, and a right-hand side.
     pub(super) prior_mean: Vec<f64>,

@@ -34,8 +34,7 @@ impl Predictions {
     /// [`Uncertainty::separation`] do the same.
     ///
     /// # Errors
-    /// The errors of [`uncertainty`](Self::uncertainty); also if the classes of `outside` are
-    /// others.
+    /// The errors of [`uncertainty`](Self::uncertainty); also if the classes of `outside` differ.
     pub fn separation(&self, outside: &Self) -> Result<Separation, Error> {
         self.uncertainty()?.separation(&outside.uncertainty()?)
     }

@@ -16,7 +16,7 @@ impl Uncertainty {
     /// see [`auroc`].
     ///
     /// # Errors
-    /// If the classes of `outside` are others.
+    /// If the classes of `outside` differ.
     pub fn separation(&self, outside: &Self) -> Result<Separation, Error> {
         check_same_classes(outside.class_names(), self.class_names())?;
         let of = |measure| auroc(self.measure(measure), outside.measure(measure));

@@ -39,9 +39,9 @@ pub const THRESHOLDS: [f64; 6] = [0.4, 0.5, 0.6, 0.7, 0.8, 0.9];
 /// **Which to look at.** V and H\[E p\] say how uncertain a prediction is. E H\[p\] is the part of
 /// it that every draw shares, as of an image that could be either; I = E KL(p, E p) is the part on
 /// which draws differ, which more data would reduce (Houlsby and others 2011, arXiv:1112.5745;
-/// Depeweg and others 2018, arXiv:1710.07283). Inputs unlike the training data are told by I, if by
-/// anything. D is the variation ratio of labels (Gal 2016, *Uncertainty in Deep Learning*, section
-/// 3.3), where the label of a draw is its vote.
+/// Depeweg and others 2018, arXiv:1710.07283). If any measure recognises inputs unlike the training
+/// data, it is I. D is the variation ratio of labels (Gal 2016, *Uncertainty in Deep Learning*,
+/// section 3.3), where the label of a draw is its vote.
 ///
 /// **The measures do not say** whether the probabilities are right: see [`Reliability`]. A model
 /// can be certain and wrong, and cooling a posterior makes all of these small.
@@ -52,11 +52,11 @@ pub const THRESHOLDS: [f64; 6] = [0.4, 0.5, 0.6, 0.7, 0.8, 0.9];
 ///
 /// **Proper and lazy.** The average over draws, E f(x; q), is [`Posterior::uncertainty`]. The
 /// 'lazy' f(x; E q) puts the posterior mean of the weights into the network:
-/// `posterior.uncertainty_at(&draws.mean(), x)`. That is one network: I = 0. It is no approximation
-/// of the average where chains visit other arrangements of hidden units, or other modes: their mean
-/// weights belong to none of them. Measured on the bundled ones and sevens (64-10-2 tanh units,
-/// prior N(0, 1), 180 training and 181 test images): over two chains of 500 draws of HMC, the
-/// average has an accuracy of 1.00, a log predictive density of -0.04, and 2 images with |p_1 -
+/// `posterior.uncertainty_at(&draws.mean(), x)`. That is one network: I = 0. It does not
+/// approximate the average where chains visit other arrangements of hidden units, or other modes:
+/// their mean weights belong to none of them. Measured on the bundled ones and sevens (64-10-2 tanh
+/// units, prior N(0, 1), 180 training and 181 test images): over two chains of 500 draws of HMC,
+/// the average has an accuracy of 1.00, a log predictive density of -0.04, and 2 images with |p_1 -
 /// p_7| < 0.4; the lazy network has 0.91, -0.50 and 150.
 ///
 /// **Other inputs.** [`Posterior::uncertainty`] takes inputs without labels, so also inputs of
@@ -197,7 +197,7 @@ impl Uncertainty {
     /// For each threshold, how many inputs have |E p_a - E p_b| below it: table 7 of the
     /// dissertation, with its [`THRESHOLDS`].
     ///
-    /// Small counts are no merit by themselves: a model that is certain and wrong has them too.
+    /// Small counts alone are not a merit: a model that is certain and wrong has them too.
     ///
     /// # Errors
     /// The errors of [`margins`](Self::margins); also if a threshold is NaN.

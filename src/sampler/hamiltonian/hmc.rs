@@ -26,12 +26,13 @@ use crate::targets::GradTarget;
 /// its beginning.
 ///
 /// Warm-up adapts eps to an acceptance probability of 0.8, and L. With
-/// [`adapt_path_length`](Hmc::adapt_path_length) it also tunes the path length, to where trajectories of that
-/// length and of half of it have the same expected squared jump per step (see [`Mams`](crate::sampler::Mams));
-/// jitter 1, any length up to twice the mean, is the choice then. Each chain tunes its own. Cost of a step: n
-/// gradients, O(d) beside them (O(d^2) with a dense preconditioner). Where the preconditioner makes the target
-/// about round it has the cheapest draws; where it does not, as on the sunspot network, trajectories of pi/2 are
-/// too short, and [`Nuts`](crate::sampler::Nuts), which finds their length by itself, is far ahead.
+/// [`adapt_path_length`](Hmc::adapt_path_length) it also tunes the path length, to where
+/// trajectories of that length and of half of it have the same expected squared jump per step (see
+/// [`Mams`](crate::sampler::Mams)); jitter 1, any length up to twice the mean, is the choice then.
+/// Each chain tunes its own. Cost of a step: n gradients, O(d) beside them (O(d^2) with a dense
+/// preconditioner). Where the preconditioner makes the target about round it has the cheapest
+/// draws; where it does not, as on the sunspot network, trajectories of pi/2 are too short, and
+/// [`Nuts`](crate::sampler::Nuts), which finds their length by itself, is far better.
 ///
 /// **Not for small networks.** Step size and path length are fixed after warm-up, and where the posterior is narrower than
 /// they suit, one trajectory after the other is rejected: the chain stands still. On a network 1-3-1 for 50 rows (10

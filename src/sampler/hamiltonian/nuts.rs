@@ -45,7 +45,7 @@ use crate::targets::{GradTarget, Point};
 /// less the energy at the start of the trajectory), `tree_depth` (the number of doublings, without
 /// a discarded one), `leapfrog_steps` (including discarded ones), and `at_max_depth`, 1 where the
 /// trajectory was cut off. `accept_prob` is the mean of min(1, w) over all leapfrog steps, and a
-/// draw counts as accepted if it is another point than the one before.
+/// draw counts as accepted if it differs from the point before.
 ///
 /// For a network with a real response and sampled noise take `target_accept: 0.95` and `max_depth:
 /// 12`, and start from small weights (see [`Init`](crate::sampler::Init)): its posterior is a thin, curved

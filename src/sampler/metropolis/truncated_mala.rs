@@ -29,10 +29,10 @@ use crate::targets::{BoxSupport, GradTarget, Point};
 /// without bounds is proposed as MALA proposes it; without any bound this is
 /// [`Mala`](crate::sampler::Mala).
 ///
-/// A step that is wide against the box is no mistake: as eps grows, the proposal becomes an
-/// exponential density of rate |g_i|/2 on the interval, whatever eps, so that acceptance stays above
-/// a positive limit. If that is above `target_accept` the adapted step size has no meaning but
-/// "wide"; a uniform density is drawn from independently, with acceptance 1.
+/// A step that is wide against the box is not a mistake: as eps grows, the proposal becomes an
+/// exponential density of rate |g_i|/2 on the interval, whatever eps, so that acceptance stays
+/// above a positive limit. If that is above `target_accept` the adapted step size has no meaning
+/// but "wide"; a uniform density is drawn from independently, with acceptance 1.
 ///
 /// The box comes from the target ([`BoxSupport`]): for a posterior, from
 /// [`Uniform`](crate::prior::Uniform) priors. MALA's acceptance of 0.574 is adapted to, and the

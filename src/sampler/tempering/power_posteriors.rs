@@ -45,7 +45,7 @@ use crate::targets::{Point, PowerTarget, Tempered};
 /// During warm-up each rung adapts its own step size and scales, and the inner rungs are moved
 /// towards equal rejection rates between neighbours
 /// ([`adapt_ladder`](PowerPosteriors::adapt_ladder)), as far as the rates of a window can tell; a
-/// warm-up of fewer than some 50 iterations leaves the ladder as it is. Every chain has its own
+/// warm-up of fewer than some 50 iterations leaves the ladder unchanged. Every chain has its own
 /// ladder then. Until a rung has learnt its scales, trajectories of [`Hmc`](crate::sampler::Hmc)
 /// take up to `max_steps` steps in narrow posteriors: on the sunspot network two thirds of the
 /// gradients of a warm-up of 1,000 iterations were spent in the first 175. With

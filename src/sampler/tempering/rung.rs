@@ -121,7 +121,7 @@ impl<T: PowerTarget + Copy + Send, K: Kernel<Tempered<T>>> Rung<T, K> {
                 let mut drawn = false;
                 proposal.set(|q| drawn = target.base().draw_reference(rng, q).is_ok());
                 let density = proposal.eval(target, ws);
-                // A likelihood of zero is allowed here, one that is no number is not.
+                // A likelihood of zero is allowed here, NaN is not.
                 let accepted =
                     drawn && density.prior.is_finite() && density.likelihood < f64::INFINITY;
                 if accepted {
@@ -139,7 +139,7 @@ impl<T: PowerTarget + Copy + Send, K: Kernel<Tempered<T>>> Rung<T, K> {
     }
 
     /// Moves the chain to another temperature, with a kernel that keeps its adaptation. If the
-    /// algorithm refuses, the rung stays as it is.
+    /// algorithm refuses, the rung stays unchanged.
     pub fn retemper<A: Algorithm<Tempered<T>, Kernel = K>>(
         &mut self,
         algorithm: &A,

@@ -103,7 +103,7 @@ struct Room {
     head: u32,
     /// For the numbers and the label of the vertical axis.
     left: f64,
-    /// For half of the last number of the horizontal axis, and for what colours mean.
+    /// For half of the last number of the horizontal axis, and for the scale of colours.
     right: f64,
     /// For the numbers or names and the label of the horizontal axis.
     below: f64,

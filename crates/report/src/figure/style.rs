@@ -3,7 +3,7 @@
 use plotters::style::RGBColor;
 use serde::Serialize;
 
-/// The colour of a mark, by what it stands for.
+/// The colour of a mark, by its meaning.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Colour {

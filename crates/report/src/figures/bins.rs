@@ -1,5 +1,5 @@
-//! Fewer numbers in the place of many: some of many points, groups of neighbours, bars, densities; and
-//! what captions say of numbers that are left out.
+//! Fewer numbers in the place of many: some of many points, groups of neighbours, bars, densities;
+//! and the sentences of captions about numbers that are left out.
 
 use bnn_mcmc::diagnostics::{density, quantile};
 use ndarray::{Array2, ArrayView2};

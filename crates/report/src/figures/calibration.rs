@@ -232,8 +232,8 @@ fn bars(curve: &Reliability) -> (Vec<f64>, Vec<f64>) {
 /// all rows and columns of each method's predictions.
 ///
 /// # Errors
-/// No method, methods with other numbers of rows or columns, and what
-/// [`coverages`](bnn_mcmc::predict::Predictions::coverages) refuses.
+/// No method, methods with other numbers of rows or columns, and the errors of
+/// [`coverages`](bnn_mcmc::predict::Predictions::coverages).
 pub fn coverage(methods: &[Method]) -> Result<Figure, Error> {
     let Some(first) = methods.first() else {
         return Err(Error::argument("methods", "empty", "at least one method"));

@@ -1,5 +1,5 @@
-//! The figures, by what they are about. Each function computes a
-//! [`Figure`](crate::figure::Figure), whose numbers are public and which draws itself.
+//! The figures, by subject. Each function computes a [`Figure`](crate::figure::Figure), whose
+//! numbers are public and which draws itself.
 
 mod band;
 mod bins;

@@ -589,8 +589,9 @@ pub fn histogram(quantity: Quantity, curve: Option<(&str, &[[f64; 2]])>) -> Resu
 /// Quantities with their summaries.
 type Rows<'q, 'v> = Vec<(&'q Quantity<'v>, SummaryRow)>;
 
-/// The quantities with the largest R-hat, in the order that they were given in, their summaries, and
-/// what a caption says of the choice: nothing if all are shown. Those without R-hat come last.
+/// The quantities with the largest R-hat, in the order that they were given in, their summaries,
+/// and the sentence of a caption about the choice: nothing if all are shown. Those without R-hat
+/// come last.
 fn worst<'q, 'v>(
     quantities: &'q [Quantity<'v>],
     most: usize,

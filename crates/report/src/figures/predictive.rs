@@ -40,12 +40,12 @@ pub struct Method<'a> {
 /// Predictions along rows in their order, such as the rows of a series, with intervals of this
 /// `level`: one panel for each method, on the same axes.
 ///
-/// `place` says where each row is, such as its year, and ascends; `label` says what it is.
+/// `place` says where each row is, such as its year, and ascends; `label` names it.
 ///
 /// # Errors
 /// No method; methods with other columns or rows; a column that does not exist; a place that is not
-/// finite or smaller than the one before it; and what
-/// [`Predictions::predictive_interval`] refuses.
+/// finite or smaller than the one before it; and the errors of
+/// [`Predictions::predictive_interval`].
 pub fn along(
     methods: &[Method],
     place: &[f64],
@@ -162,8 +162,8 @@ pub fn observed_against_predicted(
 /// [`loo_pit`](bnn_mcmc::posterior::Posterior::loo_pit).
 ///
 /// # Errors
-/// A column that does not exist, a transform of other rows, no observations, and what
-/// [`Predictions::predictive_interval`] refuses.
+/// A column that does not exist, a transform of other rows, no observations, and the errors of
+/// [`Predictions::predictive_interval`].
 pub fn residuals(predictions: &Predictions, pit: &Pit, column: usize) -> Result<Figure, Error> {
     const LEVEL: f64 = 0.95;
     let cells = Cells::new(predictions, column, LEVEL)?;
@@ -255,7 +255,7 @@ pub fn residuals(predictions: &Predictions, pit: &Pit, column: usize) -> Result<
 /// [`persistence`](bnn_mcmc::predict::persistence).
 ///
 /// # Errors
-/// A column that does not exist, no observations, and what [`Predictions::skill`] refuses.
+/// A column that does not exist, no observations, and the errors of [`Predictions::skill`].
 pub fn changes(
     predictions: &Predictions,
     last: ArrayView2<f64>,
@@ -335,8 +335,8 @@ impl Cells {
         self.observed.as_deref().ok_or_else(missing)
     }
 
-    /// The observations within their own intervals and those outside, and what to say of rows left
-    /// out.
+    /// The observations within their own intervals and the observations outside, and a sentence on
+    /// rows left out.
     fn points(&self, x: &[f64]) -> (Vec<Mark>, String) {
         let Some(observed) = &self.observed else {
             return (Vec::new(), String::new());

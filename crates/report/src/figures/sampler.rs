@@ -319,8 +319,8 @@ pub fn loss(fits: &[Fit]) -> Result<Figure, Error> {
 /// The log likelihood by an emulator against the true one, at the same points, such as draws.
 ///
 /// The figure follows Moslemi, Meng, Lan and Shahbaba (FBNN), figure 5. An emulator may be off by a
-/// constant, which does not change what is sampled; `SurrogateError` measures the rest
-/// ([`bnn_mcmc::surrogate`]).
+/// constant, which does not change the distribution that is sampled; `SurrogateError` measures the
+/// rest ([`bnn_mcmc::surrogate`]).
 ///
 /// ```
 /// use bnn_mcmc::prelude::*;

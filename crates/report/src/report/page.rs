@@ -146,7 +146,7 @@ fn response(response: &Response, names: &[String]) -> Markup {
 fn model(findings: &Findings) -> Markup {
     let fit = findings.fit;
     let (draws, info) = (fit.draws(), fit.draws().info());
-    // A line of a recipe is a name and what it stands for.
+    // A line of a recipe is a name and its value.
     let recipe = fit.recipe().to_string();
     let lines: Vec<_> = recipe.lines().filter_map(|line| line.split_once(' ')).collect();
     let is_shown = |name: &str| !["response", "file", "folder"].contains(&name);

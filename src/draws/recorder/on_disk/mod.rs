@@ -40,7 +40,7 @@ use crate::targets::Target;
 /// **Resuming.** With a [checkpoint](crate::draws::checkpoint) the run goes on exactly, if the
 /// files are of this run by [`ChainPlan::run`], and if they begin with the rows that the checkpoint
 /// knows, which are read once and compared by their CRC-32. Anything else is an error, and the
-/// files stay as they are. Anything that follows these rows is cut off with the first row that is
+/// files stay unchanged. Anything that follows these rows is cut off with the first row that is
 /// added; if none is added, it stays. Without a checkpoint a file that exists is an error: move it
 /// away. A file is begun with the first draw that it holds.
 ///
