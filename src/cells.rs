@@ -12,7 +12,7 @@ use std::borrow::Cow;
 use crate::Error;
 use crate::message::count;
 
-/// More cells than this in a row are refused: a column has a name, and its name takes memory.
+/// The largest number of cells in a row: a column has a name, and its name takes memory.
 const MOST_COLUMNS: usize = 1 << 20;
 
 /// The separator between two cells.

@@ -54,8 +54,8 @@
 //! discretisation term. A warning that the two disagree is given beyond the discretisation, which
 //! is not a random error, and three Monte Carlo standard errors of the difference.
 //!
-//! A draw from the prior at which the likelihood is NaN is refused, and the estimate is then the
-//! evidence of the prior without such places, which is too large: this is warned of.
+//! A draw from the prior at which the likelihood is NaN or infinite is refused, and the estimate is
+//! then the evidence of the prior without such places, which is too large: this is warned of.
 //!
 //! Both need an evidence that exists: an improper prior is refused when the run is set up. Densities
 //! must be normalised over the response and the prior over the parameters, as all of this crate's
@@ -97,7 +97,7 @@ pub struct Evidence {
     /// The estimate by thermodynamic integration; its error includes the
     /// [discretisation](Self::discretisation).
     pub thermodynamic: Estimate,
-    /// About how far thermodynamic integration is off because the ladder is finite.
+    /// The approximate error of thermodynamic integration because the ladder is finite.
     pub discretisation: f64,
     /// The error of the difference of the two estimates: its Monte Carlo standard error, which
     /// accounts for the correlation of two estimates from the same draws, and the discretisation.
@@ -111,7 +111,7 @@ pub struct Evidence {
     /// The number of times that states came from the prior to the posterior, in the chain where
     /// that was rarest.
     pub restarts: u64,
-    /// Draws from the prior at which the likelihood was no number, all chains.
+    /// The number of draws from the prior at which the likelihood was NaN or infinite, all chains.
     pub undefined: u64,
     /// Whether the chains sampled a [surrogate](crate::surrogate), whose evidence this then is.
     pub of_surrogate: bool,

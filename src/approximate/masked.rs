@@ -47,7 +47,7 @@ pub(crate) struct Masked<'a, T> {
     base: T,
     masks: Masks,
     rng: ChainRng,
-    /// Added at the weights themselves, whatever is left out.
+    /// The log prior, which is added at the unmasked weights.
     prior: Option<Box<LogPrior<'a>>>,
 }
 

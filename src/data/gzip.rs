@@ -12,8 +12,8 @@ use crate::message::Advice;
 /// The first bytes of a gzip file (RFC 1952).
 const MAGIC: [u8; 2] = [0x1F, 0x8B];
 
-/// More bytes than this, 1 GiB, are not read unless asked for: a file of zeros shrinks to a thousandth by
-/// gzip.
+/// The largest number of bytes, 1 GiB, that are read by default: a file of zeros shrinks to a
+/// thousandth by gzip.
 pub(super) fn default_limit() -> u64 {
     1 << 30
 }

@@ -16,7 +16,7 @@ use crate::message::Advice;
 /// The code of unsigned bytes.
 const UNSIGNED_BYTES: u8 = 0x08;
 
-/// More pixels in an image than this are refused: each has a name.
+/// The largest number of pixels in an image: each has a name.
 const MOST_PIXELS: u64 = 1 << 20;
 
 /// Reads a file of images and the file of their labels as a [`Dataset`].

@@ -133,9 +133,9 @@ impl MinMax {
 pub struct ColumnScale {
     /// The column's name.
     pub name: String,
-    /// Subtracted first, in the column's own units.
+    /// The number that is subtracted first, in the column's own units.
     pub shift: f64,
-    /// Divided by next, in the column's own units; above 0.
+    /// The divisor after that, in the column's own units; above 0.
     pub scale: f64,
 }
 

@@ -102,7 +102,7 @@ impl Workspace {
         self.scores.get_or_insert_with(|| Arc::new(NormalScores::new(total))).clone()
     }
 
-    /// R-hat and effective sample size of the rank-normalised split chains.
+    /// The R-hat and the bulk effective sample size of the rank-normalised split chains.
     pub fn rhat_rank_and_ess_bulk(&mut self) -> (f64, f64) {
         let rhat = self.rhat_rank();
         let normalised = Chains::from_slice(&self.normalised, 2 * self.chains, self.half);

@@ -226,7 +226,7 @@ impl Normal {
         Self { matrix, right, feature_means, value_mean }
     }
 
-    /// v with the penalty `penalty` times the mean of the diagonal.
+    /// The coefficients v with the penalty `penalty` times the mean of the diagonal.
     fn solve(&self, penalty: f64) -> Result<Vec<f64>, Error> {
         let n = self.right.len();
         let ridge = penalty * self.matrix.diag().mean().unwrap_or(0.0);

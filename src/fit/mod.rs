@@ -3,7 +3,7 @@
 //! A [`Fit`] puts the parts of this crate together, with defaults that suit regression and
 //! classification by a network: it reads the table, standardises features and response by the
 //! training rows, builds a [`Posterior`], runs a [`Sampler`](crate::sampler::Sampler), and answers
-//! in the units of the table. It has no mathematics of its own: The rest of the crate works on
+//! in the units of the table. It has no mathematics of its own: the rest of the crate works on
 //! [`Fit::posterior`] and [`Fit::draws`].
 //!
 //! ```no_run

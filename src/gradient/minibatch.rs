@@ -29,7 +29,8 @@ impl Default for Minibatch {
 pub struct ControlVariates {
     /// |b|, from 1 to the number of rows.
     pub size: usize,
-    /// m, as long as q: where the differences are small. [`Adam`](crate::optimise::Adam) finds one.
+    /// The mode m, as long as q, near which the differences are small.
+    /// [`Adam`](crate::optimise::Adam) finds one.
     pub mode: Vec<f64>,
 }
 

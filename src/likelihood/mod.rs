@@ -339,7 +339,8 @@ fn subtract(y: Tile, f: Tile, mut d: TileMut) {
     }
 }
 
-/// Own parameters whose logarithms are sampled: beyond this range the density is taken to be 0.
+/// The range of the likelihood's own parameters whose logarithms are sampled: beyond it the density
+/// is taken to be 0.
 const ORDINARY: std::ops::RangeInclusive<f64> = 1e-100..=1e100;
 
 /// Checks that a value of such a parameter can be worked with.

@@ -15,7 +15,7 @@ use super::{Setting, Vocabulary, number, thousands};
 pub enum Advice {
     /// Run longer.
     RunLonger,
-    /// Run so many times as long.
+    /// Run longer by a factor.
     RunTimesAsLong {
         /// The factor, at least 2.
         times: f64,
@@ -48,7 +48,7 @@ pub enum Advice {
     RaiseMaxDepth,
     /// Start the chains elsewhere.
     StartElsewhere,
-    /// Run at least so many chains.
+    /// Run more chains.
     MoreChains {
         /// The fewest chains.
         at_least: usize,

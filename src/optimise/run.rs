@@ -334,7 +334,7 @@ fn is_usable(grad: &[f64]) -> bool {
     grad.iter().all(|g| (g * g).is_finite())
 }
 
-/// More steps than an ascent can make in a reasonable time.
+/// The largest number of steps, more than an ascent can make in a reasonable time.
 const MOST_STEPS: usize = u32::MAX as usize;
 
 /// The ascent from `start`. See [`optimise`](super).

@@ -56,7 +56,7 @@ const MOST_SHARES: usize = 64;
 /// The most numbers that the gradients of all shares of a chain take: 64 MiB.
 const NUMBERS_OF_SHARES: usize = 1 << 23;
 
-/// Into how many shares the tiles are cut, which depends on nothing but the problem.
+/// The number of shares that the tiles are cut into, which depends on the problem only.
 fn n_shares(tiles: usize, rows: usize, weights: usize) -> usize {
     let work = rows.saturating_mul(weights).saturating_mul(3);
     let memory = NUMBERS_OF_SHARES / weights.max(1);
@@ -167,7 +167,8 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
         self.x.range(numbers.clone()).zip(self.y.range(numbers))
     }
 
-    /// Into how many shares the rows are cut where a row takes three multiply-adds for each of `weights`.
+    /// The number of shares that the rows are cut into where a row takes three multiply-adds for
+    /// each of `weights`.
     pub(super) fn n_shares(&self, weights: usize) -> usize {
         n_shares(self.tiles().len(), self.x.rows(), weights)
     }

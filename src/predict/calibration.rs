@@ -11,7 +11,7 @@ use super::{Predictions, to_file};
 use crate::Error;
 use crate::rng::ChainRng;
 
-/// More bins than any data can fill.
+/// The largest number of bins, more than any data can fill.
 const MOST_BINS: usize = 10_000;
 
 /// The bins of similar confidence that rows are put into, for a [`Reliability`] curve.

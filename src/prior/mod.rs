@@ -129,6 +129,6 @@ pub enum Family {
         /// The upper bound.
         upper: f64,
     },
-    /// Any other.
+    /// Any other family.
     Other,
 }

@@ -239,7 +239,7 @@ impl Due {
     }
 }
 
-/// More chains than this are not listed one by one.
+/// The largest number of chains that are listed one by one.
 const LISTED: usize = 8;
 
 /// `2 divergent (0 2 0 0)`.

@@ -28,7 +28,7 @@ use crate::rng::ChainRng;
 use crate::targets::{Point, Target, TargetInfo};
 use crate::threads;
 
-/// More threads than a machine has.
+/// The largest number of threads, more than a machine has.
 const MOST_THREADS: usize = 4096;
 
 /// Runs an [`Algorithm`] on a target. See the [module](crate::sampler).
@@ -337,7 +337,7 @@ struct Identity {
     approximation: Option<String>,
     /// The model, likelihood and data that the target is the density of.
     target: Option<TargetInfo>,
-    /// Name and configuration.
+    /// The name and the configuration of the recorder.
     recorder: [String; 2],
 }
 

@@ -19,8 +19,8 @@ pub(super) struct Checkpoint {
     pub run: Fingerprint,
 }
 
-/// All that a checkpoint holds besides the draws that all chains have made and the states of kernels and
-/// records, which follow it.
+/// The part of a checkpoint besides the draws that all chains have made and the states of kernels
+/// and records, which follow it.
 #[derive(Serialize, Deserialize)]
 struct RunState<'a> {
     starts: Cow<'a, [Vec<f64>]>,

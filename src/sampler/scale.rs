@@ -67,7 +67,7 @@ struct Adaptation {
     dual: DualAveraging,
     adapt_step_size: bool,
     moments: Moments,
-    /// Known from the first step of warm-up on.
+    /// The windows of the warm-up, known from its first step on.
     windows: Option<Windows>,
 }
 

@@ -468,7 +468,7 @@ fn modes(log_density: impl Fn(f64) -> f64) -> Result<Vec<(f64, f64)>, Error> {
     Ok(modes)
 }
 
-/// Where, from `mode` in the direction of `sign`, the log density becomes negligible.
+/// The point from `mode` in the direction of `sign` at which the log density becomes negligible.
 fn edge(log_density: impl Fn(f64) -> f64, mode: f64, sign: f64, peak: f64) -> Result<f64, Error> {
     let mut width = 1e-7;
     while log_density(mode + sign * width) > peak - NEGLIGIBLE {

@@ -102,7 +102,7 @@ impl GradTarget for GaussianTarget {
 }
 
 impl BoxSupport for GaussianTarget {
-    /// None.
+    /// The bounds: there are none.
     fn bounds(&self, lower: &mut [f64], upper: &mut [f64]) -> Result<(), Error> {
         lower.fill(f64::NEG_INFINITY);
         upper.fill(f64::INFINITY);

@@ -11,7 +11,7 @@ use crate::run::{check_chains, check_layout};
 use crate::sampler::{Algorithm, Kernel};
 use crate::targets::{Point, Target};
 
-/// More steps than a test can make in a reasonable time.
+/// The largest number of steps, more than a test can make in a reasonable time.
 const MOST_STEPS: usize = u32::MAX as usize;
 
 /// An invariance test: exact draws, k steps from each, comparison with exact draws.

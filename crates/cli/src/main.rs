@@ -69,7 +69,7 @@ pub enum Ended {
     Done,
     /// A table was checked that `fit` would refuse.
     Refused,
-    /// Under `--strict`.
+    /// The run has not converged, under `--strict`.
     NotConverged,
     /// The command was ended by a signal, with all draws so far in the folder.
     Interrupted,

@@ -33,7 +33,7 @@ use crate::{Error, memory};
 /// H is minus the Hessian of the log density at q0 ([`Curvature::Observed`]), or J^T C J + P
 /// ([`Curvature::Expected`]): the generalised Gauss-Newton matrix, which is the Fisher information
 /// of the likelihood, and the precision of the prior ([`prior`](crate::prior) has its substitute
-/// where the prior is not normal). The second is nowhere negative, and is the matrix H of the model
+/// where the prior is not normal). The second is nowhere negative, and belongs to the model
 /// [linearised](crate::model::Linearised) at q0. Where the log density is quadratic, as in linear
 /// regression with known noise, all of this is exact. Otherwise the approximation describes one
 /// mode alone, and depends on the parametrisation: a variance is approximated on its log scale. The

@@ -20,10 +20,10 @@ use crate::data::{Dataset, Response};
 use crate::memory;
 use crate::message::{self, Advice};
 
-/// More levels than this in a column that was not named as categorical are refused.
+/// The largest number of levels of a column that was not named as categorical.
 pub(super) const MANY_LEVELS: usize = 50;
 
-/// More levels or classes than this are refused in any column.
+/// The largest number of levels or classes of any column.
 const MOST_LEVELS: usize = 1 << 16;
 
 /// A column of the training file; `levels` are the levels of a categorical feature or the classes.

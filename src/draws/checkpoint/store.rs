@@ -185,7 +185,8 @@ impl Store {
 
 /// The target of `path`, if it is a symbolic link; it need not exist.
 fn followed(path: &Path) -> PathBuf {
-    /// More links than an operating system follows; it then reports the circle.
+    /// The largest number of links, more than an operating system follows; it then reports the
+    /// circle.
     const LINKS: usize = 64;
     let mut path = path.to_path_buf();
     for _ in 0..LINKS {

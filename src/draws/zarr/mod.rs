@@ -127,7 +127,7 @@ impl Draws {
         folder.finish(attributes)
     }
 
-    /// All draws, with as many `written` of each chain as there are.
+    /// All draws; `written` has the number of draws of each chain.
     pub(crate) fn chains<'a>(&'a self, written: &'a [usize]) -> Chains<'a> {
         let of = |all: &'a Array3<f64>| -> Vec<&'a [f64]> {
             let each = all.len().checked_div(self.n_chains()).unwrap_or(0);

@@ -116,7 +116,7 @@ pub struct Uncertainty {
     draws: u64,
     mean: Array2<f64>,
     vote_share: Array2<f64>,
-    /// In the order of [`Measure::ALL`], of each input.
+    /// The measures of each input, in the order of [`Measure::ALL`].
     measures: [Vec<f64>; 5],
 }
 

@@ -24,9 +24,9 @@ pub struct Cycle<A, B>(pub A, pub B);
 /// [`Cycle`] says why both leave the target unchanged.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Mixture<A, B> {
-    /// Chosen with probability `probability`.
+    /// The algorithm that is chosen with probability `probability`.
     pub first: A,
-    /// Chosen otherwise.
+    /// The algorithm that is chosen otherwise.
     pub second: B,
     /// Between 0 and 1, exclusive.
     pub probability: f64,
@@ -193,8 +193,8 @@ impl<T: Target, A: Kernel<T>, B: Kernel<T>> Kernel<T> for CycleKernel<A, B> {
         self.0.restore(state);
     }
 
-    /// Accepted if either kernel accepted; the acceptance probability is the mean of those that
-    /// have one.
+    /// Accepted if either kernel accepted; the acceptance probability is the mean over the kernels
+    /// that have one.
     fn step(
         &mut self,
         target: &T,

@@ -34,14 +34,15 @@ use crate::targets::GradTarget;
 /// draws; where it does not, as on the sunspot network, trajectories of pi/2 are too short, and
 /// [`Nuts`](crate::sampler::Nuts), which finds their length by itself, is far better.
 ///
-/// **Not for small networks.** Step size and path length are fixed after warm-up, and where the posterior is narrower than
-/// they suit, one trajectory after the other is rejected: the chain stands still. On a network 1-3-1 for 50 rows (10
-/// parameters, 40 runs of 4 chains of 1,000 draws) the longest stretch of equal draws was 19 in the median run and 370
-/// in the worst, of NUTS 4 and 9. A run that never came to such a place does not know of it: of NUTS and
-/// [`Mams`](crate::sampler::Mams) the mean log likelihood varied over the runs 1.6 and 1.4 times as much as the Monte
-/// Carlo error of the median run says (of HMC, whose errors are three times as large, 1.05 times). Look at the longest
-/// stretch, not at the errors alone. Measured by
-/// `cargo test --release --test inference -- --ignored --nocapture standing_still`.
+/// **Not for small networks.** Step size and path length are fixed after warm-up, and where the
+/// posterior is narrower than they suit, one trajectory after the other is rejected: the chain
+/// stands still. On a network 1-3-1 for 50 rows (10 parameters, 40 runs of 4 chains of 1,000 draws)
+/// the longest stretch of equal draws was 19 in the median run and 370 in the worst (NUTS: 4 and
+/// 9). A run that never came to such a place gives no sign of it: for NUTS and
+/// [`Mams`](crate::sampler::Mams) the mean log likelihood varied over the runs 1.6 and 1.4 times as
+/// much as the Monte Carlo error of the median run says (for HMC, whose errors are three times as
+/// large, 1.05 times). Look at the longest stretch, not at the errors alone. Measured by `cargo
+/// test --release --test inference -- --ignored --nocapture standing_still`.
 ///
 /// Statistics per draw: `step_size`, `energy` of the draw, `energy_error` at the trajectory's end,
 /// `leapfrog_steps`, and `path_length` where it is tuned.

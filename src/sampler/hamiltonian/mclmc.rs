@@ -331,7 +331,7 @@ impl Spread {
         self.s_squared += (s * s - self.s_squared) / self.n;
     }
 
-    /// L = 2 sqrt(d Var s/(2 E s)), if the positions say something of it.
+    /// L = 2 sqrt(d Var s/(2 E s)), if the positions determine it.
     fn path_length(&self) -> Option<f64> {
         let variance = self.s_squared - self.s * self.s;
         let length = 2.0 * (self.mean.len() as f64 * variance / (2.0 * self.s)).sqrt();

@@ -25,7 +25,7 @@ pub(super) struct Travel {
 /// The end of the ladder that a replica visited last.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 enum LastEnd {
-    /// It was at neither end.
+    /// The state was at neither end.
     Neither,
     /// beta = 1.
     Cold,

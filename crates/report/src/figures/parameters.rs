@@ -662,7 +662,7 @@ fn points([x, y]: [Quantity; 2], most: usize) -> Vec<[f64; 2]> {
     used.map(|at| [x.values[at], y.values[at]]).collect()
 }
 
-/// Height over width of a panel with so many lines of text.
+/// Height over width of a panel with this number of lines of text.
 fn aspect_of(lines: usize) -> f64 {
     (0.2 + 0.05 * lines as f64).clamp(0.5, 2.0)
 }

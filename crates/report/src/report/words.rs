@@ -6,7 +6,7 @@ use maud::{Markup, html};
 /// The degree to which a run may be trusted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Trust {
-    /// All of it.
+    /// All of the run may be trusted.
     Full,
     /// With care.
     Partial,
