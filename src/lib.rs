@@ -91,8 +91,8 @@
 //! # Step sizes
 //!
 //! `step_size` is always the standard deviation of the Gaussian noise of one proposal; for HMC and
-//! NUTS the proposal is the position after one leapfrog step from a fresh momentum, which is
-//! MALA's.
+//! NUTS it is the standard deviation of the position after one leapfrog step from a fresh momentum,
+//! which is MALA's proposal.
 //!
 //! | sampler | proposal | adapted to acceptance |
 //! | --- | --- | --- |

@@ -61,7 +61,7 @@ impl fmt::Display for SymmetryElement {
 /// about 0 as well. N(5, 1) is not: then call [`Symmetries::without_flips`]. Priors that differ
 /// between units have neither symmetry, and aligned draws then no posterior to be draws of.
 ///
-/// **The group leaves out**, since it keeps the function but not a normal prior's density: the
+/// **The group leaves out** maps that keep the function but not a normal prior's density: the
 /// invertible maps between layers of `identity` units, the positive scalings of `relu` units, and
 /// the mirrored units of `sigmoid`, for which sigmoid(-z) = 1 - sigmoid(z) moves the next bias.
 /// Draws may differ by these after alignment, and chains may sit in modes of unequal weight because

@@ -158,8 +158,8 @@ impl Draws {
         Self { info, ..self }
     }
 
-    /// Puts the chains of a run together, cut to the draws that all of them have: behind the draws
-    /// of the first chain, whose vectors should have room for all, each chain is freed in turn.
+    /// Puts the chains of a run together, cut to the draws that all of them have: each further
+    /// chain is appended to the first one, whose vectors should have room for all, and freed.
     pub(crate) fn from_chains(
         layout: Layout,
         stat_names: Vec<String>,

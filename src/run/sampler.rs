@@ -500,7 +500,7 @@ impl<'t, T: Target, A: Algorithm<&'t T> + Serialize> Sampler<'t, T, A> {
     ///
     /// Draws, records and progress are of these chains, and numbered as in the whole run; a verdict
     /// on a part counts its chains from 0. Save the draws by [`Draws::to_zarr`]; [`Draws::merge`]
-    /// puts them together to the draws of the whole run. CSV files do not hold all that it needs. A
+    /// makes the draws of the whole run from them. CSV files do not hold all that it needs. A
     /// checkpoint needs a file of its own for each job. As with a checkpoint, an algorithm of your
     /// own must be one that serde can write.
     pub fn only_chains(mut self, chains: Range<usize>) -> Self {

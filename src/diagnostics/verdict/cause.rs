@@ -93,8 +93,8 @@ impl Clues {
 /// chains is beyond [`BETWEEN_LIMIT`].
 ///
 /// R-hat is the larger of the rank form and the folded form, so a chain's number of effective draws
-/// is the smaller of two numbers: for the quantity, and for its distance from the median of all
-/// draws: where only the scale moves slowly, the quantity itself has many.
+/// is the smaller one of the quantity and of its distance from the median of all draws: where only
+/// the scale moves slowly, the quantity itself has many.
 pub(super) fn are_separate(rhat: f64, draws: ArrayView2<f64>) -> bool {
     let mut sorted: Vec<f64> = draws.iter().copied().collect();
     sorted.sort_by(f64::total_cmp);

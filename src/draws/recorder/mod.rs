@@ -1,6 +1,6 @@
 //! Recorders: what is kept of a run besides, or instead of, its draws.
 //!
-//! A [`Recorder`] sees every draw of every chain, once, and keeps any record of it.
+//! A [`Recorder`] sees every draw of every chain, once, and keeps a record of its choice.
 //! [`Sampler::run_with`](crate::sampler::Sampler::run_with) returns one record per chain;
 //! [`Sampler::keep`](crate::sampler::Sampler::keep) says how much of q is to be in the draws as
 //! well.
@@ -174,7 +174,7 @@ pub struct ChainPlan {
     pub run: u32,
 }
 
-/// Sees every draw of every chain and keeps any record of it. See the [module](self).
+/// Sees every draw of every chain and keeps a record of its choice. See the [module](self).
 ///
 /// A tuple of two to four recorders is a recorder, and so is a reference to one.
 pub trait Recorder<T: Target>: Sync {

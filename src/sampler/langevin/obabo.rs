@@ -32,7 +32,7 @@ use crate::targets::Target;
 ///
 /// When not to use it: for averages over q, which are all that matters in statistics, BAOAB is
 /// better at the same cost. It is here because its middle part, BAB, is one leapfrog step of
-/// [`Hmc`](crate::sampler::Hmc): the Metropolis test of HMC removes its bias.
+/// [`Hmc`](crate::sampler::Hmc), whose Metropolis test removes this bias.
 ///
 /// Source: Bussi and Parrinello, Physical Review E 75, 2007, doi:10.1103/PhysRevE.75.056707,
 /// arXiv:0803.4083.
