@@ -212,7 +212,7 @@ pub fn unguarded(cell: &str) -> &str {
     cell.strip_prefix('\'').filter(|text| is_formula(text)).unwrap_or(cell)
 }
 
-/// Whether a text, but for single quotes before it, begins as a formula does.
+/// Whether a text, except for single quotes before it, begins as a formula does.
 fn is_formula(text: &str) -> bool {
     let begins = ['=', '+', '-', '@', '\t', '\r', '\n', '＝', '＋', '－', '＠'];
     text.trim_start_matches('\'').starts_with(begins)

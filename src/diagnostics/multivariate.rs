@@ -7,7 +7,7 @@ use crate::linalg::cholesky::Cholesky;
 use crate::linalg::svd::Svd;
 
 /// The share of a parameter's variance within chains that the parameters before it must leave
-/// unexplained. Below, W is singular but for rounding.
+/// unexplained. Below, W is singular except for rounding.
 const UNEXPLAINED: f64 = 1e-10;
 
 /// The multivariate R-hat, R^p, of the split chains of `[chain, draw, parameter]`.

@@ -98,7 +98,7 @@ impl Model for MlpF32 {
         self.mlp.n_outputs()
     }
 
-    /// The one of [`Mlp`], whose function it is but for rounding.
+    /// The description of [`Mlp`], whose function it is up to rounding.
     fn description(&self) -> Option<String> {
         self.mlp.description()
     }

@@ -122,7 +122,8 @@ impl KroneckerFactors {
         Self { inputs, units, a, g }
     }
 
-    /// Adds the sum of a a^T over the rows of a tile, but for the last entry, the number of rows.
+    /// Adds the sum of a a^T over the rows of a tile, except for the last entry, the number of
+    /// rows.
     fn add_inputs(&mut self, h: &[f64], x: Tile) {
         let (n, side) = (self.inputs, self.inputs + 1);
         let h_columns = MatRef::from_row_major_slice(h, n, x.stride()).subcols(0, x.rows());

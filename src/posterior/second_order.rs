@@ -235,7 +235,7 @@ impl<M: SecondOrderModel, L: SecondOrderLikelihood> Posterior<M, L> {
     }
 }
 
-/// Replaces a matrix that is symmetric but for rounding by the mean of the matrix and its
+/// Replaces a matrix that is symmetric except for rounding by the mean of the matrix and its
 /// transpose.
 fn symmetrise(a: &mut [f64], dim: usize) {
     for i in 0..dim {

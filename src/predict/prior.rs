@@ -42,7 +42,7 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
     ///
     /// A prior is easier to judge by its responses than by its parameters: are they of the right
     /// size, and none of them absurd? `data` are the training rows or others with the same columns.
-    /// Their response is not used but for [`log_density`](Predictions::log_density) and scores, and
+    /// Their response is used only for [`log_density`](Predictions::log_density) and scores, and
     /// for the number of trials of counts. The [verdict](Predictions::verdict) has no meaning here,
     /// since there are no chains.
     ///

@@ -102,9 +102,9 @@ impl<'p, M: Model, L: Likelihood> Inputs<'p, M, L> {
 /// Records the [uncertainty](Uncertainty) of the classification of given inputs, without keeping draws
 /// of q, and for chosen inputs the probabilities along the chain.
 ///
-/// The result equals [`Posterior::uncertainty`]: in every bit for one chain, but for rounding for
-/// several. See [recorders](crate::draws::recorder) for an example and for the memory. A recorded draw
-/// costs one forward pass over the inputs.
+/// The result equals [`Posterior::uncertainty`]: in every bit for one chain, up to rounding for
+/// several. See [recorders](crate::draws::recorder) for an example and for the memory. A recorded
+/// draw costs one forward pass over the inputs.
 pub struct StreamedUncertainty<'p, M, L> {
     inputs: Inputs<'p, M, L>,
     class_names: Vec<String>,

@@ -26,7 +26,7 @@
 //! | [`Normal`] | 1 / sd^2 | the same |
 //! | [`LogInverseGamma`] | scale e^-x | shape, its expectation under the prior |
 //! | [`LogHalfCauchy`] | sech^2(z) / 4, z = x/2 - log scale | 1/8, its expectation under the prior |
-//! | [`Laplace`] | 0, but for the kink | 1 / variance = 1 / (2 scale^2) |
+//! | [`Laplace`] | 0, except at the kink | 1 / variance = 1 / (2 scale^2) |
 //! | [`StudentT`] | (nu + 1) (nu - t^2) / (scale (nu + t^2))^2 | (nu + 1) / ((nu + 3) scale^2), its expectation |
 //! | [`Uniform`] | 0 | 1 / variance = 12 / (upper - lower)^2 |
 //! | [`Priors::hierarchical`], [`Priors::ard`] | x, x: e^-s; x, s: -e^-s x; s, s: e^-s/2 sum x^2 | e^-s; 0; n/2: the expectation given s |

@@ -170,7 +170,7 @@ impl Fit {
         .to_string()
     }
 
-    /// All that the fit was asked to do, in words, but for how files are read: there was none.
+    /// The settings of the fit in words, except for reading files: there was none.
     fn recipe(&self) -> String {
         let recipe = self.0.recipe().to_string();
         recipe.lines().filter(|line| !line.starts_with("file ")).collect::<Vec<_>>().join("\n")

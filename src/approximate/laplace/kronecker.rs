@@ -70,7 +70,7 @@ impl Kronecker {
         }
         let a = SymmetricEigen::new("second moments of the inputs of a layer", &a, side)?;
         let g = SymmetricEigen::new("information about a layer", &factors.g, factors.units)?;
-        // Both are positive semi-definite but for rounding.
+        // Both are positive semi-definite except for rounding.
         let eigenvalues = Array2::from_shape_fn((factors.units, side), |(j, i)| {
             1.0 + g.values[j].max(0.0) * a.values[i].max(0.0)
         });

@@ -11,7 +11,7 @@ use crate::data::Task;
 use crate::error::Row;
 use crate::message::{self, Advice};
 
-/// A text whose rows are cut into cells each time they are gone through: nothing but the text is kept.
+/// A text whose rows are cut into cells on every pass: only the text is kept.
 pub(super) struct Table<'t> {
     pub(super) file: String,
     header: Header,

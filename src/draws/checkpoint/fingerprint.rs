@@ -71,7 +71,7 @@ impl Fingerprint {
     }
 }
 
-/// The checksum of the bits of an array, if it holds nothing but numbers, and many.
+/// The checksum of the bits of an array, if it holds only numbers, and many of them.
 fn checksum(items: &[Value]) -> Option<u32> {
     if items.len() <= NAMED_ALONE {
         return None;

@@ -27,11 +27,12 @@
 //! | `posterior` | one for each block, `[chain, draw, <block>_dim_0, ..]` |
 //! | `sample_stats` | one for each statistic, `[chain, draw]`, all in f64, and two that follow from them: `lp`, the log density up to a constant, which is the sum of log likelihood and log prior; `diverging`, whether any transition since the last draw diverged |
 //!
-//! Statistics have the names of [`Draws::stat_names`] but for three: `accept_prob` is the array `acceptance_rate` and
-//! `leapfrog_steps` is `n_steps`, as ArviZ calls them; `log_likelihood`, the sum over all rows, is
-//! `joint_log_likelihood`, because ArviZ takes an array `log_likelihood` of this group for the log likelihood of each
-//! row. (Folders that an earlier version wrote have `log_likelihood`, and are read, too.) A name that cannot be one of a folder is
-//! escaped, as in `%CE%B2` for `β`; the attribute `long_name` has the name itself.
+//! Statistics have the names of [`Draws::stat_names`] except for three: `accept_prob` is the array
+//! `acceptance_rate` and `leapfrog_steps` is `n_steps`, as ArviZ calls them; `log_likelihood`, the
+//! sum over all rows, is `joint_log_likelihood`, because ArviZ takes an array `log_likelihood` of
+//! this group for the log likelihood of each row. (Folders that an earlier version wrote have
+//! `log_likelihood`, and are read, too.) A name that cannot be one of a folder is escaped, as in
+//! `%CE%B2` for `β`; the attribute `long_name` has the name itself.
 //!
 //! A chunk holds one chain, or as many of its draws as 16 MB hold. The attributes of the folder,
 //! under `bnn_mcmc`, hold the version of this format, the layout, how many draws of each chain were

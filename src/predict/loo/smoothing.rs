@@ -12,7 +12,7 @@ use crate::error::positive;
 /// The fewest draws, whose tail is then five draws.
 const FEWEST_DRAWS: usize = 25;
 
-/// Log likelihoods that differ by less, for example of a class whose probability is 1 but for
+/// Log likelihoods that differ by less, for example of a class whose probability is 1 except for
 /// rounding, count as equal.
 const CONSTANT: f64 = 1e-12;
 

@@ -36,9 +36,9 @@ pub const THRESHOLDS: [f64; 6] = [0.4, 0.5, 0.6, 0.7, 0.8, 0.9];
 ///
 /// with 0 ln 0 = 0; a draw votes for its most probable class, the first of equals.
 ///
-/// **Which to look at.** V and H\[E p\] say how uncertain a prediction is. E H\[p\] is the part of
-/// it that every draw shares, as of an image that could be either; I = E KL(p, E p) is the part on
-/// which draws differ, which more data would reduce (Houlsby and others 2011, arXiv:1112.5745;
+/// **Which to look at.** V and H\[E p\] measure how uncertain a prediction is. E H\[p\] is the part
+/// of it that every draw shares, as of an image that could be either; I = E KL(p, E p) is the part
+/// on which draws differ, which more data would reduce (Houlsby and others 2011, arXiv:1112.5745;
 /// Depeweg and others 2018, arXiv:1710.07283). If any measure recognises inputs unlike the training
 /// data, it is I. D is the variation ratio of labels (Gal 2016, *Uncertainty in Deep Learning*,
 /// section 3.3), where the label of a draw is its vote.

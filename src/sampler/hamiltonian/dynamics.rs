@@ -14,7 +14,8 @@ use crate::targets::{GradTarget, Point};
 /// The energy error above which a transition counts as divergent (Stan's limit).
 pub const MAX_ENERGY_ERROR: f64 = 1000.0;
 
-/// A position with a velocity, which moves along a surface of constant energy, but for the errors of its steps.
+/// A position with a velocity, which moves along a surface of constant energy, except for the
+/// errors of its steps.
 ///
 /// Energies are such that a trajectory from q to q' is accepted with min(1, exp(H - H')). A step can be retraced
 /// once the velocity is turned round, and its change of volume is part of the energy.

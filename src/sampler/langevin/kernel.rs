@@ -154,7 +154,7 @@ impl Bath {
         }
     }
 
-    /// The mean of B p^2/m, which is 1 but for the bias.
+    /// The mean of B p^2/m, which is 1 except for the bias.
     pub fn kinetic_temperature(&self, p: &[f64]) -> f64 {
         let squares = p.iter().enumerate().map(|(i, p)| p * p / self.mass.of(i));
         self.inverse_temperature * squares.sum::<f64>() / p.len() as f64

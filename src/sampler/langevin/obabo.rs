@@ -54,7 +54,7 @@ pub struct Obabo<S = FullGrad> {
     pub schedule: StepSchedule,
     /// gamma, the rate at which momentum is forgotten; above 0.
     pub friction: f64,
-    /// B: pi^B is sampled, but for the bias.
+    /// B: pi^B is sampled, except for the bias.
     pub inverse_temperature: f64,
     /// m.
     pub mass: Mass,

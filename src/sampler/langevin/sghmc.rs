@@ -61,7 +61,7 @@ pub struct Sghmc<S = Minibatch> {
     pub schedule: StepSchedule,
     /// C, the rate at which velocity is forgotten; above 0, h C below 2.
     pub friction: f64,
-    /// B: pi^B is sampled, but for the bias.
+    /// B: pi^B is sampled, except for the bias.
     pub inverse_temperature: f64,
     /// The source of the gradients.
     pub gradient: S,

@@ -70,7 +70,7 @@ pub struct Sgld<S = Minibatch> {
     pub step_size: f64,
     /// The dependence of h on the number of steps.
     pub schedule: StepSchedule,
-    /// B: pi^B is sampled, but for the bias.
+    /// B: pi^B is sampled, except for the bias.
     pub inverse_temperature: f64,
     /// The source of the gradients.
     pub gradient: S,

@@ -42,7 +42,7 @@ const ON_DARK: [(RGBColor, RGBColor); 4] = [
     (GRID, RGBColor(0x3D, 0x3D, 0x3D)),
     (OKABE_ITO[0], RGBColor(0x3D, 0x9B, 0xE0)),
 ];
-/// The colours that replace others on a light page: Okabe and Ito's yellow is all but white there.
+/// The colours that replace others on a light page: Okabe and Ito's yellow is almost white there.
 const ON_LIGHT: [(RGBColor, RGBColor); 1] = [(OKABE_ITO[6], RGBColor(0xB8, 0xA9, 0x00))];
 
 impl Colour {

@@ -126,8 +126,8 @@ fn rank_histogram(quantity: &Quantity, shown: &Shown) -> Panel {
 /// probability 0.95.
 ///
 /// With the ranks of the draws of all chains together, the empirical distribution function of a
-/// chain's ranks is the line `share of its draws = share of all draws`, but for chance: the figure
-/// shows the difference from it. At each place the band has the counts of a hypergeometric
+/// chain's ranks is the line `share of its draws = share of all draws`, except for chance: the
+/// figure shows the difference from it. At each place the band has the counts of a hypergeometric
 /// distribution whose two-sided tail probability is not too small; the limit is found by
 /// simulation, so that all chains stay inside at all places with probability 0.95. The band holds
 /// for independent draws. Draws are therefore thinned to every k-th, with k the smallest power of

@@ -307,7 +307,7 @@ mod tests {
             let exact = bands.iter().find(near).expect("a level that occurs");
             assert_eq!((&band.low, &band.high), (&exact.low, &exact.high));
             // Counts are discrete: the next wider band covers more, the next narrower one less than
-            // 0.95, but for the error of the simulation, 0.005.
+            // 0.95, except for the error of the simulation, 0.005.
             assert!(exact.coverage > 0.94, "{}", exact.coverage);
             let next = bands.iter().find(|next| next.level > exact.level * (1.0 + 1e-6));
             assert!(next.expect("a narrower band").coverage < 0.96);

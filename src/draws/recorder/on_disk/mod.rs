@@ -112,8 +112,8 @@ impl OnDisk {
     /// stands; a chain without a file has made none. Memory: 8 bytes per parameter, draw and chain.
     ///
     /// # Errors
-    /// The errors of [`read`](Self::read), but that files of chains besides chain 0 may be missing;
-    /// or the errors of [`Draws::to_zarr`].
+    /// The errors of [`read`](Self::read), except that files of chains other than chain 0 may be
+    /// missing; or the errors of [`Draws::to_zarr`].
     pub fn to_zarr(path: impl AsRef<Path>, zarr: impl AsRef<Path>) -> Result<(), Error> {
         let (layout, files) = chain_files(path.as_ref(), |_| Ok(()))?;
         let rows = |file: &Option<ChainFile>| file.as_ref().map_or(0, ChainFile::n_rows);
