@@ -140,7 +140,7 @@ fn starts(args: &Args, sizes: &[usize], data: &Dataset, seed: u64) -> Result<Ini
     let adam = Adam { steps: args.steps, learning_rate: 0.01, ..Adam::default() };
     let fits = Optimiser::new(&posterior, adam).seed(seed).run_each(&around, args.members)?;
     let units = sizes[sizes.len() - 2];
-    let with_noise = |fit: bnn_mcmc::optimise::Fit| {
+    let with_noise = |fit: bnn_mcmc::optimise::Optimum| {
         // .., W [1 x units], b, log noise variance, to .., W [2 x units], b and log sd.
         let (hidden_and_mean, rest) = fit.q.split_at(fit.q.len() - 2);
         let [bias, log_variance] = rest else { unreachable!("two coordinates were split off") };

@@ -8,7 +8,7 @@
 //! line cannot go through 100 noisy points. 20,000 draws per chain after 5,000 of warm-up.
 
 use bnn_mcmc::prelude::*;
-use bnn_mcmc::testing::{ConjugateRegression, Noise};
+use bnn_mcmc::testing::{ConjugateRegression, NoiseVariance};
 use clap::Parser;
 use ndarray::{Array1, Array2, Array3, Axis};
 use ndarray_rand::RandomExt;
@@ -46,7 +46,7 @@ fn run(args: &Args) -> Result<(), Box<dyn std::error::Error>> {
     let y: Array1<f64> = 3.0 * &x.column(0) + 4.0 + 0.5 * noise;
 
     let prior_sd = 5f64.sqrt();
-    let noise = Noise::InverseGamma { shape: 0.0, scale: 0.0 };
+    let noise = NoiseVariance::InverseGamma { shape: 0.0, scale: 0.0 };
     let exact = ConjugateRegression::new(x.view(), y.view(), prior_sd, noise)?;
 
     let data = Dataset::regression(x, y)?;

@@ -46,7 +46,6 @@
 //! regressions with 1 to 50 parameters and 10 to 1,000 rows on (i/m)^5, it is 1.02 to 1.14 times
 //! the true error at m = 20, and 1.2 to 3.7 times at m = 6. In practice the moments come from the
 //! same draws. Third moments of hot rungs, whose log likelihoods have long tails, are noisy, and
-//! |I_3 - I_2| turns their noise into a bias: short runs report too large a discretisation.
 //!
 //! **The error that is reported is the root of the sum of squares** of Monte Carlo standard error
 //! and discretisation, as systematic and random uncertainties are combined (JCGM 100:2008, section

@@ -9,7 +9,7 @@ use crate::engine::{Tile, TileMut};
 use crate::gradient::Minibatch;
 use crate::likelihood::Likelihood;
 use crate::model::{Activation, Mlp, Model, WeightInit};
-use crate::optimise::{Ascent, Fit, Optimiser};
+use crate::optimise::{Ascent, Optimiser, Optimum};
 use crate::portable::{exp, ln};
 use crate::posterior::Posterior;
 use crate::predict::Measure;
@@ -100,7 +100,7 @@ impl<A: Ascent<Source = Minibatch> + Clone> Distil<A> {
     ) -> Result<Student, Error> {
         let teacher = Teacher::of(posterior, draws, x)?;
         let learnt = Learnt { classes: if teacher.is_classes { teacher.mean.ncols() } else { 0 } };
-        let scale = Scale::of(teacher.unbounded());
+        let scale = Scaling::of(teacher.unbounded());
         let targets = learnt.targets(&teacher, &scale);
         let mut sizes = vec![x.ncols()];
         sizes.extend(&self.hidden);
@@ -134,9 +134,9 @@ pub struct Student {
     sizes: Vec<usize>,
     activation: Activation,
     learnt: Learnt,
-    scale: Scale,
+    scale: Scaling,
     /// The end of the training; its `log_density` is minus the loss over all training rows.
-    pub fit: Fit,
+    pub fit: Optimum,
 }
 
 /// The predictions of a [`Student`] for some inputs.
@@ -299,9 +299,9 @@ impl Teacher {
 
 /// Mean and standard deviation of some columns.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-struct Scale(Vec<[f64; 2]>);
+struct Scaling(Vec<[f64; 2]>);
 
-impl Scale {
+impl Scaling {
     fn of(columns: Array2<f64>) -> Self {
         let of_column = |column: ndarray::ArrayView1<f64>| {
             let (mean, sd) = (column.mean().unwrap_or(0.0), column.std(0.0));
@@ -324,7 +324,7 @@ struct Learnt {
 }
 
 impl Learnt {
-    fn targets(self, teacher: &Teacher, scale: &Scale) -> Array2<f64> {
+    fn targets(self, teacher: &Teacher, scale: &Scaling) -> Array2<f64> {
         let mut unbounded = teacher.unbounded();
         for (mut column, [mean, sd]) in unbounded.columns_mut().into_iter().zip(&scale.0) {
             column.mapv_inplace(|x| (x - mean) / sd);

@@ -13,7 +13,7 @@ use crate::gradient::Minibatch;
 use crate::layout::Block;
 use crate::likelihood::Likelihood;
 use crate::model::Model;
-use crate::optimise::{Ascent, Fit, Optimiser};
+use crate::optimise::{Ascent, Optimiser, Optimum};
 use crate::posterior::Posterior;
 use crate::rng::ChainRng;
 use crate::run::Init;
@@ -159,7 +159,7 @@ pub struct DropoutFit {
     /// The rate.
     pub rate: f64,
     /// The end of the training: its `q` are the weights of the whole network.
-    pub fit: Fit,
+    pub fit: Optimum,
     masks: Masks,
     origin: Origin,
 }

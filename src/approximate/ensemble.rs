@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use super::Origin;
 use crate::draws::Draws;
-use crate::optimise::Fit;
+use crate::optimise::Optimum;
 use crate::targets::Target;
 use crate::{Error, memory};
 
@@ -55,7 +55,7 @@ use crate::{Error, memory};
 /// # Errors
 /// No fits or repetitions, points that are not as long as q or not finite, more draws than fit into
 /// memory.
-pub fn ensemble<T: Target>(target: &T, fits: &[Fit], repeated: usize) -> Result<Draws, Error> {
+pub fn ensemble<T: Target>(target: &T, fits: &[Optimum], repeated: usize) -> Result<Draws, Error> {
     if repeated == 0 {
         return Err(Error::argument("repeated", 0, "at least 1"));
     }

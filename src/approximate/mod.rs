@@ -22,7 +22,7 @@
 //!
 //! Where a training goes wrong (steps that are taken back, a log density that falls), the last
 //! point that was finite is returned, and the draws say so in the name of the method
-//! ([`optimise::Fit::problem`](crate::optimise::Fit::problem)).
+//! ([`optimise::Optimum::problem`](crate::optimise::Optimum::problem)).
 
 mod distil;
 mod dropout;
@@ -48,7 +48,7 @@ use ndarray::Array3;
 
 use crate::draws::{Approximation, Draws, RunInfo};
 use crate::layout::Layout;
-use crate::optimise::Fit;
+use crate::optimise::Optimum;
 use crate::rng::ChainRng;
 use crate::targets::{Target, TargetInfo};
 use crate::{Error, memory};
@@ -79,8 +79,8 @@ impl Origin {
     }
 
     /// Adds the problems in the trainings of its members to the description.
-    pub(crate) fn with_problems(mut self, fits: &[Fit]) -> Self {
-        let problems: Vec<_> = fits.iter().filter_map(Fit::problem).collect();
+    pub(crate) fn with_problems(mut self, fits: &[Optimum]) -> Self {
+        let problems: Vec<_> = fits.iter().filter_map(Optimum::problem).collect();
         if let Some(first) = problems.first() {
             let of =
                 if fits.len() == 1 { String::new() } else { format!("{} of ", problems.len()) };

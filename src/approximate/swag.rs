@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::Origin;
 use crate::draws::Draws;
 use crate::gradient::GradSource;
-use crate::optimise::{Ascent, Fit, Optimiser, Schedule, furthest_fall};
+use crate::optimise::{Ascent, Optimiser, Optimum, Schedule, furthest_fall};
 use crate::rng::ChainRng;
 use crate::run::Init;
 use crate::targets::Target;
@@ -191,8 +191,8 @@ impl<A: Ascent + Clone> Swag<A> {
 pub struct SwagFit {
     members: Vec<Iterates>,
     /// The end of each member's ascent, and the number of its steps that were [taken
-    /// back](Fit::taken_back).
-    pub fits: Vec<Fit>,
+    /// back](Optimum::taken_back).
+    pub fits: Vec<Optimum>,
     origin: Origin,
 }
 

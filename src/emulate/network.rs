@@ -16,7 +16,7 @@ use crate::likelihood::{Gaussian, Likelihood};
 use crate::linalg::dot::{add_combination, products};
 use crate::linalg::svd::Svd;
 use crate::model::{Mlp, Model, WeightInit};
-use crate::optimise::{Adam, EarlyStopping, Evaluation, Fit, Optimiser};
+use crate::optimise::{Adam, EarlyStopping, Evaluation, Optimiser, Optimum};
 use crate::posterior::Posterior;
 use crate::prior::{Normal, Priors};
 use crate::rng::ChainRng;
@@ -356,7 +356,7 @@ impl NetworkEmulator {
 
 /// Whether training never came to a better place than its start, and either had to take steps back, whose
 /// numbers overflowed, or ended with twice the loss of the start.
-fn has_diverged(trained: &Fit) -> bool {
+fn has_diverged(trained: &Optimum) -> bool {
     let score = |at: Option<&Evaluation>| at.map_or(f64::NAN, |at| at.score);
     let (first, last) = (score(trained.history.first()), score(trained.history.last()));
     // The score is a mean log density of normal errors of variance 1, which is negative.

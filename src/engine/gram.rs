@@ -1,10 +1,9 @@
 //! Phi^T Phi and Y^T Phi of tiles, summed over rows: the sums for least squares.
 //!
-//! With Phi `[R x H]`, a column of ones if there is a bias, and Y `[R x K]`. The matrix is
-//! symmetric, and only its lower triangle is computed, in panels of eight columns against all
-//! columns up to their own: about R H^2 floating-point operations. As with the weights of a layer
-//! ([`dense`]), every sum is a vector whose lanes are added up once for all tiles, and wide
-//! matrices are left to faer.
+//! With Phi `[R x H]`, a column of ones if there is a bias, and Y `[R x K]`. The matrix is symmetric, and only its
+//! lower triangle is computed, in panels of eight columns against all columns up to their own: about R H^2
+//! floating-point operations. As with the weights of a layer ([`dense`]), every sum is a vector whose lanes are
+//! added up once for all tiles, and wide matrices are left to faer.
 
 use std::ops::Range;
 

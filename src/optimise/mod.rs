@@ -108,7 +108,7 @@ mod sgd;
 
 pub use adam::Adam;
 pub(crate) use run::furthest_fall;
-pub use run::{EarlyStopping, Evaluation, Fit, Optimiser, Schedule};
+pub use run::{EarlyStopping, Evaluation, Optimiser, Optimum, Schedule};
 pub use sgd::Sgd;
 
 use crate::Error;

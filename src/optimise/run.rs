@@ -99,7 +99,7 @@ pub struct Evaluation {
 
 /// The result of an ascent.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Fit {
+pub struct Optimum {
     /// The point: the one with the best held-out score, if there is a score; else the one with the
     /// highest log density, if gradients are full; else the last one.
     pub q: Vec<f64>,
@@ -118,7 +118,7 @@ pub struct Fit {
     pub history: Vec<Evaluation>,
 }
 
-impl Fit {
+impl Optimum {
     /// The problem with the ascent, in words: most of its steps were taken back, or the log density
     /// fell. `None` if there is no sign of a problem.
     ///
@@ -209,7 +209,7 @@ where
     ///
     /// Errors: an argument out of range, `q` of the wrong length or of a log density or gradient
     /// that is not finite; the errors of the score.
-    pub fn run(&self, q: &[f64]) -> Result<Fit, Error> {
+    pub fn run(&self, q: &[f64]) -> Result<Optimum, Error> {
         self.run_observed(0, q, |_, _, _| {})
     }
 
@@ -220,7 +220,7 @@ where
         chain: usize,
         q: &[f64],
         mut observe: impl FnMut(usize, &[f64], f64),
-    ) -> Result<Fit, Error> {
+    ) -> Result<Optimum, Error> {
         let mut rng = batches(self.seed, chain);
         let how = (&self.ascent, self.schedule);
         cut::within(None, || ascend(self.target, how, q, &mut rng, self.watch(), &mut observe))
@@ -231,7 +231,7 @@ where
     ///
     /// Errors: the errors of [`run`](Self::run) and [`Sampler::run`](crate::sampler::Sampler::run),
     /// by the first chain that has one; no chains.
-    pub fn run_each(&self, from: &Init, chains: usize) -> Result<Vec<Fit>, Error> {
+    pub fn run_each(&self, from: &Init, chains: usize) -> Result<Vec<Optimum>, Error> {
         self.each(from, chains, |chain, start| self.run_observed(chain, start, |_, _, _| {}))
     }
 
@@ -345,7 +345,7 @@ fn ascend<T, A>(
     rng: &mut ChainRng,
     watch: Option<(EarlyStopping, &Score)>,
     observe: &mut dyn FnMut(usize, &[f64], f64),
-) -> Result<Fit, Error>
+) -> Result<Optimum, Error>
 where
     T: Target,
     A: Ascent,
@@ -431,13 +431,13 @@ where
     Ok(match watch {
         Some(Watch { q, step, history, .. }) => {
             let log_density = target.log_density(&q, &mut ws);
-            Fit { q, log_density, log_density_at_start, step, steps: made, taken_back, history }
+            Optimum { q, log_density, log_density_at_start, step, steps: made, taken_back, history }
         }
         None => {
             let (mut point, step) = if is_exact { (best, best_step) } else { (here, made) };
             let log_density = point.eval(target, &mut ws);
             let (q, history) = (point.q().to_vec(), Vec::new());
-            Fit { q, log_density, log_density_at_start, step, steps: made, taken_back, history }
+            Optimum { q, log_density, log_density_at_start, step, steps: made, taken_back, history }
         }
     })
 }

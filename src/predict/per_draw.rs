@@ -321,7 +321,7 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
             .zip(parts(&mut walk.log_density, n))
             .zip(parts(&mut walk.drawn.values, n));
         let mut parts: Vec<_> =
-            parts.map(|((mean, log_density), drawn)| Part { mean, log_density, drawn }).collect();
+            parts.map(|((mean, log_density), drawn)| Slices { mean, log_density, drawn }).collect();
         let scratch = || Scratch::<M> {
             ws: self.workspace(),
             outputs: vec![0.0; TILE_ROWS * outputs],
@@ -342,7 +342,7 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
         q: &[f64],
         x: &Tiles,
         responses: Option<(&Tiles, ChainRng)>,
-        part: &mut Part,
+        part: &mut Slices,
         scratch: &mut Scratch<M>,
     ) {
         let likelihood = self.likelihood();
@@ -391,7 +391,7 @@ pub(super) struct Walk {
 }
 
 /// The memory that one draw writes to.
-struct Part<'a> {
+struct Slices<'a> {
     mean: &'a mut [f64],
     log_density: &'a mut [f64],
     drawn: &'a mut [f64],

@@ -19,7 +19,7 @@ const LOSS: f64 = 1e-6;
 
 /// The knowledge about the noise.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Noise {
+pub enum NoiseVariance {
     /// The standard deviation of the noise is known.
     Fixed(f64),
     /// tau^2 ~ IG(shape, scale), both positive; (0, 0) is the improper 1/tau^2.
@@ -38,10 +38,10 @@ pub enum Noise {
 /// log tau^2 if the noise is not fixed.
 ///
 /// ```
-/// use bnn_mcmc::testing::{ConjugateRegression, Noise};
+/// use bnn_mcmc::testing::{ConjugateRegression, NoiseVariance};
 /// use ndarray::array;
 /// let (x, y) = (array![[0.0], [1.0], [2.0]], array![0.1, 0.9, 2.2]);
-/// let noise = Noise::InverseGamma { shape: 2.0, scale: 0.5 };
+/// let noise = NoiseVariance::InverseGamma { shape: 2.0, scale: 0.5 };
 /// let exact = ConjugateRegression::new(x.view(), y.view(), 1.5, noise)?;
 /// assert_eq!(exact.mean().len(), 3); // slope, intercept, log tau^2
 /// assert!(exact.log_evidence()? < 0.0);
@@ -111,7 +111,7 @@ struct Direction {
     start: f64,
 }
 
-/// [`Noise`], checked.
+/// [`NoiseVariance`], checked.
 #[derive(Clone, Copy, Debug)]
 enum KnownNoise {
     /// eta.
@@ -169,7 +169,7 @@ impl ConjugateRegression {
         x: ArrayView2<f64>,
         y: ArrayView1<f64>,
         prior_sd: f64,
-        noise: Noise,
+        noise: NoiseVariance,
     ) -> Result<Self, Error> {
         let (rows, features) = x.dim();
         if y.len() != rows || rows == 0 {
@@ -179,8 +179,8 @@ impl ConjugateRegression {
         let prior_variance = positive("prior_sd", prior_sd)?.powi(2);
         positive("square of prior_sd", prior_variance)?;
         let noise = match noise {
-            Noise::Fixed(sd) => KnownNoise::Fixed(2.0 * positive("noise sd", sd)?.ln()),
-            Noise::InverseGamma { shape, scale } => {
+            NoiseVariance::Fixed(sd) => KnownNoise::Fixed(2.0 * positive("noise sd", sd)?.ln()),
+            NoiseVariance::InverseGamma { shape, scale } => {
                 KnownNoise::Sampled(InverseGamma::new(shape, scale)?)
             }
         };

@@ -25,7 +25,7 @@ mod conjugate;
 mod gaussian;
 mod invariance;
 
-pub use conjugate::{ConjugateRegression, Noise};
+pub use conjugate::{ConjugateRegression, NoiseVariance};
 pub use gaussian::GaussianTarget;
 pub use invariance::{Invariance, InvarianceReport, TestedFunction, kolmogorov_smirnov};
 

@@ -13,11 +13,11 @@
 //! rule converges exponentially). All data are dyadic fractions, hence the same in Rust and Python.
 
 use bnn_mcmc::prelude::*;
-use bnn_mcmc::testing::{ConjugateRegression, Noise};
+use bnn_mcmc::testing::{ConjugateRegression, NoiseVariance};
 use ndarray::{Array1, Array2, array};
 
-const SAMPLED: Noise = Noise::InverseGamma { shape: 2.0, scale: 0.5 };
-const IMPROPER: Noise = Noise::InverseGamma { shape: 0.0, scale: 0.0 };
+const SAMPLED: NoiseVariance = NoiseVariance::InverseGamma { shape: 2.0, scale: 0.5 };
+const IMPROPER: NoiseVariance = NoiseVariance::InverseGamma { shape: 0.0, scale: 0.0 };
 
 type Data = (Array2<f64>, Array1<f64>);
 
@@ -70,7 +70,7 @@ impl Golden {
     /// Errors are relative: of the evidence to its size, of means to posterior standard deviations
     /// (beyond four rounding units of the mean), of covariances to the product of two standard
     /// deviations.
-    fn check(&self, (x, y): &Data, prior_sd: f64, noise: Noise, beta: f64) {
+    fn check(&self, (x, y): &Data, prior_sd: f64, noise: NoiseVariance, beta: f64) {
         let exact = ConjugateRegression::new(x.view(), y.view(), prior_sd, noise)
             .and_then(|exact| exact.tempered(beta))
             .unwrap_or_else(|e| panic!("{}: {e}", self.what));
@@ -120,7 +120,7 @@ fn shifted_responses() {
         mean: &[1.881090822774169, 999.8721778810077],
         covariance: &[0.011620853605422898, 0.004217098814726985, 0.00465534561001508],
     }
-    .check(&line(20, 0.0, 1.0, 2.0, 1e3), 1e3, Noise::Fixed(0.25), 1.0);
+    .check(&line(20, 0.0, 1.0, 2.0, 1e3), 1e3, NoiseVariance::Fixed(0.25), 1.0);
     Golden {
         what: "shift 1e3 improper",
         log_evidence: None,
@@ -155,7 +155,7 @@ fn shifted_responses() {
         mean: &[1.8810950190207743, 99999.87218249714],
         covariance: &[0.011620853758235778, 0.004217098883358463, 0.0046553456494673],
     }
-    .check(&line(20, 0.0, 1.0, 2.0, 1e5), 1e5, Noise::Fixed(0.25), 1.0);
+    .check(&line(20, 0.0, 1.0, 2.0, 1e5), 1e5, NoiseVariance::Fixed(0.25), 1.0);
     Golden {
         what: "shift 1e5 improper",
         log_evidence: None,
@@ -190,7 +190,7 @@ fn shifted_responses() {
         mean: &[1.881095060772185, 9999999.872182542],
         covariance: &[0.01162085375825106, 0.004217098883365326, 0.004655345649471245],
     }
-    .check(&line(20, 0.0, 1.0, 2.0, 1e7), 1e7, Noise::Fixed(0.25), 1.0);
+    .check(&line(20, 0.0, 1.0, 2.0, 1e7), 1e7, NoiseVariance::Fixed(0.25), 1.0);
     Golden {
         what: "shift 1e7 improper",
         log_evidence: None,
@@ -230,7 +230,7 @@ fn features_far_from_zero() {
         mean: &[0.48863395316165287, 22.606172325105934],
         covariance: &[0.00011106459409485172, -0.2217260759006402, 442.6505153303705],
     }
-    .check(&line(20, 2000.0, 10.0, 0.5, 0.0), 100.0, Noise::Fixed(0.25), 1.0);
+    .check(&line(20, 2000.0, 10.0, 0.5, 0.0), 100.0, NoiseVariance::Fixed(0.25), 1.0);
     Golden {
         what: "x 2000 shift 1e7 sampled",
         log_evidence: Some(-43.05759114481645),
@@ -403,7 +403,7 @@ fn few_rows() {
             0.6516564263233295,
         ],
     }
-    .check(&wide(), 1.5, Noise::Fixed(0.25), 1.0);
+    .check(&wide(), 1.5, NoiseVariance::Fixed(0.25), 1.0);
     Golden {
         what: "n<d tempered .25",
         log_evidence: Some(-2.3380613261384178),
@@ -625,7 +625,8 @@ fn at_temperature_zero_the_posterior_is_the_prior() {
     approx::assert_abs_diff_eq!(mean[6], 0.5f64.ln() - 1.0 + euler, epsilon = 1e-10);
     // And back.
     assert_eq!(prior.tempered(1.0).unwrap().mean(), exact.mean());
-    let fixed = ConjugateRegression::new(x.view(), y.view(), 1.5, Noise::Fixed(0.3)).unwrap();
+    let fixed =
+        ConjugateRegression::new(x.view(), y.view(), 1.5, NoiseVariance::Fixed(0.3)).unwrap();
     assert_eq!(fixed.tempered(0.0).unwrap().log_evidence().unwrap(), 0.0);
     assert_eq!(fixed.tempered(0.0).unwrap().dim(), 6);
 }
@@ -665,7 +666,7 @@ fn draws_have_the_moments() {
         (wide(), SAMPLED, 1.0),
         (correlated(), SAMPLED, 0.3),
         (correlated(), IMPROPER, 1.0),
-        (collinear(), Noise::Fixed(0.4), 1.0),
+        (collinear(), NoiseVariance::Fixed(0.4), 1.0),
     ] {
         let exact = ConjugateRegression::new(data.0.view(), data.1.view(), 1.5, noise);
         let exact = exact.unwrap().tempered(beta).unwrap();
@@ -688,7 +689,7 @@ fn draws_have_the_moments() {
     }
 }
 
-fn error(data: &Data, prior_sd: f64, noise: Noise) -> String {
+fn error(data: &Data, prior_sd: f64, noise: NoiseVariance) -> String {
     let error = ConjugateRegression::new(data.0.view(), data.1.view(), prior_sd, noise);
     let error = error.err().unwrap_or_else(|| panic!("accepted: {prior_sd}, {noise:?}"));
     assert!(error.is_argument());
@@ -710,12 +711,12 @@ fn bad_arguments_are_refused_by_name() {
         (1.0, f64::INFINITY, "scale"),
         (1.0, -1.0, "scale"),
     ] {
-        let text = error(&data, 1.0, Noise::InverseGamma { shape, scale });
+        let text = error(&data, 1.0, NoiseVariance::InverseGamma { shape, scale });
         assert_contains(&text, &format!("`{name} of the inverse-gamma prior`"));
     }
     for sd in [0.0, -1.0, f64::NAN, f64::INFINITY, 1e-200, 1e200] {
         assert_contains(&error(&data, sd, SAMPLED), "prior_sd");
-        assert_contains(&error(&data, 1.0, Noise::Fixed(sd)), "noise sd");
+        assert_contains(&error(&data, 1.0, NoiseVariance::Fixed(sd)), "noise sd");
     }
     let (x, y) = data;
     let with = |value: f64| {
@@ -778,7 +779,7 @@ fn data_that_rounding_spoils_are_refused() {
     let y = y.mapv(|y| y + 1e12);
     assert_contains(&error(&(x.clone(), y), 1e12, SAMPLED), "residuals");
     // A prior whose tail reaches beyond e^600.
-    let vague = Noise::InverseGamma { shape: 1e-3, scale: 1e-3 };
+    let vague = NoiseVariance::InverseGamma { shape: 1e-3, scale: 1e-3 };
     let (x, y) = line(20, 0.0, 1.0, 2.0, 1.0);
     let exact = ConjugateRegression::new(x.view(), y.view(), 1.0, vague).unwrap();
     assert_contains(&exact.tempered(0.0).unwrap_err().to_string(), "cannot be tabulated");

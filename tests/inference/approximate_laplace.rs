@@ -8,7 +8,7 @@ use bnn_mcmc::draws::Approximation;
 use bnn_mcmc::model::Linearised;
 use bnn_mcmc::prelude::*;
 use bnn_mcmc::targets::{Curvature, FisherTarget, HessTarget};
-use bnn_mcmc::testing::{ConjugateRegression, Noise, gradient_error, hessian_error};
+use bnn_mcmc::testing::{ConjugateRegression, NoiseVariance, gradient_error, hessian_error};
 use ndarray::{Array1, Array2, Array3, Axis, s};
 use serde_json::Value;
 
@@ -82,7 +82,7 @@ fn regression_of<M: Model>(model: M, priors: Priors) -> Posterior<M, Gaussian> {
 
 fn exact_regression(prior_sd: f64) -> ConjugateRegression {
     let (x, y) = regression();
-    ConjugateRegression::new(x.view(), y.view(), prior_sd, Noise::Fixed(0.5)).unwrap()
+    ConjugateRegression::new(x.view(), y.view(), prior_sd, NoiseVariance::Fixed(0.5)).unwrap()
 }
 
 /// Mean, covariance and evidence, wherever it is made: the log density is quadratic.
@@ -279,7 +279,8 @@ fn the_last_layer_is_the_exact_conditional_distribution() {
     let q = random(21, 5);
     let (w, b) = (Array2::from_shape_vec((4, 3), q[..12].to_vec()).unwrap(), &q[12..16]);
     let hidden = (x.dot(&w.t()) + &Array1::from(b.to_vec())).mapv(f64::tanh);
-    let exact = ConjugateRegression::new(hidden.view(), y.view(), 1.5, Noise::Fixed(0.5)).unwrap();
+    let exact =
+        ConjugateRegression::new(hidden.view(), y.view(), 1.5, NoiseVariance::Fixed(0.5)).unwrap();
     for curvature in BOTH {
         let fit = LaplaceApproximation::last_layer(&posterior, &q, curvature).unwrap();
         assert_eq!(fit.newton_point()[..16], q[..16]);
@@ -406,8 +407,8 @@ fn the_linearised_predictive_is_that_of_the_exact_linear_model() {
     let features = jacobian_at_q.slice(s![.., ..d - 1]);
     let response =
         y - outputs(&posterior, &q, &x).column(0) + jacobian_at_q.dot(&Array1::from(q.clone()));
-    let exact =
-        ConjugateRegression::new(features, response.view(), 1.5, Noise::Fixed(0.5)).unwrap();
+    let exact = ConjugateRegression::new(features, response.view(), 1.5, NoiseVariance::Fixed(0.5))
+        .unwrap();
 
     let fit = LaplaceApproximation::full(&posterior, &q, Curvature::Expected).unwrap();
     assert_all_close(&fit.covariance().unwrap(), &exact.covariance(), 1e-7);

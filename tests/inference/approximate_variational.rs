@@ -7,7 +7,7 @@ use bnn_mcmc::draws::Approximation;
 use bnn_mcmc::prelude::*;
 use bnn_mcmc::sampler::Epoch;
 use bnn_mcmc::targets::MinibatchTarget;
-use bnn_mcmc::testing::{ConjugateRegression, GaussianTarget, Noise};
+use bnn_mcmc::testing::{ConjugateRegression, GaussianTarget, NoiseVariance};
 use ndarray::{Array1, Array2};
 
 fn adam(learning_rate: f64, steps: usize, size: usize) -> Adam<Minibatch> {
@@ -80,8 +80,8 @@ fn regression() -> Regression {
     let design = Array2::from_shape_fn((ROWS, 3), |(i, j)| if j < 2 { x[(i, j)] } else { 1.0 });
     let precision =
         design.t().dot(&design) / (noise * noise) + Array2::<f64>::eye(3) / (prior_sd * prior_sd);
-    let exact =
-        ConjugateRegression::new(x.view(), y.view(), prior_sd, Noise::Fixed(noise)).unwrap();
+    let exact = ConjugateRegression::new(x.view(), y.view(), prior_sd, NoiseVariance::Fixed(noise))
+        .unwrap();
     let posterior = Posterior::new(
         Mlp::new(&[2, 1], Activation::Tanh).unwrap(),
         Gaussian::fixed(noise).unwrap(),

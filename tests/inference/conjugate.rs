@@ -2,7 +2,7 @@
 
 use bnn_mcmc::diagnostics::ess_mean;
 use bnn_mcmc::prelude::*;
-use bnn_mcmc::testing::{ConjugateRegression, Noise};
+use bnn_mcmc::testing::{ConjugateRegression, NoiseVariance};
 use ndarray::{Array1, Array2, Axis};
 
 /// 40 rows, 3 correlated features, noise sd 0.5.
@@ -28,7 +28,7 @@ fn posterior(likelihood: Gaussian) -> Posterior<Linear, Gaussian> {
     Posterior::new(Linear::new(3, 1).unwrap(), likelihood, &data, priors).unwrap()
 }
 
-fn exact(noise: Noise) -> ConjugateRegression {
+fn exact(noise: NoiseVariance) -> ConjugateRegression {
     let (x, y) = data();
     ConjugateRegression::new(x.view(), y.view(), 1.5, noise).unwrap()
 }
@@ -65,9 +65,9 @@ fn mala_with_known_and_with_sampled_noise() {
             Sampler::new(p, mala.clone()).warmup(3_000).draws(10_000).seed(5).run().unwrap()
         };
         let fixed = run(&posterior(Gaussian::fixed(0.5).unwrap()));
-        assert_matches(&fixed, &exact(Noise::Fixed(0.5)));
+        assert_matches(&fixed, &exact(NoiseVariance::Fixed(0.5)));
         let sampled = run(&posterior(Gaussian::sampled()));
-        assert_matches(&sampled, &exact(Noise::InverseGamma { shape: 2.0, scale: 0.5 }));
+        assert_matches(&sampled, &exact(NoiseVariance::InverseGamma { shape: 2.0, scale: 0.5 }));
         for rate in sampled.accept_rate() {
             assert!((rate - 0.574).abs() < 0.08, "{preconditioner:?}: acceptance {rate}");
         }
@@ -86,8 +86,8 @@ fn nuts_hmc_and_mams_with_known_and_with_sampled_noise() {
         let hmc = Hmc { preconditioner, ..Hmc::default() };
         let mams = Mams { preconditioner, ..Mams::default() };
         let (fixed, sampled) = (Gaussian::fixed(0.5).unwrap(), Gaussian::sampled());
-        let inverse_gamma = Noise::InverseGamma { shape: 2.0, scale: 0.5 };
-        for (likelihood, noise) in [(fixed, Noise::Fixed(0.5)), (sampled, inverse_gamma)] {
+        let inverse_gamma = NoiseVariance::InverseGamma { shape: 2.0, scale: 0.5 };
+        for (likelihood, noise) in [(fixed, NoiseVariance::Fixed(0.5)), (sampled, inverse_gamma)] {
             let (posterior, exact) = (posterior(likelihood), exact(noise));
             let draws = Sampler::new(&posterior, nuts.clone()).draws(5_000).seed(5).run().unwrap();
             assert_matches(&draws, &exact);
@@ -107,9 +107,9 @@ fn random_walk_with_known_and_with_sampled_noise() {
             Sampler::new(p, rwm.clone()).warmup(4_000).draws(40_000).seed(5).run().unwrap()
         };
         let fixed = run(&posterior(Gaussian::fixed(0.5).unwrap()));
-        assert_matches(&fixed, &exact(Noise::Fixed(0.5)));
+        assert_matches(&fixed, &exact(NoiseVariance::Fixed(0.5)));
         let sampled = run(&posterior(Gaussian::sampled()));
-        assert_matches(&sampled, &exact(Noise::InverseGamma { shape: 2.0, scale: 0.5 }));
+        assert_matches(&sampled, &exact(NoiseVariance::InverseGamma { shape: 2.0, scale: 0.5 }));
         for rate in sampled.accept_rate() {
             assert!((rate - 0.234).abs() < 0.06, "{preconditioner:?}: acceptance {rate}");
         }
@@ -119,7 +119,7 @@ fn random_walk_with_known_and_with_sampled_noise() {
 /// The reference itself: its draws have its moments, and its evidence is the prior's average.
 #[test]
 fn the_exact_posterior_agrees_with_itself() {
-    let exact = exact(Noise::InverseGamma { shape: 2.0, scale: 0.5 });
+    let exact = exact(NoiseVariance::InverseGamma { shape: 2.0, scale: 0.5 });
     let (mean, covariance) = (exact.mean(), exact.covariance());
     let n = 200_000;
     let mut rng = ChainRng::new(3, 0);
@@ -141,7 +141,8 @@ fn the_exact_posterior_agrees_with_itself() {
 fn the_exact_evidence_is_the_marginal_normal_density() {
     let x = ndarray::array![[0.5], [-1.0]];
     let y = ndarray::array![0.3, 1.1];
-    let exact = ConjugateRegression::new(x.view(), y.view(), 2.0, Noise::Fixed(0.7)).unwrap();
+    let exact =
+        ConjugateRegression::new(x.view(), y.view(), 2.0, NoiseVariance::Fixed(0.7)).unwrap();
     // y ~ N(0, 0.49 I + 4 (x x^T + 1 1^T)).
     let k =
         |i: usize, j: usize| 4.0 * (x[(i, 0)] * x[(j, 0)] + 1.0) + if i == j { 0.49 } else { 0.0 };
@@ -158,7 +159,7 @@ fn the_exact_evidence_is_the_marginal_normal_density() {
 fn the_exact_prior_of_the_noise_is_inverse_gamma() {
     use statrs::function::gamma::digamma;
     let (a, b) = (2.0, 0.5);
-    let prior = exact(Noise::InverseGamma { shape: a, scale: b }).tempered(0.0).unwrap();
+    let prior = exact(NoiseVariance::InverseGamma { shape: a, scale: b }).tempered(0.0).unwrap();
     let (mean, variance) = (prior.mean()[4], prior.covariance()[(4, 4)]);
     approx::assert_relative_eq!(mean, b.ln() - digamma(a), max_relative = 1e-9);
     // psi'(2) = pi^2 / 6 - 1.

@@ -8,11 +8,11 @@ use bnn_mcmc::evidence::Estimate;
 use bnn_mcmc::sampler::Algorithm;
 use bnn_mcmc::sampler::Ladder;
 use bnn_mcmc::targets::{LogDensity, PowerTarget, Target, WithReference};
-use bnn_mcmc::testing::{ConjugateRegression, Noise};
+use bnn_mcmc::testing::{ConjugateRegression, NoiseVariance};
 use ndarray::{Array1, Array2, Axis};
 
 /// `dim` parameters with an intercept; `rows` of noise 0.5.
-fn regression(dim: usize, rows: usize, noise: Noise) -> (Dataset, ConjugateRegression) {
+fn regression(dim: usize, rows: usize, noise: NoiseVariance) -> (Dataset, ConjugateRegression) {
     let mut rng = ChainRng::new(dim as u64, 0);
     let x = Array2::from_shape_fn((rows, dim - 1), |_| rng.normal());
     let y = x.sum_axis(Axis(1)) * 0.5 + Array1::from_shape_fn(rows, |_| 0.5 * rng.normal());
@@ -42,15 +42,19 @@ fn conjugate_regression_in_1_10_and_50_dimensions() {
     // second parameter, so the model goes without bias.
     let (x, y) = (Array2::ones((20, 1)), Array1::from_shape_fn(20, |i| 0.3 + 0.1 * i as f64));
     let data = Dataset::regression(x, y.clone()).unwrap();
-    let exact =
-        ConjugateRegression::new(Array2::zeros((20, 1)).view(), y.view(), 1.0, Noise::Fixed(0.5));
+    let exact = ConjugateRegression::new(
+        Array2::zeros((20, 1)).view(),
+        y.view(),
+        1.0,
+        NoiseVariance::Fixed(0.5),
+    );
     let linear = Linear::new(1, 1).unwrap().without_bias();
     let priors = Priors::all(Normal::new(0.0, 1.0).unwrap());
     let posterior = Posterior::new(linear, Gaussian::fixed(0.5).unwrap(), &data, priors).unwrap();
     check(1, 21, 2000, 0.1, &posterior, exact.unwrap().log_evidence().unwrap());
 
     for (dim, rungs, draws, within) in [(10, 21, 2000, 0.1), (50, 41, 6000, 0.25)] {
-        let (data, exact) = regression(dim, 2 * dim, Noise::Fixed(0.5));
+        let (data, exact) = regression(dim, 2 * dim, NoiseVariance::Fixed(0.5));
         let log_evidence = exact.log_evidence().unwrap();
         check(dim, rungs, draws, within, &known_noise(&data), log_evidence);
     }
@@ -82,7 +86,7 @@ fn standardised<A>(seeds: u64, chains: usize, draws: usize, algorithm: &A) -> [V
 where
     A: for<'t> Algorithm<&'t Posterior<Linear, Gaussian>> + Clone,
 {
-    let (data, exact) = regression(10, 20, Noise::Fixed(0.5));
+    let (data, exact) = regression(10, 20, NoiseVariance::Fixed(0.5));
     let (posterior, exact) = (known_noise(&data), exact.log_evidence().unwrap());
     let mut z = [Vec::new(), Vec::new()];
     for seed in 0..seeds {
@@ -119,7 +123,7 @@ fn standard_errors_are_honest() {
 
 #[test]
 fn sampled_noise_and_a_ladder_for_each_chain() {
-    let noise = Noise::InverseGamma { shape: 2.0, scale: 0.5 };
+    let noise = NoiseVariance::InverseGamma { shape: 2.0, scale: 0.5 };
     let (data, exact) = regression(4, 12, noise);
     let priors = Priors::all(Normal::new(0.0, 1.0).unwrap())
         .with("log_noise_variance", LogInverseGamma::new(2.0, 0.5).unwrap());
@@ -265,7 +269,7 @@ fn likelihoods_of_zero_and_of_nan() {
 /// variances of the log likelihood are known at every temperature.
 #[test]
 fn the_discretisation_term_is_that_of_a_regression() {
-    let (data, exact) = regression(10, 100, Noise::Fixed(0.5));
+    let (data, exact) = regression(10, 100, NoiseVariance::Fixed(0.5));
     let posterior = known_noise(&data);
     let mut errors = Vec::new();
     for rungs in [13, 14] {
@@ -293,7 +297,7 @@ fn monte_carlo(evidence: &Evidence) -> f64 {
 #[test]
 fn total_errors_cover_on_coarse_and_fine_ladders() {
     for (dim, rows) in [(2, 10), (10, 100)] {
-        let (data, exact) = regression(dim, rows, Noise::Fixed(0.5));
+        let (data, exact) = regression(dim, rows, NoiseVariance::Fixed(0.5));
         let (posterior, exact) = (known_noise(&data), exact.log_evidence().unwrap());
         for rungs in [3, 5, 9, 13, 21] {
             let (mut squares, mut most) = (0.0, 0.0f64);
@@ -318,7 +322,7 @@ fn total_errors_cover_on_coarse_and_fine_ladders() {
 
 #[test]
 fn what_gives_no_evidence_is_refused_and_what_is_doubtful_is_said() {
-    let (data, _) = regression(2, 10, Noise::Fixed(0.5));
+    let (data, _) = regression(2, 10, NoiseVariance::Fixed(0.5));
     let posterior = known_noise(&data);
     let evidence = |algorithm, draws| {
         let sampler = Sampler::new(&posterior, algorithm).warmup(100).draws(draws);
@@ -332,7 +336,7 @@ fn what_gives_no_evidence_is_refused_and_what_is_doubtful_is_said() {
     let plain = Sampler::new(&posterior, Mala::default()).warmup(10).draws(50).run().unwrap();
     assert!(Evidence::of(&plain).unwrap_err().to_string().contains("a run of PowerPosteriors"));
     // Three rungs for a posterior that is far narrower than its prior.
-    let (data, _) = regression(10, 200, Noise::Fixed(0.5));
+    let (data, _) = regression(10, 200, NoiseVariance::Fixed(0.5));
     let posterior = known_noise(&data);
     let draws = Sampler::new(&posterior, fixed(3)).warmup(300).draws(300).run().unwrap();
     let warnings = Evidence::of(&draws).unwrap().warnings().join("\n");
@@ -349,7 +353,8 @@ fn a_bayes_factor_is_the_exact_one() {
     let y = Array1::from_shape_fn(25, |i| 0.7 * x[(i, 0)] + 0.5 * rng.normal());
     let model = |features: usize| {
         let x = x.slice(ndarray::s![.., ..features]).to_owned();
-        let exact = ConjugateRegression::new(x.view(), y.view(), 1.0, Noise::Fixed(0.5)).unwrap();
+        let exact =
+            ConjugateRegression::new(x.view(), y.view(), 1.0, NoiseVariance::Fixed(0.5)).unwrap();
         let posterior = known_noise(&Dataset::regression(x, y.clone()).unwrap());
         let draws = Sampler::new(&posterior, fixed(17)).draws(2000).seed(2).run().unwrap();
         (Evidence::of(&draws).unwrap(), exact.log_evidence().unwrap())

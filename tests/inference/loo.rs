@@ -3,7 +3,7 @@
 use approx::assert_relative_eq;
 use bnn_mcmc::predict::{LooRow, Predictions};
 use bnn_mcmc::prelude::*;
-use bnn_mcmc::testing::{ConjugateRegression, Noise};
+use bnn_mcmc::testing::{ConjugateRegression, NoiseVariance};
 use ndarray::{Array1, Array2, Array3, Axis, array, s};
 use statrs::distribution::{ContinuousCDF, Normal as StandardNormal};
 
@@ -168,7 +168,8 @@ fn line(rows: usize, draws: usize) -> Line {
     let priors = Priors::all(Normal::new(0.0, 2.0).unwrap());
     let likelihood = Gaussian::fixed(NOISE).unwrap();
     let posterior = Posterior::new(Linear::new(1, 1).unwrap(), likelihood, &data, priors).unwrap();
-    let exact = ConjugateRegression::new(x.view(), y.view(), 2.0, Noise::Fixed(NOISE)).unwrap();
+    let exact =
+        ConjugateRegression::new(x.view(), y.view(), 2.0, NoiseVariance::Fixed(NOISE)).unwrap();
     let mut values = Array3::zeros((4, draws / 4, 2));
     for mut q in values.rows_mut() {
         exact.draw(&mut rng, q.as_slice_mut().unwrap());
@@ -182,7 +183,8 @@ impl Line {
     fn without(&self, i: usize) -> (f64, f64) {
         let others: Vec<usize> = (0..self.y.len()).filter(|j| *j != i).collect();
         let (x, y) = (self.x.select(Axis(0), &others), self.y.select(Axis(0), &others));
-        let exact = ConjugateRegression::new(x.view(), y.view(), 2.0, Noise::Fixed(NOISE)).unwrap();
+        let exact =
+            ConjugateRegression::new(x.view(), y.view(), 2.0, NoiseVariance::Fixed(NOISE)).unwrap();
         let at = Array1::from(vec![self.x[(i, 0)], 1.0]);
         let mean = at.dot(&Array1::from(exact.mean().to_vec()));
         (mean, (at.dot(&exact.covariance().dot(&at)) + NOISE * NOISE).sqrt())

@@ -6,7 +6,7 @@ use bnn_mcmc::engine::{Tile, TileMut};
 use bnn_mcmc::layout::Layout;
 use bnn_mcmc::predict::{Bins, Predictions, Score, Scores, crps, persistence};
 use bnn_mcmc::prelude::*;
-use bnn_mcmc::testing::{ConjugateRegression, Noise};
+use bnn_mcmc::testing::{ConjugateRegression, NoiseVariance};
 use ndarray::{Array1, Array2, Array3, Array4, ArrayView1, Axis, array, s};
 use proptest::prelude::{ProptestConfig, any, proptest};
 
@@ -597,7 +597,7 @@ fn conjugate_coverage<L: Likelihood + Copy>(likelihood: L) -> ([f64; 3], [f64; 2
             x.slice(s![..rows, ..]),
             y.slice(old),
             prior_sd,
-            Noise::Fixed(tau),
+            NoiseVariance::Fixed(tau),
         )
         .unwrap();
         let mut values = Array3::zeros((1, n, 4));

@@ -7,7 +7,8 @@ use bnn_mcmc::targets::{
     Conditioned, GaussianReference, NoiseConditional, Point, PowerTarget, Tempered,
 };
 use bnn_mcmc::testing::{
-    ConjugateRegression, GaussianTarget, Invariance, InvarianceReport, Noise, gradient_error,
+    ConjugateRegression, GaussianTarget, Invariance, InvarianceReport, NoiseVariance,
+    gradient_error,
 };
 use ndarray::{Array1, Array2};
 
@@ -81,7 +82,8 @@ fn the_prior_mean_and_the_scale_of_pcn() {
     )
     .unwrap();
     // With y - 1.5 and b - 1.5 the posterior is that of y and b, shifted.
-    let exact = ConjugateRegression::new(x.view(), y.view(), 0.5, Noise::Fixed(0.7)).unwrap();
+    let exact =
+        ConjugateRegression::new(x.view(), y.view(), 0.5, NoiseVariance::Fixed(0.7)).unwrap();
     let draw = |rng: &mut ChainRng, q: &mut [f64]| {
         exact.draw(rng, q);
         q[2] -= 1.5;

@@ -4,7 +4,7 @@ use bnn_mcmc::prelude::*;
 use bnn_mcmc::sampler::{Algorithm, DelayedAcceptance, Kernel, Step};
 use bnn_mcmc::targets::{ConditionallyGaussian, Marginal, Point, Tempered};
 use bnn_mcmc::testing::{
-    ConjugateRegression, Invariance, InvarianceReport, Noise, kolmogorov_smirnov,
+    ConjugateRegression, Invariance, InvarianceReport, NoiseVariance, kolmogorov_smirnov,
 };
 use ndarray::{Array2, Axis, array, aview1};
 use std::ops::Range;
@@ -189,7 +189,7 @@ fn tempered_posteriors_against_exact_draws() {
 #[test]
 fn power_posteriors_keep_their_path() {
     let (x, y) = regression_data(12);
-    let noise = Noise::InverseGamma { shape: 2.0, scale: 0.5 };
+    let noise = NoiseVariance::InverseGamma { shape: 2.0, scale: 0.5 };
     let exact = ConjugateRegression::new(x.view(), y.view(), 0.5, noise).unwrap();
     let (_, posterior) = regression(12);
     let population = PowerPosteriors::new(Collapsed::new(nuts(0.5)));

@@ -1,7 +1,7 @@
 //! Targets with exact draws that several files use.
 
 use bnn_mcmc::prelude::*;
-use bnn_mcmc::testing::{ConjugateRegression, GaussianTarget, Noise};
+use bnn_mcmc::testing::{ConjugateRegression, GaussianTarget, NoiseVariance};
 use ndarray::{Array1, Array2};
 
 pub type Regression = Posterior<Linear, Gaussian>;
@@ -17,7 +17,7 @@ pub fn regression_data(rows: usize) -> (Array2<f64>, Array1<f64>) {
 /// its exact posterior.
 pub fn regression(rows: usize) -> (ConjugateRegression, Regression) {
     let (x, y) = regression_data(rows);
-    let noise = Noise::InverseGamma { shape: 2.0, scale: 0.5 };
+    let noise = NoiseVariance::InverseGamma { shape: 2.0, scale: 0.5 };
     let exact = ConjugateRegression::new(x.view(), y.view(), 0.5, noise).unwrap();
     let priors = Priors::all(Normal::new(0.0, 0.5).unwrap())
         .with("log_noise_variance", LogInverseGamma::new(2.0, 0.5).unwrap());

@@ -6,7 +6,9 @@
 use bnn_mcmc::prelude::*;
 use bnn_mcmc::sampler::{Algorithm, Kernel, MetropolisKernel, Scale, Step, metropolis_test};
 use bnn_mcmc::targets::{BoxSupport, Point};
-use bnn_mcmc::testing::{ConjugateRegression, GaussianTarget, Invariance, InvarianceReport, Noise};
+use bnn_mcmc::testing::{
+    ConjugateRegression, GaussianTarget, Invariance, InvarianceReport, NoiseVariance,
+};
 
 use crate::by_hand::{ByHand, Transition};
 use crate::fixtures::{correlated, regression_data};
@@ -131,7 +133,7 @@ fn kernels_with_learnt_preconditioners() {
 #[test]
 fn the_posterior_of_a_regression() {
     let (x, y) = regression_data(12);
-    let noise = Noise::InverseGamma { shape: 2.0, scale: 0.5 };
+    let noise = NoiseVariance::InverseGamma { shape: 2.0, scale: 0.5 };
     let exact = ConjugateRegression::new(x.view(), y.view(), 0.5, noise).unwrap();
     let data = Dataset::regression(x, y).unwrap();
     let posterior = |sd, shape, scale| {

@@ -4,7 +4,7 @@
 use bnn_mcmc::prelude::*;
 use bnn_mcmc::sampler::{Algorithm, GradSource, Kernel, Phase, Step};
 use bnn_mcmc::targets::{MinibatchTarget, Point};
-use bnn_mcmc::testing::{ConjugateRegression, GaussianTarget, Noise};
+use bnn_mcmc::testing::{ConjugateRegression, GaussianTarget, NoiseVariance};
 use ndarray::{Array1, Array2};
 use serde::{Deserialize, Serialize};
 
@@ -203,7 +203,8 @@ fn regression() -> (Posterior<Linear, Gaussian>, ConjugateRegression) {
     let mut rng = ChainRng::new(11, 0);
     let x = Array2::from_shape_fn((60, 1), |_| rng.normal());
     let y = Array1::from_iter(x.column(0).iter().map(|x| 0.5 - x + 0.5 * rng.normal()));
-    let exact = ConjugateRegression::new(x.view(), y.view(), 1.0, Noise::Fixed(0.5)).unwrap();
+    let exact =
+        ConjugateRegression::new(x.view(), y.view(), 1.0, NoiseVariance::Fixed(0.5)).unwrap();
     let data = Dataset::regression(x, y).unwrap();
     let priors = Priors::all(Normal::new(0.0, 1.0).unwrap());
     let (line, noise) = (Linear::new(1, 1).unwrap(), Gaussian::fixed(0.5).unwrap());

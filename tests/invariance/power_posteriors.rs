@@ -10,7 +10,9 @@ use bnn_mcmc::targets::{
     BoxSupport, GaussianReference, GradTarget, HessTarget, LogDensity, Point, PowerGradTarget,
     PowerTarget, Target, Tempered, WithReference,
 };
-use bnn_mcmc::testing::{ConjugateRegression, GaussianTarget, Invariance, InvarianceReport, Noise};
+use bnn_mcmc::testing::{
+    ConjugateRegression, GaussianTarget, Invariance, InvarianceReport, NoiseVariance,
+};
 use ndarray::{Array1, Array2};
 
 use crate::by_hand::{ByHand, Transition};
@@ -541,7 +543,7 @@ fn regression(rows: usize, features: usize) -> (Array2<f64>, Array1<f64>) {
 #[test]
 fn every_rung_of_a_regression_with_sampled_noise() {
     let (x, y) = regression(6, 1);
-    let noise = Noise::InverseGamma { shape: 3.0, scale: 1.0 };
+    let noise = NoiseVariance::InverseGamma { shape: 3.0, scale: 1.0 };
     let exact = ConjugateRegression::new(x.view(), y.view(), 1.0, noise).unwrap();
     let exact: Vec<_> = BETAS.iter().map(|beta| exact.tempered(*beta).unwrap()).collect();
     let data = Dataset::regression(x, y).unwrap();

@@ -1,7 +1,7 @@
 //! Optimisers: their definitions, minibatches, early stopping, reproducibility, bad arguments.
 
 use bnn_mcmc::Error;
-use bnn_mcmc::optimise::{Ascent, Fit};
+use bnn_mcmc::optimise::{Ascent, Optimum};
 use bnn_mcmc::prelude::*;
 use bnn_mcmc::sampler::GradSource;
 use bnn_mcmc::targets::HessTarget;
@@ -218,7 +218,12 @@ fn minibatches_lead_to_the_mode_of_a_logistic_regression() {
 }
 
 /// What must hold of every ascent that was watched.
-fn check_history(fit: &Fit, stopping: EarlyStopping, score: impl Fn(&[f64]) -> f64, steps: usize) {
+fn check_history(
+    fit: &Optimum,
+    stopping: EarlyStopping,
+    score: impl Fn(&[f64]) -> f64,
+    steps: usize,
+) {
     let EarlyStopping { every, patience } = stopping;
     let best = fit.history.iter().find(|e| e.step == fit.step).unwrap();
     assert_eq!(best.score, score(&fit.q), "the point is the one that was scored");
@@ -283,7 +288,7 @@ fn an_ascent_that_overfits_is_stopped_and_returns_the_best_scored_point() {
     let at_start = likelihood.log_density(&start, &mut likelihood.workspace()).total();
     assert!((fit.history[0].estimate - at_start).abs() < 1e-10);
     let json = serde_json::to_string(&fit).unwrap();
-    assert_eq!(serde_json::from_str::<Fit>(&json).unwrap(), fit);
+    assert_eq!(serde_json::from_str::<Optimum>(&json).unwrap(), fit);
 }
 
 #[test]

@@ -11,7 +11,7 @@ use ndarray::Array2;
 
 use self::kronecker::Kronecker;
 use self::mode::{Mode, check_curvature, check_dimension, check_matrix, matrix, of};
-use self::precision::{Part, Precision};
+use self::precision::{Precision, PrecisionBlock};
 use super::Origin;
 use crate::draws::Draws;
 use crate::likelihood::SecondOrderLikelihood;
@@ -110,7 +110,7 @@ use crate::{Error, memory};
 pub struct LaplaceApproximation {
     origin: Origin,
     mean: Vec<f64>,
-    parts: Vec<Part>,
+    parts: Vec<PrecisionBlock>,
     log_density: f64,
     newton_point: Vec<f64>,
     newton_decrement: f64,
@@ -130,7 +130,8 @@ impl LaplaceApproximation {
     ) -> Result<Self, Error> {
         let mode = Mode::new(target, q)?;
         let h = matrix(target, q, curvature)?;
-        let part = Part::new((0..q.len()).collect(), Precision::dense(&h, q.len(), curvature)?);
+        let part =
+            PrecisionBlock::new((0..q.len()).collect(), Precision::dense(&h, q.len(), curvature)?);
         mode.laplace(target, format!("the full Laplace approximation by {}", of(curvature)), [part])
     }
 
@@ -152,7 +153,7 @@ impl LaplaceApproximation {
             let what = format!("curvature of `{}`", target.layout().parameter_names()[i]);
             return Err(precision::not_positive(what, diagonal[i], curvature));
         }
-        let part = Part::new((0..q.len()).collect(), Precision::Diagonal(diagonal));
+        let part = PrecisionBlock::new((0..q.len()).collect(), Precision::Diagonal(diagonal));
         let method = format!("the diagonal Laplace approximation by {}", of(curvature));
         mode.laplace(target, method, [part])
     }
@@ -192,7 +193,7 @@ impl LaplaceApproximation {
         let h = posterior.curvature_of(curvature, &coordinates, q);
         let precision = Precision::dense(&h, coordinates.len(), curvature)?;
         let method = format!("the Laplace approximation of the last layer by {}", of(curvature));
-        mode.laplace(posterior, method, [Part::new(coordinates, precision)])
+        mode.laplace(posterior, method, [PrecisionBlock::new(coordinates, precision)])
     }
 
     /// The approximation for a network, at `q`, in which layers are independent and the Fisher
@@ -250,13 +251,13 @@ impl LaplaceApproximation {
                 kronecker::columns(posterior.layout(), &precisions, &coordinates, &factors)?;
             start += coordinates.len();
             let precision = Precision::Kronecker(Box::new(Kronecker::new(&factors, &columns)?));
-            parts.push(Part::new(coordinates, precision));
+            parts.push(PrecisionBlock::new(coordinates, precision));
         }
         let rest: Vec<usize> = (posterior.n_weights()..q.len()).collect();
         if !rest.is_empty() {
             let h = posterior.curvature_of(Curvature::Expected, &rest, q);
             let precision = Precision::dense(&h, rest.len(), Curvature::Expected)?;
-            parts.push(Part::new(rest, precision));
+            parts.push(PrecisionBlock::new(rest, precision));
         }
         mode.laplace(posterior, "the Kronecker-factored Laplace approximation".into(), parts)
     }
@@ -269,7 +270,7 @@ impl LaplaceApproximation {
     /// The standard deviation of every coordinate; 0 for those that are held fixed.
     pub fn sds(&self) -> Vec<f64> {
         let mut sds = vec![0.0; self.mean.len()];
-        for Part { coordinates, precision } in &self.parts {
+        for PrecisionBlock { coordinates, precision } in &self.parts {
             for (k, variance) in coordinates.iter().zip(precision.variances()) {
                 sds[*k] = variance.sqrt();
             }
@@ -285,7 +286,7 @@ impl LaplaceApproximation {
         let d = self.mean.len();
         check_matrix(d, "take `LaplaceApproximation::sds`")?;
         let mut covariance = Array2::zeros((d, d));
-        for Part { coordinates, precision } in &self.parts {
+        for PrecisionBlock { coordinates, precision } in &self.parts {
             let mut column = vec![0.0; coordinates.len()];
             for (k, j) in coordinates.iter().enumerate() {
                 column.fill(0.0);
@@ -336,7 +337,7 @@ impl LaplaceApproximation {
         let mut z = Vec::new();
         self.origin.draws(n, seed, |rng, q| {
             q.copy_from_slice(&self.mean);
-            for Part { coordinates, precision } in &self.parts {
+            for PrecisionBlock { coordinates, precision } in &self.parts {
                 z.resize(coordinates.len(), 0.0);
                 rng.fill_normal(&mut z);
                 precision.spread(&mut z);

@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use super::precision::Part;
+use super::precision::PrecisionBlock;
 use super::{LaplaceApproximation, Origin};
 use crate::message::Advice;
 use crate::targets::{Curvature, FisherTarget, GradTarget, HessTarget, MOST_DIMENSIONS};
@@ -47,11 +47,11 @@ impl<'q> Mode<'q> {
         self,
         target: &T,
         method: String,
-        parts: impl Into<Vec<Part>>,
+        parts: impl Into<Vec<PrecisionBlock>>,
     ) -> Result<LaplaceApproximation, Error> {
         let (parts, Self { q, gradient, log_density, began }) = (parts.into(), self);
         let (mut newton_point, mut newton_decrement) = (q.to_vec(), 0.0);
-        for Part { coordinates, precision } in &parts {
+        for PrecisionBlock { coordinates, precision } in &parts {
             let mut step: Vec<f64> = coordinates.iter().map(|k| gradient[*k]).collect();
             precision.solve(&mut step);
             for (k, step) in coordinates.iter().zip(step) {

@@ -9,12 +9,12 @@ use crate::targets::Curvature;
 
 /// Some coordinates of q, independent of the others, and their precision.
 #[derive(Clone, Debug)]
-pub(super) struct Part {
+pub(super) struct PrecisionBlock {
     pub(super) coordinates: Vec<usize>,
     pub(super) precision: Precision,
 }
 
-impl Part {
+impl PrecisionBlock {
     pub(super) fn new(coordinates: Vec<usize>, precision: Precision) -> Self {
         Self { coordinates, precision }
     }

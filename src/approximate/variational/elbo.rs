@@ -12,7 +12,7 @@ use crate::error::{finite, positive};
 use crate::layout::Layout;
 use crate::likelihood::Likelihood;
 use crate::model::{Mlp, Model};
-use crate::optimise::Fit;
+use crate::optimise::Optimum;
 use crate::portable::ln;
 use crate::posterior::Posterior;
 use crate::rng::ChainRng;
@@ -172,7 +172,7 @@ impl<E: Expectation> Elbo<E> {
     ///
     /// # Errors
     /// The errors of [`estimate`](Self::estimate), for the point of `fit`.
-    pub fn finish(&self, fit: &Fit, samples: usize) -> Result<VariationalFit, Error> {
+    pub fn finish(&self, fit: &Optimum, samples: usize) -> Result<VariationalFit, Error> {
         let elbo = self.estimate(&fit.q, samples)?;
         if !elbo.0.is_finite() {
             let allowed =

@@ -6,7 +6,7 @@ use crate::Error;
 use crate::approximate::Origin;
 use crate::draws::Draws;
 use crate::engine::elementary::exp_in_place;
-use crate::optimise::Fit;
+use crate::optimise::Optimum;
 use crate::targets::Target;
 
 /// Independent normals that were fitted to a posterior by [`MeanField`](super::MeanField) or an
@@ -30,7 +30,7 @@ pub struct VariationalFit {
 }
 
 impl VariationalFit {
-    pub(super) fn new<T: Target>(base: &T, fit: &Fit, elbo: (f64, f64)) -> Self {
+    pub(super) fn new<T: Target>(base: &T, fit: &Optimum, elbo: (f64, f64)) -> Self {
         let (mean, log_sd) = fit.q.split_at(fit.q.len() / 2);
         let mut sd = log_sd.to_vec();
         exp_in_place(&mut sd);

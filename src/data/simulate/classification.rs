@@ -4,7 +4,7 @@ use rand::Rng;
 use rand::seq::SliceRandom;
 use serde::{Deserialize, Serialize};
 
-use super::{Clusters, Part, at_least, room, stream, table, within};
+use super::{Clusters, Stream, at_least, room, stream, table, within};
 use crate::data::{Dataset, Response};
 use crate::{Error, memory};
 
@@ -79,8 +79,8 @@ impl Classification {
         at_least("rows", self.rows, self.n_clusters()?)?;
         let (mut x, mut class) = room::<usize>(self.rows, self.features)?;
         self.clusters_of_rows(&mut class);
-        class.shuffle(&mut stream(seed, Part::Order));
-        let mut rng = stream(seed, Part::Features);
+        class.shuffle(&mut stream(seed, Stream::Order));
+        let mut rng = stream(seed, Stream::Features);
         let (mut z, mut row) = (vec![0.0; self.informative], vec![0.0; self.features]);
         for &k in &class {
             rng.fill_normal(&mut z);
@@ -89,7 +89,7 @@ impl Classification {
             rng.fill_normal(unrelated);
             x.extend_from_slice(&row);
         }
-        let mut noise = stream(seed, Part::Noise);
+        let mut noise = stream(seed, Stream::Noise);
         for class in &mut class {
             *class /= self.clusters_per_class;
             if noise.uniform() < self.flipped {
@@ -112,7 +112,7 @@ impl Classification {
         memory::check::<f64>("matrices of the clusters", &size, "take fewer informative features")?;
         let size = [(d, "informative"), (r, "redundant features")];
         memory::check::<f64>("matrix of redundant features", &size, "take fewer of them")?;
-        Ok(Clusters::draw([clusters, d, r], self.separation, &mut stream(seed, Part::Truth)))
+        Ok(Clusters::draw([clusters, d, r], self.separation, &mut stream(seed, Stream::Truth)))
     }
 
     /// Checks all settings except the rows, and counts the clusters.

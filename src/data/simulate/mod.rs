@@ -53,14 +53,14 @@ const STREAM: u64 = u64::MAX - 1;
 
 /// The parts of a simulated table; each is drawn from a stream of its own.
 #[derive(Clone, Copy)]
-enum Part {
+enum Stream {
     Truth,
     Order,
     Features,
     Noise,
 }
 
-fn stream(seed: u64, part: Part) -> ChainRng {
+fn stream(seed: u64, part: Stream) -> ChainRng {
     ChainRng::new(seed, STREAM).child(part as u64)
 }
 

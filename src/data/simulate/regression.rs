@@ -3,7 +3,7 @@
 use ndarray::{Array1, Array2};
 use serde::{Deserialize, Serialize};
 
-use super::{Part, at_least, room, stream, table, within};
+use super::{Stream, at_least, room, stream, table, within};
 use crate::data::{Dataset, Response};
 use crate::{Error, memory};
 
@@ -57,7 +57,8 @@ impl Regression {
         let w = self.coefficients(seed)?;
         at_least("rows", self.rows, 1)?;
         let (mut x, mut y) = room::<f64>(self.rows, self.features)?;
-        let (mut features, mut noise) = (stream(seed, Part::Features), stream(seed, Part::Noise));
+        let (mut features, mut noise) =
+            (stream(seed, Stream::Features), stream(seed, Stream::Noise));
         let mut row = vec![0.0; self.features];
         for _ in 0..self.rows {
             features.fill_normal(&mut row);
@@ -85,7 +86,7 @@ impl Regression {
         within("intercept", self.intercept, -1e150..=1e150, "from -1e150 to 1e150")?;
         within("noise_sd", self.noise_sd, 0.0..=1e150, not_negative)?;
         memory::check::<f64>("features", &[(self.features, "coefficients")], "take fewer")?;
-        let mut rng = stream(seed, Part::Truth);
+        let mut rng = stream(seed, Stream::Truth);
         let mut w = Array1::zeros(self.features);
         w.iter_mut().take(self.informative).for_each(|w| *w = largest * (1.0 - rng.uniform()));
         Ok(w)

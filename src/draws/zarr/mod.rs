@@ -101,7 +101,7 @@ struct BlockOf {
 pub(crate) type AxisNames<'a> = &'a dyn Fn(&Block, usize) -> Option<Vec<String>>;
 
 /// Draws whose chains may have different lengths.
-pub(crate) struct Chains<'a> {
+pub(crate) struct ChainArrays<'a> {
     pub layout: &'a Layout,
     pub stat_names: &'a [String],
     pub info: &'a RunInfo,
@@ -129,13 +129,13 @@ impl Draws {
     }
 
     /// All draws; `written` has the number of draws of each chain.
-    pub(crate) fn chains<'a>(&'a self, written: &'a [usize]) -> Chains<'a> {
+    pub(crate) fn chains<'a>(&'a self, written: &'a [usize]) -> ChainArrays<'a> {
         let of = |all: &'a Array3<f64>| -> Vec<&'a [f64]> {
             let each = all.len().checked_div(self.n_chains()).unwrap_or(0);
             let flat = all.as_slice().expect("draws are stored in standard order");
             (0..self.n_chains()).map(|chain| &flat[chain * each..][..each]).collect()
         };
-        Chains {
+        ChainArrays {
             layout: &self.layout,
             stat_names: &self.stat_names,
             info: &self.info,
@@ -263,7 +263,7 @@ pub(crate) fn long_name(folder: &str, name: &str) -> Json {
     if folder == name { json!({}) } else { json!({ "long_name": name }) }
 }
 
-impl Chains<'_> {
+impl ChainArrays<'_> {
     /// Writes the groups `posterior` and `sample_stats`, and returns the attributes of the folder.
     pub fn write(&self, folder: &mut Folder, names: AxisNames) -> Result<Json, Error> {
         let library = json!({

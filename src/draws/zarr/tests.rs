@@ -306,7 +306,7 @@ fn chains_of_unequal_length_have_nan_and_are_cut() {
     let values = [vec![1.0, 2.0, 3.0, 4.0, 5.0, 6.0], vec![7.0, 8.0], vec![]];
     let folder = tempfile::tempdir().unwrap();
     let write = |written: &[usize], path: &Path| {
-        let chains = Chains {
+        let chains = ChainArrays {
             layout: &layout,
             stat_names: &[],
             info: &info,

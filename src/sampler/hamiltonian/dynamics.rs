@@ -54,7 +54,7 @@ pub trait Flow: Send {
 
 /// A position with a momentum, and the gradient in the coordinates of the momentum.
 #[derive(Debug)]
-pub struct Phase {
+pub struct PhasePoint {
     pub(super) point: Point,
     pub(super) p: Vec<f64>,
     /// L^T g.
@@ -66,7 +66,7 @@ pub struct Phase {
     kinetic: f64,
 }
 
-impl Flow for Phase {
+impl Flow for PhasePoint {
     const HAS_ENERGY: bool = true;
 
     fn new(dim: usize) -> Self {
@@ -132,7 +132,7 @@ impl Flow for Phase {
     }
 }
 
-impl Phase {
+impl PhasePoint {
     pub(super) fn copy_from(&mut self, other: &Self) {
         self.point.copy_from(&other.point);
         self.p.copy_from_slice(&other.p);

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::dynamics::Phase;
+use super::dynamics::PhasePoint;
 use super::trajectory::{Settings, TrajectoryKernel};
 use crate::Error;
 use crate::error::positive;
@@ -126,7 +126,7 @@ impl Default for Hmc {
 
 impl Hmc {
     /// Checks the configuration for `dim` dimensions.
-    pub(super) fn trajectories(&self, dim: usize) -> Result<TrajectoryKernel<Phase>, Error> {
+    pub(super) fn trajectories(&self, dim: usize) -> Result<TrajectoryKernel<PhasePoint>, Error> {
         let settings = Settings {
             step_size: self.step_size,
             path_length: positive("path_length", self.path_length)?,
@@ -142,13 +142,13 @@ impl Hmc {
 }
 
 impl<T: GradTarget> Algorithm<T> for Hmc {
-    type Kernel = TrajectoryKernel<Phase>;
+    type Kernel = TrajectoryKernel<PhasePoint>;
 
     fn name(&self) -> String {
         "Hmc".into()
     }
 
-    fn kernel(&self, target: &T, _rng: &ChainRng) -> Result<TrajectoryKernel<Phase>, Error> {
+    fn kernel(&self, target: &T, _rng: &ChainRng) -> Result<TrajectoryKernel<PhasePoint>, Error> {
         self.trajectories(target.dim())
     }
 

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::dynamics::{Flow, HamiltonianState, Last, Phase};
+use super::dynamics::{Flow, HamiltonianState, Last, PhasePoint};
 use super::tree::{Builder, Tree};
 use crate::Error;
 use crate::portable::exp;
@@ -97,7 +97,7 @@ impl Default for Nuts {
 pub struct NutsKernel {
     state: HamiltonianState,
     /// The first and the last point of the trajectory in time.
-    ends: [Phase; 2],
+    ends: [PhasePoint; 2],
     /// The end that moved last.
     moved: usize,
     tree: Tree,
@@ -121,7 +121,7 @@ impl<T: GradTarget> Algorithm<T> for Nuts {
         let accept = self.adapt_step_size.then_some(self.target_accept);
         Ok(NutsKernel {
             state: HamiltonianState::new(dim, self.step_size, accept, self.preconditioner)?,
-            ends: [Phase::new(dim), Phase::new(dim)],
+            ends: [PhasePoint::new(dim), PhasePoint::new(dim)],
             moved: 0,
             tree: Tree::new(dim),
             doublings: (0..self.max_depth).map(|_| Tree::new(dim)).collect(),

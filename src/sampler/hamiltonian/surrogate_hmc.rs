@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::dynamics::{Flow, Phase};
+use super::dynamics::{Flow, PhasePoint};
 use super::hmc::Hmc;
 use super::trajectory::{TrajectoryKernel, TrajectoryState};
 use crate::Error;
@@ -70,7 +70,7 @@ pub struct SurrogateHmc<S> {
 pub struct SurrogateHmcKernel<S: Target> {
     surrogate: S,
     ws: S::Workspace,
-    hmc: TrajectoryKernel<Phase>,
+    hmc: TrajectoryKernel<PhasePoint>,
     /// The surrogate where the chain is.
     here: Cached<Point>,
     proposal: Point,

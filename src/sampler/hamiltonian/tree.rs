@@ -1,6 +1,6 @@
 //! Trees of leapfrog steps, of which [`Nuts`](crate::sampler::Nuts) grows its trajectories.
 
-use super::dynamics::{Flow, MAX_ENERGY_ERROR, Phase};
+use super::dynamics::{Flow, MAX_ENERGY_ERROR, PhasePoint};
 use crate::engine::simd::Vector;
 use crate::linalg::dot::dot;
 use crate::portable::{exp, ln_1p};
@@ -36,14 +36,14 @@ impl Tree {
     }
 
     /// Becomes the tree of a single point.
-    pub fn plant(&mut self, phase: &Phase, log_weight: f64, energy: f64) {
+    pub fn plant(&mut self, phase: &PhasePoint, log_weight: f64, energy: f64) {
         self.p_last.copy_from_slice(&phase.p);
         self.rho.copy_from_slice(&phase.p);
         self.plant_first(phase, log_weight, energy);
     }
 
     /// Becomes the tree of a single point, to which another one is [appended](Self::append) next.
-    fn plant_first(&mut self, phase: &Phase, log_weight: f64, energy: f64) {
+    fn plant_first(&mut self, phase: &PhasePoint, log_weight: f64, energy: f64) {
         self.p_first.copy_from_slice(&phase.p);
         self.draw.copy_from(&phase.point);
         (self.log_weight, self.energy) = (log_weight, energy);
@@ -51,7 +51,13 @@ impl Tree {
 
     /// Appends a point to the only one: as [`join`](Self::join), with a tree of that point. All three checks for a
     /// turn are the same for two points.
-    fn append(&mut self, phase: &Phase, log_weight: f64, energy: f64, rng: &mut ChainRng) -> bool {
+    fn append(
+        &mut self,
+        phase: &PhasePoint,
+        log_weight: f64,
+        energy: f64,
+        rng: &mut ChainRng,
+    ) -> bool {
         self.p_last.copy_from_slice(&phase.p);
         let sums = self.rho.iter_mut().zip(&self.p_first).zip(&self.p_last);
         sums.for_each(|((rho, first), last)| *rho = first + last);
@@ -166,7 +172,7 @@ pub(super) struct Builder<'a, T: GradTarget> {
     pub step_size: f64,
     pub start_energy: f64,
     /// The end that moves.
-    pub end: &'a mut Phase,
+    pub end: &'a mut PhasePoint,
     pub steps: u32,
     pub sum_accept: f64,
     pub divergent: bool,

@@ -1,15 +1,14 @@
 //! The figures, by subject. Each function computes a [`Figure`](crate::figure::Figure), whose
 //! numbers are public and which draws itself.
 
-mod band;
 mod bins;
 pub mod calibration;
 pub mod chains;
-mod ecdf_band;
 pub mod parameters;
 pub mod predictive;
 pub mod rhat;
 pub mod sampler;
+mod shown;
 pub mod uncertainty;
 
 use ndarray::ArrayView2;

@@ -195,6 +195,13 @@ fn curves_are_smooth_and_reach_the_last_row() {
     let figure = predictive::against_feature(&one, &data, 0, 0, 0.9).unwrap();
     let (x, ..) = band(&figure, 0);
     assert_eq!((x[0], x[x.len() - 1]), (0.0, 499.0 * 499.0));
+    // The means are x + 1, so are their averages. The ends are moved to the first and the last row.
+    let line = points_of(&figure.panels[0].marks, "mean");
+    let inner = 1..line.len() - 1;
+    assert!((100..=200).contains(&line.len()), "{}", line.len());
+    let [x, mean] = [0, 1].map(|i| line[inner.clone()].iter().map(|at| at[i]).collect::<Vec<_>>());
+    let expected: Vec<f64> = x.iter().map(|x| x + 1.0).collect();
+    close(&mean, &expected, 1e-9);
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! Figures of samplers, against numpy, scipy and arviz (`tests/golden/sampler.py`).
 
 use bnn_mcmc::draws::LadderReport;
-use bnn_mcmc::optimise::{Evaluation, Fit};
+use bnn_mcmc::optimise::{Evaluation, Optimum};
 use bnn_mcmc::targets::LogDensity;
 use bnn_mcmc_report::figure::{Figure, Mark, Panel, Place};
 use bnn_mcmc_report::figures::{Quantity, sampler};
@@ -199,14 +199,14 @@ fn ladders() {
     check(&sampler::ladder(&[LadderReport { betas: Vec::new(), ..nothing }]).unwrap());
 }
 
-fn fit(scores: &[f64], step: usize) -> Fit {
+fn fit(scores: &[f64], step: usize) -> Optimum {
     let log_density = LogDensity { likelihood: -3.0, prior: -1.0, beta: 1.0 };
     let evaluation = |(k, score): (usize, &f64)| Evaluation {
         step: 50 * k,
         score: *score,
         estimate: -100.0 + k as f64,
     };
-    Fit {
+    Optimum {
         q: vec![0.0],
         log_density,
         log_density_at_start: log_density,

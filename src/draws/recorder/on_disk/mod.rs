@@ -18,7 +18,7 @@ use super::{ChainPlan, OneDraw, Recorder, check_every, is_kth};
 use crate::Error;
 use crate::draws::checkpoint::sync_folder;
 use crate::draws::keep::Kept;
-use crate::draws::zarr::{Chains, Folder};
+use crate::draws::zarr::{ChainArrays, Folder};
 use crate::draws::{Draws, Keep, RunInfo};
 use crate::layout::Layout;
 use crate::memory;
@@ -124,7 +124,7 @@ impl OnDisk {
         for (values, file) in values.iter_mut().zip(files) {
             add_rows(file.into_iter().flatten(), values)?;
         }
-        let chains = Chains {
+        let chains = ChainArrays {
             layout: &layout,
             stat_names: &[],
             info: &RunInfo { thin: 1, ..RunInfo::default() },

@@ -1,5 +1,5 @@
 //! The band that the empirical distribution function of independent uniform values stays in. Ranks
-//! of several chains are not independent, and have a band of their own in `ecdf_band.rs`.
+//! of several chains are not independent, and have a band of their own in `chains/ecdf_band.rs`.
 
 use statrs::distribution::{Binomial, Discrete, DiscreteCDF, Poisson};
 
@@ -111,7 +111,7 @@ mod tests {
             low: Vec<u64>,
             high: Vec<u64>,
         }
-        let golden = include_str!("../../tests/golden/band.json");
+        let golden = include_str!("../../../tests/golden/band.json");
         let golden: Vec<Golden> = serde_json::from_str(golden).unwrap();
         assert!(golden.len() >= 5);
         for Golden { n, level, probability, low, high } in golden {

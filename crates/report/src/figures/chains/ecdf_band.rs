@@ -294,7 +294,7 @@ mod tests {
     }
 
     fn golden() -> Golden {
-        serde_json::from_str(include_str!("../../tests/golden/chains.json")).unwrap()
+        serde_json::from_str(include_str!("../../../tests/golden/chains.json")).unwrap()
     }
 
     #[test]

@@ -1,11 +1,18 @@
 //! R-hat of all parameters at a glance: by block of a model, or of several models side by side.
 
-use bnn_mcmc::Error;
-use bnn_mcmc::diagnostics::{RHAT_LIMIT, Summary, SummaryRow};
-use bnn_mcmc::layout::Layout;
+mod blocks;
+mod models;
+mod predictions;
 
-use super::bins::evenly;
+pub use blocks::blocks;
+pub use models::models;
+pub use predictions::predictions;
+
+use bnn_mcmc::Error;
+use bnn_mcmc::diagnostics::{RHAT_LIMIT, SummaryRow};
+
 use crate::figure::{Axis, BoxPlot, Colour, Figure, Mark, Panel, Place, Scale, Symbol};
+use crate::figures::bins::evenly;
 
 /// The most columns.
 const COLUMNS: usize = 40;
@@ -13,75 +20,6 @@ const COLUMNS: usize = 40;
 const POINTS: usize = 200;
 /// The most columns with points within their whiskers.
 const WIDE: usize = 12;
-
-/// R-hat of every parameter, in a column for each block of the layout, with a box plot and the limit
-/// 1.01.
-///
-/// The figure follows Chandra and Simmons, *Bayesian neural networks via MCMC: a Python-based
-/// tutorial*, arXiv:2304.02595, figure 10, with the limit of Vehtari et al. 2021
-/// (doi:10.1214/20-BA1221) instead of 1.1. See [`models`] for what a column shows. If there are
-/// more than 40 blocks, the figure shows the 40 with the largest R-hat, where an undefined one
-/// counts as the largest.
-///
-/// ```
-/// use bnn_mcmc::diagnostics::Summary;
-/// use bnn_mcmc::layout::Layout;
-/// use bnn_mcmc_report::figures::rhat;
-/// let mut rng = bnn_mcmc::rng::ChainRng::new(1, 0);
-/// let draws = ndarray::Array3::from_shape_simple_fn((4, 500, 12), || rng.normal());
-/// let layout = Layout::new().with("weights", &[2, 5]).with("biases", &[2]);
-/// let summary = Summary::new(&layout.parameter_names(), draws.view())?;
-/// let figure = rhat::blocks(&summary, &layout)?;
-/// assert!(figure.to_svg().contains("biases"));
-/// # Ok::<(), bnn_mcmc::Error>(())
-/// ```
-///
-/// # Errors
-/// If the layout has another number of parameters than the summary, or none.
-pub fn blocks(summary: &Summary, layout: &Layout) -> Result<Figure, Error> {
-    if layout.dim() != summary.rows.len() {
-        return Err(Error::shape("parameters of the layout", layout.dim(), summary.rows.len()));
-    }
-    let blocks = layout.blocks().iter();
-    let columns: Vec<_> =
-        blocks.map(|b| (b.name.as_str(), &summary.rows[b.range.clone()])).collect();
-    figure("parameter", "block", columns)
-}
-
-/// R-hat of every parameter of several models, such as the models of a comparison, in a column for
-/// each.
-///
-/// A column has a box plot; beyond its whiskers every parameter is a point. With up to 12 columns,
-/// up to 200 parameters within the whiskers are points, too, evenly spaced by rank and moved
-/// sideways so that they can be told apart. An undefined or infinite R-hat, as of constant chains,
-/// is a cross at the top. The vertical axis is logarithmic. If there are more than 40 models, the
-/// 40 with the largest R-hat are shown, where an undefined one counts as the largest.
-///
-/// # Errors
-/// If there is no model, or none has a parameter.
-pub fn models(models: &[(&str, &Summary)]) -> Result<Figure, Error> {
-    let columns = models.iter().map(|(name, summary)| (*name, summary.rows.as_slice()));
-    figure("parameter", "model", columns.collect())
-}
-
-/// R-hat of predictions, in a column for each class or response: of the summary of
-/// [`Predictions`](bnn_mcmc::predict::Predictions::summary), whose names end in `, ` and the class or
-/// response. See [`models`] for what a column shows.
-///
-/// # Errors
-/// If there is no prediction.
-pub fn predictions(summary: &Summary) -> Result<Figure, Error> {
-    let mut columns: Vec<(&str, Vec<SummaryRow>)> = Vec::new();
-    for row in &summary.rows {
-        let name = row.name.split_once(", ").map_or(row.name.as_str(), |(_, name)| name);
-        match columns.iter_mut().find(|(other, _)| *other == name) {
-            Some((_, rows)) => rows.push(row.clone()),
-            None => columns.push((name, vec![row.clone()])),
-        }
-    }
-    let columns = columns.iter().map(|(name, rows)| (*name, rows.as_slice()));
-    figure("prediction", "response", columns.collect())
-}
 
 /// The figure of a column for each block, model or response, as `kind` says, of `quantity` each.
 fn figure(

@@ -1,0 +1,81 @@
+//! Median and intervals of quantities, with R-hat and effective draws beside them.
+
+use bnn_mcmc::Error;
+use bnn_mcmc::diagnostics::{ESS_PER_CHAIN, RHAT_LIMIT, SummaryRow};
+
+use super::{NAMES, aspect_of, quantiles, worst};
+use crate::figure::{Axis, Colour, Figure, Interval, Mark, Panel, Place, Scale, Symbol};
+use crate::figures::Quantity;
+use crate::figures::bins::left_out;
+
+/// Median and intervals of quantities, with R-hat and the bulk effective sample size of each beside
+/// them; if there are more than 40 quantities, the 40 with the largest R-hat. Quantities without
+/// R-hat, such as those whose draws are all equal, come after all others.
+///
+/// # Errors
+/// No quantities.
+pub fn forest(quantities: &[Quantity]) -> Result<Figure, Error> {
+    let (rows, note) = worst(quantities, NAMES)?;
+    let axis =
+        || Axis::names("quantity", rows.iter().map(|(quantity, _)| quantity.name)).reversed();
+    let aspect = aspect_of(rows.len());
+    let panel = |title: &str, x: Axis| Panel { aspect, ..Panel::new(title, x, axis()) };
+    let at_rows = |of: fn(&SummaryRow) -> f64| -> Vec<[f64; 2]> {
+        rows.iter().enumerate().map(|(k, (_, row))| [of(row), k as f64]).collect()
+    };
+    let intervals = rows.iter().enumerate();
+    let intervals = intervals.map(|(k, (quantity, row))| {
+        let inner = quantiles(quantity.values.iter().copied(), [0.25, 0.75]);
+        Interval { at: k as f64, value: row.q50, inner, outer: [row.q05, row.q95] }
+    });
+    let mut caption = format!(
+        "{note}A dot is the median of all draws, the thick line holds half of them and the thin line \
+         90 %."
+    );
+    let mut figure = Figure::new("forest", "Quantities at a glance", "").panel(
+        panel("median and intervals", Axis::new("value")).mark(Mark::Intervals {
+            // A line in the legend, as in the other panels, so that rows stand side by side.
+            name: Some("50 % and 90 %".into()),
+            colour: Colour::Series(0),
+            intervals: intervals.collect(),
+        }),
+    );
+    let rhat = at_rows(|row| row.rhat);
+    let ess = at_rows(|row| row.ess_bulk);
+    let chains = quantities[0].values.nrows();
+    let dots = |points| Mark::Points {
+        name: None,
+        colour: Colour::Series(0),
+        symbol: Symbol::Dot,
+        points,
+    };
+    let limit = |name: String, at: f64| Mark::Rule {
+        name: Some(name),
+        colour: Colour::Muted,
+        place: Place::Vertical(at),
+    };
+    if rhat.iter().any(|[rhat, _]| rhat.is_finite()) {
+        let name = format!("limit {RHAT_LIMIT}");
+        figure = figure.panel(
+            panel("R-hat", Axis::new("R-hat")).mark(limit(name, RHAT_LIMIT)).mark(dots(rhat)),
+        );
+        caption += " R-hat compares the chains, and should be left of its limit.";
+    } else {
+        caption += " R-hat takes two chains of at least four finite draws.";
+    }
+    if ess.iter().any(|[ess, _]| ess.is_finite()) {
+        let least = ESS_PER_CHAIN * chains as f64;
+        let x = Axis::new("bulk ESS in draws").scale(Scale::Log);
+        figure = figure.panel(
+            panel("effective sample size", x)
+                .mark(limit(format!("limit {least}"), least))
+                .mark(dots(ess)),
+        );
+        caption += " The effective sample size (ESS) is the number of independent draws that the \
+                    draws are worth, and should be right of its limit.";
+    }
+    caption += &left_out(rows.iter().map(|(quantity, _)| quantity.values));
+    figure.caption = caption;
+    figure.columns = Some(figure.panels.len());
+    Ok(figure)
+}
