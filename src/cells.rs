@@ -12,10 +12,10 @@ use std::borrow::Cow;
 use crate::Error;
 use crate::message::count;
 
-/// More cells than this in a row are refused: a column has a name, and its name takes memory.
+/// The largest number of cells in a row: a column has a name, and its name takes memory.
 const MOST_COLUMNS: usize = 1 << 20;
 
-/// What stands between two cells.
+/// The separator between two cells.
 #[derive(Clone, Copy, PartialEq)]
 pub(crate) enum Separator {
     Char(char),
@@ -167,7 +167,7 @@ impl<'t> Rows<'t> {
     }
 }
 
-/// The text without byte-order mark, or what is wrong with it.
+/// The text without byte-order mark, or the problem with it.
 pub(crate) fn decode(bytes: &[u8]) -> Result<&str, String> {
     if bytes.starts_with(&[0xFF, 0xFE]) || bytes.starts_with(&[0xFE, 0xFF]) {
         return Err("the file is UTF-16 text; save it as UTF-8".into());
@@ -181,11 +181,11 @@ pub(crate) fn decode(bytes: &[u8]) -> Result<&str, String> {
     })
 }
 
-/// A text for a cell of a table, such that no spreadsheet takes it for a formula: a single quote is put
-/// before it if it begins with `=`, `+`, `-`, `@`, a tab, a carriage return or a line feed, as
-/// [OWASP](https://owasp.org/www-community/attacks/CSV_Injection) advises; the wide forms `＝`, `＋`, `－` and `＠`
-/// count, too. A text that is a finite number stays as it is. So that [`unguarded`] gives every text back,
-/// one that begins with single quotes before such a character gets another.
+/// A text for a cell of a table, such that no spreadsheet takes it for a formula: a single quote is
+/// put before it if it begins with `=`, `+`, `-`, `@`, a tab, a carriage return or a line feed, as
+/// [OWASP](https://owasp.org/www-community/attacks/CSV_Injection) advises; the wide forms `＝`, `＋`,
+/// `－` and `＠` count, too. A text that is a finite number is not changed. So that [`unguarded`]
+/// gives every text back, one that begins with single quotes before such a character gets another.
 ///
 /// The CSV files of this crate that hold names from a table are written so: the header and the classes of
 /// predictions, names of parameters and quantities, and the rows in the folder of a fit.
@@ -212,7 +212,7 @@ pub fn unguarded(cell: &str) -> &str {
     cell.strip_prefix('\'').filter(|text| is_formula(text)).unwrap_or(cell)
 }
 
-/// Whether a text, but for single quotes before it, begins as a formula does.
+/// Whether a text, except for single quotes before it, begins as a formula does.
 fn is_formula(text: &str) -> bool {
     let begins = ['=', '+', '-', '@', '\t', '\r', '\n', '＝', '＋', '－', '＠'];
     text.trim_start_matches('\'').starts_with(begins)
@@ -234,7 +234,7 @@ pub fn csv_cell(text: &str) -> Cow<'_, str> {
     }
 }
 
-/// A cell as it may stand in a message: of one line, printable and not long.
+/// The form of a cell in a message: of one line, printable and not long.
 pub(crate) fn shown(cell: &str) -> String {
     const LENGTH: usize = 40;
     let mut text: String = cell.chars().take(LENGTH).flat_map(char::escape_debug).collect();

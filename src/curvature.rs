@@ -2,11 +2,11 @@
 
 use serde::{Deserialize, Serialize};
 
-/// Which second derivative of a log density.
+/// The kind of a log density's second derivative.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Curvature {
     /// The second derivative itself, at the data as they are.
     Observed,
-    /// Its expectation over data from the model: nowhere of the wrong sign.
+    /// The expectation of the Hessian over data from the model: nowhere of the wrong sign.
     Expected,
 }

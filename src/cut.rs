@@ -1,9 +1,10 @@
 //! A way out of a step that takes long, when its run is asked to end.
 //!
-//! A step of a large network can take minutes, and has no place at which it could be left: its kernel would
-//! have to know one. So a chain keeps what it was before the step, and an evaluation of the density that
-//! finds its run asked to end unwinds the step. Only steps that follow a long one,
-//! or a long evaluation at a checkpoint, are made like this: what is kept takes time and memory, too.
+//! A step of a large network can take minutes, and has no place at which it could be left: its
+//! kernel would have to know one. So a chain keeps its state from before the step, and an
+//! evaluation of the density that finds its run asked to end unwinds the step. Only steps that
+//! follow a long one, or a long evaluation at a checkpoint, are made like this: the copy takes time
+//! and memory, too.
 
 use std::cell::RefCell;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -13,11 +14,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 /// Becomes true when a run is asked to end.
 type Stop = Arc<AtomicBool>;
 
-/// What unwinds a step.
+/// The payload with which a step unwinds.
 struct Cut;
 
 thread_local! {
-    /// What may end the step that this thread is in, if it can be cut.
+    /// The request that may end the step that this thread is in, if the step can be cut.
     static STOP: RefCell<Option<Stop>> = const { RefCell::new(None) };
 }
 
@@ -31,19 +32,20 @@ pub(crate) fn point() {
     });
 }
 
-/// What may end the step that this thread is in, for work that is [shared out](within).
+/// The request that may end the step that this thread is in, for work that is [shared out](within).
 pub(crate) fn stop() -> Option<Stop> {
     STOP.with_borrow(Clone::clone)
 }
 
-/// What `work` returns, which is a part of the step that `stop` may end, or of none. A thread that waits for
-/// others in the midst of a step takes up other work meanwhile, which is not to be cut with it.
+/// Runs `work` as a part of the step that `stop` may end, or of no such step, and returns its
+/// result. A thread that waits for others within a step takes up other work meanwhile, which must
+/// not be cut with that step.
 pub(crate) fn within<R>(stop: Option<Stop>, work: impl FnOnce() -> R) -> R {
     let _before = Before::of(stop);
     work()
 }
 
-/// What `step` returns; `None` if it was cut since `stop` asked for an end.
+/// Runs `step` and returns its result; `None` if it was cut since `stop` asked for an end.
 pub(crate) fn cuttable<R>(stop: Stop, step: impl FnOnce() -> R) -> Option<R> {
     match catch_unwind(AssertUnwindSafe(|| within(Some(stop), step))) {
         Ok(result) => Some(result),
@@ -52,7 +54,7 @@ pub(crate) fn cuttable<R>(stop: Stop, step: impl FnOnce() -> R) -> Option<R> {
     }
 }
 
-/// What may end the step around, which is put back when this is dropped.
+/// The request that may end the surrounding step, which is put back when this is dropped.
 struct Before(Option<Stop>);
 
 impl Before {

@@ -10,40 +10,41 @@ use std::path::PathBuf;
 
 use crate::message::{Advice, InRust, Setting, Vocabulary, advised, short};
 
-/// What can go wrong before a run starts, or while files are read and written.
+/// An error, before a run starts, or while files are read and written.
 ///
 /// Texts of an error name no setting and no item of the library: what can be done about it is
 /// [`Advice`], which each face spells by its [`Vocabulary`]. `Display` uses the library's own.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// An argument lies outside what is allowed.
+    /// An argument lies outside its allowed range.
     Argument {
         /// The argument, as the caller knows it.
         name: String,
         /// The setting that the argument comes from, if users of other faces know it by that.
         setting: Option<Setting>,
-        /// What was given.
+        /// The value that was given.
         value: String,
-        /// What would have been accepted.
+        /// The values that would have been accepted.
         allowed: String,
-        /// What can be done.
+        /// The advice on what can be done.
         advice: Vec<Advice>,
     },
-    /// A result, or what it takes, would be larger than the [memory](crate::memory) that is left.
+    /// A result, or the memory to compute it, would be larger than the [memory](crate::memory) that
+    /// is left.
     Memory {
-        /// What would be too large.
+        /// The name of the result that would be too large.
         name: String,
         /// The setting that makes it so large, if there is one.
         setting: Option<Setting>,
-        /// Its size, as a product, and how much there is.
+        /// The size of the result, as a product, and the memory that is left.
         size: String,
-        /// What takes less.
+        /// The advice on what takes less memory.
         advice: Vec<Advice>,
     },
     /// Two things that belong together have different sizes.
     Shape {
-        /// What was measured.
+        /// The name of the size.
         what: String,
         /// The size it has.
         found: String,
@@ -61,67 +62,67 @@ pub enum Error {
     },
     /// The prior leaves blocks of the parameter vector uncovered, or covers one twice.
     Prior {
-        /// What is wrong.
+        /// The problem, in words.
         problem: String,
         /// All blocks of the posterior.
         known: Vec<String>,
-        /// What can be done.
+        /// The advice on what can be done.
         advice: Vec<Advice>,
     },
     /// One cell of a table cannot be used.
     Cell {
-        /// The file, or what was read.
+        /// The name of the file, or of the source that was read.
         table: String,
         /// The line of a file, or the row of an array.
         row: Row,
         /// The column's name, or `#n` counted from 1 where there is no header.
         column: String,
-        /// What is wrong, with the value that was found.
+        /// The problem, with the value that was found.
         problem: String,
-        /// What can be done.
+        /// The advice on what can be done.
         advice: Vec<Advice>,
     },
     /// A table, or the folder of a fit, as a whole cannot be used.
     Table {
-        /// The file, or what was read.
+        /// The name of the file, or of the source that was read.
         table: String,
-        /// What is wrong.
+        /// The problem, in words.
         problem: String,
-        /// What can be done.
+        /// The advice on what can be done.
         advice: Vec<Advice>,
     },
     /// A folder holds another fit than the one that was asked for.
     OtherFit {
         /// The file or folder.
         path: PathBuf,
-        /// What is there.
+        /// The finding about the file or folder.
         problem: String,
         /// The first thing by which the two differ.
         difference: Box<Difference>,
-        /// What can be done.
+        /// The advice on what can be done.
         advice: Vec<Advice>,
     },
     /// A chain found no starting point with a finite log density.
     Start {
         /// The chain, counted from 0.
         chain: usize,
-        /// How many points were tried.
+        /// The number of points that were tried.
         tries: usize,
-        /// What was wrong with the last of them.
+        /// The problem with the last of them.
         last: String,
     },
     /// A checkpoint is damaged, foreign, or of another run.
     Checkpoint {
         /// The file.
         path: PathBuf,
-        /// What is wrong, with what was found and what was expected.
+        /// The problem, with the found and the expected value.
         problem: String,
     },
     /// Code that the run called panicked: a density, a kernel, a recorder or a progress report.
     Panic {
-        /// The chain and how far it was, or what was called.
+        /// The chain and its progress, or the name of the code that was called.
         place: String,
-        /// What the panic said.
+        /// The message of the panic.
         message: String,
     },
     /// The operating system refused to read or write a file.
@@ -133,7 +134,7 @@ pub enum Error {
     },
 }
 
-/// Where in a table a cell stands, counted from 1.
+/// The place of a cell in a table, counted from 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Row {
     /// The line of a file. A header is line 1.
@@ -211,7 +212,7 @@ impl Error {
         Self::Prior { problem: problem.into(), known, advice: Vec::new() }
     }
 
-    /// The same error, with what can be done about it.
+    /// Adds the advice on what can be done about the error.
     pub(crate) fn advise(mut self, advised: impl IntoIterator<Item = Advice>) -> Self {
         match &mut self {
             Self::Argument { advice, .. }
@@ -230,7 +231,7 @@ impl Error {
         self
     }
 
-    /// The same error about an argument or a size, with the setting that it comes from.
+    /// Adds the setting that the argument or the size comes from.
     pub(crate) fn of(mut self, of: Setting) -> Self {
         if let Self::Argument { setting, .. } | Self::Memory { setting, .. } = &mut self {
             *setting = Some(of);
@@ -341,7 +342,7 @@ impl Error {
     }
 }
 
-/// What `work` returns, or the message with which it panicked.
+/// Runs `work` and returns its result, or the message with which it panicked.
 pub(crate) fn unwound<R>(work: impl FnOnce() -> R) -> Result<R, String> {
     catch_unwind(AssertUnwindSafe(work)).map_err(|payload| {
         let text = payload.downcast_ref::<&str>().map(ToString::to_string);
@@ -350,7 +351,7 @@ pub(crate) fn unwound<R>(work: impl FnOnce() -> R) -> Result<R, String> {
     })
 }
 
-/// What `work` returns, or an error if it panicked at `place`.
+/// Runs `work` and returns its result, or an error that it panicked at `place`.
 pub(crate) fn caught<R>(place: impl Into<String>, work: impl FnOnce() -> R) -> Result<R, Error> {
     unwound(work).map_err(|message| Error::Panic { place: place.into(), message })
 }

@@ -20,41 +20,41 @@
 //!   log Z   = sum_k [D_k (E_k + E_{k+1}) / 2 - D_k^2 (V_{k+1} - V_k) / 12]
 //!   ```
 //!
-//! The standard error of either is that of the mean of one series over the draws: for stepping stone
-//! sum_k r_k / mean_k(r_k), for thermodynamic integration sum_k [w_k ell_k + u_k (ell_k - E_k)^2]
-//! with the weights that E_k and V_k have above. Exchanges correlate the rungs, and these series
-//! have all of that in them: on a regression with ten parameters, errors added up rung by rung were
-//! too small by a third to a half.
+//! The standard error of either estimate is the standard error of the mean of one series over the
+//! draws: for stepping stone sum_k r_k / mean_k(r_k), for thermodynamic integration sum_k [w_k
+//! ell_k + u_k (ell_k - E_k)^2] with the weights that E_k and V_k have above. Exchanges correlate
+//! the rungs, and these series account for it: on a regression with ten parameters, errors added up
+//! rung by rung were too small by a third to a half.
 //!
-//! Thermodynamic integration has a second error, that of the rule, which longer chains do not reduce.
-//! E_beta(ell) is a function f of beta whose derivatives are the cumulants of ell: f' = V, and
-//! f'' = K, the third central moment. The rule above is the two-point Hermite rule of f and f'; the next
-//! one takes f'' too. With D the spacing, and each fourth or sixth derivative somewhere in the interval
-//! (Davis and Rabinowitz, Methods of Numerical Integration, 2nd ed. 1984, section 2.8: rules with
-//! derivative data),
+//! Thermodynamic integration has a second error, from the integration rule, which longer chains do
+//! not reduce. E_beta(ell) is a function f of beta whose derivatives are the cumulants of ell: f' =
+//! V, and f'' = K, the third central moment. The rule above is the two-point Hermite rule of f and
+//! f'; the next one takes f'' too. With D the spacing, and each fourth or sixth derivative
+//! somewhere in the interval (Davis and Rabinowitz, Methods of Numerical Integration, 2nd ed. 1984,
+//! section 2.8: rules with derivative data),
 //!
 //! ```text
 //! I_2 = D (f_0 + f_1)/2 - D^2 (f_1' - f_0')/12                           I - I_2 =  D^5 f^(4) /    720
 //! I_3 = D (f_0 + f_1)/2 - D^2 (f_1' - f_0')/10 + D^3 (f_0'' + f_1'')/120   I - I_3 = -D^7 f^(6) / 100800
 //! ```
 //!
-//! for the integral I of one interval. The discretisation is |sum_k (I_3 - I_2)|. It is asymptotically
-//! the error of I_2. Where f^(4) and f^(6) have the same sign, I lies between I_2 and I_3, so that it is
-//! no less than the error, on a ladder of any spacing. That is so for a linear model with known noise: f
-//! is a constant minus terms c / (1 + beta a)^n with n = 1 or 2 and positive a and c, whose even derivatives
-//! are all positive. With exact moments, for such regressions with 1 to 50 parameters and 10 to 1,000 rows
-//! on (i/m)^5, it is 1.02 to 1.14 times the true error at m = 20, and 1.2 to 3.7 times at m = 6. In practice
-//! the moments come from the same draws. Third moments of hot rungs, whose log likelihoods have long tails, are
-//! noisy, and |I_3 - I_2| turns their noise into a bias: short runs report too large a discretisation.
+//! for the integral I of one interval. The discretisation is |sum_k (I_3 - I_2)|. It is
+//! asymptotically the error of I_2. Where f^(4) and f^(6) have the same sign, I lies between I_2
+//! and I_3, so that it is at least as large as the error, on a ladder of any spacing. That is so
+//! for a linear model with known noise: f is a constant minus terms c / (1 + beta a)^n with n = 1
+//! or 2 and positive a and c, whose even derivatives are all positive. With exact moments, for such
+//! regressions with 1 to 50 parameters and 10 to 1,000 rows on (i/m)^5, it is 1.02 to 1.14 times
+//! the true error at m = 20, and 1.2 to 3.7 times at m = 6. In practice the moments come from the
+//! same draws. Third moments of hot rungs, whose log likelihoods have long tails, are noisy, and
 //!
-//! **The error that is reported is the root of the sum of squares** of Monte Carlo standard error and
-//! discretisation, as systematic and random uncertainties are combined (JCGM 100:2008, section 5.1), and
-//! so is that of the difference between the two estimates, of which stepping stone has no such term. A
-//! warning that the two disagree is given beyond the discretisation, which is no random error, and three
-//! Monte Carlo standard errors of the difference.
+//! **The error that is reported is the root of the sum of squares** of Monte Carlo standard error
+//! and discretisation, as systematic and random uncertainties are combined (JCGM 100:2008, section
+//! 5.1), and so is the error of the difference between the two estimates; stepping stone has no
+//! discretisation term. A warning that the two disagree is given beyond the discretisation, which
+//! is not a random error, and three Monte Carlo standard errors of the difference.
 //!
-//! A draw from the prior at which the likelihood is no number is refused, and what is estimated then is
-//! the evidence of the prior without such places, which is too large: this is warned of.
+//! A draw from the prior at which the likelihood is NaN or infinite is refused, and the estimate is
+//! then the evidence of the prior without such places, which is too large: this is warned of.
 //!
 //! Both need an evidence that exists: an improper prior is refused when the run is set up. Densities
 //! must be normalised over the response and the prior over the parameters, as all of this crate's
@@ -91,14 +91,15 @@ use crate::draws::LadderReport;
 /// log p(y) by two methods. See the [module](self).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Evidence {
-    /// By stepping stone: the headline.
+    /// The estimate by stepping stone: the headline.
     pub stepping_stone: Estimate,
-    /// By thermodynamic integration; its error has the [discretisation](Self::discretisation) in it.
+    /// The estimate by thermodynamic integration; its error includes the
+    /// [discretisation](Self::discretisation).
     pub thermodynamic: Estimate,
-    /// About how far thermodynamic integration is off because the ladder is finite.
+    /// The approximate error of thermodynamic integration because the ladder is finite.
     pub discretisation: f64,
-    /// The error of the difference of the two estimates: its Monte Carlo standard error, which is
-    /// that of correlated estimates from the same draws, and the discretisation.
+    /// The error of the difference of the two estimates: its Monte Carlo standard error, which
+    /// accounts for the correlation of two estimates from the same draws, and the discretisation.
     pub difference_error: f64,
     /// The Monte Carlo standard error in [`difference_error`](Self::difference_error).
     pub difference_monte_carlo: f64,
@@ -106,9 +107,10 @@ pub struct Evidence {
     /// (sum r)^2 / (n sum r^2), over all intervals. Near 0, a few draws decide, and neither the
     /// estimate nor its standard error can be trusted.
     pub least_overlap: f64,
-    /// How often states came from the prior to the posterior, in the chain where that was rarest.
+    /// The number of times that states came from the prior to the posterior, in the chain where
+    /// that was rarest.
     pub restarts: u64,
-    /// Draws from the prior at which the likelihood was no number, all chains.
+    /// The number of draws from the prior at which the likelihood was NaN or infinite, all chains.
     pub undefined: u64,
     /// Whether the chains sampled a [surrogate](crate::surrogate), whose evidence this then is.
     pub of_surrogate: bool,
@@ -119,7 +121,8 @@ pub struct Evidence {
 pub struct Estimate {
     /// log p(y).
     pub log_evidence: f64,
-    /// Its Monte Carlo standard error; of thermodynamic integration, that and the discretisation.
+    /// The Monte Carlo standard error of the estimate; for thermodynamic integration combined with
+    /// the discretisation.
     pub standard_error: f64,
 }
 
@@ -132,7 +135,7 @@ pub struct BayesFactor {
     pub standard_error: f64,
 }
 
-/// What one ladder gives: chains with equal betas share one.
+/// The estimates from one ladder: chains with equal betas share one.
 struct OfLadder {
     chains: f64,
     stepping_stone: Estimate,
@@ -143,10 +146,10 @@ struct OfLadder {
 }
 
 impl Evidence {
-    /// The evidence from a run of power posteriors. Chains whose ladders were adapted apart give one
-    /// estimate each, of which the mean is taken; its standard error is then at least what the
-    /// differences between them say. (The logarithm of a mean is too small by about half its
-    /// variance, which more chains of that kind do not mend: negligible for errors below 0.3.)
+    /// The evidence from a run of power posteriors. Chains whose ladders were adapted apart give
+    /// one estimate each, of which the mean is taken; its standard error is then at least as large
+    /// as the differences between them imply. (The logarithm of a mean is too small by about half
+    /// its variance, which more chains of that kind do not mend: negligible for errors below 0.3.)
     ///
     /// Errors: draws of another sampler, fewer than 10 draws per chain, or a ladder that does not
     /// begin at 0.
@@ -416,8 +419,9 @@ mod tests {
         betas.iter().map(|beta| [0, 1, 2].map(|order| derivative(order, *beta))).collect()
     }
 
-    /// The corrected rule integrates cubic polynomials exactly, and the next one those of degree
-    /// five; their difference is then the error of the former, D^5 f^(4) / 720 for degree four.
+    /// The corrected rule integrates cubic polynomials exactly, and the next one polynomials of
+    /// degree five; their difference is then the error of the former, D^5 f^(4) / 720 for degree
+    /// four.
     #[test]
     fn the_rules_are_exact_for_polynomials() {
         let betas = [0.0, 0.1, 0.4, 0.7, 1.0];

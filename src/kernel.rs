@@ -1,4 +1,4 @@
-//! What an algorithm is, and the Markov transition that it builds.
+//! Algorithms, and the Markov transitions that they build.
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -13,9 +13,10 @@ pub trait Algorithm<T: Target>: Sync {
     /// The transition it builds.
     type Kernel: Kernel<T>;
 
-    /// Its name, with the names of the parts it is made of, such as `Cycle(Mala, Rwm)`; the
-    /// configuration is no part of it. [Checkpoints](crate::draws::checkpoint) and files of draws
-    /// hold it, and those of another name are refused: keep it, wherever the type moves.
+    /// The name of the algorithm, with the names of the parts it is made of, such as `Cycle(Mala,
+    /// Rwm)`; the configuration is no part of it. [Checkpoints](crate::draws::checkpoint) and files
+    /// of draws hold it, and files with another name are refused: keep the name, wherever the type
+    /// moves.
     fn name(&self) -> String;
 
     /// Checks the configuration against the target and allocates all that a step needs.
@@ -23,9 +24,9 @@ pub trait Algorithm<T: Target>: Sync {
     /// `rng` is the chain's stream; [`child`](ChainRng::child) streams serve parts of a kernel.
     fn kernel(&self, target: &T, rng: &ChainRng) -> Result<Self::Kernel, Error>;
 
-    /// How many numbers the matrices of a kernel hold, such as d^2. A run whose chains have no room
-    /// for them in [memory](crate::memory) is refused before it begins; some vectors as long as q
-    /// are counted anyway.
+    /// The number of entries in the matrices of a kernel, such as d^2. A run whose chains have no
+    /// room for them in [memory](crate::memory) is refused before it begins; some vectors as long
+    /// as q are counted anyway.
     fn matrix_numbers(&self, _target: &T) -> usize {
         0
     }
@@ -80,19 +81,18 @@ pub trait Kernel<T: Target>: Send {
     /// Writes those statistics.
     fn stats(&self, _out: &mut [f64]) {}
 
-    /// What there is to say about the whole run, kept in
-    /// [`RunInfo::reports`](crate::draws::RunInfo::reports). Kernels made of others pass on theirs
-    /// ([`Report::and`]).
+    /// A report on the whole run, kept in [`RunInfo::reports`](crate::draws::RunInfo::reports).
+    /// Composite kernels pass on the reports of their parts ([`Report::and`]).
     fn report(&self) -> Report {
         Report::default()
     }
 }
 
-/// What happened in one transition.
+/// The outcome of one transition.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Step {
     /// The probability with which the proposal was accepted (for NUTS the mean along the
-    /// trajectory): what a step size is adapted to. `None` for kernels that accept without a test.
+    /// trajectory): the step size is adapted to it. `None` for kernels that accept without a test.
     pub accept_prob: Option<f64>,
     /// Whether the chain moved.
     pub accepted: bool,
@@ -100,11 +100,11 @@ pub struct Step {
     /// inside the support, or a trajectory's
     /// energy rose beyond [`MAX_ENERGY_ERROR`](crate::sampler::MAX_ENERGY_ERROR).
     pub divergent: bool,
-    /// How many gradients were evaluated.
+    /// The number of gradients evaluated.
     pub gradient_evals: u32,
 }
 
-/// Where in the warm-up an iteration lies.
+/// The place of an iteration in the warm-up.
 #[derive(Clone, Copy, Debug)]
 pub struct WarmupProgress {
     /// This iteration, counted from 0.

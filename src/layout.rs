@@ -14,9 +14,10 @@ pub struct Block {
     pub name: String,
     /// The array's shape; empty for a single number.
     pub shape: Vec<usize>,
-    /// Where the block lies in q.
+    /// The place of the block in q.
     pub range: Range<usize>,
-    /// What the indices in the parameters' names count from: 0, or 1 as in files of Stan and R.
+    /// The number that the indices in the parameters' names count from: 0, or 1 as in files of Stan
+    /// and R.
     pub first: usize,
 }
 
@@ -77,8 +78,8 @@ impl Layout {
         self.with_block(&Block { name: name.into(), shape: shape.into(), range, first: 0 })
     }
 
-    /// A layout of arrays with names, shapes, and what their indices count from; `None` if they have
-    /// more numbers than fit into memory.
+    /// A layout of arrays with names, shapes, and the first values of their indices; `None` if they
+    /// have more numbers than fit into memory.
     pub(crate) fn from_arrays<'a>(
         arrays: impl Iterator<Item = (&'a str, &'a [usize], usize)>,
     ) -> Option<Self> {
@@ -196,12 +197,12 @@ impl Layout {
         self.blocks.iter().map(|b| b.name.clone()).collect()
     }
 
-    /// Where block `name` lies in q.
+    /// The place of block `name` in q.
     pub fn range(&self, name: &str) -> Option<Range<usize>> {
         self.blocks.iter().find(|b| b.name == name).map(|b| b.range.clone())
     }
 
-    /// Where block `name` lies in q, or an error that lists the names there are.
+    /// The place of block `name` in q, or an error that lists the existing names.
     pub fn try_range(&self, name: &str) -> Result<Range<usize>, Error> {
         self.range(name).ok_or_else(|| Error::UnknownName {
             what: "parameter block".into(),

@@ -24,8 +24,9 @@
 //! # Ok::<(), bnn_mcmc::Error>(())
 //! ```
 //!
-//! The [`guide`] says what to do when, as programs to copy: which sampler, networks with a real response, what to use
-//! instead of MCMC, predictions, which model is better, large networks, modes far apart, symmetries.
+//! The [`guide`] has programs to copy for common tasks: which sampler, networks with a real
+//! response, what to use instead of MCMC, predictions, which model is better, large networks, modes
+//! far apart, symmetries.
 //!
 //! # The parts
 //!
@@ -90,8 +91,8 @@
 //! # Step sizes
 //!
 //! `step_size` is always the standard deviation of the Gaussian noise of one proposal; for HMC and
-//! NUTS that of the position after one leapfrog step from a fresh momentum, which is MALA's
-//! proposal.
+//! NUTS it is the standard deviation of the position after one leapfrog step from a fresh momentum,
+//! which is MALA's proposal.
 //!
 //! | sampler | proposal | adapted to acceptance |
 //! | --- | --- | --- |
@@ -126,9 +127,9 @@
 //! # Reproducibility
 //!
 //! Equal seeds give equal draws, bit for bit, for any number of threads, on one kind of processor.
-//! Processors with other vector instructions round differently in the last digit, after which chains
-//! differ while what they estimate does not. With `BNN_MCMC_PORTABLE=1` in the environment draws are
-//! the same on every processor, and slower ([`portable`]).
+//! Processors with other vector instructions round differently in the last digit, after which
+//! chains differ, while the distribution that they sample does not. With `BNN_MCMC_PORTABLE=1` in
+//! the environment draws are the same on every processor, and slower ([`portable`]).
 
 #![warn(missing_docs)]
 #![cfg_attr(not(test), deny(clippy::disallowed_methods))]
@@ -187,12 +188,12 @@ pub const VERSION: &str = env!("CARGO_PKG_VERSION");
 /// The arrays of the public interface.
 pub use ndarray;
 
-/// Why the crate is built the way it is.
+/// The reasons for the design of the crate.
 ///
 #[doc = include_str!("../DESIGN.md")]
 pub mod design {}
 
-/// What has changed from version to version.
+/// The changes from version to version.
 ///
 #[doc = include_str!("../CHANGELOG.md")]
 pub mod changelog {}

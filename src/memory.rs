@@ -1,4 +1,4 @@
-//! How large a result may be, checked before anything is allocated for it.
+//! Limits on the size of a result, checked before anything is allocated for it.
 //!
 //! Systems hand out more memory than they have, and end the process that then uses it: an allocation
 //! that succeeds proves nothing. So the size of whatever grows with draws times rows or draws times
@@ -6,10 +6,10 @@
 //! the [`limit`]. The error has the numbers, and names a way that takes less.
 //!
 //! The limit is nine tenths of the memory that is left when it is asked for. On Linux that is
-//! `MemAvailable` of `/proc/meminfo` (which counts what the file cache would give back), or less if a
-//! control group of the process, of version 1 or 2, or one that encloses it, has less left: what
-//! containers and batch systems are held to. On other systems, or where these files cannot be read, the
-//! limit is 16 GiB. [`set_limit`] sets it by hand.
+//! `MemAvailable` of `/proc/meminfo` (which counts the memory that the file cache would give back),
+//! or less if a control group of the process, of version 1 or 2, or one that encloses it, has less
+//! left, as in containers and batch systems. On other systems, or where these files cannot be read,
+//! the limit is 16 GiB. [`set_limit`] sets it by hand.
 
 use std::fs;
 use std::path::Path;
@@ -21,14 +21,14 @@ use crate::message::Advice;
 /// The limit where the system does not tell how much memory is left.
 const DEFAULT_LIMIT: u64 = 16 << 30;
 
-/// What is said of a size that the allocator refuses.
+/// The message about a size that the allocator refuses.
 const REFUSED: &str = "more than the system gives";
 
-/// What [`set_limit`] was called with.
+/// The argument of the latest [`set_limit`].
 static LIMIT: Mutex<Option<u64>> = Mutex::new(None);
 
-/// The largest result that is computed now, in bytes: what [`set_limit`] set, else what the
-/// [module](self) says.
+/// The largest result that is computed now, in bytes: the argument of [`set_limit`], or else the
+/// default of the [module](self).
 pub fn limit() -> u64 {
     let set = *LIMIT.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
     let left = || available(Path::new("/proc"), Path::new("/sys/fs/cgroup"));
@@ -54,8 +54,9 @@ pub fn set_limit(bytes: Option<u64>) {
     *LIMIT.lock().unwrap_or_else(|poisoned| poisoned.into_inner()) = bytes;
 }
 
-/// Checks that as many values of type `N` as the product of `size` fit into memory, where `size` has
-/// numbers with their meaning: `[(4, "chains"), (1000, "draws")]`. `instead` is what takes less.
+/// Checks that as many values of type `N` as the product of `size` fit into memory, where `size`
+/// has numbers with their meaning: `[(4, "chains"), (1000, "draws")]`. `instead` is advice that
+/// takes less memory.
 pub(crate) fn check<N>(
     name: &str,
     size: &[(usize, &str)],
@@ -75,7 +76,8 @@ pub(crate) fn check<N>(
     Err(too_large::<N>(name, size, &problem, instead.into()))
 }
 
-/// Room for `n` numbers of what was [checked](check); limits on address space may still refuse it.
+/// Room for `n` numbers of a size that was [checked](check); limits on address space may still
+/// refuse it.
 pub(crate) fn room<N>(
     n: usize,
     (name, size, instead): (&str, &[(usize, &str)], &'static str),
@@ -132,8 +134,8 @@ fn available(proc: &Path, cgroup: &Path) -> Option<u64> {
     Some(left)
 }
 
-/// What a control group has left: its limit less what it uses, of which it would give back files that
-/// nobody reads. `None` without a limit.
+/// The memory that a control group has left: its limit less the memory in use, not counting cached
+/// files that nobody reads. `None` without a limit.
 fn left_in(folder: &Path, [limit, used, inactive]: [&str; 3]) -> Option<u64> {
     let read = |name: &str| fs::read_to_string(folder.join(name)).ok();
     let number = |name: &str| read(name)?.trim().parse::<u64>().ok();

@@ -1,4 +1,4 @@
-//! What most programs need: `use bnn_mcmc::prelude::*;`
+//! The names that most programs need: `use bnn_mcmc::prelude::*;`
 
 pub use crate::Error;
 pub use crate::data::{Dataset, Response};

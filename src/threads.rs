@@ -13,7 +13,7 @@ use rayon::{ThreadBuilder, ThreadPool, ThreadPoolBuilder};
 
 use crate::Error;
 
-/// Makes rayon's global pool, unless it is there or the caller runs in another one.
+/// Makes rayon's global pool, unless it exists or the caller runs in another pool.
 ///
 /// # Errors
 /// If not even one thread can be made.
@@ -49,14 +49,14 @@ fn refused(n: usize, error: &io::Error) -> Error {
     Error::argument("threads", n, allowed)
 }
 
-/// How many threads rayon's global pool is to have.
+/// The number of threads that rayon's global pool is to have.
 fn wanted() -> usize {
     let set = std::env::var("RAYON_NUM_THREADS").ok().and_then(|n| n.parse().ok());
     let all = || thread::available_parallelism().map_or(1, Into::into);
     set.filter(|n| *n > 0).unwrap_or_else(all)
 }
 
-/// Threads that wait for what they are to do.
+/// Threads that wait for work.
 struct Begun(Vec<Sender<ThreadBuilder>>);
 
 impl Begun {

@@ -1,7 +1,7 @@
 //! Adaptation during warm-up: plain structs that kernels combine.
 //!
-//! Whatever adapts does so during warm-up only. At its end the kernel is frozen, so that the draws
-//! that are kept come from one fixed, exact transition.
+//! Kernels adapt during warm-up only. At its end the kernel is frozen, so that the draws that are
+//! kept come from one fixed, exact transition.
 
 mod dual_averaging;
 mod welford;

@@ -5,11 +5,11 @@ use serde::{Deserialize, Serialize};
 /// Lengths of a warm-up's windows.
 ///
 /// A warm-up of n iterations has three phases: the first 15 % adapt the step size only, while the
-/// chain finds the bulk of the target; the middle 60 % estimate variances or covariances in
-/// windows of doubling length, each from its own iterations alone; the last 25 % adapt the step
-/// size only, to the scale that was learnt. The idea of windows is Stan's (reference manual,
-/// section on adaptation); the long last phase is needed by Metropolis samplers, whose acceptance
-/// is noisier than that of Hamiltonian trajectories.
+/// chain finds the bulk of the target; the middle 60 % estimate variances or covariances in windows
+/// of doubling length, each from its own iterations alone; the last 25 % adapt the step size only,
+/// to the scale that was learnt. The idea of windows is Stan's (reference manual, section on
+/// adaptation); the long last phase is needed by Metropolis samplers, whose acceptance is noisier
+/// than for Hamiltonian trajectories.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Windows {
     first: usize,

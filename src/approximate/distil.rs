@@ -25,11 +25,11 @@ const START: u64 = u64::from_le_bytes(*b"students");
 
 /// Distillation of draws into one network, the student: plain data.
 ///
-/// The student is trained on what the draws together, the teacher, say of given inputs, and needs
-/// neither the draws nor the response: predictions take the time of one network. For a real
-/// response, or counts, it learns the mean prediction, standardised, by least squares; for classes
-/// the mean probabilities by their cross entropy, and, in one more output, the expected entropy,
-/// standardised:
+/// The student is trained on the predictions of all draws together, the teacher, for given inputs,
+/// and needs neither the draws nor the response: predictions take the time of one network. For a
+/// real response, or counts, it learns the mean prediction, standardised, by least squares; for
+/// classes the mean probabilities by their cross entropy, and, in one more output, the expected
+/// entropy, standardised:
 ///
 /// ```text
 /// m(x) = mean_s E[y | x, q_s]       e(x) = mean_s H[y | x, q_s]
@@ -39,12 +39,12 @@ const START: u64 = u64::from_le_bytes(*b"students");
 ///
 /// The entropy of the mean less the expected entropy, H\[m\] - e, is the mutual information of the
 /// class and the weights, the epistemic part of the uncertainty, which the probabilities of one
-/// network do not hold. Of a real response the spread of the draws is lost.
+/// network do not hold. For a real response the spread of the draws is lost.
 ///
-/// Inputs need no response: take the training rows, and more where predictions are wanted. What is
-/// lost is measured by [`Student::loss`] on rows that the student was not trained on. When not to
-/// use it: on inputs unlike those it was trained on, where draws disagree and the student does not
-/// show it.
+/// Inputs need no response: take the training rows, and more where predictions are wanted.
+/// [`Student::loss`] measures the loss on rows that the student was not trained on. When not to use
+/// it: on inputs unlike those it was trained on, where draws disagree and the student does not show
+/// it.
 ///
 /// Source: Balan, Rathod, Murphy and Welling, NeurIPS 2015, arXiv:1506.04416; the entropy: Vadera,
 /// Jalaian and Marlin, AISTATS 2020, arXiv:2005.08110.
@@ -71,9 +71,9 @@ const START: u64 = u64::from_le_bytes(*b"students");
 pub struct Distil<A> {
     /// The units of the student's hidden layers.
     pub hidden: Vec<usize>,
-    /// Their activation.
+    /// The activation of the hidden layers.
     pub activation: Activation,
-    /// How the student is trained, on a sum over rows.
+    /// The ascent that trains the student, on a sum over rows.
     pub ascent: A,
 }
 
@@ -85,12 +85,12 @@ impl<A> Distil<A> {
 }
 
 impl<A: Ascent<Source = Minibatch> + Clone> Distil<A> {
-    /// Trains a student on what `draws` say of the inputs `x` `[rows x features]`.
+    /// Trains a student on the predictions of `draws` for the inputs `x` `[rows x features]`.
     ///
     /// # Errors
     /// No rows or draws, fewer rows than a minibatch takes; inputs that are not finite; draws of
-    /// another posterior; sizes of layers and settings of the ascent out of range; what does not
-    /// fit into memory.
+    /// another posterior; sizes of layers and settings of the ascent out of range; sizes that do
+    /// not fit into memory.
     pub fn fit<M: Model, L: Likelihood>(
         &self,
         posterior: &Posterior<M, L>,
@@ -127,15 +127,15 @@ fn student(network: Mlp, learnt: Learnt, data: &Dataset) -> Result<Posterior<Mlp
     Posterior::new(network, learnt, data, Priors::all(Normal::new(0.0, 1.0)?))
 }
 
-/// A network that predicts what all draws together predict: what [`Distil::fit`] returns. It needs
-/// nothing else, and is saved by serde (`serde_json::to_string(&student)`).
+/// A network that predicts what all draws together predict, from [`Distil::fit`]. It needs nothing
+/// else, and is saved by serde (`serde_json::to_string(&student)`).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Student {
     sizes: Vec<usize>,
     activation: Activation,
     learnt: Learnt,
     scale: Scaling,
-    /// Where the training ended; `log_density` is minus the loss over all its rows.
+    /// The end of the training; its `log_density` is minus the loss over all training rows.
     pub fit: Optimum,
 }
 
@@ -150,7 +150,7 @@ pub struct Distilled {
     pub expected_entropy: Option<Vec<f64>>,
 }
 
-/// How a student's predictions differ from those of its teacher, over some rows.
+/// The differences between the predictions of a student and its teacher, over some rows.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct DistillationLoss {
     /// The root mean square difference of the mean predictions, on the scale of the response that
@@ -158,7 +158,7 @@ pub struct DistillationLoss {
     pub rmse: f64,
     /// For classes, the mean of KL(teacher, student), in nats.
     pub divergence: Option<f64>,
-    /// For classes, the share of rows whose most probable class is another.
+    /// For classes, the share of rows whose most probable class differs.
     pub disagreement: Option<f64>,
     /// For classes, the root mean square difference of the expected entropies, in nats.
     pub entropy_rmse: Option<f64>,
@@ -176,7 +176,7 @@ impl Student {
     /// The predictions for inputs `x` `[rows x features]`.
     ///
     /// # Errors
-    /// Other features, an input that is not finite.
+    /// A number of features other than in training, an input that is not finite.
     pub fn predict(&self, x: ArrayView2<f64>) -> Result<Distilled, Error> {
         let network = self.network()?;
         // One row, for its shape: the student needs no data.
@@ -199,11 +199,11 @@ impl Student {
         })
     }
 
-    /// What the student has lost of the teacher on inputs `x`, which should be none that it was
-    /// trained on.
+    /// The differences between student and teacher on inputs `x`, which should not be inputs that
+    /// the student was trained on.
     ///
     /// # Errors
-    /// As [`Distil::fit`].
+    /// The errors of [`Distil::fit`].
     pub fn loss<M: Model, L: Likelihood>(
         &self,
         posterior: &Posterior<M, L>,
@@ -250,7 +250,7 @@ impl Student {
     }
 }
 
-/// What the draws together say.
+/// The predictions of all draws together.
 struct Teacher {
     /// The mean prediction, `[rows x columns]`, with one column for each of two classes.
     mean: Array2<f64>,
@@ -288,7 +288,7 @@ impl Teacher {
         Ok(Self { mean, entropy: Vec::new(), is_classes: false })
     }
 
-    /// What is learnt by least squares.
+    /// The quantities that the student learns by least squares.
     fn unbounded(&self) -> Array2<f64> {
         match self.is_classes {
             true => Array2::from_shape_fn((self.entropy.len(), 1), |(i, _)| self.entropy[i]),

@@ -28,20 +28,20 @@ const SCORED: usize = 100;
 ///
 /// The network is trained on minibatches, for each of which a random subset of the hidden units is
 /// left out; each draw is the network without another random subset. To leave unit j of a hidden
-/// layer out is to set the weights that start from j to 0; with p the `rate`, those of the units
-/// that are kept are divided by 1 - p, so that the next layer gets the same input on average:
+/// layer out is to set the weights that start from j to 0; with p the `rate`, the weights of the
+/// units that are kept are divided by 1 - p, so that the next layer gets the same input on average:
 ///
 /// ```text
 /// w~_ij = w_ij b_j/(1 - p),   b_j = 0 with probability p, else 1
 /// ascent on    E_b[ log p(y | w~) ] + log p(w)
 /// ```
 ///
-/// So a draw of the masks is a vector of weights, and draws are those of any posterior. Within a
-/// minibatch all rows have the same mask. Inputs, biases and the likelihood's own parameters are
-/// not left out. Of a model of your own, blocks with two axes are taken to be the weights of its
-/// layers, in order.
+/// So a draw of the masks gives a vector of weights, and the draws have the form of draws from any
+/// posterior. Within a minibatch all rows have the same mask. Inputs, biases and the likelihood's
+/// own parameters are not left out. In a model of your own, blocks with two axes are taken to be
+/// the weights of its layers, in order.
 ///
-/// The spread of the predictions is that of a rate which is chosen, not found: it does not shrink
+/// The spread of the predictions follows from a rate that is chosen, not learnt: it does not shrink
 /// as rows are added, and is as wide where there are data as where there are none. When not to use
 /// it: where that spread is to be believed. Cost: one gradient for each step, one network in
 /// memory.
@@ -65,7 +65,7 @@ const SCORED: usize = 100;
 /// ```
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Dropout<A> {
-    /// How the network is trained.
+    /// The ascent that trains the network.
     pub ascent: A,
     /// p, the share of hidden units that is left out, from 0 to less than 1.
     pub rate: f64,
@@ -82,7 +82,7 @@ impl<A: Ascent<Source = Minibatch> + Clone> Dropout<A> {
     /// Trains the network of `posterior` from where `from` starts a chain.
     ///
     /// # Errors
-    /// A rate out of range, a model without hidden units; those of [`Optimiser::run_each`].
+    /// A rate out of range, a model without hidden units; the errors of [`Optimiser::run_each`].
     pub fn fit<M: Model, L: Likelihood>(
         &self,
         posterior: &Posterior<M, L>,
@@ -115,7 +115,7 @@ impl<A: Ascent<Source = Minibatch> + Clone> Dropout<A> {
     /// rows best, by the mean over rows of their log predictive density in nats, with these scores
     /// in the order of `rates`.
     ///
-    /// Rows that a rate was chosen by are no test rows any more.
+    /// Rows that were used to choose a rate are no longer test rows.
     ///
     /// # Errors
     /// No rates; as [`fit`](Self::fit), and as
@@ -158,7 +158,7 @@ fn check_rate(rate: f64) -> Result<(), Error> {
 pub struct DropoutFit {
     /// The rate.
     pub rate: f64,
-    /// Where the training ended: its `q` are the weights of the whole network.
+    /// The end of the training: its `q` are the weights of the whole network.
     pub fit: Optimum,
     masks: Masks,
     origin: Origin,

@@ -11,11 +11,12 @@ use crate::{Error, memory};
 /// The points where ascents on `target` ended, each `repeated` times, as draws
 /// `[member, repeated, parameter]`.
 ///
-/// One is the maximum a posteriori (MAP), or the maximum-likelihood fit where the ascent was on
-/// [`Posterior::log_likelihood`](crate::posterior::Posterior::log_likelihood): one network, whose
-/// predictions know nothing of the uncertainty of its weights. Several, from dispersed starts, are
-/// a deep ensemble. The spread of its members is a heuristic measure of uncertainty: more members
-/// do not bring it closer to the posterior's. The fits must be of `target`, which is not checked.
+/// A single fit is the maximum a posteriori (MAP), or the maximum-likelihood fit where the ascent
+/// was on [`Posterior::log_likelihood`](crate::posterior::Posterior::log_likelihood): one network,
+/// whose predictions ignore the uncertainty of its weights. Several fits, from dispersed starts,
+/// are a deep ensemble. The spread of its members is a heuristic measure of uncertainty: more
+/// members do not bring it closer to the posterior's. The fits must be of `target`, which is not
+/// checked.
 ///
 /// A member is a chain: [`Stacking`](crate::predict::Stacking) weighs chains by held-out rows, and
 /// [`Draws::mixture`] takes the weights. All its draws are equal. Mean predictions and densities
@@ -26,9 +27,9 @@ use crate::{Error, memory};
 /// ([`LogHalfCauchy`](crate::prior::LogHalfCauchy)) there is no mode: the log density grows without
 /// limit as weights and scale go to 0 together.
 ///
-/// Dispersed starts, minibatches, early stopping and members in parallel are those of an
-/// [`Optimiser`](crate::optimise::Optimiser). Source: Lakshminarayanan, Pritzel and Blundell,
-/// NeurIPS 2017, arXiv:1612.01474.
+/// An [`Optimiser`](crate::optimise::Optimiser) provides dispersed starts, minibatches, early
+/// stopping and members in parallel. Source: Lakshminarayanan, Pritzel and Blundell, NeurIPS 2017,
+/// arXiv:1612.01474.
 ///
 /// ```
 /// use bnn_mcmc::approximate::ensemble;

@@ -9,7 +9,7 @@ use crate::targets::{GradTarget, LogDensity, MinibatchTarget, Target, TargetInfo
 /// The factors by which dropout multiplies the weights of a network.
 ///
 /// A network in which a unit is left out is the same network with the weights that start from the
-/// unit set to 0; those of the units that are kept are divided by the share that is kept.
+/// unit set to 0; the weights of the units that are kept are divided by the share that is kept.
 #[derive(Clone, Debug)]
 pub(crate) struct Masks {
     rate: f64,
@@ -18,8 +18,8 @@ pub(crate) struct Masks {
 }
 
 impl Masks {
-    /// Of the inputs of the layers with these weights, `[units x inputs]`, each left out at this
-    /// rate.
+    /// Masks for the inputs of the layers with these weights, `[units x inputs]`, each left out at
+    /// this rate.
     pub(crate) fn new<'b>(rate: f64, weights: impl IntoIterator<Item = &'b Block>) -> Self {
         let layer = |block: &Block| (block.range.clone(), block.shape[1]);
         Self { rate, layers: weights.into_iter().map(layer).collect() }
@@ -47,7 +47,7 @@ pub(crate) struct Masked<'a, T> {
     base: T,
     masks: Masks,
     rng: ChainRng,
-    /// Added at the weights themselves, whatever is left out.
+    /// The log prior, which is added at the unmasked weights.
     prior: Option<Box<LogPrior<'a>>>,
 }
 

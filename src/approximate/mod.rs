@@ -2,9 +2,9 @@
 //!
 //! None of them samples the posterior. Their draws go through
 //! [`Posterior::predict`](crate::posterior::Posterior::predict), the scores and the measures of
-//! uncertainty as those of a run do,
-//! [`RunInfo::approximation`](crate::draws::RunInfo::approximation) says what made them, and a
-//! verdict on them says that no chains were run: R-hat has nothing to compare.
+//! uncertainty like the draws of a run,
+//! [`RunInfo::approximation`](crate::draws::RunInfo::approximation) names the method that made
+//! them, and a verdict on them says that no chains were run: R-hat has nothing to compare.
 //!
 //! | method | what it is | draws |
 //! | --- | --- | --- |
@@ -57,7 +57,7 @@ use crate::{Error, memory};
 /// it.
 const DRAWS: u64 = u64::from_le_bytes(*b"approxim");
 
-/// What an approximation was fitted to, and how: what its draws say of themselves.
+/// The origin of an approximation: its target and its method, which its draws record.
 #[derive(Clone, Debug)]
 pub(crate) struct Origin {
     layout: Layout,
@@ -67,8 +67,8 @@ pub(crate) struct Origin {
 }
 
 impl Origin {
-    /// Of the fit of `method`, such as `mean-field variational inference`, to `target`, which
-    /// `began` then and ends now.
+    /// The origin of a fit to `target` by `method`, such as `mean-field variational inference`,
+    /// which started at `began` and ends now.
     pub(crate) fn new<T: Target>(target: &T, method: impl Into<String>, began: Instant) -> Self {
         Self {
             layout: target.layout(),
@@ -78,7 +78,7 @@ impl Origin {
         }
     }
 
-    /// With what went wrong in the trainings of its members, for all to read.
+    /// Adds the problems in the trainings of its members to the description.
     pub(crate) fn with_problems(mut self, fits: &[Optimum]) -> Self {
         let problems: Vec<_> = fits.iter().filter_map(Optimum::problem).collect();
         if let Some(first) = problems.first() {
@@ -104,7 +104,8 @@ impl Origin {
         self.draws_of_each(1, n, seed, |_| draw.take().expect("there is one chain"))
     }
 
-    /// `n` draws of each of `members`, a chain each, by what `member` makes of its number.
+    /// `n` draws of each of `members`, a chain each; `member` makes the draws of a member from its
+    /// number.
     pub(crate) fn draws_of_each<F: FnMut(&mut ChainRng, &mut [f64])>(
         &self,
         members: usize,

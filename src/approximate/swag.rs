@@ -18,7 +18,7 @@ use crate::{Error, memory};
 ///
 /// From a point that is trained already an ascent with minibatches goes on, at a rate that does not
 /// fall, and the normal distribution with the moments of its iterates is taken for the posterior.
-/// Of n iterates q_1, .., q_n, `every` steps apart, after `burn_in` steps,
+/// With n iterates q_1, .., q_n, `every` steps apart, after `burn_in` steps,
 ///
 /// ```text
 /// m_i = (q_1 + .. + q_i)/i     m = m_n     v_j = (1/n) sum_i q_ij^2 - m_j^2
@@ -36,8 +36,8 @@ use crate::{Error, memory};
 /// = 2 (1 - mu), which nothing arranges. Minibatches use up all rows in turn, so that noise cancels
 /// within an epoch: at that rate the variance was 0.15 to 0.45 times the posterior's (a normal
 /// mean; 200 and 1,000 rows, batches of 10 and 100, mu of 0 and 0.9), and at smaller rates less.
-/// With full gradients it is that of the way to the mode. Cost: one gradient for each step; memory
-/// (K + 12) d numbers for each start.
+/// With full gradients the variance reflects only the path to the mode. Cost: one gradient for each
+/// step; memory (K + 12) d numbers for each start.
 ///
 /// When not to use it: where variances are to be believed without a check on held-out rows; from a
 /// start that is not trained, which is not detected.
@@ -117,7 +117,7 @@ impl<A: Ascent + Clone> Swag<A> {
     /// # Errors
     /// An argument out of range; an ascent whose last iterate has a log density lower than its
     /// start by more than 5 d + 50, or less than half of whose iterates could be taken, since its
-    /// rate is too large; those of [`Optimiser::run_each`]; what does not fit into memory.
+    /// rate is too large; the errors of [`Optimiser::run_each`]; sizes that do not fit into memory.
     pub fn fit<T: Target>(
         &self,
         target: &T,
@@ -186,12 +186,12 @@ impl<A: Ascent + Clone> Swag<A> {
     }
 }
 
-/// The moments of the iterates of each member: what [`Swag::fit`] returns.
+/// The moments of the iterates of each member: the result of [`Swag::fit`].
 #[derive(Clone, Debug)]
 pub struct SwagFit {
     members: Vec<Iterates>,
-    /// Where each member's ascent ended, and how many of its steps were
-    /// [taken back](Optimum::taken_back).
+    /// The end of each member's ascent, and the number of its steps that were [taken
+    /// back](Optimum::taken_back).
     pub fits: Vec<Optimum>,
     origin: Origin,
 }

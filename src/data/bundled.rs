@@ -29,7 +29,7 @@ fn embedded(reader: CsvReader, text: impl AsRef<[u8]>) -> Dataset {
 /// Fisher's iris flowers: 150 rows, four lengths in cm, classes setosa, versicolor and virginica
 /// of 50 rows each. Rows 102 and 143 are the same.
 ///
-/// The numbers are those of Fisher's article. The widespread copy of the UCI repository, which the
+/// The numbers are from Fisher's article. The widespread copy of the UCI repository, which the
 /// tutorial uses, differs from it in rows 35 and 38.
 pub fn iris() -> Dataset {
     embedded(CsvReader::classification("species"), IRIS)
@@ -61,7 +61,7 @@ pub fn abalone() -> Dataset {
 /// # Ok::<(), bnn_mcmc::Error>(())
 /// ```
 ///
-/// The response is cut off at 50, which 16 rows have. Its values are those of 1978, without the
+/// The response is cut off at 50, which 16 rows have. Its values are from 1978, without the
 /// corrections that were published later.
 pub fn boston() -> Dataset {
     embedded(CsvReader::regression("medv"), BOSTON)

@@ -9,11 +9,11 @@ use flate2::read::MultiGzDecoder;
 use crate::Error;
 use crate::message::Advice;
 
-/// What a gzip file starts with (RFC 1952).
+/// The first bytes of a gzip file (RFC 1952).
 const MAGIC: [u8; 2] = [0x1F, 0x8B];
 
-/// More bytes than this, 1 GiB, are not read unless asked for: a file of zeros shrinks to a thousandth by
-/// gzip.
+/// The largest number of bytes, 1 GiB, that are read by default: a file of zeros shrinks to a
+/// thousandth by gzip.
 pub(super) fn default_limit() -> u64 {
     1 << 30
 }
@@ -26,7 +26,7 @@ pub(super) struct Source<'r> {
 }
 
 impl<'r> Source<'r> {
-    /// Looks at the first two bytes of `source`; `name` is what errors call it.
+    /// Looks at the first two bytes of `source`; `name` is its name in errors.
     pub(super) fn new(name: &str, mut source: impl Read + 'r) -> Result<Self, Error> {
         let mut start = Vec::new();
         let read = source.by_ref().take(2).read_to_end(&mut start);
@@ -43,8 +43,8 @@ impl<'r> Source<'r> {
         Source::new(&path.display().to_string(), file)
     }
 
-    /// The next bytes, `most` or as many as there are. Memory grows with what was read, not with
-    /// `most`, and the lack of it is an error.
+    /// The next bytes, `most` or as many as there are. Memory grows with the bytes read, not with
+    /// `most`, and the lack of memory is an error.
     pub(super) fn read_up_to(&mut self, most: u64) -> Result<Vec<u8>, Error> {
         let mut bytes = Vec::new();
         match self.bytes.by_ref().take(most).read_to_end(&mut bytes) {
@@ -52,7 +52,7 @@ impl<'r> Source<'r> {
                 bytes.shrink_to_fit();
                 Ok(bytes)
             }
-            // What is wrong with the packed bytes is no matter of the operating system.
+            // An error in the packed bytes has no error code of the operating system.
             Err(e) if self.packed && e.raw_os_error().is_none() => {
                 Err(self.problem(format!("the gzip data cannot be unpacked: {e}")))
             }

@@ -16,10 +16,10 @@ use crate::message::Advice;
 /// The code of unsigned bytes.
 const UNSIGNED_BYTES: u8 = 0x08;
 
-/// More pixels in an image than this are refused: each has a name.
+/// The largest number of pixels in an image: each has a name.
 const MOST_PIXELS: u64 = 1 << 20;
 
-/// Reads a file of images and that of their labels as a [`Dataset`].
+/// Reads a file of images and the file of their labels as a [`Dataset`].
 ///
 /// An IDX file is an array of numbers with its shape in front, all of it big-endian
 /// (Y. LeCun, C. Cortes and C. J. C. Burges, *The MNIST database of handwritten digits*, 1998):
@@ -79,9 +79,9 @@ impl IdxReader {
         Self { classes: Some(labels.into_iter().map(Into::into).collect()), ..self }
     }
 
-    /// Files of more than `bytes` bytes after the header are refused, counted as they are when they
-    /// are unpacked. Without this call the limit is 1 GiB. The data set takes eight times the bytes of
-    /// the selected images.
+    /// Files of more than `bytes` bytes after the header are refused, counted after unpacking.
+    /// Without this call the limit is 1 GiB. The data set takes eight times the bytes of the
+    /// selected images.
     pub fn limit(self, bytes: u64) -> Self {
         Self { limit: bytes, ..self }
     }
@@ -100,11 +100,11 @@ impl IdxReader {
         self.read_sources(Source::open(images.as_ref())?, Source::open(labels.as_ref())?)
     }
 
-    /// As [`read_path`](Self::read_path), from anything that yields bytes; errors call them
-    /// `images` and `labels`.
+    /// Reads images and labels like [`read_path`](Self::read_path), from anything that yields
+    /// bytes; errors call them `images` and `labels`.
     ///
     /// # Errors
-    /// As [`read_path`](Self::read_path).
+    /// The errors of [`read_path`](Self::read_path).
     pub fn read(&self, images: impl Read, labels: impl Read) -> Result<Dataset, Error> {
         self.read_sources(Source::new("images", images)?, Source::new("labels", labels)?)
     }

@@ -1,7 +1,7 @@
 //! Data: tables, reading them from text and from IDX files, scaling, splits, series,
 //! simulated tables, and seven bundled sets.
 //!
-//! From a CSV file to training and test rows, scaled by what the training rows say:
+//! From a CSV file to training and test rows, scaled by the training rows:
 //!
 //! ```
 //! use bnn_mcmc::data::{CsvReader, Standardise};
@@ -27,9 +27,9 @@
 //! Images and labels as MNIST has them are read by an [`IdxReader`]; text and IDX files may be
 //! packed by gzip, which is recognised by its first two bytes.
 //!
-//! A [`Dataset`] is valid once it exists. Whatever is wrong with a file, an array or an argument
-//! is an [`Error`](crate::Error) that names it; no row is dropped and no value is guessed unless
-//! asked for.
+//! A [`Dataset`] is valid once it exists. A problem with a file, an array or an argument is an
+//! [`Error`](crate::Error) that names it; no row is dropped and no value is guessed unless asked
+//! for.
 
 #[cfg(feature = "datasets")]
 pub mod bundled;

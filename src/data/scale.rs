@@ -34,8 +34,8 @@ impl Standardise {
     /// Fits each column of `x` `[rows x columns]`. Columns are named `#1`, `#2`, ... in errors.
     ///
     /// # Errors
-    /// If there are no rows, a number is not finite, or a column is constant or spread so widely
-    /// or narrowly that its standard deviation is no ordinary `f64`.
+    /// If there are no rows, a number is not finite, or a column is constant or spread so widely or
+    /// narrowly that its standard deviation is not an ordinary `f64`.
     pub fn fit(&self, x: ArrayView2<f64>) -> Result<Scaler, Error> {
         self.fit_named(x, &numbered(x.ncols()))
     }
@@ -66,9 +66,9 @@ impl Standardise {
 /// New rows may fall outside of it.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct MinMax {
-    /// What the smallest value is mapped to.
+    /// The value that the smallest value of a column is mapped to.
     pub low: f64,
-    /// What the largest value is mapped to.
+    /// The value that the largest value of a column is mapped to.
     pub high: f64,
     /// Whether a constant column is mapped to `low` rather than refused.
     pub allow_constant: bool,
@@ -81,12 +81,12 @@ impl Default for MinMax {
 }
 
 impl MinMax {
-    /// To `[0, 1]`; refuses constant columns.
+    /// Scaling to `[0, 1]`; refuses constant columns.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// To `[low, high]`.
+    /// Scaling to `[low, high]`.
     pub fn to_range(self, low: f64, high: f64) -> Self {
         Self { low, high, ..self }
     }
@@ -100,7 +100,7 @@ impl MinMax {
     /// Fits each column of `x` `[rows x columns]`. Columns are named `#1`, `#2`, ... in errors.
     ///
     /// # Errors
-    /// If the range is empty or not finite; else as [`Standardise::fit`].
+    /// If the range is empty or not finite; the errors of [`Standardise::fit`].
     pub fn fit(&self, x: ArrayView2<f64>) -> Result<Scaler, Error> {
         self.fit_named(x, &numbered(x.ncols()))
     }
@@ -133,9 +133,9 @@ impl MinMax {
 pub struct ColumnScale {
     /// The column's name.
     pub name: String,
-    /// Subtracted first, in the column's own units.
+    /// The number that is subtracted first, in the column's own units.
     pub shift: f64,
-    /// Divided by next, in the column's own units; above 0.
+    /// The divisor after that, in the column's own units; above 0.
     pub scale: f64,
 }
 
@@ -214,7 +214,7 @@ impl Scaler {
     /// Scales `x` `[rows x columns]`.
     ///
     /// # Errors
-    /// If the number of columns is not the one that was fitted.
+    /// If the number of columns differs from the fitted one.
     pub fn transform(&self, x: ArrayView2<f64>) -> Result<Array2<f64>, Error> {
         self.map(x, |column, value| self.low + (value - column.shift) / column.scale)
     }
@@ -222,16 +222,16 @@ impl Scaler {
     /// Undoes [`transform`](Self::transform): from scaled numbers to the columns' own units.
     ///
     /// # Errors
-    /// If the number of columns is not the one that was fitted.
+    /// If the number of columns differs from the fitted one.
     pub fn inverse(&self, z: ArrayView2<f64>) -> Result<Array2<f64>, Error> {
         self.map(z, |column, value| column.shift + (value - self.low) * column.scale)
     }
 
-    /// From standard deviations (or other differences) of scaled numbers to the columns' own
-    /// units: multiplied by the scale, not shifted.
+    /// Converts standard deviations (or other differences) of scaled numbers to the columns' own
+    /// units: they are multiplied by the scale, not shifted.
     ///
     /// # Errors
-    /// If the number of columns is not the one that was fitted.
+    /// If the number of columns differs from the fitted one.
     pub fn inverse_sd(&self, sd: ArrayView2<f64>) -> Result<Array2<f64>, Error> {
         self.map(sd, |column, value| value * column.scale)
     }
@@ -239,8 +239,8 @@ impl Scaler {
     /// A data set with scaled features.
     ///
     /// # Errors
-    /// If the features' names are not the ones that were fitted (a scaler fitted on a bare array
-    /// goes by their number), or a scaled number is not finite.
+    /// If the features' names differ from the fitted ones (a scaler fitted on a bare array goes by
+    /// their number), or a scaled number is not finite.
     pub fn scale_features(&self, data: &Dataset) -> Result<Dataset, Error> {
         self.check_same_names(data.feature_names())?;
         data.clone().with_x(self.transform(data.x().view())?)
@@ -249,15 +249,15 @@ impl Scaler {
     /// A data set with a scaled real response.
     ///
     /// # Errors
-    /// If the response is not real; else as [`scale_features`](Self::scale_features).
+    /// If the response is not real; the errors of [`scale_features`](Self::scale_features).
     pub fn scale_response(&self, data: &Dataset) -> Result<Dataset, Error> {
         self.check_same_names(data.response_names())?;
         let y = self.transform(data.real()?.view())?;
         data.clone().with_real_response(y)
     }
 
-    /// The log of the product of all scales: what a log density loses where scaled numbers become numbers
-    /// in the columns' own units.
+    /// The log of the product of all scales: the loss of a log density where scaled numbers become
+    /// numbers in the columns' own units.
     pub(crate) fn log_scale(&self) -> f64 {
         self.columns.iter().map(|column| ln(column.scale)).sum()
     }

@@ -47,7 +47,7 @@ impl Takens {
     /// The number of values that one row spans, response included.
     ///
     /// # Errors
-    /// If one of the four numbers is 0, or the span is no `usize`.
+    /// If one of the four numbers is 0, or the span exceeds `usize`.
     pub fn span(&self) -> Result<usize, Error> {
         for (name, value) in [
             ("window", self.window),

@@ -7,10 +7,10 @@ use super::Dataset;
 use crate::Error;
 use crate::rng::ChainRng;
 
-/// The stream of a seed that shuffles rows: far from those of the chains, which count from 0.
+/// The stream of a seed that shuffles rows: far from the streams of the chains, which count from 0.
 const STREAM: u64 = u64::MAX;
 
-/// Which rows train and which test, counted from 0.
+/// The rows for training and the rows for testing, counted from 0.
 ///
 /// Every random split is fixed by its seed. Series are split in order, by
 /// [`split_at`](Dataset::split_at): shuffled rows of a series would let the future into the
@@ -75,13 +75,13 @@ impl Dataset {
         Ok(Split::from_test(rows, self.rows()))
     }
 
-    /// As [`train_test_split`](Self::train_test_split), with the classes in proportion: of a class
-    /// with n rows, the test set has `test_fraction * n` to within one row, and each set has at
-    /// least one row of the class.
+    /// Splits the rows like [`train_test_split`](Self::train_test_split), but with the classes in
+    /// proportion: of a class with n rows, the test set has `test_fraction * n` to within one row,
+    /// and each set has at least one row of the class.
     ///
     /// # Errors
-    /// As [`train_test_split`](Self::train_test_split); also if the response is not classes, or a
-    /// class has only one row. A class without any row is no error.
+    /// The errors of [`train_test_split`](Self::train_test_split); also if the response is not
+    /// classes, or a class has only one row. A class without any row is not an error.
     pub fn stratified_split(
         &self,
         test_fraction: f64,
@@ -138,12 +138,12 @@ impl Dataset {
         self.deal(shuffled(self.rows(), seed), k)
     }
 
-    /// As [`k_folds`](Self::k_folds), with each class spread over the folds as evenly as can be:
-    /// its rows in two folds differ by at most one.
+    /// Splits the rows like [`k_folds`](Self::k_folds), but with each class spread over the folds
+    /// as evenly as possible: the numbers of its rows in two folds differ by at most one.
     ///
     /// # Errors
-    /// As [`k_folds`](Self::k_folds); also if the response is not classes, or a class has fewer
-    /// than two rows.
+    /// The errors of [`k_folds`](Self::k_folds); also if the response is not classes, or a class
+    /// has fewer than two rows.
     pub fn stratified_k_folds(&self, k: usize, seed: u64) -> Result<Vec<Split>, Error> {
         let classes = self.classes()?;
         self.check_class_sizes(2, "for stratified folds")?;

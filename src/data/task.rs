@@ -1,10 +1,10 @@
-//! What the response is.
+//! The kind of the response.
 
 use serde::{Deserialize, Serialize};
 
 use crate::choice::choice;
 
-/// What the response is.
+/// The kind of the response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Task {
     /// Real numbers, in one column or more.

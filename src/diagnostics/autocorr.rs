@@ -16,8 +16,8 @@ use super::chains::{Chains, mean};
 /// acov_t = (1/n) sum_{i=0}^{n-t-1} (x_i - m)(x_{i+t} - m),
 ///
 /// with n, not n - t, in the denominator: the biased form, which keeps the sequence positive
-/// definite and is what effective sample sizes are defined with (Geyer 1992; Vehtari et al. 2021).
-/// The autocorrelation is acov_t / acov_0. Both equal `autocov` and `autocorr` of arviz-stats.
+/// definite and by which effective sample sizes are defined (Geyer 1992; Vehtari et al. 2021). The
+/// autocorrelation is acov_t / acov_0. Both equal `autocov` and `autocorr` of arviz-stats.
 ///
 /// All lags at once cost one zero-padded Fourier transform of length at least 2n and its inverse.
 /// Effective sample sizes need only the first lags, up to where Geyer's rule cuts the sum; those

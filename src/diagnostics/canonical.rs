@@ -27,9 +27,9 @@ const ROUNDS: usize = 10;
 ///
 /// **The reference** is the draw of highest log posterior (the last draw of the first chain, where
 /// the draws have no statistics), then the mean of the aligned draws, to which all are aligned
-/// anew, until no draw changes its cell or 10 rounds are over (generalised Procrustes
-/// analysis: Gower 1975, doi:10.1007/BF02291478). To compare two samplers, give the second the
-/// reference of the first: it is then used as it is.
+/// anew, until no draw changes its cell or 10 rounds are over (generalised Procrustes analysis:
+/// Gower 1975, doi:10.1007/BF02291478). To compare two samplers, give the second the reference of
+/// the first: it is then used unchanged.
 ///
 /// # Modes visited
 /// The element that moves a draw into the cell of r tells in which cell it was, and
@@ -46,8 +46,8 @@ const ROUNDS: usize = 10;
 ///   with long stays are passages between modes; if a fair share of all draws makes one, the border
 ///   runs through a mode, or there is only one.
 ///
-/// That chains differ in the cells they visit says nothing against the predictions, and that the
-/// canonical draws agree says nothing about modes that are not equivalent.
+/// A difference between chains in the cells that they visit says nothing against the predictions,
+/// and an agreement of the canonical draws says nothing about modes that are not equivalent.
 ///
 /// Memory: a copy of the draws, and 32 bytes per draw and hidden unit. Time: one alignment per draw
 /// and round.
@@ -77,12 +77,12 @@ const ROUNDS: usize = 10;
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Canonical {
     /// The canonical draws: same layout, chains, statistics and information on the run. The
-    /// positions of divergences stay what they were.
+    /// positions of divergences do not change.
     pub draws: Draws,
     /// The reference weights that the draws were aligned to.
     pub reference: Vec<f64>,
-    /// How often the reference was replaced by the mean of the aligned draws; 0 for a given
-    /// reference.
+    /// The number of times that the reference was replaced by the mean of the aligned draws; 0 for
+    /// a given reference.
     pub rounds: usize,
     /// The number of draws that changed their cell in the last round: 0, or a few draws near borders
     /// when the rounds were over.
@@ -130,8 +130,8 @@ impl Modes {
 }
 
 impl Symmetries {
-    /// Brings all draws to the equivalent weights nearest to one reference, the given one or that
-    /// described in the [`Canonical`], and counts the modes they came from.
+    /// Brings all draws to the equivalent weights nearest to one reference, the given one or the
+    /// one described in the [`Canonical`], and counts the modes they came from.
     ///
     /// Draws are shared out over the threads of rayon's pool; the result does not depend on their
     /// number.
@@ -265,7 +265,7 @@ fn mean(values: &Array3<f64>) -> Vec<f64> {
     (sum / (chains * draws) as f64).to_vec()
 }
 
-/// One line for each chain, one for all, and what they are to be compared with.
+/// One line for each chain, one for all, and the values to compare them with.
 impl fmt::Display for Canonical {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
         let header = ["", "modes visited", "effective", "transitions", "draws"];
@@ -297,23 +297,23 @@ impl fmt::Display for Canonical {
     }
 }
 
-/// R-hat and effective sample size of one parameter, of the draws as they are and in canonical form: a
-/// row of [`BeforeAfter`].
+/// R-hat and effective sample size of one parameter, of the raw draws and in canonical form: a row
+/// of [`BeforeAfter`].
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct BeforeAfterRow {
     /// The name of the parameter.
     pub name: String,
-    /// The headline R-hat of the draws as they are.
+    /// The headline R-hat of the raw draws.
     pub rhat_before: f64,
     /// The headline R-hat of the canonical draws.
     pub rhat_after: f64,
-    /// The bulk effective sample size of the draws as they are.
+    /// The bulk effective sample size of the raw draws.
     pub ess_bulk_before: f64,
     /// The bulk effective sample size of the canonical draws.
     pub ess_bulk_after: f64,
 }
 
-/// Two summaries of the same parameters side by side: of the draws as they are and in
+/// Two summaries of the same parameters side by side: of the raw draws and in
 /// [canonical](Canonical) form.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct BeforeAfter {

@@ -82,7 +82,7 @@ impl Differences {
 ///
 /// **Agreement is no more than the absence of a difference that could be seen**:
 /// [`CovarianceComparison::resolution`] is the size that a difference of correlations must have to
-/// be seen for sure. Modes that neither sampler visited are not seen at all. Of a network's
+/// be seen for sure. Modes that neither sampler visited are not seen at all. For a network's
 /// weights, compare [canonical](super::Canonical) draws with one reference.
 ///
 /// Two effective sample sizes for each pair and sampler: time d^2 S log S, memory d S.

@@ -108,7 +108,8 @@ pub fn density(
 /// ```
 ///
 /// # Errors
-/// As for [`density`]; bounds that are not finite or in the wrong order, and draws outside them.
+/// The errors of [`density`]; bounds that are not finite or in the wrong order, and draws outside
+/// them.
 pub fn density_on_box(
     draws: ArrayView2<f64>,
     lower: f64,
@@ -158,7 +159,7 @@ pub fn density_on_box(
 /// Chen's rho: 1 at x = 0, x/b at x = 2b.
 fn rho(x: f64, b: f64) -> f64 {
     let root = 4.0 * b.powi(4) + 6.0 * b * b + 2.25 - x * x - x / b;
-    // At least 1 but for rounding: a smaller exponent would be a pole at the bound.
+    // At least 1 except for rounding: a smaller exponent would be a pole at the bound.
     (2.0 * b * b + 2.5 - root.sqrt()).max(1.0)
 }
 

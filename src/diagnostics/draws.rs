@@ -1,4 +1,4 @@
-//! What diagnostics say about the draws of a run: summaries, E-BFMI, the verdict.
+//! The diagnostics of a run's draws: summaries, E-BFMI, the verdict.
 
 use ndarray::ArrayView1;
 
@@ -20,7 +20,7 @@ impl Draws {
         Summary::new(&self.layout().parameter_names(), self.values())
     }
 
-    /// As [`summary`](Self::summary), of the log likelihood and the log prior. The verdict on a
+    /// The [`summary`](Self::summary) of the log likelihood and the log prior. The verdict on a
     /// network looks at these and at
     /// [`Predictions::summary`](crate::predict::Predictions::summary).
     ///
@@ -39,8 +39,8 @@ impl Draws {
     /// says 'not converged'. [`Predictions::verdict`](crate::predict::Predictions::verdict), which
     /// looks at predictions instead of weights, is the one that counts for networks.
     ///
-    /// What a network's verdict may advise, a wider network or to integrate the output layer out, this
-    /// one does not: what the parameters are of is not known here.
+    /// Unlike a network's verdict, this one never advises a wider network or integrating the output
+    /// layer out, since it does not know the model that the parameters belong to.
     ///
     /// A run that [kept](crate::draws::Keep) no parameters is never called converged: chains in
     /// modes of equal density agree in the log likelihood and the log prior. Where a run kept some
@@ -67,16 +67,17 @@ impl Draws {
             .judge()
     }
 
-    /// What the trajectories of Hamiltonian Monte Carlo, and steps on a surrogate, were like, which a [`Judge`] may
-    /// be told; nothing is known of other samplers, and of draws from elsewhere. Steps [without a Metropolis
-    /// test](Self::unadjusted) make no trajectories: neither their number nor their path length counts.
+    /// The statistics of the trajectories of Hamiltonian Monte Carlo, and of steps on a surrogate,
+    /// for a [`Judge`]; empty for other samplers and for draws from elsewhere. Steps [without a
+    /// Metropolis test](Self::unadjusted) make no trajectories: neither their number nor their path
+    /// length counts.
     pub fn trajectories(&self) -> Trajectories {
         let at_max_depth = self.at_max_depth();
         let is_tuned = self.chain_means("path_length").is_some();
         let has_test = self.unadjusted().is_none();
         let find_their_length = has_test && (is_tuned || at_max_depth.is_some());
         let leapfrog_steps = self.chain_means("leapfrog_steps").filter(|_| has_test);
-        // Of a kernel within another, rejections say something else.
+        // Rejections of a kernel within another kernel mean something else.
         let is_fixed = has_test && self.stat("leapfrog_steps").is_ok() && at_max_depth.is_none();
         let accept_prob = leapfrog_steps.as_ref().and_then(|_| self.chain_means("accept_prob"));
         Trajectories {
@@ -108,7 +109,7 @@ impl Draws {
 
     /// The mean over the draws of each chain at which the target was asked.
     fn second_stage_accept(&self) -> Option<Vec<f64>> {
-        // Kernels made of others put a word before the names of theirs.
+        // Composite kernels put a prefix before the names of their parts' statistics.
         let is_wanted = |name: &&String| name.rsplit('.').next() == Some("second_stage_accept");
         let accepted = self.stat(self.stat_names().iter().find(is_wanted)?).ok()?;
         let asked = |chain: ArrayView1<f64>| {

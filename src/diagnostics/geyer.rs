@@ -61,7 +61,7 @@ pub(super) fn of_indicator(
     })
 }
 
-/// What ESS needs beside the autocovariances: n, m, W and var+.
+/// The quantities that ESS needs beside the autocovariances: n, m, W and var+.
 struct Moments {
     draws: usize,
     chains: usize,
@@ -148,7 +148,7 @@ impl DenseLags<'_> {
     }
 }
 
-/// Where an indicator is 1: ascending places within each part of `draws` draws.
+/// The places where an indicator is 1: ascending within each part of `draws` draws.
 struct Places {
     places: Vec<usize>,
     starts: Vec<usize>,

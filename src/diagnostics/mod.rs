@@ -15,10 +15,11 @@
 //! | All of it, for every parameter | [`Summary`] |
 //! | May I trust this run? | [`Predictions::verdict`](crate::predict::Predictions::verdict), [`Draws::verdict`](crate::draws::Draws::verdict), or a [`Judge`] and its [`Verdict`] |
 //!
-//! The functions of chains take one quantity, `[chain, draw]`, and never fail: what is undefined is
-//! NaN. They equal arviz-stats 0.8.0; the few deliberate deviations are named in the documentation of
-//! [`rhat()`], [`ess_bulk`], [`mcse_sd`] and [`mcse_quantile`]. Densities, Stein discrepancies, the
-//! multivariate R-hat, symmetries and comparisons return errors, and have no counterpart in ArviZ.
+//! The functions of chains take one quantity, `[chain, draw]`, and never fail: undefined values are
+//! NaN. They equal arviz-stats 0.8.0; the few deliberate deviations are named in the documentation
+//! of [`rhat()`], [`ess_bulk`], [`mcse_sd`] and [`mcse_quantile`]. Densities, Stein discrepancies,
+//! the multivariate R-hat, symmetries and comparisons return errors, and have no counterpart in
+//! ArviZ.
 //!
 //! ```
 //! use bnn_mcmc::diagnostics::{ess_bulk, mcse_mean, rhat};
@@ -31,8 +32,8 @@
 //! # Weight space misleads
 //! Hidden units of a network can be permuted, and those with an odd activation flipped, without
 //! changing the function (see [`Symmetries`]). Each mode of the weights' posterior so has H! 2^H
-//! copies for a layer of H tanh units, and what is computed from the weights as they are is
-//! misleading in both directions:
+//! copies for a layer of H tanh units, and diagnostics of the raw weights are misleading in both
+//! directions:
 //!
 //! - **Chains in different copies** disagree in every weight, and R-hat is large, though all say
 //!   the same about every function. Their means, correlations and covariances are averages over copies.

@@ -7,7 +7,7 @@ use crate::linalg::cholesky::Cholesky;
 use crate::linalg::svd::Svd;
 
 /// The share of a parameter's variance within chains that the parameters before it must leave
-/// unexplained. Below, W is singular but for rounding.
+/// unexplained. Below, W is singular except for rounding.
 const UNEXPLAINED: f64 = 1e-10;
 
 /// The multivariate R-hat, R^p, of the split chains of `[chain, draw, parameter]`.
@@ -36,7 +36,7 @@ const UNEXPLAINED: f64 = 1e-10;
 /// singular value of L^-1 M^T / sqrt(m - 1). Time m n d^2 + d^3, memory n d + d^2.
 ///
 /// When not to use it: W must be regular, so that there are at most m (n - 1) parameters, none
-/// constant, none a linear combination of others. Moments must exist. Of a network's weights, use
+/// constant, none a linear combination of others. Moments must exist. For a network's weights, use
 /// it on [canonical](super::Canonical) draws.
 ///
 /// ```
@@ -70,7 +70,7 @@ pub fn rhat_multivariate(draws: ArrayView3<f64>) -> Result<f64, Error> {
 /// form of Brooks and Gelman. See [`rhat_multivariate`] for the formula.
 ///
 /// # Errors
-/// As [`rhat_multivariate`].
+/// The errors of [`rhat_multivariate`].
 pub fn rhat_multivariate_base(draws: ArrayView3<f64>) -> Result<f64, Error> {
     check(draws)?;
     of_chains(&draws.outer_iter().collect::<Vec<_>>())

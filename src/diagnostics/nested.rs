@@ -9,8 +9,8 @@ use super::workspace::Workspace;
 /// Nested R-hat of `[superchain, chain, draw]`, rank-normalised: for many short chains, in groups that
 /// share a starting point (superchains), such as the members of an ensemble with a few chains each.
 ///
-/// With t_k the mean of superchain k of K, t_mk that of its chain m of M, and s^2_mk the variance of
-/// that chain's draws (each variance with its number less 1 in the denominator):
+/// With t_k the mean of superchain k of K, t_mk the mean of its chain m of M, and s^2_mk the
+/// variance of that chain's draws (each variance with its number less 1 in the denominator):
 ///
 /// - B = variance of t_1 .. t_K,
 /// - W = mean over k of (variance of t_1k .. t_Mk, 0 if M = 1, + mean over m of s^2_mk),

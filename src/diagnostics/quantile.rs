@@ -19,7 +19,7 @@ pub fn quantile(sorted: &[f64], p: f64) -> f64 {
     quantile_by(sorted.len(), p, |i| sorted[i])
 }
 
-/// As [`quantile`], of `n` values, the i-th smallest of which is `value(i)`.
+/// The [`quantile`] of `n` values, the i-th smallest of which is `value(i)`, counted from 0.
 pub(super) fn quantile_by(n: usize, p: f64, value: impl Fn(usize) -> f64) -> f64 {
     let Some(last) = n.checked_sub(1) else { return f64::NAN };
     if !(0.0..=1.0).contains(&p) || value(0).is_nan() || value(last).is_nan() {

@@ -1,4 +1,4 @@
-//! Sorted draws, and what follows from one sort: quantiles, rank-normalised draws, folded ones.
+//! Sorted draws, and the results of one sort: quantiles, rank-normalised draws, folded ones.
 //!
 //! The average rank r of a draw among all S becomes the normal score
 //! z = Phi^-1((r - 3/8) / (S + 1/4)) (Blom 1958; Vehtari et al. 2021, eq. 14).

@@ -11,7 +11,7 @@ use crate::draws::Draws;
 use crate::error::positive;
 use crate::targets::GradTarget;
 
-/// At most so many draws determine the median distance.
+/// The largest number of draws that determine the median distance.
 const MEDIAN_DRAWS: usize = 1000;
 
 /// The kernel Stein discrepancy, and how to compute it: how far are these draws from that target?
@@ -142,7 +142,7 @@ impl Stein {
     /// as under a uniform prior: right draws look biased there.
     ///
     /// # Errors
-    /// As for [`from_gradients`](Self::from_gradients).
+    /// The errors of [`from_gradients`](Self::from_gradients).
     pub fn of_draws<T: GradTarget>(
         &self,
         target: &T,
@@ -182,7 +182,7 @@ impl Stein {
         Ok(())
     }
 
-    /// Which of n draws are kept.
+    /// The indices of the n draws that are kept.
     fn kept(&self, n: usize) -> Result<Vec<usize>, Error> {
         if n < 2 {
             return Err(Error::argument("number of draws", n, "at least 2"));

@@ -17,7 +17,7 @@ use crate::Error;
 use crate::data::{csv_cell, guarded};
 use crate::layout::Layout;
 
-/// The summary of one parameter over all draws of all chains. What is undefined is NaN, which JSON
+/// The summary of one parameter over all draws of all chains. Undefined values are NaN, which JSON
 /// turns into `null`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SummaryRow {
@@ -190,8 +190,8 @@ impl Summary {
     }
 
     /// Writes all rows as CSV: a header, then numbers in the shortest form that reads back as the
-    /// same number, `NaN` for what is undefined, and names quoted where they contain commas, with a single
-    /// quote before those that a spreadsheet would take for formulas ([`guarded`]).
+    /// same number, `NaN` for undefined values, and names quoted where they contain commas, with a
+    /// single quote before names that a spreadsheet would take for formulas ([`guarded`]).
     ///
     /// # Errors
     /// If `path` cannot be written.
@@ -202,7 +202,7 @@ impl Summary {
             .map_err(|source| Error::io(path, source))
     }
 
-    /// As [`Summary::to_csv`], to any writer.
+    /// Writes the table of [`Summary::to_csv`] to any writer.
     ///
     /// # Errors
     /// If the writer fails.
@@ -314,8 +314,8 @@ const HEADER: [&str; 12] = [
     "folded",
 ];
 
-/// An aligned table for the terminal, with the worst parameters named below it. Of more than 40
-/// rows, `{}` shows the first 30 and the last 10, and `{:#}` all.
+/// An aligned table for the terminal, with the worst parameters named below it. If there are more
+/// than 40 rows, `{}` shows the first 30 and the last 10, and `{:#}` shows all.
 impl fmt::Display for Summary {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
         let n = self.rows.len();

@@ -61,10 +61,11 @@ impl fmt::Display for SymmetryElement {
 /// about 0 as well. N(5, 1) is not: then call [`Symmetries::without_flips`]. Priors that differ
 /// between units have neither symmetry, and aligned draws then no posterior to be draws of.
 ///
-/// **What is left out**, as it keeps the function but not a normal prior's density: the invertible
-/// maps between layers of `identity` units, the positive scalings of `relu` units, and the mirrored
-/// units of `sigmoid`, for which sigmoid(-z) = 1 - sigmoid(z) moves the next bias. Draws may differ
-/// by these after alignment, and chains may sit in modes of unequal weight because of them.
+/// **The group leaves out** maps that keep the function but not a normal prior's density: the
+/// invertible maps between layers of `identity` units, the positive scalings of `relu` units, and
+/// the mirrored units of `sigmoid`, for which sigmoid(-z) = 1 - sigmoid(z) moves the next bias.
+/// Draws may differ by these after alignment, and chains may sit in modes of unequal weight because
+/// of them.
 ///
 /// # Alignment
 /// [`Symmetries::align`] replaces q by the equivalent weights nearest to a reference r. All
@@ -76,8 +77,8 @@ impl fmt::Display for SymmetryElement {
 /// c_ik = sum_j R_l[i, j] W_l[k, j] + r_l[i] b_l[k] + sum_o R_{l+1}[o, i] W_{l+1}[o, k]
 /// ```
 ///
-/// so that the best sign is that of c_ik, and the best permutation the assignment with the largest
-/// sum of |c_ik| (of c_ik without signs).
+/// so that the best sign is the sign of c_ik, and the best permutation the assignment with the
+/// largest sum of |c_ik| (of c_ik without signs).
 ///
 /// - **One hidden layer**: one assignment, which is exact.
 /// - **Several**: layers in turn, each given the others, until the scalar product no longer grows
@@ -112,7 +113,7 @@ pub struct Symmetries {
     flips: bool,
 }
 
-/// Where W_l, row-major, and b_l lie in q.
+/// The places of W_l, row-major, and b_l in q.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Layer {
     inputs: usize,
@@ -127,7 +128,7 @@ impl Layer {
     }
 }
 
-/// What weights must be for their scalar products to be finite.
+/// The condition on weights under which their scalar products are finite.
 pub(super) const FINITE: &str = "finite, with a finite sum of squares";
 
 /// Scratch memory of one thread.
@@ -144,7 +145,7 @@ pub(super) struct Scratch {
     other: (Vec<f64>, Vec<HiddenUnit>),
 }
 
-/// Which weights of a unit are compared.
+/// The weights of a unit that are compared.
 #[derive(Clone, Copy, PartialEq)]
 enum Match {
     Incoming,
@@ -240,8 +241,8 @@ impl Symmetries {
     }
 
     /// Replaces `q` by the equivalent weights nearest to `reference`: exactly with one hidden
-    /// layer, a local optimum with more (see the [`Symmetries`]). What was done is returned, so
-    /// that [`apply`](Self::apply) can do it again.
+    /// layer, a local optimum with more (see the [`Symmetries`]). Returns the transformation, so
+    /// that [`apply`](Self::apply) can repeat it.
     ///
     /// # Errors
     /// `q` or `reference` of another length than the layout's, or with weights that are not finite
@@ -312,8 +313,8 @@ impl Symmetries {
         SymmetryElement { layers: self.hidden().iter().map(layer).collect() }
     }
 
-    /// As [`align`](Self::align), for arguments that were checked; `code` is the identity before
-    /// and the element after.
+    /// Aligns like [`align`](Self::align), for arguments that were checked; `code` is the identity
+    /// before and the element after.
     pub(super) fn align_checked(
         &self,
         q: &mut [f64],

@@ -1,4 +1,5 @@
-//! What the diagnostics of one quantity share: one sort, one set of ranks, buffers and FFT plans.
+//! The computations that the diagnostics of one quantity share: one sort, one set of ranks, buffers
+//! and FFT plans.
 
 use std::sync::Arc;
 
@@ -26,7 +27,8 @@ impl Workspace {
         Self::new(None)
     }
 
-    /// For arrays of one size, which share `scores`, those of the split chains.
+    /// A workspace for arrays of one size, which share `scores`, the normal scores of the split
+    /// chains.
     pub fn for_many(scores: Arc<NormalScores>) -> Self {
         Self::new(Some(scores))
     }
@@ -100,7 +102,7 @@ impl Workspace {
         self.scores.get_or_insert_with(|| Arc::new(NormalScores::new(total))).clone()
     }
 
-    /// R-hat and effective sample size of the rank-normalised split chains.
+    /// The R-hat and the bulk effective sample size of the rank-normalised split chains.
     pub fn rhat_rank_and_ess_bulk(&mut self) -> (f64, f64) {
         let rhat = self.rhat_rank();
         let normalised = Chains::from_slice(&self.normalised, 2 * self.chains, self.half);

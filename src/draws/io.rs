@@ -20,9 +20,9 @@ impl Draws {
     /// same names: one that holds a comma, a quotation mark, a line end or blanks at its ends is quoted, and one
     /// that a spreadsheet would take for a formula is [`guarded`].
     ///
-    /// How the draws were made is lost, so that verdicts on draws of an
-    /// [approximation](crate::approximate) that are read back take them for chains:
-    /// [`to_zarr`](Self::to_zarr) keeps it.
+    /// The information on how the draws were made is lost, so that verdicts on draws of an
+    /// [approximation](crate::approximate) that are read back take the draws for chains:
+    /// [`to_zarr`](Self::to_zarr) keeps that information.
     ///
     /// # Errors
     /// If the draws hold no parameters, or the file cannot be written.
@@ -33,7 +33,7 @@ impl Draws {
         self.write_csv(file).map_err(|e| Error::io(path, e))
     }
 
-    /// As [`to_csv`](Self::to_csv), to any writer.
+    /// Writes the table of [`to_csv`](Self::to_csv) to any writer.
     pub fn write_csv(&self, writer: impl Write) -> std::io::Result<()> {
         self.check_any_parameter().map_err(std::io::Error::other)?;
         let mut writer = std::io::BufWriter::new(writer);
@@ -68,7 +68,8 @@ impl Draws {
         Self::read_csv(file, &path.display().to_string())
     }
 
-    /// As [`from_csv`](Self::from_csv), from any reader; `table` is its name in error messages.
+    /// Reads draws like [`from_csv`](Self::from_csv), from any reader; `table` is its name in error
+    /// messages.
     pub fn read_csv(mut reader: impl Read, table: &str) -> Result<Self, Error> {
         let problem = |problem: String| Error::table(table, problem);
         let mut bytes = Vec::new();

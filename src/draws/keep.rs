@@ -1,4 +1,4 @@
-//! Which coordinates of q are kept.
+//! The coordinates of q that are kept.
 
 use std::ops::Range;
 
@@ -8,7 +8,7 @@ use crate::Error;
 use crate::layout::Layout;
 use crate::message::Advice;
 
-/// Which coordinates of q the [`Draws`](crate::draws::Draws) of a run hold, or a
+/// The coordinates of q that the [`Draws`](crate::draws::Draws) of a run hold, or that a
 /// [recorder](crate::draws::recorder) stores. The statistics of every draw are kept in any case.
 ///
 /// ```

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::{Draws, RunInfo};
 use crate::{Error, memory};
 
-/// What draws are of, if not of the posterior.
+/// The approximation that draws are of, if they are not of the posterior.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(untagged)]
 #[non_exhaustive]
@@ -17,7 +17,7 @@ pub enum Approximation {
     Surrogate(String),
     /// One of the [methods](crate::approximate) that are used instead of sampling.
     Fitted {
-        /// What made the draws: `a deep ensemble of 5 members`.
+        /// The method that made the draws: `a deep ensemble of 5 members`.
         method: String,
     },
     /// A [mixture](Draws::mixture) of chains.
@@ -34,9 +34,9 @@ impl Draws {
     /// For chains that stay in modes of their own, such as the members of an ensemble, with the
     /// weights that predict held-out rows best ([`Stacking`](crate::predict::Stacking)). Chain k
     /// has a share w_k of the draws, rounded by largest remainders: its draws, evenly spaced, or
-    /// repeated where its share is larger than what it has. Predictions of the mixture have the
-    /// weights; it **is not the posterior**, which [`RunInfo::approximation`] and the verdict say.
-    /// It has no statistics of a run.
+    /// repeated where its share is larger than its number of draws. Predictions of the mixture have
+    /// the weights; it **is not the posterior**, which [`RunInfo::approximation`] and the verdict
+    /// say. It has no statistics of a run.
     ///
     /// ```
     /// use bnn_mcmc::prelude::*;
@@ -98,7 +98,7 @@ impl Draws {
         }
         let values = Array3::from_shape_vec((1, all, dim), values)
             .expect("the counts have the sum of all draws");
-        // What is still true of draws that are put together from those of a run.
+        // The information that is still true of draws mixed from the draws of a run.
         let info = RunInfo {
             seed: self.info.seed,
             parameters: self.info.parameters,
@@ -113,7 +113,7 @@ impl Draws {
 }
 
 /// Shares of `all` in proportion to the weights, of sum 1, in whole numbers of sum `all`: each
-/// share is rounded down, and those with the largest remainders get what is left.
+/// share is rounded down, and the shares with the largest remainders get the rest.
 fn counts(weights: &[f64], all: usize) -> Vec<usize> {
     let sum: f64 = weights.iter().sum();
     let shares: Vec<f64> = weights.iter().map(|weight| weight / sum * all as f64).collect();

@@ -1,4 +1,4 @@
-//! What a run returns: draws with their names, statistics per draw, and how they were made.
+//! The result of a run: draws with their names, statistics per draw, and how they were made.
 //!
 //! A run of a large network need not store every draw: [`Keep`] says which coordinates the draws
 //! hold, and [recorders](recorder) keep moments, predictions, or every k-th draw in memory or on
@@ -36,8 +36,9 @@ pub const STATS: [&str; 6] =
 
 /// Posterior draws `[chain, draw, parameter]` with statistics `[chain, draw]`.
 ///
-/// The parameters are those that the run was told to [keep](crate::sampler::Sampler::keep). Of
-/// draws that hold none, means and covariances are empty, and what needs parameters is an error.
+/// The parameters are the ones that the run was told to [keep](crate::sampler::Sampler::keep). If
+/// draws hold no parameters, means and covariances are empty, and methods that need parameters
+/// return an error.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Draws {
     layout: Layout,
@@ -48,7 +49,7 @@ pub struct Draws {
     info: RunInfo,
 }
 
-/// How a run was made.
+/// Information on how a run was made.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct RunInfo {
     /// The seed.
@@ -77,10 +78,11 @@ pub struct RunInfo {
     pub warmup_divergences: Vec<u64>,
     /// Gradients that each chain's warm-up evaluated.
     pub warmup_gradient_evals: Vec<u64>,
-    /// Where transitions diverged while sampling: the first [`Divergence::KEPT`] of each chain.
+    /// The divergent transitions of sampling: the first [`Divergence::KEPT`] of each chain.
     pub divergences: Vec<Divergence>,
-    /// What the draws are of, if not of the posterior: a [surrogate](crate::surrogate), a
-    /// [fitted approximation](crate::approximate), or a [mixture](Draws::mixture). Draws that are read from CSV files do not know it.
+    /// The approximation that the draws are of, if they are not of the posterior: a
+    /// [surrogate](crate::surrogate), a [fitted approximation](crate::approximate), or a
+    /// [mixture](Draws::mixture). Draws that are read from CSV files have `None`.
     #[serde(default)]
     pub approximation: Option<Approximation>,
     /// Model, likelihood and data of the posterior that was sampled, itself or a view of it; `None`
@@ -88,16 +90,16 @@ pub struct RunInfo {
     /// these draws.
     #[serde(default)]
     pub target: Option<TargetInfo>,
-    /// Which part of a run the chains are, if others were run
+    /// The part of the run that these chains are, if others were run
     /// [elsewhere](crate::sampler::Sampler::only_chains).
     #[serde(default)]
     pub part: Option<Part>,
-    /// What each chain's kernel reports of the whole run; empty for draws that were read from a CSV
-    /// file.
+    /// The report of each chain's kernel on the whole run; empty for draws that were read from a
+    /// CSV file.
     pub reports: Vec<Report>,
-    /// Why the [checkpoint] on disk lacks the end of this run, if it does.
+    /// The reason why the [checkpoint] on disk lacks the end of this run, if it does.
     pub checkpoint_error: Option<String>,
-    /// Why a [recorder] failed, which ended the run, if one did.
+    /// The reason why a [recorder] failed, which ended the run, if one did.
     pub recorder_error: Option<String>,
     /// The message of the panic that ended the run, if one did, and which chain it was in: see
     /// [`Sampler::run`](crate::sampler::Sampler::run). Verdicts on such a run say so.
@@ -112,16 +114,17 @@ pub struct Divergence {
     pub chain: usize,
     /// The draw before which it happened, counted before any thinning of the finished draws.
     pub draw: usize,
-    /// Where it failed: the last position of the trajectory before the step that did, or the
-    /// proposal of a kernel without trajectories.
+    /// The position where it failed: the last position of the trajectory before the step that
+    /// failed, or the proposal of a kernel without trajectories.
     pub position: Vec<f64>,
 }
 
 impl Divergence {
-    /// How many of each chain are kept, fewer if their positions have more than a million numbers.
+    /// The number of divergences of each chain that are kept, fewer if their positions have more
+    /// than a million numbers.
     pub const KEPT: usize = 100;
 
-    /// How many of each chain are kept with `dim` parameters; at least 1.
+    /// The number of divergences of each chain that are kept with `dim` parameters; at least 1.
     pub(crate) fn kept(dim: usize) -> usize {
         Self::KEPT.min(1 + 1_000_000 / dim)
     }
@@ -150,13 +153,13 @@ impl Draws {
         Ok(Self { layout, values, stat_names: Vec::new(), stats, info })
     }
 
-    /// The same draws, made in another way.
+    /// Replaces the information on how the draws were made.
     pub(crate) fn with_info(self, info: RunInfo) -> Self {
         Self { info, ..self }
     }
 
-    /// Puts the chains of a run together, cut to the draws that all of them have: behind those of
-    /// the first chain, whose vectors should have room for all, each chain is freed in turn.
+    /// Puts the chains of a run together, cut to the draws that all of them have: each further
+    /// chain is appended to the first one, whose vectors should have room for all, and freed.
     pub(crate) fn from_chains(
         layout: Layout,
         stat_names: Vec<String>,
@@ -187,7 +190,7 @@ impl Draws {
         }
     }
 
-    /// The same run with other `values` of the same shape, in standard order.
+    /// Replaces the values of the draws by `values` of the same shape, in standard order.
     pub(crate) fn with_values(&self, values: Array3<f64>) -> Self {
         debug_assert!(values.dim() == self.values.dim() && values.is_standard_layout());
         Self {
@@ -229,7 +232,7 @@ impl Draws {
         &self.layout
     }
 
-    /// How the run was made.
+    /// Information on how the run was made.
     pub fn info(&self) -> &RunInfo {
         &self.info
     }
@@ -295,9 +298,9 @@ impl Draws {
         }
     }
 
-    /// The share of accepted steps of each chain; NaN without draws, and for kernels without a test,
-    /// none of whose steps has an acceptance probability. NUTS moves nearly always: what its step size
-    /// is adapted to is the statistic `accept_prob`.
+    /// The share of accepted steps of each chain; NaN without draws, and for kernels without a
+    /// test, none of whose steps has an acceptance probability. NUTS moves nearly always: its step
+    /// size is adapted to the statistic `accept_prob`.
     pub fn accept_rate(&self) -> Vec<f64> {
         let (Ok(accepted), Ok(prob)) = (self.stat("accepted"), self.stat("accept_prob")) else {
             return vec![f64::NAN; self.n_chains()];
@@ -398,8 +401,8 @@ impl Draws {
     /// Sample correlation of q over all draws of all chains. NaN in the row and the column of a
     /// parameter whose draws are all equal, and everywhere below two draws.
     ///
-    /// Whether it agrees with that of another sampler, within Monte Carlo error, is answered by
-    /// [`CovarianceComparison`](crate::diagnostics::CovarianceComparison).
+    /// [`CovarianceComparison`](crate::diagnostics::CovarianceComparison) says whether the draws of
+    /// two samplers agree, within Monte Carlo error.
     pub fn correlation(&self) -> Array2<f64> {
         let mut correlation = self.covariance();
         let flat = self.flat();

@@ -10,7 +10,7 @@ use super::{Draws, RunInfo};
 use crate::message::count;
 use crate::{Error, memory};
 
-/// Which chains of a run some draws are. Made by
+/// The part of a run's chains that some draws are from. Made by
 /// [`Sampler::only_chains`](crate::sampler::Sampler::only_chains).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Part {
@@ -20,18 +20,18 @@ pub struct Part {
     pub of: usize,
     /// Steps of a draw, before any thinning of the finished draws.
     pub(crate) thin: usize,
-    /// What makes the run the one it is.
+    /// The identity of the run.
     pub(crate) run: Fingerprint,
     /// Log likelihood and log prior where chain 0 starts: another model, prior or start has others.
     pub(crate) at_start: [f64; 2],
 }
 
 impl Draws {
-    /// The draws of a whole run from those of its parts, in any order, which jobs of their own made
-    /// with [`Sampler::only_chains`](crate::sampler::Sampler::only_chains). They are equal to the
-    /// draws of one job, bit for bit, with all statistics and all of [`RunInfo`] but the seconds,
-    /// which are those of the slowest part. Chains of different lengths (a job was stopped) are cut
-    /// to the draws that all have.
+    /// Puts the draws of a whole run together from its parts, in any order, which separate jobs
+    /// made with [`Sampler::only_chains`](crate::sampler::Sampler::only_chains). They are equal to
+    /// the draws of one job, bit for bit, with all statistics and all of [`RunInfo`] but the
+    /// seconds, which are the slowest part's. Chains of different lengths (a job was stopped) are
+    /// cut to the draws that all have.
     ///
     /// ```
     /// use bnn_mcmc::prelude::*;
@@ -60,8 +60,8 @@ impl Draws {
     /// ```
     ///
     /// # Errors
-    /// Draws that are no part of a run, parts of runs that differ (the message says in what), a
-    /// chain that is lacking or there twice, or draws that do not fit into memory a second time.
+    /// Draws that are no part of a run, parts of different runs (the message names the difference),
+    /// a chain that is missing or there twice, or draws that do not fit into memory a second time.
     pub fn merge(parts: impl IntoIterator<Item = Self>) -> Result<Self, Error> {
         let mut parts: Vec<Self> = parts.into_iter().collect();
         let refused = |given: String, allowed: &str| Error::argument("parts", given, allowed);
@@ -115,7 +115,7 @@ impl Draws {
         })
     }
 
-    /// In what the runs differ of which these draws and `other` are parts.
+    /// The difference between the runs of which these draws and `other` are parts, in words.
     fn difference(&self, other: &Self) -> Option<String> {
         let [here, there] = [self, other].map(|draws| draws.info.part.as_ref());
         let by_name = here?.run.differences(&there?.run);
@@ -129,7 +129,7 @@ impl Draws {
                  model, prior or start differ"
             )
         });
-        // What was done to the draws since.
+        // Differences by operations on the draws since the run.
         let thinned = (self.info.thin != other.info.thin).then(|| "only some are thinned".into());
         let names = self.layout != other.layout || self.stat_names != other.stat_names;
         let names = names.then(|| "the parameters or statistics differ".into());
@@ -137,7 +137,7 @@ impl Draws {
     }
 }
 
-/// How the whole run was made, of which `parts` are the parts, cut to `draws` draws.
+/// The information on the whole run, from its `parts` cut to `draws` draws.
 fn merged(parts: &[Draws], draws: usize) -> RunInfo {
     let infos = || parts.iter().map(|part| &part.info);
     let longest = |seconds: fn(&RunInfo) -> f64| infos().map(seconds).fold(0.0, f64::max);

@@ -1,4 +1,4 @@
-//! What kernels report of a whole run.
+//! The reports of kernels on a whole run.
 
 use std::fmt;
 
@@ -7,13 +7,14 @@ use serde::{Deserialize, Serialize};
 use super::Draws;
 use crate::Error;
 
-/// What a chain's kernel reports of the whole run.
+/// The report of a chain's kernel on the whole run.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Report {
     /// Whether moves were made without a Metropolis test, so that the draws have a bias that no
     /// diagnostic of the chains shows.
     pub unadjusted: bool,
-    /// How the states of [`PowerPosteriors`](crate::sampler::PowerPosteriors) moved on their ladder.
+    /// The moves of the states of [`PowerPosteriors`](crate::sampler::PowerPosteriors) on their
+    /// ladder.
     pub ladder: Option<LadderReport>,
 }
 
@@ -27,8 +28,8 @@ impl Report {
     }
 }
 
-/// How one chain of [`PowerPosteriors`](crate::sampler::PowerPosteriors) moved on its ladder while
-/// sampling.
+/// The moves of one chain of [`PowerPosteriors`](crate::sampler::PowerPosteriors) on its ladder
+/// during sampling.
 ///
 /// ```
 /// use bnn_mcmc::prelude::*;
@@ -51,16 +52,16 @@ pub struct LadderReport {
     pub betas: Vec<f64>,
     /// The mean probability that an exchange between the rungs k and k + 1 is accepted.
     pub swap_accept: Vec<f64>,
-    /// Of the exchanges that were proposed, between any two rungs, the share that was accepted.
+    /// The share of the proposed exchanges, between any two rungs, that was accepted.
     pub swap_rate: f64,
     /// The mean acceptance probability of the moves within each rung; NaN where they need no test,
     /// as draws from the prior.
     pub accept_prob: Vec<f64>,
     /// Divergent transitions within each rung.
     pub divergences: Vec<u64>,
-    /// How often a state came from beta_0 to beta = 1.
+    /// The number of times that a state came from beta_0 to beta = 1.
     pub restarts: u64,
-    /// How often a state went from beta = 1 to beta_0 and back.
+    /// The number of times that a state went from beta = 1 to beta_0 and back.
     pub round_trips: u64,
 }
 
@@ -90,7 +91,7 @@ impl LadderReport {
         self.swap_accept.iter().map(|a| 1.0 - a).sum()
     }
 
-    /// How many rungs suit that barrier: 2 Lambda + 1, rounded up, at least 2.
+    /// The number of rungs that suits the barrier: 2 Lambda + 1, rounded up, at least 2.
     pub fn suggested_rungs(&self) -> usize {
         let rungs = (2.0 * self.barrier() + 1.0).ceil();
         if rungs.is_finite() { (rungs as usize).max(2) } else { self.betas.len() }

@@ -5,9 +5,10 @@
 //! | [`RandomFeatures`] | a linear combination of random functions, fitted to ell | features x d |
 //! | [`NetworkEmulator`] | a network trained on ell, or on the predictions of all rows | its weights |
 //!
-//! Each of them is an [`Emulator`](crate::surrogate::Emulator), which [`Surrogate`](crate::surrogate::Surrogate)
-//! makes a target. The points are draws of a short run, and an emulator knows nothing of the rest of the
-//! space. [`crate::surrogate`] has a program from one end to the other.
+//! Each of them is an [`Emulator`](crate::surrogate::Emulator), which
+//! [`Surrogate`](crate::surrogate::Surrogate) makes a target. The points are draws of a short run,
+//! and an emulator knows nothing about the rest of the space. [`crate::surrogate`] has a complete
+//! program.
 
 mod network;
 mod pairs;

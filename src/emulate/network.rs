@@ -1,4 +1,4 @@
-//! Networks trained on what the target said.
+//! Networks trained on values of the target.
 
 use std::ops::Range;
 
@@ -24,15 +24,15 @@ use crate::surrogate::{Emulator, positions};
 use crate::targets::Target;
 use crate::{layout::Layout, memory};
 
-/// What a [`NetworkEmulator`] predicts.
+/// The quantity that a [`NetworkEmulator`] predicts.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Emulated {
     /// The log likelihood alone: one output.
     LogLikelihood,
     /// The model's outputs for all rows, N x K numbers, from which the likelihood follows with the
-    /// noise's own coordinate of q: what FBNN emulates. The last layer has N x K units: an
-    /// evaluation costs as many multiplications as that layer has weights, which is less than the
-    /// model's own only for small emulators of large models.
+    /// noise's own coordinate of q, as in FBNN. The last layer has N x K units: an evaluation costs
+    /// as many multiplications as that layer has weights, which is less than the model's own only
+    /// for small emulators of large models.
     Outputs,
     /// The coordinates of those outputs in the basis of their principal components at the pairs, as
     /// many as hold this `share` of the variance. The basis takes N x K numbers for each, and an
@@ -46,10 +46,11 @@ pub enum Emulated {
 /// The settings of a network that emulates a posterior's log likelihood.
 ///
 /// A pair is a draw q with the log likelihood there. The inputs are z = (q - m) / s, with the mean
-/// and the standard deviation of each coordinate of the draws, or their coordinates in the principal
-/// components of the draws. The network is trained by Adam on squared errors, with dropout on the
-/// inputs and the first hidden layer, until it no longer improves at pairs held out. Of several
-/// activations the one whose log likelihood is closest to the truth there is taken.
+/// and the standard deviation of each coordinate of the draws, or their coordinates in the
+/// principal components of the draws. The network is trained by Adam on squared errors, with
+/// dropout on the inputs and the first hidden layer, until it no longer improves at pairs held out.
+/// If several activations are given, the one whose log likelihood is closest to the truth there is
+/// taken.
 ///
 /// Dropout leaves each input and each unit of the first layer out of a training step with the given
 /// probability, one choice for a minibatch. Gradients with respect to q are exact.
@@ -76,7 +77,7 @@ pub enum Emulated {
 /// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct NetworkEmulator {
-    /// What is predicted.
+    /// The quantity that is predicted.
     pub emulated: Emulated,
     /// The units of the hidden layers.
     pub hidden: Vec<usize>,
@@ -88,7 +89,7 @@ pub struct NetworkEmulator {
     /// The share of the variance of the draws that the inputs hold, if they are reduced; above 0, at
     /// most 1.
     pub input_share: Option<f64>,
-    /// How many of the draws are used, evenly spaced; all if `None`.
+    /// The number of draws that are used, evenly spaced; all if `None`.
     pub pairs: Option<usize>,
     /// The share of the pairs that is held out, from 0.05 to 0.5.
     pub held_out: f64,
@@ -98,9 +99,9 @@ pub struct NetworkEmulator {
     pub batch: usize,
     /// The learning rate of Adam. One by which training diverges is refused by [`fit`](Self::fit).
     pub learning_rate: f64,
-    /// When training stops early.
+    /// The rule for stopping the training early.
     pub stopping: EarlyStopping,
-    /// The seed of the start, the minibatches, dropout and what is held out.
+    /// The seed of the start, the minibatches, dropout and the choice of held-out pairs.
     pub seed: u64,
 }
 
@@ -125,7 +126,7 @@ impl NetworkEmulator {
     }
 }
 
-/// What a [`NetworkEmulator`] has learnt.
+/// The result of fitting a [`NetworkEmulator`].
 #[derive(Clone, Debug)]
 pub struct FittedNetwork<L> {
     scaling: Scaling,
@@ -145,7 +146,7 @@ struct Dense {
     biases: Vec<f64>,
 }
 
-/// From the network's outputs to ell*.
+/// The map from the network's outputs to ell*.
 #[derive(Clone, Debug)]
 enum Head<L> {
     LogLikelihood { mean: f64, scale: f64 },
@@ -157,7 +158,7 @@ enum Head<L> {
 struct OutputsHead<L> {
     likelihood: L,
     y: Tiles,
-    /// Where the likelihood's own parameters are in q.
+    /// The place of the likelihood's own parameters in q.
     phi: Range<usize>,
     columns: usize,
     mean: Vec<f64>,
@@ -207,7 +208,7 @@ impl NetworkEmulator {
         positive("learning_rate", self.learning_rate).map(|_| ())
     }
 
-    /// Trains on what `posterior` says at the draws.
+    /// Trains on values of `posterior` at the draws.
     ///
     /// # Errors
     /// A setting out of range; draws of another target, or fewer than `pairs`; a log likelihood or
@@ -263,8 +264,8 @@ impl NetworkEmulator {
         })
     }
 
-    /// What turns outputs of the network into ell*, and the outputs that it is trained on `[pair,
-    /// output]`.
+    /// The head, which turns outputs of the network into ell*, and the outputs that the network is
+    /// trained on `[pair, output]`.
     fn head<M: Model, L: Likelihood + Clone>(
         &self,
         posterior: &Posterior<M, L>,
@@ -342,7 +343,8 @@ impl NetworkEmulator {
             steps: self.steps,
             ..Adam::new(Minibatch { size: batch })
         };
-        // Inputs, and units of the first layer; those of a network without a second layer are outputs.
+        // Masks leave out inputs, and units of the first layer; without a second layer these units
+        // are outputs, which stay.
         let weights = layout.blocks().iter().filter(|block| block.shape.len() == 2).take(2);
         let masks = Masks::new(self.dropout, weights);
         let target = Masked::new(fit.log_likelihood(), masks, ChainRng::new(self.seed, 2));
@@ -379,7 +381,8 @@ fn principal(name: &str, a: ArrayView2<f64>, share: f64) -> Result<Array2<f64>, 
     Ok(vectors.slice(s![.., ..kept]).t().as_standard_layout().into_owned())
 }
 
-/// How many of these singular values hold that share of the sum of their squares; at least 1.
+/// The number of singular values, the first ones, that hold this share of the sum of all squares;
+/// at least 1.
 fn components(values: &[f64], share: f64) -> usize {
     let all: f64 = values.iter().map(|s| s * s).sum();
     let mut sum = 0.0;
@@ -454,8 +457,8 @@ impl<L: Likelihood> FittedNetwork<L> {
         }
     }
 
-    /// From the derivative with respect to the outputs, in the last of `ws.deltas`, to `factor`
-    /// times that with respect to q, which is added to `grad`.
+    /// Turns the derivative with respect to the outputs, in the last of `ws.deltas`, into `factor`
+    /// times the derivative with respect to q, which is added to `grad`.
     fn backward(&self, factor: f64, grad: &mut [f64], ws: &mut NetworkWorkspace) {
         for (l, layer) in self.layers.iter().enumerate().rev() {
             let (below, above) = ws.deltas.split_at_mut(l + 1);

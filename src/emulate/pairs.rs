@@ -1,4 +1,5 @@
-//! Pairs of a position and what the target said there: what emulators learn from.
+//! The pairs that emulators learn from: a position, and the target's log likelihood and gradient
+//! there.
 
 use ndarray::{Array1, Array2, Axis};
 use rand::seq::SliceRandom;
@@ -51,11 +52,11 @@ impl Scaling {
     }
 }
 
-/// What errors call the number of pairs and the draws that they are made of.
+/// The names in errors for the number of pairs and for the draws that they are made of.
 pub(super) const LEARNING: [&str; 2] = ["pairs", "draws to learn from"];
 
 impl Pairs {
-    /// What `target` says at `pairs` of the draws, of which the share `held_out` is set apart.
+    /// Evaluates `target` at `pairs` of the draws, of which the share `held_out` is set apart.
     ///
     /// Errors: draws of another target, too few of them, a value that is not finite, values or
     /// coordinates that are all the same.

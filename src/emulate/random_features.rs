@@ -45,11 +45,11 @@ pub struct RandomFeatures {
     pub scale: f64,
     /// Whether gradients are fitted, too.
     pub gradients: bool,
-    /// How many of the draws are used, evenly spaced; all if `None`.
+    /// The number of draws that are used, evenly spaced; all if `None`.
     pub pairs: Option<usize>,
     /// The share of the pairs that is held out to choose the penalty, from 0.05 to 0.5.
     pub held_out: f64,
-    /// The seed of u, b and what is held out.
+    /// The seed of u, b and the choice of held-out pairs.
     pub seed: u64,
 }
 
@@ -60,7 +60,7 @@ impl Default for RandomFeatures {
     }
 }
 
-/// What [`RandomFeatures`] have learnt.
+/// The result of fitting [`RandomFeatures`].
 #[derive(Clone, Debug)]
 pub struct FittedFeatures {
     scaling: Scaling,
@@ -84,7 +84,7 @@ pub struct FeaturesWorkspace {
 }
 
 impl RandomFeatures {
-    /// Fits to what `target` says at the draws.
+    /// Fits to values of `target` at the draws.
     ///
     /// # Errors
     /// A setting out of range; draws of another target, or fewer than `pairs`; a log likelihood or
@@ -101,7 +101,8 @@ impl RandomFeatures {
         let k = self.features;
         let rng = &mut ChainRng::new(self.seed, 0);
         let n = self.pairs.unwrap_or(draws.n_chains() * draws.n_draws());
-        // Features, slopes and what is made of them; the normal equations, thrice; the directions.
+        // Features, slopes and the matrices made of them; the normal equations, thrice; the
+        // directions.
         let others = n.max(k).max(target.dim());
         let size = [(k, "features"), (others, "features, pairs or coordinates"), (8, "matrices")];
         crate::memory::check::<f64>("random features", &size, "use fewer features or pairs")?;
@@ -201,7 +202,8 @@ impl Normal {
         values -= value_mean;
         let (mut matrix, mut right) = (features.t().dot(&features), features.t().dot(&values));
         if gradients {
-            // The gradient of feature k at a pair is sigmoid_k u_k, that of the last one -z.
+            // The gradient of feature k at a pair is sigmoid_k u_k, the gradient of the last
+            // feature is -z.
             let k = basis.offsets.len();
             let slopes = pairs.gradients.select(Axis(0), rows);
             let mut block = sigmoids.t().dot(&sigmoids);
@@ -224,7 +226,7 @@ impl Normal {
         Self { matrix, right, feature_means, value_mean }
     }
 
-    /// v with the penalty `penalty` times the mean of the diagonal.
+    /// The coefficients v with the penalty `penalty` times the mean of the diagonal.
     fn solve(&self, penalty: f64) -> Result<Vec<f64>, Error> {
         let n = self.right.len();
         let ridge = penalty * self.matrix.diag().mean().unwrap_or(0.0);

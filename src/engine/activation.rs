@@ -6,7 +6,7 @@ use super::elementary::{exp, map, one_minus_exp_minus, sigmoid, softplus, tanh};
 use super::simd::{Real, Vector};
 use crate::choice::choice;
 
-/// What a layer does to its weighted sums z, element by element.
+/// The function that a layer applies to its weighted sums z, element by element.
 ///
 /// | name | value | derivative, from the value y | second derivative |
 /// | --- | --- | --- | --- |
@@ -18,8 +18,8 @@ use crate::choice::choice;
 /// | silu | z s, s = sigmoid z | s + y (1 - s) | (1 - s) (2 s + y (1 - 2 s)) |
 ///
 /// SiLU is the only one whose derivatives do not follow from its value: it keeps s. The second
-/// derivative of ReLU is 0 almost everywhere, and that is what is used: the kink at 0, where it does
-/// not exist, contributes nothing to a Hessian.
+/// derivative of ReLU is 0 almost everywhere, and 0 is used everywhere: the kink at 0, where it
+/// does not exist, contributes nothing to a Hessian.
 ///
 /// ```
 /// use bnn_mcmc::model::Activation;
@@ -65,8 +65,8 @@ impl Activation {
         self == Self::Silu
     }
 
-    /// As [`apply`](Self::apply); `kept` is as long as `z` if the activation [keeps](Self::keeps), else
-    /// empty. Exponentials are computed in f64.
+    /// Applies the activation like [`apply`](Self::apply); `kept` is as long as `z` if the
+    /// activation [keeps](Self::keeps), else empty. Exponentials are computed in f64.
     pub(crate) fn forward<F: Real>(self, z: &mut [F], kept: &mut [F]) {
         forward(self, z, kept);
     }

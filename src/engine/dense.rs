@@ -32,7 +32,7 @@ pub(crate) fn is_wide(units: usize, inputs: usize) -> bool {
 trait Weights<F: Real>: Copy {
     /// The weights from input `k` to the outputs `first..first + U`.
     fn of_input<const U: usize>(&self, first: usize, k: usize) -> [F; U];
-    /// What the outputs `first..first + U` start from.
+    /// The values from which the sums of the outputs `first..first + U` start.
     fn start<const U: usize>(&self, first: usize) -> [F; U];
 }
 

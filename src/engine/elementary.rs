@@ -102,7 +102,7 @@ fn at_least(x: f64, lowest: f64) -> f64 {
 pub(super) fn exp<S: Simd>(x: f64) -> f64 {
     let (n, r) = reduce::<S>(at_most(at_least(x, LOWEST), HIGHEST));
     let p = mul_add::<S>(r * r, polynomial::<S, _>(r, &EXP), r) + 1.0;
-    // In two factors, since 2^1024 is no f64.
+    // The power is taken in two factors, since 2^1024 exceeds f64.
     let y = p * power_of_two(n, -1) * 2.0;
     if x < LOWEST { 0.0 } else { y }
 }
@@ -179,8 +179,8 @@ fn ln<S: Simd>(x: f64) -> f64 {
 /// Elements that [`map`] takes at a time, a multiple of every register's lanes.
 const STRIP: usize = 16;
 
-/// Applies `f` to every element; what is left, less than half a strip, is padded, so that all work is in
-/// vectors.
+/// Applies `f` to every element; the remainder, less than half a strip, is padded, so that all work
+/// is in vectors.
 #[inline(always)]
 pub(super) fn map<F: Real>(x: &mut [F], f: impl Fn(F) -> F) {
     const HALF: usize = STRIP / 2;
@@ -261,8 +261,8 @@ fn softplus_and_sigmoid_body<V: Vector<f64>>(_: V::Level, x: &mut [f64], sigmoid
     }
 }
 dispatch! {
-    /// x becomes softplus x, and `sigmoids` (as long as x) its derivative, the sigmoid of x: what a
-    /// Bernoulli log-likelihood and its gradient need, with one exponential for both.
+    /// x becomes softplus x, and `sigmoids` (as long as x) its derivative, the sigmoid of x: for a
+    /// Bernoulli log-likelihood and its gradient, with one exponential for both.
     fn softplus_and_sigmoid(x: &mut [f64], sigmoids: &mut [f64]) => softplus_and_sigmoid_body
 }
 #[cfg(test)]

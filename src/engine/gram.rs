@@ -1,4 +1,4 @@
-//! Phi^T Phi and Y^T Phi of tiles, summed over rows: what least squares need.
+//! Phi^T Phi and Y^T Phi of tiles, summed over rows: the sums for least squares.
 //!
 //! With Phi `[R x H]`, a column of ones if there is a bias, and Y `[R x K]`. The matrix is symmetric, and only its
 //! lower triangle is computed, in panels of eight columns against all columns up to their own: about R H^2
@@ -20,7 +20,7 @@ fn panels(units: usize) -> impl Iterator<Item = Range<usize>> {
     (0..units).step_by(PANEL).map(move |first| first..units.min(first + PANEL))
 }
 
-/// How many numbers the sums of Phi take.
+/// The number of entries that the sums of Phi take.
 fn n_sums(units: usize) -> usize {
     let lanes = <f64 as Real>::LANES;
     if dense::is_wide(units, units) {

@@ -28,7 +28,7 @@ impl Layer {
         dense::is_wide(self.units, self.inputs)
     }
 
-    /// How many numbers the sums of the layer's gradient take.
+    /// The number of entries that the sums of the layer's gradient take.
     pub(super) fn n_sums<F: Real>(&self) -> usize {
         if self.is_wide() { self.len().next_multiple_of(F::LANES) } else { self.len() * F::LANES }
     }

@@ -1,4 +1,5 @@
-//! What gradients are computed with: tiles of rows, and kernels compiled for several instruction sets.
+//! The engine that computes gradients: tiles of rows, and kernels compiled for several instruction
+//! sets.
 //!
 //! A tile is a few rows of data, stored so that rows lie in SIMD lanes.
 //!
@@ -52,7 +53,7 @@ impl<'a> Tile<'a> {
     /// A tile of `rows` rows over `values`, whose length is a multiple of the padded rows.
     ///
     /// # Panics
-    /// If the length is no such multiple: the storage is the crate's own, not a user's input.
+    /// If the length is not such a multiple: the storage is the crate's own, not a user's input.
     pub fn new(values: &'a [f64], rows: usize) -> Self {
         assert!(rows > 0 && values.len().is_multiple_of(padded(rows)));
         Self { values, rows }
@@ -99,16 +100,16 @@ pub struct TileMut<'a> {
 }
 
 impl<'a> TileMut<'a> {
-    /// As [`Tile::new`].
+    /// Makes a tile like [`Tile::new`].
     ///
     /// # Panics
-    /// As [`Tile::new`].
+    /// The panics of [`Tile::new`].
     pub fn new(values: &'a mut [f64], rows: usize) -> Self {
         assert!(rows > 0 && values.len().is_multiple_of(padded(rows)));
         Self { values, rows }
     }
 
-    /// The same tile, to read.
+    /// The tile, to be read.
     pub fn as_tile(&self) -> Tile<'_> {
         Tile { values: self.values, rows: self.rows }
     }
@@ -200,7 +201,7 @@ impl<F: Copy + Default> Clone for TileStorage<F> {
     }
 }
 
-/// An array cut into tiles: what a posterior keeps of its data.
+/// An array cut into tiles: the form in which a posterior keeps its data.
 #[derive(Clone, Debug)]
 pub struct Tiles {
     values: TileStorage,
@@ -218,10 +219,10 @@ impl Tiles {
         Self::with_rows(array, TILE_ROWS)
     }
 
-    /// As [`new`](Self::new), with up to `tile_rows` rows in a tile.
+    /// Makes tiles like [`new`](Self::new), with up to `tile_rows` rows in a tile.
     ///
     /// # Panics
-    /// If `tile_rows` is no multiple of [`LANES`] from [`LANES`] to [`TILE_ROWS`].
+    /// If `tile_rows` is not a multiple of [`LANES`] from [`LANES`] to [`TILE_ROWS`].
     pub fn with_rows(array: ArrayView2<f64>, tile_rows: usize) -> Self {
         assert!((LANES..=TILE_ROWS).contains(&tile_rows) && tile_rows.is_multiple_of(LANES));
         let (rows, columns) = array.dim();

@@ -24,7 +24,7 @@ pub(crate) struct Network<F: Real> {
     delta_below: TileStorage<F>,
     /// The sums of every layer, one after the other.
     sums: TileStorage<F>,
-    /// How many rows the sums are of.
+    /// The number of rows in the sums.
     summed: usize,
     /// Weights and inputs, where they are kept in F.
     w: TileStorage<F>,
@@ -33,7 +33,7 @@ pub(crate) struct Network<F: Real> {
     row_by_row: Option<RowByRow>,
 }
 
-/// h of a layer, and what its activation keeps for its derivatives.
+/// h of a layer, and the values that its activation keeps for its derivatives.
 #[derive(Clone, Debug)]
 pub(crate) struct Outputs<F: Real> {
     h: TileStorage<F>,
@@ -143,10 +143,10 @@ impl Network<f64> {
     }
 }
 
-/// What second derivatives need of a walk.
+/// The results of a walk that second derivatives need.
 impl Network<f64> {
-    /// The activations of layer `l` on a tile whose columns are `stride` apart, and what is kept of them;
-    /// `None` for a linear output layer.
+    /// The activations of layer `l` on a tile whose columns are `stride` apart, and the values kept
+    /// for derivatives; `None` for a linear output layer.
     pub(crate) fn output(&self, l: usize, stride: usize) -> Option<(&[f64], &[f64])> {
         let Outputs { h, kept } = &self.outputs[l];
         let n = self.layers[l].units * stride;
@@ -185,7 +185,7 @@ impl Network<f64> {
     }
 }
 
-/// What a walk goes through: layers, their weights in order, and the distance of two columns.
+/// The arguments of a walk: layers, their weights in order, and the distance of two columns.
 #[derive(Clone, Copy)]
 pub(crate) struct Walk<'a, F: Real> {
     layers: &'a [Layer],

@@ -48,7 +48,7 @@ struct NoisyLayer {
     /// s and eps.
     sd: TileStorage,
     noise: TileStorage,
-    /// The outputs, and what their activation keeps.
+    /// The outputs, and the values that their activation keeps.
     h: TileStorage,
     kept: TileStorage,
 }
@@ -165,7 +165,7 @@ impl NoisyNetwork {
     }
 }
 
-/// The inputs of the layer that comes after those of `before`.
+/// The inputs of the layer that follows the layers `before`.
 fn input<'a>(before: &'a [NoisyLayer], x: Tile<'a>, len: usize) -> &'a [f64] {
     before.last().map_or(x.values(), |below| &below.h[..len])
 }

@@ -4,9 +4,9 @@
 //! w <- w + r J(x_i)^T (y_i - f(x_i; w)),   i = 1, .., N
 //! ```
 //!
-//! Every step needs the one before it, so that rows cannot lie in lanes: units do, and inputs where derivatives
-//! go back to them. The order of all sums is that of the walk over tiles, and so are the results, to the
-//! bit, as long as all numbers are finite.
+//! Every step needs the one before it, so that lanes cannot hold rows: they hold units, or inputs
+//! where derivatives go back to them. All sums have the same order as in the walk over tiles, so
+//! that the results are equal to the bit, as long as all numbers are finite.
 
 use super::layer::Layer;
 use super::simd::Vector;
@@ -21,7 +21,7 @@ pub(super) struct RowByRow {
     row: TileStorage,
 }
 
-/// A layer with its weights in two orders, each row of which is padded, and what it has computed for a row.
+/// A layer with its weights in two orders, each row of which is padded, and its values for one row.
 #[derive(Clone, Debug)]
 pub(crate) struct LayerOfRow {
     layer: Layer,

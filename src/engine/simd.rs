@@ -25,12 +25,12 @@ pub(crate) struct Avx512(());
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Avx2(());
 
-/// What every aarch64 processor has.
+/// The instructions that every aarch64 processor has.
 #[cfg(target_arch = "aarch64")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Baseline;
 
-/// What every processor has: sums and products, with the same results everywhere.
+/// The instructions that every processor has: sums and products, with the same results everywhere.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Portable;
 
@@ -130,11 +130,11 @@ pub(crate) mod testing {
 pub(crate) trait Vector<F: Real>: Copy {
     /// The proof.
     type Level: Simd;
-    /// As many numbers in memory.
+    /// An array of as many numbers in memory.
     type Chunk: AsRef<[F]>;
-    /// How many numbers.
+    /// The number of numbers.
     const LANES: usize;
-    /// How many registers a kernel can use.
+    /// The number of registers that a kernel can use.
     const REGISTERS: usize;
 
     /// `x` in every lane.
@@ -159,9 +159,9 @@ pub(crate) trait Vector<F: Real>: Copy {
         }
         lanes[0]
     }
-    /// A slice in chunks; what is left is left out.
+    /// A slice in chunks; the remainder is left out.
     fn chunks(values: &[F]) -> &[Self::Chunk];
-    /// As [`chunks`](Self::chunks), to write.
+    /// The [`chunks`](Self::chunks), to be written.
     fn chunks_mut(values: &mut [F]) -> &mut [Self::Chunk];
     /// self + other.
     fn add(self, other: Self) -> Self;
@@ -196,7 +196,7 @@ pub(crate) trait Real: RealField + Copy + Default {
 
     /// The nearest number of this type.
     fn of(x: f64) -> Self;
-    /// The same number.
+    /// The number as f64.
     fn wide(self) -> f64;
     /// a b + c, fused where that is one instruction; elsewhere the standard library calls a slow function.
     fn multiply_add<S: Simd>(a: Self, b: Self, c: Self) -> Self;
@@ -209,7 +209,7 @@ pub(crate) trait Real: RealField + Copy + Default {
             Self::copy_in(from, stride, to);
         }
     }
-    /// What [`keep`](Self::keep) kept of `from`, or `from` itself.
+    /// The copy of `from` that [`keep`](Self::keep) made, or `from` itself.
     fn kept<'a>(from: &'a [f64], kept: &'a [Self]) -> &'a [Self];
     /// `to`, if results can be written there, else nothing.
     fn direct(to: &mut [f64]) -> &mut [Self];
@@ -422,7 +422,7 @@ impl<F: Real, const L: usize, S: Simd> Vector<F> for Lanes<F, L, S> {
     }
 }
 
-/// The type parameter of a function, or f64 where it has none.
+/// The type parameter of a function, or f64 where there is no type parameter.
 macro_rules! real {
     () => {
         f64
@@ -495,7 +495,7 @@ mod tests {
     }
 
     fn check<F: Real>(level: Level) {
-        // 37 numbers: no register divides them, and what is left over stays as it is.
+        // 37 numbers: no register divides them, and the remainder stays unchanged.
         let x: Vec<F> = (0..37).map(|i| F::of(f64::from(i % 9) - 4.0)).collect();
         let y: Vec<F> = (0..37).map(|i| F::of(f64::from(i % 7) - 2.0)).collect();
         let mut out = vec![F::of(99.0); 37];
@@ -512,7 +512,8 @@ mod tests {
         assert_eq!(sum, out[..whole].iter().map(|z| z.wide()).sum::<f64>(), "{level:?}");
     }
 
-    /// On small whole numbers, where nothing is rounded. Also what runs under Miri (`.ci/run`).
+    /// On small whole numbers, where nothing is rounded. This test also runs under Miri
+    /// (`.ci/run`).
     #[test]
     fn registers_compute_what_their_lanes_do() {
         at_every_level(|level| {

@@ -5,26 +5,26 @@ use serde::{Deserialize, Serialize};
 use crate::choice::choice;
 use crate::data::Task;
 
-/// How responses scatter around what the network says.
+/// The distribution of responses around the predictions of the network.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Noise {
-    /// Of real responses: [normal](crate::likelihood::Gaussian) with one standard deviation, which
+    /// For real responses: [normal](crate::likelihood::Gaussian) with one standard deviation, which
     /// is sampled. The default.
     Gaussian,
-    /// Of real responses: normal with a standard deviation that [depends on the
+    /// For real responses: normal with a standard deviation that [depends on the
     /// features](crate::likelihood::HeteroscedasticGaussian). Its logarithm has the same prior as
     /// the means: on the scale of the standardised response the noise is believed to be about 1,
     /// more or less by a factor of 3. Equal rows can make the posterior improper with ReLU, and
     /// with [`WeightPrior::Ard`] in a linear model.
     Heteroscedastic,
-    /// Of real responses: [Student's t](crate::likelihood::StudentTNoise), for outliers; scale and
+    /// For real responses: [Student's t](crate::likelihood::StudentTNoise), for outliers; scale and
     /// degrees of freedom are sampled.
     StudentT,
-    /// Of counts: [Poisson](crate::likelihood::Poisson), whose variance is the mean.
+    /// For counts: [Poisson](crate::likelihood::Poisson), whose variance is the mean.
     Poisson,
-    /// Of counts: [negative binomial](crate::likelihood::NegativeBinomial), whose dispersion is
+    /// For counts: [negative binomial](crate::likelihood::NegativeBinomial), whose dispersion is
     /// sampled. The default.
     NegativeBinomial,
 }
@@ -38,18 +38,18 @@ pub enum WeightPrior {
     /// the last hidden layer of H units (of a linear model, H features), N(0, 1) for all others.
     #[default]
     FanIn,
-    /// N(0, sd^2) for all weights and biases, but for the bias of a count's output.
+    /// N(0, sd^2) for all weights and biases, except the bias of a count's output.
     Normal {
         /// The standard deviation, above 0.
         sd: f64,
     },
-    /// As [`FanIn`](Self::FanIn), with a variance of their own for the weights of each input
-    /// ([`Priors::ard`](crate::prior::Priors::ard)): inputs that say nothing are shrunk.
-    /// Half-Cauchy standard deviations of scale 1.
+    /// Automatic relevance determination: [`FanIn`](Self::FanIn) with a separate variance for the
+    /// weights of each input ([`Priors::ard`](crate::prior::Priors::ard)): irrelevant inputs are
+    /// shrunk. The standard deviations are half-Cauchy of scale 1.
     Ard,
-    /// As [`Ard`](Self::Ard), with a common scale that is sampled, too, half-Cauchy of scale 1: the
-    /// horseshoe by inputs ([`Priors::horseshoe`](crate::prior::Priors::horseshoe)). A few inputs
-    /// of many are kept, the others shrunk to next to nothing. There is no slab.
+    /// The horseshoe by inputs ([`Priors::horseshoe`](crate::prior::Priors::horseshoe)):
+    /// [`Ard`](Self::Ard) with a common scale that is sampled, too, half-Cauchy of scale 1. A few
+    /// inputs of many are kept, the others shrunk to next to nothing. There is no slab.
     ///
     /// NUTS does not mix well in it; look at the [verdict](super::Fit::verdict). Measured with
     /// [`Method::Nuts`], of 20 inputs of which 3 matter: in a network of 8 units, 300 rows, 0.9 and
@@ -61,7 +61,7 @@ pub enum WeightPrior {
     Horseshoe,
 }
 
-/// How the posterior is sampled.
+/// The method that samples the posterior.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]

@@ -22,9 +22,9 @@ pub(super) const LOCK: &str = ".bnn-mcmc.lock";
 const NEW: &str = ".draws.zarr.new";
 /// The draws that `fit.json` is of, while others are put in their place.
 const OLD: &str = ".draws.zarr.old";
-/// What the names of the folders of parts begin with.
+/// The beginning of the names of the folders of parts.
 pub(super) const PART: &str = "chains-";
-/// What the name of a file ends in while it is written.
+/// The ending of a file's name while the file is written.
 const UNFINISHED: &str = ".tmp";
 
 /// The folder of these chains.
@@ -66,11 +66,11 @@ pub(super) struct Lock {
 
 impl Lock {
     /// # Errors
-    /// If another process has the lock for half a second, or there can be none.
+    /// If another process has the lock for half a second, or the lock file cannot be made.
     pub fn take(folder: &Path) -> Result<Self, Error> {
         let path = folder.join(LOCK);
-        // A run that has just ended may leave its lock for a moment: to a process that another thread was
-        // starting meanwhile, until that lets go of what it has inherited.
+        // A run that has just ended may leave its lock for a moment: to a process that another
+        // thread was starting meanwhile, until that process closes the file that it has inherited.
         for _ in 0..=50 {
             let file = fs::File::options().write(true).create(true).truncate(false).open(&path);
             let file = file.map_err(|e| Error::io(&path, e))?;
@@ -88,12 +88,12 @@ impl Lock {
 
 impl Drop for Lock {
     fn drop(&mut self) {
-        // What cannot be removed does no harm.
+        // A lock file that cannot be removed does no harm.
         let _ = fs::remove_file(&self.path);
     }
 }
 
-/// The names of what is in the folder.
+/// The names of the entries of the folder.
 pub(super) fn entries(folder: &Path) -> Result<Vec<String>, Error> {
     let entries = fs::read_dir(folder).and_then(|entries| entries.collect::<Result<Vec<_>, _>>());
     let entries = entries.map_err(|e| Error::io(folder, e))?;
@@ -111,7 +111,7 @@ fn is_unfinished(name: &str) -> bool {
         || (name.starts_with('.') && name.ends_with(UNFINISHED) && of_draws(name))
 }
 
-/// An error if there is anything in the folder but `ours` and what was being written.
+/// An error if there is anything in the folder but `ours` and unfinished files.
 pub(super) fn check_entries(folder: &Path, ours: &[&str]) -> Result<(), Error> {
     let mut entries = entries(folder)?.into_iter();
     match entries.find(|name| !ours.contains(&&name[..]) && !is_unfinished(name)) {
@@ -133,8 +133,8 @@ fn not_empty(folder: &Path, name: &str) -> Error {
     problem(folder, format!("it is not empty: there is `{name}`")).advise([Advice::OtherFolder])
 }
 
-/// Removes what processes that were killed have left, but for locks. The folder is locked. Of two folders of draws, those
-/// stay that `fit.json` is of.
+/// Removes the files that killed processes have left, but not locks. The folder is locked. If there
+/// are two folders of draws, the one that `fit.json` describes stays.
 pub(super) fn tidy(folder: &Path) -> Result<(), Error> {
     let (draws, old) = (folder.join(DRAWS), folder.join(OLD));
     if old.exists() {
@@ -199,13 +199,13 @@ pub(super) fn finish(folder: &Path, fit: &Fit, data: &[u8]) -> Result<(), Error>
     rename(&new, &draws)?;
     write(&folder.join(VERDICT), verdict.as_bytes())?;
     write_json(folder, &Saved::of(&fit.parts, data, Some((&verdict, crc32)))?)?;
-    // What cannot be removed now is removed later.
+    // Old draws that cannot be removed now are removed later.
     let _ = remove(&old);
     Ok(())
 }
 
-/// The CRC-32 of the names and bytes of all files below a Zarr folder, but for what the root says of the run,
-/// which has times in it and a checksum of its own.
+/// The CRC-32 of the names and bytes of all files below a Zarr folder, except the root's
+/// information on the run, which has times in it and a checksum of its own.
 pub(super) fn checksum_of(zarr: &Path) -> io::Result<u32> {
     let (mut files, mut folders) = (Vec::new(), vec![zarr.to_path_buf()]);
     while let Some(folder) = folders.pop() {
@@ -229,9 +229,9 @@ pub(super) fn checksum_of(zarr: &Path) -> io::Result<u32> {
     Ok(crc.finalize())
 }
 
-/// What `verdict.txt` holds.
+/// The text of `verdict.txt`.
 pub(super) fn verdict(fit: &Fit) -> String {
-    // The folder may be read by people who have made it with any face.
+    // The reader of the folder may have made it with any face.
     let verdict =
         fit.verdict().map_or_else(|e| e.in_words(&Plain), |verdict| verdict.in_words(&Plain));
     format!("{verdict}\n")
@@ -333,8 +333,8 @@ pub(super) fn load_finished(folder: &Path, saved: &Saved) -> Result<Fit, Error> 
     Ok(fit)
 }
 
-/// As [`load_finished`]; what no draw depends on is an error, too, if it is not as it was written: what
-/// other programs read of `draws.zarr`.
+/// Loads a finished fit as [`load_finished`] does, and returns an error if any file of `draws.zarr`
+/// differs from what was written, even one that this library does not need.
 pub(super) fn load_whole(folder: &Path, saved: &Saved) -> Result<Fit, Error> {
     let fit = load_finished(folder, saved)?;
     let path = folder.join(DRAWS);
@@ -346,7 +346,7 @@ pub(super) fn load_whole(folder: &Path, saved: &Saved) -> Result<Fit, Error> {
     }
 }
 
-/// The draws at `path`, which are those of a run of `recipe`.
+/// The draws at `path`; an error if they are not of a run of `recipe`.
 fn read_draws(path: &Path, recipe: &Recipe) -> Result<Draws, Error> {
     let draws = Draws::from_zarr(path)?;
     let checked = recipe.check_draws(&draws);
@@ -354,7 +354,8 @@ fn read_draws(path: &Path, recipe: &Recipe) -> Result<Draws, Error> {
     Ok(draws)
 }
 
-/// Whether a file is not what was written, or not there. What the system refuses to read may be whole.
+/// Whether the error says that a file is missing or differs from what was written. A file that the
+/// system refuses to read may be undamaged.
 pub(super) fn is_damage(error: &Error) -> bool {
     use ErrorKind::{IsADirectory, NotADirectory, NotFound, UnexpectedEof};
     match error {
@@ -385,14 +386,15 @@ pub(super) fn with_advice(folder: &Path, error: Error) -> Error {
     }
 }
 
-/// What is said of damage that was mended.
+/// The message about damage that was mended.
 pub(super) fn rebuilt(damage: &Error, how: &str) -> String {
     format!("{damage}: {how}")
 }
 
-/// The fit that was found whole, with what else is in its folder put in order: what processes that were
-/// killed have left, and a verdict that is not the one that was written. Nothing of it is needed, so that a
-/// folder in which nothing can be written, or another process runs, is no error.
+/// Puts the rest of the folder of a whole fit in order, and returns the fit: it removes files that
+/// killed processes have left, and renews a verdict that differs from the one that was written. The
+/// fit does not need these files, so that a folder in which nothing can be written, or in which
+/// another process runs, is not an error.
 pub(super) fn mended(
     folder: &Path,
     mut fit: Fit,

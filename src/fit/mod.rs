@@ -3,8 +3,8 @@
 //! A [`Fit`] puts the parts of this crate together, with defaults that suit regression and
 //! classification by a network: it reads the table, standardises features and response by the
 //! training rows, builds a [`Posterior`], runs a [`Sampler`](crate::sampler::Sampler), and answers
-//! in the units of the table. It has no mathematics of its own: [`Fit::posterior`] and
-//! [`Fit::draws`] are what the rest of the crate works on.
+//! in the units of the table. It has no mathematics of its own: the rest of the crate works on
+//! [`Fit::posterior`] and [`Fit::draws`].
 //!
 //! ```no_run
 //! use bnn_mcmc::fit::Fit;
@@ -66,20 +66,20 @@ pub struct Fit {
     rebuilt: Vec<String>,
 }
 
-/// All of a fit but the draws.
+/// The parts of a fit other than the draws.
 #[derive(Debug)]
 struct Parts {
     recipe: Recipe,
     origin: Origin,
     /// The rows that were given, in their own units.
     data: Dataset,
-    /// Which of them were kept for validation, if some were.
+    /// The rows that were kept for validation, if some were.
     split: Option<Split>,
     /// Training rows, in their own units, if some were kept for validation.
     own_train: Option<Dataset>,
     validation: Option<Dataset>,
     features: Scaler,
-    /// Of a real response.
+    /// The scaler of a real response.
     response: Option<Scaler>,
     ranges: Vec<FeatureRange>,
     /// Training rows, scaled.
@@ -90,7 +90,7 @@ struct Parts {
 /// The file that the rows of a fit come from, if there is one.
 #[derive(Debug, Default)]
 struct Origin {
-    /// How it was read.
+    /// The schema by which it was read.
     schema: Option<Schema>,
     /// The line of each row; unknown of a folder that an earlier version has written.
     lines: Option<Lines>,
@@ -149,8 +149,7 @@ impl Parts {
     }
 }
 
-/// An error if a column has the same value in all rows, with what is to be done about the column of that
-/// name.
+/// An error if a column has the same value in all rows, with advice about the column of that name.
 fn check_constant(
     ranges: &[FeatureRange],
     rows: usize,
@@ -197,9 +196,9 @@ impl Fit {
         self.judged()?.verdict()
     }
 
-    /// What the [verdict](Self::verdict) is passed on: predictions of at most 200 training rows, evenly
-    /// spaced, **on the scale of the standardised response**. They are there to be diagnosed, as by
-    /// [`Predictions::summary`].
+    /// The predictions that the [verdict](Self::verdict) judges: of at most 200 training rows,
+    /// evenly spaced, **on the scale of the standardised response**. They serve for diagnostics, as
+    /// by [`Predictions::summary`].
     ///
     /// # Errors
     /// If the run was ended before the first draw; predictions that do not fit into memory.
@@ -209,7 +208,7 @@ impl Fit {
         Ok(judged.aimed_at(self.parts.recipe.aimed_at(self.parts.train.response().width())))
     }
 
-    /// Which of the [training rows](Self::training) are [judged](Self::judged).
+    /// The [training rows](Self::training) that are [judged](Self::judged).
     pub fn judged_rows(&self) -> Vec<usize> {
         let rows = self.parts.train.rows();
         (0..rows.min(JUDGED)).map(|i| i * rows / rows.min(JUDGED)).collect()
@@ -239,7 +238,7 @@ impl Fit {
     /// own units, too.
     ///
     /// # Errors
-    /// Other features, responses or classes than those of the training data; predictions that do not
+    /// Features, responses or classes that differ from the training data's; predictions that do not
     /// fit into memory.
     pub fn predict(&self, rows: &Dataset) -> Result<Predictions, Error> {
         let Parts { features, response, posterior, .. } = &*self.parts;
@@ -275,11 +274,11 @@ impl Fit {
         Ok(Predicted { predictions, outside, dropped: Vec::new(), unused: Vec::new() })
     }
 
-    /// Predictions of the rows of a CSV file, in which the response's column may be lacking. It is
+    /// Predictions of the rows of a CSV file, in which the response's column may be missing. It is
     /// read as the training file was; columns that the training file does not have are not used.
     ///
     /// # Errors
-    /// If the fit is not of a CSV file, or the file cannot be read; else as
+    /// If the fit is not of a CSV file, or the file cannot be read; the errors of
     /// [`predict_new`](Self::predict_new).
     pub fn predict_csv(&self, path: impl AsRef<Path>) -> Result<Predicted, Error> {
         let new = self.schema_or_error()?.read_features_path(path)?;
@@ -310,15 +309,15 @@ impl Fit {
     /// The scores of predictions of rows with a known response, in its own units.
     ///
     /// # Errors
-    /// As [`predict`](Self::predict).
+    /// The errors of [`predict`](Self::predict).
     pub fn scores(&self, rows: &Dataset) -> Result<Scores, Error> {
         self.predict(rows)?.scores()
     }
 
-    /// How well the model predicts each training row from the others, without refits: [PSIS-LOO](Loo),
-    /// in units of the response. Its warnings call rows as [`training_row_name`](Self::training_row_name) does.
-    /// [`Loo::compare`] compares fits by it, and refuses those of other
-    /// rows or another response by the name that you give them:
+    /// The leave-one-out predictive accuracy for each training row, without refits:
+    /// [PSIS-LOO](Loo), in units of the response. Its warnings call rows as
+    /// [`training_row_name`](Self::training_row_name) does. [`Loo::compare`] compares fits by it,
+    /// and refuses, by the name that you give it, a fit of other rows or of another response:
     ///
     /// ```
     /// use bnn_mcmc::prelude::*;
@@ -332,7 +331,7 @@ impl Fit {
     /// ```
     ///
     /// # Errors
-    /// As [`Posterior::loo`].
+    /// The errors of [`Posterior::loo`].
     pub fn loo(&self) -> Result<Loo, Error> {
         let loo = self.parts.posterior.loo(&self.draws)?;
         let loo = match self.lines().is_some() || self.split().is_some() {
@@ -357,14 +356,15 @@ impl Fit {
         self.parts.posterior.loo_pit(&self.draws, &self.parts.train, seed)
     }
 
-    /// Writes the draws to a new Zarr folder with what they say of the training rows, for ArviZ: the
-    /// groups `posterior_predictive`, `log_likelihood`, `observed_data` and `constant_data` of
-    /// [`Posterior::to_zarr`], in the units of the table. The response is called by its name, and
-    /// log densities are of the response in its own units, as in [`loo`](Self::loo).
+    /// Writes the draws to a new Zarr folder with their predictions for the training rows, for
+    /// ArviZ: the groups `posterior_predictive`, `log_likelihood`, `observed_data` and
+    /// `constant_data` of [`Posterior::to_zarr`], in the units of the table. The response is called
+    /// by its name, and log densities are of the response in its own units, as in
+    /// [`loo`](Self::loo).
     ///
     /// The group `posterior` holds weights for standardised features and response, and
-    /// `sample_stats` the log densities of these: they are what [`Draws::from_zarr`] reads. The folder is
-    /// written beside its place and renamed when it is whole.
+    /// `sample_stats` the log densities of these: [`Draws::from_zarr`] reads these groups. The
+    /// folder is written beside its place and renamed when it is whole.
     ///
     /// ```no_run
     /// use bnn_mcmc::prelude::*;
@@ -396,7 +396,7 @@ impl Fit {
         self.parts.posterior.write_zarr(&self.draws, train, &predictions, path.as_ref())
     }
 
-    /// What the fit was asked to do.
+    /// The recipe of the fit, with all its settings.
     pub fn recipe(&self) -> &Recipe {
         &self.parts.recipe
     }
@@ -438,19 +438,21 @@ impl Fit {
         self.parts.origin.lines.as_ref()
     }
 
-    /// Which rows of [`data`](Self::data) the model learnt from, and which were kept for validation; `None` if
-    /// it learnt from all.
+    /// The rows of [`data`](Self::data) that the model learnt from, and the rows that were kept for
+    /// validation; `None` if it learnt from all.
     pub fn split(&self) -> Option<&Split> {
         self.parts.split.as_ref()
     }
 
-    /// What a row of [`training`](Self::training) is called: by its line in the file that it comes from, such
-    /// as `line 17`, or else by its place in [`data`](Self::data), counted from 0, such as `row 15`.
+    /// The name of a row of [`training`](Self::training): its line in the file that it comes from,
+    /// such as `line 17`, or else its place in [`data`](Self::data), counted from 0, such as `row
+    /// 15`.
     pub fn training_row_name(&self, row: usize) -> String {
         self.row_name(self.split().map_or(Some(row), |split| split.train.get(row).copied()), row)
     }
 
-    /// As [`training_row_name`](Self::training_row_name), of a row of [`validation`](Self::validation).
+    /// The name of a row of [`validation`](Self::validation), like
+    /// [`training_row_name`](Self::training_row_name).
     pub fn validation_row_name(&self, row: usize) -> String {
         self.row_name(self.split().and_then(|split| split.test.get(row).copied()), row)
     }
@@ -463,8 +465,8 @@ impl Fit {
         }
     }
 
-    /// How the training file was read, to read other files in the same way; `None` if the fit is not of
-    /// a file.
+    /// The schema of the training file, to read other files in the same way; `None` if the fit is
+    /// not of a file.
     pub fn schema(&self) -> Option<&Schema> {
         self.parts.origin.schema.as_ref()
     }
@@ -479,15 +481,15 @@ impl Fit {
         self.parts.response.as_ref()
     }
 
-    /// Why a run [in a folder](Recipe::in_folder) could not be saved, if so: the disk may be full.
-    /// The draws are all here, and in the checkpoint: the same call tries again.
+    /// The reason why a run [in a folder](Recipe::in_folder) could not be saved, if so: the disk
+    /// may be full. All draws are in memory, and in the checkpoint: repeat the call to try again.
     pub fn save_error(&self) -> Option<&Error> {
         self.save_error.as_ref()
     }
 
-    /// What of its folder was damaged or lacking, and was written anew by the call that made this fit, a
-    /// line for each: a run [in a folder](Recipe::in_folder) by its checkpoint and the rows that it was
-    /// given, [`merge`](Self::merge) by the parts.
+    /// The damaged or missing files of the fit's folder that the call that made this fit wrote
+    /// anew, a line for each. A run [in a folder](Recipe::in_folder) rebuilds them from its
+    /// checkpoint and the rows that it was given, [`merge`](Self::merge) from the parts.
     pub fn rebuilt(&self) -> &[String] {
         &self.rebuilt
     }
@@ -497,26 +499,27 @@ impl Fit {
         &self.parts.ranges
     }
 
-    /// Writes the fit to a folder, which is made: `fit.json` (what the fit is, for people, too),
-    /// `data.csv` (the rows, with features encoded as numbers), `draws.zarr` (draws and statistics,
-    /// which ArviZ opens; for its leave-one-out and predictive checks see [`to_zarr`](Self::to_zarr)) and `verdict.txt`. [`Fit::load`] needs nothing else.
+    /// Writes the fit to a folder, which is made: `fit.json` (a description of the fit, for people,
+    /// too), `data.csv` (the rows, with features encoded as numbers), `draws.zarr` (draws and
+    /// statistics, which ArviZ opens; for its leave-one-out and predictive checks see
+    /// [`to_zarr`](Self::to_zarr)) and `verdict.txt`. [`Fit::load`] needs nothing else.
     ///
     /// A [stopped](Recipe::stop_handle) run is saved with the draws that it has made.
     ///
     /// # Errors
     /// If the folder exists and is not empty, or something cannot be written; a fit that was
-    /// [thinned](Self::thinned). What a process that was killed here has left is no obstacle.
+    /// [thinned](Self::thinned). Files that a killed process left in the folder do not count.
     pub fn save(&self, folder: impl AsRef<Path>) -> Result<(), Error> {
         self.check_whole()?;
         folder::save(folder.as_ref(), self)
     }
 
-    /// As [`save`](Self::save), into an empty folder, without waiting for the disk: for a folder that
-    /// lives no longer than the process, as one that is packed into an archive. After a loss of power it
-    /// may be damaged.
+    /// Saves the fit into an empty folder like [`save`](Self::save), but without waiting for the
+    /// disk: for a folder that lives no longer than the process, such as one that is packed into an
+    /// archive. After a loss of power the folder may be damaged.
     ///
     /// # Errors
-    /// As [`save`](Self::save).
+    /// The errors of [`save`](Self::save).
     pub fn save_unflushed(&self, folder: impl AsRef<Path>) -> Result<(), Error> {
         self.check_whole()?;
         unflushed::save(folder.as_ref(), self)
@@ -531,9 +534,10 @@ impl Fit {
         Err(Error::argument("fit", "thinned", allowed))
     }
 
-    /// Puts together the parts of a fit that jobs of their own have run in the same folder
-    /// ([`Recipe::only_chains`]), and writes the fit to that folder as [`save`](Self::save) does. It
-    /// is the fit that one job makes. The folders of the parts stay, and are not needed any more.
+    /// Puts together the parts of a fit that separate jobs have run in the same folder
+    /// ([`Recipe::only_chains`]), and writes the fit to that folder as [`save`](Self::save) does.
+    /// The result is equal to the fit that one job makes. The folders of the parts stay, and are
+    /// not needed any more.
     ///
     /// ```no_run
     /// use bnn_mcmc::fit::Fit;
@@ -546,8 +550,8 @@ impl Fit {
     /// ```
     ///
     /// # Errors
-    /// A chain that is lacking, or there twice; parts of fits that differ, with what differs; a part
-    /// that is not finished; else as [`save`](Self::save) and [`load`](Self::load).
+    /// A chain that is missing, or there twice; parts of different fits, with the difference; a
+    /// part that is not finished; else as [`save`](Self::save) and [`load`](Self::load).
     pub fn merge(folder: impl AsRef<Path>) -> Result<Self, Error> {
         parts::merge(folder.as_ref())
     }
@@ -555,8 +559,8 @@ impl Fit {
     /// Loads a fit that [`save`](Self::save) or a run [in a folder](Recipe::in_folder) has written.
     ///
     /// # Errors
-    /// A file that is lacking, damaged, edited or of another version, a run that is not finished; the
-    /// message names the file and what differs.
+    /// A file that is missing, damaged, edited or of another version, a run that is not finished;
+    /// the message names the file and the difference.
     pub fn load(folder: impl AsRef<Path>) -> Result<Self, Error> {
         folder::load(folder.as_ref())
     }

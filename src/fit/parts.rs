@@ -18,8 +18,9 @@ fn overlap(a: &Range<usize>, b: &Range<usize>) -> bool {
     a.start < b.end && b.start < a.end
 }
 
-/// An error if another part beside the one in `folder`, which is `saved`, has some of the same chains, or
-/// is of another fit: [`merge`] would find it, after all the work. What cannot be read is its business.
+/// Returns an error if another part beside the one in `folder`, which is `saved`, has some of the
+/// same chains or belongs to another fit, so that the error does not come from [`merge`] after all
+/// the work. Parts that cannot be read are left to [`merge`].
 pub(super) fn check_others(
     folder: &Path,
     chains: &Range<usize>,
@@ -128,7 +129,7 @@ fn write(folder: &Path, saved: &Saved, parts: Arc<Parts>, draws: Vec<Draws>) -> 
                 }
             }
         }
-        // What else is there stays, but for the files of a fit.
+        // Other files in the folder stay; only the files of a fit are replaced.
         Read::Nothing => check_data(folder, &data)?,
         Read::Damaged(error) => {
             check_data(folder, &data)?;

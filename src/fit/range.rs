@@ -54,7 +54,7 @@ pub(super) fn ranges(x: ArrayView2<f64>, names: &[String]) -> Vec<FeatureRange> 
     columns.map(range).collect()
 }
 
-/// What of `x` `[rows x features]` lies outside the `ranges`.
+/// The values of `x` `[rows x features]` that lie outside the `ranges`.
 pub(super) fn outside(x: ArrayView2<f64>, ranges: &[FeatureRange]) -> Vec<Outside> {
     let ranges: Vec<Arc<FeatureRange>> = ranges.iter().cloned().map(Arc::new).collect();
     let mut found = Vec::new();
@@ -81,8 +81,8 @@ pub struct Predicted {
     pub unused: Vec<String>,
 }
 
-/// How many rows were predicted, how many of them lie outside the range of the training data, and
-/// which values those are (the first five); columns that were not used.
+/// The number of rows predicted, the number of rows outside the range of the training data with the
+/// first five such values, and the columns that were not used.
 impl fmt::Display for Predicted {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         const SHOWN: usize = 5;

@@ -1,4 +1,4 @@
-//! What a fit is asked to do.
+//! The recipe of a fit: its settings.
 
 use std::io::Write;
 use std::ops::Range;
@@ -38,8 +38,9 @@ const MOST_UNITS: usize = 500;
 /// The standard deviation of the weights that chains start from.
 pub(super) const START: f64 = 0.1;
 
-/// What a [`Fit`] is asked to do: the table's response, the network, priors, sampler. Made by
-/// [`Fit::regression`], [`Fit::classification`] and [`Fit::counts`]; every method changes one setting.
+/// The settings of a [`Fit`]: the table's response, the network, priors, sampler. Made by
+/// [`Fit::regression`], [`Fit::classification`] and [`Fit::counts`]; every method changes one
+/// setting.
 ///
 /// | setting | default |
 /// | --- | --- |
@@ -48,18 +49,18 @@ pub(super) const START: f64 = 0.1;
 /// | [`weights`](Self::weights) | [`WeightPrior::FanIn`] |
 /// | [`noise`](Self::noise) | [`Noise::Gaussian`], of counts [`Noise::NegativeBinomial`] |
 /// | [`method`](Self::method) | [`Method::Collapsed`] for [`Noise::Gaussian`], and for [`Noise::Heteroscedastic`] of one column, with 1 to 500 units in the last hidden layer; else [`Method::Nuts`] |
-/// | [`target_accept`](Self::target_accept) | that of the sampler: 0.8 or 0.9 |
+/// | [`target_accept`](Self::target_accept) | the sampler's: 0.8 or 0.9 |
 /// | [`chains`](Self::chains), [`warmup`](Self::warmup), [`draws`](Self::draws) | 4, 1,000 and 1,000 |
 /// | [`seed`](Self::seed) | 0 |
 /// | [`validation`](Self::validation) | no rows |
 ///
 /// Features, and a real response, are standardised by the training rows. Chains start from small
-/// weights, N(0, 0.1^2), and of counts from the log of the mean count. Priors of what the likelihood
-/// adds, on the scale of the standardised response: squared scales of noise have inverse gamma
-/// priors of shape 1/2 and scale 1/200, which is tau = 0.1 / |z| with z standard normal; degrees of
-/// freedom are e^N(2, 1), dispersions e^N(1, 1.5^2). Of counts, the bias of the output is N(log of
-/// the mean count, 1). Printed, a recipe says all that it stands for, settings of the sampler
-/// included.
+/// weights, N(0, 0.1^2), and for counts from the log of the mean count. Priors of the likelihood's
+/// own parameters, on the scale of the standardised response: squared scales of noise have inverse
+/// gamma priors of shape 1/2 and scale 1/200, which is tau = 0.1 / |z| with z standard normal;
+/// degrees of freedom are e^N(2, 1), dispersions e^N(1, 1.5^2). For counts, the prior of the
+/// output's bias is N(log of the mean count, 1). Printed, a recipe shows all of its settings,
+/// including the sampler's.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[must_use = "a recipe does nothing until `read_csv` or `fit`"]
 pub struct Recipe {
@@ -132,20 +133,21 @@ impl Recipe {
         Self { weights, ..self }
     }
 
-    /// How responses scatter around what the network says; classes have no such choice.
+    /// The distribution of responses around the predictions of the network; classes have no such
+    /// choice.
     pub fn noise(self, noise: Noise) -> Self {
         Self { noise: Some(noise), ..self }
     }
 
-    /// How the posterior is sampled.
+    /// The method that samples the posterior.
     pub fn method(self, method: Method) -> Self {
         Self { method: Some(method), ..self }
     }
 
     /// The mean acceptance probability that warm-up adapts the step size to, above 0 and below 1.
-    /// Without this call that of the sampler: 0.8 for NUTS and for the rungs of
-    /// [`Method::Tempered`], 0.9 for [`Method::Collapsed`]. A larger one makes smaller steps, which is
-    /// what helps against a few divergent transitions.
+    /// The default is the sampler's: 0.8 for NUTS and for the rungs of [`Method::Tempered`], 0.9
+    /// for [`Method::Collapsed`]. A larger value makes smaller steps, which help against a few
+    /// divergent transitions.
     pub fn target_accept(self, probability: f64) -> Self {
         Self { target_accept: Some(probability), ..self }
     }
@@ -165,8 +167,8 @@ impl Recipe {
         Self { draws, ..self }
     }
 
-    /// The seed of all random numbers, those of the noise in predictions included: fits of one seed
-    /// have them in common (see [`Posterior::predict_seeded`]).
+    /// The seed of all random numbers, including the noise in predictions: fits with the same seed
+    /// share them (see [`Posterior::predict_seeded`]).
     pub fn seed(self, seed: u64) -> Self {
         Self { seed, ..self }
     }
@@ -186,15 +188,16 @@ impl Recipe {
     ///
     /// While it runs, a [checkpoint](crate::draws::checkpoint) is written every 30 seconds. If the
     /// process is killed, the same call goes on where it was and comes to the same numbers; once it
-    /// is finished, the same call loads the fit, and [rebuilds](Fit::rebuilt) what is damaged. With more
-    /// [draws](Self::draws), and all else the same, it goes on where it ended: for this the checkpoint
-    /// stays, as large as the draws once more. It may be deleted. Until the new draws are complete, the
-    /// folder holds the fit with the old ones, and [`Fit::load`] finds one of the two at any moment.
+    /// is finished, the same call loads the fit, and [rebuilds](Fit::rebuilt) damaged files. With
+    /// more [draws](Self::draws), and all else the same, it goes on where it ended: for this the
+    /// checkpoint stays, as large as the draws once more. It may be deleted. Until the new draws
+    /// are complete, the folder holds the fit with the old ones, and [`Fit::load`] finds one of the
+    /// two at any moment.
     ///
-    /// A run that was ended early is finished with fewer draws by the same call with fewer of them, and
-    /// goes on to more later. A second process is refused while the first one runs. If the end cannot
-    /// be written, as on a full disk, [`Fit::save_error`] says so. A folder that holds another fit, or
-    /// one of other rows, is an error that names what differs.
+    /// A run that was ended early is finished with fewer draws by the same call with fewer of them,
+    /// and goes on to more later. A second process is refused while the first one runs. If the end
+    /// cannot be written, as on a full disk, [`Fit::save_error`] says so. A folder that holds
+    /// another fit, or one of other rows, is an error that names the difference.
     pub fn in_folder(self, folder: impl Into<PathBuf>) -> Self {
         Self { folder: Some(folder.into()), ..self }
     }
@@ -207,7 +210,7 @@ impl Recipe {
         Self { only_chains: Some(chains), ..self }
     }
 
-    /// When a run [in a folder](Self::in_folder) writes its checkpoints.
+    /// The times at which a run [in a folder](Self::in_folder) writes its checkpoints.
     pub fn checkpoint_every(self, every: Every) -> Self {
         Self { every, ..self }
     }
@@ -233,7 +236,7 @@ impl Recipe {
     /// A line to the standard error, if progress is reported.
     pub(super) fn report(&self, line: &str) {
         if self.progress {
-            // A log that cannot be written is no reason to fail.
+            // A log that cannot be written is not an error.
             let _ = writeln!(std::io::stderr(), "{line}");
         }
     }
@@ -250,16 +253,16 @@ impl Recipe {
     /// Fits the rows of a data set. The name of the response that the recipe was made with is not used.
     ///
     /// # Errors
-    /// A response of another kind; a constant column; a setting out of range; what
-    /// [`Posterior::new`] and [`Sampler::run`] say; a folder that cannot be written, or holds
-    /// another fit.
+    /// A response of another kind; a constant column; a setting out of range; the errors of
+    /// [`Posterior::new`] and [`Sampler::run`]; a folder that cannot be written, or holds another
+    /// fit.
     pub fn fit(&self, data: &Dataset) -> Result<Fit, Error> {
         self.run(data, Origin::default())
     }
 
-    /// As [`fit`](Self::fit), of rows that files can be read like: by a [`Schema`], as
-    /// [`Schema::of_table`] makes one of a data frame. The fit can then do all that one of a CSV file
-    /// can, such as [`Fit::predict_csv`].
+    /// Fits `data` like [`fit`](Self::fit), with a [`Schema`] by which files are read like `data`;
+    /// [`Schema::of_table`] makes one for a data frame. The fit can then do all that a fit of a CSV
+    /// file can, such as [`Fit::predict_csv`].
     ///
     /// # Errors
     /// Features that are not called as in the schema; else as [`fit`](Self::fit).
@@ -278,7 +281,7 @@ impl Recipe {
     }
 
     fn run(&self, data: &Dataset, origin: Origin) -> Result<Fit, Error> {
-        // Written down with the fit: what was chosen here stays, whatever a later version chooses.
+        // Written down with the fit: the choice here stays, whatever a later version chooses.
         let chosen = self.clone().hidden(self.layers());
         let chosen = chosen.method(self.chosen_method(data.response().width()));
         let parts = Parts::new(chosen, data, origin)?;
@@ -297,7 +300,7 @@ impl Recipe {
         }
     }
 
-    /// Which rows are for training and which for validation, if some are.
+    /// The rows for training and the rows for validation, if there are any.
     pub(super) fn split(&self, data: &Dataset) -> Result<Option<Split>, Error> {
         if self.validation == 0.0 {
             return Ok(None);
@@ -438,7 +441,8 @@ impl Recipe {
         }
     }
 
-    /// The method, chosen by what can be integrated out if none was, for so many columns of a response.
+    /// The method; if none was given, it depends on whether the output layer can be integrated out,
+    /// for a response of this many columns.
     pub(super) fn chosen_method(&self, columns: usize) -> Method {
         match self.method {
             Some(method) => method,
@@ -486,8 +490,8 @@ impl Recipe {
         Mams { target_accept: self.target_accept.unwrap_or(mams.target_accept), ..mams }
     }
 
-    /// What moves the rungs of [`Method::Tempered`]. Until their linear map is learnt, cold rungs would
-    /// take as many steps as they may: two thirds of all gradients of a run.
+    /// The sampler of the rungs of [`Method::Tempered`]. Until their linear map is learnt, cold
+    /// rungs would take as many steps as they may: two thirds of all gradients of a run.
     pub(super) fn tempered(&self) -> Hmc {
         let hmc = Hmc { max_first_steps: 100, ..Hmc::default() };
         Hmc { target_accept: self.target_accept.unwrap_or(hmc.target_accept), ..hmc }
@@ -540,7 +544,8 @@ impl Recipe {
     }
 }
 
-/// The log of the mean count, half a count more for a mean of 0; `None` if the response is no count.
+/// The log of the mean count, half a count more for a mean of 0; `None` if the response is not a
+/// count.
 fn log_mean_count(train: &Dataset) -> Option<f64> {
     let counts = train.response().counts()?;
     Some(crate::portable::ln((counts.sum() + 0.5) / counts.nrows() as f64))

@@ -28,14 +28,15 @@ pub(super) fn to_csv(data: &Dataset) -> Result<Vec<u8>, Error> {
     csv.into_inner().map_err(|e| Error::argument(DATA, e, "writable"))
 }
 
-/// What [`to_csv`] wrote; an error says what is wrong with it.
+/// Reads the rows that [`to_csv`] wrote; an error says what is wrong with the text.
 pub(super) fn from_csv(bytes: &[u8], saved: &Saved) -> Result<Dataset, String> {
     let mut csv = csv::Reader::from_reader(bytes);
     let header = csv.headers().map_err(|e| e.to_string())?.clone();
-    // The reader takes a byte-order mark at the beginning of the file for none of its text.
+    // The reader skips a byte-order mark at the beginning of the file, so names are compared
+    // without it.
     let without_mark = |name: &str| name.trim_start_matches('\u{FEFF}').to_string();
     let names = saved.feature_names.iter().chain(&saved.response_names);
-    // Folders of before have names that a spreadsheet takes for formulas as they are.
+    // Folders of earlier versions have unguarded names that a spreadsheet takes for formulas.
     let is_name = |(cell, name): (&str, &String)| {
         let [cell, name] = [cell, name].map(without_mark);
         cell == name || unguarded(&cell) == name

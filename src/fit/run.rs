@@ -13,7 +13,7 @@ use super::{Fit, Parts, parts, rows};
 use crate::Error;
 use crate::message::Advice;
 
-/// What a run finds in its folder.
+/// The state of a run's folder.
 enum There {
     /// No `fit.json`, and no checkpoint.
     Nothing,
@@ -21,9 +21,10 @@ enum There {
     Unfinished(Box<Saved>),
     /// A fit with fewer draws than are asked for.
     Fewer,
-    /// A file that can be rebuilt from what is asked for and the checkpoint, if that is there.
+    /// A damaged file, which can be rebuilt from the fit that is asked for and the checkpoint, if
+    /// that exists.
     Damaged(Error),
-    /// What is asked for, and the checksum of its verdict.
+    /// The fit that is asked for, and the checksum of its verdict.
     Whole(Box<Fit>, Option<u32>),
 }
 
@@ -40,7 +41,7 @@ pub(super) fn run(folder: &Path, parts: Parts) -> Result<Fit, Error> {
     let data = rows::to_csv(&parts.data)?;
     let saved = Saved::of(&parts, &data, None)?;
     let wanted = Wanted { folder, parts, data, saved };
-    // Also where nothing can be written.
+    // The folder is read first, so that a finished fit loads also where nothing can be written.
     let first = match wanted.look()? {
         There::Whole(fit, crc) => return Ok(wanted.mended(*fit, crc)),
         There::Damaged(error) => Some(error),
@@ -52,7 +53,7 @@ pub(super) fn run(folder: &Path, parts: Parts) -> Result<Fit, Error> {
     let is_new = !folder.exists();
     fs::create_dir_all(folder).map_err(|e| Error::io(folder, e))?;
     let lock = Lock::take(folder).map_err(|refused| match first {
-        // Where nothing can be written, the damage is what there is to say.
+        // Where nothing can be written, the error is about the damage.
         Some(damage) if refused.is_io() => with_advice(folder, damage),
         _ => refused,
     })?;
@@ -66,7 +67,7 @@ pub(super) fn run(folder: &Path, parts: Parts) -> Result<Fit, Error> {
 }
 
 impl Wanted<'_> {
-    /// What is in the folder; an error if it is another fit.
+    /// The state of the folder; an error if it holds another fit.
     fn look(&self) -> Result<There, Error> {
         let there = match read(self.folder)? {
             Read::Saved(there) => there,
@@ -118,7 +119,7 @@ impl Wanted<'_> {
         let [fit_path, data_path, checkpoint] =
             [FIT, DATA, CHECKPOINT].map(|name| folder.join(name));
         let had_data = data_path.exists();
-        // What cannot be put in order does no harm.
+        // A folder that cannot be tidied does no harm.
         let _ = tidy(folder);
         let mut there = self.look()?;
         let mut said = Vec::new();

@@ -1,4 +1,4 @@
-//! What `fit.json` holds of a fit.
+//! The contents of `fit.json`.
 
 use std::fs;
 use std::io::ErrorKind;
@@ -16,12 +16,12 @@ use crate::message::{Advice, Setting};
 /// The version of the format of `fit.json` and `data.csv`.
 const FORMAT: u32 = 1;
 
-/// The file that says what a folder holds.
+/// The file that describes the fit in a folder.
 pub(super) const FIT: &str = "fit.json";
 /// The file of the rows.
 pub(super) const DATA: &str = "data.csv";
 
-/// What `fit.json` holds.
+/// The contents of `fit.json`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Saved {
@@ -48,7 +48,7 @@ pub(super) struct Saved {
     /// The [checksum](checksum_of) of `draws.zarr`, of a fit that is finished.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub draws_crc32: Option<u32>,
-    // What follows is known from what stands above, and written for people.
+    // The fields below follow from the fields above, and are written for people.
     pub network: Vec<usize>,
     pub parameters: usize,
     pub features: Scaler,
@@ -59,8 +59,8 @@ pub(super) struct Saved {
 }
 
 impl Saved {
-    /// What is written of a fit that is finished, with its verdict and the checksum of its draws, or of one
-    /// that has none yet.
+    /// The contents of `fit.json` for a finished fit, with its verdict and the checksum of its
+    /// draws, or for an unfinished one, without both.
     pub(super) fn of(
         parts: &Parts,
         data: &[u8],
@@ -132,7 +132,7 @@ pub(super) fn draws(recipe: &Value) -> Option<u64> {
     recipe.get("draws").and_then(Value::as_u64)
 }
 
-/// The first place at which `there` is not as it is `here`, and both values.
+/// The first place at which `there` differs from `here`, and both values.
 fn difference(place: &str, here: &Value, there: &Value) -> Option<Difference> {
     if here == there {
         return None;
@@ -181,7 +181,7 @@ pub(super) fn problem(path: &Path, problem: impl Into<String>) -> Error {
     Error::table(path.display().to_string(), problem)
 }
 
-/// What is at the place of `fit.json`.
+/// The result of reading `fit.json`.
 pub(super) enum Read {
     Nothing,
     Damaged(Error),
@@ -224,7 +224,7 @@ pub(super) fn read(folder: &Path) -> Result<Read, Error> {
     Ok(Read::Saved(Box::new(saved)))
 }
 
-/// What `fit.json` holds, if it is there. One that is damaged is an error.
+/// The contents of `fit.json`, if the file exists. A damaged file is an error.
 pub(super) fn read_json(folder: &Path) -> Result<Option<Saved>, Error> {
     match read(folder)? {
         Read::Nothing => Ok(None),

@@ -8,8 +8,8 @@ use crate::data::{Columns, Task};
 use crate::message::count;
 use crate::sampler::{Hmc, Mams, Nuts, Preconditioner};
 
-/// What the recipe stands for, a line for each part: network, scaling, priors, likelihood, sampler
-/// with its settings, starts. Priors are on the scale of standardised features and response.
+/// The recipe in words, a line for each part: network, scaling, priors, likelihood, sampler with
+/// its settings, starts. Priors are on the scale of standardised features and response.
 ///
 /// ```
 /// use bnn_mcmc::prelude::*;

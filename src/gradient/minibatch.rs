@@ -24,12 +24,13 @@ impl Default for Minibatch {
     }
 }
 
-/// Gradients of random batches of rows, as differences to those at a mode.
+/// Gradients of random batches of rows, as differences to the gradients at a mode.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ControlVariates {
     /// |b|, from 1 to the number of rows.
     pub size: usize,
-    /// m, as long as q: where the differences are small. [`Adam`](crate::optimise::Adam) finds one.
+    /// The mode m, as long as q, near which the differences are small.
+    /// [`Adam`](crate::optimise::Adam) finds one.
     pub mode: Vec<f64>,
 }
 

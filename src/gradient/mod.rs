@@ -1,4 +1,4 @@
-//! Where unadjusted kernels and optimisers take their gradients from.
+//! The sources of gradients for unadjusted kernels and optimisers.
 
 mod epoch;
 mod full;

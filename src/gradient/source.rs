@@ -1,4 +1,4 @@
-//! What a source of gradients is, and what its gradients amount to.
+//! Sources of gradients, and the step that a gradient stands for.
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -8,7 +8,7 @@ use crate::kernel::Step;
 use crate::rng::ChainRng;
 use crate::targets::{LogDensity, Point, Target};
 
-/// Where gradients come from: configuration.
+/// A source of gradients: its configuration.
 ///
 /// With N rows of data and a batch b of |b| of them, g~(q) is one of
 ///
@@ -30,19 +30,21 @@ use crate::targets::{LogDensity, Point, Target};
 /// batches have the same noise. The place in the epoch and its order belong to the kernel's state: a
 /// resumed run goes on with the batch that an uninterrupted one would have used.
 ///
-/// **Thinning.** The noises of an epoch nearly add up to zero, so that what is sampled depends on the place in the
-/// epoch: right after its end the bias is smallest, halfway it is largest. Thinning by a number that shares a factor
-/// with N/|b| sees some of the places only. On the line of [`Sgld`](crate::sampler::Sgld), with ten batches and h = 5e-4,
-/// thinned by 10, the error of the variances was +0.14 at the end of epochs and +0.37 halfway; thinned by 7, +0.30.
+/// **Thinning.** The noises of an epoch nearly add up to zero, so that the distribution that is
+/// sampled depends on the place in the epoch: right after its end the bias is smallest, halfway it
+/// is largest. Thinning by a number that shares a factor with N/|b| sees some of the places only.
+/// On the line of [`Sgld`](crate::sampler::Sgld), with ten batches and h = 5e-4, thinned by 10, the
+/// error of the variances was +0.14 at the end of epochs and +0.37 halfway; thinned by 7, +0.30.
 ///
-/// **Cost.** A minibatch gradient costs |b|/N of a full one, one with control variates twice that; both
-/// count in a step's `gradient_evals` as they are (1 and 2), not as parts of a full gradient. The full
+/// **Cost.** A minibatch gradient costs |b|/N of a full one, one with control variates twice that;
+/// both count in a step's `gradient_evals` as 1 and 2, not as parts of a full gradient. The full
 /// gradient at m is computed once, when the kernel is built. O(d) beside it: the prior's gradient.
 ///
-/// **What it costs in accuracy** (`examples/sgmcmc_bias.rs`; logistic regression, 35 weights, 246 rows, against
-/// a long run of NUTS): mean relative error of the posterior variances, for as many visits of rows, a step
-/// with control variates costing two minibatches. Noise of these runs: 0.02. In brackets the root mean squared
-/// error of the predicted probabilities of test rows, in per cent; its noise is 0.5 to 0.7.
+/// **The cost in accuracy** (`examples/sgmcmc_bias.rs`; logistic regression, 35 weights, 246 rows,
+/// against a long run of NUTS): mean relative error of the posterior variances, for as many visits
+/// of rows, a step with control variates costing two minibatches. Noise of these runs: 0.02. In
+/// brackets the root mean squared error of the predicted probabilities of test rows, in per cent;
+/// its noise is 0.5 to 0.7.
 ///
 /// | batch | h | SGLD | with control variates | h | SGHMC | BAOAB | BAOAB, control variates |
 /// | --- | --- | --- | --- | --- | --- | --- | --- |
@@ -69,7 +71,7 @@ pub trait GradSource<T: Target>: Sync {
     /// algorithm that uses it.
     fn name(&self) -> String;
 
-    /// Checks the configuration against the target and allocates what a gradient needs.
+    /// Checks the configuration against the target and allocates the memory that a gradient needs.
     fn stream(&self, target: &T) -> Result<Self::Stream, Error>;
 }
 
@@ -92,7 +94,7 @@ pub trait GradStream<T: Target>: Send {
 
     /// Makes the gradient at `point` the one that is held, unless it is that already.
     ///
-    /// Returns what a move to `point` amounts to, and how many gradients were evaluated: it is not
+    /// Returns the step for a move to `point`, with the number of gradients evaluated: it is not
     /// accepted outside the support, and divergent where the density or its gradient is not finite.
     /// Then the gradient that was held before still is. Must not allocate.
     fn eval(
@@ -106,16 +108,16 @@ pub trait GradStream<T: Target>: Send {
     /// The gradient at `point`, which `eval` has accepted.
     fn grad<'a>(&'a self, point: &'a Point) -> &'a [f64];
 
-    /// What is known about the log density at `point` from the evaluation of its gradient: the value, or
-    /// an unbiased estimate. Not part of the state, hence NaN after it was restored.
+    /// The log density at `point` as far as the evaluation of its gradient gives it: the value, or
+    /// an unbiased estimate. It is not part of the state, hence NaN after the state was restored.
     fn estimate(&self, point: &Point) -> LogDensity;
 }
 
-/// Where the gradient is held already.
+/// The step where the gradient is known already.
 pub(super) const KNOWN: Step =
     Step { accept_prob: None, accepted: true, divergent: false, gradient_evals: 0 };
 
-/// What a move to a place with this log density and gradient amounts to.
+/// The step that moves to a position with this log density and gradient.
 pub(super) fn arrival(density: LogDensity, grad: &[f64], gradient_evals: u32) -> Step {
     let outside = density.is_outside_support();
     let fine = density.is_finite() && grad.iter().all(|g| g.is_finite());

@@ -1,9 +1,9 @@
-//! What to do when, as programs to copy.
+//! A guide by tasks, with programs to copy.
 //!
 //! Every program is a whole `src/main.rs` of a package that depends on `bnn-mcmc`; run it with
 //! `cargo run --release`.
 
-/// Which sampler: what an effective draw costs, and what each needs.
+/// Which sampler: the cost of an effective draw, and the needs of each sampler.
 ///
 #[doc = include_str!("which_sampler.md")]
 pub mod which_sampler {}
@@ -13,7 +13,7 @@ pub mod which_sampler {}
 #[doc = include_str!("regression_networks.md")]
 pub mod regression_networks {}
 
-/// Do I need MCMC? What is used instead, measured beside the exact posterior.
+/// Do I need MCMC? The alternatives, measured beside the exact posterior.
 ///
 #[doc = include_str!("instead_of_mcmc.md")]
 pub mod instead_of_mcmc {}
@@ -43,7 +43,7 @@ pub mod surrogates {}
 #[doc = include_str!("modes_and_evidence.md")]
 pub mod modes_and_evidence {}
 
-/// Why a network's posterior is hard: symmetries and curvature.
+/// The difficulties of a network's posterior: symmetries and curvature.
 ///
 #[doc = include_str!("symmetries.md")]
 pub mod symmetries {}

@@ -84,7 +84,7 @@ impl Likelihood for Categorical {
         1
     }
 
-    /// By inversion of the distribution function of the classes.
+    /// Draws by inversion of the distribution function of the classes.
     fn draw(
         &self,
         _phi: &[f64],

@@ -18,7 +18,7 @@
 
 use crate::portable::{ln, ln_1p, ln_gamma};
 
-/// From here on the series are exact to 1e-15.
+/// The argument from which on the series are exact to 1e-15.
 const LARGE: f64 = 16.0;
 
 /// g(a, x) = log Gamma(x + a) - log Gamma(x) - a log x.

@@ -13,10 +13,10 @@ use crate::rng::ChainRng;
 
 /// y = mu(x) + e^s(x) N(0, 1): a model with two outputs for each response column.
 ///
-/// With K response columns the outputs are mu_1, ..., mu_K, s_1, ..., s_K. s is the logarithm of the
-/// noise's standard deviation, so that e^s is in units of the response. There are no parameters
-/// beside the model's: the prior of the weights is that of the noise. For each row and column, with
-/// t = (y - mu) e^-s,
+/// With K response columns the outputs are mu_1, ..., mu_K, s_1, ..., s_K. s is the logarithm of
+/// the noise's standard deviation, so that e^s is in units of the response. There are no parameters
+/// beside the model's: the prior of the weights determines the prior of the noise, too. For each
+/// row and column, with t = (y - mu) e^-s,
 ///
 /// ```text
 /// ell           = -1/2 log(2 pi) - s - t^2 / 2
@@ -47,8 +47,8 @@ use crate::rng::ChainRng;
 /// The mean of predictions is mu; [`predict_noise_sd`](crate::posterior::Posterior::predict_noise_sd)
 /// gives e^s.
 ///
-/// Of one response column, [`Collapsed`](crate::sampler::Collapsed) integrates the output weights of
-/// mu out.
+/// With one response column, [`Collapsed`](crate::sampler::Collapsed) integrates the output weights
+/// of mu out.
 ///
 /// ```
 /// use bnn_mcmc::prelude::*;

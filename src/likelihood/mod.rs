@@ -67,7 +67,7 @@ pub trait Likelihood: Sync {
         Layout::new()
     }
 
-    /// What it is, in words, with what is fixed in it: `Gaussian with variance 0.25`. A posterior
+    /// The likelihood in words, with its fixed values: `Gaussian with variance 0.25`. A posterior
     /// refuses to predict with draws of a likelihood with another description; `None`, the default,
     /// is not compared. Keep it when the type moves.
     fn description(&self) -> Option<String> {
@@ -100,9 +100,9 @@ pub trait Likelihood: Sync {
         false
     }
 
-    /// What normal noise the response has; `None`, the default, if it has another distribution.
-    /// With normal noise the weights of a linear output layer can be [integrated
-    /// out](crate::targets::Marginal), those of the mean.
+    /// The normal noise of the response; `None`, the default, if the response has another
+    /// distribution. With normal noise the weights of a linear output layer that give the mean can
+    /// be [integrated out](crate::targets::Marginal).
     fn normal_noise(&self) -> Option<NormalNoise> {
         None
     }
@@ -113,9 +113,9 @@ pub trait Likelihood: Sync {
     }
 
     /// Writes E[y | f, phi] into `mean` `[rows x n_means]`: one column for each column of a real
-    /// response, probabilities for classes (one column, that of the second class, if there are two
-    /// and one logit), expected proportions for counts of categories, the expected count for counts
-    /// in one column.
+    /// response, probabilities for classes (one column, for the second class, if there are two and
+    /// one logit), expected proportions for counts of categories, the expected count for counts in
+    /// one column.
     fn mean(&self, phi: &[f64], out: Tile, mean: TileMut);
 
     /// Writes Var[y | f, phi] into `variance` `[rows x n_means]` (padding: anything) and returns
@@ -133,12 +133,12 @@ pub trait Likelihood: Sync {
     /// `[rows x n_drawn]`, as a [`Response`] holds it: real numbers, the position of a class
     /// (counted from 0, one column), or counts in as many trials as the row of `y` has.
     ///
-    /// `out` holds f `[rows x n_outputs]` on entry and may hold anything afterwards. What is drawn
-    /// from an f that is NaN is NaN.
+    /// `out` holds f `[rows x n_outputs]` on entry and may hold anything afterwards. A draw from an
+    /// f that is NaN is NaN.
     fn draw(&self, phi: &[f64], out: TileMut, y: Tile, rng: &mut ChainRng, drawn: TileMut);
 }
 
-/// Normal noise: what [`Likelihood::normal_noise`] says of a likelihood.
+/// Normal noise: the result of [`Likelihood::normal_noise`].
 #[derive(Clone, Copy, Debug)]
 pub enum NormalNoise {
     /// Every output is the mean of a response column, and the variance is the same for all rows.
@@ -154,9 +154,9 @@ pub trait SecondOrderLikelihood: Likelihood {
     /// likelihood times that direction, or with [`Curvature::Expected`] the Hessian's expectation over
     /// y ~ p(y | f, phi), which is minus the Fisher information.
     ///
-    /// Writes the part of f into `r_d_out` `[rows x n_outputs]` (padding: anything) and adds that of
-    /// phi to `r_d_phi`. `out` holds f, and `mean` is what [`mean`](Likelihood::mean) wrote for f:
-    /// computed once for all directions.
+    /// Writes the part of f into `r_d_out` `[rows x n_outputs]` (padding: anything) and adds the
+    /// part of phi to `r_d_phi`. `out` holds f, and `mean` holds the output of
+    /// [`mean`](Likelihood::mean) for f: computed once for all directions.
     #[allow(clippy::too_many_arguments)]
     fn log_lik_tangent(
         &self,
@@ -294,7 +294,8 @@ fn cumulate_softmax(out: &mut TileMut) {
     }
 }
 
-/// One draw of the number of successes in `n` trials; NaN if `n` is, or if `p` is no probability.
+/// One draw of the number of successes in `n` trials; NaN if `n` is NaN, or if `p` is not a
+/// probability.
 fn draw_binomial(n: f64, p: f64, rng: &mut ChainRng) -> f64 {
     match rand_distr::Binomial::new(n as u64, p) {
         Ok(binomial) if !n.is_nan() => (binomial.sample(rng) as f64).min(n),
@@ -338,7 +339,8 @@ fn subtract(y: Tile, f: Tile, mut d: TileMut) {
     }
 }
 
-/// Own parameters whose logarithms are sampled: beyond this range the density is taken to be 0.
+/// The range of the likelihood's own parameters whose logarithms are sampled: beyond it the density
+/// is taken to be 0.
 const ORDINARY: std::ops::RangeInclusive<f64> = 1e-100..=1e100;
 
 /// Checks that a value of such a parameter can be worked with.

@@ -79,7 +79,8 @@ impl NegativeBinomial {
         self.fixed.map_or_else(|| (exp(phi[0]), phi[0]), |r| (r, ln(r)))
     }
 
-    /// log Gamma(y + r) - log Gamma(r) - log y!, where `constant` holds what does not depend on phi.
+    /// log Gamma(y + r) - log Gamma(r) - log y!, where `constant` holds the terms that do not
+    /// depend on phi.
     fn coefficient(&self, y: f64, constant: f64, r: f64, rho: f64) -> f64 {
         if self.fixed.is_some() { constant } else { constant + log_rise(y, r) + y * rho }
     }

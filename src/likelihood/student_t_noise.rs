@@ -16,9 +16,9 @@ use crate::rng::ChainRng;
 /// response columns.
 ///
 /// Heavy tails: outliers pull the mean function less than they do under
-/// [`Gaussian`](super::Gaussian) noise, which is the limit nu -> inf. tau is a scale in units of the
-/// response; the standard deviation is tau sqrt(nu / (nu - 2)), which exists for nu > 2; with nu <=
-/// 1 there is no mean either, and what is predicted in its place is the location f(x). For each
+/// [`Gaussian`](super::Gaussian) noise, which is the limit nu -> inf. tau is a scale in units of
+/// the response; the standard deviation is tau sqrt(nu / (nu - 2)), which exists for nu > 2; with
+/// nu <= 1 there is no mean either, and predictions are of the location f(x) instead. For each
 /// response value, with t = (y - f) / tau, u = t^2 / (nu + t^2), eta = log tau^2 and lambda = log
 /// nu,
 ///
@@ -45,11 +45,11 @@ use crate::rng::ChainRng;
 ///                    + nu u + u ((nu + 1) u - 1)) / 2           + nu / ((nu + 1) (nu + 3))
 /// ```
 ///
-/// (Lange, Little and Taylor 1989, doi:10.1080/01621459.1989.10478852.) What is sampled lives on the
-/// log scale: the blocks `log_squared_scale` = eta, for which
-/// [`LogInverseGamma`](crate::prior::LogInverseGamma) has the Jacobian, and `log_degrees_of_freedom`
-/// = lambda. Few data tell nu = 10 from nu = 30: its prior matters. Outside tau^2 and nu from 1e-100
-/// to 1e100 the density of a sampled one is taken to be 0.
+/// (Lange, Little and Taylor 1989, doi:10.1080/01621459.1989.10478852.) The sampled parameters are
+/// on the log scale: the blocks `log_squared_scale` = eta, for which
+/// [`LogInverseGamma`](crate::prior::LogInverseGamma) has the Jacobian, and
+/// `log_degrees_of_freedom` = lambda. Few data tell nu = 10 from nu = 30: its prior matters.
+/// Outside tau^2 and nu from 1e-100 to 1e100 the density of a sampled one is taken to be 0.
 ///
 /// ```
 /// use bnn_mcmc::prelude::*;
@@ -99,14 +99,14 @@ impl StudentTNoise {
         Terms { nu: self.degrees_of_freedom.unwrap_or_else(nu), tau: squared.sqrt(), squared }
     }
 
-    /// The values that belong to eta and lambda, 0 for those that are fixed, from those of phi.
+    /// The values for eta and lambda, from the values for phi; 0 where a parameter is fixed.
     fn expanded(&self, of_phi: &[f64]) -> [f64; 2] {
         let mut own = of_phi.iter();
         [self.squared_scale, self.degrees_of_freedom]
             .map(|fixed| if fixed.is_none() { own.next().copied().unwrap_or(0.0) } else { 0.0 })
     }
 
-    /// Adds the values that belong to eta and lambda to those of phi, leaving out what is fixed.
+    /// Adds the values for eta and lambda to the values for phi, leaving out fixed parameters.
     fn add(&self, values: [f64; 2], to_phi: &mut [f64]) {
         let fixed = [self.squared_scale, self.degrees_of_freedom];
         let sampled = values.into_iter().zip(fixed).filter(|(_, fixed)| fixed.is_none());
@@ -114,7 +114,7 @@ impl StudentTNoise {
     }
 }
 
-/// nu, tau, and what follows from them.
+/// nu, tau, and numbers derived from them.
 #[derive(Clone, Copy)]
 struct Terms {
     nu: f64,

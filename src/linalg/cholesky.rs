@@ -21,8 +21,8 @@ pub(crate) struct Cholesky {
 }
 
 impl Cholesky {
-    /// Factorises `a` `[dim x dim]`, row-major, reading its lower triangle. `name` is what an
-    /// error calls the matrix.
+    /// Factorises `a` `[dim x dim]`, row-major, reading its lower triangle. `name` is the name of
+    /// the matrix in errors.
     pub(crate) fn new(name: &str, a: &[f64], dim: usize) -> Result<Self, Error> {
         if a.len() != dim * dim {
             return Err(Error::shape(format!("length of `{name}`"), a.len(), dim * dim));
@@ -99,9 +99,9 @@ impl Cholesky {
     }
 }
 
-/// The lower triangle of `a` becomes L, and what is above it 0, in an order that does not depend on
-/// the processor: l_ij = (a_ij - sum_(k < j) l_ik l_jk) / l_jj. The error is the number of a pivot
-/// that is not positive.
+/// The lower triangle of `a` becomes L, and the part above it 0, in an order that does not depend
+/// on the processor: l_ij = (a_ij - sum_(k < j) l_ik l_jk) / l_jj. The error is the number of a
+/// pivot that is not positive.
 pub(super) fn factor_in_place(a: &mut [f64], dim: usize) -> Result<(), usize> {
     for i in 0..dim {
         let (above, row) = a.split_at_mut(i * dim);

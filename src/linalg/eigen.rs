@@ -15,8 +15,8 @@ pub(crate) struct SymmetricEigen {
 }
 
 impl SymmetricEigen {
-    /// Decomposes `a` `[dim x dim]`, row-major, reading its lower triangle. `name` is what an error
-    /// calls the matrix.
+    /// Decomposes `a` `[dim x dim]`, row-major, reading its lower triangle. `name` is the name of
+    /// the matrix in errors.
     pub(crate) fn new(name: &str, a: &[f64], dim: usize) -> Result<Self, Error> {
         if let Some(i) = a.iter().position(|v| !v.is_finite()) {
             let value = format!("{} in row {}, column {}", a[i], i / dim, i % dim);

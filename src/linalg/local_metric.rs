@@ -19,10 +19,10 @@ use super::cholesky::factor_in_place;
 use super::dot::dot;
 use crate::portable::{self, ln, tanh};
 
-/// How a symmetric matrix is turned into a metric.
+/// The way in which a symmetric matrix is turned into a metric.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Factorisation {
-    /// As it is: it must be positive definite.
+    /// The matrix as it is: it must be positive definite.
     Cholesky,
     /// Each eigenvalue l replaced by l coth(alpha l), which is about abs(l) and at least 1 / alpha.
     SoftAbs {
@@ -38,7 +38,7 @@ fn soft_abs(l: f64, alpha: f64) -> f64 {
     if x < 1e-3 { (1.0 + x * x / 3.0) / alpha } else { l.abs() / tanh(x) }
 }
 
-/// G at one point, and what a Langevin step needs of it.
+/// G at one point, with the quantities that a Langevin step needs.
 #[derive(Clone, Debug)]
 pub(crate) struct LocalMetric {
     /// R, row-major, or the eigenvectors, one after the other.
@@ -88,7 +88,7 @@ impl Factoriser {
         metric.direction = direction;
     }
 
-    /// As [`factorise`](Self::factorise), without a direction.
+    /// Factorises like [`factorise`](Self::factorise), without a direction.
     pub(crate) fn factorise_alone(&mut self, metric: &mut LocalMetric) {
         metric.factor.resize(self.dim * self.dim, 0.0); // allocates once, at first use
         let is_finite = self.matrix.iter().all(|x| x.is_finite());
@@ -161,7 +161,7 @@ impl Factoriser {
     }
 }
 
-/// What faer needs.
+/// The scratch memory that faer needs.
 fn scratch(dim: usize, kind: Factorisation) -> StackReq {
     match kind {
         Factorisation::Cholesky => {
@@ -175,7 +175,7 @@ fn scratch(dim: usize, kind: Factorisation) -> StackReq {
 }
 
 impl LocalMetric {
-    /// Not valid, and without memory.
+    /// An invalid metric without memory.
     pub(crate) fn new() -> Self {
         let (factor, roots, direction) = (Vec::new(), Vec::new(), Vec::new());
         Self { factor, roots, direction, half_log_det: f64::NAN, is_valid: false }

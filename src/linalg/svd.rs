@@ -19,7 +19,7 @@ pub(crate) struct Svd {
 }
 
 impl Svd {
-    /// Decomposes `a`. `name` is what an error calls the matrix.
+    /// Decomposes `a`. `name` is the name of the matrix in errors.
     pub(crate) fn new(name: &str, a: ArrayView2<f64>) -> Result<Self, Error> {
         let (m, d) = a.dim();
         if let Some(((i, j), v)) = a.indexed_iter().find(|(_, v)| !v.is_finite()) {

@@ -1,4 +1,4 @@
-//! What can be done about a finding.
+//! Advice: what can be done about a finding.
 
 use std::borrow::Cow;
 
@@ -6,17 +6,18 @@ use serde::{Deserialize, Serialize};
 
 use super::{Setting, Vocabulary, number, thousands};
 
-/// Something that can be done about what was found: of a run, by
-/// [`Verdict::advice`](crate::diagnostics::Verdict::advice), and about an [`Error`](crate::Error). In words
-/// it is [`clause`](Self::clause), which is written here once, with the setting as a face spells it.
+/// An action that can be taken about a finding: of a run, by
+/// [`Verdict::advice`](crate::diagnostics::Verdict::advice), and about an [`Error`](crate::Error).
+/// In words it is [`clause`](Self::clause), which is written here once, with the setting as a face
+/// spells it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub enum Advice {
     /// Run longer.
     RunLonger,
-    /// Run so many times as long.
+    /// Run longer by a factor.
     RunTimesAsLong {
-        /// How many times, at least 2.
+        /// The factor, at least 2.
         times: f64,
     },
     /// Warm up longer, and run longer.
@@ -47,7 +48,7 @@ pub enum Advice {
     RaiseMaxDepth,
     /// Start the chains elsewhere.
     StartElsewhere,
-    /// Run at least so many chains.
+    /// Run more chains.
     MoreChains {
         /// The fewest chains.
         at_least: usize,
@@ -60,14 +61,14 @@ pub enum Advice {
     Ignore {
         /// The name of the column.
         column: String,
-        /// Whether that depends on what the column is.
+        /// Whether the advice depends on the meaning of the column.
         if_identifier: bool,
     },
     /// Take the values of a column for labels.
     Categorical {
         /// The name of the column.
         column: String,
-        /// Whether that depends on what the column holds.
+        /// Whether the advice depends on the contents of the column.
         if_labels: bool,
     },
     /// Say that the response is classes.
@@ -107,13 +108,13 @@ impl From<&'static str> for Advice {
 }
 
 impl Advice {
-    /// Words for people who write Rust.
+    /// Words for users of the library in Rust.
     pub(crate) fn in_rust(text: &'static str) -> Self {
         Self::InRust(text.into())
     }
 
-    /// What to do, in the imperative, with settings as `words` spells them; `None` where there is nothing
-    /// of the kind to set.
+    /// The advice as a clause in the imperative, with settings as `words` spells them; `None` where
+    /// `words` has no such setting.
     pub fn clause(&self, words: &dyn Vocabulary) -> Option<String> {
         use Setting as S;
         let set = |setting, value: Option<&str>| words.setting(setting, value);
@@ -205,7 +206,7 @@ impl Advice {
         }
     }
 
-    /// One advice of each kind: what the tests of a face print with its vocabulary.
+    /// One advice of each kind: the tests of each face print them with its vocabulary.
     pub fn examples() -> Vec<Self> {
         let column = || "a column".to_string();
         vec![
@@ -247,8 +248,8 @@ impl Advice {
     }
 }
 
-/// A finding and what can be done about it: `finding: do this, or do that`. What a face has no setting for
-/// is left out.
+/// A finding and what can be done about it: `finding: do this, or do that`. Advice that a face has
+/// no setting for is left out.
 pub fn advised(finding: &str, advice: &[Advice], words: &dyn Vocabulary) -> String {
     let clauses: Vec<String> = advice.iter().filter_map(|advice| advice.clause(words)).collect();
     match clauses.is_empty() {

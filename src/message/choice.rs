@@ -16,7 +16,7 @@
 /// # Ok::<(), bnn_mcmc::Error>(())
 /// ```
 pub trait Choice: Copy + 'static {
-    /// What is chosen, in words: errors say that there is none of a name.
+    /// The kind of the values, in words: the error about an unknown name calls them by it.
     const KIND: &'static str;
 
     /// All values, in the order in which they are listed. A value with a number in it has its default number.
@@ -25,7 +25,7 @@ pub trait Choice: Copy + 'static {
     /// The name, as in `fit.json`: words in small letters, with `_` between them.
     fn name(self) -> &'static str;
 
-    /// What it is, in one line without a full stop.
+    /// The help on the value, in one line without a full stop.
     fn help(self) -> &'static str;
 
     /// The value of this name.

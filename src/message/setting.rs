@@ -1,8 +1,8 @@
-//! What users can set, and how the library spells it.
+//! The settings of users, and how the library spells them.
 
 use serde::{Deserialize, Serialize};
 
-/// How one face spells settings in messages.
+/// The spelling of settings in the messages of one face.
 ///
 /// The match on [`Setting`] is exhaustive, so that a new setting does not compile before each face says how
 /// its users type it, or that they cannot.
@@ -22,7 +22,7 @@ pub trait Vocabulary {
 /// Declares the settings, so that none is left out of their list.
 macro_rules! settings {
     ($($(#[$doc:meta])* $setting:ident = $name:literal,)*) => {
-        /// What users can set of a fit, or of a run, and messages can name.
+        /// A setting of a fit or of a run that messages can name.
         ///
         /// Deliberately exhaustive: a [`Vocabulary`] says of each how it is spelled.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -48,19 +48,19 @@ macro_rules! settings {
 settings! {
     /// The columns to predict.
     Target = "response",
-    /// What the response is: `regression`, `classification` or `counts`.
+    /// The kind of the response: `regression`, `classification` or `counts`.
     Task = "task",
     /// The columns to leave out.
     Ignore = "ignored",
     /// The columns that hold labels.
     Categorical = "categorical",
-    /// How labels become numbers: `codes`, ...
+    /// The encoding of labels as numbers: `codes`, ...
     Encoding = "encoding",
-    /// What separates cells.
+    /// The character that separates cells.
     Delimiter = "delimiter",
     /// Whether the first line holds names: `yes` or `no`.
     Header = "header",
-    /// What stands for a missing value.
+    /// The text that stands for a missing value.
     Missing = "missing",
     /// Whether rows with missing values are left out.
     DropMissing = "drop_missing_rows",
@@ -76,9 +76,9 @@ settings! {
     Weights = "weights",
     /// The standard deviation of the normal prior of the weights.
     WeightsSd = "sd",
-    /// How responses scatter.
+    /// The distribution of the noise.
     Noise = "noise",
-    /// How the posterior is sampled: `nuts`, `collapsed` or `tempered`.
+    /// The method that samples the posterior: `nuts`, `collapsed` or `tempered`.
     Method = "method",
     /// The acceptance probability that warm-up aims at.
     TargetAccept = "target_accept",
@@ -92,7 +92,7 @@ settings! {
     Seed = "seed",
     /// The number of threads.
     Threads = "threads",
-    /// When checkpoints are written.
+    /// The times at which checkpoints are written.
     CheckpointEvery = "checkpoint_every",
     /// The folder of a run.
     Folder = "folder",
@@ -165,7 +165,7 @@ impl Vocabulary for InRust {
     }
 }
 
-/// Plain words, for pages and files that people read who may have made the run with any face.
+/// Plain words, for pages and files whose readers may have made the run with any face.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Plain;
 
@@ -178,7 +178,7 @@ impl Vocabulary for Plain {
                 None => "the hidden layers",
             },
             Setting::Activation => "the activation",
-            // What the advice says in words already.
+            // The words of the advice already say what to set.
             Setting::Weights | Setting::Method if value.is_some() => "",
             Setting::Weights => "the prior of the weights",
             Setting::WeightsSd => "the standard deviation of the weights",
@@ -197,7 +197,7 @@ impl Vocabulary for Plain {
             Setting::Folder => "the folder",
             // A fit has no such setting.
             Setting::MaxDepth => return None,
-            // How a table is read: nobody meets it in a page or a file about a run.
+            // Settings for reading a table do not occur in a page or a file about a run.
             Setting::Target
             | Setting::Task
             | Setting::Ignore

@@ -6,7 +6,7 @@ use crate::Error;
 use crate::layout::{Block, Layout};
 use crate::rng::ChainRng;
 
-/// How starting weights are drawn. Biases start at zero.
+/// The distribution of starting weights. Biases start at zero.
 ///
 /// A weight matrix `[H, D]` has fan-in D and fan-out H. All distributions have mean zero:
 ///
@@ -51,7 +51,7 @@ impl WeightInit {
     /// Writes starting values into the blocks of `q` that hold a model's weights and biases.
     ///
     /// A block named `w` or `w0`, `w1`, ... of shape `[H, D]` is drawn; one named `b` or `b0`,
-    /// `b1`, ... of shape `[H]` becomes zero; all others (such as a log variance) stay as they are.
+    /// `b1`, ... of shape `[H]` becomes zero; all others (such as a log variance) stay unchanged.
     ///
     /// # Errors
     /// [`Error::Shape`] if `q` is not as long as `layout` says, [`Error::Argument`] for an `sd`

@@ -45,7 +45,7 @@ impl Linear {
         Ok(Self { n_inputs, n_outputs, bias: true })
     }
 
-    /// The same model with b = 0 and no block `b`.
+    /// Removes the bias: the model has b = 0 and no block `b`.
     pub fn without_bias(mut self) -> Self {
         self.bias = false;
         self

@@ -17,16 +17,16 @@ use crate::layout::Layout;
 /// [`backward`](Model::backward), both at w0, and second derivatives are zero. An evaluation costs
 /// one forward pass more than the base's.
 ///
-/// Its posterior is that of a generalised linear model whose features are the columns of J. With
-/// Gaussian noise of a known variance and normal priors it is a normal distribution, which the
+/// Its posterior is the posterior of a generalised linear model whose features are the columns of
+/// J. With Gaussian noise of a known variance and normal priors it is a normal distribution. The
 /// [Laplace approximation](crate::approximate::LaplaceApproximation) of the base at w0 with
-/// [`Curvature::Expected`](crate::targets::Curvature::Expected) has the covariance of, and at a
-/// mode w0 the mean, too. To predict with f_lin is thus what goes with that approximation; with f
-/// the same draws often underfit (Immer, Korzepa and Bauer, AISTATS 2021, arXiv:2008.08400).
+/// [`Curvature::Expected`](crate::targets::Curvature::Expected) has the same covariance, and at a
+/// mode w0 the same mean. With draws of that approximation, predict by f_lin; by f they often
+/// underfit (Immer, Korzepa and Bauer, AISTATS 2021, arXiv:2008.08400).
 ///
 /// The [description](Model::description) is the base's, followed by `linearised at` and a checksum
 /// of w0. A posterior of f_lin accepts draws of the posterior of f, whose w means the same; a
-/// posterior of f refuses those of f_lin.
+/// posterior of f refuses draws of f_lin.
 ///
 /// Made by [`Posterior::linearised`](crate::posterior::Posterior::linearised).
 #[derive(Clone, Debug, PartialEq)]
@@ -35,7 +35,8 @@ pub struct Linearised<M> {
     at: Vec<f64>,
 }
 
-/// What stands between the description of a model and that of its linearisation.
+/// The text in the description of a linearised model between the description of its base and the
+/// checksum.
 pub(crate) const LINEARISED: &str = ", linearised at ";
 
 impl<M: SecondOrderModel> Linearised<M> {

@@ -33,9 +33,9 @@ use crate::layout::Layout;
 ///   R e_{l-1} = W_l^T R delta_l + V_l^T delta_l.
 ///
 /// delta_l and e_l * phi_l'' are computed once for all directions, and products with a V_l that is
-/// zero, as most are for a column of a Hessian, are left out. With forward, likelihood and delta, the
-/// Hessian times a vector costs 16 N P operations less what falls away in the first layer, between
-/// 1.5 and 2.7 gradients.
+/// zero, as most are for a column of a Hessian, are left out. With forward, likelihood and delta,
+/// the Hessian times a vector costs 16 N P operations, fewer in the first layer, between 1.5 and
+/// 2.7 gradients.
 ///
 /// ```
 /// use bnn_mcmc::model::{Activation, Mlp, Model};
@@ -116,8 +116,9 @@ impl Mlp {
         self.sizes.windows(2).enumerate().map(layer).collect()
     }
 
-    /// The inputs of layer `l` on the tile x, and delta_l, both with a column for each unit: what
-    /// [`forward`](Model::forward) and [`keep_backward`](SecondOrderModel::keep_backward) have left.
+    /// The inputs of layer `l` on the tile x, and delta_l, both with a column for each unit: the
+    /// results that [`forward`](Model::forward) and
+    /// [`keep_backward`](SecondOrderModel::keep_backward) have left.
     pub(crate) fn kept<'w>(
         &self,
         l: usize,

@@ -8,8 +8,8 @@ use crate::layout::Layout;
 
 /// A multilayer perceptron that computes in f32.
 ///
-/// The function, its derivative and the layout of w are those of [`Mlp`](super::Mlp); what differs is
-/// the arithmetic:
+/// The function, its derivative and the layout of w are the same as for [`Mlp`](super::Mlp); the
+/// arithmetic differs:
 ///
 /// - w is rounded to f32 once for each evaluation, the inputs and d_out once for each tile; f and
 ///   the gradient are f32 numbers, handed on as f64. Sums over more than 4,096 rows, q, the log
@@ -41,12 +41,12 @@ use crate::layout::Layout;
 /// | 64-100-100-2 ReLU, weights N(0, 20) | 9.3e-4 | 2.0e-7 | 1.5e-5 |
 ///
 /// Errors are relative to the outputs: about 1e-7 of a logit. With weights of the size at which
-/// networks are started the density that is sampled is another by a factor of exp(1e-8 N), which no
+/// networks are started the density that is sampled differs by a factor of exp(1e-8 N), which no
 /// test or conclusion could notice up to millions of rows; under wide priors, which make logits of
 /// thousands, by one that a Metropolis test may notice (a thousandth of a nat per row in the last
-/// line). What always suffers are differences of nearby log densities, such as numerical gradients:
-/// check those on the [`Mlp`]. Weights beyond 3e38 are infinite. A checkpoint may be refused on
-/// another kind of processor, since densities are compared to 1e-10.
+/// line). Differences of nearby log densities, such as numerical gradients, always suffer: check
+/// those on the [`Mlp`]. Weights beyond 3e38 are infinite. A checkpoint may be refused on another
+/// kind of processor, since densities are compared to 1e-10.
 ///
 /// When not to use it: where second derivatives are needed, which it has not, and where log
 /// densities are to be compared to more than six digits.
@@ -63,14 +63,14 @@ pub struct MlpF32 {
 }
 
 impl Mlp {
-    /// The same network, computing in f32. See [`MlpF32`](super::MlpF32).
+    /// The network, computing in f32. See [`MlpF32`](super::MlpF32).
     pub fn in_f32(self) -> MlpF32 {
         MlpF32 { mlp: self }
     }
 }
 
 impl MlpF32 {
-    /// The same network, computing in f64.
+    /// The network, computing in f64.
     pub fn mlp(&self) -> &Mlp {
         &self.mlp
     }
@@ -98,7 +98,7 @@ impl Model for MlpF32 {
         self.mlp.n_outputs()
     }
 
-    /// The one of [`Mlp`], whose function it is but for rounding.
+    /// The description of [`Mlp`], whose function it is up to rounding.
     fn description(&self) -> Option<String> {
         self.mlp.description()
     }

@@ -1,9 +1,9 @@
 //! Models: the map f(x; w) from inputs to outputs, and its derivative.
 //!
-//! A model knows nothing of likelihoods and priors. The link (sigmoid, softmax) belongs to the
+//! A model is independent of likelihoods and priors. The link (sigmoid, softmax) belongs to the
 //! [likelihood](crate::likelihood), so a model's output layer is linear unless asked otherwise.
 //!
-//! [`SecondOrderModel`] adds the derivative of the derivative: what a Hessian needs.
+//! [`SecondOrderModel`] adds the derivative of the derivative, which a Hessian needs.
 
 /// The walk of a [`Model`] whose workspace has a `network` of the engine.
 macro_rules! walk_of_network {
@@ -89,9 +89,9 @@ pub trait Model: Sync {
     /// The number of output columns.
     fn n_outputs(&self) -> usize;
 
-    /// What the function is, in words: `Mlp 4-10-3, tanh`. A posterior refuses to predict with draws
-    /// of a model with another description; `None`, the default, is not compared. Keep it when the
-    /// type moves.
+    /// The function in words: `Mlp 4-10-3, tanh`. A posterior refuses to predict with draws of a
+    /// model with another description; `None`, the default, is not compared. Keep it when the type
+    /// moves.
     fn description(&self) -> Option<String> {
         None
     }
@@ -111,8 +111,8 @@ pub trait Model: Sync {
     /// The most rows of a tile that the model is given: a multiple of
     /// [`LANES`](crate::engine::LANES), at most [`TILE_ROWS`](crate::engine::TILE_ROWS).
     ///
-    /// By default 192, not 256: columns that are a power of two apart compete for the same places of
-    /// the cache.
+    /// The default is 192, not 256: columns that are a power of two apart compete for the same
+    /// places of the cache.
     fn tile_rows(&self) -> usize {
         192
     }
@@ -133,13 +133,13 @@ pub trait Model: Sync {
     /// activations can be used again. The padding of `d_out` is zero.
     fn backward(&self, w: &[f64], x: Tile, d_out: Tile, grad: &mut [f64], ws: &mut Self::Workspace);
 
-    /// Adds to `grad` what [`backward`](Self::backward) has kept in the workspace, and forgets it:
-    /// called once, after the last tile. Does nothing by default.
+    /// Adds to `grad` the sums that [`backward`](Self::backward) has kept in the workspace, and
+    /// resets them: called once, after the last tile. Does nothing by default.
     fn finish(&self, _grad: &mut [f64], _ws: &mut Self::Workspace) {}
 
-    /// The linear layer that the model ends in, if it ends in one whose weights can be
-    /// [integrated out](crate::targets::Marginal); else an error that says what it is instead. By
-    /// default it is not known.
+    /// The linear layer that the model ends in, if it ends in one whose weights can be [integrated
+    /// out](crate::targets::Marginal); else an error that describes the model. By default it is not
+    /// known.
     fn output_layer(&self) -> Result<OutputLayer, Error> {
         let found = self.description().unwrap_or_else(|| "a model of your own".into());
         Err(Error::argument("model", found, LINEAR_OUTPUTS))
@@ -154,7 +154,7 @@ pub trait Model: Sync {
     /// ```
     ///
     /// `y` has as many columns as the model has outputs, and is cut into tiles as `x` is. The
-    /// likelihood's parameters and the prior play no part. If it returns false, `w` is as it was.
+    /// likelihood's parameters and the prior play no part. If it returns false, `w` is unchanged.
     fn descend_rows(
         &self,
         _w: &mut [f64],
@@ -167,7 +167,7 @@ pub trait Model: Sync {
     }
 }
 
-/// What is allowed where the output layer is to be integrated out.
+/// The models whose output layer can be integrated out, in words.
 const LINEAR_OUTPUTS: &str = "Linear, or an Mlp in f64 whose outputs have no activation";
 
 /// The linear layer that a model ends in: f(x; w) = W h(x; v) + b with w = (v, W, b), W `[K x H]`
@@ -189,13 +189,14 @@ pub struct OutputLayer {
 ///
 /// J is the Jacobian of the outputs of a tile with respect to w. The order of calls on one tile is
 /// [`forward`](Model::forward); [`keep_backward`](Self::keep_backward) with d_out; then for each v
-/// `forward_tangent` and `backward_tangent`: what does not depend on v is done once. A product with
-/// the Gauss-Newton matrix, J^T C J v, is `forward_tangent`, then [`backward`](Model::backward) with
-/// C J v and [`finish`](Model::finish), and needs no `keep_backward`. Source: B. Pearlmutter, Neural
-/// Computation 6, 1994, doi:10.1162/neco.1994.6.1.147.
+/// `forward_tangent` and `backward_tangent`: computations that do not depend on v are done once. A
+/// product with the Gauss-Newton matrix, J^T C J v, is `forward_tangent`, then
+/// [`backward`](Model::backward) with C J v and [`finish`](Model::finish), and needs no
+/// `keep_backward`. Source: B. Pearlmutter, Neural Computation 6, 1994,
+/// doi:10.1162/neco.1994.6.1.147.
 pub trait SecondOrderModel: Model {
-    /// Goes back through the model once with d_out, whose padding is zero, and keeps in the workspace
-    /// what every direction shares.
+    /// Goes back through the model once with d_out, whose padding is zero, and keeps in the
+    /// workspace the results that all directions share.
     fn keep_backward(&self, w: &[f64], x: Tile, d_out: Tile, ws: &mut Self::Workspace);
 
     /// Writes J v into `r_out` `[rows x n_outputs]`, v as long as w. The padding of `r_out` may hold
@@ -209,10 +210,10 @@ pub trait SecondOrderModel: Model {
         ws: &mut Self::Workspace,
     );
 
-    /// Adds to `hv` (as long as w) the derivative along v of what [`backward`](Model::backward) adds,
-    /// where d_out moves by `r_d_out`, whose padding is zero. Called after
-    /// [`keep_backward`](Self::keep_backward), and [`forward_tangent`](Self::forward_tangent) with the
-    /// same v.
+    /// Adds to `hv` (as long as w) the derivative along v of the gradient that
+    /// [`backward`](Model::backward) adds, where d_out moves by `r_d_out`, whose padding is zero.
+    /// Called after [`keep_backward`](Self::keep_backward), and
+    /// [`forward_tangent`](Self::forward_tangent) with the same v.
     fn backward_tangent(
         &self,
         w: &[f64],

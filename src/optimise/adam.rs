@@ -22,8 +22,7 @@ use crate::gradient::FullGrad;
 /// quiet. Going back, and which point is returned: see [`optimise`](crate::optimise). Cost: one
 /// gradient per step; memory 2 d.
 ///
-/// When not to use it: the steps do not know of correlations, so that a long narrow ridge takes
-/// many.
+/// When not to use it: the steps ignore correlations, so that a long narrow ridge takes many.
 ///
 /// Source: Kingma and Ba, ICLR 2015, arXiv:1412.6980, algorithm 1 (there a descent).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -38,7 +37,7 @@ pub struct Adam<S = FullGrad> {
     pub beta2: f64,
     /// Added to the root of the squared gradient, above 0.
     pub epsilon: f64,
-    /// Where gradients come from.
+    /// The source of the gradients.
     pub gradient: S,
 }
 

@@ -1,10 +1,10 @@
 //! Optimisers: towards a mode of a log density, to start chains from.
 //!
-//! A mode is no summary of a posterior, and in many dimensions lies far from where most of its mass
-//! is; but from close to one a chain finds the bulk in few steps, where from a draw of a wide prior
-//! it may end where the units of a network are saturated and gradients vanish. [`starts`](Ascent::starts)
-//! runs one optimisation for each chain, from points as dispersed as you like: what the chains then
-//! agree on, they have found from different sides.
+//! A mode does not summarise a posterior, and in many dimensions lies far from where most of its
+//! mass is; but from close to one a chain finds the bulk in few steps, where from a draw of a wide
+//! prior it may end where the units of a network are saturated and gradients vanish.
+//! [`starts`](Ascent::starts) runs one optimisation for each chain, from points as dispersed as you
+//! like: what the chains then agree on, they have found from different sides.
 //!
 //! ```
 //! use bnn_mcmc::prelude::*;
@@ -65,15 +65,15 @@
 //! finite is taken back, to the best point so far if gradients are full, to the last point
 //! otherwise; the memory of earlier gradients is forgotten, and c halved.
 //!
-//! **Which point is returned.** The best by the held-out score, if there is one. Otherwise the one
-//! with the highest log density if gradients are full, and the last one if they are estimates:
-//! which of many points looks best to its own batch says nothing. The noise of the last point is
-//! small since r_t falls to 0.
+//! **The point that is returned** is the best by the held-out score, if there is one. Otherwise the
+//! one with the highest log density if gradients are full, and the last one if they are estimates:
+//! the point that looks best on its own batch need not be a good one. The noise of the last point
+//! is small since r_t falls to 0.
 //!
 //! **Early stopping** ([`EarlyStopping`]) watches the score of held-out rows,
-//! [`HeldOut::score`](crate::predict::HeldOut::score) or one of your own. The cosine is that of
-//! `steps`, whether they are all made or not. Rows that were used to stop are no test rows any
-//! more. As the start of chains that sample the posterior it saves time; as a fit by itself it is
+//! [`HeldOut::score`](crate::predict::HeldOut::score) or one of your own. The cosine schedule spans
+//! all `steps`, whether they are all made or not. Rows that were used to stop are no longer test
+//! rows. As the start of chains that sample the posterior it saves time; as a fit by itself it is
 //! the usual guard against overfitting of
 //! [`Posterior::log_likelihood`](crate::posterior::Posterior::log_likelihood), which has no prior.
 //!
@@ -116,11 +116,11 @@ use crate::gradient::{FullGrad, GradSource};
 use crate::run::Init;
 use crate::targets::{GradTarget, LogDensity, Target};
 
-/// An update rule with its settings: plain data. The loop around it is that of [`Optimiser`].
+/// An update rule with its settings: plain data. The loop around it is in [`Optimiser`].
 pub trait Ascent: Sync {
-    /// Where gradients come from: a [`GradSource`].
+    /// The source of the gradients: a [`GradSource`].
     type Source;
-    /// What is remembered of earlier gradients.
+    /// The memory of earlier gradients.
     type State;
 
     /// The source of the gradients.
@@ -158,7 +158,7 @@ pub trait Ascent: Sync {
 
     /// One point for each of `chains` chains: the ascent from where `from` starts them.
     ///
-    /// Errors: those of [`Optimiser::run_each`].
+    /// Errors: the errors of [`Optimiser::run_each`].
     fn starts<T: Target>(
         &self,
         target: &T,

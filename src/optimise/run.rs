@@ -19,7 +19,8 @@ use crate::targets::{LogDensity, Point, Target};
 /// The part of a chain's random stream that minibatches are drawn from: no sampler reads it.
 const BATCHES: u64 = u64::from_le_bytes(*b"optimise");
 
-/// How the rate of an ascent changes with its steps: r_t = c r times what follows.
+/// The schedule of the rate of an ascent: in step t the rate is r_t = c r times the factor of the
+/// variant.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Schedule {
     /// (1 + cos(pi t/steps))/2: half a cosine, from 1 to 0.
@@ -54,7 +55,7 @@ impl Schedule {
     }
 }
 
-/// When to stop for want of improvement on held-out rows.
+/// The rule for stopping when the score of held-out rows no longer improves.
 ///
 /// The score is evaluated at the start, after every `every` steps and after the last one.
 /// `patience` evaluations in a row that are no better than the best one end the ascent.
@@ -84,7 +85,7 @@ impl EarlyStopping {
     }
 }
 
-/// What was known at one evaluation of the held-out score.
+/// The record of one evaluation of the held-out score.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Evaluation {
     /// Steps made so far.
@@ -96,7 +97,7 @@ pub struct Evaluation {
     pub estimate: f64,
 }
 
-/// Where an ascent ended.
+/// The result of an ascent.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Optimum {
     /// The point: the one with the best held-out score, if there is a score; else the one with the
@@ -110,16 +111,16 @@ pub struct Optimum {
     pub step: usize,
     /// The number of steps made, fewer than configured if the ascent stopped early.
     pub steps: usize,
-    /// How many of them led to where something was not finite, and were taken back. If that is
-    /// many, or `step` is 0, the learning rate is too large.
+    /// The number of steps that led to a point where something was not finite, and were taken back.
+    /// If it is large, or `step` is 0, the learning rate is too large.
     pub taken_back: usize,
     /// The evaluations of the held-out score, in order of steps; empty without one.
     pub history: Vec<Evaluation>,
 }
 
 impl Optimum {
-    /// What went wrong, in words: steps most of which were taken back, or a log density that fell.
-    /// `None` where nothing shows.
+    /// The problem with the ascent, in words: most of its steps were taken back, or the log density
+    /// fell. `None` if there is no sign of a problem.
     ///
     /// Draws of a posterior in d dimensions lie about d/2 below its mode, and an ascent with
     /// minibatches, or one that holds other rows out, may end below its start; a fall of more than
@@ -134,7 +135,7 @@ impl Optimum {
     }
 }
 
-/// How far the log density may fall on the way in `dim` dimensions.
+/// The largest fall of the log density on the way that is allowed in `dim` dimensions.
 pub(crate) fn furthest_fall(dim: usize) -> f64 {
     5.0 * dim as f64 + 50.0
 }
@@ -177,13 +178,14 @@ where
         Self { target, ascent, seed: 0, schedule: Schedule::default(), watch: None }
     }
 
-    /// How the rate changes.
+    /// The schedule of the rate.
     pub fn schedule(mut self, schedule: Schedule) -> Self {
         self.schedule = schedule;
         self
     }
 
-    /// The seed of starts and minibatches. Those of chain c come from streams of (seed, c).
+    /// The seed of starts and minibatches. Starts and minibatches of chain c come from streams of
+    /// (seed, c).
     pub fn seed(mut self, seed: u64) -> Self {
         self.seed = seed;
         self
@@ -191,7 +193,7 @@ where
 
     /// Stops as `stopping` says, and returns the point with the best `score`: larger is better.
     ///
-    /// A score that is NaN is no improvement, and an error at the start. For the mean log
+    /// A score of NaN counts as no improvement, and is an error at the start. For the mean log
     /// predictive density of held-out rows give `|q| held_out.score(q)`, from
     /// [`Posterior::held_out`](crate::posterior::Posterior::held_out).
     pub fn early_stopping(
@@ -206,7 +208,7 @@ where
     /// The ascent from `q`, with the random stream of chain 0.
     ///
     /// Errors: an argument out of range, `q` of the wrong length or of a log density or gradient
-    /// that is not finite; those of the score.
+    /// that is not finite; the errors of the score.
     pub fn run(&self, q: &[f64]) -> Result<Optimum, Error> {
         self.run_observed(0, q, |_, _, _| {})
     }
@@ -227,13 +229,13 @@ where
     /// The ascents from where `from` starts each of `chains` chains, in parallel. Results do not
     /// depend on the number of threads.
     ///
-    /// Errors: as [`run`](Self::run) and [`Sampler::run`](crate::sampler::Sampler::run), those of
-    /// the first chain that has any; no chains.
+    /// Errors: the errors of [`run`](Self::run) and [`Sampler::run`](crate::sampler::Sampler::run),
+    /// by the first chain that has one; no chains.
     pub fn run_each(&self, from: &Init, chains: usize) -> Result<Vec<Optimum>, Error> {
         self.each(from, chains, |chain, start| self.run_observed(chain, start, |_, _, _| {}))
     }
 
-    /// What `fit` makes of each chain's number and start, in parallel.
+    /// The results of `fit` for each chain's number and start, in parallel.
     pub(crate) fn each<R: Send>(
         &self,
         from: &Init,
@@ -332,7 +334,7 @@ fn is_usable(grad: &[f64]) -> bool {
     grad.iter().all(|g| (g * g).is_finite())
 }
 
-/// More steps than an ascent can make in a reasonable time.
+/// The largest number of steps, more than an ascent can make in a reasonable time.
 const MOST_STEPS: usize = u32::MAX as usize;
 
 /// The ascent from `start`. See [`optimise`](super).

@@ -53,7 +53,7 @@ pub struct Sgd<S = FullGrad> {
     pub steps: usize,
     /// mu, in [0, 1).
     pub momentum: f64,
-    /// Where gradients come from.
+    /// The source of the gradients.
     pub gradient: S,
 }
 

@@ -1,5 +1,5 @@
-//! What the priors offer to kernels that need more than a density: the conditional of the noise,
-//! Gaussian priors, bounds.
+//! Capabilities that the priors give a posterior, for kernels that need more than a density: the
+//! conditional of the noise, Gaussian priors, bounds.
 
 use super::Posterior;
 use crate::Error;
@@ -10,8 +10,8 @@ use crate::prior::{BlockPrior, Family};
 use crate::targets::{BoxSupport, GaussianReference, NoiseConditional, NoiseParameters};
 
 impl<M: Model, L: Likelihood> Posterior<M, L> {
-    /// Whether the prior of the output weights, those of this block, is N(0, 1/H) for H units, or has a
-    /// variance that is sampled.
+    /// Whether the prior of the output weights, the block `output`, is N(0, 1/H) for H units, or
+    /// has a variance that is sampled.
     pub(crate) fn has_prior_by_fan_in(&self, output: &Block) -> bool {
         let Some(block) = self.priors.iter().find(|block| block.name == output.name) else {
             return false;

@@ -15,7 +15,7 @@ use crate::targets::{Descent, DescentRule, Objective, Pass};
 #[derive(Debug)]
 pub(super) struct DescentScratch {
     direction: Vec<f64>,
-    /// The gradient of the log prior; zero where it is no part of the objective.
+    /// The gradient of the log prior; zero where it is not part of the objective.
     prior: Vec<f64>,
     /// One row of inputs and of the response, as tiles.
     x: TileStorage,

@@ -11,7 +11,7 @@ use crate::model::{Mlp, Model, SecondOrderModel};
 use crate::prior::Family;
 use crate::targets::{Curvature, Target};
 
-/// What the Fisher information of a layer is made of: G (x) A, with the units before the inputs.
+/// The factors of a layer's Fisher information: G (x) A, with the units before the inputs.
 #[derive(Clone, Debug)]
 pub(crate) struct KroneckerFactors {
     /// Inputs, without the one of the bias, and units.
@@ -89,7 +89,7 @@ impl<L: SecondOrderLikelihood> Posterior<Mlp, L> {
 }
 
 impl<M: Model, L: Likelihood> Posterior<M, L> {
-    /// How many of the coordinates of q, the first, are weights of the model.
+    /// The number of weights of the model, which are the first coordinates of q.
     pub(crate) fn n_weights(&self) -> usize {
         self.n_weights
     }
@@ -122,7 +122,8 @@ impl KroneckerFactors {
         Self { inputs, units, a, g }
     }
 
-    /// Adds the sum of a a^T over the rows of a tile, but for the last entry, the number of rows.
+    /// Adds the sum of a a^T over the rows of a tile, except for the last entry, the number of
+    /// rows.
     fn add_inputs(&mut self, h: &[f64], x: Tile) {
         let (n, side) = (self.inputs, self.inputs + 1);
         let h_columns = MatRef::from_row_major_slice(h, n, x.stride()).subcols(0, x.rows());

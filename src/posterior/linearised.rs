@@ -8,14 +8,14 @@ use crate::likelihood::Likelihood;
 use crate::model::{Linearised, SecondOrderModel};
 
 impl<M: SecondOrderModel + Clone, L: Likelihood + Clone> Posterior<M, L> {
-    /// The same posterior with the model [linearised](Linearised) in its weights around those of
-    /// `q`: with the same data, likelihood, priors and layout.
+    /// The posterior of the model [linearised](Linearised) in its weights around the weights in
+    /// `q`, with the same data, likelihood, priors and layout.
     ///
     /// It predicts with the draws of this posterior too, and not the other way round: the
-    /// predictions of a [Laplace approximation](crate::approximate::LaplaceApproximation) by f_lin are
-    /// `posterior.linearised(&q)?.predict(&draws, &test)`, with q the point that it was made at
-    /// ([`LaplaceApproximation::mean`](crate::approximate::LaplaceApproximation::mean)): at another one they mean nothing, and
-    /// nothing shows it.
+    /// predictions of a [Laplace approximation](crate::approximate::LaplaceApproximation) by f_lin
+    /// are `posterior.linearised(&q)?.predict(&draws, &test)`, with q the point that it was made at
+    /// ([`LaplaceApproximation::mean`](crate::approximate::LaplaceApproximation::mean)): at another
+    /// one they are meaningless, and no check detects it.
     ///
     /// # Errors
     /// `q` of the wrong length, or not finite.

@@ -8,7 +8,7 @@ use crate::model::Model;
 use crate::rng::ChainRng;
 use crate::targets::{GradTarget, LogDensity, MinibatchTarget, Target, TargetInfo};
 
-/// The log likelihood of a posterior as a function of q, log p(q) left out: what an
+/// The log likelihood of a posterior as a function of q, log p(q) left out: the function that an
 /// [optimiser](crate::optimise) climbs for a maximum-likelihood fit.
 ///
 /// ```text
@@ -59,7 +59,7 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
     }
 }
 
-/// The prior of what has none.
+/// The log density of a flat prior, 0, for a target without a prior.
 fn flat(_: &[f64], grad: &mut [f64]) -> f64 {
     grad.fill(0.0);
     0.0

@@ -16,8 +16,8 @@ pub(crate) struct Gathered {
 }
 
 impl<M: Model, L: Likelihood> Posterior<M, L> {
-    /// As [`add_full_grad`](Self::add_full_grad), of N/|b| sum_b ell_i, b being `rows`, at `K` positions.
-    /// Each row is fetched once.
+    /// Adds the gradients of N/|b| sum_b ell_i, b being `rows`, at `K` positions, like
+    /// [`add_full_grad`](Self::add_full_grad). Each row is fetched once.
     fn add_minibatch_grads<const K: usize>(
         &self,
         factor: f64,

@@ -1,7 +1,8 @@
 //! The posterior: model x likelihood x prior, as a log density.
 //!
-//! [`Posterior`] implements every trait of [`targets`](crate::targets) for every model, likelihood and prior of the
-//! crate. What follows from its draws is a method of it: predictions, leave-one-out, prior draws, uncertainty.
+//! [`Posterior`] implements every trait of [`targets`](crate::targets) for every model, likelihood
+//! and prior of the crate. Everything that follows from its draws is a method of it: predictions,
+//! leave-one-out, prior draws, uncertainty.
 
 mod collapsed;
 mod conditionals;
@@ -80,7 +81,7 @@ pub struct Posterior<M, L> {
     response_checksum: Option<u32>,
     x: Tiles,
     y: Tiles,
-    /// What descents row by row need of y.
+    /// The responses in tiles, for descents row by row.
     responses: OnceLock<Tiles>,
     /// The checksum of the data.
     checksum: OnceLock<u32>,
@@ -178,7 +179,7 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
         &self.priors
     }
 
-    /// What the likelihood sees of the response.
+    /// The response as the likelihood sees it, in tiles.
     pub(crate) fn responses_in_tiles(&self) -> &Tiles {
         &self.y
     }
@@ -188,7 +189,7 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
         self.response_checksum
     }
 
-    /// x, and what the likelihood sees of y, of some rows.
+    /// x, and y as the likelihood sees it, of some rows.
     pub(crate) fn rows_in_tiles(&self, rows: Range<usize>) -> (Tiles, Tiles) {
         let rows: Vec<usize> = rows.collect();
         (self.x.select(&rows), self.y.select(&rows))

@@ -65,9 +65,9 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
     }
 }
 
-/// Checks that the names `found` are the `expected` ones, in the same order. For the message, `what`
-/// followed by a number counted from 1 says whose name differs, `order` how to bring the same names
-/// into that order, and `other` what to do about other names.
+/// Checks that the names `found` are the `expected` ones, in the same order. The message uses
+/// `what`, followed by a number counted from 1, for the item whose name differs, `order` for advice
+/// on bringing the same names into that order, and `other` for advice about other names.
 fn check_same_names(
     what: &str,
     found: &[String],

@@ -8,7 +8,7 @@ use crate::message::Advice;
 use crate::model::SecondOrderModel;
 use crate::targets::{Curvature, FisherTarget, HessTarget, Target};
 
-/// How many products with a vector [`Posterior::curvature_of`] keeps at a time.
+/// The number of products with a vector that [`Posterior::curvature_of`] keeps at a time.
 const ROWS_AT_ONCE: usize = 64;
 
 /// Scratch memory of second derivatives, allocated at their first use.
@@ -217,7 +217,7 @@ impl<M: SecondOrderModel, L: SecondOrderLikelihood> Posterior<M, L> {
         out.iter_mut().for_each(|h| *h = -*h);
     }
 
-    /// An error that names the first block whose prior does not know its curvature.
+    /// An error that names the first block whose prior has no curvature.
     pub(crate) fn check_curvature(&self, curvature: Curvature) -> Result<(), Error> {
         let zeros = vec![0.0; self.layout.dim()];
         let mut product = zeros.clone();
@@ -235,7 +235,8 @@ impl<M: SecondOrderModel, L: SecondOrderLikelihood> Posterior<M, L> {
     }
 }
 
-/// Replaces what is symmetric but for rounding by the mean of it and its transpose.
+/// Replaces a matrix that is symmetric except for rounding by the mean of the matrix and its
+/// transpose.
 fn symmetrise(a: &mut [f64], dim: usize) {
     for i in 0..dim {
         for j in 0..i {

@@ -56,7 +56,7 @@ const MOST_SHARES: usize = 64;
 /// The most numbers that the gradients of all shares of a chain take: 64 MiB.
 const NUMBERS_OF_SHARES: usize = 1 << 23;
 
-/// Into how many shares the tiles are cut, which depends on nothing but the problem.
+/// The number of shares that the tiles are cut into, which depends on the problem only.
 fn n_shares(tiles: usize, rows: usize, weights: usize) -> usize {
     let work = rows.saturating_mul(weights).saturating_mul(3);
     let memory = NUMBERS_OF_SHARES / weights.max(1);
@@ -167,7 +167,8 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
         self.x.range(numbers.clone()).zip(self.y.range(numbers))
     }
 
-    /// Into how many shares the rows are cut where a row takes three multiply-adds for each of `weights`.
+    /// The number of shares that the rows are cut into where a row takes three multiply-adds for
+    /// each of `weights`.
     pub(super) fn n_shares(&self, weights: usize) -> usize {
         n_shares(self.tiles().len(), self.x.rows(), weights)
     }
@@ -190,7 +191,8 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
             work(share, &mut own, k * tiles / n..(k + 1) * tiles / n);
             spare().push(own);
         };
-        // A thread with other chains to come leaves its shares to nobody, and one of no pool has nobody.
+        // A thread with other chains pending, or outside a thread pool, evaluates all of its shares
+        // itself.
         if rayon_core::current_thread_has_pending_tasks() == Some(false) {
             shares.par_iter_mut().enumerate().for_each(work);
         } else {
@@ -243,7 +245,8 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
         });
     }
 
-    /// Calls `visit(phi, outputs, with)` for all pairs of a tile of x and what goes with it, in order.
+    /// Calls `visit(phi, outputs, with)` for all pairs of a tile of x and its companion `with`, in
+    /// order.
     pub(crate) fn for_each_output<'a, W>(
         &self,
         q: &[f64],

@@ -11,16 +11,16 @@ use super::{Predictions, to_file};
 use crate::Error;
 use crate::rng::ChainRng;
 
-/// More bins than any data can fill.
+/// The largest number of bins, more than any data can fill.
 const MOST_BINS: usize = 10_000;
 
-/// How rows are put into bins of similar confidence, for a [`Reliability`] curve.
+/// The bins of similar confidence that rows are put into, for a [`Reliability`] curve.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Bins {
-    /// This many bins ((b - 1) / B, b / B] of equal width between 0 and 1. Bins without rows are
+    /// Bins ((b - 1) / B, b / B], this many, of equal width between 0 and 1. Bins without rows are
     /// left out.
     EqualWidth(usize),
-    /// This many bins of equally many rows, or fewer: rows of equal confidence share a bin.
+    /// Bins of equally many rows, this many or fewer: rows of equal confidence share a bin.
     EqualCount(usize),
 }
 
@@ -80,7 +80,7 @@ impl Reliability {
         to_file(path.as_ref(), |file| self.write_csv(file))
     }
 
-    /// As [`to_csv`](Self::to_csv), to any writer.
+    /// Writes the table of [`to_csv`](Self::to_csv) to any writer.
     pub fn write_csv(&self, writer: impl Write) -> std::io::Result<()> {
         let mut csv = csv::Writer::from_writer(writer);
         csv.write_record(["lower", "upper", "rows", "confidence", "accuracy"])?;
@@ -130,7 +130,7 @@ impl Pit {
         steps.fold(0.0, |d, (i, u)| d.max(u - i as f64 / n).max((i as f64 + 1.0) / n - u))
     }
 
-    /// How many values lie in each of `bins` intervals of equal width between 0 and 1; NaN are in
+    /// The number of values in each of `bins` intervals of equal width between 0 and 1; NaN are in
     /// none.
     ///
     /// # Errors
@@ -149,7 +149,7 @@ impl Pit {
         to_file(path.as_ref(), |file| self.write_csv(file))
     }
 
-    /// As [`to_csv`](Self::to_csv), to any writer.
+    /// Writes the table of [`to_csv`](Self::to_csv) to any writer.
     pub fn write_csv(&self, writer: impl Write) -> std::io::Result<()> {
         let mut csv = csv::Writer::from_writer(writer);
         csv.write_record(["row", "column", "pit"])?;

@@ -23,12 +23,14 @@ impl ConfusionMatrix {
         self.counts.diag().sum() as f64 / self.counts.sum() as f64
     }
 
-    /// Of the rows of each observed class, the share predicted as that class; NaN if there is none.
+    /// The share of each observed class's rows that are predicted as that class; NaN if there are
+    /// no such rows.
     pub fn recall(&self) -> Vec<f64> {
         self.shares(self.counts.rows())
     }
 
-    /// Of the rows of each predicted class, the share observed as that class; NaN if there is none.
+    /// The share of each predicted class's rows that are observed as that class; NaN if there are
+    /// no such rows.
     pub fn precision(&self) -> Vec<f64> {
         self.shares(self.counts.columns())
     }
@@ -100,7 +102,7 @@ impl Predictions {
     /// probability of the second class: from 0 (best) to 1, half of [`brier`](Self::brier).
     ///
     /// # Errors
-    /// As for [`brier`](Self::brier); also if there are more than two classes.
+    /// The errors of [`brier`](Self::brier); also if there are more than two classes.
     pub fn brier_binary(&self) -> Result<f64, Error> {
         match self.response.width() {
             k if k > 2 && self.classes().is_ok() => {

@@ -1,4 +1,4 @@
-//! The score of single points on held-out rows: what early stopping watches.
+//! The score of single points on held-out rows: the score for early stopping.
 
 use crate::Error;
 use crate::data::Dataset;
@@ -20,8 +20,8 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
     /// Takes `data` as held-out rows, for [early stopping](crate::optimise::EarlyStopping).
     ///
     /// # Errors
-    /// If the number, names or order of features, responses or classes are not those of the training
-    /// data; see [`feature_names`](Self::feature_names).
+    /// If the number, names or order of features, responses or classes differ from the training
+    /// data's; see [`feature_names`](Self::feature_names).
     pub fn held_out(&self, data: &Dataset) -> Result<HeldOut<'_, M, L>, Error> {
         let y = self.encoded(data)?;
         let (x, y) = (self.tiles_of(data.x().view()), self.tiles_of(y.view()));

@@ -10,8 +10,8 @@
 //! posterior predictive draws   y_s ~ p(y | x, q_s)
 //! ```
 //!
-//! The spread of E[y | x, q_s] over draws is what is not known about the mean function. The spread of
-//! y_s, which is wider, is what a new observation is expected to show.
+//! The spread of E[y | x, q_s] over draws is the uncertainty about the mean function. The spread of
+//! y_s, which is wider, is the uncertainty about a new observation.
 //!
 //! | question | answer | response |
 //! | --- | --- | --- |
@@ -108,7 +108,7 @@ const QUANTILES: [f64; 3] = [0.05, 0.5, 0.95];
 /// known, from [`Posterior::predict_new`](crate::posterior::Posterior::predict_new).
 ///
 /// They are on the scale of the response that the posterior was given; [`unscaled`](Self::unscaled)
-/// brings them into the units from before it was scaled.
+/// converts them to the units of the response before it was scaled.
 #[derive(Clone, Debug)]
 pub struct Predictions {
     /// E[y | x, q], `[chain, draw, row, column]`.
@@ -117,35 +117,35 @@ pub struct Predictions {
     log_density: Option<Array3<f64>>,
     /// y ~ p(y | x, q), `[chain, draw, row, column of the response]`.
     drawn: Array4<f64>,
-    /// What was observed, or a blank of that kind.
+    /// The observed response, or a placeholder of the same kind.
     response: Response,
     response_names: Vec<String>,
     trace: Trace,
 }
 
-/// What is known of the draws themselves.
+/// Quantities of the draws themselves, not of the predicted rows.
 #[derive(Clone, Debug)]
 struct Trace {
     /// `[chain, draw]`.
     log_likelihood: Array2<f64>,
     /// `[chain, draw]`.
     log_prior: Array2<f64>,
-    /// Of each chain.
+    /// The number of divergent transitions of each chain.
     divergences: Vec<u64>,
-    /// Of each chain.
+    /// The number of transitions of each chain.
     transitions: u64,
     trajectories: Trajectories,
     in_use: InUse,
-    /// Of each chain, or empty, for samplers without a test.
+    /// For samplers without a test: `kinetic_temperature` of each chain, or empty.
     unadjusted: Option<Vec<f64>>,
-    /// What was sampled in the place of the posterior.
+    /// The approximation that was sampled in place of the posterior.
     approximation: Option<Approximation>,
     /// The panic that ended the run.
     panic: Option<String>,
 }
 
 impl Predictions {
-    /// What each draw expects of each row: E\[y | x, q\], `[chain, draw, row, column]`.
+    /// The mean response of each row by each draw: E\[y | x, q\], `[chain, draw, row, column]`.
     pub fn mean(&self) -> ArrayView4<'_, f64> {
         self.mean.view()
     }
@@ -158,7 +158,7 @@ impl Predictions {
 
     /// Posterior predictive draws, one response y ~ p(y | x, q) for each draw of q and each row:
     /// `[chain, draw, row, column]`, on the scale of the observed response and with its columns.
-    /// Of classes there is one column, the position of the class among the names.
+    /// For classes there is one column, the position of the class among the names.
     pub fn predictive_draws(&self) -> ArrayView4<'_, f64> {
         self.drawn.view()
     }
@@ -173,7 +173,7 @@ impl Predictions {
         Ok(average.expect("there is at least one draw"))
     }
 
-    /// The predictions of one chain alone, to see what chains that disagree have found.
+    /// The predictions of one chain alone, to compare chains that disagree.
     ///
     /// # Errors
     /// If there is no such chain.
@@ -209,13 +209,13 @@ impl Predictions {
         self.log_density.is_some().then_some(&self.response)
     }
 
-    /// The same predictions beside the response as it was read, of which
-    /// [`unscaled`](Self::unscaled) gives the last digit differently.
+    /// Replaces the observed response by `response`, as it was read: the response after
+    /// [`unscaled`](Self::unscaled) may differ in the last digit.
     pub(crate) fn with_observed(self, response: &Response) -> Self {
         Self { response: response.clone(), ..self }
     }
 
-    /// The same predictions, of a run whose warm-up aimed at this acceptance.
+    /// Records the acceptance that the run's warm-up aimed at.
     pub(crate) fn aimed_at(mut self, target_accept: f64) -> Self {
         self.trace.in_use.target_accept = Some(target_accept);
         self
@@ -266,7 +266,7 @@ impl Predictions {
     ///
     /// Noise hides disagreement: where chains differ by less than the noise, R-hat is near 1 here,
     /// and the chains disagree about the mean function all the same. Read it beside the R-hat of
-    /// [`summary`](Self::summary), which is what the [`verdict`](Self::verdict) looks at.
+    /// [`summary`](Self::summary), by which the [`verdict`](Self::verdict) judges.
     ///
     /// # Errors
     /// If the response is classes, whose draws are names rather than quantities.
@@ -295,12 +295,12 @@ impl Predictions {
     /// | real, counts | `row, response, observed, mean, mean_sd, mean_q05, mean_q50, mean_q95, new_q05, new_q50, new_q95` |
     /// | classes | `row, class, observed, probability, probability_sd, probability_q05, probability_q50, probability_q95` |
     ///
-    /// `mean` is the posterior mean of E\[y | x, q\], and what begins with `mean_` is the spread of
-    /// that expectation over the draws: what is not known about it. `new_` are quantiles of a new
-    /// observation, which include its noise. They are left out of counts in several categories,
-    /// whose means are proportions. `observed` is 1 for the class that was observed and 0 for the
-    /// others. Names that a spreadsheet would take for formulas have a single quote before them, which
-    /// [`unguarded`](crate::data::unguarded) takes away.
+    /// `mean` is the posterior mean of E\[y | x, q\], and columns that begin with `mean_` give the
+    /// spread of that expectation over the draws, the uncertainty about it. `new_` are quantiles of
+    /// a new observation, which include its noise. They are left out of counts in several
+    /// categories, whose means are proportions. `observed` is 1 for the class that was observed and
+    /// 0 for the others. Names that a spreadsheet would take for formulas have a single quote
+    /// before them, which [`unguarded`](crate::data::unguarded) takes away.
     ///
     /// # Errors
     /// If the file cannot be written.
@@ -308,7 +308,7 @@ impl Predictions {
         to_file(path.as_ref(), |file| self.write_csv(file))
     }
 
-    /// As [`to_csv`](Self::to_csv), to any writer.
+    /// Writes the table of [`to_csv`](Self::to_csv) to any writer.
     ///
     /// # Errors
     /// If the writer fails.
@@ -354,12 +354,12 @@ impl Predictions {
         match &self.response {
             Response::Classes { names, .. } if columns == 1 => vec![names[1].clone()],
             Response::Classes { names, .. } => names.clone(),
-            // Of two counts there is one expected proportion, the first one's.
+            // For two counts there is one expected proportion, the first one's.
             _ => self.response_names[..columns.min(self.response_names.len())].to_vec(),
         }
     }
 
-    /// What was observed, on the scale of the means.
+    /// The observed response, on the scale of the means.
     fn observed_columns(&self) -> Result<Array2<f64>, Error> {
         let (response, _) = self.known()?;
         let (_, _, rows, columns) = self.mean.dim();

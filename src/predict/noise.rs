@@ -15,7 +15,7 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
     /// The standard deviation of y given x and q, in units of the response, for inputs `x`
     /// `[rows x features]`: `[chain, draw, row, column]`.
     ///
-    /// The noise alone, without what is not known about the mean function. It is the same for all
+    /// The noise alone, without the uncertainty about the mean function. It is the same for all
     /// rows under [`Gaussian`](crate::likelihood::Gaussian) noise, e^s(x) under
     /// [`HeteroscedasticGaussian`](crate::likelihood::HeteroscedasticGaussian) noise, and follows
     /// from the mean for counts. It is infinite where a Student-t distribution has no variance.

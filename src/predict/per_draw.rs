@@ -1,4 +1,4 @@
-//! The walk over draws: what each draw of q says about each row.
+//! The walk over draws: the predictions of each draw of q for each row.
 
 use ndarray::{Array2, Array3, Array4, ArrayView1, ArrayView2, Axis};
 use rayon::prelude::*;
@@ -37,8 +37,8 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
     /// - Draws of another posterior: other parameters, another model, likelihood or training data,
     ///   as far as the draws [know them](crate::draws::RunInfo::target), or another log density at
     ///   the first draw.
-    /// - Features, responses or classes whose number, names or order are not those of the training
-    ///   data; see [`feature_names`](Self::feature_names).
+    /// - Features, responses or classes whose number, names or order differ from the training
+    ///   data's; see [`feature_names`](Self::feature_names).
     /// - Predictions that exceed the [limit](crate::memory) on memory. [`Draws::thinned`] and fewer
     ///   rows at a time take less; [`StreamedMoments`](super::StreamedMoments) and
     ///   [`StreamedUncertainty`](super::StreamedUncertainty) predict while a run goes on, in memory
@@ -50,9 +50,10 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
     /// Predicts new rows, whose response is not known: `x` is `[rows x features]`, in the order of
     /// [`feature_names`](Self::feature_names).
     ///
-    /// What needs an observed response, such as [`scores`](Predictions::scores), is an error of these
-    /// predictions; means, intervals, predictive draws and verdicts are the same as those of
-    /// [`predict`](Self::predict). Binomial and multinomial counts are drawn in one trial.
+    /// Methods of these predictions that need an observed response, such as
+    /// [`scores`](Predictions::scores), return an error; means, intervals, predictive draws and
+    /// verdicts are the same as by [`predict`](Self::predict). Binomial and multinomial counts are
+    /// drawn in one trial.
     ///
     /// ```
     /// use bnn_mcmc::prelude::*;
@@ -76,16 +77,16 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
         Ok(Predictions { log_density: None, ..self.predict(draws, &rows)? })
     }
 
-    /// As [`predict`](Self::predict), with the seed of the posterior predictive draws.
+    /// Predicts like [`predict`](Self::predict), with `seed` for the posterior predictive draws.
     ///
     /// Each draw of each chain has a random stream of its own, fixed by (seed, chain, draw), that
     /// the rows read in order: results do not depend on the number of threads. Counts are drawn in
     /// as many trials as were observed.
     ///
     /// Two models that are predicted with one seed share the random numbers of their noise, as two
-    /// runs do by default if their seeds are equal. This makes differences between them, as of scores,
-    /// less noisy; but their predictive draws are not independent, so that what is computed from
-    /// both, as the spread of a difference of two responses, needs two seeds.
+    /// runs do by default if their seeds are equal. This makes differences between them, as of
+    /// scores, less noisy; but their predictive draws are not independent, so that a quantity
+    /// computed from both, such as the spread of a difference of two responses, needs two seeds.
     pub fn predict_seeded(
         &self,
         draws: &Draws,
@@ -120,8 +121,8 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
         let flat = draws.flat();
         let at = |ws: &mut _, s: usize| self.log_density(flat.row(s).to_slice().unwrap_or(&[]), ws);
         let recorded = (draws.stat("log_likelihood"), draws.stat("log_prior"));
-        // What a surrogate's run has recorded is the surrogate's own, and that of a network is no
-        // density of its linearisation.
+        // A surrogate's run has recorded the surrogate's densities, and a network's run the
+        // network's, which are not the densities of its linearisation.
         let model = draws.info().target.as_ref().and_then(|info| info.model.clone());
         let own = self.model().description();
         let is_own = draws.info().approximation.is_none() && (model.is_none() || model == own);
@@ -214,7 +215,7 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
     }
 
     /// The uncertainty of the classification of inputs `x` `[rows x features]`, over all draws of
-    /// all chains; the inputs need no labels. See [`Uncertainty`] for what the measures mean.
+    /// all chains; the inputs need no labels. See [`Uncertainty`] for the meaning of the measures.
     ///
     /// Memory: as much as [`RunningUncertainty`] takes, and a million probabilities.
     ///
@@ -227,12 +228,12 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
         self.uncertainty_of(draws.flat(), x)
     }
 
-    /// As [`uncertainty`](Self::uncertainty), at a single q: a point prediction.
+    /// The uncertainty of a point prediction: [`uncertainty`](Self::uncertainty) at a single q.
     ///
     /// With the [mean](Draws::mean) of the draws it is the 'lazy' f(x; E q).
     ///
     /// # Errors
-    /// As for [`uncertainty`](Self::uncertainty); a q of another length.
+    /// The errors of [`uncertainty`](Self::uncertainty); a q of another length.
     pub fn uncertainty_at(&self, q: &[f64], x: ArrayView2<f64>) -> Result<Uncertainty, Error> {
         self.uncertainty_of(self.one_draw_of(q, x)?, x)
     }
@@ -305,8 +306,8 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
             .map_err(|error| error.advise(rust.map(Advice::in_rust)))
     }
 
-    /// What every q of `[draw, parameter]` says about every row; about responses only if they are
-    /// given.
+    /// Evaluates the predictions of every q of `[draw, parameter]` for every row; densities and
+    /// draws of the response only if responses are given.
     pub(super) fn walk(&self, q: ArrayView2<f64>, x: &Tiles, observed: Option<&Observed>) -> Walk {
         let (outputs, rows) = (self.model().n_outputs(), x.rows());
         let columns = self.likelihood().n_means(outputs);
@@ -370,7 +371,7 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
     }
 }
 
-/// What was observed, and the random streams of the chains to draw its like.
+/// The observed response, and the random streams of the chains for predictive draws.
 pub(super) struct Observed {
     pub y: Tiles,
     pub streams: Vec<ChainRng>,
@@ -389,7 +390,7 @@ pub(super) struct Walk {
     pub drawn: Columns,
 }
 
-/// Where one draw writes.
+/// The memory that one draw writes to.
 struct Slices<'a> {
     mean: &'a mut [f64],
     log_density: &'a mut [f64],

@@ -1,4 +1,4 @@
-//! What a model expects before it has seen the data.
+//! Prior predictions: of a model that has not seen the data.
 
 use ndarray::Array3;
 
@@ -33,8 +33,8 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
         Draws::new(self.layout().clone(), values)
     }
 
-    /// Prior predictive draws: for each of `n` [draws from the prior](Self::prior_draws) what the
-    /// model expects of each row of `data`, and one response drawn from it.
+    /// Prior predictive draws: for each of `n` [draws from the prior](Self::prior_draws) the mean
+    /// response of each row of `data`, and one response drawn from the model.
     ///
     /// ```text
     /// q_s ~ p(q),      y_s ~ p(y | x, q_s)
@@ -42,12 +42,12 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
     ///
     /// A prior is easier to judge by its responses than by its parameters: are they of the right
     /// size, and none of them absurd? `data` are the training rows or others with the same columns.
-    /// Their response is not used but for [`log_density`](Predictions::log_density) and scores, and
+    /// Their response is used only for [`log_density`](Predictions::log_density) and scores, and
     /// for the number of trials of counts. The [verdict](Predictions::verdict) has no meaning here,
     /// since there are no chains.
     ///
     /// # Errors
-    /// As for [`prior_draws`](Self::prior_draws) and [`predict`](Self::predict).
+    /// The errors of [`prior_draws`](Self::prior_draws) and [`predict`](Self::predict).
     ///
     /// ```
     /// use bnn_mcmc::prelude::*;

@@ -29,7 +29,7 @@ impl Interval {
         &self.upper - &self.lower
     }
 
-    /// The mean width over rows and columns, in units of what the interval is for.
+    /// The mean width over rows and columns, in units of the quantity that the interval is for.
     pub fn mean_width(&self) -> f64 {
         self.width().mean().unwrap_or(f64::NAN)
     }
@@ -115,7 +115,7 @@ pub fn persistence(data: &Dataset) -> Result<Array2<f64>, Error> {
 }
 
 impl Predictions {
-    /// Intervals of the mean function E\[y | x, q\]: what is not known about it, without noise. For
+    /// Intervals of the mean function E\[y | x, q\]: the uncertainty about it, without noise. For
     /// classes and counts of categories, intervals of probabilities.
     ///
     /// # Errors
@@ -126,9 +126,9 @@ impl Predictions {
 
     /// Intervals of new observations at the same inputs, in units of the response.
     ///
-    /// Of counts both ends are counts, and at least the share `level` of the draws lies between them, ends
-    /// included. If the model is right, S draws in all cover level (S - 1) / (S + 1), and counts are
-    /// covered more often than `level`, since they are discrete.
+    /// For counts, both ends are counts, and at least the share `level` of the draws lies between
+    /// them, ends included. If the model is right, S draws in all cover level (S - 1) / (S + 1),
+    /// and counts are covered more often than `level`, since they are discrete.
     ///
     /// # Errors
     /// If there are no draws, `level` does not lie between 0 and 1, or the response is
@@ -142,7 +142,7 @@ impl Predictions {
     /// [predictive intervals](Self::predictive_interval), and how wide the intervals are.
     ///
     /// # Errors
-    /// As for [`predictive_interval`](Self::predictive_interval).
+    /// The errors of [`predictive_interval`](Self::predictive_interval).
     pub fn coverage(&self, level: f64) -> Result<Coverage, Error> {
         Ok(self.coverages(&[level])?[0])
     }
@@ -165,7 +165,7 @@ impl Predictions {
     /// ```
     ///
     /// # Errors
-    /// As for [`predictive_interval`](Self::predictive_interval), at any of the levels.
+    /// The errors of [`predictive_interval`](Self::predictive_interval), at any of the levels.
     pub fn coverages(&self, levels: &[f64]) -> Result<Vec<Coverage>, Error> {
         self.check_numbers()?;
         let intervals = self.intervals(self.predictive_draws(), levels)?;
@@ -177,24 +177,25 @@ impl Predictions {
         intervals.iter().map(of).collect()
     }
 
-    /// How much the chains disagree about a prediction, where they disagree most: the standard deviation
-    /// of the chains' mean predictions over the standard deviation of the posterior predictive draws of
-    /// all chains, at the row and column where it is largest.
+    /// The disagreement of the chains about a prediction, where it is largest: the standard
+    /// deviation of the chains' mean predictions over the standard deviation of the posterior
+    /// predictive draws of all chains, at the row and column where it is largest.
     ///
     /// ```text
     /// apart = max_i sd_c(m_ci) / sd(y_i),   m_ci = mean_s E[y_i | q_cs]
     /// ```
     ///
-    /// Chains c = 1, .., C with draws q_cs; both standard deviations have the divisor n - 1. R-hat says
-    /// whether chains agree about the mean function; what is left of a disagreement beside the noise of a
-    /// new observation, this number says. It has no unit, and is the same [in other
-    /// units](Self::unscaled) of the response. The chains' Monte Carlo errors are part of it: it is not 0 for a
-    /// run that has converged, and a small number does not mean that it has. What is large is said at
-    /// [`APART_LIMITS`](crate::diagnostics::APART_LIMITS). Noise with heavy tails, such as
-    /// [Student's t](crate::likelihood::StudentTNoise) with few degrees of freedom, has a large standard
-    /// deviation, in which the chains seem closer than their intervals are.
+    /// Chains c = 1, .., C with draws q_cs; both standard deviations have the divisor n - 1. R-hat
+    /// says whether chains agree about the mean function; this number says how large their
+    /// disagreement is beside the noise of a new observation. It has no unit, and is the same [in
+    /// other units](Self::unscaled) of the response. The chains' Monte Carlo errors are part of it:
+    /// it is not 0 for a run that has converged, and a small number does not mean that it has. For
+    /// what counts as large see [`APART_LIMITS`](crate::diagnostics::APART_LIMITS). Noise with
+    /// heavy tails, such as [Student's t](crate::likelihood::StudentTNoise) with few degrees of
+    /// freedom, has a large standard deviation, in which the chains seem closer than their
+    /// intervals are.
     ///
-    /// Rows whose predictive draws are all equal, as those of counts that are nearly always 0, are left
+    /// Rows whose predictive draws are all equal, such as counts that are nearly always 0, are left
     /// out. NaN for a single chain, and if no row is left.
     ///
     /// ```
@@ -274,18 +275,18 @@ impl Predictions {
         Ok(1.0 - squared(self.posterior_mean()?.view()) / squared(reference))
     }
 
-    /// The same predictions in the units from before the response was scaled by `scaler`, which
+    /// Converts the predictions to the units of the response before `scaler` scaled it;
     /// [`Standardise::fit_response`](crate::data::Standardise::fit_response) or
-    /// [`MinMax::fit_response`](crate::data::MinMax::fit_response) has fitted:
+    /// [`MinMax::fit_response`](crate::data::MinMax::fit_response) has fitted the scaler:
     ///
     /// ```text
     /// y = shift + (z - low) scale,   log p(y | x, q) = log p(z | x, q) - sum_j log scale_j
     /// ```
     ///
     /// Means, predictive draws, observations and all scores are then in these units, and the log
-    /// predictive density is that of the unscaled response, in nats. The log likelihood by which the
-    /// [verdict](Predictions::verdict) judges the chains stays that of the training data as they
-    /// were given to the posterior.
+    /// predictive density is the density of the unscaled response, in nats. The log likelihood by
+    /// which the [verdict](Predictions::verdict) judges the chains does not change: it is of the
+    /// training data as they were given to the posterior.
     ///
     /// ```
     /// use bnn_mcmc::data::Standardise;
@@ -342,9 +343,10 @@ impl Predictions {
         self.intervals_by(values, levels, |draws, p| self.quantile_of_new(draws, p))
     }
 
-    /// The p-quantile of sorted draws of new observations. Of counts it is a count, the smallest one that
-    /// at least the share p of the draws does not exceed: an interval between two of them holds at least
-    /// its level of the draws. Of real numbers it is interpolated between two draws.
+    /// The p-quantile of sorted draws of new observations. For counts it is a count, the smallest
+    /// one that at least the share p of the draws does not exceed: an interval between two of them
+    /// holds at least its level of the draws. For real numbers it is interpolated between two
+    /// draws.
     pub(super) fn quantile_of_new(&self, sorted: &[f64], p: f64) -> f64 {
         let is_counts = matches!(self.response, Response::Counts(_));
         if !is_counts || sorted.is_empty() || any_nan(sorted) {

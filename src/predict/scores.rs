@@ -1,4 +1,4 @@
-//! How good predictions are.
+//! Scores of predictions.
 
 use std::fmt;
 

@@ -41,9 +41,9 @@ pub struct Stacking {
     pub weights: Vec<f64>,
     /// The log predictive density of the mixture, in nats: the sum over rows.
     pub elpd: f64,
-    /// That of the mixture with equal weights.
+    /// The log predictive density of the mixture with equal weights.
     pub elpd_equal: f64,
-    /// That of each candidate alone.
+    /// The log predictive density of each candidate alone.
     pub elpd_alone: Vec<f64>,
 }
 
@@ -167,7 +167,7 @@ mod tests {
 
     use super::*;
 
-    /// By how much the mean over rows can be raised at most: f is concave.
+    /// An upper bound on how much the mean over rows can still be raised: f is concave.
     fn gap(log_densities: &Array2<f64>, weights: &[f64]) -> f64 {
         let mut largest = 0.0f64;
         for k in 0..weights.len() {

@@ -29,7 +29,7 @@ struct Forward<W> {
     tile: Vec<f64>,
     /// E[y | x, q], `[row, column]`.
     mean: Vec<f64>,
-    /// Var[y | x, q], `[row, column]`; empty for classes, whose noise nobody asks for.
+    /// Var[y | x, q], `[row, column]`; empty for classes, whose noise is not needed.
     variance: Vec<f64>,
 }
 
@@ -102,9 +102,9 @@ impl<'p, M: Model, L: Likelihood> Inputs<'p, M, L> {
 /// Records the [uncertainty](Uncertainty) of the classification of given inputs, without keeping draws
 /// of q, and for chosen inputs the probabilities along the chain.
 ///
-/// The result equals [`Posterior::uncertainty`]: in every bit for one chain, but for rounding for
-/// several. See [recorders](crate::draws::recorder) for an example and for the memory. A recorded draw
-/// costs one forward pass over the inputs.
+/// The result equals [`Posterior::uncertainty`]: in every bit for one chain, up to rounding for
+/// several. See [recorders](crate::draws::recorder) for an example and for the memory. A recorded
+/// draw costs one forward pass over the inputs.
 pub struct StreamedUncertainty<'p, M, L> {
     inputs: Inputs<'p, M, L>,
     class_names: Vec<String>,
@@ -249,9 +249,9 @@ where
     }
 }
 
-/// Records mean and variance over draws of E\[y | x, q\] for given inputs, and the mean of the noise
-/// variance: for a real response and counts in one column. Of classes and counts of categories it
-/// records moments of the probabilities.
+/// Records mean and variance over draws of E\[y | x, q\] for given inputs, and the mean of the
+/// noise variance: for a real response and counts in one column. For classes and counts of
+/// categories it records moments of the probabilities.
 ///
 /// The [recorder](crate::draws::recorder) puts every draw through the model for given inputs x, and
 /// keeps sums, which do not grow with the number of draws. With S draws q_s of all chains, for each
@@ -305,7 +305,7 @@ pub struct StreamedMoments<'p, M, L> {
 
 /// The running moments of one chain that [`StreamedMoments`] records.
 pub struct MomentsRecord<W> {
-    /// Of E[y | x, q], by input and output.
+    /// The moments of E[y | x, q], by input and output.
     mean: RunningMoments,
     /// The sum over draws of the noise variance, by input and output; empty if there is none. A
     /// plain sum: running moments of infinite variances would be NaN.
@@ -319,8 +319,8 @@ pub struct MomentsRecord<W> {
 pub struct PredictiveMoments {
     /// The predictive mean E\[y | x\], `[row, column]`.
     pub mean: Array2<f64>,
-    /// The standard deviation of E\[y | x, q\] over draws, `[row, column]`: what more data would
-    /// reduce. NaN for a single draw.
+    /// The standard deviation of E\[y | x, q\] over draws, `[row, column]`: the part that more data
+    /// would reduce. NaN for a single draw.
     pub sd: Array2<f64>,
     /// The mean over draws of the variance of the noise Var\[y | x, q\], `[row, column]`, for a real
     /// response and counts in one column; infinite if any draw has an infinite variance, such as

@@ -16,8 +16,8 @@ use crate::model::Model;
 use crate::posterior::Posterior;
 
 impl<M: Model, L: Likelihood> Posterior<M, L> {
-    /// Writes the draws to a new Zarr folder, as [`Draws::to_zarr`] does, with what they say of the
-    /// rows of `data`, which are usually those of the training data: what ArviZ takes for
+    /// Writes the draws to a new Zarr folder, as [`Draws::to_zarr`] does, with their predictions
+    /// for the rows of `data`, usually the training data: the groups that ArviZ needs for
     /// comparisons and predictive checks.
     ///
     /// | group | arrays |
@@ -29,10 +29,10 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
     ///
     /// The response is called by its name, such as `class`; of several outputs or categories it is
     /// `y`, with one more axis `response`, which has their names. Classes are whole numbers, the
-    /// places of their names in the attribute `class_names`, and counts are whole numbers; -1 stands
-    /// for what could not be drawn, from outputs that are NaN. Everything is in the units of `data`.
-    /// In the group `posterior`, axes along which features lie have their names, and axes of outputs
-    /// those of responses or classes.
+    /// places of their names in the attribute `class_names`, and counts are whole numbers; -1
+    /// stands for a value that could not be drawn, since the outputs are NaN. Everything is in the
+    /// units of `data`. In the group `posterior`, axes along which features lie have their names,
+    /// and axes of outputs have the names of responses or classes.
     ///
     /// Time and memory are as for [`predict`](Self::predict), whose predictive draws these are.
     ///
@@ -50,7 +50,7 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
     /// ```
     ///
     /// # Errors
-    /// As for [`predict`](Self::predict) and [`Draws::to_zarr`].
+    /// The errors of [`predict`](Self::predict) and [`Draws::to_zarr`].
     pub fn to_zarr(
         &self,
         draws: &Draws,
@@ -105,7 +105,7 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
         folder.finish(attributes)
     }
 
-    /// What the places along an axis of a block stand for: features, or responses or classes.
+    /// The names along an axis of a block: of features, responses or classes.
     fn axis_names(&self, block: &Block, axis: usize) -> Option<Vec<String>> {
         let is_one =
             |axes: Vec<(String, usize)>| axes.iter().any(|(b, a)| *b == block.name && *a == axis);
@@ -116,7 +116,7 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
             return None;
         }
         Some(match self.class_names() {
-            // One logit of two classes: that of the second.
+            // A single logit for two classes belongs to the second class.
             Some([_, second]) if self.model().n_outputs() == 1 => vec![second.clone()],
             Some(names) => names.to_vec(),
             None if self.response_names().len() == 2 && self.model().n_outputs() == 1 => {
@@ -127,13 +127,13 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
     }
 }
 
-/// How the response stands in arrays.
+/// The form of the response in arrays.
 struct ResponseArray {
     name: String,
     /// The name of the array.
     place: String,
     kind: Kind,
-    /// Of several outputs or categories.
+    /// The axis of outputs or categories, if there are several.
     columns: Option<Axis>,
     attributes: Json,
 }

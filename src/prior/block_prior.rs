@@ -70,7 +70,7 @@ impl BlockPrior {
         }
     }
 
-    /// As [`Prior::add_hessian_product`], for all of `q`; `v` and `hv` are as long.
+    /// The product of [`Prior::add_hessian_product`], for all of `q`; `v` and `hv` are as long.
     pub fn add_hessian_product(
         &self,
         curvature: Curvature,
@@ -92,7 +92,7 @@ impl BlockPrior {
                 true
             }
             Density::HalfCauchy { log_scale } => {
-                // A function of s - t: what is added for s is taken from t.
+                // A function of s - t: the part that is added for s is subtracted for t.
                 let prior = LogHalfCauchy::around(q[*log_scale]);
                 let v_t = v[*log_scale];
                 for k in range {

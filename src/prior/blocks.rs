@@ -1,4 +1,4 @@
-//! Which prior belongs to which block of q.
+//! The assignment of priors to the blocks of q.
 
 use std::sync::Arc;
 
@@ -9,13 +9,13 @@ use crate::layout::{Block, Layout};
 use crate::message::Advice;
 use crate::model::Model;
 
-/// Which prior belongs to which block. See the [module](super).
+/// The assignment of priors to blocks. See the [module](super).
 ///
-/// An exact name takes precedence over a pattern, and a longer pattern over a shorter one: `*` is
-/// what holds for the rest of the model's blocks. A likelihood's own parameters, such as
-/// `log_noise_variance`, are never matched by `*` alone: what is right for weights is hardly right
-/// for them. Checked when the posterior is built: a name that matches no block, a block without a
-/// prior, and a block that two entries claim with equal right are errors.
+/// An exact name takes precedence over a pattern, and a longer pattern over a shorter one: `*`
+/// holds for the rest of the model's blocks. A likelihood's own parameters, such as
+/// `log_noise_variance`, are never matched by `*` alone: a prior that is right for weights is
+/// hardly right for them. Checked when the posterior is built: a name that matches no block, a
+/// block without a prior, and a block that two entries claim with equal right are errors.
 #[derive(Clone, Debug, Default)]
 pub struct Priors {
     entries: Vec<(String, Entry)>,
@@ -27,8 +27,8 @@ pub struct Priors {
 #[derive(Clone, Debug)]
 struct Added {
     name: String,
-    /// Where there is one log variance for each column, the pattern of the matrices that have these
-    /// columns.
+    /// The pattern of the matrices that have these columns, if there is one log variance for each
+    /// column.
     columns_of: Option<String>,
     density: Hyperprior,
 }
@@ -43,7 +43,7 @@ enum Hyperprior {
 #[derive(Clone, Debug)]
 enum Entry {
     Own(Arc<dyn Prior>),
-    /// As `Own`, and gives way to any other entry of the same name.
+    /// A prior like `Own` that gives way to any other entry of the same name.
     FanIn(Arc<dyn Prior>),
     /// N(0, exp of the block that is named), or of its number for the column.
     Hierarchical(String),
@@ -55,7 +55,7 @@ impl Priors {
         Self::default()
     }
 
-    /// The same prior for every block of the model that no other entry names: `with("*", prior)`.
+    /// One prior for every block of the model that no other entry names: `with("*", prior)`.
     /// Parameters of the likelihood need priors of their own, by name; a posterior without them is
     /// refused with their names.
     ///
@@ -153,9 +153,9 @@ impl Priors {
     /// are believed to matter. In a linear model with one output every weight has its own lambda.
     ///
     /// All are sampled as they are (centred), on the log scale: NUTS manages where the weights of a
-    /// column, H of them, say something about s_j. Look at the divergences; what was measured stands at
-    /// [`WeightPrior::Horseshoe`](crate::fit::WeightPrior::Horseshoe). There is no slab: the tails are
-    /// those of the half-Cauchy.
+    /// column, H of them, say something about s_j. Look at the divergences; for measurements see
+    /// [`WeightPrior::Horseshoe`](crate::fit::WeightPrior::Horseshoe). There is no slab: the tails
+    /// are as heavy as the half-Cauchy's.
     ///
     /// ```
     /// use bnn_mcmc::prelude::*;
@@ -198,7 +198,7 @@ impl Priors {
     /// An output is then a sum of H terms whose variance does not depend on H: networks can be made
     /// wider, which makes their posteriors easier to sample, without wider functions a priori (Neal
     /// 1996, doi:10.1007/978-1-4612-0745-0, chapter 2). It is made for features and responses of
-    /// mean 0 and sd 1. Parameters of the likelihood need priors of their own. Of a linear model,
+    /// mean 0 and sd 1. Parameters of the likelihood need priors of their own. For a linear model,
     /// whose only layer is the output layer, H is the number of features. A later entry with the
     /// name of the output layer takes the place of N(0, 1/H), so that [`ard`](Self::ard) and
     /// [`horseshoe`](Self::horseshoe) also work where the first layer is the only one.
@@ -339,7 +339,7 @@ mod tests {
             let message = message(priors);
             assert!(message.contains(problem) && message.contains(all), "{message}");
         }
-        // What holds for all weights does not hold for the noise.
+        // A prior for all weights does not hold for the noise.
         let weights = Priors::all(normal()).with("b0", Uniform::new(-1.0, 1.0).unwrap());
         let message_of = message(weights.clone());
         let part = "block `log_noise_variance` has no prior: it is the likelihood's own";

@@ -79,7 +79,7 @@ fn from_squares(n: usize, squares: f64, s: f64) -> f64 {
     -0.5 * (n as f64 * (ln(std::f64::consts::TAU) + s) + exp(-s) * squares)
 }
 
-/// In eight partial sums.
+/// The sum of squares, in eight partial sums.
 fn sum_of_squares<'a>(x: impl Iterator<Item = &'a f64>) -> f64 {
     let mut sums = [0.0; 8];
     for (i, x) in x.enumerate() {

@@ -35,7 +35,7 @@ impl LogHalfCauchy {
         Ok(Self { location: 2.0 * ln(scale) })
     }
 
-    /// Of scale e^(t/2).
+    /// The prior of scale e^(t/2).
     pub(super) fn around(t: f64) -> Self {
         Self { location: t }
     }

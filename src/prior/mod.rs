@@ -17,16 +17,16 @@
 //! | [`Priors::ard`] | N(0, v_j) for the weights of input j, the variances sampled too | if the prior of v_j is |
 //! | [`Priors::horseshoe`] | as `ard`, sqrt(v_j) ~ C+(0, tau), tau sampled too | if the prior of tau is |
 //!
-//! Their curvature: minus the second derivative of log p, with t = (x - location) / scale and nu
-//! degrees of freedom, and the precision that takes its place in a
-//! [Fisher metric](crate::targets::FisherTarget), which must nowhere be negative:
+//! The curvature of the priors: minus the second derivative of log p, with t = (x - location) /
+//! scale and nu degrees of freedom, and the precision that takes its place in a [Fisher
+//! metric](crate::targets::FisherTarget), which must nowhere be negative:
 //!
 //! | prior | minus second derivative | precision in a metric |
 //! | --- | --- | --- |
 //! | [`Normal`] | 1 / sd^2 | the same |
 //! | [`LogInverseGamma`] | scale e^-x | shape, its expectation under the prior |
 //! | [`LogHalfCauchy`] | sech^2(z) / 4, z = x/2 - log scale | 1/8, its expectation under the prior |
-//! | [`Laplace`] | 0, but for the kink | 1 / variance = 1 / (2 scale^2) |
+//! | [`Laplace`] | 0, except at the kink | 1 / variance = 1 / (2 scale^2) |
 //! | [`StudentT`] | (nu + 1) (nu - t^2) / (scale (nu + t^2))^2 | (nu + 1) / ((nu + 3) scale^2), its expectation |
 //! | [`Uniform`] | 0 | 1 / variance = 12 / (upper - lower)^2 |
 //! | [`Priors::hierarchical`], [`Priors::ard`] | x, x: e^-s; x, s: -e^-s x; s, s: e^-s/2 sum x^2 | e^-s; 0; n/2: the expectation given s |
@@ -66,7 +66,8 @@ use crate::rng::ChainRng;
 
 /// A density over one block of parameters, independent of the other blocks.
 pub trait Prior: Debug + Send + Sync {
-    /// log p(x), normalised; -inf outside the support. Improper priors say what they return.
+    /// log p(x), normalised; -inf outside the support. The documentation of improper priors says
+    /// what they return.
     fn log_density(&self, x: &[f64]) -> f64;
 
     /// Adds the derivative of log p to `grad` (as long as `x`) and returns log p(x).
@@ -128,6 +129,6 @@ pub enum Family {
         /// The upper bound.
         upper: f64,
     },
-    /// Any other.
+    /// Any other family.
     Other,
 }

@@ -41,7 +41,8 @@ pub(super) trait Chain: Send {
     /// Appends the states of kernel and record in CBOR.
     fn write(&self, out: &mut Vec<u8>) -> Result<(), Error>;
 
-    /// Takes up what [`write`](Self::write) wrote, from the beginning of `bytes`, which is cut off.
+    /// Reads the state that [`write`](Self::write) wrote, from the beginning of `bytes`, which is
+    /// cut off.
     fn read(&mut self, bytes: &mut &[u8]) -> Result<(), String>;
 
     /// The names of the statistics that the kernel adds.
@@ -50,36 +51,37 @@ pub(super) trait Chain: Send {
     /// The step size in use, of kernels that have one: the first if the kernel is made of several.
     fn step_size(&self) -> Option<f64>;
 
-    /// What the kernel says of the whole run.
+    /// The kernel's report on the whole run.
     fn report(&self) -> Report;
 
-    /// Appends the record to those of the run, and returns the rest.
+    /// Appends the record to the records of the run, and returns the rest of the chain.
     fn finish(self: Box<Self>) -> ChainData;
 }
 
-/// What of a chain does not depend on the types of target, kernel and recorder.
+/// The part of a chain that does not depend on the types of target, kernel and recorder.
 pub(super) struct ChainData {
-    /// Its number.
+    /// The number of the chain.
     pub index: usize,
-    /// How many coordinates of each draw are kept.
+    /// The number of coordinates of each draw that are kept.
     pub kept: usize,
     /// The statistics of each draw.
     pub n_stats: usize,
     pub values: Vec<f64>,
     pub stats: Vec<f64>,
-    /// Why the chain cannot go on: its recorder failed, or something panicked.
+    /// The reason why the chain cannot go on: its recorder failed, or something panicked.
     pub failure: Option<Error>,
     pub at: Place,
 }
 
-/// Where a chain is and what it has counted: what a checkpoint holds of it besides its draws and the states
-/// of kernel and record.
+/// The place of a chain and its counters: the part of the chain that a checkpoint holds besides its
+/// draws and the states of kernel and record.
 #[derive(Clone, Serialize, Deserialize)]
 pub(super) struct Place {
     pub rng: ChainRng,
     pub point: Point,
-    /// The log density at the position of the last checkpoint, before the first at the start, by [`Target::log_density`]: what a
-    /// kernel has stored may come from another method, and differ by rounding.
+    /// The log density by [`Target::log_density`] at the position of the last checkpoint or, before
+    /// the first checkpoint, at the start. The value that a kernel has stored may come from another
+    /// method, and differ by rounding.
     pub log_density: LogDensity,
     /// Iterations of warm-up, and draws.
     pub done: [usize; 2],
@@ -133,15 +135,16 @@ pub(super) struct TypedChain<'r, 't, T: Target, K: Kernel<&'t T>, R: Recorder<T>
     /// Steps of a draw.
     pub thin: usize,
     pub recorder: &'r R,
-    /// What the recorder made of the draws; begun before the first.
+    /// The recorder's record of the draws, which begins before the first draw.
     pub record: Option<R::Record>,
     /// The state of the record in the checkpoint that the run goes on from.
     pub resumed: Option<R::State>,
     /// Whether the next step can be cut, since it may take long.
     pub may_be_long: bool,
-    /// The state of the kernel before a step that was cut. What the kernel has then is of no use.
+    /// The state of the kernel before a step that was cut. The kernel's state after the cut is of
+    /// no use.
     pub before_cut: Option<K::State>,
-    /// Where records go when chains are finished, in order.
+    /// The records of finished chains, in order.
     pub records: &'r Mutex<Vec<R::Record>>,
 }
 
@@ -301,7 +304,8 @@ impl<'t, T: Target, K: Kernel<&'t T>, R: Recorder<T>> Chain for TypedChain<'_, '
             // Statistics are of the latest step, and there was none, or it was cut.
             return None;
         }
-        // Kernels made of others put a word before the names of theirs, as in `cold.step_size`.
+        // Composite kernels put a prefix before the names of their parts' statistics, as in
+        // `cold.step_size`.
         let names = self.kernel.stat_names();
         let place = names.iter().position(|name| name.rsplit('.').next() == Some("step_size"))?;
         let mut stats = vec![f64::NAN; names.len()];
@@ -333,7 +337,7 @@ fn from_cbor<S: serde::de::DeserializeOwned>(bytes: &mut &[u8]) -> Result<S, Str
     ciborium::from_reader(bytes).map_err(|e| format!("its content does not fit this run: {e}"))
 }
 
-/// How far the last of the chains is in a phase.
+/// The iterations or draws of a phase that all chains have made.
 pub(super) fn least_done(chains: &[Box<dyn Chain + '_>], phase: usize) -> usize {
     chains.iter().map(|chain| chain.data().at.done[phase]).min().unwrap_or(0)
 }

@@ -1,4 +1,4 @@
-//! How long a run is, and what ends it before.
+//! The length of a run, and the requests that end it early.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -14,8 +14,9 @@ pub(super) struct Sizes {
     pub seed: u64,
 }
 
-/// When chains end before they are done: the run was asked to, or one of them cannot go on, since its
-/// recorder failed or something panicked. From then on no checkpoint is written.
+/// The reasons for which chains end before they are done: the run was asked to end, or one chain
+/// cannot go on, since its recorder failed or something panicked. From then on no checkpoint is
+/// written.
 pub(super) struct Ending {
     stop: StopHandle,
     failed: AtomicBool,
@@ -28,7 +29,7 @@ impl Ending {
         Self { stop, failed: AtomicBool::new(false), cut: AtomicBool::new(false) }
     }
 
-    /// What asks for the end.
+    /// The handle by which the end is asked for.
     pub fn stop(&self) -> &StopHandle {
         &self.stop
     }

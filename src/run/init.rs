@@ -1,4 +1,4 @@
-//! Where chains start.
+//! The starting points of chains.
 
 use crate::Error;
 use crate::draws::Draws;
@@ -6,7 +6,7 @@ use crate::error::positive;
 use crate::rng::ChainRng;
 use crate::targets::{Point, Target};
 
-/// Where chains start. Points are checked: the log density must be finite.
+/// The starting points of chains. Points are checked: the log density must be finite.
 ///
 /// **Which one?** The default, draws from the prior, lies within every support and is dispersed, as
 /// R-hat wants it. For networks with a real response take small weights instead, `Around { centre:
@@ -37,10 +37,11 @@ pub enum Init {
 }
 
 impl Init {
-    /// How many random points a chain tries before it gives up.
+    /// The number of random points that a chain tries before it gives up.
     pub const TRIES: usize = 100;
 
-    /// Where the chains of `draws` ended: as many points as chains, none if there are no draws.
+    /// The points where the chains of `draws` ended: one for each chain, none if there are no
+    /// draws.
     pub fn ends_of(draws: &Draws) -> Self {
         let last = draws.n_draws().wrapping_sub(1);
         let ends = (0..draws.n_chains()).filter_map(|chain| draws.draw(chain, last));

@@ -1,4 +1,4 @@
-//! How far a run is, and how to end it.
+//! The progress of a run, and the handle that ends it.
 
 use std::io::{IsTerminal, Write};
 use std::sync::Arc;
@@ -9,10 +9,10 @@ use std::time::Duration;
 /// the step that each chain is in.
 ///
 /// The run then returns the draws that all chains have made, after it has written its checkpoint,
-/// if it has one. Of a thinned draw the steps so far are part of the checkpoint. A step is cut at its
-/// next evaluation, and made again when the run goes on, if the one before took more than half a second, or
-/// the latest checkpoint (a run begins with one) took more than 2 ms to evaluate the log density. Others come
-/// to their end, as all do in programs built with `panic = "abort"`.
+/// if it has one. The steps so far of a thinned draw are part of the checkpoint. A step is cut at
+/// its next evaluation, and made again when the run goes on, if the one before took more than half
+/// a second, or the latest checkpoint (a run begins with one) took more than 2 ms to evaluate the
+/// log density. Others come to their end, as all do in programs built with `panic = "abort"`.
 #[derive(Clone, Debug, Default)]
 pub struct StopHandle(Arc<AtomicBool>);
 
@@ -27,7 +27,8 @@ impl StopHandle {
         self.0.store(true, Ordering::Relaxed);
     }
 
-    /// The flag that ends the run when it is true, for what sets flags, such as the handler of a signal.
+    /// The flag that ends the run when it is true, for code that sets flags, such as the handler of
+    /// a signal.
     pub fn flag(&self) -> Arc<AtomicBool> {
         self.0.clone()
     }
@@ -47,7 +48,7 @@ pub enum Phase {
     Sampling,
 }
 
-/// How far a run is. All chains are equally far, unless the run was asked to end.
+/// The progress of a run. All chains are equally far, unless the run was asked to end.
 #[derive(Clone, Debug)]
 pub struct Progress {
     /// Warm-up or sampling.
@@ -56,7 +57,7 @@ pub struct Progress {
     pub done: usize,
     /// Warm-up iterations or draws of each chain in this phase.
     pub total: usize,
-    /// What there is to say of each chain.
+    /// The progress of each chain.
     pub chains: Vec<ChainProgress>,
     /// Time since the call of [`run`](crate::sampler::Sampler::run).
     pub elapsed: Duration,
@@ -64,15 +65,15 @@ pub struct Progress {
     pub checkpoint_failed: bool,
 }
 
-/// What a [`Progress`] says of one chain.
+/// The progress of one chain: a part of a [`Progress`].
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ChainProgress {
     /// The number of the chain, counted from 0.
     pub chain: usize,
     /// Divergent transitions in this phase.
     pub divergences: u64,
-    /// The step size in use, which is still learnt in the warm-up. Of a kernel that is made of
-    /// several, the first one's; `None` if there is none.
+    /// The step size in use, which is still learnt in the warm-up. For a kernel that is made of
+    /// several, it is the first one's; `None` if there is none.
     pub step_size: Option<f64>,
 }
 
@@ -161,15 +162,15 @@ pub fn progress_log(mut to: impl Write) -> impl FnMut(&Progress) {
         parts.extend(step_sizes(&progress.chains));
         parts.push(progress.time(first));
         parts.extend(failed(progress));
-        // A log that cannot be written is no reason to end a run.
+        // A log that cannot be written does not end a run.
         let _ = writeln!(to, "{}", parts.join(", ")).and_then(|()| to.flush());
     }
 }
 
 /// A progress report to the standard error, for
-/// [`Sampler::on_progress`](crate::sampler::Sampler::on_progress): at a terminal some lines that are
-/// kept up to date, with step size and divergences of each chain and the time left; elsewhere, as in
-/// a log file, those of [`progress_log`].
+/// [`Sampler::on_progress`](crate::sampler::Sampler::on_progress): at a terminal some lines that
+/// are kept up to date, with step size and divergences of each chain and the time left; elsewhere,
+/// as in a log file, the lines of [`progress_log`].
 pub fn progress_report() -> Box<dyn FnMut(&Progress)> {
     let to = std::io::stderr();
     if to.is_terminal() { Box::new(progress_lines(to)) } else { Box::new(progress_log(to)) }
@@ -194,7 +195,7 @@ fn progress_lines(mut to: impl Write) -> impl FnMut(&Progress) {
         }
         lines.extend(failed(progress).map(|failed| format!("  {failed}")));
         let up = last.filter(|(phase, _)| *phase == progress.phase);
-        // Up, and each line to its end without what was there.
+        // Moves up, and overwrites each line to its end.
         let mut text = up.map_or_else(String::new, |(_, lines)| format!("\x1b[{lines}A"));
         lines.iter().for_each(|line| text.push_str(&format!("{line}\x1b[K\n")));
         text.push_str("\x1b[J"); // and what is below: a line that is gone
@@ -203,14 +204,14 @@ fn progress_lines(mut to: impl Write) -> impl FnMut(&Progress) {
     }
 }
 
-/// Where a phase was when it was first reported: not at 0 if the run goes on from a checkpoint.
+/// The progress of a phase when it was first reported: not 0 if the run goes on from a checkpoint.
 #[derive(Clone, Copy)]
 struct Place {
     done: usize,
     elapsed: Duration,
 }
 
-/// When a report is written: so often, and at the end of each phase.
+/// The times at which a report is written: at this interval, and at the end of each phase.
 struct Due {
     every: Duration,
     /// The phase, its first place, and when the last report was written.
@@ -226,7 +227,7 @@ impl Due {
     fn is_now(&mut self, progress: &Progress) -> Option<Place> {
         let now = progress.elapsed;
         let (first, written) = match self.last {
-            // A clock that went back is another run's.
+            // A clock that went back belongs to another run.
             Some((phase, first, written)) if phase == progress.phase && written <= now => {
                 (first, written)
             }
@@ -238,7 +239,7 @@ impl Due {
     }
 }
 
-/// More chains than this are not listed one by one.
+/// The largest number of chains that are listed one by one.
 const LISTED: usize = 8;
 
 /// `2 divergent (0 2 0 0)`.

@@ -1,4 +1,4 @@
-//! The rounds in which chains advance, with what happens between them.
+//! The rounds in which chains advance, with the work between them.
 
 use std::time::Instant;
 
@@ -20,7 +20,7 @@ const LEAST_ROUND: usize = 8;
 
 pub(super) type Report<'r> = Box<dyn FnMut(&Progress) + 'r>;
 
-/// A run, but for its chains.
+/// A run without its chains.
 pub(super) struct Rounds {
     pub sizes: Sizes,
     pub ending: Ending,
@@ -34,9 +34,9 @@ pub(super) struct Rounds {
     pub algorithm: String,
     /// A description of the surrogate, if the target is one.
     pub approximation: Option<String>,
-    /// What the target is the density of.
+    /// The model, likelihood and data that the target is the density of.
     pub target: Option<TargetInfo>,
-    /// Which part of a run it is, if others run elsewhere.
+    /// The part of the whole run that this run is, if others run elsewhere.
     pub part: Option<Part>,
 }
 
@@ -57,7 +57,7 @@ impl Rounds {
                     .map(Some)
             }
         })??;
-        // Of what is not part of one chain: progress reports and checkpoints.
+        // A panic outside of the chains: in a progress report or a checkpoint.
         let mut panic = None;
         let mut clock = Instant::now();
         let mut lap = || std::mem::replace(&mut clock, Instant::now()).elapsed().as_secs_f64();
@@ -158,7 +158,7 @@ impl Rounds {
         saved
     }
 
-    /// How the run ended.
+    /// The information on the run at its end.
     fn info(
         &self,
         chains: &mut [Box<dyn Chain + '_>],
@@ -231,7 +231,7 @@ fn guard(chain: &mut dyn Chain, ending: &Ending, work: &dyn Fn(&mut dyn Chain)) 
     ending.fail();
 }
 
-/// What a progress report says of a chain in a phase.
+/// The progress of a chain in a phase.
 fn of_chain(chain: &dyn Chain, phase: usize) -> ChainProgress {
     let data = chain.data();
     ChainProgress {

@@ -1,4 +1,4 @@
-//! How a run is described and begun.
+//! The description of a run, and its beginning.
 
 use std::ops::Range;
 use std::path::PathBuf;
@@ -28,7 +28,7 @@ use crate::rng::ChainRng;
 use crate::targets::{Point, Target, TargetInfo};
 use crate::threads;
 
-/// More threads than a machine has.
+/// The largest number of threads, more than a machine has.
 const MOST_THREADS: usize = 4096;
 
 /// Runs an [`Algorithm`] on a target. See the [module](crate::sampler).
@@ -57,7 +57,7 @@ pub struct Sampler<'t, T, A> {
     on_progress: Option<Report<'t>>,
     checkpoint: Option<(PathBuf, Every)>,
     only_chains: Option<Range<usize>>,
-    /// The algorithm's configuration, where the run has to say what it is.
+    /// The algorithm's configuration, where the run has to identify itself.
     configuration: Option<Result<Fingerprint, Error>>,
 }
 
@@ -110,14 +110,14 @@ impl<'t, T: Target, A: Algorithm<&'t T>> Sampler<'t, T, A> {
         self
     }
 
-    /// Where chains start.
+    /// The starting points of the chains.
     pub fn init(mut self, init: Init) -> Self {
         self.init = init;
         self
     }
 
-    /// Which coordinates of q the draws hold. The statistics of every draw are kept in any case.
-    /// Which draws a chain makes does not depend on it.
+    /// The coordinates of q that the draws hold. The statistics of every draw are kept in any case,
+    /// and the draws that a chain makes do not depend on this choice.
     pub fn keep(mut self, keep: Keep) -> Self {
         self.keep = keep;
         self
@@ -222,7 +222,7 @@ impl<'t, T: Target, A: Algorithm<&'t T>> Sampler<'t, T, A> {
             target: target.info(),
             recorder: [recorder.name(), recorder.config()],
         };
-        // Where chain 0 starts, by which the parts of other posteriors are told from this one.
+        // The densities where chain 0 starts tell parts of other posteriors from this one.
         let at_start = || {
             let mut start_rng = ChainRng::new(sizes.seed, 0).child(u64::MAX);
             let mut ws = target.workspace();
@@ -238,7 +238,7 @@ impl<'t, T: Target, A: Algorithm<&'t T>> Sampler<'t, T, A> {
     }
 }
 
-/// What of a run does not depend on the types of its target, algorithm and recorder.
+/// The part of a run that does not depend on the types of its target, algorithm and recorder.
 struct Run<'r> {
     sizes: Sizes,
     /// The chains to run.
@@ -252,9 +252,9 @@ struct Run<'r> {
 }
 
 impl Run<'_> {
-    /// Starts the chains, runs them to their end, and puts their draws together. `identity` takes the
-    /// checksum of the data, if it is asked for. `described` is what is known of the run so far, where
-    /// it has to say what it is.
+    /// Starts the chains, runs them to their end, and puts their draws together. `identity` takes
+    /// the checksum of the data, if it is asked for. `described` is the description of the run so
+    /// far, for where the run has to identify itself.
     fn sample<'c>(
         self,
         start: &dyn Fn(usize) -> Result<Box<dyn Chain + 'c>, Error>,
@@ -307,7 +307,8 @@ impl Run<'_> {
     }
 }
 
-/// Checks what can be checked before there are chains: what is kept of each draw, and the threads.
+/// Checks the settings that can be checked before there are chains: the coordinates that are kept
+/// of each draw, and the threads.
 fn prepare(
     sizes: Sizes,
     dim: usize,
@@ -326,7 +327,7 @@ fn prepare(
     Ok((kept, thread_pool(threads)?))
 }
 
-/// What makes a run the one it is, besides its sizes and the configuration of its algorithm.
+/// The identity of a run, besides its sizes and the configuration of its algorithm.
 struct Identity {
     algorithm: String,
     layout: Layout,
@@ -334,9 +335,9 @@ struct Identity {
     data: Option<u32>,
     /// A description of the surrogate, if the target is one.
     approximation: Option<String>,
-    /// What it is the density of.
+    /// The model, likelihood and data that the target is the density of.
     target: Option<TargetInfo>,
-    /// Name and configuration.
+    /// The name and the configuration of the recorder.
     recorder: [String; 2],
 }
 
@@ -348,7 +349,7 @@ impl Identity {
         crc32fast::hash(format!("{seed} {chains} {warmup} {thin} {what}").as_bytes())
     }
 
-    /// Adds to the algorithm's configuration all else that makes the draws of a run what they are.
+    /// Adds to the algorithm's configuration everything else that determines the draws of a run.
     fn added_to(
         &self,
         mut run: Fingerprint,
@@ -374,7 +375,7 @@ impl Identity {
         run
     }
 
-    /// Adds what checkpoints hold of the recorder.
+    /// Adds the recorder's part of the identity, for checkpoints.
     fn add_recorder(&self, run: &mut Fingerprint) {
         run.add("name of the recorder", &self.recorder[0]);
         run.add("recorder", &self.recorder[1]);
@@ -448,8 +449,8 @@ fn thread_pool(threads: Option<usize>) -> Result<Option<rayon::ThreadPool>, Erro
 /// The vectors as long as q that a chain takes, at least.
 const VECTORS: usize = 3;
 
-/// Checks that what chains take besides their draws fits into memory: some vectors of `dim` numbers,
-/// and `more` for each, by [`Algorithm::matrix_numbers`].
+/// Checks that the memory of chains besides their draws is available: some vectors of `dim`
+/// numbers, and `more` for each, by [`Algorithm::matrix_numbers`].
 pub(crate) fn check_chains(chains: usize, dim: usize, more: usize) -> Result<(), Error> {
     /// Numbers that a chain takes besides vectors and matrices, at least.
     const LOOP: usize = 128;
@@ -497,10 +498,11 @@ impl<'t, T: Target, A: Algorithm<&'t T> + Serialize> Sampler<'t, T, A> {
     /// are chains 2 and 3. They make the draws that they make in the whole run, whichever jobs run the others.
     /// Every job is asked for the same run, with the number of all chains and the starting points of all.
     ///
-    /// Draws, records and progress are of these chains, and numbered as in the whole run; a verdict on a part
-    /// counts its chains from 0. Save the draws by [`Draws::to_zarr`], of which [`Draws::merge`] makes those of the whole
-    /// run; CSV files do not hold what it needs. A checkpoint needs a file of its own for each job. As with a
-    /// checkpoint, an algorithm of your own must be one that serde can write.
+    /// Draws, records and progress are of these chains, and numbered as in the whole run; a verdict
+    /// on a part counts its chains from 0. Save the draws by [`Draws::to_zarr`]; [`Draws::merge`]
+    /// makes the draws of the whole run from them. CSV files do not hold all that it needs. A
+    /// checkpoint needs a file of its own for each job. As with a checkpoint, an algorithm of your
+    /// own must be one that serde can write.
     pub fn only_chains(mut self, chains: Range<usize>) -> Self {
         self.only_chains = Some(chains);
         self.described()

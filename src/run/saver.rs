@@ -1,4 +1,5 @@
-//! When checkpoints are written, what of a run they hold, and how a run goes on from one.
+//! The checkpoints of a run: the times at which they are written, their contents, and how a run
+//! goes on from one.
 
 use std::borrow::Cow;
 use std::path::PathBuf;
@@ -11,15 +12,15 @@ use super::ending::Sizes;
 use crate::Error;
 use crate::draws::checkpoint::{Every, Fingerprint, Store, Stored, agree};
 
-/// Where and when to write, and what makes the run the one it is.
+/// The settings of a run's checkpoints: the path, the times, and the identity of the run.
 pub(super) struct Checkpoint {
     pub path: PathBuf,
     pub every: Every,
     pub run: Fingerprint,
 }
 
-/// All that a checkpoint holds besides the draws that all chains have made and the states of kernels and
-/// records, which follow it.
+/// The part of a checkpoint besides the draws that all chains have made and the states of kernels
+/// and records, which follow it.
 #[derive(Serialize, Deserialize)]
 struct RunState<'a> {
     starts: Cow<'a, [Vec<f64>]>,
@@ -36,7 +37,8 @@ struct ChainState<'a> {
 }
 
 impl RunState<'_> {
-    /// An error if the sizes are not those of `chains`, which have `rows` draws on disk together.
+    /// Returns an error if the sizes differ from the sizes of `chains`, which have `rows` draws on
+    /// disk together.
     fn check(&self, chains: &[Box<dyn Chain + '_>], rows: usize) -> Result<(), String> {
         let dim = chains[0].data().at.point.q().len();
         let fits = |(data, state): (&ChainData, &ChainState)| {
@@ -68,7 +70,7 @@ pub(super) struct Saver {
     /// Draws or warm-up iterations of each chain since the last checkpoint, and when that was.
     since: usize,
     last: Instant,
-    /// Why the last checkpoint failed.
+    /// The reason why the last checkpoint failed.
     pub error: Option<Error>,
 }
 
@@ -101,7 +103,7 @@ impl Saver {
         let mut saver = Self { store, every, starts, since, last, error: None };
         let Some(Stored { state, kernels }) = stored else {
             begin(chains)?;
-            // How long an evaluation takes says whether the first step can be cut.
+            // The time that an evaluation takes says whether the first step can be cut.
             chains.iter_mut().for_each(|chain| chain.evaluate());
             saver.save(chains, *frozen, *seconds);
             return saver.error.take().map_or(Ok(saver), Err);

@@ -26,7 +26,7 @@
 //! | [`DelayedAcceptance`], [`SurrogateHmc`] | a [surrogate](crate::surrogate) as well | densities that cost much |
 //! | [`Independence`] | a proposal close to the target | one or two parameters, checks |
 //!
-//! What an effective draw costs, in effective draws per second of the whole run and per 1,000
+//! The cost of an effective draw, in effective draws per second of the whole run and per 1,000
 //! gradients (smallest bulk ESS of the predictions; two cores; the examples' data and lengths of
 //! run):
 //!

@@ -12,7 +12,7 @@ use crate::message::Setting;
 use crate::portable::powf;
 use crate::targets::Point;
 
-/// Which linear map of the proposals is learnt during warm-up.
+/// The linear map of the proposals that is learnt during warm-up.
 ///
 /// Proposals are made in the coordinates of x = L^-1 q, in which a well-chosen L makes the target
 /// about isotropic. M is learnt during warm-up as the (co)variance of the chain, regularised as
@@ -67,7 +67,7 @@ struct Adaptation {
     dual: DualAveraging,
     adapt_step_size: bool,
     moments: Moments,
-    /// Known from the first step of warm-up on.
+    /// The windows of the warm-up, known from its first step on.
     windows: Option<Windows>,
 }
 
@@ -90,7 +90,8 @@ impl Preconditioner {
 impl Scale {
     /// The scale before warm-up: `step_size` > 0 and the identity map.
     ///
-    /// `target_accept` in (0, 1) is what the step size is adapted to; `None` keeps it fixed.
+    /// `target_accept` in (0, 1) is the acceptance that the step size is adapted to; `None` keeps
+    /// it fixed.
     ///
     /// Errors: a number out of range, or a `dim` that does not fit into memory.
     pub fn new(
@@ -99,15 +100,15 @@ impl Scale {
         target_accept: Option<f64>,
         preconditioner: Preconditioner,
     ) -> Result<Self, Error> {
-        // Of the diagonal, and of two running variances.
+        // The vectors of the diagonal, and of two running variances.
         let vectors = dim.saturating_mul(5);
         let numbers = preconditioner.matrix_numbers(dim).saturating_add(vectors);
         memory::check::<f64>("dim", &[(numbers, "numbers")], "take fewer dimensions")?;
         Self::of_run(dim, step_size, target_accept, preconditioner)
     }
 
-    /// As [`new`](Self::new), in a run that has checked its memory: kernels that are made while it goes on
-    /// must not depend on how much is left then.
+    /// Makes a scale like [`new`](Self::new), but without checking the memory, which the run has
+    /// done: kernels that are made during a run must not depend on how much memory is left then.
     pub(super) fn of_run(
         dim: usize,
         step_size: f64,
@@ -217,7 +218,8 @@ impl Scale {
         self.adaptation.as_ref().is_some_and(|a| a.adapt_step_size)
     }
 
-    /// Goes on from `step_size`, and forgets what was learnt of it, if it is being adapted.
+    /// Goes on from `step_size`, and forgets the adaptation so far, if the step size is being
+    /// adapted.
     pub fn restart_step_size(&mut self, step_size: f64) {
         if let Some(adaptation) = &mut self.adaptation
             && adaptation.adapt_step_size
@@ -275,7 +277,7 @@ impl Scale {
     }
 }
 
-/// The weight of an estimated variance from n draws, and what is added to it.
+/// The weight of an estimated variance from n draws, and the term that is added to it.
 fn regularisation(n: f64) -> (f64, f64) {
     const PSEUDO_COUNT: f64 = 5.0;
     const PRIOR_VARIANCE: f64 = 1e-3;
@@ -294,8 +296,8 @@ fn learn_diagonal(sd: &mut [f64], positions: &mut Variance, gradients: Option<&V
     let moved = v.iter().all(|v| v.is_finite() && *v > 0.0);
     if moved {
         for ((sd, v), g) in sd.iter_mut().zip(v).zip(g) {
-            // A coordinate whose gradient hardly varies, as under a uniform prior that the data say
-            // nothing about, has its positions alone.
+            // A coordinate whose gradient hardly varies, as under a uniform prior where the data do
+            // not inform it, uses its positions alone.
             let from_both = powf(v / g, 0.25);
             let known = g > 0.0 && from_both.is_normal() && from_both <= 1e3 * v.sqrt();
             *sd = if known { from_both } else { (data * v + prior).sqrt() };
@@ -305,8 +307,8 @@ fn learn_diagonal(sd: &mut [f64], positions: &mut Variance, gradients: Option<&V
 }
 
 impl Map {
-    /// Takes up the moments of one window and resets them. False if they are of no use: a chain
-    /// that did not move, or a matrix that is not positive definite.
+    /// Takes up the moments of one window and resets them. False if the positions are unusable: a
+    /// chain that did not move, or a matrix that is not positive definite.
     fn learn(&mut self, moments: &mut Moments) -> bool {
         match (self, moments) {
             (Map::Diagonal(sd), Moments::Diagonal(variance)) => learn_diagonal(sd, variance, None),

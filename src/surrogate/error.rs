@@ -1,4 +1,4 @@
-//! How far a surrogate is from the truth, where a chain has been.
+//! The error of a surrogate at the draws of a chain.
 
 use std::fmt;
 
@@ -18,7 +18,7 @@ use crate::targets::{PowerTarget, Target, check_coordinates};
 /// it is small, the draws are of another distribution than the target's.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SurrogateError {
-    /// What the surrogate is.
+    /// The description of the surrogate.
     pub description: String,
     /// The number of draws at which both densities were evaluated.
     pub draws: usize,
@@ -28,11 +28,11 @@ pub struct SurrogateError {
     pub largest: f64,
     /// The effective share of the draws, from 1/n to 1.
     pub effective_share: f64,
-    /// At how many of the draws the surrogate extrapolates: they are farther from the mean of the
-    /// points that it learnt from, each coordinate in standard deviations of those points, than any of
-    /// the points.
+    /// The number of draws at which the surrogate extrapolates: they are farther from the mean of
+    /// the points that it learnt from, each coordinate in standard deviations of those points, than
+    /// any of the points.
     pub extrapolated: usize,
-    /// At how many of the draws one of the densities was not finite: they are left out above.
+    /// The number of draws at which one of the densities was not finite: they are left out above.
     pub not_finite: usize,
 }
 

@@ -7,8 +7,8 @@
 //! log pi*(q) = ell*(q) + log p(q)
 //! ```
 //!
-//! Every kernel that needs a density or its gradient samples it, and so do pCN and power posteriors.
-//! What the chain then samples depends on how:
+//! Every kernel that needs a density or its gradient samples it, and so do pCN and power
+//! posteriors. The distribution that the chain then samples depends on how:
 //!
 //! | | samples | asks the true density |
 //! | --- | --- | --- |
@@ -23,8 +23,8 @@
 //! | [`NetworkEmulator`](crate::emulate::NetworkEmulator) | a network trained on ell, or on the predictions of all rows | its weights |
 //!
 //! The last two learn from points at which the true density was evaluated, such as the draws of a
-//! short run, and know nothing of the rest of the space. [`SurrogateError::measure`] compares them
-//! with the truth where the chain has been.
+//! short run, and know nothing about the rest of the space. [`SurrogateError::measure`] compares
+//! them with the truth where the chain has been.
 //!
 //! # Calibrate, emulate, sample
 //! The three steps of Cleary et al. (J. Comput. Phys. 424, 2021, doi:10.1016/j.jcp.2020.109716),
@@ -92,7 +92,8 @@ pub trait Emulator: Sync {
         false
     }
 
-    /// What it is, in words, such as `100 of 5000 rows`: verdicts on draws from a [`Surrogate`] say it.
+    /// The emulator in words, such as `100 of 5000 rows`, for verdicts on draws from a
+    /// [`Surrogate`].
     fn description(&self) -> String;
 }
 

@@ -28,8 +28,8 @@ use crate::targets::{GradTarget, HessTarget, Target};
 /// Without it the error of ell* at a typical draw has a standard deviation of about N/sqrt(n) times
 /// the spread of the rows' own changes of log likelihood, which for n much smaller than N is many
 /// nats, and the chain samples another distribution. A centre serves one mode: at another mode of a
-/// network the expansion is no help. Far from c it may grow where ell falls, so that a chain on the
-/// surrogate alone can run away, and one under delayed acceptance is rejected there.
+/// network the expansion does not help. Far from c it may grow where ell falls, so that a chain on
+/// the surrogate alone can run away, and one under delayed acceptance is rejected there.
 ///
 /// An evaluation costs n/N of the full one, with `second_order` and d^2 multiplications more.
 ///
@@ -131,8 +131,8 @@ impl<M: Model + Clone, L: Likelihood + Clone> RowSubset<M, L> {
     /// numbers.
     ///
     /// # Errors
-    /// As [`first_order`](Self::first_order); a model, likelihood or prior without second
-    /// derivatives; too many coordinates for the matrix.
+    /// The errors of [`first_order`](Self::first_order); a model, likelihood or prior without
+    /// second derivatives; too many coordinates for the matrix.
     pub fn second_order(self, posterior: &Posterior<M, L>, centre: &[f64]) -> Result<Self, Error>
     where
         Posterior<M, L>: HessTarget,

@@ -1,5 +1,6 @@
-//! What some kernels need beyond a density: small traits that a [`Posterior`](super::Posterior)
-//! implements, and its [tempered](super::Tempered) and [conditioned](super::Conditioned) views.
+//! Capabilities beyond a density that some kernels need: small traits that a
+//! [`Posterior`](super::Posterior) implements, and its [tempered](super::Tempered) and
+//! [conditioned](super::Conditioned) views.
 
 use serde::{Deserialize, Serialize};
 
@@ -8,8 +9,8 @@ use crate::Error;
 
 /// The conditional distribution of a Gaussian noise variance is inverse gamma.
 pub trait NoiseConditional: Target {
-    /// Where the noise is and what its conditional distribution is made of; an error that says why
-    /// if it is not inverse gamma.
+    /// The coordinate of the noise and the parameters of its conditional distribution; an error
+    /// with the reason if that is not inverse gamma.
     fn noise_parameters(&self) -> Result<NoiseParameters, Error>;
 
     /// The sum of squared residuals over all rows and outputs.
@@ -192,10 +193,10 @@ pub trait Descent: Target {
     fn descend(&self, rule: &DescentRule, q: &[f64], image: &mut [f64], ws: &mut Self::Workspace);
 }
 
-/// How to descend.
+/// The settings of a descent.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct DescentRule {
-    /// What to descend.
+    /// The function to descend.
     pub objective: Objective,
     /// One step for all rows, or one for each row.
     pub pass: Pass,
@@ -210,7 +211,7 @@ impl DescentRule {
     pub const DEEPEST: usize = 1 << 20;
 }
 
-/// What gradient descent descends, with the likelihood's own parameters held fixed.
+/// The function that gradient descent descends, with the likelihood's own parameters held fixed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Objective {
     /// 1/2 sum (y - f)^2, summed over rows and outputs; for real responses.
@@ -219,7 +220,7 @@ pub enum Objective {
     LogPosterior,
 }
 
-/// How one pass over the data goes.
+/// The form of one pass over the data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Pass {
     /// One step along the gradient summed over all rows.
@@ -261,7 +262,7 @@ impl<T: Descent> Descent for Conditioned<T> {
         let all = self.base().moves();
         self.coordinates().iter().map(|c| all[*c]).collect()
     }
-    /// Descends in all coordinates from the full vector, and keeps those of the blocks.
+    /// Descends in all coordinates from the full vector, and keeps the coordinates of the blocks.
     fn descend(
         &self,
         rule: &DescentRule,

@@ -10,9 +10,9 @@ use crate::rng::ChainRng;
 /// The density of some named blocks of `base`, given all other coordinates.
 ///
 /// The full vector, with the values that are held fixed, lives in the workspace: the view itself
-/// knows nothing of it, so that nothing about the other blocks can be remembered by mistake. Its log
-/// density is that of the full vector; as a function of the blocks this differs from the conditional
-/// density by a constant.
+/// does not hold it, so that it cannot keep stale values of the other blocks by mistake. Its log
+/// density is the density of the full vector; as a function of the blocks this differs from the
+/// conditional density by a constant.
 ///
 /// Made by [`OnBlocks`](crate::sampler::OnBlocks).
 #[derive(Clone, Debug)]

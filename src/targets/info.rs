@@ -1,13 +1,13 @@
-//! What a target is the density of.
+//! The model, likelihood and data that a target is the density of.
 
 use serde::{Deserialize, Serialize};
 
 use crate::Error;
 use crate::model::LINEARISED;
 
-/// Model, likelihood and data of a posterior, by which its draws are told from those of another: see
-/// [`RunInfo::target`](crate::draws::RunInfo::target). The prior is not part of it: another one
-/// shows in the log prior at the first draw.
+/// Model, likelihood and data of a posterior, by which its draws are told from the draws of another
+/// posterior: see [`RunInfo::target`](crate::draws::RunInfo::target). The prior is not part of it:
+/// a different prior shows in the log prior at the first draw.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TargetInfo {
     /// The [description of the model](crate::model::Model::description), if it has one.

@@ -22,11 +22,11 @@ use crate::rng::ChainRng;
 /// [`Tempered`] passes it on with its own beta.
 pub trait ConditionallyGaussian: Target {
     /// The coordinates of q that are integrated out, as ranges in ascending order without overlap,
-    /// or an error that says why none can be. The same whenever it is asked.
+    /// or an error that says why none can be. Every call returns the same.
     fn gaussian_coordinates(&self) -> Result<Vec<Range<usize>>, Error>;
 
-    /// How many numbers the matrices of an evaluation hold: what a run counts for each chain before it
-    /// begins.
+    /// The number of entries in the matrices of an evaluation, for the memory that a run counts for
+    /// each chain before it begins.
     fn matrix_numbers(&self) -> usize {
         0
     }
@@ -46,7 +46,8 @@ pub trait ConditionallyGaussian: Target {
     ) -> LogDensity;
 
     /// Overwrites the coordinates of `q` that are integrated out with a draw of p_beta(W | v) and
-    /// returns true; returns false, and leaves q as it is, where the covariance cannot be computed.
+    /// returns true; returns false, and leaves q unchanged, where the covariance cannot be
+    /// computed.
     fn draw_conditional_at(
         &self,
         beta: f64,
@@ -111,16 +112,16 @@ impl<T: ConditionallyGaussian + PowerTarget> ConditionallyGaussian for Tempered<
 }
 
 /// The marginal density of all coordinates of `base` but the weights of its linear output layer,
-/// which are integrated out exactly: with noise that differs between rows, those of the mean.
+/// which are integrated out exactly: if the noise differs between rows, the weights of the mean.
 ///
-/// Its layout has the blocks of the base's without those that are integrated out. Of a block of
-/// which a part is integrated out the rest is a vector of that name: of the output layer `w1` `[2,
-/// H]` of mean and log standard deviation `w1` `[H]`, the weights of the latter.
+/// Its layout has the blocks of the base's layout without the blocks that are integrated out. If a
+/// part of a block is integrated out, the rest is a vector of the same name: from the output layer
+/// `w1` `[2, H]` of mean and log standard deviation remains `w1` `[H]`, the weights of the latter.
 ///
 /// The [log density](LogDensity) has the integral of the likelihood, log p(y | v), as its
-/// `likelihood`, and log p(v) as its `prior`. It is no sum over rows: there are no minibatches of it.
-/// For a [`Tempered`] base the likelihood under the integral has the power beta, and the log density
-/// is the marginal of the tempered joint density.
+/// `likelihood`, and log p(v) as its `prior`. It is not a sum over rows, so it has no minibatches.
+/// For a [`Tempered`] base the likelihood under the integral has the power beta, and the log
+/// density is the marginal of the tempered joint density.
 ///
 /// Made by [`Posterior::collapsed`](super::Posterior::collapsed), and by the algorithm
 /// [`Collapsed`](crate::sampler::Collapsed), which samples it and draws the weights again. On its own
@@ -228,7 +229,7 @@ impl<T: ConditionallyGaussian> Marginal<T> {
         }
     }
 
-    /// Writes `from` into the base's coordinates `to`, whose integrated ones stay as they are.
+    /// Writes `from` into the base's coordinates `to`, whose integrated coordinates stay unchanged.
     pub fn scatter(&self, from: &[f64], to: &mut [f64]) {
         let mut rest = from;
         for range in &self.kept {
@@ -238,8 +239,8 @@ impl<T: ConditionallyGaussian> Marginal<T> {
     }
 
     /// Overwrites the integrated coordinates of `q`, which has all coordinates of the base, with a
-    /// draw from their distribution given the others; false, and q as it is, where this distribution
-    /// cannot be computed.
+    /// draw from their distribution given the others; false, with q unchanged, where this
+    /// distribution cannot be computed.
     pub fn draw_conditional(
         &self,
         rng: &mut ChainRng,

@@ -11,10 +11,10 @@ use crate::Error;
 /// estimate(q) = beta N/|b| sum_{i in b} ell_i(q) + log p(q)
 /// ```
 ///
-/// If b is a uniformly random choice of rows, the mean of the estimate and of its gradient over b are
-/// the log density and its gradient. The mean of a function of the estimate is not that function of
-/// the log density: no Metropolis test may use it, and kernels with one take no minibatches. What the
-/// kernels that do take them sample is in their documentation; see
+/// If b is a uniformly random choice of rows, the mean of the estimate and of its gradient over b
+/// are the log density and its gradient. The mean of a function of the estimate is not that
+/// function of the log density: no Metropolis test may use it, and kernels with one take no
+/// minibatches. The documentation of the kernels that take them says what they sample; see
 /// [`GradSource`](crate::sampler::GradSource).
 ///
 /// Views of a minibatch target are minibatch targets, too: its [tempered](Tempered) and its
@@ -43,9 +43,10 @@ pub trait MinibatchTarget: GradTarget {
         ws: &mut Self::Workspace,
     ) -> LogDensity;
 
-    /// As [`minibatch_grad_at`](Self::minibatch_grad_at), at two positions: what control variates need.
+    /// Computes [`minibatch_grad_at`](Self::minibatch_grad_at) at two positions, for control
+    /// variates.
     ///
-    /// By default two calls. [`Posterior`](super::Posterior) fetches each row once.
+    /// The default makes two calls. [`Posterior`](super::Posterior) fetches each row once.
     fn minibatch_grad_pair_at(
         &self,
         beta: f64,

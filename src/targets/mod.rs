@@ -58,8 +58,8 @@ use crate::Error;
 use crate::layout::Layout;
 use crate::rng::ChainRng;
 
-/// A log density in its two parts, with the power of the likelihood. [`total`](Self::total) is what
-/// samplers use.
+/// A log density in its two parts, with the power of the likelihood. Samplers use
+/// [`total`](Self::total).
 ///
 /// Outside the support the prior part is -inf: a proposal there is an ordinary rejection. Anything
 /// else that is not finite (NaN, +inf, a likelihood of -inf inside the support) is a divergence.
@@ -74,7 +74,7 @@ pub struct LogDensity {
 }
 
 impl LogDensity {
-    /// What a target returns outside its support.
+    /// The log density outside the support of a target.
     pub const OUTSIDE: Self = Self { likelihood: 0.0, prior: f64::NEG_INFINITY, beta: 1.0 };
 
     /// log p(y | q) and log p(q).

@@ -1,4 +1,4 @@
-//! A point of a chain, with what is known about the target there.
+//! A point of a chain, with the values of the target that were computed there.
 
 use std::cell::Cell;
 use std::hash::{BuildHasher, RandomState};
@@ -12,9 +12,9 @@ use crate::cut;
 
 /// A position q with the log density and the gradient of the target there.
 ///
-/// What is known is tied to the position: [`set`](Self::set) forgets it and only the `eval`
-/// methods fill it, so that a value of another position cannot be read. All kernels of a chain share
-/// the point, so it holds nothing but what is the target's own. What else a kernel computes at a
+/// Computed values are tied to the position: [`set`](Self::set) forgets it and only the `eval`
+/// methods fill it, so that a value of another position cannot be read. All kernels of a chain
+/// share the point, so it holds only values of the target. Other values that a kernel computes at a
 /// position it keeps itself, in a [`Cached`].
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Point {
@@ -27,8 +27,8 @@ pub struct Point {
 
 /// Tells positions apart: a point gets a new stamp whenever it moves, and no stamp is given twice.
 ///
-/// A stamp is a number of the process, drawn at random, and a count. So a checkpoint may hold stamps:
-/// those of the process that goes on from it are others.
+/// A stamp is a number of the process, drawn at random, and a count. So a checkpoint may hold
+/// stamps: the process that resumes from it makes different ones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct Stamp(u64, u64);
 
@@ -49,8 +49,8 @@ impl Stamp {
     }
 }
 
-/// What a kernel has computed at a position, with the stamp of that position: a map of it, a metric, the
-/// gradient of a minibatch.
+/// A value that a kernel has computed at a position, with the stamp of that position: a map of it,
+/// a metric, the gradient of a minibatch.
 ///
 /// It belongs to the kernel that computed it, which asks [`is_of`](Self::is_of) before it uses it: the
 /// point may have been moved since, by this kernel or by another one. It belongs to the kernel's
@@ -74,7 +74,7 @@ pub struct Cached<V> {
 }
 
 impl<V> Cached<V> {
-    /// Room for a value, which is of no position yet.
+    /// Room for a value, which belongs to no position yet.
     pub fn new(room: V) -> Self {
         Self { value: room, of: None }
     }
@@ -84,7 +84,7 @@ impl<V> Cached<V> {
         self.of == Some(point.stamp)
     }
 
-    /// Makes what `write` leaves behind the value at `point`.
+    /// Lets `write` change the value, and makes the result the value at `point`.
     pub fn set(&mut self, point: &Point, write: impl FnOnce(&mut V)) {
         self.of = None; // until `write` has returned
         write(&mut self.value);
@@ -126,8 +126,8 @@ impl Point {
         write(&mut self.q);
     }
 
-    /// As [`set`](Self::set), for a position whose log density is that of `other`, another view of the
-    /// same target, if it is known there.
+    /// Moves the point like [`set`](Self::set), to a position whose log density is `other`'s, in
+    /// another view of the same target, if it is known there.
     pub(crate) fn set_as_in(&mut self, other: &Self, write: impl FnOnce(&mut [f64])) {
         self.set(write);
         self.log_density = other.log_density;
@@ -144,14 +144,14 @@ impl Point {
         }
     }
 
-    /// The same position under another power of the likelihood; the gradient is forgotten.
+    /// Changes the power of the likelihood at the same position; the gradient is forgotten.
     pub(crate) fn temper(&mut self, beta: f64) {
         let known = self.log_density;
         self.set(|_| {});
         self.log_density = known.map(|density| LogDensity { beta, ..density });
     }
 
-    /// Moves to where `other`, of the same dimension, is, and takes over what it knows.
+    /// Moves to the position of `other`, of the same dimension, and takes over its computed values.
     pub(crate) fn copy_from(&mut self, other: &Self) {
         self.q.copy_from_slice(&other.q);
         self.grad.copy_from_slice(&other.grad);

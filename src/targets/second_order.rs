@@ -1,4 +1,4 @@
-//! Targets with second derivatives: what metrics that follow the target's shape are made of.
+//! Targets with second derivatives: the parts of metrics that follow the target's shape.
 
 use super::{Conditioned, ConditionedWorkspace, GradTarget, PowerGradTarget, Target, Tempered};
 use crate::Error;
@@ -14,14 +14,14 @@ use crate::Error;
 /// I(q)            = E[ (d ell / dq) (d ell / dq)^T ]     over y ~ p(y | q)
 /// ```
 ///
-/// I is the expected Fisher information of the likelihood: J^T C J with J the Jacobian of the outputs
-/// and C the information of one row about its outputs (the Gauss-Newton matrix), and beta N / 2 for
-/// the log variance of N Gaussian responses. P is the precision of the prior, or what stands in for
-/// it where log p is flat or not concave: [`prior`](crate::prior) has the table.
+/// I is the expected Fisher information of the likelihood: J^T C J with J the Jacobian of the
+/// outputs and C the information of one row about its outputs (the Gauss-Newton matrix), and beta N
+/// / 2 for the log variance of N Gaussian responses. P is the precision of the prior, or its
+/// substitute where log p is flat or not concave: [`prior`](crate::prior) has the table.
 ///
 /// For a [`Posterior`](super::Posterior) both are exact. Each column is one product with a vector;
-/// forward passes and what else does not depend on the column are shared, and products with weights
-/// that do not move are left out.
+/// forward passes and all else that does not depend on the column are shared, and products with
+/// weights that do not move are left out.
 /// [`Posterior::neg_hessian_product_at`](super::Posterior::neg_hessian_product_at) is one product.
 /// Measured, in gradients (`cargo bench --bench second_order`):
 ///
@@ -46,8 +46,8 @@ pub trait HessTarget: GradTarget {
     }
 }
 
-/// A target with its expected Fisher information: the expected part of [`HessTarget`], whose table says what it
-/// costs.
+/// A target with its expected Fisher information: the expected part of [`HessTarget`], whose table
+/// has the cost.
 pub trait FisherTarget: GradTarget {
     /// Overwrites `out` (d x d, row-major, symmetric) with beta I(q) + P.
     fn fisher_at(&self, beta: f64, q: &[f64], out: &mut [f64], ws: &mut Self::Workspace);
@@ -113,7 +113,7 @@ impl<T: Target> Conditioned<T> {
         Err(Error::argument("dimension of the target", d, allowed))
     }
 
-    /// The submatrix of these blocks, of what `write` writes for the full vector.
+    /// The submatrix of these blocks from the matrix that `write` writes for the full vector.
     fn submatrix(
         &self,
         q: &[f64],

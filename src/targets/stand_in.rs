@@ -1,4 +1,4 @@
-//! Targets that stand in for others.
+//! Surrogate targets, which stand in for others.
 
 use serde::{Serialize, Serializer};
 
@@ -6,8 +6,8 @@ use super::Target;
 use crate::Error;
 use crate::rng::ChainRng;
 
-/// What a [checkpoint](crate::draws::checkpoint) holds of a surrogate, by which it is told from
-/// another one: its description and its density at a few random points.
+/// The fingerprint by which a [checkpoint](crate::draws::checkpoint) tells a surrogate from another
+/// one: its description and its density at a few random points.
 pub(crate) fn fingerprint<S: Target, Z: Serializer>(
     surrogate: &S,
     serializer: Z,

@@ -5,7 +5,7 @@ use crate::Error;
 use crate::layout::Layout;
 use crate::rng::ChainRng;
 
-/// A target whose likelihood and normalised prior are told apart: what tempering needs.
+/// A target whose likelihood and normalised prior are told apart, as tempering requires.
 pub trait PowerTarget: Target {
     /// Draws q exactly from the prior, the target at beta = 0.
     fn draw_reference(&self, rng: &mut ChainRng, q: &mut [f64]) -> Result<(), Error>;

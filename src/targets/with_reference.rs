@@ -228,7 +228,7 @@ impl<T: HessTarget, P: Prior> HessTarget for WithReference<T, P> {
 }
 
 impl<T: BoxSupport, P: Prior> BoxSupport for WithReference<T, P> {
-    /// Where both the density and the reference are above zero.
+    /// The bounds between which both the density and the reference are above zero.
     fn bounds(&self, lower: &mut [f64], upper: &mut [f64]) -> Result<(), Error> {
         self.target.bounds(lower, upper)?;
         if let Family::Uniform { lower: a, upper: b } = self.reference.family() {

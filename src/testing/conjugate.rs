@@ -10,17 +10,17 @@ use crate::rng::ChainRng;
 
 /// eta is searched for in [-LARGEST_ETA, LARGEST_ETA].
 const LARGEST_ETA: f64 = 600.0;
-/// What lies this far below the peak of a log density is left out.
+/// Points this far below the peak of a log density, in nats, are left out.
 const NEGLIGIBLE: f64 = 45.0;
 /// Cells of the grid of eta.
 const CELLS: usize = 1 << 14;
 /// The largest relative loss to rounding that is accepted.
 const LOSS: f64 = 1e-6;
 
-/// What is known about the noise.
+/// The knowledge about the noise.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum NoiseVariance {
-    /// Its standard deviation.
+    /// The standard deviation of the noise is known.
     Fixed(f64),
     /// tau^2 ~ IG(shape, scale), both positive; (0, 0) is the improper 1/tau^2.
     InverseGamma {
@@ -64,20 +64,19 @@ pub enum NoiseVariance {
 /// ```
 ///
 /// with p(y | eta) the integral of p(y | w, tau)^beta p(w) over w. Nothing is subtracted in these
-/// sums, and s_k = 0 (collinear features, more weights than rows) is no special case. The posterior
-/// of eta is one-dimensional and tabulated on a fine grid, by the trapezoid rule, which gives every
-/// moment to many digits, and exact draws.
+/// sums, and s_k = 0 (collinear features, more weights than rows) is not a special case. The
+/// posterior of eta is one-dimensional and tabulated on a fine grid, by the trapezoid rule, which
+/// gives every moment to many digits, and exact draws.
 ///
 /// # Accuracy
 ///
 /// R and z come from the residuals of a least-squares fit w0, computed from the data themselves
-/// (one step of iterative refinement): r = y - X w0, R = |r - U U^T r|^2,
-/// z_k = s_k (V^T w0)_k + u_k^T r. A large mean of y thus costs only the digits that y
-/// itself lacks.
-/// Each s_k is uncertain by a few rounding units of s_1: where s_1 / s_k is the condition number
-/// kappa, 1 + g_k loses kappa 1e-15, which only matters if the data say anything about that
-/// direction. The constructor estimates these losses, and refuses what exceeds 1e-6: about
-/// kappa = 1e8, or noise 1e-9 times as large as y. Centre and scale the features then.
+/// (one step of iterative refinement): r = y - X w0, R = |r - U U^T r|^2, z_k = s_k (V^T w0)_k +
+/// u_k^T r. A large mean of y thus costs only the digits that y itself lacks. Each s_k is uncertain
+/// by a few rounding units of s_1: where s_1 / s_k is the condition number kappa, 1 + g_k loses
+/// kappa 1e-15, which only matters if the data say anything about that direction. The constructor
+/// estimates these losses, and refuses losses above 1e-6: about kappa = 1e8, or noise 1e-9 times as
+/// large as y. Centre and scale the features then.
 #[derive(Clone, Debug)]
 pub struct ConjugateRegression {
     rows: usize,
@@ -90,7 +89,7 @@ pub struct ConjugateRegression {
     right: Array2<f64>,
     /// R.
     residual: f64,
-    /// By how much |y - X w0| is uncertain.
+    /// The uncertainty of |y - X w0|.
     residual_error: f64,
     /// (eta, probability), ascending in eta. One entry if the noise is fixed.
     grid: Vec<(f64, f64)>,
@@ -163,9 +162,9 @@ impl ConjugateRegression {
     /// prior standard deviation of every weight and of the intercept.
     ///
     /// # Errors
-    /// Name what is wrong: shapes, values that are not finite, an invalid prior, an improper
-    /// posterior (noise prior (0, 0) where y can be fitted exactly), or data so badly conditioned
-    /// that more than six digits would be lost.
+    /// The errors name the problem: shapes, values that are not finite, an invalid prior, an
+    /// improper posterior (noise prior (0, 0) where y can be fitted exactly), or data so badly
+    /// conditioned that more than six digits would be lost.
     pub fn new(
         x: ArrayView2<f64>,
         y: ArrayView1<f64>,
@@ -469,7 +468,7 @@ fn modes(log_density: impl Fn(f64) -> f64) -> Result<Vec<(f64, f64)>, Error> {
     Ok(modes)
 }
 
-/// Where, from `mode` in the direction of `sign`, the log density becomes negligible.
+/// The point from `mode` in the direction of `sign` at which the log density becomes negligible.
 fn edge(log_density: impl Fn(f64) -> f64, mode: f64, sign: f64, peak: f64) -> Result<f64, Error> {
     let mut width = 1e-7;
     while log_density(mode + sign * width) > peak - NEGLIGIBLE {

@@ -10,7 +10,7 @@ use crate::targets::{BoxSupport, FisherTarget, GradTarget, HessTarget, LogDensit
 #[derive(Clone, Debug)]
 pub struct GaussianTarget {
     mean: Vec<f64>,
-    /// Of the covariance.
+    /// The Cholesky factor of the covariance.
     factor: Cholesky,
     precision: Vec<f64>,
     log_constant: f64,
@@ -102,7 +102,7 @@ impl GradTarget for GaussianTarget {
 }
 
 impl BoxSupport for GaussianTarget {
-    /// None.
+    /// The bounds: there are none.
     fn bounds(&self, lower: &mut [f64], upper: &mut [f64]) -> Result<(), Error> {
         lower.fill(f64::NEG_INFINITY);
         upper.fill(f64::INFINITY);
@@ -118,7 +118,7 @@ impl HessTarget for GaussianTarget {
 }
 
 impl FisherTarget for GaussianTarget {
-    /// As the Hessian, which does not depend on q.
+    /// The Fisher information is the negative Hessian, which does not depend on q.
     fn fisher_at(&self, beta: f64, q: &[f64], out: &mut [f64], ws: &mut Vec<f64>) {
         self.neg_hessian_at(beta, q, out, ws);
     }

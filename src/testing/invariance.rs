@@ -11,7 +11,7 @@ use crate::run::{check_chains, check_layout};
 use crate::sampler::{Algorithm, Kernel};
 use crate::targets::{Point, Target};
 
-/// More steps than a test can make in a reasonable time.
+/// The largest number of steps, more than a test can make in a reasonable time.
 const MOST_STEPS: usize = u32::MAX as usize;
 
 /// An invariance test: exact draws, k steps from each, comparison with exact draws.
@@ -21,15 +21,16 @@ const MOST_STEPS: usize = u32::MAX as usize;
 ///
 /// - whole distributions: two-sample Kolmogorov-Smirnov tests of q_k against fresh exact draws, for
 ///   every coordinate, every product of neighbouring coordinates, and the log density;
-/// - small shifts: h(q_k) - h(q_0) has mean zero for every function h. Pairs that start from the same
-///   draw differ little if steps are small, so that a z-test of their mean sees what a comparison
-///   of two unrelated samples cannot. h is each of the above, and the square of each coordinate.
+/// - small shifts: h(q_k) - h(q_0) has mean zero for every function h. Pairs that start from the
+///   same draw differ little if steps are small, so that a z-test of their mean detects differences
+///   that a comparison of two unrelated samples cannot. h is each of the above, and the square of
+///   each coordinate.
 ///
 /// The smallest p-value is compared with alpha over the number of tests (Bonferroni).
 #[derive(Clone, Copy, Debug)]
 pub struct Invariance {
-    /// How many exact draws are moved, and how many they are compared with: at least 2, and as many
-    /// as fit into memory, each with 9 numbers per coordinate.
+    /// The number of exact draws that are moved, and of draws that they are compared with: at least
+    /// 2, and as many as fit into memory, each with 9 numbers per coordinate.
     pub replicates: usize,
     /// Steps from each draw, 1 to 4,294,967,295: enough that a typical chain moves by a good part of the target's width.
     pub steps: usize,
@@ -50,7 +51,7 @@ impl Default for Invariance {
 /// One function h of the state, and how much it differs.
 #[derive(Clone, Debug)]
 pub struct TestedFunction {
-    /// What was compared.
+    /// The name of the function.
     pub name: String,
     /// Kolmogorov-Smirnov: the largest difference of the empirical distribution functions of h(q_k)
     /// and of h at fresh exact draws.

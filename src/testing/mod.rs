@@ -3,7 +3,7 @@
 //! - [`gradient_error`]: a target's gradient against finite differences; [`hessian_error`]: its
 //!   Hessian against finite differences of the gradient.
 //! - [`Invariance`]: does a kernel leave its target unchanged? Exact draws go in, k steps are made,
-//!   and what comes out is compared with fresh exact draws by Kolmogorov-Smirnov tests. A wrong
+//!   and the results are compared with fresh exact draws by Kolmogorov-Smirnov tests. A wrong
 //!   proposal ratio or Jacobian fails, however plausible its chains look.
 //! - Targets with exact draws: [`GaussianTarget`], and [`ConjugateRegression`], the exact posterior
 //!   of linear regression.

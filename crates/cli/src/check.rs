@@ -1,4 +1,4 @@
-//! `check`: what a table holds, and what `fit` would refuse of it.
+//! `check`: the contents of a table, and the reasons for which `fit` would refuse it.
 
 use std::path::PathBuf;
 
@@ -11,7 +11,7 @@ use crate::config::{Config, TableSettings};
 use crate::output::{self, count, number, quoted};
 use crate::{Ended, Failure, diagnose, task, words};
 
-/// Says what a table holds, what `fit` would refuse of it, and how to mend that
+/// Describes a table, the reasons for which `fit` would refuse it, and how to mend them
 ///
 /// With --target all is tried but the sampling: the columns, the response, the starting points.
 /// Exit code 1 if `fit` would refuse the table as these flags say it is.
@@ -164,7 +164,7 @@ fn short(label: &str) -> String {
     if label.chars().nth(LENGTH).is_some() { text + "..." } else { text }
 }
 
-/// What there is to say of a table, line by line, for the flags of this command.
+/// The findings on a table, line by line, in the flags of this command.
 pub fn said(found: &[Finding]) -> String {
     let line = |finding: &Finding| {
         format!("{} {}\n", output::heading("-"), finding.in_words(&words::Flags))
@@ -172,8 +172,8 @@ pub fn said(found: &[Finding]) -> String {
     found.iter().map(line).collect()
 }
 
-/// Whether `fit` would begin to sample, and what: the run ends before its first step. What is returned ends the
-/// sentence that `fit` accepts the table.
+/// Tries whether `fit` would begin to sample: the run ends before its first step. The text that is
+/// returned ends the sentence that `fit` accepts the table.
 fn tried(config: &mut Config, table: &Description) -> Result<String, Failure> {
     let why = config.settle(table)?;
     let stop = StopHandle::new();

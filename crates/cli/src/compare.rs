@@ -23,7 +23,7 @@ pub struct CompareArgs {
     /// The folders of two runs or more
     #[arg(required = true, num_args = 2..)]
     runs: Vec<PathBuf>,
-    /// As JSON
+    /// Print the comparison as JSON
     #[arg(long)]
     json: bool,
     /// Exit code 3 if a run has not converged
@@ -44,7 +44,7 @@ struct Judged {
     converged: bool,
     sentence: String,
     verdict: Verdict,
-    /// What there is to say against the estimate of this run.
+    /// The warnings about the estimate of this run.
     loo_warnings: Vec<String>,
 }
 
@@ -116,7 +116,7 @@ fn check_rows(a: (&str, &Fit), b: (&str, &Fit)) -> Result<(), Failure> {
     Ok(())
 }
 
-/// How the training rows of a fit were chosen: of how many, and by which flags.
+/// The choice of a fit's training rows: the number of rows to choose from, and the flags.
 fn chosen(fit: &Fit) -> Result<(usize, String), Failure> {
     #[derive(Deserialize)]
     struct Split {

@@ -16,7 +16,7 @@ use crate::task::{Asked, choose};
 /// The name of the file of settings in the folder of a run.
 pub const FILE: &str = "config.toml";
 
-/// The settings of a fit. What is `None` was not said: [`Config::over`] fills it in.
+/// The settings of a fit. `None` means that a setting was not given: [`Config::over`] fills it in.
 #[derive(Args, Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Config {
@@ -30,7 +30,7 @@ pub struct Config {
     pub sampler: SamplerSettings,
 }
 
-/// How the table is read.
+/// The settings for reading the table.
 #[derive(Args, Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[command(next_help_heading = "Table")]
 #[serde(deny_unknown_fields, default)]
@@ -41,7 +41,7 @@ pub struct TableSettings {
     #[arg(long, short, value_name = "COLUMN")]
     #[serde(deserialize_with = "one_or_more")]
     pub target: Option<Vec<String>>,
-    /// What the response is [default: auto]
+    /// The kind of the response [default: auto]
     #[arg(long)]
     pub task: Option<Chosen<Asked>>,
     /// The columns to predict from [default: all but the target]
@@ -56,10 +56,10 @@ pub struct TableSettings {
     #[arg(long, value_name = "COLUMNS")]
     #[serde(deserialize_with = "one_or_more")]
     pub categorical: Option<Vec<String>>,
-    /// How labels become numbers [default: one-hot]
+    /// The encoding of labels as numbers [default: one-hot]
     #[arg(long)]
     pub encoding: Option<Chosen<Encoding>>,
-    /// What separates the cells: auto, blanks, tab, or one character. `auto` takes the first of
+    /// The separator of the cells: auto, blanks, tab, or one character. `auto` takes the first of
     /// tab, semicolon, vertical bar and comma that the first line holds, else blanks [default:
     /// auto]
     #[arg(long, value_name = "CHARACTER")]
@@ -67,8 +67,8 @@ pub struct TableSettings {
     /// Whether the first line holds the names of the columns [default: auto]
     #[arg(long)]
     pub header: Option<Header>,
-    /// What stands for a missing value, in capitals or small letters [default: an empty cell, NA,
-    /// N/A, NaN, null, ?]
+    /// The texts that stand for a missing value, in capitals or small letters [default: an empty
+    /// cell, NA, N/A, NaN, null, ?]
     #[arg(long, value_name = "TEXTS", value_delimiter = ',', allow_hyphen_values = true)]
     #[serde(deserialize_with = "one_or_more")]
     pub missing: Option<Vec<String>>,
@@ -103,13 +103,13 @@ pub struct ModelSettings {
     /// The standard deviation of the prior of `--weights normal` [default: 1]
     #[arg(long, value_name = "SD", allow_hyphen_values = true)]
     pub weights_sd: Option<f64>,
-    /// How responses scatter around the network's output; classes have no such choice [default:
-    /// gaussian, of counts negative-binomial]
+    /// The distribution of responses around the network's output; classes have no such choice
+    /// [default: gaussian, of counts negative-binomial]
     #[arg(long)]
     pub noise: Option<Chosen<Noise>>,
 }
 
-/// How the posterior is sampled.
+/// The settings of the sampler.
 #[derive(Args, Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[command(next_help_heading = "Sampler")]
 #[serde(deny_unknown_fields, default)]
@@ -120,8 +120,8 @@ pub struct SamplerSettings {
     // The flag `--chains` may also say which chains a job runs: see `fit::FitArgs`.
     #[arg(skip)]
     pub chains: Option<usize>,
-    /// The acceptance probability that warm-up adapts the step size to, between 0 and 1. A larger one
-    /// makes smaller steps, which is what helps against divergent transitions [default: 0.9 for the
+    /// The acceptance probability that warm-up adapts the step size to, between 0 and 1. A larger
+    /// value makes smaller steps, which help against divergent transitions [default: 0.9 for the
     /// method collapsed, else 0.8]
     #[arg(long, value_name = "PROBABILITY", allow_hyphen_values = true)]
     pub target_accept: Option<f64>,
@@ -137,8 +137,8 @@ pub struct SamplerSettings {
     /// The number of threads, 0 for all that there are. No result depends on it [default: 0]
     #[arg(long, value_name = "N", value_parser = whole::<usize>, allow_hyphen_values = true)]
     pub threads: Option<usize>,
-    /// How often the run is saved, so that it can go on after it was killed: seconds (`30s`) or
-    /// draws of each chain (`100draws`) [default: 30s]
+    /// The interval at which the run is saved, so that it can go on after it was killed: seconds
+    /// (`30s`) or draws of each chain (`100draws`) [default: 30s]
     #[arg(long, value_name = "INTERVAL", allow_hyphen_values = true)]
     pub checkpoint_every: Option<String>,
 }
@@ -245,7 +245,7 @@ impl Config {
         Ok(all)
     }
 
-    /// As a file that `--config` reads.
+    /// The settings as a file that `--config` reads.
     pub fn to_toml(&self) -> Result<String, Failure> {
         let text = toml::to_string(self).map_err(|e| Failure::error(format!("{FILE}: {e}")))?;
         let version = env!("CARGO_PKG_VERSION");
@@ -280,7 +280,7 @@ impl Config {
         self.table.change(CsvReader::regression(0), &[])
     }
 
-    /// What there is to say of the table before it is fitted, as far as these settings use it.
+    /// The findings on the table before it is fitted, as far as these settings use it.
     pub fn findings(&self, table: &Description) -> Result<Vec<Finding>, Failure> {
         let TableSettings { target, task, features, ignore, .. } = &self.table;
         let target = target.clone().unwrap_or_default();
@@ -428,7 +428,7 @@ impl Config {
         Ok(unknown.chain(others.map(|name| name.to_string())).collect())
     }
 
-    /// With what the fit has chosen in place of what was left to it.
+    /// Fills in the settings that were left to the fit, with the values that it has chosen.
     pub fn chosen(mut self, recipe: &Recipe) -> Result<Self, Failure> {
         #[derive(Deserialize)]
         struct Settled {
@@ -580,7 +580,7 @@ mod tests {
         assert_eq!((all.sampler.draws, all.sampler.warmup), (Some(7), Some(6)));
         assert_eq!(all.table.ignore, Some(vec!["a".to_string()]));
         assert_eq!(all.sampler.chains, Some(4));
-        // What is written is read as the same.
+        // Written settings are read back as the same.
         std::fs::write(&path, all.to_toml().unwrap()).unwrap();
         assert_eq!(Config::read(&path).unwrap(), all);
     }

@@ -26,7 +26,7 @@ pub struct DiagnoseArgs {
     /// The most parameters of a file of draws that are listed
     #[arg(long, value_name = "N", default_value_t = 20)]
     rows: usize,
-    /// As JSON
+    /// Print the findings as JSON
     #[arg(long)]
     json: bool,
     /// Exit code 3 if the run has not converged
@@ -34,7 +34,7 @@ pub struct DiagnoseArgs {
     strict: bool,
 }
 
-/// What is found, as JSON.
+/// The findings, as JSON.
 #[derive(Serialize)]
 struct Findings {
     run: String,
@@ -125,7 +125,7 @@ fn json(
 
 pub fn print_json(value: &impl Serialize) -> Result<(), Failure> {
     let text = serde_json::to_string_pretty(value).map_err(|e| Failure::error(e.to_string()))?;
-    // JSON has an escape of its own for what a terminal does not get as it is.
+    // JSON has its own escape for characters that a terminal must not get.
     let escaped = |c: char| match output::is_bidirectional(c) || (c.is_control() && c != '\n') {
         true => format!("\\u{:04x}", c as u32),
         false => c.into(),
@@ -133,7 +133,7 @@ pub fn print_json(value: &impl Serialize) -> Result<(), Failure> {
     output::print(&(text.chars().map(escaped).collect::<String>() + "\n"))
 }
 
-/// How a command ends that has passed this verdict.
+/// The ending of a command that has passed this verdict.
 pub fn ended(strict: bool, converged: bool) -> Ended {
     if strict && !converged { Ended::NotConverged } else { Ended::Done }
 }
@@ -193,7 +193,7 @@ pub fn validation(fit: &Fit) -> Result<String, Failure> {
     Ok(format!("\n{}", scored(&header, &scores)))
 }
 
-/// A table of scores under a heading that says what they are of.
+/// A table of scores under a heading that names the rows.
 pub fn scored(of: &str, scores: &str) -> String {
     let (first, rest) = scores.split_once('\n').unwrap_or((scores, ""));
     let first = format!("{of:24}{}", first.get(24..).unwrap_or_default());

@@ -26,7 +26,7 @@ pub struct Writing {
 
 enum To {
     Stdout,
-    /// What is no file, such as `/dev/stdout`.
+    /// A target that is no regular file, such as `/dev/stdout`.
     Device(fs::File),
     /// A file with a name of its own until it is written.
     New(Option<NamedTempFile>),
@@ -126,7 +126,7 @@ mod tests {
         let error = write(&folder.path().join("no").join("b"), "").unwrap_err();
         assert!(error.message.contains("no/b"), "{error:?}");
         write(Path::new("/dev/null"), "x").unwrap();
-        // What is not written to its end leaves the file that was there.
+        // A file that is not written to its end leaves the previous file.
         let mut begun = Writing::begin(Some(&path)).unwrap();
         begun.write("333").unwrap();
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 2);

@@ -15,10 +15,11 @@ use crate::{Ended, Failure, check, diagnose, file, signals, words};
 
 /// Fits a network to a table, in a folder of its own
 ///
-/// The folder then holds the draws, what they are of, the rows, the verdict, and all settings
-/// (config.toml). A run that was killed, or ended by Ctrl-C or a batch system, goes on where it was by
-/// the same command; one that is finished goes on to more --draws, and what is damaged of it is rebuilt
-/// from its checkpoint. With fewer --draws a run that was ended ends there, and can be used.
+/// The folder then holds the draws, a description of the fit, the rows, the verdict, and all
+/// settings (config.toml). A run that was killed, or ended by Ctrl-C or a batch system, goes on
+/// where it was by the same command; a finished run goes on to more --draws, and damaged files are
+/// rebuilt from its checkpoint. With fewer --draws a run that was ended ends there, and can be
+/// used.
 #[derive(Args)]
 pub struct FitArgs {
     #[command(flatten)]
@@ -29,20 +30,20 @@ pub struct FitArgs {
     /// The folder of the run, which is made
     #[arg(long, short, value_name = "FOLDER", help_heading = "Run")]
     out: PathBuf,
-    /// How many chains the run has, as `--chains 4` [default: 4]; or which of them this job runs,
-    /// as `--chains 2..4 --of 8`: chains 2 and 3 of eight. Chains are counted from 0, and the end
-    /// is left out
+    /// The number of chains of the run, as `--chains 4` [default: 4]; or the chains that this job
+    /// runs, as `--chains 2..4 --of 8`: chains 2 and 3 of eight. Chains are counted from 0, and the
+    /// end is left out
     #[arg(long, value_name = "N|FROM..TO", help_heading = "Sampler", allow_hyphen_values = true)]
     chains: Option<Chains>,
-    /// How many chains the whole run has, of which this job runs those of `--chains FROM..TO`; all
-    /// jobs share one folder, and `merge` puts them together
+    /// The number of chains of the whole run, of which this job runs `--chains FROM..TO`; all jobs
+    /// share one folder, and `merge` puts them together
     #[arg(long, value_name = "N", requires = "chains", help_heading = "Sampler", allow_hyphen_values = true,
           value_parser = whole::<usize>)]
     of: Option<usize>,
     /// Exit code 3 if the run has not converged
     #[arg(long, help_heading = "Run")]
     strict: bool,
-    /// No progress, nor what the model is, on standard error
+    /// Print neither progress nor the model on standard error
     #[arg(long, short, help_heading = "Run")]
     quiet: bool,
 }
@@ -57,7 +58,7 @@ pub struct MergeArgs {
     strict: bool,
 }
 
-/// How many chains there are, or which of them are run.
+/// The number of chains, or the chains that this job runs.
 #[derive(Clone, Debug, PartialEq)]
 enum Chains {
     All(usize),
@@ -79,7 +80,7 @@ impl FromStr for Chains {
     }
 }
 
-/// The number of chains, unless it is left to the file, and those of them that are run.
+/// The number of chains, unless it is left to the file, and the chains that are run.
 fn chains(
     flag: Option<Chains>,
     of: Option<usize>,
@@ -125,7 +126,8 @@ pub fn run(args: FitArgs) -> Result<Ended, Failure> {
     let table = config.reader()?.describe_path(&data)?;
     config.name_columns(&table);
     let why = config.settle(&table);
-    // As `check` says it, before the time is spent, and before an error that it may explain.
+    // The findings come as from `check`, before time is spent, and before an error that they may
+    // explain.
     let found = config.findings(&table)?;
     if !found.is_empty() {
         output::note(check::said(&found).trim_end());
@@ -143,7 +145,7 @@ pub fn run(args: FitArgs) -> Result<Ended, Failure> {
         recipe = recipe.progress();
         output::note(&in_words(&recipe.to_string()));
     }
-    // What is in the checkpoint is safe at a second signal.
+    // The draws in the checkpoint are safe at a second signal.
     signals::stop(&stop, "stopping after the draw that each chain is in; once more to end at once");
     let fit = recipe.read_csv(&data)?;
     signals::stop(&stop, "ending when the files are whole; once more to end at once");
@@ -195,7 +197,7 @@ pub fn merge(args: &MergeArgs) -> Result<Ended, Failure> {
     );
     let fit = Fit::merge(&args.run)?;
     fit.rebuilt().iter().for_each(|what| output::note(what));
-    // All parts were made by the same settings, but for what no result depends on.
+    // All parts were made by the same settings, except settings that no result depends on.
     let mut parts: Vec<PathBuf> = fs::read_dir(&args.run)
         .map_err(|e| bnn_mcmc::Error::io(&args.run, e))?
         .filter_map(|entry| Some(entry.ok()?.path().join(FILE)))
@@ -218,14 +220,14 @@ fn write_config(folder: &Path, config: &Config) -> Result<(), Failure> {
     file::write(&path, &text)
 }
 
-/// The lines of a recipe that say what the model and the sampler are.
+/// The lines of a recipe that describe the model and the sampler.
 fn in_words(recipe: &str) -> String {
     let lines =
         recipe.lines().filter(|line| !line.starts_with("file ") && !line.starts_with("folder "));
     lines.collect::<Vec<_>>().join("\n")
 }
 
-/// What there is to say of a finished fit.
+/// The summary of a finished fit.
 fn ending(fit: &Fit, folder: &Path, strict: bool) -> Result<Ended, Failure> {
     let verdict = fit.verdict()?;
     let mut text = diagnose::about(fit);

@@ -64,18 +64,18 @@ enum Command {
     },
 }
 
-/// How a command that was carried out has ended.
+/// The ending of a command that was carried out.
 pub enum Ended {
     Done,
     /// A table was checked that `fit` would refuse.
     Refused,
-    /// Under `--strict`.
+    /// The run has not converged, under `--strict`.
     NotConverged,
-    /// By a signal, with all draws so far in the folder.
+    /// The command was ended by a signal, with all draws so far in the folder.
     Interrupted,
 }
 
-/// Why a command was not carried out.
+/// The reason why a command was not carried out.
 #[derive(Debug)]
 pub struct Failure {
     code: u8,

@@ -1,4 +1,4 @@
-//! What the terminal shows, in colour only where it is one.
+//! The output to the terminal, in colour only where it is a terminal.
 
 use std::borrow::Cow;
 use std::io::{ErrorKind, Write};
@@ -8,7 +8,7 @@ use comfy_table::{CellAlignment, Table, presets};
 
 use crate::Failure;
 
-/// Writes to standard output. Where nobody reads on, as after `| head -1`, nothing is wrong.
+/// Writes to standard output. A closed pipe, as after `| head -1`, is no error.
 pub fn print(text: &str) -> Result<(), Failure> {
     let mut out = anstream::stdout().lock();
     match out.write_all(clean(text).as_bytes()).and_then(|()| out.flush()) {
@@ -53,7 +53,7 @@ fn clean(text: &str) -> Cow<'_, str> {
     (clean + rest).into()
 }
 
-/// What [`heading`], [`good`] and [`bad`] begin and end with.
+/// The escapes that [`heading`], [`good`] and [`bad`] begin and end with.
 const STYLES: [&str; 4] = ["\x1b[1m", "\x1b[32m", "\x1b[31m", "\x1b[0m"];
 
 fn styled(style: Style, text: &str) -> String {

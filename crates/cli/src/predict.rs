@@ -19,12 +19,12 @@ const BLOCK: usize = 1 << 25;
 
 /// Predicts the rows of another table, as CSV, in the units of the response
 ///
-/// One line for each row: the mean, what is not known about it (its standard deviation and
-/// quantiles over the draws), and the quantiles of a new observation, noise included; of classes
-/// one line for each row and class, with its probability. Quantiles are of 5, 50 and 95 %: the
-/// outer two are an interval of 90 %, where scores and the figures of `report` have intervals of 95
-/// %. `row` counts the rows that are predicted from 0, and `line` is the line of the table.
-/// Standard error says which lines lie outside the range of the training data.
+/// One line for each row: the mean, its uncertainty (standard deviation and quantiles over the
+/// draws), and the quantiles of a new observation, noise included; of classes one line for each row
+/// and class, with its probability. Quantiles are of 5, 50 and 95 %: the outer two are an interval
+/// of 90 %, where scores and the figures of `report` have intervals of 95 %. `row` counts the rows
+/// that are predicted from 0, and `line` is the line of the table. Standard error says which lines
+/// lie outside the range of the training data.
 ///
 /// Large tables are predicted in blocks of rows. The noise in the quantiles of new observations is
 /// drawn along the rows of a block, so that these quantiles depend a little on where a row stands.
@@ -95,7 +95,7 @@ pub fn run(args: &PredictArgs) -> Result<Ended, Failure> {
 /// machine.
 fn height(fit: &Fit) -> usize {
     let draws = fit.draws().n_chains() * fit.draws().n_draws();
-    // Means and predictive draws, also in the units before they are brought to those of the response.
+    // Means and predictive draws, also before they are converted to the units of the response.
     let per_row = draws * 4 * fit.data().response().width();
     (BLOCK / per_row.max(1)).max(1)
 }
@@ -135,8 +135,8 @@ fn csv(
     with_lines().map_err(|e| Failure::error(format!("the predictions: {e}")))
 }
 
-/// What there is to say of the rows of a table: how many they are, which lines were left out or lie
-/// outside the range of the training data, which columns were not used.
+/// The notes on the rows of a table: their number, the lines that were left out or lie outside the
+/// range of the training data, the columns that were not used.
 fn said(
     fit: &Fit,
     x: ArrayView2<f64>,

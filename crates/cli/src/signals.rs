@@ -1,4 +1,4 @@
-//! INT, TERM and HUP: what Ctrl-C, batch systems and terminals that are closed send.
+//! INT, TERM and HUP: from Ctrl-C, batch systems and terminals that are closed.
 //!
 //! A command ends at once, and leaves no file half written. While there is something to save it is asked to
 //! end instead; a second signal then ends it at once.
@@ -10,9 +10,9 @@ use bnn_mcmc::sampler::StopHandle;
 
 use crate::output;
 
-/// What a signal finds.
+/// The state that a signal finds.
 struct State {
-    /// What is asked to end, and what is said then.
+    /// The run that is asked to end, and the message then.
     stop: Option<(StopHandle, &'static str)>,
     /// The number of the signal after which it was asked.
     heard: Option<i32>,
@@ -26,12 +26,12 @@ fn state() -> MutexGuard<'static, State> {
     STATE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// From now on the first signal asks for an end, and says `what` then.
+/// Makes the first signal from now on ask for an end, with the message `what`.
 pub fn stop(stop: &StopHandle, what: &'static str) {
     state().stop = Some((stop.clone(), what));
 }
 
-/// The exit code after the signal that has asked for an end; that of Ctrl-C if there was none.
+/// The exit code after the signal that has asked for an end; the code of Ctrl-C if there was none.
 pub fn code() -> u8 {
     exit_code(state().heard.unwrap_or(2))
 }
@@ -55,7 +55,7 @@ pub fn forget<R>(path: &Path, end: impl FnOnce() -> R) -> R {
     end()
 }
 
-/// What is done at a signal.
+/// Handles a signal.
 fn on(signal: i32) {
     let mut state = state();
     if state.heard.is_none()
@@ -73,11 +73,11 @@ fn on(signal: i32) {
     std::process::exit(exit_code(signal).into());
 }
 
-/// Listens for signals, on a thread of its own. A signal that the process was started to ignore stays ignored:
-/// HUP under `nohup`, INT of what a script runs in the background.
+/// Listens for signals, on a thread of its own. A signal that the process was started to ignore
+/// stays ignored: HUP under `nohup`, INT of a command that a script runs in the background.
 ///
 /// # Errors
-/// If there can be no such thread. Signals then end the process, as if nobody listened.
+/// If the thread cannot be made. Signals then end the process as they do by default.
 #[cfg(unix)]
 pub fn listen() -> std::io::Result<()> {
     use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
@@ -116,7 +116,7 @@ fn in_mask(status: &str, signal: i32) -> Option<bool> {
     Some(mask >> (signal - 1) & 1 == 1)
 }
 
-/// Whether a shell survives the signal: it ignores what this process ignores.
+/// Whether a shell survives the signal: it ignores the signals that this process ignores.
 #[cfg(unix)]
 fn is_ignored_by_a_shell(signal: i32) -> bool {
     let kill = format!("kill -{signal} $$");

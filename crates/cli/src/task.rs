@@ -1,4 +1,4 @@
-//! What kind of response a column holds.
+//! The kind of response in a column.
 
 use std::path::Path;
 
@@ -8,7 +8,7 @@ use bnn_mcmc::message::Choice;
 
 use crate::Failure;
 
-/// What the response is, or that the table says it.
+/// The kind of the response, or that it follows from the table.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Asked {
     Auto,

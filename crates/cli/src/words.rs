@@ -1,4 +1,4 @@
-//! How the command spells settings in the library's messages.
+//! The command's spelling of settings in the library's messages.
 
 use bnn_mcmc::diagnostics::Verdict;
 use bnn_mcmc::message::{Setting, Vocabulary};
@@ -74,7 +74,7 @@ mod tests {
     use super::*;
     use crate::Cli;
 
-    /// What a message has in backticks.
+    /// The texts in backticks of a message.
     fn named(message: &str) -> Vec<String> {
         message.split('`').skip(1).step_by(2).map(String::from).collect()
     }

@@ -8,12 +8,12 @@ use pyo3::exceptions::{PyRuntimeError, PyValueError};
 
 use crate::words::Parameters;
 
-/// What Python raises for `error`: `OSError` where the system refused a file, `RuntimeError` where code
-/// panicked or a chain could not start, and `ValueError` for what was handed in.
+/// The Python exception for `error`: `OSError` where the system refused a file, `RuntimeError`
+/// where code panicked or a chain could not start, and `ValueError` for bad arguments and data.
 pub fn raised(error: Error) -> PyErr {
     let message = error.in_words(&Parameters);
     match &error {
-        // Of the same kind, so that a file that is not there is a `FileNotFoundError`.
+        // The error keeps its kind, so that a file that is not there is a `FileNotFoundError`.
         Error::Io { source, .. } => io::Error::new(source.kind(), message).into(),
         Error::Panic { .. } | Error::Start { .. } => PyRuntimeError::new_err(message),
         _ => PyValueError::new_err(message),

@@ -22,8 +22,8 @@ pub struct Fit(Fitted);
 
 #[pymethods]
 impl Fit {
-    /// Fits real responses or counts `y` `[row, output]`. `columns` are those of the table that `x` was
-    /// made of.
+    /// Fits real responses or counts `y` `[row, output]`. `columns` are the columns of the table
+    /// that `x` was made of.
     #[staticmethod]
     fn numbers(
         py: Python<'_>,
@@ -69,7 +69,7 @@ impl Fit {
         on_threads(py, threads, || self.0.save(folder))?.map_err(raised)
     }
 
-    /// As `save`, without waiting for the disk.
+    /// Saves the fit like `save`, without waiting for the disk.
     fn save_unflushed(&self, py: Python<'_>, folder: PathBuf, threads: usize) -> PyResult<()> {
         on_threads(py, threads, || self.0.save_unflushed(folder))?.map_err(raised)
     }
@@ -135,7 +135,7 @@ impl Fit {
         Ok((verdict.in_words(&Parameters), verdict.is_converged(), json))
     }
 
-    /// What the run was like, as JSON.
+    /// The facts about the run, as JSON.
     fn run(&self) -> String {
         let draws = self.0.draws();
         let info = draws.info();
@@ -170,13 +170,13 @@ impl Fit {
         .to_string()
     }
 
-    /// All that the fit was asked to do, in words, but for how files are read: there was none.
+    /// The settings of the fit in words, except for reading files: there was none.
     fn recipe(&self) -> String {
         let recipe = self.0.recipe().to_string();
         recipe.lines().filter(|line| !line.starts_with("file ")).collect::<Vec<_>>().join("\n")
     }
 
-    /// Why the fit could not be saved in its folder, if so.
+    /// The reason why the fit could not be saved in its folder, if so.
     fn save_error(&self) -> Option<String> {
         self.0.save_error().map(|error| error.in_words(&Parameters))
     }

@@ -10,12 +10,13 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use rayon_core::ThreadPoolBuilder;
 
-/// How often Python is asked for signals.
+/// The interval at which Python is asked for signals.
 const EVERY: Duration = Duration::from_millis(50);
 
-/// What `work` returns, which runs on `threads` threads without Python's lock.
+/// Runs `work` on `threads` threads without Python's lock, and returns its result.
 ///
-/// The threads end with the work: a process that is forked later has none that it believes to run.
+/// The threads end with the work, so that a process that is forked later does not count on threads
+/// that it does not have.
 pub fn on_threads<R: Send>(
     py: Python<'_>,
     threads: usize,
@@ -25,9 +26,9 @@ pub fn on_threads<R: Send>(
     raised.map_or(Ok(result), Err)
 }
 
-/// As [`on_threads`]. After a signal whose handler raises, as the handler of Ctrl-C does, the work is
-/// told to `stop`; the exception is returned beside the result when the work has ended. Handlers of
-/// further signals are called meanwhile; the last exception counts.
+/// Runs `work` like [`on_threads`]. After a signal whose handler raises, as the handler of Ctrl-C
+/// does, the work is told to `stop`; the exception is returned beside the result when the work has
+/// ended. Handlers of further signals are called meanwhile; the last exception counts.
 pub fn interruptible<R: Send>(
     py: Python<'_>,
     threads: usize,

@@ -1,8 +1,8 @@
 //! The native half of the Python package `bnn-mcmc`: a [`Fit`](bnn_mcmc::fit::Fit) with arrays in and
 //! arrays out.
 //!
-//! What users of scikit-learn see, the estimators with their checks and documentation, is Python
-//! (`python/bnn_mcmc`). What is computed is computed here, without Python's lock.
+//! The estimators that users of scikit-learn see, with their checks and documentation, are Python
+//! (`python/bnn_mcmc`). The computations are here, without Python's lock.
 
 mod error;
 mod fit;

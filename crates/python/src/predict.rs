@@ -9,9 +9,9 @@ use bnn_mcmc::sampler::StopHandle;
 /// The numbers of a block's predictions: 256 MiB.
 const BLOCK: usize = 1 << 25;
 
-/// What is predicted of the rows of `x`, arrays `[row, output]` in units of the response: the means; the
-/// standard deviation of new observations, if asked for; if a level is given, the lower and the upper
-/// ends of their intervals.
+/// The predictions for the rows of `x`, arrays `[row, output]` in units of the response: the means;
+/// the standard deviation of new observations, if asked for; if a level is given, the lower and the
+/// upper ends of their intervals.
 ///
 /// The size of a block follows from the draws alone, so that equal calls have equal answers on every
 /// machine. After `stop` the rest of the rows are left out.
@@ -23,7 +23,7 @@ pub fn predict(
     stop: &StopHandle,
 ) -> Result<Vec<Array2<f64>>, Error> {
     let draws = fit.draws().n_chains() * fit.draws().n_draws();
-    // Means and predictive draws, also in the units before they are brought to those of the response.
+    // Means and predictive draws, also before they are converted to the units of the response.
     let per_row = draws * 4 * fit.data().response().width();
     let rows = (BLOCK / per_row.max(1)).max(1);
     let mut predicted = predict_block(fit, x.slice(s![..rows.min(x.nrows()), ..]), with_sd, level)?;

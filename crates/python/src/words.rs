@@ -1,4 +1,4 @@
-//! How Python spells settings in the library's messages.
+//! Python's spelling of settings in the library's messages.
 
 use bnn_mcmc::message::{Setting, Vocabulary};
 

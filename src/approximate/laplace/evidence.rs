@@ -14,14 +14,15 @@ const TOLERANCE: f64 = 0.01;
 /// 1 / the golden ratio.
 const GOLDEN: f64 = 0.618_033_988_749_894_9;
 
-/// What [`prior_by_evidence`] found.
+/// The result of [`prior_by_evidence`].
 #[derive(Clone, Debug)]
 pub struct PriorSearch {
     /// The standard deviation with the largest evidence.
     pub sd: f64,
     /// The approximation with it.
     pub fit: LaplaceApproximation,
-    /// All that were tried, as (standard deviation, log evidence), ascending in the former.
+    /// All values that were tried, as (standard deviation, log evidence), by ascending standard
+    /// deviation.
     pub tried: Vec<(f64, f64)>,
 }
 
@@ -58,7 +59,7 @@ pub struct PriorSearch {
 /// Source: MacKay, Neural Computation 4, 1992, doi:10.1162/neco.1992.4.3.448.
 ///
 /// # Errors
-/// An interval that is empty or not of ordinary positive numbers, and those of `fit`.
+/// An interval that is empty or not of ordinary positive numbers, and the errors of `fit`.
 pub fn prior_by_evidence(
     sds: RangeInclusive<f64>,
     mut fit: impl FnMut(f64) -> Result<LaplaceApproximation, Error>,

@@ -24,8 +24,8 @@ pub(super) struct Kronecker {
     roots: Array1<f64>,
 }
 
-/// Where the entries of (W, b) `[units, inputs + 1]` of a layer whose first weight is at `start`
-/// lie in q.
+/// The coordinates in q of the entries of (W, b) `[units, inputs + 1]` of a layer whose first
+/// weight is at `start`.
 pub(super) fn coordinates(start: usize, units: usize, inputs: usize) -> Vec<usize> {
     let bias = start + units * inputs;
     let row = |u: usize| (start + u * inputs..start + (u + 1) * inputs).chain([bias + u]);
@@ -59,8 +59,8 @@ pub(super) fn columns(
 }
 
 impl Kronecker {
-    /// Of the factors of a layer, and the precision of the prior for each input, the last that of
-    /// the bias.
+    /// From the factors of a layer, and the precision of the prior for each input; the last one is
+    /// for the bias.
     pub(super) fn new(factors: &KroneckerFactors, columns: &[f64]) -> Result<Self, Error> {
         let side = columns.len();
         let roots: Array1<f64> = columns.iter().map(|d| d.sqrt()).collect();
@@ -70,7 +70,7 @@ impl Kronecker {
         }
         let a = SymmetricEigen::new("second moments of the inputs of a layer", &a, side)?;
         let g = SymmetricEigen::new("information about a layer", &factors.g, factors.units)?;
-        // Both are positive semi-definite but for rounding.
+        // Both are positive semi-definite except for rounding.
         let eigenvalues = Array2::from_shape_fn((factors.units, side), |(j, i)| {
             1.0 + g.values[j].max(0.0) * a.values[i].max(0.0)
         });

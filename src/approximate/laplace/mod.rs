@@ -32,20 +32,21 @@ use crate::{Error, memory};
 ///
 /// H is minus the Hessian of the log density at q0 ([`Curvature::Observed`]), or J^T C J + P
 /// ([`Curvature::Expected`]): the generalised Gauss-Newton matrix, which is the Fisher information
-/// of the likelihood, and the precision of the prior ([`prior`](crate::prior) says what stands for
-/// it where the prior is not normal). The second is nowhere negative, and is that of the model
+/// of the likelihood, and the precision of the prior ([`prior`](crate::prior) has its substitute
+/// where the prior is not normal). The second is nowhere negative, and belongs to the model
 /// [linearised](crate::model::Linearised) at q0. Where the log density is quadratic, as in linear
-/// regression with known noise, all of this is exact. Otherwise it knows one mode alone, and
-/// depends on the parametrisation: a variance is approximated on its log scale. The evidence is
-/// that of one mode, too: a network with H tanh units in a layer has 2^H H! equal ones.
+/// regression with known noise, all of this is exact. Otherwise the approximation describes one
+/// mode alone, and depends on the parametrisation: a variance is approximated on its log scale. The
+/// evidence counts one mode only, too: a network with H tanh units in a layer has 2^H H! equal
+/// ones.
 ///
-/// Which entries of H are kept is the choice of a constructor. With K outputs and d coordinates, n
-/// of them in the last layer, and D inputs and H units in a layer:
+/// The constructor chooses which entries of H are kept. With K outputs and d coordinates, n of them
+/// in the last layer, and D inputs and H units in a layer:
 ///
-/// | | H | time, beside that of gradients | numbers kept | a draw |
+/// | | H | time, beside the gradients | numbers kept | a draw |
 /// | --- | --- | --- | --- | --- |
 /// | [`full`](Self::full) | all entries | about d gradients, d^3 / 3 | d^2 | d^2 |
-/// | [`diagonal`](Self::diagonal) | the diagonal, which is not that of the covariance | about d gradients | d, and d^2 for a while | d |
+/// | [`diagonal`](Self::diagonal) | the diagonal, which is not the diagonal of the covariance | about d gradients | d, and d^2 for a while | d |
 /// | [`last_layer`](Self::last_layer) | the part of the last layer, the others fixed at q0 | about n gradients, n^3 / 3 | n^2 | n^2 |
 /// | [`kronecker`](Self::kronecker) | G (x) A + P for each layer | 2 K backward passes, H^3 + D^3 | H^2 + D^2 | H D (H + D) |
 ///
@@ -135,11 +136,11 @@ impl LaplaceApproximation {
     }
 
     /// With the diagonal of H alone, at `q`: the coordinates are independent, and their variances
-    /// those given the others, which are smaller than those of [`full`](Self::full).
+    /// are conditional on all others, hence smaller than the variances of [`full`](Self::full).
     ///
     /// # Errors
-    /// As [`full`](Self::full); an entry of the diagonal that is not positive is named by its
-    /// parameter.
+    /// The errors of [`full`](Self::full); an entry of the diagonal that is not positive is named
+    /// by its parameter.
     pub fn diagonal<T: HessTarget + FisherTarget>(
         target: &T,
         q: &[f64],
@@ -157,7 +158,8 @@ impl LaplaceApproximation {
         mode.laplace(target, method, [part])
     }
 
-    /// Of the weights of the last layer given all other coordinates, which stay at `q`.
+    /// The approximation for the weights of the last layer given all other coordinates, which stay
+    /// at `q`.
     ///
     /// The blocks are those that the model's outputs lie along
     /// ([`Model::output_axes`](crate::model::Model::output_axes)). With Gaussian noise of a known
@@ -165,8 +167,8 @@ impl LaplaceApproximation {
     /// is it.
     ///
     /// # Errors
-    /// As [`full`](Self::full), where the dimension counts the weights of the last layer only; a
-    /// model that does not say which its last layer is.
+    /// The errors of [`full`](Self::full), where the dimension counts the weights of the last layer
+    /// only; a model that does not say which its last layer is.
     pub fn last_layer<M: SecondOrderModel, L: SecondOrderLikelihood>(
         posterior: &Posterior<M, L>,
         q: &[f64],
@@ -194,8 +196,8 @@ impl LaplaceApproximation {
         mode.laplace(posterior, method, [PrecisionBlock::new(coordinates, precision)])
     }
 
-    /// Of a network whose layers are independent, each with the Kronecker product of two small
-    /// matrices for its Fisher information, at `q`.
+    /// The approximation for a network, at `q`, in which layers are independent and the Fisher
+    /// information of each layer is the Kronecker product of two small matrices.
     ///
     /// For a layer z = W h + b with a = (h, 1), N rows, and S = df/dz, its information is the sum
     /// of (S^T C S) (x) (a a^T), in which the mean of the product is replaced by the product of the
@@ -300,7 +302,8 @@ impl LaplaceApproximation {
     /// q0 is a mode.
     ///
     /// # Errors
-    /// For the last layer, whose integral over some of the weights is no evidence.
+    /// For the last layer: its integral is over some of the weights only, so it is not the
+    /// evidence.
     pub fn log_evidence(&self) -> Result<f64, Error> {
         let integrated: usize = self.parts.iter().map(|part| part.coordinates.len()).sum();
         let d = self.mean.len();

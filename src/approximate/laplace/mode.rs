@@ -111,7 +111,7 @@ pub(super) fn check_dimension(what: &str, dim: usize) -> Result<(), Error> {
     check_matrix(dim, INSTEAD)
 }
 
-/// What to do where matrices of all weights are too large.
+/// Advice for where matrices of all weights are too large.
 const INSTEAD: &str = "use `LaplaceApproximation::kronecker` or `LaplaceApproximation::last_layer`";
 
 pub(super) fn check_matrix(dim: usize, instead: &'static str) -> Result<(), Error> {

@@ -29,7 +29,7 @@ pub(super) enum Precision {
 }
 
 impl Precision {
-    /// Of the matrix `h` `[dim x dim]`.
+    /// Makes the precision from the matrix `h` `[dim x dim]`.
     pub(super) fn dense(h: &[f64], dim: usize, curvature: Curvature) -> Result<Self, Error> {
         let name = "H at q";
         Cholesky::new(name, h, dim).map(Self::Dense).map_err(|error| match error {

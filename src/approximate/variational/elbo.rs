@@ -19,12 +19,12 @@ use crate::rng::ChainRng;
 use crate::targets::{GradTarget, LogDensity, MinibatchTarget, Target};
 use crate::{Error, memory};
 
-/// The part of a seed's streams that gives the noise of gradients, and that of values.
+/// The parts of a seed's streams that give the noise of gradients, and the noise of values.
 const NOISE: u64 = u64::from_le_bytes(*b"elbonois");
 const VALUES: u64 = u64::from_le_bytes(*b"elbovalu");
 
 /// The evidence lower bound of independent normals, as a target over their means and log standard
-/// deviations: what an [`Optimiser`](crate::optimise::Optimiser) climbs.
+/// deviations: the function that an [`Optimiser`](crate::optimise::Optimiser) climbs.
 ///
 /// With d parameters q of the log density, v = (mu, rho) has 2 d coordinates, in the blocks `mean`
 /// and `log_sd`:
@@ -69,7 +69,7 @@ pub struct Elbo<E> {
 }
 
 impl<'a, M: Model, L: Likelihood> Elbo<WeightSamples<'a, M, L>> {
-    /// Of a posterior, by one sample of all weights for each minibatch.
+    /// The bound for a posterior, by one sample of all weights for each minibatch.
     ///
     /// # Errors
     /// If a block has an improper prior, or one without a density on the whole line.
@@ -79,23 +79,24 @@ impl<'a, M: Model, L: Likelihood> Elbo<WeightSamples<'a, M, L>> {
 }
 
 impl<'a, L: Likelihood> Elbo<LocalNoise<'a, L>> {
-    /// Of the posterior of a network, by local reparameterisation.
+    /// The bound for the posterior of a network, by local reparameterisation.
     ///
     /// # Errors
-    /// As [`new`](Elbo::new).
+    /// The errors of [`new`](Elbo::new).
     pub fn local(posterior: &'a Posterior<Mlp, L>) -> Result<Self, Error> {
         Ok(Self { expectation: LocalNoise::new(posterior)?, seed: 0 })
     }
 }
 
 impl<'a, T: GradTarget> Elbo<DensitySamples<'a, T>> {
-    /// Of any density with a gradient, by one sample of q for each. It counts as one row of data:
-    /// give the ascent `Minibatch { size: 1 }`.
+    /// The bound for any density with a gradient, by one sample of q for each gradient. The density
+    /// counts as one row of data: give the ascent `Minibatch { size: 1 }`.
     pub fn of_density(target: &'a T) -> Self {
         Self { expectation: DensitySamples::of_density(target), seed: 0 }
     }
 
-    /// Of any density with gradients from minibatches, by one sample of q for each.
+    /// The bound for any density with gradients from minibatches, by one sample of q for each
+    /// minibatch.
     pub fn of_rows(target: &'a T) -> Self
     where
         T: MinibatchTarget,
@@ -170,7 +171,7 @@ impl<E: Expectation> Elbo<E> {
     /// The approximation where an ascent ended, with its bound from `samples` estimates.
     ///
     /// # Errors
-    /// As [`estimate`](Self::estimate), for the point of `fit`.
+    /// The errors of [`estimate`](Self::estimate), for the point of `fit`.
     pub fn finish(&self, fit: &Optimum, samples: usize) -> Result<VariationalFit, Error> {
         let elbo = self.estimate(&fit.q, samples)?;
         if !elbo.0.is_finite() {
@@ -227,7 +228,7 @@ impl<E: Expectation> Target for Elbo<E> {
         }
     }
 
-    /// From one sample, whose noise is always the same.
+    /// The log density from one sample, whose noise is always the same.
     fn log_density(&self, v: &[f64], ws: &mut Self::Workspace) -> LogDensity {
         let of_values = ChainRng::new(self.seed, 0).child(VALUES);
         let of_gradients = std::mem::replace(&mut ws.rng, of_values);

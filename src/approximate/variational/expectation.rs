@@ -10,9 +10,9 @@ use crate::posterior::PosteriorWorkspace;
 use crate::rng::ChainRng;
 use crate::targets::{GradTarget, LogDensity, MinibatchTarget, Target};
 
-/// How the expectation of a log density under independent normals is estimated: [`WeightSamples`],
+/// An estimator of the expectation of a log density under independent normals: [`WeightSamples`],
 /// [`LocalNoise`](super::LocalNoise) or [`DensitySamples`], which the constructors of an
-/// [`Elbo`](super::Elbo) choose. Not for types of your own.
+/// [`Elbo`](super::Elbo) choose. It is not for types of your own.
 pub trait Expectation: Sync {
     /// The log density.
     type Base: Target;
@@ -113,7 +113,7 @@ pub struct DensitySamples<'a, T: Target> {
 type Estimate<T> = fn(&T, f64, &[usize], &mut Sample, &mut <T as Target>::Workspace) -> LogDensity;
 
 impl<'a, T: GradTarget> DensitySamples<'a, T> {
-    /// Of a density that is one row.
+    /// The samples for a density that counts as one row.
     pub(super) fn of_density(target: &'a T) -> Self {
         let estimate: Estimate<T> =
             |target, _, _, sample, ws| target.log_density_grad(&sample.q, &mut sample.grad, ws);

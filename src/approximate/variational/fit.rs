@@ -18,9 +18,9 @@ pub struct VariationalFit {
     elbo: (f64, f64),
     /// The steps that were made, at most as many as configured.
     pub steps: usize,
-    /// How many of them led to where something was not finite, and were taken back. If there are
-    /// any, the point is the last that was finite; if there are many, the learning rate is too
-    /// large.
+    /// The number of steps that led to a point where something was not finite, and were taken back.
+    /// If there are any, the point is the last that was finite; if there are many, the learning
+    /// rate is too large.
     pub taken_back: usize,
     /// The number of steps made, and the mean of the estimates of the bound since the entry before.
     /// The first entry is the start; the others follow each epoch, or each thousandth of the steps

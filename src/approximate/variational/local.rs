@@ -46,7 +46,7 @@ impl<'a, L: Likelihood> LocalNoise<'a, L> {
         Ok(Self { posterior, prior, n_weights, n_phi })
     }
 
-    /// Draws what is sampled of q, and takes the variances of the weights.
+    /// Draws the part of q that is sampled, and computes the variances of the weights.
     fn begin(&self, at: At, rng: &mut ChainRng, ws: &mut LocalWorkspace) {
         self.prior.draw(at, rng, &mut ws.sample);
         ws.variance.iter_mut().zip(at.sd).for_each(|(variance, sd)| *variance = sd * sd);

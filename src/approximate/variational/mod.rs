@@ -61,8 +61,8 @@ pub type At<'a> = Normals<&'a [f64]>;
 /// E_q[log N(q; m, t^2)] = -log(2 pi t^2)/2 - ((mu - m)^2 + s^2) / (2 t^2)
 /// ```
 ///
-/// that of all others, hierarchical ones among them, is of the sample. Improper priors and boxes
-/// are refused, of posteriors.
+/// and for all other priors, hierarchical ones among them, it is estimated from the sample.
+/// Posteriors with improper priors or boxes are refused.
 ///
 /// **Local reparameterisation** ([`Elbo::local`]) is for networks. A sample of the weights is one
 /// for all rows of a batch: their errors add up. But the pre-activations of a row are themselves
@@ -131,7 +131,7 @@ pub struct MeanField<A = Adam<Minibatch>> {
     pub ascent: A,
     /// The standard deviation of all coordinates at the start, above 0.
     pub initial_sd: f64,
-    /// From how many estimates on all rows the bound is computed at the end, at least 2.
+    /// The number of estimates on all rows from which the bound is computed at the end, at least 2.
     pub elbo_samples: usize,
 }
 
@@ -151,8 +151,8 @@ impl Default for MeanField {
 }
 
 impl<A: Ascent<Source = Minibatch> + Clone> MeanField<A> {
-    /// Fits the normals, from means at `start`. The seed of the noise is that of `elbo`, and also
-    /// that of the minibatches. Stopping by a score of held-out rows: see [`Elbo`].
+    /// Fits the normals, from means at `start`. The seed of `elbo` is the seed of the noise and of
+    /// the minibatches. Stopping by a score of held-out rows: see [`Elbo`].
     ///
     /// # Errors
     /// An argument out of range, more rows in a minibatch than there are, a start that is not as

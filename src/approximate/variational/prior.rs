@@ -42,7 +42,7 @@ impl Sample {
         }
     }
 
-    /// Adds the gradient that was left in `grad` to those of mean and sd.
+    /// Adds the gradient that was left in the sample's `grad` to the gradients of mean and sd.
     pub fn add_grad(&self, range: Range<usize>, grad: &mut Normals<&mut [f64]>) {
         for i in range {
             grad.mean[i] += self.grad[i];
@@ -52,7 +52,8 @@ impl Sample {
 }
 
 impl<'a> ExpectedPrior<'a> {
-    /// Refuses by name what has no expectation. `also` are other coordinates that are to be drawn.
+    /// Refuses by name priors that have no expectation. `also` are other coordinates that are to be
+    /// drawn.
     pub fn new(
         layout: &Layout,
         priors: &'a [BlockPrior],
@@ -109,8 +110,8 @@ impl<'a> ExpectedPrior<'a> {
         normal.sum::<f64>() + sampled.sum::<f64>()
     }
 
-    /// The expectation, with its gradient added to `grad`, and that of the sampled blocks to that
-    /// in `sample`, to be added later.
+    /// The expectation. Adds the gradient of the normal blocks to `grad`, and the gradient of the
+    /// sampled blocks to the gradient in `sample`, to be added to `grad` later.
     pub fn add_grad(&self, at: At, sample: &mut Sample, grad: &mut Normals<&mut [f64]>) -> f64 {
         let mut value = 0.0;
         for (range, m, t) in &self.normal {

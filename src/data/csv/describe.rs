@@ -1,4 +1,4 @@
-//! What a table holds, before anything is chosen.
+//! The description of a table, before anything is chosen.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -14,8 +14,8 @@ use crate::cells::shown;
 /// The values of a column are counted one by one up to this number of different ones.
 const MOST_VALUES: usize = 1000;
 
-/// What a table of text holds, column by column, before anything of it is chosen. From
-/// [`CsvReader::describe_path`].
+/// The description of a table of text, column by column, before response and features are chosen.
+/// From [`CsvReader::describe_path`].
 ///
 /// ```
 /// use bnn_mcmc::data::{Columns, CsvReader};
@@ -37,7 +37,7 @@ pub struct Description {
     pub columns: Vec<ColumnDescription>,
 }
 
-/// What one column of a table holds: a part of a [`Description`].
+/// The description of one column of a table: a part of a [`Description`].
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct ColumnDescription {
@@ -68,8 +68,9 @@ pub struct ColumnDescription {
 }
 
 impl CsvReader {
-    /// Says what a file holds, with the delimiter, the header, the missing values and the limit of
-    /// this reader. Its response and what it does with single columns count for nothing here.
+    /// Describes the contents of a file, with the delimiter, the header, the missing values and the
+    /// limit of this reader. The reader's response and its settings for single columns have no
+    /// effect here.
     ///
     /// # Errors
     /// If the file cannot be opened, or its text cannot be cut into rows of as many cells as the
@@ -78,11 +79,11 @@ impl CsvReader {
         self.describe_source(Source::open(path.as_ref())?)
     }
 
-    /// As [`describe_path`](Self::describe_path), from anything that yields bytes; errors call it
-    /// `input`.
+    /// Describes a table like [`describe_path`](Self::describe_path), from anything that yields
+    /// bytes; errors call it `input`.
     ///
     /// # Errors
-    /// As [`describe_path`](Self::describe_path).
+    /// The errors of [`describe_path`](Self::describe_path).
     pub fn describe(&self, source: impl Read) -> Result<Description, Error> {
         self.describe_source(Source::new("input", source)?)
     }
@@ -104,7 +105,8 @@ impl CsvReader {
         };
         let mut columns: Vec<ColumnDescription> = table.names.iter().map(column).collect();
         let mut values = vec![Some(HashMap::new()); columns.len()];
-        // Of the values of each column in their order, and whether they are dates so far.
+        // Checksums of each column's values in their order, and whether the values are dates so
+        // far.
         let mut sums = vec![(DefaultHasher::new(), crc32fast::Hasher::new()); columns.len()];
         let mut are_dates = vec![true; columns.len()];
         let (mut rows, mut complete) = (0, 0);

@@ -1,4 +1,4 @@
-//! What a statistician would say of a table before it is fitted.
+//! Remarks that a statistician would make on a table before it is fitted.
 
 use std::fmt;
 
@@ -9,12 +9,12 @@ use crate::cells::shown;
 use crate::data::Task;
 use crate::message::{Advice, Vocabulary, advised};
 
-/// More classes than this, of a response that holds numbers, are worth a word.
+/// A response that holds numbers with more classes than this is worth a remark.
 const NUMERIC_CLASSES: usize = 10;
 
-/// What there is to say of one column before a model is fitted to the table. From
-/// [`CsvReader::findings`]; printed, it says what was found, and [`advice`](Self::advice) what can be
-/// done about it.
+/// A remark on one column before a model is fitted to the table. It comes from
+/// [`CsvReader::findings`]; printed, it says what was found, and [`advice`](Self::advice) says what
+/// can be done about it.
 ///
 /// ```
 /// use bnn_mcmc::data::{CsvReader, Finding};
@@ -47,22 +47,22 @@ pub enum Finding {
         /// The name of the column.
         column: String,
     },
-    /// In every row the column has the value of another one.
+    /// The column has the value of another column in every row.
     Copy {
         /// The name of the column.
         column: String,
         /// The name of the first column with these values.
         of: String,
     },
-    /// In every row a feature has the value of the response.
+    /// A feature has the value of the response in every row.
     CopyOfResponse {
         /// The name of the column.
         column: String,
         /// The name of the response's column.
         response: String,
     },
-    /// The column holds dates or times, which are no numbers, and as labels are all but useless: a new
-    /// date is not among them.
+    /// The column holds dates or times, which are not numbers, and are nearly useless as labels: a
+    /// new date is not among them.
     Dates {
         /// The name of the column.
         column: String,
@@ -70,33 +70,33 @@ pub enum Finding {
         line: usize,
         /// The first date.
         cell: String,
-        /// How many labels the column is taken for, if it is.
+        /// The number of labels, if the column is taken for labels.
         labels: Option<usize>,
     },
     /// The column holds text of more kinds than are taken for labels unless they are asked for.
     ManyLabels {
         /// The name of the column.
         column: String,
-        /// How many labels there are; `None` for more than 1,000.
+        /// The number of labels; `None` for more than 1,000.
         labels: Option<usize>,
     },
     /// The column is taken for labels, as was asked for, of which there are very many.
     SparseLabels {
         /// The name of the column.
         column: String,
-        /// How many labels there are; `None` for more than 1,000.
+        /// The number of labels; `None` for more than 1,000.
         labels: Option<usize>,
-        /// How many rows there are.
+        /// The number of rows.
         rows: usize,
     },
     /// Some rows have no value.
     Missing {
         /// The name of the column.
         column: String,
-        /// How many rows these are.
+        /// The number of these rows.
         rows: usize,
     },
-    /// A cell is no number, in a column that is not taken for labels.
+    /// A cell is not a number, in a column that is not taken for labels.
     NotNumber {
         /// The name of the column.
         column: String,
@@ -122,7 +122,7 @@ pub enum Finding {
     NumericClasses {
         /// The name of the response's column.
         column: String,
-        /// How many classes there are; `None` for more than 1,000.
+        /// The number of classes; `None` for more than 1,000.
         classes: Option<usize>,
     },
 }
@@ -146,7 +146,7 @@ impl Finding {
         }
     }
 
-    /// What can be done about it: one of these.
+    /// The alternatives of what can be done about the finding: one of them is enough.
     pub fn advice(&self) -> Vec<Advice> {
         let column = || self.column().to_string();
         let leave_out = || Advice::Ignore { column: column(), if_identifier: false };
@@ -172,7 +172,8 @@ impl Finding {
         }
     }
 
-    /// What was found and what can be done about it, with settings as users of one face know them.
+    /// The finding and what can be done about it, with settings spelt as the users of one interface
+    /// type them.
     pub fn in_words(&self, words: &dyn Vocabulary) -> String {
         advised(&self.to_string(), &self.advice(), words)
     }
@@ -196,7 +197,7 @@ impl Finding {
     }
 }
 
-/// What was found, without what can be done about it.
+/// The finding, without what can be done about it.
 impl fmt::Display for Finding {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let many = |n: &Option<usize>| n.map_or("more than 1000".to_owned(), |n| n.to_string());
@@ -250,16 +251,16 @@ impl fmt::Display for Finding {
 }
 
 impl CsvReader {
-    /// What there is to say of a table before a model is fitted to it, column by column: the table as
-    /// [`describe`](Self::describe) has described it, and the response, labels and columns left out as this
-    /// reader has them. What is [refused](Finding::is_refused) is among it.
+    /// The findings on a table before a model is fitted to it, column by column. The table is a
+    /// description by [`describe`](Self::describe); the response, labels and ignored columns are
+    /// this reader's. Findings for which the table is [refused](Finding::is_refused) are included.
     pub fn findings(&self, table: &Description) -> Vec<Finding> {
         let is_response = |place: usize, column: &ColumnDescription| match &self.response {
             Columns::Last => place + 1 == table.columns.len(),
             Columns::Named(names) => names.contains(&column.name),
             Columns::At(places) => places.contains(&place),
         };
-        // What a column is a copy of, itself if of none.
+        // The name of the column that a column copies, or its own name.
         let original = |column: &ColumnDescription| {
             column.copy_of.clone().unwrap_or_else(|| column.name.clone())
         };
@@ -324,7 +325,7 @@ impl CsvReader {
         }
     }
 
-    /// Returns whether the column has values that can be compared with those of others.
+    /// Returns whether the column has values that can be compared with other columns.
     fn of_feature(
         &self,
         rows: usize,
@@ -384,7 +385,7 @@ fn is_identifier(column: &ColumnDescription, rows: usize) -> bool {
     let all_differ = column.values.as_ref().is_none_or(|values| values.len() == rows);
     let span = column.range.map(|(low, high)| high - low);
     let is_counted = column.is_counts && span == Some((rows - 1) as f64);
-    // Of few rows the labels of a sensible feature may all differ.
+    // In a table of few rows the labels of a sensible feature may all differ.
     let is_labelled = column.is_text && column.values.is_some() && rows >= 10;
     rows > 2 && all_differ && (is_counted || is_labelled)
 }

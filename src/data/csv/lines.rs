@@ -1,9 +1,9 @@
-//! Where in a file rows come from.
+//! The lines of a file that rows come from.
 
 use serde::{Deserialize, Serialize};
 
-/// The line of a file that each row of a table comes from, counted from 1. It takes memory only where
-/// rows do not stand on consecutive lines: next to those that were left out, and to blank lines.
+/// The line of a file that each row of a table comes from, counted from 1. It takes memory only
+/// where rows are not on consecutive lines: next to rows that were left out, and to blank lines.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Lines {
     /// The first row, and its line, of each run of rows on consecutive lines.

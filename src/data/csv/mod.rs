@@ -34,9 +34,9 @@ use crate::message::{Advice, Setting, count};
 pub enum Columns {
     /// The last column.
     Last,
-    /// By name; `#1`, `#2`, ... in a table without header.
+    /// Columns by name; `#1`, `#2`, ... in a table without header.
     Named(Vec<String>),
-    /// By position, counted from 0.
+    /// Columns by position, counted from 0.
     At(Vec<usize>),
 }
 
@@ -70,14 +70,14 @@ impl<S: Into<String>> From<Vec<S>> for Columns {
     }
 }
 
-/// How a categorical feature becomes numbers.
+/// The encoding of a categorical feature as numbers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Encoding {
     /// One column of 0 and 1 for each level, named `column=level`.
     #[default]
     OneHot,
-    /// As [`OneHot`](Self::OneHot), without the first level: for models with an intercept, where
-    /// the full set would be collinear.
+    /// [`OneHot`](Self::OneHot) without the first level: for models with an intercept, where the
+    /// full set would be collinear.
     DropFirst,
     /// One column with the number of the level, counted from 0. It imposes an order.
     Codes,
@@ -250,7 +250,7 @@ impl CsvReader {
         Self { ignored: names.into_iter().map(Into::into).collect(), ..self }
     }
 
-    /// How categorical features become numbers: [`Encoding::OneHot`], unless told otherwise.
+    /// The encoding of categorical features as numbers; [`Encoding::OneHot`] by default.
     pub fn encoding(self, encoding: Encoding) -> Self {
         Self { encoding, ..self }
     }
@@ -262,14 +262,13 @@ impl CsvReader {
     }
 
     /// Leaves out rows with a missing value in a feature or the response, rather than failing.
-    /// Which rows they were is told in [`CsvData::dropped`].
+    /// [`CsvData::dropped`] names these rows.
     pub fn drop_missing_rows(self) -> Self {
         Self { drop_missing_rows: true, ..self }
     }
 
-    /// More than `bytes` bytes of text, counted as they are when they are unpacked, are refused, and
-    /// numbers or names of features of more than four times as many bytes. Without this call the
-    /// limit is 1 GiB.
+    /// More than `bytes` bytes of text, counted after unpacking, are refused, and numbers or names
+    /// of features of more than four times as many bytes. Without this call the limit is 1 GiB.
     pub fn limit(self, bytes: u64) -> Self {
         Self { limit: bytes, ..self }
     }
@@ -286,7 +285,7 @@ impl CsvReader {
     /// Reads from anything that yields bytes; errors call it `input`.
     ///
     /// # Errors
-    /// As [`read_path`](Self::read_path).
+    /// The errors of [`read_path`](Self::read_path).
     pub fn read(&self, source: impl Read) -> Result<CsvData, Error> {
         self.read_source(Source::new("input", source)?)
     }
@@ -375,7 +374,7 @@ impl CsvReader {
     }
 }
 
-/// How a file is read, in words.
+/// The settings by which a file is read, in words.
 impl fmt::Display for CsvReader {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let listed = |names: &[String]| match names {
@@ -424,7 +423,7 @@ impl fmt::Display for CsvReader {
     }
 }
 
-/// What was read: the data, and how to read other files in the same way.
+/// The result of reading a file: the data, and how to read other files in the same way.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct CsvData {

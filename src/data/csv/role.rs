@@ -1,4 +1,4 @@
-//! What a column of a table is to a model.
+//! The role of a table's column in a model.
 
 use serde::{Deserialize, Serialize};
 

@@ -1,4 +1,4 @@
-//! How a training file was read, and cells turned into numbers by it.
+//! The schema of a training file, and the conversion of cells to numbers by it.
 
 use std::borrow::Cow;
 use std::collections::{BTreeSet, HashMap, HashSet};
@@ -20,13 +20,13 @@ use crate::data::{Dataset, Response};
 use crate::memory;
 use crate::message::{self, Advice};
 
-/// More levels than this in a column that was not named as categorical are refused.
+/// The largest number of levels of a column that was not named as categorical.
 pub(super) const MANY_LEVELS: usize = 50;
 
-/// More levels or classes than this are refused in any column.
+/// The largest number of levels or classes of any column.
 const MOST_LEVELS: usize = 1 << 16;
 
-/// A column of the training file; `levels` are those of a categorical feature or of the classes.
+/// A column of the training file; `levels` are the levels of a categorical feature or the classes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct Column {
     name: String,
@@ -37,7 +37,7 @@ struct Column {
     bools: bool,
 }
 
-/// What a column of features holds in a table that is no text: for [`Schema::of_table`].
+/// The kind of values in a column of a table that is not text: for [`Schema::of_table`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Cells {
@@ -47,19 +47,19 @@ pub enum Cells {
     Bools,
     /// Labels: one feature of 0 and 1 for each of these levels, in this order.
     Labels(Vec<String>),
-    /// What is no feature, such as a column that is constant.
+    /// A column that is not a feature, for example since it is constant.
     LeftOut,
 }
 
-/// How a training file was read: applied to a test file, it gives the same features, levels and
-/// classes, or an error. Can be stored with serde.
+/// The way in which a training file was read: applied to a test file, it gives the same features,
+/// levels and classes, or an error. It can be stored with serde.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Schema {
     reader: CsvReader,
     columns: Vec<Column>,
 }
 
-/// Where the columns of the training file are in another table.
+/// The places of the training file's columns in another table.
 struct Places {
     order: Vec<usize>,
     /// The names of columns that the training file does not have.
@@ -69,11 +69,11 @@ struct Places {
 }
 
 impl Schema {
-    /// How files are to be read like a table that was not read from text, such as a data frame, so that
-    /// rows of files have the features of its rows. `columns` are those of the features in their order,
-    /// with their names; `classes` are the names of the classes in the order of their numbers, if the
-    /// response is classes. Files have a header, which may hold any names, and the response's columns
-    /// are called as `reader` says.
+    /// Makes the schema by which files are read like a table that was not read from text, such as a
+    /// data frame: rows of files then have the same features. `columns` are the columns of features
+    /// in their order, with their names; `classes` are the names of the classes in the order of
+    /// their numbers, if the response is classes. Files have a header, which may hold any names,
+    /// and the response's columns are called as `reader` says.
     ///
     /// ```
     /// use bnn_mcmc::data::{Cells, CsvReader, Schema};
@@ -158,16 +158,16 @@ impl Schema {
     /// position.
     ///
     /// # Errors
-    /// As [`CsvReader::read_path`]; also if a column is lacking or new, or a level or class did
-    /// not occur in the training file.
+    /// The errors of [`CsvReader::read_path`]; also if a column is missing or new, or a level or
+    /// class did not occur in the training file.
     pub fn read_path(&self, path: impl AsRef<Path>) -> Result<CsvData, Error> {
         self.read_source(Source::open(path.as_ref())?)
     }
 
-    /// As [`read_path`](Self::read_path), from anything that yields bytes.
+    /// Reads rows like [`read_path`](Self::read_path), from anything that yields bytes.
     ///
     /// # Errors
-    /// As [`read_path`](Self::read_path).
+    /// The errors of [`read_path`](Self::read_path).
     pub fn read(&self, source: impl Read) -> Result<CsvData, Error> {
         self.read_source(Source::new("input", source)?)
     }
@@ -187,7 +187,7 @@ impl Schema {
         }
     }
 
-    /// Where the columns are in another table.
+    /// The places of the columns in another table.
     fn places(&self, table: &Table) -> Result<Places, Error> {
         let columns = self.columns.iter().map(|column| column.name.as_str());
         let (order, unused) = table.order(columns)?;
@@ -197,10 +197,10 @@ impl Schema {
         Ok(Places { order, unused, count })
     }
 
-    /// Reads the features of new rows, whose response is not known: it may be lacking from the file,
-    /// and so may ignored columns. What such columns hold is not looked at, nor what other columns
-    /// do: a file with a header may have more than the training file, as exports often do, and
-    /// [`Features::unused`] names them.
+    /// Reads the features of new rows, whose response is not known: it may be missing from the
+    /// file, and so may ignored columns. The contents of such columns and of further columns are
+    /// not checked: a file with a header may have more than the training file, as exports often do,
+    /// and [`Features::unused`] names them.
     ///
     /// ```
     /// use bnn_mcmc::data::CsvReader;
@@ -213,15 +213,16 @@ impl Schema {
     /// ```
     ///
     /// # Errors
-    /// As [`read_path`](Self::read_path), but for the response.
+    /// The errors of [`read_path`](Self::read_path), except the errors about the response.
     pub fn read_features_path(&self, path: impl AsRef<Path>) -> Result<Features, Error> {
         self.read_features_source(Source::open(path.as_ref())?)
     }
 
-    /// As [`read_features_path`](Self::read_features_path), from anything that yields bytes.
+    /// Reads features like [`read_features_path`](Self::read_features_path), from anything that
+    /// yields bytes.
     ///
     /// # Errors
-    /// As [`read_features_path`](Self::read_features_path).
+    /// The errors of [`read_features_path`](Self::read_features_path).
     pub fn read_features(&self, source: impl Read) -> Result<Features, Error> {
         self.read_features_source(Source::new("input", source)?)
     }
@@ -245,7 +246,8 @@ impl Schema {
         Ok(Features { x, names, lines, dropped, unused })
     }
 
-    /// The names of the classes in the order of their numbers; `None` if the response is no class.
+    /// The names of the classes in the order of their numbers; `None` if the response is not a
+    /// class.
     pub fn class_names(&self) -> Option<&[String]> {
         self.columns
             .iter()
@@ -505,7 +507,7 @@ struct Numbers {
     dropped: Vec<usize>,
 }
 
-/// Labels in the order of Unicode, brought into that of their size if all are numbers.
+/// Sorts labels, given in the order of Unicode, by size if all are numbers.
 fn by_size(labels: Vec<String>) -> Result<Vec<String>, String> {
     let number = |label: &String| label.parse().ok().filter(|value: &f64| value.is_finite());
     let Some(numbers) = labels.iter().map(number).collect::<Option<Vec<f64>>>() else {

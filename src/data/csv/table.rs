@@ -1,4 +1,4 @@
-//! The rows of a file, and what can be wrong with a cell.
+//! The rows of a file, and the problems of cells.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -11,7 +11,7 @@ use crate::data::Task;
 use crate::error::Row;
 use crate::message::{self, Advice};
 
-/// A text whose rows are cut into cells each time they are gone through: nothing but the text is kept.
+/// A text whose rows are cut into cells on every pass: only the text is kept.
 pub(super) struct Table<'t> {
     pub(super) file: String,
     header: Header,
@@ -20,7 +20,7 @@ pub(super) struct Table<'t> {
     body: Rows<'t>,
 }
 
-/// How many rows have all their values, and how many are left out.
+/// The number of rows with all their values, and the number of rows left out.
 #[derive(Clone, Copy)]
 pub(super) struct Count {
     pub(super) complete: usize,
@@ -209,7 +209,7 @@ impl<'t> Table<'t> {
         }
     }
 
-    /// A finite number, or a count. `is_first` says that no row is above that of the cell.
+    /// A finite number, or a count. `is_first` says that the cell is in the first row.
     pub(super) fn number(
         &self,
         (line, column): (usize, usize),
@@ -252,7 +252,7 @@ impl<'t> Table<'t> {
     }
 }
 
-/// Where the lines of a text are cut into cells.
+/// The separator at which the lines of a text are cut into cells.
 fn separator(delimiter: Delimiter, text: &str) -> Result<Separator, Error> {
     match delimiter {
         Delimiter::Byte(byte) if !byte.is_ascii() || b"\"\r\n".contains(&byte) => {
@@ -262,7 +262,7 @@ fn separator(delimiter: Delimiter, text: &str) -> Result<Separator, Error> {
         Delimiter::Byte(byte) => Ok(Separator::Char(char::from(byte))),
         Delimiter::Blanks => Ok(Separator::Blanks),
         Delimiter::Detect => {
-            // What is enclosed in quotation marks does not count.
+            // Text in quotation marks does not count.
             let line = text.trim_start().split(['\n', '\r']).next().unwrap_or_default().trim();
             let outside = |c: char| line.split('"').step_by(2).any(|part| part.contains(c));
             let found = ['\t', ';', '|', ','].into_iter().find(|c| outside(*c));
@@ -289,7 +289,7 @@ pub(super) fn is_no_label(cell: &str) -> bool {
 /// `2024-05`, `10:30`.
 pub(super) fn is_date(cell: &str) -> bool {
     let cell = cell.trim();
-    // What holds a colon is a time, if it is anything.
+    // Text with a colon is a time or nothing.
     let is_time = |text: &str| {
         let clock = text.trim_end_matches(|c: char| c.is_ascii_alphabetic() || c == ' ');
         let clock = clock.split(['+', 'Z']).next().unwrap_or_default();

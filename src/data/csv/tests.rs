@@ -376,7 +376,7 @@ fn features_are_read_without_a_response() {
     for text in [
         "sex,length\nF,0.3\nM,0.2\n",
         "length,sex,id\n0.3,F,7\n0.2,M,8\n",
-        // What the response's column holds is not looked at.
+        // The contents of the response's column are not checked.
         "id,rings,sex,length\n7,?,F,0.3\n8,soon,M,0.2\n",
     ] {
         let new = read(text).unwrap();
@@ -552,7 +552,7 @@ fn cells_labels_and_digits_are_found() {
             classes
         ]
     );
-    // As the response, and in many digits.
+    // The column as the response, with many digits.
     let long = "9".repeat(60);
     let text = format!("a,y\n1,2\n2,{long}\n3,-9007199254740993\n5,9007199254740994\n");
     let lost = &found(&y(), &text)[0];
@@ -653,7 +653,7 @@ fn files_are_read_like_a_table_that_was_none() {
     // It outlives the process.
     let text = serde_json::to_string(&schema).unwrap();
     assert_eq!(serde_json::from_str::<Schema>(&text).unwrap(), schema);
-    // What belongs together.
+    // Arguments that do not belong together are refused.
     let refused = |reader: CsvReader, classes: Option<Vec<String>>| {
         let error = Schema::of_table(reader, columns(), classes).unwrap_err();
         assert!(matches!(error, Error::Argument { .. }), "{error}");

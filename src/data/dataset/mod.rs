@@ -54,8 +54,8 @@ impl Dataset {
     /// Features are named `x1`, `x2`, ..., the response `class`.
     ///
     /// # Errors
-    /// As [`regression`](Self::regression); also if there are fewer than two names, a name occurs
-    /// twice, or a class has no name.
+    /// The errors of [`regression`](Self::regression); also if there are fewer than two names, a
+    /// name occurs twice, or a class has no name.
     pub fn classification<S: Into<String>>(
         x: Array2<f64>,
         classes: Vec<usize>,
@@ -71,8 +71,8 @@ impl Dataset {
     /// `y2`, ...
     ///
     /// # Errors
-    /// As [`regression`](Self::regression); also if a count is not a whole number from 0 to 2^53, with
-    /// its row and value.
+    /// The errors of [`regression`](Self::regression); also if a count is not a whole number from 0
+    /// to 2^53, with its row and value.
     pub fn counts<D: Dimension>(x: Array2<f64>, counts: Array<f64, D>) -> Result<Self, Error> {
         Self::unnamed(x, Response::Counts(in_columns(counts)?))
     }
@@ -160,7 +160,7 @@ impl Dataset {
     /// Names the response: one name for each output or category, a single one for classes.
     ///
     /// # Errors
-    /// If the number of names is another, or a name occurs twice.
+    /// If the number of names differs, or a name occurs twice.
     pub fn with_response_names<S: Into<String>>(
         mut self,
         names: impl IntoIterator<Item = S>,
@@ -171,7 +171,7 @@ impl Dataset {
         Ok(self)
     }
 
-    /// The same rows with other features `[rows x features]` under the same names.
+    /// Replaces the features by `x` `[rows x features]`, under the same names.
     ///
     /// # Errors
     /// If the shape differs or a number is not finite.
@@ -179,7 +179,7 @@ impl Dataset {
         Self::checked(x, self.response, self.feature_names, self.response_names)
     }
 
-    /// The same rows with another real response `[rows x outputs]` under the same names.
+    /// Replaces the real response by `y` `[rows x outputs]`, under the same names.
     ///
     /// # Errors
     /// If the response was not real, the shape differs or a number is not finite.
@@ -281,7 +281,7 @@ impl fmt::Display for Dataset {
     }
 }
 
-/// The same summary as [`Display`](fmt::Display), not the numbers.
+/// Prints the summary that [`Display`](fmt::Display) prints, not the numbers.
 impl fmt::Debug for Dataset {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Dataset({})", self.to_string().replace('\n', "; "))

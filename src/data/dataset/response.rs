@@ -1,8 +1,8 @@
-//! What is observed for each row.
+//! The response: the observations, one for each row.
 
 use ndarray::{Array2, Axis};
 
-/// What is observed for each row of a [`Dataset`](super::Dataset).
+/// The response of a [`Dataset`](super::Dataset): the observations, one for each row.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Response {
@@ -59,7 +59,7 @@ impl Response {
         if let Self::Counts(y) = self { Some(y) } else { None }
     }
 
-    /// How many rows each class has, in the order of the names, if the response is a class.
+    /// The number of rows in each class, in the order of the names, if the response is a class.
     pub fn class_sizes(&self) -> Option<Vec<usize>> {
         let Self::Classes { index, names } = self else { return None };
         let mut sizes = vec![0; names.len()];

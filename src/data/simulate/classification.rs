@@ -8,8 +8,8 @@ use super::{Clusters, Stream, at_least, room, stream, table, within};
 use crate::data::{Dataset, Response};
 use crate::{Error, memory};
 
-/// Classes made of normal clusters around the vertices of a hypercube, among features that repeat what
-/// others say or say nothing.
+/// Classes made of normal clusters around the vertices of a hypercube, among redundant and
+/// uninformative features.
 ///
 /// ```
 /// use bnn_mcmc::data::simulate::Classification;
@@ -46,8 +46,8 @@ pub struct Classification {
 }
 
 impl Default for Classification {
-    /// As scikit-learn: 100 rows of 20 features, two informative and two redundant, two classes of two
-    /// clusters each in equal shares, separation 1, one hundredth flipped.
+    /// The defaults of scikit-learn: 100 rows of 20 features, two informative and two redundant,
+    /// two classes of two clusters each in equal shares, separation 1, one hundredth flipped.
     fn default() -> Self {
         let (rows, features, informative, redundant) = (100, 20, 2, 2);
         let (classes, clusters_per_class, separation, flipped, shares) = (2, 2, 1.0, 0.01, None);
@@ -70,10 +70,10 @@ impl Classification {
     ///
     /// # Errors
     /// If there are fewer rows than clusters, fewer than two classes, no cluster or no informative
-    /// feature, more informative and redundant features than features, more clusters than a hypercube of
-    /// `informative` dimensions has vertices; if `separation` is negative or beyond 1e150, `flipped` is no
-    /// probability, or `shares` are not one positive number for each class with the sum 1; or if the table
-    /// or the matrices do not fit into memory.
+    /// feature, more informative and redundant features than features, more clusters than a
+    /// hypercube of `informative` dimensions has vertices; if `separation` is negative or beyond
+    /// 1e150, `flipped` is not a probability, or `shares` are not one positive number for each
+    /// class with the sum 1; or if the table or the matrices do not fit into memory.
     pub fn draw(&self, seed: u64) -> Result<Dataset, Error> {
         let clusters = self.clusters(seed)?;
         at_least("rows", self.rows, self.n_clusters()?)?;
@@ -105,7 +105,7 @@ impl Classification {
     /// The clusters that [`draw`](Self::draw) has for this seed.
     ///
     /// # Errors
-    /// As [`draw`](Self::draw), which also looks at the rows.
+    /// The errors of [`draw`](Self::draw), which also looks at the rows.
     pub fn clusters(&self, seed: u64) -> Result<Clusters, Error> {
         let (d, r, clusters) = (self.informative, self.redundant, self.n_clusters()?);
         let size = [(clusters, "clusters"), (d.saturating_add(1), "rows"), (d, "columns")];
@@ -115,7 +115,7 @@ impl Classification {
         Ok(Clusters::draw([clusters, d, r], self.separation, &mut stream(seed, Stream::Truth)))
     }
 
-    /// Checks all but the rows, and counts the clusters.
+    /// Checks all settings except the rows, and counts the clusters.
     fn n_clusters(&self) -> Result<usize, Error> {
         at_least("classes", self.classes, 2)?;
         at_least("clusters_per_class", self.clusters_per_class, 1)?;
@@ -167,7 +167,7 @@ impl Classification {
             }
             before += share;
         }
-        // What rounding of the sum may have left.
+        // Rounding of the sum may have left some rows over.
         rows.resize(self.rows, self.classes * m - 1);
     }
 }
@@ -214,7 +214,7 @@ mod tests {
                     assert_abs_diff_eq!(found[(i, j)], expected[(i, j)], epsilon = 4.5 * sd);
                 }
             }
-            // What is unrelated is standard normal in every class.
+            // Unrelated features are standard normal in every class.
             let e = of_class.x().slice(s![.., 5..]);
             for ((i, j), v) in (e.t().dot(&e) / n).indexed_iter() {
                 let expected = if i == j { 1.0 } else { 0.0 };

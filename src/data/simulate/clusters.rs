@@ -1,4 +1,4 @@
-//! What the rows of a simulated classification are drawn from.
+//! The clusters that the rows of a simulated classification are drawn from.
 
 use std::collections::HashSet;
 
@@ -19,7 +19,8 @@ pub struct Clusters {
 }
 
 impl Clusters {
-    /// So many clusters, informative and redundant features. There are vertices for all clusters.
+    /// Draws the given numbers of clusters, informative and redundant features. The hypercube must
+    /// have vertices for all clusters.
     pub(super) fn draw([clusters, d, r]: [usize; 3], separation: f64, rng: &mut ChainRng) -> Self {
         let mut vertices = HashSet::new();
         let mut centres = Array2::zeros((clusters, d));

@@ -1,9 +1,9 @@
 //! Simulated tables of any size, whose truth is known.
 //!
-//! The recipes are those of `make_regression` and `make_classification` in scikit-learn
-//! (<https://scikit-learn.org/stable/datasets/sample_generators.html>); the second goes back to
-//! I. Guyon, *Design of experiments of the NIPS 2003 variable selection benchmark*, 2003. Below, N is the
-//! normal and U the uniform distribution, and rows are independent.
+//! The recipes are `make_regression` and `make_classification` of scikit-learn
+//! (<https://scikit-learn.org/stable/datasets/sample_generators.html>); the second goes back to I.
+//! Guyon, *Design of experiments of the NIPS 2003 variable selection benchmark*, 2003. Below, N is
+//! the normal and U the uniform distribution, and rows are independent.
 //!
 //! **[`Regression`]**: with d informative features of p,
 //!
@@ -47,10 +47,11 @@ use super::{Dataset, Response};
 use crate::rng::ChainRng;
 use crate::{Error, memory};
 
-/// The stream of a seed that simulates tables: far from those of the chains, and not that of splits.
+/// The stream of a seed that simulates tables: far from the streams of the chains, and different
+/// from the stream of splits.
 const STREAM: u64 = u64::MAX - 1;
 
-/// What is drawn from a stream of its own.
+/// The parts of a simulated table; each is drawn from a stream of its own.
 #[derive(Clone, Copy)]
 enum Stream {
     Truth,

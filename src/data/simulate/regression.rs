@@ -74,7 +74,7 @@ impl Regression {
     /// columns.
     ///
     /// # Errors
-    /// As [`draw`](Self::draw), which also looks at the rows.
+    /// The errors of [`draw`](Self::draw), which also looks at the rows.
     pub fn coefficients(&self, seed: u64) -> Result<Array1<f64>, Error> {
         at_least("features", self.features, 1)?;
         if self.informative > self.features {

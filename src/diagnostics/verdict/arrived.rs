@@ -5,18 +5,19 @@ use ndarray::{ArrayView1, ArrayView2, Axis, s};
 use super::Cause;
 use crate::diagnostics::ess_mean;
 
-/// How many standard deviations of a chain the mean log likelihoods of two chains are apart, from which
-/// on a [`Verdict`](super::Verdict) says that the chains have not arrived.
+/// The distance between the mean log likelihoods of two chains, in standard deviations of a chain,
+/// from which on a [`Verdict`](super::Verdict) says that the chains have not arrived.
 ///
 /// Within one mode with d directions that the data tell about, the log likelihood of draws is its largest value
 /// less half a chi-squared variable of d degrees of freedom: its standard deviation is sqrt(d/2). From four
 /// standard deviations on the bands of two standard deviations around the chains' means no longer overlap.
 /// A mode that is lower by so much has next to no mass, unless it is wider by as many powers of e.
 pub const LEVELS_APART: f64 = 4.0;
-/// By how many standard deviations, of the draws within the halves, the mean log likelihood of a chain's second
-/// half exceeds the mean of its first half, from which on the chain counts as rising: three and a half where it
-/// rises along a line, without noise. Stationary chains do so by chance if they hold a few effective draws, but
-/// seldom more than half of the chains.
+/// The difference between the mean log likelihoods of a chain's second and first half, in standard
+/// deviations of the draws within the halves, from which on the chain counts as rising. The
+/// difference is three and a half where the log likelihood rises along a line, without noise.
+/// Stationary chains do so by chance if they hold a few effective draws, but seldom more than half
+/// of the chains.
 pub const RISING: f64 = 1.5;
 /// The Monte Carlo errors by which levels differ at least, so that few effective draws are not taken for
 /// different levels.
@@ -53,7 +54,7 @@ pub(super) fn not_arrived(log_likelihood: ArrayView2<f64>) -> Option<Cause> {
     })
 }
 
-/// What the log likelihood of one chain is about.
+/// The level of one chain's log likelihood.
 struct Level {
     mean: f64,
     sd: f64,

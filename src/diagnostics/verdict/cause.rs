@@ -1,4 +1,4 @@
-//! Why chains have not converged, as far as a verdict can tell.
+//! The cause of a lack of convergence, as far as a verdict can tell.
 
 use ndarray::{ArrayView2, Axis};
 use serde::{Deserialize, Serialize};
@@ -10,7 +10,8 @@ use super::{InUse, Outcome, Trajectories};
 use crate::diagnostics::ess_bulk;
 use crate::diagnostics::quantile::quantile;
 
-/// Why the chains of a run have not converged, where a [`Verdict`](super::Verdict) can tell.
+/// The reason why the chains of a run have not converged, where a [`Verdict`](super::Verdict) can
+/// tell.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub enum Cause {
@@ -36,12 +37,12 @@ pub enum Cause {
     },
 }
 
-/// What the cause is told from, besides the draws.
+/// The evidence for a cause, besides the draws.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Clues {
     pub trajectories: Trajectories,
     pub in_use: InUse,
-    /// That chains have not arrived, if their log likelihoods say so.
+    /// The cause that chains have not arrived, if their log likelihoods say so.
     pub not_arrived: Option<Cause>,
     /// Whether more transitions diverged than a trusted run may have.
     pub diverges: bool,
@@ -50,7 +51,7 @@ pub(super) struct Clues {
 }
 
 impl Clues {
-    /// The cause of `outcome`; `separate` says what [`are_separate`] does of the worst quantity.
+    /// The cause of `outcome`; `separate` is the result of [`are_separate`] for the worst quantity.
     pub fn cause(&self, outcome: &Outcome, separate: bool) -> Option<Cause> {
         let (disagree, one_drifts) = match outcome {
             Outcome::TooFewDraws { .. } | Outcome::NearlyConverged { .. } => (false, false),
@@ -60,10 +61,10 @@ impl Clues {
         };
         let trajectories = &self.trajectories;
         let steps = mean(&trajectories.leapfrog_steps);
-        // False of NaN, where there is no Metropolis test.
+        // The comparison is false for NaN, where there is no Metropolis test.
         let is_accepted = mean(&trajectories.accept_prob) >= ACCEPTANCE;
         let cut_off = mean(&trajectories.at_max_depth) >= CUT_OFF;
-        // A length that was given says nothing of the target.
+        // A length that was given, not tuned, says nothing about the target.
         let is_long = trajectories.find_their_length && steps >= LONG_TRAJECTORY;
         let is_ridge = is_accepted && (cut_off || is_long && !self.in_use.is_collapsed());
         let ridge = (is_ridge && !steps.is_nan()).then_some(Cause::Ridge { leapfrog_steps: steps });
@@ -77,7 +78,8 @@ impl Clues {
         if ridge.is_some() || steps.is_nan() || !is_accepted {
             return ridge;
         }
-        // Trajectories that turn back soon cross what they can reach: what is slow is elsewhere.
+        // Short trajectories cross all of the region that they can reach, so that slow mixing is
+        // due to several modes.
         let is_narrow_energy = trajectories.ebfmi.iter().any(|ebfmi| *ebfmi < EBFMI_LIMIT);
         let reach = trajectories.find_their_length && !is_narrow_energy && !self.diverges;
         let is_slow = self.effective_share < SLOW;
@@ -90,9 +92,9 @@ impl Clues {
 /// than half of them have [`ESS_WITHIN`] effective draws by themselves, and the variance between
 /// chains is beyond [`BETWEEN_LIMIT`].
 ///
-/// R-hat is the larger of the rank form and the folded form, so that a chain's effective draws are the fewer
-/// of those of the quantity and of its distance from the median of all draws: where only the scale
-/// moves slowly, the quantity itself has many.
+/// R-hat is the larger of the rank form and the folded form, so a chain's number of effective draws
+/// is the smaller one of the quantity and of its distance from the median of all draws: where only
+/// the scale moves slowly, the quantity itself has many.
 pub(super) fn are_separate(rhat: f64, draws: ArrayView2<f64>) -> bool {
     let mut sorted: Vec<f64> = draws.iter().copied().collect();
     sorted.sort_by(f64::total_cmp);

@@ -1,12 +1,13 @@
-//! What a run has in use.
+//! The settings that a run has in use.
 
 use serde::{Deserialize, Serialize};
 
 use super::NARROW;
 use crate::message::Advice;
 
-/// What a run has in use and what its model allows, as far as a [`Judge`](super::Judge) was told, so that a
-/// verdict advises nothing that was done, and nothing that cannot be done.
+/// The settings that a run has in use and the settings that its model allows, as far as a
+/// [`Judge`](super::Judge) was told, so that a verdict advises nothing that is done already or
+/// cannot be done.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct InUse {
@@ -42,17 +43,17 @@ impl InUse {
         self.ran("Collapsed(")
     }
 
-    /// To integrate the output layer out, if that can be done and was not.
+    /// The advice to integrate the output layer out, if that can be done and was not.
     pub(super) fn integrate_out(&self) -> Option<Advice> {
         (self.collapsible && !self.is_collapsed()).then_some(Advice::IntegrateOut)
     }
 
-    /// To temper the posterior, if it was not.
+    /// The advice to temper the posterior, if it was not tempered.
     pub(super) fn temper(&self) -> Option<Advice> {
         (!self.is_tempered()).then_some(Advice::Temper)
     }
 
-    /// What connects modes of a network: more units, and priors with which these are small.
+    /// Advice that connects the modes of a network: more units, and a prior by fan-in.
     pub(super) fn connect_modes(&self) -> Vec<Advice> {
         let Some(units) = self.hidden_units else { return Vec::new() };
         let wider = (units < NARROW).then_some(Advice::Widen { units: NARROW });
@@ -61,12 +62,12 @@ impl InUse {
         wider.into_iter().chain(prior).collect()
     }
 
-    /// To take another prior of the weights, of a network.
+    /// The advice to take another prior of the weights, for a network.
     pub(super) fn other_prior(&self) -> Option<Advice> {
         self.hidden_units.map(|_| Advice::OtherPrior)
     }
 
-    /// To aim at a higher acceptance, if that makes steps smaller.
+    /// The advice to aim at a higher acceptance, if that makes steps smaller.
     pub(super) fn raise_target_accept(&self) -> Option<Advice> {
         match self.target_accept {
             None => Some(Advice::RaiseTargetAccept { to: None }),

@@ -1,4 +1,4 @@
-//! The judge: collects what is to be judged, and finds the [`Outcome`].
+//! The judge: collects the quantities to be judged, and finds the [`Outcome`].
 
 use ndarray::{ArrayView2, ArrayView3, Axis, concatenate, s};
 use rayon::prelude::*;
@@ -103,14 +103,14 @@ impl<'a> Judge<'a> {
         self
     }
 
-    /// Tells what the trajectories of Hamiltonian Monte Carlo were like.
+    /// Tells the statistics of the trajectories of Hamiltonian Monte Carlo.
     pub fn trajectories(mut self, trajectories: Trajectories) -> Self {
         self.clues.trajectories = trajectories;
         self
     }
 
-    /// Tells what the run has in use, so that a verdict does not advise what was done, nor what cannot be
-    /// done.
+    /// Tells the settings that the run has in use, so that a verdict advises nothing that is done
+    /// already or cannot be done.
     pub fn in_use(mut self, in_use: InUse) -> Self {
         self.clues.in_use = in_use;
         self
@@ -131,7 +131,7 @@ impl<'a> Judge<'a> {
         self
     }
 
-    /// Tells what the draws are of, if not of the posterior:
+    /// Tells the approximation that the draws are of, if they are not of the posterior:
     /// [`RunInfo::approximation`](crate::draws::RunInfo::approximation).
     pub fn approximation(mut self, approximation: Option<Approximation>) -> Self {
         self.approximation = approximation;
@@ -281,7 +281,7 @@ impl<'a> Judge<'a> {
         worst.is_some_and(|(rhat, draws, q)| are_separate(rhat, draws.index_axis(Axis(2), q)))
     }
 
-    /// What kind of disagreement an R-hat above the limit is due to. Chains that mix within and differ
+    /// The kind of disagreement behind an R-hat above the limit. Chains that mix within and differ
     /// between do not drift, whatever a few other quantities say.
     fn disagreement(&self, drift: &[f64], separate: bool, max_rhat: f64, min_ess: f64) -> Outcome {
         let drifting: Vec<usize> = (0..drift.len()).filter(|&c| drift[c] > DRIFT_LIMIT).collect();

@@ -23,9 +23,9 @@ pub const TEMPERATURE_LIMITS: [f64; 2] = [0.8, 1.1];
 pub const SECOND_STAGE_LIMIT: f64 = 0.05;
 /// E-BFMI below which a verdict speaks of it (Betancourt 2017, arXiv:1701.02434, section 6.1).
 pub const EBFMI_LIMIT: f64 = 0.3;
-/// Of [`Predictions::chains_apart`](crate::predict::Predictions::chains_apart): up to the first, intervals
-/// of new observations are little affected by what the chains disagree about, above the second they are
-/// not to be believed.
+/// The limits of [`Predictions::chains_apart`](crate::predict::Predictions::chains_apart): up to
+/// the first, intervals of new observations are little affected by the disagreement of the chains;
+/// above the second, they are not to be believed.
 ///
 /// If the chains' means have the standard deviation a at some input, in units of the predictive standard
 /// deviation of all chains together, and all is normal, then one chain's predictive distribution has the
@@ -52,6 +52,7 @@ pub const SLOW: f64 = 0.02;
 /// The number of units of the last hidden layer below which a network counts as narrow.
 pub const NARROW: usize = 100;
 
-/// How many transitions in a row a chain stands still, from which on a [`Verdict`](super::Verdict) says so. At
-/// an acceptance of 0.65, so many rejections follow upon each other by chance once in 10^9 transitions.
+/// The number of transitions in a row without a move of the chain, from which on a
+/// [`Verdict`](super::Verdict) says so. At an acceptance of 0.65, so many rejections follow upon
+/// each other by chance once in 10^9 transitions.
 pub const STILL: usize = 20;

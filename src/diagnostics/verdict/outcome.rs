@@ -1,4 +1,5 @@
-//! What a judge finds: the outcome, the worst values of each group, and the verdict around both.
+//! The findings of a judge: the outcome, the worst values of each group, and the verdict around
+//! both.
 
 use serde::{Deserialize, Serialize};
 
@@ -19,7 +20,7 @@ use crate::draws::Approximation;
 /// **A run has converged** when every quantity has R-hat at most 1.01 and at least 100 effective
 /// draws per chain, in the bulk and in the tails (Vehtari et al. 2021, doi:10.1214/20-BA1221). A
 /// quantity with the same value in all draws of all chains, such as a saturated probability, counts
-/// as agreement. Otherwise two more questions tell what went wrong:
+/// as agreement. Otherwise two more questions find the problem:
 ///
 /// - Does a chain disagree with itself? R-hat of the two halves of the single chain, on ranks and
 ///   folded, above 1.1 (the limit of Gelman and Rubin's day) means that the chain still drifts.
@@ -28,57 +29,61 @@ use crate::draws::Approximation;
 ///
 /// # Why, and what helps
 /// Networks with a real response fail to converge for three reasons as a rule, which need different
-/// remedies; the [`Cause`] says which, where it can be told, and [`advice`](Self::advice) what helps.
+/// remedies; the [`Cause`] says which, where it can be told, and [`advice`](Self::advice) says what
+/// helps.
 ///
 /// - **Not arrived** ([`Cause::NotArrived`]): the chains disagree, and the mean log likelihoods of two of them
 ///   differ by [four](super::LEVELS_APART) standard deviations of a chain and more, and by five Monte
 ///   Carlo errors; or more than half of the chains still [rise](super::RISING). In one mode the log likelihood
 ///   is its largest value less half a chi-squared variable, and chains so far apart are not in modes of
 ///   about the same mass. Longer warm-up and other starts help, not tempering.
-/// - **Modes** ([`Cause::Modes`]): log likelihoods do not say otherwise, each chain mixes within its mode, and the chains differ between. Of
-///   the quantity with the largest R-hat, more than half of the chains have at least
-///   [50](super::ESS_WITHIN) effective draws by themselves, of the quantity and of its distance from the median,
-///   and with the ESS, the smaller of the two, that more than half of them have
+/// - **Modes** ([`Cause::Modes`]): log likelihoods do not say otherwise, each chain mixes within
+///   its mode, and the chains differ between. For the quantity with the largest R-hat, more than
+///   half of the chains have at least [50](super::ESS_WITHIN) effective draws by themselves, both
+///   of the quantity and of its distance from the median. With the ESS, the smaller of the two,
+///   that more than half of the chains have,
 ///
 ///   ```text
 ///   (R-hat^2 - 1) ESS >= 25
 ///   ```
 ///
 ///   R-hat^2 - 1 is the variance between chains over the variance within, and 1 / ESS the squared
-///   Monte Carlo error of one chain's mean over the same variance: the chains' means, or widths, scatter
-///   [five times](super::BETWEEN_LIMIT) as widely as their length explains. Chains that now and then cross
-///   between modes drift instead, and have few effective draws. In a network they are told by
-///   trajectories that find their length, are short all the same, and are accepted, while fewer than
-///   [one draw in fifty](super::SLOW) is effective. The modes of networks of
-///   [100](super::NARROW) hidden units with output weights N(0, 1/H) are better connected, and tempering crosses
-///   between modes: on Boston's housing values (13-H-1, four chains of 400 + 600 iterations) R-hat was 1.80 with
-///   10 units and 1.03 with 60.
+///   Monte Carlo error of one chain's mean over the same variance: the chains' means, or widths,
+///   scatter [five times](super::BETWEEN_LIMIT) as widely as their length explains. Chains that now
+///   and then cross between modes drift instead, and have few effective draws. In a network they
+///   are recognised by trajectories that find their length, are short all the same, and are
+///   accepted, while fewer than [one draw in fifty](super::SLOW) is effective. The modes of
+///   networks of [100](super::NARROW) hidden units with output weights N(0, 1/H) are better
+///   connected, and tempering crosses between modes: on Boston's housing values (13-H-1, four
+///   chains of 400 + 600 iterations) R-hat was 1.80 with 10 units and 1.03 with 60.
 /// - **A ridge** ([`Cause::Ridge`]): trajectories that find their length, with
-///   [200](super::LONG_TRAJECTORY) leapfrog steps and more on average, or half of them
-///   [cut off](super::CUT_OFF) at the maximal depth of NUTS, with a mean acceptance of
-///   [one half](super::ACCEPTANCE) and more, and still too few effective draws. A length that was
-///   given says nothing of the target. The weights of a linear output layer make such a ridge. Under
-///   normal noise and normal priors [`Collapsed`](crate::sampler::Collapsed) takes it away; otherwise
-///   longer runs are what is left. Chains on a ridge have seldom arrived, and the ridge is what is said.
+///   [200](super::LONG_TRAJECTORY) leapfrog steps and more on average, or half of them [cut
+///   off](super::CUT_OFF) at the maximal depth of NUTS, with a mean acceptance of [one
+///   half](super::ACCEPTANCE) and more, and still too few effective draws. A length that was given,
+///   not tuned, says nothing about the target. The weights of a linear output layer make such a
+///   ridge. Under normal noise and normal priors [`Collapsed`](crate::sampler::Collapsed) removes
+///   it; otherwise only longer runs help. Chains on a ridge have seldom arrived, and the verdict
+///   names the ridge.
 ///
-/// No remedy is named that the run has used, or that cannot be used. Beyond that the rules read symptoms:
-/// a slow chain that has not shown yet how slow it is looks as if it mixed within a mode, and where
-/// divergent transitions or a low E-BFMI explain why chains are slow, no modes are inferred from
-/// trajectories.
+/// The advice names no remedy that the run has used, or that cannot be used. Beyond that the rules
+/// read symptoms: a slow chain that has not shown yet how slow it is looks as if it mixed within a
+/// mode, and where divergent transitions or a low E-BFMI explain why chains are slow, no modes are
+/// inferred from trajectories.
 ///
 /// # How much it matters
-/// Of a run whose chains disagree, [`apart`](field@Self::apart) says how much of a predictive standard deviation
-/// the chains' mean predictions differ by, at the row where they differ most, and the sentence whether
-/// intervals are little affected, only roughly right, or not to be believed
-/// ([limits](super::APART_LIMITS)). That is about intervals of new observations: about the mean function the chains
-/// disagree all the same, and such a run is never called converged because of it.
+/// For a run whose chains disagree, [`apart`](field@Self::apart) says how much of a predictive
+/// standard deviation the chains' mean predictions differ by, at the row where they differ most,
+/// and the sentence whether intervals are little affected, only roughly right, or not to be
+/// believed ([limits](super::APART_LIMITS)). This concerns intervals of new observations only: the
+/// chains still disagree about the mean function, and a small value never makes a run count as
+/// converged.
 ///
 /// # What else is said
 /// A run with more than one divergent transition in a thousand is not trusted, however well its
-/// chains agree. The end of the sentence tells what else is wrong with the trajectories of
-/// Hamiltonian Monte Carlo, whether a chain stood [still](super::STILL) because trajectories of a fixed length
-/// were rejected, and whether the sampler has no Metropolis test: chains that all sample
-/// the wrong density agree as well.
+/// chains agree. The end of the sentence names other problems of the trajectories of Hamiltonian
+/// Monte Carlo, whether a chain stood [still](super::STILL) because trajectories of a fixed length
+/// were rejected, and whether the sampler has no Metropolis test: chains that all sample the wrong
+/// density agree as well.
 ///
 /// Chains are counted from 0, as everywhere in this crate, and sentences say so. In JSON, NaN and
 /// infinite values become `null`.
@@ -105,12 +110,12 @@ use crate::draws::Approximation;
 /// ```
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Verdict {
-    /// What the run was found to be.
+    /// The finding on the run.
     pub outcome: Outcome,
-    /// Why it has not converged; `None` if it has, or if that cannot be told.
+    /// The reason why the run has not converged; `None` if it has, or if the reason is unknown.
     #[serde(default)]
     pub cause: Option<Cause>,
-    /// What the run has in use, which is not advised.
+    /// The settings that the run has in use, which are not advised.
     #[serde(default)]
     pub in_use: InUse,
     /// The worst values of each group, in the order they were added.
@@ -127,18 +132,18 @@ pub struct Verdict {
     pub rhat_limit: f64,
     /// The number of divergent transitions; 0 if the judge was not told.
     pub divergences: u64,
-    /// What the trajectories of Hamiltonian Monte Carlo were like, as far as the judge was told.
+    /// The statistics of the trajectories of Hamiltonian Monte Carlo, as far as the judge was told.
     #[serde(default)]
     pub trajectories: Trajectories,
-    /// How far the chains' mean predictions are apart, in predictive standard deviations:
-    /// [`Predictions::chains_apart`](crate::predict::Predictions::chains_apart). `None` if the judge was
-    /// not told, as of classes and of a single chain.
+    /// The distance between the chains' mean predictions, in predictive standard deviations:
+    /// [`Predictions::chains_apart`](crate::predict::Predictions::chains_apart). `None` if the
+    /// judge was not told, as for classes and for a single chain.
     #[serde(default)]
     pub apart: Option<f64>,
     /// For samplers without a Metropolis test, the kinetic temperature of each chain, or an empty
     /// list if the judge was not told; `None` for samplers with a test.
     pub unadjusted: Option<Vec<f64>>,
-    /// What the draws are of, if not of the posterior.
+    /// The approximation that the draws are of, if they are not of the posterior.
     pub approximation: Option<Approximation>,
 }
 
@@ -189,15 +194,15 @@ pub struct QuantityGroup {
     pub min_ess_tail: f64,
 }
 
-/// What a run was found to be: the finding of a [`Verdict`]. Chains are counted from 0, and R-hat
-/// is the headline form, [`rhat`](crate::diagnostics::rhat()), throughout.
+/// The finding of a [`Verdict`] on a run. Chains are counted from 0, and R-hat is the headline
+/// form, [`rhat`](crate::diagnostics::rhat()), throughout.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub enum Outcome {
     /// The draws are of one of the [methods](crate::approximate) that are used instead of sampling: no
     /// chains were run.
     Approximation {
-        /// What made the draws.
+        /// The method that made the draws.
         method: String,
     },
     /// The draws are a [mixture](crate::draws::Draws::mixture) of chains by weights, no chains.
@@ -290,7 +295,7 @@ pub enum Outcome {
     WrongTemperature {
         /// The chains whose momenta are too hot or too cold.
         chains: Vec<usize>,
-        /// The kinetic temperature that is farthest off, relative to what it should be.
+        /// The kinetic temperature that is farthest off, relative to its right value.
         temperature: f64,
         /// The largest R-hat.
         max_rhat: f64,

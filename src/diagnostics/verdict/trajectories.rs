@@ -1,9 +1,10 @@
-//! What trajectories were like.
+//! Statistics of trajectories.
 
 use serde::{Deserialize, Serialize};
 
-/// What the trajectories of Hamiltonian Monte Carlo, and steps on a surrogate, were like, one number for each chain: from
-/// [`Draws::trajectories`](crate::draws::Draws::trajectories). What is not known is empty.
+/// Statistics of the trajectories of Hamiltonian Monte Carlo, and of steps on a surrogate, one
+/// number for each chain: from [`Draws::trajectories`](crate::draws::Draws::trajectories). Unknown
+/// statistics are empty.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Trajectories {
     /// The share that [`Nuts`](crate::sampler::Nuts) cut off at its maximal depth.
@@ -15,16 +16,17 @@ pub struct Trajectories {
     pub leapfrog_steps: Vec<f64>,
     /// The mean acceptance probability.
     pub accept_prob: Vec<f64>,
-    /// The most transitions in a row that were rejected, of trajectories whose length is fixed when warm-up
-    /// ends: those of [`Hmc`](crate::sampler::Hmc) and [`Mams`](crate::sampler::Mams).
+    /// The most transitions in a row that were rejected, of [`Hmc`](crate::sampler::Hmc) and
+    /// [`Mams`](crate::sampler::Mams), whose trajectories have a length that is fixed when warm-up
+    /// ends.
     #[serde(default)]
     pub longest_still: Vec<usize>,
     /// Whether the sampler found their length, as NUTS does, and HMC and MAMS in their warm-up; false
     /// if the length was given, or if there is no Metropolis test.
     pub find_their_length: bool,
     /// The mean probability with which the second stage of
-    /// [`DelayedAcceptance`](crate::sampler::DelayedAcceptance) accepted what had moved on the surrogate: NaN for
-    /// a chain in which nothing moved there, empty for other samplers.
+    /// [`DelayedAcceptance`](crate::sampler::DelayedAcceptance) accepted the moves on the
+    /// surrogate: NaN for a chain in which nothing moved there, empty for other samplers.
     #[serde(default)]
     pub second_stage_accept: Vec<f64>,
 }

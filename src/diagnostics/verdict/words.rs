@@ -13,7 +13,7 @@ use crate::diagnostics::summary::ratio;
 use crate::draws::Approximation;
 use crate::message::{Advice, InRust, Vocabulary, advised, count, listed, thousands};
 
-/// Something that was found, and what can be done about it.
+/// A finding, with the advice on what can be done about it.
 struct Finding {
     text: String,
     advice: Vec<Advice>,
@@ -24,7 +24,7 @@ impl Finding {
         Self { text: text.into(), advice: advice.into_iter().collect() }
     }
 
-    /// What nothing is to be done about.
+    /// A finding without advice.
     fn only(text: impl Into<String>) -> Self {
         Self::new(text, None)
     }
@@ -37,7 +37,7 @@ impl fmt::Display for Verdict {
 }
 
 impl Verdict {
-    /// What can be done about all that was found, the most important first; nothing that the run has in
+    /// The advice on all findings, the most important first, without settings that the run has in
     /// use.
     pub fn advice(&self) -> Vec<Advice> {
         let mut all: Vec<Advice> = Vec::new();
@@ -246,7 +246,7 @@ impl Verdict {
         }
     }
 
-    /// What helps chains that disagree, by the cause as far as it is known.
+    /// The advice for chains that disagree, by the cause as far as it is known.
     fn against_disagreement(&self, drifts: bool) -> Vec<Advice> {
         let longer = if drifts { Advice::WarmUpAndRunLonger } else { Advice::RunLonger };
         match self.cause {
@@ -272,7 +272,7 @@ impl Verdict {
         }
     }
 
-    /// What helps chains that drift, where the cause is not modes.
+    /// The advice for chains that drift, where the cause is not modes.
     fn against_drift(&self) -> Option<Advice> {
         let trajectories = &self.trajectories;
         let is_cut_off = mean(&trajectories.at_max_depth) > DEPTH_LIMIT;
@@ -283,7 +283,7 @@ impl Verdict {
         }
     }
 
-    /// That the log likelihoods say that chains have not arrived; else nothing.
+    /// The sentence that chains have not arrived, by their log likelihoods; empty if they have.
     fn levels(&self) -> String {
         let Some(Cause::NotArrived { lowest, highest, sd, rising }) = self.cause else {
             return String::new();
@@ -307,7 +307,7 @@ impl Verdict {
         format!("R-hat <= {limit} and at least {least} effective draws for {groups}")
     }
 
-    /// That a chain which disagrees must not be left out.
+    /// The finding that a chain which disagrees must not be left out.
     fn hidden_chain(&self) -> Option<Finding> {
         let Outcome::OneChainDisagrees { drifts: false, .. } = self.outcome else { return None };
         match self.cause {
@@ -329,7 +329,7 @@ impl Verdict {
         Some(Finding::new(text, self.in_use.integrate_out()))
     }
 
-    /// How much it matters that chains disagree.
+    /// The finding on how much the disagreement of the chains matters.
     fn apart(&self) -> Option<Finding> {
         let disagree = matches!(
             self.outcome,
@@ -403,7 +403,7 @@ impl Verdict {
         (!low.is_empty()).then(|| Finding::new(text, advice))
     }
 
-    /// That trajectories of fixed length were rejected many times in a row.
+    /// The finding that trajectories of fixed length were rejected many times in a row.
     fn still(&self) -> Option<Finding> {
         let still = &self.trajectories.longest_still;
         let chain = (0..still.len()).max_by_key(|chain| still[*chain])?;
@@ -441,7 +441,7 @@ impl Verdict {
         (!chains.is_empty() && !is_said).then(|| Finding::only(text))
     }
 
-    /// That the target accepts next to nothing of what moves on a surrogate.
+    /// The finding that the target accepts next to none of the moves on a surrogate.
     fn second_stage(&self) -> Option<Finding> {
         let accepted = &self.trajectories.second_stage_accept;
         let low: Vec<usize> =
@@ -585,7 +585,7 @@ mod tests {
         println!("{} sentences", all.len());
     }
 
-    /// What is in use is not advised, whatever the outcome and the cause.
+    /// Settings in use are not advised, whatever the outcome and the cause.
     #[test]
     fn what_is_in_use_is_not_advised() {
         let used = [

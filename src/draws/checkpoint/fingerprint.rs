@@ -1,4 +1,4 @@
-//! What makes a run the one it is, and whether two runs are the same.
+//! The identity of a run, and the comparison of two runs.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,7 +10,7 @@ use crate::Error;
 /// Arrays of more numbers than this are one entry of a [`Fingerprint`].
 const NAMED_ALONE: usize = 64;
 
-/// What makes a run the one it is: names and values, to be compared and shown.
+/// The identity of a run: names and values, to be compared and shown.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Fingerprint(BTreeMap<String, String>);
 
@@ -49,7 +49,7 @@ impl Fingerprint {
         }
     }
 
-    /// What differs between the run of a file and this one.
+    /// The differences between the run of a file and this one, in words.
     pub fn differences(&self, here: &Self) -> Option<String> {
         const SHOWN: usize = 4;
         let names: BTreeSet<_> = self.0.keys().chain(here.0.keys()).collect();
@@ -71,7 +71,7 @@ impl Fingerprint {
     }
 }
 
-/// The checksum of the bits of an array, if it holds nothing but numbers, and many.
+/// The checksum of the bits of an array, if it holds only numbers, and many of them.
 fn checksum(items: &[Value]) -> Option<u32> {
     if items.len() <= NAMED_ALONE {
         return None;

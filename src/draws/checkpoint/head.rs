@@ -12,7 +12,8 @@ pub(super) const HEADER: usize = 16 + 4 + 8 + 4;
 
 #[derive(Serialize, Deserialize)]
 pub(super) struct Head<S> {
-    /// How much of the file of draws belongs to this checkpoint, and its checksum.
+    /// The length of the part of the file of draws that belongs to this checkpoint, and its
+    /// checksum.
     pub bytes: u64,
     pub crc: u32,
     pub state: S,
@@ -36,7 +37,7 @@ pub(super) fn encode<S: Serialize>(
     Ok(bytes)
 }
 
-/// The head in `bytes` and the states of kernels behind it, or what is wrong with them.
+/// The head in `bytes` and the states of kernels behind it, or the problem with them.
 pub(super) fn decode<S: DeserializeOwned>(
     bytes: &[u8],
     run: &Fingerprint,

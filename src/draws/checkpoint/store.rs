@@ -13,7 +13,7 @@ use super::Fingerprint;
 use super::head::{HEADER, Head, MAGIC, decode, encode};
 use crate::Error;
 
-/// What a checkpoint holds besides draws.
+/// The contents of a checkpoint besides draws.
 pub(crate) struct Stored<S> {
     pub state: S,
     /// The states of kernels and records, one after the other in CBOR.
@@ -28,11 +28,11 @@ pub(crate) struct Store {
     temporary_path: PathBuf,
     run: Fingerprint,
     draws: File,
-    /// Why nothing can be written, if so.
+    /// The reason why nothing can be written, if so.
     refusal: Option<io::Error>,
     /// Numbers in a row.
     width: usize,
-    /// How much of `draws` the head on disk vouches for.
+    /// The length of the part of `draws` that the head on disk covers.
     bytes: u64,
     crc: crc32fast::Hasher,
 }
@@ -107,14 +107,14 @@ impl Store {
         Err(Error::io(&self.draws_path, again))
     }
 
-    /// Rows of draws that the head on disk vouches for.
+    /// The number of rows of draws that the head on disk covers.
     pub fn rows(&self) -> usize {
         (self.bytes / (8 * self.width as u64)) as usize
     }
 
-    /// Appends `rows` to the draws and makes `state` and `kernels` what to resume from. If it fails, the
-    /// previous checkpoint stays, or the new one is there and may not outlast a failure of the
-    /// machine: [`rows`](Self::rows) says which.
+    /// Appends `rows` to the draws and makes `state` and `kernels` the state to resume from. If it
+    /// fails, the previous checkpoint stays, or the new one is there and may not outlast a failure
+    /// of the machine: [`rows`](Self::rows) says which.
     pub fn write<'a>(
         &mut self,
         state: &impl Serialize,
@@ -134,7 +134,8 @@ impl Store {
             let _ = fs::remove_file(&self.temporary_path);
             Error::io(&self.path, e)
         })?;
-        // Whatever follows: to cut off what the new head vouches for would destroy it.
+        // These are set even if the next call fails: to cut the file back to its old length would
+        // destroy draws that the new head covers.
         (self.bytes, self.crc) = (bytes, crc);
         sync_folder(&self.path).map_err(|e| Error::io(&self.path, e))
     }
@@ -146,7 +147,7 @@ impl Store {
         const CHUNK: usize = 1 << 20;
         let (mut bytes, mut crc) = (self.bytes, self.crc.clone());
         let mut file = &self.draws;
-        // Cuts off what a write that was interrupted has left.
+        // Cuts off the remains of an interrupted write.
         file.set_len(bytes)?;
         file.seek(SeekFrom::Start(bytes))?;
         let mut chunk = Vec::new();
@@ -182,9 +183,10 @@ impl Store {
     }
 }
 
-/// The file that `path` stands for, if it is a symbolic link; it need not exist.
+/// The target of `path`, if it is a symbolic link; it need not exist.
 fn followed(path: &Path) -> PathBuf {
-    /// More links than an operating system follows; it then reports the circle.
+    /// The largest number of links, more than an operating system follows; it then reports the
+    /// circle.
     const LINKS: usize = 64;
     let mut path = path.to_path_buf();
     for _ in 0..LINKS {
@@ -198,13 +200,13 @@ fn followed(path: &Path) -> PathBuf {
 /// The file of draws at `path`, locked, and why it cannot be written, if so. It is created if there
 /// is no `head` either.
 fn locked(head: &Path, path: &Path) -> Result<(File, Option<io::Error>), Error> {
-    // A run that has just ended may leave its lock for a moment: to a process that another thread was
-    // starting meanwhile, until that lets go of what it has inherited.
+    // A run that has just ended may leave its lock for a moment: to a process that another thread
+    // was starting meanwhile, until that process closes the file that it has inherited.
     for _ in 0..=50 {
         let (file, refusal) = open_draws(head, path).map_err(|e| Error::io(path, e))?;
-        // What is only read may be read by many.
+        // A file that is only read gets a shared lock, so that several processes may read it.
         let lock = if refusal.is_none() { file.try_lock() } else { file.try_lock_shared() };
-        // A file system without locks is no reason not to run.
+        // A run is allowed on a file system without locks.
         let is_ours = !matches!(lock, Err(TryLockError::WouldBlock));
         // The process that had the lock may have been told to begin anew: its file is another one.
         if is_ours && is_at(&file, path) != Some(false) {

@@ -31,7 +31,7 @@ use crate::targets::Target;
 pub struct EveryKth {
     /// The number k of draws of which one is recorded, at least 1.
     pub every: usize,
-    /// Which coordinates of q are recorded.
+    /// The coordinates of q that are recorded.
     pub keep: Keep,
 }
 
@@ -54,8 +54,8 @@ impl StoredDraws {
             .expect("draws are stored one after the other")
     }
 
-    /// The draws of all chains, cut to those that all of them have, without statistics. Takes 8
-    /// bytes per parameter and draw more.
+    /// The draws of all chains, cut to the draws that all chains have, without statistics. They
+    /// take 8 more bytes per parameter and draw.
     ///
     /// # Errors
     /// If the chains have different parameters, or do not fit into memory a second time.

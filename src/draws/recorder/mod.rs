@@ -1,6 +1,6 @@
 //! Recorders: what is kept of a run besides, or instead of, its draws.
 //!
-//! A [`Recorder`] sees every draw of every chain, once, and keeps what it wants.
+//! A [`Recorder`] sees every draw of every chain, once, and keeps a record of its choice.
 //! [`Sampler::run_with`](crate::sampler::Sampler::run_with) returns one record per chain;
 //! [`Sampler::keep`](crate::sampler::Sampler::keep) says how much of q is to be in the draws as
 //! well.
@@ -33,7 +33,7 @@
 //! ```
 //!
 //! # Memory
-//! Per chain; d parameters (or those of the chosen blocks), S draws, C classes.
+//! Per chain; d parameters (or the parameters of the chosen blocks), S draws, C classes.
 //!
 //! | what is kept | memory in bytes | for |
 //! | --- | --- | --- |
@@ -48,15 +48,15 @@
 //!
 //! All of it is reserved when the run begins, unless that exceeds the [limit](crate::memory) on
 //! memory for all chains together: afterwards no built-in recorder allocates. At the end the chains
-//! of the [`Draws`](super::Draws), and their statistics, are put behind those of the first one, and
-//! each is freed in turn. Room for that is reserved in the beginning, too: of 4 chains 1.75 times
-//! what the draws take, of which at most 1.25 times are ever written.
+//! of the [`Draws`](super::Draws), and their statistics, are appended to the first chain's, and
+//! each is freed in turn. Room for that is reserved in the beginning, too: for 4 chains 1.75 times
+//! the size of the draws, of which at most 1.25 times are ever written.
 //! [`Draws::summary`](super::Draws::summary) takes 88 to 140 bytes per draw, as long as one
-//! parameter is summarised, for each thread. Streamed predictions add scratch memory for one tile of
-//! rows, and share the inputs, which take 8 bytes per number once.
+//! parameter is summarised, for each thread. Streamed predictions add scratch memory for one tile
+//! of rows, and share the inputs, which take 8 bytes per number once.
 //!
-//! What the loop itself holds does not depend on the number of draws. Vectors of d numbers of 8
-//! bytes, per chain:
+//! The memory of the loop itself does not depend on the number of draws. In vectors of d numbers of
+//! 8 bytes, per chain:
 //!
 //! | | vectors |
 //! | --- | --- |
@@ -77,9 +77,9 @@
 //!
 //! # Streams of draws
 //! Records do not depend on the number of threads. Chains of a run that was stopped may differ by
-//! some draws: the [`Draws`](super::Draws) are cut to those that all have, **records hold all draws
-//! of their chain**. The same is true of a checkpoint with more draws than the resumed run asks
-//! for.
+//! some draws: the [`Draws`](super::Draws) are cut to the draws that all have, **records hold all
+//! draws of their chain**. The same is true of a checkpoint with more draws than the resumed run
+//! asks for.
 //!
 //! If a recorder fails (the disk is full), the run ends at that draw as if it had been asked to
 //! stop: the draws come back with [`RunInfo::recorder_error`](super::RunInfo::recorder_error). No
@@ -152,31 +152,33 @@ pub struct OneDraw<'a> {
     pub log_density: LogDensity,
 }
 
-/// What a chain is going to do.
+/// The plan of a chain: its place in the run, and its number of draws.
 #[derive(Clone, Copy, Debug)]
 pub struct ChainPlan {
     /// The number of the chain, counted from 0.
     pub chain: usize,
     /// The number of chains of the whole run.
     pub chains: usize,
-    /// How many of them this process runs: all but for [`Sampler::only_chains`](crate::sampler::Sampler::only_chains).
-    /// What a recorder keeps in memory is counted for these.
+    /// The number of chains that this process runs: all of them, unless
+    /// [`Sampler::only_chains`](crate::sampler::Sampler::only_chains) chooses some. The memory of
+    /// recorders is counted for these chains.
     pub chains_here: usize,
     /// Draws of each chain, if nothing ends the run early.
     pub draws: usize,
-    /// What tells records of this run from those of others: the CRC-32 of seed, chains, warm-up,
-    /// thinning, the [name](crate::sampler::Algorithm::name) of the algorithm and the names and
-    /// shapes of the parameters. The same for all chains, and when the run is repeated or goes on, to
-    /// more draws too. The configuration of the algorithm and the data are not part of it, which only
-    /// a [checkpoint](crate::draws::checkpoint) knows; and one in 4e9 other runs has the same number.
+    /// The number that tells records of this run from records of other runs: the CRC-32 of seed,
+    /// chains, warm-up, thinning, the [name](crate::sampler::Algorithm::name) of the algorithm and
+    /// the names and shapes of the parameters. It is the same for all chains, and when the run is
+    /// repeated or goes on, even to more draws. The configuration of the algorithm and the data are
+    /// not part of it, which only a [checkpoint](crate::draws::checkpoint) knows; and one in 4e9
+    /// other runs has the same number.
     pub run: u32,
 }
 
-/// Sees every draw of every chain and keeps what it wants. See the [module](self).
+/// Sees every draw of every chain and keeps a record of its choice. See the [module](self).
 ///
 /// A tuple of two to four recorders is a recorder, and so is a reference to one.
 pub trait Recorder<T: Target>: Sync {
-    /// What is recorded of one chain.
+    /// The record of one chain.
     type Record: Send;
 
     /// All that a record depends on, for checkpoints.
@@ -186,9 +188,9 @@ pub trait Recorder<T: Target>: Sync {
     /// Keep the name when the type moves.
     fn name(&self) -> String;
 
-    /// The record of one chain before its first draw, or `from` what [`state`](Self::state) gave
-    /// when the checkpoint was written that the run goes on from. Checks the configuration and
-    /// allocates all memory.
+    /// The record of one chain before its first draw, or `from` the result of
+    /// [`state`](Self::state) in the checkpoint that the run goes on from. Checks the configuration
+    /// and allocates all memory.
     fn begin(
         &self,
         target: &T,

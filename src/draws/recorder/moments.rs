@@ -11,8 +11,8 @@ use crate::targets::Target;
 /// Records mean and variance of every coordinate of q, over all draws of a chain, by Welford's
 /// [formulas](crate::adapt::Variance). Memory: 16 bytes per parameter and chain.
 ///
-/// Weights of a network can be permuted without changing its function: their mean is that of the
-/// arrangements that the chain has visited.
+/// Weights of a network can be permuted without changing its function: their mean is an average
+/// over the arrangements that the chain has visited.
 ///
 /// ```
 /// use bnn_mcmc::prelude::*;
@@ -46,7 +46,7 @@ impl RunningMoments {
     /// Adds one draw, as long as the others.
     ///
     /// # Errors
-    /// If it is longer or shorter.
+    /// If `q` is longer or shorter than the moments.
     pub fn add(&mut self, q: &[f64]) -> Result<(), Error> {
         if q.len() != self.dim() {
             return Err(Error::shape("length of q", q.len(), self.dim()));
@@ -58,7 +58,7 @@ impl RunningMoments {
     /// Adds all draws of `other`, as of another chain.
     ///
     /// # Errors
-    /// If it has another number of coordinates.
+    /// If `other` has another number of coordinates.
     pub fn merge(&mut self, other: &Self) -> Result<(), Error> {
         if other.dim() != self.dim() {
             return Err(Error::shape("coordinates to merge", other.dim(), self.dim()));
@@ -67,7 +67,7 @@ impl RunningMoments {
         Ok(())
     }
 
-    /// Those of all draws of all chains.
+    /// The moments of all draws of all chains.
     ///
     /// # Errors
     /// If there is no chain, or they have different numbers of coordinates.

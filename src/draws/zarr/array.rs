@@ -1,8 +1,8 @@
-//! What the `zarr.json` of an array says, and where its chunks are.
+//! The `zarr.json` of an array, and the places of its chunks.
 
 use serde_json::{Value as Json, json};
 
-/// What an array holds.
+/// The kind of an array's values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     /// Little-endian f64; NaN where nothing was written.
@@ -16,7 +16,7 @@ pub(crate) enum Kind {
 }
 
 impl Kind {
-    /// Bytes of a value where nothing was written, of which [`Text`](Self::Text) has none.
+    /// The bytes of a value where nothing was written; empty for [`Text`](Self::Text).
     fn fill(self) -> Vec<u8> {
         match self {
             Self::Float => f64::NAN.to_le_bytes().into(),
@@ -27,7 +27,7 @@ impl Kind {
     }
 }
 
-/// An axis, and what is said of its places.
+/// An axis, with the labels of its places.
 #[derive(Clone, Debug)]
 pub(crate) struct Axis {
     pub name: String,
@@ -107,7 +107,7 @@ impl Array {
         self.kind.fill().repeat(self.shape[2..].iter().product())
     }
 
-    /// How many chunks hold the first `written` draws of a chain.
+    /// The number of chunks that hold the first `written` draws of a chain.
     pub fn chunks_of(&self, written: usize) -> usize {
         if self.draw_bytes() == 0 { 0 } else { written.div_ceil(self.chunk[1]) }
     }
@@ -122,7 +122,7 @@ impl Array {
         file
     }
 
-    /// What stands in `zarr.json`.
+    /// The contents of `zarr.json`.
     pub fn metadata(&self) -> Json {
         let little = json!([{ "name": "bytes", "configuration": { "endian": "little" } }]);
         let (data_type, fill, codecs) = match self.kind {

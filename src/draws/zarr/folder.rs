@@ -12,7 +12,7 @@ use super::array::{Array, Axis, Kind, Labels, vlen_utf8};
 use crate::Error;
 use crate::draws::checkpoint::is_at;
 
-/// What the name of a folder ends in while it is written.
+/// The ending of a folder's name while the folder is written.
 const UNFINISHED: &str = ".tmp";
 
 /// A folder that is being written, under a name of its own beside the one that it will have. Dropped
@@ -22,7 +22,7 @@ pub(crate) struct Folder {
     temporary: PathBuf,
     /// The lock on it, where folders can be locked.
     lock: Option<File>,
-    /// Groups and arrays with what their `zarr.json` says.
+    /// Groups and arrays with the contents of their `zarr.json`.
     nodes: Vec<(String, Json)>,
     /// The CRC-32 of the chunks of arrays of draws.
     checksums: BTreeMap<String, u32>,
@@ -83,7 +83,7 @@ impl Folder {
         &self.checksums
     }
 
-    /// Writes what the whole folder says, and gives it its name.
+    /// Writes the metadata of the whole folder, and gives it its name.
     pub fn finish(mut self, attributes: Json) -> Result<(), Error> {
         // Some readers find an array only if its group comes before.
         self.nodes.sort_by(|(a, _), (b, _)| {
@@ -139,8 +139,8 @@ impl Drop for Folder {
     }
 }
 
-/// Makes a hidden folder for what will be called `name`, with a lock on it, and removes those that
-/// processes which were killed have left.
+/// Makes a hidden folder for the folder that will be called `name`, with a lock on it, and removes
+/// hidden folders that killed processes have left.
 fn begin(path: &Path, name: &str) -> Result<(PathBuf, Option<File>), Error> {
     remove_left(path, name);
     let mut number = 0;
@@ -188,7 +188,7 @@ fn remove_left(path: &Path, name: &str) {
             && folder.try_lock().is_ok()
             && is_at(&folder, &entry.path()) != Some(false)
         {
-            // What cannot be removed does no harm.
+            // A folder that cannot be removed does no harm.
             let _ = fs::remove_dir_all(entry.path());
         }
     }
@@ -198,14 +198,14 @@ fn remove_left(path: &Path, name: &str) {
 pub(crate) struct Group<'f> {
     folder: &'f mut Folder,
     name: String,
-    /// How many draws of each chain there are.
+    /// The number of draws of each chain.
     written: &'f [usize],
-    /// How many draws the arrays have room for.
+    /// The number of draws per chain that the arrays have room for.
     draws: usize,
 }
 
 impl Group<'_> {
-    /// The array that says what the places of an axis are called.
+    /// The array with the names of the places of an axis.
     pub fn coordinate(&mut self, axis: &Axis) -> Result<(), Error> {
         let (kind, bytes) = match &axis.labels {
             Labels::Numbers(first, len) => {

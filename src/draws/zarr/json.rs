@@ -14,7 +14,7 @@ pub(super) fn to_json(data: &impl Serialize) -> Result<Json, String> {
     json_of(Value::serialized(data).map_err(|e| e.to_string())?)
 }
 
-/// What [`to_json`] made JSON of.
+/// Reads the value that [`to_json`] turned into JSON.
 pub(super) fn from_json<T: DeserializeOwned>(json: Json) -> Result<T, String> {
     value_of(json)?.deserialized().map_err(|e| e.to_string())
 }

@@ -27,11 +27,12 @@
 //! | `posterior` | one for each block, `[chain, draw, <block>_dim_0, ..]` |
 //! | `sample_stats` | one for each statistic, `[chain, draw]`, all in f64, and two that follow from them: `lp`, the log density up to a constant, which is the sum of log likelihood and log prior; `diverging`, whether any transition since the last draw diverged |
 //!
-//! Statistics have the names of [`Draws::stat_names`] but for three: `accept_prob` is the array `acceptance_rate` and
-//! `leapfrog_steps` is `n_steps`, as ArviZ calls them; `log_likelihood`, the sum over all rows, is
-//! `joint_log_likelihood`, because ArviZ takes an array `log_likelihood` of this group for the log likelihood of each
-//! row. (Folders that an earlier version wrote have `log_likelihood`, and are read, too.) A name that cannot be one of a folder is
-//! escaped, as in `%CE%B2` for `β`; the attribute `long_name` has the name itself.
+//! Statistics have the names of [`Draws::stat_names`] except for three: `accept_prob` is the array
+//! `acceptance_rate` and `leapfrog_steps` is `n_steps`, as ArviZ calls them; `log_likelihood`, the
+//! sum over all rows, is `joint_log_likelihood`, because ArviZ takes an array `log_likelihood` of
+//! this group for the log likelihood of each row. (Folders that an earlier version wrote have
+//! `log_likelihood`, and are read, too.) A name that cannot be one of a folder is escaped, as in
+//! `%CE%B2` for `β`; the attribute `long_name` has the name itself.
 //!
 //! A chunk holds one chain, or as many of its draws as 16 MB hold. The attributes of the folder,
 //! under `bnn_mcmc`, hold the version of this format, the layout, how many draws of each chain were
@@ -40,9 +41,9 @@
 //! or false.
 //!
 //! The folder is written under another name (`.run.zarr.<process>-0.tmp`) beside its place and
-//! renamed when it is whole. What a process that was killed before has left there is removed by the next
-//! call for the same place. What is at the place already is never overwritten. A machine that fails soon afterwards may lose a part of the
-//! files, which is then noticed.
+//! renamed when it is whole. The next call for the same place removes files that a killed process
+//! has left there. A folder that exists already is never overwritten. A machine that fails soon
+//! afterwards may lose a part of the files, which is then noticed.
 
 mod array;
 mod folder;
@@ -73,12 +74,12 @@ use crate::memory;
 /// which ArviZ takes for pointwise log likelihoods.
 const FORMAT: u64 = 2;
 
-/// What the attributes of the folder say under `bnn_mcmc`.
+/// The attributes of the folder under `bnn_mcmc`.
 #[derive(Debug, Serialize, Deserialize)]
 struct Contents {
-    /// How many draws of a chain there is room for.
+    /// The number of draws of a chain that there is room for.
     draws: usize,
-    /// How many were written of each chain.
+    /// The number of draws written of each chain.
     written: Vec<usize>,
     blocks: Vec<BlockOf>,
     statistics: Vec<String>,
@@ -92,7 +93,7 @@ struct Contents {
 struct BlockOf {
     name: String,
     shape: Vec<usize>,
-    /// What its indices count from.
+    /// The number from which the block's indices count.
     first: usize,
 }
 
@@ -104,13 +105,13 @@ pub(crate) struct ChainArrays<'a> {
     pub layout: &'a Layout,
     pub stat_names: &'a [String],
     pub info: &'a RunInfo,
-    /// How many draws of a chain there is room for.
+    /// The number of draws of a chain that there is room for.
     pub draws: usize,
-    /// How many draws each chain has.
+    /// The number of draws of each chain.
     pub written: &'a [usize],
-    /// Of each chain `[draw, parameter]`.
+    /// The values of each chain, `[draw, parameter]`.
     pub values: Vec<&'a [f64]>,
-    /// Of each chain `[draw, statistic]`.
+    /// The statistics of each chain, `[draw, statistic]`.
     pub stats: Vec<&'a [f64]>,
 }
 
@@ -127,7 +128,7 @@ impl Draws {
         folder.finish(attributes)
     }
 
-    /// All draws, with as many `written` of each chain as there are.
+    /// All draws; `written` has the number of draws of each chain.
     pub(crate) fn chains<'a>(&'a self, written: &'a [usize]) -> ChainArrays<'a> {
         let of = |all: &'a Array3<f64>| -> Vec<&'a [f64]> {
             let each = all.len().checked_div(self.n_chains()).unwrap_or(0);
@@ -145,9 +146,9 @@ impl Draws {
         }
     }
 
-    /// Reads what [`to_zarr`](Self::to_zarr) has written: every number has the same bits. Of chains
-    /// that differ in length, as those of a run that was killed, it takes the draws that all of them
-    /// have. Groups besides `posterior` and `sample_stats` are not looked at.
+    /// Reads a folder that [`to_zarr`](Self::to_zarr) has written: every number has the same bits.
+    /// Where chains differ in length, as after a run that was killed, it takes the draws that all
+    /// of them have. Groups besides `posterior` and `sample_stats` are not looked at.
     ///
     /// # Errors
     /// If a file is missing, damaged, edited, or written by something else, or the draws exceed the
@@ -243,7 +244,7 @@ fn axes(block: &Block, folder: &str, names: AxisNames) -> Vec<Axis> {
     block.shape.iter().enumerate().map(axis).collect()
 }
 
-/// What the arrays of the statistics are called, in this version of the format.
+/// The names of the arrays of statistics, in version `format` of the format.
 fn places_of_stats(stat_names: &[String], format: u64) -> Vec<String> {
     let mut names = Names::new(&["lp", "diverging"]);
     let name = |stat: &String| {
@@ -257,7 +258,7 @@ fn places_of_stats(stat_names: &[String], format: u64) -> Vec<String> {
     stat_names.iter().map(name).collect()
 }
 
-/// Attributes of an array called `folder` that stands for `name`.
+/// The attributes of an array in the folder `folder` whose original name is `name`.
 pub(crate) fn long_name(folder: &str, name: &str) -> Json {
     if folder == name { json!({}) } else { json!({ "long_name": name }) }
 }

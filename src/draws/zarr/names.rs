@@ -12,9 +12,9 @@ const LONGEST: usize = 120;
 /// first of two underscores at the beginning (Zarr keeps them for itself), and the first underscore
 /// of a last `_dim_0`, which names an axis. A name that is too long is cut, and its CRC-32 put
 /// behind `~`. A name that is taken, also in other letter case, gets `~2`, `~3`, .. behind it. `~`
-/// and `%` of a name itself are escaped: what results is no path but one name.
+/// and `%` of a name itself are escaped: the result is one name, not a path.
 pub(crate) struct Names {
-    /// How often a name was asked for, in lower case.
+    /// The number of times that a name was asked for, by name in lower case.
     taken: HashMap<String, usize>,
 }
 

@@ -1,4 +1,4 @@
-//! Reading a Zarr folder: only one that this crate wrote, and that nobody changed.
+//! Reading a Zarr folder that this crate wrote; a folder that was changed since is refused.
 
 use std::fs::{self, File};
 use std::io::{BufReader, Read};
@@ -10,7 +10,7 @@ use super::array::Array;
 use super::{Contents, FORMAT, json};
 use crate::Error;
 
-/// What must be as this crate writes it in the `zarr.json` of an array.
+/// The entries of an array's `zarr.json` that must be as this crate writes them.
 const COMPARED: [&str; 9] = [
     "zarr_format",
     "node_type",
@@ -29,7 +29,7 @@ pub(super) struct Opened {
     /// The version of the format that it was written in.
     pub format: u64,
     pub contents: Contents,
-    /// What the root says of every array.
+    /// The metadata of all arrays in the root.
     consolidated: Json,
 }
 
@@ -61,13 +61,13 @@ impl Opened {
         Ok(Self { path: path.into(), format, contents, consolidated })
     }
 
-    /// What is wrong with the folder as a whole.
+    /// An error about the folder as a whole.
     pub fn problem(&self, problem: &str) -> Error {
         table(&self.path.join("zarr.json"), problem)
     }
 
-    /// Checks that the array at `place` is what it must be by the attributes of the folder, and that
-    /// its chunks are as long as they must be.
+    /// Checks that the array at `place` agrees with the attributes of the folder, and that its
+    /// chunks are as long as they must be.
     pub fn check(&self, place: &str, array: &Array) -> Result<(), Error> {
         let file = self.path.join(place).join("zarr.json");
         let consolidated = &self.consolidated[place];

@@ -1,4 +1,4 @@
-//! What is written is read back to the bit, and nothing else is read.
+//! Written draws are read back to the bit, and nothing else is read.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -333,7 +333,7 @@ fn chains_of_unequal_length_have_nan_and_are_cut() {
     assert!(chunk(2).is_err());
 }
 
-/// A folder as the version before wrote it: every file, those of numbers in hexadecimal digits.
+/// A folder of the previous format: every file, with numbers in hexadecimal digits.
 #[test]
 fn folders_of_the_first_format_are_read() {
     let files: std::collections::BTreeMap<String, String> =

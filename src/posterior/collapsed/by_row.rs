@@ -1,4 +1,4 @@
-//! What the two passes do on one tile where the noise differs between rows.
+//! The two passes on one tile where the noise differs between rows.
 
 use super::Shape;
 use crate::engine::elementary::exp_in_place;
@@ -68,7 +68,8 @@ impl ByRow {
         }
     }
 
-    /// Takes what [`set_covariance`](Self::set_covariance) has written into another.
+    /// Copies the covariance that [`set_covariance`](Self::set_covariance) has written into another
+    /// scratch memory.
     pub(super) fn copy_covariance(&mut self, from: &Self) {
         self.covariance.copy_from_slice(&from.covariance);
         self.of_ones.copy_from_slice(&from.of_ones);
@@ -137,7 +138,8 @@ fn scale_rows_body<V: Vector<f64>>(_: V::Level, phi: &[f64], factors: &[f64], to
 }
 
 dispatch! {
-    /// Multiplies the columns of `spread` by P, and adds their products with those of `phi` to `g`.
+    /// Multiplies the columns of `spread` by P, and adds their products with the columns of `phi`
+    /// to `g`.
     fn add_variance(phi: &[f64], precision: &[f64], spread: &mut [f64], g: &mut [f64]) => add_variance_body
 }
 

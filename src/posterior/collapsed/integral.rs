@@ -1,4 +1,4 @@
-//! The two passes over the rows, and what is computed between them.
+//! The two passes over the rows, and the computations between them.
 
 use std::ops::Range;
 
@@ -201,8 +201,9 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
         ws.shares.iter().map(|share| share.likelihood).sum()
     }
 
-    /// As [`at_the_mean`](Self::at_the_mean), of some tiles, from the last to the first. Where it
-    /// `continues`, the hidden layers were evaluated on all tiles before, of which the last ones are kept.
+    /// Evaluates [`at_the_mean`](Self::at_the_mean) on some tiles, from the last to the first.
+    /// Where it `continues`, the hidden layers were evaluated on all tiles before, of which the
+    /// last ones are kept.
     #[allow(clippy::too_many_arguments)]
     fn rows_at_the_mean(
         &self,

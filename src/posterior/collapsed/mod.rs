@@ -50,7 +50,7 @@
 //! beta_mu | v, y    ~ N(mu, A^-1)
 //! ```
 //!
-//! beside the derivatives of the prior of v, which has beta_s. Of several response columns each
+//! beside the derivatives of the prior of v, which has beta_s. With several response columns each
 //! would have a P, and so a B, of its own: they are refused. Where B is lost to rounding, as above
 //! with this B, the density is NaN.
 //!
@@ -83,7 +83,7 @@ use crate::rng::ChainRng;
 use crate::targets::{ConditionallyGaussian, LogDensity, Marginal, Target};
 
 /// W `[K x H]` and b `[K]` from coordinate `start` of q on, of which the first rows are integrated
-/// out: all, or those of mu where the rest are of s.
+/// out: all rows, or the rows of mu where the rest are of s.
 #[derive(Clone, Copy, Debug)]
 struct Shape {
     start: usize,
@@ -104,12 +104,12 @@ impl Shape {
         self.start..self.start + self.outputs * self.m()
     }
 
-    /// Where the weight of column `j` for output `k` lies within the layer.
+    /// The place of the weight of column `j` for output `k` within the layer.
     fn at(&self, k: usize, j: usize) -> usize {
         if j < self.units { k * self.units + j } else { self.outputs * self.units + k }
     }
 
-    /// As [`at`](Self::at), among the outputs that are integrated out alone.
+    /// The place that [`at`](Self::at) gives, but among the outputs that are integrated out only.
     fn in_sums(&self, k: usize, j: usize) -> usize {
         if j < self.units { k * self.units + j } else { self.integrated * self.units + k }
     }
@@ -158,10 +158,11 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
     /// [`HeteroscedasticGaussian`](crate::likelihood::HeteroscedasticGaussian) of one response
     /// column, and their prior normal: any mean and standard deviation, or a hierarchical scale,
     /// which stays a coordinate. Where the noise is an output of the model, the output weights of
-    /// the mean are integrated out, and those of the log standard deviation stay coordinates. To
-    /// sample, use the algorithm [`Collapsed`](crate::sampler::Collapsed) on the posterior itself,
-    /// whose draws have all coordinates. A gradient costs about 3 n m^2 floating-point operations,
-    /// for n rows and m weights of one output, and a pass forward more than the posterior's.
+    /// the mean are integrated out, and the output weights of the log standard deviation stay
+    /// coordinates. To sample, use the algorithm [`Collapsed`](crate::sampler::Collapsed) on the
+    /// posterior itself, whose draws have all coordinates. A gradient costs about 3 n m^2
+    /// floating-point operations, for n rows and m weights of one output, and a pass forward more
+    /// than the posterior's.
     ///
     /// # Errors
     /// If one of the three is something else, no coordinate is left, or m x m matrices exceed the
@@ -173,8 +174,8 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
         Ok(marginal)
     }
 
-    /// How many outputs are integrated out: all, or the first half if the others are logarithms of
-    /// standard deviations.
+    /// The number of outputs that are integrated out: all, or the first half if the others are
+    /// logarithms of standard deviations.
     fn n_integrated(&self) -> Result<usize, Error> {
         let outputs = self.model.n_outputs();
         match self.likelihood.normal_noise() {
@@ -196,7 +197,7 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
         }
     }
 
-    /// Where the output layer lies in q, and the layers before it.
+    /// The shape of the output layer, with its place in q, and the network of the layers before it.
     fn output_layer(&self) -> Result<(Shape, Option<Mlp>), Error> {
         let integrated = self.n_integrated()?;
         let OutputLayer { hidden, bias } = self.model.output_layer()?;
@@ -270,7 +271,7 @@ impl<M: Model, L: Likelihood> ConditionallyGaussian for Posterior<M, L> {
     }
 
     fn matrix_numbers(&self) -> usize {
-        /// Of the scratch memory and of faer's.
+        /// The number of matrices in the scratch memory and in faer's.
         const MATRICES: usize = 10;
         let m = self.output_layer().map_or(0, |(shape, _)| shape.m());
         m.saturating_mul(m).saturating_mul(MATRICES)

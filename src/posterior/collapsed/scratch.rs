@@ -1,4 +1,4 @@
-//! The scratch memory of one chain, and what is done with it on one tile.
+//! The scratch memory of one chain, and its operations on one tile.
 
 use super::Shape;
 use super::by_row::ByRow;
@@ -9,7 +9,7 @@ use crate::linalg::local_metric::{Factorisation, Factoriser, LocalMetric};
 use crate::model::{Mlp, Model};
 use crate::prior::BlockPrior;
 
-/// Scratch memory, and what does not change from one evaluation to the next.
+/// Scratch memory, and values that do not change from one evaluation to the next.
 #[derive(Debug)]
 pub(in crate::posterior) struct Collapsed {
     pub(super) shape: Shape,
@@ -24,8 +24,8 @@ pub(in crate::posterior) struct Collapsed {
     pub(super) inverse: Vec<f64>,
     /// Y^T Phi of the outputs that are integrated out, with P as in `gram`.
     pub(super) cross: Vec<f64>,
-    /// All weights of the layer in their order in q: the mean mu, and what is not integrated out as
-    /// it is.
+    /// All weights of the layer in their order in q: the mean mu of the integrated weights, and the
+    /// other weights unchanged.
     pub(super) mean: Vec<f64>,
     /// m0 and D, nu of each output, and a right-hand side.
     pub(super) prior_mean: Vec<f64>,
@@ -58,8 +58,8 @@ struct Kept {
     stacked: TileStorage,
 }
 
-/// How many numbers the tiles that are kept may take, one tile aside: 1 MiB, about what a processor's own
-/// cache holds.
+/// The largest size of the kept tiles, one tile aside, in numbers: 1 MiB, about the size of a
+/// processor core's own cache.
 const KEPT: usize = 1 << 17;
 
 /// The columns of Phi on tile `number` of the rows, x, without the ones and with zeros in the padding.
@@ -97,7 +97,7 @@ impl Hidden {
         }
     }
 
-    /// How many tiles are kept.
+    /// The number of tiles that are kept.
     pub(super) fn n_kept(&self) -> usize {
         self.kept.len()
     }
@@ -107,7 +107,7 @@ impl Hidden {
         self.kept.iter_mut().for_each(|kept| self.mlp.begin(&w[..shape.start], &mut kept.ws));
     }
 
-    /// What [`basis`] has written for the tile `number`.
+    /// The columns that [`basis`] has written for the tile `number`.
     pub(super) fn phi(&self, shape: &Shape, number: usize, stride: usize) -> &[f64] {
         let stacked = &self.kept[number % self.kept.len()].stacked;
         &stacked[shape.outputs * stride..][..shape.units * stride]
@@ -134,8 +134,8 @@ impl Hidden {
         self.mlp.backward(w, x, d_phi.as_tile(), grad, ws);
     }
 
-    /// As [`backward`](Self::backward), where `write_d_phi` writes the derivative with respect to
-    /// Phi, with zeros in the padding.
+    /// Does the work of [`backward`](Self::backward) where `write_d_phi` writes the derivative with
+    /// respect to Phi, with zeros in the padding.
     pub(super) fn backward_from(
         &mut self,
         shape: &Shape,
@@ -190,13 +190,13 @@ impl Collapsed {
         }
     }
 
-    /// What takes the place of weights where the rows are cut into shares: those of the hidden layers, and
-    /// the numbers of Phi^T Phi and Y^T Phi.
+    /// The work of a row, in place of the number of weights, where the rows are cut into shares:
+    /// the number of weights of the hidden layers, and of entries of Phi^T Phi and Y^T Phi.
     pub(super) fn work_of_row(&self) -> usize {
         self.shape.start + self.gram.len() + self.cross.len()
     }
 
-    /// Sums the products of the rows of `tiles`, and forgets those of other rows.
+    /// Sums the products of the rows of `tiles`, and forgets the products of other rows.
     pub(super) fn add_rows<'a>(
         &mut self,
         beta: f64,

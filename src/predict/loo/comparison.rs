@@ -23,12 +23,12 @@ const FEW_ROWS: usize = 100;
 /// difference = sum_i d_i,      se_difference = sqrt(n sum_i (d_i - difference / n)^2 / (n - 1))
 /// ```
 ///
-/// The error is that of paired rows: it is mostly smaller than the errors of the two elpd, since the
-/// same rows are hard for both models. A difference of some standard errors is a difference in
-/// prediction. Both numbers deceive in three cases (Sivula, Magnusson, Matamoros and Vehtari 2020,
-/// arXiv:2008.10296), of which the table warns: a difference below 4, of models that predict about
-/// alike; fewer than 100 rows, where the error tends to be too small; and models that both miss the
-/// data badly, as rows with a bad k and a p_loo above the number of parameters show.
+/// The error is computed from paired rows: it is mostly smaller than the errors of the two elpd,
+/// since the same rows are hard for both models. A difference of some standard errors is a
+/// difference in prediction. Both numbers deceive in three cases (Sivula, Magnusson, Matamoros and
+/// Vehtari 2020, arXiv:2008.10296), of which the table warns: a difference below 4, of models that
+/// predict about alike; fewer than 100 rows, where the error tends to be too small; and models that
+/// both miss the data badly, as rows with a bad k and a p_loo above the number of parameters show.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct LooComparison {
     /// The models, by falling elpd; models of equal elpd in the order in which they were given.
@@ -42,9 +42,9 @@ pub struct LooComparison {
 pub struct ComparedModel {
     /// The name that it was given.
     pub name: String,
-    /// Its expected log predictive density, in nats.
+    /// The expected log predictive density of the model, in nats.
     pub elpd: f64,
-    /// Its elpd less the elpd of the best model: 0 for the best, else negative.
+    /// The elpd of the model less the elpd of the best model: 0 for the best, else negative.
     pub difference: f64,
     /// The standard error of the difference; 0 for the best model.
     #[serde(with = "nan_as_null")]
@@ -61,8 +61,8 @@ impl Loo {
     ///
     /// # Errors
     /// Fewer than two models, two of one name, different numbers of rows, or, where both are known,
-    /// different responses (other rows, another order, another unit). What differs is said by the
-    /// names of the models.
+    /// different responses (other rows, another order, another unit). The error names the models
+    /// that differ.
     pub fn compare(models: &[(&str, &Self)]) -> Result<LooComparison, Error> {
         if models.len() < 2 {
             return Err(Error::argument("number of models", models.len(), "at least 2"));

@@ -29,9 +29,9 @@ use crate::targets::Target;
 /// Numbers of draws times rows that are held at a time: 32 MiB.
 const AT_A_TIME: usize = 1 << 22;
 
-/// How well a model predicts each row of its training data from the others: PSIS-LOO, computed from
-/// the draws of one run, without refits. From [`Posterior::loo`] or
-/// [`from_log_likelihood`](Self::from_log_likelihood); printed as a short table.
+/// The leave-one-out predictive accuracy of a model for each row of its training data: PSIS-LOO,
+/// computed from the draws of one run, without refits. It comes from [`Posterior::loo`] or
+/// [`from_log_likelihood`](Self::from_log_likelihood); it is printed as a short table.
 ///
 /// The expected log predictive density for new data (elpd, in nats, larger is better) is estimated by
 /// the sum over the n rows of
@@ -69,9 +69,9 @@ const AT_A_TIME: usize = 1 << 22;
 /// [`unscaled`](Self::unscaled) brings it into the units from before scaling.
 ///
 /// Differences from ArviZ 1.3 (earlier versions round the tail length up and divide by n in the
-/// standard error): its default for r_eff is computed from the network's parameters, which says
-/// nothing of networks, whose hidden units can be permuted; `r_eff` given to both, elpd, se, p_loo
-/// and k agree to 1e-10.
+/// standard error): its default for r_eff is computed from the network's parameters, which is
+/// meaningless for networks, whose hidden units can be permuted; `r_eff` given to both, elpd, se,
+/// p_loo and k agree to 1e-10.
 ///
 /// ```
 /// use bnn_mcmc::prelude::*;
@@ -109,7 +109,7 @@ pub struct Loo {
     pub se: f64,
     /// The effective number of parameters.
     pub p_loo: f64,
-    /// What each row adds.
+    /// The contribution of each row.
     pub rows: Vec<LooRow>,
     /// The number of draws of all chains, S.
     pub draws: usize,
@@ -117,7 +117,7 @@ pub struct Loo {
     pub of_surrogate: bool,
     /// A checksum of the response, if it is known.
     response: Option<u32>,
-    /// What rows are called in warnings; empty where they are counted from 0.
+    /// The names of rows in warnings; empty where rows are counted from 0.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     row_names: Vec<String>,
 }
@@ -155,10 +155,10 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
     ///
     /// Rows are taken in blocks, each with all draws, so that memory does not grow with rows times
     /// draws: 32 MiB for a block (or 8 rows of all draws, if that is more), 32 bytes for each row,
-    /// and 0.1 kB per draw for each thread. Results are the same bits for any number of threads. Of
-    /// the draws themselves, all parameters must have been [kept](crate::draws::Keep). For 100,000
-    /// rows and 4,000 draws of a linear model with ten features, of which a matrix would take 3.2
-    /// GB, the process held 48 MB at most.
+    /// and 0.1 kB per draw for each thread. Results are the same bits for any number of threads.
+    /// The draws must hold all parameters ([`Keep`](crate::draws::Keep)). For 100,000 rows and
+    /// 4,000 draws of a linear model with ten features, of which a matrix would take 3.2 GB, the
+    /// process held 48 MB at most.
     ///
     /// # Errors
     /// Fewer than 2 rows; fewer than 25 draws, or than 4 in a chain; draws of another posterior, or a
@@ -169,10 +169,11 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
         self.loo_by(draws, None)
     }
 
-    /// As [`loo`](Self::loo), with the given relative efficiency for all rows: 1 for independent draws.
+    /// Computes [`loo`](Self::loo) with the given relative efficiency for all rows: 1 for
+    /// independent draws.
     ///
     /// # Errors
-    /// As for [`loo`](Self::loo); a relative efficiency that is not a finite number above 0.
+    /// The errors of [`loo`](Self::loo); a relative efficiency that is not a finite number above 0.
     pub fn loo_with(&self, draws: &Draws, relative_efficiency: f64) -> Result<Loo, Error> {
         self.loo_by(draws, Some(relative_efficiency))
     }
@@ -239,11 +240,11 @@ impl Loo {
     /// [`Predictions::log_density`](super::Predictions::log_density) of the training rows. Without a
     /// relative efficiency, it is computed for each row; 1 is for independent draws.
     ///
-    /// The normalising constants of p(y_i | q_s) count. Of a `Posterior`, [`Posterior::loo`] takes
+    /// The normalising constants of p(y_i | q_s) count. For a `Posterior`, [`Posterior::loo`] takes
     /// less memory.
     ///
     /// # Errors
-    /// What [`Posterior::loo`] and [`Posterior::loo_with`] refuse.
+    /// The errors of [`Posterior::loo`] and [`Posterior::loo_with`].
     ///
     /// ```
     /// use bnn_mcmc::prelude::*;
@@ -292,8 +293,8 @@ impl Loo {
         }
     }
 
-    /// The same LOO in the units from before the response was scaled by `scaler`; `train` are the
-    /// training data with that response. With J columns in the response,
+    /// Converts the LOO to the units of the response before `scaler` scaled it; `train` are the
+    /// training data with the unscaled response. With J columns in the response,
     ///
     /// ```text
     /// log p(y_i | y_-i) = log p(z_i | z_-i) - sum_j log scale_j,   y = shift + (z - low) scale
@@ -396,7 +397,7 @@ impl fmt::Display for Loo {
     }
 }
 
-/// What takes less memory.
+/// Advice that takes less memory.
 const THIN: &str = "thin the draws (`Draws::thinned`)";
 
 /// One row has no standard error.

@@ -19,7 +19,7 @@ fn tail_length(n: usize, relative_efficiency: f64) -> usize {
 pub(super) struct Psis {
     /// log p(y_i | q_s) with s: the draws of the tail first, by rising ratio.
     sorted: Vec<(f64, usize)>,
-    /// How far the ratios of the tail lie above the largest one before it.
+    /// The excesses of the ratios in the tail over the largest ratio before the tail.
     excesses: Vec<f64>,
     /// w_s, relative to the largest ratio.
     weights: Vec<f64>,
@@ -88,7 +88,7 @@ struct Pareto {
 impl Pareto {
     /// Fits n rising excesses x_1, ..., x_n by Zhang and Stephens (2009,
     /// doi:10.1198/tech.2009.08017), and draws k towards 1/2 as if by ten more of them. Nothing
-    /// where the first quartile is 0, or an estimate is no number.
+    /// where the first quartile is 0, or an estimate is NaN.
     ///
     /// With b = -k / sigma, for which the likelihood has k(b) = 1/n sum_i log(1 - b x_i) in closed
     /// form, and on a grid of m = 30 + floor(sqrt n) points,

@@ -37,11 +37,12 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
     /// weights is too often near 1/2, since each row has drawn the prediction towards itself.
     ///
     /// `data` are the training data, from which the response is read. x_s and v depend on `seed`,
-    /// and not on the number of threads. The relative efficiency is computed for each row. Memory is
-    /// that of [`loo`](Self::loo).
+    /// and not on the number of threads. The relative efficiency is computed for each row. The
+    /// memory is the same as for [`loo`](Self::loo).
     ///
     /// # Errors
-    /// Classes, data of another response than the training data's, and what [`loo`](Self::loo) refuses.
+    /// Classes, data of another response than the training data's, and the errors of
+    /// [`loo`](Self::loo).
     ///
     /// ```
     /// use bnn_mcmc::prelude::*;

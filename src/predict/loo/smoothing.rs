@@ -1,4 +1,4 @@
-//! Rows in parallel: what is checked of their log likelihoods, and the estimate of each.
+//! Rows in parallel: the checks of their log likelihoods, and the estimate of each.
 
 use ndarray::{ArrayView2, ArrayView3, Axis, s};
 use rayon::prelude::*;
@@ -12,14 +12,15 @@ use crate::error::positive;
 /// The fewest draws, whose tail is then five draws.
 const FEWEST_DRAWS: usize = 25;
 
-/// Log likelihoods that differ by less, such as those of a class whose probability is 1 but for
+/// Log likelihoods that differ by less, for example of a class whose probability is 1 except for
 /// rounding, count as equal.
 const CONSTANT: f64 = 1e-12;
 
-/// Rows whose draws are gathered together: those of neighbours share cache lines.
+/// The number of rows whose draws are gathered together: the draws of neighbouring rows share cache
+/// lines.
 const TOGETHER: usize = 8;
 
-/// How rows are smoothed: what was checked.
+/// The checked settings by which rows are smoothed.
 pub(super) struct Smoothing {
     chains: usize,
     draws: usize,

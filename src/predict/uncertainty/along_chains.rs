@@ -58,7 +58,8 @@ impl ChainProbabilities {
         Ok(Self { values, inputs: inputs.to_vec(), class_names })
     }
 
-    /// From `probabilities` of the chosen `inputs` alone, which have these numbers among all.
+    /// Takes `probabilities` of the chosen `inputs` alone; `inputs` are their numbers among all
+    /// inputs.
     pub(in crate::predict) fn of_rows(
         probabilities: ArrayView4<f64>,
         inputs: &[usize],
@@ -91,7 +92,7 @@ impl ChainProbabilities {
         to_file(path.as_ref(), |file| self.write_csv(file))
     }
 
-    /// As [`to_csv`](Self::to_csv), to any writer.
+    /// Writes the table of [`to_csv`](Self::to_csv) to any writer.
     ///
     /// # Errors
     /// If the writer fails.

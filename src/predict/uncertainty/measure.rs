@@ -1,4 +1,4 @@
-//! The measures of uncertainty, and what each is over all inputs.
+//! The measures of uncertainty, and their values over all inputs.
 
 use std::fmt;
 

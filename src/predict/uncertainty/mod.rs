@@ -26,14 +26,15 @@ impl Predictions {
         Uncertainty::new(self.draws_of_mean()?, self.names_of_classes()?)
     }
 
-    /// How well each measure of uncertainty tells the rows of `outside` from these; see [`auroc`].
+    /// The quality with which each measure of uncertainty tells the rows of `outside` from these;
+    /// see [`auroc`].
     ///
     /// The rows of `outside` need classes known to the model, whatever these say; without any,
     /// [`Posterior::uncertainty`](crate::posterior::Posterior::uncertainty) and
     /// [`Uncertainty::separation`] do the same.
     ///
     /// # Errors
-    /// As for [`uncertainty`](Self::uncertainty); also if the classes of `outside` are others.
+    /// The errors of [`uncertainty`](Self::uncertainty); also if the classes of `outside` differ.
     pub fn separation(&self, outside: &Self) -> Result<Separation, Error> {
         self.uncertainty()?.separation(&outside.uncertainty()?)
     }

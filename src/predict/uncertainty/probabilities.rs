@@ -1,4 +1,4 @@
-//! Class probabilities: what is taken from them, and the checks that they are probabilities.
+//! Class probabilities: the sums taken from them, and the checks that they are probabilities.
 
 use std::collections::HashSet;
 
@@ -6,8 +6,8 @@ use ndarray::{ArrayView1, ArrayView2};
 
 use crate::Error;
 
-/// How far the probabilities of a row may be from summing to 1: those computed in f32 are not
-/// exact.
+/// The tolerance for the sum of a row's probabilities, which should be 1: probabilities computed in
+/// f32 are not exact.
 const SUM_TOLERANCE: f64 = 1e-5;
 
 /// The probability of a class, also where there is one column for the second of two.

@@ -41,7 +41,7 @@ pub struct RunningUncertainty {
     pub(super) entropy: Vec<f64>,
 }
 
-/// What is read back from a file.
+/// The fields as they are read from a file, before they are checked.
 #[derive(Deserialize)]
 struct Unchecked {
     class_names: Vec<String>,
@@ -109,7 +109,7 @@ impl RunningUncertainty {
     /// probability of the second. Nothing is allocated.
     ///
     /// # Errors
-    /// If the shape is another, a number does not lie between 0 and 1, or a row does not sum to 1
+    /// If the shape differs, a number does not lie between 0 and 1, or a row does not sum to 1
     /// within 1e-5. The draw is then left out as a whole.
     pub fn add(&mut self, probabilities: ArrayView2<f64>) -> Result<(), Error> {
         let classes = self.class_names.len();

@@ -12,10 +12,11 @@ use crate::Error;
 use crate::predict::to_file;
 
 impl Uncertainty {
-    /// How well each measure tells the inputs of `outside` from the inputs of `self`, see [`auroc`].
+    /// The quality with which each measure tells the inputs of `outside` from the inputs of `self`,
+    /// see [`auroc`].
     ///
     /// # Errors
-    /// If the classes of `outside` are others.
+    /// If the classes of `outside` differ.
     pub fn separation(&self, outside: &Self) -> Result<Separation, Error> {
         check_same_classes(outside.class_names(), self.class_names())?;
         let of = |measure| auroc(self.measure(measure), outside.measure(measure));
@@ -27,13 +28,13 @@ impl Uncertainty {
     }
 }
 
-/// How well each measure of uncertainty tells two sets of inputs apart. From
+/// The quality with which each measure of uncertainty tells two sets of inputs apart. From
 /// [`Uncertainty::separation`].
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Separation {
     /// The area under the ROC curve, in the order of [`Measure::ALL`].
     pub area: [f64; 5],
-    /// The number of inputs like those of the training data.
+    /// The number of familiar inputs, which are like the training data.
     pub inside: usize,
     /// The number of other inputs.
     pub outside: usize,
@@ -53,7 +54,7 @@ impl Separation {
         to_file(path.as_ref(), |file| self.write_csv(file))
     }
 
-    /// As [`to_csv`](Self::to_csv), to any writer.
+    /// Writes the table of [`to_csv`](Self::to_csv) to any writer.
     ///
     /// # Errors
     /// If the writer fails.

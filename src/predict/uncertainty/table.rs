@@ -36,40 +36,39 @@ pub const THRESHOLDS: [f64; 6] = [0.4, 0.5, 0.6, 0.7, 0.8, 0.9];
 ///
 /// with 0 ln 0 = 0; a draw votes for its most probable class, the first of equals.
 ///
-/// **Which to look at.** V and H\[E p\] say how uncertain a prediction is. E H\[p\] is the part of
-/// it that every draw shares, as of an image that could be either; I = E KL(p, E p) is the part on
-/// which draws differ, which more data would reduce (Houlsby and others 2011, arXiv:1112.5745;
-/// Depeweg and others 2018, arXiv:1710.07283). Inputs unlike the training data are told by I, if by
-/// anything. D is the variation ratio of labels (Gal 2016, *Uncertainty in Deep Learning*, section
-/// 3.3), where the label of a draw is its vote.
+/// **Which to look at.** V and H\[E p\] measure how uncertain a prediction is. E H\[p\] is the part
+/// of it that every draw shares, as of an image that could be either; I = E KL(p, E p) is the part
+/// on which draws differ, which more data would reduce (Houlsby and others 2011, arXiv:1112.5745;
+/// Depeweg and others 2018, arXiv:1710.07283). If any measure recognises inputs unlike the training
+/// data, it is I. D is the variation ratio of labels (Gal 2016, *Uncertainty in Deep Learning*,
+/// section 3.3), where the label of a draw is its vote.
 ///
-/// **What they do not say** is whether the probabilities are right: see
-/// [`Reliability`]. A model can be certain and wrong, and cooling a posterior
-/// makes all of these small.
+/// **The measures do not say** whether the probabilities are right: see [`Reliability`]. A model
+/// can be certain and wrong, and cooling a posterior makes all of these small.
 ///
 /// **Monte Carlo error.** I is too small, on average by about I / S for S independent draws (use
-/// the effective number); a single draw has I = 0. I is a difference, and what lies below about
-/// 1e-16 S is rounding; where rounding would make it negative it is 0.
+/// the effective number); a single draw has I = 0. I is a difference, and values below about 1e-16
+/// S are rounding; where rounding would make it negative it is 0.
 ///
 /// **Proper and lazy.** The average over draws, E f(x; q), is [`Posterior::uncertainty`]. The
 /// 'lazy' f(x; E q) puts the posterior mean of the weights into the network:
-/// `posterior.uncertainty_at(&draws.mean(), x)`. That is one network: I = 0. It is no approximation
-/// of the average where chains visit other arrangements of hidden units, or other modes: their mean
-/// weights belong to none of them. Measured on the bundled ones and sevens (64-10-2 tanh units,
-/// prior N(0, 1), 180 training and 181 test images): over two chains of 500 draws of HMC, the
-/// average has an accuracy of 1.00, a log predictive density of -0.04, and 2 images with |p_1 -
+/// `posterior.uncertainty_at(&draws.mean(), x)`. That is one network: I = 0. It does not
+/// approximate the average where chains visit other arrangements of hidden units, or other modes:
+/// their mean weights belong to none of them. Measured on the bundled ones and sevens (64-10-2 tanh
+/// units, prior N(0, 1), 180 training and 181 test images): over two chains of 500 draws of HMC,
+/// the average has an accuracy of 1.00, a log predictive density of -0.04, and 2 images with |p_1 -
 /// p_7| < 0.4; the lazy network has 0.91, -0.50 and 150.
 ///
-/// **Other inputs.** [`Posterior::uncertainty`] takes inputs without labels, so also those of
-/// classes the model does not know. The area under the ROC curve, [`auroc`], is the probability
-/// that such an input has a larger measure than a familiar one, ties counting one half: 1/2 is
-/// chance.
+/// **Other inputs.** [`Posterior::uncertainty`] takes inputs without labels, so also inputs of
+/// classes that the model does not know. The area under the ROC curve, [`auroc`], is the
+/// probability that such an input has a larger measure than a familiar one, ties counting one half:
+/// 1/2 is chance.
 ///
 /// **Memory.** [`RunningUncertainty`] takes one draw's probabilities at a time and keeps sums over
 /// draws: 16 C + 8 bytes for each input, for any number of draws. Everything here goes through it.
 /// Where draws of q are too large to be kept,
-/// [`StreamedUncertainty`](crate::predict::StreamedUncertainty) adds up what they say while the chain
-/// runs. Time: a logarithm for each draw, input and class.
+/// [`StreamedUncertainty`](crate::predict::StreamedUncertainty) adds up their probabilities while
+/// the chain runs. Time: a logarithm for each draw, input and class.
 ///
 /// ```
 /// # #[cfg(feature = "datasets")] {
@@ -117,16 +116,18 @@ pub struct Uncertainty {
     draws: u64,
     mean: Array2<f64>,
     vote_share: Array2<f64>,
-    /// In the order of [`Measure::ALL`], of each input.
+    /// The measures of each input, in the order of [`Measure::ALL`].
     measures: [Vec<f64>; 5],
 }
 
 impl Uncertainty {
-    /// From the probabilities of all draws, `[draw, input, class]`, or of two classes also
-    /// `[draw, input, 1]`, the probability of the second. One draw is a point prediction.
+    /// Measures uncertainty by the probabilities of all draws, `[draw, input, class]`, or for two
+    /// classes also `[draw, input, 1]`, the probability of the second class. One draw is a point
+    /// prediction.
     ///
     /// # Errors
-    /// If there is no draw; as for [`RunningUncertainty::new`] and [`RunningUncertainty::add`].
+    /// If there is no draw; the errors of [`RunningUncertainty::new`] and
+    /// [`RunningUncertainty::add`].
     pub fn new<S: Into<String>>(
         probabilities: ArrayView3<f64>,
         class_names: impl IntoIterator<Item = S>,
@@ -196,10 +197,10 @@ impl Uncertainty {
     /// For each threshold, how many inputs have |E p_a - E p_b| below it: table 7 of the
     /// dissertation, with its [`THRESHOLDS`].
     ///
-    /// Small counts are no merit by themselves: a model that is certain and wrong has them too.
+    /// Small counts alone are not a merit: a model that is certain and wrong has them too.
     ///
     /// # Errors
-    /// As for [`margins`](Self::margins); also if a threshold is NaN.
+    /// The errors of [`margins`](Self::margins); also if a threshold is NaN.
     pub fn counts_below(
         &self,
         classes: [&str; 2],
@@ -255,7 +256,7 @@ impl Uncertainty {
     /// The [reliability curve](Reliability) of the predictive mean.
     ///
     /// # Errors
-    /// As for [`scores`](Self::scores); also no bins, or more than 10,000.
+    /// The errors of [`scores`](Self::scores); also no bins, or more than 10,000.
     pub fn reliability(&self, classes: &[usize], bins: Bins) -> Result<Reliability, Error> {
         let (Bins::EqualWidth(n) | Bins::EqualCount(n)) = bins;
         check_bins(n)?;
@@ -285,7 +286,7 @@ impl Uncertainty {
         to_file(path.as_ref(), |file| self.write_csv(file))
     }
 
-    /// As [`to_csv`](Self::to_csv), to any writer.
+    /// Writes the table of [`to_csv`](Self::to_csv) to any writer.
     ///
     /// # Errors
     /// If the writer fails.

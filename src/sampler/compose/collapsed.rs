@@ -1,4 +1,5 @@
-//! An algorithm on the marginal density, and an exact draw of what was integrated out.
+//! An algorithm on the marginal density, and an exact draw of the coordinates that were integrated
+//! out.
 
 use serde::{Deserialize, Serialize};
 
@@ -35,18 +36,18 @@ use crate::targets::{Cached, ConditionallyGaussian, Marginal, MarginalWorkspace,
 /// has 2.7 effective draws per 1,000 gradients instead of 0.06, and [`Mams`](crate::sampler::Mams) 3.2.
 /// Wide networks converge by it ([`regression_networks`](crate::guide::regression_networks)).
 ///
-/// State, layout and draws are those of the posterior, so that predictions, recorders, checkpoints and
-/// files of draws know nothing of it. The log density of a draw is the joint one; statistics such as
-/// `energy` are the inner kernel's, of the [`Marginal`] density. `accept_prob` and `accepted` are the
-/// inner step's: W moves in any case.
+/// State, layout and draws are the posterior's, so that predictions, recorders, checkpoints and
+/// files of draws work as for any other kernel. The log density of a draw is the joint one;
+/// statistics such as `energy` are the inner kernel's, of the [`Marginal`] density. `accept_prob`
+/// and `accepted` are the inner step's: W moves in any case.
 ///
-/// Cost of a step: what `algorithm` takes, with [gradients](crate::posterior::Posterior::collapsed)
-/// that cost about 3 n m^2 floating-point operations more for n rows and m weights of one output,
-/// and for the draw n m^2 and one log density. For a likelihood, prior or model for which there is
-/// no such integral it is refused with the reason. On a [`Tempered`](crate::targets::Tempered)
-/// posterior, and so inside [`PowerPosteriors`](crate::sampler::PowerPosteriors), the likelihood
-/// under the integral has the power beta: the density of each rung, and the evidence, are what they
-/// are without it.
+/// Cost of a step: the cost of `algorithm`, with
+/// [gradients](crate::posterior::Posterior::collapsed) that cost about 3 n m^2 floating-point
+/// operations more for n rows and m weights of one output, and for the draw n m^2 and one log
+/// density. For a likelihood, prior or model for which there is no such integral it is refused with
+/// the reason. On a [`Tempered`](crate::targets::Tempered) posterior, and so inside
+/// [`PowerPosteriors`](crate::sampler::PowerPosteriors), the likelihood under the integral has the
+/// power beta: the density of each rung, and the evidence, are the same as without it.
 ///
 /// ```
 /// use bnn_mcmc::prelude::*;
@@ -71,7 +72,7 @@ use crate::targets::{Cached, ConditionallyGaussian, Marginal, MarginalWorkspace,
 #[doc(alias = "marginal")]
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Collapsed<A> {
-    /// What moves the other coordinates.
+    /// The algorithm that moves the other coordinates.
     pub algorithm: A,
 }
 
@@ -88,20 +89,20 @@ pub struct CollapsedKernel<T: Target, K> {
     inner: K,
     ws: MarginalWorkspace<T::Workspace>,
     walker: Walker,
-    /// Where a draw is tried, and whether the latest failed there.
+    /// The point at which a draw is tried, and whether the latest draw failed there.
     drawn: Vec<f64>,
     draw_failed: bool,
 }
 
-/// Where the inner kernel is, and of which position of the chain that is.
+/// The position of the inner kernel, and the position of the chain that it belongs to.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 struct Walker {
     point: Point,
     is_at: Cached<()>,
 }
 
-/// The state of a [`Collapsed`]: the inner kernel's, and what it knows of the marginal density where the
-/// chain is.
+/// The state of a [`Collapsed`]: the inner kernel's, and its values of the marginal density at the
+/// chain's position.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct CollapsedState<K> {
     inner: K,

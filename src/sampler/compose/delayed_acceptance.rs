@@ -23,12 +23,12 @@ use crate::targets::{check_coordinates, fingerprint};
 /// with respect to pi*, so that they are a proposal g with g(y | x) / g(x | y) = pi*(y) / pi*(x). A
 /// poor surrogate costs acceptance, not correctness. Constants of pi* cancel.
 ///
-/// Three things must hold. The surrogate must be positive and finite wherever the target is: a chain
-/// that is where pi* is 0 stays there, and its steps count as divergent. The inner algorithm must be
-/// reversible ([`Algorithm::is_reversible`]): a Metropolis kernel, [`Hmc`](crate::sampler::Hmc) or
-/// [`Nuts`](crate::sampler::Nuts) is, a [`Cycle`](crate::sampler::Cycle) and Langevin dynamics
-/// without a test are not, and are refused. And the surrogate must stay what it is while the chain
-/// runs.
+/// Three things must hold. The surrogate must be positive and finite wherever the target is: a
+/// chain that is where pi* is 0 stays there, and its steps count as divergent. The inner algorithm
+/// must be reversible ([`Algorithm::is_reversible`]): a Metropolis kernel,
+/// [`Hmc`](crate::sampler::Hmc) or [`Nuts`](crate::sampler::Nuts) is, a
+/// [`Cycle`](crate::sampler::Cycle) and Langevin dynamics without a test are not, and are refused.
+/// And the surrogate must not change while the chain runs.
 ///
 /// Cost of a step: `steps` steps on the surrogate, and one density of the target unless the inner
 /// steps all stayed where they were. The more inner steps, the farther a proposal, and the more its
@@ -41,11 +41,11 @@ use crate::targets::{check_coordinates, fingerprint};
 ///
 /// Statistics per draw: `first_stage_accept`, the share of inner steps that moved;
 /// `second_stage_accept`, the probability above (NaN where nothing moved); `target_evals`, 1 or 0;
-/// `surrogate_gradient_evals`; `log_density_error`, log pi(q) - log pi*(q) at the draw, whose spread
-/// over the draws, not its mean, is what the second stage pays for; and those of the inner kernel
-/// under `surrogate.`. `gradient_evals`, which counts gradients of the target, is 0. A
-/// [verdict](crate::diagnostics::Verdict) warns of a chain whose `second_stage_accept` is below
-/// [0.05](crate::diagnostics::SECOND_STAGE_LIMIT) on average.
+/// `surrogate_gradient_evals`; `log_density_error`, log pi(q) - log pi*(q) at the draw, whose
+/// spread over the draws, not its mean, lowers the acceptance of the second stage; and the
+/// statistics of the inner kernel under `surrogate.`. `gradient_evals`, which counts gradients of
+/// the target, is 0. A [verdict](crate::diagnostics::Verdict) warns of a chain whose
+/// `second_stage_accept` is below [0.05](crate::diagnostics::SECOND_STAGE_LIMIT) on average.
 ///
 /// Source: Christen and Fox, J. Comput. Graph. Stat. 14, 2005, doi:10.1198/106186005X76983; with
 /// several inner steps Liu's surrogate transition (*Monte Carlo Strategies in Scientific Computing*,
@@ -68,10 +68,10 @@ use crate::targets::{check_coordinates, fingerprint};
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(bound = "S: Target, A: Serialize")]
 pub struct DelayedAcceptance<S, A> {
-    /// What stands for the target: a reference to any target with the same coordinates.
+    /// The substitute for the target: a reference to any target with the same coordinates.
     #[serde(serialize_with = "fingerprint")]
     pub surrogate: S,
-    /// What moves the chain on the surrogate.
+    /// The algorithm that moves the chain on the surrogate.
     pub inner: A,
     /// Steps of `inner` before the target is asked, at least 1.
     pub steps: usize,
@@ -95,14 +95,14 @@ pub struct DelayedAcceptanceKernel<S: Target, K> {
     adapt_to_both: bool,
     /// The surrogate where the chain is.
     here: Cached<Point>,
-    /// Where the inner kernel goes.
+    /// The position of the inner kernel.
     walker: Point,
     proposal: Point,
     inner_step: Option<Step>,
     last: Stages,
 }
 
-/// What happened in the latest step.
+/// The statistics of the latest step.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct Stages {
     first: f64,
@@ -126,8 +126,8 @@ impl Stages {
     }
 }
 
-/// The state of a [`DelayedAcceptance`]: that of the inner kernel, and the surrogate where the chain
-/// is.
+/// The state of a [`DelayedAcceptance`]: the state of the inner kernel, and the surrogate at the
+/// chain's position.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct DelayedAcceptanceState<K> {
     inner: K,

@@ -1,4 +1,4 @@
-//! Kernels made of others: on blocks of parameters, one after the other, one or the other.
+//! Composite kernels: on blocks of parameters, one after the other, one or the other.
 
 mod collapsed;
 mod delayed_acceptance;

@@ -26,16 +26,16 @@ use crate::targets::{Conditioned, ConditionedWorkspace, Point, Target};
 /// # Ok::<(), bnn_mcmc::Error>(())
 /// ```
 ///
-/// What the inner kernel sees is set anew before each of its steps, so that nothing it knows about
-/// the other blocks can be stale. Cost: that of the inner kernel, whose gradient at the current
-/// position is evaluated again if another block has moved. Gradients of minibatches are drawn anew at the
-/// beginning of every step: two a step.
+/// The point and target of the inner kernel are set anew before each of its steps, so that its
+/// values of the other blocks are never stale. Cost: the inner kernel's, whose gradient at the
+/// current position is evaluated again if another block has moved. Gradients of minibatches are
+/// drawn anew at the beginning of every step: two a step.
 #[doc(alias = "Metropolis within Gibbs")]
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct OnBlocks<A> {
     /// Names of blocks, or patterns ending in `*`.
     pub blocks: Vec<String>,
-    /// What moves them.
+    /// The algorithm that moves the blocks.
     pub algorithm: A,
 }
 

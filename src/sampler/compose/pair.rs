@@ -10,8 +10,8 @@ use crate::targets::{Point, Target};
 
 /// A step of the first algorithm, then one of the second.
 ///
-/// - [`Cycle`]`(A, B)`: a step of A, then one of B. Leaves unchanged what both leave unchanged. Nest
-///   it for more: `Cycle(A, Cycle(B, C))`.
+/// - [`Cycle`]`(A, B)`: a step of A, then one of B. Leaves a distribution unchanged that both leave
+///   unchanged. Nest it for more: `Cycle(A, Cycle(B, C))`.
 /// - [`Mixture`]: a step of A with a fixed probability, else one of B. If A and B are reversible, so
 ///   is the mixture (Tierney, Ann. Statist. 22, 1994, doi:10.1214/aos/1176325750, section 2.4).
 ///
@@ -24,9 +24,9 @@ pub struct Cycle<A, B>(pub A, pub B);
 /// [`Cycle`] says why both leave the target unchanged.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Mixture<A, B> {
-    /// Chosen with probability `probability`.
+    /// The algorithm that is chosen with probability `probability`.
     pub first: A,
-    /// Chosen otherwise.
+    /// The algorithm that is chosen otherwise.
     pub second: B,
     /// Between 0 and 1, exclusive.
     pub probability: f64,
@@ -43,12 +43,12 @@ pub struct MixtureKernel<A, B> {
     probability: f64,
 }
 
-/// Two kernels and what each did last.
+/// Two kernels and the latest step of each.
 #[derive(Debug)]
 struct Pair<A, B> {
     first: A,
     second: B,
-    /// How many statistics the first kernel adds.
+    /// The number of statistics that the first kernel adds.
     n_first: usize,
     last: Last,
 }
@@ -57,11 +57,12 @@ struct Pair<A, B> {
 struct Last {
     first: Option<Step>,
     second: Option<Step>,
-    /// Which of the two the latest step used.
+    /// Whether the latest step used the first and the second kernel.
     used: (bool, bool),
 }
 
-/// The state of a [`Cycle`] or a [`Mixture`]: that of both kernels, and what they did last.
+/// The state of a [`Cycle`] or a [`Mixture`]: the states of both kernels, and the latest step of
+/// each.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct PairState<A, B> {
     first: A,
@@ -192,8 +193,8 @@ impl<T: Target, A: Kernel<T>, B: Kernel<T>> Kernel<T> for CycleKernel<A, B> {
         self.0.restore(state);
     }
 
-    /// Accepted if either kernel accepted; the acceptance probability is the mean of those that
-    /// have one.
+    /// Accepted if either kernel accepted; the acceptance probability is the mean over the kernels
+    /// that have one.
     fn step(
         &mut self,
         target: &T,

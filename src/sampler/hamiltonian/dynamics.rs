@@ -1,5 +1,5 @@
-//! Hamiltonian dynamics: what [`Hmc`](crate::sampler::Hmc), [`Mams`](crate::sampler::Mams) and
-//! [`Nuts`](crate::sampler::Nuts) share.
+//! Hamiltonian dynamics: the part that [`Hmc`](crate::sampler::Hmc), [`Mams`](crate::sampler::Mams)
+//! and [`Nuts`](crate::sampler::Nuts) share.
 
 use serde::{Deserialize, Serialize};
 
@@ -14,7 +14,8 @@ use crate::targets::{GradTarget, Point};
 /// The energy error above which a transition counts as divergent (Stan's limit).
 pub const MAX_ENERGY_ERROR: f64 = 1000.0;
 
-/// A position with a velocity, which moves along a surface of constant energy, but for the errors of its steps.
+/// A position with a velocity, which moves along a surface of constant energy, except for the
+/// errors of its steps.
 ///
 /// Energies are such that a trajectory from q to q' is accepted with min(1, exp(H - H')). A step can be retraced
 /// once the velocity is turned round, and its change of volume is part of the energy.
@@ -23,7 +24,7 @@ pub trait Flow: Send {
     /// [diagnostic](crate::diagnostics::ebfmi()).
     const HAS_ENERGY: bool;
 
-    /// At the origin; [`begin`](Self::begin) gives it a place and a velocity.
+    /// The state at the origin; [`begin`](Self::begin) gives it a position and a velocity.
     fn new(dim: usize) -> Self;
 
     /// Starts at `from`, whose gradient is known, with a velocity drawn afresh.
@@ -41,10 +42,10 @@ pub trait Flow: Send {
     /// The energy; infinite where it cannot be computed.
     fn energy(&self) -> f64;
 
-    /// Where it is.
+    /// The current point.
     fn point(&self) -> &Point;
 
-    /// As [`point`](Self::point), to be exchanged.
+    /// The [`point`](Self::point), mutable, to be exchanged.
     fn point_mut(&mut self) -> &mut Point;
 
     /// The position before the latest step.
@@ -274,7 +275,7 @@ impl Dynamics {
     }
 }
 
-/// What happened in the latest transition.
+/// The statistics of the latest transition.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(super) struct Last {
     pub energy: f64,
@@ -291,8 +292,8 @@ impl Default for Last {
     }
 }
 
-/// The state of a NUTS kernel, and a part of those of HMC and MAMS: step size, linear map, their adaptation, and
-/// the statistics of the latest transition.
+/// The state of a NUTS kernel, and a part of the states of HMC and MAMS: step size, linear map,
+/// their adaptation, and the statistics of the latest transition.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct HamiltonianState {
     pub(super) dynamics: Dynamics,

@@ -26,21 +26,23 @@ use crate::targets::GradTarget;
 /// its beginning.
 ///
 /// Warm-up adapts eps to an acceptance probability of 0.8, and L. With
-/// [`adapt_path_length`](Hmc::adapt_path_length) it also tunes the path length, to where trajectories of that
-/// length and of half of it have the same expected squared jump per step (see [`Mams`](crate::sampler::Mams));
-/// jitter 1, any length up to twice the mean, is the choice then. Each chain tunes its own. Cost of a step: n
-/// gradients, O(d) beside them (O(d^2) with a dense preconditioner). Where the preconditioner makes the target
-/// about round it has the cheapest draws; where it does not, as on the sunspot network, trajectories of pi/2 are
-/// too short, and [`Nuts`](crate::sampler::Nuts), which finds their length by itself, is far ahead.
+/// [`adapt_path_length`](Hmc::adapt_path_length) it also tunes the path length, to where
+/// trajectories of that length and of half of it have the same expected squared jump per step (see
+/// [`Mams`](crate::sampler::Mams)); jitter 1, any length up to twice the mean, is the choice then.
+/// Each chain tunes its own. Cost of a step: n gradients, O(d) beside them (O(d^2) with a dense
+/// preconditioner). Where the preconditioner makes the target about round it has the cheapest
+/// draws; where it does not, as on the sunspot network, trajectories of pi/2 are too short, and
+/// [`Nuts`](crate::sampler::Nuts), which finds their length by itself, is far better.
 ///
-/// **Not for small networks.** Step size and path length are fixed after warm-up, and where the posterior is narrower than
-/// they suit, one trajectory after the other is rejected: the chain stands still. On a network 1-3-1 for 50 rows (10
-/// parameters, 40 runs of 4 chains of 1,000 draws) the longest stretch of equal draws was 19 in the median run and 370
-/// in the worst, of NUTS 4 and 9. A run that never came to such a place does not know of it: of NUTS and
-/// [`Mams`](crate::sampler::Mams) the mean log likelihood varied over the runs 1.6 and 1.4 times as much as the Monte
-/// Carlo error of the median run says (of HMC, whose errors are three times as large, 1.05 times). Look at the longest
-/// stretch, not at the errors alone. Measured by
-/// `cargo test --release --test inference -- --ignored --nocapture standing_still`.
+/// **Not for small networks.** Step size and path length are fixed after warm-up, and where the
+/// posterior is narrower than they suit, one trajectory after the other is rejected: the chain
+/// stands still. On a network 1-3-1 for 50 rows (10 parameters, 40 runs of 4 chains of 1,000 draws)
+/// the longest stretch of equal draws was 19 in the median run and 370 in the worst (NUTS: 4 and
+/// 9). A run that never came to such a place gives no sign of it: for NUTS and
+/// [`Mams`](crate::sampler::Mams) the mean log likelihood varied over the runs 1.6 and 1.4 times as
+/// much as the Monte Carlo error of the median run says (for HMC, whose errors are three times as
+/// large, 1.05 times). Look at the longest stretch, not at the errors alone. Measured by `cargo
+/// test --release --test inference -- --ignored --nocapture standing_still`.
 ///
 /// Statistics per draw: `step_size`, `energy` of the draw, `energy_error` at the trajectory's end,
 /// `leapfrog_steps`, and `path_length` where it is tuned.
@@ -64,10 +66,11 @@ use crate::targets::GradTarget;
 /// so that momenta are always standard normal. It preserves volume and can be retraced by -eps. Its
 /// energy error is of order eps^2 over a trajectory of fixed length.
 ///
-/// A transition whose energy rises by more than [`MAX_ENERGY_ERROR`](crate::sampler::MAX_ENERGY_ERROR) anywhere on
-/// its trajectory, or whose density is NaN or infinite there, has diverged: the step size is too large for the
-/// curvature at that place, which the chain cannot enter. What leaves the support (the whole trajectory of HMC, the
-/// doubling of NUTS) is rejected and is no divergence.
+/// A transition whose energy rises by more than
+/// [`MAX_ENERGY_ERROR`](crate::sampler::MAX_ENERGY_ERROR) anywhere on its trajectory, or whose
+/// density is NaN or infinite there, has diverged: the step size is too large for the curvature at
+/// that place, which the chain cannot enter. A trajectory of HMC, or a doubling of NUTS, that
+/// leaves the support is rejected as a whole and is no divergence.
 ///
 /// Source: Neal, *MCMC using Hamiltonian dynamics*, Handbook of Markov Chain Monte Carlo, 2011,
 /// arXiv:1206.1901, sections 2 and 4.1.
@@ -83,26 +86,25 @@ use crate::targets::GradTarget;
 /// ```
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Hmc {
-    /// The leapfrog step: where adaptation starts, or what is used throughout if there is no
-    /// warm-up.
+    /// The leapfrog step: where adaptation starts, or the value throughout if there is no warm-up.
     pub step_size: f64,
     /// The time that a trajectory takes, in the coordinates in which momenta are standard normal.
     pub path_length: f64,
     /// Whether warm-up tunes the path length; it starts at `path_length`.
     pub adapt_path_length: bool,
-    /// How much the path length varies, relative to itself; from 0 to 1.
+    /// The variation of the path length, relative to itself; from 0 to 1.
     pub jitter: f64,
     /// The largest number of leapfrog steps, whatever the step size; from 1 to 2^20.
     pub max_steps: u32,
-    /// The largest number of steps in warm-up until a linear map has been learnt, if one is. Before, the step size
-    /// is that of the narrowest coordinate, and a path of the length that suits the coordinates to come takes
-    /// thousands of steps. By default 2^20, which limits nothing.
+    /// The largest number of steps in warm-up until a linear map has been learnt, if one is.
+    /// Before, the step size fits the narrowest coordinate, and a path of the length that suits the
+    /// later coordinates takes thousands of steps. By default 2^20, which limits nothing.
     pub max_first_steps: u32,
     /// Whether warm-up adapts the step size.
     pub adapt_step_size: bool,
     /// The acceptance probability to adapt to.
     pub target_accept: f64,
-    /// What warm-up learns of the target's scales.
+    /// The linear map that warm-up learns from the target's scales.
     pub preconditioner: Preconditioner,
 }
 

@@ -200,7 +200,7 @@ mod tests {
         flow
     }
 
-    /// Where B(h) takes `u`.
+    /// The image of `u` under B(h).
     fn turned(flow: &mut Isokinetic, u: &[f64], h: f64) -> Vec<f64> {
         flow.u.copy_from_slice(u);
         flow.turn(h);

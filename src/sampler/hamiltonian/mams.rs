@@ -89,21 +89,21 @@ use crate::targets::GradTarget;
 #[doc(alias = "microcanonical")]
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Mams {
-    /// h: where adaptation starts, or what is used throughout if there is no warm-up.
+    /// h: where adaptation starts, or the value throughout if there is no warm-up.
     pub step_size: f64,
     /// L, the mean length of a trajectory; `None` starts at (pi/2) sqrt(d) and is tuned in warm-up.
     pub path_length: Option<f64>,
     /// The largest number of steps, whatever the step size; from 1 to 2^20.
     pub max_steps: u32,
-    /// The largest number of steps in warm-up until a linear map has been learnt, if one is. Before, the step size
-    /// is that of the narrowest coordinate, and a path of the length that suits the coordinates to come takes
-    /// thousands of steps.
+    /// The largest number of steps in warm-up until a linear map has been learnt, if one is.
+    /// Before, the step size fits the narrowest coordinate, and a path of the length that suits the
+    /// later coordinates takes thousands of steps.
     pub max_first_steps: u32,
     /// Whether warm-up adapts the step size.
     pub adapt_step_size: bool,
     /// The acceptance probability to adapt to.
     pub target_accept: f64,
-    /// What warm-up learns of the target's scales.
+    /// The linear map that warm-up learns from the target's scales.
     pub preconditioner: Preconditioner,
 }
 

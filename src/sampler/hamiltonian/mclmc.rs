@@ -39,12 +39,13 @@ use crate::targets::{GradTarget, Point};
 /// E[e^2]/d         =  h^6/(16 d^3) mean of k_i (k_i - 2/3 k)^2
 /// ```
 ///
-/// so that stiff directions are too wide, and soft ones too narrow. Where all k_i are equal the bias of variances is
-/// (144 v)^(1/3)/12 for E[e^2]/d = v: 3.5 % for the default v = 5e-4, 1.6 % for 5e-5, 0.7 % for 5e-6. Of one
-/// stiff direction among d - 1 soft ones it is (d v/4)^(1/3), 20 % for d = 60, since v is a mean over all.
-/// **R-hat does not show the bias**: chains that all sample the wrong density agree, and a
-/// [verdict](crate::diagnostics::Verdict) says that there was no test. Compare with [`Mams`](crate::sampler::Mams), or
-/// with a run of a tenth of `energy_variance`, whose bias is 0.46 times as large.
+/// so that stiff directions are too wide, and soft ones too narrow. Where all k_i are equal the
+/// bias of variances is (144 v)^(1/3)/12 for E[e^2]/d = v: 3.5 % for the default v = 5e-4, 1.6 %
+/// for 5e-5, 0.7 % for 5e-6. For one stiff direction among d - 1 soft ones it is (d v/4)^(1/3), 20
+/// % for d = 60, since v is a mean over all. **R-hat does not show the bias**: chains that all
+/// sample the wrong density agree, and a [verdict](crate::diagnostics::Verdict) says that there was
+/// no test. Compare with [`Mams`](crate::sampler::Mams), or with a run of a tenth of
+/// `energy_variance`, whose bias is 0.46 times as large.
 ///
 /// # Warm-up
 ///
@@ -72,10 +73,10 @@ use crate::targets::{GradTarget, Point};
 ///
 /// # Cost
 ///
-/// An iteration takes as many gradients as steps, and O(d) beside each (O(d^2) with a dense preconditioner). Smallest
-/// bulk ESS per 1,000 gradients after warm-up (two chains, 1,000 + 1,000 iterations, two seeds, or one; of the
-/// predictions for networks), and what is left of bias: the mean over all principal directions of variance over exact
-/// variance.
+/// An iteration takes as many gradients as steps, and O(d) beside each (O(d^2) with a dense
+/// preconditioner). Smallest bulk ESS per 1,000 gradients after warm-up (two chains, 1,000 + 1,000
+/// iterations, two seeds, or one; of the predictions for networks), and the remaining bias: the
+/// mean over all principal directions of variance over exact variance.
 ///
 /// | | `Mams` | `Mclmc` | variance ratio |
 /// | --- | --- | --- | --- |
@@ -97,9 +98,10 @@ use crate::targets::{GradTarget, Point};
 /// beginning of the iteration, and u is drawn afresh. So it does, without a divergence, where a step leaves the
 /// support: bounds are respected, but there is a bias beside them.
 ///
-/// Statistics per draw: `step_size`, `path_length`, `leapfrog_steps` of the iteration, `energy_error` (the sum of its
-/// e) and `energy_variance` (the mean of its e^2/d, whose mean over draws without a divergence or a step out of the
-/// support is about what `energy_variance` asked for, or less).
+/// Statistics per draw: `step_size`, `path_length`, `leapfrog_steps` of the iteration,
+/// `energy_error` (the sum of its e) and `energy_variance` (the mean of its e^2/d, whose mean over
+/// draws without a divergence or a step out of the support is about the setting `energy_variance`,
+/// or less).
 ///
 /// Sources: Robnik, De Luca, Silverstein and Seljak, *Microcanonical Hamiltonian Monte Carlo*, JMLR 24, 2023,
 /// arXiv:2212.08549; Robnik and Seljak, *Fluctuation without dissipation: microcanonical Langevin Monte Carlo*,
@@ -118,7 +120,7 @@ use crate::targets::{GradTarget, Point};
 #[doc(alias = "microcanonical")]
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Mclmc {
-    /// h: where adaptation starts, or what is used throughout if there is no warm-up.
+    /// h: where adaptation starts, or the value throughout if there is no warm-up.
     pub step_size: f64,
     /// L, the length of path on which the direction is forgotten; `None` starts at sqrt(d) and is learnt in warm-up.
     pub path_length: Option<f64>,
@@ -130,7 +132,7 @@ pub struct Mclmc {
     /// The mean squared energy error of a step, divided by d, that the step size is adapted to. Less of it means
     /// less bias and more gradients.
     pub energy_variance: f64,
-    /// What warm-up learns of the target's scales.
+    /// The linear map that warm-up learns from the target's scales.
     pub preconditioner: Preconditioner,
 }
 
@@ -221,7 +223,7 @@ pub struct MclmcState {
     last: Last,
 }
 
-/// What happened in the latest iteration.
+/// The statistics of the latest iteration.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct Last {
     energy_error: f64,
@@ -243,7 +245,7 @@ impl MclmcState {
     }
 }
 
-/// What the energy errors of warm-up say of the step size.
+/// The adaptation of the step size to the energy errors of warm-up.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct Tuning {
     /// h_0.
@@ -257,19 +259,20 @@ struct Tuning {
 impl Tuning {
     /// The largest xi.
     const LARGEST: f64 = 100.0;
-    /// The number of steps below which the mean says nothing.
+    /// The number of steps below which the mean is not used.
     const FEWEST: f64 = 10.0;
 
     fn new(reference: f64) -> Self {
         Self { reference, steps: 0.0, mean: 0.0 }
     }
 
-    /// Takes in a step of `step_size`, whose squared energy error is `xi` times what is wanted.
+    /// Takes in a step of `step_size`, whose squared energy error is `xi` times the wanted one.
     fn observe(&mut self, step_size: f64, xi: f64) {
         self.steps += 1.0;
-        // What is not a number counts as the largest.
+        // NaN counts as the largest.
         let relative = xi.min(Self::LARGEST) * powf(self.reference / step_size, 6.0);
-        // Of the latest fifth of the steps, or so: the first ones are of a chain that is still on its way.
+        // The mean is over about the latest fifth of the steps: in the first steps the chain is
+        // still on its way.
         let memory = self.steps.min(50.0 + 0.2 * self.steps);
         self.mean += (relative - self.mean) / memory;
     }
@@ -290,12 +293,12 @@ impl Tuning {
     }
 }
 
-/// What the positions of warm-up say of the path length.
+/// The adaptation of the path length to the positions of warm-up.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 struct Spread {
     /// The number of positions.
     n: f64,
-    /// Their running mean.
+    /// The running mean of the positions.
     mean: Vec<f64>,
     /// The running mean of s, and of its square.
     s: f64,
@@ -303,7 +306,7 @@ struct Spread {
 }
 
 impl Spread {
-    /// The number of positions below which they say nothing.
+    /// The number of positions below which they are not used.
     const FEWEST: f64 = 50.0;
 
     fn new(dim: usize) -> Self {
@@ -328,7 +331,7 @@ impl Spread {
         self.s_squared += (s * s - self.s_squared) / self.n;
     }
 
-    /// L = 2 sqrt(d Var s/(2 E s)), if the positions say something of it.
+    /// L = 2 sqrt(d Var s/(2 E s)), if the positions determine it.
     fn path_length(&self) -> Option<f64> {
         let variance = self.s_squared - self.s * self.s;
         let length = 2.0 * (self.mean.len() as f64 * variance / (2.0 * self.s)).sqrt();
@@ -450,7 +453,8 @@ impl<T: GradTarget> Kernel<T> for MclmcKernel {
         ]);
     }
 
-    /// That there is no test: [`Draws::unadjusted`](crate::draws::Draws::unadjusted) looks for it.
+    /// Reports that there is no Metropolis test, for
+    /// [`Draws::unadjusted`](crate::draws::Draws::unadjusted).
     fn report(&self) -> Report {
         Report { unadjusted: true, ladder: None }
     }

@@ -24,11 +24,11 @@ use crate::targets::{GradTarget, Point};
 /// turns = p_first . rho <= 0  or  p_last . rho <= 0
 /// ```
 ///
-/// This is asked of every subtree that a doubling builds: a subtree that turns within itself is
-/// thrown away whole, so that the trajectory could have been grown from any of its points. When two
-/// halves are joined it is asked of the whole, and of each half together with the nearest point of
-/// the other: without these a trajectory of a nearly normal target can run through whole periods
-/// unnoticed (Stan's issue 2799, 2019; Stan and PyMC do the same).
+/// This condition is checked for every subtree that a doubling builds: a subtree that turns within
+/// itself is thrown away whole, so that the trajectory could have been grown from any of its
+/// points. When two halves are joined it is checked for the whole, and for each half together with
+/// the nearest point of the other: without these checks a trajectory of a nearly normal target can
+/// run through whole periods unnoticed (Stan's issue 2799, 2019; Stan and PyMC do the same).
 ///
 /// **Which point.** Point z of the trajectory has weight w = exp(H_0 - H(z)). Within a subtree the
 /// draw is multinomial: of two halves the second's draw is taken with probability W_2 / (W_1 +
@@ -41,11 +41,11 @@ use crate::targets::{GradTarget, Point};
 /// gradients, O(d) beside each (O(d^2) with a dense preconditioner); memory 5 d (max_depth + 4)
 /// numbers per chain.
 ///
-/// Statistics per draw: `step_size`, `energy` of the draw, `energy_error` (that of the draw against
-/// that of the point before), `tree_depth` (the number of doublings, without one that was thrown
-/// away), `leapfrog_steps` (with those thrown away), and `at_max_depth`, 1 where the trajectory was
-/// cut off. `accept_prob` is the mean of min(1, w) over all leapfrog steps, and a draw counts as
-/// accepted if it is another point than the one before.
+/// Statistics per draw: `step_size`, `energy` of the draw, `energy_error` (the energy of the draw
+/// less the energy at the start of the trajectory), `tree_depth` (the number of doublings, without
+/// a discarded one), `leapfrog_steps` (including discarded ones), and `at_max_depth`, 1 where the
+/// trajectory was cut off. `accept_prob` is the mean of min(1, w) over all leapfrog steps, and a
+/// draw counts as accepted if it differs from the point before.
 ///
 /// For a network with a real response and sampled noise take `target_accept: 0.95` and `max_depth:
 /// 12`, and start from small weights (see [`Init`](crate::sampler::Init)): its posterior is a thin, curved
@@ -68,8 +68,7 @@ use crate::targets::{GradTarget, Point};
 #[doc(alias = "no-U-turn sampler")]
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Nuts {
-    /// The leapfrog step: where adaptation starts, or what is used throughout if there is no
-    /// warm-up.
+    /// The leapfrog step: where adaptation starts, or the value throughout if there is no warm-up.
     pub step_size: f64,
     /// The largest number of doublings, from 1 to 20.
     pub max_depth: u32,
@@ -77,7 +76,7 @@ pub struct Nuts {
     pub adapt_step_size: bool,
     /// The mean acceptance probability to adapt to.
     pub target_accept: f64,
-    /// What warm-up learns of the target's scales.
+    /// The linear map that warm-up learns from the target's scales.
     pub preconditioner: Preconditioner,
 }
 
@@ -99,7 +98,7 @@ pub struct NutsKernel {
     state: HamiltonianState,
     /// The first and the last point of the trajectory in time.
     ends: [PhasePoint; 2],
-    /// Which of them moved last.
+    /// The end that moved last.
     moved: usize,
     tree: Tree,
     /// Room for the doubling of a tree of depth k, and, while one of greater depth is built, for

@@ -1,4 +1,4 @@
-//! How long trajectories are: at random, about a length that warm-up may tune.
+//! The length of trajectories: random, around a length that warm-up may tune.
 //!
 //! A trajectory takes the time t = n h, with n steps of size h and
 //!
@@ -23,10 +23,11 @@
 //! log L <- log L + (k + 10)^-0.6 clip((j(t) - 2 j(t/2)) / J_k, -2, 2)
 //! ```
 //!
-//! J_k is the running mean of j(t), and what is kept is the running mean of log L with weights k^-0.75. Where L is
-//! far too short, j(t) grows with t^2 and the bracket is 1/2; where it is far too long, j has come to rest and the
-//! bracket is -1: whatever the target, and with noise that does not grow with L. (The derivative of |x(t) - x(0)|^2
-//! at the end of a trajectory, times t, estimates dJ/dlog L too, but its noise grows with t: paths that were ten
+//! J_k is the running mean of j(t), and the length that is kept comes from the running mean of log
+//! L with weights k^-0.75. Where L is far too short, j(t) grows with t^2 and the bracket is 1/2;
+//! where it is far too long, j has come to rest and the bracket is -1: whatever the target, and
+//! with noise that does not grow with L. (The derivative of |x(t) - x(0)|^2 at the end of a
+//! trajectory, times t, estimates dJ/dlog L too, but its noise grows with t: paths that were ten
 //! times too long did not come back.)
 //!
 //! For a standard normal and jitter 1, J is proportional to 1 - sin(2 L)/(2 L) in the time of HMC: C is largest at
@@ -56,10 +57,10 @@ pub(super) struct RandomPath {
     tuning: Option<Tuning>,
 }
 
-/// What is known of the length while it is tuned.
+/// The state of the tuning of the length.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 struct Tuning {
-    /// Where it starts in new coordinates.
+    /// The length from which tuning starts in new coordinates.
     start: f64,
     /// k, the trajectories since then.
     trajectories: f64,
@@ -94,7 +95,7 @@ impl RandomPath {
     /// Draws n, which is at least 1 and at most `most`.
     pub fn steps(&self, step_size: f64, jitter: f64, most: u32, rng: &mut ChainRng) -> u32 {
         let u = 1.0 + jitter * (2.0 * rng.uniform() - 1.0);
-        // The comparison is false for what does not fit into an integer.
+        // The comparison is false for numbers that do not fit into an integer.
         let wanted = (self.length * u / step_size).ceil().max(1.0);
         if wanted < f64::from(most) { wanted as u32 } else { most }
     }

@@ -32,12 +32,12 @@ use crate::targets::{check_coordinates, fingerprint};
 /// test on the surrogate first, which saves the evaluations of proposals that the surrogate itself
 /// rejects. Warm-up adapts the step size to the acceptance that trajectories have on the surrogate,
 /// `hmc.target_accept`, since no step size makes up for the surrogate's own error; the
-/// preconditioner learns from the positions and the surrogate's gradients. The surrogate must stay
-/// what it is while the chain runs, and be positive wherever the target is.
+/// preconditioner learns from the positions and the surrogate's gradients. The surrogate must not
+/// change while the chain runs, and must be positive wherever the target is.
 ///
-/// Statistics per draw: those of [`Hmc`], on the surrogate, and `surrogate_gradient_evals`;
-/// `log_density_error`, log pi(q) - log pi*(q) at the draw, whose spread lowers the acceptance.
-/// `gradient_evals`, which counts gradients of the target, is 0.
+/// Statistics per draw: the statistics of [`Hmc`], on the surrogate, and
+/// `surrogate_gradient_evals`; `log_density_error`, log pi(q) - log pi*(q) at the draw, whose
+/// spread lowers the acceptance. `gradient_evals`, which counts gradients of the target, is 0.
 ///
 /// Source: Zhang, Shahbaba and Zhao, Statistics and Computing 27, 2017, doi:10.1007/s11222-016-9699-1,
 /// arXiv:1506.05555.
@@ -58,7 +58,8 @@ use crate::targets::{check_coordinates, fingerprint};
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(bound = "S: Target")]
 pub struct SurrogateHmc<S> {
-    /// What stands for the target: a reference to any target with a gradient and the same coordinates.
+    /// The substitute for the target: a reference to any target with a gradient and the same
+    /// coordinates.
     #[serde(serialize_with = "fingerprint")]
     pub surrogate: S,
     /// The trajectories.
@@ -79,7 +80,8 @@ pub struct SurrogateHmcKernel<S: Target> {
     integration: f64,
 }
 
-/// The state of a [`SurrogateHmc`]: that of the trajectories, and the surrogate where the chain is.
+/// The state of a [`SurrogateHmc`]: the state of the trajectories, and the surrogate at the chain's
+/// position.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct SurrogateHmcState {
     hmc: TrajectoryState,

@@ -9,7 +9,7 @@ use crate::rng::ChainRng;
 use crate::sampler::{Kernel, Preconditioner, Step, WarmupProgress, metropolis_test};
 use crate::targets::{GradTarget, Point};
 
-/// What [`Hmc`](crate::sampler::Hmc) and [`Mams`](crate::sampler::Mams) have in common.
+/// The settings that [`Hmc`](crate::sampler::Hmc) and [`Mams`](crate::sampler::Mams) share.
 pub(super) struct Settings {
     pub step_size: f64,
     pub path_length: f64,
@@ -47,7 +47,7 @@ pub struct TrajectoryState {
 pub(super) struct Flight {
     /// The energy at its beginning.
     pub before: f64,
-    /// By how much the energy is higher at its end.
+    /// The energy at its end less the energy at its start.
     pub error: f64,
     /// Whether the energy rose too far anywhere, seen from either end.
     pub failed: bool,
@@ -55,7 +55,7 @@ pub(super) struct Flight {
 }
 
 impl Flight {
-    /// What there is to say of it.
+    /// The statistics of the flight.
     pub fn last(&self, accepted: bool) -> Last {
         let energy = if accepted { self.before + self.error } else { self.before };
         Last { energy, energy_error: self.error, steps: self.steps, ..Last::default() }
@@ -69,7 +69,7 @@ impl<F: Flow> TrajectoryKernel<F> {
         if !(0.0..=1.0).contains(&settings.jitter) {
             return Err(Error::argument("jitter", settings.jitter, "between 0 and 1"));
         }
-        // As many as a tree of NUTS may have.
+        // The limit is the same as for a tree of NUTS.
         let counts =
             [("max_steps", settings.max_steps), ("max_first_steps", settings.max_first_steps)];
         for (name, count) in counts {

@@ -88,7 +88,7 @@ impl Tree {
         (products.iter().any(|product| *product <= 0.0), taken)
     }
 
-    /// W_2 / (W_1 + W_2), where W_2 is the weight of what is joined to this tree.
+    /// W_2 / (W_1 + W_2), where W_2 is the weight of the tree that is joined to this one.
     fn share_of(&self, log_weight: f64) -> f64 {
         1.0 / (1.0 + exp(self.log_weight - log_weight))
     }
@@ -101,9 +101,10 @@ fn log_add(a: f64, b: f64) -> f64 {
 }
 
 dispatch! {
-    /// Adds the momenta of a second tree to those of a first one, `rho`, and returns the products by which they
-    /// [turn](crate::sampler::Nuts): of the first and the last momentum of the whole with all momenta, of the
-    /// first tree and the point after it with theirs, of the second tree and the point before it with theirs.
+    /// Adds the summed momenta of a second tree to the sum of a first tree, `rho`, and returns the
+    /// products by which they [turn](crate::sampler::Nuts): of the first and the last momentum of
+    /// the whole with all momenta, of the first tree and the point after it with theirs, of the
+    /// second tree and the point before it with theirs.
     fn add_sums(
         first: &[f64],
         last: &[f64],
@@ -161,7 +162,7 @@ fn add_sums_body<V: Vector<f64>>(
     products
 }
 
-/// What a subtree is built with.
+/// The inputs and the running sums of building a subtree.
 pub(super) struct Builder<'a, T: GradTarget> {
     pub target: &'a T,
     pub ws: &'a mut T::Workspace,

@@ -23,16 +23,17 @@ use crate::targets::Target;
 /// Cost: one gradient, since the closing one serves the next opening. p_0 ~ N(0, m/B); p belongs to the
 /// kernel's state. `step_size` is h, and must stay below 2 sqrt(m/k) for the largest curvature k of U.
 ///
-/// Nothing is rejected, so that it does **not sample pi** but something near: averages over q have a bias
-/// of order h^2, with a small factor, which becomes order h^4 at high friction. For U = k q^2/2 the
-/// stationary variance of q is 1/(B k) exactly, that of p (m/B) (1 - h^2 k/(4 m)): at the end of a step
-/// momenta are too cold, and the statistic `kinetic_temperature` (the mean of B p^2/m, ideally 1) shows by
-/// how much; a value above 1 tells of noisy gradients or of a chain that has not settled. Minibatches
-/// add a bias of their own: see [`Integrator`](crate::sampler::Integrator), which also says what all
-/// integrators share.
+/// Nothing is rejected, so that it does **not sample pi** but something near: averages over q have
+/// a bias of order h^2, with a small factor, which becomes order h^4 at high friction. For U = k
+/// q^2/2 the stationary variance of q is 1/(B k) exactly, the variance of p is (m/B) (1 - h^2 k/(4
+/// m)): at the end of a step momenta are too cold, and the statistic `kinetic_temperature` (the
+/// mean of B p^2/m, ideally 1) shows by how much; a value above 1 tells of noisy gradients or of a
+/// chain that has not settled. Minibatches add a bias of their own: see
+/// [`Integrator`](crate::sampler::Integrator), which also says what all integrators share.
 ///
-/// Friction: small gamma keeps direction, as trajectories of HMC do, and lets energy change slowly; large
-/// gamma is a random walk. Of the order of the slowest frequency sqrt(k/m) is a good choice.
+/// Friction: small gamma keeps direction, as trajectories of HMC do, and lets energy change slowly;
+/// large gamma is a random walk. A gamma of the order of the slowest frequency sqrt(k/m) is a good
+/// choice.
 ///
 /// When not to use it: where draws must be exact (use [`Nuts`](crate::sampler::Nuts)), or with bounds.
 ///
@@ -54,15 +55,15 @@ use crate::targets::Target;
 pub struct Baoab<S = FullGrad> {
     /// The time step h.
     pub step_size: f64,
-    /// How h depends on the number of steps.
+    /// The dependence of h on the number of steps.
     pub schedule: StepSchedule,
     /// gamma, the rate at which momentum is forgotten; above 0.
     pub friction: f64,
-    /// B: pi^B is sampled, but for the bias.
+    /// B: pi^B is sampled, except for the bias.
     pub inverse_temperature: f64,
     /// m.
     pub mass: Mass,
-    /// Where gradients come from.
+    /// The source of the gradients.
     pub gradient: S,
 }
 

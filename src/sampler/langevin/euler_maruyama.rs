@@ -23,9 +23,10 @@ use crate::targets::GradTarget;
 /// for the largest curvature k. Cost of a step: one gradient. See [`Integrator`](crate::sampler::Integrator) for what
 /// all integrators share.
 ///
-/// When not to use it: [`LeimkuhlerMatthews`](crate::sampler::LeimkuhlerMatthews) costs the same and has a bias
-/// of order h^2; [`Mala`](crate::sampler::Mala) has none. It is here to be compared with, and as the ground of
-/// [`Sgld`](crate::sampler::Sgld), which is this on minibatches.
+/// When not to use it: [`LeimkuhlerMatthews`](crate::sampler::LeimkuhlerMatthews) costs the same
+/// and has a bias of order h^2; [`Mala`](crate::sampler::Mala) has none. It is here for
+/// comparisons, and as the basis of [`Sgld`](crate::sampler::Sgld), which is the same on
+/// minibatches.
 ///
 /// Source: Roberts and Tweedie, Bernoulli 2, 1996, doi:10.2307/3318418; for the order of the bias Talay
 /// and Tubaro, Stochastic Analysis and Applications 8, 1990, doi:10.1080/07362999008809220.
@@ -46,9 +47,9 @@ use crate::targets::GradTarget;
 pub struct EulerMaruyama {
     /// The time step h.
     pub step_size: f64,
-    /// How h depends on the number of steps.
+    /// The dependence of h on the number of steps.
     pub schedule: StepSchedule,
-    /// B: pi^B is sampled, but for the bias.
+    /// B: pi^B is sampled, except for the bias.
     pub inverse_temperature: f64,
 }
 

@@ -1,4 +1,4 @@
-//! Langevin dynamics: what its integrators share.
+//! Langevin dynamics: the common part of its integrators.
 
 use serde::{Deserialize, Serialize};
 
@@ -10,7 +10,7 @@ use crate::rng::ChainRng;
 use crate::sampler::{GradSource, GradStream, Kernel, Step};
 use crate::targets::{Point, Target};
 
-/// How the step size h_n depends on the number n of steps made.
+/// The dependence of the step size h_n on the number n of steps made.
 ///
 /// Where it varies, draws should be weighted by their step size, which is the statistic `step_size`. Nothing in
 /// this crate does: means, predictions and [recorders](crate::draws::recorder) count all draws alike, and
@@ -22,8 +22,8 @@ pub enum StepSchedule {
     Constant,
     /// h_n = h (1 + n/scale)^-exponent.
     ///
-    /// Averages, weighted by h_n, converge to those of pi^B if 0 < exponent <= 1; their error falls
-    /// fastest at exponent 1/3 (Teh, Thiery and Vollmer, JMLR 17, 2016, arXiv:1409.0578).
+    /// Averages, weighted by h_n, converge to averages over pi^B if 0 < exponent <= 1; their error
+    /// falls fastest at exponent 1/3 (Teh, Thiery and Vollmer, JMLR 17, 2016, arXiv:1409.0578).
     Polynomial {
         /// The power, above 0 and at most 1.
         exponent: f64,
@@ -73,8 +73,9 @@ impl StepSchedule {
 
 /// The mass m of each coordinate.
 ///
-/// Changes how fast coordinates move, never what is sampled but for the bias: with m_i proportional to
-/// the curvature of U all move alike, and h is limited by sqrt(m_i / curvature).
+/// Changes the speed of coordinates, never the distribution that is sampled, except for the bias:
+/// with m_i proportional to the curvature of U all move alike, and h is limited by sqrt(m_i /
+/// curvature).
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub enum Mass {
     /// m = 1.
@@ -153,14 +154,14 @@ impl Bath {
         }
     }
 
-    /// The mean of B p^2/m, which is 1 but for the bias.
+    /// The mean of B p^2/m, which is 1 except for the bias.
     pub fn kinetic_temperature(&self, p: &[f64]) -> f64 {
         let squares = p.iter().enumerate().map(|(i, p)| p * p / self.mass.of(i));
         self.inverse_temperature * squares.sum::<f64>() / p.len() as f64
     }
 }
 
-/// What tells one integrator from another: its update equations. Vectors are as long as q.
+/// The update equations of an integrator. Vectors are as long as q.
 ///
 /// With the potential U = -log pi, whose negative gradient is g = grad log pi, the inverse temperature
 /// B, the friction gamma and the mass m (a number for each coordinate),
@@ -170,9 +171,9 @@ impl Bath {
 /// underdamped:   dq = p/m dt,   dp = g dt - gamma p dt + sqrt(2 gamma m/B) dW
 /// ```
 ///
-/// Both leave the density proportional to **pi(q)^B** unchanged, the second with p ~ N(0, m/B). B = 1 is
-/// the posterior. Another B cools or heats likelihood *and* prior, which is not what
-/// [`Tempered`](crate::targets::Tempered) does.
+/// Both leave the density proportional to **pi(q)^B** unchanged, the second with p ~ N(0, m/B). B =
+/// 1 is the posterior. Another B cools or heats likelihood *and* prior, unlike
+/// [`Tempered`](crate::targets::Tempered).
 ///
 /// An integrator advances by a time step h and samples something near that density instead: its bias
 /// vanishes as h -> 0 (and the draws needed grow as 1/h), its noise is whatever the Monte Carlo error
@@ -201,10 +202,11 @@ impl Bath {
 /// | BAOAB, gamma = 1 | 0.1 | 0.0036 | 0.3 | 0.044 | 2.28 |
 /// | BAOAB, gamma = 50 | 0.1 | 0.00007 | 0.3 | 0.0067 | 4.19 |
 ///
-/// Gradients of minibatches add noise of their own, with covariance V(q): h^2 V per step, against 2 h/B of the
-/// dynamics; V grows as N^2/|b|. Noise that is independent from step to step adds a bias of order h V. The R =
-/// N/|b| batches of an epoch are not independent: their noises add up to zero at its end. For U = k q^2/2 and
-/// overdamped steps so short that h k R is small, what is left is the wandering within an epoch,
+/// Gradients of minibatches add noise of their own, with covariance V(q): h^2 V per step, against 2
+/// h/B of the dynamics; V grows as N^2/|b|. Noise that is independent from step to step adds a bias
+/// of order h V. The R = N/|b| batches of an epoch are not independent: their noises add up to zero
+/// at its end. For U = k q^2/2 and overdamped steps so short that h k R is small, only the
+/// wandering within an epoch is left,
 ///
 /// ```text
 /// B k Var q - 1  ~  h k/2 (Euler-Maruyama)  +  h^2 k B V R/6
@@ -219,10 +221,10 @@ impl Bath {
 /// chain forget its start, and the [`StepSchedule`] counts them. A step evaluates its gradient at the new
 /// position; the next step begins with it.
 ///
-/// A step to where the position, the density or its gradient is not finite is not made: it counts as a
-/// divergence, and the chain stays where it is; the momentum, or the normal that was kept, is then drawn
-/// afresh. Neither is a step out of the support, which is no divergence. No kernel here knows of bounds:
-/// transform parameters that have some.
+/// A step to where the position, the density or its gradient is not finite is not made: it counts
+/// as a divergence, and the chain stays where it is; the momentum, or the normal that was kept, is
+/// then drawn afresh. A step out of the support is not made either, and is no divergence. The
+/// kernels here do not handle bounds: transform parameters that have bounds.
 ///
 /// With minibatches the log density of a draw is not known from its gradient. The loop evaluates it, over
 /// all rows, **once per recorded draw**: about a third of a full gradient. Use
@@ -234,13 +236,13 @@ pub trait Integrator: Send {
         dim
     }
 
-    /// Draws what is kept: at the start, and after a step that was not made.
+    /// Draws the vector that is kept: at the start, and after a step that was not made.
     fn draw(&self, kept: &mut [f64], rng: &mut ChainRng);
 
     /// Moves `q` by the time step `h` to where the next gradient is evaluated; `g` is the gradient at q.
     fn advance(&self, h: f64, q: &mut [f64], g: &[f64], kept: &mut [f64], rng: &mut ChainRng);
 
-    /// What is left to do after the arrival, with the gradient there.
+    /// Completes the step after `q` was moved, with the gradient at the new position.
     fn close(&self, _h: f64, _g: &[f64], _kept: &mut [f64], _rng: &mut ChainRng) {}
 
     /// The mean of B p^2/m, for integrators that keep a momentum.
@@ -263,8 +265,8 @@ pub struct LangevinKernel<G, I> {
     started: bool,
 }
 
-/// The state of an integrator: that of its gradients `S`, the number of steps, and what is kept from step
-/// to step (the momentum; the normals of Leimkuhler and Matthews).
+/// The state of an integrator: the state of its gradients `S`, the number of steps, and the vector
+/// that is kept from step to step (the momentum; the normals of Leimkuhler and Matthews).
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct LangevinState<S> {
     gradient: S,
@@ -367,14 +369,15 @@ impl<T: Target, G: GradStream<T>, I: Integrator> Kernel<T> for LangevinKernel<G,
     }
 
     fn stats(&self, out: &mut [f64]) {
-        // That of the latest step.
+        // The step size of the latest step.
         out[0] = self.schedule.step_size(self.step_size, self.steps.saturating_sub(1));
         if let Some(temperature) = self.integrator.kinetic_temperature(&self.kept) {
             out[1] = temperature;
         }
     }
 
-    /// That there is no test: [`Draws::unadjusted`](crate::draws::Draws::unadjusted) looks for it.
+    /// Reports that there is no Metropolis test, for
+    /// [`Draws::unadjusted`](crate::draws::Draws::unadjusted).
     fn report(&self) -> Report {
         Report { unadjusted: true, ladder: None }
     }

@@ -21,13 +21,14 @@ use crate::targets::Target;
 /// chain; (q_n, R_n) is. Two fresh normals in each step would sample the wrong temperature: half the
 /// variance as h -> 0. R belongs to the kernel's state.
 ///
-/// `step_size` is h. Nothing is rejected, so that it does **not sample pi** but something near: averages
-/// have a bias of order h^2, where Euler-Maruyama's has order h at the same cost. For U = k q^2/2 the
-/// stationary variance is 1/(B k) exactly, for any h k < 2. Cost of a step: one gradient. See
-/// [`Integrator`](crate::sampler::Integrator) for what all integrators share. The order h^2 is that of full gradients
-/// and a constant h: minibatches, and schedules, add a bias of their own. It also needs q and the kept normals to
-/// move together: where something else moves the same coordinates between two steps, as in a
-/// [`Cycle`](crate::sampler::Cycle) or by the exchanges of [power posteriors](crate::sampler::PowerPosteriors), the order is h.
+/// `step_size` is h. Nothing is rejected, so that it does **not sample pi** but something near:
+/// averages have a bias of order h^2, where Euler-Maruyama's has order h at the same cost. For U =
+/// k q^2/2 the stationary variance is 1/(B k) exactly, for any h k < 2. Cost of a step: one
+/// gradient. See [`Integrator`](crate::sampler::Integrator) for what all integrators share. The
+/// order h^2 holds for full gradients and a constant h: minibatches, and schedules, add a bias of
+/// their own. It also needs q and the kept normals to move together: where something else moves the
+/// same coordinates between two steps, as in a [`Cycle`](crate::sampler::Cycle) or by the exchanges
+/// of [power posteriors](crate::sampler::PowerPosteriors), the order is h.
 ///
 /// When not to use it: where single draws must be exact (use [`Mala`](crate::sampler::Mala)), where scales differ
 /// much (h is limited by the largest curvature, and time by the smallest: momentum helps,
@@ -51,11 +52,11 @@ use crate::targets::Target;
 pub struct LeimkuhlerMatthews<S = FullGrad> {
     /// The time step h.
     pub step_size: f64,
-    /// How h depends on the number of steps.
+    /// The dependence of h on the number of steps.
     pub schedule: StepSchedule,
-    /// B: pi^B is sampled, but for the bias.
+    /// B: pi^B is sampled, except for the bias.
     pub inverse_temperature: f64,
-    /// Where gradients come from.
+    /// The source of the gradients.
     pub gradient: S,
 }
 

@@ -24,15 +24,15 @@ use crate::targets::Target;
 /// [BAOAB](crate::sampler::Baoab). p_0 ~ N(0, m/B); p belongs to the kernel's state. `step_size` is h, and must stay
 /// below 2 sqrt(m/k) for the largest curvature k of U.
 ///
-/// Nothing is rejected, so that it does **not sample pi** but something near: averages have a bias of
-/// order h^2. For U = k q^2/2 the stationary variance of q is 1/(B k (1 - h^2 k/(4 m))), that of p is m/B
-/// exactly: what BAOAB gets wrong in p, OBABO gets wrong in q, so that the statistic `kinetic_temperature`
-/// (the mean of B p^2/m) says nothing of its bias. See [`Integrator`](crate::sampler::Integrator) for what all integrators
-/// share.
+/// Nothing is rejected, so that it does **not sample pi** but something near: averages have a bias
+/// of order h^2. For U = k q^2/2 the stationary variance of q is 1/(B k (1 - h^2 k/(4 m))), the
+/// variance of p is m/B exactly: BAOAB has its error in p, OBABO in q, so that the statistic
+/// `kinetic_temperature` (the mean of B p^2/m) does not show its bias. See
+/// [`Integrator`](crate::sampler::Integrator) for what all integrators share.
 ///
-/// When not to use it: for averages over q, which are all that matters in statistics, BAOAB is better at
-/// the same cost. It is here because its middle part, BAB, is one leapfrog step of [`Hmc`](crate::sampler::Hmc):
-/// its bias is what the Metropolis test of HMC takes away.
+/// When not to use it: for averages over q, which are all that matters in statistics, BAOAB is
+/// better at the same cost. It is here because its middle part, BAB, is one leapfrog step of
+/// [`Hmc`](crate::sampler::Hmc), whose Metropolis test removes this bias.
 ///
 /// Source: Bussi and Parrinello, Physical Review E 75, 2007, doi:10.1103/PhysRevE.75.056707,
 /// arXiv:0803.4083.
@@ -50,15 +50,15 @@ use crate::targets::Target;
 pub struct Obabo<S = FullGrad> {
     /// The time step h.
     pub step_size: f64,
-    /// How h depends on the number of steps.
+    /// The dependence of h on the number of steps.
     pub schedule: StepSchedule,
     /// gamma, the rate at which momentum is forgotten; above 0.
     pub friction: f64,
-    /// B: pi^B is sampled, but for the bias.
+    /// B: pi^B is sampled, except for the bias.
     pub inverse_temperature: f64,
     /// m.
     pub mass: Mass,
-    /// Where gradients come from.
+    /// The source of the gradients.
     pub gradient: S,
 }
 

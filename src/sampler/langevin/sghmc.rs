@@ -20,19 +20,21 @@ use crate::targets::Target;
 ///
 /// v_0 ~ N(0, 1/B); v belongs to the kernel's state. `step_size` is h. The paper's eta and alpha are h^2 and h C.
 ///
-/// Its estimate B^ = h B V/2, by which the injected noise is reduced to make room for that of the gradient, is
-/// not here: it is meant for noise that is independent from step to step, and the batches of an epoch nearly
-/// cancel. On the line of [`Sgld`](crate::sampler::Sgld) it made the variances too small by 0.73 at h = 0.01 and by 0.22
-/// at h = 0.0025, where without it they are wrong by +0.15 and 0.00.
+/// Its estimate B^ = h B V/2, by which the injected noise is reduced to make room for the
+/// gradient's noise, is not here: it is meant for noise that is independent from step to step, and
+/// the batches of an epoch nearly cancel. On the line of [`Sgld`](crate::sampler::Sgld) it made the
+/// variances too small by 0.73 at h = 0.01 and by 0.22 at h = 0.0025, where without it they are
+/// wrong by +0.15 and 0.00.
 ///
 /// There is no test, so that it does **not sample pi**: with full gradients averages over q have a bias of order
 /// h^2, those over v of order h (for U = k q^2/2, Var q = 1/(B k (1 - h^2 k/(4 - 2 h C))), Var v =
 /// 1/(B (1 - h C/2 - h^2 k/4))); minibatches add theirs. Cost of a step: one minibatch gradient. See
 /// [`Integrator`](crate::sampler::Integrator) for what all integrators share.
 ///
-/// When not to use it: [`Baoab`](crate::sampler::Baoab) on the same gradients integrates the same dynamics better, for
-/// the same cost. It is here since it is what the literature compares with, and for the composites that
-/// are built on it. It cannot be the first stage of delayed acceptance: it is not reversible.
+/// When not to use it: [`Baoab`](crate::sampler::Baoab) on the same gradients integrates the same
+/// dynamics better, for the same cost. It is here since the literature compares with it, and for
+/// the composites that are built on it. It cannot be the first stage of delayed acceptance: it is
+/// not reversible.
 ///
 /// A table of its bias on a logistic regression is in [`GradSource`](crate::sampler::GradSource).
 ///
@@ -55,13 +57,13 @@ use crate::targets::Target;
 pub struct Sghmc<S = Minibatch> {
     /// The time step h.
     pub step_size: f64,
-    /// How h depends on the number of steps.
+    /// The dependence of h on the number of steps.
     pub schedule: StepSchedule,
     /// C, the rate at which velocity is forgotten; above 0, h C below 2.
     pub friction: f64,
-    /// B: pi^B is sampled, but for the bias.
+    /// B: pi^B is sampled, except for the bias.
     pub inverse_temperature: f64,
-    /// Where gradients come from.
+    /// The source of the gradients.
     pub gradient: S,
 }
 

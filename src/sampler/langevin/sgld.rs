@@ -18,12 +18,13 @@ use crate::targets::Target;
 /// q' = q + h g~(q) + sqrt(2 h/B) R,   R ~ N(0, I)
 /// ```
 ///
-/// `step_size` is h; the epsilon of Welling and Teh is 2 h. It does **not sample pi**: to the integrator's
-/// bias of order h comes that of the gradient's noise, of variance V. Near a mode of curvature k, with epochs of R
-/// = N/|b| batches, the variance of q is about (1/(B k)) (1 + h k/2 + h^2 k B V R/6) for short steps, and
-/// (1/(B k)) (1 + h k/2 + h B V/2) where h k R is large (see [`Integrator`](crate::sampler::Integrator)); V grows with N^2/|b|.
-/// Control variates around a mode take away most of V. Cost of a step: one minibatch gradient, |b|/N of a
-/// full one. See [`Integrator`](crate::sampler::Integrator) for what all integrators share.
+/// `step_size` is h; the epsilon of Welling and Teh is 2 h. It does **not sample pi**: the
+/// gradient's noise, of variance V, adds a bias to the integrator's bias of order h. Near a mode of
+/// curvature k, with epochs of R = N/|b| batches, the variance of q is about (1/(B k)) (1 + h k/2 +
+/// h^2 k B V R/6) for short steps, and (1/(B k)) (1 + h k/2 + h B V/2) where h k R is large (see
+/// [`Integrator`](crate::sampler::Integrator)); V grows with N^2/|b|. Control variates around a
+/// mode take away most of V. Cost of a step: one minibatch gradient, |b|/N of a full one. See
+/// [`Integrator`](crate::sampler::Integrator) for what all integrators share.
 ///
 /// When not to use it: where full gradients are affordable ([`Nuts`](crate::sampler::Nuts) has no bias). Plain
 /// minibatches do not make large data cheap: with V ~ N^2/|b| and k ~ N, a bias of given size takes h ~
@@ -67,11 +68,11 @@ use crate::targets::Target;
 pub struct Sgld<S = Minibatch> {
     /// The time step h.
     pub step_size: f64,
-    /// How h depends on the number of steps.
+    /// The dependence of h on the number of steps.
     pub schedule: StepSchedule,
-    /// B: pi^B is sampled, but for the bias.
+    /// B: pi^B is sampled, except for the bias.
     pub inverse_temperature: f64,
-    /// Where gradients come from.
+    /// The source of the gradients.
     pub gradient: S,
 }
 

@@ -23,7 +23,7 @@ use crate::targets::{Cached, Descent, DescentRule, Objective, Pass, Point};
 /// and otherwise a random walk q' ~ N(q, S^2) with its own, symmetric ratio. S is diagonal:
 /// `step_size` for weights, `other_step_size` for the rest (the noise). The choice between the two
 /// does not depend on q, so that each ratio stands by itself. Whatever D descends, the acceptance
-/// is that of the true target: a poor D costs efficiency, never correctness.
+/// uses the true target: a poor D costs efficiency, never correctness.
 ///
 /// Warm-up adapts a common factor of both step sizes. Cost of a step: one log density, and in the
 /// Langevin branch `depth` passes of gradient descent (two if D of the current point is not known).
@@ -84,9 +84,9 @@ impl Default for LangevinGradient {
 /// The transition of [`LangevinGradient`].
 #[derive(Debug)]
 pub struct LangevinGradientKernel {
-    /// Its step size is that of the weights.
+    /// The scale, whose step size is the weights'.
     scale: Scale,
-    /// Step sizes of all coordinates, relative to that of the weights.
+    /// Step sizes of all coordinates, relative to the step size of the weights.
     relative: Vec<f64>,
     langevin_rate: f64,
     descent: DescentRule,

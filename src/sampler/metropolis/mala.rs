@@ -45,14 +45,14 @@ use crate::targets::{GradTarget, Point};
 #[doc(alias = "Metropolis-adjusted Langevin")]
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Mala {
-    /// Standard deviation of a proposal's noise: where adaptation starts, or what is used
-    /// throughout if there is no warm-up.
+    /// Standard deviation of a proposal's noise: where adaptation starts, or the value throughout
+    /// if there is no warm-up.
     pub step_size: f64,
     /// Whether warm-up adapts the step size.
     pub adapt_step_size: bool,
     /// The acceptance probability to adapt to.
     pub target_accept: f64,
-    /// What warm-up learns of the target's scales.
+    /// The linear map that warm-up learns from the target's scales.
     pub preconditioner: Preconditioner,
 }
 

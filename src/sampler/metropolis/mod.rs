@@ -23,13 +23,15 @@ use crate::rng::ChainRng;
 use crate::sampler::{Kernel, Scale, Step, WarmupProgress};
 use crate::targets::{Point, Target};
 
-/// A proposal distribution g(q' | q) whose scale is adapted: what members of the Metropolis family differ in.
+/// A proposal distribution g(q' | q) whose scale is adapted: the part in which members of the
+/// Metropolis family differ.
 ///
 /// [`MetropolisKernel`] does all else: it keeps the scale and the proposed point, accepts or rejects by
 /// [`metropolis_test`], and adapts.
 ///
-/// A proposal has no state: checkpoints hold the scale only. What it keeps from step to step is a
-/// [`Cached`](crate::targets::Cached) or is overwritten by every [`propose`](Self::propose).
+/// A proposal has no state: checkpoints hold the scale only. Values that it keeps from step to step
+/// are in a [`Cached`](crate::targets::Cached) or are overwritten by every
+/// [`propose`](Self::propose).
 ///
 /// A walk whose steps are uniform, as an algorithm:
 ///
@@ -91,7 +93,7 @@ pub trait Proposal<T: Target>: Send {
         rng: &mut ChainRng,
     ) -> Proposed;
 
-    /// Called after q' was accepted: what was computed there belongs to the current point now.
+    /// Called after q' was accepted: values computed there belong to the current point now.
     fn accepted(&mut self) {}
 
     /// The step size that the statistics show.
@@ -100,13 +102,13 @@ pub trait Proposal<T: Target>: Send {
     }
 }
 
-/// What there is to say of a proposal.
+/// The log ratio of a proposal, and its cost.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Proposed {
-    /// log pi(q') - log pi(q) + log g(q | q') - log g(q' | q). [`metropolis_test`] says what NaN and
-    /// infinite values do.
+    /// log pi(q') - log pi(q) + log g(q | q') - log g(q' | q). See [`metropolis_test`] for NaN and
+    /// infinite values.
     pub log_ratio: f64,
-    /// How many gradients were evaluated.
+    /// The number of gradients evaluated.
     pub gradient_evals: u32,
 }
 

@@ -45,7 +45,7 @@ use crate::targets::{GaussianReference, Point};
 #[doc(alias = "preconditioned Crank-Nicolson")]
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Pcn {
-    /// b in (0, 1]: where adaptation starts, or what is used throughout if there is no warm-up.
+    /// b in (0, 1]: where adaptation starts, or the value throughout if there is no warm-up.
     pub step_size: f64,
     /// Whether warm-up adapts the step size.
     pub adapt_step_size: bool,

@@ -21,16 +21,17 @@ use crate::targets::{Point, Target};
 /// Gilks, Bayesian Statistics 5, 1996), and L L^T to the chain's covariance (Haario, Saksman and
 /// Tamminen, Bernoulli 7, 2001, doi:10.2307/3318737, here in windows and frozen afterwards).
 ///
-/// With a dense map, dual averaging has a gain of a quarter of its usual one (gamma = 0.2 instead of 0.05).
-/// Each iteration moves the logarithm of the step size in proportion to a - 0.234, where the acceptance
-/// probability a lies between 0 and 1: down by at most 0.234 gains, up by as much as 0.766. A large gain lets
-/// the step size swing to where nothing is accepted, and to where everything is. It comes down three times as
-/// slowly as it goes up, so that it is above the right one for three quarters of the time, and the mean of its
-/// logarithm, which is what is frozen, is too large. Measured on a regression with sampled noise (4
-/// parameters, 100 rows, starts from the prior, 1,000 iterations of warm-up, 200 chains): with the usual gain the
-/// chains accepted 0.172 in the median, and 5 of them less than 0.05; with this one 0.234, and 1 of them. What is
-/// left are chains that are still on their way to the bulk when warm-up ends: with 500 iterations 17 of 200 (45
-/// with the usual gain).
+/// With a dense map, dual averaging has a gain of a quarter of its usual one (gamma = 0.2 instead
+/// of 0.05). Each iteration moves the logarithm of the step size in proportion to a - 0.234, where
+/// the acceptance probability a lies between 0 and 1: down by at most 0.234 gains, up by as much as
+/// 0.766. A large gain lets the step size swing to where nothing is accepted, and to where
+/// everything is. It comes down three times as slowly as it goes up, so that it is above the right
+/// one for three quarters of the time, and the mean of its logarithm, which is frozen when warm-up
+/// ends, is too large. Measured on a regression with sampled noise (4 parameters, 100 rows, starts
+/// from the prior, 1,000 iterations of warm-up, 200 chains): with the usual gain the chains
+/// accepted 0.172 in the median, and 5 of them less than 0.05; with this one 0.234, and 1 of them.
+/// The remaining cases are chains that are still on their way to the bulk when warm-up ends: with
+/// 500 iterations 17 of 200 (45 with the usual gain).
 ///
 /// Cost of a step: one log density. Steps needed grow in proportion to the dimension, so that
 /// beyond some twenty parameters a gradient, where there is one, pays: see [`Mala`](crate::sampler::Mala).
@@ -47,14 +48,14 @@ use crate::targets::{Point, Target};
 #[doc(alias = "Metropolis-Hastings")]
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Rwm {
-    /// Standard deviation of a proposal: where adaptation starts, or what is used throughout if
-    /// there is no warm-up.
+    /// Standard deviation of a proposal: where adaptation starts, or the value throughout if there
+    /// is no warm-up.
     pub step_size: f64,
     /// Whether warm-up adapts the step size.
     pub adapt_step_size: bool,
     /// The acceptance probability to adapt to; `None` is 0.44 for one parameter, else 0.234.
     pub target_accept: Option<f64>,
-    /// What warm-up learns of the target's scales.
+    /// The linear map that warm-up learns from the target's scales.
     pub preconditioner: Preconditioner,
 }
 

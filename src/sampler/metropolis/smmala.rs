@@ -14,7 +14,7 @@ pub use crate::linalg::local_metric::Factorisation;
 
 /// A matrix that follows the shape of targets `T`.
 pub trait Metric<T: GradTarget>: Clone + Send + Sync {
-    /// Its name, for that of the [`Algorithm`] that uses it.
+    /// The name of the metric, which is part of the name of the [`Algorithm`] that uses it.
     fn name(&self) -> String;
 
     /// An error if the metric's own settings, or the target, cannot be used.
@@ -24,15 +24,15 @@ pub trait Metric<T: GradTarget>: Clone + Send + Sync {
     /// and must not allocate, except at the first call on a workspace.
     fn matrix(&self, target: &T, q: &[f64], out: &mut [f64], ws: &mut T::Workspace);
 
-    /// What is done to make it a metric.
+    /// The factorisation that makes the matrix a metric.
     fn factorisation(&self) -> Factorisation;
 }
 
 /// Minus the Hessian, its eigenvalues l replaced by l coth(alpha l).
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SoftAbs {
-    /// How sharp the absolute value is: curvatures below 1 / alpha count as 1 / alpha, so that the
-    /// noise of a step has at most the standard deviation eps sqrt(alpha) in any direction, in
+    /// The sharpness of the absolute value: curvatures below 1 / alpha count as 1 / alpha, so that
+    /// the noise of a step has at most the standard deviation eps sqrt(alpha) in any direction, in
     /// units of the parameters, and its drift is at most eps^2 alpha |g| / 2.
     pub alpha: f64,
 }
@@ -109,8 +109,8 @@ impl<T: FisherTarget> Metric<T> for Fisher {
 /// - [`Fisher`]: the expected Fisher information of the likelihood plus the prior's precision, by
 ///   Cholesky: see [`HessTarget`](crate::targets::HessTarget).
 ///
-/// During warm-up eps is adapted to an acceptance probability of 0.65 (0.6 to 0.7 is what practice
-/// recommends; there is no theorem). A metric that is not finite or cannot be factorised rejects, and
+/// During warm-up eps is adapted to an acceptance probability of 0.65 (0.6 to 0.7 is recommended in
+/// practice; there is no theorem). A metric that is not finite or cannot be factorised rejects, and
 /// counts as a divergence.
 ///
 /// # Cost, and when it pays
@@ -165,8 +165,8 @@ impl<T: FisherTarget> Metric<T> for Fisher {
 /// ```
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Smmala<M> {
-    /// Standard deviation of a proposal's noise, in units of the metric: where adaptation starts, or
-    /// what is used throughout if there is no warm-up.
+    /// Standard deviation of a proposal's noise, in units of the metric: where adaptation starts,
+    /// or the value throughout if there is no warm-up.
     pub step_size: f64,
     /// Whether warm-up adapts the step size.
     pub adapt_step_size: bool,

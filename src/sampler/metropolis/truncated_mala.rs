@@ -12,7 +12,7 @@ use crate::targets::{BoxSupport, GradTarget, Point};
 /// MALA with proposals truncated to the target's box.
 ///
 /// For a target with density on [a_1, b_1] x ... x [a_d, b_d] only, g = grad log pi, and scales
-/// s_i, the proposals are those of MALA truncated to the box, coordinate by coordinate:
+/// s_i, the proposals are MALA's, truncated to the box coordinate by coordinate:
 ///
 /// ```text
 /// eps_i = eps s_i,   mu_i(q) = q_i + eps_i^2/2 g_i(q)
@@ -29,10 +29,10 @@ use crate::targets::{BoxSupport, GradTarget, Point};
 /// without bounds is proposed as MALA proposes it; without any bound this is
 /// [`Mala`](crate::sampler::Mala).
 ///
-/// A step that is wide against the box is no mistake: as eps grows, the proposal becomes an
-/// exponential density of rate |g_i|/2 on the interval, whatever eps, so that acceptance stays above
-/// a positive limit. If that is above `target_accept` the adapted step size has no meaning but
-/// "wide"; a uniform density is drawn from independently, with acceptance 1.
+/// A step that is wide against the box is not a mistake: as eps grows, the proposal becomes an
+/// exponential density of rate |g_i|/2 on the interval, whatever eps, so that acceptance stays
+/// above a positive limit. If that is above `target_accept` the adapted step size has no meaning
+/// but "wide"; a uniform density is drawn from independently, with acceptance 1.
 ///
 /// The box comes from the target ([`BoxSupport`]): for a posterior, from
 /// [`Uniform`](crate::prior::Uniform) priors. MALA's acceptance of 0.574 is adapted to, and the
@@ -54,12 +54,12 @@ use crate::targets::{BoxSupport, GradTarget, Point};
 /// | non-negative regression, 10 features, U(0, 10) | 6,654 (69) | no | 213 (2.2) | no |
 /// | non-negative regression, 50 features, U(0, 10) | 311 (3.2) | no | no | no |
 ///
-/// "no" is R-hat above 1.1. On separable classes adapted acceptances were 0.60 (truncated MALA), 0.65
-/// to 0.69 (MALA), 0.24 to 0.30 (RWM): per evaluation truncation doubles what MALA gives, per second
-/// of so cheap a density it does not. In the non-negative regressions most coefficients lie at the
-/// bound 0. A proposal that must be inside in all of them at once needs a tiny step (with 10 features
-/// MALA adapts to 0.003, truncated MALA to 0.8), and a trajectory of NUTS ends at the first bound it
-/// crosses: this is what truncation is for.
+/// "no" is R-hat above 1.1. On separable classes adapted acceptances were 0.60 (truncated MALA),
+/// 0.65 to 0.69 (MALA), 0.24 to 0.30 (RWM): truncation doubles the effective draws of MALA per
+/// evaluation, but not per second, for so cheap a density. In the non-negative regressions most
+/// coefficients lie at the bound 0. A proposal that must be inside in all of them at once needs a
+/// tiny step (with 10 features MALA adapts to 0.003, truncated MALA to 0.8), and a trajectory of
+/// NUTS ends at the first bound it crosses: truncation is made for this case.
 ///
 /// Not for bounds that the posterior hardly touches, as with the other classes: there it equals
 /// [`Mala`](crate::sampler::Mala), its steps cost more, and [`Nuts`](crate::sampler::Nuts) is better.
@@ -77,14 +77,15 @@ use crate::targets::{BoxSupport, GradTarget, Point};
 /// ```
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct TruncatedMala {
-    /// Standard deviation of a proposal's noise before truncation: where adaptation starts, or what
-    /// is used throughout if there is no warm-up.
+    /// Standard deviation of a proposal's noise before truncation: where adaptation starts, or the
+    /// value throughout if there is no warm-up.
     pub step_size: f64,
     /// Whether warm-up adapts the step size.
     pub adapt_step_size: bool,
     /// The acceptance probability to adapt to.
     pub target_accept: f64,
-    /// What warm-up learns of the target's scales; not [`Dense`](Preconditioner::Dense).
+    /// The linear map that warm-up learns from the target's scales; not
+    /// [`Dense`](Preconditioner::Dense).
     pub preconditioner: Preconditioner,
 }
 
@@ -110,7 +111,7 @@ pub struct TruncatedLangevin {
 }
 
 impl TruncatedLangevin {
-    /// That of coordinate i from `point`.
+    /// The proposal distribution of coordinate i from `point`.
     fn coordinate(&self, point: &Point, i: usize) -> TruncatedNormal {
         let mean = point.q()[i] + 0.5 * self.sd[i] * self.sd[i] * point.grad()[i];
         TruncatedNormal::new(mean, self.sd[i], self.lower[i], self.upper[i])

@@ -54,8 +54,8 @@ pub(super) struct TruncatedNormal {
 }
 
 impl TruncatedNormal {
-    /// N(mean, sd^2) on [lower, upper]; lower < upper, either may be infinite, and sd > 0. Of a mean
-    /// that is not finite, densities and draws are NaN.
+    /// N(mean, sd^2) on [lower, upper]; lower < upper, either may be infinite, and sd > 0. If the
+    /// mean is not finite, densities and draws are NaN.
     pub fn new(mean: f64, sd: f64, lower: f64, upper: f64) -> Self {
         let nearest = mean.clamp(lower, upper);
         let t = (nearest - mean).abs() / sd;
@@ -286,8 +286,8 @@ mod tests {
         }
     }
 
-    /// Against cdfs that know nothing of this file: the exponential limit far out, whose error is
-    /// below 1 / t^2, and statrs' normal cdf near the mean.
+    /// Comparison with cdfs that are independent of this file: the exponential limit far out, whose
+    /// error is below 1 / t^2, and statrs' normal cdf near the mean.
     #[test]
     fn draws_agree_with_other_peoples_distributions() {
         use statrs::distribution::{ContinuousCDF, Normal};

@@ -41,7 +41,7 @@ impl Default for Ladder {
 }
 
 impl Ladder {
-    /// The powers, or an error that names what is wrong.
+    /// The powers, or an error that names the problem.
     pub fn betas(&self) -> Result<Vec<f64>, Error> {
         let betas = match self {
             Self::Power { rungs, exponent } => {

@@ -22,9 +22,9 @@ use crate::targets::{Point, PowerTarget, Tempered};
 /// log pi_k(q) = beta_k ell(q) + log p(q),   0 <= beta_0 < ... < beta_m = 1
 /// ```
 ///
-/// Each rung of the ladder has a chain of its own on the [tempered](crate::targets::Tempered) target:
-/// near beta = 0, the prior, modes melt together, and exchanges of states between rungs bring what
-/// is found there down to beta = 1, the posterior. One transition is
+/// Each rung of the ladder has a chain of its own on the [tempered](crate::targets::Tempered)
+/// target: near beta = 0, the prior, modes melt together, and exchanges of states between rungs
+/// bring states that are found there to beta = 1, the posterior. One transition is
 ///
 /// 1. exchanges between pairs of rungs, each accepted with probability
 ///    min(1, exp((beta_i - beta_j) (ell_j - ell_i))), see [`Swaps`];
@@ -45,10 +45,12 @@ use crate::targets::{Point, PowerTarget, Tempered};
 /// During warm-up each rung adapts its own step size and scales, and the inner rungs are moved
 /// towards equal rejection rates between neighbours
 /// ([`adapt_ladder`](PowerPosteriors::adapt_ladder)), as far as the rates of a window can tell; a
-/// warm-up of fewer than some 50 iterations leaves the ladder as it is. Every chain has its own ladder
-/// then. Until a rung has learnt its scales, trajectories of [`Hmc`](crate::sampler::Hmc) take up to `max_steps` steps in narrow
-/// posteriors: on the sunspot network two thirds of the gradients of a warm-up of 1,000 iterations were those of the first 175. With
-/// [`max_first_steps`](crate::sampler::Hmc::max_first_steps) of 100 the warm-up took 0.67 million instead of 1.48 million.
+/// warm-up of fewer than some 50 iterations leaves the ladder unchanged. Every chain has its own
+/// ladder then. Until a rung has learnt its scales, trajectories of [`Hmc`](crate::sampler::Hmc)
+/// take up to `max_steps` steps in narrow posteriors: on the sunspot network two thirds of the
+/// gradients of a warm-up of 1,000 iterations were spent in the first 175. With
+/// [`max_first_steps`](crate::sampler::Hmc::max_first_steps) of 100 the warm-up took 0.67 million
+/// instead of 1.48 million.
 ///
 /// A step costs as much as one of the inner algorithm, times the number of rungs; at beta = 0 it is
 /// one evaluation of the log density. An exchange costs no evaluation itself; a kernel that uses gradients
@@ -80,14 +82,14 @@ use crate::targets::{Point, PowerTarget, Tempered};
 #[doc(alias = "replica exchange")]
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct PowerPosteriors<A> {
-    /// What moves the chain within each rung.
+    /// The algorithm that moves the chain within each rung.
     pub inner: A,
-    /// The powers of the likelihood: where adaptation starts, or what is used throughout if it is
-    /// not adapted or there is no warm-up.
+    /// The powers of the likelihood: where adaptation starts, or the value throughout if the ladder
+    /// is not adapted or there is no warm-up.
     pub ladder: Ladder,
     /// Whether warm-up moves the inner rungs towards equal rejection rates. The first rung stays.
     pub adapt_ladder: bool,
-    /// Which rungs exchange their states.
+    /// The choice of rungs that exchange their states.
     pub swaps: Swaps,
 }
 
@@ -117,13 +119,13 @@ where
     rungs: Vec<Rung<T, A::Kernel>>,
     /// The chain's position before the step.
     before: Vec<f64>,
-    /// How many statistics the inner kernel adds.
+    /// The number of statistics that the inner kernel adds.
     n_inner_stats: usize,
     travel: Travel,
     warmup: Option<LadderWarmup>,
 }
 
-/// What is learnt of the ladder in the present window of the warm-up.
+/// The rejection rates of the ladder's neighbours in the present window of the warm-up.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 struct LadderWarmup {
     windows: Option<Windows>,
@@ -193,7 +195,7 @@ where
         self.rungs.iter().map(|rung| rung.target.beta()).collect()
     }
 
-    /// Where rung `k` is; none for the last, whose place is the chain's own position.
+    /// The position of rung `k`; `None` for the last rung, whose position is the chain's own.
     pub fn position(&self, k: usize) -> Option<&[f64]> {
         let hot = &self.rungs[..self.rungs.len() - 1];
         hot.get(k).map(|rung| rung.point.q())
@@ -223,7 +225,7 @@ where
             let accept = swaps::accept_prob(ratio(rungs, k, k + 1));
             travel.neighbours[k] += accept;
             // States of likelihood zero, as a prior may have, are refused at every distance of the
-            // rungs: they say nothing about the right one.
+            // rungs: they do not help to find the right distance.
             let finite = |k: usize| rungs[k].point.log_density().likelihood.is_finite();
             if let Some(warmup) = warmup
                 && finite(k)
@@ -356,8 +358,8 @@ where
         }
     }
 
-    /// `rung_k.log_likelihood` for all rungs but the last, whose is the chain's own; then what the
-    /// inner kernel at beta = 1 records, under `cold.`.
+    /// `rung_k.log_likelihood` for all rungs but the last, whose is the chain's own; then the
+    /// statistics of the inner kernel at beta = 1, under `cold.`.
     fn stat_names(&self) -> Vec<String> {
         let cold = self.rungs.len() - 1;
         let own = self.rungs[cold].kernel.as_ref().map_or_else(Vec::new, Kernel::stat_names);

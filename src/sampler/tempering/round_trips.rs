@@ -1,8 +1,8 @@
-//! How states travel on the ladder: exchanges, restarts and round trips.
+//! The travel of states on the ladder: exchanges, restarts and round trips.
 
 use serde::{Deserialize, Serialize};
 
-/// How states moved between the rungs, since the start or the end of warm-up.
+/// The moves of states between the rungs, since the start or the end of warm-up.
 ///
 /// A replica is a state that is followed through its exchanges. It makes a restart when it comes from
 /// beta_0 to beta = 1, and a round trip when it had been at beta = 1 before.
@@ -25,7 +25,7 @@ pub(super) struct Travel {
 /// The end of the ladder that a replica visited last.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 enum LastEnd {
-    /// It was at neither end.
+    /// The state was at neither end.
     Neither,
     /// beta = 1.
     Cold,

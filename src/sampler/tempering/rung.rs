@@ -12,10 +12,10 @@ use crate::targets::{Point, PowerTarget, Target, Tempered};
 /// One chain of the population.
 pub(super) struct Rung<T: Target, K> {
     pub target: Tempered<T>,
-    /// None at beta = 0, where the prior is drawn from.
+    /// The kernel of the rung; `None` at beta = 0, where draws come from the prior.
     pub kernel: Option<K>,
     pub point: Point,
-    /// Where a draw from the prior is tried.
+    /// The point at which a draw from the prior is tried.
     proposal: Point,
     ws: T::Workspace,
     rng: ChainRng,
@@ -29,7 +29,7 @@ pub(super) struct Rung<T: Target, K> {
     pub divergences: u64,
 }
 
-/// What a checkpoint holds of a [`Rung`]; `S` is the state of its kernel.
+/// The part of a [`Rung`] that a checkpoint holds; `S` is the state of its kernel.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(bound(serialize = "S: Serialize", deserialize = "S: DeserializeOwned"))]
 pub(super) struct RungState<S> {
@@ -44,7 +44,7 @@ pub(super) struct RungState<S> {
 }
 
 impl<T: PowerTarget + Copy + Send, K: Kernel<Tempered<T>>> Rung<T, K> {
-    /// How many draws from the prior a rung tries for a start of finite log density.
+    /// The number of draws from the prior that a rung tries for a start of finite log density.
     const TRIES: usize = 100;
 
     pub fn new<A>(algorithm: &A, target: Tempered<T>, mut rng: ChainRng) -> Result<Self, Error>
@@ -121,7 +121,7 @@ impl<T: PowerTarget + Copy + Send, K: Kernel<Tempered<T>>> Rung<T, K> {
                 let mut drawn = false;
                 proposal.set(|q| drawn = target.base().draw_reference(rng, q).is_ok());
                 let density = proposal.eval(target, ws);
-                // A likelihood of zero is allowed here, one that is no number is not.
+                // A likelihood of zero is allowed here, NaN is not.
                 let accepted =
                     drawn && density.prior.is_finite() && density.likelihood < f64::INFINITY;
                 if accepted {
@@ -138,8 +138,8 @@ impl<T: PowerTarget + Copy + Send, K: Kernel<Tempered<T>>> Rung<T, K> {
         }
     }
 
-    /// The same chain at another temperature, with a kernel that goes on from what it has learnt.
-    /// If the algorithm refuses, the rung stays as it is.
+    /// Moves the chain to another temperature, with a kernel that keeps its adaptation. If the
+    /// algorithm refuses, the rung stays unchanged.
     pub fn retemper<A: Algorithm<Tempered<T>, Kernel = K>>(
         &mut self,
         algorithm: &A,
@@ -159,7 +159,7 @@ impl<T: PowerTarget + Copy + Send, K: Kernel<Tempered<T>>> Rung<T, K> {
         Ok(())
     }
 
-    /// Ends the warm-up: what follows is counted anew.
+    /// Ends the warm-up: the counts begin anew.
     pub fn freeze(&mut self) {
         (self.accept_probs, self.divergences) = ((0.0, 0), 0);
         if let Some(kernel) = &mut self.kernel {

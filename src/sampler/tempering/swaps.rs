@@ -1,4 +1,4 @@
-//! Which rungs may exchange their states, and the test that decides.
+//! The choice of rungs that may exchange their states, and the test that decides.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,7 +6,7 @@ use crate::Error;
 use crate::portable::exp;
 use crate::rng::ChainRng;
 
-/// How the pairs of rungs for an exchange are chosen.
+/// The choice of the pairs of rungs for an exchange.
 ///
 /// The states of the rungs i and j are exchanged with probability min(1, e^r),
 ///

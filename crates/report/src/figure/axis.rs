@@ -8,27 +8,27 @@ use serde::Serialize;
 /// An axis of a panel.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Axis {
-    /// What is measured, with its unit.
+    /// The quantity on the axis, with its unit.
     pub label: String,
-    /// How values become places.
+    /// The map from values to places.
     pub scale: Scale,
-    /// The ends of the axis; `None` for those of the marks. An axis from a larger to a smaller value
-    /// is reversed. What lies outside is drawn at the end. Ends that have no place on the axis, such
-    /// as NaN, or 0 on a logarithmic one, count as `None`.
+    /// The ends of the axis; `None` for the range of the marks. An axis from a larger to a smaller
+    /// value is reversed. A mark outside is drawn at the end. Ends that have no place on the axis,
+    /// such as NaN, or 0 on a logarithmic one, count as `None`.
     pub range: Option<[f64; 2]>,
 }
 
-/// How values become places on an axis.
+/// The map from values to places on an axis.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Scale {
-    /// In proportion.
+    /// A linear axis.
     Linear,
-    /// By logarithms: values must be positive, others are left out.
+    /// A logarithmic axis: values must be positive, others are left out.
     Log,
     /// Names at 0, 1, 2, ...
     Names(Vec<String>),
-    /// In proportion, without ticks: for panels whose numbers nobody needs.
+    /// A linear axis without ticks: for panels whose numbers do not matter.
     Bare,
 }
 
@@ -60,7 +60,7 @@ impl Axis {
         Self::new(label).scale(Scale::Names(names)).range(-0.5, to.max(0.5))
     }
 
-    /// The same axis with its ends exchanged, as for rows that are read from above.
+    /// Exchanges the ends of the axis, as for rows that are read from above.
     #[must_use]
     pub fn reversed(self) -> Self {
         Self { range: self.range.map(|[from, to]| [to, from]), ..self }
@@ -158,7 +158,7 @@ impl ValueFormatter<f64> for Coordinate {
     }
 }
 
-/// At most so many multiples of 1, 2 or 5 times a power of ten.
+/// The ticks of a linear axis: multiples of 1, 2 or 5 times a power of ten, at most about `most`.
 fn ticks(low: f64, high: f64, most: usize) -> Vec<f64> {
     let coarse = (high - low) / most.max(1) as f64;
     let power = 10f64.powf(coarse.log10().floor());
@@ -174,8 +174,8 @@ fn ticks(low: f64, high: f64, most: usize) -> Vec<f64> {
     (first as i64..=last as i64).map(|k| k as f64 * step).collect()
 }
 
-/// At most so many powers of ten, with their doubles and quintuples if there are few powers; over less
-/// than three such steps those of [`ticks`].
+/// The ticks of a logarithmic axis: at most `most` powers of ten, with their doubles and quintuples
+/// if all of these fit; the ticks of [`ticks`] if fewer than three such values lie inside.
 fn log_ticks(low: f64, high: f64, most: usize) -> Vec<f64> {
     let decades = low.log10().floor() as i32..=high.log10().ceil() as i32;
     let inside = |values: Vec<f64>| -> Vec<f64> {

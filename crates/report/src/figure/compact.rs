@@ -1,8 +1,9 @@
 //! The SVG that plotters writes, made small.
 //!
-//! Plotters writes one element on each line, with all attributes. Lines of one style that follow one
-//! another become one path here, whose points are written as steps from the last one, since neighbours
-//! are near; and so do filled circles, as strokes of length 0 with round ends. Attributes that have their default value, or that of the whole figure, are left out.
+//! Plotters writes one element on each line, with all attributes. Lines of one style that follow
+//! one another become one path here, whose points are written as steps from the last one, since
+//! neighbours are near; and so do filled circles, as strokes of length 0 with round ends.
+//! Attributes that have their default value, or the value of the whole figure, are left out.
 
 /// Attributes that change nothing.
 const DEFAULTS: [&str; 4] =

@@ -96,14 +96,14 @@ fn matrix(figure: &Figure, columns: usize) -> ((u32, u32), String) {
     ((columns as u32 * WIDTH, top), body)
 }
 
-/// What a panel needs around its axes, in units.
+/// The margins that a panel needs around its axes, in units.
 #[derive(Clone, Debug)]
 struct Room {
     /// For title and legend.
     head: u32,
     /// For the numbers and the label of the vertical axis.
     left: f64,
-    /// For half of the last number of the horizontal axis, and for what colours mean.
+    /// For half of the last number of the horizontal axis, and for the scale of colours.
     right: f64,
     /// For the numbers or names and the label of the horizontal axis.
     below: f64,
@@ -135,7 +135,7 @@ fn widest(labels: &[String]) -> f64 {
     labels.iter().map(|label| text_width(label)).fold(0.0, f64::max)
 }
 
-/// What the colours of a panel's cells range over, if they have to be explained.
+/// The range of the colours of a panel's cells, if the colours need an explanation.
 fn colours_of(panel: &Panel) -> Option<[f64; 2]> {
     panel.marks.iter().find_map(|mark| match mark {
         Mark::Cells { range, palette: Palette::Viridis, .. } => Some(*range),
@@ -155,13 +155,13 @@ fn across(panel: &Panel, left: f64) -> f64 {
     (f64::from(WIDTH) - left - bar).max(1.0)
 }
 
-/// What a screen reader says.
+/// The text for a screen reader.
 fn label(figure: &Figure) -> String {
     format!("{}. {}", figure.title, figure.caption)
 }
 
-/// An `<svg>` around its content; of a file of its own with a size. Characters that XML does not allow
-/// or that change the direction of text, wherever they come from, become U+FFFD.
+/// An `<svg>` around its content; with a size if it is a file of its own. Characters that XML does
+/// not allow or that change the direction of text, wherever they come from, become U+FFFD.
 fn element((width, height): (u32, u32), label: &str, content: &str, is_file: bool) -> String {
     let view_box = format!("0 0 {width} {height}");
     let file = is_file.then_some(());
@@ -175,8 +175,8 @@ fn element((width, height): (u32, u32), label: &str, content: &str, is_file: boo
     .replace(is_not_xml, "\u{FFFD}")
 }
 
-/// Whether XML 1.0 does not allow a character, or it has no width and changes what stands around it:
-/// control characters, and those that set the direction of text.
+/// Whether XML 1.0 does not allow a character, or it has no width and changes the text around it:
+/// control characters, and characters that set the direction of text.
 fn is_not_xml(c: char) -> bool {
     let is_allowed = matches!(c, '\t' | '\n' | '\r');
     (c.is_control() && !is_allowed) || is_bidirectional(c) || matches!(c, '\u{FFFE}' | '\u{FFFF}')
@@ -318,7 +318,7 @@ fn panel_elements(panel: &Panel, room: &Room) -> String {
 }
 
 fn text(size: f64, colour: RGBColor, anchor: (HPos, VPos)) -> TextStyle<'static> {
-    // Plotters divides by this, to come from the size of a font to that of its letters.
+    // Plotters divides by this factor, to convert the size of a font to the size of its letters.
     let font = ("sans-serif", size * 1.24).into_font();
     let style = TextStyle::from(font).pos(Pos::new(anchor.0, anchor.1));
     TextStyle { color: colour.to_backend_color(), ..style }
@@ -384,7 +384,7 @@ fn draw_panel(panel: &Panel, room: &Room, area: &Area) -> Drawn {
         let font = ("sans-serif", TEXT * 1.24).into_font().transform(FontTransform::Rotate270);
         let style = TextStyle::from(font).color(&INK).pos(Pos::new(HPos::Right, VPos::Center));
         let bottom = plane.get_pixel_range().1.end;
-        // Of names that would lie on each other every second one is written, or fewer.
+        // If names would overlap, every second one is written, or fewer.
         let every = x_labels.len() as f64 * TEXT / across(panel, room.left);
         let every = every.ceil().max(1.0) as usize;
         for (k, name) in x_labels.into_iter().enumerate().step_by(every) {
@@ -434,12 +434,12 @@ fn draw_line(points: Vec<(i32, i32)>, style: ShapeStyle, area: &Area) -> Drawn {
 
 fn draw_mark(mark: &Mark, plane: &Plane, area: &Area) -> Drawn {
     let (x_axis, y_axis) = (plane.as_coord_spec().x_spec(), plane.as_coord_spec().y_spec());
-    // Where a point is drawn, if it has a place on both axes.
+    // The place at which a point is drawn, if it has one on both axes.
     let place =
         |x: f64, y: f64| Some(plane.map_coordinate(&(x_axis.on_axis(x)?, y_axis.on_axis(y)?)));
     match mark {
         Mark::Line { colour, points, .. } => {
-            // Of long lines, such as traces, those behind shine through.
+            // Long lines, such as traces, let the lines behind them shine through.
             let (width, opacity) = if points.len() > 600 { (2, 0.75) } else { (3, 1.0) };
             let is_drawn = |p: &[f64; 2]| place(p[0], p[1]).is_some();
             for run in points.chunk_by(|a, b| is_drawn(a) == is_drawn(b)) {
@@ -655,7 +655,7 @@ fn cell_colour(value: f64, [low, high]: [f64; 2], palette: Palette) -> Option<RG
     })
 }
 
-/// What the colours of cells mean, to the right of them.
+/// Draws the scale of the colours of cells, to the right of them.
 fn draw_bar([low, high]: [f64; 2], plane: &Plane, area: &Area) -> Drawn {
     let (_, rows) = plane.get_pixel_range();
     let (top, bottom) = (rows.start, rows.end);

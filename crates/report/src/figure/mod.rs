@@ -1,4 +1,4 @@
-//! What a figure is before it is drawn: panels of marks on axes, as numbers and words.
+//! A figure before it is drawn: panels of marks on axes, as numbers and words.
 //!
 //! A function that makes a figure computes these numbers and nothing else, so that a test can compare
 //! them with numbers from elsewhere. [`Figure::to_svg`] draws them, all figures in one style.
@@ -22,12 +22,13 @@ use serde::Serialize;
 /// A picture that belongs together: its panels share a title, a caption and a subject.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Figure {
-    /// What it is called in names of files and in links: lower-case letters, digits and hyphens.
+    /// The name of the figure in names of files and in links: lower-case letters, digits and
+    /// hyphens.
     pub name: String,
-    /// What is shown, in a few words.
+    /// The title: what is shown, in a few words.
     pub title: String,
-    /// What is shown and how to read it, in one sentence or several. It is also what a screen
-    /// reader says.
+    /// The caption: what is shown and how to read it, in one sentence or several. It is also the
+    /// text for a screen reader.
     pub caption: String,
     /// The parts of the picture, in reading order.
     pub panels: Vec<Panel>,
@@ -39,13 +40,13 @@ pub struct Figure {
 /// Marks on a pair of axes.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Panel {
-    /// What tells the panel from the others of its figure; may be empty.
+    /// The title, which tells the panel from the others of its figure; may be empty.
     pub title: String,
     /// The horizontal axis.
     pub x: Axis,
     /// The vertical axis.
     pub y: Axis,
-    /// What is drawn, from back to front.
+    /// The marks, from back to front.
     pub marks: Vec<Mark>,
     /// Height over width.
     pub aspect: f64,
@@ -67,7 +68,7 @@ pub enum Mark {
         /// x and y.
         points: Vec<[f64; 2]>,
     },
-    /// Points, each a symbol. Of points that lie on top of each other some are left out.
+    /// Points, each a symbol. Some of several points that lie on top of each other are left out.
     Points {
         /// The entry in the legend.
         name: Option<String>,
@@ -91,7 +92,7 @@ pub enum Mark {
         /// The upper end at each x.
         high: Vec<f64>,
     },
-    /// Bars that stand on 0, such as those of a histogram.
+    /// Bars that stand on 0, such as the bars of a histogram.
     Bars {
         /// The entry in the legend.
         name: Option<String>,
@@ -111,7 +112,7 @@ pub enum Mark {
         /// The boxes.
         boxes: Vec<BoxPlot>,
     },
-    /// Horizontal intervals at places of the vertical axis, such as those of a forest plot.
+    /// Horizontal intervals at places of the vertical axis, such as in a forest plot.
     Intervals {
         /// The entry in the legend.
         name: Option<String>,
@@ -125,11 +126,11 @@ pub enum Mark {
     Cells {
         /// The values, row by row; `NaN` leaves a cell empty.
         values: Vec<Vec<f64>>,
-        /// What the colours range over.
+        /// The range of values that the colours stand for.
         range: [f64; 2],
         /// The colours.
         palette: Palette,
-        /// What is written into each cell, row by row; empty for nothing.
+        /// The text in each cell, row by row; empty for none.
         text: Vec<Vec<String>>,
     },
     /// A straight line across the panel, such as a limit.
@@ -138,7 +139,7 @@ pub enum Mark {
         name: Option<String>,
         /// The colour.
         colour: Colour,
-        /// Where it is.
+        /// The place of the line.
         place: Place,
     },
 }
@@ -146,7 +147,7 @@ pub enum Mark {
 /// A box plot: the quartiles, whiskers, and points beyond them.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct BoxPlot {
-    /// Its place on the horizontal axis.
+    /// The place of the box on the horizontal axis.
     pub at: f64,
     /// The end of the lower whisker: the smallest value within 1.5 interquartile ranges of the box,
     /// and at most the lower quartile.
@@ -165,9 +166,9 @@ pub struct BoxPlot {
 }
 
 impl BoxPlot {
-    /// The box plot of values, of which those that are not finite are left out; `None` if no value
-    /// is left. Quartiles are by [`quantile`], which interpolates: of few values one may lie beyond
-    /// the last value that is no outlier, and the whisker then has length 0.
+    /// The box plot of values, without values that are not finite; `None` if no value is left.
+    /// Quartiles are by [`quantile`], which interpolates: of few values one may lie beyond the last
+    /// value that is no outlier, and the whisker then has length 0.
     pub fn new(at: f64, values: &[f64]) -> Option<Self> {
         let mut sorted: Vec<f64> = values.iter().copied().filter(|v| v.is_finite()).collect();
         sorted.sort_by(f64::total_cmp);
@@ -192,7 +193,7 @@ impl BoxPlot {
 /// A horizontal interval around a value.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Interval {
-    /// Its place on the vertical axis.
+    /// The place of the interval on the vertical axis.
     pub at: f64,
     /// The value, drawn as a dot.
     pub value: f64,
@@ -202,15 +203,15 @@ pub struct Interval {
     pub outer: [f64; 2],
 }
 
-/// Where a [`Mark::Rule`] is.
+/// The place of a [`Mark::Rule`].
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Place {
-    /// At this y, from left to right.
+    /// A line at this y, from left to right.
     Horizontal(f64),
-    /// At this x, from bottom to top.
+    /// A line at this x, from bottom to top.
     Vertical(f64),
-    /// Where y = x.
+    /// The line y = x.
     Diagonal,
 }
 
@@ -221,7 +222,7 @@ pub enum Symbol {
     /// A filled circle.
     #[default]
     Dot,
-    /// A cross of two diagonal strokes, for what is out of the ordinary.
+    /// A cross of two diagonal strokes, for points out of the ordinary.
     Cross,
     /// An empty triangle.
     Triangle,
@@ -234,7 +235,7 @@ pub enum Symbol {
 pub enum Palette {
     /// Viridis: from dark violet, over green, to bright yellow.
     Viridis,
-    /// From white to black, for images.
+    /// Grey from white to black, for images.
     Grey,
 }
 
@@ -263,8 +264,8 @@ impl Figure {
         draw::figure(self)
     }
 
-    /// The SVG elements of a page: one for each panel, or a single one for a matrix of panels. Their
-    /// colours are those of [`css`], which the page has to contain.
+    /// The SVG elements of a page: one for each panel, or a single one for a matrix of panels.
+    /// Their colours come from [`css`], which the page has to contain.
     pub fn svg_elements(&self) -> Vec<String> {
         draw::elements(self)
     }

@@ -3,12 +3,12 @@
 use plotters::style::RGBColor;
 use serde::Serialize;
 
-/// The colour of a mark, by what it stands for.
+/// The colour of a mark, by its meaning.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Colour {
-    /// The colour of the k-th series, such as a chain: those of Okabe and Ito (2008), which people
-    /// with colour blindness can tell apart. They start again after the seventh.
+    /// The colour of the k-th series, such as a chain. The colours are from Okabe and Ito (2008);
+    /// people with colour blindness can tell them apart. They start again after the seventh.
     Series(usize),
     /// The colour of text.
     Ink,
@@ -34,15 +34,15 @@ pub(super) const MUTED: RGBColor = RGBColor(0x6B, 0x6B, 0x6B);
 /// Lines of the grid.
 pub(super) const GRID: RGBColor = RGBColor(0xDD, 0xDD, 0xDD);
 
-/// What takes the place of a colour on a dark page: blue and yellow would have too little contrast on
-/// one of the two.
+/// The colours that replace others on a dark page: blue and yellow would have too little contrast
+/// on one of the two.
 const ON_DARK: [(RGBColor, RGBColor); 4] = [
     (INK, RGBColor(0xEA, 0xEA, 0xEA)),
     (MUTED, RGBColor(0xA6, 0xA6, 0xA6)),
     (GRID, RGBColor(0x3D, 0x3D, 0x3D)),
     (OKABE_ITO[0], RGBColor(0x3D, 0x9B, 0xE0)),
 ];
-/// The same on a light page: Okabe and Ito's yellow is all but white there.
+/// The colours that replace others on a light page: Okabe and Ito's yellow is almost white there.
 const ON_LIGHT: [(RGBColor, RGBColor); 1] = [(OKABE_ITO[6], RGBColor(0xB8, 0xA9, 0x00))];
 
 impl Colour {
@@ -75,7 +75,7 @@ pub fn css() -> String {
     )
 }
 
-/// As the SVG backend writes colours.
+/// A colour as the SVG backend writes it.
 fn hex(RGBColor(r, g, b): RGBColor) -> String {
     format!("#{r:02X}{g:02X}{b:02X}")
 }

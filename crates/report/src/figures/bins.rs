@@ -1,5 +1,5 @@
-//! Fewer numbers in the place of many: some of many points, groups of neighbours, bars, densities; and
-//! what captions say of numbers that are left out.
+//! Fewer numbers in the place of many: some of many points, groups of neighbours, bars, densities;
+//! and the sentences of captions about numbers that are left out.
 
 use bnn_mcmc::diagnostics::{density, quantile};
 use ndarray::{Array2, ArrayView2};
@@ -11,14 +11,15 @@ const DENSITY_VALUES: usize = 10_000;
 /// The points of a density.
 const DENSITY_POINTS: usize = 201;
 
-/// At most `most` of 0, 1, .., n - 1, evenly spaced as far as whole numbers can be, with both ends.
+/// At most `most` of the numbers 0, 1, .., n - 1, evenly spaced as far as whole numbers can be,
+/// with both ends.
 pub(super) fn evenly(n: usize, most: usize) -> Vec<usize> {
     let shown = n.min(most);
     (0..shown).map(|k| k * (n - 1) / (shown - 1).max(1)).collect()
 }
 
-/// At most `most` of 0, 1, .., n - 1: the first and the last `ends`, and of those between some, evenly
-/// spaced.
+/// At most `most` of the numbers 0, 1, .., n - 1: the first and the last `ends`, and some between,
+/// evenly spaced.
 pub(super) fn evenly_with_ends(n: usize, most: usize, ends: usize) -> Vec<usize> {
     if n <= most {
         return (0..n).collect();
@@ -50,7 +51,8 @@ pub(super) fn edges(low: f64, high: f64, bars: usize) -> Vec<f64> {
     (0..=bars).map(|k| low + (high - low) * k as f64 / bars as f64).collect()
 }
 
-/// How many bars ascending values need: 10 to 80, of the width of Freedman and Diaconis, 2 IQR n^(-1/3).
+/// The number of bars for ascending values: 10 to 80, of the width of Freedman and Diaconis, 2 IQR
+/// n^(-1/3).
 pub(super) fn bars_for(sorted: &[f64]) -> usize {
     let ([first, .., last] | [first @ last]) = sorted else {
         return 10;
@@ -92,7 +94,7 @@ pub(super) fn density_mark(
     Some(Mark::Line { name, colour, points })
 }
 
-/// What a caption says of numbers that have no place: nothing if there are none.
+/// The sentence of a caption about numbers that have no place; empty if there are none.
 pub(super) fn left_out<'v>(values: impl IntoIterator<Item = ArrayView2<'v, f64>>) -> String {
     let of = |values: ArrayView2<f64>| values.iter().filter(|value| !value.is_finite()).count();
     match values.into_iter().map(of).sum::<usize>() {
@@ -101,7 +103,8 @@ pub(super) fn left_out<'v>(values: impl IntoIterator<Item = ArrayView2<'v, f64>>
     }
 }
 
-/// What a caption says of quantities whose [`density_mark`] is `None`: nothing if there are none.
+/// The sentence of a caption about quantities whose [`density_mark`] is `None`; empty if there are
+/// none.
 pub(super) fn without_density(names: &[String]) -> String {
     match names {
         [] => String::new(),

@@ -1,5 +1,5 @@
-//! The figures, by what they are about. Each function computes a
-//! [`Figure`](crate::figure::Figure), whose numbers are public and which draws itself.
+//! The figures, by subject. Each function computes a [`Figure`](crate::figure::Figure), whose
+//! numbers are public and which draws itself.
 
 mod bins;
 pub mod calibration;
@@ -16,8 +16,8 @@ use ndarray::ArrayView2;
 /// A quantity along the chains, such as a parameter, a prediction or the log likelihood.
 #[derive(Clone, Copy, Debug)]
 pub struct Quantity<'a> {
-    /// What it is called, with its unit if it has one.
+    /// The name of the quantity, with its unit if it has one.
     pub name: &'a str,
-    /// Its draws `[chain, draw]`.
+    /// The draws of the quantity, `[chain, draw]`.
     pub values: ArrayView2<'a, f64>,
 }

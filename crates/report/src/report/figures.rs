@@ -1,4 +1,4 @@
-//! Which figures a report has.
+//! The figures of a report.
 
 use bnn_mcmc::Error;
 use bnn_mcmc::draws::LadderReport;
@@ -16,7 +16,7 @@ use crate::figures::{
 /// A figure, or why it could not be made, with its name in words.
 pub(super) type Named = (&'static str, Result<Figure, Error>);
 
-/// The level of intervals, which is that of the scores.
+/// The level of intervals, which is the same as for the scores.
 const LEVEL: f64 = 0.95;
 /// The most columns of a response that have figures of their own.
 const COLUMNS: usize = 3;
@@ -38,7 +38,8 @@ pub(super) fn predictions(findings: &Findings) -> Vec<Named> {
     } else {
         let methods = [Method { name: "", predictions: scored }];
         let seed = fit.draws().info().seed;
-        // Of rows that the model has learnt from, as if each had been left out.
+        // For rows that the model has learnt from, the transform is computed as if each had been
+        // left out.
         let pit = match findings.are_new {
             true => scored.pit(seed),
             false => few
@@ -133,7 +134,7 @@ pub(super) fn convergence(findings: &Findings) -> Vec<Named> {
     if let (Ok(energy), 1) = (draws.stat("energy"), findings.every) {
         figures.push(("Energies", sampler::energy(energy)));
     }
-    // Of all draws: those of thinned draws are sums.
+    // The divergences are of all draws, since the statistics of thinned draws are sums.
     let all = fit.draws();
     if let (Ok(divergent), true) = (all.stat("divergent"), all.divergences() > 0) {
         figures.push(("Divergent transitions", sampler::divergences(divergent)));
@@ -159,7 +160,7 @@ pub(super) fn weights(findings: &Findings) -> Vec<Named> {
     if let Ok(summary) = &summary
         && draws.divergences() > 0
     {
-        // Where the chains agree least.
+        // The quantities on which the chains agree least.
         let mut rows: Vec<_> = summary.rows.iter().filter(|row| !row.rhat.is_nan()).collect();
         rows.sort_by(|a, b| b.rhat.total_cmp(&a.rhat));
         let names: Vec<&str> = rows.iter().take(3).map(|row| row.name.as_str()).collect();

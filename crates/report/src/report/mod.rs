@@ -14,14 +14,16 @@ use bnn_mcmc::predict::{Loo, Predictions};
 
 use crate::figure::is_bidirectional;
 
-/// The most draws, of all chains together, that anything but the verdict is made from...
+/// The largest number of draws, of all chains together, that everything but the verdict is made
+/// from, unless [`DRAWS_PER_CHAIN`] allows more.
 const DRAWS: usize = 4000;
-/// ...unless there are many chains, of which so many draws are kept each: four times what a verdict
-/// wants to be effective.
+/// The number of draws of each chain that are used however many chains there are: four times the
+/// number of effective draws that a verdict wants.
 const DRAWS_PER_CHAIN: usize = 400;
-/// The most rows that scores and figures of predictions are of...
+/// The largest number of rows for scores and figures of predictions.
 const ROWS: usize = 5000;
-/// ...and the most predicted numbers: rows by draws by columns. Each takes about 30 bytes.
+/// The largest number of predicted values (rows by draws by columns) for scores and figures of
+/// predictions. Each takes about 30 bytes.
 const CELLS: usize = 20_000_000;
 
 /// A report on a fit: one HTML file, with its figures and styles inside, that asks for nothing from
@@ -53,11 +55,12 @@ pub fn report(fit: &Fit) -> Result<String, Error> {
     report_in_words(fit, &Plain)
 }
 
-/// As [`report`](report()), with the settings that the verdict advises as users of one face know them;
-/// without it they are in plain words, since a page may be read by anybody.
+/// A report like [`report`](report()), with the settings that the verdict advises spelt by `words`,
+/// as users of one face know them. [`report`](report()) has them in plain words, since a page may
+/// be read by anybody.
 ///
 /// # Errors
-/// As [`report`](report()).
+/// The errors of [`report`](report()).
 pub fn report_in_words(fit: &Fit, words: &dyn Vocabulary) -> Result<String, Error> {
     Ok(without_controls(page::page(&Findings::new(fit, words)?).into_string()))
 }
@@ -78,7 +81,7 @@ fn without_controls(page: String) -> String {
     }
 }
 
-/// What a report tells, computed once.
+/// The contents of a report, computed once.
 struct Findings<'a> {
     fit: &'a Fit,
     words: &'a dyn Vocabulary,
@@ -89,17 +92,17 @@ struct Findings<'a> {
     every: usize,
     /// Predictions of the judged rows, in the units of the table.
     judged: Predictions,
-    /// Their diagnostics, named by row and column.
+    /// The diagnostics of the judged predictions, named by row and column.
     predictions: Summary,
     /// The rows that scores are of, their places, and how many there are to choose from.
     rows: Dataset,
     chosen: Vec<usize>,
     of: usize,
-    /// Their predictions, in the units of the table.
+    /// The predictions of these rows, in the units of the table.
     scored: Predictions,
     /// Whether these are validation rows, and not those that the model learnt from.
     are_new: bool,
-    /// Or why there is none.
+    /// The leave-one-out estimate, or the reason why there is none.
     loo: Result<Loo, Error>,
 }
 
@@ -163,7 +166,7 @@ impl<'a> Findings<'a> {
         Summary { rows: summary.rows.into_iter().enumerate().map(named).collect() }
     }
 
-    /// What the names of rows are: lines of a file, or places in a data set.
+    /// A sentence on the names of rows: lines of a file, or places in a data set.
     fn rows_are(&self) -> &'static str {
         match self.fit.lines() {
             Some(_) => "Rows are named by their line in the file, counted from 1.",

@@ -146,7 +146,7 @@ fn response(response: &Response, names: &[String]) -> Markup {
 fn model(findings: &Findings) -> Markup {
     let fit = findings.fit;
     let (draws, info) = (fit.draws(), fit.draws().info());
-    // A line of a recipe is a name and what it stands for.
+    // A line of a recipe is a name and its value.
     let recipe = fit.recipe().to_string();
     let lines: Vec<_> = recipe.lines().filter_map(|line| line.split_once(' ')).collect();
     let is_shown = |name: &str| !["response", "file", "folder"].contains(&name);
@@ -252,7 +252,7 @@ fn score_table(findings: &Findings) -> Markup {
     )
 }
 
-/// The rows that leave-one-out cannot be trusted for, by what stands in the table.
+/// The rows for which leave-one-out cannot be trusted, by their names in the table.
 fn unreliable(findings: &Findings, loo: &Loo) -> Markup {
     const FEATURES: usize = 3;
     let train = findings.fit.training();
@@ -279,7 +279,7 @@ fn unreliable(findings: &Findings, loo: &Loo) -> Markup {
     }
 }
 
-/// What the page says of draws that were left out.
+/// The sentence about draws that were left out.
 fn thinned(findings: &Findings) -> Markup {
     html! {
         @if findings.every > 1 {
@@ -306,7 +306,7 @@ fn predictions(findings: &Findings) -> Markup {
     )
 }
 
-/// Which rows scores and figures are of.
+/// The sentence on the rows that scores and figures are of.
 fn whose(findings: &Findings) -> String {
     let kind = if findings.are_new { "validation" } else { "training" };
     match findings.rows.rows() {
@@ -460,12 +460,12 @@ fn table<const N: usize>(caption: &str, titles: &[&str; N], rows: Vec<[String; N
     }
 }
 
-/// What could not be made, and why.
+/// The paragraph about a part that could not be made, with the reason.
 fn missing(what: &str, error: &Error) -> Markup {
     html! { p class="missing" { (what) ": could not be made. " (marked_up(&capitalised(&error.in_words(&Plain)))) "." } }
 }
 
-/// How many panels of a figure stand side by side, if there is room.
+/// The number of panels of a figure that stand side by side, if there is room.
 fn side_by_side(figure: &Figure) -> usize {
     figure.columns.unwrap_or(figure.panels.len()).min(figure.panels.len())
 }
@@ -473,7 +473,7 @@ fn side_by_side(figure: &Figure) -> usize {
 fn figure_or_reason((name, figure): &(&str, Result<Figure, Error>)) -> Markup {
     match figure {
         Ok(figure) => html! {
-            // As many columns of the page as it has panels side by side.
+            // The figure spans as many columns of the page as it has panels side by side.
             figure id=(figure.name) class=(["one", "pair", "all"][side_by_side(figure).clamp(1, 3) - 1]) {
                 figcaption { strong { (figure.title) } (figure.caption) }
                 div class=(if figure.columns.is_some() { "matrix scroll" } else { "panels" })

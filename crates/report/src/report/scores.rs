@@ -10,15 +10,16 @@ use super::Findings;
 pub(super) struct Line {
     pub label: String,
     pub model: f64,
-    /// The same score of the baseline, where it has one.
+    /// The score of the baseline, where it has one.
     pub baseline: Option<f64>,
-    /// What is good.
+    /// The values that are good, in words.
     pub better: &'static str,
 }
 
-/// Scores of the rows, each beside that of the baseline: for a real response and counts the mean of the
-/// training responses (with their standard deviation, of real ones), for classes their shares in the
-/// training rows. Of several responses each has scores of its own, since their units may differ.
+/// Scores of the rows, each beside the score of the baseline: for a real response and counts the
+/// mean of the training responses (with their standard deviation, of real ones), for classes their
+/// shares in the training rows. With several responses each has scores of its own, since their
+/// units may differ.
 pub(super) fn lines(findings: &Findings) -> Result<Vec<Line>, Error> {
     let Findings { fit, rows, scored, are_new, .. } = findings;
     let (train, new) = (fit.training().response(), rows.response());

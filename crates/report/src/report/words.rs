@@ -3,10 +3,10 @@
 use bnn_mcmc::diagnostics::{APART_LIMITS, Outcome, Verdict};
 use maud::{Markup, html};
 
-/// How much a run may be trusted.
+/// The degree to which a run may be trusted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Trust {
-    /// All of it.
+    /// All of the run may be trusted.
     Full,
     /// With care.
     Partial,
@@ -76,7 +76,7 @@ pub(super) fn heading(verdict: &Verdict) -> &'static str {
 /// tenth of a standard deviation.
 const ENOUGH_FOR_MEANS: f64 = 100.0;
 
-/// What to do with the run.
+/// Advice on what to do with the run.
 pub(super) fn advice(verdict: &Verdict) -> &'static str {
     match verdict.outcome {
         Outcome::Converged { .. } => {

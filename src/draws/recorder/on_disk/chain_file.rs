@@ -28,7 +28,7 @@ impl ChainFile {
     /// Opens the file of a chain, such as `<path>.chain0`.
     ///
     /// # Errors
-    /// If it cannot be read, is something else, or its header is damaged.
+    /// If the file cannot be read, is something else, or has a damaged header.
     pub fn open(path: impl Into<PathBuf>) -> Result<Self, Error> {
         let path = path.into();
         let file = File::open(&path).map_err(|e| Error::io(&path, e))?;
@@ -52,7 +52,7 @@ impl ChainFile {
         &self.layout
     }
 
-    /// Each row is one of this many draws.
+    /// The number of draws of which one is a row.
     pub fn every(&self) -> usize {
         self.header.every
     }

@@ -11,7 +11,7 @@ const VERSION: u32 = 2;
 /// Magic number; version, length and checksum of the header.
 const FIXED: usize = 16 + 4 + 4 + 4;
 
-/// What the rows of a file are.
+/// The description of a file's rows.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) struct Header {
     pub blocks: Vec<(String, Vec<usize>)>,
@@ -27,7 +27,7 @@ pub(super) struct Header {
 }
 
 impl Header {
-    /// What is not as expected, if anything is not.
+    /// The differences from the expected header, in words; `None` if there are none.
     pub fn difference(&self, expected: &Self) -> Option<String> {
         let fields = |header: &Self| {
             let blocks = header.blocks.iter().map(|(name, shape)| format!("{name}{shape:?}"));
@@ -57,7 +57,8 @@ impl Header {
         Ok(bytes)
     }
 
-    /// The header at the beginning of a file of `length` bytes and where it ends, or what is wrong.
+    /// The header at the beginning of a file of `length` bytes and the place where it ends, or the
+    /// problem with it.
     pub fn decode(file: &mut impl Read, length: u64) -> Result<(Self, u64), String> {
         let truncated = |_| format!("it is truncated: {length} bytes are left");
         let mut fixed = [0; FIXED];

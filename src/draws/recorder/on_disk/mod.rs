@@ -26,8 +26,8 @@ use crate::message::Advice;
 use crate::targets::Target;
 
 /// Records every k-th draw, beginning with the k-th, as f32 in a file of its own for each chain:
-/// `<path>.chain0`, `<path>.chain1`, ... Memory: 4 bytes per kept parameter and chain; disk: 4 more
-/// per draw than that.
+/// `<path>.chain0`, `<path>.chain1`, ... Memory: 4 bytes per kept parameter and chain; disk: as
+/// much for each draw, and 4 bytes more.
 ///
 /// **What survives.** Every row is handed to the operating system at once, as a whole: a process
 /// that is killed loses no row but the one it was writing, which readers ignore. Only a machine
@@ -40,9 +40,9 @@ use crate::targets::Target;
 /// **Resuming.** With a [checkpoint](crate::draws::checkpoint) the run goes on exactly, if the
 /// files are of this run by [`ChainPlan::run`], and if they begin with the rows that the checkpoint
 /// knows, which are read once and compared by their CRC-32. Anything else is an error, and the
-/// files stay as they are. What follows these rows is cut off with the first row that is added; if
-/// none is added, it stays. Without a checkpoint a file that exists is an error: move it away. A
-/// file is begun with the first draw that it holds.
+/// files stay unchanged. Anything that follows these rows is cut off with the first row that is
+/// added; if none is added, it stays. Without a checkpoint a file that exists is an error: move it
+/// away. A file is begun with the first draw that it holds.
 ///
 /// A checkpoint that was written before the first row knows no rows that the file could be compared
 /// with. A process killed after it may have left rows in the file. If `ChainPlan::run` agrees, which
@@ -76,7 +76,7 @@ pub struct OnDisk {
     pub path: PathBuf,
     /// The number k of draws of which one is recorded, at least 1.
     pub every: usize,
-    /// Which coordinates of q are recorded.
+    /// The coordinates of q that are recorded.
     pub keep: Keep,
 }
 
@@ -86,8 +86,8 @@ impl OnDisk {
         file_of(&self.path, chain)
     }
 
-    /// All draws of all chains at `path`, cut to those that all have, without statistics. Memory: 8
-    /// bytes per parameter, draw and chain.
+    /// Reads all draws of all chains at `path`, cut to the draws that all chains have, without
+    /// statistics. Memory: 8 bytes per parameter, draw and chain.
     ///
     /// # Errors
     /// If a file is missing, damaged, or of another run than the file of chain 0, by
@@ -112,8 +112,8 @@ impl OnDisk {
     /// stands; a chain without a file has made none. Memory: 8 bytes per parameter, draw and chain.
     ///
     /// # Errors
-    /// As for [`read`](Self::read), but that files of chains besides chain 0 may be missing; or as for
-    /// [`Draws::to_zarr`].
+    /// The errors of [`read`](Self::read), except that files of chains other than chain 0 may be
+    /// missing; or the errors of [`Draws::to_zarr`].
     pub fn to_zarr(path: impl AsRef<Path>, zarr: impl AsRef<Path>) -> Result<(), Error> {
         let (layout, files) = chain_files(path.as_ref(), |_| Ok(()))?;
         let rows = |file: &Option<ChainFile>| file.as_ref().map_or(0, ChainFile::n_rows);
@@ -139,8 +139,8 @@ impl OnDisk {
     }
 }
 
-/// The names of the numbers of a row and the files of all chains of a run. What to do if one is
-/// missing, `missing` says.
+/// The names of the numbers of a row and the files of all chains of a run. `missing` decides what
+/// to do about a missing file.
 fn chain_files(
     path: &Path,
     missing: impl Fn(Error) -> Result<(), Error>,
@@ -194,7 +194,7 @@ fn table(path: &Path, problem: impl Into<String>) -> Error {
     Error::table(path.display().to_string(), problem)
 }
 
-/// What a checkpoint knows of the file of one chain. From [`OnDisk`].
+/// The state of one chain's file in a checkpoint. From [`OnDisk`].
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct FileState {
     /// [`ChainPlan::run`].
@@ -216,11 +216,11 @@ pub struct FileRecord {
     file: Option<File>,
     /// Whether there is a file already, which a checkpoint knows.
     is_begun: bool,
-    /// Whether what may follow the rows in the file was cut off.
+    /// Whether bytes behind the rows in the file were cut off.
     is_cut: bool,
     rows: u64,
-    /// Of the numbers of all rows. Their own checksums are left out: the CRC of data with their CRC
-    /// behind them does not depend on the data.
+    /// The CRC-32 of the numbers of all rows. The rows' own checksums are left out: the CRC of data
+    /// with their CRC behind them does not depend on the data.
     crc: crc32fast::Hasher,
     row: Vec<u8>,
 }
@@ -292,7 +292,7 @@ impl FileRecord {
         Ok(())
     }
 
-    /// Where the first `rows` rows end.
+    /// The place where the first `rows` rows end.
     fn end_of(&self, rows: u64) -> u64 {
         let row = row_bytes(self.kept.dim()) as u64;
         row.saturating_mul(rows).saturating_add(self.header.len() as u64)

@@ -3,7 +3,7 @@
 
 use statrs::distribution::{Binomial, Discrete, DiscreteCDF, Poisson};
 
-/// Where the band is computed: at 1/100, 2/100, ..., 1.
+/// The number of points at which the band is computed: 1/100, 2/100, ..., 1.
 const POINTS: usize = 100;
 /// The largest number of values whose gamma is computed. More values take the gamma of so many: at
 /// level 0.95 the band of 1,000,000 values then has the probability 0.948.
@@ -28,8 +28,8 @@ pub(crate) struct UniformBand {
 /// ```
 ///
 /// with quantiles Q of binomial distributions, and the largest gamma at which the band has the
-/// level. The probability of the band is exact: counts of uniform values are those of a Poisson
-/// process of rate n, given that it has n points (Moscovich and Nadler 2017,
+/// level. The probability of the band is exact: counts of uniform values have the distribution of
+/// counts of a Poisson process of rate n, given that it has n points (Moscovich and Nadler 2017,
 /// doi:10.1016/j.spl.2016.11.027). `level` lies between 0 and 1.
 pub(crate) fn uniform_band(n: usize, level: f64) -> UniformBand {
     let exact = n.min(EXACT);
@@ -69,7 +69,7 @@ impl UniformBand {
         else {
             return 1.0; // No values.
         };
-        // What lies beyond has probability 1e-17 and less.
+        // Counts beyond have a probability of 1e-17 or less.
         let most = step.inverse_cdf(1.0 - 1e-15) as usize + 20;
         let step: Vec<f64> = (0..=most).map(|k| step.pmf(k as u64)).collect();
         // The probability of each count from `first` on, without having left the band.

@@ -12,8 +12,8 @@ use crate::figures::predictive::Method;
 /// all rows and columns of each method's predictions.
 ///
 /// # Errors
-/// No method, methods with other numbers of rows or columns, and what
-/// [`coverages`](bnn_mcmc::predict::Predictions::coverages) refuses.
+/// No method, methods with other numbers of rows or columns, and the errors of
+/// [`coverages`](bnn_mcmc::predict::Predictions::coverages).
 pub fn coverage(methods: &[Method]) -> Result<Figure, Error> {
     let Some(first) = methods.first() else {
         return Err(Error::argument("methods", "empty", "at least one method"));
@@ -41,13 +41,13 @@ pub fn coverage(methods: &[Method]) -> Result<Figure, Error> {
     Ok(Figure::new("coverage", "Coverage of predictive intervals", caption).panel(panel))
 }
 
-/// As [`coverage`], by the probability integral transform u of rows left out, from
-/// [`loo_pit`](bnn_mcmc::posterior::Posterior::loo_pit): an observation lies within the interval of a
-/// level with equal tails where |u - 1/2| <= level/2. It is the coverage of the training rows, each
-/// predicted without itself.
+/// The [`coverage`] by the probability integral transform u of rows left out, from
+/// [`loo_pit`](bnn_mcmc::posterior::Posterior::loo_pit): an observation lies within the interval of
+/// a level with equal tails where |u - 1/2| <= level/2. It is the coverage of the training rows,
+/// each predicted without itself.
 ///
-/// A transform of counts is spread at random over the probability of each count, so that the share is
-/// that of the level here, too. NaN are left out, and counted in the caption.
+/// A transform of counts is spread at random over the probability of each count, so that the share
+/// equals the level here, too. NaN are left out, and counted in the caption.
 pub fn coverage_of_pit(pit: &Pit) -> Figure {
     let values: Vec<f64> = pit.values.iter().copied().filter(|u| !u.is_nan()).collect();
     let n = values.len();

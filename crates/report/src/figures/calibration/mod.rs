@@ -18,7 +18,7 @@ use crate::figure::{Colour, Mark, Panel, Symbol};
 /// The level of the bands.
 const LEVEL: f64 = 0.95;
 
-/// What a caption says of transforms that are NaN: nothing if there are none.
+/// The sentence of a caption about transforms that are NaN; empty if there are none.
 fn missing(pit: &Pit) -> String {
     match pit.values.iter().filter(|u| u.is_nan()).count() {
         0 => String::new(),

@@ -1,4 +1,4 @@
-//! How much a draw tells about later ones.
+//! The autocorrelation of chains: how much a draw tells about later ones.
 
 use bnn_mcmc::Error;
 use bnn_mcmc::diagnostics;
@@ -9,8 +9,9 @@ use crate::figure::{Axis, Colour, Figure, Mark, Panel};
 use crate::figures::Quantity;
 use crate::figures::shown::Shown;
 
-/// The autocorrelation of each chain at the lags from 0 to `lags`, or to the last that there is, with
-/// the band that holds 95 % of those of independent draws, +-1.96 / sqrt(draws).
+/// The autocorrelation of each chain at the lags from 0 to `lags`, or to the last that there is,
+/// with the band that holds 95 % of the autocorrelations of independent draws, +-1.96 /
+/// sqrt(draws).
 ///
 /// # Errors
 /// No quantity, and a quantity without chains or draws.

@@ -10,9 +10,9 @@ use crate::figures::shown::Shown;
 
 /// The density of each chain's draws, by [`density`](bnn_mcmc::diagnostics::density()).
 ///
-/// Of a chain with more than 10,000 draws 10,000, evenly spaced, are used. A chain of equal draws is a
-/// vertical line. Draws that are not finite are left out, and a chain without any other has no density;
-/// the caption says both.
+/// The density of a chain with more than 10,000 draws is made from 10,000 of them, evenly spaced. A
+/// chain of equal draws is a vertical line. Draws that are not finite are left out, and a chain
+/// without any other has no density; the caption says both.
 ///
 /// # Errors
 /// No quantity, and a quantity without chains or draws.

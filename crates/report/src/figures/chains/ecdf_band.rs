@@ -4,17 +4,17 @@ use bnn_mcmc::Error;
 use bnn_mcmc::rng::ChainRng;
 use rand_distr::{Distribution, Hypergeometric};
 
-/// Where the ranks of chains with one distribution lie: a band that holds the counts of all chains at
-/// all points together with a given probability.
+/// The band for the ranks of chains with one distribution: a band that holds the counts of all
+/// chains at all points together with a given probability.
 ///
-/// All draws of all chains are ranked together. Of the `t` lowest, a chain has a number of its own
-/// draws that is hypergeometric, if draws are independent and chains have one distribution, whatever it
-/// is. At each point the band has the counts whose two-sided tail probability, twice the smaller one
-/// of P(count <= x) and P(count >= x), is at least `pointwise`. That one number is
-/// chosen such that all chains stay inside at all points with the wanted probability: it is a quantile of
-/// the smallest tail probability along the chains in 2,000 simulated divisions of the ranks (fewer for
-/// more than 40 chains, 400 at least), whose random numbers have a fixed seed. So the coverage has a
-/// standard error of 0.005 at 95 %, and where counts are few it is a little larger than wanted.
+/// All draws of all chains are ranked together. The number of a chain's draws among the `t` lowest
+/// is hypergeometric, if draws are independent and chains have one distribution, whatever it is. At
+/// each point the band has the counts whose two-sided tail probability, twice the smaller one of
+/// P(count <= x) and P(count >= x), is at least `pointwise`. That one number is chosen such that
+/// all chains stay inside at all points with the wanted probability: it is a quantile of the
+/// smallest tail probability along the chains in 2,000 simulated divisions of the ranks (fewer for
+/// more than 40 chains, 400 at least), whose random numbers have a fixed seed. So the coverage has
+/// a standard error of 0.005 at 95 %, and where counts are few it is a little larger than wanted.
 ///
 /// Source: Säilynoja, Bürkner, Vehtari, *Graphical test for discrete uniformity and its applications in
 /// goodness-of-fit evaluation and multiple sample comparison*, Stat. Comput. 32, 2022,
@@ -163,7 +163,8 @@ struct Tails {
 }
 
 impl Tails {
-    /// Of the `t` lowest of `total` draws, `draws` of which are the chain's.
+    /// The distribution of the number of a chain's draws among the `t` lowest of `total` draws,
+    /// `draws` of which are the chain's.
     fn new(total: usize, draws: usize, t: usize) -> Self {
         let (least, most) = ((t + draws).saturating_sub(total), t.min(draws));
         let [n, k, all] = [draws, t, total].map(|v| v as f64);
@@ -173,7 +174,8 @@ impl Tails {
             let x = x as f64;
             (n - x) * (k - x) / ((x + 1.0) * (all - n - k + x + 1.0))
         };
-        // In units of the probability of the mode, as far as it can be told from zero.
+        // Probabilities are in units of the mode's probability, as far as they can be told from
+        // zero.
         let step = |p: f64| (p > 1e-20).then_some(p);
         let up = (mode..most).scan(1.0, |p, x| {
             *p *= ratio(x);
@@ -305,7 +307,7 @@ mod tests {
             let exact = bands.iter().find(near).expect("a level that occurs");
             assert_eq!((&band.low, &band.high), (&exact.low, &exact.high));
             // Counts are discrete: the next wider band covers more, the next narrower one less than
-            // 0.95, but for the error of the simulation, 0.005.
+            // 0.95, except for the error of the simulation, 0.005.
             assert!(exact.coverage > 0.94, "{}", exact.coverage);
             let next = bands.iter().find(|next| next.level > exact.level * (1.0 + 1e-6));
             assert!(next.expect("a narrower band").coverage < 0.96);

@@ -3,14 +3,14 @@
 //! | figure | shows |
 //! | --- | --- |
 //! | [`trace`] | the draws in their order, and how the ranks of each chain are spread |
-//! | [`rank_ecdf`] | whether the ranks of each chain lie where those of equal chains would |
+//! | [`rank_ecdf`] | whether the ranks of each chain lie where the ranks of equal chains would |
 //! | [`density`] | the density of each chain |
 //! | [`autocorrelation`] | how much a draw tells about later ones |
 //! | [`ess`] | whether effective draws grow in proportion to draws |
 //! | [`running_mean`] | whether the mean has settled |
 //!
-//! Of more than eight chains a panel shows eight: those whose means lie farthest from the mean of all,
-//! which its title says. All chains count where chains are compared.
+//! If there are more than eight chains, a panel shows the eight whose means lie farthest from the
+//! mean of all, and its title says so. All chains count where chains are compared.
 //!
 //! ```
 //! use bnn_mcmc_report::figures::{Quantity, chains};

@@ -1,4 +1,4 @@
-//! Whether the ranks of each chain lie where those of chains with one distribution would.
+//! The ranks of each chain, beside the ranks of chains with one distribution.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -13,17 +13,19 @@ use crate::figure::{Axis, Colour, Figure, Mark, Panel};
 use crate::figures::Quantity;
 use crate::figures::shown::Shown;
 
-/// Of each chain, by how much the share of its draws among the lowest of all draws differs from that
-/// of chains that are alike, with the band in which all chains stay together with probability 0.95.
+/// For each chain, the difference between the share of its draws among the lowest of all draws and
+/// the share if all chains were alike, with the band in which all chains stay together with
+/// probability 0.95.
 ///
 /// With the ranks of the draws of all chains together, the empirical distribution function of a
-/// chain's ranks is the line `share of its draws = share of all draws`, but for chance: the figure
-/// shows the difference from it. At each place the band has the counts of a hypergeometric distribution
-/// whose two-sided tail probability is not too small; what is too small is found by simulation, so that all
-/// chains stay inside at all places with probability 0.95. The band holds for independent draws. Draws
-/// are therefore thinned to every k-th, with k the smallest power of two with at most as many draws
-/// left as are effective (bulk and tail, in the median chain by itself), and the panel's title
-/// says so. Of equal values the ranks are in random order, from a fixed seed.
+/// chain's ranks is the line `share of its draws = share of all draws`, except for chance: the
+/// figure shows the difference from it. At each place the band has the counts of a hypergeometric
+/// distribution whose two-sided tail probability is not too small; the limit is found by
+/// simulation, so that all chains stay inside at all places with probability 0.95. The band holds
+/// for independent draws. Draws are therefore thinned to every k-th, with k the smallest power of
+/// two with at most as many draws left as are effective (bulk and tail, in the median chain by
+/// itself), and the panel's title says so. Equal values have ranks in random order, from a fixed
+/// seed.
 ///
 /// Source: Säilynoja, Bürkner, Vehtari 2022, doi:10.1007/s11222-022-10090-6.
 ///

@@ -13,7 +13,7 @@ const BINS: usize = 20;
 /// The draws of each quantity by chain, and beside them histograms of their ranks among the draws of
 /// all chains.
 ///
-/// Of equal values the ranks are in random order, from a fixed seed. A single chain has ranks that are
+/// Equal values have ranks in random order, from a fixed seed. A single chain has ranks that are
 /// spread evenly whatever it does: its trace stands alone. A quantity with NaN has no ranks.
 ///
 /// Source of the rank histograms: Vehtari et al. 2021, doi:10.1214/20-BA1221, section 4.2.

@@ -9,8 +9,8 @@ use crate::figures::Quantity;
 use crate::figures::bins::left_out;
 
 /// Median and intervals of quantities, with R-hat and the bulk effective sample size of each beside
-/// them; of more than 40 quantities the 40 with the largest R-hat. Quantities without R-hat, such as
-/// those whose draws are all equal, come after all others.
+/// them; if there are more than 40 quantities, the 40 with the largest R-hat. Quantities without
+/// R-hat, such as those whose draws are all equal, come after all others.
 ///
 /// # Errors
 /// No quantities.

@@ -39,8 +39,9 @@ const NAMES: usize = 40;
 /// Quantities with their summaries.
 type Rows<'q, 'v> = Vec<(&'q Quantity<'v>, SummaryRow)>;
 
-/// The quantities with the largest R-hat, in the order that they were given in, their summaries, and
-/// what a caption says of the choice: nothing if all are shown. Those without R-hat come last.
+/// The quantities with the largest R-hat, in the order that they were given in, their summaries,
+/// and the sentence of a caption about the choice: nothing if all are shown. Those without R-hat
+/// come last.
 fn worst<'q, 'v>(
     quantities: &'q [Quantity<'v>],
     most: usize,
@@ -83,7 +84,7 @@ fn quantiles_of_sorted<const N: usize>(sorted: &[f64], at: [f64; N]) -> [f64; N]
     at.map(|p| quantile(sorted, p))
 }
 
-/// Height over width of a panel with so many lines of text.
+/// Height over width of a panel with this number of lines of text.
 fn aspect_of(lines: usize) -> f64 {
     (0.2 + 0.05 * lines as f64).clamp(0.5, 2.0)
 }

@@ -16,8 +16,8 @@ const PAIR_POINTS: usize = 600;
 /// Each pair of two to six parameters: draws as points, divergent transitions as crosses, and the
 /// density of each parameter on the diagonal.
 ///
-/// Divergent positions are those of [`RunInfo::divergences`](bnn_mcmc::draws::RunInfo), the first 100
-/// of each chain. Draws from CSV files do not know them.
+/// Divergent positions are from [`RunInfo::divergences`](bnn_mcmc::draws::RunInfo), the first 100
+/// of each chain. Draws from CSV files have none.
 ///
 /// ```
 /// use bnn_mcmc::prelude::*;

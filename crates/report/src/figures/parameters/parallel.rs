@@ -13,15 +13,16 @@ const SOLUTIONS: usize = 100;
 /// Vectors of parameters that belong together, for [`parallel`].
 #[derive(Clone, Copy, Debug)]
 pub struct Solutions<'a> {
-    /// What they have in common, such as the prior that they started from or the mode that they are in.
+    /// The name of what the solutions have in common, such as the prior that they started from or
+    /// the mode that they are in.
     pub name: &'a str,
     /// The vectors, `[solution, parameter]`.
     pub values: ArrayView2<'a, f64>,
 }
 
 /// Parallel coordinates: a line for each solution, through its parameters; a panel for each group.
-/// All panels have the same vertical axis. Of more than 100 solutions of a group 100 are drawn,
-/// evenly spaced.
+/// All panels have the same vertical axis. If a group has more than 100 solutions, 100 of them are
+/// drawn, evenly spaced.
 ///
 /// # Errors
 /// No groups, no names, or more than 40, and a group with another number of parameters.

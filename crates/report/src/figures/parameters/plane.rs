@@ -15,7 +15,7 @@ use crate::figures::bins::{evenly, left_out};
 pub fn plane([x, y]: [Quantity; 2]) -> Result<Figure, Error> {
     check_pair(&x, &y)?;
     let (chains, draws) = x.values.dim();
-    // At least one of each chain.
+    // At least one draw of each chain is used.
     let used = evenly(draws, (POINTS / chains).max(1));
     let mut panel = Panel::new("", Axis::new(x.name), Axis::new(y.name));
     for chain in 0..chains {

@@ -22,12 +22,12 @@ const POWER: (usize, usize) = (2_000, 100);
 /// (arXiv:2312.11799), smoothed as in [`against_feature`](super::against_feature()). `data` are the
 /// rows that were predicted.
 ///
-/// Of more than 500 features the component is found by up to 100 power iterations on at most 2,000
-/// rows, evenly spaced, so that time and memory are in proportion to the features.
+/// With more than 500 features the component is found by up to 100 power iterations on at most
+/// 2,000 rows, evenly spaced, so that time and memory are in proportion to the features.
 ///
 /// # Errors
-/// As for [`along`](super::along()); features whose covariance has no eigenvalues that can be
-/// computed.
+/// The errors of [`along`](super::along()); features whose covariance has no eigenvalues that can
+/// be computed.
 pub fn against_first_component(
     methods: &[Method],
     data: &Dataset,
@@ -70,8 +70,8 @@ fn by_covariance(z: &Array2<f64>) -> Result<Array1<f64>, Error> {
     Ok(Array1::from_shape_fn(features, |j| eigen.U()[(j, features - 1)]))
 }
 
-/// As [`by_covariance`], of some of the rows, without the matrix: v <- Z^T Z v / |Z^T Z v| from a start with
-/// a fixed seed, until v changes by less than 1e-9.
+/// The result of [`by_covariance`] for some of the rows, without the matrix: v <- Z^T Z v / |Z^T Z
+/// v| from a start with a fixed seed, until v changes by less than 1e-9.
 fn by_power_iterations(z: &Array2<f64>) -> Array1<f64> {
     let some = z.select(Along(0), &evenly(z.nrows(), POWER.0));
     let mut rng = ChainRng::new(0, 0);

@@ -7,15 +7,15 @@ use super::bands::bands;
 use super::curve::Curve;
 use crate::figure::Figure;
 
-/// Predictions along rows in their order, such as those of a series, with intervals of this
+/// Predictions along rows in their order, such as the rows of a series, with intervals of this
 /// `level`: one panel for each method, on the same axes.
 ///
-/// `place` says where each row is, such as its year, and ascends; `label` says what it is.
+/// `place` says where each row is, such as its year, and ascends; `label` names it.
 ///
 /// # Errors
 /// No method; methods with other columns or rows; a column that does not exist; a place that is not
-/// finite or smaller than the one before it; and what
-/// [`Predictions::predictive_interval`](bnn_mcmc::predict::Predictions::predictive_interval) refuses.
+/// finite or smaller than the one before it; and the errors of
+/// [`Predictions::predictive_interval`](bnn_mcmc::predict::Predictions::predictive_interval).
 pub fn along(
     methods: &[Method],
     place: &[f64],

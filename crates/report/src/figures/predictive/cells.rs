@@ -51,8 +51,8 @@ impl Cells {
         self.observed.as_deref().ok_or_else(missing)
     }
 
-    /// The observations within their own intervals and those outside, and what to say of rows left
-    /// out.
+    /// The observations within their own intervals and the observations outside, and a sentence on
+    /// rows left out.
     pub(super) fn points(&self, x: &[f64]) -> (Vec<Mark>, String) {
         let Some(observed) = &self.observed else {
             return (Vec::new(), String::new());

@@ -13,7 +13,7 @@ use crate::figure::{Axis, Colour, Figure, Mark, Panel, Place, Symbol};
 /// [`persistence`](bnn_mcmc::predict::persistence).
 ///
 /// # Errors
-/// A column that does not exist, no observations, and what [`Predictions::skill`] refuses.
+/// A column that does not exist, no observations, and the errors of [`Predictions::skill`].
 pub fn changes(
     predictions: &Predictions,
     last: ArrayView2<f64>,

@@ -6,7 +6,7 @@ use crate::figures::bins::{edges, extent, neighbours};
 /// The places at which a smooth curve is computed.
 const GRID: usize = 60;
 
-/// How the numbers of rows become a curve along x, from the smallest x to the largest.
+/// The way in which the numbers of rows become a curve along x, from the smallest x to the largest.
 pub(super) enum Curve {
     /// Averages over groups of neighbours: of rows that differ in nothing else.
     Groups(Vec<Vec<usize>>),
@@ -48,7 +48,7 @@ impl Curve {
         }
     }
 
-    /// What to say of it.
+    /// The description for the caption.
     pub(super) fn in_words(&self, rows: usize) -> String {
         match self {
             Self::Groups(groups) if groups.len() == rows => String::new(),

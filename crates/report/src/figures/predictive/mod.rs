@@ -1,4 +1,4 @@
-//! What is predicted, beside what was observed: real responses, and counts in one column.
+//! Predictions beside observations: real responses, and counts in one column.
 //!
 //! Each figure shows one column of the response. Two intervals are drawn around a prediction: of
 //! the mean function, which more data would make narrower, and of a new observation, which has
@@ -35,9 +35,9 @@ const FINE: usize = 200;
 /// Predictions by one method, and its name.
 #[derive(Clone, Copy, Debug)]
 pub struct Method<'a> {
-    /// What the method is called; empty where there is only one.
+    /// The name of the method; empty where there is only one.
     pub name: &'a str,
-    /// Its predictions.
+    /// The predictions of the method.
     pub predictions: &'a Predictions,
 }
 
@@ -83,7 +83,7 @@ fn places(mark: &Mark) -> Vec<[f64; 2]> {
     }
 }
 
-/// At most so many of the points that they can be drawn, and what to say of the others.
+/// The points that are drawn, at most [`MOST_POINTS`], and a sentence on the others.
 fn thin(points: Vec<[f64; 2]>) -> (Vec<[f64; 2]>, String) {
     let shown = evenly(points.len(), MOST_POINTS).into_iter().map(|k| points[k]).collect();
     (shown, thinned(points.len()))

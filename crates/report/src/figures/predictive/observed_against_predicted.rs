@@ -12,7 +12,7 @@ use crate::figure::{Axis, Figure, Panel};
 /// [`against_feature`](super::against_feature()): one panel for each method, on the same axes.
 ///
 /// # Errors
-/// As for [`along`](super::along()); no observations.
+/// The errors of [`along`](super::along()); no observations.
 pub fn observed_against_predicted(
     methods: &[Method],
     column: usize,

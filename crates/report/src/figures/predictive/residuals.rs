@@ -21,8 +21,8 @@ const EXTREMES: usize = 20;
 /// [`loo_pit`](bnn_mcmc::posterior::Posterior::loo_pit).
 ///
 /// # Errors
-/// A column that does not exist, a transform of other rows, no observations, and what
-/// [`Predictions::predictive_interval`] refuses.
+/// A column that does not exist, a transform of other rows, no observations, and the errors of
+/// [`Predictions::predictive_interval`].
 pub fn residuals(predictions: &Predictions, pit: &Pit, column: usize) -> Result<Figure, Error> {
     const LEVEL: f64 = 0.95;
     let cells = Cells::new(predictions, column, LEVEL)?;

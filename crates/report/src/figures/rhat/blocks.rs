@@ -10,10 +10,11 @@ use crate::figure::Figure;
 /// R-hat of every parameter, in a column for each block of the layout, with a box plot and the limit
 /// 1.01.
 ///
-/// The figure is that of Chandra and Simmons, *Bayesian neural networks via MCMC: a Python-based
+/// The figure follows Chandra and Simmons, *Bayesian neural networks via MCMC: a Python-based
 /// tutorial*, arXiv:2304.02595, figure 10, with the limit of Vehtari et al. 2021
-/// (doi:10.1214/20-BA1221) instead of 1.1. See [`models`](super::models()) for what a column shows. Of
-/// more than 40 blocks it shows the 40 with the largest R-hat, where an undefined one counts as the largest.
+/// (doi:10.1214/20-BA1221) instead of 1.1. See [`models`](super::models()) for what a column shows.
+/// If there are more than 40 blocks, the figure shows the 40 with the largest R-hat, where an
+/// undefined one counts as the largest.
 ///
 /// ```
 /// use bnn_mcmc::diagnostics::Summary;

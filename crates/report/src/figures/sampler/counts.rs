@@ -14,8 +14,8 @@ const VALUES: u64 = 40;
 /// The share of each chain's draws at each value of statistics that count, such as `tree_depth`,
 /// `leapfrog_steps` or `gradient_evals`.
 ///
-/// Of a statistic whose values range over more than 40 whole numbers, the share is of values from one
-/// power of two to the next, and the axis is logarithmic.
+/// If the values of a statistic range over more than 40 whole numbers, the shares are of values
+/// from one power of two to the next, and the axis is logarithmic.
 ///
 /// # Errors
 /// No statistic; a statistic without chains or draws, or with a value that is not a whole number from
@@ -54,7 +54,8 @@ pub fn counts(statistics: &[Quantity]) -> Result<Figure, Error> {
         let y = Axis::new("share of draws");
         let mut panel = Panel::new(shown.title(name), x, y);
         for (chain, colour, name) in shown.iter() {
-            // From the smallest to the largest of all chains, so that all lines have all places.
+            // The places run from the smallest to the largest value of all chains, so that all
+            // lines have all places.
             let mut shares = BTreeMap::new();
             match is_fine {
                 true => shares.extend((low..=high).map(|value| (value, 0))),

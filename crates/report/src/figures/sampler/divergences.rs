@@ -12,9 +12,9 @@ const POINTS: usize = 400;
 
 /// The number of divergent transitions so far, by chain.
 ///
-/// `divergent` is the statistic of that name, `[chain, draw]`. Of thinned draws it counts all transitions
-/// since the draw before, so that the sum is that of all transitions, and may be larger than the number
-/// of draws. The lines have up to 400 points.
+/// `divergent` is the statistic of that name, `[chain, draw]`. For thinned draws it counts all
+/// transitions since the draw before, so that the sum counts all transitions, and may be larger
+/// than the number of draws. The lines have up to 400 points.
 ///
 /// # Errors
 /// No chains, or no draws.

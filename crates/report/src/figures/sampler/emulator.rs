@@ -6,9 +6,9 @@ use crate::figure::{Axis, Colour, Figure, Mark, Panel, Place, Symbol};
 
 /// The log likelihood by an emulator against the true one, at the same points, such as draws.
 ///
-/// The figure is that of Moslemi, Meng, Lan and Shahbaba (FBNN), figure 5. An emulator may be off by a
-/// constant, which does not change what is sampled; `SurrogateError` measures the rest
-/// ([`bnn_mcmc::surrogate`]).
+/// The figure follows Moslemi, Meng, Lan and Shahbaba (FBNN), figure 5. An emulator may be off by a
+/// constant, which does not change the distribution that is sampled; `SurrogateError` measures the
+/// rest ([`bnn_mcmc::surrogate`]).
 ///
 /// ```
 /// use bnn_mcmc::prelude::*;

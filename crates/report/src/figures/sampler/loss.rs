@@ -9,8 +9,8 @@ use crate::figures::shown::Shown;
 /// The history of ascents: minus the mean log density of training, and minus the held-out score, with a
 /// cross where the point was taken. Both are losses: lower is better.
 ///
-/// `fits` are those of an ensemble, or a single one. Of more than eight those are shown whose last
-/// held-out scores are the worst.
+/// `fits` are the fits of an ensemble, or a single one. If there are more than eight fits, the
+/// figure shows the eight whose last held-out scores are the worst.
 ///
 /// # Errors
 /// If no fit has a history: only those with early stopping do.

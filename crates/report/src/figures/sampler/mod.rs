@@ -1,5 +1,5 @@
-//! Figures of how a sampler worked: energies, trajectories, divergences, ladders, and the training of
-//! what stands in for a density.
+//! Figures of how a sampler worked: energies, trajectories, divergences, ladders, and the training
+//! of emulators and approximations.
 //!
 //! | figure | shows | of |
 //! | --- | --- | --- |
@@ -10,7 +10,8 @@
 //! | [`loss`] | how an optimiser came down | optimisers with a held-out score |
 //! | [`emulator`] | how good a surrogate is | emulators |
 //!
-//! Of more than eight chains, a panel with a line for each shows the eight worst, and its title says so.
+//! If there are more than eight chains, a panel with a line for each shows the eight worst, and its
+//! title says so.
 
 mod counts;
 mod divergences;

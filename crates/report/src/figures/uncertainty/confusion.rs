@@ -7,8 +7,8 @@ use crate::figure::{Axis, Figure, Mark, Palette, Panel};
 /// The most classes of a confusion matrix that can be read.
 const MOST_CLASSES: usize = 30;
 
-/// How often each class was predicted for each class that was observed. Of more than 30 classes,
-/// the 30 with the most errors.
+/// The number of rows for each pair of an observed and a predicted class. If there are more than 30
+/// classes, the figure shows the 30 with the most errors.
 pub fn confusion(matrix: &ConfusionMatrix) -> Figure {
     let (counts, all) = (&matrix.counts, matrix.names.len());
     let mut classes: Vec<usize> = (0..all).collect();

@@ -6,11 +6,11 @@ use bnn_mcmc::predict::Uncertainty;
 use super::{MEASURES, measures};
 use crate::figure::Figure;
 
-/// Histograms of predictive entropy, expected entropy and mutual information: of inputs like those
-/// of the training data (`inside`), and of others (`outside`).
+/// Histograms of predictive entropy, expected entropy and mutual information: of inputs like the
+/// training data (`inside`), and of others (`outside`).
 ///
 /// # Errors
-/// If the classes of `outside` are others.
+/// If the classes of `outside` differ.
 pub fn inside_and_outside(inside: &Uncertainty, outside: &Uncertainty) -> Result<Figure, Error> {
     let separation = inside.separation(outside)?;
     let note = format!(

@@ -1,4 +1,5 @@
-//! How uncertain classifications are, which are wrong, and which inputs look most uncertain.
+//! Figures of the uncertainty of classifications: wrong ones, and the inputs that look most
+//! uncertain.
 
 mod along_chains;
 mod confusion;
