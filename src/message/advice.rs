@@ -61,14 +61,14 @@ pub enum Advice {
     Ignore {
         /// The name of the column.
         column: String,
-        /// Whether the advice depends on the meaning of the column.
+        /// Whether the advice is for the case that the column is an identifier.
         if_identifier: bool,
     },
     /// Take the values of a column for labels.
     Categorical {
         /// The name of the column.
         column: String,
-        /// Whether the advice depends on the contents of the column.
+        /// Whether the advice is for the case that the column holds labels.
         if_labels: bool,
     },
     /// Say that the response is classes.

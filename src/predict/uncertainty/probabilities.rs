@@ -1,4 +1,4 @@
-//! Class probabilities: the sums taken from them, and the checks that they are probabilities.
+//! Class probabilities: the values read from them, and the checks that they are probabilities.
 
 use std::collections::HashSet;
 
