@@ -15,7 +15,7 @@ bin=$work/venv/bin
 cargo build --release --locked --quiet --package bnn-mcmc-python --example read_csv
 
 # As `pip install` does from PyPI where there is no wheel: the archive alone, in an environment of its own.
-"$bin/maturin" sdist --quiet --out "$work/sdist"
+"$bin/maturin" sdist --out "$work/sdist"
 python3 -m venv "$work/from-sdist"
 "$work/from-sdist/bin/pip" install --quiet --disable-pip-version-check "$work"/sdist/*.tar.gz
 (
