@@ -89,9 +89,9 @@ choice! { "noise", Noise {
     Self::Heteroscedastic, Self::Heteroscedastic, "heteroscedastic",
         "Real responses: normal, a standard deviation that depends on the features";
     Self::StudentT, Self::StudentT, "student_t", "Real responses: Student's t, for outliers";
-    Self::Poisson, Self::Poisson, "poisson", "Counts: the variance is the mean";
     Self::NegativeBinomial, Self::NegativeBinomial, "negative_binomial",
         "Counts: the variance exceeds the mean by a dispersion that is sampled";
+    Self::Poisson, Self::Poisson, "poisson", "Counts: the variance is the mean";
 } }
 
 choice! { "weight prior", WeightPrior {

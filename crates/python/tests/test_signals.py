@@ -23,8 +23,8 @@ from bnn_mcmc import BnnRegressor
 for name in ("SIGTERM", "SIGHUP"):
     signal.signal(getattr(signal, name), signal.SIG_DFL)
 {before}
-X = np.linspace(-2, 2, 200)[:, None]
-y = np.sin(2 * X[:, 0]) + 0.1 * np.random.default_rng(1).normal(size=200)
+X = np.linspace(-2, 2, {rows})[:, None]
+y = np.sin(2 * X[:, 0]) + 0.1 * np.random.default_rng(1).normal(size={rows})
 model = BnnRegressor(random_state=1, chains=2, n_jobs=2, {settings})
 print("begin", flush=True)
 {call}
@@ -32,7 +32,6 @@ print("after", flush=True)
 """
 CALL = "model.fit(X, y)"
 LONG = "hidden=(5,), warmup=5, draws=1_000_000"
-# Steps that take seconds: the run cannot end at once.
 SLOW = "hidden=(400, 400), method='nuts', warmup=1000"
 
 
@@ -49,11 +48,11 @@ def wait_for(pid, number):
         time.sleep(0.02)
 
 
-def run(settings, *signals, before="", call=CALL, delay=0.5):
+def run(settings, *signals, before="", call=CALL, delay=0.5, rows=200):
     """The code, output and errors of a program that is sent `signals` in its fit, and the seconds
     that it took to end after the last one.
     """
-    script = SCRIPT.format(before=before, settings=settings, call=call)
+    script = SCRIPT.format(before=before, settings=settings, call=call, rows=rows)
     program = [sys.executable, "-W", "ignore", "-c", script]
     with subprocess.Popen(
         program, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
@@ -113,7 +112,9 @@ def test_a_run_in_a_folder_goes_on_to_the_same_numbers(tmp_path, number, delay):
 
 
 def test_a_second_signal_ends_at_once():
-    code, out, errors, took = run(SLOW, signal.SIGTERM, signal.SIGTERM, delay=0.6)
+    # A gradient takes seconds: the run cannot end before the second signal.
+    slow = {"delay": 0.6, "rows": 50_000}
+    code, out, errors, took = run(SLOW, signal.SIGTERM, signal.SIGTERM, **slow)
     assert (code, out) == (-signal.SIGTERM, "")
     assert "once more to end at once" in errors and "the run was ended" not in errors
     assert took < 2
