@@ -1,5 +1,5 @@
 //! Capabilities beyond a density that some kernels need: small traits that a
-//! [`Posterior`](super::Posterior) implements, and its [tempered](super::Tempered) and
+//! [`Posterior`](crate::posterior::Posterior) implements, and its [tempered](super::Tempered) and
 //! [conditioned](super::Conditioned) views.
 
 use serde::{Deserialize, Serialize};

@@ -18,7 +18,7 @@ use crate::rng::ChainRng;
 /// p_beta(W | v) = N(W; mean, covariance)
 /// ```
 ///
-/// [`Posterior`](super::Posterior) implements it where model, likelihood and prior allow it;
+/// [`Posterior`](crate::posterior::Posterior) implements it where model, likelihood and prior allow it;
 /// [`Tempered`] passes it on with its own beta.
 pub trait ConditionallyGaussian: Target {
     /// The coordinates of q that are integrated out, as ranges in ascending order without overlap,
@@ -123,7 +123,7 @@ impl<T: ConditionallyGaussian + PowerTarget> ConditionallyGaussian for Tempered<
 /// For a [`Tempered`] base the likelihood under the integral has the power beta, and the log
 /// density is the marginal of the tempered joint density.
 ///
-/// Made by [`Posterior::collapsed`](super::Posterior::collapsed), and by the algorithm
+/// Made by [`Posterior::collapsed`](crate::posterior::Posterior::collapsed), and by the algorithm
 /// [`Collapsed`](crate::sampler::Collapsed), which samples it and draws the weights again. On its own
 /// it serves optimisers, and whoever needs v alone.
 ///

@@ -33,7 +33,7 @@ pub trait MinibatchTarget: GradTarget {
     /// [`log_density_grad`](GradTarget::log_density_grad). At beta = 0 the likelihood does not enter
     /// the gradient, whatever its value.
     /// Must not allocate, except at the first call on a workspace. The first call on a
-    /// [`Posterior`](super::Posterior) copies its data, in an order that suits this, and keeps the copy.
+    /// [`Posterior`](crate::posterior::Posterior) copies its data, in an order that suits this, and keeps the copy.
     fn minibatch_grad_at(
         &self,
         beta: f64,
@@ -46,7 +46,7 @@ pub trait MinibatchTarget: GradTarget {
     /// Computes [`minibatch_grad_at`](Self::minibatch_grad_at) at two positions, for control
     /// variates.
     ///
-    /// The default makes two calls. [`Posterior`](super::Posterior) fetches each row once.
+    /// The default makes two calls. [`Posterior`](crate::posterior::Posterior) fetches each row once.
     fn minibatch_grad_pair_at(
         &self,
         beta: f64,

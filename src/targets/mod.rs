@@ -126,7 +126,7 @@ pub trait Target: Sync {
     }
 
     /// A random point to start a chain from: uniform on (-2, 2) by default, a draw from the prior
-    /// for a [`Posterior`].
+    /// for a [`Posterior`](crate::posterior::Posterior).
     fn draw_start(&self, rng: &mut ChainRng, q: &mut [f64]) -> Result<(), Error> {
         q.fill_with(|| 4.0 * rng.uniform() - 2.0);
         Ok(())
@@ -147,7 +147,7 @@ pub trait Target: Sync {
         None
     }
 
-    /// Model, likelihood and data, if the target is a [`Posterior`] or a view of one; `None` by
+    /// Model, likelihood and data, if the target is a [`Posterior`](crate::posterior::Posterior) or a view of one; `None` by
     /// default. A posterior refuses to predict with draws of another one.
     fn info(&self) -> Option<TargetInfo> {
         None

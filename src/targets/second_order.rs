@@ -19,10 +19,10 @@ use crate::Error;
 /// / 2 for the log variance of N Gaussian responses. P is the precision of the prior, or its
 /// substitute where log p is flat or not concave: [`prior`](crate::prior) has the table.
 ///
-/// For a [`Posterior`](super::Posterior) both are exact. Each column is one product with a vector;
+/// For a [`Posterior`](crate::posterior::Posterior) both are exact. Each column is one product with a vector;
 /// forward passes and all else that does not depend on the column are shared, and products with
 /// weights that do not move are left out.
-/// [`Posterior::neg_hessian_product_at`](super::Posterior::neg_hessian_product_at) is one product.
+/// [`Posterior::neg_hessian_product_at`](crate::posterior::Posterior::neg_hessian_product_at) is one product.
 /// Measured, in gradients (`cargo bench --bench second_order`):
 ///
 /// | | d | product | Hessian | Fisher information |
