@@ -126,7 +126,7 @@ pub const MUTANTS: &[Mutant] = &[
     mutant(
         "simulated classes: rows in the order of their clusters",
         "src/data/simulate/classification.rs",
-        &[("class.shuffle(&mut stream(seed, Part::Order))", "()")],
+        &[("class.shuffle(&mut stream(seed, Stream::Order))", "()")],
         (
             "lib",
             "data::simulate::classification::tests::classes_and_clusters_have_their_shares_in_random_order",
