@@ -63,10 +63,10 @@
 //! ```
 //! use bnn_mcmc::evidence::Evidence;
 //! use bnn_mcmc::prelude::*;
-//! use bnn_mcmc::testing::{ConjugateRegression, Noise};
+//! use bnn_mcmc::testing::{ConjugateRegression, NoiseVariance};
 //!
 //! let (x, y) = (ndarray::array![[0.0], [1.0], [2.0]], ndarray::array![0.1, 0.9, 2.2]);
-//! let exact = ConjugateRegression::new(x.view(), y.view(), 1.0, Noise::Fixed(0.5))?;
+//! let exact = ConjugateRegression::new(x.view(), y.view(), 1.0, NoiseVariance::Fixed(0.5))?;
 //! let data = Dataset::regression(x, y)?;
 //! let priors = Priors::all(Normal::new(0.0, 1.0)?);
 //! let posterior = Posterior::new(Linear::new(1, 1)?, Gaussian::fixed(0.5)?, &data, priors)?;
