@@ -2,7 +2,7 @@
 
 /// A setting that takes one of a few values, each with a name and a line of help.
 ///
-/// Every face lists and reads the values by this list: flags and files of settings, parameters of Python, pages.
+/// Every face lists and reads the values by this list: flags and files of settings, parameters of Python.
 /// `Display` writes the name, `FromStr` reads it, with `-` for `_` and in capitals or small letters; the error lists
 /// all names.
 ///
