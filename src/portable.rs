@@ -8,20 +8,14 @@
 //! (x86-64, aarch64, ...):
 //!
 //! - kernels run on vectors of 16 bytes, with a product and a sum rounded separately;
-//! - layers of 100 units and more are not left to faer, which blocks its products by the size of the
-//!   caches;
 //! - exp, ln and their kin are the `libm` crate's, which are written in Rust;
 //! - normal and gamma variables are drawn by algorithms of this crate (so that the draws of a seed
-//!   differ from those without the mode);
-//! - Cholesky factors are computed by this crate.
+//!   differ from those without the mode).
 //!
-//! Excepted are SMMALA with [`Factorisation::SoftAbs`](crate::sampler::Factorisation::SoftAbs),
-//! and Kronecker-factored Laplace approximations
-//! ([`Laplace::kronecker`](crate::approximate::LaplaceApproximation::kronecker)), whose eigenvectors are faer's; fitted emulators
-//! ([`RandomFeatures`](crate::emulate::RandomFeatures),
-//! [`NetworkEmulator`](crate::emulate::NetworkEmulator)), whose least squares and singular vectors
-//! are a library's; predictive draws of counts; and densities of one's own that call the standard
-//! library's functions. Diagnostics, scores and evidence agree to rounding.
+//! Excepted are Kronecker-factored Laplace approximations
+//! ([`Laplace::kronecker`](crate::approximate::LaplaceApproximation::kronecker)) and fitted emulators ([`RandomFeatures`](crate::emulate::RandomFeatures),
+//! [`NetworkEmulator`](crate::emulate::NetworkEmulator)), whose products are ndarray's; predictive draws of
+//! counts; and densities of one's own that call the standard library's functions. Diagnostics, scores and evidence agree to rounding.
 //!
 //! The price is speed: on a processor with AVX-512 a gradient takes from 2.2 times (linear, 1,000
 //! rows) to 4.5 times (11-50-50-1, 1,599 rows) as long.

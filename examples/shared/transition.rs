@@ -21,9 +21,6 @@
 //! **Domain.** x lies in (-L, L), reflected at both ends: what passes L by d is put back at L - d, with p
 //! reversed. The potential is even, so that (0, L) is enough: x < 0 is (-x, -p).
 
-use faer::linalg::solvers::Solve;
-use faer::{Mat, MatRef};
-
 /// A potential U(q) that is even, and its derivative.
 #[derive(Clone, Copy)]
 pub struct Potential {
@@ -194,24 +191,52 @@ fn left_eigenvector(n: usize, stride: usize, mut fill: impl FnMut(usize, &mut [f
         // P e = e: one of the equations mu (P - 1) = 0 follows from the others. mu . e = 1 is in its place.
         row[0] = if i % stride == 0 { 1.0 } else { 0.0 };
     }
-    let transposed = MatRef::from_column_major_slice(&p, n, n); // row i of P is its column i
-    let mut mu = Mat::<f64>::zeros(n, 1);
-    mu[(0, 0)] = 1.0;
-    transposed.partial_piv_lu().solve_in_place(&mut mu);
-    (0..n).map(|i| mu[(i, 0)]).collect()
+    // Gaussian elimination of mu P = (1, 0, ..): the columns of P are equations, and in each step the one with the
+    // largest coefficient comes first.
+    let mut mu = vec![0.0; n];
+    mu[0] = 1.0;
+    let mut at: Vec<usize> = (0..n).collect();
+    for k in 0..n {
+        let row = p[k * n..][..n].to_vec();
+        let pivot = (k..n).max_by(|a, b| row[at[*a]].abs().total_cmp(&row[at[*b]].abs()));
+        at.swap(k, pivot.expect("an equation is left"));
+        let factors: Vec<(usize, f64)> =
+            at[k + 1..].iter().map(|j| (*j, row[*j] / row[at[k]])).collect();
+        for (j, factor) in &factors {
+            mu[*j] -= factor * mu[at[k]];
+        }
+        for row in p[(k + 1) * n..].chunks_exact_mut(n) {
+            let subtracted = row[at[k]];
+            factors.iter().for_each(|(j, factor)| row[*j] -= factor * subtracted);
+        }
+    }
+    let mut solution = vec![0.0; n];
+    for k in (0..n).rev() {
+        let known: f64 = (k + 1..n).map(|i| solution[i] * p[i * n + at[k]]).sum();
+        solution[k] = (mu[at[k]] - known) / p[k * n + at[k]];
+    }
+    solution
 }
 
-/// Nodes and weights (with sum 1) for the mean of a function of a standard normal. Golub and Welsch: the
-/// nodes are the eigenvalues of the matrix of the Hermite polynomials' recurrence.
+/// Nodes and weights (with sum 1) for the mean of a function of a standard normal: the zeros of He_n, which are
+/// found between points where its sign changes, and 1 / sum_(k < n) He_k^2 / k! there.
 fn gauss_hermite(n: usize) -> Vec<(f64, f64)> {
-    let mut jacobi = Mat::<f64>::zeros(n, n);
-    for i in 1..n {
-        jacobi[(i, i - 1)] = (i as f64).sqrt();
-        jacobi[(i - 1, i)] = (i as f64).sqrt();
-    }
-    let eigen = jacobi.self_adjoint_eigen(faer::Side::Lower).expect("a finite symmetric matrix");
-    let (nodes, vectors) = (eigen.S().column_vector(), eigen.U());
-    (0..n).map(|i| (nodes[i], vectors[(0, i)].powi(2))).collect()
+    let last = |x: f64| hermites(x, n + 1)[n];
+    let (end, steps) = (2.0 * (n as f64).sqrt() + 1.0, 500 * n);
+    let grid = |i: usize| end * (2.0 * i as f64 / steps as f64 - 1.0 + 1e-9);
+    let brackets = (0..steps).map(|i| (grid(i), grid(i + 1)));
+    let zero = |(mut low, mut high): (f64, f64)| {
+        for _ in 0..60 {
+            let middle = 0.5 * (low + high);
+            let is_below = last(low) * last(middle) <= 0.0;
+            (low, high) = if is_below { (low, middle) } else { (middle, high) };
+        }
+        0.5 * (low + high)
+    };
+    let nodes: Vec<f64> = brackets.filter(|(a, b)| last(*a) * last(*b) < 0.0).map(zero).collect();
+    assert_eq!(nodes.len(), n, "zeros of a Hermite polynomial");
+    let weight = |x: f64| 1.0 / hermites(x, n).iter().map(|he| he * he).sum::<f64>();
+    nodes.into_iter().map(|x| (x, weight(x))).collect()
 }
 
 /// He_k(p) / sqrt(k!) for k < n: orthonormal under N(0, 1).

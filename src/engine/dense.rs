@@ -11,21 +11,18 @@
 //! registers and broadcast one weight at a time, so that layers of any width, also 1, run on full
 //! vectors. The third adds lane by lane: every weight has a vector of partial sums, loaded and stored
 //! once for each tile, whose lanes are added up once for all tiles ([`add_lanes`]). A layer that is
-//! [wide](is_wide) is left to faer, whose products are blocked for the cache, with a buffer for each thread;
-//! its weights have one sum each.
+//! [wide](is_wide) takes the products of [`gemm`], which are blocked for the cache, with a buffer for each
+//! thread; its weights have one sum each.
 
-use faer::linalg::matmul::matmul;
-use faer::{Accum, MatMut, MatRef, Par};
-
+use super::gemm::{Matrix, gemm};
 use super::simd::{Real, Vector};
-use crate::portable;
 
-/// Layers with as many inputs and as many units are left to faer.
+/// Layers with as many inputs and as many units are blocked for the cache.
 const WIDE: usize = 100;
 
-/// Whether the products of a layer are faer's: not in [portable mode](portable).
+/// Whether the products of a layer are blocked for the cache.
 pub(crate) fn is_wide(units: usize, inputs: usize) -> bool {
-    units >= WIDE && inputs >= WIDE && !portable::is_on()
+    units >= WIDE && inputs >= WIDE
 }
 
 /// Weights as seen from a block of outputs.
@@ -359,34 +356,28 @@ pub(super) fn add_lanes<F: Real, V: Vector<F>>(
     }
 }
 
-/// The products by faer. Seen column by column, a tile is X^T `[R x D]` and W is W^T `[D x H]`, so that all
-/// operands are taken where they are.
+/// The products of wide layers.
 mod wide {
     use super::*;
 
-    /// Z^T = X^T W^T + b.
+    /// Z = W X + b.
     pub(super) fn forward<F: Real>(w: &[F], b: &[F], x: &[F], stride: usize, z: &mut [F]) {
         let (inputs, units) = (x.len() / stride, z.len() / stride);
         for (z, b) in z.chunks_exact_mut(stride).zip(b) {
             z.fill(*b);
         }
-        let start = if b.is_empty() { Accum::Replace } else { Accum::Add };
-        let z = MatMut::from_column_major_slice_mut(z, stride, units);
-        let x = MatRef::from_column_major_slice(x, stride, inputs);
-        let w = MatRef::from_column_major_slice(w, inputs, units);
-        matmul(z, start, x, w, F::ONE, Par::Seq);
+        let (w, x) = (Matrix::rows(w, inputs), Matrix::rows(x, stride));
+        gemm([units, stride, inputs], F::ONE, [w, x], z, stride, !b.is_empty());
     }
 
-    /// dX^T = dZ^T W.
+    /// dX = W^T dZ.
     pub(super) fn backward_inputs<F: Real>(w: &[F], dz: &[F], stride: usize, dx: &mut [F]) {
         let (inputs, units) = (dx.len() / stride, dz.len() / stride);
-        let dx = MatMut::from_column_major_slice_mut(dx, stride, inputs);
-        let dz = MatRef::from_column_major_slice(dz, stride, units);
-        let w = MatRef::from_column_major_slice(w, inputs, units);
-        matmul(dx, Accum::Replace, dz, w.transpose(), F::ONE, Par::Seq);
+        let (w, dz) = (Matrix::rows(w, inputs).transposed(), Matrix::rows(dz, stride));
+        gemm([inputs, stride, units], F::ONE, [w, dz], dx, stride, false);
     }
 
-    /// dW^T += X dZ^T, or overwritten by it where `fresh`.
+    /// dW += dZ X^T, or overwritten by it where `fresh`.
     pub(super) fn backward_weights<F: Real>(
         dz: &[F],
         x: &[F],
@@ -395,11 +386,8 @@ mod wide {
         fresh: bool,
     ) {
         let (inputs, units) = (x.len() / stride, dz.len() / stride);
-        let start = if fresh { Accum::Replace } else { Accum::Add };
-        let dw = MatMut::from_column_major_slice_mut(dw, inputs, units);
-        let dz = MatRef::from_column_major_slice(dz, stride, units);
-        let x = MatRef::from_column_major_slice(x, stride, inputs);
-        matmul(dw, start, x.transpose(), dz, F::ONE, Par::Seq);
+        let (dz, x) = (Matrix::rows(dz, stride), Matrix::rows(x, stride).transposed());
+        gemm([units, inputs, stride], F::ONE, [dz, x], dw, inputs, !fresh);
     }
 }
 

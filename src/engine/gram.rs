@@ -3,18 +3,18 @@
 //! With Phi `[R x H]`, a column of ones if there is a bias, and Y `[R x K]`. The matrix is symmetric, and only its
 //! lower triangle is computed, in panels of eight columns against all columns up to their own: about R H^2
 //! floating-point operations. As with the weights of a layer ([`dense`]), every sum is a vector whose lanes are
-//! added up once for all tiles, and wide matrices are left to faer.
+//! added up once for all tiles; wide matrices are products by [`gemm`], in wider panels.
 
 use std::ops::Range;
 
-use faer::linalg::matmul::triangular::{BlockStructure, matmul};
-use faer::{Accum, MatMut, MatRef, Par};
-
+use super::gemm::{Matrix, gemm};
 use super::simd::{Real, Vector};
 use super::{Tile, TileStorage, dense};
 
 /// Columns of a panel.
 const PANEL: usize = 8;
+/// Rows of a panel of a wide matrix.
+const WIDE_PANEL: usize = 32;
 
 fn panels(units: usize) -> impl Iterator<Item = Range<usize>> {
     (0..units).step_by(PANEL).map(move |first| first..units.min(first + PANEL))
@@ -95,13 +95,13 @@ fn add_body<V: Vector<f64>>(
     let (of_phi, of_y) = sums.split_at_mut(n_sums(units));
     if dense::is_wide(units, units) {
         let (square, ones) = of_phi.split_at_mut((units * units).next_multiple_of(8));
-        // Column by column, the upper triangle is the lower one row by row.
-        let square =
-            MatMut::from_column_major_slice_mut(&mut square[..units * units], units, units);
-        let phi_matrix = MatRef::from_column_major_slice(phi, stride, units);
-        let start = if fresh { Accum::Replace } else { Accum::Add };
-        let (upper, full) = (BlockStructure::TriangularUpper, BlockStructure::Rectangular);
-        matmul(square, upper, start, phi_matrix.transpose(), full, phi_matrix, full, 1.0, Par::Seq);
+        for first in (0..units).step_by(WIDE_PANEL) {
+            let rows = WIDE_PANEL.min(units - first);
+            let panel = Matrix::rows(&phi[first * stride..], stride);
+            let columns = Matrix::rows(phi, stride).transposed();
+            let sums = &mut square[first * units..];
+            gemm([rows, first + rows, stride], 1.0, [panel, columns], sums, units, !fresh);
+        }
         dense::backward_weights::<f64, V>(level, phi, &[], stride, ones, true, fresh);
     } else {
         let mut rest = of_phi;

@@ -18,6 +18,7 @@ pub(crate) mod simd;
 mod activation;
 mod dense;
 pub(crate) mod elementary;
+pub(crate) mod gemm;
 pub(crate) mod gram;
 pub(crate) mod layer;
 pub(crate) mod network;

@@ -130,7 +130,7 @@ impl<F: Real> Network<F> {
 
 impl Network<f64> {
     /// Moves `w` by gradient descent on half the squared error, row by row. Returns false, and does nothing, if a
-    /// layer is wide, since faer's products need whole tiles, or if there are very many weights.
+    /// layer is wide, whose products need whole tiles, or if there are very many weights.
     pub(crate) fn descend(&mut self, w: &mut [f64], x: &Tiles, y: &Tiles, rate: f64) -> bool {
         let narrow = !self.layers.iter().any(Layer::is_wide);
         let can = narrow && RowByRow::fits(&self.layers);

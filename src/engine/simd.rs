@@ -9,9 +9,10 @@
 // the proof that the processor has it, and loads and stores of slices whose length was checked.
 #![allow(unsafe_code)]
 
+use std::cell::Cell;
 use std::sync::OnceLock;
 
-use faer::traits::RealField;
+use ndarray::NdFloat;
 
 use crate::portable;
 
@@ -174,7 +175,7 @@ pub(crate) trait Vector<F: Real>: Copy {
 }
 
 /// The numbers that kernels compute with: f64 and f32.
-pub(crate) trait Real: RealField + Copy + Default {
+pub(crate) trait Real: NdFloat + Default {
     /// Numbers in 64 bytes, the widest register and a cache line.
     const LANES: usize = 64 / size_of::<Self>();
     /// Whether this is f64.
@@ -216,10 +217,20 @@ pub(crate) trait Real: RealField + Copy + Default {
     /// Copies columns of [`stride_of`](Self::stride_of) numbers to columns of `stride`.
     fn copy_out(from: &[Self], stride: usize, to: &mut [f64]);
 
+    /// The thread's buffer of [`gemm`](super::gemm), to be [put back](Self::put_back).
+    fn take_buffer() -> Vec<Self>;
+    /// Keeps the buffer for the thread's next product.
+    fn put_back(buffer: Vec<Self>);
+
     /// The distance of two columns that have a distance of `stride` in f64.
     fn stride_of(stride: usize) -> usize {
         stride.next_multiple_of(Self::LANES)
     }
+}
+
+thread_local! {
+    static BUFFER_F64: Cell<Vec<f64>> = const { Cell::new(Vec::new()) };
+    static BUFFER_F32: Cell<Vec<f32>> = const { Cell::new(Vec::new()) };
 }
 
 impl Real for f64 {
@@ -244,6 +255,12 @@ impl Real for f64 {
     #[inline(always)]
     fn multiply_add<S: Simd>(a: f64, b: f64, c: f64) -> f64 {
         if S::FMA { f64::mul_add(a, b, c) } else { a * b + c }
+    }
+    fn take_buffer() -> Vec<f64> {
+        BUFFER_F64.take()
+    }
+    fn put_back(buffer: Vec<f64>) {
+        BUFFER_F64.set(buffer);
     }
     fn copy_in(from: &[f64], _: usize, to: &mut [f64]) {
         to[..from.len()].copy_from_slice(from);
@@ -281,6 +298,12 @@ impl Real for f32 {
     #[inline(always)]
     fn multiply_add<S: Simd>(a: f32, b: f32, c: f32) -> f32 {
         if S::FMA { f32::mul_add(a, b, c) } else { a * b + c }
+    }
+    fn take_buffer() -> Vec<f32> {
+        BUFFER_F32.take()
+    }
+    fn put_back(buffer: Vec<f32>) {
+        BUFFER_F32.set(buffer);
     }
     fn copy_in(from: &[f64], stride: usize, to: &mut [f32]) {
         for (to, from) in to.chunks_mut(Self::stride_of(stride)).zip(from.chunks(stride)) {

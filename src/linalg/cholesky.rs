@@ -1,16 +1,10 @@
 //! Cholesky factors of dense matrices: A = L L^T, L lower triangular.
-//!
-//! The factorisation is faer's, and row by row in [portable mode](crate::portable).
-
-use faer::linalg::solvers::LltError;
-use faer::linalg::triangular_solve::solve_lower_triangular_in_place;
-use faer::{MatMut, MatRef, Par};
 
 use serde::{Deserialize, Serialize};
 
-use super::dot::dot as ordered_dot;
+use super::upper;
+use crate::Error;
 use crate::engine::simd::{Real, Vector};
-use crate::{Error, portable};
 
 /// The lower factor L of a symmetric positive definite matrix A = L L^T.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -36,18 +30,14 @@ impl Cholesky {
             let value = format!("not positive definite (pivot {pivot} of {dim} is not positive)");
             Error::argument(name, value, allowed)
         };
-        if portable::is_on() {
-            let mut lower = a.to_vec();
-            factor_in_place(&mut lower, dim).map_err(not_definite)?;
-            return Ok(Self { dim, lower });
-        }
-        let factor = MatRef::from_row_major_slice(a, dim, dim).llt(faer::Side::Lower);
-        let factor = factor.map_err(|LltError::NonPositivePivot { index }| not_definite(index))?;
-        let mut lower = vec![0.0; dim * dim];
+        // R = L^T.
+        let (mut r, mut lower) = (vec![0.0; dim * dim], vec![0.0; dim * dim]);
         for i in 0..dim {
-            for j in 0..=i {
-                lower[i * dim + j] = factor.L()[(i, j)];
-            }
+            (0..=i).for_each(|j| r[j * dim + i] = a[i * dim + j]);
+        }
+        upper::factor(&mut r, dim).map_err(not_definite)?;
+        for i in 0..dim {
+            (0..=i).for_each(|j| lower[i * dim + j] = r[j * dim + i]);
         }
         Ok(Self { dim, lower })
     }
@@ -77,15 +67,7 @@ impl Cholesky {
     /// `b` becomes L^-1 b.
     pub(crate) fn solve_lower(&self, b: &mut [f64]) {
         assert!(b.len() == self.dim);
-        if portable::is_on() {
-            for (i, row) in self.lower.chunks_exact(self.dim).enumerate() {
-                b[i] = (b[i] - ordered_dot::<8>(&row[..i], &b[..i])) / row[i];
-            }
-            return;
-        }
-        let lower = MatRef::from_row_major_slice(&self.lower, self.dim, self.dim);
-        let b = MatMut::from_column_major_slice_mut(b, self.dim, 1);
-        solve_lower_triangular_in_place(lower, b, Par::Seq);
+        solve_lower(&self.lower, b);
     }
 
     /// `b` becomes L^-T b.
@@ -99,31 +81,15 @@ impl Cholesky {
     }
 }
 
-/// The lower triangle of `a` becomes L, and the part above it 0, in an order that does not depend
-/// on the processor: l_ij = (a_ij - sum_(k < j) l_ik l_jk) / l_jj. The error is the number of a
-/// pivot that is not positive.
-pub(super) fn factor_in_place(a: &mut [f64], dim: usize) -> Result<(), usize> {
-    for i in 0..dim {
-        let (above, row) = a.split_at_mut(i * dim);
-        for j in 0..i {
-            let other = &above[j * dim..][..=j];
-            row[j] = (row[j] - ordered_dot::<8>(&row[..j], &other[..j])) / other[j];
-        }
-        let pivot = row[i] - ordered_dot::<8>(&row[..i], &row[..i]);
-        if pivot.is_nan() || pivot <= 0.0 {
-            return Err(i);
-        }
-        row[i] = pivot.sqrt();
-        row[i + 1..dim].fill(0.0);
-    }
-    Ok(())
-}
-
 dispatch! {
     fn mul_lower(lower: &[f64], z: &[f64], out: &mut [f64]) => mul_lower_body
 }
 dispatch! {
     fn mul_lower_transpose(lower: &[f64], g: &[f64], out: &mut [f64]) => mul_lower_transpose_body
+}
+
+dispatch! {
+    fn solve_lower(lower: &[f64], b: &mut [f64]) => solve_lower_body
 }
 
 #[inline(always)]
@@ -148,9 +114,16 @@ fn mul_lower_transpose_body<V: Vector<f64>>(
     }
 }
 
+#[inline(always)]
+fn solve_lower_body<V: Vector<f64>>(level: V::Level, lower: &[f64], b: &mut [f64]) {
+    for (i, row) in lower.chunks_exact(b.len()).enumerate() {
+        b[i] = (b[i] - dot::<V>(level, &row[..i], &b[..i])) / row[i];
+    }
+}
+
 /// The sum of a b, in four independent vectors of partial sums.
 #[inline(always)]
-fn dot<V: Vector<f64>>(level: V::Level, a: &[f64], b: &[f64]) -> f64 {
+pub(super) fn dot<V: Vector<f64>>(level: V::Level, a: &[f64], b: &[f64]) -> f64 {
     let mut sums = [V::splat(level, 0.0); 4];
     for (a, b) in V::chunks(a).chunks(4).zip(V::chunks(b).chunks(4)) {
         for (sum, (a, b)) in sums.iter_mut().zip(a.iter().zip(b)) {
@@ -219,20 +192,5 @@ mod tests {
         assert!(error(&[0.0], 1).contains("not positive definite"));
         assert!(error(&[1.0, 0.0, f64::NAN, 1.0], 2).contains("NaN in row 1, column 0"));
         assert!(error(&[1.0; 3], 2).contains("found 3, expected 4"));
-    }
-
-    #[test]
-    fn the_factor_of_portable_mode_is_faers() {
-        for dim in [1, 2, 9, 40] {
-            let (a, _) = problem(dim);
-            let factor = Cholesky::new("A", &a, dim).unwrap();
-            let mut lower = a.clone();
-            factor_in_place(&mut lower, dim).unwrap();
-            for (own, faers) in lower.iter().zip(factor.lower()) {
-                assert!((own - faers).abs() <= 1e-13 * dim as f64, "{dim}: {own} {faers}");
-            }
-        }
-        assert_eq!(factor_in_place(&mut [1.0, 0.0, 2.0, 4.0], 2), Err(1));
-        assert_eq!(factor_in_place(&mut [f64::NAN], 1), Err(0));
     }
 }

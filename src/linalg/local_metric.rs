@@ -4,20 +4,11 @@
 //! - soft absolute value: G = Q diag(s) Q^T with A = diag(sqrt s) Q^T, where Q diag(l) Q^T is any
 //!   symmetric matrix and s = l coth(alpha l).
 //!
-//! Both factorisations are faer's, on scratch memory that is allocated once; in [portable mode](crate::portable) the first is
-//! the crate's own. With z ~ N(0, I), A^-1 z
-//! is a draw of N(0, G^-1), and |A u|^2 = u^T G u.
+//! With z ~ N(0, I), A^-1 z is a draw of N(0, G^-1), and |A u|^2 = u^T G u. Scratch memory is allocated once.
 
-use faer::dyn_stack::{MemBuffer, MemStack, StackReq};
-use faer::linalg::matmul::triangular::{BlockStructure, matmul};
-use faer::linalg::triangular_inverse::invert_lower_triangular;
-use faer::linalg::{cholesky::llt, evd};
-use faer::prelude::{Reborrow, ReborrowMut, default};
-use faer::{Accum, MatMut, MatRef, Par, diag::DiagMut};
-
-use super::cholesky::factor_in_place;
 use super::dot::dot;
-use crate::portable::{self, ln, tanh};
+use super::{eigen, upper};
+use crate::portable::{ln, tanh};
 
 /// The way in which a symmetric matrix is turned into a metric.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -51,29 +42,29 @@ pub(crate) struct LocalMetric {
 }
 
 /// Scratch memory for factorising d x d matrices.
+#[derive(Debug)]
 pub(crate) struct Factoriser {
     dim: usize,
     kind: Factorisation,
     /// The matrix to factorise, row-major: to be written before each use.
     pub(crate) matrix: Vec<f64>,
-    memory: MemBuffer,
-}
-
-impl std::fmt::Debug for Factoriser {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Factoriser").field("dim", &self.dim).field("kind", &self.kind).finish()
-    }
+    /// Two numbers for each row, for eigenvalues.
+    scratch: Vec<f64>,
 }
 
 impl Factoriser {
     pub(crate) fn new(dim: usize, kind: Factorisation) -> Self {
-        let memory = MemBuffer::new(scratch(dim, kind));
-        Self { dim, kind, matrix: vec![0.0; dim * dim], memory }
+        let scratch = vec![0.0; Self::scratch(dim, kind)];
+        Self { dim, kind, matrix: vec![0.0; dim * dim], scratch }
     }
 
     /// The numbers in a factoriser and in two metrics.
     pub(crate) fn numbers(dim: usize, kind: Factorisation) -> usize {
-        3 * dim * dim + scratch(dim, kind).unaligned_bytes_required() / size_of::<f64>()
+        3 * dim * dim + Self::scratch(dim, kind)
+    }
+
+    fn scratch(dim: usize, kind: Factorisation) -> usize {
+        if kind == Factorisation::Cholesky { 0 } else { 2 * dim }
     }
 
     /// Factorises [`matrix`](Self::matrix) into `metric`, with its direction G^-1 g. A matrix that
@@ -98,78 +89,27 @@ impl Factoriser {
     /// Overwrites `out` by G^-1, of a metric that this factoriser has just factorised by Cholesky and that is
     /// valid. The [matrix](Self::matrix) is scratch memory.
     pub(crate) fn inverse(&mut self, metric: &LocalMetric, out: &mut [f64]) {
-        let d = self.dim;
-        if portable::is_on() {
-            let unit = &mut self.matrix[..d];
-            unit.fill(0.0);
-            for (j, column) in out.chunks_exact_mut(d).enumerate() {
-                unit[j] = 1.0;
-                metric.solve(unit, column);
-                unit[j] = 0.0;
-            }
-            return;
-        }
-        // L^-T L^-1. Column-major L is row-major R = L^T.
-        let lower = MatRef::from_column_major_slice(&metric.factor, d, d);
-        let mut inverse = MatMut::from_column_major_slice_mut(&mut self.matrix, d, d);
-        invert_lower_triangular(inverse.rb_mut(), lower, Par::Seq);
-        let (inverse, full) = (inverse.rb(), MatMut::from_column_major_slice_mut(out, d, d));
-        let (low, up) = (BlockStructure::TriangularLower, BlockStructure::TriangularUpper);
-        matmul(full, low, Accum::Replace, inverse.transpose(), up, inverse, low, 1.0, Par::Seq);
-        for i in 0..d {
-            for j in 0..i {
-                out[i * d + j] = out[j * d + i];
-            }
-        }
+        upper::invert(&metric.factor, self.dim, &mut self.matrix, out);
     }
 
     fn decompose(&mut self, metric: &mut LocalMetric) -> bool {
-        let (d, stack) = (self.dim, MemStack::new(&mut self.memory));
+        metric.factor.copy_from_slice(&self.matrix);
         match self.kind {
             Factorisation::Cholesky => {
                 metric.roots.clear();
-                metric.factor.copy_from_slice(&self.matrix);
-                let is_factored = if portable::is_on() {
-                    let is_factored = factor_in_place(&mut metric.factor, d).is_ok();
-                    for i in 0..d {
-                        for j in 0..i {
-                            metric.factor.swap(i * d + j, j * d + i);
-                        }
-                    }
-                    is_factored
-                } else {
-                    // Column-major L is row-major R = L^T.
-                    let a = MatMut::from_column_major_slice_mut(&mut metric.factor, d, d);
-                    llt::factor::cholesky_in_place(a, default(), Par::Seq, stack, default()).is_ok()
-                };
-                let diagonal = metric.factor.iter().step_by(d + 1);
+                let is_factored = upper::factor(&mut metric.factor, self.dim).is_ok();
+                let diagonal = metric.factor.iter().step_by(self.dim + 1);
                 metric.half_log_det = diagonal.map(|r| ln(*r)).sum();
                 is_factored
             }
             Factorisation::SoftAbs { alpha } => {
-                metric.roots.resize(d, 0.0);
-                let a = MatRef::from_column_major_slice(&self.matrix, d, d);
-                let vectors = MatMut::from_column_major_slice_mut(&mut metric.factor, d, d);
-                let values = DiagMut::from_slice_mut(&mut metric.roots);
-                let decomposed =
-                    evd::self_adjoint_evd(a, values, Some(vectors), Par::Seq, stack, default());
+                metric.roots.resize(self.dim, 0.0);
+                let is_decomposed =
+                    eigen::decompose(&mut metric.factor, &mut metric.roots, &mut self.scratch);
                 metric.roots.iter_mut().for_each(|l| *l = soft_abs(*l, alpha).sqrt());
                 metric.half_log_det = metric.roots.iter().map(|root| ln(*root)).sum();
-                decomposed.is_ok()
+                is_decomposed
             }
-        }
-    }
-}
-
-/// The scratch memory that faer needs.
-fn scratch(dim: usize, kind: Factorisation) -> StackReq {
-    match kind {
-        Factorisation::Cholesky => {
-            llt::factor::cholesky_in_place_scratch::<f64>(dim, Par::Seq, default())
-        }
-        Factorisation::SoftAbs { .. } => {
-            let vectors = evd::ComputeEigenvectors::Yes;
-            evd::self_adjoint_evd_scratch::<f64>(dim, vectors, Par::Seq, default())
         }
     }
 }

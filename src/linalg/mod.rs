@@ -7,3 +7,4 @@ pub(crate) mod dot;
 pub(crate) mod eigen;
 pub(crate) mod local_metric;
 pub(crate) mod svd;
+mod upper;

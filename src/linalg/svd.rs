@@ -1,15 +1,24 @@
-//! Singular value decompositions, by faer.
+//! Singular value decompositions, by one-sided Jacobi rotations.
+//!
+//! The columns of A V are rotated in pairs, and with them the columns of V, until all are orthogonal: then their
+//! lengths are the singular values. Small singular values keep their relative precision, and few lines do it; it
+//! is meant for matrices of up to some hundred columns. Source: Demmel and Veselic (1992),
+//! <https://doi.org/10.1137/0613074>.
 
-use faer::Mat;
-use ndarray::{Array2, ArrayView2};
+use ndarray::{Array2, ArrayView2, s};
 
+use super::cholesky::dot;
+use super::eigen::rotate;
 use crate::Error;
+use crate::engine::simd::Vector;
+
+/// Sweeps over all pairs of columns; six to ten are usual.
+const SWEEPS: usize = 60;
 
 /// A `[m x d]` = U diag(s) V^T, with all d right singular vectors, also where m < d.
 #[derive(Clone, Debug)]
 pub(crate) struct Svd {
-    /// U `[m x d]`. Where m < d, A is decomposed with d - m rows of zeros below it, and these rows
-    /// of U are dropped.
+    /// U `[m x d]`; columns of zeros belong to singular values that are 0.
     pub(crate) left: Array2<f64>,
     /// s, descending, d of them. Those up to max(m, d) times the rounding unit of the first are
     /// exactly 0.
@@ -26,18 +35,84 @@ impl Svd {
             let value = format!("{v} in row {i}, column {j}");
             return Err(Error::argument(name, value, "finite in all entries"));
         }
-        let padded = Mat::from_fn(m.max(d), d, |i, j| if i < m { a[(i, j)] } else { 0.0 });
-        let svd = padded.thin_svd().map_err(|_| {
-            Error::argument(name, "such that its SVD does not converge", "of moderate scale")
-        })?;
-        let zero = m.max(d) as f64 * f64::EPSILON * if d > 0 { svd.S()[0] } else { 0.0 };
-        let values = (0..d).map(|k| svd.S()[k]).map(|s| if s > zero { s } else { 0.0 });
+        // A column of A V and one of V in each row.
+        let mut rows = Array2::zeros((d, m + d));
+        rows.slice_mut(s![.., ..m]).assign(&a.t());
+        rows.slice_mut(s![.., m..]).diag_mut().fill(1.0);
+        let flat = rows.as_slice_mut().expect("a new array is in standard order");
+        if d > 0 && !orthogonalise(flat, m, d) {
+            let value = "such that its SVD does not converge";
+            return Err(Error::argument(name, value, "of moderate scale"));
+        }
+        let lengths: Vec<f64> = rows
+            .outer_iter()
+            .map(|row| row.slice(s![..m]).dot(&row.slice(s![..m])).sqrt())
+            .collect();
+        let mut order: Vec<usize> = (0..d).collect();
+        order.sort_by(|i, j| lengths[*j].total_cmp(&lengths[*i]));
+        let zero = unit(m, d) * order.first().map_or(0.0, |i| lengths[*i]);
+        let values: Vec<f64> =
+            order.iter().map(|i| if lengths[*i] > zero { lengths[*i] } else { 0.0 }).collect();
+        let left = |(i, k): (usize, usize)| {
+            if values[k] > 0.0 { rows[(order[k], i)] / values[k] } else { 0.0 }
+        };
         Ok(Self {
-            left: Array2::from_shape_fn((m, d), |at| svd.U()[at]),
-            values: values.collect(),
-            right: Array2::from_shape_fn((d, d), |at| svd.V()[at]),
+            left: Array2::from_shape_fn((m, d), left),
+            right: Array2::from_shape_fn((d, d), |(j, k)| rows[(order[k], m + j)]),
+            values,
         })
     }
+}
+
+/// The rounding unit of singular values, in parts of the largest.
+fn unit(m: usize, d: usize) -> f64 {
+    m.max(d) as f64 * f64::EPSILON
+}
+
+dispatch! {
+    /// Rotates `rows`, d of length m + d, until their first m numbers are orthogonal. Returns whether they are.
+    fn orthogonalise(rows: &mut [f64], m: usize, d: usize) -> bool => orthogonalise_body
+}
+
+#[inline(always)]
+fn orthogonalise_body<V: Vector<f64>>(
+    level: V::Level,
+    rows: &mut [f64],
+    m: usize,
+    d: usize,
+) -> bool {
+    let tolerance = f64::EPSILON * (m as f64).sqrt();
+    let square = |x: &[f64]| dot::<V>(level, &x[..m], &x[..m]);
+    let largest = rows.chunks_exact(m + d).map(square).fold(0.0, f64::max);
+    // Shorter columns are 0 but for rounding, and have no direction.
+    let zero = unit(m, d) * unit(m, d) * largest;
+    for _ in 0..SWEEPS {
+        let mut is_done = true;
+        for q in 1..d {
+            let (before, from) = rows.split_at_mut(q * (m + d));
+            let y = &mut from[..m + d];
+            for x in before.chunks_exact_mut(m + d) {
+                let squares = [square(x), square(y)];
+                let product = dot::<V>(level, &x[..m], &y[..m]);
+                if !product.is_finite() || !(squares[0] + squares[1]).is_finite() {
+                    return false;
+                }
+                let is_zero = squares[0].min(squares[1]) <= zero;
+                if is_zero || product.abs() <= tolerance * (squares[0] * squares[1]).sqrt() {
+                    continue;
+                }
+                is_done = false;
+                let ratio = (squares[1] - squares[0]) / (2.0 * product);
+                let tangent = 1.0 / (ratio + (1.0 + ratio * ratio).sqrt().copysign(ratio));
+                let cosine = 1.0 / (1.0 + tangent * tangent).sqrt();
+                rotate::<V>(cosine, tangent * cosine, x, y);
+            }
+        }
+        if is_done {
+            return true;
+        }
+    }
+    false
 }
 
 #[cfg(test)]

@@ -19,8 +19,8 @@ use crate::layout::Layout;
 ///   delta_{l-1} = (W_l^T delta_l) * phi_{l-1}'(z_{l-1}).
 ///
 /// The hidden layers share one activation; the output layer is linear unless asked otherwise.
-/// Products of layers with at least 100 inputs and 100 units are faer's, which keeps a buffer for
-/// each thread. For N rows and P weights a forward and backward pass costs 6 N P floating-point
+/// Products of layers with at least 100 inputs and 100 units are blocked for the cache, with a buffer
+/// of a megabyte for each thread. For N rows and P weights a forward and backward pass costs 6 N P floating-point
 /// operations, less 2 N D H_1, since nothing is propagated to the inputs, and N activations per
 /// hidden unit.
 ///

@@ -21,8 +21,8 @@ use crate::layout::Layout;
 /// ten units) little is gained.
 ///
 /// Memory of a chain: 68 bytes for each weight of a narrow layer and 8 of a wide one (100 inputs and
-/// units), 4 (D + 2 sum_l H_l + 2 max_l H_l) bytes for each row of a tile of up to 256. faer keeps a
-/// buffer for each thread that computes products of wide layers.
+/// units), 4 (D + 2 sum_l H_l + 2 max_l H_l) bytes for each row of a tile of up to 256, and
+/// half a megabyte for each thread that computes products of wide layers.
 ///
 /// **Error** against [`Mlp`], measured (`cargo test --release f32_error_table -- --ignored
 /// --nocapture`; two classes, 1,000 rows of N(0, 1) inputs, weights of

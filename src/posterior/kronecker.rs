@@ -1,10 +1,8 @@
 //! The factors of a Kronecker-factored Fisher information, layer by layer.
 
-use faer::linalg::matmul::matmul;
-use faer::{Accum, MatMut, MatRef, Par};
-
 use super::Posterior;
 use crate::Error;
+use crate::engine::gemm::{Matrix, gemm};
 use crate::engine::{Tile, TileMut};
 use crate::likelihood::{Likelihood, SecondOrderLikelihood};
 use crate::model::{Mlp, Model, SecondOrderModel};
@@ -126,23 +124,19 @@ impl KroneckerFactors {
     /// rows.
     fn add_inputs(&mut self, h: &[f64], x: Tile) {
         let (n, side) = (self.inputs, self.inputs + 1);
-        let h_columns = MatRef::from_row_major_slice(h, n, x.stride()).subcols(0, x.rows());
-        let mut a = MatMut::from_row_major_slice_mut(&mut self.a, side, side);
-        let block = a.as_mut().submatrix_mut(0, 0, n, n);
-        matmul(block, Accum::Add, h_columns, h_columns.transpose(), 1.0, Par::Seq);
+        let h_rows = Matrix::rows(h, x.stride());
+        gemm([n, n, x.rows()], 1.0, [h_rows, h_rows.transposed()], &mut self.a, side, true);
         for (i, h) in h.chunks_exact(x.stride()).enumerate() {
             let sum: f64 = h[..x.rows()].iter().sum();
-            a[(i, n)] += sum;
-            a[(n, i)] += sum;
+            self.a[i * side + n] += sum;
+            self.a[n * side + i] += sum;
         }
     }
 
     /// Subtracts delta weighted^T, summed over the rows of a tile, from G.
     fn subtract_outer(&mut self, delta: &[f64], weighted: &[f64], x: Tile) {
-        let columns =
-            |z| MatRef::from_row_major_slice(z, self.units, x.stride()).subcols(0, x.rows());
-        let (delta, weighted) = (columns(delta), columns(weighted));
-        let g = MatMut::from_row_major_slice_mut(&mut self.g, self.units, self.units);
-        matmul(g, Accum::Add, delta, weighted.transpose(), -1.0, Par::Seq);
+        let factors =
+            [Matrix::rows(delta, x.stride()), Matrix::rows(weighted, x.stride()).transposed()];
+        gemm([self.units, self.units, x.rows()], -1.0, factors, &mut self.g, self.units, true);
     }
 }

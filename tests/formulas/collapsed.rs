@@ -167,7 +167,7 @@ fn table(rows: usize, features: usize, outputs: usize) -> (Array2<f64>, Array2<f
 #[test]
 fn the_marginal_is_the_joint_density_less_the_conditional_one() {
     let mut rng = ChainRng::new(2, 0);
-    // The fourth has several tiles, the fifth products that are left to faer, the last several shares of the rows.
+    // The fourth has several tiles, the fifth products that are blocked for the cache, the last several shares of the rows.
     for (rows, units, outputs) in
         [(20, 5, 1), (30, 4, 3), (7, 12, 2), (500, 9, 2), (300, 120, 1), (6_000, 60, 1)]
     {
@@ -361,7 +361,7 @@ fn gradients_match_finite_differences() {
             assert!(worst_error(&posterior, 0.3, 0.0) < 1e-7);
         }
     }
-    // Several tiles, and products that are left to faer.
+    // Several tiles, and products that are blocked for the cache.
     for (rows, units) in [(700, 7), (400, 110)] {
         let (x, y) = table(rows, 3, 1);
         let data = Dataset::regression(x, y).unwrap();
@@ -415,7 +415,7 @@ fn with_noise_by_row_gradients_match_finite_differences() {
         let error = worst_error(&posterior, 0.3, 0.0);
         assert!(error < 1e-7, "linear: {error}");
     }
-    // Several tiles, and products that are left to faer.
+    // Several tiles, and products that are blocked for the cache.
     for (rows, units) in [(700, 7), (400, 110)] {
         let (x, y) = table(rows, 3, 1);
         let data = Dataset::regression(x, y).unwrap();

@@ -20,7 +20,7 @@ fn check<M: Model>(model: &M, what: &str) {
             model.backward(&w, Tile::new(&x, rows), Tile::new(&d_out, rows), &mut grad, &mut ws);
             model.finish(&mut grad, &mut ws);
         };
-        // faer keeps a buffer for every thread, which the first of its products makes.
+        // Every thread keeps a buffer for the products of wide layers, which the first of them makes.
         if what.starts_with("wide") {
             pass();
         }

@@ -169,7 +169,7 @@ fn no_step_allocates() {
             let posterior = Posterior::new(model, noise, &data, priors).unwrap();
             check('a', &posterior, &truncated);
         }
-        // faer's eigenvalues and Cholesky factors work on memory that is handed to them.
+        // Eigenvalues and Cholesky factors work on memory that is handed to them.
         let soft = Smmala { step_size: 1e-3, ..Smmala::<SoftAbs>::default() };
         let fisher = Smmala { step_size: 1e-3, ..Smmala::new(Fisher) };
         check('a', &problems::linear_gaussian('a'), &soft);

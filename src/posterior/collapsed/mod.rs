@@ -271,7 +271,7 @@ impl<M: Model, L: Likelihood> ConditionallyGaussian for Posterior<M, L> {
     }
 
     fn matrix_numbers(&self) -> usize {
-        /// The number of matrices in the scratch memory and in faer's.
+        /// The number of matrices in the scratch memory, or more.
         const MATRICES: usize = 10;
         let m = self.output_layer().map_or(0, |(shape, _)| shape.m());
         m.saturating_mul(m).saturating_mul(MATRICES)

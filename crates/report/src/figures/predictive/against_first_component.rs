@@ -3,7 +3,6 @@
 use bnn_mcmc::Error;
 use bnn_mcmc::data::{Dataset, Standardise};
 use bnn_mcmc::rng::ChainRng;
-use faer::{MatRef, Side};
 use ndarray::{Array1, Array2, Axis as Along};
 
 use super::bands::bands;
@@ -14,6 +13,8 @@ use crate::figures::bins::evenly;
 
 /// The most features whose covariance matrix is decomposed.
 const EXACT: usize = 500;
+/// The most squares of a covariance matrix: eigenvalues whose ratio is below 1 - 1e-9 are told apart.
+const SQUARES: usize = 36;
 /// The most rows, and the most iterations, that make the first principal component of more features.
 const POWER: (usize, usize) = (2_000, 100);
 
@@ -47,7 +48,7 @@ fn first_component(data: &Dataset) -> Result<(Vec<f64>, f64), Error> {
     let scaler = Standardise::new().allow_constant().fit_features(data)?;
     let z = scaler.transform(data.x().view())?;
     let mut loadings = match z.ncols() {
-        ..=EXACT => by_covariance(&z)?,
+        ..=EXACT => by_covariance(&z),
         _ => by_power_iterations(&z),
     };
     let largest = loadings.iter().copied().max_by(|a, b| a.abs().total_cmp(&b.abs()));
@@ -58,16 +59,25 @@ fn first_component(data: &Dataset) -> Result<(Vec<f64>, f64), Error> {
     Ok((scores.to_vec(), share))
 }
 
-/// The eigenvector of the largest eigenvalue of the covariance matrix of rows with mean 0.
-fn by_covariance(z: &Array2<f64>) -> Result<Array1<f64>, Error> {
-    let features = z.ncols();
-    let covariance = z.t().dot(z) / z.nrows() as f64;
-    let covariance = covariance.as_standard_layout();
-    let flat = covariance.as_slice().expect("it was put in standard order");
-    let eigen = MatRef::from_row_major_slice(flat, features, features)
-        .self_adjoint_eigen(Side::Lower)
-        .map_err(|_| Error::argument("features", "of extreme scale", "of moderate scale"))?;
-    Ok(Array1::from_shape_fn(features, |j| eigen.U()[(j, features - 1)]))
+/// The eigenvector of the largest eigenvalue of the covariance matrix of rows with mean 0: each square of the matrix
+/// squares the ratios of its eigenvalues, until one is left and all columns are multiples of its vector.
+fn by_covariance(z: &Array2<f64>) -> Array1<f64> {
+    let mut power = z.t().dot(z);
+    for _ in 0..SQUARES {
+        power /= power.diag().sum();
+        let next = power.dot(&power);
+        // trace(A^2) = trace(A)^2 if there is one eigenvalue.
+        let is_done = (next.diag().sum() - 1.0).abs() < 1e-14;
+        power = next;
+        if is_done {
+            break;
+        }
+    }
+    let diagonal = power.diag();
+    let column = (0..z.ncols()).max_by(|i, j| diagonal[*i].total_cmp(&diagonal[*j]));
+    let vector = power.column(column.unwrap_or(0)).to_owned();
+    let length = vector.dot(&vector).sqrt();
+    vector / length
 }
 
 /// The result of [`by_covariance`] for some of the rows, without the matrix: v <- Z^T Z v / |Z^T Z
