@@ -137,6 +137,7 @@
 
 pub mod adapt;
 pub mod approximate;
+mod cbor;
 mod cells;
 mod choice;
 mod curvature;

@@ -1,8 +1,9 @@
 //! Autocovariances and autocorrelations.
 
 use ndarray::{Array2, ArrayView2};
-use realfft::RealFftPlanner;
-use realfft::num_complex::Complex;
+use rustfft::algorithm::Radix4;
+use rustfft::num_complex::Complex;
+use rustfft::{Fft, FftDirection, Length};
 
 use super::chains::{Chains, mean};
 
@@ -58,19 +59,23 @@ pub fn autocorrelation(draws: ArrayView2<f64>) -> Array2<f64> {
     result
 }
 
-/// Sums of lagged products by Fourier transform; plans and buffers are kept between calls.
+/// Sums of lagged products by Fourier transform; transforms and buffers are kept between calls.
 ///
-/// A chain is cut into segments of `block` draws. With A_j the transform of segment j padded to
+/// A chain is cut into segments of `block` draws, a power of 2. With A_j the transform of segment j padded to
 /// twice its length, the product of segment j with itself and with its successor has the spectrum
 /// conj(A_j) (A_j + (-1)^k A_{j+1}), since a shift by half the length multiplies coefficient k by
 /// (-1)^k. One inverse transform of the sum over all segments and chains gives the lags 0..block.
+///
+/// Two segments x and y share a transform: with Z the one of x + i y, that of x is
+/// (Z_k + conj Z_(-k)) / 2, and that of y is (Z_k - conj Z_(-k)) / (2 i).
 #[derive(Default)]
 pub(super) struct LagProducts {
-    planner: Option<RealFftPlanner<f64>>,
-    padded: Vec<f64>,
-    here: Vec<Complex<f64>>,
+    transforms: Option<[Radix4<f64>; 2]>,
+    buffer: Vec<Complex<f64>>,
+    /// The transform of the last segment, and the sums of products of segments with themselves and of
+    /// neighbours: coefficients 0 to `block`.
     before: Vec<Complex<f64>>,
-    spectrum: Vec<Complex<f64>>,
+    own: Vec<f64>,
     cross: Vec<Complex<f64>>,
     scratch: Vec<Complex<f64>>,
 }
@@ -88,72 +93,62 @@ impl LagProducts {
         if block == 0 {
             return;
         }
-        let block = fast_length(block);
-        let planner = self.planner.get_or_insert_with(RealFftPlanner::new);
-        let forward = planner.plan_fft_forward(2 * block);
-        let inverse = planner.plan_fft_inverse(2 * block);
+        let block = block.next_power_of_two();
+        let length = 2 * block;
+        let of_length = |transforms: &[Radix4<f64>; 2]| transforms[0].len() == length;
+        let [forward, inverse] = match self.transforms.take() {
+            Some(transforms) if of_length(&transforms) => self.transforms.insert(transforms),
+            _ => self.transforms.insert(
+                [FftDirection::Forward, FftDirection::Inverse].map(|way| Radix4::new(length, way)),
+            ),
+        };
         let zero = Complex::new(0.0, 0.0);
-        self.padded.resize(2 * block, 0.0);
-        for buffer in [&mut self.here, &mut self.before, &mut self.spectrum, &mut self.cross] {
-            buffer.resize(block + 1, zero);
-        }
-        self.scratch.resize(forward.get_scratch_len().max(inverse.get_scratch_len()), zero);
-        self.spectrum.fill(zero);
+        self.buffer.resize(length, zero);
+        self.before.resize(block + 1, zero);
+        self.own.resize(block + 1, 0.0);
+        self.cross.resize(block + 1, zero);
+        let needed = [&*forward, &*inverse].map(|fft| fft.get_inplace_scratch_len());
+        self.scratch.resize(needed[0].max(needed[1]), zero);
+        self.own.fill(0.0);
         self.cross.fill(zero);
 
-        let mut failed = false;
-        for (chain, mean) in chains {
-            for (j, segment) in chain.chunks(block).enumerate() {
-                let (filled, rest) = self.padded.split_at_mut(segment.len());
-                filled.iter_mut().zip(segment).for_each(|(p, x)| *p = x - mean);
-                rest.fill(0.0);
-                failed |= forward
-                    .process_with_scratch(&mut self.padded, &mut self.here, &mut self.scratch)
-                    .is_err();
-                for (s, a) in self.spectrum.iter_mut().zip(&self.here) {
-                    s.re += a.norm_sqr();
+        // Each segment with the mean of its chain, and whether it follows another one there.
+        let mut segments = chains.flat_map(|(chain, mean)| {
+            chain.chunks(block).enumerate().map(move |(j, segment)| (segment, mean, j > 0))
+        });
+        while let Some((first, mean, follows)) = segments.next() {
+            let second = segments.next();
+            self.buffer.fill(zero);
+            self.buffer.iter_mut().zip(first).for_each(|(z, x)| z.re = x - mean);
+            if let Some((second, mean, _)) = second {
+                self.buffer.iter_mut().zip(second).for_each(|(z, y)| z.im = y - mean);
+            }
+            forward.process_with_scratch(&mut self.buffer, &mut self.scratch);
+            for k in 0..=block {
+                let z = self.buffer[k];
+                let mirrored = self.buffer[(length - k) % length].conj();
+                let (sum, difference) = ((z + mirrored) * 0.5, (z - mirrored) * 0.5);
+                let (x, y) = (sum, Complex::new(difference.im, -difference.re));
+                self.own[k] += x.norm_sqr() + y.norm_sqr();
+                if follows {
+                    self.cross[k] += self.before[k].conj() * x;
                 }
-                if j > 0 {
-                    for ((s, b), a) in self.cross.iter_mut().zip(&self.before).zip(&self.here) {
-                        s.re += b.re * a.re + b.im * a.im;
-                        s.im += b.re * a.im - b.im * a.re;
-                    }
+                if let Some((.., true)) = second {
+                    self.cross[k] += x.conj() * y;
                 }
-                std::mem::swap(&mut self.here, &mut self.before);
+                self.before[k] = if second.is_some() { y } else { x };
             }
         }
-        for (k, (s, c)) in self.spectrum.iter_mut().zip(&self.cross).enumerate() {
-            *s += if k % 2 == 0 { *c } else { -c };
+        for k in 0..=block {
+            let cross = if k % 2 == 0 { self.cross[k] } else { -self.cross[k] };
+            let spectrum = cross + self.own[k];
+            self.buffer[k] = spectrum;
+            self.buffer[(length - k) % length] = spectrum.conj();
         }
-        // The first and the last coefficient of a real sequence are real, up to rounding.
-        self.spectrum[0].im = 0.0;
-        self.spectrum[block].im = 0.0;
-        failed |= inverse
-            .process_with_scratch(&mut self.spectrum, &mut self.padded, &mut self.scratch)
-            .is_err();
-        if failed {
-            sums.fill(f64::NAN);
-            return;
-        }
-        let scale = 1.0 / (2 * block) as f64;
-        sums.iter_mut().zip(&self.padded).for_each(|(s, p)| *s = p * scale);
+        inverse.process_with_scratch(&mut self.buffer, &mut self.scratch);
+        let scale = 1.0 / length as f64;
+        sums.iter_mut().zip(&self.buffer).for_each(|(s, z)| *s = z.re * scale);
     }
-}
-
-/// The smallest number at least `n` with no prime factor above 5.
-fn fast_length(n: usize) -> usize {
-    let mut best = n.max(1).next_power_of_two();
-    let mut fives = 1;
-    while fives < best {
-        let mut threes = fives;
-        while threes < best {
-            let candidate = threes * n.div_ceil(threes).next_power_of_two();
-            best = best.min(candidate);
-            threes *= 3;
-        }
-        fives *= 5;
-    }
-    best
 }
 
 #[cfg(test)]
@@ -177,11 +172,5 @@ mod tests {
                 assert!((s - d).abs() < 1e-9 * direct(&x, 0), "block {block}, lag {t}: {s}, {d}");
             }
         }
-    }
-
-    #[test]
-    fn fast_lengths_are_products_of_small_primes() {
-        let lengths = [0, 1, 2, 7, 11, 13, 17, 97, 25_000, 4097].map(fast_length);
-        assert_eq!(lengths, [1, 1, 2, 8, 12, 15, 18, 100, 25_000, 4320]);
     }
 }

@@ -137,7 +137,7 @@ fn product<F: Real, V: Vector<F>, const N: usize>(
 /// Copies the first `rows` rows and `depth` columns of a matrix into strips of `width` rows, column by
 /// column, the last one filled up with zeros. A matrix stored row by row is copied in blocks of `G` rows and
 /// columns.
-#[inline(always)]
+#[inline(never)]
 fn copy<F: Real, const G: usize>(
     from: Matrix<F>,
     rows: usize,

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::ending::Ending;
 use super::progress::Phase;
 use crate::Error;
+use crate::cbor;
 use crate::cut;
 use crate::draws::keep::Kept;
 use crate::draws::recorder::{ChainPlan, OneDraw, Recorder};
@@ -324,7 +325,7 @@ impl<'t, T: Target, K: Kernel<&'t T>, R: Recorder<T>> Chain for TypedChain<'_, '
 }
 
 fn to_cbor(what: &str, state: &impl Serialize, out: &mut Vec<u8>) -> Result<(), Error> {
-    ciborium::into_writer(state, out).map_err(|e| {
+    cbor::write(state, out).map_err(|e| {
         Error::argument(
             format!("state of the {what}"),
             "one that serde refuses",
@@ -334,7 +335,7 @@ fn to_cbor(what: &str, state: &impl Serialize, out: &mut Vec<u8>) -> Result<(), 
 }
 
 fn from_cbor<S: serde::de::DeserializeOwned>(bytes: &mut &[u8]) -> Result<S, String> {
-    ciborium::from_reader(bytes).map_err(|e| format!("its content does not fit this run: {e}"))
+    cbor::read(bytes).map_err(|e| format!("its content does not fit this run: {e}"))
 }
 
 /// The iterations or draws of a phase that all chains have made.

@@ -704,12 +704,9 @@ fn kill(kills: usize, seed: u64) {
 fn head_vouches_for(path: &Path) -> Option<u64> {
     let head = std::fs::read(path).ok()?;
     let mut payload = &head[32..];
-    let _: ciborium::Value = ciborium::from_reader(&mut payload).unwrap();
-    let content: ciborium::Value = ciborium::from_reader(&mut payload).unwrap();
-    let field = |(key, value): &(ciborium::Value, ciborium::Value)| {
-        (key.as_text() == Some("bytes")).then(|| value.as_integer().unwrap())
-    };
-    content.as_map()?.iter().find_map(field)?.try_into().ok()
+    let _: serde_json::Value = cbor4ii::serde::from_reader(&mut payload).unwrap();
+    let content: serde_json::Value = cbor4ii::serde::from_reader(&mut payload).unwrap();
+    content["bytes"].as_u64()
 }
 
 #[test]

@@ -67,11 +67,8 @@ fn assert_same_stats(a: &Draws, b: &Draws) {
 
 /// All that a record holds, as bytes: floats keep their bits.
 fn bytes<T: Target, R: Recorder<T>>(_: &T, recorder: &R, records: &[R::Record]) -> Vec<Vec<u8>> {
-    let encode = |record| {
-        let mut bytes = Vec::new();
-        ciborium::into_writer(&recorder.state(record).unwrap(), &mut bytes).unwrap();
-        bytes
-    };
+    let encode =
+        |record| cbor4ii::serde::to_vec(Vec::new(), &recorder.state(record).unwrap()).unwrap();
     records.iter().map(encode).collect()
 }
 

@@ -2,10 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use ciborium::Value;
 use serde::{Deserialize, Serialize};
 
 use crate::Error;
+use crate::cbor::{self, Value};
 
 /// Arrays of more numbers than this are one entry of a [`Fingerprint`].
 const NAMED_ALONE: usize = 64;
@@ -22,7 +22,7 @@ impl Fingerprint {
     /// Adds every number and word of a configuration under its own name, but long arrays of numbers
     /// as one checksum: they may be as long as q.
     pub fn add_config(&mut self, name: &str, config: &impl Serialize) -> Result<(), Error> {
-        let config = Value::serialized(config).map_err(|e| {
+        let config = cbor::value_of(config).map_err(|e| {
             Error::argument(name, "a configuration that serde refuses", format!("data: {e}"))
         })?;
         self.add_value(name, &config);
@@ -80,7 +80,7 @@ fn checksum(items: &[Value]) -> Option<u32> {
     for item in items {
         match item {
             Value::Float(x) => crc.update(&x.to_bits().to_le_bytes()),
-            Value::Integer(i) => crc.update(&i128::from(*i).to_le_bytes()),
+            Value::Integer(i) => crc.update(&i.to_le_bytes()),
             _ => return None,
         }
     }
@@ -91,7 +91,7 @@ fn checksum(items: &[Value]) -> Option<u32> {
 fn text(value: &Value) -> String {
     match value {
         Value::Text(text) => text.clone(),
-        Value::Integer(i) => i128::from(*i).to_string(),
+        Value::Integer(i) => i.to_string(),
         Value::Float(x) => format!("{x:?}"),
         Value::Bool(b) => b.to_string(),
         Value::Null => "none".into(),

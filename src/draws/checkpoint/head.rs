@@ -4,9 +4,10 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use super::Fingerprint;
+use crate::cbor;
 
 pub(super) const MAGIC: &[u8; 16] = b"bnn-mcmc run\r\n\x1a\n";
-const VERSION: u32 = 3;
+const VERSION: u32 = 4;
 /// Magic number, version, length of the payload, checksum of the payload.
 pub(super) const HEADER: usize = 16 + 4 + 8 + 4;
 
@@ -25,9 +26,9 @@ pub(super) fn encode<S: Serialize>(
     kernels: &[u8],
 ) -> Result<Vec<u8>, String> {
     let mut bytes = vec![0; HEADER];
-    let to_text = |e: ciborium::ser::Error<_>| format!("the state of a chain has no form: {e}");
-    ciborium::into_writer(run, &mut bytes).map_err(to_text)?;
-    ciborium::into_writer(head, &mut bytes).map_err(to_text)?;
+    let to_text = |e: String| format!("the state of a chain has no form: {e}");
+    cbor::write(run, &mut bytes).map_err(to_text)?;
+    cbor::write(head, &mut bytes).map_err(to_text)?;
     bytes.extend_from_slice(kernels);
     let (header, payload) = bytes.split_at_mut(HEADER);
     header[..16].copy_from_slice(MAGIC);
@@ -69,12 +70,12 @@ pub(super) fn decode<S: DeserializeOwned>(
     if u64::from(crc32fast::hash(payload)) != number(28, 4) {
         return Err("it is damaged: its checksum is wrong".into());
     }
-    let unreadable = |e: ciborium::de::Error<_>| format!("its content does not fit this run: {e}");
-    let found: Fingerprint = ciborium::from_reader(&mut payload).map_err(unreadable)?;
+    let unreadable = |e: String| format!("its content does not fit this run: {e}");
+    let found: Fingerprint = cbor::read(&mut payload).map_err(unreadable)?;
     if let Some(differences) = found.differences(run) {
         return Err(format!("it belongs to another run: {differences}"));
     }
-    let head = ciborium::from_reader(&mut payload).map_err(unreadable)?;
+    let head = cbor::read(&mut payload).map_err(unreadable)?;
     Ok((head, payload.to_vec()))
 }
 

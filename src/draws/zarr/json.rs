@@ -1,9 +1,10 @@
 //! Data as JSON, without a loss: JSON has neither NaN nor infinite numbers.
 
-use ciborium::Value;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Number, Value as Json};
+
+use crate::cbor::{self, Value};
 
 /// The only key of the object that stands for a float that JSON lacks: `{"float": "NaN"}`.
 const FLOAT: &str = "float";
@@ -11,12 +12,12 @@ const FLOAT: &str = "float";
 /// Any data as JSON. Floats that are not finite become `{"float": "NaN"}`, with `Infinity`,
 /// `-Infinity`, or, of a NaN with other bits, these bits: `0x7ff8000000000001`.
 pub(super) fn to_json(data: &impl Serialize) -> Result<Json, String> {
-    json_of(Value::serialized(data).map_err(|e| e.to_string())?)
+    json_of(cbor::value_of(data)?)
 }
 
 /// Reads the value that [`to_json`] turned into JSON.
 pub(super) fn from_json<T: DeserializeOwned>(json: Json) -> Result<T, String> {
-    value_of(json)?.deserialized().map_err(|e| e.to_string())
+    cbor::of_value(&value_of(json)?)
 }
 
 fn json_of(value: Value) -> Result<Json, String> {
@@ -29,7 +30,7 @@ fn json_of(value: Value) -> Result<Json, String> {
             None => Map::from_iter([(FLOAT.to_string(), Json::String(text_of(x)))]).into(),
         },
         Value::Integer(i) => {
-            let number = Number::from_i128(i.into());
+            let number = Number::from_i128(i);
             Json::Number(number.ok_or_else(|| format!("JSON has no number {i:?}"))?)
         }
         Value::Array(items) => {
@@ -52,8 +53,8 @@ fn value_of(json: Json) -> Result<Value, String> {
         Json::Bool(b) => Value::Bool(b),
         Json::String(text) => Value::Text(text),
         Json::Number(n) => match (n.as_u64(), n.as_i64(), n.as_f64()) {
-            (Some(n), ..) => n.into(),
-            (_, Some(n), _) => n.into(),
+            (Some(n), ..) => Value::Integer(n.into()),
+            (_, Some(n), _) => Value::Integer(n.into()),
             (.., Some(x)) => Value::Float(x),
             _ => return Err(format!("{n} is no number of 64 bits")),
         },

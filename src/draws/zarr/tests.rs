@@ -138,7 +138,7 @@ fn bytes_of(draws: &Draws) -> Vec<u8> {
         (draws.values.dim(), floats(&draws.values)),
         (draws.stats.dim(), floats(&draws.stats)),
     );
-    ciborium::into_writer(&all, &mut bytes).unwrap();
+    crate::cbor::write(&all, &mut bytes).unwrap();
     bytes
 }
 

@@ -4,10 +4,11 @@ use std::io::Read;
 
 use serde::{Deserialize, Serialize};
 
+use crate::cbor;
 use crate::layout::Layout;
 
 const MAGIC: &[u8; 16] = b"bnn-mcmc rows\r\n\x1a";
-const VERSION: u32 = 2;
+const VERSION: u32 = 3;
 /// Magic number; version, length and checksum of the header.
 const FIXED: usize = 16 + 4 + 4 + 4;
 
@@ -47,7 +48,7 @@ impl Header {
 
     pub fn encode(&self) -> Result<Vec<u8>, String> {
         let mut bytes = vec![0; FIXED];
-        ciborium::into_writer(self, &mut bytes).map_err(|e| e.to_string())?;
+        cbor::write(self, &mut bytes)?;
         let (fixed, header) = bytes.split_at_mut(FIXED);
         let length = u32::try_from(header.len()).map_err(|e| e.to_string())?;
         fixed[..16].copy_from_slice(MAGIC);
@@ -81,7 +82,7 @@ impl Header {
         if crc32fast::hash(&header) != number(24) {
             return Err("it is damaged: the checksum of its header is wrong".into());
         }
-        let header = ciborium::from_reader(&header[..]);
+        let header = cbor::read(&mut &header[..]);
         let header: Self = header.map_err(|e| format!("its header cannot be read: {e}"))?;
         Ok((header, end))
     }
