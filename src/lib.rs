@@ -1,12 +1,13 @@
 //! Markov chain Monte Carlo for Bayesian linear, logistic and neural-network models.
 //!
-//! From a table to posterior draws, with diagnostics that say whether to trust them, and
-//! predictions with their uncertainty.
+//! From a table to posterior draws, with a verdict on whether to trust them, and predictions with
+//! their uncertainty.
 //!
 //! # From a table to an answer
 //!
-//! [`fit`] is where to begin: a [`Fit`](fit::Fit) reads a CSV file, standardises it, samples the posterior of a
-//! network, says whether the chains may be believed, and predicts new rows in the units of the table.
+//! [`fit`] is where to begin: a [`Fit`](fit::Fit) reads a CSV file, standardises it, samples the
+//! posterior of a network, says whether the chains may be believed, and predicts new rows in the
+//! units of the table.
 //!
 //! ```no_run
 //! use bnn_mcmc::prelude::*;
@@ -20,17 +21,37 @@
 //!
 //! // New rows, without the response. Predictions are in its units, with intervals.
 //! let new = fit.predict_csv("new.csv")?;
+//! println!("{new}"); // how many rows lie outside the range of the training data
 //! new.predictions.to_csv("predictions.csv")?;
 //! # Ok::<(), bnn_mcmc::Error>(())
 //! ```
 //!
-//! The [`guide`] has programs to copy for common tasks: which sampler, networks with a real
-//! response, what to use instead of MCMC, predictions, which model is better, large networks, modes
-//! far apart, symmetries.
+//! [`Fit::classification`](fit::Fit::classification) and [`Fit::counts`](fit::Fit::counts) take
+//! classes and counts. The command `bnn-mcmc`, the Python package and the report of the repository
+//! are faces of a `Fit`, for people who do not write Rust.
 //!
-//! # The parts
+//! # What to do when
 //!
-//! All that a `Fit` does can be done by hand:
+//! The [`guide`] has programs to copy for common tasks:
+//! [which sampler](guide::which_sampler),
+//! [networks with a real response](guide::regression_networks),
+//! [whether MCMC is needed at all](guide::instead_of_mcmc),
+//! [predictions](guide::predictions),
+//! [which model is better](guide::which_model),
+//! [large networks](guide::large_networks),
+//! [densities that cost much](guide::surrogates),
+//! [modes far apart](guide::modes_and_evidence) and
+//! [symmetries](guide::symmetries).
+//!
+//! # The parts, by hand
+//!
+//! A `Fit` puts parts together, and each of them works without it:
+//!
+//! ```text
+//! data -> model x likelihood x prior = Posterior (a Target)
+//!      -> an Algorithm builds a Kernel -> Sampler, the only loop -> Draws
+//!      -> diagnostics, predict, evidence
+//! ```
 //!
 //! ```
 //! use bnn_mcmc::prelude::*;
@@ -38,22 +59,29 @@
 //! # #[cfg(feature = "datasets")] {
 //! use bnn_mcmc::data::{Standardise, bundled};
 //!
+//! // Data: split, then scaled by the training rows alone.
 //! let (train, test) = bundled::iris().stratified_split(0.3, 1)?;
 //! let scaler = Standardise::new().fit_features(&train)?;
 //! let (train, test) = (scaler.scale_features(&train)?, scaler.scale_features(&test)?);
 //!
+//! // Model x likelihood x prior = posterior.
 //! let network = Mlp::new(&[4, 10, 3], Activation::Tanh)?;
 //! let priors = Priors::all(Normal::new(0.0, 1.0)?);
 //! let posterior = Posterior::new(network, Categorical, &train, priors)?;
 //!
+//! // Draws: 4 chains of 1,000 iterations of warm-up and 1,000 draws.
 //! let draws = Sampler::new(&posterior, Nuts::default()).seed(1).run()?;
 //!
+//! // Predictions, their quality, and whether to believe them.
 //! let predictions = posterior.predict(&draws, &test)?;
 //! println!("{}", predictions.scores()?);
 //! println!("{}", predictions.verdict()?);
 //! # }
 //! # Ok::<(), bnn_mcmc::Error>(())
 //! ```
+//!
+//! A density of your own takes three methods ([`Target`](targets::Target)), a sampler of your own
+//! two traits ([`Algorithm`](sampler::Algorithm) and [`Kernel`](sampler::Kernel)).
 //!
 //! # The story, module by module
 //!
@@ -62,17 +90,17 @@
 //! | [`fit`] | a table, a model, a run and its answers in one, saved in a folder |
 //! | [`guide`] | what to do when, as programs to copy |
 //! | [`data`] | data sets, CSV and IDX files, scaling, splits, time series |
-//! | [`model`] | f(x; w) and its derivatives: linear, logistic, multilayer perceptron |
+//! | [`model`] | f(x; w) and its derivatives: linear, logistic, multilayer perceptron (in f32, too), linearised |
 //! | [`likelihood`] | p(y given f): Gaussian with one noise or one for each row, Student-t, classes, counts |
 //! | [`prior`] | densities over named blocks of parameters, hierarchical if need be |
 //! | [`posterior`] | their product: [`Posterior`](posterior::Posterior), with predictions, leave-one-out and the rest |
 //! | [`targets`] | log densities as samplers see them; your own targets |
-//! | [`sampler`] | [`Sampler`](sampler::Sampler), which is the loop, and the kernels: NUTS, HMC, MALA (on a box, too), SMMALA, random walk, pCN, power posteriors, Langevin integrators on full or minibatch gradients, Gibbs, independence, on blocks, with the output layer integrated out, and in combination; your own kernels |
+//! | [`sampler`] | [`Sampler`](sampler::Sampler), which is the loop, and the kernels: NUTS, HMC, MAMS, MALA (on a box, too), SMMALA, random walk, pCN, power posteriors, Langevin integrators on full or minibatch gradients, Gibbs, independence, on blocks, with the output layer integrated out, with a test by an expensive density, and in combination; your own kernels |
 //! | [`adapt`] | step sizes and covariances learnt during warm-up, which [`Scale`](sampler::Scale) puts together for kernels |
 //! | [`optimise`] | Adam and SGD on full or minibatch gradients, early stopping: starting points |
-//! | [`draws`] | what a run returns; [recorders](draws::recorder), which decide what is kept; [checkpoints](draws::checkpoint); [Zarr folders](draws::zarr), for ArviZ and to load draws again |
+//! | [`draws`] | what a run returns; [recorders](draws::recorder), which keep something else of every draw; [checkpoints](draws::checkpoint); [Zarr folders](draws::zarr), for ArviZ and to load draws again |
 //! | [`diagnostics`] | R-hat, effective sample size, Monte Carlo error, symmetries of weights, densities, the Stein discrepancy, and the verdict |
-//! | [`approximate`] | what is used instead of sampling: ensembles, Laplace, variational inference, SWAG, dropout |
+//! | [`approximate`] | methods that people use instead of sampling: ensembles, Laplace, variational inference, SWAG, dropout, distillation |
 //! | [`evidence`] | log p(y) by stepping stone and thermodynamic integration, Bayes factors |
 //! | [`predict`] | predictions, posterior and prior predictive draws, intervals, calibration, scores, leave-one-out cross-validation, uncertainty of classes |
 //! | [`memory`] | the limit on the size of results, checked before they are allocated |
@@ -105,11 +133,11 @@
 //! | [`Pcn`](sampler::Pcn) | m + sqrt(1 - eps^2) (q - m) + eps xi, xi from the prior N(m, C) less m | 0.234 |
 //! | [`LangevinGradient`](sampler::LangevinGradient) | D(q) + eps z, or q + eps z | 0.234 |
 //!
-//! [`Mclmc`](sampler::Mclmc) makes the steps of `Mams` without a test, and adapts h to a variance of their energy
-//! errors; its bias is of order h^2.
+//! [`Mclmc`](sampler::Mclmc) makes the steps of `Mams` without a test, and adapts h to a variance
+//! of their energy errors; its bias is of order h^2.
 //!
-//! The integrators of [Langevin dynamics](sampler::Integrator) have no acceptance and adapt nothing;
-//! their `step_size` is the time step h:
+//! The integrators of [Langevin dynamics](sampler::Integrator) have no acceptance and adapt
+//! nothing; their `step_size` is the time step h:
 //!
 //! | integrator | step | bias |
 //! | --- | --- | --- |
@@ -130,6 +158,11 @@
 //! Processors with other vector instructions round differently in the last digit, after which
 //! chains differ, while the distribution that they sample does not. With `BNN_MCMC_PORTABLE=1` in
 //! the environment draws are the same on every processor, and slower ([`portable`]).
+//!
+//! # Where the rest is
+//!
+//! [`design`] gives the reasons for the way the crate is built, [`changelog`] the changes from
+//! version to version. Every module begins with its equations and a runnable example.
 
 #![warn(missing_docs)]
 #![cfg_attr(not(test), deny(clippy::disallowed_methods))]
