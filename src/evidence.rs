@@ -360,7 +360,7 @@ fn integral(betas: &[f64], moments: &[[f64; 3]]) -> (f64, Vec<[f64; 2]>) {
         let d = betas[low + 1] - betas[low];
         for (rung, sign) in [(low, 1.0), (low + 1, -1.0)] {
             weights[rung][0] += d / 2.0;
-            weights[rung][1] += sign * d * d / 12.0;
+            weights[rung][1] += sign * d * d / 12.0; //~ trapezoid-correction
         }
     }
     let terms = weights.iter().zip(moments);
@@ -388,6 +388,7 @@ struct SteppingStone {
 fn stepping_stone(betas: &[f64], rungs: &[Array2<f64>]) -> SteppingStone {
     let (mut log_evidence, mut least_overlap) = (0.0, 1.0);
     let mut series = Array2::zeros(rungs[0].dim());
+    //~ stepping-stone-rungs
     for (pair, rung) in betas.windows(2).zip(rungs) {
         let d = pair[1] - pair[0];
         let largest = rung.fold(f64::NEG_INFINITY, |largest: f64, ell| largest.max(*ell));

@@ -67,6 +67,7 @@ impl DualAveraging {
         let accept_prob = if accept_prob.is_nan() { 0.0 } else { accept_prob.clamp(0.0, 1.0) };
         self.t += 1.0;
         let weight = 1.0 / (self.t + T0);
+        //~ dual-averaging-error
         self.h = (1.0 - weight) * self.h + weight * (self.target - accept_prob);
         // The bounds keep e^x a normal number however long everything is rejected.
         self.log_step = (self.mu - self.t.sqrt() / self.gamma * self.h).clamp(-300.0, 300.0);

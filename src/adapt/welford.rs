@@ -77,7 +77,7 @@ impl Variance {
     /// Writes the variances (divisor n - 1; NaN below 2 positions) into `out`.
     pub fn variance(&self, out: &mut [f64]) {
         for (out, squares) in out.iter_mut().zip(&self.squares) {
-            *out = squares / (self.n - 1.0);
+            *out = squares / (self.n - 1.0); //~ running-variance
         }
     }
 }

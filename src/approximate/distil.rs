@@ -233,6 +233,7 @@ impl Student {
         };
         let divergence = |t: &[f64], s: &[f64]| {
             let of_class =
+                //~ distilled-divergence
                 |(t, s): (&f64, &f64)| if *t > 0.0 { t * (ln(*t) - ln(*s)) } else { 0.0 };
             t.iter().zip(s).map(of_class).sum()
         };
@@ -342,7 +343,7 @@ impl Learnt {
         to.extend((0..self.classes).map(|k| out.column(k)[row]));
         let largest = to.iter().copied().fold(f64::NEG_INFINITY, f64::max);
         let sum: f64 = to.iter().map(|z| exp(z - largest)).sum();
-        to.iter_mut().for_each(|z| *z -= largest + ln(sum));
+        to.iter_mut().for_each(|z| *z -= largest + ln(sum)); //~ log-sum-exp
     }
 
     /// The log likelihood of one row, of which `log_p` are the logarithms of the probabilities.

@@ -30,7 +30,7 @@ impl Masks {
         for (range, inputs) in &self.layers {
             for input in 0..*inputs {
                 let is_kept = rng.uniform() >= self.rate;
-                let factor = if is_kept { 1.0 / (1.0 - self.rate) } else { 0.0 };
+                let factor = if is_kept { 1.0 / (1.0 - self.rate) } else { 0.0 }; //~ dropout-scale
                 let weights = factors[range.clone()].iter_mut().skip(input).step_by(*inputs);
                 weights.for_each(|f| *f = factor);
             }
@@ -82,6 +82,7 @@ impl<'a, T: Target> Masked<'a, T> {
     ) -> LogDensity {
         if let Some(prior) = &self.prior {
             value.prior += prior(q, of_prior);
+            //~ dropout-prior
             grad.iter_mut().zip(of_prior).for_each(|(grad, prior)| *grad += *prior);
         }
         value
@@ -152,7 +153,7 @@ impl<T: MinibatchTarget> MinibatchTarget for Masked<'_, T> {
         self.masks.draw(&mut ws.rng, &mut ws.factors);
         ws.q.iter_mut().zip(q.iter().zip(&ws.factors)).for_each(|(to, (q, f))| *to = q * f);
         let value = self.base.minibatch_grad_at(beta, rows, &ws.q, grad, &mut ws.base);
-        grad.iter_mut().zip(&ws.factors).for_each(|(grad, f)| *grad *= f);
+        grad.iter_mut().zip(&ws.factors).for_each(|(grad, f)| *grad *= f); //~ dropout-chain-rule
         self.add_prior(value, q, grad, &mut ws.of_prior)
     }
 }

@@ -153,6 +153,7 @@ impl<A: Ascent + Clone> Swag<A> {
             let at_start = target.log_density(start, &mut ws).total();
             let (mut moments, mut last) = (Iterates::new(target.dim(), self.rank), start.to_vec());
             let fit = optimiser.run_observed(chain, start, |step, q, _| {
+                //~ swag-every
                 if step > self.burn_in && (step - self.burn_in).is_multiple_of(self.every) {
                     moments.add(q);
                     last.copy_from_slice(q);
@@ -167,6 +168,7 @@ impl<A: Ascent + Clone> Swag<A> {
             }
             let at_end = target.log_density(&last, &mut ws).total();
             let least = at_start - furthest_fall(target.dim());
+            //~ swag-end
             if at_end.is_nan() || at_end < least {
                 let what = format!("log density at the last iterate of member {chain}");
                 let allowed = format!(
@@ -248,7 +250,7 @@ impl Iterates {
         for ((q, mean), squares) in q.iter().zip(&mut self.mean).zip(&mut self.squares) {
             let before = q - *mean;
             *mean += share * before;
-            *squares += before * (q - *mean);
+            *squares += before * (q - *mean); //~ swag-squares
         }
         if self.rank > 0 {
             let mut newest = match self.deviations.len() == self.rank {
@@ -267,12 +269,12 @@ impl Iterates {
 
     /// Writes one draw into `q`; `sd` are the roots of v.
     fn draw(&self, sd: &[f64], rng: &mut ChainRng, q: &mut [f64]) {
-        let of_diagonal = if self.rank == 0 { 1.0 } else { 0.5f64.sqrt() };
+        let of_diagonal = if self.rank == 0 { 1.0 } else { 0.5f64.sqrt() }; //~ swag-diagonal
         for ((q, mean), sd) in q.iter_mut().zip(&self.mean).zip(sd) {
             *q = mean + of_diagonal * sd * rng.normal();
         }
         for deviation in &self.deviations {
-            let u = rng.normal() / (2.0 * (self.rank as f64 - 1.0)).sqrt();
+            let u = rng.normal() / (2.0 * (self.rank as f64 - 1.0)).sqrt(); //~ swag-rank
             q.iter_mut().zip(deviation).for_each(|(q, d)| *q += u * d);
         }
     }

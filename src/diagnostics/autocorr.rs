@@ -134,7 +134,7 @@ impl LagProducts {
                     self.cross[k] += self.before[k].conj() * x;
                 }
                 if let Some((.., true)) = second {
-                    self.cross[k] += x.conj() * y;
+                    self.cross[k] += x.conj() * y; //~ neighbouring-segments
                 }
                 self.before[k] = if second.is_some() { y } else { x };
             }

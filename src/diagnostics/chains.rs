@@ -77,7 +77,7 @@ impl<'a> Chains<'a> {
             .map(|(means, variances)| {
                 let (centre, between_chains) = mean_and_variance(means);
                 let between_chains = if each == 1 { 0.0 } else { between_chains };
-                (centre, between_chains + mean(variances))
+                (centre, between_chains + mean(variances)) //~ nested-between
             })
             .unzip();
         let (_, between) = mean_and_variance(&superchain_means);

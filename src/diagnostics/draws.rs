@@ -74,7 +74,7 @@ impl Draws {
     pub fn trajectories(&self) -> Trajectories {
         let at_max_depth = self.at_max_depth();
         let is_tuned = self.chain_means("path_length").is_some();
-        let has_test = self.unadjusted().is_none();
+        let has_test = self.unadjusted().is_none(); //~ has-a-test
         let find_their_length = has_test && (is_tuned || at_max_depth.is_some());
         let leapfrog_steps = self.chain_means("leapfrog_steps").filter(|_| has_test);
         // Rejections of a kernel within another kernel mean something else.
@@ -100,7 +100,7 @@ impl Draws {
             let (mut longest, mut now) = (0, 0);
             for accepted in chain {
                 now = if *accepted == 0.0 { now + 1 } else { 0 };
-                longest = longest.max(now);
+                longest = longest.max(now); //~ longest-rejections
             }
             longest
         };
@@ -114,7 +114,7 @@ impl Draws {
         let accepted = self.stat(self.stat_names().iter().find(is_wanted)?).ok()?;
         let asked = |chain: ArrayView1<f64>| {
             let asked: Vec<f64> = chain.iter().copied().filter(|p| !p.is_nan()).collect();
-            asked.iter().sum::<f64>() / asked.len() as f64
+            asked.iter().sum::<f64>() / asked.len() as f64 //~ second-stage-asked
         };
         Some(accepted.outer_iter().map(asked).collect())
     }

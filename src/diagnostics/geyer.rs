@@ -96,8 +96,10 @@ fn geyer(moments: &Moments, mut extend: impl FnMut(usize, &mut Vec<f64>)) -> f64
     let (mut even, mut odd) = (1.0, correlation(1));
     let mut rho = vec![even, odd];
     let mut t = 1;
+    //~ ess-pairs
     while t + 3 < n && even + odd > 0.0 {
         (even, odd) = (correlation(t + 1), correlation(t + 2));
+        //~ ess-next-pair
         if even + odd >= 0.0 {
             rho.extend([even, odd]);
         } else {
@@ -111,6 +113,7 @@ fn geyer(moments: &Moments, mut extend: impl FnMut(usize, &mut Vec<f64>)) -> f64
         rho[last] = even;
     }
     for k in (2..last.saturating_sub(1)).step_by(2) {
+        //~ ess-monotone
         if rho[k] + rho[k + 1] > rho[k - 2] + rho[k - 1] {
             rho[k] = (rho[k - 2] + rho[k - 1]) / 2.0;
             rho[k + 1] = rho[k];

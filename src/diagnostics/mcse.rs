@@ -79,7 +79,7 @@ pub fn mcse_quantile(draws: ArrayView2<f64>, p: f64) -> f64 {
     let high = beta_quantile(a, b, ONE_SD.1) * size - 1.0;
     let low = sorted.value(low.max(0.0).floor() as usize);
     let high = sorted.value(high.min(size - 1.0).max(0.0).ceil() as usize);
-    (high - low) / 2.0
+    (high - low) / 2.0 //~ quantile-width
 }
 
 /// The quantile at `p` of Beta(a, b), for a, b >= 1, by bisection.

@@ -62,7 +62,7 @@ pub fn rhat_folded(draws: ArrayView2<f64>) -> f64 {
 /// formula.
 pub fn rhat_split(draws: ArrayView2<f64>) -> f64 {
     let chains = Chains::new(draws);
-    if chains.are_usable(2) { chains.split().rhat() } else { f64::NAN }
+    if chains.are_usable(2) { chains.split().rhat() } else { f64::NAN } //~ rhat-split
 }
 
 /// R-hat of the chains of `[chain, draw]` as they are, neither split nor ranked: the form of Gelman
@@ -90,5 +90,5 @@ fn with_both(draws: ArrayView2<f64>, min_chains: usize, choose: impl Fn(f64, f64
 
 /// The larger of the two, where a NaN in `folded` does not count.
 pub(super) fn rank_or_folded(rank: f64, folded: f64) -> f64 {
-    if folded > rank { folded } else { rank }
+    if folded > rank { folded } else { rank } //~ rhat-folded
 }

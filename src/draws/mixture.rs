@@ -92,7 +92,7 @@ impl Draws {
         for (chain, count) in counts(weights, all).into_iter().enumerate() {
             for i in 0..count {
                 // The middle of the i-th of `count` equal parts of the chain.
-                let at = (2 * i + 1) * n / (2 * count);
+                let at = (2 * i + 1) * n / (2 * count); //~ mixture-spaced
                 values.extend_from_slice(self.draw(chain, at).expect("it is less than n"));
             }
         }
@@ -120,7 +120,7 @@ fn counts(weights: &[f64], all: usize) -> Vec<usize> {
     let mut counts: Vec<usize> = shares.iter().map(|share| share.floor() as usize).collect();
     let mut by_remainder: Vec<usize> = (0..counts.len()).filter(|k| shares[*k] > 0.0).collect();
     by_remainder.sort_by(|a, b| (shares[*b].fract()).total_cmp(&shares[*a].fract()));
-    let left = all.saturating_sub(counts.iter().sum());
+    let left = all.saturating_sub(counts.iter().sum()); //~ mixture-leftover
     by_remainder.iter().cycle().take(left).for_each(|k| counts[*k] += 1);
     counts
 }

@@ -133,7 +133,7 @@ impl Draws {
         let thinned = (self.info.thin != other.info.thin).then(|| "only some are thinned".into());
         let names = self.layout != other.layout || self.stat_names != other.stat_names;
         let names = names.then(|| "the parameters or statistics differ".into());
-        by_name.or(target).or(start).or(thinned).or(names)
+        by_name.or(target).or(start).or(thinned).or(names) //~ parts-of-other-runs
     }
 }
 
@@ -149,7 +149,7 @@ fn merged(parts: &[Draws], draws: usize) -> RunInfo {
     let end = draws.saturating_mul(thinned.unwrap_or(1));
     let divergences = infos().flat_map(|info| &info.divergences);
     RunInfo {
-        stopped_early: are_cut || infos().any(|info| info.stopped_early),
+        stopped_early: are_cut || infos().any(|info| info.stopped_early), //~ cut-parts
         warmup_seconds: longest(|info| info.warmup_seconds),
         sampling_seconds: longest(|info| info.sampling_seconds),
         warmup_divergences: all(|info| &info.warmup_divergences),

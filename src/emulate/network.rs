@@ -478,7 +478,7 @@ impl<L: Likelihood> FittedNetwork<L> {
             }
         }
         for ((grad, d), sd) in grad.iter_mut().zip(&ws.z).zip(&self.scaling.sd) {
-            *grad += factor * d / sd;
+            *grad += factor * d / sd; //~ emulator-gradient
         }
     }
 }
@@ -580,6 +580,7 @@ impl<L: Likelihood> Emulator for FittedNetwork<L> {
                 }
                 d_out.iter_mut().for_each(|d| *d *= head.scale);
                 let of_phi = grad[head.phi.clone()].iter_mut();
+                //~ emulator-noise-gradient
                 of_phi.zip(&ws.d_phi).for_each(|(grad, d)| *grad += factor * d);
                 value
             }

@@ -48,7 +48,7 @@ impl Scaling {
 
     /// Whether q is farther from the mean of the pairs than any of them.
     pub fn is_outside(&self, q: &[f64]) -> bool {
-        self.square(q) > self.reach
+        self.square(q) > self.reach //~ emulator-reach
     }
 }
 

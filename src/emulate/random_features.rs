@@ -287,6 +287,7 @@ impl Emulator for FittedFeatures {
         ws: &mut FeaturesWorkspace,
     ) -> f64 {
         let value = self.evaluate(q, ws);
+        //~ random-features-gradient
         ws.grad.iter_mut().zip(&ws.z).for_each(|(grad, z)| *grad = -self.curvature * z);
         ws.slopes.iter_mut().zip(&self.weights).for_each(|(slope, weight)| *slope *= weight);
         let directions = self.directions.as_slice().expect("made from a vector");

@@ -125,18 +125,20 @@ fn backward_body<F: Real, V: Vector<F>>(
     let fused = F::multiply_add::<V::Level>;
     match activation {
         Activation::Identity => {}
-        Activation::Sigmoid => multiply(d, y, |y| fused(-y, y, y)),
-        Activation::Tanh => multiply(d, y, |y| fused(-y, y, F::ONE)),
+        Activation::Sigmoid => multiply(d, y, |y| fused(-y, y, y)), //~ sigmoid-derivative
+        Activation::Tanh => multiply(d, y, |y| fused(-y, y, F::ONE)), //~ tanh-derivative
         Activation::Relu => {
             let zero = F::default();
+            //~ relu-derivative
             d.iter_mut().zip(y).for_each(|(d, y)| *d = if *y > zero { *d } else { zero });
         }
         Activation::Softplus => {
+            //~ softplus-derivative
             multiply(d, y, |y| F::of(one_minus_exp_minus::<V::Level>(y.wide())))
         }
         Activation::Silu => {
             for ((d, y), s) in d.iter_mut().zip(y).zip(kept) {
-                *d *= fused(*y, F::ONE - *s, *s);
+                *d *= fused(*y, F::ONE - *s, *s); //~ silu-derivative
             }
         }
     }

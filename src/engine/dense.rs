@@ -229,7 +229,7 @@ pub(super) fn backward_weights<F: Real, V: Vector<F>>(
     if bias {
         for (db, column) in db.iter_mut().zip(dz.chunks_exact(stride)) {
             let start = if fresh { V::splat(level, F::default()) } else { V::load(level, db) };
-            column_sum::<F, V>(level, start, column).store(db);
+            column_sum::<F, V>(level, start, column).store(db); //~ bias-gradient
         }
     }
     let (mut rest, x, stride) = (V::chunks(dz), V::chunks(x), stride / V::LANES);

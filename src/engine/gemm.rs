@@ -72,7 +72,7 @@ fn gemm_body<F: Real, V: Vector<F>>(
     let width = V::LANES * if V::REGISTERS == 32 { 4 } else { 3 };
     let (side, whole) = (SIDE / width * width, n / width * width);
     for first in (0..k).step_by(DEPTH) {
-        let (depth, add) = (DEPTH.min(k - first), add || first > 0);
+        let (depth, add) = (DEPTH.min(k - first), add || first > 0); //~ product-terms
         let a = a.from(0, first);
         for column in (0..whole).step_by(side) {
             let sizes = [m, side.min(whole - column), depth];
@@ -120,7 +120,7 @@ fn product<F: Real, V: Vector<F>, const N: usize>(
         }
         for (j, b) in (0..n).step_by(width).zip(b_strips.chunks_exact(depth * width)) {
             for i in (0..rows).step_by(ROWS) {
-                let size = [ROWS.min(rows - i), width.min(n - j)];
+                let size = [ROWS.min(rows - i), width.min(n - j)]; //~ product-remainder
                 let c = &mut c[(first + i) * stride + j..];
                 if a.row == 1 {
                     let a = Copied(&a_strips[i * depth..]);

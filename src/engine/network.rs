@@ -115,7 +115,7 @@ impl<F: Real> Network<F> {
         );
         self.summed += x.rows();
         if !F::IS_F64 && self.summed >= SUMMED_IN_F32 {
-            self.finish(grad);
+            self.finish(grad); //~ f32-sums
         }
     }
 

@@ -96,6 +96,7 @@ impl NoisyNetwork {
             let (biases, end) = (start + shape.n_weights(), start + shape.len());
             let input = input(before, x, shape.inputs * stride);
             let squares = &mut layer.squares[..input.len()];
+            //~ noisy-variance
             squares.iter_mut().zip(input).for_each(|(square, h)| *square = h * h);
             let n = shape.units * stride;
             let [h, sd, noise] =
@@ -146,7 +147,7 @@ impl NoisyNetwork {
                 inputs_product(&w.mean[weights.clone()], delta, stride, below);
                 inputs_product(&w.variance[weights], e, stride, below_v);
                 for ((below, h), below_v) in below.iter_mut().zip(input).zip(below_v) {
-                    *below += 2.0 * h * *below_v;
+                    *below += 2.0 * h * *below_v; //~ noisy-variance-back
                 }
                 std::mem::swap(&mut self.delta, &mut self.below);
             }

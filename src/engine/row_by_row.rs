@@ -151,7 +151,7 @@ fn descend_body<V: Vector<f64>>(
                         combine::<V>(level, &delta[..layer.units], by_unit, &[], &mut below.delta);
                         let by_unit = by_unit.chunks_exact_mut(below.h.len());
                         for (weights, d) in by_unit.zip(&delta[..]) {
-                            step::<V>(level, rate, *d, &below.h, weights);
+                            step::<V>(level, rate, *d, &below.h, weights); //~ row-by-row-step
                         }
                         &below.h
                     }

@@ -324,6 +324,7 @@ pub(super) fn load_finished(folder: &Path, saved: &Saved) -> Result<Fit, Error> 
     let parts = Parts::new(recipe, &data, Origin { schema, lines, dropped })?;
     let path = folder.join(DRAWS);
     let draws = read_draws(&path, &parts.recipe)
+        //~ old-draws
         .or_else(|error| read_draws(&folder.join(OLD), &parts.recipe).map_err(|_| error))?;
     let fit = Fit { parts: parts.into(), draws, save_error: None, rebuilt: Vec::new() };
     // The density at the first draw says whether the draws are of this posterior.
@@ -403,7 +404,7 @@ pub(super) fn mended(
 ) -> Fit {
     let path = folder.join(VERDICT);
     let is_as_written = || match (verdict_crc32, fs::read(&path)) {
-        (Some(crc), Ok(there)) => crc32fast::hash(&there) == crc,
+        (Some(crc), Ok(there)) => crc32fast::hash(&there) == crc, //~ changed-verdict
         (_, there) => there.is_ok() && verdict_crc32.is_none(),
     };
     if !is_untidy(folder) && is_as_written() {

@@ -111,7 +111,7 @@ impl Parts {
         if train.rows() < 2 {
             return Err(Error::shape("training rows", train.rows(), "at least 2"));
         }
-        let ranges = range::ranges(train.x().view(), train.feature_names());
+        let ranges = range::ranges(train.x().view(), train.feature_names()); //~ fitted-ranges
         let leave_out = |column| Advice::Ignore { column, if_identifier: false };
         let all = range::ranges(data.x().view(), data.feature_names());
         check_constant(&all, data.rows(), leave_out)?;
@@ -121,10 +121,11 @@ impl Parts {
             check_constant(&ranges, train.rows(), nothing)?;
         }
         // A level may lie among the validation rows alone.
+        //~ fitted-features
         let features = Standardise::new().allow_constant().fit_features(&train)?;
         let mut scaled = features.scale_features(&train)?;
         let response = match train.response().real() {
-            Some(_) => Some(Standardise::new().fit_response(&train)?),
+            Some(_) => Some(Standardise::new().fit_response(&train)?), //~ fitted-response
             None => None,
         };
         if let Some(scaler) = &response {
@@ -211,7 +212,7 @@ impl Fit {
     /// The [training rows](Self::training) that are [judged](Self::judged).
     pub fn judged_rows(&self) -> Vec<usize> {
         let rows = self.parts.train.rows();
-        (0..rows.min(JUDGED)).map(|i| i * rows / rows.min(JUDGED)).collect()
+        (0..rows.min(JUDGED)).map(|i| i * rows / rows.min(JUDGED)).collect() //~ judged-rows
     }
 
     /// The fit with every `k`-th draw of each chain, as by [`Draws::thinned`]: for predictions of many
@@ -242,7 +243,7 @@ impl Fit {
     /// fit into memory.
     pub fn predict(&self, rows: &Dataset) -> Result<Predictions, Error> {
         let Parts { features, response, posterior, .. } = &*self.parts;
-        let scaled = features.scale_features(rows)?;
+        let scaled = features.scale_features(rows)?; //~ scaled-features
         match response {
             None => posterior.predict(&self.draws, &scaled),
             Some(scaler) => {
@@ -268,7 +269,7 @@ impl Fit {
         let predictions = posterior.predict_new(&self.draws, features.transform(x)?.view())?;
         let predictions = match response {
             None => predictions,
-            Some(scaler) => predictions.unscaled(scaler)?,
+            Some(scaler) => predictions.unscaled(scaler)?, //~ unscaled-predictions
         };
         let outside = range::outside(x, ranges);
         Ok(Predicted { predictions, outside, dropped: Vec::new(), unused: Vec::new() })
@@ -353,7 +354,7 @@ impl Fit {
     /// # Errors
     /// Classes; else as [`Posterior::loo_pit`].
     pub fn loo_pit(&self, seed: u64) -> Result<Pit, Error> {
-        self.parts.posterior.loo_pit(&self.draws, &self.parts.train, seed)
+        self.parts.posterior.loo_pit(&self.draws, &self.parts.train, seed) //~ loo-pit-rows
     }
 
     /// Writes the draws to a new Zarr folder with their predictions for the training rows, for
@@ -392,7 +393,7 @@ impl Fit {
     /// all draws that do not fit into memory.
     pub fn to_zarr(&self, path: impl AsRef<Path>) -> Result<(), Error> {
         let train = self.training();
-        let predictions = self.predict(train)?;
+        let predictions = self.predict(train)?; //~ written-predictions
         self.parts.posterior.write_zarr(&self.draws, train, &predictions, path.as_ref())
     }
 

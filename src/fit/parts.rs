@@ -15,7 +15,7 @@ use crate::draws::Draws;
 use crate::message::Advice;
 
 fn overlap(a: &Range<usize>, b: &Range<usize>) -> bool {
-    a.start < b.end && b.start < a.end
+    a.start < b.end && b.start < a.end //~ overlapping-jobs
 }
 
 /// Returns an error if another part beside the one in `folder`, which is `saved`, has some of the

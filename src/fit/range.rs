@@ -60,6 +60,7 @@ pub(super) fn outside(x: ArrayView2<f64>, ranges: &[FeatureRange]) -> Vec<Outsid
     let mut found = Vec::new();
     for (row, values) in x.rows().into_iter().enumerate() {
         for (value, range) in values.iter().zip(&ranges) {
+            //~ outside-range
             if *value < range.low || *value > range.high {
                 found.push(Outside { row, value: *value, range: range.clone() });
             }

@@ -318,7 +318,9 @@ impl Recipe {
             return Err(error.of(Setting::Validation));
         }
         let split = match self.task {
+            //~ validation-rows
             Task::Regression | Task::Counts => data.split_rows(self.validation, self.seed)?,
+            //~ validation-classes
             Task::Classification => data.stratified_rows(self.validation, self.seed)?,
         };
         Ok(Some(split))
@@ -379,13 +381,16 @@ impl Recipe {
                 LogHalfCauchy::new(1.0)?,
             ),
         };
+        //~ noise-prior-of-fit
         let squared_scale = LogInverseGamma::new(SQUARED_SCALE.0, SQUARED_SCALE.1)?;
         priors = match &likelihood {
             AnyLikelihood::Gaussian(_) => priors.with("log_noise_variance", squared_scale),
             AnyLikelihood::StudentTNoise(_) => priors
                 .with("log_squared_scale", squared_scale)
+                //~ degrees-of-fit
                 .with("log_degrees_of_freedom", Normal::new(DEGREES.0, DEGREES.1)?),
             AnyLikelihood::NegativeBinomial(_) => {
+                //~ dispersion-of-fit
                 priors.with("log_dispersion", Normal::new(DISPERSION.0, DISPERSION.1)?)
             }
             _ => priors,
@@ -522,9 +527,11 @@ impl Recipe {
         if let (Some(mean), Some(bias)) =
             (log_mean_count(&parts.train), posterior.layout().range(&self.output_bias()))
         {
-            centre[bias].fill(mean);
+            centre[bias].fill(mean); //~ count-bias
         }
+        //~ starts-of-fit
         let start = Init::Around { centre, sd: START };
+        //~ seed-of-fit
         let sampler = Sampler::new(posterior, algorithm).chains(self.chains).seed(self.seed);
         let mut sampler = sampler.warmup(self.warmup).draws(self.draws).init(start);
         sampler = sampler.stop_handle(&self.stop);
@@ -548,5 +555,5 @@ impl Recipe {
 /// count.
 fn log_mean_count(train: &Dataset) -> Option<f64> {
     let counts = train.response().counts()?;
-    Some(crate::portable::ln((counts.sum() + 0.5) / counts.nrows() as f64))
+    Some(crate::portable::ln((counts.sum() + 0.5) / counts.nrows() as f64)) //~ mean-count
 }

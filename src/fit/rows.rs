@@ -16,7 +16,7 @@ pub(super) fn to_csv(data: &Dataset) -> Result<Vec<u8>, Error> {
     let names = data.feature_names().iter().chain(data.response_names());
     csv.write_record(names.map(|name| guarded(name).into_owned())).map_err(failed)?;
     for (i, row) in data.x().rows().into_iter().enumerate() {
-        let mut record: Vec<String> = row.iter().map(f64::to_string).collect();
+        let mut record: Vec<String> = row.iter().map(f64::to_string).collect(); //~ saved-digits
         match data.response() {
             Response::Real(y) | Response::Counts(y) => {
                 record.extend(y.row(i).iter().map(f64::to_string));

@@ -84,6 +84,7 @@ impl Wanted<'_> {
         if !there.finished {
             return Ok(There::Unfinished(there));
         }
+        //~ more-draws
         if draws(&there.recipe) < draws(&self.saved.recipe) {
             return Ok(There::Fewer);
         }

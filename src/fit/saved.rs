@@ -218,6 +218,7 @@ pub(super) fn read(folder: &Path) -> Result<Read, Error> {
         Ok(saved) => saved,
         Err(e) => return damaged(e.to_string()),
     };
+    //~ edited-fit
     if saved.crc32 != saved.checksum() {
         return damaged("it was edited or damaged: its checksum differs".into());
     }

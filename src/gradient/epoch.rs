@@ -48,7 +48,7 @@ impl Epoch {
         }
         let batch = self.place..self.place + self.size;
         for i in batch.clone() {
-            let j = rng.random_range(i..self.rows.len());
+            let j = rng.random_range(i..self.rows.len()); //~ epoch-row
             self.rows.swap(i, j);
         }
         self.place = batch.end;

@@ -139,7 +139,7 @@ impl<T: MinibatchTarget> GradStream<T> for MinibatchStream {
                 let both = [&mut self.new[..], &mut batch[..]];
                 let [here, _] = target.minibatch_grad_pair_at(1.0, rows, [point.q(), at], both, ws);
                 for ((new, batch), grad) in self.new.iter_mut().zip(batch).zip(grad) {
-                    *new += *grad - *batch;
+                    *new += *grad - *batch; //~ control-variate-difference
                 }
                 (here, 2)
             }

@@ -114,7 +114,7 @@ fn gradient_body<V: Vector<f64>>(
     let mut ell = sums[0].add(sums[1]).sum();
     for (((y, z), softplus), d) in y.iter().zip(z).zip(softplus).zip(d).skip(whole) {
         ell += y * z - softplus;
-        *d = y - *d;
+        *d = y - *d; //~ bernoulli-gradient
     }
     ell
 }

@@ -49,6 +49,7 @@ impl Likelihood for Binomial {
         check_trials("binomial", counts)?;
         Ok(Array2::from_shape_fn((counts.nrows(), 3), |(i, j)| {
             let (k, n) = (counts[(i, 0)], counts[(i, 0)] + counts[(i, 1)]);
+            //~ binomial-coefficient
             [k, n, ln_factorial(n) - ln_factorial(k) - ln_factorial(n - k)][j]
         }))
     }
@@ -86,7 +87,7 @@ impl Likelihood for Binomial {
         let mut ell = 0.0;
         for (i, d) in d_out.column(0).iter_mut().enumerate() {
             ell += constant[i] - n[i] * softplus[i] - wrong_side(k[i], n[i], z[i]);
-            *d = k[i] - n[i] * *d;
+            *d = k[i] - n[i] * *d; //~ binomial-gradient
         }
         ell
     }

@@ -129,7 +129,7 @@ fn gradient_body<V: Vector<f64>>(
         let rows = z.iter().zip(y).zip(maximum).zip(&*sum).zip(d).zip(&mut of_class);
         for (((((z, y), m), inverse), d), of_class) in rows {
             let is = *y == k;
-            *d = if is { 1.0 } else { 0.0 } - *d * inverse;
+            *d = if is { 1.0 } else { 0.0 } - *d * inverse; //~ softmax-gradient
             *of_class = if is { z - m } else { 0.0 };
         }
         let (lanes, mut sums) = (of_class.as_chunks::<LANES>().0, [0.0; LANES]);

@@ -26,7 +26,7 @@ pub(super) fn log_rise(a: f64, x: f64) -> f64 {
     if x < LARGE {
         return ln_gamma(x + a) - ln_gamma(x) - a * ln(x);
     }
-    (x + a - 0.5) * ln_1p(a / x) - a + (stirling(x + a) - stirling(x))
+    (x + a - 0.5) * ln_1p(a / x) - a + (stirling(x + a) - stirling(x)) //~ stirling-rest
 }
 
 /// psi(x + a) - psi(x).

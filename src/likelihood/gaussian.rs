@@ -104,6 +104,7 @@ impl Likelihood for Gaussian {
                 *row += (y - f) * (y - f);
             }
         }
+        //~ gaussian-constant
         let constant = -0.5 * out.columns() as f64 * (ln(std::f64::consts::TAU) + eta);
         let scale = -0.5 * exp(-eta);
         for row in rows {
@@ -124,9 +125,9 @@ impl Likelihood for Gaussian {
         let sse: f64 = (0..out.columns())
             .map(|j| scaled_residuals(y.column(j), out.column(j), precision, d_out.column(j)))
             .sum();
-        let n = (out.rows() * out.columns()) as f64;
+        let n = (out.rows() * out.columns()) as f64; //~ gaussian-count
         if let Some(d_eta) = d_phi.first_mut() {
-            *d_eta += 0.5 * (precision * sse - n);
+            *d_eta += 0.5 * (precision * sse - n); //~ gaussian-noise-gradient
         }
         -0.5 * (n * (ln(std::f64::consts::TAU) + eta) + precision * sse)
     }
@@ -150,7 +151,7 @@ impl Likelihood for Gaussian {
     }
 
     fn draw(&self, phi: &[f64], out: TileMut, _y: Tile, rng: &mut ChainRng, mut drawn: TileMut) {
-        let (out, tau) = (out.as_tile(), exp(0.5 * self.log_variance(phi)));
+        let (out, tau) = (out.as_tile(), exp(0.5 * self.log_variance(phi))); //~ gaussian-noise-sd
         for j in 0..out.columns() {
             for (y, f) in drawn.column(j).iter_mut().zip(out.column(j)) {
                 *y = f + tau * rng.normal();

@@ -97,7 +97,7 @@ impl Likelihood for HeteroscedasticGaussian {
             let s = out.column(y.columns() + j);
             for_each_residual(out, y, j, |i, t, scaled| {
                 d_out.column(j)[i] = scaled;
-                d_out.column(y.columns() + j)[i] = t * t - 1.0;
+                d_out.column(y.columns() + j)[i] = t * t - 1.0; //~ heteroscedastic-gradient
                 ell -= s[i] + 0.5 * t * t;
             });
         }
@@ -144,7 +144,7 @@ impl Likelihood for HeteroscedasticGaussian {
         for j in 0..columns {
             let (mu, sd) = (out.column(j), out.column(columns + j));
             for (y, (mu, sd)) in drawn.column(j).iter_mut().zip(mu.iter().zip(sd)) {
-                *y = mu + sd * rng.normal();
+                *y = mu + sd * rng.normal(); //~ heteroscedastic-draw
             }
         }
     }

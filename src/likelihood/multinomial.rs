@@ -47,6 +47,7 @@ impl Likelihood for Multinomial {
         for (mut y, counts) in y.rows_mut().into_iter().zip(counts.rows()) {
             y.slice_mut(ndarray::s![..k]).assign(&counts);
             y[k] = counts.sum();
+            //~ multinomial-coefficient
             y[k + 1] = ln_factorial(y[k]) - counts.iter().map(|c| ln_factorial(*c)).sum::<f64>();
         }
         Ok(y)

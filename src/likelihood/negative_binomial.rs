@@ -124,7 +124,7 @@ impl Links {
     /// d ell / d rho.
     fn d_rho(&self, i: usize, z: f64, y: f64, r: f64) -> f64 {
         let softplus = self.softplus[i] + z.max(0.0);
-        r * (digamma_rise(y, r) - softplus) - self.d_eta(i, y, r)
+        r * (digamma_rise(y, r) - softplus) - self.d_eta(i, y, r) //~ dispersion-gradient
     }
 }
 
@@ -212,7 +212,7 @@ impl Likelihood for NegativeBinomial {
         let (r, _) = self.dispersion(phi);
         exp_of(out.as_tile(), drawn.reborrow());
         for y in drawn.column(0) {
-            let rate = *y * (rng.gamma(r) / r);
+            let rate = *y * (rng.gamma(r) / r); //~ negative-binomial-draw
             *y = draw_poisson(rate, rng);
         }
     }

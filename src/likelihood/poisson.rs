@@ -70,7 +70,7 @@ impl Likelihood for Poisson {
         let (y, log_factorial, eta) = (y.column(0), y.column(1), out.column(0));
         let mut ell = 0.0;
         for (i, d) in d_out.column(0).iter_mut().enumerate() {
-            ell += less_rate(weighted(y[i], eta[i]) - log_factorial[i], *d);
+            ell += less_rate(weighted(y[i], eta[i]) - log_factorial[i], *d); //~ poisson-density
             *d = y[i] - *d;
         }
         ell

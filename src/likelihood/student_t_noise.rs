@@ -253,6 +253,7 @@ impl Likelihood for StudentTNoise {
         let (Terms { nu, tau, .. }, out) = (self.terms(phi), out.as_tile());
         for j in 0..out.columns() {
             for (y, f) in drawn.column(j).iter_mut().zip(out.column(j)) {
+                //~ student-t-noise-draw
                 *y = f + tau * (rng.normal() * (0.5 * nu / rng.gamma(0.5 * nu)).sqrt());
             }
         }

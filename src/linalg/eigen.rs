@@ -206,7 +206,7 @@ fn make_diagonal<V: Vector<f64>>(
 pub(super) fn rotate<V: Vector<f64>>(c: f64, s: f64, x: &mut [f64], y: &mut [f64]) {
     for (x, y) in x.iter_mut().zip(y) {
         let (a, b) = (*x, *y);
-        *x = f64::multiply_add::<V::Level>(c, a, -(s * b));
+        *x = f64::multiply_add::<V::Level>(c, a, -(s * b)); //~ rotation
         *y = f64::multiply_add::<V::Level>(s, a, c * b);
     }
 }

@@ -27,7 +27,7 @@ pub(super) fn factor(a: &mut [f64], dim: usize) -> Result<(), usize> {
             let columns = Matrix::rows(&panel[row..], dim);
             let sizes = [row_end - row, dim - row, end - first];
             let rest = &mut below[(row - end) * dim + row..];
-            gemm(sizes, -1.0, [columns.transposed(), columns], rest, dim, true);
+            gemm(sizes, -1.0, [columns.transposed(), columns], rest, dim, true); //~ cholesky-rest
         }
     }
     Ok(())
@@ -45,7 +45,7 @@ pub(super) fn invert(r: &[f64], dim: usize, inverse: &mut [f64], out: &mut [f64]
             let sizes = [end - first, column_end - column, column_end - end];
             let factors =
                 [Matrix::rows(&r[first * dim + end..], dim), Matrix::rows(&below[column..], dim)];
-            gemm(sizes, -1.0, factors, &mut panel[column..], dim, false);
+            gemm(sizes, -1.0, factors, &mut panel[column..], dim, false); //~ triangular-inverse
         }
         solve_panel(&r[first * dim..], panel, dim, first);
     }

@@ -119,7 +119,7 @@ impl<M: SecondOrderModel> Model for Linearised<M> {
 
     fn begin(&self, w: &[f64], ws: &mut Self::Workspace) {
         for ((v, w), at) in ws.direction.iter_mut().zip(w).zip(&self.at) {
-            *v = w - at;
+            *v = w - at; //~ linearised-direction
         }
         self.base.begin(&self.at, &mut ws.base);
     }

@@ -356,7 +356,7 @@ impl SecondOrderModel for Mlp {
             if let Some((h, kept)) = ws.network.output(l, stride) {
                 self.activation(l).backward(h, kept, &mut r_delta[..n]);
                 for ((r, bend), r_z) in r_delta[..n].iter_mut().zip(&**bend).zip(&**r_z) {
-                    *r += bend * r_z;
+                    *r += bend * r_z; //~ hessian-curvature
                 }
             }
             let start = end - units - units * inputs;

@@ -50,7 +50,7 @@ impl Schedule {
         match self {
             Self::Cosine => half_cosine(t, steps),
             Self::Constant => 1.0,
-            Self::Cycles { steps } => half_cosine(t % steps, *steps),
+            Self::Cycles { steps } => half_cosine(t % steps, *steps), //~ cyclical-rate
         }
     }
 }

@@ -117,6 +117,7 @@ impl<M: Model, L: Likelihood> Descent for Posterior<M, L> {
         let DescentScratch { direction, prior, x: x_row, y: y_row } = &mut scratch;
         image.copy_from_slice(q);
         if rule.objective == Objective::SquaredError {
+            //~ descent-prior
             prior.fill(0.0); // another rule may have used it
         }
         for _ in 0..rule.depth {

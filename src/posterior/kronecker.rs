@@ -77,7 +77,7 @@ impl<L: SecondOrderLikelihood> Posterior<Mlp, L> {
                 }
             }
         }
-        let n = self.n_obs() as f64;
+        let n = self.n_obs() as f64; //~ kronecker-rows
         for KroneckerFactors { inputs, a, .. } in &mut factors {
             a.iter_mut().for_each(|a| *a /= n);
             a[(*inputs + 1) * (*inputs + 1) - 1] = 1.0;

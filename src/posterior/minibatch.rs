@@ -31,7 +31,7 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
         let mut likelihood = [0.0; K];
         self.for_each_gathered(rows, &mut gathered, |x, y| {
             for k in 0..K {
-                let (factor, tile) = (factor * weight, once((x, y)));
+                let (factor, tile) = (factor * weight, once((x, y))); //~ minibatch-weight
                 likelihood[k] += self.add_log_lik_grad(factor, tile, q[k], grad[k], ws);
             }
         });

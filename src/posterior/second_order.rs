@@ -156,7 +156,7 @@ impl<M: SecondOrderModel, L: SecondOrderLikelihood> Posterior<M, L> {
             rows.fill(0.0);
             self.add_likelihood_products(curvature, q, rows, &mut ws, &mut scratch, |j, v| {
                 v.fill(0.0);
-                v[chunk[j]] = 1.0;
+                v[chunk[j]] = 1.0; //~ hessian-rows
             });
             let rows = rows.chunks_exact_mut(d).zip(out.chunks_exact_mut(n));
             for (j, (row, out)) in chunk.iter().zip(rows) {

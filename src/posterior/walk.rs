@@ -188,7 +188,7 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
         let work = |(k, share): (usize, &mut Share)| {
             let own = spare().pop();
             let mut own = own.unwrap_or_else(|| self.workspace());
-            work(share, &mut own, k * tiles / n..(k + 1) * tiles / n);
+            work(share, &mut own, k * tiles / n..(k + 1) * tiles / n); //~ share-of-tiles
             spare().push(own);
         };
         // A thread with other chains pending, or outside a thread pool, evaluates all of its shares

@@ -71,6 +71,7 @@ impl Reliability {
     /// The expected calibration error, from 0 (best) to 1.
     pub fn ece(&self) -> f64 {
         let rows: usize = self.bins.iter().map(|b| b.rows).sum();
+        //~ calibration-error
         let gap = |b: &ReliabilityBin| b.rows as f64 * (b.accuracy - b.confidence).abs();
         self.bins.iter().map(gap).sum::<f64>() / rows as f64
     }
@@ -188,7 +189,7 @@ impl Predictions {
             let (y, v) = cells[cell];
             let (below, up_to) =
                 (sorted.partition_point(|x| *x < y), sorted.partition_point(|x| *x <= y));
-            (below as f64 + v * (up_to - below + 1) as f64) / (sorted.len() + 1) as f64
+            (below as f64 + v * (up_to - below + 1) as f64) / (sorted.len() + 1) as f64 //~ pit-ties
         });
         let values = Array2::from_shape_vec(y.dim(), values).expect("one value for each cell");
         Ok(Pit { values })

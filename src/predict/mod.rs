@@ -206,7 +206,7 @@ impl Predictions {
 
     /// The observed response; `None` for [new rows](crate::posterior::Posterior::predict_new).
     pub fn observed(&self) -> Option<&Response> {
-        self.log_density.is_some().then_some(&self.response)
+        self.log_density.is_some().then_some(&self.response) //~ blank-response
     }
 
     /// Replaces the observed response by `response`, as it was read: the response after

@@ -281,7 +281,7 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
         draws.check_any_parameter()?;
         draws.check_layout("parameters of the draws", self.layout())?;
         match (&draws.info().target, self.info()) {
-            (Some(found), Some(own)) => found.check(&own),
+            (Some(found), Some(own)) => found.check(&own), //~ draws-of-posterior
             _ => Ok(()),
         }
     }

@@ -98,7 +98,7 @@ pub(super) fn crps_sorted(sorted: &[f64], y: f64) -> f64 {
         distance += (x - y).abs();
         spread += (2.0 * i as f64 + 1.0 - n) * (x - y);
     }
-    distance / n - spread / (n * n)
+    distance / n - spread / (n * n) //~ crps-spread
 }
 
 /// The persistence forecast of an [embedded](crate::data::Takens) series: the last input of each
@@ -135,7 +135,7 @@ impl Predictions {
     /// classes.
     pub fn predictive_interval(&self, level: f64) -> Result<Interval, Error> {
         self.check_numbers()?;
-        self.interval(self.predictive_draws(), level)
+        self.interval(self.predictive_draws(), level) //~ predictive-interval
     }
 
     /// The share of observed responses within their
@@ -168,7 +168,7 @@ impl Predictions {
     /// The errors of [`predictive_interval`](Self::predictive_interval), at any of the levels.
     pub fn coverages(&self, levels: &[f64]) -> Result<Vec<Coverage>, Error> {
         self.check_numbers()?;
-        let intervals = self.intervals(self.predictive_draws(), levels)?;
+        let intervals = self.intervals(self.predictive_draws(), levels)?; //~ coverage-intervals
         let observed = self.numbers()?.view();
         let of = |interval: &Interval| {
             let share = interval.coverage(observed)?;
@@ -228,12 +228,13 @@ impl Predictions {
         }
         let drawn = self.drawn.view().into_shape_with_order((chains * draws, rows, columns));
         let drawn = drawn.expect("predictions are stored in standard order");
+        //~ apart-mean
         let means = self.mean.mean_axis(Axis(1)).expect("there is at least one draw");
         let between = means.std_axis(Axis(0), 1.0);
         let each = between.indexed_iter().filter_map(|((row, column), between)| {
             let drawn = drawn.slice(s![.., row, column]);
             let is_constant = drawn.iter().all(|y| *y == drawn[0]);
-            (!is_constant).then(|| between / drawn.std(1.0))
+            (!is_constant).then(|| between / drawn.std(1.0)) //~ apart-sd
         });
         // A NaN stays.
         let largest = each.reduce(|a, b| if a.is_nan() || b <= a { a } else { b });
@@ -327,6 +328,7 @@ impl Predictions {
         Ok(Self {
             mean: unscale(&self.mean)?,
             drawn: unscale(&self.drawn)?,
+            //~ unscaled-density
             log_density: self.log_density.as_ref().map(|density| density - log_scale),
             response: Response::Real(scaler.inverse(y.view())?),
             response_names: self.response_names.clone(),

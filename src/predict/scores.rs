@@ -162,7 +162,7 @@ pub(super) fn log_mean_exp(values: ndarray::ArrayView1<f64>) -> f64 {
         return if values.iter().any(|v| v.is_nan()) { f64::NAN } else { largest };
     }
     let sum: f64 = values.iter().map(|v| (v - largest).exp()).sum();
-    largest + (sum / values.len() as f64).ln()
+    largest + (sum / values.len() as f64).ln() //~ log-mean-density
 }
 
 /// JSON has no NaN: it becomes `null` there, and is read back as NaN.

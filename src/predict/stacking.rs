@@ -72,7 +72,7 @@ impl Stacking {
             return Err(Error::argument(what, "-inf", "a number for at least one of them"));
         }
         let relative = (&log_densities - &best).mapv(f64::exp);
-        let weights = maximise(&relative)?;
+        let weights = maximise(&relative)?; //~ stacking
         let elpd = |weights: &[f64]| {
             let of_row = |row: ndarray::ArrayView1<f64>| {
                 row.iter().zip(weights).map(|(p, w)| p * w).sum::<f64>().ln()

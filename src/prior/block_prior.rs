@@ -64,7 +64,7 @@ impl BlockPrior {
             }
             Density::HalfCauchy { log_scale } => {
                 let prior = LogHalfCauchy::around(q[*log_scale]);
-                grad[*log_scale] -= prior.slope(x);
+                grad[*log_scale] -= prior.slope(x); //~ horseshoe-common-scale
                 prior.add_grad(x, &mut grad[self.range.clone()])
             }
         }
@@ -158,6 +158,7 @@ impl BlockPrior {
     pub fn log_variance_of(&self, coordinate: usize) -> Option<usize> {
         match &self.density {
             Density::Hierarchical { log_variances } => {
+                //~ scale-of-column
                 let column = (coordinate - self.range.start) % log_variances.len();
                 Some(log_variances.start + column)
             }

@@ -235,7 +235,7 @@ impl Priors {
         let error = |problem: String| Error::prior(problem, layout.block_names());
         let is_own = |block: &Block| block.range.start >= model.dim();
         let matches = |block: &Block, pattern: &str| {
-            block.matches(pattern) && !(is_own(block) && pattern == "*")
+            block.matches(pattern) && !(is_own(block) && pattern == "*") //~ prior-pattern
         };
         for (pattern, _) in &self.entries {
             if !layout.blocks().iter().any(|block| matches(block, pattern)) {

@@ -23,7 +23,7 @@ pub(super) fn add_grad(x: &[f64], s: &[f64], grad: &mut [f64], d_s: &mut [f64]) 
         for (grad, x) in grad.iter_mut().skip(j).step_by(n).zip(column(x, j, n)) {
             *grad -= precision * x;
         }
-        *d_s += 0.5 * (precision * squares - len as f64);
+        *d_s += 0.5 * (precision * squares - len as f64); //~ hierarchical-gradient
         log_density += from_squares(len, squares, *s);
     }
     log_density
@@ -76,6 +76,7 @@ fn column(x: &[f64], j: usize, n: usize) -> impl Iterator<Item = &f64> {
 
 /// log of N(0, e^s) for n coordinates with the given sum of squares.
 fn from_squares(n: usize, squares: f64, s: f64) -> f64 {
+    //~ hierarchical-constant
     -0.5 * (n as f64 * (ln(std::f64::consts::TAU) + s) + exp(-s) * squares)
 }
 

@@ -31,7 +31,7 @@ impl Laplace {
 impl Prior for Laplace {
     fn log_density(&self, x: &[f64]) -> f64 {
         let distance: f64 = x.iter().map(|x| (x - self.location).abs()).sum();
-        -(x.len() as f64) * ln(2.0 * self.scale) - distance / self.scale
+        -(x.len() as f64) * ln(2.0 * self.scale) - distance / self.scale //~ laplace-prior-constant
     }
 
     fn add_grad(&self, x: &[f64], grad: &mut [f64]) -> f64 {

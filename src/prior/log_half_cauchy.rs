@@ -55,7 +55,7 @@ impl Prior for LogHalfCauchy {
         // log cosh z = |z| + log(1 + e^-2|z|) - log 2.
         let log_cosh = |x: &f64| {
             let z = self.z(*x).abs();
-            z + ln_1p(exp(-2.0 * z))
+            z + ln_1p(exp(-2.0 * z)) //~ half-cauchy-tail
         };
         -(x.len() as f64) * ln(std::f64::consts::PI) - x.iter().map(log_cosh).sum::<f64>()
     }
@@ -69,7 +69,7 @@ impl Prior for LogHalfCauchy {
         // A Cauchy variable is the ratio of two normal ones.
         x.fill_with(|| {
             let (a, b) = (rng.normal().abs(), rng.normal().abs());
-            self.location + 2.0 * (ln(a) - ln(b))
+            self.location + 2.0 * (ln(a) - ln(b)) //~ half-cauchy-draw
         });
         Ok(())
     }

@@ -44,6 +44,7 @@ impl LogInverseGamma {
                 return Err(Error::argument(name, value, allowed));
             }
         }
+        //~ inverse-gamma-constant
         Ok(Self { shape, scale, constant: shape * ln(scale) - ln_gamma(shape) })
     }
 
@@ -59,7 +60,7 @@ impl LogInverseGamma {
 
     fn each(&self, x: f64) -> (f64, f64) {
         let tail = self.tail(x);
-        (self.constant - self.shape * x - tail, tail - self.shape)
+        (self.constant - self.shape * x - tail, tail - self.shape) //~ inverse-gamma-jacobian
     }
 }
 
@@ -93,6 +94,7 @@ impl Prior for LogInverseGamma {
         // g itself underflows.
         x.fill_with(|| {
             let log_uniform = ln(1.0 - rng.uniform());
+            //~ inverse-gamma-draw
             ln(self.scale) - ln(rng.gamma(self.shape + 1.0)) - log_uniform / self.shape
         });
         Ok(())

@@ -28,7 +28,7 @@ impl Normal {
     pub fn new(mean: f64, sd: f64) -> Result<Self, Error> {
         let mean = finite("mean of the normal prior", mean)?;
         let sd = ordinary_sd("sd of the normal prior", sd)?;
-        let constant = -0.5 * ln(std::f64::consts::TAU) - ln(sd);
+        let constant = -0.5 * ln(std::f64::consts::TAU) - ln(sd); //~ normal-prior-constant
         Ok(Self { mean, sd, precision: 1.0 / (sd * sd), constant })
     }
 

@@ -37,7 +37,7 @@ impl StudentT {
         let scale = positive("scale of the Student-t prior", scale)?;
         let constant = ln_gamma(0.5 * (nu + 1.0))
             - ln_gamma(0.5 * nu)
-            - 0.5 * ln(std::f64::consts::PI * nu)
+            - 0.5 * ln(std::f64::consts::PI * nu) //~ student-t-prior-constant
             - ln(scale);
         Ok(Self { degrees_of_freedom, location, scale, constant })
     }
@@ -55,7 +55,7 @@ impl Prior for StudentT {
         let nu = self.degrees_of_freedom;
         for (grad, x) in grad.iter_mut().zip(x) {
             let t = (x - self.location) / self.scale;
-            *grad -= (nu + 1.0) * t / (self.scale * (nu + t * t));
+            *grad -= (nu + 1.0) * t / (self.scale * (nu + t * t)); //~ student-t-prior-gradient
         }
         self.log_density(x)
     }

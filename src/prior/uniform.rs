@@ -32,7 +32,7 @@ impl Uniform {
                 "lower < upper, of finite width",
             ));
         }
-        Ok(Self { lower, upper, constant: -ln(upper - lower) })
+        Ok(Self { lower, upper, constant: -ln(upper - lower) }) //~ uniform-prior-constant
     }
 }
 

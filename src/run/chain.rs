@@ -164,7 +164,7 @@ impl<'t, T: Target, K: Kernel<&'t T>, R: Recorder<T>> TypedChain<'_, 't, T, K, R
         });
         self.may_be_long = began.elapsed() > LONG;
         if step.is_none() {
-            self.data.at = before;
+            self.data.at = before; //~ cut-step
             self.before_cut = Some(state);
             self.ws = self.target.workspace();
             ending.cut();
@@ -196,7 +196,7 @@ impl<'t, T: Target, K: Kernel<&'t T>, R: Recorder<T>> TypedChain<'_, 't, T, K, R
                 let (chain, draw) = (self.data.index, at.done[1]);
                 at.diverged.push(Divergence { chain, draw, position });
             }
-            at.unfinished.add(&step);
+            at.unfinished.add(&step); //~ unfinished-step
         }
         let ChainData { at, values, stats, n_stats, failure, .. } = &mut self.data;
         let Unfinished { accept_prob, accepted, divergent, gradients, .. } =
@@ -271,7 +271,7 @@ impl<'t, T: Target, K: Kernel<&'t T>, R: Recorder<T>> Chain for TypedChain<'_, '
     }
 
     fn freeze(&mut self) {
-        self.kernel.freeze();
+        self.kernel.freeze(); //~ warm-up-end
     }
 
     fn evaluate(&mut self) {
@@ -311,7 +311,7 @@ impl<'t, T: Target, K: Kernel<&'t T>, R: Recorder<T>> Chain for TypedChain<'_, '
         let place = names.iter().position(|name| name.rsplit('.').next() == Some("step_size"))?;
         let mut stats = vec![f64::NAN; names.len()];
         self.kernel.stats(&mut stats);
-        Some(stats[place])
+        Some(stats[place]) //~ progress-step-size
     }
 
     fn report(&self) -> Report {

@@ -104,7 +104,7 @@ impl Progress {
             return format!("{seconds:.1} s");
         }
         let took = self.elapsed.saturating_sub(first.elapsed).as_secs_f64();
-        let left = took * (self.total - self.done) as f64 / done;
+        let left = took * (self.total - self.done) as f64 / done; //~ time-left
         format!("{seconds:.1} s, about {left:.0} s left in this phase")
     }
 }

@@ -187,7 +187,7 @@ impl<'t, T: Target, A: Algorithm<&'t T>> Sampler<'t, T, A> {
         let records = Mutex::new(Vec::new());
         // A chain at a checked starting point.
         let start = |index| {
-            let rng = ChainRng::new(sizes.seed, index as u64);
+            let rng = ChainRng::new(sizes.seed, index as u64); //~ stream-of-chain
             let kernel = algorithm.kernel(&target, &rng)?;
             let mut ws = target.workspace();
             // A stream of its own: how many points are tried does not shift the chain's.

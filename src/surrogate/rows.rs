@@ -146,7 +146,7 @@ impl<M: Model + Clone, L: Likelihood + Clone> RowSubset<M, L> {
         let (mut all, mut hessian) = (vec![0.0; dim * dim], vec![0.0; dim * dim]);
         posterior.neg_hessian_at(1.0, centre, &mut all, &mut posterior.workspace());
         let rows = &subset.rows;
-        let weight = subset.weight();
+        let weight = subset.weight(); //~ rows-hessian
         rows.neg_hessian_at(weight, centre, &mut hessian, &mut rows.workspace());
         // The prior's part cancels.
         hessian.iter_mut().zip(all).for_each(|(rows, all)| *rows -= all);
@@ -198,6 +198,7 @@ impl<M: Model, L: Likelihood> Emulator for RowSubset<M, L> {
 
     fn add_grad(&self, factor: f64, q: &[f64], grad: &mut [f64], ws: &mut Self::Workspace) -> f64 {
         let weight = self.weight();
+        //~ rows-gradient
         let of_rows = weight * self.rows.add_full_grad(factor * weight, q, grad, &mut ws.rows);
         let expansion = self.expansion.as_ref();
         of_rows + expansion.map_or(0.0, |e| e.add_grad(factor, q, grad, &mut ws.delta))

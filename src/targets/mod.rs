@@ -85,6 +85,7 @@ impl LogDensity {
     /// The log density that samplers use: beta * likelihood + prior. At beta = 0 the likelihood does
     /// not enter, even if it is infinite.
     pub fn total(&self) -> f64 {
+        //~ tempered-density
         if self.beta == 0.0 { self.prior } else { self.beta * self.likelihood + self.prior }
     }
 

@@ -81,7 +81,7 @@ impl<V> Cached<V> {
 
     /// Whether the value is of the position where `point` is now.
     pub fn is_of(&self, point: &Point) -> bool {
-        self.of == Some(point.stamp)
+        self.of == Some(point.stamp) //~ known-at-point
     }
 
     /// Lets `write` change the value, and makes the result the value at `point`.
@@ -139,8 +139,8 @@ impl Point {
         let (here, there) = (self.log_density(), other.log_density());
         std::mem::swap(&mut self.q, &mut other.q);
         for (point, density, beta) in [(self, there, here.beta), (other, here, there.beta)] {
-            point.set(|_| {});
-            point.log_density = Some(LogDensity { beta, ..density });
+            point.set(|_| {}); //~ exchanged-point
+            point.log_density = Some(LogDensity { beta, ..density }); //~ exchanged-power
         }
     }
 

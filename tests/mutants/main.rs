@@ -3,11 +3,14 @@
 //!
 //! ```text
 //! cargo test --release --test mutants -- --ignored --nocapture               # all: minutes
-//! MUTANTS=hmc cargo test --release --test mutants -- --ignored --nocapture   # those of such a file or name
+//! MUTANTS=hmc cargo test --release --test mutants -- --ignored --nocapture   # all of such a file or name
 //! MUTANTS_TURN=7 cargo test --release --test mutants -- --ignored --nocapture # ten of them, as .ci/run does
 //! ```
 //!
-//! The workspace is copied to `target/mutants`. Each piece of source text in the table becomes
+//! A comment `//~ name` in the source, a marker, shows the table where a line is: it marks the line at whose end it
+//! stands, or the line below if it stands alone. No file is named, so that code may move with its markers.
+//!
+//! The workspace is copied to `target/mutants`. Each piece of a marked line in the table becomes
 //! `(if crate::mutant(K) { mutated } else { original })`, with K the mutant's place in the table, so that
 //! one build holds all mutants; the environment variable BNN_MUTANT switches one of them on. The tests
 //! named in the table must pass without a mutant, and each must fail with its own: by a panic in its
@@ -30,7 +33,10 @@ use std::time::{Duration, Instant};
 
 mod table;
 
-use table::{MUTANTS, Mutant};
+use table::{Change, MUTANTS, Mutant};
+
+/// The start of a marker.
+const MARKER: &str = "//~";
 
 /// What the build needs, besides what is in these folders.
 const COPIED: [&str; 11] = [
@@ -127,29 +133,113 @@ impl Mutant {
     }
 }
 
+/// The sources of the packages, by their paths from the root of the workspace.
+fn sources() -> BTreeMap<String, String> {
+    fn add(folder: &Path, sources: &mut BTreeMap<String, String>) -> io::Result<()> {
+        for entry in fs::read_dir(folder)? {
+            let path = entry?.path();
+            if path.is_dir() {
+                add(&path, sources)?;
+            } else if path.extension().is_some_and(|extension| extension == "rs") {
+                let file = path.strip_prefix(root()).unwrap_or(&path);
+                sources.insert(file.display().to_string(), fs::read_to_string(&path)?);
+            }
+        }
+        Ok(())
+    }
+    let mut sources = BTreeMap::new();
+    for Package { folder, .. } in &PACKAGES {
+        add(&root().join(folder).join("src"), &mut sources).expect("sources can be read");
+    }
+    sources
+}
+
+/// The marked lines of a source: the name of the marker and where the code of the line is.
+fn marked_lines(source: &str) -> Vec<(&str, Range<usize>)> {
+    let (mut marked, mut above, mut start) = (Vec::new(), Vec::new(), 0);
+    for line in source.split_inclusive('\n') {
+        let (code, name) = match line.split_once(MARKER) {
+            Some((code, name)) => (code, Some(name.trim())),
+            None => (line, None),
+        };
+        if code.trim().is_empty() && name.is_some() {
+            above.extend(name);
+        } else {
+            let code = start..start + code.trim_end().len();
+            marked.extend(above.drain(..).chain(name).map(|name| (name, code.clone())));
+        }
+        start += line.len();
+    }
+    marked
+}
+
 /// Where the text of a mutant is in its file, the mutant's number, and what the text becomes.
 type Edit = (Range<usize>, usize, &'static str);
 
-/// The edits of each file, in order; panics with all that is wrong.
-fn edits() -> BTreeMap<&'static str, Vec<Edit>> {
-    let mut edits: BTreeMap<_, Vec<Edit>> = BTreeMap::new();
-    let mut problems = Vec::new();
-    for (k, mutant) in MUTANTS.iter().enumerate() {
-        let source = fs::read_to_string(root().join(mutant.file)).unwrap_or_default();
-        for (original, mutated) in mutant.edits {
-            let places: Vec<_> = source.match_indices(original).map(|m| m.0).collect();
-            match places[..] {
-                [start] => {
-                    let edit = (start..start + original.len(), k, *mutated);
-                    edits.entry(mutant.file).or_default().push(edit);
+/// The places of the mutants in the sources.
+struct Places {
+    /// The edits of each file, in order.
+    edits: BTreeMap<String, Vec<Edit>>,
+    /// The file of each mutant, by its number: the one of its first change.
+    files: Vec<String>,
+}
+
+/// Finds the places of mutants by the markers of the sources, or describes all that is wrong.
+fn find(sources: &BTreeMap<String, String>, mutants: &[Mutant]) -> Result<Places, String> {
+    let mut lines: BTreeMap<&str, Vec<(&String, Range<usize>)>> = BTreeMap::new();
+    for (file, source) in sources {
+        for (name, code) in marked_lines(source) {
+            lines.entry(name).or_default().push((file, code));
+        }
+    }
+    let at = |(file, code): &(&String, Range<usize>)| {
+        let number = sources[*file][..code.start].matches('\n').count() + 1;
+        format!("{file}:{number}")
+    };
+    let (mut problems, mut used) = (Vec::new(), BTreeSet::new());
+    let mut edits: BTreeMap<String, Vec<Edit>> = BTreeMap::new();
+    let mut files = vec![String::new(); mutants.len()];
+    for (k, mutant) in mutants.iter().enumerate() {
+        for change in mutant.changes {
+            let (name, marker, original) = (mutant.name, change.marker, change.original);
+            used.insert(marker);
+            let line = match lines.get(marker).map(Vec::as_slice) {
+                Some([line]) => line,
+                // A marker with several lines is told below, once.
+                Some(_) => continue,
+                None => {
+                    problems.push(format!("{name}: no source has the marker `{MARKER} {marker}`"));
+                    continue;
                 }
-                _ => problems.push(format!(
-                    "{}: `{original}` occurs {} times in {}, not once",
-                    mutant.name,
-                    places.len(),
-                    mutant.file
+            };
+            let (file, code) = line;
+            let text = &sources[*file][code.clone()];
+            match text.match_indices(original).collect::<Vec<_>>()[..] {
+                [(start, _)] => {
+                    let start = code.start + start;
+                    let edit = (start..start + original.len(), k, change.mutated);
+                    edits.entry(file.to_string()).or_default().push(edit);
+                    if files[k].is_empty() {
+                        files[k] = file.to_string();
+                    }
+                }
+                ref found => problems.push(format!(
+                    "{name}: `{original}` occurs {} times, not once, in {}, the line of \
+                     `{MARKER} {marker}`: `{}`",
+                    found.len(),
+                    at(line),
+                    text.trim()
                 )),
             }
+        }
+    }
+    for (marker, lines) in &lines {
+        let places = lines.iter().map(at).collect::<Vec<_>>().join(" and ");
+        if lines.len() > 1 {
+            problems.push(format!("the marker `{MARKER} {marker}` marks several lines: {places}"));
+        }
+        if !used.contains(marker) {
+            problems.push(format!("no mutant uses the marker `{MARKER} {marker}` of {places}"));
         }
     }
     for (file, edits) in &mut edits {
@@ -157,13 +247,17 @@ fn edits() -> BTreeMap<&'static str, Vec<Edit>> {
         for pair in edits.windows(2) {
             let [(a, i, _), (b, j, _)] = pair else { continue };
             if a != b && a.end > b.start {
-                let (a, b) = (MUTANTS[*i].name, MUTANTS[*j].name);
+                let (a, b) = (mutants[*i].name, mutants[*j].name);
                 problems.push(format!("{file}: the texts of `{a}` and `{b}` overlap"));
             }
         }
     }
-    assert!(problems.is_empty(), "{}", problems.join("\n"));
-    edits
+    if problems.is_empty() { Ok(Places { edits, files }) } else { Err(problems.join("\n")) }
+}
+
+/// The places of all mutants of the table; panics with all that is wrong.
+fn places() -> Places {
+    find(&sources(), MUTANTS).unwrap_or_else(|problems| panic!("{problems}"))
 }
 
 /// `source` with all its mutants, switched off.
@@ -183,8 +277,8 @@ fn mutated(source: &str, edits: &[Edit]) -> String {
 }
 
 #[test]
-fn every_mutant_has_its_text_and_its_test() {
-    edits();
+fn every_mutant_has_its_place_and_its_test() {
+    places();
     let mut names = BTreeSet::new();
     for mutant in MUTANTS {
         assert!(names.insert(mutant.name), "`{}` is there twice", mutant.name);
@@ -202,6 +296,57 @@ fn every_mutant_has_its_text_and_its_test() {
         "x = (if crate::mutant(1) { b + a } else if crate::mutant(3) { 0 } else { a + b }); \
          (if crate::mutant(2) { c } else { d })"
     );
+}
+
+/// A change for the test below.
+const SUM: Change = Change { marker: "sum", original: "a + a", mutated: "a" };
+
+#[test]
+fn markers_are_found_and_what_is_wrong_with_them_is_said() {
+    let source = "fn f() {\n    a + b //~ sum\n    //~ loop\n    for x in y {\n    }\n}\n";
+    let lines = marked_lines(source).into_iter().map(|(name, code)| (name, &source[code]));
+    assert_eq!(lines.collect::<Vec<_>>(), [("sum", "    a + b"), ("loop", "    for x in y {")]);
+
+    let found = |sources: &[(&str, &str)], changes: &'static [Change]| {
+        let sources = sources.iter().map(|(file, text)| (file.to_string(), text.to_string()));
+        let mutant = Mutant { name: "wrong", changes, binary: "lib", test: "f::tests::f" };
+        find(&sources.collect(), &[mutant])
+    };
+    let places = found(&[("a.rs", "c;\na + a; //~ sum\n"), ("b.rs", "c")], &[SUM]).unwrap();
+    assert_eq!(places.edits, BTreeMap::from([("a.rs".to_string(), vec![(3..8, 0, "a")])]));
+    assert_eq!(places.files, ["a.rs"]);
+
+    for (sources, changes, problem) in [
+        (&[("a.rs", "a + a;\n")][..], &[SUM][..], "wrong: no source has the marker `//~ sum`"),
+        (
+            &[("a.rs", "a + a; //~ sum\n"), ("b.rs", "b;\n//~ sum\na + a;\n")],
+            &[SUM],
+            "the marker `//~ sum` marks several lines: a.rs:1 and b.rs:3",
+        ),
+        (
+            &[("a.rs", "a + a; //~ sum\n\n//~ rest\nb;\n")],
+            &[SUM],
+            "no mutant uses the marker `//~ rest` of a.rs:4",
+        ),
+        (
+            &[("a.rs", "    a + b; //~ sum\na + a;\n")],
+            &[SUM],
+            "wrong: `a + a` occurs 0 times, not once, in a.rs:1, the line of `//~ sum`: `a + b;`",
+        ),
+        (
+            &[("a.rs", "//~ sum\na + a; a + a;\n")],
+            &[SUM],
+            "wrong: `a + a` occurs 2 times, not once, in a.rs:2, the line of `//~ sum`: \
+             `a + a; a + a;`",
+        ),
+        (
+            &[("a.rs", "a + a; //~ sum\n")],
+            &[SUM, Change { marker: "sum", original: "a;", mutated: "b;" }],
+            "a.rs: the texts of `wrong` and `wrong` overlap",
+        ),
+    ] {
+        assert_eq!(found(sources, changes).err().as_deref(), Some(problem));
+    }
 }
 
 /// The mutants in the order of their test binaries, unit tests of all packages together, ten at a time.
@@ -224,8 +369,8 @@ fn the_turns_have_every_mutant_once_and_need_two_binaries_at_most() {
     }
 }
 
-/// The mutants that the environment asks for, in words and by their places in the table.
-fn chosen() -> (String, Vec<usize>) {
+/// The mutants that the environment asks for, in words and by their numbers; `files` are those of all mutants.
+fn chosen(files: &[String]) -> (String, Vec<usize>) {
     if let Ok(turn) = std::env::var("MUTANTS_TURN") {
         let number: usize = turn.parse().expect("MUTANTS_TURN is a number");
         let (mut turns, count) = (turns(), turns().len());
@@ -234,7 +379,7 @@ fn chosen() -> (String, Vec<usize>) {
         return (what, turns.swap_remove(turn));
     }
     let filter = std::env::var("MUTANTS").unwrap_or_default();
-    let has = |k: &usize| MUTANTS[*k].name.contains(&filter) || MUTANTS[*k].file.contains(&filter);
+    let has = |k: &usize| MUTANTS[*k].name.contains(&filter) || files[*k].contains(&filter);
     let found: Vec<usize> = (0..MUTANTS.len()).filter(has).collect();
     assert!(!found.is_empty(), "no mutant has `{filter}` in its name or file");
     let what = if filter.is_empty() { "all".into() } else { format!("those with `{filter}`") };
@@ -251,7 +396,7 @@ fn write(path: &Path, text: &[u8]) -> io::Result<()> {
 }
 
 /// Copies a file or folder of the workspace, with all mutants.
-fn copy(from: &Path, to: &Path, edits: &BTreeMap<&str, Vec<Edit>>) -> io::Result<()> {
+fn copy(from: &Path, to: &Path, edits: &BTreeMap<String, Vec<Edit>>) -> io::Result<()> {
     if from.is_dir() {
         for entry in fs::read_dir(from)? {
             let name = entry?.file_name();
@@ -391,10 +536,10 @@ fn every_mutant_is_caught_by_its_test() {
     let began = Instant::now();
     let target = Path::new(env!("CARGO_TARGET_TMPDIR")).parent().expect("the target directory");
     let (copied, report) = (target.join("mutants/package"), target.join("mutants.md"));
-    let (what, places) = chosen();
-    println!("{} of {} mutants: {what}", places.len(), MUTANTS.len());
-    let mutants: Vec<_> = places.into_iter().map(|k| (k, &MUTANTS[k])).collect();
-    let edits = edits();
+    let Places { edits, files } = places();
+    let (what, numbers) = chosen(&files);
+    println!("{} of {} mutants: {what}", numbers.len(), MUTANTS.len());
+    let mutants: Vec<_> = numbers.into_iter().map(|k| (k, &MUTANTS[k])).collect();
     for name in COPIED {
         copy(&root().join(name), &copied.join(name), &edits).expect(name);
     }
@@ -428,7 +573,7 @@ fn every_mutant_is_caught_by_its_test() {
             Outcome::Passed => (false, "**survived**".to_string()),
             Outcome::Else(what) => (false, format!("**not caught by an assertion**: {what}")),
         };
-        let (name, file) = (mutant.name, mutant.file.trim_start_matches("src/"));
+        let (name, file) = (mutant.name, files[*k].trim_start_matches("src/"));
         let test = format!("{}::{}", mutant.binary, mutant.test);
         let row = format!("| {name} | `{file}` | `{test}` | {verdict} | {seconds:.1} |");
         println!("{row}");

@@ -96,6 +96,7 @@ fn check_rows(a: (&str, &Fit), b: (&str, &Fit)) -> Result<(), Failure> {
     for (j, name) in names.iter().enumerate() {
         let Some(k) = others.iter().position(|other| other == name) else { continue };
         for (row, (x, y)) in train.x().column(j).iter().zip(other.x().column(k)).enumerate() {
+            //~ compare-features
             if x != y {
                 let (x, y) = (output::number(*x), output::number(*y));
                 let what = format!(
@@ -110,6 +111,7 @@ fn check_rows(a: (&str, &Fit), b: (&str, &Fit)) -> Result<(), Failure> {
         }
     }
     let is_same = |name: &String| others.contains(name);
+    //~ compare-rows
     if !(names.len() == others.len() && names.iter().all(is_same)) && chosen(a.1)? != chosen(b.1)? {
         return Err(other_rows(a, b, "their rows were chosen in different ways"));
     }

@@ -118,8 +118,9 @@ fn csv(
             // The first cell is the number of the row in the block.
             match record[0].parse::<usize>() {
                 Ok(row) => {
+                    //~ predict-line
                     let line = lines.get(first + row).ok_or("a row without a line")?;
-                    text.push_str(&format!("{},{line}", first + row));
+                    text.push_str(&format!("{},{line}", first + row)); //~ predict-row
                 }
                 Err(_) if i == 0 && first > 0 => continue,
                 Err(_) => text.push_str(&format!("{},line", &record[0])),
@@ -163,9 +164,11 @@ fn said(
     for (row, line) in x.rows().into_iter().zip(lines.iter()) {
         let before = values;
         for (&value, range) in row.iter().zip(&ranges) {
+            //~ predict-outside
             if value < range.low || value > range.high {
                 values += 1;
                 if values <= SHOWN {
+                    //~ predict-outside-line
                     let outside = Outside { row: line, value, range: range.clone() }.to_string();
                     first.push(outside.replacen("row", "line", 1));
                 }

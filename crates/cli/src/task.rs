@@ -71,6 +71,7 @@ pub fn choose(
     };
     let name = &first.name;
     let different = first.values.as_ref().map(Vec::len);
+    //~ text-response
     if first.is_text {
         let kinds = different.map_or("more than 1000".into(), |n| n.to_string());
         let why = format!("classification, since `{name}` holds text, of {kinds} kinds");

@@ -84,7 +84,7 @@ impl Kronecker {
     pub(super) fn log_det(&self) -> f64 {
         let prior: f64 = self.roots.iter().map(|root| 2.0 * ln(*root)).sum();
         let units = self.v.nrows() as f64;
-        self.eigenvalues.iter().map(|e| ln(*e)).sum::<f64>() + units * prior
+        self.eigenvalues.iter().map(|e| ln(*e)).sum::<f64>() + units * prior //~ kronecker-log-det
     }
 
     /// V X U^T D^(-1/2), written over `out`.
@@ -99,7 +99,7 @@ impl Kronecker {
     }
 
     pub(super) fn spread(&self, z: &mut [f64]) {
-        let scaled = &self.view(z) / self.eigenvalues.mapv(f64::sqrt);
+        let scaled = &self.view(z) / self.eigenvalues.mapv(f64::sqrt); //~ kronecker-draw
         self.transform_back(&scaled, z);
     }
 

@@ -312,6 +312,7 @@ impl LaplaceApproximation {
             return Err(Error::argument("Laplace approximation", "of the last layer", allowed));
         }
         let log_det: f64 = self.parts.iter().map(|part| part.precision.log_det()).sum();
+        //~ laplace-evidence
         Ok(self.log_density + 0.5 * (d as f64 * ln(std::f64::consts::TAU) - log_det))
     }
 

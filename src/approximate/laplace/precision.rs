@@ -64,7 +64,8 @@ impl Precision {
     /// `z`, of N(0, I), becomes a draw of N(0, H^-1).
     pub(super) fn spread(&self, z: &mut [f64]) {
         match self {
-            Self::Dense(l) => l.solve_lower_transpose(z),
+            Self::Dense(l) => l.solve_lower_transpose(z), //~ laplace-draw
+            //~ laplace-diagonal-draw
             Self::Diagonal(h) => z.iter_mut().zip(h).for_each(|(z, h)| *z /= h.sqrt()),
             Self::Kronecker(h) => h.spread(z),
         }

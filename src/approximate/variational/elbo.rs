@@ -210,7 +210,7 @@ fn normals<'v>(v: &'v [f64], sd: &'v mut [f64]) -> At<'v> {
 fn with_entropy(expectations: LogDensity, v: &[f64]) -> LogDensity {
     let d = v.len() / 2;
     let entropy = v[d..].iter().sum::<f64>() + 0.5 * d as f64 * (1.0 + ln(TAU));
-    LogDensity::new(expectations.likelihood, expectations.prior + entropy)
+    LogDensity::new(expectations.likelihood, expectations.prior + entropy) //~ elbo-entropy
 }
 
 impl<E: Expectation> Target for Elbo<E> {
@@ -279,6 +279,7 @@ impl<E: Expectation> MinibatchTarget for Elbo<E> {
         let d = Normals { mean: d_mean, sd: &mut *d_log_sd };
         let expectations = self.expectation.add_grad(beta, rows, at, d, rng, base);
         // d sd / d rho = sd, and the entropy grows by rho.
+        //~ elbo-entropy-gradient
         d_log_sd.iter_mut().zip(at.sd).for_each(|(d, sd)| *d = *d * sd + 1.0);
         with_entropy(expectations, v)
     }

@@ -79,7 +79,7 @@ impl VariationalFit {
         self.origin.draws(n, seed, |rng, q| {
             rng.fill_normal(q);
             for ((q, mean), sd) in q.iter_mut().zip(&self.mean).zip(&self.sd) {
-                *q = mean + sd * *q;
+                *q = mean + sd * *q; //~ variational-draw
             }
         })
     }

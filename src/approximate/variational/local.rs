@@ -113,7 +113,7 @@ impl<L: Likelihood> Expectation for LocalNoise<'_, L> {
         let (columns, model_likelihood) =
             (self.posterior.model().n_outputs(), self.posterior.likelihood());
         let weight = self.n_obs() as f64 / rows.len() as f64;
-        let factor = beta * weight;
+        let factor = beta * weight; //~ local-weight
         let mut likelihood = 0.0;
         d_phi.fill(0.0);
         self.posterior.for_each_gathered(rows, gathered, |x: Tile, y: Tile| {
@@ -134,7 +134,7 @@ impl<L: Likelihood> Expectation for LocalNoise<'_, L> {
         }
         self.prior.clear(sample);
         for (grad, d_phi) in sample.grad[n..].iter_mut().zip(d_phi) {
-            *grad += factor * *d_phi;
+            *grad += factor * *d_phi; //~ local-phi-gradient
         }
         let prior = self.prior.add_grad(at, sample, &mut grad);
         self.prior.add_sampled(sample, &mut grad);

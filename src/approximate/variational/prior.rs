@@ -46,7 +46,7 @@ impl Sample {
     pub fn add_grad(&self, range: Range<usize>, grad: &mut Normals<&mut [f64]>) {
         for i in range {
             grad.mean[i] += self.grad[i];
-            grad.sd[i] += self.grad[i] * self.noise[i];
+            grad.sd[i] += self.grad[i] * self.noise[i]; //~ weight-noise-gradient
         }
     }
 }
@@ -140,6 +140,7 @@ impl<'a> ExpectedPrior<'a> {
 /// The expectation of log N(x; m, t^2) of every coordinate of `range`.
 fn of_normal(at: At, range: Range<usize>, m: f64, t: f64) -> f64 {
     let squares = at.mean[range.clone()].iter().zip(&at.sd[range.clone()]);
+    //~ expected-prior
     let squares: f64 = squares.map(|(mean, sd)| (mean - m) * (mean - m) + sd * sd).sum();
     -(range.len() as f64) * (0.5 * ln(TAU) + ln(t)) - 0.5 * squares / (t * t)
 }

@@ -79,7 +79,7 @@ impl Classification {
         at_least("rows", self.rows, self.n_clusters()?)?;
         let (mut x, mut class) = room::<usize>(self.rows, self.features)?;
         self.clusters_of_rows(&mut class);
-        class.shuffle(&mut stream(seed, Stream::Order));
+        class.shuffle(&mut stream(seed, Stream::Order)); //~ class-order
         let mut rng = stream(seed, Stream::Features);
         let (mut z, mut row) = (vec![0.0; self.informative], vec![0.0; self.features]);
         for &k in &class {
@@ -93,7 +93,7 @@ impl Classification {
         for class in &mut class {
             *class /= self.clusters_per_class;
             if noise.uniform() < self.flipped {
-                *class = noise.random_range(0..self.classes);
+                *class = noise.random_range(0..self.classes); //~ flipped-class
             }
         }
         let names = (1..=self.classes).map(|class| class.to_string()).collect();
@@ -159,6 +159,7 @@ impl Classification {
         let m = self.clusters_per_class;
         let mut before = 0.0;
         for class in 0..self.classes {
+            //~ class-shares
             let share = self.shares.as_ref().map_or(1.0 / self.classes as f64, |s| s[class]);
             for cluster in 0..m {
                 let end = before + share * (cluster + 1) as f64 / m as f64;

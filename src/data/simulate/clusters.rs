@@ -27,14 +27,15 @@ impl Clusters {
         for mut centre in centres.rows_mut() {
             let vertex = loop {
                 let vertex: Vec<bool> = (0..d).map(|_| rng.uniform() < 0.5).collect();
+                //~ hypercube-vertices
                 if vertices.insert(vertex.clone()) {
                     break vertex;
                 }
             };
-            let side = |up| if up { separation } else { -separation };
+            let side = |up| if up { separation } else { -separation }; //~ hypercube-side
             centre.iter_mut().zip(vertex).for_each(|(c, up)| *c = side(up));
         }
-        let mut entry = || 2.0 * rng.uniform() - 1.0;
+        let mut entry = || 2.0 * rng.uniform() - 1.0; //~ mixing-entries
         let redundant = Array2::from_shape_simple_fn((d, r), &mut entry);
         let mixing = Array3::from_shape_simple_fn((clusters, d, d), &mut entry);
         Self { centres, mixing, redundant }
@@ -44,9 +45,9 @@ impl Clusters {
     pub(super) fn place(&self, k: usize, z: &[f64], row: &mut [f64]) {
         let (u, v) = row.split_at_mut(z.len());
         u.iter_mut().zip(self.centres.row(k)).for_each(|(u, c)| *u = *c);
-        add_product(z, self.mixing.index_axis(Axis(0), k), u);
+        add_product(z, self.mixing.index_axis(Axis(0), k), u); //~ mixing
         v.fill(0.0);
-        add_product(u, self.redundant.view(), v);
+        add_product(u, self.redundant.view(), v); //~ redundant-columns
     }
 }
 

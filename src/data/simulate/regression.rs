@@ -63,7 +63,7 @@ impl Regression {
         for _ in 0..self.rows {
             features.fill_normal(&mut row);
             let line: f64 = row.iter().zip(&w).map(|(x, w)| x * w).sum();
-            y.push(self.intercept + line + self.noise_sd * noise.normal());
+            y.push(self.intercept + line + self.noise_sd * noise.normal()); //~ simulated-response
             x.extend_from_slice(&row);
         }
         let y = Array2::from_shape_vec((self.rows, 1), y).expect("a number for each row");
@@ -88,6 +88,7 @@ impl Regression {
         memory::check::<f64>("features", &[(self.features, "coefficients")], "take fewer")?;
         let mut rng = stream(seed, Stream::Truth);
         let mut w = Array1::zeros(self.features);
+        //~ simulated-informative
         w.iter_mut().take(self.informative).for_each(|w| *w = largest * (1.0 - rng.uniform()));
         Ok(w)
     }

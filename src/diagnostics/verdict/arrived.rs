@@ -33,6 +33,7 @@ pub(super) fn not_arrived(log_likelihood: ArrayView2<f64>) -> Option<Cause> {
     let halves = log_likelihood.len_of(Axis(1)) / 2;
     let is_rising = |chain: ArrayView1<f64>| {
         let [first, second] = [chain.slice(s![..halves]), chain.slice(s![halves..])].map(Level::of);
+        //~ log-likelihood-rise
         second.mean - first.mean > RISING * ((first.sd.powi(2) + second.sd.powi(2)) / 2.0).sqrt()
     };
     let rising = log_likelihood.rows().into_iter().filter(|chain| is_rising(*chain)).count();
@@ -44,6 +45,7 @@ pub(super) fn not_arrived(log_likelihood: ArrayView2<f64>) -> Option<Cause> {
     sds.sort_by(f64::total_cmp);
     let sd = sds[sds.len() / 2];
     let is_apart =
+        //~ levels-apart
         gap > LEVELS_APART * sd && gap > LEVEL_ERRORS * highest.error.hypot(lowest.error);
     let rises = 2 * rising > levels.len();
     (is_apart || rises).then_some(Cause::NotArrived {

@@ -65,7 +65,7 @@ impl Clues {
         let is_accepted = mean(&trajectories.accept_prob) >= ACCEPTANCE;
         let cut_off = mean(&trajectories.at_max_depth) >= CUT_OFF;
         // A length that was given, not tuned, says nothing about the target.
-        let is_long = trajectories.find_their_length && steps >= LONG_TRAJECTORY;
+        let is_long = trajectories.find_their_length && steps >= LONG_TRAJECTORY; //~ given-length
         let is_ridge = is_accepted && (cut_off || is_long && !self.in_use.is_collapsed());
         let ridge = (is_ridge && !steps.is_nan()).then_some(Cause::Ridge { leapfrog_steps: steps });
         // On a ridge chains creep towards the posterior: that is why they have not arrived.
@@ -82,7 +82,7 @@ impl Clues {
         // due to several modes.
         let is_narrow_energy = trajectories.ebfmi.iter().any(|ebfmi| *ebfmi < EBFMI_LIMIT);
         let reach = trajectories.find_their_length && !is_narrow_energy && !self.diverges;
-        let is_slow = self.effective_share < SLOW;
+        let is_slow = self.effective_share < SLOW; //~ slow-chains
         let is_network = self.in_use.hidden_units.is_some();
         (disagree && reach && is_slow && is_network).then_some(Cause::Modes)
     }
@@ -102,9 +102,11 @@ pub(super) fn are_separate(rhat: f64, draws: ArrayView2<f64>) -> bool {
     let distances = draws.mapv(|x| (x - median).abs());
     let ess_of = |x: ArrayView2<f64>| Some(ess_bulk(x)).filter(|ess| !ess.is_nan()).unwrap_or(0.0);
     let by_chain = draws.axis_chunks_iter(Axis(0), 1).zip(distances.axis_chunks_iter(Axis(0), 1));
+    //~ modes-ess-within
     let mut ess: Vec<f64> = by_chain.map(|(x, distance)| ess_of(x).min(ess_of(distance))).collect();
     ess.sort_by(f64::total_cmp);
     let of_most = ess.get(ess.len().saturating_sub(1) / 2).copied().unwrap_or(f64::NAN);
+    //~ modes-between-and-within
     of_most >= ESS_WITHIN && (rhat * rhat - 1.0) * of_most >= BETWEEN_LIMIT
 }
 

@@ -57,7 +57,7 @@ impl InUse {
     pub(super) fn connect_modes(&self) -> Vec<Advice> {
         let Some(units) = self.hidden_units else { return Vec::new() };
         let wider = (units < NARROW).then_some(Advice::Widen { units: NARROW });
-        let is_scaled = self.prior_by_fan_in || self.sampled_variances;
+        let is_scaled = self.prior_by_fan_in || self.sampled_variances; //~ prior-in-use
         let prior = (!is_scaled).then_some(Advice::PriorByFanIn);
         wider.into_iter().chain(prior).collect()
     }

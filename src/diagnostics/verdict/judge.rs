@@ -286,6 +286,7 @@ impl<'a> Judge<'a> {
     fn disagreement(&self, drift: &[f64], separate: bool, max_rhat: f64, min_ess: f64) -> Outcome {
         let drifting: Vec<usize> = (0..drift.len()).filter(|&c| drift[c] > DRIFT_LIMIT).collect();
         let halves_rhat = drift.iter().copied().fold(f64::NAN, f64::max);
+        //~ drifts-hide-modes
         if !separate && 2 * drifting.len() > drift.len() {
             return Outcome::ChainsDrift { drifting, halves_rhat, max_rhat };
         }

@@ -109,7 +109,7 @@ impl Array {
 
     /// The number of chunks that hold the first `written` draws of a chain.
     pub fn chunks_of(&self, written: usize) -> usize {
-        if self.draw_bytes() == 0 { 0 } else { written.div_ceil(self.chunk[1]) }
+        if self.draw_bytes() == 0 { 0 } else { written.div_ceil(self.chunk[1]) } //~ zarr-chunks
     }
 
     /// The file of a chunk, within the folder of the array.

@@ -88,7 +88,7 @@ impl Folder {
         // Some readers find an array only if its group comes before.
         self.nodes.sort_by(|(a, _), (b, _)| {
             let depth = |node: &str| node.matches('/').count();
-            depth(a).cmp(&depth(b)).then_with(|| a.cmp(b))
+            depth(a).cmp(&depth(b)).then_with(|| a.cmp(b)) //~ zarr-depth
         });
         let root = Root {
             zarr_format: 3,

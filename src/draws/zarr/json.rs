@@ -75,7 +75,7 @@ fn text_of(x: f64) -> String {
     match x {
         f64::INFINITY => "Infinity".into(),
         f64::NEG_INFINITY => "-Infinity".into(),
-        _ if x.to_bits() == f64::NAN.to_bits() => "NaN".into(),
+        _ if x.to_bits() == f64::NAN.to_bits() => "NaN".into(), //~ zarr-nan
         _ => format!("{:#018x}", x.to_bits()),
     }
 }

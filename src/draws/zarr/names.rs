@@ -52,7 +52,7 @@ fn escape(name: &str) -> String {
     let mut escaped = String::with_capacity(name.len());
     for (i, byte) in name.bytes().enumerate() {
         let is_kept = match byte {
-            b'.' | b' ' => i > 0 && i < last,
+            b'.' | b' ' => i > 0 && i < last, //~ zarr-name-dots
             b'_' => Some(i) != axis && !(i == 0 && name.starts_with("__")),
             b'-' | b',' | b'=' | b'+' | b'@' | b'[' | b']' | b'(' | b')' => true,
             _ => byte.is_ascii_alphanumeric(),

@@ -125,7 +125,7 @@ impl Opened {
         }
         let (found, stated) = (crc.finalize(), self.contents.checksums.get(place));
         match stated {
-            Some(stated) if *stated == found => Ok(()),
+            Some(stated) if *stated == found => Ok(()), //~ zarr-checksum
             _ => {
                 let what = format!("it is damaged, or was edited: its checksum is {found}, and");
                 let stated = stated.map_or("none".into(), u32::to_string);

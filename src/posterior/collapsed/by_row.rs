@@ -46,12 +46,12 @@ impl ByRow {
         root.iter_mut().for_each(|s| *s = -*s);
         exp_in_place(root);
         root[rows..].fill(0.0);
-        let factor = beta.sqrt();
+        let factor = beta.sqrt(); //~ by-row-power
         root.iter_mut().for_each(|root| *root *= factor);
         let (of_phi, of_ones) = weighted.split_at_mut(phi.len());
         scale_rows(phi, root, of_phi);
-        of_ones.iter_mut().zip(&*root).for_each(|(one, root)| *one = *root);
-        root.iter_mut().zip(y.values()).for_each(|(root, y)| *root *= y);
+        of_ones.iter_mut().zip(&*root).for_each(|(one, root)| *one = *root); //~ by-row-ones
+        root.iter_mut().zip(y.values()).for_each(|(root, y)| *root *= y); //~ by-row-response
         (weighted, Tile::new(root, rows))
     }
 
@@ -98,7 +98,7 @@ impl ByRow {
         let (of_phi, of_ones) = spread.split_at_mut(phi.len());
         add_variance(phi, precision, of_phi, g);
         for ((g, t), p) in g.iter_mut().zip(of_ones).zip(&*precision) {
-            *g += *t * p;
+            *g += *t * p; //~ by-row-bias-variance
         }
         let [weights, bias] = shape.parts_of_log_sd();
         for (grad, phi) in grad[weights].iter_mut().zip(phi.chunks_exact(stride)) {
@@ -155,7 +155,7 @@ fn add_variance_body<V: Vector<f64>>(
     for (spread, phi) in spread.chunks_exact_mut(n).zip(phi.chunks_exact(n)) {
         for (((t, phi), p), g) in spread.iter_mut().zip(phi).zip(precision).zip(&mut *g) {
             *t *= p;
-            *g += phi * *t;
+            *g += phi * *t; //~ by-row-mean-variance
         }
     }
 }
@@ -176,7 +176,7 @@ fn combine_body<V: Vector<f64>>(
     let columns = to.chunks_exact_mut(u.len()).zip(spread.chunks_exact(u.len()));
     for ((to, t), (a, b)) in columns.zip(a.iter().zip(b)) {
         for (((to, t), u), v) in to.iter_mut().zip(t).zip(u).zip(v) {
-            *to = a * u + b * v - t;
+            *to = a * u + b * v - t; //~ by-row-hidden
         }
     }
 }

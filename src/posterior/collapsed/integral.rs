@@ -32,6 +32,7 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
             scratch.cross.fill(0.0);
         } else {
             precision = match self.likelihood.normal_noise()? {
+                //~ collapsed-noise
                 NormalNoise::Equal(gaussian) => beta * exp(-gaussian.log_variance(phi)),
                 NormalNoise::ByRow => 1.0,
             };
@@ -67,6 +68,7 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
             for (j, rhs) in scratch.rhs.iter_mut().enumerate() {
                 let row = gram[j * m..][..m].iter().zip(prior_mean);
                 let from_mean =
+                    //~ collapsed-prior-mean
                     if is_centred { 0.0 } else { row.map(|(g, mean)| g * mean).sum::<f64>() };
                 *rhs = precision * sd[j] * (cross[shape.in_sums(k, j)] - from_mean);
             }
@@ -133,9 +135,10 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
             let d_log_det = 0.5 * shape.integrated as f64 * (m as f64 - trace);
             let phi = self.n_weights..self.n_weights + self.n_phi;
             for (grad, d_phi) in grad[phi].iter_mut().zip(&ws.grad_phi) {
-                *grad += beta * d_phi + d_log_det;
+                *grad += beta * d_phi + d_log_det; //~ collapsed-noise-gradient
             }
         }
+        //~ collapsed-log-det
         Some(beta * likelihood - 0.5 * squares - 0.5 * shape.integrated as f64 * log_det)
     }
 
@@ -147,7 +150,7 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
             if let Some(log_variance) = block.log_variance_of(coordinate) {
                 let squares: f64 = scratch.nu.iter().skip(j).step_by(m).map(|nu| nu * nu).sum();
                 let known = shape.integrated as f64 * (1.0 - scratch.inverse[j * m + j]);
-                grad[log_variance] += 0.5 * (squares - known);
+                grad[log_variance] += 0.5 * (squares - known); //~ collapsed-scale-gradient
             }
         }
     }
@@ -178,7 +181,7 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
                 hidden.back_bias.copy_from_slice(bias);
             }
             if let (Some(own), Some(by_row)) = (&mut own.by_row, by_row) {
-                own.copy_covariance(by_row);
+                own.copy_covariance(by_row); //~ by-row-shares
             }
             share.grad.resize(q.len(), 0.0);
             share.grad.fill(0.0);

@@ -288,7 +288,7 @@ impl<M: Model, L: Likelihood> ConditionallyGaussian for Posterior<M, L> {
         let Some(mut scratch) = self.collapsed_scratch(ws) else { return nan };
         let layer = scratch.shape.range();
         let before_and_after = self.priors.iter().filter(|b| !layer.contains(&b.range.start));
-        let rest = before_and_after.chain(&scratch.rest);
+        let rest = before_and_after.chain(&scratch.rest); //~ by-row-prior
         let prior: f64 = match grad.as_deref_mut() {
             Some(grad) => {
                 grad.fill(0.0);
@@ -326,10 +326,10 @@ impl<M: Model, L: Likelihood> ConditionallyGaussian for Posterior<M, L> {
             for k in 0..shape.integrated {
                 rng.fill_normal(rhs);
                 let noise = &mut nu[..m];
-                factor.colour(rhs, noise);
+                factor.colour(rhs, noise); //~ collapsed-colour
                 for j in 0..m {
                     let at = shape.at(k, j);
-                    q[shape.start + at] = mean[at] + sd[j] * noise[j];
+                    q[shape.start + at] = mean[at] + sd[j] * noise[j]; //~ collapsed-draw
                 }
             }
         }

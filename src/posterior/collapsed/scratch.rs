@@ -227,7 +227,7 @@ impl Collapsed {
             return;
         }
         let Some(hidden) = hidden else { return };
-        let (m, factor) = (shape.m(), -(shape.outputs as f64) * precision);
+        let (m, factor) = (shape.m(), -(shape.outputs as f64) * precision); //~ collapsed-covariance
         let rows = hidden.back.chunks_exact_mut(shape.outputs + shape.units);
         for (j, (row, inverse)) in rows.zip(inverse.chunks_exact(m)).enumerate() {
             let (of_outputs, of_phi) = row.split_at_mut(shape.outputs);

@@ -118,7 +118,7 @@ impl Loo {
         let n = self.rows.len() as f64;
         let difference: f64 = each.clone().sum();
         let squares: f64 = each.map(|d| (d - difference / n).powi(2)).sum();
-        (difference, (n * squares / (n - 1.0)).sqrt())
+        (difference, (n * squares / (n - 1.0)).sqrt()) //~ loo-difference-error
     }
 }
 

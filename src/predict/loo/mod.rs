@@ -315,7 +315,7 @@ impl Loo {
             return Err(Error::shape("response of the training data, scaled", found, expected));
         }
         let log_scale = scaler.log_scale();
-        let own = |row: &LooRow| LooRow { elpd: row.elpd - log_scale, ..*row };
+        let own = |row: &LooRow| LooRow { elpd: row.elpd - log_scale, ..*row }; //~ unscaled-elpd
         Ok(Self {
             of_surrogate: self.of_surrogate,
             response: Some(train.response().checksum()),
@@ -334,7 +334,7 @@ impl Loo {
     /// [`threshold`](Self::threshold), or cannot be estimated although the likelihood varies.
     pub fn unreliable(&self) -> Vec<usize> {
         let threshold = self.threshold();
-        let is_reliable = |row: &LooRow| row.k <= threshold || row.is_constant();
+        let is_reliable = |row: &LooRow| row.k <= threshold || row.is_constant(); //~ loo-good-k
         let rows = self.rows.iter().enumerate();
         rows.filter(|(_, row)| !is_reliable(row)).map(|(i, _)| i).collect()
     }

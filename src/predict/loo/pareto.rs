@@ -7,7 +7,7 @@ const FEWEST_OF_TAIL: usize = 5;
 fn tail_length(n: usize, relative_efficiency: f64) -> usize {
     let all = n as f64;
     let tail = if all * relative_efficiency > 225.0 {
-        (3.0 * (all / relative_efficiency).sqrt()) as usize
+        (3.0 * (all / relative_efficiency).sqrt()) as usize //~ pareto-tail
     } else {
         n / 5
     };
@@ -56,7 +56,7 @@ impl Psis {
         let Some(pareto) = Pareto::fit(&self.excesses) else { return f64::NAN };
         for (j, (_, draw)) in tail.iter().enumerate() {
             let p = (j as f64 + 0.5) / m as f64;
-            self.weights[*draw] = (cutoff + pareto.quantile(p)).min(1.0);
+            self.weights[*draw] = (cutoff + pareto.quantile(p)).min(1.0); //~ pareto-weights
         }
         self.smoothed = m;
         pareto.k
@@ -124,7 +124,7 @@ impl Pareto {
         let b = grid.iter().map(|(b, share)| b * share).sum::<f64>() / total;
         let k = k_of(b);
         let sigma = -k / b;
-        let k = (n * k + 5.0) / (n + 10.0);
+        let k = (n * k + 5.0) / (n + 10.0); //~ pareto-k-prior
         (k.is_finite() && sigma > 0.0 && sigma.is_finite()).then_some(Self { k, sigma })
     }
 

@@ -99,7 +99,7 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
                     let drawn = walk.drawn.values[row * columns + column..].iter();
                     let (drawn, y) =
                         (drawn.step_by(width * columns), observed[(first + row, column)]);
-                    pit(scratch.psis.weights(), drawn, y, v[at])
+                    pit(scratch.psis.weights(), drawn, y, v[at]) //~ loo-pit-weights
                 };
                 (0..columns).map(cell).collect::<Vec<f64>>()
             })?;

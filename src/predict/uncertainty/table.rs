@@ -366,7 +366,7 @@ impl RunningUncertainty {
         for ((mean, votes), entropy) in rows {
             let predictive = entropy_of(mean);
             let expected = (entropy / n).max(0.0);
-            let information = (predictive - expected).max(0.0);
+            let information = (predictive - expected).max(0.0); //~ mutual-information
             let row = [all_but_top(mean), all_but_top(votes), predictive, expected, information];
             measures.iter_mut().zip(row).for_each(|(all, value)| all.push(value));
         }

@@ -167,6 +167,7 @@ where
     ) -> Step {
         let Self { view, inner, ws: own, walker: Walker { point, is_at }, drawn, draw_failed } =
             self;
+        //~ collapsed-moved
         if !is_at.is_of(current) {
             point.set(|v| view.gather(current.q(), v));
         }
@@ -177,8 +178,8 @@ where
         if !*draw_failed {
             current.set(|q| q.copy_from_slice(drawn));
         } else {
-            step.accepted = false;
-            step.divergent = true;
+            step.accepted = false; //~ collapsed-taken-back
+            step.divergent = true; //~ collapsed-divergent
             point.set(|v| view.gather(current.q(), v));
         }
         current.eval(target, ws);
@@ -200,6 +201,7 @@ where
 
     fn diverged_at(&self, q: &mut [f64]) {
         let mut v = vec![0.0; self.walker.point.q().len()];
+        //~ collapsed-failed
         if self.draw_failed {
             self.view.gather(&self.drawn, &mut v);
             return self.view.scatter(&v, q);

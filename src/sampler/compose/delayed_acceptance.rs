@@ -151,6 +151,7 @@ where
         if self.steps == 0 {
             return Err(Error::argument("steps", 0, "at least 1"));
         }
+        //~ reversible-inner
         if !self.inner.is_reversible() {
             let allowed =
                 "a reversible algorithm, such as Rwm, Mala, Hmc, Nuts, Pcn or a Mixture of them";
@@ -218,7 +219,7 @@ where
         let Self { surrogate, here, walker, proposal, .. } = self;
         let before = current.eval(target, ws).total();
         if here.is_of(current) {
-            walker.copy_from(here.at(current));
+            walker.copy_from(here.at(current)); //~ walk-back
         } else {
             walker.set(|q| q.copy_from_slice(current.q()));
             walker.eval(&*surrogate, &mut self.ws);
@@ -229,11 +230,11 @@ where
         for _ in 0..self.steps {
             let step = self.inner.step(surrogate, walker, &mut self.ws, rng);
             moves += usize::from(step.accepted);
-            gradients += f64::from(step.gradient_evals);
+            gradients += f64::from(step.gradient_evals); //~ first-stage-gradients
             divergent |= step.divergent;
             self.inner_step = Some(step);
         }
-        self.last.first = moves as f64 / self.steps as f64;
+        self.last.first = moves as f64 / self.steps as f64; //~ first-stage-share
         self.last.surrogate_gradients = gradients;
         let surrogate_after = walker.eval(&*surrogate, &mut self.ws).total();
         self.last.error = before - surrogate_before.total();
@@ -246,15 +247,17 @@ where
             return Step { accept_prob, accepted: false, divergent, gradient_evals: 0 };
         }
         proposal.set(|q| q.copy_from_slice(walker.q()));
+        //~ second-stage-target
         let after = proposal.eval(target, ws).total();
+        //~ second-stage-ratio
         let log_ratio = (after - before) - (surrogate_after - surrogate_before.total());
         let step = metropolis_test(current, proposal, log_ratio, 0, rng);
         if step.accepted {
             here.set(current, |here| here.copy_from(walker));
-            self.last.error = after - surrogate_after;
+            self.last.error = after - surrogate_after; //~ second-stage-error
         }
-        self.last.second = step.accept_prob.unwrap_or(f64::NAN);
-        self.last.target_evals = 1.0;
+        self.last.second = step.accept_prob.unwrap_or(f64::NAN); //~ second-stage-probability
+        self.last.target_evals = 1.0; //~ second-stage-evals
         Step { divergent: step.divergent || divergent, ..step }
     }
 

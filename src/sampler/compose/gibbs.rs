@@ -78,8 +78,8 @@ impl<T: NoiseConditional> Kernel<T> for GibbsNoiseKernel {
     ) -> Step {
         let NoiseParameters { coordinate, values, shape, scale, beta } = self.noise;
         let sse = target.squared_error(current.q(), ws);
-        let shape = shape + 0.5 * beta * values;
-        let scale = scale + 0.5 * beta * sse;
+        let shape = shape + 0.5 * beta * values; //~ gibbs-shape
+        let scale = scale + 0.5 * beta * sse; //~ gibbs-rate
         let accepted =
             Step { accept_prob: None, accepted: true, divergent: false, gradient_evals: 0 };
         // No draw exists for an improper conditional (no prior, beta = 0, a perfect fit), nor for

@@ -108,7 +108,7 @@ where
         _ws: &mut T::Workspace,
         rng: &mut ChainRng,
     ) -> Step {
-        self.ws.q.copy_from_slice(current.q());
+        self.ws.q.copy_from_slice(current.q()); //~ other-blocks
         self.point.set_as_in(current, |q| self.view.gather(current.q(), q));
         let step = self.inner.step(&self.view, &mut self.point, &mut self.ws, rng);
         let moved = self.view.coordinates().iter().zip(self.point.q());

@@ -286,6 +286,7 @@ impl<T: Target, A: Kernel<T>, B: Kernel<T>> Kernel<T> for MixtureKernel<A, B> {
         ws: &mut T::Workspace,
         rng: &mut ChainRng,
     ) -> Step {
+        //~ mixture-coin
         if rng.uniform() < self.probability {
             let step = self.pair.first.step(target, current, ws, rng);
             self.pair.last = Last { first: Some(step), used: (true, false), ..self.pair.last };

@@ -89,7 +89,7 @@ impl Flow for PhasePoint {
     }
 
     fn energy(&self) -> f64 {
-        let energy = self.kinetic - self.point.log_density().total();
+        let energy = self.kinetic - self.point.log_density().total(); //~ hmc-energy
         if energy.is_nan() { f64::INFINITY } else { energy }
     }
 
@@ -175,7 +175,7 @@ fn kick_body<V: Vector<f64>>(
     force: &mut [f64],
     p: &mut [f64],
 ) -> f64 {
-    let half = V::splat(level, 0.5 * h);
+    let half = V::splat(level, 0.5 * h); //~ leapfrog-registers
     let mut sums = [V::splat(level, 0.0); 2];
     let whole = p.len() - p.len() % V::LANES;
     let from = V::chunks(sd).iter().zip(V::chunks(grad));
@@ -189,7 +189,7 @@ fn kick_body<V: Vector<f64>>(
     let mut squares = sums[0].add(sums[1]).sum();
     for i in whole..p.len() {
         force[i] = sd[i] * grad[i];
-        p[i] = f64::multiply_add::<V::Level>(0.5 * h, force[i], p[i]);
+        p[i] = f64::multiply_add::<V::Level>(0.5 * h, force[i], p[i]); //~ leapfrog-rest
         squares += p[i] * p[i];
     }
     squares

@@ -79,7 +79,7 @@ impl Isokinetic {
     /// exp(-time) and z ~ N(0, I).
     pub(super) fn refresh(&mut self, time: f64, rng: &mut ChainRng) {
         let kept = exp(-time);
-        let sd = (-exp_m1(-2.0 * time) / self.u.len() as f64).sqrt();
+        let sd = (-exp_m1(-2.0 * time) / self.u.len() as f64).sqrt(); //~ mclmc-noise
         self.u.iter_mut().for_each(|u| *u = kept * *u + sd * rng.normal());
         normalise(&mut self.u);
     }
@@ -97,7 +97,7 @@ impl Isokinetic {
             return;
         }
         let Self { u, direction: e, .. } = self;
-        let rest = (u.len() - 1) as f64;
+        let rest = (u.len() - 1) as f64; //~ mams-dimension
         let delta = h * self.size / rest;
         let z = exp(-delta);
         let m = 0.5 * u.iter().zip(&*e).map(|(u, e)| (u + e) * (u + e)).sum::<f64>();
@@ -106,8 +106,8 @@ impl Isokinetic {
             self.kinetic -= rest * delta;
             return;
         }
-        self.kinetic += rest * (delta + ln(0.5 * s));
-        let of_e = m * (1.0 - 2.0 * z) - (2.0 - m) * z * z;
+        self.kinetic += rest * (delta + ln(0.5 * s)); //~ mams-volume
+        let of_e = m * (1.0 - 2.0 * z) - (2.0 - m) * z * z; //~ mams-turn
         u.iter_mut().zip(&*e).for_each(|(u, e)| *u = (of_e * e + 2.0 * z * (*u + e)) / s);
         normalise(u);
     }
@@ -142,7 +142,7 @@ impl Flow for Isokinetic {
     fn begin(&mut self, from: &Point, scale: &Scale, rng: &mut ChainRng) {
         self.point.copy_from(from);
         self.take_gradient(scale);
-        rng.fill_normal(&mut self.u);
+        rng.fill_normal(&mut self.u); //~ mams-direction
         normalise(&mut self.u);
         self.kinetic = 0.0;
     }
@@ -166,7 +166,7 @@ impl Flow for Isokinetic {
     }
 
     fn energy(&self) -> f64 {
-        let energy = self.kinetic - self.point.log_density().total();
+        let energy = self.kinetic - self.point.log_density().total(); //~ mams-energy
         if energy.is_nan() { f64::INFINITY } else { energy }
     }
 

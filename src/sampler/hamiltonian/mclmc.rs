@@ -334,6 +334,7 @@ impl Spread {
     /// L = 2 sqrt(d Var s/(2 E s)), if the positions determine it.
     fn path_length(&self) -> Option<f64> {
         let variance = self.s_squared - self.s * self.s;
+        //~ mclmc-path-length
         let length = 2.0 * (self.mean.len() as f64 * variance / (2.0 * self.s)).sqrt();
         (self.n >= Self::FEWEST && length.is_normal()).then_some(length)
     }
@@ -373,20 +374,20 @@ impl<T: GradTarget> Kernel<T> for MclmcKernel {
             steps += 1;
             let error = flow.energy() - energy;
             energy += error;
-            failed = error.is_nan() || error.abs() > MAX_ENERGY_ERROR;
+            failed = error.is_nan() || error.abs() > MAX_ENERGY_ERROR; //~ mclmc-failure
             let variance = error * error / dim;
             squares += variance;
             if let Some(tuning) = &mut state.tuning {
-                tuning.observe(h, variance / self.wanted);
+                tuning.observe(h, variance / self.wanted); //~ mclmc-step-size
             }
-            flow.refresh(h / length, rng);
+            flow.refresh(h / length, rng); //~ mclmc-refresh
         }
         // A position that is not finite stays so, also where the density is not aware of it.
         failed |= flow.point().q().iter().any(|q| !q.is_finite());
         let energy_variance = squares / f64::from(steps);
         state.last = Last { energy_error: energy - start, energy_variance, steps };
         let outside = flow.point().log_density().is_outside_support();
-        state.started = !failed;
+        state.started = !failed; //~ mclmc-started
         if !failed {
             state.velocity.copy_from_slice(flow.u());
             std::mem::swap(current, flow.point_mut());
@@ -411,7 +412,7 @@ impl<T: GradTarget> Kernel<T> for MclmcKernel {
         }
         if let Some(spread) = spread {
             if learnt {
-                *path_length = 2.0 * root;
+                *path_length = 2.0 * root; //~ mclmc-path-length-root
             }
             if learnt || warmup.iteration == warmup.total / 2 {
                 spread.restart();
@@ -456,6 +457,6 @@ impl<T: GradTarget> Kernel<T> for MclmcKernel {
     /// Reports that there is no Metropolis test, for
     /// [`Draws::unadjusted`](crate::draws::Draws::unadjusted).
     fn report(&self) -> Report {
-        Report { unadjusted: true, ladder: None }
+        Report { unadjusted: true, ladder: None } //~ mclmc-unadjusted
     }
 }

@@ -169,7 +169,7 @@ impl<T: GradTarget> Kernel<T> for NutsKernel {
         let (mut steps, mut sum_accept, mut divergent) = (0, 0.0, false);
         let (mut depth, mut at_max_depth) = (0, true);
         while depth < self.doublings.len() {
-            let go_forwards = rng.uniform() < 0.5;
+            let go_forwards = rng.uniform() < 0.5; //~ nuts-direction
             if go_forwards != forwards {
                 // The trajectory, read in the other direction.
                 std::mem::swap(&mut self.tree.p_first, &mut self.tree.p_last);
@@ -199,7 +199,7 @@ impl<T: GradTarget> Kernel<T> for NutsKernel {
                 break;
             }
             depth += 1;
-            let probability = exp(doubling.log_weight - self.tree.log_weight);
+            let probability = exp(doubling.log_weight - self.tree.log_weight); //~ nuts-draw
             let (turns, taken) = self.tree.join(doubling, probability, rng);
             accepted |= taken;
             if turns {

@@ -94,7 +94,7 @@ impl RandomPath {
 
     /// Draws n, which is at least 1 and at most `most`.
     pub fn steps(&self, step_size: f64, jitter: f64, most: u32, rng: &mut ChainRng) -> u32 {
-        let u = 1.0 + jitter * (2.0 * rng.uniform() - 1.0);
+        let u = 1.0 + jitter * (2.0 * rng.uniform() - 1.0); //~ path-jitter
         // The comparison is false for numbers that do not fit into an integer.
         let wanted = (self.length * u / step_size).ceil().max(1.0);
         if wanted < f64::from(most) { wanted as u32 } else { most }
@@ -125,7 +125,7 @@ impl RandomPath {
         let [middle, end] = jumps;
         // Where half a step is missing, by the square of the time.
         let ratio = f64::from(steps) / (2.0 * f64::from(half));
-        let gain = end - 2.0 * ratio * ratio * middle;
+        let gain = end - 2.0 * ratio * ratio * middle; //~ path-cost
         (tuning.jump, tuning.gain) = if gain.is_finite() { (end, gain) } else { (0.0, 0.0) };
     }
 
@@ -138,7 +138,7 @@ impl RandomPath {
         tuning.mean_jump += (tuning.jump - tuning.mean_jump) / k.min(30.0);
         if tuning.mean_jump > 0.0 {
             let slope = (tuning.gain / tuning.mean_jump).clamp(-2.0, 2.0);
-            let log_length = ln(self.length) + powf(k + 10.0, -0.6) * slope;
+            let log_length = ln(self.length) + powf(k + 10.0, -0.6) * slope; //~ path-ascent
             let log_length = log_length.min(ln(longest)).max(ln(shortest));
             self.length = exp(log_length);
             let weight = powf(k, -0.75);

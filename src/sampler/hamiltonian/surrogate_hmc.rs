@@ -157,7 +157,7 @@ impl<T: Target, S: GradTarget + Send> Kernel<T> for SurrogateHmcKernel<S> {
         }
         let surrogate_before = here.at(current).log_density().total();
         let (flight, taken) = hmc.fly(here.at(current), &*surrogate, &mut self.ws, rng);
-        self.evals = f64::from(evals + taken);
+        self.evals = f64::from(evals + taken); //~ surrogate-hmc-gradients
         self.integration = if flight.failed { 0.0 } else { exp((-flight.error).min(0.0)) };
         self.error = before - surrogate_before;
         let end = hmc.flow.point();
@@ -171,11 +171,13 @@ impl<T: Target, S: GradTarget + Send> Kernel<T> for SurrogateHmcKernel<S> {
         proposal.set(|q| q.copy_from_slice(end.q()));
         let after = proposal.eval(target, ws).total();
         // |p|^2 / 2 changes by the energy's error and the change of log pi*.
+        //~ surrogate-hmc-kinetic
         let kinetic = flight.error + (surrogate_after - surrogate_before);
+        //~ surrogate-hmc-ratio
         let step = metropolis_test(current, proposal, (after - before) - kinetic, 0, rng);
         if step.accepted {
             here.set(current, |here| here.copy_from(end));
-            self.error = after - surrogate_after;
+            self.error = after - surrogate_after; //~ surrogate-hmc-error
         }
         hmc.state.hamiltonian.last = flight.last(step.accepted);
         step

@@ -134,7 +134,7 @@ impl<F: Flow> TrajectoryKernel<F> {
     /// The largest number of steps now.
     fn most_steps(&self) -> u32 {
         match self.state.hamiltonian.dynamics.awaits_map() {
-            true => self.max_steps.min(self.max_first_steps),
+            true => self.max_steps.min(self.max_first_steps), //~ first-trajectories
             false => self.max_steps,
         }
     }
@@ -190,7 +190,7 @@ impl<T: GradTarget, F: Flow> Kernel<T> for TrajectoryKernel<F> {
         current.eval_grad(target, ws);
         let (flight, taken) = self.fly(current, target, ws, rng);
         evals += taken;
-        let log_ratio = if flight.failed { f64::NEG_INFINITY } else { -flight.error };
+        let log_ratio = if flight.failed { f64::NEG_INFINITY } else { -flight.error }; //~ hmc-ratio
         let outside = self.flow.point().log_density().is_outside_support();
         let step = metropolis_test(current, self.flow.point_mut(), log_ratio, evals, rng);
         self.state.hamiltonian.last = flight.last(step.accepted);

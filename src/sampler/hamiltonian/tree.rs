@@ -85,12 +85,12 @@ impl Tree {
             std::mem::swap(&mut self.draw, &mut next.draw);
             self.energy = next.energy;
         }
-        (products.iter().any(|product| *product <= 0.0), taken)
+        (products.iter().any(|product| *product <= 0.0), taken) //~ nuts-u-turn
     }
 
     /// W_2 / (W_1 + W_2), where W_2 is the weight of the tree that is joined to this one.
     fn share_of(&self, log_weight: f64) -> f64 {
-        1.0 / (1.0 + exp(self.log_weight - log_weight))
+        1.0 / (1.0 + exp(self.log_weight - log_weight)) //~ nuts-weights
     }
 }
 
@@ -188,7 +188,7 @@ impl<T: GradTarget> Builder<'_, T> {
                 let Some((w, energy)) = self.leap() else { return false };
                 tree.plant_first(self.end, w, energy);
                 let Some((w, energy)) = self.leap() else { return false };
-                !tree.append(self.end, w, energy, self.rng)
+                !tree.append(self.end, w, energy, self.rng) //~ nuts-append
             }
             _ => {
                 let Some((second, scratch)) = scratch[..depth].split_last_mut() else {
@@ -200,7 +200,7 @@ impl<T: GradTarget> Builder<'_, T> {
                 }
                 let probability = tree.share_of(second.log_weight);
                 let (turns, _) = tree.join(second, probability, self.rng);
-                !turns
+                !turns //~ nuts-turned
             }
         }
     }

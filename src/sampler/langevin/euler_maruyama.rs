@@ -93,7 +93,7 @@ impl Integrator for EulerMaruyamaIntegrator {
     fn draw(&self, _kept: &mut [f64], _rng: &mut ChainRng) {}
 
     fn advance(&self, h: f64, q: &mut [f64], g: &[f64], _kept: &mut [f64], rng: &mut ChainRng) {
-        let noise = (2.0 * h / self.inverse_temperature).sqrt();
+        let noise = (2.0 * h / self.inverse_temperature).sqrt(); //~ overdamped-noise
         for (q, g) in q.iter_mut().zip(g) {
             *q += h * g + noise * rng.normal();
         }

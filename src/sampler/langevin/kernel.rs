@@ -141,7 +141,7 @@ impl Bath {
     /// O, friction and noise, exactly: p <- e^(-gamma h) p + sqrt(m (1 - e^(-2 gamma h))/B) R.
     pub fn o(&self, p: &mut [f64], h: f64, rng: &mut ChainRng) {
         let kept = exp(-self.friction * h);
-        let variance = -exp_m1(-2.0 * self.friction * h) / self.inverse_temperature;
+        let variance = -exp_m1(-2.0 * self.friction * h) / self.inverse_temperature; //~ ou-noise
         for (i, p) in p.iter_mut().enumerate() {
             *p = kept * *p + (self.mass.of(i) * variance).sqrt() * rng.normal();
         }

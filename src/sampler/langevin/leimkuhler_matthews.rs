@@ -103,7 +103,7 @@ impl Integrator for LeimkuhlerMatthewsIntegrator {
         let noise = (0.5 * h / self.inverse_temperature).sqrt();
         for ((q, g), r) in q.iter_mut().zip(g).zip(r) {
             let old = std::mem::replace(r, rng.normal());
-            *q += h * g + noise * (old + *r);
+            *q += h * g + noise * (old + *r); //~ kept-noise
         }
     }
 }

@@ -109,7 +109,7 @@ impl Integrator for ObaboIntegrator {
         let Self(bath) = self;
         bath.o(p, 0.5 * h, rng);
         b(p, 0.5 * h, g);
-        a(q, h, p, &bath.mass);
+        a(q, h, p, &bath.mass); //~ obabo-first-kick
     }
 
     fn close(&self, h: f64, g: &[f64], p: &mut [f64], rng: &mut ChainRng) {

@@ -116,7 +116,7 @@ impl Integrator for SghmcIntegrator {
 
     fn advance(&self, h: f64, q: &mut [f64], g: &[f64], v: &mut [f64], rng: &mut ChainRng) {
         let c = self.0.friction;
-        let noise = (2.0 * h * c / self.0.inverse_temperature).sqrt();
+        let noise = (2.0 * h * c / self.0.inverse_temperature).sqrt(); //~ sghmc-noise
         for ((q, g), v) in q.iter_mut().zip(g).zip(v) {
             *v += h * g - h * c * *v + noise * rng.normal();
             *q += h * *v;

@@ -74,7 +74,7 @@ impl<T: Target, P: Prior> Kernel<T> for IndependenceKernel<P> {
         });
         let new = self.proposal.eval(target, ws).total();
         let log_ratio = new - current.eval(target, ws).total()
-            + self.density.log_density(current.q())
+            + self.density.log_density(current.q()) //~ independence-ratio
             - self.density.log_density(self.proposal.q());
         metropolis_test(current, &mut self.proposal, log_ratio, 0, rng)
     }

@@ -202,6 +202,7 @@ impl<T: Descent> Kernel<T> for LangevinGradientKernel {
         let centre_back = image_back.at(proposal);
         let mut squares = 0.0;
         for i in 0..z.len() {
+            //~ langevin-gradient-ratio
             let back = (current.q()[i] - centre_back[i]) / (step_size * relative[i]);
             squares += z[i] * z[i] - back * back;
         }

@@ -131,7 +131,7 @@ impl<T: GradTarget> Proposal<T> for LangevinProposal {
         scale.mul_transpose(proposed.grad(), &mut self.s_new);
         let mut squares = 0.0;
         for ((z, s), s_new) in self.z.iter().zip(&self.s).zip(&self.s_new) {
-            let back = z + 0.5 * step_size * (s + s_new);
+            let back = z + 0.5 * step_size * (s + s_new); //~ mala-drifts
             squares += z * z - back * back;
         }
         let log_ratio = new - old + 0.5 * squares;

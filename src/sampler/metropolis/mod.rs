@@ -208,10 +208,11 @@ pub fn metropolis_test(
     }
     let is_finite =
         proposal.log_density().is_finite() && proposal.q().iter().all(|x| x.is_finite());
+    //~ metropolis-not-finite
     if !is_finite || log_ratio.is_nan() || log_ratio == f64::INFINITY {
         return Step { divergent: true, ..rejected };
     }
-    let accepted = ln(rng.uniform()) < log_ratio;
+    let accepted = ln(rng.uniform()) < log_ratio; //~ metropolis-uniform
     if accepted {
         std::mem::swap(current, proposal);
     }

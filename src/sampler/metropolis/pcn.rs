@@ -100,7 +100,7 @@ impl CrankNicolson {
     /// log N(q; m, C), up to a constant.
     fn log_reference(&self, q: &[f64]) -> f64 {
         let standard = q.iter().zip(&self.mean).zip(&self.sd).map(|((q, m), sd)| (q - m) / sd);
-        -0.5 * standard.map(|z| z * z).sum::<f64>()
+        -0.5 * standard.map(|z| z * z).sum::<f64>() //~ pcn-ratio
     }
 }
 
@@ -132,7 +132,7 @@ impl<T: GaussianReference> Proposal<T> for CrankNicolson {
         proposed.set(|v| {
             for (i, v) in v.iter_mut().enumerate() {
                 let m = self.mean[i];
-                *v = m + keep * (current.q()[i] - m) + b * self.sd[i] * self.xi[i];
+                *v = m + keep * (current.q()[i] - m) + b * self.sd[i] * self.xi[i]; //~ pcn-centre
             }
         });
         let new = proposed.eval(target, ws).total();

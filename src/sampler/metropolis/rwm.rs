@@ -130,7 +130,7 @@ impl<T: Target> Proposal<T> for RandomWalk {
             }
         });
         let new = proposed.eval(target, ws).total();
-        let log_ratio = new - current.eval(target, ws).total();
+        let log_ratio = new - current.eval(target, ws).total(); //~ random-walk-ratio
         Proposed { log_ratio, gradient_evals: 0 }
     }
 }

@@ -296,6 +296,7 @@ impl<T: GradTarget, M: Metric<T>> Proposal<T> for ManifoldLangevin<M> {
                 let squares = z.iter().map(|z| z * z).sum::<f64>()
                     - g_back.squared_length(move_) / (eps * eps);
                 log_ratio =
+                    //~ smmala-ratio
                     new.total() - old + g_back.half_log_det() - g.half_log_det() + 0.5 * squares;
             }
         }

@@ -75,7 +75,7 @@ impl TruncatedNormal {
     /// log p(x) + log sd, for x in [lower, upper].
     pub fn log_density(&self, x: f64) -> f64 {
         let u = (x - self.nearest).abs() / self.sd;
-        -u * (0.5 * u + self.t) - ln(self.below + self.above)
+        -u * (0.5 * u + self.t) - ln(self.below + self.above) //~ truncated-density
     }
 
     /// A draw, always in [lower, upper].

@@ -89,7 +89,7 @@ pub(super) fn equalised(betas: &[f64], rejections: &[f64]) -> Vec<f64> {
     let (mut below, mut k) = (0.0, 0);
     let mut steps = steps.peekable();
     for (i, beta) in equal.iter_mut().enumerate().take(last).skip(1) {
-        let wanted = total * i as f64 / last as f64;
+        let wanted = total * i as f64 / last as f64; //~ ladder-step
         while let Some(step) = steps.peek()
             && below + step < wanted
             && k + 1 < last

@@ -238,6 +238,7 @@ where
         self.swaps.propose(rungs.len(), round, rng, |i, j, rng| {
             travel.proposed += 1;
             // NaN, of two states of likelihood zero, accepts nothing.
+            //~ exchange-ratio
             if ln(rng.uniform()) < ratio(rungs, i, j) {
                 travel.accepted += 1;
                 let (low, high) = rungs.split_at_mut(i.max(j));

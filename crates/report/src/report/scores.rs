@@ -100,7 +100,7 @@ fn baseline(train: &Response, rows: &Response) -> Vec<(&'static str, f64)> {
             let squares: f64 = shares.iter().map(|share| share * share).sum();
             vec![
                 ("accuracy", mean(&|class| f64::from(class == most))),
-                ("brier", mean(&|class| squares + 1.0 - 2.0 * shares[class])),
+                ("brier", mean(&|class| squares + 1.0 - 2.0 * shares[class])), //~ report-brier
                 ("log_predictive_density", mean(&|class| shares[class].ln())),
             ]
         }

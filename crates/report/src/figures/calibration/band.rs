@@ -48,6 +48,7 @@ pub(crate) fn uniform_band(n: usize, level: f64) -> UniformBand {
 pub(crate) fn binomial_interval(n: usize, p: f64, gamma: f64) -> [u64; 2] {
     match Binomial::new(p, n as u64) {
         Ok(binomial) if p > 0.0 && p < 1.0 && n > 0 => {
+            //~ report-band
             [binomial.inverse_cdf(0.5 * gamma), binomial.inverse_cdf(1.0 - 0.5 * gamma)]
         }
         _ if p >= 1.0 => [n as u64; 2],

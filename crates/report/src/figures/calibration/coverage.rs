@@ -52,6 +52,7 @@ pub fn coverage_of_pit(pit: &Pit) -> Figure {
     let values: Vec<f64> = pit.values.iter().copied().filter(|u| !u.is_nan()).collect();
     let n = values.len();
     let share = |level: f64| {
+        //~ report-coverage
         let inside = values.iter().filter(|u| (**u - 0.5).abs() <= 0.5 * level).count();
         [level, inside as f64 / n as f64]
     };

@@ -54,7 +54,7 @@ fn uniformity(name: &str, title: &str, pit: &Pit) -> Figure {
 
     let band = uniform_band(n, LEVEL);
     let difference = |counts: &[u64]| -> Vec<f64> {
-        counts.iter().zip(&band.z).map(|(count, z)| share(*count) - z).collect()
+        counts.iter().zip(&band.z).map(|(count, z)| share(*count) - z).collect() //~ report-pit
     };
     let counts: Vec<u64> =
         band.z.iter().map(|z| values.partition_point(|u| u <= z) as u64).collect();

@@ -24,6 +24,7 @@ pub fn reliability(curves: &[(&str, &Reliability)]) -> Result<Figure, Error> {
     let mut counts = Panel { aspect: 0.9, ..Panel::new("", x, Axis::new("rows")) };
     if let [(_, curve)] = curves {
         let ends = curve.bins.iter().map(|bin| {
+            //~ report-reliability
             let ends = binomial_interval(bin.rows, bin.confidence, 1.0 - LEVEL);
             ends.map(|count| count as f64 / bin.rows as f64)
         });

@@ -25,7 +25,7 @@ pub fn autocorrelation(quantities: &[Quantity], lags: usize) -> Result<Figure, E
         let draws = quantity.values.ncols();
         let shown = Shown::of(quantity);
         let last = lags.min(draws - 1);
-        let limit = NORMAL_95 / (draws as f64).sqrt();
+        let limit = NORMAL_95 / (draws as f64).sqrt(); //~ report-autocorrelation
         let x = Axis::new("lag in draws").range(0.0, last.max(1) as f64);
         let mut panel = Panel::new(shown.title(quantity.name), x, Axis::new("autocorrelation"))
             .mark(Mark::Band {

@@ -72,7 +72,7 @@ fn ranks(values: ArrayView2<f64>) -> Option<Array2<usize>> {
     let mut rng = ChainRng::new(0, 0);
     for ties in order.chunk_by_mut(|a, b| flat[*a] == flat[*b]) {
         for i in (1..ties.len()).rev() {
-            ties.swap(i, (rng.uniform() * (i + 1) as f64) as usize);
+            ties.swap(i, (rng.uniform() * (i + 1) as f64) as usize); //~ report-ranks
         }
     }
     let mut ranks = vec![0; flat.len()];

@@ -80,6 +80,7 @@ pub fn rank_ecdf(quantities: &[Quantity]) -> Result<Figure, Error> {
             let mut own = ranks.row(chain).to_vec();
             own.sort_unstable();
             let counts: Vec<usize> =
+                //~ report-rank-ecdf
                 band.at.iter().map(|t| own.partition_point(|rank| rank < t)).collect();
             let heights = along(&mut band.at.iter().zip(&counts).map(difference));
             let points = at.iter().zip(heights).map(|(x, y)| [*x, y]).collect();

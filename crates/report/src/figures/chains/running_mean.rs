@@ -49,7 +49,7 @@ pub fn running_mean(quantities: &[Quantity]) -> Result<Figure, Error> {
             for (i, value) in quantity.values.row(chain).iter().enumerate() {
                 sum += value;
                 if places.next_if_eq(&(i + 1)).is_some() {
-                    points.push([(i + 1) as f64, sum / (i + 1) as f64]);
+                    points.push([(i + 1) as f64, sum / (i + 1) as f64]); //~ report-running-mean
                 }
             }
             panel = panel.mark(Mark::Line { name, colour, points });

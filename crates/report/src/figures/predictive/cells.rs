@@ -41,7 +41,7 @@ impl Cells {
             name: name.clone(),
             mean: of(&predictions.posterior_mean()?),
             of_mean: [of(&mean.lower), of(&mean.upper)],
-            of_new: [of(&new.lower), of(&new.upper)],
+            of_new: [of(&new.lower), of(&new.upper)], //~ report-interval
             observed,
         })
     }

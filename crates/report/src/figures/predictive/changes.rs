@@ -23,7 +23,7 @@ pub fn changes(
     let observed = cells.observed()?;
     let skill = predictions.skill(last)?;
     let points: Vec<[f64; 2]> = (last.column(column).iter().zip(observed).zip(&cells.mean))
-        .map(|((last, y), mean)| [y - last, mean - last])
+        .map(|((last, y), mean)| [y - last, mean - last]) //~ report-changes
         .collect();
     let of_known_sign = points.iter().filter(|p| p[0] != 0.0).count();
     let right = points.iter().filter(|p| p[0] * p[1] > 0.0).count();

@@ -65,6 +65,7 @@ impl Curve {
 
 fn averages(values: &[f64], groups: &[Vec<usize>]) -> Vec<f64> {
     let average =
+        //~ report-group-mean
         |rows: &Vec<usize>| rows.iter().map(|i| values[*i]).sum::<f64>() / rows.len() as f64;
     groups.iter().map(average).collect()
 }

@@ -66,6 +66,7 @@ pub fn residuals(predictions: &Predictions, pit: &Pit, column: usize) -> Result<
     quantile.sort_by(f64::total_cmp);
     let places = evenly_with_ends(quantile.len(), FINE, EXTREMES);
     let n = quantile.len() as f64;
+    //~ report-residuals
     let x: Vec<f64> = places.iter().map(|k| normal.inverse_cdf((*k as f64 + 0.5) / n)).collect();
     let end = |p: f64| -> Vec<f64> {
         let end = |k: &usize| match Beta::new(*k as f64 + 1.0, n - *k as f64) {
