@@ -102,10 +102,10 @@ fn orthogonalise_body<V: Vector<f64>>(
                     continue;
                 }
                 is_done = false;
-                let ratio = (squares[1] - squares[0]) / (2.0 * product); //~ jacobi-angle
+                let ratio = (squares[1] - squares[0]) / (2.0 * product);
                 let tangent = 1.0 / (ratio + (1.0 + ratio * ratio).sqrt().copysign(ratio));
                 let cosine = 1.0 / (1.0 + tangent * tangent).sqrt();
-                rotate::<V>(cosine, tangent * cosine, x, y);
+                rotate::<V>(cosine, tangent * cosine, x, y); //~ jacobi-rotation
             }
         }
         if is_done {
