@@ -168,6 +168,9 @@
 #![cfg_attr(not(test), deny(clippy::disallowed_methods))]
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
+#[macro_use]
+mod forward;
+
 pub mod adapt;
 pub mod approximate;
 mod cbor;

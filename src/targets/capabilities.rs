@@ -33,11 +33,9 @@ pub struct NoiseParameters {
 }
 
 impl<T: NoiseConditional> NoiseConditional for &T {
-    fn noise_parameters(&self) -> Result<NoiseParameters, Error> {
-        (**self).noise_parameters()
-    }
-    fn squared_error(&self, q: &[f64], ws: &mut Self::Workspace) -> f64 {
-        (**self).squared_error(q, ws)
+    forward! { self => (**self);
+        fn noise_parameters() -> Result<NoiseParameters, Error>;
+        fn squared_error(q: &[f64], ws: &mut Self::Workspace) -> f64;
     }
 }
 
@@ -46,8 +44,8 @@ impl<T: NoiseConditional + PowerTarget> NoiseConditional for Tempered<T> {
         let base = self.base().noise_parameters()?;
         Ok(NoiseParameters { beta: self.beta() * base.beta, ..base })
     }
-    fn squared_error(&self, q: &[f64], ws: &mut Self::Workspace) -> f64 {
-        self.base().squared_error(q, ws)
+    forward! { self => self.base();
+        fn squared_error(q: &[f64], ws: &mut Self::Workspace) -> f64;
     }
 }
 
@@ -69,28 +67,20 @@ pub trait GaussianReference: Target {
 }
 
 impl<T: GaussianReference> GaussianReference for &T {
-    fn gaussian_reference(
-        &self,
-        moving: &[usize],
-        q: &[f64],
-        mean: &mut [f64],
-        sd: &mut [f64],
-        ws: &mut Self::Workspace,
-    ) -> Result<(), Error> {
-        (**self).gaussian_reference(moving, q, mean, sd, ws)
+    forward! { self => (**self);
+        fn gaussian_reference(
+            moving: &[usize], q: &[f64], mean: &mut [f64], sd: &mut [f64],
+            ws: &mut Self::Workspace,
+        ) -> Result<(), Error>;
     }
 }
 
 impl<T: GaussianReference + PowerTarget> GaussianReference for Tempered<T> {
-    fn gaussian_reference(
-        &self,
-        moving: &[usize],
-        q: &[f64],
-        mean: &mut [f64],
-        sd: &mut [f64],
-        ws: &mut Self::Workspace,
-    ) -> Result<(), Error> {
-        self.base().gaussian_reference(moving, q, mean, sd, ws)
+    forward! { self => self.base();
+        fn gaussian_reference(
+            moving: &[usize], q: &[f64], mean: &mut [f64], sd: &mut [f64],
+            ws: &mut Self::Workspace,
+        ) -> Result<(), Error>;
     }
 }
 
@@ -156,14 +146,14 @@ pub trait BoxSupport: Target {
 }
 
 impl<T: BoxSupport> BoxSupport for &T {
-    fn bounds(&self, lower: &mut [f64], upper: &mut [f64]) -> Result<(), Error> {
-        (**self).bounds(lower, upper)
+    forward! { self => (**self);
+        fn bounds(lower: &mut [f64], upper: &mut [f64]) -> Result<(), Error>;
     }
 }
 
 impl<T: BoxSupport + PowerTarget> BoxSupport for Tempered<T> {
-    fn bounds(&self, lower: &mut [f64], upper: &mut [f64]) -> Result<(), Error> {
-        self.base().bounds(lower, upper)
+    forward! { self => self.base();
+        fn bounds(lower: &mut [f64], upper: &mut [f64]) -> Result<(), Error>;
     }
 }
 
@@ -230,33 +220,25 @@ pub enum Pass {
 }
 
 impl<T: Descent> Descent for &T {
-    fn check_descent(&self, rule: &DescentRule) -> Result<(), Error> {
-        (**self).check_descent(rule)
-    }
-    fn moves(&self) -> Vec<bool> {
-        (**self).moves()
-    }
-    fn descend(&self, rule: &DescentRule, q: &[f64], image: &mut [f64], ws: &mut Self::Workspace) {
-        (**self).descend(rule, q, image, ws);
+    forward! { self => (**self);
+        fn check_descent(rule: &DescentRule) -> Result<(), Error>;
+        fn moves() -> Vec<bool>;
+        fn descend(rule: &DescentRule, q: &[f64], image: &mut [f64], ws: &mut Self::Workspace);
     }
 }
 
 impl<T: Descent + PowerTarget> Descent for Tempered<T> {
-    fn check_descent(&self, rule: &DescentRule) -> Result<(), Error> {
-        self.base().check_descent(rule)
-    }
-    fn moves(&self) -> Vec<bool> {
-        self.base().moves()
-    }
-    /// Descends the target at beta = 1: any deterministic map serves a proposal.
-    fn descend(&self, rule: &DescentRule, q: &[f64], image: &mut [f64], ws: &mut Self::Workspace) {
-        self.base().descend(rule, q, image, ws);
+    forward! { self => self.base();
+        fn check_descent(rule: &DescentRule) -> Result<(), Error>;
+        fn moves() -> Vec<bool>;
+        /// Descends the target at beta = 1: any deterministic map serves a proposal.
+        fn descend(rule: &DescentRule, q: &[f64], image: &mut [f64], ws: &mut Self::Workspace);
     }
 }
 
 impl<T: Descent> Descent for Conditioned<T> {
-    fn check_descent(&self, rule: &DescentRule) -> Result<(), Error> {
-        self.base().check_descent(rule)
+    forward! { self => self.base();
+        fn check_descent(rule: &DescentRule) -> Result<(), Error>;
     }
     fn moves(&self) -> Vec<bool> {
         let all = self.base().moves();

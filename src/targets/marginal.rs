@@ -58,38 +58,22 @@ pub trait ConditionallyGaussian: Target {
 }
 
 impl<T: ConditionallyGaussian> ConditionallyGaussian for &T {
-    fn gaussian_coordinates(&self) -> Result<Vec<Range<usize>>, Error> {
-        (**self).gaussian_coordinates()
-    }
-    fn matrix_numbers(&self) -> usize {
-        (**self).matrix_numbers()
-    }
-    fn log_marginal_at(
-        &self,
-        beta: f64,
-        q: &[f64],
-        grad: Option<&mut [f64]>,
-        ws: &mut Self::Workspace,
-    ) -> LogDensity {
-        (**self).log_marginal_at(beta, q, grad, ws)
-    }
-    fn draw_conditional_at(
-        &self,
-        beta: f64,
-        rng: &mut ChainRng,
-        q: &mut [f64],
-        ws: &mut Self::Workspace,
-    ) -> bool {
-        (**self).draw_conditional_at(beta, rng, q, ws)
+    forward! { self => (**self);
+        fn gaussian_coordinates() -> Result<Vec<Range<usize>>, Error>;
+        fn matrix_numbers() -> usize;
+        fn log_marginal_at(
+            beta: f64, q: &[f64], grad: Option<&mut [f64]>, ws: &mut Self::Workspace,
+        ) -> LogDensity;
+        fn draw_conditional_at(
+            beta: f64, rng: &mut ChainRng, q: &mut [f64], ws: &mut Self::Workspace,
+        ) -> bool;
     }
 }
 
 impl<T: ConditionallyGaussian + PowerTarget> ConditionallyGaussian for Tempered<T> {
-    fn gaussian_coordinates(&self) -> Result<Vec<Range<usize>>, Error> {
-        self.base().gaussian_coordinates()
-    }
-    fn matrix_numbers(&self) -> usize {
-        self.base().matrix_numbers()
+    forward! { self => self.base();
+        fn gaussian_coordinates() -> Result<Vec<Range<usize>>, Error>;
+        fn matrix_numbers() -> usize;
     }
     fn log_marginal_at(
         &self,

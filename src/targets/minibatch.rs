@@ -70,38 +70,23 @@ pub trait MinibatchTarget: GradTarget {
 }
 
 impl<T: MinibatchTarget> MinibatchTarget for &T {
-    fn n_obs(&self) -> usize {
-        (**self).n_obs()
-    }
-    fn minibatch_grad_at(
-        &self,
-        beta: f64,
-        rows: &[usize],
-        q: &[f64],
-        grad: &mut [f64],
-        ws: &mut Self::Workspace,
-    ) -> LogDensity {
-        (**self).minibatch_grad_at(beta, rows, q, grad, ws)
-    }
-    fn minibatch_grad_pair_at(
-        &self,
-        beta: f64,
-        rows: &[usize],
-        q: [&[f64]; 2],
-        grad: [&mut [f64]; 2],
-        ws: &mut Self::Workspace,
-    ) -> [LogDensity; 2] {
-        (**self).minibatch_grad_pair_at(beta, rows, q, grad, ws)
-    }
-    fn check_control_variates(&self) -> Result<(), Error> {
-        (**self).check_control_variates()
+    forward! { self => (**self);
+        fn n_obs() -> usize;
+        fn minibatch_grad_at(
+            beta: f64, rows: &[usize], q: &[f64], grad: &mut [f64], ws: &mut Self::Workspace,
+        ) -> LogDensity;
+        fn minibatch_grad_pair_at(
+            beta: f64, rows: &[usize], q: [&[f64]; 2], grad: [&mut [f64]; 2],
+            ws: &mut Self::Workspace,
+        ) -> [LogDensity; 2];
+        fn check_control_variates() -> Result<(), Error>;
     }
 }
 
 /// The powers multiply: `beta` is one of this target, which is tempered already.
 impl<T: MinibatchTarget + PowerGradTarget> MinibatchTarget for Tempered<T> {
-    fn n_obs(&self) -> usize {
-        self.base().n_obs()
+    forward! { self => self.base();
+        fn n_obs() -> usize;
     }
     fn minibatch_grad_at(
         &self,
@@ -127,15 +112,15 @@ impl<T: MinibatchTarget + PowerGradTarget> MinibatchTarget for Tempered<T> {
         let estimates = self.base().minibatch_grad_pair_at(beta * own, rows, q, grad, ws);
         estimates.map(|estimate| LogDensity { beta: own, ..estimate })
     }
-    fn check_control_variates(&self) -> Result<(), Error> {
-        self.base().check_control_variates()
+    forward! { self => self.base();
+        fn check_control_variates() -> Result<(), Error>;
     }
 }
 
 /// The blocks' part of the base's gradient, all of which is computed.
 impl<T: MinibatchTarget> MinibatchTarget for Conditioned<T> {
-    fn n_obs(&self) -> usize {
-        self.base().n_obs()
+    forward! { self => self.base();
+        fn n_obs() -> usize;
     }
     fn minibatch_grad_at(
         &self,

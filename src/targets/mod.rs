@@ -164,39 +164,20 @@ pub trait GradTarget: Target {
 
 impl<T: Target> Target for &T {
     type Workspace = T::Workspace;
-    fn dim(&self) -> usize {
-        (**self).dim()
-    }
-    fn workspace(&self) -> Self::Workspace {
-        (**self).workspace()
-    }
-    fn log_density(&self, q: &[f64], ws: &mut Self::Workspace) -> LogDensity {
-        (**self).log_density(q, ws)
-    }
-    fn layout(&self) -> Layout {
-        (**self).layout()
-    }
-    fn draw_start(&self, rng: &mut ChainRng, q: &mut [f64]) -> Result<(), Error> {
-        (**self).draw_start(rng, q)
-    }
-    fn data_checksum(&self) -> Option<u32> {
-        (**self).data_checksum()
-    }
-    fn approximation(&self) -> Option<String> {
-        (**self).approximation()
-    }
-    fn info(&self) -> Option<TargetInfo> {
-        (**self).info()
+    forward! { self => (**self);
+        fn dim() -> usize;
+        fn workspace() -> Self::Workspace;
+        fn log_density(q: &[f64], ws: &mut Self::Workspace) -> LogDensity;
+        fn layout() -> Layout;
+        fn draw_start(rng: &mut ChainRng, q: &mut [f64]) -> Result<(), Error>;
+        fn data_checksum() -> Option<u32>;
+        fn approximation() -> Option<String>;
+        fn info() -> Option<TargetInfo>;
     }
 }
 
 impl<T: GradTarget> GradTarget for &T {
-    fn log_density_grad(
-        &self,
-        q: &[f64],
-        grad: &mut [f64],
-        ws: &mut Self::Workspace,
-    ) -> LogDensity {
-        (**self).log_density_grad(q, grad, ws)
+    forward! { self => (**self);
+        fn log_density_grad(q: &[f64], grad: &mut [f64], ws: &mut Self::Workspace) -> LogDensity;
     }
 }

@@ -60,20 +60,16 @@ pub trait FisherTarget: GradTarget {
 }
 
 impl<T: HessTarget> HessTarget for &T {
-    fn neg_hessian_at(&self, beta: f64, q: &[f64], out: &mut [f64], ws: &mut Self::Workspace) {
-        (**self).neg_hessian_at(beta, q, out, ws);
-    }
-    fn check_hessian(&self) -> Result<(), Error> {
-        (**self).check_hessian()
+    forward! { self => (**self);
+        fn neg_hessian_at(beta: f64, q: &[f64], out: &mut [f64], ws: &mut Self::Workspace);
+        fn check_hessian() -> Result<(), Error>;
     }
 }
 
 impl<T: FisherTarget> FisherTarget for &T {
-    fn fisher_at(&self, beta: f64, q: &[f64], out: &mut [f64], ws: &mut Self::Workspace) {
-        (**self).fisher_at(beta, q, out, ws);
-    }
-    fn check_fisher(&self) -> Result<(), Error> {
-        (**self).check_fisher()
+    forward! { self => (**self);
+        fn fisher_at(beta: f64, q: &[f64], out: &mut [f64], ws: &mut Self::Workspace);
+        fn check_fisher() -> Result<(), Error>;
     }
 }
 
@@ -82,8 +78,8 @@ impl<T: HessTarget + PowerGradTarget> HessTarget for Tempered<T> {
     fn neg_hessian_at(&self, beta: f64, q: &[f64], out: &mut [f64], ws: &mut Self::Workspace) {
         self.base().neg_hessian_at(beta * self.beta(), q, out, ws);
     }
-    fn check_hessian(&self) -> Result<(), Error> {
-        self.base().check_hessian()
+    forward! { self => self.base();
+        fn check_hessian() -> Result<(), Error>;
     }
 }
 
@@ -92,8 +88,8 @@ impl<T: FisherTarget + PowerGradTarget> FisherTarget for Tempered<T> {
     fn fisher_at(&self, beta: f64, q: &[f64], out: &mut [f64], ws: &mut Self::Workspace) {
         self.base().fisher_at(beta * self.beta(), q, out, ws);
     }
-    fn check_fisher(&self) -> Result<(), Error> {
-        self.base().check_fisher()
+    forward! { self => self.base();
+        fn check_fisher() -> Result<(), Error>;
     }
 }
 

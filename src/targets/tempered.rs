@@ -36,26 +36,18 @@ pub trait PowerGradTarget: PowerTarget + GradTarget {
 }
 
 impl<T: PowerTarget> PowerTarget for &T {
-    fn draw_reference(&self, rng: &mut ChainRng, q: &mut [f64]) -> Result<(), Error> {
-        (**self).draw_reference(rng, q)
-    }
-    fn log_prior(&self, q: &[f64], ws: &mut Self::Workspace) -> f64 {
-        (**self).log_prior(q, ws)
+    forward! { self => (**self);
+        fn draw_reference(rng: &mut ChainRng, q: &mut [f64]) -> Result<(), Error>;
+        fn log_prior(q: &[f64], ws: &mut Self::Workspace) -> f64;
     }
 }
 
 impl<T: PowerGradTarget> PowerGradTarget for &T {
-    fn log_density_grad_at(
-        &self,
-        beta: f64,
-        q: &[f64],
-        grad: &mut [f64],
-        ws: &mut Self::Workspace,
-    ) -> LogDensity {
-        (**self).log_density_grad_at(beta, q, grad, ws)
-    }
-    fn log_prior_grad(&self, q: &[f64], grad: &mut [f64], ws: &mut Self::Workspace) -> f64 {
-        (**self).log_prior_grad(q, grad, ws)
+    forward! { self => (**self);
+        fn log_density_grad_at(
+            beta: f64, q: &[f64], grad: &mut [f64], ws: &mut Self::Workspace,
+        ) -> LogDensity;
+        fn log_prior_grad(q: &[f64], grad: &mut [f64], ws: &mut Self::Workspace) -> f64;
     }
 }
 

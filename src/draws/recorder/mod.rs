@@ -245,35 +245,28 @@ impl<T: Target, R: Recorder<T>> Recorder<T> for &R {
     type Record = R::Record;
     type State = R::State;
 
-    fn name(&self) -> String {
-        (**self).name()
+    forward! { self => (**self);
+        fn name() -> String;
     }
 
-    fn begin(
-        &self,
-        target: &T,
-        plan: ChainPlan,
-        from: Option<Self::State>,
-    ) -> Result<Self::Record, Error> {
-        (**self).begin(target, plan, from)
+    forward! { self => (**self);
+        fn begin(
+            target: &T, plan: ChainPlan, from: Option<Self::State>,
+        ) -> Result<Self::Record, Error>;
     }
 
-    fn record(
-        &self,
-        record: &mut Self::Record,
-        target: &T,
-        draw: OneDraw,
-        ws: &mut T::Workspace,
-    ) -> Result<(), Error> {
-        (**self).record(record, target, draw, ws)
+    forward! { self => (**self);
+        fn record(
+            record: &mut Self::Record, target: &T, draw: OneDraw, ws: &mut T::Workspace,
+        ) -> Result<(), Error>;
     }
 
-    fn state(&self, record: &Self::Record) -> Result<Self::State, Error> {
-        (**self).state(record)
+    forward! { self => (**self);
+        fn state(record: &Self::Record) -> Result<Self::State, Error>;
     }
 
-    fn config(&self) -> String {
-        (**self).config()
+    forward! { self => (**self);
+        fn config() -> String;
     }
 }
 
