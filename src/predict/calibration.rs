@@ -7,7 +7,7 @@ use ndarray::{Array2, ArrayView2};
 
 use super::cells::{any_nan, map_cells};
 use super::classification::top_class;
-use super::{Predictions, to_file};
+use super::predictions::{Predictions, to_file};
 use crate::Error;
 use crate::rng::ChainRng;
 

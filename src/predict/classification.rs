@@ -4,7 +4,7 @@ use std::fmt;
 
 use ndarray::{Array2, ArrayView1, ArrayView2};
 
-use super::Predictions;
+use super::predictions::Predictions;
 use crate::Error;
 
 /// The confusion matrix: how often each class was predicted for each class that was observed. From

@@ -3,8 +3,8 @@
 use ndarray::{Array2, Array3, Array4, ArrayView1, ArrayView2, Axis};
 use rayon::prelude::*;
 
+use super::predictions::{Predictions, Trace};
 use super::uncertainty::{RunningUncertainty, Uncertainty};
-use super::{Predictions, Trace};
 use crate::Error;
 use crate::data::Dataset;
 use crate::diagnostics::InUse;

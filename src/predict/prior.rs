@@ -2,7 +2,7 @@
 
 use ndarray::Array3;
 
-use super::Predictions;
+use super::predictions::Predictions;
 use crate::Error;
 use crate::data::Dataset;
 use crate::draws::Draws;

@@ -2,8 +2,8 @@
 
 use ndarray::{Array2, Array4, ArrayView2, ArrayView4, Axis, Zip, s};
 
-use super::Predictions;
 use super::cells::{any_nan, map_cells};
+use super::predictions::Predictions;
 use crate::Error;
 use crate::data::{Dataset, Response, Scaler};
 use crate::diagnostics::quantile;

@@ -8,8 +8,8 @@ use serde::{Deserialize, Serialize};
 use super::calibration::{Bins, reliability};
 use super::cells::map_cells;
 use super::classification::{accuracy, brier};
-use super::regression::crps_sorted;
-use super::{Predictions, regression::Interval};
+use super::predictions::Predictions;
+use super::regression::{Interval, crps_sorted};
 use crate::Error;
 use crate::data::Response;
 
@@ -89,40 +89,46 @@ impl fmt::Display for Scores {
     }
 }
 
-pub(super) fn scores(predictions: &Predictions) -> Result<Scores, Error> {
-    let means = predictions.draws_of_mean()?;
-    let (n, rows, _) = means.dim();
-    let average = predictions.posterior_mean()?;
-    let mut scores = Vec::new();
-    let mut add = |name: &str, score: &dyn Fn(ArrayView2<f64>) -> f64| {
-        let each = means.axis_iter(Axis(0)).map(score);
-        scores.push(with_spread(name, score(average.view()), each.collect()));
-    };
-    let (response, densities) = predictions.known()?;
-    match response {
-        Response::Classes { index, .. } => {
-            add("accuracy", &|p| accuracy(p, index));
-            add("brier", &|p| brier(p, index));
-            add("ece", &|p| reliability(p, index, Bins::default()).ece());
+impl Predictions {
+    /// All scores that apply to the response, see [`Scores`].
+    ///
+    /// # Errors
+    /// If there are no draws, or no response was observed.
+    pub fn scores(&self) -> Result<Scores, Error> {
+        let means = self.draws_of_mean()?;
+        let (n, rows, _) = means.dim();
+        let average = self.posterior_mean()?;
+        let mut scores = Vec::new();
+        let mut add = |name: &str, score: &dyn Fn(ArrayView2<f64>) -> f64| {
+            let each = means.axis_iter(Axis(0)).map(score);
+            scores.push(with_spread(name, score(average.view()), each.collect()));
+        };
+        let (response, densities) = self.known()?;
+        match response {
+            Response::Classes { index, .. } => {
+                add("accuracy", &|p| accuracy(p, index));
+                add("brier", &|p| brier(p, index));
+                add("ece", &|p| reliability(p, index, Bins::default()).ece());
+            }
+            Response::Real(_) | Response::Counts(_) => {
+                let observed = self.observed_columns()?;
+                add("rmse", &|p| error(&observed, p, |d| d * d).sqrt());
+                add("mae", &|p| error(&observed, p, f64::abs));
+            }
         }
-        Response::Real(_) | Response::Counts(_) => {
-            let observed = predictions.observed_columns()?;
-            add("rmse", &|p| error(&observed, p, |d| d * d).sqrt());
-            add("mae", &|p| error(&observed, p, f64::abs));
+        match response {
+            Response::Real(y) => scores.extend(predictive_scores(self, y)?),
+            Response::Counts(y) if y.ncols() == 1 => scores.extend(predictive_scores(self, y)?),
+            Response::Counts(_) | Response::Classes { .. } => {}
         }
+        let densities = densities
+            .into_shape_with_order((n, rows))
+            .expect("log densities are stored in standard order");
+        let each: Vec<f64> = densities.rows().into_iter().map(|r| r.sum() / rows as f64).collect();
+        let averaged = densities.columns().into_iter().map(log_mean_exp).sum::<f64>() / rows as f64;
+        scores.push(with_spread("log_predictive_density", averaged, each));
+        Ok(Scores { scores, rows })
     }
-    match response {
-        Response::Real(y) => scores.extend(predictive_scores(predictions, y)?),
-        Response::Counts(y) if y.ncols() == 1 => scores.extend(predictive_scores(predictions, y)?),
-        Response::Counts(_) | Response::Classes { .. } => {}
-    }
-    let densities = densities
-        .into_shape_with_order((n, rows))
-        .expect("log densities are stored in standard order");
-    let each: Vec<f64> = densities.rows().into_iter().map(|r| r.sum() / rows as f64).collect();
-    let averaged = densities.columns().into_iter().map(log_mean_exp).sum::<f64>() / rows as f64;
-    scores.push(with_spread("log_predictive_density", averaged, each));
-    Ok(Scores { scores, rows })
 }
 
 /// The scores of the posterior predictive draws of numbers, which are sorted only once.

@@ -2,7 +2,7 @@
 
 use ndarray::{Array2, ArrayView2, Axis};
 
-use super::Predictions;
+use super::predictions::Predictions;
 use super::scores::log_mean_exp;
 use crate::Error;
 use crate::linalg::cholesky::Cholesky;

@@ -5,7 +5,7 @@ use std::path::Path;
 use ndarray::{Array2, ArrayView1, ArrayView2};
 use serde_json::{Value as Json, json};
 
-use super::Predictions;
+use super::predictions::Predictions;
 use crate::Error;
 use crate::data::{Dataset, Response};
 use crate::draws::Draws;

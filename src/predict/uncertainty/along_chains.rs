@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use super::probabilities::{check_class_names, check_columns, of_class};
 use crate::Error;
-use crate::predict::to_file;
+use crate::predict::predictions::to_file;
 
 /// Class probabilities along the chains, for chosen inputs.
 ///

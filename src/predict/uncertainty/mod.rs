@@ -13,7 +13,7 @@ pub use running::RunningUncertainty;
 pub use separation::{Separation, auroc};
 pub use table::{THRESHOLDS, Uncertainty};
 
-use super::Predictions;
+use super::predictions::Predictions;
 use crate::Error;
 
 impl Predictions {

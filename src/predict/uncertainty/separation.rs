@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::probabilities::check_same_classes;
 use super::{Measure, Uncertainty};
 use crate::Error;
-use crate::predict::to_file;
+use crate::predict::predictions::to_file;
 
 impl Uncertainty {
     /// The quality with which each measure tells the inputs of `outside` from the inputs of `self`,

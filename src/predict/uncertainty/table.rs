@@ -13,8 +13,8 @@ use crate::Error;
 use crate::diagnostics::quantile;
 use crate::predict::calibration::{Bins, Reliability, check_bins, reliability};
 use crate::predict::classification::{accuracy, brier, top_class};
+use crate::predict::predictions::to_file;
 use crate::predict::scores::{Score, Scores};
-use crate::predict::to_file;
 
 /// Thresholds for [`Uncertainty::counts_below`]: the bounds of |p_1 - p_7| in table 7 of the
 /// dissertation *Bayesian uncertainty reduction analysis by Langevin dynamics sampling*.

@@ -1,0 +1,357 @@
+//! Predictions for rows, with each draw.
+
+use std::fs::File;
+use std::io::{BufWriter, Write};
+use std::path::Path;
+
+use ndarray::{Array2, Array3, Array4, ArrayView1, ArrayView3, ArrayView4, Axis, s};
+
+use super::cells::map_cells;
+use crate::Error;
+use crate::data::{Response, csv_cell, guarded};
+use crate::diagnostics::{InUse, Judge, Summary, Trajectories, Verdict, quantile};
+use crate::draws::Approximation;
+use crate::message::{Advice, count};
+
+/// The quantiles in CSV files.
+const QUANTILES: [f64; 3] = [0.05, 0.5, 0.95];
+
+/// Predictions for the rows of a data set, from
+/// [`Posterior::predict`](crate::posterior::Posterior::predict), or for new rows whose response is not
+/// known, from [`Posterior::predict_new`](crate::posterior::Posterior::predict_new).
+///
+/// They are on the scale of the response that the posterior was given; [`unscaled`](Self::unscaled)
+/// converts them to the units of the response before it was scaled.
+#[derive(Clone, Debug)]
+pub struct Predictions {
+    /// E[y | x, q], `[chain, draw, row, column]`.
+    pub(super) mean: Array4<f64>,
+    /// log p(y | x, q), `[chain, draw, row]`; `None` if no response was observed.
+    pub(super) log_density: Option<Array3<f64>>,
+    /// y ~ p(y | x, q), `[chain, draw, row, column of the response]`.
+    pub(super) drawn: Array4<f64>,
+    /// The observed response, or a placeholder of the same kind.
+    pub(super) response: Response,
+    pub(super) response_names: Vec<String>,
+    pub(super) trace: Trace,
+}
+
+/// Quantities of the draws themselves, not of the predicted rows.
+#[derive(Clone, Debug)]
+pub(super) struct Trace {
+    /// `[chain, draw]`.
+    pub(super) log_likelihood: Array2<f64>,
+    /// `[chain, draw]`.
+    pub(super) log_prior: Array2<f64>,
+    /// The number of divergent transitions of each chain.
+    pub(super) divergences: Vec<u64>,
+    /// The number of transitions of each chain.
+    pub(super) transitions: u64,
+    pub(super) trajectories: Trajectories,
+    pub(super) in_use: InUse,
+    /// For samplers without a test: `kinetic_temperature` of each chain, or empty.
+    pub(super) unadjusted: Option<Vec<f64>>,
+    /// The approximation that was sampled in place of the posterior.
+    pub(super) approximation: Option<Approximation>,
+    /// The panic that ended the run.
+    pub(super) panic: Option<String>,
+}
+
+impl Predictions {
+    /// The mean response of each row by each draw: E\[y | x, q\], `[chain, draw, row, column]`.
+    pub fn mean(&self) -> ArrayView4<'_, f64> {
+        self.mean.view()
+    }
+
+    /// The log density of the observed response of each row by each draw: log p(y | x, q),
+    /// `[chain, draw, row]`; `None` if no response was observed.
+    pub fn log_density(&self) -> Option<ArrayView3<'_, f64>> {
+        self.log_density.as_ref().map(|density| density.view())
+    }
+
+    /// Posterior predictive draws, one response y ~ p(y | x, q) for each draw of q and each row:
+    /// `[chain, draw, row, column]`, on the scale of the observed response and with its columns.
+    /// For classes there is one column, the position of the class among the names.
+    pub fn predictive_draws(&self) -> ArrayView4<'_, f64> {
+        self.drawn.view()
+    }
+
+    /// The posterior mean prediction E\[y | x\], the mean of [`mean`](Self::mean) over all draws of
+    /// all chains: `[row, column]`.
+    ///
+    /// # Errors
+    /// If there are no draws.
+    pub fn posterior_mean(&self) -> Result<Array2<f64>, Error> {
+        let average = self.draws_of_mean()?.mean_axis(Axis(0));
+        Ok(average.expect("there is at least one draw"))
+    }
+
+    /// The predictions of one chain alone, to compare chains that disagree.
+    ///
+    /// # Errors
+    /// If there is no such chain.
+    pub fn chain(&self, chain: usize) -> Result<Self, Error> {
+        let chains = self.mean.len_of(Axis(0));
+        if chain >= chains {
+            return Err(Error::argument("chain", chain, format!("less than {chains}")));
+        }
+        let trace = &self.trace;
+        let of_chain = |all: &[f64]| all.get(chain).copied().into_iter().collect();
+        Ok(Self {
+            mean: self.mean.slice(s![chain..=chain, .., .., ..]).to_owned(),
+            log_density: self.log_density().map(|l| l.slice(s![chain..=chain, .., ..]).to_owned()),
+            drawn: self.drawn.slice(s![chain..=chain, .., .., ..]).to_owned(),
+            response: self.response.clone(),
+            response_names: self.response_names.clone(),
+            trace: Trace {
+                log_likelihood: trace.log_likelihood.slice(s![chain..=chain, ..]).to_owned(),
+                log_prior: trace.log_prior.slice(s![chain..=chain, ..]).to_owned(),
+                divergences: vec![trace.divergences[chain]],
+                transitions: trace.transitions,
+                trajectories: trace.trajectories.of_chain(chain),
+                in_use: trace.in_use.clone(),
+                unadjusted: trace.unadjusted.as_deref().map(of_chain),
+                approximation: trace.approximation.clone(),
+                panic: trace.panic.clone(),
+            },
+        })
+    }
+
+    /// The observed response; `None` for [new rows](crate::posterior::Posterior::predict_new).
+    pub fn observed(&self) -> Option<&Response> {
+        self.log_density.is_some().then_some(&self.response) //~ blank-response
+    }
+
+    /// Replaces the observed response by `response`, as it was read: the response after
+    /// [`unscaled`](Self::unscaled) may differ in the last digit.
+    pub(crate) fn with_observed(self, response: &Response) -> Self {
+        Self { response: response.clone(), ..self }
+    }
+
+    /// Records the acceptance that the run's warm-up aimed at.
+    pub(crate) fn aimed_at(mut self, target_accept: f64) -> Self {
+        self.trace.in_use.target_accept = Some(target_accept);
+        self
+    }
+
+    /// The names of the response's columns, or the single name of a class column.
+    pub fn response_names(&self) -> &[String] {
+        &self.response_names
+    }
+
+    /// [`mean`](Self::mean) as quantities to diagnose, `[chain, draw, row * column]`.
+    pub fn quantities(&self) -> ArrayView3<'_, f64> {
+        as_quantities(self.mean())
+    }
+
+    /// The [verdict](Verdict) on the run that these predictions were made from: on the predictions,
+    /// on the log likelihood and the log prior of the draws, and on divergences and trajectories. This
+    /// is the verdict that counts for networks. If the run has not converged it says why, as far as it can
+    /// be told, and how much [that matters](Self::chains_apart) for predictions of a real response or counts.
+    pub fn verdict(&self) -> Result<Verdict, Error> {
+        let chains = self.trace.divergences.len() as u64;
+        Judge::new()
+            .quantities("predictions", self.quantities())
+            .log_likelihood(self.trace.log_likelihood.view())
+            .quantity("log prior", self.trace.log_prior.view())
+            .divergences(
+                self.trace.divergences.iter().sum(),
+                self.trace.transitions.saturating_mul(chains),
+            )
+            .trajectories(self.trace.trajectories.clone())
+            .in_use(self.trace.in_use.clone())
+            .chains_apart(self.chains_apart().unwrap_or(f64::NAN))
+            .unadjusted(self.trace.unadjusted.clone())
+            .approximation(self.trace.approximation.clone())
+            .panic(self.trace.panic.clone())
+            .judge()
+    }
+
+    /// Mean, quantiles and diagnostics of every prediction: one row for each row and column, named
+    /// `row 3, virginica` (rows count from 0).
+    pub fn summary(&self) -> Result<Summary, Error> {
+        let (rows, columns) = (self.mean.dim().2, self.column_names());
+        Summary::new(&cell_names(rows, &columns), self.quantities())
+    }
+
+    /// Mean, quantiles and diagnostics of the [posterior predictive draws](Self::predictive_draws), as
+    /// [`summary`](Self::summary) has them of the means.
+    ///
+    /// Noise hides disagreement: where chains differ by less than the noise, R-hat is near 1 here,
+    /// and the chains disagree about the mean function all the same. Read it beside the R-hat of
+    /// [`summary`](Self::summary), by which the [`verdict`](Self::verdict) judges.
+    ///
+    /// # Errors
+    /// If the response is classes, whose draws are names rather than quantities.
+    pub fn predictive_summary(&self) -> Result<Summary, Error> {
+        self.check_numbers()?;
+        let rows = self.drawn.dim().2;
+        Summary::new(
+            &cell_names(rows, &self.response_names),
+            as_quantities(self.predictive_draws()),
+        )
+    }
+
+    /// One line for each row and response column, or each row and class. `observed` is there if the
+    /// response was observed.
+    ///
+    /// | response | columns |
+    /// | --- | --- |
+    /// | real, counts | `row, response, observed, mean, mean_sd, mean_q05, mean_q50, mean_q95, new_q05, new_q50, new_q95` |
+    /// | classes | `row, class, observed, probability, probability_sd, probability_q05, probability_q50, probability_q95` |
+    ///
+    /// `mean` is the posterior mean of E\[y | x, q\], and columns that begin with `mean_` give the
+    /// spread of that expectation over the draws, the uncertainty about it. `new_` are quantiles of
+    /// a new observation, which include its noise. They are left out of counts in several
+    /// categories, whose means are proportions. `observed` is 1 for the class that was observed and
+    /// 0 for the others. Names that a spreadsheet would take for formulas have a single quote
+    /// before them, which [`unguarded`](crate::data::unguarded) takes away.
+    ///
+    /// # Errors
+    /// If the file cannot be written.
+    pub fn to_csv(&self, path: impl AsRef<Path>) -> Result<(), Error> {
+        to_file(path.as_ref(), |file| self.write_csv(file))
+    }
+
+    /// Writes the table of [`to_csv`](Self::to_csv) to any writer.
+    ///
+    /// # Errors
+    /// If the writer fails.
+    pub fn write_csv(&self, writer: impl Write) -> std::io::Result<()> {
+        let mut csv = BufWriter::new(writer);
+        let cell = |name: &String| csv_cell(&guarded(name)).into_owned();
+        let names: Vec<String> = self.column_names().iter().map(cell).collect();
+        let of_classes = self.response.class_names().is_some();
+        let [column, mean] =
+            if of_classes { ["class", "probability"] } else { ["response", "mean"] };
+        let observed = self.observed_columns().ok();
+        let of_categories = matches!(&self.response, Response::Counts(y) if y.ncols() > 1);
+        let new = (!of_classes && !of_categories).then(|| {
+            map_cells(self.predictive_draws(), |_, sorted| {
+                QUANTILES.map(|p| self.quantile_of_new(sorted, p))
+            })
+        });
+        let mut header = vec!["row".to_string(), column.into()];
+        header.extend(observed.is_some().then(|| "observed".to_string()));
+        header.push(mean.into());
+        header.extend(["sd", "q05", "q50", "q95"].map(|name| format!("{mean}_{name}")));
+        header.extend(new.iter().flat_map(|_| ["new_q05", "new_q50", "new_q95"].map(String::from)));
+        writeln!(csv, "{}", header.join(","))?;
+        let means = map_cells(self.mean(), |_, sorted| {
+            let values = ArrayView1::from(sorted);
+            let sd = if sorted.len() > 1 { values.std(1.0) } else { f64::NAN };
+            let [low, median, high] = QUANTILES.map(|p| quantile(sorted, p));
+            [values.mean().unwrap_or(f64::NAN), sd, low, median, high]
+        });
+        for (cell, summary) in means.iter().enumerate() {
+            let (row, column) = (cell / names.len(), cell % names.len());
+            let mut record = vec![row.to_string(), names[column].clone()];
+            record.extend(observed.as_ref().map(|observed| observed[(row, column)].to_string()));
+            record.extend(summary.iter().map(f64::to_string));
+            record.extend(new.iter().flat_map(|new| new[cell].map(|q| q.to_string())));
+            writeln!(csv, "{}", record.join(","))?;
+        }
+        csv.flush()
+    }
+
+    pub(super) fn column_names(&self) -> Vec<String> {
+        let columns = self.mean.dim().3;
+        match &self.response {
+            Response::Classes { names, .. } if columns == 1 => vec![names[1].clone()],
+            Response::Classes { names, .. } => names.clone(),
+            // For two counts there is one expected proportion, the first one's.
+            _ => self.response_names[..columns.min(self.response_names.len())].to_vec(),
+        }
+    }
+
+    /// The observed response, on the scale of the means.
+    pub(super) fn observed_columns(&self) -> Result<Array2<f64>, Error> {
+        let (response, _) = self.known()?;
+        let (_, _, rows, columns) = self.mean.dim();
+        let indicator = |hit: bool| f64::from(u8::from(hit));
+        Ok(Array2::from_shape_fn((rows, columns), |(i, j)| match response {
+            Response::Real(y) => y[(i, j)],
+            Response::Classes { index, .. } if columns == 1 => index[i] as f64,
+            Response::Classes { index, .. } => indicator(index[i] == j),
+            Response::Counts(counts) if counts.ncols() == 1 => counts[(i, j)],
+            Response::Counts(counts) => counts[(i, j)] / counts.row(i).sum(),
+        }))
+    }
+
+    /// The means of all draws, `[draw, row, column]`; an error if there are no draws.
+    pub(super) fn draws_of_mean(&self) -> Result<ArrayView3<'_, f64>, Error> {
+        let (chains, draws, rows, columns) = self.mean.dim();
+        let n = chains * draws;
+        if n == 0 || rows == 0 {
+            let found = format!("{} of {}", count(n, "draw"), count(rows, "row"));
+            return Err(Error::shape("predictions to score", found, "at least 1 of 1"));
+        }
+        let flat = self.mean.view().into_shape_with_order((n, rows, columns));
+        Ok(flat.expect("predictions are stored in standard order"))
+    }
+
+    /// The observed response and its log densities; an error if there are none.
+    pub(super) fn known(&self) -> Result<(&Response, ArrayView3<'_, f64>), Error> {
+        self.log_density().map(|densities| (&self.response, densities)).ok_or_else(|| {
+            let allowed = "observed, to compare predictions with";
+            let advice =
+                Advice::in_rust("predict rows with their response by `Posterior::predict`");
+            Error::argument("response of the predicted rows", "not known", allowed).advise([advice])
+        })
+    }
+
+    /// An error unless the response is real or counts.
+    pub(super) fn check_numbers(&self) -> Result<(), Error> {
+        match &self.response {
+            Response::Real(_) | Response::Counts(_) => Ok(()),
+            Response::Classes { .. } => Err(self.wrong_kind("real numbers or counts")),
+        }
+    }
+
+    /// The observed response if it is real or counts.
+    pub(super) fn numbers(&self) -> Result<&Array2<f64>, Error> {
+        self.check_numbers()?;
+        match self.known()?.0 {
+            Response::Real(y) | Response::Counts(y) => Ok(y),
+            Response::Classes { .. } => Err(self.wrong_kind("real numbers or counts")),
+        }
+    }
+
+    /// The observed classes if the response is classes.
+    pub(super) fn classes(&self) -> Result<&[usize], Error> {
+        self.response.classes().ok_or_else(|| self.wrong_kind("classes"))?;
+        self.known()?.0.classes().ok_or_else(|| self.wrong_kind("classes"))
+    }
+
+    pub(super) fn wrong_kind(&self, wanted: &str) -> Error {
+        let kind = match &self.response {
+            Response::Real(_) => "real numbers",
+            Response::Classes { .. } => "classes",
+            Response::Counts(_) => "counts",
+        };
+        Error::argument("response of the predictions", kind, wanted)
+    }
+}
+
+/// `[chain, draw, row, column]` as `[chain, draw, row * column]`.
+pub(super) fn as_quantities(values: ArrayView4<f64>) -> ArrayView3<f64> {
+    let (chains, draws, rows, columns) = values.dim();
+    values
+        .into_shape_with_order((chains, draws, rows * columns))
+        .expect("predictions are stored in standard order")
+}
+
+/// `row 3, virginica` for each row and column.
+pub(super) fn cell_names(rows: usize, columns: &[String]) -> Vec<String> {
+    let name = |row: usize| columns.iter().map(move |column| format!("row {row}, {column}"));
+    (0..rows).flat_map(name).collect()
+}
+
+/// Writes to a new file; errors name it.
+pub(super) fn to_file(
+    path: &Path,
+    write: impl FnOnce(BufWriter<File>) -> std::io::Result<()>,
+) -> Result<(), Error> {
+    let file = File::create(path).map_err(|e| Error::io(path, e))?;
+    write(BufWriter::new(file)).map_err(|e| Error::io(path, e))
+}
