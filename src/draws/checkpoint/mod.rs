@@ -77,8 +77,8 @@
 //! # Cost
 //! Every draw is written once, as 8 (kept parameters + statistics) bytes. Each checkpoint adds the
 //! head, two flushes to the disk, and one log density per chain. Chains wait meanwhile. Measured,
-//! the head has 30 (RWM, HMC, NUTS) or 36 (MALA, BAOAB) bytes per parameter and chain; in warm-up,
-//! while a diagonal preconditioner is learnt, 48 (RWM), 54 (MALA) or 66 (HMC, NUTS). A dense
+//! the head has 36 bytes per parameter and chain; in warm-up, while a diagonal preconditioner is
+//! learnt, 54 (RWM, MALA) or 72 (HMC, NUTS). A dense
 //! preconditioner has 9 per pair of parameters, in warm-up 18. Numbers of the algorithm's
 //! configuration, such as masses, add nothing if there are many: the head has their checksum.
 //!
