@@ -172,5 +172,15 @@ mod tests {
                 assert!((s - d).abs() < 1e-9 * direct(&x, 0), "block {block}, lag {t}: {s}, {d}");
             }
         }
+        // Of several chains, whose segments share transforms.
+        let chains = [&x[..301], &x[301..650], &x[650..]];
+        for block in [64, 100, 301] {
+            let mut sums = vec![0.0; 64];
+            fft.sum(chains.into_iter().map(|chain| (chain, mean(chain))), block, &mut sums);
+            for (t, &s) in sums.iter().enumerate() {
+                let d: f64 = chains.into_iter().map(|chain| direct(chain, t)).sum();
+                assert!((s - d).abs() < 1e-9 * direct(&x, 0), "block {block}, lag {t}: {s}, {d}");
+            }
+        }
     }
 }

@@ -15,7 +15,7 @@ const ROWS: usize = 4;
 const DEPTH: usize = 256;
 /// Rows of A and columns of B that are copied at a time: they fit into the second-level cache.
 const SIDE: usize = 256;
-/// Numbers between two cache lines of the buffers.
+/// Bytes of a cache line, at which the buffers begin; as many numbers are spare.
 const LINE: usize = 64;
 
 /// A matrix in a slice: entry (i, j) is at `i * row + j * column`, where `row` or `column` is 1.
@@ -65,6 +65,12 @@ fn gemm_body<F: Real, V: Vector<F>>(
     add: bool,
 ) {
     let [m, n, k] = sizes;
+    if m == 0 || n == 0 {
+        return;
+    }
+    if k == 0 && !add {
+        c.chunks_mut(stride).take(m).for_each(|row| row[..n].fill(F::default()));
+    }
     let mut buffer = F::take_buffer();
     buffer.resize(2 * DEPTH * SIDE + LINE, F::default()); // allocates once in a thread
     let aligned = buffer.as_ptr().align_offset(LINE);
@@ -290,9 +296,17 @@ mod tests {
 
     fn products_match_triple_loops<F: Real>(tolerance: f64) {
         let mut rng = ChainRng::new(1, 0);
-        for [m, n, k] in
-            [[1, 1, 1], [3, 5, 2], [4, 33, 7], [9, 300, 130], [301, 12, 128], [65, 65, 257]]
-        {
+        for [m, n, k] in [
+            [1, 1, 1],
+            [0, 300, 300],
+            [300, 0, 300],
+            [5, 7, 0],
+            [3, 5, 2],
+            [4, 33, 7],
+            [9, 300, 130],
+            [301, 12, 128],
+            [65, 65, 257],
+        ] {
             let mut normals =
                 |n: usize| -> Vec<F> { (0..n).map(|_| F::of(rng.normal())).collect() };
             // C has three columns more than the product.

@@ -12,6 +12,9 @@ use crate::Error;
 use crate::engine::simd::{Real, Vector};
 use crate::portable::hypot;
 
+/// The sum of squares below which the rest of a row is 0, where the largest entry is at least 1: its inverse would
+/// be infinite.
+const NEGLIGIBLE: f64 = 1e-290;
 /// QL iterations for one eigenvalue; two are usual.
 const ITERATIONS: usize = 60;
 
@@ -25,8 +28,7 @@ pub(crate) struct SymmetricEigen {
 }
 
 impl SymmetricEigen {
-    /// Decomposes `a` `[dim x dim]`, row-major, reading its upper triangle. `name` is the name of
-    /// the matrix in errors.
+    /// Decomposes the symmetric matrix `a` `[dim x dim]`. `name` is the name of the matrix in errors.
     pub(crate) fn new(name: &str, a: &[f64], dim: usize) -> Result<Self, Error> {
         if let Some(i) = a.iter().position(|v| !v.is_finite()) {
             let value = format!("{} in row {}, column {}", a[i], i / dim, i % dim);
@@ -42,9 +44,15 @@ impl SymmetricEigen {
     }
 }
 
+/// The largest power of 2 up to the largest absolute value, so that dividing by it rounds no normal number.
+pub(super) fn power_of_two(values: &[f64]) -> f64 {
+    let largest = values.iter().fold(0.0, |largest: f64, x| largest.max(x.abs()));
+    let exponent = (largest.to_bits() >> 52) as i32 - 1023;
+    2f64.powi(exponent.clamp(-1000, 1000))
+}
+
 dispatch! {
-    /// Overwrites the symmetric matrix `a`, row-major, of which the upper triangle is read, by its eigenvectors, a
-    /// row each, and `values` by its eigenvalues, ascending. `scratch` has two numbers for each row. Returns
+    /// Overwrites the symmetric matrix `a` by its eigenvectors, a row each, and `values` by its eigenvalues, ascending. `scratch` has two numbers for each row. Returns
     /// whether all were found.
     fn decompose(a: &mut [f64], values: &mut [f64], scratch: &mut [f64]) -> bool => decompose_body
 }
@@ -57,10 +65,7 @@ fn decompose_body<V: Vector<f64>>(
     scratch: &mut [f64],
 ) -> bool {
     let d = values.len();
-    let largest = a.iter().fold(0.0, |largest: f64, x| largest.max(x.abs()));
-    // A power of 2: nothing is rounded.
-    let exponent = (largest.to_bits() >> 52) as i32 - 1023;
-    let scale = 2f64.powi(exponent.clamp(-1000, 1000));
+    let scale = power_of_two(a);
     a.iter_mut().for_each(|x| *x /= scale);
     let (off_diagonal, work) = scratch.split_at_mut(d);
     make_tridiagonal::<V>(level, a, values, off_diagonal, work);
@@ -96,7 +101,7 @@ fn make_tridiagonal<V: Vector<f64>>(
         let Some((first, rest)) = v.split_first() else { break };
         off_diagonal[k] = *first;
         let beyond = dot::<V>(level, rest, rest);
-        if beyond == 0.0 {
+        if beyond < NEGLIGIBLE {
             row[k] = 0.0;
             continue;
         }
@@ -236,6 +241,11 @@ mod tests {
         matrices.extend([low.dot(&low.t()), Array2::eye(9), Array2::ones((30, 30))]);
         matrices.push(Array2::from_shape_fn((12, 12), |(i, j)| f64::from(u8::from(i + j == 11))));
         matrices.push(random(41) * &Array1::from_shape_fn(41, |i| 10f64.powi(-5 * i as i32)));
+        // Rows whose squares underflow, with inverses that overflow.
+        for tiny in [1e-150, 1e-155, 1e-158, 2e-162, 1e-165, 1e-300] {
+            matrices.push(ndarray::array![[1.0, tiny, tiny], [tiny, 1.0, 0.3], [tiny, 0.3, 1.0]]);
+            matrices.push(Array2::eye(7) + Array2::from_elem((7, 7), tiny));
+        }
         matrices.extend([random(8) * 1e300, random(8) * 1e-305, Array2::zeros((5, 5))]);
         for b in matrices {
             let dim = b.nrows();

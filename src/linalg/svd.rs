@@ -1,14 +1,13 @@
 //! Singular value decompositions, by one-sided Jacobi rotations.
 //!
 //! The columns of A V are rotated in pairs, and with them the columns of V, until all are orthogonal: then their
-//! lengths are the singular values. Small singular values keep their relative precision, and few lines do it; it
-//! is meant for matrices of up to some hundred columns. Source: Demmel and Veselic (1992),
+//! lengths are the singular values. It is meant for matrices of up to some hundred columns. Source: Demmel and Veselic (1992),
 //! <https://doi.org/10.1137/0613074>.
 
 use ndarray::{Array2, ArrayView2, s};
 
 use super::cholesky::dot;
-use super::eigen::rotate;
+use super::eigen::{power_of_two, rotate};
 use crate::Error;
 use crate::engine::simd::Vector;
 
@@ -37,7 +36,9 @@ impl Svd {
         }
         // A column of A V and one of V in each row.
         let mut rows = Array2::zeros((d, m + d));
-        rows.slice_mut(s![.., ..m]).assign(&a.t());
+        let transposed = a.t().as_standard_layout().into_owned();
+        let scale = power_of_two(transposed.as_slice().expect("in standard order"));
+        rows.slice_mut(s![.., ..m]).assign(&(transposed / scale));
         rows.slice_mut(s![.., m..]).diag_mut().fill(1.0);
         let flat = rows.as_slice_mut().expect("a new array is in standard order");
         if d > 0 && !orthogonalise(flat, m, d) {
@@ -59,7 +60,7 @@ impl Svd {
         Ok(Self {
             left: Array2::from_shape_fn((m, d), left),
             right: Array2::from_shape_fn((d, d), |(j, k)| rows[(order[k], m + j)]),
-            values,
+            values: values.into_iter().map(|s| s * scale).collect(),
         })
     }
 }
@@ -98,7 +99,7 @@ fn orthogonalise_body<V: Vector<f64>>(
                     return false;
                 }
                 let is_zero = squares[0].min(squares[1]) <= zero;
-                if is_zero || product.abs() <= tolerance * (squares[0] * squares[1]).sqrt() {
+                if is_zero || product.abs() <= tolerance * squares[0].sqrt() * squares[1].sqrt() {
                     continue;
                 }
                 is_done = false;
@@ -128,14 +129,22 @@ mod tests {
         for (m, d, rank) in [(1, 1, 1), (9, 4, 4), (9, 4, 2), (3, 7, 3), (3, 7, 1), (200, 20, 20)] {
             let mut normals = |m, d| Array2::from_shape_fn((m, d), |_| rng.normal());
             let a = normals(m, rank).dot(&normals(rank, d));
-            let svd = Svd::new("a", a.view()).unwrap();
-            let s = Array1::from(svd.values.clone());
-            let product = (&svd.left * &s).dot(&svd.right.t());
-            let error = (product - &a).mapv(f64::abs).fold(0.0, |m: f64, e| m.max(*e));
-            assert!(error < 1e-14 * svd.values[0], "{m} x {d}: {error}");
-            let gram = svd.right.t().dot(&svd.right) - Array2::<f64>::eye(d);
-            assert!(gram.iter().all(|e| e.abs() < 1e-14 * d as f64), "{m} x {d}");
-            assert_eq!(svd.values.iter().filter(|s| **s > 0.0).count(), rank, "{m} x {d}");
+            for scale in [1.0, 1e-290, 1e-158, 1e-81, 1e77, 1e150, 1e300] {
+                let what = format!("{m} x {d} times {scale:e}");
+                let svd = Svd::new("a", (&a * scale).view()).unwrap();
+                let s = Array1::from(svd.values.clone());
+                let product = (&svd.left * &(&s / scale)).dot(&svd.right.t());
+                let error = (product - &a).mapv(f64::abs).fold(0.0, |m: f64, e| m.max(*e));
+                assert!(error < 1e-14 * s[0] / scale, "{what}: {error}");
+                let gram = svd.right.t().dot(&svd.right) - Array2::<f64>::eye(d);
+                assert!(gram.iter().all(|e| e.abs() < 1e-14 * d as f64), "{what}");
+                assert_eq!(s.iter().filter(|s| **s > 0.0).count(), rank, "{what}");
+                let gram = svd.left.t().dot(&svd.left);
+                for ((i, j), e) in gram.indexed_iter() {
+                    let unit = if i == j && i < rank { 1.0 } else { 0.0 };
+                    assert!((e - unit).abs() < 1e-13 * m as f64, "{what}: {i}, {j}: {e}");
+                }
+            }
         }
     }
 

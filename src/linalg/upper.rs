@@ -34,7 +34,7 @@ pub(super) fn factor(a: &mut [f64], dim: usize) -> Result<(), usize> {
 }
 
 /// Overwrites the upper triangle of `inverse` by V = R^-1, and `out` by A^-1 = V V^T, in both triangles. `inverse` is
-/// 0 below the diagonal panels.
+/// 0 below the diagonal.
 pub(super) fn invert(r: &[f64], dim: usize, inverse: &mut [f64], out: &mut [f64]) {
     inverse.fill(0.0);
     for (first, end) in panels(dim).rev() {
