@@ -78,26 +78,35 @@ fn gemm_body<F: Real, V: Vector<F>>(
     let width = V::LANES * if V::REGISTERS == 32 { 4 } else { 3 };
     let (side, whole) = (SIDE / width * width, n / width * width);
     for first in (0..k).step_by(DEPTH) {
-        let (depth, add) = (DEPTH.min(k - first), add || first > 0); //~ product-terms
+        let depth = DEPTH.min(k - first);
+        let sums = Sums { alpha, stride, add: add || first > 0 }; //~ product-terms
         let a = a.from(0, first);
         for column in (0..whole).step_by(side) {
             let sizes = [m, side.min(whole - column), depth];
             let (b, c) = (b.from(first, column), &mut c[column..]);
             let strips = [&mut *a_strips, &mut *b_strips];
             if V::REGISTERS == 32 {
-                product::<F, V, 4>(level, sizes, alpha, [a, b], strips, c, stride, add);
+                product::<F, V, 4>(level, sizes, sums, [a, b], strips, c);
             } else {
-                product::<F, V, 3>(level, sizes, alpha, [a, b], strips, c, stride, add);
+                product::<F, V, 3>(level, sizes, sums, [a, b], strips, c);
             }
         }
         if whole < n {
             let sizes = [m, n - whole, depth];
             let (b, c) = (b.from(first, whole), &mut c[whole..]);
             let strips = [&mut *a_strips, &mut *b_strips];
-            product::<F, V, 1>(level, sizes, alpha, [a, b], strips, c, stride, add);
+            product::<F, V, 1>(level, sizes, sums, [a, b], strips, c);
         }
     }
     F::put_back(buffer);
+}
+
+/// The way of the sums into C: alpha times them, in rows `stride` numbers apart, in place of its numbers or added.
+#[derive(Clone, Copy)]
+struct Sums<F> {
+    alpha: F,
+    stride: usize,
+    add: bool,
 }
 
 /// A product with at most [`DEPTH`] terms and [`SIDE`] columns, in strips of B of `N` registers.
@@ -105,12 +114,10 @@ fn gemm_body<F: Real, V: Vector<F>>(
 fn product<F: Real, V: Vector<F>, const N: usize>(
     level: V::Level,
     [m, n, depth]: Sizes,
-    alpha: F,
+    sums: Sums<F>,
     [a, b]: [Matrix<F>; 2],
     [a_strips, b_strips]: [&mut [F]; 2],
     c: &mut [F],
-    stride: usize,
-    add: bool,
 ) {
     let width = N * V::LANES;
     if F::IS_F64 {
@@ -127,13 +134,13 @@ fn product<F: Real, V: Vector<F>, const N: usize>(
         for (j, b) in (0..n).step_by(width).zip(b_strips.chunks_exact(depth * width)) {
             for i in (0..rows).step_by(ROWS) {
                 let size = [ROWS.min(rows - i), width.min(n - j)]; //~ product-remainder
-                let c = &mut c[(first + i) * stride + j..];
+                let c = &mut c[(first + i) * sums.stride + j..];
                 if a.row == 1 {
                     let a = Copied(&a_strips[i * depth..]);
-                    block::<F, V, N>(level, alpha, a, b, c, stride, size, add);
+                    block::<F, V, N>(level, sums, a, b, c, size);
                 } else {
                     let a = InPlace::new(a.from(i, 0), size[0], depth);
-                    block::<F, V, N>(level, alpha, a, b, c, stride, size, add);
+                    block::<F, V, N>(level, sums, a, b, c, size);
                 }
             }
         }
@@ -246,13 +253,11 @@ impl<F: Real> Strip<F> for InPlace<'_, F> {
 #[inline(always)]
 fn block<F: Real, V: Vector<F>, const N: usize>(
     level: V::Level,
-    alpha: F,
+    Sums { alpha, stride, add }: Sums<F>,
     a: impl Strip<F>,
     b: &[F],
     c: &mut [F],
-    stride: usize,
     [rows, columns]: [usize; 2],
-    add: bool,
 ) {
     let zero = V::splat(level, F::default());
     let mut sums = [[zero; N]; ROWS];
