@@ -92,7 +92,7 @@ fn all_settings_are_written_and_read() {
 }
 
 /// A run that is long enough to be ended midway.
-const LONG: &str = "fit iris.csv --target species --out r --quiet --hidden 4 --chains 2 --warmup 200 --draws 4500 \
+const LONG: &str = "fit iris.csv --target species --out r --quiet --hidden 4 --chains 2 --warmup 200 --draws 1500 \
                     --checkpoint-every 50draws";
 
 /// Begins the long run, and returns when it has saved some draws.
@@ -132,7 +132,7 @@ fn a_run_that_was_killed_or_ended_by_ctrl_c_goes_on_to_the_same_draws() {
     let unfinished = killed.run("diagnose r").refused(1);
     assert!(unfinished.contains("begin it again in the same way, and it goes on"), "{unfinished}");
     // With fewer draws it is finished, and goes on from there all the same.
-    let few = killed.run(&LONG.replace("4500", "20")).well();
+    let few = killed.run(&LONG.replace("1500", "20")).well();
     assert!(few.contains("2 chains of 20 draws"), "{few}");
     killed.run("diagnose r").well();
     killed.run("report r").well();
@@ -167,10 +167,10 @@ fn a_run_that_was_killed_or_ended_by_ctrl_c_goes_on_to_the_same_draws() {
         "{other}"
     );
     // More draws go on where it ended.
-    stopped.run(&LONG.replace("4500", "4600")).well();
-    assert!(stopped.read("r/config.toml").contains("draws = 4600"));
+    stopped.run(&LONG.replace("1500", "1600")).well();
+    assert!(stopped.read("r/config.toml").contains("draws = 1600"));
     let fewer = stopped.run(LONG).refused(1);
-    assert!(fewer.contains("`--draws` is 4600, not 4500"), "{fewer}");
+    assert!(fewer.contains("`--draws` is 1600, not 1500"), "{fewer}");
 }
 
 #[test]
