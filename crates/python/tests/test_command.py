@@ -137,9 +137,9 @@ def test_a_folder_of_the_command_in_python(table, short, tmp_path, encoding):
     settings = {**short, "hidden": (5,)}
     del settings["n_jobs"]
     assert {name: getattr(model, name) for name in settings} == settings
-    assert (
-        model.diagnostics_["seed"] == 1 and str(model.verdict_) in (run / "verdict.txt").read_text()
-    )
+    assert model.diagnostics_["seed"] == 1
+    # What can be done is in the words of each face; what was found is the same.
+    assert str(model.verdict_).split(" (")[0] in (run / "verdict.txt").read_text()
     # With its estimator beside it.
     model.save(tmp_path / "again")
     assert (BnnRegressor.load(tmp_path / "again").predict(X) == mean).all()

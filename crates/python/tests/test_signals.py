@@ -113,7 +113,7 @@ def test_a_run_in_a_folder_goes_on_to_the_same_numbers(tmp_path, number, delay):
 
 def test_a_second_signal_ends_at_once():
     # A gradient takes seconds: the run cannot end before the second signal.
-    slow = {"delay": 0.6, "rows": 50_000}
+    slow = {"delay": 0.6, "rows": 150_000}
     code, out, errors, took = run(SLOW, signal.SIGTERM, signal.SIGTERM, **slow)
     assert (code, out) == (-signal.SIGTERM, "")
     assert "once more to end at once" in errors and "the run was ended" not in errors
