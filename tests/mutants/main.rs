@@ -404,6 +404,15 @@ fn copy(from: &Path, to: &Path, edits: &BTreeMap<String, Vec<Edit>>) -> io::Resu
                 copy(&from.join(&name), &to.join(&name), edits)?;
             }
         }
+        // Nothing stays of a file that was moved.
+        for entry in fs::read_dir(to).into_iter().flatten() {
+            let entry = entry?;
+            match (from.join(entry.file_name()).exists(), entry.file_type()?.is_dir()) {
+                (true, _) => {}
+                (false, true) => fs::remove_dir_all(entry.path())?,
+                (false, false) => fs::remove_file(entry.path())?,
+            }
+        }
         return Ok(());
     }
     let file = from.strip_prefix(root()).unwrap_or(from).to_str().unwrap_or_default();
