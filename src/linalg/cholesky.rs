@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::upper;
+use super::vectors::dot;
 use crate::Error;
 use crate::engine::simd::{Real, Vector};
 
@@ -119,22 +120,6 @@ fn solve_lower_body<V: Vector<f64>>(level: V::Level, lower: &[f64], b: &mut [f64
     for (i, row) in lower.chunks_exact(b.len()).enumerate() {
         b[i] = (b[i] - dot::<V>(level, &row[..i], &b[..i])) / row[i];
     }
-}
-
-/// The sum of a b, in four independent vectors of partial sums.
-#[inline(always)]
-pub(super) fn dot<V: Vector<f64>>(level: V::Level, a: &[f64], b: &[f64]) -> f64 {
-    let mut sums = [V::splat(level, 0.0); 4];
-    for (a, b) in V::chunks(a).chunks(4).zip(V::chunks(b).chunks(4)) {
-        for (sum, (a, b)) in sums.iter_mut().zip(a.iter().zip(b)) {
-            *sum = V::load(level, a).mul_add(V::load(level, b), *sum);
-        }
-    }
-    let mut lanes = [0.0; 32];
-    V::chunks_mut(&mut lanes).iter_mut().zip(sums).for_each(|(lanes, sum)| sum.store(lanes));
-    let rest = a.len() - a.len() % V::LANES;
-    let rest: f64 = a[rest..].iter().zip(&b[rest..]).map(|(a, b)| a * b).sum();
-    lanes[..4 * V::LANES].iter().sum::<f64>() + rest
 }
 
 #[cfg(test)]

@@ -7,9 +7,9 @@
 
 use ndarray::{Array2, ArrayView2};
 
-use super::cholesky::dot;
+use super::vectors::{add_scaled, dot, power_of_two, rotate};
 use crate::Error;
-use crate::engine::simd::{Real, Vector};
+use crate::engine::simd::Vector;
 use crate::portable::hypot;
 
 /// The sum of squares below which the rest of a row is 0, where the largest entry is at least 1: its inverse would
@@ -42,13 +42,6 @@ impl SymmetricEigen {
         let rows = ArrayView2::from_shape((dim, dim), &rows);
         Ok(Self { values, vectors: rows.expect("dim rows of dim numbers").t().to_owned() })
     }
-}
-
-/// The largest power of 2 up to the largest absolute value, so that dividing by it rounds no normal number.
-pub(super) fn power_of_two(values: &[f64]) -> f64 {
-    let largest = values.iter().fold(0.0, |largest: f64, x| largest.max(x.abs()));
-    let exponent = (largest.to_bits() >> 52) as i32 - 1023;
-    2f64.powi(exponent.clamp(-1000, 1000))
 }
 
 dispatch! {
@@ -204,24 +197,6 @@ fn make_diagonal<V: Vector<f64>>(
         }
     }
     true
-}
-
-/// `x` becomes c x - s y, and `y` becomes s x + c y.
-#[inline(always)]
-pub(super) fn rotate<V: Vector<f64>>(c: f64, s: f64, x: &mut [f64], y: &mut [f64]) {
-    for (x, y) in x.iter_mut().zip(y) {
-        let (a, b) = (*x, *y);
-        *x = f64::multiply_add::<V::Level>(c, a, -(s * b)); //~ rotation
-        *y = f64::multiply_add::<V::Level>(s, a, c * b);
-    }
-}
-
-/// out += factor x.
-#[inline(always)]
-fn add_scaled<V: Vector<f64>>(factor: f64, x: &[f64], out: &mut [f64]) {
-    for (out, x) in out.iter_mut().zip(x) {
-        *out = f64::multiply_add::<V::Level>(factor, *x, *out);
-    }
 }
 
 #[cfg(test)]

@@ -8,3 +8,4 @@ pub(crate) mod eigen;
 pub(crate) mod local_metric;
 pub(crate) mod svd;
 mod upper;
+mod vectors;

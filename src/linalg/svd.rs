@@ -6,8 +6,7 @@
 
 use ndarray::{Array2, ArrayView2, s};
 
-use super::cholesky::dot;
-use super::eigen::{power_of_two, rotate};
+use super::vectors::{dot, power_of_two, rotate};
 use crate::Error;
 use crate::engine::simd::Vector;
 

@@ -3,6 +3,7 @@
 //! Both go through the matrix in panels of [`PANEL`] rows: within a panel row by row, between panels by products
 //! ([`gemm`]). All matrices are `[dim x dim]`, row-major; only the upper triangles of A and R are read.
 
+use super::vectors::add_scaled;
 use crate::engine::gemm::{Matrix, gemm};
 use crate::engine::simd::{Real, Vector};
 
@@ -131,10 +132,7 @@ fn subtract<V: Vector<f64>>(factors: &[f64], rows: &[f64], dim: usize, out: &mut
         }
     }
     for (k, f) in rest.iter().enumerate() {
-        let row = &rows[(4 * fours.len() + k) * dim..];
-        for (out, r) in out.iter_mut().zip(row) {
-            *out = f64::multiply_add::<V::Level>(-f, *r, *out);
-        }
+        add_scaled::<V>(-f, &rows[(4 * fours.len() + k) * dim..], out);
     }
 }
 

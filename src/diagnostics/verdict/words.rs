@@ -115,8 +115,7 @@ impl Verdict {
             ),
             Outcome::NearlyConverged { max_rhat, min_ess } => Finding::new(
                 format!(
-                    "not converged yet: R-hat is up to {} (at most {limit} is advised) with {} effective draws, and \
-                     no single chain is to blame",
+                    "not converged yet: R-hat is up to {} (at most {limit} is advised) with {} effective draws",
                     above(*max_rhat, limit),
                     thousands(*min_ess),
                 ),
