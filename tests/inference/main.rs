@@ -1,5 +1,8 @@
 //! What is said of draws: diagnostics, predictions, their calibration, evidence, exact posteriors.
 
+#[path = "../shared/said.rs"]
+mod said;
+
 mod approximate;
 mod approximate_laplace;
 mod approximate_variational;
