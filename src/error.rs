@@ -389,3 +389,25 @@ pub(crate) fn ordinary_sd(name: &str, sd: f64) -> Result<f64, Error> {
 pub(crate) fn finite(name: &str, value: f64) -> Result<f64, Error> {
     if value.is_finite() { Ok(value) } else { Err(Error::argument(name, value, "a finite number")) }
 }
+
+#[cfg(test)]
+pub(crate) mod checks {
+    /// Asserts that a result is an error of this kind with these fields, as they are printed.
+    macro_rules! fails {
+        ($result:expr, $kind:ident { $($field:ident: $value:expr),* $(,)? }) => {{
+            // Before the fields are bound: variables of the test may have their names.
+            let expected: Vec<String> = vec![$($value.to_string()),*];
+            let error = match $result {
+                Ok(_) => panic!("accepted: {}", stringify!($result)),
+                Err(error) => error,
+            };
+            let $crate::Error::$kind { $($field,)* .. } = &error else {
+                panic!("another kind of error: {error:?}")
+            };
+            let found: Vec<String> = vec![$($field.to_string()),*];
+            assert_eq!(found, expected, "{error}");
+        }};
+    }
+
+    pub(crate) use fails;
+}

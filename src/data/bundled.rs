@@ -157,6 +157,7 @@ pub fn sunspot_windows() -> (Dataset, Dataset) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::error::checks::fails;
     use approx::assert_abs_diff_eq;
     use ndarray::Axis;
 
@@ -232,8 +233,8 @@ mod tests {
         assert_eq!(data.response().class_sizes().unwrap(), [126, 225]);
         assert!(data.x().column(1).iter().all(|v| *v == 0.0));
         assert!(data.x().iter().all(|v| v.abs() <= 1.0));
-        let error = super::super::Standardise::new().fit_features(&data).unwrap_err().to_string();
-        assert!(error.contains("`pulse01_im`"), "{error}");
+        let fitted = super::super::Standardise::new().fit_features(&data);
+        fails!(fitted, Table { table: "column `pulse01_im`" });
     }
 
     #[test]

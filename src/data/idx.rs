@@ -263,6 +263,7 @@ fn pixel_names(height: u32, width: u32) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::error::checks::fails;
     use flate2::Compression;
     use flate2::write::GzEncoder;
     use std::io::Write;
@@ -333,7 +334,8 @@ mod tests {
             "there is no label in labels named `3`; there are: `1`, `2`, `7`, `10`"
         );
         assert_eq!(error(&["1"]), "number of classes to select: found 1, expected at least 2");
-        assert!(error(&["1", "7", "1"]).contains("`1` twice"));
+        let twice = IdxReader::new().classes(["1", "7", "1"]).read(&images[..], &labels[..]);
+        fails!(twice, Argument { value: "`1` twice" });
         let one = idx(&[5], &[4; 5]);
         assert_eq!(
             message(&IdxReader::new(), &images, &one),
@@ -360,12 +362,11 @@ mod tests {
         };
         let (i, l) = (path("images.gz", &gzip(&images)), path("labels", &labels));
         assert_eq!(IdxReader::new().read_path(&i, &l).unwrap(), plain);
-        let error = IdxReader::new().read_path(&l, &i).unwrap_err().to_string();
-        assert!(error.contains("images.gz: the number of dimensions is 3"), "{error}");
+        let table = i.display().to_string();
+        fails!(IdxReader::new().read_path(&l, &i), Table { table: table });
         for missing in [folder.path().join("none"), folder.path().to_path_buf()] {
-            let error = IdxReader::new().read_path(&missing, &l).unwrap_err();
-            assert!(error.is_io(), "{error}");
-            assert!(error.to_string().contains(&missing.display().to_string()), "{error}");
+            let read = IdxReader::new().read_path(&missing, &l);
+            assert!(matches!(&read, Err(Error::Io { path, .. }) if *path == missing), "{read:?}");
         }
 
         let mut packed = gzip(&images);
@@ -395,7 +396,10 @@ mod tests {
             "images: the elements are of the type 0x0d (32-bit real numbers), but must be of the \
              type 0x08 (unsigned bytes)"
         );
-        assert!(with(2, 0x77).contains("of the type 0x77, but"));
+        assert_eq!(
+            with(2, 0x77),
+            "images: the elements are of the type 0x77, but must be of the type 0x08 (unsigned bytes)"
+        );
         assert_eq!(
             with(3, 4),
             "images: the number of dimensions is 4, but must be 3 (images, rows, columns) for images"
@@ -452,23 +456,34 @@ mod tests {
         // 2^32 images that are not there.
         let huge = idx(&[u32::MAX, 1024, 1024], &[0; 10]);
         let labels = idx(&[u32::MAX], &[0; 10]);
-        let error = message(&reader, &huge, &labels);
-        assert!(error.contains("4294967295 bytes follow, but at most 1073741824"), "{error}");
-        let error = message(&reader.clone().limit(u64::MAX), &huge, &labels);
-        assert!(error.contains("4294967295 bytes follow, but there are 10"), "{error}");
+        let (table, says) = ("labels", "its header says that 4294967295 bytes follow");
+        let short = "the file is cut short";
+        let problem = format!("{says}, but at most 1073741824 are read");
+        let read = reader.read(&huge[..], &labels[..]);
+        fails!(read, Table { table: table, problem: problem });
+        let read = reader.clone().limit(u64::MAX).read(&huge[..], &labels[..]);
+        fails!(read, Table { table: table, problem: format!("{short}: {says}, but there are 10") });
         // More pixels than allowed, and products beyond 64 bits.
+        let five = idx(&[5], &[0, 1, 0, 1, 0]);
         for sizes in [[5, 1024, 1025], [5, 1, 1 << 21], [5, u32::MAX, u32::MAX]] {
-            let error = message(&reader, &idx(&sizes, &[0; 10]), &idx(&[5], &[0, 1, 0, 1, 0]));
-            assert!(error.contains("at most 1048576 pixels are allowed"), "{error}");
+            let read = reader.read(&idx(&sizes, &[0; 10])[..], &five[..]);
+            let Err(Error::Table { table, problem, .. }) = read else { panic!("{sizes:?}") };
+            assert_eq!(table, "images");
+            assert!(problem.ends_with("at most 1048576 pixels are allowed"), "{problem}");
         }
         let most = idx(&[5, 1024, 1024], &[0; 10]);
-        let error = message(&reader, &most, &idx(&[5], &[0, 1, 0, 1, 0]));
-        assert!(error.contains("5242880 bytes follow, but there are 10"), "{error}");
+        let says = "its header says that 5242880 bytes follow";
+        let problem = format!("{short}: {says}, but there are 10");
+        fails!(reader.read(&most[..], &five[..]), Table { table: "images", problem: problem });
         // A file without end is read as far as its header says.
         let (images, labels) = files();
-        let error = reader.read(Endless(images.clone(), 0), &labels[..]).unwrap_err().to_string();
-        assert!(error.contains("the file is too long"), "{error}");
-        let error = reader.read(&images[..], Endless(labels, 0)).unwrap_err().to_string();
-        assert!(error.contains("labels: the file is too long"), "{error}");
+        let too_long = |bytes: usize| {
+            let says = format!("its header says that {bytes} bytes follow");
+            format!("the file is too long, or damaged: {says}, but there are more")
+        };
+        let read = reader.read(Endless(images.clone(), 0), &labels[..]);
+        fails!(read, Table { table: "images", problem: too_long(30) });
+        let read = reader.read(&images[..], Endless(labels, 0));
+        fails!(read, Table { table: "labels", problem: too_long(5) });
     }
 }

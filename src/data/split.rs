@@ -199,6 +199,7 @@ fn shuffled(rows: usize, seed: u64) -> Vec<usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::error::checks::fails;
     use ndarray::{Array1, Array2};
 
     fn numbered(rows: usize) -> Dataset {
@@ -226,23 +227,23 @@ mod tests {
     fn bad_fractions_and_sizes_are_errors() {
         let data = numbered(10);
         for fraction in [0.0, 1.0, -0.5, 1.5, f64::NAN] {
-            let error = data.train_test_split(fraction, 1).unwrap_err().to_string();
-            assert!(error.contains("above 0 and below 1"), "{error}");
+            let split = data.train_test_split(fraction, 1);
+            fails!(split, Argument { value: fraction, allowed: "above 0 and below 1" });
         }
         for fraction in [0.01, 0.99] {
-            let error = data.train_test_split(fraction, 1).unwrap_err().to_string();
-            assert!(error.contains("of which there are 10"), "{error}");
+            let split = data.train_test_split(fraction, 1);
+            let allowed = "such that both sets get some of the rows, of which there are 10";
+            fails!(split, Argument { value: fraction, allowed: allowed });
         }
         assert_eq!(
             data.split_at(10).unwrap_err().to_string(),
             "`n_train` is 10, but must be 1 to 9"
         );
         assert!(data.split_at(0).is_err());
-        assert!(
-            data.k_folds(1, 1).unwrap_err().to_string().contains("2 to the number of rows, 10")
-        );
+        let allowed = "2 to the number of rows, 10";
+        fails!(data.k_folds(1, 1), Argument { name: "k", value: 1, allowed: allowed });
         assert!(data.k_folds(11, 1).is_err());
-        assert!(data.stratified_split(0.5, 1).unwrap_err().to_string().contains("real numbers"));
+        fails!(data.stratified_split(0.5, 1), Argument { value: "of the kind real numbers" });
     }
 
     #[test]
@@ -252,7 +253,7 @@ mod tests {
             data.stratified_split(0.5, 1).unwrap_err().to_string(),
             "rows of class `b`: found 1, expected at least 2 for a stratified split"
         );
-        assert!(data.stratified_k_folds(2, 1).unwrap_err().to_string().contains("`b`"));
+        fails!(data.stratified_k_folds(2, 1), Shape { what: "rows of class `b`", found: 1 });
     }
 
     #[test]

@@ -196,6 +196,7 @@ fn reorder(values: &mut [f64], dim: usize, order: &mut [usize]) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::error::checks::fails;
 
     #[test]
     fn a_table_is_read_back_bit_for_bit() {
@@ -213,22 +214,31 @@ mod tests {
 
     #[test]
     fn bad_tables_are_refused_with_their_place() {
-        for (table, message) in [
-            ("", "no column besides"),
-            ("chain,draw\n0,0\n", "no column besides"),
-            ("chain,draw,a\n", "no draws"),
-            ("chain,a\n0,1\n0,x\n", "memory, line 3, column `a`: `x` is not a number"),
-            ("chain,a\n0,1\n0,\n", "line 3, column `a`: the value is missing"),
-            ("chain,a\n0,1\n1,2\n1,3\n", "chain 1 has 2 draws, chain 0 has 1"),
+        let read = |table: &str| Draws::read_csv(table.as_bytes(), "memory");
+        for (cell, problem) in [("x", "`x` is not a number"), ("", "the value is missing")] {
+            let read = read(&format!("chain,a\n0,1\n0,{cell}\n"));
+            let (table, row, column) = ("memory", "line 3", "a");
+            fails!(read, Cell { table: table, row: row, column: column, problem: problem });
+        }
+        for (table, problem) in [
+            ("", "it has no column besides `chain` and `draw`"),
+            ("chain,draw\n0,0\n", "it has no column besides `chain` and `draw`"),
+            ("chain,draw,a\n", "it has a header but no draws"),
+            (
+                "chain,a\n0,1\n1,2\n1,3\n",
+                "chain 1 has 2 draws, chain 0 has 1: all must have the same number",
+            ),
             ("chain,draw,a\n0,0,1\n0,0,2\n", "draw 0 of chain 0 is there twice"),
             ("a,a\n0,1\n", "two columns are called `a`"),
             ("\"a\nb\",\"a\nb\"\n0,1\n", "two columns are called `a\\nb`"),
-            ("chain,a\nx\u{7},1\ny,2\ny,3\n", "chain y has 2 draws, chain x\\u{7} has 1"),
-            ("a,b\n0,1\n0\n", "memory: line 3 has 1 cell, but the header has 2"),
-            ("a\n\"1\n2\n", "memory: line 2: a quotation mark is not closed on its line: `\\\"1`"),
+            (
+                "chain,a\nx\u{7},1\ny,2\ny,3\n",
+                "chain y has 2 draws, chain x\\u{7} has 1: all must have the same number",
+            ),
+            ("a,b\n0,1\n0\n", "line 3 has 1 cell, but the header has 2"),
+            ("a\n\"1\n2\n", "line 2: a quotation mark is not closed on its line: `\\\"1`"),
         ] {
-            let error = Draws::read_csv(table.as_bytes(), "memory").unwrap_err();
-            assert!(error.is_data() && error.to_string().contains(message), "{error}");
+            fails!(read(table), Table { table: "memory", problem: problem });
         }
         let unordered = "draw,chain,a\n1,x,2\n0,x,1\n0,y,3\n1,y,4\n";
         let draws = Draws::read_csv(unordered.as_bytes(), "memory").unwrap();

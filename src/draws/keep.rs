@@ -111,6 +111,7 @@ impl Kept {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::error::checks::fails;
 
     #[test]
     fn blocks_are_chosen_by_name_and_refused_by_name() {
@@ -126,15 +127,14 @@ mod tests {
         let expected = (vec![0.0, 1.0, 2.0, 3.0, 6.0, 7.0], weights);
         assert_eq!(of(Keep::blocks(["w*"])), expected);
         assert_eq!(of(Keep::blocks(["w1", "w0"])), expected);
-        let error = |names: &[&str]| Keep::blocks(names.to_vec()).of(&layout).unwrap_err();
-        for (names, message) in [
-            (&["w0", "v"][..], "no parameter block named `v`; there are: `w0`, `b0`, `w1`"),
-            (&["w0", "w0"], "`blocks to keep` is `w0` 2 times, but must be each block at most"),
+        let of = |names: &[&str]| Keep::blocks(names.to_vec()).of(&layout);
+        fails!(of(&["w0", "v"]), UnknownName { what: "parameter block", name: "v" });
+        for (names, value) in [
+            (&["w0", "w0"][..], "`w0` 2 times"),
             (&["b0", "w1", "w*"], "`w1` 2 times"),
-            (&[], "`blocks to keep` is empty"),
+            (&[], "empty"),
         ] {
-            let error = error(names);
-            assert!(error.is_argument() && error.to_string().contains(message), "{error}");
+            fails!(of(names), Argument { name: "blocks to keep", value: value });
         }
     }
 }

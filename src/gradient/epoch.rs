@@ -59,6 +59,7 @@ impl Epoch {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::error::checks::fails;
 
     #[test]
     fn epochs_use_each_row_once_and_all_rows_equally() {
@@ -93,9 +94,8 @@ mod tests {
     #[test]
     fn batches_beyond_the_data_are_refused() {
         for size in [0, 11, usize::MAX] {
-            let message = Epoch::new(10, size).unwrap_err().to_string();
-            assert!(message.contains("`size of a minibatch`"), "{message}");
-            assert!(message.contains("1 to the 10 rows"), "{message}");
+            let (name, allowed) = ("size of a minibatch", "from 1 to the 10 rows of the data");
+            fails!(Epoch::new(10, size), Argument { name: name, value: size, allowed: allowed });
         }
     }
 }

@@ -126,6 +126,7 @@ fn solve_lower_body<V: Vector<f64>>(level: V::Level, lower: &[f64], b: &mut [f64
 mod tests {
     use super::*;
     use crate::engine::simd::testing::at_every_level;
+    use crate::error::checks::fails;
     use crate::rng::ChainRng;
 
     /// B B^T + I for a random B, and a random vector.
@@ -172,10 +173,13 @@ mod tests {
 
     #[test]
     fn what_is_not_positive_definite_is_an_error_that_says_so() {
-        let error = |a: &[f64], dim| Cholesky::new("covariance", a, dim).unwrap_err().to_string();
-        assert!(error(&[1.0, 2.0, 2.0, 1.0], 2).contains("`covariance` is not positive definite"));
-        assert!(error(&[0.0], 1).contains("not positive definite"));
-        assert!(error(&[1.0, 0.0, f64::NAN, 1.0], 2).contains("NaN in row 1, column 0"));
-        assert!(error(&[1.0; 3], 2).contains("found 3, expected 4"));
+        let of = |a: &[f64], dim| Cholesky::new("covariance", a, dim);
+        let name = "covariance";
+        let not = |pivot: &str| format!("not positive definite (pivot {pivot} is not positive)");
+        fails!(of(&[1.0, 2.0, 2.0, 1.0], 2), Argument { name: name, value: not("1 of 2") });
+        fails!(of(&[0.0], 1), Argument { name: name, value: not("0 of 1") });
+        let value = "NaN in row 1, column 0";
+        fails!(of(&[1.0, 0.0, f64::NAN, 1.0], 2), Argument { name: name, value: value });
+        fails!(of(&[1.0; 3], 2), Shape { found: 3, expected: 4 });
     }
 }

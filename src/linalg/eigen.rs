@@ -204,6 +204,7 @@ mod tests {
     use ndarray::{Array1, s};
 
     use super::*;
+    use crate::error::checks::fails;
     use crate::rng::ChainRng;
 
     #[test]
@@ -241,7 +242,8 @@ mod tests {
 
     #[test]
     fn entries_that_are_not_finite_are_named() {
-        let error = SymmetricEigen::new("a", &[1.0, 0.0, f64::NAN, 1.0], 2).unwrap_err();
-        assert!(error.to_string().contains("`a` is NaN in row 1, column 0"), "{error}");
+        let value = "NaN in row 1, column 0";
+        let of = SymmetricEigen::new("a", &[1.0, 0.0, f64::NAN, 1.0], 2);
+        fails!(of, Argument { name: "a", value: value });
     }
 }

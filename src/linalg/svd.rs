@@ -120,6 +120,7 @@ mod tests {
     use ndarray::Array1;
 
     use super::*;
+    use crate::error::checks::fails;
     use crate::rng::ChainRng;
 
     #[test]
@@ -150,7 +151,7 @@ mod tests {
     #[test]
     fn entries_that_are_not_finite_are_named() {
         let a = ndarray::array![[1.0, 2.0], [3.0, f64::NAN]];
-        let error = Svd::new("design", a.view()).unwrap_err().to_string();
-        assert!(error.contains("`design` is NaN in row 1, column 1"), "{error}");
+        let value = "NaN in row 1, column 1";
+        fails!(Svd::new("design", a.view()), Argument { name: "design", value: value });
     }
 }

@@ -136,10 +136,11 @@ impl SecondOrderModel for Linear {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::error::checks::fails;
 
     #[test]
     fn zero_sizes_are_named() {
-        assert!(Linear::new(0, 1).unwrap_err().to_string().contains("`n_inputs` is 0"));
-        assert!(Linear::new(1, 0).unwrap_err().to_string().contains("`n_outputs` is 0"));
+        fails!(Linear::new(0, 1), Argument { name: "n_inputs", value: 0 });
+        fails!(Linear::new(1, 0), Argument { name: "n_outputs", value: 0 });
     }
 }

@@ -41,11 +41,12 @@ pub fn multinomial(n_features: usize, n_classes: usize) -> Result<Linear, Error>
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::error::checks::fails;
 
     #[test]
     fn wrong_arguments_are_named() {
-        assert!(binary(0).unwrap_err().to_string().contains("`n_features` is 0"));
-        assert!(multinomial(4, 1).unwrap_err().to_string().contains("`n_classes` is 1"));
-        assert!(multinomial(0, 3).unwrap_err().to_string().contains("`n_features` is 0"));
+        fails!(binary(0), Argument { name: "n_features", value: 0 });
+        fails!(multinomial(4, 1), Argument { name: "n_classes", value: 1 });
+        fails!(multinomial(0, 3), Argument { name: "n_features", value: 0 });
     }
 }

@@ -385,14 +385,14 @@ impl SecondOrderModel for Mlp {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::error::checks::fails;
     use crate::message::Choice;
 
     #[test]
     fn wrong_sizes_are_named() {
         for sizes in [&[][..], &[3], &[3, 0], &[0, 2], &[2, 0, 1]] {
-            let error = Mlp::new(sizes, Activation::Tanh).unwrap_err();
-            assert!(error.is_argument());
-            assert!(error.to_string().contains(&format!("`sizes` is {sizes:?}")), "{error}");
+            let value = format!("{sizes:?}");
+            fails!(Mlp::new(sizes, Activation::Tanh), Argument { name: "sizes", value: value });
         }
     }
 

@@ -256,6 +256,7 @@ fn check_tile_rows(rows: usize) -> Result<(), Error> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::error::checks::fails;
 
     #[test]
     fn heights_of_tiles_are_checked() {
@@ -263,8 +264,8 @@ mod tests {
             assert!(check_tile_rows(rows).is_ok());
         }
         for rows in [0, 12, 264, usize::MAX] {
-            let error = check_tile_rows(rows).unwrap_err().to_string();
-            assert!(error.contains(&format!("`tile_rows of the model` is {rows}")), "{error}");
+            let name = "tile_rows of the model";
+            fails!(check_tile_rows(rows), Argument { name: name, value: rows });
         }
     }
 }

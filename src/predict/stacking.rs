@@ -166,6 +166,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::error::checks::fails;
 
     /// An upper bound on how much the mean over rows can still be raised: f is concave.
     fn gap(log_densities: &Array2<f64>, weights: &[f64]) -> f64 {
@@ -230,15 +231,13 @@ mod tests {
 
     #[test]
     fn what_has_no_weights_is_refused() {
-        let refused = |log_densities: Array2<f64>| {
-            Stacking::new(log_densities.view()).unwrap_err().to_string()
-        };
-        assert!(refused(Array2::zeros((0, 3))).contains("0 candidates"));
-        assert!(refused(Array2::zeros((2, 0))).contains("0 rows"));
-        let nan = refused(ndarray::array![[0.0, f64::NAN]]);
-        assert!(nan.contains("row 1 by candidate 0"), "{nan}");
+        let of = |log_densities: Array2<f64>| Stacking::new(log_densities.view());
+        fails!(of(Array2::zeros((0, 3))), Argument { value: "0 candidates and 3 rows" });
+        fails!(of(Array2::zeros((2, 0))), Argument { value: "2 candidates and 0 rows" });
+        let nan = of(ndarray::array![[0.0, f64::NAN]]);
+        fails!(nan, Argument { name: "log density of row 1 by candidate 0", value: "NaN" });
         let none = f64::NEG_INFINITY;
-        let zero = refused(ndarray::array![[0.0, none], [0.0, none]]);
-        assert!(zero.contains("row 1 by every candidate"), "{zero}");
+        let zero = of(ndarray::array![[0.0, none], [0.0, none]]);
+        fails!(zero, Argument { name: "log density of row 1 by every candidate", value: "-inf" });
     }
 }

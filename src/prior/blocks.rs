@@ -312,6 +312,7 @@ impl Priors {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::error::checks::fails;
     use crate::prior::{LogInverseGamma, Normal, Uniform};
 
     fn model() -> Layout {
@@ -329,15 +330,23 @@ mod tests {
     #[test]
     fn misspelt_uncovered_and_doubly_covered_blocks_are_refused_with_the_names() {
         let normal = || Normal::new(0.0, 1.0).unwrap();
-        let all = "w0, b0, log_noise_variance";
-        for (priors, problem) in [
+        for (priors, expected) in [
             (Priors::all(normal()).with("w1", normal()), "`w1` matches no block"),
             (Priors::new().with("w*", normal()), "block `b0` has no prior"),
-            (Priors::all(normal()).with("*", normal()), "claimed by both `*` and `*`"),
-            (Priors::all(normal()).with("w0", normal()).with("w0", normal()), "claimed by both"),
+            (
+                Priors::all(normal()).with("*", normal()),
+                "block `w0` is claimed by both `*` and `*`",
+            ),
+            (
+                Priors::all(normal()).with("w0", normal()).with("w0", normal()),
+                "block `w0` is claimed by both `w0` and `w0`",
+            ),
         ] {
-            let message = message(priors);
-            assert!(message.contains(problem) && message.contains(all), "{message}");
+            let Err(Error::Prior { problem, known, .. }) = priors.resolve(&model(), &own()) else {
+                panic!("{expected}")
+            };
+            assert_eq!(problem, expected);
+            assert_eq!(known, ["w0", "b0", "log_noise_variance"]);
         }
         // A prior for all weights does not hold for the noise.
         let weights = Priors::all(normal()).with("b0", Uniform::new(-1.0, 1.0).unwrap());
@@ -356,6 +365,7 @@ mod tests {
         assert_eq!(full.block_names(), ["w0", "b0", "log_noise_variance", "log_variance"]);
         assert_eq!((resolved[0].parents(), resolved[1].parents()), (7..8, 0..0));
         let twice = priors().hierarchical("w0", "b0", variance());
-        assert!(message(twice).contains("there is a block `b0` already"));
+        let problem = "there is a block `b0` already";
+        fails!(twice.resolve(&model(), &own()), Prior { problem: problem });
     }
 }

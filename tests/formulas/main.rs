@@ -1,12 +1,20 @@
 //! Densities, gradients, Hessians and models against formulas and numbers from elsewhere.
 
+#[path = "../shared/said.rs"]
+mod said;
+
 mod collapsed;
 mod conjugate_reference;
+mod conjugate_refused;
+mod fixtures;
 mod gradients;
 mod langevin_1d;
 mod likelihoods;
 mod model;
 mod numpyro_reference;
+mod predictions;
+mod priors;
 mod reference_problems;
 mod second_derivatives;
 mod surrogates;
+mod textbook;

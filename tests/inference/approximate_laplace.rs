@@ -12,6 +12,9 @@ use bnn_mcmc::testing::{ConjugateRegression, NoiseVariance, gradient_error, hess
 use ndarray::{Array1, Array2, Array3, Axis, s};
 use serde_json::Value;
 
+use super::fixtures::correlated_features;
+use crate::{failed, refused, said};
+
 const BOTH: [Curvature; 2] = [Curvature::Observed, Curvature::Expected];
 
 fn golden(model: &str) -> Value {
@@ -61,27 +64,14 @@ fn assert_all_close<'a>(
     found.into_iter().zip(expected).for_each(|(f, e)| assert_close(*f, *e, relative));
 }
 
-/// 40 rows of three features, two of which are correlated.
-fn regression() -> (Array2<f64>, Array1<f64>) {
-    let mut rng = ChainRng::new(11, 0);
-    let mut x = Array2::from_shape_fn((40, 3), |_| rng.normal());
-    for i in 0..40 {
-        x[(i, 2)] = 0.8 * x[(i, 1)] + 0.6 * x[(i, 2)];
-    }
-    let y = Array1::from_shape_fn(40, |i| {
-        1.0 + 2.0 * x[(i, 0)] - x[(i, 1)] + 0.5 * x[(i, 2)] + 0.5 * rng.normal()
-    });
-    (x, y)
-}
-
 fn regression_of<M: Model>(model: M, priors: Priors) -> Posterior<M, Gaussian> {
-    let (x, y) = regression();
+    let (x, y) = correlated_features();
     let data = Dataset::regression(x, y).unwrap();
     Posterior::new(model, Gaussian::fixed(0.5).unwrap(), &data, priors).unwrap()
 }
 
 fn exact_regression(prior_sd: f64) -> ConjugateRegression {
-    let (x, y) = regression();
+    let (x, y) = correlated_features();
     ConjugateRegression::new(x.view(), y.view(), prior_sd, NoiseVariance::Fixed(0.5)).unwrap()
 }
 
@@ -188,7 +178,8 @@ fn kronecker_is_full_for_one_layer_and_one_row() {
         let mut child = Command::new(std::env::current_exe().unwrap());
         let child = child.args([name, "--exact"]).env("BNN_MCMC_PORTABLE", "1").output().unwrap();
         let said = String::from_utf8_lossy(&child.stdout);
-        assert!(child.status.success() && said.contains("1 passed"), "{said}");
+        let passed = said.split_once(" passed").map(|(before, _)| before.ends_with(" 1"));
+        assert!(child.status.success() && passed == Some(true), "{said}");
         return;
     }
     let of = |x: Array2<f64>| {
@@ -219,7 +210,7 @@ fn kronecker_is_full_for_one_layer_and_one_row() {
 /// matrix, where they are independent of the weights.
 #[test]
 fn parameters_that_are_no_weights_have_their_own_information() {
-    let (x, y) = regression();
+    let (x, y) = correlated_features();
     let priors = Priors::all(normal(1.0))
         .hierarchical("w0", "log_variance", LogInverseGamma::new(2.0, 1.0).unwrap())
         .with("log_noise_variance", LogInverseGamma::new(3.0, 0.5).unwrap());
@@ -263,9 +254,10 @@ fn draws_have_the_stated_covariance() {
             assert!(mean.abs() <= 5.0 * sd / (n as f64).sqrt(), "{method}: {mean}");
         }
         let Some(Approximation::Fitted { method: said }) = &draws.info().approximation else {
-            panic!("{method}: not said to be an approximation");
+            panic!("not said to be an approximation");
         };
-        assert!(said.contains(method), "{said}");
+        // Without the Newton decrement of a point that is no mode.
+        said!(said.split(" (").next().unwrap_or_default());
         assert_eq!(fit.draws(3, 4).unwrap().values(), &draws.values().slice(s![.., ..3, ..]));
     }
 }
@@ -275,7 +267,7 @@ fn draws_have_the_stated_covariance() {
 fn the_last_layer_is_the_exact_conditional_distribution() {
     let network = Mlp::new(&[3, 4, 1], Activation::Tanh).unwrap();
     let posterior = regression_of(network, Priors::all(normal(1.5)));
-    let (x, y) = regression();
+    let (x, y) = correlated_features();
     let q = random(21, 5);
     let (w, b) = (Array2::from_shape_vec((4, 3), q[..12].to_vec()).unwrap(), &q[12..16]);
     let hidden = (x.dot(&w.t()) + &Array1::from(b.to_vec())).mapv(f64::tanh);
@@ -288,8 +280,8 @@ fn the_last_layer_is_the_exact_conditional_distribution() {
         let covariance = fit.covariance().unwrap();
         assert_all_close(covariance.slice(s![16.., 16..]), &exact.covariance(), 1e-10);
         assert!(covariance.slice(s![..16, ..]).iter().all(|c| *c == 0.0));
-        let error = fit.log_evidence().unwrap_err().to_string();
-        assert!(error.contains("of the last layer") && error.contains("no evidence"), "{error}");
+        let name = "Laplace approximation";
+        refused!(fit.log_evidence(), Argument { name: name, value: "of the last layer" });
     }
 }
 
@@ -355,7 +347,7 @@ fn jacobian<M: Model>(
 fn a_linearised_network_is_the_expansion_of_its_outputs() {
     let network = Mlp::new(&[3, 5, 4, 1], Activation::Tanh).unwrap();
     let posterior = regression_of(network, Priors::all(normal(1.0)));
-    let (x, _) = regression();
+    let (x, _) = correlated_features();
     let (q, other) = (random(posterior.dim(), 7), random(posterior.dim(), 8));
     let linearised = posterior.linearised(&q).unwrap();
     let f = outputs(&posterior, &q, &x);
@@ -400,7 +392,7 @@ fn linearised_predictions_of_a_linear_model_are_its_own() {
 fn the_linearised_predictive_is_that_of_the_exact_linear_model() {
     let network = Mlp::new(&[3, 4, 1], Activation::Tanh).unwrap();
     let posterior = regression_of(network, Priors::all(normal(1.5)));
-    let (x, y) = regression();
+    let (x, y) = correlated_features();
     let (d, q) = (posterior.dim(), random(21, 10));
     let jacobian_at_q = jacobian(&posterior, &q, &x);
     // The last column is that of the output's bias: ones.
@@ -450,7 +442,7 @@ fn draws_of_a_linearised_network_are_told_from_those_of_the_network() {
     };
     let (posterior, q) = (of(2), random(11, 12));
     let linearised = posterior.linearised(&q).unwrap();
-    let (x, _) = regression();
+    let (x, _) = correlated_features();
     let own = LaplaceApproximation::full(&posterior, &q, Curvature::Expected)
         .unwrap()
         .draws(2, 1)
@@ -461,8 +453,10 @@ fn draws_of_a_linearised_network_are_told_from_those_of_the_network() {
         .draws(2, 1)
         .unwrap();
     assert!(linearised.predict_mean(&lin, x.view()).is_ok());
-    let error = posterior.predict_mean(&lin, x.view()).unwrap_err().to_string();
-    assert!(error.contains("Mlp 3-2-1, tanh, linearised at "), "{error}");
+    let mean = posterior.predict_mean(&lin, x.view());
+    let error = failed!(mean, Shape { what: "model of the draws", expected: "Mlp 3-2-1, tanh" });
+    let Error::Shape { found, .. } = &error else { unreachable!() };
+    assert!(found.starts_with("Mlp 3-2-1, tanh, linearised at "), "{error}");
     let elsewhere = posterior.linearised(&random(11, 13)).unwrap();
     assert!(elsewhere.predict_mean(&lin, x.view()).is_err());
     // 3-1-1 is no beginning of 3-11-1, and an activation is part of the description.
@@ -494,10 +488,11 @@ fn the_prior_of_largest_evidence_is_that_of_the_exact_evidence() {
     let gamma = 4.0 - alpha * search.fit.covariance().unwrap().diag().sum();
     assert!((alpha * squares / gamma - 1.0).abs() < 0.03, "{}", alpha * squares / gamma);
 
-    let error = |sds| prior_by_evidence(sds, fit).unwrap_err().to_string();
-    assert!(error(2.0..=1.0).contains("`largest sd` is 1, but must be above the smallest, 2"));
-    assert!(error(0.0..=1.0).contains("`smallest sd` is 0"));
-    assert!(error(1.0..=f64::NAN).contains("`largest sd` is NaN"));
+    let search = |sds| prior_by_evidence(sds, fit).map(drop);
+    let allowed = "above the smallest, 2";
+    refused!(search(2.0..=1.0), Argument { name: "largest sd", value: 1, allowed: allowed });
+    refused!(search(0.0..=1.0), Argument { name: "smallest sd", value: 0 });
+    refused!(search(1.0..=f64::NAN), Argument { name: "largest sd", value: "NaN" });
 }
 
 #[test]
@@ -505,54 +500,55 @@ fn what_cannot_be_approximated_is_named() {
     let network = Mlp::new(&[3, 4, 1], Activation::Tanh).unwrap();
     let posterior = regression_of(network.clone(), Priors::all(normal(3.0)));
     let q = random(21, 14);
-    let message = |found: Result<LaplaceApproximation, Error>| found.unwrap_err().to_string();
     for curvature in BOTH {
-        let error = message(LaplaceApproximation::full(&posterior, &q[1..], curvature));
-        assert!(error.contains("length of q: found 20, expected 21"), "{error}");
+        let short = LaplaceApproximation::full(&posterior, &q[1..], curvature);
+        refused!(short, Shape { what: "length of q", found: 20, expected: 21 });
     }
     let mut bad = q.clone();
     bad[13] = f64::INFINITY;
-    for error in [
-        message(LaplaceApproximation::diagonal(&posterior, &bad, Curvature::Observed)),
-        message(LaplaceApproximation::last_layer(&posterior, &bad, Curvature::Observed)),
-        message(LaplaceApproximation::kronecker(&posterior, &bad)),
-        posterior.linearised(&bad).unwrap_err().to_string(),
-        Linearised::new(network, vec![0.0; 3]).unwrap_err().to_string(),
+    for fit in [
+        LaplaceApproximation::diagonal(&posterior, &bad, Curvature::Observed),
+        LaplaceApproximation::last_layer(&posterior, &bad, Curvature::Observed),
+        LaplaceApproximation::kronecker(&posterior, &bad),
     ] {
-        let named = ["`b0[1]` of q` is inf", "weight 13 to linearise", "number of weights to"];
-        assert!(named.iter().any(|name| error.contains(name)), "{error}");
+        refused!(fit, Argument { name: "`b0[1]` of q", value: "inf" });
     }
+    let name = "weight 13 to linearise around";
+    refused!(posterior.linearised(&bad), Argument { name: name, value: "inf" });
+    let what = "number of weights to linearise around";
+    let few = Linearised::new(network, vec![0.0; 3]);
+    refused!(few, Shape { what: what, found: 3, expected: 21 });
     bad[13] = 1e200;
     bad[20] = 1e200;
-    let error = message(LaplaceApproximation::kronecker(&posterior, &bad));
-    assert!(error.contains("`log density at q` is -inf"), "{error}");
+    let far = LaplaceApproximation::kronecker(&posterior, &bad);
+    refused!(far, Argument { name: "log density at q", value: "-inf" });
 
     // Far from a mode.
-    let error = message(LaplaceApproximation::full(&posterior, &q, Curvature::Observed));
-    assert!(error.contains("`H at q` is not positive definite"), "{error}");
-    assert!(error.contains("climb on") && error.contains("Curvature::Expected"), "{error}");
+    let full = LaplaceApproximation::full(&posterior, &q, Curvature::Observed);
+    let error = failed!(full, Argument { name: "H at q" });
+    let Error::Argument { value, .. } = &error else { unreachable!() };
+    // Which pivot is the first is a matter of rounding.
+    said!(error.to_string().replace(value, value.split(" (").next().unwrap()));
     assert!(LaplaceApproximation::full(&posterior, &q, Curvature::Expected).is_ok());
-    let error = message(LaplaceApproximation::diagonal(&posterior, &q, Curvature::Observed));
-    assert!(error.contains("`curvature of `w0["), "{error}");
+    let error = LaplaceApproximation::diagonal(&posterior, &q, Curvature::Observed).unwrap_err();
+    let Error::Argument { name, value, .. } = &error else { panic!("{error:?}") };
+    assert!(name.starts_with("curvature of `w0["), "{error}");
+    assert!(value.parse::<f64>().unwrap() <= 0.0, "{error}");
 
     let heavy = Priors::all(normal(1.0)).with("w1", StudentT::new(3.0, 0.0, 1.0).unwrap());
     let heavy = regression_of(posterior.model().clone(), heavy);
-    let error = message(LaplaceApproximation::kronecker(&heavy, &q));
-    assert!(error.contains("the prior of block `w1` is not normal"), "{error}");
+    refused!(LaplaceApproximation::kronecker(&heavy, &q), Prior {});
     assert!(LaplaceApproximation::full(&heavy, &q, Curvature::Expected).is_ok());
 
     let fit = LaplaceApproximation::kronecker(&posterior, &q).unwrap();
-    let error = fit.draws(0, 1).unwrap_err().to_string();
-    assert!(error.contains("`number of draws` is 0"), "{error}");
+    refused!(fit.draws(0, 1), Argument { name: "number of draws", value: 0 });
 
     let x = Array2::from_shape_fn((1, 9000), |(_, j)| (j as f64).sin());
     let wide = Dataset::regression(x, ndarray::array![1.0]).unwrap();
     let noise = Gaussian::fixed(1.0).unwrap();
     let linear = Linear::new(9000, 1).unwrap();
     let wide = Posterior::new(linear, noise, &wide, Priors::all(normal(1.0))).unwrap();
-    let error = message(LaplaceApproximation::full(&wide, &vec![0.0; 9001], Curvature::Expected));
-    assert!(
-        error.contains("`dimension of the target` is 9001, but must be at most 8192"),
-        "{error}"
-    );
+    let wide = LaplaceApproximation::full(&wide, &vec![0.0; 9001], Curvature::Expected);
+    let (name, allowed) = ("dimension of the target", "at most 8192");
+    refused!(wide, Argument { name: name, value: 9001, allowed: allowed });
 }

@@ -10,6 +10,9 @@ use bnn_mcmc::targets::MinibatchTarget;
 use bnn_mcmc::testing::{ConjugateRegression, GaussianTarget, NoiseVariance};
 use ndarray::{Array1, Array2};
 
+use super::fixtures::without_numbers;
+use crate::{failed, refused, said};
+
 fn adam(learning_rate: f64, steps: usize, size: usize) -> Adam<Minibatch> {
     Adam { learning_rate, steps, ..Adam::new(Minibatch { size }) }
 }
@@ -360,7 +363,7 @@ fn draws_are_the_fitted_normals() {
     };
     assert_eq!(method, "mean-field variational inference");
     assert_eq!(fit.draws(20_000, 4).unwrap().values(), draws.values());
-    assert!(fit.draws(0, 4).unwrap_err().to_string().contains("number of draws"));
+    refused!(fit.draws(0, 4), Argument { name: "number of draws", value: 0 });
 }
 
 #[test]
@@ -405,8 +408,10 @@ fn a_training_that_diverges_goes_back_and_says_so() {
     let all = fit.mean().iter().chain(fit.sd());
     assert!(all.clone().all(|x| x.is_finite()) && fit.elbo().0.is_finite(), "{fit:?}");
     let draws = fit.draws(3, 1).unwrap();
-    let said = format!("{:?}", draws.info().approximation);
-    assert!(said.contains("**1 training failed**: the log density fell from"), "{said}");
+    let Some(Approximation::Fitted { method }) = &draws.info().approximation else {
+        panic!("{:?}", draws.info().approximation);
+    };
+    said!(without_numbers(method));
 }
 
 #[test]
@@ -425,14 +430,9 @@ fn what_cannot_be_fitted_is_refused_by_name() {
     let proper = LogInverseGamma::new(2.0, 0.5).unwrap();
     let boxed = posterior(proper, Some(Uniform::new(-1.0, 1.0).unwrap()));
     let improper = posterior(LogInverseGamma::new(0.0, 0.0).unwrap(), None);
-    for (posterior, words) in [
-        (&boxed, "block `b0` has no density outside [-1, 1]"),
-        (&improper, "block `log_noise_variance` has an improper prior"),
-    ] {
-        for error in [Elbo::local(posterior).err(), Elbo::new(posterior).err()] {
-            let error = error.unwrap().to_string();
-            assert!(error.contains(words), "{error}");
-        }
+    for posterior in [&boxed, &improper] {
+        refused!(Elbo::local(posterior), Prior {});
+        refused!(Elbo::new(posterior), Prior {});
     }
 
     let posterior = posterior(proper, None);
@@ -441,27 +441,22 @@ fn what_cannot_be_fitted_is_refused_by_name() {
     let start = vec![0.0; posterior.layout().dim()];
     let mut far = start.clone();
     far[11] = -1e6; // a noise variance of 0
-    for (config, start, words) in [
-        (MeanField { initial_sd: 0.0, ..good() }, &start[..], "`initial standard deviation` is 0"),
-        (
-            MeanField { initial_sd: f64::NAN, ..good() },
-            &start,
-            "`initial standard deviation` is NaN",
-        ),
-        (MeanField { elbo_samples: 1, ..good() }, &start, "`elbo_samples` is 1"),
-        (MeanField::new(adam(0.01, 10, 0)), &start, "`size of a minibatch` is 0"),
-        (MeanField::new(adam(0.01, 10, 11)), &start, "`size of a minibatch` is 11"),
-        (MeanField::new(adam(-1.0, 10, 5)), &start, "`learning_rate` is -1"),
-        (good(), &start[1..], "length of the start"),
-        (good(), &[f64::NAN; 12], "`coordinate 0 of the start` is NaN"),
-        (good(), &far, "start of the ascent"),
+    for (config, start, name, value) in [
+        (MeanField { initial_sd: 0.0, ..good() }, &start[..], "initial standard deviation", "0"),
+        (MeanField { initial_sd: f64::NAN, ..good() }, &start, "initial standard deviation", "NaN"),
+        (MeanField { elbo_samples: 1, ..good() }, &start, "elbo_samples", "1"),
+        (MeanField::new(adam(0.01, 10, 0)), &start, "size of a minibatch", "0"),
+        (MeanField::new(adam(0.01, 10, 11)), &start, "size of a minibatch", "11"),
+        (MeanField::new(adam(-1.0, 10, 5)), &start, "learning_rate", "-1"),
+        (good(), &[f64::NAN; 12], "coordinate 0 of the start", "NaN"),
     ] {
-        let error = config.fit(&elbo, start).unwrap_err().to_string();
-        assert!(error.contains(words), "{error}");
+        refused!(config.fit(&elbo, start), Argument { name: name, value: value });
     }
+    refused!(good().fit(&elbo, &start[1..]), Shape { what: "length of the start" });
+    failed!(good().fit(&elbo, &far), Argument { name: "log density at the start of the ascent" });
     let v = elbo.start(&start, 0.1).unwrap();
-    assert!(elbo.estimate(&v[1..], 5).unwrap_err().to_string().contains("length of v"));
-    assert!(elbo.estimate(&v, 1).unwrap_err().to_string().contains("samples of the ELBO"));
+    refused!(elbo.estimate(&v[1..], 5), Shape { what: "length of v" });
+    refused!(elbo.estimate(&v, 1), Argument { name: "samples of the ELBO", value: 1 });
 }
 
 #[test]

@@ -3,23 +3,12 @@
 use bnn_mcmc::diagnostics::ess_mean;
 use bnn_mcmc::prelude::*;
 use bnn_mcmc::testing::{ConjugateRegression, NoiseVariance};
-use ndarray::{Array1, Array2, Axis};
+use ndarray::{Array2, Axis};
 
-/// 40 rows, 3 correlated features, noise sd 0.5.
-fn data() -> (Array2<f64>, Array1<f64>) {
-    let mut rng = ChainRng::new(11, 0);
-    let mut x = Array2::from_shape_fn((40, 3), |_| rng.normal());
-    for i in 0..40 {
-        x[(i, 2)] = 0.8 * x[(i, 1)] + 0.6 * x[(i, 2)];
-    }
-    let y = Array1::from_shape_fn(40, |i| {
-        1.0 + 2.0 * x[(i, 0)] - x[(i, 1)] + 0.5 * x[(i, 2)] + 0.5 * rng.normal()
-    });
-    (x, y)
-}
+use super::fixtures::correlated_features;
 
 fn posterior(likelihood: Gaussian) -> Posterior<Linear, Gaussian> {
-    let (x, y) = data();
+    let (x, y) = correlated_features();
     let data = Dataset::regression(x, y.insert_axis(Axis(1))).unwrap();
     let mut priors = Priors::all(Normal::new(0.0, 1.5).unwrap());
     if likelihood.layout().dim() > 0 {
@@ -29,7 +18,7 @@ fn posterior(likelihood: Gaussian) -> Posterior<Linear, Gaussian> {
 }
 
 fn exact(noise: NoiseVariance) -> ConjugateRegression {
-    let (x, y) = data();
+    let (x, y) = correlated_features();
     ConjugateRegression::new(x.view(), y.view(), 1.5, noise).unwrap()
 }
 

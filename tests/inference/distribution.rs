@@ -7,6 +7,8 @@ use bnn_mcmc::testing::GaussianTarget;
 use ndarray::{Array1, Array2, Array3, array};
 use statrs::distribution::{Beta, Continuous};
 
+use crate::refused;
+
 fn draws(n: usize, seed: u64, mut draw: impl FnMut(&mut ChainRng) -> f64) -> Array2<f64> {
     let mut rng = ChainRng::new(seed, 0);
     Array2::from_shape_simple_fn((4, n / 4), || draw(&mut rng))
@@ -141,39 +143,47 @@ fn estimates_converge() {
 #[test]
 fn densities_refuse_what_they_cannot_estimate() {
     let good = array![[0.1, 0.5], [0.3, 0.9]];
-    let error = |e: Result<Density, Error>| {
-        let e = e.unwrap_err();
-        assert!(e.is_argument());
-        e.to_string()
-    };
     for bad in [f64::NAN, f64::INFINITY] {
         let with = array![[0.1, bad]];
-        assert!(error(density(with.view(), None, 5)).contains("a finite number"));
-        assert!(error(density_on_box(with.view(), 0.0, 1.0, None, 5)).contains("a finite number"));
-        assert!(error(density(good.view(), Some(bad), 5)).contains("`bandwidth`"));
-        assert!(error(density_on_box(good.view(), bad, 1.0, None, 5)).contains("`lower`"));
-        assert!(error(density_on_box(good.view(), 0.0, bad, None, 5)).contains("`upper`"));
+        let finite = "a finite number";
+        let of = density(with.view(), None, 5);
+        refused!(of, Argument { name: "a draw", value: bad, allowed: finite });
+        let of = density_on_box(with.view(), 0.0, 1.0, None, 5);
+        refused!(of, Argument { name: "a draw", value: bad, allowed: finite });
+        let of = density(good.view(), Some(bad), 5);
+        refused!(of, Argument { name: "bandwidth", value: bad });
+        let of = density_on_box(good.view(), bad, 1.0, None, 5);
+        refused!(of, Argument { name: "lower", value: bad });
+        let of = density_on_box(good.view(), 0.0, bad, None, 5);
+        refused!(of, Argument { name: "upper", value: bad });
     }
     for few in [array![[]], array![[0.5]]] {
-        assert!(error(density(few.view(), None, 5)).contains("`number of draws`"));
+        let of = density(few.view(), None, 5);
+        refused!(of, Argument { name: "number of draws", value: few.len() });
     }
     let constant = array![[0.5, 0.5, 0.5]];
-    assert!(error(density(constant.view(), None, 5)).contains("not all equal"));
-    assert!(error(density(constant.view(), Some(1.0), 5)).contains("not all equal"));
-    assert!(error(density(good.view(), None, 1)).contains("`points`"));
-    assert!(error(density(good.view(), Some(0.0), 5)).contains("`bandwidth`"));
-    assert!(error(density(array![[-1e308, 1e308]].view(), None, 5)).contains("bandwidth"));
-    assert!(error(density(array![[0.0, 5e-324]].view(), None, 5)).contains("bandwidth"));
+    for bandwidth in [None, Some(1.0)] {
+        let of = density(constant.view(), bandwidth, 5);
+        refused!(of, Argument { name: "draws", value: "0.5 at every place" });
+    }
+    refused!(density(good.view(), None, 1), Argument { name: "points", value: 1 });
+    refused!(density(good.view(), Some(0.0), 5), Argument { name: "bandwidth", value: 0 });
+    for odd in [array![[-1e308, 1e308]], array![[0.0, 5e-324]]] {
+        let of = density(odd.view(), None, 5);
+        refused!(of, Argument { name: "bandwidth by Silverman's rule" });
+    }
     for b in [0.0, 0.26, -1.0, f64::NAN] {
-        let found = error(density_on_box(good.view(), 0.0, 1.0, Some(b), 5));
-        assert!(found.contains("at most 0.25"), "{found}");
+        let of = density_on_box(good.view(), 0.0, 1.0, Some(b), 5);
+        refused!(of, Argument { name: "bandwidth", value: b, allowed: "above 0, at most 0.25" });
     }
     for (a, b) in [(1.0, 0.0), (0.0, 0.0), (-1e308, 1e308)] {
-        assert!(error(density_on_box(good.view(), a, b, None, 5)).contains("`box`"));
+        let of = density_on_box(good.view(), a, b, None, 5);
+        refused!(of, Argument { name: "box", value: format!("[{a}, {b}]") });
     }
-    let found = error(density_on_box(good.view(), 0.2, 1.0, None, 5));
-    assert!(found.contains("0.1, but must be in [0.2, 1]"), "{found}");
-    assert!(error(density_on_box(good.view(), 0.0, 0.8, None, 5)).contains("is 0.9"));
+    let of = density_on_box(good.view(), 0.2, 1.0, None, 5);
+    refused!(of, Argument { name: "a draw", value: 0.1, allowed: "in [0.2, 1]" });
+    let of = density_on_box(good.view(), 0.0, 0.8, None, 5);
+    refused!(of, Argument { name: "a draw", value: 0.9 });
 }
 
 /// k_0 from the kernel's own derivatives, by finite differences of k.
@@ -323,50 +333,54 @@ fn draws_are_thinned_evenly() {
 #[test]
 fn stein_refuses_what_it_cannot_compute() {
     let x = array![[0.0, 1.0], [1.0, 3.0], [2.0, 0.0]];
-    let message = |stein: Stein, x: &Array2<f64>, g: &Array2<f64>| {
-        let error = stein.from_gradients(x.view(), g.view()).unwrap_err();
-        assert!(error.is_argument());
-        error.to_string()
-    };
+    let of =
+        |stein: Stein, x: &Array2<f64>, g: &Array2<f64>| stein.from_gradients(x.view(), g.view());
     let new = Stein::default;
-    assert!(message(new(), &x, &Array2::zeros((3, 1))).contains("gradients: found 3 x 1"));
-    assert!(message(new(), &x, &Array2::zeros((2, 2))).contains("expected 3 x 2"));
+    let (what, expected) = ("gradients", "3 x 2");
+    let narrow = of(new(), &x, &Array2::zeros((3, 1)));
+    refused!(narrow, Shape { what: what, found: "3 x 1", expected: expected });
+    let short = of(new(), &x, &Array2::zeros((2, 2)));
+    refused!(short, Shape { what: what, found: "2 x 2", expected: expected });
     for n in [0, 1] {
         let few = Array2::zeros((n, 2));
-        assert!(message(new(), &few, &few).contains("`number of draws`"));
+        refused!(of(new(), &few, &few), Argument { name: "number of draws", value: n });
     }
     let none = Array2::zeros((3, 0));
-    assert!(message(new(), &none, &none).contains("`number of coordinates`"));
+    refused!(of(new(), &none, &none), Argument { name: "number of coordinates", value: 0 });
     for bad in [f64::NAN, f64::INFINITY] {
         let mut with = x.clone();
         with[(1, 1)] = bad;
-        assert!(message(new(), &with, &x).contains("`a draw`"));
-        assert!(message(new(), &x, &with).contains("`a gradient`"));
-        assert!(message(Stein { c: bad, ..new() }, &x, &x).contains("`c`"));
-        assert!(
-            message(Stein { length_scale: Some(bad), ..new() }, &x, &x).contains("length_scale")
-        );
+        refused!(of(new(), &with, &x), Argument { name: "a draw", value: bad });
+        refused!(of(new(), &x, &with), Argument { name: "a gradient", value: bad });
+        let c = Stein { c: bad, ..new() };
+        refused!(of(c, &x, &x), Argument { name: "c", value: bad });
+        let length = Stein { length_scale: Some(bad), ..new() };
+        refused!(of(length, &x, &x), Argument { name: "length_scale", value: bad });
     }
-    assert!(message(Stein { max_draws: 1, ..new() }, &x, &x).contains("`max_draws`"));
-    assert!(message(Stein { length_scale: Some(0.0), ..new() }, &x, &x).contains("length_scale"));
+    let few = Stein { max_draws: 1, ..new() };
+    refused!(of(few, &x, &x), Argument { name: "max_draws", value: 1 });
+    let length = Stein { length_scale: Some(0.0), ..new() };
+    refused!(of(length, &x, &x), Argument { name: "length_scale", value: 0 });
     let constant = array![[0.0, 1.0], [1.0, 1.0], [2.0, 1.0]];
-    assert!(message(new(), &constant, &x).contains("coordinate 1"));
+    let name = "standard deviation of coordinate 1";
+    refused!(of(new(), &constant, &x), Argument { name: name, value: 0 });
     let fixed = Stein { length_scale: Some(1.0), ..new() };
     assert!(fixed.from_gradients(constant.view(), x.view()).is_ok());
     let mut stuck = Array2::zeros((10, 1));
     stuck[(9, 0)] = 1.0;
-    assert!(message(new(), &stuck, &stuck).contains("median distance"));
-    assert!(message(fixed, &(1e200 * &x), &x).contains("Stein discrepancy"));
+    let name = "median distance between draws";
+    refused!(of(new(), &stuck, &stuck), Argument { name: name, value: 0 });
+    refused!(of(fixed, &(1e200 * &x), &x), Argument { name: "Stein discrepancy" });
 
     let draws = exact(10, 1, 0.0, 1.0);
     let wrong = GaussianTarget::standard(2).unwrap();
-    let error = new().of_draws(&wrong, &draws).unwrap_err();
-    assert!(error.to_string().contains("found 3, expected 2"), "{error}");
+    let of_wrong = new().of_draws(&wrong, &draws);
+    refused!(of_wrong, Shape { what: "parameters of the draws", found: 3, expected: 2 });
     // A draw outside the support has no gradient.
     let data = Dataset::regression(array![[0.0, 1.0], [1.0, 0.5]], array![1.0, 2.0]).unwrap();
     let priors = Priors::all(Uniform::new(-0.5, 0.5).unwrap());
     let noise = Gaussian::fixed(1.0).unwrap();
     let posterior = Posterior::new(Linear::new(2, 1).unwrap(), noise, &data, priors).unwrap();
-    let error = new().of_draws(&posterior, &draws).unwrap_err();
-    assert!(error.to_string().contains("log density of a draw"), "{error}");
+    let outside = new().of_draws(&posterior, &draws);
+    refused!(outside, Argument { name: "log density of a draw", value: "-inf" });
 }

@@ -11,6 +11,9 @@ use bnn_mcmc::targets::{LogDensity, PowerTarget, Target, WithReference};
 use bnn_mcmc::testing::{ConjugateRegression, NoiseVariance};
 use ndarray::{Array1, Array2, Axis};
 
+use super::fixtures::without_numbers;
+use crate::{refused, said};
+
 /// `dim` parameters with an intercept; `rows` of noise 0.5.
 fn regression(dim: usize, rows: usize, noise: NoiseVariance) -> (Dataset, ConjugateRegression) {
     let mut rng = ChainRng::new(dim as u64, 0);
@@ -254,15 +257,14 @@ fn likelihoods_of_zero_and_of_nan() {
     let evidence = Evidence::of(&draws).unwrap();
     let error = evidence.stepping_stone.log_evidence - (-2.0 - std::f64::consts::LN_2);
     assert!(error.abs() < 0.06 && evidence.stepping_stone.standard_error < 0.05, "{evidence}");
-    assert!(evidence.warnings().join("").contains("no thermodynamic estimate"), "{evidence}");
+    assert!(!evidence.thermodynamic.log_evidence.is_finite(), "{evidence}");
+    said!(evidence.warnings()[0]);
     for report in LadderReport::of(&draws).unwrap() {
         assert!(report.betas[1] > 1e-7 && (report.swap_accept[0] - 0.5).abs() < 0.1, "{report}");
     }
     let evidence = Evidence::of(&run(&Half(f64::NAN))).unwrap();
-    assert!(
-        evidence.undefined > 1000 && evidence.warnings()[0].contains("no number"),
-        "{evidence}"
-    );
+    assert!(evidence.undefined > 1000, "{evidence}");
+    said!(without_numbers(&evidence.warnings()[0]));
 }
 
 /// The discretisation term against the exact error of the rule, for a posterior whose means and
@@ -329,21 +331,62 @@ fn what_gives_no_evidence_is_refused_and_what_is_doubtful_is_said() {
         Evidence::of(&sampler.run().unwrap())
     };
     let hot = Ladder::Given(vec![0.1, 1.0]);
-    let error = evidence(PowerPosteriors { ladder: hot, ..fixed(5) }, 50).unwrap_err().to_string();
-    assert!(error.contains("`beta_0 of the ladder` is 0.1"), "{error}");
-    let error = evidence(fixed(5), 3).unwrap_err().to_string();
-    assert!(error.contains("`draws per chain` is 3"), "{error}");
+    let of_hot = evidence(PowerPosteriors { ladder: hot, ..fixed(5) }, 50);
+    refused!(of_hot, Argument { name: "beta_0 of the ladder", value: 0.1 });
+    refused!(evidence(fixed(5), 3), Argument { name: "draws per chain", value: 3 });
     let plain = Sampler::new(&posterior, Mala::default()).warmup(10).draws(50).run().unwrap();
-    assert!(Evidence::of(&plain).unwrap_err().to_string().contains("a run of PowerPosteriors"));
+    refused!(
+        Evidence::of(&plain),
+        Argument { name: "draws", value: "without the report of a ladder" }
+    );
     // Three rungs for a posterior that is far narrower than its prior.
     let (data, _) = regression(10, 200, NoiseVariance::Fixed(0.5));
     let posterior = known_noise(&data);
     let draws = Sampler::new(&posterior, fixed(3)).warmup(300).draws(300).run().unwrap();
-    let warnings = Evidence::of(&draws).unwrap().warnings().join("\n");
-    assert!(warnings.contains("coarse") && warnings.contains("of the draws count"), "{warnings}");
+    let evidence = Evidence::of(&draws).unwrap();
+    // That the ladder is coarse, and that few draws count.
+    assert!(evidence.discretisation > 0.5 && evidence.least_overlap < 0.01, "{evidence}");
     let draws = Sampler::new(&posterior, fixed(2)).warmup(300).draws(300).run().unwrap();
     let evidence = Evidence::of(&draws).unwrap();
     assert!(evidence.discretisation > 100.0 && evidence.discretisation.is_finite(), "{evidence}");
+}
+
+/// Every warning there is, with numbers that are the same on all processors.
+#[test]
+fn warnings_are_said() {
+    let estimate = |log_evidence, standard_error| Estimate { log_evidence, standard_error };
+    let evidence = Evidence {
+        stepping_stone: estimate(-10.0, 0.6),
+        thermodynamic: estimate(-12.0, 0.8),
+        discretisation: 0.75,
+        difference_error: 0.8,
+        difference_monte_carlo: 0.1,
+        least_overlap: 0.0025,
+        restarts: 3,
+        undefined: 2,
+        of_surrogate: true,
+    };
+    assert_eq!(evidence.warnings().len(), 7);
+    said!(evidence);
+    let good = Evidence {
+        stepping_stone: estimate(-10.0, 0.1),
+        thermodynamic: estimate(-10.1, 0.1),
+        discretisation: 0.05,
+        least_overlap: 0.4,
+        restarts: 100,
+        undefined: 0,
+        of_surrogate: false,
+        ..evidence.clone()
+    };
+    assert!(good.warnings().is_empty(), "{good}");
+    let never = |log_evidence| Evidence {
+        stepping_stone: estimate(log_evidence, 0.1),
+        thermodynamic: estimate(f64::NEG_INFINITY, 0.1),
+        ..good.clone()
+    };
+    for log_evidence in [-10.0, f64::NEG_INFINITY] {
+        said!(never(log_evidence));
+    }
 }
 
 #[test]

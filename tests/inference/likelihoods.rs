@@ -4,6 +4,8 @@
 use bnn_mcmc::prelude::*;
 use ndarray::{Array1, Array2, Array3, Axis, s};
 
+use crate::refused;
+
 /// `n` draws of one chain that all are q, of a linear model with one feature.
 fn known<L: Likelihood>(
     likelihood: L,
@@ -89,8 +91,8 @@ fn noise_that_has_no_sd_is_infinite_or_refused() {
     assert!(sd.iter().all(|sd| *sd == f64::INFINITY), "nu = e^0.5 < 2");
     let data = Dataset::classification(features(2), vec![0, 1], ["a", "b"]).unwrap();
     let (posterior, draws) = known(Bernoulli, &data, &[1.0, 0.0], 2);
-    let error = posterior.predict_noise_sd(&draws, data.x().view()).unwrap_err();
-    assert!(error.to_string().contains("real numbers or counts in one column"), "{error}");
+    let sd = posterior.predict_noise_sd(&draws, data.x().view());
+    refused!(sd, Argument { allowed: "real numbers or counts in one column" });
 }
 
 /// Of plain counts, errors are those of the expected count, and what is observed is the count.
@@ -106,7 +108,8 @@ fn errors_of_counts_are_in_counts() {
     assert!((score("log_predictive_density") - density / 2.0).abs() < 1e-13);
     let mut csv = Vec::new();
     predictions.write_csv(&mut csv).unwrap();
-    assert!(String::from_utf8(csv).unwrap().contains("\n0,y1,3,"), "observed 3");
+    let csv = String::from_utf8(csv).unwrap();
+    assert!(csv.lines().nth(1).unwrap().starts_with("0,y1,3,"), "observed 3: {csv}");
 }
 
 /// 4,000 responses from the distribution that is predicted, by the parameters `q`, are calibrated: 99.9 % of

@@ -11,13 +11,18 @@ mod conjugate;
 mod diagnostics;
 mod distribution;
 mod evidence;
+mod fixtures;
 mod likelihoods;
 mod loo;
 mod mixture;
 mod new_rows;
 mod predict;
+mod predict_calibration;
+mod predict_regression;
 mod standing_still;
 mod symmetry;
 mod uncertainty;
 #[cfg(feature = "datasets")]
 mod verdict;
+mod verdict_causes;
+mod verdict_outcomes;

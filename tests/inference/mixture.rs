@@ -7,6 +7,8 @@ use bnn_mcmc::layout::Layout;
 use bnn_mcmc::prelude::*;
 use ndarray::{Array1, Array2, Array3};
 
+use crate::{refused, said};
+
 const NOISE: f64 = 0.5;
 
 /// y = slope x + noise, and three chains of 40 draws around a slope each.
@@ -95,11 +97,10 @@ fn a_mixture_is_never_said_to_have_converged() {
     let verdict = posterior.predict(&mixture, &data).unwrap().verdict().unwrap();
     assert_eq!(verdict.outcome, Outcome::Mixture { chains: 3 });
     assert!(!verdict.is_converged());
-    let text = verdict.to_string();
-    assert!(text.contains("a mixture of 3 chains by weights, **not the posterior**"), "{text}");
+    said!(verdict);
     assert_eq!(mixture.verdict().unwrap().outcome, Outcome::Mixture { chains: 3 });
-    let error = posterior.loo(&mixture).unwrap_err().to_string();
-    assert!(error.contains("a mixture of chains by weights"), "{error}");
+    let value = "a mixture of chains by weights";
+    refused!(posterior.loo(&mixture), Argument { name: "draws", value: value });
 
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("mixture.zarr");
@@ -113,19 +114,16 @@ fn a_mixture_is_never_said_to_have_converged() {
 #[test]
 fn bad_weights_are_refused_by_name() {
     let (_, _, draws) = three_chains();
-    for (weights, words) in [
-        (&[0.5, 0.5][..], "weights of the chains: found 2, expected 3"),
-        (&[0.5, -0.5, 1.0], "`weight of chain 1` is -0.5"),
-        (&[f64::NAN, 0.5, 0.5], "`weight of chain 0` is NaN"),
-        (&[0.5, 0.5, 0.5], "`sum of the weights` is 1.5, but must be 1"),
-    ] {
-        let error = draws.mixture(weights).unwrap_err().to_string();
-        assert!(error.contains(words), "{error}");
-    }
+    let of = |weights: &[f64]| draws.mixture(weights);
+    refused!(of(&[0.5, 0.5]), Shape { what: "weights of the chains", found: 2, expected: 3 });
+    refused!(of(&[0.5, -0.5, 1.0]), Argument { name: "weight of chain 1", value: -0.5 });
+    refused!(of(&[f64::NAN, 0.5, 0.5]), Argument { name: "weight of chain 0", value: "NaN" });
+    let name = "sum of the weights";
+    refused!(of(&[0.5, 0.5, 0.5]), Argument { name: name, value: 1.5, allowed: 1 });
     let one = Draws::new(Layout::new().with("a", &[2]), Array3::zeros((1, 5, 2))).unwrap();
-    assert!(one.mixture(&[1.0]).unwrap_err().to_string().contains("chains to be mixed"));
-    let twice = draws.mixture(&[0.5, 0.5, 0.0]).unwrap().mixture(&[1.0]).unwrap_err().to_string();
-    assert!(twice.contains("of an approximation already"), "{twice}");
+    refused!(one.mixture(&[1.0]), Shape { what: "chains to be mixed", found: 1 });
+    let twice = of(&[0.5, 0.5, 0.0]).unwrap().mixture(&[1.0]);
+    refused!(twice, Argument { name: "draws", value: "of an approximation already" });
     let none = Draws::new(Layout::new().with("a", &[2]), Array3::zeros((2, 0, 2))).unwrap();
-    assert!(none.mixture(&[0.5, 0.5]).unwrap_err().to_string().contains("draws of each chain"));
+    refused!(none.mixture(&[0.5, 0.5]), Shape { what: "draws of each chain", found: 0 });
 }

@@ -8,6 +8,9 @@ use bnn_mcmc::model::{Activation, Mlp, Model};
 use bnn_mcmc::prelude::*;
 use ndarray::{Array2, Array3, Axis, array, s};
 
+use super::fixtures::without_numbers;
+use crate::{failed, refused, said};
+
 fn normals(rng: &mut ChainRng, n: usize) -> Vec<f64> {
     let mut q = vec![0.0; n];
     rng.fill_normal(&mut q);
@@ -284,8 +287,9 @@ fn canonical_draws_of_planted_modes_agree_and_the_modes_are_counted() {
         assert!(raw.max_rhat() > 1.5 && after.max_rhat() < 1.02, "{table}");
         assert!(after.min_ess_bulk() > 20.0 * raw.min_ess_bulk(), "{table}");
         let text = table.to_string();
-        assert!(text.contains("log_noise_variance") && text.contains("worst"), "{text}");
-        assert!(canonical.to_string().contains("equivalent modes there are: "));
+        let first_words = text.lines().filter_map(|line| line.split_whitespace().next());
+        said!(first_words.collect::<Vec<_>>().join(" "));
+        said!(canonical.to_string().lines().last().unwrap());
         assert!(BeforeAfter::new(&raw, &Summary::default()).is_err());
     }
 }
@@ -328,10 +332,10 @@ fn canonical_draws_of_a_run_are_equivalent_under_its_posterior() {
 fn what_does_not_fit_is_named() {
     let network = Mlp::new(&[2, 3, 1], Activation::Tanh).unwrap();
     let layout = network.layout();
-    let missing = Symmetries::new(&network, &Layout::vector("w0", 13)).unwrap_err().to_string();
-    assert!(missing.contains("`w0`") && missing.contains("[3, 2]"), "{missing}");
+    let vector = Symmetries::new(&network, &Layout::vector("w0", 13));
+    refused!(vector, Shape { what: "block `w0`", found: "[13]", expected: "[3, 2]" });
     let missing = Layout::new().with("w0", &[3, 2]);
-    assert!(Symmetries::new(&network, &missing).unwrap_err().to_string().contains("`b0`"));
+    refused!(Symmetries::new(&network, &missing), UnknownName { name: "b0" });
     let symmetries = Symmetries::new(&network, &layout).unwrap();
     let mut q = vec![1.0; 13];
     assert!(symmetries.align(&mut q, &[0.0; 12]).unwrap_err().is_argument());
@@ -339,13 +343,13 @@ fn what_does_not_fit_is_named() {
     for bad in [f64::NAN, f64::INFINITY, 1e200] {
         let mut q = q.clone();
         q[4] = bad;
-        let error = symmetries.align(&mut q, &[0.0; 13]).unwrap_err().to_string();
-        assert!(error.contains("`q` is not finite, or too large"), "{error}");
+        let aligned = symmetries.align(&mut q, &[0.0; 13]);
+        refused!(aligned, Argument { name: "q", value: "not finite, or too large" });
         let mut values = Array3::zeros((2, 5, 13));
         values[(1, 3, 4)] = bad;
         let draws = Draws::new(layout.clone(), values).unwrap();
-        let error = symmetries.canonical(&draws, None).unwrap_err().to_string();
-        assert!(error.contains("draw 3 of chain 1"), "{error}");
+        let value = "draw 3 of chain 1, which is not finite or too large";
+        refused!(symmetries.canonical(&draws, None), Argument { name: "draws", value: value });
     }
     let empty = Draws::new(layout.clone(), Array3::zeros((0, 5, 13))).unwrap();
     assert!(symmetries.canonical(&empty, None).unwrap_err().is_argument());
@@ -451,7 +455,7 @@ fn comparisons_that_cannot_be_judged_say_so() {
     let good = gaussian(2, (4, 1000), &a, 0.0);
     let comparison = CovarianceComparison::new(&slow, &good).unwrap();
     assert_eq!(comparison.agreement(), Agreement::TooFewDraws);
-    assert!(comparison.to_string().contains("not judged"), "{comparison}");
+    said!(without_numbers(comparison.to_string().lines().next().unwrap()));
     let same = CovarianceComparison::new(&good, &good).unwrap();
     assert_eq!((same.max_z(), same.frobenius, same.agreement()), (0.0, 0.0, Agreement::Agree));
     let other = gaussian(1, (2, 200), &mixing(2), 0.0);
@@ -461,8 +465,9 @@ fn comparisons_that_cannot_be_judged_say_so() {
     let mut values = good.values().to_owned();
     values[(0, 1, 2)] = f64::NAN;
     let nan = Draws::new(good.layout().clone(), values.clone()).unwrap();
-    let error = CovarianceComparison::new(&nan, &good).unwrap_err().to_string();
-    assert!(error.contains("`first` is NaN in chain 0, draw 1, parameter 2"), "{error}");
+    let value = "NaN in chain 0, draw 1, parameter 2";
+    let of_nan = CovarianceComparison::new(&nan, &good);
+    refused!(of_nan, Argument { name: "first", value: value });
     // A parameter that is constant in both is left out, in one only it is a difference.
     values.slice_mut(s![.., .., 2]).fill(0.3);
     let constant = Draws::new(good.layout().clone(), values).unwrap();
@@ -557,27 +562,34 @@ fn multivariate_rhat_of_exact_draws_is_near_one_and_sees_a_hidden_disagreement()
 
 #[test]
 fn multivariate_rhat_of_singular_draws_is_an_error_that_says_why() {
-    let error = |values: &Array3<f64>| rhat_multivariate(values.view()).unwrap_err().to_string();
+    let of = |values: &Array3<f64>| rhat_multivariate(values.view());
     let good = gaussian(6, (4, 100), &mixing(3), 0.0).values().to_owned();
     let mut constant = good.clone();
     constant.slice_mut(s![.., .., 1]).fill(0.1);
-    assert!(error(&constant).contains("constant in parameter 1"), "{}", error(&constant));
+    let value = "constant in parameter 1 (counted from 0) within every chain";
+    refused!(of(&constant), Argument { name: "draws", value: value });
+    // Also where the chains differ.
     for c in 0..4 {
         constant.slice_mut(s![c, .., 1]).fill(c as f64);
     }
-    assert!(error(&constant).contains("constant in parameter 1"), "chains that differ");
+    refused!(of(&constant), Argument { name: "draws", value: value });
     let mut collinear = good.clone();
     let sum = &good.slice(s![.., .., 0]) - &(2.0 * &good.slice(s![.., .., 1]));
     collinear.slice_mut(s![.., .., 2]).assign(&sum);
-    assert!(error(&collinear).contains("linear combination"), "{}", error(&collinear));
-    assert!(error(&(&good * 1e200)).contains("too large"), "{}", error(&(&good * 1e200)));
+    // Whether the factor fails, or has a small pivot, is a matter of rounding.
+    let error = failed!(of(&collinear), Argument { name: "draws" });
+    let Error::Argument { value, .. } = &error else { unreachable!() };
+    assert!(value.ends_with("is a linear combination of others"), "{error}");
+    let value = "too large or too small to be squared in parameter 0";
+    refused!(of(&(&good * 1e200)), Argument { name: "draws", value: value });
     let mut nan = good.clone();
     nan[(3, 2, 1)] = f64::NAN;
-    assert!(error(&nan).contains("NaN in chain 3, draw 2, parameter 1"));
+    refused!(of(&nan), Argument { value: "NaN in chain 3, draw 2, parameter 1" });
     assert!(rhat_multivariate(good.slice(s![..1, .., ..])).is_err());
     assert!(rhat_multivariate(good.slice(s![.., ..3, ..])).is_err());
     assert!(rhat_multivariate(good.slice(s![.., .., ..0])).is_err());
     let wide =
         Array3::from_shape_fn((2, 4, 5), |(c, t, p)| ((c * 31 + t * 17 + p * p * 7) as f64).sin());
-    assert!(error(&wide).contains("at most 4"), "{}", error(&wide));
+    let allowed = "at most 4 for 4 (split) chains of 2 draws";
+    refused!(of(&wide), Argument { name: "number of parameters", value: 5, allowed: allowed });
 }

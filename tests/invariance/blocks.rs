@@ -15,6 +15,8 @@ use ndarray::{Array1, Array2};
 use crate::by_hand::{ByHand, Transition};
 use crate::fixtures::{Regression, regression, regression_data};
 
+use crate::{failed, refused};
+
 fn test<'t, A>(
     algorithm: &A,
     target: &'t Regression,
@@ -337,22 +339,23 @@ fn acceptance_of_pcn_does_not_depend_on_idle_dimensions() {
 #[test]
 fn what_a_kernel_cannot_use_is_refused_with_the_reason() {
     let (_, posterior) = regression(12);
-    let run = |error: Result<Draws, Error>| error.unwrap_err().to_string();
-    let message = run(Sampler::new(&posterior, Pcn::default()).run());
-    assert!(message.contains("`log_noise_variance` is not normal"), "{message}");
-    let message = run(Sampler::new(&posterior, OnBlocks::new(&["v"], mala())).run());
-    assert!(
-        message.contains("`v`") && message.contains("`w`, `b`, `log_noise_variance`"),
-        "{message}"
-    );
-    let message = run(Sampler::new(&posterior, OnBlocks::new(&[], mala())).run());
-    assert!(message.contains("at least one block name"), "{message}");
+    // The words name `log_noise_variance`.
+    refused!(Sampler::new(&posterior, Pcn::default()).run(), Prior {});
+    let (what, name) = ("parameter block", "v");
+    let run = Sampler::new(&posterior, OnBlocks::new(&[name], mala())).run();
+    let error = failed!(run, UnknownName { what: what, name: name });
+    let Error::UnknownName { known, .. } = &error else { unreachable!() };
+    assert_eq!(*known, ["w", "b", "log_noise_variance"]);
+    let run = Sampler::new(&posterior, OnBlocks::new(&[], mala())).run();
+    refused!(run, Argument { name: "blocks", value: "empty" });
     for step_size in [0.0, 1.5, f64::NAN] {
         let pcn = OnBlocks::new(&["w"], Pcn { step_size, ..Pcn::default() });
-        assert!(run(Sampler::new(&posterior, pcn).run()).contains("`step_size`"));
+        let run = Sampler::new(&posterior, pcn).run();
+        refused!(run, Argument { name: "step_size", value: step_size });
     }
     let mixture = Mixture { first: mala(), second: mala(), probability: 1.0 };
-    assert!(run(Sampler::new(&posterior, mixture).run()).contains("`probability` is 1"));
+    let run = Sampler::new(&posterior, mixture).run();
+    refused!(run, Argument { name: "probability", value: 1 });
 
     let (x, y) = regression_data(12);
     let data = Dataset::regression(x, y).unwrap();
@@ -361,17 +364,15 @@ fn what_a_kernel_cannot_use_is_refused_with_the_reason() {
     };
     let normal = || Priors::all(Normal::new(0.0, 1.0).unwrap());
     let fixed = build(Gaussian::fixed(1.0).unwrap(), normal());
-    let message = run(Sampler::new(&fixed, GibbsNoise).run());
-    assert!(message.contains("no parameter block named `log_noise_variance`"), "{message}");
+    let run = Sampler::new(&fixed, GibbsNoise).run();
+    refused!(run, UnknownName { what: what, name: "log_noise_variance" });
     let own = normal().with("log_noise_variance", Normal::new(0.0, 1.0).unwrap());
     let normal_noise = build(Gaussian::sampled(), own);
-    let message = run(Sampler::new(&normal_noise, GibbsNoise).run());
-    assert!(message.contains("must be LogInverseGamma"), "{message}");
+    refused!(Sampler::new(&normal_noise, GibbsNoise).run(), Prior {});
     // A scale cannot move together with the blocks it scales.
     let hierarchy = normal().hierarchical("w", "s", Normal::new(0.0, 1.0).unwrap());
     let hierarchy = build(Gaussian::fixed(1.0).unwrap(), hierarchy);
-    let message = run(Sampler::new(&hierarchy, Pcn::default()).run());
-    assert!(message.contains("depends on another block"), "{message}");
+    refused!(Sampler::new(&hierarchy, Pcn::default()).run(), Prior {});
 }
 
 #[test]

@@ -1,7 +1,10 @@
 //! Targets with exact draws that several files use.
 
 use bnn_mcmc::prelude::*;
-use bnn_mcmc::testing::{ConjugateRegression, GaussianTarget, NoiseVariance};
+use bnn_mcmc::sampler::Algorithm;
+use bnn_mcmc::testing::{
+    ConjugateRegression, GaussianTarget, Invariance, InvarianceReport, NoiseVariance,
+};
 use ndarray::{Array1, Array2};
 
 pub type Regression = Posterior<Linear, Gaussian>;
@@ -75,4 +78,128 @@ impl Exact for Funnel {
         q[1] = sd * rng.normal();
         q[2] = sd * rng.normal();
     }
+}
+
+/// 0.3 N(-m, S) + 0.7 N(m, I) on the plane: two modes, and chains that cross between them.
+pub struct TwoModes;
+
+impl TwoModes {
+    const MODE: [f64; 2] = [1.4, -1.0];
+    const SD: f64 = 0.6;
+
+    /// Log densities of both components, and their log sum.
+    fn parts(q: &[f64]) -> (f64, f64, f64) {
+        let squares = |sign: f64| {
+            (q[0] - sign * Self::MODE[0]).powi(2) + (q[1] - sign * Self::MODE[1]).powi(2)
+        };
+        let left = (0.3 / (Self::SD * Self::SD)).ln() - 0.5 * squares(-1.0) / Self::SD.powi(2);
+        let right = 0.7f64.ln() - 0.5 * squares(1.0);
+        let high = left.max(right);
+        (left, right, high + ((left - high).exp() + (right - high).exp()).ln())
+    }
+}
+
+impl Target for TwoModes {
+    type Workspace = ();
+    fn dim(&self) -> usize {
+        2
+    }
+    fn workspace(&self) {}
+    fn log_density(&self, q: &[f64], _: &mut ()) -> LogDensity {
+        LogDensity::from(Self::parts(q).2)
+    }
+}
+
+impl GradTarget for TwoModes {
+    fn log_density_grad(&self, q: &[f64], grad: &mut [f64], _: &mut ()) -> LogDensity {
+        let (left, right, sum) = Self::parts(q);
+        let (left, right) = ((left - sum).exp(), (right - sum).exp());
+        for i in 0..2 {
+            let m = Self::MODE[i];
+            grad[i] = -left * (q[i] + m) / Self::SD.powi(2) - right * (q[i] - m);
+        }
+        LogDensity::from(sum)
+    }
+}
+
+impl Exact for TwoModes {
+    fn draw(&self, rng: &mut ChainRng, q: &mut [f64]) {
+        let (sign, sd) = if rng.uniform() < 0.3 { (-1.0, Self::SD) } else { (1.0, 1.0) };
+        for (q, m) in q.iter_mut().zip(Self::MODE) {
+            *q = sign * m + sd * rng.normal();
+        }
+    }
+}
+
+/// N(0, I) in the quarter plane of positive coordinates: trajectories leave the support.
+pub struct Quarter;
+
+impl Target for Quarter {
+    type Workspace = ();
+    fn dim(&self) -> usize {
+        2
+    }
+    fn workspace(&self) {}
+    fn log_density(&self, q: &[f64], _: &mut ()) -> LogDensity {
+        if q[0] < 0.0 || q[1] < 0.0 {
+            return LogDensity::OUTSIDE;
+        }
+        LogDensity::from(-0.5 * (q[0] * q[0] + q[1] * q[1]))
+    }
+}
+
+impl GradTarget for Quarter {
+    fn log_density_grad(&self, q: &[f64], grad: &mut [f64], ws: &mut ()) -> LogDensity {
+        grad.copy_from_slice(&[-q[0], -q[1]]);
+        self.log_density(q, ws)
+    }
+}
+
+impl Exact for Quarter {
+    fn draw(&self, rng: &mut ChainRng, q: &mut [f64]) {
+        q.fill_with(|| rng.normal().abs());
+    }
+}
+
+/// 0 near the origin, and elsewhere what is given; no gradient.
+pub struct Needle(pub f64);
+
+impl Target for Needle {
+    type Workspace = ();
+    fn dim(&self) -> usize {
+        2
+    }
+    fn workspace(&self) {}
+    fn log_density(&self, q: &[f64], _: &mut ()) -> LogDensity {
+        LogDensity::new(if q.iter().all(|q| q.abs() <= 1e-30) { 0.0 } else { self.0 }, 0.0)
+    }
+}
+
+impl GradTarget for Needle {
+    fn log_density_grad(&self, q: &[f64], grad: &mut [f64], ws: &mut ()) -> LogDensity {
+        grad.fill(0.0);
+        self.log_density(q, ws)
+    }
+}
+
+pub fn dot(a: &[f64], b: &[f64]) -> f64 {
+    a.iter().zip(b).map(|(a, b)| a * b).sum()
+}
+
+/// 19 coordinates: at every instruction set some fill registers, and some are left over.
+pub fn nineteen() -> GaussianTarget {
+    let mut covariance = vec![0.0; 19 * 19];
+    for i in 0..19 {
+        covariance[20 * i] = 0.5 + 0.1 * i as f64;
+    }
+    GaussianTarget::new(vec![0.5; 19], &covariance).unwrap()
+}
+
+/// Six transitions from each of many exact draws.
+pub fn six_steps<'t, T: Exact, A: Algorithm<&'t T>>(
+    target: &'t T,
+    algorithm: &A,
+) -> InvarianceReport {
+    let setup = Invariance { steps: 6, ..Invariance::default() };
+    setup.run(target, algorithm, |rng, q| target.draw(rng, q)).unwrap()
 }

@@ -1,12 +1,15 @@
 //! Unadjusted Langevin kernels: stationary variances against the exact discretised ones, the bias of
 //! stochastic gradients, exact resumes, divergences, bad arguments.
 
+use bnn_mcmc::diagnostics::{Outcome, Verdict};
 use bnn_mcmc::prelude::*;
 use bnn_mcmc::sampler::{Algorithm, GradSource, Kernel, Phase, Step};
 use bnn_mcmc::targets::{MinibatchTarget, Point};
 use bnn_mcmc::testing::{ConjugateRegression, GaussianTarget, NoiseVariance};
 use ndarray::{Array1, Array2};
 use serde::{Deserialize, Serialize};
+
+use crate::{refused, said};
 
 /// U = k q^2/2 for each of the given curvatures.
 fn harmonic(curvatures: &[f64]) -> GaussianTarget {
@@ -543,48 +546,54 @@ fn bad_arguments_are_refused_by_name() {
     let (posterior, _) = regression();
     let target = &posterior;
     let rng = ChainRng::new(1, 0);
-    #[track_caller]
-    fn refused<K>(kernel: Result<K, Error>, name: &str) {
-        let error = kernel.err().expect("must be refused");
-        assert!(error.is_argument() && error.to_string().contains(name), "{error}");
-    }
     for bad in [0.0, -1.0, f64::NAN, f64::INFINITY] {
         let b = Baoab::<FullGrad>::default();
         let lm = LeimkuhlerMatthews::<FullGrad>::default();
-        refused(Baoab { step_size: bad, ..b.clone() }.kernel(&target, &rng), "`step_size`");
-        refused(Baoab { friction: bad, ..b.clone() }.kernel(&target, &rng), "`friction`");
-        let hot = Baoab { inverse_temperature: bad, ..b.clone() };
-        refused(hot.kernel(&target, &rng), "`inverse_temperature`");
+        let e = EulerMaruyama::default();
+        let (mass, scale) = (Mass::Diagonal(vec![1.0, bad]), bad);
+        let schedule = StepSchedule::Polynomial { exponent: 0.5, scale };
+        for (baoab, name) in [
+            (Baoab { step_size: bad, ..b.clone() }, "step_size"),
+            (Baoab { friction: bad, ..b.clone() }, "friction"),
+            (Baoab { inverse_temperature: bad, ..b.clone() }, "inverse_temperature"),
+            (Baoab { mass, ..b.clone() }, "mass[1]"),
+            (Baoab { schedule, ..b }, "scale"),
+        ] {
+            refused!(baoab.kernel(&target, &rng), Argument { name: name, value: bad });
+        }
+        let name = "inverse_temperature";
         let hot = LeimkuhlerMatthews { inverse_temperature: bad, ..lm };
-        refused(hot.kernel(&target, &rng), "`inverse_temperature`");
-        let hot = EulerMaruyama { inverse_temperature: bad, ..EulerMaruyama::default() };
-        refused(hot.kernel(&target, &rng), "`inverse_temperature`");
-        let mass = Mass::Diagonal(vec![1.0, bad]);
-        refused(Baoab { mass, ..b.clone() }.kernel(&target, &rng), "`mass[1]`");
-        let schedule = StepSchedule::Polynomial { exponent: 0.5, scale: bad };
-        refused(Baoab { schedule, ..b }.kernel(&target, &rng), "`scale`");
+        refused!(hot.kernel(&target, &rng), Argument { name: name, value: bad });
+        let hot = EulerMaruyama { inverse_temperature: bad, ..e };
+        refused!(hot.kernel(&target, &rng), Argument { name: name, value: bad });
     }
     let o = Obabo::<FullGrad>::default();
     let mass = Mass::Diagonal(vec![1.0]);
-    refused(Obabo { mass, ..o.clone() }.kernel(&target, &rng), "length of `mass`");
+    let short = Obabo { mass, ..o.clone() };
+    refused!(short.kernel(&target, &rng), Shape { what: "length of `mass`", found: 1 });
     for exponent in [0.0, 1.1, f64::NAN] {
         let schedule = StepSchedule::Polynomial { exponent, scale: 1.0 };
-        refused(Obabo { schedule, ..o.clone() }.kernel(&target, &rng), "`exponent`");
+        let obabo = Obabo { schedule, ..o.clone() };
+        refused!(obabo.kernel(&target, &rng), Argument { name: "exponent", value: exponent });
     }
     let schedule = StepSchedule::Cyclical { period: 0 };
-    refused(Obabo { schedule, ..o }.kernel(&target, &rng), "`period`");
+    let obabo = Obabo { schedule, ..o };
+    refused!(obabo.kernel(&target, &rng), Argument { name: "period", value: 0 });
     for size in [0, 61] {
-        let message = "`size of a minibatch`";
-        refused(Sgld::new(Minibatch { size }).kernel(&target, &rng), message);
-        let variates = ControlVariates { size, mode: vec![0.0; 2] };
-        refused(Sghmc::new(variates).kernel(&target, &rng), message);
+        let name = "size of a minibatch";
+        let sgld = Sgld::new(Minibatch { size });
+        refused!(sgld.kernel(&target, &rng), Argument { name: name, value: size });
+        let sghmc = Sghmc::new(ControlVariates { size, mode: vec![0.0; 2] });
+        refused!(sghmc.kernel(&target, &rng), Argument { name: name, value: size });
     }
     let mode = |mode: Vec<f64>| Sgld::new(ControlVariates { size: 6, mode });
-    refused(mode(vec![0.0]).kernel(&target, &rng), "length of `mode`");
-    refused(mode(vec![0.0, f64::NAN]).kernel(&target, &rng), "log density at `mode`");
+    let short = mode(vec![0.0]).kernel(&target, &rng);
+    refused!(short, Shape { what: "length of `mode`", found: 1, expected: 2 });
+    let nan = mode(vec![0.0, f64::NAN]).kernel(&target, &rng);
+    refused!(nan, Argument { name: "log density at `mode`", value: "NaN" });
     let sghmc = Sghmc::<Minibatch>::default();
     let stiff = Sghmc { step_size: 0.5, friction: 4.0, ..sghmc };
-    refused(stiff.kernel(&target, &rng), "`friction`");
+    refused!(stiff.kernel(&target, &rng), Argument { name: "friction", value: 4 });
     let whole = GradSource::stream(&Minibatch { size: 60 }, &target);
     assert!(whole.is_ok(), "all rows are a minibatch, too");
 }
@@ -592,24 +601,37 @@ fn bad_arguments_are_refused_by_name() {
 #[test]
 fn samplers_without_a_test_are_labelled_and_wrong_temperatures_told() {
     let target = GaussianTarget::standard(4).unwrap();
-    let labels = |draws: Draws| (draws.unadjusted(), draws.verdict().unwrap().to_string());
+    let labels = |draws: Draws| {
+        let verdict = draws.verdict().unwrap();
+        assert_eq!(verdict.unadjusted, draws.unadjusted());
+        (draws.unadjusted(), verdict)
+    };
+    // What is said behind the outcome, whose numbers are those of the draws.
+    let behind = |verdict: &Verdict| match verdict.to_string().split_once("; ") {
+        Some((_, behind)) => behind.to_string(),
+        None => String::new(),
+    };
     let of = |h| Baoab { step_size: h, ..Baoab::default() };
-    let (temperatures, sentence) = labels(sampler(&target, of(0.5)));
+    let (temperatures, verdict) = labels(sampler(&target, of(0.5)));
     let temperatures = temperatures.unwrap();
     // 1 - h^2/4, here 0.9375.
     assert!(temperatures.len() == 4 && temperatures.iter().all(|t| (t - 0.94).abs() < 0.1));
-    assert!(sentence.ends_with("does not show the bias of its step size"), "{sentence}");
-    let (_, sentence) = labels(sampler(&target, of(1.9)));
-    assert!(sentence.starts_with("not to be trusted: R-hat is at most 1."), "{sentence}");
-    assert!(sentence.contains("momenta of every chain have 0."), "{sentence}");
+    assert!(verdict.is_converged(), "{verdict}");
+    said!(behind(&verdict));
+    let (_, verdict) = labels(sampler(&target, of(1.9)));
+    let Outcome::WrongTemperature { chains, temperature, max_rhat } = &verdict.outcome else {
+        panic!("{verdict}")
+    };
+    assert!(*chains == [0, 1, 2, 3] && *temperature < 1.0 && *max_rhat < 2.0, "{verdict}");
+    said!(behind(&verdict));
 
-    let (temperatures, sentence) =
+    let (temperatures, verdict) =
         labels(sampler(&target, Cycle(Mala::default(), EulerMaruyama::default())));
     assert_eq!(temperatures, Some(Vec::new()));
-    assert!(sentence.contains("no Metropolis test"), "{sentence}");
-    let (temperatures, sentence) = labels(sampler(&target, Mala::default()));
+    said!(behind(&verdict));
+    let (temperatures, verdict) = labels(sampler(&target, Mala::default()));
     assert_eq!(temperatures, None);
-    assert!(!sentence.contains("Metropolis"), "{sentence}");
+    assert_eq!(behind(&verdict), "", "{verdict}");
 }
 
 fn sampler<'t, A: Algorithm<&'t GaussianTarget>>(

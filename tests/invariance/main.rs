@@ -1,11 +1,15 @@
 //! Every kernel leaves its target unchanged, and sabotaged copies do not.
 
+#[path = "../shared/said.rs"]
+mod said;
+
 mod blocks;
 mod by_hand;
 mod collapsed;
 mod composition;
 mod fixtures;
 mod hamiltonian;
+mod hamiltonian_warmup;
 mod kernels;
 mod langevin;
 mod langevin_gradient;
@@ -13,7 +17,9 @@ mod likelihoods;
 mod mclmc;
 mod microcanonical;
 mod minibatch;
+mod nuts;
 mod power_posteriors;
+mod power_posteriors_runs;
 mod smmala;
 mod surrogates;
 mod truncated;

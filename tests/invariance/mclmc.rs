@@ -9,8 +9,10 @@ use bnn_mcmc::targets::Point;
 use bnn_mcmc::testing::GaussianTarget;
 
 use crate::by_hand::{ByHand, Transition};
-use crate::hamiltonian::{Needle, dot};
+use crate::fixtures::{Needle, dot};
 use crate::microcanonical::{Cliff, turn};
+
+use crate::{refused, said};
 
 const DIM: usize = 60;
 const CURVATURES: [f64; 3] = [0.4, 1.0, 2.0];
@@ -382,7 +384,9 @@ fn it_says_that_it_has_no_test() {
     assert_eq!(draws.unadjusted(), Some(Vec::new()));
     assert!(draws.stat("accept_prob").unwrap().iter().all(|a| a.is_nan()));
     let verdict = draws.verdict().unwrap();
-    assert!(verdict.is_converged() && verdict.to_string().contains("no Metropolis test"));
+    assert!(verdict.is_converged() && verdict.unadjusted == Some(Vec::new()));
+    // What is said behind the outcome.
+    said!(verdict.to_string().split_once("; ").unwrap().1);
 }
 
 #[test]
@@ -423,21 +427,22 @@ fn what_is_no_number_is_not_entered() {
 
 #[test]
 fn wrong_settings_are_named() {
-    let error = |target: &GaussianTarget, algorithm: Mclmc| {
-        Sampler::new(target, algorithm).run().unwrap_err().to_string()
-    };
+    let run = |target: &GaussianTarget, algorithm: Mclmc| Sampler::new(target, algorithm).run();
     let plane = GaussianTarget::standard(2).unwrap();
     let line = GaussianTarget::standard(1).unwrap();
-    let dimensions = error(&line, Mclmc::default());
-    assert!(dimensions.contains("dimensions") && dimensions.contains("at least 2"), "{dimensions}");
+    let (name, allowed) = ("dimensions of the target of MCLMC", "at least 2");
+    let of_line = run(&line, Mclmc::default());
+    refused!(of_line, Argument { name: name, value: 1, allowed: allowed });
     for bad in [0.0, -1.0, f64::NAN, f64::INFINITY] {
         let mclmc = Mclmc { path_length: Some(bad), ..Mclmc::default() };
-        assert!(error(&plane, mclmc).contains("path_length"));
+        refused!(run(&plane, mclmc), Argument { name: "path_length", value: bad });
         let mclmc = Mclmc { energy_variance: bad, ..Mclmc::default() };
-        assert!(error(&plane, mclmc).contains("energy_variance"));
+        refused!(run(&plane, mclmc), Argument { name: "energy_variance", value: bad });
         let mclmc = Mclmc { step_size: bad, ..Mclmc::default() };
-        assert!(error(&plane, mclmc).contains("step_size"));
+        refused!(run(&plane, mclmc), Argument { name: "step_size", value: bad });
     }
-    assert!(error(&plane, Mclmc { steps: Some(0), ..Mclmc::default() }).contains("steps"));
-    assert!(error(&plane, Mclmc { steps: Some(u32::MAX), ..Mclmc::default() }).contains("steps"));
+    for steps in [0, u32::MAX] {
+        let mclmc = Mclmc { steps: Some(steps), ..Mclmc::default() };
+        refused!(run(&plane, mclmc), Argument { name: "steps", value: steps });
+    }
 }

@@ -3,23 +3,20 @@
 use bnn_mcmc::prelude::*;
 use bnn_mcmc::sampler::{Algorithm, Kernel, Step, WarmupProgress, metropolis_test};
 use bnn_mcmc::targets::Point;
-use bnn_mcmc::testing::{GaussianTarget, Invariance, InvarianceReport};
+use bnn_mcmc::testing::GaussianTarget;
 
 use crate::by_hand::{ByHand, Transition};
-use crate::fixtures::{Exact, Funnel, correlated};
-use crate::hamiltonian::{Needle, Quarter, TwoModes, dot};
-
-fn test<'t, T: Exact, A: Algorithm<&'t T>>(target: &'t T, algorithm: &A) -> InvarianceReport {
-    let setup = Invariance { steps: 6, ..Invariance::default() };
-    setup.run(target, algorithm, |rng, q| target.draw(rng, q)).unwrap()
-}
+use crate::fixtures::{
+    Exact, Funnel, Needle, Quarter, TwoModes, correlated, dot, nineteen, six_steps,
+};
+use crate::refused;
 
 /// At step sizes of which nearly all and of which about half are accepted, with single steps and with many.
 fn is_invariant<T: Exact>(name: &str, target: &T, step_sizes: [f64; 2], least_accepted: f64) {
     for step_size in step_sizes {
         for path_length in [0.5 * step_size, 4.0] {
             let mams = Mams { step_size, path_length: Some(path_length), ..Mams::default() };
-            let report = test(target, &mams);
+            let report = six_steps(target, &mams);
             let accepted = step_size == step_sizes[0] || report.accept_rate < 0.95;
             assert!(
                 report.passes() && report.accept_rate > least_accepted && accepted,
@@ -36,12 +33,7 @@ fn correlated_normal() {
 
 #[test]
 fn whole_registers_and_what_is_left_over() {
-    let mut covariance = vec![0.0; 19 * 19];
-    for i in 0..19 {
-        covariance[20 * i] = 0.5 + 0.1 * i as f64;
-    }
-    let target = GaussianTarget::new(vec![0.5; 19], &covariance).unwrap();
-    is_invariant("19 coordinates", &target, [1.5, 6.0], 0.2);
+    is_invariant("19 coordinates", &nineteen(), [1.5, 6.0], 0.2);
 }
 
 #[test]
@@ -158,7 +150,7 @@ fn sabotaged_copies_fail_and_the_same_code_without_a_mistake_passes() {
     let target = correlated();
     for mistake in [Nothing, KineticDropped, DirectionKept, StepsFromState, RatioInverted] {
         let plain = ByHand(PlainMams { step_size: 1.2, path_length: 2.5, mistake });
-        let report = test(&target, &plain);
+        let report = six_steps(&target, &plain);
         assert_eq!(report.passes(), mistake == Nothing, "{mistake:?}: {report}");
     }
 }
@@ -307,20 +299,23 @@ fn the_first_trajectories_are_short() {
 
 #[test]
 fn wrong_settings_are_named() {
-    let error = |target: &GaussianTarget, algorithm: Mams| {
-        Sampler::new(target, algorithm).run().unwrap_err().to_string()
-    };
+    let run = |target: &GaussianTarget, algorithm: Mams| Sampler::new(target, algorithm).run();
     let plane = GaussianTarget::standard(2).unwrap();
     let line = GaussianTarget::standard(1).unwrap();
-    let dimensions = error(&line, Mams::default());
-    assert!(dimensions.contains("dimensions") && dimensions.contains("at least 2"), "{dimensions}");
+    let (name, allowed) = ("dimensions of the target of MAMS", "at least 2");
+    let of_line = run(&line, Mams::default());
+    refused!(of_line, Argument { name: name, value: 1, allowed: allowed });
     for length in [0.0, -1.0, f64::NAN, f64::INFINITY] {
         let mams = Mams { path_length: Some(length), ..Mams::default() };
-        assert!(error(&plane, mams).contains("path_length"));
+        refused!(run(&plane, mams), Argument { name: "path_length", value: length });
     }
-    assert!(error(&plane, Mams { max_steps: 0, ..Mams::default() }).contains("max_steps"));
-    let none = Mams { max_first_steps: 0, ..Mams::default() };
-    assert!(error(&plane, none).contains("max_first_steps"));
-    assert!(error(&plane, Mams { target_accept: 1.0, ..Mams::default() }).contains("target_acc"));
-    assert!(error(&plane, Mams { step_size: -1.0, ..Mams::default() }).contains("step_size"));
+    let new = Mams::default;
+    for (mams, name, value) in [
+        (Mams { max_steps: 0, ..new() }, "max_steps", "0"),
+        (Mams { max_first_steps: 0, ..new() }, "max_first_steps", "0"),
+        (Mams { target_accept: 1.0, ..new() }, "target_accept", "1"),
+        (Mams { step_size: -1.0, ..new() }, "step_size", "-1"),
+    ] {
+        refused!(run(&plane, mams), Argument { name: name, value: value });
+    }
 }

@@ -11,6 +11,7 @@ use bnn_mcmc::testing::Invariance;
 use ndarray::{Array1, Array2, Array3};
 
 use crate::allocator::{alone, given, peak};
+use crate::refused;
 
 fn data(rows: usize) -> Dataset {
     Dataset::regression(Array2::zeros((rows, 1)), Array1::zeros(rows)).unwrap()
@@ -23,11 +24,6 @@ fn line() -> Posterior<Linear, Gaussian> {
     Posterior::new(linear, Gaussian::fixed(1.0).unwrap(), &data(3), priors).unwrap()
 }
 
-fn refused<R>(result: Result<R, Error>, message: &str) {
-    let error = result.map(drop).unwrap_err();
-    assert!(error.is_argument() && error.to_string().contains(message), "{error}");
-}
-
 /// 4 chains of 1,000 draws of a line at 10^6 rows are 96 GB of predictions.
 #[test]
 fn predictions_larger_than_memory_are_refused_with_a_way_out() {
@@ -35,14 +31,12 @@ fn predictions_larger_than_memory_are_refused_with_a_way_out() {
         set_limit(Some(1 << 30));
         let (posterior, many) = (line(), data(1_000_000));
         let draws = Draws::new(posterior.layout().clone(), Array3::zeros((4, 1000, 2))).unwrap();
-        let size = "`predictions` is too large: 4 chains x 1000 draws x 1000000 rows x 3 numbers x 8 bytes = 96.0 GB, \
-                more than the 1.1 GB";
-        refused(posterior.predict(&draws, &many), size);
-        refused(posterior.predict(&draws, &many), "`StreamedMoments`");
+        refused!(posterior.predict(&draws, &many), Memory { name: "predictions" });
         let mean = posterior.predict_mean(&draws, many.x().view());
-        refused(mean, "1000000 rows x 1 number x 8 bytes = 32.0 GB");
+        refused!(mean, Memory { name: "predictions" });
         set_limit(Some(7_999_999));
-        refused(posterior.predict_at(&[0.0, 0.0], many.x().view()), "= 8.0 MB");
+        let at = posterior.predict_at(&[0.0, 0.0], many.x().view());
+        refused!(at, Memory { name: "predictions" });
         set_limit(Some(8_000_000));
         assert!(posterior.predict_at(&[0.0, 0.0], many.x().view()).is_ok());
     });
@@ -59,15 +53,15 @@ fn files_larger_than_memory_are_refused() {
         let images = || IdxReader::new().read(&images[..], &labels[..]);
         let draws = || Draws::read_csv("chain,a\n0,1\n0,2\n1,3\n1,4\n".as_bytes(), "memory");
         set_limit(Some(3 * 3 * 8 - 1));
-        refused(table(), "`data set of input` is too large: 3 rows x 3 columns x 8 bytes");
+        refused!(table(), Memory { name: "data set of input" });
         set_limit(Some(3 * 3 * 8));
         assert!(table().is_ok());
         set_limit(Some(2 * 3 * 8 - 1));
-        refused(images(), "`data set of images` is too large: 2 images x 3 pixels x 8 bytes");
+        refused!(images(), Memory { name: "data set of images" });
         set_limit(Some(2 * 3 * 8));
         assert!(images().is_ok());
         set_limit(Some(2 * 2 * 8 - 1));
-        refused(draws(), "`draws of memory` is too large: 2 chains x 2 draws x 1 column x 8 bytes");
+        refused!(draws(), Memory { name: "draws of memory" });
         set_limit(Some(2 * 2 * 8));
         assert!(draws().is_ok());
     });
@@ -85,23 +79,19 @@ fn simulated_tables_larger_than_memory_are_refused() {
         let draw = [&|| regression.draw(1), &|| classification.draw(1)] as [&dyn Fn() -> _; 2];
         for draw in draw {
             set_limit(Some(bytes as u64 - 1));
-            let size = "`simulated table` is too large: 20000 rows x 101 numbers with the response x 8 bytes = 16.2 MB";
-            refused(draw(), size);
+            refused!(draw(), Memory { name: "simulated table" });
             set_limit(Some(bytes as u64));
             let (data, most) = peak(|| draw().unwrap());
             assert_eq!(data.x().dim(), (rows, features));
             assert!(most < bytes + 100_000, "{most} of {bytes}");
             // What the limit allows, the system may still refuse.
             drop(data);
-            refused(given(bytes / 2, draw), "more than the system gives");
-            refused(given(bytes - 80_000, draw), "more than the system gives");
+            refused!(given(bytes / 2, draw), Memory { name: "simulated table" });
+            refused!(given(bytes - 80_000, draw), Memory { name: "simulated table" });
         }
         let wide = Classification { informative: 50, redundant: 0, ..classification };
         set_limit(Some(4 * 51 * 50 * 8 - 1));
-        refused(
-            wide.clusters(1),
-            "`matrices of the clusters` is too large: 4 clusters x 51 rows x 50 columns",
-        );
+        refused!(wide.clusters(1), Memory { name: "matrices of the clusters" });
         set_limit(Some(4 * 51 * 50 * 8));
         assert!(wide.clusters(1).is_ok());
     });
@@ -117,7 +107,7 @@ fn what_just_fits_is_computed() {
         set_limit(Some(bytes));
         assert!(posterior.predict(&draws, &data(3)).is_ok());
         set_limit(Some(bytes - 1));
-        refused(posterior.predict(&draws, &data(3)), "x 3 rows x 3 numbers x 8 bytes = 0.0 MB");
+        refused!(posterior.predict(&draws, &data(3)), Memory { name: "predictions" });
     });
 }
 
@@ -132,30 +122,29 @@ fn draws_and_records_are_summed_over_chains() {
             Sampler::new(&posterior, Rwm::default()).chains(chains).warmup(10).draws(1000).run()
         };
         assert!(run(1).is_ok());
-        refused(run(4), "`draws` is too large: 5 (4 chains, and room to copy one) x 1000 draws");
-        refused(run(4), "`Sampler::keep` fewer parameters");
-        refused(run(usize::MAX), "`chains` is");
+        refused!(run(4), Memory { name: "draws" });
+        refused!(run(usize::MAX), Memory { name: "chains" });
 
         let plan =
             |chains| ChainPlan { chain: 0, chains, chains_here: chains, draws: 1000, run: 0 };
         let recorder = EveryKth { every: 1, keep: Keep::All };
         set_limit(Some(8000));
         assert!(recorder.begin(&posterior, plan(1), None).is_ok());
-        let size = "`recorded draws` is too large: 2 chains x 1000 draws x 2 parameters x 4 bytes";
-        refused(recorder.begin(&posterior, plan(2), None), size);
+        let begun = recorder.begin(&posterior, plan(2), None);
+        refused!(begun, Memory { name: "recorded draws" });
 
         set_limit(Some(2 * 2 * 2 * 8));
         assert!(Moments.begin(&posterior, plan(2), None).is_ok());
         set_limit(Some(2 * 2 * 2 * 8 - 1));
-        let size = "`recorded moments` is too large: 2 chains x 2 vectors x 2 parameters";
-        refused(Moments.begin(&posterior, plan(2), None), size);
+        let begun = Moments.begin(&posterior, plan(2), None);
+        refused!(begun, Memory { name: "recorded moments" });
 
         let x = data(100);
         let streamed = StreamedMoments::new(&posterior, x.x().view()).unwrap();
         set_limit(Some(100 * 5 * 8));
         assert!(streamed.begin(&posterior, plan(1), None).is_ok());
-        let size = "`streamed predictions` is too large: 2 chains x 100 inputs x 5 numbers";
-        refused(streamed.begin(&posterior, plan(2), None), size);
+        let begun = streamed.begin(&posterior, plan(2), None);
+        refused!(begun, Memory { name: "streamed predictions" });
 
         // Of each input the mean, sum and votes of all classes, and the sum of entropies.
         let names: Vec<String> = (0..10).map(|class| class.to_string()).collect();
@@ -169,9 +158,8 @@ fn draws_and_records_are_summed_over_chains() {
         set_limit(Some(bytes));
         assert!(streamed.begin(&posterior, plan(2), None).is_ok());
         set_limit(Some(bytes - 1));
-        let size =
-            "`streamed predictions` is too large: 2 chains x 100 inputs x 31 numbers x 8 bytes";
-        refused(streamed.begin(&posterior, plan(2), None), size);
+        let begun = streamed.begin(&posterior, plan(2), None);
+        refused!(begun, Memory { name: "streamed predictions" });
     });
 }
 
@@ -184,7 +172,7 @@ fn draws_that_the_system_does_not_give_are_refused() {
         let each = 200_000 * 9 * 8;
         let run =
             || Sampler::new(&posterior, Rwm::default()).chains(9).warmup(0).draws(200_000).run();
-        refused(given(14 * each, run), "more than the system gives");
+        refused!(given(14 * each, run), Memory { name: "draws" });
     });
 }
 
@@ -207,20 +195,17 @@ fn matrices_are_counted_before_a_run_begins() {
         let dense = || Rwm { preconditioner: Preconditioner::Dense, ..Rwm::default() };
         assert!(run(&target, Rwm::default()).is_ok());
         assert!(run(&target, dense()).is_ok());
-        let matrices = "an algorithm without dense matrices (`Preconditioner::Diagonal`)";
-        let numbers = "`chains` is too large: 2 chains x 80428 numbers for each x 8 bytes = 1.3 MB";
-        refused(run(&target, Cycle(dense(), dense())), numbers);
-        refused(run(&target, Cycle(dense(), dense())), matrices);
-        refused(run(&target, PowerPosteriors::new(dense())), matrices);
-        refused(
-            run(&target, Mixture { first: dense(), second: dense(), probability: 0.5 }),
-            matrices,
-        );
-        refused(run(&target, OnBlocks::new(&["*"], Cycle(dense(), dense()))), matrices);
+        let mixture = Mixture { first: dense(), second: dense(), probability: 0.5 };
+        let on_blocks = OnBlocks::new(&["*"], Cycle(dense(), dense()));
+        refused!(run(&target, Cycle(dense(), dense())), Memory { name: "chains" });
+        refused!(run(&target, PowerPosteriors::new(dense())), Memory { name: "chains" });
+        refused!(run(&target, mixture), Memory { name: "chains" });
+        refused!(run(&target, on_blocks), Memory { name: "chains" });
         set_limit(Some(480_000));
-        refused(run(&target, Smmala::new(SoftAbs::default())), matrices);
+        refused!(run(&target, Smmala::new(SoftAbs::default())), Memory { name: "chains" });
         let invariance = Invariance { replicates: 2, ..Invariance::default() };
-        refused(invariance.run(&target, &dense(), |_, q| q.fill(0.0)), matrices);
+        let replicated = invariance.run(&target, &dense(), |_, q| q.fill(0.0));
+        refused!(replicated, Memory { name: "chains" });
     });
 }
 
@@ -273,18 +258,13 @@ fn emulators_larger_than_memory_are_refused() {
         let fit = |settings: NetworkEmulator| settings.fit(&posterior, &draws);
         let all = || NetworkEmulator { steps: 1, ..NetworkEmulator::new(Emulated::Outputs) };
         set_limit(Some(6_000));
-        refused(
-            fit(all()),
-            "`emulator of all outputs` is too large: 3 rows x 1 output x 282 pairs and units, thrice x 8 bytes",
-        );
+        refused!(fit(all()), Memory { name: "emulator of all outputs" });
         set_limit(Some(1 << 20));
         let wide = NetworkEmulator { hidden: vec![1 << 20, 1 << 20], ..all() };
-        refused(fit(wide), "more than the 1.0 MB");
+        refused!(fit(wide), Memory {});
         let features = |features| RandomFeatures { features, ..RandomFeatures::default() };
-        refused(
-            features(1 << 40).fit(&posterior, &draws),
-            "`random features` is too large: 1099511627776 features",
-        );
+        let fitted = features(1 << 40).fit(&posterior, &draws);
+        refused!(fitted, Memory { name: "random features" });
         set_limit(None);
         assert!(fit(all()).is_ok() && features(20).fit(&posterior, &draws).is_ok());
     });
@@ -299,22 +279,12 @@ fn leave_one_out_and_prior_draws_larger_than_memory_are_refused() {
         set_limit(Some(4_000 * 3 * 8));
         assert!(posterior.loo(&draws).is_ok());
         set_limit(Some(4_000 * 3 * 8 - 1));
-        let size =
-            "`log likelihoods` is too large: 4000 draws x 3 rows at a time x 8 bytes = 0.1 MB";
-        refused(posterior.loo(&draws), size);
-        refused(posterior.loo(&draws), "`Draws::thinned`");
-        let size =
-            "`predictions` is too large: 4000 draws x 3 rows at a time x 3 numbers x 8 bytes";
-        refused(posterior.loo_pit(&draws, &data(3), 1), size);
-        refused(
-            posterior.prior_draws(1 << 40, 1),
-            "`draws` is too large: 1099511627776 draws x 2 parameters",
-        );
+        refused!(posterior.loo(&draws), Memory { name: "log likelihoods" });
+        refused!(posterior.loo_pit(&draws, &data(3), 1), Memory { name: "predictions" });
+        refused!(posterior.prior_draws(1 << 40, 1), Memory { name: "draws" });
         set_limit(Some(100 * 32 - 1));
         let log_lik = Array3::from_shape_fn((4, 25, 100), |(c, s, i)| (c + 3 * s + 7 * i) as f64);
-        refused(
-            Loo::from_log_likelihood(log_lik.view(), None),
-            "`leave-one-out` is too large: 100 rows x 32 bytes",
-        );
+        let loo = Loo::from_log_likelihood(log_lik.view(), None);
+        refused!(loo, Memory { name: "leave-one-out" });
     });
 }

@@ -1,68 +1,42 @@
-//! Checkpoints: a run that was stopped, killed or extended gives the draws of one that was not, and
-//! files that cannot be trusted are refused and left alone.
-//!
-//! A few processes are killed in every test run. A hundred, with a report:
-//!
-//!     cargo test --release --test run checkpoint:: -- --ignored --nocapture
+//! Checkpoints: a run that was stopped or extended gives the draws of one that was not.
 
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
-use std::time::{Duration, Instant};
 
 use bnn_mcmc::prelude::*;
-use bnn_mcmc::sampler::{Algorithm, Every, Kernel, Phase, Step, WarmupProgress};
+use bnn_mcmc::sampler::{Algorithm, Every, Kernel, Step, WarmupProgress};
 use bnn_mcmc::targets::{BoxSupport, Point};
 use bnn_mcmc::testing::GaussianTarget;
-use proptest::prelude::*;
 use rand::RngCore;
 use serde::{Deserialize, Serialize};
 
+use crate::fixtures::{assert_same, gaussian};
 use crate::stopping::Stopping;
 
-fn gaussian() -> GaussianTarget {
-    GaussianTarget::new(vec![1.0, -2.0], &[1.0, 0.6, 0.6, 2.0]).unwrap()
-}
-
-/// Values, statistics and counts, bit for bit.
-#[track_caller]
-fn assert_same(a: &Draws, b: &Draws) {
-    let bits = |d: &Draws| -> Vec<u64> {
-        let stats = d.stat_names().iter().map(|s| d.stat(s).unwrap().to_owned());
-        let stats: Vec<f64> = stats.flatten().collect();
-        d.values().iter().chain(&stats).map(|x| x.to_bits()).collect()
-    };
-    assert_eq!(a.values().dim(), b.values().dim());
-    assert!(bits(a) == bits(b), "draws or statistics differ");
-    assert_eq!(a.layout(), b.layout());
-    assert_eq!(a.info().warmup_divergences, b.info().warmup_divergences);
-    assert_eq!(a.info().warmup_gradient_evals, b.info().warmup_gradient_evals);
-}
-
 /// The files of a run in a folder of their own.
-struct Files {
+pub struct Files {
     folder: tempfile::TempDir,
 }
 
 impl Files {
-    fn new() -> Self {
+    pub fn new() -> Self {
         Self { folder: tempfile::tempdir().unwrap() }
     }
-    fn path(&self) -> PathBuf {
+    pub fn path(&self) -> PathBuf {
         self.folder.path().join("run.checkpoint")
     }
-    fn draws(&self) -> PathBuf {
+    pub fn draws(&self) -> PathBuf {
         self.folder.path().join("run.checkpoint.draws")
     }
-    fn temporary(&self) -> PathBuf {
+    pub fn temporary(&self) -> PathBuf {
         self.folder.path().join("run.checkpoint.tmp")
     }
-    fn contents(&self) -> Vec<(PathBuf, Vec<u8>)> {
+    pub fn contents(&self) -> Vec<(PathBuf, Vec<u8>)> {
         let entries = std::fs::read_dir(self.folder.path()).unwrap();
         let mut files: Vec<PathBuf> = entries.map(|e| e.unwrap().path()).collect();
         files.sort();
         files.into_iter().map(|f| (f.clone(), std::fs::read(f).unwrap())).collect()
     }
-    fn copy(&self) -> Self {
+    pub fn copy(&self) -> Self {
         let copy = Self::new();
         for (file, bytes) in self.contents() {
             std::fs::write(copy.folder.path().join(file.file_name().unwrap()), bytes).unwrap();
@@ -267,7 +241,7 @@ fn a_network_goes_on_exactly() {
     assert_same(&run(60), &whole);
 }
 
-fn short(path: &Path, draws: usize) -> Result<Draws, Error> {
+pub fn short(path: &Path, draws: usize) -> Result<Draws, Error> {
     let target = gaussian();
     Sampler::new(&target, Mala::default())
         .chains(2)
@@ -278,7 +252,7 @@ fn short(path: &Path, draws: usize) -> Result<Draws, Error> {
         .run()
 }
 
-fn without_checkpoint(draws: usize) -> Draws {
+pub fn without_checkpoint(draws: usize) -> Draws {
     let target = gaussian();
     let sampler = Sampler::new(&target, Mala::default()).chains(2).warmup(60).draws(draws).seed(5);
     sampler.run().unwrap()
@@ -379,343 +353,4 @@ fn the_file_of_draws_is_a_plain_array() {
             assert_eq!(row[2], draws.stat("log_likelihood").unwrap()[(chain, d)]);
         }
     }
-}
-
-/// The error of a resume that must fail and must leave all files as they are.
-#[track_caller]
-fn refused(files: &Files, run: impl FnOnce() -> Result<Draws, Error>) -> Error {
-    let before = files.contents();
-    let error = run().expect_err("must be refused");
-    assert!(files.contents() == before, "the files were changed");
-    error
-}
-
-#[test]
-fn another_run_is_refused_by_name() {
-    type Change = fn(Sampler<'_, GaussianTarget, Mala>) -> Sampler<'_, GaussianTarget, Mala>;
-    let files = Files::new();
-    let run = |target: &GaussianTarget, mala: Mala, change: Change| {
-        let init = Init::Points(vec![vec![0.5, 0.25]; 2]);
-        change(Sampler::new(target, mala).chains(2).warmup(20).draws(20).init(init))
-            .checkpoint(files.path(), Every::default())
-            .run()
-    };
-    let same: Change = |s| s;
-    run(&gaussian(), Mala::default(), same).unwrap();
-    let check = |error: Error, message: &str| {
-        let text = error.to_string();
-        assert!(error.is_checkpoint() && text.contains("belongs to another run"), "{text}");
-        assert!(text.contains(message) && text.contains("run.checkpoint"), "{text}");
-    };
-    let changes: [(Change, &str); 6] = [
-        (|s| s.seed(3), "`seed` is 0 there and 3 here"),
-        (|s| s.warmup(21), "`warmup` is 20 there and 21 here"),
-        (|s| s.thin(2), "`thin` is 1 there and 2 here"),
-        (|s| s.chains(1).init(Init::Points(vec![vec![0.5, 0.25]])), "`chains` is 2 there and 1"),
-        (
-            |s| s.init(Init::Points(vec![vec![0.5, 0.25], vec![0.5, 0.26]])),
-            "coordinate 1 of the starting point of chain 1 is 0.25 there and 0.26 here",
-        ),
-        (|s| s.init(Init::Random), "coordinate 0 of the starting point of chain 0 is 0.5 there"),
-    ];
-    for (change, message) in changes {
-        check(refused(&files, || run(&gaussian(), Mala::default(), change)), message);
-    }
-    let configs = [
-        (Mala { step_size: 0.2, ..Mala::default() }, "`algorithm.step_size` is 0.1 there and 0.2"),
-        (
-            Mala { preconditioner: Preconditioner::Dense, ..Mala::default() },
-            "`algorithm.preconditioner` is Diagonal there and Dense here",
-        ),
-    ];
-    for (mala, message) in configs {
-        check(refused(&files, || run(&gaussian(), mala, same)), message);
-    }
-    // Other data: the parameters are the same, the density is not.
-    let other = GaussianTarget::new(vec![1.0, -2.0001], &[1.0, 0.6, 0.6, 2.0]).unwrap();
-    let error = refused(&files, || run(&other, Mala::default(), same));
-    check(error, "log likelihood at the position of chain 0 is -");
-    let wider = GaussianTarget::standard(3).unwrap();
-    let error = refused(&files, || {
-        Sampler::new(&wider, Mala::default())
-            .chains(2)
-            .warmup(20)
-            .checkpoint(files.path(), Every::default())
-            .run()
-    });
-    check(error, "`parameters` is q[2] there and q[3] here");
-    // A sampler with the same configuration is another sampler.
-    #[derive(Serialize)]
-    struct Twin(Mala);
-    impl<T: GradTarget> Algorithm<T> for Twin {
-        type Kernel = <Mala as Algorithm<T>>::Kernel;
-        fn name(&self) -> String {
-            "Twin".into()
-        }
-        fn kernel(&self, target: &T, rng: &ChainRng) -> Result<Self::Kernel, Error> {
-            self.0.kernel(target, rng)
-        }
-    }
-    let error = refused(&files, || {
-        Sampler::new(&gaussian(), Twin(Mala::default()))
-            .chains(2)
-            .warmup(20)
-            .init(Init::Points(vec![vec![0.5, 0.25]; 2]))
-            .checkpoint(files.path(), Every::default())
-            .run()
-    });
-    check(error, "`name of the algorithm` is Mala there and Twin here");
-    run(&gaussian(), Mala::default(), same).unwrap();
-}
-
-#[test]
-fn damaged_and_foreign_files_are_refused_and_left_alone() {
-    let files = Files::new();
-    short(&files.path(), 12).unwrap();
-    let whole = files.contents();
-    let (head, draws) = (&whole[0].1, &whole[1].1);
-    let check = |file: &Path, bytes: &[u8], message: &str| {
-        std::fs::write(file, bytes).unwrap();
-        let error = refused(&files, || short(&files.path(), 20));
-        assert!(error.is_checkpoint() && error.to_string().contains(message), "{error}");
-        for (file, bytes) in &whole {
-            std::fs::write(file, bytes).unwrap();
-        }
-    };
-    check(&files.path(), b"", "it is empty");
-    check(&files.path(), b"chain,draw,a\n0,0,1.5\n0,1,2.5\n0,2,3.5\n", "not a checkpoint of bnn");
-    check(&files.path(), &std::fs::read("Cargo.lock").unwrap(), "not a checkpoint of bnn");
-    check(&files.path(), &[head.clone(), vec![0]].concat(), "truncated or damaged");
-    check(&files.draws(), b"", "it is truncated: 0 bytes are left of");
-    let step = 1 + head.len() / 97;
-    for n in (1..head.len()).step_by(step) {
-        check(&files.path(), &head[..n], "truncated");
-    }
-    for n in (1..draws.len()).step_by(1 + draws.len() / 47) {
-        check(&files.draws(), &draws[..n], "truncated");
-    }
-    for i in (0..head.len()).step_by(step) {
-        let mut bytes = head.clone();
-        bytes[i] ^= 1 << (i % 8);
-        let message = match i {
-            0..16 => "not a checkpoint",
-            16..20 => "version",
-            _ => "damaged",
-        };
-        check(&files.path(), &bytes, message);
-    }
-    for i in (0..draws.len()).step_by(1 + draws.len() / 47) {
-        let mut bytes = draws.clone();
-        bytes[i] ^= 1 << (i % 8);
-        check(&files.draws(), &bytes, "it is damaged: its checksum is wrong");
-    }
-    let mut newer = head.clone();
-    newer[16] += 1;
-    check(&files.path(), &newer, "its format has version 5, this crate reads 4");
-
-    // One of the two files alone.
-    std::fs::remove_file(files.draws()).unwrap();
-    assert!(refused(&files, || short(&files.path(), 20)).is_io());
-    std::fs::write(files.draws(), draws).unwrap();
-    std::fs::remove_file(files.path()).unwrap();
-    let error = refused(&files, || short(&files.path(), 20));
-    assert!(error.is_checkpoint() && error.to_string().contains("is missing"), "{error}");
-    std::fs::write(files.path(), head).unwrap();
-    assert_same(&short(&files.path(), 20).unwrap(), &without_checkpoint(20));
-}
-
-proptest! {
-    #![proptest_config(ProptestConfig { cases: 200, ..ProptestConfig::default() })]
-
-    /// Whatever happens to the files, a resume gives the right draws or an error that leaves them
-    /// as they are, never a panic.
-    #[test]
-    fn no_damage_panics_or_slips_through(
-        which in 0..2usize,
-        kind in 0..4usize,
-        (at, to) in (any::<prop::sample::Index>(), any::<prop::sample::Index>()),
-        garbage in prop::collection::vec(any::<u8>(), 1..40),
-    ) {
-        let files = Files::new();
-        short(&files.path(), 12).unwrap();
-        let (file, mut bytes) = files.contents().swap_remove(which);
-        let (at, to) = (at.index(bytes.len()), to.index(bytes.len()));
-        let (low, high) = (at.min(to), at.max(to));
-        match kind {
-            0 => bytes.truncate(at),
-            1 => drop(bytes.splice(low..high, garbage)),
-            2 => bytes.iter_mut().skip(at).zip(garbage).for_each(|(b, g)| *b = g),
-            _ => bytes.swap(at, to),
-        }
-        std::fs::write(&file, &bytes).unwrap();
-        let before = files.contents();
-        match short(&files.path(), 15) {
-            Ok(draws) => assert_same(&draws, &without_checkpoint(15)),
-            Err(error) => {
-                prop_assert!(error.is_checkpoint(), "{error}");
-                prop_assert!(files.contents() == before);
-            }
-        }
-    }
-}
-
-#[test]
-fn a_checkpoint_that_cannot_be_written_loses_nothing() {
-    // Before the run: an error, at once.
-    let error = short(Path::new("/nowhere/at/all"), 10).unwrap_err();
-    assert!(error.is_io() && error.to_string().contains("/nowhere/at/all"), "{error}");
-    let target = gaussian();
-    for every in [Every::Draws(0), Every::Seconds(-1.0), Every::Seconds(f64::NAN)] {
-        let files = Files::new();
-        let run = Sampler::new(&target, Rwm::default()).checkpoint(files.path(), every).run();
-        assert!(run.unwrap_err().to_string().contains("`every`"));
-        assert!(files.contents().is_empty());
-    }
-
-    // During the run: a folder stands where the temporary file should be, for a while or for good.
-    for for_good in [false, true] {
-        let files = Files::new();
-        let mut failures = 0;
-        let draws = Sampler::new(&target, Mala::default())
-            .chains(2)
-            .warmup(60)
-            .draws(100)
-            .seed(5)
-            .checkpoint(files.path(), Every::Draws(10))
-            .on_progress(|p| {
-                failures += usize::from(p.checkpoint_failed);
-                match (p.phase, p.done) {
-                    (Phase::Sampling, 30) => std::fs::create_dir(files.temporary()).unwrap(),
-                    (Phase::Sampling, 80) if !for_good => {
-                        std::fs::remove_dir(files.temporary()).unwrap()
-                    }
-                    _ => {}
-                }
-            })
-            .run()
-            .unwrap();
-        assert!(failures >= 5, "{failures}");
-        assert_same(&draws, &without_checkpoint(100));
-        let error = &draws.info().checkpoint_error;
-        assert_eq!(error.is_some(), for_good, "{error:?}");
-        if for_good {
-            assert!(error.as_ref().unwrap().contains("run.checkpoint"), "{error:?}");
-            std::fs::remove_dir(files.temporary()).unwrap();
-        }
-        assert_same(&short(&files.path(), 110).unwrap(), &without_checkpoint(110));
-    }
-}
-
-#[test]
-fn two_runs_cannot_share_a_checkpoint() {
-    let files = Files::new();
-    let target = gaussian();
-    let mut second = None;
-    Sampler::new(&target, Mala::default())
-        .chains(2)
-        .warmup(60)
-        .draws(30)
-        .seed(5)
-        .checkpoint(files.path(), Every::default())
-        .on_progress(|_| second = Some(short(&files.path(), 30).unwrap_err()))
-        .run()
-        .unwrap();
-    let second = second.unwrap().to_string();
-    assert!(second.contains("another process is using"), "{second}");
-}
-
-// Killed processes. The run of parent and child; its length is such that kills hit both phases.
-
-fn long_run(checkpoint: Option<&Path>, every: Every) -> Draws {
-    let target = GaussianTarget::standard(10).unwrap();
-    let mala = Mala { preconditioner: Preconditioner::Dense, ..Mala::default() };
-    let sampler = Sampler::new(&target, mala).chains(3).warmup(1500).draws(1500).seed(8);
-    match checkpoint {
-        Some(path) => sampler.checkpoint(path, every).run().unwrap(),
-        None => sampler.run().unwrap(),
-    }
-}
-
-const CHILD: &str = "BNN_MCMC_CHECKPOINT_CHILD";
-
-/// Not a test of its own: what the killed processes run.
-#[test]
-fn child_process() {
-    if let Some(path) = std::env::var_os(CHILD) {
-        long_run(Some(Path::new(&path)), Every::Draws(20));
-    }
-}
-
-/// Kills processes at random moments until `kills` were killed, over as many runs as that takes.
-/// After each kill a copy of the files is resumed to the end and compared, and the next process
-/// goes on with the files themselves.
-fn kill(kills: usize, seed: u64) {
-    let whole = long_run(None, Every::default());
-    let mut rng = ChainRng::new(seed, 0);
-    let (mut killed, mut finished) = (0, 0);
-    let [mut begun, mut warmup, mut sampling, mut between, mut temporary] = [0; 5];
-    let mut files = Files::new();
-    let spawn = |files: &Files| {
-        Command::new(std::env::current_exe().unwrap())
-            .args(["--exact", "checkpoint::child_process"])
-            .env(CHILD, files.path())
-            .stdout(Stdio::null())
-            .spawn()
-            .unwrap()
-    };
-    let began = Instant::now();
-    assert!(spawn(&files).wait().unwrap().success());
-    let duration = began.elapsed();
-    assert_same(&long_run(Some(&files.path()), Every::default()), &whole);
-    files = Files::new();
-    while killed < kills {
-        let mut child = spawn(&files);
-        std::thread::sleep(duration.mul_f64(0.7 * rng.uniform()).max(Duration::from_millis(1)));
-        // A process that has ended is not killed any more: its own success is reported.
-        child.kill().unwrap();
-        let success = child.wait().unwrap().success();
-        if success {
-            finished += 1;
-        } else {
-            killed += 1;
-            let draws = std::fs::metadata(files.draws()).map_or(0, |m| m.len());
-            match head_vouches_for(&files.path()) {
-                None => begun += 1,
-                Some(0) => warmup += 1,
-                Some(_) => sampling += 1,
-            }
-            between += usize::from(draws > head_vouches_for(&files.path()).unwrap_or(0));
-            temporary += usize::from(files.temporary().exists());
-        }
-        let copy = files.copy();
-        assert_same(&long_run(Some(&copy.path()), Every::default()), &whole);
-        if success {
-            files = Files::new();
-        }
-    }
-    println!(
-        "{killed} kills, {killed} exact resumes; killed before the first checkpoint {begun}, in \
-         warm-up {warmup}, in sampling {sampling}; with draws that no head vouches for {between}, \
-         with a temporary file {temporary}; {finished} other processes finished first"
-    );
-}
-
-/// The length that the head at `path` gives to the file of draws.
-fn head_vouches_for(path: &Path) -> Option<u64> {
-    let head = std::fs::read(path).ok()?;
-    let mut payload = &head[32..];
-    let _: serde_json::Value = cbor4ii::serde::from_reader(&mut payload).unwrap();
-    let content: serde_json::Value = cbor4ii::serde::from_reader(&mut payload).unwrap();
-    content["bytes"].as_u64()
-}
-
-#[test]
-fn a_killed_process_is_resumed_exactly() {
-    kill(5, 1);
-}
-
-#[test]
-#[ignore = "takes a minute; run by hand, see the top of this file"]
-fn a_hundred_killed_processes_are_resumed_exactly() {
-    kill(100, 2);
 }

@@ -8,6 +8,9 @@ use bnn_mcmc::prelude::*;
 use bnn_mcmc::targets::HessTarget;
 use ndarray::{Array1, Array2, array};
 
+use crate::fixtures::assert_other_fit;
+use crate::{failed, refused, said};
+
 /// strength = 500 + 100 age + 20 z, in 30 rows.
 fn data() -> Dataset {
     let mut rng = ChainRng::new(5, 0);
@@ -25,10 +28,6 @@ fn recipe() -> Recipe {
 fn floats(path: &Path) -> Vec<f64> {
     let bytes = fs::read(path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
     bytes.as_chunks().0.iter().map(|b| f64::from_le_bytes(*b)).collect()
-}
-
-fn message<T>(result: Result<T, Error>) -> String {
-    result.map(|_| ()).unwrap_err().to_string()
 }
 
 #[test]
@@ -98,24 +97,21 @@ fn leave_one_out_is_in_own_units_and_compares_fits_of_the_same_rows() {
     assert_eq!(compared.rows, 24);
     // Other rows, as many others, another response, the scaled response.
     let all = recipe().fit(&data).unwrap().loo().unwrap();
-    let error = message(Loo::compare(&[("network", &loo), ("all rows", &all)]));
-    assert!(
-        error.contains("`rows of `all rows``") || error.contains("rows of `all rows`"),
-        "{error}"
-    );
+    let compared = Loo::compare(&[("network", &loo), ("all rows", &all)]);
+    refused!(compared, Shape { what: "rows of `all rows`" });
     let others = recipe().validation(0.2).seed(4).fit(&data).unwrap().loo().unwrap();
     let doubled = data.real().unwrap() * 2.0;
     let doubled = Dataset::regression(data.x().clone(), doubled).unwrap();
     let doubled = recipe().validation(0.2).fit(&doubled).unwrap().loo().unwrap();
     for (name, other) in [("others", &others), ("doubled", &doubled), ("scaled", &scaled)] {
-        let error = message(Loo::compare(&[("network", &loo), (name, other)]));
-        assert!(error.contains(&format!("response of `{name}`")), "{error}");
-        assert!(error.contains("as of `network`"), "{error}");
+        let compared = Loo::compare(&[("network", &loo), (name, other)]);
+        // The words hold checksums.
+        failed!(compared, Shape { what: format!("response of `{name}`") });
     }
-    let error = message(scaled.unscaled(fit.response_scaler().unwrap(), fit.validation().unwrap()));
-    assert!(error.contains("of 6 rows, expected the one of this LOO, of 24 rows"), "{error}");
-    let error = message(others.unscaled(fit.response_scaler().unwrap(), fit.training()));
-    assert!(error.contains("response of the training data, scaled"), "{error}");
+    let what = "response of the training data, scaled";
+    let scaler = fit.response_scaler().unwrap();
+    refused!(scaled.unscaled(scaler, fit.validation().unwrap()), Shape { what: what });
+    refused!(others.unscaled(scaler, fit.training()), Shape { what: what });
 
     // Of classes there is nothing to scale.
     let class = data.x().column(0).iter().map(|x| usize::from(*x > 0.0)).collect();
@@ -130,15 +126,11 @@ fn the_target_of_acceptance_reaches_every_sampler() {
     let by = |method: Method, target: Option<f64>| {
         let recipe = recipe().chains(6).warmup(300).draws(200).method(method);
         let recipe = target.into_iter().fold(recipe, |recipe, a| recipe.target_accept(a));
-        let fit = recipe.clone().fit(&data());
-        (recipe.to_string(), fit)
+        said!(format!("{method:?}, {target:?}: {recipe}"));
+        recipe.fit(&data())
     };
-    for (method, usual) in [(Method::Nuts, 0.8), (Method::Collapsed, 0.9), (Method::Tempered, 0.8)]
-    {
-        let (words, usually) = by(method, None);
-        assert!(words.contains(&format!("an acceptance of {usual}")), "{words}");
-        let (words, often) = by(method, Some(0.98));
-        assert!(words.contains("an acceptance of 0.98"), "{words}");
+    for method in [Method::Nuts, Method::Collapsed, Method::Tempered] {
+        let (usually, often) = (by(method, None), by(method, Some(0.98)));
         let rate = |fit: &Fit| match LadderReport::of(fit.draws()) {
             // Of the rung at the posterior.
             Ok(ladder) => ladder[0].accept_prob[ladder[0].betas.len() - 1],
@@ -146,11 +138,11 @@ fn the_target_of_acceptance_reaches_every_sampler() {
         };
         let (usually, often) = (rate(&usually.unwrap()), rate(&often.unwrap()));
         assert!(often > usually + 0.03, "{method:?}: {usually} {often}");
-        assert!(message(by(method, Some(1.0)).1).contains("target_accept"));
+        refused!(by(method, Some(1.0)), Argument { name: "target_accept", value: 1 });
     }
     // A recipe without it is written as before.
-    let json = serde_json::to_string(&recipe()).unwrap();
-    assert!(!json.contains("target_accept"), "{json}");
+    let json = serde_json::to_value(recipe()).unwrap();
+    assert!(json.get("target_accept").is_none() && json.get("draws").is_some(), "{json}");
 }
 
 #[test]
@@ -160,8 +152,8 @@ fn a_thinned_fit_predicts_by_its_draws_and_is_not_saved() {
     let thinned = fit.thinned(4).unwrap();
     let (all, few) = (fit.predict(&data()).unwrap(), thinned.predict(&data()).unwrap());
     assert_eq!(few.mean(), all.mean().slice(ndarray::s![.., 3..;4, .., ..]));
-    assert!(message(fit.thinned(41)).contains("1 to 40 draws"));
-    assert!(message(thinned.save(folder.path().join("run"))).contains("thinned"));
+    refused!(fit.thinned(41), Argument { value: 41 });
+    refused!(thinned.save(folder.path().join("run")), Argument { name: "fit", value: "thinned" });
     fit.save(folder.path().join("run")).unwrap();
 
     // What a verdict is passed on.
@@ -197,10 +189,8 @@ fn a_finished_run_goes_on_with_more_draws() {
     assert_eq!(Fit::load(&run).unwrap().recipe().to_string(), recipe().draws(70).to_string());
 
     // Fewer draws, and another setting with more draws.
-    let error = message(with(30).fit(&data));
-    assert!(error.contains("`recipe.draws` is 70, not 30"), "{error}");
-    let error = message(with(90).warmup(50).fit(&data));
-    assert!(error.contains("`recipe.warmup` is 100, not 50"), "{error}");
+    assert_other_fit(with(30).fit(&data), "recipe.draws", ["70", "30"]);
+    assert_other_fit(with(90).warmup(50).fit(&data), "recipe.warmup", ["100", "50"]);
     // Stopped at once, it goes on later, and holds the fit of before until then.
     let stop = StopHandle::new();
     stop.stop();
@@ -213,8 +203,7 @@ fn a_finished_run_goes_on_with_more_draws() {
     for name in ["checkpoint", "checkpoint.draws"] {
         fs::remove_file(run.join(name)).unwrap();
     }
-    let error = message(with(100).fit(&data));
-    assert!(error.contains("from its `checkpoint`, which is not there"), "{error}");
+    refused!(with(100).fit(&data), Table {});
     assert_eq!(with(90).fit(&data).unwrap().draws().n_draws(), 90);
 }
 
@@ -253,13 +242,12 @@ fn a_wider_file_is_read_and_says_what_was_not_used() {
     let wide = fit.predict_csv(wide).unwrap();
     assert_eq!(wide.unused, ["plant", "note"]);
     assert_eq!(wide.predictions.mean(), narrow.predictions.mean());
-    let text = wide.to_string();
-    assert!(text.contains("2 rows predicted; column `plant` and 1 more not used"), "{text}");
-    assert!(narrow.unused.is_empty() && !narrow.to_string().contains("not used"));
-    let error = message(fit.read(file("scored.csv", "age,strength,plant\n1,2,A\n2,3,B\n")));
-    assert!(error.contains("column `plant` is not in the training file: leave it out"), "{error}");
-    let error = message(fit.predict_csv(file("none.csv", "plant\nA\n")));
-    assert!(error.contains("`age`"), "{error}");
+    said!(wide);
+    assert!(narrow.unused.is_empty());
+    said!(narrow);
+    let scored = file("scored.csv", "age,strength,plant\n1,2,A\n2,3,B\n");
+    refused!(fit.read(scored), Table {});
+    refused!(fit.predict_csv(file("none.csv", "plant\nA\n")), UnknownName { name: "age" });
 
     // A name with a mark in it, in a data set that was made by hand, is saved and loaded.
     let odd = Dataset::regression(array![[1.0], [2.0], [4.0]], array![1.0, 3.0, 2.0]).unwrap();
@@ -292,96 +280,60 @@ fn what_a_killed_save_leaves_is_removed_by_the_next() {
     let theirs = folder.path().join("theirs");
     fs::create_dir(&theirs).unwrap();
     fs::write(theirs.join(".draws.tmp"), "").unwrap();
-    assert!(message(fit.save(&theirs)).contains("it is not empty: there is `.draws.tmp`"));
+    refused!(fit.save(&theirs), Table {});
     assert_eq!(fs::read_dir(&theirs).unwrap().count(), 1);
 }
 
 #[test]
 fn a_share_that_keeps_no_row_is_named_as_it_was_given() {
     for share in [0.001, 0.999] {
-        let error = message(recipe().validation(share).fit(&data()));
-        assert!(error.contains(&format!("`validation` is {share}")), "{error}");
-        assert!(error.contains("such a share of 30 rows that some are kept"), "{error}");
+        let fit = recipe().validation(share).fit(&data());
+        refused!(fit, Argument { name: "validation", value: share });
     }
 }
 
 #[test]
 fn a_recipe_says_what_it_stands_for() {
-    let text = recipe().validation(0.25).in_folder("run").to_string();
-    for part in [
-        "response    `strength`, real\n",
-        "validation  a share of 0.25 of the rows",
-        "network     one hidden layer of 2 units, tanh\n",
-        "weights     N(0, 1/2) into the outputs, N(0, 1) for the rest\n",
-        "tau^2 ~ inverse gamma of shape 0.5 and scale 0.005\n",
-        "starts      N(0, 0.1^2)\n",
-        "output layer integrated out, Mams",
-        "2 chains of 100 iterations of warm-up and 40 draws, seed 3\n",
-        "folder      run\n",
-    ] {
-        assert!(text.contains(part), "{part}: {text}");
-    }
-    let text = Fit::counts(3).hidden(&[]).weights(WeightPrior::Horseshoe).to_string();
-    for part in [
-        "response    column [3], counted from 0, counts\n",
-        "lambda_j ~ C+(0, 1), tau ~ C+(0, 1)",
-        "N(log of the mean count, 1) for the output's bias",
-        "negative binomial",
-        "log dispersion ~ N(1, 1.5^2)",
-    ] {
-        assert!(text.contains(part), "{part}: {text}");
-    }
+    said!(recipe().validation(0.25).in_folder("run"));
+    said!(Fit::counts(3).hidden(&[]).weights(WeightPrior::Horseshoe));
 }
 
 /// What is chosen where nothing was said, and that a fit remembers what it was.
 #[test]
 fn network_and_method_are_chosen_by_the_noise() {
-    let nuts = "sampler     Nuts";
-    for (recipe, units, sampler) in [
-        (
-            Fit::regression("y"),
-            "layer of 100 units",
-            "sampler     output layer integrated out, Mams",
-        ),
-        (Fit::regression("y").method(Method::Nuts), "layer of 100 units", nuts),
-        (Fit::regression("y").hidden(&[9, 501]), "layers of 9, 501 units", nuts),
-        (
-            Fit::regression("y").method(Method::Tempered),
-            "layer of 100 units",
-            "sampler     output layer integrated out, PowerPosteriors",
-        ),
-        (Fit::regression("y").hidden(&[]), "linear: no hidden layer", nuts),
-        (
-            Fit::regression("y").noise(Noise::Heteroscedastic),
-            "layer of 40 units",
-            "sampler     output weights of the mean integrated out, Mams",
-        ),
-        (Fit::regression(["y", "z"]).noise(Noise::Heteroscedastic), "layer of 40 units", nuts),
-        (Fit::regression("y").noise(Noise::StudentT), "layer of 40 units", nuts),
-        (Fit::classification("y"), "layer of 40 units", nuts),
-        (Fit::counts("y"), "layer of 40 units", nuts),
+    // Their words name units and sampler.
+    for recipe in [
+        Fit::regression("y"),
+        Fit::regression("y").method(Method::Nuts),
+        Fit::regression("y").hidden(&[9, 501]),
+        Fit::regression("y").method(Method::Tempered),
+        Fit::regression("y").hidden(&[]),
+        Fit::regression("y").noise(Noise::Heteroscedastic),
+        Fit::regression(["y", "z"]).noise(Noise::Heteroscedastic),
+        Fit::regression("y").noise(Noise::StudentT),
+        Fit::classification("y"),
+        Fit::counts("y"),
     ] {
-        let text = recipe.to_string();
-        assert!(text.contains(units) && text.contains(sampler), "{text}");
+        said!(recipe);
     }
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("run");
     recipe().in_folder(&path).fit(&data()).unwrap();
-    let written = fs::read_to_string(path.join("fit.json")).unwrap();
-    assert!(written.replace(' ', "").contains("\"method\":\"collapsed\""), "{written}");
+    let written = |folder: &Path| -> serde_json::Value {
+        serde_json::from_slice(&fs::read(folder.join("fit.json")).unwrap()).unwrap()
+    };
+    assert_eq!(written(&path)["recipe"]["method"], "collapsed");
     // What was chosen is written down, too.
     let default = folder.path().join("default");
     let short = Fit::regression("strength").chains(1).warmup(2).draws(4);
     let fit = short.in_folder(&default).fit(&data()).unwrap();
     assert_eq!(fit.draws().info().algorithm.as_deref(), Some("Collapsed(Mams)"));
-    let written = fs::read_to_string(default.join("fit.json")).unwrap();
-    let written: String = written.split_whitespace().collect();
-    assert!(written.contains("\"hidden\":[100]"), "{written}");
+    assert_eq!(written(&default)["recipe"]["hidden"], serde_json::json!([100]));
     assert_eq!(Fit::load(&default).unwrap().draws(), fit.draws());
     // The same by name is the same fit; another method is not.
     recipe().method(Method::Collapsed).in_folder(&path).fit(&data()).unwrap();
-    let error = message(recipe().method(Method::Nuts).in_folder(&path).fit(&data()));
-    assert!(error.contains("`recipe.method`"), "{error}");
+    let other = recipe().method(Method::Nuts).in_folder(&path).fit(&data());
+    assert_other_fit(other, "recipe.method", ["\"collapsed\"", "\"nuts\""]);
     // Two responses, each with a noise of its own, are sampled whole.
     let two = Array2::from_shape_fn((30, 2), |(i, k)| f64::from((i * (k + 2) % 7) as u8));
     let two = Dataset::regression(data().x().clone(), two).unwrap();
@@ -492,8 +444,8 @@ fn damage_anywhere_is_noticed_or_does_no_harm() {
             }
             // The same call rebuilds the fit, from the checkpoint and the rows, and says so.
             let place = file.display();
-            let is_checkpoint =
-                file.parent() == Some(&*run) && place.to_string().contains("/checkpoint");
+            let name = file.file_name().unwrap().to_string_lossy();
+            let is_checkpoint = file.parent() == Some(&*run) && name.starts_with("checkpoint");
             match recipe.fit(&data) {
                 Ok(fit) => {
                     assert!(fit.save_error().is_none(), "{place}");
@@ -524,27 +476,22 @@ fn damage_without_a_checkpoint_is_named_with_what_can_be_done() {
     let chunk = run.join("draws.zarr/posterior/w0/c/0/0/0/0");
     let bytes = fs::read(&chunk).unwrap();
     fs::write(&chunk, &bytes[1..]).unwrap();
-    let with = message(Fit::load(&run));
-    assert!(
-        with.contains("begin it again in the same way, which rebuilds it from the checkpoint"),
-        "{with}"
-    );
+    let problem = format!("it has {} bytes, but must have {}", bytes.len() - 1, bytes.len());
+    refused!(Fit::load(&run), Table { problem: problem });
     // The checkpoint is damaged, too: what is wrong with both is said, and nothing is touched.
     let head = fs::read(run.join("checkpoint")).unwrap();
     fs::write(run.join("checkpoint"), &head[..40]).unwrap();
-    let both = message(recipe.fit(&data()));
-    assert!(both.contains("bytes, but must have") && both.contains("truncated"), "{both}");
+    let Error::Table { problem, .. } = failed!(recipe.fit(&data()), Table {}) else {
+        unreachable!()
+    };
+    let has = |part: &str| problem.contains(part);
+    assert!(has(" bytes, but must have ") && has("it is truncated or damaged: "), "{problem}");
     assert_eq!(fs::read(&chunk).unwrap(), &bytes[1..]);
     for name in ["checkpoint", "checkpoint.draws"] {
         fs::remove_file(run.join(name)).unwrap();
     }
-    for without in [message(Fit::load(&run)), message(recipe.fit(&data()))] {
-        let n = bytes.len();
-        let found = format!("w0/c/0/0/0/0: it has {} bytes, but must have {n}", n - 1);
-        assert!(without.contains(&found), "{without}");
-        let advice =
-            "no checkpoint is left to rebuild it from: take it from a copy, or delete the folder";
-        assert!(without.contains(advice), "{without}");
+    for without in [Fit::load(&run), recipe.fit(&data())] {
+        refused!(without, Table {});
     }
     // What does not need the checkpoint is rebuilt without it.
     fs::write(&chunk, &bytes).unwrap();
@@ -561,10 +508,9 @@ fn damage_without_a_checkpoint_is_named_with_what_can_be_done() {
     }
     Fit::merge(&whole).unwrap();
     fs::remove_file(whole.join("draws.zarr/zarr.json")).unwrap();
-    let error = message(Fit::load(&whole));
-    assert!(error.contains("merge the parts again, which rebuilds it"), "{error}");
+    refused!(Fit::load(&whole), Table {});
     let merged = Fit::merge(&whole).unwrap();
-    assert!(merged.rebuilt()[0].ends_with("rebuilt from the parts"), "{:?}", merged.rebuilt());
+    said!(merged.rebuilt()[0]);
     assert_eq!(Fit::load(&whole).unwrap().draws().values(), draws);
 }
 
@@ -589,16 +535,16 @@ fn locks_leave_no_file() {
 #[test]
 fn what_cannot_be_fitted_is_refused_before_it_is_made() {
     // A network of some petabytes.
-    let error = message(recipe().hidden(&[1 << 24, 1 << 24]).fit(&data()));
-    assert!(error.contains("dim of the target"), "{error}");
+    let huge = recipe().hidden(&[1 << 24, 1 << 24]).fit(&data());
+    failed!(huge, Memory { name: "dim of the target" });
     let rows = |n: usize| data().select(&(0..n).collect::<Vec<_>>()).unwrap();
-    assert!(
-        message(recipe().fit(&rows(1))).contains("training rows: found 1, expected at least 2")
-    );
-    assert!(message(recipe().validation(0.7).fit(&rows(3))).contains("training rows: found 1"));
+    let what = "training rows";
+    refused!(recipe().fit(&rows(1)), Shape { what: what, found: 1, expected: "at least 2" });
+    let few = recipe().validation(0.7).fit(&rows(3));
+    refused!(few, Shape { what: what, found: 1 });
     let flat = Dataset::regression(data().x().clone(), Array1::from_elem(30, 7.0)).unwrap();
-    let error = message(recipe().fit(&flat));
-    assert!(error.contains("constant (7) over all 30 rows: there is nothing to learn"), "{error}");
-    let error = message(recipe().fit(&data()).unwrap().predict_new(array![[1.0]].view()));
-    assert_eq!(error, "number of features of the new rows: found 1, expected 2");
+    refused!(recipe().fit(&flat), Table {});
+    let narrow = recipe().fit(&data()).unwrap().predict_new(array![[1.0]].view());
+    let what = "number of features of the new rows";
+    refused!(narrow, Shape { what: what, found: 1, expected: 2 });
 }

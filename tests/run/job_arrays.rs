@@ -1,19 +1,23 @@
 //! Job arrays: chains that run as separate processes make, together, the run that one process makes.
 
 use std::collections::BTreeMap;
+use std::io::Read;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::time::Duration;
 
 use bnn_mcmc::fit::Fit;
 use bnn_mcmc::prelude::*;
-use bnn_mcmc::sampler::Algorithm;
+use bnn_mcmc::sampler::{Algorithm, Phase};
 use bnn_mcmc::testing::GaussianTarget;
 use ndarray::Array2;
 use proptest::prelude::*;
 use serde::Serialize;
 use serde_json::Value as Json;
+
+use crate::fixtures::assert_other_fit;
+use crate::wait::wait_until;
+use crate::{failed, refused};
 
 /// All that draws hold but the seconds, with the bits of floats.
 #[track_caller]
@@ -125,10 +129,10 @@ fn job(folder: &Path, chain: usize) -> Result<(), Error> {
     let draws = run(&target)
         .only_chains(chain..chain + 1)
         .checkpoint(folder.join(format!("{chain}.checkpoint")), Every::Draws(200))
-        .on_progress(|_| {
-            // One that is going to be killed waits for it.
-            if std::env::var_os("SLOW").is_some() {
-                std::thread::sleep(Duration::from_secs(1));
+        .on_progress(|p| {
+            // One that is going to be killed waits for it, or for the end of the process that will kill it.
+            if p.phase == Phase::Sampling && std::env::var_os("WAITS").is_some() {
+                drop(std::io::stdin().read(&mut [0]));
             }
         })
         .run()?;
@@ -168,10 +172,8 @@ fn processes_fill_a_folder_one_is_killed_and_a_second_for_one_chain_is_refused()
     let folder = folder.path();
     // One process is killed when it has written a checkpoint.
     let checkpoint = folder.join("2.checkpoint");
-    let mut killed = command(folder, 2).env("SLOW", "1").spawn().unwrap();
-    while !checkpoint.exists() {
-        std::thread::sleep(Duration::from_millis(1));
-    }
+    let mut killed = command(folder, 2).env("WAITS", "1").stdin(Stdio::piped()).spawn().unwrap();
+    wait_until("a checkpoint", || checkpoint.exists());
     killed.kill().unwrap();
     assert!(!killed.wait().unwrap().success(), "it ended before it was killed");
     assert!(!folder.join("2.zarr").exists());
@@ -202,17 +204,16 @@ fn two_jobs_for_one_chain_are_refused_while_one_runs() {
     let job = || run(&target).only_chains(0..1).checkpoint(&path, Every::Draws(100));
     let mut second = None;
     let first = job().on_progress(|_| {
-        second.get_or_insert_with(|| job().run().unwrap_err().to_string());
+        second.get_or_insert_with(|| job().run());
     });
     first.run().unwrap();
-    let second = second.unwrap();
-    assert!(second.contains("another process is using this checkpoint"), "{second}");
+    refused!(second.unwrap(), Checkpoint { problem: "another process is using this checkpoint" });
 
-    let other = run(&target).only_chains(1..2).checkpoint(&path, Every::Draws(100)).run();
-    let other = other.unwrap_err().to_string();
-    assert!(other.contains("`chains of this part` is 0..1 there and 1..2 here"), "{other}");
-    let other = run(&target).checkpoint(&path, Every::Draws(100)).run().unwrap_err().to_string();
-    assert!(other.contains("`chains of this part` is 0..1 there and absent here"), "{other}");
+    for (job, here) in [(run(&target).only_chains(1..2), "1..2"), (run(&target), "absent")] {
+        let difference = format!("`chains of this part` is 0..1 there and {here} here");
+        let problem = format!("it belongs to another run: {difference}");
+        refused!(job.checkpoint(&path, Every::Draws(100)).run(), Checkpoint { problem: problem });
+    }
 }
 
 #[test]
@@ -240,30 +241,42 @@ fn what_is_no_part_of_the_run_is_named() {
         Sampler::new(&target, mala).chains(4).warmup(10).draws(10).seed(1)
     };
     let part = |only: Range<usize>| sampler(0.1).only_chains(only).run().unwrap();
-    let merged = |parts: Vec<Draws>| Draws::merge(parts).unwrap_err().to_string();
-    let contains = |message: String, what: &str| assert!(message.contains(what), "{message}");
+    let merged = |parts: Vec<Draws>| Draws::merge(parts);
 
-    contains(merged(vec![]), "none");
+    refused!(merged(vec![]), Argument { name: "parts", value: "none" });
     let whole = sampler(0.1).run().unwrap();
-    contains(merged(vec![part(0..2), whole]), "draws 1, which are no part of a run");
-    contains(merged(vec![part(0..2), part(1..4)]), "chain 1 twice");
-    contains(merged(vec![part(3..4), part(0..1)]), "none with the chains 1..3");
-    contains(merged(vec![part(0..3)]), "none with the chains 3..4");
+    let value = "draws 1, which are no part of a run";
+    refused!(merged(vec![part(0..2), whole]), Argument { name: "parts", value: value });
+    refused!(merged(vec![part(0..2), part(1..4)]), Argument { value: "chain 1 twice" });
+    let value = "none with the chains 1..3";
+    refused!(merged(vec![part(3..4), part(0..1)]), Argument { value: value });
+    refused!(merged(vec![part(0..3)]), Argument { value: "none with the chains 3..4" });
     let others = [
         (sampler(0.2), "`algorithm.step_size` is 0.1 there and 0.2 here"),
         (sampler(0.1).seed(2), "`seed` is 1 there and 2 here"),
         (sampler(0.1).chains(5), "`chains` is 4 there and 5 here"),
         (sampler(0.1).warmup(11), "`warmup` is 10 there and 11 here"),
-        (sampler(0.1).keep(Keep::Statistics), "`kept parameters`"),
-        (sampler(0.1).init(Init::Points(vec![vec![0.0; 2]; 4])), "where chain 0 starts"),
+        (sampler(0.1).keep(Keep::Statistics), "`kept parameters` is q[2] there and none here"),
     ];
-    for (other, what) in others {
-        contains(merged(vec![part(0..2), other.only_chains(2..4).run().unwrap()]), what);
+    for (other, difference) in others {
+        let other = other.only_chains(2..4).run().unwrap();
+        let allowed = format!("of one run: {difference}");
+        refused!(merged(vec![part(0..2), other]), Argument { name: "parts", allowed: allowed });
     }
+    // These name log densities.
+    let starts_elsewhere = |parts: Vec<Draws>| {
+        let error = failed!(merged(parts), Argument { name: "parts" });
+        let Error::Argument { allowed, .. } = error else { unreachable!() };
+        let begin = "of one run: log likelihood and log prior where chain 0 starts are ";
+        assert!(allowed.starts_with(begin), "{allowed}");
+    };
+    let points = Init::Points(vec![vec![0.0; 2]; 4]);
+    let other = sampler(0.1).init(points).only_chains(2..4).run().unwrap();
+    starts_elsewhere(vec![part(0..2), other]);
     let wider = GaussianTarget::new(vec![0.0; 2], &[2.0, 0.0, 0.0, 2.0]).unwrap();
     let mala = Mala { step_size: 0.1, ..Mala::default() };
     let other = Sampler::new(&wider, mala).chains(4).warmup(10).draws(10).seed(1).only_chains(2..4);
-    contains(merged(vec![part(0..2), other.run().unwrap()]), "model, prior or start differ");
+    starts_elsewhere(vec![part(0..2), other.run().unwrap()]);
     let network = |activation, scale| {
         let data = Dataset::regression(ndarray::array![[0.5], [1.0]], ndarray::array![0.1, 0.9]);
         let model = Mlp::new(&[1, 2, 1], activation).unwrap();
@@ -277,15 +290,20 @@ fn what_is_no_part_of_the_run_is_named() {
     };
     let first = || part_of(&network(Activation::Tanh, 1.0), 0..1);
     let other = part_of(&network(Activation::Relu, 1.0), 1..2);
-    contains(merged(vec![first(), other]), "the target is");
-    let other = part_of(&network(Activation::Tanh, 2.0), 1..2);
-    contains(merged(vec![first(), other]), "model, prior or start differ");
+    let Err(Error::Argument { allowed, .. }) = merged(vec![first(), other]) else {
+        panic!("merged")
+    };
+    assert!(allowed.starts_with("of one run: the target is "), "{allowed}");
+    starts_elsewhere(vec![first(), part_of(&network(Activation::Tanh, 2.0), 1..2)]);
     let thinned = part(2..4).thinned(2).unwrap();
-    contains(merged(vec![part(0..2), thinned]), "only some are thinned");
+    let allowed = "of one run: only some are thinned";
+    refused!(merged(vec![part(0..2), thinned]), Argument { allowed: allowed });
 
     for only in [2..2, 3..5, 5..6] {
-        let error = sampler(0.1).only_chains(only).run().unwrap_err().to_string();
-        contains(error, "at least one chain, of 0..4");
+        let found = format!("{only:?}");
+        let allowed = "at least one chain, of 0..4";
+        let run = sampler(0.1).only_chains(only).run();
+        refused!(run, Argument { value: found, allowed: allowed });
     }
 }
 
@@ -332,19 +350,14 @@ fn parts_of_a_fit_are_merged_in_its_folder() {
     let data = Dataset::regression(x.clone(), y).unwrap();
     let recipe = Fit::regression("y").hidden(&[3]).chains(3).warmup(40).draws(30).seed(2);
     let job = |chains| recipe.clone().in_folder(&folder).only_chains(chains).fit(&data);
-    let refused = |what: &str| {
-        let error = Fit::merge(&folder).unwrap_err().to_string();
-        assert!(error.contains(what), "{error}");
-    };
-
-    refused("run");
+    refused!(Fit::merge(&folder), Io {});
     job(2..3).unwrap();
-    refused("no part has the chains 0..2 of 0..3: their job has not begun");
-    let error = job(2..4).unwrap_err().to_string();
-    assert!(error.contains("of 0..3"), "{error}");
+    let problem = "no part has the chains 0..2 of 0..3: their job has not begun";
+    refused!(Fit::merge(&folder), Table { problem: problem });
+    refused!(job(2..4), Argument { value: "2..4" });
     let other = recipe.clone().draws(31).in_folder(&folder).only_chains(0..2).fit(&data);
     other.unwrap();
-    refused("`recipe.draws` is 31, not 30");
+    assert_other_fit(Fit::merge(&folder), "recipe.draws", ["31", "30"]);
     std::fs::remove_dir_all(folder.join("chains-0..2")).unwrap();
     let part = job(0..2).unwrap();
     assert_eq!(part.draws().n_chains(), 2);
@@ -375,6 +388,5 @@ fn parts_of_a_fit_are_merged_in_its_folder() {
 
     // A part is not the whole.
     let of_part = folder.join("chains-0..2");
-    let error = longer.in_folder(of_part).fit(&data).unwrap_err().to_string();
-    assert!(error.contains("the chains 0..2 of the fit, and all are asked for"), "{error}");
+    refused!(longer.in_folder(of_part).fit(&data), Table {});
 }

@@ -1,20 +1,36 @@
 //! The loop: threads, stops, checkpoints, recorders, optimisation.
 
+#[path = "../shared/said.rs"]
+mod said;
+#[path = "../shared/stopping.rs"]
+mod stopping;
+#[path = "../shared/wait.rs"]
+mod wait;
+
 mod checkpoint;
+mod checkpoint_damage;
 mod checkpoint_faults;
+mod checkpoint_killed;
+mod checkpoint_races;
+mod checkpoint_refused;
 mod cut;
 mod fit;
 mod fit_by_hand;
 #[cfg(target_os = "linux")]
 mod fit_faults;
+mod fit_folders;
 mod fit_results;
+mod fit_tables;
+mod fixtures;
 mod interrupted;
 mod job_arrays;
 mod optimise;
 mod portable;
 mod recorders;
+mod recorders_files;
+mod recorders_killed;
+mod recorders_streamed;
 mod sampler_loop;
-mod stopping;
 #[cfg(target_os = "linux")]
 mod threads;
 mod zarr;

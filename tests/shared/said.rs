@@ -3,6 +3,7 @@
 //!
 //! - `refused!(result, Argument { name: "hidden", value: "0" })`: the error's kind, some of its
 //!   fields as they are printed, and its words.
+//! - `failed!`: the same without the words, and the error for further questions.
 //! - `said!(text)`: the words of something else, such as a verdict or the output of the command.
 //!
 //! Temporary folders are written as `TMP`. Words that depend on draws are not for the file: ask for
@@ -72,13 +73,17 @@ pub fn check(function: &str, text: &str) {
     let text = normal(text);
     let mut file: MutexGuard<Option<Messages>> =
         FILE.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
-    let messages = file.get_or_insert_with(read);
     if std::env::var_os("MESSAGES").is_some_and(|value| value == "write") {
+        // Other programs may be writing too: one at a time, each to what is there then.
+        let lock = fs::File::create(std::env::temp_dir().join("bnn-mcmc-messages.lock")).unwrap();
+        lock.lock().unwrap();
+        let mut messages = read();
         if messages.entry(function).or_default().insert(text) {
-            write(messages);
+            write(&messages);
         }
         return;
     }
+    let messages = file.get_or_insert_with(read);
     let known = messages.get(&function).cloned().unwrap_or_default();
     assert!(
         known.contains(&text),
@@ -96,21 +101,34 @@ macro_rules! said {
     }};
 }
 
+/// Asserts that a result is an error of this kind with these fields, and gives it back: for words
+/// that depend on draws.
+#[macro_export]
+macro_rules! failed {
+    ($result:expr, $kind:ident { $($field:ident: $value:expr),* $(,)? }) => {{
+        // Before the fields are bound: variables of the test may have their names.
+        let expected: Vec<(&str, String)> = vec![$((stringify!($field), $value.to_string())),*];
+        let error = match $result {
+            Ok(_) => panic!("accepted: {}", stringify!($result)),
+            Err(error) => error,
+        };
+        let found: Vec<(&str, String)> = match &error {
+            bnn_mcmc::Error::$kind { $($field,)* .. } => {
+                vec![$((stringify!($field), $field.to_string())),*]
+            }
+            other => panic!("another kind of error: {other:?}"),
+        };
+        assert_eq!(found, expected, "{error}");
+        error
+    }};
+}
+
 /// Asserts that a result is an error of this kind with these fields, and the words of the golden
 /// file.
 #[macro_export]
 macro_rules! refused {
     ($result:expr, $kind:ident { $($field:ident: $value:expr),* $(,)? }) => {{
-        let error = match $result {
-            Ok(_) => panic!("accepted: {}", stringify!($result)),
-            Err(error) => error,
-        };
-        match &error {
-            bnn_mcmc::Error::$kind { $($field,)* .. } => {
-                $(assert_eq!($field.to_string(), $value.to_string(), "{error}");)*
-            }
-            other => panic!("another kind of error: {other:?}"),
-        }
+        let error = $crate::failed!($result, $kind { $($field: $value),* });
         $crate::said!(error);
     }};
 }

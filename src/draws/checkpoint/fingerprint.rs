@@ -127,7 +127,10 @@ mod tests {
             "`algorithm[0]` is 0.1 there and NaN here; `algorithm[1]` is none there and absent \
              here; `algorithm[1][0]` is absent there and 3 here"
         );
-        assert!(differences(Config(0.0, None), Config(-0.0, None)).contains("0.0 there and -0.0"));
+        assert_eq!(
+            differences(Config(0.0, None), Config(-0.0, None)),
+            "`algorithm[0]` is 0.0 there and -0.0 here"
+        );
         let many = differences(Config(0.0, Some(vec![1; 9])), Config(0.0, Some(vec![2; 9])));
         assert!(many.ends_with("and 5 more"), "{many}");
     }

@@ -109,7 +109,7 @@ mod tests {
         assert_eq!(problem(&bytes), "");
         assert_eq!(problem(&[]), "it is empty");
         for n in 1..bytes.len() {
-            assert!(problem(&bytes[..n]).contains("truncated"), "{n}");
+            assert!(problem(&bytes[..n]).starts_with("it is truncated"), "{n}");
         }
         for i in 0..bytes.len() {
             for bit in 0..8 {
@@ -117,13 +117,18 @@ mod tests {
                 bytes[i] ^= 1 << bit;
                 let problem = problem(&bytes);
                 let expected = match i {
-                    0..16 => "not a checkpoint",
-                    16..20 => "version",
-                    _ => "damaged",
+                    0..16 => "it is not a checkpoint of bnn-mcmc",
+                    16..20 => "its format has version ",
+                    20..28 => "it is truncated or damaged: ",
+                    _ => "it is damaged: ",
                 };
-                assert!(problem.contains(expected), "byte {i}: {problem}");
+                assert!(problem.starts_with(expected), "byte {i}: {problem}");
             }
         }
-        assert!(decode::<u8>(&bytes, &run_of(&1)).is_err_and(|p| p.contains("does not fit")));
+        let of_another_type = decode::<u8>(&bytes, &run_of(&1)).err().unwrap();
+        assert!(
+            of_another_type.starts_with("its content does not fit this run: "),
+            "{of_another_type}"
+        );
     }
 }

@@ -109,6 +109,7 @@ pub(super) fn equalised(betas: &[f64], rejections: &[f64]) -> Vec<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::error::checks::fails;
 
     #[test]
     fn ladders_are_ascending_and_bad_ones_are_named() {
@@ -116,21 +117,22 @@ mod tests {
         assert_eq!((betas.len(), betas[0], betas[12]), (13, 0.0, 1.0));
         assert!((betas[1] - (1.0f64 / 12.0).powi(5)).abs() < 1e-18);
         assert_eq!(Ladder::Given(vec![0.1, 1.0]).betas().unwrap(), [0.1, 1.0]);
-        for (ladder, problem) in [
-            (Ladder::Power { rungs: 1, exponent: 5.0 }, "`rungs of the ladder` is 1"),
-            (Ladder::Power { rungs: 4, exponent: 0.0 }, "`exponent of the ladder` is 0"),
-            (Ladder::Power { rungs: 4, exponent: f64::NAN }, "exponent of the ladder"),
-            (Ladder::Power { rungs: 50, exponent: 200.0 }, "a smaller exponent"),
-            (Ladder::Given(vec![]), "two powers or more"),
-            (Ladder::Given(vec![0.0, 0.5]), "to exactly 1"),
-            (Ladder::Given(vec![-0.1, 1.0]), "from 0 or above"),
-            (Ladder::Given(vec![0.0, f64::NAN, 1.0]), "0 followed by NaN"),
-            (Ladder::Given(vec![0.0, 0.6, 0.3, 1.0]), "0.6 followed by 0.3 (rung 2)"),
-            (Ladder::Power { rungs: usize::MAX, exponent: 5.0 }, "2 to 10000"),
-            (Ladder::Given(vec![0.0, 0.5, 0.5, 1.0]), "strictly ascending"),
+        let (rungs, exponent) = ("rungs of the ladder", "exponent of the ladder");
+        let betas = "betas of the ladder";
+        for (ladder, name, value) in [
+            (Ladder::Power { rungs: 1, exponent: 5.0 }, rungs, "1"),
+            (Ladder::Power { rungs: 4, exponent: 0.0 }, exponent, "0"),
+            (Ladder::Power { rungs: 4, exponent: f64::NAN }, exponent, "NaN"),
+            (Ladder::Power { rungs: 50, exponent: 200.0 }, betas, "0 followed by 0 (rung 1)"),
+            (Ladder::Given(vec![]), betas, "[]"),
+            (Ladder::Given(vec![0.0, 0.5]), betas, "from 0 to 0.5"),
+            (Ladder::Given(vec![-0.1, 1.0]), betas, "from -0.1 to 1"),
+            (Ladder::Given(vec![0.0, f64::NAN, 1.0]), betas, "0 followed by NaN (rung 1)"),
+            (Ladder::Given(vec![0.0, 0.6, 0.3, 1.0]), betas, "0.6 followed by 0.3 (rung 2)"),
+            (Ladder::Power { rungs: usize::MAX, exponent: 5.0 }, rungs, "18446744073709551615"),
+            (Ladder::Given(vec![0.0, 0.5, 0.5, 1.0]), betas, "0.5 followed by 0.5 (rung 2)"),
         ] {
-            let error = ladder.betas().unwrap_err().to_string();
-            assert!(error.contains(problem), "{error}");
+            fails!(ladder.betas(), Argument { name: name, value: value });
         }
     }
 

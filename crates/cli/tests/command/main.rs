@@ -1,6 +1,11 @@
 //! The command as a user has it: the program itself, run in a folder of its own, judged by what it
 //! prints, writes and returns.
 
+#[path = "../../../../tests/shared/said.rs"]
+mod said;
+#[path = "../../../../tests/shared/wait.rs"]
+mod wait;
+
 mod refusals;
 mod runs;
 #[cfg(unix)]
@@ -42,9 +47,17 @@ impl Ended {
     fn refused(self, code: i32) -> String {
         assert_eq!(self.code, Some(code), "{self:?}");
         assert_eq!(self.out, "", "{self:?}");
-        assert!(self.err.contains("error:") && !self.err.contains("panicked"), "{self:?}");
+        assert!(self.err.lines().any(|line| line.starts_with("error:")), "{self:?}");
+        assert!(!self.err.contains("panicked"), "{self:?}");
         names_no_code(&self.err);
         self.err
+    }
+
+    /// The error of such a command, without what was said before.
+    #[track_caller]
+    fn error(self, code: i32) -> String {
+        let err = self.refused(code);
+        err[err.find("error:").unwrap()..].to_string()
     }
 }
 
@@ -94,6 +107,11 @@ impl Place {
             }
         }
         self.run(&all)
+    }
+
+    /// The size of a file, 0 if it is not there.
+    fn size(&self, name: &str) -> u64 {
+        fs::metadata(self.path(name)).map_or(0, |file| file.len())
     }
 
     /// The bytes of all files below a folder, by their paths within it.
@@ -147,6 +165,24 @@ fn ended(command: &mut Command) -> Ended {
     let output = command.output().unwrap();
     let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
     Ended { code: output.status.code(), out: text(output.stdout), err: text(output.stderr) }
+}
+
+/// Whether a text has a line that begins with this.
+fn has_line(text: &str, begin: &str) -> bool {
+    text.lines().any(|line| line.starts_with(begin))
+}
+
+/// The text with `#` for each number.
+fn without_numbers(text: &str) -> String {
+    let mut all = String::new();
+    for c in text.chars() {
+        match c.is_ascii_digit() {
+            true if all.ends_with('#') => {}
+            true => all.push('#'),
+            false => all.push(c),
+        }
+    }
+    all
 }
 
 fn json(text: &str) -> serde_json::Value {

@@ -1,9 +1,10 @@
 //! Runs in folders: equal bytes, ended and resumed, in several jobs.
 
 use std::process::Child;
-use std::time::{Duration, Instant};
 
 use super::*;
+use crate::said;
+use crate::wait::wait_until;
 
 /// The files of a run that hold times of the clock, and so differ between equal runs.
 const TIMED: [&str; 2] = ["checkpoint", "draws.zarr/zarr.json"];
@@ -99,13 +100,10 @@ const LONG: &str = "fit iris.csv --target species --out r --quiet --hidden 4 --c
 fn begun(place: &Place) -> Child {
     let mut child =
         place.command(LONG).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-    let begin = Instant::now();
-    let saved = place.path("r").join("checkpoint.draws");
-    while fs::metadata(&saved).map_or(0, |file| file.len()) < 10_000 {
-        assert!(begin.elapsed() < Duration::from_secs(60), "no draw is saved");
+    wait_until("saved draws", || {
         assert!(child.try_wait().unwrap().is_none(), "it ended before it was to be ended");
-        std::thread::sleep(Duration::from_millis(1));
-    }
+        place.size("r/checkpoint.draws") >= 10_000
+    });
     child
 }
 
@@ -129,15 +127,14 @@ fn a_run_that_was_killed_or_ended_by_ctrl_c_goes_on_to_the_same_draws() {
     let status = child.wait().unwrap();
     assert_eq!(status.code(), None, "ended by a signal, not by itself");
     assert_eq!(is_finished(&killed.path("r")), Some(false));
-    let unfinished = killed.run("diagnose r").refused(1);
-    assert!(unfinished.contains("begin it again in the same way, and it goes on"), "{unfinished}");
+    said!(killed.run("diagnose r").error(1));
     // With fewer draws it is finished, and goes on from there all the same.
-    let few = killed.run(&LONG.replace("1500", "20")).well();
-    assert!(few.contains("2 chains of 20 draws"), "{few}");
+    killed.run(&LONG.replace("1500", "20")).well();
+    assert_eq!(is_finished(&killed.path("r")), Some(true));
+    assert_eq!(json(&killed.read("r/fit.json"))["recipe"]["draws"], 20);
     killed.run("diagnose r").well();
     killed.run("report r").well();
-    let said = killed.run(LONG);
-    assert!(said.err.contains("report.html is of the run as it was before"), "{said:?}");
+    said!(killed.run(LONG).err);
     fs::remove_file(killed.path("r/report.html")).unwrap();
     assert_eq!(results(&killed, "r"), expected);
 
@@ -148,10 +145,7 @@ fn a_run_that_was_killed_or_ended_by_ctrl_c_goes_on_to_the_same_draws() {
     let output = child.wait_with_output().unwrap();
     let err = String::from_utf8(output.stderr).unwrap();
     assert_eq!(output.status.code(), Some(130), "{err}");
-    assert!(
-        err.contains("of each chain, saved in r: the same command goes on; with --draws "),
-        "{err}"
-    );
+    said!(without_numbers(&err));
     assert_eq!(is_finished(&stopped.path("r")), Some(false));
     stopped.run(LONG).well();
     assert_eq!(results(&stopped, "r"), expected);
@@ -159,18 +153,11 @@ fn a_run_that_was_killed_or_ended_by_ctrl_c_goes_on_to_the_same_draws() {
     let files = stopped.files("r");
     stopped.run(LONG).well();
     assert!(stopped.files("r") == files, "nothing is written again");
-    let other = stopped.run(&format!("{LONG} --activation relu")).refused(1);
-    assert!(
-        other.contains(
-            "in which `--activation` is \"tanh\", not \"relu\": choose another folder (`--out`)"
-        ),
-        "{other}"
-    );
+    said!(stopped.run(&format!("{LONG} --activation relu")).error(1));
     // More draws go on where it ended.
     stopped.run(&LONG.replace("1500", "1600")).well();
-    assert!(stopped.read("r/config.toml").contains("draws = 1600"));
-    let fewer = stopped.run(LONG).refused(1);
-    assert!(fewer.contains("`--draws` is 1600, not 1500"), "{fewer}");
+    assert!(has_line(&stopped.read("r/config.toml"), "draws = 1600"));
+    said!(stopped.run(LONG).error(1));
 }
 
 #[test]
@@ -181,17 +168,13 @@ fn an_array_of_jobs_makes_the_run_of_one() {
             "fit iris.csv --target species --out jobs --quiet --hidden 3 --warmup 80 --draws 80 --chains {range} {more}"
         ))
     };
-    let said = job("0..1", "--of 3").well();
-    assert!(said.contains("bnn-mcmc merge jobs"), "{said}");
+    said!(job("0..1", "--of 3").well());
     // The number of chains may stand in a file.
-    let lacking = place.run("merge jobs").refused(1);
-    assert!(lacking.contains("chain"), "{lacking}");
+    said!(place.run("merge jobs").error(1));
     job("1..3", "--config jobs/chains-0..1/config.toml").well();
-    let merged = place.run("merge jobs").well();
-    assert!(
-        merged.contains("3 chains of 80 draws") && merged.contains("saved in  jobs"),
-        "{merged}"
-    );
+    place.run("merge jobs").well();
+    assert_eq!(is_finished(&place.path("jobs")), Some(true));
+    assert_eq!(json(&place.read("jobs/fit.json"))["recipe"]["chains"], 3);
     place.fit("one", "--chains 3").well();
     for name in ["fit.json", "data.csv", "verdict.txt", "config.toml"] {
         assert_eq!(
@@ -214,12 +197,10 @@ fn other_files_in_the_folder_are_left_alone() {
     let place = Place::new();
     fs::create_dir(place.path("r")).unwrap();
     place.write("r/notes.txt", "mine");
-    let error = place.fit("r", "").refused(1);
-    assert!(error.contains("it is not empty: there is `notes.txt`"), "{error}");
+    said!(place.fit("r", "").error(1));
     assert_eq!(place.files("r").len(), 1);
     // A file of settings of one's own is no exception.
     fs::rename(place.path("r/notes.txt"), place.path("r/config.toml")).unwrap();
-    let error = place.fit("r", "").refused(1);
-    assert!(error.contains("there is `config.toml`"), "{error}");
+    said!(place.fit("r", "").error(1));
     assert_eq!(place.read("r/config.toml"), "mine");
 }

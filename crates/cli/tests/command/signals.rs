@@ -11,6 +11,7 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use super::*;
+use crate::wait::wait_until;
 
 const SIGNALS: [(&str, i32); 3] = [("TERM", 15), ("HUP", 1), ("INT", 2)];
 
@@ -100,7 +101,7 @@ fn signals_at(moments: u32) {
             for moment in 1..=moments {
                 let place = copy(&before);
                 let child = plain(&place, command).spawn().unwrap();
-                // A process has to begin before it can listen.
+                // A process has to begin before it can listen, and does not tell of most moments.
                 let wait = Duration::from_millis(5) + time * (2 * moment - 1) / (2 * moments);
                 std::thread::sleep(wait);
                 let kill = format!("kill -{name} {}", child.id());
@@ -171,11 +172,7 @@ fn begun(place: &Place, before: &str) -> std::process::Child {
     let mut command = Command::new("sh");
     command.current_dir(place.path("")).args(["-c", &line]).stdin(Stdio::null());
     let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-    let begin = Instant::now();
-    while fs::metadata(place.path("r/checkpoint.draws")).map_or(0, |file| file.len()) < 10_000 {
-        assert!(begin.elapsed() < Duration::from_secs(60), "no draw is saved");
-        std::thread::sleep(Duration::from_millis(1));
-    }
+    wait_until("saved draws", || place.size("r/checkpoint.draws") >= 10_000);
     child
 }
 
@@ -189,8 +186,12 @@ fn a_run_that_ignores_hup_goes_on() {
     let place = Place::new();
     let mut child = begun(&place, "trap '' HUP;");
     send(&child, "HUP");
-    std::thread::sleep(Duration::from_millis(300));
-    assert!(child.try_wait().unwrap().is_none());
+    // A process that a signal ends makes at most the draws of one checkpoint more.
+    let (many, before) = (100_000, place.size("r/checkpoint.draws"));
+    wait_until("many more draws", || {
+        assert!(child.try_wait().unwrap().is_none());
+        place.size("r/checkpoint.draws") > before + many
+    });
     send(&child, "TERM");
     let output = child.wait_with_output().unwrap();
     let err = String::from_utf8(output.stderr).unwrap();

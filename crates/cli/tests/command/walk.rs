@@ -1,6 +1,7 @@
 //! What a new user does, one command after the other.
 
 use super::*;
+use crate::said;
 
 /// The fields of the lines of a CSV text.
 fn cells(text: &str) -> Vec<Vec<&str>> {
@@ -10,17 +11,15 @@ fn cells(text: &str) -> Vec<Vec<&str>> {
 #[test]
 fn from_a_table_to_predictions_and_a_comparison() {
     let place = Place::new();
-    let checked = place.run("check iris.csv --target species").well();
-    assert!(checked.contains("setosa (50), versicolor (50), virginica (50)"), "{checked}");
-    assert!(checked.contains("`fit` accepts it: classification"), "{checked}");
+    said!(place.run("check iris.csv --target species").well());
 
     let fitted = place.run(&format!("fit iris.csv --target species --out r {SMALL}"));
-    assert!(fitted.err.contains("classification, since `species` holds text"), "{fitted:?}");
-    assert!(fitted.err.contains("one hidden layer of 3 units"), "{fitted:?}");
-    assert!(fitted.err.contains("sampling 80 of 80 (100 %)"), "{fitted:?}");
+    // All but its progress, with times and step sizes.
+    said!(fitted.err.split("\nwarm-up ").next().unwrap());
+    assert!(has_line(&fitted.err, "sampling 80 of 80 (100 %)"), "{fitted:?}");
     let out = fitted.well();
-    assert!(out.contains("`species` (3 classes) by 4 features; 150 rows"), "{out}");
-    assert!(out.contains("verdict") && out.contains("saved in  r"), "{out}");
+    said!(out.lines().next().unwrap());
+    assert!(has_line(&out, "verdict ") && has_line(&out, "saved in  r"), "{out}");
     place.fit("r2", "--hidden 0").well();
 
     // New rows without the response, in another order of columns, one of them far away.
@@ -29,8 +28,7 @@ fn from_a_table_to_predictions_and_a_comparison() {
         "petal_width,petal_length,sepal_width,sepal_length,note\n0.2,1.4,3.5,5.1,a\n2.4,99,3,7,b\n",
     );
     let predicted = place.run("predict r new.csv");
-    assert!(predicted.err.contains("2 rows predicted; column `note` not used"), "{predicted:?}");
-    assert!(predicted.err.contains("line 3: `petal_length` is 99, above 6.9"), "{predicted:?}");
+    said!(predicted.err);
     let text = predicted.well();
     let lines = cells(&text);
     assert_eq!(lines[0][..4], ["row", "line", "class", "probability"]);
@@ -45,15 +43,15 @@ fn from_a_table_to_predictions_and_a_comparison() {
     assert_eq!(place.run("predict r new.csv --out p.csv").well(), "");
     assert_eq!(place.read("p.csv"), text);
     let scores = place.run("predict r iris.csv --scores --out p.csv").well();
-    assert!(scores.starts_with("150 rows") && scores.contains("\naccuracy "), "{scores}");
+    assert!(scores.starts_with("150 rows"), "{scores}");
     assert!(place.read("p.csv").starts_with("row,line,class,observed,probability"));
     let accuracy = scores.lines().find(|line| line.starts_with("accuracy")).unwrap();
     let accuracy: f64 = accuracy.split_whitespace().nth(1).unwrap().parse().unwrap();
     assert!(accuracy > 0.9, "{scores}");
 
     let diagnosed = place.run("diagnose r").well();
-    for part in ["verdict", "predictions        450", "log likelihood", "w0 ", "b1 "] {
-        assert!(diagnosed.contains(part), "{part}: {diagnosed}");
+    for begin in ["verdict ", "predictions        450 ", "log likelihood ", "w0 ", "b1 "] {
+        assert!(has_line(&diagnosed, begin), "{begin}: {diagnosed}");
     }
     let found = json(&place.run("diagnose r --json").well());
     assert_eq!(found["run"], "r");
@@ -62,7 +60,7 @@ fn from_a_table_to_predictions_and_a_comparison() {
 
     // The report is a page by itself, in the folder of the run, which stays one.
     let reported = place.run("report r");
-    assert!(reported.err.contains("the report is in r/report.html"), "{reported:?}");
+    said!(reported.err);
     reported.well();
     let page = place.read("r/report.html");
     assert!(page.contains("<html") && page.trim_end().ends_with("</html>"), "{}", page.len());
@@ -72,8 +70,8 @@ fn from_a_table_to_predictions_and_a_comparison() {
     place.run(&format!("fit iris.csv --target species --out r --quiet {SMALL}")).well();
 
     let compared = place.run("compare r r2/").well();
-    assert!(compared.starts_with("model     elpd_loo   difference"), "{compared}");
-    assert!(compared.contains("\nr: ") && compared.contains("\nr2: "), "{compared}");
+    said!(compared.lines().next().unwrap());
+    assert!(has_line(&compared, "r: ") && has_line(&compared, "r2: "), "{compared}");
     let found = json(&place.run("compare r r2 --json").well());
     let models = found["comparison"]["models"].as_array().unwrap();
     assert_eq!(models.len(), 2);
@@ -100,26 +98,21 @@ fn draws_of_other_programs_are_judged() {
         place.write(name, &text);
     }
     let good = place.run("diagnose good.csv --strict").well();
-    assert!(
-        good.contains("good.csv: 4 chains of 250 draws") && good.contains("verdict   converged"),
-        "{good}"
-    );
-    assert!(good.contains("\nmu ") && good.contains("\nsigma "), "{good}");
+    said!(good.lines().next().unwrap());
+    assert!(has_line(&good, "mu ") && has_line(&good, "sigma "), "{good}");
+    assert_eq!(json(&place.run("diagnose good.csv --json").well())["converged"], true);
     let bad = place.run("diagnose bad.csv --strict");
     assert_eq!(bad.code, Some(3), "{bad:?}");
-    assert!(bad.out.contains("not converged: chain 3"), "{bad:?}");
-    assert!(
-        place.run("diagnose bad.csv").well().contains("not converged"),
-        "told, without --strict"
-    );
+    assert_eq!(place.run("diagnose bad.csv").well(), bad.out, "told, without --strict");
     let found = json(&place.run("diagnose bad.csv --json").well());
     assert_eq!(found["converged"], false);
+    assert_eq!(found["verdict"]["outcome"]["OneChainDisagrees"]["chain"], 3);
     assert_eq!(found["parameters"]["rows"][0]["name"], "mu");
     let one = place.run("diagnose good.csv --rows 1").well();
-    assert!(one.contains("... and 1 more parameter "), "{one}");
+    assert!(has_line(&one, "... and 1 more parameter "), "{one}");
     // The draws of a run, as Zarr.
     place.fit("r", "").well();
-    assert!(place.run("diagnose r/draws.zarr").well().contains("draws.zarr: 2 chains of 80 draws"));
+    said!(place.run("diagnose r/draws.zarr").well().lines().next().unwrap());
 }
 
 /// What is suggested for a table that is refused makes `fit` accept it.
@@ -134,22 +127,7 @@ fn a_table_is_checked_and_mended() {
     place.write("t.csv", &text);
     let checked = place.run("check t.csv --target y");
     assert_eq!(checked.code, Some(1), "{checked:?}");
-    let found = &checked.out;
-    for part in [
-        "t.csv: 60 rows, 7 columns; 60 rows with missing values",
-        "\npart    text                 0  2: a (30), b (30)\n",
-        "`id` numbers the rows, as an identifier does: leave it out by `--ignore id`",
-        "`size` has no value in 1 row: fill them in, or leave these rows out by `--drop-missing`",
-        "`name` holds text of more than 50 kinds: leave it out by `--ignore name`, or take it for labels by \
-         `--categorical name`",
-        "`same` is 3 in all rows: leave it out by `--ignore same`",
-        "`none` has no value in any row: leave it out by `--ignore none`",
-        "`fit` would refuse it: t.csv, line 2, column `none`: missing value",
-        "`fit` accepts it with --ignore name,same,none --drop-missing: regression",
-        "59 rows, 1 row left out because of missing values",
-    ] {
-        assert!(found.contains(part), "{part}\n{found}");
-    }
+    said!(checked.out);
     let flags = "--target y --ignore name,same,none --drop-missing";
     place.run(&format!("check t.csv {flags}")).well();
     place.run(&format!("fit t.csv --out r {flags} {SMALL} --quiet")).well();
@@ -159,21 +137,12 @@ fn a_table_is_checked_and_mended() {
     assert_eq!(place.read("r/data.csv"), place.read("s/data.csv"));
     // Lines that were left out are said.
     let predicted = place.run("predict r t.csv --out p.csv");
-    assert!(
-        predicted.err.contains("1 row left out because of missing values (line 6)"),
-        "{predicted:?}"
-    );
+    said!(predicted.err);
     // Cells that are no numbers, each with its place.
     place.write("m.csv", "a,b,y\n1,x,1.5\n2,y,2\nbad,x,3.5\n");
     let mixed = place.run("check m.csv --target y");
     assert_eq!(mixed.code, Some(1));
-    assert!(mixed.out.contains("`a` holds numbers, but line 4 has `bad`"), "{mixed:?}");
-    assert!(
-        mixed.out.contains(
-            "`bad` is not a number: take it for labels by `--categorical a` if it holds labels"
-        ),
-        "{mixed:?}"
-    );
+    said!(mixed.out);
     place.run("check m.csv --target y --categorical a").well();
     place.run("check m.csv --target y --missing bad --drop-missing").well();
 }
@@ -183,15 +152,14 @@ fn the_kind_of_response_is_chosen_and_said_where_it_can_be_told() {
     let place = Place::new();
     place.write("t.csv", "a,real,count,bit,text\n1,0.5,3,0,x\n2,1.5,0,1,y\n4,1,7,0,x\n3,2,1,1,y\n");
     let checked = |arguments: &str| place.run(&format!("check t.csv --target {arguments}"));
-    assert!(checked("real").well().contains("regression, since `real` holds numbers\n"));
-    assert!(checked("text").well().contains("classification, since `text` holds text, of 2 kinds"));
-    assert!(checked("count").well().contains("so it could be `--task counts`"));
-    assert!(checked("count --task counts").well().contains("`count` (counts)"));
-    assert!(checked("real,count").well().contains("`real`, `count` (real)"));
+    for arguments in
+        ["real", "text", "count", "count --task counts", "real,count", "bit --task classification"]
+    {
+        said!(format!("{arguments}: {}", checked(arguments).well()));
+    }
     let bit = checked("bit");
     assert_eq!(bit.code, Some(1));
-    assert!(bit.out.contains("`bit` holds 0 and 1 alone"), "{bit:?}");
-    assert!(checked("bit --task classification").well().contains("`bit` (2 classes)"));
+    said!(bit.out);
 }
 
 #[test]
@@ -264,7 +232,7 @@ fn the_readme_is_true() {
     let toml = readme.split("```toml\n").nth(1).unwrap().split("```").next().unwrap();
     place.write("c.toml", &toml.replace("\"id\"", "\"sepal_width\""));
     let checked = place.run("check --config c.toml").well();
-    assert!(checked.contains("by 3 features") && checked.contains("3-20-20-3"), "{checked}");
+    said!(checked);
 }
 
 /// A table of more rows than a block has: rows are numbered through, and equal rows predicted alike.
@@ -279,7 +247,7 @@ fn a_large_table_is_predicted_in_blocks() {
     assert!(150 * copies > block + 150);
     place.write("large.csv", &format!("{header}\n{}", rows.repeat(copies)));
     let predicted = place.run("predict r large.csv --out p.csv");
-    assert!(predicted.err.contains("17700 rows predicted; all lie within"), "{predicted:?}");
+    said!(predicted.err);
     let (text, small) = (place.read("p.csv"), place.run("predict r iris.csv").well());
     let (large, small) = (cells(&text), cells(&small));
     assert_eq!((large.len(), small.len()), (1 + 3 * 150 * copies, 1 + 3 * 150));
@@ -301,19 +269,14 @@ fn predictions_name_the_lines_of_the_table() {
     place.write("new.csv", &format!("{header}\n{rows}"));
     for flags in ["", "--scores"] {
         let predicted = place.run(&format!("predict r new.csv {flags}"));
-        for part in [
-            "2 rows predicted, 1 row left out because of missing values (line 4)",
-            "1 outside the range of the training data (line 5: `sepal_length` is 9, above 7.9; line 5: \
-             `petal_length` is 5e300, above 6.9)",
-        ] {
-            assert!(predicted.err.contains(part), "{flags} {part}: {predicted:?}");
-        }
+        // With scores more lines follow.
+        said!(predicted.err.lines().next().unwrap());
         let text = predicted.well();
         let lines: Vec<[&str; 2]> = cells(&text).iter().map(|line| [line[0], line[1]]).collect();
         assert_eq!((lines[1], lines[4]), (["0", "2"], ["1", "5"]));
     }
     place.write("one.csv", &format!("{header}\n5,3.5,1.5,0.2,setosa\n"));
-    assert!(place.run("predict r one.csv").err.starts_with("1 row predicted; all lie within"));
+    said!(place.run("predict r one.csv").err);
 }
 
 #[test]
@@ -326,28 +289,17 @@ fn names_may_hold_commas_and_are_shown_without_control_characters() {
     place.write("t.csv", &text);
     let checked = place.run("check t.csv --target y");
     assert_eq!(checked.code, Some(1));
-    let found = &checked.out;
-    for part in [
-        "leave it out by `--ignore b,c`\n",
-        "`fit` accepts it with --ignore b,c: regression",
-        "d\\u{1b}[2J  ",
-        "1e100 to 5e100, 5 different",
-    ] {
-        assert!(found.contains(part), "{part}\n{found}");
-    }
-    assert!(!found.contains('\x1b'), "{found:?}");
+    assert!(!checked.out.contains('\x1b'), "{checked:?}");
+    said!(checked.out);
     place.run("check t.csv --target y --ignore b,c").well();
-    let two = place.run("check t.csv --target y --ignore b,c --ignore a,huge").well();
-    assert!(two.contains("by 1 feature;"), "{two}");
-    let error = place.run("check t.csv --target b").refused(1);
-    assert!(error.contains("`a`, `b,c`, `d\\u{1b}[2J`, `huge`, `y`"), "{error}");
+    said!(place.run("check t.csv --target y --ignore b,c --ignore a,huge").well());
+    said!(place.run("check t.csv --target b").refused(1));
     // In a file one name may stand by itself.
     place.write("c.toml", "[table]\ntarget = \"y\"\nignore = \"b,c\"\n[model]\nhidden = 4\n");
-    assert!(place.run("check t.csv --config c.toml").well().contains("3-4-1"));
+    said!(place.run("check t.csv --config c.toml").well());
     // A negative number stands for a missing value.
     place.write("m.csv", "a,y\n1,2.5\n2,-999\n3,1.5\n5,4.5\n");
-    let checked = place.run("check m.csv --target y --missing -999 --drop-missing").well();
-    assert!(checked.contains("3 rows, 1 row left out"), "{checked}");
+    said!(place.run("check m.csv --target y --missing -999 --drop-missing").well());
 }
 
 #[test]
@@ -365,8 +317,9 @@ fn predictions_of_classes_with_commas_stay_one_record_each() {
     place.run("predict k kinds.csv --out p.csv").well();
     let text = place.read("p.csv");
     assert!(text.starts_with("row,line,class,"), "{text}");
-    assert!(text.contains("\n0,2,\"a, b\",") && text.contains("\n0,2,c,"), "{text}");
-    assert!(text.contains("\n1,4,\"a, b\","), "{text}");
+    for begin in ["0,2,\"a, b\",", "0,2,c,", "1,4,\"a, b\","] {
+        assert!(has_line(&text, begin), "{begin}: {text}");
+    }
     assert!(text.lines().all(|line| line.split("\"a, b\"").count() <= 2), "{text}");
 }
 
@@ -388,27 +341,14 @@ fn fit_says_what_check_says() {
     let flags = "--target y --task classification --categorical day";
     let checked = place.run(&format!("check t.csv {flags}")).well();
     let found = said(&checked);
-    let expected = [
-        "- `id` numbers the rows, as an identifier does: leave it out by `--ignore id`",
-        "- `day` holds dates or times, such as `2024-01-01` in line 2, which are taken for 40 labels: rows with \
-         other ones cannot be predicted: leave it out by `--ignore day`, or make numbers of it, such as days since \
-         the first",
-        "- `copy` is a copy of `size` in every row: leave it out by `--ignore copy`",
-        "- `leak` is a copy of the response `y` in every row, which it gives away: leave it out by `--ignore leak`",
-        "- `big` holds whole numbers beyond 2^53, whose last digits are lost, such as `9007199254740993` in line \
-         2: leave it out by `--ignore big`, or subtract a constant from it",
-        "- `y` holds numbers, which are taken for 36 classes without an order: take it for numbers by \
-         `--task regression` or `--task counts`",
-    ];
-    assert_eq!(found, expected, "{checked}");
+    said!(found.join("\n"));
     let fitted = place.run(&format!("fit t.csv {flags} --out r --quiet {SMALL}"));
-    assert_eq!(said(&fitted.err), expected, "{fitted:?}");
+    assert_eq!(said(&fitted.err), found, "{fitted:?}");
     fitted.well();
     // Also where the table is refused: nothing advises to take dates for labels.
     let refused = place.run("fit t.csv --target y --out s").refused(1);
-    let of_dates: Vec<&str> = refused.lines().filter(|line| line.contains("2024-01-01")).collect();
-    assert_eq!(of_dates.len(), 2, "{refused}");
     assert!(!refused.contains("--categorical"), "{refused}");
+    said!(refused);
     // A column that is left out is no matter.
     let few = place.run("check t.csv --target y --features size").well();
     assert_eq!(said(&few), [""; 0], "{few}");
@@ -440,7 +380,8 @@ fn names_of_classes_are_no_formulas() {
     assert!(scored.starts_with("60 rows"), "{scored}");
     // On the terminal nothing turns what follows, and JSON stays JSON.
     let checked = place.run("check k.csv --target kind").well();
-    assert!(!checked.contains('\u{202E}') && checked.contains("\\u{202e}d"), "{checked}");
+    assert!(!checked.contains('\u{202E}'), "{checked}");
+    said!(checked);
     json(&place.run("diagnose k --json").well());
 }
 
@@ -450,7 +391,7 @@ fn a_run_is_exported() {
     let place = Place::new();
     place.fit("r", "").well();
     let exported = place.run("export r --zarr r.zarr");
-    assert!(exported.err.contains("draws, predictions and data are in r.zarr"), "{exported:?}");
+    said!(exported.err);
     exported.well();
     for array in [
         "posterior/w0",
@@ -467,12 +408,10 @@ fn a_run_is_exported() {
         assert!(!place.path(folder).join("sample_stats/log_likelihood").exists(), "{folder}");
     }
     let before = place.files(".");
-    for (place_of_it, what) in [("r.zarr", "nothing is overwritten"), ("r/draws.zarr", "`--zarr`")]
-    {
-        let refused = place.run(&format!("export r --zarr {place_of_it}")).refused(1);
-        assert!(refused.contains(what), "{refused}");
+    for place_of_it in ["r.zarr", "r/draws.zarr"] {
+        said!(place.run(&format!("export r --zarr {place_of_it}")).refused(1));
     }
-    assert!(place.run("export r --zarr no/r.zarr").refused(1).contains("no/"));
+    place.run("export r --zarr no/r.zarr").refused(1);
     assert_eq!(place.files("."), before, "nothing is left behind");
-    assert!(place.run("diagnose r.zarr").well().contains("2 chains of 80 draws"));
+    said!(place.run("diagnose r.zarr").well().lines().next().unwrap());
 }

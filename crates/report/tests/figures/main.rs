@@ -1,5 +1,8 @@
 //! Figures against numbers from elsewhere, and on hostile input.
 
+#[path = "../../../../tests/shared/said.rs"]
+mod said;
+
 mod calibration;
 mod chains;
 mod common;

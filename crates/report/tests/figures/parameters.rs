@@ -7,6 +7,7 @@ use ndarray::{Array2, Array3, ArrayView2, s};
 use serde::Deserialize;
 
 use crate::common::check;
+use crate::said;
 
 /// Written by `tests/golden/parameters.py`.
 #[derive(Deserialize)]
@@ -150,7 +151,7 @@ fn of_many_quantities_a_forest_shows_the_worst() {
     let shown = names_of(&figure.panels[0].y.scale);
     assert_eq!(shown.len(), 40);
     assert!((0..100).step_by(3).all(|k| shown.contains(&format!("q[{k}]"))), "{shown:?}");
-    assert!(figure.caption.starts_with("The 40 of 100 quantities with the largest R-hat. "));
+    said!(figure.caption);
     // A parameter that never moves has no R-hat, and is not among the worst.
     let mut constant = draws.values().to_owned();
     constant.slice_mut(s![.., .., 1..50;3]).fill(2.0);
@@ -161,11 +162,11 @@ fn of_many_quantities_a_forest_shows_the_worst() {
     assert_eq!(shown.len(), 40);
     assert!((0..100).step_by(3).all(|k| shown.contains(&format!("q[{k}]"))), "{shown:?}");
     assert!((1..50).step_by(3).all(|k| !shown.contains(&format!("q[{k}]"))), "{shown:?}");
-    assert!(figure.caption.contains("largest R-hat; 17 without R-hat"), "{}", figure.caption);
+    said!(figure.caption);
     let none = Draws::new(Layout::vector("q", 100), Array3::zeros((2, 50, 100))).unwrap();
     let figure = parameters::forest_by_chain(&quantities(&none, &names)).unwrap();
     assert_eq!(names_of(&figure.panels[0].y.scale), &names[..20]);
-    assert!(figure.caption.starts_with("The first 20 of 100 quantities: none has an R-hat. "));
+    said!(figure.caption);
     let figure = parameters::forest_by_chain(&quantities(&draws, &names)).unwrap();
     assert_eq!(names_of(&figure.panels[0].y.scale).len(), 20);
     assert!(figure.panels[0].aspect <= 2.0 && figure.to_svg().len() < 40_000);
@@ -178,7 +179,7 @@ fn pairs_have_the_draws_the_divergences_and_the_density_of_scipy() {
     let figure = parameters::pairs(&draws, &["w0[0,0]", "b0[1]", "w0[1,1]"]).unwrap();
     check(&figure);
     assert_eq!((figure.panels.len(), figure.columns), (9, Some(3)));
-    assert!(figure.caption.contains("Whether transitions diverged is not known"));
+    said!(figure.caption);
     // Row 1, column 0: 600 draws, all of them.
     let flat = draws.flat();
     let expected: Vec<[f64; 2]> = flat.rows().into_iter().map(|q| [q[0], q[5]]).collect();
@@ -247,7 +248,7 @@ fn crosses_are_where_transitions_diverged() {
 
     let sampler = Sampler::new(&Funnel, Rwm::default()).warmup(50).draws(50);
     let figure = parameters::pairs(&sampler.run().unwrap(), &["q[0]", "q[1]"]).unwrap();
-    assert!(figure.caption.contains("No transition diverged."));
+    said!(figure.caption);
 }
 
 #[test]
@@ -289,7 +290,7 @@ fn correlations_are_those_of_numpy() {
     let shown = names_of(&figure.panels[0].x.scale);
     assert_eq!((shown.len(), &*shown[22], &*shown[23]), (24, "q[58]", "q[59]"));
     assert!(!shown.contains(&"q[0]".to_owned()));
-    assert!(figure.caption.contains("1 parameters whose draws are all equal"));
+    said!(figure.caption);
     assert!(figure.to_svg().len() < 40_000, "{}", figure.to_svg().len());
 }
 
@@ -335,7 +336,7 @@ fn boxes_are_those_of_numpy() {
     let expected: Vec<String> = (0..80).step_by(2).map(|k| format!("q[{k}]")).collect();
     assert_eq!(names_of(&figure.panels[0].x.scale), expected);
     assert_eq!(figure.panels[0].title, "q: 40 of 100");
-    assert!(figure.caption.contains("Of 1200 draws 1000 are used"), "{}", figure.caption);
+    said!(figure.caption);
 }
 
 #[test]
@@ -415,7 +416,8 @@ fn a_histogram_is_that_of_numpy() {
     let apart = ndarray::array![[-f64::MAX, f64::MAX, 0.0]];
     let figure = parameters::histogram(Quantity { name: "x", values: apart.view() }, None).unwrap();
     check(&figure);
-    assert!(figure.panels[0].marks.is_empty() && figure.caption.contains("too far apart for bars"));
+    assert!(figure.panels[0].marks.is_empty());
+    said!(figure.caption);
 }
 
 /// Every figure of some draws, with their names in pairs.
@@ -471,7 +473,7 @@ fn hostile_draws_are_drawn_and_left_out_numbers_are_counted() {
         match figure {
             // A forest and no solutions are empty pictures.
             Ok(figure) => check(&figure),
-            Err(error) => assert!(error.to_string().contains("draws"), "{k}: {error}"),
+            Err(error) => said!(format!("{k}: {error}")),
         }
     }
     let none = Array2::zeros((0, 0));

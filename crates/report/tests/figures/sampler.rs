@@ -9,6 +9,7 @@ use ndarray::{Array2, array};
 use serde::Deserialize;
 
 use crate::common::check;
+use crate::{refused, said};
 
 #[derive(Deserialize)]
 struct Golden {
@@ -123,7 +124,7 @@ fn divergences_along_the_run() {
     }
     let total: f64 = golden.cumulated.iter().map(|c| c[999]).sum();
     assert!(figure.caption.contains(&format!("by chain; {total} up to the last draw")));
-    assert!(figure.caption.contains("more than 0.1 % of all transitions"), "{}", figure.caption);
+    said!(figure.caption);
     // Thinned draws count the same transitions.
     let every = array(&golden.divergent);
     let every = Array2::from_shape_fn((3, 100), |(c, i)| {
@@ -179,16 +180,14 @@ fn ladders() {
     assert_eq!(lines(exchanges)[1], [[0.5, 0.6], [1.5, 0.5]]);
     assert_eq!(lines(moves)[0][1..], [[1.0, 0.7], [2.0, 0.9]]);
     // (1 - 0.6) + (1 - 0.3) and 2 * 1.1 + 1, rounded up.
-    assert!(figure.caption.contains("8 round trips"), "{}", figure.caption);
-    let barrier = "exchanges) is 1.10, for which 4 rungs";
-    assert!(figure.caption.contains(barrier), "{}", figure.caption);
+    said!(figure.caption);
     // Of many chains those with the rarest exchanges.
     let many: Vec<_> = (0..12).map(|k| report(0.9 - 0.05 * f64::from(k))).collect();
     let figure = sampler::ladder(&many).unwrap();
     check(&figure);
     assert_eq!(lines(&figure.panels[1])[7][1], [1.5, many[11].swap_accept[1]]);
     assert_eq!(figure.panels[0].title, "temperatures (8 of 12 chains)");
-    assert!(sampler::ladder(&[]).unwrap_err().to_string().contains("reports"));
+    refused!(sampler::ladder(&[]), Argument { name: "reports", value: "none" });
     let nothing = LadderReport {
         betas: vec![f64::NAN; 2],
         swap_accept: Vec::new(),
@@ -227,9 +226,9 @@ fn losses() {
     assert_eq!(lines(held_out)[0], [[0.0, 9.0], [50.0, 4.0], [100.0, 5.0]]);
     assert_eq!(points(held_out), [[50.0, 4.0], [0.0, 8.0]]);
     assert_eq!(points(training), [[50.0, 99.0], [0.0, 100.0]]);
-    assert!(figure.caption.contains("1 of 3 fits have no history"), "{}", figure.caption);
+    said!(figure.caption);
     for none in [&[][..], &fits[1..2]] {
-        assert!(sampler::loss(none).unwrap_err().to_string().contains("early stopping"));
+        refused!(sampler::loss(none), Argument { name: "fits" });
     }
 }
 
@@ -238,7 +237,7 @@ fn emulators() {
     let figure = sampler::emulator(&[-3.0, -2.0, f64::NAN], &[-3.1, -1.8, 0.0]).unwrap();
     check(&figure);
     assert_eq!(points(&figure.panels[0])[..2], [[-3.0, -3.1], [-2.0, -1.8]]);
-    assert!(figure.caption.contains("1 of 3 points are not finite"), "{}", figure.caption);
+    said!(figure.caption);
     for (truth, emulated) in [(&[1.0][..], &[][..]), (&[], &[])] {
         assert!(sampler::emulator(truth, emulated).is_err());
     }
@@ -253,7 +252,7 @@ fn hostile_statistics_are_drawn_or_refused() {
     one[1][4] = f64::NAN;
     let figure = sampler::energy(array(&one).view()).unwrap();
     check(&figure);
-    assert!(figure.caption.contains("1 energies are not finite"), "{}", figure.caption);
+    said!(figure.caption);
     let constant = Array2::from_elem((2, 10), 5.0);
     let make: [Make; 3] = [
         |values| sampler::energy(values.view()),
@@ -268,11 +267,11 @@ fn hostile_statistics_are_drawn_or_refused() {
         check(&make(&array![[0.0, 1e15], [1.0, 3.0]]).unwrap());
         match make(&nan) {
             Ok(figure) => check(&figure),
-            Err(error) => assert!(k == 2 && error.to_string().contains("NaN"), "{k}: {error}"),
+            Err(error) => said!(format!("{k}: {error}")),
         }
     }
     let error = sampler::counts(&[Quantity { name: "depth", values: array![[1.5]].view() }]);
-    assert!(error.unwrap_err().to_string().contains("1.5"));
+    refused!(error, Argument { name: "depth", value: "1.5" });
     assert!(sampler::counts(&[]).is_err());
     // Forty chains: those with the most.
     let many = Array2::from_shape_fn((40, 30), |(c, i)| f64::from(u8::from(c > 31 && i % 7 == 1)));

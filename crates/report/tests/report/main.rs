@@ -1,5 +1,8 @@
 //! The report: one page that is complete, safe, small, and works in a browser.
 
+#[path = "../../../../tests/shared/said.rs"]
+mod said;
+
 mod browser;
 mod pages;
 

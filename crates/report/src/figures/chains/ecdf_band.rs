@@ -330,10 +330,15 @@ mod tests {
             assert!(!band.at.is_empty() && band.low.iter().zip(&band.high).all(|(l, h)| l <= h));
             assert!(band.high.iter().all(|high| *high <= draws));
         }
-        let problem = |chains, draws, p| EcdfBand::new(chains, draws, p).unwrap_err().to_string();
-        assert!(problem(1, 10, 0.95).contains("at least 2"));
-        assert!(problem(2, 0, 0.95).contains("2 chains of 0"));
-        assert!(problem(2, usize::MAX, 0.95).contains("2^32"));
-        assert!(problem(2, 10, f64::NAN).contains("NaN"));
+        let refused = |chains, draws, p| match EcdfBand::new(chains, draws, p) {
+            Err(Error::Argument { name, value, .. }) => (name, value),
+            other => panic!("{other:?}"),
+        };
+        let of = |name: &str, value: &str| (name.to_string(), value.to_string());
+        assert_eq!(refused(1, 10, 0.95), of("chains", "1"));
+        assert_eq!(refused(2, 0, 0.95), of("draws", "2 chains of 0"));
+        let many = format!("2 chains of {}", usize::MAX);
+        assert_eq!(refused(2, usize::MAX, 0.95), of("draws", &many));
+        assert_eq!(refused(2, 10, f64::NAN), of("probability", "NaN"));
     }
 }
