@@ -1,6 +1,7 @@
 //! Densities, gradients, Hessians and models against formulas and numbers from elsewhere.
 
 mod collapsed;
+mod composed;
 mod conjugate_reference;
 mod gradients;
 mod langevin_1d;

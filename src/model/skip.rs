@@ -1,0 +1,202 @@
+//! A linear part beside another model.
+
+use super::{Activation, Model, OutputLayer, SecondOrderModel};
+use crate::Error;
+use crate::engine::layer::Layer;
+use crate::engine::network::Network;
+use crate::engine::{Tile, TileMut, TileStorage};
+use crate::layout::Layout;
+
+/// A model with a linear part beside it: skip-layer connections from the inputs to the outputs.
+///
+/// ```text
+/// f(x; u, V) = g(x; u) + V x,   V [K x D]
+/// ```
+///
+/// g is the base model, whose bias serves both parts. What is linear in the features need not be
+/// learnt by hidden units, and outside the range of the training rows f goes on as a line where
+/// the units of g are saturated. V is one more block, `skip`, after the blocks of g. For R rows of
+/// a tile the linear part takes 4 K D R floating-point operations, forward and backward; its second
+/// derivatives are zero. If the output layer of g can be [integrated
+/// out](crate::targets::Marginal), V is integrated out with it.
+///
+/// Source: Ripley, *Pattern Recognition and Neural Networks* (1996), section 5.1,
+/// doi:10.1017/CBO9780511812651.
+///
+/// ```
+/// use bnn_mcmc::model::{Activation, Mlp, Model, Skip};
+/// let model = Skip::new(Mlp::new(&[8, 40, 1], Activation::Tanh)?)?;
+/// assert_eq!(model.layout().block_names(), ["w0", "b0", "w1", "b1", "skip"]);
+/// assert_eq!(model.layout().dim(), 8 * 40 + 40 + 40 + 1 + 8);
+/// # Ok::<(), bnn_mcmc::Error>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Skip<M> {
+    base: M,
+}
+
+/// The name of the block of V.
+pub(crate) const SKIP: &str = "skip";
+
+impl<M: Model> Skip<M> {
+    /// `base` with a linear part beside it.
+    ///
+    /// # Errors
+    /// A base with a block called `skip`.
+    pub fn new(base: M) -> Result<Self, Error> {
+        if base.layout().range(SKIP).is_some() {
+            let allowed = "a model without a block of that name: one linear part is enough";
+            return Err(Error::argument("block of the base", SKIP, allowed));
+        }
+        Ok(Self { base })
+    }
+
+    /// The model beside the linear part.
+    pub fn base(&self) -> &M {
+        &self.base
+    }
+
+    /// The weights u of the base and the weights V.
+    fn split<'w>(&self, w: &'w [f64]) -> (&'w [f64], &'w [f64]) {
+        w.split_at(w.len() - self.n_inputs() * self.n_outputs())
+    }
+
+    fn split_mut<'w>(&self, w: &'w mut [f64]) -> (&'w mut [f64], &'w mut [f64]) {
+        w.split_at_mut(w.len() - self.n_inputs() * self.n_outputs())
+    }
+}
+
+/// Scratch memory of a [`Skip`] model.
+#[derive(Debug)]
+pub struct SkipWorkspace<W> {
+    base: W,
+    linear: Network<f64>,
+    /// V x.
+    out: TileStorage,
+}
+
+impl<W> SkipWorkspace<W> {
+    /// Adds V x to `to`.
+    fn add(&mut self, v: &[f64], x: Tile, mut to: TileMut) {
+        let mut out = TileMut::new(&mut self.out[..to.values().len()], x.rows());
+        self.linear.forward(v, x, out.reborrow());
+        to.values().iter_mut().zip(out.values()).for_each(|(to, part)| *to += *part); //~ skip-sum
+    }
+}
+
+impl<M: Model> Model for Skip<M> {
+    type Workspace = SkipWorkspace<M::Workspace>;
+
+    /// The base's blocks, then `skip` `[K, D]` row-major.
+    fn layout(&self) -> Layout {
+        self.base.layout().with(SKIP, &[self.n_outputs(), self.n_inputs()])
+    }
+
+    forward! { self => self.base;
+        fn n_inputs() -> usize;
+        fn n_outputs() -> usize;
+        fn tile_rows() -> usize;
+    }
+
+    fn description(&self) -> Option<String> {
+        Some(format!("{}, linear part beside it", self.base.description()?))
+    }
+
+    fn input_axes(&self) -> Vec<(String, usize)> {
+        [self.base.input_axes(), vec![(SKIP.into(), 1)]].concat()
+    }
+
+    fn output_axes(&self) -> Vec<(String, usize)> {
+        [self.base.output_axes(), vec![(SKIP.into(), 0)]].concat()
+    }
+
+    fn workspace(&self) -> Self::Workspace {
+        let linear = Layer {
+            inputs: self.n_inputs(),
+            units: self.n_outputs(),
+            bias: false,
+            activation: Activation::Identity,
+        };
+        SkipWorkspace {
+            base: self.base.workspace(),
+            linear: Network::new(vec![linear]),
+            out: TileStorage::for_columns(self.n_outputs()),
+        }
+    }
+
+    fn begin(&self, w: &[f64], ws: &mut Self::Workspace) {
+        let (u, v) = self.split(w);
+        self.base.begin(u, &mut ws.base);
+        ws.linear.begin(v);
+    }
+
+    fn forward(&self, w: &[f64], x: Tile, mut out: TileMut, ws: &mut Self::Workspace) {
+        let (u, v) = self.split(w);
+        self.base.forward(u, x, out.reborrow(), &mut ws.base);
+        ws.add(v, x, out);
+    }
+
+    fn backward(
+        &self,
+        w: &[f64],
+        x: Tile,
+        d_out: Tile,
+        grad: &mut [f64],
+        ws: &mut Self::Workspace,
+    ) {
+        let ((u, v), (grad_u, grad_v)) = (self.split(w), self.split_mut(grad));
+        self.base.backward(u, x, d_out, grad_u, &mut ws.base);
+        ws.linear.backward(v, x, d_out, grad_v); //~ skip-gradient
+    }
+
+    fn finish(&self, grad: &mut [f64], ws: &mut Self::Workspace) {
+        let (grad_u, grad_v) = self.split_mut(grad);
+        self.base.finish(grad_u, &mut ws.base);
+        ws.linear.finish(grad_v);
+    }
+
+    fn output_layer(&self) -> Result<OutputLayer, Error> {
+        let layer = self.base.output_layer()?;
+        if layer.hidden.is_none() {
+            let found = self.description().unwrap_or_else(|| "a model of your own".into());
+            let allowed = "hidden layers with a linear part beside them: beside a linear model it adds \
+                           nothing";
+            return Err(Error::argument("model", found, allowed));
+        }
+        Ok(OutputLayer { skip: true, ..layer })
+    }
+}
+
+impl<M: SecondOrderModel> SecondOrderModel for Skip<M> {
+    fn keep_backward(&self, w: &[f64], x: Tile, d_out: Tile, ws: &mut Self::Workspace) {
+        self.base.keep_backward(self.split(w).0, x, d_out, &mut ws.base);
+    }
+
+    fn forward_tangent(
+        &self,
+        w: &[f64],
+        x: Tile,
+        v: &[f64],
+        mut r_out: TileMut,
+        ws: &mut Self::Workspace,
+    ) {
+        let (u, (of_u, of_v)) = (self.split(w).0, self.split(v));
+        self.base.forward_tangent(u, x, of_u, r_out.reborrow(), &mut ws.base);
+        ws.add(of_v, x, r_out);
+    }
+
+    fn backward_tangent(
+        &self,
+        w: &[f64],
+        x: Tile,
+        v: &[f64],
+        r_d_out: Tile,
+        hv: &mut [f64],
+        ws: &mut Self::Workspace,
+    ) {
+        let ((u, own), of_u, (hv_u, hv_v)) = (self.split(w), self.split(v).0, self.split_mut(hv));
+        self.base.backward_tangent(u, x, of_u, r_d_out, hv_u, &mut ws.base);
+        ws.linear.backward(own, x, r_d_out, hv_v);
+        ws.linear.finish(hv_v);
+    }
+}
