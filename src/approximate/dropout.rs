@@ -10,9 +10,8 @@ use crate::Error;
 use crate::data::Dataset;
 use crate::draws::Draws;
 use crate::gradient::Minibatch;
-use crate::layout::Block;
 use crate::likelihood::Likelihood;
-use crate::model::Model;
+use crate::model::{Model, layers};
 use crate::optimise::{Ascent, Optimiser, Optimum};
 use crate::posterior::Posterior;
 use crate::rng::ChainRng;
@@ -92,8 +91,7 @@ impl<A: Ascent<Source = Minibatch> + Clone> Dropout<A> {
         let began = Instant::now();
         check_rate(self.rate)?;
         let layout = posterior.model().layout();
-        let weights: Vec<&Block> =
-            layout.blocks().iter().filter(|block| block.shape.len() == 2).collect();
+        let (weights, _) = layers(&layout);
         if weights.len() < 2 {
             let found = posterior.model().description().unwrap_or_else(|| "of your own".into());
             let allowed = "one with hidden units, which can be left out";

@@ -66,8 +66,8 @@ pub use linearised::Linearised;
 pub use mlp::Mlp;
 pub use mlp_f32::MlpF32;
 pub use non_centred::NonCentred;
-pub(crate) use skip::SKIP;
 pub use skip::Skip;
+pub(crate) use skip::layers;
 
 use crate::Error;
 use crate::engine::{Tile, TileMut, Tiles};

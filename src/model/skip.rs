@@ -5,7 +5,7 @@ use crate::Error;
 use crate::engine::layer::Layer;
 use crate::engine::network::Network;
 use crate::engine::{Tile, TileMut, TileStorage};
-use crate::layout::Layout;
+use crate::layout::{Block, Layout};
 
 /// A model with a linear part beside it: skip-layer connections from the inputs to the outputs.
 ///
@@ -33,10 +33,20 @@ use crate::layout::Layout;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Skip<M> {
     base: M,
+    /// D, or 0 if there is no linear part.
+    inputs: usize,
 }
 
 /// The name of the block of V.
-pub(crate) const SKIP: &str = "skip";
+const SKIP: &str = "skip";
+
+/// The blocks of the weights of layers, in order, without the block of a linear part beside them;
+/// and that block, if there is one.
+pub(crate) fn layers(layout: &Layout) -> (Vec<&Block>, Option<&Block>) {
+    let matrices = layout.blocks().iter().filter(|block| block.shape.len() == 2);
+    let (skip, layers): (Vec<_>, Vec<_>) = matrices.partition(|block| block.name == SKIP);
+    (layers, skip.first().copied())
+}
 
 impl<M: Model> Skip<M> {
     /// `base` with a linear part beside it.
@@ -48,7 +58,12 @@ impl<M: Model> Skip<M> {
             let allowed = "a model without a block of that name: one linear part is enough";
             return Err(Error::argument("block of the base", SKIP, allowed));
         }
-        Ok(Self { base })
+        Ok(Self { inputs: base.n_inputs(), base })
+    }
+
+    /// `base` without a linear part, where a type has room for one.
+    pub(crate) fn without(base: M) -> Self {
+        Self { base, inputs: 0 }
     }
 
     /// The model beside the linear part.
@@ -58,11 +73,11 @@ impl<M: Model> Skip<M> {
 
     /// The weights u of the base and the weights V.
     fn split<'w>(&self, w: &'w [f64]) -> (&'w [f64], &'w [f64]) {
-        w.split_at(w.len() - self.n_inputs() * self.n_outputs())
+        w.split_at(w.len() - self.inputs * self.n_outputs())
     }
 
     fn split_mut<'w>(&self, w: &'w mut [f64]) -> (&'w mut [f64], &'w mut [f64]) {
-        w.split_at_mut(w.len() - self.n_inputs() * self.n_outputs())
+        w.split_at_mut(w.len() - self.inputs * self.n_outputs())
     }
 }
 
@@ -70,18 +85,30 @@ impl<M: Model> Skip<M> {
 #[derive(Debug)]
 pub struct SkipWorkspace<W> {
     base: W,
-    linear: Network<f64>,
+    linear: Option<Linear>,
+}
+
+/// Scratch memory of the linear part.
+#[derive(Debug)]
+struct Linear {
+    network: Network<f64>,
     /// V x.
     out: TileStorage,
 }
 
-impl<W> SkipWorkspace<W> {
+impl Linear {
     /// Adds V x to `to`.
     fn add(&mut self, v: &[f64], x: Tile, mut to: TileMut) {
         let mut out = TileMut::new(&mut self.out[..to.values().len()], x.rows());
-        self.linear.forward(v, x, out.reborrow());
+        self.network.forward(v, x, out.reborrow());
         to.values().iter_mut().zip(out.values()).for_each(|(to, part)| *to += *part); //~ skip-sum
     }
+}
+
+/// `axes` and the axis of V, if there is a V.
+fn with_skip(mut axes: Vec<(String, usize)>, axis: usize, inputs: usize) -> Vec<(String, usize)> {
+    axes.extend((inputs > 0).then(|| (SKIP.into(), axis)));
+    axes
 }
 
 impl<M: Model> Model for Skip<M> {
@@ -89,7 +116,11 @@ impl<M: Model> Model for Skip<M> {
 
     /// The base's blocks, then `skip` `[K, D]` row-major.
     fn layout(&self) -> Layout {
-        self.base.layout().with(SKIP, &[self.n_outputs(), self.n_inputs()])
+        let layout = self.base.layout();
+        match self.inputs {
+            0 => layout,
+            inputs => layout.with(SKIP, &[self.n_outputs(), inputs]),
+        }
     }
 
     forward! { self => self.base;
@@ -99,41 +130,42 @@ impl<M: Model> Model for Skip<M> {
     }
 
     fn description(&self) -> Option<String> {
-        Some(format!("{}, linear part beside it", self.base.description()?))
+        let base = self.base.description()?;
+        Some(if self.inputs == 0 { base } else { format!("{base}, linear part beside it") })
     }
 
     fn input_axes(&self) -> Vec<(String, usize)> {
-        [self.base.input_axes(), vec![(SKIP.into(), 1)]].concat()
+        with_skip(self.base.input_axes(), 1, self.inputs)
     }
 
     fn output_axes(&self) -> Vec<(String, usize)> {
-        [self.base.output_axes(), vec![(SKIP.into(), 0)]].concat()
+        with_skip(self.base.output_axes(), 0, self.inputs)
     }
 
     fn workspace(&self) -> Self::Workspace {
-        let linear = Layer {
-            inputs: self.n_inputs(),
-            units: self.n_outputs(),
-            bias: false,
-            activation: Activation::Identity,
-        };
-        SkipWorkspace {
-            base: self.base.workspace(),
-            linear: Network::new(vec![linear]),
-            out: TileStorage::for_columns(self.n_outputs()),
-        }
+        let (inputs, units) = (self.inputs, self.n_outputs());
+        let layer = Layer { inputs, units, bias: false, activation: Activation::Identity };
+        let linear = (inputs > 0).then(|| Linear {
+            network: Network::new(vec![layer]),
+            out: TileStorage::for_columns(units),
+        });
+        SkipWorkspace { base: self.base.workspace(), linear }
     }
 
     fn begin(&self, w: &[f64], ws: &mut Self::Workspace) {
         let (u, v) = self.split(w);
         self.base.begin(u, &mut ws.base);
-        ws.linear.begin(v);
+        if let Some(linear) = &mut ws.linear {
+            linear.network.begin(v);
+        }
     }
 
     fn forward(&self, w: &[f64], x: Tile, mut out: TileMut, ws: &mut Self::Workspace) {
         let (u, v) = self.split(w);
         self.base.forward(u, x, out.reborrow(), &mut ws.base);
-        ws.add(v, x, out);
+        if let Some(linear) = &mut ws.linear {
+            linear.add(v, x, out);
+        }
     }
 
     fn backward(
@@ -146,17 +178,24 @@ impl<M: Model> Model for Skip<M> {
     ) {
         let ((u, v), (grad_u, grad_v)) = (self.split(w), self.split_mut(grad));
         self.base.backward(u, x, d_out, grad_u, &mut ws.base);
-        ws.linear.backward(v, x, d_out, grad_v); //~ skip-gradient
+        if let Some(linear) = &mut ws.linear {
+            linear.network.backward(v, x, d_out, grad_v); //~ skip-gradient
+        }
     }
 
     fn finish(&self, grad: &mut [f64], ws: &mut Self::Workspace) {
         let (grad_u, grad_v) = self.split_mut(grad);
         self.base.finish(grad_u, &mut ws.base);
-        ws.linear.finish(grad_v);
+        if let Some(linear) = &mut ws.linear {
+            linear.network.finish(grad_v);
+        }
     }
 
     fn output_layer(&self) -> Result<OutputLayer, Error> {
         let layer = self.base.output_layer()?;
+        if self.inputs == 0 {
+            return Ok(layer);
+        }
         if layer.hidden.is_none() {
             let found = self.description().unwrap_or_else(|| "a model of your own".into());
             let allowed = "hidden layers with a linear part beside them: beside a linear model it adds \
@@ -182,7 +221,9 @@ impl<M: SecondOrderModel> SecondOrderModel for Skip<M> {
     ) {
         let (u, (of_u, of_v)) = (self.split(w).0, self.split(v));
         self.base.forward_tangent(u, x, of_u, r_out.reborrow(), &mut ws.base);
-        ws.add(of_v, x, r_out);
+        if let Some(linear) = &mut ws.linear {
+            linear.add(of_v, x, r_out);
+        }
     }
 
     fn backward_tangent(
@@ -196,7 +237,9 @@ impl<M: SecondOrderModel> SecondOrderModel for Skip<M> {
     ) {
         let ((u, own), of_u, (hv_u, hv_v)) = (self.split(w), self.split(v).0, self.split_mut(hv));
         self.base.backward_tangent(u, x, of_u, r_d_out, hv_u, &mut ws.base);
-        ws.linear.backward(own, x, r_d_out, hv_v);
-        ws.linear.finish(hv_v);
+        if let Some(linear) = &mut ws.linear {
+            linear.network.backward(own, x, r_d_out, hv_v);
+            linear.network.finish(hv_v);
+        }
     }
 }

@@ -7,7 +7,7 @@ use super::{Normal, Prior};
 use crate::Error;
 use crate::layout::{Block, Layout};
 use crate::message::Advice;
-use crate::model::{Model, SKIP};
+use crate::model::{Model, layers};
 
 /// The assignment of priors to blocks. See the [module](super).
 ///
@@ -218,10 +218,10 @@ impl Priors {
         let normal = |sd| Normal::new(0.0, sd).expect("an ordinary sd");
         let mut priors = Self::all(normal(1.0));
         let layout = model.layout();
-        let matrices = layout.blocks().iter().filter(|b| b.shape.len() == 2 && b.shape[1] > 0);
-        let (skip, layers): (Vec<&Block>, Vec<&Block>) = matrices.partition(|b| b.name == SKIP);
+        let (layers, skip) = layers(&layout);
         let first = usize::from(layers.len() > 1); //~ fan-in-first
-        for Block { name, shape, .. } in layers.into_iter().skip(first).chain(skip) {
+        let scaled = layers.into_iter().skip(first).chain(skip);
+        for Block { name, shape, .. } in scaled.filter(|block| block.shape[1] > 0) {
             let prior = Arc::new(normal((1.0 / shape[1] as f64).sqrt()));
             priors.entries.push((name.clone(), Entry::FanIn(prior)));
         }

@@ -7,6 +7,7 @@ mod fit;
 mod fit_by_hand;
 #[cfg(target_os = "linux")]
 mod fit_faults;
+mod fit_parts;
 mod fit_results;
 mod interrupted;
 mod job_arrays;

@@ -86,7 +86,7 @@ fn an_unknown_key_of_a_file_is_named_and_the_known_ones_are_listed() {
         (
             "[model]\nhiden = [3]\n",
             "`hiden`",
-            "`hidden`, `activation`, `weights`, `weights_sd`, `noise`",
+            "`hidden`, `activation`, `skip`, `weights`, `weights_sd`, `noise`",
         ),
         ("[modell]\n", "`modell`", "`data`, `table`, `model`, `sampler`"),
         ("[sampler]\nchain = 3\n", "`chain`", "`chains`"),
