@@ -3,6 +3,7 @@
 mod blocks;
 mod by_hand;
 mod collapsed;
+mod composed;
 mod composition;
 mod fixtures;
 mod hamiltonian;
