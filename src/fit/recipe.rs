@@ -465,6 +465,7 @@ impl Recipe {
     /// The prior scale of the outputs: of logits 4, so that classes can be told apart with
     /// certainty, else 1.
     pub(super) fn output_scale(&self) -> f64 {
+        //~ scale-of-logits
         if self.task == Task::Classification { 4.0 } else { 1.0 }
     }
 

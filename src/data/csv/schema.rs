@@ -144,6 +144,7 @@ impl Schema {
             Some(levels) if self.reader.encoding != Encoding::Codes => levels.len() - left_out,
             _ => 1,
         };
+        //~ columns-of-features
         let of = |(column, n): (usize, usize)| std::iter::repeat_n(column, n);
         // A column of one level has no feature if the first is left out.
         features.map(n).filter(|n| *n > 0).enumerate().flat_map(of).collect()
