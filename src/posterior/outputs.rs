@@ -100,13 +100,7 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
         for y in self.y.iter() {
             let out = self.tile_of(&mut rest, y.rows(), out);
             let mut d_out = TileMut::new(&mut d_out[..out.as_tile().values().len()], y.rows());
-            sum += self.likelihood.log_lik_grad(
-                phi,
-                out.as_tile(),
-                y,
-                d_out.reborrow(),
-                grad_phi,
-            );
+            sum += self.likelihood.log_lik_grad(phi, out.as_tile(), y, d_out.reborrow(), grad_phi);
             copy_rows(d_out.as_tile(), take_rows(&mut d_rest, d_out.as_tile()));
         }
         let grad = grad[self.n_weights..].iter_mut();

@@ -15,7 +15,7 @@ use ndarray::{Array1, Array2, ArrayView1, ArrayView2, ArrayViewMut1, Axis};
 
 use crate::pairs::{Pairs, Scaling};
 use crate::perceptron::{Pass, Perceptron};
-use crate::training::Training;
+use crate::training::train;
 use crate::{add_combination, positive};
 
 /// The quantity that a [`NetworkEmulator`] predicts.
@@ -214,29 +214,23 @@ impl NetworkEmulator {
             None => None,
             Some(share) => Some(principal("draws to learn from", pairs.z.view(), share)?),
         };
-        let inputs = directions.as_ref().map_or(pairs.z.clone(), |v| pairs.z.dot(&v.t()));
-        let (head, targets) = self.head(posterior, &pairs)?;
-        let sizes: Vec<usize> =
-            [&[inputs.ncols()], &self.hidden[..], &[targets.ncols()]].concat();
-        let training = Training {
-            batch: self.batch,
-            dropout: self.dropout,
-            learning_rate: self.learning_rate,
-            steps: self.steps,
-            stopping: self.stopping,
-            seed: self.seed,
+        let inputs = match &directions {
+            None => pairs.z.clone(),
+            Some(v) => pairs.z.dot(&v.t()),
         };
+        let (head, targets) = self.head(posterior, &pairs)?;
+        let sizes: Vec<usize> = [&[inputs.ncols()], &self.hidden[..], &[targets.ncols()]].concat();
+        let [table, held_out] = [false, true].map(|held_out| {
+            let rows = pairs.rows(held_out);
+            [&inputs, &targets].map(|of| of.select(Axis(0), &rows))
+        });
 
         let mut best: Option<FittedNetwork<M, L>> = None;
         for activation in &self.activations {
             let network = Perceptron::new(sizes.clone(), *activation)?;
             let size = [(network.layout.dim(), "weights"), (8, "copies")];
             memory::check::<f64>("emulator", &size, "use fewer hidden units")?;
-            let [table, held_out] = [false, true].map(|held_out| {
-                let rows = pairs.rows(held_out);
-                [&inputs, &targets].map(|of| of.select(Axis(0), &rows))
-            });
-            let Some(weights) = training.run(&network, table, held_out)? else { continue };
+            let Some(weights) = train(self, &network, &table, &held_out)? else { continue };
             let mut fitted = FittedNetwork {
                 posterior,
                 scaling: pairs.scaling.clone(),
@@ -288,7 +282,10 @@ impl NetworkEmulator {
             }
             _ => None,
         };
-        let targets = basis.as_ref().map_or(outputs.clone(), |basis| outputs.dot(&basis.t()));
+        let targets = match &basis {
+            None => outputs,
+            Some(basis) => outputs.dot(&basis.t()),
+        };
         let variance = targets.mapv(|t| t * t).mean().unwrap_or(0.0);
         let scale = if variance > 0.0 { variance.sqrt() } else { 1.0 };
         Ok((Head::Outputs(OutputsHead { mean, scale, basis }), targets / scale))
@@ -464,5 +461,40 @@ impl<M: Model, L: Likelihood> Emulator for FittedNetwork<'_, M, L> {
             "a network from {inputs} inputs to {what}, trained on {} draws (held-out error {:.2} nats)",
             self.pairs, self.held_out_error
         )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Matrices U diag(3, 2, 1) V^T, high and wide, with orthonormal columns of U and V: shares of the
+    /// squares are 9/14, 4/14 and 1/14.
+    #[test]
+    fn principal_directions_hold_their_share() {
+        let mut rng = ChainRng::new(6, 0);
+        let mut orthonormal = |n: usize| {
+            let random = DMatrix::from_fn(n, 3, |_, _| rng.normal());
+            let q = random.qr().q();
+            Array2::from_shape_fn((n, 3), |place| q[place])
+        };
+        for (m, d) in [(20, 7), (7, 40), (3, 3)] {
+            let (u, v) = (orthonormal(m), orthonormal(d));
+            let a = (u * ndarray::array![3.0, 2.0, 1.0]).dot(&v.t());
+            for (share, kept) in [(0.6, 1), (0.9, 2), (0.95, 3), (1.0, 3)] {
+                let found = principal("a", a.view(), share).unwrap();
+                assert_eq!(found.dim(), (kept, d), "{m} x {d}, {share}");
+                // Each is one of V up to its sign.
+                let products = found.dot(&v);
+                for ((i, j), product) in products.indexed_iter() {
+                    let expected = if i == j { 1.0 } else { 0.0 };
+                    assert!((product.abs() - expected).abs() < 1e-12, "{m} x {d}: {products}");
+                }
+            }
+        }
+        let nan = ndarray::array![[1.0, 2.0], [3.0, f64::NAN]];
+        let error = principal("outputs", nan.view(), 0.9).unwrap_err().to_string();
+        assert!(error.contains("`outputs` is NaN in row 1, column 1"), "{error}");
+        assert_eq!(principal("zeros", Array2::zeros((5, 4)).view(), 0.9).unwrap().nrows(), 1);
     }
 }

@@ -77,7 +77,8 @@ impl Perceptron {
 
     /// W_l and b_l, the layers counted from 0.
     fn layer<'w>(&self, l: usize, w: &'w [f64]) -> (ArrayView2<'w, f64>, ArrayView1<'w, f64>) {
-        let [weights, biases] = [2 * l, 2 * l + 1].map(|k| &w[self.layout.blocks()[k].range.clone()]);
+        let [weights, biases] =
+            [2 * l, 2 * l + 1].map(|k| &w[self.layout.blocks()[k].range.clone()]);
         let weights = ArrayView2::from_shape((self.sizes[l + 1], self.sizes[l]), weights);
         (weights.expect("the layout has these sizes"), ArrayView1::from(biases))
     }

@@ -156,7 +156,10 @@ impl Basis {
         let k = self.offsets.len();
         let mut softplus = z.dot(&self.directions.t()) + &self.offsets;
         let mut sigmoids = softplus.clone(); // in the same order
-        softplus_and_sigmoid(softplus.as_slice_memory_order_mut(), sigmoids.as_slice_memory_order_mut());
+        softplus_and_sigmoid(
+            softplus.as_slice_memory_order_mut(),
+            sigmoids.as_slice_memory_order_mut(),
+        );
         let mut features = Array2::zeros((z.nrows(), k + 1));
         features.slice_mut(s![.., ..k]).assign(&softplus);
         for (mut row, z) in features.rows_mut().into_iter().zip(z.rows()) {

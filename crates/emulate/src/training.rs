@@ -2,54 +2,40 @@
 
 use bnn_mcmc::Error;
 use bnn_mcmc::model::WeightInit;
-use bnn_mcmc::optimise::{Adam, EarlyStopping, Evaluation, Optimiser, Optimum};
+use bnn_mcmc::optimise::{Adam, Evaluation, Optimiser, Optimum};
 use bnn_mcmc::rng::ChainRng;
 use bnn_mcmc::sampler::Minibatch;
 use bnn_mcmc::targets::{GradTarget, LogDensity, MinibatchTarget, Target};
 use ndarray::{Array1, Array2, Zip};
 
+use crate::NetworkEmulator;
 use crate::perceptron::{Pass, Perceptron};
 
-/// How a network is trained.
-pub(crate) struct Training {
-    pub batch: usize,
-    pub dropout: f64,
-    pub learning_rate: f64,
-    pub steps: usize,
-    pub stopping: EarlyStopping,
-    pub seed: u64,
-}
-
 /// Rows x and y.
-pub(crate) type Table = [Array2<f64>; 2];
+type Table = [Array2<f64>; 2];
 
-impl Training {
-    /// The weights that predict the rows `held_out` best; `None` if training on `table` diverged.
-    pub fn run(
-        &self,
-        network: &Perceptron,
-        table: Table,
-        held_out: Table,
-    ) -> Result<Option<Vec<f64>>, Error> {
-        let of = |[x, y]: Table, dropout| {
-            let (rows, seed) = ((0..x.nrows()).collect(), self.seed);
-            SquaredErrors { network, x, y, rows, batch: self.batch, dropout, seed }
-        };
-        let (target, held_out) = (of(table, self.dropout), of(held_out, 0.0));
-        let mut start = vec![0.0; network.layout.dim()];
-        let rng = &mut ChainRng::new(self.seed, 1);
-        WeightInit::HeNormal.draw(&network.layout, rng, &mut start)?;
-        let size = self.batch.min(target.n_obs());
-        let (learning_rate, steps) = (self.learning_rate, self.steps);
-        let adam = Adam { learning_rate, steps, ..Adam::new(Minibatch { size }) };
-        let score = |w: &[f64]| {
-            let value = held_out.log_density(w, &mut held_out.workspace());
-            Ok(value.likelihood / held_out.n_obs() as f64)
-        };
-        let optimiser = Optimiser::new(&target, adam).seed(self.seed);
-        let trained = optimiser.early_stopping(self.stopping, score).run(&start)?;
-        Ok((!has_diverged(&trained)).then_some(trained.q))
-    }
+/// The weights of `network`, trained on the rows of `table`, that predict the rows `held_out` best;
+/// `None` if training diverged.
+pub(crate) fn train(
+    settings: &NetworkEmulator,
+    network: &Perceptron,
+    table: &Table,
+    held_out: &Table,
+) -> Result<Option<Vec<f64>>, Error> {
+    let NetworkEmulator { batch, dropout, learning_rate, steps, stopping, seed, .. } = *settings;
+    let target = SquaredErrors::new(network, table, batch, dropout, seed);
+    let held_out = SquaredErrors::new(network, held_out, batch, 0.0, seed);
+    let mut start = vec![0.0; target.dim()];
+    WeightInit::HeNormal.draw(&network.layout, &mut ChainRng::new(seed, 1), &mut start)?;
+    let size = batch.min(target.n_obs());
+    let adam = Adam { learning_rate, steps, ..Adam::new(Minibatch { size }) };
+    let score = |w: &[f64]| {
+        let value = held_out.log_density(w, &mut held_out.workspace());
+        Ok(value.likelihood / held_out.n_obs() as f64)
+    };
+    let optimiser = Optimiser::new(&target, adam).seed(seed).early_stopping(stopping, score);
+    let trained = optimiser.run(&start)?;
+    Ok((!has_diverged(&trained)).then_some(trained.q))
 }
 
 /// Whether training never came to a better place than its start, and either had to take steps back,
@@ -67,9 +53,9 @@ fn has_diverged(trained: &Optimum) -> bool {
 struct SquaredErrors<'a> {
     network: &'a Perceptron,
     /// `[row, input]`.
-    x: Array2<f64>,
+    x: &'a Array2<f64>,
     /// `[row, output]`.
-    y: Array2<f64>,
+    y: &'a Array2<f64>,
     /// All rows.
     rows: Vec<usize>,
     /// The most rows of a pass.
@@ -87,7 +73,17 @@ struct Workspace {
     part: Vec<f64>,
 }
 
-impl SquaredErrors<'_> {
+impl<'a> SquaredErrors<'a> {
+    fn new(
+        network: &'a Perceptron,
+        [x, y]: &'a Table,
+        batch: usize,
+        dropout: f64,
+        seed: u64,
+    ) -> Self {
+        Self { network, x, y, rows: (0..x.nrows()).collect(), batch, dropout, seed }
+    }
+
     /// The forward pass of these rows. Leaves y - o as d/do.
     fn forward(&self, rows: &[usize], w: &[f64], masks: &[Array1<f64>], pass: &mut Pass) -> f64 {
         for (i, mut x) in pass.inputs().rows_mut().into_iter().enumerate() {
@@ -184,14 +180,10 @@ mod tests {
         (network, table, w)
     }
 
-    fn errors<'a>(network: &'a Perceptron, [x, y]: Table, dropout: f64) -> SquaredErrors<'a> {
-        SquaredErrors { network, x, y, rows: (0..12).collect(), batch: 5, dropout, seed: 7 }
-    }
-
     #[test]
     fn batches_have_the_mean_of_all_rows() {
         let (network, table, w) = fixture();
-        let target = errors(&network, table, 0.0);
+        let target = SquaredErrors::new(&network, &table, 5, 0.0, 7);
         let (mut ws, mut full) = (target.workspace(), vec![0.0; w.len()]);
         let [mut part, mut mean] = [(); 2].map(|()| vec![0.0; w.len()]);
         let value = target.log_density_grad(&w, &mut full, &mut ws);
@@ -211,7 +203,7 @@ mod tests {
     #[test]
     fn dropout_leaves_the_mean_output_as_it_is() {
         let (network, table, w) = fixture();
-        let target = errors(&network, table, 0.3);
+        let target = SquaredErrors::new(&network, &table, 5, 0.3, 7);
         let (mut ws, mut grad) = (target.workspace(), vec![0.0; w.len()]);
         target.log_density_grad(&w, &mut grad, &mut ws);
         let (bias, n) = (w.len() - 1, 40_000);
