@@ -42,13 +42,14 @@ impl Masks {
 type LogPrior<'a> = dyn Fn(&[f64], &mut [f64]) -> f64 + Sync + 'a;
 
 /// The log likelihood `base` of a network with other units left out at every evaluation of a
-/// minibatch. The density itself, and its full gradient, are of the whole network.
+/// minibatch, and the log prior of the whole network. The density itself, and its full gradient, are
+/// of the whole network.
 pub(super) struct Masked<'a, T> {
     base: T,
     masks: Masks,
     rng: ChainRng,
     /// The log prior, which is added at the unmasked weights.
-    prior: Option<Box<LogPrior<'a>>>,
+    prior: Box<LogPrior<'a>>,
 }
 
 /// Scratch memory of [`Masked`].
@@ -63,13 +64,13 @@ pub(super) struct MaskedWorkspace<W> {
 
 impl<'a, T: Target> Masked<'a, T> {
     /// Masks are drawn from copies of `rng`, one for each workspace.
-    pub(super) fn new(base: T, masks: Masks, rng: ChainRng) -> Self {
-        Self { base, masks, rng, prior: None }
-    }
-
-    /// With the log density of a prior.
-    pub(super) fn with_prior(self, prior: impl Fn(&[f64], &mut [f64]) -> f64 + Sync + 'a) -> Self {
-        Self { prior: Some(Box::new(prior)), ..self }
+    pub(super) fn new(
+        base: T,
+        masks: Masks,
+        rng: ChainRng,
+        prior: impl Fn(&[f64], &mut [f64]) -> f64 + Sync + 'a,
+    ) -> Self {
+        Self { base, masks, rng, prior: Box::new(prior) }
     }
 
     /// `value` and `grad` with the prior's.
@@ -80,11 +81,9 @@ impl<'a, T: Target> Masked<'a, T> {
         grad: &mut [f64],
         of_prior: &mut [f64],
     ) -> LogDensity {
-        if let Some(prior) = &self.prior {
-            value.prior += prior(q, of_prior);
-            //~ dropout-prior
-            grad.iter_mut().zip(of_prior).for_each(|(grad, prior)| *grad += *prior);
-        }
+        value.prior += (self.prior)(q, of_prior);
+        //~ dropout-prior
+        grad.iter_mut().zip(of_prior).for_each(|(grad, prior)| *grad += *prior);
         value
     }
 }

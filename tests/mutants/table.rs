@@ -555,7 +555,7 @@ mutants! {
                 => "drop(grad)"
     caught_by "emulate:formulas" "emulators::gradients_of_emulators_are_exact"
         "random features: sign of the quadratic term's gradient"
-            at "random-features-gradient": "*grad = -self.curvature * z" => "*grad = self.curvature * z"
+            at "random-features-gradient": "-self.curvature * z" => "self.curvature * z"
         "emulators: gradient with respect to the scaled position"
             at "emulator-gradient": "factor * d / sd" => "factor * d"
     caught_by "emulate:lib" "perceptron::tests::gradients_with_dropout_are_exact"
