@@ -240,7 +240,9 @@ mod tests {
             activation.backward(&y, &kept, &mut d);
             let (mut both, mut derivative) = (z.clone(), vec![f64::NAN; z.len()]);
             activation.apply_with_derivative(&mut both, &mut derivative);
-            assert!(both == y && derivative.iter().zip(&d).all(|(one, two)| 2.0 * one == *two));
+            assert_eq!(both, y, "{activation}");
+            let close = |(one, two): (&f64, &f64)| (2.0 * one - two).abs() < 1e-13;
+            assert!(derivative.iter().zip(&d).all(close), "{activation}");
             for ((d, up), down) in d.iter().zip(shifted(h)).zip(shifted(-h)) {
                 let numeric = 2.0 * (up - down) / (2.0 * h);
                 assert!((d - numeric).abs() < 1e-8, "{activation}: {d} and {numeric}");
