@@ -99,8 +99,8 @@ impl<A: Ascent<Source = Minibatch> + Clone> Dropout<A> {
         }
         let masks = Masks::new(self.rate, weights.into_iter().skip(1));
         let rng = ChainRng::new(seed, 0).child(MASKS);
-        let target = Masked::new(posterior.log_likelihood(), masks.clone(), rng)
-            .with_prior(|q, grad| posterior.prior_grad(q, grad));
+        let prior = |q: &[f64], grad: &mut [f64]| posterior.prior_grad(q, grad);
+        let target = Masked::new(posterior.log_likelihood(), masks.clone(), rng, prior);
         let optimiser = Optimiser::new(&target, self.ascent.clone()).seed(seed);
         let fit = optimiser.run_each(from, 1)?.remove(0);
         let method = format!("Monte Carlo dropout at rate {}", self.rate);
