@@ -136,7 +136,7 @@ impl Parts {
             scaled = scaler.scale_response(&scaled)?;
         }
         let columns = origin.schema.as_ref().map(Schema::columns_of_features);
-        let columns = columns.unwrap_or_else(|| (0..scaled.n_features()).collect());
+        let columns = columns.unwrap_or_else(|| scaled.feature_names().to_vec());
         let posterior = recipe.posterior(&scaled, &columns)?;
         let data = data.clone();
         let own_train = validation.is_some().then_some(train);

@@ -374,7 +374,7 @@ impl Recipe {
     pub(super) fn posterior(
         &self,
         train: &Dataset,
-        groups: &[usize],
+        groups: &[String],
     ) -> Result<Posterior<Network, AnyLikelihood>, Error> {
         let (likelihood, outputs) = self.likelihood(train)?;
         let mut sizes = vec![train.n_features()];
@@ -441,7 +441,7 @@ impl Recipe {
 
     /// The network with the parts that the recipe asks for. Scales of an output layer that is
     /// integrated out belong to its prior.
-    fn network(&self, network: Mlp, groups: &[usize], columns: usize) -> Result<Network, Error> {
+    fn network(&self, network: Mlp, groups: &[String], columns: usize) -> Result<Network, Error> {
         let mut network = NonCentred::new(network);
         if self.weights == WeightPrior::Scales {
             network = network.by_column("w0", RELEVANCE, groups)?;

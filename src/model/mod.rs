@@ -113,6 +113,12 @@ pub trait Model: Sync {
         Vec::new()
     }
 
+    /// Axes of blocks whose places have names of their own, as block, number of the axis and names;
+    /// none by default. Files of draws write them.
+    fn named_axes(&self) -> Vec<(String, usize, Vec<String>)> {
+        Vec::new()
+    }
+
     /// The most rows of a tile that the model is given: a multiple of
     /// [`LANES`](crate::engine::LANES), at most [`TILE_ROWS`](crate::engine::TILE_ROWS).
     ///

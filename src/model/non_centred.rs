@@ -38,7 +38,7 @@ use crate::portable::exp;
 /// use bnn_mcmc::model::NonCentred;
 /// let network = Mlp::new(&[3, 8, 1], Activation::Tanh)?;
 /// // The first two inputs are the indicators of one column of a table.
-/// let network = NonCentred::new(network).by_column("w0", "log_relevance", &[0, 0, 1])?;
+/// let network = NonCentred::new(network).by_column("w0", "log_relevance", &["sex", "sex", "age"])?;
 /// assert_eq!(network.layout().range("log_relevance"), Some(0..2));
 /// let priors = Priors::by_fan_in(&network).with("log_relevance", LogHalfCauchy::new(1.0)?);
 /// # Ok::<(), Error>(())
@@ -57,10 +57,16 @@ struct Groups {
     /// The block of z, its coordinates among the base's, and the number of its columns.
     block: String,
     range: Range<usize>,
-    /// The group of each column, counted from 0; all coordinates are in group 0 if there is one entry.
+    /// The group of each column, counted from 0; a single 0 if the block is one group.
     of_column: Vec<usize>,
-    /// The number of groups.
-    n: usize,
+    /// The names of the groups of columns; none if the block is one group.
+    names: Vec<String>,
+}
+
+impl Groups {
+    fn len(&self) -> usize {
+        self.names.len().max(1)
+    }
 }
 
 impl<M: Model> NonCentred<M> {
@@ -83,23 +89,24 @@ impl<M: Model> NonCentred<M> {
         self.with(block, log_variance, None)
     }
 
-    /// Gives scales to the columns of a matrix: column j is in the group `group_of_column[j]`, counted
-    /// from 0. The log variances are in a new block, one for each group. For the first layer of a
-    /// network a column is an input.
+    /// Gives scales to the columns of a matrix: column j is in the group `group_of_column[j]`, by its
+    /// name. The log variances are in a new block, one for each group, in the order in which the
+    /// groups occur. For the first layer of a network a column is an input.
     ///
     /// # Errors
-    /// No such matrix; another number of columns; a group without a column; a block that has scales
-    /// already; a name that is taken.
+    /// No such matrix; another number of columns; a block that has scales already; a name of a block
+    /// that is taken.
     pub fn by_column(
         self,
         block: &str,
         log_variances: &str,
-        group_of_column: &[usize],
+        group_of_column: &[impl AsRef<str>],
     ) -> Result<Self, Error> {
-        self.with(block, log_variances, Some(group_of_column))
+        let names: Vec<&str> = group_of_column.iter().map(AsRef::as_ref).collect();
+        self.with(block, log_variances, Some(&names))
     }
 
-    fn with(mut self, block: &str, name: &str, columns: Option<&[usize]>) -> Result<Self, Error> {
+    fn with(mut self, block: &str, name: &str, columns: Option<&[&str]>) -> Result<Self, Error> {
         let layout = self.layout();
         if layout.range(name).is_some() {
             let allowed = format!("none of {}", layout.block_names().join(", "));
@@ -110,41 +117,44 @@ impl<M: Model> NonCentred<M> {
         }
         let base = self.base.layout();
         let range = base.try_range(block)?;
-        let of_column = columns.unwrap_or(&[0]);
-        if columns.is_some() {
+        let (mut names, mut of_column) = (Vec::new(), vec![0]);
+        if let Some(columns) = columns {
             let shape = base.blocks().iter().find(|b| b.name == block).map(|b| &b.shape[..]);
             let expected = match shape {
                 Some([_, columns]) => *columns,
                 _ => return Err(Error::argument("block", block, "a matrix")),
             };
-            if of_column.len() != expected {
+            if columns.len() != expected {
                 let what = format!("columns of `{block}`");
-                return Err(Error::shape(what, of_column.len(), expected));
+                return Err(Error::shape(what, columns.len(), expected));
             }
-        }
-        let n = of_column.iter().max().map_or(0, |last| last + 1);
-        if let Some(empty) = (0..n).find(|group| !of_column.contains(group)) {
-            return Err(Error::argument("group without a column", empty, "none up to the last"));
+            for name in columns {
+                if !names.iter().any(|known| known == name) {
+                    names.push(name.to_string());
+                }
+            }
+            let place = |name: &&str| names.iter().position(|known| known == name).unwrap_or(0);
+            of_column = columns.iter().map(place).collect();
         }
         self.groups.push(Groups {
             name: name.to_string(),
             block: block.to_string(),
             range,
-            of_column: of_column.to_vec(),
-            n,
+            of_column,
+            names,
         });
         Ok(self)
     }
 
     fn n_scales(&self) -> usize {
-        self.groups.iter().map(|groups| groups.n).sum()
+        self.groups.iter().map(Groups::len).sum()
     }
 
     /// The groups, with the place of their first log variance.
     fn each(&self) -> impl Iterator<Item = (&Groups, usize)> {
         self.groups.iter().scan(0, |next, groups| {
             let first = *next;
-            *next += groups.n;
+            *next += groups.len();
             Some((groups, first))
         })
     }
@@ -195,8 +205,8 @@ impl<M: Model> Model for NonCentred<M> {
     /// The blocks of log variances, then the base's.
     fn layout(&self) -> Layout {
         let layout = self.groups.iter().fold(Layout::new(), |layout, groups| {
-            let shape = if groups.of_column.len() == 1 { vec![] } else { vec![groups.n] };
-            layout.with(&groups.name, &shape)
+            let shape = if groups.names.is_empty() { &[][..] } else { &[groups.len()] };
+            layout.with(&groups.name, shape)
         });
         layout.then(&self.base.layout())
     }
@@ -205,27 +215,24 @@ impl<M: Model> Model for NonCentred<M> {
         fn n_inputs() -> usize;
         fn n_outputs() -> usize;
         fn tile_rows() -> usize;
+        fn input_axes() -> Vec<(String, usize)>;
         fn output_axes() -> Vec<(String, usize)>;
     }
 
     fn description(&self) -> Option<String> {
         let base = self.base.description()?;
-        let groups: Vec<String> =
-            self.groups.iter().map(|Groups { block, n, .. }| format!("{n} of {block}")).collect();
+        let shown = |groups: &Groups| format!("{} of {}", groups.len(), groups.block);
+        let groups: Vec<String> = self.groups.iter().map(shown).collect();
         match groups.is_empty() {
             true => Some(base),
             false => Some(format!("{base}, scales sampled: {}", groups.join(", "))),
         }
     }
 
-    fn input_axes(&self) -> Vec<(String, usize)> {
-        let mut axes = self.base.input_axes();
-        for Groups { name, block, of_column, n, .. } in &self.groups {
-            if of_column.len() == *n && axes.contains(&(block.clone(), 1)) {
-                axes.push((name.clone(), 0));
-            }
-        }
-        axes
+    fn named_axes(&self) -> Vec<(String, usize, Vec<String>)> {
+        let own = self.groups.iter().filter(|groups| !groups.names.is_empty());
+        let own = own.map(|groups| (groups.name.clone(), 0, groups.names.clone()));
+        own.chain(self.base.named_axes()).collect()
     }
 
     fn workspace(&self) -> Self::Workspace {

@@ -127,6 +127,7 @@ impl<M: Model> Model for Skip<M> {
         fn n_inputs() -> usize;
         fn n_outputs() -> usize;
         fn tile_rows() -> usize;
+        fn named_axes() -> Vec<(String, usize, Vec<String>)>;
     }
 
     fn description(&self) -> Option<String> {

@@ -16,7 +16,8 @@ type Network = Skip<NonCentred<Mlp>>;
 /// 2-3-1 with a scale for each input, and a linear part.
 fn network() -> Network {
     let network = Mlp::new(&[2, 3, 1], Activation::Tanh).unwrap();
-    Skip::new(NonCentred::new(network).by_column("w0", "log_relevance", &[0, 1]).unwrap()).unwrap()
+    Skip::new(NonCentred::new(network).by_column("w0", "log_relevance", &["a", "b"]).unwrap())
+        .unwrap()
 }
 
 fn features() -> Array2<f64> {

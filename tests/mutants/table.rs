@@ -770,7 +770,7 @@ mutants! {
             at "scale-of-logits": "4.0" => "1.0"
     caught_by "run" "fit_parts::scales_of_an_output_layer_that_is_sampled_are_non_centred"
         "fit: a scale for each indicator"
-            at "columns-of-features": "std::iter::repeat_n(column, n)" => "std::iter::repeat_n(column + n, n)"
+            at "columns-of-features": "vec![column.name.clone(); n(column)]" => "vec![String::new(); n(column)]"
     caught_by "invariance" "collapsed::tempered_posteriors_against_exact_draws"
         "collapsed: tempered noise at beta = 1"
             at "collapsed-noise": "beta * exp(-gaussian.log_variance(phi))" => "exp(-gaussian.log_variance(phi))"

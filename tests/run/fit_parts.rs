@@ -46,7 +46,7 @@ fn check<M: Model>(fit: &Fit, model: M, priors: Priors) {
 }
 
 /// The columns of the features size, colour=blue, colour=green, colour=red, age.
-const COLUMNS: [usize; 5] = [0, 1, 1, 1, 2];
+const COLUMNS: [&str; 5] = ["size", "colour", "colour", "colour", "age"];
 
 fn noise_prior() -> LogInverseGamma {
     LogInverseGamma::new(0.5, 0.005).unwrap()
@@ -117,4 +117,8 @@ fn a_saved_fit_with_parts_predicts_the_same_after_it_is_loaded() {
     let rows = fit.training();
     let [own, again] = [&fit, &loaded].map(|fit| fit.predict(rows).unwrap());
     assert_eq!(own.mean(), again.mean());
+    // Scales bear the names of the table's columns.
+    let named = fit.posterior().model().named_axes();
+    let names = ["size", "colour", "age"].map(String::from).to_vec();
+    assert_eq!(named, [("log_relevance".to_string(), 0, names)]);
 }

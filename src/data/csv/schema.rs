@@ -136,8 +136,8 @@ impl Schema {
         &self.reader
     }
 
-    /// The column of the table, counted from 0 among the feature columns, that each feature comes from.
-    pub(crate) fn columns_of_features(&self) -> Vec<usize> {
+    /// The name of the column of the table that each feature comes from.
+    pub(crate) fn columns_of_features(&self) -> Vec<String> {
         let left_out = usize::from(self.reader.encoding == Encoding::DropFirst);
         let features = self.columns.iter().filter(|column| column.role == Role::Feature);
         let n = |column: &Column| match &column.levels {
@@ -145,9 +145,7 @@ impl Schema {
             _ => 1,
         };
         //~ columns-of-features
-        let of = |(column, n): (usize, usize)| std::iter::repeat_n(column, n);
-        // A column of one level has no feature if the first is left out.
-        features.map(n).filter(|n| *n > 0).enumerate().flat_map(of).collect()
+        features.flat_map(|column| vec![column.name.clone(); n(column)]).collect()
     }
 
     /// The names of the features: of a column of labels one for each level, `column=level`.
