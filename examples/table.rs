@@ -202,7 +202,7 @@ fn run(args: Args, stop: &StopHandle) -> Result<(), Box<dyn Error>> {
         "{} rows of {} features; network {:?}, {} parameters",
         fit.data().rows(),
         fit.data().n_features(),
-        fit.posterior().model().sizes(),
+        fit.network().sizes(),
         fit.draws().layout().dim()
     );
     println!("{}", fit.verdict()?);

@@ -105,7 +105,7 @@
 //! | [`predict`] | predictions, posterior and prior predictive draws, intervals, calibration, scores, leave-one-out cross-validation, uncertainty of classes |
 //! | [`memory`] | the limit on the size of results, checked before they are allocated |
 //! | [`engine`] | tiles: a few rows at a time, for models and likelihoods of your own |
-//! | [`surrogate`], [`emulate`] | cheap densities in the place of expensive ones, and what learns them |
+//! | [`surrogate`] | cheap densities in the place of expensive ones |
 //! | [`layout`], [`rng`] | names of parameters, random streams |
 //! | [`error`], [`message`] | what can go wrong, and what can be done about it, in the words of who reads it |
 //! | [`testing`] | gradient checks, invariance tests, targets with exact draws |
@@ -182,7 +182,6 @@ pub mod data;
 #[allow(clippy::disallowed_methods)]
 pub mod diagnostics;
 pub mod draws;
-pub mod emulate;
 #[macro_use]
 pub mod engine;
 pub mod error;

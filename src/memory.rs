@@ -55,9 +55,18 @@ pub fn set_limit(bytes: Option<u64>) {
 }
 
 /// Checks that as many values of type `N` as the product of `size` fit into memory, where `size`
-/// has numbers with their meaning: `[(4, "chains"), (1000, "draws")]`. `instead` is advice that
-/// takes less memory.
-pub(crate) fn check<N>(
+/// has numbers with their meaning. `instead` is advice that takes less memory.
+///
+/// ```
+/// let size = [(1_000_000, "rows"), (1_000_000, "columns")];
+/// let checked = bnn_mcmc::memory::check::<f64>("kernel matrix", &size, "use fewer rows");
+/// let error = checked.unwrap_err().to_string();
+/// assert!(error.starts_with("`kernel matrix` is too large: 1000000 rows x 1000000 columns x 8 bytes"));
+/// ```
+///
+/// # Errors
+/// [`Error::Memory`], with the numbers, if they do not fit.
+pub fn check<N>(
     name: &str,
     size: &[(usize, &str)],
     instead: impl Into<Advice>,

@@ -19,7 +19,7 @@ pub use crate::optimise::{Adam, Ascent, EarlyStopping, Optimiser, Sgd};
 pub use crate::posterior::Posterior;
 pub use crate::predict::{Loo, Predictions, StreamedMoments, StreamedUncertainty};
 pub use crate::prior::{
-    Laplace, LogHalfCauchy, LogInverseGamma, Normal, Prior, Priors, StudentT, Uniform,
+    Laplace, LogHalfCauchy, LogHalfT, LogInverseGamma, Normal, Prior, Priors, StudentT, Uniform,
 };
 pub use crate::rng::ChainRng;
 pub use crate::sampler::{

@@ -10,9 +10,8 @@ use crate::Error;
 use crate::data::Dataset;
 use crate::draws::Draws;
 use crate::gradient::Minibatch;
-use crate::layout::Block;
 use crate::likelihood::Likelihood;
-use crate::model::Model;
+use crate::model::{Model, layers};
 use crate::optimise::{Ascent, Optimiser, Optimum};
 use crate::posterior::Posterior;
 use crate::rng::ChainRng;
@@ -92,8 +91,7 @@ impl<A: Ascent<Source = Minibatch> + Clone> Dropout<A> {
         let began = Instant::now();
         check_rate(self.rate)?;
         let layout = posterior.model().layout();
-        let weights: Vec<&Block> =
-            layout.blocks().iter().filter(|block| block.shape.len() == 2).collect();
+        let (weights, _) = layers(&layout);
         if weights.len() < 2 {
             let found = posterior.model().description().unwrap_or_else(|| "of your own".into());
             let allowed = "one with hidden units, which can be left out";
@@ -101,8 +99,8 @@ impl<A: Ascent<Source = Minibatch> + Clone> Dropout<A> {
         }
         let masks = Masks::new(self.rate, weights.into_iter().skip(1));
         let rng = ChainRng::new(seed, 0).child(MASKS);
-        let target = Masked::new(posterior.log_likelihood(), masks.clone(), rng)
-            .with_prior(|q, grad| posterior.prior_grad(q, grad));
+        let prior = |q: &[f64], grad: &mut [f64]| posterior.prior_grad(q, grad);
+        let target = Masked::new(posterior.log_likelihood(), masks.clone(), rng, prior);
         let optimiser = Optimiser::new(&target, self.ascent.clone()).seed(seed);
         let fit = optimiser.run_each(from, 1)?.remove(0);
         let method = format!("Monte Carlo dropout at rate {}", self.rate);

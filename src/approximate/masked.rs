@@ -11,7 +11,7 @@ use crate::targets::{GradTarget, LogDensity, MinibatchTarget, Target, TargetInfo
 /// A network in which a unit is left out is the same network with the weights that start from the
 /// unit set to 0; the weights of the units that are kept are divided by the share that is kept.
 #[derive(Clone, Debug)]
-pub(crate) struct Masks {
+pub(super) struct Masks {
     rate: f64,
     /// The weights of some layers: where they are in q, and how many inputs a layer has.
     layers: Vec<(Range<usize>, usize)>,
@@ -20,13 +20,13 @@ pub(crate) struct Masks {
 impl Masks {
     /// Masks for the inputs of the layers with these weights, `[units x inputs]`, each left out at
     /// this rate.
-    pub(crate) fn new<'b>(rate: f64, weights: impl IntoIterator<Item = &'b Block>) -> Self {
+    pub(super) fn new<'b>(rate: f64, weights: impl IntoIterator<Item = &'b Block>) -> Self {
         let layer = |block: &Block| (block.range.clone(), block.shape[1]);
         Self { rate, layers: weights.into_iter().map(layer).collect() }
     }
 
     /// Draws which inputs are left out, into the factors of the coordinates of q.
-    pub(crate) fn draw(&self, rng: &mut ChainRng, factors: &mut [f64]) {
+    pub(super) fn draw(&self, rng: &mut ChainRng, factors: &mut [f64]) {
         for (range, inputs) in &self.layers {
             for input in 0..*inputs {
                 let is_kept = rng.uniform() >= self.rate;
@@ -42,17 +42,18 @@ impl Masks {
 type LogPrior<'a> = dyn Fn(&[f64], &mut [f64]) -> f64 + Sync + 'a;
 
 /// The log likelihood `base` of a network with other units left out at every evaluation of a
-/// minibatch. The density itself, and its full gradient, are of the whole network.
-pub(crate) struct Masked<'a, T> {
+/// minibatch, and the log prior of the whole network. The density itself, and its full gradient, are
+/// of the whole network.
+pub(super) struct Masked<'a, T> {
     base: T,
     masks: Masks,
     rng: ChainRng,
     /// The log prior, which is added at the unmasked weights.
-    prior: Option<Box<LogPrior<'a>>>,
+    prior: Box<LogPrior<'a>>,
 }
 
 /// Scratch memory of [`Masked`].
-pub(crate) struct MaskedWorkspace<W> {
+pub(super) struct MaskedWorkspace<W> {
     base: W,
     rng: ChainRng,
     q: Vec<f64>,
@@ -63,13 +64,13 @@ pub(crate) struct MaskedWorkspace<W> {
 
 impl<'a, T: Target> Masked<'a, T> {
     /// Masks are drawn from copies of `rng`, one for each workspace.
-    pub(crate) fn new(base: T, masks: Masks, rng: ChainRng) -> Self {
-        Self { base, masks, rng, prior: None }
-    }
-
-    /// With the log density of a prior.
-    pub(crate) fn with_prior(self, prior: impl Fn(&[f64], &mut [f64]) -> f64 + Sync + 'a) -> Self {
-        Self { prior: Some(Box::new(prior)), ..self }
+    pub(super) fn new(
+        base: T,
+        masks: Masks,
+        rng: ChainRng,
+        prior: impl Fn(&[f64], &mut [f64]) -> f64 + Sync + 'a,
+    ) -> Self {
+        Self { base, masks, rng, prior: Box::new(prior) }
     }
 
     /// `value` and `grad` with the prior's.
@@ -80,11 +81,9 @@ impl<'a, T: Target> Masked<'a, T> {
         grad: &mut [f64],
         of_prior: &mut [f64],
     ) -> LogDensity {
-        if let Some(prior) = &self.prior {
-            value.prior += prior(q, of_prior);
-            //~ dropout-prior
-            grad.iter_mut().zip(of_prior).for_each(|(grad, prior)| *grad += *prior);
-        }
+        value.prior += (self.prior)(q, of_prior);
+        //~ dropout-prior
+        grad.iter_mut().zip(of_prior).for_each(|(grad, prior)| *grad += *prior);
         value
     }
 }

@@ -36,7 +36,6 @@ pub use distil::{Distil, DistillationLoss, Distilled, Student};
 pub use dropout::{Dropout, DropoutFit};
 pub use ensemble::ensemble;
 pub use laplace::{LaplaceApproximation, PriorSearch, prior_by_evidence};
-pub(crate) use masked::{Masked, Masks};
 pub use swag::{Swag, SwagFit};
 pub use variational::{
     DensitySamples, Elbo, Expectation, LocalNoise, MeanField, VariationalFit, WeightSamples,

@@ -60,6 +60,25 @@ impl Activation {
         }
     }
 
+    /// Replaces every z by its activation, like [`apply`](Self::apply), and writes the derivative
+    /// there into `derivative` (as long as `z`): for a network of your own. Does not allocate.
+    ///
+    /// ```
+    /// use bnn_mcmc::model::Activation;
+    /// let (mut z, mut derivative) = ([-1.0, 2.0], [0.0; 2]);
+    /// Activation::Relu.apply_with_derivative(&mut z, &mut derivative);
+    /// assert_eq!((z, derivative), ([0.0, 2.0], [0.0, 1.0]));
+    /// ```
+    pub fn apply_with_derivative(self, z: &mut [f64], derivative: &mut [f64]) {
+        let mut kept = [0.0; 64];
+        for (z, d) in z.chunks_mut(kept.len()).zip(derivative.chunks_mut(kept.len())) {
+            let kept = if self.keeps() { &mut kept[..z.len()] } else { &mut [][..] };
+            self.forward(z, kept);
+            d.fill(1.0);
+            self.backward(z, kept, d);
+        }
+    }
+
     /// Whether a number per element is kept for the derivatives, beside the value.
     pub(crate) fn keeps(self) -> bool {
         self == Self::Silu
@@ -219,6 +238,11 @@ mod tests {
             let (y, kept) = (shifted(0.0), sigmoids(0.0));
             let mut d = vec![2.0; z.len()];
             activation.backward(&y, &kept, &mut d);
+            let (mut both, mut derivative) = (z.clone(), vec![f64::NAN; z.len()]);
+            activation.apply_with_derivative(&mut both, &mut derivative);
+            assert_eq!(both, y, "{activation}");
+            let close = |(one, two): (&f64, &f64)| (2.0 * one - two).abs() < 1e-13;
+            assert!(derivative.iter().zip(&d).all(close), "{activation}");
             for ((d, up), down) in d.iter().zip(shifted(h)).zip(shifted(-h)) {
                 let numeric = 2.0 * (up - down) / (2.0 * h);
                 assert!((d - numeric).abs() < 1e-8, "{activation}: {d} and {numeric}");

@@ -34,8 +34,9 @@ pub enum Noise {
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum WeightPrior {
-    /// [`Priors::by_fan_in`](crate::prior::Priors::by_fan_in): N(0, 1/H) for the weights that leave
-    /// the last hidden layer of H units (of a linear model, H features), N(0, 1) for all others.
+    /// [`Priors::by_fan_in`](crate::prior::Priors::by_fan_in): N(0, 1/H) for the weights of every
+    /// layer after the first (of a linear model, of the only layer), H the number of its inputs, and
+    /// N(0, 1) for all others.
     #[default]
     FanIn,
     /// N(0, sd^2) for all weights and biases, except the bias of a count's output.
@@ -59,6 +60,14 @@ pub enum WeightPrior {
     /// against 0.60 by [`Ard`](Self::Ard) and 0.76 by [`FanIn`](Self::FanIn). In a linear model,
     /// 100 rows, where each scale is known from a single weight, 12 % diverged (11 % by `Ard`).
     Horseshoe,
+    /// [`FanIn`](Self::FanIn) times scales that are sampled, half-t with 30 degrees of freedom, which
+    /// is nearly half-normal: for each column of the table a scale of its weights in the first
+    /// layer, of about 1 a priori, the same for all indicators of the labels of one column; for the
+    /// outputs, about 1, of the logits of classes 4; and for the [linear part](crate::model::Skip)
+    /// beside the network, if there is one, as for the outputs. Columns that do not matter are
+    /// shrunk, and the size of the function is learnt. Scales are [non-centred](crate::model::NonCentred)
+    /// where weights are sampled, and a part of the prior where they are integrated out.
+    Scales,
 }
 
 /// The method that samples the posterior.
@@ -96,11 +105,13 @@ choice! { "noise", Noise {
 
 choice! { "weight prior", WeightPrior {
     Self::FanIn, Self::FanIn, "fan_in",
-        "N(0, 1/H) for the weights that leave the last hidden layer of H units, N(0, 1) for all others";
+        "N(0, 1/H) for the weights of each layer after the first, of H inputs; N(0, 1) for all others";
     Self::Normal { sd: 1.0 }, Self::Normal { .. }, "normal", "N(0, sd^2) for all";
     Self::Ard, Self::Ard, "ard",
         "Fan-in, with a variance of its own for the weights of each feature, which is sampled";
     Self::Horseshoe, Self::Horseshoe, "horseshoe", "Ard, with a common scale, which is sampled, too";
+    Self::Scales, Self::Scales, "scales",
+        "Fan-in, with scales that are sampled: of each column of the table, of the outputs, of the linear part";
 } }
 
 choice! { "method", Method {

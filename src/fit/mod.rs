@@ -50,9 +50,13 @@ use crate::data::{Columns, Dataset, Lines, Scaler, Schema, Split, Standardise, T
 use crate::diagnostics::Verdict;
 use crate::draws::Draws;
 use crate::message::{Advice, count, number};
-use crate::model::Mlp;
+use crate::model::{Mlp, NonCentred, Skip};
 use crate::posterior::Posterior;
 use crate::predict::{Loo, Pit, Predictions, Scores};
+
+/// The model of a [`Fit`]: a network, with a linear part beside it if [asked for](Recipe::skip),
+/// and with scales of its weights if [they are sampled](WeightPrior::Scales).
+pub type Network = Skip<NonCentred<Mlp>>;
 
 /// The most training rows by whose predictions a verdict is passed.
 const JUDGED: usize = 200;
@@ -84,7 +88,7 @@ struct Parts {
     ranges: Vec<FeatureRange>,
     /// Training rows, scaled.
     train: Dataset,
-    posterior: Posterior<Mlp, AnyLikelihood>,
+    posterior: Posterior<Network, AnyLikelihood>,
 }
 
 /// The file that the rows of a fit come from, if there is one.
@@ -131,7 +135,9 @@ impl Parts {
         if let Some(scaler) = &response {
             scaled = scaler.scale_response(&scaled)?;
         }
-        let posterior = recipe.posterior(&scaled)?;
+        let columns = origin.schema.as_ref().map(Schema::columns_of_features);
+        let columns = columns.unwrap_or_else(|| scaled.feature_names().to_vec());
+        let posterior = recipe.posterior(&scaled, &columns)?;
         let data = data.clone();
         let own_train = validation.is_some().then_some(train);
         Ok(Self {
@@ -402,13 +408,18 @@ impl Fit {
         &self.parts.recipe
     }
 
+    /// The network without its linear part and scales.
+    pub fn network(&self) -> &Mlp {
+        self.posterior().model().base().base()
+    }
+
     /// The draws, of the weights for scaled features and response.
     pub fn draws(&self) -> &Draws {
         &self.draws
     }
 
     /// The posterior that was sampled, of scaled features and response.
-    pub fn posterior(&self) -> &Posterior<Mlp, AnyLikelihood> {
+    pub fn posterior(&self) -> &Posterior<Network, AnyLikelihood> {
         &self.parts.posterior
     }
 

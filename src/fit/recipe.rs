@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use super::choices::{Method, Noise, WeightPrior};
-use super::{AnyLikelihood, Fit, Origin, Parts, folder, run};
+use super::{AnyLikelihood, Fit, Network, Origin, Parts, folder, run};
 use crate::Error;
 use crate::choice::by_name;
 use crate::data::{Columns, CsvData, CsvReader, Dataset, Schema, Split, Task};
@@ -18,9 +18,9 @@ use crate::likelihood::{
     StudentTNoise,
 };
 use crate::message::{Advice, Setting};
-use crate::model::{Activation, Mlp};
+use crate::model::{Activation, Mlp, Model, NonCentred, Skip};
 use crate::posterior::Posterior;
-use crate::prior::{LogHalfCauchy, LogInverseGamma, Normal, Priors};
+use crate::prior::{LogHalfCauchy, LogHalfT, LogInverseGamma, Normal, Priors};
 use crate::run::{check_layout, check_only};
 use crate::sampler::{
     Collapsed, Hmc, Init, Mams, Nuts, PowerPosteriors, Sampler, StopHandle, progress_report,
@@ -33,6 +33,11 @@ pub(super) const SQUARED_SCALE: (f64, f64) = (0.5, 0.005);
 pub(super) const DEGREES: (f64, f64) = (2.0, 1.0);
 /// Mean and standard deviation of the log of a dispersion.
 pub(super) const DISPERSION: (f64, f64) = (1.0, 1.5);
+/// Degrees of freedom of the half-t priors of [`WeightPrior::Scales`].
+pub(super) const SCALES: f64 = 30.0;
+/// The blocks of the log variances of [`WeightPrior::Scales`]: of the columns of the table, and of the outputs.
+const RELEVANCE: &str = "log_relevance";
+const OUTPUTS: &str = "log_output_variance";
 /// The most units of the last hidden layer whose weights are integrated out unless they are asked for.
 const MOST_UNITS: usize = 500;
 /// The standard deviation of the weights that chains start from.
@@ -46,6 +51,7 @@ pub(super) const START: f64 = 0.1;
 /// | --- | --- |
 /// | [`hidden`](Self::hidden) | one layer of 100 units for [`Noise::Gaussian`], else of 40 |
 /// | [`activation`](Self::activation) | tanh |
+/// | [`skip`](Self::skip) | no |
 /// | [`weights`](Self::weights) | [`WeightPrior::FanIn`] |
 /// | [`noise`](Self::noise) | [`Noise::Gaussian`], of counts [`Noise::NegativeBinomial`] |
 /// | [`method`](Self::method) | [`Method::Collapsed`] for [`Noise::Gaussian`], and for [`Noise::Heteroscedastic`] of one column, with 1 to 500 units in the last hidden layer; else [`Method::Nuts`] |
@@ -69,6 +75,8 @@ pub struct Recipe {
     pub(super) reader: CsvReader,
     pub(super) hidden: Option<Vec<usize>>,
     pub(super) activation: Activation,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    skip: Option<bool>,
     pub(super) weights: WeightPrior,
     pub(super) noise: Option<Noise>,
     pub(super) method: Option<Method>,
@@ -100,6 +108,7 @@ impl Recipe {
             reader: CsvReader::of(task, response),
             hidden: None,
             activation: Activation::Tanh,
+            skip: None,
             weights: WeightPrior::FanIn,
             noise: None,
             method: None,
@@ -126,6 +135,12 @@ impl Recipe {
     /// The activation of the hidden units.
     pub fn activation(self, activation: Activation) -> Self {
         Self { activation, ..self }
+    }
+
+    /// Whether a linear part stands beside the hidden layers: [skip-layer connections](Skip) from
+    /// the features to the outputs. A linear model has nothing else.
+    pub fn skip(self, skip: bool) -> Self {
+        Self { skip: Some(skip), ..self }
     }
 
     /// The prior of the weights.
@@ -354,17 +369,21 @@ impl Recipe {
         })
     }
 
-    /// The posterior of scaled training rows.
+    /// The posterior of scaled training rows, whose features come from the columns `groups` of the
+    /// table.
     pub(super) fn posterior(
         &self,
         train: &Dataset,
-    ) -> Result<Posterior<Mlp, AnyLikelihood>, Error> {
+        groups: &[String],
+    ) -> Result<Posterior<Network, AnyLikelihood>, Error> {
         let (likelihood, outputs) = self.likelihood(train)?;
         let mut sizes = vec![train.n_features()];
         sizes.extend(self.layers());
         sizes.push(outputs);
         let network =
             Mlp::new(&sizes, self.activation).map_err(|error| error.of(Setting::Hidden))?;
+        let network = self.network(network, groups, train.response().width())?;
+        let output = format!("w{}", self.layers().len());
         let mut priors = match self.weights {
             WeightPrior::FanIn => Priors::by_fan_in(&network),
             WeightPrior::Normal { sd } => {
@@ -380,6 +399,25 @@ impl Recipe {
                 "log_scale",
                 LogHalfCauchy::new(1.0)?,
             ),
+            WeightPrior::Scales => {
+                let (relevance, of_outputs) = (self.scale(1.0)?, self.output_scale());
+                let mut priors = Priors::by_fan_in(&network).with(RELEVANCE, relevance);
+                if network.layout().range(OUTPUTS).is_some() {
+                    priors = priors.with(OUTPUTS, self.scale(of_outputs)?);
+                } else if !self.layers().is_empty() {
+                    let units = *self.layers().last().expect("there is one") as f64;
+                    let scale = self.scale(of_outputs / units.sqrt())?;
+                    priors = priors.hierarchical(&output, OUTPUTS, scale);
+                }
+                match self.has_skip() {
+                    true => {
+                        let inputs = train.n_features() as f64;
+                        let scale = self.scale(of_outputs / inputs.sqrt())?;
+                        priors.hierarchical("skip", "log_skip_variance", scale)
+                    }
+                    false => priors,
+                }
+            }
         };
         //~ noise-prior-of-fit
         let squared_scale = LogInverseGamma::new(SQUARED_SCALE.0, SQUARED_SCALE.1)?;
@@ -399,6 +437,41 @@ impl Recipe {
             priors = priors.with(&self.output_bias(), Normal::new(mean, 1.0)?);
         }
         Posterior::new(network, likelihood, train, priors)
+    }
+
+    /// The network with the parts that the recipe asks for. Scales of an output layer that is
+    /// integrated out belong to its prior.
+    fn network(&self, network: Mlp, groups: &[String], columns: usize) -> Result<Network, Error> {
+        let mut network = NonCentred::new(network);
+        if self.weights == WeightPrior::Scales {
+            network = network.by_column("w0", RELEVANCE, groups)?;
+            let is_integrated =
+                self.chosen_method(columns) != Method::Nuts && self.can_collapse(columns);
+            if !self.layers().is_empty() && !is_integrated {
+                network = network.by_block(&format!("w{}", self.layers().len()), OUTPUTS)?;
+            }
+        }
+        match self.has_skip() {
+            true => Skip::new(network),
+            false => Ok(Skip::without(network)),
+        }
+    }
+
+    /// The prior of a log variance of [`WeightPrior::Scales`] whose standard deviation is about `scale`.
+    fn scale(&self, scale: f64) -> Result<LogHalfT, Error> {
+        LogHalfT::new(SCALES, scale)
+    }
+
+    /// The prior scale of the outputs: of logits 4, so that classes can be told apart with
+    /// certainty, else 1.
+    pub(super) fn output_scale(&self) -> f64 {
+        //~ scale-of-logits
+        if self.task == Task::Classification { 4.0 } else { 1.0 }
+    }
+
+    /// Whether there is a linear part beside hidden layers.
+    pub(super) fn has_skip(&self) -> bool {
+        self.skip == Some(true) && !self.layers().is_empty()
     }
 
     /// The name of the block of the output's bias.
@@ -518,7 +591,7 @@ impl Recipe {
         checkpoint: Option<&Path>,
     ) -> Result<Draws, Error>
     where
-        A: crate::sampler::Algorithm<&'t Posterior<Mlp, AnyLikelihood>> + Serialize,
+        A: crate::sampler::Algorithm<&'t Posterior<Network, AnyLikelihood>> + Serialize,
     {
         let posterior = &parts.posterior;
         // A network that is too large for memory is refused before anything of its size is made.

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use super::choices::{Method, Noise, WeightPrior};
-use super::recipe::{DEGREES, DISPERSION, Recipe, SQUARED_SCALE, START};
+use super::recipe::{DEGREES, DISPERSION, Recipe, SCALES, SQUARED_SCALE, START};
 use crate::data::{Columns, Task};
 use crate::message::count;
 use crate::sampler::{Hmc, Mams, Nuts, Preconditioner};
@@ -55,7 +55,8 @@ impl fmt::Display for Recipe {
                     let layers =
                         if units.len() == 1 { "one hidden layer" } else { "hidden layers" };
                     let word = if units == ["1"] { "unit" } else { "units" };
-                    format!("{layers} of {} {word}, {}", units.join(", "), self.activation)
+                    let skip = if self.has_skip() { ", a linear part beside them" } else { "" };
+                    format!("{layers} of {} {word}, {}{skip}", units.join(", "), self.activation)
                 }
             },
         )?;
@@ -180,7 +181,13 @@ impl Recipe {
             Task::Regression | Task::Classification => "",
         };
         let rest = match self.layers().last() {
-            Some(units) => format!("N(0, 1/{units}) into the outputs, N(0, 1) for the rest"),
+            Some(units) if self.layers().len() == 1 => {
+                format!("N(0, 1/{units}) into the outputs, N(0, 1) for the rest")
+            }
+            Some(_) => {
+                "N(0, 1 / number of inputs) into every layer after the first, N(0, 1) for the rest"
+                    .to_string()
+            }
             None => "N(0, 1) for biases".to_string(),
         };
         let prior = match self.weights {
@@ -190,6 +197,14 @@ impl Recipe {
             WeightPrior::FanIn => rest,
             WeightPrior::Normal { sd } => format!("N(0, {sd}^2)"),
             WeightPrior::Ard => format!("N(0, v_j) from input j, sqrt(v_j) ~ C+(0, 1); {rest}"),
+            WeightPrior::Scales => {
+                let scale = self.output_scale();
+                let half_t = format!("half-t with {SCALES} degrees of freedom");
+                let skip = if self.has_skip() { ", and of the linear part" } else { "" };
+                format!(
+                    "{rest}, times scales, {half_t}: of each column of the table (1), of the outputs{skip} ({scale})"
+                )
+            }
             WeightPrior::Horseshoe => format!(
                 "N(0, tau^2 lambda_j^2) from input j, lambda_j ~ C+(0, 1), tau ~ C+(0, 1); {rest}"
             ),

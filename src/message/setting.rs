@@ -72,7 +72,9 @@ settings! {
     Hidden = "hidden",
     /// The activation of hidden units.
     Activation = "activation",
-    /// The prior of the weights: `fan_in`, `normal`, `ard` or `horseshoe`.
+    /// Whether a linear part stands beside the hidden layers.
+    Skip = "skip",
+    /// The prior of the weights: `fan_in`, `normal`, `ard`, `horseshoe` or `scales`.
     Weights = "weights",
     /// The standard deviation of the normal prior of the weights.
     WeightsSd = "sd",
@@ -143,6 +145,7 @@ impl Vocabulary for InRust {
                 | Setting::Validation
                 | Setting::Hidden
                 | Setting::Activation
+                | Setting::Skip
                 | Setting::Weights
                 | Setting::Noise
                 | Setting::Method
@@ -178,6 +181,7 @@ impl Vocabulary for Plain {
                 None => "the hidden layers",
             },
             Setting::Activation => "the activation",
+            Setting::Skip => "the linear part",
             // The words of the advice already say what to set.
             Setting::Weights | Setting::Method if value.is_some() => "",
             Setting::Weights => "the prior of the weights",

@@ -1,6 +1,8 @@
 //! Multilayer perceptrons (fully connected feed-forward networks) of any depth and width.
 
-use super::{Activation, LINEAR_OUTPUTS, MAX_SIZE, Model, OutputLayer, SecondOrderModel};
+use super::{
+    Activation, LINEAR_OUTPUTS, MAX_SIZE, Model, NonCentred, OutputLayer, SecondOrderModel,
+};
 use crate::Error;
 use crate::engine::layer::Layer;
 use crate::engine::network::{Network, inputs_product, is_wide, product};
@@ -248,12 +250,14 @@ impl Model for Mlp {
             let found = self.description().unwrap_or_default();
             return Err(Error::argument("model", found, LINEAR_OUTPUTS));
         }
-        let hidden = || Self {
-            sizes: self.sizes[..self.n_layers()].to_vec(),
-            hidden: self.hidden,
-            output: self.hidden,
+        let hidden = || {
+            NonCentred::new(Self {
+                sizes: self.sizes[..self.n_layers()].to_vec(),
+                hidden: self.hidden,
+                output: self.hidden,
+            })
         };
-        Ok(OutputLayer { hidden: (self.n_layers() > 1).then(hidden), bias: true })
+        Ok(OutputLayer { hidden: (self.n_layers() > 1).then(hidden), bias: true, skip: false })
     }
 
     walk_of_network!();

@@ -55,6 +55,8 @@ mod linearised;
 pub mod logistic;
 mod mlp;
 mod mlp_f32;
+mod non_centred;
+mod skip;
 
 pub use crate::engine::Activation;
 pub use init::WeightInit;
@@ -63,6 +65,9 @@ pub(crate) use linearised::LINEARISED;
 pub use linearised::Linearised;
 pub use mlp::Mlp;
 pub use mlp_f32::MlpF32;
+pub use non_centred::NonCentred;
+pub use skip::Skip;
+pub(crate) use skip::layers;
 
 use crate::Error;
 use crate::engine::{Tile, TileMut, Tiles};
@@ -105,6 +110,12 @@ pub trait Model: Sync {
     /// The axes of blocks along which the outputs lie, as block and number of the axis; none by
     /// default. Files of draws name their places by the responses or classes.
     fn output_axes(&self) -> Vec<(String, usize)> {
+        Vec::new()
+    }
+
+    /// Axes of blocks whose places have names of their own, as block, number of the axis and names;
+    /// none by default. Files of draws write them.
+    fn named_axes(&self) -> Vec<(String, usize, Vec<String>)> {
         Vec::new()
     }
 
@@ -170,14 +181,16 @@ pub trait Model: Sync {
 /// The models whose output layer can be integrated out, in words.
 const LINEAR_OUTPUTS: &str = "Linear, or an Mlp in f64 whose outputs have no activation";
 
-/// The linear layer that a model ends in: f(x; w) = W h(x; v) + b with w = (v, W, b), W `[K x H]`
-/// row-major and b `[K]`.
+/// The linear layer that a model ends in: f(x; w) = W h(x; v) + V x + b with w = (v, W, b, V), W
+/// `[K x H]` row-major, b `[K]` and V `[K x D]` row-major.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OutputLayer {
     /// The layers before, a network with the weights v and H outputs; without any, h(x) = x.
-    pub hidden: Option<Mlp>,
+    pub hidden: Option<NonCentred<Mlp>>,
     /// Whether there is a b.
     pub bias: bool,
+    /// Whether there is a V: [skip-layer connections](Skip).
+    pub skip: bool,
 }
 
 /// A model with second derivatives, by the R-operator: R = d/dr at w + r v, the derivative along v.

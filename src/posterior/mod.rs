@@ -12,6 +12,7 @@ mod linearised;
 mod log_likelihood;
 mod minibatch;
 mod new_rows;
+mod outputs;
 mod second_order;
 mod walk;
 
@@ -177,11 +178,6 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
     /// The priors of all blocks.
     pub(crate) fn priors(&self) -> &[BlockPrior] {
         &self.priors
-    }
-
-    /// The response as the likelihood sees it, in tiles.
-    pub(crate) fn responses_in_tiles(&self) -> &Tiles {
-        &self.y
     }
 
     /// A checksum of the response, if it is the one that was given.

@@ -228,23 +228,6 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
         likelihood
     }
 
-    /// Writes f(x_i; w) of all rows into `to` `[row, output]`.
-    pub(crate) fn write_outputs(
-        &self,
-        q: &[f64],
-        to: &mut [f64],
-        ws: &mut PosteriorWorkspace<M::Workspace>,
-    ) {
-        let columns = self.model.n_outputs();
-        let mut rest = to;
-        self.for_each_output(q, self.x.iter().map(|x| (x, ())), ws, |_, mut out, ()| {
-            let part = rest.split_off_mut(..out.rows() * columns).expect("room for all rows");
-            for (row, to) in part.chunks_exact_mut(columns).enumerate() {
-                to.iter_mut().enumerate().for_each(|(k, to)| *to = out.column(k)[row]);
-            }
-        });
-    }
-
     /// Calls `visit(phi, outputs, with)` for all pairs of a tile of x and its companion `with`, in
     /// order.
     pub(crate) fn for_each_output<'a, W>(

@@ -13,7 +13,7 @@ use crate::engine::{TILE_ROWS, Tile, TileMut, Tiles};
 use crate::likelihood::Likelihood;
 use crate::memory;
 use crate::message::Advice;
-use crate::model::Model;
+use crate::model::{Model, layers};
 use crate::posterior::{Posterior, PosteriorWorkspace};
 use crate::posterior::{check_finite, check_inputs};
 use crate::rng::ChainRng;
@@ -162,10 +162,10 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
         };
         let transitions = (shape.1 as u64).saturating_mul(draws.info().thin as u64);
         let model = self.model().layout();
-        let mut matrices = model.blocks().iter().rev().filter(|block| block.shape.len() == 2);
-        let output = matrices.next();
+        let (layers, _) = layers(&model);
+        let output = layers.last().copied();
         // A model of one layer has no hidden units.
-        let hidden_units = matrices.next().and(output).map(|block| block.shape[1]);
+        let hidden_units = output.filter(|_| layers.len() > 1).map(|block| block.shape[1]);
         let unadjusted = draws.unadjusted();
         Ok(Trace {
             log_likelihood,

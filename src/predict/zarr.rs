@@ -105,10 +105,14 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
         folder.finish(attributes)
     }
 
-    /// The names along an axis of a block: of features, responses or classes.
+    /// The names along an axis of a block: of features, responses or classes, or the model's own.
     fn axis_names(&self, block: &Block, axis: usize) -> Option<Vec<String>> {
         let is_one =
             |axes: Vec<(String, usize)>| axes.iter().any(|(b, a)| *b == block.name && *a == axis);
+        let mut named = self.model().named_axes().into_iter();
+        if let Some((.., names)) = named.find(|(b, a, _)| *b == block.name && *a == axis) {
+            return Some(names);
+        }
         if is_one(self.model().input_axes()) {
             return Some(self.feature_names().to_vec());
         }

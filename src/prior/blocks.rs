@@ -7,7 +7,7 @@ use super::{Normal, Prior};
 use crate::Error;
 use crate::layout::{Block, Layout};
 use crate::message::Advice;
-use crate::model::Model;
+use crate::model::{Model, layers};
 
 /// The assignment of priors to blocks. See the [module](super).
 ///
@@ -192,20 +192,24 @@ impl Priors {
         self
     }
 
-    /// N(0, 1/H) for the weights of the output layer, where H is the number of units of the last
-    /// hidden layer, and N(0, 1) for all other weights and biases.
+    /// N(0, 1/H) for the weights of every layer after the first, where H is the number of its inputs,
+    /// and N(0, 1) for the weights of the first layer and all biases.
     ///
-    /// An output is then a sum of H terms whose variance does not depend on H: networks can be made
-    /// wider, which makes their posteriors easier to sample, without wider functions a priori (Neal
-    /// 1996, doi:10.1007/978-1-4612-0745-0, chapter 2). It is made for features and responses of
-    /// mean 0 and sd 1. Parameters of the likelihood need priors of their own. For a linear model,
-    /// whose only layer is the output layer, H is the number of features. A later entry with the
-    /// name of the output layer takes the place of N(0, 1/H), so that [`ard`](Self::ard) and
-    /// [`horseshoe`](Self::horseshoe) also work where the first layer is the only one.
+    /// The inputs of a unit or an output are then a sum of H terms whose variance does not depend on
+    /// H: networks can be made wider, which makes their posteriors easier to sample, and deeper,
+    /// without saturated units or wider functions a priori (Neal 1996,
+    /// doi:10.1007/978-1-4612-0745-0, chapter 2). It is made for features and responses of mean 0
+    /// and sd 1. For a model of one layer, H is the number of features, as it is for the [linear
+    /// part](crate::model::Skip) beside a network. Parameters of the likelihood, and the log
+    /// variances of a [`NonCentred`](crate::model::NonCentred) model, need priors of their own. A
+    /// later entry with the name of a layer takes the place of N(0, 1/H), so that
+    /// [`ard`](Self::ard) and [`horseshoe`](Self::horseshoe) also work where the first layer is the
+    /// only one.
     ///
     /// ```
     /// use bnn_mcmc::prelude::*;
-    /// let network = Mlp::new(&[8, 50, 1], Activation::Tanh)?; // w1 ~ N(0, 1/50)
+    /// // w1 ~ N(0, 1/50), w2 ~ N(0, 1/20)
+    /// let network = Mlp::new(&[8, 50, 20, 1], Activation::Tanh)?;
     /// let priors = Priors::by_fan_in(&network)
     ///     .with("log_noise_variance", LogInverseGamma::new(2.0, 0.1)?);
     /// # Ok::<(), Error>(())
@@ -214,10 +218,10 @@ impl Priors {
         let normal = |sd| Normal::new(0.0, sd).expect("an ordinary sd");
         let mut priors = Self::all(normal(1.0));
         let layout = model.layout();
-        let output = layout.blocks().iter().rev().find(|block| block.shape.len() == 2);
-        if let Some(Block { name, shape, .. }) = output
-            && shape[1] > 0
-        {
+        let (layers, skip) = layers(&layout);
+        let first = usize::from(layers.len() > 1); //~ fan-in-first
+        let scaled = layers.into_iter().skip(first).chain(skip);
+        for Block { name, shape, .. } in scaled.filter(|block| block.shape[1] > 0) {
             let prior = Arc::new(normal((1.0 / shape[1] as f64).sqrt()));
             priors.entries.push((name.clone(), Entry::FanIn(prior)));
         }

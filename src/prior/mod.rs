@@ -10,6 +10,7 @@
 //! | [`Normal`] | N(mean, sd^2); the second argument is a standard deviation | yes |
 //! | [`LogInverseGamma`] | the density of x = log v for v ~ IG(shape, scale) | unless shape = scale = 0 |
 //! | [`LogHalfCauchy`] | the density of x = log v for sqrt(v) ~ C+(0, scale) | yes |
+//! | [`LogHalfT`] | the density of x = log v for sqrt(v) half-t of given degrees of freedom and scale | yes |
 //! | [`Laplace`] | e^(-abs(x - location) / scale) / (2 scale) | yes |
 //! | [`StudentT`] | Student's t with given degrees of freedom, location and scale | yes |
 //! | [`Uniform`] | 1 / (upper - lower) inside the box, 0 outside | yes |
@@ -26,6 +27,7 @@
 //! | [`Normal`] | 1 / sd^2 | the same |
 //! | [`LogInverseGamma`] | scale e^-x | shape, its expectation under the prior |
 //! | [`LogHalfCauchy`] | sech^2(z) / 4, z = x/2 - log scale | 1/8, its expectation under the prior |
+//! | [`LogHalfT`] | (nu + 1) / 2 s (1 - s), s = sigmoid(x - 2 log scale - log nu) | nu / (2 (nu + 3)), its expectation under the prior |
 //! | [`Laplace`] | 0, except at the kink | 1 / variance = 1 / (2 scale^2) |
 //! | [`StudentT`] | (nu + 1) (nu - t^2) / (scale (nu + t^2))^2 | (nu + 1) / ((nu + 3) scale^2), its expectation |
 //! | [`Uniform`] | 0 | 1 / variance = 12 / (upper - lower)^2 |
@@ -44,6 +46,7 @@ mod blocks;
 mod hierarchical;
 mod laplace;
 mod log_half_cauchy;
+mod log_half_t;
 mod log_inverse_gamma;
 mod normal;
 mod student_t;
@@ -53,6 +56,7 @@ pub(crate) use block_prior::BlockPrior;
 pub use blocks::Priors;
 pub use laplace::Laplace;
 pub use log_half_cauchy::LogHalfCauchy;
+pub use log_half_t::LogHalfT;
 pub use log_inverse_gamma::LogInverseGamma;
 pub use normal::Normal;
 pub use student_t::StudentT;

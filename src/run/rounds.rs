@@ -9,11 +9,10 @@ use super::ending::{Ending, Sizes};
 use super::progress::{ChainProgress, Phase, Progress};
 use super::saver::{Checkpoint, Saver};
 use crate::Error;
+use crate::draws::RunInfo;
 use crate::draws::recorder::ChainPlan;
-use crate::draws::{Approximation, Part, RunInfo};
 use crate::error::{caught, unwound};
 use crate::message::count;
-use crate::targets::TargetInfo;
 
 /// Iterations of a round, if they take no more than half a second.
 const LEAST_ROUND: usize = 8;
@@ -28,16 +27,8 @@ pub(super) struct Rounds {
     pub began: Instant,
     /// [`ChainPlan::run`].
     pub id: u32,
-    /// The number of parameters of the target.
-    pub parameters: usize,
-    /// The name of the algorithm.
-    pub algorithm: String,
-    /// A description of the surrogate, if the target is one.
-    pub approximation: Option<String>,
-    /// The model, likelihood and data that the target is the density of.
-    pub target: Option<TargetInfo>,
-    /// The part of the whole run that this run is, if others run elsewhere.
-    pub part: Option<Part>,
+    /// What is known of the run before it begins; the other facts as by default.
+    pub facts: RunInfo,
 }
 
 impl Rounds {
@@ -188,16 +179,11 @@ impl Rounds {
         {
             return Err(error);
         }
-        let Sizes { warmup, draws, thin, seed, .. } = self.sizes;
+        let Sizes { warmup, draws, .. } = self.sizes;
         let [warmed, drawn] = [0, 1].map(|phase| least_done(chains, phase));
         let places = || chains.iter().map(|chain| &chain.data().at);
         let found = places().flat_map(|at| &at.diverged);
         Ok(RunInfo {
-            seed,
-            algorithm: Some(self.algorithm.clone()),
-            parameters: self.parameters,
-            warmup,
-            thin,
             stopped_early: warmed < warmup || drawn < draws,
             warmup_seconds,
             sampling_seconds,
@@ -205,12 +191,10 @@ impl Rounds {
             warmup_gradient_evals: places().map(|at| at.warmup_gradients).collect(),
             divergences: found.filter(|d| d.draw < drawn.min(draws)).cloned().collect(),
             reports,
-            approximation: self.approximation.clone().map(Approximation::Surrogate),
-            target: self.target.clone(),
-            part: self.part.clone(),
             checkpoint_error,
             recorder_error: errors.first().map(Error::to_string),
             panic: panic.as_ref().map(Error::to_string),
+            ..self.facts.clone()
         })
     }
 }

@@ -18,7 +18,7 @@ use crate::cut;
 use crate::draws::checkpoint::{Every, Fingerprint};
 use crate::draws::keep::Kept;
 use crate::draws::recorder::Recorder;
-use crate::draws::{Draws, Keep, Part, STATS};
+use crate::draws::{Approximation, Draws, Keep, Part, RunInfo, STATS};
 use crate::error::caught;
 use crate::kernel::{Algorithm, Kernel};
 use crate::layout::Layout;
@@ -281,21 +281,19 @@ impl Run<'_> {
             }
             Checkpoint { path, every, run }
         });
-        let (id, parameters) = (identity.number(sizes), identity.layout.dim());
-        let ending = Ending::new(stop);
-        let Identity { algorithm, approximation, target, .. } = identity;
-        let rounds = Rounds {
-            sizes,
-            ending,
-            pool,
-            began,
-            id,
-            parameters,
-            algorithm,
-            approximation,
-            target,
+        let facts = RunInfo {
+            seed: sizes.seed,
+            algorithm: Some(identity.algorithm.clone()),
+            parameters: identity.layout.dim(),
+            warmup: sizes.warmup,
+            thin,
+            approximation: identity.approximation.clone().map(Approximation::Surrogate),
+            target: identity.target.clone(),
             part,
+            ..RunInfo::default()
         };
+        let (id, ending) = (identity.number(sizes), Ending::new(stop));
+        let rounds = Rounds { sizes, ending, pool, began, id, facts };
         let info = rounds.run(&mut chains, checkpoint, on_progress)?;
         let rows = chains.into_iter().map(|chain| {
             let mut data = chain.finish();

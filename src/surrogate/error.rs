@@ -115,9 +115,26 @@ impl fmt::Display for SurrogateError {
     }
 }
 
-/// The positions of `pairs` of the draws, as evenly spaced as can be: `[pair, coordinate]`. Errors
-/// call the number and the draws by their `names`.
-pub(crate) fn positions(
+/// The positions of `pairs` of the draws, as evenly spaced as can be, `[pair, coordinate]`: the
+/// points that an emulator of your own learns from.
+///
+/// Errors call the number and the draws by their `names`, as the caller knows them.
+///
+/// ```
+/// use bnn_mcmc::prelude::*;
+/// use bnn_mcmc::{surrogate::positions, testing::GaussianTarget};
+/// let target = GaussianTarget::standard(3)?;
+/// let draws = Sampler::new(&target, Rwm::default()).chains(2).warmup(10).draws(50).run()?;
+/// let q = positions(&target, &draws, 20, ["pairs", "draws to learn from"])?;
+/// assert_eq!(q.dim(), (20, 3));
+/// assert_eq!(q.row(1), draws.values().slice(ndarray::s![0, 5, ..]));
+/// # Ok::<(), bnn_mcmc::Error>(())
+/// ```
+///
+/// # Errors
+/// Draws of another target, fewer of them than `pairs`, or `pairs` below 10; more numbers than
+/// memory has room for.
+pub fn positions(
     target: &impl Target,
     draws: &Draws,
     pairs: usize,

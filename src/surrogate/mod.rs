@@ -19,34 +19,32 @@
 //! | emulator | what it is | cost of an evaluation |
 //! | --- | --- | --- |
 //! | [`RowSubset`] | n of the N rows, weighted N/n, with control variates if asked | n/N of the full one |
-//! | [`RandomFeatures`](crate::emulate::RandomFeatures) | a linear combination of random functions, fitted to ell | features x d |
-//! | [`NetworkEmulator`](crate::emulate::NetworkEmulator) | a network trained on ell, or on the predictions of all rows | its weights |
+//! | `RandomFeatures` of the crate `bnn-mcmc-emulate` | a linear combination of random functions, fitted to ell | features x d |
+//! | `NetworkEmulator` of the crate `bnn-mcmc-emulate` | a network trained on ell, or on the predictions of all rows | its weights |
+//! | your own | an [`Emulator`] | |
 //!
-//! The last two learn from points at which the true density was evaluated, such as the draws of a
-//! short run, and know nothing about the rest of the space. [`SurrogateError::measure`] compares
-//! them with the truth where the chain has been.
+//! The second and the third are in the workspace's folder `crates/emulate`. They learn from
+//! [positions] at which the true density was evaluated, such as the draws of a short run, and know
+//! nothing about the rest of the space. [`SurrogateError::measure`] compares an emulator with the
+//! truth where the chain has been.
 //!
-//! # Calibrate, emulate, sample
-//! The three steps of Cleary et al. (J. Comput. Phys. 424, 2021, doi:10.1016/j.jcp.2020.109716),
-//! applied to networks by Moslemi, Meng, Lan and Shahbaba (FBNN), are a short run, an emulator, and
-//! a run on it:
+//! # A run on a surrogate
 //!
 //! ```
 //! use bnn_mcmc::prelude::*;
 //! use bnn_mcmc::sampler::{DelayedAcceptance, Init};
-//! use bnn_mcmc::emulate::RandomFeatures;
-//! use bnn_mcmc::surrogate::{Surrogate, SurrogateError};
+//! use bnn_mcmc::surrogate::{RowSubset, Surrogate, SurrogateError};
 //! # let x = ndarray::Array2::from_shape_fn((40, 2), |(i, j)| ((7 * i + 3 * j) % 11) as f64 / 5.0 - 1.0);
 //! # let y = x.column(0).mapv(|x| 0.5 * x + 0.1);
 //! # let data = Dataset::regression(x, y)?;
 //! let priors = Priors::all(Normal::new(0.0, 1.0)?);
 //! let posterior = Posterior::new(Linear::new(2, 1)?, Gaussian::fixed(0.3)?, &data, priors)?;
-//! // Calibrate.
+//! // A short run, and half of the rows, corrected where it ended.
 //! let short = Sampler::new(&posterior, Mala::default()).warmup(200).draws(100).seed(1).run()?;
-//! // Emulate.
-//! let features = RandomFeatures { features: 60, ..RandomFeatures::default() };
-//! let surrogate = Surrogate::new(&posterior, features.fit(&posterior, &short)?);
-//! // Sample: on the surrogate alone, from where the short run ended ...
+//! let end = short.draw(0, 99).unwrap_or_default();
+//! let rows = RowSubset::new(&posterior, 20, 1)?.first_order(&posterior, end)?;
+//! let surrogate = Surrogate::new(&posterior, rows);
+//! // On the surrogate alone, from where the short run ended ...
 //! let starts = Init::ends_of(&short);
 //! let draws = Sampler::new(&surrogate, Hmc::default()).init(starts.clone()).draws(300).run()?;
 //! println!("{}", draws.verdict()?); // samples an approximation
@@ -61,8 +59,7 @@
 mod error;
 mod rows;
 
-pub use error::SurrogateError;
-pub(crate) use error::positions;
+pub use error::{SurrogateError, positions};
 pub use rows::RowSubset;
 
 use crate::Error;

@@ -4,6 +4,7 @@
 mod said;
 
 mod collapsed;
+mod composed;
 mod conjugate_reference;
 mod conjugate_refused;
 mod fixtures;

@@ -1,8 +1,6 @@
-//! Emulators: gradients, what is exact where, and what is refused.
+//! Surrogates: gradients, what is exact where, and what is refused.
 
-use bnn_mcmc::emulate::{Emulated, NetworkEmulator, RandomFeatures};
 use bnn_mcmc::evidence::Evidence;
-use bnn_mcmc::layout::Layout;
 use bnn_mcmc::optimise::{Adam, Ascent};
 use bnn_mcmc::prelude::*;
 use bnn_mcmc::sampler::PowerPosteriors;
@@ -58,7 +56,7 @@ fn check_gradient<E: Emulator>(what: &str, surrogate: &Surrogate<&Network, E>, d
 }
 
 #[test]
-fn gradients_of_emulators_are_exact() {
+fn gradients_of_row_subsets_are_exact() {
     let posterior = posterior();
     let draws = short_run(&posterior);
     let centre = draws.draw(0, 149).unwrap();
@@ -68,54 +66,6 @@ fn gradients_of_emulators_are_exact() {
     check_gradient("first order", &Surrogate::new(&posterior, first), &draws);
     let second = rows().second_order(&posterior, centre).unwrap();
     check_gradient("second order", &Surrogate::new(&posterior, second), &draws);
-    for gradients in [false, true] {
-        let features = RandomFeatures { features: 37, gradients, ..RandomFeatures::default() };
-        let fitted = features.fit(&posterior, &draws).unwrap();
-        check_gradient("features", &Surrogate::new(&posterior, fitted), &draws);
-    }
-    let kinds =
-        [Emulated::LogLikelihood, Emulated::Outputs, Emulated::ReducedOutputs { share: 0.99 }];
-    for emulated in kinds {
-        for (input_share, activation) in [
-            (None, Activation::Tanh),
-            (Some(0.9), Activation::Silu),
-            (Some(1.0), Activation::Softplus),
-        ] {
-            let settings = NetworkEmulator {
-                hidden: vec![13, 6],
-                activations: vec![activation],
-                input_share,
-                steps: 60,
-                ..NetworkEmulator::new(emulated)
-            };
-            let fitted = settings.fit(&posterior, &draws).unwrap();
-            let (inputs, outputs) = fitted.sizes();
-            assert_eq!(inputs < posterior.dim(), input_share == Some(0.9));
-            assert_eq!(
-                outputs,
-                match emulated {
-                    Emulated::LogLikelihood => 1,
-                    Emulated::Outputs => 200,
-                    Emulated::ReducedOutputs { .. } => outputs.min(20),
-                }
-            );
-            let what = format!("{emulated:?} {activation:?}");
-            check_gradient(&what, &Surrogate::new(&posterior, fitted), &draws);
-        }
-    }
-}
-
-/// The largest difference of ell* - ell between two draws, in nats.
-fn spread<E: Emulator>(emulator: &E, posterior: &Network, draws: &Draws) -> f64 {
-    let (mut own, mut ws) = (emulator.workspace(), posterior.workspace());
-    let errors: Vec<f64> = (0..150)
-        .map(|n| draws.draw(0, n).unwrap())
-        .map(|q| {
-            emulator.log_likelihood(q, &mut own) - posterior.log_density(q, &mut ws).likelihood
-        })
-        .collect();
-    let least = errors.iter().copied().fold(f64::INFINITY, f64::min);
-    errors.iter().copied().fold(f64::NEG_INFINITY, f64::max) - least
 }
 
 #[test]
@@ -154,22 +104,6 @@ fn rows_with_control_variates_are_exact_to_their_order() {
 }
 
 #[test]
-fn emulators_learn() {
-    let posterior = posterior();
-    let draws = short_run(&posterior);
-    let sd = draws.stat("log_likelihood").unwrap().std(1.0);
-    let features = RandomFeatures::default().fit(&posterior, &draws).unwrap();
-    assert!(features.held_out_error() < 0.5 * sd, "{} of {sd}", features.held_out_error());
-    assert!(spread(&features, &posterior, &draws) < 3.0 * sd);
-    let settings = NetworkEmulator { dropout: 0.0, ..NetworkEmulator::new(Emulated::Outputs) };
-    let network = settings.fit(&posterior, &draws).unwrap();
-    assert!(network.held_out_error() < sd, "{} of {sd}", network.held_out_error());
-    // As many components as there are change nothing but rounding.
-    let all = NetworkEmulator { emulated: Emulated::ReducedOutputs { share: 0.999 }, ..settings };
-    assert!(all.fit(&posterior, &draws).unwrap().held_out_error() < sd);
-}
-
-#[test]
 fn draws_of_a_surrogate_are_labelled_and_its_error_is_measured() {
     let posterior = posterior();
     let rows = Surrogate::new(&posterior, RowSubset::new(&posterior, 20, 1).unwrap());
@@ -196,25 +130,49 @@ fn draws_of_a_surrogate_are_labelled_and_its_error_is_measured() {
     assert!(!own.verdict().unwrap().to_string().contains("not the posterior"));
 }
 
+/// A flat emulator that learnt from the positions within a distance of a centre.
+struct Within {
+    centre: Vec<f64>,
+    distance: f64,
+}
+
+impl Emulator for Within {
+    type Workspace = ();
+    fn workspace(&self) {}
+    fn log_likelihood(&self, _: &[f64], _: &mut ()) -> f64 {
+        0.0
+    }
+    fn add_grad(&self, _: f64, _: &[f64], _: &mut [f64], _: &mut ()) -> f64 {
+        0.0
+    }
+    fn is_extrapolating(&self, q: &[f64]) -> bool {
+        let square = q.iter().zip(&self.centre).map(|(q, c)| (q - c).powi(2)).sum::<f64>();
+        square.sqrt() > self.distance
+    }
+    fn description(&self) -> String {
+        "a flat emulator".into()
+    }
+}
+
 #[test]
 fn draws_outside_what_an_emulator_learnt_from_are_counted() {
     let posterior = posterior();
-    let sampler = Sampler::new(&posterior, Mala::default()).chains(2).warmup(300);
-    let draws = sampler.draws(50).run().unwrap();
-    let features = RandomFeatures { features: 20, ..RandomFeatures::default() };
-    let surrogate = Surrogate::new(&posterior, features.fit(&posterior, &draws).unwrap());
-    let error = SurrogateError::measure(&surrogate, &posterior, &draws, 100).unwrap();
+    let centre: Vec<f64> = (0..posterior.dim()).map(|i| 0.1 * (i as f64).sin()).collect();
+    let at = |distance: &dyn Fn(usize) -> f64| {
+        let values = Array3::from_shape_fn((2, 50, centre.len()), |(chain, n, i)| {
+            let shift = if i == n % centre.len() { distance(50 * chain + n) } else { 0.0 };
+            centre[i] + shift
+        });
+        Draws::new(posterior.layout().clone(), values).unwrap()
+    };
+    let emulator = Within { centre: centre.clone(), distance: 1.0 };
+    let surrogate = Surrogate::new(&posterior, emulator);
+    let near = at(&|n| 0.009 * n as f64);
+    let error = SurrogateError::measure(&surrogate, &posterior, &near, 100).unwrap();
     assert_eq!(error.extrapolated, 0, "{error}");
     assert!(!error.to_string().contains("outside"));
-    // A tenth of the draws, a hundred times as far away.
-    let far = Array3::from_shape_fn(draws.values().dim(), |(chain, n, i)| {
-        let factor = if n % 10 == 3 { 100.0 } else { 0.9 };
-        let value = |chain: usize, n: usize| draws.values()[[chain, n, i]];
-        let all = draws.values().len() / posterior.dim();
-        let mean = draws.values().index_axis(ndarray::Axis(2), i).sum() / all as f64;
-        mean + factor * (value(chain, n) - mean)
-    });
-    let far = Draws::new(posterior.layout().clone(), far).unwrap();
+    // A tenth of the draws farther away.
+    let far = at(&|n| if n % 10 == 3 { 1.5 } else { 0.5 });
     let error = SurrogateError::measure(&surrogate, &posterior, &far, 100).unwrap();
     assert_eq!(error.extrapolated, 10, "{error}");
     assert!(
@@ -223,61 +181,71 @@ fn draws_outside_what_an_emulator_learnt_from_are_counted() {
     );
 }
 
+/// At the model's own outputs it is the posterior's, and its derivatives are those of finite differences,
+/// for one and for several tiles of rows and outputs in two columns.
 #[test]
-fn what_cannot_be_learnt_from_is_refused() {
-    let posterior = posterior();
-    let dim = posterior.dim();
-    let draws = |value: &dyn Fn(usize, usize) -> f64| {
-        let values = Array3::from_shape_fn((1, 30, dim), |(_, n, i)| value(n, i));
-        Draws::new(posterior.layout().clone(), values).unwrap()
-    };
-    let features = |draws: &Draws, settings: RandomFeatures| settings.fit(&posterior, draws);
-    let network = |draws: &Draws, settings: NetworkEmulator| settings.fit(&posterior, draws);
-    let refused = |errors: [Option<bnn_mcmc::Error>; 2], expected: &str| {
-        for error in errors {
-            let error = error.expect("an error").to_string();
-            assert!(error.contains(expected), "{error}");
-        }
-    };
-    let both = |draws: &Draws, pairs| {
-        let of_features = RandomFeatures { pairs, ..RandomFeatures::default() };
-        let of_network = NetworkEmulator { pairs, ..NetworkEmulator::new(Emulated::LogLikelihood) };
-        [features(draws, of_features).err(), network(draws, of_network).err()]
-    };
-    let fine = draws(&|n, i| 0.1 * ((n * (i + 2)) as f64).sin());
-    refused(both(&draws(&|_, _| 0.2), None), "at all 30 pairs");
-    refused(
-        both(&draws(&|n, i| if n == 7 && i == 1 { f64::NAN } else { n as f64 * 0.01 }), None),
-        "at pair 7",
-    );
-    refused(both(&fine, Some(31)), "`pairs` is 31, but must be from 10 to the 30 draws");
-    refused(both(&fine, Some(3)), "`pairs` is 3");
-    let other = Draws::new(Layout::vector("q", 3), Array3::zeros((1, 30, 3))).unwrap();
-    refused(both(&other, None), "`draws to learn from`");
+fn the_likelihood_of_outputs_is_the_posteriors() {
+    for rows in [200, 600] {
+        let x = Array2::from_shape_fn((rows, 2), |(i, j)| ((7 * i + 3 * j) as f64).sin());
+        let y = Array2::from_shape_fn((rows, 2), |(i, j)| ((3 * i + j) as f64).cos());
+        let data = Dataset::regression(x, y).unwrap();
+        let priors = Priors::all(Normal::new(0.0, 1.0).unwrap())
+            .with("log_noise_variance", LogInverseGamma::new(2.0, 0.5).unwrap());
+        let network = Mlp::new(&[2, 3, 2], Activation::Tanh).unwrap();
+        let posterior = Posterior::new(network, Gaussian::sampled(), &data, priors).unwrap();
+        let dim = posterior.dim();
+        let q: Vec<f64> = (0..dim).map(|i| 0.3 * (i as f64).cos()).collect();
+        let (mut ws, mut f) = (posterior.workspace(), vec![0.0; 2 * rows]);
+        posterior.write_outputs(&q, &mut f, &mut ws).unwrap();
+        let draws = Array3::from_shape_vec((1, 1, dim), q.clone()).unwrap();
+        let draws = Draws::new(posterior.layout().clone(), draws).unwrap();
+        let predicted = posterior.predict(&draws, &data).unwrap().posterior_mean().unwrap();
+        assert!(predicted.iter().zip(&f).all(|(a, b)| (a - b).abs() < 1e-12));
+        let whole = posterior.log_density(&q, &mut ws).likelihood;
+        let mut at =
+            |q: &[f64], f: &[f64]| posterior.log_likelihood_of_outputs(q, f, &mut ws).unwrap();
+        assert!((at(&q, &f) - whole).abs() < 1e-9 * whole.abs());
 
-    let settings = |change: &dyn Fn(&mut NetworkEmulator)| {
-        let mut settings = NetworkEmulator::new(Emulated::Outputs);
-        change(&mut settings);
-        network(&fine, settings).unwrap_err().to_string()
-    };
-    assert!(settings(&|s| s.hidden.clear()).contains("`hidden`"));
-    assert!(settings(&|s| s.activations.clear()).contains("`activations`"));
-    assert!(settings(&|s| s.dropout = 1.0).contains("`dropout` is 1"));
-    assert!(settings(&|s| s.held_out = 0.9).contains("`held_out` is 0.9"));
-    assert!(settings(&|s| s.input_share = Some(0.0)).contains("`input_share` is 0"));
-    assert!(settings(&|s| s.learning_rate = f64::NAN).contains("`learning_rate`"));
-    // Steps that overflow and are taken back, and steps that lead far away.
-    for (learning_rate, shown) in [(1e300, "1e300"), (1e5, "1e5")] {
-        let error = settings(&|s| s.learning_rate = learning_rate);
-        let message = format!("`learning_rate` is {shown}, but must be smaller: training diverged");
-        assert!(error.contains(&message), "{error}");
+        let (mut d_f, mut grad) = (vec![f64::NAN; f.len()], vec![1.0; dim]);
+        let mut own = posterior.workspace();
+        let value =
+            posterior.add_grad_of_outputs(3.0, &q, &f, &mut d_f, &mut grad, &mut own).unwrap();
+        assert!((value - whole).abs() < 1e-9 * whole.abs());
+        assert!(grad[..dim - 1].iter().all(|g| *g == 1.0), "weights do not enter");
+        let h = 1e-5;
+        let shifted = |of: &[f64], i: usize, by: f64| {
+            let mut of = of.to_vec();
+            of[i] += by;
+            of
+        };
+        for i in [0, 1, 2, 399, 2 * rows - 1] {
+            let difference = at(&q, &shifted(&f, i, h)) - at(&q, &shifted(&f, i, -h));
+            let expected = difference / (2.0 * h);
+            assert!((d_f[i] - expected).abs() < 1e-5, "{rows}, {i}: {} {expected}", d_f[i]);
+        }
+        let last = dim - 1;
+        let of_noise = at(&shifted(&q, last, h), &f) - at(&shifted(&q, last, -h), &f);
+        let expected = 1.0 + 3.0 * of_noise / (2.0 * h);
+        assert!((grad[last] - expected).abs() < 1e-4, "{} {expected}", grad[last]);
+
+        for (q, n) in [(&q[1..], f.len()), (&q[..], f.len() - 1)] {
+            let error = posterior.log_likelihood_of_outputs(q, &f[..n], &mut own).unwrap_err();
+            assert!(matches!(error, Error::Shape { .. }), "{error}");
+            assert!(posterior.write_outputs(q, &mut f.clone()[..n], &mut own).is_err());
+        }
+        let short = &mut d_f[1..];
+        assert!(posterior.add_grad_of_outputs(1.0, &q, &f, short, &mut grad, &mut own).is_err());
     }
-    assert!(features(&fine, RandomFeatures { features: 0, ..RandomFeatures::default() }).is_err());
+}
+
+#[test]
+fn what_fits_no_rows_is_refused() {
+    let posterior = posterior();
     for rows in [0, 201] {
         let error = RowSubset::new(&posterior, rows, 1).unwrap_err().to_string();
         assert!(error.contains("rows of the subset") && error.contains("200"), "{error}");
     }
     let rows = RowSubset::new(&posterior, 20, 1).unwrap();
     assert!(rows.clone().first_order(&posterior, &[0.0]).is_err());
-    assert!(rows.first_order(&posterior, &vec![f64::NAN; dim]).is_err());
+    assert!(rows.first_order(&posterior, &vec![f64::NAN; posterior.dim()]).is_err());
 }

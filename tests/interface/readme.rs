@@ -111,7 +111,7 @@ fn the_front_page_begins_with_fit_and_guide() {
     }
     let readme = std::fs::read_to_string(root.join("README.md")).unwrap();
     let tests = readme.lines().find(|line| line.contains("# all tests")).unwrap();
-    for member in ["bnn-mcmc", "bnn-mcmc-report", "bnn-mcmc-cli"] {
+    for member in ["bnn-mcmc", "bnn-mcmc-emulate", "bnn-mcmc-report", "bnn-mcmc-cli"] {
         assert!(tests.contains(&format!(" -p {member} ")), "{tests}");
     }
 }

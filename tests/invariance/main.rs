@@ -6,6 +6,7 @@ mod said;
 mod blocks;
 mod by_hand;
 mod collapsed;
+mod composed;
 mod composition;
 mod fixtures;
 mod hamiltonian;

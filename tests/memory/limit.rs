@@ -3,7 +3,6 @@
 use bnn_mcmc::data::simulate::{Classification, Regression};
 use bnn_mcmc::data::{CsvReader, IdxReader};
 use bnn_mcmc::draws::recorder::ChainPlan;
-use bnn_mcmc::emulate::{Emulated, NetworkEmulator, RandomFeatures};
 use bnn_mcmc::memory::set_limit;
 use bnn_mcmc::prelude::*;
 use bnn_mcmc::sampler::{Algorithm, Smmala, SoftAbs};
@@ -244,29 +243,6 @@ fn draws_that_are_not_asked_for_take_no_memory() {
         let (first, most) = peak(|| run(100));
         assert_eq!(first.values(), whole.values().slice(ndarray::s![.., ..100, ..]));
         assert!(most < 2 << 20, "{most}"); // the buffer that the file is read through has 1 MiB
-    });
-}
-
-/// Emulators say how large they are before they learn.
-#[test]
-fn emulators_larger_than_memory_are_refused() {
-    alone(|| {
-        let posterior = line();
-        let values =
-            Array3::from_shape_fn((1, 30, 2), |(_, n, i)| (n as f64 * 0.7 + i as f64).sin());
-        let draws = Draws::new(posterior.layout().clone(), values).unwrap();
-        let fit = |settings: NetworkEmulator| settings.fit(&posterior, &draws);
-        let all = || NetworkEmulator { steps: 1, ..NetworkEmulator::new(Emulated::Outputs) };
-        set_limit(Some(6_000));
-        refused!(fit(all()), Memory { name: "emulator of all outputs" });
-        set_limit(Some(1 << 20));
-        let wide = NetworkEmulator { hidden: vec![1 << 20, 1 << 20], ..all() };
-        refused!(fit(wide), Memory {});
-        let features = |features| RandomFeatures { features, ..RandomFeatures::default() };
-        let fitted = features(1 << 40).fit(&posterior, &draws);
-        refused!(fitted, Memory { name: "random features" });
-        set_limit(None);
-        assert!(fit(all()).is_ok() && features(20).fit(&posterior, &draws).is_ok());
     });
 }
 

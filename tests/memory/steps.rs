@@ -1,7 +1,6 @@
 //! No step allocates: neither a gradient, nor a transition, nor an adaptation outside the few
 //! iterations at which a window of the warm-up ends, nor what is kept of its predictions.
 
-use bnn_mcmc::emulate::{Emulated, NetworkEmulator, RandomFeatures};
 use bnn_mcmc::prelude::*;
 use bnn_mcmc::sampler::{
     Algorithm, DelayedAcceptance, Fisher, Kernel, LangevinGradient, Smmala, SoftAbs, SurrogateHmc,
@@ -78,7 +77,7 @@ where
     check(key, target, algorithm);
 }
 
-/// Kernels with a surrogate, on each emulator.
+/// Kernels with a surrogate, on parts of the rows.
 #[test]
 fn no_step_on_a_surrogate_allocates() {
     alone(|| {
@@ -86,14 +85,6 @@ fn no_step_on_a_surrogate_allocates() {
         let rows = RowSubset::new(&target, 100, 1).unwrap();
         check_surrogate(&target, rows.clone());
         check_surrogate(&target, rows.second_order(&target, &problems::theta0('d')).unwrap());
-        let start = Init::Around { centre: problems::theta0('d'), sd: 0.01 };
-        let short = Sampler::new(&target, Rwm::default()).init(start).warmup(0).draws(50);
-        let short = short.run().unwrap();
-        check_surrogate(&target, RandomFeatures::default().fit(&target, &short).unwrap());
-        for emulated in [Emulated::Outputs, Emulated::ReducedOutputs { share: 0.9 }] {
-            let network = NetworkEmulator { steps: 5, ..NetworkEmulator::new(emulated) };
-            check_surrogate(&target, network.fit(&target, &short).unwrap());
-        }
     });
 }
 

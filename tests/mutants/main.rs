@@ -66,8 +66,14 @@ struct Package {
     root: &'static str,
 }
 
-const PACKAGES: [Package; 3] = [
+const PACKAGES: [Package; 4] = [
     Package { short: "", name: "bnn-mcmc", folder: "", root: "src/lib.rs" },
+    Package {
+        short: "emulate",
+        name: "bnn-mcmc-emulate",
+        folder: "crates/emulate/",
+        root: "crates/emulate/src/lib.rs",
+    },
     Package {
         short: "report",
         name: "bnn-mcmc-report",

@@ -19,6 +19,7 @@ mod fit_by_hand;
 #[cfg(target_os = "linux")]
 mod fit_faults;
 mod fit_folders;
+mod fit_parts;
 mod fit_results;
 mod fit_tables;
 mod fixtures;

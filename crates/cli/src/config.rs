@@ -97,6 +97,9 @@ pub struct ModelSettings {
     /// The activation of the hidden units [default: tanh]
     #[arg(long)]
     pub activation: Option<Chosen<Activation>>,
+    /// A linear part beside the hidden layers: connections from the features to the outputs
+    #[arg(long, num_args = 0..=1, require_equals = true, default_missing_value = "true", value_name = "true|false")]
+    pub skip: Option<bool>,
     /// The prior of the weights, for standardised features and response [default: fan-in]
     #[arg(long)]
     pub weights: Option<Chosen<WeightPrior>>,
@@ -179,6 +182,7 @@ impl Config {
             model: ModelSettings {
                 hidden: None,
                 activation: Some(Chosen(Activation::Tanh)),
+                skip: Some(false),
                 weights: Some(Chosen(WeightPrior::FanIn)),
                 weights_sd: None,
                 noise: None,
@@ -348,12 +352,15 @@ impl Config {
         self.table.change(CsvReader::regression(0), &ignored)?;
         recipe =
             recipe.reader(|reader| self.table.change(reader.clone(), &ignored).unwrap_or(reader));
-        let ModelSettings { hidden, activation, weights, weights_sd, noise } = &self.model;
+        let ModelSettings { hidden, activation, skip, weights, weights_sd, noise } = &self.model;
         if let Some(units) = hidden {
             recipe = recipe.hidden(units);
         }
         if let Some(Chosen(activation)) = *activation {
             recipe = recipe.activation(activation);
+        }
+        if *skip == Some(true) {
+            recipe = recipe.skip(true);
         }
         if let Some(Chosen(weights)) = *weights {
             recipe = recipe.weights(match (weights, *weights_sd) {

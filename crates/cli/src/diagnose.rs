@@ -157,8 +157,7 @@ pub fn model(fit: &Fit) -> String {
             count(fit.dropped().len(), "row")
         ));
     }
-    let sizes: Vec<String> =
-        fit.posterior().model().sizes().iter().map(ToString::to_string).collect();
+    let sizes: Vec<String> = fit.network().sizes().iter().map(ToString::to_string).collect();
     let features = count(data.n_features(), "feature");
     let parameters = count(fit.draws().layout().dim(), "parameter");
     format!(

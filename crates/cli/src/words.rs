@@ -24,6 +24,7 @@ impl Vocabulary for Flags {
             Setting::Validation => "validation",
             Setting::Hidden => "hidden",
             Setting::Activation => "activation",
+            Setting::Skip => "skip",
             Setting::Weights => "weights",
             Setting::WeightsSd => "weights-sd",
             Setting::Noise => "noise",

@@ -141,7 +141,7 @@ impl Fit {
         let info = draws.info();
         serde_json::json!({
             "algorithm": info.algorithm,
-            "network": self.0.posterior().model().sizes(),
+            "network": self.0.network().sizes(),
             "parameters": info.parameters,
             "chains": draws.n_chains(),
             "warmup": info.warmup,

@@ -16,6 +16,7 @@ use pyo3::prelude::*;
 pub struct Settings {
     hidden: Option<Vec<usize>>,
     activation: String,
+    skip: bool,
     weight_prior: Weights,
     noise: Option<String>,
     method: Option<String>,
@@ -45,7 +46,10 @@ impl Settings {
             Weights::Sd(sd) => WeightPrior::Normal { sd: *sd },
             // A normal prior is chosen by its standard deviation.
             Weights::Name(name) => {
-                chosen(&[WeightPrior::FanIn, WeightPrior::Ard, WeightPrior::Horseshoe], name)?
+                let others = |prior: &&WeightPrior| !matches!(prior, WeightPrior::Normal { .. });
+                let known: Vec<WeightPrior> =
+                    WeightPrior::ALL.iter().filter(others).copied().collect();
+                chosen(&known, name)?
             }
         };
         let mut recipe = recipe
@@ -55,6 +59,9 @@ impl Settings {
             .warmup(self.warmup)
             .draws(self.draws)
             .seed(self.seed);
+        if self.skip {
+            recipe = recipe.skip(true);
+        }
         if let Some(units) = &self.hidden {
             recipe = recipe.hidden(units);
         }

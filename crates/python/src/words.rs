@@ -10,6 +10,7 @@ impl Vocabulary for Parameters {
         let parameter = match setting {
             Setting::Hidden => "hidden",
             Setting::Activation => "activation",
+            Setting::Skip => "skip",
             Setting::Weights | Setting::WeightsSd => "weight_prior",
             Setting::Noise => "noise",
             Setting::Method => "method",

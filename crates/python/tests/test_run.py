@@ -89,7 +89,7 @@ def test_a_single_chain_has_no_rhat(wave, short):
         ({"activation": None}, "`activation` is None, but must be a name in text"),
         (
             {"weight_prior": "ridge"},
-            "no weight prior named `ridge`; there are: `fan_in`, `ard`, `horseshoe`",
+            "no weight prior named `ridge`; there are: `fan_in`, `ard`, `horseshoe`, `scales`",
         ),
         ({"weight_prior": -1.0}, "-1, but must be"),
         (

@@ -7,9 +7,9 @@
 //! | file | answers to | input: `cargo run --release --example` |
 //! | --- | --- | --- |
 //! | `figure-1-mixture.svg` | figure 1: draws of SGHMC and pCN of a mixture of 25 normals | `mixture25_sghmc -- --out FOLDER/mixture25.csv` |
-//! | `figure-5-emulator.svg` | figure 5: the emulated against the true log likelihood | `fbnn -- --out FOLDER/components.csv --predictions FOLDER/regression.csv` |
+//! | `figure-5-emulator.svg` | figure 5: the emulated against the true log likelihood | `fbnn -p bnn-mcmc-emulate -- --out FOLDER/components.csv --predictions FOLDER/regression.csv` |
 //! | `figure-6-component.svg` | figure 6: means and 95 % intervals along the first principal component | the same |
-//! | `figure-7-reliability.svg` | figure 7: reliability diagrams | `fbnn -- --data classification --predictions FOLDER/classification.csv` |
+//! | `figure-7-reliability.svg` | figure 7: reliability diagrams | `fbnn -p bnn-mcmc-emulate -- --data classification --predictions FOLDER/classification.csv` |
 //! | `gap.svg` | each method's mean and band in a gap of the inputs, beside the exact ones | `gap_1d -- --out FOLDER/gap.csv` |
 
 // The other examples use the rest of it.
@@ -22,7 +22,8 @@ use bnn_mcmc_report::figures::{calibration, parameters, sampler};
 use ndarray::{Array2, Array3};
 use shared::{AnyError, Folders, Table, points, quantity};
 
-const REGRESSION: &str = "fbnn -- --out FOLDER/components.csv --predictions FOLDER/regression.csv";
+const REGRESSION: &str =
+    "fbnn -p bnn-mcmc-emulate -- --out FOLDER/components.csv --predictions FOLDER/regression.csv";
 /// The methods that figures 6 and 7 compare.
 const METHODS: [&str; 3] = ["BNN-SGHMC", "FBNN (SGHMC-pCN)", "NUTS"];
 
@@ -154,7 +155,7 @@ fn figure_6(folders: &Folders) -> Result<(), AnyError> {
 fn figure_7(folders: &Folders) -> Result<(), AnyError> {
     let table = folders.table(
         "classification.csv",
-        "fbnn -- --data classification --predictions FOLDER/classification.csv",
+        "fbnn -p bnn-mcmc-emulate -- --data classification --predictions FOLDER/classification.csv",
     )?;
     let mut curves: Vec<(&str, Reliability)> = Vec::new();
     for name in METHODS {

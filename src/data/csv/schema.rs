@@ -136,6 +136,18 @@ impl Schema {
         &self.reader
     }
 
+    /// The name of the column of the table that each feature comes from.
+    pub(crate) fn columns_of_features(&self) -> Vec<String> {
+        let left_out = usize::from(self.reader.encoding == Encoding::DropFirst);
+        let features = self.columns.iter().filter(|column| column.role == Role::Feature);
+        let n = |column: &Column| match &column.levels {
+            Some(levels) if self.reader.encoding != Encoding::Codes => levels.len() - left_out,
+            _ => 1,
+        };
+        //~ columns-of-features
+        features.flat_map(|column| vec![column.name.clone(); n(column)]).collect()
+    }
+
     /// The names of the features: of a column of labels one for each level, `column=level`.
     pub fn feature_names(&self) -> Vec<String> {
         let left_out = usize::from(self.reader.encoding == Encoding::DropFirst);

@@ -13,7 +13,7 @@ pub(super) struct ByRow {
     /// m + 1 columns: in the first pass P^1/2 Phi, with its ones, and P^1/2 y; in the second P Phi
     /// A^-1, and P.
     columns: TileStorage,
-    /// A^-1 `[m x H]` without the column that meets the ones, and that column.
+    /// A^-1 `[m x C]` without the column that meets the ones, and that column.
     covariance: Vec<f64>,
     of_ones: Vec<f64>,
 }
@@ -23,7 +23,7 @@ impl ByRow {
         let m = shape.m();
         Self {
             columns: TileStorage::for_columns(m + 1),
-            covariance: vec![0.0; m * shape.units],
+            covariance: vec![0.0; m * shape.columns()],
             of_ones: vec![0.0; if shape.bias { m } else { 0 }],
         }
     }
@@ -33,7 +33,7 @@ impl ByRow {
     pub(super) fn weigh(
         &mut self,
         shape: &Shape,
-        w: &[f64],
+        layer: &[f64],
         beta: f64,
         phi: &[f64],
         y: Tile,
@@ -41,7 +41,7 @@ impl ByRow {
         let (rows, stride) = (y.rows(), y.stride());
         let columns = &mut self.columns[..(shape.m() + 1) * stride];
         let (weighted, root) = columns.split_at_mut(shape.m() * stride);
-        let (weights, bias) = shape.of_log_sd(&w[shape.range()]);
+        let (weights, bias) = shape.of_log_sd(layer);
         product(weights, bias, phi, stride, root);
         root.iter_mut().for_each(|s| *s = -*s);
         exp_in_place(root);
@@ -60,10 +60,10 @@ impl ByRow {
         let m = shape.m();
         for (j, row) in inverse.chunks_exact(m).enumerate() {
             let covariance = |i: usize| sd[j] * row[i] * sd[i];
-            let to = &mut self.covariance[j * shape.units..][..shape.units];
+            let to = &mut self.covariance[j * shape.columns()..][..shape.columns()];
             to.iter_mut().enumerate().for_each(|(i, to)| *to = covariance(i));
             if let Some(to) = self.of_ones.get_mut(j) {
-                *to = covariance(shape.units);
+                *to = covariance(shape.columns());
             }
         }
     }
@@ -100,11 +100,13 @@ impl ByRow {
         for ((g, t), p) in g.iter_mut().zip(of_ones).zip(&*precision) {
             *g += *t * p; //~ by-row-bias-variance
         }
-        let [weights, bias] = shape.parts_of_log_sd();
-        for (grad, phi) in grad[weights].iter_mut().zip(phi.chunks_exact(stride)) {
-            *grad += dot::<8>(g, phi);
+        let coordinate = |j| shape.coordinate(shape.integrated, j);
+        for (j, phi) in phi.chunks_exact(stride).enumerate() {
+            grad[coordinate(j)] += dot::<8>(g, phi);
         }
-        grad[bias].iter_mut().for_each(|grad| *grad += g.iter().sum::<f64>());
+        if shape.bias {
+            grad[coordinate(shape.columns())] += g.iter().sum::<f64>();
+        }
     }
 
     /// Writes d / d Phi, of the tile of [`add_log_sd_grad`](Self::add_log_sd_grad), with `layer`

@@ -26,6 +26,7 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
     ) -> Option<f64> {
         let (w, phi) = self.split(q);
         let m = scratch.shape.m();
+        scratch.shape.take(q, &mut scratch.mean);
         let mut precision = 0.0;
         if beta == 0.0 {
             scratch.gram.fill(0.0);
@@ -39,7 +40,6 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
             self.sum_products(beta, w, scratch, ws);
         }
         let Collapsed { shape, gram, cross, mean, .. } = scratch;
-        mean.copy_from_slice(&q[shape.range()]);
         for j in 0..m {
             let (block, coordinate) = self.block_of_column(shape, j);
             let Family::Normal { mean, sd } = block.family(q, coordinate) else { return None };
@@ -220,7 +220,7 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
     ) -> f64 {
         let Collapsed { shape, hidden, by_row, mean, .. } = scratch;
         let (w, phi) = self.split(q);
-        let (weights, bias) = mean.split_at(shape.units * shape.outputs);
+        let (weights, bias) = mean.split_at(shape.columns() * shape.outputs);
         let PosteriorWorkspace { out, d_out, grad_phi, .. } = ws;
         grad_phi.fill(0.0);
         if let Some(hidden) = hidden.as_mut() {

@@ -1,9 +1,9 @@
 //! The posterior with the weights of its linear output layer integrated out.
 //!
-//! A row's outputs are f = W h(x; v) + b, and the noise is normal. With Phi `[n x m]` the outputs of
-//! the last hidden layer and a column of ones (m = H + 1; the features themselves if there is no hidden
-//! layer), P = e^-eta the precision of the noise, and column k of the response `[n x K]`, the weights of
-//! output k, beta_k = (W_k1, .., W_kH, b_k), have the prior N(m0, S), S = diag(s_j^2), which is the same
+//! A row's outputs are f = W h(x; v) + V x + b, and the noise is normal. With Phi `[n x m]` the outputs
+//! of the last hidden layer, the features if there is a V ([`Skip`](crate::model::Skip)), and a column
+//! of ones (m = H + D + 1; the features alone and ones if there is no hidden layer), P = e^-eta the precision of the noise, and column k of the response `[n x K]`, the weights of
+//! output k, beta_k = (W_k1, .., W_kH, V_k1, .., V_kD, b_k), have the prior N(m0, S), S = diag(s_j^2), which is the same
 //! for all k. To the power beta of the likelihood, with P_beta = beta P and D = S^1/2,
 //!
 //! ```text
@@ -77,26 +77,37 @@ use crate::Error;
 use crate::likelihood::{Likelihood, NormalNoise};
 use crate::memory;
 use crate::message::Advice;
-use crate::model::{Mlp, Model, OutputLayer};
+use crate::model::{Mlp, Model, NonCentred, OutputLayer};
 use crate::prior::{BlockPrior, Family};
 use crate::rng::ChainRng;
 use crate::targets::{ConditionallyGaussian, LogDensity, Marginal, Target};
 
-/// W `[K x H]` and b `[K]` from coordinate `start` of q on, of which the first rows are integrated
-/// out: all rows, or the rows of mu where the rest are of s.
+/// W `[K x H]`, b `[K]` and V `[K x D]` from coordinate `start` of q on, of which the first rows are
+/// integrated out: all rows, or the rows of mu where the rest are of s.
+///
+/// Scratch memory has the layer with the columns of Phi together: `[K x C]` row-major, C = H + D, then
+/// b `[K]`.
 #[derive(Clone, Copy, Debug)]
 struct Shape {
     start: usize,
+    /// H, or D if there is no hidden layer.
     units: usize,
+    /// D if there is a V, else 0.
+    skip: usize,
     outputs: usize,
     integrated: usize,
     bias: bool,
 }
 
 impl Shape {
+    /// C, the columns of Phi without the ones.
+    fn columns(&self) -> usize {
+        self.units + self.skip
+    }
+
     /// The columns of Phi, with the ones.
     fn m(&self) -> usize {
-        self.units + usize::from(self.bias)
+        self.columns() + usize::from(self.bias)
     }
 
     /// All coordinates of the layer.
@@ -104,14 +115,27 @@ impl Shape {
         self.start..self.start + self.outputs * self.m()
     }
 
-    /// The place of the weight of column `j` for output `k` within the layer.
+    /// The place of the weight of column `j` for output `k` in scratch memory.
     fn at(&self, k: usize, j: usize) -> usize {
-        if j < self.units { k * self.units + j } else { self.outputs * self.units + k }
+        let c = self.columns();
+        if j < c { k * c + j } else { self.outputs * c + k }
     }
 
     /// The place that [`at`](Self::at) gives, but among the outputs that are integrated out only.
     fn in_sums(&self, k: usize, j: usize) -> usize {
-        if j < self.units { k * self.units + j } else { self.integrated * self.units + k }
+        let c = self.columns();
+        if j < c { k * c + j } else { self.integrated * c + k }
+    }
+
+    /// The coordinate of q of the weight of column `j` for output `k`.
+    fn coordinate(&self, k: usize, j: usize) -> usize {
+        let v = self.outputs * (self.units + usize::from(self.bias));
+        self.start
+            + match j {
+                j if j < self.units => k * self.units + j,
+                j if j < self.columns() => v + k * self.skip + j - self.units, //~ collapsed-skip-place
+                _ => self.outputs * self.units + k,
+            }
     }
 
     /// Whether some outputs are s.
@@ -119,32 +143,42 @@ impl Shape {
         self.integrated < self.outputs
     }
 
-    /// The coordinates of q of the weights and of the biases of some outputs; the latter empty if
-    /// there are none.
-    fn parts(&self, outputs: Range<usize>) -> [Range<usize>; 2] {
-        let biases = self.start + self.outputs * self.units;
-        let n = if self.bias { outputs.clone() } else { 0..0 };
-        [
-            self.start + outputs.start * self.units..self.start + outputs.end * self.units,
-            biases + n.start..biases + n.end,
-        ]
+    /// The coordinates of q of the weights W, b and V of some outputs, without those that there are none
+    /// of.
+    fn parts(&self, outputs: Range<usize>) -> impl Iterator<Item = Range<usize>> {
+        let widths = [self.units, usize::from(self.bias), self.skip];
+        let all = self.outputs;
+        let parts = widths.into_iter().scan(self.start, move |start, width| {
+            let part = *start + outputs.start * width..*start + outputs.end * width;
+            *start += all * width;
+            Some(part)
+        });
+        parts.filter(|part| !part.is_empty())
     }
 
     /// The coordinates of q that are integrated out.
     fn integrated_parts(&self) -> impl Iterator<Item = Range<usize>> {
-        self.parts(0..self.integrated).into_iter().filter(|part| !part.is_empty())
+        self.parts(0..self.integrated)
     }
 
     /// The coordinates of q of beta_s.
-    fn parts_of_log_sd(&self) -> [Range<usize>; 2] {
+    fn parts_of_log_sd(&self) -> impl Iterator<Item = Range<usize>> {
         self.parts(self.integrated..self.outputs)
     }
 
-    /// beta_s of all weights of the layer.
+    /// Copies the layer in q to scratch memory.
+    fn take(&self, q: &[f64], layer: &mut [f64]) {
+        for k in 0..self.outputs {
+            for j in 0..self.m() {
+                layer[self.at(k, j)] = q[self.coordinate(k, j)];
+            }
+        }
+    }
+
+    /// beta_s of the layer in scratch memory: the weights of the columns of Phi, and of the ones.
     fn of_log_sd<'w>(&self, layer: &'w [f64]) -> (&'w [f64], &'w [f64]) {
-        let [weights, bias] = self.parts_of_log_sd();
-        let of = |part: Range<usize>| &layer[part.start - self.start..part.end - self.start];
-        (of(weights), of(bias))
+        let (weights, bias) = layer.split_at(self.outputs * self.columns());
+        (&weights[self.integrated * self.columns()..], &bias[self.integrated.min(bias.len())..])
     }
 }
 
@@ -153,7 +187,7 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
     /// exactly: a target of fewer dimensions, without the ridge that these weights make.
     ///
     /// The model's outputs must be linear in them ([`Linear`](crate::model::Linear), or an [`Mlp`]
-    /// in f64 without an activation of its outputs), the likelihood
+    /// in f64 without an activation of its outputs, with [`Skip`](crate::model::Skip) or without), the likelihood
     /// [`Gaussian`](crate::likelihood::Gaussian), or
     /// [`HeteroscedasticGaussian`](crate::likelihood::HeteroscedasticGaussian) of one response
     /// column, and their prior normal: any mean and standard deviation, or a hierarchical scale,
@@ -198,12 +232,12 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
     }
 
     /// The shape of the output layer, with its place in q, and the network of the layers before it.
-    fn output_layer(&self) -> Result<(Shape, Option<Mlp>), Error> {
+    fn output_layer(&self) -> Result<(Shape, Option<NonCentred<Mlp>>), Error> {
         let integrated = self.n_integrated()?;
-        let OutputLayer { hidden, bias } = self.model.output_layer()?;
+        let OutputLayer { hidden, bias, skip } = self.model.output_layer()?;
         let outputs = self.model.n_outputs();
         let (start, units) = match &hidden {
-            Some(mlp) => (mlp.layout().dim(), mlp.n_outputs()),
+            Some(network) => (network.layout().dim(), network.n_outputs()),
             None => (0, self.model.n_inputs()),
         };
         let inputs = hidden.as_ref().map_or(self.model.n_inputs(), Model::n_inputs);
@@ -211,7 +245,8 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
             let what = "inputs of the layers before the output layer";
             return Err(Error::shape(what, inputs, self.model.n_inputs()));
         }
-        let shape = Shape { start, units, outputs, integrated, bias };
+        let skip = if skip { self.model.n_inputs() } else { 0 };
+        let shape = Shape { start, units, skip, outputs, integrated, bias };
         if shape.range().end != self.n_weights {
             let (what, end) = ("weights of the model with its output layer", shape.range().end);
             return Err(Error::shape(what, self.n_weights, end));
@@ -221,7 +256,7 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
 
     /// The block in which column `j` of the output layer lies, with its coordinate for output 0.
     fn block_of_column(&self, shape: &Shape, j: usize) -> (&BlockPrior, usize) {
-        let coordinate = shape.start + shape.at(0, j);
+        let coordinate = shape.coordinate(0, j);
         let holds = |block: &&BlockPrior| block.range.contains(&coordinate);
         (self.priors.iter().find(holds).expect("every coordinate has a prior"), coordinate)
     }
@@ -232,14 +267,13 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
             return ws.collapsed.take();
         }
         self.gaussian_coordinates().ok()?;
-        let (shape, mlp) = self.output_layer().ok()?;
+        let (shape, network) = self.output_layer().ok()?;
         let of = |part: Range<usize>| {
             let holds = |block: &&BlockPrior| block.range.contains(&part.start);
             Some(self.priors.iter().find(holds)?.part(part))
         };
-        let rest = shape.parts_of_log_sd().into_iter().filter(|part| !part.is_empty());
-        let rest: Option<Vec<BlockPrior>> = rest.map(of).collect();
-        Some(Collapsed::new(shape, mlp, rest?, self.tiles().len()))
+        let rest: Option<Vec<BlockPrior>> = shape.parts_of_log_sd().map(of).collect();
+        Some(Collapsed::new(shape, network, rest?, self.tiles().len()))
     }
 }
 
@@ -247,10 +281,13 @@ impl<M: Model, L: Likelihood> ConditionallyGaussian for Posterior<M, L> {
     fn gaussian_coordinates(&self) -> Result<Vec<Range<usize>>, Error> {
         let (shape, _) = self.output_layer()?;
         let zeros = vec![0.0; self.dim()];
-        for j in [0, shape.m() - 1] {
+        // The first columns of W, V and b.
+        for (j, width) in [(0, shape.units), (shape.units, shape.skip), (shape.columns(), 1)] {
+            if width == 0 || j == shape.m() {
+                continue;
+            }
             let (block, coordinate) = self.block_of_column(&shape, j);
-            let inputs = if j < shape.units { shape.units } else { 1 };
-            let is_whole = block.range.len() == shape.outputs * inputs;
+            let is_whole = block.range.len() == shape.outputs * width;
             if !is_whole {
                 let given = format!("block `{}` of {}", block.name, block.range.len());
                 let allowed = "its weights and its biases each in a block of their own";
@@ -328,8 +365,7 @@ impl<M: Model, L: Likelihood> ConditionallyGaussian for Posterior<M, L> {
                 let noise = &mut nu[..m];
                 factor.colour(rhs, noise); //~ collapsed-colour
                 for j in 0..m {
-                    let at = shape.at(k, j);
-                    q[shape.start + at] = mean[at] + sd[j] * noise[j]; //~ collapsed-draw
+                    q[shape.coordinate(k, j)] = mean[shape.at(k, j)] + sd[j] * noise[j]; //~ collapsed-draw
                 }
             }
         }

@@ -6,7 +6,7 @@ use crate::engine::gram::Gram;
 use crate::engine::network::product;
 use crate::engine::{TILE_ROWS, Tile, TileMut, TileStorage};
 use crate::linalg::local_metric::{Factorisation, Factoriser, LocalMetric};
-use crate::model::{Mlp, Model};
+use crate::model::{Mlp, Model, NonCentred};
 use crate::prior::BlockPrior;
 
 /// Scratch memory, and values that do not change from one evaluation to the next.
@@ -24,8 +24,7 @@ pub(in crate::posterior) struct Collapsed {
     pub(super) inverse: Vec<f64>,
     /// Y^T Phi of the outputs that are integrated out, with P as in `gram`.
     pub(super) cross: Vec<f64>,
-    /// All weights of the layer in their order in q: the mean mu of the integrated weights, and the
-    /// other weights unchanged.
+    /// All weights of the layer: the mean mu of the integrated weights, and the other weights as in q.
     pub(super) mean: Vec<f64>,
     /// m0 and D, nu of each output, and a right-hand side.
     pub(super) prior_mean: Vec<f64>,
@@ -39,12 +38,12 @@ pub(in crate::posterior) struct Collapsed {
 /// The layers before the output layer.
 #[derive(Debug)]
 pub(super) struct Hidden {
-    mlp: Mlp,
+    network: NonCentred<Mlp>,
     /// One or more tiles: tile i of the rows has the place i modulo their number.
     kept: Vec<Kept>,
     /// The derivative with respect to Phi.
     d_phi: TileStorage,
-    /// The matrix `[H x (K + H)]` that makes the first of the second where all rows have the same
+    /// The matrix `[H x (K + C)]` that makes the first of the second where all rows have the same
     /// noise, and its bias.
     pub(super) back: Vec<f64>,
     pub(super) back_bias: Vec<f64>,
@@ -53,7 +52,7 @@ pub(super) struct Hidden {
 /// The activations of one tile.
 #[derive(Debug)]
 struct Kept {
-    ws: <Mlp as Model>::Workspace,
+    ws: <NonCentred<Mlp> as Model>::Workspace,
     /// The derivative with respect to the outputs, then Phi without its ones.
     stacked: TileStorage,
 }
@@ -70,30 +69,35 @@ pub(super) fn basis<'a>(
     number: usize,
     x: Tile<'a>,
 ) -> &'a [f64] {
-    let Some(Hidden { mlp, kept, .. }) = hidden else { return x.values() };
+    let Some(Hidden { network, kept, .. }) = hidden else { return x.values() };
     let place = number % kept.len();
     let Kept { ws, stacked } = &mut kept[place];
-    let phi = &mut stacked[shape.outputs * x.stride()..][..shape.units * x.stride()];
-    let mut phi = TileMut::new(phi, x.rows());
-    mlp.forward(&w[..shape.start], x, phi.reborrow(), ws);
-    phi.clear_padding();
-    &stacked[shape.outputs * x.stride()..][..shape.units * x.stride()]
+    let phi = &mut stacked[shape.outputs * x.stride()..][..shape.columns() * x.stride()];
+    let (h, features) = phi.split_at_mut(shape.units * x.stride());
+    let mut h = TileMut::new(h, x.rows());
+    network.forward(&w[..shape.start], x, h.reborrow(), ws);
+    h.clear_padding();
+    features.copy_from_slice(&x.values()[..features.len()]); //~ collapsed-skip-features
+    phi
 }
 
 impl Hidden {
-    fn new(shape: &Shape, mlp: Mlp, tiles: usize) -> Self {
+    fn new(shape: &Shape, network: NonCentred<Mlp>, tiles: usize) -> Self {
         let Shape { units, outputs, bias, .. } = *shape;
-        let all: usize = mlp.sizes()[1..].iter().sum();
+        let columns = shape.columns();
+        let all: usize = network.base().sizes()[1..].iter().sum();
         let back = if shape.is_by_row() { 0 } else { units };
         let n = (KEPT / (TILE_ROWS * (outputs + 4 * all))).clamp(1, tiles);
-        let kept =
-            |_| Kept { ws: mlp.workspace(), stacked: TileStorage::for_columns(outputs + units) };
+        let kept = |_| Kept {
+            ws: network.workspace(),
+            stacked: TileStorage::for_columns(outputs + columns),
+        };
         Self {
             kept: (0..n).map(kept).collect(),
             d_phi: TileStorage::for_columns(units),
-            back: vec![0.0; back * (outputs + units)],
+            back: vec![0.0; back * (outputs + columns)],
             back_bias: vec![0.0; if bias { back } else { 0 }],
-            mlp,
+            network,
         }
     }
 
@@ -104,13 +108,13 @@ impl Hidden {
 
     /// Begins a pass over the rows.
     pub(super) fn begin(&mut self, shape: &Shape, w: &[f64]) {
-        self.kept.iter_mut().for_each(|kept| self.mlp.begin(&w[..shape.start], &mut kept.ws));
+        self.kept.iter_mut().for_each(|kept| self.network.begin(&w[..shape.start], &mut kept.ws));
     }
 
     /// The columns that [`basis`] has written for the tile `number`.
     pub(super) fn phi(&self, shape: &Shape, number: usize, stride: usize) -> &[f64] {
         let stacked = &self.kept[number % self.kept.len()].stacked;
-        &stacked[shape.outputs * stride..][..shape.units * stride]
+        &stacked[shape.outputs * stride..][..shape.columns() * stride]
     }
 
     /// Adds the gradient of the tile `number`, whose activations are there, now or in
@@ -126,12 +130,12 @@ impl Hidden {
         let (place, stride) = (number % self.kept.len(), x.stride());
         let Kept { ws, stacked } = &mut self.kept[place];
         stacked[..d_out.len()].copy_from_slice(d_out);
-        let stacked = &stacked[..(shape.outputs + shape.units) * stride];
+        let stacked = &stacked[..(shape.outputs + shape.columns()) * stride];
         let mut d_phi = TileMut::new(&mut self.d_phi[..shape.units * stride], x.rows());
         product(&self.back, &self.back_bias, stacked, stride, d_phi.values());
         d_phi.clear_padding();
         let (w, grad) = (&w[..shape.start], &mut grad[..shape.start]);
-        self.mlp.backward(w, x, d_phi.as_tile(), grad, ws);
+        self.network.backward(w, x, d_phi.as_tile(), grad, ws);
     }
 
     /// Does the work of [`backward`](Self::backward) where `write_d_phi` writes the derivative with
@@ -148,33 +152,38 @@ impl Hidden {
         let d_phi = &mut self.d_phi[..shape.units * x.stride()];
         write_d_phi(d_phi);
         let (w, grad) = (&w[..shape.start], &mut grad[..shape.start]);
-        self.mlp.backward(w, x, Tile::new(d_phi, x.rows()), grad, &mut self.kept[place].ws);
+        self.network.backward(w, x, Tile::new(d_phi, x.rows()), grad, &mut self.kept[place].ws);
     }
 
     /// Ends a pass over the rows.
     pub(super) fn finish(&mut self, shape: &Shape, grad: &mut [f64]) {
         let grad = &mut grad[..shape.start];
-        self.kept.iter_mut().for_each(|kept| self.mlp.finish(grad, &mut kept.ws));
+        self.kept.iter_mut().for_each(|kept| self.network.finish(grad, &mut kept.ws));
     }
 }
 
 impl Collapsed {
     /// For rows in so many `tiles`, with the priors of the output layer's weights that are not
     /// integrated out.
-    pub(super) fn new(shape: Shape, mlp: Option<Mlp>, rest: Vec<BlockPrior>, tiles: usize) -> Self {
-        let Shape { units, outputs, integrated, bias, .. } = shape;
+    pub(super) fn new(
+        shape: Shape,
+        network: Option<NonCentred<Mlp>>,
+        rest: Vec<BlockPrior>,
+        tiles: usize,
+    ) -> Self {
+        let Shape { outputs, integrated, bias, .. } = shape;
         let (m, cholesky) = (shape.m(), Factorisation::Cholesky);
         let zeros = |n: usize| vec![0.0; n];
         let by_row = shape.is_by_row();
         Self {
-            hidden: mlp.map(|mlp| Hidden::new(&shape, mlp, tiles)),
+            hidden: network.map(|network| Hidden::new(&shape, network, tiles)),
             by_row: by_row.then(|| ByRow::new(&shape)),
             rest,
             // Ones that are weighted are a column like any other.
             sums: if by_row {
                 Gram::new(m, integrated, false)
             } else {
-                Gram::new(units, outputs, bias)
+                Gram::new(shape.columns(), outputs, bias)
             },
             gram: zeros(m * m),
             inverse: zeros(m * m),
@@ -204,13 +213,14 @@ impl Collapsed {
         tiles: impl Iterator<Item = (Tile<'a>, Tile<'a>)>,
     ) {
         self.sums.clear();
+        self.shape.take(w, &mut self.mean);
         if let Some(hidden) = &mut self.hidden {
             hidden.begin(&self.shape, w);
         }
         for (number, (x, y)) in tiles.enumerate() {
             let phi = basis(&mut self.hidden, &self.shape, w, number, x);
             let (phi, y) = match &mut self.by_row {
-                Some(by_row) => by_row.weigh(&self.shape, w, beta, phi, y),
+                Some(by_row) => by_row.weigh(&self.shape, &self.mean, beta, phi, y),
                 None => (phi, y),
             };
             self.sums.add(phi, y);
@@ -228,7 +238,7 @@ impl Collapsed {
         }
         let Some(hidden) = hidden else { return };
         let (m, factor) = (shape.m(), -(shape.outputs as f64) * precision); //~ collapsed-covariance
-        let rows = hidden.back.chunks_exact_mut(shape.outputs + shape.units);
+        let rows = hidden.back.chunks_exact_mut(shape.outputs + shape.columns());
         for (j, (row, inverse)) in rows.zip(inverse.chunks_exact(m)).enumerate() {
             let (of_outputs, of_phi) = row.split_at_mut(shape.outputs);
             for (k, to) in of_outputs.iter_mut().enumerate() {
@@ -237,7 +247,7 @@ impl Collapsed {
             let covariance = |i: usize| factor * sd[j] * inverse[i] * sd[i];
             of_phi.iter_mut().enumerate().for_each(|(i, to)| *to = covariance(i));
             if let Some(bias) = hidden.back_bias.get_mut(j) {
-                *bias = covariance(shape.units);
+                *bias = covariance(shape.columns());
             }
         }
     }

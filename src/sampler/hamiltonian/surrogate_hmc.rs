@@ -23,9 +23,9 @@ use crate::targets::{check_coordinates, fingerprint};
 /// ```
 ///
 /// The leapfrog step preserves volume and can be retraced whatever its force, so that the chain
-/// samples **pi exactly, whatever the surrogate**. With
-/// [`RandomFeatures`](crate::emulate::RandomFeatures) as the surrogate this is the random network
-/// surrogate of Zhang, Shahbaba and Zhao (RNS-HMC). A trajectory whose energy on the surrogate rises
+/// samples **pi exactly, whatever the surrogate**. With random features fitted to the log likelihood
+/// as the surrogate (`RandomFeatures` of the workspace's crate `bnn-mcmc-emulate`) this is the random
+/// network surrogate of Zhang, Shahbaba and Zhao (RNS-HMC). A trajectory whose energy on the surrogate rises
 /// by more than [`MAX_ENERGY_ERROR`](crate::sampler::MAX_ENERGY_ERROR) is rejected.
 ///
 /// [`DelayedAcceptance`](crate::sampler::DelayedAcceptance) over [`Hmc`] is the alternative with a

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from ._native import ColumnOfFit, Settings
 
 Activation: TypeAlias = Literal["tanh", "relu", "silu", "softplus", "sigmoid", "identity"]
-WeightPrior: TypeAlias = Literal["fan_in", "ard", "horseshoe"]
+WeightPrior: TypeAlias = Literal["fan_in", "ard", "horseshoe", "scales"]
 Method: TypeAlias = Literal["nuts", "collapsed", "tempered"]
 RealNoise: TypeAlias = Literal["gaussian", "heteroscedastic", "student_t"]
 CountNoise: TypeAlias = Literal["negative_binomial", "poisson"]
@@ -63,6 +63,7 @@ class Bnn(BaseEstimator):
         *,
         hidden: Sequence[int] | None = None,
         activation: Activation = "tanh",
+        skip: bool = False,
         weight_prior: WeightPrior | float = "fan_in",
         method: Method | None = None,
         target_accept: float | None = None,
@@ -76,6 +77,7 @@ class Bnn(BaseEstimator):
     ) -> None:
         self.hidden: Sequence[int] | None = hidden
         self.activation: Activation = activation
+        self.skip: bool = skip
         self.weight_prior: WeightPrior | float = weight_prior
         self.method: Method | None = method
         self.target_accept: float | None = target_accept
@@ -198,6 +200,7 @@ class Bnn(BaseEstimator):
         hidden, weights = recipe["hidden"], recipe["weights"]
         self.hidden = None if hidden is None else tuple(hidden)
         self.activation = recipe["activation"].lower()
+        self.skip = recipe.get("skip", False)
         self.weight_prior = weights["normal"]["sd"] if isinstance(weights, dict) else weights
         self.method = recipe["method"]
         self.target_accept = recipe.get("target_accept")
@@ -438,6 +441,7 @@ class Bnn(BaseEstimator):
         return {
             "hidden": hidden,
             "activation": _name("activation", self.activation),
+            "skip": _flag("skip", self.skip),
             "weight_prior": weight_prior,
             "noise": None if noise is None else _name("noise", noise),
             "method": None if self.method is None else _name("method", self.method),

@@ -208,11 +208,15 @@ class BnnRegressor(_Numbers):
         gaussian noise, else of 40.
     activation : {"tanh", "relu", "sigmoid", "softplus", "silu", "identity"}, default="tanh"
         The activation of the hidden units.
-    weight_prior : {"fan_in", "ard", "horseshoe"} or float, default="fan_in"
+    skip : bool, default=False
+        Whether a linear part stands beside the hidden layers: connections from the features to the
+        outputs.
+    weight_prior : {"fan_in", "ard", "horseshoe", "scales"} or float, default="fan_in"
         The prior of the weights, on the scale of standardised features and response. ``"fan_in"``
-        is N(0, 1/H) for weights that leave the last hidden layer of H units (of a linear model, H
-        features) and N(0, 1) for all others; ``"ard"`` adds a sampled variance for each input;
-        ``"horseshoe"`` adds a common one to these. A number is the standard deviation of N(0, sd^2)
+        is N(0, 1/H) for the weights of every layer after the first (of a linear model, the only one),
+        H the number of its inputs, and N(0, 1) for all others; ``"ard"`` adds a sampled variance for
+        each input; ``"horseshoe"`` adds a common one to these; ``"scales"`` is fan-in times scales
+        that are sampled: of each column, of the outputs, of the linear part. A number is the standard deviation of N(0, sd^2)
         for all weights and biases.
     noise : {"gaussian", "heteroscedastic", "student_t"}, default=None
         How responses scatter around the network: normal with one standard deviation, which is
@@ -285,6 +289,7 @@ class BnnRegressor(_Numbers):
         *,
         hidden: Sequence[int] | None = None,
         activation: Activation = "tanh",
+        skip: bool = False,
         weight_prior: WeightPrior | float = "fan_in",
         noise: RealNoise | None = None,
         method: Method | None = None,
@@ -300,6 +305,7 @@ class BnnRegressor(_Numbers):
         super().__init__(
             hidden=hidden,
             activation=activation,
+            skip=skip,
             weight_prior=weight_prior,
             method=method,
             target_accept=target_accept,
@@ -342,6 +348,7 @@ class BnnCounts(_Numbers):
         *,
         hidden: Sequence[int] | None = None,
         activation: Activation = "tanh",
+        skip: bool = False,
         weight_prior: WeightPrior | float = "fan_in",
         noise: CountNoise | None = None,
         method: Method | None = None,
@@ -357,6 +364,7 @@ class BnnCounts(_Numbers):
         super().__init__(
             hidden=hidden,
             activation=activation,
+            skip=skip,
             weight_prior=weight_prior,
             method=method,
             target_accept=target_accept,
@@ -397,6 +405,7 @@ class BnnClassifier(ClassifierMixin, Bnn):
         *,
         hidden: Sequence[int] | None = None,
         activation: Activation = "tanh",
+        skip: bool = False,
         weight_prior: WeightPrior | float = "fan_in",
         method: Method | None = None,
         target_accept: float | None = None,
@@ -411,6 +420,7 @@ class BnnClassifier(ClassifierMixin, Bnn):
         super().__init__(
             hidden=hidden,
             activation=activation,
+            skip=skip,
             weight_prior=weight_prior,
             method=method,
             target_accept=target_accept,

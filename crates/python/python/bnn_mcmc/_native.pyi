@@ -16,6 +16,7 @@ Matrix: TypeAlias = NDArray[np.float64]
 class Settings(TypedDict):
     hidden: list[int] | None
     activation: str
+    skip: bool
     weight_prior: str | float
     noise: str | None
     method: str | None

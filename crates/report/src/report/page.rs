@@ -399,8 +399,7 @@ fn ess(value: f64) -> String {
 fn cite(findings: &Findings) -> Markup {
     let (fit, info) = (findings.fit, findings.fit.draws().info());
     let algorithm = info.algorithm.as_deref().unwrap_or("an unknown algorithm");
-    let sizes: Vec<String> =
-        fit.posterior().model().sizes().iter().map(ToString::to_string).collect();
+    let sizes: Vec<String> = fit.network().sizes().iter().map(ToString::to_string).collect();
     let (worst, fewest) = (findings.verdict.max_rhat(), findings.verdict.min_ess());
     let sentence = format!(
         "Posterior of a Bayesian network ({} units by layer, {} parameters) for {}, {} rows, sampled by \

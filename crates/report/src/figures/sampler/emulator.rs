@@ -12,8 +12,7 @@ use crate::figure::{Axis, Colour, Figure, Mark, Panel, Place, Symbol};
 ///
 /// ```
 /// use bnn_mcmc::prelude::*;
-/// use bnn_mcmc::emulate::RandomFeatures;
-/// use bnn_mcmc::surrogate::Emulator;
+/// use bnn_mcmc::surrogate::{Emulator, RowSubset};
 /// use bnn_mcmc::targets::Target;
 /// use bnn_mcmc_report::figures::sampler;
 /// # let x = ndarray::Array2::from_shape_fn((40, 2), |(i, j)| ((7 * i + 3 * j) % 11) as f64 / 5.0 - 1.0);
@@ -22,8 +21,7 @@ use crate::figure::{Axis, Colour, Figure, Mark, Panel, Place, Symbol};
 /// let priors = Priors::all(Normal::new(0.0, 1.0)?);
 /// let posterior = Posterior::new(Linear::new(2, 1)?, Gaussian::fixed(0.3)?, &data, priors)?;
 /// let draws = Sampler::new(&posterior, Mala::default()).warmup(200).draws(100).seed(1).run()?;
-/// let features = RandomFeatures { features: 60, ..RandomFeatures::default() };
-/// let emulator = features.fit(&posterior, &draws)?;
+/// let emulator = RowSubset::new(&posterior, 20, 1)?;
 /// let truth = draws.stat("log_likelihood")?;
 /// let mut workspace = emulator.workspace();
 /// let emulated: Vec<f64> = draws

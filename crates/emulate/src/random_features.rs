@@ -1,17 +1,17 @@
 //! Random features fitted to the log likelihood.
 
-use ndarray::{Array1, Array2, Axis, azip};
+use bnn_mcmc::draws::Draws;
+use bnn_mcmc::model::Activation;
+use bnn_mcmc::rng::ChainRng;
+use bnn_mcmc::surrogate::Emulator;
+use bnn_mcmc::targets::PowerGradTarget;
+use bnn_mcmc::{Error, memory};
+use nalgebra::{Cholesky, DMatrix, DVector};
+use ndarray::linalg::general_mat_vec_mul;
+use ndarray::{Array1, Array2, Axis, azip, s};
 
-use super::pairs::{Pairs, Scaling};
-use crate::Error;
-use crate::draws::Draws;
-use crate::engine::elementary::softplus_and_sigmoid;
-use crate::error::positive;
-use crate::linalg::cholesky::Cholesky;
-use crate::linalg::dot::{add_combination, dot, products};
-use crate::rng::ChainRng;
-use crate::surrogate::Emulator;
-use crate::targets::PowerGradTarget;
+use crate::pairs::{Pairs, Scaling};
+use crate::{add_combination, positive};
 
 /// The settings of an emulator of random features.
 ///
@@ -36,7 +36,7 @@ use crate::targets::PowerGradTarget;
 /// neither the quadratic term nor gradients: random bases in the sense of an extreme learning
 /// machine.
 ///
-/// The [module](super) has an example.
+/// The [front page](crate) has an example.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RandomFeatures {
     /// The number of features, at least 1.
@@ -66,8 +66,8 @@ pub struct FittedFeatures {
     scaling: Scaling,
     /// u `[feature, coordinate]`.
     directions: Array2<f64>,
-    offsets: Vec<f64>,
-    weights: Vec<f64>,
+    offsets: Array1<f64>,
+    weights: Array1<f64>,
     curvature: f64,
     constant: f64,
     pairs: usize,
@@ -77,10 +77,11 @@ pub struct FittedFeatures {
 /// Scratch memory of [`FittedFeatures`].
 #[derive(Debug)]
 pub struct FeaturesWorkspace {
-    z: Vec<f64>,
-    grad: Vec<f64>,
-    values: Vec<f64>,
-    slopes: Vec<f64>,
+    z: Array1<f64>,
+    /// d ell*/dz.
+    d_z: Array1<f64>,
+    values: Array1<f64>,
+    slopes: Array1<f64>,
 }
 
 impl RandomFeatures {
@@ -105,41 +106,35 @@ impl RandomFeatures {
         // directions.
         let others = n.max(k).max(target.dim());
         let size = [(k, "features"), (others, "features, pairs or coordinates"), (8, "matrices")];
-        crate::memory::check::<f64>("random features", &size, "use fewer features or pairs")?;
+        memory::check::<f64>("random features", &size, "use fewer features or pairs")?;
         let pairs = Pairs::of(target, draws, n, self.held_out, rng)?;
         let d = target.dim();
-        let mut normals = |n: usize, sd: f64| {
-            let mut values = vec![0.0; n];
-            rng.fill_normal(&mut values);
-            values.iter_mut().for_each(|v| *v *= sd);
-            values
-        };
+        let mut normals = |n: usize, sd: f64| Array1::from_shape_fn(n, |_| sd * rng.normal());
         let directions = normals(k * d, self.scale / (d as f64).sqrt());
-        let directions = Array2::from_shape_vec((k, d), directions)
-            .map_err(|_| Error::shape("random directions", k * d, k * d))?;
-        let offsets = normals(k, self.scale);
-        let basis = Basis { directions, offsets };
+        let directions = directions.into_shape_with_order((k, d));
+        let directions = directions.map_err(|_| Error::shape("random directions", k * d, k * d))?;
+        let basis = Basis { directions, offsets: normals(k, self.scale) };
         let train = Normal::of(&basis, &pairs, &pairs.rows(false), self.gradients);
         let all: Vec<usize> = (0..n).collect();
         let (held_out, mut best) = (pairs.rows(true), None);
         for power in -12..=2 {
             let penalty = 10f64.powi(power);
-            let Ok(v) = train.solve(penalty) else { continue };
+            let Some(v) = train.solve(penalty) else { continue };
             let error = basis.error(&v, train.mean_of(&v), &pairs, &held_out);
             if error.is_finite() && best.is_none_or(|(_, least)| error < least) {
                 best = Some((penalty, error));
             }
         }
-        let Some((penalty, held_out_error)) = best else {
+        let all = Normal::of(&basis, &pairs, &all, self.gradients);
+        let fit = best.and_then(|(penalty, error)| Some((all.solve(penalty)?, error)));
+        let Some((v, held_out_error)) = fit else {
             let allowed = "a basis that the pairs determine: use fewer features or another scale";
             return Err(Error::argument("random features", "not solvable", allowed));
         };
-        let fit = Normal::of(&basis, &pairs, &all, self.gradients);
-        let v = fit.solve(penalty)?;
         Ok(FittedFeatures {
-            constant: fit.mean_of(&v),
+            constant: all.mean_of(&v),
             curvature: v[k],
-            weights: v[..k].to_vec(),
+            weights: v.slice(s![..k]).to_owned(),
             scaling: pairs.scaling,
             directions: basis.directions,
             offsets: basis.offsets,
@@ -152,22 +147,21 @@ impl RandomFeatures {
 /// u and b.
 struct Basis {
     directions: Array2<f64>,
-    offsets: Vec<f64>,
+    offsets: Array1<f64>,
 }
 
 impl Basis {
     /// Features `[pair, K + 1]`, the last of which is -|z|^2 / 2, and the sigmoids of the others.
     fn evaluate(&self, z: &Array2<f64>) -> (Array2<f64>, Array2<f64>) {
         let k = self.offsets.len();
-        let mut softplus = z.dot(&self.directions.t()) + Array1::from(self.offsets.clone());
-        let mut sigmoids = Array2::zeros(softplus.dim());
-        for (mut values, mut slopes) in softplus.rows_mut().into_iter().zip(sigmoids.rows_mut()) {
-            let slices = (values.as_slice_mut(), slopes.as_slice_mut());
-            let (Some(values), Some(slopes)) = slices else { unreachable!("rows are contiguous") };
-            softplus_and_sigmoid(values, slopes);
-        }
+        let mut softplus = z.dot(&self.directions.t()) + &self.offsets;
+        let mut sigmoids = softplus.clone(); // in the same order
+        softplus_and_sigmoid(
+            softplus.as_slice_memory_order_mut(),
+            sigmoids.as_slice_memory_order_mut(),
+        );
         let mut features = Array2::zeros((z.nrows(), k + 1));
-        features.slice_mut(ndarray::s![.., ..k]).assign(&softplus);
+        features.slice_mut(s![.., ..k]).assign(&softplus);
         for (mut row, z) in features.rows_mut().into_iter().zip(z.rows()) {
             row[k] = -0.5 * z.dot(&z);
         }
@@ -175,9 +169,9 @@ impl Basis {
     }
 
     /// The root mean squared error of ell at these pairs, in nats.
-    fn error(&self, v: &[f64], constant: f64, pairs: &Pairs, rows: &[usize]) -> f64 {
+    fn error(&self, v: &Array1<f64>, constant: f64, pairs: &Pairs, rows: &[usize]) -> f64 {
         let (features, _) = self.evaluate(&pairs.z.select(Axis(0), rows));
-        let found = features.dot(&Array1::from(v.to_vec())) + constant;
+        let found = features.dot(v) + constant;
         let errors = found - pairs.log_likelihood.select(Axis(0), rows);
         (errors.mapv(|e| e * e).mean().unwrap_or(f64::NAN)).sqrt()
     }
@@ -210,7 +204,7 @@ impl Normal {
             block *= &basis.directions.dot(&basis.directions.t());
             let along_z = z.dot(&basis.directions.t()) * &sigmoids;
             let along_slope = slopes.dot(&basis.directions.t()) * &sigmoids;
-            let mut part = matrix.slice_mut(ndarray::s![..k, ..k]);
+            let mut part = matrix.slice_mut(s![..k, ..k]);
             part += &block;
             for i in 0..k {
                 let cross = -along_z.column(i).sum();
@@ -226,25 +220,28 @@ impl Normal {
         Self { matrix, right, feature_means, value_mean }
     }
 
-    /// The coefficients v with the penalty `penalty` times the mean of the diagonal.
-    fn solve(&self, penalty: f64) -> Result<Vec<f64>, Error> {
+    /// The coefficients v with the penalty `penalty` times the mean of the diagonal, unless the
+    /// matrix is singular.
+    fn solve(&self, penalty: f64) -> Option<Array1<f64>> {
         let n = self.right.len();
-        let ridge = penalty * self.matrix.diag().mean().unwrap_or(0.0);
-        let mut matrix = self.matrix.clone();
-        matrix.diag_mut().iter_mut().for_each(|d| *d += ridge);
-        let matrix = matrix.into_raw_vec_and_offset().0;
-        let factor = Cholesky::new("normal equations of the features", &matrix, n)?;
-        let mut v = self.right.to_vec();
-        factor.solve_lower(&mut v);
-        factor.solve_lower_transpose(&mut v);
-        Ok(v)
+        let mut matrix = DMatrix::from_row_iterator(n, n, self.matrix.iter().copied());
+        let ridge = penalty * matrix.trace() / n as f64;
+        (0..n).for_each(|i| matrix[(i, i)] += ridge);
+        let right = DVector::from_iterator(n, self.right.iter().copied());
+        let v = Cholesky::new(matrix)?.solve(&right);
+        Some(Array1::from_iter(v.iter().copied()))
     }
 
     /// The constant that goes with v.
-    fn mean_of(&self, v: &[f64]) -> f64 {
-        let means = self.feature_means.iter().zip(v);
-        self.value_mean - means.map(|(mean, v)| mean * v).sum::<f64>()
+    fn mean_of(&self, v: &Array1<f64>) -> f64 {
+        self.value_mean - self.feature_means.dot(v)
     }
+}
+
+/// Replaces x by softplus x, and writes its derivative.
+fn softplus_and_sigmoid(x: Option<&mut [f64]>, sigmoids: Option<&mut [f64]>) {
+    let (Some(x), Some(sigmoids)) = (x, sigmoids) else { unreachable!("arrays without gaps") };
+    Activation::Softplus.apply_with_derivative(x, sigmoids);
 }
 
 impl FittedFeatures {
@@ -255,13 +252,12 @@ impl FittedFeatures {
 
     /// Fills the workspace with features and slopes, and returns ell*.
     fn evaluate(&self, q: &[f64], ws: &mut FeaturesWorkspace) -> f64 {
-        self.scaling.apply(q, &mut ws.z);
-        let directions = self.directions.as_slice().expect("made from a vector");
-        products(directions, &ws.z, &mut ws.values);
-        ws.values.iter_mut().zip(&self.offsets).for_each(|(value, b)| *value += b);
-        softplus_and_sigmoid(&mut ws.values, &mut ws.slopes);
-        let quadratic = 0.5 * self.curvature * dot::<8>(&ws.z, &ws.z);
-        self.constant + dot::<8>(&self.weights, &ws.values) - quadratic
+        let FeaturesWorkspace { z, values, slopes, .. } = ws;
+        self.scaling.apply(q, z.view_mut());
+        values.assign(&self.offsets);
+        general_mat_vec_mul(1.0, &self.directions, z, 1.0, values);
+        softplus_and_sigmoid(values.as_slice_mut(), slopes.as_slice_mut());
+        self.constant + self.weights.dot(values) - 0.5 * self.curvature * z.dot(z)
     }
 }
 
@@ -270,9 +266,9 @@ impl Emulator for FittedFeatures {
 
     fn workspace(&self) -> FeaturesWorkspace {
         let (k, d) = self.directions.dim();
-        let [z, grad] = [d; 2].map(|n| vec![0.0; n]);
-        let [values, slopes] = [k; 2].map(|n| vec![0.0; n]);
-        FeaturesWorkspace { z, grad, values, slopes }
+        let [z, d_z] = [d; 2].map(Array1::zeros);
+        let [values, slopes] = [k; 2].map(Array1::zeros);
+        FeaturesWorkspace { z, d_z, values, slopes }
     }
 
     fn log_likelihood(&self, q: &[f64], ws: &mut FeaturesWorkspace) -> f64 {
@@ -287,14 +283,12 @@ impl Emulator for FittedFeatures {
         ws: &mut FeaturesWorkspace,
     ) -> f64 {
         let value = self.evaluate(q, ws);
+        let FeaturesWorkspace { z, d_z, slopes, .. } = ws;
         //~ random-features-gradient
-        ws.grad.iter_mut().zip(&ws.z).for_each(|(grad, z)| *grad = -self.curvature * z);
-        ws.slopes.iter_mut().zip(&self.weights).for_each(|(slope, weight)| *slope *= weight);
-        let directions = self.directions.as_slice().expect("made from a vector");
-        add_combination(&ws.slopes, directions, &mut ws.grad);
-        for ((grad, own), sd) in grad.iter_mut().zip(&ws.grad).zip(&self.scaling.sd) {
-            *grad += factor * own / sd;
-        }
+        d_z.iter_mut().zip(&*z).for_each(|(d, z)| *d = -self.curvature * z);
+        *slopes *= &self.weights;
+        add_combination(slopes.view(), self.directions.view(), d_z.view_mut());
+        self.scaling.add_grad(factor, d_z, grad);
         value
     }
 

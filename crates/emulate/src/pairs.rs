@@ -1,18 +1,19 @@
 //! The pairs that emulators learn from: a position, and the target's log likelihood and gradient
 //! there.
 
-use ndarray::{Array1, Array2, Axis};
+use bnn_mcmc::Error;
+use bnn_mcmc::draws::Draws;
+use bnn_mcmc::rng::ChainRng;
+use bnn_mcmc::surrogate::positions;
+use bnn_mcmc::targets::PowerGradTarget;
+use ndarray::{Array1, Array2, ArrayViewMut1, Axis};
 use rand::seq::SliceRandom;
 
-use crate::Error;
-use crate::draws::Draws;
-use crate::rng::ChainRng;
-use crate::surrogate::positions;
-use crate::targets::PowerGradTarget;
-
-/// Positions, centred and scaled, with log likelihoods and their gradients.
-pub(super) struct Pairs {
+/// Positions, as they are and scaled, with log likelihoods and their gradients.
+pub(crate) struct Pairs {
     pub scaling: Scaling,
+    /// q `[pair, coordinate]`.
+    pub q: Array2<f64>,
     /// z `[pair, coordinate]`.
     pub z: Array2<f64>,
     /// ell.
@@ -25,35 +26,35 @@ pub(super) struct Pairs {
 
 /// z = (q - mean) / sd.
 #[derive(Clone, Debug)]
-pub(super) struct Scaling {
-    pub mean: Vec<f64>,
-    pub sd: Vec<f64>,
+pub(crate) struct Scaling {
+    mean: Array1<f64>,
+    pub sd: Array1<f64>,
     /// The largest |z|^2 of the pairs.
     reach: f64,
 }
 
 impl Scaling {
     /// Writes z.
-    pub fn apply(&self, q: &[f64], z: &mut [f64]) {
-        for (i, z) in z.iter_mut().enumerate() {
-            *z = (q[i] - self.mean[i]) / self.sd[i];
-        }
+    pub fn apply(&self, q: &[f64], z: ArrayViewMut1<f64>) {
+        let of = z.into_iter().zip(q).zip(self.mean.iter().zip(&self.sd));
+        of.for_each(|((z, q), (mean, sd))| *z = (q - mean) / sd);
     }
 
-    /// |z|^2.
-    fn square(&self, q: &[f64]) -> f64 {
-        let z = q.iter().zip(&self.mean).zip(&self.sd).map(|((q, mean), sd)| (q - mean) / sd);
-        z.map(|z| z * z).sum()
+    /// Adds `factor` times the derivative with respect to q to `grad`, where `d_z` is that with
+    /// respect to z.
+    pub fn add_grad(&self, factor: f64, d_z: &Array1<f64>, grad: &mut [f64]) {
+        for ((grad, d), sd) in grad.iter_mut().zip(d_z).zip(&self.sd) {
+            *grad += factor * d / sd; //~ emulator-gradient
+        }
     }
 
     /// Whether q is farther from the mean of the pairs than any of them.
     pub fn is_outside(&self, q: &[f64]) -> bool {
-        self.square(q) > self.reach //~ emulator-reach
+        let z = q.iter().zip(&self.mean).zip(&self.sd).map(|((q, mean), sd)| (q - mean) / sd);
+        let square: f64 = z.map(|z| z * z).sum();
+        square > self.reach //~ emulator-reach
     }
 }
-
-/// The names in errors for the number of pairs and for the draws that they are made of.
-pub(super) const LEARNING: [&str; 2] = ["pairs", "draws to learn from"];
 
 impl Pairs {
     /// Evaluates `target` at `pairs` of the draws, of which the share `held_out` is set apart.
@@ -70,19 +71,18 @@ impl Pairs {
         if !(0.05..=0.5).contains(&held_out) {
             return Err(Error::argument("held_out", held_out, "from 0.05 to 0.5"));
         }
-        let mut z = positions(target, draws, pairs, LEARNING)?;
-        let mut gradients = Array2::zeros(z.dim());
-        let (mut ws, mut of_prior) = (target.workspace(), vec![0.0; target.dim()]);
-        let mut log_likelihood = Array1::zeros(pairs);
-        for (i, q) in z.rows().into_iter().enumerate() {
-            let q = q.to_slice().expect("rows are contiguous");
-            let mut row = gradients.row_mut(i);
-            let grad = row.as_slice_mut().expect("rows are contiguous");
-            let value = target.log_density_grad(q, grad, &mut ws);
-            target.log_prior_grad(q, &mut of_prior, &mut ws);
-            grad.iter_mut().zip(&of_prior).for_each(|(grad, prior)| *grad -= prior);
+        let q = positions(target, draws, pairs, ["pairs", "draws to learn from"])?;
+        let (mut gradients, mut log_likelihood) = (Array2::zeros(q.dim()), Array1::zeros(pairs));
+        let mut ws = target.workspace();
+        let [mut grad, mut of_prior] = [(); 2].map(|()| vec![0.0; target.dim()]);
+        for (i, q) in q.rows().into_iter().enumerate() {
+            let q = q.to_vec();
+            let value = target.log_density_grad(&q, &mut grad, &mut ws);
+            target.log_prior_grad(&q, &mut of_prior, &mut ws);
+            let of_likelihood = grad.iter().zip(&of_prior).map(|(grad, prior)| grad - prior);
+            gradients.row_mut(i).iter_mut().zip(of_likelihood).for_each(|(to, grad)| *to = grad);
             log_likelihood[i] = value.likelihood;
-            if !value.is_finite() || grad.iter().any(|g| !g.is_finite()) {
+            if !value.is_finite() || gradients.row(i).iter().any(|g| !g.is_finite()) {
                 let found = format!("{} at pair {i}", value.likelihood);
                 let allowed = "finite, with its gradient, at every draw to learn from";
                 return Err(Error::argument("log likelihood", found, allowed));
@@ -93,17 +93,14 @@ impl Pairs {
             let allowed = "different at different draws: did the chain move?";
             return Err(Error::argument("log likelihood", found, allowed));
         }
-        let mean = z.mean_axis(Axis(0)).map_or_else(Vec::new, |mean| mean.to_vec());
-        let mut sd = z.std_axis(Axis(0), 1.0).to_vec();
+        let mean = q.mean_axis(Axis(0)).unwrap_or_default();
         // A coordinate in which the draws do not differ is not scaled.
-        sd.iter_mut().filter(|sd| **sd <= 0.0).for_each(|sd| *sd = 1.0);
-        let mut scaling = Scaling { mean, sd, reach: 0.0 };
-        for (mut z, mut gradient) in z.rows_mut().into_iter().zip(gradients.rows_mut()) {
-            let q = z.to_vec();
-            scaling.apply(&q, z.as_slice_mut().expect("rows are contiguous"));
-            scaling.reach = scaling.square(&q).max(scaling.reach);
-            gradient.iter_mut().zip(&scaling.sd).for_each(|(g, sd)| *g *= sd);
-        }
+        let sd = q.std_axis(Axis(0), 1.0).mapv(|sd| if sd <= 0.0 { 1.0 } else { sd });
+        let z = (&q - &mean) / &sd;
+        gradients *= &sd;
+        let reach = z.rows().into_iter().map(|z| z.dot(&z)).fold(0.0, f64::max);
+        // The sums of `is_outside` may be rounded in another way.
+        let reach = reach * (1.0 + 1e-12);
         // Neighbours on a chain are alike: blocks of them are held out, and equal ones stay together.
         let blocks = pairs.min(40) / 2;
         let n_held_out = ((blocks as f64 * held_out).round() as usize).clamp(1, blocks - 1);
@@ -111,7 +108,7 @@ impl Pairs {
         of_block.shuffle(rng);
         let mut held_out: Vec<bool> = (0..pairs).map(|i| of_block[i * blocks / pairs]).collect();
         for i in 1..pairs {
-            if z.row(i) == z.row(i - 1) {
+            if q.row(i) == q.row(i - 1) {
                 held_out[i] = held_out[i - 1];
             }
         }
@@ -119,7 +116,8 @@ impl Pairs {
             let found = "that hardly ever move";
             return Err(Error::argument("draws to learn from", found, "some different positions"));
         }
-        Ok(Self { scaling, z, log_likelihood, gradients, held_out })
+        let scaling = Scaling { mean, sd, reach };
+        Ok(Self { scaling, q, z, log_likelihood, gradients, held_out })
     }
 
     /// The numbers of the pairs that are held out, or not.

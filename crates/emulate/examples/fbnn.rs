@@ -1,6 +1,6 @@
 //! Calibrate, emulate, sample: Bayesian networks by emulators, beside the exact posterior.
 //!
-//!     cargo run --release --example fbnn -- --data boston
+//!     cargo run --release -p bnn-mcmc-emulate --example fbnn -- --data boston
 //!
 //! The methods of Moslemi, Meng, Lan and Shahbaba, *Scaling up Bayesian neural networks with neural
 //! networks* (FBNN, arXiv:2312.11799), and what the paper lacks: each emulator under delayed
@@ -31,21 +31,21 @@
 //!
 //! `--data regression` and `classification` simulate tables of `--rows` rows and `--features` features.
 
-#[path = "shared/distance.rs"]
+#[path = "../../../examples/shared/distance.rs"]
 mod distance;
-#[path = "shared/tables.rs"]
+#[path = "../../../examples/shared/tables.rs"]
 mod tables;
 
 use std::error::Error;
 use std::time::Instant;
 
-use bnn_mcmc::emulate::{Emulated, NetworkEmulator, RandomFeatures};
 use bnn_mcmc::likelihood::SecondOrderLikelihood;
 use bnn_mcmc::model::Model;
 use bnn_mcmc::predict::Predictions;
 use bnn_mcmc::prelude::*;
 use bnn_mcmc::sampler::{Algorithm, DelayedAcceptance, Sghmc, SurrogateHmc};
-use bnn_mcmc::surrogate::{RowSubset, Surrogate, SurrogateError};
+use bnn_mcmc::surrogate::{Emulator, RowSubset, Surrogate, SurrogateError};
+use bnn_mcmc_emulate::{Emulated, NetworkEmulator, RandomFeatures};
 use clap::{Parser, ValueEnum};
 use distance::{distance, moments};
 use ndarray::{Array1, Array2, Axis};
@@ -230,11 +230,7 @@ impl<L: SecondOrderLikelihood + Clone> Methods<'_, L> {
         };
         let emulator = settings.fit(posterior, calibrated)?;
         let seconds = seconds + began.elapsed().as_secs_f64();
-        println!(
-            "{from}: {}, {:?}",
-            bnn_mcmc::surrogate::Emulator::description(&emulator),
-            emulator.activation()
-        );
+        println!("{from}: {}, {:?}", emulator.description(), emulator.activation());
         let surrogate = Surrogate::new(posterior, emulator);
         let size = (args.draws, args.draws / CHAINS / 4, 1);
 
@@ -340,7 +336,7 @@ fn compare<L: SecondOrderLikelihood + Clone>(
             let began = Instant::now();
             let features = RandomFeatures { seed: args.seed, ..RandomFeatures::default() };
             let fitted = Surrogate::new(posterior, features.fit(posterior, &calibrated)?);
-            println!("RNS-HMC: {}", bnn_mcmc::surrogate::Emulator::description(fitted.emulator()));
+            println!("RNS-HMC: {}", fitted.emulator().description());
             let learnt = seconds + began.elapsed().as_secs_f64();
             let rns = SurrogateHmc { surrogate: &fitted, hmc: methods.small() };
             let (draws, took) =
