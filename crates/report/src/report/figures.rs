@@ -131,9 +131,6 @@ pub(super) fn convergence(findings: &Findings) -> Vec<Named> {
         figures.push(("Ranks", chains::rank_ecdf(&shown)));
     }
     figures.push(("Effective sample sizes", chains::ess(&shown)));
-    if let Ok(accept_prob) = draws.stat("accept_prob") {
-        figures.push(("Acceptance", sampler::acceptance(accept_prob)));
-    }
     if let (Ok(energy), 1) = (draws.stat("energy"), findings.every) {
         figures.push(("Energies", sampler::energy(energy)));
     }

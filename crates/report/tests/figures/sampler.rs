@@ -67,17 +67,6 @@ fn column(points: &[[f64; 2]], k: usize) -> Vec<f64> {
 }
 
 #[test]
-fn acceptance_by_chain() {
-    let figure =
-        sampler::acceptance(array![[0.5, 0.75, 1.0], [0.25, f64::NAN, 0.75]].view()).unwrap();
-    check(&figure);
-    assert_eq!(points(&figure.panels[0]), [[0.0, 0.75], [1.0, 0.5]]);
-    assert!(figure.caption.contains("1 values"));
-    let error = sampler::acceptance(Array2::zeros((0, 3)).view()).unwrap_err();
-    assert!(error.to_string().contains("accept_prob"));
-}
-
-#[test]
 fn energies() {
     let golden = golden();
     let figure = sampler::energy(array(&golden.energy).view()).unwrap();

@@ -3,7 +3,6 @@
 //!
 //! | figure | shows | of |
 //! | --- | --- | --- |
-//! | [`acceptance`] | how often proposals were accepted | every sampler with a test |
 //! | [`energy`] | whether momenta reach all energies | HMC, NUTS |
 //! | [`divergences`] | when transitions diverged | every sampler |
 //! | [`counts`] | how long trajectories are | HMC, NUTS, MCLMC |
@@ -14,7 +13,6 @@
 //! If there are more than eight chains, a panel with a line for each shows the eight worst, and its
 //! title says so.
 
-mod acceptance;
 mod counts;
 mod divergences;
 mod emulator;
@@ -22,7 +20,6 @@ mod energy;
 mod ladder;
 mod loss;
 
-pub use acceptance::acceptance;
 pub use counts::counts;
 pub use divergences::divergences;
 pub use emulator::emulator;
