@@ -26,9 +26,6 @@ pub struct DiagnoseArgs {
     /// The most parameters of a file of draws that are listed
     #[arg(long, value_name = "N", default_value_t = 20)]
     rows: usize,
-    /// Print the verdict's sentence alone
-    #[arg(long, conflicts_with = "json")]
-    short: bool,
     /// Print the findings as JSON
     #[arg(long)]
     json: bool,
@@ -72,10 +69,6 @@ fn fitted(args: &DiagnoseArgs, fit: &Fit) -> Result<Ended, Failure> {
         let validation = fit.validation().map(|rows| fit.scores(rows)).transpose()?;
         return json(args, verdict, blocks, validation, None);
     }
-    if args.short {
-        output::print(&format!("{}\n", words::sentence(&verdict)))?;
-        return Ok(ended(args.strict, verdict.is_converged()));
-    }
     let mut text = about(fit);
     text.push_str(&format!("verdict   {}\n\n", words::sentence(&verdict)));
     text.push_str(&groups(&verdict));
@@ -93,10 +86,6 @@ fn drawn(args: &DiagnoseArgs, draws: &Draws) -> Result<Ended, Failure> {
     let verdict = Judge::new().quantities("parameters", draws.values()).judge()?;
     if args.json {
         return json(args, verdict, blocks, None, Some(summary));
-    }
-    if args.short {
-        output::print(&format!("{}\n", words::sentence(&verdict)))?;
-        return Ok(ended(args.strict, verdict.is_converged()));
     }
     let (chains, n) = (count(draws.n_chains(), "chain"), count(draws.n_draws(), "draw"));
     let mut text = format!("draws     {}: {chains} of {n}\n", args.run.display());

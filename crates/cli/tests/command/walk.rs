@@ -112,9 +112,6 @@ fn draws_of_other_programs_are_judged() {
         place.run("diagnose bad.csv").well().contains("not converged"),
         "told, without --strict"
     );
-    let short = place.run("diagnose bad.csv --short").well();
-    assert!(short.starts_with("not converged: chain 3") && short.lines().count() == 1, "{short}");
-    place.run("diagnose bad.csv --short --json").refused(2);
     let found = json(&place.run("diagnose bad.csv --json").well());
     assert_eq!(found["converged"], false);
     assert_eq!(found["parameters"]["rows"][0]["name"], "mu");
