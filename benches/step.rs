@@ -90,8 +90,6 @@ fn all<T: MinibatchTarget + BoxSupport>(criterion: &mut Criterion, key: char, ta
     {
         let rwm = Rwm { step_size, preconditioner, ..Rwm::default() };
         step(criterion, &format!("rwm {name}"), key, target, &rwm);
-        let uniform = UniformWalk { step_size, preconditioner, ..UniformWalk::default() };
-        step(criterion, &format!("uniform walk {name}"), key, target, &uniform);
         let mala = Mala { step_size, preconditioner, ..Mala::default() };
         step(criterion, &format!("mala {name}"), key, target, &mala);
         let (path_length, jitter, adapt_step_size) = (8.0 * step_size, 0.0, false);

@@ -125,7 +125,6 @@
 //! | sampler | proposal | adapted to acceptance |
 //! | --- | --- | --- |
 //! | [`Rwm`](sampler::Rwm) | q + eps L z | 0.234 (0.44 if d = 1) |
-//! | [`UniformWalk`](sampler::UniformWalk) | q + eps L u, u uniform of variance 1 | 0.234 |
 //! | [`Mala`](sampler::Mala) | q + eps^2/2 L L^T g + eps L z | 0.574 |
 //! | [`TruncatedMala`](sampler::TruncatedMala) | the same, truncated to the box [a, b] | 0.574 |
 //! | [`Smmala`](sampler::Smmala) | q + eps^2/2 G^-1 g + eps G^-1/2 z, G = G(q) | 0.65 |

@@ -26,6 +26,6 @@ pub use crate::sampler::{
     Baoab, Collapsed, ControlVariates, Cycle, EulerMaruyama, Every, Fisher, FullGrad, GibbsNoise,
     Hmc, Independence, Init, Ladder, LeimkuhlerMatthews, Mala, Mams, Mass, Mclmc, Minibatch,
     Mixture, Nuts, Obabo, OnBlocks, Pcn, PowerPosteriors, Preconditioner, Rwm, Sampler, Sghmc,
-    Sgld, Smmala, SoftAbs, StepSchedule, StopHandle, TruncatedMala, UniformWalk,
+    Sgld, Smmala, SoftAbs, StepSchedule, StopHandle, TruncatedMala,
 };
 pub use crate::targets::{GradTarget, LogDensity, Target, WithReference};

@@ -7,7 +7,6 @@
 //! | algorithm | needs | use it |
 //! | --- | --- | --- |
 //! | [`Rwm`] | a log density | few parameters, or no gradient |
-//! | [`UniformWalk`] | a log density | to compare with [`Rwm`] |
 //! | [`Nuts`] | a gradient as well | the first to try, and the one for networks with a real response |
 //! | [`Hmc`] | a gradient | you know how long trajectories should be, or want equal cost per draw |
 //! | [`Mams`] | a gradient, two dimensions | more draws per gradient than NUTS; tunes its path length in warm-up |
@@ -71,7 +70,7 @@ pub use langevin::{
 };
 pub use metropolis::{
     Factorisation, Fisher, Independence, LangevinGradient, Mala, Metric, MetropolisKernel, Pcn,
-    Proposal, Proposed, Rwm, Smmala, SoftAbs, TruncatedMala, UniformWalk, metropolis_test,
+    Proposal, Proposed, Rwm, Smmala, SoftAbs, TruncatedMala, metropolis_test,
 };
 pub use scale::{Preconditioner, Scale};
 pub use tempering::{Ladder, PowerPosteriors, Swaps};

@@ -116,14 +116,6 @@ fn random_walk_with_known_and_with_sampled_noise() {
     }
 }
 
-#[test]
-fn uniform_walk_with_sampled_noise() {
-    let posterior = posterior(Gaussian::sampled());
-    let sampler = Sampler::new(&posterior, UniformWalk::default()).warmup(4_000).draws(40_000);
-    let exact = exact(NoiseVariance::InverseGamma { shape: 2.0, scale: 0.5 });
-    assert_matches(&sampler.seed(5).run().unwrap(), &exact);
-}
-
 /// The reference itself: its draws have its moments, and its evidence is the prior's average.
 #[test]
 fn the_exact_posterior_agrees_with_itself() {

@@ -48,8 +48,6 @@ where
 fn random_walks() {
     let of = |step_size| Rwm { step_size, ..Rwm::default() };
     pair_is_invariant("RWM", of(0.04), of(0.2));
-    let uniform = |step_size| UniformWalk { step_size, ..UniformWalk::default() };
-    pair_is_invariant("uniform walk", uniform(0.04), uniform(0.2));
 }
 
 #[test]

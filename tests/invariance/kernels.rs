@@ -33,15 +33,6 @@ fn random_walk_metropolis() {
 }
 
 #[test]
-fn uniform_walk() {
-    let target = correlated();
-    for step_size in [0.3, 1.5] {
-        let report = test(&target, &UniformWalk { step_size, ..UniformWalk::default() });
-        assert!(report.passes(), "{report}");
-    }
-}
-
-#[test]
 fn mala() {
     let target = correlated();
     for step_size in [0.4, 1.1] {
@@ -119,9 +110,6 @@ fn kernels_with_learnt_preconditioners() {
         let report = test(&target, &Warmed { inner: Rwm { preconditioner, ..Rwm::default() } });
         assert!(report.passes(), "RWM, {preconditioner:?}: {report}");
         assert!((0.15..0.4).contains(&report.accept_rate), "RWM, {preconditioner:?}: {report}");
-        let uniform = UniformWalk { preconditioner, ..UniformWalk::default() };
-        let report = test(&target, &Warmed { inner: uniform });
-        assert!(report.passes(), "uniform walk, {preconditioner:?}: {report}");
         let report = test(&target, &Warmed { inner: Mams { preconditioner, ..Mams::default() } });
         assert!(report.passes(), "MAMS, {preconditioner:?}: {report}");
         let report = test(&target, &Warmed { inner: tuned(preconditioner) });
@@ -219,7 +207,6 @@ struct Sabotaged {
 enum Kind {
     Mala,
     RandomWalk,
-    UniformWalk,
     Independence,
 }
 
@@ -270,10 +257,6 @@ impl<'t> Kernel<&'t GaussianTarget> for SabotagedKernel {
                         let shift = if mistake == ShiftedProposal { 0.3 * eps } else { 0.0 };
                         current.q()[i] + eps * z[i] + shift
                     }
-                    Kind::UniformWalk => {
-                        let shift = if mistake == ShiftedProposal { 0.3 * eps } else { 0.0 };
-                        current.q()[i] + 3f64.sqrt() * eps * (2.0 * rng.uniform() - 1.0) + shift
-                    }
                     Kind::Independence => 0.5 + 1.7 * z[i],
                 };
             }
@@ -305,7 +288,7 @@ impl<'t> Kernel<&'t GaussianTarget> for SabotagedKernel {
                     _ => new - old + back - there,
                 }
             }
-            Kind::RandomWalk | Kind::UniformWalk => match mistake {
+            Kind::RandomWalk => match mistake {
                 HalfRatio => 0.5 * (new - old),
                 StaleDensity => new - self.stale.unwrap_or(old),
                 _ => new - old,
@@ -343,7 +326,6 @@ fn sabotaged_kernels_fail_and_the_same_kernels_without_the_mistake_pass() {
         // At a step near 1 its square is near it, too.
         (Kind::Mala, 0.6, &[RatioByStep][..]),
         (Kind::RandomWalk, 1.2, &[HalfRatio, ShiftedProposal, StaleDensity][..]),
-        (Kind::UniformWalk, 1.2, &[HalfRatio, ShiftedProposal, StaleDensity][..]),
         (Kind::Independence, 1.0, &[NoProposalDensity][..]),
     ] {
         let run = |mistake| test(&target, &Sabotaged { kind, mistake, step_size });

@@ -123,8 +123,6 @@ fn no_step_allocates() {
             check('c', &problems::network_categorical('c'), &mala);
             check('d', &problems::network_gaussian('d'), &mala);
             check('d', &problems::network_gaussian('d'), &rwm);
-            let uniform = UniformWalk { preconditioner, step_size: 1e-3, ..UniformWalk::default() };
-            check('d', &problems::network_gaussian('d'), &uniform);
         }
         let mala = Mala { step_size: 1e-3, ..Mala::default() };
         check('e', &problems::network_gaussian('e'), &mala);

@@ -218,8 +218,6 @@ fn a_stopped_run_goes_on_exactly() {
         let seed = seed as u64;
         stopped_equals_uninterrupted(&Mala { preconditioner, ..Mala::default() }, seed);
         stopped_equals_uninterrupted(&Rwm { preconditioner, ..Rwm::default() }, 10 + seed);
-        let uniform = UniformWalk { preconditioner, ..UniformWalk::default() };
-        stopped_equals_uninterrupted(&uniform, 90 + seed);
     }
     stopped_equals_uninterrupted(&TruncatedMala::default(), 70);
     for (seed, preconditioner) in

@@ -123,7 +123,6 @@ fn a_restored_kernel_goes_on_as_if_it_had_not_been_stopped() {
     {
         resume_equals_uninterrupted(Mala { preconditioner, ..Mala::default() });
         resume_equals_uninterrupted(Rwm { preconditioner, ..Rwm::default() });
-        resume_equals_uninterrupted(UniformWalk { preconditioner, ..UniformWalk::default() });
     }
     for preconditioner in [Preconditioner::Diagonal, Preconditioner::DiagonalFromGradients] {
         resume_equals_uninterrupted(TruncatedMala { preconditioner, ..TruncatedMala::default() });

@@ -8,7 +8,6 @@ mod rwm;
 mod smmala;
 mod truncated_mala;
 mod truncated_normal;
-mod uniform_walk;
 
 pub use independence::Independence;
 pub use langevin_gradient::LangevinGradient;
@@ -17,7 +16,6 @@ pub use pcn::Pcn;
 pub use rwm::Rwm;
 pub use smmala::{Factorisation, Fisher, Metric, Smmala, SoftAbs};
 pub use truncated_mala::TruncatedMala;
-pub use uniform_walk::UniformWalk;
 
 use crate::Error;
 use crate::portable::{exp, ln};
