@@ -27,9 +27,6 @@ pub enum Noise {
     /// For counts: [negative binomial](crate::likelihood::NegativeBinomial), whose dispersion is
     /// sampled. The default.
     NegativeBinomial,
-    /// For counts: [geometric](crate::likelihood::Geometric), whose variance exceeds the mean by its
-    /// square.
-    Geometric,
 }
 
 /// The prior of a network's weights, on the scale of standardised features and response.
@@ -104,8 +101,6 @@ choice! { "noise", Noise {
     Self::NegativeBinomial, Self::NegativeBinomial, "negative_binomial",
         "Counts: the variance exceeds the mean by a dispersion that is sampled";
     Self::Poisson, Self::Poisson, "poisson", "Counts: the variance is the mean";
-    Self::Geometric, Self::Geometric, "geometric",
-        "Counts: the variance exceeds the mean by its square";
 } }
 
 choice! { "weight prior", WeightPrior {
@@ -132,7 +127,7 @@ impl Noise {
     pub fn task(self) -> Task {
         match self {
             Self::Gaussian | Self::Heteroscedastic | Self::StudentT => Task::Regression,
-            Self::Poisson | Self::NegativeBinomial | Self::Geometric => Task::Counts,
+            Self::Poisson | Self::NegativeBinomial => Task::Counts,
         }
     }
 

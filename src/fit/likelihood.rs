@@ -8,8 +8,8 @@ use crate::data::Response;
 use crate::engine::{Tile, TileMut};
 use crate::layout::Layout;
 use crate::likelihood::{
-    Bernoulli, Categorical, Gaussian, Geometric, HeteroscedasticGaussian, Likelihood,
-    NegativeBinomial, NormalNoise, Poisson, SecondOrderLikelihood, StudentTNoise,
+    Bernoulli, Categorical, Gaussian, HeteroscedasticGaussian, Likelihood, NegativeBinomial,
+    NormalNoise, Poisson, SecondOrderLikelihood, StudentTNoise,
 };
 use crate::rng::ChainRng;
 
@@ -29,8 +29,6 @@ pub enum AnyLikelihood {
     Poisson(Poisson),
     /// Counts that vary more than a Poisson variable's.
     NegativeBinomial(NegativeBinomial),
-    /// Counts whose variance exceeds the mean by its square.
-    Geometric(Geometric),
     /// Two classes.
     Bernoulli(Bernoulli),
     /// Three classes or more.
@@ -46,7 +44,6 @@ macro_rules! each {
             Self::StudentTNoise($likelihood) => $of,
             Self::Poisson($likelihood) => $of,
             Self::NegativeBinomial($likelihood) => $of,
-            Self::Geometric($likelihood) => $of,
             Self::Bernoulli($likelihood) => $of,
             Self::Categorical($likelihood) => $of,
         }

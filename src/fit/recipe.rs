@@ -14,8 +14,8 @@ use crate::data::{Columns, CsvData, CsvReader, Dataset, Schema, Split, Task};
 use crate::draws::Draws;
 use crate::draws::checkpoint::Every;
 use crate::likelihood::{
-    Bernoulli, Categorical, Gaussian, Geometric, HeteroscedasticGaussian, NegativeBinomial,
-    Poisson, StudentTNoise,
+    Bernoulli, Categorical, Gaussian, HeteroscedasticGaussian, NegativeBinomial, Poisson,
+    StudentTNoise,
 };
 use crate::message::{Advice, Setting};
 use crate::model::{Activation, Mlp, Model, NonCentred, Skip};
@@ -363,7 +363,6 @@ impl Recipe {
             }
             Noise::StudentT => (AnyLikelihood::StudentTNoise(StudentTNoise::sampled()), width),
             Noise::Poisson => (AnyLikelihood::Poisson(Poisson), 1),
-            Noise::Geometric => (AnyLikelihood::Geometric(Geometric), 1),
             Noise::NegativeBinomial => {
                 (AnyLikelihood::NegativeBinomial(NegativeBinomial::sampled()), 1)
             }

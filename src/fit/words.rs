@@ -238,7 +238,6 @@ impl Recipe {
                 format!("Student's t of scale tau, {}, {degrees}", squared_scale())
             }
             (_, Some(Noise::Poisson)) => "Poisson, the log of the mean is the output".into(),
-            (_, Some(Noise::Geometric)) => "geometric, the log of the mean is the output".into(),
             (Task::Counts, None) | (_, Some(Noise::NegativeBinomial)) => {
                 format!("negative binomial, the log of the mean is the output, {}", dispersion())
             }

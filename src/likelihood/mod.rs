@@ -14,7 +14,6 @@
 //! | [`Binomial`] | [`Response::Counts`] of (successes, failures) | 1 logit | none |
 //! | [`Multinomial`] | [`Response::Counts`] | one logit per category | none |
 //! | [`Poisson`] | [`Response::Counts`] in one column | 1 log rate | none |
-//! | [`Geometric`] | [`Response::Counts`] in one column | 1 log mean | none |
 //! | [`NegativeBinomial`] | [`Response::Counts`] in one column | 1 log mean | `log_dispersion`, unless fixed |
 //!
 //! Own parameters need priors of their own, by name: [`Priors::all`](crate::prior::Priors::all) is for
@@ -31,7 +30,6 @@ mod binomial;
 mod categorical;
 mod gamma_functions;
 mod gaussian;
-mod geometric;
 mod heteroscedastic_gaussian;
 mod multinomial;
 mod negative_binomial;
@@ -42,7 +40,6 @@ pub use bernoulli::Bernoulli;
 pub use binomial::Binomial;
 pub use categorical::Categorical;
 pub use gaussian::Gaussian;
-pub use geometric::Geometric;
 pub use heteroscedastic_gaussian::HeteroscedasticGaussian;
 pub use multinomial::Multinomial;
 pub use negative_binomial::NegativeBinomial;

@@ -113,7 +113,6 @@ fn check_all_likelihoods<M: Model + Clone>(model: impl Fn(usize) -> M, smooth: b
             }
             Response::Counts(counts) if counts.ncols() == 1 => {
                 check(&model(1), Poisson, data, smooth);
-                check(&model(1), Geometric, data, smooth);
                 check(&model(1), NegativeBinomial::sampled(), data, smooth);
                 check(&model(1), NegativeBinomial::fixed(1.7).unwrap(), data, smooth);
             }

@@ -118,7 +118,6 @@ fn check_case(case: &Case) {
     match case.name.as_str() {
         "heteroscedastic_gaussian" => compare(&HeteroscedasticGaussian, &real(case.y), case, &[]),
         "poisson" => compare(&Poisson, &count(case.y), case, &[]),
-        "geometric" => compare(&Geometric, &count(case.y), case, &[]),
         "negative_binomial" => {
             compare(&NegativeBinomial::sampled(), &count(case.y), case, &[0]);
             let fixed = NegativeBinomial::fixed(case.phi[0].exp()).unwrap();
@@ -213,7 +212,6 @@ fn densities_are_normalised_and_curvatures_have_their_expectations() {
     }
     for (eta, largest) in [(-2.0, 40), (0.9, 80), (3.5, 300)] {
         check_expectations(&Poisson, &all_counts(largest), &[eta], &[]);
-        check_expectations(&Geometric, &all_counts(40 * largest), &[eta], &[]);
     }
     for (eta, r, largest) in [
         (-1.0, 0.5f64, 200),
@@ -283,7 +281,6 @@ fn extreme_outputs_and_parameters_are_rejected_and_never_nan() {
         for y in [0.0, 1.0, 1e3, 1e7] {
             let poisson = check(&Poisson, &count(y), &[a], &[]);
             assert_eq!(poisson == f64::NEG_INFINITY, a > 709.0, "{a}");
-            assert!(check(&Geometric, &count(y), &[a], &[]).is_finite(), "{a}");
             for &rho in sizes {
                 let value = check(&NegativeBinomial::sampled(), &count(y), &[a], &[rho]);
                 let is_zero = rho.abs() > 231.0;
@@ -362,7 +359,6 @@ fn responses_and_parameters_that_do_not_fit_are_refused_by_name() {
         (message(Poisson.encode(&two, 1)), "found counts of 2 categories"),
         (message(Poisson.encode(&count(1.0), 2)), "found 2, expected 1"),
         (message(NegativeBinomial::sampled().encode(&two, 1)), "expected counts in one column"),
-        (message(Geometric.encode(&two, 1)), "expected counts in one column"),
         (message(Multinomial.encode(&count(1.0), 1)), "use Poisson"),
         (message(Binomial.encode(&count(1.0), 1)), "found counts in one column"),
     ] {

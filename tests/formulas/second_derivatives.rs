@@ -112,7 +112,6 @@ fn for_all_likelihoods<M: SecondOrderModel + Clone>(
             Response::Counts(counts) if counts.ncols() == 1 => {
                 if !visit.enumerates() {
                     go!(1, Poisson);
-                    go!(1, Geometric);
                     go!(1, NegativeBinomial::sampled());
                     go!(1, NegativeBinomial::fixed(1.7).unwrap());
                 }

@@ -34,10 +34,6 @@ def poisson(y, f, phi):
     return y * f[0] - mp.exp(f[0]) - mp.loggamma(y + 1)
 
 
-def geometric(y, f, phi):
-    return y * f[0] - (y + 1) * mp.log(1 + mp.exp(f[0]))
-
-
 def negative_binomial(y, f, phi):
     mu, r = mp.exp(f[0]), mp.exp(phi[0])
     choose = mp.loggamma(y + r) - mp.loggamma(r) - mp.loggamma(y + 1)
@@ -51,8 +47,6 @@ def scipy_value(name, y, f, phi):
         return stats.t.logpdf(y, np.exp(phi[1]), f[0], np.exp(phi[0] / 2))
     if name == "poisson":
         return stats.poisson.logpmf(y, np.exp(f[0]))
-    if name == "geometric":
-        return stats.geom.logpmf(y + 1, 1 / (1 + np.exp(f[0])))
     r, mu = np.exp(phi[0]), np.exp(f[0])
     return stats.nbinom.logpmf(y, r, r / (r + mu))
 
@@ -61,7 +55,6 @@ FUNCTIONS = {
     "heteroscedastic_gaussian": heteroscedastic,
     "student_t": student_t,
     "poisson": poisson,
-    "geometric": geometric,
     "negative_binomial": negative_binomial,
 }
 CASES = [
@@ -75,7 +68,6 @@ CASES = [
     *[("poisson", y, [eta], []) for y, eta in [
         (0, -1.0), (3, 0.7), (12, 2.6), (0, 3.0), (1000, 6.8), (5, -8.0), (100000, 11.5),
     ]],
-    *[("geometric", y, [eta], []) for y, eta in [(0, -1.0), (3, 0.7)]],
     *[("negative_binomial", y, [eta], [rho]) for y, eta, rho in [
         (0, -1.0, 0.0), (3, 0.7, 1.0), (12, 2.6, -1.0), (0, 3.0, 2.0), (1000, 6.8, 0.3), (5, -8.0, 2.5), (7, 1.0, 2.78),
         (4, 1.0, 9.0), (4, 1.0, 25.0), (60, 4.0, 16.0), (40, 9.0, -4.0), (3, 0.5, -7.0),

@@ -76,7 +76,6 @@ fn draws_have_the_mean_and_variance_of_their_row() {
     check_moments(t.with_degrees_of_freedom(9.0).unwrap(), &[2.0, 0.5, eta], false, moments);
     let mu = |x: f64| (1.5 * x + 0.7).exp();
     check_moments(Poisson, &[1.5, 0.7], true, |x| (mu(x), mu(x)));
-    check_moments(Geometric, &[1.5, 0.7], true, |x| (mu(x), mu(x) + mu(x).powi(2)));
     let moments = |x: f64| (mu(x), mu(x) + mu(x).powi(2) / 2.5);
     check_moments(NegativeBinomial::sampled(), &[1.5, 0.7, 2.5f64.ln()], true, moments);
     check_moments(NegativeBinomial::fixed(2.5).unwrap(), &[1.5, 0.7], true, moments);

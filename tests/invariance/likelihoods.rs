@@ -138,7 +138,6 @@ fn draws_and_densities_of_real_noise_belong_together() {
 #[test]
 fn draws_and_densities_of_counts_belong_together() {
     check(Poisson, 1, count);
-    check(Geometric, 1, count);
     check(NegativeBinomial::sampled(), 1, count);
     check(NegativeBinomial::fixed(0.8).unwrap(), 1, count);
 }

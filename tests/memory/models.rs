@@ -75,7 +75,6 @@ fn gradients_of_posteriors_allocate_nothing_under_any_likelihood() {
         check(Categorical, 5, &classes);
         let plain = Dataset::counts(x.clone(), first).unwrap();
         check(Poisson, 1, &plain);
-        check(Geometric, 1, &plain);
         check(NegativeBinomial::sampled(), 1, &plain);
         check(NegativeBinomial::fixed(2.0).unwrap(), 1, &plain);
         let categories = Dataset::counts(x, y + 1.0).unwrap();

@@ -152,8 +152,6 @@ mutants! {
     caught_by "formulas" "likelihoods::densities_and_derivatives_are_those_of_scipy_and_mpmath"
         "heteroscedastic: no normaliser in the derivative by s"
             at "heteroscedastic-gradient": "t * t - 1.0" => "t * t"
-        "geometric: y instead of y + 1"
-            at "geometric-density": "(y + 1.0) * softplus" => "y * softplus"
         "Poisson: no factorial with the gradient"
             at "poisson-density": "weighted(y[i], eta[i]) - log_factorial[i]" => "weighted(y[i], eta[i])"
         "negative binomial: dispersion that does not move the mean's share"

@@ -2,7 +2,7 @@
 //! priors, starts, seeds, units.
 
 use bnn_mcmc::fit::{Fit, Method, Noise, Recipe};
-use bnn_mcmc::likelihood::{Geometric, NegativeBinomial, StudentTNoise};
+use bnn_mcmc::likelihood::{NegativeBinomial, StudentTNoise};
 use bnn_mcmc::prelude::*;
 use ndarray::{Array1, Array2, ArrayView1, ArrayView2, array};
 
@@ -159,15 +159,6 @@ fn priors_of_noise_and_of_counts_are_those_that_a_recipe_says() {
     let q = q_of(by_hand.dim());
     let prior = fit.posterior().log_density(&q, &mut fit.posterior().workspace()).prior;
     close("counts", prior, by_hand.log_density(&q, &mut by_hand.workspace()).prior);
-    // Geometric counts have no parameter of their own.
-    let fit = short(Fit::counts("y").noise(Noise::Geometric)).fit(&counts).unwrap();
-    let network = Mlp::new(&[2, 3, 1], Activation::Tanh).unwrap();
-    let priors = Priors::by_fan_in(&network).with("b1", Normal::new(mean.ln(), 1.0).unwrap());
-    let scaled = fit.feature_scaler().scale_features(&counts).unwrap();
-    let by_hand = Posterior::new(network, Geometric, &scaled, priors).unwrap();
-    let q = q_of(by_hand.dim());
-    let found = fit.posterior().log_density(&q, &mut fit.posterior().workspace()).total();
-    close("geometric", found, by_hand.log_density(&q, &mut by_hand.workspace()).total());
     // Chains start there, too: without a warm-up they have hardly moved.
     let start = Fit::counts("y").hidden(&[3]).chains(4).warmup(0).draws(1).fit(&counts).unwrap();
     let bias = start.draws().block("b1").unwrap().mean().unwrap();

@@ -42,7 +42,7 @@ Activation: TypeAlias = Literal["tanh", "relu", "silu", "softplus", "sigmoid", "
 WeightPrior: TypeAlias = Literal["fan_in", "ard", "horseshoe", "scales"]
 Method: TypeAlias = Literal["nuts", "collapsed", "tempered"]
 RealNoise: TypeAlias = Literal["gaussian", "heteroscedastic", "student_t"]
-CountNoise: TypeAlias = Literal["negative_binomial", "poisson", "geometric"]
+CountNoise: TypeAlias = Literal["negative_binomial", "poisson"]
 RandomState: TypeAlias = int | np.random.RandomState | np.random.Generator
 Folder: TypeAlias = str | PathLike[str]
 

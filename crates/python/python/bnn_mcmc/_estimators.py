@@ -335,7 +335,7 @@ class BnnCounts(_Numbers):
 
     Parameters
     ----------
-    noise : {"negative_binomial", "poisson", "geometric"}, default=None
+    noise : {"negative_binomial", "poisson"}, default=None
         How counts scatter: with a dispersion that is sampled (None is this), or with the mean as
         their variance.
     """
