@@ -26,16 +26,8 @@
 //! | [`DelayedAcceptance`], [`SurrogateHmc`] | a [surrogate](crate::surrogate) as well | densities that cost much |
 //! | [`Independence`] | a proposal close to the target | one or two parameters, checks |
 //!
-//! The cost of an effective draw, in effective draws per second of the whole run and per 1,000
-//! gradients (smallest bulk ESS of the predictions; two cores; the examples' data and lengths of
-//! run):
-//!
-//! | | RWM | MALA | HMC | NUTS |
-//! | --- | --- | --- | --- | --- |
-//! | iris, MLP with 83 parameters | 963 /s | 2,089 /s; 4.3 | 10,595 /s; 19.3 | 4,703 /s; 9.6 |
-//! | ionosphere, linear, 35 | 1,746 /s | 6,758 /s; 14.6 | 17,648 /s; 22.1 | 16,481 /s; 22.7 |
-//! | ionosphere, MLP, 361 | not converged | 459 /s; 3.2 | 1,748 /s; 10.9 | 847 /s; 5.7 |
-//! | sunspot, MLP with sampled noise, 62 | not converged | not converged | not converged | 22 /s; 0.06 |
+//! What an effective draw costs by four of them, in time and in gradients, is in a table of the
+//! [guide](crate::guide::which_sampler).
 //!
 //! So: NUTS first. HMC where its path suits the target, which its diagnostics show. MALA for many
 //! cheap steps of an easy target or inside a [`Cycle`]; the random walk where there is no gradient.
