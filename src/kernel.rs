@@ -50,6 +50,13 @@ pub trait Kernel<T: Target>: Send {
     /// Takes up a state that a kernel of the same configuration on the same target had.
     fn restore(&mut self, state: Self::State);
 
+    /// Moves `start`, whose log density was evaluated, from where no step could begin to where warm-up
+    /// can, and returns the number of gradients that this took. Called once, before the first step.
+    /// By default `start` stays.
+    fn approach(&mut self, _target: &T, _start: &mut Point, _ws: &mut T::Workspace) -> u64 {
+        0
+    }
+
     /// Moves `current` by one transition. Must leave the target's distribution unchanged (or say in
     /// its documentation what it leaves unchanged instead), and must not allocate. A kernel that
     /// works without the log density may leave it unevaluated: the loop does it where a draw is

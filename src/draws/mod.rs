@@ -74,6 +74,11 @@ pub struct RunInfo {
     pub warmup_seconds: f64,
     /// Wall time of sampling, all chains.
     pub sampling_seconds: f64,
+    /// The gradients of a short ascent of each chain from a start at which its log density was
+    /// hopeless, below -1e8, before warm-up; 0 for chains that began where they were told. See
+    /// [`Kernel::approach`](crate::sampler::Kernel::approach).
+    #[serde(default)]
+    pub climbed: Vec<u64>,
     /// Divergent transitions of each chain's warm-up.
     pub warmup_divergences: Vec<u64>,
     /// Gradients that each chain's warm-up evaluated.

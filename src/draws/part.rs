@@ -152,6 +152,7 @@ fn merged(parts: &[Draws], draws: usize) -> RunInfo {
         stopped_early: are_cut || infos().any(|info| info.stopped_early), //~ cut-parts
         warmup_seconds: longest(|info| info.warmup_seconds),
         sampling_seconds: longest(|info| info.sampling_seconds),
+        climbed: all(|info| &info.climbed),
         warmup_divergences: all(|info| &info.warmup_divergences),
         warmup_gradient_evals: all(|info| &info.warmup_gradient_evals),
         divergences: divergences.filter(|d| !are_cut || d.draw < end).cloned().collect(),

@@ -71,6 +71,8 @@ pub(super) struct ChainData {
     pub stats: Vec<f64>,
     /// The reason why the chain cannot go on: its recorder failed, or something panicked.
     pub failure: Option<Error>,
+    /// Gradients that it took to [approach](Kernel::approach) a place from which the chain could begin.
+    pub climbed: u64,
     pub at: Place,
 }
 

@@ -187,6 +187,7 @@ impl Rounds {
             stopped_early: warmed < warmup || drawn < draws,
             warmup_seconds,
             sampling_seconds,
+            climbed: chains.iter().map(|chain| chain.data().climbed).collect(),
             warmup_divergences: places().map(|at| at.divergences[0]).collect(),
             warmup_gradient_evals: places().map(|at| at.warmup_gradients).collect(),
             divergences: found.filter(|d| d.draw < drawn.min(draws)).cloned().collect(),

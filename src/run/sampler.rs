@@ -188,14 +188,16 @@ impl<'t, T: Target, A: Algorithm<&'t T>> Sampler<'t, T, A> {
         // A chain at a checked starting point.
         let start = |index| {
             let rng = ChainRng::new(sizes.seed, index as u64); //~ stream-of-chain
-            let kernel = algorithm.kernel(&target, &rng)?;
+            let mut kernel = algorithm.kernel(&target, &rng)?;
             let mut ws = target.workspace();
             // A stream of its own: how many points are tried does not shift the chain's.
             let mut start_rng = rng.child(u64::MAX);
-            let point = init.find(target, index, sizes.chains, &mut start_rng, &mut ws)?;
+            let mut point = init.find(target, index, sizes.chains, &mut start_rng, &mut ws)?;
+            let climbed = kernel.approach(&target, &mut point, &mut ws);
             let n_own_stats = kernel.stat_names().len();
             let width = (kept.dim(), n_own_stats);
             let data = chain_data(index, &chains, sizes.draws, width, rng, point)?;
+            let data = ChainData { climbed, ..data };
             let (kept, thin, records) = (&kept, sizes.thin, &records);
             let (record, resumed) = (None, None);
             let chain = TypedChain {
@@ -419,7 +421,7 @@ fn chain_data(
         diverged: Vec::new(),
         warmup_gradients: 0,
     };
-    Ok(ChainData { index, kept, n_stats, values, stats, failure: None, at })
+    Ok(ChainData { index, kept, n_stats, values, stats, failure: None, climbed: 0, at })
 }
 
 /// Checks that `only` are chains of a run of `chains`.

@@ -47,6 +47,7 @@
 //! Implement [`Algorithm`] and [`Kernel`]; `examples/own_sampler.rs` shows one from top to bottom,
 //! with the invariance test that every kernel should pass.
 
+mod climb;
 mod compose;
 mod hamiltonian;
 mod langevin;

@@ -83,6 +83,7 @@ fn info() -> impl Strategy<Value = RunInfo> {
                     stopped_early,
                     warmup_seconds: seconds[0],
                     sampling_seconds: seconds[1],
+                    climbed: counts.clone(),
                     warmup_divergences: counts.clone(),
                     warmup_gradient_evals: counts,
                     divergences,

@@ -158,6 +158,19 @@ where
         self.walker = state.walker;
     }
 
+    fn approach(&mut self, target: &T, start: &mut Point, ws: &mut T::Workspace) -> u64 {
+        let Self { view, inner, ws: own, walker: Walker { point, .. }, .. } = self;
+        point.set(|v| view.gather(start.q(), v));
+        point.eval(view, own);
+        let gradients = inner.approach(view, point, own);
+        if gradients > 0 {
+            // The output layer stays: the first step draws it.
+            start.set(|q| view.scatter(point.q(), q));
+            start.eval(target, ws);
+        }
+        gradients
+    }
+
     fn step(
         &mut self,
         target: &T,

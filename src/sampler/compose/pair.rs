@@ -104,6 +104,15 @@ impl<A, B> Pair<A, B> {
         self.last = state.last;
     }
 
+    fn approach<T: Target>(&mut self, target: &T, start: &mut Point, ws: &mut T::Workspace) -> u64
+    where
+        A: Kernel<T>,
+        B: Kernel<T>,
+    {
+        let first = self.first.approach(target, start, ws);
+        first + self.second.approach(target, start, ws)
+    }
+
     fn adapt<T: Target>(&mut self, current: &Point, warmup: WarmupProgress)
     where
         A: Kernel<T>,
@@ -193,6 +202,10 @@ impl<T: Target, A: Kernel<T>, B: Kernel<T>> Kernel<T> for CycleKernel<A, B> {
         self.0.restore(state);
     }
 
+    fn approach(&mut self, target: &T, start: &mut Point, ws: &mut T::Workspace) -> u64 {
+        self.0.approach(target, start, ws)
+    }
+
     /// Accepted if either kernel accepted; the acceptance probability is the mean over the kernels
     /// that have one.
     fn step(
@@ -277,6 +290,10 @@ impl<T: Target, A: Kernel<T>, B: Kernel<T>> Kernel<T> for MixtureKernel<A, B> {
 
     fn restore(&mut self, state: Self::State) {
         self.pair.restore(state);
+    }
+
+    fn approach(&mut self, target: &T, start: &mut Point, ws: &mut T::Workspace) -> u64 {
+        self.pair.approach(target, start, ws)
     }
 
     fn step(

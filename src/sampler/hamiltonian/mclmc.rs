@@ -9,6 +9,7 @@ use crate::draws::Report;
 use crate::error::positive;
 use crate::portable::powf;
 use crate::rng::ChainRng;
+use crate::sampler::climb::climb;
 use crate::sampler::{Algorithm, Kernel, Preconditioner, Scale, Step, WarmupProgress};
 use crate::targets::{GradTarget, Point};
 
@@ -349,6 +350,10 @@ impl<T: GradTarget> Kernel<T> for MclmcKernel {
 
     fn restore(&mut self, state: MclmcState) {
         self.state = state;
+    }
+
+    fn approach(&mut self, target: &T, start: &mut Point, ws: &mut T::Workspace) -> u64 {
+        climb(target, start, ws)
     }
 
     fn step(

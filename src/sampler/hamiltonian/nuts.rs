@@ -7,6 +7,7 @@ use super::tree::{Builder, Tree};
 use crate::Error;
 use crate::portable::exp;
 use crate::rng::ChainRng;
+use crate::sampler::climb::climb;
 use crate::sampler::{Algorithm, Kernel, Preconditioner, Step, WarmupProgress};
 use crate::targets::{GradTarget, Point};
 
@@ -146,6 +147,10 @@ impl<T: GradTarget> Kernel<T> for NutsKernel {
 
     fn restore(&mut self, state: HamiltonianState) {
         self.state = state;
+    }
+
+    fn approach(&mut self, target: &T, start: &mut Point, ws: &mut T::Workspace) -> u64 {
+        climb(target, start, ws)
     }
 
     fn step(

@@ -6,6 +6,7 @@ use super::dynamics::{Flow, HamiltonianState, Last, MAX_ENERGY_ERROR};
 use super::path::RandomPath;
 use crate::Error;
 use crate::rng::ChainRng;
+use crate::sampler::climb::climb;
 use crate::sampler::{Kernel, Preconditioner, Step, WarmupProgress, metropolis_test};
 use crate::targets::{GradTarget, Point};
 
@@ -177,6 +178,10 @@ impl<T: GradTarget, F: Flow> Kernel<T> for TrajectoryKernel<F> {
 
     fn restore(&mut self, state: TrajectoryState) {
         self.state = state;
+    }
+
+    fn approach(&mut self, target: &T, start: &mut Point, ws: &mut T::Workspace) -> u64 {
+        climb(target, start, ws)
     }
 
     fn step(
