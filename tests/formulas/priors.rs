@@ -185,26 +185,6 @@ fn priors_with_scales_of_inputs_have_the_density_of_their_factors() {
     refused!(build(all().horseshoe("w", "s", "b", half_cauchy(1.0))), Prior {});
 }
 
-/// The prior variance of an output does not depend on the width.
-#[test]
-fn priors_by_fan_in_scale_the_output_weights_only() {
-    use statrs::distribution::{Continuous, Normal as Reference};
-    let data = &data_sets(70, 7)[0];
-    let network = Mlp::new(&[3, 4, 25, 1], Activation::Tanh).unwrap();
-    let priors = Priors::by_fan_in(&network);
-    let noise = Gaussian::fixed(0.7).unwrap();
-    let posterior = Posterior::new(network, noise, data, priors).unwrap();
-    let mut rng = ChainRng::new(5, 0);
-    let q: Vec<f64> = (0..posterior.dim()).map(|_| rng.normal()).collect();
-    let output = posterior.layout().range("w2").unwrap();
-    assert_eq!(output.len(), 25);
-    let (one, fifth) = (Reference::new(0.0, 1.0).unwrap(), Reference::new(0.0, 0.2).unwrap());
-    let of = |i: usize| if output.contains(&i) { &fifth } else { &one };
-    let exact: f64 = q.iter().enumerate().map(|(i, q)| of(i).ln_pdf(*q)).sum();
-    let found = posterior.log_density(&q, &mut posterior.workspace()).prior;
-    approx::assert_relative_eq!(found, exact, max_relative = 1e-13);
-}
-
 /// Where the output layer is the first one, a prior that names it takes the place of that by fan-in.
 #[test]
 fn relevance_priors_take_the_place_of_those_by_fan_in() {

@@ -721,7 +721,7 @@ mutants! {
             at "collapsed-log-det": "0.5 * shape.integrated as f64 * log_det" => "0.0 * log_det"
     caught_by "invariance" "collapsed::linear_regressions_against_exact_draws"
         "collapsed: the output weights at their mean"
-            at "collapsed-draw": "mean[at] + sd[j] * noise[j]" => "mean[at]"
+            at "collapsed-draw": "mean[shape.at(k, j)] + sd[j] * noise[j]" => "mean[shape.at(k, j)]"
     caught_by "formulas" "collapsed::densities_and_conditional_draws_are_those_of_normal_distributions_from_elsewhere"
         "collapsed: the draw of the output weights with the whole inverse for its root"
             at "collapsed-colour": "factor.colour(rhs, noise)" => "factor.solve(rhs, noise)"
