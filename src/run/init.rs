@@ -8,6 +8,11 @@ use crate::targets::{Point, Target};
 
 /// The starting points of chains. Points are checked: the log density must be finite.
 ///
+/// From a start where the log density is below -1e8, as draws of a wide prior can have it, warm-up
+/// cannot begin: no step size is right for the way from there. NUTS, HMC, MAMS and MCLMC, by
+/// themselves and within `Collapsed`, `Cycle` and `Mixture`, leave it by an ascent of at most 200
+/// gradients; [`RunInfo::climbed`](crate::draws::RunInfo::climbed) says which chains did.
+///
 /// **Which one?** The default, draws from the prior, lies within every support and is dispersed, as
 /// R-hat wants it. For networks with a real response take small weights instead, `Around { centre:
 /// vec![0.0; dim], sd: 0.1 }`: draws of a wide prior saturate hidden units, and chains stay where

@@ -8,7 +8,7 @@
 //! Neural Networks 1993, doi:10.1109/ICNN.1993.298623), and no further than warm-up needs. The chain
 //! then begins elsewhere, and samples what it samples from any start.
 
-use crate::targets::{GradTarget, Point};
+use crate::targets::{GradTarget, Point, Target};
 
 /// A log density below this is climbed from.
 const HOPELESS: f64 = -1e8;
@@ -25,9 +25,24 @@ const LONGER: f64 = 1.2;
 const SHORTER: f64 = 0.5;
 const BACK: f64 = 0.3;
 
+/// The most times that a position is halved.
+const HALVINGS: usize = 60;
+
+/// Halves the coordinates of `point` until its log density is finite, for densities that overflow far
+/// from the origin.
+pub(crate) fn halve<T: Target>(target: &T, point: &mut Point, ws: &mut T::Workspace) {
+    for _ in 0..HALVINGS {
+        if point.eval(target, ws).is_finite() {
+            break;
+        }
+        point.set(|q| q.iter_mut().for_each(|q| *q *= 0.5));
+    }
+}
+
 /// Climbs from `point`, whose log density was evaluated, if it is hopeless; returns the number of
 /// gradients that this took.
 pub(crate) fn climb<T: GradTarget>(target: &T, point: &mut Point, ws: &mut T::Workspace) -> u64 {
+    //~ hopeless-start
     if point.log_density().total() >= HOPELESS {
         return 0;
     }

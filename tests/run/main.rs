@@ -32,6 +32,7 @@ mod recorders_files;
 mod recorders_killed;
 mod recorders_streamed;
 mod sampler_loop;
+mod starts;
 #[cfg(target_os = "linux")]
 mod threads;
 mod zarr;

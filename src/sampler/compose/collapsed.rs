@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use crate::Error;
 use crate::draws::Report;
 use crate::rng::ChainRng;
+use crate::sampler::climb::halve;
 use crate::sampler::{Algorithm, Kernel, Step, WarmupProgress};
 use crate::targets::{Cached, ConditionallyGaussian, Marginal, MarginalWorkspace, Point, Target};
 
@@ -161,9 +162,10 @@ where
     fn approach(&mut self, target: &T, start: &mut Point, ws: &mut T::Workspace) -> u64 {
         let Self { view, inner, ws: own, walker: Walker { point, .. }, .. } = self;
         point.set(|v| view.gather(start.q(), v));
-        point.eval(view, own);
+        let before = point.q().to_vec();
+        halve(view, point, own);
         let gradients = inner.approach(view, point, own);
-        if gradients > 0 {
+        if point.q() != before {
             // The output layer stays: the first step draws it.
             start.set(|q| view.scatter(point.q(), q));
             start.eval(target, ws);
