@@ -18,7 +18,8 @@ use std::path::PathBuf;
 use std::time::Instant;
 
 use bnn_mcmc::data::{CsvReader, Standardise, bundled};
-use bnn_mcmc::fit::AnyLikelihood;
+use bnn_mcmc::fit::{AnyLikelihood, Network};
+use bnn_mcmc::model::{NonCentred, Skip};
 use bnn_mcmc::prelude::*;
 use bnn_mcmc::sampler::Algorithm;
 use clap::{Parser, ValueEnum};
@@ -60,6 +61,12 @@ struct Args {
     /// Hidden units, of one layer or several.
     #[arg(long, value_delimiter = ',', default_value = "10")]
     hidden: Vec<usize>,
+    /// A linear part beside the network.
+    #[arg(long)]
+    skip: bool,
+    /// Scales of the features, of the outputs and of the linear part that are sampled.
+    #[arg(long)]
+    scales: bool,
     #[arg(long, default_value_t = 4)]
     chains: usize,
     #[arg(long, default_value_t = 400)]
@@ -109,23 +116,18 @@ fn run(mut args: Args) -> Result<(), Error> {
 
     let mut sizes = vec![train.n_features()];
     sizes.extend(&args.hidden);
-    let posterior = match args.noise {
-        Noise::Gaussian => {
-            sizes.push(1);
-            let network = Mlp::new(&sizes, Activation::Tanh)?;
-            let noise = LogInverseGamma::new(0.5, 0.005)?;
-            let priors = Priors::by_fan_in(&network).with("log_noise_variance", noise);
-            let likelihood = AnyLikelihood::Gaussian(Gaussian::sampled());
-            Posterior::new(network, likelihood, &train, priors)?
-        }
+    let (likelihood, outputs) = match args.noise {
+        Noise::Gaussian => (AnyLikelihood::Gaussian(Gaussian::sampled()), 1),
         Noise::Heteroscedastic => {
-            sizes.push(2);
-            let network = Mlp::new(&sizes, Activation::Tanh)?;
-            let priors = Priors::by_fan_in(&network);
-            let likelihood = AnyLikelihood::HeteroscedasticGaussian(HeteroscedasticGaussian);
-            Posterior::new(network, likelihood, &train, priors)?
+            (AnyLikelihood::HeteroscedasticGaussian(HeteroscedasticGaussian), 2)
         }
     };
+    sizes.push(outputs);
+    let (network, mut priors) = network(&args, &sizes, train.feature_names())?;
+    if outputs == 1 {
+        priors = priors.with("log_noise_variance", LogInverseGamma::new(0.5, 0.005)?);
+    }
+    let posterior = Posterior::new(network, likelihood, &train, priors)?;
     println!(
         "{} rows, {} for the test; network {sizes:?}, {} parameters",
         train.rows(),
@@ -164,6 +166,26 @@ fn run(mut args: Args) -> Result<(), Error> {
     Ok(())
 }
 
+/// The network with the parts that were asked for, and its priors: those of `WeightPrior::Scales`.
+fn network(args: &Args, sizes: &[usize], features: &[String]) -> Result<(Network, Priors), Error> {
+    let mut network = NonCentred::new(Mlp::new(sizes, Activation::Tanh)?);
+    if args.scales {
+        network = network.by_column("w0", "log_relevance", features)?;
+    }
+    let network = if args.skip { Skip::new(network)? } else { Skip::without(network) };
+    let mut priors = Priors::by_fan_in(&network);
+    if args.scales {
+        let half_t = |inputs: usize| LogHalfT::new(30.0, (1.0 / inputs as f64).sqrt());
+        let (last, units) = (sizes.len() - 2, sizes[sizes.len() - 2]);
+        priors = priors.with("log_relevance", half_t(1)?);
+        priors = priors.hierarchical(&format!("w{last}"), "log_output_variance", half_t(units)?);
+        if args.skip {
+            priors = priors.hierarchical("skip", "log_skip_variance", half_t(sizes[0])?);
+        }
+    }
+    Ok((network, priors))
+}
+
 fn data(args: &Args) -> Result<(Dataset, Dataset), Error> {
     let all = match &args.data[..] {
         "sunspot" => return Ok(bundled::sunspot_windows()),
@@ -186,7 +208,7 @@ fn data(args: &Args) -> Result<(Dataset, Dataset), Error> {
 
 fn sample(
     args: &Args,
-    posterior: &Posterior<Mlp, AnyLikelihood>,
+    posterior: &Posterior<Network, AnyLikelihood>,
     seed: u64,
 ) -> Result<Draws, Error> {
     let preconditioner =
@@ -222,12 +244,12 @@ fn sample(
 
 fn sample_by<A>(
     args: &Args,
-    posterior: &Posterior<Mlp, AnyLikelihood>,
+    posterior: &Posterior<Network, AnyLikelihood>,
     algorithm: A,
     seed: u64,
 ) -> Result<Draws, Error>
 where
-    A: for<'t> Algorithm<&'t Posterior<Mlp, AnyLikelihood>>,
+    A: for<'t> Algorithm<&'t Posterior<Network, AnyLikelihood>>,
 {
     let start = Init::Around { centre: vec![0.0; posterior.layout().dim()], sd: 0.1 };
     let sampler = Sampler::new(posterior, algorithm).init(start).seed(seed);

@@ -61,8 +61,8 @@ impl<M: Model> Skip<M> {
         Ok(Self { inputs: base.n_inputs(), base })
     }
 
-    /// `base` without a linear part, where a type has room for one.
-    pub(crate) fn without(base: M) -> Self {
+    /// `base` without a linear part, for programs that choose as they run: the same model as `base`.
+    pub fn without(base: M) -> Self {
         Self { base, inputs: 0 }
     }
 
