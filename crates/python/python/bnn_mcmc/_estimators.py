@@ -213,11 +213,11 @@ class BnnRegressor(_Numbers):
         outputs.
     weight_prior : {"fan_in", "ard", "horseshoe", "scales"} or float, default="fan_in"
         The prior of the weights, on the scale of standardised features and response. ``"fan_in"``
-        is N(0, 1/H) for the weights of every layer after the first (of a linear model, the only one),
-        H the number of its inputs, and N(0, 1) for all others; ``"ard"`` adds a sampled variance for
-        each input; ``"horseshoe"`` adds a common one to these; ``"scales"`` is fan-in times scales
-        that are sampled: of each column, of the outputs, of the linear part. A number is the standard deviation of N(0, sd^2)
-        for all weights and biases.
+        is N(0, 1/H) for the weights of every layer after the first (of a linear model, the only
+        one), H the number of its inputs, and N(0, 1) for all others; ``"ard"`` adds a sampled
+        variance for each input; ``"horseshoe"`` adds a common one to these; ``"scales"`` is fan-in
+        times scales that are sampled: of each column, of the outputs, of the linear part. A number
+        is the standard deviation of N(0, sd^2) for all weights and biases.
     noise : {"gaussian", "heteroscedastic", "student_t"}, default=None
         How responses scatter around the network: normal with one standard deviation, which is
         sampled (None is this); normal with a standard deviation that depends on the features;
