@@ -55,7 +55,7 @@ impl fmt::Display for Recipe {
                     let layers =
                         if units.len() == 1 { "one hidden layer" } else { "hidden layers" };
                     let word = if units == ["1"] { "unit" } else { "units" };
-                    let skip = if self.has_skip() { ", a linear part beside them" } else { "" };
+                    let skip = if self.has_skip() { ", and a linear part" } else { "" };
                     format!("{layers} of {} {word}, {}{skip}", units.join(", "), self.activation)
                 }
             },
@@ -201,6 +201,11 @@ impl Recipe {
                 let scale = self.output_scale();
                 let half_t = format!("half-t with {SCALES} degrees of freedom");
                 let skip = if self.has_skip() { ", and of the linear part" } else { "" };
+                if self.layers().is_empty() {
+                    return format!(
+                        "N(0, 1 / number of features), times a scale of each column of the table, {half_t} (1); {rest}{bias}"
+                    );
+                }
                 format!(
                     "{rest}, times scales, {half_t}: of each column of the table (1), of the outputs{skip} ({scale})"
                 )

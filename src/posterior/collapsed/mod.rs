@@ -2,8 +2,9 @@
 //!
 //! A row's outputs are f = W h(x; v) + V x + b, and the noise is normal. With Phi `[n x m]` the outputs
 //! of the last hidden layer, the features if there is a V ([`Skip`](crate::model::Skip)), and a column
-//! of ones (m = H + D + 1; the features alone and ones if there is no hidden layer), P = e^-eta the precision of the noise, and column k of the response `[n x K]`, the weights of
-//! output k, beta_k = (W_k1, .., W_kH, V_k1, .., V_kD, b_k), have the prior N(m0, S), S = diag(s_j^2), which is the same
+//! of ones (m = H + D + 1; the features alone and ones if there is no hidden layer), P = e^-eta the
+//! precision of the noise, and column k of the response `[n x K]`, the weights of output k,
+//! beta_k = (W_k1, .., W_kH, V_k1, .., V_kD, b_k), have the prior N(m0, S), S = diag(s_j^2), the same
 //! for all k. To the power beta of the likelihood, with P_beta = beta P and D = S^1/2,
 //!
 //! ```text
