@@ -6,8 +6,10 @@ use bnn_mcmc::model::{NonCentred, Skip};
 use bnn_mcmc::prelude::*;
 use bnn_mcmc::sampler::{Algorithm, Kernel};
 use bnn_mcmc::targets::Point;
-use bnn_mcmc::testing::kolmogorov_smirnov;
+
 use ndarray::Array2;
+
+use crate::fixtures::worst_of;
 
 const ROWS: usize = 12;
 
@@ -92,17 +94,7 @@ where
             fresh[i].push(other[i]);
         }
     }
-    let z = |h: &Vec<f64>| {
-        let n = h.len() as f64;
-        let mean = h.iter().sum::<f64>() / n;
-        let variance = h.iter().map(|h| (h - mean).powi(2)).sum::<f64>() / (n - 1.0);
-        assert!(variance > 1e-3, "hardly moves");
-        (mean / (variance / n).sqrt()).abs()
-    };
-    let worst = moves.iter().map(z).fold(0.0, f64::max);
-    let pairs = after.iter_mut().zip(&mut fresh);
-    let p = pairs.map(|(a, b)| kolmogorov_smirnov(a, b).1).fold(1.0, f64::min);
-    (worst, p)
+    worst_of(&moves, after, fresh)
 }
 
 fn hmc(step_size: f64) -> Hmc {

@@ -4,6 +4,7 @@ use bnn_mcmc::prelude::*;
 use bnn_mcmc::sampler::Algorithm;
 use bnn_mcmc::testing::{
     ConjugateRegression, GaussianTarget, Invariance, InvarianceReport, NoiseVariance,
+    kolmogorov_smirnov,
 };
 use ndarray::{Array1, Array2};
 
@@ -202,4 +203,20 @@ pub fn six_steps<'t, T: Exact, A: Algorithm<&'t T>>(
 ) -> InvarianceReport {
     let setup = Invariance { steps: 6, ..Invariance::default() };
     setup.run(target, algorithm, |rng, q| target.draw(rng, q)).unwrap()
+}
+
+/// The largest |z| of the means of `moves`, and the smallest p-value of Kolmogorov-Smirnov tests of each coordinate
+/// `after` some steps against `fresh` draws.
+pub fn worst_of(moves: &[Vec<f64>], after: Vec<Vec<f64>>, fresh: Vec<Vec<f64>>) -> (f64, f64) {
+    let z = |h: &Vec<f64>| {
+        let n = h.len() as f64;
+        let mean = h.iter().sum::<f64>() / n;
+        let variance = h.iter().map(|h| (h - mean).powi(2)).sum::<f64>() / (n - 1.0);
+        assert!(variance > 1e-3, "hardly moves");
+        (mean / (variance / n).sqrt()).abs()
+    };
+    let worst = moves.iter().map(z).fold(0.0, f64::max);
+    let pairs = after.into_iter().zip(fresh);
+    let p = pairs.map(|(mut a, mut b)| kolmogorov_smirnov(&mut a, &mut b).1).fold(1.0, f64::min);
+    (worst, p)
 }
