@@ -8,7 +8,7 @@
 //! | --- | --- | --- | --- |
 //! | [`Gaussian`] | [`Response::Real`] | one per response column | `log_noise_variance`, unless fixed |
 //! | [`HeteroscedasticGaussian`] | [`Response::Real`] | mean and log sd, two per response column | none |
-//! | [`StudentTNoise`] | [`Response::Real`] | one per response column | `log_squared_scale`, `log_degrees_of_freedom`, unless fixed |
+//! | [`StudentTNoise`] | [`Response::Real`] | one per response column, or location and log scale | `log_squared_scale`, `log_degrees_of_freedom`, unless fixed |
 //! | [`Bernoulli`] | [`Response::Classes`] of two | 1 logit | none |
 //! | [`Categorical`] | [`Response::Classes`] | one logit per class | none |
 //! | [`Binomial`] | [`Response::Counts`] of (successes, failures) | 1 logit | none |
@@ -146,6 +146,9 @@ pub enum NormalNoise {
     /// The first half of the outputs are the means of the response columns, the second half the
     /// logarithms of their standard deviations ([`HeteroscedasticGaussian`]).
     ByRow,
+    /// Normal given a precision for each row, a mixture of normal distributions, of one scale for all rows or
+    /// [by row](StudentTNoise::heteroscedastic) as above.
+    Mixture(StudentTNoise),
 }
 
 /// A likelihood with second derivatives.

@@ -257,7 +257,12 @@ impl Model for Mlp {
                 output: self.hidden,
             })
         };
-        Ok(OutputLayer { hidden: (self.n_layers() > 1).then(hidden), bias: true, skip: false })
+        Ok(OutputLayer {
+            hidden: (self.n_layers() > 1).then(hidden),
+            bias: true,
+            skip: false,
+            log_sd: false,
+        })
     }
 
     walk_of_network!();

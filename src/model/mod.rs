@@ -52,6 +52,7 @@ macro_rules! descent_of_network {
 mod init;
 mod linear;
 mod linearised;
+mod log_sd;
 pub mod logistic;
 mod mlp;
 mod mlp_f32;
@@ -63,6 +64,7 @@ pub use init::WeightInit;
 pub use linear::Linear;
 pub(crate) use linearised::LINEARISED;
 pub use linearised::Linearised;
+pub use log_sd::LogSd;
 pub use mlp::Mlp;
 pub use mlp_f32::MlpF32;
 pub use non_centred::NonCentred;
@@ -191,6 +193,10 @@ pub struct OutputLayer {
     pub bias: bool,
     /// Whether there is a V: [skip-layer connections](Skip).
     pub skip: bool,
+    /// Whether as many outputs follow that are no part of the layer, the log standard deviations of the
+    /// noise: [linear in the features](LogSd), with weights `[K x D]` and biases `[K]` after those of the
+    /// layer.
+    pub log_sd: bool,
 }
 
 /// A model with second derivatives, by the R-operator: R = d/dr at w + r v, the derivative along v.

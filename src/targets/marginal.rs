@@ -25,6 +25,26 @@ pub trait ConditionallyGaussian: Target {
     /// or an error that says why none can be. Every call returns the same.
     fn gaussian_coordinates(&self) -> Result<Vec<Range<usize>>, Error>;
 
+    /// The coordinates of q, none of them integrated out, that stay where they are while the others move:
+    /// [`refresh_at`](Self::refresh_at) moves them. Every call returns the same.
+    fn held_coordinates(&self) -> Vec<Range<usize>> {
+        Vec::new()
+    }
+
+    /// For a posterior whose conditional distribution of W is normal only given further variables u that q
+    /// does not have: leaves p_beta(q) unchanged as it moves some coordinates of `q`, then draws u given q into the workspace, and
+    /// returns true. All densities and draws are given u from then on. Without `rng` it moves nothing,
+    /// and sets u to a typical value. By default there is no u, and it returns false.
+    fn refresh_at(
+        &self,
+        _beta: f64,
+        _rng: Option<&mut ChainRng>,
+        _q: &mut [f64],
+        _ws: &mut Self::Workspace,
+    ) -> bool {
+        false
+    }
+
     /// The number of entries in the matrices of an evaluation, for the memory that a run counts for
     /// each chain before it begins.
     fn matrix_numbers(&self) -> usize {
@@ -60,6 +80,10 @@ pub trait ConditionallyGaussian: Target {
 impl<T: ConditionallyGaussian> ConditionallyGaussian for &T {
     forward! { self => (**self);
         fn gaussian_coordinates() -> Result<Vec<Range<usize>>, Error>;
+        fn held_coordinates() -> Vec<Range<usize>>;
+        fn refresh_at(
+            beta: f64, rng: Option<&mut ChainRng>, q: &mut [f64], ws: &mut Self::Workspace,
+        ) -> bool;
         fn matrix_numbers() -> usize;
         fn log_marginal_at(
             beta: f64, q: &[f64], grad: Option<&mut [f64]>, ws: &mut Self::Workspace,
@@ -73,7 +97,17 @@ impl<T: ConditionallyGaussian> ConditionallyGaussian for &T {
 impl<T: ConditionallyGaussian + PowerTarget> ConditionallyGaussian for Tempered<T> {
     forward! { self => self.base();
         fn gaussian_coordinates() -> Result<Vec<Range<usize>>, Error>;
+        fn held_coordinates() -> Vec<Range<usize>>;
         fn matrix_numbers() -> usize;
+    }
+    fn refresh_at(
+        &self,
+        beta: f64,
+        rng: Option<&mut ChainRng>,
+        q: &mut [f64],
+        ws: &mut Self::Workspace,
+    ) -> bool {
+        self.base().refresh_at(self.beta() * beta, rng, q, ws)
     }
     fn log_marginal_at(
         &self,
@@ -106,6 +140,10 @@ impl<T: ConditionallyGaussian + PowerTarget> ConditionallyGaussian for Tempered<
 /// `likelihood`, and log p(v) as its `prior`. It is not a sum over rows, so it has no minibatches.
 /// For a [`Tempered`] base the likelihood under the integral has the power beta, and the log
 /// density is the marginal of the tempered joint density.
+///
+/// If the base has [further variables](ConditionallyGaussian::refresh_at) (Student-t noise), the density is
+/// the one given them, NaN before the first [`refresh`](Self::refresh), and coordinates that are held are
+/// left out, too.
 ///
 /// Made by [`Posterior::collapsed`](crate::posterior::Posterior::collapsed), and by the algorithm
 /// [`Collapsed`](crate::sampler::Collapsed), which samples it and draws the weights again. On its own
@@ -160,13 +198,15 @@ impl<T: ConditionallyGaussian> Marginal<T> {
     /// coordinate is left.
     pub fn new(base: T) -> Result<Self, Error> {
         let integrated = base.gaussian_coordinates()?;
+        let mut left_out = [integrated.clone(), base.held_coordinates()].concat();
+        left_out.sort_by_key(|range| range.start);
         let mut kept = Vec::new();
         let mut end = 0;
-        let bounds = integrated.iter().map(|range| (range.start, range.end));
+        let bounds = left_out.iter().map(|range| (range.start, range.end));
         for (start, next) in bounds.chain([(base.dim(), base.dim())]) {
             if start < end || next < start {
                 let allowed = format!("ascending ranges without overlap below {}", base.dim());
-                let found = format!("{integrated:?}");
+                let found = format!("{left_out:?}");
                 return Err(Error::argument("coordinates to integrate out", found, allowed));
             }
             if end < start {
@@ -204,7 +244,7 @@ impl<T: ConditionallyGaussian> Marginal<T> {
         &self.integrated
     }
 
-    /// Writes all coordinates of the base's `from` but those that are integrated out into `to`.
+    /// Writes all coordinates of the base's `from` but those that are integrated out, or held, into `to`.
     pub fn gather(&self, from: &[f64], to: &mut [f64]) {
         let mut rest = to;
         for range in &self.kept {
@@ -213,13 +253,27 @@ impl<T: ConditionallyGaussian> Marginal<T> {
         }
     }
 
-    /// Writes `from` into the base's coordinates `to`, whose integrated coordinates stay unchanged.
+    /// Writes `from` into the base's coordinates `to`, whose other coordinates stay unchanged.
     pub fn scatter(&self, from: &[f64], to: &mut [f64]) {
         let mut rest = from;
         for range in &self.kept {
             let part = rest.split_off(..range.len()).expect("as many as are kept");
             to[range.clone()].copy_from_slice(part);
         }
+    }
+
+    /// Moves the coordinates that are [held](ConditionallyGaussian::held_coordinates), and draws the further
+    /// variables that the density is given, at `q`, which has all coordinates of the base. Returns whether
+    /// the density has changed.
+    pub fn refresh(
+        &self,
+        rng: Option<&mut ChainRng>,
+        q: &mut [f64],
+        ws: &mut MarginalWorkspace<T::Workspace>,
+    ) -> bool {
+        let changed = self.base.refresh_at(1.0, rng, q, &mut ws.base);
+        ws.q.copy_from_slice(q);
+        changed
     }
 
     /// Overwrites the integrated coordinates of `q`, which has all coordinates of the base, with a

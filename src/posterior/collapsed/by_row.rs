@@ -6,52 +6,111 @@ use crate::engine::network::product;
 use crate::engine::simd::Vector;
 use crate::engine::{Tile, TileStorage};
 use crate::linalg::dot::dot;
+use crate::portable::ln;
+
+/// The logarithms s of the scales of the rows: of standard deviations, where the noise is normal.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum LogSd {
+    /// Half this coordinate of q, the same for all rows.
+    Coordinate(usize),
+    /// This number.
+    Known(f64),
+    /// Outputs of the layer, Phi beta_s.
+    OfLayer,
+    /// G x + c, linear in the features: the first coordinate of G, which c follows.
+    OfFeatures(usize),
+}
+
+/// A tile: its columns of Phi without the ones and with zeros in the padding, and its rows.
+#[derive(Clone, Copy)]
+pub(super) struct Rows<'a> {
+    /// The number of its first row among all rows.
+    pub(super) first: usize,
+    pub(super) phi: &'a [f64],
+    pub(super) x: Tile<'a>,
+    pub(super) y: Tile<'a>,
+}
 
 /// Scratch memory.
 #[derive(Debug)]
 pub(super) struct ByRow {
+    pub(super) log_sd: LogSd,
+    /// If the noise is a mixture, w_i of all rows; NaN before they are drawn.
+    pub(super) weights: Option<Vec<f64>>,
     /// m + 1 columns: in the first pass P^1/2 Phi, with its ones, and P^1/2 y; in the second P Phi
     /// A^-1, and P.
     columns: TileStorage,
+    /// Of the second pass: P r, and g.
+    derivatives: TileStorage,
     /// A^-1 `[m x C]` without the column that meets the ones, and that column.
     covariance: Vec<f64>,
     of_ones: Vec<f64>,
+    /// H zeros, in place of beta_s where the scales are no outputs of the layer.
+    zeros: Vec<f64>,
+}
+
+impl LogSd {
+    /// Writes s of a tile, for the output layer in scratch memory.
+    pub(super) fn write(self, shape: &Shape, q: &[f64], layer: &[f64], of: Rows, to: &mut [f64]) {
+        match self {
+            Self::Coordinate(eta) => to.fill(0.5 * q[eta]),
+            Self::Known(s) => to.fill(s),
+            Self::OfLayer => {
+                let (weights, bias) = shape.of_log_sd(layer);
+                product(weights, bias, of.phi, of.y.stride(), to);
+            }
+            Self::OfFeatures(start) => {
+                let (g, c) = q[start..][..of.x.columns() + 1].split_at(of.x.columns());
+                product(g, c, of.x.values(), of.y.stride(), to);
+            }
+        }
+    }
 }
 
 impl ByRow {
-    pub(super) fn new(shape: &Shape) -> Self {
+    pub(super) fn new(shape: &Shape, log_sd: LogSd, weights: Option<Vec<f64>>) -> Self {
         let m = shape.m();
         Self {
+            log_sd,
+            weights,
             columns: TileStorage::for_columns(m + 1),
+            derivatives: TileStorage::for_columns(2),
             covariance: vec![0.0; m * shape.columns()],
             of_ones: vec![0.0; if shape.bias { m } else { 0 }],
+            zeros: vec![0.0; shape.units],
         }
     }
 
-    /// P^1/2 Phi, with its ones, and P^1/2 y of a tile, from the columns of Phi without the ones
-    /// and with zeros in the padding.
+    /// P^1/2 Phi, with its ones, and P^1/2 y of a tile.
     pub(super) fn weigh(
         &mut self,
         shape: &Shape,
+        q: &[f64],
         layer: &[f64],
         beta: f64,
-        phi: &[f64],
-        y: Tile,
+        of: Rows,
     ) -> (&[f64], Tile<'_>) {
-        let (rows, stride) = (y.rows(), y.stride());
+        let (rows, stride) = (of.y.rows(), of.y.stride());
         let columns = &mut self.columns[..(shape.m() + 1) * stride];
         let (weighted, root) = columns.split_at_mut(shape.m() * stride);
-        let (weights, bias) = shape.of_log_sd(layer);
-        product(weights, bias, phi, stride, root);
+        self.log_sd.write(shape, q, layer, of, root);
         root.iter_mut().for_each(|s| *s = -*s);
         exp_in_place(root);
         root[rows..].fill(0.0);
-        let factor = beta.sqrt(); //~ by-row-power
-        root.iter_mut().for_each(|root| *root *= factor);
-        let (of_phi, of_ones) = weighted.split_at_mut(phi.len());
-        scale_rows(phi, root, of_phi);
+        match &self.weights {
+            Some(weights) => {
+                let weights = &weights[of.first..];
+                root[..rows].iter_mut().zip(weights).for_each(|(root, w)| *root *= w.sqrt());
+            }
+            None => {
+                let factor = beta.sqrt(); //~ by-row-power
+                root.iter_mut().for_each(|root| *root *= factor);
+            }
+        }
+        let (of_phi, of_ones) = weighted.split_at_mut(of.phi.len());
+        scale_rows(of.phi, root, of_phi);
         of_ones.iter_mut().zip(&*root).for_each(|(one, root)| *one = *root); //~ by-row-ones
-        root.iter_mut().zip(y.values()).for_each(|(root, y)| *root *= y); //~ by-row-response
+        root.iter_mut().zip(of.y.values()).for_each(|(root, y)| *root *= y); //~ by-row-response
         (weighted, Tile::new(root, rows))
     }
 
@@ -68,59 +127,107 @@ impl ByRow {
         }
     }
 
-    /// Copies the covariance that [`set_covariance`](Self::set_covariance) has written into another
+    /// Copies the covariance that [`set_covariance`](Self::set_covariance) has written, from another
     /// scratch memory.
     pub(super) fn copy_covariance(&mut self, from: &Self) {
         self.covariance.copy_from_slice(&from.covariance);
         self.of_ones.copy_from_slice(&from.of_ones);
     }
 
-    /// Makes g of the derivative of beta ell with respect to s, the second column of `d_out`, whose
-    /// padding is zero, and adds d / d beta_s to `grad`.
-    pub(super) fn add_log_sd_grad(
+    /// The terms of a tile in beta ell(mu) or, if the noise is a mixture, in the log density given the
+    /// weights w, for the outputs mu. Keeps P, P r, and the derivative of these terms with respect to s.
+    pub(super) fn at_the_mean(
         &mut self,
         shape: &Shape,
+        q: &[f64],
+        layer: &[f64],
         beta: f64,
-        phi: &[f64],
-        out: Tile,
-        d_out: &mut [f64],
-        grad: &mut [f64],
-    ) {
-        let (rows, stride) = (out.rows(), out.stride());
+        of: Rows,
+        mu: &[f64],
+    ) -> f64 {
+        let (rows, stride) = (of.y.rows(), of.y.stride());
+        let precision = &mut self.columns[shape.m() * stride..][..stride];
+        let (weighted, g) = self.derivatives[..2 * stride].split_at_mut(stride);
+        self.log_sd.write(shape, q, layer, of, g);
+        precision.iter_mut().zip(&*g).for_each(|(p, s)| *p = -2.0 * s);
+        exp_in_place(precision);
+        precision[rows..].fill(0.0);
+        match &self.weights {
+            Some(weights) => {
+                let weights = &weights[of.first..];
+                precision[..rows].iter_mut().zip(weights).for_each(|(p, w)| *p *= w);
+            }
+            None => precision.iter_mut().for_each(|p| *p *= beta),
+        }
+        let (mut sum, mut squares) = (0.0, 0.0);
+        let values = of.y.values().iter().zip(mu).zip(&*precision).take(rows);
+        for (((y, mu), p), (d_mu, g)) in values.zip(weighted.iter_mut().zip(&mut *g)) {
+            let r = y - mu;
+            *d_mu = p * r;
+            let square = *d_mu * r;
+            sum += *g;
+            squares += square;
+            *g = square - beta; //~ by-row-scale
+        }
+        weighted[rows..].fill(0.0);
+        g[rows..].fill(0.0);
+        let constant = match self.weights {
+            Some(_) => 0.0,
+            None => 0.5 * ln(std::f64::consts::TAU) * rows as f64,
+        };
+        -beta * (constant + sum) - 0.5 * squares
+    }
+
+    /// Makes g of what [`at_the_mean`](Self::at_the_mean) has kept, and adds the derivatives with respect
+    /// to the parameters of s to `grad`.
+    pub(super) fn add_log_sd_grad(&mut self, shape: &Shape, of: Rows, grad: &mut [f64]) {
+        let Rows { phi, x, .. } = of;
+        let stride = x.stride();
         let columns = &mut self.columns[..(shape.m() + 1) * stride];
         let (spread, precision) = columns.split_at_mut(shape.m() * stride);
-        precision.iter_mut().zip(out.column(1)).for_each(|(p, s)| *p = -2.0 * s);
-        exp_in_place(&mut precision[..rows]);
-        precision[rows..].fill(0.0);
-        precision.iter_mut().for_each(|p| *p *= beta);
         product(&self.covariance, &self.of_ones, phi, stride, spread);
-        let g = &mut d_out[stride..2 * stride];
+        let g = &mut self.derivatives[stride..2 * stride];
         let (of_phi, of_ones) = spread.split_at_mut(phi.len());
         add_variance(phi, precision, of_phi, g);
         for ((g, t), p) in g.iter_mut().zip(of_ones).zip(&*precision) {
             *g += *t * p; //~ by-row-bias-variance
         }
-        let coordinate = |j| shape.coordinate(shape.integrated, j);
-        for (j, phi) in phi.chunks_exact(stride).enumerate() {
-            grad[coordinate(j)] += dot::<8>(g, phi);
-        }
-        if shape.bias {
-            grad[coordinate(shape.columns())] += g.iter().sum::<f64>();
+        match self.log_sd {
+            LogSd::Coordinate(eta) => grad[eta] += 0.5 * g.iter().sum::<f64>(),
+            LogSd::Known(_) => {}
+            LogSd::OfLayer => {
+                let coordinate = |j| shape.coordinate(shape.integrated, j);
+                for (j, phi) in phi.chunks_exact(stride).enumerate() {
+                    grad[coordinate(j)] += dot::<8>(g, phi);
+                }
+                if shape.bias {
+                    grad[coordinate(shape.columns())] += g.iter().sum::<f64>();
+                }
+            }
+            LogSd::OfFeatures(start) => {
+                let features = x.values().chunks_exact(stride);
+                let (of_g, of_c) = grad[start..][..x.columns() + 1].split_at_mut(x.columns());
+                of_g.iter_mut().zip(features).for_each(|(to, x)| *to += dot::<8>(g, x));
+                of_c[0] += g.iter().sum::<f64>();
+            }
         }
     }
 
     /// Writes d / d Phi, of the tile of [`add_log_sd_grad`](Self::add_log_sd_grad), with `layer`
-    /// the mean mu and the weights of s, and `d_out` the derivatives P r and g.
+    /// the mean mu and the weights of s.
     pub(super) fn write_d_phi(
         &self,
         shape: &Shape,
         layer: &[f64],
-        d_out: &[f64],
+        stride: usize,
         d_phi: &mut [f64],
     ) {
-        let (d_mu, g) = d_out.split_at(d_out.len() / 2);
-        let (of_mu, (of_s, _)) = (&layer[..shape.units], shape.of_log_sd(layer));
-        combine([of_mu, of_s], [d_mu, g], &self.columns, d_phi);
+        let (d_mu, g) = self.derivatives[..2 * stride].split_at(stride);
+        let of_s = match self.log_sd {
+            LogSd::OfLayer => shape.of_log_sd(layer).0,
+            _ => &self.zeros,
+        };
+        combine([&layer[..shape.units], of_s], [d_mu, g], &self.columns, d_phi);
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use super::by_row::Rows;
 use super::scratch::{Collapsed, Hidden, basis};
 use crate::engine::TileMut;
 use crate::engine::network::product;
@@ -24,7 +25,7 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
         scratch: &mut Collapsed,
         ws: &mut PosteriorWorkspace<M::Workspace>,
     ) -> Option<f64> {
-        let (w, phi) = self.split(q);
+        let (_, phi) = self.split(q);
         let m = scratch.shape.m();
         scratch.shape.take(q, &mut scratch.mean);
         let mut precision = 0.0;
@@ -35,9 +36,9 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
             precision = match self.likelihood.normal_noise()? {
                 //~ collapsed-noise
                 NormalNoise::Equal(gaussian) => beta * exp(-gaussian.log_variance(phi)),
-                NormalNoise::ByRow => 1.0,
+                NormalNoise::ByRow | NormalNoise::Mixture(_) => 1.0,
             };
-            self.sum_products(beta, w, scratch, ws);
+            self.sum_products(beta, q, scratch, ws);
         }
         let Collapsed { shape, gram, cross, mean, .. } = scratch;
         for j in 0..m {
@@ -84,20 +85,23 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
     fn sum_products(
         &self,
         beta: f64,
-        w: &[f64],
+        q: &[f64],
         scratch: &mut Collapsed,
         ws: &mut PosteriorWorkspace<M::Workspace>,
     ) {
-        let n = self.n_shares(scratch.work_of_row());
+        let (n, tile_rows) = (self.n_shares(scratch.work_of_row()), self.model.tile_rows());
         if n == 1 {
-            scratch.add_rows(beta, w, self.tiles());
+            scratch.add_rows(beta, q, tile_rows, self.tiles().enumerate());
             scratch.sums.write(&mut scratch.gram, &mut scratch.cross);
             return;
         }
-        let Collapsed { gram, cross, .. } = scratch;
+        let Collapsed { gram, cross, by_row, .. } = scratch;
         self.for_each_share(n, ws, |share, ws, tiles| {
             let mut own = self.collapsed_scratch(ws).expect("the layer was found before");
-            own.add_rows(beta, w, self.tiles_in(tiles));
+            if let (Some(own), Some(by_row)) = (&mut own.by_row, &*by_row) {
+                own.weights.clone_from(&by_row.weights); //~ mixture-shares
+            }
+            own.add_rows(beta, q, tile_rows, tiles.clone().zip(self.tiles_in(tiles)));
             share.grad.resize(own.gram.len() + own.cross.len(), 0.0);
             let (gram, cross) = share.grad.split_at_mut(own.gram.len());
             own.sums.write(gram, cross);
@@ -122,6 +126,7 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
     ) -> Option<f64> {
         let precision = self.condition(beta, q, scratch, ws)?;
         let (shape, m) = (scratch.shape, scratch.shape.m());
+        let power = if shape.by_row { 1.0 } else { beta };
         let log_det = 2.0 * scratch.factor.half_log_det();
         let squares: f64 = scratch.nu.iter().map(|nu| nu * nu).sum();
         if let Some(grad) = grad.as_deref_mut() {
@@ -130,7 +135,7 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
             scratch.set_back(precision);
         }
         let likelihood = self.at_the_mean(beta, q, grad.as_deref_mut(), scratch, ws);
-        if let Some(grad) = grad {
+        if let (Some(grad), false) = (grad, shape.by_row) {
             let trace: f64 = scratch.inverse.iter().step_by(m + 1).sum();
             let d_log_det = 0.5 * shape.integrated as f64 * (m as f64 - trace);
             let phi = self.n_weights..self.n_weights + self.n_phi;
@@ -139,7 +144,7 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
             }
         }
         //~ collapsed-log-det
-        Some(beta * likelihood - 0.5 * squares - 0.5 * shape.integrated as f64 * log_det)
+        Some(power * likelihood - 0.5 * squares - 0.5 * shape.integrated as f64 * log_det)
     }
 
     /// Adds the derivatives with respect to the log variances of hierarchical priors.
@@ -156,7 +161,8 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
     }
 
     /// The log likelihood at the mean, its derivative with respect to phi in the workspace, and the
-    /// gradient of the hidden layers and of the weights of s added to `grad`.
+    /// gradient of the hidden layers added to `grad`. Where the noise differs between rows, it is the log
+    /// likelihood to the power beta, and the gradient with respect to the parameters of s is added.
     fn at_the_mean(
         &self,
         beta: f64,
@@ -220,6 +226,7 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
     ) -> f64 {
         let Collapsed { shape, hidden, by_row, mean, .. } = scratch;
         let (w, phi) = self.split(q);
+        let tile_rows = self.model.tile_rows();
         let (weights, bias) = mean.split_at(shape.columns() * shape.outputs);
         let PosteriorWorkspace { out, d_out, grad_phi, .. } = ws;
         grad_phi.fill(0.0);
@@ -237,21 +244,26 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
                 _ => basis(hidden, shape, w, number, x),
             };
             let mut out = TileMut::new(&mut out[..len], x.rows());
-            let mut d_out = TileMut::new(&mut d_out[..len], x.rows());
             product(weights, bias, basis, stride, out.values());
+            if let Some(by_row) = by_row {
+                let rows = Rows { first: number * tile_rows, phi: basis, x, y };
+                let mu = &out.values()[..stride];
+                likelihood += by_row.at_the_mean(shape, q, mean, beta, rows, mu);
+                let Some(grad) = grad.as_deref_mut() else { continue };
+                by_row.add_log_sd_grad(shape, rows, grad);
+                if let Some(hidden) = hidden {
+                    let write = |d_phi: &mut [f64]| by_row.write_d_phi(shape, mean, stride, d_phi);
+                    hidden.backward_from(shape, w, (number, x), write, grad);
+                }
+                continue;
+            }
+            let mut d_out = TileMut::new(&mut d_out[..len], x.rows());
             likelihood +=
                 self.likelihood.log_lik_grad(phi, out.as_tile(), y, d_out.reborrow(), grad_phi);
             let Some(grad) = grad.as_deref_mut() else { continue };
             d_out.clear_padding();
             d_out.values().iter_mut().for_each(|d| *d *= beta);
-            if let Some(by_row) = by_row {
-                by_row.add_log_sd_grad(shape, beta, basis, out.as_tile(), d_out.values(), grad);
-                if let Some(hidden) = hidden {
-                    let write =
-                        |d_phi: &mut [f64]| by_row.write_d_phi(shape, mean, d_out.values(), d_phi);
-                    hidden.backward_from(shape, w, (number, x), write, grad);
-                }
-            } else if let Some(hidden) = hidden {
+            if let Some(hidden) = hidden {
                 hidden.backward(shape, w, (number, x), d_out.values(), grad);
             }
         }

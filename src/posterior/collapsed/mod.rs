@@ -53,7 +53,10 @@
 //!
 //! beside the derivatives of the prior of v, which has beta_s. With several response columns each
 //! would have a P, and so a B, of its own: they are refused. Where B is lost to rounding, as above
-//! with this B, the density is NaN.
+//! with this B, the density is NaN. Where s = G x + c is linear in the features
+//! ([`LogSd`](crate::model::LogSd)), no unit is shared: the term g_i beta_s^T is not there, and
+//! d / d G = g^T X, d / d c = sum_i g_i. Student-t noise is normal given a precision for each row:
+//! `mixture.rs`.
 //!
 //! Two passes over the rows: one for Phi^T Phi and Phi^T y, one for r and the gradient, which goes through
 //! the tiles backwards: the activations of the last tiles, as many as stay in the cache, are still there.
@@ -67,11 +70,14 @@
 
 mod by_row;
 mod integral;
+mod mixture;
 mod scratch;
 
 pub(super) use scratch::Collapsed;
 
 use std::ops::Range;
+
+use by_row::{ByRow, LogSd};
 
 use super::{Posterior, PosteriorWorkspace};
 use crate::Error;
@@ -79,6 +85,7 @@ use crate::likelihood::{Likelihood, NormalNoise};
 use crate::memory;
 use crate::message::Advice;
 use crate::model::{Mlp, Model, NonCentred, OutputLayer};
+use crate::portable::ln;
 use crate::prior::{BlockPrior, Family};
 use crate::rng::ChainRng;
 use crate::targets::{ConditionallyGaussian, LogDensity, Marginal, Target};
@@ -98,6 +105,8 @@ struct Shape {
     outputs: usize,
     integrated: usize,
     bias: bool,
+    /// Whether the noise differs between rows, or is a mixture.
+    by_row: bool,
 }
 
 impl Shape {
@@ -137,11 +146,6 @@ impl Shape {
                 j if j < self.columns() => v + k * self.skip + j - self.units, //~ collapsed-skip-place
                 _ => self.outputs * self.units + k,
             }
-    }
-
-    /// Whether some outputs are s.
-    fn is_by_row(&self) -> bool {
-        self.integrated < self.outputs
     }
 
     /// The coordinates of q of the weights W, b and V of some outputs, without those that there are none
@@ -191,7 +195,7 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
     /// in f64 without an activation of its outputs, with [`Skip`](crate::model::Skip) or without), the likelihood
     /// [`Gaussian`](crate::likelihood::Gaussian), or
     /// [`HeteroscedasticGaussian`](crate::likelihood::HeteroscedasticGaussian) of one response
-    /// column, and their prior normal: any mean and standard deviation, or a hierarchical scale,
+    /// column, also with [`LogSd`](crate::model::LogSd), and their prior normal: any mean and standard deviation, or a hierarchical scale,
     /// which stays a coordinate. Where the noise is an output of the model, the output weights of
     /// the mean are integrated out, and the output weights of the log standard deviation stay
     /// coordinates. To sample, use the algorithm [`Collapsed`](crate::sampler::Collapsed) on the
@@ -203,6 +207,15 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
     /// If one of the three is something else, no coordinate is left, or m x m matrices exceed the
     /// memory.
     pub fn collapsed(&self) -> Result<Marginal<&Self>, Error> {
+        if let Some(NormalNoise::Mixture(noise)) = self.likelihood.normal_noise() {
+            let allowed = "Gaussian or HeteroscedasticGaussian: of Student-t noise the integral is known \
+                           only given a precision for each row";
+            let error =
+                Error::argument("likelihood", noise.description().unwrap_or_default(), allowed);
+            return Err(error.advise([Advice::in_rust(
+                "sample by the algorithm `Collapsed`, which draws these precisions",
+            )]));
+        }
         let marginal = Marginal::new(self)?;
         let size = [(self.matrix_numbers(), "numbers of m x m matrices")];
         memory::check::<f64>("matrices of the output layer", &size, "take fewer hidden units")?;
@@ -210,23 +223,27 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
     }
 
     /// The number of outputs that are integrated out: all, or the first half if the others are
-    /// logarithms of standard deviations.
+    /// logarithms of scales.
     fn n_integrated(&self) -> Result<usize, Error> {
         let outputs = self.model.n_outputs();
+        let columns = match self.likelihood.normal_noise() {
+            Some(NormalNoise::Mixture(noise)) if !noise.is_heteroscedastic() => outputs,
+            _ => outputs / 2,
+        };
         match self.likelihood.normal_noise() {
             Some(NormalNoise::Equal(_)) => Ok(outputs),
-            Some(NormalNoise::ByRow) if outputs == 2 => Ok(1),
-            Some(NormalNoise::ByRow) => {
-                let allowed = "one for the output layer to be integrated out where the noise is an \
-                               output of the model: each column's has a covariance matrix of its own";
-                let error = Error::argument("response columns", outputs / 2, allowed);
+            Some(_) if columns == 1 => Ok(1),
+            Some(_) => {
+                let allowed = "one for the output layer to be integrated out where the noise differs \
+                               between rows: each column's has a covariance matrix of its own";
+                let error = Error::argument("response columns", columns, allowed);
                 Err(error.advise([Advice::UseNuts]))
             }
             None => {
                 let found =
                     self.likelihood.description().unwrap_or_else(|| "one of your own".into());
-                let allowed = "Gaussian or HeteroscedasticGaussian for the output layer to be \
-                               integrated out";
+                let allowed = "Gaussian, HeteroscedasticGaussian or StudentTNoise for the output layer \
+                               to be integrated out";
                 Err(Error::argument("likelihood", found, allowed).advise([Advice::UseNuts]))
             }
         }
@@ -235,8 +252,14 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
     /// The shape of the output layer, with its place in q, and the network of the layers before it.
     fn output_layer(&self) -> Result<(Shape, Option<NonCentred<Mlp>>), Error> {
         let integrated = self.n_integrated()?;
-        let OutputLayer { hidden, bias, skip } = self.model.output_layer()?;
-        let outputs = self.model.n_outputs();
+        let OutputLayer { hidden, bias, skip, log_sd } = self.model.output_layer()?;
+        let by_row = !matches!(self.likelihood.normal_noise(), Some(NormalNoise::Equal(_)));
+        if log_sd && integrated == self.model.n_outputs() {
+            let found = self.likelihood.description().unwrap_or_default();
+            let allowed = "heteroscedastic for a model with log standard deviations";
+            return Err(Error::argument("likelihood", found, allowed));
+        }
+        let outputs = if log_sd { integrated } else { self.model.n_outputs() };
         let (start, units) = match &hidden {
             Some(network) => (network.layout().dim(), network.n_outputs()),
             None => (0, self.model.n_inputs()),
@@ -247,9 +270,11 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
             return Err(Error::shape(what, inputs, self.model.n_inputs()));
         }
         let skip = if skip { self.model.n_inputs() } else { 0 };
-        let shape = Shape { start, units, skip, outputs, integrated, bias };
-        if shape.range().end != self.n_weights {
-            let (what, end) = ("weights of the model with its output layer", shape.range().end);
+        let shape = Shape { start, units, skip, outputs, integrated, bias, by_row };
+        let after = if log_sd { outputs * (self.model.n_inputs() + 1) } else { 0 };
+        if shape.range().end + after != self.n_weights {
+            let what = "weights of the model with its output layer";
+            let end = shape.range().end + after;
             return Err(Error::shape(what, self.n_weights, end));
         }
         Ok((shape, hidden))
@@ -274,7 +299,25 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
             Some(self.priors.iter().find(holds)?.part(part))
         };
         let rest: Option<Vec<BlockPrior>> = shape.parts_of_log_sd().map(of).collect();
-        Some(Collapsed::new(shape, network, rest?, self.tiles().len()))
+        let by_row = self.log_sd(&shape).map(|log_sd| ByRow::new(&shape, log_sd, self.mixture()));
+        Some(Collapsed::new(shape, network, by_row, rest?, self.tiles().len()))
+    }
+
+    /// The scales of the rows, if they differ or the noise is a mixture.
+    fn log_sd(&self, shape: &Shape) -> Option<LogSd> {
+        let noise = match self.likelihood.normal_noise()? {
+            NormalNoise::Equal(_) => return None,
+            NormalNoise::ByRow => None,
+            NormalNoise::Mixture(noise) => Some(noise).filter(|noise| !noise.is_heteroscedastic()),
+        };
+        Some(match noise {
+            Some(noise) => match noise.places()[0] {
+                Some(place) => LogSd::Coordinate(self.n_weights + place),
+                None => LogSd::Known(0.5 * ln(noise.squared_scale_and_nu(&[0.0; 2]).0)),
+            },
+            None if shape.integrated < shape.outputs => LogSd::OfLayer,
+            None => LogSd::OfFeatures(shape.range().end),
+        })
     }
 }
 
@@ -306,6 +349,26 @@ impl<M: Model, L: Likelihood> ConditionallyGaussian for Posterior<M, L> {
             }
         }
         Ok(shape.integrated_parts().collect())
+    }
+
+    fn held_coordinates(&self) -> Vec<Range<usize>> {
+        self.degrees_of_freedom().into_iter().map(|nu| nu..nu + 1).collect()
+    }
+
+    fn refresh_at(
+        &self,
+        beta: f64,
+        rng: Option<&mut ChainRng>,
+        q: &mut [f64],
+        ws: &mut Self::Workspace,
+    ) -> bool {
+        let Some(NormalNoise::Mixture(noise)) = self.likelihood.normal_noise() else {
+            return false;
+        };
+        let Some(mut scratch) = self.collapsed_scratch(ws) else { return false };
+        self.refresh_mixture(&noise, beta, rng, q, &mut scratch, ws);
+        ws.collapsed = Some(scratch);
+        true
     }
 
     fn matrix_numbers(&self) -> usize {

@@ -1,7 +1,7 @@
 //! The scratch memory of one chain, and its operations on one tile.
 
 use super::Shape;
-use super::by_row::ByRow;
+use super::by_row::{ByRow, Rows};
 use crate::engine::gram::Gram;
 use crate::engine::network::product;
 use crate::engine::{TILE_ROWS, Tile, TileMut, TileStorage};
@@ -14,7 +14,7 @@ use crate::prior::BlockPrior;
 pub(in crate::posterior) struct Collapsed {
     pub(super) shape: Shape,
     pub(super) hidden: Option<Hidden>,
-    /// If the noise differs between rows.
+    /// If the noise differs between rows, or is a mixture.
     pub(super) by_row: Option<ByRow>,
     /// The priors of the output layer's weights that are not integrated out.
     pub(super) rest: Vec<BlockPrior>,
@@ -86,7 +86,7 @@ impl Hidden {
         let Shape { units, outputs, bias, .. } = *shape;
         let columns = shape.columns();
         let all: usize = network.base().sizes()[1..].iter().sum();
-        let back = if shape.is_by_row() { 0 } else { units };
+        let back = if shape.by_row { 0 } else { units };
         let n = (KEPT / (TILE_ROWS * (outputs + 4 * all))).clamp(1, tiles);
         let kept = |_| Kept {
             ws: network.workspace(),
@@ -168,19 +168,19 @@ impl Collapsed {
     pub(super) fn new(
         shape: Shape,
         network: Option<NonCentred<Mlp>>,
+        by_row: Option<ByRow>,
         rest: Vec<BlockPrior>,
         tiles: usize,
     ) -> Self {
         let Shape { outputs, integrated, bias, .. } = shape;
         let (m, cholesky) = (shape.m(), Factorisation::Cholesky);
         let zeros = |n: usize| vec![0.0; n];
-        let by_row = shape.is_by_row();
         Self {
             hidden: network.map(|network| Hidden::new(&shape, network, tiles)),
-            by_row: by_row.then(|| ByRow::new(&shape)),
+            by_row,
             rest,
             // Ones that are weighted are a column like any other.
-            sums: if by_row {
+            sums: if shape.by_row {
                 Gram::new(m, integrated, false)
             } else {
                 Gram::new(shape.columns(), outputs, bias)
@@ -205,22 +205,26 @@ impl Collapsed {
         self.shape.start + self.gram.len() + self.cross.len()
     }
 
-    /// Sums the products of the rows of `tiles`, and forgets the products of other rows.
+    /// Sums the products of the rows of numbered `tiles`, and forgets the products of other rows.
     pub(super) fn add_rows<'a>(
         &mut self,
         beta: f64,
-        w: &[f64],
-        tiles: impl Iterator<Item = (Tile<'a>, Tile<'a>)>,
+        q: &[f64],
+        tile_rows: usize,
+        tiles: impl Iterator<Item = (usize, (Tile<'a>, Tile<'a>))>,
     ) {
         self.sums.clear();
-        self.shape.take(w, &mut self.mean);
+        self.shape.take(q, &mut self.mean);
         if let Some(hidden) = &mut self.hidden {
-            hidden.begin(&self.shape, w);
+            hidden.begin(&self.shape, q);
         }
-        for (number, (x, y)) in tiles.enumerate() {
-            let phi = basis(&mut self.hidden, &self.shape, w, number, x);
+        for (number, (x, y)) in tiles {
+            let phi = basis(&mut self.hidden, &self.shape, q, number, x);
             let (phi, y) = match &mut self.by_row {
-                Some(by_row) => by_row.weigh(&self.shape, &self.mean, beta, phi, y),
+                Some(by_row) => {
+                    let rows = Rows { first: number * tile_rows, phi, x, y };
+                    by_row.weigh(&self.shape, q, &self.mean, beta, rows)
+                }
                 None => (phi, y),
             };
             self.sums.add(phi, y);

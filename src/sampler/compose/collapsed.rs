@@ -12,7 +12,8 @@ use crate::targets::{Cached, ConditionallyGaussian, Marginal, MarginalWorkspace,
 
 /// `algorithm` on a posterior whose output-layer weights are integrated out, and these weights drawn
 /// afresh: for regressions with normal noise, [`Gaussian`](crate::likelihood::Gaussian) or, of one
-/// response column, [`HeteroscedasticGaussian`](crate::likelihood::HeteroscedasticGaussian).
+/// response column, [`HeteroscedasticGaussian`](crate::likelihood::HeteroscedasticGaussian), and with
+/// [`StudentTNoise`](crate::likelihood::StudentTNoise) of one response column.
 ///
 /// With W the weights and biases of the linear output layer and v all other coordinates (hidden
 /// weights, the log noise variance, hierarchical scales), a step is
@@ -24,6 +25,19 @@ use crate::targets::{Cached, ConditionallyGaussian, Marginal, MarginalWorkspace,
 ///
 /// Where the log standard deviation of the noise is an output of the model, W are the weights of
 /// the mean, and v has the output weights of the log standard deviation.
+///
+/// Student-t noise is normal given a weight u_i of each row. With nu the degrees of freedom and w the other
+/// coordinates of v, a step is then
+///
+/// ```text
+/// nu'  from p(nu | w, W, y)   by a slice, and likewise the scale of all rows
+/// u  ~ p(u | w, nu', W, y)    gamma distributions
+/// w' ~ K(w, .),               K the step of `algorithm` on p(w | nu', u, y)
+/// W' ~ p(W | w', nu', u, y)   a normal distribution
+/// ```
+///
+/// Each line leaves p(w, nu, W, u | y) unchanged. u is forgotten after the step: q is all the state. One gradient more is
+/// needed in each step, since the density has changed since the last one, and the step is not reversible.
 ///
 /// The joint density stays unchanged: if (v, W) is a draw of p(v, W | y), then v is one of p(v | y), v'
 /// is again, and so is (v', W') of p(v', W' | y). Every step does so on its own, whatever other kernels
@@ -163,6 +177,7 @@ where
         let Self { view, inner, ws: own, walker: Walker { point, .. }, .. } = self;
         point.set(|v| view.gather(start.q(), v));
         let before = point.q().to_vec();
+        view.refresh(None, &mut start.q().to_vec(), own);
         halve(view, point, own);
         let gradients = inner.approach(view, point, own);
         if point.q() != before {
@@ -182,9 +197,11 @@ where
     ) -> Step {
         let Self { view, inner, ws: own, walker: Walker { point, is_at }, drawn, draw_failed } =
             self;
+        drawn.copy_from_slice(current.q());
+        let has_changed = view.refresh(Some(rng), drawn, own);
         //~ collapsed-moved
-        if !is_at.is_of(current) {
-            point.set(|v| view.gather(current.q(), v));
+        if has_changed || !is_at.is_of(current) {
+            point.set(|v| view.gather(drawn, v));
         }
         let mut step = inner.step(view, point, own, rng);
         view.scatter(point.q(), drawn);
