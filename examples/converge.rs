@@ -6,9 +6,8 @@
 //!     cargo run --release --example converge -- --data train.csv --test test.csv --response y
 //!     cargo run --release --example converge -- --data boston --noise heteroscedastic
 //!
-//! The network has one layer of tanh units, priors by fan-in, normal noise, either of unknown
-//! variance or with a log standard deviation that is a second output of the network, features and
-//! response standardised by the training rows, and starts from small weights. R-hat and effective
+//! The network has tanh units and priors by fan-in; the noise is one of those of a `Fit`; features and
+//! response are standardised by the training rows, and chains start from small weights. R-hat and effective
 //! sample size are the worst ones that the verdict is passed on: of the predictions of the test rows, the
 //! log likelihood and the log prior; `apart` is the standard
 //! deviation of the chains' means over that of the predictive distribution, at the worst row: how much
@@ -18,8 +17,9 @@ use std::path::PathBuf;
 use std::time::Instant;
 
 use bnn_mcmc::data::{CsvReader, Standardise, bundled};
-use bnn_mcmc::fit::{AnyLikelihood, Network};
-use bnn_mcmc::model::{NonCentred, Skip};
+use bnn_mcmc::fit::{AnyLikelihood, Network, Noise};
+use bnn_mcmc::likelihood::StudentTNoise;
+use bnn_mcmc::model::{LogSd, NonCentred, Skip};
 use bnn_mcmc::prelude::*;
 use bnn_mcmc::sampler::Algorithm;
 use clap::{Parser, ValueEnum};
@@ -33,12 +33,6 @@ enum Method {
     CollapsedNuts,
     CollapsedHmc,
     CollapsedMams,
-}
-
-#[derive(Clone, Copy, Debug, ValueEnum)]
-enum Noise {
-    Gaussian,
-    Heteroscedastic,
 }
 
 #[derive(Parser)]
@@ -55,8 +49,8 @@ struct Args {
     response: String,
     #[arg(long, value_enum, default_value = "collapsed-mams")]
     method: Method,
-    /// Normal, with one variance or with one that depends on the features.
-    #[arg(long, value_enum, default_value = "gaussian")]
+    /// gaussian, student_t, heteroscedastic or heteroscedastic_student_t.
+    #[arg(long, default_value = "gaussian")]
     noise: Noise,
     /// Hidden units, of one layer or several.
     #[arg(long, value_delimiter = ',', default_value = "10")]
@@ -97,6 +91,16 @@ struct Args {
     quick: bool,
 }
 
+impl Args {
+    fn is_by_row(&self) -> bool {
+        matches!(self.noise, Noise::Heteroscedastic | Noise::HeteroscedasticStudentT)
+    }
+
+    fn is_student_t(&self) -> bool {
+        matches!(self.noise, Noise::StudentT | Noise::HeteroscedasticStudentT)
+    }
+}
+
 fn main() {
     if let Err(error) = run(Args::parse()) {
         eprintln!("error: {error}");
@@ -116,17 +120,14 @@ fn run(mut args: Args) -> Result<(), Error> {
 
     let mut sizes = vec![train.n_features()];
     sizes.extend(&args.hidden);
-    let (likelihood, outputs) = match args.noise {
-        Noise::Gaussian => (AnyLikelihood::Gaussian(Gaussian::sampled()), 1),
-        Noise::Heteroscedastic => {
-            (AnyLikelihood::HeteroscedasticGaussian(HeteroscedasticGaussian), 2)
-        }
+    sizes.push(1);
+    let likelihood = match (args.is_by_row(), args.is_student_t()) {
+        (false, false) => AnyLikelihood::Gaussian(Gaussian::sampled()),
+        (false, true) => AnyLikelihood::StudentTNoise(StudentTNoise::sampled()),
+        (true, false) => AnyLikelihood::HeteroscedasticGaussian(HeteroscedasticGaussian),
+        (true, true) => AnyLikelihood::StudentTNoise(StudentTNoise::heteroscedastic()),
     };
-    sizes.push(outputs);
-    let (network, mut priors) = network(&args, &sizes, train.feature_names())?;
-    if outputs == 1 {
-        priors = priors.with("log_noise_variance", LogInverseGamma::new(0.5, 0.005)?);
-    }
+    let (network, priors) = network(&args, &sizes, train.feature_names())?;
     let posterior = Posterior::new(network, likelihood, &train, priors)?;
     println!(
         "{} rows, {} for the test; network {sizes:?}, {} parameters",
@@ -166,7 +167,7 @@ fn run(mut args: Args) -> Result<(), Error> {
     Ok(())
 }
 
-/// The network with the parts that were asked for, and its priors: those of `WeightPrior::Scales`.
+/// The network with the parts that were asked for, and its priors, as a `Fit` has them.
 fn network(args: &Args, sizes: &[usize], features: &[String]) -> Result<(Network, Priors), Error> {
     let mut network = NonCentred::new(Mlp::new(sizes, Activation::Tanh)?);
     if args.scales {
@@ -174,6 +175,18 @@ fn network(args: &Args, sizes: &[usize], features: &[String]) -> Result<(Network
     }
     let network = if args.skip { Skip::new(network)? } else { Skip::without(network) };
     let mut priors = Priors::by_fan_in(&network);
+    let network = if args.is_by_row() { LogSd::new(network)? } else { LogSd::without(network) };
+    let squared_scale = LogInverseGamma::new(0.5, 0.005)?;
+    priors = match (args.is_by_row(), args.is_student_t()) {
+        (true, _) => priors
+            .with("log_sd", Normal::new(0.0, 0.5)?)
+            .with("log_sd_bias", Normal::new(-1.5, 1.5)?),
+        (false, true) => priors.with("log_squared_scale", squared_scale),
+        (false, false) => priors.with("log_noise_variance", squared_scale),
+    };
+    if args.is_student_t() {
+        priors = priors.with("log_degrees_of_freedom", Normal::new(2.0, 1.0)?);
+    }
     if args.scales {
         let half_t = |inputs: usize| LogHalfT::new(30.0, (1.0 / inputs as f64).sqrt());
         let (last, units) = (sizes.len() - 2, sizes[sizes.len() - 2]);

@@ -50,13 +50,14 @@ use crate::data::{Columns, Dataset, Lines, Scaler, Schema, Split, Standardise, T
 use crate::diagnostics::Verdict;
 use crate::draws::Draws;
 use crate::message::{Advice, count, number};
-use crate::model::{Mlp, NonCentred, Skip};
+use crate::model::{LogSd, Mlp, NonCentred, Skip};
 use crate::posterior::Posterior;
 use crate::predict::{Loo, Pit, Predictions, Scores};
 
 /// The model of a [`Fit`]: a network, with a linear part beside it if [asked for](Recipe::skip),
-/// and with scales of its weights if [they are sampled](WeightPrior::Scales).
-pub type Network = Skip<NonCentred<Mlp>>;
+/// with scales of its weights if [they are sampled](WeightPrior::Scales), and with a model of the noise
+/// if [it is heteroscedastic](Noise::Heteroscedastic).
+pub type Network = LogSd<Skip<NonCentred<Mlp>>>;
 
 /// The most training rows by whose predictions a verdict is passed.
 const JUDGED: usize = 200;
@@ -410,7 +411,7 @@ impl Fit {
 
     /// The network without its linear part and scales.
     pub fn network(&self) -> &Mlp {
-        self.posterior().model().base().base()
+        self.posterior().model().base().base().base()
     }
 
     /// The draws, of the weights for scaled features and response.

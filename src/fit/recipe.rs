@@ -18,7 +18,7 @@ use crate::likelihood::{
     StudentTNoise,
 };
 use crate::message::{Advice, Setting};
-use crate::model::{Activation, Mlp, Model, NonCentred, Skip};
+use crate::model::{Activation, LogSd, Mlp, Model, NonCentred, Skip};
 use crate::posterior::Posterior;
 use crate::prior::{LogHalfCauchy, LogHalfT, LogInverseGamma, Normal, Priors};
 use crate::run::{check_layout, check_only};
@@ -31,6 +31,10 @@ use crate::targets::Target;
 pub(super) const SQUARED_SCALE: (f64, f64) = (0.5, 0.005);
 /// Mean and standard deviation of the log of degrees of freedom.
 pub(super) const DEGREES: (f64, f64) = (2.0, 1.0);
+/// Standard deviation of the slopes of log standard deviations of noise in the features, and mean and standard
+/// deviation of their biases.
+pub(super) const LOG_SD_SLOPES: f64 = 0.5;
+pub(super) const LOG_SD_BIAS: (f64, f64) = (-1.5, 1.5);
 /// Mean and standard deviation of the log of a dispersion.
 pub(super) const DISPERSION: (f64, f64) = (1.0, 1.5);
 /// Degrees of freedom of the half-t priors of [`WeightPrior::Scales`].
@@ -49,12 +53,12 @@ pub(super) const START: f64 = 0.1;
 ///
 /// | setting | default |
 /// | --- | --- |
-/// | [`hidden`](Self::hidden) | one layer of 100 units for [`Noise::Gaussian`], else of 40 |
+/// | [`hidden`](Self::hidden) | one layer of 100 units for a real response, else of 40 |
 /// | [`activation`](Self::activation) | tanh |
 /// | [`skip`](Self::skip) | no |
 /// | [`weights`](Self::weights) | [`WeightPrior::FanIn`] |
 /// | [`noise`](Self::noise) | [`Noise::Gaussian`], of counts [`Noise::NegativeBinomial`] |
-/// | [`method`](Self::method) | [`Method::Collapsed`] for [`Noise::Gaussian`], and for [`Noise::Heteroscedastic`] of one column, with 1 to 500 units in the last hidden layer; else [`Method::Nuts`] |
+/// | [`method`](Self::method) | [`Method::Collapsed`] for one real response, and for several with [`Noise::Gaussian`], with 1 to 500 units in the last hidden layer; else [`Method::Nuts`] |
 /// | [`target_accept`](Self::target_accept) | the sampler's: 0.8 or 0.9 |
 /// | [`chains`](Self::chains), [`warmup`](Self::warmup), [`draws`](Self::draws) | 4, 1,000 and 1,000 |
 /// | [`seed`](Self::seed) | 0 |
@@ -64,7 +68,8 @@ pub(super) const START: f64 = 0.1;
 /// weights, N(0, 0.1^2), and for counts from the log of the mean count. Priors of the likelihood's
 /// own parameters, on the scale of the standardised response: squared scales of noise have inverse
 /// gamma priors of shape 1/2 and scale 1/200, which is tau = 0.1 / |z| with z standard normal;
-/// degrees of freedom are e^N(2, 1), dispersions e^N(1, 1.5^2). For counts, the prior of the
+/// degrees of freedom are e^N(2, 1), dispersions e^N(1, 1.5^2). A log standard deviation that is linear in
+/// the features has slopes N(0, 0.5^2) and a bias N(-1.5, 1.5^2). For counts, the prior of the
 /// output's bias is N(log of the mean count, 1). Printed, a recipe shows all of its settings,
 /// including the sampler's.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -341,7 +346,7 @@ impl Recipe {
         Ok(Some(split))
     }
 
-    /// The likelihood, and the number of the network's outputs that it needs.
+    /// The likelihood, and the number of outputs of the network: of means, if the noise is by row.
     fn likelihood(&self, train: &Dataset) -> Result<(AnyLikelihood, usize), Error> {
         let (response, width) = (train.response(), train.response().width());
         let Some(default) = Noise::default_of(self.task) else {
@@ -359,7 +364,10 @@ impl Recipe {
         Ok(match self.noise.unwrap_or(default) {
             Noise::Gaussian => (AnyLikelihood::Gaussian(Gaussian::sampled()), width),
             Noise::Heteroscedastic => {
-                (AnyLikelihood::HeteroscedasticGaussian(HeteroscedasticGaussian), 2 * width)
+                (AnyLikelihood::HeteroscedasticGaussian(HeteroscedasticGaussian), width)
+            }
+            Noise::HeteroscedasticStudentT => {
+                (AnyLikelihood::StudentTNoise(StudentTNoise::heteroscedastic()), width)
             }
             Noise::StudentT => (AnyLikelihood::StudentTNoise(StudentTNoise::sampled()), width),
             Noise::Poisson => (AnyLikelihood::Poisson(Poisson), 1),
@@ -421,12 +429,22 @@ impl Recipe {
         };
         //~ noise-prior-of-fit
         let squared_scale = LogInverseGamma::new(SQUARED_SCALE.0, SQUARED_SCALE.1)?;
+        if self.is_by_row() {
+            priors = priors
+                .with("log_sd", Normal::new(0.0, LOG_SD_SLOPES)?)
+                .with("log_sd_bias", Normal::new(LOG_SD_BIAS.0, LOG_SD_BIAS.1)?);
+        }
         priors = match &likelihood {
             AnyLikelihood::Gaussian(_) => priors.with("log_noise_variance", squared_scale),
-            AnyLikelihood::StudentTNoise(_) => priors
-                .with("log_squared_scale", squared_scale)
+            AnyLikelihood::StudentTNoise(_) => {
                 //~ degrees-of-fit
-                .with("log_degrees_of_freedom", Normal::new(DEGREES.0, DEGREES.1)?),
+                let degrees = Normal::new(DEGREES.0, DEGREES.1)?;
+                let priors = priors.with("log_degrees_of_freedom", degrees);
+                match self.is_by_row() {
+                    true => priors,
+                    false => priors.with("log_squared_scale", squared_scale),
+                }
+            }
             AnyLikelihood::NegativeBinomial(_) => {
                 //~ dispersion-of-fit
                 priors.with("log_dispersion", Normal::new(DISPERSION.0, DISPERSION.1)?)
@@ -451,9 +469,13 @@ impl Recipe {
                 network = network.by_block(&format!("w{}", self.layers().len()), OUTPUTS)?;
             }
         }
-        match self.has_skip() {
-            true => Skip::new(network),
-            false => Ok(Skip::without(network)),
+        let network = match self.has_skip() {
+            true => Skip::new(network)?,
+            false => Skip::without(network),
+        };
+        match self.is_by_row() {
+            true => LogSd::new(network),
+            false => Ok(LogSd::without(network)),
         }
     }
 
@@ -500,9 +522,9 @@ impl Recipe {
         }
     }
 
-    /// Whether the noise is an output of the network.
+    /// Whether the noise has a model of its own.
     pub(super) fn is_by_row(&self) -> bool {
-        self.noise == Some(Noise::Heteroscedastic)
+        matches!(self.noise, Some(Noise::Heteroscedastic | Noise::HeteroscedasticStudentT))
     }
 
     /// Whether the noise is normal, with one variance.
@@ -514,7 +536,7 @@ impl Recipe {
     pub(super) fn layers(&self) -> &[usize] {
         match &self.hidden {
             Some(units) => units,
-            None if self.has_one_variance() => &[100],
+            None if self.task == Task::Regression => &[100],
             None => &[40],
         }
     }
@@ -532,8 +554,8 @@ impl Recipe {
     /// Whether the output weights of the mean can be integrated out of a network at a reasonable cost, for
     /// so many columns of a response.
     pub(super) fn can_collapse(&self, columns: usize) -> bool {
-        let is_normal = self.has_one_variance() || (self.is_by_row() && columns == 1);
-        is_normal && self.layers().last().is_some_and(|units| *units <= MOST_UNITS)
+        let is_known = self.has_one_variance() || (self.task == Task::Regression && columns == 1);
+        is_known && self.layers().last().is_some_and(|units| *units <= MOST_UNITS)
     }
 
     /// Runs the sampler; with a checkpoint, goes on from it.

@@ -3,7 +3,9 @@
 use std::fmt;
 
 use super::choices::{Method, Noise, WeightPrior};
-use super::recipe::{DEGREES, DISPERSION, Recipe, SCALES, SQUARED_SCALE, START};
+use super::recipe::{
+    DEGREES, DISPERSION, LOG_SD_BIAS, LOG_SD_SLOPES, Recipe, SCALES, SQUARED_SCALE, START,
+};
 use crate::data::{Columns, Task};
 use crate::message::count;
 use crate::sampler::{Hmc, Mams, Nuts, Preconditioner};
@@ -222,6 +224,16 @@ impl Recipe {
             let (shape, scale) = SQUARED_SCALE;
             format!("tau^2 ~ inverse gamma of shape {shape} and scale {scale}")
         };
+        let log_sd = || {
+            let (mean, sd) = LOG_SD_BIAS;
+            format!(
+                "linear in the features, with slopes ~ N(0, {LOG_SD_SLOPES}^2) and bias ~ N({mean}, {sd}^2)"
+            )
+        };
+        let degrees = || {
+            let (mean, sd) = DEGREES;
+            format!("log degrees of freedom ~ N({mean}, {sd}^2)")
+        };
         let dispersion = || {
             let (mean, sd) = DISPERSION;
             format!("log dispersion ~ N({mean}, {sd}^2)")
@@ -235,12 +247,13 @@ impl Recipe {
                 format!("normal, one standard deviation tau, {}", squared_scale())
             }
             (_, Some(Noise::Heteroscedastic)) => {
-                "normal, its log standard deviation is an output of the network".into()
+                format!("normal, its log standard deviation is {}", log_sd())
             }
             (_, Some(Noise::StudentT)) => {
-                let (mean, sd) = DEGREES;
-                let degrees = format!("log degrees of freedom ~ N({mean}, {sd}^2)");
-                format!("Student's t of scale tau, {}, {degrees}", squared_scale())
+                format!("Student's t of scale tau, {}, {}", squared_scale(), degrees())
+            }
+            (_, Some(Noise::HeteroscedasticStudentT)) => {
+                format!("Student's t, its log scale is {}, {}", log_sd(), degrees())
             }
             (_, Some(Noise::Poisson)) => "Poisson, the log of the mean is the output".into(),
             (Task::Counts, None) | (_, Some(Noise::NegativeBinomial)) => {

@@ -1,5 +1,6 @@
 //! A linear part beside another model.
 
+use super::log_sd::LOG_SD;
 use super::{Activation, Model, OutputLayer, SecondOrderModel};
 use crate::Error;
 use crate::engine::layer::Layer;
@@ -40,10 +41,11 @@ pub struct Skip<M> {
 /// The name of the block of V.
 const SKIP: &str = "skip";
 
-/// The blocks of the weights of layers, in order, without the block of a linear part beside them;
-/// and that block, if there is one.
+/// The blocks of the weights of layers, in order, without the blocks of linear parts beside them, for the
+/// outputs or for the noise; and the former, if there is one.
 pub(crate) fn layers(layout: &Layout) -> (Vec<&Block>, Option<&Block>) {
-    let matrices = layout.blocks().iter().filter(|block| block.shape.len() == 2);
+    let is_matrix = |block: &&Block| block.shape.len() == 2 && block.name != LOG_SD[0];
+    let matrices = layout.blocks().iter().filter(is_matrix);
     let (skip, layers): (Vec<_>, Vec<_>) = matrices.partition(|block| block.name == SKIP);
     (layers, skip.first().copied())
 }

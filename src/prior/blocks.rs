@@ -201,7 +201,8 @@ impl Priors {
     /// doi:10.1007/978-1-4612-0745-0, chapter 2). It is made for features and responses of mean 0
     /// and sd 1. For a model of one layer, H is the number of features, as it is for the [linear
     /// part](crate::model::Skip) beside a network. Parameters of the likelihood, and the log
-    /// variances of a [`NonCentred`](crate::model::NonCentred) model, need priors of their own. A
+    /// variances of a [`NonCentred`](crate::model::NonCentred) model, need priors of their own. Log
+    /// standard deviations of a [`LogSd`](crate::model::LogSd) model have N(0, 1) for all weights. A
     /// later entry with the name of a layer takes the place of N(0, 1/H), so that
     /// [`ard`](Self::ard) and [`horseshoe`](Self::horseshoe) also work where the first layer is the
     /// only one.

@@ -613,9 +613,10 @@ fn what_cannot_be_integrated_out_is_refused_with_the_reason() {
     check!(squashed, fixed(), normal(), Argument { name: "model", value: value });
     let value = "Mlp 2-3-1, tanh in f32";
     check!(mlp().in_f32(), fixed(), normal(), Argument { name: "model", value: value });
-    let t = StudentTNoise::sampled().with_degrees_of_freedom(4.0).unwrap();
-    let t = t.with_scale(1.0).unwrap();
-    check!(mlp(), t, normal(), Argument { name: "likelihood" });
+    let counts = ndarray::Array2::from_elem((10, 1), 2.0);
+    let counts = Dataset::counts(data.x().clone(), counts).unwrap();
+    let posterior = Posterior::new(mlp(), Poisson, &counts, normal()).unwrap();
+    refused!(posterior.collapsed(), Argument { name: "likelihood" });
     let two = || Mlp::new(&[2, 3, 2], Activation::Tanh).unwrap();
     for block in ["w1", "b1"] {
         let laplace = || normal().with(block, Laplace::new(0.0, 1.0).unwrap());
@@ -638,4 +639,9 @@ fn what_cannot_be_integrated_out_is_refused_with_the_reason() {
     let four = Mlp::new(&[2, 3, 4], Activation::Tanh).unwrap();
     let posterior = Posterior::new(four, HeteroscedasticGaussian, &data, normal()).unwrap();
     refused!(posterior.collapsed(), Argument { name: "response columns", value: 2 });
+    let t = StudentTNoise::sampled().with_degrees_of_freedom(4.0).unwrap();
+    let t = t.with_scale(1.0).unwrap();
+    let posterior = Posterior::new(two(), t, &data, normal()).unwrap();
+    let run = Sampler::new(&posterior, Collapsed::new(Rwm::default())).run();
+    refused!(run, Argument { name: "response columns", value: 2 });
 }

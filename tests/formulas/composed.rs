@@ -1,13 +1,16 @@
-//! Models made of parts: a linear part beside a network, and weights that are products with sampled scales, in the
-//! joint density and with the output layer integrated out. The references are plain loops over rows.
+//! Models made of parts: a linear part beside a network, weights that are products with sampled scales, and a model of
+//! the noise, in the joint density and with the output layer integrated out. The references are plain loops over rows.
 
-use bnn_mcmc::likelihood::SecondOrderLikelihood;
-use bnn_mcmc::model::{NonCentred, Skip};
+use bnn_mcmc::layout::Layout;
+use bnn_mcmc::likelihood::{SecondOrderLikelihood, StudentTNoise};
+use bnn_mcmc::model::{LogSd, NonCentred, SecondOrderModel, Skip};
 use bnn_mcmc::prelude::*;
-use bnn_mcmc::targets::{Marginal, Tempered};
+use bnn_mcmc::targets::{ConditionallyGaussian, Marginal, MarginalWorkspace, Tempered};
 use bnn_mcmc::testing::{gradient_error, hessian_error};
 use ndarray::Array2;
 use statrs::distribution::{Continuous, StudentsT};
+
+use crate::refused;
 
 const GROUPS: [usize; 3] = [0, 0, 1];
 
@@ -39,7 +42,7 @@ fn random(dim: usize, sd: f64, seed: u64) -> Vec<f64> {
 }
 
 /// The rows of W x + b for the blocks `w` and `b` of q.
-fn layer(q: &[f64], layout: &bnn_mcmc::layout::Layout, w: &str, b: &str, x: &[f64]) -> Vec<f64> {
+fn layer(q: &[f64], layout: &Layout, w: &str, b: &str, x: &[f64]) -> Vec<f64> {
     let (w, b) = (layout.range(w).unwrap(), &q[layout.range(b).unwrap()]);
     let rows = q[w].chunks(x.len());
     rows.zip(b).map(|(w, b)| w.iter().zip(x).map(|(w, x)| w * x).sum::<f64>() + b).collect()
@@ -72,6 +75,11 @@ fn outputs(q: &[f64], model: &Deep, x: &[f64]) -> Vec<f64> {
 
 fn half_t() -> LogHalfT {
     LogHalfT::new(3.0, 0.8).unwrap()
+}
+
+/// The log standard deviation of [`LogSd`] at one row.
+fn log_sd(q: &[f64], layout: &Layout, x: &[f64]) -> f64 {
+    layer(q, layout, "log_sd", "log_sd_bias", x)[0]
 }
 
 /// Normal priors of other means than 0, half-t scales, and sampled scales of the output layer's weights if asked.
@@ -115,7 +123,14 @@ fn outputs_are_those_of_plain_loops() {
 #[test]
 fn gradients_and_hessians_match_finite_differences() {
     fn check(likelihood: impl SecondOrderLikelihood, outputs: usize, data: &Dataset) {
-        let posterior = Posterior::new(deep(outputs), likelihood, data, priors(true)).unwrap();
+        check_model(deep(outputs), likelihood, data);
+    }
+    fn check_model(
+        model: impl SecondOrderModel,
+        likelihood: impl SecondOrderLikelihood,
+        data: &Dataset,
+    ) {
+        let posterior = Posterior::new(model, likelihood, data, priors(true)).unwrap();
         for seed in 1..4 {
             let q = random(posterior.dim(), 0.7, seed);
             let error = gradient_error(&posterior, &q);
@@ -126,6 +141,9 @@ fn gradients_and_hessians_match_finite_differences() {
     }
     let real = Dataset::regression(features(30), responses(30, 2)).unwrap();
     check(Gaussian::sampled(), 2, &real);
+    let with_noise = |outputs| LogSd::new(deep(outputs)).unwrap();
+    check_model(with_noise(2), HeteroscedasticGaussian, &real);
+    check_model(with_noise(2), StudentTNoise::heteroscedastic(), &real);
     let one = Dataset::regression(features(30), responses(30, 1)).unwrap();
     check(HeteroscedasticGaussian, 2, &one);
     let classes = (0..30).map(|i| (i * i) % 3).collect();
@@ -200,15 +218,49 @@ fn reference(
     (log_density, means, conditional)
 }
 
+/// A marginal density given the weights of rows that are typical at q, if the noise is a mixture.
+struct Given<'a, T> {
+    marginal: &'a Marginal<T>,
+    q: &'a [f64],
+}
+
+impl<T: ConditionallyGaussian> Target for Given<'_, T> {
+    type Workspace = MarginalWorkspace<T::Workspace>;
+
+    fn dim(&self) -> usize {
+        self.marginal.dim()
+    }
+
+    fn workspace(&self) -> Self::Workspace {
+        let mut ws = self.marginal.workspace();
+        self.marginal.refresh(None, &mut self.q.to_vec(), &mut ws);
+        ws
+    }
+
+    fn log_density(&self, v: &[f64], ws: &mut Self::Workspace) -> LogDensity {
+        self.marginal.log_density(v, ws)
+    }
+}
+
+impl<T: ConditionallyGaussian> GradTarget for Given<'_, T> {
+    fn log_density_grad(
+        &self,
+        v: &[f64],
+        grad: &mut [f64],
+        ws: &mut Self::Workspace,
+    ) -> LogDensity {
+        self.marginal.log_density_grad(v, grad, ws)
+    }
+}
+
 /// Density, gradient and conditional draws of the marginal at q, against the reference. `at(k, j)` is the coordinate of
 /// weight j of output k.
-fn check_marginal<L: Likelihood>(
-    posterior: &Posterior<Deep, L>,
+fn check_marginal<T: ConditionallyGaussian>(
+    posterior: T,
     q: &[f64],
     (log_density, means, covariance): (f64, Vec<Vec<f64>>, Array2<f64>),
 ) {
-    let marginal = posterior.collapsed().unwrap();
-    let layout = posterior.layout();
+    let (layout, marginal) = (posterior.layout(), Marginal::new(posterior).unwrap());
     let outputs = layout.range("b2").unwrap().len();
     let at = |k: usize, j: usize| {
         let (block, width, j) = match j {
@@ -223,11 +275,12 @@ fn check_marginal<L: Likelihood>(
         (0..means.len()).flat_map(|k| (0..8).map(move |j| (k, j))).map(|(k, j)| at(k, j)).collect();
     assert!(expected.iter().all(|i| integrated.contains(i)) && integrated.len() == expected.len());
     assert!(outputs >= means.len());
-    let (mut ws, mut v) = (marginal.workspace(), vec![0.0; marginal.dim()]);
+    let given = Given { marginal: &marginal, q };
+    let (mut ws, mut v) = (given.workspace(), vec![0.0; marginal.dim()]);
     marginal.gather(q, &mut v);
     let found = marginal.log_density(&v, &mut ws);
     approx::assert_relative_eq!(found.likelihood, log_density, max_relative = 1e-11);
-    let error = gradient_error(&marginal, &v);
+    let error = gradient_error(&given, &v);
     assert!(error < 1e-7, "gradient: {error}");
     let (n, mut rng, mut full) = (20_000, ChainRng::new(5, 0), q.to_vec());
     let mut draws = Vec::new();
@@ -297,6 +350,65 @@ fn the_linear_part_of_the_mean_is_integrated_out_where_the_noise_is_an_output() 
 }
 
 #[test]
+fn the_output_layer_of_the_mean_is_integrated_out_beside_a_model_of_the_noise() {
+    let (x, y) = (features(25), responses(25, 1));
+    let data = Dataset::regression(x.clone(), y.clone()).unwrap();
+    for hierarchical in [false, true] {
+        let model = LogSd::new(deep(1)).unwrap();
+        let posterior =
+            Posterior::new(model, HeteroscedasticGaussian, &data, priors(hierarchical)).unwrap();
+        assert!(posterior.collapsed().is_ok());
+        let q = random(posterior.dim(), 0.6, 8);
+        let s = |i: usize| log_sd(&q, posterior.layout(), &x.row(i).to_vec());
+        check_marginal(&posterior, &q, reference(&q, &deep(1), &x, &y, hierarchical, &s));
+    }
+}
+
+/// Given a weight w_i of each row Student-t noise is normal, with precision w_i e^-2s_i: the weights of the EM
+/// algorithm, beta (nu + 1) / (nu + t_i^2), stand for those that are drawn.
+#[test]
+fn student_t_noise_is_normal_given_weights_of_rows() {
+    let (x, y) = (features(25), responses(25, 1));
+    let data = Dataset::regression(x.clone(), y.clone()).unwrap();
+    let sampled = StudentTNoise::sampled();
+    let known = sampled.with_scale(0.4).unwrap().with_degrees_of_freedom(3.0).unwrap();
+    let by_row = StudentTNoise::heteroscedastic();
+    for (beta, likelihood) in
+        [(1.0, sampled), (1.0, known), (1.0, by_row), (0.3, sampled), (0.3, by_row)]
+    {
+        let model = match likelihood.layout().block_names()[..] {
+            [ref nu] if nu.starts_with("log_degrees") => LogSd::new(deep(1)).unwrap(),
+            _ => LogSd::without(deep(1)),
+        };
+        let posterior = Posterior::new(model, likelihood, &data, priors(false)).unwrap();
+        let (q, layout) = (random(posterior.dim(), 0.6, 11), posterior.layout().clone());
+        let of = |name: &str| layout.range(name).map(|range| q[range.start]);
+        let nu = of("log_degrees_of_freedom").map_or(3.0, f64::exp);
+        let s = |i: usize| match layout.range("log_sd") {
+            Some(_) => log_sd(&q, &layout, &x.row(i).to_vec()),
+            None => of("log_squared_scale").map_or(0.4f64.ln(), |eta| 0.5 * eta),
+        };
+        let weight = |i: usize| {
+            let t = (y[[i, 0]] - outputs(&q, &deep(1), &x.row(i).to_vec())[0]) * (-s(i)).exp();
+            beta * (nu + 1.0) / (nu + t * t)
+        };
+        let mut reference =
+            reference(&q, &deep(1), &x, &y, false, &|i| s(i) - 0.5 * weight(i).ln());
+        let log_two_pi = (2.0 * std::f64::consts::PI).ln();
+        reference.0 += (0..25)
+            .map(|i| 0.5 * log_two_pi - 0.5 * weight(i).ln() + (1.0 - beta) * s(i))
+            .sum::<f64>();
+        check_marginal(Tempered::new(&posterior, beta).unwrap(), &q, reference);
+        // By itself it is a function of more than the coordinates.
+        refused!(posterior.collapsed(), Argument { name: "likelihood" });
+        let marginal = Marginal::new(&posterior).unwrap();
+        assert!(marginal.layout().range("log_degrees_of_freedom").is_none());
+        let density = marginal.log_density(&vec![0.0; marginal.dim()], &mut marginal.workspace());
+        assert!(density.likelihood.is_nan());
+    }
+}
+
+#[test]
 fn rows_of_several_shares_give_the_sum() {
     // Rows enough for several shares: the sum over two halves of the data, each of which is one reference of the
     // crate itself with fewer shares, is no sum for a marginal; so the joint density is compared.
@@ -304,9 +416,18 @@ fn rows_of_several_shares_give_the_sum() {
     let (x, y) = (features(rows), responses(rows, 1));
     let data = Dataset::regression(x.clone(), y.clone()).unwrap();
     let posterior = Posterior::new(deep(2), HeteroscedasticGaussian, &data, priors(false)).unwrap();
+    check_shares(&posterior);
+    // Each share has the weights of its rows.
+    let model = LogSd::new(deep(1)).unwrap();
+    let t = StudentTNoise::heteroscedastic();
+    check_shares(&Posterior::new(model, t, &data, priors(false)).unwrap());
+}
+
+fn check_shares<T: ConditionallyGaussian>(posterior: &T) {
     let q = random(posterior.dim(), 0.3, 9);
-    let marginal = posterior.collapsed().unwrap();
-    let (mut ws, mut v) = (marginal.workspace(), vec![0.0; marginal.dim()]);
+    let marginal = Marginal::new(posterior).unwrap();
+    let given = Given { marginal: &marginal, q: &q };
+    let (mut ws, mut v) = (given.workspace(), vec![0.0; marginal.dim()]);
     marginal.gather(&q, &mut v);
     // p(y | v) = p(y, beta | v) / p(beta | y, v) at any beta; at the mean of many draws the ratio is the same as at one.
     let (mut grad, mut along) = (v.clone(), v.clone());

@@ -211,6 +211,8 @@ fn densities_are_normalised_and_curvatures_have_their_expectations() {
     for (f, eta, nu) in [(0.3, 0.0, 1.0f64), (-2.0, 1.5, 2.5), (1.0, -3.0, 7.0), (0.0, 0.4, 60.0)] {
         let responses = all_numbers(f, f64::exp(0.5 * eta));
         check_expectations(&StudentTNoise::sampled(), &responses, &[f], &[eta, nu.ln()]);
+        let by_row = StudentTNoise::heteroscedastic();
+        check_expectations(&by_row, &responses, &[f, 0.5 * eta], &[nu.ln()]);
     }
     for (eta, largest) in [(-2.0, 40), (0.9, 80), (3.5, 300)] {
         check_expectations(&Poisson, &all_counts(largest), &[eta], &[]);
@@ -277,6 +279,7 @@ fn extreme_outputs_and_parameters_are_rejected_and_never_nan() {
                 check(&HeteroscedasticGaussian, &real(y), &[a, s], &[]);
                 for nu in [-800.0, -100.0, 0.0, 30.0, 200.0, 800.0] {
                     check(&StudentTNoise::sampled(), &real(y), &[a], &[s, nu]);
+                    check(&StudentTNoise::heteroscedastic(), &real(y), &[a, s], &[nu]);
                 }
             }
         }
@@ -326,6 +329,14 @@ fn limits_are_the_simpler_likelihoods() {
             assert!((found.gradient[i] - limit.gradient[i]).abs() < 1e-10 * limit.value.abs());
         }
         assert!(found.gradient[2].abs() < 1e-9, "{:?}", found.gradient);
+        // Where the scale is an output, its logarithm is half of eta.
+        let sampled = at(&StudentTNoise::sampled(), &real(y), &[f], &[eta, 1.1]);
+        let output = at(&StudentTNoise::heteroscedastic(), &real(y), &[f, 0.5 * eta], &[1.1]);
+        let [a, b] = [&sampled.gradient, &output.gradient];
+        assert!((sampled.value - output.value).abs() < 1e-13 * output.value.abs());
+        for (a, b) in [(a[0], b[0]), (2.0 * a[1], b[1]), (a[2], b[2])] {
+            assert!((a - b).abs() < 1e-12 * b.abs().max(1.0), "{a} {b}");
+        }
     }
 }
 

@@ -76,6 +76,8 @@ fn draws_have_the_mean_and_variance_of_their_row() {
     check_moments(t, &[2.0, 0.5, eta, lambda], false, moments);
     check_moments(t.with_scale(0.4).unwrap(), &[2.0, 0.5, lambda], false, moments);
     check_moments(t.with_degrees_of_freedom(9.0).unwrap(), &[2.0, 0.5, eta], false, moments);
+    let moments = |x: f64| (2.0 * x + 0.5, (2.0 * (0.8 * x - 1.0)).exp() * 9.0 / 7.0);
+    check_moments(StudentTNoise::heteroscedastic(), &[2.0, 0.8, 0.5, -1.0, lambda], false, moments);
     let mu = |x: f64| (1.5 * x + 0.7).exp();
     check_moments(Poisson, &[1.5, 0.7], true, |x| (mu(x), mu(x)));
     let moments = |x: f64| (mu(x), mu(x) + mu(x).powi(2) / 2.5);
@@ -162,6 +164,8 @@ fn right_models_are_calibrated_and_wrong_ones_are_not() {
     check_calibration(HeteroscedasticGaussian, &q, &[2.0, 0.8, 0.5, -0.5], false);
     let q = [2.0, 0.5, 0.3, 0.8];
     check_calibration(StudentTNoise::sampled(), &q, &[2.0, 0.5, 0.3, -0.5], false);
+    let [right, wrong] = [-1.0, -0.5].map(|c| [2.0, 0.8, 0.5, c, 1.5]);
+    check_calibration(StudentTNoise::heteroscedastic(), &right, &wrong, false);
     check_calibration(Poisson, &[1.5, 1.4], &[1.5, 1.7], true);
     let q = [1.5, 1.4, 0.7];
     check_calibration(NegativeBinomial::sampled(), &q, &[1.5, 1.4, 6.0], true);

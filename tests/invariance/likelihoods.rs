@@ -124,6 +124,7 @@ fn draws_and_densities_of_real_noise_belong_together() {
     check(Gaussian::sampled(), 1, real);
     check(HeteroscedasticGaussian, 2, real);
     check(StudentTNoise::sampled(), 1, real);
+    check(StudentTNoise::heteroscedastic(), 2, real);
     check(StudentTNoise::sampled().with_degrees_of_freedom(2.5).unwrap(), 1, real);
 }
 
