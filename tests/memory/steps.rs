@@ -1,6 +1,8 @@
 //! No step allocates: neither a gradient, nor a transition, nor an adaptation outside the few
 //! iterations at which a window of the warm-up ends, nor what is kept of its predictions.
 
+use bnn_mcmc::likelihood::StudentTNoise;
+use bnn_mcmc::model::LogSd;
 use bnn_mcmc::prelude::*;
 use bnn_mcmc::sampler::{
     Algorithm, DelayedAcceptance, Fisher, Kernel, LangevinGradient, Smmala, SoftAbs, SurrogateHmc,
@@ -149,6 +151,13 @@ fn no_step_allocates() {
         let start = problems::normals(1, by_row.layout().dim());
         let collapsed = Cycle(Collapsed::new(nuts), Collapsed::new(mala.clone()));
         check_from('d', &start, &by_row, &collapsed);
+        let network = Mlp::new(&[data.n_features(), 10, 1], Activation::Tanh).unwrap();
+        let priors = Priors::by_fan_in(&network)
+            .with("log_degrees_of_freedom", Normal::new(2.0, 1.0).unwrap());
+        let (model, noise) = (LogSd::new(network).unwrap(), StudentTNoise::heteroscedastic());
+        let mixture = Posterior::new(model, noise, &data, priors).unwrap();
+        let start = problems::normals(1, mixture.layout().dim());
+        check_from('d', &start, &mixture, &collapsed);
         // Without bounds, with all coordinates in one box, and far outside what they want to be.
         let truncated = TruncatedMala { step_size: 1e-3, ..TruncatedMala::default() };
         check('d', &problems::network_gaussian('d'), &truncated);

@@ -3,6 +3,7 @@
 
 use bnn_mcmc::fit::{Fit, Method, Noise, Recipe};
 use bnn_mcmc::likelihood::{NegativeBinomial, StudentTNoise};
+use bnn_mcmc::model::LogSd;
 use bnn_mcmc::prelude::*;
 use ndarray::{Array1, Array2, ArrayView1, ArrayView2, array};
 
@@ -144,6 +145,20 @@ fn priors_of_noise_and_of_counts_are_those_that_a_recipe_says() {
     let q = q_of(by_hand.dim());
     let prior = fit.posterior().log_density(&q, &mut fit.posterior().workspace()).prior;
     close("Student's t", prior, by_hand.log_density(&q, &mut by_hand.workspace()).prior);
+
+    // Slopes of a log scale ~ N(0, 0.5^2), its bias ~ N(-1.5, 1.5^2).
+    let recipe = Fit::regression("y").noise(Noise::HeteroscedasticStudentT);
+    let fit = short(recipe).fit(&data).unwrap();
+    let network = Mlp::new(&[2, 3, 1], Activation::Tanh).unwrap();
+    let priors = Priors::by_fan_in(&network)
+        .with("log_sd", Normal::new(0.0, 0.5).unwrap())
+        .with("log_sd_bias", Normal::new(-1.5, 1.5).unwrap())
+        .with("log_degrees_of_freedom", Normal::new(2.0, 1.0).unwrap());
+    let (model, likelihood) = (LogSd::new(network).unwrap(), StudentTNoise::heteroscedastic());
+    let by_hand = Posterior::new(model, likelihood, &scaled_as_in(&fit), priors).unwrap();
+    let q = q_of(by_hand.dim());
+    let prior = fit.posterior().log_density(&q, &mut fit.posterior().workspace()).prior;
+    close("heteroscedastic", prior, by_hand.log_density(&q, &mut by_hand.workspace()).prior);
 
     // log dispersion ~ N(1, 1.5^2), and the output's bias around the log of the mean count, half a count more.
     let counts: Array1<f64> = (0..40).map(|i| f64::from((i * i % 23) as u8)).collect();

@@ -355,6 +355,7 @@ fn fits_have_second_derivatives() {
         (recipe(), data()),
         (recipe().noise(Noise::Heteroscedastic), data()),
         (recipe().noise(Noise::StudentT), data()),
+        (recipe().noise(Noise::HeteroscedasticStudentT), data()),
         (Fit::counts("y"), counts.clone()),
         (Fit::counts("y").noise(Noise::Poisson), counts),
         (Fit::classification("y"), class(2)),

@@ -89,7 +89,7 @@ pub struct TableSettings {
 #[serde(deny_unknown_fields, default)]
 pub struct ModelSettings {
     /// The units of each hidden layer, separated by commas; 0 for a linear model [default: one
-    /// layer of 100 units with gaussian noise, else of 40]
+    /// layer of 100 units for a real response, else of 40]
     #[arg(long, value_name = "UNITS", value_delimiter = ',', value_parser = whole::<usize>,
           allow_hyphen_values = true, action = ArgAction::Set)]
     #[serde(deserialize_with = "one_or_more")]

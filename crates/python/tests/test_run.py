@@ -98,7 +98,8 @@ def test_a_single_chain_has_no_rhat(wave, short):
         ),
         (
             {"noise": "poisson"},
-            "no noise named `poisson`; there are: `gaussian`, `heteroscedastic`, `student_t`",
+            "no noise named `poisson`; there are: `gaussian`, `heteroscedastic`, `student_t`, "
+            "`heteroscedastic_student_t`",
         ),
         (
             {"method": "gibbs"},

@@ -41,7 +41,9 @@ if TYPE_CHECKING:
 Activation: TypeAlias = Literal["tanh", "relu", "silu", "softplus", "sigmoid", "identity"]
 WeightPrior: TypeAlias = Literal["fan_in", "ard", "horseshoe", "scales"]
 Method: TypeAlias = Literal["nuts", "collapsed", "tempered"]
-RealNoise: TypeAlias = Literal["gaussian", "heteroscedastic", "student_t"]
+RealNoise: TypeAlias = Literal[
+    "gaussian", "heteroscedastic", "student_t", "heteroscedastic_student_t"
+]
 CountNoise: TypeAlias = Literal["negative_binomial", "poisson"]
 RandomState: TypeAlias = int | np.random.RandomState | np.random.Generator
 Folder: TypeAlias = str | PathLike[str]

@@ -204,8 +204,7 @@ class BnnRegressor(_Numbers):
     Parameters
     ----------
     hidden : sequence of int, default=None
-        The units of each hidden layer; ``()`` is a linear model. None is one layer of 100 units for
-        gaussian noise, else of 40.
+        The units of each hidden layer; ``()`` is a linear model. None is one layer of 100 units.
     activation : {"tanh", "relu", "sigmoid", "softplus", "silu", "identity"}, default="tanh"
         The activation of the hidden units.
     skip : bool, default=False
@@ -218,15 +217,16 @@ class BnnRegressor(_Numbers):
         variance for each input; ``"horseshoe"`` adds a common one to these; ``"scales"`` is fan-in
         times scales that are sampled: of each column, of the outputs, of the linear part. A number
         is the standard deviation of N(0, sd^2) for all weights and biases.
-    noise : {"gaussian", "heteroscedastic", "student_t"}, default=None
+    noise : {"gaussian", "heteroscedastic", "student_t", "heteroscedastic_student_t"}, default=None
         How responses scatter around the network: normal with one standard deviation, which is
-        sampled (None is this); normal with a standard deviation that depends on the features;
-        Student's t, for outliers. Of several outputs each is scaled by its standard deviation, and
-        then all have the same noise, but for ``"heteroscedastic"``.
+        sampled (None is this); normal with a standard deviation whose logarithm is linear in the
+        features; Student's t, for outliers; Student's t with a scale whose logarithm is linear in
+        the features. Of several outputs each is scaled by its standard deviation, and then all have
+        the same noise, but for the two that are heteroscedastic.
     method : {"nuts", "collapsed", "tempered"}, default=None
         How the posterior is sampled: by NUTS; with the output layer integrated out; by a ladder of
         tempered posteriors, for separate modes. None integrates the output layer out where that is
-        possible (gaussian noise, and heteroscedastic noise of one column) and the last hidden layer
+        possible (one response column, or several with gaussian noise) and the last hidden layer
         has at most 500 units, else it is NUTS.
     target_accept : float, default=None
         The mean acceptance probability, between 0 and 1, that warm-up adapts the step size to. None
