@@ -15,7 +15,8 @@
 //! | [`Swag`] | a normal distribution with the moments of an optimiser's iterates, one for each start | any number |
 //! | [`Dropout`] | one network, without a random subset of its hidden units in each draw | any number |
 //!
-//! [`Distil`] trains one network to predict what many draws predict on average.
+//! [`Distil`] trains one network to predict what many draws predict on average, and [`WideLimit`] is the
+//! model that a network becomes with ever more units: a Gaussian process, whose evidence is exact.
 //!
 //! Draws of two approximations by the same seed share their random numbers: give members of a
 //! mixture a seed each.
@@ -31,6 +32,7 @@ mod laplace;
 mod masked;
 mod swag;
 mod variational;
+mod wide_limit;
 
 pub use distil::{Distil, DistillationLoss, Distilled, Student};
 pub use dropout::{Dropout, DropoutFit};
@@ -40,6 +42,7 @@ pub use swag::{Swag, SwagFit};
 pub use variational::{
     DensitySamples, Elbo, Expectation, LocalNoise, MeanField, VariationalFit, WeightSamples,
 };
+pub use wide_limit::{WideLimit, WideLimitWorkspace};
 
 use std::time::Instant;
 

@@ -10,6 +10,7 @@ use bnn_mcmc::testing::{gradient_error, hessian_error};
 use ndarray::Array2;
 use statrs::distribution::{Continuous, StudentsT};
 
+use crate::fixtures::inverse;
 use crate::refused;
 
 const GROUPS: [usize; 3] = [0, 0, 1];
@@ -149,27 +150,6 @@ fn gradients_and_hessians_match_finite_differences() {
     let classes = (0..30).map(|i| (i * i) % 3).collect();
     let names = ["a", "b", "c"].map(String::from).to_vec();
     check(Categorical, 3, &Dataset::classification(features(30), classes, names).unwrap());
-}
-
-/// The inverse of a positive definite matrix and the log of its determinant, by elimination.
-fn inverse(a: &Array2<f64>) -> (Array2<f64>, f64) {
-    let n = a.nrows();
-    let (mut a, mut inverse, mut log_det) = (a.clone(), Array2::eye(n), 0.0);
-    for i in 0..n {
-        let pivot = a[[i, i]];
-        log_det += pivot.ln();
-        for m in [&mut a, &mut inverse] {
-            m.row_mut(i).mapv_inplace(|x| x / pivot);
-        }
-        for k in (0..n).filter(|k| *k != i) {
-            let factor = a[[k, i]];
-            for m in [&mut a, &mut inverse] {
-                let row = m.row(i).to_owned();
-                m.row_mut(k).scaled_add(-factor, &row);
-            }
-        }
-    }
-    (inverse, log_det)
 }
 
 /// The log density of the response given everything but the integrated weights, and mean and covariance of these

@@ -49,3 +49,24 @@ pub fn priors(own: &Layout) -> Vec<Priors> {
         ),
     ]
 }
+
+/// The inverse of a positive definite matrix and the log of its determinant, by elimination.
+pub fn inverse(a: &Array2<f64>) -> (Array2<f64>, f64) {
+    let n = a.nrows();
+    let (mut a, mut inverse, mut log_det) = (a.clone(), Array2::eye(n), 0.0);
+    for i in 0..n {
+        let pivot = a[[i, i]];
+        log_det += pivot.ln();
+        for m in [&mut a, &mut inverse] {
+            m.row_mut(i).mapv_inplace(|x| x / pivot);
+        }
+        for k in (0..n).filter(|k| *k != i) {
+            let factor = a[[k, i]];
+            for m in [&mut a, &mut inverse] {
+                let row = m.row(i).to_owned();
+                m.row_mut(k).scaled_add(-factor, &row);
+            }
+        }
+    }
+    (inverse, log_det)
+}
