@@ -230,12 +230,13 @@ impl Terms {
     /// Of a residual of a row with the scale `tau`.
     fn value(&self, residual: f64, tau: f64) -> Value {
         // 0 / 0: a row that is fitted exactly has a density, however small its scale.
-        let t = if residual == 0.0 { 0.0 } else { residual / tau };
+        let of_tau = |x: f64| if residual == 0.0 { 0.0 } else { x / tau };
+        let t = of_tau(residual);
         let square = t * t;
         // t / (tau (nu + t^2)) and u; far out t itself may be infinite.
         let (u, slope) = match square.is_infinite() {
             true => (1.0, 0.0),
-            false => (square / (self.nu + square), t / (self.nu + square) / tau),
+            false => (square / (self.nu + square), of_tau(t / (self.nu + square))),
         };
         let log_tail = ln_1p(square / self.nu);
         Value { u, slope, log_tail, excess: (self.nu + 1.0) * u - 1.0 }

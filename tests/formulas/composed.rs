@@ -133,7 +133,7 @@ fn gradients_and_hessians_match_finite_differences() {
     ) {
         let posterior = Posterior::new(model, likelihood, data, priors(true)).unwrap();
         for seed in 1..4 {
-            let q = random(posterior.dim(), 0.7, seed);
+            let q = random(posterior.dim(), 0.35, seed);
             let error = gradient_error(&posterior, &q);
             assert!(error < 1e-7, "gradient: {error}");
             let error = hessian_error(&posterior, &q);

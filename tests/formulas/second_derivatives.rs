@@ -55,7 +55,6 @@ fn for_all_likelihoods<M: SecondOrderModel + Clone>(
                 if !visit.enumerates() {
                     go!(2 * y.ncols(), HeteroscedasticGaussian);
                     go!(y.ncols(), StudentTNoise::sampled());
-                    go!(2 * y.ncols(), StudentTNoise::heteroscedastic());
                     go!(y.ncols(), StudentTNoise::sampled().with_degrees_of_freedom(3.0).unwrap());
                 }
             }
