@@ -563,7 +563,7 @@ impl Recipe {
         let columns = parts.train.response().width();
         match self.chosen_method(columns) {
             Method::Nuts => self.sample_by(parts, self.nuts(), checkpoint),
-            Method::Collapsed if self.layers().is_empty() && self.has_one_variance() => {
+            Method::Collapsed if self.layers().is_empty() && !self.is_by_row() => {
                 let error = Error::argument("hidden layers", 0, "1 or more to be integrated out");
                 Err(error.of(Setting::Hidden).advise([Advice::UseNuts]))
             }

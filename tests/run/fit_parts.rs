@@ -72,7 +72,7 @@ fn scales_of_an_output_layer_that_is_integrated_out_belong_to_its_prior() {
 #[test]
 fn scales_of_an_output_layer_that_is_sampled_are_non_centred() {
     let recipe = || Fit::regression("y").reader(|r| r.ignore(["kind"])).hidden(&[6]);
-    let recipe = recipe().weights(WeightPrior::Scales).noise(Noise::StudentT);
+    let recipe = recipe().weights(WeightPrior::Scales).noise(Noise::StudentT).method(Method::Nuts);
     let network = Mlp::new(&[5, 6, 1], Activation::Tanh).unwrap();
     let network = NonCentred::new(network).by_column("w0", "log_relevance", &COLUMNS).unwrap();
     let network = network.by_block("w1", "log_output_variance").unwrap();
