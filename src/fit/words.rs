@@ -4,7 +4,7 @@ use std::fmt;
 
 use super::choices::{Method, Noise, WeightPrior};
 use super::recipe::{DEGREES, DISPERSION, Recipe, SCALES, SQUARED_SCALE, START};
-use crate::data::{Columns, Task};
+use crate::data::{Columns, Task, Transform};
 use crate::message::count;
 use crate::sampler::{Hmc, Mams, Nuts, Preconditioner};
 
@@ -31,9 +31,16 @@ impl fmt::Display for Recipe {
             Task::Counts => "counts",
         };
         line("response", format!("{response}, {kind}"))?;
-        let scaled = match self.task {
-            Task::Regression => "features and response",
-            Task::Classification | Task::Counts => "features",
+        let scaled = match (self.task, self.transform) {
+            (Task::Classification | Task::Counts, _) => "features",
+            (Task::Regression, Transform::None) => "features and response",
+            (Task::Regression, Transform::Log) => "features, and the log of the response,",
+            (Task::Regression, Transform::BoxCox) => {
+                "features, and the response after a Box-Cox transform with lambda by maximum likelihood,"
+            }
+            (Task::Regression, Transform::YeoJohnson) => {
+                "features, and the response after a Yeo-Johnson transform with lambda by maximum likelihood,"
+            }
         };
         line(
             "scaling",

@@ -602,7 +602,7 @@ mutants! {
     // Fits and new rows.
     caught_by "inference" "new_rows::unscaled_predictions_are_those_of_the_unscaled_response"
         "unscaled predictions: the Jacobian with the other sign"
-            at "unscaled-density": "density - log_scale" => "density + log_scale"
+            at "unscaled-density": "density + &slopes" => "density - &slopes"
     caught_by "inference" "new_rows::new_rows_are_predicted_as_rows_with_a_response_are"
         "new rows: a blank response taken for an observed one"
             at "blank-response": "self.log_density.is_some().then_some(&self.response)" => "Some(&self.response)"
@@ -613,7 +613,7 @@ mutants! {
             at "outside-range": "*value < range.low || *value > range.high" => "*value < range.low"
     caught_by "run" "fit_results::leave_one_out_is_in_own_units_and_compares_fits_of_the_same_rows"
         "leave-one-out in own units with the Jacobian upside down"
-            at "unscaled-elpd": "row.elpd - log_scale" => "row.elpd + log_scale"
+            at "unscaled-elpd": "row.elpd + slope" => "row.elpd - slope"
     caught_by "run" "fit_results::zarr_is_in_the_units_of_the_table"
         "a fit writes predictions on the scale of the standardised response"
             at "written-predictions": "self.predict(train)?"
