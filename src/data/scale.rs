@@ -217,9 +217,9 @@ impl ColumnScale {
 
 /// A fitted scaling.
 ///
-/// Every scaling here is affine, unless a [`Transform`] comes first, and acts on each column by itself:
-/// z = low + (x - shift) / scale, or z = low + (g(x) - shift) / scale. [`Standardise`] and [`MinMax`] say how shift and scale come from
-/// the training rows; both give a [`Scaler`], which transforms, inverts, and can be stored with
+/// Every scaling here acts on each column by itself, and is affine, unless a [`Transform`] g comes
+/// first: z = low + (x - shift) / scale, or z = low + (g(x) - shift) / scale. [`Standardise`] and
+/// [`MinMax`] say how shift and scale come from the training rows; both give a [`Scaler`], which transforms, inverts, and can be stored with
 /// serde beside a posterior's draws.
 ///
 /// ```

@@ -121,8 +121,20 @@ impl Transform {
         }
     }
 
+    /// The name that people know it by.
+    pub(crate) fn in_words(self) -> &'static str {
+        match self {
+            Self::None => "no transform",
+            Self::Log => "the logarithm",
+            Self::BoxCox => "Box-Cox",
+            Self::YeoJohnson => "Yeo-Johnson",
+        }
+    }
+
     fn refusal(self, table: &str, value: f64, column: &str, row: Row) -> Error {
-        let problem = format!("{} is not above 0, as the transform {self} needs it", number(value));
+        let (number, name) = (number(value), self.in_words());
+        let problem =
+            format!("{number} cannot be transformed by {name}, which takes numbers above 0");
         let (table, column, advice) = (table.into(), column.into(), vec![Advice::AnySign]);
         Error::Cell { table, row, column, problem, advice }
     }
@@ -219,7 +231,8 @@ impl PowerTransform {
     ///
     /// Of the logarithm they are e^(mean + sd^2/2) unit and its square times e^(sd^2) - 1. Otherwise they are
     /// integrals by Gauss and Legendre's rule over mean +- (8 + 2 sd) sd, on either side of the place
-    /// where g^-1 has a kink.
+    /// where g^-1 has a kink: to about 1e-8 of the standard deviation, or 1e-5 for Box-Cox with lambda
+    /// above 1, whose g^-1 is infinitely steep at 0. NaN where `mean` or `sd` is.
     pub fn moments_of_inverse(&self, mean: f64, sd: f64) -> [f64; 2] {
         let variance = sd * sd;
         let at_mean = self.inverse(mean);
@@ -252,16 +265,17 @@ impl PowerTransform {
     }
 }
 
-/// The transform in words: `log`, `box_cox with lambda = 0.25`.
+/// The transform in words: `the logarithm`, `Box-Cox with lambda = 0.25`.
 impl fmt::Display for PowerTransform {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.transform.in_words())?;
         match self.transform {
+            Transform::None | Transform::Log => Ok(()),
+            Transform::BoxCox => write!(f, " with lambda = {}", self.lambda),
             Transform::YeoJohnson => {
                 let unit = number(self.unit);
-                write!(f, "{} with lambda = {}, in units of {unit}", self.transform, self.lambda)
+                write!(f, " with lambda = {}, in units of {unit}", self.lambda)
             }
-            Transform::BoxCox => write!(f, "{} with lambda = {}", self.transform, self.lambda),
-            other => write!(f, "{other}"),
         }
     }
 }

@@ -379,8 +379,8 @@ impl Recipe {
                 self.transform.check("response", y.view(), data.response_names(), row)
             }
             Response::Classes { .. } | Response::Counts(_) => {
-                let found = format!("{} of {}", self.transform, self.task);
-                let allowed = "none: only real responses are transformed";
+                let found = format!("chosen for {}", self.task);
+                let allowed = "chosen for real responses alone";
                 Err(Error::argument("transform", found, allowed).of(Setting::Transform))
             }
         }

@@ -32,15 +32,15 @@ impl fmt::Display for Recipe {
         };
         line("response", format!("{response}, {kind}"))?;
         let scaled = match (self.task, self.transform) {
-            (Task::Classification | Task::Counts, _) => "features",
-            (Task::Regression, Transform::None) => "features and response",
-            (Task::Regression, Transform::Log) => "features, and the log of the response,",
-            (Task::Regression, Transform::BoxCox) => {
-                "features, and the response after a Box-Cox transform with lambda by maximum likelihood,"
+            (Task::Classification | Task::Counts, _) => "features".to_string(),
+            (Task::Regression, Transform::None) => "features and response".to_string(),
+            (Task::Regression, Transform::Log) => {
+                "features, and the log of the response,".to_string()
             }
-            (Task::Regression, Transform::YeoJohnson) => {
-                "features, and the response after a Yeo-Johnson transform with lambda by maximum likelihood,"
-            }
+            (Task::Regression, power) => format!(
+                "features, and the response by {}, lambda by maximum likelihood,",
+                power.in_words()
+            ),
         };
         line(
             "scaling",

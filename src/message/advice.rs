@@ -159,7 +159,7 @@ impl Advice {
                 by(&format!("run at least {at_least} chains"), S::Chains, None)
             }
             Self::AnySign => by(
-                "take the transform of Yeo and Johnson, which is of any number",
+                "take the transform of Yeo and Johnson, which takes any number",
                 S::Transform,
                 Some("yeo_johnson"),
             ),

@@ -192,7 +192,7 @@ impl Predictions {
     /// Chains c = 1, .., C with draws q_cs; both standard deviations have the divisor n - 1. R-hat
     /// says whether chains agree about the mean function; this number says how large their
     /// disagreement is beside the noise of a new observation. It has no unit, and is the same [in
-    /// other units](Self::unscaled) of the response. The chains' Monte Carlo errors are part of it:
+    /// other units](Self::unscaled) of the response, unless there is a transform. The chains' Monte Carlo errors are part of it:
     /// it is not 0 for a run that has converged, and a small number does not mean that it has. For
     /// what counts as large see [`APART_LIMITS`](crate::diagnostics::APART_LIMITS). Noise with
     /// heavy tails, such as [Student's t](crate::likelihood::StudentTNoise) with few degrees of
@@ -346,6 +346,7 @@ impl Predictions {
             Ok(unscaled.expect("the shape is the one from before"))
         };
         let mean = match &self.noise {
+            //~ unscaled-mean
             Some(noise) if !scaler.is_affine() => moments(scaler, &self.mean, noise, 0),
             _ => unscale(&self.mean)?,
         };
@@ -431,6 +432,7 @@ pub(crate) fn moments(
     let all = moments.as_slice_mut().expect(flat).par_chunks_mut(numbers);
     all.zip(variances).for_each(|(of_draw, variances)| {
         for (k, value) in of_draw.iter_mut().enumerate() {
+            //~ noise-of-row
             *value = scaler.moments(k % columns, *value, variances[k % width])[moment];
         }
     });

@@ -19,3 +19,4 @@ mod reference_problems;
 mod second_derivatives;
 mod surrogates;
 mod textbook;
+mod transforms;

@@ -306,8 +306,9 @@ impl Loo {
     /// log p(y_i | y_-i) = log p(z_i | z_-i) + sum_j (log g'(y_ij) - log scale_j)
     /// ```
     ///
-    /// p_loo and k stay as they are, and standard errors, too, unless there is a transform. Models of one response that were given it in
-    /// different units can then be [compared](Self::compare).
+    /// p_loo and k stay as they are; without a transform, standard errors do, too. Models of one
+    /// response that were given it in different units, or after different transforms, can then be
+    /// [compared](Self::compare).
     ///
     /// # Errors
     /// If the response is not real, or has other columns than the scaling; if, scaled, it is not the
