@@ -70,14 +70,14 @@ fn predictive_densities_integrate_to_one() {
 fn means_are_those_of_the_draws() {
     fn check<L: Likelihood>(transform: Transform, likelihood: L, outputs: usize, q: &[f64]) {
         let (posterior, scaler, data) = posterior(transform, likelihood, outputs);
-        let draws = repeated(&posterior, q, 20_000);
+        let draws = repeated(&posterior, q, 5_000);
         let few = scaler.scale_response(&data.select(&[3, 11, 42]).unwrap()).unwrap();
         let on_scale = posterior.predict(&draws, &few).unwrap();
         let own = on_scale.unscaled(&scaler).unwrap();
         let drawn = own.predictive_draws();
         for row in 0..3 {
             let of_row = drawn.slice(s![.., .., row, 0]);
-            let (mean, se) = (of_row.mean().unwrap(), of_row.std(1.0) / 200.0);
+            let (mean, se) = (of_row.mean().unwrap(), of_row.std(1.0) / 100.0);
             let found = own.mean()[[0, 0, row, 0]];
             assert!((found - mean).abs() < 4.0 * se, "{transform}, row {row}: {found} {mean} {se}");
             // Which is none of g^-1(E z).
@@ -88,7 +88,7 @@ fn means_are_those_of_the_draws() {
         let level = 0.8;
         let (z, y) = (on_scale.predictive_interval(level), own.predictive_interval(level));
         let (z, y) = (scaler.inverse(z.unwrap().upper.view()).unwrap(), y.unwrap().upper);
-        z.iter().zip(&y).for_each(|(z, y)| assert!((z - y).abs() < 1e-3 * y.abs(), "{z} {y}"));
+        z.iter().zip(&y).for_each(|(z, y)| assert!((z - y).abs() < 3e-3 * y.abs(), "{z} {y}"));
         // The row's one chain, and new rows.
         assert_eq!(on_scale.chain(1).unwrap().unscaled(&scaler).unwrap().mean().dim().0, 1);
         let new = posterior.predict_new(&draws, few.x().view()).unwrap().unscaled(&scaler).unwrap();

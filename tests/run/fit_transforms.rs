@@ -171,8 +171,7 @@ fn responses_that_cannot_be_transformed_are_refused_before_the_run() {
     assert!(fit.scores(fit.data()).is_ok());
 
     let rows = data(20);
-    let classes =
-        Dataset::classification(rows.x().clone(), vec![0, 1].repeat(10), ["a", "b"]).unwrap();
+    let classes = Dataset::classification(rows.x().clone(), [0, 1].repeat(10), ["a", "b"]).unwrap();
     let refusal = Fit::classification("y").transform(Transform::Log).fit(&classes);
     refused!(refusal, Argument { name: "transform", value: "chosen for classification" });
     let counts = Dataset::counts(rows.x().clone(), rows.real().unwrap().mapv(f64::round)).unwrap();
@@ -183,6 +182,6 @@ fn responses_that_cannot_be_transformed_are_refused_before_the_run() {
     let fit = recipe.transform(Transform::Log).fit(&rows).unwrap();
     let new = Dataset::regression(array![[0.0, 0.0], [1.0, 1.0]], array![2.0, 0.0]).unwrap();
     let problem = "0 cannot be transformed by the logarithm, which takes numbers above 0";
-    refused!(fit.scores(&new), Cell { row: "row 2", column: "y", problem: problem });
+    refused!(fit.scores(&new), Cell { row: "row 2", column: "y1", problem: problem });
     assert!(fit.predict_new(new.x().view()).is_ok());
 }
