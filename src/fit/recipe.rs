@@ -171,7 +171,7 @@ impl Recipe {
     /// use bnn_mcmc::prelude::*;
     /// # let x = ndarray::Array2::from_shape_fn((40, 1), |(i, _)| i as f64 / 10.0);
     /// # let data = Dataset::regression(x.clone(), x.mapv(|x| (x + 0.3 * (9.0 * x).sin()).exp()))?;
-    /// let recipe = Fit::regression("price").chains(2).warmup(100).draws(100);
+    /// let recipe = Fit::regression("price").hidden(&[4]).chains(2).warmup(100).draws(100);
     /// let plain = recipe.clone().fit(&data)?;
     /// let log = recipe.transform(Transform::Log).fit(&data)?;
     /// let comparison = Loo::compare(&[("plain", &plain.loo()?), ("log", &log.loo()?)])?;
