@@ -42,6 +42,7 @@ mod series;
 pub mod simulate;
 mod split;
 mod task;
+mod transform;
 
 pub use crate::cells::{csv_cell, guarded, unguarded};
 pub use csv::{
@@ -54,3 +55,4 @@ pub use scale::{ColumnScale, MinMax, Scaler, Standardise};
 pub use series::{Takens, smooth_13_months};
 pub use split::Split;
 pub use task::Task;
+pub use transform::{PowerTransform, Transform};

@@ -1,11 +1,13 @@
 //! Scaling of columns, fitted on the training rows and applied to all.
 
-use ndarray::{Array2, ArrayView1, ArrayView2};
+use ndarray::{Array1, Array2, ArrayView1, ArrayView2};
 use serde::{Deserialize, Serialize};
 
 use super::Dataset;
 use super::dataset::check_finite;
+use super::transform::{Line, PowerTransform, Transform};
 use crate::Error;
+use crate::error::Row;
 use crate::message::{Advice, count, number};
 use crate::portable::ln;
 
@@ -17,6 +19,9 @@ use crate::portable::ln;
 pub struct Standardise {
     /// Whether a constant column is mapped to 0 rather than refused.
     pub allow_constant: bool,
+    /// The transform before the scaling.
+    #[serde(default, skip_serializing_if = "Transform::is_none")]
+    pub transform: Transform,
 }
 
 impl Standardise {
@@ -28,36 +33,96 @@ impl Standardise {
     /// Maps a column that is constant over the training rows to 0 (scale 1) rather than refusing
     /// it. Another value in a new row is then mapped to its difference from that constant.
     pub fn allow_constant(self) -> Self {
-        Self { allow_constant: true }
+        Self { allow_constant: true, ..self }
+    }
+
+    /// Transforms each column before it is scaled, with the parameters that the training rows say:
+    /// see [`PowerTransform`].
+    ///
+    /// ```
+    /// use bnn_mcmc::data::{Dataset, Standardise, Transform};
+    /// use ndarray::array;
+    /// let data = Dataset::regression(array![[0.0], [1.0], [2.0]], array![1.0, 10.0, 100.0])?;
+    /// let scaler = Standardise::new().after(Transform::Log).fit_response(&data)?;
+    /// let z = scaler.transform(data.real()?.view())?;
+    /// assert!((z[[2, 0]] - 1.5f64.sqrt()).abs() < 1e-12 && z[[1, 0]].abs() < 1e-12);
+    /// assert!((scaler.inverse(z.view())?[[2, 0]] - 100.0).abs() < 1e-10);
+    /// # Ok::<(), bnn_mcmc::Error>(())
+    /// ```
+    pub fn after(self, transform: Transform) -> Self {
+        Self { transform, ..self }
     }
 
     /// Fits each column of `x` `[rows x columns]`. Columns are named `#1`, `#2`, ... in errors.
     ///
     /// # Errors
     /// If there are no rows, a number is not finite, or a column is constant or spread so widely or
-    /// narrowly that its standard deviation is not an ordinary `f64`.
+    /// narrowly that its standard deviation is not an ordinary `f64`; a number that the transform is
+    /// not of.
     pub fn fit(&self, x: ArrayView2<f64>) -> Result<Scaler, Error> {
-        self.fit_named(x, &numbered(x.ncols()))
+        self.fit_named(x, &numbered(x.ncols()), None)
     }
 
     /// Fits the features of a training set. Errors as [`fit`](Self::fit), with the features' names.
     pub fn fit_features(&self, train: &Dataset) -> Result<Scaler, Error> {
-        self.fit_named(train.x().view(), train.feature_names())
+        self.fit_named(train.x().view(), train.feature_names(), None)
     }
 
-    /// Fits the real response of a training set. Errors as [`fit`](Self::fit), and if the response
-    /// is not real.
+    /// Fits the real response of a training set; the parameters of a transform depend on the
+    /// features, too, in whatever units. Errors as [`fit`](Self::fit), and if the response is not
+    /// real.
     pub fn fit_response(&self, train: &Dataset) -> Result<Scaler, Error> {
-        self.fit_named(train.real()?.view(), train.response_names())
+        self.fit_named(train.real()?.view(), train.response_names(), Some(train.x().view()))
     }
 
-    fn fit_named(&self, x: ArrayView2<f64>, names: &[String]) -> Result<Scaler, Error> {
-        Scaler::fit(x, names, 0.0, self.allow_constant, |column, _, _| {
+    fn fit_named(
+        &self,
+        x: ArrayView2<f64>,
+        names: &[String],
+        features: Option<ArrayView2<f64>>,
+    ) -> Result<Scaler, Error> {
+        let powers = self.powers(x, names, features)?;
+        let transformed = match self.transform.is_none() {
+            true => None,
+            false => Some(forward(x, &powers)),
+        };
+        let x = transformed.as_ref().map_or(x, |z| z.view());
+        let scaler = Scaler::fit(x, names, 0.0, self.allow_constant, |column, _, _| {
             // Differences from the first row keep the digits of columns far from 0.
             let n = column.len() as f64;
             let mean = column[0] + column.iter().map(|v| v - column[0]).sum::<f64>() / n;
             (mean, (column.iter().map(|v| (v - mean).powi(2)).sum::<f64>() / n).sqrt())
-        })
+        })?;
+        let with = |(column, transform)| ColumnScale { transform, ..column };
+        let columns = scaler.columns.into_iter().zip(powers).map(with).collect();
+        Ok(Scaler { columns, ..scaler })
+    }
+
+    /// The transform of each column; `None` of those that stay as they are. Constant columns do.
+    fn powers(
+        &self,
+        x: ArrayView2<f64>,
+        names: &[String],
+        features: Option<ArrayView2<f64>>,
+    ) -> Result<Vec<Option<PowerTransform>>, Error> {
+        if self.transform.is_none() {
+            return Ok(vec![None; names.len()]);
+        }
+        let table = "values to fit a scaling on";
+        check_finite(table, &x.to_owned(), names)?;
+        self.transform.check(table, x, names, |row| Row::Number(row + 1))?;
+        let line = match features {
+            Some(features) => {
+                let plain = Self::new().allow_constant();
+                Line::new(plain.fit(features)?.transform(features)?.view())
+            }
+            None => Line::mean(x.nrows()),
+        };
+        let of = |column: ArrayView1<f64>| {
+            let is_constant = column.iter().all(|y| *y == column[0]);
+            (!is_constant).then(|| self.transform.fit(column, &line)).flatten()
+        };
+        Ok(x.columns().into_iter().map(of).collect())
     }
 }
 
@@ -128,22 +193,33 @@ impl MinMax {
     }
 }
 
-/// The scaling of one column: z = low + (x - shift) / scale.
+/// The scaling of one column: z = low + (x - shift) / scale, or low + (g(x) - shift) / scale after a
+/// transform g.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ColumnScale {
     /// The column's name.
     pub name: String,
-    /// The number that is subtracted first, in the column's own units.
+    /// The number that is subtracted first, in the column's own units, or those of g.
     pub shift: f64,
-    /// The divisor after that, in the column's own units; above 0.
+    /// The divisor after that, in the column's own units, or those of g; above 0.
     pub scale: f64,
+    /// The transform before that, if there is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub transform: Option<PowerTransform>,
+}
+
+impl ColumnScale {
+    /// x with g(x) = `value`.
+    fn inverse(&self, value: f64) -> f64 {
+        self.transform.map_or(value, |power| power.inverse(value))
+    }
 }
 
 /// A fitted scaling.
 ///
-/// Every scaling here is affine and acts on each column by itself:
-/// z = low + (x - shift) / scale. [`Standardise`] and [`MinMax`] say how shift and scale come from
-/// the training rows; both give a [`Scaler`], which transforms, inverts, and can be stored with
+/// Every scaling here acts on each column by itself, and is affine, unless a [`Transform`] g comes
+/// first: z = low + (x - shift) / scale, or z = low + (g(x) - shift) / scale. [`Standardise`] and
+/// [`MinMax`] say how shift and scale come from the training rows; both give a [`Scaler`], which transforms, inverts, and can be stored with
 /// serde beside a posterior's draws.
 ///
 /// ```
@@ -201,7 +277,7 @@ impl Scaler {
                     "the spread from {smallest:e} to {largest:e} is beyond the range of numbers"
                 ));
             }
-            columns.push(ColumnScale { name: name.clone(), shift, scale });
+            columns.push(ColumnScale { name: name.clone(), shift, scale, transform: None });
         }
         Ok(Self { columns, low })
     }
@@ -211,12 +287,28 @@ impl Scaler {
         &self.columns
     }
 
+    /// Whether no column is transformed.
+    pub fn is_affine(&self) -> bool {
+        self.columns.iter().all(|column| column.transform.is_none())
+    }
+
     /// Scales `x` `[rows x columns]`.
     ///
     /// # Errors
-    /// If the number of columns differs from the fitted one.
+    /// If the number of columns differs from the fitted one; a number that a transform is not of, such as
+    /// one not above 0 of the logarithm.
     pub fn transform(&self, x: ArrayView2<f64>) -> Result<Array2<f64>, Error> {
-        self.map(x, |column, value| self.low + (value - column.shift) / column.scale)
+        let z = self.map(x, |column, value| {
+            let value = column.transform.map_or(value, |power| power.forward(value));
+            self.low + (value - column.shift) / column.scale
+        })?;
+        for (column, values) in self.columns.iter().zip(x.columns()) {
+            if let Some(power) = column.transform {
+                let mut rows = values.iter().enumerate();
+                rows.try_for_each(|(row, value)| power.check(*value, &column.name, row))?;
+            }
+        }
+        Ok(z)
     }
 
     /// Undoes [`transform`](Self::transform): from scaled numbers to the columns' own units.
@@ -224,16 +316,51 @@ impl Scaler {
     /// # Errors
     /// If the number of columns differs from the fitted one.
     pub fn inverse(&self, z: ArrayView2<f64>) -> Result<Array2<f64>, Error> {
-        self.map(z, |column, value| column.shift + (value - self.low) * column.scale)
+        self.map(z, |column, value| {
+            column.inverse(column.shift + (value - self.low) * column.scale)
+        })
     }
 
     /// Converts standard deviations (or other differences) of scaled numbers to the columns' own
     /// units: they are multiplied by the scale, not shifted.
     ///
     /// # Errors
-    /// If the number of columns differs from the fitted one.
+    /// If the number of columns differs from the fitted one, or one of them is transformed: the spread
+    /// of y then depends on its mean.
     pub fn inverse_sd(&self, sd: ArrayView2<f64>) -> Result<Array2<f64>, Error> {
+        if let Some(power) = self.columns.iter().find_map(|column| column.transform) {
+            let allowed = "affine, so that a standard deviation has one size everywhere";
+            return Err(Error::argument("scaling", power, allowed));
+        }
         self.map(sd, |column, value| value * column.scale)
+    }
+
+    /// log |dz/dx|, the sum over the columns of `x` `[rows x columns]`, for each row. A log density of
+    /// scaled numbers and this are the log density in the columns' own units:
+    ///
+    /// ```text
+    /// log p(x) = log p(z) + sum_j (log g_j'(x_j) - log scale_j)
+    /// ```
+    ///
+    /// # Errors
+    /// If the number of columns differs from the fitted one.
+    pub fn log_derivative(&self, x: ArrayView2<f64>) -> Result<Array1<f64>, Error> {
+        let each = self.map(x, |column, value| {
+            let slope = column.transform.map_or(0.0, |power| power.log_derivative(value));
+            slope - ln(column.scale)
+        })?;
+        Ok(each.rows().into_iter().map(|row| row.sum()).collect())
+    }
+
+    /// Mean and variance, in the units of column j, of a number whose scaled value has this mean and
+    /// variance, and is normal if the column is transformed.
+    pub(crate) fn moments(&self, j: usize, mean: f64, variance: f64) -> [f64; 2] {
+        let column = &self.columns[j];
+        let mean = column.shift + (mean - self.low) * column.scale;
+        match column.transform {
+            None => [mean, column.scale * column.scale * variance],
+            Some(power) => power.moments_of_inverse(mean, column.scale * variance.sqrt()),
+        }
     }
 
     /// A data set with scaled features.
@@ -254,12 +381,6 @@ impl Scaler {
         self.check_same_names(data.response_names())?;
         let y = self.transform(data.real()?.view())?;
         data.clone().with_real_response(y)
-    }
-
-    /// The log of the product of all scales: the loss of a log density where scaled numbers become
-    /// numbers in the columns' own units.
-    pub(crate) fn log_scale(&self) -> f64 {
-        self.columns.iter().map(|column| ln(column.scale)).sum()
     }
 
     pub(crate) fn check_same_names(&self, names: &[String]) -> Result<(), Error> {
@@ -290,6 +411,17 @@ impl Scaler {
         }
         Ok(out)
     }
+}
+
+/// The columns of `x`, transformed.
+fn forward(x: ArrayView2<f64>, powers: &[Option<PowerTransform>]) -> Array2<f64> {
+    let mut z = x.to_owned();
+    for (mut column, power) in z.columns_mut().into_iter().zip(powers) {
+        if let Some(power) = power {
+            column.mapv_inplace(|value| power.forward(value));
+        }
+    }
+    z
 }
 
 fn numbered(columns: usize) -> Vec<String> {

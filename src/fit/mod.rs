@@ -39,7 +39,7 @@ mod words;
 use std::path::Path;
 use std::sync::Arc;
 
-use ndarray::ArrayView2;
+use ndarray::{Array4, ArrayView2};
 
 pub use self::choices::{Method, Noise, WeightPrior};
 pub use self::likelihood::AnyLikelihood;
@@ -49,10 +49,11 @@ use crate::Error;
 use crate::data::{Columns, Dataset, Lines, Scaler, Schema, Split, Standardise, Task};
 use crate::diagnostics::Verdict;
 use crate::draws::Draws;
+use crate::likelihood::Likelihood;
 use crate::message::{Advice, count, number};
 use crate::model::{LogSd, Mlp, NonCentred, Skip};
 use crate::posterior::Posterior;
-use crate::predict::{Loo, Pit, Predictions, Scores};
+use crate::predict::{Loo, Pit, Predictions, Scores, moments};
 
 /// The model of a [`Fit`]: a network, with a linear part beside it if [asked for](Recipe::skip),
 /// with scales of its weights if [they are sampled](WeightPrior::Scales), and with a model of the noise
@@ -105,6 +106,7 @@ struct Origin {
 
 impl Parts {
     fn new(recipe: Recipe, data: &Dataset, origin: Origin) -> Result<Self, Error> {
+        recipe.check_transform(data, &origin)?;
         let split = recipe.split(data)?;
         let (train, validation) = match &split {
             None => (data.clone(), None),
@@ -130,7 +132,8 @@ impl Parts {
         let features = Standardise::new().allow_constant().fit_features(&train)?;
         let mut scaled = features.scale_features(&train)?;
         let response = match train.response().real() {
-            Some(_) => Some(Standardise::new().fit_response(&train)?), //~ fitted-response
+            //~ fitted-response
+            Some(_) => Some(Standardise::new().after(recipe.transform).fit_response(&train)?),
             None => None,
         };
         if let Some(scaler) = &response {
@@ -255,8 +258,7 @@ impl Fit {
             None => posterior.predict(&self.draws, &scaled),
             Some(scaler) => {
                 let scaled = scaler.scale_response(&scaled)?;
-                let own = posterior.predict(&self.draws, &scaled)?.unscaled(scaler)?;
-                Ok(own.with_observed(rows.response()))
+                posterior.predict(&self.draws, &scaled)?.unscaled_beside(scaler, rows.real()?)
             }
         }
     }
@@ -280,6 +282,28 @@ impl Fit {
         };
         let outside = range::outside(x, ranges);
         Ok(Predicted { predictions, outside, dropped: Vec::new(), unused: Vec::new() })
+    }
+
+    /// The standard deviation of y given x and each draw, the noise alone, in the units of the response,
+    /// for new rows as of [`predict_new`](Self::predict_new): `[chain, draw, row, column]`. See
+    /// [`Posterior::predict_noise_sd`]. After a [transform](Recipe::transform) it depends on the mean, and is infinite of
+    /// noise that is not normal.
+    ///
+    /// # Errors
+    /// The errors of [`predict_new`](Self::predict_new); a response of classes.
+    pub fn predict_noise_sd(&self, x: ArrayView2<f64>) -> Result<Array4<f64>, Error> {
+        let Parts { features, response, posterior, .. } = &*self.parts;
+        let x = features.transform(x)?;
+        let sd = posterior.predict_noise_sd(&self.draws, x.view())?;
+        let Some(scaler) = response else { return Ok(sd) };
+        let mean = match scaler.is_affine() {
+            true => sd.clone(),
+            false if posterior.likelihood().normal_noise().is_none() => {
+                return Ok(sd.mapv(|_| f64::INFINITY));
+            }
+            false => posterior.predict_mean(&self.draws, x.view())?,
+        };
+        Ok(moments(scaler, &mean, &sd.pow2(), 1).sqrt())
     }
 
     /// Predictions of the rows of a CSV file, in which the response's column may be missing. It is

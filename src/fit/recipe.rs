@@ -10,9 +10,10 @@ use super::choices::{Method, Noise, WeightPrior};
 use super::{AnyLikelihood, Fit, Network, Origin, Parts, folder, run};
 use crate::Error;
 use crate::choice::by_name;
-use crate::data::{Columns, CsvData, CsvReader, Dataset, Schema, Split, Task};
+use crate::data::{Columns, CsvData, CsvReader, Dataset, Response, Schema, Split, Task, Transform};
 use crate::draws::Draws;
 use crate::draws::checkpoint::Every;
+use crate::error::Row;
 use crate::likelihood::{
     Bernoulli, Categorical, Gaussian, HeteroscedasticGaussian, NegativeBinomial, Poisson,
     StudentTNoise,
@@ -58,6 +59,7 @@ pub(super) const START: f64 = 0.1;
 /// | [`skip`](Self::skip) | no |
 /// | [`weights`](Self::weights) | [`WeightPrior::FanIn`] |
 /// | [`noise`](Self::noise) | [`Noise::Gaussian`], of counts [`Noise::NegativeBinomial`] |
+/// | [`transform`](Self::transform) | [`Transform::None`] |
 /// | [`method`](Self::method) | [`Method::Collapsed`] for one real response, and for several with [`Noise::Gaussian`], with 1 to 500 units in the last hidden layer; else [`Method::Nuts`] |
 /// | [`target_accept`](Self::target_accept) | the sampler's: 0.8 or 0.9 |
 /// | [`chains`](Self::chains), [`warmup`](Self::warmup), [`draws`](Self::draws) | 4, 1,000 and 1,000 |
@@ -84,6 +86,8 @@ pub struct Recipe {
     skip: Option<bool>,
     pub(super) weights: WeightPrior,
     pub(super) noise: Option<Noise>,
+    #[serde(default, skip_serializing_if = "Transform::is_none")]
+    pub(super) transform: Transform,
     pub(super) method: Option<Method>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) target_accept: Option<f64>,
@@ -116,6 +120,7 @@ impl Recipe {
             skip: None,
             weights: WeightPrior::FanIn,
             noise: None,
+            transform: Transform::None,
             method: None,
             target_accept: None,
             chains: 4,
@@ -157,6 +162,29 @@ impl Recipe {
     /// choice.
     pub fn noise(self, noise: Noise) -> Self {
         Self { noise: Some(noise), ..self }
+    }
+
+    /// The transform of a real response, before it is standardised: see
+    /// [`PowerTransform`](crate::data::PowerTransform) for its equations, and how its parameter is learnt from the
+    /// training rows. Everything that is said of the response stays in its own units: predictions,
+    /// scores, and log densities, so that fits with and without a transform [compare](crate::predict::Loo::compare).
+    /// Predictions are [means](crate::predict::Predictions::unscaled) with normal noise, and medians with
+    /// [`Noise::StudentT`].
+    ///
+    /// ```
+    /// use bnn_mcmc::data::Transform;
+    /// use bnn_mcmc::prelude::*;
+    /// # let x = ndarray::Array2::from_shape_fn((40, 1), |(i, _)| i as f64 / 10.0);
+    /// # let data = Dataset::regression(x.clone(), x.mapv(|x| (x + 0.3 * (9.0 * x).sin()).exp()))?;
+    /// let recipe = Fit::regression("price").hidden(&[4]).chains(2).warmup(100).draws(100);
+    /// let plain = recipe.clone().fit(&data)?;
+    /// let log = recipe.transform(Transform::Log).fit(&data)?;
+    /// let comparison = Loo::compare(&[("plain", &plain.loo()?), ("log", &log.loo()?)])?;
+    /// assert_eq!(comparison.models[0].name, "log");
+    /// # Ok::<(), bnn_mcmc::Error>(())
+    /// ```
+    pub fn transform(self, transform: Transform) -> Self {
+        Self { transform, ..self }
     }
 
     /// The method that samples the posterior.
@@ -344,6 +372,23 @@ impl Recipe {
             Task::Classification => data.stratified_rows(self.validation, self.seed)?,
         };
         Ok(Some(split))
+    }
+
+    /// An error if the response, whose rows are of `origin`, cannot be transformed as is asked for.
+    pub(super) fn check_transform(&self, data: &Dataset, origin: &Origin) -> Result<(), Error> {
+        match data.response() {
+            _ if self.transform.is_none() => Ok(()),
+            Response::Real(y) => {
+                let line = |row| origin.lines.as_ref().and_then(|lines| lines.get(row));
+                let row = |row| line(row).map_or(Row::Number(row + 1), Row::Line);
+                self.transform.check("response", y.view(), data.response_names(), row)
+            }
+            Response::Classes { .. } | Response::Counts(_) => {
+                let found = format!("chosen for {}", self.task);
+                let allowed = "chosen for real responses alone";
+                Err(Error::argument("transform", found, allowed).of(Setting::Transform))
+            }
+        }
     }
 
     /// The likelihood, and the number of outputs of the network: of means, if the noise is by row.

@@ -6,7 +6,7 @@ use super::choices::{Method, Noise, WeightPrior};
 use super::recipe::{
     DEGREES, DISPERSION, LOG_SD_BIAS, LOG_SD_SLOPES, Recipe, SCALES, SQUARED_SCALE, START,
 };
-use crate::data::{Columns, Task};
+use crate::data::{Columns, Task, Transform};
 use crate::message::count;
 use crate::sampler::{Hmc, Mams, Nuts, Preconditioner};
 
@@ -33,9 +33,16 @@ impl fmt::Display for Recipe {
             Task::Counts => "counts",
         };
         line("response", format!("{response}, {kind}"))?;
-        let scaled = match self.task {
-            Task::Regression => "features and response",
-            Task::Classification | Task::Counts => "features",
+        let scaled = match (self.task, self.transform) {
+            (Task::Classification | Task::Counts, _) => "features".to_string(),
+            (Task::Regression, Transform::None) => "features and response".to_string(),
+            (Task::Regression, Transform::Log) => {
+                "features, and the log of the response,".to_string()
+            }
+            (Task::Regression, power) => format!(
+                "features, and the response by {}, lambda by maximum likelihood,",
+                power.in_words()
+            ),
         };
         line(
             "scaling",

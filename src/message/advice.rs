@@ -53,6 +53,8 @@ pub enum Advice {
         /// The fewest chains.
         at_least: usize,
     },
+    /// Take a transform for responses of any sign.
+    AnySign,
     /// Fill missing values in.
     FillIn,
     /// Leave rows with missing values out.
@@ -156,6 +158,11 @@ impl Advice {
             Self::MoreChains { at_least } => {
                 by(&format!("run at least {at_least} chains"), S::Chains, None)
             }
+            Self::AnySign => by(
+                "take the transform of Yeo and Johnson, which takes any number",
+                S::Transform,
+                Some("yeo_johnson"),
+            ),
             Self::FillIn => plain("fill them in"),
             Self::DropMissing => Some(match set(S::DropMissing, None) {
                 Some(name) => format!("leave these rows out by {name}"),
@@ -225,6 +232,7 @@ impl Advice {
             Self::RaiseMaxDepth,
             Self::StartElsewhere,
             Self::MoreChains { at_least: 4 },
+            Self::AnySign,
             Self::FillIn,
             Self::DropMissing,
             Self::Ignore { column: column(), if_identifier: false },

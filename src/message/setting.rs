@@ -80,6 +80,8 @@ settings! {
     WeightsSd = "sd",
     /// The distribution of the noise.
     Noise = "noise",
+    /// The transform of a real response: `none`, `log`, `box_cox` or `yeo_johnson`.
+    Transform = "transform",
     /// The method that samples the posterior: `nuts`, `collapsed` or `tempered`.
     Method = "method",
     /// The acceptance probability that warm-up aims at.
@@ -137,6 +139,7 @@ impl Vocabulary for InRust {
             (Setting::Method, Some("tempered")) => "PowerPosteriors",
             (Setting::Method, Some("collapsed")) => "Collapsed",
             (Setting::Method, Some("nuts")) => "Nuts",
+            (Setting::Transform, Some("yeo_johnson")) => "Transform::YeoJohnson",
             (Setting::WeightsSd, _) => "WeightPrior::Normal",
             (Setting::Folder, _) => "Recipe::in_folder",
             // Called the same wherever they are set.
@@ -148,6 +151,7 @@ impl Vocabulary for InRust {
                 | Setting::Skip
                 | Setting::Weights
                 | Setting::Noise
+                | Setting::Transform
                 | Setting::Method
                 | Setting::TargetAccept
                 | Setting::Chains
@@ -183,10 +187,11 @@ impl Vocabulary for Plain {
             Setting::Activation => "the activation",
             Setting::Skip => "the linear part",
             // The words of the advice already say what to set.
-            Setting::Weights | Setting::Method if value.is_some() => "",
+            Setting::Weights | Setting::Method | Setting::Transform if value.is_some() => "",
             Setting::Weights => "the prior of the weights",
             Setting::WeightsSd => "the standard deviation of the weights",
             Setting::Noise => "the noise",
+            Setting::Transform => "the transform of the response",
             Setting::Method => "the method",
             Setting::TargetAccept => match value {
                 Some(value) => return Some(value.into()),

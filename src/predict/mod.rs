@@ -80,6 +80,7 @@ pub use classification::ConfusionMatrix;
 pub use held_out::HeldOut;
 pub use loo::{ComparedModel, Loo, LooComparison, LooRow};
 pub use predictions::Predictions;
+pub(crate) use regression::moments;
 pub use regression::{Coverage, Interval, crps, persistence};
 pub use scores::{Score, Scores};
 pub use stacking::Stacking;

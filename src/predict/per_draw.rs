@@ -10,7 +10,7 @@ use crate::data::Dataset;
 use crate::diagnostics::InUse;
 use crate::draws::Draws;
 use crate::engine::{TILE_ROWS, Tile, TileMut, Tiles};
-use crate::likelihood::Likelihood;
+use crate::likelihood::{Likelihood, NormalNoise};
 use crate::memory;
 use crate::message::Advice;
 use crate::model::{Model, layers};
@@ -31,7 +31,7 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
     /// [`predict_seeded`](Self::predict_seeded).
     ///
     /// Memory: chains x draws x rows x (columns of the mean + columns of the response + 1) numbers of
-    /// 8 bytes.
+    /// 8 bytes; of noise that depends on the row, also its variance for each column of the mean.
     ///
     /// # Errors
     /// - Draws of another posterior: other parameters, another model, likelihood or training data,
@@ -95,7 +95,10 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
     ) -> Result<Predictions, Error> {
         self.check_draws(draws)?; // a data set is finite, and its features are those of `encoded`
         let size = (draws.n_chains(), draws.n_draws(), data.rows());
-        self.check_size(size, 1 + self.likelihood().n_drawn(self.model().n_outputs()))?;
+        let (likelihood, outputs) = (self.likelihood(), self.model().n_outputs());
+        let by_row = matches!(likelihood.normal_noise(), Some(NormalNoise::ByRow));
+        let noise = if by_row { likelihood.n_means(outputs) } else { 0 };
+        self.check_size(size, 1 + likelihood.n_drawn(outputs) + noise)?;
         let y = self.encoded(data)?;
         let stream = |chain| ChainRng::new(seed, chain).child(RESPONSES);
         let streams = draws.chain_numbers().map(|chain| stream(chain as u64)).collect();
@@ -104,8 +107,10 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
         let (chains, n, rows) = size;
         let log_density = Array3::from_shape_vec((chains, n, rows), walk.log_density)
             .expect("one number was written for each draw and row");
+        let noise_rows = walk.noise_rows;
         Ok(Predictions {
             mean: with_columns(walk.mean, (chains, n, rows)),
+            noise: (noise_rows > 0).then(|| with_columns(walk.noise, (chains, n, noise_rows))),
             drawn: with_columns(walk.drawn, (chains, n, rows)),
             log_density: Some(log_density),
             response: data.response().clone(),
@@ -313,15 +318,28 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
         let columns = self.likelihood().n_means(outputs);
         let (density, drawn) =
             if observed.is_some() { (1, self.likelihood().n_drawn(outputs)) } else { (0, 0) };
+        let noise_rows = match self.likelihood().normal_noise() {
+            Some(NormalNoise::Equal(_)) if observed.is_some() => 1,
+            Some(NormalNoise::ByRow) if observed.is_some() => rows,
+            _ => 0,
+        };
         let n = q.nrows();
-        let zeros = |columns| Columns { values: vec![0.0; n * rows * columns], columns };
-        let mut walk =
-            Walk { mean: zeros(columns), log_density: zeros(density).values, drawn: zeros(drawn) };
+        let zeros =
+            |rows: usize, columns| Columns { values: vec![0.0; n * rows * columns], columns };
+        let mut walk = Walk {
+            mean: zeros(rows, columns),
+            noise: zeros(noise_rows, columns),
+            noise_rows,
+            log_density: zeros(rows, density).values,
+            drawn: zeros(rows, drawn),
+        };
         let parts = parts(&mut walk.mean.values, n)
+            .zip(parts(&mut walk.noise.values, n))
             .zip(parts(&mut walk.log_density, n))
             .zip(parts(&mut walk.drawn.values, n));
-        let mut parts: Vec<_> =
-            parts.map(|((mean, log_density), drawn)| Slices { mean, log_density, drawn }).collect();
+        let slices =
+            |(((mean, noise), log_density), drawn)| Slices { mean, noise, log_density, drawn };
+        let mut parts: Vec<_> = parts.map(slices).collect();
         let scratch = || Scratch::<M> {
             ws: self.workspace(),
             outputs: vec![0.0; TILE_ROWS * outputs],
@@ -355,6 +373,10 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
             let mean = &mut scratch.columns[..out.stride() * columns];
             likelihood.mean(phi, out.as_tile(), TileMut::new(mean, rows));
             copy_rows(Tile::new(mean, rows), &mut part.mean[first * columns..]);
+            if first * columns < part.noise.len() {
+                likelihood.variance(phi, out.as_tile(), TileMut::new(mean, rows));
+                copy_rows(Tile::new(mean, rows), &mut part.noise[first * columns..]);
+            }
             if let Some((tiles, rng)) = &mut responses
                 && let Some(y) = tiles.next()
             {
@@ -386,6 +408,9 @@ pub(super) struct Columns {
 
 pub(super) struct Walk {
     mean: Columns,
+    /// The variance of normal noise, of this many rows.
+    noise: Columns,
+    noise_rows: usize,
     pub log_density: Vec<f64>,
     pub drawn: Columns,
 }
@@ -393,6 +418,7 @@ pub(super) struct Walk {
 /// The memory that one draw writes to.
 struct Slices<'a> {
     mean: &'a mut [f64],
+    noise: &'a mut [f64],
     log_density: &'a mut [f64],
     drawn: &'a mut [f64],
 }
@@ -411,12 +437,12 @@ fn parts(values: &mut [f64], n: usize) -> impl Iterator<Item = &mut [f64]> {
     (0..n).map(move |_| rest.split_off_mut(..len).expect("there is room for n parts"))
 }
 
-/// Writes a tile row by row to the beginning of `to`.
+/// Writes a tile row by row to the beginning of `to`, as many rows as there is room for.
 pub(super) fn copy_rows(tile: Tile, to: &mut [f64]) {
     let columns = tile.columns();
     for j in 0..columns {
-        for (i, value) in tile.column(j).iter().enumerate() {
-            to[i * columns + j] = *value;
+        for (to, value) in to.iter_mut().skip(j).step_by(columns).zip(tile.column(j)) {
+            *to = *value;
         }
     }
 }

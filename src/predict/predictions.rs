@@ -26,6 +26,9 @@ const QUANTILES: [f64; 3] = [0.05, 0.5, 0.95];
 pub struct Predictions {
     /// E[y | x, q], `[chain, draw, row, column]`.
     pub(super) mean: Array4<f64>,
+    /// Var[y | x, q] of normal noise, `[chain, draw, row, column]`, or of one row if it is the same in
+    /// all; `None` of other noise.
+    pub(super) noise: Option<Array4<f64>>,
     /// log p(y | x, q), `[chain, draw, row]`; `None` if no response was observed.
     pub(super) log_density: Option<Array3<f64>>,
     /// y ~ p(y | x, q), `[chain, draw, row, column of the response]`.
@@ -58,7 +61,9 @@ pub(super) struct Trace {
 }
 
 impl Predictions {
-    /// The mean response of each row by each draw: E\[y | x, q\], `[chain, draw, row, column]`.
+    /// The mean response of each row by each draw: E\[y | x, q\], `[chain, draw, row, column]`. After a
+    /// transform of a response whose noise is not normal it is the median, see
+    /// [`unscaled`](Self::unscaled).
     pub fn mean(&self) -> ArrayView4<'_, f64> {
         self.mean.view()
     }
@@ -97,10 +102,12 @@ impl Predictions {
         }
         let trace = &self.trace;
         let of_chain = |all: &[f64]| all.get(chain).copied().into_iter().collect();
+        let of_chain4 = |all: &Array4<f64>| all.slice(s![chain..=chain, .., .., ..]).to_owned();
         Ok(Self {
-            mean: self.mean.slice(s![chain..=chain, .., .., ..]).to_owned(),
+            mean: of_chain4(&self.mean),
+            noise: self.noise.as_ref().map(of_chain4),
             log_density: self.log_density().map(|l| l.slice(s![chain..=chain, .., ..]).to_owned()),
-            drawn: self.drawn.slice(s![chain..=chain, .., .., ..]).to_owned(),
+            drawn: of_chain4(&self.drawn),
             response: self.response.clone(),
             response_names: self.response_names.clone(),
             trace: Trace {
@@ -120,12 +127,6 @@ impl Predictions {
     /// The observed response; `None` for [new rows](crate::posterior::Posterior::predict_new).
     pub fn observed(&self) -> Option<&Response> {
         self.log_density.is_some().then_some(&self.response) //~ blank-response
-    }
-
-    /// Replaces the observed response by `response`, as it was read: the response after
-    /// [`unscaled`](Self::unscaled) may differ in the last digit.
-    pub(crate) fn with_observed(self, response: &Response) -> Self {
-        Self { response: response.clone(), ..self }
     }
 
     /// Records the acceptance that the run's warm-up aimed at.

@@ -1,6 +1,7 @@
 //! Real responses and counts: intervals and their coverage, CRPS, skill.
 
 use ndarray::{Array2, Array4, ArrayView2, ArrayView4, Axis, Zip, s};
+use rayon::prelude::*;
 
 use super::cells::{any_nan, map_cells};
 use super::predictions::Predictions;
@@ -76,7 +77,7 @@ pub struct Coverage {
 /// it is the absolute error. F is the empirical distribution of the draws: the sorted form takes
 /// O(S log S). It exceeds the CRPS of the distribution that independent draws come from by
 /// E|X - X'| / (2 S) on average, which is nothing to speak of from a few hundred draws on. NaN if
-/// there are no draws or one of them is NaN.
+/// there are no draws or one of them is NaN; infinite if one of them is.
 ///
 /// ```
 /// use bnn_mcmc::predict::crps;
@@ -92,6 +93,9 @@ pub fn crps(draws: &[f64], observed: f64) -> f64 {
 /// Deviations from y take the place of the draws in both sums (the weights of the second add up
 /// to 0): no digits are lost where draws and y are large and close.
 pub(super) fn crps_sorted(sorted: &[f64], y: f64) -> f64 {
+    if !any_nan(sorted) && sorted.iter().any(|x| x.is_infinite()) {
+        return f64::INFINITY;
+    }
     let n = sorted.len() as f64;
     let (mut distance, mut spread) = (0.0, 0.0);
     for (i, x) in sorted.iter().enumerate() {
@@ -188,7 +192,7 @@ impl Predictions {
     /// Chains c = 1, .., C with draws q_cs; both standard deviations have the divisor n - 1. R-hat
     /// says whether chains agree about the mean function; this number says how large their
     /// disagreement is beside the noise of a new observation. It has no unit, and is the same [in
-    /// other units](Self::unscaled) of the response. The chains' Monte Carlo errors are part of it:
+    /// other units](Self::unscaled) of the response, unless there is a transform. The chains' Monte Carlo errors are part of it:
     /// it is not 0 for a run that has converged, and a small number does not mean that it has. For
     /// what counts as large see [`APART_LIMITS`](crate::diagnostics::APART_LIMITS). Noise with
     /// heavy tails, such as [Student's t](crate::likelihood::StudentTNoise) with few degrees of
@@ -289,6 +293,17 @@ impl Predictions {
     /// which the [verdict](Predictions::verdict) judges the chains does not change: it is of the
     /// training data as they were given to the posterior.
     ///
+    /// After a [transform](crate::data::Transform) g,
+    ///
+    /// ```text
+    /// y = g^-1(shift + z scale),   log p(y | x, q) = log p(z | x, q) + sum_j (log g'(y_j) - log scale_j)
+    /// ```
+    ///
+    /// and the [mean](Self::mean) is E\[y | x, q\] = E\[g^-1(shift + z scale) | x, q\] where the noise of z is
+    /// normal: [`moments_of_inverse`](crate::data::PowerTransform::moments_of_inverse). Of other noise, such as
+    /// Student's t, whose mean does not exist after a logarithm, it is the median,
+    /// g^-1(shift + f(x; q) scale).
+    ///
     /// ```
     /// use bnn_mcmc::data::Standardise;
     /// use bnn_mcmc::prelude::*;
@@ -308,10 +323,16 @@ impl Predictions {
     /// If the response is not real, or has other columns than the scaling; copies that do not fit into
     /// [memory](crate::memory). Scaling twice goes unnoticed.
     pub fn unscaled(&self, scaler: &Scaler) -> Result<Self, Error> {
-        let Response::Real(y) = &self.response else {
+        let Response::Real(z) = &self.response else {
             return Err(self.wrong_kind("real numbers"));
         };
         scaler.check_same_names(&self.response_names)?;
+        self.unscaled_beside(scaler, &scaler.inverse(z.view())?)
+    }
+
+    /// [`unscaled`](Self::unscaled), with the observed response `y` as it was read, of which the
+    /// inverse of its scaled numbers may differ in the last digits.
+    pub(crate) fn unscaled_beside(&self, scaler: &Scaler, y: &Array2<f64>) -> Result<Self, Error> {
         let size = [(2, "arrays"), (self.mean.len().max(self.drawn.len()), "numbers")];
         let instead = "take fewer rows at a time or fewer draws";
         crate::memory::check::<f64>("predictions in own units", &size, instead).map_err(
@@ -324,13 +345,19 @@ impl Predictions {
             let unscaled = scaler.inverse(flat)?.into_shape_with_order(shape);
             Ok(unscaled.expect("the shape is the one from before"))
         };
-        let log_scale = scaler.log_scale();
+        let mean = match &self.noise {
+            //~ unscaled-mean
+            Some(noise) if !scaler.is_affine() => moments(scaler, &self.mean, noise, 0),
+            _ => unscale(&self.mean)?,
+        };
+        let slopes = scaler.log_derivative(y.view())?;
         Ok(Self {
-            mean: unscale(&self.mean)?,
+            mean,
+            noise: None,
             drawn: unscale(&self.drawn)?,
             //~ unscaled-density
-            log_density: self.log_density.as_ref().map(|density| density - log_scale),
-            response: Response::Real(scaler.inverse(y.view())?),
+            log_density: self.log_density.as_ref().map(|density| density + &slopes),
+            response: Response::Real(y.clone()),
             response_names: self.response_names.clone(),
             trace: self.trace.clone(),
         })
@@ -386,6 +413,30 @@ impl Predictions {
         };
         Ok(levels.iter().enumerate().map(of).collect())
     }
+}
+
+/// E[y | x, q], which is `moment` 0, or Var[y | x, q], 1, of each draw, row and column, in the units from
+/// before a transform, where scaled responses are normal with these means and variances
+/// `[chain, draw, row, column]`. The variances of one row serve all.
+pub(crate) fn moments(
+    scaler: &Scaler,
+    means: &Array4<f64>,
+    variances: &Array4<f64>,
+    moment: usize,
+) -> Array4<f64> {
+    let (mut moments, columns) = (means.clone(), means.len_of(Axis(3)));
+    let of_draw = |values: &Array4<f64>| (values.len_of(Axis(2)) * columns).max(1);
+    let (numbers, width) = (of_draw(means), of_draw(variances));
+    let flat = "predictions are stored in standard order";
+    let variances = variances.as_slice().expect(flat).par_chunks(width);
+    let all = moments.as_slice_mut().expect(flat).par_chunks_mut(numbers);
+    all.zip(variances).for_each(|(of_draw, variances)| {
+        for (k, value) in of_draw.iter_mut().enumerate() {
+            //~ noise-of-row
+            *value = scaler.moments(k % columns, *value, variances[k % width])[moment];
+        }
+    });
+    moments
 }
 
 fn check_shape(what: &str, found: ArrayView2<f64>, expected: (usize, usize)) -> Result<(), Error> {

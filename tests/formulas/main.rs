@@ -19,4 +19,5 @@ mod reference_problems;
 mod second_derivatives;
 mod surrogates;
 mod textbook;
+mod transforms;
 mod wide_limit;

@@ -21,6 +21,7 @@ mod predict_calibration;
 mod predict_regression;
 mod standing_still;
 mod symmetry;
+mod transforms;
 mod uncertainty;
 #[cfg(feature = "datasets")]
 mod verdict;

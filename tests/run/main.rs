@@ -22,6 +22,7 @@ mod fit_folders;
 mod fit_parts;
 mod fit_results;
 mod fit_tables;
+mod fit_transforms;
 mod fixtures;
 mod interrupted;
 mod job_arrays;

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use bnn_mcmc::data::{CsvReader, Description, Encoding, Finding, Task};
+use bnn_mcmc::data::{CsvReader, Description, Encoding, Finding, Task, Transform};
 use bnn_mcmc::draws::checkpoint::Every;
 use bnn_mcmc::fit::{Fit, Method, Noise, Recipe, WeightPrior};
 use bnn_mcmc::model::Activation;
@@ -110,6 +110,10 @@ pub struct ModelSettings {
     /// [default: gaussian, of counts negative-binomial]
     #[arg(long)]
     pub noise: Option<Chosen<Noise>>,
+    /// The transform of a real response before it is standardised; predictions, scores and
+    /// comparisons are of the response itself [default: none]
+    #[arg(long)]
+    pub transform: Option<Chosen<Transform>>,
 }
 
 /// The settings of the sampler.
@@ -186,6 +190,7 @@ impl Config {
                 weights: Some(Chosen(WeightPrior::FanIn)),
                 weights_sd: None,
                 noise: None,
+                transform: Some(Chosen(Transform::None)),
             },
             sampler: SamplerSettings {
                 method: None,
@@ -352,7 +357,8 @@ impl Config {
         self.table.change(CsvReader::regression(0), &ignored)?;
         recipe =
             recipe.reader(|reader| self.table.change(reader.clone(), &ignored).unwrap_or(reader));
-        let ModelSettings { hidden, activation, skip, weights, weights_sd, noise } = &self.model;
+        let ModelSettings { hidden, activation, skip, weights, weights_sd, noise, transform } =
+            &self.model;
         if let Some(units) = hidden {
             recipe = recipe.hidden(units);
         }
@@ -370,6 +376,9 @@ impl Config {
         }
         if let Some(Chosen(noise)) = *noise {
             recipe = recipe.noise(noise);
+        }
+        if let Some(Chosen(transform)) = *transform {
+            recipe = recipe.transform(transform);
         }
         if let Some(validation) = self.table.validation {
             recipe = recipe.validation(validation);

@@ -160,8 +160,12 @@ pub fn model(fit: &Fit) -> String {
     let sizes: Vec<String> = fit.network().sizes().iter().map(ToString::to_string).collect();
     let features = count(data.n_features(), "feature");
     let parameters = count(fit.draws().layout().dim(), "parameter");
+    let columns = fit.response_scaler().map(|scaler| scaler.columns()).unwrap_or_default();
+    let transformed = columns.iter().filter_map(|column| Some((&column.name, column.transform?)));
+    let transforms: String =
+        transformed.map(|(name, power)| format!("transform `{name}`: {power}\n")).collect();
     format!(
-        "data      {response} ({kind}) by {features}; {rows}\n\
+        "data      {response} ({kind}) by {features}; {rows}\n{transforms}\
          network   {}, {parameters}\n",
         sizes.join("-")
     )

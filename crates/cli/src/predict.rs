@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use bnn_mcmc::Error;
 use bnn_mcmc::data::{Lines, csv_cell, unguarded};
+use bnn_mcmc::error::Row;
 use bnn_mcmc::fit::{Fit, Outside};
 use bnn_mcmc::ndarray::{ArrayView2, Axis};
 use bnn_mcmc::predict::Predictions;
@@ -63,7 +64,7 @@ pub fn run(args: &PredictArgs) -> Result<Ended, Failure> {
     let (note, scores) = if args.scores {
         let read = schema.read_path(&args.table).map_err(of_new_rows)?;
         let rows = &read.dataset;
-        let predictions = fit.predict(rows)?;
+        let predictions = fit.predict(rows).map_err(|e| in_file(e, &args.table, &read.lines))?;
         let scores = predictions.scores()?.to_string();
         out.write(&csv(&predictions, 0, &read.lines, args.raw_names)?)?;
         let note = said(&fit, rows.x().view(), &read.lines, &read.dropped, &[]);
@@ -89,6 +90,19 @@ pub fn run(args: &PredictArgs) -> Result<Ended, Failure> {
         }
     }
     Ok(Ended::Done)
+}
+
+/// An error about a row of the table, with its line.
+fn in_file(error: Error, path: &Path, lines: &Lines) -> Failure {
+    let error = match error {
+        Error::Cell { row: Row::Number(n), column, problem, .. } => {
+            let row = lines.get(n - 1).map_or(Row::Number(n), Row::Line);
+            let table = path.display().to_string();
+            Error::Cell { table, row, column, problem, advice: Vec::new() }
+        }
+        other => other,
+    };
+    Failure::error(error.in_words(&words::NewRows))
 }
 
 /// The rows of a block: by draws and columns alone, so that equal calls have equal answers on every

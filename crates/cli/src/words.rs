@@ -28,6 +28,7 @@ impl Vocabulary for Flags {
             Setting::Weights => "weights",
             Setting::WeightsSd => "weights-sd",
             Setting::Noise => "noise",
+            Setting::Transform => "transform",
             Setting::Method => "method",
             Setting::TargetAccept => "target-accept",
             Setting::Chains => "chains",

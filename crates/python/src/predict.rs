@@ -2,7 +2,7 @@
 
 use bnn_mcmc::Error;
 use bnn_mcmc::fit::Fit;
-use bnn_mcmc::ndarray::{Array1, Array2, ArrayView2, Axis, s};
+use bnn_mcmc::ndarray::{Array2, ArrayView2, Axis, s};
 use bnn_mcmc::predict::Predictions;
 use bnn_mcmc::sampler::StopHandle;
 
@@ -61,12 +61,9 @@ fn predict_block(
 /// The standard deviation of the mixture of all draws' predictive distributions, by the law of total
 /// variance: var y = var_s E[y | x, q_s] + mean_s var[y | x, q_s], `[row, output]`.
 fn sd(fit: &Fit, x: ArrayView2<f64>, predictions: &Predictions) -> Result<Array2<f64>, Error> {
-    let scaled = fit.feature_scaler().transform(x)?;
-    let noise = fit.posterior().predict_noise_sd(fit.draws(), scaled.view())?;
+    let noise = fit.predict_noise_sd(x)?;
     let draws = noise.len_of(Axis(0)) * noise.len_of(Axis(1));
-    let scales = fit.response_scaler().map(|s| s.columns().iter().map(|c| c.scale).collect());
-    let scales: Array1<f64> = scales.unwrap_or_else(|| Array1::ones(1));
-    let noise = noise.pow2().sum_axis(Axis(0)).sum_axis(Axis(0)) / draws as f64 * scales.pow2();
+    let noise = noise.pow2().sum_axis(Axis(0)).sum_axis(Axis(0)) / draws as f64;
     let mean = predictions.posterior_mean()?;
     let apart = (&predictions.mean() - &mean).pow2().sum_axis(Axis(0)).sum_axis(Axis(0));
     Ok((apart / draws as f64 + noise).sqrt())

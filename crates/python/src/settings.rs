@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use bnn_mcmc::Error;
-use bnn_mcmc::data::{Encoding, Task};
+use bnn_mcmc::data::{Encoding, Task, Transform};
 use bnn_mcmc::fit::{Fit, Method, Noise, Recipe, WeightPrior};
 use bnn_mcmc::message::Choice;
 use bnn_mcmc::model::Activation;
@@ -19,6 +19,7 @@ pub struct Settings {
     skip: bool,
     weight_prior: Weights,
     noise: Option<String>,
+    response_transform: Option<String>,
     method: Option<String>,
     target_accept: Option<f64>,
     chains: usize,
@@ -68,6 +69,9 @@ impl Settings {
         if let Some(name) = &self.noise {
             recipe = recipe.noise(noise(task, name)?);
         }
+        if let Some(name) = &self.response_transform {
+            recipe = recipe.transform(chosen(&transforms(), name)?);
+        }
         if let Some(name) = &self.method {
             recipe = recipe.method(chosen(Method::ALL, name)?);
         }
@@ -85,6 +89,11 @@ impl Settings {
 fn noise(task: Task, name: &str) -> Result<Noise, Error> {
     let known = Noise::ALL.iter().filter(|noise| noise.task() == task);
     chosen(&known.copied().collect::<Vec<_>>(), name)
+}
+
+/// The transforms that have a name in Python, where none is `None`.
+fn transforms() -> Vec<Transform> {
+    Transform::ALL.iter().copied().filter(|transform| !transform.is_none()).collect()
 }
 
 /// The choice of this name; an error lists those that are known.
@@ -107,6 +116,7 @@ pub fn choices() -> BTreeMap<&'static str, Vec<String>> {
         ("Activation", Activation::names()),
         ("WeightPrior", weights.collect()),
         ("Method", Method::names()),
+        ("ResponseTransform", transforms().iter().map(|t| t.name().into()).collect()),
         ("RealNoise", noises(Task::Regression).collect()),
         ("CountNoise", noises(Task::Counts).collect()),
         ("Encoding", Encoding::names()),

@@ -13,6 +13,7 @@ impl Vocabulary for Parameters {
             Setting::Skip => "skip",
             Setting::Weights | Setting::WeightsSd => "weight_prior",
             Setting::Noise => "noise",
+            Setting::Transform => "response_transform",
             Setting::Method => "method",
             Setting::TargetAccept => "target_accept",
             Setting::Chains => "chains",

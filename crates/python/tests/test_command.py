@@ -150,6 +150,17 @@ def test_a_folder_of_the_command_in_python(table, short, tmp_path, encoding):
         BnnClassifier.load(run)
 
 
+def test_a_folder_with_a_transform_of_the_command_in_python(table, tmp_path):
+    y = np.exp(table["size"]).rename("weight")
+    run = fitted(tmp_path, table[["size"]], y, "--transform", "box-cox")
+    model = BnnRegressor.load(run)
+    assert model.response_transform == "box_cox"
+    printed = predicted(tmp_path, run, table[["size"]])
+    mean, lower, _ = model.predict(table[["size"]], interval=0.9)
+    np.testing.assert_allclose(mean, printed["mean"], rtol=1e-12)
+    assert (lower == printed["new_q05"]).all() and (lower >= 0).all()
+
+
 @pytest.mark.parametrize("classes", [["no", "yes"], [3, 20, 100], [False, True]])
 def test_a_folder_of_classes_of_the_command_in_python(table, tmp_path, classes):
     y = pd.Series([classes[i % len(classes)] for i in range(60)], name="kind")

@@ -52,6 +52,29 @@ def test_mean_and_std_of_noise_by_row(short):
     assert std[X[:, 0].argmax()] > 5 * std[X[:, 0].argmin()]
 
 
+def test_a_transformed_response_is_predicted_itself(wave, short):
+    X, z = wave
+    y = np.exp(0.3 * z)
+    model = BnnRegressor(**{**short, "response_transform": "log"}).fit(X, y)
+    mean, std, lower, upper = model.predict(X, return_std=True, interval=0.8)
+    by_hand = BnnRegressor(**short).fit(X, np.log(y))
+    _, below, above = by_hand.predict(X, interval=0.8)
+    out, posterior = outputs(model, X)
+    variance = np.exp(posterior["log_noise_variance"]) * np.log(y).var()
+    mu = out[:, :, 0] * np.log(y).std() + np.log(y).mean()
+    means = np.exp(mu + variance[:, None] / 2)
+    np.testing.assert_allclose(mean, means.mean(axis=0), rtol=1e-10)
+    spread = (means**2 * np.expm1(variance)[:, None]).mean(axis=0)
+    np.testing.assert_allclose(std, np.sqrt(means.var(axis=0) + spread), rtol=1e-10)
+    # Quantiles between two draws are not those of logarithms.
+    np.testing.assert_allclose([lower, upper], np.exp([below, above]), rtol=0.02)
+    assert model.scores(X, y)["rmse"] == pytest.approx(np.sqrt(np.mean((y - mean) ** 2)))
+    with pytest.raises(ValueError, match="row 1, column `y1`: 0 cannot be transformed"):
+        model.scores(X[:1], [0.0])
+    with pytest.raises(ValueError, match='response_transform="yeo_johnson"'):
+        BnnRegressor(**{**short, "response_transform": "box_cox"}).fit(X, z - z.mean())
+
+
 def test_intervals_are_quantiles_of_predictive_draws(wave, short):
     X, y = wave
     model = BnnRegressor(**short).fit(X, y)

@@ -102,6 +102,11 @@ def test_a_single_chain_has_no_rhat(wave, short):
             "`heteroscedastic_student_t`",
         ),
         (
+            {"response_transform": "sqrt"},
+            "no transform named `sqrt`; there are: `log`, `box_cox`, `yeo_johnson`",
+        ),
+        ({"response_transform": 2}, "`response_transform` is 2, but must be"),
+        (
             {"method": "gibbs"},
             "no method named `gibbs`; there are: `nuts`, `collapsed`, `tempered`",
         ),

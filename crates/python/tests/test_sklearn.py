@@ -50,7 +50,8 @@ def test_settings_are_searched(wave, short):
 
 
 def test_a_clone_is_not_fitted_and_has_the_settings(wave, short):
-    model = BnnRegressor(**{**short, "noise": "student_t", "weight_prior": 0.5}).fit(*wave)
+    settings = {"noise": "student_t", "weight_prior": 0.5, "response_transform": "yeo_johnson"}
+    model = BnnRegressor(**{**short, **settings}).fit(*wave)
     copied = clone(model)
     assert not hasattr(copied, "verdict_")
     assert copied.get_params() == model.get_params()

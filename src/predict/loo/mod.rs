@@ -300,8 +300,15 @@ impl Loo {
     /// log p(y_i | y_-i) = log p(z_i | z_-i) - sum_j log scale_j,   y = shift + (z - low) scale
     /// ```
     ///
-    /// p_loo, k, and standard errors stay as they are. Models of one response that were given it in
-    /// different units can then be [compared](Self::compare).
+    /// and after a [transform](crate::data::Transform) g
+    ///
+    /// ```text
+    /// log p(y_i | y_-i) = log p(z_i | z_-i) + sum_j (log g'(y_ij) - log scale_j)
+    /// ```
+    ///
+    /// p_loo and k stay as they are; without a transform, standard errors do, too. Models of one
+    /// response that were given it in different units, or after different transforms, can then be
+    /// [compared](Self::compare).
     ///
     /// # Errors
     /// If the response is not real, or has other columns than the scaling; if, scaled, it is not the
@@ -314,13 +321,13 @@ impl Loo {
             let expected = format!("the one of this LOO, of {}", count(self.rows.len(), "row"));
             return Err(Error::shape("response of the training data, scaled", found, expected));
         }
-        let log_scale = scaler.log_scale();
-        let own = |row: &LooRow| LooRow { elpd: row.elpd - log_scale, ..*row }; //~ unscaled-elpd
+        let slopes = scaler.log_derivative(train.real()?.view())?;
+        let own = |(row, slope): (&LooRow, &f64)| LooRow { elpd: row.elpd + slope, ..*row }; //~ unscaled-elpd
         Ok(Self {
             of_surrogate: self.of_surrogate,
             response: Some(train.response().checksum()),
             row_names: self.row_names.clone(),
-            ..Self::of(self.rows.iter().map(own).collect(), self.draws)
+            ..Self::of(self.rows.iter().zip(&slopes).map(own).collect(), self.draws)
         })
     }
 

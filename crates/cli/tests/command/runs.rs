@@ -92,6 +92,48 @@ fn all_settings_are_written_and_read() {
     }
 }
 
+/// A response that is transformed is told of in its own unit.
+#[test]
+fn a_transform_is_written_and_said() {
+    let place = Place::new();
+    let mut table = "x,price\n".to_string();
+    for i in 0..40 {
+        let x = f64::from(i) / 10.0;
+        table += &format!("{x},{:.3}\n", (x + 0.4 * (7.0 * x).sin()).exp());
+    }
+    place.write("t.csv", &table);
+    let fit = |out: &str, flags: &str| {
+        place.run(&format!("fit t.csv --target price --out {out} --quiet {SMALL} {flags}"))
+    };
+    let said = fit("r", "--transform box-cox").well();
+    assert!(has_line(&said, "transform `price`: Box-Cox with lambda = 0"), "{said}");
+    assert!(has_line(&place.read("r/config.toml"), "transform = \"box-cox\""));
+    let saved = json(&place.read("r/fit.json"));
+    assert_eq!(saved["recipe"]["transform"], "box_cox");
+    place.run("fit --config r/config.toml --out again --quiet").well();
+    let differing = place.differing("r", "again");
+    assert!(differing.iter().all(|name| TIMED.contains(&&name[..])), "{differing:?}");
+    // Runs of the same rows are compared, whatever the transform.
+    assert!(!has_line(&fit("plain", "").well(), "transform"));
+    place.run("compare r plain").well();
+    for (transform, bad) in [("log", "0"), ("box-cox", "-3.5")] {
+        place.write("bad.csv", &format!("{table}4,{bad}\n"));
+        let error = place.run(&format!(
+            "fit bad.csv --target price --out bad --quiet {SMALL} --transform {transform}"
+        ));
+        said!(error.error(1));
+        said!(place.fit("bad", &format!("--transform {transform}")).error(1));
+        place.write("new.csv", &format!("price,x\n2,1\n{bad},1\n"));
+        let error = place.run("predict r new.csv --scores").error(1);
+        assert!(!error.contains("--"), "{error}");
+        said!(error);
+    }
+    assert!(place.run("predict r new.csv").well().lines().count() == 3);
+    let report = place.run("report r");
+    report.well();
+    assert!(place.read("r/report.html").contains("Box-Cox with lambda = 0"));
+}
+
 /// A run that is long enough to be ended midway.
 const LONG: &str = "fit iris.csv --target species --out r --quiet --hidden 4 --chains 2 --warmup 200 --draws 1500 \
                     --checkpoint-every 50draws";

@@ -45,6 +45,7 @@ RealNoise: TypeAlias = Literal[
     "gaussian", "heteroscedastic", "student_t", "heteroscedastic_student_t"
 ]
 CountNoise: TypeAlias = Literal["negative_binomial", "poisson"]
+ResponseTransform: TypeAlias = Literal["log", "box_cox", "yeo_johnson"]
 RandomState: TypeAlias = int | np.random.RandomState | np.random.Generator
 Folder: TypeAlias = str | PathLike[str]
 
@@ -210,6 +211,8 @@ class Bnn(BaseEstimator):
         self.random_state = recipe["seed"]
         if "noise" in self.get_params(deep=False):
             self.set_params(noise=recipe["noise"])
+        if "response_transform" in self.get_params(deep=False):
+            self.set_params(response_transform=recipe.get("transform"))
         columns = [{"name": name, "role": "Feature"} for name in description["features"]]
         if schema is not None:
             columns = [column for column in schema["columns"] if column["role"] == "Feature"]
@@ -432,6 +435,8 @@ class Bnn(BaseEstimator):
                 )
                 raise ValueError(f"`hidden` is {hidden!r}, but must be {allowed}")
             hidden = [int(units) for units in hidden]
+        # Of real responses alone.
+        transform = self.get_params(deep=False).get("response_transform")
         weight_prior = self.weight_prior
         if not isinstance(weight_prior, str):
             if not isinstance(weight_prior, Real) or isinstance(weight_prior, bool):
@@ -446,6 +451,9 @@ class Bnn(BaseEstimator):
             "skip": _flag("skip", self.skip),
             "weight_prior": weight_prior,
             "noise": None if noise is None else _name("noise", noise),
+            "response_transform": (
+                None if transform is None else _name("response_transform", transform)
+            ),
             "method": None if self.method is None else _name("method", self.method),
             "target_accept": self._target_accept(),
             "chains": _whole("chains", self.chains, 1),

@@ -18,6 +18,7 @@ from ._base import (
     Method,
     RandomState,
     RealNoise,
+    ResponseTransform,
     WeightPrior,
     named_by,
     refuse_other_than_numbers,
@@ -104,6 +105,10 @@ class _Numbers(RegressorMixin, Bnn):
         self, X: Any, return_std: bool = False, interval: float | None = None
     ) -> Matrix | tuple[Matrix, ...]:
         """The posterior mean prediction E[y | x], averaged over all draws of all chains.
+
+        With a ``response_transform``, too, it is the mean of y; with that and
+        ``noise="student_t"``, whose mean does not exist, it is the mean of the draws' medians, and
+        the standard deviation is infinite.
 
         Parameters
         ----------
@@ -223,6 +228,11 @@ class BnnRegressor(_Numbers):
         features; Student's t, for outliers; Student's t with a scale whose logarithm is linear in
         the features. Of several outputs each is scaled by its standard deviation, and then all have
         the same noise, but for the two that are heteroscedastic.
+    response_transform : {"log", "box_cox", "yeo_johnson"}, default=None
+        A transform of the response before it is standardised: the logarithm, or a power that is
+        learnt from the training rows, of responses above 0; or a power on either side of 0, of any
+        response. Predictions, intervals and scores are of the response itself, and log densities,
+        too, so that models with and without a transform can be compared.
     method : {"nuts", "collapsed", "tempered"}, default=None
         How the posterior is sampled: by NUTS; with the output layer integrated out; by a ladder of
         tempered posteriors, for separate modes. None integrates the output layer out where that is
@@ -292,6 +302,7 @@ class BnnRegressor(_Numbers):
         skip: bool = False,
         weight_prior: WeightPrior | float = "fan_in",
         noise: RealNoise | None = None,
+        response_transform: ResponseTransform | None = None,
         method: Method | None = None,
         target_accept: float | None = None,
         chains: int = 4,
@@ -318,6 +329,7 @@ class BnnRegressor(_Numbers):
             verbose=verbose,
         )
         self.noise = noise
+        self.response_transform = response_transform
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -330,8 +342,9 @@ class BnnCounts(_Numbers):
 
     The network's output is log E[y | x].
 
-    Parameters and attributes are those of `BnnRegressor`, but for these. Without `hidden` there is
-    one layer of 40 units, and `method` is NUTS unless it is ``"tempered"``.
+    Parameters and attributes are those of `BnnRegressor`, but for these, and there is no
+    `response_transform`. Without `hidden` there is one layer of 40 units, and `method` is NUTS
+    unless it is ``"tempered"``.
 
     Parameters
     ----------
@@ -387,9 +400,9 @@ class BnnCounts(_Numbers):
 class BnnClassifier(ClassifierMixin, Bnn):
     """A Bayesian neural network for classes: two, or more of which each row has one.
 
-    Parameters and attributes are those of `BnnRegressor`, but for these: there is no `noise`.
-    Without `hidden` there is one layer of 40 units, and `method` is NUTS unless it is
-    ``"tempered"``.
+    Parameters and attributes are those of `BnnRegressor`, but for these: there is no `noise`, and
+    no `response_transform`. Without `hidden` there is one layer of 40 units, and `method` is NUTS
+    unless it is ``"tempered"``.
 
     Attributes
     ----------

@@ -19,6 +19,7 @@ class Settings(TypedDict):
     skip: bool
     weight_prior: str | float
     noise: str | None
+    response_transform: str | None
     method: str | None
     target_accept: float | None
     chains: int

@@ -104,6 +104,12 @@ fn data(findings: &Findings) -> Markup {
                     }
                 }
                 dt { "Response" } dd { (response(fit.training().response(), fit.data().response_names())) }
+                @for column in fit.response_scaler().map(|s| s.columns()).unwrap_or_default() {
+                    @if let Some(power) = column.transform {
+                        dt { "Transform" }
+                        dd { code { (column.name) } ": " (power) "; all on this page is of the response itself" }
+                    }
+                }
                 dt { "Features" } dd { (fit.data().n_features()) ", standardised by the training rows" }
             }
             (table("Features and their range in the training rows", &["Feature", "Smallest", "Largest"],
