@@ -91,6 +91,8 @@ pub enum Method {
     /// the output layer integrated out where that is the default. It takes as many times longer as the
     /// ladder has rungs.
     Tempered,
+    /// An ensemble, **not the posterior**.
+    Ensemble,
 }
 
 choice! { "noise", Noise {
@@ -120,6 +122,8 @@ choice! { "method", Method {
         "The output layer integrated out: gaussian or heteroscedastic noise, one hidden layer or more";
     Self::Tempered, Self::Tempered, "tempered",
         "A ladder of tempered posteriors, for separate modes; many times slower";
+    Self::Ensemble, Self::Ensemble, "ensemble",
+        "Not the posterior, in haste: members that are optimised, then sampled for a short while";
 } }
 
 impl Noise {

@@ -7,18 +7,21 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use super::choices::{Method, Noise, WeightPrior};
+use super::ensemble::{Held, Member};
 use super::{AnyLikelihood, Fit, Network, Origin, Parts, folder, run};
 use crate::Error;
 use crate::choice::by_name;
 use crate::data::{Columns, CsvData, CsvReader, Dataset, Schema, Split, Task};
-use crate::draws::Draws;
+use crate::draws::{Approximation, Draws, RunInfo};
 use crate::draws::checkpoint::Every;
+use crate::layout::Layout;
 use crate::likelihood::{
     Bernoulli, Categorical, Gaussian, HeteroscedasticGaussian, NegativeBinomial, Poisson,
     StudentTNoise,
 };
 use crate::message::{Advice, Setting};
 use crate::model::{Activation, Mlp, Model, NonCentred, Skip};
+use crate::optimise::Adam;
 use crate::posterior::Posterior;
 use crate::prior::{LogHalfCauchy, LogHalfT, LogInverseGamma, Normal, Priors};
 use crate::run::{check_layout, check_only};
@@ -38,10 +41,23 @@ pub(super) const SCALES: f64 = 30.0;
 /// The blocks of the log variances of [`WeightPrior::Scales`]: of the columns of the table, and of the outputs.
 const RELEVANCE: &str = "log_relevance";
 const OUTPUTS: &str = "log_output_variance";
+/// The blocks of the log variances of the linear part, and of the log scale of [`WeightPrior::Horseshoe`].
+const OF_SKIP: &str = "log_skip_variance";
+const HORSESHOE: &str = "log_scale";
+/// The iterations that warm up the sampler of a member of an ensemble.
+const MEMBER_WARMUP: usize = 100;
 /// The most units of the last hidden layer whose weights are integrated out unless they are asked for.
 const MOST_UNITS: usize = 500;
 /// The standard deviation of the weights that chains start from.
 pub(super) const START: f64 = 0.1;
+
+/// The numbers of chains, of iterations of warm-up and of draws of each.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Sizes {
+    pub chains: usize,
+    pub warmup: usize,
+    pub draws: usize,
+}
 
 /// The settings of a [`Fit`]: the table's response, the network, priors, sampler. Made by
 /// [`Fit::regression`], [`Fit::classification`] and [`Fit::counts`]; every method changes one
@@ -82,9 +98,9 @@ pub struct Recipe {
     pub(super) method: Option<Method>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) target_accept: Option<f64>,
-    pub(super) chains: usize,
-    pub(super) warmup: usize,
-    pub(super) draws: usize,
+    chains: Option<usize>,
+    warmup: Option<usize>,
+    draws: Option<usize>,
     pub(super) seed: u64,
     pub(super) validation: f64,
     #[serde(skip)]
@@ -113,9 +129,9 @@ impl Recipe {
             noise: None,
             method: None,
             target_accept: None,
-            chains: 4,
-            warmup: 1000,
-            draws: 1000,
+            chains: None,
+            warmup: None,
+            draws: None,
             seed: 0,
             validation: 0.0,
             folder: None,
@@ -169,17 +185,17 @@ impl Recipe {
 
     /// The number of chains, at least 1.
     pub fn chains(self, chains: usize) -> Self {
-        Self { chains, ..self }
+        Self { chains: Some(chains), ..self }
     }
 
     /// Iterations of warm-up of each chain.
     pub fn warmup(self, warmup: usize) -> Self {
-        Self { warmup, ..self }
+        Self { warmup: Some(warmup), ..self }
     }
 
     /// Draws of each chain.
     pub fn draws(self, draws: usize) -> Self {
-        Self { draws, ..self }
+        Self { draws: Some(draws), ..self }
     }
 
     /// The seed of all random numbers, including the noise in predictions: fits with the same seed
@@ -299,6 +315,9 @@ impl Recipe {
         // Written down with the fit: the choice here stays, whatever a later version chooses.
         let chosen = self.clone().hidden(self.layers());
         let chosen = chosen.method(self.chosen_method(data.response().width()));
+        let Sizes { chains, warmup, draws } = self.sizes();
+        let chosen = chosen.chains(chains).warmup(warmup).draws(draws);
+        chosen.check_ensemble()?;
         let parts = Parts::new(chosen, data, origin)?;
         match &self.folder {
             None => {
@@ -308,7 +327,7 @@ impl Recipe {
             Some(folder) => match &self.only_chains {
                 None => run::run(folder, parts),
                 Some(chains) => {
-                    check_only(chains, self.chains)?;
+                    check_only(chains, self.sizes().chains)?;
                     run::run(&folder::folder_of(folder, chains), parts)
                 }
             },
@@ -391,12 +410,12 @@ impl Recipe {
                 Priors::all(normal)
             }
             WeightPrior::Ard => {
-                Priors::by_fan_in(&network).ard("w0", "log_relevance", LogHalfCauchy::new(1.0)?)
+                Priors::by_fan_in(&network).ard("w0", RELEVANCE, LogHalfCauchy::new(1.0)?)
             }
             WeightPrior::Horseshoe => Priors::by_fan_in(&network).horseshoe(
                 "w0",
-                "log_relevance",
-                "log_scale",
+                RELEVANCE,
+                HORSESHOE,
                 LogHalfCauchy::new(1.0)?,
             ),
             WeightPrior::Scales => {
@@ -413,7 +432,7 @@ impl Recipe {
                     true => {
                         let inputs = train.n_features() as f64;
                         let scale = self.scale(of_outputs / inputs.sqrt())?;
-                        priors.hierarchical("skip", "log_skip_variance", scale)
+                        priors.hierarchical("skip", OF_SKIP, scale)
                     }
                     false => priors,
                 }
@@ -482,12 +501,13 @@ impl Recipe {
     /// An error unless `draws` can be of a run of this recipe.
     pub(super) fn check_draws(&self, draws: &Draws) -> Result<(), Error> {
         let info = draws.info();
-        let n = if info.stopped_early { draws.n_draws() } else { self.draws };
+        let sizes = self.sizes();
+        let n = if info.stopped_early { draws.n_draws() } else { sizes.draws };
         let chains = info.part.as_ref().map_or(draws.n_chains(), |part| part.of);
         for (name, found, expected) in [
             ("seed", info.seed, self.seed),
-            ("warmup", info.warmup as u64, self.warmup as u64),
-            ("chains", chains as u64, self.chains as u64),
+            ("warmup", info.warmup as u64, sizes.warmup as u64),
+            ("chains", chains as u64, sizes.chains as u64),
             ("draws", draws.n_draws() as u64, n as u64),
         ] {
             if found != expected {
@@ -541,6 +561,7 @@ impl Recipe {
         let columns = parts.train.response().width();
         match self.chosen_method(columns) {
             Method::Nuts => self.sample_by(parts, self.nuts(), checkpoint),
+            Method::Ensemble => self.sample_ensemble(parts, checkpoint),
             Method::Collapsed if self.layers().is_empty() && self.has_one_variance() => {
                 let error = Error::argument("hidden layers", 0, "1 or more to be integrated out");
                 Err(error.of(Setting::Hidden).advise([Advice::UseNuts]))
@@ -579,9 +600,90 @@ impl Recipe {
     pub(super) fn aimed_at(&self, columns: usize) -> f64 {
         match self.chosen_method(columns) {
             Method::Nuts => self.nuts().target_accept,
-            Method::Collapsed => self.mams().target_accept,
+            Method::Collapsed | Method::Ensemble => self.mams().target_accept,
             Method::Tempered => self.tempered().target_accept,
         }
+    }
+
+    /// The numbers of chains, iterations and draws: by the method, where they were not given.
+    pub(super) fn sizes(&self) -> Sizes {
+        let [chains, warmup, draws] = match self.is_ensemble() {
+            true => [8, 4100, 60],
+            false => [4, 1000, 1000],
+        };
+        Sizes {
+            chains: self.chains.unwrap_or(chains),
+            warmup: self.warmup.unwrap_or(warmup),
+            draws: self.draws.unwrap_or(draws),
+        }
+    }
+
+    /// Whether the draws are of an ensemble.
+    pub(super) fn is_ensemble(&self) -> bool {
+        self.method == Some(Method::Ensemble)
+    }
+
+    /// An error if the sizes of an ensemble make none.
+    fn check_ensemble(&self) -> Result<(), Error> {
+        if !self.is_ensemble() {
+            return Ok(());
+        }
+        let Sizes { chains, warmup, .. } = self.sizes();
+        let least = |name: &str, found, least, setting| match found < least {
+            true => {
+                let error = Error::argument(name, found, format!("at least {least}"));
+                Err(error.of(setting))
+            }
+            false => Ok(()),
+        };
+        least("chains of an ensemble", chains, 2, Setting::Chains)?;
+        least("warmup of an ensemble", warmup, 1, Setting::Warmup)
+    }
+
+    /// The steps of the ascent of a member of an ensemble, and the iterations that warm up its sampler.
+    pub(super) fn ascent(&self) -> (usize, usize) {
+        let warmup = self.sizes().warmup;
+        let sampler = (warmup / 2).min(MEMBER_WARMUP);
+        (warmup - sampler, sampler)
+    }
+
+    /// The coordinates that an ascent leaves alone: the logarithms of scales, for which the joint
+    /// density of scales and weights has no maximum; and the coordinates that are 0 besides, by which
+    /// the noise depends on the features.
+    fn held(&self, layout: &Layout, columns: usize) -> [Vec<Range<usize>>; 2] {
+        let scales = [RELEVANCE, HORSESHOE, OUTPUTS, OF_SKIP];
+        let scales = scales.into_iter().filter_map(|name| layout.range(name)).collect();
+        let last = format!("w{}", self.layers().len());
+        let of_noise = |name| {
+            let range = layout.range(name)?;
+            Some(range.start + range.len() / (2 * columns) * columns..range.end)
+        };
+        let of_noise = match self.is_by_row() {
+            true => [&last[..], "skip"].into_iter().filter_map(of_noise).collect(),
+            false => Vec::new(),
+        };
+        [scales, of_noise]
+    }
+
+    fn sample_ensemble(&self, parts: &Parts, checkpoint: Option<&Path>) -> Result<Draws, Error> {
+        let columns = parts.train.response().width();
+        let [mut held, zero] = self.held(parts.posterior.layout(), columns);
+        held.extend(zero.iter().cloned());
+        let adam = Adam { steps: self.ascent().0, learning_rate: 0.01, ..Adam::default() };
+        let path = std::env::var("X_PATH").ok().and_then(|p| p.parse().ok());
+        let algorithm = Mams { path_length: path, max_first_steps: 30, ..self.mams() };
+        let ascent = Held { adam, held };
+        let draws = match std::env::var("X_COLLAPSED").is_ok() {
+            true => {
+                let algorithm = Collapsed::new(algorithm);
+                self.sample_by(parts, Member { ascent, zero, algorithm }, checkpoint)?
+            }
+            false => self.sample_by(parts, Member { ascent, zero, algorithm }, checkpoint)?,
+        };
+        let members = self.sizes().chains;
+        let approximation = Some(Approximation::Ensemble { members });
+        let info = RunInfo { approximation, ..draws.info().clone() };
+        Ok(draws.with_info(info))
     }
 
     fn sample_by<'t, A>(
@@ -603,10 +705,12 @@ impl Recipe {
             centre[bias].fill(mean); //~ count-bias
         }
         //~ starts-of-fit
-        let start = Init::Around { centre, sd: START };
+        let sd = std::env::var("X_SD").ok().and_then(|p| p.parse().ok()).unwrap_or(START);
+        let start = Init::Around { centre, sd };
+        let Sizes { chains, warmup, draws } = self.sizes();
         //~ seed-of-fit
-        let sampler = Sampler::new(posterior, algorithm).chains(self.chains).seed(self.seed);
-        let mut sampler = sampler.warmup(self.warmup).draws(self.draws).init(start);
+        let sampler = Sampler::new(posterior, algorithm).chains(chains).seed(self.seed);
+        let mut sampler = sampler.warmup(warmup).draws(draws).init(start);
         sampler = sampler.stop_handle(&self.stop);
         if let Some(threads) = self.threads {
             sampler = sampler.threads(threads);

@@ -80,6 +80,16 @@ impl fmt::Display for Recipe {
                 Method::Collapsed => {
                     format!("{}, {}", self.integrated_out(), mams_in_words(&self.mams()))
                 }
+                Method::Ensemble => {
+                    let (steps, sampler) = self.ascent();
+                    format!(
+                        "an ensemble, not the posterior: each member by {} of Adam, then, with the last {} of \
+                         warm-up, by {}",
+                        count(steps, "step"),
+                        count(sampler, "iteration"),
+                        mams_in_words(&self.mams()),
+                    )
+                }
                 Method::Tempered => {
                     let rungs = format!("PowerPosteriors of {}", hmc_in_words(&self.tempered()));
                     match self.can_collapse(columns) {
@@ -89,13 +99,14 @@ impl fmt::Display for Recipe {
                 }
             },
         )?;
+        let sizes = self.sizes();
         line(
             "run",
             format!(
                 "{} of {} of warm-up and {}, seed {}{}",
-                count(self.chains, "chain"),
-                count(self.warmup, "iteration"),
-                count(self.draws, "draw"),
+                count(sizes.chains, "chain"),
+                count(sizes.warmup, "iteration"),
+                count(sizes.draws, "draw"),
                 self.seed,
                 self.only_chains.as_ref().map_or(String::new(), |c| format!("; only chains {c:?}"))
             ),

@@ -53,6 +53,8 @@ pub enum Advice {
         /// The fewest chains.
         at_least: usize,
     },
+    /// Keep rows from the model, to score its predictions.
+    KeepRows,
     /// Fill missing values in.
     FillIn,
     /// Leave rows with missing values out.
@@ -156,6 +158,10 @@ impl Advice {
             Self::MoreChains { at_least } => {
                 by(&format!("run at least {at_least} chains"), S::Chains, None)
             }
+            Self::KeepRows => {
+                let text = "score its predictions of rows that it has not seen";
+                by(text, S::Validation, Some("0.2")).or_else(|| plain(text))
+            }
             Self::FillIn => plain("fill them in"),
             Self::DropMissing => Some(match set(S::DropMissing, None) {
                 Some(name) => format!("leave these rows out by {name}"),
@@ -225,6 +231,7 @@ impl Advice {
             Self::RaiseMaxDepth,
             Self::StartElsewhere,
             Self::MoreChains { at_least: 4 },
+            Self::KeepRows,
             Self::FillIn,
             Self::DropMissing,
             Self::Ignore { column: column(), if_identifier: false },

@@ -107,7 +107,8 @@ mod run;
 mod sgd;
 
 pub use adam::Adam;
-pub(crate) use run::furthest_fall;
+pub(crate) use adam::Moments;
+pub(crate) use run::{Walk, furthest_fall};
 pub use run::{EarlyStopping, Evaluation, Optimiser, Optimum, Schedule};
 pub use sgd::Sgd;
 
