@@ -11,7 +11,7 @@ use std::path::PathBuf;
 use std::time::Instant;
 
 use bnn_mcmc::data::bundled;
-use bnn_mcmc::fit::{Method, Noise, Recipe};
+use bnn_mcmc::fit::{Method, Noise, Recipe, WeightPrior};
 use bnn_mcmc::prelude::*;
 use clap::Parser;
 
@@ -33,6 +33,9 @@ struct Args {
     /// The noise: heteroscedastic, gaussian, student-t.
     #[arg(long, default_value = "heteroscedastic")]
     noise: Noise,
+    /// The prior of the weights: fan-in, normal, ard, horseshoe, scales.
+    #[arg(long, default_value = "fan-in")]
+    weights: WeightPrior,
     /// Units of the hidden layers.
     #[arg(long, value_delimiter = ',', default_value = "16,16")]
     hidden: Vec<usize>,
@@ -68,7 +71,7 @@ fn run(mut args: Args) -> Result<(), Error> {
         (args.chains, args.warmup, args.draws) = (Some(3), Some(60), Some(20));
     }
     let mut recipe = Fit::regression(&args.response[..]).hidden(&args.hidden).noise(args.noise);
-    recipe = recipe.method(args.method).validation(args.stack.unwrap_or(0.0));
+    recipe = recipe.weights(args.weights).method(args.method).validation(args.stack.unwrap_or(0.0));
     recipe = args.chains.into_iter().fold(recipe, Recipe::chains);
     recipe = args.warmup.into_iter().fold(recipe, Recipe::warmup);
     recipe = args.draws.into_iter().fold(recipe, Recipe::draws);
@@ -93,7 +96,11 @@ fn run(mut args: Args) -> Result<(), Error> {
         println!("{seed:4}  {seconds:7.1}  {gradients:11.3}  {scores}");
         if let Some(kept) = fit.validation() {
             let weights = fit.predict(kept)?.stacking()?.weights;
-            println!("{:26} {}", "  by stacking", self::scores(&fit, &fit.draws().mixture(&weights)?, &test)?);
+            println!(
+                "{:26} {}",
+                "  by stacking",
+                self::scores(&fit, &fit.draws().mixture(&weights)?, &test)?
+            );
             println!("  with the weights {weights:.2?}");
         }
         println!("  {}", fit.verdict()?);

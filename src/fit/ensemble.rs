@@ -117,7 +117,7 @@ impl<T: GradTarget, K: Kernel<T>> Kernel<T> for MemberKernel<K> {
     }
 
     fn approach(&mut self, target: &T, start: &mut Point, ws: &mut T::Workspace) -> u64 {
-        start.set(|q| self.zero.iter().for_each(|zero| q[zero.clone()].fill(0.0)));
+        start.set(|q| self.zero.iter().for_each(|zero| q[zero.clone()].fill(0.0))); //~ even-noise
         start.eval(target, ws);
         self.inner.approach(target, start, ws)
     }
@@ -134,10 +134,11 @@ impl<T: GradTarget, K: Kernel<T>> Kernel<T> for MemberKernel<K> {
             walk.begin(current);
         }
         let steps = self.ascent.steps();
-        let rate = self.ascent.learning_rate() * Schedule::Cosine.factor(walk.made(), steps);
+        let factor = Schedule::Cosine.factor(walk.made(), steps); //~ rate-of-member
+        let rate = self.ascent.learning_rate() * factor;
         let step = walk.step(target, (&self.ascent, rate), &mut FullGrad, ws, rng);
         // Where the ascent is, so that a run which is stopped says so; at its end the best point.
-        current.copy_from(walk.best()); //~ end-of-ascent
+        current.copy_from(walk.best());
         step
     }
 

@@ -12,8 +12,8 @@ use super::{AnyLikelihood, Fit, Network, Origin, Parts, folder, run};
 use crate::Error;
 use crate::choice::by_name;
 use crate::data::{Columns, CsvData, CsvReader, Dataset, Schema, Split, Task};
-use crate::draws::{Approximation, Draws, RunInfo};
 use crate::draws::checkpoint::Every;
+use crate::draws::{Approximation, Draws, RunInfo};
 use crate::layout::Layout;
 use crate::likelihood::{
     Bernoulli, Categorical, Gaussian, HeteroscedasticGaussian, NegativeBinomial, Poisson,
@@ -46,6 +46,9 @@ const OF_SKIP: &str = "log_skip_variance";
 const HORSESHOE: &str = "log_scale";
 /// The iterations that warm up the sampler of a member of an ensemble.
 const MEMBER_WARMUP: usize = 100;
+/// The mean length of a member's trajectories, in square roots of the number of parameters, where the
+/// output layer is not integrated out: too short a warm-up finds lengths that are too short.
+pub(super) const MEMBER_PATH: f64 = 7.0;
 /// The most units of the last hidden layer whose weights are integrated out unless they are asked for.
 const MOST_UNITS: usize = 500;
 /// The standard deviation of the weights that chains start from.
@@ -72,7 +75,7 @@ pub(super) struct Sizes {
 /// | [`noise`](Self::noise) | [`Noise::Gaussian`], of counts [`Noise::NegativeBinomial`] |
 /// | [`method`](Self::method) | [`Method::Collapsed`] for [`Noise::Gaussian`], and for [`Noise::Heteroscedastic`] of one column, with 1 to 500 units in the last hidden layer; else [`Method::Nuts`] |
 /// | [`target_accept`](Self::target_accept) | the sampler's: 0.8 or 0.9 |
-/// | [`chains`](Self::chains), [`warmup`](Self::warmup), [`draws`](Self::draws) | 4, 1,000 and 1,000 |
+/// | [`chains`](Self::chains), [`warmup`](Self::warmup), [`draws`](Self::draws) | 4, 1,000 and 1,000; of [`Method::Ensemble`] 8, 4,100 and 60 |
 /// | [`seed`](Self::seed) | 0 |
 /// | [`validation`](Self::validation) | no rows |
 ///
@@ -177,23 +180,24 @@ impl Recipe {
 
     /// The mean acceptance probability that warm-up adapts the step size to, above 0 and below 1.
     /// The default is the sampler's: 0.8 for NUTS and for the rungs of [`Method::Tempered`], 0.9
-    /// for [`Method::Collapsed`]. A larger value makes smaller steps, which help against a few
+    /// for [`Method::Collapsed`] and [`Method::Ensemble`]. A larger value makes smaller steps, which help against a few
     /// divergent transitions.
     pub fn target_accept(self, probability: f64) -> Self {
         Self { target_accept: Some(probability), ..self }
     }
 
-    /// The number of chains, at least 1.
+    /// The number of chains, at least 1: of an ensemble the number of members, at least 2.
     pub fn chains(self, chains: usize) -> Self {
         Self { chains: Some(chains), ..self }
     }
 
-    /// Iterations of warm-up of each chain.
+    /// Iterations of warm-up of each chain: of an ensemble the steps of the ascent and, for the last
+    /// 100 of them (at most half), the warm-up of the sampler.
     pub fn warmup(self, warmup: usize) -> Self {
         Self { warmup: Some(warmup), ..self }
     }
 
-    /// Draws of each chain.
+    /// Draws of each chain, or member.
     pub fn draws(self, draws: usize) -> Self {
         Self { draws: Some(draws), ..self }
     }
@@ -589,6 +593,11 @@ impl Recipe {
         Mams { target_accept: self.target_accept.unwrap_or(mams.target_accept), ..mams }
     }
 
+    /// The sampler of [`Method::Ensemble`]: warm-up is too short for many steps before a map is learnt.
+    pub(super) fn of_member(&self) -> Mams {
+        Mams { max_first_steps: 30, ..self.mams() }
+    }
+
     /// The sampler of the rungs of [`Method::Tempered`]. Until their linear map is learnt, cold
     /// rungs would take as many steps as they may: two thirds of all gradients of a run.
     pub(super) fn tempered(&self) -> Hmc {
@@ -666,19 +675,18 @@ impl Recipe {
     }
 
     fn sample_ensemble(&self, parts: &Parts, checkpoint: Option<&Path>) -> Result<Draws, Error> {
-        let columns = parts.train.response().width();
-        let [mut held, zero] = self.held(parts.posterior.layout(), columns);
+        let (columns, posterior) = (parts.train.response().width(), &parts.posterior);
+        let [mut held, zero] = self.held(posterior.layout(), columns);
         held.extend(zero.iter().cloned());
         let adam = Adam { steps: self.ascent().0, learning_rate: 0.01, ..Adam::default() };
-        let path = std::env::var("X_PATH").ok().and_then(|p| p.parse().ok());
-        let algorithm = Mams { path_length: path, max_first_steps: 30, ..self.mams() };
-        let ascent = Held { adam, held };
-        let draws = match std::env::var("X_COLLAPSED").is_ok() {
-            true => {
-                let algorithm = Collapsed::new(algorithm);
-                self.sample_by(parts, Member { ascent, zero, algorithm }, checkpoint)?
-            }
-            false => self.sample_by(parts, Member { ascent, zero, algorithm }, checkpoint)?,
+        let (ascent, mams) = (Held { adam, held }, self.of_member());
+        let draws = if self.can_collapse(columns) {
+            let algorithm = Collapsed::new(mams);
+            self.sample_by(parts, Member { ascent, zero, algorithm }, checkpoint)?
+        } else {
+            let path_length = Some(MEMBER_PATH * (posterior.dim() as f64).sqrt()); //~ path-of-member
+            let algorithm = Mams { path_length, ..mams };
+            self.sample_by(parts, Member { ascent, zero, algorithm }, checkpoint)?
         };
         let members = self.sizes().chains;
         let approximation = Some(Approximation::Ensemble { members });
@@ -705,8 +713,7 @@ impl Recipe {
             centre[bias].fill(mean); //~ count-bias
         }
         //~ starts-of-fit
-        let sd = std::env::var("X_SD").ok().and_then(|p| p.parse().ok()).unwrap_or(START);
-        let start = Init::Around { centre, sd };
+        let start = Init::Around { centre, sd: START };
         let Sizes { chains, warmup, draws } = self.sizes();
         //~ seed-of-fit
         let sampler = Sampler::new(posterior, algorithm).chains(chains).seed(self.seed);

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use super::choices::{Method, Noise, WeightPrior};
-use super::recipe::{DEGREES, DISPERSION, Recipe, SCALES, SQUARED_SCALE, START};
+use super::recipe::{DEGREES, DISPERSION, MEMBER_PATH, Recipe, SCALES, SQUARED_SCALE, START};
 use crate::data::{Columns, Task};
 use crate::message::count;
 use crate::sampler::{Hmc, Mams, Nuts, Preconditioner};
@@ -78,16 +78,24 @@ impl fmt::Display for Recipe {
             match self.chosen_method(columns) {
                 Method::Nuts => nuts_in_words(&self.nuts()),
                 Method::Collapsed => {
-                    format!("{}, {}", self.integrated_out(), mams_in_words(&self.mams()))
+                    format!("{}, {}", self.integrated_out(), tuned(&self.mams()))
                 }
                 Method::Ensemble => {
                     let (steps, sampler) = self.ascent();
                     format!(
-                        "an ensemble, not the posterior: each member by {} of Adam, then, with the last {} of \
-                         warm-up, by {}",
+                        "an ensemble, not the posterior: each member optimised by {} of Adam, then, with {} of \
+                         warm-up, {}",
                         count(steps, "step"),
                         count(sampler, "iteration"),
-                        mams_in_words(&self.mams()),
+                        match self.can_collapse(columns) {
+                            true =>
+                                format!("{}, {}", self.integrated_out(), tuned(&self.of_member())),
+                            false => {
+                                let length =
+                                    format!("length {MEMBER_PATH} sqrt(number of parameters)");
+                                mams_in_words(&self.of_member(), &length)
+                            }
+                        },
                     )
                 }
                 Method::Tempered => {
@@ -147,19 +155,22 @@ fn nuts_in_words(nuts: &Nuts) -> String {
     format!("Nuts: {steps}, at most 2^{max_depth} steps a trajectory")
 }
 
-fn mams_in_words(mams: &Mams) -> String {
+/// MAMS that tunes the length of its trajectories.
+fn tuned(mams: &Mams) -> String {
+    mams_in_words(mams, "a length found in warm-up")
+}
+
+fn mams_in_words(mams: &Mams, length: &str) -> String {
     let steps = steps_in_words(
         mams.adapt_step_size,
         mams.step_size,
         mams.target_accept,
         mams.preconditioner,
     );
-    let length = match mams.path_length {
-        Some(length) => format!("trajectories of length {length}"),
-        None => "trajectories of a length found in warm-up".into(),
-    };
     let (most, first) = (mams.max_steps, mams.max_first_steps);
-    format!("Mams: {steps}, {length} and at most {most} steps ({first} until the map is learnt)")
+    format!(
+        "Mams: {steps}, trajectories of {length} and at most {most} steps ({first} until the map is learnt)"
+    )
 }
 
 fn hmc_in_words(hmc: &Hmc) -> String {

@@ -108,8 +108,8 @@ mod sgd;
 
 pub use adam::Adam;
 pub(crate) use adam::Moments;
-pub(crate) use run::{Walk, furthest_fall};
 pub use run::{EarlyStopping, Evaluation, Optimiser, Optimum, Schedule};
+pub(crate) use run::{Walk, furthest_fall};
 pub use sgd::Sgd;
 
 use crate::Error;

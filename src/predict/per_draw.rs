@@ -125,8 +125,9 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
         // network's, which are not the densities of its linearisation.
         let model = draws.info().target.as_ref().and_then(|info| info.model.clone());
         let own = self.model().description();
-        let is_own = draws.info().approximation.as_ref().is_none_or(Approximation::has_own_densities)
-            && (model.is_none() || model == own);
+        let is_own =
+            draws.info().approximation.as_ref().is_none_or(Approximation::has_own_densities)
+                && (model.is_none() || model == own);
         let (log_likelihood, log_prior) = if let (Ok(likelihood), Ok(prior)) = recorded
             && is_own
         {

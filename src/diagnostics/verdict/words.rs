@@ -91,7 +91,9 @@ impl Verdict {
                 };
                 let never = match stuck.is_empty() {
                     true => String::new(),
-                    false => format!("; {} never moved after the ascent", self.chains_listed(stuck)),
+                    false => {
+                        format!("; {} never moved after the ascent", self.chains_listed(stuck))
+                    }
                 };
                 let text = format!(
                     "not judged by R-hat: {}, **not the posterior**: each is optimised from a start of its own and \

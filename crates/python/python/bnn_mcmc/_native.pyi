@@ -21,9 +21,9 @@ class Settings(TypedDict):
     noise: str | None
     method: str | None
     target_accept: float | None
-    chains: int
-    warmup: int
-    draws: int
+    chains: int | None
+    warmup: int | None
+    draws: int | None
     seed: int
     folder: str | PathLike[str] | None
     verbose: bool
