@@ -94,8 +94,9 @@ fn members_are_chains_from_where_ascents_end() {
     assert_eq!(fit.draws().values(), by_hand.values());
     let density = |draws: &Draws| draws.stat("log_likelihood").unwrap().to_owned();
     assert_eq!(density(fit.draws()), density(&by_hand));
-    // The gradients of the ascents count: one for each step, and one at each start.
-    assert_eq!(fit.draws().gradient_evals(), by_hand.gradient_evals() + 3 * 46);
+    // The gradients of the ascents count: one for each step and one at each start, less the one that the sampler
+    // finds at its own.
+    assert_eq!(fit.draws().gradient_evals(), by_hand.gradient_evals() + 3 * 45);
 }
 
 /// Scales of weights have no mode together with the weights, and a noise that may grow anywhere would explain
@@ -158,7 +159,7 @@ fn draws_do_not_depend_on_threads_stops_folders_and_jobs() {
     let loaded = Fit::load(&run).unwrap();
     assert_eq!(loaded.draws(), resumed.draws());
     assert_eq!(loaded.verdict().unwrap(), whole.verdict().unwrap());
-    assert_eq!(loaded.recipe().to_string(), resumed.recipe().clone().to_string());
+    assert!(resumed.recipe().to_string().starts_with(&loaded.recipe().to_string()));
     // It goes on to more draws.
     let more = long().draws(20).in_folder(&run).fit(&data()).unwrap();
     assert_eq!(more.draws().values().slice(s![.., ..15, ..]), whole.draws().values());
