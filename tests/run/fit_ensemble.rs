@@ -73,6 +73,11 @@ impl Ascent for Held {
     }
 }
 
+/// All coordinates.
+fn every(dim: usize) -> Vec<Range<usize>> {
+    (0..dim).map(|i| i..i + 1).collect()
+}
+
 /// Half of 90 iterations are steps of the ascent, as long as the sampler's warm-up is below 100.
 fn adam() -> Adam {
     Adam { steps: 45, learning_rate: 0.01, ..Adam::default() }
@@ -112,7 +117,7 @@ fn ascents_leave_scales_and_the_shape_of_the_noise_alone() {
     assert_eq!(noise.clone().map(|range| range.len()), [3, 2]);
 
     // Starts where nothing moves.
-    let still = Optimiser::new(posterior, Held(adam(), vec![0..posterior.dim()])).seed(3);
+    let still = Optimiser::new(posterior, Held(adam(), every(posterior.dim()))).seed(3);
     let starts = still.run_each(&around(posterior.dim()), 3).unwrap();
     let held = Held(adam(), [&noise[..], &[range("log_relevance")]].concat());
     let ascent = Optimiser::new(posterior, held);
@@ -146,8 +151,7 @@ fn draws_do_not_depend_on_threads_stops_folders_and_jobs() {
             stopper.stop();
         });
         let every = Every::Seconds(0.0);
-        let draws = if file == "checkpoint" { 15 } else { 15 };
-        let part = long().draws(draws).checkpoint_every(every).stop_handle(&stop).in_folder(&run);
+        let part = long().checkpoint_every(every).stop_handle(&stop).in_folder(&run);
         let part = part.fit(&data()).unwrap();
         watch.join().unwrap();
         if file == "checkpoint" {

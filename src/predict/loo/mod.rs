@@ -188,7 +188,8 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
             Some(Approximation::Fitted { method }) => method.as_str(),
             Some(Approximation::Ensemble { members }) => {
                 let found = Approximation::ensemble(*members);
-                let allowed = "chains that sample the posterior: importance weights are for its draws";
+                let allowed =
+                    "chains that sample the posterior: importance weights are for its draws";
                 return Err(Error::argument("draws", found, allowed).advise([Advice::KeepRows]));
             }
             Some(Approximation::Surrogate(_)) | None => {
