@@ -171,7 +171,7 @@ fn an_ensemble_is_a_method_of_fit() {
     for line in ["method = \"ensemble\"", "chains = 8", "warmup = 80", "draws = 10"] {
         assert!(has_line(&config, line), "{line}: {config}");
     }
-    place.run("diagnose e --strict").error(3);
+    assert_eq!(place.run("diagnose e --strict").code, Some(3));
     place.run("report e").well();
     place.run("predict e iris.csv --out p.csv").well();
     said!(place.run("compare e e").error(1));
