@@ -5,6 +5,7 @@ use ndarray::Array3;
 use serde::{Deserialize, Serialize};
 
 use super::{Draws, RunInfo};
+use crate::message::count;
 use crate::{Error, memory};
 
 /// The approximation that draws are of, if they are not of the posterior.
@@ -20,11 +21,29 @@ pub enum Approximation {
         /// The method that made the draws: `a deep ensemble of 5 members`.
         method: String,
     },
+    /// An [ensemble](crate::fit::Method::Ensemble): chains that begin where ascents ended, and are too
+    /// short to find the same predictions.
+    Ensemble {
+        /// The number of members, a chain each.
+        members: usize,
+    },
     /// A [mixture](Draws::mixture) of chains.
     Mixture {
         /// The weight of each chain.
         weights: Vec<f64>,
     },
+}
+
+impl Approximation {
+    /// Whether the densities of a run are those of the posterior, though its draws are not.
+    pub(crate) fn has_own_densities(&self) -> bool {
+        matches!(self, Self::Ensemble { .. })
+    }
+
+    /// An ensemble in words.
+    pub(crate) fn ensemble(members: usize) -> String {
+        format!("an ensemble of {}", count(members, "member"))
+    }
 }
 
 impl Draws {
@@ -60,6 +79,10 @@ impl Draws {
             None => Approximation::Mixture { weights: weights.to_vec() },
             Some(Approximation::Fitted { method }) => {
                 Approximation::Fitted { method: format!("a mixture by weights of {method}") }
+            }
+            Some(Approximation::Ensemble { members }) => {
+                let of = Approximation::ensemble(*members);
+                Approximation::Fitted { method: format!("a mixture by weights of {of}") }
             }
             Some(Approximation::Surrogate(_) | Approximation::Mixture { .. }) => {
                 let allowed = "those of chains that sample the posterior";

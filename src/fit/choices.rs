@@ -92,6 +92,40 @@ pub enum Method {
     /// the output layer integrated out where that is the default. It takes as many times longer as the
     /// ladder has rungs.
     Tempered,
+    /// An ensemble, **not the posterior**: in haste, or where modes stay apart. Each chain is a member
+    /// with a start of its own, which is optimised and then sampled for a short while, in the manner of
+    /// MILE. With q the parameters and ell(q) the log density of the posterior,
+    ///
+    /// ```text
+    /// q_0 ~ N(0, 0.1^2)                                  each member its own
+    /// q_(t+1) = q_t + a step of Adam along grad ell(q_t)     t = 0 .. S - 1, no random numbers
+    /// draws of a chain that leaves the posterior unchanged, from the best q_t on
+    /// ```
+    ///
+    /// S is the [warm-up](super::Recipe::warmup) less its last 100 iterations (at most half of it), which
+    /// adapt the sampler. The rate of [`Adam`](crate::optimise::Adam) falls from 0.01 along half a
+    /// cosine. The sampler is [`Mams`](crate::sampler::Mams), with the output layer integrated out
+    /// where [`Collapsed`](Self::Collapsed) is the default, else with trajectories of mean length 7
+    /// sqrt(d) in d dimensions. Two kinds of parameters stay at their starts until the ascent is over:
+    /// the logarithms of sampled scales of weights, since the joint density of scales and weights has
+    /// no maximum; and the weights by which [`Noise::Heteroscedastic`] depends on the features, which
+    /// start at 0: with a noise that may grow anywhere, rows that are hard to explain would soon be
+    /// called noise.
+    ///
+    /// **What it is.** Each kernel leaves the posterior unchanged, but chains of some dozens of draws
+    /// do not leave the neighbourhood of their mode, and the number of members in each mode is a matter
+    /// of the ascents, not of the posterior's masses. The mixture of all members predicts, with equal
+    /// weights or those of [`Stacking`](crate::predict::Stacking). More members do not bring it closer
+    /// to the posterior. So the verdict is [`Outcome::Ensemble`](crate::diagnostics::Outcome::Ensemble),
+    /// never 'converged': it says how far the members' predictions are apart, and which members
+    /// stand still, and asks no R-hat of them. Leave-one-out by importance weights is refused: keep
+    /// [rows for validation](super::Recipe::validation), which the ascent never sees, and whose scores
+    /// are the judgement of an ensemble.
+    ///
+    /// Sources: the way, Sommer, Robnik, Nozadze, Seljak and Ruegamer 2025, arXiv:2502.06335 (there early
+    /// stopping, and a sampler without a Metropolis test); deep ensembles, Lakshminarayanan, Pritzel and
+    /// Blundell 2017, arXiv:1612.01474.
+    Ensemble,
 }
 
 choice! { "noise", Noise {
@@ -123,6 +157,8 @@ choice! { "method", Method {
         "The output layer integrated out: one real response, one hidden layer or more";
     Self::Tempered, Self::Tempered, "tempered",
         "A ladder of tempered posteriors, for separate modes; many times slower";
+    Self::Ensemble, Self::Ensemble, "ensemble",
+        "Not the posterior, in haste: members that are optimised, then sampled for a short while";
 } }
 
 impl Noise {

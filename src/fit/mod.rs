@@ -25,6 +25,7 @@
 //! ```
 
 mod choices;
+mod ensemble;
 mod folder;
 mod likelihood;
 mod parts;
@@ -216,7 +217,8 @@ impl Fit {
     pub fn judged(&self) -> Result<Predictions, Error> {
         let rows = self.judged_rows();
         let judged = self.parts.posterior.predict(&self.draws, &self.parts.train.select(&rows)?)?;
-        Ok(judged.aimed_at(self.parts.recipe.aimed_at(self.parts.train.response().width())))
+        let target_accept = self.parts.recipe.aimed_at(self.parts.train.response().width());
+        Ok(judged.with_settings(target_accept, self.validation().is_some()))
     }
 
     /// The [training rows](Self::training) that are [judged](Self::judged).

@@ -98,7 +98,7 @@ pub(super) fn merge(folder: &Path) -> Result<Fit, Error> {
         return Err(problem(folder, none));
     };
     let has = |chain: &usize| seen.iter().any(|(_, chains)| chains.contains(chain));
-    let all = 0..parts.recipe.chains;
+    let all = 0..parts.recipe.sizes().chains;
     if let Some(from) = all.clone().find(|chain| !has(chain)) {
         let to = (from..all.end).find(has).unwrap_or(all.end);
         let lacking =

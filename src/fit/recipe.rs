@@ -7,19 +7,22 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use super::choices::{Method, Noise, WeightPrior};
+use super::ensemble::{Held, Member};
 use super::{AnyLikelihood, Fit, Network, Origin, Parts, folder, run};
 use crate::Error;
 use crate::choice::by_name;
 use crate::data::{Columns, CsvData, CsvReader, Dataset, Response, Schema, Split, Task, Transform};
-use crate::draws::Draws;
 use crate::draws::checkpoint::Every;
+use crate::draws::{Approximation, Draws, RunInfo};
 use crate::error::Row;
+use crate::layout::Layout;
 use crate::likelihood::{
     Bernoulli, Categorical, Gaussian, HeteroscedasticGaussian, NegativeBinomial, Poisson,
     StudentTNoise,
 };
 use crate::message::{Advice, Setting};
 use crate::model::{Activation, LogSd, Mlp, Model, NonCentred, Skip};
+use crate::optimise::Adam;
 use crate::posterior::Posterior;
 use crate::prior::{LogHalfCauchy, LogHalfT, LogInverseGamma, Normal, Priors};
 use crate::run::{check_layout, check_only};
@@ -43,10 +46,26 @@ pub(super) const SCALES: f64 = 30.0;
 /// The blocks of the log variances of [`WeightPrior::Scales`]: of the columns of the table, and of the outputs.
 const RELEVANCE: &str = "log_relevance";
 const OUTPUTS: &str = "log_output_variance";
+/// The blocks of the log variances of the linear part, and of the log scale of [`WeightPrior::Horseshoe`].
+const OF_SKIP: &str = "log_skip_variance";
+const HORSESHOE: &str = "log_scale";
+/// The iterations that warm up the sampler of a member of an ensemble.
+const MEMBER_WARMUP: usize = 100;
+/// The mean length of a member's trajectories, in square roots of the number of parameters, where the
+/// output layer is not integrated out: too short a warm-up finds lengths that are too short.
+pub(super) const MEMBER_PATH: f64 = 7.0;
 /// The most units of the last hidden layer whose weights are integrated out unless they are asked for.
 const MOST_UNITS: usize = 500;
 /// The standard deviation of the weights that chains start from.
 pub(super) const START: f64 = 0.1;
+
+/// The numbers of chains, of iterations of warm-up and of draws of each.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Sizes {
+    pub chains: usize,
+    pub warmup: usize,
+    pub draws: usize,
+}
 
 /// The settings of a [`Fit`]: the table's response, the network, priors, sampler. Made by
 /// [`Fit::regression`], [`Fit::classification`] and [`Fit::counts`]; every method changes one
@@ -62,7 +81,7 @@ pub(super) const START: f64 = 0.1;
 /// | [`transform`](Self::transform) | [`Transform::None`] |
 /// | [`method`](Self::method) | [`Method::Collapsed`] for one real response, and for several with [`Noise::Gaussian`], with 1 to 500 units in the last hidden layer; else [`Method::Nuts`] |
 /// | [`target_accept`](Self::target_accept) | the sampler's: 0.8 or 0.9 |
-/// | [`chains`](Self::chains), [`warmup`](Self::warmup), [`draws`](Self::draws) | 4, 1,000 and 1,000 |
+/// | [`chains`](Self::chains), [`warmup`](Self::warmup), [`draws`](Self::draws) | 4, 1,000 and 1,000; of [`Method::Ensemble`] 8, 4,100 and 60 |
 /// | [`seed`](Self::seed) | 0 |
 /// | [`validation`](Self::validation) | no rows |
 ///
@@ -91,9 +110,9 @@ pub struct Recipe {
     pub(super) method: Option<Method>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) target_accept: Option<f64>,
-    pub(super) chains: usize,
-    pub(super) warmup: usize,
-    pub(super) draws: usize,
+    chains: Option<usize>,
+    warmup: Option<usize>,
+    draws: Option<usize>,
     pub(super) seed: u64,
     pub(super) validation: f64,
     #[serde(skip)]
@@ -123,9 +142,9 @@ impl Recipe {
             transform: Transform::None,
             method: None,
             target_accept: None,
-            chains: 4,
-            warmup: 1000,
-            draws: 1000,
+            chains: None,
+            warmup: None,
+            draws: None,
             seed: 0,
             validation: 0.0,
             folder: None,
@@ -194,25 +213,26 @@ impl Recipe {
 
     /// The mean acceptance probability that warm-up adapts the step size to, above 0 and below 1.
     /// The default is the sampler's: 0.8 for NUTS and for the rungs of [`Method::Tempered`], 0.9
-    /// for [`Method::Collapsed`]. A larger value makes smaller steps, which help against a few
+    /// for [`Method::Collapsed`] and [`Method::Ensemble`]. A larger value makes smaller steps, which help against a few
     /// divergent transitions.
     pub fn target_accept(self, probability: f64) -> Self {
         Self { target_accept: Some(probability), ..self }
     }
 
-    /// The number of chains, at least 1.
+    /// The number of chains, at least 1: of an ensemble the number of members, at least 2.
     pub fn chains(self, chains: usize) -> Self {
-        Self { chains, ..self }
+        Self { chains: Some(chains), ..self }
     }
 
-    /// Iterations of warm-up of each chain.
+    /// Iterations of warm-up of each chain: of an ensemble the steps of the ascent and, for the last
+    /// 100 of them (at most half), the warm-up of the sampler.
     pub fn warmup(self, warmup: usize) -> Self {
-        Self { warmup, ..self }
+        Self { warmup: Some(warmup), ..self }
     }
 
-    /// Draws of each chain.
+    /// Draws of each chain, or member.
     pub fn draws(self, draws: usize) -> Self {
-        Self { draws, ..self }
+        Self { draws: Some(draws), ..self }
     }
 
     /// The seed of all random numbers, including the noise in predictions: fits with the same seed
@@ -332,6 +352,9 @@ impl Recipe {
         // Written down with the fit: the choice here stays, whatever a later version chooses.
         let chosen = self.clone().hidden(self.layers());
         let chosen = chosen.method(self.chosen_method(data.response().width()));
+        let Sizes { chains, warmup, draws } = self.sizes();
+        let chosen = chosen.chains(chains).warmup(warmup).draws(draws);
+        chosen.check_ensemble()?;
         let parts = Parts::new(chosen, data, origin)?;
         match &self.folder {
             None => {
@@ -341,7 +364,7 @@ impl Recipe {
             Some(folder) => match &self.only_chains {
                 None => run::run(folder, parts),
                 Some(chains) => {
-                    check_only(chains, self.chains)?;
+                    check_only(chains, self.sizes().chains)?;
                     run::run(&folder::folder_of(folder, chains), parts)
                 }
             },
@@ -444,12 +467,12 @@ impl Recipe {
                 Priors::all(normal)
             }
             WeightPrior::Ard => {
-                Priors::by_fan_in(&network).ard("w0", "log_relevance", LogHalfCauchy::new(1.0)?)
+                Priors::by_fan_in(&network).ard("w0", RELEVANCE, LogHalfCauchy::new(1.0)?)
             }
             WeightPrior::Horseshoe => Priors::by_fan_in(&network).horseshoe(
                 "w0",
-                "log_relevance",
-                "log_scale",
+                RELEVANCE,
+                HORSESHOE,
                 LogHalfCauchy::new(1.0)?,
             ),
             WeightPrior::Scales => {
@@ -466,7 +489,7 @@ impl Recipe {
                     true => {
                         let inputs = train.n_features() as f64;
                         let scale = self.scale(of_outputs / inputs.sqrt())?;
-                        priors.hierarchical("skip", "log_skip_variance", scale)
+                        priors.hierarchical("skip", OF_SKIP, scale)
                     }
                     false => priors,
                 }
@@ -549,12 +572,13 @@ impl Recipe {
     /// An error unless `draws` can be of a run of this recipe.
     pub(super) fn check_draws(&self, draws: &Draws) -> Result<(), Error> {
         let info = draws.info();
-        let n = if info.stopped_early { draws.n_draws() } else { self.draws };
+        let sizes = self.sizes();
+        let n = if info.stopped_early { draws.n_draws() } else { sizes.draws };
         let chains = info.part.as_ref().map_or(draws.n_chains(), |part| part.of);
         for (name, found, expected) in [
             ("seed", info.seed, self.seed),
-            ("warmup", info.warmup as u64, self.warmup as u64),
-            ("chains", chains as u64, self.chains as u64),
+            ("warmup", info.warmup as u64, sizes.warmup as u64),
+            ("chains", chains as u64, sizes.chains as u64),
             ("draws", draws.n_draws() as u64, n as u64),
         ] {
             if found != expected {
@@ -608,6 +632,7 @@ impl Recipe {
         let columns = parts.train.response().width();
         match self.chosen_method(columns) {
             Method::Nuts => self.sample_by(parts, self.nuts(), checkpoint),
+            Method::Ensemble => self.sample_ensemble(parts, checkpoint),
             Method::Collapsed if self.layers().is_empty() && !self.is_by_row() => {
                 let error = Error::argument("hidden layers", 0, "1 or more to be integrated out");
                 Err(error.of(Setting::Hidden).advise([Advice::UseNuts]))
@@ -635,6 +660,11 @@ impl Recipe {
         Mams { target_accept: self.target_accept.unwrap_or(mams.target_accept), ..mams }
     }
 
+    /// The sampler of [`Method::Ensemble`]: warm-up is too short for many steps before a map is learnt.
+    pub(super) fn of_member(&self) -> Mams {
+        Mams { max_first_steps: 30, ..self.mams() }
+    }
+
     /// The sampler of the rungs of [`Method::Tempered`]. Until their linear map is learnt, cold
     /// rungs would take as many steps as they may: two thirds of all gradients of a run.
     pub(super) fn tempered(&self) -> Hmc {
@@ -646,9 +676,89 @@ impl Recipe {
     pub(super) fn aimed_at(&self, columns: usize) -> f64 {
         match self.chosen_method(columns) {
             Method::Nuts => self.nuts().target_accept,
-            Method::Collapsed => self.mams().target_accept,
+            Method::Collapsed | Method::Ensemble => self.mams().target_accept,
             Method::Tempered => self.tempered().target_accept,
         }
+    }
+
+    /// The numbers of chains, iterations and draws: by the method, where they were not given.
+    pub(super) fn sizes(&self) -> Sizes {
+        let [chains, warmup, draws] = match self.is_ensemble() {
+            true => [8, 4100, 60],
+            false => [4, 1000, 1000],
+        };
+        Sizes {
+            chains: self.chains.unwrap_or(chains),
+            warmup: self.warmup.unwrap_or(warmup),
+            draws: self.draws.unwrap_or(draws),
+        }
+    }
+
+    /// Whether the draws are of an ensemble.
+    pub(super) fn is_ensemble(&self) -> bool {
+        self.method == Some(Method::Ensemble)
+    }
+
+    /// An error if the sizes of an ensemble make none.
+    fn check_ensemble(&self) -> Result<(), Error> {
+        if !self.is_ensemble() {
+            return Ok(());
+        }
+        let Sizes { chains, warmup, .. } = self.sizes();
+        let least = |name: &str, found, least, setting| match found < least {
+            true => {
+                let error = Error::argument(name, found, format!("at least {least}"));
+                Err(error.of(setting))
+            }
+            false => Ok(()),
+        };
+        least("chains of an ensemble", chains, 2, Setting::Chains)?;
+        least("warmup of an ensemble", warmup, 1, Setting::Warmup)
+    }
+
+    /// The steps of the ascent of a member of an ensemble, and the iterations that warm up its sampler.
+    pub(super) fn ascent(&self) -> (usize, usize) {
+        let warmup = self.sizes().warmup;
+        let sampler = (warmup / 2).min(MEMBER_WARMUP);
+        (warmup - sampler, sampler)
+    }
+
+    /// The coordinates that an ascent leaves alone: the logarithms of scales, for which the joint
+    /// density of scales and weights has no maximum; and the coordinates that are 0 besides, by which
+    /// the noise depends on the features.
+    fn held(&self, layout: &Layout, columns: usize) -> [Vec<Range<usize>>; 2] {
+        let scales = [RELEVANCE, HORSESHOE, OUTPUTS, OF_SKIP];
+        let scales = scales.into_iter().filter_map(|name| layout.range(name)).collect();
+        let last = format!("w{}", self.layers().len());
+        let of_noise = |name| {
+            let range = layout.range(name)?;
+            Some(range.start + range.len() / (2 * columns) * columns..range.end)
+        };
+        let of_noise = match self.is_by_row() {
+            true => [&last[..], "skip"].into_iter().filter_map(of_noise).collect(),
+            false => Vec::new(),
+        };
+        [scales, of_noise]
+    }
+
+    fn sample_ensemble(&self, parts: &Parts, checkpoint: Option<&Path>) -> Result<Draws, Error> {
+        let (columns, posterior) = (parts.train.response().width(), &parts.posterior);
+        let [mut held, zero] = self.held(posterior.layout(), columns);
+        held.extend(zero.iter().cloned());
+        let adam = Adam { steps: self.ascent().0, learning_rate: 0.01, ..Adam::default() };
+        let (ascent, mams) = (Held { adam, held }, self.of_member());
+        let draws = if self.can_collapse(columns) {
+            let algorithm = Collapsed::new(mams);
+            self.sample_by(parts, Member { ascent, zero, algorithm }, checkpoint)?
+        } else {
+            let path_length = Some(MEMBER_PATH * (posterior.dim() as f64).sqrt()); //~ path-of-member
+            let algorithm = Mams { path_length, ..mams };
+            self.sample_by(parts, Member { ascent, zero, algorithm }, checkpoint)?
+        };
+        let members = self.sizes().chains;
+        let approximation = Some(Approximation::Ensemble { members });
+        let info = RunInfo { approximation, ..draws.info().clone() };
+        Ok(draws.with_info(info))
     }
 
     fn sample_by<'t, A>(
@@ -671,9 +781,10 @@ impl Recipe {
         }
         //~ starts-of-fit
         let start = Init::Around { centre, sd: START };
+        let Sizes { chains, warmup, draws } = self.sizes();
         //~ seed-of-fit
-        let sampler = Sampler::new(posterior, algorithm).chains(self.chains).seed(self.seed);
-        let mut sampler = sampler.warmup(self.warmup).draws(self.draws).init(start);
+        let sampler = Sampler::new(posterior, algorithm).chains(chains).seed(self.seed);
+        let mut sampler = sampler.warmup(warmup).draws(draws).init(start);
         sampler = sampler.stop_handle(&self.stop);
         if let Some(threads) = self.threads {
             sampler = sampler.threads(threads);

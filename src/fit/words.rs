@@ -4,7 +4,8 @@ use std::fmt;
 
 use super::choices::{Method, Noise, WeightPrior};
 use super::recipe::{
-    DEGREES, DISPERSION, LOG_SD_BIAS, LOG_SD_SLOPES, Recipe, SCALES, SQUARED_SCALE, START,
+    DEGREES, DISPERSION, LOG_SD_BIAS, LOG_SD_SLOPES, MEMBER_PATH, Recipe, SCALES, SQUARED_SCALE,
+    START,
 };
 use crate::data::{Columns, Task, Transform};
 use crate::message::count;
@@ -87,7 +88,25 @@ impl fmt::Display for Recipe {
             match self.chosen_method(columns) {
                 Method::Nuts => nuts_in_words(&self.nuts()),
                 Method::Collapsed => {
-                    format!("{}, {}", self.integrated_out(), mams_in_words(&self.mams()))
+                    format!("{}, {}", self.integrated_out(), tuned(&self.mams()))
+                }
+                Method::Ensemble => {
+                    let (steps, sampler) = self.ascent();
+                    format!(
+                        "an ensemble, not the posterior: each member optimised by {} of Adam, then, with {} of \
+                         warm-up, {}",
+                        count(steps, "step"),
+                        count(sampler, "iteration"),
+                        match self.can_collapse(columns) {
+                            true =>
+                                format!("{}, {}", self.integrated_out(), tuned(&self.of_member())),
+                            false => {
+                                let length =
+                                    format!("length {MEMBER_PATH} sqrt(number of parameters)");
+                                mams_in_words(&self.of_member(), &length)
+                            }
+                        },
+                    )
                 }
                 Method::Tempered => {
                     let rungs = format!("PowerPosteriors of {}", hmc_in_words(&self.tempered()));
@@ -98,13 +117,14 @@ impl fmt::Display for Recipe {
                 }
             },
         )?;
+        let sizes = self.sizes();
         line(
             "run",
             format!(
                 "{} of {} of warm-up and {}, seed {}{}",
-                count(self.chains, "chain"),
-                count(self.warmup, "iteration"),
-                count(self.draws, "draw"),
+                count(sizes.chains, "chain"),
+                count(sizes.warmup, "iteration"),
+                count(sizes.draws, "draw"),
                 self.seed,
                 self.only_chains.as_ref().map_or(String::new(), |c| format!("; only chains {c:?}"))
             ),
@@ -145,19 +165,22 @@ fn nuts_in_words(nuts: &Nuts) -> String {
     format!("Nuts: {steps}, at most 2^{max_depth} steps a trajectory")
 }
 
-fn mams_in_words(mams: &Mams) -> String {
+/// MAMS that tunes the length of its trajectories.
+fn tuned(mams: &Mams) -> String {
+    mams_in_words(mams, "a length found in warm-up")
+}
+
+fn mams_in_words(mams: &Mams, length: &str) -> String {
     let steps = steps_in_words(
         mams.adapt_step_size,
         mams.step_size,
         mams.target_accept,
         mams.preconditioner,
     );
-    let length = match mams.path_length {
-        Some(length) => format!("trajectories of length {length}"),
-        None => "trajectories of a length found in warm-up".into(),
-    };
     let (most, first) = (mams.max_steps, mams.max_first_steps);
-    format!("Mams: {steps}, {length} and at most {most} steps ({first} until the map is learnt)")
+    format!(
+        "Mams: {steps}, trajectories of {length} and at most {most} steps ({first} until the map is learnt)"
+    )
 }
 
 fn hmc_in_words(hmc: &Hmc) -> String {

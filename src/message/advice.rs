@@ -55,6 +55,8 @@ pub enum Advice {
     },
     /// Take a transform for responses of any sign.
     AnySign,
+    /// Keep rows from the model, to score its predictions.
+    KeepRows,
     /// Fill missing values in.
     FillIn,
     /// Leave rows with missing values out.
@@ -163,6 +165,10 @@ impl Advice {
                 S::Transform,
                 Some("yeo_johnson"),
             ),
+            Self::KeepRows => {
+                let text = "score its predictions of rows that it has not seen";
+                by(text, S::Validation, Some("0.2")).or_else(|| plain(text))
+            }
             Self::FillIn => plain("fill them in"),
             Self::DropMissing => Some(match set(S::DropMissing, None) {
                 Some(name) => format!("leave these rows out by {name}"),
@@ -233,6 +239,7 @@ impl Advice {
             Self::StartElsewhere,
             Self::MoreChains { at_least: 4 },
             Self::AnySign,
+            Self::KeepRows,
             Self::FillIn,
             Self::DropMissing,
             Self::Ignore { column: column(), if_identifier: false },

@@ -179,6 +179,8 @@ pub struct Plain;
 impl Vocabulary for Plain {
     fn setting(&self, setting: Setting, value: Option<&str>) -> Option<String> {
         let words = match setting {
+            // The words of the advice say it.
+            Setting::Validation if value.is_some() => "",
             Setting::Validation => "the share of validation rows",
             Setting::Hidden => match value {
                 Some(units) => return Some(format!("{units} hidden units")),

@@ -57,7 +57,7 @@ impl Default for Adam {
 }
 
 /// The running means of the gradient and of its square, and the powers of their decays.
-#[derive(Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Moments {
     m: Vec<f64>,
     v: Vec<f64>,

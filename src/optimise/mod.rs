@@ -107,8 +107,9 @@ mod run;
 mod sgd;
 
 pub use adam::Adam;
-pub(crate) use run::furthest_fall;
+pub(crate) use adam::Moments;
 pub use run::{EarlyStopping, Evaluation, Optimiser, Optimum, Schedule};
+pub(crate) use run::{Walk, furthest_fall};
 pub use sgd::Sgd;
 
 use crate::Error;

@@ -10,6 +10,7 @@ use crate::Error;
 use crate::cut;
 use crate::error::positive;
 use crate::gradient::{GradSource, GradStream};
+use crate::kernel::Step;
 use crate::portable::cos;
 use crate::rng::ChainRng;
 use crate::run::Init;
@@ -45,7 +46,7 @@ impl Schedule {
     }
 
     /// The factor of the rate of step `t` of `steps`.
-    fn factor(&self, t: usize, steps: usize) -> f64 {
+    pub(crate) fn factor(&self, t: usize, steps: usize) -> f64 {
         let half_cosine = |t: usize, of: usize| 0.5 * (1.0 + cos(PI * t as f64 / of as f64));
         match self {
             Self::Cosine => half_cosine(t, steps),
@@ -371,63 +372,35 @@ where
         }
     };
     let (mut stream, mut ws) = (ascent.gradient().stream(target)?, target.workspace());
-    let (mut here, mut next, mut best) =
-        (Point::new(start.len()), Point::new(start.len()), Point::new(start.len()));
-    here.set(|q| q.copy_from_slice(start));
-    let begun = stream.eval(target, &mut here, &mut ws, rng).accepted;
-    check_start(target, &mut here, begun, &stream, &mut ws)?;
+    let mut walk = Walk::new(ascent.state(start.len()), start);
+    let begun = stream.eval(target, &mut walk.here, &mut ws, rng).accepted;
+    check_start(target, &mut walk.here, begun, &stream, &mut ws)?;
     let log_density_at_start = target.log_density(start, &mut ws);
     let is_exact = <A::Source as GradSource<T>>::Stream::IS_EXACT;
-    best.copy_from(&here);
-    let mut best_step = 0;
+    walk.best.copy_from(&walk.here);
     let mut mean = Mean::default();
-    mean.add(stream.estimate(&here));
+    mean.add(stream.estimate(&walk.here));
     if let Some(watch) = &mut watch {
-        watch.is_over(0, here.q(), mean.take())?;
+        watch.is_over(0, walk.here.q(), mean.take())?;
         if watch.history[0].score.is_nan() {
             return Err(Error::argument("score at the start of the ascent", "NaN", "a number"));
         }
     }
-    let (mut state, mut factor) = (ascent.state(start.len()), 1.0);
-    let (mut made, mut taken_back) = (0, 0);
-    while made < steps {
-        let rate = factor * learning_rate * schedule.factor(made, steps);
-        // The gradient here is known, unless its batch went with a step that was taken back.
-        let mut arrived =
-            stream.eval(target, &mut here, &mut ws, rng).accepted && is_usable(stream.grad(&here));
-        if arrived {
-            next.set(|q| {
-                q.copy_from_slice(here.q());
-                ascent.step(rate, stream.grad(&here), q, &mut state);
-            });
-            arrived = next.q().iter().all(|q| q.is_finite())
-                && stream.eval(target, &mut next, &mut ws, rng).accepted
-                && is_usable(stream.grad(&next));
-        }
-        made += 1;
-        if arrived {
-            std::mem::swap(&mut here, &mut next);
-            mean.add(stream.estimate(&here));
-            observe(made, here.q(), stream.estimate(&here).total());
-            if is_exact && here.log_density().total() > best.log_density().total() {
-                best.copy_from(&here);
-                best_step = made;
-            }
-        } else {
-            if is_exact {
-                here.copy_from(&best);
-            }
-            state = ascent.state(start.len());
-            factor *= 0.5;
-            taken_back += 1;
+    while walk.made < steps {
+        let rate = learning_rate * schedule.factor(walk.made, steps);
+        if walk.step(target, (ascent, rate), &mut stream, &mut ws, rng).accepted {
+            let estimate = stream.estimate(&walk.here);
+            mean.add(estimate);
+            observe(walk.made, walk.here.q(), estimate.total());
         }
         if let Some(watch) = &mut watch
-            && (made.is_multiple_of(watch.stopping.every) || made == steps)
-            && watch.is_over(made, here.q(), mean.take())?
+            && (walk.made.is_multiple_of(watch.stopping.every) || walk.made == steps)
+            && watch.is_over(walk.made, walk.here.q(), mean.take())?
         {
             break;
         }
     }
+    let Walk { here, best, best_step, made, taken_back, .. } = walk;
     Ok(match watch {
         Some(Watch { q, step, history, .. }) => {
             let log_density = target.log_density(&q, &mut ws);
@@ -440,6 +413,99 @@ where
             Optimum { q, log_density, log_density_at_start, step, steps: made, taken_back, history }
         }
     })
+}
+
+/// The points and the memory of an ascent between two steps.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct Walk<S> {
+    state: S,
+    here: Point,
+    /// Room for the point that a step tries.
+    next: Point,
+    /// The point with the highest log density, where gradients are full.
+    best: Point,
+    best_step: usize,
+    /// c, by which rates are smaller since steps were taken back.
+    factor: f64,
+    made: usize,
+    taken_back: usize,
+}
+
+impl<S> Walk<S> {
+    /// No steps yet, at `start`.
+    pub fn new(state: S, start: &[f64]) -> Self {
+        let mut here = Point::new(start.len());
+        here.set(|q| q.copy_from_slice(start));
+        Self {
+            state,
+            next: here.clone(),
+            best: here.clone(),
+            here,
+            best_step: 0,
+            factor: 1.0,
+            made: 0,
+            taken_back: 0,
+        }
+    }
+
+    /// Begins at a point whose log density was evaluated.
+    pub fn begin(&mut self, start: &Point) {
+        self.here.copy_from(start);
+        self.best.copy_from(start);
+    }
+
+    /// The steps so far.
+    pub fn made(&self) -> usize {
+        self.made
+    }
+
+    /// The point with the highest log density so far, where gradients are full.
+    pub fn best(&self) -> &Point {
+        &self.best
+    }
+
+    /// A step at `rate`, which is not accepted if it was taken back.
+    pub fn step<T: Target, A: Ascent<State = S>, G: GradStream<T>>(
+        &mut self,
+        target: &T,
+        (ascent, rate): (&A, f64),
+        stream: &mut G,
+        ws: &mut T::Workspace,
+        rng: &mut ChainRng,
+    ) -> Step {
+        let Self { state, here, next, best, .. } = self;
+        // The gradient here is known, unless its batch went with a step that was taken back.
+        let mut step = stream.eval(target, here, ws, rng);
+        let mut arrived = step.accepted && is_usable(stream.grad(here));
+        if arrived {
+            next.set(|q| {
+                q.copy_from_slice(here.q());
+                ascent.step(self.factor * rate, stream.grad(here), q, state);
+            });
+            arrived = next.q().iter().all(|q| q.is_finite());
+        }
+        if arrived {
+            let there = stream.eval(target, next, ws, rng);
+            step.gradient_evals += there.gradient_evals;
+            arrived = there.accepted && is_usable(stream.grad(next));
+        }
+        self.made += 1;
+        if arrived {
+            std::mem::swap(here, next);
+            if G::IS_EXACT && here.log_density().total() > best.log_density().total() {
+                best.copy_from(here);
+                self.best_step = self.made;
+            }
+        } else {
+            if G::IS_EXACT {
+                here.copy_from(best);
+            }
+            *state = ascent.state(here.q().len());
+            self.factor *= 0.5;
+            self.taken_back += 1;
+        }
+        Step { accepted: arrived, divergent: !arrived, ..step }
+    }
 }
 
 /// Checks the log density and the gradient at the start, where there is nothing to go back to.

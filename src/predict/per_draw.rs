@@ -8,7 +8,7 @@ use super::uncertainty::{RunningUncertainty, Uncertainty};
 use crate::Error;
 use crate::data::Dataset;
 use crate::diagnostics::InUse;
-use crate::draws::Draws;
+use crate::draws::{Approximation, Draws};
 use crate::engine::{TILE_ROWS, Tile, TileMut, Tiles};
 use crate::likelihood::{Likelihood, NormalNoise};
 use crate::memory;
@@ -130,7 +130,9 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
         // network's, which are not the densities of its linearisation.
         let model = draws.info().target.as_ref().and_then(|info| info.model.clone());
         let own = self.model().description();
-        let is_own = draws.info().approximation.is_none() && (model.is_none() || model == own);
+        let is_own =
+            draws.info().approximation.as_ref().is_none_or(Approximation::has_own_densities)
+                && (model.is_none() || model == own);
         let (log_likelihood, log_prior) = if let (Ok(likelihood), Ok(prior)) = recorded
             && is_own
         {
@@ -185,6 +187,7 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
                 sampled_variances: self.has_sampled_variances(),
                 collapsible: is_own && self.collapsed().is_ok(),
                 target_accept: None,
+                validation: false,
             },
             unadjusted,
             approximation: draws.info().approximation.clone(),

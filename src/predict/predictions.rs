@@ -129,9 +129,10 @@ impl Predictions {
         self.log_density.is_some().then_some(&self.response) //~ blank-response
     }
 
-    /// Records the acceptance that the run's warm-up aimed at.
-    pub(crate) fn aimed_at(mut self, target_accept: f64) -> Self {
+    /// Records the acceptance that the run's warm-up aimed at, and whether rows were kept from the model.
+    pub(crate) fn with_settings(mut self, target_accept: f64, validation: bool) -> Self {
         self.trace.in_use.target_accept = Some(target_accept);
+        self.trace.in_use.validation = validation;
         self
     }
 

@@ -170,6 +170,7 @@ fn nothing_that_is_in_use_is_advised() {
         sampled_variances: false,
         collapsible: true,
         target_accept: Some(0.99),
+        validation: true,
     };
     let long = |steps, divergences: u64| {
         let trajectories = Trajectories {

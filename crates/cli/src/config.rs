@@ -121,7 +121,9 @@ pub struct ModelSettings {
 #[command(next_help_heading = "Sampler")]
 #[serde(deny_unknown_fields, default)]
 pub struct SamplerSettings {
-    /// The method [default: collapsed where it can be used at a reasonable cost, else nuts]
+    /// The method [default: collapsed where it can be used at a reasonable cost, else nuts]. An
+    /// ensemble is not the posterior: its chains are members, each optimised from a start of its own and
+    /// then sampled for a short while
     #[arg(long)]
     pub method: Option<Chosen<Method>>,
     // The flag `--chains` may also say which chains a job runs: see `fit::FitArgs`.
@@ -129,13 +131,14 @@ pub struct SamplerSettings {
     pub chains: Option<usize>,
     /// The acceptance probability that warm-up adapts the step size to, between 0 and 1. A larger
     /// value makes smaller steps, which help against divergent transitions [default: 0.9 for the
-    /// method collapsed, else 0.8]
+    /// methods collapsed and ensemble, else 0.8]
     #[arg(long, value_name = "PROBABILITY", allow_hyphen_values = true)]
     pub target_accept: Option<f64>,
-    /// Iterations of warm-up of each chain [default: 1000]
+    /// Iterations of warm-up of each chain; of an ensemble, all but the last 100 (at most half) are steps
+    /// of its optimisation [default: 1000, of an ensemble 4100]
     #[arg(long, value_name = "N", value_parser = whole::<usize>, allow_hyphen_values = true)]
     pub warmup: Option<usize>,
-    /// Draws of each chain [default: 1000]
+    /// Draws of each chain [default: 1000, of an ensemble 60]
     #[arg(long, value_name = "N", value_parser = whole::<usize>, allow_hyphen_values = true)]
     pub draws: Option<usize>,
     /// The seed of all random numbers: equal settings and seeds give equal draws [default: 0]
@@ -163,7 +166,7 @@ pub enum Header {
 }
 
 impl Config {
-    /// The settings that hold where nothing is said. Lacking are those that depend on the task.
+    /// The settings that hold where nothing is said. Lacking are those that depend on the task or the method.
     pub fn defaults() -> Self {
         let none = || Some(Vec::new());
         let missing = ["", "NA", "N/A", "NaN", "null", "?"].map(String::from).to_vec();
@@ -195,9 +198,9 @@ impl Config {
             sampler: SamplerSettings {
                 method: None,
                 target_accept: None,
-                chains: Some(4),
-                warmup: Some(1000),
-                draws: Some(1000),
+                chains: None,
+                warmup: None,
+                draws: None,
                 seed: Some(0),
                 threads: Some(0),
                 checkpoint_every: Some("30s".into()),
@@ -450,12 +453,16 @@ impl Config {
         struct Settled {
             hidden: Option<Vec<usize>>,
             method: Option<Chosen<Method>>,
+            chains: usize,
+            warmup: usize,
             draws: usize,
         }
         let chosen = serde_json::to_value(recipe).and_then(serde_json::from_value::<Settled>);
         let chosen = chosen.map_err(|e| Failure::error(format!("{FILE}: {e}")))?;
         self.model.hidden = chosen.hidden;
         self.sampler.method = chosen.method;
+        self.sampler.chains = Some(chosen.chains);
+        self.sampler.warmup = Some(chosen.warmup);
         self.sampler.draws = Some(chosen.draws);
         Ok(self)
     }
@@ -595,7 +602,7 @@ mod tests {
         let all = flags.over(Some(&path)).unwrap();
         assert_eq!((all.sampler.draws, all.sampler.warmup), (Some(7), Some(6)));
         assert_eq!(all.table.ignore, Some(vec!["a".to_string()]));
-        assert_eq!(all.sampler.chains, Some(4));
+        assert_eq!(all.table.drop_missing, Some(false));
         // Written settings are read back as the same.
         std::fs::write(&path, all.to_toml().unwrap()).unwrap();
         assert_eq!(Config::read(&path).unwrap(), all);

@@ -30,7 +30,7 @@ pub struct FitArgs {
     /// The folder of the run, which is made
     #[arg(long, short, value_name = "FOLDER", help_heading = "Run")]
     out: PathBuf,
-    /// The number of chains of the run, as `--chains 4` [default: 4]; or the chains that this job
+    /// The number of chains of the run, as `--chains 4` [default: 4, of an ensemble 8]; or the chains that this job
     /// runs, as `--chains 2..4 --of 8`: chains 2 and 3 of eight. Chains are counted from 0, and the
     /// end is left out
     #[arg(long, value_name = "N|FROM..TO", help_heading = "Sampler", allow_hyphen_values = true)]
@@ -40,7 +40,7 @@ pub struct FitArgs {
     #[arg(long, value_name = "N", requires = "chains", help_heading = "Sampler", allow_hyphen_values = true,
           value_parser = whole::<usize>)]
     of: Option<usize>,
-    /// Exit code 3 if the run has not converged
+    /// Exit code 3 if the run has not converged. An ensemble never has
     #[arg(long, help_heading = "Run")]
     strict: bool,
     /// Print neither progress nor the model on standard error

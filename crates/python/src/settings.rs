@@ -22,9 +22,9 @@ pub struct Settings {
     response_transform: Option<String>,
     method: Option<String>,
     target_accept: Option<f64>,
-    chains: usize,
-    warmup: usize,
-    draws: usize,
+    chains: Option<usize>,
+    warmup: Option<usize>,
+    draws: Option<usize>,
     seed: u64,
     folder: Option<PathBuf>,
     verbose: bool,
@@ -56,10 +56,16 @@ impl Settings {
         let mut recipe = recipe
             .activation(chosen(Activation::ALL, &self.activation)?)
             .weights(weights)
-            .chains(self.chains)
-            .warmup(self.warmup)
-            .draws(self.draws)
             .seed(self.seed);
+        if let Some(chains) = self.chains {
+            recipe = recipe.chains(chains);
+        }
+        if let Some(warmup) = self.warmup {
+            recipe = recipe.warmup(warmup);
+        }
+        if let Some(draws) = self.draws {
+            recipe = recipe.draws(draws);
+        }
         if self.skip {
             recipe = recipe.skip(true);
         }

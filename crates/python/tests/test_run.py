@@ -68,6 +68,20 @@ def test_a_run_that_has_converged_does_not_warn(wave):
     assert lines[-1].split(maxsplit=1) == ["run", run]
 
 
+def test_an_ensemble_says_that_it_is_no_posterior(wave, tmp_path):
+    settings = {"hidden": (4,), "method": "ensemble", "random_state": 1, "folder": tmp_path / "run"}
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model = BnnRegressor(chains=3, warmup=60, draws=20, **settings).fit(*wave)
+    assert model.verdict_.outcome == "Ensemble" and not model.converged_
+    assert "not the posterior" in str(model.verdict_)
+    loaded = BnnRegressor.load(tmp_path / "run")
+    assert (loaded.method, loaded.chains, loaded.warmup) == ("ensemble", 3, 60)
+    assert (loaded.predict(wave[0]) == model.predict(wave[0])).all()
+    with pytest.raises(ValueError, match="chains of an ensemble"):
+        BnnRegressor(chains=1, method="ensemble").fit(*wave)
+
+
 def test_a_single_chain_has_no_rhat(wave, short):
     model = BnnRegressor(**{**short, "chains": 1}).fit(*wave)
     assert np.isnan(model.diagnostics_["max_rhat"]) and not model.converged_

@@ -25,6 +25,8 @@ pub struct InUse {
     pub collapsible: bool,
     /// The acceptance that warm-up aimed at, if it is known.
     pub target_accept: Option<f64>,
+    /// Whether rows were kept from the model, to score its predictions.
+    pub validation: bool,
 }
 
 impl InUse {
@@ -51,6 +53,11 @@ impl InUse {
     /// The advice to temper the posterior, if it was not tempered.
     pub(super) fn temper(&self) -> Option<Advice> {
         (!self.is_tempered()).then_some(Advice::Temper)
+    }
+
+    /// The advice to keep rows from the model, if none were kept.
+    pub(super) fn validate(&self) -> Option<Advice> {
+        (!self.validation).then_some(Advice::KeepRows)
     }
 
     /// Advice that connects the modes of a network: more units, and a prior by fan-in.

@@ -206,6 +206,14 @@ impl<'a> Judge<'a> {
             Some(Approximation::Fitted { method }) => {
                 return Outcome::Approximation { method: method.clone() };
             }
+            Some(Approximation::Ensemble { members }) => {
+                if let Some((group, chain)) = self.first_not_finite() {
+                    return Outcome::NotFinite { group, chain };
+                }
+                let stuck = (0..chains).filter(|&c| self.is_stuck(c)).collect(); //~ stuck-members
+                let max_rhat = groups.iter().map(|g| g.max_rhat).fold(f64::NAN, f64::max);
+                return Outcome::Ensemble { members: *members, stuck, max_rhat };
+            }
             Some(Approximation::Surrogate(_)) | None => {}
         }
         let draws = self.groups.iter().map(|g| g.1.len_of(Axis(1))).min().unwrap_or(0);

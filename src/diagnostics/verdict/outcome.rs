@@ -205,6 +205,17 @@ pub enum Outcome {
         /// The method that made the draws.
         method: String,
     },
+    /// The chains are the members of an [ensemble](crate::fit::Method::Ensemble), which need not
+    /// agree: they are not draws of the posterior.
+    Ensemble {
+        /// The number of members.
+        members: usize,
+        /// The members that never moved after their ascents.
+        stuck: Vec<usize>,
+        /// The largest R-hat between members, which says how far apart they are, and of which no
+        /// limit is asked. NaN if it is undefined.
+        max_rhat: f64,
+    },
     /// The draws are a [mixture](crate::draws::Draws::mixture) of chains by weights, no chains.
     Mixture {
         /// The number of chains that were mixed.

@@ -84,6 +84,24 @@ impl Verdict {
                 "not judged: an approximation, {method}, **not the posterior**; no chains were run, and R-hat says \
                  nothing"
             )),
+            Outcome::Ensemble { members, stuck, max_rhat } => {
+                let rhat = match max_rhat.is_nan() {
+                    true => String::new(),
+                    false => format!(" (R-hat {})", ratio(*max_rhat)),
+                };
+                let never = match stuck.is_empty() {
+                    true => String::new(),
+                    false => {
+                        format!("; {} never moved after the ascent", self.chains_listed(stuck))
+                    }
+                };
+                let text = format!(
+                    "not judged by R-hat: {}, **not the posterior**: each is optimised from a start of its own and \
+                     sampled for a short while from there, and they need not agree{rhat}{never}",
+                    Approximation::ensemble(*members),
+                );
+                Finding::new(text, self.in_use.validate())
+            }
             Outcome::Mixture { chains } => Finding::new(
                 format!(
                     "not judged: a mixture of {} by weights, **not the posterior**; R-hat says nothing of it",
@@ -330,6 +348,12 @@ impl Verdict {
 
     /// The finding on how much the disagreement of the chains matters.
     fn apart(&self) -> Option<Finding> {
+        if let (Outcome::Ensemble { .. }, Some(apart)) = (&self.outcome, self.apart) {
+            return Some(Finding::only(format!(
+                "the members' mean predictions differ by {} of a predictive standard deviation at the worst row",
+                digits(apart),
+            )));
+        }
         let disagree = matches!(
             self.outcome,
             Outcome::NearlyConverged { .. }
@@ -496,6 +520,8 @@ mod tests {
         let (max_rhat, min_ess, count) = (1.2, 90.0, 3);
         let outcomes = vec![
             Outcome::Approximation { method: "Laplace".into() },
+            Outcome::Ensemble { members: 8, stuck: vec![0], max_rhat },
+            Outcome::Ensemble { members: 8, stuck: Vec::new(), max_rhat: f64::NAN },
             Outcome::Mixture { chains: 1 },
             Outcome::Converged { max_rhat, min_ess },
             Outcome::NoParameters { max_rhat, min_ess },
@@ -528,6 +554,7 @@ mod tests {
             sampled_variances: true,
             collapsible: true,
             target_accept: Some(0.99),
+            validation: true,
         };
         let nothing = InUse { hidden_units: Some(8), collapsible: true, ..InUse::default() };
         let mut all = Vec::new();
@@ -594,6 +621,7 @@ mod tests {
             Advice::IntegrateOut,
             Advice::RaiseTargetAccept { to: Some(0.99) },
             Advice::RaiseTargetAccept { to: None },
+            Advice::KeepRows,
         ];
         let advised = |verdict: &Verdict| used.iter().any(|used| verdict.advice().contains(used));
         let (tempered, nothing): (Vec<_>, Vec<_>) =

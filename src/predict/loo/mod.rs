@@ -186,6 +186,12 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
         let found = match &draws.info().approximation {
             Some(Approximation::Mixture { .. }) => "a mixture of chains by weights",
             Some(Approximation::Fitted { method }) => method.as_str(),
+            Some(Approximation::Ensemble { members }) => {
+                let found = Approximation::ensemble(*members);
+                let allowed =
+                    "chains that sample the posterior: importance weights are for its draws";
+                return Err(Error::argument("draws", found, allowed).advise([Advice::KeepRows]));
+            }
             Some(Approximation::Surrogate(_)) | None => {
                 match (&model, self.model().description()) {
                     (Some(found), Some(own)) if *found != own => found.as_str(),

@@ -202,6 +202,23 @@ fn a_run_that_was_killed_or_ended_by_ctrl_c_goes_on_to_the_same_draws() {
     said!(stopped.run(LONG).error(1));
 }
 
+/// An ensemble has sizes of its own, is never said to have converged, and is not compared by leave-one-out.
+#[test]
+fn an_ensemble_is_a_method_of_fit() {
+    let place = Place::new();
+    let ensemble = "--method ensemble --warmup 80 --draws 10 --validation 0.2 --hidden 3 --quiet";
+    let said = place.run(&format!("fit iris.csv --target species --out e {ensemble}")).well();
+    assert!(said.contains("an ensemble of 8 members"), "{said}");
+    let config = place.read("e/config.toml");
+    for line in ["method = \"ensemble\"", "chains = 8", "warmup = 80", "draws = 10"] {
+        assert!(has_line(&config, line), "{line}: {config}");
+    }
+    assert_eq!(place.run("diagnose e --strict").code, Some(3));
+    place.run("report e").well();
+    place.run("predict e iris.csv --out p.csv").well();
+    said!(place.run("compare e e").error(1));
+}
+
 #[test]
 fn an_array_of_jobs_makes_the_run_of_one() {
     let place = Place::new();

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 Activation: TypeAlias = Literal["tanh", "relu", "silu", "softplus", "sigmoid", "identity"]
 WeightPrior: TypeAlias = Literal["fan_in", "ard", "horseshoe", "scales"]
-Method: TypeAlias = Literal["nuts", "collapsed", "tempered"]
+Method: TypeAlias = Literal["nuts", "collapsed", "tempered", "ensemble"]
 RealNoise: TypeAlias = Literal[
     "gaussian", "heteroscedastic", "student_t", "heteroscedastic_student_t"
 ]
@@ -70,9 +70,9 @@ class Bnn(BaseEstimator):
         weight_prior: WeightPrior | float = "fan_in",
         method: Method | None = None,
         target_accept: float | None = None,
-        chains: int = 4,
-        warmup: int = 1000,
-        draws: int = 1000,
+        chains: int | None = None,
+        warmup: int | None = None,
+        draws: int | None = None,
         random_state: RandomState | None = None,
         n_jobs: int | None = -1,
         folder: Folder | None = None,
@@ -84,9 +84,9 @@ class Bnn(BaseEstimator):
         self.weight_prior: WeightPrior | float = weight_prior
         self.method: Method | None = method
         self.target_accept: float | None = target_accept
-        self.chains: int = chains
-        self.warmup: int = warmup
-        self.draws: int = draws
+        self.chains: int | None = chains
+        self.warmup: int | None = warmup
+        self.draws: int | None = draws
         self.random_state: RandomState | None = random_state
         self.n_jobs: int | None = n_jobs
         self.folder: Folder | None = folder
@@ -376,7 +376,8 @@ class Bnn(BaseEstimator):
 
     def _kept(self, made: int) -> str:
         """What is left of a run that was ended after so many draws of each chain."""
-        done = f"after {made} of {self.draws} draws of each chain" if made else "in its warm-up"
+        wanted = "the" if self.draws is None else self.draws
+        done = f"after {made} of {wanted} draws of each chain" if made else "in its warm-up"
         if self.folder is None:
             return (
                 f"the run was ended {done}, and nothing is kept: with the setting `folder` the "
@@ -409,7 +410,8 @@ class Bnn(BaseEstimator):
                 self._write_estimator(Path(self.folder))
             except OSError as error:
                 warnings.warn(f"the fit could not be saved in its folder: {error}", stacklevel=3)
-        if not self.converged_:
+        # Of an ensemble nobody expects that its members agree.
+        if not self.converged_ and self.verdict_.outcome != "Ensemble":
             warnings.warn(str(self.verdict_), NotConvergedWarning, stacklevel=3)
         return self
 
@@ -456,9 +458,9 @@ class Bnn(BaseEstimator):
             ),
             "method": None if self.method is None else _name("method", self.method),
             "target_accept": self._target_accept(),
-            "chains": _whole("chains", self.chains, 1),
-            "warmup": _whole("warmup", self.warmup, 0),
-            "draws": _whole("draws", self.draws, 1),
+            "chains": None if self.chains is None else _whole("chains", self.chains, 1),
+            "warmup": None if self.warmup is None else _whole("warmup", self.warmup, 0),
+            "draws": None if self.draws is None else _whole("draws", self.draws, 1),
             "seed": self._seed(),
             "folder": _path("folder", self.folder),
             "verbose": _flag("verbose", self.verbose),

@@ -233,17 +233,21 @@ class BnnRegressor(_Numbers):
         learnt from the training rows, of responses above 0; or a power on either side of 0, of any
         response. Predictions, intervals and scores are of the response itself, and log densities,
         too, so that models with and without a transform can be compared.
-    method : {"nuts", "collapsed", "tempered"}, default=None
+    method : {"nuts", "collapsed", "tempered", "ensemble"}, default=None
         How the posterior is sampled: by NUTS; with the output layer integrated out; by a ladder of
         tempered posteriors, for separate modes. None integrates the output layer out where that is
         possible (one response column, or several with gaussian noise) and the last hidden layer
-        has at most 500 units, else it is NUTS.
+        has at most 500 units, else it is NUTS. ``"ensemble"``, in haste, does not sample the
+        posterior: each chain is a member, optimised from a start of its own and then sampled for a
+        short while.
     target_accept : float, default=None
         The mean acceptance probability, between 0 and 1, that warm-up adapts the step size to. None
-        is 0.9 for ``"collapsed"``, else 0.8. A larger one makes smaller steps: 0.95 or 0.99
-        help where the verdict says that a few transitions diverged.
-    chains, warmup, draws : int, default=4, 1000, 1000
-        The number of chains; iterations of warm-up, and draws, of each of them.
+        is 0.9 for ``"collapsed"`` and ``"ensemble"``, else 0.8. A larger one makes smaller steps:
+        0.95 or 0.99 help where the verdict says that a few transitions diverged.
+    chains, warmup, draws : int, default=None
+        The number of chains; iterations of warm-up, and draws, of each of them. None is 4, 1000 and
+        1000; of an ensemble 8, 4100 and 60, and all but the last 100 iterations of its warm-up (at
+        most half) are steps of the optimisation.
     random_state : int, RandomState or Generator instance or None, default=None
         The seed of all random numbers, those of the noise in intervals included. An int is the seed
         itself, as in the Rust crate, which makes the same numbers of it. Of anything else a seed is
@@ -305,9 +309,9 @@ class BnnRegressor(_Numbers):
         response_transform: ResponseTransform | None = None,
         method: Method | None = None,
         target_accept: float | None = None,
-        chains: int = 4,
-        warmup: int = 1000,
-        draws: int = 1000,
+        chains: int | None = None,
+        warmup: int | None = None,
+        draws: int | None = None,
         random_state: RandomState | None = None,
         n_jobs: int | None = -1,
         folder: Folder | None = None,
@@ -366,9 +370,9 @@ class BnnCounts(_Numbers):
         noise: CountNoise | None = None,
         method: Method | None = None,
         target_accept: float | None = None,
-        chains: int = 4,
-        warmup: int = 1000,
-        draws: int = 1000,
+        chains: int | None = None,
+        warmup: int | None = None,
+        draws: int | None = None,
         random_state: RandomState | None = None,
         n_jobs: int | None = -1,
         folder: Folder | None = None,
@@ -422,9 +426,9 @@ class BnnClassifier(ClassifierMixin, Bnn):
         weight_prior: WeightPrior | float = "fan_in",
         method: Method | None = None,
         target_accept: float | None = None,
-        chains: int = 4,
-        warmup: int = 1000,
-        draws: int = 1000,
+        chains: int | None = None,
+        warmup: int | None = None,
+        draws: int | None = None,
         random_state: RandomState | None = None,
         n_jobs: int | None = -1,
         folder: Folder | None = None,

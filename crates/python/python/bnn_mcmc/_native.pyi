@@ -22,9 +22,9 @@ class Settings(TypedDict):
     response_transform: str | None
     method: str | None
     target_accept: float | None
-    chains: int
-    warmup: int
-    draws: int
+    chains: int | None
+    warmup: int | None
+    draws: int | None
     seed: int
     folder: str | PathLike[str] | None
     verbose: bool

@@ -2,7 +2,7 @@
 
 use bnn_mcmc::Error;
 use bnn_mcmc::data::Response;
-use bnn_mcmc::diagnostics::{ESS_PER_CHAIN, SummaryRow};
+use bnn_mcmc::diagnostics::{ESS_PER_CHAIN, Outcome, SummaryRow};
 use bnn_mcmc::predict::Loo;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
@@ -408,10 +408,14 @@ fn cite(findings: &Findings) -> Markup {
     let sizes: Vec<String> = fit.network().sizes().iter().map(ToString::to_string).collect();
     let (worst, fewest) = (findings.verdict.max_rhat(), findings.verdict.min_ess());
     let sentence = format!(
-        "Posterior of a Bayesian network ({} units by layer, {} parameters) for {}, {} rows, sampled by \
+        "{} of a Bayesian network ({} units by layer, {} parameters) for {}, {} rows, sampled by \
          {algorithm} with bnn-mcmc {}: {} chains of {} iterations of warm-up and {} draws, seed {}. {} \
          (largest R-hat of predictions, log likelihood and log prior {}, smallest effective sample size \
          {}).",
+        match findings.verdict.outcome {
+            Outcome::Ensemble { .. } => "Ensemble, not the posterior,",
+            _ => "Posterior",
+        },
         sizes.join("-"),
         info.parameters,
         fit.data().response_names().join(", "),

@@ -20,6 +20,7 @@ impl Trust {
             Outcome::Converged { .. } => Self::Full,
             Outcome::NearlyConverged { .. }
             | Outcome::TooFewDraws { .. }
+            | Outcome::Ensemble { .. }
             | Outcome::OneChain { drifts: false, .. } => Self::Partial,
             // Chains that disagree by so little that intervals are not affected.
             Outcome::OneChainDisagrees { .. }
@@ -59,6 +60,7 @@ pub(super) fn heading(verdict: &Verdict) -> &'static str {
         Outcome::NearlyConverged { .. } => "Nearly converged",
         Outcome::TooFewDraws { .. } => "Too few draws",
         Outcome::OneChain { .. } => "A single chain",
+        Outcome::Ensemble { .. } => "An ensemble, not the posterior",
         Outcome::Divergent { .. } => "Divergent",
         Outcome::Panicked { .. } => "Broken off",
         Outcome::NotFinite { .. } => "Not finite",
@@ -97,6 +99,11 @@ pub(super) fn advice(verdict: &Verdict) -> &'static str {
         }
         Outcome::OneChain { .. } => {
             "One chain cannot be compared with another. Run four, so that disagreement can be seen."
+        }
+        Outcome::Ensemble { .. } => {
+            "Means of predictions may be used. How good they and their intervals are, only scores of rows \
+             that the members have not seen can tell: no diagnostic of the members does, since they are not \
+             draws of the posterior. Nor may the weights be used."
         }
         Outcome::Divergent { .. } => {
             "The sampler failed in a part of the posterior, which is therefore not represented. Do not \
