@@ -13,6 +13,8 @@ use crate::prior::Family;
 
 /// The most that rounding of B may change the log of its determinant, about.
 const LOSS: f64 = 0.01;
+/// The most that rounding to f32 may change B, as a share of its least eigenvalue, about.
+const LOSS_OF_FORCE: f64 = 0.01;
 
 impl<M: Model, L: Likelihood> Posterior<M, L> {
     /// Computes B, its factor, nu and mu at q; returns P_beta, 1 if the sums over rows have it, or
@@ -59,6 +61,9 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
         if loss.is_nan() || loss > LOSS {
             return None;
         }
+        if scratch.is_force && f64::from(f32::EPSILON) * trace > LOSS_OF_FORCE {
+            return None;
+        }
         scratch.factoriser.factorise_alone(&mut scratch.factor);
         if !scratch.factor.is_valid() {
             return None;
@@ -90,17 +95,20 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
     ) {
         let n = self.n_shares(scratch.work_of_row());
         if n == 1 {
-            scratch.add_rows(beta, w, self.tiles());
-            scratch.sums.write(&mut scratch.gram, &mut scratch.cross);
+            let mut sums = [&mut scratch.gram, &mut scratch.cross].map(std::mem::take);
+            let [gram, cross] = &mut sums;
+            scratch.sum_rows(beta, w, self.tiles(), gram, cross);
+            [scratch.gram, scratch.cross] = sums;
             return;
         }
-        let Collapsed { gram, cross, .. } = scratch;
+        let Collapsed { gram, cross, is_force, .. } = scratch;
+        let is_force = *is_force;
         self.for_each_share(n, ws, |share, ws, tiles| {
             let mut own = self.collapsed_scratch(ws).expect("the layer was found before");
-            own.add_rows(beta, w, self.tiles_in(tiles));
             share.grad.resize(own.gram.len() + own.cross.len(), 0.0);
             let (gram, cross) = share.grad.split_at_mut(own.gram.len());
-            own.sums.write(gram, cross);
+            own.is_force = is_force; //~ force-in-shares
+            own.sum_rows(beta, w, self.tiles_in(tiles), gram, cross);
             ws.collapsed = Some(own);
         });
         gram.fill(0.0);
@@ -172,9 +180,10 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
         let (wants_grad, of_phi) = (grad.is_some(), self.n_weights..self.n_weights + self.n_phi);
         let (mean, back) =
             (&scratch.mean, scratch.hidden.as_ref().map(|h| (&h.back, &h.back_bias)));
-        let by_row = &scratch.by_row;
+        let (by_row, is_force) = (&scratch.by_row, scratch.is_force);
         self.for_each_share(n, ws, |share, ws, tiles| {
             let mut own = self.collapsed_scratch(ws).expect("the layer was found before");
+            own.is_force = is_force;
             own.mean.copy_from_slice(mean);
             if let (Some(hidden), Some((back, bias))) = (&mut own.hidden, back) {
                 hidden.back.copy_from_slice(back);
@@ -218,6 +227,11 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
         scratch: &mut Collapsed,
         ws: &mut PosteriorWorkspace<M::Workspace>,
     ) -> f64 {
+        if scratch.is_force
+            && let Some(grad) = grad
+        {
+            return self.rows_at_the_mean_in_f32(beta, q, tiles, grad, scratch, ws);
+        }
         let Collapsed { shape, hidden, by_row, mean, .. } = scratch;
         let (w, phi) = self.split(q);
         let (weights, bias) = mean.split_at(shape.columns() * shape.outputs);

@@ -66,6 +66,7 @@
 //! Bayesian linear regression: Bishop, *Pattern Recognition and Machine Learning*, section 3.5.
 
 mod by_row;
+mod force;
 mod integral;
 mod scratch;
 
@@ -81,7 +82,10 @@ use crate::message::Advice;
 use crate::model::{Mlp, Model, NonCentred, OutputLayer};
 use crate::prior::{BlockPrior, Family};
 use crate::rng::ChainRng;
-use crate::targets::{ConditionallyGaussian, LogDensity, Marginal, Target};
+use crate::targets::{ConditionallyGaussian, Forces, LogDensity, Marginal, Target};
+
+/// The least n m^2 with which forces are computed in f32 unless it is asked for.
+const WORK_IN_F32: usize = 1 << 24;
 
 /// W `[K x H]`, b `[K]` and V `[K x D]` from coordinate `start` of q on, of which the first rows are
 /// integrated out: all rows, or the rows of mu where the rest are of s.
@@ -276,6 +280,43 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
         let rest: Option<Vec<BlockPrior>> = shape.parts_of_log_sd().map(of).collect();
         Some(Collapsed::new(shape, network, rest?, self.tiles().len()))
     }
+
+    /// The log of the marginal density, and its gradient, or a force.
+    fn marginal_at(
+        &self,
+        beta: f64,
+        q: &[f64],
+        mut grad: Option<&mut [f64]>,
+        is_force: bool,
+        ws: &mut PosteriorWorkspace<M::Workspace>,
+    ) -> LogDensity {
+        let nan = LogDensity::new(f64::NAN, f64::NAN);
+        let Some(mut scratch) = self.collapsed_scratch(ws) else { return nan };
+        scratch.is_force = is_force;
+        let layer = scratch.shape.range();
+        let before_and_after = self.priors.iter().filter(|b| !layer.contains(&b.range.start));
+        let rest = before_and_after.chain(&scratch.rest); //~ by-row-prior
+        let prior: f64 = match grad.as_deref_mut() {
+            Some(grad) => {
+                grad.fill(0.0);
+                rest.map(|block| block.add_grad(q, grad)).sum()
+            }
+            None => rest.map(|block| block.log_density(q)).sum(),
+        };
+        let mut density = LogDensity::OUTSIDE;
+        if prior != f64::NEG_INFINITY {
+            let integral = match beta {
+                0.0 => Some(0.0),
+                _ => self.log_integral(beta, q, grad.as_deref_mut(), &mut scratch, ws),
+            };
+            density = LogDensity::new(integral.unwrap_or(f64::NAN), prior);
+            if let (None, Some(grad)) = (integral, grad) {
+                grad.fill(f64::NAN);
+            }
+        }
+        ws.collapsed = Some(scratch);
+        density
+    }
 }
 
 impl<M: Model, L: Likelihood> ConditionallyGaussian for Posterior<M, L> {
@@ -319,34 +360,37 @@ impl<M: Model, L: Likelihood> ConditionallyGaussian for Posterior<M, L> {
         &self,
         beta: f64,
         q: &[f64],
-        mut grad: Option<&mut [f64]>,
+        grad: Option<&mut [f64]>,
         ws: &mut Self::Workspace,
     ) -> LogDensity {
-        let nan = LogDensity::new(f64::NAN, f64::NAN);
-        let Some(mut scratch) = self.collapsed_scratch(ws) else { return nan };
-        let layer = scratch.shape.range();
-        let before_and_after = self.priors.iter().filter(|b| !layer.contains(&b.range.start));
-        let rest = before_and_after.chain(&scratch.rest); //~ by-row-prior
-        let prior: f64 = match grad.as_deref_mut() {
-            Some(grad) => {
-                grad.fill(0.0);
-                rest.map(|block| block.add_grad(q, grad)).sum()
-            }
-            None => rest.map(|block| block.log_density(q)).sum(),
+        self.marginal_at(beta, q, grad, false, ws)
+    }
+
+    fn has_force(&self, forces: Forces) -> bool {
+        let has_room = |shape: Shape| match forces {
+            Forces::F32 => true,
+            Forces::F64 => false,
+            Forces::Auto => self.x.rows().saturating_mul(shape.m() * shape.m()) >= WORK_IN_F32,
         };
-        let mut density = LogDensity::OUTSIDE;
-        if prior != f64::NEG_INFINITY {
-            let integral = match beta {
-                0.0 => Some(0.0),
-                _ => self.log_integral(beta, q, grad.as_deref_mut(), &mut scratch, ws),
-            };
-            density = LogDensity::new(integral.unwrap_or(f64::NAN), prior);
-            if let (None, Some(grad)) = (integral, grad) {
-                grad.fill(f64::NAN);
-            }
+        match (self.likelihood.normal_noise(), self.output_layer()) {
+            (Some(NormalNoise::Equal(_)), Ok((shape, Some(_)))) => has_room(shape),
+            _ => false,
         }
-        ws.collapsed = Some(scratch);
-        density
+    }
+
+    fn force_at(
+        &self,
+        beta: f64,
+        q: &[f64],
+        force: &mut [f64],
+        ws: &mut Self::Workspace,
+    ) -> LogDensity {
+        let density = self.marginal_at(beta, q, Some(&mut *force), true, ws);
+        let is_finite = density.is_finite() && force.iter().all(|f| f.is_finite());
+        if is_finite || density.is_outside_support() {
+            return density;
+        }
+        self.marginal_at(beta, q, Some(force), false, ws) //~ force-not-finite
     }
 
     fn draw_conditional_at(
@@ -357,6 +401,7 @@ impl<M: Model, L: Likelihood> ConditionallyGaussian for Posterior<M, L> {
         ws: &mut Self::Workspace,
     ) -> bool {
         let Some(mut scratch) = self.collapsed_scratch(ws) else { return false };
+        scratch.is_force = false;
         let is_known = self.condition(beta, q, &mut scratch, ws).is_some();
         if is_known {
             let Collapsed { shape, mean, sd, nu, rhs, factor, .. } = &mut scratch;

@@ -2,6 +2,7 @@
 
 use super::Shape;
 use super::by_row::ByRow;
+use super::force::InF32;
 use crate::engine::gram::Gram;
 use crate::engine::network::product;
 use crate::engine::{TILE_ROWS, Tile, TileMut, TileStorage};
@@ -18,7 +19,7 @@ pub(in crate::posterior) struct Collapsed {
     pub(super) by_row: Option<ByRow>,
     /// The priors of the output layer's weights that are not integrated out.
     pub(super) rest: Vec<BlockPrior>,
-    pub(super) sums: Gram,
+    sums: Gram<f64>,
     /// Phi^T Phi, with P between them if it differs between rows, and B^-1.
     pub(super) gram: Vec<f64>,
     pub(super) inverse: Vec<f64>,
@@ -33,6 +34,9 @@ pub(in crate::posterior) struct Collapsed {
     pub(super) rhs: Vec<f64>,
     pub(super) factoriser: Factoriser,
     pub(super) factor: LocalMetric,
+    /// Whether the evaluation is of a force, in f32, and its scratch memory, allocated at its first use.
+    pub(super) is_force: bool,
+    pub(super) in_f32: Option<InF32>,
 }
 
 /// The layers before the output layer.
@@ -195,6 +199,8 @@ impl Collapsed {
             rhs: zeros(m),
             factoriser: Factoriser::new(m, cholesky),
             factor: LocalMetric::new(),
+            is_force: false,
+            in_f32: None,
             shape,
         }
     }
@@ -205,13 +211,27 @@ impl Collapsed {
         self.shape.start + self.gram.len() + self.cross.len()
     }
 
-    /// Sums the products of the rows of `tiles`, and forgets the products of other rows.
-    pub(super) fn add_rows<'a>(
+    /// Overwrites `gram` and `cross` by the sums of the products of the rows of `tiles`.
+    pub(super) fn sum_rows<'a>(
         &mut self,
         beta: f64,
         w: &[f64],
         tiles: impl Iterator<Item = (Tile<'a>, Tile<'a>)>,
+        gram: &mut [f64],
+        cross: &mut [f64],
     ) {
+        if self.is_force
+            && let Some(Hidden { network, .. }) = &self.hidden
+        {
+            let new = || InF32::new(&self.shape, network.clone());
+            return self.in_f32.get_or_insert_with(new).sum_rows(
+                &self.shape,
+                w,
+                tiles,
+                gram,
+                cross,
+            );
+        }
         self.sums.clear();
         self.shape.take(w, &mut self.mean);
         if let Some(hidden) = &mut self.hidden {
@@ -223,8 +243,9 @@ impl Collapsed {
                 Some(by_row) => by_row.weigh(&self.shape, &self.mean, beta, phi, y),
                 None => (phi, y),
             };
-            self.sums.add(phi, y);
+            self.sums.add(phi, y.values(), y.rows());
         }
+        self.sums.write(gram, cross);
     }
 
     /// Writes the matrix by which the derivatives with respect to Phi are made of those with

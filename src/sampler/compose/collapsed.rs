@@ -8,7 +8,9 @@ use crate::draws::Report;
 use crate::rng::ChainRng;
 use crate::sampler::climb::halve;
 use crate::sampler::{Algorithm, Kernel, Step, WarmupProgress};
-use crate::targets::{Cached, ConditionallyGaussian, Marginal, MarginalWorkspace, Point, Target};
+use crate::targets::{
+    Cached, ConditionallyGaussian, Forces, Marginal, MarginalWorkspace, Point, Target,
+};
 
 /// `algorithm` on a posterior whose output-layer weights are integrated out, and these weights drawn
 /// afresh: for regressions with normal noise, [`Gaussian`](crate::likelihood::Gaussian) or, of one
@@ -75,12 +77,20 @@ use crate::targets::{Cached, ConditionallyGaussian, Marginal, MarginalWorkspace,
 pub struct Collapsed<A> {
     /// The algorithm that moves the other coordinates.
     pub algorithm: A,
+    /// The numbers in which its forces are computed.
+    #[serde(default)]
+    pub forces: Forces,
 }
 
 impl<A> Collapsed<A> {
     /// `algorithm` on the marginal density.
     pub fn new(algorithm: A) -> Self {
-        Self { algorithm }
+        Self { algorithm, forces: Forces::Auto }
+    }
+
+    /// Computes forces as it is asked.
+    pub fn with_forces(self, forces: Forces) -> Self {
+        Self { forces, ..self }
     }
 }
 
@@ -122,7 +132,7 @@ where
     }
 
     fn kernel(&self, target: &T, rng: &ChainRng) -> Result<Self::Kernel, Error> {
-        let view = Marginal::new(*target)?;
+        let view = Marginal::new(*target)?.with_forces(self.forces);
         Ok(CollapsedKernel {
             inner: self.algorithm.kernel(&view, rng)?,
             ws: view.workspace(),
