@@ -132,7 +132,7 @@ fn tanh_f32<S: Simd>(x: f32) -> f32 {
     let e = f32::from_bits(shifted.to_bits().wrapping_add(127) << 23);
     let square = r * r;
     let p = fused(fused(6.607e-5, square, -2.777_73e-3), square, 0.166_666_67);
-    let c = fused(square, p, 2.0);
+    let c = fused(square, p, 2.0); //~ tanh-f32
     let numerator = fused(e - 1.0, c, (e + 1.0) * r);
     let denominator = fused(e + 1.0, c, (e - 1.0) * r);
     let y = numerator / denominator;

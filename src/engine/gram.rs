@@ -23,13 +23,13 @@ const fn wide_panel<F: Real>() -> usize {
     4 * F::LANES
 }
 
-/// Whether sums are products by [`gemm`]: where their lanes would outgrow the second-level cache.
+/// The least width in f32 at which sums are products by [`gemm`]: there the lanes of all sums outgrow a second-level
+/// cache of a megabyte.
+const WIDE_IN_F32: usize = 160;
+
+/// Whether sums are products by [`gemm`].
 fn is_wide<F: Real>(units: usize) -> bool {
-    if F::IS_F64 { dense::is_wide(units, units) } else { units >= wide_f32() }
-}
-fn wide_f32() -> usize {
-    static W: std::sync::OnceLock<usize> = std::sync::OnceLock::new();
-    *W.get_or_init(|| std::env::var("WIDE_F32").ok().and_then(|w| w.parse().ok()).unwrap_or(160))
+    if F::IS_F64 { dense::is_wide(units, units) } else { units >= WIDE_IN_F32 }
 }
 
 /// The number of entries that the sums of Phi take.

@@ -145,28 +145,36 @@ impl<F: Real> Network<F> {
 }
 
 impl Network<f32> {
-    /// Computes activations in f32, too, from now on.
-    pub(crate) fn compute_all_in_f32(&mut self) {
+    /// Computes activations in f32, too, from now on, with `room` for columns after the outputs.
+    pub(crate) fn compute_all_in_f32(&mut self, room: usize) {
+        let (Some(layer), Some(last)) = (self.layers.last(), self.outputs.last_mut()) else {
+            return;
+        };
+        last.h = TileStorage::for_columns(layer.units + room);
         self.all_in_own = true;
     }
 
-    /// The outputs for `x` in f32, with the weights of the latest [`begin`](Self::begin).
-    pub(crate) fn forward_f32(&mut self, x: Tile) -> &[f32] {
+    /// Computes the outputs for `x` in f32, with the weights of the latest [`begin`](Self::begin).
+    pub(crate) fn forward_f32(&mut self, x: Tile) {
         self.walk(&[], x, &mut []);
-        let last = self.layers.len() - 1;
-        &self.outputs[last].h[..self.layers[last].units * f32::stride_of(x.stride())]
+    }
+
+    /// The outputs in f32, and the columns after them.
+    pub(crate) fn outputs_f32(&mut self) -> &mut [f32] {
+        &mut self.outputs.last_mut().expect("a layer").h
     }
 
     /// Does the work of [`backward`](Self::backward) where `write` writes the derivative with respect to the
-    /// outputs, with zeros in the padding.
+    /// outputs, with zeros in the padding, from the outputs and the columns after them.
     pub(crate) fn backward_f32(
         &mut self,
         x: Tile,
-        write: impl FnOnce(&mut [f32]),
+        write: impl FnOnce(&[f32], &mut [f32]),
         grad: &mut [f64],
     ) {
-        let units = self.layers[self.layers.len() - 1].units;
-        write(&mut self.delta[..units * f32::stride_of(x.stride())]);
+        let last = self.layers.len() - 1;
+        let n = self.layers[last].units * f32::stride_of(x.stride());
+        write(&self.outputs[last].h, &mut self.delta[..n]);
         self.walk_back(&[], x, grad);
     }
 }

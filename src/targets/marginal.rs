@@ -242,7 +242,7 @@ impl<T: ConditionallyGaussian> Marginal<T> {
         Ok(Self { base, integrated, kept, layout, has_force })
     }
 
-    /// Takes its forces as it is asked.
+    /// The same density with forces in these numbers.
     pub fn with_forces(mut self, forces: Forces) -> Self {
         self.has_force = self.base.has_force(forces);
         self

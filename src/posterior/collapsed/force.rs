@@ -12,17 +12,16 @@ use crate::likelihood::Likelihood;
 use crate::model::{Mlp, MlpF32, Model, NonCentred};
 use crate::posterior::{Posterior, PosteriorWorkspace};
 
-/// Scratch memory. Columns are [`Real::stride_of`] the columns of f64 apart.
+/// Scratch memory. The network has one tile: h, the features beside it, which are Phi without its ones, and the
+/// derivative with respect to the outputs, in columns that are [`Real::stride_of`] the columns of f64 apart.
 #[derive(Debug)]
 pub(super) struct InF32 {
     network: NonCentred<MlpF32>,
     ws: <NonCentred<MlpF32> as Model>::Workspace,
     sums: Gram<f32>,
-    /// The derivative with respect to the outputs, then Phi without its ones, of one tile.
-    stacked: TileStorage<f32>,
     /// The response, or the outputs.
     out: TileStorage<f32>,
-    /// mu, and the matrix and bias that make the derivative with respect to Phi of `stacked`.
+    /// mu, and the matrix and bias that make the derivative with respect to h of the columns of the tile.
     mean: Vec<f32>,
     back: Vec<f32>,
     back_bias: Vec<f32>,
@@ -39,30 +38,29 @@ fn clear_padding(columns: &mut [f32], rows: usize, stride: usize) {
 
 impl InF32 {
     pub(super) fn new(shape: &Shape, network: NonCentred<Mlp>) -> Self {
-        let Shape { units, outputs, bias, .. } = *shape;
+        let Shape { units, skip, outputs, bias, .. } = *shape;
         let (columns, network) = (shape.columns(), network.in_f32());
         let mut ws = network.workspace();
-        NonCentred::network_of(&mut ws).0.compute_all_in_f32();
+        NonCentred::network_of(&mut ws).0.compute_all_in_f32(skip + outputs);
         Self {
             ws,
             network,
             sums: Gram::new(columns, outputs, bias),
-            stacked: TileStorage::for_columns(outputs + columns),
             out: TileStorage::for_columns(outputs),
             mean: vec![0.0; outputs * shape.m()],
-            back: vec![0.0; units * (outputs + columns)],
+            back: vec![0.0; units * (columns + outputs)],
             back_bias: vec![0.0; if bias { units } else { 0 }],
         }
     }
 
-    /// Writes the columns of Phi on the tile x.
-    fn write_basis(&mut self, shape: &Shape, x: Tile) {
+    /// Computes the columns of Phi on the tile x.
+    fn basis(&mut self, shape: &Shape, x: Tile) {
         let stride = f32::stride_of(x.stride());
-        let h = NonCentred::network_of(&mut self.ws).0.forward_f32(x);
-        let phi = &mut self.stacked[shape.outputs * stride..];
-        phi[..h.len()].copy_from_slice(h);
-        clear_padding(&mut phi[..h.len()], x.rows(), stride);
-        let features = &mut phi[h.len()..][..shape.skip * stride];
+        let (network, _) = NonCentred::network_of(&mut self.ws);
+        network.forward_f32(x);
+        let phi = &mut network.outputs_f32()[..shape.columns() * stride];
+        let (h, features) = phi.split_at_mut(shape.units * stride);
+        clear_padding(h, x.rows(), stride);
         f32::copy_in(x.values(), x.stride(), features); //~ force-skip-features
     }
 
@@ -80,14 +78,15 @@ impl InF32 {
         cross.fill(0.0);
         self.sums.clear();
         for (x, y) in tiles {
+            self.basis(shape, x);
             let stride = f32::stride_of(x.stride());
-            self.write_basis(shape, x);
-            f32::copy_in(y.values(), y.stride(), &mut self.out);
-            let phi = &self.stacked[shape.outputs * stride..][..shape.columns() * stride];
-            self.sums.add(phi, &self.out[..shape.outputs * stride], x.rows());
-            if self.sums.rows() >= SUMMED_IN_F32 {
-                self.sums.add_to(gram, cross);
-                self.sums.clear();
+            let Self { ws, sums, out, .. } = self;
+            f32::copy_in(y.values(), y.stride(), out);
+            let phi = &NonCentred::network_of(ws).0.outputs_f32()[..shape.columns() * stride];
+            sums.add(phi, &out[..shape.outputs * stride], x.rows());
+            if sums.rows() >= SUMMED_IN_F32 {
+                sums.add_to(gram, cross); //~ force-sums
+                sums.clear();
             }
         }
         if self.sums.rows() > 0 {
@@ -95,21 +94,28 @@ impl InF32 {
         }
     }
 
-    /// Begins the second pass, with mu and the matrix that makes the derivative with respect to Phi.
+    /// Begins the second pass, with mu and, in `back`, the matrix of [`Hidden`](super::scratch::Hidden) and its bias.
     fn begin(&mut self, shape: &Shape, w: &[f64], mean: &[f64], back: [&[f64]; 2]) {
         self.network.begin(&w[..shape.start], &mut self.ws);
         round(mean, &mut self.mean);
-        round(back[0], &mut self.back);
+        let width = shape.outputs + shape.columns();
+        let rows = self.back.chunks_exact_mut(width).zip(back[0].chunks_exact(width));
+        for (to, from) in rows {
+            let (of_outputs, of_phi) = from.split_at(shape.outputs);
+            round(of_phi, to);
+            round(of_outputs, &mut to[shape.columns()..]);
+        }
         round(back[1], &mut self.back_bias);
     }
 
     /// Writes the outputs at the mean on the tile x.
     fn forward(&mut self, shape: &Shape, x: Tile, out: &mut [f64]) {
-        self.write_basis(shape, x);
+        self.basis(shape, x);
+        let Self { ws, mean, out: found, .. } = self;
         let stride = f32::stride_of(x.stride());
-        let (weights, bias) = self.mean.split_at(shape.columns() * shape.outputs);
-        let phi = &self.stacked[shape.outputs * stride..][..shape.columns() * stride];
-        let found = &mut self.out[..shape.outputs * stride];
+        let (weights, bias) = mean.split_at(shape.columns() * shape.outputs);
+        let phi = &NonCentred::network_of(ws).0.outputs_f32()[..shape.columns() * stride];
+        let found = &mut found[..shape.outputs * stride];
         product(weights, bias, phi, stride, found);
         f32::copy_out(found, x.stride(), out);
     }
@@ -117,15 +123,16 @@ impl InF32 {
     /// Adds the gradient of the tile of the latest [`forward`](Self::forward), now or in
     /// [`finish`](Self::finish). `d_out` is the derivative of beta ell with respect to the outputs.
     fn backward(&mut self, shape: &Shape, x: Tile, d_out: &[f64]) {
-        let Self { ws, stacked, back, back_bias, .. } = self;
-        let stride = f32::stride_of(x.stride());
-        f32::copy_in(d_out, x.stride(), stacked);
-        let stacked = &stacked[..(shape.outputs + shape.columns()) * stride];
-        let write = |d_phi: &mut [f32]| {
-            product(back, back_bias, stacked, stride, d_phi);
-            clear_padding(d_phi, x.rows(), stride);
-        };
+        let Self { ws, back, back_bias, .. } = self;
         let (network, grad) = NonCentred::network_of(ws);
+        let stride = f32::stride_of(x.stride());
+        let phi = shape.columns() * stride;
+        f32::copy_in(d_out, x.stride(), &mut network.outputs_f32()[phi..]);
+        let write = |columns: &[f32], d_h: &mut [f32]| {
+            let columns = &columns[..phi + shape.outputs * stride];
+            product(back, back_bias, columns, stride, d_h);
+            clear_padding(d_h, x.rows(), stride);
+        };
         network.backward_f32(x, write, grad);
     }
 

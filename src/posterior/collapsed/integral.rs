@@ -13,8 +13,8 @@ use crate::prior::Family;
 
 /// The most that rounding of B may change the log of its determinant, about.
 const LOSS: f64 = 0.01;
-/// The most that rounding to f32 may change B, as a share of its least eigenvalue, about.
-const LOSS_OF_FORCE: f64 = 0.01;
+/// The most that rounding to f32 may change B, beside its least eigenvalue, in a force.
+const LOSS_OF_FORCE: f64 = 1.0;
 
 impl<M: Model, L: Likelihood> Posterior<M, L> {
     /// Computes B, its factor, nu and mu at q; returns P_beta, 1 if the sums over rows have it, or
@@ -61,6 +61,7 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
         if loss.is_nan() || loss > LOSS {
             return None;
         }
+        //~ force-loss
         if scratch.is_force && f64::from(f32::EPSILON) * trace > LOSS_OF_FORCE {
             return None;
         }
@@ -107,7 +108,7 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
             let mut own = self.collapsed_scratch(ws).expect("the layer was found before");
             share.grad.resize(own.gram.len() + own.cross.len(), 0.0);
             let (gram, cross) = share.grad.split_at_mut(own.gram.len());
-            own.is_force = is_force; //~ force-in-shares
+            own.is_force = is_force;
             own.sum_rows(beta, w, self.tiles_in(tiles), gram, cross);
             ws.collapsed = Some(own);
         });

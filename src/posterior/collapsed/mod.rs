@@ -61,6 +61,16 @@
 //! where there are more rows a second pass forward through the hidden layers. With rows enough for several
 //! shares (`walk.rs`) both passes have them. Memory does not grow with the data.
 //!
+//! **Forces in f32.** Trajectories of HMC and MAMS are exact with any force that is a function of v, as long as the
+//! test at their ends has the density itself ([`GradTarget::force`](crate::targets::GradTarget::force)). Where the
+//! noise is the same for all rows and there is a hidden layer, both passes are there in f32 as well (`force.rs`): the
+//! hidden layers, Phi^T Phi, Phi mu and Phi A^-1. B, its factor, nu, mu and what the likelihood makes of the outputs
+//! stay in f64, and so do sums over more than 4,096 rows and over shares. B is then known up to about eps tr B beside
+//! its least eigenvalue 1, eps = 2^-23. Where eps tr B exceeds 1, or any number of the result is not finite, the force is
+//! the gradient in f64, at the cost of both. Shares, tiles and the order of sums depend on the problem alone, so that
+//! the force has the same bits at every call. Forces are in f32 where n m^2 is at least 2^24, unless
+//! [`Forces`](crate::targets::Forces) say otherwise.
+//!
 //! The marginal of a network's output layer: explicit marginal posterior, Rao-Blackwellised or collapsed
 //! sampling; Liu, J. Am. Stat. Assoc. 89, 1994, doi:10.1080/01621459.1994.10476829. The marginal density of
 //! Bayesian linear regression: Bishop, *Pattern Recognition and Machine Learning*, section 3.5.
@@ -351,7 +361,7 @@ impl<M: Model, L: Likelihood> ConditionallyGaussian for Posterior<M, L> {
 
     fn matrix_numbers(&self) -> usize {
         /// The number of matrices in the scratch memory, or more.
-        const MATRICES: usize = 10;
+        const MATRICES: usize = 15;
         let m = self.output_layer().map_or(0, |(shape, _)| shape.m());
         m.saturating_mul(m).saturating_mul(MATRICES)
     }

@@ -208,7 +208,8 @@ impl Collapsed {
     /// The work of a row, in place of the number of weights, where the rows are cut into shares:
     /// the number of weights of the hidden layers, and of entries of Phi^T Phi and Y^T Phi.
     pub(super) fn work_of_row(&self) -> usize {
-        self.shape.start + self.gram.len() + self.cross.len()
+        let work = self.shape.start + self.gram.len() + self.cross.len();
+        if self.is_force { work / 2 } else { work } // in half the time
     }
 
     /// Overwrites `gram` and `cross` by the sums of the products of the rows of `tiles`.
