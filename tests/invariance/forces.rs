@@ -100,7 +100,7 @@ fn mams(step_size: f64) -> Mams {
 fn a_wrong_force_leaves_the_target_unchanged() {
     let target = Forced::new(Force::Wrong);
     let check = |what: &str, report: InvarianceReport| {
-        assert!(report.passes() && (0.05..0.95).contains(&report.accept_rate), "{what}: {report}");
+        assert!(report.passes() && (0.05..0.995).contains(&report.accept_rate), "{what}: {report}");
     };
     for step_size in [0.2, 0.6] {
         check("HMC", target.test(hmc(step_size)));
@@ -118,9 +118,12 @@ fn a_wrong_force_leaves_the_target_unchanged() {
 fn a_force_of_the_way_and_another_density_at_the_ends_are_seen() {
     for force in [Force::Late, Force::Tested] {
         let target = Forced::new(force);
-        for (what, report) in [("HMC", target.test(hmc(0.6))), ("MAMS", target.test(mams(1.2)))] {
-            assert!(!report.passes(), "{force:?}, {what}: {report}");
-        }
+        // Not by long steps of which hardly any is accepted.
+        let seen = |test: &dyn Fn(f64) -> InvarianceReport| {
+            [0.2, 0.4, 0.8].into_iter().any(|step_size| !test(step_size).passes())
+        };
+        assert!(seen(&|step_size| target.test(hmc(step_size))), "{force:?}, HMC");
+        assert!(seen(&|step_size| target.test(mams(step_size))), "{force:?}, MAMS");
     }
 }
 

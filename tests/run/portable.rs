@@ -99,6 +99,7 @@ chain Langevin-gradient: 63fd174acff2c2c8
 chain MALA: ee8e49a48cb150c8
 chain NUTS: 13917128c22e85fb
 chain RWM: e16db2c235a3c5ca
+chain forces in f32: 383c1e7e42d8e38b
 chain power posteriors: 9e00864e7835546a
 chain sigmoid: f46f57d1bc13133a
 chain wide: 84d8d4e6e419cf13

@@ -48,8 +48,8 @@ use crate::targets::{
 /// [gradients](crate::posterior::Posterior::collapsed) that cost about 3 n m^2 floating-point
 /// operations more for n rows and m weights of one output, and for the draw n m^2 and one log
 /// density. With n m^2 of 2^24 or more, [`Hmc`](crate::sampler::Hmc) and [`Mams`](crate::sampler::Mams) as
-/// `algorithm` move by [forces](crate::targets::GradTarget::force) in f32, which take a third of the time or half of
-/// it, and test in f64: the distribution is the same. [`with_forces`](Self::with_forces) decides otherwise. For a
+/// `algorithm` move by [forces](crate::targets::GradTarget::force) in f32, which take less than half of the
+/// time, and test in f64: the distribution is the same. [`with_forces`](Self::with_forces) decides otherwise. For a
 /// likelihood, prior or model for which there is no such integral it is refused with
 /// the reason. On a [`Tempered`](crate::targets::Tempered) posterior, and so inside
 /// [`PowerPosteriors`](crate::sampler::PowerPosteriors), the likelihood under the integral has the
