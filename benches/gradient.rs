@@ -1,10 +1,10 @@
 //! One gradient of the log posterior, of the problems in `problems`; then of a network 8-H-1 with its output
-//! layer and with that integrated out.
+//! layer, with that integrated out, and so in f32 (a force).
 //!
 //!     cargo bench --bench gradient
 //!
 //! Printed first: evaluations per second (median), GFLOP/s of the operations needed, and the share of one
-//! core's peak for fused multiply-adds (in f64; twice that for g in f32), measured in the same run; then
+//! core's peak for fused multiply-adds (in f64; twice that in f32), measured in the same run; then
 //! criterion's own report.
 
 #![allow(unsafe_code)]
@@ -13,6 +13,7 @@ use std::hint::black_box;
 use std::time::Instant;
 
 use bnn_mcmc::prelude::*;
+use bnn_mcmc::targets::Forces;
 use criterion::Criterion;
 
 #[allow(dead_code)]
@@ -93,21 +94,27 @@ fn with_and_without_output_layer(rows: usize, units: usize, peak: f64, criterion
     let q = problems::normals(10, joint.layout().dim());
     let mut v = vec![0.0; marginal.dim()];
     marginal.gather(&q, &mut v);
-    let (mut joint_ws, mut ws) = (joint.workspace(), marginal.workspace());
+    let forced = marginal.clone().with_forces(Forces::F32);
+    let (mut joint_ws, mut ws, mut forced_ws) =
+        (joint.workspace(), marginal.workspace(), forced.workspace());
     let mut of_joint =
         |grad: &mut [f64]| joint.log_density_grad(black_box(&q), grad, &mut joint_ws);
     let mut of_marginal =
         |grad: &mut [f64]| marginal.log_density_grad(black_box(&v), grad, &mut ws);
+    let mut of_force = |force: &mut [f64]| forced.force(black_box(&v), force, &mut forced_ws);
     type Gradient<'a> = &'a mut dyn FnMut(&mut [f64]) -> LogDensity;
-    let gradients: [Gradient; 2] = [&mut of_joint, &mut of_marginal];
-    let names = ["posterior", "marginal"];
-    for ((gradient, operations), name) in gradients.into_iter().zip(operations).zip(names) {
+    let gradients: [(Gradient, &str, f64, f64); 3] = [
+        (&mut of_joint, "posterior", operations[0], peak),
+        (&mut of_marginal, "marginal", operations[1], peak),
+        (&mut of_force, "force in f32", operations[1], 2.0 * peak),
+    ];
+    for (gradient, name, operations, peak) in gradients {
         let mut grad = vec![0.0; if name == "posterior" { q.len() } else { v.len() }];
         let seconds = median_seconds(|| {
             black_box(gradient(&mut grad));
         });
         let (gflops, name) = (operations / seconds / 1e9, format!("{name} 8-{units}-1, {rows}"));
-        println!("{name:24} {:12.0} {gflops:10.2} {:10.1}", 1.0 / seconds, 100.0 * gflops / peak);
+        println!("{name:26} {:12.0} {gflops:10.2} {:10.1}", 1.0 / seconds, 100.0 * gflops / peak);
         criterion.bench_function(&format!("gradient/{name}"), |b| b.iter(|| gradient(&mut grad)));
     }
 }
@@ -132,8 +139,8 @@ fn main() {
             b.iter(|| gradient(black_box(&q), &mut grad));
         });
     }
-    println!("\n{:24} {:>12} {:>10} {:>10}", "8-H-1, rows", "evals/s", "GFLOP/s", "% of peak");
-    for (rows, units) in [(200, 10), (900, 100)] {
+    println!("\n{:26} {:>12} {:>10} {:>10}", "8-H-1, rows", "evals/s", "GFLOP/s", "% of peak");
+    for (rows, units) in [(200, 10), (900, 100), (7_373, 100)] {
         with_and_without_output_layer(rows, units, peak, &mut criterion);
     }
     criterion.final_summary();

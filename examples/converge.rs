@@ -22,6 +22,7 @@ use bnn_mcmc::likelihood::StudentTNoise;
 use bnn_mcmc::model::{LogSd, NonCentred, Skip};
 use bnn_mcmc::prelude::*;
 use bnn_mcmc::sampler::Algorithm;
+use bnn_mcmc::targets::Forces;
 use clap::{Parser, ValueEnum};
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
@@ -33,6 +34,12 @@ enum Method {
     CollapsedNuts,
     CollapsedHmc,
     CollapsedMams,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum Numbers {
+    F64,
+    F32,
 }
 
 #[derive(Parser)]
@@ -83,6 +90,9 @@ struct Args {
     /// A dense preconditioner.
     #[arg(long)]
     dense: bool,
+    /// Forces of the collapsed methods but NUTS: by default in f32 where the problem is large.
+    #[arg(long, value_enum)]
+    forces: Option<Numbers>,
     /// The verdicts, too.
     #[arg(long)]
     verdict: bool,
@@ -245,13 +255,22 @@ fn sample(
         preconditioner,
         ..Mams::default()
     };
+    let forces = match args.forces {
+        None => Forces::Auto,
+        Some(Numbers::F64) => Forces::F64,
+        Some(Numbers::F32) => Forces::F32,
+    };
     match args.method {
         Method::Nuts => sample_by(args, posterior, nuts, seed),
         Method::Hmc => sample_by(args, posterior, hmc, seed),
         Method::Mams => sample_by(args, posterior, mams, seed),
         Method::CollapsedNuts => sample_by(args, posterior, Collapsed::new(nuts), seed),
-        Method::CollapsedHmc => sample_by(args, posterior, Collapsed::new(hmc), seed),
-        Method::CollapsedMams => sample_by(args, posterior, Collapsed::new(mams), seed),
+        Method::CollapsedHmc => {
+            sample_by(args, posterior, Collapsed::new(hmc).with_forces(forces), seed)
+        }
+        Method::CollapsedMams => {
+            sample_by(args, posterior, Collapsed::new(mams).with_forces(forces), seed)
+        }
     }
 }
 

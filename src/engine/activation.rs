@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::elementary::{exp, map, one_minus_exp_minus, sigmoid, softplus, tanh};
+use super::elementary::{exp, map, one_minus_exp_minus, sigmoid, softplus, tanh, tanh_in};
 use super::simd::{Real, Vector};
 use crate::choice::choice;
 
@@ -88,6 +88,21 @@ impl Activation {
     /// activation [keeps](Self::keeps), else empty. Exponentials are computed in f64.
     pub(crate) fn forward<F: Real>(self, z: &mut [F], kept: &mut [F]) {
         forward(self, z, kept);
+    }
+
+    /// Applies the activation like [`forward`](Self::forward), but tanh in F throughout, and the sigmoid as
+    /// (1 + tanh(z/2))/2: in f32 to a few units of 6e-8, with twice as many numbers in a register.
+    pub(crate) fn forward_in_own<F: Real>(self, z: &mut [F], kept: &mut [F]) {
+        match self {
+            Self::Tanh => tanh_in_place(z),
+            Self::Sigmoid => sigmoid_in_place(z),
+            Self::Silu => {
+                kept.copy_from_slice(z);
+                sigmoid_in_place(kept);
+                z.iter_mut().zip(kept).for_each(|(z, s)| *z *= *s);
+            }
+            Self::Identity | Self::Relu | Self::Softplus => forward(self, z, kept),
+        }
     }
 
     /// Multiplies `d` by the derivative, where [`forward`](Self::forward) left `y` and `kept`.
@@ -191,6 +206,22 @@ dispatch! {
 }
 dispatch! {
     fn backward<F>(activation: Activation, y: &[F], kept: &[F], d: &mut [F]) => backward_body
+}
+#[inline(always)]
+fn tanh_body<F: Real, V: Vector<F>>(_: V::Level, z: &mut [F]) {
+    map(z, tanh_in::<F, V::Level>);
+}
+#[inline(always)]
+fn sigmoid_body<F: Real, V: Vector<F>>(_: V::Level, z: &mut [F]) {
+    let half = F::of(0.5);
+    map(z, |z| F::multiply_add::<V::Level>(half, tanh_in::<F, V::Level>(half * z), half));
+}
+
+dispatch! {
+    fn tanh_in_place<F>(z: &mut [F]) => tanh_body
+}
+dispatch! {
+    fn sigmoid_in_place<F>(z: &mut [F]) => sigmoid_body
 }
 dispatch! {
     fn second(activation: Activation, y: &[f64], kept: &[f64], d: &mut [f64]) => second_body

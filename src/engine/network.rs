@@ -29,6 +29,8 @@ pub(crate) struct Network<F: Real> {
     /// Weights and inputs, where they are kept in F.
     w: TileStorage<F>,
     x: TileStorage<F>,
+    /// Whether activations are computed in F throughout.
+    all_in_own: bool,
     /// Allocated at its first use.
     row_by_row: Option<RowByRow>,
 }
@@ -41,7 +43,7 @@ pub(crate) struct Outputs<F: Real> {
 }
 
 /// Rows after which sums in f32 are added to the gradient, in f64.
-const SUMMED_IN_F32: usize = 4096;
+pub(crate) const SUMMED_IN_F32: usize = 4096;
 
 impl<F: Real> Network<F> {
     /// `layers`, each of which has as many inputs as the one before has units.
@@ -70,6 +72,7 @@ impl<F: Real> Network<F> {
             summed: 0,
             w: TileStorage::zeros(if F::IS_F64 { 0 } else { n_weights.next_multiple_of(F::LANES) }),
             x: TileStorage::for_columns(if F::IS_F64 { 0 } else { layers[0].inputs }),
+            all_in_own: false,
             row_by_row: None,
             layers,
         }
@@ -83,26 +86,39 @@ impl<F: Real> Network<F> {
 
     /// Writes the outputs for `x`.
     pub(crate) fn forward(&mut self, w: &[f64], x: Tile, mut out: TileMut) {
-        let stride = F::stride_of(x.stride());
-        F::keep(x.values(), x.stride(), &mut self.x);
-        let x_kept = F::kept(x.values(), &self.x);
-        let walk = Walk { layers: &self.layers, w: F::kept(w, &self.w), stride };
         let direct = F::direct(out.values());
-        forward(walk, &x_kept[..self.layers[0].inputs * stride], &mut self.outputs, direct);
+        self.walk(w, x, direct);
         let last = self.layers.len() - 1;
         let h = &self.outputs[last].h;
         if !h.is_empty() {
-            F::copy_out(&h[..self.layers[last].units * stride], x.stride(), out.values());
+            let n = self.layers[last].units * F::stride_of(x.stride());
+            F::copy_out(&h[..n], x.stride(), out.values());
         }
+    }
+
+    /// Walks through all layers, the last of which writes to `direct` if it has no memory of its own.
+    fn walk(&mut self, w: &[f64], x: Tile, direct: &mut [F]) {
+        let stride = F::stride_of(x.stride());
+        F::keep(x.values(), x.stride(), &mut self.x);
+        let x_kept = F::kept(x.values(), &self.x);
+        let (w, all_in_own) = (F::kept(w, &self.w), self.all_in_own);
+        let walk = Walk { layers: &self.layers, w, stride, all_in_own };
+        forward(walk, &x_kept[..self.layers[0].inputs * stride], &mut self.outputs, direct);
     }
 
     /// Adds the gradient of a tile to the sums, or passes them on to `grad`, as long as w. The padding of
     /// `d_out` is zero.
     pub(crate) fn backward(&mut self, w: &[f64], x: Tile, d_out: Tile, grad: &mut [f64]) {
+        F::copy_in(d_out.values(), d_out.stride(), &mut self.delta);
+        self.walk_back(w, x, grad);
+    }
+
+    /// Does the work of [`backward`](Self::backward) with the derivative in `delta`.
+    fn walk_back(&mut self, w: &[f64], x: Tile, grad: &mut [f64]) {
         let stride = F::stride_of(x.stride());
         let x_kept = F::kept(x.values(), &self.x);
-        F::copy_in(d_out.values(), d_out.stride(), &mut self.delta);
-        let walk = Walk { layers: &self.layers, w: F::kept(w, &self.w), stride };
+        let (w, all_in_own) = (F::kept(w, &self.w), self.all_in_own);
+        let walk = Walk { layers: &self.layers, w, stride, all_in_own };
         let fresh = self.summed == 0;
         let deltas = [&mut *self.delta, &mut *self.delta_below];
         backward(
@@ -125,6 +141,41 @@ impl<F: Real> Network<F> {
             finish(&self.layers, &self.sums, grad);
             self.summed = 0;
         }
+    }
+}
+
+impl Network<f32> {
+    /// Computes activations in f32, too, from now on, with `room` for columns after the outputs.
+    pub(crate) fn compute_all_in_f32(&mut self, room: usize) {
+        let (Some(layer), Some(last)) = (self.layers.last(), self.outputs.last_mut()) else {
+            return;
+        };
+        last.h = TileStorage::for_columns(layer.units + room);
+        self.all_in_own = true;
+    }
+
+    /// Computes the outputs for `x` in f32, with the weights of the latest [`begin`](Self::begin).
+    pub(crate) fn forward_f32(&mut self, x: Tile) {
+        self.walk(&[], x, &mut []);
+    }
+
+    /// The outputs in f32, and the columns after them.
+    pub(crate) fn outputs_f32(&mut self) -> &mut [f32] {
+        &mut self.outputs.last_mut().expect("a layer").h
+    }
+
+    /// Does the work of [`backward`](Self::backward) where `write` writes the derivative with respect to the
+    /// outputs, with zeros in the padding, from the outputs and the columns after them.
+    pub(crate) fn backward_f32(
+        &mut self,
+        x: Tile,
+        write: impl FnOnce(&[f32], &mut [f32]),
+        grad: &mut [f64],
+    ) {
+        let last = self.layers.len() - 1;
+        let n = self.layers[last].units * f32::stride_of(x.stride());
+        write(&self.outputs[last].h, &mut self.delta[..n]);
+        self.walk_back(&[], x, grad);
     }
 }
 
@@ -191,6 +242,7 @@ pub(crate) struct Walk<'a, F: Real> {
     layers: &'a [Layer],
     w: &'a [F],
     stride: usize,
+    all_in_own: bool,
 }
 
 #[inline(always)]
@@ -201,7 +253,7 @@ fn forward_body<F: Real, V: Vector<F>>(
     outputs: &mut [Outputs<F>],
     direct: &mut [F],
 ) {
-    let Walk { layers, mut w, stride } = walk;
+    let Walk { layers, mut w, stride, all_in_own } = walk;
     let (mut input, mut direct) = (x, Some(direct));
     for (layer, Outputs { h, kept }) in layers.iter().zip(outputs) {
         let (weights, bias);
@@ -214,7 +266,11 @@ fn forward_body<F: Real, V: Vector<F>>(
         };
         dense::forward::<F, V>(level, weights, bias, input, stride, h);
         let kept = &mut kept[..if layer.activation.keeps() { n } else { 0 }];
-        layer.activation.forward(h, kept);
+        if all_in_own {
+            layer.activation.forward_in_own(h, kept);
+        } else {
+            layer.activation.forward(h, kept);
+        }
         input = h;
     }
 }
@@ -229,7 +285,7 @@ fn backward_body<F: Real, V: Vector<F>>(
     sums: &mut [F],
     fresh: bool,
 ) {
-    let Walk { layers, mut w, stride } = walk;
+    let Walk { layers, mut w, stride, .. } = walk;
     let ([mut delta, mut below], mut sums) = (deltas, sums);
     w = &w[..layers.iter().map(Layer::len).sum()];
     for (l, layer) in layers.iter().enumerate().rev() {
@@ -296,15 +352,15 @@ dispatch! {
 }
 
 #[inline(always)]
-fn product_body<V: Vector<f64>>(
+fn product_body<F: Real, V: Vector<F>>(
     level: V::Level,
-    w: &[f64],
-    b: &[f64],
-    x: &[f64],
+    w: &[F],
+    b: &[F],
+    x: &[F],
     stride: usize,
-    z: &mut [f64],
+    z: &mut [F],
 ) {
-    dense::forward::<f64, V>(level, w, b, x, stride, z);
+    dense::forward::<F, V>(level, w, b, x, stride, z);
 }
 #[inline(always)]
 fn inputs_product_body<V: Vector<f64>>(
@@ -331,7 +387,7 @@ fn weights_product_body<V: Vector<f64>>(
 
 dispatch! {
     /// Z = W X + b, or W X where `b` is empty.
-    fn product(w: &[f64], b: &[f64], x: &[f64], stride: usize, z: &mut [f64]) => product_body
+    fn product<F>(w: &[F], b: &[F], x: &[F], stride: usize, z: &mut [F]) => product_body
 }
 dispatch! {
     /// dX = W^T dZ.

@@ -79,7 +79,7 @@ impl MlpF32 {
 /// Scratch memory of an [`MlpF32`]: weights, and what [`Mlp`] has.
 #[derive(Clone, Debug)]
 pub struct MlpF32Workspace {
-    network: Network<f32>,
+    pub(super) network: Network<f32>,
 }
 
 impl Model for MlpF32 {

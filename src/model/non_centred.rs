@@ -2,8 +2,10 @@
 
 use std::ops::Range;
 
-use super::{Model, OutputLayer, SecondOrderModel};
+use super::mlp_f32::MlpF32Workspace;
+use super::{Mlp, MlpF32, Model, OutputLayer, SecondOrderModel};
 use crate::Error;
+use crate::engine::network::Network;
 use crate::engine::{Tile, TileMut};
 use crate::layout::Layout;
 use crate::portable::exp;
@@ -292,6 +294,22 @@ impl<M: Model> Model for NonCentred<M> {
         };
         let hidden = NonCentred { base: hidden.base.clone(), groups: self.groups.clone() };
         Ok(OutputLayer { hidden: Some(hidden), ..layer })
+    }
+}
+
+impl NonCentred<Mlp> {
+    /// The network, computing in f32.
+    pub(crate) fn in_f32(self) -> NonCentred<MlpF32> {
+        NonCentred { base: self.base.in_f32(), groups: self.groups }
+    }
+}
+
+impl NonCentred<MlpF32> {
+    /// The network that computes, and the gradient with respect to its weights.
+    pub(crate) fn network_of(
+        ws: &mut NonCentredWorkspace<MlpF32Workspace>,
+    ) -> (&mut Network<f32>, &mut [f64]) {
+        (&mut ws.base.network, &mut ws.grad)
     }
 }
 

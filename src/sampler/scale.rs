@@ -251,8 +251,8 @@ impl Scale {
             Moments::Diagonal(variance) => variance.update(current.q()),
             Moments::DiagonalFromGradients { positions, gradients } => {
                 positions.update(current.q());
-                if current.has_grad() {
-                    gradients.update(current.grad());
+                if current.has_force() {
+                    gradients.update(current.force());
                 }
             }
             Moments::Dense(covariance) => covariance.update(current.q()),

@@ -2,6 +2,8 @@
 
 use std::ops::Range;
 
+use serde::{Deserialize, Serialize};
+
 use super::{GradTarget, LogDensity, PowerTarget, Target, TargetInfo, Tempered};
 use crate::Error;
 use crate::layout::Layout;
@@ -65,6 +67,25 @@ pub trait ConditionallyGaussian: Target {
         ws: &mut Self::Workspace,
     ) -> LogDensity;
 
+    /// Whether [`force_at`](Self::force_at) is something else than the gradient where `forces` are asked for; false
+    /// by default. A function of the target alone.
+    fn has_force(&self, _forces: Forces) -> bool {
+        false
+    }
+
+    /// Overwrites `force` with an approximation of the gradient of [`log_marginal_at`](Self::log_marginal_at), and
+    /// returns an approximation of its value; by default both themselves. Functions of q and beta alone, as
+    /// in [`GradTarget::force`].
+    fn force_at(
+        &self,
+        beta: f64,
+        q: &[f64],
+        force: &mut [f64],
+        ws: &mut Self::Workspace,
+    ) -> LogDensity {
+        self.log_marginal_at(beta, q, Some(force), ws)
+    }
+
     /// Overwrites the coordinates of `q` that are integrated out with a draw of p_beta(W | v) and
     /// returns true; returns false, and leaves q unchanged, where the covariance cannot be
     /// computed.
@@ -77,6 +98,19 @@ pub trait ConditionallyGaussian: Target {
     ) -> bool;
 }
 
+/// The numbers in which forces ([`GradTarget::force`]) are computed. The acceptance test, and with it the
+/// distribution that is sampled, is the same in any case: densities are f64. Draws differ.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Forces {
+    /// f32 where the problem is large enough to gain by it, else f64.
+    #[default]
+    Auto,
+    /// f64: forces are gradients.
+    F64,
+    /// f32, where the target has such forces.
+    F32,
+}
+
 impl<T: ConditionallyGaussian> ConditionallyGaussian for &T {
     forward! { self => (**self);
         fn gaussian_coordinates() -> Result<Vec<Range<usize>>, Error>;
@@ -85,6 +119,8 @@ impl<T: ConditionallyGaussian> ConditionallyGaussian for &T {
             beta: f64, rng: Option<&mut ChainRng>, q: &mut [f64], ws: &mut Self::Workspace,
         ) -> bool;
         fn matrix_numbers() -> usize;
+        fn has_force(forces: Forces) -> bool;
+        fn force_at(beta: f64, q: &[f64], force: &mut [f64], ws: &mut Self::Workspace) -> LogDensity;
         fn log_marginal_at(
             beta: f64, q: &[f64], grad: Option<&mut [f64]>, ws: &mut Self::Workspace,
         ) -> LogDensity;
@@ -99,6 +135,16 @@ impl<T: ConditionallyGaussian + PowerTarget> ConditionallyGaussian for Tempered<
         fn gaussian_coordinates() -> Result<Vec<Range<usize>>, Error>;
         fn held_coordinates() -> Vec<Range<usize>>;
         fn matrix_numbers() -> usize;
+        fn has_force(forces: Forces) -> bool;
+    }
+    fn force_at(
+        &self,
+        beta: f64,
+        q: &[f64],
+        force: &mut [f64],
+        ws: &mut Self::Workspace,
+    ) -> LogDensity {
+        self.base().force_at(self.beta() * beta, q, force, ws) //~ force-power
     }
     fn refresh_at(
         &self,
@@ -178,6 +224,7 @@ pub struct Marginal<T> {
     /// The other coordinates.
     kept: Vec<Range<usize>>,
     layout: Layout,
+    has_force: bool,
 }
 
 /// Scratch memory of one chain on a [`Marginal`].
@@ -231,7 +278,14 @@ impl<T: ConditionallyGaussian> Marginal<T> {
                            whose noise is known, and needs no Markov chain";
             return Err(Error::argument("blocks of the posterior", names, allowed));
         }
-        Ok(Self { base, integrated, kept, layout })
+        let has_force = base.has_force(Forces::Auto);
+        Ok(Self { base, integrated, kept, layout, has_force })
+    }
+
+    /// The same density with forces in these numbers.
+    pub fn with_forces(mut self, forces: Forces) -> Self {
+        self.has_force = self.base.has_force(forces);
+        self
     }
 
     /// The target with all coordinates.
@@ -340,6 +394,17 @@ impl<T: ConditionallyGaussian> GradTarget for Marginal<T> {
         self.scatter(q, &mut ws.q);
         let density = self.base.log_marginal_at(1.0, &ws.q, Some(&mut ws.grad), &mut ws.base);
         self.gather(&ws.grad, grad);
+        density
+    }
+
+    fn has_own_force(&self) -> bool {
+        self.has_force
+    }
+
+    fn force(&self, q: &[f64], force: &mut [f64], ws: &mut Self::Workspace) -> LogDensity {
+        self.scatter(q, &mut ws.q);
+        let density = self.base.force_at(1.0, &ws.q, &mut ws.grad, &mut ws.base);
+        self.gather(&ws.grad, force);
         density
     }
 }

@@ -41,7 +41,7 @@ pub use capabilities::{
 };
 pub use conditioned::{Conditioned, ConditionedWorkspace};
 pub use info::TargetInfo;
-pub use marginal::{ConditionallyGaussian, Marginal, MarginalWorkspace};
+pub use marginal::{ConditionallyGaussian, Forces, Marginal, MarginalWorkspace};
 pub use minibatch::MinibatchTarget;
 pub use point::{Cached, Point};
 pub(crate) use second_order::MOST_DIMENSIONS;
@@ -160,6 +160,27 @@ pub trait GradTarget: Target {
     /// Returns log p(q) and overwrites `grad` (as long as q) with its gradient.
     fn log_density_grad(&self, q: &[f64], grad: &mut [f64], ws: &mut Self::Workspace)
     -> LogDensity;
+
+    /// Whether [`force`](Self::force) is something else than the gradient. False by default.
+    fn has_own_force(&self) -> bool {
+        false
+    }
+
+    /// Overwrites `force` (as long as q) with what moves a trajectory at q, and returns a density by which its
+    /// way is watched: by default the gradient and the log density, which a cheaper computation may
+    /// approximate.
+    ///
+    /// Both are functions of q alone, with the same bits at every call: whatever was evaluated before, and
+    /// on however many threads. Then a leapfrog or an isokinetic step with this force can be retraced, and
+    /// its change of volume is known, however far the force is from the gradient. A kernel whose acceptance
+    /// test has the log density itself at both ends of a trajectory ([`Hmc`](crate::sampler::Hmc),
+    /// [`Mams`](crate::sampler::Mams)) is exact with it; a force far from the gradient is rejected often.
+    ///
+    /// Source: Neal, *MCMC using Hamiltonian dynamics*, Handbook of Markov Chain Monte Carlo, 2011,
+    /// arXiv:1206.1901, section 5.6 (trajectories by an approximate energy).
+    fn force(&self, q: &[f64], force: &mut [f64], ws: &mut Self::Workspace) -> LogDensity {
+        self.log_density_grad(q, force, ws)
+    }
 }
 
 impl<T: Target> Target for &T {
@@ -179,5 +200,7 @@ impl<T: Target> Target for &T {
 impl<T: GradTarget> GradTarget for &T {
     forward! { self => (**self);
         fn log_density_grad(q: &[f64], grad: &mut [f64], ws: &mut Self::Workspace) -> LogDensity;
+        fn has_own_force() -> bool;
+        fn force(q: &[f64], force: &mut [f64], ws: &mut Self::Workspace) -> LogDensity;
     }
 }

@@ -13,15 +13,19 @@ use crate::cut;
 /// A position q with the log density and the gradient of the target there.
 ///
 /// Computed values are tied to the position: [`set`](Self::set) forgets it and only the `eval`
-/// methods fill it, so that a value of another position cannot be read. All kernels of a chain
+/// methods fill it, so that a value of another position cannot be read. It has room for the gradient or the
+/// [force](GradTarget::force), whichever was computed last. All kernels of a chain
 /// share the point, so it holds only values of the target. Other values that a kernel computes at a
 /// position it keeps itself, in a [`Cached`].
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Point {
     q: Vec<f64>,
+    /// The gradient, or the force if `rough` is known.
     grad: Vec<f64>,
     log_density: Option<LogDensity>,
     grad_is_valid: bool,
+    /// The density that belongs to a force of the target's own.
+    rough: Option<LogDensity>,
     stamp: Stamp,
 }
 
@@ -109,6 +113,7 @@ impl Point {
             grad: vec![0.0; dim],
             log_density: None,
             grad_is_valid: false,
+            rough: None,
             stamp: Stamp::new(),
         }
     }
@@ -122,6 +127,7 @@ impl Point {
     pub fn set(&mut self, write: impl FnOnce(&mut [f64])) {
         self.log_density = None;
         self.grad_is_valid = false;
+        self.rough = None;
         self.stamp = Stamp::new();
         write(&mut self.q);
     }
@@ -157,6 +163,7 @@ impl Point {
         self.grad.copy_from_slice(&other.grad);
         self.log_density = other.log_density;
         self.grad_is_valid = other.grad_is_valid;
+        self.rough = other.rough;
         self.stamp = Stamp::new();
     }
 
@@ -177,6 +184,29 @@ impl Point {
         &self.grad
     }
 
+    /// The force at q, which is the gradient unless the target has another one.
+    ///
+    /// # Panics
+    /// If [`eval_force`](Self::eval_force) was not called since the point was last moved.
+    pub fn force(&self) -> &[f64] {
+        assert!(self.has_force(), "a kernel evaluates a point before it reads the force");
+        &self.grad
+    }
+
+    /// Whether the force or the gradient at q is known.
+    pub fn has_force(&self) -> bool {
+        self.grad_is_valid || self.rough.is_some()
+    }
+
+    /// The density that [`GradTarget::force`] returned: the log density, unless the target has a force of its
+    /// own.
+    ///
+    /// # Panics
+    /// If no `eval` method was called since the point was last moved.
+    pub fn rough_density(&self) -> LogDensity {
+        self.rough.unwrap_or_else(|| self.log_density())
+    }
+
     /// Whether the gradient at q is known.
     pub fn has_grad(&self) -> bool {
         self.grad_is_valid
@@ -194,9 +224,41 @@ impl Point {
     pub fn eval_grad<T: GradTarget>(&mut self, target: &T, ws: &mut T::Workspace) -> LogDensity {
         if !self.grad_is_valid {
             cut::point();
+            self.rough = None; //~ force-is-no-gradient
             self.log_density = Some(target.log_density_grad(&self.q, &mut self.grad, ws));
             self.grad_is_valid = true;
         }
         self.log_density()
+    }
+
+    /// Evaluates the force, unless it is known, and returns whether it was not. If it is the gradient, the
+    /// log density is known afterwards, too.
+    pub fn eval_force<T: GradTarget>(&mut self, target: &T, ws: &mut T::Workspace) -> bool {
+        if !target.has_own_force() {
+            let is_new = !self.grad_is_valid;
+            self.eval_grad(target, ws);
+            return is_new;
+        }
+        let is_new = self.rough.is_none();
+        if is_new {
+            cut::point();
+            self.grad_is_valid = false;
+            self.rough = Some(target.force(&self.q, &mut self.grad, ws));
+        }
+        is_new
+    }
+
+    /// Evaluates the force, or else the gradient.
+    pub(crate) fn eval_slope<T: GradTarget>(
+        &mut self,
+        by_force: bool,
+        target: &T,
+        ws: &mut T::Workspace,
+    ) {
+        if by_force {
+            self.eval_force(target, ws);
+        } else {
+            self.eval_grad(target, ws);
+        }
     }
 }

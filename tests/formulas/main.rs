@@ -8,6 +8,7 @@ mod composed;
 mod conjugate_reference;
 mod conjugate_refused;
 mod fixtures;
+mod forces;
 mod gradients;
 mod langevin_1d;
 mod likelihoods;

@@ -2,7 +2,7 @@
 
 use bnn_mcmc::prelude::*;
 use bnn_mcmc::sampler::{Algorithm, DelayedAcceptance, Kernel, Step};
-use bnn_mcmc::targets::{ConditionallyGaussian, Marginal, Point, Tempered};
+use bnn_mcmc::targets::{ConditionallyGaussian, Forces, Marginal, Point, Tempered};
 use bnn_mcmc::testing::{
     ConjugateRegression, Invariance, InvarianceReport, NoiseVariance, kolmogorov_smirnov,
 };
@@ -418,6 +418,21 @@ fn networks_with_one_scale_of_hidden_and_output_weights() {
     case.assert_joint("before Gibbs", cycle);
     let mixture = Mixture { first: Collapsed::new(nuts(0.5)), second: nuts(0.3), probability: 0.5 };
     case.assert_joint("a mixture with NUTS", mixture);
+}
+
+/// Trajectories by forces in f32, which this case is too small for unless it is asked.
+#[test]
+fn networks_with_forces_in_f32() {
+    let case = equal();
+    let forced = |step_size| Collapsed::new(hmc(step_size)).with_forces(Forces::F32);
+    case.assert_joint("HMC", forced(0.9));
+    let mams = Mams { step_size: 1.0, path_length: Some(3.0), ..Mams::default() };
+    case.assert_joint("MAMS", Collapsed::new(mams.clone()).with_forces(Forces::F32));
+    // The inner kernels share a point, of which one wants the gradient and the other the force.
+    let inner = Cycle(hmc(0.6), Cycle(nuts(0.5), mams));
+    case.assert_joint("on one point", Collapsed::new(inner).with_forces(Forces::F32));
+    let gibbs = OnBlocks::new(&["log_variance"], rwm(0.8));
+    case.assert_joint("after Gibbs", Cycle(GibbsNoise, Cycle(forced(0.6), gibbs)));
 }
 
 /// The weights of the mean integrated out, those of the log standard deviation not.

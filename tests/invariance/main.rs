@@ -9,6 +9,7 @@ mod collapsed;
 mod composed;
 mod composition;
 mod fixtures;
+mod forces;
 mod hamiltonian;
 mod hamiltonian_warmup;
 mod kernels;

@@ -9,7 +9,7 @@ use bnn_mcmc::sampler::{
     WarmupProgress,
 };
 use bnn_mcmc::surrogate::{Emulator, RowSubset, Surrogate};
-use bnn_mcmc::targets::Point;
+use bnn_mcmc::targets::{Forces, Point};
 
 use crate::allocator::{allocations_of_thread as allocations, alone};
 
@@ -143,6 +143,10 @@ fn no_step_allocates() {
         let collapsed =
             Cycle(Collapsed::new(nuts), Cycle(GibbsNoise, Collapsed::new(mala.clone())));
         check_network('d', &problems::network_gaussian('d'), &collapsed);
+        let hmc = Hmc { max_steps: 10, ..Hmc::default() };
+        let forced = Collapsed::new(Cycle(hmc, Mams { max_steps: 10, ..Mams::default() }));
+        let forced = forced.with_forces(Forces::F32);
+        check_network('d', &problems::network_gaussian('d'), &forced);
         let data = problems::data('d');
         let network = Mlp::new(&[data.n_features(), 10, 2], Activation::Tanh).unwrap();
         let priors = Priors::by_fan_in(&network);

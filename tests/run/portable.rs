@@ -6,6 +6,7 @@ use std::process::Command;
 use bnn_mcmc::portable;
 use bnn_mcmc::prelude::*;
 use bnn_mcmc::sampler::{Fisher, LangevinGradient, PowerPosteriors, Preconditioner, Smmala};
+use bnn_mcmc::targets::Forces;
 use ndarray::Array2;
 
 /// FNV-1a over the bits of all draws and statistics.
@@ -63,6 +64,13 @@ fn fingerprints() -> BTreeMap<&'static str, u64> {
     run!("Gibbs and SMMALA", &small, Cycle(weights, GibbsNoise), 100);
     let logistic = mlp(&[3, 4, 1], Activation::Sigmoid);
     run!("sigmoid", &logistic, Mala::default(), 100);
+    let mams = Mams { max_steps: 20, ..Mams::default() };
+    let forced = Collapsed::new(mams).with_forces(Forces::F32);
+    let network = Mlp::new(&[3, 120, 1], Activation::Tanh).unwrap();
+    let noise = LogInverseGamma::new(0.7, 0.5).unwrap();
+    let normal = Priors::by_fan_in(&network).with("log_noise_variance", noise);
+    let normal = Posterior::new(network, Gaussian::sampled(), &regression(45, 3), normal).unwrap();
+    run!("forces in f32", &normal, forced, 30);
     let wide = mlp(&[4, 110, 105, 1], Activation::Relu);
     run!("wide", &wide, Baoab { step_size: 1e-4, ..Baoab::default() }, 30);
     all
@@ -91,6 +99,7 @@ chain Langevin-gradient: 63fd174acff2c2c8
 chain MALA: ee8e49a48cb150c8
 chain NUTS: 13917128c22e85fb
 chain RWM: e16db2c235a3c5ca
+chain forces in f32: 383c1e7e42d8e38b
 chain power posteriors: 9e00864e7835546a
 chain sigmoid: f46f57d1bc13133a
 chain wide: 84d8d4e6e419cf13

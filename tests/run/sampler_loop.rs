@@ -7,7 +7,7 @@ use bnn_mcmc::sampler::{
     Algorithm, DelayedAcceptance, Kernel, LangevinGradient, Phase, SurrogateHmc, WarmupProgress,
 };
 use bnn_mcmc::surrogate::{RowSubset, Surrogate};
-use bnn_mcmc::targets::Point;
+use bnn_mcmc::targets::{Forces, Point};
 use bnn_mcmc::testing::GaussianTarget;
 use proptest::prelude::*;
 use serde::Serialize;
@@ -198,6 +198,15 @@ fn collapsed_kernels_go_on_too() {
         Cycle(Cycle(Collapsed::new(hmc), GibbsNoise), Collapsed::new(Mala::default()))
     });
     goes_on_from_files(&posterior, || PowerPosteriors::new(Collapsed::new(Mala::default())));
+    // With forces of their own, which share the point with gradients.
+    goes_on_from_files(&posterior, || {
+        let hmc = Hmc { max_steps: 10, ..Hmc::default() };
+        Collapsed::new(Cycle(hmc, Mala::default())).with_forces(Forces::F32)
+    });
+    goes_on_from_files(&posterior, || {
+        let hmc = Hmc { max_steps: 10, ..Hmc::default() };
+        PowerPosteriors::new(Collapsed::new(hmc).with_forces(Forces::F32))
+    });
 }
 
 /// A surrogate is no part of a state; another one is noticed.

@@ -14,6 +14,8 @@ use crate::prior::Family;
 
 /// The most that rounding of B may change the log of its determinant, about.
 const LOSS: f64 = 0.01;
+/// The most that rounding to f32 may change B, beside its least eigenvalue, in a force.
+const LOSS_OF_FORCE: f64 = 1.0;
 
 impl<M: Model, L: Likelihood> Posterior<M, L> {
     /// Computes B, its factor, nu and mu at q; returns P_beta, 1 if the sums over rows have it, or
@@ -60,6 +62,10 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
         if loss.is_nan() || loss > LOSS {
             return None;
         }
+        //~ force-loss
+        if scratch.is_force && f64::from(f32::EPSILON) * trace > LOSS_OF_FORCE {
+            return None;
+        }
         scratch.factoriser.factorise_alone(&mut scratch.factor);
         if !scratch.factor.is_valid() {
             return None;
@@ -91,20 +97,24 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
     ) {
         let (n, tile_rows) = (self.n_shares(scratch.work_of_row()), self.model.tile_rows());
         if n == 1 {
-            scratch.add_rows(beta, q, tile_rows, self.tiles().enumerate());
-            scratch.sums.write(&mut scratch.gram, &mut scratch.cross);
+            let mut sums = [&mut scratch.gram, &mut scratch.cross].map(std::mem::take);
+            let [gram, cross] = &mut sums;
+            scratch.sum_rows(beta, q, tile_rows, self.tiles().enumerate(), gram, cross);
+            [scratch.gram, scratch.cross] = sums;
             return;
         }
-        let Collapsed { gram, cross, by_row, .. } = scratch;
+        let Collapsed { gram, cross, by_row, is_force, .. } = scratch;
+        let is_force = *is_force;
         self.for_each_share(n, ws, |share, ws, tiles| {
             let mut own = self.collapsed_scratch(ws).expect("the layer was found before");
             if let (Some(own), Some(by_row)) = (&mut own.by_row, &*by_row) {
                 own.weights.clone_from(&by_row.weights); //~ mixture-shares
             }
-            own.add_rows(beta, q, tile_rows, tiles.clone().zip(self.tiles_in(tiles)));
             share.grad.resize(own.gram.len() + own.cross.len(), 0.0);
             let (gram, cross) = share.grad.split_at_mut(own.gram.len());
-            own.sums.write(gram, cross);
+            own.is_force = is_force;
+            let tiles = tiles.clone().zip(self.tiles_in(tiles));
+            own.sum_rows(beta, q, tile_rows, tiles, gram, cross);
             ws.collapsed = Some(own);
         });
         gram.fill(0.0);
@@ -178,9 +188,10 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
         let (wants_grad, of_phi) = (grad.is_some(), self.n_weights..self.n_weights + self.n_phi);
         let (mean, back) =
             (&scratch.mean, scratch.hidden.as_ref().map(|h| (&h.back, &h.back_bias)));
-        let by_row = &scratch.by_row;
+        let (by_row, is_force) = (&scratch.by_row, scratch.is_force);
         self.for_each_share(n, ws, |share, ws, tiles| {
             let mut own = self.collapsed_scratch(ws).expect("the layer was found before");
+            own.is_force = is_force;
             own.mean.copy_from_slice(mean);
             if let (Some(hidden), Some((back, bias))) = (&mut own.hidden, back) {
                 hidden.back.copy_from_slice(back);
@@ -224,6 +235,11 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
         scratch: &mut Collapsed,
         ws: &mut PosteriorWorkspace<M::Workspace>,
     ) -> f64 {
+        if scratch.is_force
+            && let Some(grad) = grad
+        {
+            return self.rows_at_the_mean_in_f32(beta, q, tiles, grad, scratch, ws);
+        }
         let Collapsed { shape, hidden, by_row, mean, .. } = scratch;
         let (w, phi) = self.split(q);
         let tile_rows = self.model.tile_rows();

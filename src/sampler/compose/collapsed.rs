@@ -8,7 +8,9 @@ use crate::draws::Report;
 use crate::rng::ChainRng;
 use crate::sampler::climb::halve;
 use crate::sampler::{Algorithm, Kernel, Step, WarmupProgress};
-use crate::targets::{Cached, ConditionallyGaussian, Marginal, MarginalWorkspace, Point, Target};
+use crate::targets::{
+    Cached, ConditionallyGaussian, Forces, Marginal, MarginalWorkspace, Point, Target,
+};
 
 /// `algorithm` on a posterior whose output-layer weights are integrated out, and these weights drawn
 /// afresh: for regressions with normal noise, [`Gaussian`](crate::likelihood::Gaussian) or, of one
@@ -59,7 +61,10 @@ use crate::targets::{Cached, ConditionallyGaussian, Marginal, MarginalWorkspace,
 /// Cost of a step: the cost of `algorithm`, with
 /// [gradients](crate::posterior::Posterior::collapsed) that cost about 3 n m^2 floating-point
 /// operations more for n rows and m weights of one output, and for the draw n m^2 and one log
-/// density. For a likelihood, prior or model for which there is no such integral it is refused with
+/// density. With n m^2 of 2^24 or more, [`Hmc`](crate::sampler::Hmc) and [`Mams`](crate::sampler::Mams) as
+/// `algorithm` move by [forces](crate::targets::GradTarget::force) in f32, which take less than half of the
+/// time, and test in f64: the distribution is the same. [`with_forces`](Self::with_forces) decides otherwise. For a
+/// likelihood, prior or model for which there is no such integral it is refused with
 /// the reason. On a [`Tempered`](crate::targets::Tempered) posterior, and so inside
 /// [`PowerPosteriors`](crate::sampler::PowerPosteriors), the likelihood under the integral has the
 /// power beta: the density of each rung, and the evidence, are the same as without it.
@@ -89,12 +94,22 @@ use crate::targets::{Cached, ConditionallyGaussian, Marginal, MarginalWorkspace,
 pub struct Collapsed<A> {
     /// The algorithm that moves the other coordinates.
     pub algorithm: A,
+    /// The numbers in which its forces are computed.
+    #[serde(default)]
+    pub forces: Forces,
 }
 
 impl<A> Collapsed<A> {
     /// `algorithm` on the marginal density.
     pub fn new(algorithm: A) -> Self {
-        Self { algorithm }
+        Self { algorithm, forces: Forces::Auto }
+    }
+
+    /// Computes forces in these numbers. NUTS, MALA and others that need more than a force at each step have
+    /// gradients in any case, and so do views of the marginal density, such as [`OnBlocks`](crate::sampler::OnBlocks)
+    /// has.
+    pub fn with_forces(self, forces: Forces) -> Self {
+        Self { forces, ..self }
     }
 }
 
@@ -136,7 +151,7 @@ where
     }
 
     fn kernel(&self, target: &T, rng: &ChainRng) -> Result<Self::Kernel, Error> {
-        let view = Marginal::new(*target)?;
+        let view = Marginal::new(*target)?.with_forces(self.forces);
         Ok(CollapsedKernel {
             inner: self.algorithm.kernel(&view, rng)?,
             ws: view.workspace(),

@@ -24,10 +24,11 @@ pub trait Flow: Send {
     /// [diagnostic](crate::diagnostics::ebfmi()).
     const HAS_ENERGY: bool;
 
-    /// The state at the origin; [`begin`](Self::begin) gives it a position and a velocity.
-    fn new(dim: usize) -> Self;
+    /// The state at the origin; [`begin`](Self::begin) gives it a position and a velocity. It moves by the
+    /// target's [force](GradTarget::force) where it goes `by_force`, else by its gradient.
+    fn new(dim: usize, by_force: bool) -> Self;
 
-    /// Starts at `from`, whose gradient is known, with a velocity drawn afresh.
+    /// Starts at `from`, whose force or gradient is known, with a velocity drawn afresh.
     fn begin(&mut self, from: &Point, scale: &Scale, rng: &mut ChainRng);
 
     /// Makes one step.
@@ -39,7 +40,7 @@ pub trait Flow: Send {
         ws: &mut T::Workspace,
     );
 
-    /// The energy; infinite where it cannot be computed.
+    /// The energy, by the density that belongs to the force; infinite where it cannot be computed.
     fn energy(&self) -> f64;
 
     /// The current point.
@@ -64,12 +65,13 @@ pub struct PhasePoint {
     pub(super) before: Vec<f64>,
     /// |p|^2 / 2.
     kinetic: f64,
+    by_force: bool,
 }
 
 impl Flow for PhasePoint {
     const HAS_ENERGY: bool = true;
 
-    fn new(dim: usize) -> Self {
+    fn new(dim: usize, by_force: bool) -> Self {
         let zeros = vec![0.0; dim];
         Self {
             point: Point::new(dim),
@@ -78,18 +80,19 @@ impl Flow for PhasePoint {
             velocity: zeros.clone(),
             before: zeros,
             kinetic: 0.0,
+            by_force,
         }
     }
 
     fn begin(&mut self, from: &Point, scale: &Scale, rng: &mut ChainRng) {
         self.point.copy_from(from);
-        scale.mul_transpose(from.grad(), &mut self.force);
+        scale.mul_transpose(from.force(), &mut self.force);
         rng.fill_normal(&mut self.p);
         self.kinetic = 0.5 * dot::<8>(&self.p, &self.p);
     }
 
     fn energy(&self) -> f64 {
-        let energy = self.kinetic - self.point.log_density().total(); //~ hmc-energy
+        let energy = self.kinetic - self.point.rough_density().total(); //~ hmc-energy
         if energy.is_nan() { f64::INFINITY } else { energy }
     }
 
@@ -101,19 +104,19 @@ impl Flow for PhasePoint {
         target: &T,
         ws: &mut T::Workspace,
     ) {
-        let Self { point, p, force, velocity, before, .. } = self;
+        let Self { point, p, force, velocity, before, by_force, .. } = self;
         before.copy_from_slice(point.q());
         if let Some(sd) = scale.diagonal() {
             point.set(|q| kick_and_drift(step_size, sd, force, p, q));
-            point.eval_grad(target, ws);
-            let squares = kick(step_size, sd, point.grad(), force, p);
+            point.eval_slope(*by_force, target, ws);
+            let squares = kick(step_size, sd, point.force(), force, p);
             self.kinetic = 0.5 * squares;
         } else {
             add_scaled(p, 0.5 * step_size, force);
             scale.mul(p, velocity);
             point.set(|q| add_scaled(q, step_size, velocity));
-            point.eval_grad(target, ws);
-            scale.mul_transpose(point.grad(), force);
+            point.eval_slope(*by_force, target, ws);
+            scale.mul_transpose(point.force(), force);
             add_scaled(p, 0.5 * step_size, force);
             self.kinetic = 0.5 * dot::<8>(p, p);
         }
@@ -223,7 +226,7 @@ impl Dynamics {
     }
 
     /// Seeks a step size if warm-up has just begun or L has changed, and returns how many gradients
-    /// that took. `current` must have its gradient; `phase` is scratch.
+    /// that took. `current` must have its force; `phase` is scratch.
     ///
     /// The step size is doubled or halved until the acceptance probability of a single leapfrog
     /// step crosses 0.8 (Stan reference manual, section on automatic parameter tuning; Hoffman and

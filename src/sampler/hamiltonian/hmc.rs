@@ -66,6 +66,12 @@ use crate::targets::GradTarget;
 /// so that momenta are always standard normal. It preserves volume and can be retraced by -eps. Its
 /// energy error is of order eps^2 over a trajectory of fixed length.
 ///
+/// Where the target has a [force](GradTarget::force) of its own, that stands in the place of g in the steps of HMC and
+/// of [`Mams`](crate::sampler::Mams): each step can still be retraced, with the same change of volume. H of the
+/// acceptance test has log pi itself at both ends. In between, the density of the force watches for divergences, at
+/// the ends too, so that a trajectory fails from both of its ends or from none. NUTS needs log pi at every point,
+/// and takes the gradient.
+///
 /// A transition whose energy rises by more than
 /// [`MAX_ENERGY_ERROR`](crate::sampler::MAX_ENERGY_ERROR) anywhere on its trajectory, or whose
 /// density is NaN or infinite there, has diverged: the step size is too large for the curvature at

@@ -59,10 +59,11 @@ pub struct Isokinetic {
     before: Vec<f64>,
     /// K.
     kinetic: f64,
+    by_force: bool,
 }
 
 impl Isokinetic {
-    /// Starts at `from`, whose gradient is known, with the velocity `u`.
+    /// Starts at `from`, whose force or gradient is known, with the velocity `u`.
     pub(super) fn resume(&mut self, from: &Point, u: &[f64], scale: &Scale) {
         self.point.copy_from(from);
         self.take_gradient(scale);
@@ -84,10 +85,10 @@ impl Isokinetic {
         normalise(&mut self.u);
     }
 
-    /// Takes in the gradient at the point.
+    /// Takes in the force at the point.
     fn take_gradient(&mut self, scale: &Scale) {
         let Self { point, direction, .. } = self;
-        scale.mul_transpose(point.grad(), direction);
+        scale.mul_transpose(point.force(), direction);
         self.size = normalise(direction);
     }
 
@@ -125,7 +126,7 @@ fn normalise(x: &mut [f64]) -> f64 {
 impl Flow for Isokinetic {
     const HAS_ENERGY: bool = false;
 
-    fn new(dim: usize) -> Self {
+    fn new(dim: usize, by_force: bool) -> Self {
         let zeros = vec![0.0; dim];
         Self {
             point: Point::new(dim),
@@ -135,6 +136,7 @@ impl Flow for Isokinetic {
             velocity: zeros.clone(),
             before: zeros,
             kinetic: 0.0,
+            by_force,
         }
     }
 
@@ -160,13 +162,13 @@ impl Flow for Isokinetic {
         scale.mul(&self.u, &mut self.velocity);
         let velocity = &self.velocity;
         self.point.set(|q| add_scaled(q, step_size, velocity));
-        self.point.eval_grad(target, ws);
+        self.point.eval_slope(self.by_force, target, ws);
         self.take_gradient(scale);
         self.turn(0.5 * step_size);
     }
 
     fn energy(&self) -> f64 {
-        let energy = self.kinetic - self.point.log_density().total(); //~ mams-energy
+        let energy = self.kinetic - self.point.rough_density().total(); //~ mams-energy
         if energy.is_nan() { f64::INFINITY } else { energy }
     }
 
@@ -191,7 +193,7 @@ mod tests {
 
     /// A velocity and a gradient in `dim` dimensions, drawn at random.
     fn drawn(dim: usize, size: f64, rng: &mut ChainRng) -> Isokinetic {
-        let mut flow = Isokinetic::new(dim);
+        let mut flow = Isokinetic::new(dim, true);
         rng.fill_normal(&mut flow.u);
         normalise(&mut flow.u);
         rng.fill_normal(&mut flow.direction);
@@ -317,7 +319,7 @@ mod tests {
             assert_eq!(flow.u, start);
         }
         // Nearly against it: 1 + c is 5e-17, which c itself cannot tell from 0.
-        let mut flow = Isokinetic::new(2);
+        let mut flow = Isokinetic::new(2, true);
         flow.direction.copy_from_slice(&[1.0, 0.0]);
         flow.u.copy_from_slice(&[-1.0, 1e-8]);
         flow.size = 20.0;
@@ -343,7 +345,7 @@ mod tests {
         from.set(|q| q.copy_from_slice(&[0.3, 1.0, -0.7]));
         from.eval_grad(&target, &mut ws);
         for (step_size, steps) in [(0.1, 20), (0.9, 20), (3.0, 4)] {
-            let mut flow = Isokinetic::new(3);
+            let mut flow = Isokinetic::new(3, true);
             flow.begin(&from, &scale, &mut rng);
             let start = flow.u.clone();
             (0..steps).for_each(|_| flow.step(step_size, &scale, &target, &mut ws));

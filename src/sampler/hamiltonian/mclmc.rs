@@ -184,7 +184,7 @@ impl<T: GradTarget> Algorithm<T> for Mclmc {
             },
             steps: self.steps,
             wanted: self.energy_variance,
-            flow: Isokinetic::new(dim),
+            flow: Isokinetic::new(dim, false),
             x: vec![0.0; dim],
         })
     }

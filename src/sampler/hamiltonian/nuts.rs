@@ -122,7 +122,7 @@ impl<T: GradTarget> Algorithm<T> for Nuts {
         let accept = self.adapt_step_size.then_some(self.target_accept);
         Ok(NutsKernel {
             state: HamiltonianState::new(dim, self.step_size, accept, self.preconditioner)?,
-            ends: [PhasePoint::new(dim), PhasePoint::new(dim)],
+            ends: [PhasePoint::new(dim, false), PhasePoint::new(dim, false)],
             moved: 0,
             tree: Tree::new(dim),
             doublings: (0..self.max_depth).map(|_| Tree::new(dim)).collect(),

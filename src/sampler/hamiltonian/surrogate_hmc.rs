@@ -151,7 +151,8 @@ impl<T: Target, S: GradTarget + Send> Kernel<T> for SurrogateHmcKernel<S> {
         if !here.is_of(current) {
             here.set(current, |here| {
                 here.set(|q| q.copy_from_slice(current.q()));
-                here.eval_grad(&*surrogate, &mut self.ws);
+                here.eval_force(&*surrogate, &mut self.ws);
+                here.eval(&*surrogate, &mut self.ws);
             });
             evals += 1;
         }

@@ -87,13 +87,17 @@ impl<F: Flow> TrajectoryKernel<F> {
             jitter: settings.jitter,
             max_steps: settings.max_steps,
             max_first_steps: settings.max_first_steps,
-            flow: F::new(dim),
+            flow: F::new(dim, true),
             jump: vec![0.0; if settings.adapt_path_length { dim } else { 0 }],
         })
     }
 
-    /// Follows the flow on `target` from `from`, whose gradient is known, to its end in `flow`, with a
-    /// velocity drawn afresh. Also returns how many gradients that took.
+    /// Follows the flow on `target` from `from`, whose log density and force are known, to its end in `flow`,
+    /// where the log density is known too, with a velocity drawn afresh. Also returns how many forces that
+    /// took.
+    ///
+    /// The way is watched by the density of the force at all of its points, the ends among them, so that
+    /// it fails from both ends or from none. The error is the error of the log density itself.
     pub(super) fn fly<T: GradTarget>(
         &mut self,
         from: &Point,
@@ -109,7 +113,7 @@ impl<F: Flow> TrajectoryKernel<F> {
         let wanted = path.steps(step_size, self.jitter, most, rng);
 
         flow.begin(from, scale, rng);
-        let before = flow.energy();
+        let mut before = flow.energy();
         let (mut steps, mut error, mut largest) = (0, 0.0, 0.0f64);
         let (half, mut jumps) = (wanted.div_ceil(2), [0.0; 2]);
         while steps < wanted && largest <= MAX_ENERGY_ERROR {
@@ -129,6 +133,13 @@ impl<F: Flow> TrajectoryKernel<F> {
             false => [jumps[0], path.jump(from, flow.point(), error, scale, jump)],
         };
         path.observe(half, steps, jumps);
+        if target.has_own_force() {
+            let correction =
+                |point: &Point| point.rough_density().total() - point.log_density().total();
+            flow.point_mut().eval(target, ws);
+            error += correction(flow.point()) - correction(from); //~ force-ratio
+            before += correction(from);
+        }
         (Flight { before, error, failed, steps }, sought + steps)
     }
 
@@ -191,12 +202,12 @@ impl<T: GradTarget, F: Flow> Kernel<T> for TrajectoryKernel<F> {
         ws: &mut T::Workspace,
         rng: &mut ChainRng,
     ) -> Step {
-        let mut evals = u32::from(!current.has_grad());
-        current.eval_grad(target, ws);
+        let mut evals = u32::from(current.eval_force(target, ws));
+        current.eval(target, ws);
         let (flight, taken) = self.fly(current, target, ws, rng);
         evals += taken;
         let log_ratio = if flight.failed { f64::NEG_INFINITY } else { -flight.error }; //~ hmc-ratio
-        let outside = self.flow.point().log_density().is_outside_support();
+        let outside = self.flow.point().rough_density().is_outside_support();
         let step = metropolis_test(current, self.flow.point_mut(), log_ratio, evals, rng);
         self.state.hamiltonian.last = flight.last(step.accepted);
         let diverged = flight.failed && !outside;
