@@ -707,13 +707,14 @@ impl Recipe {
         let Sizes { chains, warmup, .. } = self.sizes();
         let least = |name: &str, found, least, setting| match found < least {
             true => {
-                let error = Error::argument(name, found, format!("at least {least}"));
+                let error =
+                    Error::argument(name, found, format!("at least {least} for an ensemble"));
                 Err(error.of(setting))
             }
             false => Ok(()),
         };
-        least("chains of an ensemble", chains, 2, Setting::Chains)?;
-        least("warmup of an ensemble", warmup, 1, Setting::Warmup)
+        least("chains", chains, 2, Setting::Chains)?;
+        least("warmup", warmup, 1, Setting::Warmup)
     }
 
     /// The steps of the ascent of a member of an ensemble, and the iterations that warm up its sampler.

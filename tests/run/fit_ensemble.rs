@@ -223,8 +223,8 @@ fn what_is_said_of_an_ensemble() {
 
 #[test]
 fn sizes_that_make_no_ensemble_are_refused_and_defaults_are_its_own() {
-    refused!(recipe().chains(1).fit(&data()), Argument { name: "chains of an ensemble", value: 1 });
-    refused!(recipe().warmup(0).fit(&data()), Argument { name: "warmup of an ensemble", value: 0 });
+    refused!(recipe().chains(1).fit(&data()), Argument { name: "chains", value: 1 });
+    refused!(recipe().warmup(0).fit(&data()), Argument { name: "warmup", value: 0 });
     let text = Fit::regression("y").method(Method::Ensemble).to_string();
     assert!(text.contains("8 chains of 4100 iterations of warm-up and 60 draws"), "{text}");
     let text = Fit::regression("y").chains(5).to_string();

@@ -78,7 +78,7 @@ def test_an_ensemble_says_that_it_is_no_posterior(wave, tmp_path):
     loaded = BnnRegressor.load(tmp_path / "run")
     assert (loaded.method, loaded.chains, loaded.warmup) == ("ensemble", 3, 60)
     assert (loaded.predict(wave[0]) == model.predict(wave[0])).all()
-    with pytest.raises(ValueError, match="chains of an ensemble"):
+    with pytest.raises(ValueError, match="at least 2 for an ensemble"):
         BnnRegressor(chains=1, method="ensemble").fit(*wave)
 
 
