@@ -727,24 +727,14 @@ impl Recipe {
     /// The coordinates that an ascent leaves alone: the logarithms of scales, for which the joint
     /// density of scales and weights has no maximum; and the coordinates that are 0 besides, by which
     /// the noise depends on the features.
-    fn held(&self, layout: &Layout, columns: usize) -> [Vec<Range<usize>>; 2] {
-        let scales = [RELEVANCE, HORSESHOE, OUTPUTS, OF_SKIP];
-        let scales = scales.into_iter().filter_map(|name| layout.range(name)).collect();
-        let last = format!("w{}", self.layers().len());
-        let of_noise = |name| {
-            let range = layout.range(name)?;
-            Some(range.start + range.len() / (2 * columns) * columns..range.end)
-        };
-        let of_noise = match self.is_by_row() {
-            true => [&last[..], "skip"].into_iter().filter_map(of_noise).collect(),
-            false => Vec::new(),
-        };
-        [scales, of_noise]
+    fn held(&self, layout: &Layout) -> [Vec<Range<usize>>; 2] {
+        let ranges = |names: &[&str]| names.iter().filter_map(|name| layout.range(name)).collect();
+        [ranges(&[RELEVANCE, HORSESHOE, OUTPUTS, OF_SKIP]), ranges(&["log_sd"])]
     }
 
     fn sample_ensemble(&self, parts: &Parts, checkpoint: Option<&Path>) -> Result<Draws, Error> {
         let (columns, posterior) = (parts.train.response().width(), &parts.posterior);
-        let [mut held, zero] = self.held(posterior.layout(), columns);
+        let [mut held, zero] = self.held(posterior.layout());
         held.extend(zero.iter().cloned());
         let adam = Adam { steps: self.ascent().0, learning_rate: 0.01, ..Adam::default() };
         let (ascent, mams) = (Held { adam, held }, self.of_member());
