@@ -31,10 +31,10 @@ pub trait Algorithm<T: Target>: Sync {
         0
     }
 
-    /// Whether the transition, once adaptation has ended, is in detailed balance with the target:
+    /// Whether the transition on `target`, once adaptation has ended, is in detailed balance with it:
     /// pi(x) K(x, y) = pi(y) K(y, x). False by default, which is always safe;
     /// [`DelayedAcceptance`](crate::sampler::DelayedAcceptance) takes only those that say true.
-    fn is_reversible(&self) -> bool {
+    fn is_reversible(&self, _target: &T) -> bool {
         false
     }
 }

@@ -50,7 +50,7 @@ use crate::Error;
 use crate::data::{Columns, Dataset, Lines, Scaler, Schema, Split, Standardise, Task};
 use crate::diagnostics::Verdict;
 use crate::draws::Draws;
-use crate::likelihood::Likelihood;
+use crate::likelihood::{Likelihood, NormalNoise};
 use crate::message::{Advice, count, number};
 use crate::model::{LogSd, Mlp, NonCentred, Skip};
 use crate::posterior::Posterior;
@@ -298,9 +298,11 @@ impl Fit {
         let x = features.transform(x)?;
         let sd = posterior.predict_noise_sd(&self.draws, x.view())?;
         let Some(scaler) = response else { return Ok(sd) };
+        let noise = posterior.likelihood().normal_noise();
+        let has_moments = !matches!(noise, None | Some(NormalNoise::Mixture(_)));
         let mean = match scaler.is_affine() {
             true => sd.clone(),
-            false if posterior.likelihood().normal_noise().is_none() => {
+            false if !has_moments => {
                 return Ok(sd.mapv(|_| f64::INFINITY));
             }
             false => posterior.predict_mean(&self.draws, x.view())?,

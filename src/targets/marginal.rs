@@ -33,10 +33,16 @@ pub trait ConditionallyGaussian: Target {
         Vec::new()
     }
 
-    /// For a posterior whose conditional distribution of W is normal only given further variables u that q
-    /// does not have: leaves p_beta(q) unchanged as it moves some coordinates of `q`, then draws u given q into the workspace, and
-    /// returns true. All densities and draws are given u from then on. Without `rng` it moves nothing,
-    /// and sets u to a typical value. By default there is no u, and it returns false.
+    /// Whether W is normal only given further variables u that q does not have, which
+    /// [`refresh_at`](Self::refresh_at) draws; false by default.
+    fn is_refreshed(&self) -> bool {
+        false
+    }
+
+    /// If there are [further variables](Self::is_refreshed) u: leaves p_beta(q) unchanged as it moves some
+    /// coordinates of `q`, then draws u given q into the workspace, and returns true. All densities and draws
+    /// are given u from then on. Without `rng` it moves nothing, and sets u to a typical value. By
+    /// default there is no u, and it returns false.
     fn refresh_at(
         &self,
         _beta: f64,
@@ -115,6 +121,7 @@ impl<T: ConditionallyGaussian> ConditionallyGaussian for &T {
     forward! { self => (**self);
         fn gaussian_coordinates() -> Result<Vec<Range<usize>>, Error>;
         fn held_coordinates() -> Vec<Range<usize>>;
+        fn is_refreshed() -> bool;
         fn refresh_at(
             beta: f64, rng: Option<&mut ChainRng>, q: &mut [f64], ws: &mut Self::Workspace,
         ) -> bool;
@@ -134,6 +141,7 @@ impl<T: ConditionallyGaussian + PowerTarget> ConditionallyGaussian for Tempered<
     forward! { self => self.base();
         fn gaussian_coordinates() -> Result<Vec<Range<usize>>, Error>;
         fn held_coordinates() -> Vec<Range<usize>>;
+        fn is_refreshed() -> bool;
         fn matrix_numbers() -> usize;
         fn has_force(forces: Forces) -> bool;
     }

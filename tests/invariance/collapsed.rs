@@ -1,5 +1,6 @@
 //! Collapsed kernels leave the joint posterior unchanged, output weights included, and sabotaged copies do not.
 
+use bnn_mcmc::likelihood::StudentTNoise;
 use bnn_mcmc::prelude::*;
 use bnn_mcmc::sampler::{Algorithm, DelayedAcceptance, Kernel, Step};
 use bnn_mcmc::targets::{ConditionallyGaussian, Forces, Marginal, Point, Tempered};
@@ -9,6 +10,7 @@ use bnn_mcmc::testing::{
 use ndarray::{Array2, Axis, array, aview1};
 use std::ops::Range;
 
+use crate::failed;
 use crate::fixtures::{Regression, regression, regression_data};
 
 fn nuts(step_size: f64) -> Nuts {
@@ -67,6 +69,13 @@ fn linear_regressions_against_exact_draws() {
         Posterior::new(Linear::new(2, 1).unwrap(), Gaussian::sampled(), &data, priors).unwrap();
     let delayed = DelayedAcceptance::new(&cheap, Collapsed::new(rwm(0.5)), 2);
     assert_passes("delayed acceptance", &run(&setup, &posterior, &exact, delayed));
+    // Student-t noise takes several moves one after the other.
+    let priors = Priors::all(Normal::new(0.0, 0.6).unwrap())
+        .with("log_squared_scale", LogInverseGamma::new(1.5, 0.5).unwrap());
+    let noise = StudentTNoise::sampled().with_degrees_of_freedom(4.0).unwrap();
+    let cheap = Posterior::new(Linear::new(2, 1).unwrap(), noise, &data, priors).unwrap();
+    let delayed = DelayedAcceptance::new(&cheap, Collapsed::new(rwm(0.5)), 2);
+    failed!(delayed.kernel(&&posterior, &ChainRng::new(1, 0)), Argument { name: "inner" });
 }
 
 /// A step begins where the chain is, whatever moved it there. No distribution tells: a kernel that went on from where it
@@ -518,7 +527,13 @@ impl<L: Likelihood> ConditionallyGaussian for Wrong<'_, L> {
                 }
                 true
             }
-            Mistake::WeightsStay => true,
+            // Nearly: weights that never move are no case of the statistics.
+            Mistake::WeightsStay => {
+                for range in self.0.gaussian_coordinates().unwrap() {
+                    q[range].iter_mut().for_each(|w| *w += 0.03 * rng.normal());
+                }
+                true
+            }
             _ => self.0.draw_conditional_at(beta, rng, q, ws),
         }
     }

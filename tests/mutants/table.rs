@@ -519,7 +519,7 @@ mutants! {
                 => "{ let after = proposal.eval(target, ws).total(); proposal.set_as_in(current, |_| {}); after }"
     caught_by "invariance" "surrogates::what_would_not_be_exact_is_refused"
         "delayed acceptance: a cycle counts as reversible"
-            at "reversible-inner": "!self.inner.is_reversible()" => "false"
+            at "reversible-inner": "!self.inner.is_reversible(&self.surrogate)" => "false"
     caught_by "invariance" "surrogates::trajectories_on_a_wrong_surrogate"
         "HMC on a surrogate: the kinetic energy left out"
             at "surrogate-hmc-ratio": "(after - before) - kinetic" => "after - before"

@@ -408,6 +408,10 @@ impl<M: Model, L: Likelihood> ConditionallyGaussian for Posterior<M, L> {
         self.degrees_of_freedom().into_iter().map(|nu| nu..nu + 1).collect()
     }
 
+    fn is_refreshed(&self) -> bool {
+        matches!(self.likelihood.normal_noise(), Some(NormalNoise::Mixture(_)))
+    }
+
     fn refresh_at(
         &self,
         beta: f64,

@@ -167,8 +167,9 @@ where
         Marginal::new(*target).map_or(0, of_inner).saturating_add(target.matrix_numbers())
     }
 
-    fn is_reversible(&self) -> bool {
-        self.algorithm.is_reversible()
+    fn is_reversible(&self, target: &T) -> bool {
+        let of_inner = |view| self.algorithm.is_reversible(&view);
+        !target.is_refreshed() && Marginal::new(*target).is_ok_and(of_inner)
     }
 }
 

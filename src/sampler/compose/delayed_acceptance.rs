@@ -152,7 +152,7 @@ where
             return Err(Error::argument("steps", 0, "at least 1"));
         }
         //~ reversible-inner
-        if !self.inner.is_reversible() {
+        if !self.inner.is_reversible(&self.surrogate) {
             let allowed =
                 "a reversible algorithm, such as Rwm, Mala, Hmc, Nuts, Pcn or a Mixture of them";
             return Err(Error::argument("inner", self.inner.name(), allowed));
@@ -184,7 +184,7 @@ where
         self.inner.matrix_numbers(&self.surrogate)
     }
 
-    fn is_reversible(&self) -> bool {
+    fn is_reversible(&self, _: &T) -> bool {
         true
     }
 }

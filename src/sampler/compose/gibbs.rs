@@ -57,7 +57,7 @@ impl<T: NoiseConditional> Algorithm<T> for GibbsNoise {
         Ok(GibbsNoiseKernel { noise: target.noise_parameters()? })
     }
 
-    fn is_reversible(&self) -> bool {
+    fn is_reversible(&self, _: &T) -> bool {
         true
     }
 }

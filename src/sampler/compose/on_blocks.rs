@@ -81,8 +81,9 @@ where
         view.map_or(0, |view| self.algorithm.matrix_numbers(&view))
     }
 
-    fn is_reversible(&self) -> bool {
-        self.algorithm.is_reversible()
+    fn is_reversible(&self, target: &T) -> bool {
+        let view = Conditioned::new(*target, &self.blocks);
+        view.is_ok_and(|view| self.algorithm.is_reversible(&view))
     }
 }
 

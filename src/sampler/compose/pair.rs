@@ -276,8 +276,8 @@ impl<T: Target, A: Algorithm<T>, B: Algorithm<T>> Algorithm<T> for Mixture<A, B>
         self.first.matrix_numbers(target).saturating_add(self.second.matrix_numbers(target))
     }
 
-    fn is_reversible(&self) -> bool {
-        self.first.is_reversible() && self.second.is_reversible()
+    fn is_reversible(&self, target: &T) -> bool {
+        self.first.is_reversible(target) && self.second.is_reversible(target)
     }
 }
 

@@ -162,7 +162,7 @@ impl<T: GradTarget> Algorithm<T> for Hmc {
         self.preconditioner.matrix_numbers(target.dim())
     }
 
-    fn is_reversible(&self) -> bool {
+    fn is_reversible(&self, _: &T) -> bool {
         true
     }
 }

@@ -154,7 +154,7 @@ impl<T: GradTarget> Algorithm<T> for Mams {
         self.preconditioner.matrix_numbers(target.dim())
     }
 
-    fn is_reversible(&self) -> bool {
+    fn is_reversible(&self, _: &T) -> bool {
         true
     }
 }

@@ -133,7 +133,7 @@ impl<T: GradTarget> Algorithm<T> for Nuts {
         self.preconditioner.matrix_numbers(target.dim())
     }
 
-    fn is_reversible(&self) -> bool {
+    fn is_reversible(&self, _: &T) -> bool {
         true
     }
 }

@@ -120,7 +120,7 @@ where
         self.hmc.matrix_numbers(&self.surrogate)
     }
 
-    fn is_reversible(&self) -> bool {
+    fn is_reversible(&self, _: &T) -> bool {
         true
     }
 }

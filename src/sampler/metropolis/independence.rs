@@ -47,7 +47,7 @@ impl<T: Target, P: Prior + Clone> Algorithm<T> for Independence<P> {
         })
     }
 
-    fn is_reversible(&self) -> bool {
+    fn is_reversible(&self, _: &T) -> bool {
         true
     }
 }

@@ -146,7 +146,7 @@ impl<T: Descent> Algorithm<T> for LangevinGradient {
         })
     }
 
-    fn is_reversible(&self) -> bool {
+    fn is_reversible(&self, _: &T) -> bool {
         true
     }
 }

@@ -98,7 +98,7 @@ impl<T: GradTarget> Algorithm<T> for Mala {
         self.preconditioner.matrix_numbers(target.dim())
     }
 
-    fn is_reversible(&self) -> bool {
+    fn is_reversible(&self, _: &T) -> bool {
         true
     }
 }

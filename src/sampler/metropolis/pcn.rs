@@ -91,7 +91,7 @@ impl<T: GaussianReference> Algorithm<T> for Pcn {
         MetropolisKernel::new(dim, scale, CrankNicolson { moving, mean, sd, xi })
     }
 
-    fn is_reversible(&self) -> bool {
+    fn is_reversible(&self, _: &T) -> bool {
         true
     }
 }

@@ -106,7 +106,7 @@ impl<T: Target> Algorithm<T> for Rwm {
         self.preconditioner.matrix_numbers(target.dim())
     }
 
-    fn is_reversible(&self) -> bool {
+    fn is_reversible(&self, _: &T) -> bool {
         true
     }
 }

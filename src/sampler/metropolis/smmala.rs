@@ -239,7 +239,7 @@ impl<T: GradTarget, M: Metric<T>> Algorithm<T> for Smmala<M> {
         }
     }
 
-    fn is_reversible(&self) -> bool {
+    fn is_reversible(&self, _: &T) -> bool {
         true
     }
 }

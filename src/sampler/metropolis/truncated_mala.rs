@@ -157,7 +157,7 @@ impl<T: GradTarget + BoxSupport> Algorithm<T> for TruncatedMala {
         MetropolisKernel::new(dim, scale, proposal)
     }
 
-    fn is_reversible(&self) -> bool {
+    fn is_reversible(&self, _: &T) -> bool {
         true
     }
 }
