@@ -51,8 +51,12 @@ use crate::{Error, memory};
 /// use bnn_mcmc::approximate::WideLimit;
 /// use bnn_mcmc::optimise::Adam;
 /// use bnn_mcmc::prelude::*;
-/// let x = ndarray::Array2::from_shape_fn((40, 2), |(i, j)| ((7 * i + 3 * j) % 20) as f64 / 6.0 - 1.6);
-/// let y = x.column(0).mapv(|x| (2.0 * x).sin());
+/// let x = ndarray::Array2::from_shape_fn((40, 2), |(i, j)| match j {
+///     0 => (7 * i % 20) as f64 / 6.0 - 1.6,
+///     _ => (11 * i % 17) as f64 / 5.0 - 1.6,
+/// });
+/// let noise = ndarray::Array1::from_shape_fn(40, |i| 0.1 * (5.0 * i as f64).cos());
+/// let y = x.column(0).mapv(|x| (2.0 * x).sin()) + noise;
 /// let limit = WideLimit::new(&Dataset::regression(x, y)?)?;
 /// let mut scales = limit.start();
 /// Adam { learning_rate: 0.1, steps: 200, ..Adam::default() }.maximise(&limit, &mut scales)?;
