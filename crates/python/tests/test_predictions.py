@@ -44,10 +44,12 @@ def test_mean_and_std_of_noise_by_row(short):
     y = 2 * X[:, 0] + np.exp(X[:, 0]) * rng.normal(size=200)
     model = BnnRegressor(**{**short, "noise": "heteroscedastic"}).fit(X, y)
     mean, std = model.predict(X, return_std=True)
-    out, _ = outputs(model, X)
+    out, posterior = outputs(model, X)
     means = out[:, :, 0] * y.std() + y.mean()
     np.testing.assert_allclose(mean, means.mean(axis=0), rtol=1e-10)
-    noise = np.exp(2 * out[:, :, 1]).mean(axis=0) * y.var()
+    z = (X - X.mean(axis=0)) / X.std(axis=0)
+    log_sd = np.einsum("rf,sof->sro", z, posterior["log_sd"]) + posterior["log_sd_bias"][:, None]
+    noise = np.exp(2 * log_sd[:, :, 0]).mean(axis=0) * y.var()
     np.testing.assert_allclose(std, np.sqrt(means.var(axis=0) + noise), rtol=1e-10)
     assert std[X[:, 0].argmax()] > 5 * std[X[:, 0].argmin()]
 
