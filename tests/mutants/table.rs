@@ -649,7 +649,7 @@ mutants! {
             at "fitted-features": "Standardise::new().allow_constant().fit_features(&train)?"
                 => "Standardise::new().allow_constant().fit_features(data)?"
         "a fit scales the response by validation rows, too"
-            at "fitted-response": "fit_response(&train)?" => "fit_response(data)?"
+            at "fitted-response": "&train" => "data"
         "a fit knows the range of validation rows"
             at "fitted-ranges": "range::ranges(train.x().view(), train.feature_names())"
                 => "range::ranges(data.x().view(), data.feature_names())"
