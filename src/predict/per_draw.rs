@@ -17,7 +17,7 @@ use crate::model::{Model, layers};
 use crate::posterior::{Posterior, PosteriorWorkspace};
 use crate::posterior::{check_finite, check_inputs};
 use crate::rng::ChainRng;
-use crate::targets::Target;
+use crate::targets::{ConditionallyGaussian, Target};
 
 /// The part of a chain's random stream that responses are drawn from: no sampler reads it.
 const RESPONSES: u64 = u64::from_le_bytes(*b"response");
@@ -185,7 +185,7 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
                 hidden_units,
                 prior_by_fan_in: output.is_some_and(|block| self.has_prior_by_fan_in(block)),
                 sampled_variances: self.has_sampled_variances(),
-                collapsible: is_own && self.collapsed().is_ok(),
+                collapsible: is_own && self.gaussian_coordinates().is_ok(),
                 target_accept: None,
                 validation: false,
             },

@@ -124,16 +124,17 @@ fn outputs_are_those_of_plain_loops() {
 #[test]
 fn gradients_and_hessians_match_finite_differences() {
     fn check(likelihood: impl SecondOrderLikelihood, outputs: usize, data: &Dataset) {
-        check_model(deep(outputs), likelihood, data);
+        check_model(deep(outputs), likelihood, data, 0.7);
     }
     fn check_model(
         model: impl SecondOrderModel,
         likelihood: impl SecondOrderLikelihood,
         data: &Dataset,
+        sd: f64,
     ) {
         let posterior = Posterior::new(model, likelihood, data, priors(true)).unwrap();
         for seed in 1..4 {
-            let q = random(posterior.dim(), 0.35, seed);
+            let q = random(posterior.dim(), sd, seed);
             let error = gradient_error(&posterior, &q);
             assert!(error < 1e-7, "gradient: {error}");
             let error = hessian_error(&posterior, &q);
@@ -143,8 +144,9 @@ fn gradients_and_hessians_match_finite_differences() {
     let real = Dataset::regression(features(30), responses(30, 2)).unwrap();
     check(Gaussian::sampled(), 2, &real);
     let with_noise = |outputs| LogSd::new(deep(outputs)).unwrap();
-    check_model(with_noise(2), HeteroscedasticGaussian, &real);
-    check_model(with_noise(2), StudentTNoise::heteroscedastic(), &real);
+    check_model(with_noise(2), HeteroscedasticGaussian, &real, 0.7);
+    // Of t beside small scales finite differences are exact for smaller steps only.
+    check_model(with_noise(2), StudentTNoise::heteroscedastic(), &real, 0.35);
     let one = Dataset::regression(features(30), responses(30, 1)).unwrap();
     check(HeteroscedasticGaussian, 2, &one);
     let classes = (0..30).map(|i| (i * i) % 3).collect();
