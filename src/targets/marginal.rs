@@ -40,17 +40,16 @@ pub trait ConditionallyGaussian: Target {
     }
 
     /// If there are [further variables](Self::is_refreshed) u: leaves p_beta(q) unchanged as it moves some
-    /// coordinates of `q`, then draws u given q into the workspace, and returns true. All densities and draws
-    /// are given u from then on. Without `rng` it moves nothing, and sets u to a typical value. By
-    /// default there is no u, and it returns false.
+    /// coordinates of `q`, then draws u given q into the workspace. All densities and draws are given u from
+    /// then on. Without `rng` it moves nothing, and sets u to a typical value. By default there is no
+    /// u, and it does nothing.
     fn refresh_at(
         &self,
         _beta: f64,
         _rng: Option<&mut ChainRng>,
         _q: &mut [f64],
         _ws: &mut Self::Workspace,
-    ) -> bool {
-        false
+    ) {
     }
 
     /// The number of entries in the matrices of an evaluation, for the memory that a run counts for
@@ -124,7 +123,7 @@ impl<T: ConditionallyGaussian> ConditionallyGaussian for &T {
         fn is_refreshed() -> bool;
         fn refresh_at(
             beta: f64, rng: Option<&mut ChainRng>, q: &mut [f64], ws: &mut Self::Workspace,
-        ) -> bool;
+        ) -> ();
         fn matrix_numbers() -> usize;
         fn has_force(forces: Forces) -> bool;
         fn force_at(beta: f64, q: &[f64], force: &mut [f64], ws: &mut Self::Workspace) -> LogDensity;
@@ -160,8 +159,8 @@ impl<T: ConditionallyGaussian + PowerTarget> ConditionallyGaussian for Tempered<
         rng: Option<&mut ChainRng>,
         q: &mut [f64],
         ws: &mut Self::Workspace,
-    ) -> bool {
-        self.base().refresh_at(self.beta() * beta, rng, q, ws)
+    ) {
+        self.base().refresh_at(self.beta() * beta, rng, q, ws);
     }
     fn log_marginal_at(
         &self,
@@ -333,9 +332,12 @@ impl<T: ConditionallyGaussian> Marginal<T> {
         q: &mut [f64],
         ws: &mut MarginalWorkspace<T::Workspace>,
     ) -> bool {
-        let changed = self.base.refresh_at(1.0, rng, q, &mut ws.base);
-        ws.q.copy_from_slice(q);
-        changed
+        let is_refreshed = self.base.is_refreshed();
+        if is_refreshed {
+            self.base.refresh_at(1.0, rng, q, &mut ws.base);
+            ws.q.copy_from_slice(q);
+        }
+        is_refreshed
     }
 
     /// Overwrites the integrated coordinates of `q`, which has all coordinates of the base, with a

@@ -2,6 +2,8 @@
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use bnn_mcmc::likelihood::StudentTNoise;
+use bnn_mcmc::model::LogSd;
 use bnn_mcmc::prelude::*;
 use bnn_mcmc::sampler::{
     Algorithm, DelayedAcceptance, Kernel, LangevinGradient, Phase, SurrogateHmc, WarmupProgress,
@@ -142,9 +144,11 @@ fn network() -> Posterior<Mlp, Gaussian> {
 }
 
 /// As above through checkpoint files, for kernels on a posterior.
-fn goes_on_from_files<A>(posterior: &Posterior<Mlp, Gaussian>, algorithm: impl Fn() -> A)
+fn goes_on_from_files<M, L, A>(posterior: &Posterior<M, L>, algorithm: impl Fn() -> A)
 where
-    A: for<'t> Algorithm<&'t Posterior<Mlp, Gaussian>> + Serialize,
+    M: Model,
+    L: Likelihood,
+    A: for<'t> Algorithm<&'t Posterior<M, L>> + Serialize,
 {
     let run = |threads| {
         Sampler::new(posterior, algorithm()).warmup(300).draws(200).seed(4).threads(threads)
@@ -207,6 +211,23 @@ fn collapsed_kernels_go_on_too() {
         let hmc = Hmc { max_steps: 10, ..Hmc::default() };
         PowerPosteriors::new(Collapsed::new(hmc).with_forces(Forces::F32))
     });
+}
+
+/// Weights of rows are drawn anew in each step, and are no part of a state.
+#[test]
+fn collapsed_kernels_with_student_t_noise_go_on_too() {
+    let mut rng = ChainRng::new(5, 0);
+    let x = ndarray::Array2::from_shape_fn((30, 2), |_| rng.normal());
+    let y = x.column(0).mapv(|x| (2.0 * x).sin() + 0.3 * rng.normal().powi(3));
+    let data = Dataset::regression(x, y).unwrap();
+    let network = Mlp::new(&[2, 3, 1], Activation::Tanh).unwrap();
+    let priors =
+        Priors::by_fan_in(&network).with("log_degrees_of_freedom", Normal::new(2.0, 1.0).unwrap());
+    let (model, noise) = (LogSd::new(network).unwrap(), StudentTNoise::heteroscedastic());
+    let posterior = Posterior::new(model, noise, &data, priors).unwrap();
+    let hmc = || Collapsed::new(Hmc { max_steps: 10, ..Hmc::default() });
+    goes_on_from_files(&posterior, || Cycle(hmc(), Collapsed::new(Mala::default())));
+    goes_on_from_files(&posterior, || PowerPosteriors::new(hmc()));
 }
 
 /// A surrogate is no part of a state; another one is noticed.

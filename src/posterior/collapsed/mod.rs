@@ -418,14 +418,11 @@ impl<M: Model, L: Likelihood> ConditionallyGaussian for Posterior<M, L> {
         rng: Option<&mut ChainRng>,
         q: &mut [f64],
         ws: &mut Self::Workspace,
-    ) -> bool {
-        let Some(NormalNoise::Mixture(noise)) = self.likelihood.normal_noise() else {
-            return false;
-        };
-        let Some(mut scratch) = self.collapsed_scratch(ws) else { return false };
+    ) {
+        let Some(NormalNoise::Mixture(noise)) = self.likelihood.normal_noise() else { return };
+        let Some(mut scratch) = self.collapsed_scratch(ws) else { return };
         self.refresh_mixture(&noise, beta, rng, q, &mut scratch, ws);
         ws.collapsed = Some(scratch);
-        true
     }
 
     fn matrix_numbers(&self) -> usize {
