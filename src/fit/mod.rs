@@ -47,7 +47,9 @@ pub use self::likelihood::AnyLikelihood;
 pub use self::range::{FeatureRange, Outside, Predicted};
 pub use self::recipe::Recipe;
 use crate::Error;
-use crate::data::{Columns, Dataset, Lines, Scaler, Schema, Split, Standardise, Task};
+use crate::data::{
+    Columns, Dataset, Features, Lines, Scaler, Schema, Split, StandIn, Standardise, Task,
+};
 use crate::diagnostics::Verdict;
 use crate::draws::Draws;
 use crate::likelihood::{Likelihood, NormalNoise};
@@ -103,6 +105,8 @@ struct Origin {
     lines: Option<Lines>,
     /// The lines that were left out.
     dropped: Vec<usize>,
+    /// The cells that something else stands in for.
+    stand_ins: Vec<StandIn>,
 }
 
 impl Parts {
@@ -283,7 +287,8 @@ impl Fit {
             Some(scaler) => predictions.unscaled(scaler)?, //~ unscaled-predictions
         };
         let outside = range::outside(x, ranges);
-        Ok(Predicted { predictions, outside, dropped: Vec::new(), unused: Vec::new() })
+        let (dropped, stand_ins, unused) = (Vec::new(), Vec::new(), Vec::new());
+        Ok(Predicted { predictions, outside, dropped, stand_ins, unused })
     }
 
     /// The standard deviation of y given x and each draw, the noise alone, in the units of the response,
@@ -323,7 +328,8 @@ impl Fit {
             return Err(Error::argument("features", format!("{:?}", new.names), allowed));
         }
         let predicted = self.predict_new(new.x.view())?;
-        Ok(Predicted { dropped: new.dropped, unused: new.unused, ..predicted })
+        let Features { dropped, stand_ins, unused, .. } = new;
+        Ok(Predicted { dropped, stand_ins, unused, ..predicted })
     }
 
     /// Reads another file with a known response as the training file was read: rows for
@@ -471,6 +477,11 @@ impl Fit {
     /// The lines of the training file that were left out because of a missing value.
     pub fn dropped(&self) -> &[usize] {
         &self.parts.origin.dropped
+    }
+
+    /// The cells of the training file without a value, and what stands in for them, a column each.
+    pub fn stand_ins(&self) -> &[StandIn] {
+        &self.parts.origin.stand_ins
     }
 
     /// The line of the training file that each row of [`data`](Self::data) comes from; `None` if the fit is not

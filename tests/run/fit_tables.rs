@@ -166,8 +166,8 @@ fn a_fit_of_a_table_reads_files_like_it() {
     let read = CsvReader::regression("y").header().read_path(&file).unwrap();
     let of_file = recipe.fit_like(&read.dataset, &read.schema).unwrap();
     let columns = [
-        ("kind".to_string(), Cells::Labels(vec!["a".into(), "b".into()])),
-        ("x".into(), Cells::Numbers),
+        ("kind".to_string(), Cells::Labels(vec!["a".into(), "b".into()]), None),
+        ("x".into(), Cells::Numbers, None),
     ];
     let schema = Schema::of_table(CsvReader::regression("y"), columns, None).unwrap();
     let of_table = recipe.fit_like(&read.dataset, &schema).unwrap();

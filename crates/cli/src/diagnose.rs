@@ -164,8 +164,10 @@ pub fn model(fit: &Fit) -> String {
     let transformed = columns.iter().filter_map(|column| Some((&column.name, column.transform?)));
     let transforms: String =
         transformed.map(|(name, power)| format!("transform `{name}`: {power}\n")).collect();
+    let filled: String =
+        fit.stand_ins().iter().map(|stand_in| format!("filled    {stand_in}\n")).collect();
     format!(
-        "data      {response} ({kind}) by {features}; {rows}\n{transforms}\
+        "data      {response} ({kind}) by {features}; {rows}\n{filled}{transforms}\
          network   {}, {parameters}\n",
         sizes.join("-")
     )

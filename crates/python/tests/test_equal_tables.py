@@ -131,8 +131,10 @@ def test_mixed_objects_are_refused(short):
 @pytest.mark.parametrize("text", ["NA", "n/a", "NaN", "null", "?", "", "  "])
 def test_texts_that_stand_for_missing_values_are_missing(short, text):
     for X in of_each_library({"colour": [*COLOURS[:-1], text], "size": Y}).values():
-        with pytest.raises(ValueError, match=f"row {N - 1}, column `colour`: the value is missing"):
-            BnnRegressor(**short).fit(X, Y)
+        model = BnnRegressor(**short).fit(X, Y)
+        levels = [f"colour={level}" for level in ("blue", "green", "red")]
+        assert model._used_names() == [*levels, "colour is missing", "size"]
+        assert model._new_rows(X)[-1, :4].tolist() == [0, 0, 0, 1]
 
 
 @pytest.mark.parametrize("library", ["pandas", "polars", "pyarrow"])

@@ -2,12 +2,12 @@
 
 use std::fmt;
 
-use super::schema::MANY_LEVELS;
+use super::schema::{MANY_LEVELS, are_many, are_with_unit};
 use super::table::is_date;
 use super::{ColumnDescription, Columns, CsvReader, Description, Encoding};
 use crate::cells::shown;
 use crate::data::Task;
-use crate::message::{Advice, Vocabulary, advised};
+use crate::message::{Advice, Vocabulary, advised, count};
 
 /// A response that holds numbers with more classes than this is worth a remark.
 const NUMERIC_CLASSES: usize = 10;
@@ -79,6 +79,15 @@ pub enum Finding {
         column: String,
         /// The number of labels; `None` for more than 1,000.
         labels: Option<usize>,
+        /// The number of rows.
+        rows: usize,
+    },
+    /// The column holds numbers with a unit, all with the same one.
+    Unit {
+        /// The name of the column.
+        column: String,
+        /// The first of its values.
+        cell: String,
     },
     /// The column is taken for labels, as was asked for, of which there are very many.
     SparseLabels {
@@ -89,12 +98,15 @@ pub enum Finding {
         /// The number of rows.
         rows: usize,
     },
-    /// Some rows have no value.
+    /// Some rows have no value: of a feature, [something stands in for it](super::Fill); of the
+    /// response, they are left out.
     Missing {
         /// The name of the column.
         column: String,
         /// The number of these rows.
         rows: usize,
+        /// Whether it is a column of the response.
+        is_response: bool,
     },
     /// A cell is not a number, in a column that is not taken for labels.
     NotNumber {
@@ -138,6 +150,7 @@ impl Finding {
             | Self::CopyOfResponse { column, .. }
             | Self::Dates { column, .. }
             | Self::ManyLabels { column, .. }
+            | Self::Unit { column, .. }
             | Self::SparseLabels { column, .. }
             | Self::Missing { column, .. }
             | Self::NotNumber { column, .. }
@@ -163,7 +176,8 @@ impl Finding {
                 vec![leave_out(), "make numbers of it, such as days since the first".into()]
             }
             Self::ManyLabels { .. } => vec![leave_out(), labels()],
-            Self::Missing { .. } => vec![Advice::FillIn, Advice::DropMissing],
+            Self::Unit { .. } => vec!["take the unit out".into(), labels()],
+            Self::Missing { .. } => vec![],
             Self::NotNumber { is_response: true, .. } => vec![correct, Advice::MarkMissing],
             Self::NotNumber { .. } => vec![correct, Advice::MarkMissing, labels()],
             Self::LostDigits { is_response: true, .. } => vec![shift],
@@ -184,7 +198,7 @@ impl Finding {
             Self::Empty { .. }
             | Self::Constant { .. }
             | Self::ManyLabels { .. }
-            | Self::Missing { .. }
+            | Self::Unit { .. }
             | Self::NotNumber { .. } => true,
             Self::Dates { labels, .. } => labels.is_none(),
             Self::Identifier { .. }
@@ -192,6 +206,7 @@ impl Finding {
             | Self::CopyOfResponse { .. }
             | Self::SparseLabels { .. }
             | Self::LostDigits { .. }
+            | Self::Missing { .. }
             | Self::NumericClasses { .. } => false,
         }
     }
@@ -224,15 +239,26 @@ impl fmt::Display for Finding {
                     None => Ok(()),
                 }
             }
+            Self::ManyLabels { labels: Some(n), rows, .. } if *n <= MANY_LEVELS => {
+                write!(f, "holds text of {n} kinds in {}", count(*rows, "row"))
+            }
             Self::ManyLabels { .. } => write!(f, "holds text of more than {MANY_LEVELS} kinds"),
+            Self::Unit { cell, .. } => {
+                write!(f, "holds numbers with a unit, such as `{}`", shown(cell))
+            }
             Self::SparseLabels { labels, rows, .. } => write!(
                 f,
                 "is taken for {} labels in {rows} rows, each a feature: rows of other labels cannot be \
                  predicted",
                 many(labels)
             ),
-            Self::Missing { rows: 1, .. } => write!(f, "has no value in 1 row"),
-            Self::Missing { rows, .. } => write!(f, "has no value in {rows} rows"),
+            Self::Missing { rows, is_response, .. } => {
+                let what = match is_response {
+                    true => "left out",
+                    false => "filled in, and a feature says so",
+                };
+                write!(f, "has no value in {}: {what}", count(*rows, "row"))
+            }
             Self::NotNumber { line, cell, .. } => {
                 write!(f, "holds numbers, but line {line} has `{}`", shown(cell))
             }
@@ -296,7 +322,7 @@ impl CsvReader {
 
     fn of_response(&self, column: &ColumnDescription, found: &mut Vec<Finding>) {
         let name = || column.name.clone();
-        self.of_missing(column, found);
+        self.of_missing(column, true, found);
         if self.task == Task::Classification {
             let classes = column.values.as_ref().map(Vec::len);
             if column.range.is_some()
@@ -318,10 +344,10 @@ impl CsvReader {
         }
     }
 
-    fn of_missing(&self, column: &ColumnDescription, found: &mut Vec<Finding>) {
+    fn of_missing(&self, column: &ColumnDescription, is_response: bool, found: &mut Vec<Finding>) {
         if column.missing > 0 && !self.drop_missing_rows {
-            let column_name = column.name.clone();
-            found.push(Finding::Missing { column: column_name, rows: column.missing });
+            let (column, rows) = (column.name.clone(), column.missing);
+            found.push(Finding::Missing { column, rows, is_response });
         }
     }
 
@@ -338,25 +364,33 @@ impl CsvReader {
             found.push(Finding::Empty { column: name() });
             return false;
         }
-        if let Some([(value, _)]) = column.values.as_deref() {
+        if let Some([(value, _)]) = column.values.as_deref()
+            && (column.missing == 0 || column.range.is_some())
+        {
             found.push(Finding::Constant { column: name(), value: value.clone() });
             return false;
         }
         let is_asked_for = self.categorical.contains(&column.name);
-        let is_many = labels.is_none_or(|n| n > MANY_LEVELS);
+        let is_many = labels.is_none_or(|n| are_many(n, rows));
         if let Some((line, cell)) = column.dates.clone() {
             let are_labels = is_asked_for || (column.is_text && !is_many);
             let labels = are_labels.then_some(labels).flatten();
             found.push(Finding::Dates { column: name(), line, cell, labels });
             return true;
         }
-        if column.is_text && !is_asked_for && is_many {
-            found.push(Finding::ManyLabels { column: name(), labels });
+        let values = column.values.as_deref().unwrap_or_default();
+        let levels: Vec<&String> = values.iter().map(|(level, _)| level).collect();
+        if column.is_text && !is_asked_for && are_with_unit(&levels) {
+            found.push(Finding::Unit { column: name(), cell: levels[0].clone() });
             return true;
         }
-        self.of_missing(column, found);
+        if column.is_text && !is_asked_for && is_many {
+            found.push(Finding::ManyLabels { column: name(), labels, rows });
+            return true;
+        }
+        self.of_missing(column, false, found);
         match (column.is_text, is_asked_for) {
-            (_, true) if is_many && self.encoding != Encoding::Codes => {
+            (_, true) if labels.is_none_or(|n| n > MANY_LEVELS) && self.encoding != Encoding::Codes => {
                 found.push(Finding::SparseLabels { column: name(), labels, rows });
             }
             (false, false) => {

@@ -1,10 +1,12 @@
 //! Tables of text: CSV and its relatives.
 
+mod column;
 mod describe;
 mod findings;
 mod lines;
 mod role;
 mod schema;
+mod stand_in;
 mod table;
 
 use std::fmt;
@@ -14,11 +16,13 @@ use std::path::Path;
 use ndarray::Array2;
 use serde::{Deserialize, Serialize};
 
+pub use self::column::Fill;
 pub use self::describe::{ColumnDescription, Description};
 pub use self::findings::Finding;
 pub use self::lines::Lines;
 use self::role::Role;
 pub use self::schema::{Cells, Schema};
+pub use self::stand_in::StandIn;
 use self::table::{Table, numbered};
 use super::gzip::{Source, default_limit};
 use super::{Dataset, Task};
@@ -129,10 +133,16 @@ enum Header {
 /// let test = train.schema.read(test.as_bytes())?;
 /// assert_eq!(test.dataset.x().row(0).to_vec(), [1.0, 0.0, 0.3]);
 ///
-/// let bad = "sex,length,rings\nF,0.3,8\nI,0.2,5\n";
+/// // What it lacks, and what is new in it, is said.
+/// let new = train.schema.read("sex,length,rings\nF,NA,8\nI,0.2,5\n".as_bytes())?;
+/// assert_eq!(new.dataset.x(), &ndarray::array![[1.0, 0.0, 0.5], [0.0, 0.0, 0.2]]);
 /// assert_eq!(
-///     train.schema.read(bad.as_bytes()).unwrap_err().to_string(),
-///     "input, line 3, column `sex`: `I` is not among the levels of the training file: F, M"
+///     new.stand_ins[0].to_string(),
+///     "`length` has no value in 1 row: the median 0.5 stands there"
+/// );
+/// assert_eq!(
+///     new.stand_ins[1].to_string(),
+///     "`sex` has labels in 1 row that the training file does not have: `I`"
 /// );
 /// # Ok::<(), bnn_mcmc::Error>(())
 /// ```
@@ -143,11 +153,16 @@ enum Header {
 ///   break. Blank lines are skipped. Lines end in LF, CRLF or CR.
 /// - **Numbers** are written as in Rust and most languages: `-1.5e3`; no decimal comma, no
 ///   thousands separator. Infinite numbers are errors.
-/// - **Missing values** are errors, unless [`drop_missing_rows`](CsvReader::drop_missing_rows)
-///   is asked for; see [`missing`](CsvReader::missing).
+/// - **Missing values** of features: see [`Fill`]. Rows whose response is missing are left out,
+///   and [`CsvData::dropped`] names them; with
+///   [`drop_missing_rows`](CsvReader::drop_missing_rows) all rows with a missing value. See
+///   [`missing`](CsvReader::missing) for the cells that stand for one.
 /// - **Categorical features** are the columns named by [`categorical`](CsvReader::categorical) and
-///   those in which no cell is a number, nor starts like one. Such a column with more than 50
-///   levels is refused as a likely identifier, unless it was named.
+///   those in which no cell is a number, also not one in another way of writing (`1,5`), or a date;
+///   `1st` and `25-34` are labels. A column that was not named is refused as a likely identifier if it
+///   has more than 50 levels, or more than 10 and more than half as many as there are rows. A level
+///   that does not occur in the training file is 0 in all features of its column; as a
+///   [code](Encoding::Codes), the median.
 /// - **Levels and classes** are sorted by size if all of them are numbers, else as text in the
 ///   order of Unicode: capitals before small letters. They count from 0 in this order. One
 ///   number written in two ways (`1` and `1.0`) is an error.
@@ -261,7 +276,7 @@ impl CsvReader {
         Self { missing: markers.into_iter().map(Into::into).collect(), ..self }
     }
 
-    /// Leaves out rows with a missing value in a feature or the response, rather than failing.
+    /// Leaves out rows with a missing value in a feature, too, rather than [filling](Fill) it.
     /// [`CsvData::dropped`] names these rows.
     pub fn drop_missing_rows(self) -> Self {
         Self { drop_missing_rows: true, ..self }
@@ -294,9 +309,8 @@ impl CsvReader {
         let text = self.text(&mut source)?;
         let table = Table::new(self, &source.name, &text, 2)?;
         let roles = self.assign_columns(&table)?;
-        let (schema, rows) = Schema::fit(self, &table, roles)?;
-        let order: Vec<usize> = (0..table.names.len()).collect();
-        schema.apply(&table, &order, rows)
+        let (schema, count) = Schema::fit(self, &table, roles)?;
+        schema.train(&table, count)
     }
 
     /// The columns of the response, as they were named.
@@ -409,7 +423,7 @@ impl fmt::Display for CsvReader {
         };
         let ends = match self.drop_missing_rows {
             true => "leave their rows out",
-            false => "are errors",
+            false => "are filled in",
         };
         write!(
             f,
@@ -433,9 +447,11 @@ pub struct CsvData {
     pub schema: Schema,
     /// The line of the file that each row comes from, counted from 1.
     pub lines: Lines,
-    /// The lines of the file that were left out because of a missing value; empty unless
-    /// [`drop_missing_rows`](CsvReader::drop_missing_rows) was asked for.
+    /// The lines of the file that were left out because of a missing value: of the response, or of any
+    /// column if [`drop_missing_rows`](CsvReader::drop_missing_rows) was asked for.
     pub dropped: Vec<usize>,
+    /// The cells of features that something else stands in for.
+    pub stand_ins: Vec<StandIn>,
 }
 
 /// The features of rows whose response is not known. From [`Schema::read_features_path`].
@@ -451,6 +467,8 @@ pub struct Features {
     /// The lines of the file that were left out because of a missing value; empty unless
     /// [`drop_missing_rows`](CsvReader::drop_missing_rows) was asked for.
     pub dropped: Vec<usize>,
+    /// The cells of features that something else stands in for.
+    pub stand_ins: Vec<StandIn>,
     /// The columns of the file that the training file does not have, which were not read.
     pub unused: Vec<String>,
 }

@@ -25,6 +25,7 @@ from ._columns import (
     columns_of,
     encoded,
     encoded_names,
+    warn_of_stand_ins,
     frame_of,
     shown,
 )
@@ -183,6 +184,8 @@ class Bnn(BaseEstimator):
                 "cells": column["cells"],
                 "levels": list(column["levels"]),
                 "used": bool(column["used"]),
+                "fill": column.get("fill"),
+                "marked": column.get("marked", False),
             }
             for column in saved["columns"]
         ]
@@ -219,12 +222,15 @@ class Bnn(BaseEstimator):
         self._columns = []
         for column in columns:
             levels, bools = column.get("levels"), column.get("bools", False)
+            missing = column.get("missing") or {"value": None, "marked": False}
             self._columns.append(
                 {
                     "name": column["name"],
                     "cells": "bools" if bools else "numbers" if levels is None else "labels",
                     "levels": levels or [],
                     "used": True,
+                    "fill": missing["value"],
+                    "marked": missing["marked"],
                 }
             )
         encodings: dict[str, Encoding] = {"DropFirst": "drop_first", "Codes": "codes"}
@@ -283,7 +289,14 @@ class Bnn(BaseEstimator):
             refuse_other_than_numbers("X", X)
             checked = validate_data(self, X=X, y=y, **checks)
             self._columns = [
-                {"name": f"x{j + 1}", "cells": "numbers", "levels": [], "used": True}
+                {
+                    "name": f"x{j + 1}",
+                    "cells": "numbers",
+                    "levels": [],
+                    "used": True,
+                    "fill": None,
+                    "marked": False,
+                }
                 for j in range(self.n_features_in_)
             ]
         numbers, y = cast("tuple[Matrix, Any]", checked)
@@ -301,12 +314,13 @@ class Bnn(BaseEstimator):
                 f"columns that are constant over all training rows are left out: {constant}",
                 stacklevel=3,
             )
-        # Of a column with several levels all of its numbers vary.
-        first = 0
-        for column, names in zip(self._columns, encoded_names(self._columns), strict=True):
-            column["used"] = bool(varies[first])
-            first += len(names)
-        return np.ascontiguousarray(numbers[:, varies]), y
+        # Of a column with several levels all of its numbers vary. A column with one value is left out
+        # though it is missing in some rows.
+        widths = [len(names) for names in encoded_names(self._columns)]
+        used = varies[np.cumsum([0, *widths[:-1]])]
+        for column, is_used in zip(self._columns, used, strict=True):
+            column["used"] = bool(is_used)
+        return np.ascontiguousarray(numbers[:, np.repeat(used, widths)]), y
 
     def _new_rows(self, X: Any) -> Matrix:
         """New rows as numbers."""
@@ -315,6 +329,7 @@ class Bnn(BaseEstimator):
         if frame is not None:
             validate_data(self, X=frame.to_native(), reset=False, skip_check_array=True)
             rows = encoded(frame, self._columns, self._encoding)
+            warn_of_stand_ins(frame, self._columns)
             checked = check_array(rows, estimator=self, input_name="X")
         else:
             refuse_other_than_numbers("X", X)
@@ -345,6 +360,8 @@ class Bnn(BaseEstimator):
                 "name": column["name"],
                 "cells": column["cells"] if column["used"] else "left_out",
                 "levels": column["levels"],
+                "fill": column["fill"],
+                "marked": column["marked"],
             }
             for column in self._columns
         ]

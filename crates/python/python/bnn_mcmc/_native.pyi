@@ -34,6 +34,8 @@ class ColumnOfFit(TypedDict):
     name: str
     cells: str
     levels: list[str]
+    fill: float | None
+    marked: bool
 
 class Fit:
     @staticmethod

@@ -103,6 +103,9 @@ fn data(findings: &Findings) -> Markup {
                         (listed(fit.dropped().iter().map(|line| format!("line {line}"))))
                     }
                 }
+                @for stand_in in fit.stand_ins() {
+                    dt { "Filled in" } dd { (stand_in) }
+                }
                 dt { "Response" } dd { (response(fit.training().response(), fit.data().response_names())) }
                 @for column in fit.response_scaler().map(|s| s.columns()).unwrap_or_default() {
                     @if let Some(power) = column.transform {
