@@ -314,8 +314,7 @@ impl Recipe {
     /// # Errors
     /// A file that cannot be read as the recipe says; else as [`fit`](Self::fit).
     pub fn read_csv(&self, path: impl AsRef<Path>) -> Result<Fit, Error> {
-        let CsvData { dataset, schema, lines, dropped, stand_ins } =
-            self.reader.read_path(path)?;
+        let CsvData { dataset, schema, lines, dropped, stand_ins } = self.reader.read_path(path)?;
         let origin = Origin { schema: Some(schema), lines: Some(lines), dropped, stand_ins };
         self.run(&dataset, origin)
     }

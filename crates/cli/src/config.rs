@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use bnn_mcmc::data::{CsvReader, Description, Encoding, Finding, Task, Transform};
+use bnn_mcmc::data::{CsvReader, DateOrder, Description, Encoding, Finding, Task, Transform};
 use bnn_mcmc::draws::checkpoint::Every;
 use bnn_mcmc::fit::{Fit, Method, Noise, Recipe, WeightPrior};
 use bnn_mcmc::model::Activation;
@@ -72,9 +72,13 @@ pub struct TableSettings {
     #[arg(long, value_name = "TEXTS", value_delimiter = ',', allow_hyphen_values = true)]
     #[serde(deserialize_with = "one_or_more")]
     pub missing: Option<Vec<String>>,
-    /// Leave out rows with missing values, which are an error otherwise
+    /// Leave out rows with missing values in any column. Otherwise missing features are filled in,
+    /// and only rows without a response are left out
     #[arg(long, num_args = 0..=1, require_equals = true, default_missing_value = "true", value_name = "true|false")]
     pub drop_missing: Option<bool>,
+    /// The order of day and month in dates such as 1/2/2024 [default: auto]
+    #[arg(long)]
+    pub date_order: Option<Chosen<DateOrder>>,
     /// The share of rows that the model does not learn from, to be scored by it [default: 0]
     #[arg(long, value_name = "SHARE", allow_hyphen_values = true)]
     pub validation: Option<f64>,
@@ -183,6 +187,7 @@ impl Config {
                 header: Some(Header::Auto),
                 missing: Some(missing),
                 drop_missing: Some(false),
+                date_order: Some(Chosen(DateOrder::Auto)),
                 validation: Some(0.0),
                 limit: Some(1 << 30),
             },
@@ -499,6 +504,9 @@ impl TableSettings {
         }
         if self.drop_missing == Some(true) {
             reader = reader.drop_missing_rows();
+        }
+        if let Some(Chosen(order)) = self.date_order {
+            reader = reader.date_order(order);
         }
         if let Some(limit) = self.limit {
             reader = reader.limit(limit);

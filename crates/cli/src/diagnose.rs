@@ -173,6 +173,13 @@ pub fn model(fit: &Fit) -> String {
     )
 }
 
+/// What each column of the table was taken for, and what was done with it.
+pub fn columns(fit: &Fit) -> String {
+    let lines = fit.schema().map(|schema| schema.in_words()).unwrap_or_default();
+    let rows = lines.into_iter().map(|(name, line)| vec![name, line]);
+    output::table(&["column", "taken for"], rows)
+}
+
 /// The rows, the network and the run of a fit.
 pub fn about(fit: &Fit) -> String {
     let draws = fit.draws();

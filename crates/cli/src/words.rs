@@ -20,6 +20,7 @@ impl Vocabulary for Flags {
             Setting::Header => "header",
             Setting::Missing => "missing",
             Setting::DropMissing => "drop-missing",
+            Setting::DateOrder => "date-order",
             Setting::Limit => "limit",
             Setting::Validation => "validation",
             Setting::Hidden => "hidden",

@@ -4,8 +4,9 @@ use std::collections::HashMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::Encoding;
 use super::role::Role;
+use super::{Dates, Encoding};
+use crate::message::{count, number};
 
 /// A column of the training file; `levels` are the levels of a categorical feature or the classes.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -16,6 +17,9 @@ pub(super) struct Column {
     /// Whether the column holds true and false, which are 1 and 0.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub(super) bools: bool,
+    /// The features of dates or times.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) dates: Option<Dates>,
     /// What stands in for a missing value of a feature; `None` where it is refused, as by earlier versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) missing: Option<Fill>,
@@ -39,7 +43,12 @@ impl Column {
     /// Whether the column is one feature, a number, with perhaps a second one that says where it is
     /// missing.
     pub(super) fn is_number(&self, encoding: Encoding) -> bool {
-        self.levels.is_none() || encoding == Encoding::Codes
+        self.dates.is_none() && (self.levels.is_none() || encoding == Encoding::Codes)
+    }
+
+    /// Whether the first feature is one whose median stands in for a missing value.
+    pub(super) fn has_median(&self, encoding: Encoding) -> bool {
+        self.is_number(encoding) || self.dates.as_ref().is_some_and(Dates::has_years)
     }
 
     fn is_marked(&self) -> bool {
@@ -61,9 +70,10 @@ impl Column {
         if self.role != Role::Feature {
             return 0;
         }
-        let own = match self.is_number(encoding) {
-            true => 1,
-            false => self.encoded_levels(encoding).len(),
+        let own = match &self.dates {
+            Some(dates) => dates.width(),
+            None if self.is_number(encoding) => 1,
+            None => self.encoded_levels(encoding).len(),
         };
         own + usize::from(self.is_marked())
     }
@@ -74,8 +84,40 @@ impl Column {
         let number = (is_feature && self.is_number(encoding)).then(|| self.name.clone());
         let levels = self.encoded_levels(encoding).iter().filter(move |_| is_feature);
         let labels = levels.map(|level| format!("{}={level}", self.name));
+        let dates = self.dates.iter().filter(move |_| is_feature);
+        let dates = dates.flat_map(|dates| dates.features(&self.name));
         let mark = (is_feature && self.is_marked()).then(|| format!("{} is missing", self.name));
-        number.into_iter().chain(labels).chain(mark)
+        number.into_iter().chain(labels).chain(dates).chain(mark)
+    }
+
+    /// What the column is taken for, and what is done with it, in words.
+    pub(super) fn in_words(&self, encoding: Encoding) -> String {
+        let levels = self.levels.as_ref().map_or(0, Vec::len);
+        let kind = match (self.role, &self.dates) {
+            (Role::Ignored, _) => return "left out".into(),
+            (Role::Response(_), _) if self.levels.is_some() => {
+                return format!("response, {}", count(levels, "class"));
+            }
+            (Role::Response(_), _) => return "response".into(),
+            (Role::Feature, Some(dates)) => format!("dates: {}", dates.in_words()),
+            (Role::Feature, None) if self.bools => "true or false".into(),
+            (Role::Feature, None) if self.levels.is_none() => "numbers".into(),
+            (Role::Feature, None) if encoding == Encoding::Codes => {
+                format!("labels: {}, numbered", count(levels, "level"))
+            }
+            (Role::Feature, None) => {
+                let features = self.encoded_levels(encoding).len();
+                format!("labels: {} in {}", count(levels, "level"), count(features, "feature"))
+            }
+        };
+        match self.missing {
+            Some(Fill { value, marked: true }) if self.has_median(encoding) => {
+                let value = number(value);
+                format!("{kind}; a missing one is the median {value}, and a feature says so")
+            }
+            Some(Fill { marked: true, .. }) => format!("{kind}; a feature says where it is missing"),
+            _ => kind,
+        }
     }
 
     /// The number of each level.
@@ -87,6 +129,12 @@ impl Column {
     /// Adds the features of a number.
     pub(super) fn push_number(&self, value: f64, x: &mut Vec<f64>) {
         x.push(value);
+        self.push_mark(0.0, x);
+    }
+
+    /// Adds the features of a time in seconds.
+    pub(super) fn push_time(&self, dates: &Dates, time: f64, x: &mut Vec<f64>) {
+        dates.push(time, x);
         self.push_mark(0.0, x);
     }
 
@@ -107,9 +155,10 @@ impl Column {
 
     /// Adds the features of a missing value.
     pub(super) fn push_missing(&self, encoding: Encoding, x: &mut Vec<f64>) {
-        match self.is_number(encoding) {
-            true => x.push(self.stand_in()),
-            false => x.resize(x.len() + self.encoded_levels(encoding).len(), 0.0),
+        match &self.dates {
+            Some(dates) => dates.push_missing(self.stand_in(), x),
+            None if self.is_number(encoding) => x.push(self.stand_in()),
+            None => x.resize(x.len() + self.encoded_levels(encoding).len(), 0.0),
         }
         self.push_mark(1.0, x); //~ missing-mark
     }

@@ -20,10 +20,10 @@ const NUMERIC_CLASSES: usize = 10;
 /// use bnn_mcmc::data::{CsvReader, Finding};
 /// use bnn_mcmc::message::Advice;
 /// let text = "id,day,x,y\n1,2024-05-01,0.5,2\n2,2024-05-02,0.1,3\n3,2024-05-03,0.7,1\n";
-/// let reader = CsvReader::regression("y");
+/// let reader = CsvReader::regression("y").categorical(["day"]);
 /// let found = reader.findings(&reader.describe(text.as_bytes())?);
 /// assert_eq!(found[0], Finding::Identifier { column: "id".into() });
-/// assert_eq!(found[1].to_string(), "`day` holds dates or times, such as `2024-05-01` in line 2");
+/// assert!(found[1].to_string().starts_with("`day` holds dates or times, such as `2024-05-01`"));
 /// assert_eq!(found[1].advice()[0], Advice::Ignore { column: "day".into(), if_identifier: false });
 /// # Ok::<(), bnn_mcmc::Error>(())
 /// ```
@@ -61,8 +61,8 @@ pub enum Finding {
         /// The name of the response's column.
         response: String,
     },
-    /// The column holds dates or times, which are not numbers, and are nearly useless as labels: a
-    /// new date is not among them.
+    /// The column holds dates or times where they do not become [their features](super::Dates): in the
+    /// response, beside other cells, or taken for labels, as was asked for. A new date is not among these.
     Dates {
         /// The name of the column.
         column: String,
@@ -70,7 +70,7 @@ pub enum Finding {
         line: usize,
         /// The first date.
         cell: String,
-        /// The number of labels, if the column is taken for labels.
+        /// The number of labels, if the column is taken for labels, as was asked for.
         labels: Option<usize>,
     },
     /// The column holds text of more kinds than are taken for labels unless they are asked for.
@@ -172,9 +172,8 @@ impl Finding {
             | Self::Copy { .. }
             | Self::CopyOfResponse { .. }
             | Self::SparseLabels { .. } => vec![leave_out()],
-            Self::Dates { .. } => {
-                vec![leave_out(), "make numbers of it, such as days since the first".into()]
-            }
+            Self::Dates { labels: Some(_), .. } => vec!["let them be dates".into(), leave_out()],
+            Self::Dates { .. } => vec![leave_out(), Advice::MarkMissing],
             Self::ManyLabels { .. } => vec![leave_out(), labels()],
             Self::Unit { .. } => vec!["take the unit out".into(), labels()],
             Self::Missing { .. } => vec![],
@@ -234,7 +233,7 @@ impl fmt::Display for Finding {
                 match labels {
                     Some(labels) => write!(
                         f,
-                        ", which are taken for {labels} labels: rows with other ones cannot be predicted"
+                        ", which are taken for {labels} labels: other ones are 0 in all of these features"
                     ),
                     None => Ok(()),
                 }
@@ -246,12 +245,9 @@ impl fmt::Display for Finding {
             Self::Unit { cell, .. } => {
                 write!(f, "holds numbers with a unit, such as `{}`", shown(cell))
             }
-            Self::SparseLabels { labels, rows, .. } => write!(
-                f,
-                "is taken for {} labels in {rows} rows, each a feature: rows of other labels cannot be \
-                 predicted",
-                many(labels)
-            ),
+            Self::SparseLabels { labels, rows, .. } => {
+                write!(f, "is taken for {} labels in {rows} rows, each a feature", many(labels))
+            }
             Self::Missing { rows, is_response, .. } => {
                 let what = match is_response {
                     true => "left out",
@@ -373,9 +369,10 @@ impl CsvReader {
         let is_asked_for = self.categorical.contains(&column.name);
         let is_many = labels.is_none_or(|n| are_many(n, rows));
         if let Some((line, cell)) = column.dates.clone() {
-            let are_labels = is_asked_for || (column.is_text && !is_many);
-            let labels = are_labels.then_some(labels).flatten();
-            found.push(Finding::Dates { column: name(), line, cell, labels });
+            if is_asked_for {
+                found.push(Finding::Dates { column: name(), line, cell, labels });
+            }
+            self.of_missing(column, false, found);
             return true;
         }
         let values = column.values.as_deref().unwrap_or_default();
@@ -390,7 +387,9 @@ impl CsvReader {
         }
         self.of_missing(column, false, found);
         match (column.is_text, is_asked_for) {
-            (_, true) if labels.is_none_or(|n| n > MANY_LEVELS) && self.encoding != Encoding::Codes => {
+            (_, true)
+                if labels.is_none_or(|n| n > MANY_LEVELS) && self.encoding != Encoding::Codes =>
+            {
                 found.push(Finding::SparseLabels { column: name(), labels, rows });
             }
             (false, false) => {

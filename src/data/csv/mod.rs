@@ -1,6 +1,7 @@
 //! Tables of text: CSV and its relatives.
 
 mod column;
+mod dates;
 mod describe;
 mod findings;
 mod lines;
@@ -17,6 +18,7 @@ use ndarray::Array2;
 use serde::{Deserialize, Serialize};
 
 pub use self::column::Fill;
+pub use self::dates::Dates;
 pub use self::describe::{ColumnDescription, Description};
 pub use self::findings::Finding;
 pub use self::lines::Lines;
@@ -93,6 +95,31 @@ choice! { "encoding", Encoding {
     Self::Codes, Self::Codes, "codes", "One column with the number of the label, counted from 0, which imposes an order";
 } }
 
+/// The order of day and month in dates that have both as numbers, such as `1/2/2024`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum DateOrder {
+    /// The order that suits all dates of the column. An error if both do.
+    #[default]
+    Auto,
+    /// The day comes before the month.
+    DayFirst,
+    /// The month comes before the day.
+    MonthFirst,
+}
+
+choice! { "date order", DateOrder {
+    Self::Auto, Self::Auto, "auto", "The order that suits all dates of the column";
+    Self::DayFirst, Self::DayFirst, "day_first", "The day comes before the month";
+    Self::MonthFirst, Self::MonthFirst, "month_first", "The month comes before the day";
+} }
+
+impl DateOrder {
+    fn is_auto(&self) -> bool {
+        *self == Self::Auto
+    }
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 enum Delimiter {
     Byte(u8),
@@ -163,6 +190,10 @@ enum Header {
 ///   has more than 50 levels, or more than 10 and more than half as many as there are rows. A level
 ///   that does not occur in the training file is 0 in all features of its column; as a
 ///   [code](Encoding::Codes), the median.
+/// - **Dates and times** in ISO 8601 and the usual forms become the features of [`Dates`], if all cells
+///   of a column are some; a column that was named as categorical keeps its labels. Where day and month
+///   are numbers in an order that no cell tells, it is an error: see
+///   [`date_order`](CsvReader::date_order).
 /// - **Levels and classes** are sorted by size if all of them are numbers, else as text in the
 ///   order of Unicode: capitals before small letters. They count from 0 in this order. One
 ///   number written in two ways (`1` and `1.0`) is an error.
@@ -187,6 +218,8 @@ pub struct CsvReader {
     encoding: Encoding,
     missing: Vec<String>,
     drop_missing_rows: bool,
+    #[serde(default, skip_serializing_if = "DateOrder::is_auto")]
+    date_order: DateOrder,
     #[serde(default = "default_limit")]
     limit: u64,
 }
@@ -203,6 +236,7 @@ impl CsvReader {
             encoding: Encoding::OneHot,
             missing: ["", "NA", "N/A", "NaN", "null", "?"].map(String::from).to_vec(),
             drop_missing_rows: false,
+            date_order: DateOrder::Auto,
             limit: default_limit(),
         }
     }
@@ -280,6 +314,11 @@ impl CsvReader {
     /// [`CsvData::dropped`] names these rows.
     pub fn drop_missing_rows(self) -> Self {
         Self { drop_missing_rows: true, ..self }
+    }
+
+    /// The order of day and month where both are numbers; [`DateOrder::Auto`] by default.
+    pub fn date_order(self, date_order: DateOrder) -> Self {
+        Self { date_order, ..self }
     }
 
     /// More than `bytes` bytes of text, counted after unpacking, are refused, and numbers or names
@@ -421,6 +460,11 @@ impl fmt::Display for CsvReader {
             Encoding::DropFirst => "one-hot without the first",
             Encoding::Codes => "numbered",
         };
+        let order = match self.date_order {
+            DateOrder::Auto => "",
+            DateOrder::DayFirst => "; dates with the day first",
+            DateOrder::MonthFirst => "; dates with the month first",
+        };
         let ends = match self.drop_missing_rows {
             true => "leave their rows out",
             false => "are filled in",
@@ -428,7 +472,7 @@ impl fmt::Display for CsvReader {
         write!(
             f,
             "; header: {header}; cells apart by {apart}; columns left out: {}; columns taken for labels besides \
-             columns of text: {}, {encoding}; missing values, which {ends}: {}; at most {} bytes",
+             columns of text: {}, {encoding}; missing values, which {ends}: {}{order}; at most {} bytes",
             listed(&self.ignored),
             listed(&self.categorical),
             listed(&self.missing),

@@ -9,9 +9,10 @@ use ndarray::Array2;
 use serde::{Deserialize, Serialize};
 
 use super::column::{Column, Fill, median};
+use super::dates::{Search, seconds};
 use super::role::Role;
 use super::table::{Count, Table, is_no_label};
-use super::{Columns, CsvData, CsvReader, Encoding, Features, Lines, StandIn};
+use super::{Columns, CsvData, CsvReader, Dates, Encoding, Features, Lines, StandIn};
 use crate::Error;
 use crate::cells::shown;
 use crate::data::Task;
@@ -47,13 +48,15 @@ pub(super) fn are_with_unit<S: AsRef<str>>(levels: &[S]) -> bool {
 const MOST_LEVELS: usize = 1 << 16;
 
 /// The kind of values in a column of a table that is not text: for [`Schema::of_table`].
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Cells {
     /// Numbers.
     Numbers,
     /// True and false, which become 1 and 0.
     Bools,
+    /// Dates or times.
+    Dates(Dates),
     /// Labels: one feature of 0 and 1 for each of these levels, in this order.
     Labels(Vec<String>),
     /// A column that is not a feature, for example since it is constant.
@@ -118,19 +121,29 @@ impl Schema {
             return Err(Error::argument("response", found, allowed));
         }
         let features = columns.into_iter().map(|(name, cells, missing)| {
-            let (role, levels, bools) = match cells {
-                Cells::Numbers => (Role::Feature, None, false),
-                Cells::Bools => (Role::Feature, None, true),
-                Cells::Labels(levels) => (Role::Feature, Some(levels), false),
-                Cells::LeftOut => (Role::Ignored, None, false),
+            let mut column = Column {
+                name,
+                role: Role::Feature,
+                levels: None,
+                bools: false,
+                dates: None,
+                missing,
             };
-            Column { name, role, levels, bools, missing }
+            match cells {
+                Cells::Numbers => {}
+                Cells::Bools => column.bools = true,
+                Cells::Dates(dates) => column.dates = Some(dates),
+                Cells::Labels(levels) => column.levels = Some(levels),
+                Cells::LeftOut => column.role = Role::Ignored,
+            }
+            column
         });
         let response = response.iter().enumerate().map(|(place, name)| Column {
             name: name.clone(),
             role: Role::Response(place),
             levels: classes.clone(),
             bools: false,
+            dates: None,
             missing: None,
         });
         let columns: Vec<Column> = features.chain(response).collect();
@@ -158,6 +171,24 @@ impl Schema {
     /// with missing values another, `column is missing`.
     pub fn feature_names(&self) -> Vec<String> {
         self.columns.iter().flat_map(|column| column.features(self.reader.encoding)).collect()
+    }
+
+    /// What each column of the table is taken for, and what is done with it, in words: the name and a
+    /// line.
+    ///
+    /// ```
+    /// use bnn_mcmc::data::CsvReader;
+    /// let text = "sex,length,rings\nM,0.4,15\nF,,7\nM,0.6,9\n";
+    /// let schema = CsvReader::regression("rings").read(text.as_bytes())?.schema;
+    /// let lines: Vec<String> = schema.in_words().into_iter().map(|(_, line)| line).collect();
+    /// assert_eq!(lines[0], "labels: 2 levels in 2 features");
+    /// assert_eq!(lines[1], "numbers; a missing one is the median 0.5, and a feature says so");
+    /// assert_eq!(lines[2], "response");
+    /// # Ok::<(), bnn_mcmc::Error>(())
+    /// ```
+    pub fn in_words(&self) -> Vec<(String, String)> {
+        let line = |column: &Column| (column.name.clone(), column.in_words(self.reader.encoding));
+        self.columns.iter().map(line).collect()
     }
 
     /// Reads another file as the training file was read.
@@ -203,7 +234,7 @@ impl Schema {
         order.iter().zip(&self.columns).for_each(|(&j, column)| roles[j] = column.role);
         let mut fills = vec![false; table.names.len()];
         order.iter().zip(&self.columns).for_each(|(&j, c)| fills[j] = c.missing.is_some());
-        let count = table.count(&self.reader, &roles, &fills, |_, _| ())?;
+        let count = table.count(&self.reader, &roles, &fills, |_, _, _| ())?;
         Ok(Places { order, unused, count })
     }
 
@@ -294,9 +325,20 @@ impl Schema {
             })
             .collect();
         let fills: Vec<bool> = roles.iter().map(|role| *role == Role::Feature).collect();
-        let count = table.count(reader, &roles, &fills, |cells, is_missing| {
+        let is_open = |certain: &bool| (!certain).then(Search::new);
+        let mut searches: Vec<Option<Search>> = certain.iter().map(is_open).collect();
+        let count = table.count(reader, &roles, &fills, |line, cells, is_missing| {
+            for (search, (cell, is_missing)) in
+                searches.iter_mut().zip(cells.iter().zip(is_missing))
+            {
+                if let Some(search) = search.as_mut().filter(|_| !is_missing) {
+                    search.add(line, cell);
+                }
+            }
             let cells = cells.iter().zip(is_missing);
-            for ((labels, (cell, is_missing)), certain) in labels.iter_mut().zip(cells).zip(&certain) {
+            for ((labels, (cell, is_missing)), certain) in
+                labels.iter_mut().zip(cells).zip(&certain)
+            {
                 let Some(seen) = labels.as_mut().filter(|_| !is_missing) else { continue };
                 if !certain && is_no_label(cell) {
                     *labels = None;
@@ -307,6 +349,16 @@ impl Schema {
                 }
             }
         })?;
+        let ways = searches.into_iter().enumerate().map(|(j, search)| {
+            let end = search.and_then(|search| search.end(reader.date_order));
+            end.transpose().map_err(|problem| {
+                let line = problem.line;
+                let (problem, advice) = problem.said();
+                table.cell_problem(line, j, problem).advise(advice)
+            })
+        });
+        let ways = ways.collect::<Result<Vec<_>, _>>()?;
+        let mut dates = Self::dates(reader, table, &ways)?;
         let mut columns = Vec::with_capacity(roles.len());
         for (j, (((role, name), labels), certain)) in
             roles.into_iter().zip(&table.names).zip(labels).zip(certain).enumerate()
@@ -318,6 +370,12 @@ impl Schema {
                 Some(levels) => Some(by_size(levels).map_err(problem)?),
                 None => None,
             };
+            if ways[j].is_some() {
+                let missing = Some(Fill { value: f64::NAN, marked: count.missing[j] > 0 });
+                let (name, dates) = (name.clone(), dates[j].take());
+                columns.push(Column { name, role, levels: None, bools: false, dates, missing });
+                continue;
+            }
             match (role, levels.as_deref()) {
                 (Role::Response(_), Some([only])) => {
                     let (name, only) = (shown(name), shown(only));
@@ -344,7 +402,8 @@ impl Schema {
                     return Err(problem(found).advise(advice));
                 }
                 (Role::Feature, Some(levels)) if !certain && are_with_unit(levels) => {
-                    let found = format!("holds numbers with a unit, such as `{}`", shown(&levels[0]));
+                    let found =
+                        format!("holds numbers with a unit, such as `{}`", shown(&levels[0]));
                     let column = name.clone();
                     let advice = [
                         "take the unit out".into(),
@@ -384,11 +443,34 @@ impl Schema {
                     let fill = Fill { value: f64::NAN, marked: count.missing[j] > 0 };
                     let missing = (role == Role::Feature).then_some(fill);
                     let name = name.clone();
-                    columns.push(Column { name, role, levels, bools: false, missing });
+                    columns.push(Column { name, role, levels, bools: false, dates: None, missing });
                 }
             }
         }
         Ok((Self { reader: reader.clone(), columns }, count))
+    }
+
+    /// The features of the columns whose dates are written in the way that is given for each.
+    fn dates(
+        reader: &CsvReader,
+        table: &Table,
+        ways: &[Option<Option<&'static str>>],
+    ) -> Result<Vec<Option<Dates>>, Error> {
+        let mut times = vec![Vec::new(); ways.len()];
+        if ways.iter().any(Option::is_some) {
+            table.each_row(|_, cells| {
+                for ((times, way), cell) in times.iter_mut().zip(ways).zip(cells) {
+                    let time =
+                        way.filter(|_| !reader.is_missing(cell)).and_then(|way| seconds(cell, way));
+                    times.extend(time);
+                }
+                Ok(())
+            })?;
+        }
+        let of = |(way, times): (&Option<Option<&str>>, Vec<f64>)| {
+            way.map(|way| Dates::of(times, way.is_none()).written(way))
+        };
+        Ok(ways.iter().zip(times).map(of).collect())
     }
 
     /// Checks, before any of it is made, that the numbers of `rows` rows fit into memory, and that
@@ -430,8 +512,8 @@ impl Schema {
         let (encoding, mut place) = (self.reader.encoding, 0);
         for column in &mut self.columns {
             let width = column.width(encoding);
-            let is_number = column.is_number(encoding);
-            if let Some(fill) = column.missing.as_mut().filter(|_| is_number) {
+            let has_median = column.has_median(encoding);
+            if let Some(fill) = column.missing.as_mut().filter(|_| has_median) {
                 let mut x = numbers.x.column_mut(place);
                 fill.value = median(x.iter().copied());
                 x.iter_mut().filter(|x| x.is_nan()).for_each(|x| *x = fill.value);
@@ -450,7 +532,7 @@ impl Schema {
         let columns = self.columns.iter().zip(order).filter(|(_, j)| count.missing[**j] > 0);
         let stand_in = |(column, j): (&Column, &usize)| {
             let Fill { value, marked } = column.missing?;
-            let value = column.is_number(encoding).then_some(value);
+            let value = column.has_median(encoding).then_some(value);
             let (column, rows) = (column.name.clone(), count.missing[*j]);
             Some(StandIn::Missing { column, rows, value, marked })
         };
@@ -517,6 +599,15 @@ impl Schema {
                 let (role, j, cell) = (column.role, *j, &cells[*j]);
                 if count.missing[j] > 0 && is_missing(j) {
                     column.push_missing(encoding, &mut x);
+                    continue;
+                }
+                if let Some(dates) = &column.dates {
+                    let time = dates.read(cell).ok_or_else(|| {
+                        let problem =
+                            format!("`{}` is no date as the training file has", shown(cell));
+                        table.cell_problem(line, j, problem)
+                    })?;
+                    column.push_time(dates, time, &mut x);
                     continue;
                 }
                 let Some(codes) = codes else {

@@ -48,7 +48,8 @@ impl StandIn {
 
     /// Counts one more row with an unknown level of this column.
     pub(super) fn unknown(found: &mut Vec<Self>, name: &str, level: &str) {
-        let same = |one: &&mut Self| matches!(one, Self::UnknownLevel { column, .. } if column == name);
+        let same =
+            |one: &&mut Self| matches!(one, Self::UnknownLevel { column, .. } if column == name);
         let Some(Self::UnknownLevel { levels, rows, .. }) = found.iter_mut().find(same) else {
             let (column, levels) = (name.to_string(), vec![level.to_string()]);
             return found.push(Self::UnknownLevel { column, levels, rows: 1 });
@@ -67,7 +68,8 @@ impl fmt::Display for StandIn {
             Self::Missing { column, rows, value, marked } => {
                 let (column, rows) = (shown(column), count(*rows, "row"));
                 write!(f, "`{column}` has no value in {rows}: ")?;
-                let median = value.map(|value| format!("the median {} stands there", number(value)));
+                let median =
+                    value.map(|value| format!("the median {} stands there", number(value)));
                 let mark = marked.then(|| format!("`{column} is missing` is 1 there"));
                 match (median, mark) {
                     (None, None) => write!(f, "all its features are 0 there"),
@@ -80,8 +82,12 @@ impl fmt::Display for StandIn {
             Self::UnknownLevel { column, levels, rows } => {
                 let levels: Vec<String> =
                     levels.iter().map(|level| format!("`{}`", shown(level))).collect();
-                let (column, levels, rows) = (shown(column), levels.join(", "), count(*rows, "row"));
-                write!(f, "`{column}` has labels in {rows} that the training file does not have: {levels}")
+                let (column, levels, rows) =
+                    (shown(column), levels.join(", "), count(*rows, "row"));
+                write!(
+                    f,
+                    "`{column}` has labels in {rows} that the training file does not have: {levels}"
+                )
             }
         }
     }

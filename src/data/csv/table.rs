@@ -160,7 +160,7 @@ impl<'t> Table<'t> {
         reader: &CsvReader,
         roles: &[Role],
         fills: &[bool],
-        mut take: impl FnMut(&[Cow<'t, str>], &[bool]),
+        mut take: impl FnMut(usize, &[Cow<'t, str>], &[bool]),
     ) -> Result<Count, Error> {
         let mut count = Count { complete: 0, dropped: 0, missing: vec![0; roles.len()] };
         let (mut first, mut is_refused, mut missing, mut rows_missing) = (None, false, 0, 0);
@@ -185,9 +185,13 @@ impl<'t> Table<'t> {
             }
             count.complete += 1;
             if missing > before {
-                count.missing.iter_mut().zip(&is_missing).for_each(|(n, is)| *n += usize::from(*is));
+                count
+                    .missing
+                    .iter_mut()
+                    .zip(&is_missing)
+                    .for_each(|(n, is)| *n += usize::from(*is));
             }
-            take(cells, &is_missing);
+            take(line, cells, &is_missing);
             Ok(())
         })?;
         let rows = count.complete + count.dropped;
@@ -247,8 +251,8 @@ impl<'t> Table<'t> {
                 "is not a number: is this row a header?"
             }
             Err(_) if role == Role::Feature && is_date(cell) => {
-                "is a date, not a number: leave the column out, or make numbers of it, such as days since \
-                 the first"
+                advice = Some(Advice::MarkMissing);
+                "is a date, and other cells of the column are none"
             }
             Err(_) if role == Role::Feature => {
                 let column = self.names[column].clone();

@@ -323,6 +323,95 @@ fn missing_values_and_unknown_levels_have_something_that_stands_in_for_them() {
     assert_eq!(flag.dataset.x(), &array![[1.0, 0.0], [0.0, 1.0], [1.0, 0.0]]);
 }
 
+/// The reference values are Python's `datetime`.
+#[test]
+fn dates_become_elapsed_time_season_weekday_and_hour() {
+    let text = "at,y\n2023-01-01,1\n2024-02-29,2\n2025-03-01T18:00:00Z,3\n,4\n";
+    let data = y().read(text.as_bytes()).unwrap();
+    let names = [
+        "at years",
+        "at season sin",
+        "at season cos",
+        "at=Thursday",
+        "at=Saturday",
+        "at=Sunday",
+        "at hour sin",
+        "at hour cos",
+        "at is missing",
+    ];
+    assert_eq!(data.dataset.feature_names(), names);
+    assert_eq!(data.schema.columns_of_features(), ["at"; 9]);
+    let x = array![
+        [0.0, 0.0, 1.0, 0.0, 0.0, 1.0, 0.0, 1.0, 0.0],
+        [1.1608725709631273, 0.848351197812304, 0.5294338912181852, 1.0, 0.0, 0.0, 0.0, 1.0, 0.0],
+        [2.1649999657761625, 0.8565509959010036, 0.5160623910158528, 0.0, 1.0, 0.0, -1.0, 0.0, 0.0],
+        [1.1608725709631273, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0],
+    ];
+    let largest = (data.dataset.x() - &x).iter().fold(0.0, |m: f64, d| m.max(d.abs()));
+    assert!(largest < 1e-12, "{}", data.dataset.x());
+    // New rows in another file, by a schema that was stored, before the first one in training.
+    let stored = serde_json::to_string(&data.schema).unwrap();
+    let schema: Schema = serde_json::from_str(&stored).unwrap();
+    assert_eq!(schema, data.schema);
+    let new = schema.read_features("at\n2023-01-01\n2022-01-01\n".as_bytes()).unwrap();
+    assert_eq!(new.x.row(0), data.dataset.x().row(0));
+    assert!((new.x[[1, 0]] + 365.0 / 365.2425).abs() < 1e-14);
+    let problem = "`1 May 2024` is no date as the training file has";
+    let other = schema.read_features("at\n1 May 2024\n".as_bytes());
+    fails!(other, Cell { row: "line 2", column: "at", problem: problem });
+    // What does not vary, or says nothing, is no feature.
+    let names = |cells: &[&str]| {
+        let text: String = cells.iter().map(|cell| format!("\"{cell}\",1\n")).collect();
+        let data = parsed(&y(), &format!("d,y\n{text}")).unwrap();
+        data.dataset.feature_names().join("; ")
+    };
+    assert_eq!(names(&["2024-05", "2024-06", "2024-08"]), "d years");
+    assert_eq!(names(&["1.5.2024", "2.5.2024", "12.5.2024"]), "d years");
+    assert_eq!(names(&["01.05.24", "02.05.24", "15.05.24"]), "d years; d=Wednesday; d=Thursday");
+    assert_eq!(names(&["May 1, 2024", "June 1, 2026"]), "d years; d season sin; d season cos");
+    assert_eq!(names(&["10:30", "23:59", "0:10"]), "d hour sin; d hour cos");
+    assert_eq!(names(&["10:30 PM", "11:59 AM"]), "d hour sin; d hour cos");
+    let clock = y().read("d,y\n6:00,1\n?,2\n12:00:00,3\n".as_bytes()).unwrap();
+    let x = array![[1.0, 0.0, 0.0], [0.0, 0.0, 1.0], [0.0, -1.0, 0.0]];
+    assert!((clock.dataset.x() - &x).iter().all(|d| d.abs() < 1e-15));
+}
+
+#[test]
+fn dates_that_may_be_two_days_are_refused() {
+    let of = |cells: [&str; 3], order: DateOrder| {
+        let text: String = cells.iter().map(|cell| format!("{cell},1\n")).collect();
+        let data = parsed(&y().date_order(order), &format!("d,y\n{text}"))?;
+        Ok(data.dataset.x().column(0).mapv(|years| (years * 365.2425).round()).to_vec())
+    };
+    use DateOrder::{Auto, DayFirst, MonthFirst};
+    // One cell tells.
+    assert_eq!(of(["1/2/2024", "2/2/2024", "13/2/2024"], Auto).unwrap(), [0.0, 1.0, 12.0]);
+    assert_eq!(of(["1/2/2024", "2/2/2024", "2/13/2024"], Auto).unwrap(), [0.0, 31.0, 42.0]);
+    let open = ["1/2/2024", "2/2/2024", "3/3/2024"];
+    assert_eq!(of(open, DayFirst).unwrap(), [0.0, 1.0, 31.0]);
+    assert_eq!(of(open, MonthFirst).unwrap(), [0.0, 31.0, 61.0]);
+    let Err(Error::Cell { row: Row::Line(2), column, problem, advice, .. }) = of(open, Auto) else {
+        panic!("accepted")
+    };
+    let expected = "`1/2/2024` may be 1 February 2024 or 2 January 2024, and no cell of the column tells which";
+    assert_eq!((&column[..], &problem[..]), ("d", expected));
+    assert_eq!(advice, [Advice::DateOrder]);
+    let problem = "`1/2/2024` is no date in the order that was asked for";
+    let wrong = of(["1/2/2024", "2/2/2024", "13/2/2024"], MonthFirst);
+    fails!(wrong, Cell { row: "line 2", problem: problem });
+    let problem = "`2024-02-01` is not a date that is written as `1.2.2024` is";
+    let mixed = of(["1.2.2024", "2.2.2024", "2024-02-01"], Auto);
+    fails!(mixed, Cell { row: "line 4", problem: problem });
+    let problem = "`31.02.2024` is not a date that is written as `1.2.2024` is";
+    fails!(of(["1.2.2024", "31.02.2024", ""], Auto), Cell { row: "line 3", problem: problem });
+    let problem = "`31/02/2024` looks like a date, but is none";
+    fails!(of(["31/02/2024", "", ""], Auto), Cell { row: "line 2", problem: problem });
+    // As labels, if asked for.
+    let labels = y().categorical(["d"]).read("d,y\n2024-05-01,1\n2024-05-02,2\n".as_bytes());
+    let names = ["d=2024-05-01", "d=2024-05-02"];
+    assert_eq!(labels.unwrap().dataset.feature_names(), names);
+}
+
 #[test]
 fn labels_may_begin_with_digits() {
     let levels = |cells: [&str; 4]| {
@@ -626,7 +715,6 @@ fn what_is_wrong_with_columns_is_found() {
         id(),
         Finding::Empty { column: name("empty") },
         Finding::Constant { column: name("same"), value: name("3") },
-        day(None),
         Finding::Copy { column: name("copy"), of: name("a") },
         Finding::CopyOfResponse { column: name("leak"), response: name("y") },
         Finding::ManyLabels { column: name("word"), labels: Some(12), rows: 12 },
@@ -634,7 +722,7 @@ fn what_is_wrong_with_columns_is_found() {
     assert_eq!(all, expected);
     let refused: Vec<&str> =
         all.iter().filter(|finding| finding.is_refused()).map(Finding::column).collect();
-    assert_eq!(refused, ["empty", "same", "day", "word"]);
+    assert_eq!(refused, ["empty", "same", "word"]);
     // By position, and as labels, which dates should not be.
     let labels = CsvReader::regression(8).categorical(["day"]);
     assert_eq!(found(&labels, &text)[3], day(Some(12)));
@@ -669,11 +757,7 @@ fn cells_labels_and_digits_are_found() {
     let classes = "`y` holds numbers, which are taken for 35 classes without an order";
     let by_class =
         CsvReader::classification("y").drop_missing_rows().categorical(["part", "mixed"]);
-    let labels = |name| {
-        format!(
-            "`{name}` is taken for 60 labels in 60 rows, each a feature: rows of other labels cannot be predicted"
-        )
-    };
+    let labels = |name| format!("`{name}` is taken for 60 labels in 60 rows, each a feature");
     assert_eq!(
         said(&by_class),
         [
@@ -742,13 +826,13 @@ fn dates_and_times_are_known() {
     ] {
         assert!(!is_date(other), "{other}");
     }
-    let text = "day,y\n2024-05-01,1\n2024-05-02,2\n";
+    let text = "day,y\n2024-05-01,1\nsoon,2\n";
     let Err(Error::Cell { row, column, problem, advice, .. }) = parsed(&y(), text) else {
         panic!("accepted")
     };
     assert_eq!((row, &column[..]), (Row::Line(2), "day"));
-    assert!(problem.starts_with("`2024-05-01` is a date, not a number: "), "{problem}");
-    assert!(!advice.iter().any(|advice| matches!(advice, Advice::Categorical { .. })));
+    assert_eq!(problem, "`2024-05-01` is a date, and other cells of the column are none");
+    assert_eq!(advice, [Advice::MarkMissing]);
     // How a file is read is said in words.
     let words = y().ignore(["id"]).drop_missing_rows().delimiter(b'\t').to_string();
     assert_eq!(

@@ -115,6 +115,10 @@ fn data(findings: &Findings) -> Markup {
                 }
                 dt { "Features" } dd { (fit.data().n_features()) ", standardised by the training rows" }
             }
+            @if let Some(schema) = fit.schema() {
+                @let columns = schema.in_words().into_iter().map(|(name, line)| [name, line]);
+                (table("What each column was taken for", &["Column", ""], columns.collect()))
+            }
             (table("Features and their range in the training rows", &["Feature", "Smallest", "Largest"],
                 features.collect()))
         },
