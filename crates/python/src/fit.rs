@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use bnn_mcmc::Error;
+use crate::dates::Dates;
 use bnn_mcmc::data::{Cells, CsvReader, Dataset, Fill, Response, Schema, Task};
 use bnn_mcmc::fit::Fit as Fitted;
 use bnn_mcmc::sampler::StopHandle;
@@ -216,6 +217,8 @@ pub struct Column {
     name: String,
     cells: String,
     levels: Vec<String>,
+    /// The features of dates.
+    dates: Option<Py<Dates>>,
     /// The number in the place of a missing one; `None` where missing values are refused.
     fill: Option<f64>,
     /// Whether a feature says that a value is missing.
@@ -227,6 +230,10 @@ impl Column {
         let cells = match &self.cells[..] {
             "labels" => Cells::Labels(self.levels),
             "bools" => Cells::Bools,
+            "dates" => match &self.dates {
+                Some(dates) => Cells::Dates(dates.get().0.clone()),
+                None => Cells::LeftOut,
+            },
             "numbers" => Cells::Numbers,
             _ => Cells::LeftOut,
         };

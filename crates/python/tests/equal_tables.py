@@ -132,7 +132,8 @@ def column(rng: random.Random, name: str, rows: int) -> Column:
         values = [rng.random() < 0.5 for _ in range(rows)]
     elif kind == "date":
         first = datetime.date(2026, 1, 1)
-        values = [first + datetime.timedelta(days=rng.randint(0, 300)) for _ in range(rows)]
+        span = rng.choice([9, 300, 3000])
+        values = [first + datetime.timedelta(days=rng.randint(0, span)) for _ in range(rows)]
     elif rows > 50 and rng.random() < 0.7:
         values = [f"{rng.choice(WORDS)} {i}" for i in range(rows)]
     else:
@@ -320,7 +321,10 @@ def handed(table: Table, X: Any, y: Any) -> dict[str, Any]:
         for column in used:
             name = column["name"]
             labels = [f"{name}={level}" for level in column["levels"]]
-            features += labels if column["cells"] == "labels" else [name]
+            if column["dates"] is not None:
+                features += column["dates"].features(name)
+            else:
+                features += labels if column["cells"] == "labels" else [name]
             features += [f"{name} is missing"] if column["marked"] else []
         ignored = [column["name"] for column in columns if column["cells"] == "left_out"]
         return {

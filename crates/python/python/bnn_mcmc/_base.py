@@ -19,17 +19,18 @@ from sklearn.utils.validation import check_array, check_is_fitted, check_X_y, va
 
 from . import _storage  # noqa: F401  (fits can be pickled)
 from ._columns import (
+    Cells,
     Column,
     Encoding,
     Matrix,
     columns_of,
     encoded,
     encoded_names,
-    warn_of_stand_ins,
     frame_of,
     shown,
+    warn_of_stand_ins,
 )
-from ._native import Fit
+from ._native import Dates, Fit
 from ._signals import Terminated, heard, note
 from ._sklearn import BaseEstimator
 from ._verdict import NotConvergedWarning, Verdict, judged
@@ -184,6 +185,7 @@ class Bnn(BaseEstimator):
                 "cells": column["cells"],
                 "levels": list(column["levels"]),
                 "used": bool(column["used"]),
+                "dates": column.get("dates"),
                 "fill": column.get("fill"),
                 "marked": column.get("marked", False),
             }
@@ -223,12 +225,15 @@ class Bnn(BaseEstimator):
         for column in columns:
             levels, bools = column.get("levels"), column.get("bools", False)
             missing = column.get("missing") or {"value": None, "marked": False}
+            dates = column.get("dates")
+            cells: Cells = "bools" if bools else "numbers" if levels is None else "labels"
             self._columns.append(
                 {
                     "name": column["name"],
-                    "cells": "bools" if bools else "numbers" if levels is None else "labels",
+                    "cells": "dates" if dates else cells,
                     "levels": levels or [],
                     "used": True,
+                    "dates": json.dumps(dates) if dates else None,
                     "fill": missing["value"],
                     "marked": missing["marked"],
                 }
@@ -294,6 +299,7 @@ class Bnn(BaseEstimator):
                     "cells": "numbers",
                     "levels": [],
                     "used": True,
+                    "dates": None,
                     "fill": None,
                     "marked": False,
                 }
@@ -360,6 +366,7 @@ class Bnn(BaseEstimator):
                 "name": column["name"],
                 "cells": column["cells"] if column["used"] else "left_out",
                 "levels": column["levels"],
+                "dates": None if column["dates"] is None else Dates.read(column["dates"]),
                 "fill": column["fill"],
                 "marked": column["marked"],
             }

@@ -1,10 +1,11 @@
 """Tables as numbers: pandas, polars, pyarrow and whatever else narwhals reads, by one path.
 
 Columns become numbers as in the CSV files that the command reads: a column of labels is one column
-of 0 and 1 for each level, named ``column=level``. The type of a column decides what it is: text is
-never taken for numbers, nor are dates.
+of 0 and 1 for each level, named ``column=level``, and dates are elapsed time, season, weekday and
+hour. The type of a column decides what it is: text is never taken for numbers, nor for dates.
 """
 
+import datetime
 import itertools
 import math
 import re
@@ -19,8 +20,10 @@ import numpy as np
 from narwhals.exceptions import DuplicateError
 from numpy.typing import NDArray
 
+from ._native import Dates
+
 Matrix: TypeAlias = NDArray[np.float64]
-Cells: TypeAlias = Literal["numbers", "bools", "labels"]
+Cells: TypeAlias = Literal["numbers", "bools", "labels", "dates"]
 Encoding: TypeAlias = Literal["one_hot", "drop_first", "codes"]
 # Of narwhals, which is generic in the native type.
 Frame: TypeAlias = nw.DataFrame[Any]
@@ -36,8 +39,10 @@ class Column(TypedDict):
     levels: list[str]
     # Whether it varies over the training rows.
     used: bool
-    # The number in the place of a missing one: of numbers the median of the training rows. None
-    # where missing values are refused.
+    # What dates become, as text of the native half; of dates alone.
+    dates: str | None
+    # The number in the place of a missing one: of numbers, and of the years of dates, the median of
+    # the training rows. None where missing values are refused.
     fill: float | None
     # Whether one number more, `name is missing`, says that a value is missing: if some are in training.
     marked: bool
@@ -88,10 +93,16 @@ def columns_of(frame: Frame) -> list[Column]:
             "cells": cells,
             "levels": levels,
             "used": True,
+            "dates": None,
             "fill": 0.0,
             "marked": bool(_missing(series, cells).any()),
         }
-        if cells != "labels":
+        if cells == "dates":
+            times = _times(series, name)
+            dates = Dates.of(times, _is_clock(series))
+            column["dates"] = dates.text()
+            column["fill"] = 0.0 if _is_clock(series) else _median(dates.encoded(times, math.nan)[:, 0])
+        elif cells != "labels":
             column["fill"] = _median(_encoded_numbers(series, {**column, "fill": math.nan})[:, 0])
         columns.append(column)
     return columns
@@ -118,6 +129,8 @@ def encoded(frame: Frame, columns: Sequence[Column], encoding: Encoding = "one_h
     for column, series in zip(columns, frame.iter_columns(), strict=True):
         if column["cells"] == "labels":
             parts.append(_encoded_labels(series, column, encoding))
+        elif column["cells"] == "dates":
+            parts.append(_encoded_dates(series, column))
         else:
             parts.append(_encoded_numbers(series, column))
         if column["marked"]:
@@ -156,6 +169,8 @@ def encoded_names(columns: Sequence[Column], encoding: Encoding = "one_hot") -> 
         own = [name]
         if column["cells"] == "labels" and encoding != "codes":
             own = [f"{name}={level}" for level in column["levels"][first:]]
+        elif column["dates"] is not None:
+            own = Dates.read(column["dates"]).features(name)
         names.append([*own, f"{name} is missing"] if column["marked"] else own)
     return names
 
@@ -230,6 +245,8 @@ def _cells(series: Series, name: str) -> Cells:
         return "numbers"
     if isinstance(dtype, nw.String) or _is_category(series):
         return "labels"
+    if isinstance(dtype, (nw.Date, nw.Datetime, nw.Time)):
+        return "dates"
     if dtype == nw.Object:
         return _cells_of_objects(series.to_list(), f"column `{name}`")
     if dtype == nw.Unknown:
@@ -257,10 +274,12 @@ def _cells_of_objects(values: list[Any], what: str) -> Cells:
             cells = "bools"
         elif isinstance(value, (Real, Decimal)):
             cells = "numbers"
+        elif isinstance(value, (datetime.date, datetime.time)):
+            cells = "dates"
         else:
             raise ValueError(
                 f"row {row}, {what}: `{shown(value)}` has the type {type(value).__name__}, but "
-                "must be a number, text, True or False"
+                "must be a number, text, a date, True or False"
             )
         if first is None:
             first = (row, cells)
@@ -292,6 +311,8 @@ def _missing(series: Series, cells: Cells) -> NDArray[np.bool_]:
     """Whether each value is missing; of labels also a text that stands for a missing value."""
     if cells == "labels":
         return np.array([_text(value) is None for value in series.to_list()], dtype=bool)
+    if cells == "dates":
+        return np.isnan(_times(series, str(series.name)))
     return np.isnan(_floats(series))
 
 
@@ -333,6 +354,46 @@ def _encoded_numbers(series: Series, column: Column) -> Matrix:
             "in training"
         )
     return numbers[:, None]
+
+
+def _is_clock(series: Series) -> bool:
+    """Whether a column of dates holds times of the day."""
+    if series.dtype == nw.Object:
+        values = (value for value in series.to_list() if not _is_missing(value))
+        return isinstance(next(values), datetime.time)
+    return isinstance(series.dtype, nw.Time)
+
+
+def _times(series: Series, name: str) -> Matrix:
+    """Seconds since 1970 as a clock on the wall shows them, or since midnight; missing ones are NaN."""
+    if _cells(series, name) != "dates":
+        raise ValueError(
+            f"column `{name}` must have dates or times, as in training, but has the type {_type(series)}"
+        )
+    dtype = series.dtype
+    if isinstance(dtype, (nw.Date, nw.Datetime)):
+        if isinstance(dtype, nw.Datetime) and dtype.time_zone is not None:
+            series = series.dt.replace_time_zone(None)
+        microseconds = series.cast(nw.Datetime("us")).dt.timestamp("us")
+        return _floats(microseconds) / 1e6
+    return np.array([_seconds(value) for value in series.to_list()], dtype=np.float64)
+
+
+def _seconds(value: Any) -> float:
+    if _is_missing(value):
+        return math.nan
+    if isinstance(value, datetime.time):
+        midnight = datetime.datetime(1970, 1, 1)
+        return (datetime.datetime.combine(midnight, value.replace(tzinfo=None)) - midnight).total_seconds()
+    if not isinstance(value, datetime.datetime):
+        value = datetime.datetime.combine(value, datetime.time())
+    return (value.replace(tzinfo=None) - datetime.datetime(1970, 1, 1)).total_seconds()
+
+
+def _encoded_dates(series: Series, column: Column) -> Matrix:
+    times = _times(series, column["name"])
+    assert column["dates"] is not None and column["fill"] is not None
+    return Dates.read(column["dates"]).encoded(times, column["fill"])
 
 
 def _median(numbers: Matrix) -> float:
