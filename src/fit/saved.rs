@@ -86,7 +86,7 @@ impl Saved {
             data_crc32: crc32fast::hash(data),
             verdict_crc32: verdict.map(|(text, _)| crc32fast::hash(text.as_bytes())),
             draws_crc32: verdict.map(|(_, draws)| draws),
-            network: parts.posterior.model().base().base().base().sizes().to_vec(),
+            network: parts.posterior.model().base().base().base().base().sizes().to_vec(),
             parameters: parts.posterior.layout().dim(),
             features: parts.features.clone(),
             response: parts.response.clone(),

@@ -64,6 +64,8 @@ settings! {
     Missing = "missing",
     /// Whether rows with missing values are left out.
     DropMissing = "drop_missing_rows",
+    /// The column of the exposure of counts.
+    Exposure = "exposure",
     /// The order of day and month in dates.
     DateOrder = "date_order",
     /// The most bytes that are read.
@@ -136,6 +138,7 @@ impl Vocabulary for InRust {
             (Setting::Header, _) => "CsvReader::header",
             (Setting::Missing, _) => "CsvReader::missing",
             (Setting::DropMissing, _) => "CsvReader::drop_missing_rows",
+            (Setting::Exposure, _) => "CsvReader::exposure",
             (Setting::DateOrder, _) => "CsvReader::date_order",
             (Setting::Limit, _) => "CsvReader::limit",
             (Setting::Weights, Some("fan_in")) => "Priors::by_fan_in",
@@ -221,6 +224,7 @@ impl Vocabulary for Plain {
             | Setting::Header
             | Setting::Missing
             | Setting::DropMissing
+            | Setting::Exposure
             | Setting::DateOrder
             | Setting::Limit => return None,
         };

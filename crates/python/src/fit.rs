@@ -2,8 +2,8 @@
 
 use std::path::PathBuf;
 
-use bnn_mcmc::Error;
 use crate::dates::Dates;
+use bnn_mcmc::Error;
 use bnn_mcmc::data::{Cells, CsvReader, Dataset, Fill, Response, Schema, Task};
 use bnn_mcmc::fit::Fit as Fitted;
 use bnn_mcmc::sampler::StopHandle;

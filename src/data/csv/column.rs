@@ -65,7 +65,7 @@ impl Column {
         }
     }
 
-    /// The number of features; 0 of a column that is none.
+    /// The number of features; 0 of a column that is none, and of an exposure.
     pub(super) fn width(&self, encoding: Encoding) -> usize {
         if self.role != Role::Feature {
             return 0;
@@ -99,6 +99,7 @@ impl Column {
                 return format!("response, {}", count(levels, "class"));
             }
             (Role::Response(_), _) => return "response".into(),
+            (Role::Exposure, _) => return "exposure of the counts".into(),
             (Role::Feature, Some(dates)) => format!("dates: {}", dates.in_words()),
             (Role::Feature, None) if self.bools => "true or false".into(),
             (Role::Feature, None) if self.levels.is_none() => "numbers".into(),
@@ -115,7 +116,9 @@ impl Column {
                 let value = number(value);
                 format!("{kind}; a missing one is the median {value}, and a feature says so")
             }
-            Some(Fill { marked: true, .. }) => format!("{kind}; a feature says where it is missing"),
+            Some(Fill { marked: true, .. }) => {
+                format!("{kind}; a feature says where it is missing")
+            }
             _ => kind,
         }
     }

@@ -218,6 +218,8 @@ pub struct CsvReader {
     encoding: Encoding,
     missing: Vec<String>,
     drop_missing_rows: bool,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    exposure: Option<String>,
     #[serde(default, skip_serializing_if = "DateOrder::is_auto")]
     date_order: DateOrder,
     #[serde(default = "default_limit")]
@@ -236,6 +238,7 @@ impl CsvReader {
             encoding: Encoding::OneHot,
             missing: ["", "NA", "N/A", "NaN", "null", "?"].map(String::from).to_vec(),
             drop_missing_rows: false,
+            exposure: None,
             date_order: DateOrder::Auto,
             limit: default_limit(),
         }
@@ -314,6 +317,18 @@ impl CsvReader {
     /// [`CsvData::dropped`] names these rows.
     pub fn drop_missing_rows(self) -> Self {
         Self { drop_missing_rows: true, ..self }
+    }
+
+    /// The column of the exposure of a count, such as the years in which it was counted: numbers
+    /// above 0. Its logarithm, `log column`, is the last feature, for a model with an
+    /// [offset](crate::model::Offset). Rows without it are left out.
+    pub fn exposure(self, column: impl Into<String>) -> Self {
+        Self { exposure: Some(column.into()), ..self }
+    }
+
+    /// The name of the feature that is the log of the exposure, if there is one.
+    pub(crate) fn offset(&self) -> Option<String> {
+        self.exposure.as_ref().map(|column| format!("log {column}"))
     }
 
     /// The order of day and month where both are numbers; [`DateOrder::Auto`] by default.
@@ -402,6 +417,19 @@ impl CsvReader {
             }
             roles[column] = Role::Response(place);
         }
+        if let Some(name) = &self.exposure {
+            let column = position(name)?;
+            let problem = match (roles[column], self.task, response.len()) {
+                (Role::Feature, Task::Counts, 1) => None,
+                (Role::Feature, ..) => Some("chosen for counts in one column alone"),
+                _ => Some("a column that is neither ignored nor the response"),
+            };
+            if let Some(allowed) = problem {
+                let found = format!("column `{name}`");
+                return Err(Error::argument("exposure", found, allowed).of(Setting::Exposure));
+            }
+            roles[column] = Role::Exposure;
+        }
         for name in &self.categorical {
             if roles[position(name)?] != Role::Feature {
                 let found = format!("column `{name}`");
@@ -460,6 +488,10 @@ impl fmt::Display for CsvReader {
             Encoding::DropFirst => "one-hot without the first",
             Encoding::Codes => "numbered",
         };
+        let exposure = match &self.exposure {
+            None => String::new(),
+            Some(column) => format!("; exposure: `{column}`"),
+        };
         let order = match self.date_order {
             DateOrder::Auto => "",
             DateOrder::DayFirst => "; dates with the day first",
@@ -472,7 +504,7 @@ impl fmt::Display for CsvReader {
         write!(
             f,
             "; header: {header}; cells apart by {apart}; columns left out: {}; columns taken for labels besides \
-             columns of text: {}, {encoding}; missing values, which {ends}: {}{order}; at most {} bytes",
+             columns of text: {}, {encoding}; missing values, which {ends}: {}{exposure}{order}; at most {} bytes",
             listed(&self.ignored),
             listed(&self.categorical),
             listed(&self.missing),

@@ -167,10 +167,18 @@ impl Schema {
         self.columns.iter().flat_map(|c| vec![c.name.clone(); c.width(encoding)]).collect()
     }
 
+    /// The name of the feature that is the log of an exposure, if there is one.
+    pub(crate) fn offset(&self) -> Option<String> {
+        self.reader.offset()
+    }
+
     /// The names of the features: of a column of labels one for each level, `column=level`, and of one
-    /// with missing values another, `column is missing`.
+    /// with missing values another, `column is missing`; at the end the log of an
+    /// [exposure](CsvReader::exposure), `log column`.
     pub fn feature_names(&self) -> Vec<String> {
-        self.columns.iter().flat_map(|column| column.features(self.reader.encoding)).collect()
+        let encoding = self.reader.encoding;
+        let features = self.columns.iter().flat_map(|column| column.features(encoding));
+        features.chain(self.offset()).collect()
     }
 
     /// What each column of the table is taken for, and what is done with it, in words: the name and a
@@ -275,7 +283,8 @@ impl Schema {
         let mut columns = self.columns.clone();
         if table.has_header() {
             let positions = table.positions();
-            columns.retain(|c| c.role == Role::Feature || positions.contains_key(&c.name[..]));
+            let is_needed = |role: Role| matches!(role, Role::Feature | Role::Exposure);
+            columns.retain(|c| is_needed(c.role) || positions.contains_key(&c.name[..]));
         } else if table.names.len() < columns.len() {
             columns.retain(|column| !is_response(column));
         }
@@ -321,7 +330,7 @@ impl Schema {
             .map(|role| match role {
                 Role::Feature => Some(BTreeSet::new()),
                 Role::Response(_) if reader.task == Task::Classification => Some(BTreeSet::new()),
-                Role::Response(_) | Role::Ignored => None,
+                Role::Response(_) | Role::Exposure | Role::Ignored => None,
             })
             .collect();
         let fills: Vec<bool> = roles.iter().map(|role| *role == Role::Feature).collect();
@@ -567,7 +576,7 @@ impl Schema {
             match column.role {
                 Role::Ignored => continue,
                 Role::Response(place) => response_names.push((place, column.name.clone())),
-                Role::Feature => {}
+                Role::Feature | Role::Exposure => {}
             }
             used.push((column, j, column.codes()));
         }
@@ -586,6 +595,7 @@ impl Schema {
         let mut lines = Lines::default();
         let mut dropped = Vec::with_capacity(count.dropped);
         let mut stand_ins = self.missing(order, count);
+        let mut offset = None;
         table.each_row(|line, cells| {
             let is_missing = |j: usize| self.reader.is_missing(&cells[j]);
             let drops = |role: Role| self.reader.drop_missing_rows || role != Role::Feature;
@@ -617,6 +627,7 @@ impl Schema {
                     };
                     match role {
                         Role::Response(place) => y[lines.rows() * outputs + place] = value,
+                        Role::Exposure => offset = Some(crate::portable::ln(value)),
                         _ => column.push_number(value, &mut x),
                     }
                     continue;
@@ -638,6 +649,7 @@ impl Schema {
                     _ => column.push_label(code, encoding, &mut x),
                 }
             }
+            x.extend(offset);
             lines.push(line);
             Ok(())
         })?;

@@ -234,9 +234,12 @@ impl<'t> Table<'t> {
         (task, role): (Task, Role),
         is_first: bool,
     ) -> Result<f64, Error> {
-        let counts = task == Task::Counts && role != Role::Feature;
+        let counts = task == Task::Counts && matches!(role, Role::Response(_));
         let mut advice = None;
         let problem = match cell.parse::<f64>() {
+            Ok(value) if role == Role::Exposure && !(value > 0.0 && value.is_finite()) => {
+                "is not an exposure, which is a number above 0"
+            }
             Ok(value) if value.is_finite() => {
                 if !counts || (value >= 0.0 && value.fract() == 0.0) {
                     return Ok(value);
@@ -259,6 +262,7 @@ impl<'t> Table<'t> {
                 advice = Some(Advice::Categorical { column, if_labels: true });
                 "is not a number"
             }
+            Err(_) if role == Role::Exposure => "is not a number",
             Err(_) => {
                 advice = Some(Advice::ReadClasses);
                 "is not a number"
