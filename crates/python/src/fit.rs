@@ -230,6 +230,7 @@ impl Column {
         let cells = match &self.cells[..] {
             "labels" => Cells::Labels(self.levels),
             "bools" => Cells::Bools,
+            "exposure" => Cells::Exposure,
             "dates" => match &self.dates {
                 Some(dates) => Cells::Dates(dates.get().0.clone()),
                 None => Cells::LeftOut,

@@ -21,6 +21,7 @@ impl Vocabulary for Parameters {
             Setting::Draws => "draws",
             Setting::Seed => "random_state",
             Setting::Threads => "n_jobs",
+            Setting::Exposure => "exposure",
             Setting::Folder => "folder",
             // Tables are read, and rows are kept, by others.
             Setting::Target
@@ -32,7 +33,6 @@ impl Vocabulary for Parameters {
             | Setting::Header
             | Setting::Missing
             | Setting::DropMissing
-            | Setting::Exposure
             | Setting::DateOrder
             | Setting::Limit
             | Setting::Validation

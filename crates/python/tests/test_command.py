@@ -189,3 +189,35 @@ def test_a_folder_of_counts_of_the_command_in_python(table, tmp_path):
     mean, lower, upper = model.predict(table[["size"]], interval=0.9)
     np.testing.assert_allclose(mean, printed["mean"], rtol=1e-12)
     assert (lower == printed["new_q05"]).all() and (upper == printed["new_q95"]).all()
+
+
+def test_counts_with_an_exposure(short, tmp_path):
+    """The command and the estimator come to the same model; rates do not depend on the exposure."""
+    rng = np.random.default_rng(4)
+    x, years = rng.normal(size=80), np.tile([0.1, 0.25, 0.5, 1.0], 20)
+    y = pd.Series(rng.poisson(years * np.exp(1 + 0.5 * x)), name="claims")
+    X = pd.DataFrame({"x": x, "years": years, "kind": ["a", "b"] * 40})
+    model = BnnCounts(**short, exposure="years").fit(X, y)
+    assert list(model.feature_names_in_) == ["x", "kind"]
+    one, ten = model.predict(X.assign(years=1.0)), model.predict(X.assign(years=10.0))
+    np.testing.assert_allclose(ten, 10 * one, rtol=1e-12)
+    assert model.scores(X, y)["rmse"] > 0
+    model.save(tmp_path / "run")
+    again = BnnCounts.load(tmp_path / "run")
+    assert again.exposure == "years" and (again.predict(X) == model.predict(X)).all()
+    # The command's own fit of the same rows, and its predictions by the estimator.
+    X.assign(claims=y).to_csv(tmp_path / "table.csv", index=False)
+    settings = ["--hidden", "5", "--chains", "2", "--warmup", "60", "--draws", "50", "--seed", "1"]
+    flags = ["--target", "claims", "--task", "counts", "--exposure", "years", "--quiet"]
+    command("fit", tmp_path / "table.csv", "--out", tmp_path / "by_command", *flags, *settings)
+    loaded = BnnCounts.load(tmp_path / "by_command")
+    assert loaded.exposure == "years" and (loaded.predict(X) == model.predict(X)).all()
+    printed = predicted(tmp_path, tmp_path / "by_command", X)
+    np.testing.assert_allclose(model.predict(X), printed["mean"], rtol=1e-12)
+    for wrong in (0.0, -1.0, np.nan, np.inf):
+        with pytest.raises(ValueError, match=r"row 3, column `years`: .* is not an exposure"):
+            model.predict(X.assign(years=np.where(X.index == 3, wrong, 1.0)))
+    with pytest.raises(ValueError, match="X has no column `years`, the exposure"):
+        model.predict(X.drop(columns="years"))
+    with pytest.raises(ValueError, match="X must be a table with the column `years`"):
+        BnnCounts(**short, exposure="years").fit(np.ones((80, 2)), y)

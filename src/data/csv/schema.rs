@@ -59,6 +59,8 @@ pub enum Cells {
     Dates(Dates),
     /// Labels: one feature of 0 and 1 for each of these levels, in this order.
     Labels(Vec<String>),
+    /// The exposure of a count, of which the table has the logarithm as its last feature.
+    Exposure,
     /// A column that is not a feature, for example since it is constant.
     LeftOut,
 }
@@ -120,6 +122,7 @@ impl Schema {
             let allowed = "classification if, and only if, classes are named";
             return Err(Error::argument("response", found, allowed));
         }
+        let mut exposure = None;
         let features = columns.into_iter().map(|(name, cells, missing)| {
             let mut column = Column {
                 name,
@@ -134,6 +137,10 @@ impl Schema {
                 Cells::Bools => column.bools = true,
                 Cells::Dates(dates) => column.dates = Some(dates),
                 Cells::Labels(levels) => column.levels = Some(levels),
+                Cells::Exposure => {
+                    (column.role, column.missing) = (Role::Exposure, None);
+                    exposure = Some(column.name.clone());
+                }
                 Cells::LeftOut => column.role = Role::Ignored,
             }
             column
@@ -147,6 +154,10 @@ impl Schema {
             missing: None,
         });
         let columns: Vec<Column> = features.chain(response).collect();
+        let reader = match exposure {
+            Some(name) => reader.exposure(name),
+            None => reader,
+        };
         let mut seen = HashSet::with_capacity(columns.len());
         if let Some(twice) = columns.iter().find(|column| !seen.insert(&column.name)) {
             let found = format!("`{}` twice", shown(&twice.name));

@@ -23,12 +23,14 @@ from ._columns import (
     Column,
     Encoding,
     Matrix,
+    beside,
     columns_of,
     encoded,
     encoded_names,
     frame_of,
     shown,
     warn_of_stand_ins,
+    without_exposure,
 )
 from ._native import Dates, Fit
 from ._signals import Terminated, heard, note
@@ -238,6 +240,8 @@ class Bnn(BaseEstimator):
                     "marked": missing["marked"],
                 }
             )
+        if "exposure" in self.get_params(deep=False):
+            self.set_params(exposure=None if schema is None else schema["reader"].get("exposure"))
         encodings: dict[str, Encoding] = {"DropFirst": "drop_first", "Codes": "codes"}
         reader: dict[str, Any] = {} if schema is None else schema["reader"]
         self._encoding = encodings.get(str(reader.get("encoding")), "one_hot")
@@ -284,6 +288,7 @@ class Bnn(BaseEstimator):
     def _features_of(self, X: Any, y: Any, **y_checks: Any) -> tuple[Matrix, Any]:
         """The training rows as numbers, and their response; what the columns are is kept."""
         checks: dict[str, Any] = {"dtype": np.float64, "ensure_min_samples": 2, **y_checks}
+        X, offset = without_exposure(X, getattr(self, "exposure", None))
         frame = frame_of(X)
         self._encoding = "one_hot"
         if frame is not None:
@@ -326,11 +331,12 @@ class Bnn(BaseEstimator):
         used = varies[np.cumsum([0, *widths[:-1]])]
         for column, is_used in zip(self._columns, used, strict=True):
             column["used"] = bool(is_used)
-        return np.ascontiguousarray(numbers[:, np.repeat(used, widths)]), y
+        return beside(numbers[:, np.repeat(used, widths)], offset), y
 
     def _new_rows(self, X: Any) -> Matrix:
         """New rows as numbers."""
         check_is_fitted(self)
+        X, offset = without_exposure(X, getattr(self, "exposure", None))
         frame = frame_of(X)
         if frame is not None:
             validate_data(self, X=frame.to_native(), reset=False, skip_check_array=True)
@@ -348,7 +354,7 @@ class Bnn(BaseEstimator):
                 )
         used = [column["used"] for column in self._columns]
         widths = [len(names) for names in encoded_names(self._columns, self._encoding)]
-        return np.ascontiguousarray(cast("Matrix", checked)[:, np.repeat(used, widths)])
+        return beside(cast("Matrix", checked)[:, np.repeat(used, widths)], offset)
 
     def _used_names(self) -> list[str]:
         names = encoded_names(self._columns, self._encoding)
@@ -360,8 +366,8 @@ class Bnn(BaseEstimator):
         ]
 
     def _columns_of_fit(self) -> "list[ColumnOfFit]":
-        """The columns as the native half takes them."""
-        return [
+        """The columns as the native half takes them, and the exposure."""
+        columns: list[ColumnOfFit] = [
             {
                 "name": column["name"],
                 "cells": column["cells"] if column["used"] else "left_out",
@@ -372,6 +378,19 @@ class Bnn(BaseEstimator):
             }
             for column in self._columns
         ]
+        exposure = getattr(self, "exposure", None)
+        if exposure is not None:
+            columns.append(
+                {
+                    "name": exposure,
+                    "cells": "exposure",
+                    "levels": [],
+                    "dates": None,
+                    "fill": None,
+                    "marked": False,
+                }
+            )
+        return columns
 
     def _free(self, names: list[str]) -> list[str]:
         """Names of the response that no column of X has."""

@@ -81,6 +81,38 @@ def frame_of(X: object) -> Frame | None:
     return frame if isinstance(frame, nw.DataFrame) else None
 
 
+def without_exposure(X: object, name: str | None) -> tuple[Any, Matrix | None]:
+    """X without the column of this name, and the logarithm of that."""
+    if name is None:
+        return X, None
+    frame = frame_of(X)
+    if frame is None:
+        raise ValueError(f"X must be a table with the column `{name}`, the exposure")
+    names = names_of(frame)
+    if name not in names:
+        raise ValueError(f"X has no column `{name}`, the exposure; there are: {listed(names)}")
+    own = frame.columns[names.index(name)]
+    series = frame[own]
+    if _cells(series, name) != "numbers":
+        raise ValueError(f"column `{name}` has the type {_type(series)}, but is the exposure")
+    exposure = _floats(series)
+    wrong = ~(np.isfinite(exposure) & (exposure > 0))
+    if wrong.any():
+        row = int(wrong.argmax())
+        raise ValueError(
+            f"row {row}, column `{name}`: `{exposure[row]:g}` is not an exposure, which is a "
+            "number above 0"
+        )
+    # The library's logarithm, which NumPy's may differ from in the last digit.
+    offset = np.array([math.log(value) for value in exposure])
+    return frame.drop(own).to_native(), offset
+
+
+def beside(numbers: Matrix, offset: Matrix | None) -> Matrix:
+    """The numbers of features with the offset behind them, if there is one."""
+    return np.ascontiguousarray(numbers if offset is None else np.column_stack([numbers, offset]))
+
+
 def columns_of(frame: Frame) -> list[Column]:
     """What the columns of the training rows are, with the levels that occur."""
     names = names_of(frame)

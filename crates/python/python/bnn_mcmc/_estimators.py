@@ -356,6 +356,10 @@ class BnnCounts(_Numbers):
     noise : {"negative_binomial", "poisson"}, default=None
         How counts scatter: with a dispersion that is sampled (None is this), or with the mean as
         their variance.
+    exposure : str, default=None
+        The column of X, a table, with the exposure of each count, such as the years in which it was
+        counted: numbers above 0. The network's output is the log of the rate for an exposure of 1,
+        and predictions are of counts in the exposures of their rows. It is no feature.
     """
 
     _counts = True
@@ -369,6 +373,7 @@ class BnnCounts(_Numbers):
         skip: bool = False,
         weight_prior: WeightPrior | float = "fan_in",
         noise: CountNoise | None = None,
+        exposure: str | None = None,
         method: Method | None = None,
         target_accept: float | None = None,
         chains: int | None = None,
@@ -395,6 +400,7 @@ class BnnCounts(_Numbers):
             verbose=verbose,
         )
         self.noise = noise
+        self.exposure = exposure
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
