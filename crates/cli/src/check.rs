@@ -60,9 +60,7 @@ pub fn run(args: CheckArgs) -> Result<Ended, Failure> {
     for finding in found.iter().filter(|finding| finding.is_refused()) {
         let (name, advice) = (finding.column(), finding.advice());
         let leave_out = |advice: &Advice| matches!(advice, Advice::Ignore { .. });
-        if advice.contains(&Advice::DropMissing) {
-            mended.table.drop_missing = Some(true);
-        } else if advice.iter().any(leave_out) && !target.iter().any(|own| own == name) {
+        if advice.iter().any(leave_out) && !target.iter().any(|own| own == name) {
             mended.table.ignore.get_or_insert_default().push(name.into());
         }
     }
@@ -72,9 +70,6 @@ pub fn run(args: CheckArgs) -> Result<Ended, Failure> {
         if let Some(features) = &mut mended.table.features {
             features.retain(|name| !names.contains(name));
         }
-    }
-    if mended.table.drop_missing != config.table.drop_missing {
-        flags.push_str(" --drop-missing");
     }
 
     if target.is_empty() {
