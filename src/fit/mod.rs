@@ -86,7 +86,7 @@ struct Parts {
     own_train: Option<Dataset>,
     validation: Option<Dataset>,
     features: Scaler,
-    /// The scaler of a real response.
+    /// The scaler of a real response, unless it is shares.
     response: Option<Scaler>,
     ranges: Vec<FeatureRange>,
     /// Training rows, scaled.
@@ -108,6 +108,7 @@ struct Origin {
 impl Parts {
     fn new(recipe: Recipe, data: &Dataset, origin: Origin) -> Result<Self, Error> {
         recipe.check_transform(data, &origin)?;
+        recipe.check_shares(data, &origin)?;
         let split = recipe.split(data)?;
         let (train, validation) = match &split {
             None => (data.clone(), None),
@@ -133,6 +134,7 @@ impl Parts {
         let features = Standardise::new().allow_constant().fit_features(&train)?;
         let mut scaled = features.scale_features(&train)?;
         let response = match train.response().real() {
+            Some(_) if recipe.has_shares() => None,
             //~ fitted-response
             Some(_) => Some(Standardise::new().after(recipe.transform).fit_response(&train)?),
             None => None,
