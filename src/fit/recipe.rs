@@ -18,7 +18,7 @@ use crate::error::Row;
 use crate::layout::Layout;
 use crate::likelihood::{
     Bernoulli, Beta, Categorical, Gaussian, HeteroscedasticGaussian, Hurdle, Likelihood,
-    NegativeBinomial, Ordinal, Poisson, SHARES, StudentTNoise, ZeroInflated, is_share,
+    NOT_AT_ENDS, NegativeBinomial, Ordinal, Poisson, SHARES, StudentTNoise, ZeroInflated, is_share,
 };
 use crate::message::{Advice, Setting, number};
 use crate::model::{Activation, LogSd, Mlp, Model, NonCentred, Skip};
@@ -386,6 +386,9 @@ impl Recipe {
         let chosen = chosen.chains(chains).warmup(warmup).draws(draws);
         chosen.check_ensemble()?;
         let parts = Parts::new(chosen, data, origin)?;
+        if let Some(names) = data.response().class_names().filter(|_| self.is_ordinal()) {
+            self.report(&format!("classes in order: {}", names.join(" < ")));
+        }
         match &self.folder {
             None => {
                 let draws = parts.recipe.sample(&parts, None)?;
@@ -459,7 +462,8 @@ impl Recipe {
         let row = line.map_or(Row::Number(row + 1), Row::Line);
         let column = data.response_names()[j].clone();
         let problem = format!("{} is no share, which must be {SHARES}", number(*y));
-        Err(Error::Cell { table: "response".into(), row, column, problem, advice: Vec::new() })
+        let (table, advice) = ("response".into(), vec![NOT_AT_ENDS.into()]);
+        Err(Error::Cell { table, row, column, problem, advice })
     }
 
     /// The likelihood of classes, and the number of outputs of the network.

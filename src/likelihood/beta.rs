@@ -75,9 +75,11 @@ pub(crate) fn is_share(y: f64) -> bool {
     0.0 < y && y < 1.0
 }
 
-/// The values that a share may have, and what can be done about others.
+/// The values that a share may have, and what can be done about 0 and 1.
 pub(crate) const SHARES: &str =
     "above 0 and below 1: a beta distribution has no density at the ends";
+pub(crate) const NOT_AT_ENDS: &str =
+    "write the nearest share that a measurement can tell from 0 or 1 in their place";
 
 /// phi and lambda, of the precision.
 struct Precision {
@@ -175,7 +177,8 @@ impl Likelihood for Beta {
         check_outputs("beta", n_outputs, y.ncols())?;
         if let Some(((row, _), y)) = y.indexed_iter().find(|(_, y)| !is_share(**y)) {
             let found = format!("row {} is {}, but must be {SHARES}", row + 1, number(*y));
-            return Err(Error::table("response for the beta likelihood", found));
+            let error = Error::table("response for the beta likelihood", found);
+            return Err(error.advise([NOT_AT_ENDS.into()]));
         }
         let columns = y.ncols();
         Ok(Array2::from_shape_fn((y.nrows(), 2 * columns), |(i, j)| match j < columns {

@@ -47,7 +47,7 @@ mod zero_inflated;
 
 pub use bernoulli::Bernoulli;
 pub use beta::Beta;
-pub(crate) use beta::{SHARES, is_share};
+pub(crate) use beta::{NOT_AT_ENDS, SHARES, is_share};
 pub use binomial::Binomial;
 pub use categorical::Categorical;
 pub use gaussian::Gaussian;

@@ -287,9 +287,9 @@ fn shares_grades_and_counts_with_extra_zeros_are_fitted_and_predicted() {
     let short = |recipe: Recipe| recipe.hidden(&[4]).chains(2).warmup(300).draws(200).seed(4);
     let folder = tempfile::tempdir().unwrap();
     let again = |fit: Fit| {
-        fit.save(folder.path().join(fit.recipe().to_string().len().to_string())).unwrap();
-        let fit = Fit::load(folder.path().join(fit.recipe().to_string().len().to_string()));
-        fit.unwrap()
+        let to = folder.path().join(fit.recipe().to_string().len().to_string());
+        fit.save(&to).unwrap();
+        Fit::load(to).unwrap()
     };
     let new = array![[0.0], [1.0], [2.0]];
 

@@ -191,14 +191,13 @@ fn compare_priors<L: Likelihood>(label: &str, fit: &Fit, likelihood: L, priors: 
     close(label, found.likelihood, expected.likelihood);
 }
 
-/// Shares and classes in order are not standardised, and start from the means of their biases' priors.
+/// Shares are not standardised.
 #[test]
 fn priors_of_shares_grades_and_extra_zeros_are_those_that_a_recipe_says() {
-    let short = |recipe: Recipe| recipe.hidden(&[3]).chains(4).warmup(0).draws(1);
+    let short = |recipe: Recipe| recipe.hidden(&[3]).chains(1).warmup(5).draws(2);
     let fan_in = || Priors::by_fan_in(&Mlp::new(&[2, 3, 1], Activation::Tanh).unwrap());
     let normal = |mean: f64, sd: f64| Normal::new(mean, sd).unwrap();
     let x = data(40).x().clone();
-    let start = |fit: &Fit| fit.draws().block("b1").unwrap().mean().unwrap();
 
     let counts: Array1<f64> = (0..40).map(|i| f64::from((i * i % 23) as u8)).collect();
     let mean = ((counts.sum() + 0.5) / 40.0).ln();
@@ -233,7 +232,7 @@ fn priors_of_shares_grades_and_extra_zeros_are_those_that_a_recipe_says() {
     let fit = short(Fit::regression("y").noise(Noise::Beta)).fit(&shares).unwrap();
     let priors = fan_in().with("log_precision", normal(2.5, 1.5)).with("b1", normal(logit, 1.0));
     compare_priors("shares", &fit, Beta, priors);
-    assert!(fit.response_scaler().is_none() && (start(&fit) - logit).abs() < 0.5);
+    assert!(fit.response_scaler().is_none());
 
     let grades = (0..40).map(|i| i % 5).collect();
     let names = ["1", "2", "3", "4", "5"];
@@ -244,7 +243,6 @@ fn priors_of_shares_grades_and_extra_zeros_are_those_that_a_recipe_says() {
     let priors = fan_in().with("log_increments", normal(increment, 1.0));
     let likelihood = Ordinal::new(5).unwrap().with_first_cutpoint(0.0).unwrap();
     compare_priors("grades", &fit, likelihood, priors.with("b1", normal(4f64.ln(), 1.5)));
-    assert!((start(&fit) - 4f64.ln()).abs() < 0.5);
 }
 
 #[test]
