@@ -105,14 +105,14 @@ impl Hurdle {
 
 /// log p(y) - log(1 - p(0)) of row `i`.
 fn truncated(rows: &Rows, i: usize, y: f64, log_factorial: f64) -> f64 {
-    rows.value(i, y, log_factorial) - rows.no_zero(i).log_probability() //~ truncated-density
+    rows.value(i, y, log_factorial) - rows.no_zero(i).log_probability() //~ above-zero-density
 }
 
 /// The derivatives of that with respect to eta and rho.
 fn truncated_slope(rows: &Rows, i: usize, y: f64) -> [f64; 2] {
     let (no_zero, slope) = (rows.no_zero(i), rows.slope(i, y));
     let (m, of_a) = (no_zero.m(), no_zero.slopes(rows.is_dispersed()));
-    [slope[0] - m * of_a[0], slope[1] - m * of_a[1]] //~ truncated-gradient
+    [slope[0] - m * of_a[0], slope[1] - m * of_a[1]] //~ above-zero-gradient
 }
 
 /// The second derivatives of log(1 - p(0)) of row `i` along (R eta, R rho).
