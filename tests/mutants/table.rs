@@ -167,7 +167,7 @@ mutants! {
             at "above-zero-density": "rows.no_zero(i).log_probability()" => "0.0 * rows.no_zero(i).log_probability()"
         "hurdle: a gradient of counts that may be 0"
             at "above-zero-gradient": "slope[0] - m * of_a[0]" => "slope[0] - 0.0 * of_a[0]"
-        "beta: no Jacobian of the logit"
+        "beta: no normaliser of the precision"
             at "beta-density": "rests - precision.rest" => "rests"
         "beta: the mean moves one shape alone"
             at "beta-gradient": "self.m * of_b" => "0.0 * of_b"

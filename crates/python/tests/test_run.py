@@ -180,14 +180,14 @@ def test_noises_of_counts_are_others(wave, short):
 
 def test_shares_and_classes_in_order(wave, short):
     X, y = wave
-    shares = 1 / (1 + np.exp(-y))
+    shares = 1 / (1 + np.exp(-(y - y.mean()) / y.std()))
     model = BnnRegressor(**{**short, "noise": "beta"}).fit(X, shares)
     mean, lower, upper = model.predict(X, interval=0.9)
     assert np.corrcoef(mean, shares)[0, 1] > 0.5
     assert lower.min() > 0 and upper.max() < 1
     with pytest.raises(ValueError, match="row 3, column `y1`: 1 is no share"):
         BnnRegressor(**{**short, "noise": "beta"}).fit(X, np.r_[shares[:2], 1, shares[3:]])
-    grades = np.digitize(y, [-0.5, 0.5]) + 8  # As text, 10 would be before 8.
+    grades = np.digitize(y, np.quantile(y, [1 / 3, 2 / 3])) + 8  # As text, 10 would be before 8.
     model = BnnClassifier(**{**short, "noise": "ordinal"}).fit(X, grades.astype(str))
     probabilities = model.predict_proba(X)
     assert probabilities.shape == (150, 3)
