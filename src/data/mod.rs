@@ -28,8 +28,8 @@
 //! packed by gzip, which is recognised by its first two bytes.
 //!
 //! A [`Dataset`] is valid once it exists. A problem with a file, an array or an argument is an
-//! [`Error`](crate::Error) that names it; no row is dropped and no value is guessed unless asked
-//! for.
+//! [`Error`](crate::Error) that names it. Of a file with gaps, [`StandIn`]s and the lines that were
+//! left out say what was done.
 
 #[cfg(feature = "datasets")]
 pub mod bundled;
@@ -46,8 +46,8 @@ mod transform;
 
 pub use crate::cells::{csv_cell, guarded, unguarded};
 pub use csv::{
-    Cells, ColumnDescription, Columns, CsvData, CsvReader, Description, Encoding, Features,
-    Finding, Lines, Schema,
+    Cells, ColumnDescription, Columns, CsvData, CsvReader, DateOrder, Dates, Description, Encoding,
+    Features, Fill, Finding, Lines, Schema, StandIn,
 };
 pub use dataset::{Dataset, Response};
 pub use idx::IdxReader;

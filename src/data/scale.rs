@@ -282,6 +282,12 @@ impl Scaler {
         Ok(Self { columns, low })
     }
 
+    /// The scaling with column `j` as it is.
+    pub(crate) fn without(mut self, j: usize) -> Self {
+        (self.columns[j].shift, self.columns[j].scale) = (self.low, 1.0);
+        self
+    }
+
     /// Shift and scale of each column.
     pub fn columns(&self) -> &[ColumnScale] {
         &self.columns

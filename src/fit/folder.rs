@@ -320,8 +320,8 @@ pub(super) fn load_finished(folder: &Path, saved: &Saved) -> Result<Fit, Error> 
         return Err(problem(&data_path, "it is not as it was written: its checksum differs"));
     }
     let data = rows::from_csv(&bytes, saved).map_err(|e| problem(&data_path, e))?;
-    let Saved { schema, lines, dropped, .. } = saved.clone();
-    let parts = Parts::new(recipe, &data, Origin { schema, lines, dropped })?;
+    let Saved { schema, lines, dropped, stand_ins, .. } = saved.clone();
+    let parts = Parts::new(recipe, &data, Origin { schema, lines, dropped, stand_ins })?;
     let path = folder.join(DRAWS);
     let draws = read_draws(&path, &parts.recipe)
         //~ old-draws

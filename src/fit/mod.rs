@@ -47,19 +47,21 @@ pub use self::likelihood::AnyLikelihood;
 pub use self::range::{FeatureRange, Outside, Predicted};
 pub use self::recipe::Recipe;
 use crate::Error;
-use crate::data::{Columns, Dataset, Lines, Scaler, Schema, Split, Standardise, Task};
+use crate::data::{
+    Columns, Dataset, Features, Lines, Scaler, Schema, Split, StandIn, Standardise, Task,
+};
 use crate::diagnostics::Verdict;
 use crate::draws::Draws;
 use crate::likelihood::{Likelihood, NormalNoise};
 use crate::message::{Advice, count, number};
-use crate::model::{LogSd, Mlp, NonCentred, Skip};
+use crate::model::{LogSd, Mlp, NonCentred, Offset, Skip};
 use crate::posterior::Posterior;
 use crate::predict::{Loo, Pit, Predictions, Scores, moments};
 
 /// The model of a [`Fit`]: a network, with a linear part beside it if [asked for](Recipe::skip),
 /// with scales of its weights if [they are sampled](WeightPrior::Scales), and with a model of the noise
 /// if [it is heteroscedastic](Noise::Heteroscedastic).
-pub type Network = LogSd<Skip<NonCentred<Mlp>>>;
+pub type Network = Offset<LogSd<Skip<NonCentred<Mlp>>>>;
 
 /// The most training rows by whose predictions a verdict is passed.
 const JUDGED: usize = 200;
@@ -103,12 +105,20 @@ struct Origin {
     lines: Option<Lines>,
     /// The lines that were left out.
     dropped: Vec<usize>,
+    /// The cells that something else stands in for.
+    stand_ins: Vec<StandIn>,
 }
 
 impl Parts {
     fn new(recipe: Recipe, data: &Dataset, origin: Origin) -> Result<Self, Error> {
         recipe.check_transform(data, &origin)?;
         recipe.check_shares(data, &origin)?;
+        recipe.check_offset(data)?;
+        // An offset is the last feature, and is neither scaled nor learnt from.
+        let offset = recipe.reader.offset().map(|_| data.n_features() - 1);
+        let learnt = |ranges: Vec<FeatureRange>| -> Vec<FeatureRange> {
+            ranges.into_iter().take(offset.unwrap_or(usize::MAX)).collect()
+        };
         let split = recipe.split(data)?;
         let (train, validation) = match &split {
             None => (data.clone(), None),
@@ -120,9 +130,10 @@ impl Parts {
         if train.rows() < 2 {
             return Err(Error::shape("training rows", train.rows(), "at least 2"));
         }
-        let ranges = range::ranges(train.x().view(), train.feature_names()); //~ fitted-ranges
+        //~ fitted-ranges
+        let ranges = learnt(range::ranges(train.x().view(), train.feature_names()));
         let leave_out = |column| Advice::Ignore { column, if_identifier: false };
-        let all = range::ranges(data.x().view(), data.feature_names());
+        let all = learnt(range::ranges(data.x().view(), data.feature_names()));
         check_constant(&all, data.rows(), leave_out)?;
         if let Some(y) = train.response().real() {
             let ranges = range::ranges(y.view(), train.response_names());
@@ -131,7 +142,10 @@ impl Parts {
         }
         // A level may lie among the validation rows alone.
         //~ fitted-features
-        let features = Standardise::new().allow_constant().fit_features(&train)?;
+        let mut features = Standardise::new().allow_constant().fit_features(&train)?;
+        if let Some(offset) = offset {
+            features = features.without(offset); //~ offset-scale
+        }
         let mut scaled = features.scale_features(&train)?;
         let response = match train.response().real() {
             Some(_) if recipe.has_shares() => None,
@@ -143,7 +157,8 @@ impl Parts {
             scaled = scaler.scale_response(&scaled)?;
         }
         let columns = origin.schema.as_ref().map(Schema::columns_of_features);
-        let columns = columns.unwrap_or_else(|| scaled.feature_names().to_vec());
+        let mut columns = columns.unwrap_or_else(|| scaled.feature_names().to_vec());
+        columns.truncate(offset.unwrap_or(usize::MAX));
         let posterior = recipe.posterior(&scaled, &columns)?;
         let data = data.clone();
         let own_train = validation.is_some().then_some(train);
@@ -275,9 +290,10 @@ impl Fit {
     /// memory.
     pub fn predict_new(&self, x: ArrayView2<f64>) -> Result<Predicted, Error> {
         let Parts { features, response, posterior, ranges, .. } = &*self.parts;
-        if x.ncols() != ranges.len() {
+        let expected = features.columns().len();
+        if x.ncols() != expected {
             let what = "number of features of the new rows";
-            return Err(Error::shape(what, x.ncols(), ranges.len()));
+            return Err(Error::shape(what, x.ncols(), expected));
         }
         let predictions = posterior.predict_new(&self.draws, features.transform(x)?.view())?;
         let predictions = match response {
@@ -285,7 +301,8 @@ impl Fit {
             Some(scaler) => predictions.unscaled(scaler)?, //~ unscaled-predictions
         };
         let outside = range::outside(x, ranges);
-        Ok(Predicted { predictions, outside, dropped: Vec::new(), unused: Vec::new() })
+        let (dropped, stand_ins, unused) = (Vec::new(), Vec::new(), Vec::new());
+        Ok(Predicted { predictions, outside, dropped, stand_ins, unused })
     }
 
     /// The standard deviation of y given x and each draw, the noise alone, in the units of the response,
@@ -325,7 +342,8 @@ impl Fit {
             return Err(Error::argument("features", format!("{:?}", new.names), allowed));
         }
         let predicted = self.predict_new(new.x.view())?;
-        Ok(Predicted { dropped: new.dropped, unused: new.unused, ..predicted })
+        let Features { dropped, stand_ins, unused, .. } = new;
+        Ok(Predicted { dropped, stand_ins, unused, ..predicted })
     }
 
     /// Reads another file with a known response as the training file was read: rows for
@@ -441,7 +459,7 @@ impl Fit {
 
     /// The network without its linear part and scales.
     pub fn network(&self) -> &Mlp {
-        self.posterior().model().base().base().base()
+        self.posterior().model().base().base().base().base()
     }
 
     /// The draws, of the weights for scaled features and response.
@@ -473,6 +491,11 @@ impl Fit {
     /// The lines of the training file that were left out because of a missing value.
     pub fn dropped(&self) -> &[usize] {
         &self.parts.origin.dropped
+    }
+
+    /// The cells of the training file without a value, and what stands in for them, a column each.
+    pub fn stand_ins(&self) -> &[StandIn] {
+        &self.parts.origin.stand_ins
     }
 
     /// The line of the training file that each row of [`data`](Self::data) comes from; `None` if the fit is not

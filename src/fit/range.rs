@@ -6,6 +6,7 @@ use std::sync::Arc;
 use ndarray::ArrayView2;
 use serde::{Deserialize, Serialize};
 
+use crate::data::StandIn;
 use crate::message::number;
 use crate::predict::Predictions;
 
@@ -78,6 +79,8 @@ pub struct Predicted {
     pub outside: Vec<Outside>,
     /// The lines of the file that were left out because of a missing value.
     pub dropped: Vec<usize>,
+    /// The cells that something else stands in for.
+    pub stand_ins: Vec<StandIn>,
     /// The columns of the file that the training file does not have, which were not read.
     pub unused: Vec<String>,
 }
@@ -93,6 +96,9 @@ impl fmt::Display for Predicted {
         }
         if !self.dropped.is_empty() {
             write!(f, ", {} left out because of missing values", self.dropped.len())?;
+        }
+        for stand_in in &self.stand_ins {
+            write!(f, "; {stand_in}")?;
         }
         if let Some(first) = self.unused.first() {
             let more = match self.unused.len() - 1 {

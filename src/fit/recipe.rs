@@ -21,7 +21,7 @@ use crate::likelihood::{
     NOT_AT_ENDS, NegativeBinomial, Ordinal, Poisson, SHARES, StudentTNoise, ZeroInflated, is_share,
 };
 use crate::message::{Advice, Setting, number};
-use crate::model::{Activation, LogSd, Mlp, Model, NonCentred, Skip};
+use crate::model::{Activation, LogSd, Mlp, Model, NonCentred, Offset, Skip};
 use crate::optimise::Adam;
 use crate::portable::{ln, ln_1p};
 use crate::posterior::Posterior;
@@ -277,6 +277,30 @@ impl Recipe {
         Self { validation: share, ..self }
     }
 
+    /// The column of the exposure of the counts, such as the years in which each was counted: the
+    /// network's output is the log of the rate for an exposure of 1, and the expected count is the
+    /// rate times the exposure. It is no feature: [`Fit::predict_new`] and [`fit`](Self::fit) take
+    /// its logarithm, `log column`, as the last column.
+    ///
+    /// ```
+    /// use bnn_mcmc::prelude::*;
+    /// # let folder = tempfile::tempdir().unwrap();
+    /// # let path = folder.path().join("claims.csv");
+    /// # let mut text = String::from("age,years,claims\n");
+    /// # for i in 0..60 { text += &format!("{},{},{}\n", i % 9, [0.1, 0.5, 1.0][i % 3], (i % 7) / 5); }
+    /// # std::fs::write(&path, text).unwrap();
+    /// let recipe = Fit::counts("claims").exposure("years").hidden(&[3]);
+    /// let fit = recipe.chains(2).warmup(100).draws(100).read_csv(&path)?;
+    /// let years = |years: f64| ndarray::array![[4.0, years.ln()]];
+    /// let mean = |x| fit.predict_new(x).unwrap().predictions.posterior_mean().unwrap()[[0, 0]];
+    /// let (one, ten) = (mean(years(1.0).view()), mean(years(10.0).view()));
+    /// assert!((ten / one - 10.0).abs() < 1e-9);
+    /// # Ok::<(), bnn_mcmc::Error>(())
+    /// ```
+    pub fn exposure(self, column: impl Into<String>) -> Self {
+        self.reader(|reader| reader.exposure(column))
+    }
+
     /// Changes how CSV files are read, such as `.reader(|r| r.drop_missing_rows().ignore(["id"]))`.
     pub fn reader(self, change: impl FnOnce(CsvReader) -> CsvReader) -> Self {
         Self { reader: change(self.reader), ..self }
@@ -344,8 +368,9 @@ impl Recipe {
     /// # Errors
     /// A file that cannot be read as the recipe says; else as [`fit`](Self::fit).
     pub fn read_csv(&self, path: impl AsRef<Path>) -> Result<Fit, Error> {
-        let CsvData { dataset, schema, lines, dropped } = self.reader.read_path(path)?;
-        self.run(&dataset, Origin { schema: Some(schema), lines: Some(lines), dropped })
+        let CsvData { dataset, schema, lines, dropped, stand_ins } = self.reader.read_path(path)?;
+        let origin = Origin { schema: Some(schema), lines: Some(lines), dropped, stand_ins };
+        self.run(&dataset, origin)
     }
 
     /// Fits the rows of a data set. The name of the response that the recipe was made with is not used.
@@ -485,6 +510,36 @@ impl Recipe {
         })
     }
 
+    /// An error if there should be an exposure, and the last feature is none.
+    pub(super) fn check_offset(&self, data: &Dataset) -> Result<(), Error> {
+        let Some(name) = self.reader.offset() else { return Ok(()) };
+        let found = match data.response() {
+            Response::Counts(y) if y.ncols() == 1 => {
+                let last = data.feature_names().last();
+                last.filter(|last| **last != name).map(|last| format!("`{last}`"))
+            }
+            _ => Some(format!("chosen for {}", self.task)),
+        };
+        match found {
+            None => Ok(()),
+            Some(found) => {
+                let allowed = format!("the last feature, `{name}`, of counts in one column");
+                Err(Error::argument("exposure", found, allowed).of(Setting::Exposure))
+            }
+        }
+    }
+
+    /// The log of the mean count for an exposure of 1, half a count more for a mean of 0; `None` if the
+    /// response is not a count.
+    fn log_mean_rate(&self, train: &Dataset) -> Option<f64> {
+        let counts = train.response().counts()?;
+        let exposure = match self.reader.offset() {
+            Some(_) => train.x().column(train.n_features() - 1).mapv(crate::portable::exp).sum(),
+            None => counts.nrows() as f64,
+        };
+        Some(ln((counts.sum() + 0.5) / exposure)) //~ mean-count
+    }
+
     /// The likelihood, and the number of outputs of the network: of means, if the noise is by row.
     fn likelihood(&self, train: &Dataset) -> Result<(AnyLikelihood, usize), Error> {
         let (response, width) = (train.response(), train.response().width());
@@ -528,7 +583,8 @@ impl Recipe {
         groups: &[String],
     ) -> Result<Posterior<Network, AnyLikelihood>, Error> {
         let (likelihood, outputs) = self.likelihood(train)?;
-        let mut sizes = vec![train.n_features()];
+        let offset = usize::from(self.reader.offset().is_some());
+        let mut sizes = vec![train.n_features() - offset];
         sizes.extend(self.layers());
         sizes.push(outputs);
         let network =
@@ -562,7 +618,7 @@ impl Recipe {
                 }
                 match self.has_skip() {
                     true => {
-                        let inputs = train.n_features() as f64;
+                        let inputs = sizes[0] as f64;
                         let scale = self.scale(of_outputs / inputs.sqrt())?;
                         priors.hierarchical("skip", OF_SKIP, scale)
                     }
@@ -635,10 +691,14 @@ impl Recipe {
             true => Skip::new(network)?,
             false => Skip::without(network),
         };
-        match self.is_by_row() {
-            true => LogSd::new(network),
-            false => Ok(LogSd::without(network)),
-        }
+        let network = match self.is_by_row() {
+            true => LogSd::new(network)?,
+            false => LogSd::without(network),
+        };
+        Ok(match self.reader.offset() {
+            Some(_) => Offset::new(network),
+            None => Offset::without(network),
+        })
     }
 
     /// The prior of a log variance of [`WeightPrior::Scales`] whose standard deviation is about `scale`.
@@ -661,7 +721,7 @@ impl Recipe {
     /// Mean and standard deviation of the output's bias, where they are not those of other biases.
     fn prior_of_bias(&self, train: &Dataset) -> Option<(f64, f64)> {
         match train.response() {
-            Response::Counts(_) => log_mean_count(train).map(|mean| (mean, 1.0)),
+            Response::Counts(_) => self.log_mean_rate(train).map(|mean| (mean, 1.0)),
             Response::Real(y) if self.has_shares() => {
                 let mean = y.mean()?;
                 Some((ln(mean) - ln_1p(-mean), 1.0)) //~ share-bias
@@ -911,13 +971,6 @@ impl Recipe {
         }
         sampler.run()
     }
-}
-
-/// The log of the mean count, half a count more for a mean of 0; `None` if the response is not a
-/// count.
-fn log_mean_count(train: &Dataset) -> Option<f64> {
-    let counts = train.response().counts()?;
-    Some(ln((counts.sum() + 0.5) / counts.nrows() as f64)) //~ mean-count
 }
 
 /// The log of the mean increment of the cutpoints of K > 2 classes of one size: the last cutpoint is log(K - 1), and

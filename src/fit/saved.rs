@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::{FeatureRange, Parts, Recipe};
 use crate::Error;
-use crate::data::{Lines, Scaler, Schema, Task};
+use crate::data::{Lines, Scaler, Schema, StandIn, Task};
 use crate::error::Difference;
 use crate::message::{Advice, Choice, Setting};
 
@@ -33,6 +33,9 @@ pub(super) struct Saved {
     pub recipe: Value,
     pub schema: Option<Schema>,
     pub dropped: Vec<usize>,
+    /// The cells that something else stands in for.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub stand_ins: Vec<StandIn>,
     /// The line of each row in the file; earlier versions did not write it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lines: Option<Lines>,
@@ -75,6 +78,7 @@ impl Saved {
             recipe: recipe.map_err(|e| Error::argument("recipe", e, "writable as JSON"))?,
             schema: parts.origin.schema.clone(),
             dropped: parts.origin.dropped.clone(),
+            stand_ins: parts.origin.stand_ins.clone(),
             lines: parts.origin.lines.clone(),
             feature_names: parts.data.feature_names().to_vec(),
             response_names: parts.data.response_names().to_vec(),
@@ -82,7 +86,7 @@ impl Saved {
             data_crc32: crc32fast::hash(data),
             verdict_crc32: verdict.map(|(text, _)| crc32fast::hash(text.as_bytes())),
             draws_crc32: verdict.map(|(_, draws)| draws),
-            network: parts.posterior.model().base().base().base().sizes().to_vec(),
+            network: parts.posterior.model().base().base().base().base().sizes().to_vec(),
             parameters: parts.posterior.layout().dim(),
             features: parts.features.clone(),
             response: parts.response.clone(),

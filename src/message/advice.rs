@@ -81,6 +81,8 @@ pub enum Advice {
     ReadNumbers,
     /// Say that a cell stands for a missing value.
     MarkMissing,
+    /// Say whether the day or the month comes first in dates.
+    DateOrder,
     /// Say that there is no header.
     NoHeader,
     /// Say that the first line is a header.
@@ -197,6 +199,7 @@ impl Advice {
                 "say that it stands for a missing value by {}",
                 set(S::Missing, None)?
             )),
+            Self::DateOrder => Some(format!("say which by {}", set(S::DateOrder, None)?)),
             Self::NoHeader => {
                 Some(format!("say {} if there is no header", set(S::Header, Some("no"))?))
             }
@@ -249,6 +252,7 @@ impl Advice {
             Self::ReadClasses,
             Self::ReadNumbers,
             Self::MarkMissing,
+            Self::DateOrder,
             Self::NoHeader,
             Self::Header,
             Self::RaiseLimit { if_trusted: false },

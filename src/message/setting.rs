@@ -64,6 +64,10 @@ settings! {
     Missing = "missing",
     /// Whether rows with missing values are left out.
     DropMissing = "drop_missing_rows",
+    /// The column of the exposure of counts.
+    Exposure = "exposure",
+    /// The order of day and month in dates.
+    DateOrder = "date_order",
     /// The most bytes that are read.
     Limit = "limit",
     /// The share of rows that are kept for validation.
@@ -134,6 +138,8 @@ impl Vocabulary for InRust {
             (Setting::Header, _) => "CsvReader::header",
             (Setting::Missing, _) => "CsvReader::missing",
             (Setting::DropMissing, _) => "CsvReader::drop_missing_rows",
+            (Setting::Exposure, _) => "CsvReader::exposure",
+            (Setting::DateOrder, _) => "CsvReader::date_order",
             (Setting::Limit, _) => "CsvReader::limit",
             (Setting::Weights, Some("fan_in")) => "Priors::by_fan_in",
             (Setting::Method, Some("tempered")) => "PowerPosteriors",
@@ -218,6 +224,8 @@ impl Vocabulary for Plain {
             | Setting::Header
             | Setting::Missing
             | Setting::DropMissing
+            | Setting::Exposure
+            | Setting::DateOrder
             | Setting::Limit => return None,
         };
         Some(words.into())

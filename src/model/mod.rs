@@ -57,6 +57,7 @@ pub mod logistic;
 mod mlp;
 mod mlp_f32;
 mod non_centred;
+mod offset;
 mod skip;
 
 pub use crate::engine::Activation;
@@ -68,6 +69,7 @@ pub use log_sd::LogSd;
 pub use mlp::Mlp;
 pub use mlp_f32::MlpF32;
 pub use non_centred::NonCentred;
+pub use offset::Offset;
 pub use skip::Skip;
 pub(crate) use skip::layers;
 

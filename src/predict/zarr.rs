@@ -114,7 +114,8 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
             return Some(names);
         }
         if is_one(self.model().input_axes()) {
-            return Some(self.feature_names().to_vec());
+            // An offset has no weights.
+            return Some(self.feature_names()[..block.shape[axis]].to_vec());
         }
         if !is_one(self.model().output_axes()) {
             return None;

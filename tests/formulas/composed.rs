@@ -3,7 +3,7 @@
 
 use bnn_mcmc::layout::Layout;
 use bnn_mcmc::likelihood::{SecondOrderLikelihood, StudentTNoise};
-use bnn_mcmc::model::{LogSd, NonCentred, SecondOrderModel, Skip};
+use bnn_mcmc::model::{LogSd, NonCentred, Offset, SecondOrderModel, Skip};
 use bnn_mcmc::prelude::*;
 use bnn_mcmc::targets::{ConditionallyGaussian, Marginal, MarginalWorkspace, Tempered};
 use bnn_mcmc::testing::{gradient_error, hessian_error};
@@ -530,4 +530,31 @@ fn the_half_t_prior_has_the_density_of_statrs_and_draws_from_it() {
         );
     }
     assert!(LogHalfT::new(0.0, 1.0).is_err() && LogHalfT::new(3.0, 0.0).is_err());
+}
+
+/// The density with an offset is that of the same model by plain loops, with the offset added to its outputs;
+/// gradient and Hessian are its derivatives.
+#[test]
+fn an_offset_is_added_to_the_outputs() {
+    let x = features(25);
+    let offset = |i: usize| ((i * i) % 7) as f64 / 3.0 - 1.0;
+    let with_offset =
+        Array2::from_shape_fn((25, 4), |(i, j)| if j == 3 { offset(i) } else { x[[i, j]] });
+    let counts = Array2::from_shape_fn((25, 1), |(i, _)| ((3 * i) % 5) as f64);
+    let data = Dataset::counts(with_offset, counts.clone()).unwrap();
+    let priors = priors(true);
+    let posterior = Posterior::new(Offset::new(deep(1)), Poisson, &data, priors).unwrap();
+    let q = random(posterior.dim(), 0.5, 4);
+    let reference: f64 = (0..25)
+        .map(|i| {
+            let f = outputs(&q, &deep(1), &x.row(i).to_vec())[0] + offset(i);
+            counts[[i, 0]] * f - f.exp() - statrs::function::gamma::ln_gamma(counts[[i, 0]] + 1.0)
+        })
+        .sum();
+    let found = posterior.log_density(&q, &mut posterior.workspace()).likelihood;
+    assert!((found - reference).abs() < 1e-10 * reference.abs(), "{found} and {reference}");
+    assert!(gradient_error(&posterior, &q) < 1e-6);
+    assert!(hessian_error(&posterior, &q) < 1e-5);
+    assert!(Offset::new(deep(1)).output_layer().is_err(), "it is not integrated out");
+    assert_eq!(Offset::without(deep(1)).output_layer().unwrap(), deep(1).output_layer().unwrap());
 }

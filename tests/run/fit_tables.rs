@@ -32,8 +32,8 @@ fn a_wrong_table_is_an_error_that_says_what_is_wrong() {
         read("age,strength\n1,2\n2,2\n"),
         Table { table: "column `strength`", problem: "constant (2) over all 2 rows" }
     );
-    let (row, column) = ("line 3", "strength");
-    refused!(read("age,strength\n1,2\n2,\n"), Cell { row: row, column: column });
+    let row = "line 3";
+    refused!(read("age,strength\n1,2\n2,\n"), Shape { what: "training rows", found: "1" });
     refused!(read("age,strength\n1,2\nx,3\n"), Cell { row: row, column: "age" });
     let problem = "`inf` is not a finite number";
     refused!(read("age,strength\n1,2\n2,inf\n"), Cell { row: row, problem: problem });
@@ -166,8 +166,8 @@ fn a_fit_of_a_table_reads_files_like_it() {
     let read = CsvReader::regression("y").header().read_path(&file).unwrap();
     let of_file = recipe.fit_like(&read.dataset, &read.schema).unwrap();
     let columns = [
-        ("kind".to_string(), Cells::Labels(vec!["a".into(), "b".into()])),
-        ("x".into(), Cells::Numbers),
+        ("kind".to_string(), Cells::Labels(vec!["a".into(), "b".into()]), None),
+        ("x".into(), Cells::Numbers, None),
     ];
     let schema = Schema::of_table(CsvReader::regression("y"), columns, None).unwrap();
     let of_table = recipe.fit_like(&read.dataset, &schema).unwrap();

@@ -117,6 +117,9 @@ fn ignoring(names: &[String]) -> String {
 }
 
 fn kind(column: &ColumnDescription) -> &'static str {
+    if column.dates.is_some() {
+        return "dates";
+    }
     match (column.is_text, column.range, &column.first_not_number) {
         (true, ..) => "text",
         (false, None, None) => "empty",
@@ -133,6 +136,9 @@ fn values(column: &ColumnDescription) -> String {
         Some(values) => values.len().to_string(),
         None => "more than 1000".into(),
     };
+    if let Some((line, cell)) = &column.dates {
+        return format!("{different} different, {cell} in line {line}");
+    }
     match (column.is_text, column.range, &column.first_not_number) {
         (true, ..) => {
             let values = column.values.as_deref().unwrap_or_default();
@@ -180,5 +186,5 @@ fn tried(config: &mut Config, table: &Description) -> Result<String, Failure> {
     stop.stop();
     let fit = config.recipe(table)?.stop_handle(&stop).read_csv(config.data()?)?;
     let why = why.map_or(".".into(), |why| format!(": {why}"));
-    Ok(format!("{why}\n{}", diagnose::model(&fit)))
+    Ok(format!("{why}\n{}\n{}", diagnose::model(&fit), diagnose::columns(&fit)))
 }

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use bnn_mcmc::data::{CsvReader, Description, Encoding, Finding, Task, Transform};
+use bnn_mcmc::data::{CsvReader, DateOrder, Description, Encoding, Finding, Task, Transform};
 use bnn_mcmc::draws::checkpoint::Every;
 use bnn_mcmc::fit::{Fit, Method, Noise, Recipe, WeightPrior};
 use bnn_mcmc::model::Activation;
@@ -72,9 +72,17 @@ pub struct TableSettings {
     #[arg(long, value_name = "TEXTS", value_delimiter = ',', allow_hyphen_values = true)]
     #[serde(deserialize_with = "one_or_more")]
     pub missing: Option<Vec<String>>,
-    /// Leave out rows with missing values, which are an error otherwise
+    /// Leave out rows with missing values in any column. Otherwise missing features are filled in,
+    /// and only rows without a response are left out
     #[arg(long, num_args = 0..=1, require_equals = true, default_missing_value = "true", value_name = "true|false")]
     pub drop_missing: Option<bool>,
+    /// The column of the exposure of counts, such as the years in which they were counted: the model is of
+    /// the rate, and the column is no feature
+    #[arg(long, value_name = "COLUMN")]
+    pub exposure: Option<String>,
+    /// The order of day and month in dates such as 1/2/2024 [default: auto]
+    #[arg(long)]
+    pub date_order: Option<Chosen<DateOrder>>,
     /// The share of rows that the model does not learn from, to be scored by it [default: 0]
     #[arg(long, value_name = "SHARE", allow_hyphen_values = true)]
     pub validation: Option<f64>,
@@ -183,6 +191,8 @@ impl Config {
                 header: Some(Header::Auto),
                 missing: Some(missing),
                 drop_missing: Some(false),
+                exposure: None,
+                date_order: Some(Chosen(DateOrder::Auto)),
                 validation: Some(0.0),
                 limit: Some(1 << 30),
             },
@@ -445,7 +455,11 @@ impl Config {
         }
         // A name that is not there is looked for by the reader, which lists all that are.
         let unknown = features.iter().filter(|name| !names.contains(name)).cloned();
-        let others = names.iter().filter(|name| !features.contains(name) && !target.contains(name));
+        let is_other = |name: &&&String| {
+            let is_exposure = self.table.exposure.as_ref() == Some(**name);
+            !features.contains(name) && !target.contains(name) && !is_exposure
+        };
+        let others = names.iter().filter(is_other);
         Ok(unknown.chain(others.map(|name| name.to_string())).collect())
     }
 
@@ -501,6 +515,12 @@ impl TableSettings {
         }
         if self.drop_missing == Some(true) {
             reader = reader.drop_missing_rows();
+        }
+        if let Some(column) = &self.exposure {
+            reader = reader.exposure(column);
+        }
+        if let Some(Chosen(order)) = self.date_order {
+            reader = reader.date_order(order);
         }
         if let Some(limit) = self.limit {
             reader = reader.limit(limit);

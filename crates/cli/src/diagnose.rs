@@ -164,11 +164,20 @@ pub fn model(fit: &Fit) -> String {
     let transformed = columns.iter().filter_map(|column| Some((&column.name, column.transform?)));
     let transforms: String =
         transformed.map(|(name, power)| format!("transform `{name}`: {power}\n")).collect();
+    let filled: String =
+        fit.stand_ins().iter().map(|stand_in| format!("filled    {stand_in}\n")).collect();
     format!(
-        "data      {response} ({kind}) by {features}; {rows}\n{transforms}\
+        "data      {response} ({kind}) by {features}; {rows}\n{filled}{transforms}\
          network   {}, {parameters}\n",
         sizes.join("-")
     )
+}
+
+/// What each column of the table was taken for, and what was done with it.
+pub fn columns(fit: &Fit) -> String {
+    let lines = fit.schema().map(|schema| schema.in_words()).unwrap_or_default();
+    let rows = lines.into_iter().map(|(name, line)| vec![name, line]);
+    output::table(&["column", "taken for"], rows)
 }
 
 /// The rows, the network and the run of a fit.

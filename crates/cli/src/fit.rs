@@ -187,6 +187,9 @@ pub fn run(args: FitArgs) -> Result<Ended, Failure> {
         ))?;
         return Ok(Ended::Done);
     }
+    if !quiet {
+        output::note(diagnose::columns(&fit).trim_end());
+    }
     ending(&fit, &out, strict)
 }
 

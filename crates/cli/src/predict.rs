@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use bnn_mcmc::Error;
-use bnn_mcmc::data::{Lines, csv_cell, unguarded};
+use bnn_mcmc::data::{Lines, StandIn, csv_cell, unguarded};
 use bnn_mcmc::error::Row;
 use bnn_mcmc::fit::{Fit, Outside};
 use bnn_mcmc::ndarray::{ArrayView2, Axis};
@@ -67,7 +67,7 @@ pub fn run(args: &PredictArgs) -> Result<Ended, Failure> {
         let predictions = fit.predict(rows).map_err(|e| in_file(e, &args.table, &read.lines))?;
         let scores = predictions.scores()?.to_string();
         out.write(&csv(&predictions, 0, &read.lines, args.raw_names)?)?;
-        let note = said(&fit, rows.x().view(), &read.lines, &read.dropped, &[]);
+        let note = said(&fit, rows.x().view(), &read.lines, &read.dropped, &read.stand_ins, &[]);
         (note, Some(diagnose::scored(&count(rows.rows(), "row"), &scores)))
     } else {
         let new = schema.read_features_path(&args.table).map_err(of_new_rows)?;
@@ -78,7 +78,8 @@ pub fn run(args: &PredictArgs) -> Result<Ended, Failure> {
                 break;
             }
         }
-        (said(&fit, new.x.view(), &new.lines, &new.dropped, &new.unused), None)
+        let (x, dropped) = (new.x.view(), &new.dropped);
+        (said(&fit, x, &new.lines, dropped, &new.stand_ins, &new.unused), None)
     };
     out.end()?;
     output::note(&note);
@@ -157,6 +158,7 @@ fn said(
     x: ArrayView2<f64>,
     lines: &Lines,
     dropped: &[usize],
+    stand_ins: &[StandIn],
     unused: &[String],
 ) -> String {
     const SHOWN: usize = 5;
@@ -166,6 +168,9 @@ fn said(
         let (rows, lines) =
             (count(dropped.len(), "row"), if dropped.len() == 1 { "line" } else { "lines" });
         text.push_str(&format!(", {rows} left out because of missing values ({lines} {left_out})"));
+    }
+    for stand_in in stand_ins {
+        text.push_str(&format!("; {stand_in}"));
     }
     if !unused.is_empty() {
         let names: Vec<String> = unused.iter().map(|name| format!("`{name}`")).collect();

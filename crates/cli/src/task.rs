@@ -77,6 +77,11 @@ pub fn choose(
         let why = format!("classification, since `{name}` holds text, of {kinds} kinds");
         return Ok((Task::Classification, why));
     }
+    if first.dates.is_some() {
+        return Err(Failure::error(format!(
+            "`{name}` holds dates or times, which cannot be predicted: make numbers of them"
+        )));
+    }
     if first.is_counts && different == Some(2) && first.range == Some((0.0, 1.0)) {
         return Err(Failure::error(format!(
             "`{name}` holds 0 and 1 alone, which may be classes, numbers or counts: say which by \

@@ -20,6 +20,8 @@ impl Vocabulary for Flags {
             Setting::Header => "header",
             Setting::Missing => "missing",
             Setting::DropMissing => "drop-missing",
+            Setting::Exposure => "exposure",
+            Setting::DateOrder => "date-order",
             Setting::Limit => "limit",
             Setting::Validation => "validation",
             Setting::Hidden => "hidden",

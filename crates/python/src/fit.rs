@@ -2,8 +2,9 @@
 
 use std::path::PathBuf;
 
+use crate::dates::Dates;
 use bnn_mcmc::Error;
-use bnn_mcmc::data::{Cells, CsvReader, Dataset, Response, Schema, Task};
+use bnn_mcmc::data::{Cells, CsvReader, Dataset, Fill, Response, Schema, Task};
 use bnn_mcmc::fit::Fit as Fitted;
 use bnn_mcmc::sampler::StopHandle;
 use numpy::{IntoPyArray, PyArray2, PyReadonlyArray2};
@@ -216,17 +217,27 @@ pub struct Column {
     name: String,
     cells: String,
     levels: Vec<String>,
+    /// The features of dates.
+    dates: Option<Py<Dates>>,
+    /// The number in the place of a missing one; `None` where missing values are refused.
+    fill: Option<f64>,
+    /// Whether a feature says that a value is missing.
+    marked: bool,
 }
 
 impl Column {
-    fn cells(self) -> (String, Cells) {
+    fn cells(self) -> (String, Cells, Option<Fill>) {
         let cells = match &self.cells[..] {
             "labels" => Cells::Labels(self.levels),
             "bools" => Cells::Bools,
+            "dates" => match &self.dates {
+                Some(dates) => Cells::Dates(dates.get().0.clone()),
+                None => Cells::LeftOut,
+            },
             "numbers" => Cells::Numbers,
             _ => Cells::LeftOut,
         };
-        (self.name, cells)
+        (self.name, cells, self.fill.map(|value| Fill { value, marked: self.marked }))
     }
 }
 

@@ -4,6 +4,7 @@
 //! The estimators that users of scikit-learn see, with their checks and documentation, are Python
 //! (`python/bnn_mcmc`). The computations are here, without Python's lock.
 
+mod dates;
 mod error;
 mod fit;
 mod interrupt;
@@ -16,6 +17,8 @@ mod _native {
     use bnn_mcmc::message::{Advice, Setting, Vocabulary};
     use pyo3::prelude::*;
 
+    #[pymodule_export]
+    use super::dates::Dates;
     #[pymodule_export]
     use super::fit::Fit;
     #[pymodule_export]

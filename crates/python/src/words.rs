@@ -32,6 +32,8 @@ impl Vocabulary for Parameters {
             | Setting::Header
             | Setting::Missing
             | Setting::DropMissing
+            | Setting::Exposure
+            | Setting::DateOrder
             | Setting::Limit
             | Setting::Validation
             | Setting::CheckpointEvery

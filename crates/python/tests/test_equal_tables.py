@@ -55,6 +55,7 @@ def test_a_sabotaged_way_is_found(reader, monkeypatch):
             equal_tables.compare(equal_tables.table(random.Random(seed)), reader, fit=False)
 
 
+WEEK = ["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"]
 N = 40
 COLOURS = ["red", "blue", "green", "blue"] * (N // 4)
 Y = [0.5 * i % 7 for i in range(N)]
@@ -83,19 +84,66 @@ def test_tables_of_all_libraries_predict_the_same(short):
         assert (predicted == found["pandas"]).all(), name
 
 
-def test_dates_are_refused(short):
-    first = datetime.date(2026, 1, 1)
-    days = [first + datetime.timedelta(days=i) for i in range(N)]
-    for X in of_each_library({"size": Y, "day": days}).values():
-        with pytest.raises(ValueError, match="column `day`"):
-            BnnRegressor(**short).fit(X, Y)
-    for X in of_each_library(
-        {"day": [datetime.datetime(2026, 1, 1, i % 24) for i in range(N)]}
-    ).values():
-        with pytest.raises(
-            ValueError, match=r"column `day` has the type .*: convert it to numbers"
-        ):
-            BnnRegressor(**short).fit(X, Y)
+def test_dates_become_time_season_weekday_and_hour(short, tmp_path):
+    first = datetime.datetime(2024, 1, 1, 6)
+    days = [first + datetime.timedelta(days=11 * i, hours=i % 5) for i in range(N)]
+    written = ["" if i == 3 else f"{day:%Y-%m-%d %H:%M}" for i, day in enumerate(days)]
+    days[3] = None
+    names = ["day years", "day season sin", "day season cos"]
+    names += [f"day={day}" for day in WEEK] + ["day hour sin", "day hour cos", "day is missing"]
+    found = {}
+    for name, X in of_each_library({"size": Y, "day": days}).items():
+        model = BnnRegressor(**short).fit(X, Y)
+        assert model._used_names() == ["size", *names]
+        found[name] = model._new_rows(X)
+        assert (model.predict(X) == model.predict(X)).all()
+        # A file, and the process after this one.
+        model.save(tmp_path / name)
+        again = BnnRegressor.load(tmp_path / name)
+        assert (again._new_rows(X) == found[name]).all()
+        assert (again.predict(X) == model.predict(X)).all()
+        (tmp_path / name / "estimator.json").unlink()
+        assert (BnnRegressor.load(tmp_path / name)._new_rows(X) == found[name]).all()
+        with pytest.raises(ValueError, match="column `day` must have dates or times"):
+            model.predict(pd.DataFrame({"size": Y, "day": Y}))
+    for name, x in found.items():
+        assert (x == found["pandas"]).all(), name
+    x = found["pandas"][:, 1:]
+    years = np.array([11 * i + (i % 5) / 24 for i in range(N)]) / 365.2425
+    years[3] = np.median(np.delete(years, 3))
+    np.testing.assert_allclose(x[:, 0], years, atol=1e-12)
+    assert x[3, 1:].tolist() == [0] * 11 + [1]
+    assert (x[:, 3:10].argmax(axis=1)[4:] == [day.weekday() for day in days[4:]]).all()
+    hours = np.array([6 + i % 5 for i in range(N)])[4:]
+    np.testing.assert_allclose(x[4:, 10], np.sin(2 * np.pi * hours / 24), atol=1e-12)
+    # Objects of Python, times with a zone, and times of the day.
+    objects = pd.DataFrame({"size": Y, "day": pd.Series(days, dtype=object)})
+    assert (BnnRegressor(**short).fit(objects, Y)._new_rows(objects) == found["pandas"]).all()
+    zoned = pl.DataFrame({"size": Y, "day": pl.Series(days).dt.replace_time_zone("Asia/Tokyo")})
+    assert (BnnRegressor(**short).fit(zoned, Y)._new_rows(zoned) == found["pandas"]).all()
+    clock = pl.DataFrame({"at": [datetime.time(i % 24) for i in range(N)]})
+    model = BnnRegressor(**short).fit(clock, Y)
+    assert model._used_names() == ["at hour sin", "at hour cos"]
+    np.testing.assert_allclose(model._new_rows(clock)[6], [1, 0], atol=1e-12)
+    # The same text in a file.
+    table = pd.DataFrame({"size": Y, "day": written, "y": Y})
+    read = equal_tables.Reader()
+    request = equal_tables.json.dumps(
+        {
+            "text": table.to_csv(index=False),
+            "task": "regression",
+            "response": ["y"],
+            "categorical": [],
+            "ignored": [],
+            "fit": None,
+        }
+    )
+    read.process.stdin.write(request + "\n")
+    read.process.stdin.flush()
+    answer = equal_tables.json.loads(read.process.stdout.readline())
+    read.close()
+    assert answer["features"] == ["size", *names]
+    assert (np.reshape(answer["x"], (N, -1)) == found["pandas"]).all()
 
 
 def test_text_of_digits_is_text(short):
@@ -131,8 +179,10 @@ def test_mixed_objects_are_refused(short):
 @pytest.mark.parametrize("text", ["NA", "n/a", "NaN", "null", "?", "", "  "])
 def test_texts_that_stand_for_missing_values_are_missing(short, text):
     for X in of_each_library({"colour": [*COLOURS[:-1], text], "size": Y}).values():
-        with pytest.raises(ValueError, match=f"row {N - 1}, column `colour`: the value is missing"):
-            BnnRegressor(**short).fit(X, Y)
+        model = BnnRegressor(**short).fit(X, Y)
+        levels = [f"colour={level}" for level in ("blue", "green", "red")]
+        assert model._used_names() == [*levels, "colour is missing", "size"]
+        assert model._new_rows(X)[-1, :4].tolist() == [0, 0, 0, 1]
 
 
 @pytest.mark.parametrize("library", ["pandas", "polars", "pyarrow"])

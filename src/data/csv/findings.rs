@@ -2,12 +2,12 @@
 
 use std::fmt;
 
-use super::schema::MANY_LEVELS;
+use super::schema::{MANY_LEVELS, are_many, are_with_unit};
 use super::table::is_date;
 use super::{ColumnDescription, Columns, CsvReader, Description, Encoding};
 use crate::cells::shown;
 use crate::data::Task;
-use crate::message::{Advice, Vocabulary, advised};
+use crate::message::{Advice, Vocabulary, advised, count};
 
 /// A response that holds numbers with more classes than this is worth a remark.
 const NUMERIC_CLASSES: usize = 10;
@@ -20,10 +20,10 @@ const NUMERIC_CLASSES: usize = 10;
 /// use bnn_mcmc::data::{CsvReader, Finding};
 /// use bnn_mcmc::message::Advice;
 /// let text = "id,day,x,y\n1,2024-05-01,0.5,2\n2,2024-05-02,0.1,3\n3,2024-05-03,0.7,1\n";
-/// let reader = CsvReader::regression("y");
+/// let reader = CsvReader::regression("y").categorical(["day"]);
 /// let found = reader.findings(&reader.describe(text.as_bytes())?);
 /// assert_eq!(found[0], Finding::Identifier { column: "id".into() });
-/// assert_eq!(found[1].to_string(), "`day` holds dates or times, such as `2024-05-01` in line 2");
+/// assert!(found[1].to_string().starts_with("`day` holds dates or times, such as `2024-05-01`"));
 /// assert_eq!(found[1].advice()[0], Advice::Ignore { column: "day".into(), if_identifier: false });
 /// # Ok::<(), bnn_mcmc::Error>(())
 /// ```
@@ -61,8 +61,8 @@ pub enum Finding {
         /// The name of the response's column.
         response: String,
     },
-    /// The column holds dates or times, which are not numbers, and are nearly useless as labels: a
-    /// new date is not among them.
+    /// The column holds dates or times where they do not become [their features](super::Dates): in the
+    /// response, beside other cells, or taken for labels, as was asked for. A new date is not among these.
     Dates {
         /// The name of the column.
         column: String,
@@ -70,7 +70,7 @@ pub enum Finding {
         line: usize,
         /// The first date.
         cell: String,
-        /// The number of labels, if the column is taken for labels.
+        /// The number of labels, if the column is taken for labels, as was asked for.
         labels: Option<usize>,
     },
     /// The column holds text of more kinds than are taken for labels unless they are asked for.
@@ -79,6 +79,15 @@ pub enum Finding {
         column: String,
         /// The number of labels; `None` for more than 1,000.
         labels: Option<usize>,
+        /// The number of rows.
+        rows: usize,
+    },
+    /// The column holds numbers with a unit, all with the same one.
+    Unit {
+        /// The name of the column.
+        column: String,
+        /// The first of its values.
+        cell: String,
     },
     /// The column is taken for labels, as was asked for, of which there are very many.
     SparseLabels {
@@ -89,12 +98,15 @@ pub enum Finding {
         /// The number of rows.
         rows: usize,
     },
-    /// Some rows have no value.
+    /// Some rows have no value: of a feature, [something stands in for it](super::Fill); of the
+    /// response, they are left out.
     Missing {
         /// The name of the column.
         column: String,
         /// The number of these rows.
         rows: usize,
+        /// Whether it is a column of the response.
+        is_response: bool,
     },
     /// A cell is not a number, in a column that is not taken for labels.
     NotNumber {
@@ -138,6 +150,7 @@ impl Finding {
             | Self::CopyOfResponse { column, .. }
             | Self::Dates { column, .. }
             | Self::ManyLabels { column, .. }
+            | Self::Unit { column, .. }
             | Self::SparseLabels { column, .. }
             | Self::Missing { column, .. }
             | Self::NotNumber { column, .. }
@@ -159,11 +172,11 @@ impl Finding {
             | Self::Copy { .. }
             | Self::CopyOfResponse { .. }
             | Self::SparseLabels { .. } => vec![leave_out()],
-            Self::Dates { .. } => {
-                vec![leave_out(), "make numbers of it, such as days since the first".into()]
-            }
+            Self::Dates { labels: Some(_), .. } => vec!["let them be dates".into(), leave_out()],
+            Self::Dates { .. } => vec![leave_out(), Advice::MarkMissing],
             Self::ManyLabels { .. } => vec![leave_out(), labels()],
-            Self::Missing { .. } => vec![Advice::FillIn, Advice::DropMissing],
+            Self::Unit { .. } => vec!["take the unit out".into(), labels()],
+            Self::Missing { .. } => vec![],
             Self::NotNumber { is_response: true, .. } => vec![correct, Advice::MarkMissing],
             Self::NotNumber { .. } => vec![correct, Advice::MarkMissing, labels()],
             Self::LostDigits { is_response: true, .. } => vec![shift],
@@ -184,7 +197,7 @@ impl Finding {
             Self::Empty { .. }
             | Self::Constant { .. }
             | Self::ManyLabels { .. }
-            | Self::Missing { .. }
+            | Self::Unit { .. }
             | Self::NotNumber { .. } => true,
             Self::Dates { labels, .. } => labels.is_none(),
             Self::Identifier { .. }
@@ -192,6 +205,7 @@ impl Finding {
             | Self::CopyOfResponse { .. }
             | Self::SparseLabels { .. }
             | Self::LostDigits { .. }
+            | Self::Missing { .. }
             | Self::NumericClasses { .. } => false,
         }
     }
@@ -219,20 +233,28 @@ impl fmt::Display for Finding {
                 match labels {
                     Some(labels) => write!(
                         f,
-                        ", which are taken for {labels} labels: rows with other ones cannot be predicted"
+                        ", which are taken for {labels} labels: other ones are 0 in all of these features"
                     ),
                     None => Ok(()),
                 }
             }
+            Self::ManyLabels { labels: Some(n), rows, .. } if *n <= MANY_LEVELS => {
+                write!(f, "holds text of {n} kinds in {}", count(*rows, "row"))
+            }
             Self::ManyLabels { .. } => write!(f, "holds text of more than {MANY_LEVELS} kinds"),
-            Self::SparseLabels { labels, rows, .. } => write!(
-                f,
-                "is taken for {} labels in {rows} rows, each a feature: rows of other labels cannot be \
-                 predicted",
-                many(labels)
-            ),
-            Self::Missing { rows: 1, .. } => write!(f, "has no value in 1 row"),
-            Self::Missing { rows, .. } => write!(f, "has no value in {rows} rows"),
+            Self::Unit { cell, .. } => {
+                write!(f, "holds numbers with a unit, such as `{}`", shown(cell))
+            }
+            Self::SparseLabels { labels, rows, .. } => {
+                write!(f, "is taken for {} labels in {rows} rows, each a feature", many(labels))
+            }
+            Self::Missing { rows, is_response, .. } => {
+                let what = match is_response {
+                    true => "left out",
+                    false => "filled in, and a feature says so",
+                };
+                write!(f, "has no value in {}: {what}", count(*rows, "row"))
+            }
             Self::NotNumber { line, cell, .. } => {
                 write!(f, "holds numbers, but line {line} has `{}`", shown(cell))
             }
@@ -271,7 +293,7 @@ impl CsvReader {
         let mut found = Vec::new();
         let mut features: Vec<&ColumnDescription> = Vec::new();
         for (place, column) in table.columns.iter().enumerate() {
-            if self.ignored.contains(&column.name) {
+            if self.ignored.contains(&column.name) || self.exposure.as_ref() == Some(&column.name) {
                 continue;
             }
             if is_response(place, column) {
@@ -296,7 +318,7 @@ impl CsvReader {
 
     fn of_response(&self, column: &ColumnDescription, found: &mut Vec<Finding>) {
         let name = || column.name.clone();
-        self.of_missing(column, found);
+        self.of_missing(column, true, found);
         if self.task == Task::Classification {
             let classes = column.values.as_ref().map(Vec::len);
             if column.range.is_some()
@@ -318,10 +340,10 @@ impl CsvReader {
         }
     }
 
-    fn of_missing(&self, column: &ColumnDescription, found: &mut Vec<Finding>) {
+    fn of_missing(&self, column: &ColumnDescription, is_response: bool, found: &mut Vec<Finding>) {
         if column.missing > 0 && !self.drop_missing_rows {
-            let column_name = column.name.clone();
-            found.push(Finding::Missing { column: column_name, rows: column.missing });
+            let (column, rows) = (column.name.clone(), column.missing);
+            found.push(Finding::Missing { column, rows, is_response });
         }
     }
 
@@ -338,25 +360,36 @@ impl CsvReader {
             found.push(Finding::Empty { column: name() });
             return false;
         }
-        if let Some([(value, _)]) = column.values.as_deref() {
+        if let Some([(value, _)]) = column.values.as_deref()
+            && (column.missing == 0 || column.range.is_some())
+        {
             found.push(Finding::Constant { column: name(), value: value.clone() });
             return false;
         }
         let is_asked_for = self.categorical.contains(&column.name);
-        let is_many = labels.is_none_or(|n| n > MANY_LEVELS);
+        let is_many = labels.is_none_or(|n| are_many(n, rows));
         if let Some((line, cell)) = column.dates.clone() {
-            let are_labels = is_asked_for || (column.is_text && !is_many);
-            let labels = are_labels.then_some(labels).flatten();
-            found.push(Finding::Dates { column: name(), line, cell, labels });
+            if is_asked_for {
+                found.push(Finding::Dates { column: name(), line, cell, labels });
+            }
+            self.of_missing(column, false, found);
+            return true;
+        }
+        let values = column.values.as_deref().unwrap_or_default();
+        let levels: Vec<&String> = values.iter().map(|(level, _)| level).collect();
+        if column.is_text && !is_asked_for && are_with_unit(&levels) {
+            found.push(Finding::Unit { column: name(), cell: levels[0].clone() });
             return true;
         }
         if column.is_text && !is_asked_for && is_many {
-            found.push(Finding::ManyLabels { column: name(), labels });
+            found.push(Finding::ManyLabels { column: name(), labels, rows });
             return true;
         }
-        self.of_missing(column, found);
+        self.of_missing(column, false, found);
         match (column.is_text, is_asked_for) {
-            (_, true) if is_many && self.encoding != Encoding::Codes => {
+            (_, true)
+                if labels.is_none_or(|n| n > MANY_LEVELS) && self.encoding != Encoding::Codes =>
+            {
                 found.push(Finding::SparseLabels { column: name(), labels, rows });
             }
             (false, false) => {

@@ -1,10 +1,13 @@
 //! Tables of text: CSV and its relatives.
 
+mod column;
+mod dates;
 mod describe;
 mod findings;
 mod lines;
 mod role;
 mod schema;
+mod stand_in;
 mod table;
 
 use std::fmt;
@@ -14,11 +17,14 @@ use std::path::Path;
 use ndarray::Array2;
 use serde::{Deserialize, Serialize};
 
+pub use self::column::Fill;
+pub use self::dates::Dates;
 pub use self::describe::{ColumnDescription, Description};
 pub use self::findings::Finding;
 pub use self::lines::Lines;
 use self::role::Role;
 pub use self::schema::{Cells, Schema};
+pub use self::stand_in::StandIn;
 use self::table::{Table, numbered};
 use super::gzip::{Source, default_limit};
 use super::{Dataset, Task};
@@ -89,6 +95,31 @@ choice! { "encoding", Encoding {
     Self::Codes, Self::Codes, "codes", "One column with the number of the label, counted from 0, which imposes an order";
 } }
 
+/// The order of day and month in dates that have both as numbers, such as `1/2/2024`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum DateOrder {
+    /// The order that suits all dates of the column. An error if both do.
+    #[default]
+    Auto,
+    /// The day comes before the month.
+    DayFirst,
+    /// The month comes before the day.
+    MonthFirst,
+}
+
+choice! { "date order", DateOrder {
+    Self::Auto, Self::Auto, "auto", "The order that suits all dates of the column";
+    Self::DayFirst, Self::DayFirst, "day_first", "The day comes before the month";
+    Self::MonthFirst, Self::MonthFirst, "month_first", "The month comes before the day";
+} }
+
+impl DateOrder {
+    fn is_auto(&self) -> bool {
+        *self == Self::Auto
+    }
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 enum Delimiter {
     Byte(u8),
@@ -129,10 +160,16 @@ enum Header {
 /// let test = train.schema.read(test.as_bytes())?;
 /// assert_eq!(test.dataset.x().row(0).to_vec(), [1.0, 0.0, 0.3]);
 ///
-/// let bad = "sex,length,rings\nF,0.3,8\nI,0.2,5\n";
+/// // What it lacks, and what is new in it, is said.
+/// let new = train.schema.read("sex,length,rings\nF,NA,8\nI,0.2,5\n".as_bytes())?;
+/// assert_eq!(new.dataset.x(), &ndarray::array![[1.0, 0.0, 0.5], [0.0, 0.0, 0.2]]);
 /// assert_eq!(
-///     train.schema.read(bad.as_bytes()).unwrap_err().to_string(),
-///     "input, line 3, column `sex`: `I` is not among the levels of the training file: F, M"
+///     new.stand_ins[0].to_string(),
+///     "`length` has no value in 1 row: the median 0.5 stands there"
+/// );
+/// assert_eq!(
+///     new.stand_ins[1].to_string(),
+///     "`sex` has labels in 1 row that the training file does not have: `I`"
 /// );
 /// # Ok::<(), bnn_mcmc::Error>(())
 /// ```
@@ -143,11 +180,20 @@ enum Header {
 ///   break. Blank lines are skipped. Lines end in LF, CRLF or CR.
 /// - **Numbers** are written as in Rust and most languages: `-1.5e3`; no decimal comma, no
 ///   thousands separator. Infinite numbers are errors.
-/// - **Missing values** are errors, unless [`drop_missing_rows`](CsvReader::drop_missing_rows)
-///   is asked for; see [`missing`](CsvReader::missing).
+/// - **Missing values** of features: see [`Fill`]. Rows whose response is missing are left out,
+///   and [`CsvData::dropped`] names them; with
+///   [`drop_missing_rows`](CsvReader::drop_missing_rows) all rows with a missing value. See
+///   [`missing`](CsvReader::missing) for the cells that stand for one.
 /// - **Categorical features** are the columns named by [`categorical`](CsvReader::categorical) and
-///   those in which no cell is a number, nor starts like one. Such a column with more than 50
-///   levels is refused as a likely identifier, unless it was named.
+///   those in which no cell is a number, also not one in another way of writing (`1,5`), or a date;
+///   `1st` and `25-34` are labels. A column that was not named is refused as a likely identifier if it
+///   has more than 50 levels, or more than 10 and more than half as many as there are rows. A level
+///   that does not occur in the training file is 0 in all features of its column; as a
+///   [code](Encoding::Codes), the median.
+/// - **Dates and times** in ISO 8601 and the usual forms become the features of [`Dates`], if all cells
+///   of a column are some; a column that was named as categorical keeps its labels. Where day and month
+///   are numbers in an order that no cell tells, it is an error: see
+///   [`date_order`](CsvReader::date_order).
 /// - **Levels and classes** are sorted by size if all of them are numbers, else as text in the
 ///   order of Unicode: capitals before small letters. They count from 0 in this order. One
 ///   number written in two ways (`1` and `1.0`) is an error.
@@ -172,6 +218,10 @@ pub struct CsvReader {
     encoding: Encoding,
     missing: Vec<String>,
     drop_missing_rows: bool,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    exposure: Option<String>,
+    #[serde(default, skip_serializing_if = "DateOrder::is_auto")]
+    date_order: DateOrder,
     #[serde(default = "default_limit")]
     limit: u64,
 }
@@ -188,6 +238,8 @@ impl CsvReader {
             encoding: Encoding::OneHot,
             missing: ["", "NA", "N/A", "NaN", "null", "?"].map(String::from).to_vec(),
             drop_missing_rows: false,
+            exposure: None,
+            date_order: DateOrder::Auto,
             limit: default_limit(),
         }
     }
@@ -261,10 +313,27 @@ impl CsvReader {
         Self { missing: markers.into_iter().map(Into::into).collect(), ..self }
     }
 
-    /// Leaves out rows with a missing value in a feature or the response, rather than failing.
+    /// Leaves out rows with a missing value in a feature, too, rather than [filling](Fill) it.
     /// [`CsvData::dropped`] names these rows.
     pub fn drop_missing_rows(self) -> Self {
         Self { drop_missing_rows: true, ..self }
+    }
+
+    /// The column of the exposure of a count, such as the years in which it was counted: numbers
+    /// above 0. Its logarithm, `log column`, is the last feature, for a model with an
+    /// [offset](crate::model::Offset). Rows without it are left out.
+    pub fn exposure(self, column: impl Into<String>) -> Self {
+        Self { exposure: Some(column.into()), ..self }
+    }
+
+    /// The name of the feature that is the log of the exposure, if there is one.
+    pub(crate) fn offset(&self) -> Option<String> {
+        self.exposure.as_ref().map(|column| format!("log {column}"))
+    }
+
+    /// The order of day and month where both are numbers; [`DateOrder::Auto`] by default.
+    pub fn date_order(self, date_order: DateOrder) -> Self {
+        Self { date_order, ..self }
     }
 
     /// More than `bytes` bytes of text, counted after unpacking, are refused, and numbers or names
@@ -294,9 +363,8 @@ impl CsvReader {
         let text = self.text(&mut source)?;
         let table = Table::new(self, &source.name, &text, 2)?;
         let roles = self.assign_columns(&table)?;
-        let (schema, rows) = Schema::fit(self, &table, roles)?;
-        let order: Vec<usize> = (0..table.names.len()).collect();
-        schema.apply(&table, &order, rows)
+        let (schema, count) = Schema::fit(self, &table, roles)?;
+        schema.train(&table, count)
     }
 
     /// The columns of the response, as they were named.
@@ -348,6 +416,19 @@ impl CsvReader {
                 return Err(Error::argument("response", found, allowed).of(Setting::Target));
             }
             roles[column] = Role::Response(place);
+        }
+        if let Some(name) = &self.exposure {
+            let column = position(name)?;
+            let problem = match (roles[column], self.task, response.len()) {
+                (Role::Feature, Task::Counts, 1) => None,
+                (Role::Feature, ..) => Some("chosen for counts in one column alone"),
+                _ => Some("a column that is neither ignored nor the response"),
+            };
+            if let Some(allowed) = problem {
+                let found = format!("column `{name}`");
+                return Err(Error::argument("exposure", found, allowed).of(Setting::Exposure));
+            }
+            roles[column] = Role::Exposure;
         }
         for name in &self.categorical {
             if roles[position(name)?] != Role::Feature {
@@ -407,14 +488,23 @@ impl fmt::Display for CsvReader {
             Encoding::DropFirst => "one-hot without the first",
             Encoding::Codes => "numbered",
         };
+        let exposure = match &self.exposure {
+            None => String::new(),
+            Some(column) => format!("; exposure: `{column}`"),
+        };
+        let order = match self.date_order {
+            DateOrder::Auto => "",
+            DateOrder::DayFirst => "; dates with the day first",
+            DateOrder::MonthFirst => "; dates with the month first",
+        };
         let ends = match self.drop_missing_rows {
             true => "leave their rows out",
-            false => "are errors",
+            false => "are filled in",
         };
         write!(
             f,
             "; header: {header}; cells apart by {apart}; columns left out: {}; columns taken for labels besides \
-             columns of text: {}, {encoding}; missing values, which {ends}: {}; at most {} bytes",
+             columns of text: {}, {encoding}; missing values, which {ends}: {}{exposure}{order}; at most {} bytes",
             listed(&self.ignored),
             listed(&self.categorical),
             listed(&self.missing),
@@ -433,9 +523,11 @@ pub struct CsvData {
     pub schema: Schema,
     /// The line of the file that each row comes from, counted from 1.
     pub lines: Lines,
-    /// The lines of the file that were left out because of a missing value; empty unless
-    /// [`drop_missing_rows`](CsvReader::drop_missing_rows) was asked for.
+    /// The lines of the file that were left out because of a missing value: of the response, or of any
+    /// column if [`drop_missing_rows`](CsvReader::drop_missing_rows) was asked for.
     pub dropped: Vec<usize>,
+    /// The cells of features that something else stands in for.
+    pub stand_ins: Vec<StandIn>,
 }
 
 /// The features of rows whose response is not known. From [`Schema::read_features_path`].
@@ -451,6 +543,8 @@ pub struct Features {
     /// The lines of the file that were left out because of a missing value; empty unless
     /// [`drop_missing_rows`](CsvReader::drop_missing_rows) was asked for.
     pub dropped: Vec<usize>,
+    /// The cells of features that something else stands in for.
+    pub stand_ins: Vec<StandIn>,
     /// The columns of the file that the training file does not have, which were not read.
     pub unused: Vec<String>,
 }

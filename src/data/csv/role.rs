@@ -6,6 +6,8 @@ use serde::{Deserialize, Serialize};
 pub(super) enum Role {
     Ignored,
     Feature,
+    /// The exposure of a count: its logarithm is the last feature.
+    Exposure,
     /// The place of the column within the response.
     Response(usize),
 }

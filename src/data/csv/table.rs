@@ -20,11 +20,12 @@ pub(super) struct Table<'t> {
     body: Rows<'t>,
 }
 
-/// The number of rows with all their values, and the number of rows left out.
-#[derive(Clone, Copy)]
+/// The number of rows that are kept, and the number of rows left out.
 pub(super) struct Count {
     pub(super) complete: usize,
     pub(super) dropped: usize,
+    /// The number of missing values of each column in the rows that are kept.
+    pub(super) missing: Vec<usize>,
 }
 
 impl<'t> Table<'t> {
@@ -151,30 +152,46 @@ impl<'t> Table<'t> {
         self.body.each(&self.file, (what, self.names.len()), take)
     }
 
-    /// Counts the rows and hands those without missing values to `take`. The others are refused, unless
-    /// they are to be dropped.
+    /// Counts the rows and hands those that are kept to `take`, with the places of missing values. Rows
+    /// whose response is missing are left out, and others if they are to be dropped. Where nothing
+    /// `fills` a feature's missing value it is an error.
     pub(super) fn count(
         &self,
         reader: &CsvReader,
         roles: &[Role],
-        mut take: impl FnMut(&[Cow<'t, str>]),
+        fills: &[bool],
+        mut take: impl FnMut(usize, &[Cow<'t, str>], &[bool]),
     ) -> Result<Count, Error> {
-        let mut count = Count { complete: 0, dropped: 0 };
-        let (mut first, mut missing) = (None, 0);
+        let mut count = Count { complete: 0, dropped: 0, missing: vec![0; roles.len()] };
+        let (mut first, mut is_refused, mut missing, mut rows_missing) = (None, false, 0, 0);
+        let mut is_missing = vec![false; roles.len()];
         self.each_row(|line, cells| {
-            let before = missing;
+            let (before, mut drops) = (missing, false);
             for (j, cell) in cells.iter().enumerate() {
-                if roles[j] != Role::Ignored && reader.is_missing(cell) {
-                    first.get_or_insert_with(|| (line, j, shown(cell)));
-                    missing += 1;
+                is_missing[j] = roles[j] != Role::Ignored && reader.is_missing(cell);
+                if !is_missing[j] {
+                    continue;
                 }
+                missing += 1;
+                let (is_feature, fills) = (roles[j] == Role::Feature, fills[j]);
+                drops |= !is_feature || reader.drop_missing_rows;
+                is_refused |= is_feature && !fills && !reader.drop_missing_rows;
+                first.get_or_insert_with(|| (line, j, shown(cell)));
             }
-            if missing > before {
+            rows_missing += usize::from(missing > before);
+            if drops {
                 count.dropped += 1;
-            } else {
-                count.complete += 1;
-                take(cells);
+                return Ok(());
             }
+            count.complete += 1;
+            if missing > before {
+                count
+                    .missing
+                    .iter_mut()
+                    .zip(&is_missing)
+                    .for_each(|(n, is)| *n += usize::from(*is));
+            }
+            take(line, cells, &is_missing);
             Ok(())
         })?;
         let rows = count.complete + count.dropped;
@@ -183,14 +200,14 @@ impl<'t> Table<'t> {
         }
         let Some((line, column, cell)) = first else { return Ok(count) };
         let in_all =
-            format!("{missing} in all, in {} of {}", count.dropped, message::count(rows, "row"));
-        if !reader.drop_missing_rows {
+            format!("{missing} in all, in {rows_missing} of {}", message::count(rows, "row"));
+        if is_refused {
             let problem = format!("missing value (`{cell}`); {in_all}");
             let advice = [Advice::FillIn, Advice::DropMissing];
             return Err(self.cell_problem(line, column, problem).advise(advice));
         }
         if count.complete == 0 {
-            return Err(self.problem(format!("no row is without missing values: {in_all}")));
+            return Err(self.problem(format!("missing values leave no row: {in_all}")));
         }
         Ok(count)
     }
@@ -217,9 +234,12 @@ impl<'t> Table<'t> {
         (task, role): (Task, Role),
         is_first: bool,
     ) -> Result<f64, Error> {
-        let counts = task == Task::Counts && role != Role::Feature;
+        let counts = task == Task::Counts && matches!(role, Role::Response(_));
         let mut advice = None;
         let problem = match cell.parse::<f64>() {
+            Ok(value) if role == Role::Exposure && !(value > 0.0 && value.is_finite()) => {
+                "is not an exposure, which is a number above 0"
+            }
             Ok(value) if value.is_finite() => {
                 if !counts || (value >= 0.0 && value.fract() == 0.0) {
                     return Ok(value);
@@ -234,14 +254,15 @@ impl<'t> Table<'t> {
                 "is not a number: is this row a header?"
             }
             Err(_) if role == Role::Feature && is_date(cell) => {
-                "is a date, not a number: leave the column out, or make numbers of it, such as days since \
-                 the first"
+                advice = Some(Advice::MarkMissing);
+                "is a date, and other cells of the column are none"
             }
             Err(_) if role == Role::Feature => {
                 let column = self.names[column].clone();
                 advice = Some(Advice::Categorical { column, if_labels: true });
                 "is not a number"
             }
+            Err(_) if role == Role::Exposure => "is not a number",
             Err(_) => {
                 advice = Some(Advice::ReadClasses);
                 "is not a number"
@@ -280,9 +301,16 @@ fn starts_like_number(cell: &str) -> bool {
     cell.trim_start_matches(['+', '-', '.']).starts_with(|c: char| c.is_ascii_digit())
 }
 
-/// Whether a cell cannot be a label, in a column that was not named as categorical.
+/// Whether a cell cannot be a label, in a column that was not named as categorical: a number, one that is
+/// written in another way, such as `1,5` or `1 200`, or a date. `1st` and `25-34` are labels.
 pub(super) fn is_no_label(cell: &str) -> bool {
-    is_number(cell) || starts_like_number(cell)
+    is_number(cell) || (starts_like_number(cell) && (is_otherwise_written(cell) || is_date(cell)))
+}
+
+/// Whether a cell holds nothing but digits and what stands between the digits of one number.
+fn is_otherwise_written(cell: &str) -> bool {
+    let digits = cell.trim_start_matches(['+', '-']);
+    digits.chars().all(|c| c.is_ascii_digit() || c.is_whitespace() || ".,'\u{2019}_".contains(c))
 }
 
 /// Whether a cell is a date, a time, or both: `2024-05-01`, `1.5.2024`, `05/01/24 10:30`, `1 May 2024`,

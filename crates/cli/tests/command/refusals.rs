@@ -96,7 +96,7 @@ fn bad_tables_are_refused_by_name() {
     place.write("empty.csv", "");
     place.write("header.csv", "a,y\n");
     place.write("one.csv", "a\n1\n2\n");
-    place.write("nan.csv", "a,y\n1,2\nNaN,3\n4,5\n");
+    place.write("dates.csv", "a,y\n1/2/2024,2\n2/2/2024,3\n3/3/2024,4\n");
     place.write("inf.csv", "a,y\n1,2\ninf,3\n4,5\n");
     place.write("ragged.csv", "a,y\n1,2\n3\n");
     place.write("constant.csv", "a,b,y\n1,2,3.5\n1,4,5\n1,5,7\n");
@@ -109,7 +109,7 @@ fn bad_tables_are_refused_by_name() {
         "/dev/stdin",
         "header.csv",
         "one.csv",
-        "nan.csv",
+        "dates.csv",
         "inf.csv",
         "ragged.csv",
         "constant.csv",
@@ -258,10 +258,8 @@ fn errors_about_new_rows_name_no_flag_that_is_not_there() {
     let place = Place::new();
     place.fit("r", "").well();
     let header = "sepal_length,sepal_width,petal_length,petal_width";
-    for row in ["5,,2,1", "5,1,2,x"] {
-        place.write("new.csv", &format!("{header}\n{row}\n"));
-        let error = place.run("predict r new.csv").error(1);
-        assert!(!error.contains("--"), "{error}");
-        said!(error);
-    }
+    place.write("new.csv", &format!("{header}\n5,1,2,x\n"));
+    let error = place.run("predict r new.csv").error(1);
+    assert!(!error.contains("--"), "{error}");
+    said!(error);
 }

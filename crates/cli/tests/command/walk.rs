@@ -138,6 +138,20 @@ fn a_table_is_checked_and_mended() {
     // Lines that were left out are said.
     let predicted = place.run("predict r t.csv --out p.csv");
     said!(predicted.err);
+    // Gaps are filled in unless they are to be left out, and new labels and gaps are named.
+    let gaps = "--target y --ignore name,same,none";
+    place.run(&format!("fit t.csv --out g {gaps} {SMALL} --quiet")).well();
+    place.write("new.csv", "id,size,part\n1,,c\n,2.5,?\n");
+    said!(place.run("predict g new.csv --out p.csv").err);
+    said!(place.run("diagnose g").well().lines().take(2).collect::<Vec<_>>().join("\n"));
+    // Dates, whose order is asked for where no cell tells it.
+    let mut text = String::from("day,y\n");
+    for i in 0..60 {
+        text.push_str(&format!("{}/{}/2024,{}.25\n", 1 + i % 12, 1 + i % 11, i % 13));
+    }
+    place.write("d.csv", &text);
+    place.run("check d.csv --target y").code.filter(|code| *code == 1).unwrap();
+    said!(place.run("check d.csv --target y --date-order day-first").well());
     // Cells that are no numbers, each with its place.
     place.write("m.csv", "a,b,y\n1,x,1.5\n2,y,2\nbad,x,3.5\n");
     let mixed = place.run("check m.csv --target y");
@@ -346,7 +360,7 @@ fn fit_says_what_check_says() {
     assert_eq!(said(&fitted.err), found, "{fitted:?}");
     fitted.well();
     // Also where the table is refused: nothing advises to take dates for labels.
-    let refused = place.run("fit t.csv --target y --out s").refused(1);
+    let refused = place.run("fit t.csv --target day --out s").refused(1);
     assert!(!refused.contains("--categorical"), "{refused}");
     said!(refused);
     // A column that is left out is no matter.

@@ -19,6 +19,7 @@ from sklearn.utils.validation import check_array, check_is_fitted, check_X_y, va
 
 from . import _storage  # noqa: F401  (fits can be pickled)
 from ._columns import (
+    Cells,
     Column,
     Encoding,
     Matrix,
@@ -27,8 +28,9 @@ from ._columns import (
     encoded_names,
     frame_of,
     shown,
+    warn_of_stand_ins,
 )
-from ._native import Fit
+from ._native import Dates, Fit
 from ._signals import Terminated, heard, note
 from ._sklearn import BaseEstimator
 from ._verdict import NotConvergedWarning, Verdict, judged
@@ -191,6 +193,9 @@ class Bnn(BaseEstimator):
                 "cells": column["cells"],
                 "levels": list(column["levels"]),
                 "used": bool(column["used"]),
+                "dates": column.get("dates"),
+                "fill": column.get("fill"),
+                "marked": column.get("marked", False),
             }
             for column in saved["columns"]
         ]
@@ -227,12 +232,18 @@ class Bnn(BaseEstimator):
         self._columns = []
         for column in columns:
             levels, bools = column.get("levels"), column.get("bools", False)
+            missing = column.get("missing") or {"value": None, "marked": False}
+            dates = column.get("dates")
+            cells: Cells = "bools" if bools else "numbers" if levels is None else "labels"
             self._columns.append(
                 {
                     "name": column["name"],
-                    "cells": "bools" if bools else "numbers" if levels is None else "labels",
+                    "cells": "dates" if dates else cells,
                     "levels": levels or [],
                     "used": True,
+                    "dates": json.dumps(dates) if dates else None,
+                    "fill": missing["value"],
+                    "marked": missing["marked"],
                 }
             )
         encodings: dict[str, Encoding] = {"DropFirst": "drop_first", "Codes": "codes"}
@@ -291,7 +302,15 @@ class Bnn(BaseEstimator):
             refuse_other_than_numbers("X", X)
             checked = validate_data(self, X=X, y=y, **checks)
             self._columns = [
-                {"name": f"x{j + 1}", "cells": "numbers", "levels": [], "used": True}
+                {
+                    "name": f"x{j + 1}",
+                    "cells": "numbers",
+                    "levels": [],
+                    "used": True,
+                    "dates": None,
+                    "fill": None,
+                    "marked": False,
+                }
                 for j in range(self.n_features_in_)
             ]
         numbers, y = cast("tuple[Matrix, Any]", checked)
@@ -309,12 +328,13 @@ class Bnn(BaseEstimator):
                 f"columns that are constant over all training rows are left out: {constant}",
                 stacklevel=3,
             )
-        # Of a column with several levels all of its numbers vary.
-        first = 0
-        for column, names in zip(self._columns, encoded_names(self._columns), strict=True):
-            column["used"] = bool(varies[first])
-            first += len(names)
-        return np.ascontiguousarray(numbers[:, varies]), y
+        # Of a column with several levels all of its numbers vary. A column with one value is left out
+        # though it is missing in some rows.
+        widths = [len(names) for names in encoded_names(self._columns)]
+        used = varies[np.cumsum([0, *widths[:-1]])]
+        for column, is_used in zip(self._columns, used, strict=True):
+            column["used"] = bool(is_used)
+        return np.ascontiguousarray(numbers[:, np.repeat(used, widths)]), y
 
     def _new_rows(self, X: Any) -> Matrix:
         """New rows as numbers."""
@@ -323,6 +343,7 @@ class Bnn(BaseEstimator):
         if frame is not None:
             validate_data(self, X=frame.to_native(), reset=False, skip_check_array=True)
             rows = encoded(frame, self._columns, self._encoding)
+            warn_of_stand_ins(frame, self._columns)
             checked = check_array(rows, estimator=self, input_name="X")
         else:
             refuse_other_than_numbers("X", X)
@@ -353,6 +374,9 @@ class Bnn(BaseEstimator):
                 "name": column["name"],
                 "cells": column["cells"] if column["used"] else "left_out",
                 "levels": column["levels"],
+                "dates": None if column["dates"] is None else Dates.read(column["dates"]),
+                "fill": column["fill"],
+                "marked": column["marked"],
             }
             for column in self._columns
         ]

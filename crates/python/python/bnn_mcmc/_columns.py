@@ -1,13 +1,15 @@
 """Tables as numbers: pandas, polars, pyarrow and whatever else narwhals reads, by one path.
 
 Columns become numbers as in the CSV files that the command reads: a column of labels is one column
-of 0 and 1 for each level, named ``column=level``. The type of a column decides what it is: text is
-never taken for numbers, nor are dates.
+of 0 and 1 for each level, named ``column=level``, and dates are elapsed time, season, weekday and
+hour. The type of a column decides what it is: text is never taken for numbers, nor for dates.
 """
 
+import datetime
 import itertools
 import math
 import re
+import warnings
 from collections.abc import Iterable, Sequence
 from decimal import Decimal
 from numbers import Real
@@ -18,8 +20,10 @@ import numpy as np
 from narwhals.exceptions import DuplicateError
 from numpy.typing import NDArray
 
+from ._native import Dates
+
 Matrix: TypeAlias = NDArray[np.float64]
-Cells: TypeAlias = Literal["numbers", "bools", "labels"]
+Cells: TypeAlias = Literal["numbers", "bools", "labels", "dates"]
 Encoding: TypeAlias = Literal["one_hot", "drop_first", "codes"]
 # Of narwhals, which is generic in the native type.
 Frame: TypeAlias = nw.DataFrame[Any]
@@ -35,12 +39,19 @@ class Column(TypedDict):
     levels: list[str]
     # Whether it varies over the training rows.
     used: bool
+    # What dates become, as text of the native half; of dates alone.
+    dates: str | None
+    # The number in the place of a missing one: of numbers, and of the years of dates, the median of
+    # the training rows. None where missing values are refused.
+    fill: float | None
+    # Whether one number more, `name is missing`, says that a value is missing: if some are in training.
+    marked: bool
 
 
 # The rules of CSV files, `src/data/csv` of the Rust crate: the tests compare with them.
 #
-# More levels than this are refused in a column whose type is not a category: it may be an
-# identifier.
+# More levels than this, or more than ten and than half as many as there are rows, are refused in a
+# column whose type is not a category: it may be an identifier.
 MANY_LEVELS = 50
 # More levels, or classes, than this are refused in any column.
 MOST_LEVELS = 1 << 16
@@ -77,7 +88,23 @@ def columns_of(frame: Frame) -> list[Column]:
     for name, series in zip(names, frame.iter_columns(), strict=True):
         cells = _cells(series, name)
         levels = _levels(series, name) if cells == "labels" else []
-        columns.append({"name": name, "cells": cells, "levels": levels, "used": True})
+        column: Column = {
+            "name": name,
+            "cells": cells,
+            "levels": levels,
+            "used": True,
+            "dates": None,
+            "fill": 0.0,
+            "marked": bool(_missing(series, cells).any()),
+        }
+        if cells == "dates":
+            times = _times(series, name)
+            dates = Dates.of(times, _is_clock(series))
+            column["dates"] = dates.text()
+            column["fill"] = 0.0 if _is_clock(series) else _median(dates.encoded(times, math.nan)[:, 0])
+        elif cells != "labels":
+            column["fill"] = _median(_encoded_numbers(series, {**column, "fill": math.nan})[:, 0])
+        columns.append(column)
     return columns
 
 
@@ -100,25 +127,52 @@ def encoded(frame: Frame, columns: Sequence[Column], encoding: Encoding = "one_h
     """A table as numbers, by the columns of the training rows."""
     parts: list[Matrix] = []
     for column, series in zip(columns, frame.iter_columns(), strict=True):
-        name = column["name"]
         if column["cells"] == "labels":
             parts.append(_encoded_labels(series, column, encoding))
-        elif column["cells"] == "bools":
-            parts.append(_bools(series, name)[:, None])
+        elif column["cells"] == "dates":
+            parts.append(_encoded_dates(series, column))
         else:
-            parts.append(_numbers(series, name)[:, None])
+            parts.append(_encoded_numbers(series, column))
+        if column["marked"]:
+            parts.append(_missing(series, column["cells"])[:, None].astype(np.float64))
     return np.hstack(parts)
+
+
+def warn_of_stand_ins(frame: Frame, columns: Sequence[Column]) -> None:
+    """Warns of what training did not have: missing values, and labels that all numbers are 0 of."""
+    for column, series in zip(columns, frame.iter_columns(), strict=True):
+        name, is_missing = column["name"], _missing(series, column["cells"])
+        if is_missing.any() and column["used"] and not column["marked"]:
+            stands = f"{column['fill']:g}" if column["cells"] != "labels" else "no label"
+            warnings.warn(
+                f"column `{name}` has no value in {_rows(is_missing.sum())}, and had all in "
+                f"training: {stands} stands there",
+                stacklevel=4,
+            )
+        if column["cells"] == "labels" and column["used"]:
+            texts = _texts(series, column)
+            new = [text for text in texts if text is not None and text not in column["levels"]]
+            if new:
+                warnings.warn(
+                    f"column `{name}` has labels in {_rows(len(new))} that training did not have: "
+                    f"{listed(dict.fromkeys(new))}",
+                    stacklevel=4,
+                )
 
 
 def encoded_names(columns: Sequence[Column], encoding: Encoding = "one_hot") -> list[list[str]]:
     """The names of the numbers that each column becomes."""
     first = 1 if encoding == "drop_first" else 0
-    return [
-        [f"{column['name']}={level}" for level in column["levels"][first:]]
-        if column["cells"] == "labels" and encoding != "codes"
-        else [column["name"]]
-        for column in columns
-    ]
+    names: list[list[str]] = []
+    for column in columns:
+        name = column["name"]
+        own = [name]
+        if column["cells"] == "labels" and encoding != "codes":
+            own = [f"{name}={level}" for level in column["levels"][first:]]
+        elif column["dates"] is not None:
+            own = Dates.read(column["dates"]).features(name)
+        names.append([*own, f"{name} is missing"] if column["marked"] else own)
+    return names
 
 
 def response_of(y: Any) -> Any:
@@ -174,6 +228,10 @@ def listed(values: Iterable[object]) -> str:
     return f"{', '.join(texts[:MANY])} and {len(texts) - MANY} more"
 
 
+def _rows(count: int) -> str:
+    return "1 row" if count == 1 else f"{count} rows"
+
+
 def _is_category(series: Series) -> bool:
     return isinstance(series.dtype, (nw.Categorical, nw.Enum))
 
@@ -187,10 +245,11 @@ def _cells(series: Series, name: str) -> Cells:
         return "numbers"
     if isinstance(dtype, nw.String) or _is_category(series):
         return "labels"
+    if isinstance(dtype, (nw.Date, nw.Datetime, nw.Time)):
+        return "dates"
     if dtype == nw.Object:
         return _cells_of_objects(series.to_list(), f"column `{name}`")
     if dtype == nw.Unknown:
-        _refuse_missing(series, name)
         # Such as the sparse columns of pandas.
         kind = series.to_numpy().dtype.kind
         if kind in "iuf":
@@ -215,10 +274,12 @@ def _cells_of_objects(values: list[Any], what: str) -> Cells:
             cells = "bools"
         elif isinstance(value, (Real, Decimal)):
             cells = "numbers"
+        elif isinstance(value, (datetime.date, datetime.time)):
+            cells = "dates"
         else:
             raise ValueError(
                 f"row {row}, {what}: `{shown(value)}` has the type {type(value).__name__}, but "
-                "must be a number, text, True or False"
+                "must be a number, text, a date, True or False"
             )
         if first is None:
             first = (row, cells)
@@ -229,7 +290,7 @@ def _cells_of_objects(values: list[Any], what: str) -> Cells:
                 "or to numbers"
             )
     if first is None:
-        raise ValueError(f"row 0, {what}: the value is missing")
+        raise ValueError(f"{what} has no value in any row: leave it out")
     return first[1]
 
 
@@ -246,70 +307,131 @@ def _is_missing(value: object) -> bool:
     return isinstance(value, (float, np.floating, Decimal)) and math.isnan(value)
 
 
-def _missing(row: int, name: str) -> ValueError:
+def _missing(series: Series, cells: Cells) -> NDArray[np.bool_]:
+    """Whether each value is missing; of labels also a text that stands for a missing value."""
+    if cells == "labels":
+        return np.array([_text(value) is None for value in series.to_list()], dtype=bool)
+    if cells == "dates":
+        return np.isnan(_times(series, str(series.name)))
+    return np.isnan(_floats(series))
+
+
+def _refusal(row: int, name: str) -> ValueError:
     return ValueError(f"row {row}, column `{name}`: the value is missing")
 
 
-def _refuse_missing(series: Series, name: str) -> None:
-    missing = np.asarray(series.is_null().to_numpy(), dtype=bool)
-    if missing.any():
-        raise _missing(int(missing.argmax()), name)
-
-
 def _floats(series: Series) -> Matrix:
-    """The numbers of a column that has no missing value."""
-    if isinstance(series.dtype, (nw.Decimal, nw.Int128, nw.UInt128)):
-        return np.array([float(value) for value in series.to_list()], dtype=np.float64)
+    """The numbers of a column; missing ones are NaN."""
+    one_by_one = (nw.Decimal, nw.Int128, nw.UInt128, nw.Object)
+    if isinstance(series.dtype, one_by_one) or series.is_null().any():
+        values = series.to_list()
+        numbers = [math.nan if _is_missing(value) else float(value) for value in values]
+        return np.array(numbers, dtype=np.float64)
     return np.asarray(series.to_numpy(), dtype=np.float64)
 
 
-def _numbers(series: Series, name: str) -> Matrix:
-    cells = _cells(series, name)
-    if cells == "labels":
+def _encoded_numbers(series: Series, column: Column) -> Matrix:
+    """A column of numbers, or of True and False; what stands in for missing ones is in their place."""
+    name = column["name"]
+    if _cells(series, name) == "labels":
         raise ValueError(
             f"column `{name}` must have numbers, as in training, but has the type {_type(series)}"
         )
-    _refuse_missing(series, name)
-    numbers = _floats(series)
-    if not np.isfinite(numbers).all():
-        row = int((~np.isfinite(numbers)).argmax())
-        if np.isnan(numbers[row]):
-            raise _missing(row, name)
+    numbers, missing = _floats(series), _missing(series, column["cells"])
+    if missing.any() and column["fill"] is None:
+        raise _refusal(int(missing.argmax()), name)
+    if column["fill"] is not None:
+        numbers = np.where(missing, column["fill"], numbers)
+    wrong = ~np.isfinite(numbers) & ~missing
+    if wrong.any():
+        row = int(wrong.argmax())
         raise ValueError(f"row {row}, column `{name}`: `{numbers[row]}` is not a finite number")
-    return numbers
-
-
-def _bools(series: Series, name: str) -> Matrix:
-    numbers = _numbers(series, name)
-    others = (numbers != 0) & (numbers != 1)
-    if others.any():
+    others = (numbers != 0) & (numbers != 1) & ~missing
+    if column["cells"] == "bools" and others.any():
         row = int(others.argmax())
         raise ValueError(
             f"row {row}, column `{name}`: `{numbers[row]:g}` is neither True (1) nor False (0), as "
             "in training"
         )
-    return numbers
+    return numbers[:, None]
 
 
-def _texts(series: Series, name: str) -> list[str]:
-    """The labels of a column, without blanks at their ends."""
-    texts: list[str] = []
-    for row, value in enumerate(series.to_list()):
-        text = "" if _is_missing(value) else str(value).strip(BLANKS)
-        if text.lower() in MISSING:
-            shows = f", written as `{text}`" if text else ""
-            raise ValueError(f"{_missing(row, name)}{shows}")
-        texts.append(text)
+def _is_clock(series: Series) -> bool:
+    """Whether a column of dates holds times of the day."""
+    if series.dtype == nw.Object:
+        values = (value for value in series.to_list() if not _is_missing(value))
+        return isinstance(next(values), datetime.time)
+    return isinstance(series.dtype, nw.Time)
+
+
+def _times(series: Series, name: str) -> Matrix:
+    """Seconds since 1970 as a clock on the wall shows them, or since midnight; missing ones are NaN."""
+    if _cells(series, name) != "dates":
+        raise ValueError(
+            f"column `{name}` must have dates or times, as in training, but has the type {_type(series)}"
+        )
+    dtype = series.dtype
+    if isinstance(dtype, (nw.Date, nw.Datetime)):
+        if isinstance(dtype, nw.Datetime) and dtype.time_zone is not None:
+            series = series.dt.replace_time_zone(None)
+        microseconds = series.cast(nw.Datetime("us")).dt.timestamp("us")
+        return _floats(microseconds) / 1e6
+    return np.array([_seconds(value) for value in series.to_list()], dtype=np.float64)
+
+
+def _seconds(value: Any) -> float:
+    if _is_missing(value):
+        return math.nan
+    if isinstance(value, datetime.time):
+        midnight = datetime.datetime(1970, 1, 1)
+        return (datetime.datetime.combine(midnight, value.replace(tzinfo=None)) - midnight).total_seconds()
+    if not isinstance(value, datetime.datetime):
+        value = datetime.datetime.combine(value, datetime.time())
+    return (value.replace(tzinfo=None) - datetime.datetime(1970, 1, 1)).total_seconds()
+
+
+def _encoded_dates(series: Series, column: Column) -> Matrix:
+    times = _times(series, column["name"])
+    assert column["dates"] is not None and column["fill"] is not None
+    return Dates.read(column["dates"]).encoded(times, column["fill"])
+
+
+def _median(numbers: Matrix) -> float:
+    """The median of the numbers that are not NaN."""
+    found = np.sort(numbers[~np.isnan(numbers)])
+    if len(found) == 0:
+        return math.nan
+    low, high = found[(len(found) - 1) // 2], found[len(found) // 2]
+    return float(0.5 * low + 0.5 * high + 0.0)
+
+
+def _text(value: object) -> str | None:
+    """A label, without blanks at its ends; None for a missing value."""
+    text = "" if _is_missing(value) else str(value).strip(BLANKS)
+    return None if text.lower() in MISSING else text
+
+
+def _texts(series: Series, column: Column) -> list[str | None]:
+    """The labels of a column of new rows, which may hold numbers where training had labels."""
+    texts = [_text(value) for value in series.to_list()]
+    if _cells(series, column["name"]) == "bools":
+        # Written as `True` by pandas, and as `true` by polars.
+        written = {level.lower(): level for level in column["levels"]}
+        texts = [text if text is None else written.get(text.lower(), text) for text in texts]
     return texts
 
 
 def _levels(series: Series, name: str) -> list[str]:
     """The levels that occur in a column."""
-    found = ordered(set(_texts(series, name)), f"column `{name}`")
-    if len(found) > MANY_LEVELS and not _is_category(series):
+    texts = {_text(value) for value in series.to_list()} - {None}
+    found = ordered(cast("set[str]", texts), f"column `{name}`")
+    if not found:
+        raise ValueError(f"column `{name}` has no value in any row: leave it out")
+    is_many = len(found) > MANY_LEVELS or (len(found) > 10 and 2 * len(found) > len(series))
+    if is_many and not _is_category(series):
         raise ValueError(
-            f"column `{name}` has {len(found)} different texts, as an identifier has: leave it "
-            f"out, or convert it to a category, which may have more than {MANY_LEVELS} levels"
+            f"column `{name}` has {len(found)} different texts in {_rows(len(series))}, as an identifier "
+            "has: leave it out, or convert it to a category"
         )
     if len(found) > MOST_LEVELS:
         raise ValueError(f"column `{name}` has {len(found)} levels, but at most {MOST_LEVELS} fit")
@@ -318,25 +440,23 @@ def _levels(series: Series, name: str) -> list[str]:
 
 def _encoded_labels(series: Series, column: Column, encoding: Encoding) -> Matrix:
     name, levels = column["name"], column["levels"]
-    # New rows may hold numbers where the training rows, of a CSV file, had labels.
     places = {level: place for place, level in enumerate(levels)}
-    texts = _texts(series, name)
-    if _cells(series, name) == "bools":
-        # Written as `True` by pandas, and as `true` by polars.
-        written = {level.lower(): level for level in levels}
-        texts = [written.get(text.lower(), text) for text in texts]
-    codes = np.zeros(len(texts), dtype=np.intp)
-    for row, text in enumerate(texts):
-        if text not in places:
-            raise ValueError(
-                f"row {row}, column `{name}`: `{shown(text)}` is not among the levels of the "
-                f"training rows: {listed(levels)}"
-            )
-        codes[row] = places[text]
+    texts = _texts(series, column)
+    if column["fill"] is None:
+        for row, text in enumerate(texts):
+            if text is None:
+                raise _refusal(row, name)
+            if text not in places:
+                raise ValueError(
+                    f"row {row}, column `{name}`: `{shown(text)}` is not among the levels of the "
+                    f"training rows: {listed(levels)}"
+                )
+    codes = np.array([-1 if text is None else places.get(text, -1) for text in texts])
     if encoding == "codes":
-        return codes[:, None].astype(np.float64)
+        return np.where(codes < 0, column["fill"] or 0.0, codes)[:, None].astype(np.float64)
     block = np.zeros((len(codes), len(levels)))
-    block[np.arange(len(codes)), codes] = 1
+    known = np.flatnonzero(codes >= 0)
+    block[known, codes[known]] = 1
     return block[:, 1:] if encoding == "drop_first" else block
 
 

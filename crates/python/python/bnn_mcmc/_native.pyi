@@ -34,6 +34,18 @@ class ColumnOfFit(TypedDict):
     name: str
     cells: str
     levels: list[str]
+    dates: Dates | None
+    fill: float | None
+    marked: bool
+
+class Dates:
+    @staticmethod
+    def of(times: NDArray[np.float64], is_clock: bool) -> Dates: ...
+    @staticmethod
+    def read(text: str) -> Dates: ...
+    def text(self) -> str: ...
+    def features(self, column: str) -> list[str]: ...
+    def encoded(self, times: NDArray[np.float64], years: float) -> Matrix: ...
 
 class Fit:
     @staticmethod

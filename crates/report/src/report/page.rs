@@ -103,6 +103,9 @@ fn data(findings: &Findings) -> Markup {
                         (listed(fit.dropped().iter().map(|line| format!("line {line}"))))
                     }
                 }
+                @for stand_in in fit.stand_ins() {
+                    dt { "Filled in" } dd { (stand_in) }
+                }
                 dt { "Response" } dd { (response(fit.training().response(), fit.data().response_names())) }
                 @for column in fit.response_scaler().map(|s| s.columns()).unwrap_or_default() {
                     @if let Some(power) = column.transform {
@@ -111,6 +114,10 @@ fn data(findings: &Findings) -> Markup {
                     }
                 }
                 dt { "Features" } dd { (fit.data().n_features()) ", standardised by the training rows" }
+            }
+            @if let Some(schema) = fit.schema() {
+                @let columns = schema.in_words().into_iter().map(|(name, line)| [name, line]);
+                (table("What each column was taken for", &["Column", ""], columns.collect()))
             }
             (table("Features and their range in the training rows", &["Feature", "Smallest", "Largest"],
                 features.collect()))

@@ -1,0 +1,194 @@
+//! A column of the training file, and the features that its cells become.
+
+use std::collections::HashMap;
+
+use serde::{Deserialize, Serialize};
+
+use super::role::Role;
+use super::{Dates, Encoding};
+use crate::message::{count, number};
+
+/// A column of the training file; `levels` are the levels of a categorical feature or the classes.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(super) struct Column {
+    pub(super) name: String,
+    pub(super) role: Role,
+    pub(super) levels: Option<Vec<String>>,
+    /// Whether the column holds true and false, which are 1 and 0.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(super) bools: bool,
+    /// The features of dates or times.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) dates: Option<Dates>,
+    /// What stands in for a missing value of a feature; `None` where it is refused, as by earlier versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) missing: Option<Fill>,
+}
+
+/// The features of a cell without a value.
+///
+/// A number is `value`; of labels, all features of levels are 0. If values are missing in the training
+/// file, one feature more, `column is missing`, is 1 there, and 0 elsewhere: the model learns the
+/// difference that it makes.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Fill {
+    /// The number in the place of a missing one: the median of the training file. Of labels as
+    /// [codes](Encoding::Codes), the median of the codes.
+    pub value: f64,
+    /// Whether a feature says that the value is missing.
+    pub marked: bool,
+}
+
+impl Column {
+    /// Whether the column is one feature, a number, with perhaps a second one that says where it is
+    /// missing.
+    pub(super) fn is_number(&self, encoding: Encoding) -> bool {
+        self.dates.is_none() && (self.levels.is_none() || encoding == Encoding::Codes)
+    }
+
+    /// Whether the first feature is one whose median stands in for a missing value.
+    pub(super) fn has_median(&self, encoding: Encoding) -> bool {
+        self.is_number(encoding) || self.dates.as_ref().is_some_and(Dates::has_years)
+    }
+
+    fn is_marked(&self) -> bool {
+        self.missing.is_some_and(|fill| fill.marked)
+    }
+
+    /// The levels that have a feature of their own.
+    pub(super) fn encoded_levels(&self, encoding: Encoding) -> &[String] {
+        let levels = self.levels.as_deref().unwrap_or_default();
+        match encoding {
+            Encoding::OneHot => levels,
+            Encoding::DropFirst => levels.get(1..).unwrap_or_default(),
+            Encoding::Codes => &[],
+        }
+    }
+
+    /// The number of features; 0 of a column that is none, and of an exposure.
+    pub(super) fn width(&self, encoding: Encoding) -> usize {
+        if self.role != Role::Feature {
+            return 0;
+        }
+        let own = match &self.dates {
+            Some(dates) => dates.width(),
+            None if self.is_number(encoding) => 1,
+            None => self.encoded_levels(encoding).len(),
+        };
+        own + usize::from(self.is_marked())
+    }
+
+    /// The names of the features.
+    pub(super) fn features(&self, encoding: Encoding) -> impl Iterator<Item = String> + '_ {
+        let is_feature = self.role == Role::Feature;
+        let number = (is_feature && self.is_number(encoding)).then(|| self.name.clone());
+        let levels = self.encoded_levels(encoding).iter().filter(move |_| is_feature);
+        let labels = levels.map(|level| format!("{}={level}", self.name));
+        let dates = self.dates.iter().filter(move |_| is_feature);
+        let dates = dates.flat_map(|dates| dates.features(&self.name));
+        let mark = (is_feature && self.is_marked()).then(|| format!("{} is missing", self.name));
+        number.into_iter().chain(labels).chain(dates).chain(mark)
+    }
+
+    /// What the column is taken for, and what is done with it, in words.
+    pub(super) fn in_words(&self, encoding: Encoding) -> String {
+        let levels = self.levels.as_ref().map_or(0, Vec::len);
+        let kind = match (self.role, &self.dates) {
+            (Role::Ignored, _) => return "left out".into(),
+            (Role::Response(_), _) if self.levels.is_some() => {
+                return format!("response, {}", count(levels, "class"));
+            }
+            (Role::Response(_), _) => return "response".into(),
+            (Role::Exposure, _) => return "exposure of the counts".into(),
+            (Role::Feature, Some(dates)) => format!("dates: {}", dates.in_words()),
+            (Role::Feature, None) if self.bools => "true or false".into(),
+            (Role::Feature, None) if self.levels.is_none() => "numbers".into(),
+            (Role::Feature, None) if encoding == Encoding::Codes => {
+                format!("labels: {}, numbered", count(levels, "level"))
+            }
+            (Role::Feature, None) => {
+                let features = self.encoded_levels(encoding).len();
+                format!("labels: {} in {}", count(levels, "level"), count(features, "feature"))
+            }
+        };
+        match self.missing {
+            Some(Fill { value, marked: true }) if self.has_median(encoding) => {
+                let value = number(value);
+                format!("{kind}; a missing one is the median {value}, and a feature says so")
+            }
+            Some(Fill { marked: true, .. }) => {
+                format!("{kind}; a feature says where it is missing")
+            }
+            _ => kind,
+        }
+    }
+
+    /// The number of each level.
+    pub(super) fn codes(&self) -> Option<HashMap<&str, usize>> {
+        let levels = self.levels.as_deref()?;
+        Some(levels.iter().enumerate().map(|(code, level)| (level.as_str(), code)).collect())
+    }
+
+    /// Adds the features of a number.
+    pub(super) fn push_number(&self, value: f64, x: &mut Vec<f64>) {
+        x.push(value);
+        self.push_mark(0.0, x);
+    }
+
+    /// Adds the features of a time in seconds.
+    pub(super) fn push_time(&self, dates: &Dates, time: f64, x: &mut Vec<f64>) {
+        dates.push(time, x);
+        self.push_mark(0.0, x);
+    }
+
+    /// Adds the features of a label, `None` of one that has no features of its own.
+    pub(super) fn push_label(&self, code: Option<usize>, encoding: Encoding, x: &mut Vec<f64>) {
+        if encoding == Encoding::Codes {
+            x.push(code.map_or_else(|| self.stand_in(), |code| code as f64));
+        } else {
+            let start = x.len();
+            x.resize(start + self.encoded_levels(encoding).len(), 0.0);
+            let left_out = usize::from(encoding == Encoding::DropFirst);
+            if let Some(place) = code.and_then(|code| code.checked_sub(left_out)) {
+                x[start + place] = 1.0;
+            }
+        }
+        self.push_mark(0.0, x);
+    }
+
+    /// Adds the features of a missing value.
+    pub(super) fn push_missing(&self, encoding: Encoding, x: &mut Vec<f64>) {
+        match &self.dates {
+            Some(dates) => dates.push_missing(self.stand_in(), x),
+            None if self.is_number(encoding) => x.push(self.stand_in()),
+            None => x.resize(x.len() + self.encoded_levels(encoding).len(), 0.0),
+        }
+        self.push_mark(1.0, x); //~ missing-mark
+    }
+
+    fn push_mark(&self, mark: f64, x: &mut Vec<f64>) {
+        if self.is_marked() {
+            x.push(mark);
+        }
+    }
+
+    /// The number in the place of a missing one; NaN while it is not known.
+    fn stand_in(&self) -> f64 {
+        self.missing.map_or(f64::NAN, |fill| fill.value)
+    }
+}
+
+/// The median of the numbers that are not NaN; 0 if there are none.
+pub(super) fn median(values: impl Iterator<Item = f64>) -> f64 {
+    let mut values: Vec<f64> = values.filter(|value| !value.is_nan()).collect();
+    let middle = values.len() / 2;
+    if values.is_empty() {
+        return 0.0;
+    }
+    let is_even = values.len().is_multiple_of(2);
+    let (below, upper, _) = values.select_nth_unstable_by(middle, f64::total_cmp);
+    let lower = below.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    //~ missing-median
+    let median = if is_even { 0.5 * lower + 0.5 * *upper } else { *upper };
+    median + 0.0 // There is one zero.
+}

@@ -1,0 +1,352 @@
+//! Dates and times as features.
+
+use std::f64::consts::TAU;
+
+use jiff::SignedDuration;
+use jiff::civil::{Date, DateTime, Time};
+use serde::{Deserialize, Serialize};
+
+use super::DateOrder;
+use super::table::is_date;
+use crate::cells::shown;
+use crate::message::Advice;
+
+/// Seconds of a year in the mean of the calendar.
+const YEAR: f64 = 365.2425 * DAY;
+const DAY: f64 = 86_400.0;
+/// The moment that seconds are counted from.
+const EPOCH: DateTime = DateTime::constant(1970, 1, 1, 0, 0, 0, 0);
+
+/// The ways of writing a day, as `strftime` has them. The month is in front of the day, or behind it, where both
+/// are numbers.
+const DAYS: [(&str, Option<DateOrder>); 24] = [
+    ("%Y-%m-%d", None),
+    ("%Y/%m/%d", None),
+    ("%Y.%m.%d", None),
+    ("%Y-%m", None),
+    ("%d.%m.%Y", None),
+    ("%d.%m.%y", None),
+    ("%d/%m/%Y", Some(DateOrder::DayFirst)),
+    ("%m/%d/%Y", Some(DateOrder::MonthFirst)),
+    ("%d/%m/%y", Some(DateOrder::DayFirst)),
+    ("%m/%d/%y", Some(DateOrder::MonthFirst)),
+    ("%d-%m-%Y", Some(DateOrder::DayFirst)),
+    ("%m-%d-%Y", Some(DateOrder::MonthFirst)),
+    ("%d-%m-%y", Some(DateOrder::DayFirst)),
+    ("%m-%d-%y", Some(DateOrder::MonthFirst)),
+    ("%d %b %Y", None),
+    ("%d %B %Y", None),
+    ("%d-%b-%Y", None),
+    ("%d-%b-%y", None),
+    ("%d %b %y", None),
+    ("%b %d, %Y", None),
+    ("%B %d, %Y", None),
+    ("%b %d %Y", None),
+    ("%B %d %Y", None),
+    ("%d. %B %Y", None),
+];
+/// The ways of writing a time of the day.
+const CLOCKS: [&str; 5] = ["%H:%M", "%H:%M:%S%.f", "%I:%M %p", "%I:%M:%S %p", "%I:%M%p"];
+
+/// The features that a column of dates or times becomes, by the training rows:
+///
+/// | feature | value | where |
+/// | --- | --- | --- |
+/// | `column years` | years (of 365.2425 days) since the first one in training | dates |
+/// | `column season sin`, `cos` | sine and cosine of 2 pi times the share of the year that has passed | they span a year |
+/// | `column=Monday`, ... | 1 on this day of the week | they span two weeks, and are not all of the same day of the month |
+/// | `column hour sin`, `cos` | sine and cosine of 2 pi times the share of the day that has passed | times differ |
+///
+/// Times are as they are written: an offset, such as `+02:00`, is not applied. A time that is missing has the
+/// median of the years, and 0 elsewhere.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Dates {
+    /// The way of writing the day; `None` of times of the day, and of columns that were no text.
+    day: Option<String>,
+    /// The first time in training, in seconds since 1970; `None` of times of the day.
+    first: Option<f64>,
+    season: bool,
+    /// The days of the week that occur in training, counted from Monday as 0, in order.
+    weekdays: Vec<usize>,
+    clock: bool,
+}
+
+impl Dates {
+    /// The features for a column of `times`: seconds since the beginning of 1970 as a clock on the
+    /// wall there shows them, or since midnight if `is_clock`. NaN is missing.
+    pub fn of(times: impl IntoIterator<Item = f64>, is_clock: bool) -> Self {
+        let (mut low, mut high) = (f64::INFINITY, f64::NEG_INFINITY);
+        let (mut days, mut clocks, mut weekdays) = (Vec::new(), Vec::new(), Vec::new());
+        for time in times.into_iter().filter(|time| !time.is_nan()) {
+            (low, high) = (low.min(time), high.max(time));
+            let date = at(time);
+            let weekday = usize::from(date.weekday().to_monday_zero_offset().unsigned_abs());
+            add(&mut days, date.day());
+            add(&mut clocks, time.rem_euclid(DAY).to_bits());
+            add(&mut weekdays, weekday);
+        }
+        weekdays.sort_unstable();
+        let has_week = !is_clock && high - low >= 14.0 * DAY && days.len() > 1;
+        Self {
+            day: None,
+            first: (!is_clock).then_some(low),
+            season: !is_clock && high - low >= 365.0 * DAY,
+            weekdays: if has_week && weekdays.len() > 1 { weekdays } else { Vec::new() },
+            clock: is_clock || clocks.len() > 1,
+        }
+    }
+
+    pub(super) fn written(self, day: Option<&str>) -> Self {
+        Self { day: day.map(String::from), ..self }
+    }
+
+    /// The way of writing the day: that of ISO 8601 if the training rows were no text.
+    fn day(&self) -> Option<&str> {
+        self.day.as_deref().or(self.has_years().then_some(DAYS[0].0))
+    }
+
+    /// The time of a cell in seconds, if it is written as those in training.
+    pub(super) fn read(&self, cell: &str) -> Option<f64> {
+        seconds(cell, self.day())
+    }
+
+    /// Whether the first feature is the elapsed time, of which a missing one has the median.
+    pub(super) fn has_years(&self) -> bool {
+        self.first.is_some()
+    }
+
+    /// The number of features.
+    pub fn width(&self) -> usize {
+        let pairs = usize::from(self.season) + usize::from(self.clock);
+        usize::from(self.has_years()) + 2 * pairs + self.weekdays.len()
+    }
+
+    /// The names of the features of the column of this name.
+    pub fn features(&self, column: &str) -> Vec<String> {
+        const NAMES: [&str; 7] =
+            ["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"];
+        let mut names = Vec::with_capacity(self.width());
+        let pair = |what: &str| [format!("{column} {what} sin"), format!("{column} {what} cos")];
+        names.extend(self.has_years().then(|| format!("{column} years")));
+        names.extend(self.season.then(|| pair("season")).into_iter().flatten());
+        names.extend(self.weekdays.iter().map(|day| format!("{column}={}", NAMES[*day])));
+        names.extend(self.clock.then(|| pair("hour")).into_iter().flatten());
+        names
+    }
+
+    /// Adds the features of a time, in seconds as in [`of`](Self::of).
+    pub fn push(&self, time: f64, x: &mut Vec<f64>) {
+        let date = at(time);
+        let midnight = time.rem_euclid(DAY) / DAY;
+        if let Some(first) = self.first {
+            x.push((time - first) / YEAR);
+        }
+        // The same on every machine.
+        let wave = |share: f64, x: &mut Vec<f64>| {
+            x.extend([libm::sin(TAU * share), libm::cos(TAU * share)]);
+        };
+        if self.season {
+            let passed = f64::from(date.day_of_year()) - 1.0 + midnight;
+            wave(passed / f64::from(date.days_in_year()), x); //~ season
+        }
+        let weekday = usize::from(date.weekday().to_monday_zero_offset().unsigned_abs());
+        x.extend(self.weekdays.iter().map(|day| f64::from(u8::from(*day == weekday))));
+        if self.clock {
+            wave(midnight, x);
+        }
+    }
+
+    /// Adds the features of a missing time.
+    pub fn push_missing(&self, years: f64, x: &mut Vec<f64>) {
+        let start = x.len();
+        x.resize(start + self.width(), 0.0);
+        if self.has_years() {
+            x[start] = years;
+        }
+    }
+
+    /// What the column is taken for, in words.
+    pub fn in_words(&self) -> String {
+        let parts = [
+            self.first.map(|first| format!("years since {}", at(first).date())),
+            self.season.then(|| "season".into()),
+            (!self.weekdays.is_empty()).then(|| "day of the week".into()),
+            self.clock.then(|| "time of the day".into()),
+        ];
+        Vec::from_iter(parts.into_iter().flatten()).join(", ")
+    }
+}
+
+/// The day and the time so many seconds after the beginning of 1970.
+fn at(time: f64) -> DateTime {
+    let since = SignedDuration::try_from_secs_f64(time).unwrap_or_default();
+    EPOCH.checked_add(since).unwrap_or(EPOCH)
+}
+
+fn add<T: PartialEq>(seen: &mut Vec<T>, value: T) {
+    if seen.len() < 7 && !seen.contains(&value) {
+        seen.push(value);
+    }
+}
+
+/// The seconds since the beginning of 1970, or since midnight where there is no `day`, of a cell; `None` if
+/// it is not written so.
+pub(super) fn seconds(cell: &str, day: Option<&str>) -> Option<f64> {
+    let (date, clock) = match (day, cut(cell)) {
+        (None, (None, Some(clock))) => (EPOCH.date(), Some(clock)),
+        (Some(day), (Some(date), clock)) => (date_of(date, day)?, clock),
+        _ => return None,
+    };
+    let time = match clock {
+        Some(clock) => time_of(clock)?,
+        None => Time::midnight(),
+    };
+    Some(date.to_datetime(time).duration_since(EPOCH).as_secs_f64())
+}
+
+/// The day and the time of the day, which are apart by `T` or a blank.
+fn cut(cell: &str) -> (Option<&str>, Option<&str>) {
+    let Some(colon) = cell.find(':') else { return (Some(cell), None) };
+    match cell[..colon].rfind(['T', ' ']) {
+        Some(at) => (Some(cell[..at].trim_end()), Some(&cell[at + 1..])),
+        None => (None, Some(cell)),
+    }
+}
+
+fn date_of(date: &str, day: &str) -> Option<Date> {
+    match day {
+        "%Y-%m" => Date::strptime("%Y-%m-%d", format!("{date}-01")).ok(),
+        day => Date::strptime(day, date).ok(),
+    }
+}
+
+/// A time of the day, without the offset behind it.
+fn time_of(clock: &str) -> Option<Time> {
+    let clock = clock.trim_end_matches('Z');
+    let end = clock.find(['+', '-']).unwrap_or(clock.len());
+    let clock = clock[..end].trim();
+    CLOCKS.iter().find_map(|way| Time::strptime(way, clock).ok())
+}
+
+/// The search for the way in which the dates of a column are written.
+#[derive(Clone)]
+pub(super) struct Search {
+    /// The ways of writing the day that all cells so far allow; empty for times of the day.
+    ways: Vec<usize>,
+    first: Option<(usize, String)>,
+    /// The first cell that is written in no way in which the cells before it are.
+    other: Option<(usize, String)>,
+    has_day: bool,
+    are_dates: bool,
+}
+
+impl Search {
+    pub(super) fn new() -> Self {
+        let (first, other) = (None, None);
+        Self { ways: (0..DAYS.len()).collect(), first, other, has_day: false, are_dates: true }
+    }
+
+    /// Takes one more cell.
+    pub(super) fn add(&mut self, line: usize, cell: &str) {
+        if !self.are_dates || !is_date(cell) {
+            self.are_dates = false;
+            return;
+        }
+        let has_day = cut(cell).0.is_some();
+        if self.first.is_none() {
+            self.has_day = has_day;
+            self.first = Some((line, cell.into()));
+        }
+        let is_so = match self.has_day {
+            false => !has_day && seconds(cell, None).is_some(),
+            true => {
+                let before = self.ways.clone();
+                self.ways.retain(|way| seconds(cell, Some(DAYS[*way].0)).is_some());
+                let is_so = !self.ways.is_empty();
+                if !is_so {
+                    self.ways = before;
+                }
+                is_so
+            }
+        };
+        if !is_so && self.other.is_none() {
+            self.other = Some((line, cell.into()));
+        }
+    }
+
+    /// The way of writing the day, `None` for times of the day; an error with its line where there is
+    /// none or there are several. `None` if the column holds no dates.
+    pub(super) fn end(self, order: DateOrder) -> Option<Result<Option<&'static str>, Problem>> {
+        let (line, first) = self.first.filter(|_| self.are_dates)?;
+        if let Some((line, cell)) = self.other {
+            return Some(Err(Problem { line, cell, kind: Kind::Other { first } }));
+        }
+        if !self.has_day {
+            return Some(Ok(None));
+        }
+        let suits =
+            |way: &usize| DAYS[*way].1.is_none_or(|own| order == DateOrder::Auto || own == order);
+        let ways: Vec<&str> =
+            self.ways.iter().filter(|way| suits(way)).map(|way| DAYS[*way].0).collect();
+        let orders = self.ways.iter().filter_map(|way| DAYS[*way].1);
+        let is_open = order == DateOrder::Auto
+            && orders.clone().any(|order| order == DateOrder::DayFirst)
+            && orders.clone().any(|order| order == DateOrder::MonthFirst);
+        Some(match ways.first() {
+            Some(_) if is_open => {
+                let reading = |order: DateOrder| {
+                    let way = self.ways.iter().find(|way| DAYS[**way].1 == Some(order))?;
+                    Some(date_of(cut(&first).0?, DAYS[*way].0)?.strftime("%-d %B %Y").to_string())
+                };
+                let [day, month] = [DateOrder::DayFirst, DateOrder::MonthFirst]
+                    .map(|order| reading(order).unwrap_or_default());
+                Err(Problem { line, cell: first, kind: Kind::Ambiguous { day, month } })
+            }
+            Some(way) => Ok(Some(way)),
+            None => Err(Problem { line, cell: first, kind: Kind::Order }),
+        })
+    }
+}
+
+/// What is wrong with a cell of a column of dates.
+pub(super) struct Problem {
+    pub(super) line: usize,
+    cell: String,
+    kind: Kind,
+}
+
+enum Kind {
+    /// It is not written as the first one is.
+    Other { first: String },
+    /// It may be either day, and so may all others.
+    Ambiguous { day: String, month: String },
+    /// It is none in the order that was asked for.
+    Order,
+}
+
+impl Problem {
+    /// The problem in words, and what can be done about it.
+    pub(super) fn said(self) -> (String, Vec<Advice>) {
+        let cell = shown(&self.cell);
+        match self.kind {
+            Kind::Other { first } if first == self.cell => {
+                (format!("`{cell}` looks like a date, but is none"), vec![Advice::MarkMissing])
+            }
+            Kind::Other { first } => {
+                let problem =
+                    format!("`{cell}` is not a date that is written as `{}` is", shown(&first));
+                (problem, vec!["write all in one way".into(), Advice::MarkMissing])
+            }
+            Kind::Ambiguous { day, month } => {
+                let problem = format!(
+                    "`{cell}` may be {day} or {month}, and no cell of the column tells which"
+                );
+                (problem, vec![Advice::DateOrder])
+            }
+            Kind::Order => (
+                format!("`{cell}` is no date in the order that was asked for"),
+                vec![Advice::DateOrder],
+            ),
+        }
+    }
+}
