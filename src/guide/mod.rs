@@ -8,6 +8,11 @@
 #[doc = include_str!("which_sampler.md")]
 pub mod which_sampler {}
 
+/// Tables as people have them: gaps, labels, dates, exposures.
+///
+#[doc = include_str!("tables.md")]
+pub mod tables {}
+
 /// Networks with a real response: settings under which they converge.
 ///
 #[doc = include_str!("regression_networks.md")]

@@ -7,7 +7,7 @@ use std::fmt::Write as _;
 use std::io::Read;
 use std::time::Instant;
 
-use bnn_mcmc::data::{Columns, CsvReader, Encoding, IdxReader};
+use bnn_mcmc::data::{Columns, CsvReader, DateOrder, Encoding, IdxReader};
 use bnn_mcmc::prelude::*;
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -24,7 +24,7 @@ struct Tally {
     most_memory: f64,
 }
 
-const TOKENS: [&str; 30] = [
+const TOKENS: [&str; 37] = [
     "NaN",
     "nan",
     "inf",
@@ -55,6 +55,13 @@ const TOKENS: [&str; 30] = [
     "18446744073709551616",
     "é",
     "\0",
+    "2024-05-01",
+    "31/12/2024 23:59:59.9",
+    "1/2/24",
+    "10:30",
+    "12kg",
+    "1st",
+    "0",
 ];
 
 fn mutate(bytes: &mut Vec<u8>, random: &mut ChaCha8Rng) {
@@ -98,9 +105,14 @@ fn mutate(bytes: &mut Vec<u8>, random: &mut ChaCha8Rng) {
 /// A valid file of one of the kinds 0 (table), 1 (draws); few rows, or many.
 fn valid_text(kind: usize, rows: usize, random: &mut ChaCha8Rng) -> String {
     let mut text = String::from(["a,b,side,hits,kind\n", "chain,draw,\"w[0]\",\"w[1]\",s\n"][kind]);
+    let has_dates: bool = random.random_bool(0.3);
     for i in 0..rows {
         let (a, b): (f64, f32) = (random.random(), random.random());
         let (side, class) = (["left", "\"r,i\""][i % 2], ["x", "y", "z"][i % 3]);
+        let side = match has_dates {
+            true => format!("{}/{}/{}", 1 + i % 12, 1 + i % 28, 2000 + i % 40),
+            false => side.to_owned(),
+        };
         match kind {
             0 => writeln!(text, "{a},{},{side},{},{class}", i % 5, i % 7).unwrap(),
             _ => writeln!(text, "{},{},{a},{b},{i}", i % 2, i / 2).unwrap(),
@@ -110,7 +122,8 @@ fn valid_text(kind: usize, rows: usize, random: &mut ChaCha8Rng) -> String {
 }
 
 fn csv_reader(random: &mut ChaCha8Rng, many: bool) -> CsvReader {
-    let reader = match random.random_range(0..5) {
+    let reader = match random.random_range(0..6) {
+        5 => CsvReader::counts("hits").exposure("a").date_order(DateOrder::DayFirst),
         0 => CsvReader::classification("kind"),
         1 => CsvReader::regression("hits"),
         2 => CsvReader::counts(["hits", "b"]),

@@ -223,7 +223,7 @@ fn limits_hold_and_are_named_with_what_raises_them() {
 
         // A long name in front of each level of its column.
         let mut text = format!("{},y\n", "x".repeat(1_000_000));
-        (0..50).for_each(|i| writeln!(text, "level{i:02},{i}").unwrap());
+        (0..100).for_each(|i| writeln!(text, "level{:02},{i}", i % 50).unwrap());
         let reader = CsvReader::regression("y");
         let (read, most) = peak(|| reader.clone().limit(2_000_000).read(text.as_bytes()).map(drop));
         refused!(read, Table { table: "input" });

@@ -214,6 +214,11 @@ fn cut(cell: &str) -> (Option<&str>, Option<&str>) {
 }
 
 fn date_of(date: &str, day: &str) -> Option<Date> {
+    // `%Y` reads 24 as the year 24.
+    let mut runs = date.split(|c: char| !c.is_ascii_digit());
+    if day.contains("%Y") != runs.any(|run| run.len() == 4) {
+        return None;
+    }
     match day {
         "%Y-%m" => Date::strptime("%Y-%m-%d", format!("{date}-01")).ok(),
         day => Date::strptime(day, date).ok(),

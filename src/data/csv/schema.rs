@@ -524,7 +524,7 @@ impl Schema {
             let has_median = column.has_median(encoding);
             if let Some(fill) = column.missing.as_mut().filter(|_| has_median) {
                 let mut x = numbers.x.column_mut(place);
-                fill.value = median(x.iter().copied());
+                fill.value = median(x.view());
                 x.iter_mut().filter(|x| x.is_nan()).for_each(|x| *x = fill.value);
             } else if let Some(fill) = &mut column.missing {
                 fill.value = 0.0;

@@ -371,6 +371,10 @@ fn dates_become_elapsed_time_season_weekday_and_hour() {
     assert_eq!(names(&["May 1, 2024", "June 1, 2026"]), "d years; d season sin; d season cos");
     assert_eq!(names(&["10:30", "23:59", "0:10"]), "d hour sin; d hour cos");
     assert_eq!(names(&["10:30 PM", "11:59 AM"]), "d hour sin; d hour cos");
+    for cells in ["13.01.24", "13.01.2024", "1/13/24", "01/13/2024", "13-Jan-24", "2024/1/13"] {
+        let data = parsed(&y(), &format!("d,y\n{cells},1\n")).unwrap();
+        assert_eq!(data.schema.in_words()[0].1, "dates: years since 2024-01-13", "{cells}");
+    }
     let clock = y().read("d,y\n6:00,1\n?,2\n12:00:00,3\n".as_bytes()).unwrap();
     let x = array![[1.0, 0.0, 0.0], [0.0, 0.0, 1.0], [0.0, -1.0, 0.0]];
     assert!((clock.dataset.x() - &x).iter().all(|d| d.abs() < 1e-15));

@@ -328,8 +328,8 @@ class Bnn(BaseEstimator):
                 f"columns that are constant over all training rows are left out: {constant}",
                 stacklevel=3,
             )
-        # Of a column with several levels all of its numbers vary. A column with one value is left out
-        # though it is missing in some rows.
+        # Of a column with several levels all of its numbers vary. A column with one value is left
+        # out though it is missing in some rows.
         widths = [len(names) for names in encoded_names(self._columns)]
         used = varies[np.cumsum([0, *widths[:-1]])]
         for column, is_used in zip(self._columns, used, strict=True):

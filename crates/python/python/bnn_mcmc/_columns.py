@@ -44,7 +44,7 @@ class Column(TypedDict):
     # The number in the place of a missing one: of numbers, and of the years of dates, the median of
     # the training rows. None where missing values are refused.
     fill: float | None
-    # Whether one number more, `name is missing`, says that a value is missing: if some are in training.
+    # Whether one number more, `name is missing`, says so: if some are missing in training.
     marked: bool
 
 
@@ -101,7 +101,9 @@ def columns_of(frame: Frame) -> list[Column]:
             times = _times(series, name)
             dates = Dates.of(times, _is_clock(series))
             column["dates"] = dates.text()
-            column["fill"] = 0.0 if _is_clock(series) else _median(dates.encoded(times, math.nan)[:, 0])
+            column["fill"] = (
+                0.0 if _is_clock(series) else _median(dates.encoded(times, math.nan)[:, 0])
+            )
         elif cells != "labels":
             column["fill"] = _median(_encoded_numbers(series, {**column, "fill": math.nan})[:, 0])
         columns.append(column)
@@ -331,7 +333,7 @@ def _floats(series: Series) -> Matrix:
 
 
 def _encoded_numbers(series: Series, column: Column) -> Matrix:
-    """A column of numbers, or of True and False; what stands in for missing ones is in their place."""
+    """A column of numbers, or of True and False, with what stands in for missing ones."""
     name = column["name"]
     if _cells(series, name) == "labels":
         raise ValueError(
@@ -365,10 +367,11 @@ def _is_clock(series: Series) -> bool:
 
 
 def _times(series: Series, name: str) -> Matrix:
-    """Seconds since 1970 as a clock on the wall shows them, or since midnight; missing ones are NaN."""
+    """Seconds since 1970 on a clock on the wall, or since midnight; missing ones are NaN."""
     if _cells(series, name) != "dates":
         raise ValueError(
-            f"column `{name}` must have dates or times, as in training, but has the type {_type(series)}"
+            f"column `{name}` must have dates or times, as in training, but has the type "
+            f"{_type(series)}"
         )
     dtype = series.dtype
     if isinstance(dtype, (nw.Date, nw.Datetime)):
@@ -384,7 +387,9 @@ def _seconds(value: Any) -> float:
         return math.nan
     if isinstance(value, datetime.time):
         midnight = datetime.datetime(1970, 1, 1)
-        return (datetime.datetime.combine(midnight, value.replace(tzinfo=None)) - midnight).total_seconds()
+        return (
+            datetime.datetime.combine(midnight, value.replace(tzinfo=None)) - midnight
+        ).total_seconds()
     if not isinstance(value, datetime.datetime):
         value = datetime.datetime.combine(value, datetime.time())
     return (value.replace(tzinfo=None) - datetime.datetime(1970, 1, 1)).total_seconds()
@@ -430,8 +435,8 @@ def _levels(series: Series, name: str) -> list[str]:
     is_many = len(found) > MANY_LEVELS or (len(found) > 10 and 2 * len(found) > len(series))
     if is_many and not _is_category(series):
         raise ValueError(
-            f"column `{name}` has {len(found)} different texts in {_rows(len(series))}, as an identifier "
-            "has: leave it out, or convert it to a category"
+            f"column `{name}` has {len(found)} different texts in {_rows(len(series))}, as an "
+            "identifier has: leave it out, or convert it to a category"
         )
     if len(found) > MOST_LEVELS:
         raise ValueError(f"column `{name}` has {len(found)} levels, but at most {MOST_LEVELS} fit")

@@ -60,8 +60,9 @@ class _Numbers(RegressorMixin, Bnn):
         ----------
         X : array-like or DataFrame of shape (n_samples, n_features)
             The features. They are standardised here: no scaler is needed. In a DataFrame, columns
-            of text and of the type `category` become a column of 0 and 1 for each level. Columns
-            that are constant over all rows are left out, with a warning.
+            of text and of the type `category` become a column of 0 and 1 for each level, dates
+            elapsed time, season, weekday and hour. Missing values are filled in, and a column of
+            its own says so. Columns that are constant over all rows are left out, with a warning.
         y : array-like of shape (n_samples,) or (n_samples, n_outputs)
             The response, in its own units.
 
@@ -480,8 +481,9 @@ class BnnClassifier(ClassifierMixin, Bnn):
         ----------
         X : array-like or DataFrame of shape (n_samples, n_features)
             The features. They are standardised here: no scaler is needed. In a DataFrame, columns
-            of text and of the type `category` become a column of 0 and 1 for each level. Columns
-            that are constant over all rows are left out, with a warning.
+            of text and of the type `category` become a column of 0 and 1 for each level, dates
+            elapsed time, season, weekday and hour. Missing values are filled in, and a column of
+            its own says so. Columns that are constant over all rows are left out, with a warning.
         y : array-like of shape (n_samples,)
             The class of each row: text or numbers.
 
