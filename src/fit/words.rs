@@ -290,7 +290,7 @@ impl Recipe {
             (_, Some(Noise::Ordinal)) => {
                 format!(
                     "cumulative logit of the classes in their order, one output, the first cutpoint at 0, log \
-                     increments of the others ~ N(that of classes of one size, {}^2)",
+                     increments of the others ~ N(m, {}^2), m as of classes of one size",
                     CUTPOINTS.1
                 )
             }

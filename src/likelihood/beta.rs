@@ -3,7 +3,9 @@
 use ndarray::Array2;
 
 use super::gamma_functions::{digamma_excess, log_inverse_rest, trigamma_excess};
-use super::{Likelihood, ORDINARY, SecondOrderLikelihood, check_outputs, mismatch, sigmoid};
+use super::{
+    Likelihood, ORDINARY, SecondOrderLikelihood, check_outputs, logistic, mismatch, sigmoid,
+};
 use crate::Error;
 use crate::curvature::Curvature;
 use crate::data::Response;
@@ -100,7 +102,7 @@ impl Precision {
     }
 
     fn at(&self, f: f64) -> Shape {
-        let (m, n, tail) = (sigmoid(f), sigmoid(-f), ln_1p(exp(-f.abs())));
+        let [tail, m, n] = logistic(f);
         let (log_m, log_n) = (f.min(0.0) - tail, -f.max(0.0) - tail);
         let (a, b) = (self.phi * m, self.phi * n);
         let logs = [self.lambda + log_m, self.lambda + log_n];

@@ -367,6 +367,14 @@ fn sigmoid(x: f64) -> f64 {
     if x < 0.0 { e / (1.0 + e) } else { 1.0 / (1.0 + e) }
 }
 
+/// softplus(-|x|), sigmoid(x) and sigmoid(-x), by one exponential.
+fn logistic(x: f64) -> [f64; 3] {
+    let e = exp(-x.abs());
+    let (large, small) = (1.0 / (1.0 + e), e / (1.0 + e));
+    let [above, below] = if x < 0.0 { [small, large] } else { [large, small] };
+    [ln_1p(e), above, below]
+}
+
 /// log(1 - e^-x) for x >= 0.
 fn ln_1m_exp(x: f64) -> f64 {
     if x < 0.7 { ln(-exp_m1(-x)) } else { ln_1p(-exp(-x)) }

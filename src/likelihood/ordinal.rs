@@ -3,8 +3,8 @@
 use ndarray::Array2;
 
 use super::{
-    Likelihood, ORDINARY, SecondOrderLikelihood, check_outputs, ln_1m_exp, mismatch, over_exp_m1,
-    sigmoid, softplus,
+    Likelihood, ORDINARY, SecondOrderLikelihood, check_outputs, ln_1m_exp, logistic, mismatch,
+    over_exp_m1, sigmoid,
 };
 use crate::Error;
 use crate::curvature::Curvature;
@@ -170,13 +170,15 @@ impl Cutpoints {
         let mut seen = Seen { log_p: 0.0, upper: [0.0, 1.0], lower: [0.0, 1.0] };
         if k + 1 < self.classes {
             let u = self.at[k] - f;
-            seen.log_p -= softplus(-u);
-            seen.upper = [sigmoid(-u), sigmoid(u)];
+            let [tail, above, below] = logistic(u);
+            seen.log_p -= (-u).max(0.0) + tail;
+            seen.upper = [below, above];
         }
         if k > 0 {
             let l = self.at[k - 1] - f;
-            seen.log_p -= softplus(l);
-            seen.lower = [sigmoid(l), sigmoid(-l)];
+            let [tail, above, below] = logistic(l);
+            seen.log_p -= l.max(0.0) + tail;
+            seen.lower = [above, below];
         }
         if k > 0 && k + 1 < self.classes {
             seen.log_p += self.log_shares[k]; //~ ordinal-density
