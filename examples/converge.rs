@@ -19,7 +19,7 @@ use std::time::Instant;
 use bnn_mcmc::data::{CsvReader, Standardise, bundled};
 use bnn_mcmc::fit::{AnyLikelihood, Network, Noise};
 use bnn_mcmc::likelihood::StudentTNoise;
-use bnn_mcmc::model::{LogSd, NonCentred, Skip};
+use bnn_mcmc::model::{LogSd, NonCentred, Offset, Skip};
 use bnn_mcmc::prelude::*;
 use bnn_mcmc::sampler::Algorithm;
 use bnn_mcmc::targets::Forces;
@@ -206,7 +206,7 @@ fn network(args: &Args, sizes: &[usize], features: &[String]) -> Result<(Network
             priors = priors.hierarchical("skip", "log_skip_variance", half_t(sizes[0])?);
         }
     }
-    Ok((network, priors))
+    Ok((Offset::without(network), priors))
 }
 
 fn data(args: &Args) -> Result<(Dataset, Dataset), Error> {
