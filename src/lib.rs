@@ -91,7 +91,7 @@
 //! | [`guide`] | what to do when, as programs to copy |
 //! | [`data`] | data sets, CSV and IDX files, scaling, splits, time series |
 //! | [`model`] | f(x; w) and its derivatives: linear, logistic, multilayer perceptron (in f32, too), linearised |
-//! | [`likelihood`] | p(y given f): Gaussian with one noise or one for each row, Student-t, classes, counts |
+//! | [`likelihood`] | p(y given f): Gaussian with one noise or one for each row, Student-t, shares, classes, also in order, counts |
 //! | [`prior`] | densities over named blocks of parameters, hierarchical if need be |
 //! | [`posterior`] | their product: [`Posterior`](posterior::Posterior), with predictions, leave-one-out and the rest |
 //! | [`targets`] | log densities as samplers see them; your own targets |

@@ -23,11 +23,29 @@ pub enum Noise {
     /// For real responses: [Student's t](crate::likelihood::StudentTNoise::heteroscedastic) with a scale
     /// as of [`Heteroscedastic`](Self::Heteroscedastic) noise.
     HeteroscedasticStudentT,
+    /// For shares between 0 and 1, real responses that are not standardised: [beta](crate::likelihood::Beta), with
+    /// the logit of the mean as the output; the precision is sampled.
+    Beta,
     /// For counts: [Poisson](crate::likelihood::Poisson), whose variance is the mean.
     Poisson,
     /// For counts: [negative binomial](crate::likelihood::NegativeBinomial), whose dispersion is
     /// sampled. The default.
     NegativeBinomial,
+    /// For counts: [Poisson with extra zeros](crate::likelihood::ZeroInflated::poisson), whose share is sampled.
+    ZeroInflatedPoisson,
+    /// For counts: [negative binomial with extra zeros](crate::likelihood::ZeroInflated::negative_binomial);
+    /// share and dispersion are sampled.
+    ZeroInflatedNegativeBinomial,
+    /// For counts: [Poisson above 0](crate::likelihood::Hurdle::poisson), and zeros whose share is sampled.
+    HurdlePoisson,
+    /// For counts: [negative binomial above 0](crate::likelihood::Hurdle::negative_binomial), and zeros; their share and
+    /// the dispersion are sampled.
+    HurdleNegativeBinomial,
+    /// For classes in order: [cumulative logit](crate::likelihood::Ordinal), with one output and sampled cutpoints. The
+    /// order is the order of the classes' numbers in the [response](crate::data::Response::Classes), which for a
+    /// table is by size if the names are numbers, and alphabetical if not. A fit that reports its
+    /// [progress](super::Recipe::progress) says it.
+    Ordinal,
 }
 
 /// The prior of a network's weights, on the scale of standardised features and response.
@@ -135,9 +153,19 @@ choice! { "noise", Noise {
     Self::StudentT, Self::StudentT, "student_t", "Real responses: Student's t, for outliers";
     Self::HeteroscedasticStudentT, Self::HeteroscedasticStudentT, "heteroscedastic_student_t",
         "Real responses: Student's t, a scale that depends on the features";
+    Self::Beta, Self::Beta, "beta", "Shares between 0 and 1: beta, a precision that is sampled";
     Self::NegativeBinomial, Self::NegativeBinomial, "negative_binomial",
         "Counts: the variance exceeds the mean by a dispersion that is sampled";
     Self::Poisson, Self::Poisson, "poisson", "Counts: the variance is the mean";
+    Self::ZeroInflatedNegativeBinomial, Self::ZeroInflatedNegativeBinomial,
+        "zero_inflated_negative_binomial", "Counts: negative binomial, with extra zeros";
+    Self::ZeroInflatedPoisson, Self::ZeroInflatedPoisson, "zero_inflated_poisson",
+        "Counts: Poisson, with extra zeros";
+    Self::HurdleNegativeBinomial, Self::HurdleNegativeBinomial, "hurdle_negative_binomial",
+        "Counts: negative binomial above 0, and zeros with a probability of their own";
+    Self::HurdlePoisson, Self::HurdlePoisson, "hurdle_poisson",
+        "Counts: Poisson above 0, and zeros with a probability of their own";
+    Self::Ordinal, Self::Ordinal, "ordinal", "Classes in the order of their numbers: cumulative logit";
 } }
 
 choice! { "weight prior", WeightPrior {
@@ -168,12 +196,19 @@ impl Noise {
             Self::Gaussian
             | Self::Heteroscedastic
             | Self::StudentT
-            | Self::HeteroscedasticStudentT => Task::Regression,
-            Self::Poisson | Self::NegativeBinomial => Task::Counts,
+            | Self::HeteroscedasticStudentT
+            | Self::Beta => Task::Regression,
+            Self::Poisson
+            | Self::NegativeBinomial
+            | Self::ZeroInflatedPoisson
+            | Self::ZeroInflatedNegativeBinomial
+            | Self::HurdlePoisson
+            | Self::HurdleNegativeBinomial => Task::Counts,
+            Self::Ordinal => Task::Classification,
         }
     }
 
-    /// The noise of a task unless another is chosen. Classes have none.
+    /// The noise of a task unless another is chosen. Classes have none unless they are in order.
     pub fn default_of(task: Task) -> Option<Self> {
         match task {
             Task::Regression => Some(Self::Gaussian),

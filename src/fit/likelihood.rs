@@ -8,8 +8,9 @@ use crate::data::Response;
 use crate::engine::{Tile, TileMut};
 use crate::layout::Layout;
 use crate::likelihood::{
-    Bernoulli, Categorical, Gaussian, HeteroscedasticGaussian, Likelihood, NegativeBinomial,
-    NormalNoise, Poisson, SecondOrderLikelihood, StudentTNoise,
+    Bernoulli, Beta, Categorical, Gaussian, HeteroscedasticGaussian, Hurdle, Likelihood,
+    NegativeBinomial, NormalNoise, Ordinal, Poisson, SecondOrderLikelihood, StudentTNoise,
+    ZeroInflated,
 };
 use crate::rng::ChainRng;
 
@@ -25,14 +26,22 @@ pub enum AnyLikelihood {
     HeteroscedasticGaussian(HeteroscedasticGaussian),
     /// Noise with heavy tails.
     StudentTNoise(StudentTNoise),
+    /// Shares between 0 and 1.
+    Beta(Beta),
     /// Counts.
     Poisson(Poisson),
     /// Counts that vary more than a Poisson variable's.
     NegativeBinomial(NegativeBinomial),
+    /// Counts whose zeros have a probability of their own.
+    Hurdle(Hurdle),
+    /// Counts with extra zeros.
+    ZeroInflated(ZeroInflated),
     /// Two classes.
     Bernoulli(Bernoulli),
     /// Three classes or more.
     Categorical(Categorical),
+    /// Classes in order.
+    Ordinal(Ordinal),
 }
 
 /// Evaluates `$of`, in which `$likelihood` is the chosen one.
@@ -42,10 +51,14 @@ macro_rules! each {
             Self::Gaussian($likelihood) => $of,
             Self::HeteroscedasticGaussian($likelihood) => $of,
             Self::StudentTNoise($likelihood) => $of,
+            Self::Beta($likelihood) => $of,
             Self::Poisson($likelihood) => $of,
             Self::NegativeBinomial($likelihood) => $of,
+            Self::Hurdle($likelihood) => $of,
+            Self::ZeroInflated($likelihood) => $of,
             Self::Bernoulli($likelihood) => $of,
             Self::Categorical($likelihood) => $of,
+            Self::Ordinal($likelihood) => $of,
         }
     };
 }

@@ -88,7 +88,7 @@ struct Parts {
     own_train: Option<Dataset>,
     validation: Option<Dataset>,
     features: Scaler,
-    /// The scaler of a real response.
+    /// The scaler of a real response, unless it is shares.
     response: Option<Scaler>,
     ranges: Vec<FeatureRange>,
     /// Training rows, scaled.
@@ -112,6 +112,7 @@ struct Origin {
 impl Parts {
     fn new(recipe: Recipe, data: &Dataset, origin: Origin) -> Result<Self, Error> {
         recipe.check_transform(data, &origin)?;
+        recipe.check_shares(data, &origin)?;
         recipe.check_offset(data)?;
         // An offset is the last feature, and is neither scaled nor learnt from.
         let offset = recipe.reader.offset().map(|_| data.n_features() - 1);
@@ -147,6 +148,7 @@ impl Parts {
         }
         let mut scaled = features.scale_features(&train)?;
         let response = match train.response().real() {
+            Some(_) if recipe.has_shares() => None,
             //~ fitted-response
             Some(_) => Some(Standardise::new().after(recipe.transform).fit_response(&train)?),
             None => None,

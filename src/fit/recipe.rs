@@ -17,12 +17,13 @@ use crate::draws::{Approximation, Draws, RunInfo};
 use crate::error::Row;
 use crate::layout::Layout;
 use crate::likelihood::{
-    Bernoulli, Categorical, Gaussian, HeteroscedasticGaussian, NegativeBinomial, Poisson,
-    StudentTNoise,
+    Bernoulli, Beta, Categorical, Gaussian, HeteroscedasticGaussian, Hurdle, Likelihood,
+    NOT_AT_ENDS, NegativeBinomial, Ordinal, Poisson, SHARES, StudentTNoise, ZeroInflated, is_share,
 };
-use crate::message::{Advice, Setting};
+use crate::message::{Advice, Setting, number};
 use crate::model::{Activation, LogSd, Mlp, Model, NonCentred, Offset, Skip};
 use crate::optimise::Adam;
+use crate::portable::{ln, ln_1p};
 use crate::posterior::Posterior;
 use crate::prior::{LogHalfCauchy, LogHalfT, LogInverseGamma, Normal, Priors};
 use crate::run::{check_layout, check_only};
@@ -41,6 +42,13 @@ pub(super) const LOG_SD_SLOPES: f64 = 0.5;
 pub(super) const LOG_SD_BIAS: (f64, f64) = (-1.5, 1.5);
 /// Mean and standard deviation of the log of a dispersion.
 pub(super) const DISPERSION: (f64, f64) = (1.0, 1.5);
+/// Mean and standard deviation of the logit of the share of extra zeros, and of that of all zeros.
+pub(super) const EXTRA_ZEROS: (f64, f64) = (0.0, 1.5);
+/// Mean and standard deviation of the log of a precision of shares.
+pub(super) const PRECISION: (f64, f64) = (2.5, 1.5);
+/// Standard deviations of the first cutpoint between classes in order, and of the logs of the increments of the
+/// others. Their means are those of classes of about one size.
+pub(super) const CUTPOINTS: (f64, f64) = (1.5, 1.0);
 /// Degrees of freedom of the half-t priors of [`WeightPrior::Scales`].
 pub(super) const SCALES: f64 = 30.0;
 /// The blocks of the log variances of [`WeightPrior::Scales`]: of the columns of the table, and of the outputs.
@@ -73,11 +81,11 @@ pub(super) struct Sizes {
 ///
 /// | setting | default |
 /// | --- | --- |
-/// | [`hidden`](Self::hidden) | one layer of 100 units for a real response, else of 40 |
+/// | [`hidden`](Self::hidden) | one layer of 100 units for a real response, else (and of shares, [`Noise::Beta`]) of 40 |
 /// | [`activation`](Self::activation) | tanh |
 /// | [`skip`](Self::skip) | no |
 /// | [`weights`](Self::weights) | [`WeightPrior::FanIn`] |
-/// | [`noise`](Self::noise) | [`Noise::Gaussian`], of counts [`Noise::NegativeBinomial`] |
+/// | [`noise`](Self::noise) | [`Noise::Gaussian`], of counts [`Noise::NegativeBinomial`]; classes are in no order |
 /// | [`transform`](Self::transform) | [`Transform::None`] |
 /// | [`method`](Self::method) | [`Method::Collapsed`] for one real response, and for several with [`Noise::Gaussian`], with 1 to 500 units in the last hidden layer; else [`Method::Nuts`] |
 /// | [`target_accept`](Self::target_accept) | the sampler's: 0.8 or 0.9 |
@@ -85,14 +93,24 @@ pub(super) struct Sizes {
 /// | [`seed`](Self::seed) | 0 |
 /// | [`validation`](Self::validation) | no rows |
 ///
-/// Features, and a real response, are standardised by the training rows. Chains start from small
-/// weights, N(0, 0.1^2), and for counts from the log of the mean count. Priors of the likelihood's
-/// own parameters, on the scale of the standardised response: squared scales of noise have inverse
-/// gamma priors of shape 1/2 and scale 1/200, which is tau = 0.1 / |z| with z standard normal;
-/// degrees of freedom are e^N(2, 1), dispersions e^N(1, 1.5^2). A log standard deviation that is linear in
-/// the features has slopes N(0, 0.5^2) and a bias N(-1.5, 1.5^2). For counts, the prior of the
-/// output's bias is N(log of the mean count, 1). Printed, a recipe shows all of its settings,
-/// including the sampler's.
+/// Features, and a real response other than shares, are standardised by the training rows. Chains start from
+/// small weights, N(0, 0.1^2), and the output's bias of counts, shares and classes in order from the mean of
+/// its prior. Priors of the likelihood's own parameters, on the scale of the standardised response:
+///
+/// | parameter | prior |
+/// | --- | --- |
+/// | squared scale of noise | inverse gamma of shape 1/2 and scale 1/200: tau = 0.1 / \|z\| with z standard normal |
+/// | degrees of freedom | e^N(2, 1) |
+/// | log standard deviation that is linear in the features | slopes N(0, 0.5^2), bias N(-1.5, 1.5^2) |
+/// | dispersion | e^N(1, 1.5^2) |
+/// | share of extra zeros, or of all zeros | its logit is N(0, 1.5^2): nearly uniform |
+/// | precision of shares | e^N(2.5, 1.5^2): a standard deviation of 0.03 to 0.4 around a mean of 1/2 |
+/// | increments of the K - 1 cutpoints of classes in order | e^N(log(2 log(K - 1) / (K - 2)), 1) |
+/// | the output's bias | of counts N(log of the mean count, 1), of shares N(logit of the mean share, 1), of K classes in order N(log(K - 1), 1.5^2) |
+///
+/// Of classes in order, the first cutpoint is 0, and minus the output's bias takes its place ([`Ordinal`]):
+/// at the mean of its prior the first class has the probability 1/K where all else is 0. Printed, a recipe
+/// shows all of its settings, including the sampler's.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[must_use = "a recipe does nothing until `read_csv` or `fit`"]
 pub struct Recipe {
@@ -177,8 +195,20 @@ impl Recipe {
         Self { weights, ..self }
     }
 
-    /// The distribution of responses around the predictions of the network; classes have no such
-    /// choice.
+    /// The distribution of responses around the predictions of the network; of classes,
+    /// [`Noise::Ordinal`] alone, which says that they are in order.
+    ///
+    /// ```
+    /// use bnn_mcmc::fit::{Fit, Noise};
+    /// use bnn_mcmc::prelude::*;
+    /// # let x = ndarray::Array2::from_shape_fn((40, 1), |(i, _)| i as f64 / 10.0);
+    /// # let grade = (0..40).map(|i| (i / 14) as usize).collect();
+    /// let data = Dataset::classification(x, grade, ["poor", "fair", "good"])?;
+    /// let recipe = Fit::classification("grade").noise(Noise::Ordinal).hidden(&[2]);
+    /// let fit = recipe.chains(2).warmup(100).draws(100).fit(&data)?;
+    /// assert_eq!(fit.predict(&data)?.mean().dim(), (2, 100, 40, 3)); // probabilities of 3 classes
+    /// # Ok::<(), bnn_mcmc::Error>(())
+    /// ```
     pub fn noise(self, noise: Noise) -> Self {
         Self { noise: Some(noise), ..self }
     }
@@ -381,6 +411,9 @@ impl Recipe {
         let chosen = chosen.chains(chains).warmup(warmup).draws(draws);
         chosen.check_ensemble()?;
         let parts = Parts::new(chosen, data, origin)?;
+        if let Some(names) = data.response().class_names().filter(|_| self.is_ordinal()) {
+            self.report(&format!("classes in order: {}", names.join(" < ")));
+        }
         match &self.folder {
             None => {
                 let draws = parts.recipe.sample(&parts, None)?;
@@ -439,6 +472,44 @@ impl Recipe {
         }
     }
 
+    /// An error if the response, whose rows are of `origin`, is to be shares and is not.
+    pub(super) fn check_shares(&self, data: &Dataset, origin: &Origin) -> Result<(), Error> {
+        let Some(y) = data.response().real().filter(|_| self.has_shares()) else { return Ok(()) };
+        if !self.transform.is_none() {
+            let allowed = "chosen for real responses other than shares, whose output is a logit";
+            let error = Error::argument("transform", "chosen for shares", allowed);
+            return Err(error.of(Setting::Transform));
+        }
+        let Some(((row, j), y)) = y.indexed_iter().find(|(_, y)| !is_share(**y)) else {
+            return Ok(());
+        };
+        let line = origin.lines.as_ref().and_then(|lines| lines.get(row));
+        let row = line.map_or(Row::Number(row + 1), Row::Line);
+        let column = data.response_names()[j].clone();
+        let problem = format!("{} is no share, which must be {SHARES}", number(*y));
+        let (table, advice) = ("response".into(), vec![NOT_AT_ENDS.into()]);
+        Err(Error::Cell { table, row, column, problem, advice })
+    }
+
+    /// The likelihood of classes, and the number of outputs of the network.
+    fn likelihood_of_classes(&self, response: &Response) -> Result<(AnyLikelihood, usize), Error> {
+        // If the response is of another kind, the likelihood says what it expects.
+        let classes = response.class_names().map_or(2, <[String]>::len);
+        Ok(match self.noise {
+            None if classes > 2 => (AnyLikelihood::Categorical(Categorical), classes),
+            None => (AnyLikelihood::Bernoulli(Bernoulli), 1),
+            Some(Noise::Ordinal) => {
+                let ordinal = Ordinal::new(classes)?.with_first_cutpoint(0.0)?;
+                (AnyLikelihood::Ordinal(ordinal), 1)
+            }
+            Some(_) => {
+                let allowed = "chosen for real responses and counts: of classes `ordinal` alone";
+                let error = Error::argument("noise", "chosen for classes", allowed);
+                return Err(error.of(Setting::Noise));
+            }
+        })
+    }
+
     /// An error if there should be an exposure, and the last feature is none.
     pub(super) fn check_offset(&self, data: &Dataset) -> Result<(), Error> {
         let Some(name) = self.reader.offset() else { return Ok(()) };
@@ -466,23 +537,14 @@ impl Recipe {
             Some(_) => train.x().column(train.n_features() - 1).mapv(crate::portable::exp).sum(),
             None => counts.nrows() as f64,
         };
-        Some(crate::portable::ln((counts.sum() + 0.5) / exposure)) //~ mean-count
+        Some(ln((counts.sum() + 0.5) / exposure)) //~ mean-count
     }
 
     /// The likelihood, and the number of outputs of the network: of means, if the noise is by row.
     fn likelihood(&self, train: &Dataset) -> Result<(AnyLikelihood, usize), Error> {
         let (response, width) = (train.response(), train.response().width());
         let Some(default) = Noise::default_of(self.task) else {
-            if self.noise.is_some() {
-                let allowed = "chosen for real responses and counts: classes have no noise";
-                let error = Error::argument("noise", "chosen for classes", allowed);
-                return Err(error.of(Setting::Noise));
-            }
-            return Ok(match response.class_names().map(<[String]>::len) {
-                Some(k) if k > 2 => (AnyLikelihood::Categorical(Categorical), k),
-                // If the response is of another kind, the likelihood says what it expects.
-                _ => (AnyLikelihood::Bernoulli(Bernoulli), 1),
-            });
+            return self.likelihood_of_classes(response);
         };
         Ok(match self.noise.unwrap_or(default) {
             Noise::Gaussian => (AnyLikelihood::Gaussian(Gaussian::sampled()), width),
@@ -496,6 +558,19 @@ impl Recipe {
             Noise::Poisson => (AnyLikelihood::Poisson(Poisson), 1),
             Noise::NegativeBinomial => {
                 (AnyLikelihood::NegativeBinomial(NegativeBinomial::sampled()), 1)
+            }
+            Noise::ZeroInflatedPoisson => (AnyLikelihood::ZeroInflated(ZeroInflated::poisson()), 1),
+            Noise::ZeroInflatedNegativeBinomial => {
+                (AnyLikelihood::ZeroInflated(ZeroInflated::negative_binomial()), 1)
+            }
+            Noise::HurdlePoisson => (AnyLikelihood::Hurdle(Hurdle::poisson()), 1),
+            Noise::HurdleNegativeBinomial => {
+                (AnyLikelihood::Hurdle(Hurdle::negative_binomial()), 1)
+            }
+            Noise::Beta => (AnyLikelihood::Beta(Beta), width),
+            Noise::Ordinal => {
+                let error = Error::argument("noise", Noise::Ordinal, "chosen for classes");
+                return Err(error.of(Setting::Noise));
             }
         })
     }
@@ -569,14 +644,33 @@ impl Recipe {
                     false => priors.with("log_squared_scale", squared_scale),
                 }
             }
-            AnyLikelihood::NegativeBinomial(_) => {
-                //~ dispersion-of-fit
-                priors.with("log_dispersion", Normal::new(DISPERSION.0, DISPERSION.1)?)
+            AnyLikelihood::ZeroInflated(_) => {
+                //~ extra-zeros-of-fit
+                priors.with("logit_extra_zeros", Normal::new(EXTRA_ZEROS.0, EXTRA_ZEROS.1)?)
             }
+            AnyLikelihood::Hurdle(_) => {
+                priors.with("logit_zeros", Normal::new(EXTRA_ZEROS.0, EXTRA_ZEROS.1)?)
+            }
+            AnyLikelihood::Beta(_) => {
+                //~ precision-of-fit
+                priors.with("log_precision", Normal::new(PRECISION.0, PRECISION.1)?)
+            }
+            AnyLikelihood::Ordinal(_) => match train.response().class_names() {
+                Some(classes) if classes.len() > 2 => {
+                    let mean = mean_log_increment(classes.len());
+                    //~ increments-of-fit
+                    priors.with("log_increments", Normal::new(mean, CUTPOINTS.1)?)
+                }
+                _ => priors,
+            },
             _ => priors,
         };
-        if let Some(mean) = self.log_mean_rate(train) {
-            priors = priors.with(&self.output_bias(), Normal::new(mean, 1.0)?);
+        if likelihood.layout().range("log_dispersion").is_some() {
+            //~ dispersion-of-fit
+            priors = priors.with("log_dispersion", Normal::new(DISPERSION.0, DISPERSION.1)?);
+        }
+        if let Some((mean, sd)) = self.prior_of_bias(train) {
+            priors = priors.with(&self.output_bias(), Normal::new(mean, sd)?);
         }
         Posterior::new(network, likelihood, train, priors)
     }
@@ -624,6 +718,21 @@ impl Recipe {
         self.skip == Some(true) && !self.layers().is_empty()
     }
 
+    /// Mean and standard deviation of the output's bias, where they are not those of other biases.
+    fn prior_of_bias(&self, train: &Dataset) -> Option<(f64, f64)> {
+        match train.response() {
+            Response::Counts(_) => self.log_mean_rate(train).map(|mean| (mean, 1.0)),
+            Response::Real(y) if self.has_shares() => {
+                let mean = y.mean()?;
+                Some((ln(mean) - ln_1p(-mean), 1.0)) //~ share-bias
+            }
+            Response::Classes { names, .. } if self.is_ordinal() => {
+                Some((ln(names.len() as f64 - 1.0), CUTPOINTS.0)) //~ ordinal-bias
+            }
+            Response::Real(_) | Response::Classes { .. } => None,
+        }
+    }
+
     /// The name of the block of the output's bias.
     fn output_bias(&self) -> String {
         format!("b{}", self.layers().len())
@@ -656,6 +765,16 @@ impl Recipe {
         matches!(self.noise, Some(Noise::Heteroscedastic | Noise::HeteroscedasticStudentT))
     }
 
+    /// Whether the response is shares between 0 and 1.
+    pub(super) fn has_shares(&self) -> bool {
+        self.noise == Some(Noise::Beta)
+    }
+
+    /// Whether the classes are in order.
+    pub(super) fn is_ordinal(&self) -> bool {
+        self.noise == Some(Noise::Ordinal)
+    }
+
     /// Whether the noise is normal, with one variance.
     fn has_one_variance(&self) -> bool {
         matches!((self.task, self.noise), (Task::Regression, None | Some(Noise::Gaussian)))
@@ -665,7 +784,7 @@ impl Recipe {
     pub(super) fn layers(&self) -> &[usize] {
         match &self.hidden {
             Some(units) => units,
-            None if self.task == Task::Regression => &[100],
+            None if self.task == Task::Regression && !self.has_shares() => &[100],
             None => &[40],
         }
     }
@@ -683,7 +802,8 @@ impl Recipe {
     /// Whether the output weights of the mean can be integrated out of a network at a reasonable cost, for
     /// so many columns of a response.
     pub(super) fn can_collapse(&self, columns: usize) -> bool {
-        let is_known = self.has_one_variance() || (self.task == Task::Regression && columns == 1);
+        let is_real = self.task == Task::Regression && !self.has_shares();
+        let is_known = self.has_one_variance() || (is_real && columns == 1);
         is_known && self.layers().last().is_some_and(|units| *units <= MOST_UNITS)
     }
 
@@ -825,8 +945,8 @@ impl Recipe {
         // A network that is too large for memory is refused before anything of its size is made.
         check_layout(posterior.dim(), posterior.layout())?;
         let mut centre = vec![0.0; posterior.dim()];
-        if let (Some(mean), Some(bias)) =
-            (self.log_mean_rate(&parts.train), posterior.layout().range(&self.output_bias()))
+        if let (Some((mean, _)), Some(bias)) =
+            (self.prior_of_bias(&parts.train), posterior.layout().range(&self.output_bias()))
         {
             centre[bias].fill(mean); //~ count-bias
         }
@@ -851,4 +971,11 @@ impl Recipe {
         }
         sampler.run()
     }
+}
+
+/// The log of the mean increment of the cutpoints of K > 2 classes of one size: the last cutpoint is log(K - 1), and
+/// the first one minus that.
+pub(super) fn mean_log_increment(classes: usize) -> f64 {
+    let k = classes as f64;
+    ln(2.0 * ln(k - 1.0) / (k - 2.0))
 }

@@ -67,8 +67,8 @@ pub(super) fn from_csv(bytes: &[u8], saved: &Saved) -> Result<Dataset, String> {
     };
     let response = match &saved.class_names {
         Some(names) => Response::Classes { index: classes, names: names.clone() },
-        None if saved.response.is_some() => Response::Real(array(y, saved.response_names.len())?),
-        None => Response::Counts(array(y, saved.response_names.len())?),
+        None if saved.is_of_counts() => Response::Counts(array(y, saved.response_names.len())?),
+        None => Response::Real(array(y, saved.response_names.len())?),
     };
     let names = (saved.feature_names.clone(), saved.response_names.clone());
     Dataset::checked(array(x, width)?, response, names.0, names.1).map_err(|e| e.to_string())

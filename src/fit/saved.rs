@@ -9,9 +9,9 @@ use serde_json::Value;
 
 use super::{FeatureRange, Parts, Recipe};
 use crate::Error;
-use crate::data::{Lines, Scaler, Schema, StandIn};
+use crate::data::{Lines, Scaler, Schema, StandIn, Task};
 use crate::error::Difference;
-use crate::message::{Advice, Setting};
+use crate::message::{Advice, Choice, Setting};
 
 /// The version of the format of `fit.json` and `data.csv`.
 const FORMAT: u32 = 1;
@@ -107,6 +107,11 @@ impl Saved {
     pub(super) fn recipe(&self, folder: &Path) -> Result<Recipe, Error> {
         let unread = |e| problem(&folder.join(FIT), format!("its recipe cannot be read: {e}"));
         serde_json::from_value(self.recipe.clone()).map_err(unread)
+    }
+
+    /// Whether the response is counts.
+    pub(super) fn is_of_counts(&self) -> bool {
+        self.recipe.get("task").and_then(Value::as_str).and_then(Task::named) == Some(Task::Counts)
     }
 
     fn checksum(&self) -> u32 {

@@ -4,8 +4,8 @@ use std::fmt;
 
 use super::choices::{Method, Noise, WeightPrior};
 use super::recipe::{
-    DEGREES, DISPERSION, LOG_SD_BIAS, LOG_SD_SLOPES, MEMBER_PATH, Recipe, SCALES, SQUARED_SCALE,
-    START,
+    CUTPOINTS, DEGREES, DISPERSION, EXTRA_ZEROS, LOG_SD_BIAS, LOG_SD_SLOPES, MEMBER_PATH,
+    PRECISION, Recipe, SCALES, SQUARED_SCALE, START,
 };
 use crate::data::{Columns, Task, Transform};
 use crate::message::count;
@@ -36,6 +36,7 @@ impl fmt::Display for Recipe {
         line("response", format!("{response}, {kind}"))?;
         let scaled = match (self.task, self.transform) {
             (Task::Classification | Task::Counts, _) => "features".to_string(),
+            (Task::Regression, _) if self.has_shares() => "features".to_string(),
             (Task::Regression, Transform::None) => "features and response".to_string(),
             (Task::Regression, Transform::Log) => {
                 "features, and the log of the response,".to_string()
@@ -74,13 +75,9 @@ impl fmt::Display for Recipe {
         line("noise", self.noise_in_words())?;
         line(
             "starts",
-            match self.task {
-                Task::Counts => {
-                    format!(
-                        "N(0, {START}^2), around the log of the mean count for the output's bias"
-                    )
-                }
-                Task::Regression | Task::Classification => format!("N(0, {START}^2)"),
+            match self.bias_in_words() {
+                Some((mean, _)) => format!("N(0, {START}^2), around {mean} for the output's bias"),
+                None => format!("N(0, {START}^2)"),
             },
         )?;
         line(
@@ -208,9 +205,12 @@ impl Recipe {
     }
 
     fn weights_in_words(&self) -> String {
-        let bias = match self.task {
-            Task::Counts => "; N(log of the mean count, 1) for the output's bias",
-            Task::Regression | Task::Classification => "",
+        let bias = match self.bias_in_words() {
+            Some((mean, variance)) => {
+                let mean = mean.trim_start_matches("the ");
+                format!("; N({mean}, {variance}) for the output's bias")
+            }
+            None => String::new(),
         };
         let rest = match self.layers().last() {
             Some(units) if self.layers().len() == 1 => {
@@ -246,7 +246,21 @@ impl Recipe {
                 "N(0, tau^2 lambda_j^2) from input j, lambda_j ~ C+(0, 1), tau ~ C+(0, 1); {rest}"
             ),
         };
-        prior + bias
+        prior + &bias
+    }
+
+    /// Mean and variance of the prior of the output's bias, where it has one of its own.
+    fn bias_in_words(&self) -> Option<(&'static str, String)> {
+        match self.task {
+            Task::Counts => Some(("the log of the mean count", "1".into())),
+            Task::Regression if self.has_shares() => {
+                Some(("the logit of the mean share", "1".into()))
+            }
+            Task::Classification if self.is_ordinal() => {
+                Some(("log(number of classes - 1)", format!("{}^2", CUTPOINTS.0)))
+            }
+            Task::Regression | Task::Classification => None,
+        }
     }
 
     fn noise_in_words(&self) -> String {
@@ -268,7 +282,24 @@ impl Recipe {
             let (mean, sd) = DISPERSION;
             format!("log dispersion ~ N({mean}, {sd}^2)")
         };
+        let zeros = || {
+            let (mean, sd) = EXTRA_ZEROS;
+            format!("logit of the share ~ N({mean}, {sd}^2)")
+        };
         match (self.task, self.noise) {
+            (_, Some(Noise::Ordinal)) => {
+                format!(
+                    "cumulative logit of the classes in their order, one output, the first cutpoint at 0, log \
+                     increments of the others ~ N(m, {}^2), m as of classes of one size",
+                    CUTPOINTS.1
+                )
+            }
+            (_, Some(Noise::Beta)) => {
+                let (mean, sd) = PRECISION;
+                format!(
+                    "beta, the logit of the mean is the output, log precision ~ N({mean}, {sd}^2)"
+                )
+            }
             (Task::Classification, _) => {
                 "Bernoulli of two classes, one output; categorical of more, an output for each"
                     .into()
@@ -286,6 +317,30 @@ impl Recipe {
                 format!("Student's t, its log scale is {}, {}", log_sd(), degrees())
             }
             (_, Some(Noise::Poisson)) => "Poisson, the log of the mean is the output".into(),
+            (_, Some(Noise::ZeroInflatedPoisson)) => {
+                format!("Poisson, the log of the mean is the output, and extra zeros, {}", zeros())
+            }
+            (_, Some(Noise::ZeroInflatedNegativeBinomial)) => {
+                format!(
+                    "negative binomial, the log of the mean is the output, {}, and extra zeros, {}",
+                    dispersion(),
+                    zeros()
+                )
+            }
+            (_, Some(Noise::HurdlePoisson)) => {
+                format!(
+                    "zeros, {}, and Poisson above 0, the log of the mean with its zeros is the output",
+                    zeros()
+                )
+            }
+            (_, Some(Noise::HurdleNegativeBinomial)) => {
+                format!(
+                    "zeros, {}, and negative binomial above 0, the log of the mean with its zeros is the \
+                     output, {}",
+                    zeros(),
+                    dispersion()
+                )
+            }
             (Task::Counts, None) | (_, Some(Noise::NegativeBinomial)) => {
                 format!("negative binomial, the log of the mean is the output, {}", dispersion())
             }

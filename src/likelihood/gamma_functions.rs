@@ -15,6 +15,14 @@
 //! log Gamma(x) = (x - 1/2) log x - x + log(2 pi)/2 + S(x)
 //! g(a, x)      = (x + a - 1/2) log(1 + a/x) - a + S(x + a) - S(x)
 //! ```
+//!
+//! Of one gamma function alone there are three numbers that are small where it is large, and finite at x = 0:
+//!
+//! ```text
+//! x log x - x + log(2 pi)/2 - log Gamma(x) = (log x)/2 - S(x)
+//! x (psi(x) - log x)                       = x S'(x) - 1/2
+//! x^2 psi'(x) - x                          = x^2 S''(x) + 1/2
+//! ```
 
 use crate::portable::{ln, ln_1p, ln_gamma};
 
@@ -43,6 +51,31 @@ pub(super) fn trigamma_rise(a: f64, x: f64) -> f64 {
         return trigamma(x + a) - trigamma(x);
     }
     -a / x / (x + a) + (trigamma_rest(x + a) - trigamma_rest(x))
+}
+
+/// x log x - x + log(2 pi)/2 - log Gamma(x), given the logarithm, which may be beyond that of the smallest
+/// number.
+pub(super) fn log_inverse_rest(x: f64, log: f64) -> f64 {
+    match x < LARGE {
+        true => log - ln_gamma(x + 1.0) + x * (log - 1.0) + 0.5 * ln(std::f64::consts::TAU),
+        false => 0.5 * log - stirling(x),
+    }
+}
+
+/// x (psi(x) - log x), given the logarithm.
+pub(super) fn digamma_excess(x: f64, log: f64) -> f64 {
+    match x < LARGE {
+        true => x * (digamma(x + 1.0) - log) - 1.0,
+        false => x * digamma_rest(x),
+    }
+}
+
+/// x^2 psi'(x) - x.
+pub(super) fn trigamma_excess(x: f64) -> f64 {
+    match x < LARGE {
+        true => 1.0 - x + x * x * trigamma(x + 1.0),
+        false => 0.5 + trigamma_series(x) / x,
+    }
 }
 
 /// psi(x) = psi(x + 1) - 1/x.
@@ -80,8 +113,11 @@ fn digamma_rest(x: f64) -> f64 {
 
 /// psi'(x) - 1/x.
 fn trigamma_rest(x: f64) -> f64 {
+    1.0 / (x * x) * (0.5 + trigamma_series(x) / x)
+}
+
+/// x^3 (psi'(x) - 1/x - 1/(2 x^2)).
+fn trigamma_series(x: f64) -> f64 {
     let z = 1.0 / (x * x);
-    let series =
-        1.0 / 6.0 - z * (1.0 / 30.0 - z * (1.0 / 42.0 - z * (1.0 / 30.0 - z * (5.0 / 66.0))));
-    z * (0.5 + series / x)
+    1.0 / 6.0 - z * (1.0 / 30.0 - z * (1.0 / 42.0 - z * (1.0 / 30.0 - z * (5.0 / 66.0))))
 }

@@ -9,12 +9,16 @@
 //! | [`Gaussian`] | [`Response::Real`] | one per response column | `log_noise_variance`, unless fixed |
 //! | [`HeteroscedasticGaussian`] | [`Response::Real`] | mean and log sd, two per response column | none |
 //! | [`StudentTNoise`] | [`Response::Real`] | one per response column, or location and log scale | `log_squared_scale`, `log_degrees_of_freedom`, unless fixed |
+//! | [`Beta`] | [`Response::Real`] between 0 and 1 | 1 logit of the mean per response column | `log_precision` |
 //! | [`Bernoulli`] | [`Response::Classes`] of two | 1 logit | none |
 //! | [`Categorical`] | [`Response::Classes`] | one logit per class | none |
+//! | [`Ordinal`] | [`Response::Classes`] in order | 1 | `first_cutpoint`, unless fixed, and `log_increments` |
 //! | [`Binomial`] | [`Response::Counts`] of (successes, failures) | 1 logit | none |
 //! | [`Multinomial`] | [`Response::Counts`] | one logit per category | none |
 //! | [`Poisson`] | [`Response::Counts`] in one column | 1 log rate | none |
 //! | [`NegativeBinomial`] | [`Response::Counts`] in one column | 1 log mean | `log_dispersion`, unless fixed |
+//! | [`Hurdle`] | [`Response::Counts`] in one column | 1 log mean | `logit_zeros`, and `log_dispersion` of negative binomial counts |
+//! | [`ZeroInflated`] | [`Response::Counts`] in one column | 1 log mean | `logit_extra_zeros`, and `log_dispersion` of negative binomial counts |
 //!
 //! Own parameters need priors of their own, by name: [`Priors::all`](crate::prior::Priors::all) is for
 //! the weights of the model.
@@ -26,25 +30,35 @@
 //! the outputs are logits.
 
 mod bernoulli;
+mod beta;
 mod binomial;
 mod categorical;
+mod count_rows;
 mod gamma_functions;
 mod gaussian;
 mod heteroscedastic_gaussian;
+mod hurdle;
 mod multinomial;
 mod negative_binomial;
+mod ordinal;
 mod poisson;
 mod student_t_noise;
+mod zero_inflated;
 
 pub use bernoulli::Bernoulli;
+pub use beta::Beta;
+pub(crate) use beta::{NOT_AT_ENDS, SHARES, is_share};
 pub use binomial::Binomial;
 pub use categorical::Categorical;
 pub use gaussian::Gaussian;
 pub use heteroscedastic_gaussian::HeteroscedasticGaussian;
+pub use hurdle::Hurdle;
 pub use multinomial::Multinomial;
 pub use negative_binomial::NegativeBinomial;
+pub use ordinal::Ordinal;
 pub use poisson::Poisson;
 pub use student_t_noise::StudentTNoise;
+pub use zero_inflated::ZeroInflated;
 
 use ndarray::Array2;
 use rand_distr::Distribution;
@@ -57,7 +71,7 @@ use crate::engine::simd::Vector;
 use crate::engine::{TILE_ROWS, Tile, TileMut};
 use crate::layout::Layout;
 use crate::message::count;
-use crate::portable::ln_factorial;
+use crate::portable::{exp, exp_m1, ln, ln_1p, ln_factorial};
 use crate::rng::ChainRng;
 
 /// The density of a response given a model's outputs. See the [module](self).
@@ -339,6 +353,39 @@ fn subtract(y: Tile, f: Tile, mut d: TileMut) {
         for ((d, f), y) in d.column(j).iter_mut().zip(f.column(j)).zip(y.column(j)) {
             *d = y - f;
         }
+    }
+}
+
+/// log(1 + e^x).
+fn softplus(x: f64) -> f64 {
+    x.max(0.0) + ln_1p(exp(-x.abs()))
+}
+
+/// 1 / (1 + e^-x).
+fn sigmoid(x: f64) -> f64 {
+    let e = exp(-x.abs());
+    if x < 0.0 { e / (1.0 + e) } else { 1.0 / (1.0 + e) }
+}
+
+/// softplus(-|x|), sigmoid(x) and sigmoid(-x), by one exponential.
+fn logistic(x: f64) -> [f64; 3] {
+    let e = exp(-x.abs());
+    let (large, small) = (1.0 / (1.0 + e), e / (1.0 + e));
+    let [above, below] = if x < 0.0 { [small, large] } else { [large, small] };
+    [ln_1p(e), above, below]
+}
+
+/// log(1 - e^-x) for x >= 0.
+fn ln_1m_exp(x: f64) -> f64 {
+    if x < 0.7 { ln(-exp_m1(-x)) } else { ln_1p(-exp(-x)) }
+}
+
+/// x / (e^x - 1) for x >= 0.
+fn over_exp_m1(x: f64) -> f64 {
+    match exp_m1(x) {
+        0.0 => 1.0,
+        f64::INFINITY => 0.0,
+        rise => x / rise,
     }
 }
 

@@ -7,7 +7,7 @@ use ndarray::Array2;
 use super::gamma_functions::{digamma_rise, log_rise, trigamma_rise};
 use super::{
     Likelihood, ORDINARY, SecondOrderLikelihood, check_outputs, draw_poisson, encode_plain_counts,
-    exp_of, ordinary,
+    exp_of, ordinary, sigmoid,
 };
 use crate::Error;
 use crate::curvature::Curvature;
@@ -87,13 +87,13 @@ impl NegativeBinomial {
 }
 
 /// p = sigmoid(z) and softplus(-|z|) of all rows.
-struct Links {
+pub(super) struct Links {
     p: [f64; TILE_ROWS],
     softplus: [f64; TILE_ROWS],
 }
 
 impl Links {
-    fn new(out: Tile, rho: f64) -> Self {
+    pub(super) fn new(out: Tile, rho: f64) -> Self {
         let (mut p, mut softplus) = ([0.0; TILE_ROWS], [0.0; TILE_ROWS]);
         for ((p, s), eta) in p.iter_mut().zip(&mut softplus).zip(out.column(0)) {
             *p = eta - rho;
@@ -105,7 +105,7 @@ impl Links {
     }
 
     /// -r softplus(z) - y softplus(-z). Neither half cancels for large r or large |z|.
-    fn log_probability(&self, i: usize, z: f64, y: f64, r: f64) -> f64 {
+    pub(super) fn log_probability(&self, i: usize, z: f64, y: f64, r: f64) -> f64 {
         let certain = if z > 0.0 {
             -r * z
         } else if y == 0.0 {
@@ -116,15 +116,38 @@ impl Links {
         certain - (y + r) * self.softplus[i]
     }
 
+    /// p, 1 - p and softplus(z).
+    pub(super) fn parts(&self, i: usize, z: f64) -> [f64; 3] {
+        [self.p[i], sigmoid(-z), self.softplus[i] + z.max(0.0)]
+    }
+
     /// y - (y + r) p.
-    fn d_eta(&self, i: usize, y: f64, r: f64) -> f64 {
+    pub(super) fn d_eta(&self, i: usize, y: f64, r: f64) -> f64 {
         y - (y + r) * self.p[i]
     }
 
     /// d ell / d rho.
-    fn d_rho(&self, i: usize, z: f64, y: f64, r: f64) -> f64 {
+    pub(super) fn d_rho(&self, i: usize, z: f64, y: f64, r: f64) -> f64 {
         let softplus = self.softplus[i] + z.max(0.0);
         r * (digamma_rise(y, r) - softplus) - self.d_eta(i, y, r) //~ dispersion-gradient
+    }
+
+    /// Second derivatives: (eta, eta) and (eta, rho).
+    pub(super) fn of_eta(&self, i: usize, y: f64, r: f64) -> [f64; 2] {
+        let p = self.p[i];
+        [-(y + r) * p * (1.0 - p), p * self.d_eta(i, y, r)]
+    }
+
+    /// The second derivative (rho, rho).
+    pub(super) fn of_rho(&self, i: usize, z: f64, y: f64, r: f64) -> f64 {
+        let (p, delta) = (self.p[i], r * (r * trigamma_rise(y, r)));
+        self.d_rho(i, z, y, r) + (1.0 - p) * self.d_eta(i, y, r) + r * p + delta
+    }
+
+    /// The expectation over y of the second derivative (eta, eta); (eta, rho) has 0, and (rho, rho)
+    /// has -[`information`].
+    pub(super) fn expected_of_eta(&self, i: usize, r: f64) -> f64 {
+        -r * self.p[i]
     }
 }
 
@@ -237,20 +260,17 @@ impl SecondOrderLikelihood for NegativeBinomial {
         let (y, r_eta) = (y.column(0), r_out.column(0));
         let mut sum = 0.0;
         for (i, d) in r_d_out.column(0).iter_mut().enumerate() {
-            let p = links.p[i];
             match curvature {
                 Curvature::Observed => {
-                    let d_eta = links.d_eta(i, y[i], r);
-                    *d = -(y[i] + r) * p * (1.0 - p) * r_eta[i] + p * d_eta * r_rho;
-                    sum += p * d_eta * r_eta[i];
+                    let [of_eta, of_both] = links.of_eta(i, y[i], r);
+                    *d = of_eta * r_eta[i] + of_both * r_rho;
+                    sum += of_both * r_eta[i];
                     if r_rho != 0.0 {
-                        let d_rho = links.d_rho(i, out.column(0)[i] - rho, y[i], r);
-                        let delta = r * (r * trigamma_rise(y[i], r));
-                        sum += (d_rho + (1.0 - p) * d_eta + r * p + delta) * r_rho;
+                        sum += links.of_rho(i, out.column(0)[i] - rho, y[i], r) * r_rho;
                     }
                 }
                 Curvature::Expected => {
-                    *d = -r * p * r_eta[i];
+                    *d = links.expected_of_eta(i, r) * r_eta[i];
                     if r_rho != 0.0 {
                         sum -= information(mean.column(0)[i], r) * r_rho;
                     }
@@ -285,7 +305,7 @@ fn nodes() -> &'static [(f64, f64)] {
 /// where nothing cancels if t - u and x - log(1 + x) are computed as such. In log(r t) the integrand
 /// is analytic in a strip of half width pi/2 around the real line, and the trapezoidal rule of step
 /// 0.3 is exact to about 1e-12.
-fn information(mu: f64, r: f64) -> f64 {
+pub(super) fn information(mu: f64, r: f64) -> f64 {
     let of = |&(s, weight): &(f64, f64)| {
         let t = s / r;
         let u = -exp_m1(-t);

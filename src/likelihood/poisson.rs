@@ -92,7 +92,7 @@ impl Likelihood for Poisson {
 }
 
 /// y eta - log y! less the rate: -inf for an infinite rate.
-fn less_rate(log_weight: f64, rate: f64) -> f64 {
+pub(super) fn less_rate(log_weight: f64, rate: f64) -> f64 {
     if rate == f64::INFINITY { f64::NEG_INFINITY } else { log_weight - rate }
 }
 

@@ -61,17 +61,30 @@ fn check_all_likelihoods<M: Model + Clone>(model: impl Fn(usize) -> M, smooth: b
                 check(&model(2 * y.ncols()), StudentTNoise::heteroscedastic(), data, false);
                 check(&model(y.ncols()), t.with_degrees_of_freedom(3.0).unwrap(), data, smooth);
                 check(&model(y.ncols()), t.with_scale(0.6).unwrap(), data, smooth);
+                let shares = y.mapv(|y| 1.0 / (1.0 + (-y).exp()));
+                let shares = Dataset::regression(data.x().clone(), shares).unwrap();
+                check(&model(y.ncols()), Beta, &shares, smooth);
             }
             Response::Classes { names, .. } => {
                 if names.len() == 2 {
                     check(&model(1), Bernoulli, data, smooth);
                 }
                 check(&model(names.len()), Categorical, data, smooth);
+                let ordinal = Ordinal::new(names.len()).unwrap();
+                check(&model(1), ordinal, data, smooth);
+                check(&model(1), ordinal.with_first_cutpoint(-0.4).unwrap(), data, smooth);
             }
             Response::Counts(counts) if counts.ncols() == 1 => {
                 check(&model(1), Poisson, data, smooth);
                 check(&model(1), NegativeBinomial::sampled(), data, smooth);
                 check(&model(1), NegativeBinomial::fixed(1.7).unwrap(), data, smooth);
+                let mut zeros = counts.column(0).to_owned();
+                zeros.iter_mut().step_by(2).for_each(|y| *y = 0.0);
+                let zeros = Dataset::counts(data.x().clone(), zeros).unwrap();
+                check(&model(1), ZeroInflated::poisson(), &zeros, smooth);
+                check(&model(1), ZeroInflated::negative_binomial(), &zeros, smooth);
+                check(&model(1), Hurdle::poisson(), &zeros, smooth);
+                check(&model(1), Hurdle::negative_binomial(), &zeros, smooth);
             }
             Response::Counts(counts) => {
                 if counts.ncols() == 2 {

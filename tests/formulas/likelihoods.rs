@@ -29,6 +29,11 @@ fn count(y: f64) -> Response {
     Response::Counts(ndarray::array![[y]])
 }
 
+fn class(y: f64, classes: usize) -> Response {
+    let names = (0..classes).map(|k| format!("class {k}")).collect();
+    Response::Classes { index: vec![y as usize], names }
+}
+
 /// log p(y | f, phi) and its derivatives in (f, phi).
 struct At {
     value: f64,
@@ -125,6 +130,22 @@ fn check_case(case: &Case) {
             let fixed = NegativeBinomial::fixed(case.phi[0].exp()).unwrap();
             compare(&fixed, &count(case.y), case, &[]);
         }
+        "zero_inflated_poisson" => compare(&ZeroInflated::poisson(), &count(case.y), case, &[0]),
+        "zero_inflated_negative_binomial" => {
+            compare(&ZeroInflated::negative_binomial(), &count(case.y), case, &[0, 1]);
+        }
+        "hurdle_poisson" => compare(&Hurdle::poisson(), &count(case.y), case, &[0]),
+        "hurdle_negative_binomial" => {
+            compare(&Hurdle::negative_binomial(), &count(case.y), case, &[0, 1]);
+        }
+        "beta" => compare(&Beta, &real(case.y), case, &[0]),
+        "ordinal" => {
+            let classes = case.phi.len() + 1;
+            let (all, own) = (Ordinal::new(classes).unwrap(), Vec::from_iter(0..classes - 1));
+            compare(&all, &class(case.y, classes), case, &own);
+            let fixed = all.with_first_cutpoint(case.phi[0]).unwrap();
+            compare(&fixed, &class(case.y, classes), case, &own[1..]);
+        }
         "student_t" => {
             let (tau, nu) = ((0.5 * case.phi[0]).exp(), case.phi[1].exp());
             let (all, response) = (StudentTNoise::sampled(), &real(case.y));
@@ -142,7 +163,7 @@ fn check_case(case: &Case) {
 fn densities_and_derivatives_are_those_of_scipy_and_mpmath() {
     let cases: Vec<Case> =
         serde_json::from_str(include_str!("../golden/likelihoods.json")).unwrap();
-    assert!(cases.len() > 30);
+    assert!(cases.len() > 100);
     cases.iter().for_each(check_case);
 }
 
@@ -158,6 +179,17 @@ fn all_numbers(centre: f64, scale: f64) -> Vec<(Response, f64)> {
         .map(|i| f64::from(i) * h)
         .map(|v| (real(centre + scale * v.sinh()), scale * v.cosh() * h))
         .collect()
+}
+
+/// Nodes y = sigmoid(v), equidistant in v. Above v = 36 they are rounded to 1.
+fn all_shares() -> Vec<(Response, f64)> {
+    let share = |v: f64| 1.0 / (1.0 + (-v).exp());
+    let nodes = (-20_000..=3_600).map(|i| f64::from(i) * 0.01);
+    nodes.map(|v| (real(share(v)), share(v) * share(-v) * 0.01)).collect()
+}
+
+fn all_classes(classes: usize) -> Vec<(Response, f64)> {
+    (0..classes).map(|k| (class(k as f64, classes), 1.0)).collect()
 }
 
 /// The density integrates to 1; the score has mean 0; the expected curvature is the mean of the observed one, and minus
@@ -226,6 +258,28 @@ fn densities_are_normalised_and_curvatures_have_their_expectations() {
     ] {
         let (counts, rho) = (all_counts(largest), r.ln());
         check_expectations(&NegativeBinomial::sampled(), &counts, &[eta], &[rho]);
+        for omega in [-3.0, 0.4] {
+            let (phi, hurdle) = ([rho, omega], Hurdle::negative_binomial());
+            check_expectations(&ZeroInflated::negative_binomial(), &counts, &[eta], &phi);
+            check_expectations(&hurdle, &counts, &[eta], &phi);
+            check_expectations(&hurdle, &counts[..9], &[eta - 25.0], &phi);
+        }
+    }
+    for (eta, omega) in [(-2.0, 0.3), (0.9, -2.0), (3.5, 1.0)] {
+        check_expectations(&ZeroInflated::poisson(), &all_counts(300), &[eta], &[omega]);
+        check_expectations(&Hurdle::poisson(), &all_counts(300), &[eta], &[omega]);
+        check_expectations(&Hurdle::poisson(), &all_counts(9), &[eta - 25.0], &[omega]);
+    }
+    for (f, precision) in [(0.3, 2.0f64), (-2.0, 40.0), (1.0, 4.0), (0.0, 700.0), (-1.0, 1.5)] {
+        check_expectations(&Beta, &all_shares(), &[f], &[precision.ln()]);
+    }
+    for (f, phi) in [(0.3, &[-0.4, 0.2, -1.0][..]), (-2.0, &[0.7]), (4.0, &[-1.0, -6.0, 2.0, 0.3])]
+    {
+        let classes = phi.len() + 1;
+        let ordinal = Ordinal::new(classes).unwrap();
+        check_expectations(&ordinal, &all_classes(classes), &[f], phi);
+        let fixed = ordinal.with_first_cutpoint(phi[0]).unwrap();
+        check_expectations(&fixed, &all_classes(classes), &[f], &phi[1..]);
     }
 }
 
@@ -293,6 +347,38 @@ fn extreme_outputs_and_parameters_are_rejected_and_never_nan() {
             }
         }
     }
+    for &a in sizes {
+        for &s in sizes {
+            let is_ordinary = s.abs() < 231.0;
+            for y in [1e-300, 0.5, 1.0 - 0.5 * f64::EPSILON] {
+                let value = check(&Beta, &real(y), &[a], &[s]);
+                assert_eq!(value > f64::NEG_INFINITY, is_ordinary, "{a} {s} {y}: {value}");
+            }
+            for y in [0.0, 1.0, 1e7] {
+                for rho in [-800.0, -3.0, 3.0] {
+                    check(&ZeroInflated::negative_binomial(), &count(y), &[a], &[rho, s]);
+                    check(&Hurdle::negative_binomial(), &count(y), &[a], &[rho, s]);
+                }
+                let value = check(&Hurdle::poisson(), &count(y), &[a], &[s]);
+                assert_eq!(value > f64::NEG_INFINITY, y == 0.0 || a < 710.0, "{a} {s} {y}");
+                let value = check(&ZeroInflated::poisson(), &count(y), &[a], &[s]);
+                let is_possible = y == 0.0 || a < 710.0;
+                assert_eq!(value > f64::NEG_INFINITY, is_possible, "{a} {s} {y}: {value}");
+            }
+            for y in [0.0, 1.0, 2.0] {
+                let three = Ordinal::new(3).unwrap();
+                let value = check(&three, &class(y, 3), &[a], &[1.0, s]);
+                assert_eq!(value > f64::NEG_INFINITY, is_ordinary, "{a} {s} {y}: {value}");
+                check(&three, &class(y, 3), &[a], &[s, 1.0]);
+            }
+        }
+    }
+    // Far from both cutpoints: the density is e^-f, times what lies between the cutpoints.
+    for f in [800.0, 1e4, 1e300] {
+        let far = |f| check(&Ordinal::new(3).unwrap(), &class(1.0, 3), &[f], &[-1.0, 0.5]);
+        let between = f64::exp(-1.0 + 0.5f64.exp()) - f64::exp(-1.0);
+        assert!((far(f) + f - between.ln()).abs() < 1e-12 * f, "{f}: {}", far(f));
+    }
     // Certain of no count, and of infinitely many.
     for (f, y, certain) in
         [(-1.0, 0.0, true), (-1.0, 2.0, false), (1.0, 0.0, false), (1.0, 2.0, false)]
@@ -311,7 +397,7 @@ fn extreme_outputs_and_parameters_are_rejected_and_never_nan() {
     assert_eq!(check(&HeteroscedasticGaussian, &real(1.0), &[1.1, -800.0], &[]), f64::NEG_INFINITY);
 }
 
-/// r -> inf is Poisson's, nu -> inf is Gaussian.
+/// r -> inf is Poisson's, nu -> inf is Gaussian, w -> 0 has no extra zeros, two classes in order are two classes.
 #[test]
 fn limits_are_the_simpler_likelihoods() {
     for (y, eta) in [(0.0, 0.5), (4.0, 1.0), (90.0, 4.4)] {
@@ -320,6 +406,21 @@ fn limits_are_the_simpler_likelihoods() {
         assert!((found.value - limit.value).abs() < 1e-9, "{} {}", found.value, limit.value);
         assert!((found.gradient[0] - limit.gradient[0]).abs() < 1e-9);
         assert!(found.gradient[1].abs() < 1e-9, "{:?}", found.gradient);
+    }
+    for (y, eta, rho) in [(0.0, 0.5, 0.3), (4.0, 1.0, -1.0), (90.0, 4.4, 2.0)] {
+        let without = at(&NegativeBinomial::sampled(), &count(y), &[eta], &[rho]);
+        let found = at(&ZeroInflated::negative_binomial(), &count(y), &[eta], &[rho, -40.0]);
+        assert!((found.value - without.value).abs() < 1e-13 * without.value.abs());
+        for (found, without) in found.gradient.iter().zip(&without.gradient) {
+            assert!((found - without).abs() < 1e-13 * without.abs().max(1.0));
+        }
+    }
+    for (y, f) in [(0.0, 0.5), (1.0, -3.0), (1.0, 40.0)] {
+        let two = at(&Bernoulli, &class(y, 2), &[f], &[]);
+        let ordinal = Ordinal::new(2).unwrap().with_first_cutpoint(0.0).unwrap();
+        let found = at(&ordinal, &class(y, 2), &[f], &[]);
+        assert!((found.value - two.value).abs() < 1e-13 * two.value.abs().max(1.0));
+        assert!((found.gradient[0] - two.gradient[0]).abs() < 1e-13);
     }
     for (y, f, eta) in [(0.0, 0.5, 0.3), (4.0, 1.0, -1.0)] {
         let limit = at(&Gaussian::sampled(), &real(y), &[f], &[eta]);
@@ -374,6 +475,18 @@ fn responses_and_parameters_that_do_not_fit_are_refused_by_name() {
             "negative binomial",
             "counts of 2 categories",
         ),
+        (
+            ZeroInflated::poisson().encode(&two, 1),
+            "zero-inflated Poisson",
+            "counts of 2 categories",
+        ),
+        (Beta.encode(&count(1.0), 1), "beta", one),
+        (Ordinal::new(3).unwrap().encode(&count(1.0), 1), "ordinal", one),
+        (
+            Ordinal::new(3).unwrap().encode(&class(0.0, 2), 1),
+            "ordinal",
+            "2 classes (class 0, class 1)",
+        ),
         (Multinomial.encode(&count(1.0), 1), "multinomial", one),
         (Binomial.encode(&count(1.0), 1), "binomial", one),
     ] {
@@ -384,6 +497,9 @@ fn responses_and_parameters_that_do_not_fit_are_refused_by_name() {
         (HeteroscedasticGaussian.encode(&real(1.0), 1), [1, 2]),
         (t.encode(&real(1.0), 2), [2, 1]),
         (Poisson.encode(&count(1.0), 2), [2, 1]),
+        (ZeroInflated::negative_binomial().encode(&count(1.0), 2), [2, 1]),
+        (Beta.encode(&real(0.5), 2), [2, 1]),
+        (Ordinal::new(3).unwrap().encode(&class(0.0, 3), 3), [3, 1]),
     ] {
         refused!(result, Shape { found: found, expected: expected });
     }
@@ -391,6 +507,16 @@ fn responses_and_parameters_that_do_not_fit_are_refused_by_name() {
         let name = "dispersion of the negative binomial likelihood";
         refused!(NegativeBinomial::fixed(dispersion), Argument { name: name, value: dispersion });
     }
+    for share in [0.0, 1.0, -0.2, 1.5] {
+        let some = Response::Real(ndarray::array![[0.5], [share]]);
+        refused!(Beta.encode(&some, 1), Table { table: "response for the beta likelihood" });
+    }
+    for classes in [0, 1, 101] {
+        let name = "classes of the ordinal likelihood";
+        refused!(Ordinal::new(classes), Argument { name: name, value: classes });
+    }
+    let infinite = Ordinal::new(4).unwrap().with_first_cutpoint(f64::INFINITY);
+    refused!(infinite, Argument { name: "first cutpoint", value: "inf" });
     let name = "scale of the Student-t likelihood";
     refused!(t.with_scale(-1.0), Argument { name: name, value: -1 });
     let name = "degrees of freedom of the Student-t likelihood";

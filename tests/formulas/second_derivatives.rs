@@ -63,12 +63,18 @@ fn for_all_likelihoods<M: SecondOrderModel + Clone>(
                     go!(1, Bernoulli);
                 }
                 go!(names.len(), Categorical);
+                let ordinal = Ordinal::new(names.len()).unwrap();
+                go!(1, ordinal);
+                go!(1, ordinal.with_first_cutpoint(-0.4).unwrap());
             }
             Response::Counts(counts) if counts.ncols() == 1 => {
                 if !visit.enumerates() {
                     go!(1, Poisson);
                     go!(1, NegativeBinomial::sampled());
                     go!(1, NegativeBinomial::fixed(1.7).unwrap());
+                    go!(1, ZeroInflated::poisson());
+                    go!(1, ZeroInflated::negative_binomial());
+                    go!(1, Hurdle::negative_binomial());
                 }
             }
             Response::Counts(counts) => {

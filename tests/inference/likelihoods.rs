@@ -33,6 +33,11 @@ fn of_kind(x: Array2<f64>, y: Array1<f64>, is_count: bool) -> Dataset {
     if is_count { Dataset::counts(x, y).unwrap() } else { Dataset::regression(x, y).unwrap() }
 }
 
+/// A response that every likelihood of its kind takes.
+fn any(rows: usize, is_count: bool) -> Array1<f64> {
+    Array1::from_elem(rows, if is_count { 0.0 } else { 0.5 })
+}
+
 /// Mean and variance of predictive draws of four rows are `moments(x)`, within 5 standard errors, and so are the mean
 /// and the noise that are predicted, but for rounding.
 fn check_moments<L: Likelihood>(
@@ -42,7 +47,7 @@ fn check_moments<L: Likelihood>(
     moments: impl Fn(f64) -> (f64, f64),
 ) {
     let (n, x) = (40_000, features(4));
-    let data = of_kind(x.clone(), Array1::zeros(4), is_count);
+    let data = of_kind(x.clone(), any(4, is_count), is_count);
     let (posterior, draws) = known(likelihood, &data, q, n);
     let predictions = posterior.predict(&draws, &data).unwrap();
     assert_eq!(predictions.mean().dim(), (1, n, 4, 1));
@@ -83,6 +88,58 @@ fn draws_have_the_mean_and_variance_of_their_row() {
     let moments = |x: f64| (mu(x), mu(x) + mu(x).powi(2) / 2.5);
     check_moments(NegativeBinomial::sampled(), &[1.5, 0.7, 2.5f64.ln()], true, moments);
     check_moments(NegativeBinomial::fixed(2.5).unwrap(), &[1.5, 0.7], true, moments);
+    // The share of extra zeros is 0.3.
+    let (omega, with_zeros) = ((0.3f64 / 0.7).ln(), |mu: f64, squares: f64| {
+        (0.7 * mu, 0.7 * (mu + squares * mu * mu) - (0.7 * mu).powi(2))
+    });
+    let moments = |x: f64| with_zeros(mu(x), 1.0);
+    check_moments(ZeroInflated::poisson(), &[1.5, 0.7, omega], true, moments);
+    let moments = |x: f64| with_zeros(mu(x), 1.0 + 1.0 / 2.5);
+    let q = [1.5, 0.7, 2.5f64.ln(), omega];
+    check_moments(ZeroInflated::negative_binomial(), &q, true, moments);
+    let above = |mu: f64, zero: f64, squares: f64| {
+        let first = 0.7 * mu / (1.0 - zero);
+        (first, 0.7 * (mu + squares * mu * mu) / (1.0 - zero) - first * first)
+    };
+    for low in [0.0, 3.0] {
+        let moments = |x: f64| above(mu(x - low), (-mu(x - low)).exp(), 1.0);
+        check_moments(Hurdle::poisson(), &[1.5, 0.7 - 1.5 * low, omega], true, moments);
+        let moments =
+            |x: f64| above(mu(x - low), (1.0 + mu(x - low) / 0.8).powf(-0.8), 1.0 + 1.0 / 0.8);
+        let q = [1.5, 0.7 - 1.5 * low, 0.8f64.ln(), omega];
+        check_moments(Hurdle::negative_binomial(), &q, true, moments);
+    }
+    let m = |x: f64| 1.0 / (1.0 + (-1.5 * x - 0.7).exp());
+    let moments = |x: f64| (m(x), m(x) * (1.0 - m(x)) / 4.5);
+    check_moments(Beta, &[1.5, 0.7, 3.5f64.ln()], false, moments);
+    // Both shapes are so small that most draws are rounded to 0 or 1, if not to the nearest number between.
+    let moments = |x: f64| (m(x), m(x) * (1.0 - m(x)) / (1.0 + 1e-3));
+    check_moments(Beta, &[1.5, 0.7, 1e-3f64.ln()], false, moments);
+}
+
+/// The frequencies of classes among predictive draws are the probabilities that are predicted, which are the
+/// differences of sigmoids of the cutpoints -0.4, 0.6 and 2.6 around f = 2 x + 0.5.
+#[test]
+fn classes_in_order_are_drawn_with_their_probabilities() {
+    let (n, x) = (40_000, features(4));
+    let names = ["poor", "fair", "good", "best"];
+    let data = Dataset::classification(x.clone(), vec![0, 1, 2, 3], names).unwrap();
+    let q = [2.0, 0.5, -0.4, 0.0, 2f64.ln()];
+    let (posterior, draws) = known(Ordinal::new(4).unwrap(), &data, &q, n);
+    let predictions = posterior.predict(&draws, &data).unwrap();
+    assert_eq!(predictions.mean().dim(), (1, n, 4, 4));
+    for (i, x) in x.iter().enumerate() {
+        let up_to = |c: f64| 1.0 / (1.0 + (2.0 * x + 0.5 - c).exp());
+        let cuts = [0.0, up_to(-0.4), up_to(0.6), up_to(2.6), 1.0];
+        for k in 0..4 {
+            let p = cuts[k + 1] - cuts[k];
+            assert!((predictions.mean()[(0, 0, i, k)] - p).abs() < 1e-14);
+            let drawn = predictions.predictive_draws().slice_move(s![0, .., i, 0]);
+            let share = drawn.iter().filter(|y| **y == k as f64).count() as f64 / n as f64;
+            let error = (p * (1.0 - p) / n as f64).sqrt();
+            assert!((share - p).abs() < 5.0 * error, "row {i}, class {k}: {share}, not {p}");
+        }
+    }
 }
 
 #[test]
@@ -126,7 +183,7 @@ fn check_calibration<L: Likelihood + Copy>(
     let (rows, n) = (4_000, 500);
     let x = features(rows);
     let simulated = |seed: u64| {
-        let data = of_kind(x.clone(), Array1::zeros(rows), is_count);
+        let data = of_kind(x.clone(), any(rows, is_count), is_count);
         let (posterior, one) = known(likelihood, &data, q, 1);
         let drawn = posterior.predict_seeded(&one, &data, seed).unwrap();
         drawn.predictive_draws().slice_move(s![0, 0, .., 0]).to_owned()
@@ -169,6 +226,11 @@ fn right_models_are_calibrated_and_wrong_ones_are_not() {
     check_calibration(Poisson, &[1.5, 1.4], &[1.5, 1.7], true);
     let q = [1.5, 1.4, 0.7];
     check_calibration(NegativeBinomial::sampled(), &q, &[1.5, 1.4, 6.0], true);
+    check_calibration(ZeroInflated::poisson(), &[1.5, 1.4, -1.0], &[1.5, 1.4, 0.5], true);
+    let q = [1.5, 1.4, 0.7, -1.0];
+    check_calibration(ZeroInflated::negative_binomial(), &q, &[1.5, 1.4, 0.7, 0.5], true);
+    check_calibration(Hurdle::negative_binomial(), &q, &[1.5, 1.4, 0.7, 0.5], true);
+    check_calibration(Beta, &[1.5, 0.3, 1.0], &[1.5, 0.3, 2.5], false);
 }
 
 /// The mean noise variance of each row, by sums while a chain runs, is that of the stored draws.

@@ -420,6 +420,7 @@ proptest! {
         let two = counts.slice(s![.., ..2]).to_owned();
         let one_count = Dataset::counts(x.clone(), counts.column(0).to_owned()).unwrap();
         let real = Dataset::regression(x.clone(), y).unwrap();
+        let shares = Dataset::regression(x.clone(), x.mapv(|x| 0.5 + x.atan() / 4.0)).unwrap();
         let three = Dataset::classification(x.clone(), classes, ["a", "b", "c"]).unwrap();
         let binary = (0..rows).map(|i| i % 2).collect();
         let binary = Dataset::classification(x.clone(), binary, ["a", "b"]).unwrap();
@@ -429,6 +430,8 @@ proptest! {
             let (posterior, draws) = linear(Gaussian::sampled(), &real, 1, q(1, 1));
             ask_everything(&posterior.predict(&draws, &real).unwrap(), level, bins);
             let (posterior, draws) = linear(Categorical, &three, 3, q(3, 0));
+            ask_everything(&posterior.predict(&draws, &three).unwrap(), level, bins);
+            let (posterior, draws) = linear(Ordinal::new(3).unwrap(), &three, 1, q(1, 2));
             ask_everything(&posterior.predict(&draws, &three).unwrap(), level, bins);
             let (posterior, draws) = linear(Bernoulli, &binary, 1, q(1, 0));
             ask_everything(&posterior.predict(&draws, &binary).unwrap(), level, bins);
@@ -444,6 +447,14 @@ proptest! {
             ask_everything(&posterior.predict(&draws, &one_count).unwrap(), level, bins);
             let (posterior, draws) = linear(NegativeBinomial::sampled(), &one_count, 1, q(1, 1));
             ask_everything(&posterior.predict(&draws, &one_count).unwrap(), level, bins);
+            let likelihood = ZeroInflated::negative_binomial();
+            let (posterior, draws) = linear(likelihood, &one_count, 1, q(1, 2));
+            ask_everything(&posterior.predict(&draws, &one_count).unwrap(), level, bins);
+            let likelihood = Hurdle::negative_binomial();
+            let (posterior, draws) = linear(likelihood, &one_count, 1, q(1, 2));
+            ask_everything(&posterior.predict(&draws, &one_count).unwrap(), level, bins);
+            let (posterior, draws) = linear(Beta, &shares, 1, q(1, 1));
+            ask_everything(&posterior.predict(&draws, &shares).unwrap(), level, bins);
         }
     }
 }

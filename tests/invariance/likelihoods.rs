@@ -44,12 +44,17 @@ where
             .map(|y| response(*y))
             .flat_map(|one| match one {
                 Response::Real(y) | Response::Counts(y) => y.into_raw_vec_and_offset().0,
-                _ => unreachable!("numbers"),
+                Response::Classes { index, .. } => index.iter().map(|k| *k as f64).collect(),
+                _ => unreachable!("numbers or classes"),
             })
             .collect();
         let column = Array2::from_shape_vec((ROWS, 1), rows).unwrap();
         let data = match response(0.0) {
             Response::Real(_) => Dataset::regression(x.clone(), column).unwrap(),
+            Response::Classes { names, .. } => {
+                let classes = column.iter().map(|k| *k as usize).collect();
+                Dataset::classification(x.clone(), classes, names).unwrap()
+            }
             _ => Dataset::counts(x.clone(), column).unwrap(),
         };
         Posterior::new(Linear::new(1, outputs).unwrap(), likelihood, &data, priors.clone()).unwrap()
@@ -106,7 +111,17 @@ fn count(y: f64) -> Response {
     Response::Counts(array![[y]])
 }
 
-/// At most 8 means and 4 distributions per case: |z| < 5 and p > 1e-5 leave a right likelihood a chance of 1e-4 to fail.
+/// Any share in the place of 0, which is no draw.
+fn share(y: f64) -> Response {
+    real(if y == 0.0 { 0.5 } else { y })
+}
+
+fn grade(y: f64) -> Response {
+    let names = ["poor", "fair", "good", "best"].map(String::from).to_vec();
+    Response::Classes { index: vec![y as usize], names }
+}
+
+/// At most 10 means and 5 distributions per case: |z| < 5 and p > 1e-5 leave a right likelihood a chance of 1e-4 to fail.
 /// Responses that are drawn from other outputs than those of the density are seen in each case.
 fn check<L: SecondOrderLikelihood + Copy>(
     likelihood: L,
@@ -135,6 +150,26 @@ fn draws_and_densities_of_counts_belong_together() {
     check(NegativeBinomial::fixed(0.8).unwrap(), 1, count);
 }
 
+#[test]
+fn draws_and_densities_of_counts_with_extra_zeros_belong_together() {
+    check(ZeroInflated::poisson(), 1, count);
+    check(ZeroInflated::negative_binomial(), 1, count);
+    check(Hurdle::poisson(), 1, count);
+    check(Hurdle::negative_binomial(), 1, count);
+}
+
+#[test]
+fn draws_and_densities_of_shares_belong_together() {
+    check(Beta, 1, share);
+}
+
+#[test]
+fn draws_and_densities_of_classes_in_order_belong_together() {
+    let four = Ordinal::new(4).unwrap();
+    check(four.with_first_cutpoint(-0.5).unwrap(), 1, grade);
+    check(four, 1, grade);
+}
+
 /// With the metric of the Fisher information, which is a sum over counts.
 #[test]
 fn smmala_leaves_posteriors_with_a_sampled_dispersion_invariant() {
@@ -142,6 +177,8 @@ fn smmala_leaves_posteriors_with_a_sampled_dispersion_invariant() {
     let found = joint(NegativeBinomial::sampled(), 1, count, &smmala, 0.0);
     assert!(found.0 < 5.0 && found.1 > 1e-5, "{found:?}");
     let found = joint(HeteroscedasticGaussian, 2, real, &smmala, 0.0);
+    assert!(found.0 < 5.0 && found.1 > 1e-5, "{found:?}");
+    let found = joint(ZeroInflated::negative_binomial(), 1, count, &smmala, 0.0);
     assert!(found.0 < 5.0 && found.1 > 1e-5, "{found:?}");
 }
 

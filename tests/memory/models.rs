@@ -69,14 +69,21 @@ fn gradients_of_posteriors_allocate_nothing_under_any_likelihood() {
         check(Gaussian::sampled(), 2, &real);
         check(HeteroscedasticGaussian, 4, &real);
         check(StudentTNoise::sampled(), 2, &real);
+        let shares = Dataset::regression(x.clone(), y.mapv(|y| (y + 0.5) / 5.0)).unwrap();
+        check(Beta, 2, &shares);
         let classes = first.iter().map(|y| *y as usize).collect();
         let classes =
             Dataset::classification(x.clone(), classes, ["a", "b", "c", "d", "e"]).unwrap();
         check(Categorical, 5, &classes);
+        check(Ordinal::new(5).unwrap(), 1, &classes);
         let plain = Dataset::counts(x.clone(), first).unwrap();
         check(Poisson, 1, &plain);
         check(NegativeBinomial::sampled(), 1, &plain);
         check(NegativeBinomial::fixed(2.0).unwrap(), 1, &plain);
+        check(ZeroInflated::poisson(), 1, &plain);
+        check(ZeroInflated::negative_binomial(), 1, &plain);
+        check(Hurdle::poisson(), 1, &plain);
+        check(Hurdle::negative_binomial(), 1, &plain);
         let categories = Dataset::counts(x, y + 1.0).unwrap();
         check(Binomial, 1, &categories);
         check(Multinomial, 2, &categories);

@@ -128,8 +128,11 @@ impl Mutant {
             "lib" => {
                 let module = self.test.split("::tests::").next().unwrap_or_default();
                 let file = format!("{package}src/{}", module.replace("::", "/"));
-                let folder = root().join(&file).join("mod.rs").exists();
-                if folder { format!("{file}/mod.rs") } else { format!("{file}.rs") }
+                let is_there = |name: &str| root().join(&file).join(name).exists();
+                match ["tests.rs", "mod.rs"].into_iter().find(|name| is_there(name)) {
+                    Some(name) => format!("{file}/{name}"),
+                    None => format!("{file}.rs"),
+                }
             }
             binary => {
                 let module = self.test.split_once("::").map_or("main", |(module, _)| module);

@@ -5,10 +5,11 @@ use std::fs;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
+use bnn_mcmc::data::Transform;
 use bnn_mcmc::draws::checkpoint::Every;
 use bnn_mcmc::fit::{Fit, Method, Noise, Recipe, WeightPrior};
 use bnn_mcmc::prelude::*;
-use ndarray::array;
+use ndarray::{Array1, Array2, array};
 
 use crate::wait::wait_until;
 use crate::{refused, said};
@@ -271,4 +272,60 @@ fn counts_and_other_noise_are_fitted_saved_and_loaded() {
     refused!(classes, Argument { name: "noise", value: "chosen for classes" });
     let real = Fit::regression("y").noise(Noise::Poisson).fit(&data);
     refused!(real, Shape { what: "response for the Poisson likelihood" });
+    let real = Fit::regression("y").noise(Noise::Ordinal).fit(&data);
+    refused!(real, Argument { name: "noise", value: "ordinal" });
+    let shares = Fit::regression("y").noise(Noise::Beta);
+    refused!(shares.fit(&data), Cell { row: "row 2", column: "y1" });
+    refused!(shares.transform(Transform::Log).fit(&data), Argument { name: "transform" });
+}
+
+/// Rows of three regimes of x: what a fit says of shares, grades and counts is theirs, also once it was saved.
+#[test]
+fn shares_grades_and_counts_with_extra_zeros_are_fitted_and_predicted() {
+    let x = Array2::from_shape_fn((120, 1), |(i, _)| (i % 3) as f64);
+    let part = |i: usize| (i / 3 % 10) as f64 / 10.0;
+    let short = |recipe: Recipe| recipe.hidden(&[4]).chains(2).warmup(300).draws(200).seed(4);
+    let folder = tempfile::tempdir().unwrap();
+    let again = |fit: Fit| {
+        let to = folder.path().join(fit.recipe().to_string().len().to_string());
+        fit.save(&to).unwrap();
+        Fit::load(to).unwrap()
+    };
+    let new = array![[0.0], [1.0], [2.0]];
+
+    let y = Array1::from_shape_fn(120, |i| 0.1 + 0.3 * (i % 3) as f64 + 0.1 * part(i));
+    let data = Dataset::regression(x.clone(), y).unwrap();
+    let fit = again(short(Fit::regression("y").noise(Noise::Beta)).fit(&data).unwrap());
+    let predictions = fit.predict_new(new.view()).unwrap().predictions;
+    let mean = predictions.posterior_mean().unwrap();
+    for (i, mean) in mean.iter().enumerate() {
+        assert!((mean - 0.145 - 0.3 * i as f64).abs() < 0.03, "{mean}");
+    }
+    let interval = predictions.predictive_interval(0.9).unwrap();
+    assert!(interval.lower.iter().all(|y| *y > 0.0) && interval.upper.iter().all(|y| *y < 1.0));
+    assert!(fit.loo().unwrap().elpd > 0.0 && fit.scores(&data).unwrap().get("crps").is_some());
+
+    let grade = (0..120).map(|i| (i % 3 + usize::from(part(i) > 0.75)).min(2)).collect();
+    let data = Dataset::classification(x.clone(), grade, ["1", "2", "3"]).unwrap();
+    let fit = again(short(Fit::classification("y").noise(Noise::Ordinal)).fit(&data).unwrap());
+    let mean = fit.predict_new(new.view()).unwrap().predictions.posterior_mean().unwrap();
+    assert!(mean[(0, 0)] > 0.6 && mean[(0, 2)] < 0.1 && mean[(1, 1)] > 0.5 && mean[(2, 2)] > 0.8);
+    let scores = fit.scores(&data).unwrap();
+    assert!(scores.get("accuracy").unwrap().posterior > 0.8, "{scores}");
+
+    let y = Array1::from_shape_fn(120, |i| match part(i) < 0.45 {
+        true => 0.0,
+        false => (8.0 * (1.0 + (i % 3) as f64) + 4.0 * part(i)).round(),
+    });
+    let data = Dataset::counts(x, y.clone()).unwrap();
+    let fit = again(short(Fit::counts("y").noise(Noise::ZeroInflatedPoisson)).fit(&data).unwrap());
+    let zeros = fit.draws().block("logit_extra_zeros").unwrap().mean().unwrap();
+    assert!(zeros.abs() < 0.3, "half of the rows are zeros: {zeros}");
+    let mean = fit.predict_new(new.view()).unwrap().predictions.posterior_mean().unwrap();
+    let observed = |k: usize| y.iter().skip(k).step_by(3).sum::<f64>() / 40.0;
+    for (k, mean) in mean.iter().enumerate() {
+        assert!((mean / observed(k) - 1.0).abs() < 0.25, "{mean}, observed {}", observed(k));
+    }
+    let plain = short(Fit::counts("y").noise(Noise::Poisson)).fit(&data).unwrap();
+    assert!(fit.loo().unwrap().elpd > plain.loo().unwrap().elpd + 100.0);
 }

@@ -2,7 +2,6 @@
 //! priors, starts, seeds, units.
 
 use bnn_mcmc::fit::{Fit, Method, Noise, Recipe};
-use bnn_mcmc::likelihood::{NegativeBinomial, StudentTNoise};
 use bnn_mcmc::model::LogSd;
 use bnn_mcmc::prelude::*;
 use ndarray::{Array1, Array2, ArrayView1, ArrayView2, array};
@@ -178,6 +177,72 @@ fn priors_of_noise_and_of_counts_are_those_that_a_recipe_says() {
     let start = Fit::counts("y").hidden(&[3]).chains(4).warmup(0).draws(1).fit(&counts).unwrap();
     let bias = start.draws().block("b1").unwrap().mean().unwrap();
     assert!((bias - mean.ln()).abs() < 0.5, "{bias}, not {}", mean.ln());
+}
+
+/// The log prior of a fit at some q, and of a posterior by hand with the same network.
+fn compare_priors<L: Likelihood>(label: &str, fit: &Fit, likelihood: L, priors: Priors) {
+    let scaled = fit.feature_scaler().scale_features(fit.training()).unwrap();
+    let network = Mlp::new(&[2, 3, 1], Activation::Tanh).unwrap();
+    let by_hand = Posterior::new(network, likelihood, &scaled, priors).unwrap();
+    let q: Vec<f64> = (0..by_hand.dim()).map(|i| 0.3 * (i as f64).cos()).collect();
+    let found = fit.posterior().log_density(&q, &mut fit.posterior().workspace());
+    let expected = by_hand.log_density(&q, &mut by_hand.workspace());
+    close(label, found.prior, expected.prior);
+    close(label, found.likelihood, expected.likelihood);
+}
+
+/// Shares are not standardised.
+#[test]
+fn priors_of_shares_grades_and_extra_zeros_are_those_that_a_recipe_says() {
+    let short = |recipe: Recipe| recipe.hidden(&[3]).chains(1).warmup(5).draws(2);
+    let fan_in = || Priors::by_fan_in(&Mlp::new(&[2, 3, 1], Activation::Tanh).unwrap());
+    let normal = |mean: f64, sd: f64| Normal::new(mean, sd).unwrap();
+    let x = data(40).x().clone();
+
+    let counts: Array1<f64> = (0..40).map(|i| f64::from((i * i % 23) as u8)).collect();
+    let mean = ((counts.sum() + 0.5) / 40.0).ln();
+    let counts = Dataset::counts(x.clone(), counts).unwrap();
+    let fit = short(Fit::counts("y").noise(Noise::ZeroInflatedNegativeBinomial)).fit(&counts);
+    let priors = fan_in()
+        .with("log_dispersion", normal(1.0, 1.5))
+        .with("logit_extra_zeros", normal(0.0, 1.5))
+        .with("b1", normal(mean, 1.0));
+    let likelihood = ZeroInflated::negative_binomial();
+    compare_priors("zeros", &fit.unwrap(), likelihood, priors);
+    let fit = short(Fit::counts("y").noise(Noise::ZeroInflatedPoisson)).fit(&counts).unwrap();
+    let priors = fan_in().with("logit_extra_zeros", normal(0.0, 1.5)).with("b1", normal(mean, 1.0));
+    compare_priors("zeros", &fit, ZeroInflated::poisson(), priors);
+
+    for noise in [Noise::HurdlePoisson, Noise::HurdleNegativeBinomial] {
+        let fit = short(Fit::counts("y").noise(noise)).fit(&counts).unwrap();
+        let priors = fan_in().with("logit_zeros", normal(0.0, 1.5)).with("b1", normal(mean, 1.0));
+        match noise {
+            Noise::HurdlePoisson => compare_priors("hurdle", &fit, Hurdle::poisson(), priors),
+            _ => {
+                let priors = priors.with("log_dispersion", normal(1.0, 1.5));
+                compare_priors("hurdle", &fit, Hurdle::negative_binomial(), priors);
+            }
+        }
+    }
+
+    let shares: Array1<f64> = (0..40).map(|i| f64::from((i % 19 + 1) as u8) / 200.0).collect();
+    let mean = shares.mean().unwrap();
+    let logit = (mean / (1.0 - mean)).ln();
+    let shares = Dataset::regression(x.clone(), shares).unwrap();
+    let fit = short(Fit::regression("y").noise(Noise::Beta)).fit(&shares).unwrap();
+    let priors = fan_in().with("log_precision", normal(2.5, 1.5)).with("b1", normal(logit, 1.0));
+    compare_priors("shares", &fit, Beta, priors);
+    assert!(fit.response_scaler().is_none());
+
+    let grades = (0..40).map(|i| i % 5).collect();
+    let names = ["1", "2", "3", "4", "5"];
+    let grades = Dataset::classification(x, grades, names).unwrap();
+    let fit = short(Fit::classification("y").noise(Noise::Ordinal)).fit(&grades).unwrap();
+    // The cutpoints of five classes of one size are logit(k/5): the last is log 4, the first -log 4.
+    let increment = (2.0 * 4f64.ln() / 3.0).ln();
+    let priors = fan_in().with("log_increments", normal(increment, 1.0));
+    let likelihood = Ordinal::new(5).unwrap().with_first_cutpoint(0.0).unwrap();
+    compare_priors("grades", &fit, likelihood, priors.with("b1", normal(4f64.ln(), 1.5)));
 }
 
 #[test]

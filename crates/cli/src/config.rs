@@ -114,8 +114,8 @@ pub struct ModelSettings {
     /// The standard deviation of the prior of `--weights normal` [default: 1]
     #[arg(long, value_name = "SD", allow_hyphen_values = true)]
     pub weights_sd: Option<f64>,
-    /// The distribution of responses around the network's output; classes have no such choice
-    /// [default: gaussian, of counts negative-binomial]
+    /// The distribution of responses around the network's output; of classes it says whether they
+    /// are in order [default: gaussian, of counts negative-binomial]
     #[arg(long)]
     pub noise: Option<Chosen<Noise>>,
     /// The transform of a real response before it is standardised; predictions, scores and
@@ -342,10 +342,12 @@ impl Config {
             Some(task) => (task, None),
         };
         if let Some(Chosen(noise)) = self.model.noise {
-            let of_counts = noise.task() == Task::Counts;
-            let problem = match task {
-                Task::Regression if of_counts => "is of counts: say `--task counts`",
-                Task::Counts if !of_counts => {
+            let problem = match (task, noise.task()) {
+                (Task::Regression, Task::Counts) => "is of counts: say `--task counts`",
+                (Task::Regression | Task::Counts, Task::Classification) => {
+                    "is of classes in order: say `--task classification`"
+                }
+                (Task::Counts, Task::Regression) => {
                     "is of real responses: say `--task regression`, or `--noise poisson` or `--noise \
                      negative-binomial` of counts"
                 }

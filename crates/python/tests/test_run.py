@@ -113,7 +113,7 @@ def test_a_single_chain_has_no_rhat(wave, short):
         (
             {"noise": "poisson"},
             "no noise named `poisson`; there are: `gaussian`, `heteroscedastic`, `student_t`, "
-            "`heteroscedastic_student_t`",
+            "`heteroscedastic_student_t`, `beta`",
         ),
         (
             {"response_transform": "sqrt"},
@@ -176,6 +176,25 @@ def test_the_step_size_suits_the_acceptance_that_is_asked_for(wave, short):
 def test_noises_of_counts_are_others(wave, short):
     with pytest.raises(ValueError, match="there are: `negative_binomial`, `poisson`"):
         BnnCounts(**{**short, "noise": "gaussian"}).fit(wave[0], np.ones(150))
+
+
+def test_shares_and_classes_in_order(wave, short):
+    X, y = wave
+    shares = 1 / (1 + np.exp(-(y - y.mean()) / y.std()))
+    model = BnnRegressor(**{**short, "noise": "beta"}).fit(X, shares)
+    mean, lower, upper = model.predict(X, interval=0.9)
+    assert np.corrcoef(mean, shares)[0, 1] > 0.5
+    assert lower.min() > 0 and upper.max() < 1
+    with pytest.raises(ValueError, match="row 3, column `y1`: 1 is no share"):
+        BnnRegressor(**{**short, "noise": "beta"}).fit(X, np.r_[shares[:2], 1, shares[3:]])
+    grades = np.digitize(y, np.quantile(y, [1 / 3, 2 / 3])) + 8  # As text, 10 would be before 8.
+    model = BnnClassifier(**{**short, "noise": "ordinal"}).fit(X, grades.astype(str))
+    probabilities = model.predict_proba(X)
+    assert probabilities.shape == (150, 3)
+    np.testing.assert_allclose(probabilities.sum(axis=1), 1)
+    assert model.score(X, grades.astype(str)) > 0.4
+    with pytest.raises(ValueError, match="no noise named `beta`; there are: `ordinal`"):
+        BnnClassifier(**{**short, "noise": "beta"}).fit(X, grades)
 
 
 def test_a_response_that_is_constant_is_refused(wave, short):

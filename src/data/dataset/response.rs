@@ -67,11 +67,11 @@ impl Response {
         Some(sizes)
     }
 
-    /// A response of the same kind for `rows` rows of which nothing is known: zeros, the first
-    /// class, or one trial each that ended in the first category.
+    /// A response of the same kind for `rows` rows of which nothing is known: 1/2, which is a share as
+    /// well, the first class, or one trial each that ended in the first category.
     pub(crate) fn blank(&self, rows: usize) -> Self {
         match self {
-            Self::Real(y) => Self::Real(Array2::zeros((rows, y.ncols()))),
+            Self::Real(y) => Self::Real(Array2::from_elem((rows, y.ncols()), 0.5)),
             Self::Counts(y) => {
                 let one_of = |(_, j): (usize, usize)| f64::from(u8::from(j == 0));
                 Self::Counts(Array2::from_shape_fn((rows, y.ncols()), one_of))

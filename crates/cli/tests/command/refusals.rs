@@ -38,6 +38,7 @@ fn wrong_usage_is_told_from_errors() {
         "fit iris.csv --target species --out r --chains -2",
         "fit iris.csv --target petal_width --out r --noise poisson",
         "fit iris.csv --target petal_width --task counts --out r --noise gaussian",
+        "fit iris.csv --target petal_width --task regression --out r --noise ordinal",
         "fit iris.csv --target species --out r --chains 3..4",
         "fit iris.csv --target species --out r --chains 3 --of 4",
         "fit iris.csv --target species --out r --chains 4..5 --of 4",

@@ -263,3 +263,27 @@ fn other_files_in_the_folder_are_left_alone() {
     said!(place.fit("r", "").error(1));
     assert_eq!(place.read("r/config.toml"), "mine");
 }
+
+#[test]
+fn shares_and_classes_in_order_are_fitted_and_predicted() {
+    let place = Place::new();
+    let row = |i: usize| format!("{i},{:.3},{}\n", (i as f64 + 0.5) / 41.0, 8 + i / 14);
+    let rows: String = (0..40).map(row).collect();
+    place.write("t.csv", &format!("size,share,grade\n{rows}"));
+    let grades = "--target grade --ignore share --task classification --noise ordinal --out grades";
+    let ended = place.run(&format!("fit t.csv {grades} {SMALL}"));
+    assert!(ended.err.lines().any(|line| line == "classes in order: 8 < 9 < 10"), "{ended:?}");
+    ended.well();
+    let shares = "--target share --ignore grade --noise beta --out shares --quiet";
+    place.run(&format!("fit t.csv {shares} {SMALL}")).well();
+    for (folder, expected) in [("grades", "10"), ("shares", "share")] {
+        place.run(&format!("predict {folder} t.csv --out {folder}.csv")).well();
+        let predicted = place.read(&format!("{folder}.csv"));
+        assert!(predicted.contains(expected), "{predicted}");
+        place.run(&format!("report {folder}")).well();
+    }
+    place.write("whole.csv", "size,share\n1,0.5\n2,1\n3,0.2\n");
+    said!(
+        place.run(&format!("fit whole.csv --target share --noise beta --out w {SMALL}")).error(1)
+    );
+}

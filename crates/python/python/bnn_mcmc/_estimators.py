@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_array, check_consistent_length, colum
 from ._base import (
     Activation,
     Bnn,
+    ClassNoise,
     CountNoise,
     Folder,
     Method,
@@ -223,12 +224,16 @@ class BnnRegressor(_Numbers):
         variance for each input; ``"horseshoe"`` adds a common one to these; ``"scales"`` is fan-in
         times scales that are sampled: of each column, of the outputs, of the linear part. A number
         is the standard deviation of N(0, sd^2) for all weights and biases.
-    noise : {"gaussian", "heteroscedastic", "student_t", "heteroscedastic_student_t"}, default=None
+    noise : {"gaussian", "heteroscedastic", "student_t", "heteroscedastic_student_t", "beta"}, \
+            default=None
         How responses scatter around the network: normal with one standard deviation, which is
         sampled (None is this); normal with a standard deviation whose logarithm is linear in the
         features; Student's t, for outliers; Student's t with a scale whose logarithm is linear in
         the features. Of several outputs each is scaled by its standard deviation, and then all have
-        the same noise, but for the two that are heteroscedastic.
+        the same noise, but for the two that are heteroscedastic. ``"beta"`` is for shares above 0
+        and below 1, which are not scaled: the network's output is the logit of their mean, and
+        their precision is sampled. Without `hidden` there is then one layer of 40 units, and
+        `method` is NUTS.
     response_transform : {"log", "box_cox", "yeo_johnson"}, default=None
         A transform of the response before it is standardised: the logarithm, or a power that is
         learnt from the training rows, of responses above 0; or a power on either side of 0, of any
@@ -345,7 +350,7 @@ class BnnRegressor(_Numbers):
 class BnnCounts(_Numbers):
     """A Bayesian neural network for counts 0, 1, 2, ... in one column.
 
-    The network's output is log E[y | x].
+    The network's output is log E[y | x], apart from zeros beside those of the count.
 
     Parameters and attributes are those of `BnnRegressor`, but for these, and there is no
     `response_transform`. Without `hidden` there is one layer of 40 units, and `method` is NUTS
@@ -353,9 +358,12 @@ class BnnCounts(_Numbers):
 
     Parameters
     ----------
-    noise : {"negative_binomial", "poisson"}, default=None
+    noise : {"negative_binomial", "poisson", "zero_inflated_negative_binomial", \
+            "zero_inflated_poisson", "hurdle_negative_binomial", "hurdle_poisson"}, default=None
         How counts scatter: with a dispersion that is sampled (None is this), or with the mean as
-        their variance.
+        their variance; as one of these with a share of extra zeros, which is sampled; or with zeros
+        whose share is sampled and counts above 0. The network's output is then the logarithm of the
+        mean of the count, with its own zeros and without others.
     exposure : str, default=None
         The column of X, a table, with the exposure of each count, such as the years in which it was
         counted: numbers above 0. The network's output is the log of the rate for an exposure of 1,
@@ -411,9 +419,16 @@ class BnnCounts(_Numbers):
 class BnnClassifier(ClassifierMixin, Bnn):
     """A Bayesian neural network for classes: two, or more of which each row has one.
 
-    Parameters and attributes are those of `BnnRegressor`, but for these: there is no `noise`, and
-    no `response_transform`. Without `hidden` there is one layer of 40 units, and `method` is NUTS
+    Parameters and attributes are those of `BnnRegressor`, but for these, and there is no
+    `response_transform`. Without `hidden` there is one layer of 40 units, and `method` is NUTS
     unless it is ``"tempered"``.
+
+    Parameters
+    ----------
+    noise : {"ordinal"}, default=None
+        Whether the classes are in order, such as grades: the network has one output, and the
+        cutpoints between the classes are sampled. The order is by size if all classes are numbers,
+        also as text, and else alphabetical. None is no order.
 
     Attributes
     ----------
@@ -431,6 +446,7 @@ class BnnClassifier(ClassifierMixin, Bnn):
         activation: Activation = "tanh",
         skip: bool = False,
         weight_prior: WeightPrior | float = "fan_in",
+        noise: ClassNoise | None = None,
         method: Method | None = None,
         target_accept: float | None = None,
         chains: int | None = None,
@@ -456,6 +472,7 @@ class BnnClassifier(ClassifierMixin, Bnn):
             folder=folder,
             verbose=verbose,
         )
+        self.noise = noise
 
     def fit(self, X: Any, y: Any) -> Self:
         """Samples the posterior of the network, given the training rows.
@@ -481,7 +498,7 @@ class BnnClassifier(ClassifierMixin, Bnn):
         self
         """
         self._forget()
-        settings = self._settings(None)
+        settings = self._settings(self.noise)
         names, y = _names_of_response(y), response_of(y)
         _check_texts(y)
         x, y = self._features_of(X, y)
