@@ -24,7 +24,7 @@ const NUMERIC_CLASSES: usize = 10;
 /// let found = reader.findings(&reader.describe(text.as_bytes())?);
 /// assert_eq!(found[0], Finding::Identifier { column: "id".into() });
 /// assert!(found[1].to_string().starts_with("`day` holds dates or times, such as `2024-05-01`"));
-/// assert_eq!(found[1].advice()[0], Advice::Ignore { column: "day".into(), if_identifier: false });
+/// assert_eq!(found[1].advice()[1], Advice::Ignore { column: "day".into(), if_identifier: false });
 /// # Ok::<(), bnn_mcmc::Error>(())
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
