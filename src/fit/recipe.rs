@@ -279,8 +279,9 @@ impl Recipe {
 
     /// The column of the exposure of the counts, such as the years in which each was counted: the
     /// network's output is the log of the rate for an exposure of 1, and the expected count is the
-    /// rate times the exposure. It is no feature: [`Fit::predict_new`] and [`fit`](Self::fit) take
-    /// its logarithm, `log column`, as the last column.
+    /// rate times the exposure; of a [hurdle](Noise::HurdlePoisson) the share of zeros does not depend on
+    /// it. It is no feature: [`Fit::predict_new`] and [`fit`](Self::fit) take its logarithm, `log
+    /// column`, as the last column.
     ///
     /// ```
     /// use bnn_mcmc::prelude::*;
