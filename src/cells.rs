@@ -170,14 +170,14 @@ impl<'t> Rows<'t> {
 /// The text without byte-order mark, or the problem with it.
 pub(crate) fn decode(bytes: &[u8]) -> Result<&str, String> {
     if bytes.starts_with(&[0xFF, 0xFE]) || bytes.starts_with(&[0xFE, 0xFF]) {
-        return Err("the file is UTF-16 text; save it as UTF-8".into());
+        return Err("the file is UTF-16 text".into());
     }
     let bytes = bytes.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(bytes);
     std::str::from_utf8(bytes).map_err(|error| {
         let good = &bytes[..error.valid_up_to()];
         let line = 1 + good.iter().filter(|byte| **byte == b'\n').count();
         let byte = bytes[error.valid_up_to()];
-        format!("line {line} is not UTF-8 text (byte {byte:#04x}); save the file as UTF-8")
+        format!("line {line} is not UTF-8 text (byte {byte:#04x})")
     })
 }
 

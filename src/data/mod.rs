@@ -46,8 +46,8 @@ mod transform;
 
 pub use crate::cells::{csv_cell, guarded, unguarded};
 pub use csv::{
-    Cells, ColumnDescription, Columns, CsvData, CsvReader, DateOrder, Dates, Description, Encoding,
-    Features, Fill, Finding, Lines, Schema, StandIn,
+    Cells, Charset, ColumnDescription, Columns, CsvData, CsvReader, DateOrder, Dates, Decimal,
+    Description, Encoding, Features, Fill, Finding, Lines, Schema, StandIn,
 };
 pub use dataset::{Dataset, Response};
 pub use idx::IdxReader;

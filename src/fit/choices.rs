@@ -43,7 +43,8 @@ pub enum Noise {
     HurdleNegativeBinomial,
     /// For classes in order: [cumulative logit](crate::likelihood::Ordinal), with one output and sampled cutpoints. The
     /// order is the order of the classes' numbers in the [response](crate::data::Response::Classes), which for a
-    /// table is by size if the names are numbers, and alphabetical if not. A fit that reports its
+    /// table is the one of [`CsvReader::classes`](crate::data::CsvReader::classes), else by size if the names
+    /// are numbers, and alphabetical if not. A fit that reports its
     /// [progress](super::Recipe::progress) says it.
     Ordinal,
 }

@@ -83,6 +83,10 @@ pub enum Advice {
     MarkMissing,
     /// Say whether the day or the month comes first in dates.
     DateOrder,
+    /// Say how numbers are written.
+    DecimalMark,
+    /// Say that the text is Latin-1.
+    Latin1,
     /// Say that there is no header.
     NoHeader,
     /// Say that the first line is a header.
@@ -199,6 +203,13 @@ impl Advice {
                 "say that it stands for a missing value by {}",
                 set(S::Missing, None)?
             )),
+            Self::Latin1 => {
+                Some(format!("say {} if it is Latin-1", set(S::Charset, Some("latin_1"))?))
+            }
+            Self::DecimalMark => Some(format!(
+                "say by {} how numbers are written, if it is one",
+                set(S::Decimal, None)?
+            )),
             Self::DateOrder => Some(format!("say which by {}", set(S::DateOrder, None)?)),
             Self::NoHeader => {
                 Some(format!("say {} if there is no header", set(S::Header, Some("no"))?))
@@ -253,6 +264,8 @@ impl Advice {
             Self::ReadNumbers,
             Self::MarkMissing,
             Self::DateOrder,
+            Self::DecimalMark,
+            Self::Latin1,
             Self::NoHeader,
             Self::Header,
             Self::RaiseLimit { if_trusted: false },

@@ -66,6 +66,12 @@ settings! {
     DropMissing = "drop_missing_rows",
     /// The column of the exposure of counts.
     Exposure = "exposure",
+    /// The classes in their order.
+    Classes = "classes",
+    /// The encoding of the text: `utf_8` or `latin_1`.
+    Charset = "charset",
+    /// The writing of numbers: `plain`, `point` or `comma`.
+    Decimal = "decimal",
     /// The order of day and month in dates.
     DateOrder = "date_order",
     /// The most bytes that are read.
@@ -139,6 +145,10 @@ impl Vocabulary for InRust {
             (Setting::Missing, _) => "CsvReader::missing",
             (Setting::DropMissing, _) => "CsvReader::drop_missing_rows",
             (Setting::Exposure, _) => "CsvReader::exposure",
+            (Setting::Classes, _) => "CsvReader::classes",
+            (Setting::Charset, Some("latin_1")) => "Charset::Latin1",
+            (Setting::Charset, _) => "CsvReader::charset",
+            (Setting::Decimal, _) => "CsvReader::decimal",
             (Setting::DateOrder, _) => "CsvReader::date_order",
             (Setting::Limit, _) => "CsvReader::limit",
             (Setting::Weights, Some("fan_in")) => "Priors::by_fan_in",
@@ -225,6 +235,9 @@ impl Vocabulary for Plain {
             | Setting::Missing
             | Setting::DropMissing
             | Setting::Exposure
+            | Setting::Classes
+            | Setting::Charset
+            | Setting::Decimal
             | Setting::DateOrder
             | Setting::Limit => return None,
         };

@@ -2,7 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
-use bnn_mcmc::data::{CsvReader, DateOrder, Description, Encoding, Finding, Task, Transform};
+use bnn_mcmc::data::{
+    Charset, CsvReader, DateOrder, Decimal, Description, Encoding, Finding, Task, Transform,
+};
 use bnn_mcmc::draws::checkpoint::Every;
 use bnn_mcmc::fit::{Fit, Method, Noise, Recipe, WeightPrior};
 use bnn_mcmc::model::Activation;
@@ -80,6 +82,17 @@ pub struct TableSettings {
     /// the rate, and the column is no feature
     #[arg(long, value_name = "COLUMN")]
     pub exposure: Option<String>,
+    /// The classes in their order, for `--noise ordinal` [default: by size if all are numbers, else
+    /// as text]
+    #[arg(long, value_name = "NAMES", value_delimiter = ',', allow_hyphen_values = true)]
+    #[serde(deserialize_with = "one_or_more")]
+    pub classes: Option<Vec<String>>,
+    /// The encoding of the text [default: utf-8]
+    #[arg(long)]
+    pub charset: Option<Chosen<Charset>>,
+    /// The writing of numbers: the decimal mark, and marks between thousands [default: plain]
+    #[arg(long)]
+    pub decimal: Option<Chosen<Decimal>>,
     /// The order of day and month in dates such as 1/2/2024 [default: auto]
     #[arg(long)]
     pub date_order: Option<Chosen<DateOrder>>,
@@ -192,6 +205,9 @@ impl Config {
                 missing: Some(missing),
                 drop_missing: Some(false),
                 exposure: None,
+                classes: None,
+                charset: Some(Chosen(Charset::Utf8)),
+                decimal: Some(Chosen(Decimal::Plain)),
                 date_order: Some(Chosen(DateOrder::Auto)),
                 validation: Some(0.0),
                 limit: Some(1 << 30),
@@ -335,6 +351,12 @@ impl Config {
     /// Chooses the task, if it is left to the table, and the noise; says of the task why.
     pub fn settle(&mut self, table: &Description) -> Result<Option<String>, Failure> {
         let (task, why) = match self.table.task.and_then(|Chosen(asked)| asked.task()) {
+            None if self.table.classes.is_some() => {
+                (Task::Classification, Some("classification, since `--classes` names them".into()))
+            }
+            None if self.table.exposure.is_some() => {
+                (Task::Counts, Some("counts, since `--exposure` is of these".into()))
+            }
             None => {
                 let (task, why) = choose(table, self.target()?, self.data()?)?;
                 (task, Some(why))
@@ -518,6 +540,15 @@ impl TableSettings {
         }
         if let Some(column) = &self.exposure {
             reader = reader.exposure(column);
+        }
+        if let Some(classes) = &self.classes {
+            reader = reader.classes(classes);
+        }
+        if let Some(Chosen(charset)) = self.charset {
+            reader = reader.charset(charset);
+        }
+        if let Some(Chosen(decimal)) = self.decimal {
+            reader = reader.decimal(decimal);
         }
         if let Some(Chosen(order)) = self.date_order {
             reader = reader.date_order(order);

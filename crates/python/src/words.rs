@@ -33,6 +33,9 @@ impl Vocabulary for Parameters {
             | Setting::Header
             | Setting::Missing
             | Setting::DropMissing
+            | Setting::Classes
+            | Setting::Charset
+            | Setting::Decimal
             | Setting::DateOrder
             | Setting::Limit
             | Setting::Validation

@@ -197,6 +197,28 @@ def test_shares_and_classes_in_order(wave, short):
         BnnClassifier(**{**short, "noise": "beta"}).fit(X, grades)
 
 
+def test_classes_in_the_order_of_categories(wave, short, tmp_path):
+    pd = pytest.importorskip("pandas", reason="categories are those of pandas")
+    X, y = wave
+    codes = np.digitize(y, np.quantile(y, [1 / 3, 2 / 3]))
+    names = ["poor", "fair", "good"]
+    grades = pd.Series(pd.Categorical.from_codes(codes, names, ordered=True))
+    settings = {**short, "noise": "ordinal", "warmup": 200}
+    model = BnnClassifier(**settings).fit(X, grades)
+    assert model.classes_.tolist() == ["fair", "good", "poor"] and model._inner == names
+    # The same numbers as of the codes, whose order is the same.
+    of_codes = BnnClassifier(**settings).fit(X, codes).predict_proba(X)
+    assert (model.predict_proba(X)[:, [2, 0, 1]] == of_codes).all()
+    model.save(tmp_path / "run")
+    again = BnnClassifier.load(tmp_path / "run")
+    assert (again.predict_proba(X) == model.predict_proba(X)).all()
+    (tmp_path / "run" / "estimator.json").unlink()
+    again = BnnClassifier.load(tmp_path / "run")
+    assert again._inner == names
+    assert (again.predict_proba(X) == model.predict_proba(X)).all()
+    assert (again.predict(X) == model.predict(X)).all()
+
+
 def test_a_response_that_is_constant_is_refused(wave, short):
     with pytest.raises(ValueError, match=r"column `y1`: constant \(1\) over all 150 rows"):
         BnnRegressor(**short).fit(wave[0], np.ones(150))

@@ -115,7 +115,7 @@ impl CsvReader {
             complete += usize::from(!cells.iter().any(|cell| self.is_missing(cell)));
             let all = columns.iter_mut().zip(&mut values).zip(&mut sums).zip(&mut are_dates);
             for ((((column, values), sums), are_dates), cell) in all.zip(cells) {
-                let number = cell.parse().ok().filter(|value: &f64| value.is_finite());
+                let number = self.decimal.parse(cell).filter(|value| value.is_finite());
                 let is_missing = self.is_missing(cell);
                 let lost = number.filter(|_| !is_missing).is_some_and(|value| loses(cell, value));
                 // A number is the same number however it is written, unless it is not held exactly.
@@ -141,7 +141,7 @@ impl CsvReader {
                 if lost {
                     column.lost_digits.get_or_insert_with(|| (line, shown(cell)));
                 }
-                column.is_text &= !is_no_label(cell);
+                column.is_text &= !is_no_label(cell, self.decimal);
                 match number {
                     Some(value) => {
                         let (low, high) = column.range.unwrap_or((value, value));
@@ -178,7 +178,7 @@ impl CsvReader {
             column.values = values.map(|values| {
                 let mut values: Vec<(String, usize)> =
                     values.into_iter().map(|(value, n)| (value.into_owned(), n)).collect();
-                let number = |value: &str| value.parse().unwrap_or(f64::NAN);
+                let number = |value: &str| self.decimal.parse(value).unwrap_or(f64::NAN);
                 match column.first_not_number {
                     Some(_) => values.sort(),
                     None => values.sort_by(|(a, _), (b, _)| {

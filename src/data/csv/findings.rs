@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::schema::{MANY_LEVELS, are_many, are_with_unit};
+use super::learn::{MANY_LEVELS, are_many, are_with_unit};
 use super::table::is_date;
 use super::{ColumnDescription, Columns, CsvReader, Description, Encoding};
 use crate::cells::shown;

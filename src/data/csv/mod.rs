@@ -1,10 +1,14 @@
 //! Tables of text: CSV and its relatives.
 
+mod choices;
 mod column;
 mod dates;
+mod decimal;
 mod describe;
 mod findings;
+mod learn;
 mod lines;
+mod numbers;
 mod role;
 mod schema;
 mod stand_in;
@@ -17,8 +21,10 @@ use std::path::Path;
 use ndarray::Array2;
 use serde::{Deserialize, Serialize};
 
+pub use self::choices::{Charset, DateOrder, Encoding};
 pub use self::column::Fill;
 pub use self::dates::Dates;
+pub use self::decimal::Decimal;
 pub use self::describe::{ColumnDescription, Description};
 pub use self::findings::Finding;
 pub use self::lines::Lines;
@@ -29,7 +35,6 @@ use self::table::{Table, numbered};
 use super::gzip::{Source, default_limit};
 use super::{Dataset, Task};
 use crate::Error;
-use crate::choice::choice;
 use crate::message::{Advice, Setting, count};
 
 /// Names one or more columns of a table.
@@ -73,50 +78,6 @@ impl<S: Into<String>, const N: usize> From<[S; N]> for Columns {
 impl<S: Into<String>> From<Vec<S>> for Columns {
     fn from(names: Vec<S>) -> Self {
         Self::Named(names.into_iter().map(Into::into).collect())
-    }
-}
-
-/// The encoding of a categorical feature as numbers.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Encoding {
-    /// One column of 0 and 1 for each level, named `column=level`.
-    #[default]
-    OneHot,
-    /// [`OneHot`](Self::OneHot) without the first level: for models with an intercept, where the
-    /// full set would be collinear.
-    DropFirst,
-    /// One column with the number of the level, counted from 0. It imposes an order.
-    Codes,
-}
-
-choice! { "encoding", Encoding {
-    Self::OneHot, Self::OneHot, "one_hot", "A column of 0 and 1 for each label";
-    Self::DropFirst, Self::DropFirst, "drop_first", "As one-hot, without the first label";
-    Self::Codes, Self::Codes, "codes", "One column with the number of the label, counted from 0, which imposes an order";
-} }
-
-/// The order of day and month in dates that have both as numbers, such as `1/2/2024`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum DateOrder {
-    /// The order that suits all dates of the column. An error if both do.
-    #[default]
-    Auto,
-    /// The day comes before the month.
-    DayFirst,
-    /// The month comes before the day.
-    MonthFirst,
-}
-
-choice! { "date order", DateOrder {
-    Self::Auto, Self::Auto, "auto", "The order that suits all dates of the column";
-    Self::DayFirst, Self::DayFirst, "day_first", "The day comes before the month";
-    Self::MonthFirst, Self::MonthFirst, "month_first", "The month comes before the day";
-} }
-
-impl DateOrder {
-    fn is_auto(&self) -> bool {
-        *self == Self::Auto
     }
 }
 
@@ -178,8 +139,8 @@ enum Header {
 /// - **Cells** are split at the delimiter and stripped of blanks. A cell may be enclosed in
 ///   quotation marks, then it may hold the delimiter, and `""` for a quotation mark, but no line
 ///   break. Blank lines are skipped. Lines end in LF, CRLF or CR.
-/// - **Numbers** are written as in Rust and most languages: `-1.5e3`; no decimal comma, no
-///   thousands separator. Infinite numbers are errors.
+/// - **Numbers** are written as in Rust and most languages, `-1.5e3`, unless
+///   [`decimal`](CsvReader::decimal) says otherwise. Infinite numbers are errors.
 /// - **Missing values** of features: see [`Fill`]. Rows whose response is missing are left out,
 ///   and [`CsvData::dropped`] names them; with
 ///   [`drop_missing_rows`](CsvReader::drop_missing_rows) all rows with a missing value. See
@@ -197,7 +158,8 @@ enum Header {
 /// - **Levels and classes** are sorted by size if all of them are numbers, else as text in the
 ///   order of Unicode: capitals before small letters. They count from 0 in this order. One
 ///   number written in two ways (`1` and `1.0`) is an error.
-/// - **Gzip** is recognised by its first two bytes and unpacked.
+/// - **Gzip** is recognised by its first two bytes and unpacked, UTF-16 by its byte-order mark; other text
+///   is UTF-8 unless [`charset`](CsvReader::charset) says otherwise.
 /// - **Sizes**: more than 1 GiB of text is refused unless [`limit`](CsvReader::limit) allows it.
 ///   Numbers of more than four times as many bytes, which labels can become, are refused as well,
 ///   and so are names of features (`column=level`). A row has at most 2^20 cells, a column at most
@@ -220,6 +182,12 @@ pub struct CsvReader {
     drop_missing_rows: bool,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     exposure: Option<String>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    classes: Vec<String>,
+    #[serde(default, skip_serializing_if = "Charset::is_utf8")]
+    charset: Charset,
+    #[serde(default, skip_serializing_if = "Decimal::is_plain")]
+    decimal: Decimal,
     #[serde(default, skip_serializing_if = "DateOrder::is_auto")]
     date_order: DateOrder,
     #[serde(default = "default_limit")]
@@ -239,6 +207,9 @@ impl CsvReader {
             missing: ["", "NA", "N/A", "NaN", "null", "?"].map(String::from).to_vec(),
             drop_missing_rows: false,
             exposure: None,
+            classes: Vec::new(),
+            charset: Charset::Utf8,
+            decimal: Decimal::Plain,
             date_order: DateOrder::Auto,
             limit: default_limit(),
         }
@@ -331,6 +302,31 @@ impl CsvReader {
         self.exposure.as_ref().map(|column| format!("log {column}"))
     }
 
+    /// The classes in their order, such as `["poor", "fair", "good"]` for an
+    /// [`Ordinal`](crate::likelihood::Ordinal) likelihood. A class that is not named is an error; one
+    /// that does not occur is left out.
+    pub fn classes<S: Into<String>>(self, names: impl IntoIterator<Item = S>) -> Self {
+        Self { classes: names.into_iter().map(Into::into).collect(), ..self }
+    }
+
+    /// The encoding of the text; [`Charset::Utf8`] by default. UTF-16 with a byte-order mark is recognised.
+    pub fn charset(self, charset: Charset) -> Self {
+        Self { charset, ..self }
+    }
+
+    /// The writing of numbers; [`Decimal::Plain`] by default.
+    ///
+    /// ```
+    /// use bnn_mcmc::data::{CsvReader, Decimal};
+    /// let reader = CsvReader::regression("y").delimiter(b';').decimal(Decimal::Comma);
+    /// let data = reader.read("a;y\n1,5;1.200\n2;3.400,25\n".as_bytes())?.dataset;
+    /// assert_eq!(data.real()?.column(0).to_vec(), [1200.0, 3400.25]);
+    /// # Ok::<(), bnn_mcmc::Error>(())
+    /// ```
+    pub fn decimal(self, decimal: Decimal) -> Self {
+        Self { decimal, ..self }
+    }
+
     /// The order of day and month where both are numbers; [`DateOrder::Auto`] by default.
     pub fn date_order(self, date_order: DateOrder) -> Self {
         Self { date_order, ..self }
@@ -372,8 +368,20 @@ impl CsvReader {
         &self.response
     }
 
+    /// The text of a file, as UTF-8.
     fn text(&self, source: &mut Source) -> Result<Vec<u8>, Error> {
-        source.read_text(self.limit)
+        let bytes = source.read_text(self.limit)?;
+        let marked = encoding_rs::Encoding::for_bom(&bytes).map(|(encoding, _)| encoding);
+        let encoding = match (marked, self.charset) {
+            (Some(encoding), _) if encoding != encoding_rs::UTF_8 => encoding,
+            (None, Charset::Latin1) => encoding_rs::WINDOWS_1252,
+            _ => return Ok(bytes),
+        };
+        let (text, _, has_errors) = encoding.decode(&bytes);
+        match has_errors {
+            true => Err(source.problem(format!("the file is not {} text", encoding.name()))),
+            false => Ok(text.into_owned().into_bytes()),
+        }
     }
 
     fn is_missing(&self, cell: &str) -> bool {
@@ -416,6 +424,11 @@ impl CsvReader {
                 return Err(Error::argument("response", found, allowed).of(Setting::Target));
             }
             roles[column] = Role::Response(place);
+        }
+        if !self.classes.is_empty() && self.task != Task::Classification {
+            let found = format!("named for {}", self.task);
+            let error = Error::argument("classes", found, "named for classification alone");
+            return Err(error.of(Setting::Classes));
         }
         if let Some(name) = &self.exposure {
             let column = position(name)?;
@@ -492,6 +505,19 @@ impl fmt::Display for CsvReader {
             None => String::new(),
             Some(column) => format!("; exposure: `{column}`"),
         };
+        let classes = match self.classes.is_empty() {
+            true => String::new(),
+            false => format!("; classes in order: {}", listed(&self.classes)),
+        };
+        let charset = match self.charset {
+            Charset::Utf8 => "",
+            Charset::Latin1 => "; text in Latin-1",
+        };
+        let numbers = match self.decimal {
+            Decimal::Plain => "",
+            Decimal::Point => "; numbers with a decimal point, thousands apart",
+            Decimal::Comma => "; numbers with a decimal comma",
+        };
         let order = match self.date_order {
             DateOrder::Auto => "",
             DateOrder::DayFirst => "; dates with the day first",
@@ -504,7 +530,7 @@ impl fmt::Display for CsvReader {
         write!(
             f,
             "; header: {header}; cells apart by {apart}; columns left out: {}; columns taken for labels besides \
-             columns of text: {}, {encoding}; missing values, which {ends}: {}{exposure}{order}; at most {} bytes",
+             columns of text: {}, {encoding}; missing values, which {ends}: {}{exposure}{classes}{charset}{numbers}{order}; at most {} bytes",
             listed(&self.ignored),
             listed(&self.categorical),
             listed(&self.missing),

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 
 use super::role::Role;
-use super::{CsvReader, Delimiter, Header};
+use super::{CsvReader, Decimal, Delimiter, Header};
 use crate::Error;
 use crate::cells::{Rows, Separator, decode, shown};
 use crate::data::Task;
@@ -15,6 +15,7 @@ use crate::message::{self, Advice};
 pub(super) struct Table<'t> {
     pub(super) file: String,
     header: Header,
+    decimal: Decimal,
     pub(super) names: Vec<String>,
     /// The rows below the header.
     body: Rows<'t>,
@@ -37,7 +38,8 @@ impl<'t> Table<'t> {
         fewest: usize,
     ) -> Result<Self, Error> {
         let problem = |problem: String| Error::table(file, problem);
-        let text = decode(bytes).map_err(problem)?;
+        let advice = ["save it as UTF-8".into(), Advice::Latin1];
+        let text = decode(bytes).map_err(|found| problem(found).advise(advice))?;
         let separator = separator(reader.delimiter, text)?;
         let mut body = Rows::new(text, separator);
         let top = body.clone();
@@ -59,7 +61,7 @@ impl<'t> Table<'t> {
         } else {
             if let (Header::Expected, Some(number)) = (
                 reader.header,
-                first.iter().find(|name| starts_like_number(name) && is_number(name)),
+                first.iter().find(|name| starts_like_number(name) && name.parse::<f64>().is_ok()),
             ) {
                 let found = format!("the header has a number for a name, `{}`", shown(number));
                 return Err(problem(found).advise([Advice::NoHeader, Advice::Header]));
@@ -79,7 +81,8 @@ impl<'t> Table<'t> {
                 }
             }
         }
-        Ok(Self { file: file.into(), header: reader.header, names, body })
+        let (file, header, decimal) = (file.into(), reader.header, reader.decimal);
+        Ok(Self { file, header, decimal, names, body })
     }
 
     pub(super) fn problem(&self, problem: String) -> Error {
@@ -236,7 +239,7 @@ impl<'t> Table<'t> {
     ) -> Result<f64, Error> {
         let counts = task == Task::Counts && matches!(role, Role::Response(_));
         let mut advice = None;
-        let problem = match cell.parse::<f64>() {
+        let problem = match self.decimal.parse(cell).ok_or(()) {
             Ok(value) if role == Role::Exposure && !(value > 0.0 && value.is_finite()) => {
                 "is not an exposure, which is a number above 0"
             }
@@ -247,8 +250,9 @@ impl<'t> Table<'t> {
                 "is not a count (0, 1, 2, ...)"
             }
             Ok(_) => "is not a finite number",
-            Err(_) if cell.contains(',') && is_number(&cell.replace(',', ".")) => {
-                "is not a number: write decimals with a point"
+            Err(()) if [Decimal::Comma, Decimal::Point].iter().any(|d| d.parse(cell).is_some()) => {
+                advice = Some(Advice::DecimalMark);
+                "is not a number"
             }
             Err(_) if is_first && self.header == Header::None => {
                 "is not a number: is this row a header?"
@@ -292,10 +296,6 @@ fn separator(delimiter: Delimiter, text: &str) -> Result<Separator, Error> {
     }
 }
 
-fn is_number(cell: &str) -> bool {
-    cell.parse::<f64>().is_ok()
-}
-
 /// Whether the first character, or the one after a sign or a point, is a digit.
 fn starts_like_number(cell: &str) -> bool {
     cell.trim_start_matches(['+', '-', '.']).starts_with(|c: char| c.is_ascii_digit())
@@ -303,8 +303,9 @@ fn starts_like_number(cell: &str) -> bool {
 
 /// Whether a cell cannot be a label, in a column that was not named as categorical: a number, one that is
 /// written in another way, such as `1,5` or `1 200`, or a date. `1st` and `25-34` are labels.
-pub(super) fn is_no_label(cell: &str) -> bool {
-    is_number(cell) || (starts_like_number(cell) && (is_otherwise_written(cell) || is_date(cell)))
+pub(super) fn is_no_label(cell: &str, decimal: Decimal) -> bool {
+    decimal.parse(cell).is_some()
+        || (starts_like_number(cell) && (is_otherwise_written(cell) || is_date(cell)))
 }
 
 /// Whether a cell holds nothing but digits and what stands between the digits of one number.

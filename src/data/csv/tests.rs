@@ -185,7 +185,7 @@ fn bad_numbers_are_named_with_row_and_column() {
         ("a,y\n1,2\nlong,3\n", 3, "a", "`long` is not a number", Some(labels.clone())),
         ("a,y\n1,2\ninf,3\n", 3, "a", "`inf` is not a finite number", None),
         ("a,y\n1,2\n1e999,3\n", 3, "a", "`1e999` is not a finite number", None),
-        ("a,y\n\"1,5\",2\n", 2, "a", "`1,5` is not a number: write decimals with a point", None),
+        ("a,y\n\"1,5\",2\n", 2, "a", "`1,5` is not a number", Some(Advice::DecimalMark)),
         ("a,y\n1,x\n", 2, "y", "`x` is not a number", Some(Advice::ReadClasses)),
         (
             "a,y\n2,2\n1\u{0}\u{1b}[0m,1\n",
@@ -209,9 +209,23 @@ fn bad_numbers_are_named_with_row_and_column() {
 #[test]
 fn bytes_that_are_no_text_are_errors() {
     let error = y().read(&b"a,y\n1,2\ncaf\xE9,3\n"[..]).unwrap_err().to_string();
-    assert_eq!(error, "input: line 3 is not UTF-8 text (byte 0xe9); save the file as UTF-8");
-    let error = y().read(&b"\xFF\xFEa\0"[..]).unwrap_err().to_string();
-    assert_eq!(error, "input: the file is UTF-16 text; save it as UTF-8");
+    let expected = "input: line 3 is not UTF-8 text (byte 0xe9): save it as UTF-8, or say `Charset::Latin1` if it is \
+                    Latin-1";
+    assert_eq!(error, expected);
+    // Latin-1 by its name, UTF-16 by its mark, of both orders of bytes, and not half of a character.
+    let levels = |read: Result<CsvData, Error>| read.unwrap().schema.levels("a").unwrap().to_vec();
+    let text = "a,y\ncaf\u{e9},1\n\u{20ac}5,2\n";
+    let expected = ["caf\u{e9}", "\u{20ac}5"];
+    let latin = y().charset(Charset::Latin1);
+    assert_eq!(levels(latin.read(&b"a,y\ncaf\xE9,1\n\x805,2\n"[..])), expected);
+    assert_eq!(levels(latin.read(format!("\u{feff}{text}").as_bytes())), expected, "by its mark");
+    let units: Vec<u16> = format!("\u{feff}{text}").encode_utf16().collect();
+    let little: Vec<u8> = units.iter().flat_map(|unit| unit.to_le_bytes()).collect();
+    let big: Vec<u8> = units.iter().flat_map(|unit| unit.to_be_bytes()).collect();
+    assert_eq!(levels(y().read(&little[..])), expected);
+    assert_eq!(levels(y().read(&big[..])), expected);
+    let half = y().read(&little[..little.len() - 1]);
+    fails!(half, Table { problem: "the file is not UTF-16LE text" });
 }
 
 #[test]
@@ -512,6 +526,19 @@ fn classes_are_sorted_by_size_or_alphabetically() {
         many,
         Table { problem: "column `kind` has 60 classes in 60 rows: is this a regression?" }
     );
+}
+
+#[test]
+fn classes_have_the_order_in_which_they_are_named() {
+    let text = "a,kind\n1,good\n2,poor\n3,good\n4,fair\n";
+    let reader = kind().classes(["poor", "fair", "good", "best"]);
+    let data = reader.read(text.as_bytes()).unwrap();
+    assert_eq!(data.dataset.response().class_names().unwrap(), ["poor", "fair", "good"]);
+    assert_eq!(data.dataset.classes().unwrap(), [2, 0, 2, 1]);
+    let problem = "column `kind` has the class `fair`, which is not among those that were named";
+    fails!(parsed(&kind().classes(["poor", "good"]), text), Table { problem: problem });
+    let error = y().classes(["a"]).read("a,y\n1,2\n".as_bytes()).unwrap_err();
+    assert!(matches!(&error, Error::Argument { name, .. } if name == "classes"), "{error}");
 }
 
 #[test]

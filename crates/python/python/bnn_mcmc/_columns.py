@@ -228,6 +228,14 @@ def response_of(y: Any) -> Any:
     return _response(found, "y") if isinstance(found, nw.Series) else y
 
 
+def order_of(y: Any) -> list[str] | None:
+    """The categories of a response whose type has them in an order, as text; None of any other."""
+    found = nw.from_native(y, series_only=True, pass_through=True)
+    if not isinstance(found, nw.Series) or not isinstance(found.dtype, nw.Enum):
+        return None
+    return [str(category) for category in found.dtype.categories]
+
+
 def ordered(labels: Iterable[str], what: str) -> list[str]:
     """Labels by size if all of them are numbers, else as text."""
     found = sorted(labels)

@@ -30,6 +30,7 @@ from ._columns import (
     Matrix,
     is_missing_text,
     listed,
+    order_of,
     ordered,
     response_of,
     shown,
@@ -427,7 +428,8 @@ class BnnClassifier(ClassifierMixin, Bnn):
     ----------
     noise : {"ordinal"}, default=None
         Whether the classes are in order, such as grades: the network has one output, and the
-        cutpoints between the classes are sampled. The order is by size if all classes are numbers,
+        cutpoints between the classes are sampled. The order is the one of the categories if y is an
+        ordered category of pandas or an `Enum` of polars; else by size if all classes are numbers,
         also as text, and else alphabetical. None is no order.
 
     Attributes
@@ -499,6 +501,7 @@ class BnnClassifier(ClassifierMixin, Bnn):
         """
         self._forget()
         settings = self._settings(self.noise)
+        order = order_of(y) if self.noise == "ordinal" else None
         names, y = _names_of_response(y), response_of(y)
         _check_texts(y)
         x, y = self._features_of(X, y)
@@ -512,8 +515,9 @@ class BnnClassifier(ClassifierMixin, Bnn):
         if count > min(max(MANY_LEVELS, len(y) // 2), MOST_LEVELS):
             raise ValueError(f"y has {count} classes in {len(y)} rows: is this a regression?")
         texts = self._class_names()
-        inner = ordered(texts, "y")
-        places = np.array([inner.index(text) for text in texts])
+        inner = [name for name in order if name in texts] if order else ordered(texts, "y")
+        self._inner = inner
+        places = np.array(self._places())
         names = self._free(names if len(names) == 1 else ["class"])
         columns = self._columns_of_fit()
         numbers: list[int] = places[codes].tolist()
@@ -529,9 +533,8 @@ class BnnClassifier(ClassifierMixin, Bnn):
 
         Names that are numbers are there by size, where `classes_` has text in the order of text.
         """
-        texts = self._class_names()
-        inner = {text: place for place, text in enumerate(ordered(texts, "y"))}
-        return [inner[text] for text in texts]
+        inner = {text: place for place, text in enumerate(self._inner)}
+        return [inner[text] for text in self._class_names()]
 
     def predict(self, X: Any) -> NDArray[Any]:
         """The most probable class of each row.
@@ -620,13 +623,16 @@ class BnnClassifier(ClassifierMixin, Bnn):
         classes = np.array(_of_names(names))
         if classes.dtype.kind == "U":
             classes = classes.astype(object)
-        return {"classes": np.sort(classes).tolist(), "dtype": classes.dtype.str}
+        classes_in_order = np.sort(classes).tolist()
+        return {"classes": classes_in_order, "dtype": classes.dtype.str, "inner": names}
 
     def _response(self) -> dict[str, Any]:
-        return {"classes": _labels(self.classes_), "dtype": self.classes_.dtype.str}
+        classes = _labels(self.classes_)
+        return {"classes": classes, "dtype": self.classes_.dtype.str, "inner": self._inner}
 
     def _set_response(self, response: dict[str, Any]) -> None:
         self.classes_ = np.array(response["classes"], dtype=response["dtype"])
+        self._inner = response.get("inner") or ordered(self._class_names(), "y")
 
 
 def _check_texts(y: Any) -> None:

@@ -1,0 +1,196 @@
+//! The cells of a table as numbers.
+
+use ndarray::Array2;
+
+use super::column::{Column, Fill};
+use super::role::Role;
+use super::table::{Count, Table};
+use super::{CsvData, Lines, Schema, StandIn};
+use crate::Error;
+use crate::cells::shown;
+use crate::data::dataset::shortened;
+use crate::data::{Dataset, Response, Task};
+use crate::memory;
+use crate::message::Advice;
+
+/// The cells of a table as numbers.
+pub(super) struct Numbers {
+    pub(super) x: Array2<f64>,
+    /// The names of the features.
+    pub(super) names: Vec<String>,
+    response_names: Vec<String>,
+    /// `[row, column]`; without rows if the response is classes.
+    y: Array2<f64>,
+    /// The class of each row, if the response is classes.
+    classes: Vec<usize>,
+    /// The line of each row.
+    pub(super) lines: Lines,
+    /// The lines that were left out.
+    pub(super) dropped: Vec<usize>,
+    pub(super) stand_ins: Vec<StandIn>,
+}
+
+impl Schema {
+    /// Checks, before any of it is made, that the numbers of `rows` rows fit into memory, and that
+    /// they and the names of the features are within the reader's limit.
+    fn check_size(&self, table: &Table, rows: usize) -> Result<(), Error> {
+        let encoding = self.reader.encoding;
+        let (mut width, mut outputs, mut names) = (0, 0, 0u128);
+        for column in &self.columns {
+            outputs += usize::from(matches!(column.role, Role::Response(_)));
+            width += column.width(encoding);
+            if column.role == Role::Feature {
+                let levels = column.encoded_levels(encoding).iter();
+                let lengths = levels.map(|level| (column.name.len() + 1 + level.len()) as u128);
+                names += lengths.sum::<u128>();
+            }
+        }
+        let most = 4 * u128::from(self.reader.limit);
+        let numbers = 8 * rows as u128 * (width + outputs) as u128;
+        for (bytes, what) in [(numbers, "numbers"), (names, "names")] {
+            if bytes > most {
+                let problem = format!(
+                    "{rows} rows of {width} features with their response take {bytes} bytes as {what}, \
+                     but at most {most} are allowed, four times the limit of text"
+                );
+                let advice = [Advice::RaiseLimit { if_trusted: false }, Advice::EncodeAsCodes];
+                return Err(table.problem(problem).advise(advice));
+            }
+        }
+        let name = format!("data set of {}", table.file);
+        let size = [(rows, "rows"), (width + outputs, "columns")];
+        memory::check::<f64>(&name, &size, "leave columns out")
+            .map_err(|error| error.advise([Advice::EncodeAsCodes]))
+    }
+
+    /// The missing values of each column of features.
+    pub(super) fn missing(&self, order: &[usize], count: &Count) -> Vec<StandIn> {
+        let encoding = self.reader.encoding;
+        let columns = self.columns.iter().zip(order).filter(|(_, j)| count.missing[**j] > 0);
+        let stand_in = |(column, j): (&Column, &usize)| {
+            let Fill { value, marked } = column.missing?;
+            let value = column.has_median(encoding).then_some(value);
+            let (column, rows) = (column.name.clone(), count.missing[*j]);
+            Some(StandIn::Missing { column, rows, value, marked })
+        };
+        columns.filter_map(stand_in).collect()
+    }
+
+    /// Makes the data set.
+    pub(super) fn data(&self, table: &Table, numbers: Numbers) -> Result<CsvData, Error> {
+        let Numbers { x, names, response_names, y, classes, lines, dropped, stand_ins } = numbers;
+        let response = match self.reader.task {
+            Task::Regression => Response::Real(y),
+            Task::Counts => Response::Counts(y),
+            Task::Classification => {
+                let names = self.class_names().unwrap_or_default().to_vec();
+                Response::Classes { index: classes, names }
+            }
+        };
+        let dataset = Dataset::checked(x, response, names, response_names).map_err(|error| {
+            if error.is_data() { error } else { table.problem(error.to_string()) }
+        })?;
+        Ok(CsvData { dataset, schema: self.clone(), lines, dropped, stand_ins })
+    }
+
+    /// Turns the cells into numbers. The cell of the i-th column is at `order[i]` of each row.
+    pub(super) fn numbers(
+        &self,
+        table: &Table,
+        order: &[usize],
+        count: &Count,
+    ) -> Result<Numbers, Error> {
+        let (task, encoding) = (self.reader.task, self.reader.encoding);
+        self.check_size(table, count.complete)?;
+        let names = self.feature_names();
+        let mut response_names = Vec::new();
+        let mut used = Vec::with_capacity(order.len());
+        for (column, &j) in self.columns.iter().zip(order) {
+            match column.role {
+                Role::Ignored => continue,
+                Role::Response(place) => response_names.push((place, column.name.clone())),
+                Role::Feature | Role::Exposure => {}
+            }
+            used.push((column, j, column.codes()));
+        }
+        response_names.sort();
+        let response_names: Vec<String> =
+            response_names.into_iter().map(|(_, name)| name).collect();
+
+        let (rows, width, outputs) = (count.complete, names.len(), response_names.len());
+        let (n_classes, n_real) = match task {
+            Task::Classification => (rows, 0),
+            Task::Regression | Task::Counts => (0, rows * outputs),
+        };
+        let mut x = Vec::with_capacity(rows * width);
+        let mut classes = Vec::with_capacity(n_classes);
+        let mut y = vec![0.0; n_real];
+        let mut lines = Lines::default();
+        let mut dropped = Vec::with_capacity(count.dropped);
+        let mut stand_ins = self.missing(order, count);
+        let mut offset = None;
+        table.each_row(|line, cells| {
+            let is_missing = |j: usize| self.reader.is_missing(&cells[j]);
+            let drops = |role: Role| self.reader.drop_missing_rows || role != Role::Feature;
+            if count.dropped > 0
+                && used.iter().any(|(column, j, _)| drops(column.role) && is_missing(*j))
+            {
+                dropped.push(line);
+                return Ok(());
+            }
+            for (column, j, codes) in &used {
+                let (role, j, cell) = (column.role, *j, &cells[*j]);
+                if count.missing[j] > 0 && is_missing(j) {
+                    column.push_missing(encoding, &mut x);
+                    continue;
+                }
+                if let Some(dates) = &column.dates {
+                    let time = dates.read(cell).ok_or_else(|| {
+                        let problem =
+                            format!("`{}` is no date as the training file has", shown(cell));
+                        table.cell_problem(line, j, problem)
+                    })?;
+                    column.push_time(dates, time, &mut x);
+                    continue;
+                }
+                let Some(codes) = codes else {
+                    let value = match column.bools {
+                        true => table.truth((line, j), cell)?,
+                        false => table.number((line, j), cell, (task, role), lines.rows() == 0)?,
+                    };
+                    match role {
+                        Role::Response(place) => y[lines.rows() * outputs + place] = value,
+                        Role::Exposure => offset = Some(crate::portable::ln(value)),
+                        _ => column.push_number(value, &mut x),
+                    }
+                    continue;
+                };
+                let code = codes.get(cell.as_ref()).copied();
+                if code.is_none() && column.missing.is_some() {
+                    StandIn::unknown(&mut stand_ins, &column.name, cell);
+                } else if code.is_none() {
+                    let known = if role == Role::Feature { "levels" } else { "classes" };
+                    let levels = shortened(column.levels.as_deref().unwrap_or_default());
+                    let problem = format!(
+                        "`{}` is not among the {known} of the training file: {levels}",
+                        shown(cell)
+                    );
+                    return Err(table.cell_problem(line, j, problem));
+                }
+                match role {
+                    Role::Response(_) => classes.extend(code),
+                    _ => column.push_label(code, encoding, &mut x),
+                }
+            }
+            x.extend(offset);
+            lines.push(line);
+            Ok(())
+        })?;
+        let array = |values: Vec<f64>, columns: usize| {
+            Array2::from_shape_vec((values.len() / columns.max(1), columns), values)
+                .expect("all rows have that many columns")
+        };
+        let (x, y) = (array(x, width), array(y, outputs));
+        Ok(Numbers { x, names, response_names, y, classes, lines, dropped, stand_ins })
+    }
+}
