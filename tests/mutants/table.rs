@@ -884,7 +884,7 @@ mutants! {
             at "season": "f64::from(date.days_in_year())" => "365.0"
     caught_by "lib" "data::csv::tests::classes_have_the_order_in_which_they_are_named"
         "named classes are in the order in which they are found"
-            at "class-order": "named.iter().filter(|name| found.contains(name)).cloned().collect()"
+            at "named-classes": "named.iter().filter(|name| found.contains(name)).cloned().collect()"
                 => "found.to_vec()"
     caught_by "run" "fit_rates::expected_counts_are_proportional_to_the_exposure"
         "an offset is subtracted"

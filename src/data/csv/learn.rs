@@ -239,7 +239,7 @@ fn in_order(found: &[String], named: &[String]) -> Result<Vec<String>, String> {
             "has the class `{}`, which is not among those that were named",
             shown(other)
         )),
-        None => Ok(named.iter().filter(|name| found.contains(name)).cloned().collect()), //~ class-order
+        None => Ok(named.iter().filter(|name| found.contains(name)).cloned().collect()), //~ named-classes
     }
 }
 

@@ -152,6 +152,24 @@ fn a_table_is_checked_and_mended() {
     place.write("d.csv", &text);
     place.run("check d.csv --target y").code.filter(|code| *code == 1).unwrap();
     said!(place.run("check d.csv --target y --date-order day-first").well());
+    // Decimal commas, Latin-1, classes in the order in which they are named.
+    let mut text = b"g;x;y\n".to_vec();
+    for i in 0..60 {
+        let grade: &[u8] = [&b"pass"[..], b"fail", b"tr\xE8s"][i % 3];
+        text.extend([grade, format!(";{},5;1.{i:03},25\n", i % 7).as_bytes()].concat());
+    }
+    fs::write(place.path("l.csv"), text).unwrap();
+    place.run("check l.csv --target g").error(1);
+    let flags = "--charset latin-1 --decimal comma";
+    said!(place.run(&format!("check l.csv --target y {flags} --ignore g")).well());
+    let ordinal = format!("{flags} --noise ordinal --classes fail,pass,tr\u{e8}s {SMALL}");
+    place.run(&format!("fit l.csv --target g --out o --quiet {ordinal}")).well();
+    let predicted = place.run("predict o l.csv").well();
+    let classes: Vec<&str> =
+        predicted.lines().skip(1).take(3).map(|line| line.split(',').nth(2).unwrap()).collect();
+    assert_eq!(classes, ["fail", "pass", "tr\u{e8}s"]);
+    let wrong = flags.to_string() + " --classes fail,pass";
+    said!(place.run(&format!("fit l.csv --target g --out w {wrong}")).error(1));
     // Cells that are no numbers, each with its place.
     place.write("m.csv", "a,b,y\n1,x,1.5\n2,y,2\nbad,x,3.5\n");
     let mixed = place.run("check m.csv --target y");
