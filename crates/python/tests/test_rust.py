@@ -15,7 +15,7 @@ ROOT = Path(__file__).parents[3]
 
 
 def test_as_many_levels_are_allowed_as_in_csv_files():
-    schema = (ROOT / "src/data/csv/schema.rs").read_text(encoding="utf-8")
+    schema = (ROOT / "src/data/csv/learn.rs").read_text(encoding="utf-8")
     assert re.findall(r"^pub\(super\) const MANY_LEVELS: usize = (\d+);", schema, re.M) == [
         str(MANY_LEVELS)
     ]
