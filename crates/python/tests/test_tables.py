@@ -130,6 +130,11 @@ def test_missing_values_have_the_median_and_a_column_that_says_so(table, short, 
         BnnRegressor(**short).fit(X.assign(length=pd.Series([None] * 60, dtype=object)), y)
     with pytest.raises(ValueError, match="column `sex` has no value in any row: leave it out"):
         BnnRegressor(**short).fit(X.assign(sex="NA"), y)
+    with pytest.raises(ValueError, match="minimum of 2 is required"):
+        BnnRegressor(**short).fit(X[:0], y[:0])
+    for nothing in (np.nan, pd.NaT):
+        with pytest.raises(ValueError, match="column `none` has no value in any row: leave it out"):
+            BnnRegressor(**short).fit(X.assign(none=nothing), y)
 
 
 def test_missing_values_outlive_the_process(table, short, tmp_path):

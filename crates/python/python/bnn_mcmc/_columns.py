@@ -119,6 +119,9 @@ def columns_of(frame: Frame) -> list[Column]:
     columns: list[Column] = []
     for name, series in zip(names, frame.iter_columns(), strict=True):
         cells = _cells(series, name)
+        missing = _missing(series, cells)
+        if len(missing) and missing.all():
+            raise ValueError(f"column `{name}` has no value in any row: leave it out")
         levels = _levels(series, name) if cells == "labels" else []
         column: Column = {
             "name": name,
@@ -127,7 +130,7 @@ def columns_of(frame: Frame) -> list[Column]:
             "used": True,
             "dates": None,
             "fill": 0.0,
-            "marked": bool(_missing(series, cells).any()),
+            "marked": bool(missing.any()),
         }
         if cells == "dates":
             times = _times(series, name)
@@ -445,7 +448,7 @@ def _median(numbers: Matrix) -> float:
     """The median of the numbers that are not NaN."""
     found = np.sort(numbers[~np.isnan(numbers)])
     if len(found) == 0:
-        return math.nan
+        return math.nan  # Of a table without rows, which is refused.
     low, high = found[(len(found) - 1) // 2], found[len(found) // 2]
     return float(0.5 * low + 0.5 * high + 0.0)
 
@@ -470,8 +473,6 @@ def _levels(series: Series, name: str) -> list[str]:
     """The levels that occur in a column."""
     texts = {_text(value) for value in series.to_list()} - {None}
     found = ordered(cast("set[str]", texts), f"column `{name}`")
-    if not found:
-        raise ValueError(f"column `{name}` has no value in any row: leave it out")
     is_many = len(found) > MANY_LEVELS or (len(found) > 10 and 2 * len(found) > len(series))
     if is_many and not _is_category(series):
         raise ValueError(
@@ -496,7 +497,8 @@ def _encoded_labels(series: Series, column: Column, encoding: Encoding) -> Matri
                     f"row {row}, column `{name}`: `{shown(text)}` is not among the levels of the "
                     f"training rows: {listed(levels)}"
                 )
-    codes = np.array([-1 if text is None else places.get(text, -1) for text in texts])
+    places_of_rows = [-1 if text is None else places.get(text, -1) for text in texts]
+    codes = np.array(places_of_rows, dtype=np.intp)
     if encoding == "codes":
         return np.where(codes < 0, column["fill"] or 0.0, codes)[:, None].astype(np.float64)
     block = np.zeros((len(codes), len(levels)))
