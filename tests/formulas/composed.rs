@@ -399,7 +399,9 @@ fn rows_of_several_shares_give_the_sum() {
     let data = Dataset::regression(x.clone(), y.clone()).unwrap();
     let posterior = Posterior::new(deep(2), HeteroscedasticGaussian, &data, priors(false)).unwrap();
     check_shares(&posterior);
-    // Each share has the weights of its rows.
+    // Each share has the weights of its rows. One output is less work, so that it takes more rows.
+    let rows = 300_000;
+    let data = Dataset::regression(features(rows), responses(rows, 1)).unwrap();
     let model = LogSd::new(deep(1)).unwrap();
     let t = StudentTNoise::heteroscedastic();
     check_shares(&Posterior::new(model, t, &data, priors(false)).unwrap());
