@@ -11,6 +11,7 @@ use super::poisson::less_rate;
 use super::{ORDINARY, draw_poisson, ln_1m_exp, over_exp_m1, weighted};
 use crate::engine::elementary::exp_in_place;
 use crate::engine::{TILE_ROWS, Tile};
+use crate::layout::Layout;
 use crate::portable::{exp, exp_m1, ln};
 use crate::rng::ChainRng;
 
@@ -36,6 +37,29 @@ impl Counts {
             Self::NegativeBinomial => exp(rho),
         };
         ORDINARY.contains(&r).then_some(r)
+    }
+
+    /// The blocks of phi: rho, which a Poisson count has not, and omega, called `zeros`.
+    pub(super) fn layout(self, zeros: &str) -> Layout {
+        let layout = match self {
+            Self::Poisson => Layout::new(),
+            Self::NegativeBinomial => Layout::new().with("log_dispersion", &[]),
+        };
+        layout.with(zeros, &[])
+    }
+
+    /// rho, 0 of a Poisson count, and omega; or the entries of a direction for these.
+    pub(super) fn own(self, phi: &[f64]) -> (f64, f64) {
+        let omega = phi[phi.len() - 1];
+        (if self == Self::Poisson { 0.0 } else { phi[0] }, omega)
+    }
+
+    /// Adds the values for rho and omega to the values for phi.
+    pub(super) fn add(self, of_rho: f64, of_omega: f64, to_phi: &mut [f64]) {
+        if self == Self::NegativeBinomial {
+            to_phi[0] += of_rho;
+        }
+        to_phi[to_phi.len() - 1] += of_omega;
     }
 }
 
@@ -66,6 +90,7 @@ impl<'o> Rows<'o> {
     pub(super) fn r(&self) -> f64 {
         self.dispersed.as_ref().map_or(f64::INFINITY, |(r, ..)| *r)
     }
+
     /// The rows whose outputs are `out`, with the dispersion r = e^rho, infinite for Poisson counts.
     pub(super) fn new(out: Tile<'o>, r: f64, rho: f64) -> Self {
         let mut mu = [0.0; TILE_ROWS];

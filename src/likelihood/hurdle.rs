@@ -83,23 +83,10 @@ impl Hurdle {
         format!("hurdle {}", self.counts.name())
     }
 
-    /// rho and omega.
-    fn own(&self, phi: &[f64]) -> (f64, f64) {
-        (phi[0], phi[phi.len() - 1])
-    }
-
     /// The rows of a tile; `None` where the density is taken to be 0.
     fn rows<'o>(&self, phi: &[f64], out: Tile<'o>) -> Option<Rows<'o>> {
-        let rho = self.own(phi).0;
+        let rho = self.counts.own(phi).0;
         Some(Rows::new(out, self.counts.dispersion(rho)?, rho))
-    }
-
-    /// Adds the values for rho and omega to the values for phi.
-    fn add(&self, of_rho: f64, of_omega: f64, to_phi: &mut [f64]) {
-        if self.counts == Counts::NegativeBinomial {
-            to_phi[0] += of_rho;
-        }
-        to_phi[to_phi.len() - 1] += of_omega;
     }
 }
 
@@ -142,11 +129,7 @@ fn expected_tangent(rows: &Rows, no_zero: &NoZero, i: usize, r: [f64; 2]) -> [f6
 
 impl Likelihood for Hurdle {
     fn layout(&self) -> Layout {
-        let layout = match self.counts {
-            Counts::Poisson => Layout::new(),
-            Counts::NegativeBinomial => Layout::new().with("log_dispersion", &[]),
-        };
-        layout.with("logit_zeros", &[])
+        self.counts.layout("logit_zeros")
     }
 
     fn description(&self) -> Option<String> {
@@ -164,7 +147,7 @@ impl Likelihood for Hurdle {
         let Some(counts) = self.rows(phi, out.as_tile()) else {
             return rows.fill(f64::NEG_INFINITY);
         };
-        let (y, log_factorial, omega) = (y.column(0), y.column(1), self.own(phi).1);
+        let (y, log_factorial, omega) = (y.column(0), y.column(1), self.counts.own(phi).1);
         let [zero, above] = [-softplus(-omega), -softplus(omega)];
         for (i, row) in rows.iter_mut().enumerate() {
             *row = match y[i] {
@@ -186,7 +169,7 @@ impl Likelihood for Hurdle {
             d_out.values().fill(0.0);
             return f64::NEG_INFINITY;
         };
-        let (y, log_factorial, omega) = (y.column(0), y.column(1), self.own(phi).1);
+        let (y, log_factorial, omega) = (y.column(0), y.column(1), self.counts.own(phi).1);
         let [mut ell, mut d_rho, mut zeros] = [0.0; 3];
         for (i, d) in d_out.column(0).iter_mut().enumerate() {
             if y[i] == 0.0 {
@@ -200,7 +183,7 @@ impl Likelihood for Hurdle {
             d_rho += of_rho;
         }
         let above = out.rows() as f64 - zeros;
-        self.add(d_rho, zeros * sigmoid(-omega) - above * sigmoid(omega), d_phi);
+        self.counts.add(d_rho, zeros * sigmoid(-omega) - above * sigmoid(omega), d_phi);
         ell - weighted(zeros, softplus(-omega)) - weighted(above, softplus(omega))
     }
 
@@ -208,7 +191,7 @@ impl Likelihood for Hurdle {
         let Some(counts) = self.rows(phi, out) else {
             return mean.values().fill(f64::NAN);
         };
-        let log_above = -softplus(self.own(phi).1);
+        let log_above = -softplus(self.counts.own(phi).1);
         for (i, (mean, eta)) in mean.column(0).iter_mut().zip(out.column(0)).enumerate() {
             *mean = exp(log_above + (eta - counts.no_zero(i).log_probability()));
         }
@@ -229,7 +212,7 @@ impl Likelihood for Hurdle {
         let Some(counts) = self.rows(phi, out.as_tile()) else {
             return drawn.values().fill(f64::NAN);
         };
-        let w = sigmoid(self.own(phi).1);
+        let w = sigmoid(self.counts.own(phi).1);
         for (i, y) in drawn.column(0).iter_mut().enumerate() {
             let is_zero = rng.uniform() < w;
             let count = draw_above(&counts, i, rng);
@@ -282,11 +265,8 @@ impl SecondOrderLikelihood for Hurdle {
         let Some(counts) = self.rows(phi, out) else {
             return r_d_out.values().fill(0.0);
         };
-        let (mut r_rho, r_omega) = self.own(r_phi);
-        if self.counts == Counts::Poisson {
-            r_rho = 0.0;
-        }
-        let (omega, mut of_rho) = (self.own(phi).1, 0.0);
+        let (r_rho, r_omega) = self.counts.own(r_phi);
+        let (omega, mut of_rho) = (self.counts.own(phi).1, 0.0);
         for (i, d) in r_d_out.column(0).iter_mut().enumerate() {
             let (no_zero, r) = (counts.no_zero(i), [r_out.column(0)[i], r_rho]);
             let ([of_eta, own], share) = match (curvature, y.column(0)[i]) {
@@ -301,6 +281,6 @@ impl SecondOrderLikelihood for Hurdle {
             of_rho += weighted(share, own - less[1]);
         }
         let of_omega = -(out.rows() as f64) * sigmoid(omega) * sigmoid(-omega) * r_omega;
-        self.add(of_rho, of_omega, r_d_phi);
+        self.counts.add(of_rho, of_omega, r_d_phi);
     }
 }

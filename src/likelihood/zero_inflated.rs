@@ -88,24 +88,11 @@ impl ZeroInflated {
         format!("zero-inflated {}", self.counts.name())
     }
 
-    /// rho and omega.
-    fn own(&self, phi: &[f64]) -> (f64, f64) {
-        (phi[0], phi[phi.len() - 1])
-    }
-
     /// The rows of a tile; `None` where the density is taken to be 0.
     fn rows<'o>(&self, phi: &[f64], out: Tile<'o>) -> Option<(Rows<'o>, Zeros)> {
-        let (rho, omega) = self.own(phi);
+        let (rho, omega) = self.counts.own(phi);
         let r = self.counts.dispersion(rho)?;
         Some((Rows::new(out, r, rho), Zeros::new(omega)))
-    }
-
-    /// Adds the values for rho and omega to the values for phi.
-    fn add(&self, of_rho: f64, of_omega: f64, to_phi: &mut [f64]) {
-        if self.counts == Counts::NegativeBinomial {
-            to_phi[0] += of_rho;
-        }
-        to_phi[to_phi.len() - 1] += of_omega;
     }
 }
 
@@ -139,11 +126,7 @@ impl Zeros {
 
 impl Likelihood for ZeroInflated {
     fn layout(&self) -> Layout {
-        let layout = match self.counts {
-            Counts::Poisson => Layout::new(),
-            Counts::NegativeBinomial => Layout::new().with("log_dispersion", &[]),
-        };
-        layout.with("logit_extra_zeros", &[])
+        self.counts.layout("logit_extra_zeros")
     }
 
     fn description(&self) -> Option<String> {
@@ -194,18 +177,18 @@ impl Likelihood for ZeroInflated {
             d_rho += of_rho;
             d_omega += v - zeros.w;
         }
-        self.add(d_rho, d_omega, d_phi);
+        self.counts.add(d_rho, d_omega, d_phi);
         ell
     }
 
     fn mean(&self, phi: &[f64], out: Tile, mut mean: TileMut) {
-        let rest = sigmoid(-self.own(phi).1);
+        let rest = sigmoid(-self.counts.own(phi).1);
         exp_of(out, mean.reborrow());
         mean.values().iter_mut().for_each(|mean| *mean = weighted(rest, *mean));
     }
 
     fn variance(&self, phi: &[f64], out: Tile, mut variance: TileMut) -> bool {
-        let (rho, omega) = self.own(phi);
+        let (rho, omega) = self.counts.own(phi);
         let r = self.counts.dispersion(rho).unwrap_or(f64::NAN);
         let (w, rest) = (sigmoid(omega), sigmoid(-omega));
         exp_of(out, variance.reborrow());
@@ -216,7 +199,7 @@ impl Likelihood for ZeroInflated {
     }
 
     fn draw(&self, phi: &[f64], out: TileMut, _y: Tile, rng: &mut ChainRng, mut drawn: TileMut) {
-        let (rho, omega) = self.own(phi);
+        let (rho, omega) = self.counts.own(phi);
         let (r, w) = (self.counts.dispersion(rho).unwrap_or(f64::NAN), sigmoid(omega));
         exp_of(out.as_tile(), drawn.reborrow());
         for y in drawn.column(0) {
@@ -242,10 +225,7 @@ impl SecondOrderLikelihood for ZeroInflated {
         let Some((counts, zeros)) = self.rows(phi, out) else {
             return r_d_out.values().fill(0.0);
         };
-        let (mut r_rho, r_omega) = self.own(r_phi);
-        if self.counts == Counts::Poisson {
-            r_rho = 0.0;
-        }
+        let (r_rho, r_omega) = self.counts.own(r_phi);
         let (mut of_rho, mut of_omega) = (0.0, 0.0);
         for (i, d) in r_d_out.column(0).iter_mut().enumerate() {
             let y = y.column(0)[i];
@@ -271,6 +251,6 @@ impl SecondOrderLikelihood for ZeroInflated {
             of_rho += own - weighted(apart, slope[1]);
             of_omega += apart - zeros.w * sigmoid(-zeros.omega) * r_omega;
         }
-        self.add(of_rho, of_omega, r_d_phi);
+        self.counts.add(of_rho, of_omega, r_d_phi);
     }
 }
