@@ -73,7 +73,8 @@ pub struct Dates {
 
 impl Dates {
     /// The features for a column of `times`: seconds since the beginning of 1970 as a clock on the
-    /// wall there shows them, or since midnight if `is_clock`. NaN is missing.
+    /// wall there shows them, or since midnight if `is_clock`. NaN is missing; if all are, years are since
+    /// 1970.
     pub fn of(times: impl IntoIterator<Item = f64>, is_clock: bool) -> Self {
         let (mut low, mut high) = (f64::INFINITY, f64::NEG_INFINITY);
         let (mut days, mut clocks, mut weekdays) = (Vec::new(), Vec::new(), Vec::new());
@@ -89,7 +90,7 @@ impl Dates {
         let has_week = !is_clock && high - low >= 14.0 * DAY && days.len() > 1;
         Self {
             day: None,
-            first: (!is_clock).then_some(low),
+            first: (!is_clock).then_some(if low.is_finite() { low } else { 0.0 }),
             season: !is_clock && high - low >= 365.0 * DAY,
             weekdays: if has_week && weekdays.len() > 1 { weekdays } else { Vec::new() },
             clock: is_clock || clocks.len() > 1,

@@ -11,6 +11,7 @@ use super::{CsvData, CsvReader, Dates, Encoding, Schema};
 use crate::Error;
 use crate::cells::shown;
 use crate::data::Task;
+use crate::data::dataset::shortened;
 use crate::message::{self, Advice};
 
 /// The largest number of levels of a column that was not named as categorical.
@@ -236,8 +237,9 @@ impl Schema {
 fn in_order(found: &[String], named: &[String]) -> Result<Vec<String>, String> {
     match found.iter().find(|class| !named.contains(class)) {
         Some(other) => Err(format!(
-            "has the class `{}`, which is not among those that were named",
-            shown(other)
+            "has the class `{}`, which is not among those that were named: {}",
+            shown(other),
+            shortened(named)
         )),
         None => Ok(named.iter().filter(|name| found.contains(name)).cloned().collect()), //~ named-classes
     }

@@ -535,7 +535,8 @@ fn classes_have_the_order_in_which_they_are_named() {
     let data = reader.read(text.as_bytes()).unwrap();
     assert_eq!(data.dataset.response().class_names().unwrap(), ["poor", "fair", "good"]);
     assert_eq!(data.dataset.classes().unwrap(), [2, 0, 2, 1]);
-    let problem = "column `kind` has the class `fair`, which is not among those that were named";
+    let problem = "column `kind` has the class `fair`, which is not among those that were named: \
+                   poor, good";
     fails!(parsed(&kind().classes(["poor", "good"]), text), Table { problem: problem });
     let error = y().classes(["a"]).read("a,y\n1,2\n".as_bytes()).unwrap_err();
     assert!(matches!(&error, Error::Argument { name, .. } if name == "classes"), "{error}");
