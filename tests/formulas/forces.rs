@@ -1,6 +1,8 @@
 //! Forces in f32 of posteriors whose output layer is integrated out: close to the gradient, functions of the position
 //! alone, and the gradient itself where f32 does not suffice.
 
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use bnn_mcmc::model::{NonCentred, Skip};
 use bnn_mcmc::prelude::*;
 use bnn_mcmc::targets::{ConditionallyGaussian, Forces, Marginal, Tempered};
@@ -135,6 +137,33 @@ fn forces_are_functions_of_the_position_alone() {
             );
         });
     }
+}
+
+/// With a thread that takes a share in the second pass and had none in the first: fresh workspaces, on a machine
+/// with more to do than it has cores.
+#[test]
+fn forces_do_not_depend_on_which_threads_are_busy() {
+    let network = Mlp::new(&[3, 60, 2], Activation::Tanh).unwrap();
+    let priors = Priors::by_fan_in(&network).with("log_noise_variance", noise());
+    let posterior = Posterior::new(network, Gaussian::sampled(), &data(6_000, 2), priors).unwrap();
+    let marginal = forced(&posterior);
+    let v: Vec<f64> = (0..marginal.dim()).map(|i| (1.3 * i as f64).sin()).collect();
+    let expected = force(&marginal, &v, &mut marginal.workspace());
+    let is_over = AtomicBool::new(false);
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(3).build().unwrap();
+    std::thread::scope(|scope| {
+        for _ in 0..3 {
+            scope.spawn(|| {
+                while !is_over.load(Ordering::Relaxed) {
+                    std::hint::spin_loop();
+                }
+            });
+        }
+        let same = |_| force(&marginal, &v, &mut marginal.workspace()) == expected;
+        let found = pool.install(|| (0..200).all(same));
+        is_over.store(true, Ordering::Relaxed);
+        assert!(found);
+    });
 }
 
 /// Where the noise is so small that B has no digits in f32, and where weights are infinite in f32.

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use super::Shape;
-use super::scratch::Collapsed;
+use super::scratch::{Collapsed, Hidden};
 use crate::engine::gram::Gram;
 use crate::engine::network::{SUMMED_IN_F32, product};
 use crate::engine::simd::Real;
@@ -37,7 +37,7 @@ fn clear_padding(columns: &mut [f32], rows: usize, stride: usize) {
 }
 
 impl InF32 {
-    pub(super) fn new(shape: &Shape, network: NonCentred<Mlp>) -> Self {
+    fn new(shape: &Shape, network: NonCentred<Mlp>) -> Self {
         let Shape { units, skip, outputs, bias, .. } = *shape;
         let (columns, network) = (shape.columns(), network.in_f32());
         let mut ws = network.workspace();
@@ -51,6 +51,16 @@ impl InF32 {
             back: vec![0.0; units * (columns + outputs)],
             back_bias: vec![0.0; if bias { units } else { 0 }],
         }
+    }
+
+    /// The memory in `own`, made if there is none. Each pass asks for it: the threads that take a share of the rows
+    /// in the second pass may have had none in the first.
+    pub(super) fn of<'a>(
+        own: &'a mut Option<Self>,
+        shape: &Shape,
+        hidden: &Hidden,
+    ) -> &'a mut Self {
+        own.get_or_insert_with(|| Self::new(shape, hidden.network.clone()))
     }
 
     /// Computes the columns of Phi on the tile x.
@@ -154,7 +164,8 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
         ws: &mut PosteriorWorkspace<M::Workspace>,
     ) -> f64 {
         let Collapsed { shape, hidden, in_f32, mean, .. } = scratch;
-        let (Some(hidden), Some(own)) = (hidden, in_f32) else { return f64::NAN };
+        let Some(hidden) = hidden else { return f64::NAN };
+        let own = InF32::of(in_f32, shape, hidden); //~ force-memory
         let (w, phi) = self.split(q);
         let PosteriorWorkspace { out, d_out, grad_phi, .. } = ws;
         grad_phi.fill(0.0);

@@ -42,7 +42,7 @@ pub(in crate::posterior) struct Collapsed {
 /// The layers before the output layer.
 #[derive(Debug)]
 pub(super) struct Hidden {
-    network: NonCentred<Mlp>,
+    pub(super) network: NonCentred<Mlp>,
     /// One or more tiles: tile i of the rows has the place i modulo their number.
     kept: Vec<Kept>,
     /// The derivative with respect to Phi.
@@ -223,10 +223,9 @@ impl Collapsed {
         cross: &mut [f64],
     ) {
         if self.is_force
-            && let Some(Hidden { network, .. }) = &self.hidden
+            && let Some(hidden) = &self.hidden
         {
-            let new = || InF32::new(&self.shape, network.clone());
-            return self.in_f32.get_or_insert_with(new).sum_rows(
+            return InF32::of(&mut self.in_f32, &self.shape, hidden).sum_rows(
                 &self.shape,
                 q,
                 tiles.map(|(_, rows)| rows),
