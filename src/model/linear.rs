@@ -98,7 +98,7 @@ impl Model for Linear {
     }
 
     fn output_layer(&self) -> Result<OutputLayer, Error> {
-        Ok(OutputLayer { hidden: None, bias: self.bias, skip: false, log_sd: false })
+        Ok(OutputLayer { hidden: None, bias: self.bias, beside: Vec::new(), log_sd: false })
     }
 
     walk_of_network!();

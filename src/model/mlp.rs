@@ -260,7 +260,7 @@ impl Model for Mlp {
         Ok(OutputLayer {
             hidden: (self.n_layers() > 1).then(hidden),
             bias: true,
-            skip: false,
+            beside: Vec::new(),
             log_sd: false,
         })
     }

@@ -71,7 +71,9 @@ pub use mlp_f32::MlpF32;
 pub use non_centred::NonCentred;
 pub use offset::Offset;
 pub use skip::Skip;
-pub(crate) use skip::layers;
+pub(crate) use skip::{columns, layers};
+
+use std::ops::Range;
 
 use crate::Error;
 use crate::engine::{Tile, TileMut, Tiles};
@@ -185,16 +187,18 @@ pub trait Model: Sync {
 /// The models whose output layer can be integrated out, in words.
 const LINEAR_OUTPUTS: &str = "Linear, or an Mlp in f64 whose outputs have no activation";
 
-/// The linear layer that a model ends in: f(x; w) = W h(x; v) + V x + b with w = (v, W, b, V), W
-/// `[K x H]` row-major, b `[K]` and V `[K x D]` row-major.
+/// The linear layer that a model ends in: f(x; w) = W h(x; v) + V_1 x_1 + V_2 x_2 + .. + b with w = (v, W, b,
+/// V_1, V_2, ..), W `[K x H]` row-major, b `[K]`, and V_i `[K x D_i]` row-major for some of the inputs, x_i.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OutputLayer {
-    /// The layers before, a network with the weights v and H outputs; without any, h(x) = x.
+    /// The layers before, a network of the first inputs with the weights v and H outputs; without any, h(x)
+    /// are the inputs before those of V_1.
     pub hidden: Option<NonCentred<Mlp>>,
     /// Whether there is a b.
     pub bias: bool,
-    /// Whether there is a V: [skip-layer connections](Skip).
-    pub skip: bool,
+    /// The inputs x_1, x_2, ..: [skip-layer connections and groups](Skip). Each begins where the one
+    /// before ends, and the last one ends with the inputs.
+    pub beside: Vec<Range<usize>>,
     /// Whether as many outputs follow that are no part of the layer, the log standard deviations of the
     /// noise: [linear in the features](LogSd), with weights `[K x D]` and biases `[K]` after those of the
     /// layer.

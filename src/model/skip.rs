@@ -1,4 +1,6 @@
-//! A linear part beside another model.
+//! Linear parts beside another model: of its inputs, and of groups.
+
+use std::ops::Range;
 
 use super::log_sd::LOG_SD;
 use super::{Activation, Model, OutputLayer, SecondOrderModel};
@@ -7,6 +9,7 @@ use crate::engine::layer::Layer;
 use crate::engine::network::Network;
 use crate::engine::{Tile, TileMut, TileStorage};
 use crate::layout::{Block, Layout};
+use crate::message::count;
 
 /// A model with a linear part beside it: skip-layer connections from the inputs to the outputs.
 ///
@@ -21,30 +24,76 @@ use crate::layout::{Block, Layout};
 /// derivatives are zero. If the output layer of g can be [integrated
 /// out](crate::targets::Marginal), V is integrated out with it.
 ///
-/// Source: Ripley, *Pattern Recognition and Neural Networks* (1996), section 5.1,
-/// doi:10.1017/CBO9780511812651.
+/// **Groups.** [`intercepts`](Self::intercepts) adds a part of its own inputs z, which g does not see: an
+/// indicator, 0 or 1, of each group that a row may belong to (a school, a patient).
+///
+/// ```text
+/// f(x, z; u, V, U) = g(x; u) + V x + U z,     z = (z_1, .., z_G),  U [K x G]
+/// ```
+///
+/// With the prior U_kj | tau ~ N(0, tau^2) and a prior of tau
+/// ([`Priors::hierarchical`](crate::prior::Priors::hierarchical)) these are varying (random) intercepts:
+/// groups of few rows are drawn towards the others. A column z_j that is 1 in no training row has
+/// U_kj | tau, y ~ N(0, tau^2) in the posterior: it is the intercept of a group that was not seen. Where the
+/// output layer is integrated out, so is U. Several groupings are several calls, each a block with
+/// a tau of its own.
+///
+/// Sources: Ripley, *Pattern Recognition and Neural Networks* (1996), section 5.1,
+/// doi:10.1017/CBO9780511812651; of groups Gelman and Hill, *Data Analysis Using Regression and
+/// Multilevel/Hierarchical Models* (2006), chapters 11 and 12, doi:10.1017/CBO9780511790942.
 ///
 /// ```
 /// use bnn_mcmc::model::{Activation, Mlp, Model, Skip};
 /// let model = Skip::new(Mlp::new(&[8, 40, 1], Activation::Tanh)?)?;
 /// assert_eq!(model.layout().block_names(), ["w0", "b0", "w1", "b1", "skip"]);
 /// assert_eq!(model.layout().dim(), 8 * 40 + 40 + 40 + 1 + 8);
+/// let schools = ["A", "B", "a new one"].map(String::from);
+/// let model = model.intercepts("school", schools.to_vec())?;
+/// assert_eq!(model.layout().block_names()[5], "group_school");
+/// assert_eq!((model.n_inputs(), model.layout().dim()), (8 + 3, 409 + 3));
 /// # Ok::<(), bnn_mcmc::Error>(())
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Skip<M> {
     base: M,
-    /// D, or 0 if there is no linear part.
-    inputs: usize,
+    parts: Vec<Part>,
 }
 
-/// The name of the block of V.
+/// A linear part: V of the inputs that the base has, or U of inputs after them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Part {
+    block: String,
+    inputs: Range<usize>,
+    /// The names of the groups; none of V.
+    groups: Vec<String>,
+}
+
+impl Part {
+    fn is_of_groups(&self) -> bool {
+        !self.groups.is_empty()
+    }
+
+    /// The tile of the part's inputs.
+    fn of<'x>(&self, x: Tile<'x>) -> Tile<'x> {
+        columns(x, self.inputs.clone())
+    }
+}
+
+/// Some columns of a tile.
+pub(crate) fn columns(x: Tile, columns: Range<usize>) -> Tile {
+    let stride = x.stride();
+    Tile::new(&x.values()[columns.start * stride..columns.end * stride], x.rows())
+}
+
+/// The name of the block of V, and the beginning of the names of the blocks of U.
 const SKIP: &str = "skip";
+const GROUP: &str = "group_";
 
 /// The blocks of the weights of layers, in order, without the blocks of linear parts beside them, for the
 /// outputs or for the noise; and the former, if there is one.
 pub(crate) fn layers(layout: &Layout) -> (Vec<&Block>, Option<&Block>) {
-    let is_matrix = |block: &&Block| block.shape.len() == 2 && block.name != LOG_SD[0];
+    let is_beside = |block: &Block| block.name == LOG_SD[0] || block.name.starts_with(GROUP);
+    let is_matrix = |block: &&Block| block.shape.len() == 2 && !is_beside(block);
     let matrices = layout.blocks().iter().filter(is_matrix);
     let (skip, layers): (Vec<_>, Vec<_>) = matrices.partition(|block| block.name == SKIP);
     (layers, skip.first().copied())
@@ -60,12 +109,47 @@ impl<M: Model> Skip<M> {
             let allowed = "a model without a block of that name: one linear part is enough";
             return Err(Error::argument("block of the base", SKIP, allowed));
         }
-        Ok(Self { inputs: base.n_inputs(), base })
+        let inputs = 0..base.n_inputs();
+        Ok(Self { base, parts: vec![Part { block: SKIP.into(), inputs, groups: Vec::new() }] })
     }
 
     /// `base` without a linear part, for programs that choose as they run: the same model as `base`.
     pub fn without(base: M) -> Self {
-        Self { base, inputs: 0 }
+        Self { base, parts: Vec::new() }
+    }
+
+    /// The model with an intercept for each of these groups, of a grouping called `name`: as many more
+    /// inputs, at the end, and a block `group_name` `[K, G]`, which needs a prior of its own.
+    ///
+    /// # Errors
+    /// No groups, or a grouping or block of that name that is there already.
+    pub fn intercepts(mut self, name: &str, groups: Vec<String>) -> Result<Self, Error> {
+        let block = format!("{GROUP}{name}");
+        if groups.is_empty() {
+            return Err(Error::argument(format!("groups of `{name}`"), 0, "1 or more"));
+        }
+        if self.layout().range(&block).is_some() {
+            let allowed = "a name that no other block has";
+            return Err(Error::argument("grouping", format!("`{name}`"), allowed));
+        }
+        let first = self.n_inputs();
+        self.parts.push(Part { block, inputs: first..first + groups.len(), groups });
+        Ok(self)
+    }
+
+    /// The name of the block of the intercepts of a grouping.
+    pub(crate) fn block_of_groups(name: &str) -> String {
+        format!("{GROUP}{name}")
+    }
+
+    /// The inputs that the base has.
+    fn of_base<'x>(&self, x: Tile<'x>) -> Tile<'x> {
+        columns(x, 0..self.base.n_inputs())
+    }
+
+    /// Whether there is a V.
+    fn has_skip(&self) -> bool {
+        self.parts.iter().any(|part| !part.is_of_groups())
     }
 
     /// The model beside the linear part.
@@ -73,13 +157,55 @@ impl<M: Model> Skip<M> {
         &self.base
     }
 
-    /// The weights u of the base and the weights V.
+    /// The number of weights of the linear parts.
+    fn n_linear(&self) -> usize {
+        self.n_outputs() * self.parts.iter().map(|part| part.inputs.len()).sum::<usize>()
+    }
+
+    /// The weights u of the base, and those of the linear parts.
     fn split<'w>(&self, w: &'w [f64]) -> (&'w [f64], &'w [f64]) {
-        w.split_at(w.len() - self.inputs * self.n_outputs())
+        w.split_at(w.len() - self.n_linear())
     }
 
     fn split_mut<'w>(&self, w: &'w mut [f64]) -> (&'w mut [f64], &'w mut [f64]) {
-        w.split_at_mut(w.len() - self.inputs * self.n_outputs())
+        w.split_at_mut(w.len() - self.n_linear())
+    }
+
+    /// Adds the outputs of the linear parts, with the weights `v`.
+    fn add_linear(&self, mut v: &[f64], x: Tile, mut to: TileMut, linear: &mut [Linear]) {
+        for (part, linear) in self.parts.iter().zip(linear) {
+            let own;
+            (own, v) = v.split_at(part.inputs.len() * self.n_outputs());
+            linear.add(own, part.of(x), to.reborrow());
+        }
+    }
+
+    /// Adds the gradient with respect to the weights of the linear parts, now or in `finish_linear`.
+    fn backward_linear(
+        &self,
+        mut v: &[f64],
+        x: Tile,
+        d_out: Tile,
+        grad: &mut [f64],
+        linear: &mut [Linear],
+    ) {
+        let mut rest = grad;
+        for (part, linear) in self.parts.iter().zip(linear) {
+            let n = part.inputs.len() * self.n_outputs();
+            let (own, own_grad);
+            (own, v) = v.split_at(n);
+            (own_grad, rest) = rest.split_at_mut(n);
+            linear.network.backward(own, part.of(x), d_out, own_grad); //~ skip-gradient
+        }
+    }
+
+    fn finish_linear(&self, grad: &mut [f64], linear: &mut [Linear]) {
+        let mut rest = grad;
+        for (part, linear) in self.parts.iter().zip(linear) {
+            let own;
+            (own, rest) = rest.split_at_mut(part.inputs.len() * self.n_outputs());
+            linear.network.finish(own);
+        }
     }
 }
 
@@ -87,10 +213,10 @@ impl<M: Model> Skip<M> {
 #[derive(Debug)]
 pub struct SkipWorkspace<W> {
     base: W,
-    linear: Option<Linear>,
+    linear: Vec<Linear>,
 }
 
-/// Scratch memory of the linear part.
+/// Scratch memory of a linear part.
 #[derive(Debug)]
 struct Linear {
     network: Network<f64>,
@@ -107,68 +233,78 @@ impl Linear {
     }
 }
 
-/// `axes` and the axis of V, if there is a V.
-fn with_skip(mut axes: Vec<(String, usize)>, axis: usize, inputs: usize) -> Vec<(String, usize)> {
-    axes.extend((inputs > 0).then(|| (SKIP.into(), axis)));
-    axes
-}
-
 impl<M: Model> Model for Skip<M> {
     type Workspace = SkipWorkspace<M::Workspace>;
 
-    /// The base's blocks, then `skip` `[K, D]` row-major.
+    /// The base's blocks, then `skip` `[K, D]` row-major, then the blocks of [groups](Self::intercepts).
     fn layout(&self) -> Layout {
-        let layout = self.base.layout();
-        match self.inputs {
-            0 => layout,
-            inputs => layout.with(SKIP, &[self.n_outputs(), inputs]),
-        }
+        let outputs = self.n_outputs();
+        let with =
+            |layout: Layout, part: &Part| layout.with(&part.block, &[outputs, part.inputs.len()]);
+        self.parts.iter().fold(self.base.layout(), with)
     }
 
     forward! { self => self.base;
-        fn n_inputs() -> usize;
         fn n_outputs() -> usize;
         fn tile_rows() -> usize;
-        fn named_axes() -> Vec<(String, usize, Vec<String>)>;
+    }
+
+    fn n_inputs(&self) -> usize {
+        self.parts.last().map_or(0, |part| part.inputs.end).max(self.base.n_inputs())
     }
 
     fn description(&self) -> Option<String> {
-        let base = self.base.description()?;
-        Some(if self.inputs == 0 { base } else { format!("{base}, linear part beside it") })
+        let mut description = self.base.description()?;
+        for Part { block, groups, .. } in &self.parts {
+            description += &match groups.len() {
+                0 => ", linear part beside it".into(),
+                n => format!(", {} of `{}`", count(n, "intercept"), &block[GROUP.len()..]),
+            };
+        }
+        Some(description)
     }
 
     fn input_axes(&self) -> Vec<(String, usize)> {
-        with_skip(self.base.input_axes(), 1, self.inputs)
+        let mut axes = self.base.input_axes();
+        axes.extend(self.has_skip().then(|| (SKIP.into(), 1)));
+        axes
     }
 
     fn output_axes(&self) -> Vec<(String, usize)> {
-        with_skip(self.base.output_axes(), 0, self.inputs)
+        let own = self.parts.iter().map(|part| (part.block.clone(), 0));
+        self.base.output_axes().into_iter().chain(own).collect()
+    }
+
+    fn named_axes(&self) -> Vec<(String, usize, Vec<String>)> {
+        let groups = self.parts.iter().filter(|part| part.is_of_groups());
+        let own = groups.map(|part| (part.block.clone(), 1, part.groups.clone()));
+        self.base.named_axes().into_iter().chain(own).collect()
     }
 
     fn workspace(&self) -> Self::Workspace {
-        let (inputs, units) = (self.inputs, self.n_outputs());
-        let layer = Layer { inputs, units, bias: false, activation: Activation::Identity };
-        let linear = (inputs > 0).then(|| Linear {
-            network: Network::new(vec![layer]),
-            out: TileStorage::for_columns(units),
-        });
-        SkipWorkspace { base: self.base.workspace(), linear }
+        let units = self.n_outputs();
+        let of = |part: &Part| {
+            let inputs = part.inputs.len();
+            let layer = Layer { inputs, units, bias: false, activation: Activation::Identity };
+            Linear { network: Network::new(vec![layer]), out: TileStorage::for_columns(units) }
+        };
+        SkipWorkspace { base: self.base.workspace(), linear: self.parts.iter().map(of).collect() }
     }
 
     fn begin(&self, w: &[f64], ws: &mut Self::Workspace) {
-        let (u, v) = self.split(w);
+        let (u, mut v) = self.split(w);
         self.base.begin(u, &mut ws.base);
-        if let Some(linear) = &mut ws.linear {
-            linear.network.begin(v);
+        for (part, linear) in self.parts.iter().zip(&mut ws.linear) {
+            let own;
+            (own, v) = v.split_at(part.inputs.len() * self.n_outputs());
+            linear.network.begin(own);
         }
     }
 
     fn forward(&self, w: &[f64], x: Tile, mut out: TileMut, ws: &mut Self::Workspace) {
         let (u, v) = self.split(w);
-        self.base.forward(u, x, out.reborrow(), &mut ws.base);
-        if let Some(linear) = &mut ws.linear {
-            linear.add(v, x, out);
-        }
+        self.base.forward(u, self.of_base(x), out.reborrow(), &mut ws.base);
+        self.add_linear(v, x, out, &mut ws.linear);
     }
 
     fn backward(
@@ -180,38 +316,32 @@ impl<M: Model> Model for Skip<M> {
         ws: &mut Self::Workspace,
     ) {
         let ((u, v), (grad_u, grad_v)) = (self.split(w), self.split_mut(grad));
-        self.base.backward(u, x, d_out, grad_u, &mut ws.base);
-        if let Some(linear) = &mut ws.linear {
-            linear.network.backward(v, x, d_out, grad_v); //~ skip-gradient
-        }
+        self.base.backward(u, self.of_base(x), d_out, grad_u, &mut ws.base);
+        self.backward_linear(v, x, d_out, grad_v, &mut ws.linear);
     }
 
     fn finish(&self, grad: &mut [f64], ws: &mut Self::Workspace) {
         let (grad_u, grad_v) = self.split_mut(grad);
         self.base.finish(grad_u, &mut ws.base);
-        if let Some(linear) = &mut ws.linear {
-            linear.network.finish(grad_v);
-        }
+        self.finish_linear(grad_v, &mut ws.linear);
     }
 
     fn output_layer(&self) -> Result<OutputLayer, Error> {
         let layer = self.base.output_layer()?;
-        if self.inputs == 0 {
-            return Ok(layer);
-        }
-        if layer.hidden.is_none() {
+        if layer.hidden.is_none() && self.has_skip() {
             let found = self.description().unwrap_or_else(|| "a model of your own".into());
             let allowed = "hidden layers with a linear part beside them: beside a linear model it adds \
                            nothing";
             return Err(Error::argument("model", found, allowed));
         }
-        Ok(OutputLayer { skip: true, ..layer })
+        let beside = self.parts.iter().map(|part| part.inputs.clone()).collect();
+        Ok(OutputLayer { beside, ..layer })
     }
 }
 
 impl<M: SecondOrderModel> SecondOrderModel for Skip<M> {
     fn keep_backward(&self, w: &[f64], x: Tile, d_out: Tile, ws: &mut Self::Workspace) {
-        self.base.keep_backward(self.split(w).0, x, d_out, &mut ws.base);
+        self.base.keep_backward(self.split(w).0, self.of_base(x), d_out, &mut ws.base);
     }
 
     fn forward_tangent(
@@ -223,10 +353,8 @@ impl<M: SecondOrderModel> SecondOrderModel for Skip<M> {
         ws: &mut Self::Workspace,
     ) {
         let (u, (of_u, of_v)) = (self.split(w).0, self.split(v));
-        self.base.forward_tangent(u, x, of_u, r_out.reborrow(), &mut ws.base);
-        if let Some(linear) = &mut ws.linear {
-            linear.add(of_v, x, r_out);
-        }
+        self.base.forward_tangent(u, self.of_base(x), of_u, r_out.reborrow(), &mut ws.base);
+        self.add_linear(of_v, x, r_out, &mut ws.linear);
     }
 
     fn backward_tangent(
@@ -239,10 +367,8 @@ impl<M: SecondOrderModel> SecondOrderModel for Skip<M> {
         ws: &mut Self::Workspace,
     ) {
         let ((u, own), of_u, (hv_u, hv_v)) = (self.split(w), self.split(v).0, self.split_mut(hv));
-        self.base.backward_tangent(u, x, of_u, r_d_out, hv_u, &mut ws.base);
-        if let Some(linear) = &mut ws.linear {
-            linear.network.backward(own, x, r_d_out, hv_v);
-            linear.network.finish(hv_v);
-        }
+        self.base.backward_tangent(u, self.of_base(x), of_u, r_d_out, hv_u, &mut ws.base);
+        self.backward_linear(own, x, r_d_out, hv_v, &mut ws.linear);
+        self.finish_linear(hv_v, &mut ws.linear);
     }
 }

@@ -10,6 +10,7 @@ mod conjugate_refused;
 mod fixtures;
 mod forces;
 mod gradients;
+mod groups;
 mod langevin_1d;
 mod likelihoods;
 mod model;

@@ -38,10 +38,10 @@ fn clear_padding(columns: &mut [f32], rows: usize, stride: usize) {
 
 impl InF32 {
     fn new(shape: &Shape, network: NonCentred<Mlp>) -> Self {
-        let Shape { units, skip, outputs, bias, .. } = *shape;
+        let Shape { units, outputs, bias, .. } = *shape;
         let (columns, network) = (shape.columns(), network.in_f32());
         let mut ws = network.workspace();
-        NonCentred::network_of(&mut ws).0.compute_all_in_f32(skip + outputs);
+        NonCentred::network_of(&mut ws).0.compute_all_in_f32(columns - units + outputs);
         Self {
             ws,
             network,
@@ -67,11 +67,11 @@ impl InF32 {
     fn basis(&mut self, shape: &Shape, x: Tile) {
         let stride = f32::stride_of(x.stride());
         let (network, _) = NonCentred::network_of(&mut self.ws);
-        network.forward_f32(x);
+        network.forward_f32(shape.of_hidden(x));
         let phi = &mut network.outputs_f32()[..shape.columns() * stride];
         let (h, features) = phi.split_at_mut(shape.units * stride);
         clear_padding(h, x.rows(), stride);
-        f32::copy_in(x.values(), x.stride(), features); //~ force-skip-features
+        f32::copy_in(shape.beside(x), x.stride(), features); //~ force-skip-features
     }
 
     /// Overwrites `gram` and `cross` by Phi^T Phi and Y^T Phi of the rows of `tiles`.
@@ -143,7 +143,7 @@ impl InF32 {
             product(back, back_bias, columns, stride, d_h);
             clear_padding(d_h, x.rows(), stride);
         };
-        network.backward_f32(x, write, grad);
+        network.backward_f32(shape.of_hidden(x), write, grad);
     }
 
     /// Ends the second pass.

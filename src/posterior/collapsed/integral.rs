@@ -135,8 +135,9 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
         ws: &mut PosteriorWorkspace<M::Workspace>,
     ) -> Option<f64> {
         let precision = self.condition(beta, q, scratch, ws)?;
-        let (shape, m) = (scratch.shape, scratch.shape.m());
-        let power = if shape.by_row { 1.0 } else { beta };
+        let (m, is_by_row) = (scratch.shape.m(), scratch.shape.by_row);
+        let integrated = scratch.shape.integrated as f64;
+        let power = if is_by_row { 1.0 } else { beta };
         let log_det = 2.0 * scratch.factor.half_log_det();
         let squares: f64 = scratch.nu.iter().map(|nu| nu * nu).sum();
         if let Some(grad) = grad.as_deref_mut() {
@@ -145,23 +146,23 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
             scratch.set_back(precision);
         }
         let likelihood = self.at_the_mean(beta, q, grad.as_deref_mut(), scratch, ws);
-        if let (Some(grad), false) = (grad, shape.by_row) {
+        if let (Some(grad), false) = (grad, is_by_row) {
             let trace: f64 = scratch.inverse.iter().step_by(m + 1).sum();
-            let d_log_det = 0.5 * shape.integrated as f64 * (m as f64 - trace);
+            let d_log_det = 0.5 * integrated * (m as f64 - trace);
             let phi = self.n_weights..self.n_weights + self.n_phi;
             for (grad, d_phi) in grad[phi].iter_mut().zip(&ws.grad_phi) {
                 *grad += beta * d_phi + d_log_det; //~ collapsed-noise-gradient
             }
         }
         //~ collapsed-log-det
-        Some(power * likelihood - 0.5 * squares - 0.5 * shape.integrated as f64 * log_det)
+        Some(power * likelihood - 0.5 * squares - 0.5 * integrated * log_det)
     }
 
     /// Adds the derivatives with respect to the log variances of hierarchical priors.
     fn add_scale_grad(&self, grad: &mut [f64], scratch: &Collapsed) {
-        let (shape, m) = (scratch.shape, scratch.shape.m());
+        let (shape, m) = (&scratch.shape, scratch.shape.m());
         for j in 0..m {
-            let (block, coordinate) = self.block_of_column(&shape, j);
+            let (block, coordinate) = self.block_of_column(shape, j);
             if let Some(log_variance) = block.log_variance_of(coordinate) {
                 let squares: f64 = scratch.nu.iter().skip(j).step_by(m).map(|nu| nu * nu).sum();
                 let known = shape.integrated as f64 * (1.0 - scratch.inverse[j * m + j]);

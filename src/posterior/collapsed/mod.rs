@@ -1,7 +1,8 @@
 //! The posterior with the weights of its linear output layer integrated out.
 //!
 //! A row's outputs are f = W h(x; v) + V x + b, and the noise is normal. With Phi `[n x m]` the outputs
-//! of the last hidden layer, the features if there is a V ([`Skip`](crate::model::Skip)), and a column
+//! of the last hidden layer, the D inputs that V is of, if there is one ([`Skip`](crate::model::Skip): the
+//! features, and indicators of groups), and a column
 //! of ones (m = H + D + 1; the features alone and ones if there is no hidden layer), P = e^-eta the
 //! precision of the noise, and column k of the response `[n x K]`, the weights of output k,
 //! beta_k = (W_k1, .., W_kH, V_k1, .., V_kD, b_k), have the prior N(m0, S), S = diag(s_j^2), the same
@@ -94,10 +95,11 @@ use by_row::{ByRow, LogSd};
 
 use super::{Posterior, PosteriorWorkspace};
 use crate::Error;
+use crate::engine::Tile;
 use crate::likelihood::{Likelihood, NormalNoise};
 use crate::memory;
 use crate::message::Advice;
-use crate::model::{Mlp, Model, NonCentred, OutputLayer};
+use crate::model::{Mlp, Model, NonCentred, OutputLayer, columns};
 use crate::portable::ln;
 use crate::prior::{BlockPrior, Family};
 use crate::rng::ChainRng;
@@ -106,18 +108,21 @@ use crate::targets::{ConditionallyGaussian, Forces, LogDensity, Marginal, Target
 /// The least n m^2 with which forces are computed in f32 unless it is asked for.
 const WORK_IN_F32: usize = 1 << 24;
 
-/// W `[K x H]`, b `[K]` and V `[K x D]` from coordinate `start` of q on, of which the first rows are
+/// W `[K x H]`, b `[K]` and V_1 `[K x D_1]`, V_2, .. from coordinate `start` of q on, of which the first rows are
 /// integrated out: all rows, or the rows of mu where the rest are of s.
 ///
-/// Scratch memory has the layer with the columns of Phi together: `[K x C]` row-major, C = H + D, then
+/// Scratch memory has the layer with the columns of Phi together: `[K x C]` row-major, C = H + D_1 + D_2 + .., then
 /// b `[K]`.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 struct Shape {
     start: usize,
-    /// H, or D if there is no hidden layer.
+    /// H; the number of `inputs` if there is no hidden layer.
     units: usize,
-    /// D if there is a V, else 0.
-    skip: usize,
+    /// The number of the first inputs, which the hidden layers have.
+    inputs: usize,
+    /// D_1, D_2, .., and the first input that a V has.
+    beside: Vec<usize>,
+    first_beside: usize,
     outputs: usize,
     integrated: usize,
     bias: bool,
@@ -128,7 +133,7 @@ struct Shape {
 impl Shape {
     /// C, the columns of Phi without the ones.
     fn columns(&self) -> usize {
-        self.units + self.skip
+        self.units + self.beside.iter().sum::<usize>()
     }
 
     /// The columns of Phi, with the ones.
@@ -155,21 +160,38 @@ impl Shape {
 
     /// The coordinate of q of the weight of column `j` for output `k`.
     fn coordinate(&self, k: usize, j: usize) -> usize {
-        let v = self.outputs * (self.units + usize::from(self.bias));
-        self.start
-            + match j {
-                j if j < self.units => k * self.units + j,
-                j if j < self.columns() => v + k * self.skip + j - self.units, //~ collapsed-skip-place
-                _ => self.outputs * self.units + k,
+        if j < self.units {
+            return self.start + k * self.units + j;
+        }
+        let mut place = self.start + self.outputs * (self.units + usize::from(self.bias));
+        let mut j = j - self.units;
+        for width in &self.beside {
+            if j < *width {
+                return place + k * width + j; //~ collapsed-skip-place
             }
+            place += self.outputs * width;
+            j -= width;
+        }
+        self.start + self.outputs * self.units + k
+    }
+
+    /// The inputs of the hidden layers on the tile x.
+    fn of_hidden<'x>(&self, x: Tile<'x>) -> Tile<'x> {
+        columns(x, 0..self.inputs)
+    }
+
+    /// The inputs of V_1, V_2, .. on the tile x.
+    fn beside<'x>(&self, x: Tile<'x>) -> &'x [f64] {
+        &x.values()[self.first_beside * x.stride()..][..(self.columns() - self.units) * x.stride()]
     }
 
     /// The coordinates of q of the weights W, b and V of some outputs, without those that there are none
     /// of.
     fn parts(&self, outputs: Range<usize>) -> impl Iterator<Item = Range<usize>> {
-        let widths = [self.units, usize::from(self.bias), self.skip];
+        let widths =
+            [self.units, usize::from(self.bias)].into_iter().chain(self.beside.iter().copied());
         let all = self.outputs;
-        let parts = widths.into_iter().scan(self.start, move |start, width| {
+        let parts = widths.scan(self.start, move |start, width| {
             let part = *start + outputs.start * width..*start + outputs.end * width;
             *start += all * width;
             Some(part)
@@ -268,7 +290,7 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
     /// The shape of the output layer, with its place in q, and the network of the layers before it.
     fn output_layer(&self) -> Result<(Shape, Option<NonCentred<Mlp>>), Error> {
         let integrated = self.n_integrated()?;
-        let OutputLayer { hidden, bias, skip, log_sd } = self.model.output_layer()?;
+        let OutputLayer { hidden, bias, beside, log_sd } = self.model.output_layer()?;
         let by_row = !matches!(self.likelihood.normal_noise(), Some(NormalNoise::Equal(_)));
         if log_sd && integrated == self.model.n_outputs() {
             let found = self.likelihood.description().unwrap_or_default();
@@ -276,17 +298,26 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
             return Err(Error::argument("likelihood", found, allowed));
         }
         let outputs = if log_sd { integrated } else { self.model.n_outputs() };
-        let (start, units) = match &hidden {
-            Some(network) => (network.layout().dim(), network.n_outputs()),
-            None => (0, self.model.n_inputs()),
+        let all = self.model.n_inputs();
+        let first_beside = beside.first().map_or(all, |inputs| inputs.start);
+        let (start, units, inputs) = match &hidden {
+            Some(network) => (network.layout().dim(), network.n_outputs(), network.n_inputs()),
+            None => (0, first_beside, first_beside),
         };
-        let inputs = hidden.as_ref().map_or(self.model.n_inputs(), Model::n_inputs);
-        if inputs != self.model.n_inputs() {
+        let mut ends = beside.iter().map(|inputs| inputs.end);
+        let starts = beside.iter().skip(1).map(|inputs| inputs.start).chain([all]);
+        let follow = beside.is_empty() || starts.eq(ends.by_ref());
+        let known = match first_beside {
+            0 => beside.first().is_some_and(|skip| skip.end == inputs), // a V of the features
+            first => first == inputs,
+        };
+        if !(follow && known) {
             let what = "inputs of the layers before the output layer";
-            return Err(Error::shape(what, inputs, self.model.n_inputs()));
+            return Err(Error::shape(what, inputs, all));
         }
-        let skip = if skip { self.model.n_inputs() } else { 0 };
-        let shape = Shape { start, units, skip, outputs, integrated, bias, by_row };
+        let beside = beside.iter().map(ExactSizeIterator::len).collect();
+        let shape =
+            Shape { start, units, inputs, beside, first_beside, outputs, integrated, bias, by_row };
         let after = if log_sd { outputs * (self.model.n_inputs() + 1) } else { 0 };
         if shape.range().end + after != self.n_weights {
             let what = "weights of the model with its output layer";
@@ -379,7 +410,12 @@ impl<M: Model, L: Likelihood> ConditionallyGaussian for Posterior<M, L> {
         let (shape, _) = self.output_layer()?;
         let zeros = vec![0.0; self.dim()];
         // The first columns of W, V and b.
-        for (j, width) in [(0, shape.units), (shape.units, shape.skip), (shape.columns(), 1)] {
+        let widths = [shape.units].into_iter().chain(shape.beside.iter().copied()).chain([1]);
+        let firsts = widths.scan(0, |next, width| {
+            *next += width;
+            Some((*next - width, width))
+        });
+        for (j, width) in firsts {
             if width == 0 || j == shape.m() {
                 continue;
             }

@@ -79,9 +79,9 @@ pub(super) fn basis<'a>(
     let phi = &mut stacked[shape.outputs * x.stride()..][..shape.columns() * x.stride()];
     let (h, features) = phi.split_at_mut(shape.units * x.stride());
     let mut h = TileMut::new(h, x.rows());
-    network.forward(&w[..shape.start], x, h.reborrow(), ws);
+    network.forward(&w[..shape.start], shape.of_hidden(x), h.reborrow(), ws);
     h.clear_padding();
-    features.copy_from_slice(&x.values()[..features.len()]); //~ collapsed-skip-features
+    features.copy_from_slice(shape.beside(x)); //~ collapsed-skip-features
     phi
 }
 
@@ -139,7 +139,7 @@ impl Hidden {
         product(&self.back, &self.back_bias, stacked, stride, d_phi.values());
         d_phi.clear_padding();
         let (w, grad) = (&w[..shape.start], &mut grad[..shape.start]);
-        self.network.backward(w, x, d_phi.as_tile(), grad, ws);
+        self.network.backward(w, shape.of_hidden(x), d_phi.as_tile(), grad, ws);
     }
 
     /// Does the work of [`backward`](Self::backward) where `write_d_phi` writes the derivative with
@@ -156,7 +156,8 @@ impl Hidden {
         let d_phi = &mut self.d_phi[..shape.units * x.stride()];
         write_d_phi(d_phi);
         let (w, grad) = (&w[..shape.start], &mut grad[..shape.start]);
-        self.network.backward(w, x, Tile::new(d_phi, x.rows()), grad, &mut self.kept[place].ws);
+        let (x, d_phi) = (shape.of_hidden(x), Tile::new(d_phi, x.rows()));
+        self.network.backward(w, x, d_phi, grad, &mut self.kept[place].ws);
     }
 
     /// Ends a pass over the rows.
