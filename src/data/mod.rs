@@ -49,6 +49,7 @@ pub use csv::{
     Cells, Charset, ColumnDescription, Columns, CsvData, CsvReader, DateOrder, Dates, Decimal,
     Description, Encoding, Features, Fill, Finding, Lines, Schema, StandIn,
 };
+pub(crate) use csv::{indicator, new_group};
 pub use dataset::{Dataset, Response};
 pub use idx::IdxReader;
 pub use scale::{ColumnScale, MinMax, Scaler, Standardise};

@@ -113,11 +113,10 @@ impl Parts {
     fn new(recipe: Recipe, data: &Dataset, origin: Origin) -> Result<Self, Error> {
         recipe.check_transform(data, &origin)?;
         recipe.check_shares(data, &origin)?;
-        recipe.check_offset(data)?;
-        // An offset is the last feature, and is neither scaled nor learnt from.
-        let offset = recipe.reader.offset().map(|_| data.n_features() - 1);
+        // Indicators of groups and an offset come after the features, and are neither scaled nor learnt from.
+        let n_features = recipe.columns_of(data)?.features;
         let learnt = |ranges: Vec<FeatureRange>| -> Vec<FeatureRange> {
-            ranges.into_iter().take(offset.unwrap_or(usize::MAX)).collect()
+            ranges.into_iter().take(n_features).collect()
         };
         let split = recipe.split(data)?;
         let (train, validation) = match &split {
@@ -143,8 +142,8 @@ impl Parts {
         // A level may lie among the validation rows alone.
         //~ fitted-features
         let mut features = Standardise::new().allow_constant().fit_features(&train)?;
-        if let Some(offset) = offset {
-            features = features.without(offset); //~ offset-scale
+        for place in n_features..data.n_features() {
+            features = features.without(place); //~ offset-scale
         }
         let mut scaled = features.scale_features(&train)?;
         let response = match train.response().real() {
@@ -158,7 +157,7 @@ impl Parts {
         }
         let columns = origin.schema.as_ref().map(Schema::columns_of_features);
         let mut columns = columns.unwrap_or_else(|| scaled.feature_names().to_vec());
-        columns.truncate(offset.unwrap_or(usize::MAX));
+        columns.truncate(n_features);
         let posterior = recipe.posterior(&scaled, &columns)?;
         let data = data.clone();
         let own_train = validation.is_some().then_some(train);

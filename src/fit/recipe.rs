@@ -11,7 +11,10 @@ use super::ensemble::{Held, Member};
 use super::{AnyLikelihood, Fit, Network, Origin, Parts, folder, run};
 use crate::Error;
 use crate::choice::by_name;
-use crate::data::{Columns, CsvData, CsvReader, Dataset, Response, Schema, Split, Task, Transform};
+use crate::data::{
+    Columns, CsvData, CsvReader, Dataset, Response, Schema, Split, Task, Transform, indicator,
+    new_group,
+};
 use crate::draws::checkpoint::Every;
 use crate::draws::{Approximation, Draws, RunInfo};
 use crate::error::Row;
@@ -46,6 +49,8 @@ pub(super) const DISPERSION: (f64, f64) = (1.0, 1.5);
 pub(super) const EXTRA_ZEROS: (f64, f64) = (0.0, 1.5);
 /// Mean and standard deviation of the log of a precision of shares.
 pub(super) const PRECISION: (f64, f64) = (2.5, 1.5);
+/// Degrees of freedom of the half-t prior of the standard deviation of intercepts of groups.
+pub(super) const GROUPS: f64 = 3.0;
 /// Standard deviations of the first cutpoint between classes in order, and of the logs of the increments of the
 /// others. Their means are those of classes of about one size.
 pub(super) const CUTPOINTS: (f64, f64) = (1.5, 1.0);
@@ -75,6 +80,14 @@ pub(super) struct Sizes {
     pub draws: usize,
 }
 
+/// The columns of x.
+pub(super) struct ColumnsOf {
+    /// The number of features that are learnt from, which come first.
+    pub features: usize,
+    /// The groupings: the column of the table, and the names of its groups.
+    pub groupings: Vec<(String, Vec<String>)>,
+}
+
 /// The settings of a [`Fit`]: the table's response, the network, priors, sampler. Made by
 /// [`Fit::regression`], [`Fit::classification`] and [`Fit::counts`]; every method changes one
 /// setting.
@@ -84,6 +97,7 @@ pub(super) struct Sizes {
 /// | [`hidden`](Self::hidden) | one layer of 100 units for a real response, else (and of shares, [`Noise::Beta`]) of 40 |
 /// | [`activation`](Self::activation) | tanh |
 /// | [`skip`](Self::skip) | no |
+/// | [`group`](Self::group) | none |
 /// | [`weights`](Self::weights) | [`WeightPrior::FanIn`] |
 /// | [`noise`](Self::noise) | [`Noise::Gaussian`], of counts [`Noise::NegativeBinomial`]; classes are in no order |
 /// | [`transform`](Self::transform) | [`Transform::None`] |
@@ -105,6 +119,7 @@ pub(super) struct Sizes {
 /// | dispersion | e^N(1, 1.5^2) |
 /// | share of extra zeros, or of all zeros | its logit is N(0, 1.5^2): nearly uniform |
 /// | precision of shares | e^N(2.5, 1.5^2): a standard deviation of 0.03 to 0.4 around a mean of 1/2 |
+/// | standard deviation of the intercepts of [groups](Self::group) | half-t with 3 degrees of freedom of scale 1, of logits 2 |
 /// | increments of the K - 1 cutpoints of classes in order | e^N(log(2 log(K - 1) / (K - 2)), 1) |
 /// | the output's bias | of counts N(log of the mean count, 1), of shares N(logit of the mean share, 1), of K classes in order N(log(K - 1), 1.5^2) |
 ///
@@ -302,6 +317,35 @@ impl Recipe {
         self.reader(|reader| reader.exposure(column))
     }
 
+    /// A column of the group that a row belongs to, such as a school or a patient. The outputs have an
+    /// intercept for each group, u_g ~ N(0, tau^2) with tau sampled
+    /// ([`Skip::intercepts`](crate::model::Skip::intercepts)), so that groups of few rows learn from the
+    /// others; another call is another grouping. It is no feature. A group that training did not
+    /// have, or a new row without a group, has the intercept of a new group, N(0, tau^2): intervals are wider,
+    /// and [`Predicted::stand_ins`](super::Predicted::stand_ins) says so. New groups of one table share one draw
+    /// of it. With [`fit`](Self::fit) and [`Fit::predict_new`] the last columns are the indicators
+    /// `column=group`, .., `column is new`, as [`CsvReader::group`] makes them.
+    ///
+    /// ```
+    /// use bnn_mcmc::prelude::*;
+    /// # let folder = tempfile::tempdir().unwrap();
+    /// # let path = folder.path().join("schools.csv");
+    /// # let mut text = String::from("school,size,score\n");
+    /// # for i in 0..60 { text += &format!("{},{},{}\n", ["A", "B", "C", "D"][i % 4], i % 9, (i % 4) as f64 + 0.1 * (i % 7) as f64); }
+    /// # std::fs::write(&path, text).unwrap();
+    /// let recipe = Fit::regression("score").group("school").hidden(&[3]);
+    /// let fit = recipe.chains(2).warmup(200).draws(200).read_csv(&path)?;
+    /// # let new = folder.path().join("new.csv");
+    /// std::fs::write(&new, "school,size\nA,4\nE,4\n").unwrap();
+    /// let interval = fit.predict_csv(&new)?.predictions.mean_interval(0.9)?;
+    /// let width = |row: usize| interval.upper[[row, 0]] - interval.lower[[row, 0]];
+    /// assert!(width(1) > 2.0 * width(0));
+    /// # Ok::<(), bnn_mcmc::Error>(())
+    /// ```
+    pub fn group(self, column: impl Into<String>) -> Self {
+        self.reader(|reader| reader.group(column))
+    }
+
     /// Changes how CSV files are read, such as `.reader(|r| r.drop_missing_rows().ignore(["id"]))`.
     pub fn reader(self, change: impl FnOnce(CsvReader) -> CsvReader) -> Self {
         Self { reader: change(self.reader), ..self }
@@ -407,7 +451,12 @@ impl Recipe {
     fn run(&self, data: &Dataset, origin: Origin) -> Result<Fit, Error> {
         // Written down with the fit: the choice here stays, whatever a later version chooses.
         let chosen = self.clone().hidden(self.layers());
-        let chosen = chosen.method(self.chosen_method(data.response().width()));
+        let groups: usize = self.columns_of(data)?.groupings.iter().map(|(_, g)| g.len()).sum();
+        let method = match self.chosen_method(data.response().width()) {
+            Method::Collapsed if self.method.is_none() && groups > MOST_UNITS => Method::Nuts,
+            method => method,
+        };
+        let chosen = chosen.method(method);
         let Sizes { chains, warmup, draws } = self.sizes();
         let chosen = chosen.chains(chains).warmup(warmup).draws(draws);
         chosen.check_ensemble()?;
@@ -511,13 +560,52 @@ impl Recipe {
         })
     }
 
-    /// An error if there should be an exposure, and the last feature is none.
-    pub(super) fn check_offset(&self, data: &Dataset) -> Result<(), Error> {
-        let Some(name) = self.reader.offset() else { return Ok(()) };
+    /// The columns of x: the features, then the indicators of each grouping, then an offset.
+    ///
+    /// # Errors
+    /// If the last columns of `data` are not these.
+    pub(super) fn columns_of(&self, data: &Dataset) -> Result<ColumnsOf, Error> {
+        let names = data.feature_names();
+        let mut end = names.len();
+        if let Some(name) = self.reader.offset() {
+            self.check_offset(&name, data)?;
+            end -= 1;
+        }
+        let mut groupings = Vec::new();
+        for column in self.reader.groupings().iter().rev() {
+            let prefix = indicator(column, "");
+            let first = names[..end].iter().rposition(|name| name == &new_group(column));
+            let last = first.filter(|last| last + 1 == end);
+            let of_group = |name: &&String| name.starts_with(&prefix);
+            let groups = names[..last.unwrap_or(0)].iter().rev().take_while(of_group).count();
+            if groups == 0 {
+                let found = names[..end].last().map_or("none".into(), |name| format!("`{name}`"));
+                let allowed = format!(
+                    "after the features `{}`, .., and last `{}`",
+                    indicator(column, "group"),
+                    new_group(column)
+                );
+                return Err(Error::argument("group", found, allowed).of(Setting::Group));
+            }
+            let start = end - groups - 1;
+            let group = |name: &String| name.strip_prefix(&prefix).unwrap_or("a new one").into();
+            groupings.push((column.clone(), names[start..end].iter().map(group).collect()));
+            end = start;
+        }
+        groupings.reverse();
+        if end == 0 {
+            let allowed = "1 or more beside groups and an exposure";
+            return Err(Error::argument("features", 0, allowed));
+        }
+        Ok(ColumnsOf { features: end, groupings })
+    }
+
+    /// An error if the response has no exposure, or the last feature is none.
+    fn check_offset(&self, name: &str, data: &Dataset) -> Result<(), Error> {
         let found = match data.response() {
             Response::Counts(y) if y.ncols() == 1 => {
                 let last = data.feature_names().last();
-                last.filter(|last| **last != name).map(|last| format!("`{last}`"))
+                last.filter(|last| *last != name).map(|last| format!("`{last}`"))
             }
             _ => Some(format!("chosen for {}", self.task)),
         };
@@ -584,13 +672,13 @@ impl Recipe {
         groups: &[String],
     ) -> Result<Posterior<Network, AnyLikelihood>, Error> {
         let (likelihood, outputs) = self.likelihood(train)?;
-        let offset = usize::from(self.reader.offset().is_some());
-        let mut sizes = vec![train.n_features() - offset];
+        let ColumnsOf { features, groupings } = self.columns_of(train)?;
+        let mut sizes = vec![features];
         sizes.extend(self.layers());
         sizes.push(outputs);
         let network =
             Mlp::new(&sizes, self.activation).map_err(|error| error.of(Setting::Hidden))?;
-        let network = self.network(network, groups, train.response().width())?;
+        let network = self.network(network, groups, &groupings, train.response().width())?;
         let output = format!("w{}", self.layers().len());
         let mut priors = match self.weights {
             WeightPrior::FanIn => Priors::by_fan_in(&network),
@@ -627,6 +715,12 @@ impl Recipe {
                 }
             }
         };
+        for (column, _) in &groupings {
+            //~ groups-of-fit
+            let scale = LogHalfT::new(GROUPS, self.group_scale())?;
+            let block = Skip::<Mlp>::block_of_groups(column);
+            priors = priors.hierarchical(&block, &variance_of(column), scale);
+        }
         //~ noise-prior-of-fit
         let squared_scale = LogInverseGamma::new(SQUARED_SCALE.0, SQUARED_SCALE.1)?;
         if self.is_by_row() {
@@ -678,7 +772,13 @@ impl Recipe {
 
     /// The network with the parts that the recipe asks for. Scales of an output layer that is
     /// integrated out belong to its prior.
-    fn network(&self, network: Mlp, groups: &[String], columns: usize) -> Result<Network, Error> {
+    fn network(
+        &self,
+        network: Mlp,
+        groups: &[String],
+        groupings: &[(String, Vec<String>)],
+        columns: usize,
+    ) -> Result<Network, Error> {
         let mut network = NonCentred::new(network);
         if self.weights == WeightPrior::Scales {
             network = network.by_column("w0", RELEVANCE, groups)?;
@@ -688,10 +788,13 @@ impl Recipe {
                 network = network.by_block(&format!("w{}", self.layers().len()), OUTPUTS)?;
             }
         }
-        let network = match self.has_skip() {
+        let mut network = match self.has_skip() {
             true => Skip::new(network)?,
             false => Skip::without(network),
         };
+        for (column, groups) in groupings {
+            network = network.intercepts(column, groups.clone())?;
+        }
         let network = match self.is_by_row() {
             true => LogSd::new(network)?,
             false => LogSd::without(network),
@@ -712,6 +815,11 @@ impl Recipe {
     pub(super) fn output_scale(&self) -> f64 {
         //~ scale-of-logits
         if self.task == Task::Classification { 4.0 } else { 1.0 }
+    }
+
+    /// The scale of the prior of the standard deviation of intercepts of groups: of logits 2, else 1.
+    pub(super) fn group_scale(&self) -> f64 {
+        self.output_scale().sqrt()
     }
 
     /// Whether there is a linear part beside hidden layers.
@@ -805,7 +913,14 @@ impl Recipe {
     pub(super) fn can_collapse(&self, columns: usize) -> bool {
         let is_real = self.task == Task::Regression && !self.has_shares();
         let is_known = self.has_one_variance() || (is_real && columns == 1);
-        is_known && self.layers().last().is_some_and(|units| *units <= MOST_UNITS)
+        let has_groups = !self.reader.groupings().is_empty();
+        is_known && self.layers().last().map_or(has_groups, |units| *units <= MOST_UNITS)
+    }
+
+    /// Whether anything of a network is left where the output layer is integrated out: hidden layers, a model of
+    /// the noise, or scales of groups.
+    fn has_rest(&self) -> bool {
+        !self.layers().is_empty() || self.is_by_row() || !self.reader.groupings().is_empty()
     }
 
     /// Runs the sampler; with a checkpoint, goes on from it.
@@ -814,7 +929,7 @@ impl Recipe {
         match self.chosen_method(columns) {
             Method::Nuts => self.sample_by(parts, self.nuts(), checkpoint),
             Method::Ensemble => self.sample_ensemble(parts, checkpoint),
-            Method::Collapsed if self.layers().is_empty() && !self.is_by_row() => {
+            Method::Collapsed if !self.has_rest() => {
                 let error = Error::argument("hidden layers", 0, "1 or more to be integrated out");
                 Err(error.of(Setting::Hidden).advise([Advice::UseNuts]))
             }
@@ -910,7 +1025,11 @@ impl Recipe {
     /// the noise depends on the features.
     fn held(&self, layout: &Layout) -> [Vec<Range<usize>>; 2] {
         let ranges = |names: &[&str]| names.iter().filter_map(|name| layout.range(name)).collect();
-        [ranges(&[RELEVANCE, HORSESHOE, OUTPUTS, OF_SKIP]), ranges(&["log_sd"])]
+        let scales = [RELEVANCE, HORSESHOE, OUTPUTS, OF_SKIP].map(String::from);
+        let of_groups = self.reader.groupings().iter().map(|column| variance_of(column));
+        let scales: Vec<String> = scales.into_iter().chain(of_groups).collect();
+        let scales: Vec<&str> = scales.iter().map(String::as_str).collect();
+        [ranges(&scales), ranges(&["log_sd"])]
     }
 
     fn sample_ensemble(&self, parts: &Parts, checkpoint: Option<&Path>) -> Result<Draws, Error> {
@@ -972,6 +1091,11 @@ impl Recipe {
         }
         sampler.run()
     }
+}
+
+/// The block of the log variance of the intercepts of groups.
+fn variance_of(column: &str) -> String {
+    format!("log_variance_{column}")
 }
 
 /// The log of the mean increment of the cutpoints of K > 2 classes of one size: the last cutpoint is log(K - 1), and

@@ -4,7 +4,7 @@ use std::fmt;
 
 use super::choices::{Method, Noise, WeightPrior};
 use super::recipe::{
-    CUTPOINTS, DEGREES, DISPERSION, EXTRA_ZEROS, LOG_SD_BIAS, LOG_SD_SLOPES, MEMBER_PATH,
+    CUTPOINTS, DEGREES, DISPERSION, EXTRA_ZEROS, GROUPS, LOG_SD_BIAS, LOG_SD_SLOPES, MEMBER_PATH,
     PRECISION, Recipe, SCALES, SQUARED_SCALE, START,
 };
 use crate::data::{Columns, Task, Transform};
@@ -71,6 +71,14 @@ impl fmt::Display for Recipe {
                 }
             },
         )?;
+        for column in self.reader.groupings() {
+            let scale = self.group_scale();
+            let text = format!(
+                "an intercept for each `{column}`, N(0, tau^2), tau ~ half-t with {GROUPS} degrees of freedom, scale \
+                 {scale}"
+            );
+            line("groups", text)?;
+        }
         line("weights", self.weights_in_words())?;
         line("noise", self.noise_in_words())?;
         line(

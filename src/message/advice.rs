@@ -75,6 +75,11 @@ pub enum Advice {
         /// Whether the advice is for the case that the column holds labels.
         if_labels: bool,
     },
+    /// Take the labels of a column for groups with an intercept each.
+    Group {
+        /// The name of the column.
+        column: String,
+    },
     /// Say that the response is classes.
     ReadClasses,
     /// Take the response for numbers or counts.
@@ -191,6 +196,9 @@ impl Advice {
                 let text = format!("take it for labels by {}", set(S::Categorical, Some(column))?);
                 Some(if *if_labels { text + " if it holds labels" } else { text })
             }
+            Self::Group { column } => {
+                Some(format!("give each label an intercept by {}", set(S::Group, Some(column))?))
+            }
             Self::ReadClasses => {
                 Some(format!("say {} if these are classes", set(S::Task, Some("classification"))?))
             }
@@ -260,6 +268,7 @@ impl Advice {
             Self::Ignore { column: column(), if_identifier: true },
             Self::Categorical { column: column(), if_labels: false },
             Self::Categorical { column: column(), if_labels: true },
+            Self::Group { column: column() },
             Self::ReadClasses,
             Self::ReadNumbers,
             Self::MarkMissing,

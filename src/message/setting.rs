@@ -66,6 +66,8 @@ settings! {
     DropMissing = "drop_missing_rows",
     /// The column of the exposure of counts.
     Exposure = "exposure",
+    /// The columns of the group that a row belongs to.
+    Group = "group",
     /// The classes in their order.
     Classes = "classes",
     /// The encoding of the text: `utf_8` or `latin_1`.
@@ -128,6 +130,9 @@ impl Vocabulary for InRust {
             (Setting::Categorical, Some(column)) => {
                 return Some(format!("`CsvReader::categorical([{column:?}])`"));
             }
+            (Setting::Group, Some(column)) => {
+                return Some(format!("`CsvReader::group({column:?})`"));
+            }
             (Setting::TargetAccept, Some(value)) => {
                 return Some(format!("`target_accept: {value}`"));
             }
@@ -145,6 +150,7 @@ impl Vocabulary for InRust {
             (Setting::Missing, _) => "CsvReader::missing",
             (Setting::DropMissing, _) => "CsvReader::drop_missing_rows",
             (Setting::Exposure, _) => "CsvReader::exposure",
+            (Setting::Group, _) => "CsvReader::group",
             (Setting::Classes, _) => "CsvReader::classes",
             (Setting::Charset, Some("latin_1")) => "Charset::Latin1",
             (Setting::Charset, _) => "CsvReader::charset",
@@ -235,6 +241,7 @@ impl Vocabulary for Plain {
             | Setting::Missing
             | Setting::DropMissing
             | Setting::Exposure
+            | Setting::Group
             | Setting::Classes
             | Setting::Charset
             | Setting::Decimal

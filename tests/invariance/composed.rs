@@ -28,15 +28,25 @@ struct Case {
     power: f64,
     /// The degrees of freedom of the responses, times those of q.
     tails: f64,
+    /// The factor of the intercepts of groups in the responses: 1 in the model; `None` if there are no groups.
+    intercepts: Option<f64>,
 }
 
-const NORMAL: Case = Case { log_sd: false, student_t: false, power: 0.5, tails: 1.0 };
+const NORMAL: Case =
+    Case { log_sd: false, student_t: false, power: 0.5, tails: 1.0, intercepts: None };
 
-/// 2-3-1 with a scale for each input, and a linear part.
+/// Groups, of which no row is in the last.
+const GROUPS: usize = 4;
+
+/// 2-3-1 with a scale for each input, a linear part, and intercepts of groups if asked.
 fn network(case: Case) -> Network {
     let network = Mlp::new(&[2, 3, 1], Activation::Tanh).unwrap();
     let network = NonCentred::new(network).by_column("w0", "log_relevance", &["a", "b"]).unwrap();
-    let network = Skip::new(network).unwrap();
+    let mut network = Skip::new(network).unwrap();
+    if case.intercepts.is_some() {
+        network =
+            network.intercepts("site", ["a", "b", "c", "d"].map(String::from).into()).unwrap();
+    }
     if case.log_sd { LogSd::new(network).unwrap() } else { LogSd::without(network) }
 }
 
@@ -44,9 +54,17 @@ fn features() -> Array2<f64> {
     Array2::from_shape_fn((ROWS, 2), |(i, j)| ((3 * i + 5 * j) % 12) as f64 / 5.5 - 1.0)
 }
 
+fn group(row: usize) -> usize {
+    row % (GROUPS - 1)
+}
+
 fn posterior(case: Case, y: &[f64]) -> Noisy {
     let y = Array2::from_shape_vec((ROWS, 1), y.to_vec()).unwrap();
-    let data = Dataset::regression(features(), y).unwrap();
+    let indicator = |(i, j)| f64::from(u8::from(group(i) == j));
+    let groups = case.intercepts.map_or(0, |_| GROUPS);
+    let groups = Array2::from_shape_fn((ROWS, groups), indicator);
+    let x = ndarray::concatenate![ndarray::Axis(1), features(), groups];
+    let data = Dataset::regression(x, y).unwrap();
     let half_t = || LogHalfT::new(6.0, 0.8).unwrap();
     let normal = |mean, sd| Normal::new(mean, sd).unwrap();
     let mut priors = Priors::all(normal(0.1, 0.7))
@@ -60,6 +78,9 @@ fn posterior(case: Case, y: &[f64]) -> Noisy {
     };
     if case.student_t {
         priors = priors.with("log_degrees_of_freedom", normal(1.1, 0.5));
+    }
+    if case.intercepts.is_some() {
+        priors = priors.hierarchical("group_site", "log_variance_site", half_t());
     }
     let likelihood = match (case.log_sd, case.student_t) {
         (true, true) => AnyLikelihood::StudentTNoise(StudentTNoise::heteroscedastic()),
@@ -80,17 +101,21 @@ fn response(
     let of = |name: &str| &q[layout.range(name).unwrap()];
     let (w0, b0, w1, b1, v) = (of("w0"), of("b0"), of("w1"), of("b1"), of("skip"));
     let scale: Vec<f64> = of("log_relevance").iter().map(|s| (case.power * s).exp()).collect();
-    let row = |x: ndarray::ArrayView1<f64>| {
+    let intercepts = layout.range("group_site").map(|range| &q[range]);
+    let row = |(i, x): (usize, ndarray::ArrayView1<f64>)| {
         let unit = |k: usize| {
             let z: f64 = (0..2).map(|j| scale[j] * w0[2 * k + j] * x[j]).sum();
             (z + b0[k]).tanh()
         };
         let hidden: f64 = (0..3).map(|k| w1[k] * unit(k)).sum();
-        let mean = hidden + v[0] * x[0] + v[1] * x[1] + b1[0];
+        let intercept =
+            intercepts.map_or(0.0, |u| case.intercepts.unwrap_or_default() * u[group(i)]);
+        let mean = hidden + v[0] * x[0] + v[1] * x[1] + b1[0] + intercept;
         let sd = match (case.log_sd, case.student_t) {
             (true, _) => {
                 let g = of("log_sd");
-                (g[0] * x[0] + g[1] * x[1] + of("log_sd_bias")[0]).exp()
+                let of_group = g.get(2 + group(i)).unwrap_or(&0.0);
+                (g[0] * x[0] + g[1] * x[1] + of_group + of("log_sd_bias")[0]).exp()
             }
             (false, true) => (0.5 * of("log_squared_scale")[0]).exp(),
             (false, false) => (0.5 * of("log_noise_variance")[0]).exp(),
@@ -102,7 +127,7 @@ fn response(
         let nu = case.tails * of("log_degrees_of_freedom")[0].exp();
         mean + sd * noise / (rng.gamma(0.5 * nu) / (0.5 * nu)).sqrt()
     };
-    features().rows().into_iter().map(row).collect()
+    features().rows().into_iter().enumerate().map(row).collect()
 }
 
 /// The largest |z| of the means of q' - q and q'^2 - q^2, and the smallest p-value of Kolmogorov-Smirnov tests of q'
@@ -189,6 +214,25 @@ fn models_of_the_noise_are_sampled_in_all_coordinates_and_with_the_output_layer_
         let mams = Mams { step_size: 0.6, path_length: Some(1.2), ..Mams::default() };
         let nuts = Nuts { step_size: 0.3, max_depth: 4, ..Nuts::default() };
         assert_passes(&what("two"), Cycle(Collapsed::new(nuts), Collapsed::new(mams)), case);
+    }
+}
+
+#[test]
+fn intercepts_of_groups_are_sampled_in_all_coordinates_and_integrated_out() {
+    let case = Case { intercepts: Some(1.0), ..NORMAL };
+    assert_passes("HMC", hmc(0.1), case);
+    for step_size in [0.12, 0.35] {
+        assert_passes("collapsed HMC", Collapsed::new(hmc(step_size)), case);
+    }
+    assert_passes("after MALA", Cycle(mala(), Collapsed::new(hmc(0.25))), case);
+    let nuts = Nuts { step_size: 0.25, max_depth: 4, ..Nuts::default() };
+    assert_passes("two", Cycle(Collapsed::new(nuts), Collapsed::new(hmc(0.6))), case);
+    for noise in [Case { log_sd: true, ..case }, Case { student_t: true, ..case }] {
+        assert_passes("other noise", Collapsed::new(hmc(0.3)), noise);
+    }
+    let other = Case { intercepts: Some(2.5), ..case };
+    for z in [joint(&Collapsed::new(hmc(0.35)), other).0, joint(&hmc(0.1), other).0] {
+        assert!(z > 6.0, "{z}");
     }
 }
 

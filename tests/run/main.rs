@@ -20,6 +20,7 @@ mod fit_ensemble;
 #[cfg(target_os = "linux")]
 mod fit_faults;
 mod fit_folders;
+mod fit_groups;
 mod fit_parts;
 mod fit_rates;
 mod fit_results;

@@ -21,6 +21,7 @@ impl Vocabulary for Flags {
             Setting::Missing => "missing",
             Setting::DropMissing => "drop-missing",
             Setting::Exposure => "exposure",
+            Setting::Group => "group",
             Setting::Classes => "classes",
             Setting::Charset => "charset",
             Setting::Decimal => "decimal",
@@ -50,7 +51,7 @@ impl Vocabulary for Flags {
             (Setting::Chains, None) => "`--chains` (or `--of`)".into(),
             (Setting::Ignore, None) => "`--ignore` (or `--features`)".into(),
             (_, None) => format!("`--{flag}`"),
-            (Setting::Ignore | Setting::Categorical, Some(column)) => {
+            (Setting::Ignore | Setting::Categorical | Setting::Group, Some(column)) => {
                 format!("`--{flag} {}`", quoted(column))
             }
             (_, Some(value)) => format!("`--{flag} {}`", value.replace('_', "-")),

@@ -40,6 +40,16 @@ pub struct Fill {
     pub marked: bool,
 }
 
+/// The name of the indicator of a group.
+pub(crate) fn indicator(column: &str, group: &str) -> String {
+    format!("{column}={group}")
+}
+
+/// The name of the indicator of a group that the training file does not have.
+pub(crate) fn new_group(column: &str) -> String {
+    format!("{column} is new")
+}
+
 impl Column {
     /// Whether the column is one feature, a number, with perhaps a second one that says where it is
     /// missing.
@@ -91,6 +101,14 @@ impl Column {
         number.into_iter().chain(labels).chain(dates).chain(mark)
     }
 
+    /// The names of the indicators of groups; none of a column of another kind.
+    pub(super) fn indicators(&self) -> impl Iterator<Item = String> + '_ {
+        let is_group = matches!(self.role, Role::Group(_));
+        let levels = self.levels.iter().flatten().filter(move |_| is_group);
+        let known = levels.map(|level| indicator(&self.name, level));
+        known.chain(is_group.then(|| new_group(&self.name)))
+    }
+
     /// What the column is taken for, and what is done with it, in words.
     pub(super) fn in_words(&self, encoding: Encoding) -> String {
         let levels = self.levels.as_ref().map_or(0, Vec::len);
@@ -101,6 +119,9 @@ impl Column {
             }
             (Role::Response(_), _) => return "response".into(),
             (Role::Exposure, _) => return "exposure of the counts".into(),
+            (Role::Group(_), _) => {
+                return format!("groups: an intercept for each of {levels}, and for a new one");
+            }
             (Role::Feature, Some(dates)) => format!("dates: {}", dates.in_words()),
             (Role::Feature, None) if self.bools => "true or false".into(),
             (Role::Feature, None) if self.levels.is_none() => "numbers".into(),

@@ -293,7 +293,9 @@ impl CsvReader {
         let mut found = Vec::new();
         let mut features: Vec<&ColumnDescription> = Vec::new();
         for (place, column) in table.columns.iter().enumerate() {
-            if self.ignored.contains(&column.name) || self.exposure.as_ref() == Some(&column.name) {
+            let is_other = self.exposure.as_ref() == Some(&column.name);
+            if is_other || self.ignored.contains(&column.name) || self.groups.contains(&column.name)
+            {
                 continue;
             }
             if is_response(place, column) {

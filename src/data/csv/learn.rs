@@ -53,7 +53,7 @@ impl Schema {
         let mut labels: Vec<Option<BTreeSet<Cow<str>>>> = roles
             .iter()
             .map(|role| match role {
-                Role::Feature => Some(BTreeSet::new()),
+                Role::Feature | Role::Group(_) => Some(BTreeSet::new()),
                 Role::Response(_) if reader.task == Task::Classification => Some(BTreeSet::new()),
                 Role::Response(_) | Role::Exposure | Role::Ignored => None,
             })
@@ -133,7 +133,18 @@ impl Schema {
                         format!("has {} classes in {rows}: is this a regression?", classes.len());
                     return Err(problem(found));
                 }
-                (Role::Feature, Some(levels)) if certain && levels.len() > MOST_LEVELS => {
+                (Role::Group(_), Some(groups))
+                    if groups.len() < 2 || groups.len() >= count.complete =>
+                {
+                    let (groups, rows) = (groups.len(), message::count(count.complete, "row"));
+                    let groups = message::count(groups, "group");
+                    let allowed =
+                        "2 or more, and fewer than rows, are needed to tell groups from noise";
+                    return Err(problem(format!("has {groups} in {rows}: {allowed}")));
+                }
+                (Role::Feature | Role::Group(_), Some(levels))
+                    if certain && levels.len() > MOST_LEVELS =>
+                {
                     let found = format!("has more than {MOST_LEVELS} levels");
                     let column = name.clone();
                     let advice = [Advice::Ignore { column, if_identifier: true }];
@@ -163,6 +174,7 @@ impl Schema {
                     };
                     let advice = [
                         Advice::Ignore { column: name.clone(), if_identifier: true },
+                        Advice::Group { column: name.clone() },
                         Advice::Categorical { column: name.clone(), if_labels: false },
                     ];
                     return Err(problem(found).advise(advice));
@@ -225,6 +237,9 @@ impl Schema {
                 x.iter_mut().filter(|x| x.is_nan()).for_each(|x| *x = fill.value);
             } else if let Some(fill) = &mut column.missing {
                 fill.value = 0.0;
+            } else if matches!(column.role, Role::Group(_)) {
+                // In other files.
+                column.missing = Some(Fill { value: 0.0, marked: false });
             }
             place += width;
         }

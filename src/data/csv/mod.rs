@@ -23,6 +23,7 @@ use serde::{Deserialize, Serialize};
 
 pub use self::choices::{Charset, DateOrder, Encoding};
 pub use self::column::Fill;
+pub(crate) use self::column::{indicator, new_group};
 pub use self::dates::Dates;
 pub use self::decimal::Decimal;
 pub use self::describe::{ColumnDescription, Description};
@@ -183,6 +184,8 @@ pub struct CsvReader {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     exposure: Option<String>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    groups: Vec<String>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     classes: Vec<String>,
     #[serde(default, skip_serializing_if = "Charset::is_utf8")]
     charset: Charset,
@@ -207,6 +210,7 @@ impl CsvReader {
             missing: ["", "NA", "N/A", "NaN", "null", "?"].map(String::from).to_vec(),
             drop_missing_rows: false,
             exposure: None,
+            groups: Vec::new(),
             classes: Vec::new(),
             charset: Charset::Utf8,
             decimal: Decimal::Plain,
@@ -300,6 +304,31 @@ impl CsvReader {
     /// The name of the feature that is the log of the exposure, if there is one.
     pub(crate) fn offset(&self) -> Option<String> {
         self.exposure.as_ref().map(|column| format!("log {column}"))
+    }
+
+    /// A column of the group that a row belongs to, such as a school or a patient, for a model with
+    /// [intercepts of groups](crate::model::Skip::intercepts); another call is another grouping. Cells are labels, and any number of levels is
+    /// right. After the features come one indicator for each group, `column=group`, and one for a group that
+    /// the training file does not have, `column is new`. Rows of the training file without a group are left
+    /// out; in other files their group is a new one.
+    ///
+    /// ```
+    /// use bnn_mcmc::data::CsvReader;
+    /// let train = "school,size,score\nA,20,1.5\nB,25,1.7\nA,22,1.1\n";
+    /// let schema = CsvReader::regression("score").group("school").read(train.as_bytes())?.schema;
+    /// assert_eq!(schema.feature_names(), ["size", "school=A", "school=B", "school is new"]);
+    /// let new = schema.read_features("school,size\nB,18\nC,30\n".as_bytes())?;
+    /// assert_eq!(new.x, ndarray::array![[18.0, 0.0, 1.0, 0.0], [30.0, 0.0, 0.0, 1.0]]);
+    /// # Ok::<(), bnn_mcmc::Error>(())
+    /// ```
+    pub fn group(mut self, column: impl Into<String>) -> Self {
+        self.groups.push(column.into());
+        self
+    }
+
+    /// The columns of groups.
+    pub(crate) fn groupings(&self) -> &[String] {
+        &self.groups
     }
 
     /// The classes in their order, such as `["poor", "fair", "good"]` for an
@@ -443,6 +472,16 @@ impl CsvReader {
             }
             roles[column] = Role::Exposure;
         }
+        for (place, name) in self.groups.iter().enumerate() {
+            let column = position(name)?;
+            if roles[column] != Role::Feature {
+                let found = format!("column `{name}`");
+                let allowed =
+                    "columns that are neither ignored, nor the response or its exposure, each once";
+                return Err(Error::argument("group", found, allowed).of(Setting::Group));
+            }
+            roles[column] = Role::Group(place);
+        }
         for name in &self.categorical {
             if roles[position(name)?] != Role::Feature {
                 let found = format!("column `{name}`");
@@ -505,6 +544,10 @@ impl fmt::Display for CsvReader {
             None => String::new(),
             Some(column) => format!("; exposure: `{column}`"),
         };
+        let groups = match self.groups.is_empty() {
+            true => String::new(),
+            false => format!("; groups: {}", listed(&self.groups)),
+        };
         let classes = match self.classes.is_empty() {
             true => String::new(),
             false => format!("; classes in order: {}", listed(&self.classes)),
@@ -530,7 +573,7 @@ impl fmt::Display for CsvReader {
         write!(
             f,
             "; header: {header}; cells apart by {apart}; columns left out: {}; columns taken for labels besides \
-             columns of text: {}, {encoding}; missing values, which {ends}: {}{exposure}{classes}{charset}{numbers}{order}; at most {} bytes",
+             columns of text: {}, {encoding}; missing values, which {ends}: {}{exposure}{groups}{classes}{charset}{numbers}{order}; at most {} bytes",
             listed(&self.ignored),
             listed(&self.categorical),
             listed(&self.missing),

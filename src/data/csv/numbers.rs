@@ -30,6 +30,36 @@ pub(super) struct Numbers {
     pub(super) stand_ins: Vec<StandIn>,
 }
 
+/// The groups of a row.
+struct Groups {
+    /// The number of groups of each grouping.
+    sizes: Vec<usize>,
+    /// The group of the row in each, `None` of one that the training file does not have.
+    codes: Vec<Option<usize>>,
+}
+
+impl Groups {
+    fn of(columns: &[Column]) -> Self {
+        let mut sizes = Vec::new();
+        for column in columns {
+            if let Role::Group(place) = column.role {
+                sizes.resize(sizes.len().max(place + 1), 0);
+                sizes[place] = column.levels.as_ref().map_or(0, Vec::len);
+            }
+        }
+        Self { codes: vec![None; sizes.len()], sizes }
+    }
+
+    /// Adds the indicators.
+    fn push(&self, x: &mut Vec<f64>) {
+        for (size, code) in self.sizes.iter().zip(&self.codes) {
+            let start = x.len();
+            x.resize(start + size + 1, 0.0);
+            x[start + code.unwrap_or(*size)] = 1.0; //~ new-group
+        }
+    }
+}
+
 impl Schema {
     /// Checks, before any of it is made, that the numbers of `rows` rows fit into memory, and that
     /// they and the names of the features are within the reader's limit.
@@ -38,7 +68,7 @@ impl Schema {
         let (mut width, mut outputs, mut names) = (0, 0, 0u128);
         for column in &self.columns {
             outputs += usize::from(matches!(column.role, Role::Response(_)));
-            width += column.width(encoding);
+            width += column.width(encoding) + column.indicators().count();
             if column.role == Role::Feature {
                 let levels = column.encoded_levels(encoding).iter();
                 let lengths = levels.map(|level| (column.name.len() + 1 + level.len()) as u128);
@@ -66,7 +96,10 @@ impl Schema {
     /// The missing values of each column of features.
     pub(super) fn missing(&self, order: &[usize], count: &Count) -> Vec<StandIn> {
         let encoding = self.reader.encoding;
-        let columns = self.columns.iter().zip(order).filter(|(_, j)| count.missing[**j] > 0);
+        let has_gaps = |(column, j): &(&Column, &usize)| {
+            column.role == Role::Feature && count.missing[**j] > 0
+        };
+        let columns = self.columns.iter().zip(order).filter(has_gaps);
         let stand_in = |(column, j): (&Column, &usize)| {
             let Fill { value, marked } = column.missing?;
             let value = column.has_median(encoding).then_some(value);
@@ -109,7 +142,7 @@ impl Schema {
             match column.role {
                 Role::Ignored => continue,
                 Role::Response(place) => response_names.push((place, column.name.clone())),
-                Role::Feature | Role::Exposure => {}
+                Role::Feature | Role::Exposure | Role::Group(_) => {}
             }
             used.push((column, j, column.codes()));
         }
@@ -128,18 +161,30 @@ impl Schema {
         let mut lines = Lines::default();
         let mut dropped = Vec::with_capacity(count.dropped);
         let mut stand_ins = self.missing(order, count);
-        let mut offset = None;
+        let (mut offset, mut groups) = (None, Groups::of(&self.columns));
         table.each_row(|line, cells| {
             let is_missing = |j: usize| self.reader.is_missing(&cells[j]);
-            let drops = |role: Role| self.reader.drop_missing_rows || role != Role::Feature;
+            let is_filled =
+                |column: &Column| column.role == Role::Feature || column.missing.is_some();
+            let drops = |column| self.reader.drop_missing_rows || !is_filled(column);
             if count.dropped > 0
-                && used.iter().any(|(column, j, _)| drops(column.role) && is_missing(*j))
+                && used.iter().any(|(column, j, _)| drops(column) && is_missing(*j))
             {
                 dropped.push(line);
                 return Ok(());
             }
             for (column, j, codes) in &used {
                 let (role, j, cell) = (column.role, *j, &cells[*j]);
+                if let Role::Group(place) = role {
+                    let is_missing = count.missing[j] > 0 && is_missing(j);
+                    let known = codes.as_ref().filter(|_| !is_missing);
+                    groups.codes[place] = known.and_then(|codes| codes.get(cell.as_ref()).copied());
+                    if groups.codes[place].is_none() {
+                        let group = if is_missing { "no value" } else { cell.as_ref() };
+                        StandIn::new_group(&mut stand_ins, &column.name, group);
+                    }
+                    continue;
+                }
                 if count.missing[j] > 0 && is_missing(j) {
                     column.push_missing(encoding, &mut x);
                     continue;
@@ -182,6 +227,7 @@ impl Schema {
                     _ => column.push_label(code, encoding, &mut x),
                 }
             }
+            groups.push(&mut x);
             x.extend(offset);
             lines.push(line);
             Ok(())

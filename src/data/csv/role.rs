@@ -8,6 +8,8 @@ pub(super) enum Role {
     Feature,
     /// The exposure of a count: its logarithm is the last feature.
     Exposure,
+    /// The group of a row, in this place among the groupings: indicators of the groups come after the features.
+    Group(usize),
     /// The place of the column within the response.
     Response(usize),
 }

@@ -31,6 +31,9 @@ pub enum Cells {
     Labels(Vec<String>),
     /// The exposure of a count, of which the table has the logarithm as its last feature.
     Exposure,
+    /// The group of a row, one of these: the table has an indicator of each and one of a new group, after
+    /// the features.
+    Groups(Vec<String>),
     /// A column that is not a feature, for example since it is constant.
     LeftOut,
 }
@@ -92,7 +95,7 @@ impl Schema {
             let allowed = "classification if, and only if, classes are named";
             return Err(Error::argument("response", found, allowed));
         }
-        let mut exposure = None;
+        let (mut exposure, mut groupings) = (None, Vec::new());
         let features = columns.into_iter().map(|(name, cells, missing)| {
             let mut column = Column {
                 name,
@@ -111,6 +114,12 @@ impl Schema {
                     (column.role, column.missing) = (Role::Exposure, None);
                     exposure = Some(column.name.clone());
                 }
+                Cells::Groups(groups) => {
+                    column.levels = Some(groups);
+                    column.role = Role::Group(groupings.len());
+                    column.missing = Some(Fill { value: 0.0, marked: false });
+                    groupings.push(column.name.clone());
+                }
                 Cells::LeftOut => column.role = Role::Ignored,
             }
             column
@@ -128,6 +137,7 @@ impl Schema {
             Some(name) => reader.exposure(name),
             None => reader,
         };
+        let reader = groupings.into_iter().fold(reader, CsvReader::group);
         let mut seen = HashSet::with_capacity(columns.len());
         if let Some(twice) = columns.iter().find(|column| !seen.insert(&column.name)) {
             let found = format!("`{}` twice", shown(&twice.name));
@@ -154,12 +164,26 @@ impl Schema {
     }
 
     /// The names of the features: of a column of labels one for each level, `column=level`, and of one
-    /// with missing values another, `column is missing`; at the end the log of an
+    /// with missing values another, `column is missing`; then the indicators of
+    /// [groups](CsvReader::group), `column=group` and `column is new`; at the end the log of an
     /// [exposure](CsvReader::exposure), `log column`.
     pub fn feature_names(&self) -> Vec<String> {
         let encoding = self.reader.encoding;
         let features = self.columns.iter().flat_map(|column| column.features(encoding));
-        features.chain(self.offset()).collect()
+        let groups = self.in_order_of_groups().flat_map(Column::indicators);
+        features.chain(groups).chain(self.offset()).collect()
+    }
+
+    /// The columns of groups, in the order of their indicators.
+    fn in_order_of_groups(&self) -> impl Iterator<Item = &Column> {
+        let place = |column: &&Column| match column.role {
+            Role::Group(place) => Some(place),
+            _ => None,
+        };
+        let mut columns: Vec<&Column> =
+            self.columns.iter().filter(|column| place(column).is_some()).collect();
+        columns.sort_by_key(place);
+        columns.into_iter()
     }
 
     /// What each column of the table is taken for, and what is done with it, in words: the name and a
@@ -264,7 +288,8 @@ impl Schema {
         let mut columns = self.columns.clone();
         if table.has_header() {
             let positions = table.positions();
-            let is_needed = |role: Role| matches!(role, Role::Feature | Role::Exposure);
+            let is_needed =
+                |role: Role| matches!(role, Role::Feature | Role::Exposure | Role::Group(_));
             columns.retain(|c| is_needed(c.role) || positions.contains_key(&c.name[..]));
         } else if table.names.len() < columns.len() {
             columns.retain(|column| !is_response(column));

@@ -36,29 +36,71 @@ pub enum StandIn {
         /// The number of rows.
         rows: usize,
     },
+    /// [Groups](super::CsvReader::group) that the training file does not have, or rows without a group: their
+    /// intercepts are of a new group.
+    NewGroup {
+        /// The name of the column.
+        column: String,
+        /// The first 20 of these groups.
+        groups: Vec<String>,
+        /// The number of rows.
+        rows: usize,
+    },
 }
 
 impl StandIn {
     /// The name of the column.
     pub fn column(&self) -> &str {
         match self {
-            Self::Missing { column, .. } | Self::UnknownLevel { column, .. } => column,
+            Self::Missing { column, .. }
+            | Self::UnknownLevel { column, .. }
+            | Self::NewGroup { column, .. } => column,
         }
     }
 
     /// Counts one more row with an unknown level of this column.
     pub(super) fn unknown(found: &mut Vec<Self>, name: &str, level: &str) {
-        let same =
-            |one: &&mut Self| matches!(one, Self::UnknownLevel { column, .. } if column == name);
-        let Some(Self::UnknownLevel { levels, rows, .. }) = found.iter_mut().find(same) else {
-            let (column, levels) = (name.to_string(), vec![level.to_string()]);
-            return found.push(Self::UnknownLevel { column, levels, rows: 1 });
-        };
-        *rows += 1;
-        if levels.len() < NAMED && !levels.iter().any(|known| known == level) {
-            levels.push(level.into());
+        let place = found.iter_mut().find_map(|one| match one {
+            Self::UnknownLevel { column, levels, rows } if column == name => Some((levels, rows)),
+            _ => None,
+        });
+        match place {
+            Some((levels, rows)) => add(levels, rows, level),
+            None => {
+                let (column, levels) = (name.to_string(), vec![level.to_string()]);
+                found.push(Self::UnknownLevel { column, levels, rows: 1 });
+            }
         }
     }
+
+    /// Counts one more row with a new group of this column.
+    pub(super) fn new_group(found: &mut Vec<Self>, name: &str, group: &str) {
+        let place = found.iter_mut().find_map(|one| match one {
+            Self::NewGroup { column, groups, rows } if column == name => Some((groups, rows)),
+            _ => None,
+        });
+        match place {
+            Some((groups, rows)) => add(groups, rows, group),
+            None => {
+                let (column, groups) = (name.to_string(), vec![group.to_string()]);
+                found.push(Self::NewGroup { column, groups, rows: 1 });
+            }
+        }
+    }
+}
+
+/// Counts one more row, and names its label if it is one of the first.
+fn add(labels: &mut Vec<String>, rows: &mut usize, label: &str) {
+    *rows += 1;
+    if labels.len() < NAMED && !labels.iter().any(|known| known == label) {
+        labels.push(label.into());
+    }
+}
+
+/// The labels that are named.
+fn named(labels: &[String]) -> String {
+    let labels: Vec<String> = labels.iter().map(|label| format!("`{}`", shown(label))).collect();
+    labels.join(", ")
 }
 
 /// A sentence without its full stop.
@@ -80,13 +122,18 @@ impl fmt::Display for StandIn {
                 }
             }
             Self::UnknownLevel { column, levels, rows } => {
-                let levels: Vec<String> =
-                    levels.iter().map(|level| format!("`{}`", shown(level))).collect();
-                let (column, levels, rows) =
-                    (shown(column), levels.join(", "), count(*rows, "row"));
+                let (column, levels, rows) = (shown(column), named(levels), count(*rows, "row"));
                 write!(
                     f,
                     "`{column}` has labels in {rows} that the training file does not have: {levels}"
+                )
+            }
+            Self::NewGroup { column, groups, rows } => {
+                let (column, groups, rows) = (shown(column), named(groups), count(*rows, "row"));
+                write!(
+                    f,
+                    "`{column}` has groups in {rows} that the training file does not have: {groups}; the intercept \
+                     of a new group stands there"
                 )
             }
         }

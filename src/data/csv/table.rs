@@ -177,7 +177,7 @@ impl<'t> Table<'t> {
                 }
                 missing += 1;
                 let (is_feature, fills) = (roles[j] == Role::Feature, fills[j]);
-                drops |= !is_feature || reader.drop_missing_rows;
+                drops |= (!is_feature && !fills) || reader.drop_missing_rows;
                 is_refused |= is_feature && !fills && !reader.drop_missing_rows;
                 first.get_or_insert_with(|| (line, j, shown(cell)));
             }

@@ -169,7 +169,7 @@ impl Shape {
             if j < *width {
                 return place + k * width + j; //~ collapsed-skip-place
             }
-            place += self.outputs * width;
+            place += self.outputs * width; //~ collapsed-groupings
             j -= width;
         }
         self.start + self.outputs * self.units + k
