@@ -174,6 +174,53 @@ fn new_groups_and_rows_without_one_have_the_intercept_of_a_new_group() {
     assert!(fit.loo().is_ok());
 }
 
+/// 90 % intervals of rows of groups, known and new, cover so many responses.
+#[test]
+#[ignore = "figures: cargo test --release --test run coverage_of_groups -- --ignored --nocapture"]
+fn coverage_of_groups() {
+    const TABLES: usize = 400;
+    const GROUPS: usize = 20;
+    const NEW: usize = 20;
+    let mut rng = ChainRng::new(21, 0);
+    let (mut covered, mut rows) = ([0; 2], [0; 2]);
+    for table in 0..TABLES {
+        let intercepts: Vec<f64> = (0..GROUPS + NEW).map(|_| 0.8 * rng.normal()).collect();
+        let mut row = |group: usize| {
+            let x = rng.normal();
+            (x, 2.0 + 0.7 * x + intercepts[group] + 0.5 * rng.normal())
+        };
+        let mut text = String::from("x,g,y\n");
+        for i in 0..5 * GROUPS {
+            let (x, y) = row(i % GROUPS);
+            writeln!(text, "{x},{},{y}", i % GROUPS).unwrap();
+        }
+        let mut new = String::from("x,g,y\n");
+        for group in 0..GROUPS + NEW {
+            let (x, y) = row(group);
+            writeln!(new, "{x},{group},{y}").unwrap();
+        }
+        let folder = TempDir::new().unwrap();
+        let paths = ["table.csv", "new.csv"].map(|name| folder.path().join(name));
+        fs::write(&paths[0], text).unwrap();
+        fs::write(&paths[1], new).unwrap();
+        let recipe = Fit::regression("y").group("g").hidden(&[]).chains(2).seed(table as u64);
+        let fit = recipe.warmup(300).draws(500).read_csv(&paths[0]).unwrap();
+        let new = fit.read(&paths[1]).unwrap();
+        let interval = fit.predict(&new).unwrap().predictive_interval(0.9).unwrap();
+        for (i, y) in new.real().unwrap().column(0).iter().enumerate() {
+            let is_new = usize::from(i >= GROUPS);
+            rows[is_new] += 1;
+            let inside = (interval.lower[[i, 0]]..=interval.upper[[i, 0]]).contains(y);
+            covered[is_new] += usize::from(inside);
+        }
+    }
+    for (what, k) in [("known", 0), ("new", 1)] {
+        let share = covered[k] as f64 / rows[k] as f64;
+        println!("{what} groups: {share:.4} of {}", rows[k]);
+        assert!((share - 0.9).abs() < 0.01, "{what}: {share}");
+    }
+}
+
 /// Networks, several groupings, classes and counts with an exposure as well.
 #[test]
 fn groupings_go_with_networks_classes_counts_and_exposures() {

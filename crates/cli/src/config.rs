@@ -82,6 +82,11 @@ pub struct TableSettings {
     /// the rate, and the column is no feature
     #[arg(long, value_name = "COLUMN")]
     pub exposure: Option<String>,
+    /// The columns of the group that a row belongs to, such as a school: each group has an intercept, and the
+    /// column is no feature
+    #[arg(long, value_name = "COLUMNS", value_delimiter = ',', allow_hyphen_values = true)]
+    #[serde(deserialize_with = "one_or_more")]
+    pub group: Option<Vec<String>>,
     /// The classes in their order, for `--noise ordinal` [default: by size if all are numbers, else
     /// as text]
     #[arg(long, value_name = "NAMES", value_delimiter = ',', allow_hyphen_values = true)]
@@ -205,6 +210,7 @@ impl Config {
                 missing: Some(missing),
                 drop_missing: Some(false),
                 exposure: None,
+                group: None,
                 classes: None,
                 charset: Some(Chosen(Charset::Utf8)),
                 decimal: Some(Chosen(Decimal::Plain)),
@@ -479,7 +485,8 @@ impl Config {
         let unknown = features.iter().filter(|name| !names.contains(name)).cloned();
         let is_other = |name: &&&String| {
             let is_exposure = self.table.exposure.as_ref() == Some(**name);
-            !features.contains(name) && !target.contains(name) && !is_exposure
+            let is_group = self.table.group.as_ref().is_some_and(|group| group.contains(**name));
+            !features.contains(name) && !target.contains(name) && !is_exposure && !is_group
         };
         let others = names.iter().filter(is_other);
         Ok(unknown.chain(others.map(|name| name.to_string())).collect())
@@ -540,6 +547,9 @@ impl TableSettings {
         }
         if let Some(column) = &self.exposure {
             reader = reader.exposure(column);
+        }
+        if let Some(groups) = &self.group {
+            reader = groups.iter().fold(reader, CsvReader::group);
         }
         if let Some(classes) = &self.classes {
             reader = reader.classes(classes);

@@ -231,6 +231,7 @@ impl Column {
             "labels" => Cells::Labels(self.levels),
             "bools" => Cells::Bools,
             "exposure" => Cells::Exposure,
+            "groups" => Cells::Groups(self.levels),
             "dates" => match &self.dates {
                 Some(dates) => Cells::Dates(dates.get().0.clone()),
                 None => Cells::LeftOut,

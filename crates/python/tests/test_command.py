@@ -191,6 +191,43 @@ def test_a_folder_of_counts_of_the_command_in_python(table, tmp_path):
     assert (lower == printed["new_q05"]).all() and (upper == printed["new_q95"]).all()
 
 
+def test_groups(short, tmp_path):
+    """The command and the estimator come to the same model; new groups have wider intervals."""
+    rng = np.random.default_rng(4)
+    x, school = rng.normal(size=90), np.tile([3, 10, 7, 3, 5, 12], 15)
+    y = pd.Series(x + (school - 7) + 0.3 * rng.normal(size=90), name="score")
+    X = pd.DataFrame({"school": school, "x": x, "area": np.repeat(["n", "s", "e"], 30)})
+    model = BnnRegressor(**short, group=["school", "area"]).fit(X, y)
+    assert list(model.feature_names_in_) == ["x"]
+    new = X[:4].assign(school=[3.0, 99.0, np.nan, 12.0])
+    with pytest.warns(UserWarning, match="`school` has groups in 2 rows .*: 99, no value; the"):
+        mean, lower, upper = model.predict(new, interval=0.9)
+    width = upper - lower
+    assert width[1] > 1.5 * width[0]
+    model.save(tmp_path / "run")
+    again = BnnRegressor.load(tmp_path / "run")
+    assert again.group == ["school", "area"] and (again.predict(X) == model.predict(X)).all()
+    # The command's own fit of the same rows, and its predictions by the estimator.
+    X.assign(score=y).to_csv(tmp_path / "table.csv", index=False)
+    settings = ["--hidden", "5", "--chains", "2", "--warmup", "60", "--draws", "50", "--seed", "1"]
+    flags = ["--target", "score", "--task", "regression", "--group", "school,area", "--quiet"]
+    command("fit", tmp_path / "table.csv", "--out", tmp_path / "by_command", *flags, *settings)
+    loaded = BnnRegressor.load(tmp_path / "by_command")
+    assert loaded.group == ["school", "area"] and (loaded.predict(X) == model.predict(X)).all()
+    printed = predicted(tmp_path, tmp_path / "by_command", new.astype({"school": "Int64"}))
+    np.testing.assert_allclose(mean, printed["mean"], rtol=1e-12)
+    short_of = BnnRegressor(**short, group="school")
+    with pytest.raises(ValueError, match="X has no column `school`, a group"):
+        short_of.fit(X.drop(columns="school"), y)
+    with pytest.raises(ValueError, match="X must be a table with the column `school`"):
+        short_of.fit(np.ones((90, 2)), y)
+    with pytest.raises(ValueError, match="row 3, column `school`: the group is missing"):
+        short_of.fit(X.assign(school=np.where(X.index == 3, np.nan, school)), y)
+    for groups in (np.ones(90), np.arange(90)):
+        with pytest.raises(ValueError, match=r"column `school` has \d+ groups in 90 rows"):
+            short_of.fit(X.assign(school=groups), y)
+
+
 def test_counts_with_an_exposure(short, tmp_path):
     """The command and the estimator come to the same model; rates do not depend on the exposure."""
     rng = np.random.default_rng(4)

@@ -22,15 +22,19 @@ from ._columns import (
     Cells,
     Column,
     Encoding,
+    Grouping,
     Matrix,
     beside,
     columns_of,
     encoded,
     encoded_names,
     frame_of,
+    grouping_of,
+    indicators,
+    logs_of_exposure,
     shown,
+    taken_out,
     warn_of_stand_ins,
-    without_exposure,
 )
 from ._native import Dates, Fit
 from ._signals import Terminated, heard, note
@@ -79,6 +83,7 @@ class Bnn(BaseEstimator):
         hidden: Sequence[int] | None = None,
         activation: Activation = "tanh",
         skip: bool = False,
+        group: str | Sequence[str] | None = None,
         weight_prior: WeightPrior | float = "fan_in",
         method: Method | None = None,
         target_accept: float | None = None,
@@ -93,6 +98,7 @@ class Bnn(BaseEstimator):
         self.hidden: Sequence[int] | None = hidden
         self.activation: Activation = activation
         self.skip: bool = skip
+        self.group: str | Sequence[str] | None = group
         self.weight_prior: WeightPrior | float = weight_prior
         self.method: Method | None = method
         self.target_accept: float | None = target_accept
@@ -107,6 +113,7 @@ class Bnn(BaseEstimator):
     # What fit() leaves.
     _fit: Fit
     _columns: list[Column]
+    _groupings: list[Grouping]
     _encoding: Encoding
     verdict_: Verdict
     converged_: bool
@@ -201,6 +208,10 @@ class Bnn(BaseEstimator):
             }
             for column in saved["columns"]
         ]
+        estimator._groupings = [
+            {"name": str(grouping["name"]), "levels": list(grouping["levels"])}
+            for grouping in saved.get("groupings", [])
+        ]
         estimator._encoding = saved["encoding"]
         estimator._set_response(saved["response"])
         if len(estimator._used_names()) == 0:
@@ -250,6 +261,10 @@ class Bnn(BaseEstimator):
             )
         if "exposure" in self.get_params(deep=False):
             self.set_params(exposure=None if schema is None else schema["reader"].get("exposure"))
+        groups = [] if schema is None else schema["reader"].get("groups", [])
+        self.group = None if not groups else groups[0] if len(groups) == 1 else groups
+        levels_of = {} if schema is None else {c["name"]: c["levels"] for c in schema["columns"]}
+        self._groupings = [{"name": name, "levels": levels_of[name]} for name in groups]
         encodings: dict[str, Encoding] = {"DropFirst": "drop_first", "Codes": "codes"}
         reader: dict[str, Any] = {} if schema is None else schema["reader"]
         self._encoding = encodings.get(str(reader.get("encoding")), "one_hot")
@@ -296,7 +311,7 @@ class Bnn(BaseEstimator):
     def _features_of(self, X: Any, y: Any, **y_checks: Any) -> tuple[Matrix, Any]:
         """The training rows as numbers, and their response; what the columns are is kept."""
         checks: dict[str, Any] = {"dtype": np.float64, "ensure_min_samples": 2, **y_checks}
-        X, offset = without_exposure(X, getattr(self, "exposure", None))
+        X, others = self._beside(X, learn=True)
         frame = frame_of(X)
         self._encoding = "one_hot"
         if frame is not None:
@@ -339,12 +354,29 @@ class Bnn(BaseEstimator):
         used = varies[np.cumsum([0, *widths[:-1]])]
         for column, is_used in zip(self._columns, used, strict=True):
             column["used"] = bool(is_used)
-        return beside(numbers[:, np.repeat(used, widths)], offset), y
+        return beside(numbers[:, np.repeat(used, widths)], others), y
+
+    def _beside(self, X: Any, *, learn: bool = False) -> tuple[Any, list[Matrix]]:
+        """X without groups and exposure, and their columns: indicators, and the log."""
+        others: list[Matrix] = []
+        names = [self.group] if isinstance(self.group, str) else list(self.group or [])
+        if learn:
+            self._groupings = []
+        for place, name in enumerate(names):
+            X, series = taken_out(X, name, "a group")
+            if learn:
+                self._groupings.append(grouping_of(series, name))
+            others.append(indicators(series, self._groupings[place]))
+        exposure = getattr(self, "exposure", None)
+        if exposure is not None:
+            X, series = taken_out(X, exposure, "the exposure")
+            others.append(logs_of_exposure(series, exposure))
+        return X, others
 
     def _new_rows(self, X: Any) -> Matrix:
         """New rows as numbers."""
         check_is_fitted(self)
-        X, offset = without_exposure(X, getattr(self, "exposure", None))
+        X, others = self._beside(X)
         frame = frame_of(X)
         if frame is not None:
             validate_data(self, X=frame.to_native(), reset=False, skip_check_array=True)
@@ -362,7 +394,7 @@ class Bnn(BaseEstimator):
                 )
         used = [column["used"] for column in self._columns]
         widths = [len(names) for names in encoded_names(self._columns, self._encoding)]
-        return beside(cast("Matrix", checked)[:, np.repeat(used, widths)], offset)
+        return beside(cast("Matrix", checked)[:, np.repeat(used, widths)], others)
 
     def _used_names(self) -> list[str]:
         names = encoded_names(self._columns, self._encoding)
@@ -374,7 +406,7 @@ class Bnn(BaseEstimator):
         ]
 
     def _columns_of_fit(self) -> "list[ColumnOfFit]":
-        """The columns as the native half takes them, and the exposure."""
+        """The columns as the native half takes them, with groups and the exposure."""
         columns: list[ColumnOfFit] = [
             {
                 "name": column["name"],
@@ -386,13 +418,16 @@ class Bnn(BaseEstimator):
             }
             for column in self._columns
         ]
+        others = [(group["name"], "groups", group["levels"]) for group in self._groupings]
         exposure = getattr(self, "exposure", None)
         if exposure is not None:
+            others.append((exposure, "exposure", []))
+        for name, cells, levels in others:
             columns.append(
                 {
-                    "name": exposure,
-                    "cells": "exposure",
-                    "levels": [],
+                    "name": name,
+                    "cells": cells,
+                    "levels": levels,
                     "dates": None,
                     "fill": None,
                     "marked": False,
@@ -403,6 +438,7 @@ class Bnn(BaseEstimator):
     def _free(self, names: list[str]) -> list[str]:
         """Names of the response that no column of X has."""
         taken = {column["name"] for column in self._columns}
+        taken |= {grouping["name"] for grouping in self._groupings}
         free: list[str] = []
         for name in names:
             while name in taken:
@@ -560,6 +596,7 @@ class Bnn(BaseEstimator):
             "n_features_in": self.n_features_in_,
             "feature_names_in": None if names is None else list(names),
             "columns": self._columns,
+            "groupings": self._groupings,
             "encoding": self._encoding,
             "response": self._response(),
         }

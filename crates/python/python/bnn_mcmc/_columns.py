@@ -81,18 +81,28 @@ def frame_of(X: object) -> Frame | None:
     return frame if isinstance(frame, nw.DataFrame) else None
 
 
-def without_exposure(X: object, name: str | None) -> tuple[Any, Matrix | None]:
-    """X without the column of this name, and the logarithm of that."""
-    if name is None:
-        return X, None
+class Grouping(TypedDict):
+    """A column of the group of each row."""
+
+    name: str
+    # The groups of the training rows, in order.
+    levels: list[str]
+
+
+def taken_out(X: object, name: str, what: str) -> tuple[Any, Series]:
+    """X without the column of this name, and that column."""
     frame = frame_of(X)
     if frame is None:
-        raise ValueError(f"X must be a table with the column `{name}`, the exposure")
+        raise ValueError(f"X must be a table with the column `{name}`, {what}")
     names = names_of(frame)
     if name not in names:
-        raise ValueError(f"X has no column `{name}`, the exposure; there are: {listed(names)}")
+        raise ValueError(f"X has no column `{name}`, {what}; there are: {listed(names)}")
     own = frame.columns[names.index(name)]
-    series = frame[own]
+    return frame.drop(own).to_native(), frame[own]
+
+
+def logs_of_exposure(series: Series, name: str) -> Matrix:
+    """The logarithms of exposures."""
     if _cells(series, name) != "numbers":
         raise ValueError(f"column `{name}` has the type {_type(series)}, but is the exposure")
     exposure = _floats(series)
@@ -104,13 +114,54 @@ def without_exposure(X: object, name: str | None) -> tuple[Any, Matrix | None]:
             "number above 0"
         )
     # The library's logarithm, which NumPy's may differ from in the last digit.
-    offset = np.array([math.log(value) for value in exposure])
-    return frame.drop(own).to_native(), offset
+    return np.array([math.log(value) for value in exposure])[:, None]
 
 
-def beside(numbers: Matrix, offset: Matrix | None) -> Matrix:
-    """The numbers of features with the offset behind them, if there is one."""
-    return np.ascontiguousarray(numbers if offset is None else np.column_stack([numbers, offset]))
+def grouping_of(series: Series, name: str) -> Grouping:
+    """The groups of the training rows."""
+    groups = _groups(series)
+    if None in groups:
+        raise ValueError(f"row {groups.index(None)}, column `{name}`: the group is missing")
+    levels = ordered({group for group in groups if group is not None}, f"column `{name}`")
+    if not 2 <= len(levels) < len(groups):
+        raise ValueError(
+            f"column `{name}` has {len(levels)} groups in {len(groups)} rows: 2 or more, and fewer "
+            "than rows, are needed to tell groups from noise"
+        )
+    return {"name": name, "levels": levels}
+
+
+def indicators(series: Series, grouping: Grouping) -> Matrix:
+    """An indicator of each group and one of a new group, which training did not have."""
+    groups, levels = _groups(series), grouping["levels"]
+    codes = {level: code for code, level in enumerate(levels)}
+    places = [codes.get("" if group is None else group, len(levels)) for group in groups]
+    new = [group for group in groups if group not in codes]
+    if new:
+        named = ["no value" if group is None else group for group in dict.fromkeys(new)]
+        warnings.warn(
+            f"column `{grouping['name']}` has groups in {_rows(len(new))} that training did not "
+            f"have: {listed(named)}; the intercept of a new group stands there",
+            stacklevel=4,
+        )
+    found = np.zeros((len(groups), len(levels) + 1))
+    found[np.arange(len(groups)), places] = 1.0
+    return found
+
+
+def _groups(series: Series) -> list[str | None]:
+    """The groups of rows as text; of floats that are whole numbers without a decimal point."""
+
+    def text(value: object) -> str | None:
+        whole = isinstance(value, (float, np.floating)) and float(value).is_integer()
+        return _text(int(cast("float", value)) if whole else value)
+
+    return [text(value) for value in series.to_list()]
+
+
+def beside(numbers: Matrix, others: list[Matrix]) -> Matrix:
+    """The numbers of features with the columns behind them: indicators of groups, and an offset."""
+    return np.ascontiguousarray(np.hstack([numbers, *others]))
 
 
 def columns_of(frame: Frame) -> list[Column]:

@@ -218,6 +218,11 @@ class BnnRegressor(_Numbers):
     skip : bool, default=False
         Whether a linear part stands beside the hidden layers: connections from the features to the
         outputs.
+    group : str or sequence of str, default=None
+        The columns of X, a table, with the group of each row, such as a school or a patient. The
+        outputs have an intercept for each group, N(0, tau^2) with tau sampled, and another
+        for a new group: rows of groups that training did not have, or without a group, are
+        predicted with wider intervals, and a warning says so. It is no feature.
     weight_prior : {"fan_in", "ard", "horseshoe", "scales"} or float, default="fan_in"
         The prior of the weights, on the scale of standardised features and response. ``"fan_in"``
         is N(0, 1/H) for the weights of every layer after the first (of a linear model, the only
@@ -311,6 +316,7 @@ class BnnRegressor(_Numbers):
         hidden: Sequence[int] | None = None,
         activation: Activation = "tanh",
         skip: bool = False,
+        group: str | Sequence[str] | None = None,
         weight_prior: WeightPrior | float = "fan_in",
         noise: RealNoise | None = None,
         response_transform: ResponseTransform | None = None,
@@ -328,6 +334,7 @@ class BnnRegressor(_Numbers):
             hidden=hidden,
             activation=activation,
             skip=skip,
+            group=group,
             weight_prior=weight_prior,
             method=method,
             target_accept=target_accept,
@@ -380,6 +387,7 @@ class BnnCounts(_Numbers):
         hidden: Sequence[int] | None = None,
         activation: Activation = "tanh",
         skip: bool = False,
+        group: str | Sequence[str] | None = None,
         weight_prior: WeightPrior | float = "fan_in",
         noise: CountNoise | None = None,
         exposure: str | None = None,
@@ -397,6 +405,7 @@ class BnnCounts(_Numbers):
             hidden=hidden,
             activation=activation,
             skip=skip,
+            group=group,
             weight_prior=weight_prior,
             method=method,
             target_accept=target_accept,
@@ -447,6 +456,7 @@ class BnnClassifier(ClassifierMixin, Bnn):
         hidden: Sequence[int] | None = None,
         activation: Activation = "tanh",
         skip: bool = False,
+        group: str | Sequence[str] | None = None,
         weight_prior: WeightPrior | float = "fan_in",
         noise: ClassNoise | None = None,
         method: Method | None = None,
@@ -463,6 +473,7 @@ class BnnClassifier(ClassifierMixin, Bnn):
             hidden=hidden,
             activation=activation,
             skip=skip,
+            group=group,
             weight_prior=weight_prior,
             method=method,
             target_accept=target_accept,
