@@ -123,13 +123,17 @@ fn gradients_and_hessians_match_finite_differences() {
 }
 
 /// The columns of Phi at one row, and for each its prior mean and variance, with the ones at the end.
-fn columns_of_phi(q: &[f64], layout: &Layout, x: &[f64], has_hidden: bool) -> Vec<[f64; 3]> {
+fn columns_of_phi(q: &[f64], layout: &Layout, x: &[f64]) -> Vec<[f64; 3]> {
     let of = |name: &str| q[layout.range(name).unwrap().start].exp();
+    let has = |name: &str| layout.range(name).is_some();
     let own = |phi| [phi, 0.1, 0.81];
-    let mut columns: Vec<[f64; 3]> = match has_hidden {
-        true => hidden(q, layout, x).into_iter().chain(x[..3].iter().copied()).map(own).collect(),
-        false => x[..3].iter().copied().map(own).collect(),
-    };
+    let mut columns = Vec::new();
+    if has("w1") {
+        columns.extend(hidden(q, layout, x).into_iter().map(own));
+    }
+    if has("skip") || !has("w1") {
+        columns.extend(x[..3].iter().copied().map(own));
+    }
     columns.extend(x[3..7].iter().map(|z| [*z, 0.0, of("log_variance_school")]));
     columns.extend(x[7..].iter().map(|z| [*z, 0.0, of("log_variance_district")]));
     columns.push(own(1.0));
@@ -161,8 +165,7 @@ fn check_marginal<M: Model, L: Likelihood>(
 ) {
     let (q, layout) = (random(posterior.dim(), seed), posterior.layout().clone());
     let rows: Vec<Vec<f64>> = inputs().rows().into_iter().map(|x| x.to_vec()).collect();
-    let has_hidden = layout.range("w1").is_some();
-    let phi: Vec<_> = rows.iter().map(|x| columns_of_phi(&q, &layout, x, has_hidden)).collect();
+    let phi: Vec<_> = rows.iter().map(|x| columns_of_phi(&q, &layout, x)).collect();
     let sd: Vec<f64> = rows.iter().map(|x| sd(&q, &layout, x)).collect();
     let expected = log_evidence(&phi, &sd, &responses(columns));
     let marginal = posterior.collapsed().unwrap();
@@ -183,6 +186,10 @@ fn intercepts_are_integrated_out_with_the_output_layer() {
     for seed in 1..4 {
         for columns in [1, 2] {
             let posterior = posterior(network(columns), Gaussian::sampled(), columns);
+            check_marginal(&posterior, seed, columns, noise);
+            let network = Mlp::new(&[3, 5, columns], Activation::Tanh).unwrap();
+            let without_skip = grouped(Skip::without(network));
+            let posterior = self::posterior(without_skip, Gaussian::sampled(), columns);
             check_marginal(&posterior, seed, columns, noise);
             let line = grouped(Skip::without(Linear::new(3, columns).unwrap()));
             check_marginal(

@@ -122,7 +122,9 @@ fn valid_text(kind: usize, rows: usize, random: &mut ChaCha8Rng) -> String {
 }
 
 fn csv_reader(random: &mut ChaCha8Rng, many: bool) -> CsvReader {
-    let reader = match random.random_range(0..6) {
+    let reader = match random.random_range(0..8) {
+        6 => CsvReader::regression("hits").group("side").group("kind"),
+        7 => CsvReader::classification("kind").group("hits"),
         5 => CsvReader::counts("hits").exposure("a").date_order(DateOrder::DayFirst),
         0 => CsvReader::classification("kind"),
         1 => CsvReader::regression("hits"),
@@ -137,7 +139,9 @@ fn csv_reader(random: &mut ChaCha8Rng, many: bool) -> CsvReader {
         _ => reader,
     };
     let reader = if random.random() { reader.drop_missing_rows() } else { reader };
-    let reader = if random.random() { reader.categorical(["side"]) } else { reader };
+    // A column of groups is no feature.
+    let has_side = !reader.to_string().contains("groups: `side`");
+    let reader = if random.random() && has_side { reader.categorical(["side"]) } else { reader };
     match random.random_range(0..3) {
         0 if !many => reader.encoding(Encoding::DropFirst),
         1 if !many => reader,

@@ -182,7 +182,8 @@ impl Shape {
 
     /// The inputs of V_1, V_2, .. on the tile x.
     fn beside<'x>(&self, x: Tile<'x>) -> &'x [f64] {
-        &x.values()[self.first_beside * x.stride()..][..(self.columns() - self.units) * x.stride()]
+        let (first, n) = (self.first_beside, self.columns() - self.units);
+        &x.values()[first * x.stride()..][..n * x.stride()] //~ collapsed-beside
     }
 
     /// The coordinates of q of the weights W, b and V of some outputs, without those that there are none
