@@ -123,8 +123,9 @@ fn valid_text(kind: usize, rows: usize, random: &mut ChaCha8Rng) -> String {
 
 fn csv_reader(random: &mut ChaCha8Rng, many: bool) -> CsvReader {
     let reader = match random.random_range(0..8) {
-        6 => CsvReader::regression("hits").group("side").group("kind"),
-        7 => CsvReader::classification("kind").group("hits"),
+        // Indicators of many rows are more numbers than a refused file is counted for.
+        6 if !many => CsvReader::regression("hits").group("side").group("kind"),
+        7 if !many => CsvReader::classification("kind").group("hits"),
         5 => CsvReader::counts("hits").exposure("a").date_order(DateOrder::DayFirst),
         0 => CsvReader::classification("kind"),
         1 => CsvReader::regression("hits"),
