@@ -51,6 +51,7 @@ pub use csv::{
 };
 pub use dataset::{Dataset, Response};
 pub use idx::IdxReader;
+pub(crate) use scale::mean_by;
 pub use scale::{ColumnScale, MinMax, Scaler, Standardise};
 pub use series::{Takens, smooth_13_months};
 pub use split::Split;
