@@ -382,12 +382,12 @@ impl Likelihood for Learnt {
         _d_phi: &mut [f64],
     ) -> f64 {
         let (mut log_p, mut sum) = (Vec::with_capacity(self.classes), 0.0);
-        for row in 0..out.rows() {
+        for (row, w) in weights.iter().enumerate() {
             self.log_softmax(out, row, &mut log_p);
-            sum += weighted(weights[row], self.of_row(&log_p, out, y, row));
+            sum += weighted(*w, self.of_row(&log_p, out, y, row));
             for k in 0..out.columns() {
                 let predicted = log_p.get(k).map_or(out.column(k)[row], |l| exp(*l));
-                d_out.column(k)[row] = weights[row] * (y.column(k)[row] - predicted);
+                d_out.column(k)[row] = w * (y.column(k)[row] - predicted);
             }
         }
         sum

@@ -505,7 +505,7 @@ mutants! {
             at "pit-ties": "v * (up_to - below + 1) as f64" => "v"
     caught_by "inference" "predict_calibration::reliability_and_ece_are_hand_computed"
         "expected calibration error: bins count alike"
-            at "calibration-error": "b.rows as f64 * (b.accuracy - b.confidence).abs()"
+            at "calibration-error": "b.weight * (b.accuracy - b.confidence).abs()"
                 => "rows as f64 / self.bins.len() as f64 * (b.accuracy - b.confidence).abs()"
     caught_by "inference" "uncertainty::mutual_information_is_the_mean_divergence_from_the_mean"
         "mutual information: the entropy of the mean alone"
