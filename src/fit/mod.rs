@@ -112,7 +112,8 @@ struct Origin {
 impl Parts {
     fn new(recipe: Recipe, data: &Dataset, origin: Origin) -> Result<Self, Error> {
         if data.weights().is_some() {
-            return Err(unweighted_only("`Fit`: give the rows to a `Posterior`"));
+            let error = unweighted_only("a fit");
+            return Err(error.advise([Advice::in_rust("give the rows to a `Posterior`")]));
         }
         recipe.check_transform(data, &origin)?;
         recipe.check_shares(data, &origin)?;

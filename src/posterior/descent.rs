@@ -8,6 +8,7 @@ use super::{Observed, Posterior, PosteriorWorkspace};
 use crate::Error;
 use crate::engine::{Tile, TileMut, TileStorage, Tiles, padded};
 use crate::likelihood::Likelihood;
+use crate::message::Advice;
 use crate::model::Model;
 use crate::targets::{Descent, DescentRule, Objective, Pass};
 
@@ -105,7 +106,9 @@ impl<M: Model, L: Likelihood> Descent for Posterior<M, L> {
             return Err(Error::argument("objective", "SquaredError", allowed));
         }
         match rule.pass {
-            Pass::PerRow => self.check_unweighted("descents row by row; use `Pass::Batch`"),
+            Pass::PerRow => self.check_unweighted("descents row by row").map_err(|error| {
+                error.advise([Advice::in_rust("take all rows at a time (`Pass::Batch`)")])
+            }),
             Pass::Batch => Ok(()),
         }
     }
