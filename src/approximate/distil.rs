@@ -7,7 +7,7 @@ use crate::data::{Dataset, Response};
 use crate::draws::Draws;
 use crate::engine::{Tile, TileMut};
 use crate::gradient::Minibatch;
-use crate::likelihood::Likelihood;
+use crate::likelihood::{Likelihood, weighted};
 use crate::model::{Activation, Mlp, Model, WeightInit};
 use crate::optimise::{Ascent, Optimiser, Optimum};
 use crate::portable::{exp, ln};
@@ -377,16 +377,17 @@ impl Likelihood for Learnt {
         _phi: &[f64],
         out: Tile,
         y: Tile,
+        weights: &[f64],
         mut d_out: TileMut,
         _d_phi: &mut [f64],
     ) -> f64 {
         let (mut log_p, mut sum) = (Vec::with_capacity(self.classes), 0.0);
-        for row in 0..out.rows() {
+        for (row, w) in weights.iter().enumerate() {
             self.log_softmax(out, row, &mut log_p);
-            sum += self.of_row(&log_p, out, y, row);
+            sum += weighted(*w, self.of_row(&log_p, out, y, row));
             for k in 0..out.columns() {
                 let predicted = log_p.get(k).map_or(out.column(k)[row], |l| exp(*l));
-                d_out.column(k)[row] = y.column(k)[row] - predicted;
+                d_out.column(k)[row] = w * (y.column(k)[row] - predicted);
             }
         }
         sum

@@ -7,6 +7,7 @@ use crate::layout::Layout;
 use crate::linalg::dot::dot;
 use crate::linalg::local_metric::{Factorisation, Factoriser, LocalMetric};
 use crate::portable::{exp, ln};
+use crate::posterior::unweighted_only;
 use crate::prior::{Normal, Prior};
 use crate::rng::ChainRng;
 use crate::targets::{GradTarget, LogDensity, Target};
@@ -108,7 +109,7 @@ impl WideLimit {
     /// For the rows of `data`, whose features and response are standardised.
     ///
     /// # Errors
-    /// Another response than one column of real numbers; matrices that exceed the memory.
+    /// Another response than one column of real numbers; weights of rows; matrices that exceed the memory.
     pub fn new(data: &Dataset) -> Result<Self, Error> {
         let Response::Real(y) = data.response() else {
             let found = "classes or counts";
@@ -116,6 +117,9 @@ impl WideLimit {
         };
         if y.ncols() != 1 {
             return Err(Error::shape("response columns for the wide limit", y.ncols(), 1));
+        }
+        if data.weights().is_some() {
+            return Err(unweighted_only("the wide limit"));
         }
         let (n, x) = (data.rows(), data.x());
         let size = [(n, "rows"), (n, "rows"), (5, "matrices")];

@@ -52,6 +52,7 @@ pub use csv::{
 pub(crate) use csv::{indicator, new_group};
 pub use dataset::{Dataset, Response};
 pub use idx::IdxReader;
+pub(crate) use scale::mean_by;
 pub use scale::{ColumnScale, MinMax, Scaler, Standardise};
 pub use series::{Takens, smooth_13_months};
 pub use split::Split;

@@ -60,28 +60,33 @@ impl Standardise {
     /// narrowly that its standard deviation is not an ordinary `f64`; a number that the transform is
     /// not of.
     pub fn fit(&self, x: ArrayView2<f64>) -> Result<Scaler, Error> {
-        self.fit_named(x, &numbered(x.ncols()), None)
+        self.fit_named(x, None, &numbered(x.ncols()), None)
     }
 
-    /// Fits the features of a training set. Errors as [`fit`](Self::fit), with the features' names.
+    /// Fits the features of a training set, by the [weights](Dataset::with_weights) of its rows if they have
+    /// any. Errors as [`fit`](Self::fit), with the features' names.
     pub fn fit_features(&self, train: &Dataset) -> Result<Scaler, Error> {
-        self.fit_named(train.x().view(), train.feature_names(), None)
+        let train = train.counted();
+        self.fit_named(train.x().view(), train.weights(), train.feature_names(), None)
     }
 
-    /// Fits the real response of a training set; the parameters of a transform depend on the
+    /// Fits the real response of a training set, by the weights of its rows, too; the parameters of a transform depend on the
     /// features, too, in whatever units. Errors as [`fit`](Self::fit), and if the response is not
     /// real.
     pub fn fit_response(&self, train: &Dataset) -> Result<Scaler, Error> {
-        self.fit_named(train.real()?.view(), train.response_names(), Some(train.x().view()))
+        let train = train.counted();
+        let y = train.real()?.view();
+        self.fit_named(y, train.weights(), train.response_names(), Some(train.x().view()))
     }
 
     fn fit_named(
         &self,
         x: ArrayView2<f64>,
+        weights: Option<ArrayView1<f64>>,
         names: &[String],
         features: Option<ArrayView2<f64>>,
     ) -> Result<Scaler, Error> {
-        let powers = self.powers(x, names, features)?;
+        let powers = self.powers(x, weights, names, features)?;
         let transformed = match self.transform.is_none() {
             true => None,
             false => Some(forward(x, &powers)),
@@ -89,9 +94,9 @@ impl Standardise {
         let x = transformed.as_ref().map_or(x, |z| z.view());
         let scaler = Scaler::fit(x, names, 0.0, self.allow_constant, |column, _, _| {
             // Differences from the first row keep the digits of columns far from 0.
-            let n = column.len() as f64;
-            let mean = column[0] + column.iter().map(|v| v - column[0]).sum::<f64>() / n;
-            (mean, (column.iter().map(|v| (v - mean).powi(2)).sum::<f64>() / n).sqrt())
+            let first = column[0];
+            let mean = first + mean_by(weights, column.iter().map(|v| v - first)); //~ weighted-mean
+            (mean, mean_by(weights, column.iter().map(|v| (v - mean).powi(2))).sqrt())
         })?;
         let with = |(column, transform)| ColumnScale { transform, ..column };
         let columns = scaler.columns.into_iter().zip(powers).map(with).collect();
@@ -102,6 +107,7 @@ impl Standardise {
     fn powers(
         &self,
         x: ArrayView2<f64>,
+        weights: Option<ArrayView1<f64>>,
         names: &[String],
         features: Option<ArrayView2<f64>>,
     ) -> Result<Vec<Option<PowerTransform>>, Error> {
@@ -114,15 +120,29 @@ impl Standardise {
         let line = match features {
             Some(features) => {
                 let plain = Self::new().allow_constant();
-                Line::new(plain.fit(features)?.transform(features)?.view())
+                let numbered = numbered(features.ncols());
+                let scaler = plain.fit_named(features, weights, &numbered, None)?;
+                Line::new(scaler.transform(features)?.view(), weights)
             }
-            None => Line::mean(x.nrows()),
+            None => Line::mean(x.nrows(), weights),
         };
         let of = |column: ArrayView1<f64>| {
             let is_constant = column.iter().all(|y| *y == column[0]);
             (!is_constant).then(|| self.transform.fit(column, &line)).flatten()
         };
         Ok(x.columns().into_iter().map(of).collect())
+    }
+}
+
+/// The mean of `values`, by their weights if there are any.
+pub(crate) fn mean_by(
+    weights: Option<ArrayView1<f64>>,
+    values: impl ExactSizeIterator<Item = f64>,
+) -> f64 {
+    let n = values.len() as f64;
+    match weights {
+        None => values.sum::<f64>() / n,
+        Some(w) => w.iter().zip(values).map(|(w, v)| w * v).sum::<f64>() / w.sum(),
     }
 }
 
@@ -170,14 +190,17 @@ impl MinMax {
         self.fit_named(x, &numbered(x.ncols()))
     }
 
-    /// Fits the features of a training set. Errors as [`fit`](Self::fit), with the features' names.
+    /// Fits the features of a training set, of rows whose weight is not 0. Errors as [`fit`](Self::fit), with
+    /// the features' names.
     pub fn fit_features(&self, train: &Dataset) -> Result<Scaler, Error> {
+        let train = train.counted();
         self.fit_named(train.x().view(), train.feature_names())
     }
 
     /// Fits the real response of a training set. Errors as [`fit`](Self::fit), and if the response
     /// is not real.
     pub fn fit_response(&self, train: &Dataset) -> Result<Scaler, Error> {
+        let train = train.counted();
         self.fit_named(train.real()?.view(), train.response_names())
     }
 

@@ -6,6 +6,7 @@ use std::sync::OnceLock;
 use ndarray::{Array1, ArrayView1, ArrayView2};
 use serde::{Deserialize, Serialize};
 
+use super::scale::mean_by;
 use crate::Error;
 use crate::choice::choice;
 use crate::error::Row;
@@ -145,8 +146,8 @@ impl Transform {
         let unit = match self {
             Self::None => return None,
             Self::Log => return Some(of(0.0, 1.0)),
-            Self::BoxCox => exp(y.mapv(ln).mean().unwrap_or(0.0)),
-            Self::YeoJohnson => y.std(0.0),
+            Self::BoxCox => exp(line.mean_of(&y.mapv(ln))),
+            Self::YeoJohnson => line.sd_of(y),
         };
         let at = |k: usize| of(k as f64 / 1000.0, unit);
         let (mut best, mut range) = (1000, (0, MOST));
@@ -304,27 +305,65 @@ fn legendre() -> &'static [(f64, f64)] {
     })
 }
 
-/// The least-squares line in some features: an orthonormal basis of their columns and a constant.
+/// The least-squares line in some features: an orthonormal basis of their columns and a constant, each times the
+/// roots of the weights of the rows.
 pub(super) struct Line {
     basis: Vec<Array1<f64>>,
+    /// The weights of the rows, if they have any, and their roots.
+    weights: Option<[Array1<f64>; 2]>,
+    /// The number of rows, or the sum of their weights.
+    n: f64,
 }
 
 impl Line {
     /// The mean alone.
-    pub(super) fn mean(rows: usize) -> Self {
-        Self { basis: vec![Array1::from_elem(rows, 1.0 / (rows as f64).sqrt())] }
+    pub(super) fn mean(rows: usize, weights: Option<ArrayView1<f64>>) -> Self {
+        let n = weights.map_or(rows as f64, |w| w.sum());
+        let weights = weights.map(|w| [w.to_owned(), w.mapv(f64::sqrt)]);
+        let mut line = Self { basis: Vec::new(), weights, n };
+        line.basis.push(line.weigh(Array1::from_elem(rows, 1.0 / n.sqrt())));
+        line
+    }
+
+    /// Values, each times the root of its row's weight.
+    fn weigh(&self, values: Array1<f64>) -> Array1<f64> {
+        match &self.weights {
+            Some([_, roots]) => values * roots,
+            None => values,
+        }
+    }
+
+    fn weights(&self) -> Option<ArrayView1<'_, f64>> {
+        self.weights.as_ref().map(|[w, _]| w.view())
+    }
+
+    fn mean_of(&self, y: &Array1<f64>) -> f64 {
+        match &self.weights {
+            Some(_) => mean_by(self.weights(), y.iter().copied()),
+            None => y.mean().unwrap_or(0.0),
+        }
+    }
+
+    fn sd_of(&self, y: ArrayView1<f64>) -> f64 {
+        match &self.weights {
+            Some(_) => {
+                let mean = self.mean_of(&y.to_owned());
+                mean_by(self.weights(), y.iter().map(|y| (y - mean).powi(2))).sqrt()
+            }
+            None => y.std(0.0),
+        }
     }
 
     /// The line in `x` `[rows x features]`, or the mean alone where rows are too few or features too many.
-    pub(super) fn new(x: ArrayView2<f64>) -> Self {
+    pub(super) fn new(x: ArrayView2<f64>, weights: Option<ArrayView1<f64>>) -> Self {
         let (rows, features) = x.dim();
-        let mut line = Self::mean(rows);
+        let mut line = Self::mean(rows, weights);
         let products = rows as f64 * (features as f64).powi(2);
-        if rows < 2 * (features + 1) || products > MOST_PRODUCTS {
+        if line.n < 2.0 * (features as f64 + 1.0) || products > MOST_PRODUCTS {
             return line;
         }
         for column in x.columns() {
-            let mut column = column.to_owned();
+            let mut column = line.weigh(column.to_owned());
             let length = column.dot(&column).sqrt();
             line.remove(&mut column);
             // Once more, for the digits that the first time has lost.
@@ -346,10 +385,14 @@ impl Line {
 
     /// l(lambda) of [`PowerTransform`].
     fn profile(&self, y: ArrayView1<f64>, power: &PowerTransform) -> f64 {
-        let n = y.len() as f64;
-        let mut z = y.mapv(|y| power.forward(y));
+        let n = self.n;
+        let mut z = self.weigh(y.mapv(|y| power.forward(y)));
         self.remove(&mut z);
-        let slopes: f64 = y.iter().map(|y| power.log_derivative(*y)).sum();
+        let slopes = y.iter().map(|y| power.log_derivative(*y));
+        let slopes: f64 = match self.weights() {
+            Some(w) => w.iter().zip(slopes).map(|(w, slope)| w * slope).sum(),
+            None => slopes.sum(),
+        };
         slopes - 0.5 * n * ln(z.dot(&z) / n) //~ power-profile
     }
 }

@@ -85,10 +85,11 @@ impl Likelihood for AnyLikelihood {
         phi: &[f64],
         out: Tile,
         y: Tile,
+        weights: &[f64],
         d_out: TileMut,
         d_phi: &mut [f64],
     ) -> f64 {
-        each!(self, likelihood => likelihood.log_lik_grad(phi, out, y, d_out, d_phi))
+        each!(self, likelihood => likelihood.log_lik_grad(phi, out, y, weights, d_out, d_phi))
     }
 
     fn residuals(&self, out: Tile, y: Tile, d_out: TileMut) -> bool {
@@ -128,13 +129,14 @@ impl SecondOrderLikelihood for AnyLikelihood {
         out: Tile,
         mean: Tile,
         y: Tile,
+        weights: &[f64],
         r_out: Tile,
         r_phi: &[f64],
         r_d_out: TileMut,
         r_d_phi: &mut [f64],
     ) {
         each!(self, likelihood => likelihood.log_lik_tangent(
-            curvature, phi, out, mean, y, r_out, r_phi, r_d_out, r_d_phi,
+            curvature, phi, out, mean, y, weights, r_out, r_phi, r_d_out, r_d_phi,
         ));
     }
 }

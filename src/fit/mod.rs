@@ -55,7 +55,7 @@ use crate::draws::Draws;
 use crate::likelihood::{Likelihood, NormalNoise};
 use crate::message::{Advice, count, number};
 use crate::model::{LogSd, Mlp, NonCentred, Offset, Skip};
-use crate::posterior::Posterior;
+use crate::posterior::{Posterior, unweighted_only};
 use crate::predict::{Loo, Pit, Predictions, Scores, moments};
 
 /// The model of a [`Fit`]: a network, with a linear part beside it if [asked for](Recipe::skip),
@@ -111,6 +111,10 @@ struct Origin {
 
 impl Parts {
     fn new(recipe: Recipe, data: &Dataset, origin: Origin) -> Result<Self, Error> {
+        if data.weights().is_some() {
+            let error = unweighted_only("a fit");
+            return Err(error.advise([Advice::in_rust("give the rows to a `Posterior`")]));
+        }
         recipe.check_transform(data, &origin)?;
         recipe.check_shares(data, &origin)?;
         // Indicators of groups and an offset come after the features, and are neither scaled nor learnt from.

@@ -53,6 +53,7 @@ impl Likelihood for Bernoulli {
         _phi: &[f64],
         out: Tile,
         y: Tile,
+        weights: &[f64],
         mut d_out: TileMut,
         _d_phi: &mut [f64],
     ) -> f64 {
@@ -60,11 +61,12 @@ impl Likelihood for Bernoulli {
         const ROWS: usize = 64;
         let mut softplus = [0.0; ROWS];
         let parts = out.values().chunks(ROWS).zip(d_out.values().chunks_mut(ROWS));
-        parts.zip(y.column(0).chunks(ROWS)).fold(0.0, |ell, ((z, d), y)| {
+        let rows = y.column(0).chunks(ROWS).zip(weights.chunks(ROWS));
+        parts.zip(rows).fold(0.0, |ell, ((z, d), (y, w))| {
             let softplus = &mut softplus[..z.len()];
             softplus.copy_from_slice(z);
             softplus_and_sigmoid(softplus, d);
-            ell + gradient(y, z, softplus, d)
+            ell + gradient([y, z, softplus, w], d)
         })
     }
 
@@ -90,31 +92,31 @@ impl Likelihood for Bernoulli {
 }
 
 dispatch! {
-    /// Replaces the sigmoids of z in `d` by y - sigmoid z, and returns the sum of y z - softplus z.
-    fn gradient(y: &[f64], z: &[f64], softplus: &[f64], d: &mut [f64]) -> f64 => gradient_body
+    /// Replaces the sigmoids of z in `d` by w (y - sigmoid z), and returns the sum of w (y z - softplus z),
+    /// given y, z, softplus z and w.
+    fn gradient(rows: [&[f64]; 4], d: &mut [f64]) -> f64 => gradient_body
 }
 
 #[inline(always)]
 fn gradient_body<V: Vector<f64>>(
     level: V::Level,
-    y: &[f64],
-    z: &[f64],
-    softplus: &[f64],
+    [y, z, softplus, w]: [&[f64]; 4],
     d: &mut [f64],
 ) -> f64 {
     let mut sums = [V::splat(level, 0.0); 2];
     let whole = y.len() - y.len() % V::LANES;
     let rows = V::chunks(y).iter().zip(V::chunks(z)).zip(V::chunks(softplus)).zip(V::chunks_mut(d));
-    for (((y, z), softplus), d) in rows {
-        let y = V::load(level, y);
-        y.sub(V::load(level, d)).store(d);
+    for ((((y, z), softplus), d), w) in rows.zip(V::chunks(w)) {
+        let (y, w) = (V::load(level, y), V::load(level, w));
+        w.mul(y.sub(V::load(level, d))).store(d);
         let ell = y.mul(V::load(level, z)).sub(V::load(level, softplus));
-        sums = [sums[1], sums[0].add(ell)];
+        sums = [sums[1], sums[0].add(w.mul(ell))];
     }
     let mut ell = sums[0].add(sums[1]).sum();
-    for (((y, z), softplus), d) in y.iter().zip(z).zip(softplus).zip(d).skip(whole) {
-        ell += y * z - softplus;
-        *d = y - *d; //~ bernoulli-gradient
+    let rows = y.iter().zip(z).zip(softplus).zip(d).zip(w).skip(whole);
+    for ((((y, z), softplus), d), w) in rows {
+        ell += w * (y * z - softplus);
+        *d = w * (y - *d); //~ bernoulli-gradient
     }
     ell
 }
@@ -128,11 +130,12 @@ impl SecondOrderLikelihood for Bernoulli {
         _out: Tile,
         mean: Tile,
         _y: Tile,
+        weights: &[f64],
         r_out: Tile,
         _r_phi: &[f64],
         mut r_d_out: TileMut,
         _r_d_phi: &mut [f64],
     ) {
-        logit_tangent(None, mean.column(0), r_out.column(0), r_d_out.column(0));
+        logit_tangent(None, weights, mean.column(0), r_out.column(0), r_d_out.column(0));
     }
 }

@@ -5,6 +5,7 @@ use ndarray::Array2;
 use super::gamma_functions::{digamma_excess, log_inverse_rest, trigamma_excess};
 use super::{
     Likelihood, ORDINARY, SecondOrderLikelihood, check_outputs, logistic, mismatch, sigmoid,
+    weighted,
 };
 use crate::Error;
 use crate::curvature::Curvature;
@@ -207,6 +208,7 @@ impl Likelihood for Beta {
         phi: &[f64],
         out: Tile,
         y: Tile,
+        weights: &[f64],
         mut d_out: TileMut,
         d_phi: &mut [f64],
     ) -> f64 {
@@ -219,9 +221,9 @@ impl Likelihood for Beta {
             for (i, (f, d)) in out.column(j).iter().zip(d_out.column(j)).enumerate() {
                 let (shape, y) = (precision.at(*f), logs(y, out.columns(), j, i));
                 let [d_f, d_lambda] = shape.slopes(&precision, *f, y);
-                ell += shape.value(&precision, y);
-                *d = d_f;
-                d_phi[0] += d_lambda;
+                ell += weighted(weights[i], shape.value(&precision, y));
+                *d = weighted(weights[i], d_f);
+                d_phi[0] += weighted(weights[i], d_lambda);
             }
         }
         ell
@@ -271,6 +273,7 @@ impl SecondOrderLikelihood for Beta {
         out: Tile,
         _mean: Tile,
         y: Tile,
+        weights: &[f64],
         r_out: Tile,
         r_phi: &[f64],
         mut r_d_out: TileMut,
@@ -291,8 +294,8 @@ impl SecondOrderLikelihood for Beta {
                     Curvature::Expected => [0.0; 2],
                 };
                 let [of_f, of_both, of_lambda] = shape.curvature(precision.phi, slopes);
-                *d = of_f * r_f + of_both * r_lambda;
-                r_d_phi[0] += of_both * r_f + of_lambda * r_lambda;
+                *d = weighted(weights[i], of_f * r_f + of_both * r_lambda);
+                r_d_phi[0] += weighted(weights[i], of_both * r_f + of_lambda * r_lambda);
             }
         }
     }

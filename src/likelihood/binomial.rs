@@ -4,7 +4,7 @@ use ndarray::Array2;
 
 use super::{
     Likelihood, SecondOrderLikelihood, check_outputs, check_trials, draw_binomial, logit_tangent,
-    mismatch,
+    mismatch, weighted,
 };
 use crate::Error;
 use crate::curvature::Curvature;
@@ -71,6 +71,7 @@ impl Likelihood for Binomial {
         _phi: &[f64],
         out: Tile,
         y: Tile,
+        weights: &[f64],
         mut d_out: TileMut,
         _d_phi: &mut [f64],
     ) -> f64 {
@@ -86,8 +87,9 @@ impl Likelihood for Binomial {
         sigmoid_in_place(d_out.values());
         let mut ell = 0.0;
         for (i, d) in d_out.column(0).iter_mut().enumerate() {
-            ell += constant[i] - n[i] * softplus[i] - wrong_side(k[i], n[i], z[i]);
-            *d = k[i] - n[i] * *d; //~ binomial-gradient
+            let of_row = constant[i] - n[i] * softplus[i] - wrong_side(k[i], n[i], z[i]);
+            ell += weighted(weights[i], of_row);
+            *d = weights[i] * (k[i] - n[i] * *d); //~ binomial-gradient
         }
         ell
     }
@@ -133,12 +135,13 @@ impl SecondOrderLikelihood for Binomial {
         _out: Tile,
         mean: Tile,
         y: Tile,
+        weights: &[f64],
         r_out: Tile,
         _r_phi: &[f64],
         mut r_d_out: TileMut,
         _r_d_phi: &mut [f64],
     ) {
         let n = Some(y.column(1));
-        logit_tangent(n, mean.column(0), r_out.column(0), r_d_out.column(0));
+        logit_tangent(n, weights, mean.column(0), r_out.column(0), r_d_out.column(0));
     }
 }

@@ -60,6 +60,7 @@ impl Likelihood for Categorical {
         _phi: &[f64],
         out: Tile,
         y: Tile,
+        weights: &[f64],
         mut d_out: TileMut,
         _d_phi: &mut [f64],
     ) -> f64 {
@@ -72,8 +73,9 @@ impl Likelihood for Categorical {
         let log_sum = &mut log_sum[..stride];
         log_sum.copy_from_slice(sum);
         ln_in_place(log_sum);
-        let of_class = gradient(out.values(), y.column(0), maximum, sum, d_out.values());
-        of_class - log_sum[..out.rows()].iter().sum::<f64>()
+        let rows = [y.column(0), weights];
+        let of_class = gradient(out.values(), rows, maximum, sum, d_out.values());
+        of_class - log_sum.iter().zip(weights).map(|(log_sum, w)| w * log_sum).sum::<f64>()
     }
 
     fn mean(&self, _phi: &[f64], out: Tile, mean: TileMut) {
@@ -105,9 +107,9 @@ impl Likelihood for Categorical {
 }
 
 dispatch! {
-    /// Replaces e = exp(z - max z) in `d` by 1[k = y] - e / sum e, and returns the sum of z_y - max
-    /// z. All but `y` are padded.
-    fn gradient(z: &[f64], y: &[f64], maximum: &[f64], sum: &mut [f64], d: &mut [f64]) -> f64
+    /// Replaces e = exp(z - max z) in `d` by w (1[k = y] - e / sum e), and returns the sum of
+    /// w (z_y - max z), given y and w in `rows`. All but these are padded.
+    fn gradient(z: &[f64], rows: [&[f64]; 2], maximum: &[f64], sum: &mut [f64], d: &mut [f64]) -> f64
         => gradient_body
 }
 
@@ -115,7 +117,7 @@ dispatch! {
 fn gradient_body<V: Vector<f64>>(
     _: V::Level,
     z: &[f64],
-    y: &[f64],
+    [y, w]: [&[f64]; 2],
     maximum: &[f64],
     sum: &mut [f64],
     d: &mut [f64],
@@ -126,11 +128,11 @@ fn gradient_body<V: Vector<f64>>(
         let k = k as f64;
         // In vectors: a comparison for every class instead of a row's jump to its own.
         let mut of_class = [0.0; TILE_ROWS];
-        let rows = z.iter().zip(y).zip(maximum).zip(&*sum).zip(d).zip(&mut of_class);
-        for (((((z, y), m), inverse), d), of_class) in rows {
+        let rows = z.iter().zip(y).zip(w).zip(maximum).zip(&*sum).zip(d).zip(&mut of_class);
+        for ((((((z, y), w), m), inverse), d), of_class) in rows {
             let is = *y == k;
-            *d = if is { 1.0 } else { 0.0 } - *d * inverse; //~ softmax-gradient
-            *of_class = if is { z - m } else { 0.0 };
+            *d = w * (if is { 1.0 } else { 0.0 } - *d * inverse); //~ softmax-gradient
+            *of_class = if is { w * (z - m) } else { 0.0 };
         }
         let (lanes, mut sums) = (of_class.as_chunks::<LANES>().0, [0.0; LANES]);
         for of_class in &lanes[..y.len().div_ceil(LANES)] {
@@ -163,11 +165,12 @@ impl SecondOrderLikelihood for Categorical {
         _out: Tile,
         mean: Tile,
         _y: Tile,
+        weights: &[f64],
         r_out: Tile,
         _r_phi: &[f64],
         r_d_out: TileMut,
         _r_d_phi: &mut [f64],
     ) {
-        softmax_tangent(None, mean, r_out, r_d_out);
+        softmax_tangent(None, weights, mean, r_out, r_d_out);
     }
 }

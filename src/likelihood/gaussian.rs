@@ -60,10 +60,13 @@ impl Gaussian {
         Ok(Self { fixed_variance: Some(sd * sd) })
     }
 
-    /// The sum of squared residuals of a tile.
-    pub(crate) fn squared_error(out: Tile, y: Tile) -> f64 {
-        let columns = (0..out.columns()).map(|j| out.column(j).iter().zip(y.column(j)));
-        columns.map(|c| c.map(|(f, y)| (y - f) * (y - f)).sum::<f64>()).sum()
+    /// The weighted sum of squared residuals of a tile.
+    pub(crate) fn squared_error(out: Tile, y: Tile, weights: &[f64]) -> f64 {
+        let of_column = |j| {
+            let rows = out.column(j).iter().zip(y.column(j)).zip(weights);
+            rows.map(|((f, y), w)| w * ((y - f) * (y - f))).sum::<f64>() //~ weighted-squares
+        };
+        (0..out.columns()).map(of_column).sum()
     }
 
     /// eta = log tau^2.
@@ -117,15 +120,19 @@ impl Likelihood for Gaussian {
         phi: &[f64],
         out: Tile,
         y: Tile,
+        weights: &[f64],
         mut d_out: TileMut,
         d_phi: &mut [f64],
     ) -> f64 {
         let eta = self.log_variance(phi);
         let precision = exp(-eta);
         let sse: f64 = (0..out.columns())
-            .map(|j| scaled_residuals(y.column(j), out.column(j), precision, d_out.column(j)))
+            .map(|j| {
+                let rows = [y.column(j), out.column(j), weights];
+                scaled_residuals(rows, precision, d_out.column(j))
+            })
             .sum();
-        let n = (out.rows() * out.columns()) as f64; //~ gaussian-count
+        let n = weights.iter().sum::<f64>() * out.columns() as f64; //~ gaussian-count
         if let Some(d_eta) = d_phi.first_mut() {
             *d_eta += 0.5 * (precision * sse - n); //~ gaussian-noise-gradient
         }
@@ -161,33 +168,36 @@ impl Likelihood for Gaussian {
 }
 
 dispatch! {
-    /// Writes scale (y - f) into `d`, and returns the sum of (y - f)^2.
-    fn scaled_residuals(y: &[f64], f: &[f64], scale: f64, d: &mut [f64]) -> f64
+    /// Writes scale w (y - f) into `d`, and returns the sum of w (y - f)^2, given y, f and w.
+    fn scaled_residuals(rows: [&[f64]; 3], scale: f64, d: &mut [f64]) -> f64
         => scaled_residuals_body
 }
 
 #[inline(always)]
 fn scaled_residuals_body<V: Vector<f64>>(
     level: V::Level,
-    y: &[f64],
-    f: &[f64],
+    [y, f, w]: [&[f64]; 3],
     scale: f64,
     d: &mut [f64],
 ) -> f64 {
     let scales = V::splat(level, scale);
     let mut sums = [V::splat(level, 0.0); 2];
     let whole = y.len() - y.len() % V::LANES;
-    for ((y, f), d) in V::chunks(y).iter().zip(V::chunks(f)).zip(V::chunks_mut(d)) {
+    let rows = V::chunks(y).iter().zip(V::chunks(f)).zip(V::chunks(w)).zip(V::chunks_mut(d));
+    for (((y, f), w), d) in rows {
         let residual = V::load(level, y).sub(V::load(level, f));
+        let weighted = V::load(level, w).mul(residual);
         // Two sums by turns, so that additions wait less for each other.
-        sums = [sums[1], residual.mul_add(residual, sums[0])];
-        scales.mul(residual).store(d);
+        sums = [sums[1], weighted.mul_add(residual, sums[0])];
+        scales.mul(weighted).store(d);
     }
     let mut sum = sums[0].add(sums[1]).sum();
-    for ((y, f), d) in y[whole..].iter().zip(&f[whole..]).zip(&mut d[whole..]) {
+    let rows = y[whole..].iter().zip(&f[whole..]).zip(&w[whole..]).zip(&mut d[whole..]);
+    for (((y, f), w), d) in rows {
         let residual = y - f;
-        sum += residual * residual;
-        *d = scale * residual;
+        let weighted = w * residual;
+        sum += weighted * residual;
+        *d = scale * weighted;
     }
     sum
 }
@@ -200,6 +210,7 @@ impl SecondOrderLikelihood for Gaussian {
         _out: Tile,
         mean: Tile,
         y: Tile,
+        weights: &[f64],
         r_out: Tile,
         r_phi: &[f64],
         mut r_d_out: TileMut,
@@ -207,29 +218,32 @@ impl SecondOrderLikelihood for Gaussian {
     ) {
         let precision = exp(-self.log_variance(phi));
         let r_eta = r_phi.first().copied().unwrap_or(0.0);
-        // sum (y - f) R f and SSE.
+        // sum w (y - f) R f and SSE.
         let (mut cross, mut sse) = (0.0, 0.0);
         for j in 0..mean.columns() {
             let (f, y, r) = (mean.column(j), y.column(j), r_out.column(j));
             let d = r_d_out.column(j);
             match curvature {
                 Curvature::Observed => {
-                    for (((d, f), y), r) in d.iter_mut().zip(f).zip(y).zip(r) {
+                    for ((((d, f), y), r), w) in d.iter_mut().zip(f).zip(y).zip(r).zip(weights) {
                         let residual = y - f;
-                        cross += residual * r;
-                        sse += residual * residual;
-                        *d = -precision * (r + residual * r_eta);
+                        cross += w * (residual * r);
+                        sse += w * (residual * residual);
+                        *d = w * (-precision * (r + residual * r_eta));
                     }
                 }
                 Curvature::Expected => {
-                    d.iter_mut().zip(r).for_each(|(d, r)| *d = -precision * r);
+                    let rows = d.iter_mut().zip(r).zip(weights);
+                    rows.for_each(|((d, r), w)| *d = w * (-precision * r));
                 }
             }
         }
         if let Some(r_d_eta) = r_d_phi.first_mut() {
             *r_d_eta -= match curvature {
                 Curvature::Observed => precision * (cross + 0.5 * sse * r_eta),
-                Curvature::Expected => 0.5 * (mean.rows() * mean.columns()) as f64 * r_eta,
+                Curvature::Expected => {
+                    0.5 * (weights.iter().sum::<f64>() * mean.columns() as f64) * r_eta
+                }
             };
         }
     }

@@ -2,7 +2,7 @@
 
 use ndarray::Array2;
 
-use super::{Likelihood, NormalNoise, SecondOrderLikelihood, check_outputs, mismatch};
+use super::{Likelihood, NormalNoise, SecondOrderLikelihood, check_outputs, mismatch, weighted};
 use crate::Error;
 use crate::curvature::Curvature;
 use crate::data::Response;
@@ -89,16 +89,19 @@ impl Likelihood for HeteroscedasticGaussian {
         _phi: &[f64],
         out: Tile,
         y: Tile,
+        weights: &[f64],
         mut d_out: TileMut,
         _d_phi: &mut [f64],
     ) -> f64 {
-        let mut ell = -0.5 * (y.rows() * y.columns()) as f64 * ln(std::f64::consts::TAU);
+        let n = weights.iter().sum::<f64>() * y.columns() as f64;
+        let mut ell = -0.5 * n * ln(std::f64::consts::TAU);
         for j in 0..y.columns() {
             let s = out.column(y.columns() + j);
             for_each_residual(out, y, j, |i, t, scaled| {
-                d_out.column(j)[i] = scaled;
-                d_out.column(y.columns() + j)[i] = t * t - 1.0; //~ heteroscedastic-gradient
-                ell -= s[i] + 0.5 * t * t;
+                d_out.column(j)[i] = weighted(weights[i], scaled);
+                //~ heteroscedastic-gradient
+                d_out.column(y.columns() + j)[i] = weighted(weights[i], t * t - 1.0);
+                ell -= weighted(weights[i], s[i] + 0.5 * t * t);
             });
         }
         ell
@@ -173,6 +176,7 @@ impl SecondOrderLikelihood for HeteroscedasticGaussian {
         out: Tile,
         _mean: Tile,
         y: Tile,
+        weights: &[f64],
         r_out: Tile,
         _r_phi: &[f64],
         mut r_d_out: TileMut,
@@ -192,8 +196,8 @@ impl SecondOrderLikelihood for HeteroscedasticGaussian {
                     }
                     Curvature::Expected => (0.0, -2.0 * r_s[i]),
                 };
-                r_d_out.column(j)[i] = d_mu - precision[i] * r_mu[i];
-                r_d_out.column(k + j)[i] = d_s;
+                r_d_out.column(j)[i] = weighted(weights[i], d_mu - precision[i] * r_mu[i]);
+                r_d_out.column(k + j)[i] = weighted(weights[i], d_s);
             });
         }
     }

@@ -162,6 +162,7 @@ impl Likelihood for Hurdle {
         phi: &[f64],
         out: Tile,
         y: Tile,
+        weights: &[f64],
         mut d_out: TileMut,
         d_phi: &mut [f64],
     ) -> f64 {
@@ -170,19 +171,19 @@ impl Likelihood for Hurdle {
             return f64::NEG_INFINITY;
         };
         let (y, log_factorial, omega) = (y.column(0), y.column(1), self.counts.own(phi).1);
-        let [mut ell, mut d_rho, mut zeros] = [0.0; 3];
+        let [mut ell, mut d_rho, mut zeros, mut above] = [0.0; 4];
         for (i, d) in d_out.column(0).iter_mut().enumerate() {
             if y[i] == 0.0 {
                 *d = 0.0;
-                zeros += 1.0;
+                zeros += weights[i];
                 continue;
             }
             let [of_eta, of_rho] = truncated_slope(&counts, i, y[i]);
-            ell += truncated(&counts, i, y[i], log_factorial[i]);
-            *d = of_eta;
-            d_rho += of_rho;
+            ell += weighted(weights[i], truncated(&counts, i, y[i], log_factorial[i]));
+            *d = weighted(weights[i], of_eta);
+            d_rho += weighted(weights[i], of_rho);
+            above += weights[i];
         }
-        let above = out.rows() as f64 - zeros;
         self.counts.add(d_rho, zeros * sigmoid(-omega) - above * sigmoid(omega), d_phi);
         ell - weighted(zeros, softplus(-omega)) - weighted(above, softplus(omega))
     }
@@ -257,6 +258,7 @@ impl SecondOrderLikelihood for Hurdle {
         out: Tile,
         _mean: Tile,
         y: Tile,
+        weights: &[f64],
         r_out: Tile,
         r_phi: &[f64],
         mut r_d_out: TileMut,
@@ -277,10 +279,11 @@ impl SecondOrderLikelihood for Hurdle {
                 }
             };
             let less = normaliser_tangent(&counts, &no_zero, r);
+            let share = weights[i] * share;
             *d = weighted(share, of_eta - less[0]);
             of_rho += weighted(share, own - less[1]);
         }
-        let of_omega = -(out.rows() as f64) * sigmoid(omega) * sigmoid(-omega) * r_omega;
+        let of_omega = -weights.iter().sum::<f64>() * sigmoid(omega) * sigmoid(-omega) * r_omega;
         self.counts.add(of_rho, of_omega, r_d_phi);
     }
 }

@@ -97,13 +97,18 @@ pub trait Likelihood: Sync {
     /// `out` holds f `[rows x n_outputs]` on entry and may hold anything afterwards.
     fn log_lik_rows(&self, phi: &[f64], out: TileMut, y: Tile, rows: &mut [f64]);
 
-    /// Returns the sum of the rows' log likelihoods, writes its derivative with respect to f into
-    /// `d_out` (padding: anything), and adds that with respect to phi to `d_phi`.
+    /// Returns the sum of w_i log p(y_i | f_i, phi) over the rows i of a tile, with their `weights` w,
+    /// writes its derivative with respect to f into `d_out` (padding: anything), and adds that with
+    /// respect to phi to `d_phi`.
+    ///
+    /// There is a weight for each row, finite and at least 0: ones where the data have none. A row of
+    /// weight 0 counts for nothing, also where its density is 0.
     fn log_lik_grad(
         &self,
         phi: &[f64],
         out: Tile,
         y: Tile,
+        weights: &[f64],
         d_out: TileMut,
         d_phi: &mut [f64],
     ) -> f64;
@@ -167,8 +172,8 @@ pub enum NormalNoise {
 
 /// A likelihood with second derivatives.
 pub trait SecondOrderLikelihood: Likelihood {
-    /// The derivative of the gradient along (r_out, r_phi): the Hessian of the rows' summed log
-    /// likelihood times that direction, or with [`Curvature::Expected`] the Hessian's expectation over
+    /// The derivative of the gradient along (r_out, r_phi): the Hessian of the rows' weighted sum of log
+    /// likelihoods times that direction, or with [`Curvature::Expected`] the Hessian's expectation over
     /// y ~ p(y | f, phi), which is minus the Fisher information.
     ///
     /// Writes the part of f into `r_d_out` `[rows x n_outputs]` (padding: anything) and adds the
@@ -182,6 +187,7 @@ pub trait SecondOrderLikelihood: Likelihood {
         out: Tile,
         mean: Tile,
         y: Tile,
+        weights: &[f64],
         r_out: Tile,
         r_phi: &[f64],
         r_d_out: TileMut,
@@ -189,15 +195,15 @@ pub trait SecondOrderLikelihood: Likelihood {
     );
 }
 
-/// -trials p (1 - p) R z for one logit; `trials` of all rows.
-fn logit_tangent(trials: Option<&[f64]>, p: &[f64], r: &[f64], r_d: &mut [f64]) {
+/// -w trials p (1 - p) R z for one logit; `trials` and `weights` w of all rows.
+fn logit_tangent(trials: Option<&[f64]>, weights: &[f64], p: &[f64], r: &[f64], r_d: &mut [f64]) {
     for (i, ((d, p), r)) in r_d.iter_mut().zip(p).zip(r).enumerate() {
-        *d = -trials.map_or(1.0, |n| n[i]) * p * (1.0 - p) * r;
+        *d = weights[i] * (-trials.map_or(1.0, |n| n[i]) * p * (1.0 - p) * r);
     }
 }
 
-/// -trials p_k (R z_k - sum_j p_j R z_j) for the K logits of each row.
-fn softmax_tangent(trials: Option<&[f64]>, p: Tile, r: Tile, mut r_d: TileMut) {
+/// -w trials p_k (R z_k - sum_j p_j R z_j) for the K logits of each row.
+fn softmax_tangent(trials: Option<&[f64]>, weights: &[f64], p: Tile, r: Tile, mut r_d: TileMut) {
     let mut mean = [0.0; TILE_ROWS];
     for j in 0..p.columns() {
         for ((mean, p), r) in mean.iter_mut().zip(p.column(j)).zip(r.column(j)) {
@@ -207,7 +213,7 @@ fn softmax_tangent(trials: Option<&[f64]>, p: Tile, r: Tile, mut r_d: TileMut) {
     for j in 0..p.columns() {
         let (p, r) = (p.column(j), r.column(j));
         for (i, d) in r_d.column(j).iter_mut().enumerate() {
-            *d = -trials.map_or(1.0, |n| n[i]) * p[i] * (r[i] - mean[i]);
+            *d = weights[i] * (-trials.map_or(1.0, |n| n[i]) * p[i] * (r[i] - mean[i]));
         }
     }
 }
@@ -251,9 +257,12 @@ fn check_trials(likelihood: &str, counts: &Array2<f64>) -> Result<(), Error> {
 }
 
 /// count * log_probability, with 0 * -inf = 0.
-fn weighted(count: f64, log_probability: f64) -> f64 {
+pub(crate) fn weighted(count: f64, log_probability: f64) -> f64 {
     if count == 0.0 { 0.0 } else { count * log_probability }
 }
+
+/// The weights of the rows of a tile that have none.
+pub(crate) static ONES: [f64; TILE_ROWS] = [1.0; TILE_ROWS];
 
 /// Writes the largest of each row's columns into `maximum` (as long as a padded column).
 #[inline(always)]

@@ -78,6 +78,7 @@ impl Likelihood for Multinomial {
         _phi: &[f64],
         out: Tile,
         y: Tile,
+        weights: &[f64],
         mut d_out: TileMut,
         _d_phi: &mut [f64],
     ) -> f64 {
@@ -90,13 +91,13 @@ impl Likelihood for Multinomial {
         for j in 0..k {
             let (c, z) = (y.column(j), out.column(j));
             for (i, d) in d_out.column(j).iter_mut().enumerate() {
-                *d = c[i] - n[i] * *d / sum[i];
-                ell += weighted(c[i], z[i] - maximum[i]);
+                *d = weights[i] * (c[i] - n[i] * *d / sum[i]);
+                ell += weights[i] * weighted(c[i], z[i] - maximum[i]);
             }
         }
         ln_in_place(&mut sum[..stride]);
         for i in 0..out.rows() {
-            ell += constant[i] - n[i] * sum[i];
+            ell += weights[i] * (constant[i] - n[i] * sum[i]);
         }
         ell
     }
@@ -141,11 +142,12 @@ impl SecondOrderLikelihood for Multinomial {
         _out: Tile,
         mean: Tile,
         y: Tile,
+        weights: &[f64],
         r_out: Tile,
         _r_phi: &[f64],
         r_d_out: TileMut,
         _r_d_phi: &mut [f64],
     ) {
-        softmax_tangent(Some(y.column(r_out.columns())), mean, r_out, r_d_out);
+        softmax_tangent(Some(y.column(r_out.columns())), weights, mean, r_out, r_d_out);
     }
 }

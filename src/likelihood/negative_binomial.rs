@@ -7,7 +7,7 @@ use ndarray::Array2;
 use super::gamma_functions::{digamma_rise, log_rise, trigamma_rise};
 use super::{
     Likelihood, ORDINARY, SecondOrderLikelihood, check_outputs, draw_poisson, encode_plain_counts,
-    exp_of, ordinary, sigmoid,
+    exp_of, ordinary, sigmoid, weighted,
 };
 use crate::Error;
 use crate::curvature::Curvature;
@@ -196,6 +196,7 @@ impl Likelihood for NegativeBinomial {
         phi: &[f64],
         out: Tile,
         y: Tile,
+        weights: &[f64],
         mut d_out: TileMut,
         d_phi: &mut [f64],
     ) -> f64 {
@@ -209,11 +210,11 @@ impl Likelihood for NegativeBinomial {
         let mut ell = 0.0;
         for (i, d) in d_out.column(0).iter_mut().enumerate() {
             let z = eta[i] - rho;
-            ell += self.coefficient(y[i], constant[i], r, rho);
-            ell += links.log_probability(i, z, y[i], r);
-            *d = links.d_eta(i, y[i], r);
+            ell += weighted(weights[i], self.coefficient(y[i], constant[i], r, rho));
+            ell += weighted(weights[i], links.log_probability(i, z, y[i], r));
+            *d = weighted(weights[i], links.d_eta(i, y[i], r));
             if let Some(d_rho) = d_phi.first_mut() {
-                *d_rho += links.d_rho(i, z, y[i], r);
+                *d_rho += weighted(weights[i], links.d_rho(i, z, y[i], r));
             }
         }
         ell
@@ -249,6 +250,7 @@ impl SecondOrderLikelihood for NegativeBinomial {
         out: Tile,
         mean: Tile,
         y: Tile,
+        weights: &[f64],
         r_out: Tile,
         r_phi: &[f64],
         mut r_d_out: TileMut,
@@ -260,19 +262,21 @@ impl SecondOrderLikelihood for NegativeBinomial {
         let (y, r_eta) = (y.column(0), r_out.column(0));
         let mut sum = 0.0;
         for (i, d) in r_d_out.column(0).iter_mut().enumerate() {
+            let w = weights[i];
             match curvature {
                 Curvature::Observed => {
                     let [of_eta, of_both] = links.of_eta(i, y[i], r);
-                    *d = of_eta * r_eta[i] + of_both * r_rho;
-                    sum += of_both * r_eta[i];
+                    *d = weighted(w, of_eta * r_eta[i] + of_both * r_rho);
+                    sum += weighted(w, of_both * r_eta[i]);
                     if r_rho != 0.0 {
-                        sum += links.of_rho(i, out.column(0)[i] - rho, y[i], r) * r_rho;
+                        let of_rho = links.of_rho(i, out.column(0)[i] - rho, y[i], r);
+                        sum += weighted(w, of_rho * r_rho);
                     }
                 }
                 Curvature::Expected => {
-                    *d = links.expected_of_eta(i, r) * r_eta[i];
+                    *d = weighted(w, links.expected_of_eta(i, r) * r_eta[i]);
                     if r_rho != 0.0 {
-                        sum -= information(mean.column(0)[i], r) * r_rho;
+                        sum -= weighted(w, information(mean.column(0)[i], r) * r_rho);
                     }
                 }
             }

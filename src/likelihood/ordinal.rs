@@ -4,7 +4,7 @@ use ndarray::Array2;
 
 use super::{
     Likelihood, ORDINARY, SecondOrderLikelihood, check_outputs, ln_1m_exp, logistic, mismatch,
-    over_exp_m1, sigmoid,
+    over_exp_m1, sigmoid, weighted,
 };
 use crate::Error;
 use crate::curvature::Curvature;
@@ -234,6 +234,7 @@ impl Likelihood for Ordinal {
         phi: &[f64],
         out: Tile,
         y: Tile,
+        weights: &[f64],
         mut d_out: TileMut,
         d_phi: &mut [f64],
     ) -> f64 {
@@ -242,14 +243,15 @@ impl Likelihood for Ordinal {
             return f64::NEG_INFINITY;
         };
         let (mut ends, mut rows, mut ell) = ([0.0; MOST_CLASSES], [0.0; MOST_CLASSES], 0.0);
-        for ((d, y), f) in d_out.column(0).iter_mut().zip(y.column(0)).zip(out.column(0)) {
+        let outputs = d_out.column(0).iter_mut().zip(y.column(0)).zip(out.column(0));
+        for (((d, y), f), w) in outputs.zip(weights) {
             let k = *y as usize;
             let Seen { log_p, upper, lower } = cuts.seen(k, *f);
-            ell += log_p;
-            *d = lower[0] - upper[0];
-            ends[k] += upper[0];
-            ends[k.saturating_sub(1)] -= lower[0];
-            rows[k] += 1.0;
+            ell += weighted(*w, log_p);
+            *d = w * (lower[0] - upper[0]);
+            ends[k] += w * upper[0];
+            ends[k.saturating_sub(1)] -= w * lower[0];
+            rows[k] += w;
         }
         for k in (1..self.classes - 1).rev() {
             rows[k] *= over_exp_m1(cuts.increments[k]); //~ increment-gradient
@@ -329,6 +331,7 @@ impl SecondOrderLikelihood for Ordinal {
         out: Tile,
         _mean: Tile,
         y: Tile,
+        weights: &[f64],
         r_out: Tile,
         r_phi: &[f64],
         mut r_d_out: TileMut,
@@ -350,15 +353,15 @@ impl SecondOrderLikelihood for Ordinal {
             sums.r_at[k + 1] = sums.r_at[k] + cuts.increments[k + 1] * r;
         }
         for (i, d) in r_d_out.column(0).iter_mut().enumerate() {
-            let (f, r_f) = (out.column(0)[i], r_out.column(0)[i]);
+            let (f, r_f, w) = (out.column(0)[i], r_out.column(0)[i], weights[i]);
             *d = match curvature {
                 Curvature::Observed => {
                     let k = y.column(0)[i] as usize;
-                    sums.add(1.0, k, &cuts.seen(k, f), r_f)
+                    sums.add(w, k, &cuts.seen(k, f), r_f)
                 }
                 Curvature::Expected => (0..self.classes)
                     .map(|k| (k, cuts.seen(k, f)))
-                    .map(|(k, seen)| sums.add(exp(seen.log_p), k, &seen, r_f))
+                    .map(|(k, seen)| sums.add(w * exp(seen.log_p), k, &seen, r_f))
                     .sum(),
             };
         }

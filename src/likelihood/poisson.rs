@@ -63,6 +63,7 @@ impl Likelihood for Poisson {
         _phi: &[f64],
         out: Tile,
         y: Tile,
+        weights: &[f64],
         mut d_out: TileMut,
         _d_phi: &mut [f64],
     ) -> f64 {
@@ -70,8 +71,9 @@ impl Likelihood for Poisson {
         let (y, log_factorial, eta) = (y.column(0), y.column(1), out.column(0));
         let mut ell = 0.0;
         for (i, d) in d_out.column(0).iter_mut().enumerate() {
-            ell += less_rate(weighted(y[i], eta[i]) - log_factorial[i], *d); //~ poisson-density
-            *d = y[i] - *d;
+            let of_row = less_rate(weighted(y[i], eta[i]) - log_factorial[i], *d); //~ poisson-density
+            ell += weighted(weights[i], of_row);
+            *d = weighted(weights[i], y[i] - *d);
         }
         ell
     }
@@ -105,12 +107,15 @@ impl SecondOrderLikelihood for Poisson {
         _out: Tile,
         mean: Tile,
         _y: Tile,
+        weights: &[f64],
         r_out: Tile,
         _r_phi: &[f64],
         mut r_d_out: TileMut,
         _r_d_phi: &mut [f64],
     ) {
-        let pairs = mean.column(0).iter().zip(r_out.column(0));
-        r_d_out.column(0).iter_mut().zip(pairs).for_each(|(d, (rate, r))| *d = -rate * r);
+        let rows = mean.column(0).iter().zip(r_out.column(0)).zip(weights);
+        for (d, ((rate, r), w)) in r_d_out.column(0).iter_mut().zip(rows) {
+            *d = weighted(*w, -rate * r);
+        }
     }
 }

@@ -5,6 +5,7 @@ use ndarray::Array2;
 use super::gamma_functions::{digamma_rise, log_rise, trigamma_rise};
 use super::{
     Likelihood, NormalNoise, ORDINARY, SecondOrderLikelihood, check_outputs, mismatch, ordinary,
+    weighted,
 };
 use crate::Error;
 use crate::curvature::Curvature;
@@ -136,12 +137,12 @@ impl StudentTNoise {
         [of_scale, self.degrees_of_freedom.is_none().then_some(of_scale.map_or(0, |_| 1))]
     }
 
-    /// log p of a response value without the term -log tau, given nu and t^2.
-    pub(crate) fn log_density(nu: f64, squares: impl Iterator<Item = f64>) -> f64 {
+    /// The sum of w log p of response values without the terms -log tau, given nu and pairs of t^2 and w.
+    pub(crate) fn log_density(nu: f64, squares: impl Iterator<Item = (f64, f64)>) -> f64 {
         let (terms, mut n, mut tails) = (Terms { nu, tau: 1.0, squared: 1.0 }, 0.0, 0.0);
-        for square in squares {
-            n += 1.0;
-            tails += ln_1p(square / nu);
+        for (square, weight) in squares {
+            n += weight;
+            tails += weighted(weight, ln_1p(square / nu));
         }
         n * terms.constant() - 0.5 * (nu + 1.0) * tails
     }
@@ -310,6 +311,7 @@ impl Likelihood for StudentTNoise {
         phi: &[f64],
         out: Tile,
         y: Tile,
+        weights: &[f64],
         mut d_out: TileMut,
         d_phi: &mut [f64],
     ) -> f64 {
@@ -326,16 +328,19 @@ impl Likelihood for StudentTNoise {
             let values = out.column(j).iter().zip(y.column(j)).zip(scales);
             for (i, ((f, y), tau)) in values.enumerate() {
                 let value = terms.value(y - f, *tau);
-                d_out.column(j)[i] = (terms.nu + 1.0) * value.slope;
+                let w = weights[i];
+                d_out.column(j)[i] = weighted(w, (terms.nu + 1.0) * value.slope);
                 if self.is_heteroscedastic() {
-                    d_out.column(columns + j)[i] = value.excess; //~ student-t-scale-gradient
+                    //~ student-t-scale-gradient
+                    d_out.column(columns + j)[i] = weighted(w, value.excess);
                 }
-                tails += value.log_tail;
-                excesses += value.excess;
+                tails += weighted(w, value.log_tail);
+                excesses += weighted(w, value.excess);
             }
-            log_scales += self.log_scales(out, j).map_or(0.0, |s| s.iter().sum::<f64>());
+            let sum = |s: &[f64]| s.iter().zip(weights).map(|(s, w)| w * s).sum::<f64>();
+            log_scales += self.log_scales(out, j).map_or(0.0, sum);
         }
-        let n = (out.rows() * columns) as f64;
+        let n = weights.iter().sum::<f64>() * columns as f64;
         if !d_phi.is_empty() {
             let d_lambda = n * terms.nu_digamma() - terms.nu * tails + excesses;
             self.add([0.5 * excesses, 0.5 * d_lambda], d_phi);
@@ -403,6 +408,7 @@ impl SecondOrderLikelihood for StudentTNoise {
         out: Tile,
         _mean: Tile,
         y: Tile,
+        weights: &[f64],
         r_out: Tile,
         r_phi: &[f64],
         mut r_d_out: TileMut,
@@ -421,7 +427,7 @@ impl SecondOrderLikelihood for StudentTNoise {
         for j in 0..columns {
             let (f, y, r) = (out.column(j), y.column(j), r_out.column(j));
             let scales = self.scales(&terms, out, j, &mut buffer);
-            for (i, tau) in scales.iter().enumerate() {
+            for (i, (tau, w)) in scales.iter().zip(weights).enumerate() {
                 // The direction of the row's eta.
                 let r_eta = match self.log_scales(r_out, j) {
                     Some(r_s) => 2.0 * r_s[i],
@@ -439,20 +445,21 @@ impl SecondOrderLikelihood for StudentTNoise {
                         d_eta = of_eta * r[i] + of_scale * r_eta + both * r_lambda;
                         let tail = digamma + 0.5 * trigamma - nu * log_tail + nu * u;
                         let of_nu = 0.5 * tail + both;
-                        sums[1] += of_lambda * r[i] + both * r_eta + of_nu * r_lambda;
+                        let of_row = of_lambda * r[i] + both * r_eta + of_nu * r_lambda;
+                        sums[1] += weighted(*w, of_row);
                     }
                     Curvature::Expected => {
                         d_f = -(nu + 1.0) / ((nu + 3.0) * tau * tau) * r[i];
                         let both = nu / ((nu + 1.0) * (nu + 3.0));
                         d_eta = -0.5 * nu / (nu + 3.0) * r_eta + both * r_lambda;
                         let of_nu = 0.25 * trigamma + 0.5 * nu / (nu + 1.0) + both;
-                        sums[1] += both * r_eta + of_nu * r_lambda;
+                        sums[1] += weighted(*w, both * r_eta + of_nu * r_lambda);
                     }
                 }
-                r_d_out.column(j)[i] = d_f;
-                sums[0] += d_eta;
+                r_d_out.column(j)[i] = weighted(*w, d_f);
+                sums[0] += weighted(*w, d_eta);
                 if self.is_heteroscedastic() {
-                    r_d_out.column(columns + j)[i] = 2.0 * d_eta;
+                    r_d_out.column(columns + j)[i] = weighted(*w, 2.0 * d_eta);
                 }
             }
         }

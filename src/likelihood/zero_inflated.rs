@@ -156,6 +156,7 @@ impl Likelihood for ZeroInflated {
         phi: &[f64],
         out: Tile,
         y: Tile,
+        weights: &[f64],
         mut d_out: TileMut,
         d_phi: &mut [f64],
     ) -> f64 {
@@ -172,10 +173,10 @@ impl Likelihood for ZeroInflated {
                 _ => (zeros.log_rest + log_p, [0.0, 1.0]),
             };
             let [of_eta, of_rho] = slope.map(|slope| weighted(rest, slope)); //~ share-of-zeros
-            ell += value;
-            *d = of_eta;
-            d_rho += of_rho;
-            d_omega += v - zeros.w;
+            ell += weighted(weights[i], value);
+            *d = weighted(weights[i], of_eta);
+            d_rho += weighted(weights[i], of_rho);
+            d_omega += weights[i] * (v - zeros.w);
         }
         self.counts.add(d_rho, d_omega, d_phi);
         ell
@@ -217,6 +218,7 @@ impl SecondOrderLikelihood for ZeroInflated {
         out: Tile,
         _mean: Tile,
         y: Tile,
+        weights: &[f64],
         r_out: Tile,
         r_phi: &[f64],
         mut r_d_out: TileMut,
@@ -247,9 +249,9 @@ impl SecondOrderLikelihood for ZeroInflated {
                 0.0 => 0.0,
                 _ => q * (r_omega - slope[0] * r[0] - slope[1] * r[1]),
             };
-            *d = of_eta - weighted(apart, slope[0]);
-            of_rho += own - weighted(apart, slope[1]);
-            of_omega += apart - zeros.w * sigmoid(-zeros.omega) * r_omega;
+            *d = weighted(weights[i], of_eta - weighted(apart, slope[0]));
+            of_rho += weighted(weights[i], own - weighted(apart, slope[1]));
+            of_omega += weights[i] * (apart - zeros.w * sigmoid(-zeros.omega) * r_omega);
         }
         self.counts.add(of_rho, of_omega, r_d_phi);
     }

@@ -1,7 +1,7 @@
 //! Capabilities that the priors give a posterior, for kernels that need more than a density: the
 //! conditional of the noise, Gaussian priors, bounds.
 
-use super::Posterior;
+use super::{Observed, Posterior};
 use crate::Error;
 use crate::layout::Block;
 use crate::likelihood::{Gaussian, Likelihood};
@@ -45,14 +45,14 @@ impl<M: Model> NoiseConditional for Posterior<M, Gaussian> {
                 self.layout.block_names(),
             ));
         };
-        let values = (self.y.rows() * self.y.columns()) as f64;
+        let values = self.n_weighted * self.y_columns() as f64; //~ weighted-values
         Ok(NoiseParameters { coordinate, values, shape, scale, beta: 1.0 })
     }
 
     fn squared_error(&self, q: &[f64], ws: &mut Self::Workspace) -> f64 {
         let mut sum = 0.0;
-        self.for_each_output(q, self.tiles(), ws, |_, out, y| {
-            sum += Gaussian::squared_error(out.as_tile(), y);
+        self.for_each_output(q, self.tiles(), ws, |_, out, Observed { y, weights }| {
+            sum += Gaussian::squared_error(out.as_tile(), y, weights);
         });
         sum
     }

@@ -4,10 +4,11 @@ use std::iter::once;
 
 use ndarray::{Array2, s};
 
-use super::{Posterior, PosteriorWorkspace};
+use super::{Observed, Posterior, PosteriorWorkspace};
 use crate::Error;
 use crate::engine::{Tile, TileMut, TileStorage, Tiles, padded};
 use crate::likelihood::Likelihood;
+use crate::message::Advice;
 use crate::model::Model;
 use crate::targets::{Descent, DescentRule, Objective, Pass};
 
@@ -28,7 +29,7 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
     fn add_direction<'a>(
         &self,
         objective: Objective,
-        tiles: impl Iterator<Item = (Tile<'a>, Tile<'a>)>,
+        tiles: impl Iterator<Item = (Tile<'a>, Observed<'a>)>,
         q: &[f64],
         grad: &mut [f64],
         ws: &mut PosteriorWorkspace<M::Workspace>,
@@ -37,8 +38,12 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
             Objective::SquaredError => {
                 let (w, _) = self.split(q);
                 let grad_w = &mut grad[..self.n_weights];
-                self.propagate(tiles, w, grad_w, ws, |f, y, d_out| {
-                    self.likelihood.residuals(f, y, d_out);
+                self.propagate(tiles, w, grad_w, ws, |f, Observed { y, weights }, mut d_out| {
+                    self.likelihood.residuals(f, y, d_out.reborrow());
+                    for j in 0..d_out.columns() {
+                        let rows = d_out.column(j).iter_mut().zip(weights);
+                        rows.for_each(|(d, w)| *d *= w); //~ weighted-descent
+                    }
                 });
             }
             Objective::LogPosterior => {
@@ -54,7 +59,7 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
             let outputs = self.model.n_outputs();
             let mut responses = Array2::zeros((self.x.rows(), outputs));
             let mut first = 0;
-            for y in self.y.iter() {
+            for y in self.y.iter().map(|y| self.observed(y).y) {
                 let zeros = vec![0.0; y.stride() * outputs];
                 let mut of_tile = zeros.clone();
                 let tile = TileMut::new(&mut of_tile, y.rows());
@@ -89,18 +94,23 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
 
 impl<M: Model, L: Likelihood> Descent for Posterior<M, L> {
     fn check_descent(&self, rule: &DescentRule) -> Result<(), Error> {
-        let zeros = vec![0.0; padded(1) * self.model.n_outputs().max(self.y.columns())];
+        let zeros = vec![0.0; padded(1) * self.model.n_outputs().max(self.y_columns())];
         let mut d_out = zeros.clone();
         let tile = |columns: usize| Tile::new(&zeros[..padded(1) * columns], 1);
         let outputs = self.model.n_outputs();
         let d_out = TileMut::new(&mut d_out[..padded(1) * outputs], 1);
-        let is_real = self.likelihood.residuals(tile(outputs), tile(self.y.columns()), d_out);
+        let is_real = self.likelihood.residuals(tile(outputs), tile(self.y_columns()), d_out);
         if rule.objective == Objective::SquaredError && !is_real {
             let allowed =
                 "LogPosterior: the squared error needs a real response whose means are the outputs";
             return Err(Error::argument("objective", "SquaredError", allowed));
         }
-        Ok(())
+        match rule.pass {
+            Pass::PerRow => self.check_unweighted("descents row by row").map_err(|error| {
+                error.advise([Advice::in_rust("take all rows at a time (`Pass::Batch`)")])
+            }),
+            Pass::Batch => Ok(()),
+        }
     }
 
     fn moves(&self) -> Vec<bool> {
@@ -147,7 +157,7 @@ impl<M: Model, L: Likelihood> Descent for Posterior<M, L> {
                         copy_row(x, x_row);
                         copy_row(y, y_row);
                         direction.fill(0.0);
-                        let row = once((Tile::new(x_row, 1), Tile::new(y_row, 1)));
+                        let row = once((Tile::new(x_row, 1), self.observed(Tile::new(y_row, 1))));
                         self.add_direction(rule.objective, row, image, direction, ws);
                         self.descent_step(rule, share, image, direction, prior);
                     }

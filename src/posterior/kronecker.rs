@@ -1,6 +1,6 @@
 //! The factors of a Kronecker-factored Fisher information, layer by layer.
 
-use super::Posterior;
+use super::{Observed, Posterior};
 use crate::Error;
 use crate::engine::gemm::{Matrix, gemm};
 use crate::engine::{Tile, TileMut};
@@ -15,9 +15,10 @@ pub(crate) struct KroneckerFactors {
     /// Inputs, without the one of the bias, and units.
     pub(crate) inputs: usize,
     pub(crate) units: usize,
-    /// A = 1/N sum_i a_i a_i^T `[inputs + 1, inputs + 1]`, with a_i = (h_i, 1).
+    /// A = sum_i w_i a_i a_i^T / sum_i w_i `[inputs + 1, inputs + 1]`, with a_i = (h_i, 1) and the weights w_i
+    /// of the rows.
     pub(crate) a: Vec<f64>,
-    /// G = sum_i S_i^T C_i S_i `[units, units]`, with S_i the derivative of the outputs f with
+    /// G = sum_i w_i S_i^T C_i S_i `[units, units]`, with S_i the derivative of the outputs f with
     /// respect to z of the layer, and C_i the information about f.
     pub(crate) g: Vec<f64>,
 }
@@ -38,7 +39,7 @@ impl<L: SecondOrderLikelihood> Posterior<Mlp, L> {
         let mut ws = self.workspace();
         let mut scratch = self.second_order_scratch(&mut ws);
         self.model.begin(w, &mut ws.model);
-        for (x, y) in self.tiles() {
+        for (x, Observed { y, weights }) in self.tiles() {
             let (rows, stride) = (x.rows(), x.stride());
             let mut f = TileMut::new(&mut ws.out[..stride * outputs], rows);
             self.model.forward(w, x, f.reborrow(), &mut ws.model);
@@ -46,7 +47,7 @@ impl<L: SecondOrderLikelihood> Posterior<Mlp, L> {
             self.likelihood.mean(phi, f.as_tile(), TileMut::new(mean, rows));
             let mean = Tile::new(mean, rows);
             for (l, factors) in factors.iter_mut().enumerate() {
-                factors.add_inputs(self.model.kept(l, x, &ws.model).0, x);
+                factors.add_inputs(self.model.kept(l, x, &ws.model).0, x, weights);
             }
             for k in 0..outputs {
                 let mut unit = TileMut::new(&mut scratch.r_out[..stride * outputs], rows);
@@ -60,6 +61,7 @@ impl<L: SecondOrderLikelihood> Posterior<Mlp, L> {
                     f.as_tile(),
                     mean,
                     y,
+                    weights,
                     unit.as_tile(),
                     &zeros,
                     info.reborrow(),
@@ -77,7 +79,7 @@ impl<L: SecondOrderLikelihood> Posterior<Mlp, L> {
                 }
             }
         }
-        let n = self.n_obs() as f64; //~ kronecker-rows
+        let n = self.n_weighted; //~ kronecker-rows
         for KroneckerFactors { inputs, a, .. } in &mut factors {
             a.iter_mut().for_each(|a| *a /= n);
             a[(*inputs + 1) * (*inputs + 1) - 1] = 1.0;
@@ -120,13 +122,17 @@ impl KroneckerFactors {
         Self { inputs, units, a, g }
     }
 
-    /// Adds the sum of a a^T over the rows of a tile, except for the last entry, the number of
-    /// rows.
-    fn add_inputs(&mut self, h: &[f64], x: Tile) {
-        let (n, side) = (self.inputs, self.inputs + 1);
-        let h_rows = Matrix::rows(h, x.stride());
-        gemm([n, n, x.rows()], 1.0, [h_rows, h_rows.transposed()], &mut self.a, side, true);
-        for (i, h) in h.chunks_exact(x.stride()).enumerate() {
+    /// Adds the weighted sum of a a^T over the rows of a tile, except for the last entry, the sum of the
+    /// weights.
+    fn add_inputs(&mut self, h: &[f64], x: Tile, weights: &[f64]) {
+        let (n, side, stride) = (self.inputs, self.inputs + 1, x.stride());
+        let mut weighted = vec![0.0; n * stride];
+        for (to, h) in weighted.chunks_exact_mut(stride).zip(h.chunks_exact(stride)) {
+            to.iter_mut().zip(h).zip(weights).for_each(|((to, h), w)| *to = w * h);
+        }
+        let (h_rows, by) = (Matrix::rows(&weighted, stride), Matrix::rows(h, stride).transposed());
+        gemm([n, n, x.rows()], 1.0, [h_rows, by], &mut self.a, side, true);
+        for (i, h) in weighted.chunks_exact(stride).enumerate() {
             let sum: f64 = h[..x.rows()].iter().sum();
             self.a[i * side + n] += sum;
             self.a[n * side + i] += sum;

@@ -37,6 +37,8 @@ impl<M: SecondOrderModel + Clone, L: Likelihood + Clone> Posterior<M, L> {
             response_checksum: self.response_checksum,
             x: self.x.clone(),
             y: self.y.clone(),
+            is_weighted: self.is_weighted,
+            n_weighted: self.n_weighted,
             responses: OnceLock::new(),
             checksum: self.checksum.clone(),
         })

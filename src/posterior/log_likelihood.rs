@@ -12,7 +12,7 @@ use crate::targets::{GradTarget, LogDensity, MinibatchTarget, Target, TargetInfo
 /// [optimiser](crate::optimise) climbs for a maximum-likelihood fit.
 ///
 /// ```text
-/// log density(q) = ell(q) = sum_i log p(y_i | f(x_i; w), phi)
+/// log density(q) = ell(q) = sum_i w_i log p(y_i | f(x_i; w), phi)
 /// ```
 ///
 /// q has all blocks of the posterior's q: the likelihood's own parameters (`log_noise_variance`) are

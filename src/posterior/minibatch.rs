@@ -2,7 +2,7 @@
 
 use std::iter::once;
 
-use super::{Posterior, PosteriorWorkspace};
+use super::{Observed, Posterior, PosteriorWorkspace};
 use crate::engine::{Tile, TileStorage};
 use crate::likelihood::Likelihood;
 use crate::model::Model;
@@ -16,7 +16,7 @@ pub(crate) struct Gathered {
 }
 
 impl<M: Model, L: Likelihood> Posterior<M, L> {
-    /// Adds the gradients of N/|b| sum_b ell_i, b being `rows`, at `K` positions, like
+    /// Adds the gradients of N/|b| sum_b w_i ell_i, b being `rows`, at `K` positions, like
     /// [`add_full_grad`](Self::add_full_grad). Each row is fetched once.
     fn add_minibatch_grads<const K: usize>(
         &self,
@@ -44,7 +44,7 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
         &self,
         rows: &[usize],
         gathered: &mut Option<Gathered>,
-        mut visit: impl FnMut(Tile, Tile),
+        mut visit: impl FnMut(Tile, Observed),
     ) {
         let tile_rows = self.model.tile_rows();
         let gathered = gathered.get_or_insert_with(|| Gathered {
@@ -53,7 +53,8 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
         });
         for rows in rows.chunks(tile_rows) {
             let x = self.x.gather(rows, &mut gathered.x);
-            visit(x, self.y.gather(rows, &mut gathered.y));
+            let y = self.y.gather(rows, &mut gathered.y);
+            visit(x, self.observed(y));
         }
     }
 

@@ -12,6 +12,7 @@ mod linearised;
 mod log_likelihood;
 mod minibatch;
 mod new_rows;
+mod observed;
 mod outputs;
 mod second_order;
 mod walk;
@@ -20,6 +21,7 @@ pub(crate) use kronecker::KroneckerFactors;
 pub use log_likelihood::LogLikelihood;
 pub(crate) use minibatch::Gathered;
 pub(crate) use new_rows::{check_finite, check_inputs};
+pub(crate) use observed::{Observed, unweighted_only, weighted_sum};
 pub use walk::PosteriorWorkspace;
 
 use std::ops::Range;
@@ -40,8 +42,10 @@ use crate::rng::ChainRng;
 /// hierarchical priors.
 ///
 /// ```text
-/// log p(q | y) = sum_i log p(y_i | f(x_i; w), phi) + log p(q) + constant
+/// log p(q | y) = sum_i w_i log p(y_i | f(x_i; w), phi) + log p(q) + constant
 /// ```
+///
+/// where the w_i are the [weights of the rows](Dataset::with_weights), 1 if the data have none.
 ///
 /// The rows are walked in [tiles](crate::engine): forward, likelihood and backward for one tile
 /// before the next, so that activations stay in cache and no memory grows with the data. The order
@@ -81,7 +85,11 @@ pub struct Posterior<M, L> {
     /// A checksum of the response as it was given; `None` for a part of its rows.
     response_checksum: Option<u32>,
     x: Tiles,
+    /// The response as the likelihood sees it and, if rows have weights, a column of these.
     y: Tiles,
+    is_weighted: bool,
+    /// The sum of the weights.
+    n_weighted: f64,
     /// The responses in tiles, for descents row by row.
     responses: OnceLock<Tiles>,
     /// The checksum of the data.
@@ -98,6 +106,7 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
         check_inputs(&model, data.n_features())?;
         check_tile_rows(model.tile_rows())?;
         let y = likelihood.encode(data.response(), model.n_outputs())?;
+        let y = observed::with_weights(y, data.weights());
         let n_phi = likelihood.layout().dim();
         let (layout, priors) = priors.resolve(&model.layout(), &likelihood.layout())?;
         Ok(Self {
@@ -110,6 +119,8 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
             response_checksum: Some(data.response().checksum()),
             x: Tiles::with_rows(data.x().view(), model.tile_rows()),
             y: Tiles::with_rows(y.view(), model.tile_rows()),
+            is_weighted: data.weights().is_some(),
+            n_weighted: data.total_weight(),
             responses: OnceLock::new(),
             checksum: OnceLock::new(),
             layout,
@@ -188,7 +199,8 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
     /// x, and y as the likelihood sees it, of some rows.
     pub(crate) fn rows_in_tiles(&self, rows: Range<usize>) -> (Tiles, Tiles) {
         let rows: Vec<usize> = rows.collect();
-        (self.x.select(&rows), self.y.select(&rows))
+        let y = self.y.select(&rows);
+        (self.x.select(&rows), if self.is_weighted { self.without_weights(&y) } else { y })
     }
 
     /// The number of rows of the data.
@@ -215,6 +227,8 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
             response_checksum: None,
             x: self.x.select(rows),
             y: self.y.select(rows),
+            is_weighted: self.is_weighted,
+            n_weighted: self.weights_of(rows).map_or(rows.len() as f64, |w| w.iter().sum()),
             responses: OnceLock::new(),
             checksum: OnceLock::new(),
         }

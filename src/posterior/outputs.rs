@@ -1,6 +1,7 @@
 //! The model's outputs for all rows, and the log likelihood as a function of them.
 
-use super::{Posterior, PosteriorWorkspace};
+use super::observed::weighted_sum;
+use super::{Observed, Posterior, PosteriorWorkspace};
 use crate::Error;
 use crate::engine::{TILE_ROWS, Tile, TileMut, padded};
 use crate::likelihood::Likelihood;
@@ -10,7 +11,7 @@ use crate::model::Model;
 /// through the outputs alone:
 ///
 /// ```text
-/// ell(q) = ell(f, phi) = sum_i log p(y_i | f_i, phi)
+/// ell(q) = ell(f, phi) = sum_i w_i log p(y_i | f_i, phi)
 /// ```
 ///
 /// Arrays of outputs are `[row, output]`, one row after the other: N x K numbers.
@@ -68,10 +69,11 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
         let (_, phi) = self.split(q);
         let (mut sum, mut of_rows, mut rest) = (0.0, [0.0; TILE_ROWS], f);
         for y in self.y.iter() {
+            let Observed { y, weights } = self.observed(y);
             let out = self.tile_of(&mut rest, y.rows(), &mut ws.out);
             let of_rows = &mut of_rows[..y.rows()];
             self.likelihood.log_lik_rows(phi, out, y, of_rows);
-            sum += of_rows.iter().sum::<f64>();
+            sum += weighted_sum(of_rows, weights);
         }
         Ok(sum)
     }
@@ -98,9 +100,11 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
         let PosteriorWorkspace { out, d_out, grad_phi, .. } = ws;
         grad_phi.fill(0.0);
         for y in self.y.iter() {
+            let Observed { y, weights } = self.observed(y);
             let out = self.tile_of(&mut rest, y.rows(), out);
             let mut d_out = TileMut::new(&mut d_out[..out.as_tile().values().len()], y.rows());
-            sum += self.likelihood.log_lik_grad(phi, out.as_tile(), y, d_out.reborrow(), grad_phi);
+            let (f, d) = (out.as_tile(), d_out.reborrow());
+            sum += self.likelihood.log_lik_grad(phi, f, y, weights, d, grad_phi);
             copy_rows(d_out.as_tile(), take_rows(&mut d_rest, d_out.as_tile()));
         }
         let grad = grad[self.n_weights..].iter_mut();

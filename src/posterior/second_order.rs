@@ -1,6 +1,6 @@
 //! Second derivatives: Hessians, Fisher information, and products with a vector.
 
-use super::{Posterior, PosteriorWorkspace};
+use super::{Observed, Posterior, PosteriorWorkspace};
 use crate::Error;
 use crate::engine::{Tile, TileMut, TileStorage};
 use crate::likelihood::SecondOrderLikelihood;
@@ -39,7 +39,7 @@ impl<M: SecondOrderModel, L: SecondOrderLikelihood> Posterior<M, L> {
         let outputs = self.model.n_outputs();
         let SecondOrderScratch { mean, r_out, r_d_out, v, hv } = scratch;
         self.model.begin(w, &mut ws.model);
-        for (x, y) in self.tiles() {
+        for (x, Observed { y, weights }) in self.tiles() {
             let (rows, stride) = (x.rows(), x.stride());
             let mut f = TileMut::new(&mut ws.out[..stride * outputs], rows);
             let mean = &mut mean[..stride * self.likelihood.n_means(outputs)];
@@ -49,7 +49,8 @@ impl<M: SecondOrderModel, L: SecondOrderLikelihood> Posterior<M, L> {
             if curvature == Curvature::Observed {
                 let mut d_out = TileMut::new(&mut ws.d_out[..stride * outputs], rows);
                 let d_phi = &mut hv[..self.n_phi]; // not needed
-                self.likelihood.log_lik_grad(phi, f.as_tile(), y, d_out.reborrow(), d_phi);
+                let (f, d) = (f.as_tile(), d_out.reborrow());
+                self.likelihood.log_lik_grad(phi, f, y, weights, d, d_phi);
                 d_out.clear_padding();
                 self.model.keep_backward(w, x, d_out.as_tile(), &mut ws.model);
             }
@@ -67,6 +68,7 @@ impl<M: SecondOrderModel, L: SecondOrderLikelihood> Posterior<M, L> {
                     f.as_tile(),
                     mean,
                     y,
+                    weights,
                     r_out.as_tile(),
                     v_phi,
                     r_d_out.reborrow(),

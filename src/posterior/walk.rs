@@ -9,11 +9,12 @@ use std::sync::{Mutex, PoisonError};
 
 use rayon::prelude::*;
 
-use super::Posterior;
 use super::collapsed::Collapsed;
 use super::descent::DescentScratch;
 use super::minibatch::Gathered;
+use super::observed::weighted_sum;
 use super::second_order::SecondOrderScratch;
+use super::{Observed, Posterior};
 use crate::Error;
 use crate::engine::{TILE_ROWS, Tile, TileMut, TileStorage};
 use crate::layout::Layout;
@@ -82,7 +83,7 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
     pub(super) fn add_log_lik_grad<'a>(
         &self,
         factor: f64,
-        tiles: impl Iterator<Item = (Tile<'a>, Tile<'a>)>,
+        tiles: impl Iterator<Item = (Tile<'a>, Observed<'a>)>,
         q: &[f64],
         grad: &mut [f64],
         ws: &mut PosteriorWorkspace<M::Workspace>,
@@ -92,8 +93,9 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
         let mut likelihood = 0.0;
         let mut grad_phi = std::mem::take(&mut ws.grad_phi);
         grad_phi.fill(0.0);
-        self.propagate(tiles, w, grad_w, ws, |f, y, mut d_out| {
-            likelihood += self.likelihood.log_lik_grad(phi, f, y, d_out.reborrow(), &mut grad_phi);
+        self.propagate(tiles, w, grad_w, ws, |f, Observed { y, weights }, mut d_out| {
+            let (d, d_phi) = (d_out.reborrow(), &mut grad_phi);
+            likelihood += self.likelihood.log_lik_grad(phi, f, y, weights, d, d_phi);
             // Here, and not in the gradient, which may have millions of coordinates.
             if factor != 1.0 {
                 d_out.values().iter_mut().for_each(|d| *d *= factor);
@@ -109,11 +111,11 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
     #[inline]
     pub(super) fn propagate<'a>(
         &self,
-        tiles: impl Iterator<Item = (Tile<'a>, Tile<'a>)>,
+        tiles: impl Iterator<Item = (Tile<'a>, Observed<'a>)>,
         w: &[f64],
         grad_w: &mut [f64],
         ws: &mut PosteriorWorkspace<M::Workspace>,
-        mut derivative: impl FnMut(Tile, Tile, TileMut),
+        mut derivative: impl FnMut(Tile, Observed, TileMut),
     ) {
         let PosteriorWorkspace { model, out, d_out, .. } = ws;
         self.model.begin(w, model);
@@ -155,16 +157,17 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
     }
 
     /// All rows, tile by tile: pairs of x and y.
-    pub(crate) fn tiles(&self) -> impl ExactSizeIterator<Item = (Tile<'_>, Tile<'_>)> {
-        self.x.iter().zip(self.y.iter())
+    pub(crate) fn tiles(&self) -> impl ExactSizeIterator<Item = (Tile<'_>, Observed<'_>)> {
+        self.x.iter().zip(self.y.iter().map(|y| self.observed(y)))
     }
 
     /// The rows of the tiles with these numbers.
     pub(super) fn tiles_in(
         &self,
         numbers: Range<usize>,
-    ) -> impl ExactSizeIterator<Item = (Tile<'_>, Tile<'_>)> {
-        self.x.range(numbers.clone()).zip(self.y.range(numbers))
+    ) -> impl ExactSizeIterator<Item = (Tile<'_>, Observed<'_>)> {
+        let y = self.y.range(numbers.clone()).map(|y| self.observed(y));
+        self.x.range(numbers).zip(y)
     }
 
     /// The number of shares that the rows are cut into where a row takes three multiply-adds for
@@ -216,14 +219,14 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
     pub(crate) fn log_lik_of<'a>(
         &self,
         q: &[f64],
-        tiles: impl Iterator<Item = (Tile<'a>, Tile<'a>)>,
+        tiles: impl Iterator<Item = (Tile<'a>, Observed<'a>)>,
         ws: &mut PosteriorWorkspace<M::Workspace>,
     ) -> f64 {
         let (mut likelihood, mut log_lik) = (0.0, [0.0; TILE_ROWS]);
-        self.for_each_output(q, tiles, ws, |phi, out, y| {
+        self.for_each_output(q, tiles, ws, |phi, out, Observed { y, weights }| {
             let rows = &mut log_lik[..out.rows()];
             self.likelihood.log_lik_rows(phi, out, y, rows);
-            likelihood += rows.iter().sum::<f64>();
+            likelihood += weighted_sum(rows, weights);
         });
         likelihood
     }

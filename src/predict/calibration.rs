@@ -3,7 +3,7 @@
 use std::io::Write;
 use std::path::Path;
 
-use ndarray::{Array2, ArrayView2};
+use ndarray::{Array2, ArrayView1, ArrayView2};
 
 use super::cells::{any_nan, map_cells};
 use super::classification::top_class;
@@ -40,6 +40,9 @@ pub struct ReliabilityBin {
     pub upper: f64,
     /// The number of rows.
     pub rows: usize,
+    /// The sum of the [weights](crate::data::Dataset::with_weights) of the rows, by which the two means are
+    /// taken: the number of rows if they have none.
+    pub weight: f64,
     /// The mean confidence of the rows in the bin.
     pub confidence: f64,
     /// The share of the rows in the bin whose most probable class is the observed one.
@@ -70,10 +73,10 @@ pub struct Reliability {
 impl Reliability {
     /// The expected calibration error, from 0 (best) to 1.
     pub fn ece(&self) -> f64 {
-        let rows: usize = self.bins.iter().map(|b| b.rows).sum();
+        let n: f64 = self.bins.iter().map(|b| b.weight).sum();
         //~ calibration-error
-        let gap = |b: &ReliabilityBin| b.rows as f64 * (b.accuracy - b.confidence).abs();
-        self.bins.iter().map(gap).sum::<f64>() / rows as f64
+        let gap = |b: &ReliabilityBin| b.weight * (b.accuracy - b.confidence).abs();
+        self.bins.iter().map(gap).sum::<f64>() / n
     }
 
     /// One line per bin: `lower, upper, rows, confidence, accuracy`.
@@ -107,7 +110,8 @@ impl Reliability {
 /// F(y) for a continuous response, and for a discrete one the randomised F(y - 1) + v (F(y) - F(y -
 /// 1)) of Czado, Gneiting and Held (2009, doi:10.1111/j.1541-0420.2009.01191.x). Values that crowd
 /// at both ends show predictive distributions too narrow; in the middle, too wide; at one end, a
-/// bias.
+/// bias. Every row has one value, and counts once in the distance and in the histogram, whatever its
+/// [weight](crate::data::Dataset::with_weights).
 #[derive(Clone, Debug, PartialEq)]
 pub struct Pit {
     /// The transform u of each row and column, between 0 and 1; NaN where a draw is NaN.
@@ -171,7 +175,7 @@ impl Predictions {
         let (Bins::EqualWidth(n) | Bins::EqualCount(n)) = bins;
         check_bins(n)?;
         let classes = self.classes()?;
-        Ok(reliability(self.posterior_mean()?.view(), classes, bins))
+        Ok(reliability(self.posterior_mean()?.view(), classes, self.weights(), bins))
     }
 
     /// The [probability integral transform](Pit) of the observed responses. The v of its equation are
@@ -214,21 +218,23 @@ pub(super) fn check_bins(bins: usize) -> Result<(), Error> {
 #[derive(Clone, Default)]
 struct Sums {
     rows: usize,
+    weight: f64,
     confidence: f64,
-    hits: usize,
+    hits: f64,
 }
 
 impl Sums {
-    fn add(&mut self, (confidence, hit): (f64, bool)) {
+    fn add(&mut self, (confidence, hit, w): (f64, bool, f64)) {
         self.rows += 1;
-        self.confidence += confidence;
-        self.hits += usize::from(hit);
+        self.weight += w;
+        self.confidence += w * confidence;
+        self.hits += if hit { w } else { 0.0 };
     }
 
     fn between(&self, lower: f64, upper: f64) -> ReliabilityBin {
-        let (rows, n) = (self.rows, self.rows as f64);
-        let (confidence, accuracy) = (self.confidence / n, self.hits as f64 / n);
-        ReliabilityBin { lower, upper, rows, confidence, accuracy }
+        let (rows, weight) = (self.rows, self.weight);
+        let (confidence, accuracy) = (self.confidence / weight, self.hits / weight);
+        ReliabilityBin { lower, upper, rows, weight, confidence, accuracy }
     }
 }
 
@@ -236,12 +242,17 @@ impl Sums {
 pub(super) fn reliability(
     probabilities: ArrayView2<f64>,
     classes: &[usize],
+    weights: Option<ArrayView1<f64>>,
     bins: Bins,
 ) -> Reliability {
-    let rows = probabilities.rows().into_iter().zip(classes).map(|(p, observed)| {
+    let weight = |i: usize| weights.map_or(1.0, |w| w[i]);
+    let rows = probabilities.rows().into_iter().zip(classes).enumerate();
+    let rows = rows.map(|(i, (p, observed))| {
         let (class, confidence) = top_class(p);
-        (confidence, class == *observed)
+        (confidence, class == *observed, weight(i))
     });
+    // Rows of weight 0 are in no bin.
+    let rows = rows.filter(|(_, _, w)| *w > 0.0);
     let bins = match bins {
         Bins::EqualWidth(n) => equal_width(rows, n),
         Bins::EqualCount(n) => equal_count(rows.collect(), n),
@@ -249,7 +260,7 @@ pub(super) fn reliability(
     Reliability { bins }
 }
 
-fn equal_width(rows: impl Iterator<Item = (f64, bool)>, n: usize) -> Vec<ReliabilityBin> {
+fn equal_width(rows: impl Iterator<Item = (f64, bool, f64)>, n: usize) -> Vec<ReliabilityBin> {
     let mut sums = vec![Sums::default(); n];
     rows.for_each(|row| sums[((row.0 * n as f64).ceil() as usize).clamp(1, n) - 1].add(row));
     let edge = |b: usize| b as f64 / n as f64;
@@ -257,7 +268,7 @@ fn equal_width(rows: impl Iterator<Item = (f64, bool)>, n: usize) -> Vec<Reliabi
     filled.map(|(b, s)| s.between(edge(b), edge(b + 1))).collect()
 }
 
-fn equal_count(mut rows: Vec<(f64, bool)>, n: usize) -> Vec<ReliabilityBin> {
+fn equal_count(mut rows: Vec<(f64, bool, f64)>, n: usize) -> Vec<ReliabilityBin> {
     rows.sort_by(|a, b| a.0.total_cmp(&b.0));
     let (mut bins, mut start) = (Vec::new(), 0);
     for b in 1..=n {

@@ -6,12 +6,15 @@ use ndarray::{Array2, ArrayView1, ArrayView2};
 
 use super::predictions::Predictions;
 use crate::Error;
+use crate::data::mean_by;
 
 /// The confusion matrix: how often each class was predicted for each class that was observed. From
 /// [`Predictions::confusion`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ConfusionMatrix {
     /// The number of rows of data, `[observed class, predicted class]`.
+    /// Rows count once, whatever their [weight](crate::data::Dataset::with_weights): the `accuracy` of
+    /// [scores](Predictions::scores) is weighted.
     pub counts: Array2<usize>,
     /// The names of the classes.
     pub names: Vec<String>,
@@ -95,7 +98,7 @@ impl Predictions {
     /// If there are no draws, or the response is not classes.
     pub fn brier(&self) -> Result<f64, Error> {
         let classes = self.classes()?;
-        Ok(brier(self.posterior_mean()?.view(), classes))
+        Ok(brier(self.posterior_mean()?.view(), classes, self.weights()))
     }
 
     /// The Brier score of two classes in its binary form, 1/n sum_i (p_i - y_i)^2 with p_i the
@@ -114,23 +117,32 @@ impl Predictions {
 }
 
 /// The Brier score of probabilities `[row, class]`, or of one column for the second of two classes.
-pub(super) fn brier(probabilities: ArrayView2<f64>, classes: &[usize]) -> f64 {
+pub(super) fn brier(
+    probabilities: ArrayView2<f64>,
+    classes: &[usize],
+    weights: Option<ArrayView1<f64>>,
+) -> f64 {
     let of_row = |(p, class): (ArrayView1<f64>, &usize)| -> f64 {
         if p.len() == 1 {
             return 2.0 * (p[0] - *class as f64).powi(2);
         }
         p.iter().enumerate().map(|(k, p)| (p - f64::from(u8::from(k == *class))).powi(2)).sum()
     };
-    probabilities.rows().into_iter().zip(classes).map(of_row).sum::<f64>() / classes.len() as f64
+    let rows = classes.iter().enumerate().map(|(i, class)| (probabilities.row(i), class));
+    mean_by(weights, rows.map(of_row))
 }
 
 /// The share of rows whose most probable class is the observed one; NaN if a probability is.
-pub(super) fn accuracy(probabilities: ArrayView2<f64>, classes: &[usize]) -> f64 {
+pub(super) fn accuracy(
+    probabilities: ArrayView2<f64>,
+    classes: &[usize],
+    weights: Option<ArrayView1<f64>>,
+) -> f64 {
     if probabilities.iter().any(|p| p.is_nan()) {
         return f64::NAN;
     }
-    let rows = probabilities.rows().into_iter().zip(classes);
-    rows.filter(|(p, class)| top_class(*p).0 == **class).count() as f64 / classes.len() as f64
+    let is_hit = |(i, class): (usize, &usize)| top_class(probabilities.row(i)).0 == *class;
+    mean_by(weights, classes.iter().enumerate().map(|row| f64::from(u8::from(is_hit(row)))))
 }
 
 /// The most probable class of a row and its probability; ties go to the first class.

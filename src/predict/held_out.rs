@@ -1,11 +1,13 @@
 //! The score of single points on held-out rows: the score for early stopping.
 
+use ndarray::{Array1, Axis};
+
 use crate::Error;
 use crate::data::Dataset;
 use crate::engine::Tiles;
 use crate::likelihood::Likelihood;
 use crate::model::Model;
-use crate::posterior::Posterior;
+use crate::posterior::{Observed, Posterior};
 use crate::targets::Target;
 
 /// Rows that a posterior was not given, to score single points on. Made by [`Posterior::held_out`].
@@ -14,6 +16,9 @@ pub struct HeldOut<'a, M, L> {
     posterior: &'a Posterior<M, L>,
     x: Tiles,
     y: Tiles,
+    /// The weights of the rows, ones if they have none.
+    weights: Tiles,
+    n: f64,
 }
 
 impl<M: Model, L: Likelihood> Posterior<M, L> {
@@ -24,8 +29,10 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
     /// data's; see [`feature_names`](Self::feature_names).
     pub fn held_out(&self, data: &Dataset) -> Result<HeldOut<'_, M, L>, Error> {
         let y = self.encoded(data)?;
+        let weights = data.weights().map_or_else(|| Array1::ones(data.rows()), |w| w.to_owned());
+        let weights = self.tiles_of(weights.insert_axis(Axis(1)).view());
         let (x, y) = (self.tiles_of(data.x().view()), self.tiles_of(y.view()));
-        Ok(HeldOut { posterior: self, x, y })
+        Ok(HeldOut { posterior: self, x, y, weights, n: data.total_weight() })
     }
 }
 
@@ -33,8 +40,10 @@ impl<M: Model, L: Likelihood> HeldOut<'_, M, L> {
     /// The mean log predictive density of a row, given one point:
     ///
     /// ```text
-    /// 1/n sum_i log p(y_i | f(x_i; w), phi),   q = (w, phi, ..), over the n held-out rows
+    /// sum_i w_i log p(y_i | f(x_i; w), phi) / sum_i w_i,   q = (w, phi, ..), over the held-out rows
     /// ```
+    ///
+    /// with the [weights](Dataset::with_weights) w_i of the rows, 1 if they have none.
     ///
     /// In nats; larger is better. The prior has no part in it. Cost: a forward pass.
     ///
@@ -45,8 +54,10 @@ impl<M: Model, L: Likelihood> HeldOut<'_, M, L> {
         if q.len() != posterior.dim() {
             return Err(Error::shape("length of q", q.len(), posterior.dim()));
         }
-        let tiles = self.x.iter().zip(self.y.iter());
+        let y = self.y.iter().zip(self.weights.iter());
+        let observed = y.map(|(y, weights)| Observed { y, weights: weights.column(0) });
+        let tiles = self.x.iter().zip(observed);
         let sum = posterior.log_lik_of(q, tiles, &mut posterior.workspace());
-        Ok(sum / self.x.rows() as f64)
+        Ok(sum / self.n)
     }
 }

@@ -115,6 +115,7 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
             log_density: Some(log_density),
             response: data.response().clone(),
             response_names: data.response_names().to_vec(),
+            weights: data.weights().map(|w| w.to_owned()),
             trace: self.trace(draws)?,
         })
     }

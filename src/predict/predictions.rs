@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::Path;
 
-use ndarray::{Array2, Array3, Array4, ArrayView1, ArrayView3, ArrayView4, Axis, s};
+use ndarray::{Array1, Array2, Array3, Array4, ArrayView1, ArrayView3, ArrayView4, Axis, s};
 
 use super::cells::map_cells;
 use crate::Error;
@@ -12,6 +12,7 @@ use crate::data::{Response, csv_cell, guarded};
 use crate::diagnostics::{InUse, Judge, Summary, Trajectories, Verdict, quantile};
 use crate::draws::Approximation;
 use crate::message::{Advice, count};
+use crate::posterior::unweighted_only;
 
 /// The quantiles in CSV files.
 const QUANTILES: [f64; 3] = [0.05, 0.5, 0.95];
@@ -36,6 +37,8 @@ pub struct Predictions {
     /// The observed response, or a placeholder of the same kind.
     pub(super) response: Response,
     pub(super) response_names: Vec<String>,
+    /// The weights of the rows in scores, if they have any.
+    pub(super) weights: Option<Array1<f64>>,
     pub(super) trace: Trace,
 }
 
@@ -110,6 +113,7 @@ impl Predictions {
             drawn: of_chain4(&self.drawn),
             response: self.response.clone(),
             response_names: self.response_names.clone(),
+            weights: self.weights.clone(),
             trace: Trace {
                 log_likelihood: trace.log_likelihood.slice(s![chain..=chain, ..]).to_owned(),
                 log_prior: trace.log_prior.slice(s![chain..=chain, ..]).to_owned(),
@@ -127,6 +131,19 @@ impl Predictions {
     /// The observed response; `None` for [new rows](crate::posterior::Posterior::predict_new).
     pub fn observed(&self) -> Option<&Response> {
         self.log_density.is_some().then_some(&self.response) //~ blank-response
+    }
+
+    /// The [weights](crate::data::Dataset::with_weights) of the rows, if they have any: scores are weighted means.
+    pub fn weights(&self) -> Option<ArrayView1<'_, f64>> {
+        self.weights.as_ref().map(|w| w.view())
+    }
+
+    /// An error if rows have weights, for `what` has no place for them.
+    pub(super) fn check_unweighted(&self, what: &str) -> Result<(), Error> {
+        match self.weights {
+            Some(_) => Err(unweighted_only(what)),
+            None => Ok(()),
+        }
     }
 
     /// Records the acceptance that the run's warm-up aimed at, and whether rows were kept from the model.

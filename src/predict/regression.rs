@@ -1,12 +1,12 @@
 //! Real responses and counts: intervals and their coverage, CRPS, skill.
 
-use ndarray::{Array2, Array4, ArrayView2, ArrayView4, Axis, Zip, s};
+use ndarray::{Array2, Array4, ArrayView1, ArrayView2, ArrayView4, Axis, Zip, s};
 use rayon::prelude::*;
 
 use super::cells::{any_nan, map_cells};
 use super::predictions::Predictions;
 use crate::Error;
-use crate::data::{Dataset, Response, Scaler};
+use crate::data::{Dataset, Response, Scaler, mean_by};
 use crate::diagnostics::quantile;
 use crate::message::{Advice, count};
 
@@ -41,12 +41,27 @@ impl Interval {
     /// If `observed` has another shape than the bounds.
     pub fn coverage(&self, observed: ArrayView2<f64>) -> Result<f64, Error> {
         check_shape("observed responses", observed, self.lower.dim())?;
-        let covered = |share: f64, y: &f64, low: &f64, high: &f64| match low.is_nan() {
+        Ok(mean_of_cells(self.covered(observed).view(), None))
+    }
+
+    /// Whether each response is covered, 1 or 0, or NaN where the interval is.
+    fn covered(&self, observed: ArrayView2<f64>) -> Array2<f64> {
+        let covered = |y: &f64, low: &f64, high: &f64| match low.is_nan() {
             true => f64::NAN,
-            false => share + f64::from(u8::from(low <= y && y <= high)),
+            false => f64::from(u8::from(low <= y && y <= high)),
         };
-        let covered = Zip::from(observed).and(&self.lower).and(&self.upper).fold(0.0, covered);
-        Ok(covered / observed.len() as f64)
+        Zip::from(observed).and(&self.lower).and(&self.upper).map_collect(covered)
+    }
+
+    /// The share that is covered and the mean width, by the weights of rows if there are any.
+    pub(super) fn share_and_width(
+        &self,
+        observed: ArrayView2<f64>,
+        weights: Option<ArrayView1<f64>>,
+    ) -> Result<[f64; 2], Error> {
+        check_shape("observed responses", observed, self.lower.dim())?;
+        let share = mean_of_cells(self.covered(observed).view(), weights);
+        Ok([share, mean_of_cells(self.width().view(), weights)])
     }
 }
 
@@ -175,8 +190,8 @@ impl Predictions {
         let intervals = self.intervals(self.predictive_draws(), levels)?; //~ coverage-intervals
         let observed = self.numbers()?.view();
         let of = |interval: &Interval| {
-            let share = interval.coverage(observed)?;
-            Ok(Coverage { level: interval.level, share, mean_width: interval.mean_width() })
+            let [share, mean_width] = interval.share_and_width(observed, self.weights())?;
+            Ok(Coverage { level: interval.level, share, mean_width })
         };
         intervals.iter().map(of).collect()
     }
@@ -276,7 +291,13 @@ impl Predictions {
         if let Some(value) = reference.iter().find(|r| !r.is_finite()) {
             return Err(Error::argument("reference", value, "finite in every row and column"));
         }
-        let squared = |predicted: ArrayView2<f64>| (y - &predicted).mapv(|d| d * d).sum();
+        let squared = |predicted: ArrayView2<f64>| {
+            let squares = (y - &predicted).mapv(|d| d * d);
+            match self.weights() {
+                Some(_) => mean_of_cells(squares.view(), self.weights()),
+                None => squares.sum(),
+            }
+        };
         Ok(1.0 - squared(self.posterior_mean()?.view()) / squared(reference))
     }
 
@@ -359,6 +380,7 @@ impl Predictions {
             log_density: self.log_density.as_ref().map(|density| density + &slopes),
             response: Response::Real(y.clone()),
             response_names: self.response_names.clone(),
+            weights: self.weights.clone(),
             trace: self.trace.clone(),
         })
     }
@@ -437,6 +459,18 @@ pub(crate) fn moments(
         }
     });
     moments
+}
+
+/// The mean of `[row, column]` over all cells, by the weights of rows if there are any.
+pub(super) fn mean_of_cells(values: ArrayView2<f64>, weights: Option<ArrayView1<f64>>) -> f64 {
+    match weights {
+        None => values.mean().unwrap_or(f64::NAN),
+        Some(_) => {
+            let columns = values.ncols() as f64;
+            let rows = values.rows();
+            mean_by(weights, rows.into_iter().map(|row| row.sum() / columns)) //~ weighted-scores
+        }
+    }
 }
 
 fn check_shape(what: &str, found: ArrayView2<f64>, expected: (usize, usize)) -> Result<(), Error> {

@@ -2,16 +2,16 @@
 
 use std::fmt;
 
-use ndarray::{Array2, ArrayView2, Axis};
+use ndarray::{Array2, ArrayView1, ArrayView2, Axis};
 use serde::{Deserialize, Serialize};
 
 use super::calibration::{Bins, reliability};
 use super::cells::map_cells;
 use super::classification::{accuracy, brier};
 use super::predictions::Predictions;
-use super::regression::{Interval, crps_sorted};
+use super::regression::{Interval, crps_sorted, mean_of_cells};
 use crate::Error;
-use crate::data::Response;
+use crate::data::{Response, mean_by};
 
 /// One score of predictions: of the posterior, and of its single draws.
 ///
@@ -48,7 +48,8 @@ pub struct Score {
 /// | `ece` | classes | [expected calibration error](super::Reliability), 15 bins of equal width |
 /// | `log_predictive_density` | all | mean over rows of log mean_s p(y_i given x_i, q_s), in nats (Gelman, Hwang and Vehtari 2014, doi:10.1007/s11222-013-9416-2, divided by the number of rows) |
 ///
-/// Errors, widths and CRPS are in units of the response.
+/// Errors, widths and CRPS are in units of the response. Where rows have
+/// [weights](crate::data::Dataset::with_weights), means and shares are weighted by them.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Scores {
     /// All scores that apply to the response.
@@ -103,17 +104,17 @@ impl Predictions {
             let each = means.axis_iter(Axis(0)).map(score);
             scores.push(with_spread(name, score(average.view()), each.collect()));
         };
-        let (response, densities) = self.known()?;
+        let ((response, densities), weights) = (self.known()?, self.weights());
         match response {
             Response::Classes { index, .. } => {
-                add("accuracy", &|p| accuracy(p, index));
-                add("brier", &|p| brier(p, index));
-                add("ece", &|p| reliability(p, index, Bins::default()).ece());
+                add("accuracy", &|p| accuracy(p, index, weights));
+                add("brier", &|p| brier(p, index, weights));
+                add("ece", &|p| reliability(p, index, weights, Bins::default()).ece());
             }
             Response::Real(_) | Response::Counts(_) => {
                 let observed = self.observed_columns()?;
-                add("rmse", &|p| error(&observed, p, |d| d * d).sqrt());
-                add("mae", &|p| error(&observed, p, f64::abs));
+                add("rmse", &|p| error(&observed, p, weights, |d| d * d).sqrt());
+                add("mae", &|p| error(&observed, p, weights, f64::abs));
             }
         }
         match response {
@@ -124,8 +125,12 @@ impl Predictions {
         let densities = densities
             .into_shape_with_order((n, rows))
             .expect("log densities are stored in standard order");
-        let each: Vec<f64> = densities.rows().into_iter().map(|r| r.sum() / rows as f64).collect();
-        let averaged = densities.columns().into_iter().map(log_mean_exp).sum::<f64>() / rows as f64;
+        let of_draw = |row: ArrayView1<f64>| match weights {
+            Some(_) => mean_by(weights, row.iter().copied()),
+            None => row.sum() / rows as f64,
+        };
+        let each: Vec<f64> = densities.rows().into_iter().map(of_draw).collect();
+        let averaged = mean_by(weights, (0..rows).map(|i| log_mean_exp(densities.column(i))));
         scores.push(with_spread("log_predictive_density", averaged, each));
         Ok(Scores { scores, rows })
     }
@@ -142,10 +147,12 @@ fn predictive_scores(predictions: &Predictions, y: &Array2<f64>) -> Result<[Scor
     let number = |k: usize| Array2::from_shape_fn(y.dim(), |(i, j)| cells[i * columns + j][k]);
     let interval = Interval { level, lower: number(1), upper: number(2) };
     let only = |name: &str, posterior: f64| with_spread(name, posterior, Vec::new());
+    let weights = predictions.weights();
+    let [share, width] = interval.share_and_width(y.view(), weights)?;
     Ok([
-        only("crps", number(0).mean().unwrap_or(f64::NAN)),
-        only("coverage_95", interval.coverage(y.view())?),
-        only("width_95", interval.mean_width()),
+        only("crps", mean_of_cells(number(0).view(), weights)),
+        only("coverage_95", share),
+        only("width_95", width),
     ])
 }
 
@@ -156,7 +163,15 @@ fn with_spread(name: &str, posterior: f64, draws: Vec<f64>) -> Score {
     Score { name: name.into(), posterior, draws_mean, draws_sd: sd }
 }
 
-fn error(observed: &Array2<f64>, predicted: ArrayView2<f64>, loss: impl Fn(f64) -> f64) -> f64 {
+fn error(
+    observed: &Array2<f64>,
+    predicted: ArrayView2<f64>,
+    weights: Option<ArrayView1<f64>>,
+    loss: impl Fn(f64) -> f64,
+) -> f64 {
+    if weights.is_some() {
+        return mean_of_cells((observed - &predicted).mapv(loss).view(), weights);
+    }
     let sum: f64 = observed.iter().zip(predicted.iter()).map(|(y, p)| loss(y - p)).sum();
     sum / observed.len() as f64
 }

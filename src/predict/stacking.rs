@@ -93,9 +93,10 @@ impl Predictions {
     /// be none that the posterior was given.
     ///
     /// # Errors
-    /// If no response was observed, or there are no draws; else as [`Stacking::new`].
+    /// If no response was observed, there are no draws, or rows have weights; else as [`Stacking::new`].
     pub fn stacking(&self) -> Result<Stacking, Error> {
         let (_, density) = self.known()?;
+        self.check_unweighted("stacking")?;
         self.draws_of_mean()?;
         let (chains, _, rows) = density.dim();
         let of_chain = |(chain, row)| {

@@ -68,6 +68,8 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
         predictions: &Predictions,
         path: &Path,
     ) -> Result<(), Error> {
+        predictions
+            .check_unweighted("a Zarr folder of predictions, whose readers would not use them")?;
         let mut folder = Folder::create(path)?;
         let written = vec![draws.n_draws(); draws.n_chains()];
         let attributes = draws

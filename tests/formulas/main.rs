@@ -22,4 +22,5 @@ mod second_derivatives;
 mod surrogates;
 mod textbook;
 mod transforms;
+mod weights;
 mod wide_limit;

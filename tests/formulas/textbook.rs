@@ -21,8 +21,8 @@ fn one_row<L: Likelihood>(
     let mut mean = tile(&vec![0.0; likelihood.n_means(logits.len())]);
     let (y, mut row) = (Tile::new(&y, 1), [0.0]);
     likelihood.mean(&[], Tile::new(&out, 1), TileMut::new(&mut mean, 1));
-    let ell =
-        likelihood.log_lik_grad(&[], Tile::new(&out, 1), y, TileMut::new(&mut d_out, 1), &mut []);
+    let (f, d) = (Tile::new(&out, 1), TileMut::new(&mut d_out, 1));
+    let ell = likelihood.log_lik_grad(&[], f, y, &[1.0], d, &mut []);
     likelihood.log_lik_rows(&[], TileMut::new(&mut out, 1), y, &mut row);
     assert!((row[0] - ell).abs() <= 1e-12 * ell.abs().max(1.0), "{} and {ell}", row[0]);
     let every_8th = |v: Vec<f64>| v.into_iter().step_by(8).collect::<Vec<_>>();

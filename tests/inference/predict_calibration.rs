@@ -52,8 +52,16 @@ impl Likelihood for SquaredNoise {
     fn log_lik_rows(&self, phi: &[f64], out: TileMut, y: Tile, rows: &mut [f64]) {
         self.0.log_lik_rows(phi, out, y, rows)
     }
-    fn log_lik_grad(&self, phi: &[f64], out: Tile, y: Tile, d: TileMut, d_phi: &mut [f64]) -> f64 {
-        self.0.log_lik_grad(phi, out, y, d, d_phi)
+    fn log_lik_grad(
+        &self,
+        phi: &[f64],
+        out: Tile,
+        y: Tile,
+        weights: &[f64],
+        d: TileMut,
+        d_phi: &mut [f64],
+    ) -> f64 {
+        self.0.log_lik_grad(phi, out, y, weights, d, d_phi)
     }
     fn mean(&self, phi: &[f64], out: Tile, mean: TileMut) {
         self.0.mean(phi, out, mean)

@@ -9,7 +9,7 @@ use crate::engine::{TILE_ROWS, Tile, TileMut, TileStorage};
 use crate::likelihood::Likelihood;
 use crate::model::{Mlp, Model};
 use crate::posterior::Gathered;
-use crate::posterior::Posterior;
+use crate::posterior::{Observed, Posterior, weighted_sum};
 use crate::rng::ChainRng;
 use crate::targets::{LogDensity, Target};
 
@@ -86,12 +86,12 @@ impl<L: Likelihood> Expectation for LocalNoise<'_, L> {
         let (mean, phi) = (&at.mean[..self.n_weights], &sample.q[self.n_weights..][..self.n_phi]);
         let columns = self.posterior.model().n_outputs();
         let (mut likelihood, mut log_lik) = (0.0, [0.0; TILE_ROWS]);
-        for (x, y) in self.posterior.tiles() {
+        for (x, Observed { y, weights }) in self.posterior.tiles() {
             let mut out = TileMut::new(&mut out[..x.stride() * columns], x.rows());
             network.forward(Pair { mean, variance: &*variance }, x, rng, out.reborrow());
             let rows = &mut log_lik[..x.rows()];
             self.posterior.likelihood().log_lik_rows(phi, out, y, rows);
-            likelihood += rows.iter().sum::<f64>();
+            likelihood += weighted_sum(rows, weights);
         }
         LogDensity::new(likelihood, self.prior.value(at, sample))
     }
@@ -116,13 +116,14 @@ impl<L: Likelihood> Expectation for LocalNoise<'_, L> {
         let factor = beta * weight; //~ local-weight
         let mut likelihood = 0.0;
         d_phi.fill(0.0);
-        self.posterior.for_each_gathered(rows, gathered, |x: Tile, y: Tile| {
+        self.posterior.for_each_gathered(rows, gathered, |x: Tile, observed: Observed| {
+            let Observed { y, weights } = observed;
             let len = x.stride() * columns;
             let mut out = TileMut::new(&mut out[..len], x.rows());
             let mut d_out = TileMut::new(&mut d_out[..len], x.rows());
             network.forward(Pair { mean, variance: &*variance }, x, rng, out.reborrow());
-            likelihood +=
-                model_likelihood.log_lik_grad(phi, out.as_tile(), y, d_out.reborrow(), d_phi);
+            let (f, d) = (out.as_tile(), d_out.reborrow());
+            likelihood += model_likelihood.log_lik_grad(phi, f, y, weights, d, d_phi);
             d_out.values().iter_mut().for_each(|d| *d *= factor);
             d_out.clear_padding();
             network.backward(Pair { mean, variance: &*variance }, x, d_out.as_tile());

@@ -6,10 +6,11 @@ mod select;
 pub use response::Response;
 pub(super) use select::class_places;
 
+use std::borrow::Cow;
 use std::collections::HashSet;
 use std::fmt;
 
-use ndarray::{Array, Array2, Axis, Dimension, Ix2};
+use ndarray::{Array, Array1, Array2, ArrayView1, Axis, Dimension, Ix2};
 
 use crate::Error;
 use crate::error::Row;
@@ -37,7 +38,12 @@ pub struct Dataset {
     response: Response,
     feature_names: Vec<String>,
     response_names: Vec<String>,
+    /// The weights of the rows, if they have any.
+    weights: Option<Array1<f64>>,
 }
+
+/// The largest sum of weights of rows: whole numbers up to there, and their sums, are exact.
+const MOST_WEIGHT: f64 = 1e15;
 
 impl Dataset {
     /// Real responses: `x` is `[rows x features]`, `y` is `[rows x outputs]`, or `[rows]` for one
@@ -140,7 +146,76 @@ impl Dataset {
                 }
             }
         }
-        Ok(Self { x, response, feature_names, response_names })
+        Ok(Self { x, response, feature_names, response_names, weights: None })
+    }
+
+    /// Gives the rows weights w: a row stands for w rows that are equal to it, and counts w times in the
+    /// log likelihood,
+    ///
+    /// ```text
+    /// log p(q | y) = sum_i w_i log p(y_i | f(x_i), phi) + log p(q) + constant
+    /// ```
+    ///
+    /// and in means and standard deviations of columns, in scores and in leave-one-out. They are used as they
+    /// are, and not brought to another sum: twice the weights are twice the data. A row of weight 0 counts for
+    /// nothing. Splits and selections of rows keep the weights.
+    ///
+    /// ```
+    /// use bnn_mcmc::prelude::*;
+    /// use ndarray::array;
+    /// let short = Dataset::regression(array![[0.0], [1.0]], array![0.1, 0.9])?.with_weights([3.0, 1.0])?;
+    /// let x = array![[0.0], [0.0], [0.0], [1.0]];
+    /// let long = Dataset::regression(x, array![0.1, 0.1, 0.1, 0.9])?;
+    /// let density = |data: &Dataset| -> Result<f64, Error> {
+    ///     let priors = Priors::all(Normal::new(0.0, 1.0)?);
+    ///     let posterior = Posterior::new(Linear::new(1, 1)?, Gaussian::fixed(0.5)?, data, priors)?;
+    ///     Ok(posterior.log_density(&[0.3, 0.2], &mut posterior.workspace()).total())
+    /// };
+    /// assert!((density(&short)? - density(&long)?).abs() < 1e-12);
+    /// # Ok::<(), Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// If there is not one weight for each row, one is negative or not finite, all are 0, or their sum exceeds
+    /// 1e15, up to which whole numbers are added without rounding.
+    pub fn with_weights(self, weights: impl Into<Vec<f64>>) -> Result<Self, Error> {
+        let weights = weights.into();
+        if weights.len() != self.rows() {
+            return Err(Error::shape("weights of rows", weights.len(), self.rows()));
+        }
+        if let Some((row, w)) = weights.iter().enumerate().find(|(_, w)| !is_weight(**w)) {
+            return Err(cell("weights of rows", row, "weight", not_a_weight(*w)));
+        }
+        check_total(weights.iter().sum())?;
+        Ok(Self { weights: Some(weights.into()), ..self })
+    }
+
+    /// The weights of the rows, if they [have any](Self::with_weights).
+    pub fn weights(&self) -> Option<ArrayView1<'_, f64>> {
+        self.weights.as_ref().map(|w| w.view())
+    }
+
+    /// The number of rows that the rows stand for: the sum of their weights, or their number if they have
+    /// none.
+    pub fn total_weight(&self) -> f64 {
+        self.weights.as_ref().map_or(self.rows() as f64, |w| w.sum())
+    }
+
+    /// The data without weights.
+    pub fn without_weights(self) -> Self {
+        Self { weights: None, ..self }
+    }
+
+    /// The rows that count, those whose weight is not 0.
+    pub(crate) fn counted(&self) -> Cow<'_, Self> {
+        let is_zero = |w: &Array1<f64>| w.iter().any(|w| *w == 0.0);
+        match &self.weights {
+            Some(w) if is_zero(w) => {
+                let rows: Vec<usize> = (0..self.rows()).filter(|i| w[*i] > 0.0).collect();
+                Cow::Owned(self.rows_of(&rows))
+            }
+            _ => Cow::Borrowed(self),
+        }
     }
 
     /// Names the features.
@@ -176,7 +251,9 @@ impl Dataset {
     /// # Errors
     /// If the shape differs or a number is not finite.
     pub fn with_x(self, x: Array2<f64>) -> Result<Self, Error> {
-        Self::checked(x, self.response, self.feature_names, self.response_names)
+        let weights = self.weights;
+        let data = Self::checked(x, self.response, self.feature_names, self.response_names)?;
+        Ok(Self { weights, ..data })
     }
 
     /// Replaces the real response by `y` `[rows x outputs]`, under the same names.
@@ -185,7 +262,9 @@ impl Dataset {
     /// If the response was not real, the shape differs or a number is not finite.
     pub fn with_real_response(self, y: Array2<f64>) -> Result<Self, Error> {
         self.real()?;
-        Self::checked(self.x, Response::Real(y), self.feature_names, self.response_names)
+        let (weights, y) = (self.weights, Response::Real(y));
+        let data = Self::checked(self.x, y, self.feature_names, self.response_names)?;
+        Ok(Self { weights, ..data })
     }
 
     /// The features `[rows x features]`.
@@ -249,7 +328,11 @@ impl fmt::Display for Dataset {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let plural = |n: usize| if n == 1 { "" } else { "s" };
         let (n, d) = (self.rows(), self.n_features());
-        write!(f, "{n} row{}, {d} feature{}: ", plural(n), plural(d))?;
+        write!(f, "{n} row{}", plural(n))?;
+        if self.weights.is_some() {
+            write!(f, " of the weight {}", number(self.total_weight()))?;
+        }
+        write!(f, ", {d} feature{}: ", plural(d))?;
         writeln!(f, "{}", shortened(&self.feature_names))?;
         match &self.response {
             Response::Real(y) => {
@@ -305,6 +388,34 @@ fn in_columns<D: Dimension>(y: Array<f64, D>) -> Result<Array2<f64>, Error> {
 fn cell(table: &str, row: usize, column: &str, problem: String) -> Error {
     let (table, column) = (table.into(), column.into());
     Error::Cell { table, row: Row::Number(row + 1), column, problem, advice: Vec::new() }
+}
+
+/// Whether a row may have the weight `w`.
+pub(crate) fn is_weight(w: f64) -> bool {
+    w >= 0.0 && w.is_finite()
+}
+
+/// What is wrong with the weight `w`.
+fn not_a_weight(w: f64) -> String {
+    format!("{} {NOT_A_WEIGHT}", number(w))
+}
+
+/// What is wrong with a number that is no weight.
+pub(crate) const NOT_A_WEIGHT: &str = "is not a weight, which is a finite number from 0 on";
+
+/// Checks the sum of the weights of rows.
+pub(crate) fn check_total(sum: f64) -> Result<(), Error> {
+    if sum == 0.0 {
+        return Err(Error::argument(
+            "weights of rows",
+            "0 of all rows",
+            "above 0 of one row at least",
+        ));
+    }
+    if sum > MOST_WEIGHT {
+        return Err(Error::argument("sum of the weights of rows", sum, "at most 1e15"));
+    }
+    Ok(())
 }
 
 fn is_count(value: f64) -> bool {

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use ndarray::Axis;
 
-use super::{Dataset, Response, check_names};
+use super::{Dataset, Response, check_names, check_total};
 use crate::Error;
 
 impl Dataset {
@@ -37,14 +37,16 @@ impl Dataset {
         };
         let columns = names.iter().map(place).collect::<Result<Vec<_>, _>>()?;
         let x = self.x.select(Axis(1), &columns);
-        Self::checked(x, self.response.clone(), names, self.response_names.clone())
+        let data = Self::checked(x, self.response.clone(), names, self.response_names.clone())?;
+        Ok(Self { weights: self.weights.clone(), ..data })
     }
 
     /// The given rows, counted from 0, in the given order; a row may occur more than once. The
     /// names of all classes are kept.
     ///
     /// # Errors
-    /// If `rows` is empty or names a row that does not exist.
+    /// If `rows` is empty or names a row that does not exist, or the [weights](Self::with_weights) of all of
+    /// them are 0.
     pub fn select(&self, rows: &[usize]) -> Result<Self, Error> {
         if rows.is_empty() {
             return Err(Error::argument("rows", "empty", "at least one row"));
@@ -52,12 +54,22 @@ impl Dataset {
         if let Some(row) = rows.iter().find(|row| **row >= self.rows()) {
             return Err(Error::argument("rows", row, format!("0 to {}", self.rows() - 1)));
         }
-        Ok(Self {
+        let data = self.rows_of(rows);
+        if let Some(w) = &data.weights {
+            check_total(w.sum())?;
+        }
+        Ok(data)
+    }
+
+    /// The given rows, which exist.
+    pub(super) fn rows_of(&self, rows: &[usize]) -> Self {
+        Self {
             x: self.x.select(Axis(0), rows),
             response: self.response.select(rows),
             feature_names: self.feature_names.clone(),
             response_names: self.response_names.clone(),
-        })
+            weights: self.weights.as_ref().map(|w| w.select(Axis(0), rows)),
+        }
     }
 
     /// The rows of some classes, which are numbered anew in the given order. The rows keep theirs.

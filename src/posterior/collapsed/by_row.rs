@@ -29,6 +29,8 @@ pub(super) struct Rows<'a> {
     pub(super) phi: &'a [f64],
     pub(super) x: Tile<'a>,
     pub(super) y: Tile<'a>,
+    /// The weights of its rows in the likelihood.
+    pub(super) weights: &'a [f64],
 }
 
 /// Scratch memory.
@@ -104,7 +106,8 @@ impl ByRow {
             }
             None => {
                 let factor = beta.sqrt(); //~ by-row-power
-                root.iter_mut().for_each(|root| *root *= factor);
+                let rows = root.iter_mut().zip(of.weights);
+                rows.for_each(|(root, w)| *root *= factor * w.sqrt()); //~ by-row-weights
             }
         }
         let (of_phi, of_ones) = weighted.split_at_mut(of.phi.len());
@@ -157,23 +160,24 @@ impl ByRow {
                 let weights = &weights[of.first..];
                 precision[..rows].iter_mut().zip(weights).for_each(|(p, w)| *p *= w);
             }
-            None => precision.iter_mut().for_each(|p| *p *= beta),
+            None => precision.iter_mut().zip(of.weights).for_each(|(p, w)| *p *= beta * w),
         }
         let (mut sum, mut squares) = (0.0, 0.0);
         let values = of.y.values().iter().zip(mu).zip(&*precision).take(rows);
-        for (((y, mu), p), (d_mu, g)) in values.zip(weighted.iter_mut().zip(&mut *g)) {
+        let values = values.zip(of.weights).zip(weighted.iter_mut().zip(&mut *g));
+        for ((((y, mu), p), w), (d_mu, g)) in values {
             let r = y - mu;
             *d_mu = p * r;
             let square = *d_mu * r;
-            sum += *g;
+            sum += w * *g; //~ by-row-log-scale
             squares += square;
-            *g = square - beta; //~ by-row-scale
+            *g = square - beta * w; //~ by-row-scale
         }
         weighted[rows..].fill(0.0);
         g[rows..].fill(0.0);
         let constant = match self.weights {
             Some(_) => 0.0,
-            None => 0.5 * ln(std::f64::consts::TAU) * rows as f64,
+            None => 0.5 * ln(std::f64::consts::TAU) * of.weights.iter().sum::<f64>(),
         };
         -beta * (constant + sum) - 0.5 * squares
     }

@@ -10,7 +10,7 @@ use crate::engine::simd::Real;
 use crate::engine::{Tile, TileMut, TileStorage};
 use crate::likelihood::Likelihood;
 use crate::model::{Mlp, MlpF32, Model, NonCentred};
-use crate::posterior::{Posterior, PosteriorWorkspace};
+use crate::posterior::{Observed, Posterior, PosteriorWorkspace};
 
 /// Scratch memory. The network has one tile: h, the features beside it, which are Phi without its ones, and the
 /// derivative with respect to the outputs, in columns that are [`Real::stride_of`] the columns of f64 apart.
@@ -171,13 +171,13 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
         grad_phi.fill(0.0);
         own.begin(shape, w, mean, [&hidden.back, &hidden.back_bias]);
         let mut likelihood = 0.0;
-        for (x, y) in self.tiles_in(tiles) {
+        for (x, Observed { y, weights }) in self.tiles_in(tiles) {
             let len = shape.outputs * x.stride();
             let mut out = TileMut::new(&mut out[..len], x.rows());
             let mut d_out = TileMut::new(&mut d_out[..len], x.rows());
             own.forward(shape, x, out.values());
-            likelihood +=
-                self.likelihood.log_lik_grad(phi, out.as_tile(), y, d_out.reborrow(), grad_phi);
+            let (f, d) = (out.as_tile(), d_out.reborrow());
+            likelihood += self.likelihood.log_lik_grad(phi, f, y, weights, d, grad_phi);
             d_out.clear_padding();
             d_out.values().iter_mut().for_each(|d| *d *= beta);
             own.backward(shape, x, d_out.values());

@@ -9,7 +9,7 @@ use crate::engine::network::product;
 use crate::likelihood::{Likelihood, NormalNoise};
 use crate::model::Model;
 use crate::portable::exp;
-use crate::posterior::{Posterior, PosteriorWorkspace};
+use crate::posterior::{Observed, Posterior, PosteriorWorkspace};
 use crate::prior::Family;
 
 /// The most that rounding of B may change the log of its determinant, about.
@@ -36,6 +36,7 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
             scratch.cross.fill(0.0);
         } else {
             precision = match self.likelihood.normal_noise()? {
+                _ if scratch.shape.by_row => 1.0,
                 //~ collapsed-noise
                 NormalNoise::Equal(gaussian) => beta * exp(-gaussian.log_variance(phi)),
                 NormalNoise::ByRow | NormalNoise::Mixture(_) => 1.0,
@@ -254,7 +255,8 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
         let first_kept = tiles.end.saturating_sub(kept);
         let mut likelihood = 0.0;
         for number in tiles.rev() {
-            let (x, y) = self.tiles_in(number..number + 1).next().expect("one tile");
+            let (x, observed) = self.tiles_in(number..number + 1).next().expect("one tile");
+            let Observed { y, weights: of_rows } = observed;
             let (stride, len) = (x.stride(), shape.outputs * x.stride());
             let basis = match hidden {
                 Some(hidden) if number >= first_kept => hidden.phi(shape, number, stride),
@@ -263,7 +265,7 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
             let mut out = TileMut::new(&mut out[..len], x.rows());
             product(weights, bias, basis, stride, out.values());
             if let Some(by_row) = by_row {
-                let rows = Rows { first: number * tile_rows, phi: basis, x, y };
+                let rows = Rows { first: number * tile_rows, phi: basis, x, y, weights: of_rows };
                 let mu = &out.values()[..stride];
                 likelihood += by_row.at_the_mean(shape, q, mean, beta, rows, mu);
                 let Some(grad) = grad.as_deref_mut() else { continue };
@@ -275,8 +277,8 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
                 continue;
             }
             let mut d_out = TileMut::new(&mut d_out[..len], x.rows());
-            likelihood +=
-                self.likelihood.log_lik_grad(phi, out.as_tile(), y, d_out.reborrow(), grad_phi);
+            let (f, d) = (out.as_tile(), d_out.reborrow());
+            likelihood += self.likelihood.log_lik_grad(phi, f, y, of_rows, d, grad_phi);
             let Some(grad) = grad.as_deref_mut() else { continue };
             d_out.clear_padding();
             d_out.values().iter_mut().for_each(|d| *d *= beta);

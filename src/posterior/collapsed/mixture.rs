@@ -19,6 +19,9 @@
 //! u_i    ~ Gamma(a, rate 1 + t_i^2/nu)
 //! ```
 //!
+//! With weights omega_i of the rows, the likelihood of row i has the power beta omega_i, and a its own
+//! a_i = beta omega_i (nu + 1) / 2: a row of weight 0 has u_i = 0.
+//!
 //! and then moves the other coordinates but nu by the density given u. u is drawn again at every step, so no
 //! state but q is left. nu stays where it is meanwhile: given u its distribution is narrower than the
 //! posterior by a factor that grows with the number of rows.
@@ -26,7 +29,7 @@
 //! Sources: Geweke, J. Appl. Econometrics 8, 1993, doi:10.1002/jae.3950080504 (Student-t noise by its
 //! mixture); Neal, Annals of Statistics 31, 2003, doi:10.1214/aos/1056562461 (slice sampling).
 
-use super::super::{Posterior, PosteriorWorkspace};
+use super::super::{Observed, Posterior, PosteriorWorkspace};
 use super::by_row::{LogSd, Rows};
 use super::scratch::{Collapsed, basis};
 use crate::engine::TileMut;
@@ -96,8 +99,13 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
         }
         let (_, nu) = noise.squared_scale_and_nu(self.split(q).1);
         let shape = 0.5 * beta * (nu + 1.0); //~ mixture-shape
-        for weight in squares {
-            let u = rng.as_deref_mut().map_or(shape, |rng| rng.gamma(shape));
+        let of_rows = self.tiles().flat_map(|(_, observed)| observed.weights);
+        for (weight, omega) in squares.iter_mut().zip(of_rows) {
+            let shape = omega * shape; //~ mixture-power
+            let u = match rng.as_deref_mut() {
+                Some(rng) if shape > 0.0 => rng.gamma(shape),
+                _ => shape,
+            };
             *weight = 2.0 * u / (nu + *weight); //~ mixture-weight
         }
     }
@@ -118,10 +126,11 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
             hidden.begin(shape, q);
         }
         let (weights, bias) = mean.split_at(shape.columns() * shape.outputs);
-        for (number, (x, y)) in self.tiles().enumerate() {
+        for (number, (x, observed)) in self.tiles().enumerate() {
+            let Observed { y, weights: of_rows } = observed;
             let stride = x.stride();
             let phi = basis(hidden, shape, q, number, x);
-            let rows = Rows { first: number * tile_rows, phi, x, y };
+            let rows = Rows { first: number * tile_rows, phi, x, y, weights: of_rows };
             let mut out = TileMut::new(&mut ws.out[..shape.outputs * stride], x.rows());
             product(weights, bias, phi, stride, out.values());
             let s = &mut ws.d_out[..stride];
@@ -153,9 +162,11 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
             let (_, nu) = noise.squared_scale_and_nu(self.split(q).1);
             let shift = rate * (at - start);
             let factor = exp(-2.0 * shift);
-            let t = StudentTNoise::log_density(nu, squares.iter().map(|square| square * factor));
+            let of_rows = self.tiles().flat_map(|(_, observed)| observed.weights);
+            let rows = squares.iter().map(|square| square * factor).zip(of_rows.copied());
+            let t = StudentTNoise::log_density(nu, rows);
             let prior: f64 = self.priors.iter().map(|block| block.log_density(q)).sum();
-            beta * (t - squares.len() as f64 * shift) + prior //~ mixture-slice
+            beta * (t - self.n_weighted() * shift) + prior //~ mixture-slice
         };
         let level = log_density(start) - exponential(rng);
         if !level.is_finite() {

@@ -59,6 +59,10 @@
 //! d / d G = g^T X, d / d c = sum_i g_i. Student-t noise is normal given a precision for each row:
 //! `mixture.rs`.
 //!
+//! **Weights of rows.** With weights omega_i the power of row i is beta omega_i, in beta ell(mu), in g_i and in
+//! P_i = beta omega_i e^-2s_i: rows of one variance are then a case of noise by row, with s_i = eta / 2 for all of
+//! them, or known. No force is in f32 then, and several response columns are refused.
+//!
 //! Two passes over the rows: one for Phi^T Phi and Phi^T y, one for r and the gradient, which goes through
 //! the tiles backwards: the activations of the last tiles, as many as stay in the cache, are still there.
 //! For n rows that is 3 n m^2 floating-point operations more than the gradient of the joint density, and
@@ -126,7 +130,7 @@ struct Shape {
     outputs: usize,
     integrated: usize,
     bias: bool,
-    /// Whether the noise differs between rows, or is a mixture.
+    /// Whether the noise or the weight differs between rows, or the noise is a mixture.
     by_row: bool,
 }
 
@@ -270,7 +274,14 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
             _ => outputs / 2,
         };
         match self.likelihood.normal_noise() {
-            Some(NormalNoise::Equal(_)) => Ok(outputs),
+            Some(NormalNoise::Equal(_)) if !self.is_weighted() => Ok(outputs),
+            Some(NormalNoise::Equal(_)) if outputs == 1 => Ok(1),
+            Some(NormalNoise::Equal(_)) => {
+                let allowed =
+                    "one for the output layer to be integrated out where rows have weights";
+                let error = Error::argument("response columns", outputs, allowed);
+                Err(error.advise([Advice::UseNuts]))
+            }
             Some(_) if columns == 1 => Ok(1),
             Some(_) => {
                 let allowed = "one for the output layer to be integrated out where the noise differs \
@@ -292,7 +303,8 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
     fn output_layer(&self) -> Result<(Shape, Option<NonCentred<Mlp>>), Error> {
         let integrated = self.n_integrated()?;
         let OutputLayer { hidden, bias, beside, log_sd } = self.model.output_layer()?;
-        let by_row = !matches!(self.likelihood.normal_noise(), Some(NormalNoise::Equal(_)));
+        let is_equal = matches!(self.likelihood.normal_noise(), Some(NormalNoise::Equal(_)));
+        let by_row = self.is_weighted() || !is_equal; //~ weighted-by-row
         if log_sd && integrated == self.model.n_outputs() {
             let found = self.likelihood.description().unwrap_or_default();
             let allowed = "heteroscedastic for a model with log standard deviations";
@@ -354,7 +366,13 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
     /// The scales of the rows, if they differ or the noise is a mixture.
     fn log_sd(&self, shape: &Shape) -> Option<LogSd> {
         let noise = match self.likelihood.normal_noise()? {
-            NormalNoise::Equal(_) => return None,
+            NormalNoise::Equal(_) if !shape.by_row => return None,
+            NormalNoise::Equal(gaussian) => {
+                return Some(match gaussian.layout().dim() {
+                    0 => LogSd::Known(0.5 * gaussian.log_variance(&[])),
+                    _ => LogSd::Coordinate(self.n_weights),
+                });
+            }
             NormalNoise::ByRow => None,
             NormalNoise::Mixture(noise) => Some(noise).filter(|noise| !noise.is_heteroscedastic()),
         };
@@ -486,7 +504,7 @@ impl<M: Model, L: Likelihood> ConditionallyGaussian for Posterior<M, L> {
             Forces::Auto => self.x.rows().saturating_mul(shape.m() * shape.m()) >= WORK_IN_F32,
         };
         match (self.likelihood.normal_noise(), self.output_layer()) {
-            (Some(NormalNoise::Equal(_)), Ok((shape, Some(_)))) => has_room(shape),
+            (Some(NormalNoise::Equal(_)), Ok((shape, Some(_)))) if !shape.by_row => has_room(shape),
             _ => false,
         }
     }

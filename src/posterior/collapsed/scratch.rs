@@ -8,6 +8,7 @@ use crate::engine::network::product;
 use crate::engine::{TILE_ROWS, Tile, TileMut, TileStorage};
 use crate::linalg::local_metric::{Factorisation, Factoriser, LocalMetric};
 use crate::model::{Mlp, Model, NonCentred};
+use crate::posterior::Observed;
 use crate::prior::BlockPrior;
 
 /// Scratch memory, and values that do not change from one evaluation to the next.
@@ -219,7 +220,7 @@ impl Collapsed {
         beta: f64,
         q: &[f64],
         tile_rows: usize,
-        tiles: impl Iterator<Item = (usize, (Tile<'a>, Tile<'a>))>,
+        tiles: impl Iterator<Item = (usize, (Tile<'a>, Observed<'a>))>,
         gram: &mut [f64],
         cross: &mut [f64],
     ) {
@@ -229,7 +230,7 @@ impl Collapsed {
             return InF32::of(&mut self.in_f32, &self.shape, hidden).sum_rows(
                 &self.shape,
                 q,
-                tiles.map(|(_, rows)| rows),
+                tiles.map(|(_, (x, observed))| (x, observed.y)),
                 gram,
                 cross,
             );
@@ -239,11 +240,11 @@ impl Collapsed {
         if let Some(hidden) = &mut self.hidden {
             hidden.begin(&self.shape, q);
         }
-        for (number, (x, y)) in tiles {
+        for (number, (x, Observed { y, weights })) in tiles {
             let phi = basis(&mut self.hidden, &self.shape, q, number, x);
             let (phi, y) = match &mut self.by_row {
                 Some(by_row) => {
-                    let rows = Rows { first: number * tile_rows, phi, x, y };
+                    let rows = Rows { first: number * tile_rows, phi, x, y, weights };
                     by_row.weigh(&self.shape, q, &self.mean, beta, rows)
                 }
                 None => (phi, y),

@@ -5,8 +5,9 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use super::super::scores::nan_as_null;
-use super::Loo;
+use super::{Loo, sum_and_error};
 use crate::Error;
+use crate::message::number;
 
 /// Below this difference of elpd models predict about alike, and the standard error of the
 /// difference is not to be trusted (Sivula et al. 2020).
@@ -60,7 +61,7 @@ impl Loo {
     /// standard error. See [`LooComparison`].
     ///
     /// # Errors
-    /// Fewer than two models, two of one name, different numbers of rows, or, where both are known,
+    /// Fewer than two models, two of one name, different numbers or weights of rows, or, where both are known,
     /// different responses (other rows, another order, another unit). The error names the models
     /// that differ.
     pub fn compare(models: &[(&str, &Self)]) -> Result<LooComparison, Error> {
@@ -79,6 +80,15 @@ impl Loo {
             if loo.rows.len() != first.1.rows.len() {
                 let expected = format!("{}, as of `{}`", first.1.rows.len(), first.0);
                 return Err(Error::shape(format!("rows of `{name}`"), loo.rows.len(), expected));
+            }
+            if loo.weights != first.1.weights {
+                let name = format!("weights of the rows of `{name}`");
+                let shown = |loo: &Self| match loo.weights.is_empty() {
+                    true => "none".to_string(),
+                    false => format!("of the sum {}", number(loo.weights.iter().sum())),
+                };
+                let expected = format!("the same as of `{}`, {}", first.0, shown(first.1));
+                return Err(Error::argument(name, shown(loo), expected));
             }
             if let (Some(found), Some((other, Self { response: Some(expected), .. }))) =
                 (loo.response, known)
@@ -115,10 +125,8 @@ impl Loo {
     /// The difference from another elpd of the same rows, and its standard error.
     fn less(&self, other: &Self) -> (f64, f64) {
         let each = self.rows.iter().zip(&other.rows).map(|(a, b)| a.elpd - b.elpd);
-        let n = self.rows.len() as f64;
-        let difference: f64 = each.clone().sum();
-        let squares: f64 = each.map(|d| (d - difference / n).powi(2)).sum();
-        (difference, (n * squares / (n - 1.0)).sqrt()) //~ loo-difference-error
+        let (difference, error) = sum_and_error(&self.weights, each);
+        (difference, error) //~ loo-difference-error
     }
 }
 

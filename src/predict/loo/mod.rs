@@ -63,6 +63,18 @@ const AT_A_TIME: usize = 1 << 22;
 /// too large: a row that the posterior would change much without. [`unreliable`](Self::unreliable)
 /// has the numbers of these rows.
 ///
+/// **Weights of rows** ([`Dataset::with_weights`]). A row of weight w_i stands for w_i rows, one of which is
+/// left out, or the whole row if w_i is below 1:
+///
+/// ```text
+/// r_s   = p(y_i | q_s)^-min(w_i, 1),      n = sum_i w_i
+/// elpd  = sum_i w_i elpd_i,               se = sqrt(n sum_i w_i (elpd_i - elpd / n)^2 / (n - 1))
+/// ```
+///
+/// and p_loo is a sum of the same kind. Of rows that were counted this is the LOO of the table with each row
+/// written out. Where a weight above 1 is not a count of cases that are independent, the left-out case is still
+/// known from its copies, and elpd is too large.
+///
 /// For models of independent rows. For a time series the other rows hold the future, and the blocks
 /// or the end of the series should be left out instead. elpd changes with the unit of a real
 /// response: compare models of the same response in the same unit, by [`compare`](Self::compare);
@@ -111,6 +123,9 @@ pub struct Loo {
     pub p_loo: f64,
     /// The contribution of each row.
     pub rows: Vec<LooRow>,
+    /// The [weights](Dataset::with_weights) of the rows; empty if they have none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub weights: Vec<f64>,
     /// The number of draws of all chains, S.
     pub draws: usize,
     /// Whether the draws are of a [surrogate](crate::surrogate), whose LOO this then is.
@@ -208,6 +223,7 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
         let shape = (draws.n_chains(), draws.n_draws());
         let smoothing = Smoothing::new(shape, relative_efficiency)?;
         let (all, rows) = (shape.0 * shape.1, self.n_obs());
+        let weights = self.weights().unwrap_or_default();
         check_rows(rows)?;
         let block = rows_at_a_time(all, self.model().tile_rows()).min(rows);
         let size = [(all, "draws"), (block, "rows at a time")];
@@ -233,11 +249,15 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
             );
             let log_lik = ArrayView3::from_shape((shape.0, shape.1, width), room)
                 .expect("one number was written for each draw and row");
-            let row = |scratch: &mut Scratch, _, log_lik: &[f64]| scratch.row(&smoothing, log_lik);
+            let row = |scratch: &mut Scratch, row, log_lik: &[f64]| {
+                let w = weights.get(first + row).copied().unwrap_or(1.0);
+                scratch.row(&smoothing, w, log_lik)
+            };
             of_rows.extend(smoothing.map_rows(log_lik, first, row)?);
         }
         let of_surrogate = draws.info().approximation.is_some();
-        Ok(Loo { of_surrogate, response: self.response_checksum(), ..Loo::of(of_rows, all) })
+        let loo = Loo::of(of_rows, weights, all);
+        Ok(Loo { of_surrogate, response: self.response_checksum(), ..loo })
     }
 }
 
@@ -277,21 +297,20 @@ impl Loo {
         check_rows(rows)?;
         let smoothing = Smoothing::new((chains, draws), relative_efficiency)?;
         memory::check::<LooRow>("leave-one-out", &[(rows, "rows")], "take fewer rows")?;
-        let row = |scratch: &mut Scratch, _, log_lik: &[f64]| scratch.row(&smoothing, log_lik);
-        Ok(Self::of(smoothing.map_rows(log_likelihood, 0, row)?, chains * draws))
+        let row = |scratch: &mut Scratch, _, log_lik: &[f64]| scratch.row(&smoothing, 1.0, log_lik);
+        let rows = smoothing.map_rows(log_likelihood, 0, row)?;
+        Ok(Self::of(rows, Vec::new(), chains * draws))
     }
 
-    fn of(rows: Vec<LooRow>, draws: usize) -> Self {
-        let n = rows.len() as f64;
-        let elpd: f64 = rows.iter().map(|row| row.elpd).sum();
-        let squares: f64 = rows.iter().map(|row| (row.elpd - elpd / n).powi(2)).sum();
-        let p_loo = rows.iter().map(|row| row.p_loo).sum();
-        let se = (n * squares / (n - 1.0)).sqrt();
+    fn of(rows: Vec<LooRow>, weights: Vec<f64>, draws: usize) -> Self {
+        let (elpd, se) = sum_and_error(&weights, rows.iter().map(|row| row.elpd));
+        let (p_loo, _) = sum_and_error(&weights, rows.iter().map(|row| row.p_loo));
         Self {
             elpd,
             se,
             p_loo,
             rows,
+            weights,
             draws,
             of_surrogate: false,
             response: None,
@@ -333,8 +352,20 @@ impl Loo {
             of_surrogate: self.of_surrogate,
             response: Some(train.response().checksum()),
             row_names: self.row_names.clone(),
-            ..Self::of(self.rows.iter().zip(&slopes).map(own).collect(), self.draws)
+            ..Self::of(
+                self.rows.iter().zip(&slopes).map(own).collect(),
+                self.weights.clone(),
+                self.draws,
+            )
         })
+    }
+
+    /// The number of rows that the rows stand for, n: the sum of their weights, or their number.
+    pub fn total_weight(&self) -> f64 {
+        match self.weights.is_empty() {
+            true => self.rows.len() as f64,
+            false => self.weights.iter().sum(),
+        }
     }
 
     /// The largest k at which the estimate of a row is reliable with S draws: min(1 - 1 / log10 S,
@@ -383,7 +414,9 @@ impl Loo {
                 rows.join(", "),
             ));
         }
-        let constant = self.rows.iter().filter(|row| row.is_constant()).count();
+        let counts = |i: usize| self.weights.get(i) != Some(&0.0);
+        let rows = self.rows.iter().enumerate();
+        let constant = rows.filter(|(i, row)| counts(*i) && row.is_constant()).count();
         if constant > 0 {
             warnings.push(format!(
                 "{constant} of {} rows have no k, since their likelihood is the same at all draws; their elpd is exact",
@@ -412,6 +445,19 @@ impl fmt::Display for Loo {
 
 /// Advice that takes less memory.
 const THIN: &str = "thin the draws (`Draws::thinned`)";
+
+/// The sum of `values` of rows, times their weights if there are any, and its standard error.
+fn sum_and_error(
+    weights: &[f64],
+    values: impl ExactSizeIterator<Item = f64> + Clone,
+) -> (f64, f64) {
+    let w = |i: usize| weights.get(i).copied().unwrap_or(1.0);
+    let n = if weights.is_empty() { values.len() as f64 } else { weights.iter().sum() };
+    let rows = values.enumerate();
+    let sum: f64 = rows.clone().map(|(i, value)| w(i) * value).sum(); //~ loo-weights
+    let squares: f64 = rows.map(|(i, value)| w(i) * (value - sum / n).powi(2)).sum();
+    (sum, (n * squares / (n - 1.0)).sqrt())
+}
 
 /// One row has no standard error.
 fn check_rows(rows: usize) -> Result<(), Error> {

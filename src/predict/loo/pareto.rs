@@ -27,16 +27,19 @@ pub(super) struct Psis {
     smoothed: usize,
     /// The smallest log p(y_i | q_s).
     smallest: f64,
+    /// c, the power of 1 / p(y_i | q_s) that is the ratio.
+    power: f64,
 }
 
 impl Psis {
-    /// Computes the weights from log p(y_i | q_s) of all draws, which are finite and at least 25.
+    /// Computes the weights of the ratios p(y_i | q_s)^-c, c = `power` up to 1, from log p(y_i | q_s) of all draws,
+    /// which are finite and at least 25.
     /// Returns k, or NaN, and the weights are then the ratios themselves.
-    pub fn smooth(&mut self, log_lik: &[f64], relative_efficiency: f64) -> f64 {
+    pub fn smooth(&mut self, log_lik: &[f64], power: f64, relative_efficiency: f64) -> f64 {
         let n = log_lik.len();
         let smallest = log_lik.iter().copied().fold(f64::INFINITY, f64::min);
-        self.smallest = smallest;
-        let ratio = |log_lik: f64| (smallest - log_lik).exp();
+        (self.smallest, self.power) = (smallest, power);
+        let ratio = |log_lik: f64| (power * (smallest - log_lik)).exp(); //~ pareto-power
         self.weights.clear();
         self.weights.extend(log_lik.iter().map(|l| ratio(*l)));
         self.smoothed = 0;
@@ -67,13 +70,19 @@ impl Psis {
         &self.weights
     }
 
-    /// log (sum_s w_s p(y_i | q_s) / sum_s w_s). Where weights are the ratios, w_s p(y_i | q_s) is
+    /// log (sum_s w_s p(y_i | q_s) / sum_s w_s). Where weights are the ratios and c is 1, w_s p(y_i | q_s) is
     /// the same for all s: the smallest of p(y_i | q_s).
     pub fn log_mean(&self) -> f64 {
         let (tail, body) = self.sorted.split_at(self.smoothed);
         let terms = tail.iter().map(|(log_lik, draw)| self.weights[*draw].ln() + log_lik);
+        let of_draw =
+            |(log_lik, _): &(f64, usize)| self.power * self.smallest + (1.0 - self.power) * log_lik;
         let largest = terms.clone().fold(self.smallest, f64::max);
-        let of_body = body.len() as f64 * (self.smallest - largest).exp();
+        let largest = body.iter().map(of_draw).fold(largest, f64::max);
+        let of_body: f64 = match self.power {
+            1.0 => body.len() as f64 * (self.smallest - largest).exp(),
+            _ => body.iter().map(|draw| (of_draw(draw) - largest).exp()).sum(),
+        };
         let sum = of_body + terms.map(|term| (term - largest).exp()).sum::<f64>();
         largest + sum.ln() - self.weights.iter().sum::<f64>().ln()
     }

@@ -82,6 +82,7 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
         let size = [(chains * n, "draws"), (block, "rows at a time"), (numbers, "numbers")];
         memory::check::<f64>("predictions", &size, "take fewer draws")
             .map_err(|error| error.advise([Advice::in_rust(THIN)]))?;
+        let weights = self.weights().unwrap_or_default();
         let v = calibration::uniforms(seed, observed.len());
         let mut values = Vec::with_capacity(observed.len());
         for first in (0..rows).step_by(block) {
@@ -93,7 +94,8 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
             let log_lik = ArrayView3::from_shape((chains, n, width), &walk.log_density[..])
                 .expect("one number was written for each draw and row");
             let pits = smoothing.map_rows(log_lik, first, |scratch, row, log_lik| {
-                scratch.row(&smoothing, log_lik);
+                let w = weights.get(first + row).copied().unwrap_or(1.0);
+                scratch.row(&smoothing, w, log_lik);
                 let cell = |column: usize| {
                     let at = (first + row) * columns + column;
                     let drawn = walk.drawn.values[row * columns + column..].iter();

@@ -98,8 +98,8 @@ impl Smoothing {
 }
 
 impl Scratch {
-    /// Smooths the weights of a row.
-    pub fn row(&mut self, smoothing: &Smoothing, log_lik: &[f64]) -> LooRow {
+    /// Smooths the importance weights of a row that stands for `weight` rows.
+    pub fn row(&mut self, smoothing: &Smoothing, weight: f64, log_lik: &[f64]) -> LooRow {
         let n = log_lik.len() as f64;
         let largest = log_lik.iter().copied().fold(f64::NEG_INFINITY, f64::max);
         self.likelihood.clear();
@@ -110,12 +110,17 @@ impl Scratch {
                 .expect("a row has one number for each draw");
             self.ess.of(likelihood) / n
         });
-        let k = self.psis.smooth(log_lik, relative_efficiency);
+        let known = || largest + (self.likelihood.iter().sum::<f64>() / n).ln();
+        if weight == 0.0 {
+            // The posterior without the row is the posterior.
+            let k = f64::NAN;
+            return LooRow { elpd: known(), p_loo: 0.0, k, relative_efficiency };
+        }
+        let k = self.psis.smooth(log_lik, weight.min(1.0), relative_efficiency);
         if log_lik.iter().all(|l| largest - l < CONSTANT) {
             return LooRow { elpd: largest, p_loo: 0.0, k: f64::NAN, relative_efficiency };
         }
-        let known = largest + (self.likelihood.iter().sum::<f64>() / n).ln();
-        let elpd = self.psis.log_mean();
+        let (known, elpd) = (known(), self.psis.log_mean());
         LooRow { elpd, p_loo: known - elpd, k, relative_efficiency }
     }
 }

@@ -238,9 +238,9 @@ impl Uncertainty {
         let log_density = |(p, class): (ArrayView1<f64>, &usize)| p[*class].ln();
         let log_densities = p.rows().into_iter().zip(classes).map(log_density);
         let scores = [
-            ("accuracy", accuracy(p, classes)),
-            ("brier", brier(p, classes)),
-            ("ece", reliability(p, classes, Bins::default()).ece()),
+            ("accuracy", accuracy(p, classes, None)),
+            ("brier", brier(p, classes, None)),
+            ("ece", reliability(p, classes, None, Bins::default()).ece()),
             ("log_predictive_density", log_densities.sum::<f64>() / classes.len() as f64),
         ];
         let nan = f64::NAN;
@@ -261,7 +261,7 @@ impl Uncertainty {
         let (Bins::EqualWidth(n) | Bins::EqualCount(n)) = bins;
         check_bins(n)?;
         self.check_observed(classes)?;
-        Ok(reliability(self.mean(), classes, bins))
+        Ok(reliability(self.mean(), classes, None, bins))
     }
 
     fn check_observed(&self, classes: &[usize]) -> Result<(), Error> {

@@ -251,7 +251,7 @@ fn score_table(findings: &Findings) -> Markup {
                     h3 { "Leave-one-out" }
                     p {
                         "How well each training row is predicted from the others, without refits (PSIS-LOO): an "
-                        "expected log predictive density of " (short(loo.elpd / loo.rows.len() as f64))
+                        "expected log predictive density of " (short(loo.elpd / loo.total_weight()))
                         " nats for a row, " (format!("{:.1} ± {:.1}", loo.elpd, loo.se))
                         " for all; effective number of parameters " (format!("{:.1}", loo.p_loo)) "."
                     }

@@ -36,6 +36,7 @@ impl Golden {
             lower: *lower,
             upper: *upper,
             rows: *rows as usize,
+            weight: *rows,
             confidence: *confidence,
             accuracy: *accuracy,
         };
@@ -167,7 +168,9 @@ fn reliability_has_the_band_of_scipy() {
     check(&both);
     said!(both.caption);
     refused!(calibration::reliability(&[]), Argument { name: "curves", value: "empty" });
-    let bin = ReliabilityBin { lower: 1.0, upper: 1.0, rows: 3, confidence: 1.0, accuracy: 1.0 };
+    let (rows, weight) = (3, 3.0);
+    let bin =
+        ReliabilityBin { lower: 1.0, upper: 1.0, rows, weight, confidence: 1.0, accuracy: 1.0 };
     let nan = ReliabilityBin { confidence: f64::NAN, accuracy: f64::NAN, ..bin };
     for bins in [vec![], vec![bin], vec![nan]] {
         check(&calibration::reliability(&[("", &Reliability { bins })]).unwrap());
