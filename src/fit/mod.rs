@@ -113,6 +113,7 @@ impl Parts {
     fn new(recipe: Recipe, data: &Dataset, origin: Origin) -> Result<Self, Error> {
         recipe.check_transform(data, &origin)?;
         recipe.check_shares(data, &origin)?;
+        recipe.check_times(data, &origin)?;
         recipe.check_offset(data)?;
         // An offset is the last feature, and is neither scaled nor learnt from.
         let offset = recipe.reader.offset().map(|_| data.n_features() - 1);
@@ -208,6 +209,12 @@ impl Fit {
     /// A recipe for counts 0, 1, 2, ... in one column: its name or position.
     pub fn counts(response: impl Into<Columns>) -> Recipe {
         Recipe::new(Task::Counts, response.into())
+    }
+
+    /// A recipe for times, some of which are known only to be longer, or to lie between bounds: the column's name or
+    /// position. The column of [`Recipe::event`] or [`Recipe::until`] says which.
+    pub fn survival(response: impl Into<Columns>) -> Recipe {
+        Recipe::new(Task::Survival, response.into())
     }
 
     /// A recipe for a response of any kind.

@@ -48,7 +48,7 @@ macro_rules! settings {
 settings! {
     /// The columns to predict.
     Target = "response",
-    /// The kind of the response: `regression`, `classification` or `counts`.
+    /// The kind of the response: `regression`, `classification`, `counts` or `survival`.
     Task = "task",
     /// The columns to leave out.
     Ignore = "ignored",
@@ -66,6 +66,10 @@ settings! {
     DropMissing = "drop_missing_rows",
     /// The column of the exposure of counts.
     Exposure = "exposure",
+    /// The column that says whether the event of a time happened.
+    Event = "event",
+    /// The column of the upper bounds of times.
+    Until = "until",
     /// The classes in their order.
     Classes = "classes",
     /// The encoding of the text: `utf_8` or `latin_1`.
@@ -145,6 +149,9 @@ impl Vocabulary for InRust {
             (Setting::Missing, _) => "CsvReader::missing",
             (Setting::DropMissing, _) => "CsvReader::drop_missing_rows",
             (Setting::Exposure, _) => "CsvReader::exposure",
+            (Setting::Task, Some("survival")) => "CsvReader::survival",
+            (Setting::Event, _) => "CsvReader::event",
+            (Setting::Until, _) => "CsvReader::until",
             (Setting::Classes, _) => "CsvReader::classes",
             (Setting::Charset, Some("latin_1")) => "Charset::Latin1",
             (Setting::Charset, _) => "CsvReader::charset",
@@ -235,6 +242,8 @@ impl Vocabulary for Plain {
             | Setting::Missing
             | Setting::DropMissing
             | Setting::Exposure
+            | Setting::Event
+            | Setting::Until
             | Setting::Classes
             | Setting::Charset
             | Setting::Decimal

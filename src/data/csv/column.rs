@@ -101,6 +101,8 @@ impl Column {
             }
             (Role::Response(_), _) => return "response".into(),
             (Role::Exposure, _) => return "exposure of the counts".into(),
+            (Role::Event, _) => return "whether the event of a time happened".into(),
+            (Role::Until, _) => return "upper bound of the response".into(),
             (Role::Feature, Some(dates)) => format!("dates: {}", dates.in_words()),
             (Role::Feature, None) if self.bools => "true or false".into(),
             (Role::Feature, None) if self.levels.is_none() => "numbers".into(),

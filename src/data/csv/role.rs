@@ -8,6 +8,10 @@ pub(super) enum Role {
     Feature,
     /// The exposure of a count: its logarithm is the last feature.
     Exposure,
+    /// Whether the event of a time happened, as 1 and 0.
+    Event,
+    /// The upper bound of a time.
+    Until,
     /// The place of the column within the response.
     Response(usize),
 }
