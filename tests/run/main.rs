@@ -23,6 +23,7 @@ mod fit_folders;
 mod fit_parts;
 mod fit_rates;
 mod fit_results;
+mod fit_survival;
 mod fit_tables;
 mod fit_transforms;
 mod fixtures;

@@ -21,6 +21,8 @@ impl Vocabulary for Flags {
             Setting::Missing => "missing",
             Setting::DropMissing => "drop-missing",
             Setting::Exposure => "exposure",
+            Setting::Event => "event",
+            Setting::Until => "until",
             Setting::Classes => "classes",
             Setting::Charset => "charset",
             Setting::Decimal => "decimal",
