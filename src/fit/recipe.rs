@@ -485,12 +485,10 @@ impl Recipe {
             return Err(error.of(Setting::Validation));
         }
         let split = match self.task {
-            //~ validation-rows
-            Task::Regression | Task::Counts | Task::Survival => {
-                data.split_rows(self.validation, self.seed)?
-            }
             //~ validation-classes
             Task::Classification => data.stratified_rows(self.validation, self.seed)?,
+            //~ validation-rows
+            _ => data.split_rows(self.validation, self.seed)?,
         };
         Ok(Some(split))
     }

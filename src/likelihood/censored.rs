@@ -259,7 +259,8 @@ impl Censored {
                 }
                 share *= 0.5;
             };
-            if !(next.2.value > here.value) {
+            let rises = next.2.value > here.value;
+            if !rises {
                 break;
             }
             (alpha, theta, here) = next;

@@ -515,8 +515,7 @@ impl CsvReader {
         let named = bounds.iter().filter(|(name, ..)| name.is_some()).count();
         if self.task == Task::Survival && named != 1 {
             let found = if named == 0 { "not named" } else { "named beside `until`" };
-            let allowed =
-                "the one column that says which times are observed, or `until` their bounds";
+            let allowed = "the column that says which times are observed, unless their upper bounds are named";
             return Err(Error::argument("event", found, allowed).of(Setting::Event));
         }
         for (name, what, role, setting) in bounds {
