@@ -114,11 +114,11 @@ fn log_likelihoods_and_derivatives_are_those_of_80_digits() {
             assert!(error < [1e-12, 1e-12, 1e-11][k], "{label}: {what} is {found}, not {golden}");
         };
         close(0, value, row.value, "the log likelihood");
-        for i in 0..2 {
-            close(1, gradient[i], row.gradient[i], "the gradient");
-            for j in 0..2 {
-                close(2, hessian[i][j], row.hessian[i][j], "a second derivative");
-            }
+        for (found, golden) in gradient.iter().zip(row.gradient) {
+            close(1, *found, golden, "the gradient");
+        }
+        for (found, golden) in hessian.as_flattened().iter().zip(row.hessian.as_flattened()) {
+            close(2, *found, *golden, "a second derivative");
         }
     }
     println!("largest errors of values, gradients, second derivatives: {worst:?}");
@@ -226,10 +226,8 @@ fn expected_curvatures_are_fisher_informations() {
         let information = |parts: &[(f64, [f64; 2])]| {
             let mut sum = [[0.0; 2]; 2];
             for (weight, g) in parts {
-                for i in 0..2 {
-                    for j in 0..2 {
-                        sum[i][j] += weight * g[i] * g[j];
-                    }
+                for (k, sum) in sum.as_flattened_mut().iter_mut().enumerate() {
+                    *sum += weight * g[k / 2] * g[k % 2];
                 }
             }
             sum
@@ -237,11 +235,9 @@ fn expected_curvatures_are_fisher_informations() {
         let check = |response: &Response, parts: &[(f64, [f64; 2])]| {
             let (_, _, expected) = at(&likelihood, response, f, s, Curvature::Expected);
             let found = information(parts);
-            for i in 0..2 {
-                for j in 0..2 {
-                    let error = (expected[i][j] + found[i][j]).abs();
-                    assert!(error < 1e-6, "{family:?}: {expected:?} {found:?}");
-                }
+            for (expected, found) in expected.as_flattened().iter().zip(found.as_flattened()) {
+                let error = (expected + found).abs();
+                assert!(error < 1e-6, "{family:?}: {expected} {found}");
             }
         };
         let time = likelihood.distribution(&[s], f);
