@@ -314,6 +314,7 @@ impl Recipe {
     /// false). It is no feature.
     ///
     /// ```
+    /// use bnn_mcmc::fit::Noise;
     /// use bnn_mcmc::prelude::*;
     /// # let folder = tempfile::tempdir().unwrap();
     /// # let path = folder.path().join("patients.csv");
