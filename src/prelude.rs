@@ -10,8 +10,8 @@ pub use crate::draws::{Draws, Keep, LadderReport};
 pub use crate::evidence::Evidence;
 pub use crate::fit::Fit;
 pub use crate::likelihood::{
-    Bernoulli, Beta, Binomial, Categorical, Gaussian, HeteroscedasticGaussian, Hurdle, Likelihood,
-    Multinomial, NegativeBinomial, Ordinal, Poisson, StudentTNoise, ZeroInflated,
+    Bernoulli, Beta, Binomial, Categorical, Censored, Gaussian, HeteroscedasticGaussian, Hurdle,
+    Likelihood, Multinomial, NegativeBinomial, Ordinal, Poisson, StudentTNoise, ZeroInflated,
 };
 pub use crate::message::Choice;
 pub use crate::model::{Activation, Linear, Mlp, Model};

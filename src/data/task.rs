@@ -13,10 +13,13 @@ pub enum Task {
     Classification,
     /// Counts: 0, 1, 2, ...
     Counts,
+    /// Times, some of which are known only to be longer, or to lie between bounds.
+    Survival,
 }
 
 choice! { "task", Task {
     Self::Regression, Self::Regression, "regression", "A real number";
     Self::Classification, Self::Classification, "classification", "One of several classes, text or number";
     Self::Counts, Self::Counts, "counts", "How often something happened: 0, 1, 2, ...";
+    Self::Survival, Self::Survival, "survival", "A time, with a column that says whether its event happened";
 } }

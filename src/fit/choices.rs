@@ -41,6 +41,13 @@ pub enum Noise {
     /// For counts: [negative binomial above 0](crate::likelihood::Hurdle::negative_binomial), and zeros; their share and
     /// the dispersion are sampled.
     HurdleNegativeBinomial,
+    /// For times: [log-normal](crate::likelihood::Censored::log_normal), whose scale is sampled. The default.
+    LogNormal,
+    /// For times: [Weibull](crate::likelihood::Censored::weibull), whose shape is sampled.
+    Weibull,
+    /// For numbers with bounds, such as measurements below a limit of detection:
+    /// [normal](crate::likelihood::Censored::normal); the standard deviation is sampled.
+    Normal,
     /// For classes in order: [cumulative logit](crate::likelihood::Ordinal), with one output and sampled cutpoints. The
     /// order is the order of the classes' numbers in the [response](crate::data::Response::Classes), which for a
     /// table is the one of [`CsvReader::classes`](crate::data::CsvReader::classes), else by size if the names
@@ -166,6 +173,9 @@ choice! { "noise", Noise {
         "Counts: negative binomial above 0, and zeros with a probability of their own";
     Self::HurdlePoisson, Self::HurdlePoisson, "hurdle_poisson",
         "Counts: Poisson above 0, and zeros with a probability of their own";
+    Self::LogNormal, Self::LogNormal, "log_normal", "Times: log-normal, a scale that is sampled";
+    Self::Weibull, Self::Weibull, "weibull", "Times: Weibull, a shape that is sampled";
+    Self::Normal, Self::Normal, "normal", "Numbers with bounds, of any sign: normal";
     Self::Ordinal, Self::Ordinal, "ordinal", "Classes in the order of their numbers: cumulative logit";
 } }
 
@@ -205,6 +215,7 @@ impl Noise {
             | Self::ZeroInflatedNegativeBinomial
             | Self::HurdlePoisson
             | Self::HurdleNegativeBinomial => Task::Counts,
+            Self::LogNormal | Self::Weibull | Self::Normal => Task::Survival,
             Self::Ordinal => Task::Classification,
         }
     }
@@ -214,6 +225,7 @@ impl Noise {
         match task {
             Task::Regression => Some(Self::Gaussian),
             Task::Counts => Some(Self::NegativeBinomial),
+            Task::Survival => Some(Self::LogNormal),
             Task::Classification => None,
         }
     }

@@ -8,7 +8,7 @@ use crate::data::Response;
 use crate::engine::{Tile, TileMut};
 use crate::layout::Layout;
 use crate::likelihood::{
-    Bernoulli, Beta, Categorical, Gaussian, HeteroscedasticGaussian, Hurdle, Likelihood,
+    Bernoulli, Beta, Categorical, Censored, Gaussian, HeteroscedasticGaussian, Hurdle, Likelihood,
     NegativeBinomial, NormalNoise, Ordinal, Poisson, SecondOrderLikelihood, StudentTNoise,
     ZeroInflated,
 };
@@ -42,6 +42,8 @@ pub enum AnyLikelihood {
     Categorical(Categorical),
     /// Classes in order.
     Ordinal(Ordinal),
+    /// Times, and other numbers with bounds.
+    Censored(Censored),
 }
 
 /// Evaluates `$of`, in which `$likelihood` is the chosen one.
@@ -59,6 +61,7 @@ macro_rules! each {
             Self::Bernoulli($likelihood) => $of,
             Self::Categorical($likelihood) => $of,
             Self::Ordinal($likelihood) => $of,
+            Self::Censored($likelihood) => $of,
         }
     };
 }
@@ -98,6 +101,10 @@ impl Likelihood for AnyLikelihood {
 
     fn normal_noise(&self) -> Option<NormalNoise> {
         each!(self, likelihood => likelihood.normal_noise())
+    }
+
+    fn censored(&self) -> Option<&Censored> {
+        each!(self, likelihood => likelihood.censored())
     }
 
     fn n_means(&self, n_outputs: usize) -> usize {

@@ -117,6 +117,7 @@ impl Parts {
         }
         recipe.check_transform(data, &origin)?;
         recipe.check_shares(data, &origin)?;
+        recipe.check_times(data, &origin)?;
         // Indicators of groups and an offset come after the features, and are neither scaled nor learnt from.
         let n_features = recipe.columns_of(data)?.features;
         let learnt = |ranges: Vec<FeatureRange>| -> Vec<FeatureRange> {
@@ -211,6 +212,12 @@ impl Fit {
     /// A recipe for counts 0, 1, 2, ... in one column: its name or position.
     pub fn counts(response: impl Into<Columns>) -> Recipe {
         Recipe::new(Task::Counts, response.into())
+    }
+
+    /// A recipe for times, some of which are known only to be longer, or to lie between bounds: the column's name or
+    /// position. The column of [`Recipe::event`] or [`Recipe::until`] says which.
+    pub fn survival(response: impl Into<Columns>) -> Recipe {
+        Recipe::new(Task::Survival, response.into())
     }
 
     /// A recipe for a response of any kind.

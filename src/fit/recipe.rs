@@ -20,8 +20,9 @@ use crate::draws::{Approximation, Draws, RunInfo};
 use crate::error::Row;
 use crate::layout::Layout;
 use crate::likelihood::{
-    Bernoulli, Beta, Categorical, Gaussian, HeteroscedasticGaussian, Hurdle, Likelihood,
-    NOT_AT_ENDS, NegativeBinomial, Ordinal, Poisson, SHARES, StudentTNoise, ZeroInflated, is_share,
+    Bernoulli, Beta, Categorical, Censored, Gaussian, HeteroscedasticGaussian, Hurdle, Likelihood,
+    NOT_AT_ENDS, NOT_AT_ZERO, NegativeBinomial, Ordinal, Poisson, SHARES, StudentTNoise, TIMES,
+    TimeFamily, ZeroInflated, is_share,
 };
 use crate::message::{Advice, Setting, number};
 use crate::model::{Activation, LogSd, Mlp, Model, NonCentred, Offset, Skip};
@@ -51,6 +52,8 @@ pub(super) const EXTRA_ZEROS: (f64, f64) = (0.0, 1.5);
 pub(super) const PRECISION: (f64, f64) = (2.5, 1.5);
 /// Degrees of freedom of the half-t prior of the standard deviation of intercepts of groups.
 pub(super) const GROUPS: f64 = 3.0;
+/// Mean and standard deviation of the log of the scale of times.
+pub(super) const TIME_SCALE: (f64, f64) = (-0.5, 1.0);
 /// Standard deviations of the first cutpoint between classes in order, and of the logs of the increments of the
 /// others. Their means are those of classes of about one size.
 pub(super) const CUTPOINTS: (f64, f64) = (1.5, 1.0);
@@ -89,7 +92,7 @@ pub(super) struct ColumnsOf {
 }
 
 /// The settings of a [`Fit`]: the table's response, the network, priors, sampler. Made by
-/// [`Fit::regression`], [`Fit::classification`] and [`Fit::counts`]; every method changes one
+/// [`Fit::regression`], [`Fit::classification`], [`Fit::counts`] and [`Fit::survival`]; every method changes one
 /// setting.
 ///
 /// | setting | default |
@@ -99,7 +102,7 @@ pub(super) struct ColumnsOf {
 /// | [`skip`](Self::skip) | no |
 /// | [`group`](Self::group) | none |
 /// | [`weights`](Self::weights) | [`WeightPrior::FanIn`] |
-/// | [`noise`](Self::noise) | [`Noise::Gaussian`], of counts [`Noise::NegativeBinomial`]; classes are in no order |
+/// | [`noise`](Self::noise) | [`Noise::Gaussian`], of counts [`Noise::NegativeBinomial`], of times [`Noise::LogNormal`]; classes are in no order |
 /// | [`transform`](Self::transform) | [`Transform::None`] |
 /// | [`method`](Self::method) | [`Method::Collapsed`] for one real response, and for several with [`Noise::Gaussian`], with 1 to 500 units in the last hidden layer; else [`Method::Nuts`] |
 /// | [`target_accept`](Self::target_accept) | the sampler's: 0.8 or 0.9 |
@@ -120,8 +123,13 @@ pub(super) struct ColumnsOf {
 /// | share of extra zeros, or of all zeros | its logit is N(0, 1.5^2): nearly uniform |
 /// | precision of shares | e^N(2.5, 1.5^2): a standard deviation of 0.03 to 0.4 around a mean of 1/2 |
 /// | standard deviation of the intercepts of [groups](Self::group) | half-t with 3 degrees of freedom of scale 1, of logits 2 |
+/// | scale of times | e^N(-0.5, 1), in units of the spread below |
 /// | increments of the K - 1 cutpoints of classes in order | e^N(log(2 log(K - 1) / (K - 2)), 1) |
 /// | the output's bias | of counts N(log of the mean count, 1), of shares N(logit of the mean share, 1), of K classes in order N(log(K - 1), 1.5^2) |
+///
+/// Of times, the output is in units of a spread around a centre: mean and standard deviation of a normal distribution of
+/// the log times of the training rows, by maximum likelihood given their bounds, so that times that are longer than they
+/// were followed are not taken for short ones. Log densities and predictions are in the unit of the times.
 ///
 /// Of classes in order, the first cutpoint is 0, and minus the output's bias takes its place ([`Ordinal`]):
 /// at the mean of its prior the first class has the probability 1/K where all else is 0. Printed, a recipe
@@ -346,6 +354,36 @@ impl Recipe {
         self.reader(|reader| reader.group(column))
     }
 
+    /// The column that says of each time whether its event happened then (1 or true), or had not happened by then (0 or
+    /// false). It is no feature.
+    ///
+    /// ```
+    /// use bnn_mcmc::fit::Noise;
+    /// use bnn_mcmc::prelude::*;
+    /// # let folder = tempfile::tempdir().unwrap();
+    /// # let path = folder.path().join("patients.csv");
+    /// # let mut text = String::from("age,days,died\n");
+    /// # for i in 0..60 { text += &format!("{},{},{}\n", i % 9, 10 + (7 * i) % 50, u8::from(i % 3 > 0)); }
+    /// # std::fs::write(&path, text).unwrap();
+    /// let recipe = Fit::survival("days").event("died").noise(Noise::Weibull).hidden(&[3]);
+    /// let fit = recipe.chains(2).warmup(100).draws(100).read_csv(&path)?;
+    /// let predicted = fit.predict_new(ndarray::array![[4.0]].view())?;
+    /// let survival = predicted.predictions.survival()?;
+    /// println!("median {:.1} days", survival.predictive_medians()[0]);
+    /// println!("beyond 30 days with probability {:.2}", survival.predictive(30.0)[0]);
+    /// # Ok::<(), bnn_mcmc::Error>(())
+    /// ```
+    pub fn event(self, column: impl Into<String>) -> Self {
+        self.reader(|reader| reader.event(column))
+    }
+
+    /// The column of the upper bounds of times: each lies from the time to its upper bound. Equal numbers say that it was
+    /// observed, and a missing one, or `inf`, that nothing happened by then; a time of 0 (of normal numbers `-inf`) that
+    /// it is not known from when on. It takes the place of [`event`](Self::event).
+    pub fn until(self, column: impl Into<String>) -> Self {
+        self.reader(|reader| reader.until(column))
+    }
+
     /// Changes how CSV files are read, such as `.reader(|r| r.drop_missing_rows().ignore(["id"]))`.
     pub fn reader(self, change: impl FnOnce(CsvReader) -> CsvReader) -> Self {
         Self { reader: change(self.reader), ..self }
@@ -497,10 +535,10 @@ impl Recipe {
             return Err(error.of(Setting::Validation));
         }
         let split = match self.task {
-            //~ validation-rows
-            Task::Regression | Task::Counts => data.split_rows(self.validation, self.seed)?,
             //~ validation-classes
             Task::Classification => data.stratified_rows(self.validation, self.seed)?,
+            //~ validation-rows
+            _ => data.split_rows(self.validation, self.seed)?,
         };
         Ok(Some(split))
     }
@@ -514,7 +552,7 @@ impl Recipe {
                 let row = |row| line(row).map_or(Row::Number(row + 1), Row::Line);
                 self.transform.check("response", y.view(), data.response_names(), row)
             }
-            Response::Classes { .. } | Response::Counts(_) => {
+            Response::Classes { .. } | Response::Counts(_) | Response::Censored { .. } => {
                 let found = format!("chosen for {}", self.task);
                 let allowed = "chosen for real responses alone";
                 Err(Error::argument("transform", found, allowed).of(Setting::Transform))
@@ -539,6 +577,66 @@ impl Recipe {
         let problem = format!("{} is no share, which must be {SHARES}", number(*y));
         let (table, advice) = ("response".into(), vec![NOT_AT_ENDS.into()]);
         Err(Error::Cell { table, row, column, problem, advice })
+    }
+
+    /// The family of times, if the response is some.
+    fn times(&self) -> Option<TimeFamily> {
+        match self.noise.or(Noise::default_of(self.task))? {
+            Noise::LogNormal => Some(TimeFamily::LogNormal),
+            Noise::Weibull => Some(TimeFamily::Weibull),
+            Noise::Normal => Some(TimeFamily::Normal),
+            _ => None,
+        }
+    }
+
+    /// An error if times, whose rows are of `origin`, have no logarithm, or say nothing.
+    pub(super) fn check_times(&self, data: &Dataset, origin: &Origin) -> Result<(), Error> {
+        let (Some(family), Some((lower, upper))) = (self.times(), data.response().bounds()) else {
+            return Ok(());
+        };
+        let column = data.response_names()[0].clone();
+        let is_time = |(l, u): &(&f64, &f64)| **u > 0.0 && (**l >= 0.0 || **l == f64::NEG_INFINITY);
+        let wrong = lower.iter().zip(upper).position(|row| family.is_of_logs() && !is_time(&row));
+        if let Some(row) = wrong {
+            let line = origin.lines.as_ref().and_then(|lines| lines.get(row));
+            let place = line.map_or(Row::Number(row + 1), Row::Line);
+            let time = if upper[row] > 0.0 { lower[row] } else { upper[row] };
+            let problem = format!("{} is no time, which must be {TIMES}", number(time));
+            let (table, advice) = ("response".into(), vec![NOT_AT_ZERO.into()]);
+            return Err(Error::Cell { table, row: place, column, problem, advice });
+        }
+        Ok(())
+    }
+
+    /// The likelihood of times, in units of the training rows.
+    fn likelihood_of_times(
+        &self,
+        family: TimeFamily,
+        train: &Dataset,
+    ) -> Result<AnyLikelihood, Error> {
+        let censored = Censored::of(family);
+        let Some((lower, upper)) = train.response().bounds() else {
+            return Ok(AnyLikelihood::Censored(censored)); // which says what it expects
+        };
+        let floor = if family.is_of_logs() { 0.0 } else { f64::NEG_INFINITY };
+        let column = format!("column `{}`", train.response_names()[0]);
+        let nothing = |problem: &str| {
+            Error::table(&column, problem)
+                .advise(["there is nothing to learn of this response".into()])
+        };
+        if upper.iter().all(|u| *u == f64::INFINITY) {
+            return Err(nothing("every row is right-censored: no event happened"));
+        }
+        if lower.iter().all(|l| *l <= floor) {
+            return Err(nothing(
+                "every row is left-censored: no time is known to be longer than any other",
+            ));
+        }
+        let (lower, upper) = (lower.to_vec(), upper.to_vec());
+        let Some((centre, spread)) = censored.fitted_units(&lower, &upper) else {
+            return Err(nothing("the same time in every row"));
+        };
+        Ok(AnyLikelihood::Censored(censored.in_units(centre, spread)?)) //~ units-of-times
     }
 
     /// The likelihood of classes, and the number of outputs of the network.
@@ -657,6 +755,9 @@ impl Recipe {
                 (AnyLikelihood::Hurdle(Hurdle::negative_binomial()), 1)
             }
             Noise::Beta => (AnyLikelihood::Beta(Beta), width),
+            Noise::LogNormal => (self.likelihood_of_times(TimeFamily::LogNormal, train)?, 1),
+            Noise::Weibull => (self.likelihood_of_times(TimeFamily::Weibull, train)?, 1),
+            Noise::Normal => (self.likelihood_of_times(TimeFamily::Normal, train)?, 1),
             Noise::Ordinal => {
                 let error = Error::argument("noise", Noise::Ordinal, "chosen for classes");
                 return Err(error.of(Setting::Noise));
@@ -750,6 +851,10 @@ impl Recipe {
                 //~ precision-of-fit
                 priors.with("log_precision", Normal::new(PRECISION.0, PRECISION.1)?)
             }
+            AnyLikelihood::Censored(_) => {
+                //~ scale-of-times
+                priors.with("log_scale", Normal::new(TIME_SCALE.0, TIME_SCALE.1)?)
+            }
             AnyLikelihood::Ordinal(_) => match train.response().class_names() {
                 Some(classes) if classes.len() > 2 => {
                     let mean = mean_log_increment(classes.len());
@@ -838,7 +943,7 @@ impl Recipe {
             Response::Classes { names, .. } if self.is_ordinal() => {
                 Some((ln(names.len() as f64 - 1.0), CUTPOINTS.0)) //~ ordinal-bias
             }
-            Response::Real(_) | Response::Classes { .. } => None,
+            Response::Real(_) | Response::Classes { .. } | Response::Censored { .. } => None,
         }
     }
 

@@ -13,7 +13,8 @@ use crate::data::{Dataset, Response, guarded, unguarded};
 pub(super) fn to_csv(data: &Dataset) -> Result<Vec<u8>, Error> {
     let failed = |e: csv::Error| Error::argument(DATA, e, "writable");
     let mut csv = csv::Writer::from_writer(Vec::new());
-    let names = data.feature_names().iter().chain(data.response_names());
+    let until = until(data.response_names(), data.response().bounds().is_some());
+    let names = data.feature_names().iter().chain(data.response_names()).chain(&until);
     csv.write_record(names.map(|name| guarded(name).into_owned())).map_err(failed)?;
     for (i, row) in data.x().rows().into_iter().enumerate() {
         let mut record: Vec<String> = row.iter().map(f64::to_string).collect(); //~ saved-digits
@@ -22,10 +23,18 @@ pub(super) fn to_csv(data: &Dataset) -> Result<Vec<u8>, Error> {
                 record.extend(y.row(i).iter().map(f64::to_string));
             }
             Response::Classes { index, names } => record.push(guarded(&names[index[i]]).into()),
+            Response::Censored { lower, upper } => {
+                record.extend([lower[i], upper[i]].map(|y| y.to_string()));
+            }
         }
         csv.write_record(&record).map_err(failed)?;
     }
     csv.into_inner().map_err(|e| Error::argument(DATA, e, "writable"))
+}
+
+/// The name of the column of upper bounds, of numbers with bounds.
+fn until(names: &[String], has_bounds: bool) -> Option<String> {
+    names.first().filter(|_| has_bounds).map(|name| format!("{name} until"))
 }
 
 /// Reads the rows that [`to_csv`] wrote; an error says what is wrong with the text.
@@ -35,7 +44,8 @@ pub(super) fn from_csv(bytes: &[u8], saved: &Saved) -> Result<Dataset, String> {
     // The reader skips a byte-order mark at the beginning of the file, so names are compared
     // without it.
     let without_mark = |name: &str| name.trim_start_matches('\u{FEFF}').to_string();
-    let names = saved.feature_names.iter().chain(&saved.response_names);
+    let until = until(&saved.response_names, saved.is_of_times());
+    let names = saved.feature_names.iter().chain(&saved.response_names).chain(&until);
     // Folders of earlier versions have unguarded names that a spreadsheet takes for formulas.
     let is_name = |(cell, name): (&str, &String)| {
         let [cell, name] = [cell, name].map(without_mark);
@@ -68,6 +78,11 @@ pub(super) fn from_csv(bytes: &[u8], saved: &Saved) -> Result<Dataset, String> {
     let response = match &saved.class_names {
         Some(names) => Response::Classes { index: classes, names: names.clone() },
         None if saved.is_of_counts() => Response::Counts(array(y, saved.response_names.len())?),
+        None if saved.is_of_times() => {
+            let bounds = array(y, 2)?;
+            let [lower, upper] = [0, 1].map(|j| bounds.column(j).to_owned());
+            Response::Censored { lower, upper }
+        }
         None => Response::Real(array(y, saved.response_names.len())?),
     };
     let names = (saved.feature_names.clone(), saved.response_names.clone());

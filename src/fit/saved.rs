@@ -111,7 +111,16 @@ impl Saved {
 
     /// Whether the response is counts.
     pub(super) fn is_of_counts(&self) -> bool {
-        self.recipe.get("task").and_then(Value::as_str).and_then(Task::named) == Some(Task::Counts)
+        self.task() == Some(Task::Counts)
+    }
+
+    /// Whether the response is times with bounds.
+    pub(super) fn is_of_times(&self) -> bool {
+        self.task() == Some(Task::Survival)
+    }
+
+    fn task(&self) -> Option<Task> {
+        self.recipe.get("task").and_then(Value::as_str).and_then(Task::named)
     }
 
     fn checksum(&self) -> u32 {

@@ -5,7 +5,7 @@ use std::fmt;
 use super::choices::{Method, Noise, WeightPrior};
 use super::recipe::{
     CUTPOINTS, DEGREES, DISPERSION, EXTRA_ZEROS, GROUPS, LOG_SD_BIAS, LOG_SD_SLOPES, MEMBER_PATH,
-    PRECISION, Recipe, SCALES, SQUARED_SCALE, START,
+    PRECISION, Recipe, SCALES, SQUARED_SCALE, START, TIME_SCALE,
 };
 use crate::data::{Columns, Task, Transform};
 use crate::message::count;
@@ -32,10 +32,11 @@ impl fmt::Display for Recipe {
             Task::Regression => "real",
             Task::Classification => "classes",
             Task::Counts => "counts",
+            Task::Survival => "times",
         };
         line("response", format!("{response}, {kind}"))?;
         let scaled = match (self.task, self.transform) {
-            (Task::Classification | Task::Counts, _) => "features".to_string(),
+            (Task::Classification | Task::Counts | Task::Survival, _) => "features".to_string(),
             (Task::Regression, _) if self.has_shares() => "features".to_string(),
             (Task::Regression, Transform::None) => "features and response".to_string(),
             (Task::Regression, Transform::Log) => {
@@ -267,7 +268,7 @@ impl Recipe {
             Task::Classification if self.is_ordinal() => {
                 Some(("log(number of classes - 1)", format!("{}^2", CUTPOINTS.0)))
             }
-            Task::Regression | Task::Classification => None,
+            Task::Regression | Task::Classification | Task::Survival => None,
         }
     }
 
@@ -293,6 +294,13 @@ impl Recipe {
         let zeros = || {
             let (mean, sd) = EXTRA_ZEROS;
             format!("logit of the share ~ N({mean}, {sd}^2)")
+        };
+        let times = |family: &str| {
+            let (mean, sd) = TIME_SCALE;
+            format!(
+                "{family} times with bounds, the output is the location, both in units of the training rows' spread \
+                 around their centre, log scale ~ N({mean}, {sd}^2)"
+            )
         };
         match (self.task, self.noise) {
             (_, Some(Noise::Ordinal)) => {
@@ -349,6 +357,9 @@ impl Recipe {
                     dispersion()
                 )
             }
+            (Task::Survival, None) | (_, Some(Noise::LogNormal)) => times("log-normal"),
+            (_, Some(Noise::Weibull)) => times("Weibull"),
+            (_, Some(Noise::Normal)) => times("normal"),
             (Task::Counts, None) | (_, Some(Noise::NegativeBinomial)) => {
                 format!("negative binomial, the log of the mean is the output, {}", dispersion())
             }

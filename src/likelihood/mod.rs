@@ -19,6 +19,7 @@
 //! | [`NegativeBinomial`] | [`Response::Counts`] in one column | 1 log mean | `log_dispersion`, unless fixed |
 //! | [`Hurdle`] | [`Response::Counts`] in one column | 1 log mean | `logit_zeros`, and `log_dispersion` of negative binomial counts |
 //! | [`ZeroInflated`] | [`Response::Counts`] in one column | 1 log mean | `logit_extra_zeros`, and `log_dispersion` of negative binomial counts |
+//! | [`Censored`] | [`Response::Censored`] | 1 location, of the number or of its logarithm | `log_scale`, unless fixed |
 //!
 //! Own parameters need priors of their own, by name: [`Priors::all`](crate::prior::Priors::all) is for
 //! the weights of the model.
@@ -33,6 +34,7 @@ mod bernoulli;
 mod beta;
 mod binomial;
 mod categorical;
+mod censored;
 mod count_rows;
 mod gamma_functions;
 mod gaussian;
@@ -40,9 +42,11 @@ mod heteroscedastic_gaussian;
 mod hurdle;
 mod multinomial;
 mod negative_binomial;
+mod normal_tails;
 mod ordinal;
 mod poisson;
 mod student_t_noise;
+mod time_distribution;
 mod zero_inflated;
 
 pub use bernoulli::Bernoulli;
@@ -50,6 +54,8 @@ pub use beta::Beta;
 pub(crate) use beta::{NOT_AT_ENDS, SHARES, is_share};
 pub use binomial::Binomial;
 pub use categorical::Categorical;
+pub use censored::Censored;
+pub(crate) use censored::{NOT_AT_ZERO, TIMES};
 pub use gaussian::Gaussian;
 pub use heteroscedastic_gaussian::HeteroscedasticGaussian;
 pub use hurdle::Hurdle;
@@ -58,6 +64,7 @@ pub use negative_binomial::NegativeBinomial;
 pub use ordinal::Ordinal;
 pub use poisson::Poisson;
 pub use student_t_noise::StudentTNoise;
+pub use time_distribution::{TimeDistribution, TimeFamily};
 pub use zero_inflated::ZeroInflated;
 
 use ndarray::Array2;
@@ -123,6 +130,12 @@ pub trait Likelihood: Sync {
     /// distribution. With normal noise the weights of a linear output layer that give the mean can
     /// be [integrated out](crate::targets::Marginal).
     fn normal_noise(&self) -> Option<NormalNoise> {
+        None
+    }
+
+    /// The likelihood of numbers with bounds; `None`, the default, if the response is none. Predictions by it have
+    /// survival functions.
+    fn censored(&self) -> Option<&Censored> {
         None
     }
 
@@ -228,6 +241,7 @@ fn mismatch(likelihood: &str, response: &Response, expected: &str) -> Error {
         }
         Response::Counts(_) if width == 1 => "counts in one column".into(),
         Response::Counts(_) => format!("counts of {width} categories"),
+        Response::Censored { .. } => "numbers with bounds".into(),
     };
     Error::shape(format!("response for the {likelihood} likelihood"), found, expected)
 }

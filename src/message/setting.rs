@@ -48,7 +48,7 @@ macro_rules! settings {
 settings! {
     /// The columns to predict.
     Target = "response",
-    /// The kind of the response: `regression`, `classification` or `counts`.
+    /// The kind of the response: `regression`, `classification`, `counts` or `survival`.
     Task = "task",
     /// The columns to leave out.
     Ignore = "ignored",
@@ -68,6 +68,10 @@ settings! {
     Exposure = "exposure",
     /// The columns of the group that a row belongs to.
     Group = "group",
+    /// The column that says whether the event of a time happened.
+    Event = "event",
+    /// The column of the upper bounds of times.
+    Until = "until",
     /// The classes in their order.
     Classes = "classes",
     /// The encoding of the text: `utf_8` or `latin_1`.
@@ -151,6 +155,9 @@ impl Vocabulary for InRust {
             (Setting::DropMissing, _) => "CsvReader::drop_missing_rows",
             (Setting::Exposure, _) => "CsvReader::exposure",
             (Setting::Group, _) => "CsvReader::group",
+            (Setting::Task, Some("survival")) => "CsvReader::survival",
+            (Setting::Event, _) => "CsvReader::event",
+            (Setting::Until, _) => "CsvReader::until",
             (Setting::Classes, _) => "CsvReader::classes",
             (Setting::Charset, Some("latin_1")) => "Charset::Latin1",
             (Setting::Charset, _) => "CsvReader::charset",
@@ -242,6 +249,8 @@ impl Vocabulary for Plain {
             | Setting::DropMissing
             | Setting::Exposure
             | Setting::Group
+            | Setting::Event
+            | Setting::Until
             | Setting::Classes
             | Setting::Charset
             | Setting::Decimal

@@ -23,6 +23,7 @@
 //! | better than a reference, such as [`persistence`]? | [`skill`](Predictions::skill) | real |
 //! | how much does it matter that the chains disagree? | [`chains_apart`](Predictions::chains_apart) | real, counts |
 //! | do the chains agree, and if not, what did each find? | [`verdict`](Predictions::verdict), [`summary`](Predictions::summary), [`chain`](Predictions::chain) | any |
+//! | how long will it take, and with what probability longer? | [`survival`](Predictions::survival) | numbers with bounds |
 //! | which classes are confused? | [`confusion`](Predictions::confusion) | classes |
 //! | are the probabilities right? | [`brier`](Predictions::brier), [`reliability`](Predictions::reliability) | classes |
 //! | how uncertain are they, and why? | [`uncertainty`](Predictions::uncertainty), [`along_chains`](Predictions::along_chains) | classes |
@@ -72,6 +73,7 @@ mod regression;
 mod scores;
 mod stacking;
 mod streamed;
+mod survival;
 mod uncertainty;
 mod zarr;
 
@@ -85,6 +87,7 @@ pub use regression::{Coverage, Interval, crps, persistence};
 pub use scores::{Score, Scores};
 pub use stacking::Stacking;
 pub use streamed::{PredictiveMoments, StreamedMoments, StreamedUncertainty};
+pub use survival::{Survival, concordance, integrated_brier};
 pub use uncertainty::{
     ChainProbabilities, Measure, MeasureSummary, RunningUncertainty, Separation, THRESHOLDS,
     Uncertainty, auroc,

@@ -4,6 +4,7 @@ use ndarray::{Array2, Array3, Array4, ArrayView1, ArrayView2, Axis};
 use rayon::prelude::*;
 
 use super::predictions::{Predictions, Trace};
+use super::survival::Times;
 use super::uncertainty::{RunningUncertainty, Uncertainty};
 use crate::Error;
 use crate::data::Dataset;
@@ -98,7 +99,8 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
         let (likelihood, outputs) = (self.likelihood(), self.model().n_outputs());
         let by_row = matches!(likelihood.normal_noise(), Some(NormalNoise::ByRow));
         let noise = if by_row { likelihood.n_means(outputs) } else { 0 };
-        self.check_size(size, 1 + likelihood.n_drawn(outputs) + noise)?;
+        let times = if likelihood.censored().is_some() { 2 } else { 0 };
+        self.check_size(size, 1 + likelihood.n_drawn(outputs) + noise + times)?;
         let y = self.encoded(data)?;
         let stream = |chain| ChainRng::new(seed, chain).child(RESPONSES);
         let streams = draws.chain_numbers().map(|chain| stream(chain as u64)).collect();
@@ -112,6 +114,10 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
             mean: with_columns(walk.mean, (chains, n, rows)),
             noise: (noise_rows > 0).then(|| with_columns(walk.noise, (chains, n, noise_rows))),
             drawn: with_columns(walk.drawn, (chains, n, rows)),
+            times: likelihood.censored().map(|censored| Times {
+                family: censored.family(),
+                parameters: with_columns(walk.times, (chains, n, rows)),
+            }),
             log_density: Some(log_density),
             response: data.response().clone(),
             response_names: data.response_names().to_vec(),
@@ -327,6 +333,10 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
             Some(NormalNoise::ByRow) if observed.is_some() => rows,
             _ => 0,
         };
+        let of_times = match self.likelihood().censored() {
+            Some(_) if observed.is_some() => 2,
+            _ => 0,
+        };
         let n = q.nrows();
         let zeros =
             |rows: usize, columns| Columns { values: vec![0.0; n * rows * columns], columns };
@@ -336,18 +346,25 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
             noise_rows,
             log_density: zeros(rows, density).values,
             drawn: zeros(rows, drawn),
+            times: zeros(rows, of_times),
         };
         let parts = parts(&mut walk.mean.values, n)
             .zip(parts(&mut walk.noise.values, n))
             .zip(parts(&mut walk.log_density, n))
-            .zip(parts(&mut walk.drawn.values, n));
-        let slices =
-            |(((mean, noise), log_density), drawn)| Slices { mean, noise, log_density, drawn };
+            .zip(parts(&mut walk.drawn.values, n))
+            .zip(parts(&mut walk.times.values, n));
+        let slices = |((((mean, noise), log_density), drawn), times)| Slices {
+            mean,
+            noise,
+            log_density,
+            drawn,
+            times,
+        };
         let mut parts: Vec<_> = parts.map(slices).collect();
         let scratch = || Scratch::<M> {
             ws: self.workspace(),
             outputs: vec![0.0; TILE_ROWS * outputs],
-            columns: vec![0.0; TILE_ROWS * columns.max(drawn)],
+            columns: vec![0.0; TILE_ROWS * columns.max(drawn).max(of_times)],
         };
         parts.par_iter_mut().enumerate().for_each_init(scratch, |scratch, (s, part)| {
             let responses = observed.map(|o| {
@@ -380,6 +397,11 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
             if first * columns < part.noise.len() {
                 likelihood.variance(phi, out.as_tile(), TileMut::new(mean, rows));
                 copy_rows(Tile::new(mean, rows), &mut part.noise[first * columns..]);
+            }
+            if let (Some(censored), false) = (likelihood.censored(), part.times.is_empty()) {
+                let parameters = &mut scratch.columns[..out.stride() * 2];
+                censored.parameters(phi, out.as_tile(), TileMut::new(parameters, rows));
+                copy_rows(Tile::new(parameters, rows), &mut part.times[first * 2..]);
             }
             if let Some((tiles, rng)) = &mut responses
                 && let Some(y) = tiles.next()
@@ -417,6 +439,8 @@ pub(super) struct Walk {
     noise_rows: usize,
     pub log_density: Vec<f64>,
     pub drawn: Columns,
+    /// Location and scale of the distribution of a time.
+    times: Columns,
 }
 
 /// The memory that one draw writes to.
@@ -425,6 +449,7 @@ struct Slices<'a> {
     noise: &'a mut [f64],
     log_density: &'a mut [f64],
     drawn: &'a mut [f64],
+    times: &'a mut [f64],
 }
 
 /// Scratch memory of one thread.

@@ -7,6 +7,7 @@ use std::path::Path;
 use ndarray::{Array1, Array2, Array3, Array4, ArrayView1, ArrayView3, ArrayView4, Axis, s};
 
 use super::cells::map_cells;
+use super::survival::Times;
 use crate::Error;
 use crate::data::{Response, csv_cell, guarded};
 use crate::diagnostics::{InUse, Judge, Summary, Trajectories, Verdict, quantile};
@@ -34,6 +35,8 @@ pub struct Predictions {
     pub(super) log_density: Option<Array3<f64>>,
     /// y ~ p(y | x, q), `[chain, draw, row, column of the response]`.
     pub(super) drawn: Array4<f64>,
+    /// The distributions of times by each draw, of numbers with bounds.
+    pub(super) times: Option<Times>,
     /// The observed response, or a placeholder of the same kind.
     pub(super) response: Response,
     pub(super) response_names: Vec<String>,
@@ -111,6 +114,10 @@ impl Predictions {
             noise: self.noise.as_ref().map(of_chain4),
             log_density: self.log_density().map(|l| l.slice(s![chain..=chain, .., ..]).to_owned()),
             drawn: of_chain4(&self.drawn),
+            times: self
+                .times
+                .as_ref()
+                .map(|times| Times { parameters: of_chain4(&times.parameters), ..*times }),
             response: self.response.clone(),
             response_names: self.response_names.clone(),
             weights: self.weights.clone(),
@@ -217,6 +224,7 @@ impl Predictions {
     /// | response | columns |
     /// | --- | --- |
     /// | real, counts | `row, response, observed, mean, mean_sd, mean_q05, mean_q50, mean_q95, new_q05, new_q50, new_q95` |
+    /// | numbers with bounds | `row, response, observed_from, observed_to, mean, mean_sd, mean_q05, mean_q50, mean_q95, new_q05, new_q50, new_q95, median, median_q05, median_q95` |
     /// | classes | `row, class, observed, probability, probability_sd, probability_q05, probability_q50, probability_q95` |
     ///
     /// `mean` is the posterior mean of E\[y | x, q\], and columns that begin with `mean_` give the
@@ -232,18 +240,43 @@ impl Predictions {
         to_file(path.as_ref(), |file| self.write_csv(file))
     }
 
+    /// Writes the table of [`to_csv`](Self::to_csv), and of numbers with bounds the probabilities to exceed `times`
+    /// besides: for each time t the columns `survival_t`, the mean over draws, `survival_t_q05` and `survival_t_q95`.
+    ///
+    /// # Errors
+    /// Times where the response is not numbers with bounds, or that are not finite; if the file cannot be written.
+    pub fn to_csv_at(&self, path: impl AsRef<Path>, times: &[f64]) -> Result<(), Error> {
+        if !times.is_empty() {
+            self.survival()?;
+        }
+        if let Some(time) = times.iter().find(|time| !time.is_finite()) {
+            return Err(Error::argument("times", time, "finite numbers"));
+        }
+        to_file(path.as_ref(), |file| self.write_csv_at(file, times))
+    }
+
     /// Writes the table of [`to_csv`](Self::to_csv) to any writer.
     ///
     /// # Errors
     /// If the writer fails.
     pub fn write_csv(&self, writer: impl Write) -> std::io::Result<()> {
+        self.write_csv_at(writer, &[])
+    }
+
+    /// Writes the table of [`to_csv_at`](Self::to_csv_at) to any writer.
+    ///
+    /// # Errors
+    /// If the writer fails.
+    pub fn write_csv_at(&self, writer: impl Write, times: &[f64]) -> std::io::Result<()> {
         let mut csv = BufWriter::new(writer);
         let cell = |name: &String| csv_cell(&guarded(name)).into_owned();
         let names: Vec<String> = self.column_names().iter().map(cell).collect();
         let of_classes = self.response.class_names().is_some();
         let [column, mean] =
             if of_classes { ["class", "probability"] } else { ["response", "mean"] };
-        let observed = self.observed_columns().ok();
+        let observed = self.observed_columns().ok().filter(|_| self.times.is_none());
+        let bounds = self.observed().and_then(Response::bounds);
+        let times = self.times_in_csv(times);
         let of_categories = matches!(&self.response, Response::Counts(y) if y.ncols() > 1);
         let new = (!of_classes && !of_categories).then(|| {
             map_cells(self.predictive_draws(), |_, sorted| {
@@ -252,9 +285,16 @@ impl Predictions {
         });
         let mut header = vec!["row".to_string(), column.into()];
         header.extend(observed.is_some().then(|| "observed".to_string()));
+        header
+            .extend(bounds.iter().flat_map(|_| ["observed_from", "observed_to"].map(String::from)));
         header.push(mean.into());
         header.extend(["sd", "q05", "q50", "q95"].map(|name| format!("{mean}_{name}")));
         header.extend(new.iter().flat_map(|_| ["new_q05", "new_q50", "new_q95"].map(String::from)));
+        header.extend(
+            times
+                .iter()
+                .flat_map(|(name, _)| ["", "_q05", "_q95"].map(|end| format!("{name}{end}"))),
+        );
         writeln!(csv, "{}", header.join(","))?;
         let means = map_cells(self.mean(), |_, sorted| {
             let values = ArrayView1::from(sorted);
@@ -266,8 +306,10 @@ impl Predictions {
             let (row, column) = (cell / names.len(), cell % names.len());
             let mut record = vec![row.to_string(), names[column].clone()];
             record.extend(observed.as_ref().map(|observed| observed[(row, column)].to_string()));
+            record.extend(bounds.iter().flat_map(|(l, u)| [l[row], u[row]].map(|y| y.to_string())));
             record.extend(summary.iter().map(f64::to_string));
             record.extend(new.iter().flat_map(|new| new[cell].map(|q| q.to_string())));
+            record.extend(times.iter().flat_map(|(_, cells)| cells[cell].map(|q| q.to_string())));
             writeln!(csv, "{}", record.join(","))?;
         }
         csv.flush()
@@ -294,6 +336,8 @@ impl Predictions {
             Response::Classes { index, .. } => indicator(index[i] == j),
             Response::Counts(counts) if counts.ncols() == 1 => counts[(i, j)],
             Response::Counts(counts) => counts[(i, j)] / counts.row(i).sum(),
+            Response::Censored { lower, upper } if lower[i] == upper[i] => lower[i],
+            Response::Censored { .. } => f64::NAN,
         }))
     }
 
@@ -319,10 +363,10 @@ impl Predictions {
         })
     }
 
-    /// An error unless the response is real or counts.
+    /// An error if the response is classes.
     pub(super) fn check_numbers(&self) -> Result<(), Error> {
         match &self.response {
-            Response::Real(_) | Response::Counts(_) => Ok(()),
+            Response::Real(_) | Response::Counts(_) | Response::Censored { .. } => Ok(()),
             Response::Classes { .. } => Err(self.wrong_kind("real numbers or counts")),
         }
     }
@@ -332,7 +376,9 @@ impl Predictions {
         self.check_numbers()?;
         match self.known()?.0 {
             Response::Real(y) | Response::Counts(y) => Ok(y),
-            Response::Classes { .. } => Err(self.wrong_kind("real numbers or counts")),
+            Response::Classes { .. } | Response::Censored { .. } => {
+                Err(self.wrong_kind("real numbers or counts"))
+            }
         }
     }
 
@@ -347,6 +393,7 @@ impl Predictions {
             Response::Real(_) => "real numbers",
             Response::Classes { .. } => "classes",
             Response::Counts(_) => "counts",
+            Response::Censored { .. } => "numbers with bounds",
         };
         Error::argument("response of the predictions", kind, wanted)
     }

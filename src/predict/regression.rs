@@ -376,6 +376,7 @@ impl Predictions {
             mean,
             noise: None,
             drawn: unscale(&self.drawn)?,
+            times: None,
             //~ unscaled-density
             log_density: self.log_density.as_ref().map(|density| density + &slopes),
             response: Response::Real(y.clone()),

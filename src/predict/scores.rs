@@ -46,6 +46,8 @@ pub struct Score {
 /// | `accuracy` | classes | the share of rows whose most probable class is the observed one; ties go to the first class |
 /// | `brier` | classes | [Brier score](Predictions::brier), summed over all classes: 0 to 2 |
 /// | `ece` | classes | [expected calibration error](super::Reliability), 15 bins of equal width |
+/// | `concordance` | numbers with bounds, all observed or right-censored | [Harrell's c](super::concordance) of the predictive medians |
+/// | `integrated_brier` | numbers with bounds, all observed or right-censored | [integrated Brier score](super::integrated_brier) of the predictive survival functions |
 /// | `log_predictive_density` | all | mean over rows of log mean_s p(y_i given x_i, q_s), in nats (Gelman, Hwang and Vehtari 2014, doi:10.1007/s11222-013-9416-2, divided by the number of rows) |
 ///
 /// Errors, widths and CRPS are in units of the response. Where rows have
@@ -72,6 +74,7 @@ impl fmt::Display for Scores {
         for s in &self.scores {
             let label = match s.name.as_str() {
                 "log_predictive_density" => "log predictive density",
+                "integrated_brier" => "integrated Brier score",
                 "coverage_95" => "95 % interval, coverage",
                 "width_95" => "95 % interval, width",
                 name => name,
@@ -116,11 +119,17 @@ impl Predictions {
                 add("rmse", &|p| error(&observed, p, weights, |d| d * d).sqrt());
                 add("mae", &|p| error(&observed, p, weights, f64::abs));
             }
+            Response::Censored { .. } => {}
         }
         match response {
             Response::Real(y) => scores.extend(predictive_scores(self, y)?),
             Response::Counts(y) if y.ncols() == 1 => scores.extend(predictive_scores(self, y)?),
             Response::Counts(_) | Response::Classes { .. } => {}
+            Response::Censored { lower, upper } => {
+                let found = self.survival()?.scores(lower.view(), upper.view())?;
+                let only = |(name, value)| with_spread(name, value, Vec::new());
+                scores.extend(found.into_iter().map(only));
+            }
         }
         let densities = densities
             .into_shape_with_order((n, rows))

@@ -153,7 +153,7 @@ impl ResponseArray {
         let place = Names::new(&["row", "response"]).next(&name);
         let mut attributes = long_name(&place, &name);
         let kind = match data.response() {
-            Response::Real(_) => Kind::Float,
+            Response::Real(_) | Response::Censored { .. } => Kind::Float,
             Response::Counts(_) => Kind::Integer,
             Response::Classes { names, .. } => {
                 attributes["class_names"] = json!(names);
@@ -186,6 +186,13 @@ impl ResponseArray {
             Response::Classes { index, .. } => {
                 let index = Array2::from_shape_fn((index.len(), 1), |(i, _)| index[i] as f64);
                 self.add(index.view(), &mut bytes);
+            }
+            // Of a number that was not observed, the bound that is finite, the lower one if both are.
+            Response::Censored { lower, upper } => {
+                let end = |(l, u): (&f64, &f64)| if l.is_finite() { *l } else { *u };
+                let ends: Vec<f64> = lower.iter().zip(upper).map(end).collect();
+                let ends = Array2::from_shape_fn((ends.len(), 1), |(i, _)| ends[i]);
+                self.add(ends.view(), &mut bytes);
             }
         }
         bytes

@@ -3,6 +3,7 @@
 #[path = "../shared/said.rs"]
 mod said;
 
+mod censored;
 mod collapsed;
 mod composed;
 mod conjugate_reference;

@@ -2,7 +2,7 @@
 
 use bnn_mcmc::approximate::{LaplaceApproximation, WideLimit};
 use bnn_mcmc::data::{Standardise, Transform};
-use bnn_mcmc::likelihood::SecondOrderLikelihood;
+use bnn_mcmc::likelihood::{Censored, SecondOrderLikelihood};
 use bnn_mcmc::model::{LogSd, NonCentred, Skip};
 use bnn_mcmc::prelude::*;
 use bnn_mcmc::targets::{
@@ -41,7 +41,10 @@ fn tables(rows: usize) -> Vec<Dataset> {
         let counts = Array2::from_shape_fn((rows, columns), count);
         counts + if columns == 1 { 0.0 } else { 1.0 }
     };
+    let times = one.column(0).mapv(f64::exp);
+    let events: Vec<bool> = (0..rows).map(|i| i % 3 > 0).collect();
     let all = vec![
+        Dataset::survival(x.clone(), times, &events).unwrap(),
         Dataset::regression(x.clone(), one.clone()).unwrap(),
         Dataset::regression(x.clone(), two).unwrap(),
         Dataset::regression(x.clone(), one.mapv(|y| 1.0 / (1.0 + (-y).exp()))).unwrap(),
@@ -114,6 +117,11 @@ fn for_all_likelihoods(rows: usize, visit: &mut impl Visit) {
                     go!(1, Binomial);
                 }
                 go!(counts.ncols(), Multinomial);
+            }
+            Response::Censored { .. } => {
+                go!(1, Censored::normal());
+                go!(1, Censored::log_normal());
+                go!(1, Censored::weibull());
             }
             _ => unreachable!("no other response"),
         }

@@ -8,7 +8,7 @@ use bnn_mcmc::prelude::*;
 use bnn_mcmc::sampler::{Algorithm, Kernel};
 use bnn_mcmc::targets::{Point, Tempered};
 use bnn_mcmc::testing::Invariance;
-use ndarray::{Array2, array};
+use ndarray::{Array1, Array2, array};
 
 use crate::fixtures::worst_of;
 
@@ -39,6 +39,15 @@ where
         priors = priors.with(&block.name, prior);
     }
     let posterior = |y: &[f64]| {
+        if let Response::Censored { .. } = response(0.0) {
+            let each: Vec<_> = y.iter().map(|y| response(*y)).collect();
+            let end = |of: fn(&Response) -> f64| each.iter().map(of).collect::<Array1<f64>>();
+            let lower = end(|one| one.bounds().unwrap().0[0]);
+            let upper = end(|one| one.bounds().unwrap().1[0]);
+            let data = Dataset::censored(x.clone(), lower, upper).unwrap();
+            let model = Linear::new(1, outputs).unwrap();
+            return Posterior::new(model, likelihood, &data, priors.clone()).unwrap();
+        }
         let rows: Vec<f64> = y
             .iter()
             .map(|y| response(*y))
@@ -121,6 +130,18 @@ fn grade(y: f64) -> Response {
     Response::Classes { index: vec![y as usize], names }
 }
 
+/// Bounds as a study has them: nothing is seen before 0.4, visits at 1 and 1.5 tell only between which of them a time
+/// lies, and the end is at 3. In between, times are observed.
+fn followed(y: f64) -> Response {
+    let (lower, upper) = match y {
+        y if y < 0.4 => (f64::NEG_INFINITY, 0.4),
+        y if (1.0..1.5).contains(&y) => (1.0, 1.5),
+        y if y > 3.0 => (3.0, f64::INFINITY),
+        y => (y, y),
+    };
+    Response::Censored { lower: array![lower], upper: array![upper] }
+}
+
 /// At most 10 means and 5 distributions per case: |z| < 5 and p > 1e-5 leave a right likelihood a chance of 1e-4 to fail.
 /// Responses that are drawn from other outputs than those of the density are seen in each case.
 fn check<L: SecondOrderLikelihood + Copy>(
@@ -164,6 +185,15 @@ fn draws_and_densities_of_shares_belong_together() {
 }
 
 #[test]
+fn draws_and_densities_of_numbers_with_bounds_belong_together() {
+    for likelihood in [Censored::normal(), Censored::log_normal(), Censored::weibull()] {
+        check(likelihood, 1, followed);
+    }
+    check(Censored::weibull().with_scale(0.6).unwrap(), 1, followed);
+    check(Censored::log_normal().in_units(0.5, 0.8).unwrap(), 1, followed);
+}
+
+#[test]
 fn draws_and_densities_of_classes_in_order_belong_together() {
     let four = Ordinal::new(4).unwrap();
     check(four.with_first_cutpoint(-0.5).unwrap(), 1, grade);
@@ -177,6 +207,8 @@ fn smmala_leaves_posteriors_with_a_sampled_dispersion_invariant() {
     let found = joint(NegativeBinomial::sampled(), 1, count, &smmala, 0.0);
     assert!(found.0 < 5.0 && found.1 > 1e-5, "{found:?}");
     let found = joint(HeteroscedasticGaussian, 2, real, &smmala, 0.0);
+    assert!(found.0 < 5.0 && found.1 > 1e-5, "{found:?}");
+    let found = joint(Censored::weibull(), 1, followed, &smmala, 0.0);
     assert!(found.0 < 5.0 && found.1 > 1e-5, "{found:?}");
     let found = joint(ZeroInflated::negative_binomial(), 1, count, &smmala, 0.0);
     assert!(found.0 < 5.0 && found.1 > 1e-5, "{found:?}");

@@ -24,6 +24,7 @@ mod fit_groups;
 mod fit_parts;
 mod fit_rates;
 mod fit_results;
+mod fit_survival;
 mod fit_tables;
 mod fit_transforms;
 mod fixtures;

@@ -87,6 +87,14 @@ pub struct TableSettings {
     #[arg(long, value_name = "COLUMNS", value_delimiter = ',', allow_hyphen_values = true)]
     #[serde(deserialize_with = "one_or_more")]
     pub group: Option<Vec<String>>,
+    /// The column that says of each survival time whether its event happened then (1 or true) or had not happened
+    /// by then (0 or false); it is no feature
+    #[arg(long, value_name = "COLUMN")]
+    pub event: Option<String>,
+    /// The column of the upper bounds of survival times, in the place of `--event`: equal to the time if it was
+    /// observed, missing if there is none
+    #[arg(long, value_name = "COLUMN")]
+    pub until: Option<String>,
     /// The classes in their order, for `--noise ordinal` [default: by size if all are numbers, else
     /// as text]
     #[arg(long, value_name = "NAMES", value_delimiter = ',', allow_hyphen_values = true)]
@@ -211,6 +219,8 @@ impl Config {
                 drop_missing: Some(false),
                 exposure: None,
                 group: None,
+                event: None,
+                until: None,
                 classes: None,
                 charset: Some(Chosen(Charset::Utf8)),
                 decimal: Some(Chosen(Decimal::Plain)),
@@ -363,6 +373,10 @@ impl Config {
             None if self.table.exposure.is_some() => {
                 (Task::Counts, Some("counts, since `--exposure` is of these".into()))
             }
+            None if self.table.event.is_some() || self.table.until.is_some() => {
+                let flag = if self.table.event.is_some() { "event" } else { "until" };
+                (Task::Survival, Some(format!("survival, since `--{flag}` is of these")))
+            }
             None => {
                 let (task, why) = choose(table, self.target()?, self.data()?)?;
                 (task, Some(why))
@@ -372,6 +386,13 @@ impl Config {
         if let Some(Chosen(noise)) = self.model.noise {
             let problem = match (task, noise.task()) {
                 (Task::Regression, Task::Counts) => "is of counts: say `--task counts`",
+                (Task::Survival, Task::Survival) => "",
+                (_, Task::Survival) => {
+                    "is of survival times: say `--task survival`, with `--event` or `--until`"
+                }
+                (Task::Survival, _) => {
+                    "is not of survival times: say `--noise log-normal`, `--noise weibull` or `--noise normal`"
+                }
                 (Task::Regression | Task::Counts, Task::Classification) => {
                     "is of classes in order: say `--task classification`"
                 }
@@ -484,9 +505,11 @@ impl Config {
         // A name that is not there is looked for by the reader, which lists all that are.
         let unknown = features.iter().filter(|name| !names.contains(name)).cloned();
         let is_other = |name: &&&String| {
-            let is_exposure = self.table.exposure.as_ref() == Some(**name);
-            let is_group = self.table.group.as_ref().is_some_and(|group| group.contains(**name));
-            !features.contains(name) && !target.contains(name) && !is_exposure && !is_group
+            let TableSettings { exposure, event, until, group, .. } = &self.table;
+            let mut others = [exposure, event, until].into_iter().flatten();
+            let has_role = others.any(|role| role == **name)
+                || group.as_ref().is_some_and(|group| group.contains(**name));
+            !features.contains(name) && !target.contains(name) && !has_role
         };
         let others = names.iter().filter(is_other);
         Ok(unknown.chain(others.map(|name| name.to_string())).collect())
@@ -550,6 +573,12 @@ impl TableSettings {
         }
         if let Some(groups) = &self.group {
             reader = groups.iter().fold(reader, CsvReader::group);
+        }
+        if let Some(column) = &self.event {
+            reader = reader.event(column);
+        }
+        if let Some(column) = &self.until {
+            reader = reader.until(column);
         }
         if let Some(classes) = &self.classes {
             reader = reader.classes(classes);

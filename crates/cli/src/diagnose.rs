@@ -144,6 +144,7 @@ pub fn model(fit: &Fit) -> String {
     let response = format!("`{}`", data.response_names().join("`, `"));
     let kind = match data.response() {
         Response::Counts(_) => "counts".to_string(),
+        Response::Censored { .. } => "survival times".to_string(),
         Response::Classes { names, .. } => count(names.len(), "class"),
         _ => "real".to_string(),
     };

@@ -22,7 +22,7 @@ const BLOCK: usize = 1 << 25;
 ///
 /// One line for each row: the mean, its uncertainty (standard deviation and quantiles over the
 /// draws), and the quantiles of a new observation, noise included; of classes one line for each row
-/// and class, with its probability. Quantiles are of 5, 50 and 95 %: the outer two are an interval
+/// and class, with its probability; of survival times also their median. Quantiles are of 5, 50 and 95 %: the outer two are an interval
 /// of 90 %, where scores and the figures of `report` have intervals of 95 %. `row` counts the rows
 /// that are predicted from 0, and `line` is the line of the table. Standard error says which lines
 /// lie outside the range of the training data.
@@ -43,6 +43,10 @@ pub struct PredictArgs {
     /// are then predicted at once, in memory
     #[arg(long)]
     scores: bool,
+    /// Of survival times: add the probabilities to exceed these times, separated by commas, as columns `survival_T`,
+    /// with their quantiles over the draws
+    #[arg(long, value_name = "TIMES", value_delimiter = ',', allow_hyphen_values = true)]
+    times: Vec<f64>,
     /// Names of classes and responses as they are, also those that a spreadsheet would take for formulas.
     /// Without this flag, names that begin with =, +, -, @, a tab or a line end and are no numbers have a
     /// single quote before them
@@ -59,6 +63,14 @@ pub fn run(args: &PredictArgs) -> Result<Ended, Failure> {
     if let Some(path) = &args.out {
         check_place(path, args)?;
     }
+    let has_times = fit.data().response().bounds().is_some();
+    if let Some(time) = args.times.first().filter(|_| !has_times) {
+        let allowed = "left out: the run is not of survival times";
+        return Err(Error::argument("--times", time, allowed).into());
+    }
+    if let Some(time) = args.times.iter().find(|time| !time.is_finite()) {
+        return Err(Error::argument("--times", time, "finite numbers").into());
+    }
     let of_new_rows = |e: Error| Failure::error(e.in_words(&words::NewRows));
     let mut out = Writing::begin(args.out.as_deref())?;
     let (note, scores) = if args.scores {
@@ -66,7 +78,7 @@ pub fn run(args: &PredictArgs) -> Result<Ended, Failure> {
         let rows = &read.dataset;
         let predictions = fit.predict(rows).map_err(|e| in_file(e, &args.table, &read.lines))?;
         let scores = predictions.scores()?.to_string();
-        out.write(&csv(&predictions, 0, &read.lines, args.raw_names)?)?;
+        out.write(&csv(&predictions, 0, &read.lines, args)?)?;
         let note = said(&fit, rows.x().view(), &read.lines, &read.dropped, &read.stand_ins, &[]);
         (note, Some(diagnose::scored(&count(rows.rows(), "row"), &scores)))
     } else {
@@ -74,7 +86,7 @@ pub fn run(args: &PredictArgs) -> Result<Ended, Failure> {
         let height = height(&fit);
         for (k, block) in new.x.axis_chunks_iter(Axis(0), height).enumerate() {
             let predictions = fit.predict_new(block)?.predictions;
-            if !out.write(&csv(&predictions, k * height, &new.lines, args.raw_names)?)? {
+            if !out.write(&csv(&predictions, k * height, &new.lines, args)?)? {
                 break;
             }
         }
@@ -121,11 +133,11 @@ fn csv(
     predictions: &Predictions,
     first: usize,
     lines: &Lines,
-    raw_names: bool,
+    args: &PredictArgs,
 ) -> Result<String, Failure> {
     let with_lines = || -> Result<String, Box<dyn std::error::Error>> {
         let mut bytes = Vec::new();
-        predictions.write_csv(&mut bytes)?;
+        predictions.write_csv_at(&mut bytes, &args.times)?;
         let mut reader = csv::ReaderBuilder::new().has_headers(false).from_reader(&bytes[..]);
         let mut text = String::with_capacity(bytes.len());
         for (i, record) in reader.records().enumerate() {
@@ -141,7 +153,7 @@ fn csv(
                 Err(_) => text.push_str(&format!("{},line", &record[0])),
             }
             for cell in record.iter().skip(1) {
-                let cell = if raw_names { unguarded(cell) } else { cell };
+                let cell = if args.raw_names { unguarded(cell) } else { cell };
                 text.extend([",", &csv_cell(cell)]);
             }
             text.push('\n');

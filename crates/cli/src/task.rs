@@ -32,6 +32,7 @@ impl Choice for Asked {
         Self::Task(Task::Regression),
         Self::Task(Task::Classification),
         Self::Task(Task::Counts),
+        Self::Task(Task::Survival),
     ];
 
     fn name(self) -> &'static str {

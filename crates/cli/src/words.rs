@@ -22,6 +22,8 @@ impl Vocabulary for Flags {
             Setting::DropMissing => "drop-missing",
             Setting::Exposure => "exposure",
             Setting::Group => "group",
+            Setting::Event => "event",
+            Setting::Until => "until",
             Setting::Classes => "classes",
             Setting::Charset => "charset",
             Setting::Decimal => "decimal",

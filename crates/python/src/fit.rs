@@ -13,7 +13,7 @@ use pyo3::prelude::*;
 
 use crate::error::raised;
 use crate::interrupt::{interruptible, on_threads};
-use crate::predict::predict;
+use crate::predict::{medians, predict, survival};
 use crate::settings::Settings;
 use crate::words::Parameters;
 
@@ -56,6 +56,22 @@ impl Fit {
         let data = Dataset::classification(x.as_array().to_owned(), classes, class_names);
         let data = data.and_then(|data| data.with_response_names(&response_names));
         run(py, Task::Classification, data, columns, &settings)
+    }
+
+    /// Fits times, each of which lies from `lower` to `upper`.
+    #[staticmethod]
+    fn times(
+        py: Python<'_>,
+        x: PyReadonlyArray2<'_, f64>,
+        lower: Vec<f64>,
+        upper: Vec<f64>,
+        columns: Vec<Column>,
+        response_names: Vec<String>,
+        settings: Settings,
+    ) -> PyResult<Self> {
+        let data = Dataset::censored(x.as_array().to_owned(), lower.into(), upper.into());
+        let data = data.and_then(|data| data.with_response_names(&response_names));
+        run(py, Task::Survival, data, columns, &settings)
     }
 
     /// Loads a fit from its folder.
@@ -113,6 +129,50 @@ impl Fit {
             _ => Dataset::regression(x, y),
         };
         self.scores(py, data, threads)
+    }
+
+    /// The name and value of each score of times.
+    fn scores_of_times(
+        &self,
+        py: Python<'_>,
+        x: PyReadonlyArray2<'_, f64>,
+        lower: Vec<f64>,
+        upper: Vec<f64>,
+        threads: usize,
+    ) -> PyResult<Vec<(String, f64)>> {
+        let data = Dataset::censored(x.as_array().to_owned(), lower.into(), upper.into());
+        self.scores(py, data, threads)
+    }
+
+    /// The predictive medians of times, one column; then, if a level is given, the lower and the upper ends of
+    /// intervals of the median.
+    fn medians<'py>(
+        &self,
+        py: Python<'py>,
+        x: PyReadonlyArray2<'_, f64>,
+        level: Option<f64>,
+        threads: usize,
+    ) -> PyResult<Vec<Bound<'py, PyArray2<f64>>>> {
+        let x = x.as_array().to_owned();
+        let arrays = on_threads(py, threads, || medians(&self.0, x.view(), level))?;
+        let arrays = arrays.map_err(raised)?;
+        Ok(arrays.into_iter().map(|array| array.into_pyarray(py)).collect())
+    }
+
+    /// The predictive probabilities to exceed `times`, `[row, time]`; then, if a level is given, the lower and the
+    /// upper ends of their intervals.
+    fn survival<'py>(
+        &self,
+        py: Python<'py>,
+        x: PyReadonlyArray2<'_, f64>,
+        times: Vec<f64>,
+        level: Option<f64>,
+        threads: usize,
+    ) -> PyResult<Vec<Bound<'py, PyArray2<f64>>>> {
+        let x = x.as_array().to_owned();
+        let arrays = on_threads(py, threads, || survival(&self.0, x.view(), &times, level))?;
+        let arrays = arrays.map_err(raised)?;
+        Ok(arrays.into_iter().map(|array| array.into_pyarray(py)).collect())
     }
 
     /// The name and value of each score of classes.
@@ -232,6 +292,8 @@ impl Column {
             "bools" => Cells::Bools,
             "exposure" => Cells::Exposure,
             "groups" => Cells::Groups(self.levels),
+            "event" => Cells::Event,
+            "until" => Cells::Until,
             "dates" => match &self.dates {
                 Some(dates) => Cells::Dates(dates.get().0.clone()),
                 None => Cells::LeftOut,

@@ -58,6 +58,47 @@ fn predict_block(
     Ok(arrays)
 }
 
+/// The predictive medians of times, one column; if a level is given, also the ends of intervals of the median.
+pub fn medians(
+    fit: &Fit,
+    x: ArrayView2<f64>,
+    level: Option<f64>,
+) -> Result<Vec<Array2<f64>>, Error> {
+    let predictions = fit.predict_new(x)?.predictions;
+    let survival = predictions.survival()?;
+    let mut arrays = vec![survival.predictive_medians().insert_axis(Axis(1))];
+    if let Some(level) = level {
+        let interval = survival.interval(survival.medians().view(), level)?;
+        arrays.extend([interval.lower, interval.upper]);
+    }
+    Ok(arrays)
+}
+
+/// The predictive probabilities to exceed `times`, `[row, time]`; if a level is given, also the ends of their intervals.
+pub fn survival(
+    fit: &Fit,
+    x: ArrayView2<f64>,
+    times: &[f64],
+    level: Option<f64>,
+) -> Result<Vec<Array2<f64>>, Error> {
+    let predictions = fit.predict_new(x)?.predictions;
+    let survival = predictions.survival()?;
+    let mut arrays =
+        vec![Array2::zeros((x.nrows(), times.len())); if level.is_some() { 3 } else { 1 }];
+    for (k, time) in times.iter().enumerate() {
+        if time.is_nan() {
+            return Err(Error::argument("times", time, "numbers"));
+        }
+        arrays[0].column_mut(k).assign(&survival.predictive(*time));
+        if let Some(level) = level {
+            let interval = survival.interval(survival.at(*time).view(), level)?;
+            arrays[1].column_mut(k).assign(&interval.lower.column(0));
+            arrays[2].column_mut(k).assign(&interval.upper.column(0));
+        }
+    }
+    Ok(arrays)
+}
+
 /// The standard deviation of the mixture of all draws' predictive distributions, by the law of total
 /// variance: var y = var_s E[y | x, q_s] + mean_s var[y | x, q_s], `[row, output]`.
 fn sd(fit: &Fit, x: ArrayView2<f64>, predictions: &Predictions) -> Result<Array2<f64>, Error> {

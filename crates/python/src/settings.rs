@@ -125,6 +125,7 @@ pub fn choices() -> BTreeMap<&'static str, Vec<String>> {
         ("ResponseTransform", transforms().iter().map(|t| t.name().into()).collect()),
         ("RealNoise", noises(Task::Regression).collect()),
         ("CountNoise", noises(Task::Counts).collect()),
+        ("TimeNoise", noises(Task::Survival).collect()),
         ("ClassNoise", noises(Task::Classification).collect()),
         ("Encoding", Encoding::names()),
     ])

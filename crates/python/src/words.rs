@@ -27,6 +27,8 @@ impl Vocabulary for Parameters {
             // Tables are read, and rows are kept, by others.
             Setting::Target
             | Setting::Task
+            | Setting::Event
+            | Setting::Until
             | Setting::Ignore
             | Setting::Categorical
             | Setting::Encoding

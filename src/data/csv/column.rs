@@ -122,6 +122,8 @@ impl Column {
             (Role::Group(_), _) => {
                 return format!("groups: an intercept for each of {levels}, and for a new one");
             }
+            (Role::Event, _) => return "whether the event of a time happened".into(),
+            (Role::Until, _) => return "upper bound of the response".into(),
             (Role::Feature, Some(dates)) => format!("dates: {}", dates.in_words()),
             (Role::Feature, None) if self.bools => "true or false".into(),
             (Role::Feature, None) if self.levels.is_none() => "numbers".into(),

@@ -293,8 +293,10 @@ impl CsvReader {
         let mut found = Vec::new();
         let mut features: Vec<&ColumnDescription> = Vec::new();
         for (place, column) in table.columns.iter().enumerate() {
-            let is_other = self.exposure.as_ref() == Some(&column.name);
-            if is_other || self.ignored.contains(&column.name) || self.groups.contains(&column.name)
+            let others = [&self.exposure, &self.event, &self.until];
+            if self.ignored.contains(&column.name)
+                || self.groups.contains(&column.name)
+                || others.into_iter().flatten().any(|name| *name == column.name)
             {
                 continue;
             }

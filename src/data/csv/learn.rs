@@ -55,7 +55,9 @@ impl Schema {
             .map(|role| match role {
                 Role::Feature | Role::Group(_) => Some(BTreeSet::new()),
                 Role::Response(_) if reader.task == Task::Classification => Some(BTreeSet::new()),
-                Role::Response(_) | Role::Exposure | Role::Ignored => None,
+                Role::Response(_) | Role::Exposure | Role::Event | Role::Until | Role::Ignored => {
+                    None
+                }
             })
             .collect();
         let fills: Vec<bool> = roles.iter().map(|role| *role == Role::Feature).collect();
@@ -193,7 +195,8 @@ impl Schema {
                     let fill = Fill { value: f64::NAN, marked: count.missing[j] > 0 };
                     let missing = (role == Role::Feature).then_some(fill);
                     let name = name.clone();
-                    columns.push(Column { name, role, levels, bools: false, dates: None, missing });
+                    let bools = role == Role::Event;
+                    columns.push(Column { name, role, levels, bools, dates: None, missing });
                 }
             }
         }

@@ -183,6 +183,10 @@ pub struct CsvReader {
     drop_missing_rows: bool,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     exposure: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    event: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    until: Option<String>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     groups: Vec<String>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -211,6 +215,8 @@ impl CsvReader {
             drop_missing_rows: false,
             exposure: None,
             groups: Vec::new(),
+            event: None,
+            until: None,
             classes: Vec::new(),
             charset: Charset::Utf8,
             decimal: Decimal::Plain,
@@ -233,6 +239,22 @@ impl CsvReader {
     /// binomial data are successes and failures.
     pub fn counts(response: impl Into<Columns>) -> Self {
         Self::new(Task::Counts, response.into())
+    }
+
+    /// For times, some of which are known only to be longer, or to lie between bounds, in one column; another one says
+    /// which, named by [`event`](Self::event) or [`until`](Self::until).
+    ///
+    /// ```
+    /// use bnn_mcmc::data::CsvReader;
+    /// let reader = CsvReader::survival("days").event("died");
+    /// let data = reader.read("age,days,died\n61,310,1\n44,1022,0\n".as_bytes())?.dataset;
+    /// let (from, to) = data.response().bounds().unwrap();
+    /// assert_eq!((from[0], to[0]), (310.0, 310.0));
+    /// assert_eq!((from[1], to[1]), (1022.0, f64::INFINITY));
+    /// # Ok::<(), bnn_mcmc::Error>(())
+    /// ```
+    pub fn survival(response: impl Into<Columns>) -> Self {
+        Self::new(Task::Survival, response.into())
     }
 
     /// For a response of any kind.
@@ -299,6 +321,18 @@ impl CsvReader {
     /// [offset](crate::model::Offset). Rows without it are left out.
     pub fn exposure(self, column: impl Into<String>) -> Self {
         Self { exposure: Some(column.into()), ..self }
+    }
+
+    /// The column that says of each time whether its event happened then (1 or true), or had not happened by then (0 or
+    /// false). It is no feature. Rows without it are left out.
+    pub fn event(self, column: impl Into<String>) -> Self {
+        Self { event: Some(column.into()), ..self }
+    }
+
+    /// The column of the upper bounds of times, equal to the time if it was observed. Missing or `inf` says that there
+    /// is none. It is no feature.
+    pub fn until(self, column: impl Into<String>) -> Self {
+        Self { until: Some(column.into()), ..self }
     }
 
     /// The name of the feature that is the log of the exposure, if there is one.
@@ -441,6 +475,7 @@ impl CsvReader {
             Task::Classification => (1..=1, "one column for classification"),
             Task::Regression => (1..=usize::MAX, "one or more columns for regression"),
             Task::Counts => (1..=usize::MAX, "one or more columns for counts"),
+            Task::Survival => (1..=1, "one column for times"),
         };
         if !allowed.0.contains(&response.len()) {
             let found = count(response.len(), "column");
@@ -482,6 +517,7 @@ impl CsvReader {
             }
             roles[column] = Role::Group(place);
         }
+        self.assign_bounds(table, &mut roles)?;
         for name in &self.categorical {
             if roles[position(name)?] != Role::Feature {
                 let found = format!("column `{name}`");
@@ -507,6 +543,38 @@ impl CsvReader {
     }
 }
 
+impl CsvReader {
+    /// The role of the column that says which times are observed.
+    fn assign_bounds(&self, table: &Table, roles: &mut [Role]) -> Result<(), Error> {
+        let positions = table.positions();
+        let bounds = [
+            (&self.event, "event", Role::Event, Setting::Event),
+            (&self.until, "until", Role::Until, Setting::Until),
+        ];
+        let named = bounds.iter().filter(|(name, ..)| name.is_some()).count();
+        if self.task == Task::Survival && named != 1 {
+            let found = if named == 0 { "not named" } else { "named beside `until`" };
+            let allowed = "the column that says which times are observed, unless their upper bounds are named";
+            return Err(Error::argument("event", found, allowed).of(Setting::Event));
+        }
+        for (name, what, role, setting) in bounds {
+            let Some(name) = name else { continue };
+            let column = table.position(&positions, name)?;
+            let problem = match (roles[column], self.task) {
+                (Role::Feature, Task::Survival) => None,
+                (Role::Feature, _) => Some("chosen for survival times alone"),
+                _ => Some("a column that is neither ignored nor the response"),
+            };
+            if let Some(allowed) = problem {
+                let found = format!("column `{name}`");
+                return Err(Error::argument(what, found, allowed).of(setting));
+            }
+            roles[column] = role;
+        }
+        Ok(())
+    }
+}
+
 /// The settings by which a file is read, in words.
 impl fmt::Display for CsvReader {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -518,6 +586,7 @@ impl fmt::Display for CsvReader {
             Task::Regression => "real",
             Task::Classification => "classes",
             Task::Counts => "counts",
+            Task::Survival => "times",
         };
         match &self.response {
             Columns::Last => write!(f, "response: the last column, {kind}")?,
@@ -548,6 +617,11 @@ impl fmt::Display for CsvReader {
             true => String::new(),
             false => format!("; groups: {}", listed(&self.groups)),
         };
+        let bounds = match (&self.event, &self.until) {
+            (Some(column), _) => format!("; event: `{column}`"),
+            (_, Some(column)) => format!("; until: `{column}`"),
+            _ => String::new(),
+        };
         let classes = match self.classes.is_empty() {
             true => String::new(),
             false => format!("; classes in order: {}", listed(&self.classes)),
@@ -573,7 +647,7 @@ impl fmt::Display for CsvReader {
         write!(
             f,
             "; header: {header}; cells apart by {apart}; columns left out: {}; columns taken for labels besides \
-             columns of text: {}, {encoding}; missing values, which {ends}: {}{exposure}{groups}{classes}{charset}{numbers}{order}; at most {} bytes",
+             columns of text: {}, {encoding}; missing values, which {ends}: {}{exposure}{groups}{bounds}{classes}{charset}{numbers}{order}; at most {} bytes",
             listed(&self.ignored),
             listed(&self.categorical),
             listed(&self.missing),

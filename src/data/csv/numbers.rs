@@ -21,6 +21,8 @@ pub(super) struct Numbers {
     response_names: Vec<String>,
     /// `[row, column]`; without rows if the response is classes.
     y: Array2<f64>,
+    /// The upper bound of each time, if the response is times.
+    upper: Vec<f64>,
     /// The class of each row, if the response is classes.
     classes: Vec<usize>,
     /// The line of each row.
@@ -111,10 +113,14 @@ impl Schema {
 
     /// Makes the data set.
     pub(super) fn data(&self, table: &Table, numbers: Numbers) -> Result<CsvData, Error> {
-        let Numbers { x, names, response_names, y, classes, lines, dropped, stand_ins } = numbers;
+        let Numbers { x, names, response_names, y, upper, classes, lines, dropped, stand_ins } =
+            numbers;
         let response = match self.reader.task {
             Task::Regression => Response::Real(y),
             Task::Counts => Response::Counts(y),
+            Task::Survival => {
+                Response::Censored { lower: y.column(0).to_owned(), upper: upper.into() }
+            }
             Task::Classification => {
                 let names = self.class_names().unwrap_or_default().to_vec();
                 Response::Classes { index: classes, names }
@@ -142,7 +148,7 @@ impl Schema {
             match column.role {
                 Role::Ignored => continue,
                 Role::Response(place) => response_names.push((place, column.name.clone())),
-                Role::Feature | Role::Exposure | Role::Group(_) => {}
+                Role::Feature | Role::Exposure | Role::Group(_) | Role::Event | Role::Until => {}
             }
             used.push((column, j, column.codes()));
         }
@@ -153,7 +159,7 @@ impl Schema {
         let (rows, width, outputs) = (count.complete, names.len(), response_names.len());
         let (n_classes, n_real) = match task {
             Task::Classification => (rows, 0),
-            Task::Regression | Task::Counts => (0, rows * outputs),
+            Task::Regression | Task::Counts | Task::Survival => (0, rows * outputs),
         };
         let mut x = Vec::with_capacity(rows * width);
         let mut classes = Vec::with_capacity(n_classes);
@@ -162,11 +168,14 @@ impl Schema {
         let mut dropped = Vec::with_capacity(count.dropped);
         let mut stand_ins = self.missing(order, count);
         let (mut offset, mut groups) = (None, Groups::of(&self.columns));
+        let mut upper = Vec::with_capacity(if task == Task::Survival { rows } else { 0 });
         table.each_row(|line, cells| {
             let is_missing = |j: usize| self.reader.is_missing(&cells[j]);
             let is_filled =
                 |column: &Column| column.role == Role::Feature || column.missing.is_some();
-            let drops = |column| self.reader.drop_missing_rows || !is_filled(column);
+            let drops = |column: &Column| {
+                column.role != Role::Until && (self.reader.drop_missing_rows || !is_filled(column))
+            };
             if count.dropped > 0
                 && used.iter().any(|(column, j, _)| drops(column) && is_missing(*j))
             {
@@ -183,6 +192,10 @@ impl Schema {
                         let group = if is_missing { "no value" } else { cell.as_ref() };
                         StandIn::new_group(&mut stand_ins, &column.name, group);
                     }
+                    continue;
+                }
+                if role == Role::Until && is_missing(j) {
+                    upper.push(f64::INFINITY);
                     continue;
                 }
                 if count.missing[j] > 0 && is_missing(j) {
@@ -205,6 +218,10 @@ impl Schema {
                     };
                     match role {
                         Role::Response(place) => y[lines.rows() * outputs + place] = value,
+                        // 1 for an event: the bound is the time, which may come later in the row.
+                        Role::Event if value == 1.0 => upper.push(f64::NAN),
+                        Role::Event => upper.push(f64::INFINITY),
+                        Role::Until => upper.push(value),
                         Role::Exposure => offset = Some(crate::portable::ln(value)),
                         _ => column.push_number(value, &mut x),
                     }
@@ -229,6 +246,15 @@ impl Schema {
             }
             groups.push(&mut x);
             x.extend(offset);
+            if let Some(upper) = upper.last_mut() {
+                let time = y[lines.rows() * outputs];
+                *upper = if upper.is_nan() { time } else { *upper }; //~ time-of-event
+                if *upper < time {
+                    let problem = format!("the upper bound {upper} is below the time, {time}");
+                    let until = used.iter().find(|(column, ..)| column.role == Role::Until);
+                    return Err(table.cell_problem(line, until.map_or(0, |u| u.1), problem));
+                }
+            }
             lines.push(line);
             Ok(())
         })?;
@@ -237,6 +263,6 @@ impl Schema {
                 .expect("all rows have that many columns")
         };
         let (x, y) = (array(x, width), array(y, outputs));
-        Ok(Numbers { x, names, response_names, y, classes, lines, dropped, stand_ins })
+        Ok(Numbers { x, names, response_names, y, upper, classes, lines, dropped, stand_ins })
     }
 }

@@ -10,6 +10,10 @@ pub(super) enum Role {
     Exposure,
     /// The group of a row, in this place among the groupings: indicators of the groups come after the features.
     Group(usize),
+    /// Whether the event of a time happened, as 1 and 0.
+    Event,
+    /// The upper bound of a time.
+    Until,
     /// The place of the column within the response.
     Response(usize),
 }

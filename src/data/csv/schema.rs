@@ -34,6 +34,10 @@ pub enum Cells {
     /// The group of a row, one of these: the table has an indicator of each and one of a new group, after
     /// the features.
     Groups(Vec<String>),
+    /// Whether the event of a time happened: true and false, or 1 and 0.
+    Event,
+    /// The upper bound of a time.
+    Until,
     /// A column that is not a feature, for example since it is constant.
     LeftOut,
 }
@@ -95,7 +99,7 @@ impl Schema {
             let allowed = "classification if, and only if, classes are named";
             return Err(Error::argument("response", found, allowed));
         }
-        let (mut exposure, mut groupings) = (None, Vec::new());
+        let (mut exposure, mut groupings, mut bounds) = (None, Vec::new(), (None, None));
         let features = columns.into_iter().map(|(name, cells, missing)| {
             let mut column = Column {
                 name,
@@ -120,6 +124,14 @@ impl Schema {
                     column.missing = Some(Fill { value: 0.0, marked: false });
                     groupings.push(column.name.clone());
                 }
+                Cells::Event => {
+                    (column.role, column.bools, column.missing) = (Role::Event, true, None);
+                    bounds.0 = Some(column.name.clone());
+                }
+                Cells::Until => {
+                    (column.role, column.missing) = (Role::Until, None);
+                    bounds.1 = Some(column.name.clone());
+                }
                 Cells::LeftOut => column.role = Role::Ignored,
             }
             column
@@ -137,6 +149,7 @@ impl Schema {
             Some(name) => reader.exposure(name),
             None => reader,
         };
+        let reader = CsvReader { event: bounds.0, until: bounds.1, ..reader };
         let reader = groupings.into_iter().fold(reader, CsvReader::group);
         let mut seen = HashSet::with_capacity(columns.len());
         if let Some(twice) = columns.iter().find(|column| !seen.insert(&column.name)) {
@@ -284,7 +297,8 @@ impl Schema {
     fn read_features_source(&self, mut source: Source) -> Result<Features, Error> {
         let text = self.reader.text(&mut source)?;
         let table = Table::new(&self.reader, &source.name, &text, 1)?;
-        let is_response = |column: &Column| matches!(column.role, Role::Response(_));
+        let is_response =
+            |column: &Column| matches!(column.role, Role::Response(_) | Role::Event | Role::Until);
         let mut columns = self.columns.clone();
         if table.has_header() {
             let positions = table.positions();

@@ -177,7 +177,8 @@ impl<'t> Table<'t> {
                 }
                 missing += 1;
                 let (is_feature, fills) = (roles[j] == Role::Feature, fills[j]);
-                drops |= (!is_feature && !fills) || reader.drop_missing_rows;
+                let drops_row = (!is_feature && !fills) || reader.drop_missing_rows;
+                drops |= roles[j] != Role::Until && drops_row;
                 is_refused |= is_feature && !fills && !reader.drop_missing_rows;
                 first.get_or_insert_with(|| (line, j, shown(cell)));
             }
@@ -243,6 +244,7 @@ impl<'t> Table<'t> {
             Ok(value) if role == Role::Exposure && !(value > 0.0 && value.is_finite()) => {
                 "is not an exposure, which is a number above 0"
             }
+            Ok(value) if role == Role::Until && value == f64::INFINITY => return Ok(value),
             Ok(value) if value.is_finite() => {
                 if !counts || (value >= 0.0 && value.fract() == 0.0) {
                     return Ok(value);
@@ -266,7 +268,7 @@ impl<'t> Table<'t> {
                 advice = Some(Advice::Categorical { column, if_labels: true });
                 "is not a number"
             }
-            Err(_) if role == Role::Exposure => "is not a number",
+            Err(_) if matches!(role, Role::Exposure | Role::Until) => "is not a number",
             Err(_) => {
                 advice = Some(Advice::ReadClasses);
                 "is not a number"

@@ -83,10 +83,45 @@ impl Dataset {
         Self::unnamed(x, Response::Counts(in_columns(counts)?))
     }
 
+    /// Numbers with bounds, such as times: row i is known to lie from `lower[i]` to `upper[i]`. Equal bounds say that it
+    /// was observed, an upper bound of inf that it is right-censored, a lower bound of -inf (or 0, of times) that it is
+    /// left-censored. Features are named `x1`, `x2`, ..., the response `time`.
+    ///
+    /// ```
+    /// use bnn_mcmc::data::Dataset;
+    /// use ndarray::array;
+    /// let (lower, upper) = (array![3.0, 5.0, 1.0], array![3.0, f64::INFINITY, 2.5]);
+    /// let data = Dataset::censored(array![[0.2], [0.7], [0.1]], lower, upper)?;
+    /// assert!(data.to_string().ends_with("time: 1 observed, 1 right-censored, 1 between bounds"));
+    /// # Ok::<(), bnn_mcmc::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// The errors of [`regression`](Self::regression), other than infinite bounds; a lower bound above the upper one,
+    /// or two infinite ones, which say nothing.
+    pub fn censored(x: Array2<f64>, lower: Array1<f64>, upper: Array1<f64>) -> Result<Self, Error> {
+        Self::unnamed(x, Response::Censored { lower, upper })
+    }
+
+    /// Survival times: `event[i]` says that row i's event happened at `time[i]`; otherwise it had not happened by then.
+    /// Features are named `x1`, `x2`, ..., the response `time`.
+    ///
+    /// # Errors
+    /// The errors of [`censored`](Self::censored); another number of events than of times.
+    pub fn survival(x: Array2<f64>, time: Array1<f64>, event: &[bool]) -> Result<Self, Error> {
+        if event.len() != time.len() {
+            return Err(Error::shape("events", event.len(), time.len()));
+        }
+        let end = |(time, event): (&f64, &bool)| if *event { *time } else { f64::INFINITY };
+        let upper = time.iter().zip(event).map(end).collect();
+        Self::censored(x, time, upper)
+    }
+
     fn unnamed(x: Array2<f64>, response: Response) -> Result<Self, Error> {
         let feature_names = (1..=x.ncols()).map(|j| format!("x{j}")).collect();
         let response_names = match &response {
             Response::Classes { .. } => vec!["class".to_string()],
+            Response::Censored { .. } => vec!["time".to_string()],
             Response::Real(y) | Response::Counts(y) => {
                 (1..=y.ncols()).map(|j| format!("y{j}")).collect()
             }
@@ -131,6 +166,10 @@ impl Dataset {
                         format!("{} is not a count: a whole number from 0 to 2^53", number(*value));
                     return Err(cell("counts", i, &response_names[j], problem));
                 }
+            }
+            Response::Censored { lower, upper } => {
+                check_names("response names", &response_names, 1)?;
+                check_bounds(lower, upper, &response_names[0])?;
             }
             Response::Classes { index, names } => {
                 check_names("response names", &response_names, 1)?;
@@ -298,6 +337,7 @@ impl Dataset {
             Response::Real(_) => "real numbers",
             Response::Classes { .. } => "classes",
             Response::Counts(_) => "counts",
+            Response::Censored { .. } => "numbers with bounds",
         };
         Error::argument("response", format!("of the kind {kind}"), format!("of the kind {wanted}"))
     }
@@ -360,6 +400,9 @@ impl fmt::Display for Dataset {
                     .collect();
                 write!(f, "counts, in all: {}", shortened(&sums))
             }
+            Response::Censored { lower, upper } => {
+                write!(f, "{}: {}", self.response_names[0], bounds_in_words(lower, upper))
+            }
         }
     }
 }
@@ -416,6 +459,42 @@ pub(crate) fn check_total(sum: f64) -> Result<(), Error> {
         return Err(Error::argument("sum of the weights of rows", sum, "at most 1e15"));
     }
     Ok(())
+}
+
+/// Checks that bounds are in order and say something.
+fn check_bounds(lower: &Array1<f64>, upper: &Array1<f64>, column: &str) -> Result<(), Error> {
+    if lower.len() != upper.len() {
+        return Err(Error::shape("upper bounds of the response", upper.len(), lower.len()));
+    }
+    for (i, (l, u)) in lower.iter().zip(upper).enumerate() {
+        let says_something = l.is_finite() || u.is_finite();
+        if !(l <= u && says_something) {
+            let problem = format!(
+                "from {} to {}: bounds must be in order, and one of them finite",
+                number(*l),
+                number(*u)
+            );
+            return Err(cell("response", i, column, problem));
+        }
+    }
+    Ok(())
+}
+
+/// The number of rows that are observed, or censored in each way.
+fn bounds_in_words(lower: &Array1<f64>, upper: &Array1<f64>) -> String {
+    let kinds = ["observed", "right-censored", "left-censored", "between bounds"];
+    let mut sizes = [0; 4];
+    for (l, u) in lower.iter().zip(upper) {
+        let kind = match (l == u, u.is_finite(), l.is_finite()) {
+            (true, ..) => 0,
+            (_, false, _) => 1,
+            (_, _, false) => 2,
+            _ => 3,
+        };
+        sizes[kind] += 1;
+    }
+    let named = kinds.iter().zip(sizes).filter(|(_, size)| *size > 0);
+    named.map(|(kind, size)| format!("{size} {kind}")).collect::<Vec<_>>().join(", ")
 }
 
 fn is_count(value: f64) -> bool {

@@ -1,6 +1,6 @@
 //! The response: the observations, one for each row.
 
-use ndarray::{Array2, Axis};
+use ndarray::{Array1, Array2, Axis};
 
 /// The response of a [`Dataset`](super::Dataset): the observations, one for each row.
 #[derive(Clone, Debug, PartialEq)]
@@ -20,6 +20,14 @@ pub enum Response {
     /// trials of a row fell into each category; binomial data have the columns successes and
     /// failures.
     Counts(Array2<f64>),
+    /// One number for each row, such as a time, that is known exactly or to lie between bounds.
+    Censored {
+        /// The lower bound: -inf of a number that is left-censored.
+        lower: Array1<f64>,
+        /// The upper bound: inf of a number that is right-censored. Where both bounds are equal, the number was
+        /// observed.
+        upper: Array1<f64>,
+    },
 }
 
 impl Response {
@@ -28,6 +36,7 @@ impl Response {
         match self {
             Self::Real(y) | Self::Counts(y) => y.nrows(),
             Self::Classes { index, .. } => index.len(),
+            Self::Censored { lower, .. } => lower.len(),
         }
     }
 
@@ -36,6 +45,7 @@ impl Response {
         match self {
             Self::Real(y) | Self::Counts(y) => y.ncols(),
             Self::Classes { names, .. } => names.len(),
+            Self::Censored { .. } => 1,
         }
     }
 
@@ -59,6 +69,11 @@ impl Response {
         if let Self::Counts(y) = self { Some(y) } else { None }
     }
 
+    /// The lower and the upper bounds, if the response is numbers with bounds.
+    pub fn bounds(&self) -> Option<(&Array1<f64>, &Array1<f64>)> {
+        if let Self::Censored { lower, upper } = self { Some((lower, upper)) } else { None }
+    }
+
     /// The number of rows in each class, in the order of the names, if the response is a class.
     pub fn class_sizes(&self) -> Option<Vec<usize>> {
         let Self::Classes { index, names } = self else { return None };
@@ -67,8 +82,8 @@ impl Response {
         Some(sizes)
     }
 
-    /// A response of the same kind for `rows` rows of which nothing is known: 1/2, which is a share as
-    /// well, the first class, or one trial each that ended in the first category.
+    /// A response of the same kind for `rows` rows of which nothing is known: 1/2, which is a share and a
+    /// time as well, the first class, or one trial each that ended in the first category.
     pub(crate) fn blank(&self, rows: usize) -> Self {
         match self {
             Self::Real(y) => Self::Real(Array2::from_elem((rows, y.ncols()), 0.5)),
@@ -78,6 +93,10 @@ impl Response {
             }
             Self::Classes { names, .. } => {
                 Self::Classes { index: vec![0; rows], names: names.clone() }
+            }
+            Self::Censored { .. } => {
+                let halves = Array1::from_elem(rows, 0.5);
+                Self::Censored { lower: halves.clone(), upper: halves }
             }
         }
     }
@@ -98,6 +117,10 @@ impl Response {
                 index.iter().for_each(|class| crc.update(&(*class as u64).to_le_bytes()));
                 names.iter().for_each(|name| crc.update(name.as_bytes()));
             }
+            Self::Censored { lower, upper } => {
+                crc.update(&[3]);
+                lower.iter().chain(upper).for_each(|y| crc.update(&y.to_le_bytes()));
+            }
         }
         crc.finalize()
     }
@@ -110,6 +133,10 @@ impl Response {
                 index: rows.iter().map(|&row| index[row]).collect(),
                 names: names.clone(),
             },
+            Self::Censored { lower, upper } => {
+                let [lower, upper] = [lower, upper].map(|y| y.select(Axis(0), rows));
+                Self::Censored { lower, upper }
+            }
         }
     }
 }

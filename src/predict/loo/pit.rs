@@ -64,6 +64,10 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
             Response::Classes { .. } => {
                 return Err(Error::argument("response", "classes", "real numbers or counts"));
             }
+            Response::Censored { .. } => {
+                let found = "numbers with bounds";
+                return Err(Error::argument("response", found, "real numbers or counts"));
+            }
         };
         let (found, expected) = (data.response().checksum(), self.response_checksum());
         if Some(found) != expected {

@@ -287,3 +287,47 @@ fn shares_and_classes_in_order_are_fitted_and_predicted() {
         place.run(&format!("fit whole.csv --target share --noise beta --out w {SMALL}")).error(1)
     );
 }
+
+#[test]
+fn survival_times_are_fitted_and_predicted() {
+    let place = Place::new();
+    let time = |i: usize| 1.0 + ((7 * i) % 23) as f64 / 4.0 + i as f64 / 10.0;
+    let row = |i: usize| format!("{i},{:.2},{}\n", time(i), u8::from(!i.is_multiple_of(3)));
+    let rows: String = (0..40).map(row).collect();
+    place.write("t.csv", &format!("size,years,died\n{rows}"));
+    let flags = "--target years --event died --features size --noise weibull --out r";
+    let ended = place.run(&format!("fit t.csv {flags} {SMALL}"));
+    assert!(ended.err.contains("survival, since `--event` is of these"), "{ended:?}");
+    assert!(ended.err.contains("died") && ended.err.contains("whether the event"), "{ended:?}");
+    ended.well();
+    let config = place.read("r/config.toml");
+    assert!(config.contains("task = \"survival\"") && config.contains("event = \"died\""));
+    let printed = place.run("predict r t.csv --scores --times 2,4.5 --out p.csv").well();
+    for score in ["concordance", "integrated Brier score", "log predictive density"] {
+        assert!(printed.contains(score), "{printed}");
+    }
+    let predicted = place.read("p.csv");
+    let header = predicted.lines().next().unwrap();
+    for column in ["observed_from,observed_to", "median,median_q05,median_q95", "survival_4.5_q95"]
+    {
+        assert!(header.contains(column), "{header}");
+    }
+    assert_eq!(predicted.lines().count(), 41);
+    place.run("report r").well();
+    place.write("u.csv", "size,from,to\n1,1,2\n2,2,2\n3,0,4\n4,3,\n5,2,6\n");
+    place.run(&format!("fit u.csv --target from --until to --out u --quiet {SMALL}")).well();
+    place.run("predict u u.csv --out q.csv").well();
+    place.write("n.csv", "size,years,died\n1,2,0\n2,3,0\n");
+    said!(place.run(&format!("fit n.csv --target years --event died --out n {SMALL}")).error(1));
+    said!(place.run(&format!("fit t.csv --target years --task survival --out n {SMALL}")).error(1));
+    said!(
+        place
+            .run(&format!("fit t.csv --target years --event died --noise poisson --out n {SMALL}"))
+            .error(2)
+    );
+    let weibull = "--target years --ignore died --noise weibull --out n";
+    said!(place.run(&format!("fit t.csv {weibull} --task regression {SMALL}")).error(2));
+    said!(place.run("predict r t.csv --times inf").error(1));
+    place.fit("iris", "").well();
+    said!(place.run("predict iris iris.csv --times 3").error(1));
+}

@@ -1,10 +1,10 @@
 """Bayesian neural networks for scikit-learn, sampled by Markov chain Monte Carlo.
 
-Estimators for real responses, classes and counts, whose predictions come with their uncertainty and
-whose runs come with a verdict: whether the chains agree, and if not, why.
+Estimators for real responses, classes, counts and survival times, whose predictions come with their
+uncertainty and whose runs come with a verdict: whether the chains agree, and if not, why.
 """
 
-from ._estimators import BnnClassifier, BnnCounts, BnnRegressor
+from ._estimators import BnnClassifier, BnnCounts, BnnRegressor, BnnSurvival
 from ._native import __version__
 from ._verdict import NotConvergedWarning, Verdict
 
@@ -12,6 +12,7 @@ __all__ = [
     "BnnClassifier",
     "BnnCounts",
     "BnnRegressor",
+    "BnnSurvival",
     "NotConvergedWarning",
     "Verdict",
     "__version__",

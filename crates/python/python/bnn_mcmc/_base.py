@@ -60,6 +60,7 @@ CountNoise: TypeAlias = Literal[
     "hurdle_negative_binomial",
     "hurdle_poisson",
 ]
+TimeNoise: TypeAlias = Literal["log_normal", "weibull", "normal"]
 ClassNoise: TypeAlias = Literal["ordinal"]
 ResponseTransform: TypeAlias = Literal["log", "box_cox", "yeo_johnson"]
 RandomState: TypeAlias = int | np.random.RandomState | np.random.Generator

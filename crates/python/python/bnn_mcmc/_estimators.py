@@ -20,6 +20,7 @@ from ._base import (
     RandomState,
     RealNoise,
     ResponseTransform,
+    TimeNoise,
     WeightPrior,
     named_by,
     refuse_other_than_numbers,
@@ -426,6 +427,250 @@ class BnnCounts(_Numbers):
         return tags
 
 
+class BnnSurvival(Bnn):
+    """A Bayesian neural network for survival times, some of which are known only by bounds.
+
+    The network's output is the location of the logarithm of the time.
+
+    Parameters and attributes are those of `BnnRegressor`, but for these, and there is no
+    `response_transform`. Without `hidden` there is one layer of 40 units, and `method` is NUTS
+    unless it is ``"tempered"``.
+
+    Parameters
+    ----------
+    noise : {"log_normal", "weibull", "normal"}, default=None
+        The distribution of times: log-normal (None is this) or Weibull, with a scale that is
+        sampled; or normal, of numbers of any sign such as measurements below a limit of detection.
+    """
+
+    _task = "survival"
+    noise: str | None
+    _y_names: list[str]
+
+    def __init__(
+        self,
+        *,
+        hidden: Sequence[int] | None = None,
+        activation: Activation = "tanh",
+        skip: bool = False,
+        weight_prior: WeightPrior | float = "fan_in",
+        noise: TimeNoise | None = None,
+        method: Method | None = None,
+        target_accept: float | None = None,
+        chains: int | None = None,
+        warmup: int | None = None,
+        draws: int | None = None,
+        random_state: RandomState | None = None,
+        n_jobs: int | None = -1,
+        folder: Folder | None = None,
+        verbose: bool = False,
+    ) -> None:
+        super().__init__(
+            hidden=hidden,
+            activation=activation,
+            skip=skip,
+            weight_prior=weight_prior,
+            method=method,
+            target_accept=target_accept,
+            chains=chains,
+            warmup=warmup,
+            draws=draws,
+            random_state=random_state,
+            n_jobs=n_jobs,
+            folder=folder,
+            verbose=verbose,
+        )
+        self.noise = noise
+
+    def fit(self, X: Any, y: Any) -> Self:
+        """Samples the posterior of the network, given the training rows.
+
+        Signals end it as they end `BnnRegressor.fit`.
+
+        Parameters
+        ----------
+        X : array-like or DataFrame of shape (n_samples, n_features)
+            The features, as `BnnRegressor.fit` takes them.
+        y : structured array of shape (n_samples,), or array of shape (n_samples, 2)
+            As scikit-survival has it, a structured array with one boolean field, whether the event
+            happened, and one numeric field, the time. Or the lower and the upper bound of each time
+            as two columns: equal where it was observed, with inf where only a lower one is known.
+
+        Returns
+        -------
+        self
+        """
+        self._forget()
+        settings = self._settings(self.noise)
+        lower, upper, names, cells = _bounds_of(y)
+        ends = np.where(np.isfinite(lower), lower, upper)
+        x, _ = self._features_of(X, ends, y_numeric=True)
+        time, companion = self._free([*names])
+        self._y_names = [time]
+        columns = self._columns_of_fit()
+        columns.append(
+            {
+                "name": companion,
+                "cells": cells,
+                "levels": [],
+                "dates": None,
+                "fill": None,
+                "marked": False,
+            }
+        )
+        fit = self._sampled(
+            lambda: Fit.times(x, lower.tolist(), upper.tolist(), columns, self._y_names, settings)
+        )
+        return self._finish(fit)
+
+    def predict(self, X: Any) -> Matrix:
+        """The median time of each row, of the predictive distribution: it is exceeded with
+        probability 1/2, averaged over all draws.
+
+        Parameters
+        ----------
+        X : array-like or DataFrame of shape (n_samples, n_features)
+            New rows, in the units of the training rows.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+        """
+        x = self._new_rows(X)
+        return self._fit.medians(x, None, self._threads())[0][:, 0]
+
+    def predict_median(self, X: Any, interval: float = 0.9) -> tuple[Matrix, Matrix, Matrix]:
+        """The median time of each row, and an interval in which the median lies, given the data.
+
+        Parameters
+        ----------
+        X : array-like or DataFrame of shape (n_samples, n_features)
+            New rows, in the units of the training rows.
+        interval : float, default=0.9
+            The probability of the interval.
+
+        Returns
+        -------
+        tuple of three ndarrays of shape (n_samples,)
+            Medians as of `predict`, lower and upper ends.
+        """
+        x = self._new_rows(X)
+        arrays = self._fit.medians(x, interval, self._threads())
+        median, lower, upper = (array[:, 0] for array in arrays)
+        return median, lower, upper
+
+    @overload
+    def predict_survival_function(self, X: Any, times: Any, interval: None = None) -> Matrix: ...
+    @overload
+    def predict_survival_function(
+        self, X: Any, times: Any, interval: float
+    ) -> tuple[Matrix, Matrix, Matrix]: ...
+    def predict_survival_function(
+        self, X: Any, times: Any, interval: float | None = None
+    ) -> Matrix | tuple[Matrix, Matrix, Matrix]:
+        """The probabilities to exceed times.
+
+        Parameters
+        ----------
+        X : array-like or DataFrame of shape (n_samples, n_features)
+            New rows, in the units of the training rows.
+        times : array-like of shape (n_times,)
+            The times, in the unit of the training times.
+        interval : float, default=None
+            The probability of intervals in which the probabilities lie, given the data.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_times), or a tuple of three
+            The predictive probabilities; with `interval` also lower and upper ends.
+        """
+        x = self._new_rows(X)
+        times = column_or_1d(np.asarray(times, dtype=np.float64)).tolist()
+        arrays = self._fit.survival(x, times, interval, self._threads())
+        return arrays[0] if interval is None else (arrays[0], arrays[1], arrays[2])
+
+    def scores(self, X: Any, y: Any) -> dict[str, float]:
+        """How good predictions of rows with a known response are.
+
+        Parameters
+        ----------
+        X : array-like or DataFrame of shape (n_samples, n_features)
+            The features.
+        y : structured array of shape (n_samples,), or array of shape (n_samples, 2)
+            The response, as `fit` takes it.
+
+        Returns
+        -------
+        dict
+            `log_predictive_density`, the mean over rows of log p(y | x), in nats, of a censored row
+            the log probability of its bounds; and if each row is observed or right-censored
+            `concordance`, Harrell's c, and `integrated_brier`, the integrated Brier score.
+        """
+        x = self._new_rows(X)
+        lower, upper, *_ = _bounds_of(y)
+        check_consistent_length(x, lower)
+        threads = self._threads()
+        return dict(self._fit.scores_of_times(x, lower.tolist(), upper.tolist(), threads))
+
+    def score(self, X: Any, y: Any) -> float:
+        """Harrell's concordance of the predicted medians.
+
+        Parameters
+        ----------
+        X : array-like or DataFrame of shape (n_samples, n_features)
+            The features.
+        y : structured array of shape (n_samples,), or array of shape (n_samples, 2)
+            The response, as `fit` takes it; each time is observed or right-censored.
+
+        Returns
+        -------
+        float
+        """
+        scores = self.scores(X, y)
+        if "concordance" not in scores:
+            raise ValueError(
+                "the concordance is known of times that are observed or right-censored"
+            )
+        return scores["concordance"]
+
+    def _response_of(self, description: dict[str, Any]) -> dict[str, Any]:
+        return {"names": description["response"]}
+
+    def _response(self) -> dict[str, Any]:
+        return {"names": self._y_names}
+
+    def _set_response(self, response: dict[str, Any]) -> None:
+        self._y_names = response["names"]
+
+
+def _bounds_of(y: Any) -> tuple[Matrix, Matrix, tuple[str, str], Literal["event", "until"]]:
+    """Lower and upper bounds of times, names for the column of times and its companion, and what
+    the companion is.
+    """
+    fields = getattr(getattr(y, "dtype", None), "names", None)
+    if fields is not None:
+        events = [name for name in fields if y.dtype[name].kind == "b"]
+        times = [name for name in fields if y.dtype[name].kind in "fiu"]
+        if y.ndim != 1 or len(events) != 1 or len(times) != 1 or len(fields) != 2:
+            raise ValueError(
+                f"y has the type {y.dtype}, but must have one boolean field, whether the event "
+                "happened, and one numeric field, the time"
+            )
+        time = y[times[0]].astype(np.float64)
+        if not np.isfinite(time).all():
+            row = int(np.flatnonzero(~np.isfinite(time))[0])
+            raise ValueError(f"y, row {row}: the time is {time[row]:g}, but must be finite")
+        return time, np.where(y[events[0]], time, np.inf), (times[0], events[0]), "event"
+    refuse_other_than_numbers("y", y)
+    bounds = check_array(response_of(y), dtype="float64", ensure_all_finite=False, input_name="y")
+    if bounds.shape[1] != 2:
+        raise ValueError(
+            f"y has {bounds.shape[1]} columns, but must have two, the lower and the upper "
+            "bounds of times; or be a structured array of an event and a time"
+        )
+    return bounds[:, 0], bounds[:, 1], ("time", "until"), "until"
+
+
 class BnnClassifier(ClassifierMixin, Bnn):
     """A Bayesian neural network for classes: two, or more of which each row has one.
 
@@ -695,5 +940,5 @@ def _names_of_response(y: Any) -> list[str]:
     return list(names) if all(isinstance(name, str) and name for name in names) else []
 
 
-for _class in (BnnRegressor, BnnClassifier, BnnCounts):
+for _class in (BnnRegressor, BnnClassifier, BnnCounts, BnnSurvival):
     named_by(_class)

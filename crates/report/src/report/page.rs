@@ -152,6 +152,11 @@ fn response(response: &Response, names: &[String]) -> Markup {
             let shown = classes.iter().zip(sizes).map(|(class, n)| format!("{class} ({n})"));
             html! { code { (names.join(", ")) } ", classes: " (listed(shown)) "." }
         }
+        Response::Censored { lower, upper } => {
+            let observed = lower.iter().zip(upper).filter(|(l, u)| l == u).count();
+            let others = lower.len() - observed;
+            html! { code { (names.join(", ")) } ", times: " (observed) " observed, " (others) " with bounds." }
+        }
         _ => html! { code { (names.join(", ")) } },
     }
 }
@@ -228,6 +233,7 @@ fn score_table(findings: &Findings) -> Markup {
     let baseline = match findings.fit.training().response() {
         Response::Classes { .. } => "the shares of the classes in the training rows",
         Response::Counts(_) => "the mean of the training responses",
+        Response::Censored { .. } => "the same time for each row",
         _ => "mean and standard deviation of the training responses",
     };
     section(
@@ -346,6 +352,9 @@ fn convergence(findings: &Findings) -> Markup {
     let units = match findings.fit.training().response() {
         Response::Real(_) => "Means and standard deviations are in the units of the table.",
         Response::Classes { .. } => "Means and standard deviations are of probabilities.",
+        Response::Censored { .. } => {
+            "Means and standard deviations are of mean times, in the units of the table."
+        }
         _ => "Means and standard deviations are of expected counts.",
     };
     section(

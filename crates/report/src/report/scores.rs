@@ -37,6 +37,8 @@ pub(super) fn lines(findings: &Findings) -> Result<Vec<Line>, Error> {
             "width_95" => ("Mean width of the 95 % intervals", "narrower is better at 0.95"),
             "accuracy" => ("Share of rows whose class is right", "higher is better"),
             "brier" => ("Brier score", "lower is better"),
+            "concordance" => ("Concordance: pairs of rows in the right order", "higher is better"),
+            "integrated_brier" => ("Integrated Brier score of survival", "lower is better"),
             "ece" => ("Expected calibration error, 15 bins of equal width", "lower is better"),
             "log_predictive_density" => {
                 ("Log predictive density of a row, nats", "higher is better")
@@ -128,6 +130,7 @@ fn baseline(train: &Response, rows: &Response) -> Vec<(&'static str, f64)> {
                 ("mae", errors.mapv(f64::abs).mean().unwrap_or(f64::NAN)),
             ]
         }
+        (Response::Censored { .. }, Response::Censored { .. }) => vec![("concordance", 0.5)],
         _ => Vec::new(),
     }
 }
