@@ -4,6 +4,7 @@ import os
 import subprocess
 
 import numpy as np
+import pandas as pd
 import pytest
 from bnn_mcmc import BnnSurvival
 
@@ -90,3 +91,20 @@ def test_wrong_responses_are_named(short):
         model.fit(X, never)
     with pytest.raises(ValueError, match="noise"):
         BnnSurvival(**{**short, "noise": "poisson"}).fit(X, y)
+
+
+def test_groups_of_patients(short, tmp_path):
+    """Clinics have intercepts of the log of the time, and a new clinic a wider interval."""
+    X, y = patients()
+    clinic = np.arange(200) % 5
+    y["years"] *= np.exp(0.4 * (clinic - 2))
+    table = pd.DataFrame({"x": X[:, 0], "z": X[:, 1], "clinic": [f"c{k}" for k in clinic]})
+    settings = {**short, "hidden": (), "warmup": 300, "draws": 300}
+    model = BnnSurvival(**settings, group="clinic").fit(table, y)
+    new = table[:2].assign(x=0.0, z=0.0, clinic=["c2", "c9"])
+    with pytest.warns(UserWarning, match="`clinic` has groups in 1 row .*: c9"):
+        _, lower, upper = model.predict_median(new, interval=0.9)
+    assert upper[1] / lower[1] > 1.5 * upper[0] / lower[0]
+    model.save(tmp_path / "run")
+    again = BnnSurvival.load(tmp_path / "run")
+    assert again.group == "clinic" and (again.predict(table) == model.predict(table)).all()
