@@ -536,7 +536,7 @@ mutants! {
     caught_by "inference" "predict_calibration::reliability_and_ece_are_hand_computed"
         "expected calibration error: bins count alike"
             at "calibration-error": "b.weight * (b.accuracy - b.confidence).abs()"
-                => "rows as f64 / self.bins.len() as f64 * (b.accuracy - b.confidence).abs()"
+                => "n / self.bins.len() as f64 * (b.accuracy - b.confidence).abs()"
     caught_by "inference" "uncertainty::mutual_information_is_the_mean_divergence_from_the_mean"
         "mutual information: the entropy of the mean alone"
             at "mutual-information": "(predictive - expected).max(0.0)" => "predictive"
