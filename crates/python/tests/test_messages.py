@@ -4,6 +4,7 @@ import ast
 import re
 
 import numpy as np
+import pandas as pd
 import pytest
 from bnn_mcmc import BnnClassifier, BnnCounts, BnnRegressor
 from bnn_mcmc._native import _spelled
@@ -24,10 +25,16 @@ def test_messages_name_parameters_and_values_that_they_take():
         assert parameter in PARAMETERS, message
         if value:
             # Out of range it would be refused before the rows are looked at.
-            estimator = BnnRegressor(**{parameter: ast.literal_eval(value)})
+            setting = ast.literal_eval(value)
+            estimator = BnnRegressor(**{parameter: setting})
+            X = pd.DataFrame({"constant": np.ones(4)})
+            if parameter == "group":
+                X[setting] = ["a", "b", "a", "b"]
             with pytest.raises(ValueError, match="every column of X is constant"):
-                estimator.fit(np.ones((4, 1)), [1.0, 2.0, 3.0, 4.0])
-            assert estimator._settings(None)[parameter] is not None, message
+                estimator.fit(X, [1.0, 2.0, 3.0, 4.0])
+            # The native half has groups from the columns.
+            settings = {"group": setting} | dict(estimator._settings(None))
+            assert settings[parameter] is not None, message
     for message in messages:
         assert "::" not in message and "--" not in message, message
 
