@@ -331,7 +331,8 @@ impl Recipe {
     /// others; another call is another grouping. It is no feature. A group that training did not
     /// have, or a new row without a group, has the intercept of a new group, N(0, tau^2): intervals are wider,
     /// and [`Predicted::stand_ins`](super::Predicted::stand_ins) says so. New groups of one table share one draw
-    /// of it. With [`fit`](Self::fit) and [`Fit::predict_new`] the last columns are the indicators
+    /// of it. Where log standard deviations of the noise are linear in the features, they have a slope for each
+    /// group, too. With [`fit`](Self::fit) and [`Fit::predict_new`] the last columns are the indicators
     /// `column=group`, .., `column is new`, as [`CsvReader::group`] makes them.
     ///
     /// ```

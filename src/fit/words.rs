@@ -75,8 +75,8 @@ impl fmt::Display for Recipe {
         for column in self.reader.groupings() {
             let scale = self.group_scale();
             let text = format!(
-                "an intercept for each `{column}`, N(0, tau^2), tau ~ half-t with {GROUPS} degrees of freedom, scale \
-                 {scale}"
+                "an intercept for each `{column}`, N(0, omega^2), omega ~ half-t with {GROUPS} degrees of freedom, \
+                 scale {scale}"
             );
             line("groups", text)?;
         }

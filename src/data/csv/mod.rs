@@ -511,8 +511,7 @@ impl CsvReader {
             let column = position(name)?;
             if roles[column] != Role::Feature {
                 let found = format!("column `{name}`");
-                let allowed =
-                    "columns that are neither ignored, nor the response or its exposure, each once";
+                let allowed = "columns that have no other role and are not ignored, each once";
                 return Err(Error::argument("group", found, allowed).of(Setting::Group));
             }
             roles[column] = Role::Group(place);
