@@ -37,6 +37,7 @@ mod csv;
 mod dataset;
 mod gzip;
 mod idx;
+mod impute;
 mod scale;
 mod series;
 pub mod simulate;
@@ -52,6 +53,7 @@ pub use csv::{
 pub(crate) use csv::{indicator, new_group};
 pub use dataset::{Dataset, Response};
 pub use idx::IdxReader;
+pub(crate) use impute::{Gap, complete, complete_new};
 pub(crate) use scale::mean_by;
 pub use scale::{ColumnScale, MinMax, Scaler, Standardise};
 pub use series::{Takens, smooth_13_months};

@@ -27,6 +27,7 @@
 mod choices;
 mod ensemble;
 mod folder;
+mod imputed;
 mod likelihood;
 mod parts;
 mod range;
@@ -37,12 +38,14 @@ mod saved;
 mod unflushed;
 mod words;
 
+use std::borrow::Cow;
 use std::path::Path;
 use std::sync::Arc;
 
 use ndarray::{Array4, ArrayView2};
 
 pub use self::choices::{Method, Noise, WeightPrior};
+pub use self::imputed::Imputed;
 pub use self::likelihood::AnyLikelihood;
 pub use self::range::{FeatureRange, Outside, Predicted};
 pub use self::recipe::Recipe;
@@ -97,7 +100,7 @@ struct Parts {
 }
 
 /// The file that the rows of a fit come from, if there is one.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 struct Origin {
     /// The schema by which it was read.
     schema: Option<Schema>,
@@ -145,12 +148,14 @@ impl Parts {
             check_constant(&ranges, train.rows(), nothing)?;
         }
         // A level may lie among the validation rows alone.
+        let model_rows = imputed::without_marks(&recipe, &train, &origin)?;
         //~ fitted-features
-        let mut features = Standardise::new().allow_constant().fit_features(&train)?;
+        let mut features = Standardise::new().allow_constant().fit_features(&model_rows)?;
         for place in n_features..data.n_features() {
             features = features.without(place); //~ offset-scale
         }
-        let mut scaled = features.scale_features(&train)?;
+        let mut scaled = features.scale_features(&model_rows)?;
+        drop(model_rows);
         let response = match train.response().real() {
             Some(_) if recipe.has_shares() => None,
             //~ fitted-response
@@ -282,6 +287,7 @@ impl Fit {
     /// fit into memory.
     pub fn predict(&self, rows: &Dataset) -> Result<Predictions, Error> {
         let Parts { features, response, posterior, .. } = &*self.parts;
+        let rows = &*self.with_all_values(rows)?;
         let scaled = features.scale_features(rows)?; //~ scaled-features
         match response {
             None => posterior.predict(&self.draws, &scaled),
@@ -289,6 +295,15 @@ impl Fit {
                 let scaled = scaler.scale_response(&scaled)?;
                 posterior.predict(&self.draws, &scaled)?.unscaled_beside(scaler, rows.real()?)
             }
+        }
+    }
+
+    /// The rows, with values drawn for the missing ones if the fit is of an [imputed](Imputed) table.
+    fn with_all_values<'r>(&self, rows: &'r Dataset) -> Result<Cow<'r, Dataset>, Error> {
+        let x = imputed::complete_new(&self.parts, rows.x().view())?;
+        match x.is_view() {
+            true => Ok(Cow::Borrowed(rows)),
+            false => Ok(Cow::Owned(rows.clone().with_x(x.into_owned())?)),
         }
     }
 
@@ -305,7 +320,8 @@ impl Fit {
             let what = "number of features of the new rows";
             return Err(Error::shape(what, x.ncols(), expected));
         }
-        let predictions = posterior.predict_new(&self.draws, features.transform(x)?.view())?;
+        let complete = features.transform(imputed::complete_new(&self.parts, x)?.view())?;
+        let predictions = posterior.predict_new(&self.draws, complete.view())?;
         let predictions = match response {
             None => predictions,
             Some(scaler) => predictions.unscaled(scaler)?, //~ unscaled-predictions
@@ -324,7 +340,7 @@ impl Fit {
     /// The errors of [`predict_new`](Self::predict_new); a response of classes.
     pub fn predict_noise_sd(&self, x: ArrayView2<f64>) -> Result<Array4<f64>, Error> {
         let Parts { features, response, posterior, .. } = &*self.parts;
-        let x = features.transform(x)?;
+        let x = features.transform(imputed::complete_new(&self.parts, x)?.view())?;
         let sd = posterior.predict_noise_sd(&self.draws, x.view())?;
         let Some(scaler) = response else { return Ok(sd) };
         let noise = posterior.likelihood().normal_noise();

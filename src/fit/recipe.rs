@@ -4,11 +4,12 @@ use std::io::Write;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
+use rand::RngCore;
 use serde::{Deserialize, Serialize};
 
 use super::choices::{Method, Noise, WeightPrior};
 use super::ensemble::{Held, Member};
-use super::{AnyLikelihood, Fit, Network, Origin, Parts, folder, run};
+use super::{AnyLikelihood, Fit, Network, Origin, Parts, folder, imputed, run};
 use crate::Error;
 use crate::choice::by_name;
 use crate::data::{
@@ -156,6 +157,9 @@ pub struct Recipe {
     draws: Option<usize>,
     pub(super) seed: u64,
     pub(super) validation: f64,
+    /// The number of the completed table, where [values are imputed](super::Imputed).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) imputed: Option<imputed::Table>,
     #[serde(skip)]
     pub(super) folder: Option<PathBuf>,
     #[serde(skip)]
@@ -188,6 +192,7 @@ impl Recipe {
             draws: None,
             seed: 0,
             validation: 0.0,
+            imputed: None,
             folder: None,
             only_chains: None,
             every: Every::default(),
@@ -487,7 +492,7 @@ impl Recipe {
         recipe.run(data, Origin { schema: Some(schema.clone()), ..Origin::default() })
     }
 
-    fn run(&self, data: &Dataset, origin: Origin) -> Result<Fit, Error> {
+    pub(super) fn run(&self, data: &Dataset, origin: Origin) -> Result<Fit, Error> {
         // Written down with the fit: the choice here stays, whatever a later version chooses.
         let chosen = self.clone().hidden(self.layers());
         let groups: usize = self.columns_of(data)?.groupings.iter().map(|(_, g)| g.len()).sum();
@@ -499,7 +504,13 @@ impl Recipe {
         let Sizes { chains, warmup, draws } = self.sizes();
         let chosen = chosen.chains(chains).warmup(warmup).draws(draws);
         chosen.check_ensemble()?;
-        let parts = Parts::new(chosen, data, origin)?;
+        let parts = match chosen.imputed {
+            None => Parts::new(chosen, data, origin)?,
+            Some(table) => {
+                let complete = imputed::complete(&chosen, table, data, &origin)?;
+                Parts::new(chosen, &complete, origin)?
+            }
+        };
         if let Some(names) = data.response().class_names().filter(|_| self.is_ordinal()) {
             self.report(&format!("classes in order: {}", names.join(" < ")));
         }
@@ -960,7 +971,7 @@ impl Recipe {
         let n = if info.stopped_early { draws.n_draws() } else { sizes.draws };
         let chains = info.part.as_ref().map_or(draws.n_chains(), |part| part.of);
         for (name, found, expected) in [
-            ("seed", info.seed, self.seed),
+            ("seed", info.seed, self.seed_of_draws()),
             ("warmup", info.warmup as u64, sizes.warmup as u64),
             ("chains", chains as u64, sizes.chains as u64),
             ("draws", draws.n_draws() as u64, n as u64),
@@ -972,6 +983,14 @@ impl Recipe {
         match info.target {
             Some(_) => Ok(()),
             None => Err(Error::argument("target of the draws", "unknown", "that of a run")),
+        }
+    }
+
+    /// The seed of the sampler. Completed tables have seeds of their own.
+    fn seed_of_draws(&self) -> u64 {
+        match self.imputed {
+            None => self.seed,
+            Some(table) => imputed::rng(self.seed, table).child(0).next_u64(), //~ seed-of-table
         }
     }
 
@@ -1180,7 +1199,7 @@ impl Recipe {
         let start = Init::Around { centre, sd: START };
         let Sizes { chains, warmup, draws } = self.sizes();
         //~ seed-of-fit
-        let sampler = Sampler::new(posterior, algorithm).chains(chains).seed(self.seed);
+        let sampler = Sampler::new(posterior, algorithm).chains(chains).seed(self.seed_of_draws());
         let mut sampler = sampler.warmup(warmup).draws(draws).init(start);
         sampler = sampler.stop_handle(&self.stop);
         if let Some(threads) = self.threads {

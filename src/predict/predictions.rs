@@ -4,7 +4,10 @@ use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::Path;
 
-use ndarray::{Array1, Array2, Array3, Array4, ArrayView1, ArrayView3, ArrayView4, Axis, s};
+use ndarray::{
+    Array, Array1, Array2, Array3, Array4, ArrayView, ArrayView1, ArrayView3, ArrayView4, Axis,
+    RemoveAxis, ShapeError, concatenate, s,
+};
 
 use super::cells::map_cells;
 use super::survival::Times;
@@ -131,6 +134,60 @@ impl Predictions {
                 unadjusted: trace.unadjusted.as_deref().map(of_chain),
                 approximation: trace.approximation.clone(),
                 panic: trace.panic.clone(),
+            },
+        })
+    }
+
+    /// The predictions of the same rows by the chains of several runs, one after the other.
+    ///
+    /// # Errors
+    /// Other numbers of draws, rows or columns, or other noise.
+    pub(crate) fn pooled(all: Vec<Self>) -> Result<Self, Error> {
+        fn joined<D: RemoveAxis>(arrays: Vec<ArrayView<f64, D>>) -> Result<Array<f64, D>, Error> {
+            let problem = |e: ShapeError| Error::argument("predictions", e, "of one shape");
+            concatenate(Axis(0), &arrays).map_err(problem)
+        }
+        // `None` of all, or of none.
+        fn each<'p, T>(
+            all: &'p [Predictions],
+            of: impl Fn(&'p Predictions) -> Option<T>,
+        ) -> Result<Option<Vec<T>>, Error> {
+            let some: Vec<T> = all.iter().filter_map(of).collect();
+            match some.len() {
+                0 => Ok(None),
+                n if n == all.len() => Ok(Some(some)),
+                n => Err(Error::shape("predictions of one kind", n, all.len())),
+            }
+        }
+        let Some(first) = all.first() else {
+            return Err(Error::argument("predictions", "none", "of at least one run"));
+        };
+        let noise = each(&all, |one| one.noise.as_ref().map(|noise| noise.view()))?;
+        let times = each(&all, |one| one.times.as_ref().map(|times| times.parameters.view()))?;
+        let unadjusted = each(&all, |one| one.trace.unadjusted.clone())?;
+        let family = first.times.as_ref().map(|times| times.family);
+        let parameters = times.map(joined).transpose()?;
+        Ok(Self {
+            mean: joined(all.iter().map(|one| one.mean.view()).collect())?,
+            noise: noise.map(joined).transpose()?,
+            log_density: each(&all, Self::log_density)?.map(joined).transpose()?,
+            drawn: joined(all.iter().map(|one| one.drawn.view()).collect())?,
+            times: family.zip(parameters).map(|(family, parameters)| Times { family, parameters }),
+            response: first.response.clone(),
+            response_names: first.response_names.clone(),
+            weights: first.weights.clone(),
+            trace: Trace {
+                log_likelihood: joined(
+                    all.iter().map(|one| one.trace.log_likelihood.view()).collect(),
+                )?,
+                log_prior: joined(all.iter().map(|one| one.trace.log_prior.view()).collect())?,
+                divergences: all.iter().flat_map(|one| one.trace.divergences.clone()).collect(),
+                transitions: first.trace.transitions,
+                trajectories: Trajectories::pooled(all.iter().map(|one| &one.trace.trajectories)),
+                in_use: first.trace.in_use.clone(),
+                unadjusted: unadjusted.map(|each| each.concat()),
+                approximation: first.trace.approximation.clone(),
+                panic: all.iter().find_map(|one| one.trace.panic.clone()),
             },
         })
     }

@@ -21,6 +21,7 @@ mod fit_ensemble;
 mod fit_faults;
 mod fit_folders;
 mod fit_groups;
+mod fit_imputed;
 mod fit_parts;
 mod fit_rates;
 mod fit_results;

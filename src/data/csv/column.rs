@@ -62,7 +62,7 @@ impl Column {
         self.is_number(encoding) || self.dates.as_ref().is_some_and(Dates::has_years)
     }
 
-    fn is_marked(&self) -> bool {
+    pub(super) fn is_marked(&self) -> bool {
         self.missing.is_some_and(|fill| fill.marked)
     }
 
@@ -110,7 +110,7 @@ impl Column {
     }
 
     /// What the column is taken for, and what is done with it, in words.
-    pub(super) fn in_words(&self, encoding: Encoding) -> String {
+    pub(super) fn in_words(&self, encoding: Encoding, imputes: bool) -> String {
         let levels = self.levels.as_ref().map_or(0, Vec::len);
         let kind = match (self.role, &self.dates) {
             (Role::Ignored, _) => return "left out".into(),
@@ -136,6 +136,9 @@ impl Column {
             }
         };
         match self.missing {
+            Some(Fill { marked: true, .. }) if imputes => {
+                format!("{kind}; a missing one is drawn from rows that are like it")
+            }
             Some(Fill { value, marked: true }) if self.has_median(encoding) => {
                 let value = number(value);
                 format!("{kind}; a missing one is the median {value}, and a feature says so")

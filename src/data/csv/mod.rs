@@ -197,6 +197,9 @@ pub struct CsvReader {
     decimal: Decimal,
     #[serde(default, skip_serializing_if = "DateOrder::is_auto")]
     date_order: DateOrder,
+    /// Whether missing values are drawn by the fit: only the words about them differ.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    imputes: bool,
     #[serde(default = "default_limit")]
     limit: u64,
 }
@@ -221,6 +224,7 @@ impl CsvReader {
             charset: Charset::Utf8,
             decimal: Decimal::Plain,
             date_order: DateOrder::Auto,
+            imputes: false,
             limit: default_limit(),
         }
     }
@@ -333,6 +337,11 @@ impl CsvReader {
     /// is none. It is no feature.
     pub fn until(self, column: impl Into<String>) -> Self {
         Self { until: Some(column.into()), ..self }
+    }
+
+    /// Missing values are drawn by the fit.
+    pub(crate) fn imputed(self) -> Self {
+        Self { imputes: true, ..self }
     }
 
     /// The name of the feature that is the log of the exposure, if there is one.

@@ -106,7 +106,8 @@ impl Schema {
             let Fill { value, marked } = column.missing?;
             let value = column.has_median(encoding).then_some(value);
             let (column, rows) = (column.name.clone(), count.missing[*j]);
-            Some(StandIn::Missing { column, rows, value, marked })
+            let imputed = marked && self.reader.imputes;
+            Some(StandIn::Missing { column, rows, value, marked, imputed })
         };
         columns.filter_map(stand_in).collect()
     }

@@ -13,8 +13,8 @@ use super::table::{Count, Table};
 use super::{Columns, CsvData, CsvReader, Dates, Features};
 use crate::Error;
 use crate::cells::shown;
-use crate::data::Task;
 use crate::data::gzip::Source;
+use crate::data::{Gap, Task};
 use crate::message::Advice;
 
 /// The kind of values in a column of a table that is not text: for [`Schema::of_table`].
@@ -171,6 +171,20 @@ impl Schema {
         self.columns.iter().flat_map(|c| vec![c.name.clone(); c.width(encoding)]).collect()
     }
 
+    /// The columns with missing values that a feature marks.
+    pub(crate) fn gaps(&self) -> Vec<Gap> {
+        let (mut gaps, mut place) = (Vec::new(), 0);
+        for column in &self.columns {
+            let width = column.width(self.reader.encoding);
+            if column.role == Role::Feature && column.is_marked() {
+                let (name, mark) = (column.name.clone(), place + width - 1);
+                gaps.push(Gap { column: name, features: place..mark, mark });
+            }
+            place += width;
+        }
+        gaps
+    }
+
     /// The name of the feature that is the log of an exposure, if there is one.
     pub(crate) fn offset(&self) -> Option<String> {
         self.reader.offset()
@@ -213,7 +227,9 @@ impl Schema {
     /// # Ok::<(), bnn_mcmc::Error>(())
     /// ```
     pub fn in_words(&self) -> Vec<(String, String)> {
-        let line = |column: &Column| (column.name.clone(), column.in_words(self.reader.encoding));
+        let line = |column: &Column| {
+            (column.name.clone(), column.in_words(self.reader.encoding, self.reader.imputes))
+        };
         self.columns.iter().map(line).collect()
     }
 

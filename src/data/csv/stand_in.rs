@@ -26,6 +26,9 @@ pub enum StandIn {
         value: Option<f64>,
         /// Whether a feature, `column is missing`, says so.
         marked: bool,
+        /// Whether a value is drawn in its place: see [`Imputed`](crate::fit::Imputed).
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        imputed: bool,
     },
     /// Labels that the training file does not have. As one-hot columns they are all 0.
     UnknownLevel {
@@ -107,7 +110,14 @@ fn named(labels: &[String]) -> String {
 impl fmt::Display for StandIn {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Missing { column, rows, value, marked } => {
+            Self::Missing { column, rows, imputed: true, .. } => {
+                let (column, rows) = (shown(column), count(*rows, "row"));
+                write!(
+                    f,
+                    "`{column}` has no value in {rows}: values are drawn from rows that are like them"
+                )
+            }
+            Self::Missing { column, rows, value, marked, .. } => {
                 let (column, rows) = (shown(column), count(*rows, "row"));
                 write!(f, "`{column}` has no value in {rows}: ")?;
                 let median =

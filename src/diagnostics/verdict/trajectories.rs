@@ -32,6 +32,21 @@ pub struct Trajectories {
 }
 
 impl Trajectories {
+    /// The trajectories of the chains of several runs of one sampler, one after the other.
+    pub(crate) fn pooled<'t>(runs: impl Iterator<Item = &'t Self>) -> Self {
+        let mut all = Self::default();
+        for run in runs {
+            all.at_max_depth.extend(&run.at_max_depth);
+            all.ebfmi.extend(&run.ebfmi);
+            all.leapfrog_steps.extend(&run.leapfrog_steps);
+            all.accept_prob.extend(&run.accept_prob);
+            all.longest_still.extend(&run.longest_still);
+            all.find_their_length = run.find_their_length;
+            all.second_stage_accept.extend(&run.second_stage_accept);
+        }
+        all
+    }
+
     /// The trajectories of one chain.
     pub(crate) fn of_chain(&self, chain: usize) -> Self {
         let of = |all: &[f64]| all.get(chain).copied().into_iter().collect();

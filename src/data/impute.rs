@@ -1,0 +1,317 @@
+//! Multiple imputation: values for the missing cells of a table, drawn given all others.
+//!
+//! **Chained equations, with local residuals or predictive mean matching.** In turn, the cells of each column c that has gaps are drawn
+//! given all other columns, the response among them, with the present values in their gaps; after some cycles the
+//! table is complete. One column, with d features of which each is standardised, and z_i the p other numbers of row i
+//! and a 1: in the n rows where c is known,
+//!
+//! ```text
+//! A = Z^T Z, its diagonal times 1 + 1e-5      B = A^-1 Z^T Y      r_k = |Y_k - Z B_k|^2      k = 1 .. d
+//! s_k^2 ~ r_k / chi^2(n - p - 1)              B*_k ~ N(B_k, s_k^2 A^-1)
+//! ```
+//!
+//! (with a flat prior, B*, s are a draw of the posterior of a linear regression). For a row i without a value one row j
+//! that has one is chosen at random among the five of least sum_k (z_i B*_k - z_j B_k)^2 / (r_k / (n - p - 1)). Then
+//!
+//! - a **number** of a column with more than 20 different ones is z_i B* + (y_j - z_j B), with the residual of the row
+//!   that is like it: it follows the regression also where few rows are, and has the skewness and the spread that the
+//!   column has there;
+//! - any **other cell** is the other row's, with all its features: labels stay labels, and grades stay whole.
+//!
+//! Where a column depends on others in ways of which a linear function sees nothing, that dependence is weakened. The
+//! cells are taken to be missing at random: whether one is missing depends on cells that are known.
+//!
+//! Sources: Rubin 1987, Multiple Imputation for Nonresponse in Surveys, <https://doi.org/10.1002/9780470316696>;
+//! matching: Little 1988, <https://doi.org/10.1080/07350015.1988.10509663>; its details, and local residuals: Morris,
+//! White and Royston 2014, <https://doi.org/10.1186/1471-2288-14-75>; chained equations: van Buuren and Groothuis-Oudshoorn 2011,
+//! <https://doi.org/10.18637/jss.v045.i03>.
+
+use std::ops::Range;
+
+use ndarray::{Array2, ArrayView1, ArrayView2, Axis, concatenate, s};
+use rand::Rng;
+
+use super::Response;
+use crate::Error;
+use crate::linalg::cholesky::Cholesky;
+use crate::linalg::dot::dot;
+use crate::portable::{ln, ln_1p};
+use crate::rng::ChainRng;
+
+/// The cycles through the columns.
+const CYCLES: usize = 10;
+/// The rows among which one is chosen.
+const NEAREST: usize = 5;
+/// The most rows among which the nearest are looked for; beyond, as many are chosen at random.
+const DONORS: usize = 2000;
+/// The diagonal of A is this much larger than that of Z^T Z.
+const RIDGE: f64 = 1e-5;
+/// A column with more different numbers is one of measurements; with at most as many, of grades.
+const GRADES: usize = 20;
+
+/// The features of a column with gaps, and the one that is 1 in the rows where it has none.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Gap {
+    pub(crate) column: String,
+    pub(crate) features: Range<usize>,
+    pub(crate) mark: usize,
+}
+
+impl Gap {
+    fn is_in(&self, row: ArrayView1<f64>) -> bool {
+        row[self.mark] != 0.0
+    }
+}
+
+/// Draws the missing cells of the rows `x` `[rows x features]`, which may hold any numbers, given all others and
+/// the response.
+///
+/// # Errors
+/// A column without a value in any row; numbers whose squares are not finite.
+pub(crate) fn complete(
+    x: &Array2<f64>,
+    response: &Response,
+    gaps: &[Gap],
+    rng: &mut ChainRng,
+) -> Result<Array2<f64>, Error> {
+    let features = x.ncols();
+    let mut all = concatenate![Axis(1), *x, columns_of(response)];
+    let rows: Vec<Vec<usize>> = gaps.iter().map(|gap| rows_of(all.view(), gap, true)).collect();
+    let donors: Vec<Vec<usize>> =
+        gaps.iter().map(|gap| donors(all.view(), gap)).collect::<Result<_, _>>()?;
+    for ((gap, rows), donors) in gaps.iter().zip(&rows).zip(&donors) {
+        for &row in rows {
+            let from = donors[rng.random_range(0..donors.len())];
+            gap.features.clone().for_each(|k| all[(row, k)] = all[(from, k)]);
+        }
+    }
+    let mut cell = Vec::new();
+    for _ in 0..CYCLES {
+        for ((gap, rows), donors) in gaps.iter().zip(&rows).zip(&donors) {
+            if rows.is_empty() {
+                continue;
+            }
+            let matching = Matching::new(all.view(), (gap, gaps), donors, rng)?;
+            for &row in rows {
+                matching.draw(all.view(), all.row(row), rng, &mut cell);
+                gap.features.clone().zip(&cell).for_each(|(k, value)| all[(row, k)] = *value);
+            }
+        }
+    }
+    Ok(all.slice_move(s![.., ..features]))
+}
+
+/// Draws the missing cells of new rows, whose response is not known, given their other cells. `train` are complete rows.
+/// Equal rows are given equal values, in whatever table they are.
+///
+/// # Errors
+/// Numbers whose squares are not finite.
+pub(crate) fn complete_new(
+    train: ArrayView2<f64>,
+    new: ArrayView2<f64>,
+    gaps: &[Gap],
+    rng: &ChainRng,
+) -> Result<Array2<f64>, Error> {
+    let mut new = new.to_owned();
+    let (mut used, mut cell) = (Vec::new(), Vec::new());
+    // Also those whose own cell was drawn: without the response, the known ones alone may not be like the others.
+    let all: Vec<usize> = (0..train.nrows()).collect(); //~ donors-of-new
+    for (place, gap) in gaps.iter().enumerate() {
+        if new.rows().into_iter().any(|row| gap.is_in(row)) {
+            let mut rng = rng.child(place as u64);
+            used.push((gap, Matching::new(train, (gap, gaps), &all, &mut rng)?));
+        }
+    }
+    for mut row in new.rows_mut() {
+        let open: Vec<_> = used.iter().filter(|(gap, _)| gap.is_in(row.view())).collect();
+        let mut hash = crc32fast::Hasher::new();
+        row.iter().for_each(|x| hash.update(&x.to_bits().to_le_bytes()));
+        let mut rng = rng.child((gaps.len() as u64) + u64::from(hash.finalize()));
+        for (gap, matching) in &open {
+            let from = matching.donors[rng.random_range(0..matching.donors.len())];
+            gap.features.clone().for_each(|k| row[k] = train[(from, k)]);
+        }
+        // A single gap needs no cycles.
+        let cycles = if open.len() == 1 { 1 } else { CYCLES };
+        for _ in 0..cycles {
+            for (gap, matching) in &open {
+                matching.draw(train, row.view(), &mut rng, &mut cell);
+                gap.features.clone().zip(&cell).for_each(|(k, value)| row[k] = *value);
+            }
+        }
+    }
+    Ok(new)
+}
+
+/// The response as numbers to predict missing cells from: real numbers as they are, counts y as log(1 + y), an indicator
+/// for each class but the first; of a time or another number with bounds one of these, its log where all are above 0, and
+/// whether the bounds differ.
+fn columns_of(response: &Response) -> Array2<f64> {
+    match response {
+        Response::Real(y) => y.clone(),
+        Response::Counts(y) => y.mapv(ln_1p),
+        Response::Classes { index, names } => {
+            let is = |(row, class)| f64::from(u8::from(index[row] == class + 1));
+            Array2::from_shape_fn((index.len(), names.len() - 1), is)
+        }
+        Response::Censored { lower, upper } => {
+            let known = |row: usize| if lower[row].is_finite() { lower[row] } else { upper[row] };
+            let positive = (0..lower.len()).all(|row| known(row) > 0.0);
+            Array2::from_shape_fn((lower.len(), 2), |(row, column)| match column {
+                0 if positive => ln(known(row)),
+                0 => known(row),
+                _ => f64::from(u8::from(upper[row] > lower[row])),
+            })
+        }
+    }
+}
+
+/// The rows that have no value of the column, or those that have one.
+fn rows_of(x: ArrayView2<f64>, gap: &Gap, missing: bool) -> Vec<usize> {
+    (0..x.nrows()).filter(|&row| gap.is_in(x.row(row)) == missing).collect()
+}
+
+fn donors(x: ArrayView2<f64>, gap: &Gap) -> Result<Vec<usize>, Error> {
+    let rows = rows_of(x, gap, false);
+    if rows.is_empty() {
+        let found = format!("without a value in any of {} training rows", x.nrows());
+        return Err(Error::argument(format!("column `{}`", gap.column), found, "with some values"));
+    }
+    Ok(rows)
+}
+
+/// Numbers less their mean in some rows, in units of the largest distance from it.
+struct Standard {
+    column: usize,
+    mean: f64,
+    scale: f64,
+}
+
+impl Standard {
+    /// `None` of a constant column.
+    fn new(x: ArrayView2<f64>, column: usize, rows: &[usize]) -> Option<Self> {
+        let n = rows.len() as f64;
+        let mean: f64 = rows.iter().map(|&row| x[(row, column)] / n).sum();
+        let scale =
+            rows.iter().fold(0.0, |max: f64, &row| max.max((x[(row, column)] - mean).abs()));
+        (scale > 1e-12 * mean.abs()).then_some(Self { column, mean, scale })
+    }
+
+    fn of(&self, row: ArrayView1<f64>) -> f64 {
+        (row[self.column] - self.mean) / self.scale
+    }
+}
+
+/// The regression of one column on the others, and the rows that have a value of it.
+struct Matching {
+    predictors: Vec<Standard>,
+    /// B*, `[feature][predictor]`, divided by the residual standard deviation; the last predictor is 1.
+    drawn: Vec<Vec<f64>>,
+    donors: Vec<usize>,
+    /// z_j B of each donor j, divided likewise: `[donor][feature]`.
+    fitted: Vec<f64>,
+    features: Range<usize>,
+    /// Of a column of measurements, whose values are drawn, its standard form and the residual standard deviation.
+    measured: Option<(Standard, f64)>,
+}
+
+impl Matching {
+    fn new(
+        x: ArrayView2<f64>,
+        (gap, gaps): (&Gap, &[Gap]),
+        rows: &[usize],
+        rng: &mut ChainRng,
+    ) -> Result<Self, Error> {
+        let is_predictor = |column: &usize| {
+            !gap.features.contains(column) && gaps.iter().all(|gap| gap.mark != *column) //~ imputed-by-itself
+        };
+        let standard = |column| Standard::new(x, column, rows);
+        let predictors: Vec<Standard> =
+            (0..x.ncols()).filter(is_predictor).filter_map(standard).collect();
+        let (n, p) = (rows.len(), predictors.len() + 1);
+        // Z by columns.
+        let mut z = vec![vec![1.0; n]; p];
+        for (z, predictor) in z.iter_mut().zip(&predictors) {
+            z.iter_mut().zip(rows).for_each(|(z, &row)| *z = predictor.of(x.row(row)));
+        }
+        let mut a = vec![0.0; p * p];
+        for i in 0..p {
+            (0..=i).for_each(|j| a[i * p + j] = dot::<8>(&z[i], &z[j]));
+            a[i * p + i] *= 1.0 + RIDGE;
+        }
+        let factor = Cholesky::new("products of the columns", &a, p)?;
+        let mut donors: Vec<usize> = (0..n).collect();
+        if n > DONORS {
+            (0..DONORS).for_each(|i| donors.swap(i, rng.random_range(i..n)));
+            donors.truncate(DONORS);
+        }
+        let features: Vec<Standard> = gap.features.clone().filter_map(standard).collect();
+        let mut drawn = Vec::with_capacity(features.len());
+        let mut fitted = vec![0.0; donors.len() * features.len()];
+        let freedom = (n as f64 - p as f64).max(1.0);
+        let mut unit = None;
+        for (k, feature) in features.iter().enumerate() {
+            let y: Vec<f64> = rows.iter().map(|&row| feature.of(x.row(row))).collect();
+            let mut b: Vec<f64> = z.iter().map(|z| dot::<8>(z, &y)).collect();
+            factor.solve_lower(&mut b);
+            factor.solve_lower_transpose(&mut b);
+            let fit = |row: usize| -> f64 { z.iter().zip(&b).map(|(z, b)| z[row] * b).sum() };
+            let r: f64 = (0..n).map(|row| (y[row] - fit(row)).powi(2)).sum();
+            // Where nothing is left over, distances are in units of the feature's own spread.
+            let sd = if r > 1e-18 { (r / freedom).sqrt() } else { 1.0 };
+            unit.get_or_insert(sd);
+            for (place, &donor) in donors.iter().enumerate() {
+                fitted[place * features.len() + k] = fit(donor) / sd;
+            }
+            let s = (r / (2.0 * rng.gamma(0.5 * freedom))).sqrt(); //~ imputed-noise
+            let mut noise = vec![0.0; p];
+            rng.fill_normal(&mut noise);
+            factor.solve_lower_transpose(&mut noise);
+            drawn.push(b.iter().zip(&noise).map(|(b, noise)| (b + s * noise) / sd).collect());
+        }
+        let donors = donors.into_iter().map(|place| rows[place]).collect();
+        let mut values: Vec<f64> = rows.iter().map(|&row| x[(row, gap.features.start)]).collect();
+        values.sort_by(f64::total_cmp);
+        values.dedup();
+        let is_measured = gap.features.len() == 1 && values.len() > GRADES;
+        let measured = features.into_iter().next().filter(|_| is_measured).zip(unit);
+        let features = gap.features.clone();
+        Ok(Self { predictors, drawn, donors, fitted, features, measured })
+    }
+
+    /// Draws the cell of a `row`; `x` are the rows that the donors are of.
+    fn draw(
+        &self,
+        x: ArrayView2<f64>,
+        row: ArrayView1<f64>,
+        rng: &mut ChainRng,
+        cell: &mut Vec<f64>,
+    ) {
+        let mut z: Vec<f64> = self.predictors.iter().map(|predictor| predictor.of(row)).collect();
+        z.push(1.0);
+        let own: Vec<f64> = self.drawn.iter().map(|b| dot::<8>(b, &z)).collect();
+        let d = own.len();
+        // Of donors at equal distances any may be among the nearest.
+        let mut near: Vec<(f64, u32, usize)> = (0..self.donors.len())
+            .map(|place| {
+                let theirs = &self.fitted[place * d..(place + 1) * d];
+                let distance = own.iter().zip(theirs).map(|(a, b)| (a - b).powi(2)).sum();
+                (distance, rng.random(), place)
+            })
+            .collect();
+        let few = NEAREST.min(near.len());
+        near.select_nth_unstable_by(few - 1, |a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
+        // In an order that does not depend on how they were selected.
+        near[..few].sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
+        let (.., place) = near[rng.random_range(0..few)]; //~ imputed-donor
+        let from = x.row(self.donors[place]);
+        cell.clear();
+        match &self.measured {
+            None => cell.extend(self.features.clone().map(|k| from[k])),
+            Some((standard, sd)) => {
+                let change = (own[0] - self.fitted[place]) * sd; //~ imputed-change
+                cell.push(from[standard.column] + change * standard.scale);
+            }
+        }
+    }
+}

@@ -1,0 +1,321 @@
+//! Fits of tables with missing values that are drawn.
+
+use std::collections::HashSet;
+use std::fmt::Write;
+use std::fs;
+use std::path::PathBuf;
+
+use bnn_mcmc::data::StandIn;
+use bnn_mcmc::fit::{Fit, Imputed, Recipe};
+use bnn_mcmc::prelude::*;
+use ndarray::{Array1, Array2, ArrayView1, array};
+use tempfile::TempDir;
+
+use crate::{failed, refused};
+
+/// A row (a, b, y), of which b may be missing: b = 0.8 a + noise, y = a - 1.5 b + noise.
+type Row = (f64, Option<f64>, f64);
+
+/// Rows in which b is missing more often where y is large: at random, since y is known.
+fn rows(n: usize, seed: u64) -> Vec<Row> {
+    let mut rng = ChainRng::new(seed, 0);
+    let row = |_| {
+        let a = rng.normal();
+        let b = 0.8 * a + rng.normal();
+        let y = a - 1.5 * b + 0.7 * rng.normal();
+        let known = rng.uniform() < 1.0 / (1.0 + (y - 0.5).exp());
+        (a, known.then_some(b), y)
+    };
+    (0..n).map(row).collect()
+}
+
+fn text(rows: &[Row]) -> String {
+    let mut text = String::from("a,b,y\n");
+    for (a, b, y) in rows {
+        let b = b.map_or(String::new(), |b| b.to_string());
+        writeln!(text, "{a},{b},{y}").unwrap();
+    }
+    text
+}
+
+fn file(folder: &TempDir, text: &str) -> PathBuf {
+    let path = folder.path().join("data.csv");
+    fs::write(&path, text).unwrap();
+    path
+}
+
+fn linear() -> Recipe {
+    Fit::regression("y").hidden(&[]).chains(2).warmup(200).draws(200).seed(3)
+}
+
+/// A regression of `y` on `x` and 1 with a flat prior: a draw of the coefficients and the variance.
+fn regress(x: &[Vec<f64>], y: &[f64], rng: &mut ChainRng) -> (Vec<f64>, f64) {
+    let p = x.len();
+    let dot = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| a * b).sum::<f64>();
+    // Gauss elimination of X^T X, beside X^T y and I.
+    let mut m = Array2::<f64>::zeros((p, 2 * p + 1));
+    for i in 0..p {
+        (0..p).for_each(|j| m[[i, j]] = dot(&x[i], &x[j]));
+        m[[i, p]] = dot(&x[i], y);
+        m[[i, p + 1 + i]] = 1.0;
+    }
+    for i in 0..p {
+        let pivot = m.row(i).mapv(|v| v / m[[i, i]]);
+        for j in 0..p {
+            let factor = m[[j, i]];
+            if j == i {
+                m.row_mut(i).assign(&pivot)
+            } else {
+                m.row_mut(j).scaled_add(-factor, &pivot)
+            }
+        }
+    }
+    let b = m.column(p).to_owned();
+    let residual = |row: usize| y[row] - (0..p).map(|k| x[k][row] * b[k]).sum::<f64>();
+    let squares: f64 = (0..y.len()).map(|row| residual(row).powi(2)).sum();
+    let variance = squares / (2.0 * rng.gamma(0.5 * (y.len() - p) as f64));
+    // b + sd C z with C C^T the inverse: C by Cholesky.
+    let mut c = Array2::<f64>::zeros((p, p));
+    for i in 0..p {
+        for j in 0..=i {
+            let rest = m[[i, p + 1 + j]] - (0..j).map(|k| c[[i, k]] * c[[j, k]]).sum::<f64>();
+            c[[i, j]] = if i == j { rest.sqrt() } else { rest / c[[j, j]] };
+        }
+    }
+    let z: Vec<f64> = (0..p).map(|_| rng.normal()).collect();
+    let drawn = (0..p).map(|i| b[i] + variance.sqrt() * dot(&c.row(i).to_vec(), &z));
+    (drawn.collect(), variance)
+}
+
+/// Mean and standard deviation of the slope of y in b, by a Gibbs sampler of the missing b under the model that the rows
+/// come from, with flat priors.
+fn exact_slope(rows: &[Row], sweeps: usize) -> (f64, f64) {
+    let mut rng = ChainRng::new(99, 0);
+    let [a, y]: [Vec<f64>; 2] =
+        [rows.iter().map(|r| r.0).collect(), rows.iter().map(|r| r.2).collect()];
+    let ones = vec![1.0; rows.len()];
+    let mut b: Vec<f64> = rows.iter().map(|r| r.1.unwrap_or(0.0)).collect();
+    let mut slopes = Vec::new();
+    for sweep in 0..sweeps {
+        let (of_b, noise_b) = regress(&[ones.clone(), a.clone()], &b, &mut rng);
+        let (of_y, noise_y) = regress(&[ones.clone(), a.clone(), b.clone()], &y, &mut rng);
+        for (i, row) in rows.iter().enumerate().filter(|(_, row)| row.1.is_none()) {
+            let (prior, rest) = (of_b[0] + of_b[1] * a[i], row.2 - of_y[0] - of_y[1] * a[i]);
+            let precision = 1.0 / noise_b + of_y[2] * of_y[2] / noise_y;
+            let mean = (prior / noise_b + of_y[2] * rest / noise_y) / precision;
+            b[i] = mean + rng.normal() / precision.sqrt();
+        }
+        if sweep >= sweeps / 5 {
+            slopes.push(of_y[2]);
+        }
+    }
+    let slopes = Array1::from(slopes);
+    (slopes.mean().unwrap(), slopes.std(1.0))
+}
+
+/// The draws of the slope of y in b, where the features are `a`, `b` and the mark.
+fn slopes(predicted: &Predictions) -> Array1<f64> {
+    let mean = predicted.mean();
+    let all = mean.outer_iter().flat_map(|chain| {
+        chain.outer_iter().map(|draw| draw[[1, 0]] - draw[[0, 0]]).collect::<Vec<_>>()
+    });
+    all.collect()
+}
+
+fn of_slopes(fits: &Imputed) -> Array1<f64> {
+    slopes(&fits.predict_new(array![[0.3, 0.0, 0.0], [0.3, 1.0, 0.0]].view()).unwrap().predictions)
+}
+
+#[test]
+fn slopes_are_those_of_the_posterior_given_what_is_known() {
+    let folder = TempDir::new().unwrap();
+    let rows = rows(500, 1);
+    let (mean, sd) = exact_slope(&rows, 4000);
+    let path = file(&folder, &text(&rows));
+    let fits = Imputed::read_csv(&linear().draws(1000), 20, &path).unwrap();
+    let found = of_slopes(&fits);
+    // 20 tables know the mean to 0.15 standard deviations or so, and the standard deviation to a tenth.
+    let z = (found.mean().unwrap() - mean) / sd;
+    assert!(z.abs() < 0.5, "{} beside {mean} +- {sd}", found.mean().unwrap());
+    let ratio = found.std(1.0) / sd;
+    assert!((0.8..1.25).contains(&ratio), "{} beside {sd}", found.std(1.0));
+    // The median in the place of missing values is far off.
+    let x = array![[0.3, 0.0, 0.0], [0.3, 1.0, 0.0]];
+    let filled =
+        slopes(&linear().read_csv(&path).unwrap().predict_new(x.view()).unwrap().predictions);
+    assert!((filled.mean().unwrap() - mean).abs() > 2.0 * sd, "{}", filled.mean().unwrap());
+    let (_, verdict) = fits.verdict().unwrap();
+    assert!(verdict.is_converged(), "{verdict}");
+    let share = fits.missing_information().unwrap();
+    assert!((0.1..0.7).contains(&share), "{share}");
+}
+
+#[test]
+fn new_rows_with_gaps_are_as_uncertain_as_they_should_be() {
+    let folder = TempDir::new().unwrap();
+    let path = file(&folder, &text(&rows(800, 2)));
+    let fits = Imputed::read_csv(&linear(), 20, path).unwrap();
+    // E[y | a] = a - 1.5 0.8 a, and its noise 1.5 noise of b - noise of y. The features: a, b, whether b is missing.
+    let a = Array1::linspace(-1.0, 1.0, 200);
+    let x = Array2::from_shape_fn((200, 3), |(i, j)| [a[i], 0.0, 1.0][j]);
+    let predictions = fits.predict_new(x.view()).unwrap().predictions;
+    let drawn = predictions.predictive_draws();
+    let errors = Array1::from_iter(
+        drawn.indexed_iter().map(|((_, _, row, _), y)| y - (a[row] - 1.5 * 0.8 * a[row])),
+    );
+    let sd = (1.5_f64.powi(2) + 0.7_f64.powi(2)).sqrt();
+    assert!(errors.mean().unwrap().abs() < 0.2, "{}", errors.mean().unwrap());
+    assert!((errors.std(1.0) / sd - 1.0).abs() < 0.08, "{} beside {sd}", errors.std(1.0));
+    // Rows have the same predictions in another table.
+    let one = fits.predict_new(x.slice(ndarray::s![7..8, ..])).unwrap().predictions;
+    assert_eq!(
+        one.mean().slice(ndarray::s![.., .., 0, ..]),
+        predictions.mean().slice(ndarray::s![.., .., 7, ..])
+    );
+}
+
+/// A table with gaps in labels, dates and numbers, and with groups.
+fn mixed(folder: &TempDir) -> PathBuf {
+    let mut text = String::from("colour,day,size,school,kind\n");
+    for i in 0..60 {
+        let colour = if i % 7 == 3 { "" } else { ["red", "green", "blue"][i % 3] };
+        let day = if i % 11 == 5 {
+            String::new()
+        } else {
+            format!("2020-{:02}-{:02}", i % 12 + 1, i % 28 + 1)
+        };
+        let size = if i % 5 == 1 { String::new() } else { format!("{}", (i * i) % 17) };
+        let kind = ["moth", "bee"][usize::from((i * i) % 17 + i % 3 > 8)];
+        writeln!(text, "{colour},{day},{size},S{},{kind}", i % 4).unwrap();
+    }
+    file(folder, &text)
+}
+
+#[test]
+fn drawn_cells_are_cells_of_other_rows() {
+    let folder = TempDir::new().unwrap();
+    let recipe = Fit::classification("kind").group("school").hidden(&[3]);
+    let recipe = recipe.chains(2).warmup(20).draws(10).validation(0.2);
+    let path = mixed(&folder);
+    let fits = Imputed::read_csv(&recipe, 3, &path).unwrap();
+    let plain = recipe.read_csv(&path).unwrap();
+    let names = plain.data().feature_names();
+    let of = |start: &str| -> Vec<usize> {
+        (0..names.len())
+            .filter(|j| names[*j].starts_with(start) && !names[*j].ends_with("missing"))
+            .collect()
+    };
+    for column in ["colour", "day", "size"] {
+        let (features, mark) =
+            (of(column), names.iter().position(|n| *n == format!("{column} is missing")).unwrap());
+        let cell =
+            |row: ArrayView1<f64>| features.iter().map(|k| row[*k].to_bits()).collect::<Vec<_>>();
+        let data = plain.data().x();
+        let known: HashSet<_> =
+            data.rows().into_iter().filter(|row| row[mark] == 0.0).map(cell).collect();
+        let mut seen = Vec::new();
+        for fit in fits.fits() {
+            let x = fit.data().x();
+            let trained: HashSet<usize> = fit.split().unwrap().train.iter().copied().collect();
+            for i in 0..x.nrows() {
+                assert_eq!(x[[i, mark]], data[[i, mark]]);
+                match data[[i, mark]] == 1.0 && trained.contains(&i) {
+                    true => assert!(known.contains(&cell(x.row(i))), "{column} {i}"),
+                    false => assert_eq!(cell(x.row(i)), cell(data.row(i))),
+                }
+            }
+            seen.push(x.select(ndarray::Axis(1), &features));
+        }
+        assert!(seen[0] != seen[1] && seen[1] != seen[2], "{column}");
+    }
+    assert!(fits.fits()[0].draws().values() != fits.fits()[1].draws().values());
+    assert!(fits.fits().iter().all(|fit| {
+        fit.stand_ins().iter().all(|one| matches!(one, StandIn::Missing { imputed: true, .. }))
+    }));
+    // New rows with every gap, and rows that were kept from the model.
+    let scores = fits.scores(fits.fits()[0].validation().unwrap()).unwrap();
+    assert!(scores.scores.iter().all(|score| score.posterior.is_finite()));
+    let new = folder.path().join("new.csv");
+    fs::write(&new, "colour,day,size,school\n,,,S1\nred,2020-02-01,,S9\n").unwrap();
+    let predicted = fits.predict_csv(&new).unwrap();
+    assert_eq!(predicted.predictions.mean().dim(), (6, 10, 2, 1));
+    assert_eq!(predicted.outside, []);
+}
+
+#[test]
+fn a_run_goes_on_where_it_was() {
+    let folder = TempDir::new().unwrap();
+    let path = file(&folder, &text(&rows(60, 4)));
+    let run = folder.path().join("run");
+    let recipe = linear().warmup(50).draws(20);
+    let memory = Imputed::read_csv(&recipe, 3, &path).unwrap();
+    let recipe = recipe.in_folder(&run);
+    let first = Imputed::read_csv(&recipe, 3, &path).unwrap();
+    assert!(Imputed::is_in(&run) && !first.stopped_early());
+    fs::remove_dir_all(run.join("table-1")).unwrap();
+    refused!(Imputed::load(&run), Table {});
+    let again = Imputed::read_csv(&recipe.clone().threads(1), 3, &path).unwrap();
+    let loaded = Imputed::load(&run).unwrap();
+    let x = array![[0.1, 0.0, 1.0]];
+    let values = |fits: &Imputed| fits.predict_new(x.view()).unwrap().predictions.mean().to_owned();
+    assert!([&first, &again, &loaded].iter().all(|fits| values(fits) == values(&memory)));
+    // Other numbers of tables are other fits, and a fit alone another thing.
+    refused!(Imputed::read_csv(&recipe, 4, &path), OtherFit {});
+    refused!(Imputed::read_csv(&recipe, 2, &path), Table {});
+    refused!(recipe.read_csv(&path), Table {});
+    refused!(Fit::load(&run), Table {});
+    failed!(Imputed::load(folder.path()), Io {});
+    fs::rename(run.join("table-0"), run.join("table")).unwrap();
+    fs::rename(run.join("table-1"), run.join("table-0")).unwrap();
+    refused!(Imputed::load(&run), Table {});
+}
+
+#[test]
+fn a_run_that_is_ended_keeps_what_is_complete() {
+    let folder = TempDir::new().unwrap();
+    let path = file(&folder, &text(&rows(60, 4)));
+    let stop = StopHandle::new();
+    stop.stop();
+    let recipe = linear().warmup(0).draws(2000).stop_handle(&stop);
+    match Imputed::read_csv(&recipe, 3, &path) {
+        Ok(fits) => assert!(fits.stopped_early() && fits.fits().len() == 1),
+        Err(error) => panic!("{error}"),
+    }
+}
+
+#[test]
+fn what_cannot_be_imputed_is_refused() {
+    let folder = TempDir::new().unwrap();
+    let rows = rows(30, 5);
+    let whole: Vec<Row> = rows.iter().map(|(a, _, y)| (*a, Some(a * a), *y)).collect();
+    let path = file(&folder, &text(&whole));
+    refused!(Imputed::read_csv(&linear(), 3, &path), Argument { value: "none" });
+    let path = file(&folder, &text(&rows));
+    refused!(Imputed::read_csv(&linear(), 1, path), Argument { value: "1" });
+    // Numbers whose squares overflow are no error, since columns are taken in units of their spread.
+    let large: Vec<Row> = rows.iter().map(|(a, b, y)| (1e100 * a, *b, *y)).collect();
+    let path = file(&folder, &text(&large));
+    Imputed::read_csv(&linear().warmup(20).draws(5), 2, path).unwrap();
+}
+
+/// Coverage of 90 % intervals of the slope, by simulation. `SETS=400 cargo test --release --test run -- --ignored
+/// --nocapture coverage_of_imputed`
+#[test]
+#[ignore = "minutes"]
+fn coverage_of_imputed_slopes() {
+    let sets: u64 = std::env::var("SETS").map_or(100, |sets| sets.parse().unwrap());
+    let folder = TempDir::new().unwrap();
+    for tables in [5, 20] {
+        let mut inside = 0;
+        for set in 0..sets {
+            let path = file(&folder, &text(&rows(200, 1000 + set)));
+            let fits = Imputed::read_csv(&linear().warmup(100).draws(100).seed(set), tables, path)
+                .unwrap();
+            let mut found = of_slopes(&fits).to_vec();
+            found.sort_by(f64::total_cmp);
+            let at = |p: f64| found[(p * found.len() as f64) as usize];
+            inside += u64::from(at(0.05) < -1.5 && -1.5 < at(0.95));
+        }
+        println!("{tables} tables: {:.3} of {sets}", inside as f64 / sets as f64);
+    }
+}
